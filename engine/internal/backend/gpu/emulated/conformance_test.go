@@ -25,6 +25,17 @@ func TestConformance(t *testing.T) {
 	if *long {
 		suite = backendtest.Run
 	}
+	conform(t, &Driver{Family: *family}, suite)
+}
+
+// TestUnifiedConformance runs a part of the suite on a device whose memory the processor sees, as that of Macs:
+// the backend then reads and writes it without copies, and waits where it must.
+func TestUnifiedConformance(t *testing.T) {
+	conform(t, &Driver{Unified: true}, backendtest.Few)
+}
+
+// conform runs a suite on a device of a driver, in the mode of the flag.
+func conform(t *testing.T, d *Driver, suite gputest.Suite) {
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)
@@ -34,7 +45,7 @@ func TestConformance(t *testing.T) {
 	if watch < 0 {
 		t.Fatalf("got the mode %q, want one of %v", *mode, check.Modes)
 	}
-	d := &Driver{Tools: tools, Mode: check.Modes[watch], Family: *family}
+	d.Tools, d.Mode = tools, check.Modes[watch]
 	infos, err := d.Devices()
 	if err != nil {
 		t.Fatal(err)

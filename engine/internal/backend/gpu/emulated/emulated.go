@@ -7,6 +7,7 @@
 package emulated
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -36,6 +37,8 @@ type Driver struct {
 	Family string
 	// Library gives the device a library of matrix products.
 	Library bool
+	// Unified lets the processor see all memory, as on Apple's GPUs.
+	Unified bool
 
 	products atomic.Int64 // of the library that ran
 }
@@ -59,7 +62,7 @@ func (d *Driver) Devices() ([]gpu.Info, error) {
 // info describes the device in the driver's mode.
 func (d *Driver) info() gpu.Info {
 	return gpu.Info{
-		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: 4 << 30, Language: gpu.Metal,
+		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: 4 << 30, Language: gpu.Metal, Unified: d.Unified,
 		Limits: gpu.Limits{
 			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 1, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
 			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,
@@ -185,7 +188,7 @@ func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
 		return nil, lost(err)
 	}
 	b := &buffer{device: d, at: at, bytes: bytes}
-	if m == gpu.SharedMemory {
+	if m == gpu.SharedMemory || d.info.Unified {
 		b.host = make([]byte, bytes)
 	}
 	d.usage.InUse += int64(bytes)
@@ -262,6 +265,36 @@ type buffer struct {
 	at     check.Pointer
 	bytes  int
 	host   []byte
+	writes int // of the device, that changed host; device.mu guards it
+}
+
+// write puts what the device has made of a part of shared memory where the processor sees it.
+func (d *device) write(b *buffer, offset int, data []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if part := b.host[offset : offset+len(data)]; !bytes.Equal(part, data) {
+		copy(part, data)
+		b.writes++
+	}
+}
+
+// written is how often the device has changed shared memory.
+func (d *device) written(b *buffer) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return b.writes
+}
+
+// shared are all buffers that the processor sees, too.
+func (d *device) shared() (list []gpu.Buffer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for b := range d.live {
+		if b.host != nil {
+			list = append(list, b)
+		}
+	}
+	return list
 }
 
 func (b *buffer) Len() int        { return b.bytes }

@@ -83,3 +83,39 @@ func TestUses(t *testing.T) {
 	b.dispatch()
 	b.fails("it lies in a block of 16 bytes that the launch does not name", func() {})
 }
+
+// TestTooEarly: what work uses that is not done is neither freed nor changed by the processor.
+func TestTooEarly(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		encode func(b *bench)
+		meddle func(b *bench)
+		want   string
+	}{
+		{"nothing happens", func(b *bench) { b.dispatch(b.x) }, func(*bench) {}, ""},
+		{"a buffer that a kernel uses is freed", func(b *bench) { b.dispatch(b.x) }, func(b *bench) { b.x.Free() }, "got a buffer that was freed"},
+		{"a buffer that is copied is freed", func(b *bench) { b.copy() }, func(b *bench) { b.table.Free() }, "got a buffer that was freed"},
+		{"memory that is copied is written", func(b *bench) { b.copy() }, func(b *bench) { b.table.Host()[3]++ }, "changed by the processor before work that reads them was done"},
+		{"memory that a kernel reads is written", func(b *bench) { b.dispatch(b.x) }, func(b *bench) { b.table.Host()[0] ^= 8 }, "changed by the processor before work that reads them was done"},
+		{"memory that the device fills is written", func(b *bench) { b.fill() }, func(b *bench) { b.table.Host()[3]++ }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.T = t
+			c.encode(b)
+			b.fails(c.want, func() { c.meddle(b) })
+		})
+	}
+}
+
+func (b *bench) copy() {
+	if err := b.stream.Copy(b.x, 0, b.table, 0, 8); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) fill() {
+	if err := b.stream.Fill(b.table, 0, 8, 0); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -3,7 +3,6 @@ package emulated
 import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
-	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
 // Multiplication is a product of the library, if there is one. It is computed in this process.
@@ -42,7 +41,13 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 			return misused("multiply", "%v", err)
 		}
 	}
-	s.work = append(s.work, func() error { return m.run(&from) })
+	var reads []part
+	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.Bias} {
+		if a.Buffer != nil {
+			reads = append(reads, part{a.Buffer.(*buffer), a.Offset, a.Buffer.Len()})
+		}
+	}
+	s.encode(func() error { return m.run(&from) }, reads...)
 	return nil
 }
 
@@ -55,21 +60,18 @@ func (m *multiplication) run(o *gpu.Operands) error {
 		}
 		b := a.Buffer.(*buffer)
 		hosts[i] = make([]byte, b.bytes-a.Offset)
-		if err := m.device.process.Read(hosts[i], b.at+check.Pointer(a.Offset)); err != nil {
-			return lost(err)
+		if err := m.device.get(b, a.Offset, hosts[i]); err != nil {
+			return err
 		}
 	}
 	fake.Multiply(&m.product, hosts[0], hosts[1], hosts[2], hosts[3], hosts[4])
 	d, w := o.D.Buffer.(*buffer), o.Workspace.Buffer.(*buffer)
-	if err := m.device.process.Write(d.at+check.Pointer(o.D.Offset), hosts[3]); err != nil {
-		return lost(err)
+	if err := m.device.put(d, o.D.Offset, hosts[3]); err != nil {
+		return err
 	}
 	garbage := make([]byte, fake.Workspace)
 	for i := range garbage {
 		garbage[i] = 0xA5
 	}
-	if err := m.device.process.Write(w.at+check.Pointer(o.Workspace.Offset), garbage); err != nil {
-		return lost(err)
-	}
-	return nil
+	return m.device.put(w, o.Workspace.Offset, garbage)
 }

@@ -3,23 +3,49 @@ package emulated
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
-// A stream is a queue that a goroutine works off, one commit after the other.
+// A stream is a queue that a goroutine works off, one commit after the other, and no earlier than somebody asks
+// for a commit's end: so what the processor changes too early is changed before the work sees it, each time.
 type stream struct {
 	device *device
-	work   []func() error // encoded, not committed
-	before []func() error // what was encoded before a recording began
+	work   []piece // encoded, not committed
+	before []piece // what was encoded before a recording began
 	record bool
 	queue  chan *commit
+	last   *commit
 	ended  chan struct{}
 	broken error // what went wrong; only the goroutine uses it
 }
+
+// A piece of work does something, and reads parts of buffers for it.
+type piece struct {
+	run   func() error
+	reads []part
+}
+
+type part struct {
+	buffer   *buffer
+	from, to int
+}
+
+// whole are buffers as parts.
+func whole(list []gpu.Buffer) (parts []part) {
+	for _, b := range list {
+		parts = append(parts, part{b.(*buffer), 0, b.Len()})
+	}
+	return parts
+}
+
+func (s *stream) encode(run func() error, reads ...part) { s.work = append(s.work, piece{run, reads}) }
 
 // Stream starts a queue.
 func (d *device) Stream() (gpu.Stream, error) {
@@ -27,10 +53,14 @@ func (d *device) Stream() (gpu.Stream, error) {
 	go func() {
 		defer close(s.ended)
 		for c := range s.queue {
+			<-c.asked
 			start := time.Now()
-			for _, run := range c.work {
+			if s.broken == nil {
+				s.broken = c.disturbed()
+			}
+			for _, w := range c.work {
 				if s.broken == nil {
-					s.broken = run()
+					s.broken = w.run()
 				}
 			}
 			c.finish(time.Since(start), s.broken)
@@ -72,15 +102,18 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 			l.Uses = append(l.Uses, b.(*buffer).at)
 		}
 	}
-	s.work = append(s.work, func() error { return s.launch(l, uses) })
+	s.encode(func() error { return s.launch(l, uses) }, whole(uses)...)
 	return nil
 }
 
 // launch runs a kernel when its turn has come.
 func (s *stream) launch(l check.Launch, uses []gpu.Buffer) error {
+	if l.Uses == nil {
+		uses = append(slices.Clone(uses), s.device.shared()...)
+	}
 	for _, b := range uses {
 		if err := s.device.check(b); err != nil { // it was freed before its turn came
-			return &gpu.Error{Code: gpu.KernelFault, Device: "emulated", Op: "run", Text: l.Kernel + ": " + err.Error(), Index: -1}
+			return fault(l.Kernel + ": " + err.Error())
 		}
 		if m := b.(*buffer); m.host != nil {
 			if err := s.device.process.Write(m.at, m.host); err != nil {
@@ -89,21 +122,27 @@ func (s *stream) launch(l check.Launch, uses []gpu.Buffer) error {
 		}
 	}
 	err := s.device.process.Run(context.Background(), l)
-	var fault *check.Fault
-	if errors.As(err, &fault) {
-		return &gpu.Error{Code: gpu.KernelFault, Device: "emulated", Op: "run", Text: fault.Error() + "\n" + fault.Report, Index: -1}
+	var found *check.Fault
+	if errors.As(err, &found) {
+		return fault(found.Error() + "\n" + found.Report)
 	}
 	if err != nil {
 		return lost(err)
 	}
 	for _, b := range uses {
 		if m := b.(*buffer); m.host != nil {
-			if err := s.device.process.Read(m.host, m.at); err != nil {
+			now := make([]byte, m.bytes)
+			if err := s.device.process.Read(now, m.at); err != nil {
 				return lost(err)
 			}
+			s.device.write(m, 0, now)
 		}
 	}
 	return nil
+}
+
+func fault(text string) error {
+	return &gpu.Error{Code: gpu.KernelFault, Device: "emulated", Op: "run", Text: text, Index: -1}
 }
 
 // Copy copies by way of this process.
@@ -115,24 +154,38 @@ func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, 
 		return misused("copy", "%v", err)
 	}
 	to, from := dst.(*buffer), src.(*buffer)
-	s.work = append(s.work, func() error {
-		data := make([]byte, bytes)
-		if from.host != nil {
-			copy(data, from.host[srcOffset:])
-		} else if err := s.device.process.Read(data, from.at+check.Pointer(srcOffset)); err != nil {
-			return lost(err)
+	s.encode(func() error {
+		if err := errors.Join(s.device.check(dst), s.device.check(src)); err != nil {
+			return fault("copy: " + err.Error())
 		}
-		return s.put(to, dstOffset, data)
-	})
+		data := make([]byte, bytes)
+		if err := s.device.get(from, srcOffset, data); err != nil {
+			return err
+		}
+		return s.device.put(to, dstOffset, data)
+	}, part{from, srcOffset, srcOffset + bytes})
 	return nil
 }
 
-func (s *stream) put(b *buffer, offset int, data []byte) error {
+// get and put read and write memory where it is up to date: what the processor sees is copied when a kernel
+// runs.
+func (d *device) get(b *buffer, offset int, data []byte) error {
 	if b.host != nil {
-		copy(b.host[offset:], data)
+		copy(data, b.host[offset:])
 		return nil
 	}
-	if err := s.device.process.Write(b.at+check.Pointer(offset), data); err != nil {
+	if err := d.process.Read(data, b.at+check.Pointer(offset)); err != nil {
+		return lost(err)
+	}
+	return nil
+}
+
+func (d *device) put(b *buffer, offset int, data []byte) error {
+	if b.host != nil {
+		d.write(b, offset, data)
+		return nil
+	}
+	if err := d.process.Write(b.at+check.Pointer(offset), data); err != nil {
 		return lost(err)
 	}
 	return nil
@@ -146,7 +199,12 @@ func (s *stream) Fill(b gpu.Buffer, offset, bytes int, value byte) error {
 	if err := s.device.check(b); err != nil {
 		return misused("fill", "%v", err)
 	}
-	s.work = append(s.work, func() error { return s.put(b.(*buffer), offset, slices.Repeat([]byte{value}, bytes)) })
+	s.encode(func() error {
+		if err := s.device.check(b); err != nil {
+			return fault("fill: " + err.Error())
+		}
+		return s.device.put(b.(*buffer), offset, slices.Repeat([]byte{value}, bytes))
+	})
 	return nil
 }
 
@@ -156,7 +214,8 @@ func (s *stream) Barrier() error { return nil }
 // After waits for another stream's commit.
 func (s *stream) After(e gpu.Event) error {
 	other := e.(*commit)
-	s.work = append(s.work, func() error {
+	s.encode(func() error {
+		other.ask()
 		<-other.over
 		return nil
 	})
@@ -166,7 +225,7 @@ func (s *stream) After(e gpu.Event) error {
 // Stamp reads the clock.
 func (s *stream) Stamp() (gpu.Stamp, error) {
 	t := &stamp{}
-	s.work = append(s.work, func() error {
+	s.encode(func() error {
 		t.at = time.Now()
 		return nil
 	})
@@ -175,7 +234,7 @@ func (s *stream) Stamp() (gpu.Stamp, error) {
 
 // Free frees after the work that was encoded before.
 func (s *stream) Free(b gpu.Buffer) {
-	s.work = append(s.work, func() error {
+	s.encode(func() error {
 		b.Free()
 		return nil
 	})
@@ -186,8 +245,9 @@ func (s *stream) Commit() (gpu.Event, error) {
 	if s.record {
 		return nil, misused("commit", "a recording is under way")
 	}
-	c := &commit{work: s.work, over: make(chan struct{})}
-	s.work = nil
+	c := &commit{work: s.work, before: s.last, asked: make(chan struct{}), over: make(chan struct{})}
+	c.look()
+	s.work, s.last = nil, c
 	s.queue <- c
 	return c, nil
 }
@@ -214,7 +274,7 @@ func (s *stream) Finish() (gpu.Graph, error) {
 // A graph is recorded work: its copies and dispatches find what is in their buffers when it is replayed.
 type graph struct {
 	device *device
-	work   []func() error
+	work   []piece
 }
 
 func (g *graph) Replay(s gpu.Stream) error {
@@ -234,6 +294,9 @@ func (s *stream) Close() error {
 	if len(s.work) > 0 {
 		return misused("close stream", "%d pieces of work were not committed", len(s.work))
 	}
+	if s.last != nil {
+		s.last.ask()
+	}
 	close(s.queue)
 	<-s.ended
 	return nil
@@ -241,18 +304,68 @@ func (s *stream) Close() error {
 
 // A commit is also its event.
 type commit struct {
-	work    []func() error
+	work    []piece
+	seen    []sight
+	asking  sync.Once
+	asked   chan struct{} // closed when somebody wants its end
+	before  *commit       // of the same stream
 	over    chan struct{}
 	elapsed time.Duration
 	err     error
 }
 
+// ask lets the work begin, after that of earlier commits.
+func (c *commit) ask() {
+	c.asking.Do(func() {
+		if c.before != nil {
+			c.before.ask()
+		}
+		c.before = nil
+		close(c.asked)
+	})
+}
+
 func (c *commit) finish(elapsed time.Duration, err error) {
-	c.elapsed, c.err, c.work = elapsed, err, nil
+	c.elapsed, c.err, c.work, c.seen = elapsed, err, nil, nil
 	close(c.over)
 }
 
+// A sight is what a part of shared memory held when work that reads it was committed.
+type sight struct {
+	part
+	hash  uint64
+	wrote int // how often the device had written to the buffer
+}
+
+var seed = maphash.MakeSeed()
+
+// look remembers what the work will read that the processor can change.
+func (c *commit) look() {
+	known := map[part]bool{}
+	for _, w := range c.work {
+		for _, p := range w.reads {
+			if p.buffer.host != nil && !known[p] {
+				known[p] = true
+				c.seen = append(c.seen, sight{p, maphash.Bytes(seed, p.buffer.host[p.from:p.to]), p.buffer.device.written(p.buffer)})
+			}
+		}
+	}
+}
+
+// disturbed is the error of work that reads what the processor has changed since it was committed.
+func (c *commit) disturbed() error {
+	for _, s := range c.seen {
+		b := s.buffer
+		if b.device.written(b) == s.wrote && maphash.Bytes(seed, b.host[s.from:s.to]) != s.hash {
+			return fault(fmt.Sprintf("bytes %d to %d of a buffer of %d were changed by the processor before work that reads them was done", s.from, s.to, b.bytes))
+		}
+	}
+	return nil
+}
+
+// Done asks for the end.
 func (c *commit) Done() (bool, error) {
+	c.ask()
 	select {
 	case <-c.over:
 		return c.err == nil, c.err
@@ -262,6 +375,7 @@ func (c *commit) Done() (bool, error) {
 }
 
 func (c *commit) Wait(ctx context.Context, limit time.Duration) error {
+	c.ask()
 	var late <-chan time.Time
 	if limit > 0 {
 		late = time.After(limit)
