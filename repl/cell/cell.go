@@ -7,8 +7,8 @@
 //
 // Cells are unfinished most of the time, so this package does not parse, and it refuses no text: [Scan]
 // tiles any text with tokens, [Split] cuts it into pieces, [Check] finds the first fault. All code that
-// needs positions in a cell uses this package. Reading order: token.go, piece.go, check.go, update.go,
-// within.go.
+// needs positions in a cell uses this package. Reading order: token.go, piece.go, list.go, check.go,
+// update.go, within.go.
 package cell
 
 import (

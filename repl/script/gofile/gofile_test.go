@@ -35,6 +35,17 @@ func main() {
 	rows, i := []int{0}, int64(1)
 	fmt.Println(x.Index(tensor.Pick(tensor.From(rows)), tensor.At(int(i))).Neg())
 }`},
+		{"each value of a list is shown", []string{"x := 1", "// both\nx, f(x, 2) // two", "func f(a, b int) int { return a + b }"}, `
+import (
+	"fmt"
+)
+func f(a, b int) int { return a + b }
+func main() {
+	x := 1
+	// both
+	fmt.Println(x)
+	fmt.Println(f(x, 2)) // two
+}`},
 		{"a number on the left that is evaluated first", []string{"func f() float64 { return 2 }", "func g() tensor.Tensor { return tensor.Ones(2) }", "z := f() * g()\nz--", "1/z + 3"}, `
 import (
 	"fmt"

@@ -40,9 +40,29 @@ func split(src string) []unit {
 			list = list[1:]
 		}
 	}
-	if n := len(units); n > 0 {
-		units[n-1].last = true
+	n := len(units)
+	if n == 0 {
+		return units
 	}
+	units[n-1].last = true
+	return append(units[:n-1], each(units[n-1])...)
+}
+
+// each makes a unit of each expression of a list, `a, b`, at the end of a cell.
+func each(u unit) []unit {
+	if u.kind != cell.Statement {
+		return []unit{u}
+	}
+	items := cell.List(u.text)
+	if items == nil {
+		return []unit{u}
+	}
+	units := make([]unit, len(items))
+	for i, item := range items {
+		units[i] = u
+		units[i].text = strings.TrimSpace(item.Text(u.text))
+	}
+	units[0].text = u.text[:items[0].From] + units[0].text // with the comments before it
 	return units
 }
 

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -19,7 +18,7 @@ var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatur
 // the cell. The last statement may be a list of expressions, `a, b`, which is not Go: it becomes a call of
 // valuesFunc.
 func (c *Compiler) parseStatements(n, line, col int, text string) (*ast.File, error) {
-	items := listItems(text)
+	items := cell.List(text)
 	if items == nil {
 		return c.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text, "\n}")
 	}
@@ -45,47 +44,6 @@ func (c *Compiler) parseStatements(n, line, col int, text string) (*ast.File, er
 		f.Body.List = append(f.Body.List, &ast.ExprStmt{X: call})
 	}
 	return file, nil
-}
-
-// listItems returns the expressions of the list at the end of a text, or nil if the text does not end in a
-// list.
-func listItems(text string) (items []cell.Piece) {
-	if !strings.Contains(text, ",") {
-		return nil
-	}
-	comma := false
-	start := true // at the start of a statement
-	for _, t := range cell.Code(cell.ScanGo(text)) {
-		if start {
-			items, comma, start = []cell.Piece{{From: t.From, To: len(text)}}, false, false
-		}
-		if t.Depth > 0 {
-			continue
-		}
-		switch t.Tok {
-		case token.COMMA:
-			if items != nil {
-				items[len(items)-1].To = t.From
-				items = append(items, cell.Piece{From: t.To, To: len(text)})
-				comma = true
-			}
-		case token.SEMICOLON, cell.LineEnd:
-			if start = true; items != nil {
-				items[len(items)-1].To = t.From
-			}
-		case token.ASSIGN, token.DEFINE, token.COLON, token.INC, token.DEC:
-			items = nil
-		case token.FUNC, token.MAP, token.CHAN, token.STRUCT, token.INTERFACE:
-		default:
-			if t.Tok.IsKeyword() {
-				items = nil
-			}
-		}
-	}
-	if !comma {
-		return nil
-	}
-	return items
 }
 
 // listed returns the expressions of a list, or nil if e is not a list.
