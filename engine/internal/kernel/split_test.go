@@ -39,8 +39,8 @@ func (s *sketch) matmul(dt dtype.Type, m, k, n int) (backend.Ref, []int) {
 	return s.inst(ir.MatMul, ir.Attr{}, dt, shape, s.input(dt, ir.Contiguous([]int{m, k})), s.input(dt, ir.Contiguous([]int{k, n}))), shape
 }
 
-// TestSplit: what a library computes of a group, and what is left to kernels. A product that is not worth it stays
-// whole.
+// TestSplit: what a library computes of a group, and what is left to kernels. A product that is not worth it
+// stays whole.
 func TestSplit(t *testing.T) {
 	const bf16, f32 = dtype.BF16, dtype.F32
 	tanh := ir.Attr{Flags: ir.TanhApprox}

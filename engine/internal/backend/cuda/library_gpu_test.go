@@ -39,8 +39,8 @@ func withLibraries(t testing.TB, setting string) backend.Backend {
 	return b
 }
 
-// TestLibraryOnGPU holds products that the library computes against the reference: all of the suite's that have
-// more than 8 rows, in each layout, with each epilogue.
+// TestLibraryOnGPU holds products that the library computes against the reference: all of the suite's that
+// have more than 8 rows, in each layout, with each epilogue.
 func TestLibraryOnGPU(t *testing.T) {
 	b := withLibraries(t, "always")
 	backendtest.Ops(t, func() (backend.Backend, error) { return b, nil }, []dtype.Type{dtype.F32, dtype.F16, dtype.BF16}, ir.MatMul, ir.LoRALinear, ir.Dequantize)
@@ -195,8 +195,8 @@ func TestProductsOnGPU(t *testing.T) {
 	}
 }
 
-// BenchmarkProductsOnGPU times products on the device's clock, by the library and by our own kernels: TFLOP/s.
-// tests/peers/run cuda has cuBLASLt called from C beside them.
+// BenchmarkProductsOnGPU times products on the device's clock, by the library and by our own kernels:
+// TFLOP/s. tests/peers/run cuda has cuBLASLt called from C beside them.
 func BenchmarkProductsOnGPU(b *testing.B) {
 	for _, p := range []multiply{
 		{m: 4096, k: 4096, n: 4096, dtype: dtype.F32}, {m: 4096, k: 4096, n: 4096, dtype: dtype.F32, allowTF32: true},

@@ -21,8 +21,8 @@ type Multiplier interface {
 	Device
 	// Multiplication chooses how the library computes a product whose matrices begin at multiples of so many
 	// bytes, a power of two, and of their elements' size, with at most so many bytes of workspace. The same
-	// arguments give the same choice. Its error has the code Unsupported if the library lacks such a product. It takes microseconds,
-	// but the first time the library is loaded.
+	// arguments give the same choice. Its error has the code Unsupported if the library lacks such a product.
+	// It takes microseconds, but the first time the library is loaded.
 	Multiplication(p Product, alignment, workspace int) (Multiplication, error)
 }
 

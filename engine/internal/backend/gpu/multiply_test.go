@@ -77,15 +77,16 @@ func TestLibrarySource(t *testing.T) {
 	}
 }
 
-// TestPinned: a library gets the addresses of its matrices, so a graph is replayed for runs that have the same
-// ones, and a program may have graphs of several.
+// TestPinned: a library gets the addresses of its matrices, so a graph is replayed for runs that have the
+// same ones, and a program may have graphs of several.
 func TestPinned(t *testing.T) {
 	m := newMultiplied(t)
 	lists := map[rune][]ir.Buffer{}
 	for i, name := range "abcdefg" {
 		lists[name] = m.buffers(t, float32(i+1))
 	}
-	// Two sets of addresses in turn are replayed; five are more than there are graphs, so nothing is recorded.
+	// Two sets of addresses in turn are replayed; five are more than there are graphs, so nothing is
+	// recorded.
 	const (
 		runs = "aaaababababcdefgcdefgcdefggggaa"
 		want = "pr..p.r....pppppppppppppppr..pr" // encoded plainly, recorded, or replayed (.)

@@ -461,8 +461,8 @@ func (b *Backend) abandon(r *run, err error) error {
 	return b.failed(err)
 }
 
-// timed commits each launch by itself, between two readings of the device's clock, and waits for it. But those
-// from Program.Commit on are one commit, so that all are made or none.
+// timed commits each launch by itself, between two readings of the device's clock, and waits for it. But
+// those from Program.Commit on are one commit, so that all are made or none.
 func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, left []bool, times []time.Duration) error {
 	l := r.program
 	if err := b.begin(r); err != nil {

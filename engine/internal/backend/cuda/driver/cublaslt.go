@@ -16,8 +16,8 @@ import (
 // A cublasLt is NVIDIA's library of matrix products. A device has a handle of its own, which belongs to the
 // device's context.
 //
-// The library's matrices lie by columns. A matrix that lies by rows is its own transpose there, so it computes
-// Dᵀ = Bᵀ·Aᵀ: what it calls A is our B, and its rows are our columns.
+// The library's matrices lie by columns. A matrix that lies by rows is its own transpose there, so it
+// computes Dᵀ = Bᵀ·Aᵀ: what it calls A is our B, and its rows are our columns.
 type cublasLt struct {
 	name   string // "cublasLt 12.8.4"
 	handle uintptr
@@ -212,7 +212,8 @@ func (m *multiplication) describe() error {
 	return errors.Join(errs...)
 }
 
-// transposed is the operation on a matrix of ours, as cublasOperation_t: that by rows is as the library has it.
+// transposed is the operation on a matrix of ours, as cublasOperation_t: that by rows is as the library has
+// it.
 func transposed(m gpu.Matrix) int32 {
 	if m.Transposed {
 		return 1
@@ -377,8 +378,8 @@ func (m *multiplication) Close() {
 	m.desc, m.a, m.b, m.c, m.d = 0, 0, 0, 0, 0
 }
 
-// nameOf is what a function that work is encoded with is called, and whether it is a piece of work by itself. It
-// is "" for those of other libraries.
+// nameOf is what a function that work is encoded with is called, and whether it is a piece of work by itself.
+// It is "" for those of other libraries.
 func (p *products) nameOf(f ccall.Func) (name string, work bool) {
 	if l := p.opened.Load(); l != nil {
 		switch f {

@@ -12,8 +12,8 @@ import (
 // Workspace is what each product of the fake's library wants.
 const Workspace = 1000
 
-// A Library is what gpu.Multiplier is about: with one in Driver.Library, the device has a library of products,
-// which logs what it is asked for.
+// A Library is what gpu.Multiplier is about: with one in Driver.Library, the device has a library of
+// products, which logs what it is asked for.
 type Library struct {
 	// Refuses says which products there are none of; nil refuses none.
 	Refuses func(p gpu.Product) bool

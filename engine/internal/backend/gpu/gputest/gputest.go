@@ -20,8 +20,8 @@ const variable = "MCS_TEST_TEXTS"
 // A Suite is a test of a backend.
 type Suite func(t *testing.T, open func() (backend.Backend, error))
 
-// Texts returns the texts that a suite needs on a device, by their functions. A child process runs the calling
-// test up to here, and then the suite on a Rehearsal. Each text stands after shaders.Blocks.
+// Texts returns the texts that a suite needs on a device, by their functions. A child process runs the
+// calling test up to here, and then the suite on a Rehearsal. Each text stands after shaders.Blocks.
 func Texts(t *testing.T, device gpu.Info, suite Suite) map[string]string {
 	t.Helper()
 	return TextsOf(t, NewRehearsal(device), suite)
