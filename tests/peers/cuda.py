@@ -25,8 +25,8 @@ import bars
 import checks
 import table as text
 from limits import Ceilings, DeviceCeilings, explain
-from measure import BEST_ROUNDS, ROUNDS, measure, shortest, write
-from sides import BUILT, GPU_PEERS, start
+from measure import BEST_ROUNDS, ROUNDS, measure, shortest, split, write
+from sides import BUILT, GPU_PEERS, OWN, start
 from works_gpu import LARGE, QUICK, works
 
 STEPS = ("compare", "kernels", "backendtest", "onnx", "lora", "emulated", "sanitize")
@@ -83,6 +83,8 @@ def compare(a, sides, limits, head):
             wrong.append(w["name"])
             continue
         table[w["name"]] = rows
+        if w["kind"] in ("train", "decode"):
+            split(w, rows["mcs"], shortest_kernel(table))
         wrong += [f"{w['name']} ({peer})" for peer, r in rows.items() if not r["agrees"]]
         print(text.line(w, rows, sides) + "   {:>4} launches, {} in kernels".format(*text.inside(rows)), flush=True)
         if w["kind"] in ("train", "decode"):
@@ -99,8 +101,14 @@ def compare(a, sides, limits, head):
     return not wrong, f"{len(table)} works" + (f"; failed or other results: {', '.join(wrong)}" if wrong else ", all results agree")
 
 
+def shortest_kernel(table):
+    """What a kernel with next to nothing to do takes by the device's clock, in seconds; 0 if none was run."""
+    profiles = [rows["mcs"]["profile"] for name, rows in table.items() if name.startswith("small/") and rows["mcs"].get("profile")]
+    return min((k["seconds"] / k["launches"] for p in profiles for k in p["kernels"]), default=0)
+
+
 def kernels(a, side, limits, head):
-    """Each family of kernels at one large size."""
+    """Each family of kernels at one large size; the shaders' own, where a library would do some of it."""
     size = QUICK if a.quick else LARGE
     rows, failed = [], []
     for f in side.ask(families=True)["families"]:
@@ -171,7 +179,7 @@ def main():
         if step == "compare":
             ok, what = compare(a, sides, limits, head)
         elif step == "kernels":
-            ok, what = kernels(a, sides[0], limits, head)
+            ok, what = kernels(a, next((s for s in sides if s.name == OWN), sides[0]), limits, head)
         else:
             ok, what = getattr(checks, step)(a)
         verdicts.append((step, ok, what))

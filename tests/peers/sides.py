@@ -127,7 +127,7 @@ def start(peers, threads, device="cpu"):
     too, and on a GPU without libraries."""
     sides = []
     other = OWN if device != "cpu" else SINGLE
-    for name in ("mcs", *peers, *([other] if threads > 1 else [])):
+    for name in ("mcs", *peers, *([other] if threads > 1 or other == OWN else [])):
         each = 1 if name == SINGLE else threads
         env = environment(each)
         if name == OWN:

@@ -22,7 +22,7 @@ def steps(work, rows):
     row = rows["mcs"]
     text = f"{'  tokens/s':34} " + ", ".join(parts)
     if "outside" in row:
-        text += f"; mcs: {row['launches a layer']:.1f} launches a layer, {100 * row['outside']:.1f} % of the time outside of kernels"
+        text += f"; mcs: {row['launches a layer']:.1f} launches a layer, {100 * row['outside']:.1f} to {100 * row['outside at most']:.1f} % of the time outside of kernels"
     return text
 
 

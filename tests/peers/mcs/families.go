@@ -80,8 +80,20 @@ func elementwise() []family {
 		of("broadcast rows and columns", func(x tensor.Tensor) tensor.Tensor { return x.Add(x.Slice(0, 0, 1)).Mul(x.Slice(1, 0, 1)) }),
 		{"integers", "f32", func(w *work) func() []tensor.Tensor {
 			x := values(1, w.M, w.N).Mul(1e6).Cast(dtype.I32).Eval()
-			return func() []tensor.Tensor { return []tensor.Tensor{x.And(1023).Xor(x.Shr(3)).Add(x.Mod(7))} }
+			return func() []tensor.Tensor {
+				return []tensor.Tensor{x.And(1023).Xor(x.Shr(3)).Add(x.Mod(7)).Or(x.Shl(2)).Maximum(x.Neg())}
+			}
 		}},
+		of("functions", func(x tensor.Tensor) tensor.Tensor {
+			y := x.Abs().Add(0.5)
+			return x.Exp().Add(x.Expm1()).Add(y.Log()).Add(y.Log1p()).Add(y.Sqrt()).Add(y.Rsqrt()).Add(y.Recip()).Add(x.Sin()).Add(x.Cos()).
+				Add(x.Tanh()).Add(x.Erf()).Add(x.Sigmoid()).Add(x.Silu()).Add(x.Gelu()).Add(y.Pow(x)).Add(x.Atan2(y)).Add(x.Div(y))
+		}),
+		of("comparisons", func(x tensor.Tensor) tensor.Tensor {
+			y := x.Mul(16).Round()
+			differs := y.Lt(x.Mul(16).Ceil()).Or(y.Le(x.Mul(16).Floor())).And(y.Eq(x).Not()).And(x.Ne(0).Or(x.Ge(0.5)).Or(x.IsNaN()))
+			return tensor.Where(differs, x.Minimum(y), x.Sign().Maximum(y.Mod(3)))
+		}),
 	}
 }
 

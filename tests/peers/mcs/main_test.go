@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
+	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -67,6 +69,37 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("got %v launches of %d kernels, want at least one", profile.Launches, len(profile.Kernels))
 			}
 		})
+	}
+}
+
+// The families launch every op that a backend computes; record/cpu.txt lists them. Ops that only change how data is seen
+// are in no launch, and an adapter becomes a product.
+func TestFamiliesHaveEveryOp(t *testing.T) {
+	record, err := os.ReadFile("../../../engine/internal/backend/backendtest/record/cpu.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := device.Default().String()
+	defer device.Use(before)
+	missing := map[string]bool{}
+	for line := range strings.Lines(string(record)) {
+		op, _, _ := strings.Cut(line, ":")
+		missing[op] = true
+	}
+	for _, op := range []string{"reshape", "permute", "expand", "slice", "flip", "again", "bitcast", "lora_linear"} {
+		delete(missing, op)
+	}
+	for _, f := range families() {
+		_, run := prepared(t, "cpu", small(f))
+		r := profile.RecordTraced(t.Context(), func(context.Context) { repeat(run, 1) })
+		for i := range r.Trace.Launches {
+			for _, op := range r.Trace.Launches[i].Ops {
+				delete(missing, op.Name)
+			}
+		}
+	}
+	for op := range missing {
+		t.Errorf("no family has the op %s", op)
 	}
 }
 
