@@ -24,6 +24,9 @@ func compilers() []string {
 	return []string{os.Getenv("CC"), "cc", "gcc", "clang"}
 }
 
+// Emulated says whether the test runs under qemu, where it can start no program of its own kind.
+func Emulated() bool { return os.Getenv(emulated) != "" }
+
 // find returns the first program that is there, or skips the test.
 func find(t testing.TB, names ...string) string {
 	t.Helper()

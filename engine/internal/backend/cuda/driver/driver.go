@@ -10,7 +10,7 @@
 // Memory comes from a pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver
 // has no pools.
 //
-// Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, stream.go, event.go, graph.go, cublaslt.go.
+// Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, compilers.go, stream.go, event.go, graph.go, cublaslt.go.
 package driver
 
 import (
@@ -37,6 +37,8 @@ type Driver struct {
 	once sync.Once
 	api  *api
 	err  error
+
+	compilers compilers
 }
 
 // New returns the driver of this machine.

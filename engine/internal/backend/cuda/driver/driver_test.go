@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -360,13 +361,11 @@ func TestTarget(t *testing.T) {
 func TestNVRTC(t *testing.T) {
 	s := newStub(t)
 	path := cctest.Library(t, "testdata/nvrtc.c")
-	nvrtc, err := ccall.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	count := filepath.Join(t.TempDir(), "compiled")
+	t.Setenv("MCS_STUB_COMPILED", count)
 	compiled := func() int {
-		f, _ := nvrtc.Symbol("stub_compiled")
-		return int(f.Call())
+		dots, _ := os.ReadFile(count)
+		return len(dots)
 	}
 	s.driver.NVRTC, s.driver.CublasLt, s.driver.Cudnn = []string{path}, []string{path}, []string{path}
 	d, _ := s.open()
@@ -417,11 +416,21 @@ func TestNVRTC(t *testing.T) {
 	if _, err := d.Compile(t.Context(), source); !errors.Is(err, gpu.BadKernel) || !strings.Contains(err.Error(), "row.metal(7): error") {
 		t.Errorf("got %v, want the compiler's message", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := d.Compile(ctx, source); err != context.Canceled {
-		t.Errorf("got %v, want the end of the context", err)
+	if !cctest.Emulated() { // there it compiles in this process
+		source.Text = "#crash"
+		if _, err := d.Compile(t.Context(), source); !errors.Is(err, gpu.Failed) || !strings.Contains(err.Error(), "the process that compiles has ended: ") {
+			t.Errorf("got %v, want the end of the process that compiles", err)
+		}
+		source.Text = "#endless"
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		if _, err := d.Compile(ctx, source); err != context.Canceled {
+			t.Errorf("got %v, want the end of the context", err)
+		}
 	}
+	source.Text = "after that"
+	compile("after a process that ended", source, 1)
+	s.driver.compilers.close()
 	d.Close()
 
 	// A driver for CUDA 11 does not run what NVRTC 12 makes.

@@ -21,15 +21,17 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
-// A compiler is NVRTC, which makes cubins of CUDA C++, opened at the first need.
+// A compiler is NVRTC, which makes cubins of CUDA C++, opened at the first need. The process of the device asks it
+// what it can do; others compile with it, see compilers.
 type compiler struct {
 	once    sync.Once
 	err     error
+	library string
 	version string
 	target  string // of --gpu-architecture
 	ptx     bool   // it makes PTX, which the driver compiles: it is older than the GPU
 
-	create, compile, cubinSize, cubin, ptxSize, ptxText, logSize, log, destroy, text, archCount, archs ccall.Func
+	number, create, compile, cubinSize, cubin, ptxSize, ptxText, logSize, log, destroy, text, archCount, archs ccall.Func
 }
 
 func (c *compiler) open(d *device) error {
@@ -43,7 +45,10 @@ func (c *compiler) load(d *device) error {
 	for _, name := range d.driver.NVRTC {
 		library, err := ccall.Open(name)
 		if err == nil {
-			err = c.use(d, library)
+			err = c.use(library)
+		}
+		if err == nil {
+			err = c.fits(d)
 		}
 		if err == nil {
 			return nil
@@ -54,9 +59,10 @@ func (c *compiler) load(d *device) error {
 		Text: "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: " + strings.Join(reasons, "; ")}
 }
 
-func (c *compiler) use(d *device, library *ccall.Library) (err error) {
-	var version ccall.Func
-	for name, f := range map[string]*ccall.Func{"nvrtcVersion": &version, "nvrtcCreateProgram": &c.create,
+// use takes the functions of a library.
+func (c *compiler) use(library *ccall.Library) (err error) {
+	c.library = library.Name()
+	for name, f := range map[string]*ccall.Func{"nvrtcVersion": &c.number, "nvrtcCreateProgram": &c.create,
 		"nvrtcCompileProgram": &c.compile, "nvrtcGetCUBINSize": &c.cubinSize, "nvrtcGetCUBIN": &c.cubin, "nvrtcGetPTXSize": &c.ptxSize,
 		"nvrtcGetPTX": &c.ptxText, "nvrtcGetProgramLogSize": &c.logSize, "nvrtcGetProgramLog": &c.log,
 		"nvrtcDestroyProgram": &c.destroy, "nvrtcGetErrorString": &c.text, "nvrtcGetNumSupportedArchs": &c.archCount,
@@ -65,12 +71,17 @@ func (c *compiler) use(d *device, library *ccall.Library) (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// fits checks that the driver can run what it makes, and chooses what to make.
+func (c *compiler) fits(d *device) (err error) {
 	major, minor := new(int32), new(int32)
-	version.Call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor)))
+	c.number.Call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor)))
 	if int(*major) > d.version/1000 {
-		return fmt.Errorf("%s is of CUDA %d.%d, want at most that of the driver, %s", library.Name(), *major, *minor, d.versionText())
+		return fmt.Errorf("%s is of CUDA %d.%d, want at most that of the driver, %s", c.library, *major, *minor, d.versionText())
 	}
-	c.version = fmt.Sprintf("%s %d.%d", library.Name(), *major, *minor)
+	c.version = fmt.Sprintf("%s %d.%d", c.library, *major, *minor)
 	c.target, c.ptx, err = target(d.info.Family, c.architectures())
 	return err
 }
@@ -133,8 +144,8 @@ func (d *device) options(s gpu.Source) []string {
 	return options
 }
 
-// Compile makes a library of CUDA C++, or takes what it made of the same text before. The compiler cannot be
-// stopped: when ctx ends, it goes on in the background and its work goes into the cache.
+// Compile makes a library of CUDA C++, or takes what was made of the same text before. A process of its own
+// compiles; it is ended when ctx ends.
 func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -147,69 +158,77 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 	if binary := readCache(path); binary != nil {
 		return d.Load(s.Name, binary)
 	}
-	type compiled struct {
-		binary []byte
-		err    error
+	done, err := d.driver.compilers.do(ctx, &job{Library: d.nvrtc.library, Name: s.Name, Text: s.Text, Options: options, PTX: d.nvrtc.ptx})
+	if err != nil {
+		return nil, err
 	}
-	done := make(chan compiled, 1)
-	go func() {
-		binary, err := d.nvrtc.run(d, s, options)
-		if err == nil {
-			// A cache that cannot be written costs time only.
-			_ = writeCache(path, binary)
-		}
-		done <- compiled{binary, err}
-	}()
-	select {
-	case c := <-done:
-		if c.err != nil {
-			return nil, c.err
-		}
-		return d.Load(s.Name, c.binary)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if done.Op != "" {
+		return nil, d.uncompiled(s, done)
 	}
+	// A cache that cannot be written costs time only.
+	_ = writeCache(path, done.Binary)
+	return d.Load(s.Name, done.Binary)
 }
 
-// run compiles a text to a cubin, or to PTX.
-func (c *compiler) run(d *device, s gpu.Source, options []string) ([]byte, error) {
-	failed := func(op string, code uintptr, text string) error {
-		e := &gpu.Error{Code: gpu.Failed, Device: d.name(), Op: op, Native: int(int32(code)), Text: text, Index: -1, Free: -1}
-		switch e.Native {
-		case 1: // NVRTC_ERROR_OUT_OF_MEMORY
-			e.Code = gpu.OutOfMemory
-		case 6: // NVRTC_ERROR_COMPILATION
-			e.Code = gpu.BadKernel
+// uncompiled is the error of a compilation.
+func (d *device) uncompiled(s gpu.Source, c *compiled) error {
+	e := &gpu.Error{Code: gpu.Failed, Device: d.name(), Op: c.Op, Native: c.Code, Text: s.Name + ": " + c.Text, Index: -1, Free: -1}
+	switch e.Native {
+	case 1: // NVRTC_ERROR_OUT_OF_MEMORY
+		e.Code = gpu.OutOfMemory
+	case 6: // NVRTC_ERROR_COMPILATION
+		e.Code = gpu.BadKernel
+	}
+	return e
+}
+
+// A job is a text to compile.
+type job struct {
+	Library    string // the file of NVRTC
+	Name, Text string
+	Options    []string
+	PTX        bool
+}
+
+// What became of a job: the cubin or PTX, or the function that failed, with its code and its words.
+type compiled struct {
+	Binary []byte
+	Op     string
+	Code   int
+	Text   string
+}
+
+// run compiles.
+func (c *compiler) run(j *job) *compiled {
+	failed := func(op string, code uintptr, text string) *compiled {
+		if text == "" {
+			text = ccall.String(c.text.Call(code))
 		}
-		if e.Text == "" {
-			e.Text = ccall.String(c.text.Call(code))
-		}
-		e.Text = s.Name + ": " + e.Text
-		return e
+		return &compiled{Op: op, Code: int(int32(code)), Text: text}
 	}
 	program := new(uintptr)
-	text, name := ccall.CString(s.Text), ccall.CString(s.Name)
+	text, name := ccall.CString(j.Text), ccall.CString(j.Name)
 	code := c.create.Call(uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(name)), 0, 0, 0)
 	if int32(code) != success {
-		return nil, failed("nvrtcCreateProgram", code, "")
+		return failed("nvrtcCreateProgram", code, "")
 	}
 	defer c.destroy.Call(uintptr(unsafe.Pointer(program)))
-	texts, table := cStrings(options)
-	code = c.compile.Call(*program, uintptr(len(options)), uintptr(unsafe.Pointer(&table[0])))
+	texts, table := cStrings(j.Options)
+	code = c.compile.Call(*program, uintptr(len(j.Options)), uintptr(unsafe.Pointer(&table[0])))
 	runtime.KeepAlive(texts)
 	if int32(code) != success {
 		messages, _ := c.get(*program, c.logSize, c.log)
-		return nil, failed("nvrtcCompileProgram", code, cText(messages))
+		return failed("nvrtcCompileProgram", code, cText(messages))
 	}
 	size, content := c.cubinSize, c.cubin
-	if c.ptx {
+	if j.PTX {
 		size, content = c.ptxSize, c.ptxText
 	}
 	binary, code := c.get(*program, size, content)
 	if int32(code) != success {
-		return nil, failed("nvrtcGetCUBIN", code, "")
+		return failed("nvrtcGetCUBIN", code, "")
 	}
-	return binary, nil
+	return &compiled{Binary: binary}
 }
 
 // get asks how large something is, and then for it.

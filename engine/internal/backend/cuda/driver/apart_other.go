@@ -1,0 +1,7 @@
+//go:build !unix
+
+package driver
+
+import "syscall"
+
+func apart() *syscall.SysProcAttr { return nil }
