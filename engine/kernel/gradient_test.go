@@ -25,7 +25,7 @@ kernel void square_grad(device const float* x, device const float* dy, device fl
 
 // A kernel takes part in a gradient: of a parameter, through other operations, twice, through a checkpoint.
 func TestGrad(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onMachine(t, func(t *testing.T) {
 		own, row := squareWithGradient(t), written(t, "softmax", softmax, softmaxOptions())
 		w := tensor.Randn(3, 40).Named("w").Param()
 		x := tensor.Randn(3, 40).Eval()

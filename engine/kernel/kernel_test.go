@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/kernel"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -21,14 +22,37 @@ func compiled(t *testing.T) {
 	}
 }
 
-// onEach runs a test on the devices that run kernels in the checked path.
+func TestMain(m *testing.M) { devicetest.Main(m) }
+
+// onCPU runs a test on the devices that run kernels in the checked path.
+func onCPU(t *testing.T, f func(t *testing.T)) { on(t, []string{"cpu", "ref"}, f) }
+
+// onMachine runs it on the GPUs of the machine, too, and onEach also on the emulated one.
+func onMachine(t *testing.T, f func(t *testing.T)) {
+	names := []string{"cpu", "ref"}
+	for _, d := range device.List() {
+		if strings.HasPrefix(d.Name, "cuda") || strings.HasPrefix(d.Name, "metal") {
+			names = append(names, d.Name)
+		}
+	}
+	on(t, names, f)
+}
+
 func onEach(t *testing.T, f func(t *testing.T)) {
-	compiled(t)
-	for _, name := range []string{"cpu", "ref"} {
+	devicetest.Register("emulated")
+	on(t, []string{"emulated"}, f)
+	onMachine(t, f)
+}
+
+func on(t *testing.T, names []string, f func(t *testing.T)) {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			if name == "cpu" || name == "ref" || name == "emulated" {
+				compiled(t)
+			}
 			d, err := device.Lookup(name)
 			if err != nil {
-				t.Fatal(err)
+				t.Skip(err)
 			}
 			tensor.Within(device.On(t.Context(), d), func() { f(t) })
 		})
@@ -96,24 +120,24 @@ func softmaxOptions() kernel.Options {
 
 // A kernel computes what its text says, from operands as they come: computed, transposed, cut out.
 func TestCall(t *testing.T) {
+	k := written(t, "softmax", softmax, softmaxOptions())
+	whole := tensor.Randn(9, 70).To(device.CPU()).Eval()
 	onEach(t, func(t *testing.T) {
-		k := written(t, "softmax", softmax, softmaxOptions())
-		whole := tensor.Randn(9, 70).Eval()
 		for _, c := range []struct {
 			name string
-			x    tensor.Tensor
+			x    func(whole tensor.Tensor) tensor.Tensor
 		}{
-			{"evaluated", whole},
-			{"lazy", whole.Mul(3)},
-			{"transposed", whole.SwapAxes(0, 1)},
-			{"cut out", whole.Slice(0, 1, 5).Slice(1, 3, 50)},
-			{"repeated", tensor.Full(2, 1).Eval().Expand(3, 5)},
-			{"of three axes", whole.Reshape(3, 3, 70)},
-			{"f16", whole.Cast(dtype.F16)},
-			{"bf16", whole.Cast(dtype.BF16)},
+			{"evaluated", func(whole tensor.Tensor) tensor.Tensor { return whole }},
+			{"lazy", func(whole tensor.Tensor) tensor.Tensor { return whole.Mul(3) }},
+			{"transposed", func(whole tensor.Tensor) tensor.Tensor { return whole.SwapAxes(0, 1) }},
+			{"cut out", func(whole tensor.Tensor) tensor.Tensor { return whole.Slice(0, 1, 5).Slice(1, 3, 50) }},
+			{"repeated", func(whole tensor.Tensor) tensor.Tensor { return whole.Slice(0, 2, 3).Expand(3, 70) }},
+			{"of three axes", func(whole tensor.Tensor) tensor.Tensor { return whole.Reshape(3, 3, 70) }},
+			{"f16", func(whole tensor.Tensor) tensor.Tensor { return whole.Cast(dtype.F16) }},
+			{"bf16", func(whole tensor.Tensor) tensor.Tensor { return whole.Cast(dtype.BF16) }},
 		} {
-			y := k.Call(c.x)
-			if want := c.x.Softmax(-1); y.DType() != want.DType() || !tensor.AllClose(y, want, 1e-2, 1e-6) {
+			y := k.Call(c.x(whole.To(device.Default()).Eval()))
+			if want := c.x(whole).Softmax(-1); y.DType() != want.DType() || !tensor.AllClose(y.To(device.CPU()), want, 1e-2, 1e-6) {
 				t.Errorf("%s: got %v, want %v", c.name, y, want)
 			}
 		}
@@ -251,7 +275,7 @@ func TestFaults(t *testing.T) {
 		return strings.Replace(softmax, old, new, 1)
 	}
 	const barrier = "  threadgroup_barrier(mem_flags::mem_threadgroup);\n"
-	onEach(t, func(t *testing.T) {
+	onCPU(t, func(t *testing.T) {
 		x := tensor.Randn(3, 70).Eval()
 		for _, c := range []struct{ name, source, want string }{
 			{"a name", instead("= max(most, parts[i])", "= max(most, part[i])"), "softmax:16:60: use of undeclared identifier 'part'; did you mean 'parts'?"},
@@ -272,9 +296,40 @@ func TestFaults(t *testing.T) {
 	})
 }
 
+// On a GPU a text that does not compile is the person's mistake, too, and its lines are named.
+func TestRefusedByGPU(t *testing.T) {
+	compiled(t)
+	devicetest.Register("emulated")
+	d, err := device.Lookup("emulated")
+	if err != nil {
+		t.Skip(err)
+	}
+	k := written(t, "square", strings.Replace(square, "* x[i]", "* z[i]", 1), kernel.Options{Launch: lengths})
+	err = tensor.Try(func() { k.Call(tensor.Ones(4).To(d)).Eval() })
+	if want := "eval: compile square: emulated: square: square:3:28: use of undeclared identifier 'z'"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Without a compiler the CPU says what to install. A device of its own has looked for none before.
+func TestWithoutCompiler(t *testing.T) {
+	d, err := device.Lookup("cpu:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	k := written(t, "square", square, kernel.Options{Launch: lengths})
+	x := tensor.Ones(4).To(d).Eval()
+	t.Setenv("PATH", t.TempDir())
+	err = tensor.Try(func() { k.Call(x).Eval() })
+	if err == nil || !strings.Contains(err.Error(), "square: a kernel in Metal's language runs on the CPU by way of clang: ") {
+		t.Errorf("got %v, want what to install", err)
+	}
+}
+
 // A kernel that does not end is stopped with its context, and the next one runs.
 func TestStops(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onCPU(t, func(t *testing.T) {
 		x := tensor.Ones(8).Eval()
 		endless := written(t, "square", strings.Replace(square, "if (i < n)", "for (uint j = 0; j < n; j += 0)", 1), kernel.Options{Launch: lengths})
 		ctx, cancel := context.WithCancelCause(t.Context())

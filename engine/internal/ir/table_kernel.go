@@ -3,6 +3,9 @@ package ir
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A Kernel is a kernel that a person wrote, made ready for one call: with the types, the shapes and the
@@ -46,6 +49,21 @@ const (
 // SetKey sets Key. Function has to have a hash of the text in it.
 func (k *Kernel) SetKey() {
 	k.Key = fmt.Sprint(k.Name, " ", k.Function, k.Args, k.Outs, k.Groups, k.Threads, k.Flops)
+}
+
+// parenthesised is a place as NVRTC writes it: In[3].metal(4).
+var parenthesised = lazy.Regexp(`\.metal\((\d+)\)`)
+
+// Plain is a message about the text as a person reads it: with the kernel's own name, and with the name of a
+// cell or a file where compilers are told one that ends in .metal.
+func (k *Kernel) Plain(message string) string {
+	message = strings.ReplaceAll(message, k.Function, k.Name)
+	message = parenthesised().ReplaceAllString(message, ":$1")
+	message = strings.ReplaceAll(message, ".metal:", ":")
+	if !strings.HasPrefix(message, k.Name+": ") {
+		message = k.Name + ": " + message
+	}
+	return message
 }
 
 func kernelRows() []Row {

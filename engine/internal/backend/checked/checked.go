@@ -65,16 +65,9 @@ func Compile(g *backend.Group) (*Kernel, error) {
 // Source is the text that runs.
 func (k *Kernel) Source() string { return k.own.Text }
 
-// Plain is an error as a person reads it: the kernel has its own name, and a text that stands in a cell is
-// called after the cell.
+// Plain is an error of package check as a person reads it.
 func (k *Kernel) Plain(err error) error {
-	text := strings.TrimPrefix(err.Error(), "check: ")
-	text = strings.ReplaceAll(text, k.own.Function, k.own.Name)
-	text = strings.ReplaceAll(text, ".metal:", ":")
-	if !strings.HasPrefix(text, k.own.Name+": ") {
-		text = k.own.Name + ": " + text
-	}
-	return errors.New(text)
+	return errors.New(k.own.Plain(strings.TrimPrefix(err.Error(), "check: ")))
 }
 
 // A Runner has the process in which kernels run, one at a time. The zero value is ready; the first run starts

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
 	"github.com/mcs-notebook/mcs/shaders"
@@ -99,6 +101,15 @@ type compiled struct {
 	writes    []int // places in Launch.Bufs
 }
 
+// refused is the error of a text that does not compile: where a person wrote it, it is the person's mistake.
+func (b *Backend) refused(g *backend.Group, err error) error {
+	var e *Error
+	if own := g.Insts; len(own) == 1 && own[0].Op == ir.UserKernel && errors.As(err, &e) && e.Code == BadKernel {
+		return fmt.Errorf("%s: %s", b.name, own[0].Attr.Kernel.Plain(strings.TrimPrefix(e.Text, "check: ")))
+	}
+	return err
+}
+
 // Compile renders a group and compiles its texts.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	k, err := kernel.Render(g, b.limits())
@@ -108,7 +119,7 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	c := &compiled{b: b, group: g, kernel: k}
 	for i := range k.Dispatches {
 		if err := c.add(&k.Dispatches[i]); err != nil {
-			return nil, err
+			return nil, b.refused(g, err)
 		}
 	}
 	for _, o := range g.Outputs {

@@ -18,13 +18,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/shaders"
 )
 
@@ -92,7 +92,7 @@ func Find() (*Toolchain, error) {
 	return t, t.writePrelude()
 }
 
-var clangVersion = regexp.MustCompile(`clang version (\d+)`)
+var clangVersion = lazy.Regexp(`clang version (\d+)`)
 
 // findClang returns the first clang++ that is new enough, and the line that says its version.
 func findClang() (path, version string, err error) {
@@ -105,7 +105,7 @@ func findClang() (path, version string, err error) {
 		if err != nil {
 			continue
 		}
-		m := clangVersion.FindSubmatch(out)
+		m := clangVersion().FindSubmatch(out)
 		if m == nil {
 			continue
 		}
