@@ -117,6 +117,22 @@ func (b *Backend) read(ctx context.Context, dst []byte, m *buffer, offset int) e
 	return b.lost
 }
 
+// small is up to how many bytes a copy takes no longer than a launch.
+const small = 64 << 10
+
+// streamFor returns the stream for a download of n bytes, after the run that writes them. That is a stream of its
+// own, so that later runs do not delay it, nor it them. But where that run is the last one, and the copy small, it
+// goes behind the run: for one stream to wait for another takes the device some microseconds. b.mu is held.
+func (b *Backend) streamFor(m *buffer, n int) (Stream, error) {
+	if m.written == nil || m.written.done {
+		return b.copies, nil
+	}
+	if n <= small && m.written == b.flying[len(b.flying)-1] {
+		return b.compute, nil
+	}
+	return b.copies, b.copies.After(m.written.event)
+}
+
 // fetch downloads what fits into staging memory.
 func (b *Backend) fetch(ctx context.Context, dst []byte, m *buffer, offset int) error {
 	if ctx.Err() != nil {
@@ -131,15 +147,13 @@ func (b *Backend) fetch(ctx context.Context, dst []byte, m *buffer, offset int) 
 	if err != nil {
 		return err
 	}
-	if m.written != nil && !m.written.done {
-		err = b.copies.After(m.written.event)
-	}
+	stream, err := b.streamFor(m, len(dst))
 	if err == nil {
-		err = b.copies.Copy(to, 0, m.Buffer, offset, len(dst))
+		err = stream.Copy(to, 0, m.Buffer, offset, len(dst))
 	}
 	var e Event
 	if err == nil {
-		e, err = b.copies.Commit()
+		e, err = stream.Commit()
 	}
 	if err != nil {
 		b.unstage(to)
