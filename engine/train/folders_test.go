@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -158,18 +159,22 @@ func TestAFailedSavePauses(t *testing.T) {
 		name   string
 		damage func(dir string) error
 		mend   func(dir string) error
-		at     int // the batch before which it is damaged; each step takes two
-		step   int // after which the run waits
+		at     int  // the batch before which it is damaged; each step takes two
+		step   int  // after which the run waits
+		locked bool // the damage removes the file that the run has locked
 	}{
-		{"the folder is gone", os.RemoveAll, nil, 6, 4},
-		{"the folder is gone before the last save", os.RemoveAll, nil, 10, 6},
+		{"the folder is gone", os.RemoveAll, nil, 6, 4, true},
+		{"the folder is gone before the last save", os.RemoveAll, nil, 10, 6, true},
 		{"a file has its name", func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o666))
-		}, os.Remove, 2, 2},
+		}, os.Remove, 2, 2, true},
 		{"a file has the checkpoint's name", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, folderOf(4)), nil, 0o666)
-		}, func(dir string) error { return os.Remove(filepath.Join(dir, folderOf(4))) }, 6, 4},
+		}, func(dir string) error { return os.Remove(filepath.Join(dir, folderOf(4))) }, 6, 4, false},
 	} {
+		if runtime.GOOS == "windows" && test.locked {
+			continue // a folder with an open file cannot be removed there
+		}
 		m := newModel()
 		o := options(6)
 		o.Checkpoint, o.CheckpointEvery, o.Resume = filepath.Join(t.TempDir(), "run"), 2, true

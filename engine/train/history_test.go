@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -32,6 +33,15 @@ func (points) Batch(int) (data.Batch, error) {
 	return data.Batch{Inputs: x, Targets: x.Mul(3)}, nil
 }
 
+// slow is data of which a batch takes a while: a clock that ticks rarely, as that of Windows, shows no rate
+// otherwise.
+type slow struct{ data.Source }
+
+func (s slow) Batch(n int) (data.Batch, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.Source.Batch(n)
+}
+
 // Tokens and nats are the units of text. Data that has none is counted in examples, and its loss has no unit.
 func TestUnitsFitTheData(t *testing.T) {
 	for _, c := range []struct {
@@ -46,7 +56,7 @@ func TestUnitsFitTheData(t *testing.T) {
 	} {
 		note := ""
 		ctx := progress.With(context.Background(), func(e progress.Event) { note = e.Note })
-		h, err := Run(ctx, c.m, c.d, Options{Steps: 2, LR: optim.Constant(1e-3)})
+		h, err := Run(ctx, c.m, slow{c.d}, Options{Steps: 2, LR: optim.Constant(1e-3)})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

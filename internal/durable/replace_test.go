@@ -80,7 +80,7 @@ func TestLinksStay(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if to, err := os.Readlink(link); to != test.link {
+		if to, err := os.Readlink(link); to != filepath.FromSlash(test.link) {
 			t.Errorf("%s: the link is %q, %v, want %q", test.name, to, err, test.link)
 		}
 		if got, err := os.ReadFile(link); string(got) != "new" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,9 @@ windows := data.Windows(text, 16, 2); h := 7`
 			"In[4]:1:12: train: step 4: the loss is NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && strings.Contains(c.data, "os.RemoveAll(dir)") {
+				t.Skip("a folder with an open file cannot be removed there")
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			s, out := newSession(t, Options{Progress: func(_ string, done, _ int64, _ string) {
 				if done > 3 {

@@ -60,8 +60,8 @@ const leastVersion = 19
 
 // Find returns the machine's toolchain. The error says what to install.
 func Find() (*Toolchain, error) {
-	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS == "windows" {
-		return nil, fmt.Errorf("check: got %s/%s, want amd64 or arm64, and not Windows", runtime.GOOS, runtime.GOARCH)
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS != "linux" { // its runtime is ELF's
+		return nil, fmt.Errorf("check: got %s/%s, want linux on amd64 or arm64", runtime.GOOS, runtime.GOARCH)
 	}
 	clang, version, err := findClang()
 	if err != nil {
