@@ -16,6 +16,7 @@ func (s *split) ending(fits func(dtype.Type) bool) (e ending, whole bool) {
 	}
 	r := &s.results[0]
 	var ok bool
+	e.scale = -1
 	if e.d, ok = s.stores(0); !ok || !fits(r.dtype) {
 		return e, false
 	}
@@ -33,12 +34,14 @@ func (s *split) ending(fits func(dtype.Type) bool) (e ending, whole bool) {
 		case in.Op == ir.Cast && in.DType.Float() && (in.DType == dtype.F32 || to == r.value): // rounded at the end
 		case in.Op == ir.Gelu && in.Attr.Flags&ir.TanhApprox != 0:
 			e.gelu = true
-		case in.Op == ir.Add:
-			other := in.Args[0]
-			if other == at {
-				other = in.Args[1]
+		case in.Op == ir.Mul && e.scale < 0 && e.c == nil && e.bias == nil:
+			i, input := besides(in, at).Input()
+			if !input || !isNumber(s.g.Inputs[i]) {
+				return e, false
 			}
-			if !s.added(other, r.dtype, &e) {
+			e.scale = s.g.Inputs[i].Scalar
+		case in.Op == ir.Add:
+			if !s.added(besides(in, at), r.dtype, &e) {
 				return e, false
 			}
 		default:
@@ -47,6 +50,14 @@ func (s *split) ending(fits func(dtype.Type) bool) (e ending, whole bool) {
 		at = to
 	}
 	return e, true
+}
+
+// besides is the other operand of an instruction that has two.
+func besides(in *backend.Inst, v backend.Ref) backend.Ref {
+	if in.Args[0] == v {
+		return in.Args[1]
+	}
+	return in.Args[0]
 }
 
 // next is the only instruction of the epilogue that reads a value, or -1.
@@ -97,7 +108,7 @@ func (s *split) raw(fits func(dtype.Type) bool) ending {
 	for i, r := range s.results {
 		if r.value == (backend.Ref{Index: s.number}) && fits(r.dtype) {
 			if d, ok := s.stores(i); ok {
-				return ending{d: d, result: i}
+				return ending{d: d, result: i, scale: -1}
 			}
 		}
 	}
@@ -108,7 +119,7 @@ func (s *split) raw(fits func(dtype.Type) bool) ending {
 	rows, columns := s.space.lens[1], s.space.lens[0]
 	size := ir.Size(s.inst.Shape)
 	s.bytes += size * dt.Size()
-	return ending{result: -1, d: operand{Matrix{DType: dt, Stride: columns, Batch: rows * columns}, field(s.borrow(size, dt), 0)}}
+	return ending{result: -1, scale: -1, d: operand{Matrix{DType: dt, Stride: columns, Batch: rows * columns}, field(s.borrow(size, dt), 0)}}
 }
 
 // call writes the call of pair n.
@@ -120,7 +131,8 @@ func (s *split) call(n int, pair *[2]operand, e ending) bool {
 	if p.Batches == 1 {
 		p.A.Batch, p.B.Batch, p.D.Batch = 0, 0, 0
 	}
-	c := Call{A: pair[0].at, B: pair[1].at, D: e.d.at}
+	c := Call{A: pair[0].at, B: pair[1].at, D: e.d.at, Scale: e.scale}
+	p.Scaled = e.scale >= 0
 	switch {
 	case n > 0:
 		p.C, c.C = p.D, e.d.at

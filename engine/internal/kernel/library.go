@@ -8,7 +8,7 @@ import (
 
 // A Product is a matrix product as a library of a device computes it: for each of a number of batches
 //
-//	D = activation(A·B + C + bias)
+//	D = activation(scale·A·B + C + bias)
 //
 // with sums in F32 that are rounded once. Equal Products are the same work.
 type Product struct {
@@ -17,6 +17,7 @@ type Product struct {
 	A, B                 Matrix // of one type: F32, F16 or BF16
 	C                    Matrix // of D's type; zero if nothing is added; it may be D's memory
 	D                    Matrix // of the operands' type or F32; not transposed
+	Scaled               bool   // the scale is a number of the run; else it is 1
 	Bias                 bool   // a row of D's type is added to each row
 	Gelu                 bool   // the activation is gelu, approximated with tanh
 	TF32                 bool   // A and B of F32 may be rounded to TF32
@@ -41,6 +42,7 @@ func (p *Product) String() string {
 		text string
 	}{
 		{p.D.DType != p.A.DType, fmt.Sprintf(", as %v", p.D.DType)}, {p.TF32, ", rounded to tf32"},
+		{p.Scaled, ", scaled"},
 		{p.Batches > 1, fmt.Sprintf(", in %d batches", p.Batches)}, {p.Added(), ", with a matrix added"},
 		{p.Bias, ", with a bias"}, {p.Gelu, ", with gelu"},
 	} {
@@ -59,6 +61,7 @@ func (p *Product) Flops() int { return 2 * p.Rows * p.Columns * p.Inner * p.Batc
 type Call struct {
 	Product          Product
 	A, B, C, D, Bias Field
+	Scale            int // which one of the command's scalars, if the product is scaled
 	Workspace        Field
 	WorkspaceBytes   int
 }

@@ -50,16 +50,23 @@ func (s *split) write() bool {
 	fits := func(dt dtype.Type) bool { // whether D can have the type
 		return dt == dtype.F32 || single && dt == pairs[0][0].matrix.DType
 	}
-	end, whole := s.ending(fits)
-	if !whole {
-		end = s.raw(fits)
+	if end, whole := s.ending(fits); whole && s.callAll(pairs, end) {
+		return true
 	}
+	end := s.raw(fits)
+	return s.callAll(pairs, end) && s.epilogue(end)
+}
+
+// callAll writes the calls of all pairs, or none if the library lacks one of them.
+func (s *split) callAll(pairs [][2]operand, end ending) bool {
+	steps, bytes := len(s.steps), s.bytes
 	for n := range pairs {
 		if !s.call(n, &pairs[n], end) {
+			s.steps, s.calls, s.bytes = s.steps[:steps], nil, bytes
 			return false
 		}
 	}
-	return whole || s.epilogue(end)
+	return true
 }
 
 // An operand is a matrix, and where it lies.
@@ -72,6 +79,7 @@ type operand struct {
 type ending struct {
 	d       operand
 	result  int // which one D is; -1 if it is in the workspace
+	scale   int // which number scales the products; -1 if none does
 	c, bias *operand
 	gelu    bool
 }

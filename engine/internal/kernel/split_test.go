@@ -72,6 +72,11 @@ func TestSplit(t *testing.T) {
 			y = s.inst(ir.Add, ir.Attr{}, bf16, shape, y, s.input(bf16, row(512, shape)))
 			return s.inst(ir.Gelu, tanh, bf16, shape, y)
 		}), []string{"512×512 by 512×512 of bf16, with a matrix added, with a bias, with gelu"}},
+		{"scaled, and a bias", one(bf16, 512, 512, 512, func(s *sketch, y backend.Ref, shape []int) backend.Ref {
+			s.g.Inputs = append(s.g.Inputs, backend.Input{DType: bf16, Buf: -1})
+			y = s.inst(ir.Mul, ir.Attr{}, bf16, shape, backend.In(len(s.g.Inputs)-1), y)
+			return s.inst(ir.Add, ir.Attr{}, bf16, shape, y, s.input(bf16, row(512, shape)))
+		}), []string{"512×512 by 512×512 of bf16, scaled, with a bias"}},
 		{"a bias of another type", one(bf16, 4096, 4096, 4096, func(s *sketch, y backend.Ref, shape []int) backend.Ref {
 			return s.inst(ir.Add, ir.Attr{}, f32, shape, s.inst(ir.Cast, ir.Attr{DType: f32}, f32, shape, y), s.input(bf16, row(4096, shape)))
 		}), []string{"4096×4096 by 4096×4096 of bf16", "map"}},

@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 
@@ -42,9 +43,10 @@ type Multiplication interface {
 }
 
 // Operands are where the matrices of a product begin: a buffer and an offset in bytes. C and Bias are zero
-// where the product has none. The workspace is aligned to 256 bytes.
+// where the product has none. The workspace is aligned to 256 bytes. Scale counts if the product is scaled.
 type Operands struct {
 	A, B, C, D, Bias, Workspace Arg
+	Scale                       float32
 }
 
 // librariesSwitch is the variable that, set to off, leaves all products to the backend's own kernels, so that
@@ -138,6 +140,9 @@ func operands(c *kernel.Call, launch *backend.Launch, t *backend.Table) *Operand
 	if c.Product.Bias {
 		o.Bias = at(c.Bias)
 	}
+	if c.Product.Scaled {
+		o.Scale = float32(t.Scalar(launch.Scalars[c.Scale]).F)
+	}
 	if c.WorkspaceBytes > 0 {
 		o.Workspace = at(c.Workspace)
 		o.Workspace.Offset += int(-o.Workspace.address() & 255)
@@ -155,6 +160,16 @@ func (o *Operands) addresses() (list [6]uint64) {
 		}
 	}
 	return list
+}
+
+// A pin is what a library gets for a call, so that a graph has it: addresses, and the bits of the scale.
+type pin [7]uint64
+
+func (o *Operands) pin() (p pin) {
+	addresses := o.addresses()
+	copy(p[:], addresses[:])
+	p[6] = uint64(math.Float32bits(o.Scale))
+	return p
 }
 
 // multiply encodes a call.

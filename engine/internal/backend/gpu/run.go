@@ -45,9 +45,9 @@ type slot struct {
 	block  Buffer // of the device, to which it is copied
 	report Buffer // staging memory to which the records are copied; nil if nothing can fault
 	runs   int
-	pinned [][6]uint64 // addresses of the last run, see pinned
-	graph  Graph       // nil if there is none
-	left   []bool      // the dispatches that the graph leaves out, see kernel.Dispatch.Same
+	pinned []pin  // those of the last run, see pinned
+	graph  Graph  // nil if there is none
+	left   []bool // the dispatches that the graph leaves out, see kernel.Dispatch.Same
 }
 
 // mostSlots is how many sets of addresses a program with products of a library has graphs of.
@@ -96,7 +96,7 @@ func (l *loaded) Close() {
 
 // slot returns memory for a run with such addresses: that of a run which had the same ones, if there is one.
 // b.mu is held.
-func (b *Backend) slot(l *loaded, pinned [][6]uint64) (*slot, error) {
+func (b *Backend) slot(l *loaded, pinned []pin) (*slot, error) {
 	at := len(l.slots) - 1
 	for at >= 0 && !slices.Equal(l.slots[at].pinned, pinned) {
 		at--
@@ -260,7 +260,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 }
 
 // encode encodes a run: by its graph, if it has one of the same work; the second run in a slot records it.
-func (b *Backend) encode(r *run, t *backend.Table, left []bool, pinned [][6]uint64) error {
+func (b *Backend) encode(r *run, t *backend.Table, left []bool, pinned []pin) error {
 	s := r.slot
 	s.runs++
 	recorder, records := b.compute.(Recorder)
@@ -351,14 +351,14 @@ func (l *loaded) leftOut(t *backend.Table) []bool {
 	return left
 }
 
-// pinned are the addresses that products of a library have in a run.
-func (l *loaded) pinned(t *backend.Table) (list [][6]uint64) {
+// pinned is what a library gets for its products in a run.
+func (l *loaded) pinned(t *backend.Table) (list []pin) {
 	for i := range l.p.Launches {
 		launch := &l.p.Launches[i]
 		c := launch.Kernel.(*compiled)
 		for n, by := range c.choices {
 			if by != nil {
-				list = append(list, operands(c.kernel.Dispatches[n].Library, launch, t).addresses())
+				list = append(list, operands(c.kernel.Dispatches[n].Library, launch, t).pin())
 			}
 		}
 	}

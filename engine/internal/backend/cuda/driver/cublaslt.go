@@ -336,12 +336,15 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 			Args: [16]uintptr{m.desc, descBiasPointer, list.args.Words(uint64(address(o.Bias))), 8}})
 	}
 	one, zero := uint64(math.Float32bits(1)), uint64(0)
-	c, beta := address(o.D), zero
+	alpha, c, beta := one, address(o.D), zero
+	if m.product.Scaled {
+		alpha = uint64(math.Float32bits(o.Scale))
+	}
 	if m.product.Added() {
 		c, beta = address(o.C), one
 	}
 	list.calls = append(list.calls, ccall.Call{Func: l.matmul, Check: ccall.Zero, Args: [16]uintptr{
-		l.handle, m.desc, list.args.Words(one), address(o.B), m.a, address(o.A), m.b, list.args.Words(beta), c, m.c, address(o.D), m.d,
+		l.handle, m.desc, list.args.Words(alpha), address(o.B), m.a, address(o.A), m.b, list.args.Words(beta), c, m.c, address(o.D), m.d,
 		list.args.Words(m.algorithm[:]...), address(o.Workspace), uintptr(m.workspace), s.handle}})
 	return nil
 }

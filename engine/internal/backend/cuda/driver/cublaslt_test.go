@@ -61,10 +61,11 @@ func sampleProducts() map[string]gpu.Product {
 		"right by columns":    product(f32, f32, func(p *gpu.Product) { p.B = byColumns(f32, k, 0) }),
 		"both by columns":     product(bf16, bf16, func(p *gpu.Product) { p.A, p.B = byColumns(bf16, m, 3), byColumns(bf16, k, 1) }),
 		"rows with space":     product(f32, f32, func(p *gpu.Product) { p.A, p.B, p.D = byRows(f32, k, 2), byRows(f32, n, 3), byRows(f32, n, 4) }),
+		"scaled":              product(f32, f32, func(p *gpu.Product) { p.Scaled = true }),
 		"a matrix added":      product(f32, f32, func(p *gpu.Product) { p.C = byRows(f32, n, 5) }),
 		"a bias":              product(f16, f16, func(p *gpu.Product) { p.Bias = true }),
 		"gelu":                product(f32, f32, func(p *gpu.Product) { p.Gelu = true }),
-		"matrix, bias, gelu":  product(bf16, bf16, func(p *gpu.Product) { p.C, p.Bias, p.Gelu = byRows(bf16, n, 0), true, true }),
+		"matrix, bias, gelu":  product(bf16, bf16, func(p *gpu.Product) { p.C, p.Bias, p.Gelu, p.Scaled = byRows(bf16, n, 0), true, true, true }),
 		"batches":             product(f32, f32, func(p *gpu.Product) { p.Batches, p.A.Batch, p.B.Batch, p.D.Batch = 3, m*k, k*n, m*n+2 }),
 		"one right-hand side": product(f32, f32, func(p *gpu.Product) { p.Batches, p.A.Batch, p.B.Batch, p.D.Batch = 3, m*k, 0, m*n }),
 		"batches that add": product(f32, f32, func(p *gpu.Product) {
@@ -111,7 +112,8 @@ func newWorkbench(t *testing.T, s *stub, p gpu.Product, alignment int) *workbenc
 	o := &w.operands
 	a, b, c, bias := fill(&o.A, p.A.DType), fill(&o.B, p.B.DType), fill(&o.C, p.D.DType), fill(&o.Bias, p.D.DType)
 	w.want = slices.Clone(fill(&o.D, p.D.DType))
-	fake.Multiply(&p, a, b, c, w.want, bias)
+	o.Scale = 0.5
+	fake.Multiply(&p, o.Scale, a, b, c, w.want, bias)
 	workspace, err := d.Alloc(4096, gpu.DeviceMemory)
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func (m *multiplication) run(o *gpu.Operands) error {
 			return err
 		}
 	}
-	fake.Multiply(&m.product, hosts[0], hosts[1], hosts[2], hosts[3], hosts[4])
+	fake.Multiply(&m.product, o.Scale, hosts[0], hosts[1], hosts[2], hosts[3], hosts[4])
 	d, w := o.D.Buffer.(*buffer), o.Workspace.Buffer.(*buffer)
 	if err := m.device.put(d, o.D.Offset, hosts[3]); err != nil {
 		return err

@@ -66,7 +66,7 @@ func (m *multiplication) Encode(s gpu.Stream, o *gpu.Operands) error {
 			}
 			return a.Buffer.Host()[a.Offset:]
 		}
-		Multiply(&m.product, host(from.A), host(from.B), host(from.C), host(from.D), host(from.Bias))
+		Multiply(&m.product, from.Scale, host(from.A), host(from.B), host(from.C), host(from.D), host(from.Bias))
 	})
 	return nil
 }
@@ -103,14 +103,18 @@ func CheckProduct(p *gpu.Product) error {
 	return nil
 }
 
-// Multiply computes a product of the processor's memory, from where each matrix begins.
-func Multiply(p *gpu.Product, a, b, c, d, bias []byte) {
+// Multiply computes a product of the processor's memory, from where each matrix begins; the scale counts if
+// the product is scaled.
+func Multiply(p *gpu.Product, scale float32, a, b, c, d, bias []byte) {
 	for batch := range p.Batches {
 		for row := range p.Rows {
 			for column := range p.Columns {
 				sum := 0.0
 				for k := range p.Inner {
 					sum += element(p.A, a, batch, row, k) * element(p.B, b, batch, k, column)
+				}
+				if p.Scaled {
+					sum *= float64(scale)
 				}
 				if p.Added() {
 					sum += element(p.C, c, batch, row, column)

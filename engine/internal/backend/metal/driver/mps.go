@@ -73,8 +73,8 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Mu
 
 // takes says what a product has that MPS lacks.
 func takes(p *gpu.Product) error {
-	if p.Added() || p.Bias || p.Gelu {
-		return fmt.Errorf("%v: nothing is added to a product", p)
+	if p.Added() || p.Scaled || p.Bias || p.Gelu {
+		return fmt.Errorf("%v: nothing is done to a product", p)
 	}
 	for _, m := range []struct {
 		gpu.Matrix

@@ -71,7 +71,7 @@ func multiply(t *testing.T, d gpu.Device, s gpu.Stream, m gpu.Multiplication, p 
 		}
 	}
 	want := append([]byte(nil), copies[2].Host()...)
-	fake.Multiply(p, copies[0].Host()[before:], copies[1].Host()[before:], nil, want[before:], nil)
+	fake.Multiply(p, 1, copies[0].Host()[before:], copies[1].Host()[before:], nil, want[before:], nil)
 	at := func(i int) gpu.Arg { return gpu.Arg{Buffer: buffers[i], Offset: before} }
 	err := errors.Join(s.Copy(buffers[0], 0, copies[0], 0, copies[0].Len()), s.Copy(buffers[1], 0, copies[1], 0, copies[1].Len()),
 		m.Encode(s, &gpu.Operands{A: at(0), B: at(1), D: at(2)}), s.Copy(copies[2], 0, buffers[2], 0, copies[2].Len()))
@@ -120,7 +120,7 @@ func TestProducts(t *testing.T) {
 	}{
 		"bf16":          {func(p *gpu.Product) { p.A.DType, p.B.DType, p.D.DType = dtype.BF16, dtype.BF16, dtype.BF16 }, "want f32 or f16"},
 		"f16 as f32":    {func(p *gpu.Product) { p.A.DType, p.B.DType = dtype.F16, dtype.F16 }, "one type"},
-		"a bias":        {func(p *gpu.Product) { p.Bias = true }, "nothing is added"},
+		"a bias":        {func(p *gpu.Product) { p.Bias = true }, "nothing is done"},
 		"padded rows":   {func(p *gpu.Product) { p.A.Stride++ }, "want a dense matrix"},
 		"shared by all": {func(p *gpu.Product) { p.B.Batch = 0 }, "want a dense matrix"},
 	} {

@@ -171,7 +171,7 @@ static int within(layout *l, uint64_t p) {
 
 int cublasLtMatmul(object *h, desc *o, float *alpha, uint64_t a, layout *la, uint64_t b, layout *lb, float *beta, uint64_t c, layout *lc, uint64_t d,
                    layout *ld, algorithm *g, uint64_t workspace, size_t n, void *stream) {
-	WANT(is(h, "handle") && fits(o, la, lb, lc, ld) && g->data[0] == 66 && *alpha == 1 && (*beta == 0 || *beta == 1))
+	WANT(is(h, "handle") && fits(o, la, lb, lc, ld) && g->data[0] == 66 && (*alpha == 1 || *alpha == .5f) && (*beta == 0 || *beta == 1))
 	WANT(within(la, a) && within(lb, b) && within(lc, c) && within(ld, d))
 	WANT(n == 4096 && stub_memory(workspace, n) && workspace % 256 == 0)
 	WANT(!(o->epilogue & 4) || stub_memory(o->bias, size(ld->type) * ld->rows))
