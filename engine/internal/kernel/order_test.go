@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -46,36 +45,6 @@ func TestOrderLaunches(t *testing.T) {
 		}
 		if got := len(k.Dispatches); got != c.launches {
 			t.Errorf("%s: got %d launches, want %d", c.name, got, c.launches)
-		}
-	}
-}
-
-// TestOrderTexts: neither the direction of an order or of a sum nor a length makes another text.
-func TestOrderTexts(t *testing.T) {
-	for _, op := range []struct {
-		name  string
-		group func(n int, flags ir.Flag) *backend.Group
-		flags []ir.Flag
-	}{
-		{"top_k", func(n int, flags ir.Flag) *backend.Group {
-			return oneOp(backend.Single, ir.TopK, ir.Attr{Index: 3, Flags: flags}, []ir.Type{typeOf(dtype.F32, n)}, typeOf(dtype.F32, 3), typeOf(dtype.I64, 3))
-		}, []ir.Flag{0, ir.Reverse}},
-		{"cum_sum", func(n int, flags ir.Flag) *backend.Group {
-			return oneOp(backend.Single, ir.CumSum, ir.Attr{Flags: flags}, []ir.Type{typeOf(dtype.F32, n)}, typeOf(dtype.F32, n))
-		}, []ir.Flag{0, ir.Reverse, ir.Exclusive, ir.Reverse | ir.Exclusive}},
-	} {
-		names := map[string]bool{}
-		for _, flags := range op.flags {
-			for _, n := range []int{40, 500} {
-				k, err := Render(op.group(n, flags), limits)
-				if err != nil {
-					t.Fatal(err)
-				}
-				names[fmt.Sprint(k.Dispatches[0].Function)] = true
-			}
-		}
-		if len(names) != 1 {
-			t.Errorf("%s: got %d texts, want 1", op.name, len(names))
 		}
 	}
 }

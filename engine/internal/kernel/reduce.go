@@ -208,7 +208,7 @@ func (r *reduction) dispatch(merging bool) Dispatch {
 	}
 	r.merge(w, merging)
 	r.end(w, merging, ends)
-	function, source := w.finish(kind, describe(r.g), parameters, threads)
+	function, source := w.finish(kind, describe(r.g), parameters+", uint3 size [[threads_per_threadgroup]]", threads)
 	return Dispatch{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}
 }
 
@@ -283,7 +283,7 @@ func (r *reduction) header(w *walker, merging bool) (kind string, groups, thread
 	if r.columns && !merging {
 		blocks := (r.space.lens[0] + r.perGroup - 1) / r.perGroup
 		w.constant("blocks", blocks)
-		w.line("const %[1]s column = %[1]s(group.x) %% a.blocks * %[2]d + %[1]s(at.x);", w.index, r.perGroup)
+		w.line("const %[1]s column = %[1]s(group.x) %% a.blocks * %[1]s(size.x) + %[1]s(at.x);", w.index)
 		w.line("const bool inside = column < a.n0;")
 		w.line("const %s i0 = min(column, a.n0 - 1);", w.index)
 		w.line("const %[1]s out = %[1]s(group.x) / a.blocks * a.n0 + i0;", w.index)
@@ -295,7 +295,7 @@ func (r *reduction) header(w *walker, merging bool) (kind string, groups, thread
 	if merging {
 		perGroup, wide, parts, kind = r.simds, simdWidth, 1, "reduce_parts"
 	}
-	w.line("const %[1]s row = %[1]s(group.x) * %[2]d + %[1]s(at.y);", w.index, perGroup)
+	w.line("const %[1]s row = %[1]s(group.x) * %[1]s(size.y) + %[1]s(at.y);", w.index)
 	w.line("const bool inside = row < a.outputs;")
 	w.line("const %s out = min(row, a.outputs - 1);", w.index)
 	r.coordinates(w, "out", false, 0)
@@ -338,7 +338,10 @@ func (r *reduction) along(merging bool) string {
 
 // elements folds the thread's share of the elements of its output.
 func (r *reduction) elements(w *walker) {
-	step, from, to := r.threads, "0", "a.total"
+	step, from, to := "size.x", "0", "a.total"
+	if r.columns {
+		step = "size.y"
+	}
 	if r.parts > 1 {
 		w.line("const %[1]s from = %[1]s(group.y) * a.chunk;", w.index)
 		w.line("const %s to = min(from + a.chunk, a.total);", w.index)
@@ -346,12 +349,12 @@ func (r *reduction) elements(w *walker) {
 	}
 	begin := fmt.Sprintf("%s(%s)", w.index, r.along(false))
 	if r.vectors {
-		step, begin = 4*step, "4 * "+begin
+		step, begin = "4 * "+step, "4 * "+begin
 	}
 	if from != "0" {
 		begin = from + " + " + begin
 	}
-	w.line("for (%s e = %s; e < %s; e += %d) {", w.index, begin, to, step)
+	w.line("for (%[1]s e = %[2]s; e < %[3]s; e += %[1]s(%[4]s)) {", w.index, begin, to, step)
 	r.coordinates(w, "e", true, 0)
 	for i, need := range r.needed(true, false) {
 		if need {
@@ -391,11 +394,11 @@ func (r *reduction) merge(w *walker, merging bool) {
 		case merging || !r.columns && r.threads == simdWidth:
 			w.line("f%d = simd_folded(f%d);", i, i)
 		case !r.columns:
-			w.line("threadgroup %s s%d[%d];", typ, i, r.threads/simdWidth)
+			w.line("threadgroup %s s%d[%d];", typ, i, rowThreads/simdWidth)
 			w.line("f%d = group_folded(f%d, s%d, lane, simd, simds);", i, i, i)
 		case r.threads > 1:
-			w.line("threadgroup %s s%d[%d];", typ, i, r.threads*r.perGroup)
-			w.line("f%d = column_folded(f%d, s%d, at.x, at.y, %d, %d);", i, i, i, r.perGroup, r.threads)
+			w.line("threadgroup %s s%d[%d];", typ, i, rowThreads)
+			w.line("f%d = column_folded(f%d, s%d, at.x, at.y, size.x, size.y);", i, i, i)
 		}
 	}
 }

@@ -111,19 +111,19 @@ func (t *text) line(format string, args ...any) {
 	}
 }
 
-// finish returns the text and its function's name: kind and the text's hash. In the text the name stands as
-// NAME until then. threads are those of a group, of which the text says how many there are at most: a compiler
-// then gives each no more registers than there are for all of them. It says one of two numbers, so that few
-// texts differ in it alone.
+// finish returns the text and its function's name: kind and the hash of the text without its comment, so that
+// groups whose ops come to the same share one. In the text the name stands as NAME until then. threads are
+// those of a group, of which the text says how many there are at most: a compiler then gives each no more
+// registers than there are for all of them. It says one of two numbers, so that few texts differ in it alone.
 func (t *text) finish(kind, comment, parameters string, threads [3]int) (function, source string) {
 	t.args.Size = (t.args.Size + 7) / 8 * 8
 	most := mapThreads
 	if threads[0]*threads[1]*threads[2] > most {
 		most = mostThreads
 	}
-	s := fmt.Sprintf("// NAME: %s\nstruct NAME_args {\n%s};\n\n[[max_total_threads_per_threadgroup(%d)]] kernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",
-		comment, t.members.String(), most, parameters, t.body.String())
+	s := fmt.Sprintf("struct NAME_args {\n%s};\n\n[[max_total_threads_per_threadgroup(%d)]] kernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",
+		t.members.String(), most, parameters, t.body.String())
 	sum := sha256.Sum256([]byte(s))
 	function = kind + "_" + hex.EncodeToString(sum[:6])
-	return function, strings.ReplaceAll(s, "NAME", function)
+	return function, "// " + function + ": " + comment + "\n" + strings.ReplaceAll(s, "NAME", function)
 }

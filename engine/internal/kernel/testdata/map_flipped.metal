@@ -1,5 +1,5 @@
-// map_dd7bd1edce42: silu, cast, mul, cast
-struct map_dd7bd1edce42_args {
+// map_4306aa59980e: silu, cast, mul, cast
+struct map_4306aa59980e_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -23,8 +23,8 @@ struct map_dd7bd1edce42_args {
 	int y0_4;
 };
 
-[[max_total_threads_per_threadgroup(256)]] kernel void map_dd7bd1edce42(constant map_dd7bd1edce42_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	constant map_dd7bd1edce42_args& a = *args;
+[[max_total_threads_per_threadgroup(256)]] kernel void map_4306aa59980e(constant map_4306aa59980e_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_4306aa59980e_args& a = *args;
 	const float x2 = convert<float>::from(a.x2);
 	for (int rest = int(at.z); rest < a.n2 * a.n3 * a.n4; rest += int(all.z)) {
 		int left = rest;

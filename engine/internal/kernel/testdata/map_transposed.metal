@@ -1,5 +1,5 @@
-// map_5a3396b95612: silu, cast, mul, cast
-struct map_5a3396b95612_args {
+// map_58cdb3291e65: silu, cast, mul, cast
+struct map_58cdb3291e65_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -12,8 +12,8 @@ struct map_5a3396b95612_args {
 	int y0_1;
 };
 
-[[max_total_threads_per_threadgroup(256)]] kernel void map_5a3396b95612(constant map_5a3396b95612_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	constant map_5a3396b95612_args& a = *args;
+[[max_total_threads_per_threadgroup(256)]] kernel void map_58cdb3291e65(constant map_58cdb3291e65_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_58cdb3291e65_args& a = *args;
 	const float x2 = convert<float>::from(a.x2);
 	for (int i1 = int(at.y); i1 < a.n1; i1 += int(all.y)) {
 		for (int i0 = int(at.x); i0 < a.n0; i0 += int(all.x)) {

@@ -1,5 +1,5 @@
-// map_e64d7d62a658: silu, cast, mul, cast
-struct map_e64d7d62a658_args {
+// map_0770110bfd67: silu, cast, mul, cast
+struct map_0770110bfd67_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -7,8 +7,8 @@ struct map_e64d7d62a658_args {
 	int n0;
 };
 
-[[max_total_threads_per_threadgroup(256)]] kernel void map_e64d7d62a658(constant map_e64d7d62a658_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	constant map_e64d7d62a658_args& a = *args;
+[[max_total_threads_per_threadgroup(256)]] kernel void map_0770110bfd67(constant map_0770110bfd67_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_0770110bfd67_args& a = *args;
 	const float x2 = convert<float>::from(a.x2);
 	for (int i0 = 4 * int(at.x); i0 < a.n0; i0 += 4 * int(all.x)) {
 		float x0[4];
