@@ -114,6 +114,14 @@ func indexSelector(n *ast.CallExpr) (*ast.SelectorExpr, bool) {
 	return sel, ok && (sel.Sel.Name == "Index" || sel.Sel.Name == "At" || sel.Sel.Name == "SetIndex")
 }
 
+// Indexed returns what an index of several axes that [ParseFile] has made a call is an index of, or nil.
+func Indexed(n *ast.CallExpr) ast.Expr {
+	if sel, ok := indexSelector(n); ok && marked(n) {
+		return sel.X
+	}
+	return nil
+}
+
 // marked says whether a call was made here: its arguments have the name that only this package uses.
 func marked(n *ast.CallExpr) bool {
 	for _, p := range n.Args {

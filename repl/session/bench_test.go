@@ -55,3 +55,31 @@ func TestTrivialCellMakesFewObjects(t *testing.T) {
 		t.Errorf("it makes %.0f objects, want at most 610", n)
 	}
 }
+
+// BenchmarkTensorNotation is the cost of a cell of 20 statements that each use the one before, with operators and
+// indices and with the methods that they stand for.
+func BenchmarkTensorNotation(b *testing.B) {
+	for _, c := range []struct{ name, line string }{
+		{"operators", "x%d := 2*x%d[:, 1:] - x%[2]d[:, 0:1] + 1\n"},
+		{"methods", "x%d := x%d.I(\":, 1:\").Mul(2).Sub(x%[2]d.I(\":, 0:1\")).Add(1)\n"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s, out := newSession(b, Options{})
+			cell := ""
+			for i := range 20 {
+				cell += fmt.Sprintf(c.line, i+1, i)
+			}
+			for _, text := range []string{"x0 := tensor.Ones(2, 40)", cell} {
+				if r := s.Run(context.Background(), text); r.Err != nil {
+					b.Fatal(r.Err)
+				}
+			}
+			for b.Loop() {
+				if r := s.Run(context.Background(), cell); r.Err != nil {
+					b.Fatal(r.Err)
+				}
+				out.Reset()
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -251,4 +252,49 @@ func TestTensorNotationPanics(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.code, r.Err, c.want)
 		}
 	}
+}
+
+// A random expression of float64 tensors has the value that Go gives the same text for float64 variables:
+// precedence, parentheses, constants and signs are Go's.
+func TestTensorNotationAgainstGo(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "a, b, c := 1.75, -0.5, 3.0\nx, y, z := tensor.FromAs(dtype.F64, a), tensor.FromAs(dtype.F64, b), tensor.FromAs(dtype.F64, []float64{c, 0})\nf := 0.25")
+	r := rand.New(rand.NewPCG(4, 2))
+	var tensors, numbers []string
+	for range 300 {
+		text := randomFormula(r, 4)
+		tensors = append(tensors, "("+strings.NewReplacer("X", "x", "Y", "y", "Z", "z[0]").Replace(text)+" + 0*z[..., 0]).Item()")
+		numbers = append(numbers, strings.NewReplacer("X", "a", "Y", "b", "Z", "c").Replace(text)+" + 0*c")
+	}
+	run(t, s, "values := []float64{\n"+strings.Join(tensors, ",\n")+",\n}", "want := []float64{\n"+strings.Join(numbers, ",\n")+",\n}")
+	wrong := run(t, s, `list := []int{}
+for i, v := range values { if math.Abs(v-want[i]) > 1e-9*max(1, math.Abs(v)) && !(math.IsNaN(v) && math.IsNaN(want[i])) && v != want[i] { list = append(list, i) } }
+list`)
+	if wrong != "[] []int" {
+		t.Errorf("expressions %s differ: %s", wrong, strings.Join(tensors[:5], "\n"))
+	}
+}
+
+// randomFormula is a formula of X, Y and Z that has at least one of them.
+func randomFormula(r *rand.Rand, depth int) string {
+	if depth == 0 || r.IntN(6) == 0 {
+		return string("XYZ"[r.IntN(3)])
+	}
+	one := func() string { return randomFormula(r, depth-1) }
+	number := []string{"2", "0.5", "1e1", "'a'", "7/2", "f", "(1 - 3)", "-4"}[r.IntN(8)]
+	op := []string{"+", "-", "*", "/"}[r.IntN(4)]
+	blank := []string{"", " "}[r.IntN(2)]
+	switch r.IntN(7) {
+	case 0:
+		return "- " + one() // not --, which is a token
+	case 1:
+		return "(" + one() + ")"
+	case 2:
+		return number + blank + op + " " + one()
+	case 3:
+		return one() + blank + op + " " + number
+	case 4:
+		return "0.5*(" + one() + ")"
+	}
+	return one() + blank + op + " " + one()
 }

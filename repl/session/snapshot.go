@@ -198,7 +198,7 @@ func (f *finder) assign(places ...ast.Expr) {
 	}
 }
 
-// rootOf returns the variable that a place is a part of: p of p, p.field and p[i].
+// rootOf returns the variable that a place is a part of: p of p, p.field and p[i], of a tensor also of p[i:j, k].
 func rootOf(e ast.Expr) string {
 	for {
 		switch x := e.(type) {
@@ -208,6 +208,14 @@ func rootOf(e ast.Expr) string {
 			e = x.X
 		case *ast.IndexExpr:
 			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.SliceExpr:
+			e = x.X
+		case *ast.CallExpr:
+			if e = notation.Indexed(x); e == nil {
+				return ""
+			}
 		case *ast.ParenExpr:
 			e = x.X
 		default:

@@ -33,7 +33,8 @@ var later func()
 later = closure
 var as any = closure
 go func() { r = r + 0 }()
-model := nn.NewLinear(2, 2)`); r.Err != nil {
+model := nn.NewLinear(2, 2)
+z, w := tensor.Ones(2, 2), tensor.Ones(2, 2)`); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	for _, tt := range []struct{ stmts, want string }{
@@ -55,6 +56,9 @@ model := nn.NewLinear(2, 2)`); r.Err != nil {
 		{"later()", "n"},
 		{"as.(func())()", "n"},
 		{"model.Forward(x)", ""},
+		{"z[:, 0] = 1", "z"},
+		{"z[1:] += w[0, 1]", "z"},
+		{"w = z[:, 0]", "w"},
 		{"not Go", ""},
 	} {
 		if got := strings.Join(s.Assigned(tt.stmts), " "); got != tt.want {
