@@ -242,6 +242,8 @@ func (p *reader) tensors(x, y value, method string) (value, bool) {
 		return value{}, false
 	case method == "Add" || method == "Mul" || method == "Eq" || method == "Ne":
 		return simple("%s.%s(%s)", y.in(primary), method, x.goText()), true
+	case method == "Sub" || method == "Div" || method == "Mod" || method == "Pow":
+		return simple("tensor.%s(%s, %s)", method, x.goText(), y.goText()), true
 	}
 	return simple("tensor.Scalar(%s).%s(%s)", x.goText(), method, y.goText()), true
 }

@@ -3,8 +3,6 @@ package python
 import (
 	"fmt"
 	"strings"
-
-	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A subscript is one part of x[a, b:c].
@@ -108,56 +106,27 @@ func (p *reader) result(name string) string {
 	return name
 }
 
-// mask matches the Go of tensors that are true at the elements to take.
-var mask = lazy.Regexp(`\.(?:Gt|Ge|Lt|Le|Eq|Ne|And|Or|Not|IsNaN|IsIn)\([^()]*\)$`)
-
-// tensorIndex is x[…] of a tensor. The last axis comes first, so that the axes before it keep their numbers.
+// tensorIndex is x[…] of a tensor, which cells have as Python does; only None is nil.
 func (p *reader) tensorIndex(x value, list []subscript) value {
-	if len(list) == 1 && !list[0].ranged && !list[0].newAxis && p.is(list[0].at, tensorFamily) {
-		i := list[0].at.goText()
-		if mask().MatchString(i) {
-			return simple("%s.Masked(%s)", x.in(primary), i)
-		}
-		return simple("%s.Take(%s, 0)", x.in(primary), i)
-	}
-	if text, ok := indices(list); ok {
-		return simple("%s.At(%s)", x.in(primary), text)
-	}
-	text := x.in(primary)
-	for axis := len(list) - 1; axis >= 0; axis-- {
-		switch s := list[axis]; {
-		case s.newAxis:
-			text += fmt.Sprintf(".Unsqueeze(%d)", axis)
-		case !s.ranged:
-			text += fmt.Sprintf(".Select(%d, %s)", axis, s.at.goText())
-		case s.hasStep && s.step.text == "-1" && !s.hasLow && !s.hasHigh:
-			text += fmt.Sprintf(".Flip(%d)", axis)
-		case s.hasLow || s.hasHigh || s.hasStep:
-			low, high := "0", fmt.Sprintf("%s.Len(%d)", x.in(primary), axis)
-			if s.hasLow {
-				low = s.low.goText()
-			}
-			if s.hasHigh {
-				high = s.high.goText()
-			}
-			if s.hasStep {
-				text += fmt.Sprintf(".SliceStep(%d, %s, %s, %s)", axis, low, high, s.step.goText())
-			} else {
-				text += fmt.Sprintf(".Slice(%d, %s, %s)", axis, low, high)
-			}
-		}
-	}
-	return simple("%s", text)
-}
-
-// indices writes subscripts as a list of plain indices, if they all are.
-func indices(list []subscript) (string, bool) {
 	parts := make([]string, len(list))
 	for i, s := range list {
-		if s.ranged || s.newAxis {
-			return "", false
+		switch {
+		case s.newAxis:
+			parts[i] = "nil"
+		case !s.ranged:
+			parts[i] = s.at.goText()
+		default:
+			bound := func(v value, has bool) string {
+				if !has {
+					return ""
+				}
+				return v.goText()
+			}
+			parts[i] = bound(s.low, s.hasLow) + ":" + bound(s.high, s.hasHigh)
+			if s.hasStep {
+				parts[i] += ":" + s.step.goText()
+			}
 		}
-		parts[i] = s.at.goText()
 	}
-	return strings.Join(parts, ", "), true
+	return simple("%s[%s]", x.in(primary), strings.Join(parts, ", "))
 }

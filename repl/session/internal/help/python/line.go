@@ -2,9 +2,10 @@ package python
 
 import (
 	"fmt"
-	"go/parser"
 	"go/types"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // statements reads the statements of a line.
@@ -406,14 +407,7 @@ func (p *reader) operator(name string, v value) string {
 
 // assignElement assigns to an element.
 func (p *reader) assignElement(x, y value) string {
-	if t, at, ok := strings.Cut(strings.TrimSuffix(x.text, ")"), ".At("); ok && p.is(x, tensorFamily) && !strings.ContainsAny(at, ",()") {
-		update := fmt.Sprintf("tensor.FullLike(%s.Slice(0, %s, %[2]s+1), %s)", t, at, y.goText())
-		if p.is(y, tensorFamily) {
-			update = y.in(primary) + ".Unsqueeze(0)"
-		}
-		return fmt.Sprintf("%s = %[1]s.Put(0, tensor.From([]int{%s}), %s, tensor.Replace)", t, at, update)
-	}
-	if _, err := parser.ParseExpr(x.text); err != nil {
+	if _, err := notation.ParseExpr(x.text); err != nil {
 		giveUp()
 	}
 	return x.text + " = " + y.goText()

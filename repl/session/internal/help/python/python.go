@@ -14,9 +14,10 @@ package python
 
 import (
 	"fmt"
-	"go/parser"
 	"go/types"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // A Session answers questions about the session in which the line was typed.
@@ -103,7 +104,7 @@ func (p *reader) name() string {
 
 // typeOf returns the type of a Go expression here, or nil.
 func (p *reader) typeOf(expr string) types.Type {
-	if _, err := parser.ParseExpr(expr); err != nil {
+	if _, err := notation.ParseExpr(expr); err != nil {
 		return nil
 	}
 	return p.s.TypeOf(p.scope, expr, strings.Repeat("\n}", p.open))
