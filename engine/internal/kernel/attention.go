@@ -49,8 +49,9 @@ const (
 	mostSimds   = 4   // of a threadgroup
 	mostSlab    = 128 // numbers of a row of a result that a threadgroup computes
 	tileRoom    = 32768
-	wantGroups  = 256 // below which keys are split
-	leastKeys   = 256 // of a part
+	fewCores    = 32  // of a device whose number is not known
+	wantSimds   = 8   // of each core, where keys are split
+	leastKeys   = 128 // of a part
 	mostKeyPart = simdWidth
 )
 

@@ -14,7 +14,7 @@ func attention(g *backend.Group, k *Kernel) {
 	a.share(rows, k.limits)
 	numbers, slabs := a.slab(a.dv)
 	tiles := (rows + a.rows() - 1) / a.rows()
-	parts := a.parts(a.b * a.hk * tiles * slabs)
+	parts := a.parts(a.b*a.hk*tiles*slabs, k.limits)
 	a.reads("q", a.in.Args[0])
 	a.reads("k", a.in.Args[1])
 	a.reads("v", a.in.Args[2])
@@ -78,9 +78,17 @@ func attention(g *backend.Group, k *Kernel) {
 	}
 }
 
-// parts is how many parts the keys are split into, where so many threadgroups are one for each.
-func (a *attentionText) parts(groups int) int {
-	return max(1, min(mostKeyPart, wantGroups/groups, a.tk/leastKeys))
+// parts is how many parts the keys are split into, where so many threadgroups are one for each: enough to give
+// every core work, if they are not that without.
+func (a *attentionText) parts(groups int, limits Limits) int {
+	cores := limits.Processors
+	if cores == 0 {
+		cores = fewCores
+	}
+	if groups >= cores {
+		return 1
+	}
+	return max(1, min(mostKeyPart, wantSimds*cores/(groups*a.simds), a.tk/leastKeys))
 }
 
 // softmax makes the scores in s weights, and lets what was added up before fade.

@@ -1,0 +1,157 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An attended is an attention as a group, or its gradient, and its operands.
+type attended struct {
+	op              ir.Op
+	dtype           dtype.Type
+	batch, heads, d int
+	shared          int // query heads that share the keys of one
+	queries, keys   int
+	causal          bool
+}
+
+func (a attended) String() string {
+	s := fmt.Sprintf("%v %v %d×%d heads, %d×%d, width %d", a.op, a.dtype, a.batch, a.heads, a.queries, a.keys, a.d)
+	if a.causal {
+		s += ", causal"
+	}
+	return s
+}
+
+// group is the group; its operands and results are buffers 0, 1, … of these types.
+func (a attended) group() (*backend.Group, []ir.Type) {
+	q := ir.Type{DType: a.dtype, Shape: []int{a.batch, a.heads, a.queries, a.d}}
+	k := ir.Type{DType: a.dtype, Shape: []int{a.batch, a.heads / max(1, a.shared), a.keys, a.d}}
+	lse := ir.Type{DType: dtype.F32, Shape: q.Shape[:3]}
+	in, out := []ir.Type{q, k, k}, []ir.Type{q, lse}
+	if a.op == ir.AttentionGrad {
+		in, out = []ir.Type{q, k, k, q, lse, q}, []ir.Type{q, k, k}
+	}
+	inst := backend.Inst{Op: a.op, Outs: out, Attr: ir.Attr{Float: 1 / math.Sqrt(float64(a.d))}}
+	if a.causal {
+		inst.Attr.Flags = ir.Causal
+	}
+	g := &backend.Group{Name: a.String(), Kind: backend.Single}
+	for n, t := range in {
+		g.Inputs = append(g.Inputs, backend.Input{DType: t.DType, Layout: ir.Contiguous(t.Shape), Buf: n})
+		inst.Args = append(inst.Args, backend.In(n))
+	}
+	for n, t := range out {
+		g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Result: n}, Buf: len(in) + n, DType: t.DType, Shape: t.Shape})
+	}
+	g.Insts = []backend.Inst{inst}
+	return g, append(in, out...)
+}
+
+// flops counts the multiplications and additions that are needed, whatever the kernels do: two products forward, five
+// back, half of that where it is causal.
+func (a attended) flops() float64 {
+	products := 2.0
+	if a.op == ir.AttentionGrad {
+		products = 5
+	}
+	if a.causal {
+		products /= 2
+	}
+	return products * 2 * float64(a.batch*a.heads*a.queries) * float64(a.keys*a.d)
+}
+
+// command compiles the group and gives it operands: a few thousand numbers, again and again.
+func (a attended) command(t testing.TB, b backend.Backend) backend.Cmd {
+	t.Helper()
+	g, types := a.group()
+	k, err := b.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := backend.Cmd{Kernel: k}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, typ := range types {
+		var few []byte
+		for range 1 << 12 {
+			few = ir.Append(typ.DType, few, ir.Scalar{F: r.Float64() - 0.5})
+		}
+		data := make([]byte, ir.Size(typ.Shape)*typ.DType.Size())
+		for i := 0; i < len(data); i += len(few) {
+			copy(data[i:], few)
+		}
+		buf, err := b.Alloc(len(data))
+		if err == nil {
+			err = b.Upload(buf, 0, data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Bufs = append(cmd.Bufs, backend.Slice{Buf: buf})
+	}
+	t.Cleanup(func() {
+		for _, s := range cmd.Bufs {
+			b.Free(s.Buf)
+		}
+		k.Close()
+	})
+	return cmd
+}
+
+// BenchmarkAttentionOnGPU times attention of 4×16 heads and 2,048 tokens, its gradient, and a step of decoding, on the
+// device's clock: TFLOP/s of the operations that are needed, and GB/s of keys and values for a step of decoding.
+func BenchmarkAttentionOnGPU(b *testing.B) {
+	if err := machine.Present(); err != nil {
+		b.Skip(err)
+	}
+	on, err := open(machine, *number)
+	if err != nil {
+		b.Skip(err)
+	}
+	b.Cleanup(func() { on.(*gpu.Backend).Close() })
+	var list []attended
+	for _, dt := range []dtype.Type{dtype.BF16, dtype.F16, dtype.F32} {
+		for _, d := range []int{64, 128} {
+			for _, causal := range []bool{false, true} {
+				list = append(list, attended{op: ir.Attention, dtype: dt, batch: 4, heads: 16, d: d, queries: 2048, keys: 2048, causal: causal},
+					attended{op: ir.AttentionGrad, dtype: dt, batch: 4, heads: 16, d: d, queries: 2048, keys: 2048, causal: causal})
+			}
+			list = append(list, attended{op: ir.Attention, dtype: dt, batch: 4, heads: 16, d: d, queries: 1, keys: 2048},
+				attended{op: ir.Attention, dtype: dt, batch: 1, heads: 16, d: d, shared: 8, queries: 1, keys: 8192})
+		}
+	}
+	for _, a := range list {
+		b.Run(a.String(), func(b *testing.B) {
+			cmd := a.command(b, on)
+			const runs = 10
+			cmds, times := make([]backend.Cmd, runs), make([]time.Duration, runs)
+			for i := range cmds {
+				cmds[i] = cmd
+			}
+			best := time.Hour
+			for b.Loop() {
+				if err := backend.Submit(b.Context(), on, cmds, times); err != nil {
+					b.Fatal(err)
+				}
+				for _, d := range times {
+					best = min(best, d)
+				}
+			}
+			if a.queries == 1 {
+				bytes := 2 * a.batch * a.heads / max(1, a.shared) * a.keys * a.d * a.dtype.Size()
+				b.ReportMetric(float64(bytes)/best.Seconds()/1e9, "GB/s")
+			} else {
+				b.ReportMetric(a.flops()/best.Seconds()/1e12, "TFLOP/s")
+			}
+			b.ReportMetric(float64(best.Nanoseconds())/1e3, "µs")
+		})
+	}
+}
