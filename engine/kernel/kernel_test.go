@@ -282,6 +282,7 @@ func TestFaults(t *testing.T) {
 			{"behind the end", instead("i < n; i += threads) y", "i < n + 3; i += threads) y"), "softmax: heap-buffer-overflow, softmax:25:74"},
 			{"a barrier in a branch", instead(barrier, "  if (t < 32) threadgroup_barrier(mem_flags::mem_threadgroup);\n"),
 				"softmax: threads of one threadgroup wait at different places: thread 31 at threadgroup_barrier in softmax:15, thread 63 at threadgroup_barrier in softmax:17"},
+			{"a division by zero", instead("float sum = 0.0f;", "float sum = 0.0f * float(int(n) / int(n / 1000));"), "softmax: division by zero, softmax:18:"},
 			{"no barrier", instead("sum;\n"+barrier, "sum;\n"), "softmax: the results depend on the order in which the threads run: a barrier is missing, or two threads write to one place: softmax: data race, softmax:"},
 		} {
 			k := written(t, "softmax", c.source, softmaxOptions())

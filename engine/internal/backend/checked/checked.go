@@ -109,7 +109,7 @@ func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
 	}
 	results, err := r.plainRun(ctx, k, bufs, 0)
 	if err == nil && !k.ordered.Load() {
-		if err = r.otherOrder(ctx, k, bufs, results); err == nil {
+		if err = r.otherOrders(ctx, k, bufs, results); err == nil {
 			k.ordered.Store(true)
 		}
 	}
@@ -130,14 +130,20 @@ func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
 // errOrder is that of a kernel whose results are chance.
 var errOrder = errors.New("the results depend on the order in which the threads run: a barrier is missing, or two threads write to one place")
 
-// otherOrder runs a kernel again, with threads that take turns in another order, and compares the results.
-func (r *Runner) otherOrder(ctx context.Context, k *Kernel, bufs, results [][]byte) error {
-	again, err := r.plainRun(ctx, k, bufs, 1)
-	if err != nil {
-		return err
-	}
-	if !slices.EqualFunc(results, again, bytes.Equal) {
-		return errOrder
+// orders is how many other orders of the threads a new kernel runs in. A threadgroup of few threads may well
+// have the same one first in some of them.
+const orders = 3
+
+// otherOrders runs a kernel again, with threads that take turns in other orders, and compares the results.
+func (r *Runner) otherOrders(ctx context.Context, k *Kernel, bufs, results [][]byte) error {
+	for seed := range uint32(orders) {
+		again, err := r.plainRun(ctx, k, bufs, seed+1)
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(results, again, bytes.Equal) {
+			return errOrder
+		}
 	}
 	return nil
 }
@@ -185,24 +191,37 @@ func (r *Runner) Close() {
 	}
 }
 
-// explained runs a kernel that failed under the sanitizer that knows the lines, and returns what that says;
-// or err, if it finds nothing.
+// explained runs a kernel that failed under the sanitizers that know the lines, and returns what they say; or
+// err, if they find nothing.
 func explained(ctx context.Context, k *Kernel, bufs [][]byte, err error) error {
-	mode := check.Address
 	var fault *check.Fault
 	switch {
 	case errors.Is(err, errOrder):
-		mode = check.Thread
-	case !errors.As(err, &fault) || !strings.Contains(fault.Text, "memory that is not its own"):
-		return err
-	}
-	if found := Watch(ctx, k, bufs, mode); errors.As(found, &fault) && strings.Contains(fault.Text, ".metal:") {
-		if mode == check.Thread {
-			return fmt.Errorf("%w: %s", err, strings.TrimPrefix(fault.Error(), "check: "))
+		if found := placed(ctx, k, bufs, check.Thread); found != nil {
+			return fmt.Errorf("%w: %s", err, strings.TrimPrefix(found.Error(), "check: "))
 		}
-		return fault
+	case errors.As(err, &fault) && strings.Contains(fault.Text, "memory that is not its own"):
+		found := placed(ctx, k, bufs, check.Address)
+		if found != nil && !strings.HasPrefix(found.Text, "FPE") && !strings.HasPrefix(found.Text, "stack-overflow") {
+			return found
+		} // what a division by zero is called there says nothing to a person
+		if undefined := placed(ctx, k, bufs, check.Undefined); undefined != nil {
+			return undefined
+		}
+		if found != nil {
+			return found
+		}
 	}
 	return err
+}
+
+// placed is what a sanitizer finds, if it knows where.
+func placed(ctx context.Context, k *Kernel, bufs [][]byte, mode check.Mode) *check.Fault {
+	var fault *check.Fault
+	if errors.As(Watch(ctx, k, bufs, mode), &fault) && strings.Contains(fault.Text, ".metal:") {
+		return fault
+	}
+	return nil
 }
 
 // Watch runs a kernel once in a process of its own, under a sanitizer, and returns what that finds: a
