@@ -3,6 +3,10 @@
 // A fold has start(), take(x) for one more element, merge(f) for the fold of other elements, and value(); put and get
 // move it to and from device or threadgroup memory. The size of the work alone decides in which order folds are merged, so
 // that equal work gives equal bits.
+//
+// Tile: 32 threads merge their folds by five shuffles, and up to 32 simdgroups by one fold of each in threadgroup memory,
+// 4 to 16 bytes, and five shuffles more: two barriers. For a thread that has taken 16 elements, 64 bytes of f32, that is
+// less than a tenth of the time that an M-series GPU needs to read them, so memory is the limit.
 
 // fold_sum adds up the rounding errors, too (Neumaier's variant of Kahan's sum), because a thread adds thousands of
 // numbers one after the other. That costs no time: memory is the limit, not arithmetic.

@@ -185,7 +185,7 @@ func (a *attentionText) gradient(w weighing, begin string, numbers int) {
 		a.line("const float low = %s;", lse("h", "there"))
 		low, dot = "low", "a.dots[(b * a.hq + h) * a.tq + there]"
 	}
-	a.line("const float p = seen && %[1]s != -INFINITY ? op_exp(v - %[1]s) : 0.0f;", low)
+	a.line("const float p = seen && %[1]s != -INFINITY ? %[2]s(v - %[1]s) : 0.0f;", low, a.exp())
 	if w.slopes {
 		a.line("set_element(s[n], e, p == 0.0f ? 0.0f : p * (element(slope[n], e) - %s) * a.scale);", dot)
 	} else {
