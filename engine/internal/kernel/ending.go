@@ -123,15 +123,16 @@ func (s *split) raw(fits func(dtype.Type) bool) ending {
 }
 
 // call writes the call of pair n.
-func (s *split) call(n int, pair *[2]operand, e ending) bool {
+func (s *split) call(pairs []pair, n int, e ending) bool {
+	a, b := &pairs[n].sides[0], &pairs[n].sides[1]
 	p := Product{
-		Rows: s.space.lens[1], Columns: s.space.lens[0], Inner: s.inner[n], Batches: s.batches(),
-		A: pair[0].matrix, B: pair[1].matrix, D: e.d.matrix, TF32: s.g.TF32 && pair[0].matrix.DType == dtype.F32,
+		Rows: s.space.lens[1], Columns: s.space.lens[0], Inner: pairs[n].inner, Batches: s.batches(),
+		A: a.matrix, B: b.matrix, D: e.d.matrix, TF32: s.g.TF32 && a.matrix.DType == dtype.F32,
 	}
 	if p.Batches == 1 {
 		p.A.Batch, p.B.Batch, p.D.Batch = 0, 0, 0
 	}
-	c := Call{A: pair[0].at, B: pair[1].at, D: e.d.at, Scale: e.scale}
+	c := Call{A: a.at, B: b.at, D: e.d.at, Scale: e.scale}
 	p.Scaled = e.scale >= 0
 	switch {
 	case n > 0:
@@ -143,7 +144,7 @@ func (s *split) call(n int, pair *[2]operand, e ending) bool {
 			p.C.Batch = 0
 		}
 	}
-	if n == len(s.inner)-1 {
+	if n == len(pairs)-1 {
 		p.Gelu = e.gelu
 		if e.bias != nil {
 			p.Bias, c.Bias = true, e.bias.at
@@ -200,8 +201,7 @@ func (s *split) epilogue(e ending) bool {
 		}
 		o := backend.Output{Value: refs[r.value], Buf: r.buf, DType: r.dtype, Shape: s.inst.Shape, Stride: r.lies.Stride}
 		if r.buf == workspace {
-			s.borrowed = append(s.borrowed, r.at)
-			o.Buf = lent + len(s.borrowed) - 1
+			o.Buf = s.lend(r.at).Index
 		}
 		g.Outputs = append(g.Outputs, o)
 	}

@@ -97,16 +97,15 @@ func (p *Product) flopsPerByte() int {
 	return 16
 }
 
-// worth says whether calls save more than it costs to move so many bytes and to make so many launches beside
-// them.
-func worth(calls []Dispatch, bytes, launches int) bool {
+// worth says whether calls save more time than it takes to move so many bytes.
+func worth(calls []Dispatch, bytes int) bool {
 	flops, saved := 0, 0
 	for _, d := range calls {
 		p := &d.Library.Product
 		flops += p.Flops()
 		saved += p.Flops() / p.flopsPerByte()
 	}
-	return flops >= leastFlops && saved >= bytes+launches*launchBytes
+	return flops >= leastFlops && saved >= bytes
 }
 
 // shareWorkspace gives the calls of a kernel one workspace, behind what the texts use.

@@ -8,10 +8,15 @@ import (
 
 // A split is a product that goes to a library: dispatches that put operands into a form that the library
 // takes, a call for each pair of operands, and a dispatch for what the library cannot do of the epilogue.
+//
+// The sums of several pairs are rounded once. In f16 or bf16 they are added in F32, in the workspace; or the
+// pairs are joined: their left operands are copied beside each other, and the right ones below each other, so
+// that they are one pair. What moves fewer bytes is done.
 type split struct {
 	*product
 	stored   map[int]result // what earlier products have stored
 	limits   Limits
+	joined   bool
 	steps    []Dispatch // in order
 	calls    []Dispatch // those of steps that are calls
 	borrowed []int      // where buffers of the workspace begin; their numbers count from lent on
@@ -27,8 +32,14 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	if limits.Library == nil || p.few != nil || p.inside != nil || len(p.space.lens) > 3 || !p.inst.DType.Float() {
 		return nil
 	}
-	s := &split{product: p, stored: stored, limits: limits, scratch: k.Scratch}
-	if !s.write() || !limits.Library.Always && !worth(s.calls, s.bytes, len(s.steps)-1) {
+	var s *split
+	for _, joined := range []bool{false, true} {
+		way := &split{product: p, stored: stored, limits: limits, joined: joined, scratch: k.Scratch}
+		if way.write() && (s == nil || way.cost() < s.cost()) {
+			s = way
+		}
+	}
+	if s == nil || !limits.Library.Always && !worth(s.calls, s.cost()) {
 		return nil
 	}
 	for i := range s.steps {
@@ -38,17 +49,36 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	return s.steps
 }
 
+// cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved
+// in its time, unless time does not matter.
+func (s *split) cost() int {
+	if s.limits.Library.Always {
+		return s.bytes
+	}
+	return s.bytes + (len(s.steps)-1)*launchBytes
+}
+
 // write fills the steps in; it returns false when the library has no such product.
 func (s *split) write() bool {
-	pairs := make([][2]operand, len(s.inner))
-	for n := range pairs {
-		if !s.pair(n, &pairs[n]) {
+	var pairs []pair
+	if s.joined {
+		p, ok := s.join()
+		if !ok {
 			return false
+		}
+		pairs = []pair{p}
+	} else {
+		for n, inner := range s.inner {
+			p := pair{inner: inner}
+			if !s.bring(n, &p.sides) {
+				return false
+			}
+			pairs = append(pairs, p)
 		}
 	}
 	single := len(pairs) == 1
 	fits := func(dt dtype.Type) bool { // whether D can have the type
-		return dt == dtype.F32 || single && dt == pairs[0][0].matrix.DType
+		return dt == dtype.F32 || single && dt == pairs[0].sides[0].matrix.DType
 	}
 	if end, whole := s.ending(fits); whole && s.callAll(pairs, end) {
 		return true
@@ -58,10 +88,10 @@ func (s *split) write() bool {
 }
 
 // callAll writes the calls of all pairs, or none if the library lacks one of them.
-func (s *split) callAll(pairs [][2]operand, end ending) bool {
+func (s *split) callAll(pairs []pair, end ending) bool {
 	steps, bytes := len(s.steps), s.bytes
 	for n := range pairs {
-		if !s.call(n, &pairs[n], end) {
+		if !s.call(pairs, n, end) {
 			s.steps, s.calls, s.bytes = s.steps[:steps], nil, bytes
 			return false
 		}
@@ -75,6 +105,12 @@ type operand struct {
 	at     Field
 }
 
+// A pair are the two operands of a call.
+type pair struct {
+	sides [2]operand
+	inner int
+}
+
 // An ending is what the calls store, and what they add to it.
 type ending struct {
 	d       operand
@@ -84,8 +120,8 @@ type ending struct {
 	gelu    bool
 }
 
-// pair finds the operands of pair n, and brings them to one type and to a form that the library takes.
-func (s *split) pair(n int, to *[2]operand) bool {
+// bring finds the operands of pair n, and brings them to one type and to a form that the library takes.
+func (s *split) bring(n int, to *[2]operand) bool {
 	types := [2]dtype.Type{s.operandType(2 * n), s.operandType(2*n + 1)}
 	common := types[0]
 	if types[0] != types[1] {
@@ -184,9 +220,9 @@ func field(buf, at int) Field {
 
 // borrow takes memory of the workspace for elements, and returns its number as a buffer.
 func (s *split) borrow(elements int, dt dtype.Type) int {
-	s.borrowed = append(s.borrowed, s.scratch)
+	at := s.scratch
 	s.scratch += (elements*dt.Size() + 63) &^ 63
-	return lent + len(s.borrowed) - 1
+	return s.lend(at).Index
 }
 
 // place turns pointers to borrowed buffers into places of the workspace.
@@ -273,4 +309,65 @@ func (s *split) render(g *backend.Group) bool {
 	}
 	s.steps = append(s.steps, k.Dispatches...)
 	return true
+}
+
+// join copies the pairs side by side, as one pair. All are inputs of one type of 16 bits.
+func (s *split) join() (p pair, ok bool) {
+	dt := s.operandType(0)
+	if len(s.inner) == 1 || s.batches() > 1 || dt != dtype.F16 && dt != dtype.BF16 {
+		return p, false
+	}
+	for n, v := range s.inst.Args {
+		if i, input := v.Input(); !input || isNumber(s.g.Inputs[i]) || s.operandType(n) != dt {
+			return p, false
+		}
+	}
+	for n, inner := range s.inner {
+		if n < len(s.inner)-1 && inner%4 != 0 { // kernels move four elements from where the next pair begins
+			return p, false
+		}
+		p.inner += inner
+	}
+	rows, columns := s.space.lens[1], s.space.lens[0]
+	stride := (p.inner + 7) &^ 7 // rows begin at 16 bytes, as libraries want
+	left, right := s.scratch, s.scratch+(rows*stride*dt.Size()+63)&^63
+	s.scratch = right + (p.inner*columns*dt.Size()+63)&^63
+	p.sides[0] = operand{Matrix{DType: dt, Stride: stride}, s.lend(left)}
+	p.sides[1] = operand{Matrix{DType: dt, Stride: columns}, s.lend(right)}
+	for n, inner := range s.inner {
+		a, b := &s.space.places[len(s.g.Inputs)+2*n], &s.space.places[len(s.g.Inputs)+2*n+1]
+		from := []ir.Layout{
+			{Shape: []int{rows, inner}, Stride: []int{a.strides[1], s.strideA[n]}, Offset: a.offset},
+			{Shape: []int{inner, columns}, Stride: []int{s.strideB[n], b.strides[0]}, Offset: b.offset},
+		}
+		for side, l := range from {
+			at, apart := left, stride
+			if side == 1 {
+				at, apart = right, columns
+			}
+			if !s.copy(s.inst.Args[2*n+side], l, s.lend(at).Index, apart) {
+				return p, false
+			}
+		}
+		left, right = left+inner*dt.Size(), right+inner*columns*dt.Size()
+	}
+	return p, true
+}
+
+// lend gives a place of the workspace a number as a buffer.
+func (s *split) lend(at int) Field {
+	s.borrowed = append(s.borrowed, at)
+	return field(lent+len(s.borrowed)-1, 0)
+}
+
+// copy writes a dispatch that copies an input, seen through a layout, to rows that are so many elements apart.
+func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int) bool {
+	i, _ := v.Input()
+	in := s.g.Inputs[i]
+	in.Layout = l
+	s.bytes += 2 * ir.Size(l.Shape) * in.DType.Size()
+	return s.render(&backend.Group{
+		Name: s.g.Name, Kind: backend.Map, Inputs: []backend.Input{in},
+		Outputs: []backend.Output{{Value: backend.In(0), Buf: to, DType: in.DType, Shape: l.Shape, Stride: []int{apart, 1}}},
+	})
 }

@@ -103,6 +103,24 @@ func TestSplit(t *testing.T) {
 			shape := []int{2048, 2048}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(f32, ir.Contiguous(shape)), a, b))
 		}, []string{"2048×2048 by 2048×2048 of f32", "2048×16 by 16×2048 of f32, with a matrix added"}},
+		{"an adapter in bf16, joined", func(s *sketch) {
+			shape := []int{4096, 4864}
+			x, w := s.input(bf16, ir.Contiguous([]int{4096, 896})), s.input(bf16, ir.Contiguous([]int{896, 4864}))
+			h, b := s.input(bf16, ir.Contiguous([]int{4096, 16})), s.input(bf16, ir.Contiguous([]int{16, 4864}))
+			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, x, w, h, b))
+		}, []string{"map", "map", "map", "map", "4096×912 by 912×4864 of bf16"}},
+		{"joined pairs would not be aligned", func(s *sketch) {
+			shape := []int{4096, 4864}
+			x, w := s.input(bf16, ir.Contiguous([]int{4096, 898})), s.input(bf16, ir.Contiguous([]int{898, 4864}))
+			h, b := s.input(bf16, ir.Contiguous([]int{4096, 16})), s.input(bf16, ir.Contiguous([]int{16, 4864}))
+			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, x, w, h, b))
+		}, []string{"matmul"}},
+		{"an adapter in bf16, added in f32", func(s *sketch) {
+			shape := []int{4096, 896}
+			x, w := s.input(bf16, ir.Contiguous([]int{4096, 4864})), s.input(bf16, ir.Contiguous([]int{4864, 896}))
+			h, b := s.input(bf16, ir.Contiguous([]int{4096, 16})), s.input(bf16, ir.Contiguous([]int{16, 896}))
+			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, x, w, h, b))
+		}, []string{"4096×4864 by 4864×896 of bf16, as f32", "4096×16 by 16×896 of bf16, as f32, with a matrix added", "map"}},
 		{"batches", func(s *sketch) {
 			shape := []int{8, 512, 512}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(f32, ir.Contiguous(shape))))
