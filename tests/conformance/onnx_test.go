@@ -5,8 +5,9 @@
 //	go test ./tests/conformance -run ONNX -v -args -onnx=FILE -device=cpu,emulated
 //
 // takes a zip of them (test_NAME/model.onnx, test_NAME/test_data_set_0/input_0.pb …; the folders of
-// onnx/backend/test/data/node, zipped), runs each case on the devices that are named (ref and cpu, if none is)
-// and compares as ONNX's runner does. The device emulated is a GPU that the processor plays (see devicetest). It ends with a line of how many pass, which go test shows only with -v, or without it when no
+// onnx/backend/test/data/node, zipped), runs each case on the devices that are named (ref and cpu, if none
+// is) and compares as ONNX's runner does. The device emulated is a GPU that the processor plays (see
+// devicetest). It ends with a line of how many pass, which go test shows only with -v, or without it when no
 // package is named: in this folder, as go test -run ONNX -args -onnx=FILE. A relative FILE is looked for in
 // this folder. The operators are written here with what package tensor exports, as a user would.
 //

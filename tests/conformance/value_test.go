@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A machine is a device. ONNX's kinds are dtypes there, but for doubles on a GPU, and for those of fewer than 8
-// bits and floats of 8, which the engine does not have: they travel in another dtype, their carrier, and are
-// counted apart in the summary.
+// A machine is a device. ONNX's kinds are dtypes there, but for doubles on a GPU, and for those of fewer than
+// 8 bits and floats of 8, which the engine does not have: they travel in another dtype, their carrier, and
+// are counted apart in the summary.
 //
 //   - Integers of 4 and 2 bits are in i8 or u8, cut back to their width after each operation;
 //   - doubles are floats where the device has no f64;

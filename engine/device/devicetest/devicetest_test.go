@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What stands in for a GPU is for tests: the command has none of it. (It has msl/check, which runs the kernels that
-// people write where there is no GPU.)
+// What stands in for a GPU is for tests: the command has none of it. (It has msl/check, which runs the
+// kernels that people write where there is no GPU.)
 func TestCommandHasNoTestDevices(t *testing.T) {
 	const module = "github.com/mcs-notebook/mcs/"
 	out, err := exec.Command("go", "list", "-deps", module+"repl/mcs").Output()

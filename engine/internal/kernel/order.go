@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A ranking is a top_k that is being written down, as shaders/order.metal explains: a first launch sorts tiles
-// of each row and keeps the best of each; further ones merge these runs, or sort tiles of what is left.
+// A ranking is a top_k that is being written down, as shaders/order.metal explains: a first launch sorts
+// tiles of each row and keeps the best of each; further ones merge these runs, or sort tiles of what is left.
 type ranking struct {
 	g            *backend.Group
 	x            ir.Layout
@@ -55,8 +55,8 @@ func topK(g *backend.Group, k *Kernel) {
 	}
 }
 
-// plan chooses the launches. Where few of many are wanted, tiles of the tiles' best are sorted, which leaves a
-// fraction of them; else two runs become one. The runs lie in two parts of the workspace, in turns.
+// plan chooses the launches. Where few of many are wanted, tiles of the tiles' best are sorted, which leaves
+// a fraction of them; else two runs become one. The runs lie in two parts of the workspace, in turns.
 func (r *ranking) plan() (steps []sorting, bytes int) {
 	tile := r.limits.group() * r.each
 	tiled := func(n int) runs { return runs{count: (n + tile - 1) / tile, length: min(r.wanted, tile)} }

@@ -16,8 +16,9 @@ const (
 // A scan is a cum_sum that is being written down, over lines: the places that have the same coordinates but
 // for the axis. A sum from the end walks through memory backwards.
 //
-// What is computed: y[j] = x[0] + … + x[j] of each line, or up to x[j−1]. Each element is read once and written
-// once, 8 bytes of f32, with about two additions for it: the bandwidth of memory limits all three shapes.
+// What is computed: y[j] = x[0] + … + x[j] of each line, or up to x[j−1]. Each element is read once and
+// written once, 8 bytes of f32, with about two additions for it: the bandwidth of memory limits all three
+// shapes.
 //
 //   - Lines that lie side by side: a thread goes along each, neighbours read neighbours, and nothing is
 //     exchanged.

@@ -28,8 +28,8 @@ func TestConformance(t *testing.T) {
 	conform(t, &Driver{Family: *family}, suite)
 }
 
-// TestUnifiedConformance runs a part of the suite on a device whose memory the processor sees, as that of Macs:
-// the backend then reads and writes it without copies, and waits where it must.
+// TestUnifiedConformance runs a part of the suite on a device whose memory the processor sees, as that of
+// Macs: the backend then reads and writes it without copies, and waits where it must.
 func TestUnifiedConformance(t *testing.T) {
 	conform(t, &Driver{Unified: true}, backendtest.Few)
 }

@@ -32,8 +32,8 @@ type Driver struct {
 	// a compiler that reads forty kernels at once is ten times faster than one that reads them one by one.
 	// Each text stands after shaders.Blocks.
 	Prepared map[string]string
-	// Family is that of the device whose kernels run: "sm_90" has those for NVIDIA's GPUs. "" is the emulation's
-	// own, which has those for Apple's.
+	// Family is that of the device whose kernels run: "sm_90" has those for NVIDIA's GPUs. "" is the
+	// emulation's own, which has those for Apple's.
 	Family string
 	// Library gives the device a library of matrix products.
 	Library bool

@@ -12,7 +12,8 @@ import (
 
 // Register makes the device "emulated" known, for the tests of a package; "emulated-address" and
 // "emulated-undefined", whose kernels run under clang's sanitizers; and "rehearsal", which finds out what to
-// compile: what ran there before an emulated device is opened is compiled with it. To do so again does nothing.
+// compile: what ran there before an emulated device is opened is compiled with it. To do so again does
+// nothing.
 func Register() {
 	if slices.Contains(backend.Names(), "emulated") {
 		return

@@ -13,8 +13,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
-// A stream is a queue that a goroutine works off, one commit after the other, and no earlier than somebody asks
-// for a commit's end: so what the processor changes too early is changed before the work sees it, each time.
+// A stream is a queue that a goroutine works off, one commit after the other, and no earlier than somebody
+// asks for a commit's end: so what the processor changes too early is changed before the work sees it, each
+// time.
 type stream struct {
 	device *device
 	work   []piece // encoded, not committed
