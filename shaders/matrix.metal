@@ -18,12 +18,6 @@
 // the threads is as on all GPUs of Apple so far. prelude/mma.h has left_fragment, right_fragment and sum_fragment, for
 // NVIDIA's GPUs, which multiply 16×8×16 at once.
 
-#ifdef MSL_UNROLL
-#define UNROLL MSL_UNROLL
-#else
-#define UNROLL _Pragma("clang loop unroll(full)")
-#endif
-
 // plain_copies moves pieces of 16 bytes from device to threadgroup memory: take moves count elements and fills up with 0.
 // Where a GPU can do that by itself (prelude/mma.h), finish waits until all but the last n batches are there.
 struct plain_copies {

@@ -28,19 +28,49 @@ template <int bits, typename S, int count> inline void dequantized_word(device c
 	for (int d = 0; d < count; d++) w[d] = scale * float(code_of<bits>(word, d) - zero);
 }
 
-// dequantized_line gives w elements of a weight at 4 (8 bits) or 8 (4 bits) inputs from k on, and at 4 outputs from n on,
-// a multiple of 4: w[4·d + j] is that of input k + d and output n + j, and 0 beyond the length of the inputs.
-template <int bits, typename S, int count> inline void dequantized_line(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long length, long k, long n, thread float (&w)[count]) {
+// code_less is code d of a word, less a zero point, of which zero is 2²³ more: the bits of a code behind those of 2²³ are a
+// float, from which another is subtracted exactly. That takes less time than to convert an integer.
+template <int bits> inline float code_less(uint word, int d, float zero) {
+	return as_type<float>(0x4b000000u | uint(code_of<bits>(word, d))) - zero;
+}
+
+// four_zeros are the zero points of four outputs, and 2²³.
+inline void four_zeros(device const uchar* zeros, int bits, long at, thread float (&zero)[4]) {
+	uint four[4] = {1u << (bits - 1), 1u << (bits - 1), 1u << (bits - 1), 1u << (bits - 1)};
+	if (zeros) load4(zeros + at, four);
+	UNROLL for (int j = 0; j < 4; j++) zero[j] = 8388608.0f + float(four[j]);
+}
+
+// coded_line gives w the codes, less their zero points, of 4 (8 bits) or 8 (4 bits) inputs from k on and of 4 outputs from n
+// on, a multiple of 4: w[4·d + j] is that of input k + d and output n + j. line_scales are the outputs' scales there.
+template <int bits, int count> inline void coded_line(device const uchar* codes, device const uchar* zeros, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
 	constexpr int per_line = 32 / bits;
 	const long block = n / 16, lane = n % 16;
 	uint words[4];
+	float zero[4];
 	load4((device const uint*)(codes + ((block * lines + k / per_line) * 16 + lane) * 4), words);
-	const long at = (block * groups + k / group) * 16 + lane;
-	for (int j = 0; j < 4; j++) {
-		const float scale = loaded(scales[at + j]);
-		const int zero = zeros ? int(zeros[at + j]) : 1 << (bits - 1);
-		for (int d = 0; d < per_line; d++) {
-			w[4 * d + j] = k + d < length ? scale * float(code_of<bits>(words[j], d) - zero) : 0.0f;
-		}
+	four_zeros(zeros, bits, (block * groups + k / group) * 16 + lane, zero);
+	UNROLL for (int d = 0; d < per_line; d++) {
+		UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = code_less<bits>(words[j], d, zero[j]);
+	}
+}
+template <typename S> inline void line_scales(device const S* scales, int group, long groups, long k, long n, thread float (&scale)[4]) {
+	load4(scales + ((n / 16 * groups + k / group) * 16 + n % 16), scale);
+}
+
+// transposed_line gives w elements of a weight whose rows are outputs: w[4·d + j] is that of output k + d, k a multiple of 4,
+// and input n + j, and 0 beyond the length of the outputs. Of a word of 4 bits it takes a half.
+template <int bits, typename S> inline void transposed_line(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long length, long k, long n, thread float (&w)[16]) {
+	constexpr int per_line = 32 / bits;
+	const long block = k / 16, lane = k % 16, at = (block * groups + n / group) * 16 + lane;
+	const int half_line = int(n % per_line);
+	uint words[4];
+	float zero[4], scale[4];
+	load4((device const uint*)(codes + ((block * lines + n / per_line) * 16 + lane) * 4), words);
+	four_zeros(zeros, bits, at, zero);
+	load4(scales + at, scale);
+	UNROLL for (int d = 0; d < 4; d++) {
+		const bool inside = k + d < length;
+		UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = inside ? scale[d] * code_less<bits>(words[d] >> half_line, j, zero[d]) : 0.0f;
 	}
 }

@@ -11,6 +11,13 @@
 // erf), a function such as exp about 20; an element of f32 that is read and written is 8 bytes, in whose time an M-series
 // GPU does some 280. So memory is the limit of a chain of ops until it has a dozen functions.
 
+// UNROLL stands before a loop that is written out, so that an array which it indexes can be registers.
+#ifdef MSL_UNROLL
+#define UNROLL MSL_UNROLL
+#else
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
 // wrapping names the type in which an integer's arithmetic wraps: at least 32 bits, so that nothing is promoted to int.
 template <typename T> struct wrapping { typedef uint type; };
 template <> struct wrapping<long> { typedef ulong type; };

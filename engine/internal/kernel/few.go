@@ -32,17 +32,20 @@ import (
 type few struct {
 	rows    int  // a power of two that holds them
 	threads int  // of a threadgroup
-	down    bool // simdgroups go down columns; else lines of 16 threads go along rows
-	beside  bool // a thread's four columns lie side by side; else 16 apart
+	down    bool // simdgroups go down columns; else lines of threads go along rows
+	line    int  // threads of a line
+	share   int  // simdgroups that go down the same columns, each a part of them
+	beside  bool // a thread's four columns lie side by side; else a line's length apart
 	inside  bool // this is a phase: the threadgroup computes all columns, for itself
 }
 
-// The limits of a product of few rows, and the threads of a line.
+// The limits of a product of few rows, and the threads of a line where there are enough columns.
 const (
 	mostFewRows = 8
 	mostInside  = 128 // columns of a product that every threadgroup computes for itself
 	fewThreads  = 256
-	fewLine     = 16
+	mostLine    = 16
+	leastLine   = 4
 )
 
 // inThreadgroup is the buffer of a result that stays in threadgroup memory.
@@ -51,18 +54,27 @@ const inThreadgroup = -3
 // newFew chooses how the threads share a product. The pair with the longest inner axis decides.
 func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
-	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth)}
+	n := p.space.lens[0]
+	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1}
 	codes := p.codes(main)
 	f.down = !codes && p.strideB[main] == 1
 	f.beside = codes || p.fours(2*main+1, 0)
+	if codes && p.inside == nil { // a block of 16 outputs: its lines follow one another
+		f.line = leastLine
+	}
+	batches := p.space.size() / max(n*p.space.lens[1], 1)
+	narrower := func() bool { return f.strip() >= 2*n || (n+f.strip()-1)/f.strip()*batches < limits.Processors }
+	for f.down && narrower() && 2*f.share <= f.simds() {
+		f.share *= 2
+	}
+	for !f.down && narrower() && f.line > leastLine {
+		f.line /= 2
+	}
 	return f
 }
 
-// codes says whether the threads read the right operand of a pair as lines of codes.
-func (p *product) codes(pair int) bool {
-	q := weight(p.g, p.inst.Args[2*pair+1])
-	return q != nil && q.Attr.Flags&ir.Transposed == 0 && p.words(2*pair+1)
-}
+// codes says whether the threads read the right operand of a pair by words of codes.
+func (p *product) codes(pair int) bool { return p.words(2*pair + 1) }
 
 // fours says whether four elements of operand n can be loaded at once: along the inner axis, or along axis 0,
 // the columns.
@@ -89,23 +101,35 @@ const innerAxis = -1
 // isInside says whether operand n stays in threadgroup memory.
 func (p *product) isInside(n int) bool { return p.inside[p.inst.Args[n]] > 0 }
 
-// strip is how many columns a threadgroup computes at once, and parts how many threads share each inner axis.
+// strip is how many columns a threadgroup computes at once.
 func (f *few) strip() int {
 	if f.down {
-		return 4 * f.threads / simdWidth
+		return 4 * f.simds() / f.share
 	}
-	return 4 * fewLine
+	return 4 * f.line
 }
 
-func (f *few) parts() int { return f.threads / fewLine }
+// simds are the simdgroups.
+func (f *few) simds() int { return f.threads / simdWidth }
 
-// space is how many numbers the parts need in threadgroup memory to meet.
-func (f *few) space() int {
+// parts is how many threads share each inner axis, and meet how many sums of each element are left when the
+// threads of a simdgroup have added up theirs.
+func (f *few) parts() int {
 	if f.down {
-		return f.rows * f.strip()
+		return simdWidth * f.share
 	}
-	return f.parts() * f.strip()
+	return f.threads / f.line
 }
+
+func (f *few) meet() int {
+	if f.down {
+		return f.share
+	}
+	return f.simds()
+}
+
+// space is how many numbers need threadgroup memory to meet.
+func (f *few) space() int { return f.meet() * f.rows * f.strip() }
 
 // writeFew writes the product down, after all is declared. Its threadgroup memory is declared by the caller:
 // space, and the arrays of results that stay inside.
@@ -122,20 +146,16 @@ func (p *product) writeFew(first int) {
 	typ := register(p.inst.DType)
 	p.line("const int me = int(at.x);")
 	if f.down {
-		p.line("const int x = int(simd), y = int(lane);")
+		p.line("const int x = int(simd) / %d, y = int(simd) %% %[1]d * %d + int(lane);", f.share, simdWidth)
 	} else {
-		p.line("const int x = me %% %d, y = me / %d;", fewLine, fewLine)
+		p.line("const int x = me %% %d, y = me / %d;", f.line, f.line)
 	}
 	p.line("%s sum[%d];", typ, 4*f.rows)
-	p.line("for (int e = 0; e < %d; e++) sum[e] = %s(0);", 4*f.rows, typ)
+	p.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", 4*f.rows, typ)
 	for n := range p.inner {
 		p.addFew(n)
 	}
-	if f.down {
-		p.meetDown(first)
-	} else {
-		p.meetAcross(first)
-	}
+	p.meet(first)
 	if f.inside {
 		p.line("}")
 	}
@@ -146,38 +166,47 @@ func (f *few) column(j string) string {
 	if f.down || f.beside {
 		return fmt.Sprintf("min(column + 4 * x + %s, a.n0 - 1)", j)
 	}
-	return fmt.Sprintf("min(column + x + %d * %s, a.n0 - 1)", fewLine, j)
+	return fmt.Sprintf("min(column + x + %d * %s, a.n0 - 1)", f.line, j)
 }
 
 // addFew adds pair n to the thread's sums: w holds the elements of depth places of the inner axis and the
-// four columns.
+// four columns. Those of codes are still to be scaled, so a thread multiplies by a scale once for depth of them.
 func (p *product) addFew(n int) {
 	f, typ, depth := p.few, register(p.inst.DType), 4
-	if p.codes(n) {
-		q := ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr)
-		depth = q.PerLine()
+	codes := p.codes(n) && f.beside
+	scaled := codes && ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).Transposed
+	if codes && !scaled {
+		depth = ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).PerLine()
 	}
-	step := depth * f.parts()
-	if f.down {
-		step = depth * simdWidth
-	}
-	p.line("for (%s k = y * %d; k < a.k%d; k += %d) {", p.index, depth, n, step)
+	p.line("for (%s k = y * %d; k < a.k%d; k += %d) {", p.index, depth, n, depth*f.parts())
 	p.line("%s w[%d];", typ, 4*depth)
 	p.right(n, depth)
-	p.line("for (int r = 0; r < %d; r++) {", f.rows)
+	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
 	p.line("const %s i1 = min(%s(r), a.n1 - 1);", p.index, p.index)
 	p.line("%s l[%d];", typ, depth)
-	if left := p.operand(2 * n); p.fours(2*n, innerAxis) && depth == 4 {
-		p.line("load4(a.%s + (%s + k), l);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
+	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
+		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
+		p.line("%s v[4] = {};", typ)
+		p.line("if (k + q < a.k%d) load4(a.%s + (%s + k + q), v);", n, left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
+		p.line("UNROLL for (int d = 0; d < 4; d++) l[q + d] = v[d];")
+		p.line("}")
 	} else {
-		p.line("for (int d = 0; d < %d; d++) {", depth)
+		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
 		p.line("const %s deep = k + d;", p.index)
 		p.line("l[d] = deep < a.k%d ? %s(%s) : %s(0);", n, typ, p.operandElement(2*n), typ)
 		p.line("}")
 	}
-	p.line("for (int d = 0; d < %d; d++) {", depth)
-	p.line("for (int j = 0; j < 4; j++) sum[4 * r + j] = op_fma(l[d], w[4 * d + j], sum[4 * r + j]);")
-	p.line("}")
+	if codes && !scaled {
+		p.line("UNROLL for (int j = 0; j < 4; j++) {")
+		p.line("float all = 0.0f;")
+		p.line("UNROLL for (int d = 0; d < %d; d++) all = op_fma(l[d], w[4 * d + j], all);", depth)
+		p.line("sum[4 * r + j] = op_fma(scale[j], all, sum[4 * r + j]);")
+		p.line("}")
+	} else {
+		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
+		p.line("UNROLL for (int j = 0; j < 4; j++) sum[4 * r + j] = op_fma(l[d], w[4 * d + j], sum[4 * r + j]);")
+		p.line("}")
+	}
 	p.line("}")
 	p.line("}")
 }
@@ -186,67 +215,63 @@ func (p *product) addFew(n int) {
 func (p *product) right(n, depth int) {
 	name, place, typ := p.operand(2*n+1), &p.space.places[len(p.g.Inputs)+2*n+1], register(p.inst.DType)
 	switch {
-	case p.codes(n):
-		bits := 32 / depth
-		if p.few.beside {
-			p.line("dequantized_line<%[1]d>(a.%[2]s_codes, a.%[2]s_scales, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, a.k%[4]d, k, min(column + 4 * x, (a.n0 - 1) / 4 * 4), w);", bits, name, p.zeros(2*n+1), n)
-			return
-		}
+	case p.codes(n) && p.few.beside:
+		p.codeLine(2*n+1, fmt.Sprintf("a.k%d", n))
+		return
 	case p.few.beside && p.fours(2*n+1, 0):
-		p.line("for (int d = 0; d < %d; d++) {", depth)
+		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
 		p.line("const %s deep = k + d, i0 = min(column + 4 * x, a.n0 - 4);", p.index)
 		p.line("%s v[4] = {};", typ)
 		p.line("if (deep < a.k%d) load4(a.%s + (%s + deep * a.%s_k), v);", n, name, p.at(name, place), name)
-		p.line("for (int j = 0; j < 4; j++) w[4 * d + j] = v[j];")
+		p.line("UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = v[j];")
 		p.line("}")
 		return
 	case p.few.down && p.fours(2*n+1, innerAxis):
-		p.line("for (int j = 0; j < 4; j++) {")
+		p.line("UNROLL for (int j = 0; j < 4; j++) {")
 		p.line("const %s i0 = %s;", p.index, p.few.column("j"))
 		p.line("%s v[4];", typ)
 		p.line("load4(a.%s + (%s + k), v);", name, p.at(name, place))
-		p.line("for (int d = 0; d < 4; d++) w[4 * d + j] = v[d];")
+		p.line("UNROLL for (int d = 0; d < 4; d++) w[4 * d + j] = v[d];")
 		p.line("}")
 		return
 	}
-	p.line("for (int e = 0; e < %d; e++) {", 4*depth)
+	p.line("UNROLL for (int e = 0; e < %d; e++) {", 4*depth)
 	p.line("const %s deep = k + e / 4, i0 = %s;", p.index, p.few.column("(e % 4)"))
 	p.line("w[e] = deep < a.k%d ? %s(%s) : %s(0);", n, typ, p.operandElement(2*n+1), typ)
 	p.line("}")
 }
 
-// meetDown adds up what the threads of a simdgroup have, and ends all elements of the strip.
-func (p *product) meetDown(first int) {
-	f := p.few
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("for (int e = 0; e < %d; e++) {", 4*f.rows)
-	p.line("for (ushort mask = 16; mask > 0; mask /= 2) sum[e] = op_add(sum[e], from_lane(sum[e], mask));")
-	p.line("if (y == e) space[e / 4 * %d + 4 * x + e %% 4] = sum[e];", f.strip())
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("for (int e = me; e < %d; e += %d) {", f.space(), f.threads)
-	p.line("const %s i0 = column + e %% %d, i1 = e / %d;", p.index, f.strip(), f.strip())
-	p.finishElement("space[e]", first)
-	p.line("}")
-}
-
-// meetAcross adds up the parts of the inner axis, row after row, and ends the elements of the row.
-func (p *product) meetAcross(first int) {
-	f := p.few
-	at := "4 * x + j"
-	if !f.beside {
-		at = fmt.Sprintf("x + %d * j", fewLine)
+// meet adds up what the threads of a simdgroup have of each element, then what its simdgroups have, and ends the
+// elements of the strip.
+func (p *product) meet(first int) {
+	f, least := p.few, 1
+	if !f.down {
+		least = f.line
 	}
-	p.line("for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("for (int j = 0; j < 4; j++) space[y * %d + %s] = sum[4 * r + j];", f.strip(), at)
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("for (int e = me; e < %d; e += %d) {", f.strip(), f.threads)
-	p.line("%s all = space[e];", register(p.inst.DType))
-	p.line("for (int part = 1; part < %d; part++) all = op_add(all, space[part * %d + e]);", f.parts(), f.strip())
-	p.line("const %[1]s i0 = column + e, i1 = %[1]s(r);", p.index)
-	p.finishElement("all", first)
+	at, keeps := "4 * x + e % 4", "lane == 0"
+	if !f.down {
+		keeps = fmt.Sprintf("int(lane) < %d", f.line)
+	}
+	if !f.down && !f.beside {
+		at = fmt.Sprintf("x + %d * (e %% 4)", f.line)
+	}
+	part := "int(simd)"
+	if f.down {
+		part = fmt.Sprintf("int(simd) %% %d", f.share)
+	}
+	p.line("UNROLL for (int e = 0; e < %d; e++) {", 4*f.rows)
+	p.line("UNROLL for (ushort mask = 16; mask >= %d; mask /= 2) sum[e] = op_add(sum[e], from_lane(sum[e], mask));", least)
 	p.line("}")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("if (%s) {", keeps)
+	p.line("UNROLL for (int e = 0; e < %d; e++) space[(%s * %d + e / 4) * %d + %s] = sum[e];", 4*f.rows, part, f.rows, f.strip(), at)
+	p.line("}")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("for (int e = me; e < %d; e += %d) {", f.rows*f.strip(), f.threads)
+	p.line("%s all = space[e];", register(p.inst.DType))
+	p.line("UNROLL for (int part = 1; part < %d; part++) all = op_add(all, space[part * %d + e]);", f.meet(), f.rows*f.strip())
+	p.line("const %s i0 = column + e %% %d, i1 = e / %d;", p.index, f.strip(), f.strip())
+	p.finishElement("all", first)
 	p.line("}")
 }
 

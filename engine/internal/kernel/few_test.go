@@ -116,38 +116,33 @@ func TestFewOneText(t *testing.T) {
 	}
 }
 
-// TestQuantisedWords sees that no product reads its codes an element at a time; of few rows and a transposed
-// weight, it still does.
+// TestQuantisedWords sees that no product reads its codes an element at a time.
 func TestQuantisedWords(t *testing.T) {
 	for _, tr := range quantTrials() {
 		k, err := Render(tr.group, Limits{Threads: 1024, SIMDWidth: simdWidth})
 		if err != nil {
 			t.Fatal(err)
 		}
-		few := tr.group.Insts[1].Shape[0] <= mostFewRows
-		transposed := tr.group.Insts[0].Attr.Flags&ir.Transposed != 0
-		if got, want := strings.Contains(k.Dispatches[0].Text, "dequantized("), few && transposed; got != want {
-			t.Errorf("%s: got an element at a time: %v, want %v", tr.name, got, want)
+		if strings.Contains(k.Dispatches[0].Text, "dequantized(") {
+			t.Errorf("%s: got an element at a time:\n%s", tr.name, k.Dispatches[0].Text)
 		}
 	}
 }
 
-// TestFewChecked holds products of few rows against float64 on the checking device.
+// TestFewChecked holds products of few rows against float64 on the checking device: with strips of all widths,
+// of which a device with many processors gets narrow ones.
 func TestFewChecked(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)
 	}
-	list, texts := slices.Concat(fewTrials(), quantTrials()), map[string]string{}
-	kernels := make([]*Kernel, len(list))
-	for i, tr := range list {
-		k, err := Render(tr.group, Limits{Threads: 64, SIMDWidth: simdWidth})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kernels[i] = k
-		for _, d := range k.Dispatches {
-			texts[d.Function] = d.Text
+	var list []trial
+	for _, limits := range []Limits{{Threads: 64}, {Threads: 256, Processors: 3}, {Threads: 256, Processors: 132}} {
+		limits.SIMDWidth = simdWidth
+		for _, tr := range slices.Concat(fewTrials(), quantTrials()) {
+			tr.limits = limits
+			tr.name += fmt.Sprintf(", %d threads, %d processors", limits.Threads, limits.Processors)
+			list = append(list, tr)
 		}
 	}
 	modes := check.Modes[:1]
@@ -155,17 +150,62 @@ func TestFewChecked(t *testing.T) {
 		modes = check.Modes
 	}
 	for _, m := range modes {
-		d, err := tools.Start(context.Background(), m, sourcesOf(t, texts)...)
+		t.Run(m.String(), func(t *testing.T) { checkTrials(t, tools, m, list) })
+	}
+}
+
+// checkTrials compares trials on one device, each with threads that take turns in one of three orders.
+func checkTrials(t *testing.T, tools *check.Toolchain, m check.Mode, list []trial) {
+	texts, kernels := map[string]string{}, make([]*Kernel, len(list))
+	for i, tr := range list {
+		if m == check.Thread { // it tells no more threads apart
+			tr.limits.Threads = min(tr.limits.Threads, mostWatched)
+		}
+		var err error
+		if kernels[i], err = Render(tr.group, tr.limits); err != nil {
+			t.Fatalf("%s: %v", tr.name, err)
+		}
+		for _, d := range kernels[i].Dispatches {
+			texts[d.Function] = d.Text
+		}
+	}
+	d, err := tools.Start(context.Background(), m, sourcesOf(t, texts)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, tr := range list {
+		data, want := tr.expected(t)
+		if err := tr.compare(d, kernels[i], m, uint32(i%3), data, want); err != nil {
+			t.Errorf("%s: %v", tr.name, err)
+		}
+	}
+}
+
+// TestFewPTX: what a thread of a product of few rows holds is in registers.
+func TestFewPTX(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	texts := map[string]string{}
+	for _, tr := range slices.Concat(fewTrials(), quantTrials()) {
+		k, err := Render(tr.group, Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
-		for i, tr := range list {
-			data, want := tr.expected(t)
-			for seed := range uint32(2) {
-				if err := tr.compare(d, kernels[i], m, seed, data, want); err != nil {
-					t.Errorf("%v, %s, seed %d: %v", m, tr.name, seed, err)
-				}
+		for _, d := range k.Dispatches {
+			texts[d.Function] = d.Text
+		}
+	}
+	for _, s := range sourcesOf(t, texts) {
+		ptx, err := tools.PTX(context.Background(), "sm_80", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := range strings.SplitSeq(string(ptx), ".entry ") {
+			if strings.Contains(part, "st.local") {
+				t.Errorf("got memory of a thread in %s", part[:strings.IndexByte(part, '(')])
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (w *walker) mapBody(vectors bool) {
 		for i, o := range w.g.Outputs {
 			w.line("%s y%d[4];", register(o.DType), i)
 		}
-		w.line("for (uint k = 0; k < 4; k++) {")
+		w.line("UNROLL for (uint k = 0; k < 4; k++) {")
 	}
 	for i := range w.g.Insts {
 		w.compute(i)

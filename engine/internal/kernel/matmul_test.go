@@ -25,7 +25,7 @@ type productTrial struct {
 }
 
 func (p productTrial) String() string {
-	return fmt.Sprintf("%v×%v[%d %d %d], down %v, from %d, epilogue %v, tf32 %v, %d processors, family %d", p.a, p.b, p.m, p.k, p.n, p.down, p.offset, p.epilogue, p.tf32, p.processors, p.family)
+	return fmt.Sprintf("%v×%v[%d %d %d], down %v, from %d, epilogue %v, tf32 %v, %d processors", p.a, p.b, p.m, p.k, p.n, p.down, p.offset, p.epilogue, p.tf32, p.processors)
 }
 
 // lies is a matrix in memory, column by column or row by row.
@@ -90,54 +90,29 @@ func TestProducts(t *testing.T) {
 		t.Skip(err)
 	}
 	var list []trial
-	var limits []Limits
+	add := func(name string, g *backend.Group, below int, l Limits) {
+		l.Threads, l.SIMDWidth = 1024, simdWidth
+		list = append(list, trial{name: fmt.Sprintf("%s, family %d", name, l.Family), group: g, below: below, limits: l})
+	}
 	for _, p := range productTrials() {
-		list = append(list, trial{name: p.String(), group: p.group(), below: 5})
-		limits = append(limits, Limits{Threads: 1024, SIMDWidth: simdWidth, Family: p.family, Processors: p.processors})
+		add(p.String(), p.group(), 5, Limits{Family: p.family, Processors: p.processors})
 	}
 	for _, family := range []Family{Apple, NVIDIA} {
 		for _, dt := range []dtype.Type{dtype.BF16, dtype.F32} {
-			list = append(list, trial{name: fmt.Sprintf("lora %v, family %d", dt, family), group: loraGroup(dt, 40, 72, 136, 16, false)})
-			limits = append(limits, Limits{Threads: 1024, SIMDWidth: simdWidth, Family: family})
+			add(fmt.Sprintf("lora %v", dt), loraGroup(dt, 40, 72, 136, 16, false), 0, Limits{Family: family})
 		}
 		for _, tr := range quantTrials() {
 			if tr.group.Insts[1].Shape[0] > mostFewRows {
-				list = append(list, trial{name: fmt.Sprintf("%s, family %d", tr.name, family), group: tr.group, below: 256})
-				limits = append(limits, Limits{Threads: 1024, SIMDWidth: simdWidth, Family: family})
+				add(tr.name, tr.group, 256, Limits{Family: family})
 			}
 		}
 	}
 	modes := check.Modes[:1]
 	if *long {
-		modes = []check.Mode{check.Plain, check.Address, check.Undefined, check.Thread}
+		modes = check.Modes
 	}
 	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) {
-			texts, kernels := map[string]string{}, make([]*Kernel, len(list))
-			for i, tr := range list {
-				l := limits[i]
-				if m == check.Thread { // it tells no more threads apart
-					l.Threads = mostWatched
-				}
-				if kernels[i], err = Render(tr.group, l); err != nil {
-					t.Fatalf("%s: %v", tr.name, err)
-				}
-				for _, d := range kernels[i].Dispatches {
-					texts[d.Function] = d.Text
-				}
-			}
-			d, err := tools.Start(context.Background(), m, sourcesOf(t, texts)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer d.Close()
-			for i, tr := range list {
-				data, want := tr.expected(t)
-				if err := tr.compare(d, kernels[i], m, uint32(i%3), data, want); err != nil {
-					t.Errorf("%s: %v", tr.name, err)
-				}
-			}
-		})
+		t.Run(m.String(), func(t *testing.T) { checkTrials(t, tools, m, list) })
 	}
 }
 

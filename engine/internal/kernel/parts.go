@@ -67,7 +67,7 @@ func (p *product) joinParts(at, elements int) Dispatch {
 	if per == 4 {
 		p.line("float w[4];")
 		p.line("load4(a.partial + (long(part) * a.elements + e), w);")
-		p.line("for (int d = 0; d < 4; d++) v[d] += w[d];")
+		p.line("UNROLL for (int d = 0; d < 4; d++) v[d] += w[d];")
 		p.line("}")
 		p.finishFour("v[k]", first)
 	} else {

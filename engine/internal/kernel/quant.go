@@ -1,15 +1,22 @@
 package kernel
 
-import "github.com/mcs-notebook/mcs/engine/internal/ir"
+import (
+	"slices"
 
-// words says whether right operand n is quantised, and its codes lie so that they can be read by words.
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// words says whether operand n is quantised, and lies so that words of codes and four scales can be read at once.
 func (p *product) words(n int) bool {
 	q := weight(p.g, p.inst.Args[n])
 	if q == nil {
 		return false
 	}
-	i, _ := q.Args[0].Input()
-	return p.g.Inputs[i].Layout.Offset%16 == 0
+	return !slices.ContainsFunc(q.Args, func(a backend.Ref) bool {
+		i, _ := a.Input()
+		return p.g.Inputs[i].Layout.Offset%16 != 0
+	})
 }
 
 // zeros is the expression of the zero points of operand n.
@@ -18,6 +25,21 @@ func (p *product) zeros(n int) string {
 		return "a." + p.operand(n) + "_zeros"
 	}
 	return "(device const uchar*)0"
+}
+
+// codeLine loads w of a product of few rows from words of codes, up to the place `to` of the inner axis. Four words
+// are those of four columns, to be scaled, or of a transposed weight those of four places of the inner axis.
+func (p *product) codeLine(n int, to string) {
+	q, name := ir.QuantOf(&weight(p.g, p.inst.Args[n]).Attr), p.operand(n)
+	p.line("const %s beside = min(column + 4 * x, (a.n0 - 1) / 4 * 4);", p.index)
+	if q.Transposed {
+		p.line("transposed_line<%[1]d>(a.%[2]s_codes, a.%[2]s_scales, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, %[4]s, k, beside, w);",
+			q.Bits, name, p.zeros(n), to)
+		return
+	}
+	p.line("float scale[4];")
+	p.line("coded_line<%[1]d>(a.%[2]s_codes, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, k, beside, w);", q.Bits, name, p.zeros(n))
+	p.line("line_scales(a.%[1]s_scales, int(a.%[1]s_group), a.%[1]s_groups, k, beside, scale);", name)
 }
 
 // fetchWords loads a part of a quantised operand, high×wide, into threadgroup memory, a word of codes a

@@ -374,7 +374,7 @@ func (r *reduction) elements(w *walker) {
 		}
 	}
 	if r.vectors {
-		w.line("for (uint k = 0; k < 4; k++) {")
+		w.line("UNROLL for (uint k = 0; k < 4; k++) {")
 	}
 	for i := range r.g.Insts {
 		if r.before[i] {

@@ -1,5 +1,5 @@
-// map_3d3e5a6d36d2: silu, cast, mul, cast
-struct map_3d3e5a6d36d2_args {
+// map_6d18b84c3de7: silu, cast, mul, cast
+struct map_6d18b84c3de7_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -10,8 +10,8 @@ struct map_3d3e5a6d36d2_args {
 	int y0_1;
 };
 
-[[max_total_threads_per_threadgroup(256)]] kernel void map_3d3e5a6d36d2(constant map_3d3e5a6d36d2_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	constant map_3d3e5a6d36d2_args& a = *args;
+[[max_total_threads_per_threadgroup(256)]] kernel void map_6d18b84c3de7(constant map_6d18b84c3de7_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_6d18b84c3de7_args& a = *args;
 	const float x2 = convert<float>::from(a.x2);
 	for (int i1 = int(at.y); i1 < a.n1; i1 += int(all.y)) {
 		for (int i0 = 4 * int(at.x); i0 < a.n0; i0 += 4 * int(all.x)) {
@@ -20,7 +20,7 @@ struct map_3d3e5a6d36d2_args {
 			float x1[4];
 			load4(a.x1 + (i0), x1);
 			float y0[4];
-			for (uint k = 0; k < 4; k++) {
+			UNROLL for (uint k = 0; k < 4; k++) {
 				const float t0 = op_silu(x0[k]);
 				const float t1 = convert<float>::from(x1[k]);
 				const float t2 = op_mul(t0, t1);

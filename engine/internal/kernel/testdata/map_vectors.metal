@@ -1,5 +1,5 @@
-// map_0770110bfd67: silu, cast, mul, cast
-struct map_0770110bfd67_args {
+// map_c7649c15ac49: silu, cast, mul, cast
+struct map_c7649c15ac49_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -7,8 +7,8 @@ struct map_0770110bfd67_args {
 	int n0;
 };
 
-[[max_total_threads_per_threadgroup(256)]] kernel void map_0770110bfd67(constant map_0770110bfd67_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	constant map_0770110bfd67_args& a = *args;
+[[max_total_threads_per_threadgroup(256)]] kernel void map_c7649c15ac49(constant map_c7649c15ac49_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_c7649c15ac49_args& a = *args;
 	const float x2 = convert<float>::from(a.x2);
 	for (int i0 = 4 * int(at.x); i0 < a.n0; i0 += 4 * int(all.x)) {
 		float x0[4];
@@ -16,7 +16,7 @@ struct map_0770110bfd67_args {
 		float x1[4];
 		load4(a.x1 + (i0), x1);
 		float y0[4];
-		for (uint k = 0; k < 4; k++) {
+		UNROLL for (uint k = 0; k < 4; k++) {
 			const float t0 = op_silu(x0[k]);
 			const float t1 = convert<float>::from(x1[k]);
 			const float t2 = op_mul(t0, t1);
