@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -25,17 +26,25 @@ type Sampling struct {
 }
 
 func (o Sampling) check() error {
-	switch {
-	case o.Tokens < 0:
-		return fmt.Errorf("generate: got %d tokens to make, want a positive number, or 0 for 64", o.Tokens)
-	case o.TopK < 0:
-		return fmt.Errorf("generate: got top-k %d, want a positive number, or 0 for all", o.TopK)
-	case !(o.Temperature >= 0):
-		return fmt.Errorf("generate: got temperature %v, want 0 or more", o.Temperature)
-	case !(o.TopP >= 0 && o.TopP <= 1):
-		return fmt.Errorf("generate: got top-p %v, want a probability, or 0 for all", o.TopP)
+	if wrong := o.wrong(); wrong != "" {
+		return errors.New("generate: " + wrong)
 	}
 	return nil
+}
+
+// wrong says which number means nothing, or "".
+func (o Sampling) wrong() string {
+	switch {
+	case o.Tokens < 0:
+		return fmt.Sprintf("got %d tokens to make, want a positive number, or 0 for 64", o.Tokens)
+	case o.TopK < 0:
+		return fmt.Sprintf("got top-k %d, want a positive number, or 0 for all", o.TopK)
+	case !(o.Temperature >= 0):
+		return fmt.Sprintf("got temperature %v, want 0 or more", o.Temperature)
+	case !(o.TopP >= 0 && o.TopP <= 1):
+		return fmt.Sprintf("got top-p %v, want a probability, or 0 for all", o.TopP)
+	}
+	return ""
 }
 
 // Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the

@@ -1,0 +1,38 @@
+package llm
+
+import (
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Draw chooses a token for each row of scores [… Vocab] by Temperature, TopK and TopP, as i64 […]. It is a tensor
+// like others, computed where the scores are: the host reads none of them, and a step that goes on from the token
+// needs not wait for it. Random numbers come from tensor's generator (see [tensor.WithRNG]), not from Seed, which
+// belongs to [Model.GenerateTokens]. Numbers that mean nothing panic with a *tensor.Error.
+func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
+	if wrong := o.wrong(); wrong != "" {
+		panic(&tensor.Error{Op: "draw", Msg: wrong})
+	}
+	x := tensor.Where(scores.IsNaN(), math.Inf(-1), scores).Cast(dtype.F32)
+	if o.Temperature == 0 {
+		return x.ArgMax(-1)
+	}
+	x = x.Div(o.Temperature)
+	vocab := x.Len(-1)
+	nucleus := o.TopP > 0 && o.TopP < 1
+	if !nucleus && (o.TopK == 0 || o.TopK >= vocab) {
+		return tensor.Categorical(x, 1).Squeeze(-1)
+	}
+	count := vocab
+	if o.TopK > 0 {
+		count = min(o.TopK, vocab)
+	}
+	best, tokens := x.TopK(count)
+	if nucleus { // a token stays if those that are better have less than TopP together
+		p := best.Softmax(-1)
+		best = tensor.Where(p.CumSum(-1).Sub(p).Lt(o.TopP), best, math.Inf(-1))
+	}
+	return tokens.TakeAlong(tensor.Categorical(best, 1), -1).Squeeze(-1)
+}
