@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/kernel"
 	"github.com/mcs-notebook/mcs/internal/presses"
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
@@ -91,6 +92,36 @@ func TestHeldCtrlC(t *testing.T) {
 		p.Send("21 * 2\r")
 		p.See("]: 42\n")
 	}
+}
+
+// A kernel that does not end is ended by Ctrl-C, and the next one runs. What a compiler refuses is said with
+// the line of the cell.
+func TestInterruptKernel(t *testing.T) {
+	if err := kernel.Checked(); err != nil {
+		t.Skip(err)
+	}
+	cache, err := os.UserCacheDir() // where the compiled prelude is
+	if err != nil {
+		t.Skip(err)
+	}
+	p := newHome(t).open([]string{"XDG_CACHE_HOME=" + cache})
+	p.Send(pasteStart + "spin := kernel.New(\"spin\", `\nkernel void spin(device const float* x, device float* y) {\n" +
+		"  while (x[0] > 0) threadgroup_barrier(mem_flags::mem_none);\n  y[0] = 7;\n}`, kernel.Options{})" + pasteEnd + "\r")
+	p.See("In [2]:")
+	p.Send("spin.Call(tensor.Zeros(1)).Item()\r")
+	p.See("Out[2]: 7")
+	p.See("In [3]:")
+	p.Send("fmt.Println(\"spinning\"); spin.Call(tensor.Ones(1)).Item()\r")
+	p.See("\nspinning")
+	p.Send(ctrlC)
+	p.See("interrupted")
+	p.See("In [4]:")
+	p.Send("spin.Call(tensor.Zeros(1)).Item()\r")
+	p.See("Out[4]: 7")
+	p.See("In [5]:")
+	p.Send(pasteStart + "bad := kernel.New(\"bad\", `\nkernel void bad(device const float* x, device float* y) {\n  y[0] = z;\n}`, kernel.Options{})\nbad.Call(tensor.Ones(1))" + pasteEnd + "\r")
+	p.See("In[5]:3:10: use of undeclared identifier 'z'")
+	leave(t, p)
 }
 
 // A goroutine that an earlier cell has left uses up the stack while the next one is typed: it ends, nothing

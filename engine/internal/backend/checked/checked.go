@@ -107,7 +107,7 @@ func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
 			return fmt.Errorf("%s: a kernel in Metal's language runs on the CPU by way of clang: %s", k.own.Name, strings.TrimPrefix(err.Error(), "check: "))
 		}
 	}
-	results, err := r.plainRun(ctx, k, bufs, 0)
+	results, err := r.first(ctx, k, bufs)
 	if err == nil && !k.ordered.Load() {
 		if err = r.otherOrders(ctx, k, bufs, results); err == nil {
 			k.ordered.Store(true)
@@ -125,6 +125,17 @@ func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// first is the first run. A process that has ended since the last one, killed by somebody, is replaced.
+func (r *Runner) first(ctx context.Context, k *Kernel, bufs [][]byte) ([][]byte, error) {
+	old := r.device != nil
+	results, err := r.plainRun(ctx, k, bufs, 0)
+	var fault *check.Fault
+	if old && errors.As(err, &fault) && fault.What != k.own.Function && ctx.Err() == nil {
+		return r.plainRun(ctx, k, bufs, 0)
+	}
+	return results, err
 }
 
 // errOrder is that of a kernel whose results are chance.

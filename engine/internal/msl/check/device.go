@@ -43,6 +43,7 @@ func (t *Toolchain) Start(ctx context.Context, m Mode, sources ...*msl.Source) (
 	d := &Device{tools: t, mode: m, process: exec.Command(command[0], command[1:]...), printed: &printed{}}
 	d.process.Env = append(os.Environ(), t.options()...)
 	d.process.Stderr = d.printed
+	apart(d.process)
 	if d.to, err = d.process.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}

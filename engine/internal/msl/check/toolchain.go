@@ -198,6 +198,7 @@ func (t *Toolchain) run(ctx context.Context, args ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, t.clang, args...)
 	cmd.Dir = t.dir
+	apart(cmd)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
