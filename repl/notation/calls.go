@@ -27,7 +27,8 @@ type Calls struct {
 type made struct {
 	call     ast.Expr
 	from, to token.Pos // of what was typed
-	typed    string    // as the messages of the checker would show it
+	of       ast.Expr  // what was typed, with the calls that were made of its parts
+	typed    string    // the text of that; if it is empty, as the checker's messages show it
 	compare  bool      // a comparison: it has no meaning as an operand of another one
 }
 
@@ -86,7 +87,7 @@ func (c *Calls) note(call ast.Expr, of ast.Expr) *made {
 	if c.made == nil {
 		c.made = map[ast.Expr]*made{}
 	}
-	m := &made{call: call, from: of.Pos(), to: of.End(), typed: types.ExprString(of)}
+	m := &made{call: call, from: of.Pos(), to: of.End(), of: of}
 	c.made[call] = m
 	c.order = append(c.order, m)
 	c.change = true
@@ -226,7 +227,11 @@ func (c *Calls) Reword(errs []types.Error, files []*ast.File, syntax func(from, 
 // typed writes the first n calls in a text as they were typed, the outer ones first.
 func (c *Calls) typed(text string, n int) string {
 	for _, m := range slices.Backward(c.order[:n]) {
-		text = strings.ReplaceAll(text, types.ExprString(m.call), m.typed)
+		typed := m.typed
+		if typed == "" {
+			typed = types.ExprString(m.of)
+		}
+		text = strings.ReplaceAll(text, types.ExprString(m.call), typed)
 	}
 	return strings.ReplaceAll(text, Tensor+".", "tensor.")
 }

@@ -63,13 +63,23 @@ func (c *Calls) fit(p ast.Expr) (fitting ast.Expr, changed bool) {
 		case sel.Sel.Name == "At" && basic && isInts(b):
 			return part1("Pick", part1("From", x)), true
 		case basic && tv.IsValue():
-			if b, ok := b.(*types.Basic); ok && b.Info()&types.IsInteger != 0 && b.Info()&types.IsUntyped == 0 && !types.Identical(tv.Type, types.Typ[types.Int]) {
+			if b, ok := b.(*types.Basic); ok && b.Info()&types.IsInteger != 0 && b.Info()&types.IsUntyped == 0 && !types.Identical(tv.Type, types.Typ[types.Int]) && !isInt(x) {
 				call.Args[i] = &ast.CallExpr{Fun: id("int", pos), Lparen: pos, Args: []ast.Expr{x}, Rparen: x.End() - 1}
 				changed = true
 			}
 		}
 	}
 	return p, changed
+}
+
+// isInt says whether an expression is int(…), whatever a cell means by that.
+func isInt(x ast.Expr) bool {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := call.Fun.(*ast.Ident)
+	return ok && f.Name == "int"
 }
 
 func isInts(t types.Type) bool {
