@@ -56,7 +56,7 @@ func At(index int) Part { return Part{kind: partAt, start: index} }
 // with the elements where the mask is true, in C order. A mask is evaluated, as their number depends on it.
 func Pick(index Tensor) Part { return Part{kind: partPick, index: index} }
 
-// Index takes parts of several axes at once, as NumPy's x[…] does; axes without a Part stay whole. Several
+// Index takes parts of several axes at once, as NumPy's x[…] does. Axes without a Part stay whole. Several
 // Picks go together, element by element, and broadcast: x.Index(Pick(i), Pick(j)) has the elements at (i, j),
 // with the axes of i and j once, where the first of them stood, or in front if another part stands between
 // them (an At beside a Pick counts as one). [Tensor.I] takes the parts as text. An index of a Pick that is

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// I is [Tensor.Index] with the parts as text, as they stand in NumPy's x[…]: x.I(":, 0") is the first column,
+// I takes parts of the axes, given as the text of NumPy's x[…]. x.I(":, 0") is the first column,
 // x.I("1:3, ..., ::-1") has two rows with the last axis reversed, and x.I("None, -1") is the last row with an
-// axis in front. A list takes several: x.I("[0, 2]"). Each ? is a Pick of the next tensor: x.I("?, 0", mask).
-// A mistake in the text is an error that names its column.
+// axis in front. A list takes several: x.I("[0, 2]"). Each ? is a [Pick] of the next tensor: x.I("?, 0",
+// mask). A mistake in the text is an error that names its column. [Tensor.Index] has the rules.
 func (t Tensor) I(parts string, tensors ...Tensor) Tensor {
 	n := t.node("i")
 	return regionOf("i", n, readParts("i", t, parts, tensors)).of(t)
 }
 
-// SetI is [Tensor.SetIndex] with the parts as text, as for [Tensor.I]: it returns t with y where the text
-// says, and x = x.SetI(":, 0", y) keeps that.
+// SetI returns t with y where a text says, as for [Tensor.I]. T does not change: x = x.SetI(":, 0", y) keeps
+// the result. [Tensor.SetIndex] has the rules.
 func (t Tensor) SetI(parts string, y Operand, tensors ...Tensor) Tensor {
 	return t.setIndex("set_i", y, readParts("set_i", t, parts, tensors))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// List returns the expressions of the list at the end of a text, `a, b`, which is not Go, or nil if the text does
-// not end in a list.
+// List returns the expressions of the list at the end of a text, `a, b`, which is not Go, or nil if the text
+// does not end in a list.
 func List(text string) (items []Piece) {
 	if !strings.Contains(text, ",") {
 		return nil

@@ -29,7 +29,16 @@ type made struct {
 	from, to token.Pos // of what was typed
 	of       ast.Expr  // what was typed, with the calls that were made of its parts
 	typed    string    // the text of that; if it is empty, as the checker's messages show it
-	compare  bool      // a comparison: it has no meaning as an operand of another one
+	index    bool
+	compare  bool // a comparison: it has no meaning as an operand of another one
+}
+
+// text is what was typed.
+func (m *made) text() string {
+	if m.typed != "" {
+		return m.typed
+	}
+	return types.ExprString(m.of)
 }
 
 // Replace makes calls of the operators and indices whose operands are tensors, as far as the facts of the
@@ -193,8 +202,8 @@ func (c *Calls) method(n *ast.CallExpr) {
 }
 
 // Reword makes the messages of the checker show what was typed. It adds the complaints that Go has about
-// operators and indices as statements, and not about calls. Where what is indexed is no tensor, it asks for the
-// complaint that Go's parser had about that code.
+// operators and indices as statements, and not about calls. Where what is indexed is no tensor, it asks for
+// the complaint that Go's parser had about that code.
 func (c *Calls) Reword(errs []types.Error, files []*ast.File, syntax func(from, to token.Pos) (types.Error, bool)) []types.Error {
 	for i := range errs {
 		if call := c.noTensor(errs[i].Pos, files); call != nil {
@@ -227,11 +236,18 @@ func (c *Calls) Reword(errs []types.Error, files []*ast.File, syntax func(from, 
 // typed writes the first n calls in a text as they were typed, the outer ones first.
 func (c *Calls) typed(text string, n int) string {
 	for _, m := range slices.Backward(c.order[:n]) {
-		typed := m.typed
-		if typed == "" {
-			typed = types.ExprString(m.of)
+		text = strings.ReplaceAll(text, types.ExprString(m.call), m.text())
+	}
+	return strings.ReplaceAll(text, Tensor+".", "tensor.")
+}
+
+// Suggested writes the indices in code that is suggested as they were typed. Calls of operators stay, because
+// something may be selected from them.
+func (c *Calls) Suggested(text string) string {
+	for _, m := range slices.Backward(c.order) {
+		if m.index {
+			text = strings.ReplaceAll(text, types.ExprString(m.call), m.text())
 		}
-		text = strings.ReplaceAll(text, types.ExprString(m.call), typed)
 	}
 	return strings.ReplaceAll(text, Tensor+".", "tensor.")
 }

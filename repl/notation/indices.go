@@ -18,13 +18,16 @@ func (c *Calls) index(n, x ast.Expr, lbrack token.Pos, list ...ast.Expr) ast.Exp
 		parts[i], _ = c.fit(at(e))
 		numbers = numbers && c.isInteger(e)
 	}
-	if !numbers {
-		return c.call(x, "Index", lbrack, n, parts...)
+	method := "Index"
+	if numbers {
+		method = "At"
+		for i, p := range parts {
+			parts[i] = p.(*ast.CallExpr).Args[0]
+		}
 	}
-	for i, p := range parts {
-		parts[i] = p.(*ast.CallExpr).Args[0]
-	}
-	return c.call(x, "At", lbrack, n, parts...)
+	call := c.call(x, method, lbrack, n, parts...)
+	c.made[call].index = true
+	return call
 }
 
 // slice makes a call of x[i:j] and x[i:j:k].
@@ -33,7 +36,9 @@ func (c *Calls) slice(n *ast.SliceExpr) ast.Expr {
 		return nil
 	}
 	part, _ := c.fit(span([3]ast.Expr{n.Low, n.High, n.Max}, n.Lbrack))
-	return c.call(n.X, "Index", n.Lbrack, n, part)
+	call := c.call(n.X, "Index", n.Lbrack, n, part)
+	c.made[call].index = true
+	return call
 }
 
 // fit gives a Part the form that the types of its arguments ask for, once they are known: an index that is a
@@ -106,7 +111,8 @@ func (c *Calls) indexCall(n *ast.CallExpr) {
 	if c.made[n] == nil && c.isTensor(sel.X) {
 		text, change := bracketed(n), c.change
 		sel.X = c.operand(sel.X)
-		c.note(n, n).typed = text
+		m := c.note(n, n)
+		m.typed, m.index = text, true
 		c.change = change // the call was there
 	}
 	if numbers && c.made[n] != nil {

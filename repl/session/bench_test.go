@@ -56,8 +56,8 @@ func TestTrivialCellMakesFewObjects(t *testing.T) {
 	}
 }
 
-// BenchmarkTensorNotation is the cost of a cell of 20 statements that each use the one before, with operators and
-// indices and with the methods that they stand for.
+// BenchmarkTensorNotation is the cost of a cell of 20 statements that each use the one before, with operators
+// and indices and with the methods that they stand for.
 func BenchmarkTensorNotation(b *testing.B) {
 	for _, c := range []struct{ name, line string }{
 		{"operators", "x%d := 2*x%d[:, 1:] - x%[2]d[:, 0:1] + 1\n"},

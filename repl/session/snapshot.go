@@ -198,7 +198,8 @@ func (f *finder) assign(places ...ast.Expr) {
 	}
 }
 
-// rootOf returns the variable that a place is a part of: p of p, p.field and p[i], of a tensor also of p[i:j, k].
+// rootOf returns the variable that a place is a part of: p of p, p.field and p[i], of a tensor also of p[i:j,
+// k].
 func rootOf(e ast.Expr) string {
 	for {
 		switch x := e.(type) {

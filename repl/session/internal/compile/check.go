@@ -25,6 +25,7 @@ type checked struct {
 	names map[types.Object]string // the interpreter's names of the session's objects that the files use
 	// notation says that the files have an index of a tensor that became a call when they were parsed.
 	notation bool
+	calls    *notation.Calls // that were made in the files
 }
 
 func newChecked(pkg *types.Package, files []*ast.File) *checked {
@@ -105,7 +106,7 @@ func (c *Compiler) checkIn(calls *notation.Calls, fset *token.FileSet, st *world
 	for (len(facts.Errs) > 0 || facts.notation) && calls.Replace(facts.Info, files) {
 		facts = c.checkGo(fset, st, files, extra...)
 	}
-	facts.Errs = calls.Reword(facts.Errs, files, c.syntaxError)
+	facts.Errs, facts.calls = calls.Reword(facts.Errs, files, c.syntaxError), calls
 	return facts
 }
 

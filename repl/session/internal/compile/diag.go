@@ -141,7 +141,11 @@ func (c *Compiler) explain(st *world.Stage, facts *checked, te types.Error) (msg
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName().ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant().ReplaceAllString(msg, ": have $1, want $2")
-	return c.Advice.Suggest(st, &facts.Facts, te.Pos, msg)
+	msg, hint = c.Advice.Suggest(st, &facts.Facts, te.Pos, msg)
+	if facts.calls != nil {
+		hint = facts.calls.Suggested(hint)
+	}
+	return msg, hint
 }
 
 // A CheckError says why a cell was refused before any of it ran. The session has not changed.

@@ -102,7 +102,6 @@ var rules = []rule{
 	{lazy.Regexp(`^missing function body$`), advice("the opening brace stands on the line of func")},
 	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), advice("$1 is a constant")},
 	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), (*advisor).element},
-	{lazy.Regexp(`^invalid operation: (\S+) ([<>]=?) (\S+) ([<>]=?) (\S+) \((?:mismatched types tensor\.Tensor|operator [<>]=? not defined on struct)`), advice("join two comparisons: ($1 $2 $3) & ($3 $4 $5)")},
 	{lazy.Regexp(`^too many return values`), (*advisor).topReturn},
 	{lazy.Regexp(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
 }
@@ -110,10 +109,12 @@ var rules = []rule{
 // Suggest words a message and finds a suggestion for it.
 func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (newMsg, hint string) {
 	a := &advisor{h, st, c, pos}
-	for _, r := range rules {
-		if m := r.message().FindStringSubmatch(msg); m != nil {
-			if said, hint := r.advise(a, msg, m); hint != "" || said != msg {
-				return said, hint
+	for _, list := range [][]rule{tensorRules, rules} {
+		for _, r := range list {
+			if m := r.message().FindStringSubmatch(msg); m != nil {
+				if said, hint := r.advise(a, msg, m); hint != "" || said != msg {
+					return said, hint
+				}
 			}
 		}
 	}

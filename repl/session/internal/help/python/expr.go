@@ -236,6 +236,8 @@ func (p *reader) contains(x, list value) value {
 // tensors calls a method of tensors for an operator, if one of the operands is a tensor.
 func (p *reader) tensors(x, y value, method string) (value, bool) {
 	switch {
+	case p.is(x, stringFamily) || p.is(y, stringFamily):
+		return value{}, false
 	case p.is(x, tensorFamily):
 		return simple("%s.%s(%s)", x.in(primary), method, y.goText()), true
 	case !p.is(y, tensorFamily):
