@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
@@ -50,7 +51,11 @@ func conform(t *testing.T, d *Driver, suite gputest.Suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Prepared = gputest.Texts(t, infos[0], suite)
+	r := gputest.NewRehearsal(infos[0])
+	if d.Library {
+		r.Library = &kernel.Library{Always: true, Offer: func(kernel.Product) (int, bool) { return 0, true }}
+	}
+	d.Prepared = gputest.TextsOf(t, r, suite)
 	b, err := gpu.Open(d, 0, "emulated")
 	if err != nil {
 		t.Fatal(err)
