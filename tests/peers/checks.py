@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 def run(a, name, command, cwd=ROOT):
     """Runs a command with its output in a.o/name.log. Returns its status, None if it ran out of time, the output, and where that is."""
     path, start = os.path.join(a.o, name + ".log"), time.monotonic()
-    print("$ " + " ".join(command), flush=True)
+    print("$ " + " ".join(command))
     with open(path, "w") as log:
         try:
             status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd, env=environment(a.threads), timeout=a.limit).returncode

@@ -20,6 +20,7 @@ import random
 import re
 import subprocess
 import sys
+import traceback
 
 import bars
 import checks
@@ -86,9 +87,9 @@ def compare(a, sides, limits, head):
         if w["kind"] in ("train", "decode"):
             split(w, rows["mcs"], shortest_kernel(table))
         wrong += [f"{w['name']} ({peer})" for peer, r in rows.items() if not r["agrees"]]
-        print(text.line(w, rows, sides) + "   {:>4} launches, {} in kernels".format(*text.inside(rows)), flush=True)
+        print(text.line(w, rows, sides) + "   {:>4} launches, {} in kernels".format(*text.inside(rows)))
         if w["kind"] in ("train", "decode"):
-            print(text.memory(rows) + "\n" + text.steps(w, rows), flush=True)
+            print(text.memory(rows) + "\n" + text.steps(w, rows))
         write(a, table, sides)  # what is there if the run is stopped
     missed = bars.missed(table, bars.GPU_BARS)
     for w in chosen:
@@ -163,32 +164,69 @@ def prepend(path, head):
         f.write(head + "\n\n" + body)
 
 
+def logged(path):
+    """Writes all that this process and those that it starts print into a file, too. Returns what to call at the end."""
+    tee = subprocess.Popen(["tee", path], stdin=subprocess.PIPE)
+    os.dup2(tee.stdin.fileno(), 1)
+    os.dup2(1, 2)
+    tee.stdin.close()
+    sys.stdout.reconfigure(line_buffering=True)
+
+    def end(sides):
+        for side in sides:
+            side.end()
+        sys.stdout.flush()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        try:
+            tee.wait(5)
+        except subprocess.TimeoutExpired:  # a process that was started is still there, and may print
+            pass
+    return end
+
+
 def main():
     a = arguments()
     os.makedirs(a.o, exist_ok=True)
-    verdicts, sides, limits = [], [], None
+    end, sides = logged(os.path.join(a.o, "run.log")), []
+    try:
+        good = all([ok is not False for ok in do(a, sides)])
+    finally:
+        end(sides)
+    sys.exit(0 if good else 1)
+
+
+def do(a, sides):
+    """Does the steps, and yields whether each went well. The sides that it starts are added to sides."""
+    verdicts, limits = [], None
     if {"compare", "kernels"} & set(a.steps):
-        sides = start([p for p in a.peers.split(",") if p in GPU_PEERS], a.threads, a.device)
+        sides += start([p for p in a.peers.split(",") if p in GPU_PEERS], a.threads, a.device)
         limits = ceilings(a, sides)
     head = ", ".join(part for part in (
         str(datetime.date.today()), sides[0].device if sides else a.device, driver(), *(f"{s.label} {s.version}" for s in sides[1:] if s.name in GPU_PEERS),
         "`tests/peers/run cuda " + " ".join(sys.argv[1:]) + "`") if part)
-    print(head, flush=True)
+    print(head)
     for step in a.steps:
-        print(f"\n== {step}", flush=True)
-        if step == "compare":
-            ok, what = compare(a, sides, limits, head)
-        elif step == "kernels":
-            ok, what = kernels(a, next((s for s in sides if s.name == OWN), sides[0]), limits, head)
-        else:
-            ok, what = getattr(checks, step)(a)
+        print(f"\n== {step}")
+        try:
+            if step == "compare":
+                ok, what = compare(a, sides, limits, head)
+            elif step == "kernels":
+                ok, what = kernels(a, next((s for s in sides if s.name == OWN), sides[0]), limits, head)
+            else:
+                ok, what = getattr(checks, step)(a)
+        except Exception as e:  # the next steps are worth to be made all the same
+            traceback.print_exc()
+            ok, what = False, f"{type(e).__name__}: {e}"
         verdicts.append((step, ok, what))
         with open(os.path.join(a.o, "verdicts.txt"), "w") as f:
             f.write(head + "\n" + "\n".join(map(verdict, verdicts)) + "\n")
+        yield ok
+    if limits:
+        limits.end()
     joined(a)
     print("\n" + "\n".join(map(verdict, verdicts)) + f"\nall of it is in {a.o}")
-    if any(ok is False for _, ok, _ in verdicts):
-        sys.exit(1)
 
 
 def verdict(v):

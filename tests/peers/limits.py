@@ -36,6 +36,10 @@ class Ceilings:
         self.process.stdin.flush()
         return float(self.process.stdout.readline() or 0)
 
+    def end(self):
+        if self.process:
+            self.process.stdin.close()
+
     def peak(self, dtype):
         """Multiply-adds of a type, or in f32 where the processor has none for it."""
         return self.best.get(("flops", dtype)) or self.best.get(("flops", "f32"), 0)
@@ -89,7 +93,7 @@ class DeviceCeilings(Ceilings):
     peaks, samples = ("f32", "f16", "bf16", "exp"), 2
 
     def __init__(self, side):
-        self.side, self.best = side, {}
+        self.side, self.process, self.best = side, None, {}
         for dtype in self.peaks if side else ():
             for _ in range(2):
                 self.sample("flops", dtype)

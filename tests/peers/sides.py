@@ -81,6 +81,14 @@ class Side:
             print(f"{self.name} starts again: {self.absent}", file=sys.stderr)
             self.begin()
 
+    def end(self):
+        """Lets the process end, which it does when there are no more requests."""
+        try:
+            self.process.stdin.close()
+            self.process.wait(5)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+
     def drop(self):
         """Forgets the work, so that its memory is free."""
         self.ask(drop=True)
