@@ -12,18 +12,22 @@ import (
 //
 // Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup
 // memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
-// the inner axis with loads of four elements. A strip of columns belongs to a threadgroup of 256 threads:
+// the inner axis with loads of four elements, or of 16 bytes of codes. A strip of columns belongs to a
+// threadgroup of 256 threads:
 //
-//   - Where b lies along its rows, 64 columns: 16 threads side by side read 128 bytes of f16 or 256 of f32,
-//     and 16 of these lines share the inner axis. A strip of one row and 4096 deep moves 512 KB of f16 for
-//     512 K operations, one a byte: an M-series GPU could do some twenty.
+//   - Where b lies along its rows, 64 columns: a line of 16 threads side by side reads 128 bytes of f16 or
+//     256 of f32, and 16 lines share the inner axis. A strip of one row and 4096 deep moves 512 KB of f16
+//     for 512 K operations, one a byte: an M-series GPU could do some thirty.
 //   - Where b lies down its columns, as the weight of x·Wᵀ, 32 columns: a simdgroup goes down four of them,
 //     128 elements each at a time.
-//   - A quantised weight is read by words of 4 or 8 codes, four words a thread: the 16 outputs of a block lie
-//     side by side.
+//   - A quantised weight is read by words of 4 or 8 codes, four words a thread: the 16 outputs of a block
+//     lie side by side. Its lines are four threads long, one block, whose words follow one another in
+//     memory. A strip of 16 columns and 4096 deep moves 64 KB of int8 for 128 K operations; putting codes
+//     into floats, some five instructions each, comes close to being the limit at 4 bits.
 //
-// The parts of a sum meet in threadgroup memory, in the order of the inner axis, which the shape alone
-// decides.
+// A device with more processors than strips gets narrower ones: shorter lines, or simdgroups that share
+// columns. The parts of a sum meet by shuffles, then in threadgroup memory, in an order which the shape and
+// the device alone decide.
 //
 // Products that feed one another, x·W + s·(x·A)·B, are one launch: each threadgroup computes the few columns
 // of s·(x·A) for itself. With rank 16 and 64 columns, that reads a fourth more, of what the caches hold.
@@ -76,8 +80,8 @@ func (p *product) newFew(limits Limits) *few {
 // codes says whether the threads read the right operand of a pair by words of codes.
 func (p *product) codes(pair int) bool { return p.words(2*pair + 1) }
 
-// fours says whether four elements of operand n can be loaded at once: along the inner axis, or along axis 0,
-// the columns.
+// fours says whether four elements of operand n can be loaded at once: along the inner axis, or along axis
+// 0, the columns.
 func (p *product) fours(n, axis int) bool {
 	v := p.inst.Args[n]
 	if i, input := v.Input(); input && isNumber(p.g.Inputs[i]) || weight(p.g, v) != nil || p.isInside(n) {
@@ -170,7 +174,8 @@ func (f *few) column(j string) string {
 }
 
 // addFew adds pair n to the thread's sums: w holds the elements of depth places of the inner axis and the
-// four columns. Those of codes are still to be scaled, so a thread multiplies by a scale once for depth of them.
+// four columns. Those of codes are still to be scaled, so a thread multiplies by a scale once for depth of
+// them.
 func (p *product) addFew(n int) {
 	f, typ, depth := p.few, register(p.inst.DType), 4
 	codes := p.codes(n) && f.beside
@@ -241,8 +246,8 @@ func (p *product) right(n, depth int) {
 	p.line("}")
 }
 
-// meet adds up what the threads of a simdgroup have of each element, then what its simdgroups have, and ends the
-// elements of the strip.
+// meet adds up what the threads of a simdgroup have of each element, then what its simdgroups have, and
+// ends the elements of the strip.
 func (p *product) meet(first int) {
 	f, least := p.few, 1
 	if !f.down {
@@ -275,8 +280,8 @@ func (p *product) meet(first int) {
 	p.line("}")
 }
 
-// fused writes the products of a group as one dispatch, if they have few rows and each but the last one feeds
-// later ones with few columns. Else it returns nil.
+// fused writes the products of a group as one dispatch, if they have few rows and each but the last one
+// feeds later ones with few columns. Else it returns nil.
 func fused(g *backend.Group, limits Limits) *Kernel {
 	var products []int
 	for i, in := range g.Insts {

@@ -129,8 +129,8 @@ func TestQuantisedWords(t *testing.T) {
 	}
 }
 
-// TestFewChecked holds products of few rows against float64 on the checking device: with strips of all widths,
-// of which a device with many processors gets narrow ones.
+// TestFewChecked holds products of few rows against float64 on the checking device: with strips of all
+// widths, of which a device with many processors gets narrow ones.
 func TestFewChecked(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {

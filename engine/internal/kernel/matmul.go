@@ -214,8 +214,8 @@ func broadcasts(a, b []int) bool {
 	return true
 }
 
-// operandLayout is how an operand lies in memory: an input, or an earlier result. A quantised weight does not
-// lie there, and is walked through by its coordinates.
+// operandLayout is how an operand lies in memory: an input, or an earlier result. A quantised weight does
+// not lie there, and is walked through by its coordinates.
 func operandLayout(g *backend.Group, v backend.Ref, stored map[int]result) ir.Layout {
 	if i, input := v.Input(); input {
 		return g.Inputs[i].Layout

@@ -116,8 +116,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// TestProductPTX: what goes to an NVIDIA GPU multiplies halves by its matrix units, from tiles that are loaded
-// ahead; f32 is multiplied by FMA, unless TF32 is allowed. No sum lies in memory.
+// TestProductPTX: what goes to an NVIDIA GPU multiplies halves by its matrix units, from tiles that are
+// loaded ahead; f32 is multiplied by FMA, unless TF32 is allowed. No sum lies in memory.
 func TestProductPTX(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {

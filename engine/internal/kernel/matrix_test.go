@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
-// A blockTest multiplies one block of 16×16 by another, in a tile of 32×32 whose second half it takes: of each
-// set of blocks, of each type, with tiles that lie either way.
+// A blockTest multiplies one block of 16×16 by another, in a tile of 32×32 whose second half it takes: of
+// each set of blocks, of each type, with tiles that lie either way.
 type blockTest struct {
 	blocks           string // matrix or fragment
 	dt               dtype.Type

@@ -1,19 +1,19 @@
 package kernel
 
 // Products of few tiles and a long inner axis, as the gradients of weights, would leave processors idle. So
-// several threadgroups share a tile: each takes a part of the inner axis and stores its sums in the workspace; a
-// second dispatch adds the parts up, in order, and computes the epilogue. Which part takes what follows from the
-// shape and the device alone, so equal work gives equal bits.
+// several threadgroups share a tile: each takes a part of the inner axis and stores its sums in the
+// workspace; a second dispatch adds the parts up, in order, and computes the epilogue. Which part takes
+// what follows from the shape and the device alone, so equal work gives equal bits.
 //
-// A part costs 8 bytes an element, stored and loaded. So it is at least leastSplit long: its tiles then read 8
-// times as much.
+// A part costs 8 bytes an element, stored and loaded. So it is at least leastSplit long: its tiles then
+// read 8 times as much.
 const (
 	leastSplit = 256
 	mostSplit  = 16
 )
 
-// partsFor chooses the number of parts of a product with so many tiles: as many as let each processor have two
-// threadgroups.
+// partsFor chooses the number of parts of a product with so many tiles: as many as let each processor have
+// two threadgroups.
 func (p *product) partsFor(tiles int, limits Limits) int {
 	if tiles >= limits.Processors || !p.inst.DType.Float() {
 		return 1

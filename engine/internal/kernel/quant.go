@@ -7,7 +7,17 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// words says whether operand n is quantised, and lies so that words of codes and four scales can be read at once.
+// Quantised weights as right operands: w = scale·(code − zero), of codes in 8 or 4 bits;
+// shaders/quant.metal says how they lie. A product never writes w to memory.
+//
+// Tiles get it as floats: a thread turns a word, 4 or 8 codes of an output, into as many elements of a
+// column. A part of 16×64 is 1 KB of int8 and 4 KB of floats for 131,072 operations of a tile of 64 rows,
+// so arithmetic is the limit. On NVIDIA's GPUs it is multiplied as two products of TF32, because a scale
+// times a code has more bits than one takes, and the other operand, if it is f16 or bf16, has not. few.go
+// says how products of few rows read codes.
+
+// words says whether operand n is quantised, and lies so that words of codes and four scales can be read at
+// once.
 func (p *product) words(n int) bool {
 	q := weight(p.g, p.inst.Args[n])
 	if q == nil {
@@ -27,8 +37,9 @@ func (p *product) zeros(n int) string {
 	return "(device const uchar*)0"
 }
 
-// codeLine loads w of a product of few rows from words of codes, up to the place `to` of the inner axis. Four words
-// are those of four columns, to be scaled, or of a transposed weight those of four places of the inner axis.
+// codeLine loads w of a product of few rows from words of codes, up to the place `to` of the inner axis.
+// Four words are those of four columns, to be scaled, or of a transposed weight those of four places of the
+// inner axis.
 func (p *product) codeLine(n int, to string) {
 	q, name := ir.QuantOf(&weight(p.g, p.inst.Args[n]).Attr), p.operand(n)
 	p.line("const %s beside = min(column + 4 * x, (a.n0 - 1) / 4 * 4);", p.index)

@@ -6,17 +6,17 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A tile is the part of a product that a threadgroup computes: parts of both operands pass through its memory,
-// the sums stay in registers. There is no best tile for a device, only one that is large enough that arithmetic
-// is the limit, and small enough that there are many.
+// A tile is the part of a product that a threadgroup computes: parts of both operands pass through its
+// memory, the sums stay in registers. There is no best tile for a device, only one that is large enough
+// that arithmetic is the limit, and small enough that there are many.
 //
-// A tile of 64×64 with 32 of the inner axis reads 8 KB of halves for 262,144 operations: 32 operations a byte. An
-// M-series GPU needs some 35 of its memory (14 TFLOP/s and 400 GB/s, of an M3 Max) where no cache helps, and there
-// a neighbour has read half of it before. Its 10 KB let three groups share the 32 KB of a core, so one computes
-// while others load. What limits it is the arithmetic of the simdgroup matrices.
+// A tile of 64×64 with 32 of the inner axis reads 8 KB of halves for 262,144 operations: 32 operations a
+// byte. An M-series GPU needs some 35 of its memory (14 TFLOP/s and 400 GB/s, of an M3 Max) where no cache
+// helps, and there a neighbour has read half of it before. Its 10 KB let three groups share the 32 KB of a
+// core, so one computes while others load. What limits it is the arithmetic of the simdgroup matrices.
 //
-// NVIDIA's tile is 128×128×32: 64 operations a byte, for a GPU that has ten times the arithmetic and loads ahead:
-// two stages of 16 KB, one of which fills while the other is multiplied.
+// NVIDIA's tile is 128×128×32: 64 operations a byte, for a GPU that has ten times the arithmetic and loads
+// ahead: two stages of 16 KB, one of which fills while the other is multiplied.
 //
 // Products of few columns or of few rows, as those of adapters, have thin tiles: memory limits them.
 type tile struct {
@@ -66,11 +66,12 @@ func (t *tile) broad() int {
 func (t *tile) rows() int    { return t.tall() * t.high * t.down }
 func (t *tile) columns() int { return t.broad() * t.across }
 
-// depth is how many elements of the inner axis are in threadgroup memory at a time, of size bytes each: 64 bytes.
+// depth is how many elements of the inner axis are in threadgroup memory at a time, of size bytes each: 64
+// bytes.
 func (t *tile) depth(size int) int { return 64 / size }
 
-// stride is how far lines of wide elements lie apart in threadgroup memory. Sixteen bytes more than they have let
-// eight lines begin in eight different places of its banks.
+// stride is how far lines of wide elements lie apart in threadgroup memory. Sixteen bytes more than they
+// have let eight lines begin in eight different places of its banks.
 func (t *tile) stride(size, wide int) int {
 	if t.woven {
 		return wide
@@ -89,7 +90,8 @@ func (t *tile) place(typ string, size, wide int, line, beside string) string {
 // endPad is how many numbers more than it has a line of sums takes in threadgroup memory.
 const endPad = 8
 
-// bytes is the threadgroup memory that a tile takes with elements of size bytes, sums of which have bytes sum.
+// bytes is the threadgroup memory that a tile takes with elements of size bytes, sums of which have bytes
+// sum.
 func (t *tile) bytes(size, sum int) int {
 	depth := t.depth(size)
 	left := max(t.rows()*t.stride(size, depth), depth*t.stride(size, t.rows()))
@@ -97,16 +99,16 @@ func (t *tile) bytes(size, sum int) int {
 	return max(t.stages*(left+right)*size, t.down*t.tall()*(t.columns()+endPad)*sum)
 }
 
-// Products have at least leastMatrix rows and columns to be worth a tile of matrices, and up to mostThin of one of
-// them to be thin.
+// Products have at least leastMatrix rows and columns to be worth a tile of matrices, and up to mostThin of
+// one of them to be thin.
 const (
 	leastMatrix = mostFewRows + 1
 	mostThin    = 32
 )
 
-// tileOf chooses the tile of a product of rows×columns of a type, in batches. exact says that NVIDIA's matrix units
-// can multiply its longest pair: they take at most 11 bits of a number, so one operand has no more of them, or
-// may be rounded.
+// tileOf chooses the tile of a product of rows×columns of a type, in batches. exact says that NVIDIA's
+// matrix units can multiply its longest pair: they take at most 11 bits of a number, so one operand has no
+// more of them, or may be rounded.
 func tileOf(rows, columns, batches int, dt dtype.Type, exact bool, l Limits) tile {
 	t := tile{by: byMatrices, across: 2, down: 2, high: 2, wide: 2, stages: 1}
 	if l.Family == NVIDIA {

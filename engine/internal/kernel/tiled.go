@@ -5,9 +5,17 @@ import (
 	"slices"
 )
 
+// Products by tiles: y[m n] = epilogue(Σ a[m k]·b[k n] + Σ a'[m k']·b'[k' n] + …). tile.go says which tiles
+// there are, and why.
+//
+// A group's way through a tile: for each pair of operands, parts of 64 bytes of the inner axis are copied
+// to threadgroup memory, where one barrier (with two stages) or two stand between a part and the next; then
+// the sums go to that memory, 16 rows of each simdgroup at a time, where threads take neighbouring elements
+// through the epilogue and store them side by side.
+
 // A side is a product's left or right operand while it is read into threadgroup memory: as lines along the
-// inner axis of a left operand, and along the columns of a right one. A turned one has them the other way: lines
-// lie as they lie in the operand's memory, where that has lines.
+// inner axis of a left operand, and along the columns of a right one. A turned one has them the other way:
+// lines lie as they lie in the operand's memory, where that has lines.
 type side struct {
 	n      int // of the product's operands
 	cell   string
@@ -71,8 +79,8 @@ func (p *product) sizeOf(cell string) int {
 	return max(p.inst.DType.Size(), 1)
 }
 
-// memoryType is the type of operand n in memory, as the texts call it. That of a quantised weight is a float: a
-// scale times a code has more bits than the type that it stands for.
+// memoryType is the type of operand n in memory, as the texts call it. That of a quantised weight is a
+// float: a scale times a code has more bits than the type that it stands for.
 func (p *product) memoryType(n int) string {
 	v := p.inst.Args[n]
 	if i, input := v.Input(); input {
@@ -89,8 +97,8 @@ func (p *product) rests(pair int) (left, right bool) {
 	return more(p.memoryType(2 * pair)), more(p.memoryType(2*pair + 1))
 }
 
-// cellOf is the type in which both operands of a pair can stand in threadgroup memory as they are: f16 or bf16 if
-// both are that, else the type that is computed with.
+// cellOf is the type in which both operands of a pair can stand in threadgroup memory as they are: f16 or
+// bf16 if both are that, else the type that is computed with.
 func (p *product) cellOf(pair int) string {
 	a, b := p.memoryType(2*pair), p.memoryType(2*pair+1)
 	if p.inst.DType.Float() && a == b && (a == "half" || a == "bfloat") {
@@ -128,8 +136,8 @@ func (p *product) writeTiled(first int) {
 	p.end(first)
 }
 
-// strip is how many rows of tiles are gone through at a time, column by column, so that what groups side by side
-// read fits into a cache.
+// strip is how many rows of tiles are gone through at a time, column by column, so that what groups side by
+// side read fits into a cache.
 const strip = 8
 
 // begin writes down which tile the threadgroup computes, and clears the sums.
@@ -222,8 +230,9 @@ func (p *product) multiply(pair int) {
 	p.line("}")
 }
 
-// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into threadgroup
-// memory; 0 stands beyond its edges. Neighbouring threads load what lies side by side in a line.
+// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into
+// threadgroup memory; 0 stands beyond its edges. Neighbouring threads load what lies side by side in a
+// line.
 func (p *product) fetch(o side, to string) {
 	t, name, axis, from := &p.tile, "left_tile", "1", "row"
 	along, lines := t.depth(o.size), t.rows() // of the inner axis, and of the other one
@@ -269,8 +278,8 @@ func (p *product) fetch(o side, to string) {
 	})
 }
 
-// each writes down a loop of the group's threads over e, in steps that a compiler can unroll where all threads
-// have as many.
+// each writes down a loop of the group's threads over e, in steps that a compiler can unroll where all
+// threads have as many.
 func (p *product) each(count int, body func()) {
 	if threads := p.tile.threads(); count%threads == 0 {
 		p.line("UNROLL for (int q = 0; q < %d; q++) {", count/threads)
@@ -315,8 +324,9 @@ func (p *product) add(pair int, left, right side) {
 	p.line("}")
 }
 
-// spread says whether a thread's columns are eight apart, because the right operand has lines along the inner
-// axis: then those of neighbouring threads stand in neighbouring lines. Else four of them lie side by side.
+// spread says whether a thread's columns are eight apart, because the right operand has lines along the
+// inner axis: then those of neighbouring threads stand in neighbouring lines. Else four of them lie side by
+// side.
 func (p *product) spread() bool {
 	_, right := p.pairOf(p.longest())
 	return right.turned
@@ -330,8 +340,8 @@ func (p *product) columnOf(j string) string {
 	return fmt.Sprintf("4 * x + %s / 4 * 32 + %[1]s %% 4", j)
 }
 
-// addByThreads lets each thread multiply its rows by its columns, four of the inner axis at a time: 4·high·wide
-// multiplications for 4·(high+wide) numbers, most of them read four at once.
+// addByThreads lets each thread multiply its rows by its columns, four of the inner axis at a time:
+// 4·high·wide multiplications for 4·(high+wide) numbers, most of them read four at once.
 func (p *product) addByThreads(left, right side) {
 	t, typ, depth := &p.tile, register(p.inst.DType), p.tile.depth(left.size)
 	fours := typ == "float"
@@ -370,9 +380,9 @@ func (p *product) addByThreads(left, right side) {
 	p.line("}")
 }
 
-// end takes the sums to threadgroup memory, as many rows of each simdgroup at a time as make a block, and ends
-// them there: neighbouring threads have neighbouring elements then, four each where all that the epilogue reads
-// and stores lies so.
+// end takes the sums to threadgroup memory, as many rows of each simdgroup at a time as make a block, and
+// ends them there: neighbouring threads have neighbouring elements then, four each where all that the
+// epilogue reads and stores lies so.
 func (p *product) end(first int) {
 	t, typ := &p.tile, register(p.inst.DType)
 	stride := t.columns() + endPad

@@ -118,9 +118,9 @@ func productBenches() []productBench {
 	return list
 }
 
-// BenchmarkOwnProductsOnGPU times what the shaders' own text reaches, by the device's clock: TFLOP/s, or GB/s of
-// weights where memory is the limit. These have copies of their operands, so that each run reads memory and not
-// the cache of the run before it.
+// BenchmarkOwnProductsOnGPU times what the shaders' own text reaches, by the device's clock: TFLOP/s, or
+// GB/s of weights where memory is the limit. These have copies of their operands, so that each run reads
+// memory and not the cache of the run before it.
 func BenchmarkOwnProductsOnGPU(b *testing.B) {
 	on := ownProducts(b)
 	for _, p := range productBenches() {
@@ -159,8 +159,8 @@ func BenchmarkOwnProductsOnGPU(b *testing.B) {
 	}
 }
 
-// operands allocates what a group reads and writes. The numbers are random: of zeros a GPU computes faster, because
-// they take less power.
+// operands allocates what a group reads and writes. The numbers are random: of zeros a GPU computes faster,
+// because they take less power.
 func operands(b *testing.B, on backend.Backend, g *backend.Group) []backend.Slice {
 	list := make([]backend.Slice, len(g.Inputs)+len(g.Outputs))
 	alloc := func(buf int, dt dtype.Type, count int) {
@@ -193,8 +193,8 @@ func operands(b *testing.B, on backend.Backend, g *backend.Group) []backend.Slic
 	return slices.DeleteFunc(list, func(s backend.Slice) bool { return s.Buf == nil })
 }
 
-// TestProductRegistersOnGPU logs what each product's kernels take of a processor. Registers that do not suffice
-// are kept in memory, which no product of tiles may do.
+// TestProductRegistersOnGPU logs what each product's kernels take of a processor. Registers that do not
+// suffice are kept in memory, which no product of tiles may do.
 func TestProductRegistersOnGPU(t *testing.T) {
 	if err := machine.Present(); err != nil {
 		t.Skip(err)
