@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/machine"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -105,12 +106,12 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 
 // time adds the time of a run; the run ends when the device has finished.
 func (o *oneRun) time(run func() error) error {
-	start := time.Now()
+	start := machine.Now()
 	err := run()
 	if err == nil {
 		err = device.Sync()
 	}
-	o.wall += time.Since(start)
+	o.wall += machine.Now() - start
 	return err
 }
 

@@ -176,12 +176,12 @@ func ratesOf(ctx context.Context, largest int, long time.Duration, make func(n i
 			var rates []float64
 			took := time.Duration(0)
 			for spent := time.Duration(0); spent < long && ctx.Err() == nil; spent += took {
-				start := time.Now()
+				start := machine.Now()
 				work()
 				if failed = wait(); failed != nil {
 					return
 				}
-				took = time.Since(start)
+				took = machine.Now() - start
 				rates = append(rates, amount/max(took, 1).Seconds())
 				if n < largest && took < longEnough {
 					break // a larger one tells more

@@ -36,12 +36,12 @@ type Listener interface {
 // A deviceClock is the clock of this machine. It waits for all devices that are open: what is measured may
 // work on any of them.
 type deviceClock struct {
-	start    time.Time
+	start    time.Duration
 	devices  []string // on which the work is, as far as that is known; none: the default one
 	evicting evicting
 }
 
-func newDeviceClock() *deviceClock { return &deviceClock{start: time.Now()} }
+func newDeviceClock() *deviceClock { return &deviceClock{start: machine.Now()} }
 
 // on notes that work is on devices with these names.
 func (c *deviceClock) on(names []string) {
@@ -52,7 +52,7 @@ func (c *deviceClock) on(names []string) {
 	}
 }
 
-func (c *deviceClock) Now() time.Duration { return time.Since(c.start) }
+func (c *deviceClock) Now() time.Duration { return machine.Now() - c.start }
 
 func (c *deviceClock) Sync() error { return device.Sync() }
 

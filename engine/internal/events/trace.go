@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 // A Detail is what one launch of a plan does. It is the same in each run of the plan, and holds no tensor.
@@ -59,12 +60,8 @@ type Traced struct {
 	Dropped int // launches that were too many to keep
 }
 
-// epoch is when the process began. Times count from it, because to read how much time has passed costs less
-// than to read the time of day, too.
-var epoch = time.Now()
-
 // Now is the time since the process began.
-func Now() time.Duration { return time.Since(epoch) }
+func Now() time.Duration { return machine.Now() }
 
 // mostTraced is how many launches and copies a record keeps one by one.
 const mostTraced = 1 << 16

@@ -275,10 +275,10 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 	l.pool.Expect(work)
 	l.ctx = ctx
 	defer func() { l.ctx = nil }()
-	var waited, began time.Time
+	var waited time.Time
 	var before time.Duration // when the launch before had ended
 	if times != nil {
-		began = time.Now()
+		before = machine.Now()
 	}
 	for i := from; i < to; i++ {
 		if ctx.Err() != nil {
@@ -290,7 +290,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 			return 0, fmt.Errorf("cpu: %w", *err)
 		}
 		if times != nil {
-			end := time.Since(began)
+			end := machine.Now()
 			times[i], before = end-before, end
 		}
 		if b.turns.overdue(&waited) {

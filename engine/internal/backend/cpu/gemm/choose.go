@@ -4,11 +4,11 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 // choose returns the micro-kernel that should be fastest on this machine for operands of these types. area
@@ -103,9 +103,9 @@ func compare(kernels []*micro.Kernel) []float64 {
 func rate(k *micro.Kernel, a, b, c []float32, rows, cols int) float64 {
 	rows, cols = rows/k.Rows*k.Rows, cols/k.Cols*k.Cols
 	words := k.Words(depth)
-	start := time.Now()
+	start := machine.Now()
 	for i := 0; i < rows; i += k.Rows {
 		k.Multiply(words, unsafe.SliceData(a[i*words:]), 4*words, unsafe.SliceData(b), &c[i*cols], 4*cols, k.Rows, cols, 1)
 	}
-	return float64(rows*cols*depth) / math.Max(1, float64(time.Since(start)))
+	return float64(rows*cols*depth) / math.Max(1, float64(machine.Now()-start))
 }
