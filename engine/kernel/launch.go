@@ -170,10 +170,13 @@ func (k *Kernel) list(kind argumentKind) string {
 // Call runs the kernel on its inputs, in the order of its head, and returns its output: the first one, if
 // there are several. A tensor of another dtype than the head says, and a mistake in Options.Launch, is a
 // panic of a *tensor.Error. Inputs whose elements do not lie one after the other are copied.
-func (k *Kernel) Call(in ...tensor.Tensor) tensor.Tensor { return k.CallAll(in...)[0] }
+func (k *Kernel) Call(in ...tensor.Tensor) tensor.Tensor { return k.result(k.call(in), 0) }
 
 // CallAll is Call for all outputs, in the order of the head.
-func (k *Kernel) CallAll(in ...tensor.Tensor) []tensor.Tensor {
+func (k *Kernel) CallAll(in ...tensor.Tensor) []tensor.Tensor { return k.results(k.call(in)) }
+
+// call makes the node of a call.
+func (k *Kernel) call(in []tensor.Tensor) *ir.Node {
 	nodes := make([]*ir.Node, len(in))
 	for i, t := range in {
 		nodes[i] = handle.Node(t, k.name)
@@ -183,24 +186,34 @@ func (k *Kernel) CallAll(in ...tensor.Tensor) []tensor.Tensor {
 		made.Gradient = k.gradient
 	}
 	n, err := ir.New(ir.UserKernel, ir.Attr{Kernel: made}, nodes...)
-	var wrong *ir.Error
-	if errors.As(err, &wrong) {
-		k.fail("%s", wrong.Msg)
-	}
-	return k.results(n)
+	k.check(err)
+	return n
 }
 
 // results are the outputs of a call.
 func (k *Kernel) results(n *ir.Node) []tensor.Tensor {
 	list := make([]tensor.Tensor, len(n.Outs))
 	for i := range list {
-		pick, err := ir.New(ir.Pick, ir.Attr{Index: i}, n)
-		if err != nil {
-			k.fail("%v", err)
-		}
-		list[i] = handle.Wrap(pick).(tensor.Tensor)
+		list[i] = k.result(n, i)
 	}
 	return list
+}
+
+func (k *Kernel) result(n *ir.Node, index int) tensor.Tensor {
+	pick, err := ir.New(ir.Pick, ir.Attr{Index: index}, n)
+	k.check(err)
+	return handle.Wrap(pick).(tensor.Tensor)
+}
+
+// check panics if a node could not be made.
+func (k *Kernel) check(err error) {
+	var wrong *ir.Error
+	if errors.As(err, &wrong) {
+		k.fail("%s", wrong.Msg)
+	}
+	if err != nil {
+		k.fail("%v", err)
+	}
 }
 
 // prepare asks Options.Launch about a call.
