@@ -1,11 +1,13 @@
 package kernel
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
 // TestOrderLaunches counts what sorting and running sums take: the tiles of a row, and then the tiles of the
@@ -47,4 +49,39 @@ func TestOrderLaunches(t *testing.T) {
 			t.Errorf("%s: got %d launches, want %d", c.name, got, c.launches)
 		}
 	}
+}
+
+// TestWide: texts for more elements than 32 bits count are compiled, too. No test has the memory to run them.
+func TestWide(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	f := func(shape ...int) ir.Type { return typeOf(dtype.F32, shape...) }
+	const many = 1 << 20
+	texts := map[string]string{}
+	for _, g := range []*backend.Group{
+		oneOp(backend.Single, ir.TopK, ir.Attr{Index: 5000}, []ir.Type{f(many, 5000)}, f(many, 5000), typeOf(dtype.I64, many, 5000)),
+		oneOp(backend.Single, ir.TopK, ir.Attr{Index: 3}, []ir.Type{typeOf(dtype.I64, many, 5000)}, typeOf(dtype.I64, many, 3), typeOf(dtype.I64, many, 3)),
+		oneOp(backend.Single, ir.CumSum, ir.Attr{Axis: 1}, []ir.Type{f(many, 5000)}, f(many, 5000)),
+		oneOp(backend.Single, ir.CumSum, ir.Attr{}, []ir.Type{f(many, 5000)}, f(many, 5000)),
+		oneOp(backend.Single, ir.CumSum, ir.Attr{}, []ir.Type{f(many * 5000)}, f(many*5000)),
+		oneOp(backend.Single, ir.ArgMax, ir.Attr{Axis: 1}, []ir.Type{f(many, 5000)}, typeOf(dtype.I64, many, 1)),
+		oneOp(backend.Single, ir.ArgMax, ir.Attr{}, []ir.Type{f(many * 5000)}, typeOf(dtype.I64, 1)),
+	} {
+		k, err := Render(g, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range k.Dispatches {
+			if texts[d.Function] = d.Text; !strings.Contains(d.Text, "\tlong ") {
+				t.Errorf("got a text without long indices:\n%s", d.Text)
+			}
+		}
+	}
+	d, err := tools.Start(t.Context(), check.Plain, sourcesOf(t, texts)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
 }
