@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -268,14 +269,20 @@ type buffer struct {
 	writes int // of the device, that changed host; device.mu guards it
 }
 
-// write puts what the device has made of a part of shared memory where the processor sees it.
-func (d *device) write(b *buffer, offset int, data []byte) {
+// write puts what the device has made of a part of shared memory where the processor sees it: the bytes that
+// it has changed.
+func (d *device) write(b *buffer, offset int, before, now []byte) {
+	if bytes.Equal(before, now) {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if part := b.host[offset : offset+len(data)]; !bytes.Equal(part, data) {
-		copy(part, data)
-		b.writes++
+	for i := range now {
+		if before[i] != now[i] {
+			b.host[offset+i] = now[i]
+		}
 	}
+	b.writes++
 }
 
 // written is how often the device has changed shared memory.
@@ -285,16 +292,37 @@ func (d *device) written(b *buffer) int {
 	return b.writes
 }
 
-// shared are all buffers that the processor sees, too.
-func (d *device) shared() (list []gpu.Buffer) {
+// reached are the buffers into which addresses in the given ones lead, and which the processor sees, too: a
+// dispatch that was recorded names none.
+func (d *device) reached(from []gpu.Buffer) (list []gpu.Buffer, err error) {
+	var known []*buffer
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	for b := range d.live {
-		if b.host != nil {
-			list = append(list, b)
+		if b.host != nil && !slices.Contains(from, gpu.Buffer(b)) {
+			known = append(known, b)
 		}
 	}
-	return list
+	d.mu.Unlock()
+	slices.SortFunc(known, func(a, b *buffer) int { return cmp.Compare(a.at, b.at) })
+	found := map[*buffer]bool{}
+	for _, b := range from {
+		data := make([]byte, b.Len())
+		if err := d.get(b.(*buffer), 0, data); err != nil {
+			return nil, err
+		}
+		for ; len(data) >= 8 && len(known) > 0; data = data[8:] {
+			at := check.Pointer(binary.LittleEndian.Uint64(data))
+			i, exact := slices.BinarySearchFunc(known, at, func(b *buffer, at check.Pointer) int { return cmp.Compare(b.at, at) })
+			if !exact {
+				i--
+			}
+			if i >= 0 && at < known[i].at+check.Pointer(known[i].bytes) && !found[known[i]] {
+				found[known[i]] = true
+				list = append(list, known[i])
+			}
+		}
+	}
+	return list, nil
 }
 
 func (b *buffer) Len() int        { return b.bytes }

@@ -110,14 +110,20 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 // launch runs a kernel when its turn has come.
 func (s *stream) launch(l check.Launch, uses []gpu.Buffer) error {
 	if l.Uses == nil {
-		uses = append(slices.Clone(uses), s.device.shared()...)
+		found, err := s.device.reached(uses)
+		if err != nil {
+			return err
+		}
+		uses = append(slices.Clone(uses), found...)
 	}
-	for _, b := range uses {
+	sent := make([][]byte, len(uses))
+	for i, b := range uses {
 		if err := s.device.check(b); err != nil { // it was freed before its turn came
 			return fault(l.Kernel + ": " + err.Error())
 		}
 		if m := b.(*buffer); m.host != nil {
-			if err := s.device.process.Write(m.at, m.host); err != nil {
+			sent[i] = slices.Clone(m.host)
+			if err := s.device.process.Write(m.at, sent[i]); err != nil {
 				return lost(err)
 			}
 		}
@@ -130,13 +136,13 @@ func (s *stream) launch(l check.Launch, uses []gpu.Buffer) error {
 	if err != nil {
 		return lost(err)
 	}
-	for _, b := range uses {
+	for i, b := range uses {
 		if m := b.(*buffer); m.host != nil {
 			now := make([]byte, m.bytes)
 			if err := s.device.process.Read(now, m.at); err != nil {
 				return lost(err)
 			}
-			s.device.write(m, 0, now)
+			s.device.write(m, 0, sent[i], now)
 		}
 	}
 	return nil
@@ -183,7 +189,7 @@ func (d *device) get(b *buffer, offset int, data []byte) error {
 
 func (d *device) put(b *buffer, offset int, data []byte) error {
 	if b.host != nil {
-		d.write(b, offset, data)
+		d.write(b, offset, b.host[offset:offset+len(data)], data)
 		return nil
 	}
 	if err := d.process.Write(b.at+check.Pointer(offset), data); err != nil {
