@@ -328,30 +328,43 @@ func (s *split) join() (p pair, ok bool) {
 		}
 		p.inner += inner
 	}
-	rows, columns := s.space.lens[1], s.space.lens[0]
-	stride := (p.inner + 7) &^ 7 // rows begin at 16 bytes, as libraries want
-	left, right := s.scratch, s.scratch+(rows*stride*dt.Size()+63)&^63
-	s.scratch = right + (p.inner*columns*dt.Size()+63)&^63
-	p.sides[0] = operand{Matrix{DType: dt, Stride: stride}, s.lend(left)}
-	p.sides[1] = operand{Matrix{DType: dt, Stride: columns}, s.lend(right)}
-	for n, inner := range s.inner {
-		a, b := &s.space.places[len(s.g.Inputs)+2*n], &s.space.places[len(s.g.Inputs)+2*n+1]
-		from := []ir.Layout{
-			{Shape: []int{rows, inner}, Stride: []int{a.strides[1], s.strideA[n]}, Offset: a.offset},
-			{Shape: []int{inner, columns}, Stride: []int{s.strideB[n], b.strides[0]}, Offset: b.offset},
+	for side := range p.sides {
+		if !s.joinSide(side, p.inner, dt, &p.sides[side]) {
+			return p, false
 		}
-		for side, l := range from {
-			at, apart := left, stride
-			if side == 1 {
-				at, apart = right, columns
-			}
-			if !s.copy(s.inst.Args[2*n+side], l, s.lend(at).Index, apart) {
-				return p, false
-			}
-		}
-		left, right = left+inner*dt.Size(), right+inner*columns*dt.Size()
 	}
 	return p, true
+}
+
+// joinSide copies the left or the right operands of all pairs to one matrix, which lies as the first of them does.
+func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
+	other := s.space.lens[1-side] // rows of the left matrix, columns of the right one
+	strides := s.strideA
+	if side == 1 {
+		strides = s.strideB
+	}
+	deep := strides[0] == 1 // elements of the inner axis lie side by side
+	apart, size := other, inner*other
+	if deep {
+		apart = (inner + 7) &^ 7 // rows begin at 16 bytes, as libraries want
+		size = other * apart
+	}
+	at := s.scratch
+	s.scratch += (size*dt.Size() + 63) &^ 63
+	*to = operand{Matrix{DType: dt, Transposed: deep == (side == 1), Stride: apart}, s.lend(at)}
+	for n, k := range s.inner {
+		v, place := s.inst.Args[2*n+side], &s.space.places[len(s.g.Inputs)+2*n+side]
+		l := ir.Layout{Shape: []int{k, other}, Stride: []int{strides[n], place.strides[1-side]}, Offset: place.offset}
+		step := k * other
+		if deep {
+			l, step = l.Permute([]int{1, 0}), k
+		}
+		if !s.copy(v, l, s.lend(at).Index, apart) {
+			return false
+		}
+		at += step * dt.Size()
+	}
+	return true
 }
 
 // lend gives a place of the workspace a number as a buffer.

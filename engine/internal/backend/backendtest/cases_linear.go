@@ -48,6 +48,9 @@ func productCases(op ir.Op) []Case {
 	add("two pairs", func(b *B, dt dtype.Type) []*ir.Node {
 		return []*ir.Node{b.Normal(dt, 33, 20), b.Normal(dt, 20, 40), b.Normal(dt, 33, 3), b.Transposed(dt, 3, 40)}
 	})
+	add("two pairs, turned", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Transposed(dt, 33, 20), b.Transposed(dt, 20, 40), b.Normal(dt, 33, 3), b.Normal(dt, 3, 40)}
+	})
 	add("two pairs, few rows", func(b *B, dt dtype.Type) []*ir.Node {
 		return []*ir.Node{b.Normal(dt, 3, 20), b.Normal(dt, 20, 40), b.Normal(dt, 3, 2), b.Normal(dt, 2, 40)}
 	})

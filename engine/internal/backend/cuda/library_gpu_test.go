@@ -51,7 +51,7 @@ type multiply struct {
 	m, k, n   int
 	dtype     dtype.Type
 	turned    [2]bool // a matrix lies by columns
-	ending    string  // "", "bias", "residual", "gelu", or "silu", which the library lacks
+	ending    string  // "", "bias", "residual", "gelu", "silu", which the library lacks, or "adapter": h·B of rank 16
 	allowTF32 bool
 }
 
@@ -95,6 +95,13 @@ func (p multiply) group() *backend.Group {
 		g.Inputs = append(g.Inputs, backend.Input{DType: p.dtype, Layout: l, Buf: buf})
 		buf++
 		after(ir.Add, ir.Attr{}, backend.In(2))
+	case "adapter":
+		in := func(rows, columns, buf int) backend.Ref {
+			g.Inputs = append(g.Inputs, input(rows, columns, false, buf))
+			return backend.In(len(g.Inputs) - 1)
+		}
+		g.Insts[0].Args = append(g.Insts[0].Args, in(p.m, 16, 2), in(16, p.n, 3))
+		buf = 4
 	case "gelu":
 		after(ir.Gelu, ir.Attr{Flags: ir.TanhApprox})
 	case "silu":
@@ -118,6 +125,8 @@ func (p multiply) command(t testing.TB, b backend.Backend) backend.Cmd {
 		sizes = append(sizes, p.n)
 	case "residual":
 		sizes = append(sizes, p.m*p.n)
+	case "adapter":
+		sizes = append(sizes, p.m*16, 16*p.n)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range append(sizes, p.m*p.n) {
@@ -169,7 +178,7 @@ func TestProductsOnGPU(t *testing.T) {
 		for _, turned := range [][2]bool{{}, {true, false}, {false, true}, {true, true}} {
 			list = append(list, multiply{m: 512, k: 1024, n: 768, dtype: dt, turned: turned}, multiply{m: 333, k: 1001, n: 257, dtype: dt, turned: turned})
 		}
-		for _, ending := range []string{"bias", "residual", "gelu", "silu"} {
+		for _, ending := range []string{"bias", "residual", "gelu", "silu", "adapter"} {
 			list = append(list, multiply{m: 512, k: 1024, n: 768, dtype: dt, ending: ending})
 		}
 	}
@@ -205,6 +214,8 @@ func BenchmarkProductsOnGPU(b *testing.B) {
 		{m: 4096, k: 896, n: 4864, dtype: dtype.BF16}, {m: 4096, k: 4864, n: 896, dtype: dtype.BF16},
 		{m: 4096, k: 896, n: 896, dtype: dtype.BF16}, {m: 4096, k: 896, n: 16, dtype: dtype.BF16},
 		{m: 4096, k: 896, n: 4864, dtype: dtype.BF16, ending: "silu"}, {m: 4096, k: 896, n: 896, dtype: dtype.BF16, ending: "residual"},
+		{m: 4096, k: 896, n: 4864, dtype: dtype.BF16, ending: "adapter"}, {m: 4096, k: 4864, n: 896, dtype: dtype.BF16, ending: "adapter"},
+		{m: 4096, k: 896, n: 896, dtype: dtype.BF16, ending: "adapter"}, {m: 4096, k: 4096, n: 4096, dtype: dtype.F32, ending: "adapter"},
 		{m: 64, k: 4096, n: 4096, dtype: dtype.BF16}, {m: 16, k: 4096, n: 4096, dtype: dtype.BF16},
 	} {
 		for name, setting := range map[string]string{"library": "always", "own": "off"} {

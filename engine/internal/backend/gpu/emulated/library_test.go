@@ -21,7 +21,7 @@ func TestLibrary(t *testing.T) {
 	conform(t, d, func(t *testing.T, open func() (backend.Backend, error)) {
 		backendtest.Ops(t, open, dtypes, ir.MatMul, ir.LoRALinear, ir.Dequantize)
 	})
-	if n := d.products.Load(); n < 100 {
+	if n := d.products.Load(); n < 50 {
 		t.Errorf("the library computed %d products, want most of those with more than 8 rows", n)
 	}
 }
