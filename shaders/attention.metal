@@ -24,7 +24,7 @@ template <int N, typename Sum> METAL_FUNC void clear_strip(thread Sum (&s)[N]) {
 
 // scored adds x·yᵀ to s: of x 16 rows from some row on, of y as many as s has columns, from line on. Both are wide.
 template <typename Left, typename Right, int stride, int wide, int N, typename Sum, typename T> METAL_FUNC void scored(thread Sum (&s)[N], threadgroup const T* x, int row, threadgroup const T* y, int line) {
-	UNROLL for (int deep = 0; deep < wide; deep += 16) {
+	for (int deep = 0; deep < wide; deep += 16) {
 		Left l;
 		load_left<stride, false>(l, x, row, deep);
 		UNROLL for (int n = 0; n < N; n++) {

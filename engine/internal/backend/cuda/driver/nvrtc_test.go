@@ -25,7 +25,7 @@ func TestCompiles(t *testing.T) {
 	if *nvrtc == "" {
 		t.Skip("with -nvrtc PATH, of a CUDA toolkit or of Python's nvidia-cuda-nvrtc")
 	}
-	texts := gputest.Texts(t, gpu.Info{Limits: gpu.Limits{Threads: 1024, Simdgroup: 32}}, backendtest.Check)
+	texts := gputest.Texts(t, gpu.Info{Family: "sm_90", Limits: gpu.Limits{Threads: 1024, Simdgroup: 32}}, backendtest.Check)
 	machine := New()
 	machine.NVRTC = []string{*nvrtc}
 	d := &device{driver: machine, api: &api{version: 99000}}
