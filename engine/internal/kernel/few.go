@@ -68,7 +68,7 @@ func (p *product) newFew(limits Limits) *few {
 	}
 	batches := p.space.size() / max(n*p.space.lens[1], 1)
 	narrower := func() bool { return f.strip() >= 2*n || (n+f.strip()-1)/f.strip()*batches < limits.Processors }
-	for f.down && narrower() && 2*f.share <= f.simds() {
+	for f.down && narrower() && f.simds()%(2*f.share) == 0 {
 		f.share *= 2
 	}
 	for !f.down && narrower() && f.line > leastLine {

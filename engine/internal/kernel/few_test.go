@@ -137,7 +137,7 @@ func TestFewChecked(t *testing.T) {
 		t.Skip(err)
 	}
 	var list []trial
-	for _, limits := range []Limits{{Threads: 64}, {Threads: 256, Processors: 3}, {Threads: 256, Processors: 132}} {
+	for _, limits := range []Limits{{Threads: 64}, {Threads: 96, Processors: 132}, {Threads: 256, Processors: 3}, {Threads: 256, Processors: 132}} {
 		limits.SIMDWidth = simdWidth
 		for _, tr := range slices.Concat(fewTrials(), quantTrials()) {
 			tr.limits = limits
