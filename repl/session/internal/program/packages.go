@@ -182,6 +182,9 @@ func (ps *Packages) readLocal(dir string) (*local, error) {
 		return nil, &badPackage{p.shown, fmt.Sprintf(format, args...)}
 	}
 	list, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return fail("no such file or directory") // each system has words of its own
+	}
 	if err != nil {
 		if pe := new(os.PathError); errors.As(err, &pe) {
 			err = pe.Err

@@ -69,7 +69,7 @@ func main() {
 	fmt.Print(string(data))
 	filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		rel, _ := filepath.Rel(dir, p)
-		fmt.Println(rel, d.IsDir())
+		fmt.Println(filepath.ToSlash(rel), d.IsDir())
 		return err
 	})
 	_, err = os.Stat(filepath.Join(dir, "no"))
