@@ -336,7 +336,8 @@ func (s *split) join() (p pair, ok bool) {
 	return p, true
 }
 
-// joinSide copies the left or the right operands of all pairs to one matrix, which lies as the first of them does.
+// joinSide copies the left or the right operands of all pairs to one matrix, which lies as the first of them
+// does.
 func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 	other := s.space.lens[1-side] // rows of the left matrix, columns of the right one
 	strides := s.strideA
@@ -373,7 +374,8 @@ func (s *split) lend(at int) Field {
 	return field(lent+len(s.borrowed)-1, 0)
 }
 
-// copy writes a dispatch that copies an input, seen through a layout, to rows that are so many elements apart.
+// copy writes a dispatch that copies an input, seen through a layout, to rows that are so many elements
+// apart.
 func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int) bool {
 	i, _ := v.Input()
 	in := s.g.Inputs[i]
