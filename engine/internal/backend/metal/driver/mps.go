@@ -19,7 +19,7 @@ import (
 // products opens the library, or says why it cannot.
 func (d *device) products() error {
 	if !d.driver.Products {
-		return fmt.Errorf("Metal Performance Shaders are not asked for")
+		return fmt.Errorf("MPS, Metal Performance Shaders, is not asked for")
 	}
 	d.mps.once.Do(func() {
 		l, err := ccall.Open(d.driver.Shaders)
@@ -29,7 +29,7 @@ func (d *device) products() error {
 		}
 		supports, err := l.Symbol("MPSSupportsMTLDevice")
 		if err == nil && byte(supports.Call(uintptr(d.id))) == 0 {
-			err = fmt.Errorf("Metal Performance Shaders do not support this device")
+			err = fmt.Errorf("MPS, Metal Performance Shaders, does not support this device")
 		}
 		d.mps.err = err
 	})
