@@ -153,3 +153,44 @@ func TestProductPTX(t *testing.T) {
 		}
 	}
 }
+
+// TestWideProducts compiles products whose indices need 64 bits.
+func TestWideProducts(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	texts := map[string]string{}
+	for _, p := range []productTrial{
+		{m: 70000, k: 64, n: 70000, a: dtype.BF16, b: dtype.BF16},
+		{m: 70000, k: 64, n: 70000, a: dtype.F32, b: dtype.F32, down: [2]bool{true, true}, epilogue: true},
+		{m: 64, k: 1 << 31, n: 64, a: dtype.F16, b: dtype.F16, processors: 132},
+		{m: 64, k: 1<<31 + 1, n: 65, a: dtype.BF16, b: dtype.BF16, processors: 132},
+		{m: 1, k: 1 << 16, n: 1 << 16, a: dtype.F16, b: dtype.F16},
+		{m: 2, k: 1 << 16, n: 1 << 16, a: dtype.F16, b: dtype.F16, down: [2]bool{false, true}},
+	} {
+		for _, family := range []Family{Apple, NVIDIA} {
+			k, err := Render(p.group(), Limits{Threads: 1024, SIMDWidth: simdWidth, Family: family, Processors: p.processors})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range k.Dispatches {
+				if !strings.Contains(d.Text, "long n0") {
+					t.Errorf("%v: got indices of 32 bits", p)
+				}
+				texts[d.Function] = d.Text
+			}
+		}
+	}
+	sources := sourcesOf(t, texts)
+	d, err := tools.Start(context.Background(), check.Plain, sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	for _, s := range sources {
+		if _, err := tools.PTX(context.Background(), "sm_80", s); err != nil {
+			t.Error(err)
+		}
+	}
+}
