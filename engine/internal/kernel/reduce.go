@@ -13,8 +13,8 @@ import (
 // Tile: where the innermost axis is reduced, a simdgroup folds an output of up to 1,024 elements, and a
 // threadgroup of 256 a longer one; neighbouring threads read neighbouring elements, four at once if they are
 // aligned. Where the innermost axis is kept, a threadgroup has 32 columns side by side, 128 bytes of f32, and 8
-// threads below each. Few large outputs are cut into parts of 4,096 elements or more, until 65,536 threads are
-// busy, and a second dispatch merges the parts in order.
+// threads below each. Few large outputs are cut into parts of 4,096 elements or more, of columns 512, until 65,536
+// threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in order.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its rounding
 // errors (fold_sum). An M-series GPU does some 140 in the time of an element of f32, so memory is the limit.
@@ -27,7 +27,10 @@ const (
 	rowThreads  = 256     // of a threadgroup
 	wantThreads = 1 << 16 // below which the elements of an output are split into parts
 	leastPart   = 4096    // elements of a part, that pay for a second dispatch
+	leastRows   = 512     // the same of a column: its parts are merged side by side
 	mostParts   = 1024
+
+	fullProcessor = 2048 // threads that keep the memory of a processor's device busy
 )
 
 // A reduction is a Reduce group that is being written down. Its space has the axes of the operand; the
@@ -158,8 +161,12 @@ func (r *reduction) shape(limits Limits) {
 	default:
 		r.perGroup, r.threads = 1, most
 	}
-	if busy := r.outputs * r.threads; busy < wantThreads && r.total >= 2*leastPart {
-		r.parts = min(mostParts, wantThreads/busy, r.total/leastPart)
+	want, least := max(wantThreads, limits.Processors*fullProcessor), leastPart
+	if r.columns {
+		least = leastRows
+	}
+	if busy := r.outputs * r.threads; busy < want && r.total >= 2*least {
+		r.parts = min(mostParts, want/busy, r.total/least)
 		r.chunk = ((r.total+r.parts-1)/r.parts + 3) &^ 3
 		r.parts = (r.total + r.chunk - 1) / r.chunk
 	}
