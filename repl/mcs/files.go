@@ -24,18 +24,24 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+// The names of texts that are no files.
+const (
+	standardInput = "standard input"
+	commandLine   = "-e"
+)
+
 // readFile parses a .mcs file; "-" is standard input.
 func readFile(name string) (*mcsfile.File, error) {
 	if name == "-" {
-		text, err := regular.ReadFrom(os.Stdin, "standard input", regular.MaxSource)
-		return mcsfile.Parse("standard input", string(text)), err
+		text, err := regular.ReadFrom(os.Stdin, standardInput, regular.MaxSource)
+		return mcsfile.Parse(standardInput, string(text)), err
 	}
 	return mcsfile.Read(name, name)
 }
 
-// folder is where the imports of a file start from; empty, the working folder, for standard input.
+// folder is where the imports of a file start from; empty, the working folder, for a text that is no file.
 func folder(name string) string {
-	if name == "-" || name == "standard input" {
+	if name == standardInput || name == commandLine {
 		return ""
 	}
 	return filepath.Dir(name)
@@ -49,12 +55,16 @@ func openSession(o session.Options) (*session.Session, error) {
 
 // runFile is `mcs run`.
 func runFile(ctx context.Context, name string, args []string) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	f, err := readFile(name)
 	if err != nil {
 		return err
 	}
+	return runParsed(ctx, f, args)
+}
+
+func runParsed(ctx context.Context, f *mcsfile.File, args []string) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	params, err := f.ParseParams(args)
 	if err != nil {
 		return err
@@ -63,9 +73,9 @@ func runFile(ctx context.Context, name string, args []string) error {
 	report, err := script.Run(ctx, f, script.Options{
 		Stdout: out,
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(name),
-				Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
-			if name != "-" {
+			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
+				Each: f.Name == standardInput || f.Name == commandLine, Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
+			if f.Name != standardInput {
 				o.Stdin = os.Stdin
 			}
 			return openSession(o)
@@ -181,7 +191,7 @@ func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err e
 
 // updateFile rewrites a file's expected output if it does not match, and prints what it did.
 func updateFile(f *mcsfile.File, report *script.Report) error {
-	if f.Name == "standard input" {
+	if f.Name == standardInput {
 		return errors.New("test -u: standard input cannot be rewritten")
 	}
 	if len(report.Mismatches) == 0 && len(report.Recorded) == 0 {

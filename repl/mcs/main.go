@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/term"
 )
 
@@ -83,15 +84,16 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func rootCommand() *cobra.Command {
-	name, threads := "", 0
+	name, threads, lines := "", 0, []string(nil)
 	root := &cobra.Command{
 		Use:   "mcs [FILE.mcs]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
 		Long: `mcs is a notebook in a terminal: you type Go, the tensor engine is already there.
 
-Without arguments it opens the notebook, or runs standard input if that is not a terminal. With a file it opens the
+Without arguments it opens the notebook, or runs standard input if that is not a terminal. With -e it runs a cell;
+of a cell on the command line or on standard input, each expression's value is shown. With a file it opens the
 notebook with the file's cells in its history. In the notebook %help lists the commands.`,
-		Example:       "  mcs\n  mcs lora.mcs\n  mcs run lora.mcs -p steps=50\n  mcs test -u lora.mcs",
+		Example:       "  mcs\n  mcs lora.mcs\n  mcs -e 'tensor.Arange(6).Reshape(2, 3)'\n  mcs run lora.mcs -p steps=50\n  mcs test -u lora.mcs",
 		Args:          notebookArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -107,6 +109,12 @@ notebook with the file's cells in its history. In the notebook %help lists the c
 			return device.Use(name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("eval") {
+				if len(args) > 0 {
+					return fmt.Errorf("got -e and %s, want one of them", args[0])
+				}
+				return runParsed(cmd.Context(), mcsfile.Parse(commandLine, strings.Join(lines, "\n")), nil)
+			}
 			if len(args) == 0 && !term.IsTerminal() {
 				return runFile(cmd.Context(), "-", nil)
 			}
@@ -115,6 +123,7 @@ notebook with the file's cells in its history. In the notebook %help lists the c
 	}
 	root.PersistentFlags().StringVar(&name, "device", "", "compute on the device `NAME`, as %device NAME does; the default is the fastest that is there")
 	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads: --device cpu:N; 0 are all")
+	root.Flags().StringArrayVarP(&lines, "eval", "e", nil, "run the cell `GO`, and show the value of each expression; can be repeated for more lines")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), testCommand(), versionCommand())
 	return root

@@ -52,6 +52,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 func TestCommandLine(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"sum.mcs":   "// %%\nn := 3\nfmt.Println(\"n is\", n)\n// %%\nn * 2\n",
+		"twice.mcs": "1 + 2\n3 + 4\n",
 		"fails.mcs": "// %%\nx := 1\n\n// %%\nx.Foo\n// %%\nfmt.Println(\"not reached\")\n",
 		"fused.mcs": "x := tensor.Ones(9).Eval()\n%kernels -assert 'launches <= 1' x.Exp().Sin()\n",
 		"plain.mcs": "x := tensor.Ones(9).Eval()\n%kernels -fuse=off -assert 'launches <= 1' x.Exp().Sin()\n",
@@ -84,6 +85,14 @@ func TestCommandLine(t *testing.T) {
 		{"run with a parameter", "run sum.mcs -p n=5", "", "n is 5\n10", "", 0},
 		{"run standard input", "run -", "a := 20\na + 1", "21", "", 0},
 		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},
+		{"standard input with more expressions", "", "1 + 2\nx := 4; x * x;\nx\n%time x + 1\nfmt.Println(\"p\")\nfunc f() int { return x }\nf() + 3", "3\n4\n5\n[..]launches[..]\n...\np\n7", "", 0},
+		{"expressions of a file", "run twice.mcs", "", "", "twice.mcs:1: cell 1\nIn[1]:1:1: 1 + 2 [..] is not used\n...", 1},
+		{"nothing runs before all is checked", "", "1 + 2\nnone\n", "", "standard input:1: cell 1\nIn[1]:2:1: undefined: none[..]\n...", 1},
+		{"an expression", "-e 1+2", "", "3", "", 0},
+		{"more expressions", "-e x:=2 -e x -e x*x", "", "2\n4", "", 0},
+		{"an expression that is wrong", "-e y", "", "", "-e:1: cell 1\nIn[1]:1:1: undefined: y[..]\n...", 1},
+		{"an expression that reads standard input", "-e io.ReadAll(os.Stdin)", "ab", "[]byte(\"ab\")", "", 0},
+		{"an expression and a file", "-e 1 sum.mcs", "", "", "mcs: got -e and sum.mcs, want one of them", 2},
 		{"a number of threads", "run --threads 1 -", "device.Default().Info().Threads", "1", "", 0},
 		{"a device", "run --device ref -", "fmt.Println(device.Default())", "ref", "", 0},
 		{"a device, with one dash", "run -device=ref -", "fmt.Println(tensor.Ones(2).Device())", "ref", "", 0},

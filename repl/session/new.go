@@ -70,7 +70,7 @@ func (s *Session) start() error {
 	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
 	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
-		Params: s.opts.Params, Once: s.program != nil,
+		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil,
 	})
 	s.packages = program.New(s.compiler, host{s}, home(s.opts))
 	s.compiler.Loader = s.packages

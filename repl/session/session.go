@@ -53,6 +53,8 @@ type Options struct {
 	// statement whose name is in Params takes that value instead (converted to the literal's type, else an
 	// error).
 	Params map[string]string
+	// Each shows the values of all expressions among a cell's statements, not of the last one alone.
+	Each bool
 	// Commands runs the lines that are not Go (%name …, !command, name?). nil: such lines are errors.
 	Commands Commands
 	// Render renders a value that a cell shows, for example as text as wide as the terminal. Result.Shown

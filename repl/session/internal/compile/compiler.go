@@ -77,6 +77,8 @@ type Config struct {
 	Reflect func(key int) reflect.Type
 	// Params replace the literals of variables with their names.
 	Params map[string]string
+	// Each shows the value of each expression among a cell's statements, not of the last one alone.
+	Each bool
 	// Once says that the compiler compiles one program, which declares nothing twice.
 	Once bool
 }

@@ -35,11 +35,19 @@ func (c *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 	}
 	var units []*Unit
 	groups := groupStatements(cell.Body.List)
+	var shown map[ast.Stmt]bool
+	if c.Each {
+		groups = endedByExpressions(groups)
+		shown = shownExpressions(p.Text(src), cell.Body.List)
+	}
 	for len(groups) > 0 {
 		list := groups[0]
-		final := last && len(groups) == 1
+		final, show := last && len(groups) == 1, !p.Quiet
+		if loud, ok := shown[trailing(list)]; ok && !final {
+			final, show = true, loud
+		}
 		u := &Unit{Piece: p, cell: n, pos: file.Package, Runs: true}
-		if err := c.checkGroup(st, file, cell, u, list, final && !p.Quiet, final); err != nil {
+		if err := c.checkGroup(st, file, cell, u, list, final && show, final); err != nil {
 			return nil, err
 		}
 		groups = groups[1:]
