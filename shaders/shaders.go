@@ -38,8 +38,9 @@ var (
 )
 
 // Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, the
-// folds, sorting, the report of an index that is out of range, random numbers, rotations, quantised weights and
-// products of small matrices, attention. No product and sum become an FMA but where a text asks for one: x·y - x·y is 0.
+// folds, sorting, the report of an index that is out of range, random numbers, rotations, quantised weights
+// and products of small matrices, attention. No product and sum become an FMA but where a text asks for one:
+// x·y - x·y is 0.
 func Blocks() string {
 	text := "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
 	for _, b := range []struct{ name, text string }{

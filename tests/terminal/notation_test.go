@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Operators and indices of tensors are typed as they are, complained about where they stand, and saved as calls.
+// Operators and indices of tensors are typed as they are, complained about where they stand, and saved as
+// calls.
 func TestTensorNotation(t *testing.T) {
 	h := newHome(t)
 	p := h.open(nil)

@@ -15,35 +15,35 @@ import (
 //	dq = ds·k, ds = p·(do·vᵀ − do·o)·s    rows are queries, columns keys
 //	dk = dsᵀ·q, dv = pᵀ·do                rows are keys, columns queries
 //
-// So there is one text for all, a [weighing]. A simdgroup has a strip of 16 rows; a threadgroup has up to four,
-// and goes along the columns in tiles of 32 or 64: the tile's rows of k go to threadgroup memory, the scores
-// stay in registers and become weights there, and then the tile's rows of v go to the same memory. With a
-// softmax, the sums so far fade when a greater score is found (Milakov, Gimelshein: Online normalizer
+// So there is one text for all, a [weighing]. A simdgroup has a strip of 16 rows; a threadgroup has up to
+// four, and goes along the columns in tiles of 32 or 64: the tile's rows of k go to threadgroup memory, the
+// scores stay in registers and become weights there, and then the tile's rows of v go to the same memory.
+// With a softmax, the sums so far fade when a greater score is found (Milakov, Gimelshein: Online normalizer
 // calculation for softmax, 2018).
 //
 // Query heads that share keys are one list of rows, so that one query of each of eight heads is half of a
-// strip. A tile of columns that no row may see, by the causal rule, is not visited. dk and dv are one dispatch,
-// and dq another one before it, which leaves do·o of each query in the workspace. No sum depends on the order
-// of threads.
+// strip. A tile of columns that no row may see, by the causal rule, is not visited. dk and dv are one
+// dispatch, and dq another one before it, which leaves do·o of each query in the workspace. No sum depends on
+// the order of threads.
 //
 // Bytes and operations: with f16 or bf16 and a width of 128, 64 rows and a tile of 32 columns take 17 KB and
 // 9 KB of threadgroup memory. A tile moves 2·32·128 elements, 16 KB, there, for 4·64·32·128 operations: 64 a
 // byte, so the matrix units are the limit of an M-series GPU. With f32 it is 32 a byte, in two parts of 64
-// elements a row. Rows longer than that part are fetched again for each tile. Results are cut into slabs of at
-// most 128 numbers a row: 16 rows of them are 64 registers a thread, beside 16 to 32 for the scores. A slab
-// computes the scores for itself, so a width of 256 costs half as much again.
+// elements a row. Rows longer than that part are fetched again for each tile. Results are cut into slabs of
+// at most 128 numbers a row: 16 rows of them are 64 registers a thread, beside 16 to 32 for the scores. A
+// slab computes the scores for itself, so a width of 256 costs half as much again.
 //
 // Weights are f32, as everything that is computed. To be the operand of a product of f16 or bf16 they are cut
-// into two parts, and the second product has two terms: o costs three products instead of two, dq four instead
-// of three. It reads no memory for that.
+// into two parts, and the second product has two terms: o costs three products instead of two, dq four
+// instead of three. It reads no memory for that.
 //
 // On NVIDIA's GPUs the rows of tiles are woven instead of padded, and where a tile holds whole rows there are
-// two: the machine fills one while the other is multiplied, and threads meet once for a tile, not twice. Blocks
-// of f32 are three products of TF32, with which a result keeps 22 bits. NVRTC gives a thread 130 to 250
-// registers, and lays none in memory.
+// two: the machine fills one while the other is multiplied, and threads meet once for a tile, not twice.
+// Blocks of f32 are three products of TF32, with which a result keeps 22 bits. NVRTC gives a thread 130 to
+// 250 registers, and lays none in memory.
 //
-// Few rows, as in decoding, read each key for a few operations: memory is the limit. They have one simdgroup a
-// threadgroup, and where these are too few to fill the device, the keys are split into parts, each for a
+// Few rows, as in decoding, read each key for a few operations: memory is the limit. They have one simdgroup
+// a threadgroup, and where these are too few to fill the device, the keys are split into parts, each for a
 // threadgroup of its own. A second dispatch joins the parts by their logsumexps.
 
 const (
@@ -123,8 +123,8 @@ func newAttention(g *backend.Group, limits Limits) *attentionText {
 	return a
 }
 
-// tileWidth chooses how many elements of a row a tile has: a power of two, that which leaves the fewest empty,
-// of at most 256 bytes, or 128 where the rows of two operands are kept.
+// tileWidth chooses how many elements of a row a tile has: a power of two, that which leaves the fewest
+// empty, of at most 256 bytes, or 128 where the rows of two operands are kept.
 func (a *attentionText) tileWidth() int {
 	most := 256 / a.cell.Size() / a.kept
 	best, waste := 0, 0
@@ -153,8 +153,8 @@ func (a *attentionText) slab(length int) (numbers, slabs int) {
 	return max(a.wide, ceilTo((length+slabs-1)/slabs, a.wide)), slabs
 }
 
-// share chooses the threads for so many rows, and the columns of a tile. Where the machine copies by itself and
-// a tile holds whole rows, there are two tiles, of which one is filled while the other is multiplied.
+// share chooses the threads for so many rows, and the columns of a tile. Where the machine copies by itself
+// and a tile holds whole rows, there are two tiles, of which one is filled while the other is multiplied.
 func (a *attentionText) share(rows int, limits Limits) {
 	a.simds = max(1, min(mostSimds, limits.Threads/simdWidth, (rows+stripRows-1)/stripRows))
 	a.queued = limits.Family == NVIDIA && max(a.d, a.dv) <= a.wide
@@ -309,7 +309,8 @@ func (a *attentionText) done() {
 	}
 }
 
-// start fetches what queued copies have to fetch before the first tile: the rows, once, and the first columns.
+// start fetches what queued copies have to fetch before the first tile: the rows, once, and the first
+// columns.
 func (a *attentionText) start(begin string, rows, list []fetch, keyRows bool) {
 	if !a.queued {
 		return
@@ -324,8 +325,8 @@ func (a *attentionText) start(begin string, rows, list []fetch, keyRows bool) {
 	a.line("}")
 }
 
-// product computes a strip: the group's rows of one operand times the tile's rows of another. Rows that a tile
-// holds are fetched once.
+// product computes a strip: the group's rows of one operand times the tile's rows of another. Rows that a
+// tile holds are fetched once.
 func (a *attentionText) product(sum string, n int, rows, list []fetch, keyRows bool) {
 	a.line("sum_%s %s[%d];", a.blocks.set, sum, a.columns/16)
 	a.line("clear_strip(%s);", sum)

@@ -78,8 +78,8 @@ func attention(g *backend.Group, k *Kernel) {
 	}
 }
 
-// parts is how many parts the keys are split into, where so many threadgroups are one for each: enough to give
-// every core work, if they are not that without.
+// parts is how many parts the keys are split into, where so many threadgroups are one for each: enough to
+// give every core work, if they are not that without.
 func (a *attentionText) parts(groups int, limits Limits) int {
 	cores := limits.Processors
 	if cores == 0 {

@@ -92,8 +92,8 @@ func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool,
 	return a.dispatch("attention_dq", [3]int{a.b * a.hk * tiles, slabs, 1})
 }
 
-// dots computes do·o of the thread's rows: the diagonal of a product of the strips of do and o. It is added up
-// as do·vᵀ is, so that a query which sees one key, whose o is v, has a ds of exactly 0.
+// dots computes do·o of the thread's rows: the diagonal of a product of the strips of do and o. It is added
+// up as do·vᵀ is, so that a query which sees one key, whose o is v, has a ds of exactly 0.
 func (a *attentionText) dots() {
 	a.line("sum_%s square[1];", a.blocks.set)
 	a.line("clear_strip(square);")

@@ -145,8 +145,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// TestAttentionPTX: attention of halves multiplies by mma.sync, and what a thread holds stays in registers: an
-// array that is indexed by a variable would lie in memory.
+// TestAttentionPTX: attention of halves multiplies by mma.sync, and what a thread holds stays in registers:
+// an array that is indexed by a variable would lie in memory.
 func TestAttentionPTX(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {

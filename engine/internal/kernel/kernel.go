@@ -38,8 +38,8 @@ type Kernel struct {
 	limits Limits // of the device that it is rendered for
 }
 
-// A Dispatch is one launch on the device: of a text or, if Library is not nil, of a library's product, and then
-// the other fields are zero.
+// A Dispatch is one launch on the device: of a text or, if Library is not nil, of a library's product, and
+// then the other fields are zero.
 type Dispatch struct {
 	Library  *Call
 	Function string // the kernel function's name; equal texts have equal names

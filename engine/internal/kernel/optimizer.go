@@ -28,12 +28,14 @@ func settings(t *text, in *backend.Inst, names []string) {
 }
 
 // AdamW (Loshchilov, Hutter: Decoupled weight decay regularization, 2019), and the sum of squares by which
-// gradients are clipped: one dispatch for all tensors of a dtype, by a table of pointers, of up to 256 at once.
+// gradients are clipped: one dispatch for all tensors of a dtype, by a table of pointers, of up to 256 at
+// once.
 //
 // A threadgroup has a block of 4,096 elements of a tensor, which it finds in the table by bisection. A thread
-// moves four elements of p, g, m and v at once, and stores p, m and v: 28 bytes an element of f32, for some 15
-// operations, three of them divisions, and a root. So memory is the limit of every GPU: an M-series GPU could
-// do some fifty operations in the time of these bytes. Four loads of 16 bytes are under way for each thread.
+// moves four elements of p, g, m and v at once, and stores p, m and v: 28 bytes an element of f32, for some
+// 15 operations, three of them divisions, and a root. So memory is the limit of every GPU: an M-series GPU
+// could do some fifty operations in the time of these bytes. Four loads of 16 bytes are under way for each
+// thread.
 //
 // The sum of squares reads 4 bytes an element for two operations, and some to add up their rounding errors:
 // memory is the limit there, too. 256 threadgroups a tensor add up parts, and one simdgroup those.

@@ -9,19 +9,20 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Rows: softmax, norms, cross entropy and their gradients, rowops.go, with elementwise prologues and epilogues.
+// Rows: softmax, norms, cross entropy and their gradients, rowops.go, with elementwise prologues and
+// epilogues.
 //
 // Tile: a row belongs to a simdgroup up to 512 elements, and else to as many threads as leave each 16, or 32
-// from 16,384 elements on: so a row stays in registers between its passes, and is read once. A row of 4,096 has
-// 256 threads with four loads of four elements, all under way before the first is used. A threadgroup of short
-// rows has eight of them. Rows that are longer than 1,024 threads hold, 32,768 elements, are read again in each
-// pass. Threads meet by shuffles and, beyond a simdgroup, four times a pass in threadgroup memory, 8 bytes a
-// simdgroup.
+// from 16,384 elements on: so a row stays in registers between its passes, and is read once. A row of 4,096
+// has 256 threads with four loads of four elements, all under way before the first is used. A threadgroup of
+// short rows has eight of them. Rows that are longer than 1,024 threads hold, 32,768 elements, are read again
+// in each pass. Threads meet by shuffles and, beyond a simdgroup, four times a pass in threadgroup memory, 8
+// bytes a simdgroup.
 //
 // Bytes and operations: softmax of f32 reads and writes 8 bytes an element for some 30 operations, 20 of them
-// the exponential; a norm needs 5 to 10. An M-series GPU does some 35 operations in the time of a byte, so memory
-// is the limit, for f16 and bf16 as well. Gradients of weights are sums over all rows: they read the operands a
-// second time, as a reduction.
+// the exponential; a norm needs 5 to 10. An M-series GPU does some 35 operations in the time of a byte, so
+// memory is the limit, for f16 and bf16 as well. Gradients of weights are sums over all rows: they read the
+// operands a second time, as a reduction.
 
 // A row kernel keeps a row in registers: so many elements a thread, at most.
 const mostHeld = 32
@@ -222,9 +223,9 @@ func (r *rowText) width() int {
 // pass goes through the thread's elements of the row. In body, e0, e1, … are the op's arguments at the
 // element; in the last pass the epilogue's inputs are loaded, too.
 //
-// Where a thread holds its elements, loads stand in front of what depends on where the row ends, and the first
-// pass loads all of them before it computes: so all loads of a thread are under way at once. One beyond the row
-// loads the row's last.
+// Where a thread holds its elements, loads stand in front of what depends on where the row ends, and the
+// first pass loads all of them before it computes: so all loads of a thread are under way at once. One beyond
+// the row loads the row's last.
 func (r *rowText) pass(last bool, body func()) {
 	first := r.passes == 0
 	r.passes++

@@ -6,9 +6,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// The row ops, as passes over a row: softmax and cross entropy find the greatest element first, so that no power
-// overflows; norms find the mean before the squares of what is left of it, so that nothing cancels. row.go has
-// the tile, and what limits it.
+// The row ops, as passes over a row: softmax and cross entropy find the greatest element first, so that no
+// power overflows; norms find the mean before the squares of what is left of it, so that nothing cancels.
+// row.go has the tile, and what limits it.
 
 // A rowOp says how a row op is written: its passes and its arguments. Operands are as long as the row and
 // change from row to row; weights are shared by all rows; other arguments have one number for each row.

@@ -22,10 +22,10 @@ const (
 //
 //   - Lines that lie side by side: a thread goes along each, neighbours read neighbours, and nothing is
 //     exchanged.
-//   - Others: a row of threads goes along a line in tiles of 4 elements a thread, 1,024 for a threadgroup of 256:
-//     enough loads under way to hide their latency. A thread adds up its four, the lanes of a simdgroup by
-//     shuffles (5 steps), and the simdgroups by one number each in threadgroup memory: about three additions an
-//     element. Short lines share a threadgroup.
+//   - Others: a row of threads goes along a line in tiles of 4 elements a thread, 1,024 for a threadgroup of
+//     256: enough loads under way to hide their latency. A thread adds up its four, the lanes of a simdgroup
+//     by shuffles (5 steps), and the simdgroups by one number each in threadgroup memory: about three
+//     additions an element. Short lines share a threadgroup.
 //   - Few long lines: a first launch adds up parts of each, and a threadgroup for each part then begins with
 //     the sum of the parts before. The elements are read twice, 12 bytes in all, but by the whole device.
 type scan struct {

@@ -13,10 +13,10 @@ import (
 //
 // Each thread has an element of the updates, or goes along a line of them, and there is no tile: an update is
 // read once and its place read and written, 12 bytes of f32 for one addition. Neighbouring threads have
-// neighbouring elements of a slice, so memory is the limit where slices are longer than a simdgroup is wide. The
-// first dispatch of scatterSlices compares each place of the index with those behind it, until one names the
-// same slice: n²/2 comparisons of 8 bytes, which the caches hold, for n places. From some 10,000 places on they
-// take longer than the updates.
+// neighbouring elements of a slice, so memory is the limit where slices are longer than a simdgroup is wide.
+// The first dispatch of scatterSlices compares each place of the index with those behind it, until one names
+// the same slice: n²/2 comparisons of 8 bytes, which the caches hold, for n places. From some 10,000 places
+// on they take longer than the updates.
 
 // scatterSlices adds updates to slices of base, or replaces them. Several updates of one slice are taken in
 // their order, without atomic operations: a first dispatch chains the places of the index that name the same

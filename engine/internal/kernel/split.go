@@ -32,8 +32,8 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	if limits.Library == nil || p.few != nil || p.inside != nil || len(p.space.lens) > 3 || !p.inst.DType.Float() {
 		return nil
 	}
-	// A weight that is computed from codes has more digits than f16 keeps: on an H200 results were beyond what
-	// the op allows. In bf16, which keeps fewer, the op allows more.
+	// A weight that is computed from codes has more digits than f16 keeps: on an H200 results were beyond
+	// what the op allows. In bf16, which keeps fewer, the op allows more.
 	if p.inst.DType == dtype.F16 && len(p.weights) > 0 {
 		return nil
 	}

@@ -121,8 +121,8 @@ func (w *walker) compute(i int) {
 	w.line("const %s t%d = %s;", register(in.DType), i, expression(in, types, args))
 }
 
-// bits is what the bits of a value are read from. A register holds an f16 as a float, and a conversion may change
-// the bits of one that is no number: bitcasts of bitcasts go around it.
+// bits is what the bits of a value are read from. A register holds an f16 as a float, and a conversion may
+// change the bits of one that is no number: bitcasts of bitcasts go around it.
 func (w *walker) bits(r backend.Ref) backend.Ref {
 	for {
 		if _, input := r.Input(); input || w.g.Insts[r.Index].Op != ir.Bitcast {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A family is work for kernels of one kind. All of them together launch every kind of kernel that the engine has, on M
-// rows of N numbers, on products of N by N, or on what its function says.
+// A family is work for kernels of one kind. All of them together launch every kind of kernel that the engine
+// has, on M rows of N numbers, on products of N by N, or on what its function says.
 type family struct {
 	name string
 	peak string // what its arithmetic is held against

@@ -48,8 +48,8 @@ func prepared(t *testing.T, name string, w work) (answer, func() []tensor.Tensor
 
 func small(f family) work { return work{Kind: "family", Family: f.name, M: 96, N: 160} }
 
-// Every family has the same results as on the reference, and launches something. With -device it is another device
-// that is held against the reference: a GPU, perhaps under compute-sanitizer, or the emulated one.
+// Every family has the same results as on the reference, and launches something. With -device it is another
+// device that is held against the reference: a GPU, perhaps under compute-sanitizer, or the emulated one.
 func TestFamilies(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)
@@ -76,8 +76,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// The families launch every op that a backend computes; record/cpu.txt lists them. Ops that only change how data is seen
-// are in no launch, and an adapter becomes a product.
+// The families launch every op that a backend computes; record/cpu.txt lists them. Ops that only change how
+// data is seen are in no launch, and an adapter becomes a product.
 func TestFamiliesHaveEveryOp(t *testing.T) {
 	record, err := os.ReadFile("../../../engine/internal/backend/backendtest/record/cpu.txt")
 	if err != nil {
@@ -180,8 +180,8 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// The driver in Python does its works, asks for its table of kernels and judges them. It needs no package for that, when
-// there are no peers.
+// The driver in Python does its works, asks for its table of kernels and judges them. It needs no package for
+// that, when there are no peers.
 func TestDriver(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -20,8 +20,8 @@ func forgetPeak() {
 	}
 }
 
-// peakMemory is the most that was held since forgetPeak, in bytes: in a GPU's memory, or else by the process; 0 if the
-// system does not tell.
+// peakMemory is the most that was held since forgetPeak, in bytes: in a GPU's memory, or else by the process;
+// 0 if the system does not tell.
 func peakMemory() int64 {
 	if d := device.Default(); !strings.HasPrefix(d.String(), "cpu") {
 		return d.Memory().Peak

@@ -56,8 +56,8 @@ func (a attended) group() (*backend.Group, []ir.Type) {
 	return g, append(in, out...)
 }
 
-// flops counts the multiplications and additions that are needed, whatever the kernels do: two products forward, five
-// back, half of that where it is causal.
+// flops counts the multiplications and additions that are needed, whatever the kernels do: two products
+// forward, five back, half of that where it is causal.
 func (a attended) flops() float64 {
 	products := 2.0
 	if a.op == ir.AttentionGrad {
@@ -106,8 +106,9 @@ func (a attended) command(t testing.TB, b backend.Backend) backend.Cmd {
 	return cmd
 }
 
-// BenchmarkAttentionOnGPU times attention of 4×16 heads and 2,048 tokens, its gradient, and a step of decoding, on the
-// device's clock: TFLOP/s of the operations that are needed, and GB/s of keys and values for a step of decoding.
+// BenchmarkAttentionOnGPU times attention of 4×16 heads and 2,048 tokens, its gradient, and a step of
+// decoding, on the device's clock: TFLOP/s of the operations that are needed, and GB/s of keys and values for
+// a step of decoding.
 func BenchmarkAttentionOnGPU(b *testing.B) {
 	if err := machine.Present(); err != nil {
 		b.Skip(err)

@@ -1,5 +1,5 @@
-// Package cuda makes NVIDIA's GPUs devices: "cuda:0", "cuda:1". It is the backend of package gpu on the driver
-// of package cuda/driver, and holds nothing else but what a list of devices shows.
+// Package cuda makes NVIDIA's GPUs devices: "cuda:0", "cuda:1". It is the backend of package gpu on the
+// driver of package cuda/driver, and holds nothing else but what a list of devices shows.
 package cuda
 
 import (
@@ -27,8 +27,8 @@ func open(d *driver.Driver, number int) (backend.Backend, error) {
 	return gpu.Open(d, number, fmt.Sprintf("%s:%d", d.Name(), number))
 }
 
-// probe lists the GPUs that the kernel module shows. Where it shows that it is loaded, but no GPU, there may be
-// one, and opening it tells.
+// probe lists the GPUs that the kernel module shows. Where it shows that it is loaded, but no GPU, there may
+// be one, and opening it tells.
 func probe(d *driver.Driver) []backend.Found {
 	if err := d.Present(); err != nil {
 		why := err.Error()

@@ -183,7 +183,8 @@ func (b *Backend) Close() error {
 type buffer struct {
 	Buffer
 	bytes int
-	// written is the last run that writes the memory, used the last that reads or writes it; b.mu guards both.
+	// written is the last run that writes the memory, used the last that reads or writes it; b.mu guards
+	// both.
 	written, used *run
 }
 

@@ -120,9 +120,10 @@ func (b *Backend) read(ctx context.Context, dst []byte, m *buffer, offset int) e
 // small is up to how many bytes a copy takes no longer than a launch.
 const small = 64 << 10
 
-// streamFor returns the stream for a download of n bytes, after the run that writes them. That is a stream of its
-// own, so that later runs do not delay it, nor it them. But where that run is the last one, and the copy small, it
-// goes behind the run: for one stream to wait for another takes the device some microseconds. b.mu is held.
+// streamFor returns the stream for a download of n bytes, after the run that writes them. That is a stream of
+// its own, so that later runs do not delay it, nor it them. But where that run is the last one, and the copy
+// small, it goes behind the run: for one stream to wait for another takes the device some microseconds. b.mu
+// is held.
 func (b *Backend) streamFor(m *buffer, n int) (Stream, error) {
 	if m.written == nil || m.written.done {
 		return b.copies, nil

@@ -171,7 +171,8 @@ func TestHalfStep(t *testing.T) {
 	}
 }
 
-// TestHalfStepTimed: so it is where a run is timed and a step has several launches, wherever the driver fails.
+// TestHalfStepTimed: so it is where a run is timed and a step has several launches, wherever the driver
+// fails.
 func TestHalfStepTimed(t *testing.T) {
 	planted := errors.New("planted")
 	for op, calls := range map[string]int{"stamp": 4, "dispatch": 2, "copy": 2, "commit": 1} {

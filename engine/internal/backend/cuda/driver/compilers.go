@@ -17,8 +17,8 @@ import (
 
 // compilers are processes that compile: this program again, which serves at the variable serving. There are
 // three reasons. NVRTC compiles one text at a time in a process. It cannot be stopped. And while it works its
-// own handlers of signals are installed, which do not run on the signal stack: a Ctrl-C would end a Go program
-// with a fatal error.
+// own handlers of signals are installed, which do not run on the signal stack: a Ctrl-C would end a Go
+// program with a fatal error.
 //
 // The zero value is ready. A process that was idle for a while ends.
 type compilers struct {
@@ -39,8 +39,8 @@ type server struct {
 	from    *gob.Decoder
 }
 
-// do gives a job to a process that is idle, or to a new one while there are fewer than processors. Where no process
-// can be started, a sandbox may forbid it, it compiles in this one.
+// do gives a job to a process that is idle, or to a new one while there are fewer than processors. Where no
+// process can be started, a sandbox may forbid it, it compiles in this one.
 func (p *compilers) do(ctx context.Context, j *job) (*compiled, error) {
 	p.mu.Lock()
 	if p.room == nil {

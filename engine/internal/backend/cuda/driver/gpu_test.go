@@ -160,8 +160,8 @@ func BenchmarkLaunchOnGPU(b *testing.B) {
 	})
 }
 
-// After a fault the device closes, and the driver opens none in this process any more: so a process of its own
-// runs this.
+// After a fault the device closes, and the driver opens none in this process any more: so a process of its
+// own runs this.
 func TestFaultOnGPU(t *testing.T) {
 	onGPU(t)
 	const variable = "MCS_TEST_FAULT"

@@ -21,8 +21,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
-// A compiler is NVRTC, which makes cubins of CUDA C++, opened at the first need. The process of the device asks it
-// what it can do; others compile with it, see compilers.
+// A compiler is NVRTC, which makes cubins of CUDA C++, opened at the first need. The process of the device
+// asks it what it can do; others compile with it, see compilers.
 type compiler struct {
 	once    sync.Once
 	err     error
