@@ -17,9 +17,9 @@ import (
 //   - "late" works through what it was asked for after it has returned, and finds errors then, as a GPU does;
 //     "late64" has f64, too.
 //   - "emulated" is a GPU of which the processor runs the kernels, thread by thread, and watches them. It
-//     needs clang. It is slow, and most of that is compiling: code that ran on the device "rehearsal" before,
-//     which computes the same on the processor, finds its kernels compiled together when "emulated" is opened.
-//     With it come "emulated-address" and "emulated-undefined", where sanitizers watch, too.
+//     needs clang. It is slow, and most of that is compiling: code that ran on the device "rehearsal"
+//     before, which computes the same on the processor, finds its kernels compiled together when "emulated"
+//     is opened. With it come "emulated-address" and "emulated-undefined", where sanitizers watch, too.
 func Register(name string) {
 	if strings.HasPrefix(name, "emulated") || name == "rehearsal" {
 		emulated.Register()
