@@ -146,6 +146,12 @@ func New(c Config) *Model {
 // To moves the model to a device: see nn.To.
 func (m *Model) To(d device.Device) { nn.To(m, d) }
 
+// Save is [nn.Save].
+func (m *Model) Save(path string) error { return nn.Save(path, m) }
+
+// Load is [nn.Load].
+func (m *Model) Load(path string) error { return nn.Load(path, m) }
+
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 	x, positions := m.vectors(ids), tensor.Range(ids.Len(1)).To(ids.Device())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -161,5 +163,30 @@ func TestChoose(t *testing.T) {
 				t.Errorf("token 1 came %d times in 4000, want about 2576", counts[1])
 			}
 		})
+	}
+}
+
+// A model that was saved comes back bit for bit, its projections lying in the file as other libraries have them.
+func TestSave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	c := Config{Vocab: 256, Layers: 1, Width: 8, Heads: 2, KVHeads: 1, Hidden: 24, Seed: 1}
+	m := New(c)
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	c.Seed = 2
+	other := New(c)
+	if err := other.Load(path); err != nil {
+		t.Fatal(err)
+	}
+	if nn.Hash(nn.Params(other)) != nn.Hash(nn.Params(m)) {
+		t.Error("the model that was loaded is not the one that was saved")
+	}
+	tensors, _, err := safetensors.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensors["model.layers.0.mlp.up_proj.weight"].Shape(); !slices.Equal(got, []int{24, 8}) {
+		t.Errorf("up_proj: got %v in the file, want [24 8]", got)
 	}
 }

@@ -48,7 +48,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor { return tensor.Linear(x
 
 // Members lists weight and bias.
 func (l *Linear) Members() []Member {
-	list := []Member{{Name: "weight", Weight: &l.Weight}}
+	list := []Member{{Name: "weight", Weight: &l.Weight, Turned: true}}
 	if !l.Bias.IsNone() {
 		list = append(list, Member{Name: "bias", Weight: &l.Bias})
 	}

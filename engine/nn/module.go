@@ -6,9 +6,10 @@
 // which files and errors use.
 //
 // A linear layer keeps its weight as [in out], so that y = x·W; the files of other libraries have it
-// transposed.
+// transposed, and [Save] writes it so.
 //
-// Reading order: module.go, linear.go, norm.go, attention.go, mlp.go.
+// Reading order: module.go, linear.go, sequential.go, activation.go, loss.go, file.go; norm.go, attention.go,
+// mlp.go.
 package nn
 
 import (
@@ -57,15 +58,16 @@ type Member struct {
 	Name   string
 	Weight *tensor.Tensor
 	Fixed  bool   // of a weight that cannot be trained: codes of a quantised layer
+	Turned bool   // of a weight [in out] that files have as [out in]
 	Slot   *Layer // a layer that may be exchanged
 	Part   Module
 }
 
 // A Param is a weight of a model, by its path.
 type Param struct {
-	Name  string
-	at    *tensor.Tensor
-	fixed bool
+	Name          string
+	at            *tensor.Tensor
+	fixed, turned bool
 }
 
 // NewParam names a weight that is in no module.
@@ -125,7 +127,7 @@ func Params(m Module) []Param {
 	Walk(m, func(path string, member Member) {
 		if w := member.Weight; w != nil && !w.IsNone() && !seen[w] {
 			seen[w] = true
-			list = append(list, Param{path, w, member.Fixed})
+			list = append(list, Param{path, w, member.Fixed, member.Turned})
 		}
 	})
 	return list
@@ -176,22 +178,12 @@ func Convert(m Module, dt dtype.Type) {
 	if !dt.Float() {
 		panic(&tensor.Error{Op: "nn.Convert", Msg: fmt.Sprintf("got %v, want a floating-point dtype", dt)})
 	}
-	linear := map[*tensor.Tensor]bool{}
-	Walk(m, func(_ string, member Member) {
-		part := member.Part
-		if member.Slot != nil {
-			part = *member.Slot
-		}
-		if l, ok := part.(*Linear); ok {
-			linear[&l.Weight] = true
-		}
-	})
 	for _, p := range Params(m) {
 		w := *p.at
 		if p.fixed || w.Rank() != 2 || w.DType() == dt {
 			continue
 		}
-		if linear[p.at] && w.Len(0) >= w.Len(1) {
+		if p.turned && w.Len(0) >= w.Len(1) {
 			*p.at = w.Detach().Transpose().Cast(dt).Eval().Transpose().Named(w.Name())
 		} else {
 			*p.at = w.Detach().Cast(dt).Eval().Named(w.Name())

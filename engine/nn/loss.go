@@ -1,0 +1,58 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Loss says how far a model's outputs are from the targets: one number, the mean over the elements or rows.
+type Loss func(outputs, targets tensor.Tensor) tensor.Tensor
+
+// same panics unless outputs and targets have one shape: broadcasting [B 1] to [B B] is a known trap.
+func same(op string, outputs, targets tensor.Tensor) {
+	if !slices.Equal(outputs.Shape(), targets.Shape()) {
+		panic(&tensor.Error{Op: op, Msg: fmt.Sprintf("got outputs %v%v and targets %v%v, want equal shapes",
+			outputs.DType(), outputs.Shape(), targets.DType(), targets.Shape())})
+	}
+}
+
+// MSELoss is the mean of (output − target)², for outputs and targets of one shape.
+func MSELoss(outputs, targets tensor.Tensor) tensor.Tensor {
+	same("nn.MSELoss", outputs, targets)
+	return tensor.MeanSquares(outputs, targets)
+}
+
+// L1Loss is the mean of |output − target|, for outputs and targets of one shape.
+func L1Loss(outputs, targets tensor.Tensor) tensor.Tensor {
+	same("nn.L1Loss", outputs, targets)
+	return outputs.Sub(targets).Abs().Mean()
+}
+
+// HuberLoss is the mean of d²/2 where d = |output − target| is at most delta, and of delta·(d − delta/2)
+// elsewhere (Huber 1964). Delta is a positive number.
+func HuberLoss(delta float64) Loss {
+	if !(delta > 0) || math.IsInf(delta, 0) {
+		panic(&tensor.Error{Op: "nn.HuberLoss", Msg: fmt.Sprintf("got delta %v, want a finite number above 0", delta)})
+	}
+	return func(outputs, targets tensor.Tensor) tensor.Tensor {
+		same("nn.HuberLoss", outputs, targets)
+		d := outputs.Sub(targets).Abs()
+		return tensor.Where(d.Le(delta), d.Square().Mul(0.5), d.Sub(delta/2).Mul(delta)).Mean()
+	}
+}
+
+// CrossEntropyLoss is the mean of −log softmax(logits)[target]: logits [… V], targets [… ] of integers.
+// Targets of −100 do not count. See [tensor.CrossEntropy] for label smoothing.
+func CrossEntropyLoss(logits, targets tensor.Tensor) tensor.Tensor {
+	return tensor.CrossEntropy(logits, targets, tensor.CrossEntropyOptions{})
+}
+
+// BCEWithLogitsLoss is the binary cross-entropy of sigmoid(logits), for logits and targets, from 0 to 1, of
+// one shape.
+func BCEWithLogitsLoss(logits, targets tensor.Tensor) tensor.Tensor {
+	same("nn.BCEWithLogitsLoss", logits, targets)
+	return tensor.BinaryCrossEntropy(logits, targets)
+}
