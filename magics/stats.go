@@ -5,10 +5,10 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/display/plot"
 )
 
 // histogramBins is how many bins the histogram of a tensor has.

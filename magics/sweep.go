@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/display/plot"
 	"github.com/mcs-notebook/mcs/repl/notation"
 )
 

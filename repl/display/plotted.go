@@ -1,6 +1,6 @@
 package display
 
-import "github.com/mcs-notebook/mcs/repl/display/plot"
+import "github.com/mcs-notebook/mcs/engine/plot"
 
 // A Plotter has data to plot. The method uses built-in types only, so that the engine need not know this
 // package.
