@@ -154,6 +154,6 @@ func (s *stats) plot(name string) *plot.Plot {
 		counts[i] = float64(c)
 	}
 	p := plot.New(name, "", "count", nil, [][]float64{centers}, [][]float64{counts})
-	p.Kind = plot.Bars
+	p.Kind = plot.KindBars
 	return p
 }

@@ -1,23 +1,25 @@
 // Package plot draws numbers: one model, [Plot], and two drawings of it, braille text for terminals
 // ([Plot.Text]) and SVG for other front ends ([Plot.SVG]).
 //
+//	plot.Line(loss).Named("train").And(plot.Line(eval).Named("eval")).Log("y")
+//
+// [Line], [Scatter], [Hist], [Bars], [Heat] and [Of] make a Plot of a tensor, or of a slice of numbers. Its
+// methods change it and return it. A cell that ends in a Plot shows it.
+//
 // A Plot has data and its description, but no size in pixels. Both drawings choose their ticks from the
-// same axes (scale.go), so they show the same figure. Reading order: plot.go, scale.go, text.go, svg.go.
+// same axes (scale.go), so they show the same figure. Reading order: plot.go, make.go, scale.go, text.go, heat.go, svg.go.
 package plot
 
-import (
-	"math"
-	"sort"
-)
+import "math"
 
 // A Kind is a way to draw the points of the series.
 type Kind int
 
 const (
-	Lines  Kind = iota // points joined in their order
-	Points             // a scatter plot
-	Bars               // columns from zero up to each point, as wide as the distance of the points: a histogram
-	Heat               // Cells as a picture; the series are not looked at
+	KindLines  Kind = iota // points joined in their order
+	KindPoints             // a scatter plot
+	KindBars               // columns from zero up to each point, as wide as the distance of the points: a histogram
+	KindHeat               // Cells as a picture; the series are not looked at
 )
 
 // A Series is a list of points. X may be nil: 0, 1, 2, …. Points that are not finite are left out and
@@ -56,50 +58,6 @@ func New(title, xlabel, ylabel string, names []string, xs, ys [][]float64) *Plot
 	return p
 }
 
-// Histogram counts values in bins of equal width; bins = 0 chooses their number (Freedman and Diaconis'
-// rule). Values that are not finite are not counted.
-func Histogram(title string, values []float64, bins int) *Plot {
-	p := &Plot{Title: title, YLabel: "count", Kind: Bars}
-	sorted := make([]float64, 0, len(values))
-	for _, v := range values {
-		if finite(v) {
-			sorted = append(sorted, v)
-		}
-	}
-	if len(sorted) == 0 {
-		return p
-	}
-	sort.Float64s(sorted)
-	low, high := sorted[0], sorted[len(sorted)-1]
-	if low == high {
-		low, high = low-0.5, high+0.5
-	}
-	if bins <= 0 {
-		bins = binCount(sorted, high-low)
-	}
-	width := (high - low) / float64(bins)
-	s := Series{X: make([]float64, bins), Y: make([]float64, bins)}
-	for i := range s.X {
-		s.X[i] = low + (float64(i)+0.5)*width
-	}
-	for _, v := range sorted {
-		s.Y[min(int((v-low)/width), bins-1)]++
-	}
-	p.Series = []Series{s}
-	return p
-}
-
-// binCount is Freedman and Diaconis' 2·IQR/n^(1/3), limited to the bins that a screen can show.
-func binCount(sorted []float64, span float64) int {
-	n := len(sorted)
-	iqr := sorted[n*3/4] - sorted[n/4]
-	width := 2 * iqr / math.Cbrt(float64(n))
-	if width <= 0 || span/width > 60 {
-		return min(60, max(1, n))
-	}
-	return max(1, int(math.Ceil(span/width)))
-}
-
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // x gives the i-th abscissa.
@@ -133,7 +91,7 @@ func (p *Plot) bounds() (x, y axis, ok bool) {
 			}
 		}
 	}
-	if p.Kind == Bars && ok && !p.LogY {
+	if p.Kind == KindBars && ok && !p.LogY {
 		y.include(0)
 	}
 	x.widen()
@@ -148,7 +106,7 @@ func (p *Plot) drawable(x, y float64) bool {
 // barWidth is the distance of a bar plot's points, 0 for other kinds.
 func (s *Series) barWidth(kind Kind) float64 {
 	switch {
-	case kind != Bars:
+	case kind != KindBars:
 		return 0
 	case s.len() < 2:
 		return 1

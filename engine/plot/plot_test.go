@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
    0         2 step`},
 
 		{"histogram", func() *Plot {
-			p := Histogram("weights", []float64{1, 2, 2, 3, 3, 3, 4, 4, 5, math.NaN()}, 5)
+			p := Hist([]float64{1, 2, 2, 3, 3, 3, 4, 4, 5, math.NaN()}, 5).Titled("weights")
 			p.Height = 7
 			return p
 		}(), `
@@ -46,13 +46,13 @@ func TestText(t *testing.T) {
    1 ┤⣀⠤⠒⠉⠁
      └┬─────────────────┬
       1               100`},
-		{"one point", &Plot{Kind: Points, Height: 6, Series: []Series{{X: []float64{3}, Y: []float64{7}}}}, `
+		{"one point", &Plot{Kind: KindPoints, Height: 6, Series: []Series{{X: []float64{3}, Y: []float64{7}}}}, `
 10 ┤
    │          ⠛
  5 ┤
    └───┬─────────────┬───
        2             4`},
-		{"heat map", &Plot{Kind: Heat, Title: "causal", Cells: [][]float64{{1, math.NaN()}, {0.5, 0}}}, `
+		{"heat map", &Plot{Kind: KindHeat, Title: "causal", Cells: [][]float64{{1, math.NaN()}, {0.5, 0}}}, `
  causal
 ┌────┐
 │██··│
@@ -76,12 +76,12 @@ func TestTextFits(t *testing.T) {
 	noise[7], noise[9] = math.Inf(1), math.NaN()
 	for _, p := range []*Plot{
 		New("a title", "x", "y", []string{"a long name of a series", "b"}, nil, [][]float64{noise, noise[:20]}),
-		{Kind: Points, LogY: true, Series: []Series{{Y: noise}}},
-		Histogram("", noise, 0),
-		Histogram("", []float64{5, 5, 5}, 0),
+		{Kind: KindPoints, LogY: true, Series: []Series{{Y: noise}}},
+		Hist(noise, 0),
+		Hist([]float64{5, 5, 5}, 0),
 		{Series: []Series{{Y: []float64{1e300, -1e300}}}},
 		{Series: []Series{{Y: []float64{0}}}},
-		{Kind: Heat, Cells: [][]float64{noise, noise[:3], nil}},
+		{Kind: KindHeat, Cells: [][]float64{noise, noise[:3], nil}},
 	} {
 		for _, width := range []int{30, 47, 80, 200} {
 			for _, line := range strings.Split(p.Text(width), "\n") {
@@ -96,9 +96,9 @@ func TestTextFits(t *testing.T) {
 func TestSVGIsWellFormed(t *testing.T) {
 	for _, p := range []*Plot{
 		New("<loss> & more", "step", "loss", []string{"a", "b"}, nil, [][]float64{{3, 2, math.NaN(), 1}, {1, 2}}),
-		{Kind: Points, Series: []Series{{Y: []float64{1, 2}}}},
-		Histogram("h", []float64{1, 2, 2}, 2),
-		{Kind: Heat, Cells: [][]float64{{1, 2}, {3, math.NaN()}}},
+		{Kind: KindPoints, Series: []Series{{Y: []float64{1, 2}}}},
+		Hist([]float64{1, 2, 2}, 2).Titled("h"),
+		{Kind: KindHeat, Cells: [][]float64{{1, 2}, {3, math.NaN()}}},
 		{},
 	} {
 		d := xml.NewDecoder(strings.NewReader(p.SVG()))

@@ -29,7 +29,7 @@ func (p *Plot) SVG() string {
 	if p.Title != "" {
 		svgText(&b, svgWidth/2, 20, "middle", p.Title)
 	}
-	if p.Kind == Heat {
+	if p.Kind == KindHeat {
 		p.svgHeat(&b)
 	} else if x, y, ok := p.bounds(); ok {
 		p.svgAxes(&b, x, y)
@@ -99,14 +99,14 @@ func (p *Plot) svgSeries(b *strings.Builder, k int, x, y axis) {
 		}
 		px, py := svgX(x.at(vx)), svgY(y.at(vy))
 		switch {
-		case s.Marks && p.Kind == Lines:
+		case s.Marks && p.Kind == KindLines:
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", px, py, colour)
 			if i == s.len()-1 {
 				svgText(b, px+7, py+4, "start", s.Name)
 			}
-		case p.Kind == Points:
+		case p.Kind == KindPoints:
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s" fill-opacity="0.7"/>`+"\n", px, py, colour)
-		case p.Kind == Bars:
+		case p.Kind == KindBars:
 			foot := svgY(0)
 			if !y.log {
 				foot = svgY(math.Min(math.Max(y.at(0), 0), 1))
@@ -128,7 +128,7 @@ func (p *Plot) svgLegend(b *strings.Builder) {
 	}
 	row, marks := 0, slices.ContainsFunc(p.Series, func(s Series) bool { return s.Marks })
 	for k, s := range p.Series {
-		if s.Marks && p.Kind == Lines {
+		if s.Marks && p.Kind == KindLines {
 			continue
 		}
 		y := float64(marginTop + 14 + 16*row)

@@ -19,7 +19,7 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 	if paint == nil {
 		paint = func(_ int, text string) string { return text }
 	}
-	if p.Kind == Heat {
+	if p.Kind == KindHeat {
 		return p.drawHeat(width, paint)
 	}
 	x, y, ok := p.bounds()
@@ -67,7 +67,7 @@ func (p *Plot) frame(width int, x, y axis) *frame {
 	}
 	f.names = make([]named, f.rows)
 	nameWidth := 0
-	if p.Kind == Lines && len(p.Series) > 1 {
+	if p.Kind == KindLines && len(p.Series) > 1 {
 		nameWidth = f.placeNames(p, y, width/4)
 	}
 	f.columns = max(width-labelWidth-3-nameWidth, 8)
@@ -77,7 +77,7 @@ func (p *Plot) frame(width int, x, y axis) *frame {
 	} else if p.YLabel != "" && p.YLabel != p.Title {
 		f.title = p.YLabel + ": " + p.Title
 	}
-	if len(p.Series) > 1 && p.Kind != Lines || p.Title == "" && len(p.Series) == 1 {
+	if len(p.Series) > 1 && p.Kind != KindLines || p.Title == "" && len(p.Series) == 1 {
 		f.title = strings.TrimSpace(f.title + " " + p.seriesNames())
 	}
 	return f
@@ -192,13 +192,13 @@ func (p *Plot) trace(c *canvas, k int, x, y axis) {
 		}
 		dx, dy := c.place(x.at(vx), y.at(vy))
 		switch {
-		case p.Kind == Bars:
+		case p.Kind == KindBars:
 			c.bar(k, x.at(vx-half), x.at(vx+half), y, vy)
-		case p.Kind == Lines && joined && !s.Marks:
+		case p.Kind == KindLines && joined && !s.Marks:
 			c.segment(k, px, py, dx, dy)
 		default:
 			c.dot(k, dx, dy)
-			if (p.Kind == Points || s.Marks) && s.len() < 200 { // a few single dots are easily overlooked
+			if (p.Kind == KindPoints || s.Marks) && s.len() < 200 { // a few single dots are easily overlooked
 				c.dot(k, dx^1, dy)
 				c.dot(k, dx, dy^1)
 				c.dot(k, dx^1, dy^1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -67,6 +68,8 @@ func Own(v any) (Value, bool) {
 	switch v := v.(type) {
 	case *big.Int: // the argument of its Text is a base
 		return nil, false
+	case *plot.Plot: // a Value, but without colours
+		return Plotted{v}, true
 	case Value:
 		return v, true
 	case Plotter:

@@ -15,6 +15,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/lora", Name: "lora", Symbols: loraSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/nn", Name: "nn", Symbols: nnSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/optim", Name: "optim", Symbols: optimSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/plot", Name: "plot", Symbols: plotSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/quant", Name: "quant", Symbols: quantSymbols},

@@ -1,0 +1,285 @@
+package plot
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sort"
+)
+
+// An Error says that a function got something that it cannot draw. It is the value of a panic, as tensor.Error
+// is for tensors.
+type Error struct {
+	Op  string // the function: "Line"
+	Msg string // "got 3 axes, want 1 or 2"
+}
+
+func (e *Error) Error() string { return "plot." + e.Op + ": " + e.Msg }
+
+// TensorOp names the function; a session uses it to find the call in the cell.
+func (e *Error) TensorOp() string { return e.Op }
+
+func fail(op, format string, args ...any) {
+	panic(&Error{op, fmt.Sprintf(format, args...)})
+}
+
+// Line draws y as a line over 0, 1, 2, …, or over the numbers of [Plot.Over]. y is a tensor or a slice of
+// numbers; of a tensor [n k], or a slice of slices, each of the k columns is a line. A tensor is computed. Any
+// other y panics with an [*Error].
+func Line(y any) *Plot { return columns("Line", y) }
+
+// Scatter draws the points (x[i], y[i]). Each is a tensor of one axis or a slice of numbers, of the same
+// length; otherwise Scatter panics with an [*Error].
+func Scatter(x, y any) *Plot {
+	p := &Plot{Kind: KindPoints, Series: []Series{{Y: vector("Scatter", "y", y)}}}
+	return p.over("Scatter", x)
+}
+
+// Bars draws the numbers of a tensor of one axis or of a slice as columns, at 0, 1, 2, … or at the numbers of
+// [Plot.Over]. Anything else panics with an [*Error].
+func Bars(heights any) *Plot {
+	return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
+}
+
+// Hist counts values, of a tensor of any shape or a slice of numbers, in bins of equal width; bins = 0 chooses
+// their number (Freedman and Diaconis' rule). Values that are not finite are not counted. Anything else, and a
+// number of bins below 0, panics with an [*Error].
+func Hist(values any, bins int) *Plot {
+	if bins < 0 {
+		fail("Hist", "got %d bins, want at least 1, or 0 to choose", bins)
+	}
+	all, _ := numbers("Hist", "values", values)
+	p := &Plot{YLabel: "count", Kind: KindBars}
+	sorted := slices.DeleteFunc(slices.Clone(all), func(v float64) bool { return !finite(v) })
+	if len(sorted) == 0 {
+		return p
+	}
+	sort.Float64s(sorted)
+	low, high := sorted[0], sorted[len(sorted)-1]
+	if low == high {
+		low, high = low-0.5, high+0.5
+	}
+	if bins == 0 {
+		bins = binCount(sorted, high-low)
+	}
+	width := (high - low) / float64(bins)
+	s := Series{X: make([]float64, bins), Y: make([]float64, bins)}
+	for i := range s.X {
+		s.X[i] = low + (float64(i)+0.5)*width
+	}
+	for _, v := range sorted {
+		s.Y[min(int((v-low)/width), bins-1)]++
+	}
+	p.Series = []Series{s}
+	return p
+}
+
+// binCount is Freedman and Diaconis' 2·IQR/n^(1/3), limited to the bins that a screen can show.
+func binCount(sorted []float64, span float64) int {
+	n := len(sorted)
+	iqr := sorted[n*3/4] - sorted[n/4]
+	width := 2 * iqr / math.Cbrt(float64(n))
+	if width <= 0 || span/width > 60 {
+		return min(60, max(1, n))
+	}
+	return max(1, int(math.Ceil(span/width)))
+}
+
+// Heat draws a tensor [rows columns], or a slice of slices, as a picture in which a greater number has more colour;
+// the first row is on top. Anything else panics with an [*Error].
+func Heat(cells any) *Plot {
+	values, shape := numbers("Heat", "cells", cells)
+	if len(shape) != 2 {
+		fail("Heat", "got shape %v, want 2 axes: rows and columns", shape)
+	}
+	return &Plot{Kind: KindHeat, Cells: table(values, shape)}
+}
+
+// Of draws what fits the shape: one axis as a [Line], two as [Heat]. Any other shape panics with an [*Error].
+func Of(values any) *Plot {
+	switch _, shape := numbers("Of", "values", values); len(shape) {
+	case 1:
+		return Line(values)
+	case 2:
+		return Heat(values)
+	default:
+		fail("Of", "got shape %v, want 1 axis (a line) or 2 (a heat map); plot.Hist takes any shape", shape)
+		return nil
+	}
+}
+
+// Over sets the x of every series: a tensor of one axis or a slice, with a number for each point. Another
+// length panics with an [*Error].
+func (p *Plot) Over(x any) *Plot { return p.over("Over", x) }
+
+func (p *Plot) over(op string, x any) *Plot {
+	xs := vector(op, "x", x)
+	for i := range p.Series {
+		if n := len(p.Series[i].Y); n != len(xs) {
+			fail(op, "got %d x and %d y, want as many of both", len(xs), n)
+		}
+		p.Series[i].X = xs
+	}
+	return p
+}
+
+// Named sets the names of the series, in their order; they make the legend. More names than series panic with
+// an [*Error].
+func (p *Plot) Named(names ...string) *Plot {
+	if len(names) > len(p.Series) {
+		fail("Named", "got %d names for %d series", len(names), len(p.Series))
+	}
+	for i, name := range names {
+		p.Series[i].Name = name
+	}
+	return p
+}
+
+// And adds the series of q. Points on lines stay points, and lines over points stay lines. Heat maps, and bars
+// together with lines or points, panic with an [*Error].
+func (p *Plot) And(q *Plot) *Plot {
+	if p.Kind == KindHeat || q.Kind == KindHeat || (p.Kind == KindBars) != (q.Kind == KindBars) {
+		fail("And", "cannot draw %v and %v on the same axes", p.Kind, q.Kind)
+	}
+	added := slices.Clone(q.Series)
+	if p.Kind != q.Kind {
+		p.mark()
+		for i := range added {
+			added[i].Marks = added[i].Marks || q.Kind == KindPoints
+		}
+	}
+	p.Series = append(p.Series, added...)
+	return p
+}
+
+// mark makes a scatter plot a plot of lines, whose points are not joined.
+func (p *Plot) mark() {
+	if p.Kind == KindPoints {
+		p.Kind = KindLines
+		for i := range p.Series {
+			p.Series[i].Marks = true
+		}
+	}
+}
+
+// Titled sets the title.
+func (p *Plot) Titled(title string) *Plot {
+	p.Title = title
+	return p
+}
+
+// Labels names the axes.
+func (p *Plot) Labels(x, y string) *Plot {
+	p.XLabel, p.YLabel = x, y
+	return p
+}
+
+// Log makes axes logarithmic: "x", "y" or "xy". Points that are not positive are left out there. Another text
+// panics with an [*Error].
+func (p *Plot) Log(axes string) *Plot {
+	switch axes {
+	case "x", "y", "xy":
+	default:
+		fail("Log", "got %q, want \"x\", \"y\" or \"xy\"", axes)
+	}
+	p.LogX = p.LogX || axes != "y"
+	p.LogY = p.LogY || axes != "x"
+	return p
+}
+
+// String names the kind: "lines".
+func (k Kind) String() string {
+	switch k {
+	case KindLines:
+		return "lines"
+	case KindPoints:
+		return "points"
+	case KindBars:
+		return "bars"
+	case KindHeat:
+		return "a heat map"
+	}
+	return fmt.Sprintf("Kind(%d)", int(k))
+}
+
+// columns makes a series of each column.
+func columns(op string, y any) *Plot {
+	values, shape := numbers(op, "y", y)
+	switch len(shape) {
+	case 1:
+		return &Plot{Series: []Series{{Y: values}}}
+	case 2:
+	default:
+		fail(op, "got shape %v, want 1 axis, or 2 for a line of each column", shape)
+	}
+	p := &Plot{Series: make([]Series, shape[1])}
+	for i, v := range values {
+		s := &p.Series[i%shape[1]]
+		s.Y = append(s.Y, v)
+	}
+	return p
+}
+
+func vector(op, name string, v any) []float64 {
+	values, shape := numbers(op, name, v)
+	if len(shape) != 1 {
+		fail(op, "got %s of shape %v, want 1 axis", name, shape)
+	}
+	return values
+}
+
+func table(values []float64, shape []int) [][]float64 {
+	rows := make([][]float64, shape[0])
+	for r := range rows {
+		rows[r] = values[r*shape[1] : (r+1)*shape[1]]
+	}
+	return rows
+}
+
+// A Tensor is what package plot needs to know of tensors, which can be plotted and therefore import it.
+type Tensor interface {
+	Shape() []int
+	Float64s() []float64 // in C order
+}
+
+// numbers reads a tensor, a slice of numbers, or a slice of such slices of the same length.
+func numbers(op, name string, v any) (values []float64, shape []int) {
+	if t, ok := v.(Tensor); ok {
+		return t.Float64s(), t.Shape()
+	}
+	r := reflect.ValueOf(v)
+	if k := r.Kind(); k != reflect.Slice && k != reflect.Array {
+		fail(op, "got %s of type %T, want a tensor or a slice of numbers", name, v)
+	}
+	shape = []int{r.Len()}
+	for i := range r.Len() {
+		e := r.Index(i)
+		for e.Kind() == reflect.Interface && !e.IsNil() {
+			e = e.Elem()
+		}
+		switch {
+		case e.CanFloat():
+			values = append(values, e.Float())
+		case e.CanInt():
+			values = append(values, float64(e.Int()))
+		case e.CanUint():
+			values = append(values, float64(e.Uint()))
+		case (e.Kind() == reflect.Slice || e.Kind() == reflect.Array) && (i == 0 || len(shape) > 1):
+			row, inner := numbers(op, name, e.Interface())
+			if i == 0 {
+				shape = append(shape, inner...)
+			} else if !slices.Equal(inner, shape[1:]) {
+				fail(op, "got rows of %v and %v numbers, want as many in each", shape[1:], inner)
+			}
+			values = append(values, row...)
+			continue
+		default:
+			fail(op, "got %s of type %T, want a tensor or a slice of numbers", name, v)
+		}
+		if len(shape) > 1 {
+			fail(op, "got %s of numbers and slices, want one of them", name)
+		}
+	}
+	return values, shape
+}

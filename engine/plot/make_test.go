@@ -1,0 +1,79 @@
+package plot_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/plot"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// What can be plotted: tensors of any type, slices and arrays of any type of numbers, slices of slices.
+func TestData(t *testing.T) {
+	type volts float32
+	for _, c := range []struct {
+		name string
+		got  *plot.Plot
+		want *plot.Plot
+	}{
+		{"a slice", plot.Line([]float64{1, 2}), &plot.Plot{Series: []plot.Series{{Y: []float64{1, 2}}}}},
+		{"an array of a named type", plot.Line([2]volts{1, 2}), &plot.Plot{Series: []plot.Series{{Y: []float64{1, 2}}}}},
+		{"any", plot.Line([]any{1, 2.5, uint8(3)}), &plot.Plot{Series: []plot.Series{{Y: []float64{1, 2.5, 3}}}}},
+		{"a tensor", plot.Line(tensor.From([]int{1, 2})), &plot.Plot{Series: []plot.Series{{Y: []float64{1, 2}}}}},
+		{"columns", plot.Line(tensor.From([]float64{1, 10, 2, 20}, 2, 2)).Named("a", "b"),
+			&plot.Plot{Series: []plot.Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{10, 20}}}}},
+		{"points", plot.Scatter([]int{3, 4}, []int{1, 2}), &plot.Plot{Kind: plot.KindPoints, Series: []plot.Series{{X: []float64{3, 4}, Y: []float64{1, 2}}}}},
+		{"bars", plot.Bars([]int{1, 2}).Over([]int{5, 6}), &plot.Plot{Kind: plot.KindBars, Series: []plot.Series{{X: []float64{5, 6}, Y: []float64{1, 2}}}}},
+		{"a histogram", plot.Hist(tensor.From([]float64{0, 1, 2, math.Inf(1)}, 2, 2), 2),
+			&plot.Plot{YLabel: "count", Kind: plot.KindBars, Series: []plot.Series{{X: []float64{0.5, 1.5}, Y: []float64{1, 2}}}}},
+		{"cells", plot.Heat([][]float32{{1, 2}, {3, 4}}), &plot.Plot{Kind: plot.KindHeat, Cells: [][]float64{{1, 2}, {3, 4}}}},
+		{"a vector's own", tensor.From([]float64{1, 2}).Plot(), &plot.Plot{Series: []plot.Series{{Y: []float64{1, 2}}}}},
+		{"a matrix's own", tensor.From([]float64{1, 2}, 1, 2).Plot(), &plot.Plot{Kind: plot.KindHeat, Cells: [][]float64{{1, 2}}}},
+		{"a line and points", plot.Line([]int{1}).And(plot.Scatter([]int{3}, []int{2})),
+			&plot.Plot{Series: []plot.Series{{Y: []float64{1}}, {X: []float64{3}, Y: []float64{2}, Marks: true}}}},
+		{"points and a line", plot.Scatter([]int{3}, []int{2}).And(plot.Line([]int{1})),
+			&plot.Plot{Series: []plot.Series{{X: []float64{3}, Y: []float64{2}, Marks: true}, {Y: []float64{1}}}}},
+		{"text and axes", plot.Line([]int{1}).Titled("run").Labels("step", "loss").Log("x").Log("y"),
+			&plot.Plot{Title: "run", XLabel: "step", YLabel: "loss", LogX: true, LogY: true, Series: []plot.Series{{Y: []float64{1}}}}},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// What cannot be drawn is said, with the shape or the type that was given.
+func TestWrongData(t *testing.T) {
+	line := plot.Line([]int{1, 2})
+	for _, c := range []struct {
+		do   func() *plot.Plot
+		want string
+	}{
+		{func() *plot.Plot { return plot.Line(3) }, "plot.Line: got y of type int, want a tensor or a slice of numbers"},
+		{func() *plot.Plot { return plot.Line(nil) }, "plot.Line: got y of type <nil>, want a tensor or a slice of numbers"},
+		{func() *plot.Plot { return plot.Line([]string{"a"}) }, "plot.Line: got y of type []string, want a tensor or a slice of numbers"},
+		{func() *plot.Plot { return plot.Line(tensor.Ones(1, 2, 3)) }, "plot.Line: got shape [1 2 3], want 1 axis, or 2 for a line of each column"},
+		{func() *plot.Plot { return plot.Scatter([]int{1}, []int{1, 2}) }, "plot.Scatter: got 1 x and 2 y, want as many of both"},
+		{func() *plot.Plot { return line.Over([]int{1}) }, "plot.Over: got 1 x and 2 y, want as many of both"},
+		{func() *plot.Plot { return plot.Bars(tensor.Ones(2, 2)) }, "plot.Bars: got heights of shape [2 2], want 1 axis"},
+		{func() *plot.Plot { return plot.Hist([]int{1}, -1) }, "plot.Hist: got -1 bins, want at least 1, or 0 to choose"},
+		{func() *plot.Plot { return plot.Heat([]int{1}) }, "plot.Heat: got shape [1], want 2 axes: rows and columns"},
+		{func() *plot.Plot { return plot.Heat([][]int{{1, 2}, {3}}) }, "plot.Heat: got rows of [2] and [1] numbers, want as many in each"},
+		{func() *plot.Plot { return plot.Heat([]any{[]int{1}, 2}) }, "plot.Heat: got cells of numbers and slices, want one of them"},
+		{func() *plot.Plot { return line.Named("a", "b") }, "plot.Named: got 2 names for 1 series"},
+		{func() *plot.Plot { return line.Log("z") }, `plot.Log: got "z", want "x", "y" or "xy"`},
+		{func() *plot.Plot { return line.And(plot.Bars([]int{1})) }, "plot.And: cannot draw lines and bars on the same axes"},
+		{func() *plot.Plot { return line.And(plot.Heat([][]int{{1}})) }, "plot.And: cannot draw lines and a heat map on the same axes"},
+		{func() *plot.Plot { return tensor.Ones(2, 2, 2).Plot() }, "plot: got f32[2 2 2], want 1 axis (a line) or 2 (a heat map); plot.Hist takes any shape"},
+	} {
+		got := func() (text string) {
+			defer func() { text = fmt.Sprint(recover()) }()
+			return c.do().Text(0)
+		}()
+		if got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}

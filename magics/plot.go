@@ -1,0 +1,74 @@
+package magics
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/mcs-notebook/mcs/engine/plot"
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+func plotMagics() []*Magic {
+	return []*Magic{{
+		Name: "plot", Family: "Variables", Args: "EXPRESSION", Takes: TakesGo,
+		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg"}},
+		Summary: "draw a plot, a tensor, a slice of numbers or the curves of a training run",
+		Help: "A tensor or slice of one axis is a line, one of two axes a heat map. The functions of package plot draw more: plot.Scatter,\n" +
+			"plot.Hist, plot.Bars, several lines with their names, logarithmic axes.",
+		Example: "%plot x\n%plot -o loss.svg plot.Line(loss).Log(\"y\")",
+		run:     runPlot,
+	}}
+}
+
+func runPlot(ctx context.Context, c *call) (display.Value, error) {
+	source, err := c.need("expression")
+	if err != nil {
+		return nil, err
+	}
+	file := c.text("o")
+	if file != "" && filepath.Ext(file) != ".svg" {
+		return nil, c.errorf("-o %s: want a name that ends in .svg", file)
+	}
+	w, err := c.compile(source)
+	if err != nil {
+		return nil, err
+	}
+	var p *plot.Plot
+	err = w.stmt.Within(ctx, func() error {
+		v, err := w.stmt.Loop(1)
+		if err != nil {
+			return err
+		}
+		p, err = c.plotOf(v)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		return c.wrote(file, []byte(p.SVG()))
+	}
+	return display.Plotted{Plot: p}, nil
+}
+
+// plotOf is the plot that a value is, or that shows its numbers.
+func (c *call) plotOf(v any) (p *plot.Plot, err error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, c.errorf("got no value, want a plot, a tensor or a slice of numbers")
+	case *plot.Plot:
+		return v, nil
+	case display.Plotter:
+		return plot.New(v.PlotData()), nil
+	}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *plot.Error: // names a function that the person did not call
+			err = c.errorf("%s", e.Msg)
+		default:
+			panic(e)
+		}
+	}()
+	return plot.Of(v), nil
+}
