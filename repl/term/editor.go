@@ -20,6 +20,8 @@ type editor interface {
 	Remember(cell string)
 	// Older adds the cells of earlier runs, which load reads while the prompt is there already.
 	Older(load func() []string)
+	// Step has the person go through a file.
+	Step(f File)
 	// Prefill puts a text into the next cell that is read.
 	Prefill(text string)
 	// Print writes whole lines to the terminal, above the cell that is being typed if there is one.
@@ -76,6 +78,7 @@ type cellEditor struct {
 	status  string
 	prefill string
 	past    past
+	steps   steps
 	search  *search // nil: no search is going on
 	menu    *menu   // nil: no menu is open
 	hint    hint
@@ -120,6 +123,12 @@ func (e *cellEditor) Older(load func() []string) {
 		defer e.mu.Unlock()
 		e.past.older(cells)
 	}()
+}
+
+func (e *cellEditor) Step(f File) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.steps = steps{File: f, due: len(f.Steps) > 0}
 }
 
 func (e *cellEditor) Prefill(text string) {
@@ -201,11 +210,15 @@ func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 		return nil, io.EOF
 	default:
 	}
+	if news := e.steps.news(); news != "" {
+		io.WriteString(e.console, news)
+	}
 	if err := e.console.Raw(); err != nil {
 		return nil, fmt.Errorf("terminal: %w", err)
 	}
 	e.prompt = fmt.Sprintf("In [%d]: ", n)
 	e.buf.Set(e.prefill, len(e.prefill))
+	prefilled := e.prefill != ""
 	e.prefill, e.search, e.menu, e.hint, e.result, e.chord = "", nil, nil, hint{}, nil, false
 	e.past.restart()
 	e.view.restart()
@@ -213,6 +226,11 @@ func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	e.reading = true
 	ahead = e.source.take()
 	e.cooked = len(ahead) + e.console.Ahead()
+	if e.steps.due && !prefilled && e.cooked == 0 { // keys that were typed ahead are a cell of their own
+		e.steps.shown = true
+		e.bring(e.steps.text(e.steps.at))
+	}
+	e.steps.due = false
 	return ahead, nil
 }
 
@@ -348,7 +366,9 @@ func (e *cellEditor) finish(mark string) {
 }
 
 func (e *cellEditor) submit(cell string) {
+	e.steps.shown = e.stepping()
 	e.finish("")
+	e.steps.ended(true)
 	e.result = &result{cell: cell}
 }
 
@@ -356,6 +376,7 @@ func (e *cellEditor) submit(cell string) {
 func (e *cellEditor) interrupt() {
 	empty := e.buf.Text() == ""
 	e.finish("^C")
+	e.steps.ended(false)
 	e.result = &result{err: &interruptError{empty: empty}}
 }
 

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -48,8 +49,8 @@ type Options struct {
 	Complete func(cell string, pos int) (from int, list []session.Completion)
 	// Banner is the header line, or empty.
 	Banner string
-	// Preload are cells that can be recalled with the arrow keys.
-	Preload []string
+	// File is the file through which the person steps; the zero File is none.
+	File File
 }
 
 // IsTerminal says whether standard input and standard output are both terminals.
@@ -113,7 +114,12 @@ func Run(ctx context.Context, o Options) error {
 	if o.Banner != "" {
 		fmt.Fprintf(nb.out, "%s\n\n", o.Banner)
 	}
-	nb.loadHistory(o.Preload)
+	if n := int64(len(o.File.Steps)); n > 0 {
+		line := fmt.Sprintf("%s has %s: a run brings the next one, PageDown and PageUp turn to others", o.File.Name, units.Plural(n, "cell"))
+		fmt.Fprintf(nb.out, "%s\n\n", nb.theme.paint(grey, visible.Line(line)))
+		nb.editor.Step(o.File)
+	}
+	nb.loadHistory()
 	err = nb.loop(ctx)
 	end = nb.leaveSoon(0)
 	return err
@@ -131,7 +137,7 @@ func (nb *notebook) completer(commands completer) completer {
 	}
 }
 
-func (nb *notebook) loadHistory(preload []string) {
+func (nb *notebook) loadHistory() {
 	file, err := defaultHistory()
 	if err == nil {
 		nb.history.Store(&file)
@@ -140,9 +146,6 @@ func (nb *notebook) loadHistory(preload []string) {
 			nb.historyFailed(err)
 			return cells
 		})
-	}
-	for _, c := range preload {
-		nb.editor.Remember(c)
 	}
 }
 

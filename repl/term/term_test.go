@@ -37,8 +37,7 @@ func TestMain(m *testing.M) {
 			}
 			return 1, []session.Completion{{Text: "time"}, {Text: "timeit"}}
 		},
-		Banner:  "notebook · Ctrl-D leaves",
-		Preload: []string{"preloaded"},
+		Banner: "notebook · Ctrl-D leaves",
 	})
 	if err != nil {
 		fmt.Println("Run:", err)
@@ -210,9 +209,9 @@ In [2]:`
 	p.See(`Out[2]: "%timeit x"`)
 	p.See("In [3]:")
 	p.Send(pageUp)
-	p.SeeLine("In [3]: preloaded")
+	p.SeeLine("In [3]: func f() {")
 	p.Send("\r")
-	p.See(`Out[3]: "preloaded"`)
+	p.See(`Out[3]: "func f() {\n`)
 	p.See("In [4]:")
 	p.Send("\x04")
 	if code := p.Exit(); code != 0 {
@@ -230,8 +229,6 @@ func TestHistoryAcrossSessions(t *testing.T) {
 	p.Send("\x04")
 	p.Exit()
 	p = notebookIn(t, dir)
-	p.Send(up)
-	p.SeeLine("In [1]: preloaded")
 	p.Send(up)
 	p.SeeLine("In [1]: second")
 	p.Send(up)

@@ -36,6 +36,8 @@ func (e *cellEditor) scene() scene {
 		s.below = e.hint.row(e.theme)
 	case e.view.missing != "" && strings.Count(s.text, "\n")+2 <= e.view.rows: // never in the place of the cell
 		s.below = missingRow(e.theme, e.view.missing)
+	case e.stepping() && strings.Count(s.text, "\n")+2 <= e.view.rows:
+		s.below = e.steps.row(e.theme)
 	}
 	return s
 }

@@ -265,16 +265,26 @@ func TestHelpInNarrowTerminal(t *testing.T) {
 	leave(t, p)
 }
 
-func TestFileInHistory(t *testing.T) {
+func TestStepsThroughFile(t *testing.T) {
 	h := newHome(t)
-	if err := os.WriteFile(filepath.Join(h.dir, "a.mcs"), []byte("// %%\nx := 6\n// %%\nx * 7\n// > 42\n"), 0o600); err != nil {
+	text := "// %% [markdown]\n// # Seven\n// %% a number\nx := 6\n// %%\nx * 7\n// > 42\n\nx + 1\n"
+	if err := os.WriteFile(filepath.Join(h.dir, "a.mcs"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := h.open(nil, "a.mcs")
-	p.Send(up + up + "\r")
-	p.See("In [2]:")
-	p.Send(up + up + "\r")
+	p.See("a.mcs has 3 cells")
+	p.See("# Seven")
+	p.SeeLine("In [1]: x := 6")
+	p.See("a.mcs 1/3 · a number")
+	p.Send("\r")
+	p.SeeLine("In [2]: x * 7")
+	p.Send("\r")
 	p.See("Out[2]: 42")
+	p.SeeLine("In [3]: x + 1")
+	p.Send("\x1b[5~" + up)
+	p.SeeLine("In [3]: x := 6") // the history has the cells that ran; x * 7 is shown already
+	p.Send("\x1b[6~\r")
+	p.See("Out[3]: 7")
 	leave(t, p)
 }
 
