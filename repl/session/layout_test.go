@@ -16,7 +16,7 @@ var below = map[string][]string{
 	"program":   {"compile", "help", "lower", "world"},
 	"supervise": {"rt", "yaegi"},
 	"library":   {"rt"},
-	"help":      {"help/cursor", "help/python", "world"},
+	"help":      {"help/cursor", "help/elsewhere", "help/python", "world"},
 	"lower":     {"rt"},
 	"rt":        {"gotype"},
 	"made":      {"gotype", "lower"},

@@ -65,6 +65,9 @@ var rules = []rule{
 	{lazy.Regexp(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`), (*advisor).earlierType},
 	{lazy.Regexp(`, but does have (field |method )?(\w+)\)`), func(a *advisor, msg string, m []string) (string, string) {
 		name := m[2]
+		if goLine := a.inGo(); goLine != "" && !sameCode(strings.ReplaceAll(goLine, "()", ""), "write "+strings.ReplaceAll(a.line(), "()", "")) {
+			return msg, goLine
+		}
 		if _, called := a.selector(); m[1] == "method " && !called {
 			name += "()"
 		}
@@ -172,7 +175,13 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 			candidates = append(candidates, n)
 		}
 	}
-	return msg, DidYouMean(name, candidates)
+	near := DidYouMean(name, candidates)
+	if !strings.EqualFold(near, "did you mean "+name+"?") && slices.Contains(stdlib.Engine(), o.Imported().Path()) {
+		if say := a.elsewhere(pkg, name, ""); say != "" {
+			return msg, say
+		}
+	}
+	return msg, near
 }
 
 func (a *advisor) undefinedName(msg string, m []string) (string, string) {
@@ -195,6 +204,11 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	}
 	if goLine := a.inGo(); goLine != "" {
 		return msg, goLine
+	}
+	if sel, ok := a.parent().(*ast.SelectorExpr); ok && Modules[name] != "" || ok && modulesInCells[name] {
+		if say := a.elsewhere(name, sel.Sel.Name, ""); say != "" {
+			return msg, say
+		}
 	}
 	if say, ok := ForeignNames[name]; ok {
 		return msg, say
@@ -310,6 +324,9 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 	if !same {
 		if say := python.Member(t, operand, name); say != "" {
 			return msg, "write " + say
+		}
+		if say := a.elsewhere(kindOf(t), name, operand); say != "" {
+			return msg, say
 		}
 	}
 	near := DidYouMean(name, candidates)

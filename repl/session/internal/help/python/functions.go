@@ -356,7 +356,7 @@ var methods = map[family]map[string][]string{
 		"numel": {"$x.Size()"}, "length": {"$x.Len(0)"}, "clone": {"$x.Snapshot()"}, "copy": {"$x.Snapshot()"}, "requires_grad_": {"$x.Param()"},
 		"requires_grad": {"$x.IsParam()"}, "backward": {"tensor.Grad($x, $1)"}, "grad": {"tensor.Grad($1, $x)[0]"}, "cuda": {"$x.To(device.Default())"}, "cpu": {"$x.To(device.CPU())"}, "size": {"$x.Shape()", "$x.Len($1)"},
 		"std": {"$x.SampleStd()"}, "var": {"$x.SampleVar()"}, "transpose": {"$x.Transpose()", "$x.SwapAxes($1, $2)"}, "print": {"fmt.Println($x)"},
-		"softmax": {"$x.Softmax(-1)"}, "argmax": {"$x.Flatten().ArgMax(0)"}, "argmin": {"$x.Flatten().ArgMin(0)"}, "dtype": {"$x.DType()"},
+		"softmax": {"$x.Softmax(-1)"}, "argmax": {"$x.Flatten().ArgMax(0)"}, "argmin": {"$x.Flatten().ArgMin(0)"}, "dtype": {"$x.DType()"}, "to": {"$x.To($1)"},
 	},
 }
 
@@ -369,6 +369,19 @@ func Member(t types.Type, x, name string) string {
 	return ""
 }
 
+// moved returns the pattern for x.to(where): a device by its name in PyTorch, or a type.
+func moved(where string) string {
+	switch {
+	case strings.HasPrefix(where, `"cuda`), strings.HasPrefix(where, `"mps`), strings.HasPrefix(where, `"gpu`):
+		return "$x.To(device.Default())"
+	case strings.HasPrefix(where, `"cpu`):
+		return "$x.To(device.CPU())"
+	case strings.HasPrefix(where, "dtype."):
+		return "$x.Cast($1)"
+	}
+	return "$x.To($1)"
+}
+
 // method translates a call of a method that the value does not have; f is x.name.
 func (p *reader) method(f value, args []argument) (value, bool) {
 	dot := strings.LastIndexByte(f.text, '.')
@@ -379,6 +392,11 @@ func (p *reader) method(f value, args []argument) (value, bool) {
 	t := p.typeOf(x)
 	fam, _ := familyOf(t)
 	for _, pattern := range methods[fam][strings.ToLower(f.text[dot+1:])] {
+		if pattern == "$x.To($1)" && len(args) > 0 {
+			if pattern = moved(args[0].text); !strings.Contains(pattern, "$1") {
+				args = nil
+			}
+		}
 		if f.text[dot+1:] == "format" && fam == stringFamily {
 			x = strings.ReplaceAll(x, "{}", "%v")
 		}

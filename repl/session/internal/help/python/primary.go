@@ -313,7 +313,8 @@ var renamed = map[string]string{
 	"tensor.concatenate": "tensor.Concat", "tensor.manual_seed": "tensor.Seed", "tensor.arange": "tensor.Range",
 	"tensor.save": "safetensors.Save", "tensor.load": "safetensors.Load",
 	"time.time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
-	"json.dumps": "json.Marshal", "rand.random": "rand.Float64", "nn.linear": "nn.NewLinear", "optim.Adam": "optim.AdamW",
+	"tensor.float16": "dtype.F16", "tensor.bfloat16": "dtype.BF16", "tensor.float32": "dtype.F32", "tensor.float64": "dtype.F64", "tensor.int64": "dtype.I64",
+	"tensor.float": "dtype.F32", "tensor.half": "dtype.F16", "tensor.double": "dtype.F64", "tensor.long": "dtype.I64", "tensor.int32": "dtype.I32", "json.dumps": "json.Marshal", "rand.random": "rand.Float64", "nn.linear": "nn.NewLinear", "optim.Adam": "optim.AdamW",
 }
 
 // member translates x.name to Go's name for it.
