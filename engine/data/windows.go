@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -18,9 +19,9 @@ type Batch struct {
 }
 
 // Tokens is the number of targets that are tokens; 0 for data that has none, where inputs or targets are no
-// integers.
+// integers, or a target (an image's class) is not that of one input.
 func (b Batch) Tokens() int {
-	if !b.Inputs.DType().Int() || !b.Targets.DType().Int() {
+	if !b.Inputs.DType().Int() || !b.Targets.DType().Int() || !slices.Equal(b.Inputs.Shape(), b.Targets.Shape()) {
 		return 0
 	}
 	return b.Targets.Size()
@@ -49,9 +50,8 @@ type Batches struct {
 	text          string
 	length, batch int
 
+	order order
 	mu    sync.Mutex
-	epoch int // whose order is in order
-	order []int
 	print string
 }
 
@@ -59,7 +59,7 @@ type Batches struct {
 // every window comes once; the next epoch cuts at other places. Batch returns an error for lengths below 1
 // and for a text that is too short.
 func Windows(text string, length, batch int) *Batches {
-	return &Batches{text: text, length: length, batch: batch, epoch: -1}
+	return &Batches{text: text, length: length, batch: batch}
 }
 
 // Len is the number of windows of an epoch.
@@ -91,29 +91,18 @@ func (b *Batches) Batch(n int) (Batch, error) {
 }
 
 // starts returns where the windows of batch n begin.
-func (b *Batches) starts(n int) []int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	starts := make([]int, b.batch)
-	for i := range starts {
-		at := n*b.batch + i
-		if epoch := at / b.Len(); epoch != b.epoch {
-			b.shuffle(epoch)
-		}
-		starts[i] = b.order[at%b.Len()]
-	}
-	return starts
-}
+func (b *Batches) starts(n int) []int { return b.order.take(n, b.batch, b.Len(), b.shuffle) }
 
 // shuffle draws an epoch's cut and order. They depend on the seed and the epoch only.
-func (b *Batches) shuffle(epoch int) {
+func (b *Batches) shuffle(epoch int) []int {
 	random := rand.New(rand.NewPCG(b.Seed, uint64(epoch)))
 	n := b.Len()
 	first := random.IntN(min(b.length, len(b.text)-b.length*n))
-	b.epoch, b.order = epoch, random.Perm(n)
-	for i := range b.order {
-		b.order[i] = first + b.order[i]*b.length
+	starts := random.Perm(n)
+	for i := range starts {
+		starts[i] = first + starts[i]*b.length
 	}
+	return starts
 }
 
 // Fingerprint is made of the text, the cut and the seed.

@@ -166,7 +166,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A model that was saved comes back bit for bit, its projections lying in the file as other libraries have them.
+// A model that was saved comes back bit for bit. In the file its projections lie as other libraries have
+// them.
 func TestSave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	c := Config{Vocab: 256, Layers: 1, Width: 8, Heads: 2, KVHeads: 1, Hidden: 24, Seed: 1}

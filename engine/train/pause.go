@@ -1,6 +1,7 @@
 package train
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 
@@ -42,11 +43,11 @@ func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
 	defer list.Unlock()
 	signature := signatureOf(d, o, params)
 	for i, t := range slices.Backward(list.runs) {
-		if t.model != m || t.o.Checkpoint != o.Checkpoint || !sameParams(t.params, params) || t.signature != signature {
+		if !sameModel(t.model, m) || t.o.Checkpoint != o.Checkpoint || !sameParams(t.params, params) || t.signature != signature {
 			continue
 		}
 		list.runs = slices.Delete(list.runs, i, i+1)
-		t.data, t.o = d, o
+		t.model, t.data, t.o = m, d, o
 		t.stepper = t.newStepper()
 		t.history.Total, t.history.Interrupted = o.Steps, false
 		if o.Seed == 0 {
@@ -65,6 +66,15 @@ func (t *trainer) overtaken() bool {
 	}
 	steps, err := checkpoints(t.o.Checkpoint)
 	return err == nil && len(steps) > 0 && steps[0] > t.history.Steps()
+}
+
+// sameModel says whether a and b are one model: the same value, or, for types that Go does not compare (a
+// slice of layers, a function for the loss), one type with the same weights.
+func sameModel(a, b Model) bool {
+	if reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() {
+		return a == b
+	}
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && sameParams(nn.Params(a), nn.Params(b))
 }
 
 func sameParams(a, b []nn.Param) bool {

@@ -13,7 +13,9 @@ func dataSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Batch":          reflect.ValueOf((*data.Batch)(nil)),
 		"Batches":        reflect.ValueOf((*data.Batches)(nil)),
+		"Examples":       reflect.ValueOf((*data.Examples)(nil)),
 		"GoSource":       reflect.ValueOf(data.GoSource),
+		"Pairs":          reflect.ValueOf(data.Pairs),
 		"ReadText":       reflect.ValueOf(data.ReadText),
 		"ReadTextExcept": reflect.ValueOf(data.ReadTextExcept),
 		"Source":         reflect.ValueOf((*data.Source)(nil)),

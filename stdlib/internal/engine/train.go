@@ -25,6 +25,7 @@ func trainSymbols() map[string]reflect.Value {
 		"Paused":      reflect.ValueOf((*train.Paused)(nil)),
 		"Point":       reflect.ValueOf((*train.Point)(nil)),
 		"Run":         reflect.ValueOf(train.Run),
+		"WithLoss":    reflect.ValueOf(train.WithLoss),
 	}
 }
 
