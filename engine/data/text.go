@@ -1,9 +1,9 @@
 // Package data turns text into batches of tokens, and tensors into batches of examples.
 //
 // [Pairs] hands out rows of inputs and targets. Text is a plain string; a token is a byte (a tokenizer that
-// knows more comes later). [Windows] cuts a text into windows of equal length. Both hand out batches, in a new
-// random order each epoch. A batch is a function of the seed and its number, so the position of a training run
-// is one integer, and going back to it is exact.
+// knows more comes later). [Windows] cuts a text into windows of equal length. Both hand out batches, in a
+// new random order each epoch. A batch is a function of the seed and its number, so the position of a
+// training run is one integer, and going back to it is exact.
 package data
 
 import (
