@@ -114,6 +114,17 @@ func (s *Series) barWidth(kind Kind) float64 {
 	return math.Abs(s.x(1) - s.x(0))
 }
 
+// barSpan is the part of the x axis that a bar of the k-th series covers: at one place, the bars of several
+// series stand side by side, with a gap before the next place.
+func (p *Plot) barSpan(k int, x float64) (from, to float64) {
+	width, n := p.Series[k].barWidth(p.Kind), float64(len(p.Series))
+	if n > 1 {
+		width *= 0.8
+	}
+	from = x - width/2 + width*float64(k)/n
+	return from, from + width/n
+}
+
 // last gives the last point that can be drawn: where a line's name is written.
 func (p *Plot) last(s *Series) (x, y float64, ok bool) {
 	for i := s.len() - 1; i >= 0; i-- {

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"encoding/xml"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -59,10 +60,40 @@ func TestText(t *testing.T) {
 │▒▒  │
 └────┘
     0  ░░ 0.25  ▒▒ 0.50  ▓▓ 0.75  ██ 1.00`},
+		{"bars of two series", Bars([]int{1, 4}).Named("p").And(Bars([]int{4, 1}).Named("q")), `
+   p, q
+4 ┤     ⢸⣿⣿⣿⡇  ⣿⣿⣿⣿
+  │     ⢸⣿⣿⣿⡇  ⣿⣿⣿⣿
+2 ┤     ⢸⣿⣿⣿⡇  ⣿⣿⣿⣿
+  │ ⣤⣤⣤⣤⣼⣿⣿⣿⡇  ⣿⣿⣿⣿⣤⣤⣤⣤⡄
+0 ┤ ⣿⣿⣿⣿⣿⣿⣿⣿⡇  ⣿⣿⣿⣿⣿⣿⣿⣿⡇
+  └─────┬──────────┬─────
+        0          1`},
 		{"nothing", &Plot{Title: "loss", Series: []Series{{Y: []float64{math.NaN()}}}}, "\nloss (no finite points to draw)"},
 	} {
 		if got := "\n" + c.plot.Text(26); got != c.want {
 			t.Errorf("%s: got%s\nwant%s", c.name, got, c.want)
+		}
+	}
+}
+
+// Where names stand together, the colour of each says which series it names.
+func TestNamesArePainted(t *testing.T) {
+	p := Scatter([]int{1}, []int{2}).Named("a").And(Scatter([]int{2}, []int{1}).Named("b"))
+	got, _, _ := strings.Cut(p.Draw(30, func(series int, text string) string { return fmt.Sprintf("%d(%s)", series, text) }), "\n")
+	if want := "0(a), 1(b)"; strings.TrimSpace(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A number that rounds to zero has no sign.
+func TestZeroLabel(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		want string
+	}{{-0.0003, "0.00"}, {-0.01, "-0.01"}, {0, "0"}, {100, "100.00"}} {
+		if got := label(c.v, 0.01); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.v, got, c.want)
 		}
 	}
 }
@@ -128,6 +159,7 @@ func TestTicks(t *testing.T) {
 		{axis{low: -1, high: 1}, 4, "-1.0 -0.5 0 0.5 1.0"},
 		{axis{low: 0, high: 2e6}, 4, "0 500k 1.0M 1.5M 2.0M"},
 		{axis{low: 1e-9, high: 3e-9}, 2, "1e-09 2e-09 3e-09"},
+		{axis{low: 0, high: 1e300}, 2, "0 5e+299 1e+300"},
 		{axis{low: 1, high: 1e6, log: true}, 3, "1 1000 1M"},
 		{axis{low: 1.2, high: 6, log: true}, 4, "2 5"},
 		{axis{low: 2.1, high: 2.2, log: true}, 2, "2.10 2.15 2.20"},

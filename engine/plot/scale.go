@@ -3,6 +3,7 @@ package plot
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // An axis maps the interval low…high to 0…1.
@@ -106,7 +107,7 @@ func label(v, step float64) string {
 	case a < step*1e-6:
 		return "0"
 	case a >= 1e15 || math.Max(a, step) < 1e-4:
-		return strconv.FormatFloat(v, 'e', -1, 32)
+		return strconv.FormatFloat(v, 'g', 6, 64) // k·step is not exact to the last digit
 	}
 	digits := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	for _, u := range []struct {
@@ -118,5 +119,9 @@ func label(v, step float64) string {
 			return strconv.FormatFloat(v/u.size, 'f', digits, 64) + u.suffix
 		}
 	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	return text
 }

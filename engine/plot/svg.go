@@ -79,7 +79,6 @@ func (p *Plot) svgAxes(b *strings.Builder, x, y axis) {
 
 func (p *Plot) svgSeries(b *strings.Builder, k int, x, y axis) {
 	s, colour := &p.Series[k], palette[k%len(palette)]
-	half := s.barWidth(p.Kind) / 2
 	var run []string
 	flush := func() {
 		if len(run) == 1 {
@@ -111,7 +110,8 @@ func (p *Plot) svgSeries(b *strings.Builder, k int, x, y axis) {
 			if !y.log {
 				foot = svgY(math.Min(math.Max(y.at(0), 0), 1))
 			}
-			left, right := svgX(x.at(vx-half)), svgX(x.at(vx+half))
+			from, to := p.barSpan(k, vx)
+			left, right := svgX(x.at(from)), svgX(x.at(to))
 			fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s" stroke="%s" stroke-width="0.5"/>`+"\n",
 				left, math.Min(py, foot), right-left, math.Abs(foot-py), colour, colourBack)
 		default:

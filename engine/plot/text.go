@@ -26,7 +26,7 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 	if !ok {
 		return strings.TrimSpace(p.Title + " (no finite points to draw)")
 	}
-	f := p.frame(width, x, y)
+	f := p.frame(width, x, y, paint)
 	c := newCanvas(f.columns, f.rows)
 	for k := range p.Series {
 		p.trace(c, k, x, y)
@@ -48,7 +48,7 @@ type named struct {
 }
 
 // frame divides the width between the labels of the y axis, the canvas and the names of the series.
-func (p *Plot) frame(width int, x, y axis) *frame {
+func (p *Plot) frame(width int, x, y axis, paint func(int, string) string) *frame {
 	height := p.Height
 	if height <= 0 {
 		height = min(max(width/5, 8), 16)
@@ -78,15 +78,20 @@ func (p *Plot) frame(width int, x, y axis) *frame {
 		f.title = p.YLabel + ": " + p.Title
 	}
 	if len(p.Series) > 1 && p.Kind != KindLines || p.Title == "" && len(p.Series) == 1 {
-		f.title = strings.TrimSpace(f.title + " " + p.seriesNames())
+		f.title = strings.TrimSpace(f.title + " " + p.seriesNames(paint))
 	}
 	return f
 }
 
-func (p *Plot) seriesNames() string {
+// seriesNames lists the names; where there are several, each is painted as its series.
+func (p *Plot) seriesNames(paint func(int, string) string) string {
 	var list []string
-	for _, s := range p.Series {
-		if s.Name != "" && s.Name != p.YLabel {
+	for k, s := range p.Series {
+		switch {
+		case s.Name == "" || s.Name == p.YLabel:
+		case len(p.Series) > 1:
+			list = append(list, paint(k, s.Name))
+		default:
 			list = append(list, s.Name)
 		}
 	}
@@ -181,7 +186,6 @@ func xRule(x axis, columns int, name string) (rule, labels string) {
 // trace draws the k-th series.
 func (p *Plot) trace(c *canvas, k int, x, y axis) {
 	s := &p.Series[k]
-	half := s.barWidth(p.Kind) / 2
 	joined := false
 	var px, py int
 	for i := range s.len() {
@@ -193,7 +197,8 @@ func (p *Plot) trace(c *canvas, k int, x, y axis) {
 		dx, dy := c.place(x.at(vx), y.at(vy))
 		switch {
 		case p.Kind == KindBars:
-			c.bar(k, x.at(vx-half), x.at(vx+half), y, vy)
+			from, to := p.barSpan(k, vx)
+			c.bar(k, x.at(from), x.at(to), y, vy)
 		case p.Kind == KindLines && joined && !s.Marks:
 			c.segment(k, px, py, dx, dy)
 		default:
