@@ -126,36 +126,33 @@ func reportFailure(w io.Writer, f *mcsfile.File, failure *script.Failure) {
 	fmt.Fprintf(w, "%s\n%s\n", script.Where(f, failure.Cell, failure.N), text)
 }
 
-// testFiles is `mcs test`.
-func testFiles(ctx context.Context, names []string, update bool) error {
+// testOne is `mcs test` for one file.
+func testOne(ctx context.Context, name string, o testOptions) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	failed := false
-	for _, name := range names {
-		f, err := readFile(name)
-		if err != nil {
-			return err
-		}
-		ok, err := testFile(ctx, f, update)
-		if err != nil {
-			return err
-		}
-		failed = failed || !ok
-		if code, ok := stoppedBy(ctx); ok {
-			return code
-		}
+	f, err := readFile(name)
+	if err != nil {
+		return err
 	}
-	if failed {
+	ok, err := testFile(ctx, f, o)
+	if err != nil {
+		return err
+	}
+	if code, ok := stoppedBy(ctx); ok {
+		return code
+	}
+	if !ok {
 		return exitCode(exitFailed)
 	}
 	return nil
 }
 
-func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err error) {
+func testFile(ctx context.Context, f *mcsfile.File, o testOptions) (ok bool, err error) {
 	start := time.Now()
 	report, err := script.Run(ctx, f, script.Options{
 		Check:  true,
-		Record: update,
+		Record: o.update,
+		Limit:  o.limit,
 		Open: func(stdout io.Writer) (script.Runner, error) {
 			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr, Source: folder(f.Name)})
 		},
@@ -163,20 +160,20 @@ func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err e
 	if err != nil {
 		return false, err
 	}
-	if update {
+	if o.update {
 		if err := updateFile(f, report); err != nil {
 			return false, err
 		}
 	}
 	took := units.Duration(time.Since(start))
 	name := visible.Line(f.Name)
-	if report.OK() || update && report.Failed == nil && report.Exit == 0 {
+	if report.OK() || o.update && report.Failed == nil && report.Exit == 0 {
 		fmt.Printf("ok    %s  %d cells, %s\n", name, report.Cells, took)
 		return true, nil
 	}
 	fmt.Printf("FAIL  %s  %d cells, %s\n", name, report.Cells, took)
 	for _, m := range report.Mismatches {
-		if !update {
+		if !o.update {
 			fmt.Printf("%s:%d: cell %d: output differs (- expected, + got)\n%s\n", name, m.Line, m.N, indent(visible.Text(m.Diff)))
 		}
 	}

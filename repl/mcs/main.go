@@ -173,7 +173,7 @@ func runArgs(_ *cobra.Command, args []string) error {
 }
 
 func testCommand() *cobra.Command {
-	var update bool
+	var o testOptions
 	cmd := &cobra.Command{
 		Use:     "test FILE.mcs…",
 		Short:   "Run files and compare their output with what they expect",
@@ -185,10 +185,12 @@ func testCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return testFiles(cmd.Context(), args, update)
+			return testAll(cmd, args, o)
 		},
 	}
-	cmd.Flags().BoolVarP(&update, "update", "u", false, "rewrite expected output that does not match, keep matchers that do")
+	cmd.Flags().IntVarP(&o.parallel, "jobs", "j", 1, "test `N` files at a time; times that they measure are then those of a busy machine")
+	cmd.Flags().DurationVar(&o.limit, "timeout", 0, "stop a cell that runs longer than `TIME`, as an error of its file; 0 is no limit")
+	cmd.Flags().BoolVarP(&o.update, "update", "u", false, "rewrite expected output that does not match, keep matchers that do")
 	return cmd
 }
 

@@ -52,6 +52,8 @@ func writeFiles(t *testing.T, files map[string]string) string {
 func TestCommandLine(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"sum.mcs":   "// %%\nn := 3\nfmt.Println(\"n is\", n)\n// %%\nn * 2\n",
+		"crash.mcs": "m := map[int]int{}\ngo func() {\n\tfor {\n\t\tm[1]++\n\t}\n}()\nfor {\n\tm[2]++\n}\n",
+		"late.mcs":  "1 + 1\n// > 2\n\nfor {}\n// > ...\n",
 		"twice.mcs": "1 + 2\n3 + 4\n",
 		"fails.mcs": "// %%\nx := 1\n\n// %%\nx.Foo\n// %%\nfmt.Println(\"not reached\")\n",
 		"fused.mcs": "x := tensor.Ones(9).Eval()\n%kernels -assert 'launches <= 1' x.Exp().Sin()\n",
@@ -113,6 +115,12 @@ func TestCommandLine(t *testing.T) {
 		{"test passes", "test good.mcs", "", "ok    good.mcs  2 cells, [time]", "", 0},
 		{"test fails", "test good.mcs bad.mcs", "", "ok    good.mcs  2 cells, [time]\nFAIL  bad.mcs  2 cells, [time]\n" +
 			"bad.mcs:2: cell 1: output differs (- expected, + got)\n    - 3\n    + 2", "", 1},
+		{"a file that cannot be read does not stop the next", "test none.mcs good.mcs", "", "ok    good.mcs  2 cells, [time]", "mcs: open none.mcs: [..]", 2},
+		{"a crash does not stop the next", "test crash.mcs good.mcs", "", "FAIL  crash.mcs  ended without a result: exit status 2\nok    good.mcs  2 cells, [time]", "fatal error: concurrent map [..]\n...", 1},
+		{"files at a time", "test -j 3 bad.mcs good.mcs good.mcs", "", "FAIL  bad.mcs  2 cells, [time]\n...\nok    good.mcs  2 cells, [time]\nok    good.mcs  2 cells, [time]", "", 1},
+		{"no files at a time", "test -j 0 good.mcs", "", "", "mcs: test: got -j 0, want [..]", 2},
+		{"a cell that takes too long", "test -timeout 200ms late.mcs good.mcs", "", "FAIL  late.mcs  2 cells, [time]\nlate.mcs:4: cell 2\nthe cell was stopped: it took longer than 200 ms\nok    good.mcs  2 cells, [time]", "", 1},
+		{"flags reach the test of each file", "test -device ref ref.mcs ref.mcs", "", "ok    ref.mcs  1 cells, [time]\nok    ref.mcs  1 cells, [time]", "", 0},
 		{"unknown parameter", "run sum.mcs -p steps=5", "", "", "mcs: -p steps=5: sum.mcs has no parameter steps; it has n", 2},
 		{"no such file", "run none.mcs", "", "", "mcs: open none.mcs: [..]", 2},
 		{"a Go program", "run prog.go util.go arg", "", "[arg] 4", "", 0},

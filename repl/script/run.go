@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -36,6 +38,8 @@ type Options struct {
 	// Record goes on after a cell that has expected output and fails, so that Update can write the error
 	// down.
 	Record bool
+	// Limit is how long a cell may run. Longer is an error that no file expects. 0: no limit.
+	Limit time.Duration
 }
 
 // A Report is the result of a run.
@@ -84,7 +88,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	report := &Report{outputs: map[*mcsfile.Cell]string{}}
 	for _, cell := range f.Code() {
 		output.Reset()
-		result := runner.Run(ctx, cell.Source)
+		result, late := o.run(ctx, runner, cell.Source)
 		report.Cells++
 		show(stdout, &output, result)
 		if code, ok := exitCode(result.Err); ok {
@@ -102,7 +106,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 			// allow an assertion about them to fail.
 			matches := Match(cell.Want, text)
 			expected := cell.Checked && (matches && !Match(cell.Want, shown) || o.Record && !matches)
-			if !expected || ctx.Err() != nil {
+			if !expected || late || ctx.Err() != nil {
 				report.Failed = &Failure{cell, result.N, result.Err}
 				return report, nil
 			}
@@ -120,6 +124,21 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 		}
 	}
 	return report, nil
+}
+
+// run runs a cell within the limit. Late says that the cell was stopped because it took longer.
+func (o Options) run(ctx context.Context, runner Runner, source string) (result session.Result, late bool) {
+	if o.Limit <= 0 {
+		return runner.Run(ctx, source), false
+	}
+	within, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	result = runner.Run(within, source)
+	if result.Err != nil && ctx.Err() == nil && within.Err() != nil {
+		result.Err = fmt.Errorf("the cell was stopped: it took longer than %s", units.Duration(o.Limit))
+		late = true
+	}
+	return result, late
 }
 
 // show writes the values of a cell, each on lines of its own. Output is the cell's printed text so far.
