@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -176,11 +177,14 @@ func (nb *notebook) loop(ctx context.Context) error {
 			return fmt.Errorf("terminal: %w", err)
 		}
 		nb.hinted = 0
-		switch strings.TrimSpace(cell) {
-		case "":
+		if strings.TrimSpace(cell) == "" {
 			continue
+		}
+		switch nb.habit(cell) {
 		case "exit", "quit":
 			return nil
+		case "help":
+			cell = "%help"
 		}
 		nb.editor.Remember(cell)
 		if history := nb.history.Load(); history != nil {
@@ -191,6 +195,20 @@ func (nb *notebook) loop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// habit returns the word that a cell has by habit, alone or as a call: exit, quit or help. It is empty for other
+// cells, and if the session has such a name.
+func (nb *notebook) habit(cell string) string {
+	word := strings.TrimSuffix(strings.TrimSpace(cell), "()")
+	if word != "exit" && word != "quit" && word != "help" {
+		return ""
+	}
+	_, list := nb.session.Complete(word, len(word))
+	if slices.ContainsFunc(list, func(c session.Completion) bool { return c.Text == word }) {
+		return ""
+	}
+	return word
 }
 
 // interrupted answers Ctrl-C while no cell runs: a second press leaves the notebook.

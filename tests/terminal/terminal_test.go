@@ -265,6 +265,21 @@ func TestHelpInNarrowTerminal(t *testing.T) {
 	leave(t, p)
 }
 
+// The words that people type by habit do what they say, unless the session has such a name.
+func TestWordsOfHabit(t *testing.T) {
+	p := newHome(t).open(nil)
+	run(p, "help", "%timeit")
+	run(p, "help()", "%timeit")
+	run(p, "help := 41", "In [4]:")
+	run(p, "help", "Out[4]: 41")
+	run(p, "quit := func() int { return 7 }", "In [6]:")
+	run(p, "quit()", "Out[6]: 7")
+	p.Send("exit()\r")
+	if code := p.Exit(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
 func TestStepsThroughFile(t *testing.T) {
 	h := newHome(t)
 	text := "// %% [markdown]\n// # Seven\n// %% a number\nx := 6\n// %%\nx * 7\n// > 42\n\nx + 1\n"
