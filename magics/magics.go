@@ -5,7 +5,8 @@
 // but not the terminal: it returns a display.Value and the front end chooses how to show it.
 //
 // Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
-// kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go, shell.go.
+// kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go,
+// shell.go.
 package magics
 
 //go:generate go run ./gen

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// An Error says that a function got something that it cannot draw. It is the value of a panic, as tensor.Error
-// is for tensors.
+// An Error says that a function got something that it cannot draw. It is the value of a panic, as
+// tensor.Error is for tensors.
 type Error struct {
 	Op  string // the function: "Line"
 	Msg string // "got 3 axes, want 1 or 2"
@@ -25,8 +25,8 @@ func fail(op, format string, args ...any) {
 }
 
 // Line draws y as a line over 0, 1, 2, …, or over the numbers of [Plot.Over]. y is a tensor or a slice of
-// numbers; of a tensor [n k], or a slice of slices, each of the k columns is a line. A tensor is computed. Any
-// other y panics with an [*Error].
+// numbers; of a tensor [n k], or a slice of slices, each of the k columns is a line. A tensor is computed.
+// Any other y panics with an [*Error].
 func Line(y any) *Plot { return columns("Line", y) }
 
 // Scatter draws the points (x[i], y[i]). Each is a tensor of one axis or a slice of numbers, of the same
@@ -42,9 +42,9 @@ func Bars(heights any) *Plot {
 	return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
 }
 
-// Hist counts values, of a tensor of any shape or a slice of numbers, in bins of equal width; bins = 0 chooses
-// their number (Freedman and Diaconis' rule). Values that are not finite are not counted. Anything else, and a
-// number of bins below 0, panics with an [*Error].
+// Hist counts values, of a tensor of any shape or a slice of numbers, in bins of equal width; bins = 0
+// chooses their number (Freedman and Diaconis' rule). Values that are not finite are not counted. Anything
+// else, and a number of bins below 0, panics with an [*Error].
 func Hist(values any, bins int) *Plot {
 	if bins < 0 {
 		fail("Hist", "got %d bins, want at least 1, or 0 to choose", bins)
@@ -86,8 +86,8 @@ func binCount(sorted []float64, span float64) int {
 	return max(1, int(math.Ceil(span/width)))
 }
 
-// Heat draws a tensor [rows columns], or a slice of slices, as a picture in which a greater number has more colour;
-// the first row is on top. Anything else panics with an [*Error].
+// Heat draws a tensor [rows columns], or a slice of slices, as a picture in which a greater number has more
+// colour; the first row is on top. Anything else panics with an [*Error].
 func Heat(cells any) *Plot {
 	values, shape := numbers("Heat", "cells", cells)
 	if len(shape) != 2 {
@@ -136,8 +136,8 @@ func (p *Plot) Named(names ...string) *Plot {
 	return p
 }
 
-// And adds the series of q. Points on lines stay points, and lines over points stay lines. Heat maps, and bars
-// together with lines or points, panic with an [*Error].
+// And adds the series of q. Points on lines stay points, and lines over points stay lines. Heat maps, and
+// bars together with lines or points, panic with an [*Error].
 func (p *Plot) And(q *Plot) *Plot {
 	if p.Kind == KindHeat || q.Kind == KindHeat || (p.Kind == KindBars) != (q.Kind == KindBars) {
 		fail("And", "cannot draw %v and %v on the same axes", p.Kind, q.Kind)

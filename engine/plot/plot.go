@@ -6,8 +6,9 @@
 // [Line], [Scatter], [Hist], [Bars], [Heat] and [Of] make a Plot of a tensor, or of a slice of numbers. Its
 // methods change it and return it. A cell that ends in a Plot shows it.
 //
-// A Plot has data and its description, but no size in pixels. Both drawings choose their ticks from the
-// same axes (scale.go), so they show the same figure. Reading order: plot.go, make.go, scale.go, text.go, heat.go, svg.go.
+// A Plot has data and its description, but no size in pixels. Both drawings choose their ticks from the same
+// axes (scale.go), so they show the same figure. Reading order: plot.go, make.go, scale.go, text.go, heat.go,
+// svg.go.
 package plot
 
 import "math"
