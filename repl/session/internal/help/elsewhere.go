@@ -11,8 +11,8 @@ import (
 // modulesInCells are the names under which people import modules of arrays, besides those of Modules.
 var modulesInCells = map[string]bool{"F": true, "mx": true, "jnp": true}
 
-// elsewhere returns the advice for a public name of PyTorch, NumPy or MLX: the Go for module.name. With an operand,
-// it is the Go for operand.name. It is a form to fill in, unless the whole line reads as Python.
+// elsewhere returns the advice for a public name of PyTorch, NumPy or MLX: the Go for module.name. With an
+// operand, it is the Go for operand.name. It is a form to fill in, unless the whole line reads as Python.
 func (a *advisor) elsewhere(module, name, operand string) string {
 	goText := elsewhere.Lookup(module, name)
 	if goText == "" || module == "-" {

@@ -49,8 +49,11 @@ func statementsAbove(cell string, n int) string {
 
 // sameCode says whether two lines differ in blanks or the case of letters only. Then a name is misspelt.
 func sameCode(a, b string) bool {
-	blank := func(s string) string { return strings.NewReplacer(" ", "", "\t", "", ";", "").Replace(s) }
-	return strings.EqualFold(blank(a), blank(b))
+	return strings.EqualFold(unblanked(a), unblanked(b))
+}
+
+func unblanked(s string) string {
+	return strings.NewReplacer(" ", "", "\t", "", ";", "").Replace(s)
 }
 
 // foreign is package python's view of the session.

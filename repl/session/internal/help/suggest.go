@@ -65,8 +65,12 @@ var rules = []rule{
 	{lazy.Regexp(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`), (*advisor).earlierType},
 	{lazy.Regexp(`, but does have (field |method )?(\w+)\)`), func(a *advisor, msg string, m []string) (string, string) {
 		name := m[2]
-		if goLine := a.inGo(); goLine != "" && !sameCode(strings.ReplaceAll(goLine, "()", ""), "write "+strings.ReplaceAll(a.line(), "()", "")) {
-			return msg, goLine
+		if sel, _ := a.selector(); sel != nil {
+			fixed := strings.Replace(a.line(), "."+sel.Sel.Name, "."+name, 1)
+			goLine := a.inGo()
+			if goLine != "" && unblanked(strings.ReplaceAll(goLine, "()", "")) != unblanked("write"+strings.ReplaceAll(fixed, "()", "")) {
+				return msg, goLine // more than the case of this name is wrong
+			}
 		}
 		if _, called := a.selector(); m[1] == "method " && !called {
 			name += "()"
@@ -191,7 +195,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	}
 	near := DidYouMean(name, a.names())
 	if assigned(a.c.Files, a.pos) {
-		if goLine := a.inGo(); near == "" && goLine != "" && !sameCode(goLine, "write "+strings.Replace(a.line(), "=", ":=", 1)) {
+		if goLine := a.inGo(); near == "" && goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
 		if near != "" {

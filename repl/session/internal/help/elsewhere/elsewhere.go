@@ -35,7 +35,8 @@ var modules = map[string]string{
 // Lookup returns the Go for a public name of a module: ("np", "concatenate"), ("nn", "ReLU"), ("", "view").
 // Module "Module" has the methods of models and "Optimizer" those of optimizers. The case of letters and
 // underscores between words do not count. In the Go x and y are tensors, index is one of integers, m is a
-// model and opt an optimizer. A text that begins with // says why there is nothing to write. It returns "" for a name that is unknown or has no equivalent.
+// model and opt an optimizer. A text that begins with // says why there is nothing to write. It returns ""
+// for a name that is unknown or has no equivalent.
 func Lookup(module, name string) string {
 	name = Fold(name)
 	module = modules[module]

@@ -2,6 +2,7 @@ package python
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -49,12 +50,22 @@ func (p *reader) called(f value, args []argument) value {
 func (p *reader) plainCall(f value, args []argument) value {
 	var list []value
 	var named []argument
+	after := "" // what the tensor is made into
 	for _, a := range args {
-		if a.name == "" {
+		switch {
+		case a.name == "":
 			list = append(list, a.value)
-		} else {
+		case strings.HasPrefix(f.text, "tensor.") && a.name == "requires_grad" && a.text == "true":
+			after += ".Param()"
+		case strings.HasPrefix(f.text, "tensor.") && a.name == "dtype":
+			after = ".Cast(" + a.text + ")" + after
+		default:
 			named = append(named, a)
 		}
+	}
+	if after != "" {
+		v := p.plainCall(f, slices.DeleteFunc(slices.Clone(args), func(a argument) bool { return a.name == "requires_grad" || a.name == "dtype" }))
+		return simple("%s%s", v.in(primary), after)
 	}
 	sig, _ := under(p.typeOf(f.text)).(*types.Signature)
 	if options, ok := under(p.typeOf("*new(" + f.text + ")")).(*types.Struct); ok && sig == nil {

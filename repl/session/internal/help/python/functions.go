@@ -24,7 +24,7 @@ func init() { // the table's functions read expressions, which may use the table
 	special = map[string]func(p *reader, args []argument) (value, bool){
 		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
 		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
-		"any": tensorMethod("Any"), "all": tensorMethod("All"),
+		"optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
 	}
 }
 
@@ -61,7 +61,7 @@ func fill(pattern, x string, args []argument) (value, bool) {
 	}
 	text := strings.ReplaceAll(pattern, "$x", x)
 	for i, a := range args {
-		if a.name != "" {
+		if a.name != "" && a.name != "dim" && a.name != "axis" {
 			return value{}, false
 		}
 		text = strings.ReplaceAll(text, "$"+strconv.Itoa(i+1), a.in(primary))
@@ -138,6 +138,17 @@ func sum(p *reader, args []argument) (value, bool) {
 		return simple("%s", name), true
 	}
 	return value{}, false
+}
+
+// optimizer translates optim.SGD(m.parameters(), lr=…). The rate is given where a step is made.
+func optimizer(name string) func(p *reader, args []argument) (value, bool) {
+	return func(_ *reader, args []argument) (value, bool) {
+		if len(args) == 0 || args[0].name != "" {
+			return value{}, false
+		}
+		model, ok := strings.CutSuffix(args[0].text, ".parameters()")
+		return simple("optim.%s{}.New(nn.Params(%s))", name, model), ok
+	}
 }
 
 func tensorMethod(name string) func(p *reader, args []argument) (value, bool) {
@@ -356,7 +367,7 @@ var methods = map[family]map[string][]string{
 		"numel": {"$x.Size()"}, "length": {"$x.Len(0)"}, "clone": {"$x.Snapshot()"}, "copy": {"$x.Snapshot()"}, "requires_grad_": {"$x.Param()"},
 		"requires_grad": {"$x.IsParam()"}, "backward": {"tensor.Grad($x, $1)"}, "grad": {"tensor.Grad($1, $x)[0]"}, "cuda": {"$x.To(device.Default())"}, "cpu": {"$x.To(device.CPU())"}, "size": {"$x.Shape()", "$x.Len($1)"},
 		"std": {"$x.SampleStd()"}, "var": {"$x.SampleVar()"}, "transpose": {"$x.Transpose()", "$x.SwapAxes($1, $2)"}, "print": {"fmt.Println($x)"},
-		"softmax": {"$x.Softmax(-1)"}, "argmax": {"$x.Flatten().ArgMax(0)"}, "argmin": {"$x.Flatten().ArgMin(0)"}, "dtype": {"$x.DType()"}, "to": {"$x.To($1)"},
+		"softmax": {"$x.Softmax(-1)", "$x.Softmax($1)"}, "argmax": {"$x.Flatten().ArgMax(0)", "$x.ArgMax($1)"}, "argmin": {"$x.Flatten().ArgMin(0)", "$x.ArgMin($1)"}, "dtype": {"$x.DType()"}, "to": {"$x.To($1)"},
 	},
 }
 

@@ -1,5 +1,5 @@
-// Command gen joins the public names of PyTorch, NumPy and MLX with the engine's surface. It writes table.txt of
-// package elsewhere, and docs/from-pytorch.md.
+// Command gen joins the public names of PyTorch, NumPy and MLX with the engine's surface. It writes
+// table.txt of package elsewhere, and docs/from-pytorch.md.
 package main
 
 import (
