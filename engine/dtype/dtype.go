@@ -74,7 +74,12 @@ func Parse(name string) (Type, error) {
 			return t, nil
 		}
 	}
-	return Invalid, fmt.Errorf("dtype: got %q, want one of %v", name, All())
+	note := ""
+	switch name {
+	case "complex", "complex64", "complex128", "cfloat", "cdouble", "c64", "c128": // as other libraries and files say
+		note = "; complex numbers are not supported"
+	}
+	return Invalid, fmt.Errorf("dtype: got %q, want one of %v%s", name, All(), note)
 }
 
 // Promote returns the type in which an operation on a and b is computed: the wider of one kind; a float beats

@@ -1,6 +1,17 @@
 package dtype
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseRefusesComplexByName(t *testing.T) {
+	for _, name := range []string{"complex64", "cfloat", "c128"} {
+		if _, err := Parse(name); err == nil || !strings.HasSuffix(err.Error(), "f64]; complex numbers are not supported") {
+			t.Errorf("Parse(%q): got %v", name, err)
+		}
+	}
+}
 
 func TestNames(t *testing.T) {
 	for _, dt := range All() {

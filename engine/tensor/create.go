@@ -146,7 +146,7 @@ func from(dev *backend.Device, dt dtype.Type, data any, shape []int) Tensor {
 	}
 	natural, ok := dtypeOf(v)
 	if !ok {
-		fail("from", "got %T, want numbers, booleans or slices of them", data)
+		fail("from", "got %T, want numbers, booleans or slices of them%s", data, complexNote(data))
 	}
 	if dt == dtype.Invalid {
 		dt = natural
@@ -164,6 +164,19 @@ var dtypes = map[reflect.Kind]dtype.Type{
 	reflect.Bool: dtype.Bool, reflect.Float32: dtype.F32, reflect.Float64: dtype.F32,
 	reflect.Int: dtype.I64, reflect.Int8: dtype.I8, reflect.Int16: dtype.I16, reflect.Int32: dtype.I32, reflect.Int64: dtype.I64,
 	reflect.Uint: dtype.U64, reflect.Uint8: dtype.U8, reflect.Uint16: dtype.U16, reflect.Uint32: dtype.U32, reflect.Uint64: dtype.U64,
+}
+
+// complexNote is what a refusal adds for complex numbers, and slices of them; for other types it is empty.
+func complexNote(data any) string {
+	if t := reflect.TypeOf(data); t != nil {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Complex64 || t.Kind() == reflect.Complex128 {
+			return "; complex numbers are not supported: keep the real and the imaginary part in two tensors"
+		}
+	}
+	return ""
 }
 
 // dtypeOf returns the dtype of a number, or of those in a slice.

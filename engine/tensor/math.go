@@ -81,7 +81,7 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 	}
 	v, from, ok := number(y)
 	if !ok {
-		fail(op, "got an operand of type %T, want a Tensor or a number", y)
+		fail(op, "got an operand of type %T, want a Tensor or a number%s", y, complexNote(y))
 	}
 	dt := n.DType
 	if dt == dtype.Bool {
