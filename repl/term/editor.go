@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -210,8 +211,9 @@ func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 		return nil, io.EOF
 	default:
 	}
-	if news := e.steps.news(); news != "" {
-		io.WriteString(e.console, news)
+	width, _ := e.console.Size()
+	if news := e.steps.news(width); news != "" {
+		io.WriteString(e.console, strings.ReplaceAll(news, "\n", "\r\n"))
 	}
 	if err := e.console.Raw(); err != nil {
 		return nil, fmt.Errorf("terminal: %w", err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/term/paint"
 )
 
@@ -82,12 +83,12 @@ func (s *steps) ended(ran bool) {
 	s.shown, s.own = false, ""
 }
 
-// news is the prose of steps up to the one that is due, each of which is shown once.
-func (s *steps) news() string {
+// news is the prose of steps up to the one that is due, each of which is shown once, wrapped at a width.
+func (s *steps) news(width int) string {
 	var parts []string
 	for ; s.due && s.told <= s.at; s.told++ {
 		if prose := s.Steps[s.told].Prose; prose != "" {
-			parts = append(parts, visible.Text(prose)+"\n\n")
+			parts = append(parts, strings.Join(display.Wrap(visible.Text(prose), width, 0), "\n")+"\n\n")
 		}
 	}
 	return strings.Join(parts, "")

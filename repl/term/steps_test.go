@@ -77,12 +77,14 @@ func TestStepsTypedAhead(t *testing.T) {
 // The prose above a step is printed once, when a run brings the step.
 func TestStepsLook(t *testing.T) {
 	ty := newTypist(40, 12, theme{})
-	ty.Step(File{Name: "a.mcs", Steps: []Step{{Prose: "# Sums", Text: "1 + 1", Title: "a sum"}, {Prose: "More.", Text: "2 + 2"}}})
+	ty.Step(File{Name: "a.mcs", Steps: []Step{{Prose: "# Sums\nA line of prose that is wider than the screen is.", Text: "1 + 1", Title: "a sum"}, {Prose: "More.", Text: "2 + 2"}}})
 	ty.screen = screen.New(40, 12)
 	ty.console.Writer = ty.screen
 	ty.view.restart()
 	ty.next()
 	if got, want := strings.TrimRight(strings.ReplaceAll(ty.screen.Dump(), "<>", ""), "\n "), `# Sums
+A line of prose that is wider than the
+screen is.
 
 In [2]: 1 + 1
   a.mcs 1/2 · a sum`; got != want {

@@ -117,7 +117,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if n := int64(len(o.File.Steps)); n > 0 {
 		line := fmt.Sprintf("%s has %s: a run brings the next one, PageDown and PageUp turn to others", o.File.Name, units.Plural(n, "cell"))
-		fmt.Fprintf(nb.out, "%s\n\n", nb.theme.paint(grey, visible.Line(line)))
+		fmt.Fprintf(nb.out, "%s\n\n", nb.theme.paint(grey, strings.Join(display.Wrap(visible.Line(line), columns(), 0), "\n")))
 		nb.editor.Step(o.File)
 	}
 	nb.loadHistory()
