@@ -13,6 +13,8 @@ func TestNamesOfPyTorchAreAnswered(t *testing.T) {
 		{"nn.Parameter(x)", "write x.Param()"},
 		{"F.relu(x)", "write x.Relu()"},
 		{"torch.relu(x)", "write x.Relu()"},
+		{"torch.nn.ReLU()", "write nn.ReLU()"},
+		{"torch.cuda.is_available()", "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)"},
 		{"torch.randint(0, 10, x.Shape())", "write tensor.RandInt(0, 10, 2, 3)"},
 		{"m.Parameters()", "write nn.Params(m)"},
 		{"m.StateDict()", "write nn.Params(m)"},

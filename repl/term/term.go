@@ -197,8 +197,8 @@ func (nb *notebook) loop(ctx context.Context) error {
 	}
 }
 
-// habit returns the word that a cell has by habit, alone or as a call: exit, quit or help. It is empty for other
-// cells, and if the session has such a name.
+// habit returns the word that a cell has by habit, alone or as a call: exit, quit or help. It is empty for
+// other cells, and if the session has such a name.
 func (nb *notebook) habit(cell string) string {
 	word := strings.TrimSuffix(strings.TrimSpace(cell), "()")
 	if word != "exit" && word != "quit" && word != "help" {

@@ -210,7 +210,13 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return msg, goLine
 	}
 	if sel, ok := a.parent().(*ast.SelectorExpr); ok && Modules[name] != "" || ok && modulesInCells[name] {
-		if say := a.elsewhere(name, sel.Sel.Name, ""); say != "" {
+		module, member := name, sel.Sel.Name
+		if path := a.path(); len(path) > 2 {
+			if of, ok := path[2].(*ast.SelectorExpr); ok && of.X == sel { // torch.cuda.is_available: a module in a module
+				module, member = module+"."+member, of.Sel.Name
+			}
+		}
+		if say := a.elsewhere(module, member, ""); say != "" {
 			return msg, say
 		}
 	}
