@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -132,20 +132,7 @@ func BenchmarkAttentionOnGPU(b *testing.B) {
 	for _, a := range list {
 		b.Run(a.String(), func(b *testing.B) {
 			cmd := a.command(b, on)
-			const runs = 10
-			cmds, times := make([]backend.Cmd, runs), make([]time.Duration, runs)
-			for i := range cmds {
-				cmds[i] = cmd
-			}
-			best := time.Hour
-			for b.Loop() {
-				if err := backend.Submit(b.Context(), on, cmds, times); err != nil {
-					b.Fatal(err)
-				}
-				for _, d := range times {
-					best = min(best, d)
-				}
-			}
+			best := fastest(b, on, slices.Repeat([]backend.Cmd{cmd}, runs))
 			if a.queries == 1 {
 				bytes := 2 * a.batch * a.heads / max(1, a.shared) * a.keys * a.d * a.dtype.Size()
 				b.ReportMetric(float64(bytes)/best.Seconds()/1e9, "GB/s")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -66,4 +67,20 @@ func compile(t *testing.T, texts map[string]string) {
 	close(functions)
 	workers.Wait()
 	t.Logf("%d texts compiled in %v", len(texts), time.Since(start).Round(time.Second))
+}
+
+// runs is how often a benchmark hands a command over at once.
+const runs = 10
+
+// fastest is the shortest time that one of these commands takes by the device's clock.
+func fastest(b *testing.B, on backend.Backend, cmds []backend.Cmd) time.Duration {
+	times := make([]time.Duration, len(cmds))
+	best := time.Hour
+	for b.Loop() {
+		if err := backend.Submit(b.Context(), on, cmds, times); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, slices.Min(times))
+	}
+	return best
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -222,20 +222,7 @@ func BenchmarkProductsOnGPU(b *testing.B) {
 			b.Run(p.String()+"/"+name, func(b *testing.B) {
 				on := withLibraries(b, setting)
 				cmd := p.command(b, on)
-				const runs = 10
-				cmds, times := make([]backend.Cmd, runs), make([]time.Duration, runs)
-				for i := range cmds {
-					cmds[i] = cmd
-				}
-				best := time.Hour
-				for b.Loop() {
-					if err := backend.Submit(b.Context(), on, cmds, times); err != nil {
-						b.Fatal(err)
-					}
-					for _, d := range times {
-						best = min(best, d)
-					}
-				}
+				best := fastest(b, on, slices.Repeat([]backend.Cmd{cmd}, runs))
 				b.ReportMetric(2*float64(p.m)*float64(p.k)*float64(p.n)/best.Seconds()/1e12, "TFLOP/s")
 				b.ReportMetric(float64(best.Nanoseconds())/1e3, "µs")
 			})

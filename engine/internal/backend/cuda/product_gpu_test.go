@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -130,24 +129,15 @@ func BenchmarkOwnProductsOnGPU(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer k.Close()
-			const runs = 10
 			var bufs []backend.Slice
-			cmds, times := make([]backend.Cmd, runs), make([]time.Duration, runs)
+			cmds := make([]backend.Cmd, runs)
 			for i := range cmds {
 				if i == 0 || p.bytes > 0 {
 					bufs = operands(b, on, p.group)
 				}
 				cmds[i] = backend.Cmd{Kernel: k, Bufs: bufs, Scalars: []ir.Scalar{{F: 2}}}
 			}
-			best := time.Hour
-			for b.Loop() {
-				if err := backend.Submit(b.Context(), on, cmds, times); err != nil {
-					b.Fatal(err)
-				}
-				for _, d := range times {
-					best = min(best, d)
-				}
-			}
+			best := fastest(b, on, cmds)
 			if p.bytes > 0 {
 				b.ReportMetric(p.bytes/best.Seconds()/1e9, "GB/s")
 			} else {
