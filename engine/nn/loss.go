@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -55,4 +56,18 @@ func CrossEntropyLoss(logits, targets tensor.Tensor) tensor.Tensor {
 func BCEWithLogitsLoss(logits, targets tensor.Tensor) tensor.Tensor {
 	same("nn.BCEWithLogitsLoss", logits, targets)
 	return tensor.BinaryCrossEntropy(logits, targets)
+}
+
+// Accuracy is the share of rows whose largest logit is the target's: logits [… V], targets [… ] of integers.
+// Targets of −100 do not count; if no row counts it is NaN. It has the form of a [Loss], so that what takes a
+// loss can measure it, but it has no gradient.
+func Accuracy(logits, targets tensor.Tensor) tensor.Tensor {
+	shape := logits.Shape()
+	if len(shape) == 0 || !slices.Equal(shape[:len(shape)-1], targets.Shape()) || !targets.DType().Int() {
+		panic(&tensor.Error{Op: "nn.Accuracy", Msg: fmt.Sprintf("got logits %v%v and targets %v%v, want [… V] and integers [… ]",
+			logits.DType(), shape, targets.DType(), targets.Shape())})
+	}
+	counts := targets.Cast(dtype.I64).Ne(-100)
+	right := logits.ArgMax(-1).Eq(targets.Cast(dtype.I64)).And(counts)
+	return right.Cast(dtype.F32).Sum().Div(counts.Cast(dtype.F32).Sum())
 }

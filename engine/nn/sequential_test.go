@@ -211,3 +211,23 @@ func TestLoadRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestAccuracy(t *testing.T) {
+	logits := tensor.From([][]float32{{1, 2}, {3, 1}, {0, 5}, {2, 1}})
+	for _, c := range []struct {
+		targets tensor.Tensor
+		want    float64
+	}{
+		{tensor.From([]int{1, 0, 1, 0}), 1},
+		{tensor.From([]uint8{1, 1, 1, 1}), 0.5},
+		{tensor.From([]int{1, 1, -100, -100}), 0.5},
+	} {
+		if got := Accuracy(logits, c.targets).Item(); got != c.want {
+			t.Errorf("%v: got %v, want %v", c.targets, got, c.want)
+		}
+	}
+	want := "nn.Accuracy: got logits f32[4 2] and targets f32[4], want [… V] and integers [… ]"
+	if err := tensor.Try(func() { Accuracy(logits, tensor.Ones(4)) }); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -12,7 +12,7 @@ type Event struct {
 	Task        string // "step", "loading"
 	Done, Total int64  // Total 0: unknown
 	Unit        string // what Done counts, "tok", "B"; empty: steps
-	Note        string // "loss 4.12 → 2.31 · 12,345 tok/s"
+	Note        string // "loss 4.12 → 2.31 · 12,345 tokens/s"
 	Elapsed     time.Duration
 	Final       bool // the last event of the task, also when it was interrupted or failed
 }

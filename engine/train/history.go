@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +28,11 @@ type History struct {
 	Notes       []string // what the reader should know: a checkpoint that was left out as damaged
 }
 
-// A Point is the loss on the data that is not trained on, after a step.
+// A Point is the loss on the data that is not trained on, after a step, and the values of Options.Metrics.
 type Point struct {
-	Step int
-	Loss float64
+	Step    int
+	Loss    float64
+	Metrics map[string]float64 // by name; nil if none were asked for
 }
 
 func (h *History) add(loss, rate, norm float64) {
@@ -60,7 +63,7 @@ func (h *History) Last() float64 {
 	return sum / float64(n)
 }
 
-// Text sums the run up in a line: "300 steps · loss 5.54 → 1.93 · 18,200 tok/s · 21.0 s".
+// Text sums the run up in a line: "300 steps · loss 5.54 → 1.93 · 18,200 tokens/s · 21.0 s".
 func (h *History) Text(int) string {
 	steps := units.Plural(int64(h.Steps()), "step")
 	if h.Steps() < h.Total {
@@ -68,7 +71,7 @@ func (h *History) Text(int) string {
 	}
 	parts := []string{steps, "loss " + h.fall()}
 	if n := len(h.Eval); n > 0 {
-		parts = append(parts, "on other data "+lossText(h.Eval[n-1].Loss))
+		parts = append(parts, "on other data "+h.Eval[n-1].text())
 	}
 	if s := h.Elapsed.Seconds(); s > 0 {
 		parts = append(parts, rate(h.Tokens, h.Examples, s), units.Seconds(s))
@@ -87,12 +90,21 @@ func lossText(loss float64) string {
 	return fmt.Sprintf("%.3f", loss)
 }
 
-// rate says how many tokens were learnt from in a second, or how many examples if the data has no tokens.
+// text is the loss with the metrics: "0.123, accuracy 0.971".
+func (p Point) text() string {
+	parts := []string{lossText(p.Loss)}
+	for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
+		parts = append(parts, name+" "+lossText(p.Metrics[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rate says how many tokens were learnt from in a second, or how many samples if the data has no tokens.
 func rate(tokens, examples int, seconds float64) string {
 	if tokens > 0 {
-		return units.Int(int64(float64(tokens)/seconds)) + " tok/s"
+		return units.Int(int64(float64(tokens)/seconds)) + " tokens/s"
 	}
-	return units.Int(int64(float64(examples)/seconds)) + " examples/s"
+	return units.Int(int64(float64(examples)/seconds)) + " samples/s"
 }
 
 // String is Text.

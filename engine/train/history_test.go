@@ -42,7 +42,7 @@ func (s slow) Batch(n int) (data.Batch, error) {
 	return s.Source.Batch(n)
 }
 
-// Tokens and nats are the units of text. Data that has none is counted in examples, and its loss has no unit.
+// Tokens and nats are the units of text. Data that has none is counted in samples, and its loss has no unit.
 func TestUnitsFitTheData(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -51,8 +51,8 @@ func TestUnitsFitTheData(t *testing.T) {
 		tokens, examples  int
 		rate, other, unit string
 	}{
-		{"text", newModel(), windows(), 2 * 16 * 2, 2 * 2, " tok/s", "examples/s", "nats per token"},
-		{"regression", regression{nn.NewLinear(1, 1)}, points{}, 0, 2 * 8, " examples/s", "tok/s", ""},
+		{"text", newModel(), windows(), 2 * 16 * 2, 2 * 2, " tokens/s", "samples/s", "nats per token"},
+		{"regression", regression{nn.NewLinear(1, 1)}, points{}, 0, 2 * 8, " samples/s", "tokens/s", ""},
 	} {
 		note := ""
 		ctx := progress.With(context.Background(), func(e progress.Event) { note = e.Note })

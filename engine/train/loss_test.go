@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -32,7 +33,7 @@ func TestWithLoss(t *testing.T) {
 		if got := line.Bias.Item(); math.Abs(got-y.Mean().Item()) > 1e-3 {
 			t.Errorf("compile %v: got bias %v, want %v", compile, got, y.Mean().Item())
 		}
-		if h.Tokens != 0 || !strings.Contains(h.String(), " examples/s") || h.Plot().YLabel != "" {
+		if h.Tokens != 0 || !strings.Contains(h.String(), " samples/s") || h.Plot().YLabel != "" {
 			t.Errorf("a regression has no tokens: %v", h)
 		}
 	}
@@ -70,5 +71,52 @@ func TestWithLossIsItsLayer(t *testing.T) {
 	history, err := Run(context.Background(), WithLoss(m, nn.MSELoss), source, o)
 	if err != nil || history.Steps() != 3 {
 		t.Errorf("got %v, error %v, want 3 steps", history, err)
+	}
+}
+
+// An evaluation shows what was asked for beside the loss, and a checkpoint keeps it.
+func TestMetrics(t *testing.T) {
+	x := tensor.FromAs(dtype.F32, []int{-3, -2, -1, 1, 2, 3}, 6, 1)
+	y := x.Gt(0).Cast(dtype.I64).Reshape(6)
+	source := data.Pairs(x, y, 6)
+	m := nn.NewLinearBias(1, 2)
+	o := Options{
+		Steps: 60, LR: optim.Constant(0.1), Seed: 1, Eval: source, EvalEvery: 30, EvalBatches: 2, Checkpoint: t.TempDir(), Resume: true,
+		Metrics: map[string]nn.Loss{"accuracy": nn.Accuracy, "a second": nn.CrossEntropyLoss},
+	}
+	h, err := Run(context.Background(), WithLoss(m, nn.CrossEntropyLoss), source, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Eval) != 2 || h.Eval[1].Metrics["accuracy"] != 1 || h.Eval[1].Metrics["a second"] != h.Eval[1].Loss {
+		t.Errorf("got %+v, want two evaluations, at last an accuracy of 1 and the loss twice", h.Eval)
+	}
+	if text := h.Text(80); !strings.Contains(text, "on other data "+lossText(h.Eval[1].Loss)+", a second "+lossText(h.Eval[1].Loss)+", accuracy 1.000 ·") {
+		t.Errorf("got %s", text)
+	}
+	again, err := Run(context.Background(), WithLoss(nn.NewLinearBias(1, 2), nn.CrossEntropyLoss), source, o)
+	if err != nil || again.Examples != 360 || again.Eval[1].Metrics["accuracy"] != 1 {
+		t.Errorf("resumed: got %+v, error %v, want 360 examples and the metrics", again, err)
+	}
+}
+
+type plain struct{ nn.Module }
+
+func (plain) Loss(inputs, targets tensor.Tensor) tensor.Tensor { return inputs.Mean() }
+
+func TestMetricsRefused(t *testing.T) {
+	m, source := nn.NewLinearBias(1, 1), data.Pairs(tensor.Ones(2, 1), tensor.Ones(2, 1), 1)
+	for _, c := range []struct {
+		m    Model
+		eval data.Source
+		want string
+	}{
+		{WithLoss(m, nn.MSELoss), nil, "train: got Metrics without Eval"},
+		{plain{m}, source, "train: Metrics want outputs, and train.plain has no method Forward: make the model with train.WithLoss"},
+	} {
+		o := Options{Steps: 1, LR: optim.Constant(0.1), Eval: c.eval, Metrics: map[string]nn.Loss{"l1": nn.L1Loss}}
+		if _, err := Run(context.Background(), c.m, source, o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
 	}
 }

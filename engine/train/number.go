@@ -67,23 +67,37 @@ type historyJSON struct {
 	GradNorm    numbers
 	Eval        []pointJSON
 	Tokens      int
+	Examples    int
 	Elapsed     time.Duration
 	Interrupted bool
 	Notes       []string
 }
 
 type pointJSON struct {
-	Step int
-	Loss number
+	Step    int
+	Loss    number
+	Metrics map[string]number `json:",omitempty"`
 }
 
 // MarshalJSON writes all of the history. Infinities and NaN are the strings "+Inf", "-Inf" and "NaN".
 func (h *History) MarshalJSON() ([]byte, error) {
-	j := historyJSON{h.Total, h.Loss, h.LR, h.GradNorm, make([]pointJSON, len(h.Eval)), h.Tokens, h.Elapsed, h.Interrupted, h.Notes}
+	j := historyJSON{h.Total, h.Loss, h.LR, h.GradNorm, make([]pointJSON, len(h.Eval)), h.Tokens, h.Examples, h.Elapsed, h.Interrupted, h.Notes}
 	for i, p := range h.Eval {
-		j.Eval[i] = pointJSON{p.Step, number(p.Loss)}
+		j.Eval[i] = pointJSON{p.Step, number(p.Loss), converted[number](p.Metrics)}
 	}
 	return json.Marshal(j)
+}
+
+// converted is m with values of another type; nil stays nil.
+func converted[To, From ~float64](m map[string]From) map[string]To {
+	if m == nil {
+		return nil
+	}
+	to := make(map[string]To, len(m))
+	for name, x := range m {
+		to[name] = To(x)
+	}
+	return to
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -95,9 +109,9 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	if n := len(j.Loss); len(j.LR) != n || len(j.GradNorm) != n {
 		return fmt.Errorf("history: got %d losses, %d rates and %d norms, want one of each for a step", n, len(j.LR), len(j.GradNorm))
 	}
-	*h = History{Total: j.Total, Loss: j.Loss, LR: j.LR, GradNorm: j.GradNorm, Tokens: j.Tokens, Elapsed: j.Elapsed, Interrupted: j.Interrupted, Notes: j.Notes}
+	*h = History{Total: j.Total, Loss: j.Loss, LR: j.LR, GradNorm: j.GradNorm, Tokens: j.Tokens, Examples: j.Examples, Elapsed: j.Elapsed, Interrupted: j.Interrupted, Notes: j.Notes}
 	for _, p := range j.Eval {
-		h.Eval = append(h.Eval, Point{p.Step, float64(p.Loss)})
+		h.Eval = append(h.Eval, Point{p.Step, float64(p.Loss), converted[float64](p.Metrics)})
 	}
 	return nil
 }

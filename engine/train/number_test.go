@@ -21,7 +21,8 @@ import (
 func TestHistoryJSON(t *testing.T) {
 	h := &History{
 		Total: 3, Loss: []float64{math.Pi, 5e-324, 1e300}, LR: []float64{0, math.Copysign(0, -1), 1. / 3}, GradNorm: []float64{1, 2, math.Inf(1)},
-		Eval: []Point{{1, math.Inf(1)}, {2, math.Inf(-1)}, {3, math.NaN()}}, Tokens: 7, Elapsed: 1, Notes: []string{"n"},
+		Eval:   []Point{{Step: 1, Loss: math.Inf(1), Metrics: map[string]float64{"m": math.Inf(-1)}}, {Step: 2, Loss: math.Inf(-1)}, {Step: 3, Loss: math.NaN()}},
+		Tokens: 7, Examples: 3, Elapsed: 1, Notes: []string{"n"},
 	}
 	text, err := h.JSON()
 	if err != nil {

@@ -7,7 +7,7 @@
 // bits as without the interruption: parameters, optimizer, random numbers and the position in the data are
 // all saved.
 //
-// Reading order: train.go, step.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
+// Reading order: train.go, step.go, evaluate.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
 package train
 
 import (
@@ -43,6 +43,9 @@ type Options struct {
 	Eval        data.Source // data for evaluation, not for training; nil: no evaluation
 	EvalEvery   int         // steps between evaluations; 0: at the end only
 	EvalBatches int         // batches of an evaluation; 0: 8
+	// Metrics are numbers of outputs and targets that an evaluation shows beside the loss, by name:
+	// {"accuracy": nn.Accuracy}. The model then has to be a layer, or made of one by WithLoss.
+	Metrics map[string]nn.Loss
 
 	Checkpoint      string // folder for checkpoints; empty: none
 	CheckpointEvery int    // steps between checkpoints; 0: at the end (and when interrupted) only
@@ -150,6 +153,9 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err := o.check(params); err != nil {
 		return nil, err
 	}
+	if _, ok := layerOf(m); !ok && len(o.Metrics) > 0 {
+		return nil, fmt.Errorf("train: Metrics want outputs, and %T has no method Forward: make the model with train.WithLoss", m)
+	}
 	ctx = device.On(ctx, nn.Device(m))
 	if o.Checkpoint != "" {
 		lock, err := lockCheckpoints(o.Checkpoint)
@@ -198,6 +204,9 @@ func (o Options) check(params []nn.Param) error {
 		if n.value < 0 {
 			return fmt.Errorf("train: got %s %d, want at least 0", n.name, n.value)
 		}
+	}
+	if o.Eval == nil && len(o.Metrics) > 0 {
+		return errors.New("train: got Metrics without Eval: set Eval to the data to measure them on")
 	}
 	if err := o.LR.Check(); err != nil {
 		return fmt.Errorf("train: LR: %w", err)
@@ -300,12 +309,13 @@ func (t *trainer) between(ctx context.Context) error {
 	last := n == t.o.Steps
 	evaluated := len(t.history.Eval) > 0 && t.history.Eval[len(t.history.Eval)-1].Step == n
 	if t.o.Eval != nil && !evaluated && (last || t.o.EvalEvery > 0 && n%t.o.EvalEvery == 0) {
-		loss, err := Evaluate(ctx, t.model, t.o.Eval, t.o.EvalBatches)
+		p, err := t.evaluate(ctx)
 		nn.SetTraining(t.model, true)
 		if err != nil {
 			return err
 		}
-		t.history.Eval = append(t.history.Eval, Point{Step: n, Loss: loss})
+		p.Step = n
+		t.history.Eval = append(t.history.Eval, p)
 	}
 	if t.o.Checkpoint != "" && (last || t.o.CheckpointEvery > 0 && n%t.o.CheckpointEvery == 0) {
 		return t.save(false)
@@ -325,29 +335,4 @@ func (t *trainer) interrupted(ctx context.Context) error {
 		}
 	}
 	return &Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)}
-}
-
-// Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.
-func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
-	nn.SetTraining(m, false)
-	sum, dev := 0.0, nn.Device(m)
-	for n := range batches {
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-		b, err := d.Batch(n)
-		if err != nil {
-			return 0, err
-		}
-		err = tensor.Try(func() {
-			tensor.Within(device.On(ctx, dev), func() { sum += m.Loss(b.Inputs.To(dev), b.Targets.To(dev)).Item() })
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	if batches < 1 {
-		return 0, fmt.Errorf("train: evaluate: got %d batches, want at least 1", batches)
-	}
-	return sum / float64(batches), nil
 }

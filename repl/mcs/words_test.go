@@ -42,7 +42,7 @@ run.Text(80)
 `
 	stdout, stderr, code := mcs(t, t.TempDir(), session, "run", "-")
 	text := stdout + stderr
-	if code != 0 || !strings.Contains(stdout, "true\n") || !strings.Contains(text, "examples/s") || strings.Contains(text, "tok/s") || strings.Contains(text, " 0 B") {
+	if code != 0 || !strings.Contains(stdout, "true\n") || !strings.Contains(text, "samples/s") || strings.Contains(text, "tokens/s") || strings.Contains(text, " 0 B") {
 		t.Errorf("code %d, got\n%s", code, text)
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 // What the example prints, on the processor, in part.
 const printed = `code 58420 bytes, tests 98506 bytes
-60 steps · loss 5.447 → 2.443 · 7,795 tok/s · 7.88 s
+60 steps · loss 5.447 → 2.443 · 7,795 tokens/s · 7.88 s
 code 2.398, tests 3.110
-24 steps · loss 3.416 → 3.156 · 10,619 tok/s · 2.31 s
+24 steps · loss 3.416 → 3.156 · 10,619 tokens/s · 2.31 s
         before  after
 code    2.398   2.531
 tests   3.110   2.891

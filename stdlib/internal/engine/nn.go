@@ -14,6 +14,7 @@ import (
 
 func nnSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Accuracy":          reflect.ValueOf(nn.Accuracy),
 		"AllLinear":         reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
 		"Attention":         reflect.ValueOf((*nn.Attention)(nil)),
 		"BCEWithLogitsLoss": reflect.ValueOf(nn.BCEWithLogitsLoss),

@@ -1,0 +1,104 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.
+// With another function of outputs and targets in place of the loss it returns the mean of that:
+//
+//	train.Evaluate(ctx, train.WithLoss(m, nn.Accuracy), test, 10)
+func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
+	means, err := measure(ctx, m, d, batches, []measured{m.Loss})
+	if err != nil {
+		return 0, err
+	}
+	return means[0], nil
+}
+
+// measured is a number of a batch.
+type measured func(inputs, targets tensor.Tensor) tensor.Tensor
+
+// measure returns the mean of each number over the first batches.
+func measure(ctx context.Context, m Model, d data.Source, batches int, list []measured) ([]float64, error) {
+	if batches < 1 {
+		return nil, fmt.Errorf("train: evaluate: got %d batches, want at least 1", batches)
+	}
+	nn.SetTraining(m, false)
+	means, dev := make([]float64, len(list)), nn.Device(m)
+	for n := range batches {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		err := within(device.On(ctx, dev), func() error {
+			b, err := d.Batch(n)
+			if err != nil {
+				return err
+			}
+			inputs, targets := b.Inputs.To(dev), b.Targets.To(dev)
+			values := make([]tensor.Tensor, len(list))
+			for i, f := range list {
+				values[i] = f(inputs, targets)
+			}
+			tensor.Eval(values...) // together: what they share is computed once
+			for i, v := range values {
+				means[i] += v.Item()
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range means {
+		means[i] /= float64(batches)
+	}
+	return means, nil
+}
+
+// within calls f with the context of its evaluations, and returns its error, or that of a *tensor.Error.
+func within(ctx context.Context, f func() error) (err error) {
+	failed := tensor.Try(func() { tensor.Within(ctx, func() { err = f() }) })
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// evaluate returns the loss and the metrics on the data that is not trained on.
+func (t *trainer) evaluate(ctx context.Context) (Point, error) {
+	list := []measured{t.model.Loss}
+	var names []string
+	layer, _ := layerOf(t.model)
+	for name, metric := range t.o.Metrics {
+		names = append(names, name)
+		list = append(list, func(inputs, targets tensor.Tensor) tensor.Tensor { return metric(layer.Forward(inputs), targets) })
+	}
+	means, err := measure(ctx, t.model, t.o.Eval, t.o.EvalBatches, list)
+	if err != nil {
+		return Point{}, err
+	}
+	p := Point{Loss: means[0]}
+	for i, name := range names {
+		if p.Metrics == nil {
+			p.Metrics = map[string]float64{}
+		}
+		p.Metrics[name] = means[i+1]
+	}
+	return p, nil
+}
+
+// layerOf returns what gives a model's outputs, if there is something.
+func layerOf(m Model) (nn.Layer, bool) {
+	if w, ok := m.(withLoss); ok {
+		return w.layer, true
+	}
+	layer, ok := m.(nn.Layer)
+	return layer, ok
+}
