@@ -14,6 +14,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/llm", Name: "llm", Symbols: llmSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/lora", Name: "lora", Symbols: loraSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/nn", Name: "nn", Symbols: nnSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/npy", Name: "npy", Symbols: npySymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/optim", Name: "optim", Symbols: optimSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/plot", Name: "plot", Symbols: plotSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
