@@ -21,7 +21,7 @@ func (c gradCase) within(low, high float64) gradCase {
 func gradCases() []gradCase {
 	var list []gradCase
 	for _, part := range [][]gradCase{
-		viewCases(), functionCases(), pairCases(), reduceCases(), productCases(), rowCases(), attentionCases(), indexCases(),
+		viewCases(), functionCases(), pairCases(), reduceCases(), productCases(), rowCases(), attentionCases(), convCases(), indexCases(),
 	} {
 		list = append(list, part...)
 	}
@@ -268,4 +268,37 @@ func indexCases() []gradCase {
 		with(ir.ScatterAlong, "first axis", 0, []int{1, 3}, []int{1, 0, 1}, []int{2, 3}, []int{1, 3}),
 		topK(0), topK(ir.Reverse),
 	}
+}
+
+func convCases() []gradCase {
+	var list []gradCase
+	for _, c := range []struct {
+		name    string
+		groups  int
+		x, w, y []int
+		windows []ir.Window
+	}{
+		{"a line", 1, []int{2, 2, 5}, []int{3, 2, 2}, []int{2, 3, 4}, []ir.Window{{Kernel: 2, Stride: 1, Dilation: 1}}},
+		{"strides and zeros", 1, []int{1, 2, 5, 4}, []int{2, 2, 3, 2}, []int{1, 2, 3, 3},
+			[]ir.Window{{Kernel: 3, Stride: 2, Before: 1, After: 1, Dilation: 1}, {Kernel: 2, Stride: 2, Before: 1, After: 1, Dilation: 1}}},
+		{"groups and dilation", 2, []int{2, 4, 4, 3}, []int{2, 2, 2, 2}, []int{2, 2, 2, 3},
+			[]ir.Window{{Kernel: 2, Stride: 1, Dilation: 2}, {Kernel: 2, Stride: 1, After: 1, Dilation: 1}}},
+		{"stride beyond the kernel", 1, []int{1, 1, 7}, []int{1, 1, 1}, []int{1, 1, 3}, []ir.Window{{Kernel: 1, Stride: 3, Dilation: 1}}},
+		{"three axes, each channel alone", 2, []int{1, 2, 2, 3, 2}, []int{2, 1, 1, 2, 2}, []int{1, 2, 2, 2, 1},
+			[]ir.Window{{Kernel: 1, Stride: 1, Dilation: 1}, {Kernel: 2, Stride: 1, Dilation: 1}, {Kernel: 2, Stride: 1, Dilation: 1}}},
+		{"no images", 1, []int{0, 2, 5}, []int{3, 2, 2}, []int{0, 3, 4}, []ir.Window{{Kernel: 2, Stride: 1, Dilation: 1}}},
+	} {
+		attr := ir.Attr{Ints: ir.Ints(c.windows), Index: c.groups}
+		list = append(list, simple(ir.Conv, c.name, attr, c.x, c.w), simple(ir.ConvWeight, c.name, attr, c.x, c.y))
+		attr.Shape = c.x[2:]
+		list = append(list, simple(ir.ConvTranspose, c.name, attr, c.y, c.w))
+	}
+	pool := func(name string, shape []int, windows ...ir.Window) gradCase {
+		return gradCase{op: ir.MaxPool, name: name, shapes: shapes(shape), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.pick(l.op(ir.MaxPool, ir.Attr{Ints: ir.Ints(windows)}, p[0]), 0)
+		}}
+	}
+	return append(list,
+		pool("halves", []int{1, 2, 4}, ir.Window{Kernel: 2, Stride: 2, Dilation: 1}),
+		pool("windows that overlap", []int{1, 2, 4, 3}, ir.Window{Kernel: 3, Stride: 1, Before: 1, After: 1, Dilation: 1}, ir.Window{Kernel: 2, Stride: 1, Dilation: 1}))
 }

@@ -122,6 +122,12 @@ const (
 	Attention     // q[B Hq Tq D], k[B Hk Tk D], v, optional mask -> o, logsumexp f32[B Hq Tq]
 	AttentionGrad // q, k, v, o, logsumexp, do, optional mask -> dq, dk, dv
 
+	// Windows along spatial axes; Attr.Ints, see WindowsOf; Index = groups.
+	Conv          // x[N C S…], w[O C/G K…] -> y[N O T…]
+	ConvTranspose // y, w -> x; Attr.Shape = S…
+	ConvWeight    // x, y -> w
+	MaxPool       // x[N C S…] -> the greatest, their places i64
+
 	// Indexing.
 	Gather       // x, index: rows of axis Attr.Axis (numpy take)
 	GatherAlong  // x, index of the same rank (numpy take_along_axis)
@@ -172,6 +178,7 @@ const (
 	FamilyMatMul
 	FamilyRow // softmax and the norms: a row in, a row out, one pass in one launch
 	FamilyAttention
+	FamilyConv // convolutions and pooling
 	FamilyIndex
 	FamilyRandom
 	FamilyOptimizer

@@ -13,7 +13,7 @@ var table [NumOps]Row
 func init() {
 	for _, family := range [][]Row{
 		leafRows(), randomRows(), viewRows(), copyRows(), unaryRows(), binaryRows(), compareRows(),
-		reduceRows(), scanRows(), linearRows(), quantRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), indexRows(), optimizerRows(), kernelRows(),
+		reduceRows(), scanRows(), linearRows(), quantRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), convRows(), indexRows(), optimizerRows(), kernelRows(),
 	} {
 		for _, r := range family {
 			if table[r.Op].Name != "" {
@@ -46,7 +46,7 @@ func (op Op) Family() Family { return table[op].Family }
 func (op Op) Operations() int64 { return table[op].Flops(&Node{}) }
 
 var familyNames = [...]string{
-	"leaf", "view", "copy", "elementwise", "reduce", "matmul", "row", "attention", "index", "random", "optimizer", "kernel",
+	"leaf", "view", "copy", "elementwise", "reduce", "matmul", "row", "attention", "conv", "index", "random", "optimizer", "kernel",
 }
 
 // String returns the family in lower case.

@@ -116,6 +116,18 @@ func otherTrials(m, n int) []trial {
 		trial{name: "gather_along", group: oneOp(backend.Single, ir.GatherAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9)}, f(m, 9)), below: n},
 		trial{name: "scatter_along", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9), f(m, 9)}, f(m, n)), below: n},
 	)
+	moves := ir.Attr{Index: 2, Ints: ir.Ints([]ir.Window{{Kernel: 3, Stride: 2, Before: 1, Dilation: 1}, {Kernel: 2, Stride: 1, After: 2, Dilation: 2}})}
+	image, weight, result := f(2, 4, m, min(n, 30)), f(6, 2, 3, 2), f(2, 6, (m-2)/2+1, min(n, 30))
+	back := moves
+	back.Shape = image.Shape[2:]
+	if m >= 2 {
+		list = append(list,
+			trial{name: "conv", group: oneOp(backend.Single, ir.Conv, moves, []ir.Type{image, weight}, result)},
+			trial{name: "conv_transpose", group: oneOp(backend.Single, ir.ConvTranspose, back, []ir.Type{result, weight}, image)},
+			trial{name: "conv_weight", group: oneOp(backend.Single, ir.ConvWeight, moves, []ir.Type{image, result}, weight)},
+			trial{name: "max_pool", group: oneOp(backend.Single, ir.MaxPool, ir.Attr{Ints: moves.Ints}, []ir.Type{image}, f(2, 4, result.Shape[2], result.Shape[3]),
+				typeOf(dtype.I64, 2, 4, result.Shape[2], result.Shape[3]))})
+	}
 	for _, op := range []ir.Op{ir.Sum, ir.ReduceMax, ir.Mean} {
 		for _, axes := range [][]int{{0}, {1}, {0, 1}} {
 			out := []int{m, n}

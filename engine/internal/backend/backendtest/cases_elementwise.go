@@ -44,6 +44,8 @@ func casesOf(op ir.Op) []Case {
 		return rowCases(op)
 	case r.Family == ir.FamilyAttention:
 		return attentionCases(op)
+	case r.Family == ir.FamilyConv:
+		return convCases(op)
 	case r.Family == ir.FamilyIndex:
 		return indexCases(op)
 	case r.Family == ir.FamilyOptimizer:

@@ -22,6 +22,7 @@ type loops struct {
 	combine  func(c ir.Combination) func(d, x unsafe.Pointer, n int)
 	key      func(p unsafe.Pointer, i int) int64
 	put      func(p unsafe.Pointer, i int, v ir.Scalar)
+	maxPool  func(l *launch, c *convolution, x, y, at unsafe.Pointer)
 }
 
 // loopsOf has an entry for each type of register.
@@ -73,7 +74,7 @@ func doubleLoops() loops {
 
 // sharedLoops are those of integers and floats.
 func sharedLoops[T tile.Number]() loops {
-	return loops{fold: numberFold[T], count: countTo[T], add: addElements[T], combine: combineElements[T]}
+	return loops{fold: numberFold[T], count: countTo[T], add: addElements[T], combine: combineElements[T], maxPool: maxPoolOf[T]}
 }
 
 // floatKey maps a float to an integer that orders as floats do. NaN is the greatest, and the zeros are equal.

@@ -30,7 +30,13 @@ var singles = map[ir.Op]compiler{
 	ir.ArgMin:       compileArgBest,
 	ir.CumSum:       compileCumSum,
 	ir.SumSquares:   compileSumSquares,
-	ir.AdamW:        compileAdamW,
+	ir.MaxPool:      compileMaxPool,
+
+	ir.Conv:          compileConv,
+	ir.ConvTranspose: compileConv,
+	ir.ConvWeight:    compileConv,
+
+	ir.AdamW: compileAdamW,
 
 	ir.Dequantize:     compileDequantize,
 	ir.DequantizeTake: compileDequantizeTake,

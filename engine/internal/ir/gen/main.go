@@ -50,6 +50,7 @@ var families = []struct {
 	{ir.FamilyMatMul, "Linear algebra"},
 	{ir.FamilyRow, "Rows"},
 	{ir.FamilyAttention, "Attention"},
+	{ir.FamilyConv, "Convolutions and pooling"},
 	{ir.FamilyIndex, "Along an axis, and by index"},
 	{ir.FamilyOptimizer, "Optimizers"},
 	{ir.FamilyKernel, "Kernels that people write"},

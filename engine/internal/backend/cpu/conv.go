@@ -1,0 +1,131 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A convolution is what the three products of the family have in common: x, w and y, of which one is computed
+// from the others. There are always three spatial axes; those that are missing have length 1 and come first.
+type convolution struct {
+	op      ir.Op
+	images  int
+	groups  int
+	in, out int // channels of x and of y in each group
+	x, w, y spatial
+	window  [3]ir.Window
+}
+
+// spatial is a length, or a place, along each spatial axis.
+type spatial [3]int
+
+func (s spatial) size() int { return s[0] * s[1] * s[2] }
+
+// at is the place of an element in C order.
+func (s spatial) at(i spatial) int { return (i[0]*s[1]+i[1])*s[2] + i[2] }
+
+// each calls f for all places, in C order.
+func (s spatial) each(f func(i spatial)) {
+	for a := range s[0] {
+		for b := range s[1] {
+			for c := range s[2] {
+				f(spatial{a, b, c})
+			}
+		}
+	}
+}
+
+func spatialOf(shape []int) spatial {
+	s := spatial{1, 1, 1}
+	copy(s[3-len(shape):], shape)
+	return s
+}
+
+func newConvolution(in *backend.Inst, x, w, y []int) *convolution {
+	c := &convolution{op: in.Op, images: x[0], groups: in.Attr.Index, in: w[1], out: w[0] / in.Attr.Index}
+	c.x, c.w, c.y = spatialOf(x[2:]), spatialOf(w[2:]), spatialOf(y[2:])
+	windows := ir.WindowsOf(in.Attr)
+	for i := range c.window {
+		c.window[i] = ir.Window{Kernel: 1, Stride: 1, Dilation: 1}
+	}
+	copy(c.window[3-len(windows):], windows)
+	return c
+}
+
+// channels are the channels of x, results those of y.
+func (c *convolution) channels() int { return c.groups * c.in }
+func (c *convolution) results() int  { return c.groups * c.out }
+
+// A convolver computes one product in float32; it keeps what it prepares in its first launch.
+type convolver interface {
+	run(l *launch, a, b, to unsafe.Pointer)
+}
+
+// compileConv compiles conv, conv_transpose and conv_weight.
+func compileConv(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	shapes := [2][]int{operandShape(g, in.Args[0]), operandShape(g, in.Args[1])}
+	var c *convolution
+	switch in.Op {
+	case ir.Conv:
+		c = newConvolution(in, shapes[0], shapes[1], in.Shape)
+	case ir.ConvTranspose:
+		c = newConvolution(in, in.Shape, shapes[1], shapes[0])
+	default:
+		c = newConvolution(in, shapes[0], in.Shape, shapes[1])
+	}
+	register := tile.Register(in.DType)
+	var operands [2]*operand
+	for i := range operands {
+		var err error
+		if operands[i], err = newOperand(g, in.Args[i], shapes[i], register); err != nil {
+			return nil, err
+		}
+	}
+	out, n := g.Outputs[0], elementsOf(in.Shape)
+	how := c.convolver(register)
+	return func(l *launch) {
+		if n == 0 {
+			return
+		}
+		a, b := operands[0].all(l), operands[1].all(l)
+		defer operands[0].release()
+		defer operands[1].release()
+		to := l.pointer(out.Buf)
+		if out.DType == register {
+			how.run(l, a, b, to)
+			return
+		}
+		wide := unsafe.Pointer(unsafe.SliceData(l.scratch.floats(n)))
+		how.run(l, a, b, wide)
+		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
+			narrowTo(out.DType, unsafe.Add(to, lo*out.DType.Size()), unsafe.Add(wide, 4*lo), hi-lo)
+		})
+	}, nil
+}
+
+// fewChannels is the number of rows of a product up to which a convolution is computed row by row: a
+// micro-kernel would leave most of its registers empty.
+const fewChannels = 2
+
+// convolver chooses the way: a product of matrices, of which one is gathered from windows, or row by row.
+func (c *convolution) convolver(t dtype.Type) convolver {
+	rows := c.out
+	if c.op == ir.ConvTranspose {
+		rows = c.in
+	}
+	switch {
+	case t == dtype.F64:
+		return &rowwise[float64]{c, addScaledDouble, dotDoubles}
+	case rows <= fewChannels || c.images*c.in*c.y.size() == 0:
+		return &rowwise[float32]{c, addScaledFloat, dotFloats}
+	case c.op == ir.Conv:
+		return newForward(c)
+	case c.op == ir.ConvTranspose:
+		return newTransposed(c)
+	}
+	return &weightGradient{convolution: c}
+}

@@ -1,0 +1,91 @@
+package ref
+
+import (
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func init() {
+	ops[ir.Conv] = one(func(in *backend.Inst, a []value) value {
+		y := newValue(in.DType, in.Shape)
+		eachProduct(in, a[0].shape, a[1].shape, y.shape, func(i, j, k int) { y.f[k] += a[0].f[i] * a[1].f[j] })
+		return y
+	})
+	ops[ir.ConvTranspose] = one(func(in *backend.Inst, a []value) value {
+		x := newValue(in.DType, in.Shape)
+		eachProduct(in, x.shape, a[1].shape, a[0].shape, func(i, j, k int) { x.f[i] += a[1].f[j] * a[0].f[k] })
+		return x
+	})
+	ops[ir.ConvWeight] = one(func(in *backend.Inst, a []value) value {
+		w := newValue(in.DType, in.Shape)
+		eachProduct(in, a[0].shape, w.shape, a[1].shape, func(i, j, k int) { w.f[j] += a[0].f[i] * a[1].f[k] })
+		return w
+	})
+	ops[ir.MaxPool] = maxPool
+}
+
+// eachProduct calls f for each product x[i]·w[j] that a convolution adds to y[k].
+func eachProduct(in *backend.Inst, x, w, y []int, f func(i, j, k int)) {
+	perGroup := w[0] / in.Attr.Index // results
+	each(y, strides(y), 0, func(_, k int, place []int) {
+		n, o := place[0], place[1]
+		eachTap(in, x, place[2:], func(tap, at int) {
+			for c := range w[1] {
+				channel := o/perGroup*w[1] + c
+				f((n*x[1]+channel)*size(x[2:])+at, (o*w[1]+c)*size(w[2:])+tap, k)
+			}
+		})
+	})
+}
+
+// eachTap calls f for each tap of the kernel, and the element among those of a channel of x that it reads at
+// a place. Taps beside x are left out: they read zeros.
+func eachTap(in *backend.Inst, x, place []int, f func(tap, at int)) {
+	windows := ir.WindowsOf(in.Attr)
+	var kernel []int
+	for _, w := range windows {
+		kernel = append(kernel, w.Kernel)
+	}
+	each(kernel, strides(kernel), 0, func(_, tap int, taps []int) {
+		at := 0
+		for a, w := range windows {
+			i := w.At(place[a], taps[a])
+			if i < 0 || i >= x[2+a] {
+				return
+			}
+			at = at*x[2+a] + i
+		}
+		f(tap, at)
+	})
+}
+
+func maxPool(in *backend.Inst, a []value) []value {
+	x := a[0]
+	y, places := newValue(x.dtype, in.Outs[0].Shape), newValue(dtype.I64, in.Outs[1].Shape)
+	each(y.shape, strides(y.shape), 0, func(_, k int, place []int) {
+		first := (place[0]*x.shape[1] + place[1]) * size(x.shape[2:])
+		best := -1
+		eachTap(in, x.shape, place[2:], func(_, at int) {
+			if best < 0 || greater(x, first+at, first+best) {
+				best = at
+			}
+		})
+		copyElement(y, k, x, first+best)
+		places.i[k] = int64(best)
+	})
+	return []value{y, places}
+}
+
+// greater says whether element i of x is greater than element j. A NaN is greater than every number.
+func greater(x value, i, j int) bool {
+	switch {
+	case x.f != nil:
+		return x.f[i] > x.f[j] || math.IsNaN(x.f[i]) && !math.IsNaN(x.f[j])
+	case x.dtype == dtype.U64:
+		return uint64(x.i[i]) > uint64(x.i[j])
+	}
+	return x.i[i] > x.i[j]
+}
