@@ -1,7 +1,7 @@
 // Package npy reads and writes NumPy's files: an array (.npy), and a zip of named arrays (.npz).
 //
-// A file of one array is "\x93NUMPY", a version, the header's length (little endian, 2 bytes in version 1, 4 in
-// 2 and 3), the header (a Python dictionary), and the elements:
+// A file of one array is "\x93NUMPY", a version, the header's length (little endian, 2 bytes in version 1, 4
+// in 2 and 3), the header (a Python dictionary), and the elements:
 //
 //	{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 //
@@ -14,7 +14,6 @@
 package npy
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -125,18 +124,17 @@ func (s *source) next(n int64) ([]byte, error) {
 	if n > s.size-s.at {
 		return nil, s.refuse("%d bytes follow, want %d", s.size-s.at, n)
 	}
-	var b bytes.Buffer
-	b.Grow(int(min(n, s.room)) + bytes.MinRead)
-	if _, err := io.CopyN(&b, s.r, n); err != nil {
-		e := s.refuse("").(*FormatError)
-		e.Offset += int64(b.Len())
-		if e.Msg = err.Error(); err == io.EOF {
-			e.Msg = fmt.Sprintf("the file ends, want %d more bytes", n-int64(b.Len()))
+	b, err := regular.Full(s.r, n, s.room)
+	if err != nil {
+		e := s.refuse("%v", err).(*FormatError)
+		e.Offset += int64(len(b))
+		if err == io.ErrUnexpectedEOF {
+			e.Msg = fmt.Sprintf("the file ends, want %d more bytes", n-int64(len(b)))
 		}
 		return nil, e
 	}
 	s.at += n
-	s.last = b.Bytes()
+	s.last = b
 	return s.last, nil
 }
 

@@ -96,6 +96,19 @@ func ReadFrom(r io.Reader, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
+// Full reads n bytes, of which a file says that they follow. At first it allocates for no more than room, the
+// bytes that the file has, and for more only as they arrive: a compressed file may claim what it has not.
+// After an error it returns what it has read; bytes that are missing are an io.ErrUnexpectedEOF.
+func Full(r io.Reader, n, room int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(n, room)) + bytes.MinRead)
+	_, err := io.CopyN(&b, r, n)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return b.Bytes(), err
+}
+
 func tooLarge(name string, limit int64) error {
 	return fmt.Errorf("%s is too large: it has more than %d MiB", name, limit>>20)
 }

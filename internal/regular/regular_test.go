@@ -1,6 +1,7 @@
 package regular
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,19 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read(dir, 4); err == nil || !strings.Contains(err.Error(), "is a folder, want a regular file") {
 		t.Errorf("a folder: got %v", err)
+	}
+}
+
+// Full takes memory for what is there, not for what is claimed.
+func TestFull(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		want string
+		err  error
+	}{{0, "", nil}, {3, "abc", nil}, {4, "abcd", nil}, {5, "abcd", io.ErrUnexpectedEOF}, {1 << 60, "abcd", io.ErrUnexpectedEOF}} {
+		if got, err := Full(strings.NewReader("abcd"), c.n, 4); string(got) != c.want || err != c.err {
+			t.Errorf("%d bytes: got %q, error %v, want %q and %v", c.n, got, err, c.want, c.err)
+		}
 	}
 }
 

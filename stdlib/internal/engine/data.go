@@ -13,15 +13,20 @@ func dataSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Batch":          reflect.ValueOf((*data.Batch)(nil)),
 		"Batches":        reflect.ValueOf((*data.Batches)(nil)),
+		"CSV":            reflect.ValueOf((*data.CSV)(nil)),
 		"Examples":       reflect.ValueOf((*data.Examples)(nil)),
 		"GoSource":       reflect.ValueOf(data.GoSource),
 		"Pairs":          reflect.ValueOf(data.Pairs),
+		"ReadCSV":        reflect.ValueOf(data.ReadCSV),
+		"ReadIDX":        reflect.ValueOf(data.ReadIDX),
 		"ReadText":       reflect.ValueOf(data.ReadText),
 		"ReadTextExcept": reflect.ValueOf(data.ReadTextExcept),
 		"Source":         reflect.ValueOf((*data.Source)(nil)),
 		"_Source":        reflect.ValueOf((*dataSource)(nil)),
 		"Split":          reflect.ValueOf(data.Split),
+		"Table":          reflect.ValueOf((*data.Table)(nil)),
 		"Windows":        reflect.ValueOf(data.Windows),
+		"WriteIDX":       reflect.ValueOf(data.WriteIDX),
 	}
 }
 
