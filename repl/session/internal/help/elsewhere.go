@@ -4,18 +4,16 @@ import (
 	"go/ast"
 	"go/types"
 	"strings"
+	"unicode"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
-
-// modulesInCells are the names under which people import modules of arrays, besides those of Modules.
-var modulesInCells = map[string]bool{"F": true, "mx": true, "jnp": true}
 
 // elsewhere returns the advice for a public name of PyTorch, NumPy or MLX: the Go for module.name. With an
 // operand, it is the Go for operand.name. It is a form to fill in, unless the whole line reads as Python.
 func (a *advisor) elsewhere(module, name, operand string) string {
 	goText := elsewhere.Lookup(module, name)
-	if goText == "" || module == "-" {
+	if goText == "" {
 		return ""
 	}
 	if why, ok := strings.CutPrefix(goText, "// "); ok {
@@ -36,7 +34,40 @@ func (a *advisor) elsewhere(module, name, operand string) string {
 	return "write " + goText
 }
 
-// kindOf returns the module of package elsewhere whose names the methods of a type have, or "-".
+// foreignModule returns the advice for the name in a module around the complaint: torch.cuda.is_available.
+func (a *advisor) foreignModule() string {
+	var outer *ast.SelectorExpr
+	for _, n := range a.path() {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok && outer != nil || ok && outer != nil && sel.X != outer {
+			break
+		}
+		if ok {
+			outer = sel
+		}
+	}
+	if outer == nil {
+		return ""
+	}
+	return a.elsewhere(types.ExprString(outer.X), outer.Sel.Name, "")
+}
+
+// bare returns the advice for a name without its module, as after `from torch.nn import Linear`.
+func (a *advisor) bare(name string) string {
+	modules := []string{""}
+	if unicode.IsUpper(rune(name[0])) {
+		modules = []string{"nn", "optim", "data", ""}
+	}
+	for _, module := range modules {
+		if goText := elsewhere.Lookup(module, name); goText != "" && !strings.HasPrefix(goText, "// nothing") {
+			return a.elsewhere(module, name, "")
+		}
+	}
+	return ""
+}
+
+// kindOf returns the module of package elsewhere whose names the methods of a type have. Without one it is
+// a name that package elsewhere does not know.
 func kindOf(t types.Type) string {
 	has := func(name string) bool {
 		o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
@@ -52,12 +83,4 @@ func kindOf(t types.Type) string {
 		return "Optimizer"
 	}
 	return "-"
-}
-
-// parent returns the node around the identifier of the complaint, or nil.
-func (a *advisor) parent() ast.Node {
-	if path := a.path(); len(path) > 1 {
-		return path[1]
-	}
-	return nil
 }

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -181,7 +183,7 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 	}
 	near := DidYouMean(name, candidates)
 	if !strings.EqualFold(near, "did you mean "+name+"?") && slices.Contains(stdlib.Engine(), o.Imported().Path()) {
-		if say := a.elsewhere(pkg, name, ""); say != "" {
+		if say := a.foreignModule(); say != "" {
 			return msg, say
 		}
 	}
@@ -209,32 +211,41 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	if goLine := a.inGo(); goLine != "" {
 		return msg, goLine
 	}
-	if sel, ok := a.parent().(*ast.SelectorExpr); ok && Modules[name] != "" || ok && modulesInCells[name] {
-		module, member := name, sel.Sel.Name
-		if path := a.path(); len(path) > 2 {
-			if of, ok := path[2].(*ast.SelectorExpr); ok && of.X == sel { // torch.cuda.is_available: a module in a module
-				module, member = module+"."+member, of.Sel.Name
-			}
-		}
-		if say := a.elsewhere(module, member, ""); say != "" {
+	_, qualifies := a.parent().(*ast.SelectorExpr)
+	if qualifies && elsewhere.Known(name) {
+		if say := a.foreignModule(); say != "" {
 			return msg, say
 		}
 	}
 	if say, ok := ForeignNames[name]; ok {
 		return msg, say
 	}
-	if path := a.path(); len(path) > 1 {
-		if sel, ok := path[1].(*ast.SelectorExpr); ok && sel.X.Pos() == a.pos {
-			return msg, DidYouMean(name, append(a.names(), packageNames()...))
+	if qualifies {
+		return msg, DidYouMean(name, append(a.names(), packageNames()...))
+	}
+	if unicode.IsUpper(rune(name[0])) && near == "" {
+		if say := a.bare(name); say != "" {
+			return msg, say
 		}
 	}
 	if full := a.h.exportedAs(name); full != "" {
 		return msg, "did you mean " + full + "?"
 	}
+	if say := a.bare(name); near == "" && say != "" {
+		return msg, say
+	}
 	if near == "" {
 		near = DidYouMean(name, types.Universe.Names())
 	}
 	return msg, near
+}
+
+// parent returns the node around the identifier of the complaint, or nil.
+func (a *advisor) parent() ast.Node {
+	if path := a.path(); len(path) > 1 {
+		return path[1]
+	}
+	return nil
 }
 
 // names returns the names that the session and the cell declare.

@@ -1,8 +1,9 @@
 // Package elsewhere knows the public names of PyTorch, NumPy and MLX, and the Go that stands for them here.
 //
 // Names.txt has the names, which tests/peers/public_names.py reads from the installed packages. Means.txt
-// says what stands here for names that are spelt otherwise. Package gen joins the two with the engine's
-// surface: table.txt, which this package reads, and docs/from-pytorch.md.
+// says what stands here for names that are spelt otherwise, and absent.txt why nothing stands for some.
+// Package gen joins the three with the engine's surface: table.txt, which this package reads, and
+// docs/from-pytorch.md.
 package elsewhere
 
 import (
@@ -29,24 +30,53 @@ var entries = sync.OnceValue(func() map[string]string {
 // modules maps the names under which people import a module to its name in the table. An empty name
 // is that of all functions and methods of arrays.
 var modules = map[string]string{
-	"np": "numpy", "numpy": "numpy", "mx": "mlx", "nn": "nn", "torch.nn": "nn", "optim": "optim", "torch.optim": "optim", "Module": "module", "Optimizer": "optimizer",
+	"": "", "torch": "", "F": "", "nn.functional": "", "jnp": "", "torch.Tensor": "", "tensor": "",
+	"np": "numpy", "numpy": "numpy", "np.ndarray": "numpy", "mx": "mlx", "mx.fast": "mlx",
+	"nn.Module": "module", "Module": "module", "optim.Optimizer": "optimizer", "Optimizer": "optimizer",
+	"optim.lr_scheduler": "lrscheduler", "lr_scheduler": "lrscheduler", "utils.data": "data", "nn.init": "init", "nn.utils": "utils",
+	"optimizers": "optim", "mx.optimizers": "optim", "mlx.optimizers": "optim",
+}
+
+// arrays are the modules whose names may be those of functions and methods of arrays.
+var arrays = map[string]bool{"": true, "numpy": true, "mlx": true, "random": true, "linalg": true, "nn": true, "cuda": true}
+
+// module returns a module's name in the table: numpy for np, nn for torch.nn.
+func module(name string) string {
+	if m, ok := modules[name]; ok {
+		return m
+	}
+	for _, package_ := range []string{"torch.", "np.", "numpy.", "mx.", "mlx.", "mlx.core."} {
+		if rest, ok := strings.CutPrefix(name, package_); ok {
+			return module(rest)
+		}
+	}
+	return Fold(name)
+}
+
+// Known says whether people import a module of arrays under a name: np, torch.nn, F.
+func Known(name string) bool {
+	m, ok := modules[name]
+	if !ok {
+		m = module(name)
+	}
+	return ok && name != "" || arrays[m] && name != "tensor"
 }
 
 // Lookup returns the Go for a public name of a module: ("np", "concatenate"), ("nn", "ReLU"), ("", "view").
 // Module "Module" has the methods of models and "Optimizer" those of optimizers. The case of letters and
 // underscores between words do not count. In the Go x and y are tensors, index is one of integers, m is a
 // model and opt an optimizer. A text that begins with // says why there is nothing to write. It returns ""
-// for a name that is unknown or has no equivalent.
-func Lookup(module, name string) string {
-	name = Fold(name)
-	module = modules[module]
-	if goText, ok := entries()[module+"."+name]; ok {
-		return goText
+// for a name that is unknown.
+func Lookup(mod, name string) string {
+	name, mod = Fold(name), module(mod)
+	goText, ok := entries()[mod+"."+name]
+	if !ok && arrays[mod] {
+		goText = entries()[name]
 	}
-	if module == "module" || module == "optimizer" || module == "optim" {
-		return ""
+	if strings.HasPrefix(goText, "!") {
+		return "// nothing here stands for it: " + entries()[goText]
 	}
-	return entries()[name]
+	return goText
 }
 
 // Fold returns a name in small letters and without underscores, except one at its end, which

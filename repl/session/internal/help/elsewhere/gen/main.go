@@ -4,15 +4,12 @@ package main
 
 import (
 	"fmt"
-	"go/token"
-	"go/types"
 	"log"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
-	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // The files, seen from the folder of package elsewhere, in which go generate runs.
@@ -22,210 +19,136 @@ const (
 )
 
 func main() {
-	table, page, err := build(".")
+	t, err := read(".")
 	if err == nil {
-		err = os.WriteFile(tableFile, []byte(table), 0o644)
+		err = os.WriteFile(tableFile, []byte(t.text()), 0o644)
 	}
 	if err == nil {
-		err = os.WriteFile(pageFile, []byte(page), 0o644)
+		err = os.WriteFile(pageFile, []byte(t.page()), 0o644)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
+	for _, name := range t.unanswered {
+		log.Printf("%s: neither means.txt nor absent.txt has it", name)
+	}
+	for _, pattern := range t.absent.unused() {
+		log.Printf("%s: absent.txt has it in vain", pattern)
+	}
 }
 
-// A row is a name of another library and the Go for it.
-type row struct{ name, goText string }
+// A row is a name of another library and the Go for it, or the reason why there is none.
+type row struct{ name, goText, why string }
 
-// build returns the two files, made of names.txt and means.txt in a folder.
-func build(dir string) (table, page string, err error) {
-	names, err := os.ReadFile(dir + "/names.txt")
-	if err != nil {
-		return "", "", err
+// A table has a row for each name, by its key in table.txt.
+type table struct {
+	*surface
+	absent     *absent
+	rows       map[string]row
+	unanswered []string // names without a row
+}
+
+// read makes the table of names.txt, means.txt and absent.txt in a folder.
+func read(dir string) (*table, error) {
+	var texts [3]string
+	for i, file := range []string{"names.txt", "means.txt", "absent.txt"} {
+		b, err := os.ReadFile(dir + "/" + file)
+		if err != nil {
+			return nil, err
+		}
+		texts[i] = string(b)
 	}
-	means, err := os.ReadFile(dir + "/means.txt")
+	s, err := readSurface(texts[1])
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	s, err := readSurface(string(means))
-	if err != nil {
-		return "", "", err
-	}
-	rows := map[string]row{}
-	for line := range strings.Lines(string(names)) {
+	t := &table{surface: s, absent: readAbsent(texts[2]), rows: map[string]row{}}
+	for line := range strings.Lines(texts[0]) {
 		module, list, _ := strings.Cut(strings.TrimSpace(line), ":")
 		for _, name := range strings.Fields(list) {
-			key, goText := s.find(qualifier(module), name)
-			if key != "" {
-				rows[key] = row{strings.TrimPrefix(key[:len(key)-len(elsewhere.Fold(name))]+name, "."), goText}
-			}
+			t.add(module, name)
 		}
 	}
-	for key, goText := range s.means { // the methods of models and optimizers
-		if strings.HasPrefix(key, "module.") || strings.HasPrefix(key, "optimizer.") {
-			rows[key] = row{s.spelt[key], goText}
+	for key, goText := range s.means { // names that no list has, such as those of torch.cuda
+		if _, ok := t.rows[key]; !ok && strings.Contains(key, ".") && goText != "-" {
+			t.rows[key] = row{name: s.spelt[key], goText: goText}
 		}
 	}
-	keys := make([]string, 0, len(rows))
-	for key := range rows {
+	return t, nil
+}
+
+// add adds the row of a name. A name of several modules has one row, if it means the same in all.
+func (t *table) add(module, name string) {
+	q := qualifier(module)
+	if key, goText := t.find(q, name); key != "" {
+		t.rows[key] = row{name: strings.TrimPrefix(key[:len(key)-len(elsewhere.Fold(name))]+name, "."), goText: goText}
+		return
+	}
+	class := t.absent.class(module, name)
+	if class == "" {
+		t.unanswered = append(t.unanswered, module+"."+name)
+		return
+	}
+	if q == "numpy" || q == "mlx" {
+		q = ""
+	}
+	key := strings.TrimPrefix(q+"."+elsewhere.Fold(name), ".")
+	if _, ok := t.rows[key]; !ok {
+		t.rows[key] = row{name: module + "." + name, why: class}
+	}
+}
+
+// keys returns the keys of the rows in order.
+func (t *table) keys() []string {
+	keys := make([]string, 0, len(t.rows))
+	for key := range t.rows {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	var t, p strings.Builder
-	p.WriteString(pageHead)
-	for _, key := range keys {
-		fmt.Fprintf(&t, "%s\t%s\n", key, rows[key].goText)
-		fmt.Fprintf(&p, "| `%s` | `%s` |\n", rows[key].name, rows[key].goText)
-	}
-	return t.String(), p.String(), nil
+	return keys
 }
 
-const pageHead = `# From PyTorch
-
-What stands here for the names of PyTorch, NumPy and MLX. Typed by habit in a cell, such a name is answered with its
-Go. Names without a module are functions and methods of arrays. In the Go, x, y, weight, bias and loss are tensors, index
-is one of integers, mask one of bools, m is a model and opt an optimizer. Names that are not here have no equivalent.
-
-Gradients are made where tensor.Grad asks for them, so nothing is switched off for an evaluation: there is no no_grad.
-
-Made by ` + "`go generate ./repl/session/internal/help/elsewhere`" + `; do not edit.
-
-| there | here |
-|---|---|
-`
+// text returns table.txt: the reasons, and a row a line.
+func (t *table) text() string {
+	var b strings.Builder
+	for _, class := range t.absent.classes {
+		fmt.Fprintf(&b, "!%s\t%s\n", class, t.absent.reasons[class])
+	}
+	for _, key := range t.keys() {
+		r := t.rows[key]
+		if r.why != "" {
+			r.goText = "!" + r.why
+		}
+		fmt.Fprintf(&b, "%s\t%s\n", key, r.goText)
+	}
+	return b.String()
+}
 
 // qualifier returns what stands before the names of a module in means.txt.
 func qualifier(module string) string {
 	switch module {
-	case "torch.nn", "torch.optim":
-		return strings.TrimPrefix(module, "torch.")
-	case "numpy.random":
-		return "random"
+	case "torch", "torch.Tensor", "torch.nn.functional":
+		return ""
 	case "numpy", "numpy.ndarray":
 		return "numpy"
+	case "numpy.random", "torch.nn", "torch.optim", "mlx.nn", "torch.linalg", "numpy.linalg":
+		return module[strings.LastIndexByte(module, '.')+1:]
 	case "mlx.core":
 		return "mlx"
+	case "mlx.optimizers":
+		return "optim"
+	case "torch.nn.Module", "mlx.nn.Module":
+		return "module"
+	case "torch.nn.init":
+		return "init"
+	case "torch.nn.utils":
+		return "utils"
+	case "torch.optim.Optimizer":
+		return "optimizer"
+	case "torch.optim.lr_scheduler":
+		return "lrscheduler"
+	case "torch.utils.data":
+		return "data"
 	}
-	return ""
-}
-
-// A surface has what the engine exports, by folded name.
-type surface struct {
-	means, spelt map[string]string // from means.txt
-	arrays       map[string]string // methods of tensors and functions of package tensor
-}
-
-func readSurface(means string) (*surface, error) {
-	s := &surface{means: map[string]string{}, spelt: map[string]string{}, arrays: map[string]string{}}
-	for line := range strings.Lines(means) {
-		names, goText, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
-		for _, name := range strings.Fields(names) {
-			key := elsewhere.Fold(name)
-			if old, twice := s.means[key]; twice && old != goText {
-				return nil, fmt.Errorf("means.txt: %s stands for %s and for %s", name, old, goText)
-			}
-			s.means[key], s.spelt[key] = goText, name
-		}
-	}
-	pkg, err := stdlib.Importer(token.NewFileSet()).Import("github.com/mcs-notebook/mcs/engine/tensor")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range pkg.Scope().Names() {
-		if f, ok := pkg.Scope().Lookup(name).(*types.Func); ok && f.Exported() {
-			s.add("tensor.", f)
-		}
-	}
-	for m := range types.NewMethodSet(pkg.Scope().Lookup("Tensor").Type()).Methods() {
-		if m.Obj().Exported() {
-			s.add("x.", m.Obj().(*types.Func)) // a method comes before a function: x.Sub(y)
-		}
-	}
-	return s, nil
-}
-
-// add adds a function with arguments as examples, if it has only such that have one.
-func (s *surface) add(before string, f *types.Func) {
-	sig := f.Signature()
-	var args []string
-	for i := range sig.Params().Len() {
-		v := sig.Params().At(i)
-		if sig.Variadic() && i == sig.Params().Len()-1 {
-			if v.Name() == "shape" || v.Name() == "dims" {
-				args = append(args, "2, 3")
-			} else if v.Name() == "counts" || f.Name() == "Permute" {
-				args = append(args, "1, 0")
-			}
-			break
-		}
-		arg := example(v)
-		if arg == "y" && before == "tensor." && i == 0 {
-			arg = "x"
-		}
-		if arg == "" {
-			return
-		}
-		args = append(args, arg)
-	}
-	s.arrays[elsewhere.Fold(f.Name())] = before + f.Name() + "(" + strings.Join(args, ", ") + ")"
-}
-
-// example returns an argument for a parameter, or "".
-func example(v *types.Var) string {
-	switch t := types.TypeString(v.Type(), (*types.Package).Name); t {
-	case "tensor.Tensor":
-		if slices.Contains([]string{"index", "weight", "bias", "mask"}, v.Name()) {
-			return v.Name()
-		}
-		return "y"
-	case "tensor.Operand", "any":
-		return "y"
-	case "[]tensor.Tensor":
-		return "[]tensor.Tensor{x, y}"
-	case "int":
-		if v.Name() == "axis" {
-			return "0"
-		}
-		return "1"
-	case "float64":
-		return "0.5"
-	case "bool":
-		return "false"
-	case "dtype.Type":
-		return "dtype.F32"
-	case "string":
-		return `"ij,jk->ik"`
-	}
-	return ""
-}
-
-// find returns the key of a name in the table and its Go. The key is "" for a name without an equivalent.
-func (s *surface) find(module, name string) (key, goText string) {
-	key = elsewhere.Fold(name)
-	if goText, ok := s.means[module+"."+key]; ok {
-		return module + "." + key, goText
-	}
-	if module == "optim" || strings.ToLower(name[:1]) != name[:1] && module != "nn" && name != "T" && s.means[key] == "" {
-		return "", "" // a class
-	}
-	goText = s.means[key]
-	if goText == "" {
-		goText = s.arrays[key]
-	}
-	if base, ok := strings.CutSuffix(key, "_"); ok && goText == "" && module == "" { // add_ changes x
-		if goText = s.means[base]; goText == "" {
-			goText = s.arrays[base]
-		}
-		if !strings.HasPrefix(goText, "x.") {
-			return "", ""
-		}
-		goText = "x = " + goText
-	}
-	if goText == "" || goText == "-" || goText == "x = x" || strings.HasPrefix(goText, "x = //") {
-		return "", ""
-	}
-	return key, goText
+	panic("unknown module " + module)
 }

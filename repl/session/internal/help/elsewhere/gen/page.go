@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const pageHead = `# From PyTorch
+
+What stands here for the names of PyTorch, NumPy and MLX. Typed by habit in a cell, such a name is answered with its
+Go. Names without a module are functions and methods of arrays. In the Go, x, y, weight, bias and loss are tensors, index
+is one of integers, mask one of bools, m is a model, opt an optimizer, ctx the context of the cell.
+
+Made by ` + "`go generate ./repl/session/internal/help/elsewhere`" + `; do not edit.
+`
+
+// others is the section of the names that only differ in their letters' case.
+const others = "The same name"
+
+// page returns docs/from-pytorch.md: the rows in the sections of means.txt, and what has no equivalent.
+func (t *table) page() string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	lists := map[string][]string{} // the lines of each section
+	nothing := map[string][]string{}
+	for _, key := range t.keys() {
+		r := t.rows[key]
+		if r.why != "" {
+			nothing[r.why] = append(nothing[r.why], "`"+r.name+"`")
+			continue
+		}
+		section := t.sections[key]
+		if section == "" {
+			section = t.sections[strings.TrimSuffix(key, "_")]
+		}
+		if section == "" {
+			section = others
+		}
+		lists[section] = append(lists[section], fmt.Sprintf("| `%s` | `%s` |", r.name, strings.ReplaceAll(r.goText, "|", "\\|")))
+	}
+	for _, section := range append(slices.Clone(t.order), others) {
+		if len(lists[section]) > 0 {
+			fmt.Fprintf(&b, "\n## %s\n\n| there | here |\n|---|---|\n%s\n", section, strings.Join(lists[section], "\n"))
+		}
+	}
+	b.WriteString("\n## Nothing here\n")
+	for _, class := range t.absent.classes {
+		list := nothing[class]
+		slices.Sort(list)
+		fmt.Fprintf(&b, "\n**%s**: %s.\n\n%s\n", strings.ToUpper(class[:1])+class[1:], t.absent.reasons[class], strings.Join(list, " "))
+	}
+	return b.String()
+}
