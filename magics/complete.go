@@ -1,6 +1,10 @@
 package magics
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -41,7 +45,7 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 	end := len(line)
 	command := strings.TrimLeft(line, " \t")
 	name := end - len(command) + 1 // where the name begins
-	if strings.HasPrefix(command, "!") {
+	if _, _, captured := cell.Capture(command); captured || strings.HasPrefix(command, "!") {
 		return completeFile(s, line)
 	}
 	whole := strings.HasPrefix(line[name:], "%")
@@ -50,9 +54,14 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 	}
 	args := strings.IndexAny(line[name:], " \t")
 	if args < 0 {
-		return name, completeName(line[name:], whole)
+		return name, append(completeName(line[name:], whole), completeAlias(s, line[name:], whole)...)
 	}
 	args += name
+	if full := unalias(s.Aliases(), line[name-1:]+"\x00"); !strings.HasPrefix(full, line[name-1:]) { // of what an alias stands for
+		full = strings.TrimSuffix(full, "\x00")
+		from, list = completeLine(s, full)
+		return from + end - len(full), list
+	}
 	m := Lookup(line[name:args])
 	if m == nil {
 		return end, nil
@@ -68,6 +77,11 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 		return from + args, list
 	case TakesFiles:
 		return completeFile(s, line)
+	case TakesFolders:
+		from, list = completeFile(s, line)
+		return from, slices.DeleteFunc(list, func(c session.Completion) bool { return !strings.HasSuffix(c.Text, string(filepath.Separator)) })
+	case TakesEnv:
+		return end - len(word), completeEnv(word)
 	case TakesNames:
 		return end - len(word), completeVar(s, word)
 	case TakesMagics:
@@ -96,6 +110,15 @@ func completeName(prefix string, whole bool) (list []session.Completion) {
 	return list
 }
 
+func completeAlias(s *session.Session, prefix string, whole bool) (list []session.Completion) {
+	for _, name := range slices.Sorted(maps.Keys(s.Aliases())) {
+		if strings.HasPrefix(name, prefix) && !whole {
+			list = append(list, session.Completion{Text: name, Kind: "magic", Detail: s.Aliases()[name], Doc: "an alias"})
+		}
+	}
+	return list
+}
+
 func (m *Magic) completeFlag(word string) (list []session.Completion) {
 	for _, f := range m.Flags {
 		options := []string{"-" + f.Name}
@@ -118,6 +141,15 @@ func completeVar(s *session.Session, prefix string) (list []session.Completion) 
 	for _, v := range s.Vars() {
 		if strings.HasPrefix(v.Name, prefix) {
 			list = append(list, session.Completion{Text: v.Name, Kind: v.Kind, Detail: v.Type})
+		}
+	}
+	return list
+}
+
+func completeEnv(prefix string) (list []session.Completion) {
+	for _, each := range os.Environ() {
+		if name, _, _ := strings.Cut(each, "="); name != "" && strings.HasPrefix(name, prefix) {
+			list = append(list, session.Completion{Text: name, Kind: "var"})
 		}
 	}
 	return list

@@ -6,7 +6,7 @@
 //
 // Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
 // kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go,
-// shell.go.
+// shell.go, folder.go.
 package magics
 
 //go:generate go run ./gen
@@ -48,6 +48,8 @@ const (
 	TakesGo
 	TakesNames
 	TakesFiles
+	TakesFolders
+	TakesEnv
 	TakesMagics
 	TakesDevices
 )
@@ -120,7 +122,7 @@ func Lookup(name string) *Magic {
 
 // Run runs one command line, or a whole cell that begins with %%.
 func (t Table) Run(ctx context.Context, s *session.Session, line string) (display.Value, error) {
-	name, args, whole := cell.ParseCommand(line)
+	name, args, whole := cell.ParseCommand(unalias(s.Aliases(), line))
 	m := Lookup(name)
 	switch {
 	case m == nil:
@@ -146,6 +148,8 @@ func (m *Magic) sign() string {
 	switch m.Name {
 	case "!":
 		return "!"
+	case ":=!":
+		return "name := !"
 	case "?", "??":
 		return "name" + m.Name
 	}
@@ -160,6 +164,9 @@ func (m *Magic) usage() string {
 	}
 	if m.Args != "" && m.Name == "!" {
 		return "!" + m.Args
+	}
+	if m.Name == ":=!" {
+		return m.Args
 	}
 	if m.Args != "" {
 		parts = append(parts, m.Args)

@@ -111,12 +111,9 @@ func TestUnknownMagic(t *testing.T) {
 func TestForeignCommands(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ line, want string }{
-		{"%cd", `os.Chdir("..")`},
-		{"%cd " + dir, fmt.Sprintf("os.Chdir(%q)", dir)},
-		{"!cd ..", `os.Chdir("..")`},
+		{"!cd ..", `%cd ..`},
 		{"%pwd", "os.Getwd()"},
-		{"%env", "os.Environ()"},
-		{"%set_env A=b", `os.Setenv("A", "b")`},
+		{"%set_env A=b", "%env A=b"},
 		{"%who", "%whos"},
 		{"%hist", "%history"},
 		{"%pinfo x", "x?"},

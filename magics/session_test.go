@@ -127,8 +127,11 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if r := s.Run(t.Context(), "alpha := 1\nalphabet := \"abc\""); r.Err != nil {
+	if r := s.Run(t.Context(), "alpha := 1\nalphabet := \"abc\"\n%alias gone = %del"); r.Err != nil {
 		t.Fatal(r.Err)
+	}
+	if err := os.Mkdir(filepath.Join(s.Dir(), "folder"), 0o777); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(s.Dir(), "notes.mcs"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -152,6 +155,13 @@ func TestComplete(t *testing.T) {
 		{"%del al", 5, []string{"alpha", "alphabet"}, true},
 		{"%help ti", 6, []string{"time", "timeit"}, true},
 		{"%device c", 8, []string{"cpu"}, true},
+		{"%cd fol", 4, []string{"folder" + string(filepath.Separator)}, true},
+		{"%cd no", 4, nil, true}, // a file
+		{"%env -u PA", 8, []string{"PATH"}, false},
+		{"%al", 1, []string{"alias"}, true},
+		{"%g", 1, []string{"gone", "graph", "guard"}, true}, // gone is an alias
+		{"%gone al", 6, []string{"alpha", "alphabet"}, true},
+		{"x := !cat notes.m", 10, []string{"notes.mcs"}, true},
 		{"%run no", 5, []string{"notes.mcs"}, true},
 		{"!cat no", 5, []string{"notes.mcs"}, true},
 		{"%timeit -t 1s alp", 14, []string{"alpha", "alphabet"}, false},

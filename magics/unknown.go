@@ -8,9 +8,9 @@ import (
 // foreign maps commands of IPython to mcs's commands or to Go. $args is the text after the command; a text
 // that begins with "write " ends in a line that can be pasted.
 var foreign = map[string]string{
-	"cd": `write os.Chdir($dir)`, "pwd": "write os.Getwd()", "ls": "write !ls $args", "ll": "write !ls -l $args", "cat": "write !cat $args",
-	"mkdir": "write !mkdir $args", "rm": "write !rm $args", "cp": "write !cp $args", "mv": "write !mv $args", "sx": "write !$args",
-	"system": "write !$args", "bash": "write !$args", "sh": "write !$args", "env": "write os.Environ()", "set_env": "write os.Setenv($pair)",
+	"pwd": "write os.Getwd()", "ls": "write !ls $args", "ll": "write !ls -l $args", "cat": "write !cat $args",
+	"mkdir": "write !mkdir $args", "rm": "write !rm $args", "cp": "write !cp $args", "mv": "write !mv $args", "sx": "write lines := !$args",
+	"system": "write !$args", "bash": "write !$args", "sh": "write !$args", "set_env": "write %env $args", "pushd": "write %cd $args", "popd": "write %cd -", "alias_magic": "write %alias $args", "unalias": "write %alias -d $args",
 	"who": "write %whos", "who_ls": "write %whos", "psearch": "write %whos", "hist": "write %history", "recall": "write %history",
 	"lsmagic": "write %help", "magic": "write %help", "quickref": "write %help", "pinfo": "write $args?", "pinfo2": "write $args??",
 	"pdoc": "write $args?", "psource": "write $args??", "pdef": "write $args?", "debug": "write %tb", "xmode": "write %tb", "pdb": "write %tb",
@@ -52,16 +52,7 @@ func unknown(name, args string) error {
 
 // fillIn puts the arguments of a command into the text of a suggestion.
 func fillIn(text, args string) string {
-	dir := args
-	if dir == "" {
-		dir = ".."
-	}
-	key, value, _ := strings.Cut(args, "=")
-	if key == "" {
-		key = "NAME"
-	}
-	text = strings.NewReplacer("$args", args, "$dir", fmt.Sprintf("%q", dir), "$pair", fmt.Sprintf("%q, %q", key, value)).Replace(text)
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(strings.ReplaceAll(text, "$args", args))
 }
 
 // editDistance is the number of letters to insert, delete or replace to get from a to b.

@@ -1,14 +1,14 @@
 // Package cell reads the text of a cell: its tokens, its statements, declarations and command lines,
 // whether it can run, and if not, what is missing and where.
 //
-// A cell is Go with command lines between its statements: %name …, !command, name?. A command line begins
-// only where a statement may begin. In a raw string, a comment or brackets the same text is Go. A cell
-// that begins with %% is one command as a whole.
+// A cell is Go with command lines between its statements: %name …, !command, x := !command, name?. A command
+// line begins only where a statement may begin. In a raw string, a comment or brackets the same text is Go. A
+// cell that begins with %% is one command as a whole.
 //
 // Cells are unfinished most of the time, so this package does not parse, and it refuses no text: [Scan]
 // tiles any text with tokens, [Split] cuts it into pieces, [Check] finds the first fault. All code that
 // needs positions in a cell uses this package. Reading order: token.go, piece.go, list.go, check.go,
-// update.go, within.go.
+// update.go, within.go, shell.go.
 package cell
 
 import (
@@ -19,9 +19,9 @@ import (
 // Whole says whether a text is one command as a whole, which begins with %%.
 func Whole(src string) bool { return strings.HasPrefix(strings.TrimSpace(src), "%%") }
 
-// ParseCommand splits a command into its name without the sign in front, and the text behind the name.
-// Whole says that the command takes a whole cell. Names without letters are "!" for a command of the
-// shell, and "?" and "??" behind a name. For %name? the name is "help".
+// ParseCommand splits a command into its name without the sign in front, and the text behind the name. Whole
+// says that the command takes a whole cell. Names without letters are "!" for a command of the shell, ":=!"
+// for one whose output is assigned, and "?" and "??" behind a name. For %name? the name is "help".
 func ParseCommand(text string) (name, args string, whole bool) {
 	text = strings.TrimSpace(text)
 	if args, ok := strings.CutPrefix(text, "!"); ok {
@@ -38,6 +38,9 @@ func ParseCommand(text string) (name, args string, whole bool) {
 			return "help", strings.TrimRight(topic, "?"), false
 		}
 		return name, args, whole
+	}
+	if _, _, ok := Capture(text); ok {
+		return ":=!", text, false
 	}
 	if name, ok := strings.CutSuffix(text, "??"); ok {
 		return "??", name, false

@@ -189,7 +189,8 @@ func (r *reader) lineAt(off int) (from, to int) {
 }
 
 // startsCommand says whether a command line begins at a byte where a statement may: the byte is the first of
-// its line, and % or !, or the line is Go without comments and ends in a question mark, which Go has not.
+// its line, and % or !, or the line assigns the output of a !command, or it is Go without comments and ends
+// in a question mark, which Go has not.
 func (r *reader) startsCommand(off int) bool {
 	if before := strings.TrimRight(r.src[:off], blanks); before != "" && before[len(before)-1] != '\n' {
 		return false
@@ -198,6 +199,9 @@ func (r *reader) startsCommand(off int) bool {
 		return true
 	}
 	from, to := r.lineAt(off)
+	if captures(r.src[from:to]) {
+		return true
+	}
 	if r.src[to-1] != '?' {
 		return false
 	}
@@ -243,6 +247,10 @@ func (r *reader) command(off int) int {
 		} else if args < to {
 			list = append(list, Token{From: args, To: to, Tok: Words, Command: true})
 		}
+	} else if captures(r.src[from:to]) {
+		_, words, _ := Capture(r.src[from:to])
+		bang := from + strings.IndexByte(r.src[from:to], '!')
+		list = append(r.part(from, bang), sign(bang, bang+1), Token{From: to - len(words), To: to, Tok: Words, Command: true})
 	} else {
 		operand := to - 1
 		if strings.HasSuffix(r.src[from:operand], "?") {

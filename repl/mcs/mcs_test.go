@@ -89,6 +89,7 @@ func TestCommandLine(t *testing.T) {
 		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},
 		{"standard input with more expressions", "", "1 + 2\nx := 4; x * x;\nx\n%time x + 1\nfmt.Println(\"p\")\nfunc f() int { return x }\nf() + 3", "3\n4\n5\n[..]launches[..]\n...\np\n7", "", 0},
 		{"expressions of a file", "run twice.mcs", "", "", "twice.mcs:1: cell 1\nIn[1]:1:1: 1 + 2 [..] is not used\n...", 1},
+		{"_ is the value of the expression before", "", "1 + 2\n_ * 2.0; _ + 1\n\"a\"\ny := _ + \"b\"\n_\ny; _\n", "3\n4\n\"a\"\n\"a\"\n\"a\"", "", 0},
 		{"nothing runs before all is checked", "", "1 + 2\nnone\n", "", "standard input:1: cell 1\nIn[1]:2:1: undefined: none[..]\n...", 1},
 		{"an expression", "-e 1+2", "", "3", "", 0},
 		{"more expressions", "-e x:=2 -e x -e x*x", "", "2\n4", "", 0},

@@ -144,6 +144,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 	for i, list := range units {
 		for _, u := range list {
 			if u.Command != "" {
+				s.showNow(r)
 				before := s.past.generation
 				if err := s.runCommand(ctx, r, u); err != nil {
 					return 0, err
@@ -173,8 +174,8 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 	return len(units), nil
 }
 
-// showNow prints the values that commands of the cell show, before code runs that may print. A value that
-// the front end has not rendered as text stays in the result.
+// showNow prints the values that commands of the cell show, before code or commands run that may print. A
+// value that the front end has not rendered as text stays in the result.
 func (s *Session) showNow(r *Result) {
 	if s.opts.Stdout == nil {
 		return

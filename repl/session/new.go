@@ -42,6 +42,9 @@ func open(o Options, p *programRun) (*Session, error) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect garbage before the watchdog counts it as memory in use
 		debug.SetMemoryLimit(int64(min(limits.Memory, math.MaxInt64)))
 	}
+	if o.Source != "" {
+		o.Source = home(o) // it stays where it is if the session's folder changes
+	}
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
 	s.runner = supervise.New(host{s}, limits)
 	s.streams = library.NewStreams(o.Stdout, o.Stderr, p != nil)

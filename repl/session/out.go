@@ -31,7 +31,8 @@ type out struct {
 // outs are the results that cells can mention.
 type outs struct {
 	list map[int]*out
-	last int // number of the newest result
+	last int  // number of the newest result
+	made *out // what Assign calls, which is Out[0] while it runs
 }
 
 // keep stores a result. The newest result is the variable _, so it is kept whatever its size.
@@ -39,10 +40,7 @@ func (os *outs) keep(n int, t types.Type, v reflect.Value) {
 	if old := os.list[os.last]; old != nil {
 		old.shrink()
 	}
-	o := &out{Out: compile.Out{N: n, Var: fmt.Sprintf("__out_%d", n), Type: types.Default(t)}, value: v}
-	if b, ok := t.(*types.Basic); ok && b.Kind() == types.UntypedNil {
-		o.Type = types.NewInterfaceType(nil, nil)
-	}
+	o := &out{Out: compile.Out{N: n, Var: fmt.Sprintf("__out_%d", n), Type: compile.OutType(t)}, value: v}
 	os.list[n], os.last = o, n
 }
 

@@ -150,6 +150,8 @@ type Session struct {
 	precise tensor.Precision  // of products in cells
 	flight  device.Flight     // the evaluations of cells that devices have not done yet
 	program *programRun       // nil unless RunProgram made the session
+	before  string            // the folder before the last Chdir, or ""
+	aliases map[string]string // see Aliases
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp

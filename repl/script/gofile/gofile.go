@@ -4,7 +4,7 @@
 // The program is put together as text and type-checked. Operators and indices of tensors become calls first.
 // Each complaint that a session does not make is answered by an edit of the text, until there is none. A
 // complaint that no edit answers is an error, so a returned program compiles. Reading order: split.go,
-// again.go, gofile.go, fix.go.
+// shell.go, again.go, gofile.go, fix.go.
 package gofile
 
 import (
@@ -27,10 +27,11 @@ import (
 
 // A program is a Go file that is being made.
 type program struct {
-	units   []unit
-	imports map[string]string // path -> name, or "" for its own
-	globals map[string]string // variables that functions use -> type
-	usesCtx bool
+	units    []unit
+	imports  map[string]string // path -> name, or "" for its own
+	globals  map[string]string // variables that functions use -> type
+	usesCtx  bool
+	hasShell bool // shellLines is declared
 
 	// The results of the last assembly.
 	text     string
@@ -50,7 +51,7 @@ const maxRounds = 100
 func Program(cells []string) (string, error) {
 	p := &program{imports: map[string]string{}, globals: map[string]string{}}
 	for i, src := range cells {
-		units := split(src)
+		units := p.runShell(split(src, p.isCommand))
 		if i < len(cells)-1 { // the last cell ends where the program does
 			var err error
 			if units, err = endDeferred(units); err != nil {

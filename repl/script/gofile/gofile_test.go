@@ -88,6 +88,28 @@ func main() {
 		log.Fatal(err)
 	}
 }`},
+		{"the output of a command", []string{`dir := "a b"`, "files := !ls -l {dir} | head -2", "files, err := !exit 3", "ls := true", "y := !ls", "files, err.Error(), y"}, `
+import (
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"strings"
+)
+` + shellLines + `
+func main() {
+	dir := "a b"
+	files, err := shellLines("ls -l \"${dir}\" | head -2", "dir="+fmt.Sprint(dir))
+	if err != nil {
+		log.Fatal(err)
+	}
+	files, err = shellLines("exit 3")
+	ls := true
+	y := !ls
+	fmt.Println(files)
+	fmt.Println(err.Error())
+	fmt.Println(y)
+}`},
 		{"same type again is an assignment", []string{"x := 1", "x := x + 1", "x"}, `
 import (
 	"fmt"

@@ -17,12 +17,12 @@ type unit struct {
 }
 
 // split splits a cell into units. Comments before a command go to the unit behind it: the command itself
-// becomes a comment.
-func split(src string) []unit {
+// becomes a comment. IsCommand is that of [cell.Captures].
+func split(src string, isCommand func(name string) bool) []unit {
 	var units []unit
 	comments := ""
 	list := cell.Scan(src)
-	for _, p := range cell.SplitTokens(src, list) {
+	for _, p := range cell.Captures(src, cell.SplitTokens(src, list), isCommand) {
 		for ; len(list) > 0 && list[0].To <= p.From; list = list[1:] {
 			if list[0].Tok == token.COMMENT {
 				comments += list[0].Text(src) + "\n"

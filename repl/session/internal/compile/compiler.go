@@ -60,6 +60,9 @@ type Compiler struct {
 	slots       map[int]bool                      // slots whose variables the interpreter has
 
 	Trace func(*ast.File) // for tests: gets each file of the interpreter
+
+	before  *Out // the result of the expression before, during a check: see resultOf
+	results int  // how many of these were made
 }
 
 // A Config has the parts of a session that its compiler needs.

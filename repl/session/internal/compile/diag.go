@@ -100,7 +100,7 @@ func tokenLength(line string, col int) int {
 
 var (
 	localPath = lazy.Regexp(`"` + lower.LocalPrefix + `[^"]*@\d+"`)
-	outName   = lazy.Regexp(`__out_(\d+)`)
+	outName   = lazy.Regexp(`__out_(\d+)(_\d+)?`)
 	haveWant  = lazy.Regexp(`\n\thave (.*)\n\twant (.*)$`)
 )
 

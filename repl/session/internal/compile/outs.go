@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // An Out is the result of an earlier cell, for code that mentions it.
@@ -47,7 +50,7 @@ func (c *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 				}
 			}
 			if id, ok := n.(*ast.Ident); ok && id.Name == "_" && !blanks[id] {
-				if o := c.Outs.Last(); o != nil {
+				if o := c.lastOut(); o != nil {
 					id.Name = variable(o, id.NamePos).Name
 				}
 			}
@@ -79,6 +82,33 @@ func (c *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 		})
 	}
 	return mentioned
+}
+
+// OutType is the type of the variable for a result.
+func OutType(t types.Type) types.Type {
+	if b, ok := t.(*types.Basic); ok && b.Kind() == types.UntypedNil {
+		return types.NewInterfaceType(nil, nil)
+	}
+	return types.Default(t)
+}
+
+// lastOut is what _ means: the result of the expression before, where each is shown, or that of an earlier
+// cell.
+func (c *Compiler) lastOut() *Out {
+	if c.before != nil {
+		return c.before
+	}
+	return c.Outs.Last()
+}
+
+// resultOf notes that _ means the unit's result from here on, where each expression is shown. An error is no
+// result that stays.
+func (c *Compiler) resultOf(u *Unit) {
+	if !c.Each || len(u.ShownTypes) == 0 || world.IsError(u.ShownTypes[0]) {
+		return
+	}
+	c.results++
+	c.before = &Out{N: u.cell, Var: fmt.Sprintf("__out_%d_%d", u.cell, c.results), Type: OutType(u.ShownTypes[0])}
 }
 
 // mentionsOuts says whether statements mention Out or `_`.

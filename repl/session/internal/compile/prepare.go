@@ -3,6 +3,8 @@ package compile
 import (
 	"context"
 	"go/ast"
+	"go/types"
+	"os/exec"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -15,7 +17,9 @@ type GivenUp struct{}
 // Prepare checks and builds pieces, up to the first command after which the rest may have to be checked
 // again.
 func (c *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*Unit, error) {
+	defer func() { c.before = nil }()
 	stage := func() *world.Stage {
+		c.before = nil
 		st := c.World.Stage()
 		st.Ctx = ctx
 		return st
@@ -77,6 +81,7 @@ func (c *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, 
 	var err error
 	switch p.Kind {
 	case cell.Command:
+		c.before = nil
 		return []*Unit{{Piece: p, cell: n, Command: strings.TrimSpace(p.Text(src))}}, nil
 	case cell.Import:
 		return c.CheckImport(st, n, src, p)
@@ -113,5 +118,14 @@ func (c *Compiler) Split(n int, src string) ([]cell.Piece, error) {
 		line, col := cell.LineCol(src, f.At)
 		return nil, &CheckError{Diags: []Diag{c.diag(n, line, col, 2, f.Message, "")}}
 	}
-	return cell.Join(cell.SplitTokens(src, tokens)), nil
+	return cell.Join(cell.Captures(src, cell.SplitTokens(src, tokens), c.isCommand)), nil
+}
+
+// isCommand says whether a name that code negates is no name of the session, but of a program of the system.
+func (c *Compiler) isCommand(name string) bool {
+	if c.World.Names[name] != nil || types.Universe.Lookup(name) != nil {
+		return false
+	}
+	_, err := exec.LookPath(name)
+	return err == nil
 }

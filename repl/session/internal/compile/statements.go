@@ -207,6 +207,7 @@ func (c *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 			u.Shown = es.X
 			u.ShownTypes = lower.Shown(u.checked.Info, es.X)
 			u.Listed = listed(es.X) != nil
+			c.resultOf(u)
 		}
 	}
 	return c.declareVars(st, u)

@@ -78,6 +78,9 @@ type Packages struct {
 	kept    map[string]string // by folder: why the files as they are now were not loaded
 }
 
+// Move makes another folder the one that the imports of cells start from.
+func (ps *Packages) Move(home string) { ps.home = home }
+
 // New makes the packages of an empty session, whose cells import from the folder home.
 func New(c *compile.Compiler, run Runner, home string) *Packages {
 	return &Packages{c: c, run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}

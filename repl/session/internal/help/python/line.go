@@ -293,10 +293,6 @@ func (p *reader) assignment() string {
 		}
 	}
 	switch t := p.tok(); {
-	case (t.is("=") || t.is(":=")) && p.peek("!") && p.shellLine():
-		p.i = len(p.toks) - 1
-		command := strings.TrimSpace(p.line[t.off+len(t.text):])[1:]
-		return fmt.Sprintf(`%s := exec.Command("sh", "-c", %q).Output(); fmt.Print(string(%[1]s))`, x.text, command)
 	case p.take("="), p.take(":="):
 		return p.assign(x, p.toks[start:p.i-1])
 	case p.at(",") && p.assigns():
@@ -312,13 +308,6 @@ func (p *reader) assignment() string {
 		return "(" + x.text + ")"
 	}
 	return x.text
-}
-
-// shellLine says whether !command is assigned, as in IPython: the text is !name, and the session does not
-// know the name.
-func (p *reader) shellLine() bool {
-	command := p.toks[p.i+2]
-	return command.kind == word && p.typeOf(command.text) == nil
 }
 
 // conditional writes a conditional expression as a statement.
