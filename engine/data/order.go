@@ -1,6 +1,9 @@
 package data
 
-import "sync"
+import (
+	"math/rand/v2"
+	"sync"
+)
 
 // An order is the order of the examples in the epoch that was asked for last.
 type order struct {
@@ -24,3 +27,6 @@ func (o *order) take(n, batch, length int, draw func(epoch int) []int) []int {
 	}
 	return list
 }
+
+// mix is a seed for batch n.
+func mix(seed uint64, n int) uint64 { return rand.NewPCG(seed, uint64(n)).Uint64() }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -11,16 +12,27 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Examples are inputs with their targets, in random order. Make them with Pairs.
+// Examples are inputs with their targets, in random order. Make them with Pairs, or of pictures with
+// Images.Folder.
 type Examples struct {
-	Seed uint64 // of the order; set it before the first batch is taken
+	Seed    uint64   // of the order; set it before the first batch is taken
+	Classes []string // what the targets stand for, if they are classes with names
 
-	inputs, targets tensor.Tensor
-	batch           int
+	rows  rows
+	batch int
 
 	order order
 	mu    sync.Mutex
 	print string
+}
+
+// rows are where examples come from.
+type rows interface {
+	len() int
+	take(list []int) (Batch, error)
+	part(list []int) rows
+	hash(w io.Writer) // of all that they are
+	String() string   // of one of them: "inputs f32[1], targets i64[]"
 }
 
 // Pairs gives out the rows of inputs [n …] and of targets [n …], batch at a time. In one epoch every row
@@ -40,11 +52,11 @@ func Pairs(inputs, targets tensor.Tensor, batch int) *Examples {
 		fail("got batch %d, want at least 1", batch)
 	}
 	tensor.Eval(inputs, targets)
-	return &Examples{inputs: inputs.Detach(), targets: targets.Detach(), batch: batch}
+	return &Examples{rows: pairs{inputs.Detach(), targets.Detach()}, batch: batch}
 }
 
 // Len is the number of examples.
-func (e *Examples) Len() int { return e.inputs.Len(0) }
+func (e *Examples) Len() int { return e.rows.len() }
 
 // Batch returns batch n, counted from 0. At the end of an epoch a batch takes the examples that are left and
 // the first ones of the next epoch.
@@ -52,17 +64,7 @@ func (e *Examples) Batch(n int) (Batch, error) {
 	if n < 0 {
 		return Batch{}, fmt.Errorf("data: pairs: got batch number %d, want at least 0", n)
 	}
-	var b Batch
-	err := tensor.Try(func() {
-		b = e.rows(e.order.take(n, e.batch, e.Len(), e.shuffle))
-		tensor.Eval(b.Inputs, b.Targets)
-	})
-	return b, err
-}
-
-func (e *Examples) rows(list []int) Batch {
-	index := tensor.From(list, len(list)).To(e.inputs.Device())
-	return Batch{Inputs: e.inputs.Take(index, 0), Targets: e.targets.Take(index.To(e.targets.Device()), 0)}
+	return e.rows.take(e.order.take(n, e.batch, e.Len(), e.shuffle))
 }
 
 // shuffle draws an epoch's order. It depends on the seed and the epoch only.
@@ -79,10 +81,7 @@ func (e *Examples) Split(share float64) (first, rest *Examples) {
 	order := e.shuffle(-1) // no epoch has this order
 	n := min(max(int(math.Round(share*float64(len(order)))), 1), len(order)-1)
 	part := func(list []int) *Examples {
-		b := e.rows(list)
-		p := Pairs(b.Inputs, b.Targets, e.batch)
-		p.Seed = e.Seed
-		return p
+		return &Examples{Seed: e.Seed, Classes: e.Classes, rows: e.rows.part(list), batch: e.batch}
 	}
 	return part(order[:n]), part(order[n:])
 }
@@ -94,10 +93,7 @@ func (e *Examples) Fingerprint() string {
 	if e.print == "" {
 		hash := sha256.New()
 		fmt.Fprintf(hash, "pairs %d %d", e.batch, e.Seed)
-		for _, t := range []tensor.Tensor{e.inputs, e.targets} {
-			fmt.Fprintf(hash, "\n%v%v\n", t.DType(), t.Shape())
-			hash.Write(t.Bytes())
-		}
+		e.rows.hash(hash)
 		e.print = hex.EncodeToString(hash.Sum(nil)[:16])
 	}
 	return e.print
@@ -105,6 +101,44 @@ func (e *Examples) Fingerprint() string {
 
 // String says what there is.
 func (e *Examples) String() string {
-	return fmt.Sprintf("%d examples, inputs %v%v, targets %v%v, %d a batch", e.Len(),
-		e.inputs.DType(), e.inputs.Shape()[1:], e.targets.DType(), e.targets.Shape()[1:], e.batch)
+	text := fmt.Sprintf("%d examples, %s, %d a batch", e.Len(), e.rows, e.batch)
+	if e.Classes != nil {
+		text += fmt.Sprintf(", %d classes", len(e.Classes))
+	}
+	return text
+}
+
+// pairs are the rows of two tensors.
+type pairs struct{ inputs, targets tensor.Tensor }
+
+func (p pairs) len() int { return p.inputs.Len(0) }
+
+func (p pairs) take(list []int) (b Batch, err error) {
+	err = tensor.Try(func() {
+		b = p.pick(list)
+		tensor.Eval(b.Inputs, b.Targets)
+	})
+	return b, err
+}
+
+func (p pairs) pick(list []int) Batch {
+	index := tensor.From(list, len(list)).To(p.inputs.Device())
+	return Batch{Inputs: p.inputs.Take(index, 0), Targets: p.targets.Take(index.To(p.targets.Device()), 0)}
+}
+
+func (p pairs) part(list []int) rows {
+	b := p.pick(list)
+	tensor.Eval(b.Inputs, b.Targets)
+	return pairs{b.Inputs.Detach(), b.Targets.Detach()}
+}
+
+func (p pairs) hash(w io.Writer) {
+	for _, t := range []tensor.Tensor{p.inputs, p.targets} {
+		fmt.Fprintf(w, "\n%v%v\n", t.DType(), t.Shape())
+		w.Write(t.Bytes())
+	}
+}
+
+func (p pairs) String() string {
+	return fmt.Sprintf("inputs %v%v, targets %v%v", p.inputs.DType(), p.inputs.Shape()[1:], p.targets.DType(), p.targets.Shape()[1:])
 }

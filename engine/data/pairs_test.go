@@ -55,7 +55,7 @@ func TestPairs(t *testing.T) {
 
 func TestPairsSplit(t *testing.T) {
 	train, test := squares(10, 2).Split(0.8)
-	all := append(train.inputs.Floats(), test.inputs.Floats()...)
+	all := append(train.rows.(pairs).inputs.Floats(), test.rows.(pairs).inputs.Floats()...)
 	if train.Len() != 8 || test.Len() != 2 {
 		t.Errorf("got %d and %d examples, want 8 and 2", train.Len(), test.Len())
 	}

@@ -11,11 +11,15 @@ import (
 
 func dataSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Ahead":          reflect.ValueOf(data.Ahead),
 		"Batch":          reflect.ValueOf((*data.Batch)(nil)),
 		"Batches":        reflect.ValueOf((*data.Batches)(nil)),
 		"CSV":            reflect.ValueOf((*data.CSV)(nil)),
 		"Examples":       reflect.ValueOf((*data.Examples)(nil)),
 		"GoSource":       reflect.ValueOf(data.GoSource),
+		"Loader":         reflect.ValueOf((*data.Loader)(nil)),
+		"Map":            reflect.ValueOf(data.Map),
+		"Mapped":         reflect.ValueOf((*data.Mapped)(nil)),
 		"Pairs":          reflect.ValueOf(data.Pairs),
 		"ReadCSV":        reflect.ValueOf(data.ReadCSV),
 		"ReadIDX":        reflect.ValueOf(data.ReadIDX),
