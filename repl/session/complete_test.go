@@ -337,6 +337,56 @@ func TestCompletePaths(t *testing.T) {
 	}
 }
 
+// The keys of a map are completed as Go writes them, without running code.
+func TestCompleteKeys(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "type opts struct { Sizes map[uint8]bool; Names map[name]int }; type name string",
+		"m := map[string]int{`lr`: 1, `layer 1`: 2, `a\"b\\c`: 3, `über`: 4}",
+		"n := map[int]string{10: ``, -2: ``, 9: ``}; b := map[bool]int{true: 1}; f := map[float64]int{0.5: 1}",
+		"deep := map[string]map[string]int{`x`: {`inner`: 1}}; o := &opts{map[uint8]bool{7: true}, map[name]int{`n1`: 1}}",
+		"func get() map[string]int { panic(`run`) }; var empty map[string]int; p := map[*int]int{nil: 1}; names := map[string]tensor.Tensor{`w.0`: tensor.Ones(1)}")
+	for _, c := range []struct{ cell, from, want string }{
+		{`m["`, "", `a\"b\\c|layer 1|lr|über`},
+		{"m[`", "", "a\"b\\c|layer 1|lr|über"},
+		{`m["l`, "l", "layer 1|lr"},
+		{`m["layer `, "layer ", "layer 1"},
+		{`m["a\"`, `a\"`, `a\"b\\c`},
+		{`m["z`, "", ""},
+		{`m[`, "", `"a\"b\\c"|"layer 1"|"lr"|"über"`},
+		{`fmt.Println(m["lr"], m["la`, "la", "layer 1"},
+		{`m["lr"] = m["ü`, "ü", "über"},
+		{`n[`, "", "-2|9|10"},
+		{`b[`, "", "true"},
+		{`f[`, "", "0.5"},
+		{`deep["`, "", "x"},
+		{`deep["x"]["`, "", "inner"},
+		{`deep["y"]["`, "", ""},
+		{`o.Sizes[`, "", "7"},
+		{`o.Names["`, "", "n1"},
+		{`names["w`, "w", "w.0"},
+		{`get()["`, "", ""},
+		{`empty["`, "", ""},
+		{`m := map[string]int{}; m["`, "", ""}, // another m
+		{`f := func(m map[string]int) { m["`, "", ""},
+	} {
+		from, list := s.Complete(c.cell, len(c.cell))
+		var names []string
+		for _, x := range list {
+			if x.Kind == "key" {
+				names = append(names, x.Text)
+			}
+		}
+		if got := strings.Join(names, "|"); got != c.want || c.cell[from:] != c.from {
+			t.Errorf("Complete(%q) = %q from %q; want %q from %q", c.cell, got, c.cell[from:], c.want, c.from)
+		}
+	}
+	run(t, s, "stop := make(chan int); go func() { for i := 0; ; i++ { select { case <-stop: return; default: n[i%100] = `` } } }()")
+	if _, list := s.Complete(`m["`, 3); len(list) > 0 {
+		t.Errorf("got %v while a goroutine runs, want nothing", list)
+	}
+	run(t, s, "close(stop)")
+}
+
 // Each completion says what it is: its signature or type and the first sentence about it.
 func TestCompletionDetails(t *testing.T) {
 	s := completeSession(t)

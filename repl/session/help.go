@@ -106,4 +106,6 @@ func (v seen) Shown(e *world.Entity) display.Value {
 	return v.s.format.Format(v.s.rt.Variable(e.Internal), e.Obj.Type())
 }
 
+func (v seen) Quiet() bool { return len(v.s.rt.Goroutines()) == 0 }
+
 func (v seen) Dir() string { return v.s.Dir() }

@@ -121,6 +121,7 @@ func (c *candidates) find() {
 	if len(c.list) > 0 && c.Prefix == "" {
 		return
 	}
+	c.addKeys()
 	c.names()
 	c.constants()
 	c.keywords()

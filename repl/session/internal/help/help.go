@@ -4,7 +4,7 @@
 // It changes nothing. A [Helper] sees a notebook through [Session]. The text before the cursor is
 // completed (package cursor) and checked as if the cell ended there; the checker's facts answer the
 // question. Reading order: help.go, place.go (the code around the cursor), complete.go with expect.go,
-// names.go, members.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go
+// names.go, members.go, keys.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go
 // and foreign.go.
 package help
 
@@ -43,6 +43,8 @@ type Session interface {
 	// Value returns the current value of a variable, Shown the value as a result shows it.
 	Value(e *world.Entity) (any, bool)
 	Shown(e *world.Entity) display.Value
+	// Quiet says that no goroutine of cells runs, which may change values.
+	Quiet() bool
 	// Dir returns the folder that relative paths start from.
 	Dir() string
 }

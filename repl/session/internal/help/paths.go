@@ -28,6 +28,9 @@ func (pl *place) completeString(before string) (from int, list []Completion) {
 		list = slices.DeleteFunc(list, func(c Completion) bool { return !strings.HasSuffix(c.Text, string(filepath.Separator)) })
 		return len(before) - len(text) + from, list
 	}
+	if from, list = pl.completeKey(before); list != nil {
+		return from, list
+	}
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || pl.pathWanted() {
 		from, list = pl.h.CompletePath(text)
 		// A name that would have to be escaped is left out.
