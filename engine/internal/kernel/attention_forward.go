@@ -6,6 +6,9 @@ import (
 
 // attention computes o and the logsumexp of the scores, of each query.
 func attention(g *backend.Group, k *Kernel) {
+	if attend(g, k) {
+		return
+	}
 	a := newAttention(g, k.limits)
 	if a.b*a.hq*a.tq == 0 {
 		return

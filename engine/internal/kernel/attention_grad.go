@@ -17,6 +17,9 @@ var (
 
 // attentionGrad makes two dispatches: dq, and do·o of each query for the second one, which makes dk and dv.
 func attentionGrad(g *backend.Group, k *Kernel) {
+	if attend(g, k) {
+		return
+	}
 	outputs := map[int]backend.Output{}
 	for _, o := range g.Outputs {
 		outputs[o.Value.Result] = o

@@ -66,11 +66,14 @@ type Call struct {
 	WorkspaceBytes   int
 }
 
-// A Library is that of the device, as far as it shapes dispatches.
+// A Library is those of the device, as far as it shapes dispatches.
 type Library struct {
 	// Offer says whether the library has a product, and how many bytes of workspace it needs.
 	Offer func(p Product) (workspace int, ok bool)
-	// Always gives the library every product that it has, but those of few rows, whatever that costs.
+	// Attend says so of attention; nil if the library has none.
+	Attend func(a Attention) (workspace int, ok bool)
+	// Always gives the library every product that it has, but those of few rows, whatever that costs, and
+	// all attention.
 	Always bool
 }
 
@@ -113,6 +116,10 @@ func (k *Kernel) shareWorkspace() {
 	at, most := (k.Scratch+workspaceAlignment-1)&^(workspaceAlignment-1), 0
 	for _, d := range k.Dispatches {
 		if c := d.Library; c != nil {
+			c.Workspace = Field{Kind: Scratch, Size: 8, At: at}
+			most = max(most, c.WorkspaceBytes)
+		}
+		if c := d.Attend; c != nil {
 			c.Workspace = Field{Kind: Scratch, Size: 8, At: at}
 			most = max(most, c.WorkspaceBytes)
 		}

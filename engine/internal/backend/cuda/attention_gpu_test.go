@@ -1,17 +1,22 @@
 package cuda
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
+
+var librariesOf = flag.String("libraries", "off", "what MCS_LIBRARIES is for benchmarks of attention")
 
 // An attended is an attention as a group, or its gradient, and its operands.
 type attended struct {
@@ -106,13 +111,101 @@ func (a attended) command(t testing.TB, b backend.Backend) backend.Cmd {
 	return cmd
 }
 
+// attentionBackends are cuDNN and our own kernels.
+func attentionBackends(t testing.TB) (library, own backend.Backend) {
+	return withLibrary(t, "cudnn", "always"), withLibrary(t, "cudnn", "off")
+}
+
+// TestAttentionLibraryOnGPU holds attention that cuDNN computes against the reference: all of the suite's
+// that the library has, in each layout.
+func TestAttentionLibraryOnGPU(t *testing.T) {
+	b := withLibrary(t, "cudnn", "always")
+	backendtest.Ops(t, func() (backend.Backend, error) { return b, nil }, []dtype.Type{dtype.F16, dtype.BF16}, ir.Attention, ir.AttentionGrad)
+}
+
+// TestLargeAttentionLibraryOnGPU holds large attention of cuDNN's against our own kernels', a gradient in
+// parts, too. A gradient repeats its bits.
+func TestLargeAttentionLibraryOnGPU(t *testing.T) {
+	library, own := attentionBackends(t)
+	for _, a := range []attended{
+		{op: ir.Attention, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
+		{op: ir.Attention, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 300, keys: 700},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
+		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 2, d: 64, queries: 8192, keys: 8192, causal: true},
+	} {
+		t.Run(a.String(), func(t *testing.T) {
+			results := map[backend.Backend][][]byte{}
+			for _, b := range []backend.Backend{own, library, library} {
+				cmd := a.command(t, b)
+				if a.op == ir.AttentionGrad { // of its own o and logsumexp
+					forward := a
+					forward.op = ir.Attention
+					first := forward.command(t, own)
+					values := runAndRead(t, own, first, 3)
+					for i, v := range values {
+						if err := b.Upload(cmd.Bufs[3+i].Buf, 0, v); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if source := cmd.Kernel.(backend.SourceKernel).Source(); strings.Contains(source, "cudnn") != (b == library) {
+					t.Fatalf("with the library %t:\n%.300s", b == library, source)
+				}
+				begin := 3
+				if a.op == ir.AttentionGrad {
+					begin = 6
+				}
+				got := runAndRead(t, b, cmd, begin)
+				for i, again := range results[b] {
+					if !slices.Equal(again, got[i]) {
+						t.Errorf("result %d: the bits are not those of the run before", i)
+					}
+				}
+				results[b] = got
+			}
+			_, types := a.group()
+			types = types[len(types)-len(results[own]):]
+			for i, want := range results[own] {
+				got, far, size := results[library][i], 0.0, 0.0
+				for at := 0; at < len(want); at += types[i].DType.Size() {
+					g, w := ir.Load(types[i].DType, got[at:]).F, ir.Load(types[i].DType, want[at:]).F
+					far, size = far+(g-w)*(g-w), size+w*w
+				}
+				if e := math.Sqrt(far / size); !(e < 1e-2) {
+					t.Errorf("result %d: got %.2g from our own kernels' relative to their size, want 0.01", i, e)
+				} else {
+					t.Logf("result %d: %.2g", i, e)
+				}
+			}
+		})
+	}
+}
+
+// runAndRead runs a command and reads its buffers from one on.
+func runAndRead(t *testing.T, b backend.Backend, cmd backend.Cmd, from int) (values [][]byte) {
+	t.Helper()
+	if err := backend.Submit(t.Context(), b, []backend.Cmd{cmd}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range cmd.Bufs[from:] {
+		v := make([]byte, s.Buf.Bytes())
+		if err := b.Download(t.Context(), v, s.Buf, 0); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
 // BenchmarkAttentionOnGPU times attention of 4×16 heads and 2,048 tokens, its gradient, and a step of
 // decoding, on the device's clock: TFLOP/s of the operations that are needed, and GB/s of keys and values for
-// a step of decoding.
+// a step of decoding. -libraries off is our own kernels, -libraries always cuDNN.
 func BenchmarkAttentionOnGPU(b *testing.B) {
 	if err := machine.Present(); err != nil {
 		b.Skip(err)
 	}
+	b.Setenv("MCS_LIBRARIES", *librariesOf)
 	on, err := open(machine, *number)
 	if err != nil {
 		b.Skip(err)

@@ -18,6 +18,12 @@ import (
 // withLibraries opens the GPU with MCS_LIBRARIES set. It skips the test where there is no cuBLASLt.
 func withLibraries(t testing.TB, setting string) backend.Backend {
 	t.Helper()
+	return withLibrary(t, "cublasLt", setting)
+}
+
+// withLibrary does so where there is such a library.
+func withLibrary(t testing.TB, library, setting string) backend.Backend {
+	t.Helper()
 	if err := machine.Present(); err != nil {
 		t.Skip(err)
 	}
@@ -27,8 +33,8 @@ func withLibraries(t testing.TB, setting string) backend.Backend {
 	}
 	libraries := strings.Join(device.Info().Libraries, ", ")
 	device.Close()
-	if !strings.Contains(libraries, "cublasLt") {
-		t.Skipf("got the libraries %q, want cublasLt: LD_LIBRARY_PATH says where it is", libraries)
+	if !strings.Contains(libraries, library) {
+		t.Skipf("got the libraries %q, want %s: LD_LIBRARY_PATH says where it is", libraries, library)
 	}
 	t.Setenv("MCS_LIBRARIES", setting)
 	b, err := open(machine, *number)

@@ -87,7 +87,7 @@ func LimitsOf(d Info) kernel.Limits {
 func (b *Backend) limits() kernel.Limits {
 	l := LimitsOf(b.info)
 	if b.library != nil {
-		l.Library = &kernel.Library{Offer: b.library.offer, Always: b.library.always}
+		l.Library = b.library.limits()
 	}
 	return l
 }

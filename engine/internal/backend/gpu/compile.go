@@ -94,8 +94,8 @@ type compiled struct {
 	b         *Backend
 	group     *backend.Group
 	kernel    *kernel.Kernel
-	pipelines []Pipeline // by dispatch; nil where the library computes it
-	choices   []*choice  // by dispatch; nil where a pipeline does
+	pipelines []Pipeline    // by dispatch; nil where the library computes it
+	calls     []libraryCall // by dispatch; nil where a pipeline does
 	launches  int
 	table     *buffer
 	writes    []int // places in Launch.Bufs
@@ -142,15 +142,20 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 // add finds what computes the next dispatch: a pipeline, or the library.
 func (c *compiled) add(d *kernel.Dispatch) (err error) {
 	var p Pipeline
-	var by *choice
-	if d.Library != nil {
-		by = c.b.library.choose(d.Library.Product)
-		c.launches += max(by.usual.Launches(), by.loose.Launches())
-	} else {
+	var by libraryCall
+	switch {
+	case d.Library != nil:
+		by = productCall{c.b.library.choose(d.Library.Product), d.Library}
+	case d.Attend != nil:
+		by = attentionCall{c.b.library.attending(d.Attend.Attention), d.Attend}
+	default:
 		p, err = c.b.pipeline(d)
 		c.launches++
 	}
-	c.pipelines, c.choices = append(c.pipelines, p), append(c.choices, by)
+	if by != nil {
+		c.launches += by.launches()
+	}
+	c.pipelines, c.calls = append(c.pipelines, p), append(c.calls, by)
 	return err
 }
 
@@ -174,8 +179,8 @@ func (c *compiled) Close() {
 func (c *compiled) Source() string {
 	var texts []string
 	for i, d := range c.kernel.Dispatches {
-		if d.Library != nil {
-			texts = append(texts, fmt.Sprintf("// %s: %v\n", c.choices[i].usual.Name(), &d.Library.Product))
+		if by := c.calls[i]; by != nil {
+			texts = append(texts, fmt.Sprintf("// %v\n", by))
 			continue
 		}
 		texts = append(texts, d.Text)

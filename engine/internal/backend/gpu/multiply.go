@@ -49,8 +49,8 @@ type Operands struct {
 	Scale                       float32
 }
 
-// librariesSwitch is the variable that, set to off, leaves all products to the backend's own kernels, so that
-// the two can be compared. Set to always, it gives a library every product that it has.
+// librariesSwitch is the variable that, set to off, leaves all products and attention to the backend's own
+// kernels, so that the two can be compared. Set to always, it gives a library all that it has.
 const librariesSwitch = "MCS_LIBRARIES"
 
 // mostWorkspace is the workspace that NVIDIA recommends for Hopper.
@@ -59,12 +59,14 @@ const mostWorkspace = 32 << 20
 // usually is how memory of the backend is aligned, at least, but for views that begin elsewhere.
 const usually = 16
 
-// A library has the products that groups were compiled to.
+// A library has the products and the attention that groups were compiled to.
 type library struct {
 	sync.Mutex
-	device Multiplier
-	always bool
-	known  map[Product]*choice // nil where the library has none
+	device    Multiplier
+	attender  Attender // nil if the device has no library of attention
+	always    bool
+	known     map[Product]*choice // nil where the library has none
+	attention map[Attention]Attending
 }
 
 // A choice is how a product is computed with matrices that are aligned as usual, and with those that are
@@ -78,7 +80,8 @@ func newLibrary(d Device) *library {
 	if !ok || wanted == "off" {
 		return nil
 	}
-	return &library{device: m, always: wanted == "always", known: map[Product]*choice{}}
+	attender, _ := d.(Attender)
+	return &library{device: m, attender: attender, always: wanted == "always", known: map[Product]*choice{}, attention: map[Attention]Attending{}}
 }
 
 // choose returns how a product is computed, or nil.
@@ -122,17 +125,68 @@ func (l *library) close() {
 			c.loose.Close()
 		}
 	}
+	for _, by := range l.attention {
+		if by != nil {
+			by.Close()
+		}
+	}
+}
+
+// limits tells package kernel what there is.
+func (l *library) limits() *kernel.Library {
+	k := &kernel.Library{Offer: l.offer, Always: l.always}
+	if l.attender != nil {
+		k.Attend = l.attend
+	}
+	return k
+}
+
+// A libraryCall is a step of a group that a library computes.
+type libraryCall interface {
+	launches() int
+	String() string // which library computes what
+	// pin is what the library gets in a run.
+	pin(launch *backend.Launch, t *backend.Table) pin
+	encode(s Stream, launch *backend.Launch, t *backend.Table) error
+}
+
+// A productCall is a product.
+type productCall struct {
+	*choice
+	call *kernel.Call
+}
+
+func (c productCall) launches() int { return max(c.usual.Launches(), c.loose.Launches()) }
+
+func (c productCall) String() string { return fmt.Sprintf("%s: %v", c.usual.Name(), &c.call.Product) }
+
+func (c productCall) pin(launch *backend.Launch, t *backend.Table) pin {
+	return operands(c.call, launch, t).pin()
+}
+
+func (c productCall) encode(s Stream, launch *backend.Launch, t *backend.Table) error {
+	return c.multiply(s, operands(c.call, launch, t))
+}
+
+// placed finds an operand of a library in the memory of a run.
+func placed(f kernel.Field, launch *backend.Launch, t *backend.Table) Arg {
+	place := launch.Scratch
+	if f.Kind == kernel.Pointer {
+		place = launch.Bufs[f.Index]
+	}
+	return Arg{Buffer: t.Bufs[place.Index].(*buffer).Buffer, Offset: place.Offset + f.At}
+}
+
+// workspaceAt finds a library's workspace, which is aligned to 256 bytes.
+func workspaceAt(f kernel.Field, launch *backend.Launch, t *backend.Table) Arg {
+	a := placed(f, launch, t)
+	a.Offset += int(-a.address() & 255)
+	return a
 }
 
 // operands finds the matrices of a call in the memory of a run.
 func operands(c *kernel.Call, launch *backend.Launch, t *backend.Table) *Operands {
-	at := func(f kernel.Field) Arg {
-		place := launch.Scratch
-		if f.Kind == kernel.Pointer {
-			place = launch.Bufs[f.Index]
-		}
-		return Arg{Buffer: t.Bufs[place.Index].(*buffer).Buffer, Offset: place.Offset + f.At}
-	}
+	at := func(f kernel.Field) Arg { return placed(f, launch, t) }
 	o := &Operands{A: at(c.A), B: at(c.B), D: at(c.D)}
 	if c.Product.Added() {
 		o.C = at(c.C)
@@ -144,8 +198,7 @@ func operands(c *kernel.Call, launch *backend.Launch, t *backend.Table) *Operand
 		o.Scale = float32(t.Scalar(launch.Scalars[c.Scale]).F)
 	}
 	if c.WorkspaceBytes > 0 {
-		o.Workspace = at(c.Workspace)
-		o.Workspace.Offset += int(-o.Workspace.address() & 255)
+		o.Workspace = workspaceAt(c.Workspace, launch, t)
 	}
 	return o
 }
@@ -162,8 +215,9 @@ func (o *Operands) addresses() (list [6]uint64) {
 	return list
 }
 
-// A pin is what a library gets for a call, so that a graph has it: addresses, and the bits of the scale.
-type pin [7]uint64
+// A pin is what a library gets for a call, so that a graph has it: addresses, and the bits of a product's
+// scale.
+type pin [kernel.AttentionOperands + 1]uint64
 
 func (o *Operands) pin() (p pin) {
 	addresses := o.addresses()

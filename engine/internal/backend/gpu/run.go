@@ -356,9 +356,9 @@ func (l *loaded) pinned(t *backend.Table) (list []pin) {
 	for i := range l.p.Launches {
 		launch := &l.p.Launches[i]
 		c := launch.Kernel.(*compiled)
-		for n, by := range c.choices {
+		for _, by := range c.calls {
 			if by != nil {
-				list = append(list, operands(c.kernel.Dispatches[n].Library, launch, t).pin())
+				list = append(list, by.pin(launch, t))
 			}
 		}
 	}
@@ -429,8 +429,8 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 			continue
 		}
 		var err error
-		if by := c.choices[n]; by != nil {
-			err = by.multiply(b.compute, operands(d.Library, launch, t))
+		if by := c.calls[n]; by != nil {
+			err = by.encode(b.compute, launch, t)
 		} else {
 			err = b.compute.Dispatch(&Dispatch{
 				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads),

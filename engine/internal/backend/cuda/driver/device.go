@@ -29,8 +29,9 @@ type device struct {
 	usage   gpu.Usage // InUse and Peak
 	closed  atomic.Bool
 
-	nvrtc    compiler
-	products products
+	nvrtc      compiler
+	products   products
+	attentions attentions
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -318,6 +319,9 @@ func (d *device) Close() error {
 	}
 	if l := d.products.opened.Load(); l != nil {
 		l.do(d, "cublasLtDestroy", l.destroy, l.handle)
+	}
+	if l := d.attentions.opened.Load(); l != nil {
+		l.do("cudnnDestroy", l.destroy, l.handle)
 	}
 	if d.pool != 0 {
 		d.do(cuMemPoolDestroy, d.pool)

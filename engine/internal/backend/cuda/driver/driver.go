@@ -10,7 +10,7 @@
 // pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver has no pools.
 //
 // Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, compilers.go, stream.go, event.go,
-// graph.go, cublaslt.go.
+// graph.go, cublaslt.go, cudnn.go, cudnn_graph.go, cudnn_attention.go.
 package driver
 
 import (

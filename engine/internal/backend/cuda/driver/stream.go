@@ -233,13 +233,17 @@ func (s *stream) Commit() (gpu.Event, error) {
 	return e, nil
 }
 
-// broken is the error of call n of the queue. What the calls after it were to free is freed all the same.
+// broken is the error of call n of the queue. What the calls after it were to free or to discard is freed and
+// discarded all the same.
 func (s *stream) broken(n int) error {
 	l := &s.queue
-	free := s.device.functions[cuMemFreeAsync]
+	frees := []ccall.Func{s.device.functions[cuMemFreeAsync]}
+	if attention := s.device.attentions.opened.Load(); attention != nil {
+		frees = append(frees, attention.drop)
+	}
 	left := []ccall.Call{s.device.enter()}
 	for _, c := range l.calls[n+1:] {
-		if free != 0 && c.Func == free {
+		if c.Func != 0 && slices.Contains(frees, c.Func) {
 			left = append(left, c)
 		}
 	}
@@ -252,6 +256,8 @@ func (d *device) brokenCall(calls []ccall.Call, n int) error {
 	var err *gpu.Error
 	if name, _ := d.products.nameOf(calls[n].Func); name != "" {
 		err = d.products.opened.Load().failed(d, name, calls[n].Int())
+	} else if name, _ := d.attentions.nameOf(calls[n].Func); name != "" {
+		err = d.attentions.opened.Load().failed(name, calls[n].Int())
 	} else {
 		err = d.failed(d.name(), function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
 	}
@@ -265,7 +271,9 @@ func (d *device) brokenCall(calls []ccall.Call, n int) error {
 func (d *device) pieces(calls []ccall.Call) int {
 	n := 0
 	for i := range calls {
-		if _, work := d.products.nameOf(calls[i].Func); work {
+		_, product := d.products.nameOf(calls[i].Func)
+		_, attention := d.attentions.nameOf(calls[i].Func)
+		if product && attention {
 			n++
 		}
 	}

@@ -47,7 +47,7 @@ func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
 	}
 	r.mu.Lock()
 	for _, d := range k.Dispatches {
-		if d.Library == nil {
+		if d.Library == nil && d.Attend == nil {
 			r.texts[d.Function] = d.Text
 		}
 	}

@@ -1,0 +1,275 @@
+package driver
+
+import (
+	"errors"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+)
+
+// An attending is attention as a graph of cuDNN's, and its plan. The library finds attention in a graph by
+// its pattern. The patterns are those of NVIDIA's cudnn-frontend (scaled_dot_product_flash_attention.h),
+// operation by operation: another order is not found.
+type attending struct {
+	operations
+	device    *device
+	attention gpu.Attention
+	plan      descriptor
+	dots      int // bytes of the workspace that the gradient's do·o takes
+	workspace int
+
+	operands                       [kernel.AttentionOperands]tensor
+	scale, one, hidden, keys, rows tensor // numbers; those of no descriptor are not in the graph
+	dot                            tensor
+}
+
+// Attention makes the library's graph and plan.
+func (d *device) Attention(a gpu.Attention) (_ gpu.Attending, err error) {
+	l, err := d.attentions.open(d)
+	if err != nil {
+		return nil, err
+	}
+	t := &attending{operations: operations{library: l}, device: d, attention: a}
+	if a.Gradient {
+		t.backward()
+		t.dots = (4*a.Batches*a.Heads*a.Queries + 255) &^ 255
+	} else {
+		t.forward()
+	}
+	if t.plan, t.workspace, err = t.operations.plan(); err != nil {
+		t.Close()
+		if e := (*gpu.Error)(nil); errors.As(err, &e) {
+			e.Text = a.String() + ": " + e.Text
+		}
+		return nil, err
+	}
+	t.workspace += t.dots
+	return t, nil
+}
+
+// cudnnTypes are the numbers of cudnnDataType_t.
+var cudnnTypes = map[dtype.Type]int{dtype.F16: dataF16, dtype.BF16: dataBF16}
+
+// lies is the form of an operand: by rows, or turned, with its last two axes exchanged.
+func (t *attending) lies(heads, rows, width int, at [3]int, turned bool) form {
+	f := form{[4]int{t.attention.Batches, heads, rows, width}, [4]int{at[0], at[1], at[2], 1}, cudnnTypes[t.attention.DType]}
+	if turned {
+		f.dims[2], f.dims[3] = f.dims[3], f.dims[2]
+		f.strides[2], f.strides[3] = f.strides[3], f.strides[2]
+	}
+	return f
+}
+
+// dense is a form without gaps.
+func (t *attending) dense(heads, rows, width, dtype int) form {
+	return form{[4]int{t.attention.Batches, heads, rows, width}, [4]int{heads * rows * width, rows * width, width, 1}, dtype}
+}
+
+// scores and sums are the forms of a number for each score, and for each query.
+func (t *attending) scores() form {
+	return t.dense(t.attention.Heads, t.attention.Queries, t.attention.Keys, dataF32)
+}
+func (t *attending) sums() form { return t.dense(t.attention.Heads, t.attention.Queries, 1, dataF32) }
+
+// forward is softmax(scale·q·kᵀ)·v.
+func (t *attending) forward() {
+	a, scores, sums := &t.attention, t.scores(), t.sums()
+	q := t.memory(t.lies(a.Heads, a.Queries, a.Width, a.QAt, false))
+	k := t.memory(t.lies(a.KeyHeads, a.Keys, a.Width, a.KAt, true))
+	v := t.memory(t.lies(a.KeyHeads, a.Keys, a.Depth, a.VAt, false))
+	t.scale = t.number(dataF32)
+	x := t.matMul(q, k, scores)
+	x = t.masked(t.pointwise(pwMul, dataF32, scores, x, t.scale))
+	top := t.reduce(reduceMax, sums, x)
+	e := t.pointwise(pwExp, dataF32, scores, t.pointwise(pwSub, dataF32, scores, x, top))
+	sum := t.reduce(reduceAdd, sums, e)
+	if a.Stats {
+		log := t.pointwise(pwLog, dataF32, sums, sum)
+		t.operands[kernel.AttentionLSE] = t.pointwiseTo(pwAdd, dataF32, t.memory(sums), top, log)
+	}
+	p := scores
+	p.dtype = cudnnTypes[a.DType] // the operand of a product
+	weights := t.pointwise(pwDiv, dataF32, p, e, sum)
+	o := t.matMulTo(weights, v, t.memory(t.lies(a.Heads, a.Queries, a.Depth, a.OAt, false)))
+	t.operands[kernel.AttentionQ], t.operands[kernel.AttentionK], t.operands[kernel.AttentionV], t.operands[kernel.AttentionO] = q, k, v, o
+}
+
+// masked hides the keys that a query does not see.
+func (t *attending) masked(x tensor) tensor {
+	a, scores := &t.attention, t.scores()
+	if !a.Causal {
+		return x
+	}
+	places := scores
+	places.dtype = dataI32
+	row, column := t.index(2, scores, x), t.index(3, scores, x)
+	if a.Queries != a.Keys {
+		t.keys, t.rows = t.number(dataI32), t.number(dataI32)
+		row = t.pointwise(pwAdd, dataI32, places, row, t.keys)
+		row = t.pointwise(pwSub, dataI32, places, row, t.rows)
+	}
+	sees := scores
+	sees.dtype = dataBool
+	t.hidden = t.number(dataF32)
+	return t.pointwise(pwSelect, dataF32, scores, x, t.hidden, t.pointwise(pwGreaterEqual, dataBool, sees, row, column))
+}
+
+// backward is the gradient, from the logsumexp and do·o. The result of the product that makes dq is dq
+// itself: the library then keeps the slopes of all scores in its workspace and adds them up in an order. With
+// a dq of f32 beside it, it would add its parts as they come, and no two runs need give the same bits.
+func (t *attending) backward() {
+	a, scores, sums := &t.attention, t.scores(), t.sums()
+	cell := cudnnTypes[a.DType]
+	q := t.memory(t.lies(a.Heads, a.Queries, a.Width, a.QAt, false))
+	k := t.memory(t.lies(a.KeyHeads, a.Keys, a.Width, a.KAt, true))
+	v := t.memory(t.lies(a.KeyHeads, a.Keys, a.Depth, a.VAt, true))
+	o := t.memory(t.lies(a.Heads, a.Queries, a.Depth, a.OAt, false))
+	do := t.memory(t.lies(a.Heads, a.Queries, a.Depth, a.DOAt, false))
+	lse := t.memory(sums)
+	t.scale, t.one = t.number(dataF32), t.number(dataF32)
+
+	x := t.pointwise(pwMul, dataF32, t.dense(a.Heads, a.Queries, a.Depth, dataF32), do, o)
+	t.dot = t.pointwiseTo(pwMul, dataF32, t.memory(sums), t.reduce(reduceAdd, sums, x), t.one)
+
+	x = t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale)
+	x = t.masked(t.pointwise(pwSub, dataF32, scores, x, lse))
+	p := t.pointwise(pwExp, dataF32, scores, x)
+	dv := t.byKeys(p, do, a.Depth)
+
+	x = t.matMul(do, v, scores)
+	x = t.pointwise(pwSub, dataF32, scores, x, t.dot)
+	x = t.pointwise(pwMul, dataF32, scores, x, p)
+	slopes := t.pointwise(pwMul, dataF32, scores, x, t.scale)
+	dk := t.byKeys(slopes, q, a.Width)
+	keys := t.seen(t.lies(a.KeyHeads, a.Keys, a.Width, a.KAt, false), k)
+	dq := t.matMulTo(slopes, keys, t.memory(t.dense(a.Heads, a.Queries, a.Width, cell)))
+	t.operands = [kernel.AttentionOperands]tensor{kernel.AttentionQ: q, kernel.AttentionK: k, kernel.AttentionV: v, kernel.AttentionO: o,
+		kernel.AttentionLSE: lse, kernel.AttentionDO: do, kernel.AttentionDQ: dq, kernel.AttentionDK: dk, kernel.AttentionDV: dv}
+}
+
+// byKeys is the product of turned scores and an operand, added up over the heads that share keys.
+func (t *attending) byKeys(scores, times tensor, width int) tensor {
+	a := &t.attention
+	cell := cudnnTypes[a.DType]
+	f := t.dense(a.Heads, a.Queries, a.Keys, cell)
+	f.dims[2], f.dims[3] = f.dims[3], f.dims[2]
+	f.strides[2], f.strides[3] = f.strides[3], f.strides[2]
+	turned := t.seen(f, scores)
+	to := t.memory(t.dense(a.KeyHeads, a.Keys, width, cell))
+	if a.Heads == a.KeyHeads {
+		return t.matMulTo(turned, times, to)
+	}
+	return t.reduceTo(reduceAdd, to, t.matMul(turned, times, t.dense(a.Heads, a.Keys, width, cell)))
+}
+
+func (t *attending) Name() string   { return t.library.name }
+func (t *attending) Workspace() int { return t.workspace }
+
+// Launches are those of a graph's replay that a profiler shows: of a gradient do·o, the products, and what
+// adds up the heads that share keys.
+func (t *attending) Launches() int {
+	switch {
+	case !t.attention.Gradient:
+		return 1
+	case t.attention.Heads == t.attention.KeyHeads:
+		return 3
+	}
+	return 4
+}
+
+// Encode makes a pack of the addresses, and encodes the call and the pack's end.
+func (t *attending) Encode(to gpu.Stream, o *gpu.AttentionOperands) error {
+	s, ok := to.(*stream)
+	if !ok || s.device != t.device {
+		return t.device.misused(cuLaunchKernel, "got a stream of another device")
+	}
+	if err := t.check(o); err != nil {
+		return t.device.misused(cuLaunchKernel, "%v: %v", &t.attention, err)
+	}
+	l, list := t.library, s.target()
+	workspace := uintptr(0)
+	if o.Workspace.Buffer != nil {
+		workspace = uintptr(o.Workspace.Buffer.Address()) + uintptr(o.Workspace.Offset)
+	}
+	pack, err := t.pack(o, list, workspace)
+	if err != nil {
+		return err
+	}
+	list.calls = append(list.calls,
+		ccall.Call{Func: l.setStream, Check: ccall.Zero, Args: [16]uintptr{l.handle, s.handle}},
+		ccall.Call{Func: l.execute, Check: ccall.Zero, Args: [16]uintptr{l.handle, uintptr(t.plan), uintptr(pack)}},
+		ccall.Call{Func: l.drop, Check: ccall.Zero, Args: [16]uintptr{uintptr(pack)}})
+	return nil
+}
+
+// pack is what the graph gets in a run. The library reads the numbers when the call is made, so they are in
+// the memory of the list.
+func (t *attending) pack(o *gpu.AttentionOperands, list *list, workspace uintptr) (descriptor, error) {
+	var ids []int
+	addresses := attribute{name: attrPackPointers, kind: typePointer}
+	add := func(which tensor, address uintptr) {
+		if which.desc != 0 {
+			ids = append(ids, which.id)
+			addresses.data = append(addresses.data, uint64(address))
+		}
+	}
+	for i, which := range t.operands {
+		if a := &o.List[i]; which.desc != 0 {
+			add(which, uintptr(a.Buffer.Address())+uintptr(a.Offset))
+		}
+	}
+	add(t.dot, workspace)
+	for _, n := range []struct {
+		which tensor
+		bits  uint32
+	}{
+		{t.scale, math.Float32bits(t.attention.Scale)}, {t.one, math.Float32bits(1)}, {t.hidden, math.Float32bits(float32(math.Inf(-1)))},
+		{t.keys, uint32(t.attention.Keys)}, {t.rows, uint32(t.attention.Queries)},
+	} {
+		add(n.which, list.args.Words(uint64(n.bits)))
+	}
+	addresses.count = len(ids)
+	space := attribute{attrPackWorkspace, typePointer, 1, []uint64{uint64(workspace) + uint64(t.dots)}}
+	return t.library.describe(kindPack, numbers(attrPackIDs, ids...), addresses, space)
+}
+
+func (t *attending) check(o *gpu.AttentionOperands) error {
+	if err := gpu.CheckAttention(&t.attention, o, t.workspace); err != nil {
+		return err
+	}
+	for _, a := range append(o.List[:], o.Workspace) {
+		if a.Buffer == nil {
+			continue
+		}
+		if _, err := t.device.owns(a.Buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close discards the graph.
+func (t *attending) Close() {
+	if !t.device.closed.Load() {
+		t.operations.close()
+	}
+}
+
+// nameOf is what a function that work is encoded with is called, and whether it is a piece of work by itself.
+// It is "" for those of other libraries.
+func (a *attentions) nameOf(f ccall.Func) (name string, work bool) {
+	if l := a.opened.Load(); l != nil {
+		switch f {
+		case l.execute:
+			return "cudnnBackendExecute", true
+		case l.setStream:
+			return "cudnnSetStream", false
+		case l.drop:
+			return "cudnnBackendDestroyDescriptor", false
+		}
+	}
+	return "", true
+}

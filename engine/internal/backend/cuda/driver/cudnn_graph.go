@@ -1,0 +1,237 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+)
+
+// An operations is a graph of operations while it is written down. Its first error ends it; the methods then
+// do nothing.
+type operations struct {
+	library *cudnn
+	made    []descriptor // everything, in the order of its making
+	list    []descriptor // the operations
+	known   int          // tensors
+	err     error
+}
+
+// A tensor is a value in the graph.
+type tensor struct {
+	desc descriptor
+	id   int
+}
+
+// A form is the shape of a tensor of four axes, its strides, and its type.
+type form struct {
+	dims, strides [4]int
+	dtype         int
+}
+
+// The kinds of descriptors, attributes and modes of cudnn_graph.h that graphs of attention need.
+const (
+	kindPointwise     = 0
+	kindConfig        = 3
+	kindHeuristics    = 4
+	kindPlan          = 5
+	kindOpPointwise   = 13
+	kindGraph         = 15
+	kindPack          = 16
+	kindTensor        = 17
+	kindMatMul        = 18
+	kindOpMatMul      = 19
+	kindReduction     = 21
+	kindOpReduction   = 22
+	kindOpReshape     = 31
+	attrPwMode        = 0
+	attrPwPrecision   = 1
+	attrPwAxis        = 9
+	attrHeurMode      = 200
+	attrHeurGraph     = 201
+	attrHeurResults   = 202
+	attrPlanHandle    = 400
+	attrPlanConfig    = 401
+	attrPlanWorkspace = 402
+	attrOpPw          = 750 // then x, b and y
+	attrOpPwT         = 758
+	attrGraphHandle   = 800
+	attrGraphOps      = 801
+	attrTensorAlign   = 900 // then the type, dimensions and strides
+	attrTensorID      = 906 // then whether it is virtual, and whether it is a number
+	attrPackIDs       = 1000
+	attrPackPointers  = 1001
+	attrPackWorkspace = 1003
+	attrMatMulType    = 1500
+	attrOpMatMulA     = 1520 // then B, C and the description
+	attrReduce        = 1600 // then the type
+	attrOpReduceX     = 1610 // then y and the description
+	attrOpReshapeX    = 2200 // then y
+
+	dataF32, dataF16, dataI32, dataBF16, dataBool = 0, 2, 4, 9, 11
+
+	pwAdd, pwMul, pwDiv, pwSub, pwExp, pwLog = 0, 1, 6, 9, 13, 15
+	pwGreaterEqual, pwIndex, pwSelect        = 303, 501, 601
+
+	reduceAdd, reduceMax = 0, 3
+
+	heuristicsFallback, heuristicsA = 2, 3
+)
+
+func (o *operations) describe(kind uintptr, attributes ...attribute) descriptor {
+	if o.err != nil {
+		return 0
+	}
+	d, err := o.library.describe(kind, attributes...)
+	if err != nil {
+		o.err = err
+		return 0
+	}
+	o.made = append(o.made, d)
+	return d
+}
+
+func (o *operations) does(kind uintptr, attributes ...attribute) {
+	o.list = append(o.list, o.describe(kind, attributes...))
+}
+
+// tensor adds one. A virtual one has no memory, and a number is given when the graph runs.
+func (o *operations) tensor(f form, virtual, number bool) tensor {
+	o.known++
+	return tensor{o.describe(kindTensor, numbers(attrTensorAlign, 16), enum(attrTensorAlign+1, typeData, f.dtype),
+		numbers(attrTensorAlign+2, f.dims[:]...), numbers(attrTensorAlign+3, f.strides[:]...),
+		numbers(attrTensorID, o.known), truth(attrTensorID+1, virtual), truth(attrTensorID+2, number)), o.known}
+}
+
+func (o *operations) memory(f form) tensor { return o.tensor(f, false, false) }
+
+// number adds one that is given when the graph runs.
+func (o *operations) number(dtype int) tensor {
+	one := [4]int{1, 1, 1, 1}
+	return o.tensor(form{one, one, dtype}, false, true)
+}
+
+func (o *operations) matMul(a, b tensor, f form) tensor {
+	return o.matMulTo(a, b, o.tensor(f, true, false))
+}
+
+func (o *operations) matMulTo(a, b, to tensor) tensor {
+	desc := o.describe(kindMatMul, enum(attrMatMulType, typeData, dataF32))
+	o.does(kindOpMatMul, refers(attrOpMatMulA, a.desc), refers(attrOpMatMulA+1, b.desc), refers(attrOpMatMulA+2, to.desc), refers(attrOpMatMulA+3, desc))
+	return to
+}
+
+// pointwise computes y of x in a precision, and of b where the mode wants it.
+func (o *operations) pointwise(mode, precision int, f form, x tensor, more ...tensor) tensor {
+	return o.pointwiseTo(mode, precision, o.tensor(f, true, false), x, more...)
+}
+
+func (o *operations) pointwiseTo(mode, precision int, y, x tensor, more ...tensor) tensor {
+	how := []attribute{enum(attrPwMode, typePointwise, mode), enum(attrPwPrecision, typeData, precision)}
+	what := []attribute{{}, refers(attrOpPw+1, x.desc), refers(attrOpPw+3, y.desc)}
+	if len(more) > 0 {
+		what = append(what, refers(attrOpPw+2, more[0].desc))
+	}
+	if len(more) > 1 {
+		what = append(what, refers(attrOpPwT, more[1].desc))
+	}
+	what[0] = refers(attrOpPw, o.describe(kindPointwise, how...))
+	o.does(kindOpPointwise, what...)
+	return y
+}
+
+// index is the place of each element along an axis.
+func (o *operations) index(axis int, f form, x tensor) tensor {
+	f.dtype = dataI32
+	y := o.tensor(f, true, false)
+	desc := o.describe(kindPointwise, enum(attrPwMode, typePointwise, pwIndex), enum(attrPwPrecision, typeData, dataF32), numbers(attrPwAxis, axis))
+	o.does(kindOpPointwise, refers(attrOpPw, desc), refers(attrOpPw+1, x.desc), refers(attrOpPw+3, y.desc))
+	return y
+}
+
+func (o *operations) reduce(how int, f form, x tensor) tensor {
+	return o.reduceTo(how, o.tensor(f, true, false), x)
+}
+
+func (o *operations) reduceTo(how int, y, x tensor) tensor {
+	desc := o.describe(kindReduction, enum(attrReduce, typeReduction, how), enum(attrReduce+1, typeData, dataF32))
+	o.does(kindOpReduction, refers(attrOpReduceX, x.desc), refers(attrOpReduceX+1, y.desc), refers(attrOpReduceX+2, desc))
+	return y
+}
+
+// seen is x in another form.
+func (o *operations) seen(f form, x tensor) tensor {
+	y := o.tensor(f, true, false)
+	o.does(kindOpReshape, refers(attrOpReshapeX, x.desc), refers(attrOpReshapeX+1, y.desc))
+	return y
+}
+
+// plan asks the library's heuristics, which go by the graph alone, and takes the first of their answers that
+// the library can run. workspace is in bytes.
+func (o *operations) plan() (plan descriptor, workspace int, err error) {
+	l := o.library
+	handle := attribute{attrGraphHandle, typeHandle, 1, []uint64{uint64(l.handle)}}
+	graph := o.describe(kindGraph, handle, refers(attrGraphOps, o.list...))
+	if o.err != nil {
+		return 0, 0, o.err
+	}
+	handle.name = attrPlanHandle
+	var reasons []error
+	for _, mode := range []int{heuristicsA, heuristicsFallback} {
+		heuristics, err := l.describe(kindHeuristics, refers(attrHeurGraph, graph), enum(attrHeurMode, typeMode, mode))
+		if err != nil {
+			reasons = append(reasons, err)
+			continue
+		}
+		o.made = append(o.made, heuristics)
+		configs, err := o.results(heuristics)
+		if err != nil {
+			reasons = append(reasons, err)
+			continue
+		}
+		for _, config := range configs {
+			plan, err := l.describe(kindPlan, handle, refers(attrPlanConfig, config))
+			if err != nil {
+				reasons = append(reasons, err)
+				continue
+			}
+			o.made = append(o.made, plan)
+			workspace, err = l.number(plan, attrPlanWorkspace)
+			return plan, workspace, err
+		}
+	}
+	return 0, 0, &gpu.Error{Code: gpu.Unsupported, Device: l.device.name(), Op: "cudnn", Index: -1,
+		Text: fmt.Sprintf("%s has no engine: %v", l.name, errors.Join(reasons...))}
+}
+
+// results are the heuristics' answers, the best first.
+func (o *operations) results(heuristics descriptor) ([]descriptor, error) {
+	l := o.library
+	count := new(int64)
+	if err := l.do("cudnnBackendGetAttribute", l.get, uintptr(heuristics), attrHeurResults, typeDescriptor, 0, uintptr(unsafe.Pointer(count)), 0); err != nil {
+		return nil, err
+	}
+	if *count == 0 {
+		return nil, nil
+	}
+	configs := make([]descriptor, *count)
+	for i := range configs {
+		var err error
+		if configs[i], err = l.empty(kindConfig); err != nil {
+			return nil, err
+		}
+		o.made = append(o.made, configs[i])
+	}
+	err := l.do("cudnnBackendGetAttribute", l.get, uintptr(heuristics), attrHeurResults, typeDescriptor, uintptr(len(configs)),
+		uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&configs[0])))
+	return configs[:min(int(*count), len(configs))], err
+}
+
+// close discards everything.
+func (o *operations) close() {
+	for i := len(o.made) - 1; i >= 0; i-- {
+		o.library.discard(o.made[i])
+	}
+	o.made = nil
+}

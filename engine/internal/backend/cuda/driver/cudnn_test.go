@@ -1,0 +1,399 @@
+package driver
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+)
+
+// newStubWithDnn is newStub with cuDNN in the same library.
+func newStubWithDnn(t testing.TB) *stub {
+	t.Helper()
+	if err := ccall.Available(); err != nil {
+		t.Skip(err)
+	}
+	path := cctest.Library(t, "testdata/cuda.c", "testdata/cudnn.c")
+	library, err := ccall.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stub{library, t, &Driver{Libraries: []string{path}, Cudnn: []string{"libnosuchcudnn.so", path}}}
+}
+
+// attentionOf is attention of heads that share keys in twos, whose rows lie one after the other.
+func attentionOf(heads, queries, keys int, change func(a *gpu.Attention)) gpu.Attention {
+	const width, depth = 8, 16
+	a := gpu.Attention{DType: dtype.F16, Batches: 2, Heads: heads, KeyHeads: max(1, heads/2), Queries: queries, Keys: keys, Width: width, Depth: depth, Scale: 0.4}
+	dense := func(heads, rows, width int) [3]int { return [3]int{heads * rows * width, rows * width, width} }
+	a.QAt, a.KAt, a.VAt = dense(heads, queries, width), dense(a.KeyHeads, keys, width), dense(a.KeyHeads, keys, depth)
+	a.OAt = dense(heads, queries, depth)
+	a.DOAt = a.OAt
+	change(&a)
+	return a
+}
+
+// sampleAttentions are described as package kernel does it.
+func sampleAttentions() map[string]gpu.Attention {
+	same := func(*gpu.Attention) {}
+	causal := func(a *gpu.Attention) { a.Causal = true }
+	gradient := func(a *gpu.Attention) { a.Gradient, a.Stats = true, true }
+	return map[string]gpu.Attention{
+		"plain":                          attentionOf(2, 5, 7, same),
+		"with a logsumexp":               attentionOf(2, 5, 7, func(a *gpu.Attention) { a.Stats = true }),
+		"causal":                         attentionOf(4, 6, 6, causal),
+		"causal, bf16":                   attentionOf(1, 6, 6, func(a *gpu.Attention) { causal(a); a.DType = dtype.BF16 }),
+		"queries at the end of the keys": attentionOf(2, 3, 7, causal),
+		"heads beside each other": attentionOf(2, 5, 7, func(a *gpu.Attention) {
+			a.QAt, a.OAt = [3]int{5 * 2 * 8, 8, 2 * 8}, [3]int{5 * 2 * 16, 16, 2 * 16}
+		}),
+		"gradient":                  attentionOf(1, 5, 7, gradient),
+		"gradient of grouped heads": attentionOf(4, 5, 5, func(a *gpu.Attention) { gradient(a); causal(a) }),
+		"gradient, at the end":      attentionOf(2, 3, 6, func(a *gpu.Attention) { gradient(a); causal(a); a.DType = dtype.BF16 }),
+	}
+}
+
+// An attendedMemory is a device with operands for an attention.
+type attendedMemory struct {
+	device    *device
+	stream    *stream
+	attention gpu.Attention
+	operands  gpu.AttentionOperands
+}
+
+func newAttended(t *testing.T, s *stub, a gpu.Attention, workspace int) *attendedMemory {
+	t.Helper()
+	d, st := s.open()
+	m := &attendedMemory{device: d, stream: st, attention: a}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range m.operands.List {
+		if !a.Has(i) {
+			continue
+		}
+		buffer, err := d.Alloc(a.Bytes(i)+16, gpu.SharedMemory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.operands.List[i] = gpu.Arg{Buffer: buffer, Offset: 16}
+		memory := buffer.Host()
+		for at := 0; at+2 <= len(memory); at += 2 {
+			m.put(memory[at:], float32(r.NormFloat64()))
+		}
+	}
+	space, err := d.Alloc(workspace, gpu.DeviceMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.operands.Workspace = gpu.Arg{Buffer: space}
+	return m
+}
+
+func (m *attendedMemory) put(at []byte, v float32) {
+	if m.attention.DType == dtype.F16 {
+		binary.LittleEndian.PutUint16(at, dtype.Float32ToF16(v))
+	} else {
+		binary.LittleEndian.PutUint16(at, dtype.Float32ToBF16(v))
+	}
+}
+
+func (m *attendedMemory) memory(operand int) []byte {
+	a := m.operands.List[operand]
+	return a.Buffer.Host()[a.Offset:]
+}
+
+// value is an element of an operand whose rows lie like that.
+func (m *attendedMemory) value(operand int, at [3]int, b, h, row, n int) float64 {
+	bits := binary.LittleEndian.Uint16(m.memory(operand)[2*(b*at[0]+h*at[1]+row*at[2]+n):])
+	if m.attention.DType == dtype.F16 {
+		return float64(dtype.F16ToFloat32(bits))
+	}
+	return float64(dtype.BF16ToFloat32(bits))
+}
+
+func (m *attendedMemory) lse(b, h, row int) *[4]byte {
+	a := &m.attention
+	return (*[4]byte)(m.memory(kernel.AttentionLSE)[4*((b*a.Heads+h)*a.Queries+row):])
+}
+
+// A matrix is float64s by batch, head, row and column.
+type matrix [][][][]float64
+
+func newMatrix(batches, heads, rows, width int) matrix {
+	m := make(matrix, batches)
+	for b := range m {
+		m[b] = make([][][]float64, heads)
+		for h := range m[b] {
+			m[b][h] = make([][]float64, rows)
+			for i := range m[b][h] {
+				m[b][h][i] = make([]float64, width)
+			}
+		}
+	}
+	return m
+}
+
+// want computes the results: by the operand's number, and the logsumexp. A gradient's operands o and lse
+// become those of its q, k and v.
+func (m *attendedMemory) want() map[int]matrix {
+	a := &m.attention
+	shared := a.Heads / a.KeyHeads
+	o, lse := newMatrix(a.Batches, a.Heads, a.Queries, a.Depth), newMatrix(a.Batches, a.Heads, a.Queries, 1)
+	dq, dk, dv := newMatrix(a.Batches, a.Heads, a.Queries, a.Width), newMatrix(a.Batches, a.KeyHeads, a.Keys, a.Width), newMatrix(a.Batches, a.KeyHeads, a.Keys, a.Depth)
+	for b := range a.Batches {
+		for h := range a.Heads {
+			kh := h / shared
+			for i := range a.Queries {
+				p, total := make([]float64, a.Keys), 0.0
+				for j := range p {
+					s := 0.0
+					for n := range a.Width {
+						s += m.value(kernel.AttentionQ, a.QAt, b, h, i, n) * m.value(kernel.AttentionK, a.KAt, b, kh, j, n)
+					}
+					if !a.Causal || j <= i+a.Keys-a.Queries {
+						p[j] = math.Exp(s * float64(a.Scale))
+					}
+					total += p[j]
+				}
+				lse[b][h][i][0] = math.Log(total)
+				dot := 0.0
+				for n := range a.Depth {
+					for j := range p {
+						o[b][h][i][n] += p[j] / total * m.value(kernel.AttentionV, a.VAt, b, kh, j, n)
+					}
+					if a.Gradient {
+						dot += o[b][h][i][n] * m.value(kernel.AttentionDO, a.DOAt, b, h, i, n)
+					}
+				}
+				if !a.Gradient {
+					continue
+				}
+				for j := range p {
+					slope := -dot
+					for n := range a.Depth {
+						g := m.value(kernel.AttentionDO, a.DOAt, b, h, i, n)
+						slope += g * m.value(kernel.AttentionV, a.VAt, b, kh, j, n)
+						dv[b][kh][j][n] += p[j] / total * g
+					}
+					slope *= p[j] / total * float64(a.Scale)
+					for n := range a.Width {
+						dq[b][h][i][n] += slope * m.value(kernel.AttentionK, a.KAt, b, kh, j, n)
+						dk[b][kh][j][n] += slope * m.value(kernel.AttentionQ, a.QAt, b, h, i, n)
+					}
+				}
+			}
+		}
+	}
+	if a.Gradient {
+		return map[int]matrix{kernel.AttentionDQ: dq, kernel.AttentionDK: dk, kernel.AttentionDV: dv, -kernel.AttentionO: o, -kernel.AttentionLSE: lse}
+	}
+	return map[int]matrix{kernel.AttentionO: o, -kernel.AttentionLSE: lse}
+}
+
+// give writes what a gradient reads of the attention that it belongs to.
+func (m *attendedMemory) give(want map[int]matrix) {
+	a := &m.attention
+	for b, heads := range want[-kernel.AttentionLSE] {
+		for h, rows := range heads {
+			for i, row := range rows {
+				binary.LittleEndian.PutUint32(m.lse(b, h, i)[:], math.Float32bits(float32(row[0])))
+				for n, v := range want[-kernel.AttentionO][b][h][i] {
+					m.put(m.memory(kernel.AttentionO)[2*(b*a.OAt[0]+h*a.OAt[1]+i*a.OAt[2]+n):], float32(v))
+				}
+			}
+		}
+	}
+}
+
+// right compares the results.
+func (m *attendedMemory) right(t *testing.T, want map[int]matrix) {
+	t.Helper()
+	a := &m.attention
+	tolerance := map[dtype.Type]float64{dtype.F16: 1e-2, dtype.BF16: 6e-2}[a.DType]
+	for operand, all := range want {
+		for b, heads := range all {
+			for h, rows := range heads {
+				for i, row := range rows {
+					for n, w := range row {
+						at := [3]int{len(heads) * len(rows) * len(row), len(rows) * len(row), len(row)}
+						var got float64
+						switch {
+						case operand == -kernel.AttentionLSE && (a.Gradient || !a.Stats) || operand == -kernel.AttentionO:
+							continue
+						case operand == -kernel.AttentionLSE:
+							got = float64(math.Float32frombits(binary.LittleEndian.Uint32(m.lse(b, h, i)[:])))
+						case operand == kernel.AttentionO:
+							at = a.OAt
+							fallthrough
+						default:
+							got = m.value(operand, at, b, h, i, n)
+						}
+						if math.Abs(got-w) > tolerance*max(1, math.Abs(w)) {
+							t.Fatalf("operand %d at %d %d %d %d: got %g, want %g", operand, b, h, i, n, got, w)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func (m *attendedMemory) free() {
+	for _, a := range append(m.operands.List[:], m.operands.Workspace) {
+		if a.Buffer != nil {
+			a.Buffer.Free()
+		}
+	}
+}
+
+// commit hands the work over and waits for it.
+func (m *attendedMemory) commit(t *testing.T) {
+	t.Helper()
+	e, err := m.stream.Commit()
+	if err == nil {
+		err = e.Wait(t.Context(), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAttending: the graph that cuDNN is told is attention, and its gradient; called at once, and from a
+// graph of CUDA's.
+func TestAttending(t *testing.T) {
+	for name, a := range sampleAttentions() {
+		t.Run(name, func(t *testing.T) {
+			s := newStubWithDnn(t)
+			m := newAttended(t, s, a, 1<<14)
+			want := m.want()
+			if a.Gradient {
+				m.give(want)
+			}
+			by, err := m.device.Attention(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if by.Name() != "cudnn 9.19.0" || by.Workspace() < 4096 {
+				t.Errorf("got %q, %d bytes", by.Name(), by.Workspace())
+			}
+			if err := by.Encode(m.stream, &m.operands); err != nil {
+				t.Fatal(err)
+			}
+			m.commit(t)
+			m.right(t, want)
+			m.stream.Record()
+			if err := by.Encode(m.stream, &m.operands); err != nil {
+				t.Fatal(err)
+			}
+			g, err := m.stream.Finish()
+			if err != nil || g.Launches() != 1 {
+				t.Fatalf("got %v, %v, want a graph of one launch", g, err)
+			}
+			for _, result := range []int{kernel.AttentionO, kernel.AttentionDQ} {
+				if _, ok := want[result]; ok {
+					clear(m.memory(result))
+				}
+			}
+			if err := g.Replay(m.stream); err != nil {
+				t.Fatal(err)
+			}
+			m.commit(t)
+			m.right(t, want)
+			g.Close()
+			m.free()
+			by.Close()
+			if err := m.stream.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := m.device.Close(); err != nil {
+				t.Error(err)
+			}
+			s.clean(name)
+			if live := s.ask("dnn_live"); live != 0 {
+				t.Errorf("%d of cuDNN's objects are left", live)
+			}
+		})
+	}
+}
+
+// TestAttendingFails: attention that no engine has, operands that do not fit, a call that fails, and a
+// library that is not there, too old or too new.
+func TestAttendingFails(t *testing.T) {
+	s := newStubWithDnn(t)
+	a := sampleAttentions()["causal"]
+	m := newAttended(t, s, a, 4096)
+	s.ask("dnn_refuse", ^uintptr(0))
+	if _, err := m.device.Attention(a); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), "causal attention, 2×4 heads on 2, 6 by 6 of f16, width 8 and 16: cudnn 9.19.0 has no engine") {
+		t.Errorf("got %v, want the attention that is not supported", err)
+	}
+	s.ask("dnn_refuse", 4) // both answers of both modes
+	if _, err := m.device.Attention(a); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), "this engine lacks it") {
+		t.Errorf("got %v, want what the engines say", err)
+	}
+	s.ask("dnn_refuse", 1)
+	by, err := m.device.Attention(a)
+	if err != nil {
+		t.Fatalf("got %v, want the second engine", err)
+	}
+	for name, change := range map[string]func(o *gpu.AttentionOperands){
+		"q is cut off":     func(o *gpu.AttentionOperands) { o.List[kernel.AttentionQ].Offset += 16 },
+		"no v":             func(o *gpu.AttentionOperands) { o.List[kernel.AttentionV] = gpu.Arg{} },
+		"not aligned":      func(o *gpu.AttentionOperands) { o.List[kernel.AttentionO].Offset -= 8 },
+		"little workspace": func(o *gpu.AttentionOperands) { o.Workspace.Offset = 256 },
+	} {
+		o := m.operands
+		change(&o)
+		if err := by.Encode(m.stream, &o); !errors.Is(err, gpu.Misuse) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	m.stream.Fill(m.operands.List[kernel.AttentionO].Buffer, 0, 16, 0)
+	by.Encode(m.stream, &m.operands)
+	by.Encode(m.stream, &m.operands)
+	by.Encode(m.stream, &m.operands)
+	call := ccall.CString("stub_enqueue")
+	s.ask("fail", uintptr(unsafe.Pointer(call)), 1, 1)
+	runtime.KeepAlive(call)
+	_, err = m.stream.Commit()
+	var e *gpu.Error
+	if !errors.As(err, &e) || e.Op != "cudnnBackendExecute" || e.Index != 2 {
+		t.Errorf("got %v, want cudnnBackendExecute, the work with index 2", err)
+	}
+	m.free()
+	by.Close()
+	m.device.Close()
+	s.clean("failures")
+	if live := s.ask("dnn_live"); live != 0 {
+		t.Errorf("%d of cuDNN's objects are left, want the packs of all calls discarded", live)
+	}
+
+	without := newStub(t)
+	d, _ := without.open()
+	if _, err := d.Attention(a); !errors.Is(err, gpu.Unsupported) {
+		t.Errorf("got %v without a library", err)
+	}
+	d.Close()
+	old := newStubWithDnn(t)
+	old.ask("version", 11080)
+	d, _ = old.open()
+	if _, err := d.Attention(a); err == nil || !strings.Contains(err.Error(), "is of CUDA 12, want at most that of the driver, 11.8") {
+		t.Errorf("got %v, want the versions", err)
+	}
+	d.Close()
+	early := newStubWithDnn(t)
+	early.ask("dnn_version", 90501)
+	d, _ = early.open()
+	if _, err := d.Attention(a); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), "is cudnn 9.5.1, want 9.10 or later") {
+		t.Errorf("got %v, want the version", err)
+	}
+	d.Close()
+}

@@ -1,0 +1,278 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An Attention is attention without a mask, or its gradient, as a library of a device computes it. Equal
+// Attentions are the same work. Results, and the logsumexp, lie without gaps.
+type Attention struct {
+	Gradient                    bool
+	DType                       dtype.Type // F16 or BF16, of all but the logsumexp, which is F32
+	Batches, Heads, KeyHeads    int
+	Queries, Keys, Width, Depth int
+	QAt, KAt, VAt, OAt, DOAt    [3]int // elements from one batch, head and row to the next; those of a row lie side by side
+	Causal                      bool   // query i sees keys up to i + (Keys − Queries)
+	Stats                       bool   // the logsumexp is a result; a gradient reads it
+	Scale                       float32
+}
+
+// The operands of an Attention; a gradient reads O, LSE and DO, and has the last three as its results.
+const (
+	AttentionQ = iota
+	AttentionK
+	AttentionV
+	AttentionO
+	AttentionLSE
+	AttentionDO
+	AttentionDQ
+	AttentionDK
+	AttentionDV
+	AttentionOperands // their number
+)
+
+// Has says whether there is such an operand.
+func (a *Attention) Has(operand int) bool {
+	return a.Gradient || operand <= AttentionO || operand == AttentionLSE && a.Stats
+}
+
+// Bytes is how far an operand reaches from where it begins.
+func (a *Attention) Bytes(operand int) int {
+	reach := func(at [3]int, heads, rows, width int) int {
+		return ((a.Batches-1)*at[0] + (heads-1)*at[1] + (rows-1)*at[2] + width) * a.DType.Size()
+	}
+	switch operand {
+	case AttentionQ:
+		return reach(a.QAt, a.Heads, a.Queries, a.Width)
+	case AttentionK:
+		return reach(a.KAt, a.KeyHeads, a.Keys, a.Width)
+	case AttentionV:
+		return reach(a.VAt, a.KeyHeads, a.Keys, a.Depth)
+	case AttentionO:
+		return reach(a.OAt, a.Heads, a.Queries, a.Depth)
+	case AttentionDO:
+		return reach(a.DOAt, a.Heads, a.Queries, a.Depth)
+	case AttentionLSE:
+		return 4 * a.Batches * a.Heads * a.Queries
+	case AttentionDQ:
+		return a.Batches * a.Heads * a.Queries * a.Width * a.DType.Size()
+	case AttentionDK:
+		return a.Batches * a.KeyHeads * a.Keys * a.Width * a.DType.Size()
+	}
+	return a.Batches * a.KeyHeads * a.Keys * a.Depth * a.DType.Size()
+}
+
+// String says what is computed: "the gradient of causal attention, 4×16 heads on 4, 2048 by 2048 of bf16,
+// width 64".
+func (a *Attention) String() string {
+	s := "attention"
+	if a.Causal {
+		s = "causal " + s
+	}
+	if a.Gradient {
+		s = "the gradient of " + s
+	}
+	s += fmt.Sprintf(", %d×%d heads", a.Batches, a.Heads)
+	if a.KeyHeads != a.Heads {
+		s += fmt.Sprintf(" on %d", a.KeyHeads)
+	}
+	s += fmt.Sprintf(", %d by %d of %v, width %d", a.Queries, a.Keys, a.DType, a.Width)
+	if a.Depth != a.Width {
+		s += fmt.Sprintf(" and %d", a.Depth)
+	}
+	return s
+}
+
+// Flops is the number of operations of the products: two, or five of a gradient.
+func (a *Attention) Flops() int {
+	n := 2
+	if a.Gradient {
+		n = 5
+	}
+	flops := n * a.Batches * a.Heads * a.Queries * a.Keys * (a.Width + a.Depth)
+	if a.Causal {
+		flops /= 2
+	}
+	return flops
+}
+
+// An AttentionCall is attention that a library computes, as a step of a kernel. The fields are of the kinds
+// Pointer and Scratch.
+type AttentionCall struct {
+	Attention      Attention
+	Operands       [AttentionOperands]Field
+	Workspace      Field
+	WorkspaceBytes int
+}
+
+// What attention must be worth to go to a library, which compiles for tens of milliseconds for each new
+// length. Training, which wants the logsumexp, has the same lengths again and again; a prompt may have a
+// length of its own. Our own kernels do some 90 TFLOP/s of bf16 on an H200, a library 350.
+const (
+	leastTraining = 1 << 30
+	leastPrompt   = 1 << 33
+	// mostScores are the bytes of a gradient's workspace for scores: with them the library adds the parts of
+	// dq in an order, so that a gradient repeats its bits. What has more is computed in several calls.
+	mostScores = 1 << 30
+	// attentionAlignment is what a library wants, in bytes.
+	attentionAlignment = 16
+)
+
+// attend writes attention or its gradient as calls of the library, if the library has it and it is worth
+// that.
+func attend(g *backend.Group, k *Kernel) bool {
+	l := k.limits.Library
+	if l == nil || l.Attend == nil {
+		return false
+	}
+	call, ok := describeAttention(g)
+	if !ok {
+		return false
+	}
+	a := &call.Attention
+	least := leastPrompt
+	if a.Stats {
+		least = leastTraining
+	}
+	if !l.Always && a.Flops() < least {
+		return false
+	}
+	calls, ok := call.split()
+	if !ok {
+		return false
+	}
+	if call.WorkspaceBytes, ok = l.Attend(calls[0].Attention); !ok {
+		return false
+	}
+	for i := range calls {
+		calls[i].WorkspaceBytes = call.WorkspaceBytes
+		k.Dispatches = append(k.Dispatches, Dispatch{Attend: &calls[i]})
+	}
+	k.shareWorkspace()
+	return true
+}
+
+// describeAttention finds the operands of a group's attention, if they lie as libraries want them.
+func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
+	in := &g.Insts[0]
+	gradient := in.Op == ir.AttentionGrad
+	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
+	c.Attention = Attention{Gradient: gradient, DType: dtypeOf(g, in.Args[0]), Batches: q[0], Heads: q[1], KeyHeads: k[1],
+		Queries: q[2], Keys: k[2], Width: q[3], Depth: v[3], Causal: in.Attr.Flags&ir.Causal != 0, Stats: gradient, Scale: float32(in.Attr.Float)}
+	a := &c.Attention
+	operands, masked := in.Args[:3], len(in.Args) > 3
+	results := []int{AttentionO, AttentionLSE}
+	if gradient {
+		operands, masked = in.Args[:6], len(in.Args) > 6
+		results = []int{AttentionDQ, AttentionDK, AttentionDV}
+	}
+	empty := min(a.Batches, a.Heads, a.Queries, a.Keys, a.Width, a.Depth) < 1
+	if masked || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
+		return c, false
+	}
+	rows := [AttentionOperands]*[3]int{AttentionQ: &a.QAt, AttentionK: &a.KAt, AttentionV: &a.VAt, AttentionO: &a.OAt, AttentionDO: &a.DOAt}
+	for i, v := range operands {
+		n, _ := v.Input()
+		input := &g.Inputs[n]
+		c.Operands[i] = field(input.Buf, input.Layout.Offset*input.DType.Size())
+		if input.Layout.Offset*input.DType.Size()%attentionAlignment != 0 {
+			return c, false
+		}
+		if i == AttentionLSE {
+			ok = input.DType == dtype.F32 && input.Layout.IsContiguous()
+		} else {
+			*rows[i], ok = attendedRows(input.Layout, a.DType)
+			ok = ok && input.DType == a.DType
+		}
+		if !ok {
+			return c, false
+		}
+	}
+	if !gradient {
+		a.OAt = [3]int{a.Heads * a.Queries * a.Depth, a.Queries * a.Depth, a.Depth}
+	}
+	wanted := 0
+	for _, o := range g.Outputs {
+		n := results[o.Value.Result]
+		c.Operands[n] = field(o.Buf, 0)
+		a.Stats = a.Stats || n == AttentionLSE
+		wanted |= 1 << o.Value.Result
+	}
+	if gradient {
+		return c, wanted == 7 // a library computes all three, and has nowhere to put what nobody wants
+	}
+	return c, wanted&1 != 0
+}
+
+// attendedRows is how the rows of an operand lie: each without gaps, and at multiples of the alignment.
+func attendedRows(l ir.Layout, dt dtype.Type) (at [3]int, ok bool) {
+	each := attentionAlignment / dt.Size()
+	if l.Stride[3] != 1 || l.Shape[3]%each != 0 {
+		return at, false
+	}
+	next := l.Shape[3] // from a row of length 1 to where the next would be
+	for axis := 2; axis >= 0; axis-- {
+		at[axis] = l.Stride[axis]
+		if l.Shape[axis] == 1 {
+			at[axis] = next
+		}
+		if at[axis] <= 0 || at[axis]%each != 0 {
+			return at, false
+		}
+		next = max(next, at[axis]*l.Shape[axis])
+	}
+	return at, true
+}
+
+// split cuts a gradient into calls of equal size, by batches and then by heads of keys, so that the scores
+// of each fit into the workspace.
+func (c *AttentionCall) split() (calls []AttentionCall, ok bool) {
+	a := c.Attention
+	if !a.Gradient {
+		return []AttentionCall{*c}, true
+	}
+	shared := a.Heads / a.KeyHeads
+	scores := a.DType.Size() * ceilTo(a.Queries, 64) * ceilTo(a.Keys, 64) * shared // of a head of keys
+	batches, heads := a.Batches, a.KeyHeads
+	for batches > 1 && (a.Batches%batches != 0 || batches*heads*scores > mostScores) {
+		batches--
+	}
+	for heads > 1 && batches == 1 && (a.KeyHeads%heads != 0 || heads*scores > mostScores) {
+		heads--
+	}
+	if batches*heads*scores > mostScores {
+		return nil, false
+	}
+	for b := 0; b < a.Batches; b += batches {
+		for h := 0; h < a.KeyHeads; h += heads {
+			part := *c
+			part.Attention.Batches, part.Attention.KeyHeads, part.Attention.Heads = batches, heads, heads*shared
+			for operand, begin := range a.begins(b, h) {
+				part.Operands[operand].At += begin
+				if begin%attentionAlignment != 0 {
+					return nil, false
+				}
+			}
+			calls = append(calls, part)
+		}
+	}
+	return calls, true
+}
+
+// begins is where the operands of batch b and head h of keys begin, in bytes.
+func (a *Attention) begins(b, h int) (at [AttentionOperands]int) {
+	shared, size := a.Heads/a.KeyHeads, a.DType.Size()
+	strided := func(s [3]int, h int) int { return (b*s[0] + h*s[1]) * size }
+	row := func(heads, h, rows int) int { return (b*heads + h) * rows }
+	at[AttentionQ], at[AttentionK], at[AttentionV] = strided(a.QAt, h*shared), strided(a.KAt, h), strided(a.VAt, h)
+	at[AttentionO], at[AttentionDO] = strided(a.OAt, h*shared), strided(a.DOAt, h*shared)
+	at[AttentionLSE] = 4 * row(a.Heads, h*shared, a.Queries)
+	at[AttentionDQ] = size * a.Width * row(a.Heads, h*shared, a.Queries)
+	at[AttentionDK] = size * a.Width * row(a.KeyHeads, h, a.Keys)
+	at[AttentionDV] = size * a.Depth * row(a.KeyHeads, h, a.Keys)
+	return at
+}
