@@ -56,6 +56,17 @@ func Ops(t *testing.T, open func() (backend.Backend, error), dtypes []dtype.Type
 	}
 }
 
+// Rounded is Ops for a backend that keeps what it computes on the way in a result's type: an f16 or bf16 may
+// differ by some roundings of that type.
+func Rounded(t *testing.T, open func() (backend.Backend, error), dtypes []dtype.Type, ops ...ir.Op) {
+	s := newSuite(t, open, false)
+	s.dtypes, s.rounded = dtypes, true
+	for _, op := range ops {
+		r := ir.RowOf(op)
+		t.Run(r.Name, func(t *testing.T) { s.op(t, *r, casesOf(op)) })
+	}
+}
+
 func check(t *testing.T, open func() (backend.Backend, error)) *suite {
 	s := newSuite(t, open, false)
 	s.check(t)
@@ -108,6 +119,7 @@ type suite struct {
 	dev, exact *backend.Device
 	dtypes     []dtype.Type
 	few        bool // see Few
+	rounded    bool // see Rounded
 	passed     map[ir.Op]map[dtype.Type]bool
 }
 
@@ -196,6 +208,9 @@ func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float6
 		tolerance = c.Tol
 	}
 	tolerance *= roundings(dt)
+	if s.rounded {
+		tolerance = map[dtype.Type]float64{dtype.F16: 0x1p-9, dtype.BF16: 0x1p-6}[dt]
+	}
 	for i := range want {
 		if err := got[i].compare(&want[i], tolerance, c.Elementwise); err != nil {
 			t.Errorf("%s: result %d: %v", name, i, err)

@@ -72,7 +72,7 @@ type products struct {
 func (p *products) open(d *device) (*cublasLt, error) {
 	p.once.Do(func() {
 		var reasons []error
-		for _, name := range d.driver.CublasLt {
+		for _, name := range d.driver.everywhere(d.driver.CublasLt) {
 			l := &cublasLt{}
 			library, err := ccall.Open(name)
 			if err == nil {

@@ -37,8 +37,9 @@ type attentions struct {
 // open opens the first library that the driver can run, and that is new enough.
 func (a *attentions) open(d *device) (*cudnn, error) {
 	a.once.Do(func() {
+		d.nvrtc.open(d) // which the library looks for by name alone: one that is open is found
 		var reasons []error
-		for _, name := range d.driver.Cudnn {
+		for _, name := range d.driver.everywhere(d.driver.Cudnn) {
 			l := &cudnn{device: d}
 			library, err := ccall.Open(name)
 			if err == nil {

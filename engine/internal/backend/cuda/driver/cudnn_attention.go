@@ -168,16 +168,16 @@ func (t *attending) byKeys(scores, times tensor, width int) tensor {
 func (t *attending) Name() string   { return t.library.name }
 func (t *attending) Workspace() int { return t.workspace }
 
-// Launches are those of a graph's replay that a profiler shows: of a gradient do·o, the products, and what
-// adds up the heads that share keys.
+// Launches are what a profiler shows with version 9.19: a fill and a kernel, and of a gradient a fill, do·o, dk
+// and dv, dq, and what adds up dk and dv of the heads that share keys.
 func (t *attending) Launches() int {
 	switch {
 	case !t.attention.Gradient:
-		return 1
+		return 2
 	case t.attention.Heads == t.attention.KeyHeads:
-		return 3
+		return 4
 	}
-	return 4
+	return 6
 }
 
 // Encode makes a pack of the addresses, and encodes the call and the pack's end.

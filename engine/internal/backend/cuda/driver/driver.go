@@ -30,6 +30,7 @@ type Driver struct {
 	NVRTC     []string
 	CublasLt  []string
 	Cudnn     []string
+	Packages  []string // patterns of folders with Python's packages, in which NVIDIA's libraries may be, too
 	Includes  []string // folders with CUDA's headers, for NVRTC
 	Signs     []string // files that the kernel module makes; one of them means that there may be a device
 	Listing   string   // the folder in which the kernel module has a folder for each GPU
@@ -44,7 +45,9 @@ type Driver struct {
 // New returns the driver of this machine.
 func New() *Driver {
 	const toolkit = "/usr/local/cuda"
+	home, _ := os.UserHomeDir()
 	return &Driver{
+		Packages:  pythons(os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"), filepath.Join(home, ".local"), "/usr/local", "/usr"),
 		Libraries: []string{"libcuda.so.1"},
 		NVRTC: []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", toolkit + "/lib64/libnvrtc.so.13",
 			toolkit + "/lib64/libnvrtc.so.12"},

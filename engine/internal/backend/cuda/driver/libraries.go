@@ -2,6 +2,8 @@ package driver
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
@@ -22,7 +24,7 @@ func (d *Driver) found() (list []string) {
 			return 10000
 		}},
 	} {
-		library, err := ccall.Open(l.files...)
+		library, err := ccall.Open(d.everywhere(l.files)...)
 		if err != nil {
 			continue
 		}
@@ -32,6 +34,30 @@ func (d *Driver) found() (list []string) {
 		}
 		v := int(version.Call())
 		list = append(list, l.name+" "+versionOf(v, l.major(v)))
+	}
+	return list
+}
+
+// pythons are the patterns of folders in which the Pythons of such places keep NVIDIA's packages.
+func pythons(places ...string) (list []string) {
+	for _, p := range places {
+		if filepath.IsAbs(p) {
+			list = append(list, filepath.Join(p, "lib/python3*/*-packages/nvidia/*/lib"))
+		}
+	}
+	return list
+}
+
+// everywhere adds to the names of a library the files of such names in Python's packages.
+func (d *Driver) everywhere(names []string) []string {
+	list := slices.Clone(names)
+	for _, pattern := range d.Packages {
+		for _, name := range names {
+			if filepath.Base(name) == name {
+				files, _ := filepath.Glob(filepath.Join(pattern, name))
+				list = append(list, files...)
+			}
+		}
 	}
 	return list
 }

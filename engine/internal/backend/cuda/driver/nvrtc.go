@@ -42,7 +42,7 @@ func (c *compiler) open(d *device) error {
 // load opens the first NVRTC that the driver can run the kernels of: none of a later major version of CUDA.
 func (c *compiler) load(d *device) error {
 	var reasons []string
-	for _, name := range d.driver.NVRTC {
+	for _, name := range d.driver.everywhere(d.driver.NVRTC) {
 		library, err := ccall.Open(name)
 		if err == nil {
 			err = c.use(library)

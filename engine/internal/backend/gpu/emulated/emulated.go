@@ -36,12 +36,12 @@ type Driver struct {
 	// Family is that of the device whose kernels run: "sm_90" has those for NVIDIA's GPUs. "" is the
 	// emulation's own, which has those for Apple's.
 	Family string
-	// Library gives the device a library of matrix products.
+	// Library gives the device a library of matrix products and of attention.
 	Library bool
 	// Unified lets the processor see all memory, as on Apple's GPUs.
 	Unified bool
 
-	products atomic.Int64 // of the library that ran
+	products, attentions atomic.Int64 // of the library that ran
 }
 
 // Name is "emulated".
