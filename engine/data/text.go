@@ -1,9 +1,13 @@
-// Package data turns text into batches of tokens, and tensors into batches of examples.
+// Package data reads what models learn from, and hands it out in batches.
 //
-// [Pairs] hands out rows of inputs and targets. Text is a plain string; a token is a byte (a tokenizer that
-// knows more comes later). [Windows] cuts a text into windows of equal length. Both hand out batches, in a
-// new random order each epoch. A batch is a function of the seed and its number, so the position of a
-// training run is one integer, and going back to it is exact.
+// A [Source] gives batches by number. [Pairs] hands out the rows of inputs and targets, [Images.Folder] the
+// pictures of a folder, and [Windows] pieces of a text, each in a new random order each epoch. [Map] changes
+// the batches of a source by a function, and [Ahead] prepares them before they are asked for. A batch is a
+// function of the seed and its number, so the position of a training run is one integer, and going back to it
+// is exact.
+//
+// Tensors come from [ReadCSV] (a [Table] of named columns), [ReadImage], [ReadIDX] (MNIST's format), and from
+// the packages npy and safetensors. Text is a plain string, from [ReadText]; a token is a byte.
 package data
 
 import (
