@@ -3,6 +3,7 @@ package magics
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -11,11 +12,11 @@ import (
 func plotMagics() []*Magic {
 	return []*Magic{{
 		Name: "plot", Family: "Variables", Args: "EXPRESSION", Takes: TakesGo,
-		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg"}},
+		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg or FILE.png"}},
 		Summary: "draw a plot, a tensor, a slice of numbers or the curves of a training run",
 		Help: "A tensor or slice of one axis is a line, one of two axes a heat map. The functions of package plot draw more: plot.Scatter,\n" +
 			"plot.Hist, plot.Bars, several lines with their names, logarithmic axes.",
-		Example: "%plot x\n%plot -o loss.svg plot.Line(loss).Log(\"y\")",
+		Example: "%plot x\n%plot -o loss.png plot.Line(loss).Log(\"y\")",
 		run:     runPlot,
 	}}
 }
@@ -26,8 +27,8 @@ func runPlot(ctx context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	file := c.text("o")
-	if file != "" && filepath.Ext(file) != ".svg" {
-		return nil, c.errorf("-o %s: want a name that ends in .svg", file)
+	if err := c.plotFile(file); err != nil {
+		return nil, err
 	}
 	w, err := c.compile(source)
 	if err != nil {
@@ -46,9 +47,29 @@ func runPlot(ctx context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	if file != "" {
-		return c.wrote(file, []byte(p.SVG()))
+		return c.wrotePlot(file, p)
 	}
 	return display.Plotted{Plot: p}, nil
+}
+
+// plotFile checks the name of a file for a plot, before anything is computed. Empty is none.
+func (c *call) plotFile(name string) error {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".svg", ".png":
+		return nil
+	}
+	if name == "" {
+		return nil
+	}
+	return c.errorf("-o %s: want a name that ends in .svg or .png", name)
+}
+
+func (c *call) wrotePlot(file string, p *plot.Plot) (display.Value, error) {
+	data, err := p.File(file)
+	if err != nil {
+		return nil, c.errorf("-o %w", err)
+	}
+	return c.wrote(file, data)
 }
 
 // plotOf is the plot that a value is, or that shows its numbers.

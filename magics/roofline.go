@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 func rooflineMagics() []*Magic {
 	return []*Magic{{
 		Name: "roofline", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
-		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE.svg", Help: "write the plot to a file"}},
+		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg or FILE.png"}},
 		Summary: "plot the kernels of a statement against what the device can do",
 		Help: "Across: operations for each byte that a kernel reads or writes. Up: the arithmetic that it did in a second. The lines are the\n" +
 			"ceilings that were measured: memory behind the caches on the left, arithmetic in each type on the right. A kernel above the slope\n" +
@@ -34,8 +33,8 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	file := c.text("o")
-	if file != "" && filepath.Ext(file) != ".svg" {
-		return nil, c.errorf("-o %s: want a name that ends in .svg", file)
+	if err := c.plotFile(file); err != nil {
+		return nil, err
 	}
 	r, _, m, err := c.traced(ctx, w)
 	if err != nil {
@@ -51,7 +50,7 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	k := &kernelTimes{Ceilings: best, Start: start, Kernels: r.Trace.Timings(best, start, false)}
 	p, notes := roofline(k)
 	if file != "" {
-		return c.wrote(file, []byte(p.SVG()))
+		return c.wrotePlot(file, p)
 	}
 	return values{display.Plotted{Plot: p}, display.Text(strings.Join(slices.Concat([]string{"ceilings: " + k.ceilings()}, notes, []string{m.Brief()}), "\n"))}, nil
 }

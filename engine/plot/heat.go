@@ -2,6 +2,8 @@ package plot
 
 import (
 	"fmt"
+	"image"
+	"image/color"
 	"math"
 	"strings"
 )
@@ -16,10 +18,7 @@ func (p *Plot) drawHeat(width int, paint func(int, string) string) string {
 	if !ok {
 		return strings.TrimSpace(p.Title + " (no finite cells to draw)")
 	}
-	columns := 0
-	for _, row := range p.Cells {
-		columns = max(columns, len(row))
-	}
+	_, columns := p.cellCount()
 	block := max(1, (columns+(width-4)/2-1)/((width-4)/2))
 	var lines []string
 	title := strings.TrimSpace(p.Title + " " + p.YLabel)
@@ -58,6 +57,8 @@ func shade(v, low, high float64) int {
 	return min(max(int(math.Round((v-low)/(high-low)*float64(len(shades)-1))), 0), len(shades)-1)
 }
 
+// heatBounds are the numbers of the first and the last colour; ok is false if no cell is finite. The middle
+// of "diverging" is 0.
 func (p *Plot) heatBounds() (low, high float64, ok bool) {
 	a := axis{low: math.Inf(1), high: math.Inf(-1)}
 	for _, row := range p.Cells {
@@ -69,7 +70,51 @@ func (p *Plot) heatBounds() (low, high float64, ok bool) {
 		}
 	}
 	a.widen()
+	p.look.y.apply(&a)
 	return a.low, a.high, ok
+}
+
+// palette is the colours of the cells, and the numbers of the first and the last of them.
+func (p *Plot) palette() (colours ramp, low, high float64, ok bool) {
+	low, high, ok = p.heatBounds()
+	name := p.look.ramp
+	if name == "" && low < 0 && high > 0 {
+		name = "diverging"
+	} else if name == "" {
+		name = "viridis"
+	}
+	if name == "diverging" && !p.look.y.set {
+		high = math.Max(high, -low)
+		low = -high
+	}
+	return ramps[name], low, high, ok
+}
+
+// pixels are the cells as pixels, of the mean of block×block cells each. Cells without a number are
+// transparent.
+func (p *Plot) pixels(colours ramp, low, high float64, block int) *image.NRGBA {
+	rows, columns := p.cellCount()
+	steps := make([]color.NRGBA, 256)
+	for i := range steps {
+		steps[i] = colours(float64(i) / 255)
+	}
+	dst := image.NewNRGBA(image.Rect(0, 0, (columns+block-1)/block, (rows+block-1)/block))
+	for y := range dst.Rect.Dy() {
+		for x := range dst.Rect.Dx() {
+			if m, ok := blockMean(p.Cells, y*block, x*block, block); ok {
+				at := math.Min(math.Max((m-low)/(high-low), 0), 1)
+				dst.SetNRGBA(x, y, steps[int(math.Round(255*at))])
+			}
+		}
+	}
+	return dst
+}
+
+func (p *Plot) cellCount() (rows, columns int) {
+	for _, row := range p.Cells {
+		columns = max(columns, len(row))
+	}
+	return len(p.Cells), columns
 }
 
 // blockMean averages the finite cells of a block; ok is false if it has none.

@@ -139,7 +139,7 @@ func (p *Plot) Named(names ...string) *Plot {
 // And adds the series of q. Points on lines stay points, and lines over points stay lines. Heat maps, and
 // bars together with lines or points, panic with an [*Error].
 func (p *Plot) And(q *Plot) *Plot {
-	if p.Kind == KindHeat || q.Kind == KindHeat || (p.Kind == KindBars) != (q.Kind == KindBars) {
+	if p.Kind >= KindHeat || q.Kind >= KindHeat || (p.Kind == KindBars) != (q.Kind == KindBars) {
 		fail("And", "cannot draw %v and %v on the same axes", p.Kind, q.Kind)
 	}
 	added := slices.Clone(q.Series)
@@ -199,6 +199,8 @@ func (k Kind) String() string {
 		return "bars"
 	case KindHeat:
 		return "a heat map"
+	case KindImage:
+		return "a picture"
 	}
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
@@ -282,4 +284,13 @@ func numbers(op, name string, v any) (values []float64, shape []int) {
 		}
 	}
 	return values, shape
+}
+
+// integerElements says whether the numbers of a slice, or of a slice of slices, are of an integer type.
+func integerElements(v any) bool {
+	t := reflect.TypeOf(v)
+	for t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+		t = t.Elem()
+	}
+	return t != nil && t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
 }

@@ -1,14 +1,15 @@
-// Package plot draws numbers: one model, [Plot], and two drawings of it, braille text for terminals
-// ([Plot.Text]) and SVG for other front ends ([Plot.SVG]).
+// Package plot draws numbers: one model, [Plot], and its drawings, braille text for terminals ([Plot.Text]),
+// and one figure as SVG and as PNG ([Plot.SVG], [Plot.PNG], [Plot.Save]).
 //
 //	plot.Line(loss).Named("train").And(plot.Line(eval).Named("eval")).Log("y")
 //
-// [Line], [Scatter], [Hist], [Bars], [Heat] and [Of] make a Plot of a tensor, or of a slice of numbers. Its
-// methods change it and return it. A cell that ends in a Plot shows it.
+// [Line], [Scatter], [Hist], [Bars], [Heat], [Image] and [Of] make a Plot of a tensor, or of a slice of
+// numbers. Its methods change it and return it. A cell that ends in a Plot shows it.
 //
-// A Plot has data and its description, but no size in pixels. Both drawings choose their ticks from the same
-// axes (scale.go), so they show the same figure. Reading order: plot.go, make.go, scale.go, text.go, heat.go,
-// svg.go.
+// A Plot has data and its description. All drawings choose their ticks from the same axes (scale.go). The
+// layout in pixels (figure.go) draws with a pen, of which there are two kinds, so SVG and PNG cannot differ.
+// Reading order: plot.go, make.go, look.go, scale.go; text.go, heat.go; pen.go, figure.go, trace.go,
+// legend.go, heatfigure.go, image.go, then svg.go and raster.go; colour.go.
 package plot
 
 import "math"
@@ -21,6 +22,7 @@ const (
 	KindPoints             // a scatter plot
 	KindBars               // columns from zero up to each point, as wide as the distance of the points: a histogram
 	KindHeat               // Cells as a picture; the series are not looked at
+	KindImage              // the pictures of [Image]; neither the series nor the cells are looked at
 )
 
 // A Series is a list of points. X may be nil: 0, 1, 2, …. Points that are not finite are left out and
@@ -41,6 +43,9 @@ type Plot struct {
 	LogX, LogY            bool        // logarithmic axes; points that are not positive are left out
 	Cells                 [][]float64 // of a heat map: rows, the first one on top
 	Height                int         // of the text drawing in lines, with axes; 0 chooses a height for the width
+
+	look look
+	tile *tile // of KindImage
 }
 
 // New makes a line plot of the results of a PlotData method.
@@ -84,7 +89,7 @@ func (p *Plot) bounds() (x, y axis, ok bool) {
 		s := &p.Series[k]
 		half := s.barWidth(p.Kind) / 2
 		for i := range s.len() {
-			if p.drawable(s.x(i), s.Y[i]) {
+			if p.drawable(s.x(i), s.Y[i]) && p.look.x.contain(s.x(i)) {
 				x.include(s.x(i) - half)
 				x.include(s.x(i) + half)
 				y.include(s.Y[i])
@@ -97,6 +102,8 @@ func (p *Plot) bounds() (x, y axis, ok bool) {
 	}
 	x.widen()
 	y.widen()
+	p.look.x.apply(&x)
+	p.look.y.apply(&y)
 	return x, y, ok
 }
 

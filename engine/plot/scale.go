@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -93,11 +94,19 @@ func (a axis) decades(n int) []tick {
 		for _, m := range multiples {
 			v := m * math.Pow(10, e)
 			if v >= a.low*(1-1e-9) && v <= a.high*(1+1e-9) && math.Mod(e-from, every) == 0 {
-				list = append(list, tick{v, label(v, v)})
+				list = append(list, tick{v, powerLabel(v, e, to-from)})
 			}
 		}
 	}
 	return list
+}
+
+// powerLabel writes a tick of a logarithmic axis: all of many decades look alike.
+func powerLabel(v, exponent, decades float64) string {
+	if decades > 9 {
+		return fmt.Sprintf("1e%d", int(exponent))
+	}
+	return label(v, v)
 }
 
 // label writes v with the digits that a step of the given size needs.

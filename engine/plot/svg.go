@@ -1,172 +1,146 @@
 package plot
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"html"
+	"image"
+	"image/png"
 	"math"
-	"slices"
 	"strings"
 )
 
-// The SVG's size and margins in its own units.
-const (
-	svgWidth, svgHeight                = 640, 360
-	marginLeft, marginRight            = 64, 16
-	marginTop, marginBottom            = 32, 48
-	svgFont                            = "font-family=\"system-ui, sans-serif\" font-size=\"12\""
-	colourText, colourGrid, colourBack = "#444", "#e4e4e4", "#fff"
-)
-
-// palette is Okabe and Ito's: people who are colour-blind can tell its colours apart.
-var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
-
-// SVG draws the plot as a whole SVG document of 640×360.
+// SVG draws the plot as a whole SVG document of [Plot.Size]. Without a [Plot.Theme] its colours follow the
+// reader's preference for a light or a dark ground.
 func (p *Plot) SVG() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" %s fill="%s">`+"\n",
-		svgWidth, svgHeight, svgWidth, svgHeight, svgFont, colourText)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="%s"/>`+"\n", colourBack)
-	if p.Title != "" {
-		svgText(&b, svgWidth/2, 20, "middle", p.Title)
+	width, height := p.look.size()
+	s := &svg{colours: themes[p.look.theme]}
+	follows := s.colours == nil
+	if follows {
+		s.colours = themes["light"]
 	}
-	if p.Kind == KindHeat {
-		p.svgHeat(&b)
-	} else if x, y, ok := p.bounds(); ok {
-		p.svgAxes(&b, x, y)
-		for k := range p.Series {
-			p.svgSeries(&b, k, x, y)
-		}
-		p.svgLegend(&b)
-	} else {
-		svgText(&b, svgWidth/2, svgHeight/2, "middle", "no finite points to draw")
+	fmt.Fprintf(&s.b, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" font-family="Go, system-ui, sans-serif" font-size="%d">`+"\n",
+		width, height, width, height, fontSize)
+	if follows {
+		s.b.WriteString(darkStyle())
 	}
-	b.WriteString("</svg>\n")
-	return b.String()
-}
-
-func svgText(b *strings.Builder, x, y float64, anchor, text string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor, html.EscapeString(text))
-}
-
-// svgX and svgY turn places 0…1 of an axis into coordinates of the document.
-func svgX(at float64) float64 { return marginLeft + at*(svgWidth-marginLeft-marginRight) }
-func svgY(at float64) float64 {
-	return svgHeight - marginBottom - at*(svgHeight-marginTop-marginBottom)
-}
-
-func (p *Plot) svgAxes(b *strings.Builder, x, y axis) {
-	line := `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/>` + "\n"
-	for _, t := range y.ticks(5) {
-		at := svgY(y.at(t.value))
-		fmt.Fprintf(b, line, svgX(0), at, svgX(1), at, colourGrid)
-		svgText(b, svgX(0)-8, at+4, "end", t.label)
-	}
-	for _, t := range x.ticks(7) {
-		at := svgX(x.at(t.value))
-		fmt.Fprintf(b, line, at, svgY(0), at, svgY(1), colourGrid)
-		svgText(b, at, svgY(0)+18, "middle", t.label)
-	}
-	fmt.Fprintf(b, line, svgX(0), svgY(0), svgX(1), svgY(0), colourText)
-	fmt.Fprintf(b, line, svgX(0), svgY(0), svgX(0), svgY(1), colourText)
-	if p.XLabel != "" {
-		svgText(b, svgX(0.5), svgHeight-10, "middle", p.XLabel)
-	}
-	if p.YLabel != "" {
-		fmt.Fprintf(b, `<text transform="translate(16 %.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n",
-			svgY(0.5), html.EscapeString(p.YLabel))
-	}
-}
-
-func (p *Plot) svgSeries(b *strings.Builder, k int, x, y axis) {
-	s, colour := &p.Series[k], palette[k%len(palette)]
-	var run []string
-	flush := func() {
-		if len(run) == 1 {
-			run = append(run, run[0]) // a single point is a line without length; the round cap makes it a dot
-		}
-		if len(run) > 0 {
-			fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
-				strings.Join(run, " "), colour)
-		}
-		run = nil
-	}
-	for i := range s.len() {
-		vx, vy := s.x(i), s.Y[i]
-		if !p.drawable(vx, vy) {
-			flush()
-			continue
-		}
-		px, py := svgX(x.at(vx)), svgY(y.at(vy))
-		switch {
-		case s.Marks && p.Kind == KindLines:
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", px, py, colour)
-			if i == s.len()-1 {
-				svgText(b, px+7, py+4, "start", s.Name)
-			}
-		case p.Kind == KindPoints:
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s" fill-opacity="0.7"/>`+"\n", px, py, colour)
-		case p.Kind == KindBars:
-			foot := svgY(0)
-			if !y.log {
-				foot = svgY(math.Min(math.Max(y.at(0), 0), 1))
-			}
-			from, to := p.barSpan(k, vx)
-			left, right := svgX(x.at(from)), svgX(x.at(to))
-			fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s" stroke="%s" stroke-width="0.5"/>`+"\n",
-				left, math.Min(py, foot), right-left, math.Abs(foot-py), colour, colourBack)
-		default:
-			run = append(run, fmt.Sprintf("%.1f,%.1f", px, py))
-		}
-	}
-	flush()
-}
-
-// svgLegend names the series when there is more than one.
-func (p *Plot) svgLegend(b *strings.Builder) {
-	if len(p.Series) < 2 {
-		return
-	}
-	row, marks := 0, slices.ContainsFunc(p.Series, func(s Series) bool { return s.Marks })
-	for k, s := range p.Series {
-		if s.Marks && p.Kind == KindLines {
-			continue
-		}
-		y := float64(marginTop + 14 + 16*row)
-		if marks {
-			y = svgHeight - marginBottom - 10 - float64(16*row) // where a roof leaves room
-		}
-		row++
-		fmt.Fprintf(b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s" stroke-width="3"/>`+"\n",
-			svgWidth-marginRight-24, y-4, svgWidth-marginRight-6, y-4, palette[k%len(palette)])
-		svgText(b, svgWidth-marginRight-30, y, "end", s.Name)
-	}
-}
-
-// svgHeat draws the cells from white to the palette's blue.
-func (p *Plot) svgHeat(b *strings.Builder) {
-	low, high, ok := p.heatBounds()
-	if !ok {
-		svgText(b, svgWidth/2, svgHeight/2, "middle", "no finite cells to draw")
-		return
-	}
-	columns := 0
-	for _, row := range p.Cells {
-		columns = max(columns, len(row))
-	}
-	size := math.Min(float64(svgWidth-marginLeft-marginRight)/float64(columns), float64(svgHeight-marginTop-marginBottom)/float64(len(p.Cells)))
-	for r, row := range p.Cells {
-		for c, v := range row {
-			if !finite(v) {
-				continue
-			}
-			t := (v - low) / (high - low)
-			fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="#%02x%02x%02x"/>`+"\n",
-				marginLeft+float64(c)*size, marginTop+float64(r)*size, size, size,
-				int(255-t*255), int(255-t*(255-0x72)), int(255-t*(255-0xb2)))
-		}
-	}
-	svgText(b, svgWidth/2, svgHeight-14, "middle", fmt.Sprintf("white %s … blue %s", label(low, (high-low)/100), label(high, (high-low)/100)))
+	s.rect(box{0, 0, width, height}, inkGround)
+	p.figure(s, width, height)
+	s.b.WriteString("</svg>\n")
+	return s.b.String()
 }
 
 // HTML is the SVG, which a page can contain unchanged.
 func (p *Plot) HTML() string { return p.SVG() }
+
+// darkStyle gives each ink its dark colour where the reader prefers it. Attributes of the shapes have the
+// light ones, so a program that knows no styles draws those.
+func darkStyle() string {
+	var b strings.Builder
+	b.WriteString("<style>@media (prefers-color-scheme: dark) {")
+	for i := inkGround; int(i) < len(themes["dark"].series); i++ {
+		c := hexColour(themes["dark"].colour(i))
+		fmt.Fprintf(&b, " .%s{fill:%s} .%s{stroke:%s}", inkClass("f", i), c, inkClass("s", i), c)
+	}
+	b.WriteString(" }</style>\n")
+	return b.String()
+}
+
+// inkClass names the class of what is filled ("f") or stroked ("s") with an ink.
+func inkClass(use string, i ink) string {
+	switch i {
+	case inkText:
+		return "mcs-" + use + "-text"
+	case inkGrid:
+		return "mcs-" + use + "-grid"
+	case inkGround:
+		return "mcs-" + use + "-ground"
+	}
+	return fmt.Sprintf("mcs-%s-%d", use, int(i)%len(theme{}.series))
+}
+
+// svg is the pen that writes SVG.
+type svg struct {
+	b       strings.Builder
+	colours *theme
+}
+
+func (s *svg) filled(i ink) string {
+	return fmt.Sprintf(`class="%s" fill="%s"`, inkClass("f", i), hexColour(s.colours.colour(i)))
+}
+
+func (s *svg) stroked(i ink, width float64) string {
+	return fmt.Sprintf(`class="%s" stroke="%s" stroke-width="%g"`, inkClass("s", i), hexColour(s.colours.colour(i)), width)
+}
+
+func (s *svg) line(points []point, colour ink, width float64, dash []float64) {
+	if len(points) == 1 {
+		points = []point{points[0], points[0]} // a line without length: the round cap makes it a dot
+	}
+	pattern := ""
+	if dash != nil {
+		pattern = fmt.Sprintf(` stroke-dasharray="%s"`, strings.Trim(fmt.Sprint(dash), "[]"))
+	}
+	list := make([]string, len(points))
+	for i, p := range points {
+		list[i] = fmt.Sprintf("%.1f,%.1f", p.x, p.y)
+	}
+	fmt.Fprintf(&s.b, `<polyline points="%s" fill="none" %s%s stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
+		strings.Join(list, " "), s.stroked(colour, width), pattern)
+}
+
+func (s *svg) rect(r box, colour ink) {
+	fmt.Fprintf(&s.b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" %s/>`+"\n", r.x0, r.y0, r.width(), r.height(), s.filled(colour))
+}
+
+func (s *svg) disc(at point, radius float64, colour ink, opacity float64) {
+	fmt.Fprintf(&s.b, `<circle cx="%.1f" cy="%.1f" r="%g" %s fill-opacity="%g"/>`+"\n", at.x, at.y, radius, s.filled(colour), opacity)
+}
+
+func (s *svg) text(at point, text string, anchor float64, colour ink, upwards bool) {
+	place := fmt.Sprintf(`x="%.1f" y="%.1f"`, at.x, at.y)
+	if upwards {
+		place = fmt.Sprintf(`transform="translate(%.1f %.1f) rotate(-90)"`, at.x, at.y)
+	}
+	name := map[float64]string{0: "start", 0.5: "middle", 1: "end"}[anchor]
+	fmt.Fprintf(&s.b, `<text %s text-anchor="%s" %s>%s</text>`+"\n", place, name, s.filled(colour), html.EscapeString(printable(text)))
+}
+
+// printable leaves out characters that XML cannot have.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0xfffe || r == 0xffff {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// picture embeds the pixels. Small pictures are enlarged first, by a whole factor: programs that draw SVG do
+// not agree on how to keep pixels sharp.
+func (s *svg) picture(r box, pixels *image.NRGBA) {
+	size := pixels.Bounds().Size()
+	larger := func(units float64, n int) int { return n * max(1, int(2*units/float64(n))) }
+	pixels = resized(pixels, larger(r.width(), size.X), larger(r.height(), size.Y))
+	var b bytes.Buffer
+	_ = png.Encode(&b, pixels) // a buffer has no errors
+	fmt.Fprintf(&s.b, `<image x="%.1f" y="%.1f" width="%.1f" height="%.1f" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`+"\n",
+		r.x0, r.y0, r.width(), r.height(), base64.StdEncoding.EncodeToString(b.Bytes()))
+}
+
+// clip opens an inner document, which needs no names that another plot on the page could have too.
+func (s *svg) clip(r box) {
+	fmt.Fprintf(&s.b, `<svg x="%.1f" y="%.1f" width="%.1f" height="%.1f" viewBox="%.1f %.1f %.1f %.1f">`+"\n",
+		r.x0, r.y0, r.width(), r.height(), r.x0, r.y0, r.width(), r.height())
+}
+
+func (s *svg) unclip() { s.b.WriteString("</svg>\n") }
+
+// cloud embeds the mask as a picture in the light or dark colour that the theme has; where the document
+// follows the reader, the colour is one for both.
+func (s *svg) cloud(area box, colour ink, mask *image.Alpha) {
+	at := point{math.Floor(area.x0), math.Floor(area.y0)}
+	size := mask.Bounds().Size()
+	s.picture(box{at.x, at.y, at.x + float64(size.X), at.y + float64(size.Y)}, tinted(mask, s.colours.colour(colour)))
+}

@@ -114,7 +114,7 @@ func (f *frame) placeNames(p *Plot, y axis, limit int) int {
 		if !ok || s.Name == "" {
 			continue
 		}
-		want := f.row(y.at(v))
+		want := f.row(clamped(y.at(v)))
 		for d := range f.rows {
 			row := -1
 			for _, r := range []int{want + d, want - d} {
@@ -187,21 +187,26 @@ func xRule(x axis, columns int, name string) (rule, labels string) {
 func (p *Plot) trace(c *canvas, k int, x, y axis) {
 	s := &p.Series[k]
 	joined := false
-	var px, py int
+	var before point
 	for i := range s.len() {
 		vx, vy := s.x(i), s.Y[i]
 		if !p.drawable(vx, vy) {
 			joined = false
 			continue
 		}
-		dx, dy := c.place(x.at(vx), y.at(vy))
-		switch {
+		at := point{x.at(vx), y.at(vy)}
+		switch inside := unit.has(at); {
 		case p.Kind == KindBars:
 			from, to := p.barSpan(k, vx)
-			c.bar(k, x.at(from), x.at(to), y, vy)
+			c.bar(k, clamped(x.at(from)), clamped(x.at(to)), y, vy)
 		case p.Kind == KindLines && joined && !s.Marks:
-			c.segment(k, px, py, dx, dy)
-		default:
+			if a, b, ok := unit.cut(before, at); ok {
+				x0, y0 := c.place(a.x, a.y)
+				x1, y1 := c.place(b.x, b.y)
+				c.segment(k, x0, y0, x1, y1)
+			}
+		case inside:
+			dx, dy := c.place(at.x, at.y)
 			c.dot(k, dx, dy)
 			if (p.Kind == KindPoints || s.Marks) && s.len() < 200 { // a few single dots are easily overlooked
 				c.dot(k, dx^1, dy)
@@ -209,9 +214,16 @@ func (p *Plot) trace(c *canvas, k int, x, y axis) {
 				c.dot(k, dx^1, dy^1)
 			}
 		}
-		px, py, joined = dx, dy, true
+		before, joined = at, true
 	}
 }
+
+// unit is the room between the ends of both axes, with slack for rounding.
+var unit = box{-1e-9, -1e-9, 1 + 1e-9, 1 + 1e-9}
+
+func (b box) has(p point) bool { return p.x >= b.x0 && p.x <= b.x1 && p.y >= b.y0 && p.y <= b.y1 }
+
+func clamped(at float64) float64 { return min(max(at, 0), 1) }
 
 // A canvas is cells of 2×4 braille dots; (0, 0) is the dot in the lower left corner.
 type canvas struct {
@@ -272,7 +284,7 @@ func (c *canvas) bar(series int, from, to float64, y axis, v float64) {
 		foot = y.at(v)
 	}
 	x0, y0 := c.place(from, foot)
-	x1, y1 := c.place(to, y.at(v))
+	x1, y1 := c.place(to, clamped(y.at(v)))
 	if y0 == y1 && v == 0 {
 		return
 	}

@@ -1,0 +1,251 @@
+package plot
+
+import (
+	"math"
+	"strings"
+)
+
+// Distances of the layout, in units.
+const (
+	edge       = 12.0 // around everything
+	gap        = 8.0  // between an axis and its labels
+	rowHeight  = 16.0
+	lineWidth  = 1.8
+	markRadius = 4.0
+)
+
+// A figure is a drawing in progress: the place that the axes leave is decided once, for all pens.
+type figure struct {
+	*Plot
+	pen           pen
+	ruler         ruler
+	width, height float64
+	area          box // between the axes
+	x, y          axis
+	inset         box  // how far within the area the ends of the axes are, so that data do not touch its edges
+	down          bool // y grows downwards, as rows do
+}
+
+// figure draws the plot in so many units.
+func (p *Plot) figure(to pen, width, height float64) {
+	drawn := *p // the layout may add a note to a label
+	f := &figure{Plot: &drawn, pen: to, width: width, height: height}
+	f.area = box{edge, edge, width - edge, height - edge}
+	if p.Title != "" {
+		to.text(point{width / 2, edge + 9}, f.ruler.cut(p.Title, width-2*edge), 0.5, inkText, false)
+		f.area.y0 += rowHeight + 4
+	}
+	ok := false
+	switch p.Kind {
+	case KindHeat:
+		ok = f.heat()
+	case KindImage:
+		ok = f.image()
+	default:
+		if f.x, f.y, ok = p.bounds(); ok {
+			f.series()
+		}
+	}
+	if !ok {
+		to.text(point{width / 2, height / 2}, f.ruler.cut("no finite "+p.elements()+" to draw", width-2*edge), 0.5, inkText, false)
+	}
+}
+
+// elements names what the plot shows.
+func (p *Plot) elements() string {
+	switch p.Kind {
+	case KindHeat:
+		return "cells"
+	case KindImage:
+		return "pixels"
+	}
+	return "points"
+}
+
+// room is the space between data and the ends of an axis whose limits nobody has chosen.
+const room = 6.0
+
+// series draws axes, data and legend.
+func (f *figure) series() {
+	whole := f.area
+	if !f.look.x.set {
+		f.inset.x0, f.inset.x1 = room, room
+	}
+	if !f.look.y.set {
+		f.inset.y0, f.inset.y1 = room, room
+	}
+	if f.Kind == KindBars && (f.y.log || f.y.low >= 0) {
+		f.inset.y1 = 0 // columns stand on the axis
+	}
+	f.reserve(whole)
+	ways := make([]trace, len(f.Series))
+	for k := range ways {
+		ways[k] = f.trace(k)
+	}
+	l := f.legend(ways)
+	if l.outside {
+		whole.x1 -= l.box.width() + gap
+		f.reserve(whole)
+		l.box = box{f.area.x1 + gap, f.area.y0, f.area.x1 + gap + l.box.width(), f.area.y0 + l.box.height()}
+		for k := range ways {
+			ways[k] = f.trace(k)
+		}
+	}
+	f.axes()
+	f.pen.clip(box{f.area.x0 - 1, f.area.y0 - 1, f.area.x1 + 1, f.area.y1 + 1})
+	for k := range ways {
+		ways[k].draw(f.pen)
+	}
+	f.pen.unclip()
+	f.marks()
+	l.draw(f.pen)
+}
+
+// reserve makes room for the labels of the axes within a box.
+func (f *figure) reserve(whole box) {
+	f.area = whole
+	f.area.y1 -= rowHeight + 2
+	if f.XLabel != "" {
+		f.area.y1 -= rowHeight + 2
+	}
+	widest := 0.0
+	for _, t := range f.yTicks() {
+		widest = math.Max(widest, f.ruler.width(t.label))
+	}
+	f.area.x0 += widest + gap
+	if f.YLabel != "" {
+		f.area.x0 += rowHeight + 2
+	}
+	if ticks := f.xTicks(); len(ticks) > 0 { // the last label is centred, and may be at the end
+		last := ticks[len(ticks)-1]
+		f.area.x1 -= math.Max(0, f.place(last.value, f.y.low).x+f.ruler.width(last.label)/2-whole.x1)
+	}
+}
+
+// yTicks are at a distance that is easily read; in a low figure, so many that their labels do not touch.
+func (f *figure) yTicks() []tick {
+	return apart(f.y, max(2, int(f.area.height()/56)), func(t tick) (from, to float64) {
+		at := f.place(f.x.low, t.value).y
+		return at - fontSize/2, at + fontSize/2
+	})
+}
+
+// xTicks are so many that their labels do not touch.
+func (f *figure) xTicks() []tick {
+	return apart(f.x, max(4, int(f.area.width()/80)), func(t tick) (from, to float64) {
+		at, half := f.place(t.value, f.y.low).x, f.ruler.width(t.label)/2
+		return at - half - gap/2, at + half + gap/2
+	})
+}
+
+// apart are at most about n ticks whose labels, which extend as span says, do not touch.
+func apart(a axis, n int, span func(tick) (from, to float64)) []tick {
+	for ; ; n-- {
+		ticks := a.ticks(n)
+		fits := true
+		for i := 1; i < len(ticks); i++ {
+			from, to := span(ticks[i-1])
+			next, end := span(ticks[i])
+			fits = fits && (to <= next || end <= from)
+		}
+		switch {
+		case fits:
+			return ticks
+		case n <= 1:
+			return ticks[:1]
+		}
+	}
+}
+
+// place is where a point of the data is drawn.
+func (f *figure) place(x, y float64) point {
+	b := f.data()
+	if f.down {
+		return point{b.x0 + f.x.at(x)*b.width(), b.y0 + f.y.at(y)*b.height()}
+	}
+	return point{b.x0 + f.x.at(x)*b.width(), b.y1 - f.y.at(y)*b.height()}
+}
+
+// data is the box between the ends of the axes.
+func (f *figure) data() box {
+	return box{f.area.x0 + f.inset.x0, f.area.y0 + f.inset.y0, f.area.x1 - f.inset.x1, f.area.y1 - f.inset.y1}
+}
+
+func (f *figure) axes() {
+	for _, t := range f.yTicks() {
+		at := f.place(f.x.low, t.value).y
+		f.pen.line([]point{{f.area.x0, at}, {f.area.x1, at}}, inkGrid, 1, nil)
+		f.pen.text(point{f.area.x0 - gap, at + 4}, t.label, 1, inkText, false)
+	}
+	for _, t := range f.xTicks() {
+		at := f.place(t.value, f.y.low).x
+		f.pen.line([]point{{at, f.area.y0}, {at, f.area.y1}}, inkGrid, 1, nil)
+		f.pen.text(point{at, f.area.y1 + rowHeight + 2}, t.label, 0.5, inkText, false)
+	}
+	f.pen.line([]point{{f.area.x0, f.area.y1}, {f.area.x1, f.area.y1}}, inkText, 1, nil)
+	f.pen.line([]point{{f.area.x0, f.area.y0}, {f.area.x0, f.area.y1}}, inkText, 1, nil)
+	f.axisNames()
+}
+
+// axisNames writes the names of the axes at the edges.
+func (f *figure) axisNames() {
+	if f.XLabel != "" {
+		f.pen.text(point{(f.area.x0 + f.area.x1) / 2, f.height - edge}, f.ruler.cut(f.XLabel, f.area.width()), 0.5, inkText, false)
+	}
+	if f.YLabel != "" {
+		f.pen.text(point{edge + 8, (f.area.y0 + f.area.y1) / 2}, f.ruler.cut(f.YLabel, f.area.height()), 0.5, inkText, true)
+	}
+}
+
+// marks draws points with their names, above lines.
+func (f *figure) marks() {
+	if f.Kind != KindLines {
+		return
+	}
+	for k := range f.Series {
+		s := &f.Series[k]
+		if !s.Marks {
+			continue
+		}
+		for i := range s.len() {
+			if at, ok := f.visible(s, i); ok {
+				f.pen.disc(at, markRadius, ink(k), 1)
+			}
+		}
+		if i := s.len() - 1; i >= 0 && s.Name != "" {
+			if at, ok := f.visible(s, i); ok {
+				f.nameMark(at, s.Name)
+			}
+		}
+	}
+}
+
+// nameMark writes a name to the right of a mark, or to its left if there is no room.
+func (f *figure) nameMark(at point, name string) {
+	if at.x+7+f.ruler.width(name) <= f.width-4 || at.x < f.width/2 {
+		f.pen.text(point{at.x + 7, at.y + 4}, f.ruler.cut(name, f.width-4-at.x-7), 0, inkText, false)
+	} else {
+		f.pen.text(point{at.x - 7, at.y + 4}, f.ruler.cut(name, at.x-7-4), 1, inkText, false)
+	}
+}
+
+// visible is the place of the i-th point, if it can be drawn within the axes.
+func (f *figure) visible(s *Series, i int) (point, bool) {
+	x, y := s.x(i), s.Y[i]
+	if !f.drawable(x, y) {
+		return point{}, false
+	}
+	at := f.place(x, y)
+	const slack = 1e-6
+	return at, at.x >= f.area.x0-slack && at.x <= f.area.x1+slack && at.y >= f.area.y0-slack && at.y <= f.area.y1+slack
+}
+
+// named says whether any series has a name to explain.
+func (p *Plot) named() bool {
+	for _, s := range p.Series {
+		if strings.TrimSpace(s.Name) != "" {
+			return true
+		}
+	}
+	return false
+}

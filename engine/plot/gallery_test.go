@@ -1,0 +1,127 @@
+package plot
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var galleryDir = flag.String("gallery", "", "write each plot of the gallery to this folder, light and dark, as PNG, SVG and text")
+
+// gallery has a plot of each kind, and of data that are hard to draw.
+func gallery() map[string]*Plot {
+	r := rand.New(rand.NewPCG(1, 2))
+	series := func(n int, f func(i int) float64) []float64 {
+		y := make([]float64, n)
+		for i := range y {
+			y[i] = f(i)
+		}
+		return y
+	}
+	noise := func(n int) []float64 { return series(n, func(int) float64 { return r.NormFloat64() }) }
+	table := func(rows, columns int, f func(y, x int) float64) [][]float64 {
+		t := make([][]float64, rows)
+		for y := range t {
+			t[y] = series(columns, func(x int) float64 { return f(y, x) })
+		}
+		return t
+	}
+	loss := series(300, func(i int) float64 { return 2.3*math.Exp(-float64(i)/60) + 0.1 + 0.05*r.NormFloat64() })
+	many := Line(series(50, func(i int) float64 { return float64(i) })).Named("a series with quite a long name 0")
+	for k := 1; k < 20; k++ {
+		many.And(Line(series(50, func(i int) float64 { return float64(i) + 3*float64(k)*math.Sin(float64(i)/8) })).Named(fmt.Sprintf("a series with quite a long name %d", k)))
+	}
+	waves := table(64, 64, func(y, x int) float64 { return math.Sin(float64(x)/7) * math.Cos(float64(y)/9) })
+	smile := make([]float64, 3*24*32)
+	for i := range smile {
+		c, y, x := i/(24*32), i/32%24, i%32
+		smile[i] = []float64{float64(x) / 31, float64(y) / 23, 0.5}[c]
+	}
+	digits := table(20, 64, func(n, at int) float64 {
+		return math.Exp(-math.Pow(math.Hypot(float64(at/8)-3.5, float64(at%8)-3.5)-float64(n%4), 2))
+	})
+	walk, sum := make([]float64, 200_000), 0.0
+	for i := range walk {
+		sum += r.NormFloat64()
+		walk[i] = sum
+	}
+	return map[string]*Plot{
+		"line":      Line(loss).Named("train").And(Line(series(300, func(i int) float64 { return 2.3*math.Exp(-float64(i)/60) + 0.3 })).Named("eval")).Titled("training").Labels("step", "loss"),
+		"log":       Line(series(100, func(i int) float64 { return math.Pow(0.9, float64(i)) * float64(i%10) })).Titled("log with zeros").Labels("step", "loss").Log("y"),
+		"wide":      Line([]float64{1e-30, 1, 1e30}).Over([]float64{1e-30, 1, 1e30}).Log("xy").Titled("1e-30 to 1e30"),
+		"wide-flat": Line([]float64{1e-30, 1, 1e30}).Titled("1e-30 to 1e30, not logarithmic"),
+		"scatter":   Scatter(noise(300), noise(300)).Named("a").And(Scatter(noise(300), noise(300)).Named("b")).Titled("two clouds"),
+		"density":   Scatter(noise(200_000), noise(200_000)).Titled("200,000 points"),
+		"walk":      Line(walk).Titled("200,000 steps").Labels("step", "place"),
+		"hist":      Hist(noise(10_000), 0).Titled("10,000 normal numbers"),
+		"bars":      Bars([]int{3, 1, 4, -2, 5}).Named("p").And(Bars([]int{2, 2, -1, 3, 1}).Named("q")).Titled("two kinds of bars"),
+		"bars-many": Bars(series(100_000, func(i int) float64 { return math.Sin(float64(i) / 5000) })),
+		"twenty":    many.Titled("twenty series"),
+		"marks":     Line([]float64{1, 2, 4}).Named("roof").And(Scatter([]int{1}, []int{1}).Named("a kernel")).And(Scatter([]int{2}, []int{3}).Named("at the right edge")).Labels("flop/B", "FLOP/s"),
+		"heat":      Heat(waves).Titled("waves").Labels("column", "row"),
+		"heat-grey": Heat(waves).Map("grey").YLim(0, 1),
+		"heat-tall": Heat(table(200, 4, func(y, x int) float64 { return float64(y * x) })).Titled("200×4"),
+		"heat-wide": Heat(table(8, 768, func(y, x int) float64 { return float64(y) + r.Float64() })).Titled("8×768").Labels("channel", "row"),
+		"heat-huge": Heat(table(2000, 2000, func(y, x int) float64 { return math.Hypot(float64(y-1000), float64(x-1000)) })),
+		"heat-nan":  Heat([][]float64{{1, math.NaN()}, {math.Inf(1), 3}}),
+		"heat-one":  Heat([][]float64{{7}}).Titled("one cell"),
+		"image":     &Plot{Kind: KindImage, Title: "a picture", tile: imageOf(smile, 3, 24, 32)},
+		"images":    Image(batchOf(digits, 8)).Titled("a batch").Labels("20 digits", ""),
+		"limits":    Line(loss).XLim(50, 200).YLim(0.2, 1).Titled("limits"),
+		"one":       Line([]float64{3}).Titled("one point"),
+		"one-dot":   Scatter([]int{3}, []int{7}),
+		"none":      Line([]float64{math.NaN(), math.Inf(1)}).Titled("nothing"),
+		"empty":     {},
+		"constant":  Line([]float64{5, 5, 5, 5}),
+		"gaps":      Line([]float64{1, 2, math.NaN(), 2, 1, math.Inf(-1), 3, math.NaN(), 4, 5}).Labels("x", "y"),
+		"long":      Line([]float64{123456.5, 123456.7}).Titled(strings.Repeat("a very long title ", 12)).Labels(strings.Repeat("a long label ", 20), strings.Repeat("a long label ", 20)),
+	}
+}
+
+// imageOf is the tile of a picture whose channels are first.
+func imageOf(values []float64, channels, height, width int) *tile {
+	b, _ := newBatch(values, []int{channels, height, width})
+	b.top = 1
+	return &tile{pixels: b.grid()}
+}
+
+// batchOf folds each row into a picture of this width.
+func batchOf(rows [][]float64, width int) [][][]float64 {
+	batch := make([][][]float64, len(rows))
+	for n, row := range rows {
+		for ; len(row) > 0; row = row[width:] {
+			batch[n] = append(batch[n], row[:width])
+		}
+	}
+	return batch
+}
+
+// The gallery can be looked at: go test -run Gallery -gallery DIR.
+func TestGallery(t *testing.T) {
+	for name, p := range gallery() {
+		for _, c := range []struct {
+			ending string
+			data   func() []byte
+		}{
+			{".light.png", func() []byte { return p.Theme("light").Scale(1).PNG() }},
+			{".dark.png", func() []byte { return p.Theme("dark").Scale(2).PNG() }},
+			{".svg", func() []byte { p.look.theme = ""; return []byte(p.SVG()) }},
+			{".txt", func() []byte { return []byte(p.Text(80)) }},
+		} {
+			data := c.data()
+			if len(data) == 0 {
+				t.Errorf("%s%s is empty", name, c.ending)
+			}
+			if *galleryDir != "" {
+				if err := os.WriteFile(filepath.Join(*galleryDir, name+c.ending), data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

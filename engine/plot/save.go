@@ -1,0 +1,34 @@
+package plot
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+)
+
+// File is the plot as the contents of a file whose name ends in .svg or .png. Another ending is an error.
+func (p *Plot) File(name string) ([]byte, error) {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".svg":
+		return []byte(p.SVG()), nil
+	case ".png":
+		return p.PNG(), nil
+	}
+	return nil, fmt.Errorf("%s: want a name that ends in .svg or .png", name)
+}
+
+// Save writes the plot to a file whose name ends in .svg or .png. A file of this name is replaced.
+func (p *Plot) Save(name string) error {
+	data, err := p.File(name)
+	if err != nil {
+		return fmt.Errorf("plot: save: %w", err)
+	}
+	err = durable.WriteFile(name, func(w io.Writer) error { _, err := w.Write(data); return err })
+	if err != nil {
+		return fmt.Errorf("plot: save: %w", err)
+	}
+	return nil
+}
