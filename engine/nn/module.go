@@ -8,8 +8,8 @@
 // A linear layer keeps its weight as [in out], so that y = x·W; the files of other libraries have it
 // transposed, and [Save] writes it so.
 //
-// Reading order: module.go, linear.go, sequential.go, activation.go, loss.go, file.go; norm.go, attention.go,
-// mlp.go.
+// Reading order: module.go, linear.go, sequential.go, activation.go, loss.go, file.go; conv.go, batchnorm.go;
+// norm.go, attention.go, mlp.go.
 package nn
 
 import (
@@ -57,17 +57,20 @@ type Scorer interface {
 type Member struct {
 	Name   string
 	Weight *tensor.Tensor
-	Fixed  bool   // of a weight that cannot be trained: codes of a quantised layer
-	Turned bool   // of a weight [in out] that files have as [out in]
-	Slot   *Layer // a layer that may be exchanged
-	Part   Module
+	Fixed  bool // of a weight that cannot be trained: codes of a quantised layer
+	Turned bool // of a weight [in out] that files have as [out in]
+	// Running is set of what a pass in training changes without a gradient: running statistics. They are
+	// Fixed.
+	Running bool
+	Slot    *Layer // a layer that may be exchanged
+	Part    Module
 }
 
 // A Param is a weight of a model, by its path.
 type Param struct {
-	Name          string
-	at            *tensor.Tensor
-	fixed, turned bool
+	Name                   string
+	at                     *tensor.Tensor
+	fixed, turned, running bool
 }
 
 // NewParam names a weight that is in no module.
@@ -78,6 +81,9 @@ func (p Param) Value() tensor.Tensor { return *p.at }
 
 // Trainable says whether training changes the weight.
 func (p Param) Trainable() bool { return p.at.IsParam() }
+
+// Running says whether a pass in training changes it without a gradient, as running statistics.
+func (p Param) Running() bool { return p.running }
 
 // Freeze takes the weight out of training. Its values stay where they are.
 func (p Param) Freeze() {
@@ -127,7 +133,7 @@ func Params(m Module) []Param {
 	Walk(m, func(path string, member Member) {
 		if w := member.Weight; w != nil && !w.IsNone() && !seen[w] {
 			seen[w] = true
-			list = append(list, Param{path, w, member.Fixed, member.Turned})
+			list = append(list, Param{path, w, member.Fixed, member.Turned, member.Running})
 		}
 	})
 	return list

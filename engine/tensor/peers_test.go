@@ -2,15 +2,18 @@ package tensor
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -123,8 +126,9 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 // What NumPy and PyTorch answer is what we answer, values and gradients, on every device: in f64 where they
 // used it, and on cpu in f32, too.
 func TestPeers(t *testing.T) {
-	for _, file := range []string{"numpy", "torch", "functions", "random"} {
-		cases := readPeers(t, "testdata/"+file+".json")
+	for _, file := range []string{"numpy.json", "torch.json", "functions.json", "random.json", "conv.json.gz"} {
+		cases := readPeers(t, "testdata/"+file)
+		file, _, _ := strings.Cut(file, ".")
 		for _, on := range []struct {
 			device string
 			float  dtype.Type
@@ -146,6 +150,12 @@ func readPeers(t *testing.T, path string) []peerCase {
 		t.Fatalf("%v: a script of tests/peers named tensor_… writes it", err)
 	}
 	var cases []peerCase
+	if err == nil && strings.HasSuffix(path, ".gz") {
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
+			data, err = io.ReadAll(z)
+		}
+	}
 	if err == nil {
 		err = json.Unmarshal(data, &cases)
 	}
@@ -225,6 +235,9 @@ func (c peerCase) checkAdamW(t *testing.T, args []Tensor, float dtype.Type, tole
 var sums = map[string]bool{
 	"sum": true, "mean": true, "var": true, "cumsum": true, "matmul": true, "attention": true, "vec_dot": true,
 	"kl_divergence": true, "cosine_similarity": true, "tensor_dot": true, "trace": true, "layer_norm": true, "rope": true,
+	"conv1d": true, "conv2d": true, "conv3d": true, "conv2d_same": true, "conv2d_axes": true,
+	"conv_transpose1d": true, "conv_transpose2d": true, "conv_transpose3d": true,
+	"avg_pool1d": true, "avg_pool2d": true, "avg_pool3d": true, "adaptive_avg_pool2d": true,
 }
 
 // compare holds got against want: bit for bit but for floats, whose tolerance is relative. A sum is exact to

@@ -19,10 +19,10 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A checkpoint is a folder "step-00000020" with the trained weights, the optimizer's tensors and a state; the
-// manifest lists their sizes and SHA-256. It is written under another name, synced and renamed (see package
-// durable): a folder with that name is complete, and the manifest tells if it was damaged later. Numbers that
-// JSON cannot hold are strings: see number.go.
+// A checkpoint is a folder "step-00000020" with the weights that training changes, the optimizer's tensors
+// and a state; the manifest lists their sizes and SHA-256. It is written under another name, synced and
+// renamed (see package durable): a folder with that name is complete, and the manifest tells if it was
+// damaged later. Numbers that JSON cannot hold are strings: see number.go.
 const (
 	paramsFile    = "params.safetensors"
 	optimizerFile = "optimizer.safetensors"
@@ -78,13 +78,19 @@ func (t *trainer) openCheckpoints() error {
 	return t.resume(steps)
 }
 
-// untrained lists the weights of the model that are not trained.
+// untrained lists the weights of the model that training leaves as they are.
 func untrained(m nn.Module, params []nn.Param) []nn.Param {
 	trained := map[tensor.Tensor]bool{}
 	for _, p := range params {
 		trained[p.Value()] = true
 	}
-	return slices.DeleteFunc(nn.Params(m), func(p nn.Param) bool { return trained[p.Value()] })
+	return slices.DeleteFunc(nn.Params(m), func(p nn.Param) bool { return trained[p.Value()] || p.Running() })
+}
+
+// changed lists the weights that training changes: those of the optimizer, and running statistics.
+func (t *trainer) changed() []nn.Param {
+	running := slices.DeleteFunc(nn.Params(t.model), func(p nn.Param) bool { return !p.Running() })
+	return slices.Concat(t.params, running)
 }
 
 // resume goes on from the newest checkpoint that is whole. If that belongs to another run it is an error.
@@ -172,7 +178,8 @@ func (t *trainer) load(dir string, step int) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range t.params {
+	changed := t.changed()
+	for _, p := range changed {
 		got, ok := params[p.Name]
 		if !ok {
 			return fmt.Errorf("no tensor %q in %s", p.Name, paramsFile)
@@ -185,7 +192,7 @@ func (t *trainer) load(dir string, step int) error {
 		return err
 	}
 	err = tensor.Try(func() {
-		for _, p := range t.params {
+		for _, p := range changed {
 			p.Value().Set(params[p.Name].To(p.Value().Device()))
 		}
 	})
@@ -263,7 +270,7 @@ func (t *trainer) write(dir string, due bool) error {
 		m.Files[name] = fileSum{counter.n, hex.EncodeToString(hash.Sum(nil))}
 	}
 	params := map[string]tensor.Tensor{}
-	for _, p := range t.params {
+	for _, p := range t.changed() {
 		params[p.Name] = p.Value()
 	}
 	optimizer := t.optimizer.State()
