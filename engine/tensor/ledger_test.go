@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/turns"
 )
 
 // settled is what a run of work within a ledger comes to, when it has ended and when it has settled.
@@ -198,44 +199,46 @@ func TestLedgerForgets(t *testing.T) {
 }
 
 // BenchmarkCounting is what counting adds to a kernel of some 5 µs: a recording, a recording around many
-// contexts and scopes, as those of a session are, and a ledger, in percent. They take turns with a loop that
-// nobody listens to, and the fastest turns count.
+// contexts and scopes, as those of a session are, and a ledger.
 func BenchmarkCounting(b *testing.B) {
 	x := tensor.Randn(64, 64).Eval()
 	type other struct{ int }
-	const turn = 100
-	kernels := func(after func()) time.Duration {
-		start := time.Now()
-		for range turn {
+	kernels := func(after func()) (took time.Duration) {
+		const warm, turn = 10, 50
+		var start time.Time
+		for i := range warm + turn {
+			if i == warm {
+				start = time.Now()
+			}
 			y := x.MatMul(x)
 			y.Eval().Free()
 			after()
 		}
-		return time.Since(start)
+		return time.Since(start) / turn
 	}
 	nothing := func() {}
-	names := []string{"off", "recording", "deep", "ledger"}
-	best := []time.Duration{time.Hour, time.Hour, time.Hour, time.Hour}
-	for b.Loop() {
-		took := make([]time.Duration, len(names))
-		tensor.Within(b.Context(), func() { took[0] = kernels(nothing) })
-		profile.Record(b.Context(), func(context.Context) { took[1] = kernels(nothing) })
-		profile.Record(b.Context(), func(ctx context.Context) {
-			for i := range 8 {
-				ctx = context.WithValue(ctx, other{i}, i)
-			}
-			tensor.Within(ctx, func() { tensor.Within(b.Context(), func() { took[2] = kernels(nothing) }) })
-		})
-		l := tensor.NewLedger(b.Context())
-		tensor.Within(l.Context(), func() { took[3] = kernels(func() { _ = l.Settle() }) })
-		l.Close()
-		for i := range took {
-			best[i] = min(best[i], took[i])
-		}
+	plain := func() (took time.Duration) {
+		tensor.Within(b.Context(), func() { took = kernels(nothing) })
+		return took
 	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(best[0])/turn, "kernel-ns")
-	for i, name := range names[1:] {
-		b.ReportMetric(100*(float64(best[i+1])/float64(best[0])-1), name+"-%added")
-	}
+	turns.Compare(b, plain, turns.Side{Name: "again", Run: plain},
+		turns.Side{Name: "recording", Run: func() (took time.Duration) {
+			profile.Record(b.Context(), func(context.Context) { took = kernels(nothing) })
+			return took
+		}},
+		turns.Side{Name: "deep", Run: func() (took time.Duration) {
+			profile.Record(b.Context(), func(ctx context.Context) {
+				for i := range 8 {
+					ctx = context.WithValue(ctx, other{i}, i)
+				}
+				tensor.Within(ctx, func() { tensor.Within(b.Context(), func() { took = kernels(nothing) }) })
+			})
+			return took
+		}},
+		turns.Side{Name: "ledger", Run: func() (took time.Duration) {
+			l := tensor.NewLedger(b.Context())
+			defer l.Close()
+			tensor.Within(l.Context(), func() { took = kernels(func() { _ = l.Settle() }) })
+			return took
+		}})
 }
