@@ -26,6 +26,17 @@ type places struct {
 
 	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
 	commandCell int
+
+	stacks [8]stackText // that were asked for
+	last   int          // of stacks
+}
+
+// A stackText is what a stack was when the slots had these marks, while a cell ran. A loop asks for the stacks
+// of the same statements in each turn.
+type stackText struct {
+	cell  int
+	marks []int
+	text  string
 }
 
 // place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
@@ -48,7 +59,7 @@ func (ps *places) place(op string) string {
 		return ps.lineOf(m)
 	}
 	places := []*lower.Mark{m}
-	for slot := range ps.compiler.Slots() {
+	for _, slot := range ps.compiler.Slots() {
 		if c := ps.markAt(slot); c != nil && c != m && slot != lower.EngineSlot && c.Mixed && mayCall(c, m) {
 			places = append(places, c)
 		}
@@ -72,10 +83,34 @@ func (ps *places) place(op string) string {
 
 // stackText is stack as a text.
 func (ps *places) stackText() string {
-	if m := ps.markAt(lower.EngineSlot); m != nil && m == ps.top() {
-		return ps.lineOf(m)
+	for i := range ps.stacks {
+		at := (ps.last + i) % len(ps.stacks)
+		if s := &ps.stacks[at]; s.cell == ps.past.n && ps.marked(s.marks) {
+			ps.last = at
+			return s.text
+		}
 	}
-	return strings.Join(ps.stack(), "\n")
+	s := stackText{cell: ps.past.n, text: strings.Join(ps.stack(), "\n")}
+	for _, slot := range ps.compiler.Slots() {
+		s.marks = append(s.marks, ps.at(slot))
+	}
+	ps.last = (ps.last + 1) % len(ps.stacks)
+	ps.stacks[ps.last] = s
+	return s.text
+}
+
+// marked says whether the slots have these marks.
+func (ps *places) marked(marks []int) bool {
+	slots := ps.compiler.Slots()
+	if len(slots) != len(marks) {
+		return false
+	}
+	for i, slot := range slots {
+		if ps.at(slot) != marks[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // top is the mark of the statement that runs, of the cell or of a function literal.
@@ -94,7 +129,7 @@ func (ps *places) stack() []string {
 		return nil
 	}
 	var marks []*lower.Mark // of all functions
-	for slot := range ps.compiler.Slots() {
+	for _, slot := range ps.compiler.Slots() {
 		if c := ps.markAt(slot); slot >= lower.FirstSlot && c != nil {
 			marks = append(marks, c)
 		}
@@ -194,11 +229,16 @@ func (ps *places) linesBefore(stmts string) int {
 
 // markAt is the mark that a function's newest statement has set.
 func (ps *places) markAt(slot int) *lower.Mark {
+	return ps.compiler.Mark(ps.at(slot))
+}
+
+// at is the number of that mark, or 0.
+func (ps *places) at(slot int) int {
 	word := ps.word(slot)
 	if word == nil {
-		return nil
+		return 0
 	}
-	return ps.compiler.Mark(read(word))
+	return read(word)
 }
 
 // word returns the variable of a slot, or nil if there is none yet.

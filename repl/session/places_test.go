@@ -1,9 +1,12 @@
 package session
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
 // Tensors know the line of the cell that has made them, in functions of cells, too. Where two lines may be
@@ -52,6 +55,36 @@ func TestPlaces(t *testing.T) {
 		slices.Sort(from)
 		if got := strings.Join(slices.Compact(from), ", "); got != c.want {
 			t.Errorf("%s: got %q, want %q, of\n%s", c.name, got, c.want, shown)
+		}
+	}
+}
+
+// Evaluations know the lines that are under way, in a loop whose lines take turns, too, and when the same line
+// is reached on another way.
+func TestStacksTakeTurns(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	for _, cell := range []string{
+		"func leaf(x tensor.Tensor) {\n\tx.Exp().Eval()\n\tx.Sin().Eval()\n}",
+		"func one(x tensor.Tensor) {\n\tleaf(x)\n}\nfunc two(x tensor.Tensor) {\n\tx.Cos().Eval()\n\tleaf(x)\n}",
+		"x := tensor.Ones(3).Eval()\nfunc run(n int) {\n\tfor range n {\n\t\tone(x)\n\t\ttwo(x)\n\t}\n}",
+		"run(12)",
+	} {
+		ctx, stacks := t.Context(), []string{}
+		var r Result
+		record := profile.RecordTraced(ctx, func(ctx context.Context) { r = s.Run(ctx, cell) })
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if cell != "run(12)" {
+			continue
+		}
+		for _, e := range record.Trace.Evals {
+			stacks = append(stacks, strings.Join(e.Stack, " "))
+		}
+		turn := []string{"In[4]:1 In[3]:4 In[2]:2 In[1]:2", "In[4]:1 In[3]:4 In[2]:2 In[1]:3",
+			"In[4]:1 In[3]:5 In[2]:5", "In[4]:1 In[3]:5 In[2]:6 In[1]:2", "In[4]:1 In[3]:5 In[2]:6 In[1]:3"}
+		if want := slices.Repeat(turn, 12); !slices.Equal(stacks, want) {
+			t.Errorf("got %q, want %q", stacks, want)
 		}
 	}
 }

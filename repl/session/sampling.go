@@ -45,7 +45,7 @@ const sampleEvery = time.Millisecond
 // Sample begins to sample the session's code, from the goroutine of a command. The caller must call Stop.
 func (s *Session) Sample() *Sampling {
 	p := &Sampling{s: s, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	for slot := range s.compiler.Slots() {
+	for _, slot := range s.compiler.Slots() {
 		if v := s.rt.Variable(lower.MarkVar(slot)); v.IsValid() {
 			if at, ok := v.Addr().Interface().(*int); ok {
 				p.slots, p.marks = append(p.slots, slot), append(p.marks, at)

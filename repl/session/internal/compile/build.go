@@ -118,7 +118,7 @@ func (v *env) Mark(m lower.Mark) int {
 
 // Slot notes that the unit needs a slot's variable.
 func (v *env) Slot(slot int) {
-	if !v.compiler.slots[slot] && !slices.Contains(v.u.markSlots, slot) {
+	if !v.compiler.hasSlot(slot) && !slices.Contains(v.u.markSlots, slot) {
 		v.u.markSlots = append(v.u.markSlots, slot)
 	}
 }
@@ -216,9 +216,7 @@ func (c *Compiler) Build(st *world.Stage, u *Unit) error {
 	if err != nil {
 		return c.unrunnable(u, file, err)
 	}
-	for _, slot := range u.markSlots {
-		c.slots[slot] = true
-	}
+	c.addSlots(u.markSlots...)
 	for _, d := range v.dispatchers {
 		c.dispatchers[d.dispatchKey] = d.name
 	}

@@ -20,8 +20,6 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"iter"
-	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -57,7 +55,7 @@ type Compiler struct {
 	marks       []lower.Mark
 	notGo       map[*token.File]scanner.ErrorList // of files that have indices of several axes
 	slot        int                               // of the newest function
-	slots       map[int]bool                      // slots whose variables the interpreter has
+	slots       []int                             // slots whose variables the interpreter has, in order
 
 	Trace func(*ast.File) // for tests: gets each file of the interpreter
 
@@ -126,7 +124,7 @@ func New(config Config) *Compiler {
 	c.instances = map[types.Object][]*instance{}
 	c.dispatchers = map[dispatchKey]string{}
 	c.lineages = map[string][]*lineage{}
-	c.slots = map[int]bool{}
+	c.slots = nil
 	c.notGo = map[*token.File]scanner.ErrorList{}
 	c.sources = &sources{compiler: c, loaded: map[string]*sourcePackage{}}
 	return c
@@ -177,5 +175,18 @@ func (c *Compiler) Position(pos token.Pos) token.Position { return c.fset.Positi
 // Import returns the package with a path: a compiled one or one of the user's.
 func (c *Compiler) Import(path string) (*types.Package, error) { return c.importer.Import(path) }
 
-// Slots returns the slots whose mark variables the interpreter has.
-func (c *Compiler) Slots() iter.Seq[int] { return maps.Keys(c.slots) }
+// Slots returns the slots whose mark variables the interpreter has, in order. Nobody may change the list.
+func (c *Compiler) Slots() []int { return c.slots }
+
+// hasSlot says whether the interpreter has the variable of a slot.
+func (c *Compiler) hasSlot(slot int) bool {
+	_, found := slices.BinarySearch(c.slots, slot)
+	return found
+}
+
+// addSlots notes that the interpreter has the variables of slots.
+func (c *Compiler) addSlots(slots ...int) {
+	c.slots = slices.Concat(c.slots, slots)
+	slices.Sort(c.slots)
+	c.slots = slices.Compact(c.slots)
+}

@@ -24,7 +24,7 @@ var ctx p__context.Context
 var %[1]s, %[2]s, %[4]s int
 func init() { __rt.Var("%[3]s", &%[3]s); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s); __rt.Var("%[4]s", &%[4]s) }
 `
-	c.slots[lower.CellSlot], c.slots[lower.LiteralSlot], c.slots[lower.EngineSlot] = true, true, true
+	c.addSlots(lower.CellSlot, lower.LiteralSlot, lower.EngineSlot)
 	file, err := c.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot), lower.StopVar, lower.MarkVar(lower.EngineSlot)), "")
 	if err != nil {
 		return nil, err
