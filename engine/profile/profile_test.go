@@ -13,7 +13,7 @@ import (
 
 // run reports launches as the engine does for a plan that ran within ctx.
 func run(ctx context.Context, w *events.Work, times ...time.Duration) {
-	events.Of(ctx).Ran(w, times, true)
+	events.Of(ctx).Ran(&events.Run{Work: w, Times: times, Reused: true})
 }
 
 var (
@@ -27,10 +27,10 @@ func TestRecord(t *testing.T) {
 	run(t.Context(), lora)
 	r := Record(t.Context(), func(ctx context.Context) {
 		run(ctx, lora)
-		events.Copying(1024)()
+		events.Here().Copying(1024).Done()
 	})
 	run(t.Context(), both)
-	events.Copying(1)()
+	events.Here().Copying(1).Done()
 	const want = "kernel            calls    bytes  flops\n" +
 		"lora_linear_rows      1  4.3 MiB  8.5 M\n" +
 		"1 launch · 1 copy of 1.0 KiB · plan cached"
@@ -168,7 +168,7 @@ func TestRecordingsFromManyGoroutines(t *testing.T) {
 
 // When nobody listens, counting is all that a launch costs.
 func TestNoCostWithoutRecording(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { run(t.Context(), mul); events.Copying(8)() }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { run(t.Context(), mul); events.Here().Copying(8).Done() }); n != 0 {
 		t.Errorf("got %v allocations a launch, want 0", n)
 	}
 }

@@ -85,7 +85,11 @@ func RecordTraced(ctx context.Context, f func(ctx context.Context)) *Recording {
 
 // newTrace is what a record has traced since start.
 func newTrace(t events.Traced, start time.Duration) *Trace {
-	out := &Trace{Dropped: t.Dropped}
+	launches := 0
+	for _, run := range t.Runs {
+		launches += len(run.Launches)
+	}
+	out := &Trace{Dropped: t.Dropped, Launches: make([]Launch, 0, launches), Evals: make([]Eval, 0, len(t.Runs))}
 	for _, run := range t.Runs {
 		out.addRun(run, start)
 	}

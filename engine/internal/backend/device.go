@@ -203,7 +203,7 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 		return err
 	}
 	defer b.Release()
-	defer events.Copying(int64(len(src)))()
+	defer events.Here().Copying(int64(len(src))).Done()
 	return d.Seen(d.backend.Upload(b.raw, offset, src))
 }
 
@@ -215,7 +215,7 @@ func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset 
 		return err
 	}
 	defer b.Release()
-	defer events.Copying(int64(len(dst)))()
+	defer events.Of(ctx).Copying(int64(len(dst))).Done()
 	if err := d.Seen(d.backend.Download(ctx, dst, b.raw, offset)); err != nil {
 		return err
 	}

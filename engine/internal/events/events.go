@@ -81,6 +81,14 @@ func Of(ctx context.Context) Records {
 	return nil
 }
 
+// Here returns the records of what the calling goroutine does.
+func Here() Records {
+	if opened.all.Load() == nil {
+		return nil
+	}
+	return Of(scope.Context())
+}
+
 // Timed says whether one of the records wants the time of each launch.
 func (rs Records) Timed() bool {
 	for _, r := range rs {
@@ -91,12 +99,12 @@ func (rs Records) Timed() bool {
 	return false
 }
 
-// Ran tells of one run of a plan, and counts its launches. Times has one for each launch, or is nil. Reused
-// says that the plan was built earlier.
-func (rs Records) Ran(w *Work, times []time.Duration, reused bool) {
-	total.Add(int64(w.Count()))
+// Ran tells of one run of a plan, and counts its launches. Nobody keeps what run points to: it may be changed
+// afterwards.
+func (rs Records) Ran(run *Run) {
+	total.Add(int64(run.Count()))
 	for _, r := range rs {
-		r.ran(w, times, reused)
+		r.ran(run)
 	}
 }
 
@@ -109,21 +117,21 @@ func (rs Records) Computed(nodes []*ir.Node) {
 	}
 }
 
-// Copying tells of a copy between host and device, which has ended when the result is called.
-func Copying(bytes int64) (done func()) {
-	if opened.all.Load() == nil {
-		return func() {}
-	}
-	began := Now()
-	return func() {
-		records := Of(scope.Context())
-		took := time.Duration(0)
-		if records.Tracing() {
-			took = Now() - began
-		}
-		for _, r := range records {
-			r.copied(bytes, began, took)
-		}
+// A Transfer is a copy between host and device that is under way.
+type Transfer struct {
+	records Records
+	bytes   int64
+	began   time.Duration // if somebody traces it
+}
+
+// Copying begins a copy that the records are told of.
+func (rs Records) Copying(bytes int64) Transfer { return Transfer{rs, bytes, rs.Now()} }
+
+// Done tells of the copy, which has ended.
+func (t Transfer) Done() {
+	ended := t.records.Now()
+	for _, r := range t.records {
+		r.copied(t.bytes, t.began, ended-t.began)
 	}
 }
 

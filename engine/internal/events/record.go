@@ -20,15 +20,8 @@ type Record struct {
 	mu     sync.Mutex
 	closed bool
 	counts Counts
-	last   int // the place in counts.Runs of the plan that ran last
-	places map[*Work]int
-
-	// What a record that traces has traced.
-	runs    [][]Run         // in blocks
-	times   []time.Duration // the block that the newest runs have theirs in
-	copies  []Copy
-	kept    int // launches and copies
-	dropped int // launches that were too many
+	places numbering[*Work] // in counts.Runs
+	tape   tape             // of a record that traces
 
 	// What a record that notes nodes has of the run under way.
 	nodes []*ir.Node
@@ -69,7 +62,7 @@ var turns atomic.Uint32
 // Open begins a record, and returns the context that it belongs to. What is done within that is told to the
 // records of ctx as well, or to those of the calling goroutine's scope.
 func Open(ctx context.Context, with Option) (context.Context, *Record) {
-	r := &Record{timed: with&Times != 0, notes: with&Nodes != 0, traces: with&Trace != 0, places: map[*Work]int{}}
+	r := &Record{timed: with&Times != 0, notes: with&Nodes != 0, traces: with&Trace != 0}
 	r.within = Records{r}
 	outer, ok := ctx.Value(key).(*Record)
 	if !ok {
@@ -130,34 +123,34 @@ func (r *Record) Counts() Counts {
 	return c
 }
 
-// ran adds the launches of one run of a plan. A plan mostly runs many times in turn, and then costs a
-// comparison and two additions.
-func (r *Record) ran(w *Work, times []time.Duration, reused bool) {
+// ran adds the launches of one run of a plan. A plan that runs in a loop costs a comparison or two and two
+// additions.
+func (r *Record) ran(run *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
-	if r.last >= len(r.counts.Runs) || r.counts.Runs[r.last].Work != w {
-		r.last = r.place(w)
-	}
-	runs := &r.counts.Runs[r.last]
+	place := r.place(run.Work)
+	runs := &r.counts.Runs[place]
 	runs.Count++
-	if !reused {
+	if !run.Reused {
 		runs.Built++
 	}
-	if r.timed && times != nil {
-		for i, t := range times {
+	if r.timed && run.Times != nil {
+		for i, t := range run.Times {
 			runs.Times[i] += t
 		}
 	}
+	if r.traces {
+		r.tape.run(place, run)
+	}
 }
 
+// place is where counts.Runs has the runs of a plan.
 func (r *Record) place(w *Work) int {
-	i, ok := r.places[w]
-	if !ok {
-		i = len(r.counts.Runs)
-		r.places[w] = i
+	i := r.places.of(w)
+	if i == len(r.counts.Runs) {
 		runs := Runs{Work: w}
 		if r.timed {
 			runs.Times = make([]time.Duration, len(w.Launches))
@@ -173,9 +166,8 @@ func (r *Record) copied(bytes int64, began, took time.Duration) {
 	if !r.closed {
 		r.counts.Copies++
 		r.counts.CopiedBytes += bytes
-		if r.traces && r.kept < mostTraced {
-			r.kept++
-			r.copies = append(r.copies, Copy{began, took, bytes})
+		if r.traces {
+			r.tape.copy(Copy{began, took, bytes})
 		}
 	}
 }

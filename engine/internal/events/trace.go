@@ -1,7 +1,6 @@
 package events
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -35,7 +34,7 @@ type Value struct {
 	Wanted bool // it is a result of the run
 }
 
-// A Run is one run of a plan, of a record that traces.
+// A Run is one run of a plan. Only records that trace ask for more than Work, Times and Reused.
 type Run struct {
 	*Work
 	Began   time.Duration   // when the evaluation was asked for: see Now
@@ -43,7 +42,7 @@ type Run struct {
 	Ended   time.Duration   // when its launches were done
 	Stack   []string        // the places that were under way: see ir.Stack
 	Reused  bool            // the plan was built earlier; if not, kernels were compiled before Planned
-	Times   []time.Duration // of each launch
+	Times   []time.Duration // of each launch; nil if no record is timed
 	Origins [][]ir.Origin   // where each launch comes from; nil if that is not known
 }
 
@@ -63,8 +62,13 @@ type Traced struct {
 // Now is the time since the process began.
 func Now() time.Duration { return machine.Now() }
 
-// mostTraced is how many launches and copies a record keeps one by one.
-const mostTraced = 1 << 16
+// Now is the time if one of the records traces, else 0.
+func (rs Records) Now() time.Duration {
+	if !rs.Tracing() {
+		return 0
+	}
+	return Now()
+}
 
 // Tracing says whether one of the records keeps each run.
 func (rs Records) Tracing() bool {
@@ -76,47 +80,9 @@ func (rs Records) Tracing() bool {
 	return false
 }
 
-// Traced tells of one run of a plan in full, besides [Records.Ran]. The times may be changed afterwards.
-func (rs Records) Traced(run Run) {
-	for _, r := range rs {
-		if r.traces {
-			r.trace(run)
-		}
-	}
-}
-
-// block is for how many runs, or times, memory is taken at once if there are n already: to keep a run must
-// cost little, and a list that grows is copied.
-func block(n int) int { return min(max(n, 32), 1<<10) }
-
-func (r *Record) trace(run Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return
-	}
-	if r.kept+len(run.Launches) > mostTraced {
-		r.dropped += len(run.Launches)
-		return
-	}
-	r.kept += len(run.Launches)
-	if cap(r.times)-len(r.times) < len(run.Times) {
-		r.times = make([]time.Duration, 0, max(block(r.kept), len(run.Times)))
-	}
-	from := len(r.times)
-	r.times = append(r.times, run.Times...)
-	run.Times = r.times[from:len(r.times):len(r.times)]
-	last := len(r.runs) - 1
-	if last < 0 || len(r.runs[last]) == cap(r.runs[last]) {
-		r.runs = append(r.runs, make([]Run, 0, block(r.kept)))
-		last++
-	}
-	r.runs[last] = append(r.runs[last], run)
-}
-
 // Traced returns what was traced so far.
 func (r *Record) Traced() Traced {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Traced{slices.Concat(r.runs...), slices.Clone(r.copies), r.dropped}
+	return r.tape.read(r.counts.Runs)
 }

@@ -1,9 +1,12 @@
 package events
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // What a record traces is there in its order, whatever the planner does with its list of times afterwards.
@@ -18,7 +21,7 @@ func TestTraced(t *testing.T) {
 			times[k] = time.Duration(10*i + k)
 		}
 		began = append(began, Now())
-		r.within.Traced(Run{Work: w, Began: began[i], Times: times, Reused: true})
+		r.within.Ran(&Run{Work: w, Began: began[i], Times: times, Reused: true})
 	}
 	got := r.Traced()
 	if len(got.Runs) != 5000 || got.Dropped != 0 || !slices.IsSorted(began) {
@@ -38,10 +41,52 @@ func TestTracedMakesFewObjects(t *testing.T) {
 	w, times := &Work{Launches: []Launch{{}, {}}}, make([]time.Duration, 2)
 	if n := testing.AllocsPerRun(5, func() {
 		for range 1000 {
-			r.within.Ran(w, times, true)
-			r.within.Traced(Run{Work: w, Times: times, Reused: true})
+			r.within.Ran(&Run{Work: w, Times: times, Reused: true})
 		}
 	}); n > 100 {
 		t.Errorf("1000 runs make %.0f objects, want at most 100", n)
+	}
+}
+
+// Runs of several plans from several places, with and without origins and times, read as they were told.
+func TestTracedPlaces(t *testing.T) {
+	_, r := Open(t.Context(), Trace)
+	defer r.Close()
+	works := []*Work{{Launches: []Launch{{}}}, {Launches: []Launch{{}, {}}}, {Launches: make([]Launch, 3*leastBlock)}}
+	stacks := [][]string{nil, {"In[1]:1"}, {"In[1]:1", "In[1]:2"}}
+	origins := [][][]ir.Origin{{{{Place: "a"}}}, nil, {{{Place: "b"}}, nil}}
+	var want []Run
+	for i := range 300 {
+		w := works[i%len(works)]
+		if i > 100 {
+			w = works[i%2] // another order
+		}
+		run := Run{Work: w, Stack: stacks[i%len(stacks)], Origins: origins[i/7%len(origins)], Reused: i%2 == 0,
+			Began: time.Duration(i), Planned: time.Duration(2 * i), Ended: time.Duration(3 * i)}
+		if i%5 != 0 {
+			run.Times = make([]time.Duration, len(w.Launches))
+			run.Times[len(run.Times)-1] = time.Duration(i)
+		}
+		want = append(want, run)
+		r.within.Ran(&run)
+		if i%10 == 0 {
+			r.within.Copying(int64(i)).Done()
+		}
+	}
+	got := r.Traced()
+	if got.Dropped != 0 || len(got.Copies) != 30 || got.Copies[29].Bytes != 290 {
+		t.Fatalf("dropped %d, copied %v", got.Dropped, got.Copies)
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got.Runs[i], want[i]) {
+			t.Fatalf("run %d: got %v, want %v", i, got.Runs[i], want[i])
+		}
+	}
+	counts := map[*Work]int{}
+	for _, runs := range r.Counts().Runs {
+		counts[runs.Work] += runs.Count
+	}
+	if sum := counts[works[0]] + counts[works[1]] + counts[works[2]]; sum != 300 || counts[works[2]] != 33 {
+		t.Errorf("counted %v", counts)
 	}
 }

@@ -57,9 +57,9 @@ func Origins(list []Origin) (texts []string) {
 
 // An asker is the setting of a scope whose nodes have to know their origin.
 type asker struct {
-	place func(op string) string
-	pass  Pass
-	stack atomic.Pointer[stack] // that was asked for last
+	place  func(op string) string
+	pass   Pass
+	stacks atomic.Pointer[[]stack] // that were asked for, the newest last
 }
 
 // A stack is a text with a line for each place, and its lines.
@@ -91,10 +91,10 @@ func InPass(p Pass, f func()) {
 	scope.Within(context.WithValue(scope.Context(), origins, &asker{place: a.place, pass: p}), f)
 }
 
-// Stack is where the program is: all places under way, the outermost first; nil if no scope asks. Nobody may
-// change it, because a loop gets the same one in each turn.
-func Stack() []string {
-	a := asking()
+// Stack is where code within ctx is: all places under way, the outermost first; nil if ctx does not ask.
+// Nobody may change it, because a loop gets the same lists in each turn.
+func Stack(ctx context.Context) []string {
+	a, _ := ctx.Value(origins).(*asker)
 	if a == nil {
 		return nil
 	}
@@ -102,13 +102,26 @@ func Stack() []string {
 	if text == "" {
 		return nil
 	}
-	s := a.stack.Load()
-	if s == nil || s.text != text {
-		s = &stack{text, strings.Split(text, "\n")}
-		a.stack.Store(s)
+	var known []stack
+	if p := a.stacks.Load(); p != nil {
+		known = *p
 	}
+	for i := range known {
+		if known[i].text == text {
+			return known[i].lines
+		}
+	}
+	s := stack{text, strings.Split(text, "\n")}
+	if len(known) >= mostStacks {
+		known = nil
+	}
+	known = append(slices.Clip(known), s)
+	a.stacks.Store(&known) // another goroutine's may be lost, which it asks for again
 	return s.lines
 }
+
+// mostStacks is how many an asker remembers: those of a loop's lines.
+const mostStacks = 16
 
 // asking returns the asker of the calling goroutine's scope, or nil if nodes need no origin.
 func asking() *asker {

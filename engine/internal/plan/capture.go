@@ -47,6 +47,6 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 // The value of an output that lies in the memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	records := events.Of(ctx)
-	c.in = inputs{records: records, asked: traceTime(records), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
+	c.in = inputs{records: records, asked: records.Now(), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
 	return c.plan.run(ctx, &c.in, true, result)
 }

@@ -54,7 +54,7 @@ func (in *inputs) name(leaf int) string {
 // itself.
 func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
 	records := in.records
-	planned := traceTime(records)
+	planned := records.Now()
 	if err := in.hold(); err != nil {
 		return err
 	}
@@ -74,11 +74,14 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 		return err
 	}
 	p.flies(ctx, s, in)
-	records.Ran(p.work, times, reused)
+	ran := events.Run{Work: p.work, Times: times, Reused: reused}
 	if records.Tracing() {
-		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Ended: events.Now(), Reused: reused, Stack: ir.Stack(),
-			Times: times, Origins: p.originsOf(in)})
+		ran.Began, ran.Planned, ran.Ended, ran.Stack, ran.Origins = in.asked, planned, s.table.Ended, ir.Stack(ctx), p.originsOf(in)
+		if ran.Ended == 0 {
+			ran.Ended = events.Now()
+		}
 	}
+	records.Ran(&ran)
 	p.markReplaced(s, in)
 	p.disclaim(s)
 	for i := range p.outs {

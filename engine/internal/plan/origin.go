@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
@@ -87,14 +86,6 @@ func (p *plan) originsOf(in *inputs) [][]ir.Origin {
 		return in.origins
 	}
 	return p.originsIn(in.graph)
-}
-
-// traceTime is the time, if somebody wants to know.
-func traceTime(records events.Records) time.Duration {
-	if !records.Tracing() {
-		return 0
-	}
-	return events.Now()
 }
 
 // sourceOf returns a function that writes down what a kernel runs: the group that it was compiled from, and

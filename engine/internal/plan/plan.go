@@ -119,7 +119,7 @@ func Spend(ctx context.Context, outs []*ir.Node) error {
 // run computes those of the nodes that have no value, and gives result what each has come to.
 func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node, *ir.Data)) error {
 	records := events.Of(ctx)
-	asked := traceTime(records)
+	asked := records.Now()
 	todo := waiting(outs)
 	if len(todo) == 0 {
 		return nil

@@ -291,7 +291,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 		}
 		if times != nil {
 			end := machine.Now()
-			times[i], before = end-before, end
+			times[i], before, t.Ended = end-before, end, end
 		}
 		if b.turns.overdue(&waited) {
 			return i + 1, nil
