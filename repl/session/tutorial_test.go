@@ -40,7 +40,7 @@ func TestTutorialsByHabit(t *testing.T) {
 		{"z = x.matmul(w).detach()", "write z := x.MatMul(w).Detach()", ""},
 		{"F.binary_cross_entropy_with_logits(x, y)", "write tensor.BinaryCrossEntropy(x, y)", ""},
 		// layers
-		{"layer = nn.Linear(3, 2)", "write layer := nn.NewLinear(3, 2)", ""},
+		{"layer = nn.Linear(3, 2)", "write layer := nn.NewLinearBias(3, 2)", ""},
 		{"relu = nn.ReLU()", "declare it with :=", "relu := nn.ReLU()"},
 		{"torch.relu(x)", "write x.Relu()", ""},
 		{"m.parameters()", "write nn.Params(m)", ""},

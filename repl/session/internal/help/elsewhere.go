@@ -65,22 +65,3 @@ func (a *advisor) bare(name string) string {
 	}
 	return ""
 }
-
-// kindOf returns the module of package elsewhere whose names the methods of a type have. Without one it is
-// a name that package elsewhere does not know.
-func kindOf(t types.Type) string {
-	has := func(name string) bool {
-		o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
-		_, ok := o.(*types.Func)
-		return ok
-	}
-	switch {
-	case family(t) == "tensor":
-		return ""
-	case has("Members"):
-		return "Module"
-	case has("Update") && has("SetState"):
-		return "Optimizer"
-	}
-	return "-"
-}

@@ -118,6 +118,44 @@ func (f *foreign) Exported(pkg, name string) string {
 	return ""
 }
 
+// Stands implements python.Session.
+func (f *foreign) Stands(name string) string {
+	switch name {
+	case "loss":
+		if family(f.TypeOf("", "loss", "")) == "tensor" {
+			return "loss"
+		}
+	case "m":
+		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Module" })
+	case "opt":
+		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Optimizer" })
+	case "weight":
+		if m := f.Stands("m"); m != "" {
+			return "nn.Values(nn.Params(" + m + "))..."
+		}
+		return f.newest(func(e *world.Entity) bool {
+			v, ok := f.h.Value(e)
+			x, tensor := v.(interface{ IsParam() bool })
+			return ok && tensor && x.IsParam()
+		})
+	}
+	return ""
+}
+
+// newest returns the variable of the newest cell that is of a kind.
+func (f *foreign) newest(is func(e *world.Entity) bool) string {
+	var found *world.Entity
+	f.st.All(func(e *world.Entity) {
+		if e.Kind == world.Var && (found == nil || e.Cell > found.Cell || e.Cell == found.Cell && e.Name > found.Name) && is(e) {
+			found = e
+		}
+	})
+	if found == nil {
+		return ""
+	}
+	return found.Name
+}
+
 // checks says whether a line can be pasted: it checks in the place of the original. The line may use
 // undeclared names of the original.
 func (f *foreign) checks(line, original string) bool {

@@ -45,7 +45,6 @@ var ForeignLines = idioms(
 	`(?:^|\s)\(?(\w+)\)?\s*=>\s*(.+?)\)?$`, "write func($1 int) int { return $2 }",
 	`\b[fF]["'](.*)["']`, `write fmt.Sprintf("%v", x)`,
 	`^print\s+(.+)$`, "write fmt.Println($1)",
-	`^from\s+\S+\s+import\b`, "nothing need be imported: packages are there when a name like strings.ToUpper is used",
 	`^del\s+(\w+)\[(.+)\]`, "write delete($1, $2)",
 	`^del\s+(\w+)$`, "write %del $1",
 	`\bnot\s+(\w+)`, "not is !: (!$1)",
@@ -96,6 +95,13 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	}
 	if rest, ok := strings.CutPrefix(line, "import "); ok {
 		return importAdvice(strings.Fields(rest))
+	}
+	if rest, ok := strings.CutPrefix(line, "from "); ok && strings.Contains(rest, " import ") {
+		module, _, _ := strings.Cut(rest, " ")
+		if instead, ok := Modules[strings.Split(module, ".")[0]]; ok {
+			return instead
+		}
+		return "nothing need be imported: packages are there when a name like strings.ToUpper is used"
 	}
 	if m := assignedCommand().FindStringSubmatch(line); m != nil {
 		return commandAdvice(m[1], m[2], m[3])

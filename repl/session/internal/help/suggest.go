@@ -346,7 +346,7 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 		if say := python.Member(t, operand, name); say != "" {
 			return msg, "write " + say
 		}
-		if say := a.elsewhere(kindOf(t), name, operand); say != "" {
+		if say := a.elsewhere(python.Kind(t), name, operand); say != "" {
 			return msg, say
 		}
 	}
@@ -456,8 +456,12 @@ func Article(t string) string {
 	return "a " + t
 }
 
-// constructor explains nn.Linear(3, 4), where Linear is a type and NewLinear makes one.
+// constructor explains nn.Linear(3, 4), where Linear is a type and NewLinear makes one, and nn.ReLU(x), which
+// makes a layer.
 func (a *advisor) constructor(msg string, m []string) (string, string) {
+	if goLine := a.inGo(); goLine != "" {
+		return msg, goLine
+	}
 	o, _ := a.c.Pkg.Scope().Lookup(m[1]).(*types.PkgName)
 	if o == nil || o.Imported().Scope().Lookup("New"+m[2]) == nil {
 		return msg, ""

@@ -62,19 +62,36 @@ func Known(name string) bool {
 	return ok && name != "" || arrays[m] && name != "tensor"
 }
 
+// Forms returns the Go for a public name of a module: one text for each number of arguments, the last of
+// which is that for more. It is empty for a name that is unknown or has no equivalent.
+func Forms(mod, name string) []string {
+	goText := lookup(mod, name)
+	if goText == "" || strings.HasPrefix(goText, "!") || strings.HasPrefix(goText, "//") {
+		return nil
+	}
+	return strings.Split(goText, " | ")
+}
+
 // Lookup returns the Go for a public name of a module: ("np", "concatenate"), ("nn", "ReLU"), ("", "view").
 // Module "Module" has the methods of models and "Optimizer" those of optimizers. The case of letters and
 // underscores between words do not count. In the Go x and y are tensors, index is one of integers, m is a
 // model and opt an optimizer. A text that begins with // says why there is nothing to write. It returns ""
 // for a name that is unknown.
 func Lookup(mod, name string) string {
+	goText := lookup(mod, name)
+	if strings.HasPrefix(goText, "!") {
+		return "// nothing here stands for it: " + entries()[goText]
+	}
+	goText, _, _ = strings.Cut(goText, " | ")
+	return goText
+}
+
+// lookup returns the table's text for a name, or "".
+func lookup(mod, name string) string {
 	name, mod = Fold(name), module(mod)
 	goText, ok := entries()[mod+"."+name]
 	if !ok && arrays[mod] {
 		goText = entries()[name]
-	}
-	if strings.HasPrefix(goText, "!") {
-		return "// nothing here stands for it: " + entries()[goText]
 	}
 	return goText
 }

@@ -2,8 +2,9 @@ package python
 
 import (
 	"go/types"
-	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
 
 // An argument of a call; name is set for a keyword argument.
@@ -45,34 +46,81 @@ func (p *reader) called(f value, args []argument) value {
 	return p.plainCall(f, args)
 }
 
+// calledValue translates the call of something that Go has: a layer is called by its Forward, and a loss
+// of package nn is a function, which nn.MSELoss() returns in PyTorch.
+func (p *reader) calledValue(f value, t types.Type, args []argument) (value, bool) {
+	sig, _ := t.Underlying().(*types.Signature)
+	forward, _, _ := types.LookupFieldOrMethod(t, true, nil, "Forward")
+	switch {
+	case sig == nil && forward != nil:
+		return p.plainCall(simple("%s.Forward", f.in(primary)), args), true
+	case sig != nil && f.module != "" && len(args) == 0 && strings.HasSuffix(f.name, "Loss") && sig.Params().Len() == 2:
+		return f, true
+	case f.module != "":
+		return p.named(f, args)
+	}
+	return value{}, false
+}
+
+// named translates the call of a name in a module that the table has: torch.cat, nn.Linear. Arguments that
+// say where and of which type a tensor is made become calls behind it.
+func (p *reader) named(f value, args []argument) (value, bool) {
+	after := ""
+	var rest []argument
+	for _, a := range args {
+		switch {
+		case a.name == "requires_grad":
+			if a.text == "true" {
+				after += ".Param()"
+			}
+		case a.name == "dtype" && strings.HasPrefix(a.text, "dtype."):
+			after = ".Cast(" + a.text + ")" + after
+		case a.name == "device":
+		case a.name == "bias" && a.text == "false" && f.text == "nn.NewLinearBias":
+			f.text, f.module = "nn.NewLinear", "go.Linear"
+		default:
+			rest = append(rest, a)
+		}
+	}
+	module := strings.TrimSuffix(f.module, "."+f.name)
+	v, ok := p.known(module, f.name, rest)
+	if !ok && len(rest) > 0 && p.is(rest[0].value, tensorFamily) && elsewhere.Known(module) {
+		if v, ok = p.method(p.member(rest[0].value, f.name), rest[1:]); !ok {
+			v, ok = p.called(p.member(rest[0].value, f.name), rest[1:]), true
+		}
+	}
+	if !ok && len(rest) == len(args) {
+		return value{}, false
+	}
+	if !ok {
+		v = p.plainCall(f, rest)
+	}
+	return simple("%s%s", v.in(primary), after), true
+}
+
 // plainCall translates a call of a Go function. Keyword arguments become the fields of its options, or
 // arguments in their place.
 func (p *reader) plainCall(f value, args []argument) value {
 	var list []value
 	var named []argument
-	after := "" // what the tensor is made into
 	for _, a := range args {
-		switch {
-		case a.name == "":
+		if a.name == "" {
 			list = append(list, a.value)
-		case strings.HasPrefix(f.text, "tensor.") && a.name == "requires_grad" && a.text == "true":
-			after += ".Param()"
-		case strings.HasPrefix(f.text, "tensor.") && a.name == "dtype":
-			after = ".Cast(" + a.text + ")" + after
-		default:
+		} else {
 			named = append(named, a)
 		}
 	}
-	if after != "" {
-		v := p.plainCall(f, slices.DeleteFunc(slices.Clone(args), func(a argument) bool { return a.name == "requires_grad" || a.name == "dtype" }))
-		return simple("%s%s", v.in(primary), after)
-	}
 	sig, _ := under(p.typeOf(f.text)).(*types.Signature)
-	if options, ok := under(p.typeOf("*new(" + f.text + ")")).(*types.Struct); ok && sig == nil {
-		if len(list) > 0 {
-			return p.constructor(f, list)
+	if sig == nil {
+		switch made := under(p.typeOf("*new(" + f.text + ")")).(type) {
+		case *types.Struct:
+			if len(list) > 0 || p.typeOf("New"+f.text) != nil {
+				return p.constructor(f, list)
+			}
+			return simple("%s{%s}", f.text, fields(made, named))
+		case *types.Slice: // nn.Sequential(a, b)
+			return simple("%s{%s}", f.text, texts(list))
 		}
-		return simple("%s{%s}", f.text, fields(options, named))
 	}
 	if sig != nil && len(named) > 0 && sig.Params().Len() == len(list)+1 {
 		last := sig.Params().At(len(list)).Type()
@@ -91,13 +139,13 @@ func (p *reader) plainCall(f value, args []argument) value {
 	return simple("%s(%s)", f.in(primary), texts(list))
 }
 
-// constructor translates nn.Linear(4, 8) to nn.NewLinear(4, 8).
+// constructor translates nn.Linear(4, 8) to nn.NewLinear(4, 8), and Net() to NewNet().
 func (p *reader) constructor(f value, args []value) value {
-	if pkg, name, ok := strings.Cut(f.text, "."); ok {
-		return simple("%s.New%s(%s)", pkg, name, texts(args))
+	pkg, name, ok := strings.Cut(f.text, ".")
+	if !ok {
+		return simple("New%s(%s)", f.text, texts(args))
 	}
-	giveUp()
-	return value{}
+	return simple("%s.New%s(%s)", pkg, name, texts(args))
 }
 
 // fields writes keyword arguments as the fields of a literal.

@@ -30,11 +30,8 @@ func init() { // the table's functions read expressions, which may use the table
 
 // foreign translates a call of a function that Go does not have under this name.
 func (p *reader) foreign(f value, args []argument) (value, bool) {
-	if p.typeOf(f.text) != nil {
-		return value{}, false
-	}
-	if name, ok := strings.CutPrefix(f.text, "tensor."); ok && len(args) > 0 && p.is(args[0].value, tensorFamily) { // np.mean(x)
-		return p.called(p.member(args[0].value, name), args[1:]), true
+	if t := p.typeOf(f.text); t != nil {
+		return p.calledValue(f, t, args)
 	}
 	if how := special[f.text]; how != nil {
 		if v, ok := how(p, args); ok {
@@ -44,7 +41,18 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 	if pattern, ok := functions[f.text]; ok {
 		return fill(pattern, "", args)
 	}
-	return value{}, false
+	if name, ok := strings.CutPrefix(f.text, "tensor."); ok && f.module == "" && len(args) > 0 && p.is(args[0].value, tensorFamily) {
+		return p.called(p.member(args[0].value, name), args[1:]), true
+	}
+	if f.module == "" {
+		return value{}, false
+	}
+	if how := special[f.name]; how != nil { // np.sum(xs)
+		if v, ok := how(p, args); ok && strings.HasPrefix(f.text, "tensor.") {
+			return v, true
+		}
+	}
+	return p.named(f, args)
 }
 
 // fill writes a pattern with a receiver and arguments.
@@ -142,12 +150,21 @@ func sum(p *reader, args []argument) (value, bool) {
 
 // optimizer translates optim.SGD(m.parameters(), lr=…). The rate is given where a step is made.
 func optimizer(name string) func(p *reader, args []argument) (value, bool) {
-	return func(_ *reader, args []argument) (value, bool) {
-		if len(args) == 0 || args[0].name != "" {
+	return func(p *reader, args []argument) (value, bool) {
+		if len(args) == 0 || !strings.HasPrefix(args[0].text, "nn.Params(") {
 			return value{}, false
 		}
-		model, ok := strings.CutSuffix(args[0].text, ".parameters()")
-		return simple("optim.%s{}.New(nn.Params(%s))", name, model), ok
+		var settings []argument
+		for _, a := range args[1:] {
+			if a.name != "" && a.name != "lr" && a.name != "betas" {
+				settings = append(settings, a)
+			}
+		}
+		options, _ := under(p.typeOf("optim." + name + "{}")).(*types.Struct)
+		if options == nil {
+			return value{}, false
+		}
+		return simple("optim.%s{%s}.New(%s)", name, fields(options, settings), args[0].text), true
 	}
 }
 
@@ -360,15 +377,6 @@ var methods = map[family]map[string][]string{
 	},
 	integer: {"tostring": {"fmt.Sprint($x)"}, "string": {"fmt.Sprint($x)"}, "astype": {"float64($x)"}},
 	float:   {"tostring": {"fmt.Sprint($x)"}, "string": {"fmt.Sprint($x)"}, "abs": {"math.Abs($x)"}, "astype": {"int($x)"}, "round": {"math.Round($x)"}},
-	tensorFamily: {
-		"t": {"$x.Transpose()"}, "view": {"$x.Reshape($*)"}, "mm": {"$x.MatMul($1)"}, "dot": {"$x.MatMul($1)"}, "numpy": {"$x.Floats()"},
-		"tolist": {"$x.Floats()"}, "dim": {"$x.Rank()"}, "ndim": {"$x.Rank()"}, "astype": {"$x.Cast($1)", "$x.Cast(dtype.F32)"}, "float": {"$x.Cast(dtype.F32)"},
-		"half": {"$x.Cast(dtype.F16)"}, "double": {"$x.Cast(dtype.F64)"}, "long": {"$x.Cast(dtype.I64)"}, "int": {"$x.Cast(dtype.I64)"}, "bool": {"$x.Cast(dtype.Bool)"},
-		"numel": {"$x.Size()"}, "length": {"$x.Len(0)"}, "clone": {"$x.Snapshot()"}, "copy": {"$x.Snapshot()"}, "requires_grad_": {"$x.Param()"},
-		"requires_grad": {"$x.IsParam()"}, "backward": {"tensor.Grad($x, $1)"}, "grad": {"tensor.Grad($1, $x)[0]"}, "cuda": {"$x.To(device.Default())"}, "cpu": {"$x.To(device.CPU())"}, "size": {"$x.Shape()", "$x.Len($1)"},
-		"std": {"$x.SampleStd()"}, "var": {"$x.SampleVar()"}, "transpose": {"$x.Transpose()", "$x.SwapAxes($1, $2)"}, "print": {"fmt.Println($x)"},
-		"softmax": {"$x.Softmax(-1)", "$x.Softmax($1)"}, "argmax": {"$x.Flatten().ArgMax(0)", "$x.ArgMax($1)"}, "argmin": {"$x.Flatten().ArgMin(0)", "$x.ArgMin($1)"}, "dtype": {"$x.DType()"}, "to": {"$x.To($1)"},
-	},
 }
 
 // Member returns the Go for a member x.name that Go does not have, or "". It leaves its arguments open.
@@ -380,38 +388,43 @@ func Member(t types.Type, x, name string) string {
 	return ""
 }
 
-// moved returns the pattern for x.to(where): a device by its name in PyTorch, or a type.
-func moved(where string) string {
+// moved is x.to(where) of a tensor: where is a device by its name in PyTorch, or a type.
+func (p *reader) moved(x value, where argument) value {
 	switch {
-	case strings.HasPrefix(where, `"cuda`), strings.HasPrefix(where, `"mps`), strings.HasPrefix(where, `"gpu`):
-		return "$x.To(device.Default())"
-	case strings.HasPrefix(where, `"cpu`):
-		return "$x.To(device.CPU())"
-	case strings.HasPrefix(where, "dtype."):
-		return "$x.Cast($1)"
+	case strings.HasPrefix(where.text, `"cuda`), strings.HasPrefix(where.text, `"mps`), strings.HasPrefix(where.text, `"gpu`), where.text == "device":
+		return simple("%s.To(device.Default())", x.in(primary))
+	case strings.HasPrefix(where.text, `"cpu`):
+		return simple("%s.To(device.CPU())", x.in(primary))
+	case strings.HasPrefix(where.text, "dtype."):
+		return simple("%s.Cast(%s)", x.in(primary), where.text)
 	}
-	return "$x.To($1)"
+	return simple("%s.To(%s)", x.in(primary), where.goText())
 }
 
 // method translates a call of a method that the value does not have; f is x.name.
 func (p *reader) method(f value, args []argument) (value, bool) {
-	dot := strings.LastIndexByte(f.text, '.')
-	if dot < 0 || p.typeOf(f.text) != nil {
+	if f.member == nil || p.typeOf(f.text) != nil {
 		return value{}, false
 	}
-	x := f.text[:dot]
-	t := p.typeOf(x)
+	x, name := f.member.x, f.member.name
+	t := p.typeOf(x.text)
+	module := Kind(t)
+	switch {
+	case module == "" && name == "to" && len(args) > 0:
+		return p.moved(x, args[0]), true
+	case module == "Module" && (name == "to" || name == "load_state_dict"):
+		args = args[:0]
+	}
+	if v, ok := p.known(module, name, append([]argument{{value: x}}, args...)); ok {
+		return v, true
+	}
 	fam, _ := familyOf(t)
-	for _, pattern := range methods[fam][strings.ToLower(f.text[dot+1:])] {
-		if pattern == "$x.To($1)" && len(args) > 0 {
-			if pattern = moved(args[0].text); !strings.Contains(pattern, "$1") {
-				args = nil
-			}
+	for _, pattern := range methods[fam][strings.ToLower(name)] {
+		operand := x.text
+		if name == "format" && fam == stringFamily {
+			operand = strings.ReplaceAll(operand, "{}", "%v")
 		}
-		if f.text[dot+1:] == "format" && fam == stringFamily {
-			x = strings.ReplaceAll(x, "{}", "%v")
-		}
-		if v, ok := fill(pattern, x, args); ok {
+		if v, ok := fill(pattern, operand, args); ok {
 			return v, true
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
 
 // primary reads an operand with the calls, members and indices behind it.
@@ -302,26 +304,20 @@ func (p *reader) braces() value {
 	return simple("map[%s]%s{%s}", p.common(keys), p.common(elems), strings.Join(pairs, ", "))
 }
 
-// modules maps packages of Python to the nearest Go package.
-var modules = map[string]string{
-	"tensor.random": "tensor", "tensor.nn": "nn", "tensor.optim": "optim", "nn.functional": "tensor", "np": "tensor", "numpy": "tensor", "torch": "tensor", "F": "tensor", "jnp": "tensor", "random": "rand", "re": "regexp",
-}
+// modules maps packages of Python to the nearest Go package, where that is not in package elsewhere's table.
+var modules = map[string]string{"random": "rand", "re": "regexp"}
 
-// renamed maps functions of Python's packages to their names in Go.
+// renamed maps functions of Python's own packages to their names in Go.
 var renamed = map[string]string{
-	"tensor.array": "tensor.From", "tensor.tensor": "tensor.From", "tensor.asarray": "tensor.From", "tensor.cat": "tensor.Concat",
-	"tensor.concatenate": "tensor.Concat", "tensor.manual_seed": "tensor.Seed", "tensor.arange": "tensor.Range",
-	"tensor.save": "safetensors.Save", "tensor.load": "safetensors.Load",
 	"time.time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
-	"tensor.float16": "dtype.F16", "tensor.bfloat16": "dtype.BF16", "tensor.float32": "dtype.F32", "tensor.float64": "dtype.F64", "tensor.int64": "dtype.I64",
-	"tensor.float": "dtype.F32", "tensor.half": "dtype.F16", "tensor.double": "dtype.F64", "tensor.long": "dtype.I64", "tensor.int32": "dtype.I32", "json.dumps": "json.Marshal", "rand.random": "rand.Float64", "nn.linear": "nn.NewLinear", "optim.Adam": "optim.AdamW",
+	"json.dumps": "json.Marshal", "rand.random": "rand.Float64",
 }
 
 // member translates x.name to Go's name for it.
 func (p *reader) member(x value, name string) value {
 	t := p.typeOf(x.text)
-	if t == nil && (gotoken.IsIdentifier(x.text) || modules[x.text] != "") {
-		return p.packageMember(x.text, name)
+	if t == nil && (gotoken.IsIdentifier(x.text) || x.module != "") {
+		return p.packageMember(x, name)
 	}
 	if file, ok := strings.CutPrefix(x.text, "os.Open("); ok && name == "read" && p.take("(") {
 		p.want(")")
@@ -330,35 +326,51 @@ func (p *reader) member(x value, name string) value {
 	if t == nil {
 		return simple("%s.%s", x.in(primary), name)
 	}
-	found := sameLetters(t, name)
-	if found == nil || p.is(x, tensorFamily) && len(name) > 1 && methods[tensorFamily][name] != nil {
-		f := simple("%s.%s", x.in(primary), name)
-		if !p.at("(") { // what is a field in Python may be a method here
-			if v, ok := p.method(f, nil); ok {
-				return v
-			}
+	f := simple("%s.%s", x.in(primary), name)
+	f.member = &member{x, name}
+	if !p.at("(") { // what is a field in Python may be a method here
+		if v, ok := p.method(f, nil); ok {
+			return v
 		}
+	}
+	found := sameLetters(t, name)
+	if found == nil || found.Name() != name && p.at("(") && len(elsewhere.Forms(Kind(t), name)) > 0 {
 		return f
 	}
-	v := simple("%s.%s", x.in(primary), found.Name())
-	if f, ok := found.(*types.Func); ok && f.Signature().Params().Len() == 0 && !p.at("(") {
-		v.text += "()"
+	f.text = x.in(primary) + "." + found.Name()
+	if m, ok := found.(*types.Func); ok && m.Signature().Params().Len() == 0 && !p.at("(") {
+		f.text += "()"
 	}
-	return v
+	return f
 }
 
 // packageMember translates pkg.name.
-func (p *reader) packageMember(pkg, name string) value {
-	if to, ok := modules[pkg]; ok {
-		pkg = to
+func (p *reader) packageMember(pkg value, name string) value {
+	module := pkg.module
+	if module == "" {
+		module = pkg.text
 	}
-	if to, ok := renamed[pkg+"."+name]; ok {
-		return simple("%s", to)
+	f := simple("%s.%s", pkg.text, name)
+	f.module, f.name = module+"."+name, name
+	if to, ok := modules[pkg.text]; ok { // Python's own random, not NumPy's
+		pkg.text, f.text, f.module, module = to, to+"."+name, "", to
 	}
-	if found := p.s.Exported(pkg, strings.ReplaceAll(name, "_", "")); found != "" {
-		name = found
+	if to, ok := renamed[pkg.text+"."+name]; ok {
+		f.text = to
+		return f
 	}
-	return simple("%s.%s", pkg, name)
+	goPackage := pkg.text
+	if elsewhere.Known(module) && module != "nn" {
+		goPackage = "tensor"
+	}
+	if to := callee(module, name); to != "" {
+		f.text = to
+	} else if found := p.s.Exported(goPackage, strings.ReplaceAll(name, "_", "")); found != "" {
+		f.text = goPackage + "." + found
+	} else if goPackage == "tensor" {
+		f.text = "tensor." + name
+	}
+	return f
 }
 
 // sameLetters returns the exported member of a type that has the same name in any case.

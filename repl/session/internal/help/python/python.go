@@ -9,7 +9,7 @@
 // its parts: `x * 2` stays unchanged for a number, and is x.Mul(2) for a tensor. Wrong Go is never suggested:
 // the caller checks the result as it would check a cell, and drops a result that does not check.
 //
-// Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, scan.go.
+// Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, table.go, scan.go.
 package python
 
 import (
@@ -27,6 +27,10 @@ type Session interface {
 	TypeOf(before, expr, after string) types.Type
 	// Exported returns the exported name of a package that equals name in any case, or "".
 	Exported(pkg, name string) string
+	// Stands returns what the session has for a name of package elsewhere's table: m is its newest model,
+	// opt its optimizer, loss a tensor of that name, weight what is trained, as arguments of tensor.Grad. It
+	// returns "" if there is none.
+	Stands(name string) string
 }
 
 // Line returns the Go for one line of Python, on one line, or "" for a line that it does not understand. A

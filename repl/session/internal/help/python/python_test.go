@@ -11,6 +11,7 @@ type nothing struct{}
 
 func (nothing) TypeOf(_, _, _ string) types.Type { return nil }
 func (nothing) Exported(_, _ string) string      { return "" }
+func (nothing) Stands(string) string             { return "" }
 
 // Without a session only the form of a line is translated. The lines with types are tests of package session.
 func TestLine(t *testing.T) {

@@ -14,6 +14,15 @@ type value struct {
 	either *either
 	items  []value // of a list or tuple literal
 	tuple  bool
+	// module and name are set for a name in a package that is no variable: torch.nn.Linear.
+	module, name string
+	member       *member // of an operand
+}
+
+// A member is a name behind an operand, as it was typed.
+type member struct {
+	x    value
+	name string
 }
 
 // An either is a conditional expression.

@@ -37,7 +37,7 @@ func (t *table) page() string {
 		if section == "" {
 			section = others
 		}
-		lists[section] = append(lists[section], fmt.Sprintf("| `%s` | `%s` |", r.name, strings.ReplaceAll(r.goText, "|", "\\|")))
+		lists[section] = append(lists[section], fmt.Sprintf("| `%s` | `%s` |", r.name, strings.ReplaceAll(r.goText, " | ", "`, `")))
 	}
 	for _, section := range append(slices.Clone(t.order), others) {
 		if len(lists[section]) > 0 {

@@ -139,7 +139,7 @@ func (s *surface) find(module, name string) (key, goText string) {
 		if !strings.HasPrefix(goText, "x.") {
 			return "", ""
 		}
-		goText = "x = " + goText
+		goText = "x = " + strings.ReplaceAll(goText, " | ", " | x = ")
 	}
 	if goText == "" || goText == "-" || goText == "x = x" || strings.HasPrefix(goText, "x = //") {
 		return "", ""
