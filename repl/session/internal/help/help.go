@@ -1,11 +1,10 @@
 // Package help answers the person who types: completions at the cursor, the parameters of the call around
 // it, the documentation of a name, and suggestions for the checker's complaints.
 //
-// It changes nothing. A [Helper] sees a notebook through [Session]. The text before the cursor is
-// completed (package cursor) and checked as if the cell ended there; the checker's facts answer the
-// question. Reading order: help.go, place.go (the code around the cursor), complete.go with expect.go,
-// names.go, members.go, keys.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go
-// and foreign.go.
+// It changes nothing. A [Helper] sees a notebook through [Session]. The text before the cursor is completed
+// (package cursor) and checked as if the cell ended there; the checker's facts answer the question. Reading
+// order: help.go, place.go (the code around the cursor), complete.go with expect.go, names.go, members.go,
+// keys.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go and foreign.go.
 package help
 
 import (

@@ -168,8 +168,8 @@ func (t *attending) byKeys(scores, times tensor, width int) tensor {
 func (t *attending) Name() string   { return t.library.name }
 func (t *attending) Workspace() int { return t.workspace }
 
-// Launches are what a profiler shows with version 9.19: a fill and a kernel, and of a gradient a fill, do·o, dk
-// and dv, dq, and what adds up dk and dv of the heads that share keys.
+// Launches are what a profiler shows with version 9.19: a fill and a kernel, and of a gradient a fill, do·o,
+// dk and dv, dq, and what adds up dk and dv of the heads that share keys.
 func (t *attending) Launches() int {
 	switch {
 	case !t.attention.Gradient:
