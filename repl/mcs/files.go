@@ -54,24 +54,30 @@ func openSession(o session.Options) (*session.Session, error) {
 }
 
 // runFile is `mcs run`.
-func runFile(ctx context.Context, name string, args []string) error {
+func runFile(ctx context.Context, name string, o jobOptions) error {
 	f, err := readFile(name)
 	if err != nil {
 		return err
 	}
-	return runParsed(ctx, f, args)
+	return runParsed(ctx, f, o)
 }
 
-func runParsed(ctx context.Context, f *mcsfile.File, args []string) error {
+func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	params, err := f.ParseParams(args)
+	params, err := f.ParseParams(o.params)
 	if err != nil {
 		return err
 	}
+	r, err := openRecord(o.record)
+	if err != nil {
+		return err
+	}
+	defer r.close()
 	out, progress := streams()
 	report, err := script.Run(ctx, f, script.Options{
 		Stdout: out,
+		Done:   r.add,
 		Open: func(stdout io.Writer) (script.Runner, error) {
 			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
 				Each: f.Name == standardInput || f.Name == commandLine, Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
@@ -134,6 +140,9 @@ func testOne(ctx context.Context, name string, o testOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.params, err = oneCombination(o.params); err != nil {
+		return err
+	}
 	ok, err := testFile(ctx, f, o)
 	if err != nil {
 		return err
@@ -149,19 +158,34 @@ func testOne(ctx context.Context, name string, o testOptions) error {
 
 func testFile(ctx context.Context, f *mcsfile.File, o testOptions) (ok bool, err error) {
 	start := time.Now()
+	path, err := filepath.Abs(f.Name) // a cell may go to another folder
+	if err != nil {
+		return false, err
+	}
+	params, err := f.ParseParams(o.params)
+	if err != nil {
+		return false, err
+	}
+	r, err := openRecord(o.record)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
 	report, err := script.Run(ctx, f, script.Options{
 		Check:  true,
 		Record: o.update,
 		Limit:  o.limit,
+		Only:   o.selection(f),
+		Done:   r.add,
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr, Source: folder(f.Name)})
+			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Source: folder(f.Name)})
 		},
 	})
 	if err != nil {
 		return false, err
 	}
 	if o.update {
-		if err := updateFile(f, report); err != nil {
+		if err := updateFile(f, path, report); err != nil {
 			return false, err
 		}
 	}
@@ -187,17 +211,17 @@ func testFile(ctx context.Context, f *mcsfile.File, o testOptions) (ok bool, err
 }
 
 // updateFile rewrites a file's expected output if it does not match, and prints what it did.
-func updateFile(f *mcsfile.File, report *script.Report) error {
+func updateFile(f *mcsfile.File, path string, report *script.Report) error {
 	if f.Name == standardInput {
 		return errors.New("test -u: standard input cannot be rewritten")
 	}
 	if len(report.Mismatches) == 0 && len(report.Recorded) == 0 {
 		return nil
 	}
-	if same, err := f.Same(f.Name); err != nil || !same {
+	if same, err := f.Same(path); err != nil || !same {
 		return cmp.Or(err, fmt.Errorf("test -u: %s was changed while it ran: run it again", f.Name))
 	}
-	if err := durable.WriteFile(f.Name, durable.Text(report.Update(f))); err != nil {
+	if err := durable.WriteFile(path, durable.Text(report.Update(f))); err != nil {
 		return err
 	}
 	for _, m := range report.Mismatches {

@@ -113,10 +113,10 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 				if len(args) > 0 {
 					return fmt.Errorf("got -e and %s, want one of them", args[0])
 				}
-				return runParsed(cmd.Context(), mcsfile.Parse(commandLine, strings.Join(lines, "\n")), nil)
+				return runParsed(cmd.Context(), mcsfile.Parse(commandLine, strings.Join(lines, "\n")), jobOptions{})
 			}
 			if len(args) == 0 && !term.IsTerminal() {
-				return runFile(cmd.Context(), "-", nil)
+				return runFile(cmd.Context(), "-", jobOptions{})
 			}
 			return notebook(cmd.Context(), args)
 		},
@@ -140,22 +140,25 @@ func notebookArgs(cmd *cobra.Command, args []string) error {
 }
 
 func runCommand() *cobra.Command {
-	var params []string
+	var o jobOptions
 	cmd := &cobra.Command{
 		Use:   "run FILE.mcs | FILE.go… [ARGUMENT…]",
 		Short: "Run a file's cells, or a Go program",
 		Long: `run runs a file's cells and prints what they put out; - is standard input. Files that end in .go are run as one
-Go program (package main), as go run does; what follows them are the program's arguments.`,
-		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
+Go program (package main), as go run does; what follows them are the program's arguments.
+
+With lists of values, -p lr=1e-3,1e-4 -p rank=4,8, the file is run with every combination, each in a process of its own,
+and a table at the end has the last value that each has shown.`,
+		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  mcs run lora.mcs -p lr=1e-3,1e-4 -p rank=4,8\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
 		Args:    runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if filepath.Ext(args[0]) == ".go" {
 				return runProgram(cmd.Context(), args)
 			}
-			return runFile(cmd.Context(), args[0], params)
+			return runAll(cmd, args[0], o)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`name=value` for a line name := literal of the file; can be repeated")
+	o.flags(cmd, "run `N` combinations at a time")
 	return cmd
 }
 
@@ -177,7 +180,7 @@ func testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "test FILE.mcs…",
 		Short:   "Run files and compare their output with what they expect",
-		Example: "  mcs test examples/*.mcs\n  mcs test -u lora.mcs",
+		Example: "  mcs test examples/*.mcs\n  mcs test -run 'softmax|merge' -junit report.xml examples/*.mcs\n  mcs test -u lora.mcs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("test: got no files")
@@ -188,7 +191,9 @@ func testCommand() *cobra.Command {
 			return testAll(cmd, args, o)
 		},
 	}
-	cmd.Flags().IntVarP(&o.parallel, "jobs", "j", 1, "test `N` files at a time; times that they measure are then those of a busy machine")
+	o.flags(cmd, "test `N` files at a time; times that they measure are then those of a busy machine")
+	cmd.Flags().StringVar(&o.only, "run", "", "test the files whose names match `REGEXP`, and of other files the cells whose titles do")
+	cmd.Flags().StringVar(&o.junit, "junit", "", "write the results to `FILE` as JUnit's XML, too")
 	cmd.Flags().DurationVar(&o.limit, "timeout", 0, "stop a cell that runs longer than `TIME`, as an error of its file; 0 is no limit")
 	cmd.Flags().BoolVarP(&o.update, "update", "u", false, "rewrite expected output that does not match, keep matchers that do")
 	return cmd

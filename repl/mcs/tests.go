@@ -1,104 +1,109 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"slices"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
 // testOptions are the flags of `mcs test`.
 type testOptions struct {
-	update   bool
-	parallel int           // files at a time
-	limit    time.Duration // for a cell; 0: none
+	jobOptions
+	update bool
+	limit  time.Duration // for a cell; 0: none
+	only   string        // which files and cells are tested; "": all
+	junit  string        // the file for a report; "": none
+}
+
+// selection says which of a file's cells are tested; nil: all.
+func (o *testOptions) selection(f *mcsfile.File) func(*mcsfile.Cell) bool {
+	only, err := regexp.Compile(o.only)
+	if err != nil || o.only == "" || only.MatchString(f.Name) {
+		return nil
+	}
+	return func(c *mcsfile.Cell) bool { return c.Title != "" && only.MatchString(c.Title) }
+}
+
+// selected returns the files in which something is tested. One that cannot be read is among them: its test
+// says why.
+func (o *testOptions) selected(names []string) (list []string, err error) {
+	if _, err := regexp.Compile(o.only); err != nil {
+		return nil, fmt.Errorf("test: -run: %w", err)
+	}
+	for _, name := range names {
+		if name != "-" && o.only != "" {
+			f, err := readFile(name)
+			if only := o.selection(f); err == nil && only != nil && !anyCell(f, only) {
+				continue
+			}
+		}
+		list = append(list, name)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("test: -run %s: no file has this in its name, and no cell in its title", o.only)
+	}
+	return list, nil
+}
+
+func anyCell(f *mcsfile.File, is func(*mcsfile.Cell) bool) bool {
+	for _, c := range f.Code() {
+		if is(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // testAll is `mcs test`. Several files are tested by a process for each of them, because some faults end a
 // process whatever guards it, and must not end the tests of the other files.
 func testAll(cmd *cobra.Command, names []string, o testOptions) error {
-	if o.parallel < 1 {
-		return fmt.Errorf("test: got -j %d, want the number of files at a time, at least 1", o.parallel)
-	}
-	if len(names) == 1 {
-		return testOne(cmd.Context(), names[0], o)
-	}
-	program, err := os.Executable()
+	names, err := o.selected(names)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(cmd.Context())
-	defer stop()
-	args := []string{"test"}
-	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
-	free := make(chan struct{}, o.parallel)
-	results := make([]chan *apart, len(names))
-	for i := range results {
-		results[i] = make(chan *apart, 1)
+	jobs, err := o.jobs("test", cmd, names)
+	if err != nil {
+		return err
 	}
-	go func() {
-		for i, name := range names { // in this order
-			free <- struct{}{}
-			go func() {
-				results[i] <- testApart(ctx, program, args, name)
-				<-free
-			}()
-		}
-	}()
-	code := 0
-	for i, name := range names {
-		code = max(code, (<-results[i]).show(name))
-		if code, ok := stoppedBy(ctx); ok {
-			return code
+	if len(jobs) == 1 && o.junit == "" {
+		return testOne(cmd.Context(), names[0], o)
+	}
+	if o.update && len(jobs) > len(names) {
+		return fmt.Errorf("test: got -u and several values of a parameter, want one: a file has one expected output")
+	}
+	err = o.run(cmd, jobs)
+	if o.junit != "" {
+		if failed := writeJUnit(o.junit, jobs); failed != nil {
+			return failed
 		}
 	}
-	if code != 0 {
-		return exitCode(code)
-	}
-	return nil
+	return err
 }
 
-// apart is the test of a file by a process of its own.
-type apart struct {
-	stdout, stderr bytes.Buffer
-	err            error
+// runAll is `mcs run` of a .mcs file.
+func runAll(cmd *cobra.Command, name string, o jobOptions) error {
+	jobs, err := o.jobs("run", cmd, []string{name})
+	if err != nil {
+		return err
+	}
+	if len(jobs) == 1 {
+		if o.params, err = oneCombination(o.params); err != nil {
+			return err
+		}
+		return runFile(cmd.Context(), name, o)
+	}
+	return o.run(cmd, jobs)
 }
 
-func testApart(ctx context.Context, program string, args []string, name string) *apart {
-	a := new(apart)
-	cmd := exec.CommandContext(ctx, program, slices.Concat(args, []string{"--", name})...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = lastSave // it may be saving
-	cmd.Stdout, cmd.Stderr = &a.stdout, &a.stderr
-	if name == "-" {
-		cmd.Stdin = os.Stdin
+// oneCombination returns -p arguments without the quotes that keep a list from being one.
+func oneCombination(params []string) ([]string, error) {
+	all, err := mcsfile.Combinations(params)
+	if err != nil || len(all) > 1 {
+		return params, err
 	}
-	a.err = cmd.Run()
-	return a
-}
-
-// show prints what the process printed, and returns the exit code of its test. A process that has printed no
-// result for its file was ended by a fault.
-func (a *apart) show(name string) int {
-	os.Stdout.Write(a.stdout.Bytes())
-	os.Stderr.Write(a.stderr.Bytes())
-	var exit *exec.ExitError
-	switch {
-	case a.err == nil:
-		return 0
-	case errors.As(a.err, &exit) && exit.ExitCode() == exitUsage && bytes.HasPrefix(a.stderr.Bytes(), []byte("mcs: ")):
-		return exitUsage // the file cannot be read
-	case exit == nil || exit.ExitCode() != exitFailed || a.stdout.Len() == 0:
-		fmt.Printf("FAIL  %s  ended without a result: %v\n", visible.Line(name), a.err)
-	}
-	return exitFailed
+	return all[0], nil
 }

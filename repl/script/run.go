@@ -38,8 +38,25 @@ type Options struct {
 	// Record goes on after a cell that has expected output and fails, so that Update can write the error
 	// down.
 	Record bool
-	// Limit is how long a cell may run. Longer is an error that no file expects. 0: no limit.
+	// Limit is how long a cell may run, unless its mark says so, which only counts with Check. Longer is an
+	// error that no file expects. 0: no limit.
 	Limit time.Duration
+	// Only says which cells are compared, with Check. Those before them run, too, and the rest do not. nil:
+	// all.
+	Only func(*mcsfile.Cell) bool
+	// Done is called with the outcome of each cell that has run. nil: nobody asks.
+	Done func(Outcome)
+}
+
+// An Outcome is how a cell went.
+type Outcome struct {
+	Cell  *mcsfile.Cell
+	N     int // the cell's number in the session
+	Took  time.Duration
+	Asked bool   // Only wants it
+	Diff  string // as Diff writes it; "" if the output is as expected, or not compared
+	Err   error  // that ended the run
+	Value string // the text of the last value that the cell has shown
 }
 
 // A Report is the result of a run.
@@ -73,6 +90,9 @@ func (r *Report) OK() bool { return r.Failed == nil && len(r.Mismatches) == 0 &&
 // Run runs the file's cells in a new session, up to the first cell with an error that the file does not
 // expect. The returned error is about starting the session; errors of cells are in the Report.
 func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
+	if err := f.Problem(); err != nil && o.Check {
+		return nil, err
+	}
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
 	}
@@ -86,69 +106,111 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 		defer c.Close()
 	}
 	report := &Report{outputs: map[*mcsfile.Cell]string{}}
-	for _, cell := range f.Code() {
+	for _, cell := range o.wanted(f.Code()) {
 		output.Reset()
-		result, late := o.run(ctx, runner, cell.Source)
+		start := time.Now()
+		result, late := o.run(ctx, runner, cell)
 		report.Cells++
-		show(stdout, &output, result)
-		if code, ok := exitCode(result.Err); ok {
-			report.Exit = code
-			report.outputs[cell] = output.String()
-			return report, nil
+		outcome := Outcome{Cell: cell, N: result.N, Took: time.Since(start), Value: show(stdout, &output, result)}
+		more := o.judge(ctx, report, &outcome, result.Err, late, stdout, &output)
+		if o.Done != nil {
+			o.Done(outcome)
 		}
-		if result.Err != nil {
-			freshLine(stdout, &output)
-			failure := visible.Text(result.Err.Error())
-			shown := output.String()
-			text := shown + failure
-			report.outputs[cell] = text
-			// The lines must match with the error and not without it: "..." allows any figures, and must not
-			// allow an assertion about them to fail.
-			matches := Match(cell.Want, text)
-			expected := cell.Checked && (matches && !Match(cell.Want, shown) || o.Record && !matches)
-			if !expected || late || ctx.Err() != nil {
-				report.Failed = &Failure{cell, result.N, result.Err}
-				return report, nil
-			}
-			if !matches {
-				report.Recorded = append(report.Recorded, Failure{cell, result.N, result.Err})
-			}
-			fmt.Fprintln(stdout, failure)
-			continue
-		}
-		report.outputs[cell] = output.String()
-		if o.Check && cell.Checked {
-			if diff := Diff(cell.Want, output.String()); diff != "" {
-				report.Mismatches = append(report.Mismatches, Mismatch{cell, result.N, cell.WantLine, diff})
-			}
+		if !more {
+			break
 		}
 	}
 	return report, nil
 }
 
-// run runs a cell within the limit. Late says that the cell was stopped because it took longer.
-func (o Options) run(ctx context.Context, runner Runner, source string) (result session.Result, late bool) {
-	if o.Limit <= 0 {
-		return runner.Run(ctx, source), false
+// wanted returns the cells up to the last that is compared.
+func (o Options) wanted(cells []*mcsfile.Cell) []*mcsfile.Cell {
+	if o.Only == nil {
+		return cells
 	}
-	within, cancel := context.WithTimeout(ctx, o.Limit)
+	for len(cells) > 0 && !o.Only(cells[len(cells)-1]) {
+		cells = cells[:len(cells)-1]
+	}
+	return cells
+}
+
+// judge compares what a cell has put out with what the file expects. More says that the next cell may run.
+func (o Options) judge(ctx context.Context, report *Report, outcome *Outcome, err error, late bool, stdout io.Writer, output *bytes.Buffer) (more bool) {
+	cell := outcome.Cell
+	asked := o.Only == nil || o.Only(cell)
+	outcome.Asked = asked
+	note := func(text string) {
+		if asked {
+			report.outputs[cell] = text
+		}
+	}
+	if code, ok := exitCode(err); ok {
+		report.Exit = code
+		note(output.String())
+		if code != 0 {
+			outcome.Err = fmt.Errorf("the cell ended the run with exit status %d", code)
+		}
+		return false
+	}
+	if err == nil {
+		note(output.String())
+		if asked && o.Check && cell.Checked {
+			if outcome.Diff = Diff(cell.Want, output.String()); outcome.Diff != "" {
+				report.Mismatches = append(report.Mismatches, Mismatch{cell, outcome.N, cell.WantLine, outcome.Diff})
+			}
+		}
+		return true
+	}
+	freshLine(stdout, output)
+	failure := visible.Text(err.Error())
+	shown := output.String()
+	text := shown + failure
+	note(text)
+	// The lines must match with the error and not without it: "..." allows any figures, and must not
+	// allow an assertion about them to fail.
+	matches := Match(cell.Want, text)
+	expected := cell.Checked && (matches && !Match(cell.Want, shown) || o.Record && asked && !matches)
+	if !expected || late || ctx.Err() != nil {
+		report.Failed, outcome.Err = &Failure{cell, outcome.N, err}, err
+		return false
+	}
+	if !matches {
+		report.Recorded = append(report.Recorded, Failure{cell, outcome.N, err})
+	}
+	fmt.Fprintln(stdout, failure)
+	return true
+}
+
+// run runs a cell within its limit. Late says that the cell was stopped because it took longer.
+func (o Options) run(ctx context.Context, runner Runner, cell *mcsfile.Cell) (result session.Result, late bool) {
+	limit := o.Limit
+	if o.Check && cell.Limit > 0 {
+		limit = cell.Limit
+	}
+	if limit <= 0 {
+		return runner.Run(ctx, cell.Source), false
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	result = runner.Run(within, source)
+	result = runner.Run(within, cell.Source)
 	if result.Err != nil && ctx.Err() == nil && within.Err() != nil {
-		result.Err = fmt.Errorf("the cell was stopped: it took longer than %s", units.Duration(o.Limit))
+		result.Err = fmt.Errorf("the cell was stopped: it took longer than %s", units.Duration(limit))
 		late = true
 	}
 	return result, late
 }
 
-// show writes the values of a cell, each on lines of its own. Output is the cell's printed text so far.
-func show(w io.Writer, output *bytes.Buffer, result session.Result) {
+// show writes the values of a cell, each on lines of its own, and returns the text of the last. Output is
+// the cell's printed text so far.
+func show(w io.Writer, output *bytes.Buffer, result session.Result) (last string) {
 	for _, v := range result.Shown {
 		freshLine(w, output)
 		if text := display.Styled(v, 0, nil); text != "" {
-			fmt.Fprintln(w, strings.TrimRight(text, "\n"))
+			last = strings.TrimRight(text, "\n")
+			fmt.Fprintln(w, last)
 		}
 	}
+	return last
 }
 
 // freshLine ends a line that a cell has begun.

@@ -3,7 +3,10 @@
 package mcsfile
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
@@ -14,15 +17,18 @@ type File struct {
 	Cells []Cell
 	text  string
 	lines []string
+
+	problem error
 }
 
 // A Cell is one cell of a file.
 type Cell struct {
 	Markdown bool
-	Title    string // the text behind the mark
-	Line     int    // first line of Source in the file, from 1
-	Source   string // Go and commands; for markdown the text without "// "
-	Checked  bool   // whether the file has expected output for the cell
+	Title    string        // the text behind the mark, without the limit
+	Limit    time.Duration // of a mark with timeout=5s, how long the cell may run in a test; 0: no limit
+	Line     int           // first line of Source in the file, from 1
+	Source   string        // Go and commands; for markdown the text without "// "
+	Checked  bool          // whether the file has expected output for the cell
 	Want     []string
 	WantLine int // first line of the expected output in the file, from 1
 }
@@ -51,26 +57,56 @@ func Parse(name, text string) *File {
 	for i, line := range f.lines {
 		f.lines[i] = strings.TrimRight(line, "\r")
 	}
-	start, markdown, title := 0, false, ""
+	start, at := 0, mark{}
 	for i, line := range f.lines {
-		if mark, ok := parseMark(line); ok {
-			f.addCell(start, i, markdown, title)
-			start, markdown, title = i+1, mark.markdown, mark.title
+		if next, ok := parseMark(line); ok {
+			f.addCell(start, i, at)
+			if next.problem != nil && f.problem == nil {
+				f.problem = fmt.Errorf("%s:%d: %w", name, i+1, next.problem)
+			}
+			start, at = i+1, next
 			continue
 		}
 		endsOutput := isWant(line) && (i+1 == len(f.lines) || !isWant(f.lines[i+1]))
-		if endsOutput && !markdown {
-			f.addCell(start, i+1, false, title)
-			start, title = i+1, ""
+		if endsOutput && !at.markdown {
+			f.addCell(start, i+1, at)
+			start, at = i+1, mark{}
 		}
 	}
-	f.addCell(start, len(f.lines), markdown, title)
+	f.addCell(start, len(f.lines), at)
 	return f
 }
+
+// Problem is what a mark says and cannot mean, such as timeout=soon, or nil. The text of the mark is then its
+// title.
+func (f *File) Problem() error { return f.problem }
 
 type mark struct {
 	markdown bool
 	title    string
+	limit    time.Duration
+	problem  error
+}
+
+const limitWord = "timeout="
+
+// takeLimit takes the limit out of a title.
+func (m *mark) takeLimit() {
+	words := strings.Fields(m.title)
+	for i, w := range words {
+		text, ok := strings.CutPrefix(w, limitWord)
+		if !ok {
+			continue
+		}
+		if d, err := time.ParseDuration(text); err != nil || d <= 0 {
+			m.problem = fmt.Errorf("got %s, want a time such as %s5s", w, limitWord)
+			return
+		} else {
+			m.limit = d
+		}
+		m.title = strings.Join(slices.Delete(words, i, i+1), " ")
+		return
+	}
 }
 
 // parseMark reads `// %%`, `// %% title`, `// %% [markdown] title`. Spaces between the slashes and %% may be
@@ -87,10 +123,12 @@ func parseMark(line string) (mark, bool) {
 	rest = strings.TrimSpace(rest)
 	for _, tag := range []string{"[markdown]", "[md]"} {
 		if title, ok := strings.CutPrefix(rest, tag); ok {
-			return mark{true, strings.TrimSpace(title)}, true
+			return mark{markdown: true, title: strings.TrimSpace(title)}, true
 		}
 	}
-	return mark{false, rest}, true
+	m := mark{title: rest}
+	m.takeLimit()
+	return m, true
 }
 
 func isWant(line string) bool {
@@ -99,7 +137,7 @@ func isWant(line string) bool {
 }
 
 // addCell makes a cell of lines[start:end], unless they are blank.
-func (f *File) addCell(start, end int, markdown bool, title string) {
+func (f *File) addCell(start, end int, at mark) {
 	for start < end && strings.TrimSpace(f.lines[start]) == "" {
 		start++
 	}
@@ -109,8 +147,8 @@ func (f *File) addCell(start, end int, markdown bool, title string) {
 	if start == end {
 		return
 	}
-	c := Cell{Markdown: markdown, Title: title, Line: start + 1}
-	if markdown {
+	c := Cell{Markdown: at.markdown, Title: at.title, Limit: at.limit, Line: start + 1}
+	if at.markdown {
 		c.Source = markdownText(f.lines[start:end])
 		f.Cells = append(f.Cells, c)
 		return
@@ -200,6 +238,9 @@ func Format(cells []Cell) string {
 		}
 		if c.Title != "" {
 			b.WriteString(" " + c.Title)
+		}
+		if c.Limit > 0 {
+			b.WriteString(" " + limitWord + c.Limit.String())
 		}
 		b.WriteByte('\n')
 		source := c.Source
