@@ -442,9 +442,51 @@ func (a *attentionText) elements(columns int) {
 	a.line("const int u = %s;", a.blocks.under)
 }
 
-// scores opens loops over the thread's elements of the strip s: i and j are query and key, seen says whether
-// the query may see the key, and v is the score then.
-func (a *attentionText) scores(keyRows bool) {
+// scores writes loops over the thread's elements of the strip s: i and j are query and key, seen says whether
+// the query may see the key, and v is the score then. Most strips see all of their columns: these have a loop
+// of their own, which asks nothing of an element.
+func (a *attentionText) scores(keyRows bool, body func()) {
+	if a.mask == dtype.Invalid {
+		a.line("const int strip = int(simd) * %d;", stripRows)
+		a.line("if (%s) {", a.whole(keyRows))
+		a.score(keyRows, true)
+		body()
+		a.close()
+		a.line("} else {")
+		a.score(keyRows, false)
+		body()
+		a.close()
+		a.line("}")
+		return
+	}
+	a.score(keyRows, false)
+	body()
+	a.close()
+}
+
+// whole says of a strip, which begins at row first + strip, whether its rows see all columns of the tile.
+func (a *attentionText) whole(keyRows bool) string {
+	length := "tk"
+	if keyRows {
+		length = "tq"
+	}
+	whole := fmt.Sprintf("from + %d <= a.%s", a.columns, length)
+	switch {
+	case !a.causal():
+	case keyRows: // the tile's first query sees the strip's last key
+		whole += fmt.Sprintf(" && first + strip + %d <= from + a.tk - a.tq", stripRows-1)
+	default: // the strip's first query sees the tile's last key
+		least := "first + strip"
+		if a.grouped() {
+			least = fmt.Sprintf("((first + strip) / a.tq == (first + strip + %d) / a.tq ? (first + strip) %% a.tq : 0)", stripRows-1)
+		}
+		whole += fmt.Sprintf(" && from + %d <= %s + a.tk - a.tq", a.columns-1, least)
+	}
+	return whole
+}
+
+// score opens the loops.
+func (a *attentionText) score(keyRows, whole bool) {
 	a.elements(a.columns)
 	mine, other, length := "i", "j", "tk"
 	if keyRows {
@@ -455,6 +497,9 @@ func (a *attentionText) scores(keyRows bool) {
 	seen := other + " < a." + length
 	if a.causal() {
 		seen += " && j <= i + a.tk - a.tq"
+	}
+	if whole {
+		seen = "true"
 	}
 	h := "h_of[u]"
 	if keyRows {

@@ -97,11 +97,11 @@ func (a *attentionText) parts(groups int, limits Limits) int {
 // softmax makes the scores in s weights, and lets what was added up before fade.
 func (a *attentionText) softmax(numbers int) {
 	a.line("float high[2] = {-INFINITY, -INFINITY}, fade[2];")
-	a.scores(false)
-	a.line("if (!seen) v = -INFINITY;")
-	a.line("set_element(s[n], e, v);")
-	a.line("high[u] = max(high[u], v);")
-	a.close()
+	a.scores(false, func() {
+		a.line("if (!seen) v = -INFINITY;")
+		a.line("set_element(s[n], e, v);")
+		a.line("high[u] = max(high[u], v);")
+	})
 	a.line("UNROLL for (int u = 0; u < 2; u++) {")
 	a.line("const float highest = max(top[u], strip_max<%s>(high[u]));", a.blocks.lanes)
 	a.line("high[u] = highest == -INFINITY ? 0.0f : highest;")

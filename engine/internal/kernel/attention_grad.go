@@ -181,20 +181,20 @@ func (a *attentionText) gradient(w weighing, begin string, numbers int) {
 	if w.slopes {
 		a.product("slope", 1, rows, list, w.keys)
 	}
-	a.scores(w.keys)
-	low, dot := "lse[u]", "dot[u]"
-	if w.keys {
-		a.line("const %[1]s there = min(i, a.tq - 1);", a.index)
-		a.line("const float low = %s;", lse("h", "there"))
-		low, dot = "low", "a.dots[(b * a.hq + h) * a.tq + there]"
-	}
-	a.line("const float p = seen && %[1]s != -INFINITY ? %[2]s(v - %[1]s) : 0.0f;", low, a.exp())
-	if w.slopes {
-		a.line("set_element(s[n], e, p == 0.0f ? 0.0f : p * (element(slope[n], e) - %s) * a.scale);", dot)
-	} else {
-		a.line("set_element(s[n], e, p);")
-	}
-	a.close()
+	a.scores(w.keys, func() {
+		low, dot := "lse[u]", "dot[u]"
+		if w.keys {
+			a.line("const %[1]s there = min(i, a.tq - 1);", a.index)
+			a.line("const float low = %s;", lse("h", "there"))
+			low, dot = "low", "a.dots[(b * a.hq + h) * a.tq + there]"
+		}
+		a.line("const float p = seen && %[1]s != -INFINITY ? %[2]s(v - %[1]s) : 0.0f;", low, a.exp())
+		if w.slopes {
+			a.line("set_element(s[n], e, p == 0.0f ? 0.0f : p * (element(slope[n], e) - %s) * a.scale);", dot)
+		} else {
+			a.line("set_element(s[n], e, p);")
+		}
+	})
 	a.weigh(scores, list, w.keys)
 	a.line("}")
 }
