@@ -40,25 +40,16 @@ template <int stride, typename T> METAL_FUNC void load_paired(thread right_matri
 	load_right<stride, false>(r, tile, deep, column);
 }
 
-// weighted adds w·y to sum, from its block first on: y has as many rows as w has columns, and is wide. A narrow type would
-// round the weights, so they are the sum of two: what a first one leaves is the second. The loads of y are shared.
+// weighted adds w·y to sum, from its block first on: y has as many rows as w has columns, and is wide. Weights are rounded
+// to the type of y.
 template <typename Left, typename Right, int stride, int wide, int N, int M, typename Sum, typename T> METAL_FUNC void weighted(thread Sum (&sum)[N], int first, thread Sum (&w)[M], threadgroup const T* y) {
 	UNROLL for (int m = 0; m < M; m++) {
-		Left l, rest;
+		Left l;
 		left_of(l, w[m]);
-		if (sizeof(T) < 4) {
-			Sum lost;
-			UNROLL for (int e = 0; e < 8; e++) {
-				const float x = element(w[m], e);
-				set_element(lost, e, x - loaded(T(x)));
-			}
-			left_of(rest, lost);
-		}
 		UNROLL for (int n = 0; n < wide / 16; n++) {
 			Right r;
 			load_paired<stride>(r, y, 16 * m, 16 * n);
 			multiply(sum[first + n], l, r);
-			if (sizeof(T) < 4) multiply(sum[first + n], rest, r);
 		}
 	}
 }

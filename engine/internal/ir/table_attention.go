@@ -22,7 +22,7 @@ func attentionRows() []Row {
 				"A query that may look nowhere gives 0. There is no gradient for the mask.",
 		},
 		{
-			Op: AttentionGrad, Name: "attention_grad", Family: FamilyAttention, Infer: inferAttentionGrad, Grad: gradAttentionGrad, Flops: attentionFlops(3), Tol: reductions,
+			Op: AttentionGrad, Name: "attention_grad", Family: FamilyAttention, Infer: inferAttentionGrad, Grad: gradAttentionGrad, Flops: attentionFlops(3), Tol: reductions, Rounds: true,
 			Doc: "AttentionGrad gives dq, dk and dv from q, k, v, o, logsumexp, do and the mask if there is one: with p the probabilities, ds = p·(do·vᵀ − do·o), " +
 				"dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them.",
 		},

@@ -33,9 +33,9 @@ import (
 // at most 128 numbers a row: 16 rows of them are 64 registers a thread, beside 16 to 32 for the scores. A
 // slab computes the scores for itself, so a width of 256 costs half as much again.
 //
-// Weights are f32, as everything that is computed. To be the operand of a product of f16 or bf16 they are cut
-// into two parts, and the second product has two terms: o costs three products instead of two, dq four
-// instead of three. It reads no memory for that.
+// Weights are f32, as everything that is computed. To be the operand of a product of f16 or bf16 they are
+// rounded to that, as in other libraries: what is lost is a rounding of each weight, below one of a result. A
+// second product with the rest of each weight would keep it, and cost half as much again.
 //
 // On NVIDIA's GPUs the rows of tiles are woven instead of padded, and where a tile holds whole rows there are
 // two: the machine fills one while the other is multiplied, and threads meet once for a tile, not twice.

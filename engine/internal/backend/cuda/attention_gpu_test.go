@@ -120,7 +120,7 @@ func attentionBackends(t testing.TB) (library, own backend.Backend) {
 // that the library has, in each layout.
 func TestAttentionLibraryOnGPU(t *testing.T) {
 	b := withLibrary(t, "cudnn", "always")
-	backendtest.Rounded(t, func() (backend.Backend, error) { return b, nil }, []dtype.Type{dtype.F16, dtype.BF16}, ir.Attention, ir.AttentionGrad)
+	backendtest.Ops(t, func() (backend.Backend, error) { return b, nil }, []dtype.Type{dtype.F16, dtype.BF16}, ir.Attention, ir.AttentionGrad)
 }
 
 // TestLargeAttentionLibraryOnGPU holds large attention of cuDNN's against our own kernels', a gradient in
