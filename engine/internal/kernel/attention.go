@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -210,6 +211,9 @@ func (a *attentionText) lengths() {
 		a.constant(c.name, c.n)
 	}
 	a.float("scale", a.in.Attr.Float)
+	if a.binary() {
+		a.float("steep", a.in.Attr.Float*math.Log2E)
+	}
 }
 
 // masked declares the mask, if there is one.
@@ -350,10 +354,18 @@ func (a *attentionText) product(sum string, n int, rows, list []fetch, keyRows b
 // exp is the function of weights. A GPU's own exponential is within 2⁻¹⁸, which is enough for operands of f16
 // and bf16; op_exp takes some 20 operations, a quarter of the time of both products at a width of 64.
 func (a *attentionText) exp() string {
-	if a.cell == dtype.F32 {
+	switch {
+	case a.cell == dtype.F32:
 		return "op_exp"
+	case a.binary():
+		return "fast::exp2"
 	}
 	return "fast::exp"
+}
+
+// binary says whether scores are powers of two: a GPU computes those, and other exponentials by them.
+func (a *attentionText) binary() bool {
+	return a.in.Op == ir.Attention && a.cell != dtype.F32 && len(a.in.Args) == 3
 }
 
 // operands are the types of left and right operands.
@@ -506,7 +518,11 @@ func (a *attentionText) score(keyRows, whole bool) {
 		h = "h"
 	}
 	a.line("bool seen = %s;", seen)
-	a.line("float v = element(s[n], e) * a.scale;")
+	scale := "scale"
+	if a.binary() {
+		scale = "steep"
+	}
+	a.line("float v = element(s[n], e) * a.%s;", scale)
 	switch a.mask {
 	case dtype.Invalid:
 	case dtype.Bool:

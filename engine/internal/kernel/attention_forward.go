@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
 
@@ -59,7 +62,11 @@ func attention(g *backend.Group, k *Kernel) {
 	a.line("const float total = strip_sum<%s>(all[u]);", a.blocks.lanes)
 	a.line("const bool none = total == 0.0f;")
 	a.line("share[u] = none ? 0.0f : 1.0f / total;")
-	a.line("lse[u] = none ? -INFINITY : top[u] + op_log(total);")
+	natural := ""
+	if a.binary() {
+		natural = fmt.Sprintf(" * %gf", math.Ln2)
+	}
+	a.line("lse[u] = none ? -INFINITY : top[u]%s + op_log(total);", natural)
 	a.line("}")
 	if parts > 1 {
 		a.line("UNROLL for (int u = 0; u < 2; u++) at_row[u] += %s(group.z) * a.count;", a.index)
