@@ -3,6 +3,7 @@ package magics
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/plot"
@@ -12,16 +13,28 @@ import (
 func plotMagics() []*Magic {
 	return []*Magic{{
 		Name: "plot", Family: "Variables", Args: "EXPRESSION", Takes: TakesGo,
-		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg or FILE.png"}},
+		Flags: []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg or FILE.png"},
+			{Name: "images", Kind: Text, Arg: "HOW", Help: "how the terminal shows plots from now on: kitty, sixel, off, or auto"}},
 		Summary: "draw a plot, a tensor, a slice of numbers or the curves of a training run",
 		Help: "A tensor or slice of one axis is a line, one of two axes a heat map. The functions of package plot draw more: plot.Scatter,\n" +
-			"plot.Hist, plot.Bars, several lines with their names, logarithmic axes.",
-		Example: "%plot x\n%plot -o loss.png plot.Line(loss).Log(\"y\")",
+			"plot.Hist, plot.Bars, plot.Image, several lines with their names, logarithmic axes.\n" +
+			"A terminal that shows images (the protocols of kitty and of sixel) shows plots as images, others as text. -images, or the variable\n" +
+			"MCS_IMAGES in the environment, decides that where mcs cannot find it out: in tmux it is off.",
+		Example: "%plot x\n%plot -images sixel\n%plot -o loss.png plot.Line(loss).Log(\"y\")",
 		run:     runPlot,
 	}}
 }
 
 func runPlot(ctx context.Context, c *call) (display.Value, error) {
+	images := c.text("images")
+	if images != "" {
+		if !slices.Contains(imageSettings, images) {
+			return nil, c.errorf("-images %s: want %s", images, strings.Join(imageSettings, ", "))
+		}
+		if strings.TrimSpace(c.rest) == "" {
+			return imagesSet(images), nil
+		}
+	}
 	source, err := c.need("expression")
 	if err != nil {
 		return nil, err
@@ -49,8 +62,26 @@ func runPlot(ctx context.Context, c *call) (display.Value, error) {
 	if file != "" {
 		return c.wrotePlot(file, p)
 	}
+	if images != "" {
+		return plottedWith{display.Plotted{Plot: p}, images}, nil
+	}
 	return display.Plotted{Plot: p}, nil
 }
+
+var imageSettings = []string{"auto", "kitty", "sixel", "off"}
+
+// imagesSet and plottedWith tell a terminal how it shows images from now on.
+type imagesSet string
+
+func (s imagesSet) Text(int) string { return "images: " + string(s) }
+func (s imagesSet) Images() string  { return string(s) }
+
+type plottedWith struct {
+	display.Plotted
+	how string
+}
+
+func (p plottedWith) Images() string { return p.how }
 
 // plotFile checks the name of a file for a plot, before anything is computed. Empty is none.
 func (c *call) plotFile(name string) error {

@@ -6,7 +6,9 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"maps"
 	"math"
+	"slices"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/math/fixed"
@@ -22,23 +24,25 @@ func (p *Plot) PNG() []byte {
 	}
 	var b bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
-	_ = enc.Encode(&b, p.Render(int(math.Round(width*scale)), int(math.Round(height*scale)))) // a buffer has no errors
+	_ = enc.Encode(&b, p.Render(int(math.Round(width*scale)), int(math.Round(height*scale)), scale, "light")) // a buffer has no errors
 	return b.Bytes()
 }
 
-// Render draws the plot in so many pixels. Text is as large as in a picture of [Plot.Scale] pixels for a
-// unit, and the figure takes the room. A size below 1×1 panics with an [*Error].
-func (p *Plot) Render(width, height int) *image.NRGBA {
-	if width < 1 || height < 1 || width > 1<<15 || height > 1<<15 {
-		fail("Render", "got %d×%d pixels, want 1×1 to 32768×32768", width, height)
+// Proportion is the width of the plot's pictures divided by their height.
+func (p *Plot) Proportion() float64 {
+	width, height := p.look.size()
+	return width / height
+}
+
+// Render draws the plot in width×height pixels, of which a unit has scale: text is 12 units high. ground is
+// "light" or "dark", and a [Plot.Theme] goes before it. A size below 1×1 panics with an [*Error].
+func (p *Plot) Render(width, height int, scale float64, ground string) *image.NRGBA {
+	if width < 1 || height < 1 || width > 1<<15 || height > 1<<15 || !(scale > 0) {
+		fail("Render", "got %d×%d pixels at scale %v, want 1×1 to 32768×32768 and a positive scale", width, height, scale)
 	}
-	scale := p.look.scale
-	if scale == 0 {
-		scale = 1
-	}
-	colours := themes[p.look.theme]
-	if colours == nil {
-		colours = themes["light"]
+	colours := themes[choice("Render", ground, slices.Sorted(maps.Keys(themes)))]
+	if p.look.theme != "" {
+		colours = themes[p.look.theme]
 	}
 	dst := image.NewNRGBA(image.Rect(0, 0, width, height))
 	draw.Draw(dst, dst.Bounds(), image.NewUniform(colours.ground), image.Point{}, draw.Src)

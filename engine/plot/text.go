@@ -19,8 +19,11 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 	if paint == nil {
 		paint = func(_ int, text string) string { return text }
 	}
-	if p.Kind == KindHeat {
+	switch p.Kind {
+	case KindHeat:
 		return p.drawHeat(width, paint)
+	case KindImage:
+		return p.grey().drawHeat(width, paint)
 	}
 	x, y, ok := p.bounds()
 	if !ok {

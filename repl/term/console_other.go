@@ -55,3 +55,5 @@ func (t *tty) Changes() <-chan os.Signal { return nil }
 
 // Suspend does nothing: there is no shell that would continue the process.
 func (t *tty) Suspend() {}
+
+func windowPixels() (columns, rows, width, height int) { return 0, 0, 0, 0 }

@@ -78,3 +78,13 @@ func (t *tty) Suspend() {
 		time.Sleep(20 * time.Millisecond) // the signal may reach another thread first
 	}
 }
+
+// windowPixels is the terminal's size in characters and in pixels, which is 0×0 where the terminal does not
+// say.
+func windowPixels() (columns, rows, width, height int) {
+	w, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, 0, 0, 0
+	}
+	return int(w.Col), int(w.Row), int(w.Xpixel), int(w.Ypixel)
+}

@@ -45,6 +45,14 @@ func (nb *notebook) render(v display.Value, result int) display.Value {
 	case preloader, editable:
 		return v
 	}
+	if c, ok := v.(chooser); ok {
+		nb.pictures.choose(c.Images())
+	}
+	if p, ok := v.(display.Painter); ok {
+		if shown := nb.pictures.show(p, len(prompt(result))); shown != nil {
+			return shown
+		}
+	}
 	return display.Render(v, columns()-len(prompt(result)), nb.theme.style())
 }
 
@@ -68,6 +76,15 @@ func (nb *notebook) show(r session.Result) {
 			front = prompt(r.N)
 		}
 		text := strings.TrimRight(display.Styled(v, columns(), nb.theme.style()), "\n")
+		if p, ok := v.(*pictured); ok {
+			if text = p.drawn; p.image {
+				text = "\n" + text
+			}
+			if p.image && front != "" { // below the prompt, at the left edge
+				fmt.Fprintf(nb.out, "%s%s\n\n", nb.theme.paint(red, front[:len(front)-2])+": ", text)
+				continue
+			}
+		}
 		if front == "" {
 			if text != "" {
 				fmt.Fprintln(nb.out, text)

@@ -1,12 +1,12 @@
 // Package term is the notebook in a terminal: it reads cells, runs them in a session and shows their
 // values.
 //
-// The terminal is the process's own. Bytes come in through a source that the editor and running cells
-// share (source.go). They become keys (package key), operations on a buffer (bindings.go, package edit)
-// and rows on the screen (view.go, package paint). A submitted cell runs in a [Session], and its values
-// are printed in the colours of a theme. Reading order: term.go, show.go, editor.go, bindings.go, view.go;
-// then past.go and search.go (the history), menu.go, ask.go and below.go (the session's answers about the
-// place of the cursor), console_unix.go.
+// The terminal is the process's own. Bytes come in through a source that the editor and running cells share
+// (source.go). They become keys (package key), operations on a buffer (bindings.go, package edit) and rows on
+// the screen (view.go, package paint). A submitted cell runs in a [Session], and its values are printed in
+// the colours of a theme. Reading order: term.go, show.go, pictures.go, editor.go, bindings.go, view.go; then
+// past.go and search.go (the history), menu.go, ask.go and below.go (the session's answers about the place of
+// the cursor), console_unix.go.
 package term
 
 import (
@@ -29,6 +29,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/repl/term/picture"
 	xterm "golang.org/x/term"
 )
 
@@ -68,6 +69,7 @@ type notebook struct {
 	input      *cellInput
 	interrupts *interrupts
 	theme      theme
+	pictures   *pictures
 	history    atomic.Pointer[historyFile] // nil: nothing is kept
 	hinted     int                         // Ctrl-C on empty lines in a row
 }
@@ -83,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 		out:        new(output),
 		input:      &cellInput{source: source},
 		interrupts: watchInterrupts(),
-		theme:      theme{enabled: !dumb && os.Getenv("NO_COLOR") == ""},
+		theme:      theme{enabled: !dumb && os.Getenv("NO_COLOR") == "", fixed: picture.DepthOf(os.Getenv) != picture.Few},
 	}
 	defer nb.interrupts.close()
 	var end *time.Timer
@@ -106,6 +108,7 @@ func Run(ctx context.Context, o Options) error {
 		nb.input.editor = newCellEditor(openConsole(), source, nb.theme, newAsker(nb.completer(o.Complete), nb.session.Hint))
 		nb.editor = nb.input.editor
 	}
+	nb.pictures = nb.newPictures(dumb)
 	defer nb.editor.Close()
 	defer context.AfterFunc(ctx, func() {
 		nb.leaveSoon(exitTerminated)
@@ -307,6 +310,14 @@ func columns() int {
 		return w
 	}
 	return 80
+}
+
+// rows is the terminal's height now.
+func rows() int {
+	if _, h, err := xterm.GetSize(int(os.Stdout.Fd())); err == nil && h > 0 {
+		return h
+	}
+	return 24
 }
 
 // output is the terminal as a writer: above the editor while a cell is typed, directly otherwise.

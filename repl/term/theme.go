@@ -6,7 +6,8 @@ import (
 )
 
 // A colour is the parameters of an SGR escape sequence, or empty for the terminal's own. Only the 16 colours
-// that a terminal's theme defines are used: they are readable on light and dark backgrounds alike.
+// that a terminal's theme defines are used, and fixed ones for plots: they are readable on light and dark
+// backgrounds alike.
 type colour string
 
 const (
@@ -30,7 +31,10 @@ const (
 )
 
 // A theme colours text, or leaves it as it is.
-type theme struct{ enabled bool }
+type theme struct {
+	enabled bool
+	fixed   bool // the terminal has the 240 colours that are the same everywhere
+}
 
 func (t theme) paint(c colour, text string) string {
 	if !t.enabled || c == none || text == "" {
@@ -73,6 +77,16 @@ var roleColours = map[display.Role]colour{
 	display.Series4: green,
 }
 
+// seriesColours are fixed colours for the series of a plot: thin lines in a theme's yellow or cyan are hard
+// to see on its light ground. These have a contrast of 3:1 on white and on black, and people who are
+// colour-blind can tell them apart.
+var seriesColours = map[display.Role]colour{
+	display.Series1: "38;5;27",
+	display.Series2: "38;5;202",
+	display.Series3: "38;5;139",
+	display.Series4: "38;5;96",
+}
+
 // style is the theme as displayed values want it; nil if there are no colours.
 func (t theme) style() display.Style {
 	if !t.enabled {
@@ -81,6 +95,9 @@ func (t theme) style() display.Style {
 	return func(role display.Role, text string) string {
 		if role == display.Code {
 			return t.code(text)
+		}
+		if c, ok := seriesColours[role]; ok && t.fixed {
+			return t.paint(c, text)
 		}
 		return t.paint(roleColours[role], text)
 	}

@@ -1,0 +1,38 @@
+package terminal
+
+import "testing"
+
+// A terminal that says that it shows sixels gets plots as sixels; keys that are typed meanwhile are kept.
+func TestPlotAsSixels(t *testing.T) {
+	p := newHome(t).open(nil)
+	ready(p)
+	p.Send("plot.Line([]int{1, 2})\r")
+	p.Wait("the question", func() bool { return p.Wrote("\x1b[c") })
+	p.Send("1 + \x1b[?62;4;22c41")
+	p.Wait("sixels", func() bool { return p.Wrote("\x1bP0;1q\"1;1;") })
+	p.SeeLine("In [2]: 1 + 41")
+	p.Send("\r")
+	p.See("Out[2]: 42")
+	run(p, "plot.Line([]int{3, 4})") // is not asked about again
+	run(p, "%plot -images off plot.Line([]int{5, 6})", "6.0 ┤")
+	leave(t, p)
+}
+
+// A terminal that says that it has no images gets text, and heat maps in its colours.
+func TestPlotAsText(t *testing.T) {
+	p := newHome(t).open(nil)
+	ready(p)
+	p.Send("plot.Heat([][]int{{0, 1}, {2, 3}})\r")
+	p.Wait("the question", func() bool { return p.Wrote("\x1b[c") })
+	p.Send("\x1b[?1;2c")
+	p.See("0 ████")
+	if !p.Wrote("m▀\x1b[0m") && !p.Wrote("m█\x1b[0m") {
+		t.Error("the heat map has no colours")
+	}
+	run(p, "%plot -images kitty plot.Line([]int{1, 2})")
+	if !p.Wrote("\x1b_Ga=T,f=100,q=2,c=80,") {
+		t.Error("the person's choice is not obeyed")
+	}
+	run(p, "%plot -images braille", "-images braille: want auto, kitty, sixel, off")
+	leave(t, p)
+}
