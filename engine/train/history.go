@@ -63,6 +63,16 @@ func (h *History) Last() float64 {
 	return sum / float64(n)
 }
 
+// Metric is a metric of the last evaluation, NaN if there is none of that name.
+func (h *History) Metric(name string) float64 {
+	if n := len(h.Eval); n > 0 {
+		if x, ok := h.Eval[n-1].Metrics[name]; ok {
+			return x
+		}
+	}
+	return math.NaN()
+}
+
 // Text sums the run up in a line: "300 steps · loss 5.54 → 1.93 · 18,200 tokens/s · 21.0 s".
 func (h *History) Text(int) string {
 	steps := units.Plural(int64(h.Steps()), "step")
