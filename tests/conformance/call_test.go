@@ -18,7 +18,7 @@ type call struct {
 type operator func(c *call) []value
 
 // operators has all implemented operators by name; each family has its own table.
-var operators = merge(elementwise, logical, reductions, shaping, indexing, linear, normalizing, losses, optimizers, quantizing)
+var operators = merge(elementwise, logical, reductions, shaping, indexing, linear, windowed, normalizing, losses, optimizers, quantizing)
 
 func merge(families ...map[string]operator) map[string]operator {
 	all := map[string]operator{}

@@ -9,7 +9,8 @@
 // is) and compares as ONNX's runner does. The device emulated is a GPU that the processor plays (see
 // devicetest). It ends with a line of how many pass, which go test shows only with -v, or without it when no
 // package is named: in this folder, as go test -run ONNX -args -onnx=FILE. A relative FILE is looked for in
-// this folder. The operators are written here with what package tensor exports, as a user would.
+// this folder. The operators are written here with what package tensor exports, as a user would. Of the 1,884
+// cases that version 1.23 of onnx makes (tests/peers/onnx_cases.py), 1,648 pass on the processor.
 //
 // Reading order: wire_test.go (protobuf), model_test.go and tensorproto_test.go (ONNX's messages),
 // value_test.go (kinds and dtypes), call_test.go (what an operator gets), ops_*_test.go (the operators),
@@ -56,8 +57,7 @@ var outOfScope = []struct {
 	{"graphs as attributes: control flow is Go's", (*testCase).control},
 	{"random bits of another generator", uses("Bernoulli", "RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Multinomial")},
 	{"optional values", uses("Optional", "OptionalHasElement", "OptionalGetElement")},
-	{"convolution and pooling over places: the engine has neither", uses("Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv",
-		"Col2Im", "AveragePool", "MaxPool", "MaxUnpool", "LpPool")},
+	{"convolution over places between elements", uses("DeformConv")},
 	{"recurrent layers", uses("RNN", "LSTM", "GRU")},
 	{"images: decoding, resampling and boxes", uses("ImageDecoder", "Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool", "NonMaxSuppression")},
 	{"signals: Fourier transforms and what is built on them", uses("DFT", "STFT", "MelWeightMatrix")},
