@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -17,6 +18,11 @@ type AttentionOptions struct {
 	// Documents numbers the documents that were packed into one row: i64 [B T] with T = Tq = Tk. A query sees
 	// only keys of its own document.
 	Documents Tensor
+	// Window lets query i see only the Window keys up to i + Tk − Tq, and those after it unless Causal; 0: all.
+	Window int
+	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are. Scores are
+	// stored then, Tq·Tk for each head, in f32.
+	Cap float64
 }
 
 // Attention is softmax(scale·q·kᵀ + mask)·v for q [B H Tq D], k [B G Tk D], v [B G Tk E], where H is a
@@ -31,16 +37,23 @@ func Attention(q, k, v Tensor, o AttentionOptions) Tensor {
 	if o.Causal {
 		attr.Flags |= ir.Causal
 	}
+	mask := o.mask(nq, nk)
+	if o.Cap != 0 {
+		return o.capped(nq, nk, nv, attr, mask)
+	}
 	src := []*ir.Node{nq, nk, nv}
-	if mask := o.mask(nq, nk); !mask.IsNone() {
+	if !mask.IsNone() {
 		src = append(src, mask.node("attention"))
 	}
 	return pick(apply(ir.Attention, attr, src...), 0)
 }
 
-// mask joins the two kinds of mask into one of four axes, the last two as long as q and k.
+// mask joins the kinds of mask into one of four axes, the last two as long as q and k.
 func (o AttentionOptions) mask(q, k *ir.Node) Tensor {
 	mask := o.Mask
+	if o.Window < 0 {
+		fail("attention", "got a window of %d keys, want a positive number, or 0 for all", o.Window)
+	}
 	if !mask.IsNone() {
 		for mask.Rank() < 4 {
 			mask = mask.Unsqueeze(0)
@@ -59,33 +72,45 @@ func (o AttentionOptions) mask(q, k *ir.Node) Tensor {
 			mask = mask.Expand(s...)
 		}
 	}
-	if o.Documents.IsNone() {
-		return mask
+	if !o.Documents.IsNone() {
+		d := o.Documents
+		if d.Rank() != 2 {
+			fail("attention", "got documents %v, want [B T]", d.node("attention"))
+		}
+		mask = where(mask, d.Unsqueeze(2).Eq(d.Unsqueeze(1)).Unsqueeze(1))
 	}
-	d := o.Documents
-	if d.Rank() != 2 {
-		fail("attention", "got documents %v, want [B T]", d.node("attention"))
+	if o.Window > 0 && len(q.Shape) == 4 && len(k.Shape) == 4 {
+		tq, tk := q.Shape[2], k.Shape[2]
+		last := Range(tq).To(wrap(q).Device()).Add(tk - tq).Unsqueeze(1)
+		mask = where(mask, Range(tk).To(wrap(q).Device()).Gt(last.Sub(o.Window)).Unsqueeze(0).Unsqueeze(0))
 	}
-	same := d.Unsqueeze(2).Eq(d.Unsqueeze(1)).Unsqueeze(1)
+	return mask
+}
+
+// where narrows a mask, of any kind or none, to what a bool one of four axes lets through.
+func where(mask, seen Tensor) Tensor {
 	switch {
 	case mask.IsNone():
-		return same
+		return seen
 	case mask.DType() == dtype.Bool:
-		return mask.And(same)
+		return mask.And(seen)
 	}
-	return Where(same, mask, math.Inf(-1))
+	return Where(seen, mask, math.Inf(-1))
 }
 
 // RopeOptions are the settings of Rope.
 type RopeOptions struct {
 	Base        float64 // θ; 0 means 10,000
 	Interleaved bool    // rotate the pairs (2i, 2i+1) instead of (i, i + D/2)
+	// Rates are the angles, in radians, by which the pairs go on from one position to the next, D/2 numbers, in
+	// place of θ^(−2i/D).
+	Rates []float64
 }
 
 // Rope rotates x [… T D] by its positions (rotary embedding, Su et al. 2021): i64 [T], or [B T] for x [B … T
 // D].
 func (t Tensor) Rope(positions Tensor, o RopeOptions) Tensor {
-	attr := ir.Attr{Float: o.Base}
+	attr := ir.Attr{Float: o.Base, Rates: slices.Clone(o.Rates)}
 	if attr.Float == 0 {
 		attr.Float = 10000
 	}

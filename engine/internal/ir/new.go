@@ -20,6 +20,12 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	return n, nil
 }
 
+// Check is the error that New would return. For functions that compute what an op means by other ops.
+func Check(op Op, attr Attr, src ...*Node) error {
+	_, err := uncounted(op, attr, src)
+	return err
+}
+
 // uncounted is New for nodes that may turn out to be of no use: they are not yet counted as readers of their
 // sources.
 func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {

@@ -166,6 +166,9 @@ type Attr struct {
 	Index int     // pick: which value of the tuple; topk: k
 	Float float64 // eps, rope theta base, label smoothing, attention scale
 	Flags Flag
+	// Rates are for rope the angle, in radians, by which each pair goes on from one position to the next, D/2
+	// numbers; none where Float says them.
+	Rates []float64
 	DType dtype.Type // cast, iota, rand; otherwise Invalid
 	Shape []int      // reshape, expand, creation
 	Dev   Device     // to

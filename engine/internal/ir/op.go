@@ -118,7 +118,7 @@ const (
 	CrossEntropyGrad // logits, targets, logsumexp, dloss -> dlogits
 
 	// Attention.
-	Rope          // x[… T D], positions I64[T] or [… T]; Float = theta base; the gradient is Rope with Reverse
+	Rope          // x[… T D], positions I64[T] or [… T]; Float = theta base, or Rates; the gradient is Rope with Reverse
 	Attention     // q[B Hq Tq D], k[B Hk Tk D], v, optional mask -> o, logsumexp f32[B Hq Tq]
 	AttentionGrad // q, k, v, o, logsumexp, do, optional mask -> dq, dk, dv
 

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -10,7 +11,7 @@ func attentionRows() []Row {
 	return []Row{
 		{
 			Op: Rope, Name: "rope", Family: FamilyAttention, Infer: inferRope, Grad: gradRope, Flops: flops(6), Tol: functions,
-			Doc: "Rope turns each pair i of a row of length D at position p by the angle p·θ^(−2i/D), θ = Attr.Float: x [… T D], positions i64 [T], or of x's axes " +
+			Doc: "Rope turns each pair i of a row of length D at position p by the angle p·θ^(−2i/D), θ = Attr.Float, or by p·Attr.Rates[i]: x [… T D], positions i64 [T], or of x's axes " +
 				"but the last, each equal or 1. Pairs are (i, i+D/2), or (2i, 2i+1) with Flags Interleaved; with Flags Reverse the angle is negative, " +
 				"which is the gradient (Su and others: RoFormer, 2021).",
 		},
@@ -37,6 +38,9 @@ func inferRope(n *Node) error {
 	rank := len(x.Shape)
 	if rank < 2 || x.Shape[rank-1]%2 != 0 || pos.DType != dtype.I64 {
 		return got(n, "x [… T D] with D even, and i64 positions")
+	}
+	if r := len(n.Attr.Rates); r != 0 && r != x.Shape[rank-1]/2 {
+		return got(n, "rates for %d pairs, not for %d", x.Shape[rank-1]/2, r)
 	}
 	lead := x.Shape[:rank-1]
 	fits := len(pos.Shape) == 1 && pos.Shape[0] == lead[rank-2]
@@ -124,4 +128,17 @@ func attentionFlops(k int64) func(*Node) int64 {
 		}
 		return k * scores * int64(2*q[3]+2*v[3]+12)
 	}
+}
+
+// RopeRates are the angles, in radians, by which each pair of a row of length d goes on from one position to the
+// next.
+func RopeRates(a *Attr, d int) []float64 {
+	if len(a.Rates) > 0 {
+		return a.Rates
+	}
+	rates := make([]float64, d/2)
+	for i := range rates {
+		rates[i] = math.Pow(a.Float, -2*float64(i)/float64(d))
+	}
+	return rates
 }

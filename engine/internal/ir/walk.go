@@ -211,6 +211,13 @@ func (h *hash) ints(list []int) {
 	}
 }
 
+func (h *hash) floats(list []float64) {
+	h.word(uint64(len(list)))
+	for _, x := range list {
+		h.word(math.Float64bits(x))
+	}
+}
+
 func (h *hash) text(s string) {
 	h.word(uint64(len(s)))
 	for _, c := range []byte(s) {
@@ -236,6 +243,7 @@ func (h *hash) node(n *Node, src []int32) {
 	h.word(uint64(a.Axis))
 	h.word(uint64(a.Index))
 	h.word(math.Float64bits(a.Float))
+	h.floats(a.Rates)
 	if n.Op == Const {
 		h.word(math.Float64bits(a.Value.F))
 		h.word(uint64(a.Value.I))

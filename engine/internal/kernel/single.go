@@ -145,7 +145,7 @@ func rope(g *backend.Group, k *Kernel) {
 	e.constant("x_apart", apart*x.Stride[last])
 	e.constant("y_apart", apart)
 	e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
-	k.Table = ropeRates(width, in.Attr.Float)
+	k.Table = ropeTurns(ir.RopeRates(&in.Attr, width))
 	k.Dispatches = e.dispatch(func() {
 		sign := ""
 		if in.Attr.Flags&ir.Reverse != 0 {
@@ -159,12 +159,12 @@ func rope(g *backend.Group, k *Kernel) {
 	})
 }
 
-// ropeRates are the turns by which a pair goes on from one position to the next, base^(−2i/width)/2π, each as
+// ropeTurns are the turns by which each pair goes on from one position to the next, the rates over 2π, each as
 // the nearest float32 and what is left.
-func ropeRates(width int, base float64) []byte {
+func ropeTurns(rates []float64) []byte {
 	var table []byte
-	for i := range width / 2 {
-		rate := math.Pow(base, -2*float64(i)/float64(width)) / (2 * math.Pi)
+	for _, radians := range rates {
+		rate := radians / (2 * math.Pi)
 		high := float32(rate)
 		table = binary.LittleEndian.AppendUint32(table, math.Float32bits(high))
 		table = binary.LittleEndian.AppendUint32(table, math.Float32bits(float32(rate-float64(high))))

@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -162,7 +160,7 @@ func (v *value) key() string {
 	b = appendInts(b, []int{v.index, v.attr.Axis, v.attr.Index, int(v.attr.Flags)})
 	b = appendInts(b, v.attr.Axes)
 	b = appendInts(b, v.attr.Ints)
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.attr.Float))
+	b = appendFloats(b, append([]float64{v.attr.Float}, v.attr.Rates...))
 	for _, o := range v.outs {
 		b = appendInts(append(b, byte(o.DType)), o.Shape)
 	}

@@ -2,9 +2,7 @@ package plan
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"runtime"
 	"sync/atomic"
 
@@ -123,7 +121,7 @@ func groupKey(g *backend.Group) string {
 		b = appendInts(b, in.Attr.Ints)
 		b = appendInts(b, in.Attr.Shape)
 		b = appendInts(b, []int{in.Attr.Axis, in.Attr.Index, int(in.Attr.Flags), len(in.Args), len(in.Outs)})
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(in.Attr.Float))
+		b = appendFloats(b, append([]float64{in.Attr.Float}, in.Attr.Rates...))
 		if in.Attr.Kernel != nil {
 			b = append(b, in.Attr.Kernel.Key...)
 		}

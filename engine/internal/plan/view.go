@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -110,6 +111,14 @@ func (c chain) key() string {
 		b = appendInts(b, s.shape)
 	}
 	return string(b)
+}
+
+func appendFloats(b []byte, list []float64) []byte {
+	b = binary.AppendVarint(b, int64(len(list)))
+	for _, x := range list {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	return b
 }
 
 func appendInts(b []byte, list []int) []byte {

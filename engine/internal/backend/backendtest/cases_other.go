@@ -77,6 +77,11 @@ func ropeCases() []Case {
 				x := b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, b.Normal(dt, 2, 5, 3, 8))
 				return b.New(ir.Rope, attr, x, b.Index(100, 5))
 			})},
+			Case{Name: fmt.Sprint(flags, " rates of each pair"), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				scaled := attr
+				scaled.Rates = []float64{1, 0.2, 0.025, 0}
+				return b.New(ir.Rope, scaled, b.Normal(dt, 2, 3, 5, 8), b.Index(2000, 5))
+			})},
 		)
 	}
 	return list

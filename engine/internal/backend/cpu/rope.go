@@ -13,9 +13,8 @@ import (
 
 // angles holds cosines and sines for positions from 0 on: they are the same in every launch.
 type angles[T float32 | float64] struct {
-	base  float64
-	pairs int // half of a row's width
-	table []T // for each position: pairs cosines, then pairs sines
+	rates []float64 // of each pair, from one position to the next
+	table []T       // for each position: pairs cosines, then pairs sines
 }
 
 // maxAngles is how many positions are kept. Positions beyond, and negative ones, are computed each time.
@@ -23,25 +22,25 @@ const maxAngles = 1 << 16
 
 // extend makes the table hold positions below n.
 func (a *angles[T]) extend(n int) {
-	for p := len(a.table) / max(1, 2*a.pairs); p < n; p++ {
-		row := make([]T, 2*a.pairs)
+	for p := len(a.table) / max(1, 2*len(a.rates)); p < n; p++ {
+		row := make([]T, 2*len(a.rates))
 		a.fill(row, int64(p))
 		a.table = append(a.table, row...)
 	}
 }
 
-// fill computes one position's row: angles position·base^(−2i/d).
+// fill computes one position's row.
 func (a *angles[T]) fill(row []T, position int64) {
-	for i := range a.pairs {
-		sin, cos := math.Sincos(float64(position) * math.Pow(a.base, -float64(i)/float64(a.pairs)))
-		row[i], row[a.pairs+i] = T(cos), T(sin)
+	for i, rate := range a.rates {
+		sin, cos := math.Sincos(float64(position) * rate)
+		row[i], row[len(a.rates)+i] = T(cos), T(sin)
 	}
 }
 
 // row returns a position's cosines and sines; spare is used when they are not in the table.
 func (a *angles[T]) row(position int64, spare []T) []T {
-	if position >= 0 && position < int64(len(a.table)/(2*a.pairs)) {
-		return a.table[int(position)*2*a.pairs:][:2*a.pairs]
+	if n := 2 * len(a.rates); position >= 0 && position < int64(len(a.table)/n) {
+		return a.table[int(position)*n:][:n]
 	}
 	a.fill(spare, position)
 	return spare
@@ -74,7 +73,7 @@ func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn
 	if err != nil {
 		return nil, err
 	}
-	table := angles[T]{base: in.Attr.Float, pairs: d / 2}
+	table := angles[T]{rates: ir.RopeRates(&in.Attr, d)}
 	interleaved, reverse := in.Attr.Flags&ir.Interleaved != 0, in.Attr.Flags&ir.Reverse != 0
 	out := g.Outputs[0]
 	var now struct { // what the workers of a launch share

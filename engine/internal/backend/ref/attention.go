@@ -14,14 +14,14 @@ func init() {
 	ops[ir.AttentionGrad] = attentionGrad
 }
 
-// rope turns each pair of a row of width d by the angle position·base^(−2i/d), or by minus that angle with
+// rope turns each pair of a row of width d by position times the pair's rate, or by minus that angle with
 // Reverse. Pairs are (i, i+d/2), or (2i, 2i+1) with Interleaved.
 func rope(in *backend.Inst, a []value) value {
 	x, positions := a[0], a[1]
 	r := newValue(in.DType, in.Shape)
 	n, d := rows(in.Shape)
 	tokens := in.Shape[len(in.Shape)-2]
-	perRow := positions
+	perRow, rates := positions, ir.RopeRates(&in.Attr, d)
 	if len(positions.shape) > 1 {
 		perRow = expand(positions, in.Shape[:len(in.Shape)-1])
 	}
@@ -30,8 +30,8 @@ func rope(in *backend.Inst, a []value) value {
 		if len(positions.shape) <= 1 {
 			at = row % tokens
 		}
-		for i := range d / 2 {
-			angle := float64(perRow.i[at]) * math.Pow(in.Attr.Float, -2*float64(i)/float64(d))
+		for i, rate := range rates {
+			angle := float64(perRow.i[at]) * rate
 			if in.Attr.Flags&ir.Reverse != 0 {
 				angle = -angle
 			}

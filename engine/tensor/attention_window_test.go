@@ -1,0 +1,71 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// A window is the mask that says the same, with and without Causal, and whatever else masks.
+func TestAttentionWindow(t *testing.T) {
+	const tq, tk = 4, 6
+	rng := NewRNG(1)
+	q, k, v := rng.Randn(2, 4, tq, 8), rng.Randn(2, 2, tk, 8), rng.Randn(2, 2, tk, 8)
+	added := rng.Randn(tq, tk)
+	for _, window := range []int{1, 3, 100} {
+		for _, causal := range []bool{false, true} {
+			for _, mask := range []Tensor{{}, added, added.Gt(-0.5)} {
+				seen := make([]bool, 0, tq*tk)
+				for i := range tq {
+					for j := range tk {
+						at := i + tk - tq
+						seen = append(seen, j > at-window && (!causal || j <= at))
+					}
+				}
+				want := From(seen, tq, tk)
+				switch {
+				case mask.IsNone():
+				case mask.DType() == dtype.Bool:
+					want = want.And(mask)
+				default:
+					want = Where(want, mask, math.Inf(-1))
+				}
+				for _, limit := range []float64{0, 0.5} {
+					name := fmt.Sprintf("window %d, causal %v, mask %v, cap %v", window, causal, !mask.IsNone(), limit)
+					got := Attention(q, k, v, AttentionOptions{Causal: causal, Mask: mask, Window: window, Cap: limit})
+					same := Attention(q, k, v, AttentionOptions{Mask: want, Cap: limit})
+					if d := MaxAbsDiff(got, same); !(d < 1e-5) {
+						t.Errorf("%s: differs by %g from the mask that says the same", name, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A large cap changes nothing, and a small one bounds the weights: no key gets more than e^(2·cap) times another's.
+func TestAttentionCap(t *testing.T) {
+	rng := NewRNG(2)
+	q, k := rng.Randn(1, 2, 5, 8).Mul(10), rng.Randn(1, 1, 5, 8).Mul(10)
+	eye := Eye(5).Reshape(1, 1, 5, 5) // the result is the weights
+	plain := Attention(q, k, eye, AttentionOptions{Causal: true})
+	if d := MaxAbsDiff(plain, Attention(q, k, eye, AttentionOptions{Causal: true, Cap: 1e6})); !(d < 1e-4) {
+		t.Errorf("a cap of 1e6 changes weights by %g", d)
+	}
+	const small = 0.25
+	capped := Attention(q, k, eye, AttentionOptions{Cap: small})
+	if r := capped.Max(-1).Div(capped.Min(-1)).Max().Item(); !(r <= math.Exp(2*small)*1.0001) {
+		t.Errorf("with a cap of %v one key gets %v times the weight of another", small, r)
+	}
+	blind := Attention(q, k, eye, AttentionOptions{Cap: small, Mask: Zeros(1, 5).Cast(dtype.Bool)})
+	if m := blind.Abs().Max().Item(); m != 0 {
+		t.Errorf("a query that sees nothing gives %v, want 0", m)
+	}
+	for name, o := range map[string]AttentionOptions{"negative window": {Window: -1}, "negative cap": {Cap: -1}, "NaN": {Cap: math.NaN()}} {
+		if err := Try(func() { Attention(q, k, eye, o) }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
