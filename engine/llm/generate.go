@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
-
-func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
 
 // Sampling says how the next token is chosen. Negative numbers and NaN are errors.
 type Sampling struct {
@@ -100,7 +97,7 @@ func (m *Model) extend(ctx context.Context, ids *[]int, count int, o Sampling) {
 	capacity := (len(*ids) + count + 63) / 64 * 64
 	caches := make([]nn.Cache, len(m.Blocks))
 	for i := range caches {
-		caches[i].Grow(capacity, 1, m.Config.KVHeads, m.Config.Width/m.Config.Heads)
+		caches[i].Grow(capacity, 1, m.Config.KVHeads, m.Config.HeadDim)
 	}
 	defer func() {
 		for i := range caches {
@@ -139,6 +136,7 @@ func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
 	}
 	positions := tensor.From(places) // one for all blocks: what they compute from it, the mask, is computed once
 	for i, b := range m.Blocks {
+		caches[i].Tokens = at + len(ids)
 		x = b.Continue(x, positions, &caches[i])
 	}
 	return m.output(x.Slice(1, -1, x.Len(1))).Flatten()

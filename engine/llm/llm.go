@@ -1,11 +1,17 @@
-// Package llm has decoder language models: pre-norm blocks of rotary grouped-query attention and SwiGLU, as
-// Llama and Qwen2 have them. Parameters carry the names of the Hugging Face checkpoints, so that adapters and
-// weights can travel.
+// Package llm has decoder language models: blocks of rotary grouped-query attention and a gated feed-forward
+// layer. There is one decoder. Families (Llama, Mistral, Qwen 2 and 3, Gemma 2 and 3, Phi 3) differ in what
+// their Config says. Parameters carry the names of the Hugging Face checkpoints, so that adapters and weights
+// can travel.
+//
+// [New] makes a model with random weights, [Load] reads a folder as Hugging Face's transformers write it, and
+// [Save] writes one.
+//
+// Reading order: config.go, llm.go, build.go; generate.go, choose.go, draw.go; family.go (config.json),
+// folder.go, read.go.
 package llm
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -14,86 +20,53 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// A Config is the shape of a model.
-type Config struct {
-	Vocab   int // tokens; 256 for bytes
-	Layers  int
-	Width   int // of a token's vector
-	Heads   int // query heads; Width/Heads is the head's width and must be even
-	KVHeads int // key and value heads; 0 means Heads
-	Hidden  int // width inside of the feed-forward layer; 0 means 8/3·Width, rounded up to a multiple of 32
-	Seed    uint64
-	Untied  bool    // the output matrix is its own, not the embedding's
-	Eps     float64 // of the norms; 0 means 1e-5
-	Rope    float64 // base of the rotary positions; 0 means 10,000
-
-	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32. All else is computed in f32
-
-	Checkpoint bool // gradients compute each block again instead of keeping what it computed: see tensor.Checkpoint
-}
-
-func (c Config) withDefaults() Config {
-	if c.KVHeads == 0 {
-		c.KVHeads = c.Heads
-	}
-	if c.Hidden == 0 {
-		c.Hidden = (8*c.Width/3 + 31) / 32 * 32
-	}
-	if c.Eps == 0 {
-		c.Eps = 1e-5
-	}
-	if c.Rope == 0 {
-		c.Rope = 10000
-	}
-	return c
-}
-
-// check panics with a *tensor.Error for lengths and numbers that no model can have.
-func (c Config) check() {
-	switch {
-	case c.Vocab < 1 || c.Layers < 1 || c.Width < 1 || c.Heads < 1:
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got vocab %d, layers %d, width %d, heads %d, want all positive", c.Vocab, c.Layers, c.Width, c.Heads)})
-	case c.Hidden < 1:
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got hidden %d, want a positive length", c.Hidden)})
-	case c.Width%c.Heads != 0 || c.Width/c.Heads%2 != 0:
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got width %d and %d heads, want heads of an even width", c.Width, c.Heads)})
-	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got dtype %v, want f32, bf16 or f16", c.DType)})
-	case !(c.Eps >= 0) || math.IsInf(c.Eps, 0):
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got eps %v, want a finite number of at least 0", c.Eps)})
-	case !(c.Rope > 0) || math.IsInf(c.Rope, 0):
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got rope %v, want a positive finite number", c.Rope)})
-	case c.KVHeads < 1 || c.Heads%c.KVHeads != 0:
-		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got %d query heads and %d key heads, want a multiple", c.Heads, c.KVHeads)})
-	}
-}
-
-// A Block is one layer of a decoder: x + attention(norm(x)), then x + mlp(norm(x)).
+// A Block is one layer of a decoder: x + attention(norm(x)), then x + mlp(norm(x)). With AttnAfter and MLPAfter
+// what attention and mlp give is normalised, too, before it is added.
 type Block struct {
-	AttnNorm *nn.RMSNorm
-	Attn     *nn.Attention
-	MLPNorm  *nn.RMSNorm
-	MLP      *nn.MLP
+	AttnNorm  *nn.RMSNorm
+	Attn      *nn.Attention
+	AttnAfter *nn.RMSNorm // nil: none
+	MLPNorm   *nn.RMSNorm
+	MLP       *nn.MLP
+	MLPAfter  *nn.RMSNorm // nil: none
 }
 
 // Forward maps x [B T width] at positions i64 [T].
 func (b *Block) Forward(x, positions tensor.Tensor) tensor.Tensor {
-	x = x.Add(b.Attn.Forward(b.AttnNorm.Forward(x), positions))
-	return x.Add(b.MLP.Forward(b.MLPNorm.Forward(x)))
+	return b.rest(x, b.Attn.Forward(b.AttnNorm.Forward(x), positions))
 }
 
 // Continue is Forward for tokens that follow those in the cache.
 func (b *Block) Continue(x, positions tensor.Tensor, c *nn.Cache) tensor.Tensor {
-	x = x.Add(b.Attn.Continue(b.AttnNorm.Forward(x), positions, c))
-	return x.Add(b.MLP.Forward(b.MLPNorm.Forward(x)))
+	return b.rest(x, b.Attn.Continue(b.AttnNorm.Forward(x), positions, c))
+}
+
+// rest is what follows attention.
+func (b *Block) rest(x, seen tensor.Tensor) tensor.Tensor {
+	x = x.Add(after(b.AttnAfter, seen))
+	return x.Add(after(b.MLPAfter, b.MLP.Forward(b.MLPNorm.Forward(x))))
+}
+
+func after(n *nn.RMSNorm, x tensor.Tensor) tensor.Tensor {
+	if n == nil {
+		return x
+	}
+	return n.Forward(x)
 }
 
 // Members lists norms, attention and feed-forward layer.
 func (b *Block) Members() []nn.Member {
-	return []nn.Member{
-		{Name: "input_layernorm", Part: b.AttnNorm}, {Name: "self_attn", Part: b.Attn},
-		{Name: "post_attention_layernorm", Part: b.MLPNorm}, {Name: "mlp", Part: b.MLP},
+	list := []nn.Member{{Name: "input_layernorm", Part: b.AttnNorm}, {Name: "self_attn", Part: b.Attn}}
+	before := "post_attention_layernorm" // in files the norm before the feed-forward layer, where attention has none
+	if b.AttnAfter != nil {
+		list = append(list, nn.Member{Name: before, Part: b.AttnAfter})
+		before = "pre_feedforward_layernorm"
 	}
+	list = append(list, nn.Member{Name: before, Part: b.MLPNorm}, nn.Member{Name: "mlp", Part: b.MLP})
+	if b.MLPAfter != nil {
+		list = append(list, nn.Member{Name: "post_feedforward_layernorm", Part: b.MLPAfter})
+	}
+	return list
 }
 
 // A Model is a decoder language model.
@@ -103,6 +76,8 @@ type Model struct {
 	Blocks []*Block
 	Norm   *nn.RMSNorm
 	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
+
+	files map[string][]byte // what Load found beside the weights, by name
 }
 
 // New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
@@ -110,32 +85,10 @@ type Model struct {
 // weights. It panics with a *tensor.Error for lengths and numbers that no model can have.
 func New(c Config) *Model {
 	c = c.withDefaults()
-	c.check()
-	rng := tensor.NewRNG(c.Seed)
-	const std = 0.02
-	residual := std / sqrt(2*c.Layers)
-	linear := func(in, out int, std float64) nn.Layer {
-		return nn.NewLinearNormal(rng, in, out, std)
+	if err := c.check(); err != nil {
+		panic(&tensor.Error{Op: "llm.New", Msg: err.Error()})
 	}
-	m := &Model{Config: c, Embed: nn.NewEmbedding(rng, c.Vocab, c.Width, std), Norm: nn.NewRMSNorm(c.Width, c.Eps)}
-	kv := c.Width / c.Heads * c.KVHeads
-	for range c.Layers {
-		m.Blocks = append(m.Blocks, &Block{
-			AttnNorm: nn.NewRMSNorm(c.Width, c.Eps),
-			Attn: &nn.Attention{
-				Q: linear(c.Width, c.Width, std), K: linear(c.Width, kv, std), V: linear(c.Width, kv, std),
-				O: linear(c.Width, c.Width, residual), Heads: c.Heads, KVHeads: c.KVHeads, RopeBase: c.Rope,
-			},
-			MLPNorm: nn.NewRMSNorm(c.Width, c.Eps),
-			MLP: &nn.MLP{
-				Gate: linear(c.Width, c.Hidden, std), Up: linear(c.Width, c.Hidden, std),
-				Down: linear(c.Hidden, c.Width, residual),
-			},
-		})
-	}
-	if c.Untied {
-		m.Head = linear(c.Width, c.Vocab, std)
-	}
+	m := build(c, &random{tensor.NewRNG(c.Seed), c})
 	if c.DType != dtype.Invalid {
 		nn.Convert(m, c.DType)
 	}
@@ -168,12 +121,23 @@ func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 
 // vectors turns tokens into vectors, in the dtype of the norms.
 func (m *Model) vectors(ids tensor.Tensor) tensor.Tensor {
-	return m.Embed.Forward(ids).Cast(m.Norm.Weight.DType())
+	x := m.Embed.Forward(ids).Cast(m.Norm.Weight.DType())
+	if s := m.Config.EmbedScale; s != 0 {
+		x = x.Mul(s)
+	}
+	return x
 }
 
 // output turns vectors into scores.
 func (m *Model) output(x tensor.Tensor) tensor.Tensor {
-	x = m.Norm.Forward(x)
+	scores := m.scores(m.Norm.Forward(x))
+	if limit := m.Config.LogitCap; limit != 0 {
+		return scores.Div(limit).Tanh().Mul(limit)
+	}
+	return scores
+}
+
+func (m *Model) scores(x tensor.Tensor) tensor.Tensor {
 	if m.Head != nil {
 		return m.Head.Forward(x)
 	}

@@ -9,21 +9,45 @@ import (
 // grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
 	Q, K, V, O     Layer // K and V give KVHeads·D columns
+	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
 	Heads, KVHeads int
-	RopeBase       float64 // θ; 0 means 10,000
+	Rope           Rope
+	QNorm, KNorm   *RMSNorm // of each head's queries and keys, before they are turned; nil: none
+	Scale          float64  // of the scores; 0 means 1/√D
+	Cap            float64  // see tensor.AttentionOptions
+	Window         int      // keys that a query sees, itself among them; 0: all before it
 }
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
 func (a *Attention) Forward(x, positions tensor.Tensor) tensor.Tensor {
-	q, k, v := a.heads(x, positions)
-	return a.join(tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true}))
+	q, k, v := a.heads(x, positions, x.Len(1))
+	o := a.options()
+	o.Causal, o.Window = true, a.Window
+	if o.Window >= x.Len(1) {
+		o.Window = 0
+	}
+	return a.join(tensor.Attention(q, k, v, o))
 }
 
-// heads projects x to queries [B Heads T D] and keys and values [B KVHeads T D].
-func (a *Attention) heads(x, positions tensor.Tensor) (q, k, v tensor.Tensor) {
-	q, k, v = a.Q.Forward(x), a.K.Forward(x), a.V.Forward(x) // side by side: the planner makes one matmul of them
-	rope := tensor.RopeOptions{Base: a.RopeBase}
-	return split(q, a.Heads).Rope(positions, rope), split(k, a.KVHeads).Rope(positions, rope), split(v, a.KVHeads)
+func (a *Attention) options() tensor.AttentionOptions {
+	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
+}
+
+// heads projects x to queries [B Heads T D] and keys and values [B KVHeads T D], for a text of so many tokens.
+func (a *Attention) heads(x, positions tensor.Tensor, tokens int) (q, k, v tensor.Tensor) {
+	if a.QKV != nil {
+		all := a.QKV.Forward(x)
+		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
+		keys, values := a.Heads*d, (a.Heads+a.KVHeads)*d
+		q, k, v = all.Slice(2, 0, keys), all.Slice(2, keys, values), all.Slice(2, values, all.Len(2))
+	} else {
+		q, k, v = a.Q.Forward(x), a.K.Forward(x), a.V.Forward(x) // side by side: the planner makes one matmul of them
+	}
+	q, k, v = split(q, a.Heads), split(k, a.KVHeads), split(v, a.KVHeads)
+	if a.QNorm != nil {
+		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
+	}
+	return a.Rope.Turn(q, positions, tokens), a.Rope.Turn(k, positions, tokens), v
 }
 
 // split turns [B T heads·D] into [B heads T D].
@@ -36,15 +60,26 @@ func (a *Attention) join(y tensor.Tensor) tensor.Tensor {
 	return a.O.Forward(y.Reshape(y.Len(0), y.Len(1), y.Len(2)*y.Len(3)))
 }
 
-// Members lists the four projections.
+// Members lists the projections, and the norms of heads if there are any.
 func (a *Attention) Members() []Member {
-	return []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}, {Name: "o_proj", Slot: &a.O}}
+	list := []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}}
+	if a.QKV != nil {
+		list = []Member{{Name: "qkv_proj", Slot: &a.QKV}}
+	}
+	list = append(list, Member{Name: "o_proj", Slot: &a.O})
+	if a.QNorm != nil {
+		list = append(list, Member{Name: "q_norm", Part: a.QNorm}, Member{Name: "k_norm", Part: a.KNorm})
+	}
+	return list
 }
 
 // A Cache holds the keys and values of the tokens so far, so that a step of generation looks at the new ones
 // only. It has room for a number of tokens; rows that are not filled are 0. The zero Cache has no room.
 type Cache struct {
 	Keys, Values tensor.Tensor // [B KVHeads room D]
+	// Tokens is the length of the text with the tokens that are added next. Only a Rope that depends on it reads
+	// it.
+	Tokens int
 }
 
 // Room is the number of tokens that the cache can hold.
@@ -72,10 +107,16 @@ func (c *Cache) Grow(room, batch, heads, d int) {
 // evaluated any more then, which is an error. Snapshots of Keys and Values stay: another cache can go on from
 // them.
 func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
-	q, k, v := a.heads(x, positions)
+	q, k, v := a.heads(x, positions, c.Tokens)
 	c.Keys = owned.Overwrite(c.Keys, 2, positions, k).(tensor.Tensor).Detach()
 	c.Values = owned.Overwrite(c.Values, 2, positions, v).(tensor.Tensor).Detach()
 	// Shapes do not change from token to token, so that one plan serves a whole cache's room.
-	seen := tensor.Range(c.Room()).To(positions.Device()).Le(positions.Unsqueeze(1))
-	return a.join(tensor.Attention(q, c.Keys, c.Values, tensor.AttentionOptions{Mask: seen}))
+	room, at := tensor.Range(c.Room()).To(positions.Device()), positions.Unsqueeze(1)
+	seen := room.Le(at)
+	if a.Window > 0 && a.Window < c.Room() {
+		seen = seen.And(room.Gt(at.Sub(a.Window)))
+	}
+	o := a.options()
+	o.Mask = seen
+	return a.join(tensor.Attention(q, c.Keys, c.Values, o))
 }

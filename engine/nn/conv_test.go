@@ -18,7 +18,7 @@ func TestConvNetwork(t *testing.T) {
 	}
 	var got []string
 	for _, p := range Params(m) {
-		got = append(got, p.Name+" "+p.inFile())
+		got = append(got, p.Name+" "+p.shapeInFile())
 	}
 	want := []string{
 		"0.weight f32[8 1 3 3]", "0.bias f32[8]",

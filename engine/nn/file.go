@@ -15,7 +15,7 @@ import (
 func Save(path string, m Module) error {
 	tensors := map[string]tensor.Tensor{}
 	for _, p := range Params(m) {
-		tensors[p.Name] = p.turn(p.Value().Detach())
+		tensors[p.Name] = p.InFile()
 	}
 	return safetensors.Save(path, tensors, map[string]string{"format": "pt"})
 }
@@ -32,10 +32,10 @@ func Load(path string, m Module) error {
 	for _, p := range params {
 		t, ok := tensors[p.Name]
 		if !ok {
-			return fmt.Errorf("nn: %s: no tensor %q, want %v", path, p.Name, p.inFile())
+			return fmt.Errorf("nn: %s: no tensor %q, want %v", path, p.Name, p.shapeInFile())
 		}
 		if !p.fits(t) {
-			return fmt.Errorf("nn: %s: tensor %q: got %v%v, want %s", path, p.Name, t.DType(), t.Shape(), p.inFile())
+			return fmt.Errorf("nn: %s: tensor %q: got %v%v, want %s", path, p.Name, t.DType(), t.Shape(), p.shapeInFile())
 		}
 	}
 	if len(tensors) > len(params) {
@@ -64,8 +64,11 @@ func (p Param) turn(t tensor.Tensor) tensor.Tensor {
 	return t
 }
 
-// inFile describes the weight as a file has it: f32[2 3].
-func (p Param) inFile() string {
+// InFile returns the weight as files have it: that of a [Linear] as [out in].
+func (p Param) InFile() tensor.Tensor { return p.turn(p.Value().Detach()) }
+
+// shapeInFile describes that: f32[2 3].
+func (p Param) shapeInFile() string {
 	return fmt.Sprintf("%v%v", p.at.DType(), p.turn(*p.at).Shape())
 }
 

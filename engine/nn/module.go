@@ -85,6 +85,9 @@ func (p Param) Trainable() bool { return p.at.IsParam() }
 // Running says whether a pass in training changes it without a gradient, as running statistics.
 func (p Param) Running() bool { return p.running }
 
+// Fixed says whether the weight cannot be trained, as the codes of a quantised layer.
+func (p Param) Fixed() bool { return p.fixed }
+
 // Freeze takes the weight out of training. Its values stay where they are.
 func (p Param) Freeze() {
 	if p.Trainable() {

@@ -6,10 +6,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// An RMSNorm is x/√(mean x² + Eps)·Weight along the last axis (Zhang and Sennrich 2019).
+// An RMSNorm is x/√(mean x² + Eps)·(Weight + Plus) along the last axis (Zhang and Sennrich 2019).
 type RMSNorm struct {
 	Weight tensor.Tensor // [width]
 	Eps    float64
+	Plus   float64 // 1 in Gemma, whose weights are near 0; else 0
 }
 
 // NewRMSNorm returns a norm whose weight is 1. Eps is a finite number that is not negative.
@@ -20,7 +21,13 @@ func NewRMSNorm(width int, eps float64) *RMSNorm {
 }
 
 // Forward normalises the rows of x [… width].
-func (n *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor { return x.RMSNorm(n.Weight, n.Eps) }
+func (n *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	weight := n.Weight
+	if n.Plus != 0 {
+		weight = weight.Add(n.Plus)
+	}
+	return x.RMSNorm(weight, n.Eps)
+}
 
 // Members lists the weight.
 func (n *RMSNorm) Members() []Member { return []Member{{Name: "weight", Weight: &n.Weight}} }

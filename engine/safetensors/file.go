@@ -205,11 +205,12 @@ func (f *File) Metadata() map[string]string {
 
 // Has says whether the file has a tensor of that name.
 func (f *File) Has(name string) bool {
-	_, err := f.info(name)
+	_, err := f.Info(name)
 	return err == nil
 }
 
-func (f *File) info(name string) (Info, error) {
+// Info describes the tensor of that name.
+func (f *File) Info(name string) (Info, error) {
 	i, ok := slices.BinarySearchFunc(f.byName, name, func(i int32, name string) int {
 		return strings.Compare(f.tensors[i].Name, name)
 	})
@@ -221,7 +222,7 @@ func (f *File) info(name string) (Info, error) {
 
 // Bytes reads a tensor's data: C order, little endian.
 func (f *File) Bytes(name string) ([]byte, error) {
-	t, err := f.info(name)
+	t, err := f.Info(name)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func formatNames() []string {
 
 // Tensor reads one tensor onto the default device.
 func (f *File) Tensor(name string) (tensor.Tensor, error) {
-	info, err := f.info(name)
+	info, err := f.Info(name)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}

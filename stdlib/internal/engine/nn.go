@@ -77,6 +77,8 @@ func nnSymbols() map[string]reflect.Value {
 		"Params":             reflect.ValueOf(nn.Params),
 		"RMSNorm":            reflect.ValueOf((*nn.RMSNorm)(nil)),
 		"ReLU":               reflect.ValueOf(nn.ReLU),
+		"Rope":               reflect.ValueOf((*nn.Rope)(nil)),
+		"RopeScaling":        reflect.ValueOf((*nn.RopeScaling)(nil)),
 		"Save":               reflect.ValueOf(nn.Save),
 		"Scorer":             reflect.ValueOf((*nn.Scorer)(nil)),
 		"_Scorer":            reflect.ValueOf((*nnScorer)(nil)),

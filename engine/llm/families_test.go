@@ -1,0 +1,182 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// testdata/families was written by tests/peers/decoder_families.py with transformers.
+const fixtures = "testdata/families"
+
+func eachFamily(t *testing.T, test func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor)) {
+	t.Helper()
+	list, err := os.ReadDir(fixtures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range list {
+		t.Run(entry.Name(), func(t *testing.T) {
+			dir := filepath.Join(fixtures, entry.Name())
+			m, err := Load(context.Background(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected, _, err := safetensors.Load(filepath.Join(dir, "expected.safetensors"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, dir, m, expected)
+		})
+	}
+}
+
+// relative is the greatest difference over the greatest number.
+func relative(got, want tensor.Tensor) float64 {
+	return tensor.MaxAbsDiff(got, want) / want.Abs().Max().Item()
+}
+
+// The scores of every family are those of transformers; in bf16 they are as near to those in f32 as
+// transformers' own.
+func TestFamiliesAgreeWithTransformers(t *testing.T) {
+	eachFamily(t, func(t *testing.T, _ string, m *Model, expected map[string]tensor.Tensor) {
+		if d := relative(m.Logits(expected["ids"]), expected["logits"]); !(d <= 1e-4) {
+			t.Errorf("logits differ by %.3g of the largest", d)
+		}
+		if rounded, ok := expected["rounded"]; ok {
+			nn.Convert(m, dtype.BF16)
+			limit := 1.5 * relative(rounded, expected["logits"])
+			if d := relative(m.Logits(expected["ids"]), expected["logits"]); !(d <= limit) || limit > 0.2 {
+				t.Errorf("logits in bf16 differ by %.3g, want at most %.3g", d, limit)
+			}
+		}
+	})
+}
+
+// The best tokens, one after the other through the cache, are those of transformers without one.
+func TestFamiliesGenerateAsTransformers(t *testing.T) {
+	eachFamily(t, func(t *testing.T, _ string, m *Model, expected map[string]tensor.Tensor) {
+		if m.Config.Rope.Scaling.Kind == "longrope" || m.Config.Rope.Scaling.Kind == "dynamic" {
+			t.Skip("rates change while the text grows, and a cache keeps keys that were turned by the older ones, as transformers' own does")
+		}
+		ids, want := integers(expected["ids"])[:5], integers(expected["greedy"])
+		got, err := m.GenerateTokens(context.Background(), ids, Sampling{Tokens: len(want)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got[5:], want) {
+			t.Errorf("got %v, want %v", got[5:], want)
+		}
+	})
+}
+
+func integers(t tensor.Tensor) []int {
+	var list []int
+	for _, x := range t.Float64s() {
+		list = append(list, int(x))
+	}
+	return list
+}
+
+// A folder that Save writes has the same weights, in one file or many, and the same settings; files that mcs
+// does not read travel along.
+func TestSaveWritesWhatLoadRead(t *testing.T) {
+	eachFamily(t, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
+		m.files["tokenizer.json"] = []byte("{}")
+		want, _, err := safetensors.Load(filepath.Join(dir, weightsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, limit := range []int{shardBytes, 1 << 12} {
+			to := filepath.Join(t.TempDir(), "copy")
+			if err := save(to, m, limit); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Load(context.Background(), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, b := nn.Hash(nn.Params(m)), nn.Hash(nn.Params(again)); a != b {
+				t.Errorf("files of %d bytes: the weights are %s, want %s", limit, b, a)
+			}
+			if content, err := os.ReadFile(filepath.Join(to, "tokenizer.json")); err != nil || !bytes.Equal(content, m.files["tokenizer.json"]) {
+				t.Errorf("tokenizer.json: got %q, %v", content, err)
+			}
+			if limit != shardBytes {
+				continue
+			}
+			got, _, err := safetensors.Load(filepath.Join(to, weightsFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, w := range want {
+				if name == "lm_head.weight" && !m.Config.Untied {
+					continue
+				}
+				if g, ok := got[name]; !ok || !slices.Equal(g.Shape(), w.Shape()) || !bytes.Equal(g.Bytes(), w.Bytes()) {
+					t.Errorf("%s is not what it was", name)
+				}
+			}
+		}
+	})
+}
+
+// A model that New made becomes a folder of the family that its Config says, and is the same when read.
+func TestSaveOfNew(t *testing.T) {
+	small := Config{Vocab: 16, Layers: 3, Width: 16, Heads: 4, KVHeads: 2, Hidden: 24}
+	for name, change := range map[string]func(c *Config){
+		"llama":   func(*Config) {},
+		"mistral": func(c *Config) { c.Window = 5 },
+		"qwen2":   func(c *Config) { c.QKVBias, c.Untied, c.DType = true, true, dtype.BF16 },
+		"qwen3":   func(c *Config) { c.QKNorm, c.HeadDim = true, 8 },
+		"gemma2":  func(c *Config) { gemmaShape(c); c.ScoreCap, c.LogitCap = 50, 30 },
+		"gemma3_text": func(c *Config) {
+			gemmaShape(c)
+			c.QKNorm, c.LocalRope.Base, c.Local = true, 5000, []bool{true, false, true}
+		},
+		"phi3": func(c *Config) { c.Joined = true },
+		"llama, scaled": func(c *Config) {
+			c.Rope = nn.Rope{Base: 5e5, Scaling: nn.RopeScaling{Kind: "llama3", Factor: 8, LowFreq: 1, HighFreq: 4, Original: 64}}
+			c.Context = 512
+			c.Rope.Scaling.Context = 512
+		},
+	} {
+		c := small
+		change(&c)
+		m := New(c)
+		to := filepath.Join(t.TempDir(), "m")
+		if err := Save(to, m); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		again, err := Load(context.Background(), to)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		ids := tensor.From([]int{1, 2, 3, 4, 5, 6, 7, 8}, 1, 8)
+		if d := tensor.MaxAbsDiff(m.Logits(ids), again.Logits(ids)); d > 1e-6 {
+			t.Errorf("%s: the model that was read differs by %g", name, d)
+		}
+	}
+	c := small
+	c.Joined, c.QKNorm = true, true
+	if err := Save(filepath.Join(t.TempDir(), "m"), New(c)); err == nil {
+		t.Error("a model of no family was saved")
+	}
+}
+
+func gemmaShape(c *Config) {
+	c.Sandwich, c.NormPlus, c.EmbedScale, c.Act, c.Window = true, 1, math.Sqrt(float64(c.Width)), "gelu_tanh", 5
+	c.Scale = 0.5
+	c.Eps = 1e-6
+}

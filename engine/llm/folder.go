@@ -1,0 +1,226 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+const (
+	configFile  = "config.json"
+	weightsFile = "model.safetensors"
+	maxConfig   = 1 << 20   // bytes of a config.json
+	maxIndex    = 64 << 20  // of an index of shards
+	maxText     = 256 << 20 // of a tokenizer's file
+)
+
+// carried are the files of a folder that Save writes as Load found them.
+var carried = []string{
+	"generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	"vocab.json", "merges.txt", "tokenizer.model", "tekken.json", "chat_template.jinja", "chat_template.json",
+}
+
+// Load reads a model from a folder as Hugging Face's transformers write it: config.json, and model.safetensors or
+// the shards that model.safetensors.index.json lists, in f32, f16 or bf16. Matrices keep their dtype, and all else
+// is computed in f32. Families are Llama 2 and 3, Mistral, Qwen 2, 2.5 and 3, Gemma 2 and 3, Phi 3; a folder of
+// another one, one whose settings change what the model computes in a way that is not known here, and tensors
+// without a place are errors. Load stops when ctx is done.
+func Load(ctx context.Context, dir string) (*Model, error) {
+	path := filepath.Join(dir, configFile)
+	text, err := regular.Read(path, maxConfig)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	c, err := parseConfig(path, text)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	var m *Model
+	failed := tensor.Try(func() {
+		tensor.Within(ctx, func() { m, err = readWeights(ctx, dir, c) })
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	m.files = map[string][]byte{configFile: text}
+	for _, name := range carried {
+		content, err := regular.Read(filepath.Join(dir, name), maxText)
+		switch {
+		case err == nil:
+			m.files[name] = content
+		case !os.IsNotExist(err):
+			return nil, fmt.Errorf("llm: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// shardBytes is how much of a model Save puts into one file.
+const shardBytes = 4 << 30
+
+// Save writes a model as a folder that [Load] and Hugging Face's transformers read. Weights keep their dtype; of a
+// loaded model everything else is what it was. A model with weights that such a folder has no place for, those of
+// adapters and codes, is an error: merge or remove an adapter first. Readers find the old folder or the whole new
+// one.
+func Save(dir string, m *Model) error {
+	if err := save(dir, m, shardBytes); err != nil {
+		return fmt.Errorf("llm: %w", err)
+	}
+	return nil
+}
+
+func save(dir string, m *Model, limit int) error {
+	params, err := m.ownParams()
+	if err != nil {
+		return err
+	}
+	config, err := m.configText(params)
+	if err != nil {
+		return err
+	}
+	f, err := durable.NewFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Drop()
+	if err := writeShards(f, params, limit); err != nil {
+		return err
+	}
+	for name, content := range m.files {
+		if name == configFile {
+			continue
+		}
+		if err := f.WriteFile(name, bytesOf(content)); err != nil {
+			return err
+		}
+	}
+	if err := f.WriteFile(configFile, bytesOf(config)); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+func bytesOf(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}
+}
+
+// ownParams are the weights of the model, which must be exactly those of its Config.
+func (m *Model) ownParams() ([]nn.Param, error) {
+	want := names{}
+	build(m.Config, want)
+	params := nn.Params(m)
+	for _, p := range params {
+		if !want[p.Name] || p.Fixed() {
+			return nil, fmt.Errorf("weight %s has no place in a folder of this family: remove or merge adapters, and save quantised models with quant.Save", p.Name)
+		}
+		delete(want, p.Name)
+	}
+	for name := range want {
+		return nil, fmt.Errorf("the model has no weight %s", name)
+	}
+	return params, nil
+}
+
+// names collects the paths of a model's weights instead of making them.
+type names map[string]bool
+
+func (n names) linear(path string, _, _ int, bias bool, _ float64) nn.Layer {
+	n[path+".weight"] = true
+	if bias {
+		n[path+".bias"] = true
+	}
+	return nil
+}
+
+func (n names) embedding(path string, _ float64) nn.Layer {
+	n[path+".weight"] = true
+	return nil
+}
+
+func (n names) norm(path string, _ int) *nn.RMSNorm {
+	n[path+".weight"] = true
+	return nil
+}
+
+// writeShards writes weights as files of about limit bytes, with an index if there are several.
+func writeShards(f *durable.Folder, params []nn.Param, limit int) error {
+	var shards [][]nn.Param
+	room, total := 0, 0
+	for _, p := range params {
+		size := p.Value().Size() * p.Value().DType().Size()
+		if total += size; room < size || len(shards) == 0 {
+			shards, room = append(shards, nil), limit
+		}
+		room -= size
+		shards[len(shards)-1] = append(shards[len(shards)-1], p)
+	}
+	index := map[string]string{}
+	for i, shard := range shards {
+		name := weightsFile
+		if len(shards) > 1 {
+			name = fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(shards))
+		}
+		tensors := map[string]tensor.Tensor{}
+		for _, p := range shard {
+			tensors[p.Name], index[p.Name] = p.InFile(), name
+		}
+		if err := safetensors.Save(f.Path(name), tensors, map[string]string{"format": "pt"}); err != nil {
+			return err
+		}
+	}
+	if len(shards) == 1 {
+		return nil
+	}
+	text, err := json.MarshalIndent(map[string]any{"metadata": map[string]any{"total_size": total}, "weight_map": index}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return f.WriteFile(weightsFile+".index.json", bytesOf(text))
+}
+
+// configText is the text of the model's config.json: that of the folder it came from, with today's dtype.
+func (m *Model) configText(params []nn.Param) ([]byte, error) {
+	name := ""
+	for _, p := range params {
+		if p.Value().Rank() == 2 {
+			name = map[dtype.Type]string{dtype.F32: "float32", dtype.BF16: "bfloat16", dtype.F16: "float16"}[p.Value().DType()]
+			break
+		}
+	}
+	keys := map[string]any{}
+	if text := m.files[configFile]; text != nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&keys); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if keys, err = m.Config.keys(); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := keys["dtype"]; ok {
+		keys["dtype"] = name
+	} else {
+		keys["torch_dtype"] = name
+	}
+	return json.MarshalIndent(keys, "", "  ")
+}

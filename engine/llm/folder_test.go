@@ -1,0 +1,161 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/lora"
+)
+
+// changed copies a fixture and changes settings; nil removes one.
+func changed(t *testing.T, fixture string, changes map[string]any) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(fixtures, fixture))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, configFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]any{}
+	if err := json.Unmarshal(text, &keys); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range changes {
+		if keys[k] = v; v == nil {
+			delete(keys, k)
+		}
+	}
+	if text, err = json.Marshal(keys); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What would compute something else is refused, by the name of the setting or of the tensor.
+func TestLoadRefuses(t *testing.T) {
+	for _, test := range []struct {
+		fixture string
+		changes map[string]any
+		want    string
+	}{
+		{"llama-2", map[string]any{"model_type": "mamba"}, `config.json: model_type: got "mamba", want one of gemma2`},
+		{"llama-2", map[string]any{"model_type": nil}, `model_type: got ""`},
+		{"llama-2", map[string]any{"hidden_size": nil}, "hidden_size: is not there"},
+		{"llama-2", map[string]any{"hidden_size": "16"}, `hidden_size: got "16", want an integer`},
+		{"llama-2", map[string]any{"hidden_size": 16.5}, "hidden_size: got 16.5, want an integer"},
+		{"llama-2", map[string]any{"hidden_size": -16}, "width -16"},
+		{"llama-2", map[string]any{"hidden_size": 1e12}, "want at most"},
+		{"llama-2", map[string]any{"num_hidden_layers": 1e9}, "want those of 1000000000 layers"},
+		{"llama-2", map[string]any{"num_hidden_layers": 3}, `no tensor "model.layers.2.input_layernorm.weight"`},
+		{"llama-2", map[string]any{"num_hidden_layers": 1}, `has no place for tensors ["model.layers.1.`},
+		{"llama-2", map[string]any{"hidden_size": 32}, `tensor "model.embed_tokens.weight": got F32[48 16], want shape [48 32]`},
+		{"llama-2", map[string]any{"attention_bias": true}, `no tensor "model.layers.0.self_attn.q_proj.bias"`},
+		{"llama-2", map[string]any{"hidden_act": "relu"}, `hidden_act: got "relu", want one of`},
+		{"llama-2", map[string]any{"quantization_config": map[string]any{"quant_method": "gptq"}}, `weights in codes of "gptq"`},
+		{"llama-2", map[string]any{"rope_parameters": map[string]any{"rope_type": "spiral"}}, `rope scaling "spiral"`},
+		{"llama-2", map[string]any{"rope_parameters": map[string]any{"rope_type": "linear"}}, "factor 0, want a positive"},
+		{"llama-2", map[string]any{"rope_parameters": 7}, "rope_parameters: got 7, want an object"},
+		{"phi3-long", map[string]any{"num_attention_heads": 2}, "short and"},
+		{"gemma3", map[string]any{"layer_types": []string{"full_attention"}}, "layer_types: got 1 layers, want 7"},
+		{"gemma3", map[string]any{"use_bidirectional_attention": true}, "use_bidirectional_attention"},
+		{"gemma2", map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar: got 0"},
+	} {
+		_, err := Load(context.Background(), changed(t, test.fixture, test.changes))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s with %v: got %v, want %q", test.fixture, test.changes, err, test.want)
+		}
+	}
+}
+
+func TestLoadStops(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cause := errors.New("enough")
+	cancel(cause)
+	if _, err := Load(ctx, filepath.Join(fixtures, "llama-2")); !errors.Is(err, cause) {
+		t.Errorf("got %v, want the cause", err)
+	}
+}
+
+// An index names files of its own folder only, and tensors that they have.
+func TestIndexIsChecked(t *testing.T) {
+	dir := changed(t, "llama-2", nil)
+	for index, want := range map[string]string{
+		`{"weight_map": {"a": "../model.safetensors"}}`: "want a name without a folder",
+		`{"weight_map": {"a": "/etc/passwd"}}`:          "want a name without a folder",
+		`{"weight_map": {"a": "model.safetensors"}}`:    `has no tensor "a"`,
+		`{"weight_map": {"a": "other.safetensors"}}`:    "other.safetensors",
+		`{"weight_map": ["a"]}`:                         "index.json",
+		`{"weight_map": {}}`:                            "want those of 2 layers",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, weightsFile+".index.json"), []byte(index), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(context.Background(), dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", index, err, want)
+		}
+	}
+}
+
+// A model with an adapter is no folder of its family.
+func TestSaveRefusesAdapters(t *testing.T) {
+	m, err := Load(context.Background(), filepath.Join(fixtures, "qwen2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lora.Inject(m, lora.Config{Rank: 2}); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "m")
+	if err := Save(to, m); err == nil || !strings.Contains(err.Error(), "lora_A") {
+		t.Errorf("got %v, want the adapter's weight", err)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("a folder was written all the same")
+	}
+}
+
+// Damaged settings are errors that name the file, and never panics.
+func TestDamagedSettings(t *testing.T) {
+	list, err := filepath.Glob(filepath.Join(fixtures, "*", configFile))
+	if err != nil || len(list) == 0 {
+		t.Fatal(list, err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	damage := []string{"null", "-1", "1e308", "0", "[]", "{}", `"x"`, "true", "9223372036854775807", "[[[[", `"full_attention"`}
+	for n := range 500 {
+		path := list[n%len(list)]
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch n % 3 {
+		case 0:
+			text = text[:rng.IntN(len(text))]
+		case 1:
+			text[rng.IntN(len(text))] ^= 1 << rng.IntN(8)
+		case 2: // another value
+			lines := bytes.Split(text, []byte("\n"))
+			at := 1 + rng.IntN(len(lines)-2)
+			if key, _, ok := bytes.Cut(lines[at], []byte(": ")); ok {
+				lines[at] = append(append(bytes.Clone(key), ": "+damage[rng.IntN(len(damage))]...), ',')
+			}
+			text = bytes.Join(lines, []byte("\n"))
+		}
+		if _, err := parseConfig(path, text); err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%v does not name %s", err, path)
+		}
+	}
+}
