@@ -73,7 +73,7 @@ func TestNumbersThatMeanNothing(t *testing.T) {
 		{"negative hidden", model(func(c *llm.Config) { c.Hidden = -8 }), "llm.New: got hidden -8"},
 		{"heads that do not divide", model(func(c *llm.Config) { c.Heads = 3 }), "llm.New: got width 8 and 3 heads"},
 		{"NaN eps", model(func(c *llm.Config) { c.Eps = nan }), "llm.New: got eps NaN"},
-		{"negative rope", model(func(c *llm.Config) { c.Rope = -1 }), "llm.New: got rope -1"},
+		{"negative rope", model(func(c *llm.Config) { c.Rope.Base = -1 }), "llm.New: got rope base -1"},
 		{"a dtype of integers", model(func(c *llm.Config) { c.DType = dtype.I32 }), "llm.New: got dtype i32"},
 
 		{"more than all of a text", func() { data.Split("abc", 1.5) }, "data.Split: got share 1.5"},
