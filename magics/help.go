@@ -44,15 +44,36 @@ func runHelp(_ context.Context, c *call) (display.Value, error) {
 	return manual{m}, nil
 }
 
-// overview lists all magics by family.
+// habits are what people type most, for the start of the overview: commands, keys and Go.
+var habits = [][2]string{
+	{"x", "shows a value; x; hides it; _ is the last one that was shown"},
+	{"x?", "what x is: type, values, methods by purpose; x?? says all"},
+	{"Tab", "completes names, members, files, keys of maps"},
+	{"%time f(x)", "runs it once: the value, the time, the kernels"},
+	{"%whos", "lists your variables"},
+	{"%plot x", "draws a tensor, a curve, a training run"},
+	{"!ls, v := !ls", "runs a command of the shell; keeps its lines"},
+	{"%save a.mcs", "writes the session to a file, which mcs run and mcs test take"},
+	{"Ctrl-C, Ctrl-D", "stops a cell; leaves"},
+}
+
+// overview lists what people type most, and then all magics by family.
 func overview() display.Value {
+	most := display.NewTable("typed most", "~does")
+	for _, h := range habits {
+		most.Add(display.Cell{Text: h[0], Role: display.Name}, h[1])
+	}
+	return values{most, display.Text(""), commands()}
+}
+
+func commands() *display.Table {
 	t := display.NewTable("command", "~does")
 	for _, m := range rows() {
 		usage := m.sign()
 		if m.Args != "" {
 			usage = strings.TrimSuffix(m.sign()+" "+m.Args, " ")
 		}
-		if m.Name == "!" {
+		if m.Name == "!" || m.Name == ":=!" {
 			usage = m.usage()
 		}
 		t.Add(display.Cell{Text: usage, Role: display.Name}, m.Summary)

@@ -176,7 +176,7 @@ func (w *page) block(heading, text string) {
 // value writes the value of a variable. It does not evaluate a tensor.
 func (w *page) value(v inspection) {
 	if v.tensor != nil {
-		w.add(tensorLine(*v.tensor))
+		w.add(strings.Join(display.Wrap(tensorLine(*v.tensor), w.width, 2), "\n"))
 		if v.stats == nil {
 			return
 		}
@@ -245,6 +245,10 @@ func (w *page) modules(v inspection) {
 
 // group lists members: few, or all if that is wanted, a line each; else their names in columns.
 func (w *page) group(g session.Group, rows int, all bool) {
+	if g.Ranked && !all {
+		w.ranked(g)
+		return
+	}
 	w.add(w.style.Paint(display.Heading, fmt.Sprintf("%s (%d)", g.Title, len(g.Items))))
 	if len(g.Items) <= rows || all {
 		for _, item := range g.Items {
@@ -258,6 +262,48 @@ func (w *page) group(g session.Group, rows int, all bool) {
 		names[i] = item.Name
 	}
 	w.add(columns(names, w.width-2, rows))
+}
+
+// titleColumn is how wide the titles of ranked groups are on a screen that has room for that.
+const titleColumn = 25
+
+// ranked lists the first members of a group in two lines, behind its title or, on a narrow screen, below it.
+func (w *page) ranked(g session.Group) {
+	title, indent := g.Title, titleColumn
+	if w.width < 2*titleColumn {
+		w.add(w.style.Paint(display.Heading, title))
+		title, indent = "", 2
+	}
+	lines := []string{""}
+	for i, item := range g.Items {
+		last := &lines[len(lines)-1]
+		more := fmt.Sprintf(" … %d more", len(g.Items)-i)
+		room := w.width - indent
+		if len(lines) == 2 && i < len(g.Items)-1 {
+			room -= len(more) - 1
+		}
+		switch n := runewidth.StringWidth(*last + " " + item.Name); {
+		case *last == "":
+			*last = item.Name
+		case n <= room:
+			*last += " " + item.Name
+		case len(lines) == 2:
+			*last += more
+			w.cut = true
+		default:
+			lines = append(lines, item.Name)
+		}
+		if w.cut && strings.HasSuffix(*last, " more") {
+			break
+		}
+	}
+	for i, line := range lines {
+		head := strings.Repeat(" ", indent)
+		if i == 0 {
+			head = w.style.Paint(display.Heading, title) + strings.Repeat(" ", indent-runewidth.StringWidth(title))
+		}
+		w.add(head + line)
+	}
 }
 
 func (w *page) item(i session.Item, doc bool) {

@@ -2,10 +2,14 @@ package magics
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/tensor/methods"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -61,7 +65,7 @@ func TestInspection(t *testing.T) {
 		want []string
 		not  string
 	}{
-		{"x?", []string{"x  tensor.Tensor   var, In[1]:1", "f32[2 2] cpu, 16 B, evaluated", "min 1 · max 4 · mean 2.5", "[[1. 2.]", "methods (", "x?? shows all"}, "type Tensor struct"},
+		{"x?", []string{"x  tensor.Tensor   var, In[1]:1", "f32[2 2] cpu, 16 B, evaluated", "min 1 · max 4 · mean 2.5", "[[1. 2.]", "linear algebra           MatMul Outer", "x?? shows all"}, "type Tensor struct"},
 		{"y?", []string{"not evaluated: ?? shows its plan"}, "min"},
 		{"y??", []string{"1 launch on cpu", "v0 = matmul(a0, a0) f32[2 2]"}, "methods"},
 		{"scale?", []string{"scale  func(v float64, by float64) float64   func, In[2]:2", "scale multiplies."}, "return"},
@@ -100,6 +104,44 @@ func TestInspection(t *testing.T) {
 	}
 	if _, ok := show("y?").(display.SVGer); ok {
 		t.Error("y?: a histogram of what is not computed")
+	}
+}
+
+// The methods of a tensor stand in groups, the ones that people need first, on any screen.
+func TestMethodsByPurpose(t *testing.T) {
+	s, err := session.New(session.Options{Commands: Table{}, Render: func(v display.Value, _ int) display.Value { return v }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "x := tensor.Ones(3)"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	for _, cell := range []string{"x?", "x??", "tensor.Tensor?"} {
+		r := s.Run(t.Context(), cell)
+		if r.Err != nil || len(r.Shown) == 0 {
+			t.Fatalf("%s: %v", cell, r.Err)
+		}
+		for _, width := range []int{40, 80} {
+			text := r.Shown[0].Text(width)
+			if cell == "x?" && strings.Count(text, "\n") > 50 {
+				t.Errorf("%s at %d columns has %d lines", cell, width, strings.Count(text, "\n"))
+			}
+			if cell == "x??" { // its plan
+				continue
+			}
+			for _, line := range strings.Split(text, "\n") {
+				if runewidth.StringWidth(line) > width && !strings.HasSuffix(line, "unexported fields") {
+					t.Errorf("%s at %d columns: %q", cell, width, line)
+				}
+			}
+			for _, g := range methods.Groups {
+				_, after, ok := strings.Cut(text, "\n    "+g.Title)
+				if !ok || !slices.Contains(strings.Fields(after)[:1], g.Names[0]) {
+					t.Errorf("%s at %d columns: no %s, beginning with %s, in\n%s", cell, width, g.Title, g.Names[0], text)
+				}
+			}
+		}
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/tensor/methods"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -29,10 +31,12 @@ type Info struct {
 	path, symbol string // of a compiled symbol
 }
 
-// A Group lists members of one kind: "fields", "methods", "functions", "types", "constants", "variables".
+// A Group lists members of one kind: "fields", "methods", "functions", "types", "constants", "variables". The
+// methods of a tensor are groups by what they are for.
 type Group struct {
-	Title string
-	Items []Item
+	Title  string
+	Items  []Item
+	Ranked bool // what people need most comes first; otherwise the order is that of the names
 }
 
 // An Item is a member: its name, its signature or type, the first sentence about it.
@@ -276,12 +280,12 @@ func (h *Helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Typ
 
 // describe lists the members of a type.
 func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
-	fields, methods := Group{Title: "fields"}, Group{Title: "methods"}
+	fields, funcs := Group{Title: "fields"}, Group{Title: "methods"}
 	docs := h.fieldComments(st, t)
 	for _, o := range members(t) {
 		item := Item{o.Name(), detail(o), h.memberDoc(st, t, o)}
 		if _, ok := o.(*types.Func); ok {
-			methods.Items = append(methods.Items, item)
+			funcs.Items = append(funcs.Items, item)
 			continue
 		}
 		if item.Doc == "" {
@@ -289,7 +293,32 @@ func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 		}
 		fields.Items = append(fields.Items, item)
 	}
-	i.group(fields, methods)
+	i.group(fields)
+	i.group(byPurpose(t, funcs)...)
+}
+
+// byPurpose sorts the methods of a tensor by what they are for. A method without a purpose stays in the last
+// group.
+func byPurpose(t types.Type, all Group) (list []Group) {
+	if family(t) != "tensor" {
+		return []Group{all}
+	}
+	items := map[string]Item{}
+	for _, item := range all.Items {
+		items[item.Name] = item
+	}
+	for _, g := range methods.Groups {
+		one := Group{Title: g.Title, Ranked: true}
+		for _, name := range g.Names {
+			if item, ok := items[name]; ok {
+				one.Items = append(one.Items, item)
+				delete(items, name)
+			}
+		}
+		list = append(list, one)
+	}
+	all.Items = slices.DeleteFunc(all.Items, func(i Item) bool { _, left := items[i.Name]; return !left })
+	return append(list, all)
 }
 
 // exprType returns the type of an expression that the session could evaluate, or nil.
