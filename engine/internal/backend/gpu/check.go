@@ -87,12 +87,11 @@ func CheckCopy(dst Buffer, dstOffset int, src Buffer, srcOffset, bytes int) erro
 }
 
 // Poll asks done until it is true or an error comes: without a pause at first, because most waits are short,
-// then with pauses of up to a millisecond. It ends early as Event.Wait does, with timeout() after the limit;
-// 0 is none.
+// then with pauses of a sixteenth of what it has waited, up to a millisecond, so that it is late by little. It
+// ends early as Event.Wait does, with timeout() after the limit; 0 is none.
 func Poll(ctx context.Context, limit time.Duration, done func() (bool, error), timeout func() error) error {
-	const eager, longest = 50 * time.Microsecond, time.Millisecond
+	const eager, longest, share = 200 * time.Microsecond, time.Millisecond, 16
 	start := time.Now()
-	pause := 5 * time.Microsecond
 	for {
 		ok, err := done()
 		if ok || err != nil {
@@ -108,8 +107,7 @@ func Poll(ctx context.Context, limit time.Duration, done func() (bool, error), t
 		case waited < eager:
 			runtime.Gosched()
 		default:
-			time.Sleep(pause)
-			pause = min(2*pause, longest)
+			pause(min(waited/share, longest))
 		}
 	}
 }

@@ -79,3 +79,20 @@ func errIf(is bool, err error) error {
 	}
 	return nil
 }
+
+// A step of an optimizer waits for its kernel, so a wait must not last much longer than the work: a pause of
+// a millisecond after work of half of one tripled the time of a step.
+func TestPollEndsSoon(t *testing.T) {
+	const work = 400 * time.Microsecond
+	best := time.Hour
+	for range 30 {
+		start := time.Now()
+		if err := Poll(t.Context(), 0, func() (bool, error) { return time.Since(start) >= work, nil }, nil); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(start))
+	}
+	if best > 2*work {
+		t.Errorf("the shortest of 30 waits for %v of work took %v, want less than %v", work, best, 2*work)
+	}
+}
