@@ -159,15 +159,16 @@ template <typename F> inline F column_folded(F f, threadgroup F* space, uint x, 
 }
 
 // simd_value gives all threads of a simdgroup the value of their folds together; group_value all threads of a
-// threadgroup. Space has two floats for each simdgroup.
+// threadgroup. Space has two floats for each simdgroup, which are free: since a thread has read there, all have met.
 template <typename F> inline float simd_value(F f) { return simd_broadcast_first(simd_folded(f).value()); }
 template <typename F> inline float group_value(F f, threadgroup float* space, uint lane, uint simd, uint simds) {
 	threadgroup F* folds = (threadgroup F*)space;
-	f = group_folded(f, folds, lane, simd, simds);
+	f = simd_folded(f);
+	if (lane == 0) f.put(folds + simd);
 	threadgroup_barrier(mem_flags::mem_threadgroup);
-	if (simd == 0 && lane == 0) space[0] = f.value();
-	threadgroup_barrier(mem_flags::mem_threadgroup);
-	return space[0];
+	F g = F::start();
+	if (lane < simds) g = F::get(folds + lane);
+	return simd_value(g);
 }
 
 // fold_arg keeps the first of the best elements, and where it is. Better is better_max or better_min; a NaN is better

@@ -141,6 +141,8 @@ template <typename T> inline T op_min(T x, T y) { return x < y ? x : y; }
 // Functions of floats.
 
 inline float op_exp(float x) { return precise::exp(x); }
+// quick_exp is exp for terms of a sum: of x from -20 to 0 it keeps six digits.
+inline float quick_exp(float x) { return fast::exp2(x * 1.44269504f); }
 inline float op_log(float x) { return precise::log(x); }
 inline float op_sqrt(float x) { return precise::sqrt(x); }
 inline float op_rsqrt(float x) { return 1.0f / precise::sqrt(x); }

@@ -189,7 +189,8 @@ func specialTrials() []trial {
 
 // trials are what runs by default, and with -long.
 func trials() []trial {
-	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), otherTrials(5, 36), specialTrials())
+	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), otherTrials(5, 36), specialTrials(),
+		normGradients(dtype.F32, 21, 30), normGradients(dtype.F32, 21, 900), normGradients(dtype.BF16, 21, 1200))
 	sizes := []int{64}
 	if *long {
 		list = slices.Concat(list, rowTrials(dtype.F32, 1, 1), rowTrials(dtype.F16, 9, 31), rowTrials(dtype.F32, 2, 1000), rowTrials(dtype.BF16, 3, 3001),
@@ -492,9 +493,9 @@ func TestPlanted(t *testing.T) {
 		long     bool
 	}{
 		{"nothing", check.Plain, "", "", 0, "", false},
-		{"no barrier between a write and a read", check.Thread, barrier, "", 1, "data race, fold.metal", false},
-		{"no barrier between a read and the next write", check.Thread, barrier, "", 4, "data race, fold.metal", true},
-		{"a barrier that a part of the threads reaches", check.Plain, barrier, "if (lane < 16) " + barrier, 1, "threadgroup_barrier in fold.metal", false},
+		{"no barrier between a write and a read", check.Thread, barrier, "", 4, "data race, fold.metal", false},
+		{"two folds with the same memory", check.Thread, "space + 4", "space + 0", 0, "data race, fold.metal", true},
+		{"a barrier that a part of the threads reaches", check.Plain, barrier, "if (lane < 16) " + barrier, 4, "threadgroup_barrier in fold.metal", false},
 		{"an operation of a simdgroup that a part of the threads reaches", check.Plain, "const float all = group_value(", "float all = 0; if (lane < 16) all = group_value(", 0, "simd_shuffle_xor in fold.metal", true},
 		{"a read behind the end", check.Plain, "i0 < a.n0;", "i0 < a.n0 + 4096;", 0, "touched memory that is not its own", false},
 		{"a read behind the end, to the line", check.Address, "i0 < a.n0;", "i0 < a.n0 + 4;", 0, "buffer-overflow, memory.metal", true},
@@ -502,7 +503,7 @@ func TestPlanted(t *testing.T) {
 		{"a pointer into the wrong address space", check.Plain, "const bool inside = mine", "device float* wrong = space; const bool inside = mine", 0, "kernels.metal", false},
 		{"a write to a constant", check.Plain, "const bool inside = mine", "a.n0 = 3; const bool inside = mine", 0, "kernels.metal", false},
 		{"a race between groups", check.Thread, "const int i1 = row;", "const int i1 = 0 * row;", 0, "data race, memory.metal", true},
-		{"memory of the group that is never written", check.Plain, "if (simd == 0 && lane == 0) space[0] = f.value();", "", 0, "want", false},
+		{"memory of the group that is never written", check.Plain, "if (lane == 0) f.put(folds + simd);", "", 0, "want", false},
 		{"an overflow", check.Undefined, "const int i1 = row;", "const int i1 = row + ((1 << 30) - 1 + a.rows) * 3 * 0;", 0, "signed integer overflow", true},
 	} {
 		if c.long && !*long {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -21,8 +20,7 @@ import (
 //
 // Bytes and operations: softmax of f32 reads and writes 8 bytes an element for some 30 operations, 20 of them
 // the exponential; a norm needs 5 to 10. An M-series GPU does some 35 operations in the time of a byte, so
-// memory is the limit, for f16 and bf16 as well. Gradients of weights are sums over all rows: they read the
-// operands a second time, as a reduction.
+// memory is the limit, for f16 and bf16 as well. Gradients of weights are sums over all rows, see columns.go.
 
 // A row kernel keeps a row in registers: so many elements a thread, at most.
 const mostHeld = 32
@@ -42,13 +40,15 @@ type rowText struct {
 	perGroup int // rows of a threadgroup
 	held     int // elements, or vectors of four, that a thread holds; 0 if it reads them again
 	passes   int
+	met      int    // folds of the row whose threads have met
 	computed []bool // instructions of the current pass
-	stats    bool   // the row's mean and scale go to the workspace
+	weights  bool   // sums over all rows are wanted, too
+	walkers  int    // rows that are worked on side by side, if each thread adds its columns up; else 0
 	shape    []int
 }
 
-// renderRow writes a Row group down: a simdgroup or a threadgroup works on a row. What a norm's gradient adds
-// up over all rows is a second step: a reduction of what the first one left in the workspace.
+// renderRow writes a Row group down: a simdgroup or a threadgroup works on a row, or on one row after the
+// other. What a norm's gradient adds up over all rows is a second step.
 func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r := newRow(g)
 	if r.how.write == nil {
@@ -61,9 +61,14 @@ func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r.declare()
 	r.begin()
 	r.how.write(r)
+	r.endColumns()
 	threads := [3]int{r.threads, r.perGroup, 1}
 	function, source := r.finish("row", describe(g), parameters, threads)
-	groups := [3]int{(r.rows + r.perGroup - 1) / r.perGroup, 1, 1}
+	at := r.rows
+	if r.walkers > 0 {
+		at = r.walkers
+	}
+	groups := [3]int{(at + r.perGroup - 1) / r.perGroup, 1, 1}
 	k := &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: r.args, Groups: groups, Threads: threads}}}
 	if r.classes() {
 		k.Fault = r.badTarget()
@@ -114,7 +119,7 @@ func newRow(g *backend.Group) *rowText {
 	last := len(r.shape) - 1
 	s := spaceOf(r.shape, layouts, 1, func(a, b int) bool { return a != last && b != last })
 	r.rows = s.size() / max(1, s.lens[0])
-	r.stats = r.op.Op != ir.CrossEntropy && slices.ContainsFunc(g.Outputs, func(o backend.Output) bool { return o.Value.Result > 0 })
+	r.weights = r.op.Op != ir.CrossEntropy && slices.ContainsFunc(g.Outputs, func(o backend.Output) bool { return o.Value.Result > 0 })
 	r.walker = newWalker(newText(g, s.wide), s)
 	return r
 }
@@ -140,7 +145,7 @@ func (r *rowText) share(limits Limits) {
 	n := r.space.lens[0]
 	r.vectors = r.space.vectors()
 	r.threads, r.perGroup = simdWidth, limits.group()/simdWidth
-	for r.threads < min(mostThreads, limits.Threads) && n > r.threads*mostHeld/2 {
+	for 2*r.threads <= min(mostThreads, limits.Threads) && n > r.threads*mostHeld/2 {
 		r.threads, r.perGroup = 2*r.threads, max(1, r.perGroup/2)
 	}
 	if r.threads > simdWidth {
@@ -154,6 +159,9 @@ func (r *rowText) share(limits Limits) {
 	if r.held*each/r.threads > mostHeld {
 		r.held = 0
 	}
+	if r.weights {
+		r.walk(limits)
+	}
 }
 
 func (r *rowText) declare() {
@@ -163,16 +171,13 @@ func (r *rowText) declare() {
 		r.declareStrides(fmt.Sprintf("x%d", i), &r.space.places[i])
 	}
 	for i, o := range g.Outputs {
-		if !r.stats || o.Value.Result == 0 {
+		if !r.weights || o.Value.Result == 0 {
 			name, p := fmt.Sprintf("y%d", i), &r.space.places[len(g.Inputs)+i]
 			r.pointer("", name, o.DType, o.Buf, p.offset)
 			r.declareStrides(name, p)
 		}
 	}
-	if r.stats {
-		r.pointer("", "mean", dtype.F32, workspace, 0)
-		r.pointer("", "scale", dtype.F32, workspace, r.rows)
-	}
+	r.declareColumns()
 	for axis, n := range r.space.lens {
 		r.constant(fmt.Sprintf("n%d", axis), n)
 	}
@@ -187,7 +192,16 @@ func (r *rowText) declare() {
 // begin writes down which row the thread works on. One beyond the last row works on the last and stores
 // nothing: so all threads meet at the barriers.
 func (r *rowText) begin() {
-	r.line("const %[1]s mine = %[1]s(group.x) * %[2]d + %[1]s(at.y);", r.index, r.perGroup)
+	if r.threads > simdWidth {
+		r.line("threadgroup float space[%d];", mostFolds*r.exchanged())
+	}
+	first := fmt.Sprintf("%s(group.x) * %d", r.index, r.perGroup)
+	if r.walkers > 0 {
+		r.beginColumns()
+		r.line("for (%s first = %s; first < a.rows; first += a.walkers) {", r.index, first)
+		first = "first"
+	}
+	r.line("const %[1]s mine = %[2]s + %[1]s(at.y);", r.index, first)
 	r.line("const bool inside = mine < a.rows;")
 	r.line("const %s row = min(mine, a.rows - 1);", r.index)
 	rank := len(r.space.lens)
@@ -202,9 +216,6 @@ func (r *rowText) begin() {
 	}
 	if rank > 1 {
 		r.line("const %s i%d = %s;", r.index, rank-1, left)
-	}
-	if r.threads > simdWidth {
-		r.line("threadgroup float space[%d];", 2*r.threads/simdWidth)
 	}
 	if r.held > 0 {
 		for _, i := range r.how.operands {
@@ -408,88 +419,18 @@ func (r *rowText) fold(name, kind string) {
 	r.line("fold_%s<float> %s = fold_%s<float>::start();", kind, name, kind)
 }
 
-// folded gives all threads of the row the value of a fold.
+// folded gives all threads of the row the value of a fold. Each fold has threadgroup memory of its own, so
+// that its simdgroups meet at one barrier: another row's fold comes there after another fold's barrier.
 func (r *rowText) folded(value, fold string) {
 	if r.threads == simdWidth {
 		r.line("const float %s = simd_value(%s);", value, fold)
 		return
 	}
-	r.line("const float %s = group_value(%s, space, lane, simd, simds);", value, fold)
+	r.line("const float %s = group_value(%s, space + %d, lane, simd, simds);", value, fold, r.met*r.exchanged())
+	r.met++
 }
 
-// weightGradients adds what the second step does: the sums over all rows of dy·x̂ and of dy.
-func (r *rowText) weightGradients(k *Kernel, limits Limits) *Kernel {
-	if !r.stats {
-		return k
-	}
-	const f32 = dtype.F32
-	shape := r.shape
-	g := &backend.Group{Name: r.g.Name, Kind: backend.Reduce, Inputs: slices.Clone(r.g.Inputs)}
-	for i := range g.Inputs {
-		g.Inputs[i].Layout = r.expanded(g.Inputs[i].Layout)
-	}
-	if len(shape) == 1 {
-		shape = []int{1, shape[0]}
-	}
-	statistic := func(at int) backend.Ref {
-		l := ir.Contiguous(append(slices.Clone(shape[:len(shape)-1]), 1)).Expand(shape)
-		l.Offset = at
-		g.Inputs = append(g.Inputs, backend.Input{DType: f32, Layout: l, Buf: workspace})
-		return backend.In(len(g.Inputs) - 1)
-	}
-	mean, scale := statistic(0), statistic(r.rows)
-	emit := func(in backend.Inst) backend.Ref {
-		g.Insts = append(g.Insts, in)
-		return backend.Ref{Index: len(g.Insts) - 1}
-	}
-	moved := map[int]backend.Ref{}
-	copied := func(v backend.Ref) backend.Ref {
-		if _, input := v.Input(); input {
-			return v
-		}
-		return moved[v.Index]
-	}
-	for i, in := range r.g.Insts {
-		if !r.before[i] {
-			continue
-		}
-		in.Shape, in.Args = shape, slices.Clone(in.Args)
-		for n, a := range in.Args {
-			in.Args[n] = copied(a)
-		}
-		moved[i] = emit(in)
-	}
-	x, dy := copied(r.op.Args[0]), copied(r.op.Args[2])
-	elementwise := func(op ir.Op, args ...backend.Ref) backend.Ref {
-		return emit(backend.Inst{Op: op, DType: f32, Shape: shape, Args: args})
-	}
-	axes := make([]int, len(shape)-1)
-	summed := slices.Clone(shape)
-	for i := range axes {
-		axes[i], summed[i] = i, 1
-	}
-	dy = elementwise(ir.Cast, dy)
-	hat := elementwise(ir.Mul, elementwise(ir.Sub, elementwise(ir.Cast, x), mean), scale)
-	for _, o := range r.g.Outputs {
-		if o.Value.Result == 0 {
-			continue
-		}
-		v := dy
-		if o.Value.Result == 1 {
-			v = elementwise(ir.Mul, dy, hat)
-		}
-		sum := emit(backend.Inst{Op: ir.Sum, DType: f32, Shape: summed, Args: []backend.Ref{v}, Attr: ir.Attr{Axes: axes}})
-		g.Outputs = append(g.Outputs, backend.Output{Value: sum, Buf: o.Buf, DType: o.DType, Shape: summed})
-	}
-	second := renderReduceAfter(g, 8*r.rows, limits)
-	k.Dispatches, k.Scratch = append(k.Dispatches, second.Dispatches...), second.Scratch
-	return k
-}
+// A row op has at most so many folds, and each exchanges so many floats of threadgroup memory.
+const mostFolds = 4
 
-// expanded is a layout of an operand as one of the whole shape, of rank 2 or more.
-func (r *rowText) expanded(l ir.Layout) ir.Layout {
-	if len(r.shape) == 1 {
-		return l.Expand([]int{1, r.shape[0]})
-	}
-	return l.Expand(r.shape)
-}
+func (r *rowText) exchanged() int { return 2 * r.threads / simdWidth }

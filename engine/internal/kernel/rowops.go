@@ -33,14 +33,14 @@ var rowOps = map[ir.Op]rowOp{
 
 // exponentials finds the row's greatest element, top, and sum, that of exp(x − top). A row whose greatest is
 // infinite has no sum: it counts as 1, as in the reference. With keep, a thread that holds its elements has
-// their exponentials from then on.
-func exponentials(r *rowText, keep bool) {
+// their exponentials from then on; function computes them.
+func exponentials(r *rowText, keep bool, function string) {
 	r.fold("highest", "greatest")
 	r.pass(false, func() { r.line("highest.take(e0);") })
 	r.folded("top", "highest")
 	r.fold("total", "sum")
 	r.pass(false, func() {
-		r.line("const float power = op_exp(e0 - top);")
+		r.line("const float power = %s(e0 - top);", function)
 		r.line("total.take(power);")
 		if keep && r.held > 0 {
 			r.line("v0[%s] = power;", r.slot())
@@ -51,7 +51,7 @@ func exponentials(r *rowText, keep bool) {
 }
 
 func softmax(r *rowText) {
-	exponentials(r, true)
+	exponentials(r, true, "op_exp")
 	r.line("const float share = 1.0f / sum;")
 	r.pass(true, func() {
 		if r.held > 0 {
@@ -63,7 +63,7 @@ func softmax(r *rowText) {
 }
 
 func logSoftmax(r *rowText) {
-	exponentials(r, false)
+	exponentials(r, false, "op_exp")
 	r.line("const float rest = op_log(sum);")
 	r.pass(true, func() { r.result("e0 - top - rest") })
 }
@@ -112,25 +112,32 @@ func layerNorm(r *rowText) {
 	r.pass(true, func() { r.result("(e0 - mean) * scale * e1 + e2") })
 }
 
-// keep stores what the second step wants to know of the row.
-func (r *rowText) keep(mean string) {
-	if !r.stats {
-		return
+// normalise says how a norm's gradient writes the normalised element from the pass on that found it: a thread
+// that holds its elements then holds that instead.
+func (r *rowText) normalise(hat string) (after string) {
+	r.line("const float hat = %s;", hat)
+	if r.held == 0 {
+		return "(" + hat + ")"
 	}
-	r.line("if (inside && at.x == 0) {")
-	r.line("a.mean[row] = %s;", mean)
-	r.line("a.scale[row] = scale;")
-	r.line("}")
+	r.line("v0[%s] = hat;", r.slot())
+	return "e0"
 }
 
 func rmsNormGrad(r *rowText) {
 	rootMeanSquare(r)
 	r.keep("0.0f")
 	r.fold("products", "sum")
-	r.pass(false, func() { r.line("products.take(e2 * e1 * e0 * scale);") })
+	var hat string
+	r.pass(false, func() {
+		hat = r.normalise("e0 * scale")
+		r.line("products.take(e2 * e1 * hat);")
+	})
 	r.folded("product", "products")
 	r.line("const float dot = product / float(a.n0);")
-	r.pass(true, func() { r.result("scale * (e2 * e1 - e0 * scale * dot)") })
+	r.pass(true, func() {
+		r.addUp(hat)
+		r.result("scale * fma(-%s, dot, e2 * e1)", hat)
+	})
 }
 
 func layerNormGrad(r *rowText) {
@@ -138,15 +145,21 @@ func layerNormGrad(r *rowText) {
 	r.keep("mean")
 	r.fold("gradients", "sum")
 	r.fold("products", "sum")
+	var hat string
 	r.pass(false, func() {
-		r.line("gradients.take(e2 * e1);")
-		r.line("products.take(e2 * e1 * ((e0 - mean) * scale));")
+		hat = r.normalise("(e0 - mean) * scale")
+		r.line("const float gradient = e2 * e1;")
+		r.line("gradients.take(gradient);")
+		r.line("products.take(gradient * hat);")
 	})
 	r.folded("gradient", "gradients")
 	r.folded("product", "products")
 	r.line("const float g1 = gradient / float(a.n0);")
 	r.line("const float g2 = product / float(a.n0);")
-	r.pass(true, func() { r.result("scale * (e2 * e1 - g1 - (e0 - mean) * scale * g2)") })
+	r.pass(true, func() {
+		r.addUp(hat)
+		r.result("scale * fma(-%s, g2, e2 * e1 - g1)", hat)
+	})
 }
 
 // target finds out which class a row has: counts says whether it is to be counted, wrong that there is no
@@ -159,10 +172,11 @@ func (r *rowText) target() {
 	r.line("if (wrong && inside && at.x == 0) report(a.fault, a.stop, uint(row), target);")
 }
 
-// crossEntropy stores the loss and the logsumexp of each row.
+// crossEntropy stores the loss and the logsumexp of each row. It only reads, so that exact exponentials, of
+// which no one is seen, would take longer than the memory.
 func crossEntropy(r *rowText) {
 	r.target()
-	exponentials(r, false)
+	exponentials(r, false, "quick_exp")
 	r.line("const float rest = op_log(sum);")
 	smooth := r.op.Attr.Float != 0
 	if smooth {
