@@ -355,7 +355,8 @@ func (r *reduction) along(merging bool) string {
 	return "at.x"
 }
 
-// elements folds the thread's share of the elements of its output.
+// elements folds the thread's share of the elements of its output: four side by side, or four below each
+// other, which are loaded before the first is folded, so that enough loads are under way.
 func (r *reduction) elements(w *walker) {
 	step, from, to := "size.x", "0", "a.total"
 	if r.columns {
@@ -366,23 +367,80 @@ func (r *reduction) elements(w *walker) {
 		w.line("const %s to = min(from + a.chunk, a.total);", w.index)
 		from, to = "from", "to"
 	}
-	begin := fmt.Sprintf("%s(%s)", w.index, r.along(false))
+	begin, stride := fmt.Sprintf("%s(%s)", w.index, r.along(false)), step
 	if r.vectors {
-		step, begin = "4 * "+step, "4 * "+begin
+		begin = "4 * " + begin
+	}
+	if r.vectors || r.columns {
+		stride = "4 * " + step
 	}
 	if from != "0" {
 		begin = from + " + " + begin
 	}
-	w.line("for (%[1]s e = %[2]s; e < %[3]s; e += %[1]s(%[4]s)) {", w.index, begin, to, step)
+	w.line("for (%[1]s first = %[2]s; first < %[3]s; first += %[1]s(%[4]s)) {", w.index, begin, to, stride)
+	switch {
+	case r.columns:
+		r.loadBelow(w, step, to)
+	case r.vectors:
+		w.line("const %s e = first;", w.index)
+		r.loads(w)
+		w.line("UNROLL for (uint k = 0; k < 4; k++) {")
+		r.take(w, fmt.Sprintf("long(e + %s(k))", w.index))
+		w.line("}")
+	default:
+		w.line("const %s e = first;", w.index)
+		r.loads(w)
+		r.take(w, "long(e)")
+	}
+	w.line("}")
+}
+
+// loads loads the operands at the element e.
+func (r *reduction) loads(w *walker) {
 	r.coordinates(w, "e", true, 0)
 	for i, need := range r.needed(true, false) {
 		if need {
 			w.load(i, r.vectors)
 		}
 	}
-	if r.vectors {
-		w.line("UNROLL for (uint k = 0; k < 4; k++) {")
+}
+
+// loadBelow folds four elements of a column. Loads beyond its end load its last one.
+func (r *reduction) loadBelow(w *walker, step, to string) {
+	needed := r.needed(true, false)
+	for i, need := range needed {
+		if need && !isNumber(r.g.Inputs[i]) {
+			w.line("%s below%d[4];", register(r.g.Inputs[i].DType), i)
+		}
 	}
+	w.line("UNROLL for (int k = 0; k < 4; k++) {")
+	w.line("const %[1]s e = min(first + %[1]s(k) * %[1]s(%[2]s), %[3]s - 1);", w.index, step, to)
+	r.loads(w)
+	for i, need := range needed {
+		if need && !isNumber(r.g.Inputs[i]) {
+			w.line("below%d[k] = x%d;", i, i)
+		}
+	}
+	w.line("}")
+	w.line("UNROLL for (int k = 0; k < 4; k++) {")
+	w.line("const %[1]s e = first + %[1]s(k) * %[1]s(%[2]s);", w.index, step)
+	w.line("if (e < %s) {", to)
+	for i, need := range needed {
+		switch {
+		case !need:
+		case isNumber(r.g.Inputs[i]):
+			w.load(i, false)
+		default:
+			w.names[i] = fmt.Sprintf("below%d[k]", i)
+		}
+	}
+	r.take(w, "long(e)")
+	w.line("}")
+	w.line("}")
+}
+
+// take folds an element; place is where it is along the reduced axes.
+func (r *reduction) take(w *walker, place string) {
 	for i := range r.g.Insts {
 		if r.before[i] {
 			w.compute(i)
@@ -390,19 +448,12 @@ func (r *reduction) elements(w *walker) {
 	}
 	for i, f := range r.folds {
 		in := &r.g.Insts[f]
-		switch {
-		case !isArg(in.Op):
-			w.line("f%d.take(convert<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
-		case r.vectors:
-			w.line("f%d.take(%s, long(e + %s(k)));", i, w.value(in.Args[0]), w.index)
-		default:
-			w.line("f%d.take(%s, long(e));", i, w.value(in.Args[0]))
+		if isArg(in.Op) {
+			w.line("f%d.take(%s, %s);", i, w.value(in.Args[0]), place)
+			continue
 		}
+		w.line("f%d.take(convert<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
 	}
-	if r.vectors {
-		w.line("}")
-	}
-	w.line("}")
 }
 
 // merge brings the folds of an output's threads together.
