@@ -12,8 +12,8 @@ import (
 //
 // Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup
 // memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
-// the inner axis with loads of four elements, or of 16 bytes of codes. A strip of columns belongs to a
-// threadgroup of 256 threads:
+// the inner axis with loads of four elements, 16 of them at once, or of 16 bytes of codes. A strip of
+// columns belongs to a threadgroup of 256 threads:
 //
 //   - Where b lies along its rows, 64 columns: a line of 16 threads side by side reads 128 bytes of f16 or
 //     256 of f32, and 16 lines share the inner axis. A strip of one row and 4096 deep moves 512 KB of f16
@@ -50,6 +50,8 @@ const (
 	fewThreads  = 256
 	mostLine    = 16
 	leastLine   = 4
+	mostDeep    = 16 // places of the inner axis that a thread takes at once, times rows
+	shortInner  = 256
 )
 
 // inThreadgroup is the buffer of a result that stays in threadgroup memory.
@@ -177,23 +179,31 @@ func (f *few) column(j string) string {
 // four columns. Those of codes are still to be scaled, so a thread multiplies by a scale once for depth of
 // them.
 func (p *product) addFew(n int) {
-	f, typ, depth := p.few, register(p.inst.DType), 4
+	f, typ, depth := p.few, register(p.inst.DType), p.depth(n)
 	codes := p.codes(n) && f.beside
 	scaled := codes && ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).Transposed
-	if codes && !scaled {
-		depth = ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).PerLine()
+	if codes {
+		p.line("for (%s k = y * %d; k < a.k%d; k += %d) {", p.index, depth, n, depth*f.parts())
+	} else { // all threads go as far as the first
+		p.line("for (%s start = 0; start < a.k%d; start += %d) {", p.index, n, depth*f.parts())
+		p.line("const %s k = start + y * %d;", p.index, depth)
 	}
-	p.line("for (%s k = y * %d; k < a.k%d; k += %d) {", p.index, depth, n, depth*f.parts())
 	p.line("%s w[%d];", typ, 4*depth)
 	p.right(n, depth)
+	if !codes { // a compiler would otherwise load the next when it has used the last, to save registers
+		p.line("simdgroup_barrier(mem_flags::mem_none);")
+		p.line("if (start + %d > a.k%d) {", depth*f.parts(), n)
+		p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = k + e / 4 < a.k%d ? w[e] : %s(0);", 4*depth, n, typ)
+		p.line("}")
+	}
 	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
 	p.line("const %s i1 = min(%s(r), a.n1 - 1);", p.index, p.index)
 	p.line("%s l[%d];", typ, depth)
 	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
 		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
-		p.line("%s v[4] = {};", typ)
-		p.line("if (k + q < a.k%d) load4(a.%s + (%s + k + q), v);", n, left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
-		p.line("UNROLL for (int d = 0; d < 4; d++) l[q + d] = v[d];")
+		p.line("%s v[4];", typ)
+		p.line("load4(a.%s + (%s + min(k + q, a.k%d - 4)), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]), n)
+		p.line("UNROLL for (int d = 0; d < 4; d++) l[q + d] = k + q < a.k%d ? v[d] : %s(0);", n, typ)
 		p.line("}")
 	} else {
 		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
@@ -216,7 +226,23 @@ func (p *product) addFew(n int) {
 	p.line("}")
 }
 
-// right loads w, from the right operand of pair n: 0 beyond the inner axis.
+// depth is how many places of the inner axis a thread takes at once: as many as its registers hold, so that
+// their loads are under way side by side, but few of a short one, as an adapter's rank.
+func (p *product) depth(n int) int {
+	if p.codes(n) && p.few.beside {
+		if q := ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr); !q.Transposed {
+			return q.PerLine()
+		}
+		return 4
+	}
+	if p.inner[n] < shortInner {
+		return 4
+	}
+	return max(4, mostDeep/p.few.rows)
+}
+
+// right loads w, from the right operand of pair n. Loads beyond the inner axis load its last place, because a
+// load that stands under a condition waits for the one before.
 func (p *product) right(n, depth int) {
 	name, place, typ := p.operand(2*n+1), &p.space.places[len(p.g.Inputs)+2*n+1], register(p.inst.DType)
 	switch {
@@ -225,18 +251,20 @@ func (p *product) right(n, depth int) {
 		return
 	case p.few.beside && p.fours(2*n+1, 0):
 		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
-		p.line("const %s deep = k + d, i0 = min(column + 4 * x, a.n0 - 4);", p.index)
-		p.line("%s v[4] = {};", typ)
-		p.line("if (deep < a.k%d) load4(a.%s + (%s + deep * a.%s_k), v);", n, name, p.at(name, place), name)
+		p.line("const %s deep = min(k + d, a.k%d - 1), i0 = min(column + 4 * x, a.n0 - 4);", p.index, n)
+		p.line("%s v[4];", typ)
+		p.line("load4(a.%s + (%s + deep * a.%s_k), v);", name, p.at(name, place), name)
 		p.line("UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = v[j];")
 		p.line("}")
 		return
 	case p.few.down && p.fours(2*n+1, innerAxis):
 		p.line("UNROLL for (int j = 0; j < 4; j++) {")
 		p.line("const %s i0 = %s;", p.index, p.few.column("j"))
+		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
 		p.line("%s v[4];", typ)
-		p.line("load4(a.%s + (%s + k), v);", name, p.at(name, place))
-		p.line("UNROLL for (int d = 0; d < 4; d++) w[4 * d + j] = v[d];")
+		p.line("load4(a.%s + (%s + min(k + q, a.k%d - 4)), v);", name, p.at(name, place), n)
+		p.line("UNROLL for (int d = 0; d < 4; d++) w[4 * (q + d) + j] = v[d];")
+		p.line("}")
 		p.line("}")
 		return
 	}
