@@ -232,8 +232,6 @@ type Event interface {
 	// code Timeout after limit, or never when that is 0: the work goes on in both cases, because a device
 	// cannot be stopped.
 	Wait(ctx context.Context, limit time.Duration) error
-	// Elapsed is how long the device worked on the commit, when it is over.
-	Elapsed() (time.Duration, error)
 	Close()
 }
 

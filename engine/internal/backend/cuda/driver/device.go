@@ -25,8 +25,8 @@ type device struct {
 
 	mu      sync.Mutex
 	streams map[*stream]bool
-	idle    []uintptr // events that can be used again
-	usage   gpu.Usage // InUse and Peak
+	idle    map[kind][]uintptr // events that can be used again
+	usage   gpu.Usage          // InUse and Peak
 	closed  atomic.Bool
 
 	nvrtc      compiler
@@ -35,7 +35,7 @@ type device struct {
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
-	v := &device{api: d.api, driver: d, streams: map[*stream]bool{}}
+	v := &device{api: d.api, driver: d, streams: map[*stream]bool{}, idle: map[kind][]uintptr{}}
 	if v.info, v.handle, err = d.api.describe(index); err != nil {
 		return nil, err
 	}

@@ -9,26 +9,34 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
-// newEvent returns a CUDA event that has the time, perhaps one that was used before.
-func (d *device) newEvent() (uintptr, error) {
+// A kind of CUDA events, by the flags that they are made with: those that are an end alone cost less.
+type kind uintptr
+
+const (
+	clocks kind = 0 // that have the time
+	ends   kind = 2
+)
+
+// newEvent returns a CUDA event of a kind, perhaps one that was used before.
+func (d *device) newEvent(k kind) (uintptr, error) {
 	d.mu.Lock()
-	if n := len(d.idle); n > 0 {
-		e := d.idle[n-1]
-		d.idle = d.idle[:n-1]
+	if list := d.idle[k]; len(list) > 0 {
+		e := list[len(list)-1]
+		d.idle[k] = list[:len(list)-1]
 		d.mu.Unlock()
 		return e, nil
 	}
 	d.mu.Unlock()
 	handle := new(uintptr)
-	err := d.do(cuEventCreate, uintptr(unsafe.Pointer(handle)), 0)
+	err := d.do(cuEventCreate, uintptr(unsafe.Pointer(handle)), uintptr(k))
 	return *handle, err
 }
 
 // keepEvent keeps an event for the next newEvent.
-func (d *device) keepEvent(e uintptr) {
+func (d *device) keepEvent(k kind, e uintptr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.idle = append(d.idle, e)
+	d.idle[k] = append(d.idle[k], e)
 }
 
 // between is the time from one event to another; both are over.
@@ -40,8 +48,8 @@ func (d *device) between(from, to uintptr) (time.Duration, error) {
 
 // An event is the end of a commit.
 type event struct {
-	stream     *stream
-	start, end uintptr
+	stream *stream
+	end    uintptr
 
 	mu     sync.Mutex
 	done   bool
@@ -83,18 +91,7 @@ func (e *event) Wait(ctx context.Context, limit time.Duration) error {
 	})
 }
 
-// Elapsed is the time between the two events of the commit.
-func (e *event) Elapsed() (time.Duration, error) {
-	if done, err := e.Done(); err != nil || !done {
-		if err == nil {
-			err = e.stream.device.misused(cuEventElapsedTime, "the commit is not over")
-		}
-		return 0, err
-	}
-	return e.stream.device.between(e.start, e.end)
-}
-
-// Close gives the events back. While there are buffers to free, the stream keeps this one.
+// Close gives the CUDA event back. While there are buffers to free, the stream keeps this one.
 func (e *event) Close() {
 	e.mu.Lock()
 	closed, left := e.closed, len(e.frees) > 0
@@ -118,8 +115,7 @@ func (e *event) wasClosed() bool {
 }
 
 func (e *event) giveBack() {
-	e.stream.device.keepEvent(e.start)
-	e.stream.device.keepEvent(e.end)
+	e.stream.device.keepEvent(ends, e.end)
 }
 
 // After encodes that the stream waits for the event.
@@ -146,7 +142,7 @@ func (s *stream) Stamp() (gpu.Stamp, error) {
 	if err := s.refuse(cuEventRecord); err != nil {
 		return nil, err
 	}
-	e, err := s.device.newEvent()
+	e, err := s.device.newEvent(clocks)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +162,7 @@ func (t *stamp) Since(earlier gpu.Stamp) (time.Duration, error) {
 // Close gives the event back.
 func (t *stamp) Close() {
 	if t.event != 0 {
-		t.device.keepEvent(t.event)
+		t.device.keepEvent(clocks, t.event)
 		t.event = 0
 	}
 }

@@ -224,9 +224,12 @@ func (s *stub) scenario() (err error) {
 	if err := e.Wait(context.Background(), time.Second); err != nil {
 		return err
 	}
-	if _, err := e.Elapsed(); err != nil {
+	second, err := st.Stamp()
+	if err != nil {
+		st.Commit()
 		return err
 	}
+	defer second.Close()
 	if err := st.Record(); err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ func (s *stream) Record() error {
 	if err := s.refuse(cuStreamBeginCapture); err != nil {
 		return err
 	}
-	l := newList(s.device)
+	const relaxed = 2 // other threads, and other calls of this one, do as they like
+	l := newList(s.device.enter(), s.device.make(cuStreamBeginCapture, s.handle, relaxed))
 	s.record = &l
 	return nil
 }
@@ -33,16 +34,14 @@ func (s *stream) Finish() (gpu.Graph, error) {
 		return nil, d.misused(cuStreamEndCapture, "no recording is under way")
 	}
 	s.record = nil
-	const relaxed = 2 // other threads, and other calls of this one, do as they like
 	captured := new(uintptr)
-	launches := d.pieces(l.calls[head:])
-	l.calls[1] = d.make(cuStreamBeginCapture, s.handle, relaxed)
+	launches := d.pieces(l.calls[l.head:])
 	l.calls = append(l.calls, d.make(cuStreamEndCapture, s.handle, uintptr(unsafe.Pointer(captured))))
 	n := ccall.Run(l.calls)
 	runtime.KeepAlive(captured)
 	var err error
 	if n < len(l.calls) {
-		err = d.brokenCall(l.calls, n)
+		err = d.brokenCall(l, n)
 		if n > 1 && n < len(l.calls)-1 { // a capture that is under way must end all the same
 			d.do(cuStreamEndCapture, s.handle, uintptr(unsafe.Pointer(captured)))
 		}

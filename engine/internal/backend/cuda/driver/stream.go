@@ -24,20 +24,18 @@ type stream struct {
 	closed  bool
 }
 
-// A list is calls, and the memory that their arguments point to.
+// A list is calls, and the memory that their arguments point to. Those of its head are no work: the call that
+// makes the context current, and in a recording the start of the capture.
 type list struct {
 	calls []ccall.Call
+	head  int
 	args  ccall.Arena
 }
 
-// Each list begins with the call that makes the context current and one more: the start of a commit, or of a
-// capture.
-const head = 2
-
-func newList(d *device) list { return list{calls: []ccall.Call{d.enter(), {}}} }
+func newList(head ...ccall.Call) list { return list{calls: head, head: len(head)} }
 
 func (l *list) reset() {
-	l.calls = l.calls[:head]
+	l.calls = l.calls[:l.head]
 	l.args.Reset()
 }
 
@@ -55,7 +53,7 @@ func (d *device) Stream() (gpu.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{device: d, handle: handle, queue: newList(d)}
+	s := &stream{device: d, handle: handle, queue: newList(d.enter())}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.streams == nil {
@@ -201,34 +199,27 @@ func (s *stream) refuse(f function) error {
 	return s.device.misused(f, "a recording is under way")
 }
 
-// Commit makes the encoded calls, between two events that say when the device began and ended.
+// Commit makes the encoded calls, and one that records their end.
 func (s *stream) Commit() (gpu.Event, error) {
 	if err := s.refuse(cuEventRecord); err != nil {
 		return nil, err
 	}
 	s.reap()
-	start, err := s.device.newEvent()
+	end, err := s.device.newEvent(ends)
 	if err != nil {
-		return nil, err
-	}
-	end, err := s.device.newEvent()
-	if err != nil {
-		s.device.keepEvent(start)
 		return nil, err
 	}
 	l := &s.queue
-	l.calls[1] = s.device.make(cuEventRecord, start, s.handle)
 	l.calls = append(l.calls, s.device.make(cuEventRecord, end, s.handle))
 	n := ccall.Run(l.calls)
 	defer l.reset()
 	if n < len(l.calls) {
-		s.device.keepEvent(start)
-		s.device.keepEvent(end)
+		s.device.keepEvent(ends, end)
 		return nil, s.broken(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := &event{stream: s, start: start, end: end, frees: s.frees}
+	e := &event{stream: s, end: end, frees: s.frees}
 	s.frees = nil
 	return e, nil
 }
@@ -248,11 +239,12 @@ func (s *stream) broken(n int) error {
 		}
 	}
 	ccall.Run(left)
-	return s.device.brokenCall(l.calls, n)
+	return s.device.brokenCall(l, n)
 }
 
 // brokenCall is the error of call n of a list: it has the function's name and the index of the work.
-func (d *device) brokenCall(calls []ccall.Call, n int) error {
+func (d *device) brokenCall(l *list, n int) error {
+	calls := l.calls
 	var err *gpu.Error
 	if name, _ := d.products.nameOf(calls[n].Func); name != "" {
 		err = d.products.opened.Load().failed(d, name, calls[n].Int())
@@ -261,8 +253,8 @@ func (d *device) brokenCall(calls []ccall.Call, n int) error {
 	} else {
 		err = d.failed(d.name(), function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
 	}
-	if n >= head && n < len(calls)-1 {
-		err.Index = d.pieces(calls[head:n])
+	if n >= l.head && n < len(calls)-1 {
+		err.Index = d.pieces(calls[l.head:n])
 	}
 	return err
 }
@@ -299,7 +291,7 @@ func (s *stream) reap() {
 
 // Close destroys the stream, after at most a second for what must be freed in its order.
 func (s *stream) Close() error {
-	if len(s.queue.calls) > head || s.record != nil {
+	if len(s.queue.calls) > s.queue.head || s.record != nil {
 		return s.device.misused(cuStreamDestroy, "work was encoded and not committed, or a recording is under way")
 	}
 	s.mu.Lock()

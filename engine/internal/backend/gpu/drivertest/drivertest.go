@@ -378,12 +378,10 @@ func testEvents(b *bench) {
 	if done, err := event.Done(); !done || err != nil {
 		b.Errorf("got %v, %v from an event that was waited for", done, err)
 	}
-	elapsed, err := event.Elapsed()
-	b.must(err)
 	between, err := second.Since(first)
 	b.must(err)
-	if elapsed <= 0 || between <= 0 || between > elapsed {
-		b.Errorf("got %v for a commit and %v within it", elapsed, between)
+	if between <= 0 {
+		b.Errorf("got %v for a dispatch", between)
 	}
 	first.Close()
 	second.Close()

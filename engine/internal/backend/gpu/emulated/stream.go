@@ -55,7 +55,6 @@ func (d *device) Stream() (gpu.Stream, error) {
 		defer close(s.ended)
 		for c := range s.queue {
 			<-c.asked
-			start := time.Now()
 			if s.broken == nil {
 				s.broken = c.disturbed()
 			}
@@ -64,7 +63,7 @@ func (d *device) Stream() (gpu.Stream, error) {
 					s.broken = w.run()
 				}
 			}
-			c.finish(time.Since(start), s.broken)
+			c.finish(s.broken)
 		}
 	}()
 	return s, nil
@@ -317,7 +316,6 @@ type commit struct {
 	asked   chan struct{} // closed when somebody wants its end
 	before  *commit       // of the same stream
 	over    chan struct{}
-	elapsed time.Duration
 	err     error
 }
 
@@ -332,8 +330,8 @@ func (c *commit) ask() {
 	})
 }
 
-func (c *commit) finish(elapsed time.Duration, err error) {
-	c.elapsed, c.err, c.work, c.seen = elapsed, err, nil, nil
+func (c *commit) finish(err error) {
+	c.err, c.work, c.seen = err, nil, nil
 	close(c.over)
 }
 
@@ -397,8 +395,7 @@ func (c *commit) Wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func (c *commit) Elapsed() (time.Duration, error) { return c.elapsed, c.err }
-func (*commit) Close()                            {}
+func (*commit) Close() {}
 
 type stamp struct{ at time.Time }
 

@@ -154,7 +154,6 @@ func (s *stream) Commit() (gpu.Event, error) {
 	broken := s.device.driver.failure("run")
 	s.device.driver.mu.Unlock()
 	s.device.driver.submit(func() {
-		before := s.clock.Load()
 		for _, run := range work {
 			if s.broken.Load() == nil {
 				run()
@@ -163,7 +162,6 @@ func (s *stream) Commit() (gpu.Event, error) {
 		if broken != nil {
 			s.fail(broken)
 		}
-		e.elapsed = time.Duration(s.clock.Load()-before) * tick
 		e.done.Store(true)
 	})
 	return e, nil
@@ -222,7 +220,6 @@ func (g *graph) Close()        {}
 type event struct {
 	stream  *stream
 	done    atomic.Bool
-	elapsed time.Duration
 }
 
 // Done is true when the commit ran.
@@ -241,14 +238,6 @@ func (e *event) Wait(ctx context.Context, limit time.Duration) error {
 	return gpu.Poll(ctx, limit, e.Done, func() error {
 		return &gpu.Error{Code: gpu.Timeout, Device: e.stream.device.name(), Op: "wait", Text: limit.String(), Index: -1}
 	})
-}
-
-// Elapsed counts a microsecond for each piece of work.
-func (e *event) Elapsed() (time.Duration, error) {
-	if !e.done.Load() {
-		return 0, e.stream.device.misused("elapsed", "the commit is not over")
-	}
-	return e.elapsed, nil
 }
 
 func (e *event) Close() {}

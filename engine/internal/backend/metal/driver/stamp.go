@@ -101,7 +101,7 @@ func (c *clock) right() bool {
 		return false
 	}
 	took, err := stamps[1].Since(stamps[0])
-	whole, failed := e.Elapsed()
+	whole, failed := e.(*event).Elapsed()
 	return err == nil && failed == nil && took > whole/16 && took <= whole+whole/16
 }
 

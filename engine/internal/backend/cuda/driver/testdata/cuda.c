@@ -23,7 +23,7 @@ typedef struct { object o; R sticky; int streams; } context;
 typedef struct op { void *f; uint64_t a, b; size_t n; int value; unsigned groups, threads; uint64_t x, y; float scale; int (*work)(void *); void *data; struct op *next; } op;
 typedef struct { object o; op *first, **last; int capturing; } stream;
 typedef struct { object o; op *first; } graph;
-typedef struct { object o; int time, recorded; } event;
+typedef struct { object o; int time, recorded, untimed; } event;
 typedef struct { object o; char name[64]; int shared; } function;
 typedef struct memory { object o; char *p; size_t n; int host, pool; struct memory *next; } memory;
 
@@ -328,7 +328,7 @@ R cuGraphLaunch(graph *g, stream *s) {
 R cuGraphExecDestroy(graph *g) { BEGIN(cuGraphExecDestroy, 1) WANT(is(g, "exec")) g->o.live = 0; return OK; }
 R cuGraphDestroy(graph *g) { BEGIN(cuGraphDestroy, 1) WANT(is(g, "graph")) g->o.live = 0; return OK; }
 
-R cuEventCreate(void **e, unsigned flags) { BEGIN(cuEventCreate, 1) WANT(flags == 0) *e = make(sizeof(event), "event"); return OK; }
+R cuEventCreate(void **e, unsigned flags) { BEGIN(cuEventCreate, 1) WANT(flags == 0 || flags == 2) *e = make(sizeof(event), "event"); (*(event **)e)->untimed = flags == 2; return OK; }
 R cuEventDestroy_v2(event *e) { BEGIN(cuEventDestroy_v2, 1) WANT(is(e, "event")) e->o.live = 0; return OK; }
 R cuEventRecord(event *e, stream *s) {
 	BEGIN(cuEventRecord, 1)
@@ -339,7 +339,7 @@ R cuEventRecord(event *e, stream *s) {
 R cuEventQuery(event *e) { BEGIN(cuEventQuery, 1) WANT(is(e, "event") && e->recorded) return hold ? NOT_READY : OK; }
 R cuEventElapsedTime(float *ms, event *a, event *b) {
 	BEGIN(cuEventElapsedTime, 1)
-	WANT(is(a, "event") && is(b, "event") && a->recorded && b->recorded)
+	WANT(is(a, "event") && is(b, "event") && a->recorded && b->recorded && !a->untimed && !b->untimed)
 	*ms = (b->time - a->time) / 1000.f;
 	return OK;
 }
