@@ -310,13 +310,13 @@ func (s *stream) Close() error {
 
 // A commit is also its event.
 type commit struct {
-	work    []piece
-	seen    []sight
-	asking  sync.Once
-	asked   chan struct{} // closed when somebody wants its end
-	before  *commit       // of the same stream
-	over    chan struct{}
-	err     error
+	work   []piece
+	seen   []sight
+	asking sync.Once
+	asked  chan struct{} // closed when somebody wants its end
+	before *commit       // of the same stream
+	over   chan struct{}
+	err    error
 }
 
 // ask lets the work begin, after that of earlier commits.

@@ -218,8 +218,8 @@ func (g *graph) Launches() int { return len(g.work) }
 func (g *graph) Close()        {}
 
 type event struct {
-	stream  *stream
-	done    atomic.Bool
+	stream *stream
+	done   atomic.Bool
 }
 
 // Done is true when the commit ran.
