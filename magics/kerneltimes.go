@@ -37,12 +37,18 @@ type kernelTimes struct {
 	Copied   int64
 	Compiled int           // plans made in the first run
 	Making   time.Duration // time for making them
-	Ceilings bench.Ceilings
-	Start    time.Duration // time of the shortest launch
+	Limits   []limit       // of each device that was used
 	Machine  bench.Machine // the machine while the work ran; zero where it is shown elsewhere
 	notes    []string
 	wide     bool
 	dropped  int
+}
+
+// A limit is what a device can do.
+type limit struct {
+	Device   string
+	Ceilings bench.Ceilings
+	Start    time.Duration // of the shortest launch
 }
 
 func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *kernelTimes, error) {
@@ -60,32 +66,60 @@ func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *k
 	if k.Launches == 0 {
 		return r, k, nil
 	}
-	if k.Ceilings, k.Start, err = roof(ctx, r.Devices); err != nil {
+	if err := k.hold(ctx, r); err != nil {
 		return nil, nil, c.errorf("%w", err)
 	}
-	k.Kernels = r.Trace.Timings(k.Ceilings, k.Start, k.wide)
 	return r, k, nil
 }
 
-// roof measures the ceilings of devices, by their names, and the time of the shortest launch of any of them.
-func roof(ctx context.Context, devices []string) (best bench.Ceilings, start time.Duration, err error) {
-	if best, err = bench.CeilingsOf(ctx, devices); err != nil {
-		return best, 0, err
+// hold fills in the kernels of a recording, each held against what its device can do.
+func (k *kernelTimes) hold(ctx context.Context, r *profile.Recording) (err error) {
+	if k.Limits, err = limitsOf(ctx, r.Devices); err != nil {
+		return err
 	}
+	by := map[string]profile.Limit{}
+	for _, l := range k.Limits {
+		by[l.Device] = profile.Limit{Roof: l.Ceilings, Start: l.Start}
+	}
+	k.Kernels = r.Trace.Timings(by, k.wide)
+	return nil
+}
+
+// limit is that of the device that a kernel ran on.
+func (k *kernelTimes) limit(x *profile.Timing) *limit {
+	for i := range k.Limits {
+		if k.Limits[i].Device == x.Device {
+			return &k.Limits[i]
+		}
+	}
+	return &limit{}
+}
+
+// name is that of a kernel, with its device where there are several.
+func (k *kernelTimes) name(x *profile.Timing) string {
+	if len(k.Limits) > 1 {
+		return x.Kernel + " on " + x.Device
+	}
+	return x.Kernel
+}
+
+// limitsOf measures what devices can do, by their names.
+func limitsOf(ctx context.Context, devices []string) (list []limit, err error) {
 	for _, name := range devices {
+		l := limit{Device: name}
+		if l.Ceilings, err = bench.CeilingsOf(ctx, []string{name}); err != nil {
+			return nil, err
+		}
 		d, err := device.Lookup(name)
 		if err != nil {
-			return best, 0, err
+			return nil, err
 		}
-		took, err := shortestLaunch(device.On(ctx, d))
-		if err != nil {
-			return best, 0, err
+		if l.Start, err = shortestLaunch(device.On(ctx, d)); err != nil {
+			return nil, err
 		}
-		if start == 0 || took < start {
-			start = took
-		}
+		list = append(list, l)
 	}
-	return best, start, nil
+	return list, nil
 }
 
 // shortestLaunch is how long the shortest of several small launches takes on the default device of ctx.
@@ -127,7 +161,7 @@ func (k *kernelTimes) StyledText(width int, style display.Style) string {
 	lines := []string{k.table(width).StyledText(width, style)}
 	for i := range k.Kernels {
 		if from := k.Kernels[i].From; len(from) > 0 {
-			lines = append(lines, dimmed(style, k.Kernels[i].Kernel+" from "+strings.Join(from, " · "), width)...)
+			lines = append(lines, dimmed(style, k.name(&k.Kernels[i])+" from "+strings.Join(from, " · "), width)...)
 		}
 	}
 	for _, text := range k.facts() {
@@ -163,7 +197,7 @@ func (k *kernelTimes) table(width int) *display.Table {
 	t := display.NewTable(columns...)
 	for i := range k.Kernels {
 		x := &k.Kernels[i]
-		row := []any{display.Cell{Text: x.Kernel, Role: display.Name}, x.Calls, display.SecondsCell(x.Total.Seconds()),
+		row := []any{display.Cell{Text: k.name(x), Role: display.Name}, x.Calls, display.SecondsCell(x.Total.Seconds()),
 			display.Cell{Text: units.Digits(100 * x.Share), Value: x.Share}, display.SecondsCell(x.Mean.Seconds())}
 		if all {
 			row = append(row, display.SecondsCell(x.Median.Seconds()))
@@ -188,7 +222,7 @@ func (k *kernelTimes) table(width int) *display.Table {
 // machine may be too low, so they refuse only a kernel that is ten times faster.
 func (k *kernelTimes) impossible(x *profile.Timing) bool {
 	trust := 1.0
-	if k.Ceilings.Doubt != "" {
+	if k.limit(x).Ceilings.Doubt != "" {
 		trust = 10
 	}
 	return x.Impossible(trust)
@@ -233,15 +267,15 @@ func (k *kernelTimes) facts() []string {
 	u := k.Usage
 	facts := []string{strings.Join(counts, " · "),
 		fmt.Sprintf("device busy %s of %s (%s), one kernel at a time · gaps %s · planning %s · copying %s", units.Duration(u.Busy), units.Duration(u.Wall),
-			units.Percent(u.Busy.Seconds()/max(u.Wall.Seconds(), 1e-9)), units.Duration(u.Gaps), units.Duration(u.Planning), units.Duration(u.Copying)),
-		"ceilings: " + k.ceilings()}
+			units.Percent(u.Busy.Seconds()/max(u.Wall.Seconds(), 1e-9)), units.Duration(u.Gaps), units.Duration(u.Planning), units.Duration(u.Copying))}
+	facts = append(facts, k.ceilings()...)
 	if k.dropped > 0 {
 		facts = append(facts, fmt.Sprintf("%s more were not timed one by one", units.Plural(int64(k.dropped), "launch")))
 	}
 	for i := range k.Kernels {
 		if x := &k.Kernels[i]; k.impossible(x) {
 			facts = append(facts, fmt.Sprintf("%s: %s is %s times as fast as this device can be: not all of it was done, or its data lay nearer than any memory that was measured",
-				x.Kernel, units.Duration(x.Total), units.Digits(x.Roof)))
+				k.name(x), units.Duration(x.Total), units.Digits(x.Roof)))
 		}
 	}
 	if facts = append(facts, k.notes...); k.Machine.Cores > 0 {
@@ -250,23 +284,33 @@ func (k *kernelTimes) facts() []string {
 	return facts
 }
 
-// ceilings is the line with the ceilings that the kernels are compared with.
-func (k *kernelTimes) ceilings() string {
-	var types []string
-	for i := range k.Kernels {
-		if t := k.Kernels[i].DType; t.Float() {
-			if text := fmt.Sprintf("%v %s", t, units.Rate(k.Ceilings.Flops(t), "FLOP/s")); !slices.Contains(types, text) {
+// ceilings are the lines with the ceilings that the kernels are compared with, one for each device.
+func (k *kernelTimes) ceilings() (lines []string) {
+	for _, l := range k.Limits {
+		var types []string
+		unsure := false
+		for i := range k.Kernels {
+			x := &k.Kernels[i]
+			if x.Device != l.Device {
+				continue
+			}
+			if text := fmt.Sprintf("%v %s", x.DType, units.Rate(l.Ceilings.Flops(x.DType), "FLOP/s")); x.DType.Float() && !slices.Contains(types, text) {
 				types = append(types, text)
 			}
+			unsure = unsure || x.Impossible(1) && !k.impossible(x)
 		}
-	}
-	parts := append(types, "memory "+units.Rate(k.Ceilings.Behind(), "B/s"), "a launch "+units.Duration(k.Start))
-	text := strings.Join(parts, " · ")
-	if k.Ceilings.Doubt != "" {
-		text += "; " + k.Ceilings.Doubt
-		if slices.ContainsFunc(k.Kernels, func(x profile.Timing) bool { return x.Impossible(1) && !k.impossible(&x) }) {
-			text += ", so ? stands for a share of more than all"
+		text := "ceilings: "
+		if len(k.Limits) > 1 {
+			text = "ceilings of " + l.Device + ": "
 		}
+		text += strings.Join(append(types, "memory "+units.Rate(l.Ceilings.Behind(), "B/s"), "a launch "+units.Duration(l.Start)), " · ")
+		if l.Ceilings.Doubt != "" {
+			text += "; " + l.Ceilings.Doubt
+			if unsure {
+				text += ", so ? stands for a share of more than all"
+			}
+		}
+		lines = append(lines, text)
 	}
-	return text
+	return lines
 }

@@ -216,10 +216,9 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	if len(p.record.Trace.Launches) > 0 {
 		k := &kernelTimes{Usage: p.record.Usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
 			notes: p.record.Notes(), dropped: p.record.Trace.Dropped}
-		if k.Ceilings, k.Start, err = roof(ctx, p.record.Devices); err != nil {
+		if err := k.hold(ctx, p.record); err != nil {
 			return nil, c.errorf("%w", err)
 		}
-		k.Kernels = p.record.Trace.Timings(k.Ceilings, k.Start, false)
 		shown = append(shown, k)
 	}
 	return append(shown, display.Text(p.summary()+"\n"+p.machine.Brief())), nil

@@ -3,7 +3,6 @@ package magics
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -43,16 +42,15 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	if len(r.Trace.Launches) == 0 {
 		return display.Text("nothing was launched"), nil
 	}
-	best, start, err := roof(ctx, r.Devices)
-	if err != nil {
+	k := &kernelTimes{}
+	if err := k.hold(ctx, r); err != nil {
 		return nil, c.errorf("%w", err)
 	}
-	k := &kernelTimes{Ceilings: best, Start: start, Kernels: r.Trace.Timings(best, start, false)}
 	p, notes := roofline(k)
 	if file != "" {
 		return c.wrotePlot(file, p)
 	}
-	return values{display.Plotted{Plot: p}, display.Text(strings.Join(slices.Concat([]string{"ceilings: " + k.ceilings()}, notes, []string{m.Brief()}), "\n"))}, nil
+	return values{display.Plotted{Plot: p}, display.Text(strings.Join(slices.Concat(k.ceilings(), notes, []string{m.Brief()}), "\n"))}, nil
 }
 
 // roofline draws the kernels, and says what is not drawn.
@@ -60,34 +58,45 @@ func roofline(k *kernelTimes) (p *plot.Plot, notes []string) {
 	p = &plot.Plot{Title: "roofline", XLabel: "flop/B", YLabel: "FLOP/s", LogX: true, LogY: true}
 	var marks []plot.Series
 	low, high := math.Inf(1), 0.0
-	peaks := map[string]float64{}
+	type peak struct {
+		name         string // of the type, and of the device where there are several
+		rate, memory float64
+	}
+	var peaks []peak
 	for i := range k.Kernels {
 		x := &k.Kernels[i]
 		rate := float64(x.Flops) / x.Total.Seconds()
 		switch {
 		case x.Flops == 0 || x.Bytes == 0:
-			notes = append(notes, fmt.Sprintf("%s: no arithmetic, %s", x.Kernel, units.Rate(float64(x.Bytes)/x.Total.Seconds(), "B/s")))
+			notes = append(notes, fmt.Sprintf("%s: no arithmetic, %s", k.name(x), units.Rate(float64(x.Bytes)/x.Total.Seconds(), "B/s")))
 			continue
 		case k.impossible(x):
-			notes = append(notes, fmt.Sprintf("%s: %s times as fast as this device can be: not all of it was done", x.Kernel, units.Digits(x.Roof)))
+			notes = append(notes, fmt.Sprintf("%s: %s times as fast as this device can be: not all of it was done", k.name(x), units.Digits(x.Roof)))
 			continue
 		case x.Bound == profile.Start:
-			notes = append(notes, fmt.Sprintf("%s: as short as a launch, so neither line bounds it", x.Kernel))
+			notes = append(notes, fmt.Sprintf("%s: as short as a launch, so neither line bounds it", k.name(x)))
 		}
 		at := x.Intensity()
 		low, high = min(low, at), max(high, at)
 		if x.DType.Float() {
-			peaks[x.DType.String()] = k.Ceilings.Flops(x.DType)
+			c, name := k.limit(x).Ceilings, x.DType.String()
+			if len(k.Limits) > 1 {
+				name += " on " + x.Device
+			}
+			if p := (peak{name, c.Flops(x.DType), c.Behind()}); !slices.Contains(peaks, p) {
+				peaks = append(peaks, p)
+			}
 		}
-		marks = append(marks, plot.Series{Name: x.Kernel, X: []float64{at}, Y: []float64{rate}, Marks: true})
+		marks = append(marks, plot.Series{Name: k.name(x), X: []float64{at}, Y: []float64{rate}, Marks: true})
 	}
 	if len(marks) == 0 {
 		return p, notes
 	}
-	for _, name := range slices.Sorted(maps.Keys(peaks)) {
-		ridge := peaks[name] / k.Ceilings.Behind()
+	slices.SortFunc(peaks, func(a, b peak) int { return strings.Compare(a.name, b.name) })
+	for _, x := range peaks {
+		ridge := x.rate / x.memory
 		from, to := min(low, ridge)/4, max(high, ridge)*4
-		p.Series = append(p.Series, plot.Series{Name: name, X: []float64{from, ridge, to}, Y: []float64{from * k.Ceilings.Behind(), peaks[name], peaks[name]}})
+		p.Series = append(p.Series, plot.Series{Name: x.name, X: []float64{from, ridge, to}, Y: []float64{from * x.memory, x.rate, x.rate}})
 	}
 	p.Series = append(p.Series, marks...)
 	return p, notes

@@ -16,6 +16,12 @@ type Roof interface {
 	Read(bytes int64) float64   // bytes a second, of work on so many bytes
 }
 
+// A Limit is what one device can do. Without a Roof nothing is held against it.
+type Limit struct {
+	Roof  Roof
+	Start time.Duration // of the shortest launch
+}
+
 // A Bound is what a launch cannot be faster than.
 type Bound string
 
@@ -25,9 +31,10 @@ const (
 	Start   Bound = "launch" // that it is a launch at all
 )
 
-// A Timing is what a trace says of the launches of one kernel.
+// A Timing is what a trace says of the launches of one kernel on one device.
 type Timing struct {
 	Kernel string
+	Device string
 	DType  dtype.Type
 	Type   string // what it reads and makes, where launches are told apart by that: "f32[4 6] → f32[4]"
 	Calls  int
@@ -55,9 +62,9 @@ func (t *Timing) Impossible(trust float64) bool { return t.Roof > 1.05*trust }
 // Intensity is operations a byte.
 func (t *Timing) Intensity() float64 { return float64(t.Flops) / float64(t.Bytes) }
 
-// Timings gathers the launches by kernel, and with shapes by what they write, the longest first. start is
-// what the shortest launch takes; roof may be nil.
-func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
+// Timings gathers the launches by kernel and device, and with shapes by what they write, the longest first.
+// Limits has what each device can do, by its name; nothing is held against one that is not there.
+func (t *Trace) Timings(limits map[string]Limit, shapes bool) []Timing {
 	at := map[string]int{}
 	var list []Timing
 	var took [][]time.Duration
@@ -66,7 +73,7 @@ func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
 	var all time.Duration
 	for i := range t.Launches {
 		l := &t.Launches[i]
-		key := l.Kernel
+		limit, key := limits[l.Device], l.Kernel+" "+l.Device
 		if shapes {
 			key += " " + l.shape()
 		}
@@ -74,7 +81,7 @@ func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
 		if !ok {
 			k = len(list)
 			at[key] = k
-			timing := Timing{Kernel: l.Kernel, DType: l.DType()}
+			timing := Timing{Kernel: l.Kernel, Device: l.Device, DType: l.DType()}
 			if shapes {
 				timing.Type = l.shape()
 			}
@@ -83,8 +90,8 @@ func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
 		all += l.Time
 		took[k], launches[k] = append(took[k], l.Time), append(launches[k], l)
 		list[k].Bytes, list[k].Flops, list[k].Total = list[k].Bytes+l.Bytes, list[k].Flops+l.Flops, list[k].Total+l.Time
-		if roof != nil {
-			least, bound := l.Least(roof, start)
+		if limit.Roof != nil {
+			least, bound := l.Least(limit.Roof, limit.Start)
 			list[k].Least += least
 			bounds[k][bound] += least.Seconds()
 		}
@@ -99,7 +106,7 @@ func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
 		if all > 0 {
 			x.Share = x.Total.Seconds() / all.Seconds()
 		}
-		if roof != nil && x.Total > 0 {
+		if limits[x.Device].Roof != nil && x.Total > 0 {
 			x.Roof = x.Least.Seconds() / x.Total.Seconds()
 			for _, b := range []Bound{Compute, Memory, Start} {
 				if x.Bound == "" || bounds[k][b] > bounds[k][x.Bound] {

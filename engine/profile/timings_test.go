@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestTimings(t *testing.T) {
 		{"faster than the machine", []profile.Launch{launched("matmul", dtype.F32, 1000, 1e8, 500*us)}, profile.Compute, 2, true},
 	} {
 		trace := profile.Trace{Launches: c.launches}
-		got := trace.Timings(machine{}, 2*us, false)
+		got := trace.Timings(map[string]profile.Limit{"": {Roof: machine{}, Start: 2 * us}}, false)
 		if len(got) != 1 || got[0].Bound != c.bound || got[0].Roof < c.roof*0.999 || got[0].Roof > c.roof*1.001 || got[0].Impossible(1) != c.impossible {
 			t.Errorf("%s: got %+v, want %s at %v", c.name, got, c.bound, c.roof)
 		}
@@ -65,7 +66,7 @@ func TestTimingsStatistics(t *testing.T) {
 		launched("a", dtype.F32, 10, 1, 1*us), launched("b", dtype.F32, 10, 1, 70*us), launched("a", dtype.F32, 10, 1, 2*us),
 		launched("a", dtype.F32, 10, 1, 3*us), launched("a", dtype.BF16, 10, 1, 24*us),
 	}}
-	got := trace.Timings(nil, 0, false)
+	got := trace.Timings(nil, false)
 	if len(got) != 2 || got[0].Kernel != "b" || got[1].Calls != 4 {
 		t.Fatalf("got %+v, want b and four times a", got)
 	}
@@ -73,13 +74,37 @@ func TestTimingsStatistics(t *testing.T) {
 	if a.Total != 30*us || a.Share != 0.3 || a.Mean != 7500*time.Nanosecond || a.Median != 2500*time.Nanosecond || a.Min != 1*us || a.Max != 24*us || a.Bytes != 40 || a.Flops != 4 {
 		t.Errorf("got %+v", a)
 	}
-	shapes := trace.Timings(nil, 0, true)
+	shapes := trace.Timings(nil, true)
 	var types []string
 	for _, x := range shapes {
 		types = append(types, x.Kernel+" "+x.Type)
 	}
 	if want := []string{"b f32[2] → f32[2]", "a bf16[2] → bf16[2]", "a f32[2] → f32[2]"}; !slices.Equal(types, want) {
 		t.Errorf("got %q, want %q", types, want)
+	}
+}
+
+// slow is a tenth of machine.
+type slow struct{ machine }
+
+func (s slow) Flops(t dtype.Type) float64 { return s.machine.Flops(t) / 10 }
+
+// A kernel that runs on several devices is held against each one's own limit where it ran on that.
+func TestTimingsOfDevices(t *testing.T) {
+	const us = time.Microsecond
+	on := func(device string, took time.Duration) profile.Launch {
+		l := launched("matmul", dtype.F32, 1000, 1e8, took)
+		l.Device = device
+		return l
+	}
+	trace := profile.Trace{Launches: []profile.Launch{on("fast", 2000*us), on("slow", 40000*us), on("other", 10*us), on("slow", 40000*us)}}
+	got := trace.Timings(map[string]profile.Limit{"fast": {Roof: machine{}}, "slow": {Roof: slow{}}}, false)
+	var texts []string
+	for _, x := range got {
+		texts = append(texts, fmt.Sprintf("%s %d× %.2f %s", x.Device, x.Calls, x.Roof, x.Bound))
+	}
+	if want := []string{"slow 2× 0.25 comp", "fast 1× 0.50 comp", "other 1× 0.00 "}; !slices.Equal(texts, want) {
+		t.Errorf("got %q, want %q", texts, want)
 	}
 }
 

@@ -22,6 +22,7 @@ type Trace struct {
 // A Launch is one command to a device.
 type Launch struct {
 	Kernel string
+	Device string // its name
 	Kind   string // "map", "reduce", "matmul", "row", "single"
 	Eval   int    // the evaluation that it belongs to: a place in Trace.Evals
 	Ops    []Op   // what was fused into it, in the order in which it is computed
@@ -107,7 +108,7 @@ func (t *Trace) addRun(run events.Run, start time.Duration) {
 	at := e.End - e.Busy
 	makers := map[int]Value{}
 	for i, l := range run.Launches {
-		launch := Launch{Kernel: l.Kernel, Eval: len(t.Evals), Bytes: l.Bytes, Flops: l.Flops, Start: at}
+		launch := Launch{Kernel: l.Kernel, Device: run.Device, Eval: len(t.Evals), Bytes: l.Bytes, Flops: l.Flops, Start: at}
 		if run.Times != nil {
 			launch.Time = run.Times[i]
 			at += launch.Time

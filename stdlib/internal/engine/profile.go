@@ -20,6 +20,7 @@ func profileSymbols() map[string]reflect.Value {
 		"Eval":         reflect.ValueOf((*profile.Eval)(nil)),
 		"Kernel":       reflect.ValueOf((*profile.Kernel)(nil)),
 		"Launch":       reflect.ValueOf((*profile.Launch)(nil)),
+		"Limit":        reflect.ValueOf((*profile.Limit)(nil)),
 		"Memory":       reflect.ValueOf(profile.Memory),
 		"Merged":       reflect.ValueOf((*profile.Merged)(nil)),
 		"Op":           reflect.ValueOf((*profile.Op)(nil)),
