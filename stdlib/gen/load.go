@@ -31,6 +31,10 @@ var (
 
 const modulePath = "github.com/mcs-notebook/mcs"
 
+// notForCells are packages of the engine that code of cells has no use for: the source of the others, and a
+// table for help.
+var notForCells = []string{modulePath + "/engine", modulePath + "/engine/tensor/methods"}
+
 // stdPackages are the packages of the standard library that a cell can import: all but those that
 // stdlib/leftout.go lists with a reason.
 var stdPackages = strings.Fields(`
@@ -105,8 +109,8 @@ func list(dir string, patterns []string) ([]*sourcePackage, error) {
 		if pkg.Error != nil {
 			return nil, fmt.Errorf("%s: %s", pkg.Path, pkg.Error.Err)
 		}
-		if pkg.Name == "main" || slices.Contains(strings.Split(pkg.Path, "/"), "internal") || pkg.Path == modulePath+"/engine" {
-			continue // package engine only carries the source of the others
+		if pkg.Name == "main" || slices.Contains(strings.Split(pkg.Path, "/"), "internal") || slices.Contains(notForCells, pkg.Path) {
+			continue
 		}
 		if strings.HasPrefix(pkg.Path, enginePart.prefix) && strings.HasSuffix(pkg.Name, "test") {
 			continue // for tests of this module

@@ -22,6 +22,5 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/quant", Name: "quant", Symbols: quantSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/tensor", Name: "tensor", Symbols: tensorSymbols},
-	{Path: "github.com/mcs-notebook/mcs/engine/tensor/methods", Name: "methods", Symbols: tensorMethodsSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/train", Name: "train", Symbols: trainSymbols},
 }
