@@ -32,7 +32,7 @@ def attention(batch, heads, kv, t, d, dtype, grad=False):
     name = f"attention/{dtype} {batch}x{heads}x{t}x{d}" + (" fwd+bwd" if grad else "")
     flops = batch * heads * seen * d * (4 + (10 if grad else 0))  # backward: scores again, and four products
     return work(name, "attention", flops, SIZE[dtype] * batch * t * d * (2 * heads + 2 * kv) * (2 if grad else 1), "copy", dtype, CLOSE[dtype],
-                batch=batch, heads=heads, kv=kv, t=t, d=d, dtype=dtype, grad=grad)
+                batch=batch, heads=heads, kv=kv, t=t, d=d, dtype=dtype, grad=grad, library=dtype != "f32")
 
 
 def cross_entropy(m, v, grad):
