@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -26,12 +27,16 @@ type attended struct {
 	shared          int // query heads that share the keys of one
 	queries, keys   int
 	causal          bool
+	prompt          bool // nobody wants the logsumexp
 }
 
 func (a attended) String() string {
 	s := fmt.Sprintf("%v %v %d×%d heads, %d×%d, width %d", a.op, a.dtype, a.batch, a.heads, a.queries, a.keys, a.d)
 	if a.causal {
 		s += ", causal"
+	}
+	if a.prompt {
+		s += ", of a prompt"
 	}
 	return s
 }
@@ -45,7 +50,11 @@ func (a attended) group() (*backend.Group, []ir.Type) {
 	if a.op == ir.AttentionGrad {
 		in, out = []ir.Type{q, k, k, q, lse, q}, []ir.Type{q, k, k}
 	}
-	inst := backend.Inst{Op: a.op, Outs: out, Attr: ir.Attr{Float: 1 / math.Sqrt(float64(a.d))}}
+	outs := out
+	if a.prompt {
+		out = out[:1]
+	}
+	inst := backend.Inst{Op: a.op, Outs: outs, Attr: ir.Attr{Float: 1 / math.Sqrt(float64(a.d))}}
 	if a.causal {
 		inst.Attr.Flags = ir.Causal
 	}
@@ -130,6 +139,7 @@ func TestLargeAttentionLibraryOnGPU(t *testing.T) {
 	for _, a := range []attended{
 		{op: ir.Attention, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.Attention, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 300, keys: 700},
+		{op: ir.Attention, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true, prompt: true},
 		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 2, d: 64, queries: 8192, keys: 8192, causal: true},
@@ -233,6 +243,61 @@ func BenchmarkAttentionOnGPU(b *testing.B) {
 				b.ReportMetric(a.flops()/best.Seconds()/1e12, "TFLOP/s")
 			}
 			b.ReportMetric(float64(best.Nanoseconds())/1e3, "µs")
+		})
+	}
+}
+
+// BenchmarkAttentionRunsOnGPU times runs of a gradient that are queued one behind the other, as a training
+// step's are: in the same memory, which a graph is replayed for, and in new results and a new workspace.
+func BenchmarkAttentionRunsOnGPU(b *testing.B) {
+	on := withLibrary(b, "cudnn", "always")
+	a := attended{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 4, heads: 16, shared: 4, d: 64, queries: 2048, keys: 2048, causal: true}
+	cmd := a.command(b, on)
+	launch := backend.Launch{Kernel: cmd.Kernel, Scratch: backend.Place{Index: len(cmd.Bufs)}}
+	var same []ir.Buffer
+	for i, s := range cmd.Bufs {
+		launch.Bufs = append(launch.Bufs, backend.Place{Index: i})
+		same = append(same, s.Buf)
+	}
+	alloc := func(bytes int) ir.Buffer {
+		buf, err := on.Alloc(bytes)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return buf
+	}
+	same = append(same, alloc(cmd.Kernel.Scratch()))
+	p, err := on.Load(&backend.Program{Bufs: len(same), Commit: 1, Launches: []backend.Launch{launch}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	for _, c := range []struct {
+		name string
+		from int // the first buffer that is new in each run
+	}{{"the same memory", len(same)}, {"a new workspace", len(same) - 1}, {"new results", 6}} {
+		b.Run(c.name, func(b *testing.B) {
+			var host, worst time.Duration
+			for range b.N {
+				start := time.Now()
+				list := slices.Clone(same)
+				for i := c.from; i < len(list); i++ {
+					list[i] = alloc(same[i].Bytes())
+				}
+				if err := on.Run(b.Context(), p, &backend.Table{Bufs: list}, nil); err != nil {
+					b.Fatal(err)
+				}
+				for _, buf := range list[c.from:] {
+					on.Free(buf)
+				}
+				host += time.Since(start)
+				worst = max(worst, time.Since(start))
+			}
+			if err := on.Sync(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(host.Microseconds())/float64(b.N), "host-µs/op")
+			b.ReportMetric(float64(worst.Microseconds()), "worst-host-µs")
 		})
 	}
 }

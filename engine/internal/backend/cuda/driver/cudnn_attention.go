@@ -86,9 +86,10 @@ func (t *attending) forward() {
 	top := t.reduce(reduceMax, sums, x)
 	e := t.pointwise(pwExp, dataF32, scores, t.pointwise(pwSub, dataF32, scores, x, top))
 	sum := t.reduce(reduceAdd, sums, e)
+	lse := t.tensor(sums, !a.Stats, false) // the pattern has it in any case
+	t.pointwiseTo(pwAdd, dataF32, lse, top, t.pointwise(pwLog, dataF32, sums, sum))
 	if a.Stats {
-		log := t.pointwise(pwLog, dataF32, sums, sum)
-		t.operands[kernel.AttentionLSE] = t.pointwiseTo(pwAdd, dataF32, t.memory(sums), top, log)
+		t.operands[kernel.AttentionLSE] = lse
 	}
 	p := scores
 	p.dtype = cudnnTypes[a.DType] // the operand of a product
