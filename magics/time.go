@@ -65,7 +65,7 @@ type oneRun struct {
 }
 
 // runOnce runs statements and computes the tensors that they make. Declared variables belong to the
-// session. The value of a last expression is shown.
+// session. The value of a last expression is shown, or that of the variable that the last statement declares.
 func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 	last := source
 	if declares(source) {
@@ -83,8 +83,11 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 				return l.Eval()
 			}))
 		})
-		if err = errors.Join(err, failed); err != nil || last == "" {
+		if err = errors.Join(err, failed); err != nil {
 			return err
+		}
+		if last == "" {
+			return c.takeDeclared(l.Context(), lastDeclared(c.rest), o)
 		}
 	}
 	w, err := c.compile(last)
@@ -99,6 +102,22 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 			}
 			return l.Eval(tensorsIn(made)...)
 		})
+		o.value = w.stmt.Take()
+		return err
+	})
+}
+
+// takeDeclared makes the value of a variable the one that is shown. Without a name there is none.
+func (c *call) takeDeclared(ctx context.Context, name string, o *oneRun) error {
+	if name == "" {
+		return nil
+	}
+	w, err := c.compile(name)
+	if err != nil {
+		return err
+	}
+	return w.stmt.Within(ctx, func() error {
+		_, err := w.stmt.Loop(1)
 		o.value = w.stmt.Take()
 		return err
 	})

@@ -16,7 +16,7 @@ func timingMagics() []*Magic {
 		Name: "time", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Summary: "run once: the value, the time, the launches",
 		Help: "What the statement makes is evaluated and the device has finished before the clock stops. Variables that\n" +
-			"it declares stay; those that it assigns to are put back.",
+			"it declares stay; those that it assigns to are put back. Shown is the value of the last expression, or of what the last line declares.",
 		Example: "%time m.Logits(ids)",
 		run:     runTime,
 	}, {

@@ -66,6 +66,34 @@ func trailingExpr(source string, list []ast.Stmt) (before, last string) {
 	return source[:at], source[at : int(es.End())-1-len(statementsBefore)]
 }
 
+// lastDeclared is the first variable that the last of the statements declares; empty if that declares none, or
+// ends in a semicolon, which hides values.
+func lastDeclared(source string) string {
+	list := parseStatements(source)
+	if len(list) == 0 || strings.HasSuffix(strings.TrimSpace(source), ";") {
+		return ""
+	}
+	var names []ast.Expr
+	switch s := list[len(list)-1].(type) {
+	case *ast.AssignStmt:
+		if s.Tok == token.DEFINE {
+			names = s.Lhs
+		}
+	case *ast.DeclStmt:
+		if d := s.Decl.(*ast.GenDecl); d.Tok == token.VAR && len(d.Specs) > 0 {
+			for _, name := range d.Specs[len(d.Specs)-1].(*ast.ValueSpec).Names {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, e := range names {
+		if id, ok := e.(*ast.Ident); ok && id.Name != "_" {
+			return id.Name
+		}
+	}
+	return ""
+}
+
 // declares reports whether statements declare variables.
 func declares(source string) bool {
 	return slices.ContainsFunc(parseStatements(source), func(s ast.Stmt) bool {

@@ -40,9 +40,13 @@ optim.AdamW{Beta1: 2}.New(nil)
 // What %time and %%time show is the result of their cell.
 func TestTimedValues(t *testing.T) {
 	const cells = "x := tensor.Ones(3)\n// %%\n%time x.Add(1)\n// %%\nfmt.Println(\"sum\", _.Sum().Item())\n" +
-		"// %%\n%%time\ny := x.Mul(4)\ny.Max()\n// %%\nfmt.Println(\"max\", _.Item())\n"
+		"// %%\n%%time\ny := x.Mul(4)\ny.Max()\n// %%\nfmt.Println(\"max\", _.Item())\n" +
+		"// %%\n%time z := y.Add(1)\n// %%\nfmt.Println(\"declared\", _.Sum().Item(), z.Sum().Item())\n" +
+		"// %%\n%%time\na := z.Add(1)\nb := a.Add(1)\n// %%\nfmt.Println(\"both\", a.Max().Item(), b.Max().Item(), _.Max().Item())\n"
 	stdout, stderr, code := mcs(t, t.TempDir(), cells, "run", "-")
-	if code != 0 || !strings.Contains(stdout, "sum 6\n") || !strings.Contains(stdout, "max 4\n") {
-		t.Errorf("code %d, got %q and the error %q, want sum 6 and max 4", code, stdout, stderr)
+	for _, want := range []string{"sum 6\n", "max 4\n", "[5. 5. 5.]", "declared 15 15\n", "both 6 7 7\n"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("code %d, got %q and the error %q, want %q", code, stdout, stderr, want)
+		}
 	}
 }
