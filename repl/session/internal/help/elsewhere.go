@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 )
 
 // elsewhere returns the advice for a public name of PyTorch, NumPy or MLX: the Go for module.name. With an
@@ -22,6 +23,9 @@ func (a *advisor) elsewhere(module, name, operand string) string {
 	if goLine := a.inGo(); goLine != "" {
 		return goLine
 	}
+	if replaced := a.called(module, name); replaced != "" {
+		return replaced
+	}
 	switch {
 	case operand == "":
 	case module == "Module":
@@ -32,6 +36,21 @@ func (a *advisor) elsewhere(module, name, operand string) string {
 		goText = strings.NewReplacer("x = x.", operand+" = "+operand+".", "x.", operand+".", "(x,", "("+operand+",", "{x,", "{"+operand+",", "(x)", "("+operand+")").Replace(goText)
 	}
 	return "write " + goText
+}
+
+// called returns the advice to call what stands for a name, with the arguments that the line has:
+// tensor.Concat for tensor.Cat.
+func (a *advisor) called(module, name string) string {
+	goName := python.Callee(module, name)
+	text, n := a.h.Text(a.pos)
+	line := a.line()
+	f := &foreign{h: a.h, st: a.st, before: statementsAbove(text, n)}
+	for _, typed := range []string{module + "." + name, name} {
+		if fixed := strings.Replace(line, typed+"(", goName+"(", 1); goName != "" && fixed != line && f.checks(strings.TrimSpace(fixed), line) {
+			return "write " + strings.TrimSpace(fixed)
+		}
+	}
+	return ""
 }
 
 // foreignModule returns the advice for the name in a module around the complaint: torch.cuda.is_available.

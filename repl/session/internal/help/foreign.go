@@ -1,12 +1,15 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/notation"
@@ -25,11 +28,17 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 	if n < 1 || n > len(lines) {
 		return ""
 	}
+	f := &foreign{h: h, st: st, before: statementsAbove(src, n)}
+	if strings.HasPrefix(lines[n-1], "class ") && len(src) < 4*maxForeign {
+		if text := python.Class(lines[n-1:], f); text != "" && f.checksDeclared(text) {
+			return "write " + text
+		}
+		return ""
+	}
 	line := python.Block(lines[n-1:])
 	if len(line) > maxForeign {
 		return ""
 	}
-	f := &foreign{h: h, st: st, before: statementsAbove(src, n)}
 	text := python.Line(strings.TrimSpace(line), f)
 	if text == "" || types.Universe.Lookup(text) != nil || sameCode(text, line) || !f.checks(text, line) {
 		return ""
@@ -47,9 +56,20 @@ func statementsAbove(cell string, n int) string {
 	return above
 }
 
-// sameCode says whether two lines differ in blanks or the case of letters only. Then a name is misspelt.
+// sameCode says whether two lines differ in blanks only, or in the case of one name, which is then misspelt.
 func sameCode(a, b string) bool {
-	return strings.EqualFold(unblanked(a), unblanked(b))
+	if a, b = unblanked(a), unblanked(b); !strings.EqualFold(a, b) {
+		return false
+	}
+	between := func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+	others := map[string]bool{}
+	inB := strings.FieldsFunc(b, between)
+	for i, name := range strings.FieldsFunc(a, between) {
+		if i < len(inB) && name != inB[i] {
+			others[name] = true
+		}
+	}
+	return len(others) <= 1
 }
 
 func unblanked(s string) string {
@@ -129,17 +149,44 @@ func (f *foreign) Stands(name string) string {
 		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Module" })
 	case "opt":
 		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Optimizer" })
+	case "lossfn":
+		return f.newest(func(e *world.Entity) bool { return isLoss(e.Obj.Type()) })
 	case "weight":
 		if m := f.Stands("m"); m != "" {
 			return "nn.Values(nn.Params(" + m + "))..."
 		}
-		return f.newest(func(e *world.Entity) bool {
-			v, ok := f.h.Value(e)
-			x, tensor := v.(interface{ IsParam() bool })
-			return ok && tensor && x.IsParam()
-		})
+		return strings.Join(f.params(), ", ")
 	}
 	return ""
+}
+
+// isLoss says whether a type is that of a function of outputs and targets.
+func isLoss(t types.Type) bool {
+	sig, ok := t.Underlying().(*types.Signature)
+	if !ok || sig.Params().Len() != 2 || sig.Results().Len() != 1 {
+		return false
+	}
+	return family(sig.Params().At(0).Type()) == "tensor" && family(sig.Params().At(1).Type()) == "tensor" && family(sig.Results().At(0).Type()) == "tensor"
+}
+
+// params returns the variables that hold parameters, in their order.
+func (f *foreign) params() []string {
+	var found []*world.Entity
+	f.st.All(func(e *world.Entity) {
+		v, ok := f.h.Value(e)
+		x, tensor := v.(interface{ IsParam() bool })
+		if e.Kind == world.Var && ok && tensor && family(e.Obj.Type()) == "tensor" && x.IsParam() {
+			found = append(found, e)
+		}
+	})
+	slices.SortFunc(found, func(a, b *world.Entity) int {
+		return cmp.Or(a.Cell-b.Cell, strings.Compare(a.Name, b.Name))
+	})
+	names := make([]string, len(found))
+	for i, e := range found {
+		names[i] = e.Name
+	}
+	return names
 }
 
 // newest returns the variable of the newest cell that is of a kind.
@@ -171,7 +218,7 @@ func (f *foreign) checks(line, original string) bool {
 	}
 	for _, err := range c.Errs {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
-		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || strings.HasPrefix(err.Msg, "assignment mismatch: 1 variable but")
+		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg)
 		switch {
 		case undefined && strings.Contains(original, name) && ForeignNames[name] == "":
 		case strings.HasSuffix(err.Msg, "is not used"), missing:
@@ -182,7 +229,16 @@ func (f *foreign) checks(line, original string) bool {
 	return true
 }
 
-// check checks a file with one declaration. It returns nil if the file does not parse. It leaves nothing
+// errorLeftOut matches the complaint about an assignment that leaves out an error, which a cell may.
+var errorLeftOut = lazy.Regexp(`^assignment mismatch: (?:1 variable but|2 variables but .* returns 3 values)`)
+
+// checksDeclared says whether declarations can be pasted.
+func (f *foreign) checksDeclared(decls string) bool {
+	c := f.check(decls)
+	return c != nil && len(c.Errs) == 0
+}
+
+// check checks a file with declarations. It returns nil if the file does not parse. It leaves nothing
 // in the session.
 func (f *foreign) check(decl string) *Facts {
 	fset := token.NewFileSet()

@@ -197,7 +197,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	}
 	near := DidYouMean(name, a.names())
 	if assigned(a.c.Files, a.pos) {
-		if goLine := a.inGo(); near == "" && goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
+		if goLine := a.inGo(); goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
 		if near != "" {
@@ -371,7 +371,7 @@ func (h *Helper) exports(path, name string) bool {
 
 // family returns the key of a type's values in foreignMembers.
 func family(t types.Type) string {
-	if strings.HasSuffix(t.String(), "/tensor.Tensor") {
+	if python.IsTensor(t) {
 		return "tensor"
 	}
 	if world.IsError(t) {

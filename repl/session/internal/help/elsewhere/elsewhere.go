@@ -32,7 +32,7 @@ var entries = sync.OnceValue(func() map[string]string {
 var modules = map[string]string{
 	"": "", "torch": "", "F": "", "nn.functional": "", "jnp": "", "torch.Tensor": "", "tensor": "",
 	"np": "numpy", "numpy": "numpy", "np.ndarray": "numpy", "mx": "mlx", "mx.fast": "mlx",
-	"nn.Module": "module", "Module": "module", "optim.Optimizer": "optimizer", "Optimizer": "optimizer",
+	"nn.Module": "module", "Module": "module", "optim.Optimizer": "optimizer", "Optimizer": "optimizer", "Param": "param",
 	"optim.lr_scheduler": "lrscheduler", "lr_scheduler": "lrscheduler", "utils.data": "data", "nn.init": "init", "nn.utils": "utils",
 	"optimizers": "optim", "mx.optimizers": "optim", "mlx.optimizers": "optim",
 }
@@ -52,6 +52,9 @@ func module(name string) string {
 	}
 	return Fold(name)
 }
+
+// Scheduler says whether a module has the schedules of learning rates.
+func Scheduler(name string) bool { return module(name) == "lrscheduler" }
 
 // Known says whether people import a module of arrays under a name: np, torch.nn, F.
 func Known(name string) bool {

@@ -17,7 +17,10 @@ type argument struct {
 func (p *reader) call(f value) value {
 	var args []argument
 	if p.comprehended(")") {
+		target := p.target // is for the result of the call
+		p.target = ""
 		args = []argument{{value: p.comprehension(")")}}
+		p.target = target
 	} else {
 		for !p.take(")") {
 			var a argument
@@ -84,10 +87,11 @@ func (p *reader) named(f value, args []argument) (value, bool) {
 	}
 	module := strings.TrimSuffix(f.module, "."+f.name)
 	v, ok := p.known(module, f.name, rest)
-	if !ok && len(rest) > 0 && p.is(rest[0].value, tensorFamily) && elsewhere.Known(module) {
-		if v, ok = p.method(p.member(rest[0].value, f.name), rest[1:]); !ok {
-			v, ok = p.called(p.member(rest[0].value, f.name), rest[1:]), true
-		}
+	if !ok && len(rest) > 0 && p.is(rest[0].value, tensorFamily) && elsewhere.Known(module) { // F.relu(x)
+		x := rest[0].value
+		method := simple("%s.%s", x.in(primary), f.name)
+		method.member = &member{x, f.name}
+		v, ok = p.method(method, rest[1:])
 	}
 	if !ok && len(rest) == len(args) {
 		return value{}, false
@@ -153,6 +157,9 @@ func fields(s *types.Struct, named []argument) string {
 	var parts []string
 	for _, a := range named {
 		name := a.name
+		if name == "label_smoothing" {
+			name = "smoothing"
+		}
 		for f := range s.Fields() {
 			if strings.EqualFold(f.Name(), strings.ReplaceAll(name, "_", "")) {
 				name = f.Name()

@@ -15,6 +15,10 @@ func (p *reader) expr() value {
 	case p.take("if"):
 		condition := p.or()
 		p.want("else")
+		if condition.text == "device.List()" { // "cuda" if torch.cuda.is_available() else "cpu"
+			p.expr()
+			return simple("device.Default()")
+		}
 		return value{either: &either{condition, v, p.expr()}}
 	case p.take("?"):
 		yes := p.expr()

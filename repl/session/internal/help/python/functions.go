@@ -2,6 +2,7 @@ package python
 
 import (
 	"fmt"
+	gotoken "go/token"
 	"go/types"
 	"strconv"
 	"strings"
@@ -24,12 +25,18 @@ func init() { // the table's functions read expressions, which may use the table
 	special = map[string]func(p *reader, args []argument) (value, bool){
 		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
 		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
-		"optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
+		"next": batch, "optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
 	}
 }
 
 // foreign translates a call of a function that Go does not have under this name.
 func (p *reader) foreign(f value, args []argument) (value, bool) {
+	switch {
+	case f.module == "torch.save" || f.module == "torch.load":
+		return p.file(f.name, args)
+	case f.name == "DataLoader":
+		return p.loader(args)
+	}
 	if t := p.typeOf(f.text); t != nil {
 		return p.calledValue(f, t, args)
 	}
@@ -41,10 +48,10 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 	if pattern, ok := functions[f.text]; ok {
 		return fill(pattern, "", args)
 	}
-	if name, ok := strings.CutPrefix(f.text, "tensor."); ok && f.module == "" && len(args) > 0 && p.is(args[0].value, tensorFamily) {
-		return p.called(p.member(args[0].value, name), args[1:]), true
-	}
 	if f.module == "" {
+		if module := imported(f.text); module != "" { // from torch.nn import Linear
+			return p.called(p.packageMember(simple("%s", module), f.text), args), true
+		}
 		return value{}, false
 	}
 	if how := special[f.name]; how != nil { // np.sum(xs)
@@ -122,6 +129,9 @@ func length(p *reader, args []argument) (value, bool) {
 	}
 	if p.is(v, tensorFamily) {
 		return simple("%s.Len(0)", v.in(primary)), true
+	}
+	if p.isSource(v) {
+		return simple("%s.Len()", v.in(primary)), true
 	}
 	return simple("len(%s)", v.goText()), true
 }
@@ -398,6 +408,9 @@ func (p *reader) moved(x value, where argument) value {
 	case strings.HasPrefix(where.text, "dtype."):
 		return simple("%s.Cast(%s)", x.in(primary), where.text)
 	}
+	if p.is(where.value, tensorFamily) {
+		return simple("%s.To(%s.Device())", x.in(primary), where.in(primary))
+	}
 	return simple("%s.To(%s)", x.in(primary), where.goText())
 }
 
@@ -412,8 +425,19 @@ func (p *reader) method(f value, args []argument) (value, bool) {
 	switch {
 	case module == "" && name == "to" && len(args) > 0:
 		return p.moved(x, args[0]), true
-	case module == "Module" && (name == "to" || name == "load_state_dict"):
-		args = args[:0]
+	case module == "" && (name == "clamp" || name == "clip") && len(args) == 1 && (args[0].name == "min" || args[0].name == "max"):
+		args[0].name, name = "", "clamp_"+args[0].name
+	case module == "" && name == "flatten" && len(args) == 1 && args[0].text == "1":
+		return simple("%s.Reshape(%[1]s.Len(0), -1)", x.in(primary)), true
+	case module == "" && name == "fill_" && len(args) == 1:
+		return simple("%[1]s.Set(tensor.FullLike(%[1]s, %[2]s))", x.in(primary), args[0].goText()), true
+	case module == "Module" && name == "to" && !gotoken.IsIdentifier(x.text): // a new one is on the default device
+		return x, true
+	case module == "Module" && name == "to":
+		args = nil
+	case module == "Module" && name == "load_state_dict" && len(args) > 0:
+		path, _, _ := strings.Cut(strings.TrimPrefix(args[0].text, "safetensors.Load("), ")")
+		return simple("nn.Load(%s, %s)", path, x.goText()), strings.HasPrefix(args[0].text, "safetensors.Load(")
 	}
 	if v, ok := p.known(module, name, append([]argument{{value: x}}, args...)); ok {
 		return v, true

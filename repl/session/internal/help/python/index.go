@@ -26,6 +26,8 @@ func (p *reader) subscripts() (list []subscript) {
 		if p.at("None") {
 			s.newAxis = true
 			p.i++
+		} else if p.take("...") {
+			s.at = simple("...")
 		} else {
 			var given bool
 			part(&s.low, &given)

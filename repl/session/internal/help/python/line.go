@@ -34,6 +34,9 @@ func (p *reader) one() string {
 	case t.text == "for":
 		p.i++
 		return p.forLoop()
+	case t.text == "with":
+		p.i++
+		return p.with()
 	case t.text == "while":
 		p.i++
 		return p.while()
@@ -348,6 +351,10 @@ func (p *reader) several(start int) string {
 			break
 		}
 	}
+	if source, ok := strings.CutSuffix(values[0], ".Batch(0)"); ok && len(values) == 1 && len(names) == 2 {
+		b := p.fresh("b")
+		return fmt.Sprintf("%[1]s := %[2]s.Batch(0); %[3]s := %[1]s.Inputs, %[1]s.Targets", b, source, strings.Join(names, ", "))
+	}
 	op := ":="
 	if known {
 		op = "="
@@ -375,6 +382,18 @@ func (p *reader) assign(x value, target []token) string {
 	switch {
 	case name == "":
 		return p.assignElement(x, y)
+	case name == "device" && y.text == "device.Default()": // the package keeps its name
+		return "dev := device.Default()"
+	case y.text == "nil" && p.typeOf(name) == nil:
+		return "var " + name + " any"
+	case strings.HasPrefix(y.text, "safetensors.Load("):
+		return name + ", _ := " + y.text
+	case strings.HasPrefix(y.text, "nn.To("): // model = model.to(device)
+		model, _, _ := strings.Cut(strings.TrimPrefix(y.text, "nn.To("), ",")
+		if model == name {
+			return y.text
+		}
+		return name + " := " + model + "; nn.To(" + name + strings.TrimPrefix(y.text, "nn.To("+model)
 	case y.either != nil:
 		e := y.either
 		declare := p.operator(name, e.no)

@@ -24,6 +24,9 @@ func (p *reader) loop() string {
 	}
 	bracket := p.take("(")
 	for {
+		if p.take("(") { // i, (x, y)
+			bracket = true
+		}
 		names = append(names, p.name())
 		if !p.take(",") {
 			break
@@ -44,6 +47,9 @@ func (p *reader) loop() string {
 		}
 	}
 	x := p.or()
+	if p.isSource(x) {
+		p.learn(x)
+	}
 	for _, suffix := range []struct{ method, format string }{
 		{".items()", "for %[2]s := range %[1]s { "}, {".Items()", "for %[2]s := range %[1]s { "},
 	} {
@@ -61,6 +67,9 @@ func (p *reader) over(x value, names []string) string {
 		if len(names) == 2 {
 			return fmt.Sprintf("for %s := range %s { ", strings.Join(names, ", "), m)
 		}
+	}
+	if params, ok := strings.CutPrefix(x.text, "nn.Params("); ok && len(names) == 2 { // of m.named_parameters()
+		return fmt.Sprintf("for _, %s := range nn.Params(%s { %s := %[1]s.Name; ", names[1], params, names[0])
 	}
 	if len(names) != 1 {
 		giveUp()
@@ -102,6 +111,9 @@ func rangeLoop(p *reader, names []string, args []value) string {
 }
 
 func enumerateLoop(p *reader, names []string, args []value) string {
+	if len(args) == 1 && p.isSource(args[0]) {
+		p.learn(args[0])
+	}
 	if len(names) != 2 || len(args) != 1 {
 		return ""
 	}

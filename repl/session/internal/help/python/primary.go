@@ -310,6 +310,7 @@ var modules = map[string]string{"random": "rand", "re": "regexp"}
 // renamed maps functions of Python's own packages to their names in Go.
 var renamed = map[string]string{
 	"time.time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
+	"plt.plot": "plot.Line", "plt.scatter": "plot.Scatter", "plt.bar": "plot.Bars", "plt.hist": "plot.Hist", "plt.imshow": "plot.Heat",
 	"json.dumps": "json.Marshal", "rand.random": "rand.Float64",
 }
 
@@ -363,7 +364,7 @@ func (p *reader) packageMember(pkg value, name string) value {
 	if elsewhere.Known(module) && module != "nn" {
 		goPackage = "tensor"
 	}
-	if to := callee(module, name); to != "" {
+	if to := Callee(module, name); to != "" {
 		f.text = to
 	} else if found := p.s.Exported(goPackage, strings.ReplaceAll(name, "_", "")); found != "" {
 		f.text = goPackage + "." + found

@@ -9,7 +9,10 @@
 // its parts: `x * 2` stays unchanged for a number, and is x.Mul(2) for a tensor. Wrong Go is never suggested:
 // the caller checks the result as it would check a cell, and drops a result that does not check.
 //
-// Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, table.go, scan.go.
+// [Class] writes a model of PyTorch as a type.
+//
+// Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, table.go (names of
+// PyTorch, NumPy and MLX), modules.go, class.go, scan.go.
 package python
 
 import (
@@ -27,9 +30,9 @@ type Session interface {
 	TypeOf(before, expr, after string) types.Type
 	// Exported returns the exported name of a package that equals name in any case, or "".
 	Exported(pkg, name string) string
-	// Stands returns what the session has for a name of package elsewhere's table: m is its newest model,
-	// opt its optimizer, loss a tensor of that name, weight what is trained, as arguments of tensor.Grad. It
-	// returns "" if there is none.
+	// Stands returns what the session has for a name of package elsewhere's table, or "": m is its newest
+	// model, opt its optimizer, lossfn its loss, loss a tensor of that name, and weight what is trained, as
+	// arguments of tensor.Grad.
 	Stands(name string) string
 }
 
@@ -42,6 +45,8 @@ func Line(line string, s Session) (goLine string) {
 		case nil:
 		case notUnderstood:
 			goLine = ""
+		case whole:
+			goLine = string(r)
 		default:
 			panic(r)
 		}

@@ -71,12 +71,18 @@ const (
 	boolean
 )
 
+// IsTensor says whether a type is that of tensors.
+func IsTensor(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && strings.HasSuffix(n.String(), "/tensor.Tensor")
+}
+
 // familyOf returns the family of a type, and whether the type is that of an untyped constant.
 func familyOf(t types.Type) (f family, untyped bool) {
 	if t == nil {
 		return unknown, false
 	}
-	if strings.HasSuffix(t.String(), "/tensor.Tensor") {
+	if IsTensor(t) {
 		return tensorFamily, false
 	}
 	switch u := t.Underlying().(type) {

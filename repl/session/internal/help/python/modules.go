@@ -1,0 +1,130 @@
+package python
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+	"unicode"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+)
+
+// imported returns the module from which people import a name to use it alone: nn for Linear, or "".
+func imported(name string) string {
+	modules := []string{"nn", "optim", "data", "torch"}
+	if name == "" || !unicode.IsUpper(rune(name[0])) {
+		modules = modules[3:]
+	}
+	for _, module := range modules {
+		if len(elsewhere.Forms(module, name)) > 0 {
+			return module
+		}
+	}
+	return ""
+}
+
+// with reads a block in which PyTorch makes no gradients. Its statements stand alone.
+func (p *reader) with() string {
+	p.want("torch")
+	p.want(".")
+	switch p.name() {
+	case "no_grad", "inference_mode", "set_grad_enabled":
+	default:
+		giveUp()
+	}
+	for !p.take(":") {
+		if p.at(end) {
+			giveUp()
+		}
+		p.i++
+	}
+	return p.statements() + " // nothing need be switched off: gradients are made where tensor.Grad asks for them"
+}
+
+// file translates torch.save and torch.load. A model is saved by package nn, and tensors by safetensors.
+func (p *reader) file(name string, args []argument) (value, bool) {
+	if name == "load" && len(args) > 0 {
+		return simple("safetensors.Load(%s)", named(args[0].goText())), true
+	}
+	if len(args) != 2 {
+		return value{}, false
+	}
+	what, path := args[0].value, named(args[1].goText())
+	f, _ := p.family(what)
+	model, ofModel := strings.CutPrefix(what.text, "nn.Params(")
+	switch {
+	case ofModel: // m.state_dict()
+		return simple("nn.Save(%s, %s", path, model), true
+	case Kind(p.typeOf(what.text)) == "Module":
+		return simple("nn.Save(%s, %s)", path, what.text), true
+	case f == tensorFamily:
+		return simple("safetensors.Save(%s, map[string]tensor.Tensor{%q: %s}, nil)", path, what.text, what.text), true
+	}
+	return simple("safetensors.Save(%s, %s, nil)", path, what.text), true
+}
+
+// named returns the name of a file in the format that it will have.
+func named(path string) string {
+	for _, ending := range []string{`.pth"`, `.pt"`, `.bin"`} {
+		if name, ok := strings.CutSuffix(path, ending); ok {
+			return name + `.safetensors"`
+		}
+	}
+	return path
+}
+
+// loader translates DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True): examples know their batch.
+func (p *reader) loader(args []argument) (value, bool) {
+	if len(args) == 0 {
+		return value{}, false
+	}
+	pairs, ok := strings.CutSuffix(args[0].text, ", 64)") // of TensorDataset
+	if !ok || !strings.HasPrefix(pairs, "data.Pairs(") {
+		return args[0].value, p.isSource(args[0].value)
+	}
+	batch := "1"
+	for i, a := range args {
+		if a.name == "batch_size" || a.name == "" && i == 1 {
+			batch = a.goText()
+		}
+	}
+	return simple("%s, %s)", pairs, batch), true
+}
+
+// batch is next(iter(loader)).
+func batch(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	source, iterates := strings.CutPrefix(v.text, "iter(")
+	return simple("%s.Batch(0)", strings.TrimSuffix(source, ")")), ok && iterates
+}
+
+// isSource says whether a value gives out batches.
+func (p *reader) isSource(v value) bool {
+	t := p.typeOf(v.text)
+	if t == nil {
+		return false
+	}
+	for _, name := range []string{"Batch", "Fingerprint"} {
+		if o, _, _ := types.LookupFieldOrMethod(t, true, nil, name); o == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// learn ends the line with the training that a loop over batches is: train.Run makes the steps.
+func (p *reader) learn(source value) {
+	model := p.s.Stands("m")
+	if model == "" {
+		giveUp()
+	}
+	loss := p.s.Stands("lossfn")
+	if loss == "" {
+		loss = "nn.CrossEntropyLoss"
+	}
+	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Steps: 100, LR: optim.Constant(1e-3)})", model, loss, source.goText())))
+}
+
+// whole is the panic value with the Go for a whole line, whose parts have none of their own; Line recovers
+// it.
+type whole string
