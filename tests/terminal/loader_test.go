@@ -2,8 +2,8 @@ package terminal
 
 import "testing"
 
-// A function of a cell that does not end keeps a goroutine of a loader: Ctrl-C stops both, the steps are kept, and the
-// run goes on with a function that ends.
+// A function of a cell that does not end keeps a goroutine of a loader: Ctrl-C stops both, the steps are
+// kept, and the run goes on with a function that ends.
 func TestInterruptLoader(t *testing.T) {
 	p := newHome(t).open(nil)
 	p.Send(pasteStart + `endless := true
