@@ -11,7 +11,7 @@ import (
 // matrix of all windows, many times as large as the images, never exists.
 
 // wideEnough is the number of columns from which a product is not made wider by further images.
-const wideEnough = 512
+const wideEnough = 1024
 
 // together is how many images are columns of one product: a divisor of all.
 func together(images, places int) int {
@@ -29,9 +29,9 @@ type gathered struct {
 	m, n, k int
 	batch   int // groups of each block of images
 	a, b    gemm.Operand
-	to      []int // where each column belongs, if not side by side
-	apart   int   // two rows of the result
-	starts  []int // the result of each matrix of the batch
+	to      *gemm.Places // where the columns belong, if not side by side
+	apart   int          // two rows of the result
+	starts  []int        // the result of each matrix of the batch
 
 	product *gemm.Product
 	call    gemm.Call
@@ -59,13 +59,10 @@ func (g *gathered) run(l *launch, a, b, to unsafe.Pointer) {
 
 // spread takes a complete part of the result to where it belongs.
 func (g *gathered) spread(to unsafe.Pointer, p gemm.Part) {
-	places := g.to[p.Col:][:p.Cols]
 	for r := range p.Rows {
-		from := unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(p.C), 4*r*p.LDC)), p.Cols)
+		from := unsafe.Add(unsafe.Pointer(p.C), 4*r*p.LDC)
 		row := unsafe.Add(to, 4*(g.starts[p.Batch]+(p.Row+r)*g.apart))
-		for i, x := range from {
-			*(*float32)(unsafe.Add(row, 4*places[i])) = x
-		}
+		g.to.Spread((*float32)(row), (*float32)(from), p.Col, p.Cols)
 	}
 }
 
@@ -89,9 +86,11 @@ func newForward(c *convolution) *forward {
 		f.starts = append(f.starts, (block*images*c.results()+group*c.out)*places)
 	}
 	if images > 1 {
+		var to []int
 		for i := range f.n {
-			f.to = append(f.to, i/places*c.results()*places+i%places)
+			to = append(to, i/places*c.results()*places+i%places)
 		}
+		f.to = gemm.NewPlaces(to, nil)
 	}
 	return f
 }
@@ -113,13 +112,15 @@ func (f *forward) windows(c *convolution, images int) {
 		f.b.Line, f.b.Step = 1, f.part.channel()
 		return
 	}
-	var lines, steps []int
+	var lines []int
 	for i := range images {
 		c.y.each(func(at spatial) { lines = append(lines, i*f.part.image()+f.part.at(c.read(at, spatial{}))) })
 	}
-	for i := range c.in {
-		c.w.each(func(tap spatial) { steps = append(steps, i*f.part.channel()+f.part.at(c.read(spatial{}, tap))) })
-	}
+	var steps []gemm.Series // one for each tap, with the channels
+	c.w.each(func(tap spatial) {
+		at := f.part.at(c.read(spatial{}, tap))
+		steps = append(steps, gemm.Series{First: c.w.at(tap), Apart: c.w.size(), N: c.in, At: at, Step: f.part.channel()})
+	})
 	f.b.Places = gemm.NewPlaces(lines, steps)
 }
 
@@ -226,7 +227,7 @@ func (t *transposed) phase(p spatial) *phaseOfStride {
 // places lists the windows of a phase, and where its results belong.
 func (t *transposed) places(ph *phaseOfStride, p, count spatial, images int, taps []int) {
 	c := t.convolution
-	var lines, steps, to []int
+	var lines, to []int
 	for i := range images {
 		count.each(func(q spatial) {
 			lines = append(lines, i*t.part.image()+t.part.at(q))
@@ -236,14 +237,13 @@ func (t *transposed) places(ph *phaseOfStride, p, count spatial, images int, tap
 			to = append(to, i*c.channels()*c.x.size()+c.x.at(q))
 		})
 	}
-	for o := range c.out {
-		for _, at := range taps {
-			steps = append(steps, o*t.part.channel()+at)
-		}
+	var steps []gemm.Series // one for each tap, with the results
+	for i, at := range taps {
+		steps = append(steps, gemm.Series{First: i, Apart: len(taps), N: c.out, At: at, Step: t.part.channel()})
 	}
 	ph.b.Places = gemm.NewPlaces(lines, steps)
 	if images > 1 || count != c.x {
-		ph.to = to
+		ph.to = gemm.NewPlaces(to, nil)
 	}
 }
 
@@ -267,7 +267,7 @@ func (t *transposed) turned(l *launch, ph *phaseOfStride, w unsafe.Pointer) unsa
 			row := line(to, c, ph.k)
 			for o := range t.out {
 				all := line(from, (c/t.in*t.out+o)*t.in+c%t.in, taps)
-				d := row[o*len(ph.taps):][:len(ph.taps)]
+				d := line(row, o, len(ph.taps))
 				for i, tap := range ph.taps {
 					d[i] = all[tap]
 				}
@@ -289,34 +289,54 @@ type weightGradient struct {
 func (w *weightGradient) prepare() {
 	c := w.convolution
 	w.part = c.part()
-	w.part.stride, w.part.last = 1, true
 	places, taps := c.y.size(), c.w.size()
 	w.m, w.n, w.k, w.gathered.batch = c.out, taps*c.in, c.images*places, c.groups
-	var lines, steps, image []int
-	c.w.each(func(tap spatial) {
-		for i := range c.in {
-			lines = append(lines, w.part.at(c.read(spatial{}, tap))+i)
-		}
-	})
-	for i := range c.images {
-		c.y.each(func(at spatial) { steps = append(steps, i*w.part.image()+w.part.at(c.read(at, spatial{}))) })
-		for j := range places {
-			image = append(image, i*c.results()*places+j)
-		}
+	w.a = gemm.Operand{Line: places, Places: gemm.NewPlaces(nil, eachImage(c.images, c.results()*places, places))}
+	group := c.in * w.part.channel()
+	if taps == 1 && !w.part.needed() { // the channels of an element are equally far apart
+		w.b = gemm.Operand{Line: w.part.channel(), Places: gemm.NewPlaces(nil, eachImage(c.images, w.part.image(), places))}
+	} else {
+		w.part.stride, w.part.last = 1, true
+		w.windows()
+		group = c.in
 	}
-	w.a = gemm.Operand{Line: places, Places: gemm.NewPlaces(nil, image)}
-	w.b = gemm.Operand{Places: gemm.NewPlaces(lines, steps)}
 	for g := range c.groups {
 		w.a.Batch = append(w.a.Batch, g*c.out*places)
-		w.b.Batch = append(w.b.Batch, g*c.in)
+		w.b.Batch = append(w.b.Batch, g*group)
 		w.starts = append(w.starts, g*c.out*w.n)
 	}
 	w.apart = w.n
-	for tap := range taps { // w has the taps of a channel side by side
-		for i := range c.in {
-			w.to = append(w.to, i*taps+tap)
-		}
+}
+
+// eachImage has n steps of each image, side by side.
+func eachImage(images, apart, n int) (list []gemm.Series) {
+	for i := range images {
+		list = append(list, gemm.Series{First: i * n, Apart: 1, N: n, At: i * apart, Step: 1})
 	}
+	return list
+}
+
+// windows is the operand that has a row for each place, and a column for each tap and channel. The result has
+// the taps of a channel side by side.
+func (w *weightGradient) windows() {
+	c := w.convolution
+	var lines, to []int
+	c.w.each(func(tap spatial) {
+		for i := range c.in {
+			lines = append(lines, w.part.at(c.read(spatial{}, tap))+i)
+			to = append(to, i*c.w.size()+c.w.at(tap))
+		}
+	})
+	var steps []gemm.Series // one for each row of places
+	rows := spatial{c.y[0], c.y[1], 1}
+	for i := range c.images {
+		rows.each(func(at spatial) {
+			first := w.part.at(c.read(at, spatial{}))
+			steps = append(steps, gemm.Series{First: i*c.y.size() + c.y.at(at), Apart: 1, N: c.y[2], At: i*w.part.image() + first, Step: c.window[2].Stride * w.part.step()})
+		})
+	}
+	w.b = gemm.Operand{Places: gemm.NewPlaces(lines, steps)}
+	w.to = gemm.NewPlaces(to, nil)
 }
 
 func (w *weightGradient) run(l *launch, x, y, to unsafe.Pointer) {

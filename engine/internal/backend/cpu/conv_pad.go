@@ -103,9 +103,12 @@ func (p *padded) copyRows(l *launch, to, from []float32) {
 					continue
 				}
 				clear(d)
-				for i, x := range source[at:][:hi-lo] {
-					i += lo
-					d[i%p.stride*(width/p.stride)+i/p.stride] = x
+				for phase := range p.stride {
+					part := line(d, phase, width/p.stride)
+					first := (lo - phase + p.stride - 1) / p.stride
+					for i := first; i*p.stride+phase < hi; i++ {
+						part[i] = source[at+i*p.stride+phase-lo]
+					}
 				}
 			}
 		}

@@ -168,6 +168,10 @@ func (p *Product) stages(kernels []*micro.Kernel, steps int) []stage {
 	var all []stage
 	for i := range p.Terms {
 		t, longest := &p.Terms[i], depth*kernels[i].Depth()
+		if t.A.Places != nil || t.B.Places != nil { // of equal lengths: a short rest would cost a pass over the results
+			pieces := (t.K + longest - 1) / longest
+			longest = roundUp((t.K+pieces-1)/pieces, 32)
+		}
 		for step := 0; step < t.K; step += longest {
 			c := chunk{kernel: kernels[i], term: i, step: step, k: min(longest, t.K-step)}
 			c.words, c.unpacked = c.kernel.Words(c.k), c.kernel.Unpacked(t.A.lies(), c.k)

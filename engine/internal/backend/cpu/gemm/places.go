@@ -7,28 +7,42 @@ import (
 )
 
 // Places says where the elements of an operand are that lies in no straight lines: line i at step p is at
-// element i·Operand.Line + Lines[i] + p·Operand.Step + Steps[p]. So the windows of an image are a matrix
-// without a copy of each: packing gathers them. Either list may be nil.
+// element i·Operand.Line + lines[i] + the place of the step. So the windows of an image are a matrix without a
+// copy of each: packing gathers them.
 type Places struct {
-	lines, steps []run // nil if there is no list
+	lines []run // nil if lines are equally far apart
+	steps []Series
 }
 
-// A run is n lines or steps from first on, whose elements follow one another from element at on.
+// A Series is N steps: First, First + Apart, …, which lie at At, At + Step, …, in elements.
+type Series struct{ First, Apart, N, At, Step int }
+
+// A run is n lines from first on, whose elements follow one another from element at on.
 type run struct{ first, n, at int }
 
-// NewPlaces returns the places of lines and steps, in elements.
-func NewPlaces(lines, steps []int) *Places { return &Places{runsOf(lines), runsOf(steps)} }
-
-func runsOf(list []int) []run {
-	var runs []run
-	for i, at := range list {
-		if k := len(runs) - 1; k >= 0 && at == runs[k].at+runs[k].n {
-			runs[k].n++
+// NewPlaces returns the places of lines, or nil, and of steps.
+func NewPlaces(lines []int, steps []Series) *Places {
+	p := &Places{steps: steps}
+	for i, at := range lines {
+		if k := len(p.lines) - 1; k >= 0 && at == p.lines[k].at+p.lines[k].n {
+			p.lines[k].n++
 			continue
 		}
-		runs = append(runs, run{i, 1, at})
+		p.lines = append(p.lines, run{i, 1, at})
 	}
-	return runs
+	return p
+}
+
+// Spread writes n elements, those of lines from first on, to the places of these lines.
+func (p *Places) Spread(to, from *float32, first, n int) {
+	d, s := unsafe.Pointer(to), unsafe.Pointer(from)
+	within(p.lines, first, n, func(r run) {
+		if r.n == 1 {
+			*(*float32)(unsafe.Add(d, 4*r.at)) = *(*float32)(unsafe.Add(s, 4*r.first))
+			return
+		}
+		copy(unsafe.Slice((*float32)(unsafe.Add(d, 4*r.at)), r.n), unsafe.Slice((*float32)(unsafe.Add(s, 4*r.first)), r.n))
+	})
 }
 
 // within calls f for the parts of runs that lie between first and first+n, with first counted from there.
@@ -50,60 +64,52 @@ func within(runs []run, first, n int, f func(r run)) {
 	}
 }
 
+// from returns the part of the series between two steps, with First counted from the first of these.
+func (s Series) from(first, n int) Series {
+	skip := 0
+	if s.First < first {
+		skip = (first - s.First + s.Apart - 1) / s.Apart
+	}
+	at := s.First + skip*s.Apart - first
+	left := max(0, min(s.N-skip, (n-at+s.Apart-1)/s.Apart))
+	return Series{at, s.Apart, left, s.At + skip*s.Step, s.Step}
+}
+
 // packPlaces is pack for an operand with places, one panel of lines after the other.
 func (b *block) packPlaces(dst []float32, c *chunk, o *Operand, s micro.Source, right bool, line, lines int) {
 	unit := c.kernel.Rows
 	if right {
 		unit = c.kernel.Cols
 	}
+	var space [64]run
 	for j := 0; j < lines; j += unit {
 		n, width := min(unit, lines-j), unit
 		if right {
 			width = c.kernel.PanelCols(n)
 		}
-		panel := dst[j*c.words:][:c.words*width]
-		if o.Places.lines == nil {
-			packSteps(panel, width, o, s.At(line+j, 0), n, c)
-		} else {
-			packLines(panel, width, o, s, line+j, n, c)
+		panel, runs := dst[j*c.words:][:c.words*width], space[:0]
+		within(o.Places.lines, line+j, n, func(r run) { runs = append(runs, r) })
+		at := s.At(line+j, 0)
+		for i := range o.Places.steps {
+			if part := o.Places.steps[i].from(c.step, c.k); part.N > 0 {
+				part.pack(panel[part.First*width:], width, at, runs, n)
+			}
 		}
 	}
 }
 
-// packSteps packs a panel of lines that are equally far apart.
-func packSteps(panel []float32, width int, o *Operand, s micro.Source, n int, c *chunk) {
-	within(o.Places.steps, c.step, c.k, func(r run) {
-		from := s
-		from.Base, from.Step = unsafe.Add(s.Base, r.at*s.Elem.Size()), 1
-		micro.PackPanel(panel[r.first*width:], width, from, n, r.n)
-	})
-}
-
-// packLines packs a panel of lines from line on, in runs of them.
-func packLines(panel []float32, width int, o *Operand, s micro.Source, line, n int, c *chunk) {
-	var space [64]run
-	runs := space[:0]
-	within(o.Places.lines, line, n, func(r run) { runs = append(runs, r) })
-	at := 0
-	row := func(step int) {
-		from := unsafe.Add(s.Base, step*4)
-		to := panel[at:][:width]
-		for i := range runs {
-			r := &runs[i]
-			copy(to[r.first:r.first+r.n], unsafe.Slice((*float32)(unsafe.Add(from, r.at*4)), r.n))
-		}
-		clear(to[n:])
-		at += width
-	}
-	if o.Places.steps == nil {
-		for p := range c.k {
-			row((c.step + p) * o.Step)
-		}
+// pack packs the steps of a series for n lines, which are equally far apart if there are no runs.
+func (s Series) pack(panel []float32, width int, o micro.Source, runs []run, n int) {
+	o.Base, o.Step = unsafe.Add(o.Base, 4*s.At), s.Step
+	if len(runs) == 0 { // such series go step by step
+		micro.PackPanel(panel, width, o, n, s.N)
 		return
 	}
-	within(o.Places.steps, c.step, c.k, func(r run) {
-		for p := range r.n {
-			row(r.at + p)
+	for i, r := range runs {
+		whole := r.n
+		if i == len(runs)-1 {
+			whole = width - r.first
 		}
-	})
+		micro.CopyRows(&panel[r.first], width*s.Apart, (*float32)(unsafe.Add(o.Base, 4*r.at)), s.Step, s.N, r.n, whole)
+	}
 }

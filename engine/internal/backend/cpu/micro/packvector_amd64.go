@@ -110,3 +110,12 @@ func zeroColumns(dst unsafe.Pointer, width, n, k int) {
 		clear(unsafe.Slice((*float32)(unsafe.Add(dst, 4*width*p)), n))
 	}
 }
+
+// copyRowsVector is CopyRows with instructions that store with a mask.
+func copyRowsVector(dst *float32, dstApart int, src *float32, srcApart, rows, n, width int) bool {
+	if isa.Level() != isa.AVX512 {
+		return false
+	}
+	maskedF32[(width-1)/16](dst, 4*dstApart, src, 4*srcApart, rows, n, width)
+	return true
+}

@@ -1,0 +1,16 @@
+package micro
+
+import "unsafe"
+
+// CopyRows copies rows of n elements, at most 64, and writes zeros behind them up to width elements. Rows of
+// dst and src are dstApart and srcApart elements apart.
+func CopyRows(dst *float32, dstApart int, src *float32, srcApart, rows, n, width int) {
+	if copyRowsVector(dst, dstApart, src, srcApart, rows, n, width) {
+		return
+	}
+	for i := range rows {
+		to := unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(dst), 4*i*dstApart)), width)
+		copy(to[:n], unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(src), 4*i*srcApart)), n))
+		clear(to[n:])
+	}
+}
