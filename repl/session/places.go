@@ -31,8 +31,8 @@ type places struct {
 	last   int          // of stacks
 }
 
-// A stackText is what a stack was when the slots had these marks, while a cell ran. A loop asks for the stacks
-// of the same statements in each turn.
+// A stackText is what a stack was when the slots had these marks, while a cell ran. A loop asks for the
+// stacks of the same statements in each turn.
 type stackText struct {
 	cell  int
 	marks []int

@@ -59,8 +59,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Evaluations know the lines that are under way, in a loop whose lines take turns, too, and when the same line
-// is reached on another way.
+// Evaluations know the lines that are under way, in a loop whose lines take turns, too, and when the same
+// line is reached on another way.
 func TestStacksTakeTurns(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	for _, cell := range []string{

@@ -45,8 +45,8 @@ type Scalar struct {
 type Table struct {
 	Bufs    []ir.Buffer
 	Scalars []ir.Scalar
-	// Ended is when the last launch of a timed run had ended (machine.Now), from a backend that has looked at the
-	// clock then; else 0.
+	// Ended is when the last launch of a timed run had ended (machine.Now), from a backend that has looked at
+	// the clock then; else 0.
 	Ended   time.Duration
 	outcome *Outcome
 }

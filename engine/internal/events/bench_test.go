@@ -11,9 +11,9 @@ import (
 )
 
 // BenchmarkRan is what the events of a launch cost within a scope: with nobody listening, with a record, with
-// one around many contexts and scopes, as those of a session are, with one that notes nodes, and with one that
-// traces, which reads the clock three times besides. They take turns, and the fastest turns count. With a
-// launch of 5 µs the difference of "record" to "off" may be 50 ns.
+// one around many contexts and scopes, as those of a session are, with one that notes nodes, and with one
+// that traces, which reads the clock three times besides. They take turns, and the fastest turns count. With
+// a launch of 5 µs the difference of "record" to "off" may be 50 ns.
 func BenchmarkRan(b *testing.B) {
 	w := &Work{Launches: []Launch{{Kernel: "matmul", Bytes: 1, Flops: 1}}}
 	nodes, times := []*ir.Node{{}, {}, {}}, []time.Duration{1}

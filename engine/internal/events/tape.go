@@ -116,8 +116,8 @@ func (b *blocks[T]) take(n int) []T {
 	return (*block)[from:]
 }
 
-// numbering numbers things that code uses again and again, mostly in the order of the first time: it looks for
-// what came after the last thing before it asks the map.
+// numbering numbers things that code uses again and again, mostly in the order of the first time: it looks
+// for what came after the last thing before it asks the map.
 type numbering[K comparable] struct {
 	keys    []K
 	next    []int // what came after each

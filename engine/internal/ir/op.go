@@ -163,8 +163,8 @@ type Row struct {
 	// Tol is the relative tolerance with which a backend's float32 result is held against the reference,
 	// measured in units of the result's largest magnitude.
 	Tol float64
-	// Rounds says that a backend may round what it computes on the way to the type of its operands, if that is
-	// f16 or bf16: a result may then be wrong by a rounding of the largest one.
+	// Rounds says that a backend may round what it computes on the way to the type of its operands, if that
+	// is f16 or bf16: a result may then be wrong by a rounding of the largest one.
 	Rounds bool
 }
 

@@ -18,6 +18,7 @@ type convolution struct {
 	in, out int // channels of x and of y in each group
 	x, w, y spatial
 	window  [3]ir.Window
+	reach   []reach // of each tap along the last axis
 }
 
 // spatial is a length, or a place, along each spatial axis.
@@ -53,6 +54,9 @@ func newConvolution(in *backend.Inst, x, w, y []int) *convolution {
 		c.window[i] = ir.Window{Kernel: 1, Stride: 1, Dilation: 1}
 	}
 	copy(c.window[3-len(windows):], windows)
+	for k := range c.w[2] {
+		c.reach = append(c.reach, c.reachOf(k))
+	}
 	return c
 }
 

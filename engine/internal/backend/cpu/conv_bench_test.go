@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkConv measures convolutions of ResNet and of a network for MNIST on one thread, forward and both
-// gradients: images, channels, height and width, results, kernel, stride, padding. tests/peers/run asks PyTorch
-// for the same.
+// gradients: images, channels, height and width, results, kernel, stride, padding. tests/peers/run asks
+// PyTorch for the same.
 func BenchmarkConv(b *testing.B) {
 	for _, s := range [][7]int{
 		{32, 1, 28, 32, 3, 1, 1}, {8, 64, 56, 64, 3, 1, 1}, {8, 64, 56, 256, 1, 1, 0}, {8, 128, 28, 128, 3, 1, 1}, {8, 128, 56, 128, 3, 2, 1},

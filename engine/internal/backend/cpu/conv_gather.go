@@ -119,7 +119,13 @@ func (f *forward) windows(c *convolution, images int) {
 	var steps []gemm.Series // one for each tap, with the channels
 	c.w.each(func(tap spatial) {
 		at := f.part.at(c.read(spatial{}, tap))
-		steps = append(steps, gemm.Series{First: c.w.at(tap), Apart: c.w.size(), N: c.in, At: at, Step: f.part.channel()})
+		if c.in >= c.w[2] || f.part.stride > 1 {
+			steps = append(steps, gemm.Series{First: c.w.at(tap), Apart: c.w.size(), N: c.in, At: at, Step: f.part.channel()})
+		} else if tap[2] == 0 { // few channels: one for each row of taps in each
+			for i := range c.in {
+				steps = append(steps, gemm.Series{First: i*c.w.size() + c.w.at(tap), Apart: 1, N: c.w[2], At: i*f.part.channel() + at, Step: c.window[2].Dilation})
+			}
+		}
 	})
 	f.b.Places = gemm.NewPlaces(lines, steps)
 }
@@ -262,14 +268,20 @@ func (t *transposed) turned(l *launch, ph *phaseOfStride, w unsafe.Pointer) unsa
 	taps := t.w.size()
 	from := unsafe.Slice((*float32)(w), t.results()*t.in*taps)
 	to := l.scratch.floats(t.channels() * ph.k)
-	l.pool.Range(t.channels(), 1+mapGrain/(ph.k+1), func(_, lo, hi int) {
-		for c := lo; c < hi; c++ {
-			row := line(to, c, ph.k)
-			for o := range t.out {
-				all := line(from, (c/t.in*t.out+o)*t.in+c%t.in, taps)
-				d := line(row, o, len(ph.taps))
+	const block = 16 // channels that are written side by side: their taps lie together in w
+	blocks := (t.in + block - 1) / block
+	l.pool.For(t.groups*blocks, func(_, i int) {
+		group, first := i/blocks, i%blocks*block
+		for o := range t.out {
+			all := from[((group*t.out+o)*t.in+first)*taps:]
+			for c := range min(block, t.in-first) {
+				d := to[(group*t.in+first+c)*ph.k+o*len(ph.taps):][:len(ph.taps)]
+				if len(d) == taps {
+					copy(d, all[c*taps:])
+					continue
+				}
 				for i, tap := range ph.taps {
-					d[i] = all[tap]
+					d[i] = all[c*taps+tap]
 				}
 			}
 		}

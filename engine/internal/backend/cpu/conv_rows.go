@@ -43,7 +43,7 @@ func (r *rowwise[T]) forward(l *launch, x, w, y []T) {
 			from := line(x, image*r.channels()+o/r.out*r.in+c, r.x.size())
 			taps := line(w, o*r.in+c, r.w.size())
 			r.eachRow(func(tap, k, in, out int) {
-				lo, n, at := r.reach(k)
+				lo, n, at := r.reach[k].lo, r.reach[k].n, r.reach[k].at
 				if d := to[out+lo:][:n]; r.window[2].Stride == 1 {
 					r.addScaled(d, from[in+at:][:n], taps[tap])
 				} else {
@@ -69,7 +69,7 @@ func (r *rowwise[T]) backward(l *launch, y, w, x []T) {
 			from := line(y, image*r.results()+o, r.y.size())
 			taps := line(w, o*r.in+c%r.in, r.w.size())
 			r.eachRow(func(tap, k, in, out int) {
-				lo, n, at := r.reach(k)
+				lo, n, at := r.reach[k].lo, r.reach[k].n, r.reach[k].at
 				if d := from[out+lo:][:n]; r.window[2].Stride == 1 {
 					r.addScaled(to[in+at:][:n], d, taps[tap])
 				} else {
@@ -93,7 +93,7 @@ func (r *rowwise[T]) weight(l *launch, x, w, y []T) {
 			from := line(x, image*r.channels()+o/r.out*r.in+c, r.x.size())
 			with := line(y, image*r.results()+o, r.y.size())
 			r.eachRow(func(tap, k, in, out int) {
-				lo, n, at := r.reach(k)
+				lo, n, at := r.reach[k].lo, r.reach[k].n, r.reach[k].at
 				if d := with[out+lo:][:n]; r.window[2].Stride == 1 {
 					sums[tap] += r.dot(d, from[in+at:][:n])
 				} else {
@@ -127,11 +127,13 @@ func (c *convolution) eachRow(f func(tap, k, in, out int)) {
 	})
 }
 
-// reach says which part of a row of y tap k multiplies by elements of x: n places from lo on, the first by
+// A reach is the part of a row of y that a tap multiplies by elements of x: n places from lo on, the first by
 // element at.
-func (c *convolution) reach(k int) (lo, n, at int) {
+type reach struct{ lo, n, at int }
+
+func (c *convolution) reachOf(k int) reach {
 	w := c.window[2]
-	first := w.At(0, k)
+	first, lo := w.At(0, k), 0
 	if first < 0 {
 		lo = (-first + w.Stride - 1) / w.Stride
 	}
@@ -140,9 +142,9 @@ func (c *convolution) reach(k int) (lo, n, at int) {
 		hi = min(c.y[2], last/w.Stride+1)
 	}
 	if lo >= hi {
-		return 0, 0, 0
+		return reach{}
 	}
-	return lo, hi - lo, w.At(lo, k)
+	return reach{lo, hi - lo, w.At(lo, k)}
 }
 
 func addScaledFloat(d, x []float32, s float32) {

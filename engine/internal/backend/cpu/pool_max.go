@@ -72,7 +72,7 @@ func maxPoolOf[T tile.Number](l *launch, c *convolution, x, y, at unsafe.Pointer
 		if tap++; l.stopped(tap * c.y[2]) {
 			return
 		}
-		lo, n, first := c.reach(k)
+		lo, n, first := c.reach[k].lo, c.reach[k].n, c.reach[k].at
 		for i := range n {
 			j, o := in+first+i*c.window[2].Stride, out+lo+i
 			v, b := from[j], to[o]

@@ -38,8 +38,8 @@ type Operand struct {
 	Line, Step int
 	// Batch holds the offset of each matrix of a batch, in elements; nil stands for one matrix at 0.
 	Batch []int
-	// Places, if not nil, is where lines and steps lie that are not equally far apart. Step is not used then, and
-	// the operand is of F32.
+	// Places, if not nil, is where lines and steps lie that are not equally far apart. Step is not used then,
+	// and the operand is of F32.
 	Places *Places
 }
 

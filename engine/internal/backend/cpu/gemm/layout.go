@@ -37,10 +37,11 @@ type layout struct {
 type chunk struct {
 	kernel        *micro.Kernel
 	term, step, k int
-	words         int  // of a packed line
-	at            int  // where the shared operand is packed
-	own           int  // where a task packs this chunk, if it packs all chunks first
-	unpacked      bool // the left operand is read unpacked
+	words         int      // of a packed line
+	at            int      // where the shared operand is packed
+	own           int      // where a task packs this chunk, if it packs all chunks first
+	unpacked      bool     // the left operand is read unpacked
+	left, right   []Series // of the steps, where an operand has places
 }
 
 // A stage is a group of chunks; the shared operand is packed for all of them at once.
@@ -174,6 +175,7 @@ func (p *Product) stages(kernels []*micro.Kernel, steps int) []stage {
 		}
 		for step := 0; step < t.K; step += longest {
 			c := chunk{kernel: kernels[i], term: i, step: step, k: min(longest, t.K-step)}
+			c.left, c.right = t.A.within(c.step, c.k), t.B.within(c.step, c.k)
 			c.words, c.unpacked = c.kernel.Words(c.k), c.kernel.Unpacked(t.A.lies(), c.k)
 			if n := len(all); n == 0 || all[n-1].steps+c.k > steps {
 				all = append(all, stage{})

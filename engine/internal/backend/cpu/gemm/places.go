@@ -7,10 +7,11 @@ import (
 )
 
 // Places says where the elements of an operand are that lies in no straight lines: line i at step p is at
-// element i·Operand.Line + lines[i] + the place of the step. So the windows of an image are a matrix without a
-// copy of each: packing gathers them.
+// element i·Operand.Line + lines[i] + the place of the step. So the windows of an image are a matrix without
+// a copy of each: packing gathers them.
 type Places struct {
 	lines []run // nil if lines are equally far apart
+	each  []int // the lines one by one, if runs of them are short
 	steps []Series
 }
 
@@ -30,18 +31,23 @@ func NewPlaces(lines []int, steps []Series) *Places {
 		}
 		p.lines = append(p.lines, run{i, 1, at})
 	}
+	if len(p.lines) > len(lines)/4 {
+		p.each = lines
+	}
 	return p
 }
 
 // Spread writes n elements, those of lines from first on, to the places of these lines.
 func (p *Places) Spread(to, from *float32, first, n int) {
-	d, s := unsafe.Pointer(to), unsafe.Pointer(from)
-	within(p.lines, first, n, func(r run) {
-		if r.n == 1 {
-			*(*float32)(unsafe.Add(d, 4*r.at)) = *(*float32)(unsafe.Add(s, 4*r.first))
-			return
+	d, s := unsafe.Pointer(to), unsafe.Slice(from, n)
+	if p.each != nil {
+		for i, at := range p.each[first:][:n] {
+			*(*float32)(unsafe.Add(d, 4*at)) = s[i]
 		}
-		copy(unsafe.Slice((*float32)(unsafe.Add(d, 4*r.at)), r.n), unsafe.Slice((*float32)(unsafe.Add(s, 4*r.first)), r.n))
+		return
+	}
+	within(p.lines, first, n, func(r run) {
+		copy(unsafe.Slice((*float32)(unsafe.Add(d, 4*r.at)), r.n), s[r.first:][:r.n])
 	})
 }
 
@@ -75,11 +81,24 @@ func (s Series) from(first, n int) Series {
 	return Series{at, s.Apart, left, s.At + skip*s.Step, s.Step}
 }
 
+// within returns the parts of the series that lie in a chunk of the steps.
+func (o *Operand) within(first, n int) (parts []Series) {
+	if o.Places == nil {
+		return nil
+	}
+	for _, s := range o.Places.steps {
+		if part := s.from(first, n); part.N > 0 {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
 // packPlaces is pack for an operand with places, one panel of lines after the other.
 func (b *block) packPlaces(dst []float32, c *chunk, o *Operand, s micro.Source, right bool, line, lines int) {
-	unit := c.kernel.Rows
+	unit, parts := c.kernel.Rows, c.left
 	if right {
-		unit = c.kernel.Cols
+		unit, parts = c.kernel.Cols, c.right
 	}
 	var space [64]run
 	for j := 0; j < lines; j += unit {
@@ -90,16 +109,14 @@ func (b *block) packPlaces(dst []float32, c *chunk, o *Operand, s micro.Source, 
 		panel, runs := dst[j*c.words:][:c.words*width], space[:0]
 		within(o.Places.lines, line+j, n, func(r run) { runs = append(runs, r) })
 		at := s.At(line+j, 0)
-		for i := range o.Places.steps {
-			if part := o.Places.steps[i].from(c.step, c.k); part.N > 0 {
-				part.pack(panel[part.First*width:], width, at, runs, n)
-			}
+		for i := range parts {
+			parts[i].pack(panel[parts[i].First*width:], width, at, runs, n)
 		}
 	}
 }
 
 // pack packs the steps of a series for n lines, which are equally far apart if there are no runs.
-func (s Series) pack(panel []float32, width int, o micro.Source, runs []run, n int) {
+func (s *Series) pack(panel []float32, width int, o micro.Source, runs []run, n int) {
 	o.Base, o.Step = unsafe.Add(o.Base, 4*s.At), s.Step
 	if len(runs) == 0 { // such series go step by step
 		micro.PackPanel(panel, width, o, n, s.N)
