@@ -62,7 +62,7 @@ func (e *Examples) Len() int { return e.rows.len() }
 // the first ones of the next epoch.
 func (e *Examples) Batch(n int) (Batch, error) {
 	if n < 0 {
-		return Batch{}, fmt.Errorf("data: pairs: got batch number %d, want at least 0", n)
+		return Batch{}, fmt.Errorf("data: got batch number %d, want at least 0", n)
 	}
 	return e.rows.take(e.order.take(n, e.batch, e.Len(), e.shuffle))
 }
