@@ -17,10 +17,10 @@ func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, pai
 		width = 80
 	}
 	var pixels *image.NRGBA
-	var scale string
+	var scale string // below
 	switch {
 	case p.Kind == KindImage && p.tile != nil:
-		pixels, scale = p.tile.pixels, p.tile.note
+		pixels, scale = p.tile.pixels, paint(-1, p.tile.note)
 	case p.Kind == KindHeat:
 		colours, low, high, finite := p.palette()
 		if !finite {
@@ -30,7 +30,11 @@ func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, pai
 		block := max((columns+width-3)/(width-2), (rows+maxBlocks-1)/maxBlocks, 1)
 		pixels = p.pixels(colours, low, high, block)
 		step := (high - low) / 100
-		scale = label(low, step) + " " + gradient(colours, half) + " " + label(high, step) + "  " + noted("", block)
+		from, to, note := label(low, step), label(high, step), noted("", block)
+		scale = paint(-1, from+" ") + gradient(colours, half) + paint(-1, " "+to)
+		if len(from)+len(to)+gradientWidth+len(note)+5 <= width && note != "" {
+			scale += paint(-1, "  "+note)
+		}
 	default:
 		return "", false
 	}
@@ -51,17 +55,20 @@ func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, pai
 		}
 		lines = append(lines, " "+b.String())
 	}
-	if scale = strings.TrimSpace(scale); scale != "" {
-		lines = append(lines, " "+paint(-1, scale))
+	if scale != "" {
+		lines = append(lines, " "+scale)
 	}
 	return strings.Join(lines, "\n"), true
 }
 
+// gradientWidth is the number of characters of a gradient.
+const gradientWidth = 16
+
 // gradient shows the colours from the smallest to the greatest number.
 func gradient(colours ramp, half func(upper, lower color.NRGBA) string) string {
 	var b strings.Builder
-	for i := range 16 {
-		c := colours(float64(i) / 15)
+	for i := range gradientWidth {
+		c := colours(float64(i) / (gradientWidth - 1))
 		b.WriteString(half(c, c))
 	}
 	return b.String()
@@ -80,7 +87,7 @@ func inBlocks(pixels *image.NRGBA, width int) *image.NRGBA {
 
 // grey is a picture as the cells of a heat map: how bright the pixels are, for a terminal without colours.
 func (p *Plot) grey() *Plot {
-	g := &Plot{Kind: KindHeat, Title: p.Title, YLabel: p.YLabel}
+	g := &Plot{Kind: KindHeat, Title: p.Title, YLabel: p.YLabel, look: look{y: limits{true, 0, 1}}}
 	if p.tile == nil {
 		return g
 	}

@@ -45,7 +45,7 @@ func gallery() map[string]*Plot {
 	digits := table(20, 64, func(n, at int) float64 {
 		return math.Exp(-math.Pow(math.Hypot(float64(at/8)-3.5, float64(at%8)-3.5)-float64(n%4), 2))
 	})
-	walk, sum := make([]float64, 200_000), 0.0
+	walk, sum := make([]float64, 50_000), 0.0
 	for i := range walk {
 		sum += r.NormFloat64()
 		walk[i] = sum
@@ -56,18 +56,18 @@ func gallery() map[string]*Plot {
 		"wide":      Line([]float64{1e-30, 1, 1e30}).Over([]float64{1e-30, 1, 1e30}).Log("xy").Titled("1e-30 to 1e30"),
 		"wide-flat": Line([]float64{1e-30, 1, 1e30}).Titled("1e-30 to 1e30, not logarithmic"),
 		"scatter":   Scatter(noise(300), noise(300)).Named("a").And(Scatter(noise(300), noise(300)).Named("b")).Titled("two clouds"),
-		"density":   Scatter(noise(200_000), noise(200_000)).Titled("200,000 points"),
-		"walk":      Line(walk).Titled("200,000 steps").Labels("step", "place"),
+		"density":   Scatter(noise(50_000), noise(50_000)).Titled("50,000 points"),
+		"walk":      Line(walk).Titled("50,000 steps").Labels("step", "place"),
 		"hist":      Hist(noise(10_000), 0).Titled("10,000 normal numbers"),
 		"bars":      Bars([]int{3, 1, 4, -2, 5}).Named("p").And(Bars([]int{2, 2, -1, 3, 1}).Named("q")).Titled("two kinds of bars"),
-		"bars-many": Bars(series(100_000, func(i int) float64 { return math.Sin(float64(i) / 5000) })),
+		"bars-many": Bars(series(20_000, func(i int) float64 { return math.Sin(float64(i) / 1000) })),
 		"twenty":    many.Titled("twenty series"),
 		"marks":     Line([]float64{1, 2, 4}).Named("roof").And(Scatter([]int{1}, []int{1}).Named("a kernel")).And(Scatter([]int{2}, []int{3}).Named("at the right edge")).Labels("flop/B", "FLOP/s"),
 		"heat":      Heat(waves).Titled("waves").Labels("column", "row"),
 		"heat-grey": Heat(waves).Map("grey").YLim(0, 1),
 		"heat-tall": Heat(table(200, 4, func(y, x int) float64 { return float64(y * x) })).Titled("200×4"),
 		"heat-wide": Heat(table(8, 768, func(y, x int) float64 { return float64(y) + r.Float64() })).Titled("8×768").Labels("channel", "row"),
-		"heat-huge": Heat(table(2000, 2000, func(y, x int) float64 { return math.Hypot(float64(y-1000), float64(x-1000)) })),
+		"heat-huge": Heat(table(700, 1000, func(y, x int) float64 { return math.Hypot(float64(y-350), float64(x-500)) })),
 		"heat-nan":  Heat([][]float64{{1, math.NaN()}, {math.Inf(1), 3}}),
 		"heat-one":  Heat([][]float64{{7}}).Titled("one cell"),
 		"image":     &Plot{Kind: KindImage, Title: "a picture", tile: imageOf(smile, 3, 24, 32)},

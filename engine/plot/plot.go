@@ -45,6 +45,7 @@ type Plot struct {
 	Height                int         // of the text drawing in lines, with axes; 0 chooses a height for the width
 
 	look look
+	live *live // of a plot of [Live]
 	tile *tile // of KindImage
 }
 

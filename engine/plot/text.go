@@ -23,7 +23,8 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 	case KindHeat:
 		return p.drawHeat(width, paint)
 	case KindImage:
-		return p.grey().drawHeat(width, paint)
+		text := p.grey().drawHeat(width, paint)
+		return text[:max(strings.LastIndexByte(text, '\n'), 0)] // without the scale: brightness is itself
 	}
 	x, y, ok := p.bounds()
 	if !ok {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -180,6 +181,9 @@ type line struct {
 	began            time.Time
 	tokens, examples int // learnt from before this call of Run
 	shown            time.Time
+	plot             *plot.Plot // nil: none is wanted
+	plotted          int        // steps
+	evaluated        int        // evaluations
 }
 
 // showEvery keeps a terminal from being redrawn for every step of a tiny model. A context with everyStep, a
@@ -188,8 +192,12 @@ const showEvery = 50 * time.Millisecond
 
 type everyStep struct{}
 
-func newLine(t *trainer, began time.Time) *line {
-	return &line{t: t, began: began, tokens: t.history.Tokens, examples: t.history.Examples}
+func newLine(ctx context.Context, t *trainer, began time.Time) *line {
+	l := &line{t: t, began: began, tokens: t.history.Tokens, examples: t.history.Examples}
+	if t.o.Plot {
+		l.plot = newPlot(ctx, t.history, t.o.Eval != nil)
+	}
+	return l
 }
 
 func (l *line) report(ctx context.Context, final bool) {
@@ -197,6 +205,9 @@ func (l *line) report(ctx context.Context, final bool) {
 		return
 	}
 	l.shown = time.Now()
+	if l.plot != nil {
+		l.follow()
+	}
 	h, took := l.t.history, time.Since(l.began)
 	note := "starting"
 	switch {

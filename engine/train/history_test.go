@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -83,5 +85,23 @@ func TestLossText(t *testing.T) {
 		if got := lossText(c.loss); got != c.want {
 			t.Errorf("%v: got %s, want %s", c.loss, got, c.want)
 		}
+	}
+}
+
+// With Plot a run draws its loss and its evaluations; the last state has all of them.
+func TestPlotOfRun(t *testing.T) {
+	var last *plot.Plot
+	ctx := progress.WithCanvas(context.Background(), func(d progress.Drawing) { last = d.Snapshot().(*plot.Plot) })
+	o := Options{Steps: 7, LR: optim.Constant(1e-2), Plot: true, Eval: points{}, EvalEvery: 3}
+	h, err := Run(ctx, regression{nn.NewLinear(1, 1)}, points{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last == nil || len(last.Series) != 2 || !slices.Equal(last.Series[0].Y, h.Loss) || len(last.Series[1].Y) != len(h.Eval) || len(h.Eval) == 0 {
+		t.Errorf("drew %+v of losses %v and evaluations %v", last, h.Loss, h.Eval)
+	}
+	o.Plot, last = false, nil
+	if _, err := Run(ctx, regression{nn.NewLinear(1, 1)}, points{}, o); err != nil || last != nil {
+		t.Errorf("without Plot: drew %v, %v", last, err)
 	}
 }

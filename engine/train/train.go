@@ -58,6 +58,8 @@ type Options struct {
 	// error. The results are the same, bit for bit.
 	Compile bool
 
+	Plot bool // draws the loss while the run goes on; where nothing can be drawn in place, at the end
+
 	Seed uint64 // of the run's own generator, for dropout and other random numbers of a step; 0: tensor.DefaultRNG at its present position
 }
 
@@ -257,7 +259,7 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 func (t *trainer) loop(ctx context.Context) error {
 	h := t.history
 	began, before := time.Now(), h.Elapsed
-	line := newLine(t, began)
+	line := newLine(ctx, t, began)
 	defer func() { line.report(ctx, true) }()
 	for t.due || h.Steps() < t.o.Steps {
 		err := t.advance(ctx, func() { h.Elapsed = before + time.Since(began) })

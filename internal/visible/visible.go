@@ -39,8 +39,8 @@ func Line(s string) string { return breaks.Replace(Text(s)) }
 var breaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the
-// foregrounds of a terminal's theme.
-var colours = lazy.Regexp("\x1b\\[(?:(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*)?m")
+// foregrounds of a terminal's theme; and alone, the fixed ones of a plot's series, which read on any ground.
+var colours = lazy.Regexp("\x1b\\[(?:(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*|38;5;(?:27|65|163|202))?m")
 
 // Styled is Text that leaves colours as they are.
 func Styled(s string) string {

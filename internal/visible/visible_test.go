@@ -37,6 +37,8 @@ func TestLine(t *testing.T) {
 func TestStyled(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"colours of the theme", "\x1b[1;31mred\x1b[0m \x1b[90mgrey\x1b[0m", "\x1b[1;31mred\x1b[0m \x1b[90mgrey\x1b[0m"},
+		{"colours of a plot", "\x1b[38;5;202m⠤\x1b[0m", "\x1b[38;5;202m⠤\x1b[0m"},
+		{"other fixed colours may be those of the ground", "\x1b[38;5;16mx", `\x1b[38;5;16mx`},
 		{"hidden text", "\x1b[8mhidden\x1b[0m", `\x1b[8mhidden` + "\x1b[0m"},
 		{"blinking", "\x1b[1;5mx", `\x1b[1;5mx`},
 		{"a cleared screen", "\x1b[2J\x1b[2m", `\x1b[2J` + "\x1b[2m"},

@@ -27,6 +27,8 @@ type Progress struct {
 	now   func() time.Time
 
 	mu      sync.Mutex
+	block   []string // lines of a drawing, above the live line
+	rows    int      // of them that are on the screen
 	current state
 	shown   bool      // the live line is on the screen
 	drawn   time.Time // when it was last drawn
@@ -84,11 +86,36 @@ func (p *Progress) Update(task string, done, total int64, note string) {
 	}
 }
 
-// Finish ends the line of work that stopped before its end. Without work it does nothing.
+// Draw shows a drawing that changes, above the live line, until Finish. state computes what it shows now
+// (nil: nothing), only as often as a person can read it. A drawing that is too high for so many rows of the
+// terminal is left out, and nothing is drawn where nothing can be drawn in place.
+func (p *Progress) Draw(state func() Value, rows int) {
+	if !p.live {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now().Sub(p.drawn) < redrawEvery {
+		return
+	}
+	p.block = nil
+	if v := state(); v != nil {
+		p.block = strings.Split(Styled(v, p.width(), p.style), "\n")
+	}
+	if len(p.block) > rows-3 {
+		p.block = nil
+	}
+	p.draw()
+}
+
+// Finish ends the line of work that stopped before its end, and takes the drawing away. Without them it does
+// nothing.
 func (p *Progress) Finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end()
+	p.erase()
+	p.block = nil
 }
 
 // Write prints b above the live line.
@@ -135,9 +162,11 @@ func (p *Progress) end() {
 		return
 	}
 	if p.live {
+		block := p.block
+		p.block = nil // it stays below
 		p.draw()
 		io.WriteString(p.out, "\n")
-		p.shown = false
+		p.shown, p.block = false, block
 	} else {
 		p.plain()
 	}
@@ -152,16 +181,40 @@ func (p *Progress) plain() {
 func (p *Progress) draw() {
 	p.freshLine()
 	// One write a frame, so that a slow terminal never shows half of it.
-	io.WriteString(p.out, "\r"+p.line(p.width(), p.style)+"\x1b[K")
-	p.shown, p.drawn = true, p.now()
+	var frame strings.Builder
+	frame.WriteString("\r" + p.upwards())
+	for _, l := range p.block {
+		frame.WriteString(l + "\x1b[K\n")
+	}
+	if p.current.active {
+		frame.WriteString(p.line(p.width(), p.style))
+	}
+	frame.WriteString("\x1b[K")
+	if len(p.block) < p.rows {
+		frame.WriteString("\x1b[J")
+	}
+	io.WriteString(p.out, frame.String())
+	p.shown, p.drawn, p.rows = true, p.now(), len(p.block)
+}
+
+// upwards moves the cursor to the first line of the drawing on the screen.
+func (p *Progress) upwards() string {
+	if p.rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\x1b[%dA", p.rows)
 }
 
 func (p *Progress) erase() {
-	if p.shown {
-		io.WriteString(p.out, "\r\x1b[K")
-		p.shown = false
-		p.drawn = time.Time{}
+	if !p.shown {
+		return
 	}
+	if p.rows > 0 {
+		io.WriteString(p.out, "\r"+p.upwards()+"\x1b[J")
+	} else {
+		io.WriteString(p.out, "\r\x1b[K")
+	}
+	p.shown, p.rows, p.drawn = false, 0, time.Time{}
 }
 
 // The bar's width in columns; it is left out of plain lines.

@@ -102,3 +102,33 @@ func TestProgressFitsTheScreen(t *testing.T) {
 		}
 	}
 }
+
+// A drawing stands above the live line and is drawn again in its place. Output comes before it, and the end
+// takes it away.
+func TestProgressDraws(t *testing.T) {
+	p, out, now := testProgress(true)
+	state := func(text string) func() Value { return func() Value { return Text(text) } }
+	for _, c := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { p.Draw(state("a\nb"), 24) }, "\ra\x1b[K\nb\x1b[K\n\x1b[K"},
+		{func() { p.Draw(state("too soon"), 24) }, ""},
+		{func() { *now = now.Add(time.Second); p.Update("step", 1, 0, "") }, "\r\x1b[2Aa\x1b[K\nb\x1b[K\nstep 1 0 s\x1b[K"},
+		{func() { *now = now.Add(time.Second); p.Draw(state("c"), 24) }, "\r\x1b[2Ac\x1b[K\nstep 1 1.00 s\x1b[K\x1b[J"},
+		{func() { p.Write([]byte("said\n")) }, "\r\x1b[1A\x1b[Jsaid\n"},
+		{func() { p.Draw(state("d"), 24) }, "\rd\x1b[K\nstep 1 1.00 s\x1b[K"},
+		{func() { *now = now.Add(time.Second); p.Draw(state("e\nf"), 4) }, "\r\x1b[1Astep 1 2.00 s\x1b[K\x1b[J"},
+		{func() { *now = now.Add(time.Second); p.Draw(state("g"), 24) }, "\rg\x1b[K\nstep 1 3.00 s\x1b[K"},
+		{func() { p.Finish() }, "\r\x1b[1Astep 1 3.00 s\x1b[K\x1b[J\n"},
+	} {
+		out.Reset()
+		if c.do(); out.String() != c.want {
+			t.Errorf("got %q, want %q", out, c.want)
+		}
+	}
+	piped, out, _ := testProgress(false)
+	if piped.Draw(state("x"), 24); out.Len() > 0 {
+		t.Errorf("without a terminal: %q", out)
+	}
+}

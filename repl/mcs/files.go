@@ -80,6 +80,7 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 		Done:   r.add,
 		Open: func(stdout io.Writer) (script.Runner, error) {
 			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
+				Draw: func(state func() display.Value) { progress.Draw(state, rows(os.Stdout)) },
 				Each: f.Name == standardInput || f.Name == commandLine, Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
 			if f.Name != standardInput {
 				o.Stdin = os.Stdin
@@ -122,6 +123,14 @@ func columns(f *os.File) int {
 		return width
 	}
 	return 80
+}
+
+// rows is the height of a terminal, and 24 for anything else.
+func rows(f *os.File) int {
+	if _, height, err := xterm.GetSize(int(f.Fd())); err == nil && height > 0 {
+		return height
+	}
+	return 24
 }
 
 func reportFailure(w io.Writer, f *mcsfile.File, failure *script.Failure) {

@@ -7,6 +7,21 @@ import (
 	"testing"
 )
 
+// Through a pipe a live plot is shown once, as it is at the end, before the value of the cell.
+func TestLivePlot(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"cell.mcs": `p := plot.Live(ctx, "a").Titled("live")
+for i := range 5 {
+	p.Add(float64(i), float64(i*i))
+}
+println("done")
+"value"
+`})
+	stdout, stderr, code := mcs(t, dir, "", "run", "cell.mcs")
+	if code != 0 || strings.Count(stdout, "live") != 1 || !strings.Contains(stdout, "15 ┤") || !strings.HasSuffix(stdout, "\"value\"\n") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // A cell that ends in a plot shows it, %plot draws any numbers, and -o writes a file.
 func TestPlot(t *testing.T) {
 	for _, c := range []struct{ cell, stdout, stderr string }{

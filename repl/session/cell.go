@@ -40,7 +40,9 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	own, leave := s.runner.Enter(ctx)
 	defer leave()
 	r := Result{N: s.past.n}
+	s.drawings.begin()
 	r.Err = s.runCell(own, &r, cell)
+	s.showDrawings(&r)
 	s.past.cells[at].Err = r.Err != nil
 	r.Elapsed = time.Since(start)
 	return r

@@ -171,8 +171,9 @@ func home(o Options) string {
 	return abs
 }
 
-// progress returns ctx with the session's sink of progress events.
+// progress returns ctx with the session's sinks of drawings and of progress events.
 func (s *Session) progress(ctx context.Context) context.Context {
+	ctx = progress.WithCanvas(ctx, s.draw)
 	if s.opts.Progress == nil {
 		return ctx
 	}

@@ -66,6 +66,10 @@ type Options struct {
 	// Progress receives the progress of long engine work, done and total in steps of the task; nil drops
 	// it.
 	Progress func(task string, done, total int64, note string)
+	// Draw receives each change of a drawing, such as a live plot, while a cell runs; state computes what it
+	// shows now, which may be nil. It is called by goroutines of the cell. The last states of a cell's
+	// drawings are among its shown values; nil draws nothing before.
+	Draw func(state func() display.Value)
 
 	limits supervise.Limits // lower in tests
 }
@@ -152,6 +156,8 @@ type Session struct {
 	program *programRun       // nil unless RunProgram made the session
 	before  string            // the folder before the last Chdir, or ""
 	aliases map[string]string // see Aliases
+
+	drawings drawings // of the cell that runs
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp

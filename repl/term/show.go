@@ -127,3 +127,6 @@ func (t theme) errorText(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// draw shows a drawing while its cell runs.
+func (nb *notebook) draw(state func() display.Value) { nb.progress.Draw(state, rows()) }

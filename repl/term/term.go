@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	nb.progress = display.NewProgress(nb.out, !dumb, columns, nb.theme.style())
 	var err error
 	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress,
-		Progress: nb.progress.Update, Render: nb.render})
+		Progress: nb.progress.Update, Draw: nb.draw, Render: nb.render})
 	if err != nil {
 		return err
 	}

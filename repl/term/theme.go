@@ -83,8 +83,8 @@ var roleColours = map[display.Role]colour{
 var seriesColours = map[display.Role]colour{
 	display.Series1: "38;5;27",
 	display.Series2: "38;5;202",
-	display.Series3: "38;5;139",
-	display.Series4: "38;5;96",
+	display.Series3: "38;5;65",
+	display.Series4: "38;5;163",
 }
 
 // style is the theme as displayed values want it; nil if there are no colours.

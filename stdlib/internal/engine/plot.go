@@ -23,6 +23,7 @@ func plotSymbols() map[string]reflect.Value {
 		"KindLines":  reflect.ValueOf(plot.KindLines),
 		"KindPoints": reflect.ValueOf(plot.KindPoints),
 		"Line":       reflect.ValueOf(plot.Line),
+		"Live":       reflect.ValueOf(plot.Live),
 		"New":        reflect.ValueOf(plot.New),
 		"Of":         reflect.ValueOf(plot.Of),
 		"Plot":       reflect.ValueOf((*plot.Plot)(nil)),

@@ -11,9 +11,24 @@ import (
 
 func progressSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Event":  reflect.ValueOf((*progress.Event)(nil)),
-		"Report": reflect.ValueOf(progress.Report),
-		"Sink":   reflect.ValueOf((*progress.Sink)(nil)),
-		"With":   reflect.ValueOf(progress.With),
+		"Canvas":     reflect.ValueOf((*progress.Canvas)(nil)),
+		"Draw":       reflect.ValueOf(progress.Draw),
+		"Drawing":    reflect.ValueOf((*progress.Drawing)(nil)),
+		"_Drawing":   reflect.ValueOf((*progressDrawing)(nil)),
+		"Event":      reflect.ValueOf((*progress.Event)(nil)),
+		"Report":     reflect.ValueOf(progress.Report),
+		"Sink":       reflect.ValueOf((*progress.Sink)(nil)),
+		"With":       reflect.ValueOf(progress.With),
+		"WithCanvas": reflect.ValueOf(progress.WithCanvas),
 	}
+}
+
+// progressDrawing lets an interpreted type be a progress.Drawing.
+type progressDrawing struct {
+	IValue    any
+	WSnapshot func() any
+}
+
+func (w progressDrawing) Snapshot() any {
+	return w.WSnapshot()
 }

@@ -233,7 +233,16 @@ func (s *Screen) sequence(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
-	if b[1] != '[' {
+	switch b[1] {
+	case '[':
+	case ']', 'P', '_', '^': // a question or an image, up to BEL or ESC \
+		for i := 2; i < len(b); i++ {
+			if b[i] == 0x07 || b[i] == '\\' && b[i-1] == 0x1b && i > 2 {
+				return i + 1
+			}
+		}
+		return 0
+	default:
 		return 2
 	}
 	end := 2
