@@ -212,6 +212,17 @@ class Torch:
             return self.backward(f, [q, k, v], 3, dy) if w.get("grad") else self.forward(f, q, k, v)
         return self.fastest_attention(made) if self.gpu and not self.compiled else made()
 
+    def conv(self, w):
+        n, c, height, width = w["image"]
+        s = dict(stride=w["stride"], padding=w["padding"])
+        x, weight = self.stored(w, self.values(1, *w["image"]), self.values(2, w["out"], c, w["kernel"], w["kernel"]))
+        places = [(length + 2 * w["padding"] - w["kernel"]) // w["stride"] + 1 for length in (height, width)]
+        dy, = self.stored(w, self.values(3, n, w["out"], *places))
+
+        def f(x, weight):
+            return F.conv2d(x, weight, **s)
+        return self.backward(f, [x, weight], 2, dy) if w["grad"] else self.forward(f, x, weight)
+
     def fastest_attention(self, made):
         """made's function with the backend of PyTorch that is the fastest here: FlashAttention, cuDNN or another."""
         best, least = made(), float("inf")

@@ -60,6 +60,22 @@ def attention(t, long=False):
     return work(f"attention/{t}", "attention", 4 * q * seen * 64, 4 * 64 * t * (2 * q + 2 * kv), exps=q * seen, long=long, t=t, heads=q, kv=kv)
 
 
+def conv(name, image, out, kernel, stride=1, padding=0, grad=False):
+    """Convolutions of ResNet and of a network for MNIST: image is [N C H W]."""
+    n, c, height, width = image
+    places = [(length + 2 * padding - kernel) // stride + 1 for length in (height, width)]
+    x, y, taps = n * c * height * width, n * out * places[0] * places[1], c * kernel**2
+    flops, bytes = 2 * y * taps, 4 * (x + y + out * taps)
+    return work(f"conv/{name}" + (" fwd+bwd" if grad else ""), "conv", flops * (3 if grad else 1), bytes * (3 if grad else 1), "read",
+                image=image, out=out, kernel=kernel, stride=stride, padding=padding, grad=grad)
+
+
+CONVS = dict(
+    mnist=((32, 16, 14, 14), 32, 3, 1, 1), resnet3x3=((8, 64, 56, 56), 64, 3, 1, 1), deep3x3=((8, 256, 14, 14), 256, 3, 1, 1),
+    resnet1x1=((8, 64, 56, 56), 256, 1), strided=((8, 128, 56, 56), 128, 3, 2, 1),
+)
+
+
 def cross_entropy(v, grad=False, long=False):
     name = f"cross_entropy/256x{v}" + (" fwd+bwd" if grad else "")
     return work(name, "cross_entropy", 0, 4 * 256 * v * (2 if grad else 1), "copy" if grad else "read", long=long, exps=256 * v, m=256, v=v, grad=grad)
@@ -111,6 +127,7 @@ WORKS = (
     + [codes(151936, 896, bits, long=True) for bits in (8, 4)]
     + [work("chain/1024x1024", "chain", 0, 12 * 1024 * 1024, m=1024, n=1024)]
     + [attention(t) for t in (128, 512, 2048)]
+    + [conv(name, *shape, grad=grad) for name, shape in CONVS.items() for grad in (False, True)]
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
     + [adamw(1), adamw(40)]
     + [work("small/add 4x4", "small", 0, 0, n=4)]

@@ -41,7 +41,7 @@ func (w *work) family() func() []tensor.Tensor {
 
 func families() []family {
 	var all []family
-	for _, part := range [][]family{elementwise(), reductions(), rows(), indices(), products(), attentions(), others()} {
+	for _, part := range [][]family{elementwise(), reductions(), rows(), indices(), products(), attentions(), convolutions(), others()} {
 		all = append(all, part...)
 	}
 	return all
@@ -255,6 +255,26 @@ func attentions() []family {
 			return []tensor.Tensor{tensor.Attention(q, k, v, tensor.AttentionOptions{Mask: mask})}
 		}
 	}})
+}
+
+func convolutions() []family {
+	var list []family
+	for _, t := range []string{"f32", "f16", "bf16"} {
+		for _, grad := range []bool{false, true} {
+			name := "convolution " + t
+			if grad {
+				name += ", forward and gradient"
+			}
+			list = append(list, named(name, t, func(w *work) *work {
+				side := max(w.M/64, 4)
+				return &work{Kind: "conv", Image: []int{8, 64, side, side}, Out: 64, Kernel: 3, Padding: 1, DType: t, Grad: grad}
+			}))
+		}
+	}
+	pool := func(x tensor.Tensor) tensor.Tensor { return x.Reshape(1, 1, x.Len(0), x.Len(1)).MaxPool2d(2) }
+	return append(list, of("max pool", pool), of("max pool, forward and gradient", func(x tensor.Tensor) tensor.Tensor {
+		return tensor.Grad(pool(x).Sum(), x)[0]
+	}))
 }
 
 func (w *work) as(t string, seed uint32, shape ...int) tensor.Tensor {

@@ -150,6 +150,7 @@ func TestServe(t *testing.T) {
 		{`{"prepare":{"kind":"matmul","n":16,"dtype":"f16"}}`, `"ok":true`},
 		{`{"prepare":{"kind":"lora","m":1,"n":32,"r":4,"dtype":"bf16"}}`, `"ok":true`},
 		{`{"prepare":{"kind":"attention","batch":2,"heads":4,"kv":2,"t":9,"d":16,"dtype":"bf16","grad":true}}`, `"ok":true`},
+		{`{"prepare":{"kind":"conv","image":[1,2,5,5],"out":3,"kernel":3,"stride":2,"padding":1,"grad":true}}`, `"ok":true`},
 		{`{"prepare":{"kind":"small","n":4}}`, `"ok":true`},
 		{`{"prepare":{"kind":"train","batch":1,"t":8,"r":2,` + decoder + `}}`, `"ok":true`},
 		{`{"prepare":{"kind":"train","batch":1,"t":8,"r":2,"dtype":"bf16",` + decoder + `}}`, `"ok":true`},

@@ -35,6 +35,12 @@ type work struct {
 	Bits   int    `json:"bits"`
 	D      int    `json:"d"` // the width of a head; 0 means 64
 	Family string `json:"family"`
+	// Of a convolution: [N C H W], results, and how the kernel moves.
+	Image   []int `json:"image"`
+	Out     int   `json:"out"`
+	Kernel  int   `json:"kernel"`
+	Stride  int   `json:"stride"`
+	Padding int   `json:"padding"`
 }
 
 const epsilon = 1e-5
@@ -72,6 +78,8 @@ func (w *work) build() func() []tensor.Tensor {
 		}
 	case "attention":
 		return w.attention()
+	case "conv":
+		return w.conv()
 	case "cross_entropy":
 		logits, targets := values(1, w.M, w.V), tensor.From(words(2, w.M, w.V)).Eval()
 		return w.maybeGrad(tensor.Scalar(1).Eval(), []tensor.Tensor{logits}, func() tensor.Tensor {
@@ -159,6 +167,14 @@ func (w *work) attention() func() []tensor.Tensor {
 	return w.maybeGrad(w.stored(values(4, batch, w.Heads, w.T, d)), []tensor.Tensor{q, k, v}, func() tensor.Tensor {
 		return tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true})
 	})
+}
+
+func (w *work) conv() func() []tensor.Tensor {
+	x, weight := w.stored(values(1, w.Image...)), w.stored(values(2, w.Out, w.Image[1], w.Kernel, w.Kernel))
+	f := func() tensor.Tensor {
+		return x.Conv2d(weight, tensor.Conv{Stride: w.Stride, Padding: w.Padding})
+	}
+	return w.maybeGrad(w.stored(values(3, f().Shape()...)), []tensor.Tensor{x, weight}, f)
 }
 
 // adamw steps Count parameters of a million numbers each, or of M by N.
