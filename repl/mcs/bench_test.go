@@ -64,8 +64,8 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// BenchmarkComplete is the time from Tab to the first name of the menu, under a terminal: the first time, when
-// the packages' types are read, and the best of the next.
+// BenchmarkComplete is the time from Tab to the first name of the menu, under a terminal: the first time,
+// when the packages' types are read, and the best of the next.
 func BenchmarkComplete(b *testing.B) {
 	name := program(b)
 	for _, c := range []struct{ what, typed, name string }{

@@ -3,6 +3,8 @@ package notation
 import (
 	"go/ast"
 	"go/token"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -53,6 +55,21 @@ func readBrackets(src string) (plain string, groups map[int]group) {
 		}
 	}
 	return string(text), groups
+}
+
+// A Span is a stretch of a text: the bytes From…To.
+type Span struct{ From, To int }
+
+// Indices returns what stands between the brackets of each index of several axes, in order. Indices within
+// indices are a part of the outer ones.
+func Indices(src string) (list []Span) {
+	_, groups := readBrackets(src)
+	for _, from := range slices.Sorted(maps.Keys(groups)) {
+		if n := len(list); n == 0 || from > list[n-1].To {
+			list = append(list, Span{from + 1, groups[from].to - 1})
+		}
+	}
+	return list
 }
 
 // endsOperand says whether a bracket behind a token is an index.

@@ -225,6 +225,25 @@ func (f *File) WithWant(want map[*Cell][]string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// WithSource returns the file's text with other sources for some cells. The rest stays unchanged, except that
+// all line ends become newlines.
+func (f *File) WithSource(sources map[*Cell]string) string {
+	var lines []string
+	at := 0
+	for i := range f.Cells {
+		cell := &f.Cells[i]
+		source, ok := sources[cell]
+		if !ok || cell.Markdown {
+			continue
+		}
+		start := cell.Line - 1
+		lines = append(append(lines, f.lines[at:start]...), source)
+		at = start + 1 + strings.Count(cell.Source, "\n")
+	}
+	lines = append(lines, f.lines[at:]...)
+	return strings.Join(lines, "\n") + "\n"
+}
+
 // Format writes cells as a .mcs file, for %save. A line of a cell that looks like a mark is escaped.
 func Format(cells []Cell) string {
 	var b strings.Builder
