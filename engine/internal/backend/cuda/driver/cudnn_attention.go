@@ -39,7 +39,8 @@ func (d *device) Attention(a gpu.Attention) (_ gpu.Attending, err error) {
 	} else {
 		t.forward()
 	}
-	if t.plan, t.workspace, err = t.operations.plan(); err != nil {
+	d.driver.uninterrupted(func() { t.plan, t.workspace, err = t.operations.plan() })
+	if err != nil {
 		t.Close()
 		if e := (*gpu.Error)(nil); errors.As(err, &e) {
 			e.Text = a.String() + ": " + e.Text

@@ -5,11 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -319,4 +321,43 @@ func TestPackages(t *testing.T) {
 		t.Error(err)
 	}
 	d.Close()
+}
+
+// TestInterruptedPlan: a Ctrl-C while the library compiles does not reach the handlers that it installs; the
+// next one reaches ours.
+func TestInterruptedPlan(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no cuDNN on " + runtime.GOOS)
+	}
+	s := newStubWithDnn(t)
+	pressed := make(chan os.Signal, 8)
+	signal.Notify(pressed, os.Interrupt)
+	defer signal.Stop(pressed)
+	d, _ := s.open()
+	defer d.Close()
+	s.ask("dnn_interrupt", 1)
+	for range 3 {
+		by, err := d.Attention(sampleAttentions()["plain"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		by.Close()
+	}
+	select {
+	case <-pressed:
+		t.Error("it came while a plan was made")
+	case <-time.After(100 * time.Millisecond):
+	}
+	process, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = process.Signal(os.Interrupt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-pressed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a Ctrl-C after that is lost")
+	}
 }

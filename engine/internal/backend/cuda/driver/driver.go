@@ -40,6 +40,7 @@ type Driver struct {
 	err  error
 
 	compilers compilers
+	planning  sync.Mutex // see uninterrupted
 }
 
 // New returns the driver of this machine.

@@ -1,10 +1,12 @@
 // A stand-in for cuDNN: it takes graphs that are described as NVIDIA's wants, and computes them, operation by operation, on
 // the stand-in for libcuda, which is compiled with it. It looks for no pattern.
 #include <math.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OK = 0, BAD_PARAM = 2000, UNSUPPORTED = 3000, FAILED = 5000 };
 enum { F32 = 0, F16 = 2, I32 = 4, BF16 = 9, BOOL = 11 };
@@ -24,6 +26,8 @@ typedef struct { int live; void *context, *stream; } handle;
 
 static int lives, refuse, version = 91900;
 void stub_dnn_version(int v) { version = v; }
+static int interrupt;
+void stub_dnn_interrupt(int on) { interrupt = on; } // Ctrl-C is pressed while a plan is made
 int stub_dnn_live(void) { return lives; }
 void stub_dnn_refuse(int plans) { refuse = plans; } // so many plans fail, and -1 leaves no configuration
 
@@ -113,6 +117,7 @@ int cudnnBackendFinalize(desc *d) {
 	case HEUR: WANT(to(d, 201, GRAPH) && (number(d, 200, 8, -1) == 2 || number(d, 200, 8, -1) == 3)) break;
 	case PLAN:
 		WANT(open((handle *)number(d, 400, 0, 0)) && to(d, 401, CONFIG))
+		if (interrupt) kill(getpid(), SIGINT);
 		if (refuse > 0) return refuse--, snprintf(why, sizeof why, "this engine lacks it"), UNSUPPORTED;
 		break;
 	case PACK:
