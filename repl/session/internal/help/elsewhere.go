@@ -26,14 +26,8 @@ func (a *advisor) elsewhere(module, name, operand string) string {
 	if replaced := a.called(module, name); replaced != "" {
 		return replaced
 	}
-	switch {
-	case operand == "":
-	case module == "Module":
-		goText = strings.ReplaceAll(goText, "(m", "("+operand)
-	case module == "Optimizer":
-		goText = operand + strings.TrimPrefix(goText, "opt")
-	default:
-		goText = strings.NewReplacer("x = x.", operand+" = "+operand+".", "x.", operand+".", "(x,", "("+operand+",", "{x,", "{"+operand+",", "(x)", "("+operand+")").Replace(goText)
+	if operand != "" {
+		goText = python.WithOperand(goText, operand)
 	}
 	return "write " + goText
 }

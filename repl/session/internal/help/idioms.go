@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -108,6 +109,9 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	if goLine := h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
 		return goLine
 	}
+	if say := foreignCall(line); say != "" {
+		return say
+	}
 	for _, i := range ForeignLines {
 		if m := i.line().FindStringSubmatchIndex(line); m != nil {
 			return string(i.line().ExpandString(nil, i.Say, line, m))
@@ -117,6 +121,27 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 		return "a list of values is shown only at the end of a cell"
 	}
 	return ""
+}
+
+// calledInModule is a line that calls a name of a module, and may assign the result.
+var calledInModule = lazy.Regexp(`^(?:\w+\s*:?=\s*|with\s+)?(\w+(?:\.\w+)*)\.(\w+)\(`)
+
+// foreignCall returns the advice for a line that calls a name of PyTorch, NumPy or MLX, but does not read as
+// a line of Python that has its Go.
+func foreignCall(line string) string {
+	m := calledInModule().FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	root, _, _ := strings.Cut(m[1], ".")
+	if !elsewhere.Known(root) {
+		return ForeignNames[root]
+	}
+	goText := elsewhere.Lookup(m[1], m[2])
+	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
+		return why
+	}
+	return "write " + goText
 }
 
 // assignedCommand is an assignment whose right side is a command.
@@ -153,7 +178,8 @@ func importAdvice(words []string) string {
 	return `an import has its path in quotes: import "fmt"`
 }
 
-// Modules maps the Python modules that people import to advice.
+// Modules maps the Python modules that people import to advice. What their names are here is in package
+// elsewhere.
 var Modules = map[string]string{
 	"numpy":        "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
 	"np":           "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
@@ -166,6 +192,8 @@ var Modules = map[string]string{
 	"csv":          `data.ReadCSV("x.csv") reads a table, t.Tensor("a", "b") makes columns a tensor; encoding/csv reads the texts`,
 	"torchvision":  `data.ReadImage("x.png") reads a picture, data.Images{}.Folder("pets", 64) a folder for each class, data.ReadIDX("x-idx3-ubyte.gz") MNIST`,
 	"PIL":          `data.ReadImage("x.png") reads a picture; package image is there without an import`,
+	"tqdm":         "train.Run shows its progress; a loop needs nothing for it",
+	"sklearn":      "package data splits and batches, nn.Accuracy counts: data.Pairs(x, y, 64).Split(0.8)",
 	"matplotlib":   "package plot is there without an import: plot.Line(ys), plot.Scatter(xs, ys), plot.Hist(xs, 20); run.Plot() draws what train.Run returns",
 	"sys":          "package os has arguments, streams and exits",
 	"random":       "rand is there without an import: rand.IntN(10)",
@@ -192,7 +220,7 @@ var ForeignNames = map[string]string{
 	"ls": "write !ls", "cd": "write %cd", "pwd": "write os.Getwd()", "cat": "write !cat and the file's name", "pip": "nothing need be installed",
 	"plt": Modules["matplotlib"], "plot": Modules["matplotlib"], "dir": "name? lists what a value has", "filter": "write slices.DeleteFunc(slices.Clone(xs), func(v int) bool { return v < 0 })",
 	"np": Modules["np"], "numpy": Modules["numpy"], "torch": Modules["torch"], "pd": Modules["pandas"],
-	"torchvision": Modules["torchvision"], "datasets": Modules["torchvision"], "transforms": "data.Map changes batches by a function; data.Images{Height: 224, Width: 224} scales pictures",
+	"torchvision": Modules["torchvision"], "datasets": Modules["torchvision"], "transforms": "data.Map changes batches by a function; data.Images{Height: 224, Width: 224} scales pictures", "tqdm": Modules["tqdm"],
 	"while": "write for … { … }", "foreach": "write for _, x := range xs { … }", "lambda": "write func(x int) int { … }", "pass": "an empty block { } does nothing",
 	"assert": "write if !ok { panic(…) }", "typeof": `write fmt.Printf("%T\n", x)`, "unsigned": "write uint", "size_t": "write int or uintptr", "ptr": "a pointer is *T",
 }

@@ -85,6 +85,9 @@ func (p *reader) named(f value, args []argument) (value, bool) {
 			rest = append(rest, a)
 		}
 	}
+	if (f.name == "normal" || f.name == "uniform") && len(rest) > 0 { // of a mean or a range
+		return value{}, false
+	}
 	module := strings.TrimSuffix(f.module, "."+f.name)
 	v, ok := p.known(module, f.name, rest)
 	if !ok && len(rest) > 0 && p.is(rest[0].value, tensorFamily) && elsewhere.Known(module) { // F.relu(x)

@@ -34,6 +34,8 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 	switch {
 	case f.module == "torch.save" || f.module == "torch.load":
 		return p.file(f.name, args)
+	case f.module == "torch.device" && len(args) == 1:
+		return deviceNamed(args[0].text), true
 	case f.name == "DataLoader":
 		return p.loader(args)
 	}
@@ -414,6 +416,11 @@ func (p *reader) moved(x value, where argument) value {
 	return simple("%s.To(%s)", x.in(primary), where.goText())
 }
 
+// biased says whether an argument asks for the divisor n: unbiased=False, correction=0.
+func biased(a argument) bool {
+	return a.name == "unbiased" && a.text == "false" || a.name == "correction" && a.text == "0"
+}
+
 // method translates a call of a method that the value does not have; f is x.name.
 func (p *reader) method(f value, args []argument) (value, bool) {
 	if f.member == nil || p.typeOf(f.text) != nil {
@@ -429,6 +436,9 @@ func (p *reader) method(f value, args []argument) (value, bool) {
 		args[0].name, name = "", "clamp_"+args[0].name
 	case module == "" && name == "flatten" && len(args) == 1 && args[0].text == "1":
 		return simple("%s.Reshape(%[1]s.Len(0), -1)", x.in(primary)), true
+	case module == "" && (name == "std" || name == "var") && len(args) > 0 && biased(args[len(args)-1]):
+		f = p.member(x, strings.ToUpper(name[:1])+name[1:])
+		return p.plainCall(f, args[:len(args)-1]), true
 	case module == "" && name == "fill_" && len(args) == 1:
 		return simple("%[1]s.Set(tensor.FullLike(%[1]s, %[2]s))", x.in(primary), args[0].goText()), true
 	case module == "Module" && name == "to" && !gotoken.IsIdentifier(x.text): // a new one is on the default device

@@ -73,6 +73,17 @@ func named(path string) string {
 	return path
 }
 
+// deviceNamed is torch.device("cuda"), or of an expression that is a device in Go.
+func deviceNamed(name string) value {
+	switch {
+	case strings.HasPrefix(name, `"cpu`):
+		return simple("device.CPU()")
+	case strings.HasPrefix(name, `"`):
+		return simple("device.Default()")
+	}
+	return simple("%s", name)
+}
+
 // loader translates DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True): examples know their batch.
 func (p *reader) loader(args []argument) (value, bool) {
 	if len(args) == 0 {

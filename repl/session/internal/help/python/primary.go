@@ -366,6 +366,9 @@ func (p *reader) packageMember(pkg value, name string) value {
 	}
 	if to := Callee(module, name); to != "" {
 		f.text = to
+		if form := elsewhere.Lookup(module, name); strings.HasPrefix(form, "math.") && !p.at("(") {
+			f.text = form
+		}
 	} else if found := p.s.Exported(goPackage, strings.ReplaceAll(name, "_", "")); found != "" {
 		f.text = goPackage + "." + found
 	} else if goPackage == "tensor" {

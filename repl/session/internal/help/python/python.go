@@ -151,6 +151,7 @@ func (p *reader) inBlock(opening string, f func()) {
 // Block returns the first of some lines with the block that it opens, on one line: `for x in xs:` and
 // below it ` print(x)`. It is empty if blocks are nested, because their Go needs more lines as well.
 func Block(lines []string) string {
+	lines = joined(lines)
 	first := strings.TrimSpace(lines[0])
 	if !strings.HasSuffix(first, ":") {
 		return first
@@ -173,4 +174,18 @@ func Block(lines []string) string {
 		}
 	}
 	return first + " " + strings.Join(body, "; ")
+}
+
+// joined returns lines with the first one joined to those in which its brackets go on.
+func joined(lines []string) []string {
+	open := func(s string) int {
+		return strings.Count(s, "(") + strings.Count(s, "[") + strings.Count(s, "{") - strings.Count(s, ")") - strings.Count(s, "]") - strings.Count(s, "}")
+	}
+	first := lines[0]
+	for i := 1; i < len(lines) && open(first) > 0; i++ {
+		if first += " " + strings.TrimSpace(lines[i]); open(first) == 0 {
+			return append([]string{first}, lines[i+1:]...)
+		}
+	}
+	return lines
 }

@@ -54,6 +54,8 @@ func TestBlock(t *testing.T) {
 		{"x = 1\ny = 2", "x = 1"},
 		{"for x in xs:\n    print(x)\n    n += 1\nprint(n)", "for x in xs: print(x); n += 1"},
 		{"for x in xs:", "for x in xs: "},
+		{"m = f(\n    g(1),\n)\ny = 2", "m = f( g(1), )"},
+		{"m = f(\n    g(1),", "m = f("},
 		{"    if a:\n\n        b()\n    c()", "if a: b()"},
 		{"if a:\n  b()\nelse:\n  c()", ""},
 		{"for x in xs:\n  if x:\n    f(x)", ""},

@@ -346,6 +346,23 @@ func bind(text string, bound map[string]string) string {
 	return text
 }
 
+// WithOperand returns Go of the table with the operand of a method put in.
+func WithOperand(goText, operand string) string {
+	text, changes := strings.CutPrefix(goText, "x = ")
+	f, ok := readForm(text)
+	if !ok || len(f.names) == 0 {
+		return goText
+	}
+	name := "x"
+	if !slices.Contains(f.names, name) {
+		name = f.names[0]
+	}
+	if text = bind(text, map[string]string{name: operand}); changes {
+		return operand + " = " + text
+	}
+	return text
+}
+
 // Callee returns what is called in the table's Go for a name of a module: tensor.Concat for torch.cat,
 // optim.AdamW for optim.Adam, dtype.F16 for torch.float16. It is "" if that is a method.
 func Callee(module, name string) string {
