@@ -28,7 +28,11 @@ func Class(lines []string, s Session) (goText string) {
 	for _, line := range bodies["__init__"][1:] {
 		c.field(line)
 	}
-	return c.text(bodies["forward"])
+	forward := bodies["forward"]
+	if len(c.fields) == 0 || !strings.HasPrefix(forward[len(forward)-1], "return ") {
+		return ""
+	}
+	return c.text(forward)
 }
 
 // A class is what a translation knows of one.

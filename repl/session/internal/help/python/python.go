@@ -12,7 +12,7 @@
 // [Class] writes a model of PyTorch as a type.
 //
 // Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, table.go (names of
-// PyTorch, NumPy and MLX), modules.go, class.go, scan.go.
+// PyTorch, NumPy and MLX) with forms.go, modules.go, class.go, scan.go.
 package python
 
 import (

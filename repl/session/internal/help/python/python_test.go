@@ -39,12 +39,28 @@ func TestLine(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	for _, line := range []string{"for i in range(3): print(i)", "[v*v for v in xs if v > 1]", "x[:, 1:2, ::-1]", "def f(a: int = 3) -> list[int]: return a",
 		"print(f\"{a:.2f} {b}\", end='')", "x = y = lambda a, b: a ** b // 2", "{k: v for k, v in m.items()}", "a, b = b, a", "for (let i of xs) { f(i) }",
-		"x => x", "(a, b) => a", "out = !ls -l", "assert a not in b, 'no'", "let", "int n", "del(", "x: int =", "a if b else"} {
+		"x => x", "(a, b) => a", "out = !ls -l", "assert a not in b, 'no'", "let", "int n", "del(", "x: int =", "a if b else",
+		"torch.cat([a, b], dim=1)", "x.clamp_(min=0)", "torch.save(m.state_dict(), 'a.pt')", "nn.Conv2d(1, 2, kernel_size=(3, 3))", "F.relu(x", "with torch.no_grad(): f()",
+		"a, b = next(iter(l))", "for i, (x, y) in enumerate(l): f(x)", "optim.lr_scheduler.StepLR(o, 3)"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		if got := Line(line, nothing{}); strings.Contains(got, "\n") && !strings.Contains(line, "\n") {
 			t.Errorf("Line(%q) = %q: more than a line", line, got)
+		}
+	})
+}
+
+// A class that is no model of PyTorch, or is not whole, has no Go, whatever its lines are.
+func FuzzClass(f *testing.F) {
+	const whole = "class Net(nn.Module):\n def __init__(self):\n  super().__init__()\n  self.fc = nn.Linear(3, 2)\n def forward(self, x):\n  return self.fc(x)"
+	for i := range len(whole) {
+		f.Add(whole[:i])
+	}
+	f.Add("class A\ndef __init__\ndef forward(self,A)")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := Class(strings.Split(text, "\n"), nothing{}); got != "" {
+			t.Errorf("Class(%q) = %q, want nothing: no layer has a type", text, got)
 		}
 	})
 }
