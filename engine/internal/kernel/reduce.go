@@ -13,7 +13,7 @@ import (
 // Tile: where the innermost axis is reduced, a simdgroup folds an output of up to 1,024 elements, and a
 // threadgroup of 256 a longer one; neighbouring threads read neighbouring elements, four at once if they are
 // aligned. Where the innermost axis is kept, a threadgroup has 32 columns side by side, 128 bytes of f32, and
-// 8 threads below each. Few large outputs are cut into parts of 4,096 elements or more, of columns 512, until
+// 8 threads below each. Few large outputs are cut into parts of 16,384 elements or more, of columns 512, until
 // 65,536 threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in order.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
@@ -26,7 +26,7 @@ const (
 	shortRow    = 1024    // elements that one simdgroup folds by itself
 	rowThreads  = 256     // of a threadgroup
 	wantThreads = 1 << 16 // below which the elements of an output are split into parts
-	leastPart   = 4096    // elements of a part, that pay for a second dispatch
+	leastPart   = 16384   // elements of a part, that pay for a second dispatch
 	leastRows   = 512     // the same of a column: its parts are merged side by side
 	mostParts   = 1024
 
@@ -355,43 +355,33 @@ func (r *reduction) along(merging bool) string {
 	return "at.x"
 }
 
-// elements folds the thread's share of the elements of its output: four side by side, or four below each
-// other, which are loaded before the first is folded, so that enough loads are under way.
+// elements folds the thread's share of the elements of its output, one after the other or by vectors of four.
+// Of columns and long rows four of them are loaded before the first is folded, so that more loads are under
+// way.
 func (r *reduction) elements(w *walker) {
-	step, from, to := "size.x", "0", "a.total"
+	width := 1
+	if r.vectors {
+		width = 4
+	}
+	step, from, to := fmt.Sprintf("%d * %s(size.x)", width, w.index), "0", "a.total"
 	if r.columns {
-		step = "size.y"
+		step = w.index + "(size.y)"
 	}
 	if r.parts > 1 {
 		w.line("const %[1]s from = %[1]s(group.y) * a.chunk;", w.index)
 		w.line("const %s to = min(from + a.chunk, a.total);", w.index)
 		from, to = "from", "to"
 	}
-	begin, stride := fmt.Sprintf("%s(%s)", w.index, r.along(false)), step
-	if r.vectors {
-		begin = "4 * " + begin
-	}
-	if r.vectors || r.columns {
-		stride = "4 * " + step
-	}
-	if from != "0" {
-		begin = from + " + " + begin
-	}
-	w.line("for (%[1]s first = %[2]s; first < %[3]s; first += %[1]s(%[4]s)) {", w.index, begin, to, stride)
-	switch {
-	case r.columns:
-		r.loadBelow(w, step, to)
-	case r.vectors:
-		w.line("const %s e = first;", w.index)
-		r.loads(w)
-		w.line("UNROLL for (uint k = 0; k < 4; k++) {")
-		r.take(w, fmt.Sprintf("long(e + %s(k))", w.index))
+	begin := fmt.Sprintf("%s + %d * %s(%s)", from, width, w.index, r.along(false))
+	if r.columns || r.total > shortRow {
+		w.line("for (%s first = %s; first < %s; first += 4 * %s) {", w.index, begin, to, step)
+		r.fourAhead(w, step, to, width)
 		w.line("}")
-	default:
-		w.line("const %s e = first;", w.index)
-		r.loads(w)
-		r.take(w, "long(e)")
+		return
 	}
+	w.line("for (%s e = %s; e < %s; e += %s) {", w.index, begin, to, step)
+	r.loads(w)
+	r.takeAll(w)
 	w.line("}")
 }
 
@@ -405,37 +395,55 @@ func (r *reduction) loads(w *walker) {
 	}
 }
 
-// loadBelow folds four elements of a column. Loads beyond its end load its last one.
-func (r *reduction) loadBelow(w *walker, step, to string) {
+// fourAhead loads and folds the element or vector at first and the three that follow it, a step from each
+// other. Loads beyond the end load the last one.
+func (r *reduction) fourAhead(w *walker, step, to string, width int) {
 	needed := r.needed(true, false)
 	for i, need := range needed {
 		if need && !isNumber(r.g.Inputs[i]) {
-			w.line("%s below%d[4];", register(r.g.Inputs[i].DType), i)
+			w.line("%s ahead%d[%d];", register(r.g.Inputs[i].DType), i, 4*width)
 		}
 	}
-	w.line("UNROLL for (int k = 0; k < 4; k++) {")
-	w.line("const %[1]s e = min(first + %[1]s(k) * %[1]s(%[2]s), %[3]s - 1);", w.index, step, to)
+	w.line("UNROLL for (int a4 = 0; a4 < 4; a4++) {")
+	w.line("const %[1]s e = min(first + a4 * (%[2]s), %[3]s - %[4]d);", w.index, step, to, width)
 	r.loads(w)
 	for i, need := range needed {
-		if need && !isNumber(r.g.Inputs[i]) {
-			w.line("below%d[k] = x%d;", i, i)
+		switch {
+		case !need || isNumber(r.g.Inputs[i]):
+		case w.vector[i]:
+			w.line("UNROLL for (int k = 0; k < 4; k++) ahead%d[4 * a4 + k] = x%d[k];", i, i)
+		case width == 4:
+			w.line("UNROLL for (int k = 0; k < 4; k++) ahead%d[4 * a4 + k] = x%d;", i, i)
+		default:
+			w.line("ahead%d[a4] = x%d;", i, i)
 		}
 	}
 	w.line("}")
-	w.line("UNROLL for (int k = 0; k < 4; k++) {")
-	w.line("const %[1]s e = first + %[1]s(k) * %[1]s(%[2]s);", w.index, step)
+	w.line("UNROLL for (int a4 = 0; a4 < 4; a4++) {")
+	w.line("const %s e = first + a4 * (%s);", w.index, step)
 	w.line("if (e < %s) {", to)
 	for i, need := range needed {
+		w.names[i], w.vector[i] = fmt.Sprintf("ahead%d[%d * a4]", i, width), false
 		switch {
-		case !need:
-		case isNumber(r.g.Inputs[i]):
+		case need && isNumber(r.g.Inputs[i]):
 			w.load(i, false)
-		default:
-			w.names[i] = fmt.Sprintf("below%d[k]", i)
+		case width == 4:
+			w.names[i] = fmt.Sprintf("ahead%d[4 * a4 + k]", i)
 		}
 	}
-	r.take(w, "long(e)")
+	r.takeAll(w)
 	w.line("}")
+	w.line("}")
+}
+
+// takeAll folds the element at e, or the four from there on.
+func (r *reduction) takeAll(w *walker) {
+	if !r.vectors {
+		r.take(w, "long(e)")
+		return
+	}
+	w.line("UNROLL for (uint k = 0; k < 4; k++) {")
+	r.take(w, fmt.Sprintf("long(e + %s(k))", w.index))
 	w.line("}")
 }
 
