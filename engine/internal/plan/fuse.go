@@ -171,8 +171,11 @@ func (c *clustering) join(v int) {
 		return
 	}
 	c.merge(best, c.owner[v])
-	if best.kind == backend.MatMul {
+	switch best.kind {
+	case backend.MatMul:
 		best.setProblem(v, c.problemOf(v, best))
+	case backend.Reduce:
+		c.uniteReductions(v, best)
 	}
 	if best.kind != backend.Map {
 		return
@@ -184,6 +187,44 @@ func (c *clustering) join(v int) {
 			c.merge(best, k)
 		}
 	}
+}
+
+// uniteReductions brings the other reductions that v, a member of k, reads into k, if they are over the same
+// axes of the same shape: a sum of losses is divided by the sum of what counts in one launch.
+func (c *clustering) uniteReductions(v int, k *cluster) {
+	for _, a := range c.values[v].args {
+		b, ch := c.base(a)
+		o := c.owner[b]
+		if o == nil || o == k || o.kind != backend.Reduce || !ch.direct() || !c.alike(o, k) || len(o.members)+len(k.members) > maxMembers {
+			continue
+		}
+		if c.fits(k, o) && c.endsOf(k, o) && c.endsOf(o, k) && c.independent(k, o) {
+			c.merge(k, o)
+		}
+	}
+}
+
+// alike says whether two clusters of reductions go through the same axes of one shape.
+func (c *clustering) alike(a, b *cluster) bool {
+	x, y := &c.values[a.heavy[0]], &c.values[b.heavy[0]]
+	return slices.Equal(x.attr.Axes, y.attr.Axes) && slices.Equal(c.values[x.args[0]].shape, c.values[y.args[0]].shape)
+}
+
+// endsOf says whether a needs values of b after its reductions only, at their own places.
+func (c *clustering) endsOf(a, b *cluster) bool {
+	for _, v := range a.heavy {
+		if base, _ := c.base(c.values[v].args[0]); c.owner[base] == b {
+			return false
+		}
+	}
+	for _, v := range a.members {
+		for _, arg := range c.values[v].args {
+			if base, ch := c.base(arg); c.owner[base] == b && !ch.direct() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // heavier prefers other clusters to plain maps, and of two alike the one whose values come last.

@@ -43,6 +43,9 @@ func ready(shapes ...[]int) []tensor.Tensor {
 }
 
 func TestLaunches(t *testing.T) {
+	meanLoss := func(x tensor.Tensor) tensor.Tensor {
+		return tensor.CrossEntropy(x, tensor.From([]int{1, -100, 3, 0}).Eval(), tensor.CrossEntropyOptions{})
+	}
 	for _, c := range []struct {
 		name    string
 		build   func() []tensor.Tensor
@@ -95,6 +98,22 @@ func TestLaunches(t *testing.T) {
 			x := ready([]int{4, 5})[0]
 			return []tensor.Tensor{x.Sum(1), x.Max(1)}
 		}, "sum_reduce_max", 2},
+		{"a mean loss over the rows that count", func() []tensor.Tensor { return []tensor.Tensor{meanLoss(ready([]int{4, 5})[0])} },
+			"cross_entropy ne_cast_sum_sum_div", 6},
+		{"a mean loss and its gradient", func() []tensor.Tensor {
+			x := ready([]int{4, 5})[0]
+			loss := meanLoss(x)
+			return append(tensor.Grad(loss, x), loss)
+		}, "cross_entropy sum_ne_cast_sum_and_2 cross_entropy_grad", 8},
+		{"a quotient of sums over other axes", func() []tensor.Tensor {
+			x := ready([]int{4, 4}, []int{4, 4})
+			return []tensor.Tensor{x[0].Sum(0).Div(x[1].Sum(1))}
+		}, "sum sum_div", 3},
+		{"a variance, whose second sum needs the first", func() []tensor.Tensor {
+			x := ready([]int{4, 5})[0]
+			mean := x.Sum().Div(20)
+			return []tensor.Tensor{x.Sub(mean).Square().Sum().Div(mean)}
+		}, "sum_div sub_mul_sum_div", 6},
 		{"softmax", func() []tensor.Tensor {
 			return []tensor.Tensor{ready([]int{4, 5})[0].Mul(0.5).Softmax(-1)}
 		}, "mul_softmax", 2},
