@@ -21,6 +21,7 @@ import (
 type Outcome struct {
 	mu     sync.Mutex
 	known  bool
+	sure   bool // see Sure
 	failed *failure
 	reads  []*Outcome // of the runs whose results this one reads, as long as they are not known
 }
@@ -58,13 +59,33 @@ func (o *Outcome) Finish(err error) {
 	}
 }
 
+// Sure says that no data can make the run fail: only the loss of the device, and of all values on it, can.
+// Nobody needs to wait for its end to know that it has done its work.
+func (o *Outcome) Sure() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sure = true
+}
+
+// certain says whether the run has succeeded, or will unless the device is lost.
+func (o *Outcome) certain() bool {
+	if o == nil {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sure && o.failed == nil
+}
+
 // After says that the run reads what another one writes: if that fails, so does this one.
 func (o *Outcome) After(other *Outcome) {
 	if known, failed := other.look(); other == o || known && failed == nil {
 		return
 	}
+	certain := other.certain()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.sure = o.sure && certain
 	if !slices.Contains(o.reads, other) {
 		o.reads = append(o.reads, other)
 	}
@@ -196,12 +217,12 @@ func (d *Device) Sync(ctx context.Context) error {
 	return err
 }
 
-// Settle waits, as long as ctx allows, until the outcomes of the runs that write values are known. All values
-// are of this device. It returns the error of one of the runs that failed.
+// Settle waits, as long as ctx allows, until the outcomes of the runs that write values are known, or sure.
+// All values are of this device. It returns the error of one of the runs that failed.
 func (d *Device) Settle(ctx context.Context, values ...*ir.Data) error {
 	for _, v := range values {
 		o, ok := v.Run.(*Outcome)
-		if !ok {
+		if !ok || o.certain() {
 			continue
 		}
 		if known, _ := o.look(); !known {

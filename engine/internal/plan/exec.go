@@ -103,12 +103,15 @@ func (p *plan) submit(ctx context.Context, s *state, in *inputs, times []time.Du
 // flies notes a run that is under way, or that reads what such a run writes.
 func (p *plan) flies(ctx context.Context, s *state, in *inputs) {
 	o := s.table.Outcome()
+	var last ir.Run // leaves of one run stand side by side
 	for _, d := range in.leaves {
-		if d.Run == nil {
+		if d.Run == nil || d.Run == last {
 			continue
 		}
+		last = d.Run
 		if o == nil {
 			o = s.table.Later()
+			o.Sure()
 			o.Finish(nil)
 		}
 		o.After(d.Run.(*backend.Outcome))
@@ -120,6 +123,7 @@ func (p *plan) flies(ctx context.Context, s *state, in *inputs) {
 
 // hold keeps the memory of the leaves from being given back while a plan runs, and release ends that.
 func (in *inputs) hold() error {
+	var sound ir.Run // the last one that has no error
 	for i, d := range in.leaves {
 		if d.Freed || !d.Buf.(*backend.Block).Hold() {
 			for _, d := range in.leaves[:i] {
@@ -127,7 +131,11 @@ func (in *inputs) hold() error {
 			}
 			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
 		}
-		if d.Run != nil && d.Run.Err() != nil {
+		if d.Run == nil || d.Run == sound {
+			continue
+		}
+		sound = d.Run
+		if d.Run.Err() != nil {
 			for _, d := range in.leaves[:i+1] {
 				d.Buf.(*backend.Block).Release()
 			}
