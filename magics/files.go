@@ -93,6 +93,9 @@ func (v values) value() display.Value {
 	return v
 }
 
+// Values are the parts, for a front end that shows some of them in its own way.
+func (v values) Values() []display.Value { return v }
+
 func (v values) Text(width int) string { return v.StyledText(width, nil) }
 
 func (v values) StyledText(width int, style display.Style) string {

@@ -17,7 +17,7 @@ var foreign = map[string]string{
 	"prun": "write %profile $args", "lprun": "write %profile $args", "memit": "write %mem", "store": "write %save FILE", "reset_selective": "write %del $args",
 	"xdel": "write %del $args", "writefile": `write os.WriteFile("file.txt", []byte("text"), 0o644)`, "exit": "Ctrl-D leaves the notebook",
 	"quit": "Ctrl-D leaves the notebook", "paste": "paste as it is: a pasted cell stays in one piece", "cpaste": "paste as it is: a pasted cell stays in one piece",
-	"matplotlib": "nothing need be switched on: what has a curve shows it, such as run.Plot() of what train.Run returns",
+	"matplotlib": "nothing need be switched on: a cell that ends in a plot shows it, such as plot.Line(ys) or run.Plot(); %plot -images says how",
 	"pylab":      "nothing need be switched on: tensors and layers are there without an import",
 	"autoreload": `nothing need be switched on: import "./dir" reads a package again when its files change`,
 	"load_ext":   "there are no extensions: packages are there when a name like tensor.Zeros is used",

@@ -24,7 +24,10 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 		return p.drawHeat(width, paint)
 	case KindImage:
 		text := p.grey().drawHeat(width, paint)
-		return text[:max(strings.LastIndexByte(text, '\n'), 0)] // without the scale: brightness is itself
+		if end := strings.LastIndexByte(text, '\n'); end >= 0 {
+			text = text[:end] // the scale: everybody knows what brightness is
+		}
+		return text
 	}
 	x, y, ok := p.bounds()
 	if !ok {

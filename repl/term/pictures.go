@@ -72,7 +72,7 @@ type pictured struct {
 }
 
 // show draws what can be painted; nil if text shows it best.
-func (p *pictures) show(v display.Painter, prompt int) display.Value {
+func (p *pictures) show(v display.Painter, prompt int) *pictured {
 	s := p.look()
 	columns := p.columns()
 	if s.Images == picture.None {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
@@ -32,6 +33,41 @@ func TestSeriesColoursRead(t *testing.T) {
 			if ratio := (math.Max(c, g) + 0.05) / (math.Min(c, g) + 0.05); ratio < 3 {
 				t.Errorf("role %d on %v has a contrast of %.2f, want 3", role, ground, ratio)
 			}
+		}
+	}
+}
+
+// parts is a value of several, as commands return them.
+type parts []display.Value
+
+func (p parts) Text(int) string         { return "all as text" }
+func (p parts) Values() []display.Value { return p }
+
+// A plot is an image where the terminal shows them, also beside other values; other values are text.
+func TestPictured(t *testing.T) {
+	drawn := display.Plotted{Plot: plot.Line([]int{1, 2})}
+	for _, c := range []struct {
+		name, set   string
+		value       display.Value
+		begin, text string // of what is shown; empty: text shows it
+	}{
+		{"a plot", "sixel", drawn, "\x1bP0;1q", ""},
+		{"a plot and a note", "sixel", parts{drawn, display.Text("note")}, "\x1bP0;1q", "\nnote"},
+		{"text alone", "sixel", parts{display.Text("note")}, "", ""},
+		{"no images, a line", "off", drawn, "", ""},
+		{"no images, a heat map", "off", display.Plotted{Plot: plot.Heat([][]int{{1}})}, " \x1b[38;5;", ""},
+	} {
+		env := func(name string) string { return map[string]string{"TERM": "xterm-256color"}[name] }
+		nb := &notebook{theme: theme{enabled: true, fixed: true}}
+		nb.pictures = &pictures{env: env, set: "auto", columns: func() int { return 40 }, rows: func() int { return 20 }, theme: nb.theme}
+		nb.pictures.choose(c.set)
+		p := nb.pictured(c.value, 1)
+		if (p == nil) != (c.begin == "") {
+			t.Errorf("%s: got %v", c.name, p)
+			continue
+		}
+		if p != nil && (!strings.HasPrefix(p.drawn, c.begin) || !strings.HasSuffix(p.drawn, c.text) || p.image != (c.set == "sixel")) {
+			t.Errorf("%s: got %.60q … %.20q", c.name, p.drawn, p.drawn[max(len(p.drawn)-20, 0):])
 		}
 	}
 }

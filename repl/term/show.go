@@ -48,12 +48,38 @@ func (nb *notebook) render(v display.Value, result int) display.Value {
 	if c, ok := v.(chooser); ok {
 		nb.pictures.choose(c.Images())
 	}
-	if p, ok := v.(display.Painter); ok {
-		if shown := nb.pictures.show(p, len(prompt(result))); shown != nil {
-			return shown
-		}
+	if p := nb.pictured(v, result); p != nil {
+		return p
 	}
 	return display.Render(v, columns()-len(prompt(result)), nb.theme.style())
+}
+
+// A compound is a value of several, such as a plot and the line below it.
+type compound interface {
+	Values() []display.Value
+}
+
+// pictured renders a plot, or a value with a plot among its parts, as a picture; nil if text shows it best.
+func (nb *notebook) pictured(v display.Value, result int) *pictured {
+	front := len(prompt(result))
+	switch v := v.(type) {
+	case display.Painter:
+		return nb.pictures.show(v, front)
+	case compound:
+		whole, found := &pictured{Value: display.Text(v.(display.Value).Text(columns()))}, false
+		var parts []string
+		for _, part := range v.Values() {
+			if p := nb.pictured(part, result); p != nil {
+				parts, found, whole.image = append(parts, p.drawn), true, whole.image || p.image
+			} else {
+				parts = append(parts, display.Styled(part, columns()-front, nb.theme.style()))
+			}
+		}
+		if whole.drawn = strings.Join(parts, "\n"); found {
+			return whole
+		}
+	}
+	return nil
 }
 
 // show prints the values of a cell.

@@ -310,7 +310,7 @@ var modules = map[string]string{"random": "rand", "re": "regexp"}
 // renamed maps functions of Python's own packages to their names in Go.
 var renamed = map[string]string{
 	"time.time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
-	"plt.plot": "plot.Line", "plt.scatter": "plot.Scatter", "plt.bar": "plot.Bars", "plt.hist": "plot.Hist", "plt.imshow": "plot.Heat",
+	"plt.plot": "plot.Line", "plt.scatter": "plot.Scatter", "plt.bar": "plot.Bars", "plt.hist": "plot.Hist", "plt.imshow": "plot.Image",
 	"json.dumps": "json.Marshal", "rand.random": "rand.Float64",
 }
 
