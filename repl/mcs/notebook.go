@@ -19,7 +19,7 @@ func notebook(ctx context.Context, files []string) error {
 		if err != nil {
 			return err
 		}
-		file = term.File{Name: filepath.Base(name), Steps: steps(f)}
+		file = term.File{Name: filepath.Base(name), Path: name, Steps: steps(f)}
 	}
 	var s *session.Session
 	return term.Run(ctx, term.Options{

@@ -13,6 +13,7 @@ import (
 // brings the next one.
 type File struct {
 	Name  string
+	Path  string // as commands such as %run take it
 	Steps []Step
 }
 

@@ -119,7 +119,11 @@ func Run(ctx context.Context, o Options) error {
 		fmt.Fprintf(nb.out, "%s\n\n", o.Banner)
 	}
 	if n := int64(len(o.File.Steps)); n > 0 {
-		line := fmt.Sprintf("%s has %s: a run brings the next one, PageDown and PageUp turn to others", o.File.Name, units.Plural(n, "cell"))
+		how := "a run brings the next one, PageDown and PageUp turn to others"
+		if dumb { // it reads lines, and cannot put a cell at the prompt
+			how = "%run " + o.File.Path + " runs them"
+		}
+		line := fmt.Sprintf("%s has %s: %s", o.File.Name, units.Plural(n, "cell"), how)
 		fmt.Fprintf(nb.out, "%s\n\n", nb.theme.paint(grey, strings.Join(display.Wrap(visible.Line(line), columns(), 0), "\n")))
 		nb.editor.Step(o.File)
 	}
