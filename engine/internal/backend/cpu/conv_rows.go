@@ -18,13 +18,25 @@ type rowwise[T float32 | float64] struct {
 func (r *rowwise[T]) run(l *launch, a, b, to unsafe.Pointer) {
 	whole := func(p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n) }
 	nx, nw, ny := r.images*r.channels()*r.x.size(), r.results()*r.in*r.w.size(), r.images*r.results()*r.y.size()
+	x, w, y := a, b, to
+	switch r.op {
+	case ir.ConvTranspose:
+		x, y = to, a
+	case ir.ConvWeight:
+		w, y = to, b
+	}
+	xs, ws, ys := whole(x, nx), whole(w, nw), whole(y, ny)
+	if p := byPlanes(r); p != nil && ny > 0 {
+		p.run(l, xs, ws, ys)
+		return
+	}
 	switch r.op {
 	case ir.Conv:
-		r.forward(l, whole(a, nx), whole(b, nw), whole(to, ny))
+		r.forward(l, xs, ws, ys)
 	case ir.ConvTranspose:
-		r.backward(l, whole(a, ny), whole(b, nw), whole(to, nx))
+		r.backward(l, xs, ws, ys)
 	default:
-		r.weight(l, whole(a, nx), whole(to, nw), whole(b, ny))
+		r.weight(l, xs, ws, ys)
 	}
 }
 
@@ -56,7 +68,7 @@ func (r *rowwise[T]) forward(l *launch, x, w, y []T) {
 	})
 }
 
-func (r *rowwise[T]) backward(l *launch, y, w, x []T) {
+func (r *rowwise[T]) backward(l *launch, x, w, y []T) {
 	l.pool.For(r.images*r.channels(), func(_, i int) {
 		image, c := i/r.channels(), i%r.channels()
 		to := line(x, i, r.x.size())
