@@ -101,3 +101,15 @@ func answer(t *testing.T, s *Session, typed string) string {
 	}
 	return "-> " + goText
 }
+
+// A line that needs what the session does not have gets a message, too.
+func TestHabitsWithoutWhatTheyNeed(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "w := tensor.Ones(2).Param(); opt := optim.SGD{}.New(nil); data_ := data.Pairs(w, w, 1); _, _ = opt, data_")
+	for _, typed := range []string{"w.grad", "w.backward()", "opt.step()", "for x, y in data_: pass", "torch.save()", "torch.load()", "F.relu()", "optim.SGD()", "torch.device()",
+		"next(iter())", "torch.cat()", "w.add_()", "Cat(w, w, 1, 2)", "class A(nn.Module):\n  pass", "w.to()", "nn.Linear()", "DataLoader()", "lr_scheduler.StepLR()"} {
+		if r := s.Run(t.Context(), typed); r.Err == nil || strings.Contains(r.Err.Error(), "internal error") {
+			t.Errorf("%s: got error %v, want a message about the line", typed, r.Err)
+		}
+	}
+}

@@ -142,9 +142,18 @@ func (f *foreign) Exported(pkg, name string) string {
 func (f *foreign) Stands(name string) string {
 	switch name {
 	case "loss":
-		if family(f.TypeOf("", "loss", "")) == "tensor" {
+		if python.IsTensor(f.TypeOf("", "loss", "")) {
 			return "loss"
 		}
+		return f.newest(func(e *world.Entity) bool {
+			v, _ := f.h.Value(e)
+			x, ok := v.(interface {
+				IsNone() bool
+				Freed() bool
+				Rank() int
+			})
+			return ok && python.IsTensor(e.Obj.Type()) && !x.IsNone() && !x.Freed() && x.Rank() == 0
+		})
 	case "m":
 		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Module" })
 	case "opt":

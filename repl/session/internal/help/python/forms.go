@@ -133,13 +133,14 @@ func (l *filling) take(a argument, first bool) {
 }
 
 // inOrder are the names of arguments that stand in their order as well.
-var inOrder = []string{"dim0", "dim1", "input", "other", "k", "num_classes", "repeats", "tensors", "size", "in_features", "out_features",
+var inOrder = []string{"diagonal", "dim0", "dim1", "input", "other", "k", "num_classes", "repeats", "tensors", "size", "in_features", "out_features",
 	"in_channels", "out_channels", "kernel_size", "num_features", "num_embeddings", "embedding_dim", "normalized_shape", "start_dim",
 	"negative_slope", "params", "target", "max_norm"}
 
 // takeNamed puts in an argument with a name: an axis, an option, or one that may stand without its name.
 func (l *filling) takeNamed(a argument, first bool) {
 	switch {
+	case a.name == "retain_graph" || a.name == "create_graph": // gradients are values, which can be used again
 	case a.name == "keepdim" || a.name == "keepdims":
 		l.keep = a.text == "true"
 	case a.name == "dim" || a.name == "axis" || a.name == "dims":

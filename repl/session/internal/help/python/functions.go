@@ -163,7 +163,16 @@ func sum(p *reader, args []argument) (value, bool) {
 // optimizer translates optim.SGD(m.parameters(), lr=…). The rate is given where a step is made.
 func optimizer(name string) func(p *reader, args []argument) (value, bool) {
 	return func(p *reader, args []argument) (value, bool) {
-		if len(args) == 0 || !strings.HasPrefix(args[0].text, "nn.Params(") {
+		if len(args) == 0 {
+			return value{}, false
+		}
+		params := args[0].text
+		if list := args[0].items; len(list) > 0 { // optim.SGD([w, b])
+			for i, v := range list {
+				list[i] = simple("nn.NewParam(%q, &%s)", v.text, v.text)
+			}
+			params = "[]nn.Param{" + texts(list) + "}"
+		} else if !strings.HasPrefix(params, "nn.Params(") {
 			return value{}, false
 		}
 		var settings []argument
@@ -176,7 +185,7 @@ func optimizer(name string) func(p *reader, args []argument) (value, bool) {
 		if options == nil {
 			return value{}, false
 		}
-		return simple("optim.%s{%s}.New(%s)", name, fields(options, settings), args[0].text), true
+		return simple("optim.%s{%s}.New(%s)", name, fields(options, settings), params), true
 	}
 }
 

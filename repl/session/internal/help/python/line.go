@@ -418,6 +418,9 @@ func (p *reader) assignElement(x, y value) string {
 	if _, err := notation.ParseExpr(x.text); err != nil {
 		giveUp()
 	}
+	if of, ok := strings.CutSuffix(x.text, ".IsParam()"); ok { // x.requires_grad = True
+		return of + " = " + of + map[bool]string{true: ".Param()", false: ".Detach()"}[y.text == "true"]
+	}
 	return x.text + " = " + y.goText()
 }
 

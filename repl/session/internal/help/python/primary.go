@@ -327,6 +327,9 @@ func (p *reader) member(x value, name string) value {
 	if t == nil {
 		return simple("%s.%s", x.in(primary), name)
 	}
+	if name == "data" && p.at(".") && p.is(x, tensorFamily) { // x.data.fill_(0) changes x
+		return x
+	}
 	f := simple("%s.%s", x.in(primary), name)
 	f.member = &member{x, name}
 	if !p.at("(") { // what is a field in Python may be a method here

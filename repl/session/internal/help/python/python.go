@@ -31,8 +31,8 @@ type Session interface {
 	// Exported returns the exported name of a package that equals name in any case, or "".
 	Exported(pkg, name string) string
 	// Stands returns what the session has for a name of package elsewhere's table, or "": m is its newest
-	// model, opt its optimizer, lossfn its loss, loss a tensor of that name, and weight what is trained, as
-	// arguments of tensor.Grad.
+	// model, opt its optimizer, lossfn its loss, loss a tensor of that name or the newest one
+	// of one number, and weight what is trained, as arguments of tensor.Grad.
 	Stands(name string) string
 }
 

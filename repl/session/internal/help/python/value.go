@@ -71,7 +71,7 @@ const (
 	boolean
 )
 
-// IsTensor says whether a type is that of tensors.
+// IsTensor says whether a type is that of tensors. It may be nil.
 func IsTensor(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && strings.HasSuffix(n.String(), "/tensor.Tensor")
