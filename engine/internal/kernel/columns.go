@@ -13,13 +13,14 @@ import (
 //
 // Tile: a threadgroup, or a simdgroup of short rows, walks from row to row in equal steps, and each thread
 // adds up the columns that it holds, 16 at most of either sum, in registers. At the end it leaves them in the
-// workspace, and a reduction adds up what the walkers have left. There are as many walkers as two threadgroups
-// for each processor have, but each has four rows at least, so that the workspace has no more than a quarter
-// of the operands' size, and 256 at most, because the sums of a walker do not keep their rounding errors.
+// workspace, and a reduction adds up what the walkers have left. There are as many walkers as two
+// threadgroups for each processor have, but each has four rows at least, so that the workspace has no more
+// than a quarter of the operands' size, and 256 at most, because the sums of a walker do not keep their
+// rounding errors.
 //
 // Bytes and operations: x, dy and dx move once. Rows of which a thread holds more, or whose threadgroups have
-// more than 256 threads, leave too few registers: they keep the mean and the scale of each row, and a reduction
-// reads the operands a second time.
+// more than 256 threads, leave too few registers: they keep the mean and the scale of each row, and a
+// reduction reads the operands a second time.
 
 const (
 	walkersEach   = 2   // threadgroups for each processor

@@ -13,8 +13,9 @@ import (
 // Tile: where the innermost axis is reduced, a simdgroup folds an output of up to 1,024 elements, and a
 // threadgroup of 256 a longer one; neighbouring threads read neighbouring elements, four at once if they are
 // aligned. Where the innermost axis is kept, a threadgroup has 32 columns side by side, 128 bytes of f32, and
-// 8 threads below each. Few large outputs are cut into parts of 16,384 elements or more, of columns 512, until
-// 65,536 threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in order.
+// 8 threads below each. Few large outputs are cut into parts of 16,384 elements or more, of columns 512,
+// until 65,536 threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in
+// order.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
 // rounding errors (fold_sum). An M-series GPU does some 140 in the time of an element of f32, so memory is
