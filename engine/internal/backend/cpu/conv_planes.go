@@ -60,7 +60,8 @@ func (p *planes[T]) apart(to, y []T) {
 	}
 }
 
-// taps calls f for each tap of a plane of the kernel, with the distance from an element of y to what it reads.
+// taps calls f for each tap of a plane of the kernel, with the distance from an element of y to what it
+// reads.
 func (p *planes[T]) taps(f func(tap, offset int)) {
 	for i := range p.w[1] {
 		for j := range p.w[2] {
