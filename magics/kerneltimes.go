@@ -39,6 +39,7 @@ type kernelTimes struct {
 	Making   time.Duration // time for making them
 	Limits   []limit       // of each device that was used
 	Machine  bench.Machine // the machine while the work ran; zero where it is shown elsewhere
+	record   *profile.Recording
 	notes    []string
 	wide     bool
 	dropped  int
@@ -57,7 +58,7 @@ func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *k
 		return nil, nil, err
 	}
 	k := &kernelTimes{Usage: r.Usage(), Launches: r.Launches, Evals: len(r.Trace.Evals), Copies: r.Copies, Copied: r.CopiedBytes, Compiled: first.PlansBuilt,
-		notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped, Machine: m}
+		record: r, notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped, Machine: m}
 	for _, e := range first.Trace.Evals {
 		if !e.Reused {
 			k.Making += e.Planned - e.Start
@@ -141,6 +142,9 @@ func shortestLaunch(ctx context.Context) (least time.Duration, err error) {
 	})
 	return least, err
 }
+
+// Kept is the recording, for cells.
+func (k *kernelTimes) Kept() any { return k.record }
 
 // JSON returns all fields, times in nanoseconds.
 func (k *kernelTimes) JSON() ([]byte, error) { return json.Marshal(k) }

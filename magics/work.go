@@ -66,8 +66,8 @@ func trailingExpr(source string, list []ast.Stmt) (before, last string) {
 	return source[:at], source[at : int(es.End())-1-len(statementsBefore)]
 }
 
-// lastDeclared is the first variable that the last of the statements declares; empty if that declares none, or
-// ends in a semicolon, which hides values.
+// lastDeclared is the first variable that the last of the statements declares; empty if that declares none,
+// or ends in a semicolon, which hides values.
 func lastDeclared(source string) string {
 	list := parseStatements(source)
 	if len(list) == 0 || strings.HasSuffix(strings.TrimSpace(source), ";") {

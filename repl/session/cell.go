@@ -259,7 +259,9 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	if u.Shown != nil {
 		left = &result{n: r.N, types: u.ShownTypes, from: u.Shown, listed: u.Listed}
 	}
+	rebound := s.rebound(u)
 	quit, err = s.execute(ctx, u, more, left.finish(s))
+	rebound()
 	s.unassigned(u, before, err)
 	s.renewAll(u.Replaced)
 	for _, old := range u.Free {

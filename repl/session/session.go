@@ -157,7 +157,8 @@ type Session struct {
 	before  string            // the folder before the last Chdir, or ""
 	aliases map[string]string // see Aliases
 
-	drawings drawings // of the cell that runs
+	drawings    drawings // of the cell that runs
+	toldRebound bool     // see rebound
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp

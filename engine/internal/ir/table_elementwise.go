@@ -277,6 +277,9 @@ func inferBits(n *Node) error {
 	if err := inferPair(n); err != nil {
 		return err
 	}
+	if n.DType.Float() && n.Op == Xor {
+		return got(n, "bool or an integer dtype; x.Pow(2) is a power, x.Square() the square")
+	}
 	if n.DType.Float() {
 		return got(n, "bool or an integer dtype")
 	}

@@ -405,7 +405,7 @@ func callPos(e ast.Expr) token.Pos {
 // that keeps its type stays the same variable, so closures see the new value.
 func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 	kept := keptBy(u.checked.Info, u.body)
-	u.Holders = c.holders(u)
+	u.Holders, u.Rebinds = c.holders(u), c.rebinds(u)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*world.Entity{}
 	for _, stmt := range u.body {
