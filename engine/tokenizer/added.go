@@ -1,0 +1,88 @@
+package tokenizer
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// An addedToken is found in text before the text is cut into words.
+type addedToken struct {
+	text              string
+	id                int
+	word, left, right bool // only as a whole word; takes the blanks on its left, on its right
+}
+
+// added are tokens by their first byte, the longest first.
+type added struct {
+	first [256][]addedToken
+	any   bool
+}
+
+func (a *added) add(t addedToken) {
+	if t.text == "" {
+		return
+	}
+	list := append(a.first[t.text[0]], t)
+	slices.SortStableFunc(list, func(x, y addedToken) int { return len(y.text) - len(x.text) })
+	a.first[t.text[0]], a.any = list, true
+}
+
+// cut calls found for each token, and with −1 for the text between.
+func (a *added) cut(text string, found func(id int, between string)) {
+	if !a.any {
+		if text != "" {
+			found(-1, text)
+		}
+		return
+	}
+	begin := 0
+	for at := 0; at < len(text); {
+		t := a.at(text, at)
+		if t == nil {
+			at++
+			continue
+		}
+		start, end := at, at+len(t.text)
+		if t.left {
+			start = begin + len(strings.TrimRightFunc(text[begin:at], unicode.IsSpace))
+		}
+		if t.right {
+			end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+		}
+		if start > begin {
+			found(-1, text[begin:start])
+		}
+		found(t.id, "")
+		begin, at = end, end
+	}
+	if begin < len(text) {
+		found(-1, text[begin:])
+	}
+}
+
+// at returns the longest token at a place of the text, nil if there is none.
+func (a *added) at(text string, at int) *addedToken {
+	list := a.first[text[at]]
+	for i := range list {
+		t := &list[i]
+		if !strings.HasPrefix(text[at:], t.text) {
+			continue
+		}
+		if t.word {
+			before, _ := utf8.DecodeLastRuneInString(text[:at])
+			after, _ := utf8.DecodeRuneInString(text[at+len(t.text):])
+			if at > 0 && wordRune(before) || at+len(t.text) < len(text) && wordRune(after) {
+				return nil
+			}
+		}
+		return t
+	}
+	return nil
+}
+
+// wordRune says whether a rune is one of \w (Unicode's technical standard 18, annex C).
+func wordRune(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+}
