@@ -91,7 +91,7 @@ func integers(t tensor.Tensor) []int {
 // does not read travel along.
 func TestSaveWritesWhatLoadRead(t *testing.T) {
 	eachFamily(t, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
-		m.files["tokenizer.json"] = []byte("{}")
+		m.files["vocab.json"] = []byte("{}")
 		want, _, err := safetensors.Load(filepath.Join(dir, weightsFile))
 		if err != nil {
 			t.Fatal(err)
@@ -108,8 +108,8 @@ func TestSaveWritesWhatLoadRead(t *testing.T) {
 			if a, b := nn.Hash(nn.Params(m)), nn.Hash(nn.Params(again)); a != b {
 				t.Errorf("files of %d bytes: the weights are %s, want %s", limit, b, a)
 			}
-			if content, err := os.ReadFile(filepath.Join(to, "tokenizer.json")); err != nil || !bytes.Equal(content, m.files["tokenizer.json"]) {
-				t.Errorf("tokenizer.json: got %q, %v", content, err)
+			if content, err := os.ReadFile(filepath.Join(to, "vocab.json")); err != nil || !bytes.Equal(content, m.files["vocab.json"]) {
+				t.Errorf("vocab.json: got %q, %v", content, err)
 			}
 			if limit != shardBytes {
 				continue

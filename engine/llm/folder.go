@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
@@ -57,16 +58,59 @@ func Load(ctx context.Context, dir string) (*Model, error) {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	m.files = map[string][]byte{configFile: text}
+	if err := m.readFiles(dir); err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	return m, nil
+}
+
+// readFiles reads what lies beside the weights.
+func (m *Model) readFiles(dir string) error {
 	for _, name := range carried {
 		content, err := regular.Read(filepath.Join(dir, name), maxText)
 		switch {
 		case err == nil:
 			m.files[name] = content
 		case !os.IsNotExist(err):
-			return nil, fmt.Errorf("llm: %w", err)
+			return err
 		}
 	}
-	return m, nil
+	for _, name := range []string{"tokenizer.json", "tekken.json", "tokenizer.model"} {
+		if content, ok := m.files[name]; ok {
+			t, err := tokenizer.Parse(name, content)
+			if err != nil {
+				return fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+			}
+			m.Tokenizer = t
+			break
+		}
+	}
+	for _, name := range []string{"generation_config.json", configFile} {
+		s, err := parseSettings(filepath.Join(dir, name), m.files[name])
+		if m.files[name] == nil || m.Stop != nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if m.Stop = s.tokens("eos_token_id"); *s.err != nil {
+			return *s.err
+		}
+	}
+	return nil
+}
+
+// tokens reads a token, or a list of them.
+func (s *settings) tokens(key string) []int {
+	var one int
+	var list []int
+	if !s.has(key) || json.Unmarshal(s.keys[key], &list) == nil {
+		return list
+	}
+	if s.read(key, &one, "a token or a list of tokens") {
+		list = []int{one}
+	}
+	return list
 }
 
 // shardBytes is how much of a model Save puts into one file.

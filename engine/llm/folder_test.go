@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,5 +159,45 @@ func TestDamagedSettings(t *testing.T) {
 		if _, err := parseConfig(path, text); err != nil && !strings.Contains(err.Error(), path) {
 			t.Errorf("%v does not name %s", err, path)
 		}
+	}
+}
+
+// A folder's tokenizer turns the prompt into tokens, and its configuration says after which token the text ends.
+func TestGenerateText(t *testing.T) {
+	const vocab = `{"model": {"type": "WordLevel", "unk_token": "w0", "vocab": {%s}}, "pre_tokenizer": {"type": "WhitespaceSplit"}}`
+	var words []string
+	for i := range 48 {
+		words = append(words, fmt.Sprintf(`"w%d": %d`, i, i))
+	}
+	dir := changed(t, "llama-2", nil)
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tokenizer.json", fmt.Sprintf(vocab, strings.Join(words, ", ")))
+	m, err := Load(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := m.GenerateTokens(context.Background(), []int{3, 5}, Sampling{Tokens: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := m.Tokenizer.Decode(ids, false)
+	if got, err := m.Generate(context.Background(), "w3 w5", Sampling{Tokens: 6}); err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	write("generation_config.json", fmt.Sprintf(`{"eos_token_id": [47, %d]}`, ids[5]))
+	if m, err = Load(context.Background(), dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.GenerateTokens(context.Background(), []int{3, 5}, Sampling{Tokens: 6})
+	if end := slices.Index(ids[2:], ids[5]) + 2; err != nil || !slices.Equal(got, ids[:end]) {
+		t.Errorf("with a last token: got %v, %v, want %v", got, err, ids[:end])
+	}
+	write("tokenizer.json", `{"model": {"type": "Spell"}}`)
+	if _, err := Load(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
+		t.Errorf("got %v, want the file's name", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -44,11 +45,22 @@ func (o Sampling) wrong() string {
 	return ""
 }
 
-// Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the
-// prompt and what follows. When ctx is done it returns the text so far, with the cause.
+// Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's Tokenizer, or
+// byte by byte where the vocabulary is the 256 bytes. When ctx is done it returns the text so far, with the cause.
 func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
-	if m.Config.Vocab != 256 {
-		return "", fmt.Errorf("generate: got a vocabulary of %d, want 256 (bytes); use GenerateTokens", m.Config.Vocab)
+	switch {
+	case m.Tokenizer != nil:
+		ids := m.Tokenizer.Encode(prompt, true)
+		if len(ids) == 0 {
+			return "", fmt.Errorf("generate: got an empty prompt, want at least one token")
+		}
+		all, err := m.GenerateTokens(ctx, ids, o)
+		if len(all) < len(ids) { // nothing was generated
+			return prompt, err
+		}
+		return prompt + strings.TrimPrefix(m.Tokenizer.Decode(all, false), m.Tokenizer.Decode(ids, false)), err
+	case m.Config.Vocab != 256:
+		return "", fmt.Errorf("generate: got a vocabulary of %d and no tokenizer, want 256 (bytes); use GenerateTokens", m.Config.Vocab)
 	}
 	ids := make([]int, len(prompt))
 	for i := range ids {
@@ -62,7 +74,8 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 	return string(text), err
 }
 
-// GenerateTokens goes on from at least one token. It returns the prompt and what follows. When ctx is done it
+// GenerateTokens goes on from at least one token, until it has made o.Tokens or one of the model's Stop, which it
+// leaves out. It returns the prompt and what follows. When ctx is done it
 // returns the tokens so far, with the cause. An empty prompt, tokens that the model does not have and numbers
 // of a Sampling that mean nothing are errors.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
@@ -109,8 +122,13 @@ func (m *Model) extend(ctx context.Context, ids *[]int, count int, o Sampling) {
 	for i := 0; i < count && ctx.Err() == nil; i++ {
 		scores := m.next(fresh, len(*ids)-len(fresh), caches)
 		evaluate(scores, caches)
-		*ids = append(*ids, o.choose(scores.Floats(), rng))
+		id := o.choose(scores.Floats(), rng)
 		scores.Free()
+		if slices.Contains(m.Stop, id) {
+			progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i), Total: int64(count), Unit: "tok", Final: true})
+			return
+		}
+		*ids = append(*ids, id)
 		fresh = (*ids)[len(*ids)-1:]
 		progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i + 1), Total: int64(count), Unit: "tok", Final: i+1 == count})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -76,6 +77,9 @@ type Model struct {
 	Blocks []*Block
 	Norm   *nn.RMSNorm
 	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
+
+	Tokenizer *tokenizer.Tokenizer // of the folder it came from; nil: tokens are bytes
+	Stop      []int                // tokens after which generation ends
 
 	files map[string][]byte // what Load found beside the weights, by name
 }

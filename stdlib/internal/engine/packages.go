@@ -22,5 +22,6 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/quant", Name: "quant", Symbols: quantSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/tensor", Name: "tensor", Symbols: tensorSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/tokenizer", Name: "tokenizer", Symbols: tokenizerSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/train", Name: "train", Symbols: trainSymbols},
 }
