@@ -8,7 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// weights makes the layers of a model: with random weights, or those of a file. The path is that of the layer.
+// weights makes the layers of a model: with random weights, or those of a file. The path is that of the
+// layer.
 type weights interface {
 	// linear has out×in weights; the deviation is that of random ones.
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer

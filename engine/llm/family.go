@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
-// families say what a config.json of their model_type means, beyond what all have in common. Defaults are those
-// of transformers' classes.
+// families say what a config.json of their model_type means, beyond what all have in common. Defaults are
+// those of transformers' classes.
 var families = map[string]func(s *settings, c *Config){
 	"llama": func(s *settings, c *Config) {
 		c.QKVBias = s.bool("attention_bias", false)

@@ -32,11 +32,11 @@ var carried = []string{
 	"vocab.json", "merges.txt", "tokenizer.model", "tekken.json", "chat_template.jinja", "chat_template.json",
 }
 
-// Load reads a model from a folder as Hugging Face's transformers write it: config.json, and model.safetensors or
-// the shards that model.safetensors.index.json lists, in f32, f16 or bf16. Matrices keep their dtype, and all else
-// is computed in f32. Families are Llama 2 and 3, Mistral, Qwen 2, 2.5 and 3, Gemma 2 and 3, Phi 3; a folder of
-// another one, one whose settings change what the model computes in a way that is not known here, and tensors
-// without a place are errors. Load stops when ctx is done.
+// Load reads a model from a folder as Hugging Face's transformers write it: config.json, and
+// model.safetensors or the shards that model.safetensors.index.json lists, in f32, f16 or bf16. Matrices keep
+// their dtype, and all else is computed in f32. Families are Llama 2 and 3, Mistral, Qwen 2, 2.5 and 3, Gemma
+// 2 and 3, Phi 3; a folder of another one, one whose settings change what the model computes in a way that is
+// not known here, and tensors without a place are errors. Load stops when ctx is done.
 func Load(ctx context.Context, dir string) (*Model, error) {
 	path := filepath.Join(dir, configFile)
 	text, err := regular.Read(path, maxConfig)
@@ -116,10 +116,10 @@ func (s *settings) tokens(key string) []int {
 // shardBytes is how much of a model Save puts into one file.
 const shardBytes = 4 << 30
 
-// Save writes a model as a folder that [Load] and Hugging Face's transformers read. Weights keep their dtype; of a
-// loaded model everything else is what it was. A model with weights that such a folder has no place for, those of
-// adapters and codes, is an error: merge or remove an adapter first. Readers find the old folder or the whole new
-// one.
+// Save writes a model as a folder that [Load] and Hugging Face's transformers read. Weights keep their dtype;
+// of a loaded model everything else is what it was. A model with weights that such a folder has no place for,
+// those of adapters and codes, is an error: merge or remove an adapter first. Readers find the old folder or
+// the whole new one.
 func Save(dir string, m *Model) error {
 	if err := save(dir, m, shardBytes); err != nil {
 		return fmt.Errorf("llm: %w", err)

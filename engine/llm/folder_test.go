@@ -162,7 +162,8 @@ func TestDamagedSettings(t *testing.T) {
 	}
 }
 
-// A folder's tokenizer turns the prompt into tokens, and its configuration says after which token the text ends.
+// A folder's tokenizer turns the prompt into tokens, and its configuration says after which token the text
+// ends.
 func TestGenerateText(t *testing.T) {
 	const vocab = `{"model": {"type": "WordLevel", "unk_token": "w0", "vocab": {%s}}, "pre_tokenizer": {"type": "WhitespaceSplit"}}`
 	var words []string

@@ -45,8 +45,9 @@ func (o Sampling) wrong() string {
 	return ""
 }
 
-// Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's Tokenizer, or
-// byte by byte where the vocabulary is the 256 bytes. When ctx is done it returns the text so far, with the cause.
+// Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's
+// Tokenizer, or byte by byte where the vocabulary is the 256 bytes. When ctx is done it returns the text so
+// far, with the cause.
 func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
 	switch {
 	case m.Tokenizer != nil:
@@ -74,10 +75,10 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 	return string(text), err
 }
 
-// GenerateTokens goes on from at least one token, until it has made o.Tokens or one of the model's Stop, which it
-// leaves out. It returns the prompt and what follows. When ctx is done it
-// returns the tokens so far, with the cause. An empty prompt, tokens that the model does not have and numbers
-// of a Sampling that mean nothing are errors.
+// GenerateTokens goes on from at least one token, until it has made o.Tokens or one of the model's Stop,
+// which it leaves out. It returns the prompt and what follows. When ctx is done it returns the tokens so far,
+// with the cause. An empty prompt, tokens that the model does not have and numbers of a Sampling that mean
+// nothing are errors.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
 	if len(prompt) == 0 {
 		return nil, fmt.Errorf("generate: got an empty prompt, want at least one token")

@@ -21,8 +21,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// A Block is one layer of a decoder: x + attention(norm(x)), then x + mlp(norm(x)). With AttnAfter and MLPAfter
-// what attention and mlp give is normalised, too, before it is added.
+// A Block is one layer of a decoder: x + attention(norm(x)), then x + mlp(norm(x)). With AttnAfter and
+// MLPAfter what attention and mlp give is normalised, too, before it is added.
 type Block struct {
 	AttnNorm  *nn.RMSNorm
 	Attn      *nn.Attention

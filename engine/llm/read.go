@@ -80,8 +80,8 @@ func (s *shards) open(name string) (*safetensors.File, error) {
 	return f, err
 }
 
-// reader makes layers of the weights of a folder. The first problem is its error, and all layers are empty from
-// then on.
+// reader makes layers of the weights of a folder. The first problem is its error, and all layers are empty
+// from then on.
 type reader struct {
 	ctx    context.Context
 	c      Config

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// settings reads the object of a config.json key by key. The first key with a wrong value is its error, and all
-// readers give their other value from then on. A null is a key that is not there.
+// settings reads the object of a config.json key by key. The first key with a wrong value is its error, and
+// all readers give their other value from then on. A null is a key that is not there.
 type settings struct {
 	file string
 	in   string // "rope_scaling." for an inner object

@@ -33,7 +33,8 @@ func (a *Attention) options() tensor.AttentionOptions {
 	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
 }
 
-// heads projects x to queries [B Heads T D] and keys and values [B KVHeads T D], for a text of so many tokens.
+// heads projects x to queries [B Heads T D] and keys and values [B KVHeads T D], for a text of so many
+// tokens.
 func (a *Attention) heads(x, positions tensor.Tensor, tokens int) (q, k, v tensor.Tensor) {
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
@@ -77,8 +78,8 @@ func (a *Attention) Members() []Member {
 // only. It has room for a number of tokens; rows that are not filled are 0. The zero Cache has no room.
 type Cache struct {
 	Keys, Values tensor.Tensor // [B KVHeads room D]
-	// Tokens is the length of the text with the tokens that are added next. Only a Rope that depends on it reads
-	// it.
+	// Tokens is the length of the text with the tokens that are added next. Only a Rope that depends on it
+	// reads it.
 	Tokens int
 }
 

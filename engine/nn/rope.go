@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Rope says how rotary positions turn the pairs of a head (Su and others 2021), and how the turns are scaled
-// for texts that are longer than those of the training.
+// A Rope says how rotary positions turn the pairs of a head (Su and others 2021), and how the turns are
+// scaled for texts that are longer than those of the training.
 type Rope struct {
 	Base    float64 // θ; 0 means 10,000
 	Rotary  int     // how many numbers of a head turn, the first ones; 0: all
@@ -98,8 +98,8 @@ func (r Rope) width(d int) int {
 // Varies says whether the rates depend on the length of the text.
 func (r Rope) Varies() bool { return r.Scaling.Kind == "dynamic" || r.Scaling.Kind == "longrope" }
 
-// Rates are the angles, in radians, by which the pairs of a head of width d go on from one position to the next,
-// in a text of so many tokens.
+// Rates are the angles, in radians, by which the pairs of a head of width d go on from one position to the
+// next, in a text of so many tokens.
 func (r Rope) Rates(d, tokens int) []float64 {
 	s, n := r.Scaling, r.width(d)
 	base := r.base()

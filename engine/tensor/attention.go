@@ -18,10 +18,11 @@ type AttentionOptions struct {
 	// Documents numbers the documents that were packed into one row: i64 [B T] with T = Tq = Tk. A query sees
 	// only keys of its own document.
 	Documents Tensor
-	// Window lets query i see only the Window keys up to i + Tk − Tq, and those after it unless Causal; 0: all.
+	// Window lets query i see only the Window keys up to i + Tk − Tq, and those after it unless Causal; 0:
+	// all.
 	Window int
-	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are. Scores are
-	// stored then, Tq·Tk for each head, in f32.
+	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are. Scores
+	// are stored then, Tq·Tk for each head, in f32.
 	Cap float64
 }
 
@@ -102,8 +103,8 @@ func where(mask, seen Tensor) Tensor {
 type RopeOptions struct {
 	Base        float64 // θ; 0 means 10,000
 	Interleaved bool    // rotate the pairs (2i, 2i+1) instead of (i, i + D/2)
-	// Rates are the angles, in radians, by which the pairs go on from one position to the next, D/2 numbers, in
-	// place of θ^(−2i/D).
+	// Rates are the angles, in radians, by which the pairs go on from one position to the next, D/2 numbers,
+	// in place of θ^(−2i/D).
 	Rates []float64
 }
 

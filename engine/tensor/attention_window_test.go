@@ -45,7 +45,8 @@ func TestAttentionWindow(t *testing.T) {
 	}
 }
 
-// A large cap changes nothing, and a small one bounds the weights: no key gets more than e^(2·cap) times another's.
+// A large cap changes nothing, and a small one bounds the weights: no key gets more than e^(2·cap) times
+// another's.
 func TestAttentionCap(t *testing.T) {
 	rng := NewRNG(2)
 	q, k := rng.Randn(1, 2, 5, 8).Mul(10), rng.Randn(1, 1, 5, 8).Mul(10)

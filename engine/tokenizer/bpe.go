@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A bpe joins the symbols of a word, pair by pair, the pair of the least rank first and of equal ones the left one
-// (Sennrich, Haddow and Birch 2016). Symbols are bytes or runes at first.
+// A bpe joins the symbols of a word, pair by pair, the pair of the least rank first and of equal ones the
+// left one (Sennrich, Haddow and Birch 2016). Symbols are bytes or runes at first.
 type bpe struct {
 	vocab map[string]int
 	bytes bool // the first symbols are bytes
 
-	// Of two ways to know a pair's rank one is used: merges has the pairs of a list; without a list a pair can be
-	// joined if the text of both is a token, whose rank is ranks[id].
+	// Of two ways to know a pair's rank one is used: merges has the pairs of a list; without a list a pair
+	// can be joined if the text of both is a token, whose rank is ranks[id].
 	merges map[[2]int32]merge
 	ranks  []int32
 

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A class is a set of runes. Its members among the first 65,536 are looked up in pages of bits, each made when a
-// rune of it is met first.
+// A class is a set of runes. Its members among the first 65,536 are looked up in pages of bits, each made
+// when a rune of it is met first.
 type class struct {
 	has   func(rune) bool
 	ascii [2]uint64

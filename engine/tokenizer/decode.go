@@ -9,8 +9,8 @@ import (
 // A decoder changes the texts of tokens on their way back to text.
 type decoder func(tokens []string) []string
 
-// Decode returns the text of tokens. Without special, those that mark something are left out, and so are numbers
-// that no token has. Bytes that are no UTF-8 become U+FFFD.
+// Decode returns the text of tokens. Without special, those that mark something are left out, and so are
+// numbers that no token has. Bytes that are no UTF-8 become U+FFFD.
 func (t *Tokenizer) Decode(ids []int, special bool) string {
 	var list []string
 	for _, id := range ids {

@@ -13,8 +13,9 @@ import (
 // maxFile is how long a tokenizer's file may be.
 const maxFile = 256 << 20
 
-// Load reads a tokenizer from a file, or from a model's folder: tokenizer.json, tekken.json or tokenizer.model,
-// whichever is there first. A tokenizer.model is one of SentencePiece; for ranks of tiktoken see [LoadRanks].
+// Load reads a tokenizer from a file, or from a model's folder: tokenizer.json, tekken.json or
+// tokenizer.model, whichever is there first. A tokenizer.model is one of SentencePiece; for ranks of tiktoken
+// see [LoadRanks].
 func Load(path string) (*Tokenizer, error) {
 	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
 		for _, name := range []string{"tokenizer.json", "tekken.json", "tokenizer.model"} {
@@ -46,7 +47,8 @@ func Parse(name string, text []byte) (*Tokenizer, error) {
 	return parseJSON(text)
 }
 
-// part is a normalizer, pre_tokenizer, post_processor or decoder of a tokenizer.json: the settings of all types.
+// part is a normalizer, pre_tokenizer, post_processor or decoder of a tokenizer.json: the settings of all
+// types.
 type part struct {
 	Type          string       `json:"type"`
 	Normalizers   []part       `json:"normalizers"`

@@ -170,8 +170,8 @@ func chinese(r rune) bool {
 	return false
 }
 
-// A charsMap is SentencePiece's table of a normal form: a double-array trie (Darts) of what is replaced, and the
-// replacements, each with a 0 at its end.
+// A charsMap is SentencePiece's table of a normal form: a double-array trie (Darts) of what is replaced, and
+// the replacements, each with a 0 at its end.
 type charsMap struct {
 	units []uint32
 	to    string
@@ -203,7 +203,8 @@ func newCharsMap(raw []byte) (*charsMap, error) {
 	return c, nil
 }
 
-// prefixes calls found with the length and the replacement of each entry that s begins with, the short ones first.
+// prefixes calls found with the length and the replacement of each entry that s begins with, the short ones
+// first.
 func (c *charsMap) prefixes(s string, found func(n int, to string) (more bool)) {
 	offset := func(u uint32) uint32 { return (u >> 10) << ((u & (1 << 9)) >> 6) }
 	if len(c.units) == 0 {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a regular expression that cuts text into words, in the dialect of tokenizers' files: Perl's, with
-// look-ahead and possessive repeats, which package regexp lacks. It has no captures, references back or
+// A pattern is a regular expression that cuts text into words, in the dialect of tokenizers' files: Perl's,
+// with look-ahead and possessive repeats, which package regexp lacks. It has no captures, references back or
 // look-behind. Alternatives are tried in order, as Perl does; repeats are greedy unless a "?" follows.
 //
 // A match takes time in proportion to its length for the patterns that tokenizers have. Others could take

@@ -25,9 +25,9 @@ const (
 		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// LoadRanks reads a file of tiktoken: a line for each token, its bytes in base 64 and its rank, which is its number.
-// The file does not say by which pattern text is cut, nor which special tokens follow: their numbers begin after
-// the greatest rank, in the order of the list.
+// LoadRanks reads a file of tiktoken: a line for each token, its bytes in base 64 and its rank, which is its
+// number. The file does not say by which pattern text is cut, nor which special tokens follow: their numbers
+// begin after the greatest rank, in the order of the list.
 func LoadRanks(path, pattern string, special []string) (*Tokenizer, error) {
 	text, err := regular.Read(path, maxFile)
 	if err != nil {

@@ -15,7 +15,8 @@ const (
 	modelUnigram, modelBPE = 1, 2
 )
 
-// fields reads a message of protocol buffers: for each field its number, and its value as an integer or as bytes.
+// fields reads a message of protocol buffers: for each field its number, and its value as an integer or as
+// bytes.
 func fields(b []byte, field func(number int, value uint64, inner []byte) error) error {
 	whole := len(b)
 	for len(b) > 0 {

@@ -1,12 +1,12 @@
 // Package tokenizer turns text into the tokens of a language model, and back.
 //
-// [Load] reads what models come with: tokenizer.json of Hugging Face's tokenizers (byte pairs, WordPiece, unigram),
-// SentencePiece's tokenizer.model, ranks of tiktoken, Mistral's tekken.json. All become one pipeline: added tokens
-// are found in the text, what lies between is normalised and cut into words, and a model cuts words into tokens. A
-// file with a part that is not known here is an error that names it.
+// [Load] reads what models come with: tokenizer.json of Hugging Face's tokenizers (byte pairs, WordPiece,
+// unigram), SentencePiece's tokenizer.model, ranks of tiktoken, Mistral's tekken.json. All become one
+// pipeline: added tokens are found in the text, what lies between is normalised and cut into words, and a
+// model cuts words into tokens. A file with a part that is not known here is an error that names it.
 //
-// Reading order: tokenizer.go, added.go; file.go (tokenizer.json), normalize.go, words.go, pattern.go, class.go;
-// bpe.go, wordpiece.go (and unigram); decode.go; sentencepiece.go, ranks.go.
+// Reading order: tokenizer.go, added.go; file.go (tokenizer.json), normalize.go, words.go, pattern.go,
+// class.go; bpe.go, wordpiece.go (and unigram); decode.go; sentencepiece.go, ranks.go.
 package tokenizer
 
 import (
@@ -36,9 +36,9 @@ type model interface {
 	tokens(ids []int, word string) []int
 }
 
-// Encode returns the tokens of a text. With special it puts those around it with which the model marks beginning
-// and end. Special tokens that are spelled in the text are found in any case, so text that somebody else wrote
-// should go through [Tokenizer.EncodePlain].
+// Encode returns the tokens of a text. With special it puts those around it with which the model marks
+// beginning and end. Special tokens that are spelled in the text are found in any case, so text that somebody
+// else wrote should go through [Tokenizer.EncodePlain].
 func (t *Tokenizer) Encode(text string, special bool) []int {
 	var ids []int
 	if special {
@@ -59,8 +59,8 @@ func (t *Tokenizer) Encode(text string, special bool) []int {
 	return ids
 }
 
-// EncodePlain is Encode of text in which special tokens are ordinary text: nobody can write an end of turn into a
-// message.
+// EncodePlain is Encode of text in which special tokens are ordinary text: nobody can write an end of turn
+// into a message.
 func (t *Tokenizer) EncodePlain(text string) []int {
 	return t.encodeWords(nil, t.normalized(text), true)
 }

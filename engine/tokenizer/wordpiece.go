@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A wordPiece takes the longest token that a word begins with, and goes on with the rest (Schuster and Nakajima
-// 2012, as BERT has it). A word that cannot be cut so is unknown as a whole.
+// A wordPiece takes the longest token that a word begins with, and goes on with the rest (Schuster and
+// Nakajima 2012, as BERT has it). A word that cannot be cut so is unknown as a whole.
 type wordPiece struct {
 	vocab   map[string]int
 	prefix  string // of tokens inside of a word

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Batches that are changed by a function and made ahead give the same weights as without, bit by bit, also when
-// the run goes on from a checkpoint with another number of them ahead.
+// Batches that are changed by a function and made ahead give the same weights as without, bit by bit, also
+// when the run goes on from a checkpoint with another number of them ahead.
 func TestAheadGoesOnExactly(t *testing.T) {
 	x := tensor.NewRNG(1).Randn(40, 3)
 	changed := func() data.Source {

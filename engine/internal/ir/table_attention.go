@@ -130,8 +130,8 @@ func attentionFlops(k int64) func(*Node) int64 {
 	}
 }
 
-// RopeRates are the angles, in radians, by which each pair of a row of length d goes on from one position to the
-// next.
+// RopeRates are the angles, in radians, by which each pair of a row of length d goes on from one position to
+// the next.
 func RopeRates(a *Attr, d int) []float64 {
 	if len(a.Rates) > 0 {
 		return a.Rates

@@ -159,8 +159,8 @@ func rope(g *backend.Group, k *Kernel) {
 	})
 }
 
-// ropeTurns are the turns by which each pair goes on from one position to the next, the rates over 2π, each as
-// the nearest float32 and what is left.
+// ropeTurns are the turns by which each pair goes on from one position to the next, the rates over 2π, each
+// as the nearest float32 and what is left.
 func ropeTurns(rates []float64) []byte {
 	var table []byte
 	for _, radians := range rates {

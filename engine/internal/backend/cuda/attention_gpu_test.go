@@ -248,8 +248,8 @@ func BenchmarkAttentionOnGPU(b *testing.B) {
 }
 
 // BenchmarkAttentionRunsOnGPU times runs of a gradient that are queued one behind the other, as a training
-// step's are: in the same memory, which a graph is replayed for, and in new results and a new workspace. Of the
-// host's time it tells what the memory takes and what the run; a run may wait for those before it.
+// step's are: in the same memory, which a graph is replayed for, and in new results and a new workspace. Of
+// the host's time it tells what the memory takes and what the run; a run may wait for those before it.
 func BenchmarkAttentionRunsOnGPU(b *testing.B) {
 	on := withLibrary(b, "cudnn", "always")
 	a := attended{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 4, heads: 16, shared: 4, d: 64, queries: 2048, keys: 2048, causal: true}

@@ -12,8 +12,9 @@ import (
 type disposition [19]uint64
 
 // uninterrupted calls f while the system ignores Ctrl-C. cuDNN compiles with NVRTC in this process, whose
-// handler of SIGINT does not run on the signal stack, so that a Go program would end with a fatal error; NVRTC
-// installs none where the signal is ignored. It cannot be kept from SIGTERM, which ends the program anyway.
+// handler of SIGINT does not run on the signal stack, so that a Go program would end with a fatal error;
+// NVRTC installs none where the signal is ignored. It cannot be kept from SIGTERM, which ends the program
+// anyway.
 func (d *Driver) uninterrupted(f func()) {
 	d.planning.Lock() // two that save what they find would not both restore it
 	defer d.planning.Unlock()
