@@ -105,7 +105,7 @@ func TestCommandLine(t *testing.T) {
 		{"a device before the command", "-device cpu:1 run -", "%device", "...\ncpu:1 [..] default\n...", "", 0},
 		{"a device, and then another", "run -device ref -", "%device cpu\nfmt.Println(tensor.Ones(2).Device())", "...\ncpu", "", 0},
 		{"a device for a test", "test -device ref ref.mcs", "", "ok    ref.mcs  1 cells, [time]", "", 0},
-		{"figures of a device", "run -device ref figures.mcs", "", "[time] · 1 launch · [..]\n...\nmatmul [..] 1 [..]\n...\n1 launch · [..]\n...\nmemory [..]\n...\nref [..]\n...", "", 0},
+		{"figures of a device", "run -device ref figures.mcs", "", "f32[64 64] ref 16.0 KiB\n...\n[time] · 1 launch · [..]\n...\nmatmul [..] 1 [..]\n...\n1 launch · [..]\n...\nmemory [..]\n...\nref [..]\n...", "", 0},
 		{"a device for a program", "run -device ref where.go -device x", "", "[-device x] ref", "", 0},
 		{"no such device", "run -device abacus -", "", "", "mcs: device: got \"abacus\", want [..]cpu, cpu:N for N threads, [..]", 2},
 		{"a device and threads", "run -device ref -threads 2 -", "", "",
