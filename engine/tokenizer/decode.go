@@ -177,10 +177,10 @@ func bytesOfFallback(tokens []string) []string {
 	return list
 }
 
-// byteRunes write bytes as runes that can be seen: those of Latin 1 that are letters or signs stand for
-// themselves, and the others for runes from U+0100 on (GPT-2's alphabet).
-var byteRunes, runeBytes = func() (to [256]rune, from map[rune]byte) {
-	from = map[rune]byte{}
+// runeBytes reads GPT-2's alphabet, in which bytes are runes that can be seen: those of Latin 1 that are
+// letters or signs stand for themselves, and runes from U+0100 on for the others.
+var runeBytes = func() map[rune]byte {
+	bytes := map[rune]byte{}
 	next := rune(256)
 	for b := range rune(256) {
 		r := b
@@ -188,9 +188,9 @@ var byteRunes, runeBytes = func() (to [256]rune, from map[rune]byte) {
 			r = next
 			next++
 		}
-		to[b], from[r] = r, byte(b)
+		bytes[r] = byte(b)
 	}
-	return to, from
+	return bytes
 }()
 
 // bytesOfRunes reads such a text; ok says whether it is one.
