@@ -1,0 +1,107 @@
+// Package gguf reads and writes GGUF, the file format of llama.cpp's models, strictly.
+//
+// A file is a header, the metadata, a description of every tensor, and the tensors' bytes, little endian:
+//
+//	"GGUF"  version (2 or 3)  number of tensors  number of metadata
+//	key, type, value      …   as general.architecture = "llama", tokenizer.ggml.tokens = [ … ]
+//	name, shape, type, offset …
+//	zeros up to a multiple of general.alignment (32), and so after every tensor
+//
+// A file is accepted only if it is that: no key and no name twice, every tensor where the one before ends, no
+// bytes after the last. A refusal is a [FormatError], which says what is wrong and at which byte. A length
+// that a file gives is compared with the bytes that follow before memory is allocated for it. Opening a file
+// keeps its keys and names in memory, but no value: [File.Value] reads that when it is asked for, so the
+// 128,000 tokens of a vocabulary cost nothing until then. Files are read with ReadAt, never mapped into
+// memory: a mapped file that another program truncates kills the process.
+//
+// Weights are numbers of a type of package dtype, or quantised in blocks of 32 or 256: Q8_0 is a scale and 32
+// integers. [File.Tensor] gives quantised weights as f32, equal bit for bit to what ggml's reference code
+// makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's reference code does.
+//
+// The format is described at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Reading order:
+// file.go, header.go (the bytes), value.go (metadata), blocks.go and k.go (to f32), write.go, quantise.go.
+package gguf
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/visible"
+)
+
+// A FormatError says why a file is no GGUF file.
+type FormatError struct {
+	File   string
+	Offset int64 // of the first byte at fault, counted from the start of the file
+	Msg    string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("gguf: %s: byte %d: %s", visible.Line(e.File), e.Offset, clip(e.Msg))
+}
+
+// clip cuts what a file says to a length that a person reads.
+func clip(s string) string {
+	const limit = 300
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// A kind is a type of elements: so many of them make a block, a block has so many bytes.
+type kind struct {
+	name   string
+	number uint32 // in files
+	block  int
+	bytes  int
+	decode func(dst []float32, src []byte) // one block; nil for the types of package dtype and unknown ones
+	encode func(dst []byte, src []float32) // one block; nil if gguf does not write the type
+}
+
+// kinds are all types of the format. A tensor of one without decode that package dtype lacks, as IQ2_XS, can
+// be read as bytes only.
+var kinds = []kind{
+	{name: "F32", number: 0, block: 1, bytes: 4},
+	{name: "F16", number: 1, block: 1, bytes: 2},
+	{name: "Q4_0", number: 2, block: 32, bytes: 18, decode: decodeQ4_0, encode: encodeQ4_0},
+	{name: "Q4_1", number: 3, block: 32, bytes: 20, decode: decodeQ4_1},
+	{name: "Q5_0", number: 6, block: 32, bytes: 22, decode: decodeQ5_0},
+	{name: "Q5_1", number: 7, block: 32, bytes: 24, decode: decodeQ5_1},
+	{name: "Q8_0", number: 8, block: 32, bytes: 34, decode: decodeQ8_0, encode: encodeQ8_0},
+	{name: "Q8_1", number: 9, block: 32, bytes: 40},
+	{name: "Q2_K", number: 10, block: 256, bytes: 84, decode: decodeQ2K},
+	{name: "Q3_K", number: 11, block: 256, bytes: 110, decode: decodeQ3K},
+	{name: "Q4_K", number: 12, block: 256, bytes: 144, decode: decodeQ4K},
+	{name: "Q5_K", number: 13, block: 256, bytes: 176, decode: decodeQ5K},
+	{name: "Q6_K", number: 14, block: 256, bytes: 210, decode: decodeQ6K},
+	{name: "Q8_K", number: 15, block: 256, bytes: 292},
+	{name: "IQ2_XXS", number: 16, block: 256, bytes: 66},
+	{name: "IQ2_XS", number: 17, block: 256, bytes: 74},
+	{name: "IQ3_XXS", number: 18, block: 256, bytes: 98},
+	{name: "IQ1_S", number: 19, block: 256, bytes: 50},
+	{name: "IQ4_NL", number: 20, block: 32, bytes: 18},
+	{name: "IQ3_S", number: 21, block: 256, bytes: 110},
+	{name: "IQ2_S", number: 22, block: 256, bytes: 82},
+	{name: "IQ4_XS", number: 23, block: 256, bytes: 136},
+	{name: "I8", number: 24, block: 1, bytes: 1},
+	{name: "I16", number: 25, block: 1, bytes: 2},
+	{name: "I32", number: 26, block: 1, bytes: 4},
+	{name: "I64", number: 27, block: 1, bytes: 8},
+	{name: "F64", number: 28, block: 1, bytes: 8},
+	{name: "IQ1_M", number: 29, block: 256, bytes: 56},
+	{name: "BF16", number: 30, block: 1, bytes: 2},
+	{name: "TQ1_0", number: 34, block: 256, bytes: 54},
+	{name: "TQ2_0", number: 35, block: 256, bytes: 66},
+	{name: "MXFP4", number: 39, block: 32, bytes: 17},
+}
+
+// kindBy finds a type, or returns nil.
+func kindBy(found func(kind) bool) *kind {
+	for i, k := range kinds {
+		if found(k) {
+			return &kinds[i]
+		}
+	}
+	return nil
+}

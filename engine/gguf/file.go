@@ -1,0 +1,167 @@
+package gguf
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+// A File is an open GGUF file whose header was found correct.
+type File struct {
+	name    string
+	r       io.ReaderAt
+	closer  io.Closer
+	size    int64
+	keys    []string // in the file's order
+	values  map[string]place
+	tensors []Info
+	byName  map[string]int // places in tensors
+}
+
+// An Info describes one tensor of a file.
+type Info struct {
+	Name  string
+	Type  string // the format's name: "F32", "BF16", "Q4_K"
+	Shape []int  // rows before columns, as in package tensor; files have it the other way round
+	Bytes int64  // size of the data
+
+	begin int64 // in the file
+}
+
+// Open opens the file and checks its header. The caller closes it.
+func Open(path string) (*File, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("gguf: %w", err)
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("gguf: %w", err)
+	}
+	file, err := Read(f, stat.Size(), filepath.Base(path))
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	file.closer = f
+	return file, nil
+}
+
+// Close closes the file, if Open opened it.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Keys are those of the metadata, in the file's order.
+func (f *File) Keys() []string { return slices.Clone(f.keys) }
+
+// Has says whether the metadata have the key.
+func (f *File) Has(key string) bool {
+	_, ok := f.values[key]
+	return ok
+}
+
+// Value reads one of the metadata: a bool, a string, a number of the file's type (uint8 to int64, float32,
+// float64), a slice of those, or, for an array of arrays, a []any of slices.
+func (f *File) Value(key string) (any, error) {
+	p, ok := f.values[key]
+	if !ok {
+		return nil, fmt.Errorf("gguf: %s: no metadata %q among %d", f.name, key, len(f.keys))
+	}
+	h := newHeader(f.name, f.r, p.at, f.size)
+	return h.value(p.code, true, 0)
+}
+
+// Metadata reads all metadata, as [File.Value] does.
+func (f *File) Metadata() (map[string]any, error) {
+	m := make(map[string]any, len(f.keys))
+	for _, key := range f.keys {
+		v, err := f.Value(key)
+		if err != nil {
+			return nil, err
+		}
+		m[key] = v
+	}
+	return m, nil
+}
+
+// Tensors describes the file's tensors, in the order of their data.
+func (f *File) Tensors() []Info {
+	list := slices.Clone(f.tensors)
+	for i := range list {
+		list[i].Shape = slices.Clone(list[i].Shape)
+	}
+	return list
+}
+
+// Info describes the tensor of that name.
+func (f *File) Info(name string) (Info, error) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Info{}, fmt.Errorf("gguf: %s: no tensor %q among %d", f.name, name, len(f.tensors))
+	}
+	info := f.tensors[i]
+	info.Shape = slices.Clone(info.Shape)
+	return info, nil
+}
+
+// Bytes reads a tensor's data as it is in the file.
+func (f *File) Bytes(name string) ([]byte, error) {
+	t, err := f.Info(name)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, t.Bytes)
+	n, err := f.r.ReadAt(b, t.begin)
+	if n == len(b) {
+		return b, nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // the file became shorter meanwhile
+	}
+	return nil, fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)
+}
+
+// Tensor reads one tensor onto the default device: a quantised one as f32, another with its own element type.
+func (f *File) Tensor(name string) (tensor.Tensor, error) {
+	info, err := f.Info(name)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	k := kindBy(func(k kind) bool { return k.name == info.Type })
+	dt, err := dtype.Parse(strings.ToLower(info.Type))
+	if err != nil && k.decode == nil {
+		return tensor.Tensor{}, fmt.Errorf("gguf: %s: tensor %q has type %s, want one of %v", f.name, name, info.Type, readable())
+	}
+	data, err := f.Bytes(name)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	if k.decode != nil {
+		dt, data = dtype.F32, k.toF32(data)
+	}
+	var t tensor.Tensor
+	err = tensor.Try(func() { t = tensor.FromBytes(dt, data, info.Shape...).Named(name) })
+	return t, err
+}
+
+// readable are the names of the types that Tensor reads.
+func readable() []string {
+	var names []string
+	for _, k := range kinds {
+		if k.decode != nil || k.block == 1 {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,296 @@
+package gguf
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
+)
+
+// maxWritten is the longest name that llama.cpp reads, in bytes.
+const maxWritten = 63
+
+// An Entry is a tensor to be written.
+type Entry struct {
+	Name   string
+	Type   string // "Q8_0" and "Q4_0" quantise; "F32", "F16", "BF16", … convert; "" keeps the element type
+	Tensor tensor.Tensor
+}
+
+// WriteFile makes or replaces the file at path, version 3. Readers find the old file or the whole new one: see
+// package durable. The metadata have the types that [File.Value] returns: an int is none, since readers ask
+// for a number of one type, most often uint32. They are written in the order of their keys, the tensors in the
+// order given.
+func WriteFile(path string, metadata map[string]any, entries []Entry) error {
+	err := durable.WriteFile(path, func(w io.Writer) error { return write(w, metadata, entries) })
+	if err != nil {
+		return fmt.Errorf("gguf: %s: %w", path, err)
+	}
+	return nil
+}
+
+// Write writes a file's bytes to w, as [WriteFile] does.
+func Write(w io.Writer, metadata map[string]any, entries []Entry) error {
+	if err := write(w, metadata, entries); err != nil {
+		return fmt.Errorf("gguf: write: %w", err)
+	}
+	return nil
+}
+
+func write(to io.Writer, metadata map[string]any, entries []Entry) error {
+	alignment := int64(defaultAlignment)
+	if v, ok := metadata["general.alignment"]; ok {
+		n, ok := v.(uint32)
+		if !ok || bits.OnesCount32(n) != 1 {
+			return fmt.Errorf("general.alignment is %T %v, want a power of two of type uint32", v, v)
+		}
+		alignment = int64(n)
+	}
+	if len(metadata) > maxCount || len(entries) > maxCount {
+		return fmt.Errorf("got %d tensors and %d metadata, want at most %d", len(entries), len(metadata), maxCount)
+	}
+	head := append([]byte(magic), 3, 0, 0, 0)
+	head = binary.LittleEndian.AppendUint64(head, uint64(len(entries)))
+	head = binary.LittleEndian.AppendUint64(head, uint64(len(metadata)))
+	head, err := appendMetadata(head, metadata)
+	if err != nil {
+		return err
+	}
+	head, ks, err := appendInfos(head, entries, alignment)
+	if err != nil {
+		return err
+	}
+	w := &padded{w: bufio.NewWriter(to), alignment: alignment}
+	if err := w.write(head); err != nil {
+		return err
+	}
+	for i, e := range entries {
+		data, err := e.bytes(ks[i])
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", e.Name, err)
+		}
+		if err := w.write(data); err != nil {
+			return err
+		}
+	}
+	return w.w.Flush()
+}
+
+// padded writes parts, each filled with zeros up to the alignment.
+type padded struct {
+	w         *bufio.Writer
+	alignment int64
+}
+
+func (p *padded) write(b []byte) error {
+	p.w.Write(b)
+	n := int64(len(b))
+	_, err := io.CopyN(p.w, zeros{}, pad(n, p.alignment)-n)
+	return err
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+func appendMetadata(b []byte, metadata map[string]any) ([]byte, error) {
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
+			return nil, fmt.Errorf("got key %q, want UTF-8 of 1 to %d bytes", clip(key), maxKey)
+		}
+		code := codeOf(metadata[key])
+		b = binary.LittleEndian.AppendUint32(appendString(b, key), code)
+		var err error
+		if b, err = appendValue(b, metadata[key], 0); err != nil {
+			return nil, fmt.Errorf("metadata %q: %w", key, err)
+		}
+	}
+	return b, nil
+}
+
+func appendInfos(b []byte, entries []Entry, alignment int64) ([]byte, []*kind, error) {
+	seen := map[string]bool{}
+	var ks []*kind
+	offset := int64(0)
+	for _, e := range entries {
+		k, size, err := e.check()
+		if err == nil && seen[e.Name] {
+			err = fmt.Errorf("the name is taken")
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", e.Name, err)
+		}
+		seen[e.Name] = true
+		shape := e.Tensor.Shape()
+		b = binary.LittleEndian.AppendUint32(appendString(b, e.Name), uint32(len(shape)))
+		for _, n := range slices.Backward(shape) {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+		b = binary.LittleEndian.AppendUint32(b, k.number)
+		b = binary.LittleEndian.AppendUint64(b, uint64(offset))
+		offset += pad(size, alignment)
+		ks = append(ks, k)
+	}
+	return b, ks, nil
+}
+
+// check finds the type to be written and the number of bytes.
+func (e Entry) check() (*kind, int64, error) {
+	if e.Name == "" || len(e.Name) > maxWritten || !utf8.ValidString(e.Name) {
+		return nil, 0, fmt.Errorf("want a name of UTF-8 of 1 to %d bytes", maxWritten)
+	}
+	shape, name := e.Tensor.Shape(), e.Type
+	if name == "" {
+		name = strings.ToUpper(e.Tensor.DType().String())
+	}
+	k := kindBy(func(k kind) bool { return k.name == name && (k.block == 1 || k.encode != nil) })
+	if k == nil {
+		return nil, 0, fmt.Errorf("got type %q, want one of %v", name, writable())
+	}
+	if len(shape) > maxRank {
+		return nil, 0, fmt.Errorf("got %d dimensions, want at most %d", len(shape), maxRank)
+	}
+	size, problem := k.size(shape)
+	if problem != "" {
+		return nil, 0, fmt.Errorf("%s", problem)
+	}
+	return k, size, nil
+}
+
+// writable are the names of the types that are written.
+func writable() []string {
+	var names []string
+	for _, k := range kinds {
+		if k.encode != nil || k.block == 1 {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// bytes converts or quantises the tensor.
+func (e Entry) bytes(k *kind) (b []byte, err error) {
+	if k.encode == nil {
+		dt, err := dtype.Parse(strings.ToLower(k.name))
+		if err != nil {
+			return nil, err
+		}
+		err = tensor.Try(func() { b = e.Tensor.Cast(dt).Bytes() })
+		return b, err
+	}
+	err = tensor.Try(func() { b = e.Tensor.Cast(dtype.F32).Bytes() })
+	if err != nil {
+		return nil, err
+	}
+	values := make([]float32, len(b)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return k.fromF32(values)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+}
+
+// codeOf is the type of a value; appendValue refuses those that have none.
+func codeOf(v any) uint32 {
+	switch v.(type) {
+	case uint8:
+		return codeUint8
+	case int8:
+		return codeInt8
+	case uint16:
+		return codeUint16
+	case int16:
+		return codeInt16
+	case uint32:
+		return codeUint32
+	case int32:
+		return codeInt32
+	case float32:
+		return codeFloat32
+	case bool:
+		return codeBool
+	case string:
+		return codeString
+	case uint64:
+		return codeUint64
+	case int64:
+		return codeInt64
+	case float64:
+		return codeFloat64
+	}
+	return codeArray
+}
+
+func appendValue(b []byte, v any, depth int) ([]byte, error) {
+	switch v := v.(type) {
+	case string:
+		return appendString(b, v), nil
+	case []uint8:
+		return appendArray(b, v, depth)
+	case []int8:
+		return appendArray(b, v, depth)
+	case []uint16:
+		return appendArray(b, v, depth)
+	case []int16:
+		return appendArray(b, v, depth)
+	case []uint32:
+		return appendArray(b, v, depth)
+	case []int32:
+		return appendArray(b, v, depth)
+	case []float32:
+		return appendArray(b, v, depth)
+	case []bool:
+		return appendArray(b, v, depth)
+	case []string:
+		return appendArray(b, v, depth)
+	case []uint64:
+		return appendArray(b, v, depth)
+	case []int64:
+		return appendArray(b, v, depth)
+	case []float64:
+		return appendArray(b, v, depth)
+	case []any:
+		return appendArray(b, v, depth)
+	}
+	if codeOf(v) == codeArray {
+		return nil, fmt.Errorf("got a value of type %T, want a number of a sized type, as uint32, a bool, a string, or a slice", v)
+	}
+	return binary.Append(b, binary.LittleEndian, v)
+}
+
+// appendArray appends the type of the elements, their number, and they themselves. Those of a []any are
+// slices.
+func appendArray[T any](b []byte, list []T, depth int) ([]byte, error) {
+	var zero T
+	code := codeOf(any(zero))
+	if depth >= maxDepth || code == codeArray && len(list) > maxNested {
+		return nil, fmt.Errorf("got %d arrays in an array at depth %d, want at most %d and %d", len(list), depth, maxNested, maxDepth)
+	}
+	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, code), uint64(len(list)))
+	for i, v := range list {
+		if code == codeArray && codeOf(any(v)) != codeArray {
+			return nil, fmt.Errorf("element %d of a []any is a %T, want a slice", i, v)
+		}
+		var err error
+		if b, err = appendValue(b, any(v), depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}

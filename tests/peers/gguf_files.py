@@ -1,0 +1,101 @@
+"""Writes and reads GGUF files, to hold engine/gguf against.
+
+    pip install gguf
+    python gguf_files.py write FOLDER    # the fixture engine/gguf/testdata/python.gguf
+    python gguf_files.py check FILE      # a file that the Go test TestPythonReads wrote
+
+For each type T that the package decodes: "T" holds random blocks, "T.f32" what the package makes of them. "values" is f32, "Q8_0.of"
+and "Q4_0.of" hold the same values as the package quantises them.
+"""
+
+import pathlib
+import sys
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as T
+
+DECODED = [T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1, T.Q8_0, T.Q2_K, T.Q3_K, T.Q4_K, T.Q5_K, T.Q6_K]
+# Where the f16 numbers of a block are, by type.
+SCALES = {T.Q4_1: (0, 2), T.Q5_1: (0, 2), T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,)}
+METADATA = {
+    "test.u8": (200, gguf.GGUFValueType.UINT8), "test.i8": (-100, gguf.GGUFValueType.INT8),
+    "test.u16": (60000, gguf.GGUFValueType.UINT16), "test.i16": (-30000, gguf.GGUFValueType.INT16),
+    "test.u32": (4000000000, gguf.GGUFValueType.UINT32), "test.i32": (-2000000000, gguf.GGUFValueType.INT32),
+    "test.u64": (2**64 - 1, gguf.GGUFValueType.UINT64), "test.i64": (-(2**63), gguf.GGUFValueType.INT64),
+    "test.f32": (0.25, gguf.GGUFValueType.FLOAT32), "test.f64": (0.1, gguf.GGUFValueType.FLOAT64),
+    "test.yes": (True, gguf.GGUFValueType.BOOL), "test.text": ("naïve 名\n", gguf.GGUFValueType.STRING),
+}
+ARRAYS = {"test.tokens": ["<s>", "", "▁the"], "test.scores": [0.5, -1.5], "test.types": [1, 2, 3], "test.flags": [True, False]}
+
+
+def blocks(r, kind):
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    b = r.integers(0, 256, (2, 2048 // block // 2, size), dtype=np.uint8)
+    for at in SCALES.get(kind, (0,)):
+        d = r.normal(0, 0.1, b.shape[:2]).astype(np.float16)
+        d[0, 0] = 6e-8  # a subnormal
+        b[..., at:at + 2] = d[..., None].view(np.uint8)
+    return b.reshape(2, -1)
+
+
+def values(r):
+    v = r.normal(0, 1, (8, 256)).astype(np.float32)
+    v *= 10.0 ** r.integers(-6, 4, (8, 1))
+    v[0, :32] = 0
+    v[1, :64] = np.tile(np.arange(-16, 16, dtype=np.float32), 2)  # ties, in magnitude and in rounding
+    v[2, :32] = np.linspace(-127, 127, 32, dtype=np.float32).round(0) + 0.5
+    v[3, :32] = 1e-36  # the scale is a subnormal
+    return v
+
+
+def plain(r):
+    v = r.normal(0, 100, (2, 3, 5))
+    return {"F32": v.astype(np.float32), "F16": v.astype(np.float16), "F64": v,
+            **{f"I{n}": r.integers(-2 ** (n - 1), 2 ** (n - 1) - 1, (3, 5), dtype=f"i{n // 8}") for n in (8, 16, 32, 64)},
+            "scale": np.array([1.5], np.float32)}
+
+
+def write(folder):
+    r = np.random.default_rng(1)
+    w = gguf.GGUFWriter(folder / "python.gguf", "test")
+    for key, (value, kind) in METADATA.items():
+        w.add_key_value(key, value, kind)
+    for key, value in ARRAYS.items():
+        w.add_array(key, value)
+    for name, array in plain(r).items():
+        w.add_tensor(name, array)
+    v = values(r)
+    w.add_tensor("values", v)
+    for kind in (T.BF16, T.Q8_0, T.Q4_0):
+        w.add_tensor(kind.name + ".of", gguf.quantize(v, kind), raw_dtype=kind)
+    for kind in DECODED:
+        b = blocks(r, kind)
+        w.add_tensor(kind.name, b, raw_dtype=kind)
+        w.add_tensor(kind.name + ".f32", gguf.dequantize(b, kind))
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def check(path):
+    """The file has the fixture's metadata and tensors; those of types that Go does not write are left out."""
+    want = gguf.GGUFReader(pathlib.Path(__file__).parent / "../../engine/gguf/testdata/python.gguf")
+    got = gguf.GGUFReader(path)
+    for key in ["general.architecture", *METADATA, *ARRAYS]:
+        a, b = want.fields[key], got.fields[key]
+        assert a.types == b.types and a.contents() == b.contents(), (key, a.contents(), b.contents())
+    tensors = {t.name: t for t in want.tensors}
+    assert len(got.tensors) == int(sys.argv[3]), len(got.tensors)
+    for t in got.tensors:
+        w = tensors[t.name]
+        assert t.tensor_type == w.tensor_type and t.shape.tolist() == w.shape.tolist(), (t.name, t.tensor_type, t.shape)
+        assert t.data.tobytes() == w.data.tobytes(), t.name
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "write":
+        write(pathlib.Path(sys.argv[2]))
+    else:
+        check(sys.argv[2])
