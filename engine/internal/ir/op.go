@@ -164,7 +164,7 @@ type Row struct {
 	// measured in units of the result's largest magnitude.
 	Tol float64
 	// Rounds says that a backend may round what it computes on the way to the type of its operands, if that
-	// is f16 or bf16: a result may then be wrong by a rounding of the largest one.
+	// is f16 or bf16: a result may then be wrong by two roundings of the largest one.
 	Rounds bool
 }
 
