@@ -19,7 +19,8 @@
 // makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's reference code does.
 //
 // The format is described at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Reading order:
-// file.go, header.go (the bytes), value.go (metadata), blocks.go and k.go (to f32), write.go, quantise.go.
+// file.go, header.go (the bytes), value.go (metadata), blocks.go and k.go (to f32), write.go, quantise.go,
+// names.go.
 package gguf
 
 import (

@@ -56,7 +56,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestQuantisedWeights: blocks of random bits are, bit for bit, what the package gguf of Python makes of them.
+// TestQuantisedWeights: blocks of random bits are, bit for bit, what the package gguf of Python makes of
+// them.
 func TestQuantisedWeights(t *testing.T) {
 	f := open(t, fixture)
 	for _, k := range kinds {

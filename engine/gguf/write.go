@@ -27,10 +27,10 @@ type Entry struct {
 	Tensor tensor.Tensor
 }
 
-// WriteFile makes or replaces the file at path, version 3. Readers find the old file or the whole new one: see
-// package durable. The metadata have the types that [File.Value] returns: an int is none, since readers ask
-// for a number of one type, most often uint32. They are written in the order of their keys, the tensors in the
-// order given.
+// WriteFile makes or replaces the file at path, version 3. Readers find the old file or the whole new one:
+// see package durable. The metadata have the types that [File.Value] returns: an int is none, since readers
+// ask for a number of one type, most often uint32. They are written in the order of their keys, the tensors
+// in the order given.
 func WriteFile(path string, metadata map[string]any, entries []Entry) error {
 	err := durable.WriteFile(path, func(w io.Writer) error { return write(w, metadata, entries) })
 	if err != nil {

@@ -1,13 +1,15 @@
 """Writes and reads GGUF files, to hold engine/gguf against.
 
-    pip install gguf
-    python gguf_files.py write FOLDER    # the fixture engine/gguf/testdata/python.gguf
+    pip install gguf transformers torch
+    python gguf_files.py write FOLDER    # the fixtures engine/gguf/testdata: python.gguf, names.json
     python gguf_files.py check FILE      # a file that the Go test TestPythonReads wrote
 
 For each type T that the package decodes: "T" holds random blocks, "T.f32" what the package makes of them. "values" is f32, "Q8_0.of"
-and "Q4_0.of" hold the same values as the package quantises them.
+and "Q4_0.of" hold the same values as the package quantises them. names.json holds the names of models of transformers in files, as the
+package maps them, and the fields of their config.json, as transformers maps them.
 """
 
+import json
 import pathlib
 import sys
 
@@ -79,6 +81,30 @@ def write(folder):
     w.close()
 
 
+def names(folder):
+    """tensors: [architecture, name in the folder, name in a file], config: [key, field]"""
+    import transformers
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
+
+    architectures = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    small = dict(vocab_size=8, hidden_size=8, intermediate_size=8, num_hidden_layers=12, num_attention_heads=2, num_key_value_heads=1,
+                 head_dim=4, pad_token_id=0)
+    tensors, config = [], set()
+    for name, of in {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma", "gemma2": "Gemma2", "gemma3": "Gemma3",
+                     "phi3": "Phi3"}.items():
+        settings = getattr(transformers, of + ("TextConfig" if of == "Gemma3" else "Config"))(**small)
+        model = getattr(transformers, of + "ForCausalLM")(settings)
+        table = gguf.get_tensor_name_map(architectures[name], 12)
+        for hub in model.state_dict():
+            if not (hub.startswith("model.layers.") and hub.split(".")[2] not in ("0", "11")):
+                tensors.append([name, hub, table.get_name(hub, try_suffixes=(".weight", ".bias")) or "output.weight"])  # gemma ties it
+        for key, field in GGUF_CONFIG_MAPPING.get(name, {}).items():
+            if field and key != "rope.dimension_count":
+                config.add((name + "." + key, field))
+    rows = lambda list: "[\n" + ",\n".join(json.dumps(row) for row in list) + "]"
+    (folder / "names.json").write_text(f'{{"tensors": {rows(tensors)},\n"config": {rows(sorted(config))}}}\n')
+
+
 def check(path):
     """The file has the fixture's metadata and tensors; those of types that Go does not write are left out."""
     want = gguf.GGUFReader(pathlib.Path(__file__).parent / "../../engine/gguf/testdata/python.gguf")
@@ -97,5 +123,6 @@ def check(path):
 if __name__ == "__main__":
     if sys.argv[1] == "write":
         write(pathlib.Path(sys.argv[2]))
+        names(pathlib.Path(sys.argv[2]))
     else:
         check(sys.argv[2])

@@ -11,9 +11,12 @@ import (
 
 func ggufSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"ConfigField": reflect.ValueOf(gguf.ConfigField),
 		"Entry":       reflect.ValueOf((*gguf.Entry)(nil)),
 		"File":        reflect.ValueOf((*gguf.File)(nil)),
+		"FileName":    reflect.ValueOf(gguf.FileName),
 		"FormatError": reflect.ValueOf((*gguf.FormatError)(nil)),
+		"HubName":     reflect.ValueOf(gguf.HubName),
 		"Info":        reflect.ValueOf((*gguf.Info)(nil)),
 		"Open":        reflect.ValueOf(gguf.Open),
 		"Read":        reflect.ValueOf(gguf.Read),
