@@ -41,8 +41,8 @@ var families = map[string][][]pair{
 }
 
 // HubName is the name that a tensor of a file has in the model's folder at Hugging Face, by the file's
-// general.architecture: "model.layers.0.self_attn.q_proj.weight" for "blk.0.attn_q.weight". It is not ok for a
-// name that the architecture does not have there, as rope_freqs.weight, and for an unknown architecture.
+// general.architecture: "model.layers.0.self_attn.q_proj.weight" for "blk.0.attn_q.weight". It is not ok for
+// a name that the architecture does not have there, as rope_freqs.weight, and for an unknown architecture.
 //
 // The numbers need not be the same: files of "llama" have the rows of attn_q and attn_k in another order, the
 // two halves of each head interleaved, and those of the gemma family have 1 added to the weights of norms.
