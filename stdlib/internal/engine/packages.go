@@ -7,6 +7,7 @@ import "github.com/mcs-notebook/mcs/stdlib/internal/table"
 // Packages are all packages of this part, sorted by import path.
 var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/bench", Name: "bench", Symbols: benchSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/chat", Name: "chat", Symbols: chatSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/data", Name: "data", Symbols: dataSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/device", Name: "device", Symbols: deviceSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/dtype", Name: "dtype", Symbols: dtypeSymbols},

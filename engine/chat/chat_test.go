@@ -1,0 +1,185 @@
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The files of testdata are what transformers makes of the templates: tests/peers/chat_templates.py.
+type peerCase struct {
+	Messages []Message
+	Prompt   bool
+	Tools    []json.RawMessage
+	Extra    map[string]any
+	Text     string
+	Error    string
+}
+
+var now = time.Date(2025, 3, 9, 17, 5, 8, 0, time.UTC)
+
+func (c peerCase) options() Options {
+	return Options{AddGenerationPrompt: c.Prompt, BOS: "<s>", EOS: "</s>", Tools: c.Tools, Extra: c.Extra, Now: now}
+}
+
+func load(t *testing.T, name string, v any) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, c peerCase, got string, err error) {
+	t.Helper()
+	switch {
+	case c.Error != "" && err == nil:
+		t.Errorf("got %q, want an error like %s", got, c.Error)
+	case c.Error == "" && err != nil:
+		t.Errorf("got %v, want %q", err, c.Text)
+	case got != c.Text:
+		t.Errorf("got  %q\nwant %q", got, c.Text)
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Raised && e.Reason != c.Error {
+		t.Errorf("got the error %v, want %s", e, c.Error)
+	}
+}
+
+type family struct {
+	Name, Template string
+	Cases          []peerCase
+}
+
+func TestFamilies(t *testing.T) {
+	var families []family
+	load(t, "families.json", &families)
+	for _, f := range families {
+		tmpl, err := Parse(f.Name, f.Template)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for i, c := range f.Cases {
+			t.Run(fmt.Sprint(f.Name, "/", i), func(t *testing.T) {
+				got, err := tmpl.Render(c.Messages, c.options())
+				check(t, c, got, err)
+			})
+		}
+	}
+}
+
+func TestLanguage(t *testing.T) {
+	var pieces []struct {
+		Template string
+		peerCase
+	}
+	load(t, "language.json", &pieces)
+	for _, p := range pieces {
+		t.Run(p.Template, func(t *testing.T) {
+			tmpl, err := Parse("piece", p.Template)
+			got := ""
+			if err == nil {
+				got, err = tmpl.Render(nil, Options{Now: now})
+			}
+			check(t, p.peerCase, got, err)
+		})
+	}
+}
+
+// A template that never ends, or makes something huge, is stopped.
+func TestHostile(t *testing.T) {
+	million := "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}"
+	for name, template := range map[string]string{
+		"loops":       million + "{% endfor %}{% endfor %}{% endfor %}",
+		"output":      million + "aaaaaaaaaaaaaaaa{% endfor %}{% endfor %}{% endfor %}",
+		"recursion":   "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+		"repetition":  "{{ 'a' * 9223372036854775807 }}",
+		"list":        "{{ [[1] * 99999999] * 99999999 }}",
+		"doubling":    "{% set n = namespace(x='a') %}{% for i in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+		"shared":      "{% set n = namespace(x=[1]) %}{% for i in range(99) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}",
+		"deep":        "{% set n = namespace(x=[1]) %}{% for i in range(9999) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x == n.x|list }}{{ n.x }}",
+		"parentheses": "{{ " + strings.Repeat("(", 100000),
+		"not":         "{{ " + strings.Repeat("not ", 100000) + "1 }}",
+		"sum":         "{{ 1" + strings.Repeat("+1", 100000) + " }}",
+		"elif":        "{% if 0 %}" + strings.Repeat("{% elif 0 %}", 50000) + "{% endif %}",
+		"blocks":      strings.Repeat("{% if 1 %}", 50000),
+		"indent":      "{{ 'a\nb'|indent(9999999999) }}",
+		"json":        "{{ [1]|tojson(indent=9999999999) }}",
+		"power":       "{{ 10 ** 999999999999 }}",
+		"long":        strings.Repeat("a", maxSource+1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmpl, err := Parse(name, template)
+			if err == nil {
+				_, err = tmpl.Render(nil, Options{})
+			}
+			var e *Error
+			if !errors.As(err, &e) || e.Template != name || e.Line == 0 {
+				t.Errorf("got %v, want an error with the template's name and line", err)
+			}
+		})
+	}
+}
+
+func TestErrorNamesLine(t *testing.T) {
+	for template, want := range map[string]string{
+		"a\n\n{{ x.y }}":                    `chat: t:3: got .y of the undefined x, want a value`,
+		"a\n{{ raise_exception('no') }}":    `chat: t:2: no`,
+		"\n{% frobnicate %}":                `chat: t:2: got the statement frobnicate, want one of those of chat templates`,
+		"{% if 1 %}\n":                      `chat: t:1: got the end of the template, want {% endif %}`,
+		"{{ 'a'\n|nope }}":                  `chat: t:2: got the filter nope, want one of those of chat templates`,
+		"{% for a in 3 %}{% endfor %}":      `chat: t:1: got an int, want something to loop over`,
+		"{% set a = 1 %}\n{% set a.b = 2%}": `chat: t:2: got a.b set, want a namespace as a`,
+	} {
+		tmpl, err := Parse("t", template)
+		if err == nil {
+			_, err = tmpl.Render(nil, Options{})
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", template, err, want)
+		}
+	}
+}
+
+// A damaged template gives a text or an error, never a panic.
+func TestDamaged(t *testing.T) {
+	var families []family
+	load(t, "families.json", &families)
+	for _, f := range families {
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 500 {
+			b := []byte(f.Template)
+			for range 1 + random.IntN(3) {
+				if len(b) == 0 {
+					break
+				}
+				i := random.IntN(len(b))
+				switch n := min(random.IntN(9), len(b)-i); random.IntN(4) {
+				case 0:
+					b = append(b[:i:i], b[i+n:]...)
+				case 1:
+					b[i] = "{}%-|()[]'\"., +*~#\n\xff"[random.IntN(20)]
+				case 2:
+					b = append(b[:i:i], append([]byte(f.Template[:min(n, len(f.Template))]), b[i:]...)...)
+				case 3:
+					b = b[:max(i, 1)]
+				}
+			}
+			tmpl, err := Parse(f.Name, string(b))
+			if err != nil {
+				continue
+			}
+			c := f.Cases[random.IntN(len(f.Cases))]
+			tmpl.Render(c.Messages, c.options())
+		}
+	}
+}

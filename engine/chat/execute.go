@@ -1,0 +1,501 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What bounds a running template: work counts steps, and the bytes and items of what is made; depth counts
+// expressions, blocks, macros and values in each other.
+const (
+	maxWork  = 1 << 27
+	maxDepth = 1000
+	stepWork = 32
+)
+
+// run is one rendering.
+type run struct {
+	out   strings.Builder
+	now   time.Time
+	line  int
+	work  int
+	depth int
+}
+
+func (r *run) fail(format string, a ...any) {
+	panic(failure{line: r.line, reason: fmt.Sprintf(format, a...)})
+}
+
+func (r *run) step(line int) {
+	r.line = line
+	r.spend(stepWork)
+}
+
+func (r *run) spend(n int) {
+	if r.work += n; r.work > maxWork {
+		r.fail("got a template that computes or writes too much, want one that ends")
+	}
+}
+
+// spendTimes spends size·n, whatever they are.
+func (r *run) spendTimes(size int, n int64) {
+	if size > 0 && n > int64(maxWork/size) {
+		n, size = 1, maxWork+1
+	}
+	r.spend(size * int(n))
+}
+
+// enter counts nesting; the caller defers what it returns.
+func (r *run) enter() func() {
+	if r.depth++; r.depth > maxDepth {
+		r.fail("got more than %d calls or values in each other, want fewer", maxDepth)
+	}
+	r.spend(stepWork)
+	return r.leave
+}
+
+func (r *run) leave() { r.depth-- }
+
+func (r *run) eval(e expression, s *scope) any {
+	defer r.enter()()
+	return e.value(r, s)
+}
+
+// write adds to the text.
+func (r *run) write(s string) {
+	r.spend(len(s))
+	r.out.WriteString(s)
+}
+
+// capture returns what the body writes.
+func (r *run) capture(body []statement, s *scope) string {
+	outside := r.out
+	r.out = strings.Builder{}
+	r.block(body, s)
+	text := r.out.String()
+	r.out = outside
+	return text
+}
+
+// scope holds the names of a block; what a loop or a macro sets is gone after it.
+type scope struct {
+	names map[string]any
+	outer *scope
+}
+
+func (s *scope) find(name string) (any, bool) {
+	for ; s != nil; s = s.outer {
+		if v, ok := s.names[name]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+func (s *scope) inner() *scope { return &scope{map[string]any{}, s} }
+
+func (r *run) block(body []statement, s *scope) flow {
+	defer r.enter()()
+	for _, st := range body {
+		if f := st.execute(r, s); f != onward {
+			return f
+		}
+	}
+	return onward
+}
+
+func (st *literal) execute(r *run, _ *scope) flow {
+	r.write(st.text)
+	return onward
+}
+
+func (st *printing) execute(r *run, s *scope) flow {
+	r.step(st.line)
+	v := r.eval(st.e, s)
+	r.line = st.line
+	r.write(r.text(v))
+	return onward
+}
+
+func (st *jump) execute(*run, *scope) flow { return st.to }
+
+func (st *choice) execute(r *run, s *scope) flow {
+	r.step(st.line)
+	if truth(r.eval(st.when, s)) {
+		return r.block(st.then, s)
+	}
+	return r.block(st.otherwise, s)
+}
+
+func (st *assignment) execute(r *run, s *scope) flow {
+	r.step(st.line)
+	v := r.eval(st.value, s)
+	r.line = st.line
+	r.assign(st.target, st.tuple, v, s)
+	return onward
+}
+
+func (r *run) assign(targets []target, tuple bool, v any, s *scope) {
+	values := []any{v}
+	if tuple {
+		values = r.iterate(v)
+		if len(values) != len(targets) {
+			r.fail("got %d values for %d names, want as many", len(values), len(targets))
+		}
+	}
+	for i, t := range targets {
+		if t.field == "" {
+			s.names[t.name] = values[i]
+			continue
+		}
+		of, _ := s.find(t.name)
+		n, ok := of.(*namespace)
+		if !ok {
+			r.fail("got %s.%s set, want a namespace as %s", t.name, t.field, t.name)
+		}
+		n.fields[t.field] = values[i]
+	}
+}
+
+func (st *capture) execute(r *run, s *scope) flow {
+	inner := s.inner()
+	text := r.capture(st.body, inner)
+	v := any(text)
+	if st.filter != nil {
+		inner.names[""] = text
+		v = r.eval(st.filter, inner)
+	}
+	r.step(st.line)
+	r.assign([]target{st.target}, false, v, s)
+	return onward
+}
+
+func (st *group) execute(r *run, s *scope) flow {
+	r.step(st.line)
+	inner := s.inner()
+	for i, t := range st.names {
+		inner.names[t.name] = r.eval(st.values[i], s)
+	}
+	if st.filter == nil {
+		return r.block(st.body, inner)
+	}
+	inner.names[""] = r.capture(st.body, inner)
+	r.write(r.text(r.eval(st.filter, inner)))
+	return onward
+}
+
+func (st *macro) execute(r *run, s *scope) flow {
+	r.step(st.line)
+	s.names[st.name] = st.bind(s)
+	return onward
+}
+
+func (st *macro) bind(s *scope) *callable {
+	return &callable{st.name, func(r *run, a args) any { return st.run(r, a, s) }}
+}
+
+// run writes a macro's body with its parameters set. Arguments that are too many are found as varargs and
+// kwargs.
+func (st *macro) run(r *run, a args, defined *scope) any {
+	line, s := r.line, defined.inner()
+	s.names["varargs"] = &list{items: a.positional[min(len(st.params), len(a.positional)):], tuple: true}
+	named := newDict()
+	for i, name := range a.names {
+		named.set(name, a.named[i])
+	}
+	if v, ok := named.get("caller"); ok {
+		s.names["caller"] = v
+	}
+	for i, name := range st.params {
+		v, isNamed := named.get(name)
+		switch first := len(st.params) - len(st.defaults); {
+		case i < len(a.positional):
+			v = a.positional[i]
+		case isNamed:
+		case i >= first:
+			v = r.eval(st.defaults[i-first], s)
+		default:
+			v = undefined{name}
+		}
+		s.names[name] = v
+	}
+	rest := newDict()
+	for i, name := range a.names {
+		if !slices.Contains(st.params, name) && name != "caller" {
+			rest.set(name, a.named[i])
+		}
+	}
+	s.names["kwargs"] = rest
+	text := r.capture(st.body, s)
+	r.line = line
+	return text
+}
+
+func (st *calling) execute(r *run, s *scope) flow {
+	f := r.eval(st.of.of, s)
+	a := r.arguments(st.of.args, s)
+	a.names, a.named = append(a.names, "caller"), append(a.named, st.macro.bind(s))
+	r.step(st.line)
+	r.write(r.text(r.call(f, a)))
+	return onward
+}
+
+// cursor is the variable loop.
+type cursor struct {
+	items   []any
+	at      int
+	depth   int
+	last    []any // what loop.changed saw
+	recurse *callable
+}
+
+func (c *cursor) attribute(name string) (any, bool) {
+	i, n := c.at, len(c.items)
+	switch name {
+	case "index":
+		return int64(i + 1), true
+	case "index0":
+		return int64(i), true
+	case "revindex":
+		return int64(n - i), true
+	case "revindex0":
+		return int64(n - i - 1), true
+	case "first":
+		return i == 0, true
+	case "last":
+		return i == n-1, true
+	case "length":
+		return int64(n), true
+	case "depth":
+		return int64(c.depth + 1), true
+	case "depth0":
+		return int64(c.depth), true
+	case "previtem":
+		if i == 0 {
+			return undefined{"previtem"}, true
+		}
+		return c.items[i-1], true
+	case "nextitem":
+		if i == n-1 {
+			return undefined{"nextitem"}, true
+		}
+		return c.items[i+1], true
+	case "cycle":
+		return &callable{name, c.cycle}, true
+	case "changed":
+		return &callable{name, c.changed}, true
+	}
+	return nil, false
+}
+
+func (c *cursor) cycle(r *run, a args) any {
+	if len(a.positional) == 0 {
+		r.fail("loop.cycle: got no values, want some")
+	}
+	return a.positional[c.at%len(a.positional)]
+}
+
+func (c *cursor) changed(r *run, a args) any {
+	same := c.last != nil && r.equalItems(c.last, a.positional)
+	c.last = append([]any{}, a.positional...)
+	return !same
+}
+
+func (st *loop) execute(r *run, s *scope) flow {
+	r.step(st.line)
+	over := r.eval(st.over, s)
+	r.line = st.line
+	return st.each(r, s, over, 0)
+}
+
+func (st *loop) each(r *run, s *scope, over any, depth int) flow {
+	c := &cursor{items: st.filter(r, s, r.iterate(over)), depth: depth}
+	if st.recursive {
+		c.recurse = &callable{"loop", func(r *run, a args) any {
+			outside := r.out
+			r.out = strings.Builder{}
+			st.each(r, s, a.want(r, "loop", "iterable")[0], depth+1)
+			text := r.out.String()
+			r.out = outside
+			return text
+		}}
+	}
+	for i, item := range c.items {
+		c.at = i
+		inner := s.inner()
+		r.step(st.line)
+		r.assign(st.target, st.tuple, item, inner)
+		inner.names["loop"] = c
+		if r.block(st.body, inner) == broken {
+			break
+		}
+	}
+	if len(c.items) == 0 {
+		return r.block(st.otherwise, s.inner())
+	}
+	return onward
+}
+
+func (st *loop) filter(r *run, s *scope, items []any) []any {
+	if st.when == nil {
+		return items
+	}
+	var kept []any
+	for _, item := range items {
+		inner := s.inner()
+		r.step(st.line)
+		r.assign(st.target, st.tuple, item, inner)
+		if truth(r.eval(st.when, inner)) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+// args are the values that a function, filter or test is called with.
+type args struct {
+	positional []any
+	names      []string
+	named      []any
+}
+
+func (r *run) arguments(a arguments, s *scope) args {
+	var v args
+	for _, e := range a.positional {
+		v.positional = append(v.positional, r.eval(e, s))
+	}
+	if a.star != nil {
+		v.positional = append(v.positional, r.iterate(r.eval(a.star, s))...)
+	}
+	for i, e := range a.named {
+		v.names, v.named = append(v.names, a.names[i]), append(v.named, r.eval(e, s))
+	}
+	if a.doubleStar != nil {
+		d, ok := r.eval(a.doubleStar, s).(*dict)
+		if !ok {
+			r.fail("got ** of something else, want a dict")
+		}
+		for i, k := range d.keys {
+			v.names, v.named = append(v.names, r.text(k)), append(v.named, d.values[i])
+		}
+	}
+	r.spend(16 * (len(v.positional) + len(v.named)))
+	return v
+}
+
+// want returns the values of the named parameters; a name that ends in "?" may be left out and is then
+// absent.
+func (a args) want(r *run, function string, params ...string) []any {
+	values := make([]any, len(params))
+	if len(a.positional) > len(params) {
+		r.fail("%s: got %d arguments, want at most %d", function, len(a.positional), len(params))
+	}
+	used := 0
+	for i, p := range params {
+		name := strings.TrimSuffix(p, "?")
+		at := slices.Index(a.names, name)
+		switch {
+		case i < len(a.positional):
+			values[i] = a.positional[i]
+		case at >= 0:
+			values[i] = a.named[at]
+			used++
+		case name != p:
+			values[i] = absent{}
+		default:
+			r.fail("%s: got no %s, want one", function, name)
+		}
+	}
+	if used < len(a.names) {
+		r.fail("%s: got the arguments %s, want %s", function, strings.Join(a.names, ", "), strings.Join(params, ", "))
+	}
+	return values
+}
+
+// absent is an argument that was left out.
+type absent struct{}
+
+func orElse[T any](r *run, what string, v any, otherwise T) T {
+	switch v := v.(type) {
+	case absent:
+		return otherwise
+	case T:
+		return v
+	}
+	r.fail("%s: got %s, want %s", what, typeName(v), typeName(any(otherwise)))
+	return otherwise
+}
+
+var builtins = map[string]any{
+	"range":           &callable{"range", rangeFunction},
+	"raise_exception": &callable{"raise_exception", raise},
+	"strftime_now": &callable{"strftime_now", func(r *run, a args) any {
+		return strftime(r, r.now, orElse(r, "strftime_now", a.want(r, "strftime_now", "format")[0], ""))
+	}},
+	"dict": &callable{"dict", func(r *run, a args) any {
+		d := newDict()
+		for k, v := range fields(r, "dict", a) {
+			d.set(k, v)
+		}
+		return d
+	}},
+	"namespace": &callable{"namespace", func(r *run, a args) any {
+		return &namespace{maps.Collect(fields(r, "namespace", a))}
+	}},
+}
+
+// fields yields the pairs of a dict and of named arguments.
+func fields(r *run, function string, a args) func(func(string, any) bool) {
+	return func(yield func(string, any) bool) {
+		for _, v := range a.positional {
+			d, ok := v.(*dict)
+			if !ok {
+				r.fail("%s: got %s, want a dict or named arguments", function, typeName(v))
+			}
+			for i, k := range d.keys {
+				if !yield(r.text(k), d.values[i]) {
+					return
+				}
+			}
+		}
+		for i, name := range a.names {
+			if !yield(name, a.named[i]) {
+				return
+			}
+		}
+	}
+}
+
+func raise(r *run, a args) any {
+	panic(failure{line: r.line, reason: r.text(a.want(r, "raise_exception", "message")[0]), raised: true})
+}
+
+// rangeFunction gives at most as many numbers as the sandbox of jinja2.
+func rangeFunction(r *run, a args) any {
+	const most = 100000
+	v := a.want(r, "range", "start", "stop?", "step?")
+	start, stop, step := int64(0), orElse(r, "range", v[0], int64(0)), orElse(r, "range", v[2], int64(1))
+	if _, one := v[1].(absent); !one {
+		start, stop = stop, orElse(r, "range", v[1], int64(0))
+	}
+	if step == 0 {
+		r.fail("range: got the step 0, want another")
+	}
+	l := &list{}
+	for i := start; step > 0 && i < stop || step < 0 && i > stop; {
+		if len(l.items) == most {
+			r.fail("range: got more than %d numbers, want fewer", most)
+		}
+		l.items = append(l.items, i)
+		next := i + step
+		if (next > i) != (step > 0) {
+			break
+		}
+		i = next
+	}
+	r.spend(16 * len(l.items))
+	return l
+}
