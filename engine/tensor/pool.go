@@ -217,6 +217,9 @@ func (t Tensor) AdaptiveMaxPool2d(height, width int) Tensor {
 	return t.adaptive("adaptive_max_pool2d", greatestOf, height, width)
 }
 
+// maxWindows bounds the lists of places that adaptive makes, which have less than the sum of both lengths.
+const maxWindows = 1 << 22
+
 // adaptive cuts the last axes into windows, one axis after the other, and folds each.
 func (t Tensor) adaptive(op string, fold func(x Tensor, axis int, inside Tensor) Tensor, counts ...int) Tensor {
 	n, had := batched(op, t, len(counts))
@@ -230,6 +233,9 @@ func (t Tensor) adaptive(op string, fold func(x Tensor, axis int, inside Tensor)
 		if length%count == 0 {
 			x = fold(x.Reshape(slices.Replace(x.Shape(), axis, axis+1, count, length/count)...), axis+1, Tensor{})
 			continue
+		}
+		if count > maxWindows || length > maxWindows {
+			fail(op, "got %d windows along spatial axis %d of %v, want at most %d windows, and elements", count, i, t.node(op), maxWindows)
 		}
 		places, inside, most := adaptiveWindows(length, count)
 		shape := slices.Repeat([]int{1}, x.Rank()+1)

@@ -119,7 +119,7 @@ func (b *Backend) work() {
 			continue
 		}
 		f := b.queue[0]
-		b.queue = b.queue[1:]
+		b.queue[0], b.queue = nil, b.queue[1:] // so that nothing keeps what is done
 		b.mu.Unlock()
 		f()
 		b.mu.Lock()
