@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // changed copies a fixture and changes settings; nil removes one.
@@ -200,5 +201,37 @@ func TestGenerateText(t *testing.T) {
 	write("tokenizer.json", `{"model": {"type": "Spell"}}`)
 	if _, err := Load(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
 		t.Errorf("got %v, want the file's name", err)
+	}
+}
+
+// A model whose adapter was merged and taken out is a folder again, with the tuned weights.
+func TestSaveOfTuned(t *testing.T) {
+	m, err := Load(context.Background(), filepath.Join(fixtures, "qwen2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := lora.Inject(m, lora.Config{Rank: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range a.Params() {
+		p.Value().Set(tensor.NewRNG(1).Randn(p.Value().Shape()...))
+	}
+	ids := tensor.From([]int{1, 2, 3, 4, 5, 6}, 1, 6)
+	want := m.Logits(ids).Eval()
+	a.Merge()
+	if err := a.Remove(m); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "tuned")
+	if err := Save(to, m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(context.Background(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := relative(again.Logits(ids), want); !(d <= 1e-4) {
+		t.Errorf("the tuned model that was read differs by %.3g of the largest score", d)
 	}
 }
