@@ -6,7 +6,7 @@
 // model cuts words into tokens. A file with a part that is not known here is an error that names it.
 //
 // Reading order: tokenizer.go, added.go; file.go (tokenizer.json), normalize.go, words.go, pattern.go,
-// class.go; bpe.go, wordpiece.go (and unigram); decode.go; sentencepiece.go, ranks.go.
+// compile.go, class.go; bpe.go, wordpiece.go (and unigram); decode.go; sentencepiece.go, ranks.go.
 package tokenizer
 
 import (
