@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -36,8 +37,25 @@ func TestSessions(t *testing.T) {
 				t.Skip("uses commands of a Unix shell")
 			}
 			defer device.Use("cpu")
+			awaitRelease(t)
 			runSession(t, mcsfile.Parse(name, string(text)))
 		})
+	}
+}
+
+// awaitRelease waits until the tensors of sessions that were closed are gone. Its last goroutines may still be
+// about to end, and what they refer to is the process's memory that the next session's %mem would list.
+func awaitRelease(t *testing.T) {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		runtime.GC()
+		left := tensor.LiveMemory()
+		if len(left) == 0 {
+			return
+		}
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("closed sessions still hold %d tensors, the first of %s", len(left), left[0].From.Place)
+		}
 	}
 }
 
