@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -20,9 +21,8 @@ import (
 
 const (
 	configFile  = "config.json"
-	weightsFile = "model.safetensors"
+	weightsFile = pretrained.WeightsFile
 	maxConfig   = 1 << 20   // bytes of a config.json
-	maxIndex    = 64 << 20  // of an index of shards
 	maxText     = 256 << 20 // of a tokenizer's file
 )
 
@@ -86,28 +86,28 @@ func (m *Model) readFiles(dir string) error {
 		}
 	}
 	for _, name := range []string{"generation_config.json", configFile} {
-		s, err := parseSettings(filepath.Join(dir, name), m.files[name])
+		s, err := pretrained.ParseSettings(filepath.Join(dir, name), m.files[name])
 		if m.files[name] == nil || m.Stop != nil {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if m.Stop = s.tokens("eos_token_id"); *s.err != nil {
-			return *s.err
+		if m.Stop = tokens(s, "eos_token_id"); s.Err() != nil {
+			return s.Err()
 		}
 	}
 	return nil
 }
 
 // tokens reads a token, or a list of them.
-func (s *settings) tokens(key string) []int {
+func tokens(s *pretrained.Settings, key string) []int {
 	var one int
 	var list []int
-	if !s.has(key) || json.Unmarshal(s.keys[key], &list) == nil {
+	if s.Try(key, &list) {
 		return list
 	}
-	if s.read(key, &one, "a token or a list of tokens") {
+	if s.Read(key, &one, "a token or a list of tokens") {
 		list = []int{one}
 	}
 	return list

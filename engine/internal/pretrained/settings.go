@@ -1,0 +1,189 @@
+// Package pretrained reads what the folders of all pretrained models have in common, as Hugging Face's
+// libraries write them: settings in JSON, and weights in one file of safetensors or several.
+package pretrained
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Settings reads the object of a config.json key by key. The first key with a wrong value is its error, and
+// all readers give their other value from then on. A null is a key that is not there.
+type Settings struct {
+	file string
+	in   string // "rope_scaling." for an inner object
+	keys map[string]json.RawMessage
+	err  *error
+}
+
+// maxDepth is how deep objects and lists of a configuration may nest.
+const maxDepth = 32
+
+// ParseSettings reads the text of a file.
+func ParseSettings(file string, text []byte) (*Settings, error) {
+	if err := depth(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	s := &Settings{file: file, err: new(error)}
+	if err := json.Unmarshal(text, &s.keys); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if s.keys == nil {
+		return nil, fmt.Errorf("%s: got null, want an object", file)
+	}
+	return s, nil
+}
+
+// depth refuses text that nests too deep, so that decoding needs little stack.
+func depth(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	n := 0
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return nil // what decodes it says so better, or it has ended
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if n++; n > maxDepth {
+				return fmt.Errorf("at byte %d: objects and lists nest deeper than %d", d.InputOffset(), maxDepth)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			n--
+		}
+	}
+}
+
+// Fail makes a key the error, if there is none yet.
+func (s *Settings) Fail(key, format string, args ...any) {
+	if *s.err == nil {
+		*s.err = fmt.Errorf("%s: %s%s: %s", s.file, s.in, key, fmt.Sprintf(format, args...))
+	}
+}
+
+// Has says whether the key is there and not null.
+func (s *Settings) Has(key string) bool {
+	raw, ok := s.keys[key]
+	return ok && string(raw) != "null"
+}
+
+// Read decodes a key's value into to, and says whether there is one.
+func (s *Settings) Read(key string, to any, want string) bool {
+	if !s.Has(key) {
+		return false
+	}
+	if json.Unmarshal(s.keys[key], to) != nil {
+		s.Fail(key, "got %s, want %s", brief(s.keys[key]), want)
+		return false
+	}
+	return true
+}
+
+func brief(raw []byte) string {
+	if text := string(raw); len(text) <= 40 {
+		return text
+	}
+	return string(raw[:37]) + "..."
+}
+
+// Try is Read of a value that may be of another kind, too.
+func (s *Settings) Try(key string, to any) bool {
+	return s.Has(key) && json.Unmarshal(s.keys[key], to) == nil
+}
+
+// Number returns a number, other if there is none.
+func (s *Settings) Number(key string, other float64) float64 {
+	var x float64
+	if !s.Read(key, &x, "a number") {
+		return other
+	}
+	return x
+}
+
+// Int returns an integer, other if there is none.
+func (s *Settings) Int(key string, other int) int {
+	var x float64
+	if !s.Read(key, &x, "an integer") {
+		return other
+	}
+	if x != math.Trunc(x) || math.Abs(x) > 1<<40 {
+		s.Fail(key, "got %s, want an integer", brief(s.keys[key]))
+		return other
+	}
+	return int(x)
+}
+
+// Need is Int for a key that must be there.
+func (s *Settings) Need(key string) int {
+	if !s.Has(key) {
+		s.Fail(key, "is not there, want an integer")
+	}
+	return s.Int(key, 0)
+}
+
+// Bool returns a switch, other if there is none.
+func (s *Settings) Bool(key string, other bool) bool {
+	x := other
+	if !s.Read(key, &x, "true or false") {
+		return other
+	}
+	return x
+}
+
+// Text returns a string, other if there is none.
+func (s *Settings) Text(key, other string) string {
+	x := other
+	if !s.Read(key, &x, "a string") {
+		return other
+	}
+	return x
+}
+
+// Texts returns a list of strings, nil if there is none.
+func (s *Settings) Texts(key string) []string {
+	var x []string
+	s.Read(key, &x, "a list of strings")
+	return x
+}
+
+// Numbers returns a list of numbers, nil if there is none.
+func (s *Settings) Numbers(key string) []float64 {
+	var x []float64
+	s.Read(key, &x, "a list of numbers")
+	return x
+}
+
+// Object returns an inner object, nil if there is none.
+func (s *Settings) Object(key string) *Settings {
+	inner := &Settings{file: s.file, in: s.in + key + ".", err: s.err}
+	if !s.Read(key, &inner.keys, "an object") {
+		return nil
+	}
+	return inner
+}
+
+// OneOf returns text that must be one of a few.
+func (s *Settings) OneOf(key, other string, want ...string) string {
+	x := s.Text(key, other)
+	if !slices.Contains(want, x) {
+		s.Fail(key, "got %q, want one of %s", x, strings.Join(want, ", "))
+	}
+	return x
+}
+
+// Not refuses a switch that would change what the model computes.
+func (s *Settings) Not(key string) {
+	if s.Bool(key, false) {
+		s.Fail(key, "got true, which is not supported")
+	}
+}
+
+// Err is the first error of a reader of these settings or of an object in them.
+func (s *Settings) Err() error { return *s.err }
+
+// None returns an object of the same file without keys.
+func (s *Settings) None() *Settings { return &Settings{file: s.file, in: s.in, err: s.err} }

@@ -1,0 +1,190 @@
+package pretrained
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+// WeightsFile is the file of the weights, where there is one.
+const WeightsFile = "model.safetensors"
+
+const maxIndex = 64 << 20 // bytes of an index of shards
+
+// Weights are those of a folder, in one file or in several. Layers are made of them. The first problem is
+// their error, and all layers are empty from then on.
+type Weights struct {
+	// Stored is the name in the files of what the model calls by another name; nil: it is the same.
+	Stored func(name string) string
+
+	ctx   context.Context
+	dir   string
+	files map[string]*safetensors.File
+	at    map[string]*safetensors.File // by the name of the tensor
+	used  map[string]bool
+	err   error
+}
+
+// OpenWeights opens model.safetensors of a folder, or the files that model.safetensors.index.json lists. The
+// caller closes them. Reading stops when ctx is done.
+func OpenWeights(ctx context.Context, dir string) (*Weights, error) {
+	s := &Weights{ctx: ctx, dir: dir, files: map[string]*safetensors.File{}, at: map[string]*safetensors.File{}, used: map[string]bool{}}
+	index := filepath.Join(dir, WeightsFile+".index.json")
+	text, err := regular.Read(index, maxIndex)
+	if err != nil {
+		f, err := s.open(WeightsFile)
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range f.Tensors() {
+			s.at[info.Name] = f
+		}
+		return s, nil
+	}
+	var content struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, fmt.Errorf("%s: %w", index, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(content.Map)) {
+		f, err := s.open(content.Map[name])
+		if err == nil && !f.Has(name) {
+			err = fmt.Errorf("%s: %s has no tensor %q", index, content.Map[name], name)
+		}
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.at[name] = f
+	}
+	return s, nil
+}
+
+// open opens a file of the folder, once.
+func (s *Weights) open(name string) (*safetensors.File, error) {
+	if f := s.files[name]; f != nil {
+		return f, nil
+	}
+	if name != filepath.Base(name) || !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%s: got the file %q in its index, want a name without a folder", s.dir, name)
+	}
+	f, err := safetensors.Open(filepath.Join(s.dir, name))
+	if err == nil {
+		s.files[name] = f
+	}
+	return f, err
+}
+
+// Close closes the files.
+func (s *Weights) Close() {
+	for _, f := range s.files {
+		f.Close()
+	}
+}
+
+// Len is the number of tensors in the files.
+func (s *Weights) Len() int { return len(s.at) }
+
+// Has says whether the files have a tensor of that name.
+func (s *Weights) Has(stored string) bool { return s.at[stored] != nil }
+
+// Err is the first problem.
+func (s *Weights) Err() error { return s.err }
+
+// Tensor reads the tensor of that name, which must have that shape, in f32, f16 or bf16.
+func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
+	if s.err == nil && s.ctx.Err() != nil {
+		s.err = context.Cause(s.ctx)
+	}
+	if s.err != nil {
+		return tensor.Tensor{}
+	}
+	stored := name
+	if s.Stored != nil {
+		stored = s.Stored(name)
+	}
+	f := s.at[stored]
+	if f == nil {
+		s.err = fmt.Errorf("%s: no tensor %q, want %v", s.dir, stored, shape)
+		return tensor.Tensor{}
+	}
+	info, err := f.Info(stored)
+	if err == nil && !slices.Equal(info.Shape, shape) {
+		err = fmt.Errorf("%s: tensor %q: got %s%v, want shape %v as config.json says", s.dir, stored, info.DType, info.Shape, shape)
+	}
+	var t tensor.Tensor
+	if err == nil {
+		t, err = f.Tensor(stored)
+	}
+	if err == nil && t.DType() != dtype.F32 && t.DType() != dtype.BF16 && t.DType() != dtype.F16 {
+		err = fmt.Errorf("%s: tensor %q: got %v, want f32, bf16 or f16", s.dir, stored, t.DType())
+	}
+	if err != nil {
+		s.err = err
+		return tensor.Tensor{}
+	}
+	s.used[stored] = true
+	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.used)), Total: int64(len(s.at)), Unit: "tensors"})
+	return t
+}
+
+// Vector reads a trainable vector, as f32.
+func (s *Weights) Vector(name string, n int) tensor.Tensor {
+	t := s.Tensor(name, n)
+	if s.err != nil {
+		return t
+	}
+	return t.Cast(dtype.F32).Named(name).Param()
+}
+
+// Linear reads the layer of that path. Its matrix keeps its dtype.
+func (s *Weights) Linear(path string, in, out int, bias bool) *nn.Linear {
+	l := &nn.Linear{}
+	if w := s.Tensor(path+".weight", out, in); s.err == nil {
+		l.Weight = w.Transpose().Named(path + ".weight").Param() // the bytes stay where they are
+	}
+	if bias {
+		l.Bias = s.Vector(path+".bias", out)
+	}
+	return l
+}
+
+// Embedding reads the layer of that path. Its matrix keeps its dtype.
+func (s *Weights) Embedding(path string, vocab, width int) *nn.Embedding {
+	e := &nn.Embedding{}
+	if w := s.Tensor(path+".weight", vocab, width); s.err == nil {
+		e.Weight = w.Named(path + ".weight").Param()
+	}
+	return e
+}
+
+// Rest is the error for tensors of the files that no layer has asked for, and that may not be left.
+func (s *Weights) Rest(model string, may func(stored string) bool) error {
+	var left []string
+	for name := range s.at {
+		if !s.used[name] && !may(name) {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	slices.Sort(left)
+	more := ""
+	if len(left) > 3 {
+		more = fmt.Sprintf(" and %d more", len(left)-3)
+		left = left[:3]
+	}
+	return fmt.Errorf("%s: a %s model has no place for tensors %q%s", s.dir, model, left, more)
+}
