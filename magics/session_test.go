@@ -43,8 +43,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// awaitRelease waits until the tensors of sessions that were closed are gone. Its last goroutines may still be
-// about to end, and what they refer to is the process's memory that the next session's %mem would list.
+// awaitRelease waits until the tensors of sessions that were closed are gone. Its last goroutines may still
+// be about to end, and what they refer to is the process's memory that the next session's %mem would list.
 func awaitRelease(t *testing.T) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {

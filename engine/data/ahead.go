@@ -127,12 +127,19 @@ func (m *Mapped) Batch(n int) (Batch, error) {
 		tensor.Within(tensor.WithRNG(tensor.Context(), random), func() {
 			changed = m.change(b, n)
 			tensor.Eval(changed.Inputs, changed.Targets)
+			if !changed.Starts.IsNone() {
+				tensor.Eval(changed.Starts)
+			}
 		})
 	})
 	if err != nil {
 		return Batch{}, fmt.Errorf("data: map: batch %d: %w", n, err)
 	}
-	return Batch{Inputs: changed.Inputs.Detach(), Targets: changed.Targets.Detach()}, nil
+	changed.Inputs, changed.Targets = changed.Inputs.Detach(), changed.Targets.Detach()
+	if !changed.Starts.IsNone() {
+		changed.Starts = changed.Starts.Detach()
+	}
+	return changed, nil
 }
 
 // Fingerprint is made of the source's and the seed.

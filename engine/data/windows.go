@@ -16,7 +16,13 @@ import (
 // each row.
 type Batch struct {
 	Inputs, Targets tensor.Tensor
+	// Starts is there where several documents share a row: i64 [batch length], the place in the row at which
+	// a token's document begins. A token sees its own document only, and its position counts from there.
+	Starts tensor.Tensor
 }
+
+// Ignored is a target that does not count, as in PyTorch: padding, or part of a prompt.
+const Ignored = -100
 
 // Tokens is the number of targets that are tokens; 0 for data that has none, where inputs or targets are no
 // integers, or a target (an image's class) is not that of one input.
@@ -25,6 +31,21 @@ func (b Batch) Tokens() int {
 		return 0
 	}
 	return b.Targets.Size()
+}
+
+// Counted is the number of targets over which a loss is the mean: of tokens those that are not Ignored, of
+// other data the examples.
+func (b Batch) Counted() int {
+	if b.Tokens() == 0 {
+		return b.Examples()
+	}
+	n := 0
+	for _, id := range b.Targets.Ints() {
+		if id != Ignored {
+			n++
+		}
+	}
+	return n
 }
 
 // Examples is the number of rows of the inputs.

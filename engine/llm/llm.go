@@ -37,6 +37,11 @@ func (b *Block) Forward(x, positions tensor.Tensor) tensor.Tensor {
 	return b.rest(x, b.Attn.Forward(b.AttnNorm.Forward(x), positions))
 }
 
+// ForwardPacked is Forward for rows of several documents: see nn.Attention.
+func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
+	return b.rest(x, b.Attn.ForwardPacked(b.AttnNorm.Forward(x), starts))
+}
+
 // Continue is Forward for tokens that follow those in the cache.
 func (b *Block) Continue(x, positions tensor.Tensor, c *nn.Cache) tensor.Tensor {
 	return b.rest(x, b.Attn.Continue(b.AttnNorm.Forward(x), positions, c))
@@ -111,9 +116,15 @@ func (m *Model) Load(path string) error { return nn.Load(path, m) }
 
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
-	x, positions := m.vectors(ids), tensor.Range(ids.Len(1)).To(ids.Device())
+	positions := tensor.Range(ids.Len(1)).To(ids.Device())
+	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) })
+}
+
+// through gives the scores after tokens went through the blocks.
+func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor) tensor.Tensor) tensor.Tensor {
+	x := m.vectors(ids)
 	for _, b := range m.Blocks {
-		forward := func(x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) }
+		forward := func(x tensor.Tensor) tensor.Tensor { return block(b, x) }
 		if m.Config.Checkpoint {
 			x = tensor.Checkpoint(forward, x)
 		} else {
@@ -156,6 +167,14 @@ func (m *Model) scores(x tensor.Tensor) tensor.Tensor {
 // [B T]. Targets of −100 do not count.
 func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	return tensor.CrossEntropy(m.Logits(inputs), targets, tensor.CrossEntropyOptions{})
+}
+
+// PackedLoss is Loss for rows of several documents, of which starts (i64 [B T]) says for each token at which
+// place of the row its own begins. A token sees no other document, and positions count from there. So the
+// loss is that of the documents in rows of their own.
+func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor {
+	scores := m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) })
+	return tensor.CrossEntropy(scores, targets, tensor.CrossEntropyOptions{})
 }
 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.

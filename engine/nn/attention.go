@@ -20,8 +20,22 @@ type Attention struct {
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
 func (a *Attention) Forward(x, positions tensor.Tensor) tensor.Tensor {
-	q, k, v := a.heads(x, positions, x.Len(1))
+	return a.within(x, positions, a.options())
+}
+
+// ForwardPacked is Forward for rows of several documents. Starts is i64 [B T], the place in its row at which
+// the document of a token begins: a token sees those of its own document only, and its position counts from
+// there.
+func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 	o := a.options()
+	o.Documents = starts
+	positions := tensor.Range(x.Len(1)).To(starts.Device()).Sub(starts)
+	return a.within(x, positions.Unsqueeze(1), o) // one row of positions for all heads
+}
+
+// within is attention of each token to those before it, as far as o has no further limits.
+func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
+	q, k, v := a.heads(x, positions, x.Len(1))
 	o.Causal, o.Window = true, a.Window
 	if o.Window >= x.Len(1) {
 		o.Window = 0

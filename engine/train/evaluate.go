@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/data"
@@ -10,28 +11,29 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.
-// With another function of outputs and targets in place of the loss it returns the mean of that:
+// Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning:
+// the mean over all their targets that count. With another function of outputs and targets in place of the
+// loss it returns the mean of that:
 //
 //	train.Evaluate(ctx, train.WithLoss(m, nn.Accuracy), test, 10)
 func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
-	means, err := measure(ctx, m, d, batches, []measured{m.Loss})
+	means, err := measure(ctx, m, d, batches, []measured{func(b []tensor.Tensor) tensor.Tensor { return lossOf(m, b) }})
 	if err != nil {
 		return 0, err
 	}
 	return means[0], nil
 }
 
-// measured is a number of a batch.
-type measured func(inputs, targets tensor.Tensor) tensor.Tensor
+// measured is a number of a batch, which is as tensorsOf gives it.
+type measured func(batch []tensor.Tensor) tensor.Tensor
 
-// measure returns the mean of each number over the first batches.
+// measure returns the mean of each number over the targets of the first batches.
 func measure(ctx context.Context, m Model, d data.Source, batches int, list []measured) ([]float64, error) {
 	if batches < 1 {
 		return nil, fmt.Errorf("train: evaluate: got %d batches, want at least 1", batches)
 	}
 	nn.SetTraining(m, false)
-	means, dev := make([]float64, len(list)), nn.Device(m)
+	means, dev, targets := make([]float64, len(list)), nn.Device(m), 0.0
 	for n := range batches {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -41,23 +43,33 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 			if err != nil {
 				return err
 			}
-			inputs, targets := b.Inputs.To(dev), b.Targets.To(dev)
-			values := make([]tensor.Tensor, len(list))
+			weight := float64(b.Counted())
+			if err = packs(m, b); err != nil || weight == 0 {
+				return err
+			}
+			if len(list) > 1 && !b.Starts.IsNone() {
+				return errors.New("train: Metrics are of outputs, which forget where a packed row's documents begin: evaluate on unpacked data")
+			}
+			batch, values := tensorsOf(b, dev), make([]tensor.Tensor, len(list))
 			for i, f := range list {
-				values[i] = f(inputs, targets)
+				values[i] = f(batch)
 			}
 			tensor.Eval(values...) // together: what they share is computed once
 			for i, v := range values {
-				means[i] += v.Item()
+				means[i] += v.Item() * weight
 			}
+			targets += weight
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
+	if targets == 0 {
+		return nil, fmt.Errorf("train: evaluate: no target counts in %d batches", batches)
+	}
 	for i := range means {
-		means[i] /= float64(batches)
+		means[i] /= targets
 	}
 	return means, nil
 }
@@ -73,12 +85,12 @@ func within(ctx context.Context, f func() error) (err error) {
 
 // evaluate returns the loss and the metrics on the data that is not trained on.
 func (t *trainer) evaluate(ctx context.Context) (Point, error) {
-	list := []measured{t.model.Loss}
+	list := []measured{func(b []tensor.Tensor) tensor.Tensor { return lossOf(t.model, b) }}
 	var names []string
 	layer, _ := layerOf(t.model)
 	for name, metric := range t.o.Metrics {
 		names = append(names, name)
-		list = append(list, func(inputs, targets tensor.Tensor) tensor.Tensor { return metric(layer.Forward(inputs), targets) })
+		list = append(list, func(b []tensor.Tensor) tensor.Tensor { return metric(layer.Forward(b[0]), b[1]) })
 	}
 	means, err := measure(ctx, t.model, t.o.Eval, t.o.EvalBatches, list)
 	if err != nil {

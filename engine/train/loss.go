@@ -1,6 +1,10 @@
 package train
 
 import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -29,4 +33,29 @@ func (m withLoss) SetTraining(on bool) {
 
 func (m withLoss) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	return m.loss(m.layer.Forward(inputs), targets)
+}
+
+// packs says whether the model can learn from a batch's rows.
+func packs(m Model, b data.Batch) error {
+	if _, ok := m.(PackedModel); !ok && !b.Starts.IsNone() {
+		return fmt.Errorf("train: the data packs several documents into a row, and %T has no method PackedLoss", m)
+	}
+	return nil
+}
+
+// tensorsOf are a batch's inputs, targets and, if its rows have several documents, their starts.
+func tensorsOf(b data.Batch, on device.Device) []tensor.Tensor {
+	list := []tensor.Tensor{b.Inputs.To(on), b.Targets.To(on)}
+	if !b.Starts.IsNone() {
+		list = append(list, b.Starts.To(on))
+	}
+	return list
+}
+
+// lossOf is the model's loss on what tensorsOf gave.
+func lossOf(m Model, batch []tensor.Tensor) tensor.Tensor {
+	if len(batch) == 3 {
+		return m.(PackedModel).PackedLoss(batch[0], batch[1], batch[2])
+	}
+	return m.Loss(batch[0], batch[1])
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -22,15 +23,18 @@ func (t *trainer) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.Inputs, b.Targets = b.Inputs.To(t.on), b.Targets.To(t.on)
 		batches[i] = b
 	}
 	random := t.random.State()
 	var failure error
 	err := tensor.Try(func() {
-		if failure = t.learn(batches); failure != nil {
+		var parts [][]tensor.Tensor
+		if parts, failure = t.arguments(batches); failure != nil {
+			return
+		}
+		if failure = t.learn(parts); failure != nil {
 			t.random.SetState(random)
-			failure.(*NotFinite).Tensor = t.firstBad(batches)
+			failure.(*NotFinite).Tensor = t.firstBad(parts)
 		}
 	})
 	if err == nil {
@@ -48,7 +52,52 @@ func (t *trainer) step(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// A stepper is the two halves of a step, compiled or not. Their arguments begin with inputs and targets.
+// arguments are the tensors of each batch of a step, on the model's device: inputs, targets, the starts of
+// documents if rows have several, and in a step of several batches the batch's weight. The weights make the
+// mean of the batches' losses the mean over all targets of the step: batches whose targets are masked or
+// padded have different numbers of them.
+func (t *trainer) arguments(batches []data.Batch) ([][]tensor.Tensor, error) {
+	weights, err := weightsOf(batches)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([][]tensor.Tensor, len(batches))
+	for i, b := range batches {
+		if err := packs(t.model, b); err != nil {
+			return nil, err
+		}
+		parts[i] = tensorsOf(b, t.on)
+		if len(batches) > 1 {
+			parts[i] = append(parts[i], tensor.FromAs(dtype.F32, weights[i]).To(t.on))
+		}
+		if len(parts[i]) != len(parts[0]) {
+			return nil, errors.New("train: a batch has rows of several documents and another one of the same step has not")
+		}
+	}
+	t.width = len(parts[0])
+	return parts, nil
+}
+
+// weightsOf are the shares of the batches in all targets that count, times the number of batches.
+func weightsOf(batches []data.Batch) ([]float64, error) {
+	weights, sum := make([]float64, len(batches)), 0.0
+	if len(batches) == 1 {
+		return []float64{1}, nil
+	}
+	for i, b := range batches {
+		weights[i] = float64(b.Counted())
+		if sum += weights[i]; weights[i] == 0 {
+			return nil, errors.New("train: a batch has no target that counts")
+		}
+	}
+	for i := range weights {
+		weights[i] *= float64(len(batches)) / sum
+	}
+	return weights, nil
+}
+
+// A stepper is the two halves of a step, compiled or not. Their arguments begin with a batch's (see
+// arguments).
 type stepper struct {
 	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new
 	// sum.
@@ -68,19 +117,18 @@ func (t *trainer) newStepper() stepper {
 
 // learn computes loss, gradients and update of the batches, and commits the update if all is finite.
 // Otherwise the error is a *NotFinite that does not yet say where it began.
-func (t *trainer) learn(batches []data.Batch) error {
-	rate, k := t.o.LR.At(t.history.Steps()), len(batches)
+func (t *trainer) learn(parts [][]tensor.Tensor) error {
+	rate, k := t.o.LR.At(t.history.Steps()), len(parts)
 	var losses, grads []tensor.Tensor
-	for _, b := range batches[:k-1] {
-		made := t.stepper.part(append([]tensor.Tensor{b.Inputs, b.Targets}, grads...)...)
+	for _, batch := range parts[:k-1] {
+		made := t.stepper.part(slices.Concat(batch, grads)...)
 		for i := range made {
 			made[i] = made[i].Detach() // lets go of the graph
 		}
 		tensor.Eval(made...)
 		losses, grads = append(losses, made[0]), made[1:]
 	}
-	b := batches[k-1]
-	made := t.stepper.last(slices.Concat([]tensor.Tensor{b.Inputs, b.Targets}, losses, grads)...)
+	made := t.stepper.last(slices.Concat(parts[k-1], losses, grads)...)
 	mean := 0.0
 	for _, l := range made[:k] {
 		mean += l.Item() / float64(k)
@@ -94,9 +142,16 @@ func (t *trainer) learn(batches []data.Batch) error {
 }
 
 func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
-	loss := t.model.Loss(args[0], args[1])
+	batch, sum := args[:t.width], args[t.width:]
+	if t.o.Accumulate > 1 {
+		batch = batch[:t.width-1]
+	}
+	loss := lossOf(t.model, batch)
+	if t.o.Accumulate > 1 {
+		loss = loss.Mul(args[t.width-1])
+	}
 	grads := tensor.Grad(loss, nn.Values(t.params)...)
-	for i, before := range args[2:] {
+	for i, before := range sum {
 		grads[i] = before.Add(grads[i])
 	}
 	return append([]tensor.Tensor{loss}, grads...)
@@ -104,8 +159,9 @@ func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
 
 func (t *trainer) last(args ...tensor.Tensor) []tensor.Tensor {
 	k := t.o.Accumulate
-	made := t.part(append(args[:2:2], args[k+1:]...)...)
-	losses, grads := append(args[2:k+1:k+1], made[0]), made[1:]
+	batch, before, sum := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1:]
+	made := t.part(slices.Concat(batch, sum)...)
+	losses, grads := slices.Concat(before, made[:1]), made[1:]
 	scale, norm := scaleOf(grads, t.o.Clip, float64(k))
 	sound := soundness(losses, norm)
 	results := append(losses, norm, sound)
@@ -135,10 +191,10 @@ func scaleOf(grads []tensor.Tensor, limit, k float64) (scale, norm tensor.Tensor
 
 // firstBad looks for the tensor in which NaN or Inf came up first: in the forward passes, or else in the
 // gradients.
-func (t *trainer) firstBad(batches []data.Batch) string {
+func (t *trainer) firstBad(parts [][]tensor.Tensor) string {
 	var grads []tensor.Tensor
-	for _, b := range batches {
-		made := t.part(append([]tensor.Tensor{b.Inputs, b.Targets}, grads...)...)
+	for _, batch := range parts {
+		made := t.part(slices.Concat(batch, grads)...)
 		if bad := tensor.FirstNonFinite(made[0]); bad != "" {
 			return bad
 		}

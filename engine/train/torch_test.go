@@ -45,7 +45,7 @@ func TestTrainingIsTorchs(t *testing.T) {
 			if err := m.Load("testdata/model.safetensors"); err != nil {
 				t.Fatal(err)
 			}
-			h, err := Run(t.Context(), WithLoss(m, c.loss), whole{all["x"], all[c.targets]}, Options{
+			h, err := Run(t.Context(), WithLoss(m, c.loss), whole{Inputs: all["x"], Targets: all[c.targets]}, Options{
 				Steps: 50, LR: optim.Constant(c.rate), Optimizer: c.rule, Compile: compile,
 			})
 			if err != nil {

@@ -31,12 +31,20 @@ type Model interface {
 	Loss(inputs, targets tensor.Tensor) tensor.Tensor
 }
 
+// A PackedModel can learn from rows in which several documents stand one after the other (see data.Batch).
+type PackedModel interface {
+	Model
+	// PackedLoss is Loss where a token sees its own document only, and positions count from starts, i64
+	// [batch length].
+	PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor
+}
+
 // Options say how to train. Steps and LR are needed; the rest may stay zero.
 type Options struct {
 	Steps      int
 	LR         optim.Schedule
 	Clip       float64    // largest global norm of the gradients; 0: any
-	Accumulate int        // batches whose gradients make one step; 0: 1
+	Accumulate int        // batches whose gradients make one step, weighed by their targets that count; 0: 1
 	Optimizer  optim.Rule // nil: optim.AdamW{}
 	Params     []nn.Param // parameters to train; nil: all trainable weights of the model
 
@@ -134,6 +142,7 @@ type trainer struct {
 	random    *tensor.RNG // generator of the random numbers of a step
 	history   *History
 	taken     int  // batches of data
+	width     int  // tensors of a batch in the arguments of a step
 	due       bool // the last step's evaluation and checkpoint are still to be made
 	saved     savedState
 	signature string // see signatureOf
