@@ -6,6 +6,8 @@ package engine
 
 import (
 	"github.com/mcs-notebook/mcs/engine/data"
+	"go/constant"
+	"go/token"
 	"reflect"
 )
 
@@ -17,6 +19,7 @@ func dataSymbols() map[string]reflect.Value {
 		"CSV":            reflect.ValueOf((*data.CSV)(nil)),
 		"Examples":       reflect.ValueOf((*data.Examples)(nil)),
 		"GoSource":       reflect.ValueOf(data.GoSource),
+		"Ignored":        reflect.ValueOf(constant.MakeFromLiteral("-100", token.INT, 0)),
 		"Images":         reflect.ValueOf((*data.Images)(nil)),
 		"Loader":         reflect.ValueOf((*data.Loader)(nil)),
 		"Map":            reflect.ValueOf(data.Map),

@@ -13,19 +13,21 @@ import (
 
 func trainSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Curves":      reflect.ValueOf((*train.Curves)(nil)),
-		"Evaluate":    reflect.ValueOf(train.Evaluate),
-		"Forget":      reflect.ValueOf(train.Forget),
-		"History":     reflect.ValueOf((*train.History)(nil)),
-		"Interrupted": reflect.ValueOf((*train.Interrupted)(nil)),
-		"Model":       reflect.ValueOf((*train.Model)(nil)),
-		"_Model":      reflect.ValueOf((*trainModel)(nil)),
-		"NotFinite":   reflect.ValueOf((*train.NotFinite)(nil)),
-		"Options":     reflect.ValueOf((*train.Options)(nil)),
-		"Paused":      reflect.ValueOf((*train.Paused)(nil)),
-		"Point":       reflect.ValueOf((*train.Point)(nil)),
-		"Run":         reflect.ValueOf(train.Run),
-		"WithLoss":    reflect.ValueOf(train.WithLoss),
+		"Curves":       reflect.ValueOf((*train.Curves)(nil)),
+		"Evaluate":     reflect.ValueOf(train.Evaluate),
+		"Forget":       reflect.ValueOf(train.Forget),
+		"History":      reflect.ValueOf((*train.History)(nil)),
+		"Interrupted":  reflect.ValueOf((*train.Interrupted)(nil)),
+		"Model":        reflect.ValueOf((*train.Model)(nil)),
+		"_Model":       reflect.ValueOf((*trainModel)(nil)),
+		"NotFinite":    reflect.ValueOf((*train.NotFinite)(nil)),
+		"Options":      reflect.ValueOf((*train.Options)(nil)),
+		"PackedModel":  reflect.ValueOf((*train.PackedModel)(nil)),
+		"_PackedModel": reflect.ValueOf((*trainPackedModel)(nil)),
+		"Paused":       reflect.ValueOf((*train.Paused)(nil)),
+		"Point":        reflect.ValueOf((*train.Point)(nil)),
+		"Run":          reflect.ValueOf(train.Run),
+		"WithLoss":     reflect.ValueOf(train.WithLoss),
 	}
 }
 
@@ -42,4 +44,24 @@ func (w trainModel) Loss(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor {
 
 func (w trainModel) Members() []nn.Member {
 	return w.WMembers()
+}
+
+// trainPackedModel lets an interpreted type be a train.PackedModel.
+type trainPackedModel struct {
+	IValue      any
+	WLoss       func(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor
+	WMembers    func() []nn.Member
+	WPackedLoss func(a0 tensor.Tensor, a1 tensor.Tensor, a2 tensor.Tensor) tensor.Tensor
+}
+
+func (w trainPackedModel) Loss(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor {
+	return w.WLoss(a0, a1)
+}
+
+func (w trainPackedModel) Members() []nn.Member {
+	return w.WMembers()
+}
+
+func (w trainPackedModel) PackedLoss(a0 tensor.Tensor, a1 tensor.Tensor, a2 tensor.Tensor) tensor.Tensor {
+	return w.WPackedLoss(a0, a1, a2)
 }
