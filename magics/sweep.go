@@ -210,14 +210,36 @@ func (m *measurement) slopes() (lines []string) {
 // plot draws the times of each statement. If the values grow by a factor, both axes are logarithmic, so
 // that a power law is a straight line.
 func (m *measurement) plot() display.Value {
-	p := &plot.Plot{XLabel: m.sweep.Parameter, YLabel: "s"}
+	p := &plot.Plot{XLabel: m.sweep.Parameter}
+	longest := 0.0
 	for _, name := range m.sweep.Names() {
 		x, y, _, _ := m.sweep.Series(name)
 		p.Series = append(p.Series, plot.Series{Name: name, X: x, Y: y})
+		longest = max(longest, slices.Max(append(y, 0)))
+	}
+	var unit float64
+	unit, p.YLabel = secondsUnit(longest)
+	for _, s := range p.Series {
+		for i := range s.Y {
+			s.Y[i] /= unit
+		}
 	}
 	v := func(i int) float64 { return m.sweep.Points[i].Value }
 	last := len(m.sweep.Points) - 1
 	p.LogX = v(0) > 0 && last > 1 && v(2)-v(1) > v(1)-v(0)
 	p.LogY = p.LogX
 	return display.Plotted{Plot: p}
+}
+
+// secondsUnit is the unit in which a time is a number from 1 to 1000, in seconds, and its name.
+func secondsUnit(t float64) (unit float64, name string) {
+	switch {
+	case t >= 1:
+		return 1, "s"
+	case t >= 1e-3:
+		return 1e-3, "ms"
+	case t >= 1e-6:
+		return 1e-6, "µs"
+	}
+	return 1e-9, "ns"
 }

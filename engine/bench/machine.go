@@ -62,6 +62,9 @@ func (m Machine) since(before Machine) Machine {
 	return m
 }
 
+// notQuiet begins the note of a measurement with what disturbed it.
+const notQuiet = "the machine was not quiet: "
+
 // Noise says what disturbs measurements on the machine; nothing if it is quiet, as far as that is known.
 func (m Machine) Noise() (reasons []string) {
 	if m.Others > noisyOthers {

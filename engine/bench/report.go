@@ -32,7 +32,7 @@ func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 		c.Same = r.same().finite()
 	}
 	for _, reason := range r.machine.Noise() {
-		c.Notes = append(c.Notes, "the machine was not quiet: "+reason)
+		c.Notes = append(c.Notes, notQuiet+reason)
 	}
 	return c, nil
 }

@@ -116,19 +116,41 @@ func MeasureSweep(ctx context.Context, r Range, make func(value float64) ([]Work
 // Comparison is the sweep as one comparison, for what saves and exports those: a line for each value and
 // case, with the value behind the name, "a n=64". Ratios are those of each value.
 func (s *Sweep) Comparison() *Comparison {
-	c := &Comparison{Notes: slices.Clone(s.Notes)}
+	c := &Comparison{Notes: slices.Concat(s.Notes, s.noise())}
 	for _, p := range s.Points {
 		for _, l := range p.Comparison.Lines {
 			l.Name += " " + s.Parameter + "=" + units.Float(p.Value)
 			c.Lines = append(c.Lines, l)
 		}
 		for _, note := range p.Comparison.Notes {
-			if !slices.Contains(c.Notes, note) {
+			if !strings.HasPrefix(note, notQuiet) && !slices.Contains(c.Notes, note) {
 				c.Notes = append(c.Notes, note)
 			}
 		}
 	}
 	return c
+}
+
+// noise is one note for all values: their figures of the same noise differ a little from each other.
+func (s *Sweep) noise() []string {
+	var first string
+	points := 0
+	for _, p := range s.Points {
+		i := slices.IndexFunc(p.Comparison.Notes, func(note string) bool { return strings.HasPrefix(note, notQuiet) })
+		if i < 0 {
+			continue
+		}
+		if points++; points == 1 {
+			first = strings.TrimPrefix(p.Comparison.Notes[i], notQuiet)
+		}
+	}
+	switch {
+	case points == 0:
+		return nil
+	case len(s.Points) == 1:
+		return []string{notQuiet + first}
+	}
+	return []string{fmt.Sprintf("the machine was not quiet at %d of %d values: %s", points, len(s.Points), first)}
 }
 
 // Names are the names of the cases.
@@ -189,7 +211,7 @@ func (s *Sweep) Text(int) string {
 		}
 		rows = append(rows, row)
 	}
-	return strings.Join(append(append([]string{units.Table(rows)}, notes...), s.Notes...), "\n")
+	return strings.Join(slices.Concat([]string{units.Table(rows)}, notes, s.Notes, s.noise()), "\n")
 }
 
 // String is Text.

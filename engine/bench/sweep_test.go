@@ -66,3 +66,21 @@ func TestSweepEndsEarly(t *testing.T) {
 		t.Errorf("got %v, %v, want two points and a note", s, err)
 	}
 }
+
+// Each value's noise differs a little from the last one's: the sweep says it once.
+func TestSweepSaysNoiseOnce(t *testing.T) {
+	point := func(n float64, notes ...string) bench.Point {
+		return bench.Point{Value: n, Comparison: &bench.Comparison{Lines: []bench.Line{{Name: "a", Result: &bench.Result{Median: 1}}}, Notes: notes}}
+	}
+	s := &bench.Sweep{Parameter: "n", Points: []bench.Point{
+		point(1), point(2, "the machine was not quiet: other processes keep 1.1 of 2 processors busy"),
+		point(3, "the machine was not quiet: other processes keep 1.2 of 2 processors busy", "left out"),
+	}}
+	want := "the machine was not quiet at 2 of 3 values: other processes keep 1.1 of 2 processors busy"
+	if notes := s.Comparison().Notes; len(notes) != 2 || notes[0] != want || notes[1] != "left out" {
+		t.Errorf("got %q, want one note on the machine, and the other one", notes)
+	}
+	if text := s.Text(80); strings.Count(text, "not quiet") != 1 || !strings.Contains(text, want) {
+		t.Errorf("got\n%s\nwant %q in it, once", text, want)
+	}
+}
