@@ -48,7 +48,7 @@ func timingMagics() []*Magic {
 			"explains, are named; -check=false leaves the values alone, which need to be copied and read for that. With -vs each is compared with the one of its name that was saved, which was\n" +
 			"measured at another time: only larger differences can be told.",
 		Example: "%bench -assert 'fused <= 1.1*plain' fused := x.Mul(2).Exp() ; plain := x.Mul(2).Eval().Exp()\n" +
-			"%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
+			"%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(part.A).MatMul(part.B).Mul(part.Scale))",
 		run: runBench,
 	}}
 }

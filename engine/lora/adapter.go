@@ -3,9 +3,11 @@ package lora
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // An Adapter is all of the low-rank layers that were put into a model.
@@ -13,12 +15,18 @@ type Adapter struct {
 	Config Config
 	names  []string
 	layers []*Linear
+	parts  []*Part // of the layers
+	off    bool
+	factor float64 // of what it adds
 }
+
+// Name is what the adapter is called.
+func (a *Adapter) Name() string { return a.Config.withDefaults().Name }
 
 // Remove takes the adapter out of the model; the base's layers stay as they are now, merged or not, and stay
 // frozen. It is an error if no layer of the model has it. The function [Remove] takes out whatever is there.
 func (a *Adapter) Remove(m nn.Module) error {
-	if remove(m, func(l *Linear) bool { return slices.Contains(a.layers, l) }) > 0 {
+	if remove(m, func(p *Part) bool { return slices.Contains(a.parts, p) }) > 0 {
 		return nil
 	}
 	switch others := Of(m); {
@@ -30,11 +38,12 @@ func (a *Adapter) Remove(m nn.Module) error {
 	return errors.New("lora: the adapter is not in this model")
 }
 
-// Params returns what is trained: lora_A and lora_B of each layer, under the layer's name.
+// Params returns what is trained: lora_A and lora_B of each layer, under the names that they have in the
+// model.
 func (a *Adapter) Params() []nn.Param {
 	var list []nn.Param
-	for i, l := range a.layers {
-		for _, m := range l.factors() {
+	for i, p := range a.parts {
+		for _, m := range p.factors() {
 			list = append(list, nn.NewParam(a.names[i]+"."+m.Name, m.Weight))
 		}
 	}
@@ -47,25 +56,58 @@ func (a *Adapter) Trained() int { return nn.Count(a.Params()) }
 // Layers returns the names of the adapted layers.
 func (a *Adapter) Layers() []string { return append([]string(nil), a.names...) }
 
-// Merge adds all adapters to their weights: the model then costs what it cost without them.
+// On says whether the adapter takes part.
+func (a *Adapter) On() bool { return !a.off }
+
+// Enable lets the adapter take part, beside the others that are on. [Use] turns these off.
+func (a *Adapter) Enable() { a.off = false }
+
+// Disable takes the adapter out of the computation, also where it is merged, until Enable.
+func (a *Adapter) Disable() { a.off = true }
+
+// Weigh lets the adapter count by a factor: 1 is as it was trained, 0.5 half as strong, −1 the opposite. It
+// panics with a *tensor.Error for a factor that is not finite.
+func (a *Adapter) Weigh(factor float64) {
+	if math.IsNaN(factor) || math.IsInf(factor, 0) {
+		panic(&tensor.Error{Op: "lora.Weigh", Msg: fmt.Sprintf("got factor %v, want a finite number", factor)})
+	}
+	a.factor = factor
+}
+
+// Weight is the factor that Weigh set.
+func (a *Adapter) Weight() float64 { return a.factor }
+
+// Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it.
 func (a *Adapter) Merge() {
-	for _, l := range a.layers {
-		l.Merge()
+	for i, l := range a.layers {
+		if s, _ := a.parts[i].share(); !slices.Contains(l.merged, s) {
+			l.merge(append(l.without(s.Part), s))
+		}
 	}
 }
 
-// Unmerge puts all weights back, bit for bit.
+// Unmerge takes the adapter out of the weights, which are then, bit for bit, what they would be without it.
 func (a *Adapter) Unmerge() {
-	for _, l := range a.layers {
-		l.Unmerge()
+	for i, l := range a.layers {
+		l.merge(l.without(a.parts[i]))
 	}
 }
 
-// String says what is adapted.
+// String says what is adapted, and in what way it takes part unless that is the usual way.
 func (a *Adapter) String() string {
-	dropout := ""
-	if a.Config.Dropout > 0 {
-		dropout = fmt.Sprintf(", dropout %g", a.Config.Dropout)
+	text := "LoRA"
+	if name := a.Name(); name != DefaultName {
+		text = fmt.Sprintf("LoRA %q", name)
 	}
-	return fmt.Sprintf("LoRA rank %d, scale %g%s, %d layers · %d trained parameters", a.Config.Rank, a.Config.Scale(), dropout, len(a.layers), a.Trained())
+	text += fmt.Sprintf(" rank %d, scale %g", a.Config.Rank, a.Config.Scale())
+	if a.Config.Dropout > 0 {
+		text += fmt.Sprintf(", dropout %g", a.Config.Dropout)
+	}
+	if a.factor != 1 {
+		text += fmt.Sprintf(", times %g", a.factor)
+	}
+	if a.off {
+		text += ", off"
+	}
+	return fmt.Sprintf("%s, %d layers · %d trained parameters", text, len(a.layers), a.Trained())
 }

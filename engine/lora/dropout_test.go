@@ -24,8 +24,8 @@ import (
 // are 1.
 func through(n int, dropout float64) *lora.Linear {
 	l := lora.Wrap(&nn.Linear{Weight: tensor.Zeros(n, n)}, lora.Config{Rank: n, Alpha: float64(n), Dropout: dropout})
-	l.A.Set(tensor.Eye(n))
-	l.B.Set(tensor.Eye(n))
+	l.Parts[0].A.Set(tensor.Eye(n))
+	l.Parts[0].B.Set(tensor.Eye(n))
 	return l
 }
 
@@ -70,7 +70,7 @@ func TestDropout(t *testing.T) {
 	}
 	w := &nn.Linear{Weight: tensor.Eye(n)}
 	whole := lora.Wrap(w, lora.Config{Rank: n, Dropout: 1}) // of which the adapter sees nothing
-	whole.B.Set(tensor.Eye(n))
+	whole.Parts[0].B.Set(tensor.Eye(n))
 	whole.SetTraining(true)
 	if d := tensor.MaxAbsDiff(whole.Forward(x), x); d != 0 {
 		t.Errorf("with dropout 1 x moved by %g on its way through the base, want 0", d)

@@ -60,8 +60,9 @@ func (a *Adapter) config() ([]byte, error) {
 // no configuration.
 func (a *Adapter) Save(path string) error {
 	tensors := map[string]tensor.Tensor{}
-	for _, p := range a.Params() {
-		tensors[prefix+p.Name+".weight"] = p.Value().Detach().Transpose()
+	for i, p := range a.parts {
+		tensors[prefix+a.names[i]+".lora_A.weight"] = p.A.Detach().Transpose()
+		tensors[prefix+a.names[i]+".lora_B.weight"] = p.B.Detach().Transpose()
 	}
 	text, err := a.config()
 	if err != nil {
@@ -93,8 +94,12 @@ func (a *Adapter) Save(path string) error {
 func folder(path string) durable.Set { return durable.Set{Dir: path, Key: configFile} }
 
 // Load reads an adapter that Save or PEFT wrote and puts it into the model. Every tensor of the file must
-// belong to a layer of the model and fit it; otherwise the model stays as it was.
-func Load(path string, m nn.Module) (*Adapter, error) {
+// belong to a layer of the model and fit it; otherwise the model stays as it was. Beside other adapters it is
+// as with [Inject]: the new one takes their turn.
+func Load(path string, m nn.Module) (*Adapter, error) { return LoadAs(DefaultName, path, m) }
+
+// LoadAs is [Load] for an adapter that gets a name, beside those that the model has.
+func LoadAs(name, path string, m nn.Module) (*Adapter, error) {
 	weights, beside := path, ""
 	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
 		weights, beside = folder(path).Path(weightsFile), folder(path).Path(configFile)
@@ -116,7 +121,8 @@ func Load(path string, m nn.Module) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := fit(tensors, m, c.Rank, weights)
+	c.Name = name
+	names, err := fit(tensors, m, c, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +132,15 @@ func Load(path string, m nn.Module) (*Adapter, error) {
 		return nil, err
 	}
 	return ad, tensor.Try(func() {
-		for _, p := range ad.Params() {
+		set := func(p *tensor.Tensor, name string) {
 			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits
 			// come out.
-			t := tensors[prefix+p.Name+".weight"].Transpose().Cast(p.Value().DType())
-			p.Value().Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...).To(p.Value().Device()))
+			t := tensors[prefix+name+".weight"].Transpose().Cast(p.DType())
+			p.Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...).To(p.Device()))
+		}
+		for i, p := range ad.parts {
+			set(&p.A, names[i]+".lora_A")
+			set(&p.B, names[i]+".lora_B")
 		}
 	})
 }
@@ -157,7 +167,7 @@ func parseConfig(text []byte, file string) (Config, error) {
 }
 
 // fit checks the tensors against the model and returns the names of the layers that they adapt.
-func fit(tensors map[string]tensor.Tensor, m nn.Module, rank int, file string) ([]string, error) {
+func fit(tensors map[string]tensor.Tensor, m nn.Module, c Config, file string) ([]string, error) {
 	var names []string
 	used := 0
 	for _, s := range linears(m) {
@@ -167,10 +177,10 @@ func fit(tensors map[string]tensor.Tensor, m nn.Module, rank int, file string) (
 			continue
 		}
 		l := (*s.layer).(projection)
-		_, adapted := (*s.layer).(*Linear)
+		rank := c.Rank
 		switch {
-		case adapted:
-			return nil, adaptedAlready(s.name)
+		case has(*s.layer, c.Name):
+			return nil, adaptedAlready(s.name, c.Name)
 		case !hasA || !hasB:
 			return nil, fmt.Errorf("lora: %s: %s has only one of lora_A and lora_B", file, s.name)
 		case !slices.Equal(a.Shape(), []int{rank, l.In()}) || !slices.Equal(b.Shape(), []int{l.Out(), rank}):

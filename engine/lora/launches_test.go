@@ -150,3 +150,19 @@ func onDevice(t *testing.T, found device.Found, f func(dev device.Device)) {
 	}()
 	f(device.Default())
 }
+
+// Several adapters that are on cost what one costs: their x·A are one launch, and one product sums up.
+func TestLaunchesOfSeveralAdapters(t *testing.T) {
+	for _, found := range device.List() {
+		onDevice(t, found, func(dev device.Device) {
+			layer, one, _, _, _, _ := pair(t, nn.NewLinear(24, 20))
+			one.Enable()
+			for rows, want := range map[int]int{1: 2, 9: 2, 300: 2} {
+				x := tensor.Randn(rows, 24).Eval()
+				if got := launched([]tensor.Tensor{layer.Forward(x)}); got > want {
+					t.Errorf("%d rows on %v: %d launches, want at most %d", rows, dev, got, want)
+				}
+			}
+		})
+	}
+}

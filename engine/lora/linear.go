@@ -3,6 +3,7 @@ package lora
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -10,9 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Linear is a linear layer with an adapter.
-type Linear struct {
-	Base  nn.Layer      // an *nn.Linear, or a *quant.Linear whose codes stay as they are
+// A Part is what one adapter adds to one layer: scale·(x·A)·B.
+type Part struct {
 	A     tensor.Tensor // [in rank]
 	B     tensor.Tensor // [rank out]
 	Rank  int
@@ -21,10 +21,24 @@ type Linear struct {
 	// training.
 	Dropout float64
 
-	adapter  *Adapter // that the layer is one of, or nil
+	adapter *Adapter // that the part is one of; nil: it was made by Wrap, and is always on
+}
+
+// A Linear is a linear layer with adapters.
+type Linear struct {
+	Base  nn.Layer // an *nn.Linear, or a *quant.Linear whose codes stay as they are
+	Parts []*Part  // of each adapter, in the order in which they came
+
 	training bool
-	before   tensor.Tensor // the base's weight while the adapter is merged into it, or none
+	merged   []share       // what the base's weight has of the parts
+	before   tensor.Tensor // the base's weight without what is merged into it, or none
 	codes    *quant.Linear // the quantised base while a merged one stands in its place, or nil
+}
+
+// A share is a part with the factor by which it counts.
+type share struct {
+	*Part
+	factor float64 // of (x·A)·B
 }
 
 // parts returns weight [in out] and bias of a base; the weight of a quantised one is lazy, in x's dtype.
@@ -46,21 +60,20 @@ func Wrap(base nn.Layer, c Config) *Linear {
 	if err := c.check(); err != nil {
 		panic(&tensor.Error{Op: "lora.Wrap", Msg: err.Error()})
 	}
-	l := beside(base, c, tensor.NewRNG(c.Seed))
+	p := newPart(base, c, tensor.NewRNG(c.Seed))
 	nn.Freeze(base)
-	return l
+	return &Linear{Base: base, Parts: []*Part{p}}
 }
 
-// beside makes the adapter of a layer, which it leaves as it is.
-func beside(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
+// newPart makes the part for a layer, which it leaves as it is.
+func newPart(base nn.Layer, c Config, rng *tensor.RNG) *Part {
 	w, _ := parts(base, dtype.F32)
 	in, out, dt := w.Len(0), w.Len(1), w.DType()
 	if dt.Size() == 2 { // the steps of training would be lost in half precision
 		dt = dtype.F32
 	}
 	bound := 1 / math.Sqrt(max(1, float64(in)))
-	return &Linear{
-		Base:    base,
+	return &Part{
 		A:       rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).To(w.Device()).Named("lora_A").Param(),
 		B:       tensor.Zeros(c.Rank, out).Cast(dt).To(w.Device()).Named("lora_B").Param(),
 		Rank:    c.Rank,
@@ -69,30 +82,69 @@ func beside(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	}
 }
 
+// name is that of the part's adapter.
+func (p *Part) name() string {
+	if p.adapter == nil {
+		return DefaultName
+	}
+	return p.adapter.Name()
+}
+
+// factors lists A and B. With several adapters in a layer the names tell them apart.
+func (p *Part) factors() []nn.Member {
+	suffix := ""
+	if name := p.name(); name != DefaultName {
+		suffix = "." + name
+	}
+	return []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
+}
+
+// share is the part as it counts now; ok is false while its adapter is off.
+func (p *Part) share() (s share, ok bool) {
+	if p.adapter == nil {
+		return share{p, p.Scale}, true
+	}
+	return share{p, p.Scale * p.adapter.factor}, !p.adapter.off
+}
+
+// delta is what the share adds to the weight, [in out].
+func (s share) delta() tensor.Tensor { return s.A.MatMul(s.B).Mul(s.factor) }
+
+// add adds to y what the share makes of x [… in].
+func (s share) add(y, x tensor.Tensor) tensor.Tensor {
+	dt := x.DType()
+	return y.Add(x.MatMul(s.A.Cast(dt)).Mul(s.factor).MatMul(s.B.Cast(dt)))
+}
+
 // In is the length of the rows that go in.
-func (l *Linear) In() int { return l.A.Len(0) }
+func (l *Linear) In() int { return l.Base.(projection).In() }
 
 // Out is the length of the rows that come out.
-func (l *Linear) Out() int { return l.B.Len(1) }
+func (l *Linear) Out() int { return l.Base.(projection).Out() }
 
 // SetTraining says whether dropout takes place; package train calls it around training.
 func (l *Linear) SetTraining(on bool) { l.training = on }
 
-// Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W. In training dropout
-// changes what A sees of x, not what W does.
+// Forward computes x·W + Σ scale·(x·A)·B over the adapters that are on. What is merged into W is not computed
+// beside it. In training dropout changes what A sees of x, not what W does.
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
-	if l.Merged() {
-		return l.Base.Forward(x)
+	w, bias, beside := l.split(x.DType())
+	if len(beside) == 0 {
+		return tensor.Linear(x, w, bias)
 	}
-	w, bias := parts(l.Base, x.DType())
 	var y tensor.Tensor
-	if l.training && l.Dropout > 0 {
-		seen := tensor.Dropout(x, l.Dropout)
-		dt := seen.DType()
-		down := seen.MatMul(l.A.Cast(dt)).Mul(l.Scale)
-		y = x.MatMul(w.Cast(dt)).Add(down.MatMul(l.B.Cast(dt)))
+	if first := beside[0]; !l.drops(first) {
+		y = tensor.LoRALinear(x, w, first.A, first.B, first.factor)
+		beside = beside[1:]
 	} else {
-		y = tensor.LoRALinear(x, w, l.A, l.B, l.Scale)
+		y = x.MatMul(w.Cast(x.DType()))
+	}
+	for _, s := range beside {
+		seen := x
+		if l.drops(s) {
+			seen = tensor.Dropout(x, s.Dropout)
+		}
+		y = s.add(y, seen)
 	}
 	if !bias.IsNone() {
 		y = y.Add(bias)
@@ -100,11 +152,40 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	return y
 }
 
-// Members lists the base's weights, which are frozen, then lora_A and lora_B.
-func (l *Linear) Members() []nn.Member { return append(l.Base.Members(), l.factors()...) }
+func (l *Linear) drops(s share) bool { return l.training && s.Dropout > 0 }
 
-func (l *Linear) factors() []nn.Member {
-	return []nn.Member{{Name: "lora_A", Weight: &l.A}, {Name: "lora_B", Weight: &l.B}}
+// split returns the weight to multiply by, the bias, and what is computed beside them. The weight is that
+// without adapters if others are on than those that are merged.
+func (l *Linear) split(dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
+	w, bias = parts(l.Base, dt)
+	on := l.on()
+	for _, s := range l.merged {
+		if !slices.Contains(on, s) {
+			return l.original(dt), bias, on
+		}
+	}
+	return w, bias, slices.DeleteFunc(on, func(s share) bool { return slices.Contains(l.merged, s) })
+}
+
+// on lists the parts that count now.
+func (l *Linear) on() []share {
+	var list []share
+	for _, p := range l.Parts {
+		if s, ok := p.share(); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Members lists the base's weights, which are frozen, then lora_A and lora_B of each adapter. The names of
+// those that have a name end in it: lora_A.french.
+func (l *Linear) Members() []nn.Member {
+	list := l.Base.Members()
+	for _, p := range l.Parts {
+		list = append(list, p.factors()...)
+	}
+	return list
 }
 
 // Parameters is the number of parameters that the base stores as codes.
@@ -115,43 +196,107 @@ func (l *Linear) Parameters() int {
 	return 0
 }
 
-// Merged says whether the adapter is part of the base's weight now.
-func (l *Linear) Merged() bool { return !l.before.IsNone() || l.codes != nil }
+// Merged says whether an adapter is part of the base's weight now.
+func (l *Linear) Merged() bool { return len(l.merged) > 0 }
 
-// Merge adds scale·A·B to the base's weight. It keeps the weight as it was for Unmerge, which costs as much
-// memory again. A plain base in f32 stands in for a quantised one until Unmerge, because the sum would not
-// fit the codes; then the codes are kept.
-func (l *Linear) Merge() {
-	if l.Merged() {
-		return
-	}
-	w, bias := parts(l.Base, dtype.F32)
-	sum := w.Add(l.A.MatMul(l.B).Mul(l.Scale)).Cast(w.DType()).Detach()
-	if b, ok := l.Base.(*quant.Linear); ok {
-		l.codes = b
-		l.Base = &nn.Linear{Weight: sum.Eval().Named("weight"), Bias: bias}
-		return
-	}
-	l.before = w.Snapshot()
-	w.Set(sum)
-}
+// Merge adds scale·A·B of the adapters that are on to the base's weight. It keeps the weight as it was for
+// Unmerge, which costs as much memory again. A plain base in f32 stands in for a quantised one until Unmerge,
+// because the sum would not fit the codes; then the codes are kept.
+func (l *Linear) Merge() { l.merge(l.on()) }
 
 // Unmerge puts the base's weight back, bit for bit.
-func (l *Linear) Unmerge() {
-	switch {
-	case l.codes != nil:
-		l.Base, l.codes = l.codes, nil
-	case l.Merged():
-		w, _ := parts(l.Base, dtype.F32)
-		w.Set(l.before)
-		l.before = tensor.Tensor{}
+func (l *Linear) Unmerge() { l.merge(nil) }
+
+// merge makes the base's weight the sum of the one without adapters and of the list.
+func (l *Linear) merge(list []share) {
+	if slices.Equal(list, l.merged) {
+		return
 	}
+	base, codes := l.Base, l.codes
+	if l.Merged() && codes != nil {
+		base = codes
+	}
+	if len(list) == 0 {
+		if codes != nil {
+			l.Base = codes
+		} else {
+			w, _ := parts(base, dtype.F32)
+			w.Set(l.before)
+		}
+		l.merged, l.before, l.codes = nil, tensor.Tensor{}, nil
+		return
+	}
+	if !l.Merged() {
+		if b, ok := base.(*quant.Linear); ok {
+			l.codes = b
+		} else {
+			w, _ := parts(base, dtype.F32)
+			l.before = w.Snapshot()
+		}
+	}
+	w, bias := parts(base, dtype.F32)
+	sum := l.with(list)
+	if l.codes != nil {
+		l.Base = &nn.Linear{Weight: sum.Eval().Named("weight"), Bias: bias}
+	} else {
+		w.Set(sum)
+	}
+	l.merged = list
+}
+
+// without lists what is merged of other parts than p.
+func (l *Linear) without(p *Part) []share {
+	return slices.DeleteFunc(slices.Clone(l.merged), func(s share) bool { return s.Part == p })
+}
+
+// original is the weight without what is merged into it.
+func (l *Linear) original(dt dtype.Type) tensor.Tensor {
+	if l.codes != nil {
+		return l.codes.Weight.Dequantize(dt)
+	}
+	return l.before
+}
+
+// with is the weight without adapters plus the shares of a list, in the weight's dtype.
+func (l *Linear) with(list []share) tensor.Tensor {
+	w := l.original(dtype.F32)
+	sum := w
+	for _, s := range list {
+		sum = sum.Add(s.delta())
+	}
+	return sum.Cast(w.DType()).Detach()
+}
+
+// remove takes a part out. What is merged of it stays in the base's weight.
+func (l *Linear) remove(p *Part) {
+	l.Parts = slices.DeleteFunc(slices.Clone(l.Parts), func(q *Part) bool { return q == p })
+	i := slices.IndexFunc(l.merged, func(s share) bool { return s.Part == p })
+	switch {
+	case i < 0:
+		return
+	case len(l.merged) == 1:
+		l.before = tensor.Tensor{}
+	default:
+		l.before = l.with(l.merged[i : i+1]).Eval()
+	}
+	l.codes, l.merged = nil, slices.Delete(slices.Clone(l.merged), i, i+1)
 }
 
 // String says what the layer is and how many of its parameters are trained.
 func (l *Linear) String() string {
-	trained := l.A.Size() + l.B.Size()
+	trained, adapters := 0, ""
+	for _, p := range l.Parts {
+		trained += p.A.Size() + p.B.Size()
+		adapters += ", "
+		if len(l.Parts) > 1 || p.name() != DefaultName {
+			adapters += p.name() + ": "
+		}
+		adapters += fmt.Sprintf("rank %d, scale %g", p.Rank, p.Scale)
+		if _, on := p.share(); !on {
+			adapters += ", off"
+		}
+	}
 	all, _ := nn.Size(l)
-	return fmt.Sprintf("in %d, out %d, rank %d, scale %g · %d trainable of %d (%.2g %%)",
-		l.In(), l.Out(), l.Rank, l.Scale, trained, all, 100*float64(trained)/float64(all))
+	return fmt.Sprintf("in %d, out %d%s · %d trainable of %d (%.2g %%)",
+		l.In(), l.Out(), adapters, trained, all, 100*float64(trained)/float64(all))
 }

@@ -1,9 +1,14 @@
 // Package lora adapts a model with few parameters: beside a frozen weight W [in out] it trains A [in rank]
 // and B [rank out], and the layer computes x·W + scale·(x·A)·B (Hu et al.: LoRA, 2021).
 //
-// [Inject] puts adapters into a model and freezes everything else; training then changes the adapters only.
-// [Adapter.Merge] adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. [Of] finds
+// [Inject] puts an adapter into a model and freezes everything else; training then changes the adapter only.
+// [Adapter.Merge] adds it to the weights, [Adapter.Unmerge] puts back exactly what was there. [Of] finds
 // the adapters of a model, [Remove] takes them out. Files are those of PEFT.
+//
+// A model can have several adapters, which Config.Name tells apart: x·W + Σ scale·(x·A)·B over those that are
+// on. [Use] chooses these, [Adapter.Enable], [Adapter.Disable] and [Adapter.Weigh] change one.
+//
+// Reading order: lora.go, linear.go (what a layer computes), adapter.go, file.go.
 package lora
 
 import (
@@ -11,6 +16,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -20,8 +27,13 @@ import (
 // AllLinear as Config.Targets means every linear layer but the output layer lm_head.
 const AllLinear = nn.AllLinear
 
+// DefaultName is what an adapter is called that was given no name.
+const DefaultName = "default"
+
 // A Config says what is adapted, and how strongly.
 type Config struct {
+	// Name tells the adapters of a model apart; empty means DefaultName. It has no dots and no spaces.
+	Name  string
 	Rank  int     // of A and B; 0 means 8
 	Alpha float64 // scale = Alpha/Rank; 0 means 2·Rank
 	// Targets chooses layers, as nn.Targeted says; empty means AllLinear.
@@ -35,6 +47,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = DefaultName
+	}
 	if c.Rank == 0 {
 		c.Rank = 8
 	}
@@ -58,6 +73,9 @@ func (c Config) Scale() float64 {
 
 // check says what is wrong with the numbers of a configuration.
 func (c Config) check() error {
+	if strings.ContainsAny(c.Name, ". \t\n") {
+		return fmt.Errorf("got name %q, want one without dots and spaces", c.Name)
+	}
 	if c.Rank < 1 {
 		return fmt.Errorf("got rank %d, want at least 1", c.Rank)
 	}
@@ -70,15 +88,16 @@ func (c Config) check() error {
 	return nil
 }
 
-// Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. It is an
-// error if none is chosen, if one has an adapter already, or if the numbers of c make no adapter; the model
-// then stays as it was.
+// Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. Where other
+// adapters stand beside these layers the new one takes their turn: they are off until they are enabled. It is
+// an error if no layer is chosen, if one has an adapter of that name already, or if the numbers of c make no
+// adapter; the model then stays as it was.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
-	ad := &Adapter{Config: c}
+	ad := &Adapter{Config: c, factor: 1}
 	var slots []*nn.Layer
 	for _, s := range linears(m) {
 		ok, err := nn.Targeted(c.Targets, s.name)
@@ -88,8 +107,8 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 		if !ok {
 			continue
 		}
-		if _, adapted := (*s.layer).(*Linear); adapted {
-			return nil, adaptedAlready(s.name)
+		if has(*s.layer, c.Name) {
+			return nil, adaptedAlready(s.name, c.Name)
 		}
 		ad.names, slots = append(ad.names, s.name), append(slots, s.layer)
 	}
@@ -99,11 +118,16 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	err := tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, slot := range slots {
-			l := beside(*slot, c, rng)
-			l.adapter = ad
-			l.A.Named(ad.names[i] + ".lora_A")
-			l.B.Named(ad.names[i] + ".lora_B")
-			ad.layers = append(ad.layers, l)
+			base := *slot
+			if l, ok := base.(*Linear); ok {
+				base = l.Base
+			}
+			p := newPart(base, c, rng)
+			p.adapter = ad
+			for _, f := range p.factors() {
+				f.Weight.Named(ad.names[i] + "." + f.Name)
+			}
+			ad.parts = append(ad.parts, p)
 		}
 	})
 	if err != nil {
@@ -111,42 +135,102 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	}
 	nn.Freeze(m)
 	for i, slot := range slots {
-		*slot = ad.layers[i]
+		l, ok := (*slot).(*Linear)
+		if !ok {
+			l = &Linear{Base: *slot}
+			*slot = l
+		}
+		for _, p := range l.Parts {
+			if p.adapter != nil {
+				p.adapter.off = true
+			}
+		}
+		l.Parts = append(slices.Clone(l.Parts), ad.parts[i])
+		ad.layers = append(ad.layers, l)
 	}
 	return ad, nil
 }
 
-// adaptedAlready is the error of a layer that cannot have a second adapter.
-func adaptedAlready(name string) error {
-	return fmt.Errorf("lora: %s has an adapter already: lora.Of(model) returns it, and lora.Remove(model) takes it out to make room for another one", name)
+// has says whether a layer has an adapter of that name.
+func has(layer nn.Layer, name string) bool {
+	l, ok := layer.(*Linear)
+	return ok && slices.ContainsFunc(l.Parts, func(p *Part) bool { return p.name() == name })
+}
+
+// adaptedAlready is the error of a layer that cannot have a second adapter of a name.
+func adaptedAlready(layer, name string) error {
+	return fmt.Errorf("lora: %s has an adapter already that is named %q: another one wants another Config.Name; lora.Of(model) returns it, and lora.Remove(model) takes it out", layer, name)
 }
 
 // Of returns the adapters of a model that Inject and Load put there, in the order of their first layers.
 func Of(m nn.Module) []*Adapter {
 	var list []*Adapter
 	for _, s := range linears(m) {
-		if l, ok := (*s.layer).(*Linear); ok && l.adapter != nil && !slices.Contains(list, l.adapter) {
-			list = append(list, l.adapter)
+		l, ok := (*s.layer).(*Linear)
+		if !ok {
+			continue
+		}
+		for _, p := range l.Parts {
+			if p.adapter != nil && !slices.Contains(list, p.adapter) {
+				list = append(list, p.adapter)
+			}
 		}
 	}
 	return list
 }
 
+// Use turns the adapters of these names on, and all others of the model off; without names it turns all off.
+// It is an error if the model has no adapter of a name; then nothing changes.
+func Use(m nn.Module, names ...string) error {
+	list := Of(m)
+	for _, name := range names {
+		if !slices.ContainsFunc(list, func(a *Adapter) bool { return a.Name() == name }) {
+			return unknown(list, name)
+		}
+	}
+	for _, a := range list {
+		a.off = !slices.Contains(names, a.Name())
+	}
+	return nil
+}
+
+// unknown is the error of a name that none of the adapters has.
+func unknown(list []*Adapter, name string) error {
+	if len(list) == 0 {
+		return fmt.Errorf("lora: got adapter %q, but the model has none", name)
+	}
+	var names []string
+	for _, a := range list {
+		names = append(names, strconv.Quote(a.Name()))
+	}
+	return fmt.Errorf("lora: got adapter %q, want one of %s", name, strings.Join(names, ", "))
+}
+
 // Remove takes all adapters out of a model; the base's layers stay as they are now, merged or not, and stay
 // frozen. It is an error if there is none.
 func Remove(m nn.Module) error {
-	if remove(m, func(*Linear) bool { return true }) == 0 {
+	if remove(m, func(*Part) bool { return true }) == 0 {
 		return errors.New("lora: the model has no adapter")
 	}
 	return nil
 }
 
-// remove takes the adapters that out chooses out of the model, and returns of how many layers.
-func remove(m nn.Module, out func(l *Linear) bool) (count int) {
+// remove takes the parts that out chooses out of the model, and returns how many. A layer without parts is
+// its base again.
+func remove(m nn.Module, out func(p *Part) bool) (count int) {
 	for _, s := range linears(m) {
-		if l, ok := (*s.layer).(*Linear); ok && out(l) {
+		l, ok := (*s.layer).(*Linear)
+		if !ok {
+			continue
+		}
+		for _, p := range l.Parts {
+			if out(p) {
+				l.remove(p)
+				count++
+			}
+		}
+		if len(l.Parts) == 0 {
 			*s.layer = l.Base
-			count++
 		}
 	}
 	return count
