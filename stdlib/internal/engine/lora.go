@@ -13,14 +13,18 @@ import (
 
 func loraSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Adapter":   reflect.ValueOf((*lora.Adapter)(nil)),
-		"AllLinear": reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
-		"Config":    reflect.ValueOf((*lora.Config)(nil)),
-		"Inject":    reflect.ValueOf(lora.Inject),
-		"Linear":    reflect.ValueOf((*lora.Linear)(nil)),
-		"Load":      reflect.ValueOf(lora.Load),
-		"Of":        reflect.ValueOf(lora.Of),
-		"Remove":    reflect.ValueOf(lora.Remove),
-		"Wrap":      reflect.ValueOf(lora.Wrap),
+		"Adapter":     reflect.ValueOf((*lora.Adapter)(nil)),
+		"AllLinear":   reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
+		"Config":      reflect.ValueOf((*lora.Config)(nil)),
+		"DefaultName": reflect.ValueOf(constant.MakeFromLiteral("\"default\"", token.STRING, 0)),
+		"Inject":      reflect.ValueOf(lora.Inject),
+		"Linear":      reflect.ValueOf((*lora.Linear)(nil)),
+		"Load":        reflect.ValueOf(lora.Load),
+		"LoadAs":      reflect.ValueOf(lora.LoadAs),
+		"Of":          reflect.ValueOf(lora.Of),
+		"Part":        reflect.ValueOf((*lora.Part)(nil)),
+		"Remove":      reflect.ValueOf(lora.Remove),
+		"Use":         reflect.ValueOf(lora.Use),
+		"Wrap":        reflect.ValueOf(lora.Wrap),
 	}
 }
