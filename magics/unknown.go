@@ -3,6 +3,8 @@ package magics
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/near"
 )
 
 // foreign maps commands of IPython to mcs's commands or to Go. $args is the text after the command; a text
@@ -38,13 +40,13 @@ func unknown(name, args string) error {
 	if instead, ok := foreign[name]; ok {
 		return fmt.Errorf("%%%s: no such command; %s", name, fillIn(instead, args))
 	}
-	best, distance := "", 1+max(1, min(len(name)/3, 2))
+	var names []string
 	for _, m := range rows() {
-		if d := editDistance(name, m.Name); d < distance && isLetter(m.Name[0]) {
-			best, distance = m.Name, d
+		if isLetter(m.Name[0]) {
+			names = append(names, m.Name)
 		}
 	}
-	if best != "" {
+	if best := near.Name(name, names); best != "" {
 		return fmt.Errorf("%%%s: no such command; did you mean %%%s?", name, best)
 	}
 	return fmt.Errorf("%%%s: no such command; %%help lists them", name)
@@ -53,25 +55,4 @@ func unknown(name, args string) error {
 // fillIn puts the arguments of a command into the text of a suggestion.
 func fillIn(text, args string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "$args", args))
-}
-
-// editDistance is the number of letters to insert, delete or replace to get from a to b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
