@@ -92,18 +92,14 @@ func replacement(layer nn.Layer, path string, c Config, targets string) (nn.Laye
 
 // chosen says whether targets choose a layer; AllLinear does not choose embeddings.
 func chosen(targets, path string, table bool) (bool, error) {
-	if table {
-		var named []string
-		for _, t := range strings.FieldsFunc(targets, func(r rune) bool { return r == ',' || r == ' ' }) {
-			if t != AllLinear {
-				named = append(named, t)
-			}
-		}
-		targets = strings.Join(named, " ")
-	}
-	ok, err := nn.Targeted(targets, path)
+	list, err := nn.Targets(targets)
 	if err != nil {
-		err = fmt.Errorf("quant: %w", err)
+		return false, fmt.Errorf("quant: %w", err)
 	}
-	return ok, err
+	for _, t := range list {
+		if t.Chooses(path) && !(table && t.String() == AllLinear) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
