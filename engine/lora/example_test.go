@@ -61,5 +61,5 @@ func ExampleAdapter_Save() {
 func ExampleInject() {
 	_, err := lora.Inject(small(), lora.Config{Rank: 4, Targets: "qproj"})
 	fmt.Println(err)
-	// Output: lora: targets "qproj" choose no linear layer of the model
+	// Output: lora: target "qproj" chooses no linear layer of the model; did you mean "q_proj"?
 }

@@ -36,8 +36,18 @@ type Config struct {
 	Name  string
 	Rank  int     // of A and B; 0 means 8
 	Alpha float64 // scale = Alpha/Rank; 0 means 2·Rank
-	// Targets chooses layers, as nn.Targeted says; empty means AllLinear.
+	// Targets chooses layers, as nn.Targets says; empty means AllLinear. Each target must choose one.
 	Targets string
+	// Exclude chooses layers that have no adapter, though Targets chooses them.
+	Exclude string
+	// Blocks are the indices of the blocks whose layers are chosen, the 3 of model.layers.3.mlp.up_proj;
+	// none means all. LastBlocks chooses only so many last blocks; 0 means all. BlockList is the name before
+	// the index, "layers" here; empty means any.
+	Blocks     []int
+	LastBlocks int
+	BlockList  string
+	// Patterns give some of the layers another rank or alpha; the first that chooses a layer counts.
+	Patterns []Pattern
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
 	// Dropout is the probability with which the adapter does not see an element of x, in training only; it
@@ -98,31 +108,24 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
 	ad := &Adapter{Config: c, factor: 1}
-	var slots []*nn.Layer
-	for _, s := range linears(m) {
-		ok, err := nn.Targeted(c.Targets, s.name)
-		if err != nil {
-			return nil, fmt.Errorf("lora: %w", err)
-		}
-		if !ok {
-			continue
-		}
+	layers, err := c.choose(m)
+	if err != nil {
+		return nil, fmt.Errorf("lora: %w", err)
+	}
+	for _, s := range layers {
 		if has(*s.layer, c.Name) {
 			return nil, adaptedAlready(s.name, c.Name)
 		}
-		ad.names, slots = append(ad.names, s.name), append(slots, s.layer)
+		ad.names = append(ad.names, s.name)
 	}
-	if len(slots) == 0 {
-		return nil, fmt.Errorf("lora: targets %q choose no linear layer of the model", c.Targets)
-	}
-	err := tensor.Try(func() { // there may be no memory
+	err = tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
-		for i, slot := range slots {
-			base := *slot
+		for i, s := range layers {
+			base := *s.layer
 			if l, ok := base.(*Linear); ok {
 				base = l.Base
 			}
-			p := newPart(base, c, rng)
+			p := newPart(base, s.config, rng)
 			p.adapter = ad
 			for _, f := range p.factors() {
 				f.Weight.Named(ad.names[i] + "." + f.Name)
@@ -134,11 +137,11 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
 	nn.Freeze(m)
-	for i, slot := range slots {
-		l, ok := (*slot).(*Linear)
+	for i, s := range layers {
+		l, ok := (*s.layer).(*Linear)
 		if !ok {
-			l = &Linear{Base: *slot}
-			*slot = l
+			l = &Linear{Base: *s.layer}
+			*s.layer = l
 		}
 		for _, p := range l.Parts {
 			if p.adapter != nil {

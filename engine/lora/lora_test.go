@@ -67,7 +67,7 @@ func TestTargets(t *testing.T) {
 		{"q_proj,v_proj", 4, ""},
 		{"model.layers.1.mlp.down_proj", 1, ""},
 		{"model.layers.0.*", 7, ""},
-		{"query", 0, `lora: targets "query" choose no linear layer of the model`},
+		{"query", 0, `lora: target "query" chooses no linear layer of the model; there are q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj`},
 		{"[", 0, `lora: got target pattern "[": syntax error in pattern`},
 	}
 	for _, tt := range tests {

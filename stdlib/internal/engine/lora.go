@@ -23,6 +23,7 @@ func loraSymbols() map[string]reflect.Value {
 		"LoadAs":      reflect.ValueOf(lora.LoadAs),
 		"Of":          reflect.ValueOf(lora.Of),
 		"Part":        reflect.ValueOf((*lora.Part)(nil)),
+		"Pattern":     reflect.ValueOf((*lora.Pattern)(nil)),
 		"Remove":      reflect.ValueOf(lora.Remove),
 		"Use":         reflect.ValueOf(lora.Use),
 		"Wrap":        reflect.ValueOf(lora.Wrap),
