@@ -25,27 +25,48 @@ func better(a, b candidate) int {
 // choose draws a token from scores. It looks at every score a fixed number of times: sorting a large
 // vocabulary would cost as much as a small model.
 func (o Sampling) choose(scores []float32, rng *rand.Rand) int {
+	if o.Temperature <= 0 {
+		return largest(scores)
+	}
+	return draw(o.weigh(scores), rng)
+}
+
+// weigh lists the tokens that may follow, each with its weight. At a temperature of 0 that is the best one.
+func (o Sampling) weigh(scores []float32) []candidate {
 	best := largest(scores)
 	if o.Temperature <= 0 {
-		return best
+		return []candidate{{id: best, score: scores[best], weight: 1}}
 	}
 	list := o.candidates(scores, best)
-	total := 0.0
 	for i := range list {
 		c := &list[i]
 		c.weight = math.Exp(float64(c.score-scores[best]) / o.Temperature)
-		total += c.weight
 	}
 	if o.TopP > 0 && o.TopP < 1 {
-		list, total = nucleus(list, o.TopP, total)
+		list = nucleus(list, o.TopP)
 	}
-	u := rng.Float64() * total
+	if o.MinP > 0 { // the best one has a weight of 1
+		list = slices.DeleteFunc(list, func(c candidate) bool { return c.weight < o.MinP })
+	}
+	return list
+}
+
+// draw takes one of the candidates, each as often as its weight says.
+func draw(list []candidate, rng *rand.Rand) int {
+	u := rng.Float64() * total(list)
 	for _, c := range list {
 		if u -= c.weight; u < 0 {
 			return c.id
 		}
 	}
 	return list[len(list)-1].id
+}
+
+func total(list []candidate) (sum float64) {
+	for _, c := range list {
+		sum += c.weight
+	}
+	return sum
 }
 
 // largest returns the first place of the greatest score.
@@ -78,8 +99,8 @@ func (o Sampling) candidates(scores []float32, best int) []candidate {
 			least = max(least, float64(list[o.TopK-1].score))
 		}
 	}
-	if len(list) == 0 { // all scores are NaN
-		return []candidate{{id: best, score: scores[best]}}
+	if len(list) == 0 { // all scores are NaN, or the best one is infinite
+		return []candidate{{id: best}}
 	}
 	if o.TopK > 0 {
 		slices.SortFunc(list, better)
@@ -88,17 +109,18 @@ func (o Sampling) candidates(scores []float32, best int) []candidate {
 	return list
 }
 
-// nucleus keeps the best candidates, as many as have the share p of the total weight together, and returns
-// their weight. It does not sort the worst ones, without which the others have that share as well.
-func nucleus(list []candidate, p, total float64) ([]candidate, float64) {
-	least := (1 - p) * total / float64(2*len(list))
+// nucleus keeps the best candidates, as many as have the share p of the total weight together. It does not
+// sort the worst ones, without which the others have that share as well.
+func nucleus(list []candidate, p float64) []candidate {
+	all := total(list)
+	least := (1 - p) * all / float64(2*len(list))
 	list = slices.DeleteFunc(list, func(c candidate) bool { return c.weight < least })
 	slices.SortFunc(list, better)
 	sum := 0.0
 	for i, c := range list {
-		if sum += c.weight; sum >= p*total {
-			return list[:i+1], sum
+		if sum += c.weight; sum >= p*all {
+			return list[:i+1]
 		}
 	}
-	return list, sum
+	return list
 }

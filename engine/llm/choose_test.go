@@ -15,7 +15,7 @@ func TestChooseProperty(t *testing.T) {
 		for i := range scores {
 			scores[i] = float32(math.Round(rng.NormFloat64() * 8)) // many ties
 		}
-		o := Sampling{Temperature: 0.1 + 2*rng.Float64(), TopK: rng.IntN(50), TopP: 1.2 * rng.Float64()}
+		o := Sampling{Temperature: 0.1 + 2*rng.Float64(), TopK: rng.IntN(50), TopP: 1.2 * rng.Float64(), MinP: max(0, rng.Float64()-0.6)}
 		allowed := allowedBy(o, scores)
 		if id := o.choose(scores, rng); !slices.Contains(allowed, id) {
 			t.Fatalf("%+v of %d scores: drew %d, score %g, which is none of the %d allowed", o, len(scores), id, scores[id], len(allowed))
@@ -33,20 +33,18 @@ func allowedBy(o Sampling, scores []float32) []int {
 	if o.TopK > 0 {
 		ids = ids[:min(o.TopK, len(ids))]
 	}
-	if o.TopP <= 0 || o.TopP >= 1 {
-		return ids
-	}
 	weight := func(id int) float64 { return math.Exp(float64(scores[id]-scores[ids[0]]) / o.Temperature) }
 	total, sum := 0.0, 0.0
 	for _, id := range ids {
 		total += weight(id)
 	}
 	for i, id := range ids {
-		if sum += weight(id); sum > o.TopP*total*(1+1e-12) {
-			return ids[:i+1]
+		if sum += weight(id); o.TopP > 0 && sum > o.TopP*total*(1+1e-12) {
+			ids = ids[:i+1]
+			break
 		}
 	}
-	return ids
+	return slices.DeleteFunc(ids, func(id int) bool { return weight(id) < o.MinP })
 }
 
 func TestChooseSpecialScores(t *testing.T) {

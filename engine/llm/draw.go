@@ -7,14 +7,17 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Draw chooses a token for each row of scores [… Vocab] by Temperature, TopK and TopP, as i64 […]. It is a
+// Draw chooses a token for each row of scores [… Vocab] by Temperature, TopK, TopP and MinP, as i64 […]. It is a
 // tensor like others, computed where the scores are: the host reads none of them, and a step that goes on
 // from the token needs not wait for it. Random numbers come from tensor's generator (see [tensor.WithRNG]),
 // not from Seed, which belongs to [Model.GenerateTokens]. Numbers that mean nothing panic with a
-// *tensor.Error.
+// *tensor.Error, and so do penalties, because Draw does not know the text.
 func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	if wrong := o.wrong(); wrong != "" {
 		panic(&tensor.Error{Op: "draw", Msg: wrong})
+	}
+	if o.Repetition != 0 && o.Repetition != 1 || o.Presence != 0 || o.Frequency != 0 {
+		panic(&tensor.Error{Op: "draw", Msg: "got a penalty, want none: draw sees the scores only, not the text"})
 	}
 	x := tensor.Where(scores.IsNaN(), math.Inf(-1), scores).Cast(dtype.F32)
 	if o.Temperature == 0 {
@@ -24,7 +27,7 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	vocab := x.Len(-1)
 	nucleus := o.TopP > 0 && o.TopP < 1
 	if !nucleus && (o.TopK == 0 || o.TopK >= vocab) {
-		return tensor.Categorical(x, 1).Squeeze(-1)
+		return tensor.Categorical(o.likely(x), 1).Squeeze(-1)
 	}
 	count := vocab
 	if o.TopK > 0 {
@@ -35,5 +38,13 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 		p := best.Softmax(-1)
 		best = tensor.Where(p.CumSum(-1).Sub(p).Lt(o.TopP), best, math.Inf(-1))
 	}
-	return tokens.TakeAlong(tensor.Categorical(best, 1), -1).Squeeze(-1)
+	return tokens.TakeAlong(tensor.Categorical(o.likely(best), 1), -1).Squeeze(-1)
+}
+
+// likely leaves the scores, divided by the temperature, that MinP leaves.
+func (o Sampling) likely(x tensor.Tensor) tensor.Tensor {
+	if o.MinP == 0 {
+		return x
+	}
+	return tensor.Where(x.Lt(x.Max(-1).Unsqueeze(-1).Add(math.Log(o.MinP))), math.Inf(-1), x)
 }

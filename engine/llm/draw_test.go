@@ -25,7 +25,7 @@ func TestDraw(t *testing.T) {
 	}
 	for _, o := range []Sampling{
 		{Temperature: 1}, {Temperature: 0.5}, {Temperature: 1.5, TopK: 7}, {Temperature: 1, TopP: 0.8}, {Temperature: 2, TopK: 20, TopP: 0.5},
-		{Temperature: 1, TopK: 1000}, {Temperature: 1, TopP: 1}, {Temperature: 1, TopP: 1e-9},
+		{Temperature: 1, MinP: 0.1}, {Temperature: 2, TopK: 20, TopP: 0.8, MinP: 0.3}, {Temperature: 1, TopK: 1000}, {Temperature: 1, TopP: 1}, {Temperature: 1, TopP: 1e-9},
 	} {
 		allowed := allowedBy(o, scores)
 		var drawn []int
@@ -77,6 +77,9 @@ func TestDrawSpecialScores(t *testing.T) {
 				t.Errorf("%s, %+v: got %d, want %d", tt.name, tt.o, got, tt.want)
 			}
 		})
+	}
+	if err := tensor.Try(func() { Sampling{Presence: 1}.Draw(tensor.From([]float32{1})) }); err == nil {
+		t.Error("a penalty was taken")
 	}
 	err := tensor.Try(func() { Sampling{Temperature: -1}.Draw(tensor.From([]float32{1})) })
 	if want := "draw: got temperature -1, want 0 or more"; err == nil || err.Error() != want {

@@ -2,11 +2,9 @@ package llm
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
+	"iter"
 	"slices"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -14,125 +12,174 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Sampling says how the next token is chosen. Negative numbers and NaN are errors.
-type Sampling struct {
-	Tokens      int     // how many to make; 0 means 64
-	Temperature float64 // divides the scores; 0 always takes the best
-	TopK        int     // only the k best; 0: all
-	TopP        float64 // only the best that together have this probability; 0: all
-	Seed        uint64
-}
-
-func (o Sampling) check() error {
-	if wrong := o.wrong(); wrong != "" {
-		return errors.New("generate: " + wrong)
-	}
-	return nil
-}
-
-// wrong says which number means nothing, or "".
-func (o Sampling) wrong() string {
-	switch {
-	case o.Tokens < 0:
-		return fmt.Sprintf("got %d tokens to make, want a positive number, or 0 for 64", o.Tokens)
-	case o.TopK < 0:
-		return fmt.Sprintf("got top-k %d, want a positive number, or 0 for all", o.TopK)
-	case !(o.Temperature >= 0):
-		return fmt.Sprintf("got temperature %v, want 0 or more", o.Temperature)
-	case !(o.TopP >= 0 && o.TopP <= 1):
-		return fmt.Sprintf("got top-p %v, want a probability, or 0 for all", o.TopP)
-	}
-	return ""
-}
-
 // Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's
 // Tokenizer, or byte by byte where the vocabulary is the 256 bytes. When ctx is done it returns the text so
 // far, with the cause.
 func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
-	switch {
-	case m.Tokenizer != nil:
-		ids := m.Tokenizer.Encode(prompt, true)
-		if len(ids) == 0 {
-			return "", fmt.Errorf("generate: got an empty prompt, want at least one token")
-		}
-		all, err := m.GenerateTokens(ctx, ids, o)
-		if len(all) < len(ids) { // nothing was generated
-			return prompt, err
-		}
-		return prompt + strings.TrimPrefix(m.Tokenizer.Decode(all, false), m.Tokenizer.Decode(ids, false)), err
-	case m.Config.Vocab != 256:
-		return "", fmt.Errorf("generate: got a vocabulary of %d and no tokenizer, want 256 (bytes); use GenerateTokens", m.Config.Vocab)
+	ids, err := m.encode(prompt)
+	if err != nil {
+		return prompt, err
 	}
-	ids := make([]int, len(prompt))
-	for i := range ids {
-		ids[i] = int(prompt[i])
-	}
-	ids, err := m.GenerateTokens(ctx, ids, o)
-	text := make([]byte, len(ids))
-	for i, id := range ids {
-		text[i] = byte(id)
+	text, err := m.text(ctx, ids, o)
+	return prompt + text, err
+}
+
+// text generates the text that follows a prompt, and reports its progress.
+func (m *Model) text(ctx context.Context, prompt []int, o Sampling) (string, error) {
+	var text []byte
+	var err error
+	bar := newBar(ctx, o)
+	defer bar.end()
+	for part, failed := range m.stream(ctx, prompt, o, bar.step) {
+		text, err = append(text, part...), failed
 	}
 	return string(text), err
 }
 
-// GenerateTokens goes on from at least one token, until it has made o.Tokens or one of the model's Stop,
-// which it leaves out. It returns the prompt and what follows. When ctx is done it returns the tokens so far,
-// with the cause. An empty prompt, tokens that the model does not have and numbers of a Sampling that mean
-// nothing are errors.
+// Stream generates the text that follows a prompt, part by part as it is made: whole characters, and nothing
+// of a stop string. What goes wrong comes last, with what text there is: an error of the settings, or the
+// cause of a ctx that is done. A loop may end at any time.
+//
+//	for text, err := range m.Stream(ctx, "Once upon a time", llm.Sampling{Tokens: 100}) {
+//		fmt.Print(text)
+//	}
+func (m *Model) Stream(ctx context.Context, prompt string, o Sampling) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		ids, err := m.encode(prompt)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		m.stream(ctx, ids, o, func() {})(yield)
+	}
+}
+
+// stream is Stream from tokens. It calls made after each token that is made.
+func (m *Model) stream(ctx context.Context, prompt []int, o Sampling, made func()) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		speech := m.speech(prompt, o.Stop)
+		for id, err := range m.StreamTokens(ctx, prompt, o) {
+			if err != nil {
+				yield(speech.end(), err)
+				return
+			}
+			made()
+			text, over := speech.next(id)
+			if text != "" && !yield(text, nil) || over {
+				return
+			}
+		}
+		if text := speech.end(); text != "" {
+			yield(text, nil)
+		}
+	}
+}
+
+// GenerateTokens goes on from at least one token, until it has made o.Tokens, a stop string, or one of the
+// model's Stop, which it leaves out. It returns the prompt and what follows, to the token that ends a stop
+// string. When ctx is done it returns the tokens so far, with the cause. An empty prompt, tokens that the
+// model does not have and numbers of a Sampling that mean nothing are errors.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
+	ids := slices.Clone(prompt)
+	bar := newBar(ctx, o)
+	defer bar.end()
+	speech := m.speech(prompt, o.Stop)
+	for id, err := range m.StreamTokens(ctx, prompt, o) {
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, id)
+		bar.step()
+		if len(o.Stop) == 0 {
+			continue
+		}
+		if _, over := speech.next(id); over {
+			break
+		}
+	}
+	return ids, nil
+}
+
+// StreamTokens generates the tokens that follow a prompt, one after the other, as GenerateTokens does, but
+// looks for no stop string. An error comes last, beside −1.
+func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		if err := m.refuses(prompt, o); err != nil {
+			yield(-1, err)
+			return
+		}
+		d := &decoding{m: m, ids: slices.Clone(prompt)}
+		defer d.free()
+		s := o.sampler(prompt)
+		for range o.count() {
+			scores, err := d.scores(ctx, len(prompt)+o.count())
+			if err != nil {
+				yield(-1, err)
+				return
+			}
+			id := s.next(scores)
+			if slices.Contains(m.Stop, id) {
+				return
+			}
+			d.ids = append(d.ids, id)
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
+
+// refuses says what is wrong with a prompt and its settings.
+func (m *Model) refuses(prompt []int, o Sampling) error {
 	if len(prompt) == 0 {
-		return nil, fmt.Errorf("generate: got an empty prompt, want at least one token")
+		return fmt.Errorf("generate: got an empty prompt, want at least one token")
 	}
 	for _, id := range prompt {
 		if id < 0 || id >= m.Config.Vocab {
-			return nil, fmt.Errorf("generate: got token %d, want one in 0…%d", id, m.Config.Vocab-1)
+			return fmt.Errorf("generate: got token %d, want one in 0…%d", id, m.Config.Vocab-1)
 		}
 	}
-	if err := o.check(); err != nil {
-		return nil, err
+	if len(o.Stop) > 0 && m.Tokenizer == nil && m.Config.Vocab != 256 {
+		return fmt.Errorf("generate: got stop strings and no tokenizer, want one, or a vocabulary of 256 (bytes)")
 	}
-	count := o.Tokens
-	if count == 0 {
-		count = 64
+	return o.check()
+}
+
+// A decoding is a text that grows.
+type decoding struct {
+	m      *Model
+	ids    []int
+	known  int // of ids, how many the caches hold
+	caches []nn.Cache
+}
+
+func (d *decoding) free() {
+	for i := range d.caches {
+		tensor.Free(d.caches[i].Keys, d.caches[i].Values)
 	}
-	ids := slices.Clone(prompt)
-	err := tensor.Try(func() {
-		tensor.Within(device.On(ctx, nn.Device(m)), func() { m.extend(ctx, &ids, count, o) })
+}
+
+// scores returns the scores of the token that follows ids. The text will have at most so many tokens.
+func (d *decoding) scores(ctx context.Context, most int) (scores []float32, err error) {
+	err = tensor.Try(func() {
+		tensor.Within(device.On(ctx, nn.Device(d.m)), func() {
+			if d.caches == nil {
+				d.caches = make([]nn.Cache, len(d.m.Blocks))
+				for i := range d.caches { // rounded up, so that prompts of similar length share a plan
+					d.caches[i].Grow((most+63)/64*64, 1, d.m.Config.KVHeads, d.m.Config.HeadDim)
+				}
+			}
+			t := d.m.next(d.ids[d.known:], d.known, d.caches)
+			evaluate(t, d.caches)
+			scores = t.Floats()
+			t.Free()
+			d.known = len(d.ids)
+		})
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return ids, err
-}
-
-// extend appends count tokens to ids, fewer if ctx is done.
-func (m *Model) extend(ctx context.Context, ids *[]int, count int, o Sampling) {
-	// Rounded up, so that prompts of similar length share a plan.
-	capacity := (len(*ids) + count + 63) / 64 * 64
-	caches := make([]nn.Cache, len(m.Blocks))
-	for i := range caches {
-		caches[i].Grow(capacity, 1, m.Config.KVHeads, m.Config.HeadDim)
-	}
-	defer func() {
-		for i := range caches {
-			tensor.Free(caches[i].Keys, caches[i].Values)
-		}
-	}()
-	rng := rand.New(rand.NewPCG(o.Seed, 0))
-	fresh := *ids // what the caches do not hold yet
-	for i := 0; i < count && ctx.Err() == nil; i++ {
-		scores := m.next(fresh, len(*ids)-len(fresh), caches)
-		evaluate(scores, caches)
-		id := o.choose(scores.Floats(), rng)
-		scores.Free()
-		if slices.Contains(m.Stop, id) {
-			progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i), Total: int64(count), Unit: "tok", Final: true})
-			return
-		}
-		*ids = append(*ids, id)
-		fresh = (*ids)[len(*ids)-1:]
-		progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i + 1), Total: int64(count), Unit: "tok", Final: i+1 == count})
-	}
+	return scores, err
 }
 
 // evaluate computes the scores and the caches together, so that one plan serves both.
@@ -159,4 +206,29 @@ func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
 		x = b.Continue(x, positions, &caches[i])
 	}
 	return m.output(x.Slice(1, -1, x.Len(1))).Flatten()
+}
+
+// A bar reports how many tokens were made.
+type bar struct {
+	ctx         context.Context
+	done, total int64
+	final       bool
+}
+
+func newBar(ctx context.Context, o Sampling) *bar { return &bar{ctx: ctx, total: int64(o.count())} }
+
+func (b *bar) step() {
+	b.done++
+	b.report(b.done == b.total)
+}
+
+func (b *bar) end() {
+	if b.done > 0 && !b.final {
+		b.report(true)
+	}
+}
+
+func (b *bar) report(final bool) {
+	b.final = final
+	progress.Report(b.ctx, progress.Event{Task: "generate", Done: b.done, Total: b.total, Unit: "tok", Final: final})
 }

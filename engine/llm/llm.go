@@ -6,8 +6,8 @@
 // [New] makes a model with random weights, [Load] reads a folder as Hugging Face's transformers write it, and
 // [Save] writes one.
 //
-// Reading order: config.go, llm.go, build.go; generate.go, choose.go, draw.go; family.go (config.json),
-// folder.go, read.go.
+// Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go; family.go
+// (config.json), folder.go, read.go.
 package llm
 
 import (

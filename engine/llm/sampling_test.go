@@ -2,8 +2,12 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +26,12 @@ func TestSamplingIsChecked(t *testing.T) {
 		{Sampling{Temperature: math.NaN()}, "temperature NaN"},
 		{Sampling{TopP: 1.5}, "top-p 1.5"},
 		{Sampling{TopP: math.NaN()}, "top-p NaN"},
+		{Sampling{MinP: -0.1}, "min-p -0.1"},
+		{Sampling{Repetition: -1}, "repetition penalty of -1"},
+		{Sampling{Repetition: math.Inf(1)}, "repetition penalty of +Inf"},
+		{Sampling{Presence: math.NaN()}, "presence NaN"},
+		{Sampling{Frequency: math.Inf(-1)}, "frequency -Inf"},
+		{Sampling{Stop: []string{".", ""}}, `stop string ""`},
 		{Sampling{Tokens: 1 << 50}, "memory"},
 	} {
 		if _, err := m.GenerateTokens(t.Context(), []int{1}, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -42,5 +52,67 @@ func TestGenerationStops(t *testing.T) {
 	}
 	if ids, err := m.GenerateTokens(t.Context(), ids, Sampling{Tokens: 2}); err != nil || len(ids) < 4 {
 		t.Errorf("afterwards: got %d tokens, %v", len(ids), err)
+	}
+}
+
+// testdata/sampling.json was written by tests/peers/sampling.py with transformers.
+func samplingFixture(t *testing.T) (f struct {
+	Draws []struct {
+		Settings struct {
+			Temperature, TopP, MinP, Repetition, Presence, Frequency float64
+			TopK                                                     int
+		}
+		Scores        []float32
+		Prompt, Made  []int
+		Probabilities []float64
+	}
+	Penalised map[string][]int
+}) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/sampling.json")
+	if err == nil {
+		text = []byte(strings.NewReplacer("top_k", "topK", "top_p", "topP", "min_p", "minP").Replace(string(text)))
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil || len(f.Draws) == 0 {
+		t.Fatal(len(f.Draws), err)
+	}
+	return f
+}
+
+// Each token has the probability that transformers' processors leave it.
+func TestProbabilitiesAreTransformers(t *testing.T) {
+	for i, c := range samplingFixture(t).Draws {
+		f := c.Settings
+		o := Sampling{Temperature: f.Temperature, TopK: f.TopK, TopP: f.TopP, MinP: f.MinP, Repetition: f.Repetition, Presence: f.Presence, Frequency: f.Frequency}
+		s := o.sampler(c.Prompt)
+		for _, id := range c.Made {
+			s.note(id)
+		}
+		s.penalise(c.Scores)
+		got := make([]float64, len(c.Scores))
+		list := s.weigh(c.Scores)
+		for _, x := range list {
+			got[x.id] = x.weight / total(list)
+		}
+		for id, want := range c.Probabilities {
+			if d := got[id] - want; !(math.Abs(d) < 1e-5) {
+				t.Errorf("draw %d, %+v: token %d has the probability %.6f, want %.6f", i, f, id, got[id], want)
+			}
+		}
+	}
+}
+
+// Greedy generation with a penalty of repetition makes the tokens that transformers makes.
+func TestPenalisedAsTransformers(t *testing.T) {
+	for name, want := range samplingFixture(t).Penalised {
+		m, err := Load(t.Context(), filepath.Join(fixtures, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.GenerateTokens(t.Context(), want[:5], Sampling{Tokens: len(want) - 5, Repetition: 1.3})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
+		}
 	}
 }

@@ -1,0 +1,123 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Sampling says how the next token is chosen, and where the text ends. The zero value takes the best token
+// each time. Numbers that mean nothing are errors.
+type Sampling struct {
+	Tokens      int     // how many to make at most; 0 means 64
+	Temperature float64 // divides the scores; 0 always takes the best
+	TopK        int     // only the k best; 0: all
+	TopP        float64 // only the best that together have this probability; 0: all
+	MinP        float64 // only those with at least this share of the best one's probability; 0: all
+	Seed        uint64
+
+	// Repetition divides positive scores of tokens that the text already has, prompt and all, and multiplies
+	// negative ones; 0 or 1 changes nothing (Keskar and others 2019, as in transformers).
+	Repetition float64
+	Presence   float64 // subtracted from the score of a token that was generated before (as OpenAI's)
+	Frequency  float64 // subtracted as often as it was generated
+
+	// Stop ends the text before the first of these texts that is generated, also where it begins or ends
+	// inside of a token.
+	Stop []string
+}
+
+func (o Sampling) check() error {
+	if wrong := o.wrong(); wrong != "" {
+		return errors.New("generate: " + wrong)
+	}
+	return nil
+}
+
+// wrong says which setting means nothing, or "".
+func (o Sampling) wrong() string {
+	finite := func(x float64) bool { return x-x == 0 }
+	switch {
+	case o.Tokens < 0:
+		return fmt.Sprintf("got %d tokens to make, want a positive number, or 0 for 64", o.Tokens)
+	case o.TopK < 0:
+		return fmt.Sprintf("got top-k %d, want a positive number, or 0 for all", o.TopK)
+	case !(o.Temperature >= 0):
+		return fmt.Sprintf("got temperature %v, want 0 or more", o.Temperature)
+	case !(o.TopP >= 0 && o.TopP <= 1):
+		return fmt.Sprintf("got top-p %v, want a probability, or 0 for all", o.TopP)
+	case !(o.MinP >= 0 && o.MinP <= 1):
+		return fmt.Sprintf("got min-p %v, want a share of the best one's probability, or 0 for all", o.MinP)
+	case !(o.Repetition >= 0) || math.IsInf(o.Repetition, 0):
+		return fmt.Sprintf("got a repetition penalty of %v, want a positive number, or 0 for none", o.Repetition)
+	case !finite(o.Presence) || !finite(o.Frequency):
+		return fmt.Sprintf("got penalties of presence %v and frequency %v, want finite numbers", o.Presence, o.Frequency)
+	case slices.Contains(o.Stop, ""):
+		return `got the stop string "", want one that a text need not have`
+	}
+	return ""
+}
+
+// count is how many tokens to make.
+func (o Sampling) count() int {
+	if o.Tokens == 0 {
+		return 64
+	}
+	return o.Tokens
+}
+
+// A sampler chooses the tokens of one text.
+type sampler struct {
+	Sampling
+	rng  *rand.Rand
+	seen map[int]bool // tokens of the text so far; nil where Repetition changes nothing
+	made map[int]int  // how often each token was generated; nil without Presence and Frequency
+}
+
+func (o Sampling) sampler(prompt []int) *sampler {
+	s := &sampler{Sampling: o, rng: rand.New(rand.NewPCG(o.Seed, 0))}
+	if o.Repetition != 0 && o.Repetition != 1 {
+		s.seen = map[int]bool{}
+		for _, id := range prompt {
+			s.seen[id] = true
+		}
+	}
+	if o.Presence != 0 || o.Frequency != 0 {
+		s.made = map[int]int{}
+	}
+	return s
+}
+
+// next chooses the token that follows, and takes it into account. It changes the scores.
+func (s *sampler) next(scores []float32) int {
+	s.penalise(scores)
+	id := s.choose(scores, s.rng)
+	s.note(id)
+	return id
+}
+
+// note takes a token of the text into account.
+func (s *sampler) note(id int) {
+	if s.seen != nil {
+		s.seen[id] = true
+	}
+	if s.made != nil {
+		s.made[id]++
+	}
+}
+
+// penalise changes the scores of tokens that were there before.
+func (s *sampler) penalise(scores []float32) {
+	for id := range s.seen {
+		if scores[id] < 0 {
+			scores[id] *= float32(s.Repetition)
+		} else {
+			scores[id] /= float32(s.Repetition)
+		}
+	}
+	for id, n := range s.made {
+		scores[id] -= float32(s.Presence + s.Frequency*float64(n))
+	}
+}
