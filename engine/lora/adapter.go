@@ -50,7 +50,21 @@ func (a *Adapter) Params() []nn.Param {
 	return list
 }
 
-// Trained is the number of trained parameters.
+// Freeze takes the adapter out of training. What it computes stays.
+func (a *Adapter) Freeze() {
+	for _, p := range a.Params() {
+		p.Freeze()
+	}
+}
+
+// Unfreeze makes the adapter trainable again, after the model was frozen: for another adapter, for example.
+func (a *Adapter) Unfreeze() {
+	for _, p := range a.Params() {
+		p.Unfreeze()
+	}
+}
+
+// Trained is the number of parameters that training the adapter changes.
 func (a *Adapter) Trained() int { return nn.Count(a.Params()) }
 
 // Layers returns the names of the adapted layers.
@@ -80,7 +94,7 @@ func (a *Adapter) Weight() float64 { return a.factor }
 // Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it.
 func (a *Adapter) Merge() {
 	for i, l := range a.layers {
-		if s, _ := a.parts[i].share(); !slices.Contains(l.merged, s) {
+		if s := a.parts[i].share(); !slices.Contains(l.merged, s) {
 			l.merge(append(l.without(s.Part), s))
 		}
 	}

@@ -39,6 +39,7 @@ type Linear struct {
 type share struct {
 	*Part
 	factor float64 // of (x·A)·B
+	byRow  *choice // says which rows have it; nil: all
 }
 
 // parts returns weight [in out] and bias of a base; the weight of a quantised one is lazy, in x's dtype.
@@ -99,21 +100,28 @@ func (p *Part) factors() []nn.Member {
 	return []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
 }
 
-// share is the part as it counts now; ok is false while its adapter is off.
-func (p *Part) share() (s share, ok bool) {
+// share is the part as it counts now.
+func (p *Part) share() share {
 	if p.adapter == nil {
-		return share{p, p.Scale}, true
+		return share{Part: p, factor: p.Scale}
 	}
-	return share{p, p.Scale * p.adapter.factor}, !p.adapter.off
+	return share{Part: p, factor: p.Scale * p.adapter.factor}
 }
+
+// on says whether the part counts, unless a context chooses.
+func (p *Part) on() bool { return p.adapter == nil || !p.adapter.off }
 
 // delta is what the share adds to the weight, [in out].
 func (s share) delta() tensor.Tensor { return s.A.MatMul(s.B).Mul(s.factor) }
 
-// add adds to y what the share makes of x [… in].
-func (s share) add(y, x tensor.Tensor) tensor.Tensor {
+// add adds to y what the share makes of seen, which is x or what dropout leaves of it.
+func (s share) add(y, x, seen tensor.Tensor) tensor.Tensor {
 	dt := x.DType()
-	return y.Add(x.MatMul(s.A.Cast(dt)).Mul(s.factor).MatMul(s.B.Cast(dt)))
+	h := seen.MatMul(s.A.Cast(dt)).Mul(s.factor)
+	if mask := s.byRow.mask(s.adapter, x); !mask.IsNone() {
+		h = h.Mul(mask)
+	}
+	return y.Add(h.MatMul(s.B.Cast(dt)))
 }
 
 // In is the length of the rows that go in.
@@ -133,7 +141,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		return tensor.Linear(x, w, bias)
 	}
 	var y tensor.Tensor
-	if first := beside[0]; !l.drops(first) {
+	if first := beside[0]; first.byRow == nil && !l.drops(first) {
 		y = tensor.LoRALinear(x, w, first.A, first.B, first.factor)
 		beside = beside[1:]
 	} else {
@@ -144,7 +152,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		if l.drops(s) {
 			seen = tensor.Dropout(x, s.Dropout)
 		}
-		y = s.add(y, seen)
+		y = s.add(y, x, seen)
 	}
 	if !bias.IsNone() {
 		y = y.Add(bias)
@@ -158,7 +166,7 @@ func (l *Linear) drops(s share) bool { return l.training && s.Dropout > 0 }
 // without adapters if others are on than those that are merged.
 func (l *Linear) split(dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
 	w, bias = parts(l.Base, dt)
-	on := l.on()
+	on := l.on(choiceNow())
 	for _, s := range l.merged {
 		if !slices.Contains(on, s) {
 			return l.original(dt), bias, on
@@ -167,11 +175,17 @@ func (l *Linear) split(dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
 	return w, bias, slices.DeleteFunc(on, func(s share) bool { return slices.Contains(l.merged, s) })
 }
 
-// on lists the parts that count now.
-func (l *Linear) on() []share {
+// on lists the parts that count, by the choice of a context or, with nil, as the adapters are on.
+func (l *Linear) on(c *choice) []share {
 	var list []share
 	for _, p := range l.Parts {
-		if s, ok := p.share(); ok {
+		switch s := p.share(); {
+		case c == nil && p.on():
+			list = append(list, s)
+		case c != nil && p.adapter != nil && slices.Contains(c.on, p.adapter):
+			if c.rows != nil {
+				s.byRow = c
+			}
 			list = append(list, s)
 		}
 	}
@@ -202,7 +216,7 @@ func (l *Linear) Merged() bool { return len(l.merged) > 0 }
 // Merge adds scale·A·B of the adapters that are on to the base's weight. It keeps the weight as it was for
 // Unmerge, which costs as much memory again. A plain base in f32 stands in for a quantised one until Unmerge,
 // because the sum would not fit the codes; then the codes are kept.
-func (l *Linear) Merge() { l.merge(l.on()) }
+func (l *Linear) Merge() { l.merge(l.on(nil)) }
 
 // Unmerge puts the base's weight back, bit for bit.
 func (l *Linear) Unmerge() { l.merge(nil) }
@@ -292,7 +306,7 @@ func (l *Linear) String() string {
 			adapters += p.name() + ": "
 		}
 		adapters += fmt.Sprintf("rank %d, scale %g", p.Rank, p.Scale)
-		if _, on := p.share(); !on {
+		if !p.on() {
 			adapters += ", off"
 		}
 	}

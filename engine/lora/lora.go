@@ -6,9 +6,10 @@
 // the adapters of a model, [Remove] takes them out. Files are those of PEFT.
 //
 // A model can have several adapters, which Config.Name tells apart: x·W + Σ scale·(x·A)·B over those that are
-// on. [Use] chooses these, [Adapter.Enable], [Adapter.Disable] and [Adapter.Weigh] change one.
+// on. [Use] chooses these, [Adapter.Enable], [Adapter.Disable] and [Adapter.Weigh] change one. A context can
+// choose others: [With] for all that is computed within it, [Rows] for each row of a batch.
 //
-// Reading order: lora.go, linear.go (what a layer computes), adapter.go, file.go.
+// Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, file.go.
 package lora
 
 import (

@@ -193,7 +193,7 @@ func Convert(m Module, dt dtype.Type) {
 			continue
 		}
 		if p.turned && w.Len(0) >= w.Len(1) {
-			*p.at = w.Detach().Transpose().Cast(dt).Eval().Transpose().Named(w.Name())
+			*p.at = w.Detach().Transpose().Cast(dt).Eval().Transpose().Eval().Named(w.Name()) // evaluated: Set refuses views
 		} else {
 			*p.at = w.Detach().Cast(dt).Eval().Named(w.Name())
 		}
