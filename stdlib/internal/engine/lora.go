@@ -25,7 +25,9 @@ func loraSymbols() map[string]reflect.Value {
 		"Part":        reflect.ValueOf((*lora.Part)(nil)),
 		"Pattern":     reflect.ValueOf((*lora.Pattern)(nil)),
 		"Remove":      reflect.ValueOf(lora.Remove),
+		"Rows":        reflect.ValueOf(lora.Rows),
 		"Use":         reflect.ValueOf(lora.Use),
+		"With":        reflect.ValueOf(lora.With),
 		"Wrap":        reflect.ValueOf(lora.Wrap),
 	}
 }
