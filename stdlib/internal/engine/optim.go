@@ -23,6 +23,7 @@ func optimSymbols() map[string]reflect.Value {
 		"LinearDecay": reflect.ValueOf(optim.LinearDecay),
 		"Optimizer":   reflect.ValueOf((*optim.Optimizer)(nil)),
 		"_Optimizer":  reflect.ValueOf((*optimOptimizer)(nil)),
+		"Pending":     reflect.ValueOf((*optim.Pending)(nil)),
 		"Rule":        reflect.ValueOf((*optim.Rule)(nil)),
 		"_Rule":       reflect.ValueOf((*optimRule)(nil)),
 		"SGD":         reflect.ValueOf((*optim.SGD)(nil)),
