@@ -6,8 +6,8 @@
 // [New] makes a model with random weights, [Load] reads a folder as Hugging Face's transformers write it, and
 // [Save] writes one.
 //
-// Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go; family.go
-// (config.json), folder.go, read.go.
+// Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
+// family.go (config.json), folder.go, read.go.
 package llm
 
 import (
@@ -85,6 +85,9 @@ type Model struct {
 
 	Tokenizer *tokenizer.Tokenizer // of the folder it came from; nil: tokens are bytes
 	Stop      []int                // tokens after which generation ends
+	Defaults  Sampling             // as the folder's generation_config.json wants tokens to be chosen
+
+	conversation conversation
 
 	files map[string][]byte // what Load found beside the weights, by name
 }
