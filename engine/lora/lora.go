@@ -51,6 +51,10 @@ type Config struct {
 	Patterns []Pattern
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
+	// DoRA trains the lengths of the weight's columns apart from their directions (Liu et al. 2024).
+	DoRA bool
+	// Init is how A and B begin: Uniform, which is empty, Gaussian, Random, Orthogonal, PiSSA or OLoRA.
+	Init string
 	// Dropout is the probability with which the adapter does not see an element of x, in training only; it
 	// sees the others divided by 1 − Dropout. Which elements these are follows from [tensor.Seed].
 	Dropout float64
@@ -96,7 +100,7 @@ func (c Config) check() error {
 	if !(c.Dropout >= 0 && c.Dropout <= 1) {
 		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
 	}
-	return nil
+	return c.checkInit()
 }
 
 // Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. Where other
@@ -122,11 +126,11 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	err = tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
-			base := *s.layer
-			if l, ok := base.(*Linear); ok {
-				base = l.Base
+			l, ok := (*s.layer).(*Linear)
+			if !ok {
+				l = &Linear{Base: *s.layer}
 			}
-			p := newPart(base, s.config, rng)
+			p := newPart(l, s.config, rng)
 			p.adapter = ad
 			for _, f := range p.factors() {
 				f.Weight.Named(ad.names[i] + "." + f.Name)
