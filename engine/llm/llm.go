@@ -12,6 +12,7 @@ package llm
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -90,6 +91,8 @@ type Model struct {
 	conversation conversation
 
 	files map[string][]byte // what Load found beside the weights, by name
+
+	steps sync.RWMutex
 }
 
 // New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
@@ -117,8 +120,13 @@ func (m *Model) Save(path string) error { return nn.Save(path, m) }
 // Load is [nn.Load].
 func (m *Model) Load(path string) error { return nn.Load(path, m) }
 
+// StepLock is held for reading by Logits and by generation while they build a step: see [nn.Change].
+func (m *Model) StepLock() *sync.RWMutex { return &m.steps }
+
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
 	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) })
 }

@@ -348,6 +348,9 @@ func (l *Linear) with(list []share) tensor.Tensor {
 
 // remove takes a part out. What is merged of it stays in the base's weight.
 func (l *Linear) remove(p *Part) {
+	if p.adapter != nil {
+		p.adapter.removed(p)
+	}
 	l.Parts = slices.DeleteFunc(slices.Clone(l.Parts), func(q *Part) bool { return q == p })
 	i := slices.IndexFunc(l.merged, func(s share) bool { return s.Part == p })
 	switch {
