@@ -24,11 +24,13 @@ func optimSymbols() map[string]reflect.Value {
 		"Optimizer":   reflect.ValueOf((*optim.Optimizer)(nil)),
 		"_Optimizer":  reflect.ValueOf((*optimOptimizer)(nil)),
 		"Pending":     reflect.ValueOf((*optim.Pending)(nil)),
+		"RootDecay":   reflect.ValueOf(optim.RootDecay),
 		"Rule":        reflect.ValueOf((*optim.Rule)(nil)),
 		"_Rule":       reflect.ValueOf((*optimRule)(nil)),
 		"SGD":         reflect.ValueOf((*optim.SGD)(nil)),
 		"Schedule":    reflect.ValueOf((*optim.Schedule)(nil)),
 		"Shape":       reflect.ValueOf((*optim.Shape)(nil)),
+		"Stable":      reflect.ValueOf(optim.Stable),
 		"State":       reflect.ValueOf((*optim.State)(nil)),
 		"Update":      reflect.ValueOf((*optim.Update)(nil)),
 	}
