@@ -140,6 +140,9 @@ func (t Tensor) LogSoftmax(axis int) Tensor { return t.rows(ir.LogSoftmax, axis)
 func (t Tensor) LayerNorm(weight, bias Tensor, eps float64) Tensor {
 	n := floats(t.node("layer_norm"))
 	w, b := rowOperand(n, weight, 1), rowOperand(n, bias, 0)
+	if w.DType != b.DType {
+		w, b = cast(w, dtype.F32), cast(b, dtype.F32)
+	}
 	return wrap(apply(ir.LayerNorm, ir.Attr{Float: eps}, n, w, b))
 }
 
@@ -149,9 +152,13 @@ func (t Tensor) RMSNorm(weight Tensor, eps float64) Tensor {
 	return wrap(apply(ir.RMSNorm, ir.Attr{Float: eps}, n, rowOperand(n, weight, 1)))
 }
 
-// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none.
+// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none. One of F32 stays
+// as it is beside narrower rows, which are added up in F32 anyway.
 func rowOperand(x *ir.Node, w Tensor, otherwise float64) *ir.Node {
 	if !w.IsNone() {
+		if n := w.node("norm"); n.DType == dtype.F32 && x.DType.Size() == 2 {
+			return n
+		}
 		return cast(w.node("norm"), x.DType)
 	}
 	if len(x.Shape) == 0 {
