@@ -145,9 +145,14 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 	return m.output(x)
 }
 
-// vectors turns tokens into vectors, in the dtype of the norms.
+// vectors turns tokens into vectors, in the dtype in which the model computes: that of its norms, unless its
+// Config says another one.
 func (m *Model) vectors(ids tensor.Tensor) tensor.Tensor {
-	x := m.Embed.Forward(ids).Cast(m.Norm.Weight.DType())
+	compute := m.Config.Compute
+	if compute == dtype.Invalid {
+		compute = m.Norm.Weight.DType()
+	}
+	x := m.Embed.Forward(ids).Cast(compute)
 	if s := m.Config.EmbedScale; s != 0 {
 		x = x.Mul(s)
 	}

@@ -89,13 +89,17 @@ func (t Tensor) Outer(y Tensor) Tensor {
 // VecDot is the sum of the products of x and y along an axis; the other axes broadcast.
 func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Mul(y).Sum(axis) }
 
-// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none.
+// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none. The result has the dtype of x·w: where that
+// is F16 or BF16, a bias may be wider.
 func Linear(x, w, bias Tensor) Tensor {
 	y := x.MatMul(w)
-	if !bias.IsNone() {
-		y = y.Add(bias)
+	if bias.IsNone() {
+		return y
 	}
-	return y
+	if y.DType().Size() == 2 && y.DType().Float() {
+		bias = bias.Cast(y.DType())
+	}
+	return y.Add(bias)
 }
 
 // LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank
@@ -152,8 +156,8 @@ func (t Tensor) RMSNorm(weight Tensor, eps float64) Tensor {
 	return wrap(apply(ir.RMSNorm, ir.Attr{Float: eps}, n, rowOperand(n, weight, 1)))
 }
 
-// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none. One of F32 stays
-// as it is beside narrower rows, which are added up in F32 anyway.
+// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none. One of F32
+// stays as it is beside narrower rows, which are added up in F32 anyway.
 func rowOperand(x *ir.Node, w Tensor, otherwise float64) *ir.Node {
 	if !w.IsNone() {
 		if n := w.node("norm"); n.DType == dtype.F32 && x.DType.Size() == 2 {

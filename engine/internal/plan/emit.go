@@ -151,9 +151,9 @@ func (g *graph) readsCodes(x *value, b int) bool {
 	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
 }
 
-// unconverted returns the stored value of which b is a conversion between f32 and half precision, or −1: products
-// convert it while they read it. So weights may be narrower than what they are multiplied with, and the
-// adapters beside them wider.
+// unconverted returns the stored value of which b is a conversion between f32 and half precision, or −1:
+// products convert it while they read it. So weights may be narrower than what they are multiplied with, and
+// the adapters beside them wider.
 func (g *graph) unconverted(b int) int {
 	x := &g.values[b]
 	if !g.fuse || x.kind != mapped || x.op != ir.Cast {
