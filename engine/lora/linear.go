@@ -202,7 +202,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		y = s.add(y, x, seen, w)
 	}
 	if !bias.IsNone() {
-		y = y.Add(bias)
+		y = y.Add(bias.Cast(y.DType()))
 	}
 	return y
 }

@@ -43,19 +43,8 @@ func (l *Linear) In() int { return l.Weight.Len(0) }
 // Out is the length of the rows that come out.
 func (l *Linear) Out() int { return l.Weight.Len(1) }
 
-// Forward maps x [… in] to [… out]. Where x is of BF16 or F16 the result is, too: a wider weight is narrowed
-// while the product reads it.
-func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
-	return tensor.Linear(x, beside(x, l.Weight), l.Bias)
-}
-
-// beside is a weight as x is multiplied with it: in x's dtype if that is BF16 or F16, else as it is.
-func beside(x, w tensor.Tensor) tensor.Tensor {
-	if dt := x.DType(); dt.Float() && dt.Size() == 2 {
-		return w.Cast(dt)
-	}
-	return w
-}
+// Forward maps x [… in] to [… out].
+func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor { return tensor.Linear(x, l.Weight, l.Bias) }
 
 // Members lists weight and bias.
 func (l *Linear) Members() []Member {
@@ -94,7 +83,7 @@ func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weigh
 // Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the
 // transposed weight gives [… vocabulary].
 func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
-	return x.MatMul(beside(x, e.Weight).Transpose())
+	return tensor.Linear(x, e.Weight.Transpose(), tensor.Tensor{})
 }
 
 // Members lists the weight.

@@ -89,17 +89,22 @@ func (t Tensor) Outer(y Tensor) Tensor {
 // VecDot is the sum of the products of x and y along an axis; the other axes broadcast.
 func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Mul(y).Sum(axis) }
 
-// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none. The result has the dtype of x·w: where that
-// is F16 or BF16, a bias may be wider.
+// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none. Where x is of F16 or BF16 so is the result:
+// wider weights are narrowed while the product reads them.
 func Linear(x, w, bias Tensor) Tensor {
-	y := x.MatMul(w)
-	if bias.IsNone() {
-		return y
+	y := x.MatMul(beside(x, w))
+	if !bias.IsNone() {
+		y = y.Add(beside(y, bias))
 	}
-	if y.DType().Size() == 2 && y.DType().Float() {
-		bias = bias.Cast(y.DType())
+	return y
+}
+
+// beside is a weight as x is computed with: in x's dtype if that is F16 or BF16, else as it is.
+func beside(x, w Tensor) Tensor {
+	if dt := x.DType(); dt.Float() && dt.Size() == 2 {
+		return w.Cast(dt)
 	}
-	return y.Add(bias)
+	return w
 }
 
 // LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank
