@@ -32,14 +32,23 @@ func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	if at := e.run(); at >= 0 {
 		return nil, fmt.Errorf("quant: %selement [%d %d] is %g, want a finite number", named(w), at/e.out, at%e.out, e.at(at/e.out, at%e.out))
 	}
-	r := &Weight{Config: c, Quantised: tensor.Quantised{In: e.in, Out: e.out, Bits: c.Bits, Group: c.Group}}
-	codes, scales := r.Shapes()
-	r.Codes = tensor.FromBytes(dtype.U8, e.codes, codes...).To(w.Device()).Named(w.Name() + "_codes")
-	r.Scales = tensor.FromBytes(c.Scale, e.scales, scales...).To(w.Device()).Named(w.Name() + "_scales")
+	r := e.weight()
+	r.Codes, r.Scales = r.Codes.To(w.Device()).Named(w.Name()+"_codes"), r.Scales.To(w.Device()).Named(w.Name()+"_scales")
 	if c.Scheme == Affine {
-		r.Zeros = tensor.FromBytes(dtype.U8, e.zeros, scales...).To(w.Device()).Named(w.Name() + "_zeros")
+		r.Zeros = r.Zeros.To(w.Device()).Named(w.Name() + "_zeros")
 	}
 	return r, nil
+}
+
+// weight is what the encoder has written.
+func (e *encoder) weight() *Weight {
+	r := &Weight{Config: e.Config, Quantised: tensor.Quantised{In: e.in, Out: e.out, Bits: e.Bits, Group: e.Group}}
+	codes, scales := r.Shapes()
+	r.Codes, r.Scales = tensor.FromBytes(dtype.U8, e.codes, codes...), tensor.FromBytes(e.Scale, e.scales, scales...)
+	if e.Scheme == Affine {
+		r.Zeros = tensor.FromBytes(dtype.U8, e.zeros, scales...)
+	}
+	return r
 }
 
 func named(w tensor.Tensor) string {
@@ -73,28 +82,35 @@ func (e *encoder) at(k, n int) float32 {
 // run encodes all blocks, on all processors. It returns the place of the first element that is infinite or
 // NaN, or −1.
 func (e *encoder) run() (at int) {
-	blocks := (e.out + lanes - 1) / lanes
 	first := atomic.Int64{}
 	first.Store(math.MaxInt64)
+	e.each(func(b, g int) {
+		if bad := int64(e.group(b, g)); bad >= 0 {
+			for old := first.Load(); bad < old && !first.CompareAndSwap(old, bad); old = first.Load() {
+			}
+		}
+	})
+	if v := first.Load(); v != math.MaxInt64 {
+		return int(v)
+	}
+	return -1
+}
+
+// each does all groups of all blocks, on all processors.
+func (e *encoder) each(do func(block, group int)) {
+	blocks := (e.out + lanes - 1) / lanes
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), max(1, blocks)) {
 		wg.Go(func() {
 			for b := int(next.Add(1)) - 1; b < blocks; b = int(next.Add(1)) - 1 {
 				for g := range e.groups {
-					if bad := int64(e.group(b, g)); bad >= 0 {
-						for old := first.Load(); bad < old && !first.CompareAndSwap(old, bad); old = first.Load() {
-						}
-					}
+					do(b, g)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if v := first.Load(); v != math.MaxInt64 {
-		return int(v)
-	}
-	return -1
 }
 
 // group encodes a group of all outputs of a block.
@@ -115,17 +131,20 @@ func (e *encoder) group(block, group int) (bad int) {
 		scale, zero := e.fit(low, high)
 		e.store(first+lane, scale)
 		e.zeros[first+lane] = byte(zero)
-		if e.Bits == 8 {
-			for i, v := range values {
-				codes[i>>2<<6+lane<<2+i&3] = byte(e.code(v, scale, zero))
-			}
-			continue
-		}
 		for i, v := range values {
-			codes[i>>3<<6+lane<<2+i&3] |= byte(e.code(v, scale, zero)) << (i & 4)
+			e.put(codes, lane, i, byte(e.code(v, scale, zero)))
 		}
 	}
 	return -1
+}
+
+// put writes a code into those of a group, where the bits are 0.
+func (e *encoder) put(codes []byte, lane, i int, code byte) {
+	if e.Bits == 8 {
+		codes[i>>2<<6+lane<<2+i&3] = code
+		return
+	}
+	codes[i>>3<<6+lane<<2+i&3] |= code << (i & 4)
 }
 
 // read copies the weights of a group, with 0 beyond the matrix. It returns the place of the first that is
