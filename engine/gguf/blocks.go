@@ -3,21 +3,51 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// toF32 decodes blocks into the bytes of f32.
-func (k *kind) toF32(src []byte) []byte {
-	dst := make([]byte, 0, len(src)/k.bytes*k.block*4)
-	block := make([]float32, k.block)
-	for ; len(src) > 0; src = src[k.bytes:] {
-		k.decode(block, src[:k.bytes])
-		for _, v := range block {
-			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+// decodeAs decodes blocks into the bytes of f32, f16 or bf16, on all processors.
+func (k *kind) decodeAs(dt dtype.Type, src []byte) []byte {
+	size := dt.Size()
+	dst := make([]byte, len(src)/k.bytes*k.block*size)
+	const most = 1 << 10 // blocks that a goroutine takes at once
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			block := make([]float32, k.block)
+			for {
+				first := int(next.Add(most)) - most
+				if first >= len(src)/k.bytes {
+					return
+				}
+				for i := first; i < min(first+most, len(src)/k.bytes); i++ {
+					k.decode(block, src[i*k.bytes:][:k.bytes])
+					put(dt, dst[i*k.block*size:], block)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return dst
+}
+
+// put writes numbers as f32, f16 or bf16.
+func put(dt dtype.Type, dst []byte, values []float32) {
+	for i, v := range values {
+		switch dt {
+		case dtype.F16:
+			binary.LittleEndian.PutUint16(dst[2*i:], dtype.Float32ToF16(v))
+		case dtype.BF16:
+			binary.LittleEndian.PutUint16(dst[2*i:], dtype.Float32ToBF16(v))
+		default:
+			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
 		}
 	}
-	return dst
 }
 
 // half reads an f16.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
@@ -108,7 +109,7 @@ func use(f *File) error {
 			return err
 		}
 		k := kindBy(func(k kind) bool { return k.name == t.Type })
-		if k.decode != nil && len(k.toF32(b))*k.bytes != len(b)*k.block*4 {
+		if k.decode != nil && len(k.decodeAs(dtype.F32, b))*k.bytes != len(b)*k.block*4 {
 			return errors.New("got another number of elements")
 		}
 	}

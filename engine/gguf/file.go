@@ -133,7 +133,13 @@ func (f *File) Bytes(name string) ([]byte, error) {
 }
 
 // Tensor reads one tensor onto the default device: a quantised one as f32, another with its own element type.
-func (f *File) Tensor(name string) (tensor.Tensor, error) {
+func (f *File) Tensor(name string) (tensor.Tensor, error) { return f.Expanded(name, dtype.F32) }
+
+// Expanded is Tensor with quantised weights rounded to expand, F32, F16 or BF16.
+func (f *File) Expanded(name string, expand dtype.Type) (tensor.Tensor, error) {
+	if expand != dtype.F32 && expand != dtype.F16 && expand != dtype.BF16 {
+		return tensor.Tensor{}, fmt.Errorf("gguf: got %v for quantised weights, want f32, f16 or bf16", expand)
+	}
 	info, err := f.Info(name)
 	if err != nil {
 		return tensor.Tensor{}, err
@@ -148,7 +154,7 @@ func (f *File) Tensor(name string) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	if k.decode != nil {
-		dt, data = dtype.F32, k.toF32(data)
+		dt, data = expand, k.decodeAs(expand, data)
 	}
 	var t tensor.Tensor
 	err = tensor.Try(func() { t = tensor.FromBytes(dt, data, info.Shape...).Named(name) })

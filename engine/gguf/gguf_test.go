@@ -137,7 +137,7 @@ func written(t *testing.T, f *File) []Entry {
 	}
 	entries := []Entry{{Name: "values", Tensor: values}}
 	for _, name := range []string{"BF16", "Q8_0", "Q4_0"} {
-		entries = append(entries, Entry{name + ".of", name, values})
+		entries = append(entries, Entry{Name: name + ".of", Type: name, Tensor: values})
 	}
 	for _, name := range []string{"scale", "I8", "I16", "I32", "I64", "F64", "F32", "F16"} {
 		x, err := f.Tensor(name)
@@ -209,14 +209,14 @@ func TestWriteRefuses(t *testing.T) {
 		{map[string]any{"k": nil}, nil, `metadata "k": got a value of type <nil>`},
 		{map[string]any{"": true}, nil, `got key ""`},
 		{map[string]any{"general.alignment": uint32(12)}, nil, "want a power of two of type uint32"},
-		{nil, []Entry{{"a", "Q4_K", one}}, `tensor "a": got type "Q4_K", want one of [F32 F16 Q4_0 Q8_0 I8`},
-		{nil, []Entry{{"a", "Q8_0", one}}, `tensor "a": Q8_0[1]: a row has 1 elements, want a multiple of 32`},
-		{nil, []Entry{{"a", "", one}, {"a", "", one}}, `tensor "a": the name is taken`},
-		{nil, []Entry{{"a\xff", "", one}}, "want a name of UTF-8"},
-		{nil, []Entry{{strings.Repeat("a", 64), "", one}}, "of 1 to 63 bytes"},
-		{nil, []Entry{{"a", "", tensor.Zeros(1, 1, 1, 1, 1)}}, "got 5 dimensions, want at most 4"},
-		{nil, []Entry{{"a", "Q8_0", row(math.NaN())}}, `tensor "a": element 0 is NaN, which Q8_0 cannot hold`},
-		{nil, []Entry{{"a", "Q4_0", row(1e30)}}, `tensor "a": elements 0 to 31 are too large for Q4_0`},
+		{nil, []Entry{{Name: "a", Type: "Q4_K", Tensor: one}}, `tensor "a": got type "Q4_K", want one of [F32 F16 Q4_0 Q8_0 I8`},
+		{nil, []Entry{{Name: "a", Type: "Q8_0", Tensor: one}}, `tensor "a": Q8_0[1]: a row has 1 elements, want a multiple of 32`},
+		{nil, []Entry{{Name: "a", Type: "", Tensor: one}, {Name: "a", Type: "", Tensor: one}}, `tensor "a": the name is taken`},
+		{nil, []Entry{{Name: "a\xff", Type: "", Tensor: one}}, "want a name of UTF-8"},
+		{nil, []Entry{{Name: strings.Repeat("a", 64), Type: "", Tensor: one}}, "of 1 to 63 bytes"},
+		{nil, []Entry{{Name: "a", Type: "", Tensor: tensor.Zeros(1, 1, 1, 1, 1)}}, "got 5 dimensions, want at most 4"},
+		{nil, []Entry{{Name: "a", Type: "Q8_0", Tensor: row(math.NaN())}}, `tensor "a": element 0 is NaN, which Q8_0 cannot hold`},
+		{nil, []Entry{{Name: "a", Type: "Q4_0", Tensor: row(1e30)}}, `tensor "a": elements 0 to 31 are too large for Q4_0`},
 	}
 	for _, test := range tests {
 		path := filepath.Join(t.TempDir(), "x")

@@ -1,6 +1,10 @@
 package gguf
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // A pair is a name in a GGUF file and one in a model's folder at Hugging Face.
 type pair struct{ file, hub string }
@@ -39,6 +43,9 @@ var families = map[string][][]pair{
 	"gemma3": {tensorsOfLayer, fourNorms, gateApart},
 	"phi3":   {tensorsOfLayer, twoNorms, gateIn},
 }
+
+// Architectures are those whose names are known.
+func Architectures() []string { return slices.Sorted(maps.Keys(families)) }
 
 // HubName is the name that a tensor of a file has in the model's folder at Hugging Face, by the file's
 // general.architecture: "model.layers.0.self_attn.q_proj.weight" for "blk.0.attn_q.weight". It is not ok for

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
@@ -25,6 +26,19 @@ type Entry struct {
 	Name   string
 	Type   string // "Q8_0" and "Q4_0" quantise; "F32", "F16", "BF16", … convert; "" keeps the element type
 	Tensor tensor.Tensor
+
+	// Codes take the place of Tensor, and Type is that of TypeOf: they are written as they are, the matrix
+	// [in out] as out rows. Row r is output Rows(r), or r where Rows is nil.
+	Codes *quant.Weight
+	Rows  func(row int) int
+}
+
+// shape is that of the tensor in the file.
+func (e Entry) shape() []int {
+	if e.Codes != nil {
+		return []int{e.Codes.Out, e.Codes.In}
+	}
+	return e.Tensor.Shape()
 }
 
 // WriteFile makes or replaces the file at path, version 3. Readers find the old file or the whole new one:
@@ -134,7 +148,7 @@ func appendInfos(b []byte, entries []Entry, alignment int64) ([]byte, []*kind, e
 			return nil, nil, fmt.Errorf("tensor %q: %w", e.Name, err)
 		}
 		seen[e.Name] = true
-		shape := e.Tensor.Shape()
+		shape := e.shape()
 		b = binary.LittleEndian.AppendUint32(appendString(b, e.Name), uint32(len(shape)))
 		for _, n := range slices.Backward(shape) {
 			b = binary.LittleEndian.AppendUint64(b, uint64(n))
@@ -152,7 +166,10 @@ func (e Entry) check() (*kind, int64, error) {
 	if e.Name == "" || len(e.Name) > maxWritten || !utf8.ValidString(e.Name) {
 		return nil, 0, fmt.Errorf("want a name of UTF-8 of 1 to %d bytes", maxWritten)
 	}
-	shape, name := e.Tensor.Shape(), e.Type
+	shape, name := e.shape(), e.Type
+	if e.Codes != nil && (name == "" || name != TypeOf(e.Codes)) {
+		return nil, 0, fmt.Errorf("got type %q for %v, want the one of TypeOf", name, e.Codes)
+	}
 	if name == "" {
 		name = strings.ToUpper(e.Tensor.DType().String())
 	}
@@ -183,6 +200,10 @@ func writable() []string {
 
 // bytes converts or quantises the tensor.
 func (e Entry) bytes(k *kind) (b []byte, err error) {
+	if e.Codes != nil {
+		err = tensor.Try(func() { b = e.blocks(k) })
+		return b, err
+	}
 	if k.encode == nil {
 		dt, err := dtype.Parse(strings.ToLower(k.name))
 		if err != nil {
