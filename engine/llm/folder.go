@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -16,7 +15,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/durable"
-	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 const (
@@ -37,44 +35,44 @@ var carried = []string{
 // their dtype, and all else is computed in f32. Families are Llama 2 and 3, Mistral, Qwen 2, 2.5 and 3, Gemma
 // 2 and 3, Phi 3; a folder of another one, one whose settings change what the model computes in a way that is
 // not known here, and tensors without a place are errors. Load stops when ctx is done.
-func Load(ctx context.Context, dir string) (*Model, error) {
-	path := filepath.Join(dir, configFile)
-	text, err := regular.Read(path, maxConfig)
+//
+// The path may be that of a GGUF file of these families, too, or of a folder with one such file and no
+// config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in other
+// quantised types they are expanded to bf16.
+func Load(ctx context.Context, path string) (*Model, error) {
+	m, err := load(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("llm: %w", err)
-	}
-	c, err := parseConfig(path, text)
-	if err != nil {
-		return nil, fmt.Errorf("llm: %w", err)
-	}
-	var m *Model
-	failed := tensor.Try(func() {
-		tensor.Within(ctx, func() { m, err = readWeights(ctx, dir, c) })
-	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("llm: %w", err)
-	}
-	m.files = map[string][]byte{configFile: text}
-	if err := m.readFiles(dir); err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	return m, nil
 }
 
-// readFiles reads what lies beside the weights.
-func (m *Model) readFiles(dir string) error {
-	for _, name := range carried {
-		content, err := regular.Read(filepath.Join(dir, name), maxText)
-		switch {
-		case err == nil:
-			m.files[name] = content
-		case !os.IsNotExist(err):
-			return err
-		}
+func load(ctx context.Context, path string) (m *Model, err error) {
+	var s *source
+	failed := tensor.Try(func() {
+		tensor.Within(ctx, func() {
+			if s, err = openSource(ctx, path); err != nil {
+				return
+			}
+			defer s.close()
+			var c Config
+			if c, err = parseConfig(filepath.Join(s.path, configFile), s.files[configFile]); err == nil {
+				m, err = readWeights(s.path, c, s.weights)
+			}
+		})
+	})
+	if err == nil {
+		err = failed
 	}
+	if err != nil {
+		return nil, err
+	}
+	m.files = s.files
+	return m, m.readFiles(s.path)
+}
+
+// readFiles understands what lies beside the weights.
+func (m *Model) readFiles(dir string) error {
 	for _, name := range []string{"tokenizer.json", "tekken.json", "tokenizer.model"} {
 		if content, ok := m.files[name]; ok {
 			t, err := tokenizer.Parse(name, content)
@@ -85,30 +83,19 @@ func (m *Model) readFiles(dir string) error {
 			break
 		}
 	}
-	return m.readSettings(dir)
-}
-
-// readSettings reads how text is generated, and how chats are written.
-func (m *Model) readSettings(dir string) error {
 	for _, name := range []string{"generation_config.json", configFile} {
-		if m.files[name] == nil {
+		s, err := pretrained.ParseSettings(filepath.Join(dir, name), m.files[name])
+		if m.files[name] == nil || m.Stop != nil {
 			continue
 		}
-		s, err := pretrained.ParseSettings(filepath.Join(dir, name), m.files[name])
 		if err != nil {
 			return err
 		}
-		if name != configFile {
-			m.Defaults = defaults(s)
-		}
-		if m.Stop == nil {
-			m.Stop = tokens(s, "eos_token_id")
-		}
-		if s.Err() != nil {
+		if m.Stop = tokens(s, "eos_token_id"); s.Err() != nil {
 			return s.Err()
 		}
 	}
-	return m.readChat(dir)
+	return nil
 }
 
 // tokens reads a token, or a list of them.
@@ -271,6 +258,9 @@ func (m *Model) configText(params []nn.Param) ([]byte, error) {
 		if keys, err = m.Config.keys(); err != nil {
 			return nil, err
 		}
+	}
+	if keys["architectures"] == nil { // a GGUF file does not name the class
+		keys["architectures"] = []string{architectures[m.Config.Family]}
 	}
 	if _, ok := keys["dtype"]; ok {
 		keys["dtype"] = name

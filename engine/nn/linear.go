@@ -82,9 +82,7 @@ func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weigh
 
 // Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the
 // transposed weight gives [… vocabulary].
-func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
-	return tensor.Linear(x, e.Weight.Transpose(), tensor.Tensor{})
-}
+func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor { return x.MatMul(e.Weight.Transpose()) }
 
 // Members lists the weight.
 func (e *Embedding) Members() []Member { return []Member{{Name: "weight", Weight: &e.Weight}} }

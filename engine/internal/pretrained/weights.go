@@ -30,15 +30,39 @@ type Weights struct {
 	ctx   context.Context
 	dir   string
 	files map[string]*safetensors.File
-	at    map[string]*safetensors.File // by the name of the tensor
+	at    map[string]Source // by the name of the tensor
 	used  map[string]bool
 	err   error
+}
+
+// A Source has tensors by the names that folders give them.
+type Source interface {
+	Describe(name string) (typ string, shape []int, err error)
+	Tensor(name string) (tensor.Tensor, error)
+	Close() error
+}
+
+// shard is a file of safetensors.
+type shard struct{ *safetensors.File }
+
+func (s shard) Describe(name string) (string, []int, error) {
+	info, err := s.Info(name)
+	return info.DType, info.Shape, err
+}
+
+// WeightsOf are those of a source that has tensors of these names. The path is for errors.
+func WeightsOf(ctx context.Context, path string, s Source, names []string) *Weights {
+	w := &Weights{ctx: ctx, dir: path, at: map[string]Source{}, used: map[string]bool{}}
+	for _, name := range names {
+		w.at[name] = s
+	}
+	return w
 }
 
 // OpenWeights opens model.safetensors of a folder, or the files that model.safetensors.index.json lists. The
 // caller closes them. Reading stops when ctx is done.
 func OpenWeights(ctx context.Context, dir string) (*Weights, error) {
-	s := &Weights{ctx: ctx, dir: dir, files: map[string]*safetensors.File{}, at: map[string]*safetensors.File{}, used: map[string]bool{}}
+	s := &Weights{ctx: ctx, dir: dir, files: map[string]*safetensors.File{}, at: map[string]Source{}, used: map[string]bool{}}
 	index := filepath.Join(dir, WeightsFile+".index.json")
 	text, err := regular.Read(index, maxIndex)
 	if err != nil {
@@ -47,7 +71,7 @@ func OpenWeights(ctx context.Context, dir string) (*Weights, error) {
 			return nil, err
 		}
 		for _, info := range f.Tensors() {
-			s.at[info.Name] = f
+			s.at[info.Name] = shard{f}
 		}
 		return s, nil
 	}
@@ -66,7 +90,7 @@ func OpenWeights(ctx context.Context, dir string) (*Weights, error) {
 			s.Close()
 			return nil, err
 		}
-		s.at[name] = f
+		s.at[name] = shard{f}
 	}
 	return s, nil
 }
@@ -86,7 +110,7 @@ func (s *Weights) open(name string) (*safetensors.File, error) {
 	return f, err
 }
 
-// Close closes the files.
+// Close closes the files that OpenWeights opened.
 func (s *Weights) Close() {
 	for _, f := range s.files {
 		f.Close()
@@ -102,13 +126,14 @@ func (s *Weights) Has(stored string) bool { return s.at[stored] != nil }
 // Err is the first problem.
 func (s *Weights) Err() error { return s.err }
 
-// Tensor reads the tensor of that name, which must have that shape, in f32, f16 or bf16.
-func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
+// Find returns the source of a tensor and the name that it has there, nil if that is the error: there is no
+// such tensor, or it has another shape. The tensor counts as used.
+func (s *Weights) Find(name string, shape ...int) (Source, string) {
 	if s.err == nil && s.ctx.Err() != nil {
 		s.err = context.Cause(s.ctx)
 	}
 	if s.err != nil {
-		return tensor.Tensor{}
+		return nil, ""
 	}
 	stored := name
 	if s.Stored != nil {
@@ -117,16 +142,34 @@ func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
 	f := s.at[stored]
 	if f == nil {
 		s.err = fmt.Errorf("%s: no tensor %q, want %v", s.dir, stored, shape)
+		return nil, ""
+	}
+	typ, got, err := f.Describe(stored)
+	if err == nil && !slices.Equal(got, shape) {
+		err = fmt.Errorf("%s: tensor %q: got %s%v, want shape %v as config.json says", s.dir, stored, typ, got, shape)
+	}
+	if err != nil {
+		s.err = err
+		return nil, ""
+	}
+	s.used[stored] = true
+	return f, stored
+}
+
+// Fail makes err the first problem, if there is none yet.
+func (s *Weights) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Tensor reads the tensor of that name, which must have that shape, in f32, f16 or bf16.
+func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
+	f, stored := s.Find(name, shape...)
+	if f == nil {
 		return tensor.Tensor{}
 	}
-	info, err := f.Info(stored)
-	if err == nil && !slices.Equal(info.Shape, shape) {
-		err = fmt.Errorf("%s: tensor %q: got %s%v, want shape %v as config.json says", s.dir, stored, info.DType, info.Shape, shape)
-	}
-	var t tensor.Tensor
-	if err == nil {
-		t, err = f.Tensor(stored)
-	}
+	t, err := f.Tensor(stored)
 	if err == nil && t.DType() != dtype.F32 && t.DType() != dtype.BF16 && t.DType() != dtype.F16 {
 		err = fmt.Errorf("%s: tensor %q: got %v, want f32, bf16 or f16", s.dir, stored, t.DType())
 	}
@@ -134,9 +177,13 @@ func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
 		s.err = err
 		return tensor.Tensor{}
 	}
-	s.used[stored] = true
-	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.used)), Total: int64(len(s.at)), Unit: "tensors"})
+	s.Report()
 	return t
+}
+
+// Report tells how many tensors are read.
+func (s *Weights) Report() {
+	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.used)), Total: int64(len(s.at)), Unit: "tensors"})
 }
 
 // Vector reads a trainable vector, as f32.

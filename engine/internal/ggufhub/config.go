@@ -1,0 +1,251 @@
+package ggufhub
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/gguf"
+)
+
+// fail makes a key of the metadata the error, if there is none yet.
+func (m *Model) fail(key, format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf("%s: %s: %s", m.path, key, fmt.Sprintf(format, args...))
+	}
+}
+
+// value reads one of the metadata; nil: there is none.
+func (m *Model) value(key string) any {
+	if !m.file.Has(key) {
+		return nil
+	}
+	v, err := m.file.Value(key)
+	if err != nil && m.err == nil {
+		m.err = err
+	}
+	return v
+}
+
+func (m *Model) text(key string) string {
+	v := m.value(key)
+	s, ok := v.(string)
+	if v != nil && !ok {
+		m.fail(key, "got %T, want a string", v)
+	}
+	return s
+}
+
+// list reads an array of T; nil: there is none.
+func list[T any](m *Model, key string) []T {
+	v := m.value(key)
+	l, ok := v.([]T)
+	if v != nil && !ok {
+		m.fail(key, "got %T, want %T", v, l)
+	}
+	return l
+}
+
+// flag reads a bool, other if there is none.
+func (m *Model) flag(key string, other bool) bool {
+	v := m.value(key)
+	if v == nil {
+		return other
+	}
+	b, ok := v.(bool)
+	if !ok {
+		m.fail(key, "got %T, want a bool", v)
+	}
+	return b
+}
+
+// number reads a number of any type, other if there is none. An f32 becomes the shortest decimal that rounds
+// to it: 1e-6, as the folder had it. Of an array, one number for each layer, all must be the same.
+func (m *Model) number(key string, other float64) float64 {
+	v := m.value(key)
+	if v == nil {
+		return other
+	}
+	if l, ok := v.([]uint32); ok {
+		v = same(l)
+	} else if l, ok := v.([]int32); ok {
+		v = same(l)
+	}
+	x, ok := float(v)
+	if !ok {
+		m.fail(key, "got %T, want a number, the same for all layers", v)
+	}
+	return x
+}
+
+// same is the number of which a list consists, or else the list.
+func same[T comparable](l []T) any {
+	for _, x := range l {
+		if x != l[0] {
+			return l
+		}
+	}
+	if len(l) == 0 {
+		return l
+	}
+	return l[0]
+}
+
+func float(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float32:
+		x, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
+		return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
+	case float64:
+		return v, !math.IsInf(v, 0) && !math.IsNaN(v)
+	case uint8:
+		return float64(v), true
+	case int8:
+		return float64(v), true
+	case uint16:
+		return float64(v), true
+	case int16:
+		return float64(v), true
+	case uint32:
+		return float64(v), true
+	case int32:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	}
+	return 0, false
+}
+
+// shape is that of a tensor of the file, nil if there is none.
+func (m *Model) shape(name string) []int {
+	info, _ := m.file.Info(name)
+	return info.Shape
+}
+
+func (m *Model) has(name string) bool { return m.shape(name) != nil }
+
+// own is a key of the architecture.
+func (m *Model) own(key string) string { return m.arch + "." + key }
+
+// config is the config.json that says what the metadata say.
+func (m *Model) config() map[string]any {
+	k := map[string]any{"model_type": m.arch, "tie_word_embeddings": !m.has("output.weight"), "torch_dtype": m.dtype()}
+	for _, key := range m.file.Keys() {
+		if field, ok := gguf.ConfigField(key); ok && strings.HasPrefix(key, m.own("")) {
+			k[field] = m.number(key, 0)
+		}
+	}
+	if shape := m.shape("token_embd.weight"); len(shape) == 2 {
+		k["vocab_size"] = shape[0]
+	}
+	m.heads = m.count(k, "num_attention_heads", 1)
+	m.kvHeads = m.count(k, "num_key_value_heads", m.heads)
+	head := m.count(k, "head_dim", m.count(k, "hidden_size", 0)/m.heads)
+	if n := m.number(m.own("attention.value_length"), float64(head)); n != float64(head) {
+		m.fail(m.own("attention.value_length"), "got %v, want that of keys, %d", n, head)
+	}
+	k["head_dim"] = head
+	m.rope(k, head)
+	switch m.arch {
+	case "llama":
+		if n, _ := k["sliding_window"].(float64); n > 0 {
+			k["model_type"] = "mistral"
+			break
+		}
+		k["attention_bias"], k["mlp_bias"] = m.has("blk.0.attn_q.bias"), m.has("blk.0.ffn_up.bias")
+	case "qwen2", "qwen3":
+		k["attention_bias"] = m.has("blk.0.attn_q.bias")
+		m.window(k, 0)
+	case "gemma2":
+		m.gemma(k, head, 46, 2)
+	case "gemma3":
+		k["model_type"] = "gemma3_text"
+		m.gemma(k, head, 62, 6)
+	}
+	if k["sliding_window"] == 0.0 {
+		k["sliding_window"] = nil
+	}
+	return k
+}
+
+// count is a setting that counts heads or widths, other if there is none. One that is no positive integer is
+// an error, and 1.
+func (m *Model) count(k map[string]any, field string, other int) int {
+	x, ok := k[field].(float64)
+	if !ok {
+		x = float64(other)
+	}
+	if x < 1 || x != math.Trunc(x) || x > 1<<31 {
+		m.fail(field, "got %v, want a positive integer", x)
+		return 1
+	}
+	return int(x)
+}
+
+// dtype is the type of most of the weights. Those that are quantised become bf16 where they cannot stay as
+// they are.
+func (m *Model) dtype() string {
+	info, _ := m.file.Info("blk.0.attn_output.weight")
+	switch info.Type {
+	case "F32":
+		return "float32"
+	case "F16":
+		return "float16"
+	}
+	return "bfloat16"
+}
+
+// gemma adds what llama.cpp knows without metadata: the width by which scores are divided, other in the model
+// of so many layers, and that every n-th layer has no window.
+func (m *Model) gemma(k map[string]any, head int, largest, n int) {
+	k["query_pre_attn_scalar"] = head
+	if k["num_hidden_layers"] == float64(largest) {
+		k["query_pre_attn_scalar"] = m.count(k, "hidden_size", 1) / m.heads
+	}
+	for key, field := range map[string]string{"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"} {
+		if x := m.number(m.own(key), 0); x != 0 {
+			k[field] = x
+		}
+	}
+	k["hidden_activation"] = "gelu_pytorch_tanh"
+	m.window(k, n)
+}
+
+// window says which layers have the window: all but every n-th, or as the metadata say. Of the families
+// without such a rule only the metadata say it.
+func (m *Model) window(k map[string]any, n int) {
+	key := m.own("attention.sliding_window_pattern")
+	layers := m.count(k, "num_hidden_layers", 0)
+	if layers > 1<<16 {
+		return // refused by the number of tensors
+	}
+	size, _ := k["sliding_window"].(float64)
+	kinds := make([]string, layers)
+	local := func(i int) bool { return n > 0 && (i+1)%n != 0 }
+	switch v := m.value(key).(type) {
+	case nil:
+	case []bool:
+		if len(v) != layers {
+			m.fail(key, "got %d layers, want %d", len(v), layers)
+			return
+		}
+		n, local = 1, func(i int) bool { return v[i] }
+	default:
+		n = int(m.number(key, 0))
+		local = func(i int) bool { return n == 0 || (i+1)%n != 0 }
+	}
+	if n == 0 && k["sliding_window"] == nil {
+		return
+	}
+	for i := range kinds {
+		kinds[i] = "full_attention"
+		if local(i) && (size > 0 || m.arch == "gemma2") {
+			kinds[i] = "sliding_attention"
+		}
+	}
+	k["layer_types"] = kinds
+	k["use_sliding_window"] = true
+}

@@ -1,0 +1,163 @@
+// Package ggufhub translates between a GGUF file and the folder in which Hugging Face's libraries keep the
+// same model. The two have other names for weights and settings, another order of some rows, and the
+// tokenizer in other words.
+//
+// [Open] shows a file as a folder, and [Write] writes a folder as a file, as llama.cpp's own converter does.
+// Package llm reads and writes the one through the other, so that it knows one form only.
+//
+// Reading order: open.go, config.go and rope.go (settings), words.go (tokenizer); write.go, metadata.go,
+// vocabulary.go.
+package ggufhub
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Model is a GGUF file seen as a folder.
+type Model struct {
+	Files map[string][]byte // config.json, tokenizer.json and what else lies beside the weights of the folder
+
+	file           *gguf.File
+	path           string
+	arch           string
+	names          map[string]string // in the file, by that of the folder
+	heads, kvHeads int
+	err            error
+}
+
+// Open reads the settings of a file. The caller closes it.
+func Open(path string) (*Model, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{file: f, path: path, names: map[string]string{}, Files: map[string][]byte{}}
+	m.arch = m.text("general.architecture")
+	if m.err == nil && !slices.Contains(gguf.Architectures(), m.arch) {
+		m.fail("general.architecture", "got %q, want one of %s", m.arch, strings.Join(gguf.Architectures(), ", "))
+	}
+	if n := m.number("split.count", 1); n > 1 {
+		m.fail("split.count", "the file is one of %v: join them with llama-gguf-split --merge", n)
+	}
+	for _, info := range f.Tensors() {
+		name := info.Name
+		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
+			name = hub
+		} else if isRope(info.Name) {
+			continue // a setting of the folder
+		}
+		m.names[name] = info.Name
+	}
+	m.put("config.json", m.config())
+	m.words()
+	if m.err != nil {
+		f.Close()
+		return nil, m.err
+	}
+	return m, nil
+}
+
+// put adds a file of JSON.
+func (m *Model) put(name string, content any) {
+	text, err := json.MarshalIndent(content, "", "  ")
+	if err != nil { // a number that is infinite or NaN
+		m.fail(name, "%v", err)
+		return
+	}
+	m.Files[name] = text
+}
+
+// Close closes the file.
+func (m *Model) Close() error { return m.file.Close() }
+
+// Names are those of the weights, as the folder has them. One that no folder has keeps its own.
+func (m *Model) Names() []string {
+	var names []string
+	for name := range m.names {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Describe is the type of a weight in the file, and its shape.
+func (m *Model) Describe(name string) (typ string, shape []int, err error) {
+	info, err := m.file.Info(m.names[name])
+	return info.Type, info.Shape, err
+}
+
+// Tensor reads a weight as the folder has it. One that is quantised becomes bf16.
+func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
+	info, err := m.file.Info(m.names[name])
+	if err != nil {
+		return t, err
+	}
+	if t, err = m.file.Expanded(info.Name, dtype.BF16); err != nil {
+		return t, err
+	}
+	err = tensor.Try(func() {
+		if heads := m.turned(name); heads > 0 && fits(heads, info.Shape) {
+			t = turn(t, heads, 2).Eval()
+		}
+		if plusOne(m.arch, name) {
+			t = t.Cast(dtype.F32).Sub(1).Eval()
+		}
+	})
+	return t, err
+}
+
+// Codes reads a matrix whose numbers package quant holds as they are; it is nil where that is not so.
+func (m *Model) Codes(name string) (*quant.Weight, error) {
+	info, err := m.file.Info(m.names[name])
+	if err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) != 2 {
+		return nil, err
+	}
+	var rows func(int) int
+	if heads := m.turned(name); heads > 0 && fits(heads, info.Shape) {
+		rows = func(o int) int { return rowInFile(o, info.Shape[0]/heads) }
+	}
+	return m.file.Codes(info.Name, rows)
+}
+
+// turned is the number of heads whose rows stand in another order in the file, 0 where none do: llama.cpp
+// turns neighbours, transformers turns the number at i together with the one half a head further.
+func (m *Model) turned(name string) int { return turnedHeads(m.arch, name, m.heads, m.kvHeads) }
+
+func turnedHeads(arch, name string, heads, kvHeads int) int {
+	switch {
+	case arch != "llama":
+	case strings.Contains(name, ".self_attn.q_proj."):
+		return heads
+	case strings.Contains(name, ".self_attn.k_proj."):
+		return kvHeads
+	}
+	return 0
+}
+
+// fits says whether rows are heads of an even width; the model refuses those that are not, by their shape.
+func fits(heads int, shape []int) bool { return len(shape) > 0 && shape[0]%(2*heads) == 0 }
+
+// turn brings rows from the file's order into the folder's, with parts 2, or back, with the half of a head.
+func turn(t tensor.Tensor, heads, parts int) tensor.Tensor {
+	shape := t.Shape()
+	split := append([]int{heads, shape[0] / heads / parts, parts}, shape[1:]...)
+	order := []int{0, 2, 1, 3}[:len(split)]
+	return t.Reshape(split...).Permute(order...).Reshape(shape...)
+}
+
+// rowInFile is the row of the file that is output o of the folder, for heads of that width.
+func rowInFile(o, width int) int {
+	head, i := o/width*width, o%width
+	return head + i%(width/2)*2 + i/(width/2)
+}
+
+// plusOne says whether the file has a norm's weight plus 1, and the folder without.
+func plusOne(arch, name string) bool {
+	return strings.HasPrefix(arch, "gemma") && strings.HasSuffix(name, "norm.weight")
+}

@@ -1,0 +1,179 @@
+"""Writes engine/llm/testdata/gguf: small decoders as llama.cpp's own converter and quantiser write them, and what they compute.
+
+    pip install llama-cpp-python --no-binary :all:      (its source has convert_hf_to_gguf.py under vendor/llama.cpp)
+    python tests/peers/decoder_gguf.py write LLAMA_CPP  # the fixtures; LLAMA_CPP is the folder vendor/llama.cpp
+    python tests/peers/decoder_gguf.py check FILE...    # files that the Go test TestLlamaCppReads wrote, and expected.safetensors beside
+
+Of NAME.gguf of a family engine/llm/testdata/families/NAME/expected.safetensors has the logits. Those of quantised models and of those
+with a tokenizer are NAME.safetensors: ids, logits of transformers for the weights that the file holds; words.json has texts and the
+tokens that llama.cpp makes of them.
+"""
+import ctypes
+import json
+import os
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+HERE = pathlib.Path(__file__).parent
+FAMILIES = HERE / "../../engine/llm/testdata/families"
+OUT = HERE / "../../engine/llm/testdata/gguf"
+NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen2", "qwen2-yarn", "qwen3", "qwen3-bias", "gemma2", "gemma2-one",
+         "gemma3", "phi3", "phi3-long"]
+TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
+
+
+def converter(llama_cpp):
+    sys.path.insert(0, str(llama_cpp))
+    sys.path.insert(0, str(pathlib.Path(llama_cpp) / "gguf-py"))
+    import conversion
+    return conversion
+
+
+def convert(llama_cpp, folder, out, kind="f32", words=None):
+    """Converts with the class of the model's architecture. words: the name of the tokenizer's way of cutting, None for no tokenizer."""
+    conversion = converter(llama_cpp)
+    import gguf
+    from conversion.base import ModelBase, ModelType
+    hparams = ModelBase.load_hparams(pathlib.Path(folder), False)
+    conversion.load_all_models()
+    cls = ModelBase.from_model_architecture(hparams["architectures"][0], model_type=ModelType.TEXT)
+    if words is None:
+        patched = type("Silent", (cls,), {"set_vocab": lambda self: self._set_vocab_none(), "model_arch": cls.model_arch})
+        (pathlib.Path(folder) / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {str(i): i for i in range(48)}}, "added_tokens": []}))
+    else:
+        patched = type("Named", (cls,), {"get_vocab_base_pre": lambda self, t: words, "model_arch": cls.model_arch})
+    kind = {"f32": gguf.LlamaFileType.ALL_F32, "f16": gguf.LlamaFileType.MOSTLY_F16, "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}[kind]
+    m = patched(pathlib.Path(folder), kind, pathlib.Path(out), eager=True)
+    m.write()
+
+
+def families(llama_cpp):
+    for name in NAMES:
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(FAMILIES / name, folder, dirs_exist_ok=True)
+            convert(llama_cpp, folder, OUT / f"{name}.gguf")
+
+
+def quantised(llama_cpp):
+    """Models of 256 in llama.cpp's types."""
+    import llama_cpp as binding
+    from safetensors.torch import save_file
+    from transformers import AutoModelForCausalLM, LlamaConfig
+    types = {"q8_0": binding.LLAMA_FTYPE_MOSTLY_Q8_0, "q4_0": binding.LLAMA_FTYPE_MOSTLY_Q4_0, "q4_k": binding.LLAMA_FTYPE_MOSTLY_Q4_K_M}
+    torch.manual_seed(1)
+    for name, kind in types.items():
+        width = 256 if name == "q4_k" else 64
+        config = LlamaConfig(vocab_size=48, hidden_size=width, intermediate_size=width, num_hidden_layers=1, num_attention_heads=4,
+                             num_key_value_heads=1, max_position_embeddings=64, initializer_range=0.1, bos_token_id=None, eos_token_id=None,
+                             tie_word_embeddings=name != "q8_0")
+        with tempfile.TemporaryDirectory() as folder:
+            AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+            convert(llama_cpp, folder, folder + "/f32.gguf")
+            p = binding.llama_model_quantize_default_params()
+            p.ftype, p.nthread = kind, 1
+            out = str(OUT / f"{name}.gguf")
+            assert binding.llama_model_quantize((folder + "/f32.gguf").encode(), out.encode(), ctypes.byref(p)) == 0
+            (pathlib.Path(folder) / "f32.gguf").unlink()
+            model = dequantised(folder, out)
+            ids = torch.randint(0, 48, (2, 12))
+            with torch.no_grad():
+                logits = model(ids).logits
+            save_file({"ids": ids, "logits": logits}, str(OUT / f"{name}.safetensors"))
+
+
+def dequantised(folder, path):
+    """The folder's model with the weights of the file."""
+    import gguf
+    from transformers import AutoModelForCausalLM
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    file = {t.name: t for t in gguf.GGUFReader(path).tensors}
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, model.config.num_hidden_layers)
+    c = model.config
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            t = file[names.get_name(key, try_suffixes=(".weight",))]
+            w = torch.tensor(np.array(gguf.dequantize(t.data, t.tensor_type))).reshape(p.shape)
+            for part, heads in (("q_proj", c.num_attention_heads), ("k_proj", c.num_key_value_heads)):
+                if part in key:
+                    w = w.reshape(heads, w.shape[0] // heads // 2, 2, -1).swapaxes(1, 2).reshape(p.shape)
+            p.copy_(w)
+    return model
+
+
+def words(llama_cpp):
+    """Two tokenizers in models of 8, and what llama.cpp makes of texts."""
+    import llama_cpp as binding
+    import sentencepiece
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast, Qwen2Config
+    random.seed(1)
+    corpus = [" ".join(random.choice("the quick brown fox jumps over lazy dogs and 12 345 cats it's isn't Zürich 名古屋 naïve".split())
+                       for _ in range(12)) for _ in range(300)]
+    expected = {}
+    with tempfile.TemporaryDirectory() as folder:
+        t = Tokenizer(models.BPE())
+        t.normalizer = normalizers.NFC()
+        qwen = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+        t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(qwen), "isolated"),
+                                                   pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+        t.decoder = decoders.ByteLevel()
+        t.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=340, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        fast = PreTrainedTokenizerFast(tokenizer_object=t, eos_token="<|endoftext|>", additional_special_tokens=["<|im_start|>", "<|im_end|>"])
+        fast.chat_template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        fast.save_pretrained(folder)
+        config = Qwen2Config(vocab_size=352, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+                             eos_token_id=fast.eos_token_id, bos_token_id=None, tie_word_embeddings=True)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        convert(llama_cpp, folder, OUT / "words-bpe.gguf", "q8_0", "qwen2")
+        expected["words-bpe"] = tokens(binding, OUT / "words-bpe.gguf")
+    with tempfile.TemporaryDirectory() as folder:
+        text = pathlib.Path(folder) / "corpus.txt"
+        text.write_text("\n".join(corpus))
+        sentencepiece.SentencePieceTrainer.train(input=str(text), model_prefix=folder + "/tokenizer", model_type="bpe", vocab_size=400,
+                                                 byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False,
+                                                 user_defined_symbols=["<turn>"], minloglevel=2)
+        config = LlamaConfig(vocab_size=400, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+                             bos_token_id=1, eos_token_id=2, tie_word_embeddings=True)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        convert(llama_cpp, folder, OUT / "words-spm.gguf", "q8_0", "default")
+        expected["words-spm"] = tokens(binding, OUT / "words-spm.gguf")
+    (OUT / "words.json").write_text(json.dumps({"texts": TEXTS, "tokens": expected}, ensure_ascii=False))
+
+
+def tokens(binding, path):
+    m = binding.Llama(str(path), vocab_only=True, verbose=False)
+    return [m.tokenize(text.encode(), add_bos=True, special=True) for text in TEXTS]
+
+
+def check(paths):
+    """Holds the scores of llama.cpp for files against the logits that Go computed."""
+    import llama_cpp as binding
+    from safetensors.numpy import load_file
+    worst = 0.0
+    for path in paths:
+        expected = load_file(path.replace(".gguf", ".safetensors"))
+        m = binding.Llama(path, logits_all=True, n_ctx=64, n_batch=64, n_threads=1, verbose=False, flash_attn=False)
+        for ids, want in zip(expected["ids"], expected["logits"]):
+            m.reset()
+            m.eval([int(i) for i in ids])
+            got = np.array(m.scores[:len(ids)])
+            worst = max(worst, difference := np.abs(got - want).max() / np.abs(want).max())
+            print(f"{os.path.basename(path)}: {difference:.2g}")
+    if not worst <= float(os.environ.get("LIMIT", "2e-3")):
+        sys.exit(f"scores differ by {worst:.3g} of the largest")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "check":
+        check(sys.argv[2:])
+    else:
+        os.makedirs(OUT, exist_ok=True)
+        for step in (families, quantised, words):
+            if len(sys.argv) < 4 or step.__name__ in sys.argv[3:]:
+                step(pathlib.Path(sys.argv[2]))
