@@ -11,16 +11,19 @@ import (
 
 func ggufSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"ConfigField": reflect.ValueOf(gguf.ConfigField),
-		"Entry":       reflect.ValueOf((*gguf.Entry)(nil)),
-		"File":        reflect.ValueOf((*gguf.File)(nil)),
-		"FileName":    reflect.ValueOf(gguf.FileName),
-		"FormatError": reflect.ValueOf((*gguf.FormatError)(nil)),
-		"HubName":     reflect.ValueOf(gguf.HubName),
-		"Info":        reflect.ValueOf((*gguf.Info)(nil)),
-		"Open":        reflect.ValueOf(gguf.Open),
-		"Read":        reflect.ValueOf(gguf.Read),
-		"Write":       reflect.ValueOf(gguf.Write),
-		"WriteFile":   reflect.ValueOf(gguf.WriteFile),
+		"Architectures": reflect.ValueOf(gguf.Architectures),
+		"ConfigField":   reflect.ValueOf(gguf.ConfigField),
+		"Entry":         reflect.ValueOf((*gguf.Entry)(nil)),
+		"File":          reflect.ValueOf((*gguf.File)(nil)),
+		"FileName":      reflect.ValueOf(gguf.FileName),
+		"FormatError":   reflect.ValueOf((*gguf.FormatError)(nil)),
+		"HasCodes":      reflect.ValueOf(gguf.HasCodes),
+		"HubName":       reflect.ValueOf(gguf.HubName),
+		"Info":          reflect.ValueOf((*gguf.Info)(nil)),
+		"Open":          reflect.ValueOf(gguf.Open),
+		"Read":          reflect.ValueOf(gguf.Read),
+		"TypeOf":        reflect.ValueOf(gguf.TypeOf),
+		"Write":         reflect.ValueOf(gguf.Write),
+		"WriteFile":     reflect.ValueOf(gguf.WriteFile),
 	}
 }

@@ -22,6 +22,7 @@ func quantSymbols() map[string]reflect.Value {
 		"Module":       reflect.ValueOf(quant.Module),
 		"NewEmbedding": reflect.ValueOf(quant.NewEmbedding),
 		"NewLinear":    reflect.ValueOf(quant.NewLinear),
+		"Pack":         reflect.ValueOf(quant.Pack),
 		"Quantize":     reflect.ValueOf(quant.Quantize),
 		"Report":       reflect.ValueOf((*quant.Report)(nil)),
 		"Save":         reflect.ValueOf(quant.Save),
