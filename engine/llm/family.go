@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
@@ -168,18 +167,8 @@ func (s settings) config() Config {
 	known(s, &c)
 	c = c.withDefaults()
 	s.ropes(&c)
-	c.DType = s.dtype()
+	c.DType = s.DType()
 	return c
-}
-
-// dtype is the type in which the folder says that its matrices are.
-func (s settings) dtype() dtype.Type {
-	name := s.Text("dtype", s.Text("torch_dtype", "float32"))
-	types := map[string]dtype.Type{"float32": dtype.F32, "bfloat16": dtype.BF16, "float16": dtype.F16}
-	if _, ok := types[name]; !ok {
-		s.Fail("dtype", "got %q, want float32, bfloat16 or float16", name)
-	}
-	return types[name]
 }
 
 // ropes reads rotary positions in today's form, rope_parameters, which may have an object for each kind of

@@ -47,9 +47,24 @@ func (a *Attention) options() tensor.AttentionOptions {
 	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
 }
 
-// heads projects x to queries [B Heads T D] and keys and values [B KVHeads T D], for a text of so many
+// Both is Forward for encoders, whose tokens see those before and after them, and have no positions here. Mask
+// says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
+func (a *Attention) Both(x, mask tensor.Tensor) tensor.Tensor {
+	q, k, v := a.project(x)
+	o := a.options()
+	o.Mask = mask
+	return a.join(tensor.Attention(q, k, v, o))
+}
+
+// heads projects x to queries and keys that are turned by their positions, and values, for a text of so many
 // tokens.
 func (a *Attention) heads(x, positions tensor.Tensor, tokens int) (q, k, v tensor.Tensor) {
+	q, k, v = a.project(x)
+	return a.Rope.Turn(q, positions, tokens), a.Rope.Turn(k, positions, tokens), v
+}
+
+// project maps x to queries [B Heads T D] and to keys and values [B KVHeads T D].
+func (a *Attention) project(x tensor.Tensor) (q, k, v tensor.Tensor) {
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
 		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
@@ -62,7 +77,7 @@ func (a *Attention) heads(x, positions tensor.Tensor, tokens int) (q, k, v tenso
 	if a.QNorm != nil {
 		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
 	}
-	return a.Rope.Turn(q, positions, tokens), a.Rope.Turn(k, positions, tokens), v
+	return q, k, v
 }
 
 // split turns [B T heads·D] into [B heads T D].

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // Settings reads the object of a config.json key by key. The first key with a wrong value is its error, and
@@ -180,6 +182,16 @@ func (s *Settings) Not(key string) {
 	if s.Bool(key, false) {
 		s.Fail(key, "got true, which is not supported")
 	}
+}
+
+// DType is the type in which the folder says that its matrices are.
+func (s *Settings) DType() dtype.Type {
+	name := s.Text("dtype", s.Text("torch_dtype", "float32"))
+	types := map[string]dtype.Type{"float32": dtype.F32, "bfloat16": dtype.BF16, "float16": dtype.F16}
+	if _, ok := types[name]; !ok {
+		s.Fail("dtype", "got %q, want float32, bfloat16 or float16", name)
+	}
+	return types[name]
 }
 
 // Err is the first error of a reader of these settings or of an object in them.

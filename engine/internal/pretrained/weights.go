@@ -3,6 +3,7 @@ package pretrained
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -104,10 +105,14 @@ func (s *Weights) open(name string) (*safetensors.File, error) {
 		return nil, fmt.Errorf("%s: got the file %q in its index, want a name without a folder", s.dir, name)
 	}
 	f, err := safetensors.Open(filepath.Join(s.dir, name))
-	if err == nil {
-		s.files[name] = f
+	if format := (*safetensors.FormatError)(nil); errors.As(err, &format) {
+		return nil, fmt.Errorf("%s: %w", s.dir, err) // which of several files of that name
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	s.files[name] = f
+	return f, nil
 }
 
 // Close closes the files that OpenWeights opened.
@@ -186,6 +191,49 @@ func (s *Weights) Report() {
 	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.used)), Total: int64(len(s.at)), Unit: "tensors"})
 }
 
+// Values reads the tensor of that name, which must have that shape, in any dtype.
+func (s *Weights) Values(name string, shape ...int) tensor.Tensor {
+	f, stored := s.Find(name, shape...)
+	if f == nil {
+		return tensor.Tensor{}
+	}
+	t, err := f.Tensor(stored)
+	s.Fail(err)
+	return t
+}
+
+// Matrix returns the name and shape of the first of the known names that the files have, or of the only matrix
+// that they have; "" if there is none or there are several.
+func (s *Weights) Matrix(known ...string) (name string, shape []int) {
+	for _, name := range known {
+		if shape := s.shape(name); len(shape) == 2 {
+			return name, shape
+		}
+	}
+	for other := range s.at {
+		if got := s.shape(other); len(got) == 2 {
+			if name != "" {
+				return "", nil
+			}
+			name, shape = other, got
+		}
+	}
+	return name, shape
+}
+
+// shape is the shape of a tensor in the files, nil if there is none.
+func (s *Weights) shape(stored string) []int {
+	f := s.at[stored]
+	if f == nil {
+		return nil
+	}
+	_, shape, err := f.Describe(stored)
+	if err != nil {
+		return nil
+	}
+	return shape
+}
+
 // Vector reads a trainable vector, as f32.
 func (s *Weights) Vector(name string, n int) tensor.Tensor {
 	t := s.Tensor(name, n)
@@ -216,8 +264,9 @@ func (s *Weights) Embedding(path string, vocab, width int) *nn.Embedding {
 	return e
 }
 
-// Rest is the error for tensors of the files that no layer has asked for, and that may not be left.
+// Rest ends the reading: it is the error for tensors of the files that no layer has asked for, and that may not be left.
 func (s *Weights) Rest(model string, may func(stored string) bool) error {
+	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.at)), Total: int64(len(s.at)), Unit: "tensors", Final: true})
 	var left []string
 	for name := range s.at {
 		if !s.used[name] && !may(name) {

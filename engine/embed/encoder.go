@@ -1,0 +1,216 @@
+package embed
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Block is one layer of an encoder: n(x + attention(x)), then n(x + down(act(up(x)))). Its layers have the
+// names of the family's checkpoints.
+type Block struct {
+	Attn     *nn.Attention
+	AttnNorm *nn.LayerNorm
+	Up, Down nn.Layer
+	Act      nn.Func
+	MLPNorm  *nn.LayerNorm
+	family   family
+}
+
+// Forward maps x [B T width]; mask is that of [nn.Attention.Both].
+func (b *Block) Forward(x, mask tensor.Tensor) tensor.Tensor {
+	x = b.AttnNorm.Forward(x.Add(b.Attn.Both(x, mask)))
+	return b.MLPNorm.Forward(x.Add(b.Down.Forward(b.Act.Forward(b.Up.Forward(x)))))
+}
+
+// Members lists attention and feed-forward layer, each with its norm.
+func (b *Block) Members() []nn.Member {
+	f := b.family
+	return []nn.Member{
+		{Name: f.q, Slot: &b.Attn.Q}, {Name: f.k, Slot: &b.Attn.K}, {Name: f.v, Slot: &b.Attn.V}, {Name: f.out, Slot: &b.Attn.O},
+		{Name: f.seen, Part: b.AttnNorm}, {Name: f.up, Slot: &b.Up}, {Name: f.down, Slot: &b.Down}, {Name: f.after, Part: b.MLPNorm},
+	}
+}
+
+// An Encoder is the body of BERT and its relatives: every token sees all others.
+type Encoder struct {
+	Config    Config
+	Words     *nn.Embedding
+	Positions *nn.Embedding
+	Types     *nn.Embedding // of kinds of text, of which all have the first; nil: none
+	Norm      *nn.LayerNorm
+	Blocks    []*Block
+	// Distances are added to the scores of each head by how far the tokens are apart, [32 heads]; nil: none.
+	Distances *nn.Embedding
+}
+
+// Width is the length of a token's vector.
+func (e *Encoder) Width() int { return e.Config.Width }
+
+// Vocab is the number of tokens.
+func (e *Encoder) Vocab() int { return e.Config.Vocab }
+
+// Room is the number of tokens of the longest text.
+func (e *Encoder) Room() int { return e.Config.Positions - e.Config.first() }
+
+// Vectors maps tokens, integers [B T], to [B T width]. Seen is a bool [B T] that is false for padding; the
+// zero Tensor: there is none. More tokens than there are positions panic with a *tensor.Error.
+func (e *Encoder) Vectors(ids, seen tensor.Tensor) tensor.Tensor {
+	t := ids.Len(1)
+	if t > e.Room() {
+		panic(&tensor.Error{Op: "embed", Msg: fmt.Sprintf("got texts of %d tokens, want at most %d", t, e.Room())})
+	}
+	width := e.Norm.Weight.DType()
+	first := e.Config.first()
+	x := e.Words.Forward(ids).Cast(width)
+	if e.Types != nil {
+		x = x.Add(e.Types.Weight.Slice(0, 0, 1).Cast(width))
+	}
+	x = e.Norm.Forward(x.Add(e.Positions.Weight.Slice(0, first, first+t).Cast(width)))
+	mask := e.mask(t, seen)
+	for _, b := range e.Blocks {
+		x = b.Forward(x, mask)
+	}
+	return x
+}
+
+// mask says what a token sees of so many: what is no padding, and with Distances how much more or less.
+func (e *Encoder) mask(tokens int, seen tensor.Tensor) tensor.Tensor {
+	if !seen.IsNone() {
+		seen = seen.Unsqueeze(1).Unsqueeze(1) // [B 1 1 T]
+	}
+	if e.Distances == nil {
+		return seen
+	}
+	apart := tensor.From(distances(tokens), tokens, tokens).To(e.Distances.Weight.Device())
+	more := e.Distances.Forward(apart).Cast(dtype.F32).Permute(2, 0, 1).Unsqueeze(0) // [1 heads T T]
+	if seen.IsNone() {
+		return more
+	}
+	return tensor.Where(seen, more, math.Inf(-1))
+}
+
+// distances says for each query and key which of the 32 kinds of distance they have (Raffel et al. 2020): those
+// up to 7 are a kind each, those up to 127 share the rest by their logarithm, before the query and after it.
+func distances(tokens int) []int64 {
+	const exact, half, farthest = 8, 16, 128
+	list := make([]int64, 0, tokens*tokens)
+	for q := range tokens {
+		for k := range tokens {
+			kind, n := 0, q-k
+			if n < 0 {
+				kind, n = half, -n
+			}
+			if n >= exact { // in f32, as the weights were trained
+				far := float32(math.Log(float64(float32(n)/exact))) / float32(math.Log(float64(farthest)/exact)) * (half - exact)
+				n = min(exact+int(far), half-1)
+			}
+			list = append(list, int64(kind+n))
+		}
+	}
+	return list
+}
+
+// Members lists tables and blocks.
+func (e *Encoder) Members() []nn.Member {
+	list := []nn.Member{{Name: "embeddings.word_embeddings", Part: e.Words}, {Name: "embeddings.position_embeddings", Part: e.Positions}}
+	if e.Types != nil {
+		list = append(list, nn.Member{Name: "embeddings.token_type_embeddings", Part: e.Types})
+	}
+	list = append(list, nn.Member{Name: "embeddings.LayerNorm", Part: e.Norm})
+	for i, b := range e.Blocks {
+		name := fmt.Sprintf(b.family.layer, i)
+		list = append(list, nn.Member{Name: name[:len(name)-1], Part: b})
+	}
+	if e.Distances != nil {
+		list = append(list, nn.Member{Name: "encoder.relative_attention_bias", Part: e.Distances})
+	}
+	return list
+}
+
+// String says the family and the lengths.
+func (e *Encoder) String() string {
+	c := e.Config
+	return fmt.Sprintf("%s encoder: %d layers × %d, %d heads, texts of %d tokens", c.Family, c.Layers, c.Width, c.Heads, e.Room())
+}
+
+// weights makes the layers of an encoder: with random weights, or those of a file. The path is that of the
+// layer.
+type weights interface {
+	Linear(path string, in, out int, bias bool) *nn.Linear
+	Embedding(path string, rows, width int) *nn.Embedding
+	Vector(path string, n int) tensor.Tensor
+}
+
+// build makes the encoder of a Config that was checked.
+func build(c Config, w weights) *Encoder {
+	f := families[c.Family]
+	norm := func(path string) *nn.LayerNorm {
+		return &nn.LayerNorm{Weight: w.Vector(path+".weight", c.Width), Bias: w.Vector(path+".bias", c.Width), Eps: c.Eps}
+	}
+	e := &Encoder{
+		Config:    c,
+		Words:     w.Embedding("embeddings.word_embeddings", c.Vocab, c.Width),
+		Positions: w.Embedding("embeddings.position_embeddings", c.Positions, c.Width),
+	}
+	if c.Types > 0 {
+		e.Types = w.Embedding("embeddings.token_type_embeddings", c.Types, c.Width)
+	}
+	e.Norm = norm("embeddings.LayerNorm")
+	for i := range c.Layers {
+		path := fmt.Sprintf(f.layer, i)
+		linear := func(name string, in, out int) nn.Layer { return w.Linear(path+name, in, out, true) }
+		e.Blocks = append(e.Blocks, &Block{
+			Attn: &nn.Attention{
+				Q: linear(f.q, c.Width, c.Width), K: linear(f.k, c.Width, c.Width), V: linear(f.v, c.Width, c.Width), O: linear(f.out, c.Width, c.Width),
+				Heads: c.Heads, KVHeads: c.Heads,
+			},
+			AttnNorm: norm(path + f.seen),
+			Up:       linear(f.up, c.Width, c.Hidden), Down: linear(f.down, c.Hidden, c.Width), Act: activations[c.Act],
+			MLPNorm: norm(path + f.after), family: f,
+		})
+	}
+	if f.buckets > 0 {
+		e.Distances = w.Embedding("encoder.relative_attention_bias", f.buckets, c.Heads)
+	}
+	return e
+}
+
+// random makes random weights: normal with standard deviation 0.02, biases of 0, norms that change nothing.
+type random struct{ rng *tensor.RNG }
+
+func (r random) Linear(_ string, in, out int, _ bool) *nn.Linear {
+	l := nn.NewLinearNormal(r.rng, in, out, 0.02)
+	l.Bias = tensor.Zeros(out).Param()
+	return l
+}
+
+func (r random) Embedding(_ string, rows, width int) *nn.Embedding {
+	return nn.NewEmbedding(r.rng, rows, width, 0.02)
+}
+
+func (r random) Vector(path string, n int) tensor.Tensor {
+	if path[len(path)-len(".bias"):] == ".bias" {
+		return tensor.Zeros(n).Param()
+	}
+	return tensor.Ones(n).Param()
+}
+
+// New makes a model of an encoder with random weights, which pools by the mean and makes vectors of length 1.
+// Its tokens are bytes until it gets a Tokenizer. The same Config gives the same weights. New panics with a
+// *tensor.Error for lengths and numbers that no encoder can have.
+func New(c Config) *Model {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		panic(&tensor.Error{Op: "embed.New", Msg: err.Error()})
+	}
+	m := &Model{Body: build(c, random{tensor.NewRNG(c.Seed)}), Pooling: []Pooling{Mean}, Normalize: true}
+	if c.DType != dtype.Invalid {
+		nn.Convert(m, c.DType)
+	}
+	nn.SetNames(m)
+	return m
+}

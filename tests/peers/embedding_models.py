@@ -1,0 +1,172 @@
+"""Writes engine/embed/testdata: small random encoders and tables, and the vectors that sentence-transformers gives.
+
+usage: python tests/peers/embedding_models.py              (needs torch, transformers, sentence-transformers, model2vec)
+       python tests/peers/embedding_models.py FOLDER OUT   writes OUT/expected.safetensors for one folder and for texts of
+                                                           many lengths, for go test ./engine/embed -run Real -real OUT
+
+Each folder is what sentence-transformers writes (model2vec for "model2vec"), and expected.safetensors:
+
+  ids, seen   three texts of 12 tokens, and which of them are no padding
+  hidden      the vectors of their tokens, in f32
+  rounded     the same of the model in bf16, for the first of a family
+  vectors     of the texts in texts.json
+  queries     the same texts with the prompt "query", where there is one
+"""
+import json
+import os
+import shutil
+import sys
+import warnings
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, StaticEmbedding, Transformer
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+OUT = os.path.join(os.path.dirname(__file__), "../../engine/embed/testdata")
+WORDS = "the a cat dog sat on mat ran to house red blue big small and is was in of it who where time day".split()
+TEXTS = ["the cat sat on the mat", "A dog ran to the house!", "", "who", "the big red dog and the small blue cat sat in the house of the dog on the mat of the cat and ran",
+         "cats", "time is a house", "where is it ?", "the cat sat on the mat", "xyz the"]
+SMALL = dict(vocab_size=0, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, max_position_embeddings=24,
+             initializer_range=0.4)
+MODELS = {  # class, changes, pooling, normalised, prompts, other settings
+    "bert": ("Bert", {}, "mean", True, None, {}),
+    "bert-cls": ("Bert", dict(hidden_act="gelu_new", num_hidden_layers=1, layer_norm_eps=1e-5), "cls", True, {"query": "where is the "}, {}),
+    "bert-max": ("Bert", dict(num_attention_heads=2, type_vocab_size=3), "max", False, {"query": "who ", "passage": "the "}, {"max_seq_length": 8}),
+    "bert-both": ("Bert", dict(hidden_act="relu", num_hidden_layers=1), ("cls", "mean"), False, None, {"dense": True}),
+    "roberta": ("Roberta", dict(pad_token_id=1), "mean", True, None, {}),
+    "xlm-roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1), "lasttoken", True, None, {}),
+    "mpnet": ("MPNet", {}, "mean", True, None, {}),
+    "distilbert": ("DistilBert", {}, "mean_sqrt_len_tokens", True, None, {}),
+}
+
+
+def tokenizer(pad, special=True):
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    if pad:
+        tokens[:2] = ["[UNK]", "[PAD]"]
+    tokens += WORDS + list("abcdefghijklmnopqrstuvwxyz!?.") + ["##" + c for c in "abcdefghijklmnopqrstuvwxyz"]
+    tokens = list(dict.fromkeys(tokens))
+    t = Tokenizer(models.WordPiece({w: i for i, w in enumerate(tokens)}, unk_token="[UNK]"))
+    t.normalizer = normalizers.BertNormalizer()
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    t.decoder = decoders.WordPiece()
+    if special:
+        ids = {w: tokens.index(w) for w in ("[CLS]", "[SEP]")}
+        t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items()))
+        t.add_special_tokens(tokens[:5])
+    return t, len(tokens)
+
+
+def write(folder, expected):
+    save_file({k: torch.as_tensor(v).contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
+
+
+def prune(folder):
+    for name in ("README.md", "special_tokens_map.json", ".gitattributes", "vocab.txt"):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            os.remove(path)
+
+
+def encoder(name, kind, changes, pooling, normalize, prompts, other):
+    torch.manual_seed(sum(map(ord, name)))
+    t, vocab = tokenizer(changes.get("pad_token_id", 0) == 1)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+                                                mask_token="[MASK]", model_max_length=20)
+    settings = {**SMALL, **changes, "vocab_size": vocab}
+    if kind == "DistilBert":
+        names = dict(hidden_size="dim", num_hidden_layers="n_layers", num_attention_heads="n_heads", intermediate_size="hidden_dim")
+        settings = {names.get(k, k): v for k, v in settings.items()}
+    model = getattr(transformers, kind + "Model")(getattr(transformers, kind + "Config")(**settings)).float().eval()
+    with torch.no_grad():  # so that norms and biases matter
+        for key, p in model.named_parameters():
+            if "norm" in key.lower() or "bias" in key:
+                p.add_(0.2 * torch.randn_like(p))
+    folder, plain = os.path.join(OUT, name), os.path.join(OUT, "plain")
+    model.save_pretrained(plain)
+    fast.save_pretrained(plain)
+    width = model.config.hidden_size if kind != "DistilBert" else model.config.dim
+    modules = [Transformer(plain, max_seq_length=other.get("max_seq_length")), Pooling(width, pooling)]
+    if other.get("dense"):
+        modules.append(Dense(modules[-1].pooling_output_dimension, 6))
+    if normalize:
+        modules.append(Normalize())
+    st = SentenceTransformer(modules=modules, prompts=prompts, device="cpu").eval()
+    st.save(folder, create_model_card=False)
+    shutil.rmtree(plain)
+    ids = torch.randint(5, vocab, (3, 12))
+    seen = torch.ones_like(ids)
+    seen[1, 7:] = 0
+    seen[2, 1:] = 0
+    ids[seen == 0] = settings.get("pad_token_id", 0) if kind != "MPNet" else 1
+    if kind == "MPNet":
+        ids[(ids == 1) & (seen == 1)] = 5
+    with torch.no_grad():
+        expected = {"ids": ids, "seen": seen.bool(), "hidden": model(ids, attention_mask=seen).last_hidden_state}
+        expected["vectors"] = st.encode(TEXTS, convert_to_tensor=True, prompt="")
+        if prompts:
+            expected["queries"] = st.encode(TEXTS, convert_to_tensor=True, prompt_name="query")
+        if "-" not in name:
+            expected["rounded"] = model.bfloat16()(ids, attention_mask=seen).last_hidden_state.float()
+    write(folder, expected)
+    prune(folder)
+
+
+def tables():
+    rng = np.random.default_rng(3)
+    t, vocab = tokenizer(False, special=False)
+    st = SentenceTransformer(modules=[StaticEmbedding(t, embedding_weights=rng.standard_normal((vocab, 12)).astype(np.float32)), Normalize()], device="cpu")
+    folder = os.path.join(OUT, "static")
+    st.save(folder, create_model_card=False)
+    write(folder, {"vectors": st.encode(TEXTS, convert_to_tensor=True)})
+    prune(folder)
+    from model2vec import StaticModel
+    mapping = rng.integers(0, 20, vocab)
+    m = StaticModel(rng.standard_normal((20, 8)).astype(np.float32), t, normalize=True, weights=rng.random(vocab), token_mapping=mapping)
+    folder = os.path.join(OUT, "model2vec")
+    m.save_pretrained(folder)
+    write(folder, {"vectors": torch.from_numpy(m.encode(TEXTS).astype(np.float32))})
+    prune(folder)
+    os.remove(os.path.join(folder, "modules.json"))
+
+
+def real(folder, out):
+    """The vectors of one folder, for texts of many lengths and scripts. A folder of wordllama has weights/ and tokenizers/."""
+    words = open(__file__, encoding="utf-8").read().split() + "Привет мир 你好世界 こんにちは 🙂 naïve café".split()
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(words, n)) for n in [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 400] * 4]
+    os.makedirs(out, exist_ok=True)
+    if os.path.exists(os.path.join(folder, "weights")):
+        from safetensors.numpy import load_file
+        from wordllama.inference import WordLlamaInference
+        matrix = load_file(os.path.join(folder, "weights/l2_supercat_256.safetensors"))["embedding.weight"]
+        t = Tokenizer.from_file(os.path.join(folder, "tokenizers/l2_supercat_tokenizer_config.json"))
+        vectors = torch.from_numpy(WordLlamaInference(matrix, t).embed(texts, norm=True))
+        shutil.copy(os.path.join(folder, "weights/l2_supercat_256.safetensors"), os.path.join(out, "model.safetensors"))
+        shutil.copy(os.path.join(folder, "tokenizers/l2_supercat_tokenizer_config.json"), os.path.join(out, "tokenizer.json"))
+    else:
+        shutil.copytree(folder, out, dirs_exist_ok=True)
+        vectors = SentenceTransformer(folder, device="cpu").encode(texts, convert_to_tensor=True)
+    write(out, {"vectors": vectors})
+    with open(os.path.join(out, "texts.json"), "w") as f:
+        json.dump(texts, f)
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    if len(sys.argv) == 3:
+        return real(*sys.argv[1:])
+    shutil.rmtree(OUT, ignore_errors=True)
+    for name, settings in MODELS.items():
+        encoder(name, *settings)
+    tables()
+    with open(os.path.join(OUT, "texts.json"), "w") as f:
+        json.dump(TEXTS, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
