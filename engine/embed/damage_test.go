@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
-// Every file of a folder is damaged in many ways, 500 in all and more: an error that names the folder's file, or
-// a model that works. Memory stays near to what the files take.
+// Every file of a folder is damaged in many ways, 500 in all and more: an error that names the folder's file,
+// or a model that works. Memory stays near to what the files take.
 func TestDamagedFolders(t *testing.T) {
 	for _, fixture := range []string{"bert-both", "mpnet", "static", "model2vec"} {
 		dir := filepath.Join(t.TempDir(), "m")

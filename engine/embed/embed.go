@@ -1,9 +1,9 @@
 // Package embed turns texts into vectors that lie close together when the texts mean something alike.
 //
 // [Load] reads a folder as sentence-transformers, transformers and model2vec write it: an encoder (BERT, of
-// which MiniLM, BGE, E5 and GTE are weights; RoBERTa and XLM-R; MPNet; DistilBERT), or a table of a vector for
-// each token. [New] makes an encoder with random weights, and [NewTable] such a table. Parameters carry the
-// names of the checkpoints, so that adapters fit them.
+// which MiniLM, BGE, E5 and GTE are weights; RoBERTa and XLM-R; MPNet; DistilBERT), or a table of a vector
+// for each token. [New] makes an encoder with random weights, and [NewTable] such a table. Parameters carry
+// the names of the checkpoints, so that adapters fit them.
 //
 //	m := embed.Load(ctx, "all-MiniLM-L6-v2")
 //	docs := m.Encode(ctx, texts...)                     // f32 [texts width]
@@ -29,8 +29,8 @@ import (
 // A Body turns tokens into a vector for each of them: an [Encoder] or a [Table].
 type Body interface {
 	nn.Module
-	// Vectors maps tokens, integers [B T], to [B T width]. Seen is a bool [B T] that is false for padding; the
-	// zero Tensor: there is none.
+	// Vectors maps tokens, integers [B T], to [B T width]. Seen is a bool [B T] that is false for padding;
+	// the zero Tensor: there is none.
 	Vectors(ids, seen tensor.Tensor) tensor.Tensor
 	// Width is the length of a vector.
 	Width() int
@@ -83,8 +83,8 @@ func (m *Model) Width() int {
 	return m.Body.Width() * max(1, len(m.Pooling))
 }
 
-// Similarity compares each row of a [n width] with each row of b [m width], [n m]: by the cosine of their angle,
-// or by their product where the model says so.
+// Similarity compares each row of a [n width] with each row of b [m width], [n m]: by the cosine of their
+// angle, or by their product where the model says so.
 func (m *Model) Similarity(a, b tensor.Tensor) tensor.Tensor {
 	if !m.Dot {
 		a, b = normal(a), normal(b)

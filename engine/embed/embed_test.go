@@ -76,8 +76,8 @@ func relative(got, want, seen tensor.Tensor) float64 {
 	return tensor.MaxAbsDiff(got, want) / want.Abs().Max().Item()
 }
 
-// The vectors of tokens are those of transformers, whatever the padding holds; in bf16 they are as near to those
-// in f32 as transformers' own.
+// The vectors of tokens are those of transformers, whatever the padding holds; in bf16 they are as near to
+// those in f32 as transformers' own.
 func TestEncodersAgreeWithTransformers(t *testing.T) {
 	compared := 0
 	eachModel(t, func(t *testing.T, m *Model, expected map[string]tensor.Tensor) {
@@ -225,8 +225,8 @@ func TestSimilarity(t *testing.T) {
 	}
 }
 
-// An adapter finds the layers by the names of the checkpoint, changes vectors once it is trained, and gradients
-// reach it alone.
+// An adapter finds the layers by the names of the checkpoint, changes vectors once it is trained, and
+// gradients reach it alone.
 func TestAdapters(t *testing.T) {
 	for dir, layer := range map[string]string{
 		"bert": "encoder.layer.1.attention.self.query", "mpnet": "encoder.layer.1.attention.attn.q", "distilbert": "transformer.layer.1.attention.q_lin",

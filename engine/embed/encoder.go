@@ -93,8 +93,9 @@ func (e *Encoder) mask(tokens int, seen tensor.Tensor) tensor.Tensor {
 	return tensor.Where(seen, more, math.Inf(-1))
 }
 
-// distances says for each query and key which of the 32 kinds of distance they have (Raffel et al. 2020): those
-// up to 7 are a kind each, those up to 127 share the rest by their logarithm, before the query and after it.
+// distances says for each query and key which of the 32 kinds of distance they have (Raffel et al. 2020):
+// those up to 7 are a kind each, those up to 127 share the rest by their logarithm, before the query and
+// after it.
 func distances(tokens int) []int64 {
 	const exact, half, farthest = 8, 16, 128
 	list := make([]int64, 0, tokens*tokens)

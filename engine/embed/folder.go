@@ -27,12 +27,12 @@ const (
 )
 
 // Load reads a model from a folder. With a modules.json it is one of sentence-transformers: an encoder or a
-// table, pooling, dense layers, normalisation; its prompts and its longest text are taken over. Without, it is
-// an encoder of transformers, which pools by the mean, a model of model2vec, or a folder of tokenizer.json and
-// model.safetensors with one matrix. Weights are f32, f16 or bf16; matrices keep their dtype, and all else is
-// computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet and DistilBERT; a folder of another one, modules
-// and settings that change what the model computes in a way that is not known here, and tensors without a
-// place are errors that name them. Load stops when ctx is done.
+// table, pooling, dense layers, normalisation; its prompts and its longest text are taken over. Without, it
+// is an encoder of transformers, which pools by the mean, a model of model2vec, or a folder of tokenizer.json
+// and model.safetensors with one matrix. Weights are f32, f16 or bf16; matrices keep their dtype, and all
+// else is computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet and DistilBERT; a folder of another one,
+// modules and settings that change what the model computes in a way that is not known here, and tensors
+// without a place are errors that name them. Load stops when ctx is done.
 func Load(ctx context.Context, dir string) (*Model, error) {
 	var m *Model
 	var err error
@@ -235,8 +235,8 @@ func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
 	return e, err
 }
 
-// table reads a vector for each token: "embedding.weight", model2vec's "embeddings", which may have a place and
-// a weight for each token, or the only matrix there is.
+// table reads a vector for each token: "embedding.weight", model2vec's "embeddings", which may have a place
+// and a weight for each token, or the only matrix there is.
 func (l *loader) table(path string) error {
 	dir := filepath.Join(l.dir, path)
 	s, err := l.settings(path, configFile)

@@ -47,8 +47,8 @@ func (a *Attention) options() tensor.AttentionOptions {
 	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
 }
 
-// Both is Forward for encoders, whose tokens see those before and after them, and have no positions here. Mask
-// says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
+// Both is Forward for encoders, whose tokens see those before and after them, and have no positions here.
+// Mask says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
 func (a *Attention) Both(x, mask tensor.Tensor) tensor.Tensor {
 	q, k, v := a.project(x)
 	o := a.options()

@@ -264,7 +264,8 @@ func (s *Weights) Embedding(path string, vocab, width int) *nn.Embedding {
 	return e
 }
 
-// Rest ends the reading: it is the error for tensors of the files that no layer has asked for, and that may not be left.
+// Rest ends the reading: it is the error for tensors of the files that no layer has asked for, and that may
+// not be left.
 func (s *Weights) Rest(model string, may func(stored string) bool) error {
 	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.at)), Total: int64(len(s.at)), Unit: "tensors", Final: true})
 	var left []string
