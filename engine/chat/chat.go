@@ -39,9 +39,13 @@ type Options struct {
 
 // A Template can be used by many goroutines.
 type Template struct {
-	name string
-	body []statement
+	name  string
+	body  []statement
+	marks bool
 }
+
+// A Span is part of a text, in bytes.
+type Span struct{ From, To int }
 
 // An Error says where a template is wrong, or why it gave up.
 type Error struct {
@@ -56,16 +60,26 @@ func (e *Error) Error() string { return fmt.Sprintf("chat: %s:%d: %s", e.Templat
 // Parse reads a template. The name is for errors, which are of type [*Error].
 func Parse(name, template string) (t *Template, err error) {
 	defer recoverFailure(name, &err)
-	body := parseTemplate(template)
-	return &Template{name, body}, nil
+	body, marks := parseTemplate(template)
+	return &Template{name, body, marks}, nil
 }
+
+// Marks says whether the template marks what the assistant said, by {% generation %}.
+func (t *Template) Marks() bool { return t.marks }
 
 // Render writes the conversation as the template has it. An error is a [*Error] or says which message, tool
 // or variable isn't JSON.
 func (t *Template) Render(messages []Message, o Options) (text string, err error) {
+	text, _, err = t.RenderMarked(messages, o)
+	return text, err
+}
+
+// RenderMarked is Render, and says which parts of the text the assistant said, as far as the template [Template.Marks]
+// them.
+func (t *Template) RenderMarked(messages []Message, o Options) (text string, said []Span, err error) {
 	globals, err := variables(messages, o)
 	if err != nil {
-		return "", fmt.Errorf("chat: %s: %w", t.name, err)
+		return "", nil, fmt.Errorf("chat: %s: %w", t.name, err)
 	}
 	defer recoverFailure(t.name, &err)
 	r := &run{now: o.Now}
@@ -74,7 +88,7 @@ func (t *Template) Render(messages []Message, o Options) (text string, err error
 	}
 	s := &scope{names: globals, outer: &scope{names: builtins}}
 	r.block(t.body, s)
-	return r.out.String(), nil
+	return r.out.String(), r.said, nil
 }
 
 // variables returns what a template can name. A token that the model lacks is undefined, as with

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +181,36 @@ func TestDamaged(t *testing.T) {
 			}
 			c := f.Cases[random.IntN(len(f.Cases))]
 			tmpl.Render(c.Messages, c.options())
+		}
+	}
+}
+
+// What the assistant said is marked by the template, where its text goes straight into the conversation's.
+func TestMarked(t *testing.T) {
+	for _, c := range []struct {
+		template string
+		marks    bool
+		want     []string
+	}{
+		{"{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}{{ m.content }}!{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}", true, []string{"größer!", "6!"}},
+		{"{% for m in messages %}{{ m.content }}{% endfor %}", false, nil},
+		{"{% set x %}{% generation %}away{% endgeneration %}{% endset %}text", true, nil},
+		{"{% for m in messages if m.role == 'assistant' %}{% generation %}{% if m.content == '6' %}{% break %}{% endif %}{{ m.content }}{% endgeneration %}{% endfor %}", true, []string{"größer", ""}},
+	} {
+		tmpl, err := Parse("template", c.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, said, err := tmpl.RenderMarked([]Message{{Role: "user", Content: "a"}, {Role: "assistant", Content: "größer"}, {Role: "user", Content: "c"}, {Role: "assistant", Content: "6"}}, Options{})
+		if err != nil || tmpl.Marks() != c.marks {
+			t.Errorf("%s: marks %v, error %v", c.template, tmpl.Marks(), err)
+		}
+		var got []string
+		for _, s := range said {
+			got = append(got, text[s.From:s.To])
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.template, got, c.want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ const (
 // run is one rendering.
 type run struct {
 	out   strings.Builder
+	said  []Span // of out, outside of captures
 	now   time.Time
 	line  int
 	work  int
@@ -72,11 +73,16 @@ func (r *run) write(s string) {
 
 // capture returns what the body writes.
 func (r *run) capture(body []statement, s *scope) string {
-	outside := r.out
+	return r.apart(func() { r.block(body, s) })
+}
+
+// apart returns what write writes. What it marks as said has no place in the text.
+func (r *run) apart(write func()) string {
+	outside, said := r.out, r.said
 	r.out = strings.Builder{}
-	r.block(body, s)
+	write()
 	text := r.out.String()
-	r.out = outside
+	r.out, r.said = outside, said
 	return text
 }
 
@@ -118,6 +124,14 @@ func (st *printing) execute(r *run, s *scope) flow {
 	r.line = st.line
 	r.write(r.text(v))
 	return onward
+}
+
+// A marked part is what the assistant said.
+func (st *marked) execute(r *run, s *scope) flow {
+	from := r.out.Len()
+	f := r.block(st.body, s)
+	r.said = append(r.said, Span{from, r.out.Len()})
+	return f
 }
 
 func (st *jump) execute(*run, *scope) flow { return st.to }
@@ -315,12 +329,7 @@ func (st *loop) each(r *run, s *scope, over any, depth int) flow {
 	c := &cursor{items: st.filter(r, s, r.iterate(over)), depth: depth}
 	if st.recursive {
 		c.recurse = &callable{"loop", func(r *run, a args) any {
-			outside := r.out
-			r.out = strings.Builder{}
-			st.each(r, s, a.want(r, "loop", "iterable")[0], depth+1)
-			text := r.out.String()
-			r.out = outside
-			return text
+			return r.apart(func() { st.each(r, s, a.want(r, "loop", "iterable")[0], depth+1) })
 		}}
 	}
 	for i, item := range c.items {

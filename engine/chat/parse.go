@@ -16,15 +16,17 @@ type parser struct {
 	at     int
 	depth  int
 	loops  int // for blocks around
+	marks  bool
 }
 
-func parseTemplate(src string) []statement {
+// parseTemplate also says whether the template marks what the assistant said.
+func parseTemplate(src string) (body []statement, marks bool) {
 	if len(src) > maxSource {
 		panic(failure{line: 1, reason: fmt.Sprintf("got %d bytes, want at most %d", len(src), maxSource)})
 	}
 	p := &parser{tokens: lex(src)}
-	body, _ := p.body()
-	return body
+	body, _ = p.body()
+	return body, p.marks
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }

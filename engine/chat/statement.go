@@ -22,7 +22,8 @@ type (
 		line int
 		e    expression
 	}
-	jump struct{ to flow }
+	jump   struct{ to flow }
+	marked struct{ body []statement }
 	// choice is if, its elifs (as the only statement of otherwise), and else.
 	choice struct {
 		line            int
@@ -138,7 +139,8 @@ func (p *parser) statement() []statement {
 		chain := p.filter(&variable{t.line, ""})
 		return []statement{&group{line: t.line, filter: p.filters(chain), body: p.block("endfilter")}}
 	case "generation": // marks what the assistant said, for training; the text is the same
-		return p.block("endgeneration")
+		p.marks = true
+		return []statement{&marked{p.block("endgeneration")}}
 	case "break", "continue":
 		if p.loops == 0 {
 			p.fail(t, "got %s outside of a loop", word)
