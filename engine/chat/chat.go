@@ -74,8 +74,8 @@ func (t *Template) Render(messages []Message, o Options) (text string, err error
 	return text, err
 }
 
-// RenderMarked is Render, and says which parts of the text the assistant said, as far as the template [Template.Marks]
-// them.
+// RenderMarked is Render, and says which parts of the text the assistant said, as far as the template
+// [Template.Marks] them.
 func (t *Template) RenderMarked(messages []Message, o Options) (text string, said []Span, err error) {
 	globals, err := variables(messages, o)
 	if err != nil {

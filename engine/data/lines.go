@@ -1,0 +1,289 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// maxLine bounds a line of JSON, or an object of a list: one example.
+const maxLine = 64 << 20
+
+// A rowReader reads a file's rows. Next returns io.EOF after the last one; after a *badRow there may be more
+// rows, after other errors none.
+type rowReader interface {
+	next() (row, error)
+}
+
+// fieldsOf reads a JSON object.
+func fieldsOf(text []byte) (map[string]any, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("got bytes that are no UTF-8")
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		return nil, errors.New("got null, want an object")
+	}
+	fields := make(map[string]any, len(raw))
+	for k, v := range raw {
+		switch {
+		case string(v) == "null":
+		case v[0] == '"':
+			var s string
+			if err := json.Unmarshal(v, &s); err != nil {
+				return nil, err
+			}
+			fields[k] = s
+		default:
+			fields[k] = v
+		}
+	}
+	return fields, nil
+}
+
+// placed is err of a text that begins in a line: with line and column, if it knows where in the text it is.
+func placed(err error, text []byte, line int) *badRow {
+	offset := int64(0)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &kind):
+		err, offset = fmt.Errorf("got a JSON %s, want an object", kind.Value), 0
+	}
+	if offset == 0 {
+		return &badRow{line: line, err: err}
+	}
+	before := text[:min(int(offset), len(text))]
+	if i := bytes.LastIndexByte(before, '\n'); i >= 0 {
+		return &badRow{line + bytes.Count(before, []byte("\n")), len(before) - i - 1, err}
+	}
+	return &badRow{line, len(before), err}
+}
+
+// jsonLines reads an object in each line. Empty lines do not count.
+type jsonLines struct {
+	r    *bufio.Reader
+	line int
+	text []byte
+}
+
+func (l *jsonLines) next() (row, error) {
+	for {
+		l.line++
+		if err := l.read(); err != nil {
+			return row{}, err
+		}
+		text := bytes.TrimSpace(l.text)
+		if len(text) == 0 {
+			continue
+		}
+		fields, err := fieldsOf(text)
+		if err != nil {
+			return row{}, placed(err, text, l.line)
+		}
+		return row{l.line, fields}, nil
+	}
+}
+
+// read puts the next line into l.text.
+func (l *jsonLines) read() error {
+	l.text = l.text[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if len(l.text)+len(part) > maxLine {
+			return fmt.Errorf("%d: the line has more than %d MiB", l.line, maxLine>>20)
+		}
+		l.text = append(l.text, part...)
+		switch {
+		case err == nil, err == io.EOF && len(l.text) > 0:
+			return nil
+		case err == bufio.ErrBufferFull:
+		case err == io.EOF:
+			return io.EOF
+		default:
+			return fmt.Errorf("%d: %w", l.line, err)
+		}
+	}
+}
+
+// jsonList reads the objects of a list that is the whole file. It cuts the list into its items by brackets
+// and quotes only, so that an item that is no JSON does not hide the next one.
+type jsonList struct {
+	r     *bufio.Reader
+	line  int // of the next byte
+	begun bool
+	ended bool
+	text  []byte
+}
+
+func (l *jsonList) byte() (byte, error) {
+	c, err := l.r.ReadByte()
+	if c == '\n' && err == nil {
+		l.line++
+	}
+	return c, err
+}
+
+// solid is the next byte that is no blank. The end of the file is an error: the list is still open.
+func (l *jsonList) solid() (byte, error) {
+	for {
+		c, err := l.byte()
+		if err == io.EOF {
+			return 0, fmt.Errorf("%d: the file ends, want the end of the list", l.line)
+		}
+		if err != nil || c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c, err
+		}
+	}
+}
+
+func (l *jsonList) next() (row, error) {
+	if l.ended {
+		return row{}, io.EOF
+	}
+	c, err := l.solid()
+	if err != nil {
+		return row{}, err
+	}
+	if !l.begun { // the reader is chosen by its bracket
+		l.begun = true
+		if c, err = l.solid(); err != nil {
+			return row{}, err
+		}
+	} else if c == ',' {
+		if c, err = l.solid(); err != nil {
+			return row{}, err
+		}
+	} else if c != ']' {
+		return row{}, fmt.Errorf("%d: got %q after an item of the list, want a comma or the list's end", l.line, c)
+	}
+	if c == ']' {
+		l.ended = true
+		return row{}, l.end()
+	}
+	line := l.line
+	if err := l.item(c); err != nil {
+		return row{}, err
+	}
+	fields, err := fieldsOf(l.text)
+	if err != nil {
+		return row{}, placed(err, l.text, line)
+	}
+	return row{line, fields}, nil
+}
+
+// end says whether nothing follows the list.
+func (l *jsonList) end() error {
+	for {
+		c, err := l.byte()
+		if err != nil {
+			return err
+		}
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return fmt.Errorf("%d: got %q after the list, want the end of the file", l.line, c)
+		}
+	}
+}
+
+// item puts an item, whose first byte is c, into l.text: up to the comma or the bracket that ends it.
+func (l *jsonList) item(c byte) error {
+	l.text = l.text[:0]
+	depth, quoted, escaped := 0, false, false
+	for {
+		l.text = append(l.text, c)
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if depth <= 0 && !quoted {
+			if next, err := l.r.Peek(1); err != nil || next[0] == ',' || next[0] == ']' || c == '}' {
+				return nil
+			}
+		}
+		if len(l.text) >= maxLine {
+			return fmt.Errorf("%d: an item has more than %d MiB", l.line, maxLine>>20)
+		}
+		var err error
+		if c, err = l.byte(); err == io.EOF {
+			return fmt.Errorf("%d: the file ends, want the end of an item", l.line)
+		} else if err != nil {
+			return fmt.Errorf("%d: %w", l.line, err)
+		}
+	}
+}
+
+// csvRows reads rows of values, whose names are in the first one. Values keep their blanks: they are texts.
+type csvRows struct {
+	r     *csv.Reader
+	names []string
+}
+
+func newCSVRows(r io.Reader) *csvRows {
+	c := csv.NewReader(r)
+	c.FieldsPerRecord = -1
+	return &csvRows{r: c}
+}
+
+func (c *csvRows) next() (row, error) {
+	values, line, err := c.read()
+	if err == nil && c.names == nil {
+		for i, n := range values {
+			for _, before := range values[:i] {
+				if n == before {
+					return row{}, fmt.Errorf("%d: two columns have the name %q", line, n)
+				}
+			}
+		}
+		c.names = values
+		values, line, err = c.read()
+	}
+	if err != nil {
+		return row{}, err
+	}
+	if len(values) != len(c.names) {
+		return row{}, &badRow{line: line, err: fmt.Errorf("got %d values, want %d as in the first line", len(values), len(c.names))}
+	}
+	fields := map[string]any{}
+	for i, v := range values {
+		if !utf8.ValidString(v) {
+			return row{}, &badRow{line: line, err: fmt.Errorf("column %q has bytes that are no UTF-8", c.names[i])}
+		}
+		fields[c.names[i]] = v
+	}
+	return row{line, fields}, nil
+}
+
+func (c *csvRows) read() (values []string, line int, err error) {
+	values, err = c.r.Read()
+	var at *csv.ParseError
+	switch {
+	case err == nil:
+		line, _ = c.r.FieldPos(0)
+	case errors.As(err, &at) && errors.Is(err, csv.ErrBareQuote) && c.names != nil:
+		err = &badRow{at.Line, at.Column, at.Err}
+	case errors.As(err, &at): // an open quote: what follows may belong to the value
+		err = fmt.Errorf("%d:%d: %w", at.Line, at.Column, at.Err)
+	case err != io.EOF:
+		err = fmt.Errorf(" %w", err)
+	}
+	return values, line, err
+}

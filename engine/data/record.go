@@ -1,0 +1,299 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/chat"
+)
+
+// A Kind says what the records of a dataset are.
+type Kind string
+
+// The kinds, and the fields that their records have.
+const (
+	TextKind       Kind = "text"       // text
+	CompletionKind Kind = "completion" // prompt, completion
+	ChatKind       Kind = "chat"       // messages, and perhaps tools
+	PreferenceKind Kind = "preference" // chosen, rejected, and perhaps prompt
+)
+
+// A Passage is a text, or turns of a conversation.
+type Passage struct {
+	Text     string
+	Messages []chat.Message // nil: it is a text
+}
+
+// A Record is one example of a dataset, as its file has it.
+type Record struct {
+	Kind Kind
+	File string // its name
+	Line int    // where it begins, from 1; in Parquet the number of the row
+
+	Text               string         // TextKind
+	Messages           []chat.Message // ChatKind
+	Prompt, Completion Passage        // CompletionKind; a prompt of PreferenceKind may be empty: chosen and rejected then begin with it
+	Chosen, Rejected   Passage        // PreferenceKind
+
+	Tools []json.RawMessage // that the assistant may call: for the template
+	Extra map[string]any    // the field chat_template_kwargs: further variables of the template
+}
+
+// String says where the record is.
+func (r Record) String() string { return fmt.Sprintf("%s:%d: %s", r.File, r.Line, r.Kind) }
+
+// fields are the names of what is read.
+type fields struct{ text, prompt, completion, messages, tools, chosen, rejected, extra string }
+
+// A row is what a reader finds: the values of its fields, each a string or JSON. A field that is null is not
+// there.
+type row struct {
+	line   int
+	fields map[string]any
+}
+
+// A badRow is the error of a row after which the next one can be read.
+type badRow struct {
+	line, column int // column 0: of the whole line
+	err          error
+}
+
+func (b *badRow) Error() string {
+	if b.column > 0 {
+		return fmt.Sprintf("%d:%d: %v", b.line, b.column, b.err)
+	}
+	return fmt.Sprintf("%d: %v", b.line, b.err)
+}
+
+func (b *badRow) Unwrap() error { return b.err }
+
+// kindOf says what a row is by the fields that it has; of several the one that says most.
+func (f fields) kindOf(r row) (Kind, error) {
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return r.fields[n] == nil })
+	}
+	switch {
+	case has(f.chosen, f.rejected):
+		return PreferenceKind, nil
+	case has(f.messages):
+		return ChatKind, nil
+	case has(f.prompt, f.completion):
+		return CompletionKind, nil
+	case has(f.text):
+		return TextKind, nil
+	}
+	var names []string
+	for n := range r.fields {
+		names = append(names, fmt.Sprintf("%.40q", n))
+	}
+	slices.Sort(names)
+	got := "no fields"
+	if len(names) > 0 {
+		got = "the fields " + strings.Join(names[:min(len(names), 10)], ", ")
+	}
+	return "", fmt.Errorf("got %s, want %q, %q with %q, %q, or %q with %q", got, f.messages, f.prompt, f.completion, f.text, f.chosen, f.rejected)
+}
+
+// record makes a record of a row.
+func (f fields) record(r row, kind Kind) (rec Record, err error) {
+	rec = Record{Kind: kind, Line: r.line}
+	take := func(name string, set func(value any) error) {
+		if err != nil {
+			return
+		}
+		if v := r.fields[name]; v == nil {
+			err = fmt.Errorf("field %q is missing", name)
+		} else if failed := set(v); failed != nil {
+			err = fmt.Errorf("field %q: %w", name, failed)
+		}
+	}
+	passage := func(p *Passage) func(any) error {
+		return func(v any) (err error) { *p, err = toPassage(v); return err }
+	}
+	switch kind {
+	case TextKind:
+		take(f.text, func(v any) (err error) { rec.Text, err = toText(v); return err })
+	case CompletionKind:
+		take(f.prompt, passage(&rec.Prompt))
+		take(f.completion, passage(&rec.Completion))
+	case ChatKind:
+		take(f.messages, func(v any) (err error) { rec.Messages, err = toMessages(v); return err })
+	case PreferenceKind:
+		if r.fields[f.prompt] != nil {
+			take(f.prompt, passage(&rec.Prompt))
+		}
+		take(f.chosen, passage(&rec.Chosen))
+		take(f.rejected, passage(&rec.Rejected))
+	}
+	if v := r.fields[f.tools]; v != nil && v != "" {
+		take(f.tools, func(v any) (err error) { rec.Tools, err = toTools(v); return err })
+	}
+	if v := r.fields[f.extra]; v != nil && v != "" {
+		take(f.extra, func(v any) error { return json.Unmarshal(jsonOf(v), &rec.Extra) })
+	}
+	if err == nil {
+		err = rec.consistent()
+	}
+	return rec, err
+}
+
+// consistent says whether the passages of a record go together.
+func (r *Record) consistent() error {
+	parts := []Passage{r.Prompt, r.Completion}
+	if r.Kind == PreferenceKind {
+		parts = []Passage{r.Chosen, r.Rejected}
+		if r.Prompt.Text != "" || r.Prompt.Messages != nil {
+			parts = append(parts, r.Prompt)
+		}
+	}
+	for _, p := range parts {
+		if (p.Messages == nil) != (parts[0].Messages == nil) {
+			return errors.New("some of the fields are texts and others messages, want all of one kind")
+		}
+	}
+	return nil
+}
+
+// jsonOf is a value as JSON; a string holds it.
+func jsonOf(v any) json.RawMessage {
+	if s, ok := v.(string); ok {
+		return json.RawMessage(s)
+	}
+	return v.(json.RawMessage)
+}
+
+// what names a value for an error.
+func what(v any) string {
+	if _, ok := v.(string); ok {
+		return "a text"
+	}
+	switch raw := v.(json.RawMessage); raw[0] {
+	case '[':
+		return "a list"
+	case '{':
+		return "an object"
+	default:
+		return fmt.Sprintf("%.40s", raw)
+	}
+}
+
+func toText(v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return "", fmt.Errorf("got %s, want a text", what(v))
+}
+
+// toPassage takes a list as messages; all else has to be a text.
+func toPassage(v any) (Passage, error) {
+	if raw, ok := v.(json.RawMessage); ok && raw[0] == '[' {
+		m, err := toMessages(v)
+		return Passage{Messages: m}, err
+	}
+	s, err := toText(v)
+	return Passage{Text: s}, err
+}
+
+// toMessages reads a list of messages; in a text, as a table's cell is, the list is JSON.
+func toMessages(v any) ([]chat.Message, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(jsonOf(v), &list); err != nil {
+		return nil, fmt.Errorf("got %s, want a list of messages", what(v))
+	}
+	if len(list) == 0 {
+		return nil, errors.New("got no messages, want at least 1")
+	}
+	messages := make([]chat.Message, len(list))
+	for i, raw := range list {
+		if err := toMessage(raw, &messages[i]); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	return messages, nil
+}
+
+// speakers are the names that the conversations of ShareGPT have for roles.
+var speakers = map[string]string{"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant"}
+
+// toMessage reads {"role": …, "content": …}, or {"from": …, "value": …} as ShareGPT has it. What is null
+// counts as missing, as tables fill with null what other rows have; but for the content, which may be null
+// beside the calls of tools.
+func toMessage(raw json.RawMessage, m *chat.Message) error {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keys); err != nil {
+		return fmt.Errorf("got %.40s, want an object with role and content", raw)
+	}
+	if keys["role"] == nil && keys["from"] != nil && keys["value"] != nil {
+		var from, value string
+		if json.Unmarshal(keys["from"], &from) != nil || json.Unmarshal(keys["value"], &value) != nil {
+			return errors.New("from and value are not both texts")
+		}
+		if role, ok := speakers[from]; ok {
+			from = role
+		}
+		*m = chat.Message{Role: from, Content: value}
+		return nil
+	}
+	null := func(k string) bool { return bytes.Equal(keys[k], []byte("null")) }
+	for k := range keys {
+		if k != "content" && null(k) {
+			return withoutNulls(raw, m)
+		}
+	}
+	return readMessage(raw, m)
+}
+
+// withoutNulls reads a message whose order of keys stays, without those that are null.
+func withoutNulls(raw json.RawMessage, m *chat.Message) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		if key != "content" && string(value) == "null" {
+			continue
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return err
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	return readMessage([]byte("{"+b.String()+"}"), m)
+}
+
+func readMessage(raw []byte, m *chat.Message) error {
+	if err := m.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	if m.Role == "" {
+		return errors.New("got no role, want user, assistant, system or what the template knows")
+	}
+	return nil
+}
+
+// toTools reads a list of objects; in a text the list is JSON.
+func toTools(v any) (list []json.RawMessage, err error) {
+	if err := json.Unmarshal(jsonOf(v), &list); err != nil {
+		return nil, fmt.Errorf("got %s, want a list of tools", what(v))
+	}
+	return list, nil
+}

@@ -1,0 +1,294 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/chat"
+	"github.com/mcs-notebook/mcs/internal/mutate"
+)
+
+// peerRecords is testdata/records.json: what Python wrote into the other files there.
+type peerRecords struct {
+	Chats       []struct{ Messages []chat.Message }
+	Completions []struct{ Prompt, Completion string }
+}
+
+func readPeerRecords(t *testing.T) (p peerRecords) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/records.json")
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || len(p.Chats) == 0 || len(p.Completions) == 0 {
+		t.Fatalf("got %d chats, error %v", len(p.Chats), err)
+	}
+	return p
+}
+
+func allRecords(t *testing.T, path string, o Records) []Record {
+	t.Helper()
+	d, err := o.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := d.Head(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// The same records come out of each format, as Python's datasets wrote them.
+func TestFormats(t *testing.T) {
+	want := readPeerRecords(t).Completions
+	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz"} {
+		got := allRecords(t, filepath.Join("testdata", name), Records{})
+		if len(got) != len(want) {
+			t.Errorf("%s: got %d records, want %d", name, len(got), len(want))
+			continue
+		}
+		for i, r := range got {
+			if r.Kind != CompletionKind || r.Prompt.Text != want[i].Prompt || r.Completion.Text != want[i].Completion || r.File != name {
+				t.Errorf("%s: got %+v, want %+v", name, r, want[i])
+			}
+		}
+	}
+}
+
+// A record says what it is by its fields, whose names can be others.
+func TestRecordKinds(t *testing.T) {
+	user, assistant := chat.Message{Role: "user", Content: "a"}, chat.Message{Role: "assistant", Content: "b"}
+	turns := `[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]`
+	for _, c := range []struct {
+		line string
+		o    Records
+		want Record
+	}{
+		{`{"text": "größer\n"}`, Records{}, Record{Kind: TextKind, Text: "größer\n"}},
+		{`{"body": "x", "text": "y"}`, Records{Text: "body"}, Record{Kind: TextKind, Text: "x"}},
+		{`{"prompt": "a", "completion": "b", "text": "c"}`, Records{}, Record{Kind: CompletionKind, Prompt: Passage{Text: "a"}, Completion: Passage{Text: "b"}}},
+		{`{"prompt": "a", "completion": "b", "text": "c"}`, Records{Kind: TextKind}, Record{Kind: TextKind, Text: "c"}},
+		{`{"instruction": "a", "output": "b"}`, Records{Prompt: "instruction", Completion: "output"}, Record{Kind: CompletionKind, Prompt: Passage{Text: "a"}, Completion: Passage{Text: "b"}}},
+		{`{"prompt": "the first turn", "messages": ` + turns + `}`, Records{}, Record{Kind: ChatKind, Messages: []chat.Message{user, assistant}}},
+		{`{"dialogue": ` + turns + `}`, Records{Messages: "dialogue"}, Record{Kind: ChatKind, Messages: []chat.Message{user, assistant}}},
+		{`{"messages": [{"role": "assistant", "content": null, "name": null, "tool_calls": [{"x": null}]}], "tools": "[{\"b\": 1}]"}`, Records{},
+			Record{Kind: ChatKind, Messages: []chat.Message{{Role: "assistant", Fields: json.RawMessage(`{"content": null, "tool_calls": [{"x": null}]}`)}}, Tools: []json.RawMessage{json.RawMessage(`{"b": 1}`)}}},
+		{`{"messages": ` + turns + `, "tools": null, "chat_template_kwargs": {"enable_thinking": false}}`, Records{},
+			Record{Kind: ChatKind, Messages: []chat.Message{user, assistant}, Extra: map[string]any{"enable_thinking": false}}},
+		{`{"prompt": "a", "chosen": "b", "rejected": "c"}`, Records{}, Record{Kind: PreferenceKind, Prompt: Passage{Text: "a"}, Chosen: Passage{Text: "b"}, Rejected: Passage{Text: "c"}}},
+		{`{"chosen": ` + turns + `, "rejected": ` + turns + `}`, Records{}, Record{Kind: PreferenceKind, Chosen: Passage{Messages: []chat.Message{user, assistant}}, Rejected: Passage{Messages: []chat.Message{user, assistant}}}},
+	} {
+		path := filepath.Join(folder(t, map[string]string{"a.jsonl": "\ufeff\n" + c.line + "\n\n"}), "a.jsonl")
+		c.want.File, c.want.Line = "a.jsonl", 2
+		if got := allRecords(t, path, c.o); len(got) != 1 || !reflect.DeepEqual(got[0], c.want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", c.line, got, c.want)
+		}
+	}
+}
+
+// A bad record names file and line, and can be left out.
+func TestBadRecords(t *testing.T) {
+	good := `{"messages": [{"role": "user", "content": "a"}]}`
+	for _, c := range []struct{ name, text, want string }{
+		{"a.jsonl", `{"messages": [}`, `a.jsonl:3:15: invalid character '}' looking for beginning of value`},
+		{"a.jsonl", `[1]`, `a.jsonl:3: got a JSON array, want an object`},
+		{"a.jsonl", `null`, `a.jsonl:3: got null, want an object`},
+		{"a.jsonl", `{"messages": []} x`, `a.jsonl:3:18: invalid character 'x' after top-level value`},
+		{"a.jsonl", `{"text": "b"}`, `a.jsonl:3: field "messages" is missing`},
+		{"a.jsonl", `{"messages": "hello"}`, `a.jsonl:3: field "messages": got a text, want a list of messages`},
+		{"a.jsonl", `{"messages": []}`, `a.jsonl:3: field "messages": got no messages`},
+		{"a.jsonl", `{"messages": [1]}`, `a.jsonl:3: field "messages": message 1: got 1, want an object`},
+		{"a.jsonl", `{"messages": [{"role": "user", "content": "a"}, {"content": "b"}]}`, `a.jsonl:3: field "messages": message 2: got no role`},
+		{"a.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"\xff\"}]}", `a.jsonl:3: got bytes that are no UTF-8`},
+		{"a.jsonl", `{"messages": [{"role": "user", "content": "a"}], "tools": {}}`, `a.jsonl:3: field "tools": got an object, want a list of tools`},
+		{"a.json", `{"messages": [1]}`, `a.json:3: field "messages": message 1`},
+		{"a.json", "{\"messages\":\n [}, 3}", `a.json:4:3: invalid character '}'`},
+		{"a.json", `7`, `a.json:3: got a JSON number, want an object`},
+		{"a.csv", `b,c`, `a.csv:3: got 2 values, want 1`},
+		{"a.csv", `[`, `a.csv:3: field "messages": got a text, want a list`},
+	} {
+		text := good + "\n\n" + c.text + "\n" + good + "\n" + good
+		if c.name == "a.json" {
+			text = "[" + good + "\n,\n" + c.text + ",\n" + good + ",\n" + good + "]"
+		} else if c.name == "a.csv" {
+			row := `"` + strings.ReplaceAll(`[{"role": "user", "content": "a"}]`, `"`, `""`) + `"`
+			text = "messages\n" + row + "\n" + c.text + "\n" + row + "\n" + row
+		}
+		path := filepath.Join(folder(t, map[string]string{c.name: text}), c.name)
+		for _, skip := range []bool{false, true} {
+			n := 0
+			d, err := Records{SkipBad: skip}.Read(path)
+			var skipped Skipped
+			if err == nil {
+				skipped, err = d.Each(t.Context(), func(Record) error { n++; return nil })
+			}
+			if skip {
+				if err != nil || n != 3 || skipped.Count != 1 {
+					t.Errorf("%s: got %d records, %d skipped, error %v", c.text, n, skipped.Count, err)
+				}
+				err = skipped.First
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s, skip %v: got %v, want %s", c.text, skip, err, c.want)
+			}
+		}
+	}
+}
+
+// What cannot be read on is an error, also where bad records are left out.
+func TestRecordsRefused(t *testing.T) {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	fmt.Fprintln(w, `{"text": "`+strings.Repeat("long ", 10000)+`"}`)
+	w.Close()
+	for _, c := range []struct{ name, text, want string }{
+		{"a.txt", "text", "a.txt ends in none of .jsonl, .ndjson, .json, .csv, .parquet"},
+		{"a.arrow", "text", "a.arrow is in Arrow's own format, as save_to_disk writes it: write it with to_parquet or to_json"},
+		{"a.jsonl", "", "a.jsonl has no records"},
+		{"a.jsonl", "{}", `no record is good: a.jsonl:1: got no fields, want "messages", "prompt" with "completion", "text", or "chosen" with "rejected"`},
+		{"a.jsonl", `{"b": 1, "a": 2}`, `a.jsonl:1: got the fields "a", "b", want "messages"`},
+		{"a.jsonl", `{"prompt": "a", "completion": [{"role": "assistant", "content": "b"}]}`, "a.jsonl:1: some of the fields are texts and others messages"},
+		{"a.json", `[{"text": "a"}`, "a.json:1: the file ends, want the end of the list"},
+		{"a.json", `[{"text": "a"} 1]`, "a.json:1: got '1' after an item of the list, want a comma or the list's end"},
+		{"a.json", `[{"text": "a"}] 1`, "a.json:1: got '1' after the list, want the end of the file"},
+		{"a.json", `[{"text": "a"`, "a.json:1: the file ends, want the end of an item"},
+		{"a.csv", "text,text\n1,2", `a.csv:1: two columns have the name "text"`},
+		{"a.csv", "text\n\"open", `a.csv:2:6: extraneous or missing " in quoted-field`},
+		{"a.jsonl.gz", string(z.Bytes()[:len(z.Bytes())-9]), "a.jsonl.gz:2: unexpected EOF"},
+		{"a.jsonl.gz", "this is no gzip file", "a.jsonl.gz: gzip: invalid header"},
+	} {
+		path := filepath.Join(folder(t, map[string]string{c.name: c.text}), c.name)
+		d, err := Records{SkipBad: true}.Read(path)
+		if err == nil {
+			_, err = d.Each(t.Context(), func(Record) error { return nil })
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %q: got %v, want %s", c.name, c.text, err, c.want)
+		}
+	}
+	if _, err := (Records{Kind: "chats"}).Read("x"); err == nil || !strings.Contains(err.Error(), `got kind "chats", want one of "text"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Files of a folder belong to the split that their path tells.
+func TestFolders(t *testing.T) {
+	line := `{"text": "a"}`
+	for _, c := range []struct {
+		files []string
+		split string
+		want  []string // or an error
+	}{
+		{[]string{"train.jsonl", "valid.jsonl", "test.jsonl"}, "", []string{"train.jsonl"}},
+		{[]string{"train.jsonl", "valid.jsonl", "test.jsonl"}, "validation", []string{"valid.jsonl"}},
+		{[]string{"data/train-00001-of-00002.jsonl", "data/train-00000-of-00002.jsonl", "data/test-00000-of-00001.jsonl"}, "train", []string{"train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl"}},
+		{[]string{"train/a.jsonl", "test/a.jsonl", "dev/b.jsonl"}, "validation", []string{"b.jsonl"}},
+		{[]string{"my_eval_set.jsonl", "training.jsonl"}, "test", []string{"my_eval_set.jsonl"}},
+		{[]string{"b.jsonl", "a.jsonl", "README.md", ".hidden.jsonl", "dataset_info.json", ".git/x.jsonl"}, "", []string{"a.jsonl", "b.jsonl"}},
+		{[]string{"a.jsonl"}, "test", []string{`has no files of the split "test", but of train`}},
+		{[]string{"a.jsonl"}, "tests", []string{`got split "tests", want train, validation or test`}},
+		{[]string{"data-00000-of-00001.arrow", "state.json", "dataset_info.json"}, "", []string{"is in Arrow's own format, as save_to_disk writes it"}},
+		{[]string{"README.md"}, "", []string{"has no file that ends in .jsonl"}},
+	} {
+		files := map[string]string{}
+		for _, f := range c.files {
+			files[f] = line
+		}
+		d, err := Records{Split: c.split}.Read(folder(t, files))
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want[0]) {
+				t.Errorf("%v %q: got %v, want %s", c.files, c.split, err, c.want)
+			}
+			continue
+		}
+		list, err := d.Head(100)
+		var got []string
+		for _, r := range list {
+			got = append(got, r.File)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v %q: got %v, error %v, want %v", c.files, c.split, got, err, c.want)
+		}
+	}
+}
+
+// Reading stops with its context, and with the function's error.
+func TestEachStops(t *testing.T) {
+	path := filepath.Join(folder(t, map[string]string{"a.jsonl": strings.Repeat(`{"text": "a"}`+"\n", 1000)}), "a.jsonl")
+	d, err := ReadRecords(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough, n := errors.New("enough"), 0
+	_, err = d.Each(ctx, func(Record) error {
+		if n++; n == 100 {
+			cancel(enough)
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || n > 200 {
+		t.Errorf("got %d records, error %v", n, err)
+	}
+	if _, err := d.Each(t.Context(), func(Record) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+	if list, err := d.Head(3); err != nil || len(list) != 3 || list[2].String() != "a.jsonl:3: text" {
+		t.Errorf("got %v, error %v", list, err)
+	}
+	if want := "text records · a.jsonl · 13.7 KiB"; d.String() != want {
+		t.Errorf("got %q, want %q", d, want)
+	}
+}
+
+// damagedFiles are whole files of each format.
+func damagedFiles(t *testing.T) map[string][]byte {
+	files := map[string][]byte{}
+	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "hub/data/validation.jsonl", "hub/data/test.json"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = b
+	}
+	return files
+}
+
+// A damaged file is refused by its name, or read; what it claims takes no more memory than it may.
+func TestRecordMutants(t *testing.T) {
+	for name, whole := range damagedFiles(t) {
+		path := filepath.Join(t.TempDir(), name)
+		mutate.Each(1, 500, whole, func(i int, mutant []byte) {
+			if err := os.WriteFile(path, mutant, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			for _, skip := range []bool{false, true} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				d, err := Records{SkipBad: skip}.Read(path)
+				if err == nil {
+					_, err = Tokens{Template: chatML(t)}.Of(t.Context(), d)
+				}
+				runtime.ReadMemStats(&after)
+				if err != nil && !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), "no record gives a sequence") {
+					t.Errorf("%s, mutant %d: the error does not name the file: %v", name, i, err)
+				}
+				if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+					t.Errorf("%s, mutant %d: took %d bytes for a file of %d", name, i, got, len(mutant))
+				}
+			}
+		})
+	}
+}

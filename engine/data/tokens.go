@@ -1,0 +1,411 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/chat"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/tokenizer"
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+// Tokens says how records become tokens, and which of them a model learns to say. Tokenizer, Template, BOS
+// and EOS are the model's.
+//
+//   - Of a text all tokens count, and EOS follows it.
+//   - Of a prompt and its completion the completion's tokens count, and EOS follows. The completion begins
+//     where the tokens of both together are others than those of the prompt alone, so that a token that
+//     holds characters of both counts. With messages in place of texts the template writes both.
+//   - Of a chat the assistant's turns count: what the template marks by {% generation %}, or, for a template
+//     without such marks, what a turn adds to the conversation before it with AddGenerationPrompt. A turn
+//     that the template writes in another way once a further one follows (as thoughts are left out later)
+//     does not count, and is counted in Sequences.Rewritten.
+//   - Of a preference both answers become a sequence each, as completions of the prompt. Where the record
+//     has no prompt, it is what chosen and rejected have in common at their beginning.
+//
+// Sequences are cut at their end. One in which no token is left that counts is left out, and counted.
+type Tokens struct {
+	Tokenizer *tokenizer.Tokenizer // nil: a token is a byte
+	Template  *chat.Template       // for messages
+	BOS, EOS  string               // texts of the tokens that begin and end a text; empty: none
+
+	Length int // inputs of the longest sequence; 0: 2048
+	// Prompts lets all tokens count, those of prompts and of what others say, too.
+	Prompts bool
+	// Wrap goes on with the rest of a text that is too long in further sequences. Only of texts.
+	Wrap bool
+	// Chat takes a prompt and its completion as a turn of the user and one of the assistant, for the
+	// template.
+	Chat bool
+}
+
+// Of turns a dataset into sequences, with all processors, until ctx is done. It keeps the tokens in memory, 4
+// bytes each, and not the texts.
+func (o Tokens) Of(ctx context.Context, d *Dataset) (*Sequences, error) {
+	s, err := o.of(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("data: tokens: %w", err)
+	}
+	return s, nil
+}
+
+func (o Tokens) of(ctx context.Context, d *Dataset) (*Sequences, error) {
+	if err := o.check(d); err != nil {
+		return nil, err
+	}
+	if o.Length == 0 {
+		o.Length = 2048
+	}
+	s := &Sequences{Kind: d.Kind, store: &store{}, tokenizer: o.Tokenizer}
+	block := make([]Record, 0, 256)
+	flush := func() error {
+		for i, e := range o.encodeAll(block) {
+			if e.err == nil {
+				s.add(e, block[i])
+				continue
+			}
+			err := fmt.Errorf("%s:%d: %w", block[i].File, block[i].Line, e.err)
+			if !d.o.SkipBad {
+				return err
+			}
+			s.Skipped.add(err)
+		}
+		block = block[:0]
+		return nil
+	}
+	skipped, err := d.Each(ctx, func(r Record) error {
+		if block = append(block, r); len(block) < cap(block) {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Skipped.Count += skipped.Count; skipped.First != nil {
+		s.Skipped.First = skipped.First
+	}
+	if len(s.list) == 0 {
+		return nil, fmt.Errorf("no record gives a sequence with a token that counts: %s", s)
+	}
+	return s, nil
+}
+
+func (o Tokens) check(d *Dataset) error {
+	switch {
+	case o.Length < 0:
+		return fmt.Errorf("got length %d, want at least 1, or 0 for 2048", o.Length)
+	case o.Wrap && d.Kind != TextKind:
+		return fmt.Errorf("got Wrap for %s records, want text", d.Kind)
+	case (d.Kind == ChatKind || o.Chat) && o.Template == nil:
+		return fmt.Errorf("%s records need a chat template: set Template", d.Kind)
+	case o.EOS != "" && o.Tokenizer != nil && o.Tokenizer.ID(o.EOS) < 0:
+		return fmt.Errorf("got EOS %q, which is no token of the tokenizer", o.EOS)
+	}
+	return nil
+}
+
+// tokenized is what a record became: sequences of tokens, of which those that do not count are −1 − token.
+type tokenized struct {
+	sequences [][]int32
+	cut       int // tokens that were too many
+	answers   int // turns of the assistant, or completions
+	rewritten int // those that the template writes in another way later
+	err       error
+}
+
+// encodeAll encodes records by several goroutines.
+func (o Tokens) encodeAll(block []Record) []tokenized {
+	list := make([]tokenized, len(block))
+	var next int
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(block)) {
+		wait.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= len(block) {
+					return
+				}
+				list[i] = o.encode(block[i])
+			}
+		})
+	}
+	wait.Wait()
+	return list
+}
+
+func (o Tokens) encode(r Record) (e tokenized) {
+	switch r.Kind {
+	case TextKind:
+		e.sequences = o.split(o.ended(o.tokens(r.Text, true)))
+	case CompletionKind:
+		e.sequences = [][]int32{o.answer(&e, r, r.Prompt, r.Completion)}
+	case ChatKind:
+		e.sequences = [][]int32{o.conversation(&e, r)}
+	case PreferenceKind:
+		prompt, chosen, rejected := r.Prompt, r.Chosen, r.Rejected
+		if prompt.Text == "" && prompt.Messages == nil {
+			prompt, chosen, rejected = inCommon(chosen, rejected)
+		}
+		e.sequences = [][]int32{o.answer(&e, r, prompt, chosen), o.answer(&e, r, prompt, rejected)}
+	}
+	for i, ids := range e.sequences {
+		if more := len(ids) - o.Length - 1; more > 0 {
+			e.sequences[i] = ids[:o.Length+1]
+			e.cut += more
+		}
+	}
+	return e
+}
+
+// split cuts a text's tokens into sequences: the last token of one is the first of the next, so that each is
+// a target once.
+func (o Tokens) split(ids []int32) (list [][]int32) {
+	for o.Wrap && len(ids) > o.Length+1 {
+		list = append(list, ids[:o.Length+1])
+		ids = ids[o.Length:]
+	}
+	return append(list, ids)
+}
+
+// tokens are those of a text; special puts those around it with which the tokenizer marks a text's ends.
+func (o Tokens) tokens(text string, special bool) []int32 {
+	if o.Tokenizer == nil {
+		ids := make([]int32, len(text))
+		for i := range ids {
+			ids[i] = int32(text[i])
+		}
+		return ids
+	}
+	list := o.Tokenizer.Encode(text, special)
+	ids := make([]int32, len(list))
+	for i, id := range list {
+		ids[i] = int32(id)
+	}
+	return ids
+}
+
+// ended puts EOS behind a text that does not end so.
+func (o Tokens) ended(ids []int32) []int32 {
+	if o.EOS == "" {
+		return ids
+	}
+	if o.Tokenizer == nil {
+		return append(ids, o.tokens(o.EOS, false)...)
+	}
+	if eos := int32(o.Tokenizer.ID(o.EOS)); len(ids) == 0 || ids[len(ids)-1] != eos {
+		ids = append(ids, eos)
+	}
+	return ids
+}
+
+// answer are the tokens of a prompt and an answer to it.
+func (o Tokens) answer(e *tokenized, r Record, prompt, answer Passage) []int32 {
+	e.answers++
+	if o.Chat && answer.Messages == nil {
+		prompt = Passage{Messages: []chat.Message{{Role: "user", Content: prompt.Text}}}
+		answer = Passage{Messages: []chat.Message{{Role: "assistant", Content: answer.Text}}}
+	}
+	if answer.Messages == nil {
+		before := o.tokens(prompt.Text, true)
+		ids := o.ended(o.tokens(prompt.Text+answer.Text, true))
+		return o.masked(ids, 0, common(before, ids))
+	}
+	if o.Template == nil {
+		e.err = fmt.Errorf("the record has messages: set Template")
+		return nil
+	}
+	before := e.render(o, r, prompt.Messages, true)
+	ids := o.tokens(e.render(o, r, slices.Concat(prompt.Messages, answer.Messages), false), false)
+	return o.masked(ids, 0, common(o.tokens(before, false), ids))
+}
+
+// masked marks tokens as those that do not count, unless all do.
+func (o Tokens) masked(ids []int32, from, to int) []int32 {
+	if o.Prompts {
+		return ids
+	}
+	for i := from; i < to; i++ {
+		ids[i] = -1 - ids[i]
+	}
+	return ids
+}
+
+// render writes messages by the template, with what begins an answer if the last one is not the assistant's.
+func (e *tokenized) render(o Tokens, r Record, messages []chat.Message, begin bool) string {
+	text, _ := e.renderMarked(o, r, messages, begin)
+	return text
+}
+
+func (e *tokenized) renderMarked(o Tokens, r Record, messages []chat.Message, begin bool) (text string, said []chat.Span) {
+	begin = begin && len(messages) > 0 && messages[len(messages)-1].Role != "assistant"
+	text, said, err := o.Template.RenderMarked(messages, chat.Options{AddGenerationPrompt: begin, BOS: o.BOS, EOS: o.EOS, Tools: r.Tools, Extra: r.Extra})
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	return text, said
+}
+
+// conversation are the tokens of a chat.
+func (o Tokens) conversation(e *tokenized, r Record) []int32 {
+	text, said := e.renderMarked(o, r, r.Messages, false)
+	ids := o.tokens(text, false)
+	if e.err != nil || o.Prompts {
+		return ids
+	}
+	if !o.Template.Marks() {
+		said = o.turns(e, r, text)
+	}
+	e.answers += len(said)
+	whole, at := slices.Clone(ids), 0 // tokens that are decided
+	for _, s := range said {
+		from := max(at, common(o.tokens(text[:s.From], false), whole))
+		ids = o.masked(ids, at, from)
+		at = max(from, common(o.tokens(text[:s.To], false), whole))
+	}
+	return o.masked(ids, at, len(ids))
+}
+
+// turns are the assistant's parts of a conversation's text, by what each turn adds to the text before it.
+func (o Tokens) turns(e *tokenized, r Record, text string) (said []chat.Span) {
+	for i, m := range r.Messages {
+		if m.Role != "assistant" || i == 0 {
+			continue
+		}
+		before, after := e.render(o, r, r.Messages[:i], true), text
+		if i+1 < len(r.Messages) {
+			after = e.render(o, r, r.Messages[:i+1], false)
+		}
+		if e.err != nil {
+			return nil
+		}
+		if !strings.HasPrefix(text, after) || !strings.HasPrefix(after, before) {
+			e.rewritten++
+			continue
+		}
+		said = append(said, chat.Span{From: len(before), To: len(after)})
+	}
+	return said
+}
+
+// common is how many tokens are the same at the beginning of both.
+func common(a, b []int32) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// inCommon takes the prompt out of two answers that begin with it. A blank before what differs belongs to the
+// answers, as tokens do.
+func inCommon(chosen, rejected Passage) (prompt, a, b Passage) {
+	if chosen.Messages != nil {
+		n := 0
+		for n < min(len(chosen.Messages), len(rejected.Messages))-1 && same(chosen.Messages[n], rejected.Messages[n]) {
+			n++
+		}
+		return Passage{Messages: chosen.Messages[:n:n]}, Passage{Messages: chosen.Messages[n:]}, Passage{Messages: rejected.Messages[n:]}
+	}
+	n := 0
+	for n < min(len(chosen.Text), len(rejected.Text)) && chosen.Text[n] == rejected.Text[n] {
+		n++
+	}
+	for n > 0 && n < len(chosen.Text) && chosen.Text[n]&0xC0 == 0x80 { // inside of a character
+		n--
+	}
+	if n > 0 && chosen.Text[n-1] == ' ' {
+		n--
+	}
+	return Passage{Text: chosen.Text[:n]}, Passage{Text: chosen.Text[n:]}, Passage{Text: rejected.Text[n:]}
+}
+
+func same(a, b chat.Message) bool {
+	return a.Role == b.Role && a.Content == b.Content && string(a.Fields) == string(b.Fields)
+}
+
+// A store has the tokens of sequences, one after the other.
+type store struct {
+	tokens []int32 // −1 − token: it does not count
+	ends   []int   // of each sequence
+}
+
+func (s *store) at(i int) []int32 {
+	from := 0
+	if i > 0 {
+		from = s.ends[i-1]
+	}
+	return s.tokens[from:s.ends[i]]
+}
+
+// add keeps the sequences of a record, if each has a token that counts.
+func (s *Sequences) add(e tokenized, r Record) {
+	s.Records++
+	s.Rewritten += e.rewritten
+	if e.cut > 0 {
+		s.Cut++
+		s.CutTokens += e.cut
+	}
+	var whole [][]int32
+	for _, ids := range e.sequences {
+		if len(ids) > 1 && slices.ContainsFunc(ids[1:], func(id int32) bool { return id >= 0 }) {
+			whole = append(whole, ids)
+		}
+	}
+	if len(whole) < len(e.sequences) && (r.Kind == PreferenceKind || len(whole) == 0) {
+		s.Empty++
+		return
+	}
+	group := len(whole)
+	if r.Kind != PreferenceKind {
+		group = 1
+	}
+	for i, ids := range whole {
+		if i%group == 0 {
+			s.list = append(s.list, len(s.store.ends))
+		}
+		s.store.tokens = append(s.store.tokens, ids...)
+		s.store.ends = append(s.store.ends, len(s.store.tokens))
+	}
+}
+
+// note says what became of the records, where it is not what one expects.
+func (s *Sequences) note() string {
+	var list []string
+	say := func(n int, what string) {
+		if n > 0 {
+			list = append(list, units.Plural(int64(n), what))
+		}
+	}
+	say(s.Skipped.Count, "bad record")
+	say(s.Empty, "record")
+	if s.Empty > 0 {
+		list[len(list)-1] += " without a token that counts"
+	}
+	say(s.Cut, "sequence")
+	if s.Cut > 0 {
+		list[len(list)-1] = units.Plural(int64(s.Cut), "record") + " cut by " + units.Plural(int64(s.CutTokens), "token")
+	}
+	say(s.Rewritten, "answer")
+	if s.Rewritten > 0 {
+		list[len(list)-1] += " that the template rewrites later"
+	}
+	return strings.Join(list, ", ")
+}
+
+func (s *Sequences) fail(op, format string, args ...any) {
+	panic(&tensor.Error{Op: op, Msg: fmt.Sprintf(format, args...)})
+}
