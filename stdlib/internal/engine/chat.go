@@ -15,6 +15,7 @@ func chatSymbols() map[string]reflect.Value {
 		"Message":  reflect.ValueOf((*chat.Message)(nil)),
 		"Options":  reflect.ValueOf((*chat.Options)(nil)),
 		"Parse":    reflect.ValueOf(chat.Parse),
+		"Span":     reflect.ValueOf((*chat.Span)(nil)),
 		"Template": reflect.ValueOf((*chat.Template)(nil)),
 	}
 }
