@@ -42,7 +42,13 @@ type Config struct {
 	Window     int     // keys that a query sees; 0: all before it
 	Local      []bool  // which layers have the window; nil: all
 
-	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32. All else is computed in f32
+	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32
+	// Compute is the type of what goes from layer to layer, and of its gradients: F32, BF16 or F16; Invalid
+	// means F32. Sums, the statistics of norms and losses are in f32 in any case, and parameters keep their
+	// own types, so adapters and optimizers stay in f32. It stands here because each layer computes in the
+	// type of its input: the one place that chooses is where a model turns tokens into vectors. It may be
+	// changed at any time.
+	Compute dtype.Type
 
 	Checkpoint bool // gradients compute each block again instead of keeping what it computed: see tensor.Checkpoint
 }
@@ -90,6 +96,8 @@ func (c Config) check() error {
 		return fmt.Errorf("got %d query heads and %d key heads, want a multiple", c.Heads, c.KVHeads)
 	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
 		return fmt.Errorf("got dtype %v, want f32, bf16 or f16", c.DType)
+	case c.Compute != dtype.Invalid && c.Compute != dtype.F32 && c.Compute != dtype.BF16 && c.Compute != dtype.F16:
+		return fmt.Errorf("got compute %v, want f32, bf16 or f16", c.Compute)
 	case !known:
 		return fmt.Errorf("got activation %q, want silu, gelu_tanh or gelu", c.Act)
 	case c.Window < 0 || c.Local != nil && len(c.Local) != c.Layers:

@@ -83,19 +83,30 @@ func (m *Model) readFiles(dir string) error {
 			break
 		}
 	}
+	return m.readSettings(dir)
+}
+
+// readSettings reads how text is generated, and how chats are written.
+func (m *Model) readSettings(dir string) error {
 	for _, name := range []string{"generation_config.json", configFile} {
-		s, err := pretrained.ParseSettings(filepath.Join(dir, name), m.files[name])
-		if m.files[name] == nil || m.Stop != nil {
+		if m.files[name] == nil {
 			continue
 		}
+		s, err := pretrained.ParseSettings(filepath.Join(dir, name), m.files[name])
 		if err != nil {
 			return err
 		}
-		if m.Stop = tokens(s, "eos_token_id"); s.Err() != nil {
+		if name != configFile {
+			m.Defaults = defaults(s)
+		}
+		if m.Stop == nil {
+			m.Stop = tokens(s, "eos_token_id")
+		}
+		if s.Err() != nil {
 			return s.Err()
 		}
 	}
-	return nil
+	return m.readChat(dir)
 }
 
 // tokens reads a token, or a list of them.

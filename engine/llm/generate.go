@@ -195,6 +195,8 @@ func evaluate(scores tensor.Tensor, caches []nn.Cache) {
 
 // next runs tokens that stand from position at on, and returns the scores [Vocab] after the last of them.
 func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
 	x := m.vectors(tensor.From(ids, 1, len(ids)))
 	places := make([]int, len(ids))
 	for i := range places {

@@ -6,12 +6,13 @@
 // [New] makes a model with random weights, [Load] reads a folder as Hugging Face's transformers write it, and
 // [Save] writes one.
 //
-// Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go; family.go
-// (config.json), folder.go, read.go.
+// Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
+// family.go (config.json), folder.go, read.go.
 package llm
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -85,8 +86,13 @@ type Model struct {
 
 	Tokenizer *tokenizer.Tokenizer // of the folder it came from; nil: tokens are bytes
 	Stop      []int                // tokens after which generation ends
+	Defaults  Sampling             // as the folder's generation_config.json wants tokens to be chosen
+
+	conversation conversation
 
 	files map[string][]byte // what Load found beside the weights, by name
+
+	steps sync.RWMutex
 }
 
 // New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
@@ -114,8 +120,13 @@ func (m *Model) Save(path string) error { return nn.Save(path, m) }
 // Load is [nn.Load].
 func (m *Model) Load(path string) error { return nn.Load(path, m) }
 
+// StepLock is held for reading by Logits and by generation while they build a step: see [nn.Change].
+func (m *Model) StepLock() *sync.RWMutex { return &m.steps }
+
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
 	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) })
 }
@@ -134,9 +145,14 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 	return m.output(x)
 }
 
-// vectors turns tokens into vectors, in the dtype of the norms.
+// vectors turns tokens into vectors, in the dtype in which the model computes: that of its norms, unless its
+// Config says another one.
 func (m *Model) vectors(ids tensor.Tensor) tensor.Tensor {
-	x := m.Embed.Forward(ids).Cast(m.Norm.Weight.DType())
+	compute := m.Config.Compute
+	if compute == dtype.Invalid {
+		compute = m.Norm.Weight.DType()
+	}
+	x := m.Embed.Forward(ids).Cast(compute)
 	if s := m.Config.EmbedScale; s != 0 {
 		x = x.Mul(s)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -17,7 +18,26 @@ type Adapter struct {
 	layers []*Linear
 	parts  []*Part // of the layers
 	off    bool
-	factor float64 // of what it adds
+	factor float64       // of what it adds
+	lock   *sync.RWMutex // of the model's steps; nil: the model has none, or the adapter was removed
+}
+
+// change calls f between two steps of the model.
+func (a *Adapter) change(f func()) {
+	if lock := a.lock; lock != nil {
+		lock.Lock()
+		defer lock.Unlock()
+	}
+	f()
+}
+
+// removed forgets the layer that a part was taken out of, so that an adapter that somebody still has, to save
+// it for example, holds no memory of the model.
+func (a *Adapter) removed(p *Part) {
+	a.layers[slices.Index(a.parts, p)] = nil
+	if !slices.ContainsFunc(a.layers, func(l *Linear) bool { return l != nil }) {
+		a.lock = nil
+	}
 }
 
 // Name is what the adapter is called.
@@ -30,7 +50,7 @@ func (a *Adapter) Remove(m nn.Module) error {
 		return nil
 	}
 	switch others := Of(m); {
-	case len(a.layers) == 0:
+	case len(a.parts) == 0:
 		return errors.New("lora: this adapter has no layers: Inject and Load make one; lora.Remove(model) takes out what a model has")
 	case len(others) > 0:
 		return errors.New("lora: the model has another adapter than this one; lora.Remove(model) takes it out")
@@ -74,10 +94,10 @@ func (a *Adapter) Layers() []string { return append([]string(nil), a.names...) }
 func (a *Adapter) On() bool { return !a.off }
 
 // Enable lets the adapter take part, beside the others that are on. [Use] turns these off.
-func (a *Adapter) Enable() { a.off = false }
+func (a *Adapter) Enable() { a.change(func() { a.off = false }) }
 
 // Disable takes the adapter out of the computation, also where it is merged, until Enable.
-func (a *Adapter) Disable() { a.off = true }
+func (a *Adapter) Disable() { a.change(func() { a.off = true }) }
 
 // Weigh lets the adapter count by a factor: 1 is as it was trained, 0.5 half as strong, −1 the opposite. It
 // panics with a *tensor.Error for a factor that is not finite.
@@ -85,7 +105,7 @@ func (a *Adapter) Weigh(factor float64) {
 	if math.IsNaN(factor) || math.IsInf(factor, 0) {
 		panic(&tensor.Error{Op: "lora.Weigh", Msg: fmt.Sprintf("got factor %v, want a finite number", factor)})
 	}
-	a.factor = factor
+	a.change(func() { a.factor = factor })
 }
 
 // Weight is the factor that Weigh set.
@@ -93,18 +113,24 @@ func (a *Adapter) Weight() float64 { return a.factor }
 
 // Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it.
 func (a *Adapter) Merge() {
-	for i, l := range a.layers {
-		if s := a.parts[i].share(); !slices.Contains(l.merged, s) {
-			l.merge(append(l.without(s.Part), s))
+	a.change(func() {
+		for i, l := range a.layers {
+			if s := a.parts[i].share(); l != nil && !slices.Contains(l.merged, s) {
+				l.merge(append(l.without(s.Part), s))
+			}
 		}
-	}
+	})
 }
 
 // Unmerge takes the adapter out of the weights, which are then, bit for bit, what they would be without it.
 func (a *Adapter) Unmerge() {
-	for i, l := range a.layers {
-		l.merge(l.without(a.parts[i]))
-	}
+	a.change(func() {
+		for i, l := range a.layers {
+			if l != nil {
+				l.merge(l.without(a.parts[i]))
+			}
+		}
+	})
 }
 
 // String says what is adapted, and in what way it takes part unless that is the usual way.

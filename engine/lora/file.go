@@ -127,11 +127,7 @@ func LoadAs(name, path string, m nn.Module) (*Adapter, error) {
 		return nil, err
 	}
 	c.Targets = strings.Join(names, " ")
-	ad, err := Inject(m, c)
-	if err != nil {
-		return nil, err
-	}
-	return ad, tensor.Try(func() {
+	return inject(m, c, func(ad *Adapter) {
 		set := func(p *tensor.Tensor, name string) {
 			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits
 			// come out.

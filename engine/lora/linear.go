@@ -2,7 +2,6 @@ package lora
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -13,15 +12,20 @@ import (
 
 // A Part is what one adapter adds to one layer: scale·(x·A)·B.
 type Part struct {
-	A     tensor.Tensor // [in rank]
-	B     tensor.Tensor // [rank out]
-	Rank  int
-	Scale float64
+	A tensor.Tensor // [in rank]
+	B tensor.Tensor // [rank out]
+	// Magnitude [out] is what the columns of the adapted weight are as long as, with DoRA; otherwise none.
+	Magnitude tensor.Tensor
+	Rank      int
+	Scale     float64
 	// Dropout is the probability with which the adapter does not see an element of x, while the layer is in
 	// training.
 	Dropout float64
 
 	adapter *Adapter // that the part is one of; nil: it was made by Wrap, and is always on
+	// startA and startB are what A and B were at first if they began with a piece of the weight, which
+	// therefore counts without scale·startA·startB; otherwise none. The weight itself stays as it is.
+	startA, startB tensor.Tensor
 }
 
 // A Linear is a linear layer with adapters.
@@ -61,26 +65,34 @@ func Wrap(base nn.Layer, c Config) *Linear {
 	if err := c.check(); err != nil {
 		panic(&tensor.Error{Op: "lora.Wrap", Msg: err.Error()})
 	}
-	p := newPart(base, c, tensor.NewRNG(c.Seed))
+	l := &Linear{Base: base}
+	l.Parts = []*Part{newPart(l, c, tensor.NewRNG(c.Seed))}
 	nn.Freeze(base)
-	return &Linear{Base: base, Parts: []*Part{p}}
+	return l
 }
 
-// newPart makes the part for a layer, which it leaves as it is.
-func newPart(base nn.Layer, c Config, rng *tensor.RNG) *Part {
-	w, _ := parts(base, dtype.F32)
-	in, out, dt := w.Len(0), w.Len(1), w.DType()
+// newPart makes a part for a layer, which it leaves as it is.
+func newPart(l *Linear, c Config, rng *tensor.RNG) *Part {
+	w := l.bare(dtype.F32)
+	dt := w.DType()
 	if dt.Size() == 2 { // the steps of training would be lost in half precision
 		dt = dtype.F32
 	}
-	bound := 1 / math.Sqrt(max(1, float64(in)))
-	return &Part{
-		A:       rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).To(w.Device()).Named("lora_A").Param(),
-		B:       tensor.Zeros(c.Rank, out).Cast(dt).To(w.Device()).Named("lora_B").Param(),
+	a, b, subtract := c.start(w, rng)
+	p := &Part{
+		A:       a.Cast(dt).To(w.Device()).Named("lora_A").Param(),
+		B:       b.Cast(dt).To(w.Device()).Named("lora_B").Param(),
 		Rank:    c.Rank,
 		Scale:   c.Scale(),
 		Dropout: c.Dropout,
 	}
+	if subtract {
+		p.startA, p.startB = p.A.Detach().Eval(), p.B.Detach().Eval()
+	}
+	if c.DoRA {
+		p.Magnitude = p.lengths(w).Eval().Named("lora_magnitude_vector").Param()
+	}
+	return p
 }
 
 // name is that of the part's adapter.
@@ -91,13 +103,17 @@ func (p *Part) name() string {
 	return p.adapter.Name()
 }
 
-// factors lists A and B. With several adapters in a layer the names tell them apart.
+// factors lists A, B and, with DoRA, Magnitude. With several adapters in a layer the names tell them apart.
 func (p *Part) factors() []nn.Member {
 	suffix := ""
 	if name := p.name(); name != DefaultName {
 		suffix = "." + name
 	}
-	return []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
+	list := []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
+	if !p.Magnitude.IsNone() {
+		list = append(list, nn.Member{Name: "lora_magnitude_vector" + suffix, Weight: &p.Magnitude})
+	}
+	return list
 }
 
 // share is the part as it counts now.
@@ -111,17 +127,44 @@ func (p *Part) share() share {
 // on says whether the part counts, unless a context chooses.
 func (p *Part) on() bool { return p.adapter == nil || !p.adapter.off }
 
-// delta is what the share adds to the weight, [in out].
-func (s share) delta() tensor.Tensor { return s.A.MatMul(s.B).Mul(s.factor) }
-
-// add adds to y what the share makes of seen, which is x or what dropout leaves of it.
-func (s share) add(y, x, seen tensor.Tensor) tensor.Tensor {
-	dt := x.DType()
-	h := seen.MatMul(s.A.Cast(dt)).Mul(s.factor)
-	if mask := s.byRow.mask(s.adapter, x); !mask.IsNone() {
-		h = h.Mul(mask)
+// delta is what the share adds to the weight w [in out].
+func (s share) delta(w tensor.Tensor) tensor.Tensor {
+	a, b := s.lowRank()
+	low := a.MatMul(b).Mul(s.factor)
+	if s.Magnitude.IsNone() {
+		return low
 	}
-	return y.Add(h.MatMul(s.B.Cast(dt)))
+	gain := s.gain(w)
+	return w.Mul(gain.Sub(1).Mul(s.weight())).Add(low.Mul(gain))
+}
+
+// weight is the factor that the adapter counts by.
+func (s share) weight() float64 { return s.factor / s.Scale }
+
+// add adds to y what the share makes of seen, which is x or what dropout leaves of it; w is the weight
+// without adapters.
+func (s share) add(y, x, seen, w tensor.Tensor) tensor.Tensor {
+	dt := x.DType()
+	mask := s.byRow.mask(s.adapter, x)
+	masked := func(t tensor.Tensor) tensor.Tensor {
+		if mask.IsNone() {
+			return t
+		}
+		return t.Mul(mask)
+	}
+	through := func(x, a, b tensor.Tensor) tensor.Tensor {
+		return masked(x.MatMul(a.Cast(dt)).Mul(s.factor)).MatMul(b.Cast(dt))
+	}
+	low := through(seen, s.A, s.B)
+	if !s.startA.IsNone() {
+		low = low.Sub(through(x, s.startA.To(x.Device()), s.startB.To(x.Device())))
+	}
+	if s.Magnitude.IsNone() {
+		return y.Add(low)
+	}
+	gain := s.gain(w)
+	longer := masked(seen.MatMul(w.Cast(dt)).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
+	return y.Add(longer).Add(low.Mul(gain.Cast(dt)))
 }
 
 // In is the length of the rows that go in.
@@ -141,8 +184,12 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		return tensor.Linear(x, w, bias)
 	}
 	var y tensor.Tensor
-	if first := beside[0]; first.byRow == nil && !l.drops(first) {
-		y = tensor.LoRALinear(x, w, first.A, first.B, first.factor)
+	if first := beside[0]; l.together(first) {
+		a, b := first.lowRank()
+		y = tensor.LoRALinear(x, w, a, b, first.factor)
+		if !first.Magnitude.IsNone() {
+			y = y.Mul(first.gain(w).Cast(y.DType()))
+		}
 		beside = beside[1:]
 	} else {
 		y = x.MatMul(w.Cast(x.DType()))
@@ -152,18 +199,23 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		if l.drops(s) {
 			seen = tensor.Dropout(x, s.Dropout)
 		}
-		y = s.add(y, x, seen)
+		y = s.add(y, x, seen, w)
 	}
 	if !bias.IsNone() {
-		y = y.Add(bias)
+		y = y.Add(bias.Cast(y.DType()))
 	}
 	return y
+}
+
+// together says whether the weight and the share are one product.
+func (l *Linear) together(s share) bool {
+	return s.byRow == nil && !l.drops(s) && (s.Magnitude.IsNone() || s.weight() == 1)
 }
 
 func (l *Linear) drops(s share) bool { return l.training && s.Dropout > 0 }
 
 // split returns the weight to multiply by, the bias, and what is computed beside them. The weight is that
-// without adapters if others are on than those that are merged.
+// without adapters if others are on than those that are merged, or one needs it (DoRA).
 func (l *Linear) split(dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
 	w, bias = parts(l.Base, dt)
 	on := l.on(choiceNow())
@@ -172,7 +224,11 @@ func (l *Linear) split(dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
 			return l.original(dt), bias, on
 		}
 	}
-	return w, bias, slices.DeleteFunc(on, func(s share) bool { return slices.Contains(l.merged, s) })
+	beside = slices.DeleteFunc(slices.Clone(on), func(s share) bool { return slices.Contains(l.merged, s) })
+	if l.Merged() && slices.ContainsFunc(beside, func(s share) bool { return !s.Magnitude.IsNone() }) {
+		return l.original(dt), bias, on
+	}
+	return w, bias, beside
 }
 
 // on lists the parts that count, by the choice of a context or, with nil, as the adapters are on.
@@ -263,6 +319,15 @@ func (l *Linear) without(p *Part) []share {
 	return slices.DeleteFunc(slices.Clone(l.merged), func(s share) bool { return s.Part == p })
 }
 
+// bare is the weight without adapters, [in out]; that of a quantised base is lazy, in dt.
+func (l *Linear) bare(dt dtype.Type) tensor.Tensor {
+	if l.Merged() {
+		return l.original(dt)
+	}
+	w, _ := parts(l.Base, dt)
+	return w
+}
+
 // original is the weight without what is merged into it.
 func (l *Linear) original(dt dtype.Type) tensor.Tensor {
 	if l.codes != nil {
@@ -276,13 +341,16 @@ func (l *Linear) with(list []share) tensor.Tensor {
 	w := l.original(dtype.F32)
 	sum := w
 	for _, s := range list {
-		sum = sum.Add(s.delta())
+		sum = sum.Add(s.delta(w))
 	}
 	return sum.Cast(w.DType()).Detach()
 }
 
 // remove takes a part out. What is merged of it stays in the base's weight.
 func (l *Linear) remove(p *Part) {
+	if p.adapter != nil {
+		p.adapter.removed(p)
+	}
 	l.Parts = slices.DeleteFunc(slices.Clone(l.Parts), func(q *Part) bool { return q == p })
 	i := slices.IndexFunc(l.merged, func(s share) bool { return s.Part == p })
 	switch {
@@ -300,7 +368,9 @@ func (l *Linear) remove(p *Part) {
 func (l *Linear) String() string {
 	trained, adapters := 0, ""
 	for _, p := range l.Parts {
-		trained += p.A.Size() + p.B.Size()
+		for _, f := range p.factors() {
+			trained += f.Weight.Size()
+		}
 		adapters += ", "
 		if len(l.Parts) > 1 || p.name() != DefaultName {
 			adapters += p.name() + ": "

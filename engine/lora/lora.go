@@ -9,6 +9,11 @@
 // on. [Use] chooses these, [Adapter.Enable], [Adapter.Disable] and [Adapter.Weigh] change one. A context can
 // choose others: [With] for all that is computed within it, [Rows] for each row of a batch.
 //
+// Adapters may be put in, exchanged, weighed, merged and removed while another goroutine computes with a
+// model that is an [nn.StepLocker], as those of package llm are: the next step, so the next token of a text
+// that is being generated, sees all of the change. Texts keep what is in their caches. An adapter whose ranks
+// and layers are those of the one before it needs no new plan.
+//
 // Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, file.go.
 package lora
 
@@ -51,6 +56,10 @@ type Config struct {
 	Patterns []Pattern
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
+	// DoRA trains the lengths of the weight's columns apart from their directions (Liu et al. 2024).
+	DoRA bool
+	// Init is how A and B begin: Uniform, which is empty, Gaussian, Random, Orthogonal, PiSSA or OLoRA.
+	Init string
 	// Dropout is the probability with which the adapter does not see an element of x, in training only; it
 	// sees the others divided by 1 − Dropout. Which elements these are follows from [tensor.Seed].
 	Dropout float64
@@ -96,7 +105,7 @@ func (c Config) check() error {
 	if !(c.Dropout >= 0 && c.Dropout <= 1) {
 		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
 	}
-	return nil
+	return c.checkInit()
 }
 
 // Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. Where other
@@ -104,6 +113,11 @@ func (c Config) check() error {
 // an error if no layer is chosen, if one has an adapter of that name already, or if the numbers of c make no
 // adapter; the model then stays as it was.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
+	return inject(m, c, func(*Adapter) {})
+}
+
+// inject is Inject of an adapter whose numbers fill sets before the model has it.
+func inject(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
@@ -122,35 +136,41 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	err = tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
-			base := *s.layer
-			if l, ok := base.(*Linear); ok {
-				base = l.Base
+			l, ok := (*s.layer).(*Linear)
+			if !ok {
+				l = &Linear{Base: *s.layer}
 			}
-			p := newPart(base, s.config, rng)
+			p := newPart(l, s.config, rng)
 			p.adapter = ad
 			for _, f := range p.factors() {
 				f.Weight.Named(ad.names[i] + "." + f.Name)
 			}
 			ad.parts = append(ad.parts, p)
 		}
+		fill(ad)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
-	nn.Freeze(m)
-	for i, s := range layers {
-		l, ok := (*s.layer).(*Linear)
-		if !ok {
-			l = &Linear{Base: *s.layer}
-			*s.layer = l
-		}
-		for _, p := range l.Parts {
-			if p.adapter != nil {
-				p.adapter.off = true
+	nn.Change(m, func() {
+		nn.Freeze(m)
+		for i, s := range layers {
+			l, ok := (*s.layer).(*Linear)
+			if !ok {
+				l = &Linear{Base: *s.layer}
+				*s.layer = l
 			}
+			for _, p := range l.Parts {
+				if p.adapter != nil {
+					p.adapter.off = true
+				}
+			}
+			l.Parts = append(slices.Clone(l.Parts), ad.parts[i])
+			ad.layers = append(ad.layers, l)
 		}
-		l.Parts = append(slices.Clone(l.Parts), ad.parts[i])
-		ad.layers = append(ad.layers, l)
+	})
+	if l, ok := m.(nn.StepLocker); ok {
+		ad.lock = l.StepLock()
 	}
 	return ad, nil
 }
@@ -192,9 +212,11 @@ func Use(m nn.Module, names ...string) error {
 			return unknown(list, name)
 		}
 	}
-	for _, a := range list {
-		a.off = !slices.Contains(names, a.Name())
-	}
+	nn.Change(m, func() {
+		for _, a := range list {
+			a.off = !slices.Contains(names, a.Name())
+		}
+	})
 	return nil
 }
 
@@ -222,21 +244,23 @@ func Remove(m nn.Module) error {
 // remove takes the parts that out chooses out of the model, and returns how many. A layer without parts is
 // its base again.
 func remove(m nn.Module, out func(p *Part) bool) (count int) {
-	for _, s := range linears(m) {
-		l, ok := (*s.layer).(*Linear)
-		if !ok {
-			continue
-		}
-		for _, p := range l.Parts {
-			if out(p) {
-				l.remove(p)
-				count++
+	nn.Change(m, func() {
+		for _, s := range linears(m) {
+			l, ok := (*s.layer).(*Linear)
+			if !ok {
+				continue
+			}
+			for _, p := range l.Parts {
+				if out(p) {
+					l.remove(p)
+					count++
+				}
+			}
+			if len(l.Parts) == 0 {
+				*s.layer = l.Base
 			}
 		}
-		if len(l.Parts) == 0 {
-			*s.layer = l.Base
-		}
-	}
+	})
 	return count
 }
 

@@ -29,6 +29,17 @@ func load(t *testing.T, name string) map[string]tensor.Tensor {
 // peftModel is the model of the fixture with its adapter.
 func peftModel(t *testing.T) (*llm.Model, *lora.Adapter) {
 	t.Helper()
+	m := peftBase(t)
+	ad, err := lora.Load(peft, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, ad
+}
+
+// peftBase is the model without the adapter.
+func peftBase(t *testing.T) *llm.Model {
+	t.Helper()
 	m := llm.New(llm.Config{Vocab: 64, Layers: 2, Width: 32, Heads: 4, KVHeads: 2, Hidden: 48})
 	base := load(t, "base.safetensors")
 	for _, p := range nn.Params(m) {
@@ -41,11 +52,7 @@ func peftModel(t *testing.T) (*llm.Model, *lora.Adapter) {
 		}
 		p.Value().Set(w)
 	}
-	ad, err := lora.Load(peft, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, ad
+	return m
 }
 
 func wantClose(t *testing.T, what string, got, want tensor.Tensor, relative float64) {

@@ -47,7 +47,7 @@ func (c Config) choose(m nn.Module) ([]targeted, error) {
 	}
 	var list []targeted
 	for _, s := range slots {
-		if chosen(targets, s) && !chosen(exclude, s) && inBlocks(s.name) {
+		if choosesAny(targets, s) && !choosesAny(exclude, s) && inBlocks(s.name) {
 			list = append(list, targeted{s, c.of(s, patterns)})
 		}
 	}
@@ -67,7 +67,7 @@ func (c Config) choose(m nn.Module) ([]targeted, error) {
 func (c Config) of(s slot, patterns [][]nn.Target) Config {
 	rank, alpha := 0, 0.0
 	for i, p := range c.Patterns {
-		if !chosen(patterns[i], s) {
+		if !choosesAny(patterns[i], s) {
 			continue
 		}
 		if rank == 0 {
@@ -86,7 +86,8 @@ func (c Config) of(s slot, patterns [][]nn.Target) Config {
 	return c
 }
 
-func chosen(targets []nn.Target, s slot) bool {
+// choosesAny says whether one of the targets chooses a layer.
+func choosesAny(targets []nn.Target, s slot) bool {
 	return slices.ContainsFunc(targets, func(t nn.Target) bool { return t.Chooses(s.name) })
 }
 
@@ -97,7 +98,7 @@ func (c Config) targets(what, text string, m nn.Module, slots []slot) ([]nn.Targ
 		return nil, err
 	}
 	for _, t := range list {
-		if !slices.ContainsFunc(slots, func(s slot) bool { return chosen([]nn.Target{t}, s) }) {
+		if !slices.ContainsFunc(slots, func(s slot) bool { return choosesAny([]nn.Target{t}, s) }) {
 			return nil, fmt.Errorf("%s %q chooses no linear layer of the model%s", what, t, c.instead(t, m, slots))
 		}
 	}

@@ -138,6 +138,9 @@ func (c *Cache) Grow(room, batch, heads, d int) {
 // them.
 func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
 	q, k, v := a.heads(x, positions, c.Tokens)
+	if dt := c.Keys.DType(); dt != x.DType() {
+		q, k, v = q.Cast(dt), k.Cast(dt), v.Cast(dt)
+	}
 	c.Keys = owned.Overwrite(c.Keys, 2, positions, k).(tensor.Tensor).Detach()
 	c.Values = owned.Overwrite(c.Values, 2, positions, v).(tensor.Tensor).Detach()
 	// Shapes do not change from token to token, so that one plan serves a whole cache's room.
@@ -148,5 +151,5 @@ func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor
 	}
 	o := a.options()
 	o.Mask = seen
-	return a.join(tensor.Attention(q, c.Keys, c.Values, o))
+	return a.join(tensor.Attention(q, c.Keys, c.Values, o).Cast(x.DType()))
 }

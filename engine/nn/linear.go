@@ -82,7 +82,9 @@ func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weigh
 
 // Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the
 // transposed weight gives [… vocabulary].
-func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor { return x.MatMul(e.Weight.Transpose()) }
+func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
+	return tensor.Linear(x, e.Weight.Transpose(), tensor.Tensor{})
+}
 
 // Members lists the weight.
 func (e *Embedding) Members() []Member { return []Member{{Name: "weight", Weight: &e.Weight}} }

@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -43,6 +44,23 @@ type Counted interface {
 // A module or layer that behaves differently in training is also TrainingAware: [SetTraining] tells it.
 type TrainingAware interface {
 	SetTraining(on bool)
+}
+
+// A module that goroutines may share while one of them changes it is a StepLocker. It holds the lock for
+// reading while it builds what one step computes, so that a step sees all of a change or nothing; [Change]
+// holds it for writing. What was built before a change is computed as it was built.
+type StepLocker interface {
+	StepLock() *sync.RWMutex
+}
+
+// Change calls f, which changes m, between two steps of m if it is a [StepLocker]. It must not be called by
+// what builds a step.
+func Change(m Module, f func()) {
+	if l, ok := m.(StepLocker); ok {
+		l.StepLock().Lock()
+		defer l.StepLock().Unlock()
+	}
+	f()
 }
 
 // A Scorer is a layer that turns tokens into vectors, and can also say how much a vector looks like each

@@ -93,6 +93,7 @@ func (u *Update) Commit() {
 		u.made(true, tensor.Tensor{})
 	}
 	tensor.Eval(u.new...)
+	u.settle()
 	u.replace()
 	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
 }
@@ -116,6 +117,7 @@ func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	}, guard)
 	switch {
 	case made:
+		u.settle() // if the step failed, all stays as it was
 		u.replace()
 	case !u.shown:
 		tensor.Free(u.new...)
@@ -123,14 +125,71 @@ func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	return made
 }
 
-// replace gives the parameters and the optimizer's memory what new holds. Only then is it sure that the
-// device has made the step: if it failed, all stays as it was.
-func (u *Update) replace() {
+// CommitLater is CommitIf that does not wait for the device to know guard. The step counts as made until the
+// caller says what became of it: see Pending. It waits all the same if old values of more than a quarter of a
+// GiB would have to be kept meanwhile.
+func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pending {
+	if u.new == nil {
+		u.made(true, guard)
+	}
+	tensor.Eval(slices.Concat(others, []tensor.Tensor{guard}, u.new)...)
+	p := &Pending{step: u.step}
+	var moved []int
+	bytes := 0
+	for i, t := range u.new {
+		if !owned.InPlace(u.old[i], t) { // else it is as it was if the step fails
+			moved, bytes = append(moved, i), bytes+t.Size()*t.DType().Size()
+		}
+	}
+	const most = 256 << 20
+	if bytes > most || owned.Tracing() {
+		u.settle()
+	} else {
+		for _, i := range moved {
+			p.at, p.old = append(p.at, u.old[i]), append(p.old, u.old[i].Snapshot())
+		}
+	}
+	u.replace()
+	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
+	return p
+}
+
+// A Pending is a step that CommitLater asked the device for. If its guard turns out not to be finite, or the
+// device fails, Undo makes parameters, memory and count those before the step. Otherwise Done gives back what
+// was kept for that. The guard of a step that is asked for meanwhile has to be made of this one's; such steps
+// are undone first, the last one before the others.
+type Pending struct {
+	step *int
+	at   []tensor.Tensor
+	old  []tensor.Tensor // values of at before the step
+}
+
+// Undo takes the step back.
+func (p *Pending) Undo() {
+	*p.step--
+	for i, t := range p.at {
+		t.Set(p.old[i])
+	}
+	p.Done()
+}
+
+// Done says that the step was made.
+func (p *Pending) Done() {
+	tensor.Free(p.old...)
+	p.at, p.old = nil, nil
+}
+
+// settle waits until it is sure that the device has made the step.
+func (u *Update) settle() {
 	made := make([]any, len(u.new))
 	for i, t := range u.new {
 		made[i] = t
 	}
 	owned.Settle(made)
+}
+
+// replace gives the parameters and the optimizer's memory what new holds.
+func (u *Update) replace() {
 	for i := range u.old {
 		if u.shown {
 			u.old[i].Set(u.new[i])

@@ -96,6 +96,12 @@ func (v *value) replace(old, n *ir.Node) {
 	old.Drop()
 }
 
+// inPlace says whether n was computed where the value of old lies.
+func inPlace(old, n *ir.Node) bool {
+	before, now := old.Value(), n.Value()
+	return before != nil && now != nil && before.Buf == now.Buf
+}
+
 // move gives t the value of y and frees y. It also gives the memory of t's old value back, if t was the only
 // handle on it and at most so many operations read it.
 //
@@ -109,8 +115,7 @@ func move(t, y Tensor, readers int) {
 	}
 	Eval(y)
 	old, n := t.node("set"), y.node("set")
-	if d := old.Value(); d != nil && d.Buf == n.Value().Buf {
-		old.SetValue(n.Value())
+	if inPlace(old, n) { // the value of t is that of its memory, also if the run that computes y fails
 		y.Free()
 		old.Unread() // the step itself
 		return
@@ -128,6 +133,10 @@ func move(t, y Tensor, readers int) {
 
 func init() {
 	owned.Move = func(t, y any, readers int) { move(t.(Tensor), y.(Tensor), readers) }
+	owned.Tracing = func() bool { return tracing() != nil }
+	owned.InPlace = func(t, y any) bool {
+		return tracing() == nil && inPlace(t.(Tensor).node("set"), y.(Tensor).node("set"))
+	}
 	owned.Overwrite = func(t any, axis int, index, updates any) any {
 		return overwrite(t.(Tensor), axis, index.(Tensor), updates.(Tensor), ir.InPlace)
 	}

@@ -89,13 +89,22 @@ func (t Tensor) Outer(y Tensor) Tensor {
 // VecDot is the sum of the products of x and y along an axis; the other axes broadcast.
 func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Mul(y).Sum(axis) }
 
-// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none.
+// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none. Where x is of F16 or BF16 so is the result:
+// wider weights are narrowed while the product reads them.
 func Linear(x, w, bias Tensor) Tensor {
-	y := x.MatMul(w)
+	y := x.MatMul(beside(x, w))
 	if !bias.IsNone() {
-		y = y.Add(bias)
+		y = y.Add(beside(y, bias))
 	}
 	return y
+}
+
+// beside is a weight as x is computed with: in x's dtype if that is F16 or BF16, else as it is.
+func beside(x, w Tensor) Tensor {
+	if dt := x.DType(); dt.Float() && dt.Size() == 2 {
+		return w.Cast(dt)
+	}
+	return w
 }
 
 // LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank
@@ -140,6 +149,9 @@ func (t Tensor) LogSoftmax(axis int) Tensor { return t.rows(ir.LogSoftmax, axis)
 func (t Tensor) LayerNorm(weight, bias Tensor, eps float64) Tensor {
 	n := floats(t.node("layer_norm"))
 	w, b := rowOperand(n, weight, 1), rowOperand(n, bias, 0)
+	if w.DType != b.DType {
+		w, b = cast(w, dtype.F32), cast(b, dtype.F32)
+	}
 	return wrap(apply(ir.LayerNorm, ir.Attr{Float: eps}, n, w, b))
 }
 
@@ -149,9 +161,13 @@ func (t Tensor) RMSNorm(weight Tensor, eps float64) Tensor {
 	return wrap(apply(ir.RMSNorm, ir.Attr{Float: eps}, n, rowOperand(n, weight, 1)))
 }
 
-// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none.
+// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none. One of F32
+// stays as it is beside narrower rows, which are added up in F32 anyway.
 func rowOperand(x *ir.Node, w Tensor, otherwise float64) *ir.Node {
 	if !w.IsNone() {
+		if n := w.node("norm"); n.DType == dtype.F32 && x.DType.Size() == 2 {
+			return n
+		}
 		return cast(w.node("norm"), x.DType)
 	}
 	if len(x.Shape) == 0 {

@@ -10,7 +10,7 @@ import (
 type decoder func(tokens []string) []string
 
 // Decode returns the text of tokens. Without special, those that mark something are left out, and so are
-// numbers that no token has. Bytes that are no UTF-8 become U+FFFD.
+// numbers that no token has. Bytes that are no UTF-8 become U+FFFD, one for each beginning of a character.
 func (t *Tokenizer) Decode(ids []int, special bool) string {
 	var list []string
 	for _, id := range ids {
@@ -24,7 +24,25 @@ func (t *Tokenizer) Decode(ids []int, special bool) string {
 	for _, d := range t.decoders {
 		list = d(list)
 	}
-	return strings.ToValidUTF8(strings.Join(list, ""), "\uFFFD")
+	return valid(strings.Join(list, ""))
+}
+
+// valid puts a U+FFFD in the place of each beginning of a character that is not completed, and of each byte
+// that begins none, as Unicode recommends and other libraries do.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		for r == utf8.RuneError && n < len(s) && !utf8.FullRuneInString(s[:n]) && !utf8.FullRuneInString(s[:n+1]) {
+			n++
+		}
+		b.WriteRune(r)
+		s = s[n:]
+	}
+	return b.String()
 }
 
 // A Stream turns tokens into text as they come, and never gives a part of a character.

@@ -161,3 +161,15 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 }
+
+// Bytes that are no UTF-8 become as many U+FFFD as Rust's and Python's decoders write.
+func TestValid(t *testing.T) {
+	for text, want := range map[string]string{
+		"aé日🙂": "aé日🙂", "\xa6\xa6\xfb!": "???!", "\xe6\x97": "?", "\xe6\x97!": "?!", "\xe6!": "?!", "\xf0\x9f\x99": "?",
+		"\xed\xa0\x80": "???", "\xe6\xe6\x97\xa5": "?日", "\uFFFD\xff": "??", "\xf0\x9f\x99\xe6": "??",
+	} {
+		if got := strings.ReplaceAll(valid(text), "\uFFFD", "?"); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

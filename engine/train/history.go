@@ -219,5 +219,5 @@ func (l *line) report(ctx context.Context, final bool) {
 			note += " · " + units.Bytes(used)
 		}
 	}
-	progress.Report(ctx, progress.Event{Task: "step", Done: int64(h.Steps()), Total: int64(l.t.o.Steps), Note: note, Elapsed: took, Final: final})
+	progress.Report(ctx, progress.Event{Task: "step", Done: int64(l.t.steps()), Total: int64(l.t.o.Steps), Note: note, Elapsed: took, Final: final})
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -15,41 +16,103 @@ import (
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// step makes one step, or returns an error and leaves everything as it was.
+// A launched is a step that the device was asked for, and of which the host does not know yet what became.
+// What it holds is what was before the step, for the case that it was refused.
+type launched struct {
+	batches []data.Batch
+	parts   [][]tensor.Tensor // their tensors: see arguments
+	random  tensor.RNGState
+	taken   int
+	rate    float64
+	numbers tensor.Tensor // losses of the batches, norm and soundness: [batches + 2]
+	pending *optim.Pending
+}
+
+// steps is the number of steps that the device was asked for.
+func (t *trainer) steps() int { return t.history.Steps() + len(t.flight) }
+
+// step asks the device for one step, and then reads the numbers of the step before, with which the device has
+// been done, or nearly so: between two steps the device does not wait for the host. If the step before was
+// refused, so is this one, because its guard is made of the guard before. After an error everything is as it
+// was before the step that failed.
 func (t *trainer) step(ctx context.Context) error {
-	batches := make([]data.Batch, t.o.Accumulate)
-	for i := range batches {
+	l := launched{batches: make([]data.Batch, t.o.Accumulate), random: t.random.State(), taken: t.taken}
+	for i := range l.batches {
 		b, err := t.data.Batch(t.taken + i)
 		if err != nil {
-			return err
+			return cmp.Or(t.settle(ctx), err)
 		}
-		batches[i] = b
+		l.batches[i] = b
 	}
-	random := t.random.State()
-	var failure error
-	err := tensor.Try(func() {
-		var parts [][]tensor.Tensor
-		if parts, failure = t.arguments(batches); failure != nil {
-			return
-		}
-		if failure = t.learn(parts); failure != nil {
-			t.random.SetState(random)
-			failure.(*NotFinite).Tensor = t.firstBad(parts)
+	var wrong error
+	failed := tensor.Try(func() {
+		if l.parts, wrong = t.arguments(l.batches); wrong == nil {
+			t.launch(&l)
 		}
 	})
-	if err == nil {
-		err = failure
+	if err := cmp.Or(failed, wrong); err != nil {
+		t.random.SetState(l.random)
+		return cmp.Or(t.settle(ctx), err)
 	}
-	if err != nil {
-		t.random.SetState(random)
-		return err
-	}
-	t.taken += len(batches)
-	for _, b := range batches {
-		t.history.Tokens += b.Tokens()
-		t.history.Examples += b.Examples()
+	t.flight, t.taken = append(t.flight, l), t.taken+len(l.batches)
+	if len(t.flight) > 1 {
+		if err := t.land(ctx); err != nil {
+			return err
+		}
 	}
 	return ctx.Err()
+}
+
+// settle reads the numbers of all steps that the device was asked for. Evaluations, checkpoints and the end
+// of a run come after it.
+func (t *trainer) settle(ctx context.Context) error {
+	for len(t.flight) > 0 {
+		if err := t.land(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// land reads the numbers of the oldest step under way. If it was refused or failed, it and those after it
+// were not made. If ctx ends meanwhile, all of them stay under way.
+func (t *trainer) land(ctx context.Context) error {
+	l, k := t.flight[0], t.o.Accumulate
+	var read []float64
+	err := tensor.Try(func() { read = l.numbers.Float64s() })
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err == nil {
+		mean := 0.0
+		for _, loss := range read[:k] {
+			mean += loss / float64(k)
+		}
+		if norm, sound := read[k], read[k+1]; finite(sound) {
+			t.flight = t.flight[1:]
+			l.pending.Done()
+			t.history.add(mean, l.rate, norm)
+			for _, b := range l.batches {
+				t.history.Tokens += b.Tokens()
+				t.history.Examples += b.Examples()
+			}
+			return nil
+		}
+		err = &NotFinite{Step: t.history.Steps() + 1, Loss: mean}
+	}
+	for _, later := range slices.Backward(t.flight) {
+		later.pending.Undo()
+	}
+	t.flight, t.due, t.taken, t.sound = nil, false, l.taken, tensor.Tensor{}
+	t.random.SetState(l.random)
+	if bad, ok := err.(*NotFinite); ok {
+		failed := tensor.Try(func() { bad.Tensor = t.firstBad(l.parts) })
+		t.random.SetState(l.random)
+		if failed != nil {
+			return failed
+		}
+	}
+	return err
 }
 
 // arguments are the tensors of each batch of a step, on the model's device: inputs, targets, the starts of
@@ -102,8 +165,9 @@ type stepper struct {
 	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new
 	// sum.
 	part func(args ...tensor.Tensor) []tensor.Tensor
-	// last gets in addition the losses of the earlier parts, before the gradients. It makes the step if that
-	// is sound, and returns all losses, the norm of the gradient and a number that is finite if they are.
+	// last gets in addition the losses of the earlier parts and the soundness of the step before, before the
+	// gradients. It makes the step if that is sound and the one before was, and returns all losses, the norm
+	// of the gradient and the soundness as one vector; and the soundness, for the step after.
 	last func(args ...tensor.Tensor) []tensor.Tensor
 }
 
@@ -115,12 +179,13 @@ func (t *trainer) newStepper() stepper {
 	return s
 }
 
-// learn computes loss, gradients and update of the batches, and commits the update if all is finite.
-// Otherwise the error is a *NotFinite that does not yet say where it began.
-func (t *trainer) learn(parts [][]tensor.Tensor) error {
-	rate, k := t.o.LR.At(t.history.Steps()), len(parts)
+// launch asks the device for loss, gradients and update of the batches, and for the commit of the update if
+// all is finite.
+func (t *trainer) launch(l *launched) {
+	k := len(l.parts)
+	l.rate = t.o.LR.At(t.steps())
 	var losses, grads []tensor.Tensor
-	for _, batch := range parts[:k-1] {
+	for _, batch := range l.parts[:k-1] {
 		made := t.stepper.part(slices.Concat(batch, grads)...)
 		for i := range made {
 			made[i] = made[i].Detach() // lets go of the graph
@@ -128,17 +193,11 @@ func (t *trainer) learn(parts [][]tensor.Tensor) error {
 		tensor.Eval(made...)
 		losses, grads = append(losses, made[0]), made[1:]
 	}
-	made := t.stepper.last(slices.Concat(parts[k-1], losses, grads)...)
-	mean := 0.0
-	for _, l := range made[:k] {
-		mean += l.Item() / float64(k)
+	if t.sound.IsNone() {
+		t.sound = tensor.Zeros().To(t.on).Eval()
 	}
-	norm, sound := made[k].Item(), made[k+1].Item()
-	if !finite(sound) {
-		return &NotFinite{Step: t.history.Steps() + 1, Loss: mean}
-	}
-	t.history.add(mean, rate, norm)
-	return nil
+	made := t.stepper.last(slices.Concat(l.parts[k-1], losses, []tensor.Tensor{t.sound}, grads)...)
+	l.numbers, t.sound, l.pending = made[0].Detach(), made[1].Detach(), t.pending
 }
 
 func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
@@ -159,22 +218,23 @@ func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
 
 func (t *trainer) last(args ...tensor.Tensor) []tensor.Tensor {
 	k := t.o.Accumulate
-	batch, before, sum := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1:]
+	batch, before, sound, sum := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1], args[t.width+k:]
 	made := t.part(slices.Concat(batch, sum)...)
 	losses, grads := slices.Concat(before, made[:1]), made[1:]
 	scale, norm := scaleOf(grads, t.o.Clip, float64(k))
-	sound := soundness(losses, norm)
-	results := append(losses, norm, sound)
-	rate := func(int) float64 { return t.o.LR.At(t.history.Steps()) }
-	t.optimizer.Update(grads, 0, scale).At(rate).CommitIf(sound, results...)
-	return results
+	sound = soundness(losses, norm, sound)
+	numbers := tensor.Stack(append(losses, norm, sound), 0)
+	rate := func(int) float64 { return t.o.LR.At(t.steps()) }
+	t.pending = t.optimizer.Update(grads, 0, scale).At(rate).CommitLater(sound, numbers)
+	return []tensor.Tensor{numbers, sound}
 }
 
-// soundness is a number that is finite if losses and norm are.
-func soundness(losses []tensor.Tensor, norm tensor.Tensor) tensor.Tensor {
-	sum := norm.Detach()
+// soundness is a number that is finite if losses, norm and the soundness of the step before are.
+func soundness(losses []tensor.Tensor, norm, before tensor.Tensor) tensor.Tensor {
+	const small = 0x1p-16 // so that large numbers have a finite sum
+	sum := norm.Detach().Add(before.Mul(small))
 	for _, l := range losses {
-		sum = sum.Add(l.Detach().Cast(dtype.F32).Mul(0x1p-16)) // so that large losses have a finite sum
+		sum = sum.Add(l.Detach().Cast(dtype.F32).Mul(small))
 	}
 	return sum
 }

@@ -1,11 +1,12 @@
 // Package train makes a model better at its data, step by step.
 //
-// [Run] takes a model with a loss, a source of batches and [Options], and returns the [History] of the run.
-// A step evaluates loss, gradients and the optimizer's update together. It changes the model only if loss
-// and gradients are finite. An interrupted run keeps its steps. Calling Run again with the same model, data
-// and options continues it. With a checkpoint folder it also continues in another process, with the same
-// bits as without the interruption: parameters, optimizer, random numbers and the position in the data are
-// all saved.
+// [Run] takes a model with a loss, a source of batches and [Options], and returns the [History] of the run. A
+// step evaluates loss, gradients and the optimizer's update together. It changes the model only if loss and
+// gradients are finite. Its numbers are read when the device has been asked for the next step, so that no
+// device waits for the host between two steps. An interrupted run keeps its steps. Calling Run again with the
+// same model, data and options continues it. With a checkpoint folder it also continues in another process,
+// with the same bits as without the interruption: parameters, optimizer, random numbers and the position in
+// the data are all saved.
 //
 // Reading order: train.go, step.go, evaluate.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
 package train
@@ -141,9 +142,12 @@ type trainer struct {
 	stepper   stepper
 	random    *tensor.RNG // generator of the random numbers of a step
 	history   *History
-	taken     int  // batches of data
-	width     int  // tensors of a batch in the arguments of a step
-	due       bool // the last step's evaluation and checkpoint are still to be made
+	flight    []launched     // steps of which the numbers are not read yet, at most two
+	sound     tensor.Tensor  // of the newest step, or none
+	pending   *optim.Pending // of the newest step
+	taken     int            // batches of data
+	width     int            // tensors of a batch in the arguments of a step
+	due       bool           // the last step's evaluation and checkpoint are still to be made
 	saved     savedState
 	signature string // see signatureOf
 	base      string // hash of the weights that are not trained; only with checkpoints
@@ -270,7 +274,7 @@ func (t *trainer) loop(ctx context.Context) error {
 	began, before := time.Now(), h.Elapsed
 	line := newLine(ctx, t, began)
 	defer func() { line.report(ctx, true) }()
-	for t.due || h.Steps() < t.o.Steps {
+	for t.due || t.steps() < t.o.Steps {
 		err := t.advance(ctx, func() { h.Elapsed = before + time.Since(began) })
 		if ctx.Err() != nil {
 			return t.interrupted(ctx)
@@ -278,7 +282,7 @@ func (t *trainer) loop(ctx context.Context) error {
 		if err != nil {
 			return t.stopped(err)
 		}
-		if h.Steps() < t.o.Steps {
+		if t.steps() < t.o.Steps {
 			line.report(ctx, false)
 		}
 	}
@@ -289,9 +293,9 @@ func (t *trainer) loop(ctx context.Context) error {
 // advance makes a step, and then its evaluation and checkpoint. If the step was made before, only these. It
 // calls made between the two.
 func (t *trainer) advance(ctx context.Context, made func()) error {
-	if n := t.history.Steps(); !t.due {
+	if n := t.steps(); !t.due {
 		err := t.step(ctx)
-		t.due = t.history.Steps() > n
+		t.due = t.steps() > n
 		made()
 		if err != nil {
 			return err
@@ -316,10 +320,16 @@ func (t *trainer) stopped(err error) error {
 
 // between makes the evaluation and the checkpoint that are due after a step.
 func (t *trainer) between(ctx context.Context) error {
-	n := t.history.Steps()
-	last := n == t.o.Steps
+	n := t.steps()
+	every := func(steps int) bool { return n == t.o.Steps || steps > 0 && n%steps == 0 }
+	evaluates, saves := t.o.Eval != nil && every(t.o.EvalEvery), t.o.Checkpoint != "" && every(t.o.CheckpointEvery)
+	if evaluates || saves || n == t.o.Steps {
+		if err := t.settle(ctx); err != nil {
+			return err
+		}
+	}
 	evaluated := len(t.history.Eval) > 0 && t.history.Eval[len(t.history.Eval)-1].Step == n
-	if t.o.Eval != nil && !evaluated && (last || t.o.EvalEvery > 0 && n%t.o.EvalEvery == 0) {
+	if evaluates && !evaluated {
 		p, err := t.evaluate(ctx)
 		nn.SetTraining(t.model, true)
 		if err != nil {
@@ -328,15 +338,16 @@ func (t *trainer) between(ctx context.Context) error {
 		p.Step = n
 		t.history.Eval = append(t.history.Eval, p)
 	}
-	if t.o.Checkpoint != "" && (last || t.o.CheckpointEvery > 0 && n%t.o.CheckpointEvery == 0) {
+	if saves {
 		return t.save(false)
 	}
 	return nil
 }
 
 // interrupted notes that the run was stopped, and saves a checkpoint if it has a folder. If saving fails,
-// the run is paused.
+// the run is paused. A step that turns out to have been refused is found again when the run goes on.
 func (t *trainer) interrupted(ctx context.Context) error {
+	tensor.Within(context.WithoutCancel(ctx), func() { _ = t.settle(context.WithoutCancel(ctx)) })
 	t.history.Interrupted = true
 	if t.o.Checkpoint != "" {
 		var err error

@@ -2,7 +2,8 @@
 package near
 
 // Name returns the candidate that a misspelt name is nearest to, or "" if none is near: at most one letter in
-// three, and two, may have to be inserted, deleted or replaced. Of equally near candidates it takes the first.
+// three, and two, may have to be inserted, deleted or replaced. Of equally near candidates it takes the
+// first.
 func Name(name string, candidates []string) string {
 	best, distance := "", 1+max(1, min(len(name)/3, 2))
 	for _, c := range candidates {

@@ -124,7 +124,8 @@ type SourceKernel interface {
 //	MatMul  one or more ir.MatMul instructions, each of its own shapes, and an elementwise epilogue over each result; an
 //	        epilogue reads one product of the group, and inputs. A later MatMul may use an earlier result of the group
 //	        (after its epilogue), as it is: the launch then has phases. An input that is an
-//	        operand of a product of F32 may be F16 or BF16: it is widened. ir.Dequantize instructions, whose operands are
+//	        operand of a product of F32 may be F16 or BF16: it is widened. One of a product of F16 or BF16 may be F32: it
+//	        counts as it is, or rounded to the product's type, whichever suits the device. ir.Dequantize instructions, whose operands are
 //	        contiguous inputs, stand before the products whose right operand they are, and for nothing else.
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross

@@ -32,7 +32,7 @@ func normRows() []Row {
 		{
 			Op: LayerNorm, Name: "layer_norm", Family: FamilyRow, Infer: inferLayerNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
 			Doc: "LayerNorm is (x − mean)/√(variance + eps)·weight + bias along the last axis, of length D: weight [D], bias [D], eps = Attr.Float; " +
-				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016).",
+				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016). Weight and bias may be f32 beside an x of f16 or bf16.",
 		},
 		{
 			Op: LayerNormGrad, Name: "layer_norm_grad", Family: FamilyRow, Infer: inferLayerNormGrad, Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
@@ -42,7 +42,7 @@ func normRows() []Row {
 		{
 			Op: RMSNorm, Name: "rms_norm", Family: FamilyRow, Infer: inferRMSNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
 			Doc: "RMSNorm is x/√(mean(x²) + eps)·weight along the last axis, of length D: weight [D], eps = Attr.Float " +
-				"(Zhang, Sennrich: Root mean square layer normalization, 2019).",
+				"(Zhang, Sennrich: Root mean square layer normalization, 2019). The weight may be f32 beside an x of f16 or bf16.",
 		},
 		{
 			Op: RMSNormGrad, Name: "rms_norm_grad", Family: FamilyRow, Infer: inferRMSNormGrad, Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
@@ -98,10 +98,11 @@ func inferRowGrad(n *Node) error {
 	return rowsOf(n, y)
 }
 
-// weights checks that each of list is a vector as long as a row of x, of its dtype.
+// weights checks that each of list is a vector as long as a row of x, and that all are of x's dtype, or of
+// the one in which rows are added up: activations may be narrower than what is trained.
 func weights(n, x *Node, list ...*Node) error {
 	for _, w := range list {
-		if w.DType != x.DType || len(w.Shape) != 1 || w.Shape[0] != x.Shape[len(x.Shape)-1] {
+		if w.DType != x.DType && w.DType != accumulator(x.DType) || w.DType != list[0].DType || len(w.Shape) != 1 || w.Shape[0] != x.Shape[len(x.Shape)-1] {
 			return got(n, "weights of %v[%d]", x.DType, x.Shape[len(x.Shape)-1])
 		}
 	}

@@ -129,7 +129,11 @@ type ending struct {
 func (s *split) bring(n int, to *[2]operand) bool {
 	types := [2]dtype.Type{s.operandType(2 * n), s.operandType(2*n + 1)}
 	common := types[0]
-	if types[0] != types[1] {
+	switch dt := s.inst.DType; {
+	case types[0] == types[1]:
+	case types[0] == dt && s.copies(2*n+1) || types[1] == dt && s.copies(2*n):
+		common = dt
+	default:
 		common = dtype.F32
 	}
 	if common != dtype.F32 && common != dtype.F16 && common != dtype.BF16 {
@@ -145,6 +149,12 @@ func (s *split) bring(n int, to *[2]operand) bool {
 		to[side] = o
 	}
 	return true
+}
+
+// copies says whether operand n can be copied: an input, or a quantised weight.
+func (s *split) copies(n int) bool {
+	_, input := s.inst.Args[n].Input()
+	return input || weight(s.g, s.inst.Args[n]) != nil
 }
 
 // operandType is the type of operand n.
@@ -316,14 +326,15 @@ func (s *split) render(g *backend.Group) bool {
 	return true
 }
 
-// join copies the pairs side by side, as one pair. All are inputs of one type of 16 bits.
+// join copies the pairs side by side, as one pair, in the product's type of 16 bits. All are inputs, of that
+// type or of F32.
 func (s *split) join() (p pair, ok bool) {
-	dt := s.operandType(0)
+	dt := s.inst.DType
 	if len(s.inner) == 1 || s.batches() > 1 || dt != dtype.F16 && dt != dtype.BF16 {
 		return p, false
 	}
 	for n, v := range s.inst.Args {
-		if i, input := v.Input(); !input || isNumber(s.g.Inputs[i]) || s.operandType(n) != dt {
+		if i, input := v.Input(); !input || isNumber(s.g.Inputs[i]) || s.operandType(n) != dt && s.operandType(n) != dtype.F32 {
 			return p, false
 		}
 	}
@@ -365,7 +376,7 @@ func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 		if deep {
 			l, step = l.Permute([]int{1, 0}), k
 		}
-		if !s.copy(v, l, s.lend(at).Index, apart) {
+		if !s.copy(v, l, s.lend(at).Index, apart, dt) {
 			return false
 		}
 		at += step * dt.Size()
@@ -379,15 +390,15 @@ func (s *split) lend(at int) Field {
 	return field(lent+len(s.borrowed)-1, 0)
 }
 
-// copy writes a dispatch that copies an input, seen through a layout, to rows that are so many elements
-// apart.
-func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int) bool {
+// copy writes a dispatch that copies an input, seen through a layout, to rows of a type that are so many
+// elements apart.
+func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int, dt dtype.Type) bool {
 	i, _ := v.Input()
 	in := s.g.Inputs[i]
 	in.Layout = l
 	s.bytes += 2 * ir.Size(l.Shape) * in.DType.Size()
 	return s.render(&backend.Group{
 		Name: s.g.Name, Kind: backend.Map, Inputs: []backend.Input{in},
-		Outputs: []backend.Output{{Value: backend.In(0), Buf: to, DType: in.DType, Shape: l.Shape, Stride: []int{apart, 1}}},
+		Outputs: []backend.Output{{Value: backend.In(0), Buf: to, DType: dt, Shape: l.Shape, Stride: []int{apart, 1}}},
 	})
 }

@@ -25,3 +25,10 @@ var Notes func(t any) *sync.Map
 // Settle waits until the evaluations that compute the tensors ts have ended. If one of them failed, it fails
 // as reading a tensor does. Package tensor sets it.
 var Settle func(ts []any)
+
+// InPlace says whether the value of y lies where that of t lies, which it replaces as a whole or, if its run
+// fails, not at all. Package tensor sets it.
+var InPlace func(t, y any) bool
+
+// Tracing says whether this goroutine is in a function that is being compiled. Package tensor sets it.
+var Tracing func() bool

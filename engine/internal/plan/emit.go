@@ -130,8 +130,8 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 		return e.number(b)
 	case i%2 == 1 && len(ch) == 0 && e.readsCodes(x, b):
 		return backend.Ref{Index: e.heavy(b)}
-	case x.op == ir.MatMul && e.narrow(b) >= 0:
-		s, sc := e.base(e.narrow(b))
+	case x.op == ir.MatMul && e.unconverted(b) >= 0:
+		s, sc := e.base(e.unconverted(b))
 		return e.memory(s, sc.then(e.values[s].shape, ch...), false)
 	case i == 0 && prologue(x):
 		r := e.value(b, ch, e.values[a].shape)
@@ -151,15 +151,18 @@ func (g *graph) readsCodes(x *value, b int) bool {
 	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
 }
 
-// narrow returns the value in half precision of which b is a conversion to f32, or −1: products can widen it
-// while they read it.
-func (g *graph) narrow(b int) int {
+// unconverted returns the stored value of which b is a conversion between f32 and half precision, or −1:
+// products convert it while they read it. So weights may be narrower than what they are multiplied with, and
+// the adapters beside them wider.
+func (g *graph) unconverted(b int) int {
 	x := &g.values[b]
-	if !g.fuse || x.kind != mapped || x.op != ir.Cast || x.dtype != dtype.F32 {
+	if !g.fuse || x.kind != mapped || x.op != ir.Cast {
 		return -1
 	}
 	s, ch := g.base(x.args[0])
-	if y := &g.values[s]; y.kind != leaf || y.dtype != dtype.BF16 && y.dtype != dtype.F16 {
+	y := &g.values[s]
+	half := func(dt dtype.Type) bool { return dt == dtype.BF16 || dt == dtype.F16 }
+	if y.kind != leaf || !(x.dtype == dtype.F32 && half(y.dtype) || half(x.dtype) && y.dtype == dtype.F32) {
 		return -1
 	}
 	if _, ok := ch.apply(g.layout(s)); !ok {

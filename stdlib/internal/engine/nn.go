@@ -10,6 +10,7 @@ import (
 	"go/constant"
 	"go/token"
 	"reflect"
+	"sync"
 )
 
 func nnSymbols() map[string]reflect.Value {
@@ -23,6 +24,7 @@ func nnSymbols() map[string]reflect.Value {
 		"BCEWithLogitsLoss":  reflect.ValueOf(nn.BCEWithLogitsLoss),
 		"BatchNorm":          reflect.ValueOf((*nn.BatchNorm)(nil)),
 		"Cache":              reflect.ValueOf((*nn.Cache)(nil)),
+		"Change":             reflect.ValueOf(nn.Change),
 		"Conv":               reflect.ValueOf((*nn.Conv)(nil)),
 		"Convert":            reflect.ValueOf(nn.Convert),
 		"Count":              reflect.ValueOf(nn.Count),
@@ -90,6 +92,8 @@ func nnSymbols() map[string]reflect.Value {
 		"Size":               reflect.ValueOf(nn.Size),
 		"Softmax":            reflect.ValueOf(nn.Softmax),
 		"Softplus":           reflect.ValueOf(nn.Softplus),
+		"StepLocker":         reflect.ValueOf((*nn.StepLocker)(nil)),
+		"_StepLocker":        reflect.ValueOf((*nnStepLocker)(nil)),
 		"Tanh":               reflect.ValueOf(nn.Tanh),
 		"Target":             reflect.ValueOf((*nn.Target)(nil)),
 		"Targeted":           reflect.ValueOf(nn.Targeted),
@@ -157,6 +161,16 @@ func (w nnScorer) Members() []nn.Member {
 
 func (w nnScorer) Scores(a0 tensor.Tensor) tensor.Tensor {
 	return w.WScores(a0)
+}
+
+// nnStepLocker lets an interpreted type be a nn.StepLocker.
+type nnStepLocker struct {
+	IValue    any
+	WStepLock func() *sync.RWMutex
+}
+
+func (w nnStepLocker) StepLock() *sync.RWMutex {
+	return w.WStepLock()
 }
 
 // nnTrainingAware lets an interpreted type be a nn.TrainingAware.

@@ -54,11 +54,11 @@ func productCases(op ir.Op) []Case {
 	add("two pairs, few rows", func(b *B, dt dtype.Type) []*ir.Node {
 		return []*ir.Node{b.Normal(dt, 3, 20), b.Normal(dt, 20, 40), b.Normal(dt, 3, 2), b.Normal(dt, 2, 40)}
 	})
-	for _, half := range []dtype.Type{dtype.BF16, dtype.F16} {
+	for _, stored := range []dtype.Type{dtype.BF16, dtype.F16, dtype.F32} {
 		for _, m := range []int{1, 5, 40} {
-			add(fmt.Sprintf("weights stored in %v, %d rows", half, m), func(b *B, dt dtype.Type) []*ir.Node {
-				wide := func(n *ir.Node) *ir.Node { return b.New(ir.Cast, ir.Attr{DType: dt}, n) }
-				return []*ir.Node{b.Normal(dt, m, 70), wide(b.Normal(half, 70, 40)), wide(b.Transposed(half, m, 33)), b.Swap(wide(b.Normal(half, 40, 33)))}
+			add(fmt.Sprintf("weights stored in %v, %d rows", stored, m), func(b *B, dt dtype.Type) []*ir.Node {
+				as := func(n *ir.Node) *ir.Node { return b.New(ir.Cast, ir.Attr{DType: dt}, n) }
+				return []*ir.Node{b.Normal(dt, m, 70), as(b.Normal(stored, 70, 40)), as(b.Transposed(stored, m, 33)), b.Swap(as(b.Normal(stored, 40, 33)))}
 			})
 		}
 	}
@@ -141,6 +141,19 @@ func rowCases(op ir.Op) []Case {
 		}},
 	)
 	switch op {
+	case ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad, ir.RMSNormGrad:
+		for _, half := range []dtype.Type{dtype.BF16, dtype.F16} {
+			for _, shape := range [][]int{{4, 17}, {300, 64}, {7, 1000}} {
+				list = append(list, Case{Name: fmt.Sprintf("%v of %v, weights of f32", shape, half), Build: func(b *B, dt dtype.Type) []*ir.Node {
+					if dt != dtype.F32 {
+						panic(stop{errNotForDType})
+					}
+					return weightedRows(b, op, dt, b.Normal(half, shape...), ir.Attr{Float: 1e-5})
+				}})
+			}
+		}
+	}
+	switch op {
 	case ir.CrossEntropy, ir.CrossEntropyGrad:
 		list = append(list, Case{Name: "label smoothing, ignored rows", Build: func(b *B, dt dtype.Type) []*ir.Node {
 			return rowOp(b, op, dt, b.Normal(dt, 20, 33), ir.Attr{Float: 0.1, Index: 3})
@@ -158,7 +171,6 @@ func rowCases(op ir.Op) []Case {
 
 // rowOp applies a row op to x and to further operands that suit it.
 func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
-	width := x.Shape[len(x.Shape)-1]
 	switch op {
 	case ir.Softmax, ir.LogSoftmax:
 		return []*ir.Node{b.New(op, attr, x)}
@@ -166,12 +178,8 @@ func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
 		return []*ir.Node{b.New(op, attr, b.New(ir.Softmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
 	case ir.LogSoftmaxGrad:
 		return []*ir.Node{b.New(op, attr, b.New(ir.LogSoftmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
-	case ir.LayerNorm:
-		return []*ir.Node{b.New(op, attr, x, b.Normal(dt, width), b.Normal(dt, width))}
-	case ir.RMSNorm:
-		return []*ir.Node{b.New(op, attr, x, b.Normal(dt, width))}
-	case ir.LayerNormGrad, ir.RMSNormGrad:
-		return b.Picks(b.New(op, attr, x, b.Normal(dt, width), b.Transposed(dt, x.Shape...)))
+	case ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad, ir.RMSNormGrad:
+		return weightedRows(b, op, dt, x, attr)
 	}
 	if len(x.Shape) != 2 {
 		panic(stop{errNotForDType})
@@ -179,11 +187,23 @@ func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
 	if attr.Index == 0 {
 		attr.Index, attr.Float = -100, 0
 	}
-	targets := b.Index(width, x.Shape[0])
+	targets := b.Index(x.Shape[1], x.Shape[0])
 	loss := b.New(ir.CrossEntropy, attr, x, targets)
 	results := b.Picks(loss)
 	if op == ir.CrossEntropy {
 		return results
 	}
 	return []*ir.Node{b.New(op, attr, x, targets, results[1], b.Normal(results[0].DType, x.Shape[0]))}
+}
+
+// weightedRows applies a norm, or its gradient, to x with weights of dt.
+func weightedRows(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
+	weight := func() *ir.Node { return b.Normal(dt, x.Shape[len(x.Shape)-1]) }
+	switch op {
+	case ir.LayerNorm:
+		return []*ir.Node{b.New(op, attr, x, weight(), weight())}
+	case ir.RMSNorm:
+		return []*ir.Node{b.New(op, attr, x, weight())}
+	}
+	return b.Picks(b.New(op, attr, x, weight(), b.Transposed(x.DType, x.Shape...)))
 }

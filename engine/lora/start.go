@@ -1,0 +1,110 @@
+package lora
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/svd"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// The values of Config.Init.
+const (
+	Uniform    = ""           // A uniform in ±1/√in, B 0: the layer computes what it did
+	Gaussian   = "gaussian"   // A normal with deviation 1/rank, B 0
+	Random     = "random"     // A and B uniform: the layer computes something else at once
+	Orthogonal = "orthogonal" // the columns of A at right angles to the rows of B; the rank is even
+	PiSSA      = "pissa"      // the largest singular values of the weight (Meng et al. 2024); "pissa_niter_16": by 16 iterations
+	OLoRA      = "olora"      // the first columns of the weight's QR decomposition (Büyükakyüz 2024)
+)
+
+// checkInit says what is wrong with the kind of start.
+func (c Config) checkInit() error {
+	switch c.Init {
+	case Uniform, Gaussian, Random, PiSSA, OLoRA:
+		return nil
+	case Orthogonal:
+		if c.Rank%2 != 0 {
+			return fmt.Errorf("got rank %d, want an even one for Init %q", c.Rank, c.Init)
+		}
+		return nil
+	}
+	if n, ok := iterations(c.Init); ok && n >= 0 {
+		return nil
+	}
+	return fmt.Errorf("got Init %q, want %q, %q, %q, %q, %q or %q", c.Init, Gaussian, Random, Orthogonal, PiSSA, PiSSA+"_niter_16", OLoRA)
+}
+
+func iterations(init string) (n int, ok bool) {
+	text, ok := strings.CutPrefix(init, PiSSA+"_niter_")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
+// start returns the first values of A [in rank] and B [rank out] beside w [in out]. If subtract, the layer
+// computes scale·A·B less than its weight: the adapter begins with a part of the weight.
+func (c Config) start(w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
+	in, out := w.Len(0), w.Len(1)
+	uniform := func(rows, columns int) tensor.Tensor {
+		bound := 1 / math.Sqrt(max(1, float64(rows)))
+		return rng.Rand(rows, columns).Mul(2 * bound).Sub(bound)
+	}
+	none := tensor.Zeros(c.Rank, out)
+	switch c.Init {
+	case Uniform:
+		return uniform(in, c.Rank), none, false
+	case Gaussian:
+		return rng.Randn(in, c.Rank).Mul(1 / float64(c.Rank)), none, false
+	case Random:
+		return uniform(in, c.Rank), uniform(c.Rank, out), false
+	case Orthogonal:
+		q, _ := svd.QR(rng.Randn(c.Rank, c.Rank).Float64s(), c.Rank, c.Rank)
+		turned := tensor.From(q, c.Rank, c.Rank).Cast(dtype.F32)
+		half := c.Rank / 2
+		odd, even := turned.SliceStep(0, 0, c.Rank, 2), turned.SliceStep(0, 1, c.Rank, 2)
+		return rng.Randn(in, half).MatMul(odd).Mul(0.1), even.Transpose().MatMul(rng.Randn(half, out)).Mul(0.1), false
+	}
+	if c.Init == OLoRA {
+		a, b = firstOfQR(w, c.Rank)
+	} else {
+		a, b = c.principal(w)
+	}
+	if missing := c.Rank - a.Len(1); missing > 0 { // the weight has no more
+		a = tensor.Concat([]tensor.Tensor{a, tensor.Zeros(in, missing)}, 1)
+		b = tensor.Concat([]tensor.Tensor{b, tensor.Zeros(missing, out)}, 0)
+	}
+	return a, b, true
+}
+
+// principal returns A and B whose scale·A·B is the part of w that its largest singular values make.
+func (c Config) principal(w tensor.Tensor) (a, b tensor.Tensor) {
+	var f svd.Factors
+	if n, ok := iterations(c.Init); ok {
+		f = svd.Iterate(w, c.Rank, n)
+	} else {
+		f = svd.Top(w, c.Rank)
+	}
+	root := make([]float64, f.K)
+	for i, s := range f.S {
+		root[i] = math.Sqrt(s / c.Scale())
+	}
+	a = tensor.From(f.U, w.Len(0), f.K).Mul(tensor.From(root, 1, f.K))
+	return a.Cast(dtype.F32), tensor.From(f.V, f.K, w.Len(1)).Mul(tensor.From(root, f.K, 1)).Cast(dtype.F32)
+}
+
+// firstOfQR returns the first rank columns of Q and rows of R of wᵀ [out in], turned as A and B are.
+func firstOfQR(w tensor.Tensor, rank int) (a, b tensor.Tensor) {
+	in, out := w.Len(0), w.Len(1)
+	q, r := svd.QR(w.Transpose().Float64s(), out, in) // [out k] and [k in]
+	k := min(in, out)
+	rank = min(rank, k)
+	b = tensor.From(q, out, k).Slice(1, 0, rank).Transpose()
+	a = tensor.From(r, k, in).Slice(0, 0, rank).Transpose()
+	return a.Cast(dtype.F32), b.Cast(dtype.F32)
+}

@@ -1,0 +1,151 @@
+package lora_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// variants are the ways in which an adapter can be made; from is where it begins.
+var variants = []struct {
+	name   string
+	config lora.Config
+	same   bool // at first the model computes what it did
+}{
+	{"lora", lora.Config{}, true},
+	{"gaussian", lora.Config{Init: lora.Gaussian}, true},
+	{"random", lora.Config{Init: lora.Random}, false},
+	{"orthogonal", lora.Config{Init: lora.Orthogonal}, true},
+	{"pissa", lora.Config{Init: lora.PiSSA}, true},
+	{"pissa by iteration", lora.Config{Init: "pissa_niter_4", RankStabilized: true}, true},
+	{"olora", lora.Config{Init: lora.OLoRA}, true},
+	{"dora", lora.Config{DoRA: true}, true},
+	{"dora of pissa", lora.Config{DoRA: true, Init: lora.PiSSA}, true},
+}
+
+// move changes all that an adapter trains a little.
+func move(ad *lora.Adapter) {
+	rng := tensor.NewRNG(5)
+	for _, p := range ad.Params() {
+		v := p.Value()
+		v.Set(v.Add(rng.Randn(v.Shape()...).Mul(0.05)).Detach().Eval())
+	}
+}
+
+// Every variant begins with what the model computed, unless it says otherwise; merged it computes what it
+// does beside the weight; unmerged and removed it leaves every bit as it was. So it is over weights in codes.
+func TestVariants(t *testing.T) {
+	for _, bits := range []int{32, 8, 4} {
+		for _, v := range variants {
+			t.Run(fmt.Sprintf("%s over %d bits", v.name, bits), func(t *testing.T) {
+				m := llm.New(llm.Config{Vocab: 64, Layers: 1, Width: 32, Heads: 2, Hidden: 32, Seed: 1})
+				if bits < 32 {
+					if _, err := quant.Module(m, quant.Config{Bits: bits}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before, hash := m.Logits(ids).Eval(), nn.Hash(nn.Params(m))
+				c := v.config
+				c.Rank = 4
+				ad := inject(t, m, c)
+				scale := before.Abs().Max().Item()
+				if d := tensor.MaxAbsDiff(before, m.Logits(ids)); (d < 1e-5*scale) != v.same {
+					t.Errorf("at first the scores move by %g of %g", d, scale)
+				}
+				move(ad)
+				want := m.Logits(ids).Eval()
+				if d := tensor.MaxAbsDiff(before, want); d < 1e-3*scale {
+					t.Errorf("a changed adapter moves the scores by %g of %g only", d, scale)
+				}
+				ad.Merge()
+				if d := tensor.MaxAbsDiff(want, m.Logits(ids)); d > 1e-5*scale {
+					t.Errorf("merged it differs by %g of %g", d, scale)
+				}
+				ad.Disable()
+				if d := tensor.MaxAbsDiff(before, m.Logits(ids)); d > 1e-6*scale {
+					t.Errorf("merged and off it differs by %g of %g", d, scale)
+				}
+				ad.Enable()
+				ad.Unmerge()
+				if err := ad.Remove(m); err != nil {
+					t.Error(err)
+				}
+				if nn.Hash(nn.Params(m)) != hash {
+					t.Error("a bit of the model has changed")
+				}
+			})
+		}
+	}
+}
+
+// Gradients of each variant are what finite differences say, where the lengths of DoRA's columns stand still:
+// the magnitude's gradient has no such reservation.
+func TestVariantGradients(t *testing.T) {
+	for _, v := range variants {
+		for _, bits := range []int{32, 8, 4} {
+			t.Run(fmt.Sprintf("%s over %d bits", v.name, bits), func(t *testing.T) {
+				m := llm.New(llm.Config{Vocab: 64, Layers: 1, Width: 32, Heads: 2, Hidden: 32, Seed: 1})
+				if bits < 32 {
+					if _, err := quant.Module(m, quant.Config{Bits: bits}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c := v.config
+				c.Rank, c.Targets = 4, "v_proj down_proj"
+				ad := inject(t, m, c)
+				move(ad)
+				inputs, targets := tensor.From([][]int{{1, 20, 30, 40, 50}}), tensor.From([][]int{{20, 30, 40, 50, 60}})
+				grads := tensor.Grad(m.Loss(inputs, targets), nn.Values(ad.Params())...)
+				tensor.Eval(grads...)
+				for i, p := range ad.Params() {
+					if c.DoRA && !strings.Contains(p.Name, "magnitude") {
+						continue
+					}
+					checkGradient(t, p, grads[i], func() float64 { return m.Loss(inputs, targets).Item() })
+				}
+			})
+		}
+	}
+}
+
+// checkGradient compares a gradient with the change of a loss along it.
+func checkGradient(t *testing.T, p nn.Param, grad tensor.Tensor, loss func() float64) {
+	t.Helper()
+	norm := grad.Norm().Item()
+	if norm == 0 {
+		t.Errorf("the gradient of %s is 0", p.Name)
+		return
+	}
+	const h = 0.02
+	at := func(delta float64) float64 {
+		old := p.Value().Snapshot()
+		p.Value().Set(p.Value().Add(grad.Mul(delta / norm)).Detach().Eval())
+		defer p.Value().Set(old)
+		return loss()
+	}
+	if got := (at(h) - at(-h)) / (2 * h); math.Abs(got-norm) > 0.03*norm+1e-4 {
+		t.Errorf("%s: the gradient is %g long, the loss changes by %g along it", p.Name, norm, got)
+	}
+}
+
+func TestInitIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		config lora.Config
+		want   string
+	}{
+		{lora.Config{Init: "eva"}, `got Init "eva", want "gaussian", "random", "orthogonal", "pissa", "pissa_niter_16" or "olora"`},
+		{lora.Config{Init: "pissa_niter_x"}, `got Init "pissa_niter_x"`},
+		{lora.Config{Init: lora.Orthogonal, Rank: 3}, "got rank 3, want an even one"},
+	} {
+		if _, err := lora.Inject(model(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %q", c.config, err, c.want)
+		}
+	}
+}
