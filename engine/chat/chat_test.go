@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -75,6 +76,49 @@ func TestFamilies(t *testing.T) {
 				check(t, c, got, err)
 			})
 		}
+	}
+}
+
+var realFile = flag.String("real", "testdata/real.json", "what tests/peers/chat_templates.py real FILE wrote")
+
+// Templates as models ship them, word for word: with tools, several calls at once, thoughts, pictures.
+func TestReal(t *testing.T) {
+	text, err := os.ReadFile(*realFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Cases     []peerCase
+		Templates []struct {
+			Name, Template string
+			Made           []peerCase
+		}
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Templates) < 15 {
+		t.Fatalf("got %d templates", len(all.Templates))
+	}
+	for _, f := range all.Templates {
+		t.Run(f.Name, func(t *testing.T) {
+			tmpl, err := Parse(f.Name, f.Template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts := 0
+			for i, c := range all.Cases {
+				c.Text, c.Error = f.Made[i].Text, f.Made[i].Error
+				if c.Error == "" {
+					texts++
+				}
+				got, err := tmpl.Render(c.Messages, c.options())
+				check(t, c, got, err)
+			}
+			if texts < len(all.Cases)/3 {
+				t.Errorf("only %d of %d conversations have a text", texts, len(all.Cases))
+			}
+		})
 	}
 }
 

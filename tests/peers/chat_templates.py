@@ -1,12 +1,16 @@
 """Writes engine/chat/testdata: what transformers makes of chat templates in the shape of those of known models.
 
     python tests/peers/chat_templates.py
+    python tests/peers/chat_templates.py real FILE    all templates that trl has, for go test ./engine/chat -run Real -real FILE
 
-families.json holds templates with conversations, language.json pieces of the language.
+families.json holds templates with conversations, language.json pieces of the language. real.json holds templates as models
+ship them, word for word. They come from trl (Apache-2.0), which keeps them in trl/chat_templates; the models that they
+are of are under Apache-2.0 or MIT.
 """
 import datetime
 import json
 import os
+import sys
 
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
@@ -282,6 +286,19 @@ CONVERSATIONS = [
 ]
 TOOL = {"type": "function", "function": {"name": "add", "description": "adds", "parameters": {"type": "object", "properties": {"b": {"type": "number"}, "a": {"type": "number", "enum": []}}, "required": ["b", "a"]}}}
 
+# Conversations for templates as models ship them: what they tell apart.
+MORE = [
+    [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+3 and 4+5?"},
+     {"role": "assistant", "content": "I add.", "reasoning_content": "two sums", "tool_calls": [call("add", b=2, a=3), call("add", b=4, a=[5, None, True])]},
+     {"role": "tool", "name": "add", "content": "5"}, {"role": "tool", "name": "add", "content": "9", "tool_call_id": "abcdef123"},
+     {"role": "assistant", "content": "5 and 9.", "reasoning_content": "done\n"}, {"role": "user", "content": "Thanks"}],
+    [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "video"}, {"type": "text", "text": "b"}]},
+     {"role": "assistant", "content": [{"type": "text", "text": "c <think>x</think> d"}]}, {"role": "user", "content": "e"}],
+    [{"role": "developer", "content": "Do so."}, {"role": "user", "content": "Hi"}, {"role": "assistant", "thinking": "t", "content": "Hello"}, {"role": "user", "content": "<tool_response>x</tool_response>"}],
+]
+REAL = ("deepseek_r1_distill deepseekv3 glm4moe gptoss idefics3 smolvlm llava_next phi3 phi3_5 qwen2_5 qwen2_5_vl qwen3 qwen3_instruct_2507 "
+        "qwen3_vl qwen3_5_think").split()
+
 LANGUAGE = [
     "a\n{% if true %}\n  b\n{% endif %}\nc\n", "  {% if true %}x{% endif %}  \n y", "  {%+ if true %}x{% endif +%}\ny", "a {{- ' b ' -}} c", "a\n\n", "{# c #}\nx", "x {#- c -#} y",
     "{% raw %}{{ a }}{% endraw %}b", "{{ {'a': {'b': 1}} }}", "{{ [1, 2.0, 'x', none, true, \"it's\"] }}", "{{ (1,) }}{{ () }}", "{{ 7 // 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 2 ** 10 }} {{ 2 ** -1 }}",
@@ -310,7 +327,28 @@ def render(template, **names):
         return {"error": str(e)}
 
 
+def real(names):
+    """What transformers makes of trl's templates of these names; none: of all."""
+    import trl
+    folder = os.path.join(os.path.dirname(trl.__file__), "chat_templates")
+    names = names or sorted(f[:-6] for f in os.listdir(folder) if f.endswith(".jinja"))
+    cases = [{"messages": m, "prompt": tools is None, "tools": tools, "extra": {"enable_thinking": False} if n % 2 else {}}
+             for n, m in enumerate(CONVERSATIONS + MORE) for tools in (None, [TOOL])]
+    templates = []
+    for name in names:
+        with open(os.path.join(folder, name + ".jinja"), encoding="utf-8") as f:
+            template = f.read()
+        made = [render(template, messages=c["messages"], tools=c["tools"], documents=None, add_generation_prompt=c["prompt"],
+                       bos_token="<s>", eos_token="</s>", **c["extra"]) for c in cases]
+        templates.append({"name": name, "template": template, "made": made})
+    return {"source": "trl " + trl.__version__, "cases": cases, "templates": templates}
+
+
 def main():
+    if sys.argv[1:2] == ["real"]:
+        with open(sys.argv[2], "w") as f:
+            json.dump(real(None), f, ensure_ascii=False)
+        return
     os.makedirs(OUT, exist_ok=True)
     families = []
     for name, template in FAMILIES.items():
@@ -323,7 +361,7 @@ def main():
                     cases.append(case)
         families.append({"name": name, "template": template, "cases": cases})
     language = [{"template": t} | render(t, messages=[]) for t in LANGUAGE]
-    for name, what in ("families", families), ("language", language):
+    for name, what in ("families", families), ("language", language), ("real", real(REAL)):
         with open(os.path.join(OUT, name + ".json"), "w") as f:
             json.dump(what, f, ensure_ascii=False, indent=1)
             f.write("\n")
