@@ -8,13 +8,14 @@
 // A model can have several adapters, which Config.Name tells apart: x·W + Σ scale·(x·A)·B over those that are
 // on. [Use] chooses these, [Adapter.Enable], [Adapter.Disable] and [Adapter.Weigh] change one. A context can
 // choose others: [With] for all that is computed within it, [Rows] for each row of a batch.
+// [Combine] makes one adapter of several.
 //
 // Adapters may be put in, exchanged, weighed, merged and removed while another goroutine computes with a
 // model that is an [nn.StepLocker], as those of package llm are: the next step, so the next token of a text
 // that is being generated, sees all of the change. Texts keep what is in their caches. An adapter whose ranks
 // and layers are those of the one before it needs no new plan.
 //
-// Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, file.go.
+// Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, combine.go, file.go.
 package lora
 
 import (
