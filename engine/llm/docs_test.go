@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// docs/models.md has a row for each family that Load reads, with the number of small models that were compared.
+// docs/models.md has a row for each family that Load reads, with the number of small models that were
+// compared.
 func TestDocsListFamilies(t *testing.T) {
 	text, err := os.ReadFile("../../docs/models.md")
 	if err != nil {

@@ -6,10 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's
@@ -108,11 +105,15 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 			yield(-1, err)
 			return
 		}
-		d := &decoding{m: m, ids: slices.Clone(prompt)}
-		defer d.free()
-		s := o.sampler(prompt)
+		mem := m.memory(o.Cache, true)
+		defer mem.free()
+		t, s := mem.text(prompt), o.sampler(prompt)
+		if err := mem.read(ctx, t); err != nil {
+			yield(-1, err)
+			return
+		}
 		for range o.count() {
-			scores, err := d.scores(ctx, len(prompt)+o.count())
+			scores, err := mem.scores(ctx, []*text{t}, 1)
 			if err != nil {
 				yield(-1, err)
 				return
@@ -121,7 +122,7 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 			if slices.Contains(m.Stop, id) {
 				return
 			}
-			d.ids = append(d.ids, id)
+			t.ids = append(t.ids, id)
 			if !yield(id, nil) {
 				return
 			}
@@ -143,71 +144,6 @@ func (m *Model) refuses(prompt []int, o Sampling) error {
 		return fmt.Errorf("generate: got stop strings and no tokenizer, want one, or a vocabulary of 256 (bytes)")
 	}
 	return o.check()
-}
-
-// A decoding is a text that grows.
-type decoding struct {
-	m      *Model
-	ids    []int
-	known  int // of ids, how many the caches hold
-	caches []nn.Cache
-}
-
-func (d *decoding) free() {
-	for i := range d.caches {
-		tensor.Free(d.caches[i].Keys, d.caches[i].Values)
-	}
-}
-
-// scores returns the scores of the token that follows ids. The text will have at most so many tokens.
-func (d *decoding) scores(ctx context.Context, most int) (scores []float32, err error) {
-	err = tensor.Try(func() {
-		tensor.Within(device.On(ctx, nn.Device(d.m)), func() {
-			if d.caches == nil {
-				d.caches = make([]nn.Cache, len(d.m.Blocks))
-				for i := range d.caches { // rounded up, so that prompts of similar length share a plan
-					d.caches[i].Grow((most+63)/64*64, 1, d.m.Config.KVHeads, d.m.Config.HeadDim)
-				}
-			}
-			t := d.m.next(d.ids[d.known:], d.known, d.caches)
-			evaluate(t, d.caches)
-			scores = t.Floats()
-			t.Free()
-			d.known = len(d.ids)
-		})
-	})
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return scores, err
-}
-
-// evaluate computes the scores and the caches together, so that one plan serves both.
-func evaluate(scores tensor.Tensor, caches []nn.Cache) {
-	list := make([]tensor.Tensor, 0, 1+2*len(caches))
-	list = append(list, scores)
-	for i := range caches {
-		c := &caches[i]
-		list = append(list, c.Keys, c.Values)
-	}
-	tensor.Eval(list...)
-}
-
-// next runs tokens that stand from position at on, and returns the scores [Vocab] after the last of them.
-func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
-	m.steps.RLock()
-	defer m.steps.RUnlock()
-	x := m.vectors(tensor.From(ids, 1, len(ids)))
-	places := make([]int, len(ids))
-	for i := range places {
-		places[i] = at + i
-	}
-	positions := tensor.From(places) // one for all blocks: what they compute from it, the mask, is computed once
-	for i, b := range m.Blocks {
-		caches[i].Tokens = at + len(ids)
-		x = b.Continue(x, positions, &caches[i])
-	}
-	return m.output(x.Slice(1, -1, x.Len(1))).Flatten()
 }
 
 // A bar reports how many tokens were made.

@@ -7,7 +7,7 @@
 // [Save] writes one.
 //
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
-// family.go (config.json), folder.go, read.go.
+// pages.go, memory.go; family.go (config.json), folder.go, read.go; chat.go.
 package llm
 
 import (
@@ -44,8 +44,8 @@ func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 }
 
 // Continue is Forward for tokens that follow those in the cache.
-func (b *Block) Continue(x, positions tensor.Tensor, c *nn.Cache) tensor.Tensor {
-	return b.rest(x, b.Attn.Continue(b.AttnNorm.Forward(x), positions, c))
+func (b *Block) Continue(x tensor.Tensor, s nn.Step, c *nn.Cache) tensor.Tensor {
+	return b.rest(x, b.Attn.Continue(b.AttnNorm.Forward(x), s, c))
 }
 
 // rest is what follows attention.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // Sampling says how the next token is chosen, and where the text ends. The zero value takes the best token
@@ -27,6 +29,10 @@ type Sampling struct {
 	// Stop ends the text before the first of these texts that is generated, also where it begins or ends
 	// inside of a token.
 	Stop []string
+
+	// Cache is the type in which keys and values of attention are kept: F32, BF16, F16, or I8 with a scale
+	// for each token and head; Invalid means F32.
+	Cache dtype.Type
 }
 
 func (o Sampling) check() error {
@@ -40,8 +46,8 @@ func (o Sampling) check() error {
 func (o Sampling) wrong() string {
 	finite := func(x float64) bool { return x-x == 0 }
 	switch {
-	case o.Tokens < 0:
-		return fmt.Sprintf("got %d tokens to make, want a positive number, or 0 for 64", o.Tokens)
+	case o.Tokens < 0 || o.Tokens > 1<<31:
+		return fmt.Sprintf("got %d tokens to make, want a positive number below 2³¹, or 0 for 64", o.Tokens)
 	case o.TopK < 0:
 		return fmt.Sprintf("got top-k %d, want a positive number, or 0 for all", o.TopK)
 	case !(o.Temperature >= 0):
@@ -54,6 +60,8 @@ func (o Sampling) wrong() string {
 		return fmt.Sprintf("got a repetition penalty of %v, want a positive number, or 0 for none", o.Repetition)
 	case !finite(o.Presence) || !finite(o.Frequency):
 		return fmt.Sprintf("got penalties of presence %v and frequency %v, want finite numbers", o.Presence, o.Frequency)
+	case !slices.Contains([]dtype.Type{dtype.Invalid, dtype.F32, dtype.BF16, dtype.F16, dtype.I8}, o.Cache):
+		return fmt.Sprintf("got a cache of %v, want f32, bf16, f16 or i8", o.Cache)
 	case slices.Contains(o.Stop, ""):
 		return `got the stop string "", want one that a text need not have`
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // Numbers that mean nothing are errors, before anything is computed.
@@ -32,7 +34,8 @@ func TestSamplingIsChecked(t *testing.T) {
 		{Sampling{Presence: math.NaN()}, "presence NaN"},
 		{Sampling{Frequency: math.Inf(-1)}, "frequency -Inf"},
 		{Sampling{Stop: []string{".", ""}}, `stop string ""`},
-		{Sampling{Tokens: 1 << 50}, "memory"},
+		{Sampling{Tokens: 1 << 50}, "got 1125899906842624 tokens"},
+		{Sampling{Cache: dtype.I32}, "a cache of i32"},
 	} {
 		if _, err := m.GenerateTokens(t.Context(), []int{1}, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want an error about %q", c.o, err, c.want)

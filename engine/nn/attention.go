@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -56,6 +56,21 @@ func (a *Attention) Both(x, mask tensor.Tensor) tensor.Tensor {
 	return a.join(tensor.Attention(q, k, v, o))
 }
 
+// Continue is Forward for tokens that follow those in a cache: it adds them to the cache, and lets them see
+// what the step says. X is [B T width]. Evaluate its result together with the cache's tensors: these are lazy
+// at first, and take the memory of those before when they are evaluated. An older result that was never
+// evaluated cannot be evaluated any more then, which is an error.
+func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
+	q, k, v := a.heads(x, s.Positions.Unsqueeze(1), s.Tokens)
+	if c.Keys.Stored.DType() == dtype.F32 {
+		q = q.Cast(dtype.F32)
+	}
+	o := a.options()
+	o.Mask = s.Seen
+	y := tensor.Attention(q, c.Keys.add(k, s), c.Values.add(v, s), o)
+	return a.join(y.Cast(x.DType()))
+}
+
 // heads projects x to queries and keys that are turned by their positions, and values, for a text of so many
 // tokens.
 func (a *Attention) heads(x, positions tensor.Tensor, tokens int) (q, k, v tensor.Tensor) {
@@ -101,55 +116,4 @@ func (a *Attention) Members() []Member {
 		list = append(list, Member{Name: "q_norm", Part: a.QNorm}, Member{Name: "k_norm", Part: a.KNorm})
 	}
 	return list
-}
-
-// A Cache holds the keys and values of the tokens so far, so that a step of generation looks at the new ones
-// only. It has room for a number of tokens; rows that are not filled are 0. The zero Cache has no room.
-type Cache struct {
-	Keys, Values tensor.Tensor // [B KVHeads room D]
-	// Tokens is the length of the text with the tokens that are added next. Only a Rope that depends on it
-	// reads it.
-	Tokens int
-}
-
-// Room is the number of tokens that the cache can hold.
-func (c *Cache) Room() int {
-	if c.Keys.IsNone() {
-		return 0
-	}
-	return c.Keys.Len(2)
-}
-
-// Grow gives the cache room for more tokens, batch·heads of length d each, at first on the default device.
-func (c *Cache) Grow(room, batch, heads, d int) {
-	if c.Room() == 0 {
-		c.Keys, c.Values = tensor.Zeros(batch, heads, room, d), tensor.Zeros(batch, heads, room, d)
-		return
-	}
-	if more := room - c.Room(); more > 0 {
-		c.Keys, c.Values = c.Keys.Pad(2, 0, more, 0), c.Values.Pad(2, 0, more, 0)
-	}
-}
-
-// Continue is Forward for tokens that follow those in the cache, at positions i64 [T], and adds them to the
-// cache. Evaluate its result together with Keys and Values: these are lazy at first, and take the memory of
-// the Keys and Values before when they are evaluated. An older result that was never evaluated cannot be
-// evaluated any more then, which is an error. Snapshots of Keys and Values stay: another cache can go on from
-// them.
-func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
-	q, k, v := a.heads(x, positions, c.Tokens)
-	if dt := c.Keys.DType(); dt != x.DType() {
-		q, k, v = q.Cast(dt), k.Cast(dt), v.Cast(dt)
-	}
-	c.Keys = owned.Overwrite(c.Keys, 2, positions, k).(tensor.Tensor).Detach()
-	c.Values = owned.Overwrite(c.Values, 2, positions, v).(tensor.Tensor).Detach()
-	// Shapes do not change from token to token, so that one plan serves a whole cache's room.
-	room, at := tensor.Range(c.Room()).To(positions.Device()), positions.Unsqueeze(1)
-	seen := room.Le(at)
-	if a.Window > 0 && a.Window < c.Room() {
-		seen = seen.And(room.Gt(at.Sub(a.Window)))
-	}
-	o := a.options()
-	o.Mask = seen
-	return a.join(tensor.Attention(q, c.Keys, c.Values, o).Cast(x.DType()))
 }

@@ -9,7 +9,7 @@
 // transposed, and [Save] writes it so.
 //
 // Reading order: module.go, linear.go, sequential.go, activation.go, loss.go, file.go; conv.go, batchnorm.go;
-// norm.go, attention.go, mlp.go.
+// norm.go, attention.go, cache.go, mlp.go.
 package nn
 
 import (

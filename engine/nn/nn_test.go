@@ -171,34 +171,73 @@ func TestAttentionIsCausal(t *testing.T) {
 	}
 }
 
+// step says that tokens of one text go to the slots of their places, and see all of that text.
+func step(at, n, slots int) Step {
+	positions, keys := tensor.Range(n).Add(at), tensor.Range(slots)
+	return Step{Positions: positions.Unsqueeze(0), Slots: positions, Seen: Seen(positions.Unsqueeze(0), keys.Unsqueeze(0), 0)}
+}
+
 // TestContinueIsForward: token by token, or some at a time, with a cache that grows meanwhile.
 func TestContinueIsForward(t *testing.T) {
 	random := tensor.NewRNG(1)
 	a := newAttention(random)
-	x := random.Randn(2, 7, 16)
+	x := random.Randn(1, 7, 16)
 	want := a.Forward(x, tensor.Range(7))
-	for _, pieces := range [][]int{{7}, {1, 1, 1, 1, 1, 1, 1}, {3, 1, 3}} {
-		var c Cache
+	for dt, limit := range map[dtype.Type]float64{dtype.F32: 1e-5, dtype.BF16: 3e-2, dtype.F16: 3e-3, dtype.I8: 5e-2} {
+		for _, pieces := range [][]int{{7}, {1, 1, 1, 1, 1, 1, 1}, {3, 1, 3}} {
+			c := NewCache(dt, 2, 2, 4)
+			var got []tensor.Tensor
+			at := 0
+			for _, n := range pieces {
+				c.Grow(at + n + 1)
+				got = append(got, a.Continue(x.Slice(1, at, at+n), step(at, n, c.Slots()), c))
+				tensor.Eval(append(c.Tensors(), got[len(got)-1])...)
+				at += n
+			}
+			if d := tensor.MaxAbsDiff(tensor.Concat(got, 1), want); d > limit {
+				t.Errorf("%v, pieces of %v differ by %g", dt, pieces, d)
+			}
+			if c.Slots() != 8 || c.Keys.Stored.DType() != dt {
+				t.Errorf("pieces of %v: %d slots of %v, want 8 of %v", pieces, c.Slots(), c.Keys.Stored.DType(), dt)
+			}
+		}
+	}
+	if err := tensor.Try(func() { NewCache(dtype.I32, 1, 1, 1) }); err == nil {
+		t.Error("a cache of i32 was made")
+	}
+}
+
+// Rows of different texts share a cache: each looks at its own slots, wherever they are.
+func TestContinueOfSeveralTexts(t *testing.T) {
+	random := tensor.NewRNG(1)
+	a := newAttention(random)
+	x := random.Randn(2, 5, 16)
+	slots := [][]int{{9, 3, 0, 7, 4}, {1, 8, 2, 5, 6}} // of the tokens of each text
+	for _, dt := range []dtype.Type{dtype.F32, dtype.I8} {
+		c := NewCache(dt, 2, 10, 4)
 		var got []tensor.Tensor
-		at := 0
-		for _, n := range pieces {
-			c.Grow(at+n+1, 2, 2, 4)
-			positions := tensor.Range(n).Add(at)
-			got = append(got, a.Continue(x.Slice(1, at, at+n), positions, &c))
-			tensor.Eval(got[len(got)-1], c.Keys, c.Values)
-			at += n
+		for at := range 5 { // the second text begins two tokens later: rows stand at different places
+			positions := [][]int{{at}, {max(0, at-2)}}
+			row := tensor.Concat([]tensor.Tensor{x.Slice(0, 0, 1).Slice(1, at, at+1), x.Slice(0, 1, 2).Slice(1, positions[1][0], positions[1][0]+1)}, 0)
+			s := Step{
+				Positions: tensor.From(positions), Slots: tensor.From([]int{slots[0][at], slots[1][positions[1][0]]}),
+				Read: tensor.From(slices.Concat(slots[0], slots[1])),
+				Seen: Seen(tensor.From(positions), tensor.From([][]int{{0, 1, 2, 3, 4}, {0, 1, 2, -1, -1}}), 0),
+			}
+			got = append(got, a.Continue(row, s, c))
+			tensor.Eval(append(c.Tensors(), got[at])...)
 		}
-		if d := tensor.MaxAbsDiff(tensor.Concat(got, 1), want); d > 1e-5 {
-			t.Errorf("pieces of %v differ by %g", pieces, d)
-		}
-		if c.Room() != 8 {
-			t.Errorf("pieces of %v: room for %d, want 8", pieces, c.Room())
+		for i, y := range got {
+			want := tensor.Concat([]tensor.Tensor{a.Forward(x.Slice(0, 0, 1), tensor.Range(5)).Slice(1, i, i+1), a.Forward(x.Slice(0, 1, 2), tensor.Range(5)).Slice(1, max(0, i-2), max(0, i-2)+1)}, 0)
+			if d := tensor.MaxAbsDiff(y, want); d > map[dtype.Type]float64{dtype.F32: 1e-5, dtype.I8: 5e-2}[dt] {
+				t.Errorf("%v, step %d differs by %g", dt, i, d)
+			}
 		}
 	}
 }
 
-// A cache changes in the memory that it has, unless somebody holds a snapshot of it: then another cache goes
-// on from that.
+// A cache changes in the memory that it has, unless there is a snapshot of it: then whichever goes on first
+// copies.
 func TestCachesFromASnapshot(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else gives memory back meanwhile
 	random := tensor.NewRNG(1)
@@ -206,23 +245,22 @@ func TestCachesFromASnapshot(t *testing.T) {
 	want := a.Forward(x, tensor.Range(9))
 	const room = 1 << 12
 	token := func(c *Cache, at int) tensor.Tensor {
-		y := a.Continue(x.Slice(1, at, at+1), tensor.Range(1).Add(at), c)
-		tensor.Eval(y, c.Keys, c.Values)
+		y := a.Continue(x.Slice(1, at, at+1), step(at, 1, room), c)
+		tensor.Eval(append(c.Tensors(), y)...)
 		return y
 	}
-	var c Cache
-	c.Grow(room, 1, 2, 4)
-	token(&c, 0) // the cache begins as a view of one number
+	c := NewCache(dtype.F32, 2, room, 4)
+	token(c, 0)
 	before := device.Default().Memory().InUse
 	for at := 1; at < 6; at++ {
-		token(&c, at)
+		token(c, at)
 	}
 	if grown := device.Default().Memory().InUse - before; grown > room*2*4*4 {
 		t.Errorf("five tokens hold %d bytes more, want less than a cache", grown)
 	}
-	branch := Cache{Keys: c.Keys.Snapshot(), Values: c.Values.Snapshot()}
+	branch := c.Snapshot()
 	for at := 6; at < 9; at++ {
-		y, z := token(&c, at), token(&branch, at)
+		y, z := token(c, at), token(branch, at)
 		for i, got := range []tensor.Tensor{y, z} {
 			if d := tensor.MaxAbsDiff(got, want.Slice(1, at, at+1)); d > 1e-5 {
 				t.Errorf("token %d, cache %d: differs by %g", at, i, d)

@@ -1,0 +1,133 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// decoders are small models that look back in different ways.
+func decoders() map[string]*Model {
+	list := map[string]*Model{}
+	for name, change := range map[string]func(c *Config){
+		"all":           func(c *Config) {},
+		"window":        func(c *Config) { c.Window = 70 },
+		"narrow window": func(c *Config) { c.Window = 3 },
+		"some windows":  func(c *Config) { c.Layers, c.Window, c.Local, c.ScoreCap = 3, 100, []bool{true, false, true}, 5 },
+	} {
+		c := tiny()
+		change(&c)
+		list[name] = New(c)
+	}
+	return list
+}
+
+func randomTokens(rng *rand.Rand, n int) []int {
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = rng.IntN(256)
+	}
+	return ids
+}
+
+// What a text's tokens give through its pages, in blocks and one by one, is what they give at once: alone or
+// beside another text, in f32, and near it in fewer bits.
+func TestMemoryIsLogits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	ids, other := randomTokens(rng, 700), randomTokens(rng, 90)
+	for name, m := range decoders() {
+		want := m.Logits(tensor.From(ids, 1, len(ids)))
+		for _, c := range []struct {
+			kept  dtype.Type
+			alone bool
+			limit float64
+		}{{dtype.F32, true, 1e-5}, {dtype.F32, false, 1e-5}, {dtype.BF16, true, 1e-2}, {dtype.F16, false, 2e-3}, {dtype.I8, true, 2e-2}, {dtype.I8, false, 2e-2}} {
+			mem := m.memory(c.kept, c.alone)
+			main, beside := mem.text(ids[:1]), mem.text(other)
+			for _, n := range []int{41, 42, 401, 591, 640, 641} {
+				main.ids = ids[:n]
+				if err := mem.read(t.Context(), main); err != nil {
+					t.Fatal(err)
+				}
+				texts := []*text{main}
+				if !c.alone { // rows of other lengths, which come and go
+					if n == 401 || n == 640 {
+						mem.forget(beside)
+					}
+					if err := mem.read(t.Context(), beside); err != nil {
+						t.Fatal(err)
+					}
+					beside.ids = append(slices.Clip(beside.ids), 7)
+					texts = []*text{beside, main}
+				}
+				scores, err := mem.scores(t.Context(), texts, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				row := want.Slice(1, n-1, n).Flatten()
+				if d := relative(tensor.From(scores[len(scores)-256:]), row); !(d <= c.limit) {
+					t.Errorf("%s, %v, alone %v: after %d tokens scores differ by %.3g, want at most %g", name, c.kept, c.alone, n, d, c.limit)
+				}
+			}
+			for k, p := range mem.pools {
+				if n := len(main.held[k].pages); p.window > 0 && n > (p.window+longBlock)/pageTokens+2 {
+					t.Errorf("%s: a text with a window of %d holds %d pages after %d tokens", name, p.window, n, len(main.ids))
+				}
+				seen := map[int]bool{}
+				for _, page := range slices.Concat(main.held[k].pages, beside.held[k].pages, p.free) {
+					if seen[page] || page >= p.pages {
+						t.Errorf("%s: page %d of %d is dealt twice", name, page, p.pages)
+					}
+					seen[page] = true
+				}
+				if len(seen) != p.pages {
+					t.Errorf("%s: %d of %d pages are somewhere", name, len(seen), p.pages)
+				}
+			}
+			mem.free()
+		}
+	}
+}
+
+// After a first prompt, prompts of any other length need no plan and no kernel that was not there.
+func TestOtherLengthsPlanNothing(t *testing.T) {
+	m := New(tiny())
+	generate := func(n int) {
+		if _, err := m.GenerateTokens(t.Context(), make([]int, n), Sampling{Tokens: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generate(5)
+	for _, n := range []int{2, 6, 31, 32, 33, 34, 64, 100, 200, 249} {
+		r := profile.Record(t.Context(), func(context.Context) { generate(n) })
+		if r.PlansBuilt > 0 {
+			t.Errorf("a prompt of %d tokens made %d plans, want those of the first one", n, r.PlansBuilt)
+		}
+	}
+}
+
+// A long prompt stops between its blocks.
+func TestPromptStops(t *testing.T) {
+	m := New(tiny())
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mem := m.memory(dtype.F32, true)
+	defer mem.free()
+	text := mem.text(make([]int, 2000))
+	n := 0
+	ctx = progress.With(ctx, func(e progress.Event) {
+		if n++; n == 2 {
+			cancel(stop)
+		}
+	})
+	if err := mem.read(ctx, text); !errors.Is(err, stop) || text.known != 2*longBlock {
+		t.Errorf("got %v after %d tokens, want the cause after two blocks", err, text.known)
+	}
+}

@@ -1,0 +1,108 @@
+package llm
+
+import "slices"
+
+// Keys and values stay where they are written, in slots of the layers' caches. A pool deals them out by
+// pages: a text gets a page when its tokens come to it, so that a long one needs no room beforehand, and
+// gives pages back that a window has passed.
+
+// pageTokens is how many tokens a page has room for.
+const pageTokens = 64
+
+// A pool deals out the pages of the caches of all layers that see equally far.
+type pool struct {
+	window int   // keys that a query sees; 0: all
+	most   int   // pages that a text with a window ever has; 0: no limit
+	layers []int // whose caches these are
+	pages  int   // that the caches have
+	free   []int // of these, which no text has; the next one comes last
+}
+
+// held are the pages of a text in a pool, in the order of its tokens.
+type held struct {
+	first int // tokens before the first page
+	pages []int
+}
+
+func (h held) clone() held { return held{h.first, slices.Clone(h.pages)} }
+
+// end is how many tokens of the text have a slot, or had one.
+func (h *held) end() int { return h.first + len(h.pages)*pageTokens }
+
+// slot is where the token at a position is.
+func (h *held) slot(position int) int {
+	return h.pages[(position-h.first)/pageTokens]*pageTokens + position%pageTokens
+}
+
+// drop gives back the pages of tokens that no token from position at on sees.
+func (p *pool) drop(h *held, at int) {
+	for p.window > 0 && len(h.pages) > 0 && h.first+pageTokens <= at-p.window+1 {
+		p.free = append(p.free, h.pages[0])
+		h.pages = h.pages[1:]
+		h.first += pageTokens
+	}
+}
+
+// release gives back all pages.
+func (p *pool) release(h *held) {
+	p.free = append(p.free, h.pages...)
+	*h = held{}
+}
+
+// missing is how many pages a text lacks, to have tokens up to end.
+func (h *held) missing(end int) int { return max(0, (end-h.end()+pageTokens-1)/pageTokens) }
+
+// extend gives a text its pages up to end; the pool has them.
+func (p *pool) extend(h *held, end int) {
+	n := h.missing(end)
+	for range n {
+		last := len(p.free) - 1
+		h.pages = append(h.pages, p.free[last])
+		p.free = p.free[:last]
+	}
+}
+
+// add makes more pages known, to have so many.
+func (p *pool) add(pages int) {
+	fresh := make([]int, 0, pages-p.pages)
+	for i := pages - 1; i >= p.pages; i-- {
+		fresh = append(fresh, i)
+	}
+	p.free = append(fresh, p.free...)
+	p.pages = pages
+}
+
+// sees says whether the pages of a text still have all that a token at a position sees.
+func (p *pool) sees(h *held, position int) bool {
+	return h.first == 0 || p.window > 0 && h.first <= position-p.window+1
+}
+
+// rounded is a number of pages that is not less: few different ones, because each needs plans of its own.
+func (p *pool) rounded(pages int) int {
+	n := 4
+	for n < pages {
+		n *= 2
+	}
+	if p.most > 0 {
+		n = min(n, max(pages, p.most))
+	}
+	return n
+}
+
+// places fills in where the tokens of a text are, for a row of len(slots) slots that it looks at: the slots,
+// and the positions of their tokens, −1 behind the last one. Without slots the row looks at the whole cache.
+func (h *held) places(slots, positions []int) {
+	for i := range positions {
+		positions[i] = -1
+	}
+	for i, page := range h.pages {
+		for j := range pageTokens {
+			position, at := h.first+i*pageTokens+j, page*pageTokens+j
+			if slots == nil {
+				positions[at] = position
+			} else {
+				slots[i*pageTokens+j], positions[i*pageTokens+j] = at, position
+			}
+		}
+	}
+}
