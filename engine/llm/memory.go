@@ -125,7 +125,7 @@ func (s *memory) read(ctx context.Context, t *text) error {
 			width = longBlock
 		}
 		err := s.within(ctx, func() {
-			s.step([]*text{t}, t.known+min(rest, width), width)
+			s.step([]*text{t}, t.known+min(rest, width), width, false)
 			s.evaluate()
 		})
 		if err != nil {
@@ -145,8 +145,7 @@ func (s *memory) read(ctx context.Context, t *text) error {
 func (s *memory) scores(ctx context.Context, texts []*text, width int) (scores []float32, err error) {
 	err = s.within(ctx, func() {
 		rows := filled(texts)
-		x := s.step(rows, -1, width)
-		out := s.m.output(x)
+		out := s.step(rows, -1, width, true)
 		s.evaluate(out)
 		scores = out.Floats()
 		out.Free()
@@ -183,9 +182,9 @@ func (s *memory) evaluate(results ...tensor.Tensor) {
 }
 
 // step lets tokens of each row go through the model, those that it does not know up to end, or to the end of
-// the row if that is negative, at most width. It returns their vectors before the last norm, [rows width
-// Width].
-func (s *memory) step(rows []*text, end, width int) tensor.Tensor {
+// the row if that is negative, at most width. It returns their scores [rows width Vocab] if they are asked
+// for.
+func (s *memory) step(rows []*text, end, width int, scores bool) (result tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
 	b := len(rows)
@@ -211,7 +210,10 @@ func (s *memory) step(rows []*text, end, width int) tensor.Tensor {
 	for i, block := range s.m.Blocks {
 		x = block.Continue(x, steps[s.of[i]], s.caches[i])
 	}
-	return x
+	if scores {
+		result = s.m.output(x)
+	}
+	return result
 }
 
 // place finds slots for the tokens at positions [rows width] in a pool, and says what the rows look at there.

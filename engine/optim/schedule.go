@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine, Linear or Stable; or
-// fill in the fields; Check says whether they mean something. The zero Schedule is a learning rate of 0.
+// A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine, Linear or Stable;
+// or fill in the fields; Check says whether they mean something. The zero Schedule is a learning rate of 0.
 type Schedule struct {
 	Shape  Shape
 	Peak   float64
@@ -55,7 +55,8 @@ func made(s Schedule) Schedule {
 	return s
 }
 
-// Constant is always rate. As Cosine, Linear and Stable it panics with a *tensor.Error for numbers that mean nothing.
+// Constant is always rate. As Cosine, Linear and Stable it panics with a *tensor.Error for numbers that mean
+// nothing.
 func Constant(rate float64) Schedule { return made(Schedule{Shape: Flat, Peak: rate}) }
 
 // Cosine rises to peak in warmup steps and falls to 0 at step total along half a cosine (Loshchilov and
@@ -69,8 +70,8 @@ func Linear(peak float64, warmup, total int) Schedule {
 	return made(Schedule{Shape: LinearDecay, Peak: peak, Warmup: warmup, Total: total})
 }
 
-// Stable rises to peak in warmup steps, stays there, and falls to 0 in a straight line in the last decay steps
-// before total (warmup, stable, decay: Hu et al., MiniCPM, https://arxiv.org/abs/2404.06395).
+// Stable rises to peak in warmup steps, stays there, and falls to 0 in a straight line in the last decay
+// steps before total (warmup, stable, decay: Hu et al., MiniCPM, https://arxiv.org/abs/2404.06395).
 func Stable(peak float64, warmup, decay, total int) Schedule {
 	if hold := total - warmup - decay; hold >= 0 {
 		return made(Schedule{Shape: LinearDecay, Peak: peak, Warmup: warmup, Hold: hold, Total: total})

@@ -202,8 +202,8 @@ func (s *Weights) Values(name string, shape ...int) tensor.Tensor {
 	return t
 }
 
-// Matrix returns the name and shape of the first of the known names that the files have, or of the only matrix
-// that they have; "" if there is none or there are several.
+// Matrix returns the name and shape of the first of the known names that the files have, or of the only
+// matrix that they have; "" if there is none or there are several.
 func (s *Weights) Matrix(known ...string) (name string, shape []int) {
 	for _, name := range known {
 		if shape := s.shape(name); len(shape) == 2 {
