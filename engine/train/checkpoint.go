@@ -178,25 +178,13 @@ func (t *trainer) load(dir string, step int) error {
 	if err != nil {
 		return err
 	}
-	changed := t.changed()
-	for _, p := range changed {
-		got, ok := params[p.Name]
-		if !ok {
-			return fmt.Errorf("no tensor %q in %s", p.Name, paramsFile)
-		}
-		if want := p.Value(); got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()) {
-			return fmt.Errorf("%s: tensor %q is %v%v, want %v%v", paramsFile, p.Name, got.DType(), got.Shape(), want.DType(), want.Shape())
-		}
+	if err := t.fits(params); err != nil {
+		return err
 	}
 	if err := t.optimizer.SetState(optim.State{Step: s.Step, Tensors: memory}); err != nil {
 		return err
 	}
-	err = tensor.Try(func() {
-		for _, p := range changed {
-			p.Value().Set(params[p.Name].To(p.Value().Device()))
-		}
-	})
-	if err != nil {
+	if err := t.put(params); err != nil {
 		return err
 	}
 	t.random.SetState(s.Random)
@@ -245,7 +233,7 @@ func (t *trainer) save(due bool) error {
 
 // removeOld leaves the newest checkpoints up to step. One that cannot be removed is noted, and stops nothing.
 func (t *trainer) removeOld(step int) {
-	err := removeOld(t.o.Checkpoint, step, t.o.Keep)
+	err := removeOld(t.o.Checkpoint, step, t.o.Keep, t.history.Best().Step)
 	if err == nil {
 		return
 	}

@@ -78,9 +78,9 @@ func checkpoints(dir string) ([]int, error) {
 	return steps, nil
 }
 
-// removeOld leaves the newest checkpoints up to step. Later ones are damaged, or else the run would have gone
-// on from them: they do not count.
-func removeOld(dir string, step, keep int) error {
+// removeOld leaves the newest checkpoints up to step, and the best one. Later ones are damaged, or else the
+// run would have gone on from them: they do not count.
+func removeOld(dir string, step, keep, best int) error {
 	steps, err := checkpoints(dir)
 	if err != nil {
 		return err
@@ -88,6 +88,9 @@ func removeOld(dir string, step, keep int) error {
 	steps = slices.DeleteFunc(steps, func(s int) bool { return s > step })
 	var failed []error
 	for _, old := range steps[min(keep, len(steps)):] {
+		if old == best {
+			continue
+		}
 		failed = append(failed, durable.RemoveFolder(filepath.Join(dir, folderOf(old))))
 	}
 	return errors.Join(failed...)

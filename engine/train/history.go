@@ -26,6 +26,9 @@ type History struct {
 	Examples    int // that were learnt from
 	Elapsed     time.Duration
 	Interrupted bool
+	Stopped     string   // why the run ended before its last step, if it did: see Options.Patience
+	Weights     int      // the step of the weights that Options.Best loaded back at the end; 0: none were
+	Spikes      []Spike  // losses far above those before
 	Notes       []string // what the reader should know: a checkpoint that was left out as damaged
 }
 
@@ -82,12 +85,22 @@ func (h *History) Text(int) string {
 	}
 	parts := []string{steps, "loss " + h.fall()}
 	if n := len(h.Eval); n > 0 {
-		parts = append(parts, "on other data "+h.Eval[n-1].text())
+		parts = append(parts, "on other data "+h.Eval[n-1].text(h.Tokens > 0))
+	}
+	if best := h.Best(); h.Weights > 0 && h.Weights < h.Steps() {
+		parts = append(parts, fmt.Sprintf("weights of step %d, %s", h.Weights, best.text(h.Tokens > 0)))
 	}
 	if s := h.Elapsed.Seconds(); s > 0 {
 		parts = append(parts, rate(h.Tokens, h.Examples, s), units.Seconds(s))
 	}
-	return strings.Join(append([]string{strings.Join(parts, " · ")}, h.Notes...), "\n")
+	lines := []string{strings.Join(parts, " · ")}
+	if h.Stopped != "" {
+		lines = append(lines, "ended early: "+h.Stopped)
+	}
+	if len(h.Spikes) > 0 {
+		lines = append(lines, h.spikeText())
+	}
+	return strings.Join(append(lines, h.Notes...), "\n")
 }
 
 // fall is the loss at the start and at the end.
@@ -101,9 +114,13 @@ func lossText(loss float64) string {
 	return fmt.Sprintf("%.3f", loss)
 }
 
-// text is the loss with the metrics: "0.123, accuracy 0.971".
-func (p Point) text() string {
+// text is the loss with the perplexity, if it is one of tokens, and with the metrics: "0.123, accuracy
+// 0.971".
+func (p Point) text(tokens bool) string {
 	parts := []string{lossText(p.Loss)}
+	if tokens {
+		parts = append(parts, fmt.Sprintf("perplexity %.4g", p.Perplexity()))
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
 		parts = append(parts, name+" "+lossText(p.Metrics[name]))
 	}

@@ -71,6 +71,15 @@ type historyJSON struct {
 	Elapsed     time.Duration
 	Interrupted bool
 	Notes       []string
+	Stopped     string      `json:",omitempty"`
+	Weights     int         `json:",omitempty"`
+	Spikes      []spikeJSON `json:",omitempty"`
+}
+
+type spikeJSON struct {
+	Step        int
+	Loss, Limit number
+	Did         string
 }
 
 type pointJSON struct {
@@ -81,7 +90,12 @@ type pointJSON struct {
 
 // MarshalJSON writes all of the history. Infinities and NaN are the strings "+Inf", "-Inf" and "NaN".
 func (h *History) MarshalJSON() ([]byte, error) {
-	j := historyJSON{h.Total, h.Loss, h.LR, h.GradNorm, make([]pointJSON, len(h.Eval)), h.Tokens, h.Examples, h.Elapsed, h.Interrupted, h.Notes}
+	j := historyJSON{
+		h.Total, h.Loss, h.LR, h.GradNorm, make([]pointJSON, len(h.Eval)), h.Tokens, h.Examples, h.Elapsed, h.Interrupted, h.Notes, h.Stopped, h.Weights, nil,
+	}
+	for _, s := range h.Spikes {
+		j.Spikes = append(j.Spikes, spikeJSON{s.Step, number(s.Loss), number(s.Limit), s.Did})
+	}
 	for i, p := range h.Eval {
 		j.Eval[i] = pointJSON{p.Step, number(p.Loss), converted[number](p.Metrics)}
 	}
@@ -109,7 +123,10 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	if n := len(j.Loss); len(j.LR) != n || len(j.GradNorm) != n {
 		return fmt.Errorf("history: got %d losses, %d rates and %d norms, want one of each for a step", n, len(j.LR), len(j.GradNorm))
 	}
-	*h = History{Total: j.Total, Loss: j.Loss, LR: j.LR, GradNorm: j.GradNorm, Tokens: j.Tokens, Examples: j.Examples, Elapsed: j.Elapsed, Interrupted: j.Interrupted, Notes: j.Notes}
+	*h = History{Total: j.Total, Loss: j.Loss, LR: j.LR, GradNorm: j.GradNorm, Tokens: j.Tokens, Examples: j.Examples, Elapsed: j.Elapsed, Interrupted: j.Interrupted, Notes: j.Notes, Stopped: j.Stopped, Weights: j.Weights}
+	for _, s := range j.Spikes {
+		h.Spikes = append(h.Spikes, Spike{s.Step, float64(s.Loss), float64(s.Limit), s.Did})
+	}
 	for _, p := range j.Eval {
 		h.Eval = append(h.Eval, Point{p.Step, float64(p.Loss), converted[float64](p.Metrics)})
 	}
@@ -127,7 +144,9 @@ func difference(saved, now string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, what := range slices.Sorted(maps.Keys(is)) {
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, what := range slices.Sorted(maps.Keys(all)) {
 		if d := differ("the "+what, was[what], is[what]); d != "" {
 			return d, nil
 		}

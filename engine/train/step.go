@@ -24,7 +24,8 @@ type launched struct {
 	random  tensor.RNGState
 	taken   int
 	rate    float64
-	numbers tensor.Tensor // losses of the batches, norm and soundness: [batches + 2]
+	limit   float64       // of the loss: see Options.Spikes
+	numbers tensor.Tensor // losses of the batches, norm, soundness and whether it is a spike: [batches + 3]
 	pending *optim.Pending
 }
 
@@ -96,14 +97,16 @@ func (t *trainer) land(ctx context.Context) error {
 				t.history.Tokens += b.Tokens()
 				t.history.Examples += b.Examples()
 			}
+			t.logs.step()
+			if read[k+2] != 0 {
+				return t.spiked(l)
+			}
 			return nil
 		}
 		err = &NotFinite{Step: t.history.Steps() + 1, Loss: mean}
 	}
-	for _, later := range slices.Backward(t.flight) {
-		later.pending.Undo()
-	}
-	t.flight, t.due, t.taken, t.sound = nil, false, l.taken, tensor.Tensor{}
+	t.undo()
+	t.taken = l.taken
 	t.random.SetState(l.random)
 	if bad, ok := err.(*NotFinite); ok {
 		failed := tensor.Try(func() { bad.Tensor = t.firstBad(l.parts) })
@@ -159,15 +162,24 @@ func weightsOf(batches []data.Batch) ([]float64, error) {
 	return weights, nil
 }
 
+// undo takes back the steps under way.
+func (t *trainer) undo() {
+	for _, l := range slices.Backward(t.flight) {
+		l.pending.Undo()
+	}
+	t.flight, t.due, t.sound = nil, false, tensor.Tensor{}
+}
+
 // A stepper is the two halves of a step, compiled or not. Their arguments begin with a batch's (see
 // arguments).
 type stepper struct {
 	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new
 	// sum.
 	part func(args ...tensor.Tensor) []tensor.Tensor
-	// last gets in addition the losses of the earlier parts and the soundness of the step before, before the
-	// gradients. It makes the step if that is sound and the one before was, and returns all losses, the norm
-	// of the gradient and the soundness as one vector; and the soundness, for the step after.
+	// last gets in addition the losses of the earlier parts, the soundness of the step before, and the loss
+	// above which it is a spike, before the gradients. It makes the step if that is sound and the one before
+	// was, and if it is no spike that is left out. It returns all losses, the norm of the gradient, the
+	// soundness and whether it is a spike as one vector; and the soundness, for the step after.
 	last func(args ...tensor.Tensor) []tensor.Tensor
 }
 
@@ -183,7 +195,7 @@ func (t *trainer) newStepper() stepper {
 // all is finite.
 func (t *trainer) launch(l *launched) {
 	k := len(l.parts)
-	l.rate = t.o.LR.At(t.steps())
+	l.rate, l.limit = t.o.LR.At(t.steps()), t.history.limit(t.steps())
 	var losses, grads []tensor.Tensor
 	for _, batch := range l.parts[:k-1] {
 		made := t.stepper.part(slices.Concat(batch, grads)...)
@@ -196,7 +208,7 @@ func (t *trainer) launch(l *launched) {
 	if t.sound.IsNone() {
 		t.sound = tensor.Zeros().To(t.on).Eval()
 	}
-	made := t.stepper.last(slices.Concat(l.parts[k-1], losses, []tensor.Tensor{t.sound}, grads)...)
+	made := t.stepper.last(slices.Concat(l.parts[k-1], losses, []tensor.Tensor{t.sound, tensor.Scalar(l.limit)}, grads)...)
 	l.numbers, t.sound, l.pending = made[0].Detach(), made[1].Detach(), t.pending
 }
 
@@ -218,15 +230,30 @@ func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
 
 func (t *trainer) last(args ...tensor.Tensor) []tensor.Tensor {
 	k := t.o.Accumulate
-	batch, before, sound, sum := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1], args[t.width+k:]
+	batch, before, rest := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1:]
+	sound, limit, sum := rest[0], rest[1], rest[2:]
 	made := t.part(slices.Concat(batch, sum)...)
 	losses, grads := slices.Concat(before, made[:1]), made[1:]
 	scale, norm := scaleOf(grads, t.o.Clip, float64(k))
 	sound = soundness(losses, norm, sound)
-	numbers := tensor.Stack(append(losses, norm, sound), 0)
+	spike := meanOf(losses).Gt(limit)
+	guard := sound
+	if t.o.Spikes != NoteSpikes {
+		guard = tensor.Where(spike, tensor.FullLike(sound, math.Inf(1)), sound)
+	}
+	numbers := tensor.Stack(append(losses, norm, sound, spike.Cast(sound.DType())), 0)
 	rate := func(int) float64 { return t.o.LR.At(t.steps()) }
-	t.pending = t.optimizer.Update(grads, 0, scale).At(rate).CommitLater(sound, numbers)
+	t.pending = t.optimizer.Update(grads, 0, scale).At(rate).CommitLater(guard, numbers, sound)
 	return []tensor.Tensor{numbers, sound}
+}
+
+// meanOf is the mean of losses.
+func meanOf(losses []tensor.Tensor) tensor.Tensor {
+	sum := losses[0].Detach()
+	for _, l := range losses[1:] {
+		sum = sum.Add(l.Detach())
+	}
+	return sum.Div(float64(len(losses)))
 }
 
 // soundness is a number that is finite if losses, norm and the soundness of the step before are.

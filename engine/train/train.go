@@ -8,7 +8,8 @@
 // with the same bits as without the interruption: parameters, optimizer, random numbers and the position in
 // the data are all saved.
 //
-// Reading order: train.go, step.go, evaluate.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
+// Reading order: train.go, step.go, spike.go, evaluate.go, best.go, pause.go, history.go, logs.go,
+// checkpoint.go, folders.go, number.go.
 package train
 
 import (
@@ -55,6 +56,18 @@ type Options struct {
 	// Metrics are numbers of outputs and targets that an evaluation shows beside the loss, by name:
 	// {"accuracy": nn.Accuracy}. The model then has to be a layer, or made of one by WithLoss.
 	Metrics map[string]nn.Loss
+
+	// Best loads the weights of the best evaluation back at the end. With Checkpoint, which keeps the best
+	// checkpoint beside the newest ones in any case, they come from there, and otherwise from memory.
+	Best     bool
+	Patience int     // evaluations in a row without a better one after which the run ends; 0: it makes all steps
+	MinDelta float64 // how much lower a loss has to be to be better, for Patience
+	// Spikes is what to do about a step whose loss is far above those before: above their median by more than
+	// 8 deviations, as their distances to it tell, and by more than half of it.
+	Spikes Spikes
+
+	Log         string // file to which each step and evaluation is written as a line of JSON; empty: none
+	TensorBoard string // folder for event files, which TensorBoard shows; empty: none
 
 	Checkpoint      string // folder for checkpoints; empty: none
 	CheckpointEvery int    // steps between checkpoints; 0: at the end (and when interrupted) only
@@ -149,8 +162,12 @@ type trainer struct {
 	width     int            // tensors of a batch in the arguments of a step
 	due       bool           // the last step's evaluation and checkpoint are still to be made
 	saved     savedState
-	signature string // see signatureOf
-	base      string // hash of the weights that are not trained; only with checkpoints
+	best      map[string]tensor.Tensor // weights of the best evaluation, if they are kept in memory
+	logs      logs
+	began     time.Time     // when this call of Run did
+	before    time.Duration // that earlier calls took
+	signature string        // see signatureOf
+	base      string        // hash of the weights that are not trained; only with checkpoints
 }
 
 // Run trains. It returns the history, with an *Interrupted when ctx is cancelled, a *NotFinite when the loss
@@ -190,6 +207,10 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := t.openLogs(); err != nil {
+		return nil, err
+	}
+	defer t.logs.close()
 	nn.SetTraining(m, true)
 	defer nn.SetTraining(m, false)
 	tensor.Within(tensor.WithRNG(ctx, t.random), func() { err = t.loop(ctx) })
@@ -215,13 +236,22 @@ func (o Options) check(params []nn.Param) error {
 	for _, n := range []struct {
 		name  string
 		value int
-	}{{"Accumulate", o.Accumulate}, {"EvalEvery", o.EvalEvery}, {"EvalBatches", o.EvalBatches}, {"CheckpointEvery", o.CheckpointEvery}, {"Keep", o.Keep}} {
+	}{{"Accumulate", o.Accumulate}, {"EvalEvery", o.EvalEvery}, {"EvalBatches", o.EvalBatches}, {"CheckpointEvery", o.CheckpointEvery}, {"Keep", o.Keep}, {"Patience", o.Patience}} {
 		if n.value < 0 {
 			return fmt.Errorf("train: got %s %d, want at least 0", n.name, n.value)
 		}
 	}
 	if o.Eval == nil && len(o.Metrics) > 0 {
 		return errors.New("train: got Metrics without Eval: set Eval to the data to measure them on")
+	}
+	if err := o.checkBest(); err != nil {
+		return err
+	}
+	switch {
+	case o.Spikes < 0 || int(o.Spikes) >= len(spikeNames):
+		return fmt.Errorf("train: got Spikes %d, want NoteSpikes, SkipSpikes or GoBack", int(o.Spikes))
+	case o.Spikes == GoBack && o.Checkpoint == "":
+		return errors.New("train: GoBack goes back to a checkpoint: set Checkpoint and CheckpointEvery")
 	}
 	if err := o.LR.Check(); err != nil {
 		return fmt.Errorf("train: LR: %w", err)
@@ -258,53 +288,70 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 	for i, p := range params {
 		shapes[i] = p.String()
 	}
-	text, err := json.Marshal(map[string]any{
+	values := map[string]any{
 		"learning rate": o.LR, "optimizer": o.Optimizer.String(), "clip": number(o.Clip), "accumulate": o.Accumulate,
 		"seed": o.Seed, "data": d.Fingerprint(), "parameters": shapes,
-	})
+	}
+	if o.Spikes != NoteSpikes { // runs of earlier versions have none
+		values["way with spikes"] = o.Spikes.String()
+	}
+	text, err := json.Marshal(values)
 	if err != nil {
 		panic(err) // check has refused a learning rate that JSON cannot hold; the rest is text and whole numbers
 	}
 	return string(text)
 }
 
+// elapsed is the time that the run took until now, pauses left out.
+func (t *trainer) elapsed() time.Duration { return t.before + time.Since(t.began) }
+
 // loop makes steps until the last one, an interrupt or an error.
 func (t *trainer) loop(ctx context.Context) error {
-	h := t.history
-	began, before := time.Now(), h.Elapsed
-	line := newLine(ctx, t, began)
+	t.began, t.before = time.Now(), t.history.Elapsed
+	t.history.Stopped, t.history.Weights = "", 0
+	line := newLine(ctx, t, t.began)
 	defer func() { line.report(ctx, true) }()
-	for t.due || t.steps() < t.o.Steps {
-		err := t.advance(ctx, func() { h.Elapsed = before + time.Since(began) })
+	for t.due || !t.ended() {
+		err := t.advance(ctx)
 		if ctx.Err() != nil {
 			return t.interrupted(ctx)
 		}
 		if err != nil {
 			return t.stopped(err)
 		}
-		if t.steps() < t.o.Steps {
+		if !t.ended() {
 			line.report(ctx, false)
 		}
 	}
-	h.Elapsed = before + time.Since(began)
+	if t.steps() < t.o.Steps {
+		t.history.Stopped = fmt.Sprintf("no better evaluation since step %d", t.history.Best().Step)
+	}
+	if t.o.Best {
+		if err := t.loadBest(); err != nil {
+			return t.stopped(err)
+		}
+	}
+	t.history.Elapsed = t.elapsed()
 	return nil
 }
 
-// advance makes a step, and then its evaluation and checkpoint. If the step was made before, only these. It
-// calls made between the two.
-func (t *trainer) advance(ctx context.Context, made func()) error {
+// advance makes a step, and then its evaluation and checkpoint. If the step was made before, only these.
+func (t *trainer) advance(ctx context.Context) error {
 	if n := t.steps(); !t.due {
 		err := t.step(ctx)
 		t.due = t.steps() > n
-		made()
+		t.history.Elapsed = t.elapsed()
 		if err != nil {
 			return err
 		}
 	}
+	n := t.steps()
 	if err := t.between(ctx); err != nil {
 		return err
 	}
-	t.due = false
+	if t.steps() == n {
+		t.due = false
+	}
 	return nil
 }
 
@@ -324,7 +371,7 @@ func (t *trainer) between(ctx context.Context) error {
 	every := func(steps int) bool { return n == t.o.Steps || steps > 0 && n%steps == 0 }
 	evaluates, saves := t.o.Eval != nil && every(t.o.EvalEvery), t.o.Checkpoint != "" && every(t.o.CheckpointEvery)
 	if evaluates || saves || n == t.o.Steps {
-		if err := t.settle(ctx); err != nil {
+		if err := t.settle(ctx); err != nil || t.steps() < n { // it went back
 			return err
 		}
 	}
@@ -337,8 +384,12 @@ func (t *trainer) between(ctx context.Context) error {
 		}
 		p.Step = n
 		t.history.Eval = append(t.history.Eval, p)
+		t.logs.eval(p)
+		if err := t.keepBest(); err != nil {
+			return err
+		}
 	}
-	if saves {
+	if saves || t.o.Checkpoint != "" && t.ended() {
 		return t.save(false)
 	}
 	return nil

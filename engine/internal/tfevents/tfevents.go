@@ -27,9 +27,9 @@ type Writer struct {
 	file *os.File
 }
 
-// Create makes a new file in a folder, which it makes if need be. A folder may have several: TensorBoard shows
-// them as one run. If first is above 0, the curves of earlier files end before that step: what they have from
-// there on is of a run that went back.
+// Create makes a new file in a folder, which it makes if need be. A folder may have several: TensorBoard
+// shows them as one run. If first is above 0, the curves of earlier files end before that step: what they
+// have from there on is of a run that went back.
 func Create(dir string, first int) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err

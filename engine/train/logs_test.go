@@ -1,0 +1,157 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+)
+
+// logged returns what a log says, in short: "run 6", "1", "2 eval", each followed by its loss.
+func logged(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var short []string
+	for line := range strings.Lines(string(text)) {
+		var l struct {
+			Run   *struct{ Steps int }
+			Step  int
+			Loss  *float64
+			Norm  float64
+			Eval  map[string]float64
+			Spike *struct{ Did string }
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		switch {
+		case l.Run != nil:
+			short = append(short, fmt.Sprintf("run of %d", l.Run.Steps))
+		case l.Eval != nil:
+			short = append(short, fmt.Sprintf("%d eval %.4f", l.Step, l.Eval["loss"]))
+			if want := math.Exp(l.Eval["loss"]); math.Abs(l.Eval["perplexity"]-want) > 1e-9*want {
+				t.Errorf("%q: want the perplexity %g", line, want)
+			}
+		case l.Spike != nil:
+			short = append(short, fmt.Sprintf("%d %s", l.Step, l.Spike.Did))
+		case l.Loss == nil || l.Norm <= 0:
+			t.Errorf("%q has neither loss nor norm", line)
+		default:
+			short = append(short, fmt.Sprintf("%d %.4f", l.Step, *l.Loss))
+		}
+	}
+	return strings.Join(short, "\n")
+}
+
+// TestLog: a log has each step once, whatever interrupted the run: in this process, or in another one that
+// was killed after its last checkpoint. A second run's lines follow those of the first.
+func TestLog(t *testing.T) {
+	o := options(8)
+	o.Eval, o.EvalEvery, o.EvalBatches = data.Windows(text, 16, 2), 4, 1
+	with := func(dir string) Options {
+		o := o
+		o.Log, o.TensorBoard = filepath.Join(dir, "log.jsonl"), filepath.Join(dir, "events")
+		return o
+	}
+	straight := t.TempDir()
+	h := mustRun(t, newModel(), windows(), with(straight))
+	want := "run of 8"
+	for i, loss := range h.Loss {
+		want += fmt.Sprintf("\n%d %.4f", i+1, loss)
+		if (i+1)%4 == 0 {
+			want += fmt.Sprintf("\n%d eval %.4f", i+1, h.Eval[i/4].Loss)
+		}
+	}
+	if got := logged(t, filepath.Join(straight, "log.jsonl")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	mustRun(t, newModel(), windows(), with(straight))
+	if got := logged(t, filepath.Join(straight, "log.jsonl")); got != want+"\n"+want {
+		t.Errorf("a second run: got\n%s\nwant\n%s", got, want+"\n"+want)
+	}
+
+	paused := t.TempDir()
+	m := newModel()
+	interrupt(t, m, with(paused), 3)
+	mustRun(t, m, windows(), with(paused))
+	if got := logged(t, filepath.Join(paused, "log.jsonl")); got != want {
+		t.Errorf("interrupted: got\n%s\nwant\n%s", got, want)
+	}
+
+	killed := t.TempDir()
+	first := with(killed)
+	first.Steps, first.Checkpoint = 5, filepath.Join(killed, "checkpoints")
+	mustRun(t, newModel(), windows(), first)
+	file := filepath.Join(killed, "log.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, `{"step":6,"loss":9.5,"norm":1}`+"\n"+`{"step":7,"lo`...) // steps after the checkpoint, the last line in half
+	if err := os.WriteFile(file, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	second := first
+	second.Steps, second.Resume = 8, true
+	mustRun(t, newModel(), windows(), second)
+	got := strings.Replace(logged(t, file), "run of 5", "run of 8", 1)
+	evaluatedAtItsEnd := strings.Replace(got, got[strings.Index(got, "\n5 eval"):strings.Index(got, "\n6 ")], "", 1)
+	if evaluatedAtItsEnd != want {
+		t.Errorf("killed: got\n%s\nwant\n%s", got, want)
+	}
+	if names, _ := filepath.Glob(filepath.Join(killed, "events", "events.out.tfevents.*")); len(names) != 2 {
+		t.Errorf("killed: got the event files %v, want two", names)
+	}
+}
+
+// TestLogOfSpikes: a log says what was done, and does not have the steps that were made again twice.
+func TestLogOfSpikes(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Steps: 30, LR: options(1).LR, Spikes: GoBack, CheckpointEvery: 10, Checkpoint: filepath.Join(dir, "c"), Log: filepath.Join(dir, "log")}
+	m := &spiky{scaled: newScaled(), from: 25, to: 26}
+	h := mustRun(t, m, m.source(), o)
+	want := "run of 30"
+	for i, loss := range h.Loss {
+		want += fmt.Sprintf("\n%d %.4f", i+1, loss)
+		if i+1 == 20 {
+			want += "\n20 went back to step 20"
+		}
+	}
+	if got := logged(t, o.Log); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLogThatIsNone: a file with something else is not written to, and a folder that cannot be is an error.
+func TestLogThatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "notes.txt")
+	const notes = "milk\nbread\n"
+	if err := os.WriteFile(file, []byte(notes), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Log: file}, "notes.txt: line 1 is no line of a log"},
+		{Options{Log: filepath.Join(dir, "none", "log")}, "train: log: "},
+		{Options{TensorBoard: file}, "train: TensorBoard: "},
+	} {
+		c.o.Steps, c.o.LR = 1, options(1).LR
+		if _, err := Run(t.Context(), newModel(), windows(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want it to say %q", err, c.want)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != notes {
+		t.Errorf("the file is %q, %v now", text, err)
+	}
+}
