@@ -15,7 +15,8 @@
 // that is being generated, sees all of the change. Texts keep what is in their caches. An adapter whose ranks
 // and layers are those of the one before it needs no new plan.
 //
-// Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, combine.go, file.go.
+// Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, list.go, combine.go,
+// file.go.
 package lora
 
 import (
@@ -187,30 +188,13 @@ func adaptedAlready(layer, name string) error {
 	return fmt.Errorf("lora: %s has an adapter already that is named %q: another one wants another Config.Name; lora.Of(model) returns it, and lora.Remove(model) takes it out", layer, name)
 }
 
-// Of returns the adapters of a model that Inject and Load put there, in the order of their first layers.
-func Of(m nn.Module) []*Adapter {
-	var list []*Adapter
-	for _, s := range linears(m) {
-		l, ok := (*s.layer).(*Linear)
-		if !ok {
-			continue
-		}
-		for _, p := range l.Parts {
-			if p.adapter != nil && !slices.Contains(list, p.adapter) {
-				list = append(list, p.adapter)
-			}
-		}
-	}
-	return list
-}
-
 // Use turns the adapters of these names on, and all others of the model off; without names it turns all off.
 // It is an error if the model has no adapter of a name; then nothing changes.
 func Use(m nn.Module, names ...string) error {
 	list := Of(m)
 	for _, name := range names {
-		if !slices.ContainsFunc(list, func(a *Adapter) bool { return a.Name() == name }) {
-			return unknown(list, name)
+		if _, err := list.Named(name); err != nil {
+			return err
 		}
 	}
 	nn.Change(m, func() {
@@ -222,7 +206,7 @@ func Use(m nn.Module, names ...string) error {
 }
 
 // unknown is the error of a name that none of the adapters has.
-func unknown(list []*Adapter, name string) error {
+func unknown(list Adapters, name string) error {
 	if len(list) == 0 {
 		return fmt.Errorf("lora: got adapter %q, but the model has none", name)
 	}

@@ -1,0 +1,103 @@
+package lora
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+// Adapters is a list of adapters, which prints as a table.
+type Adapters []*Adapter
+
+// Of returns the adapters of a model that Inject, Load and Combine put there, in the order of their first
+// layers.
+func Of(m nn.Module) Adapters {
+	var list Adapters
+	for _, s := range linears(m) {
+		l, ok := (*s.layer).(*Linear)
+		if !ok {
+			continue
+		}
+		for _, p := range l.Parts {
+			if p.adapter != nil && !slices.Contains(list, p.adapter) {
+				list = append(list, p.adapter)
+			}
+		}
+	}
+	return list
+}
+
+// Named returns the adapter of that name. It is an error if there is none.
+func (list Adapters) Named(name string) (*Adapter, error) {
+	for _, a := range list {
+		if a.Name() == name {
+			return a, nil
+		}
+	}
+	return nil, unknown(list, name)
+}
+
+// String is Text.
+func (list Adapters) String() string { return list.Text(0) }
+
+// Text is a table: what each adapter is, how much memory it takes and where, and whether it takes part.
+func (list Adapters) Text(int) string {
+	if len(list) == 0 {
+		return "no adapters"
+	}
+	rows := [][]string{{"adapter", "rank", "scale", "layers", "parameters", "memory", "device", "state"}}
+	for _, a := range list {
+		bytes := 0
+		for _, p := range a.Params() {
+			bytes += p.Value().Size() * p.Value().DType().Size()
+		}
+		rows = append(rows, []string{a.Name(), strconv.Itoa(a.Config.Rank), fmt.Sprintf("%g", a.Config.Scale()), strconv.Itoa(len(a.layers)),
+			units.Int(int64(a.Trained())), units.Bytes(int64(bytes)), a.Device().String(), a.state()})
+	}
+	return units.Table(rows)
+}
+
+// state says in which way an adapter takes part: "on × 0.5, merged".
+func (a *Adapter) state() string {
+	state := "on"
+	if a.off {
+		state = "off"
+	}
+	if a.factor != 1 {
+		state += fmt.Sprintf(" × %g", a.factor)
+	}
+	for i, l := range a.layers {
+		if l != nil && slices.ContainsFunc(l.merged, func(s share) bool { return s.Part == a.parts[i] }) {
+			return state + ", merged"
+		}
+	}
+	return state
+}
+
+// Device is where the adapter's numbers are.
+func (a *Adapter) Device() device.Device {
+	if len(a.parts) == 0 {
+		return device.Default()
+	}
+	return a.parts[0].A.Device()
+}
+
+// To moves the adapter's numbers to a device, where they are evaluated: one that is off need not take the
+// memory of the model's device. To take part it must be where the model is.
+func (a *Adapter) To(d device.Device) {
+	a.change(func() {
+		for _, p := range a.parts {
+			nn.To(p, d)
+			if !p.startA.IsNone() {
+				p.startA, p.startB = p.startA.To(d).Eval(), p.startB.To(d).Eval()
+			}
+		}
+	})
+}
+
+// Members lists the part's numbers.
+func (p *Part) Members() []nn.Member { return p.factors() }
