@@ -14,6 +14,7 @@ import (
 func loraSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Adapter":     reflect.ValueOf((*lora.Adapter)(nil)),
+		"Adapters":    reflect.ValueOf((*lora.Adapters)(nil)),
 		"AllLinear":   reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
 		"Average":     reflect.ValueOf(constant.MakeFromLiteral("\"linear\"", token.STRING, 0)),
 		"ByProduct":   reflect.ValueOf(constant.MakeFromLiteral("\"_svd\"", token.STRING, 0)),
