@@ -100,6 +100,16 @@ var config = []pair{
 	{"attention.sliding_window", "sliding_window"}, {"rope.freq_base", "rope_theta"},
 }
 
+// ConfigKeys are the metadata for which there is a field of config.json, without the architecture before
+// them.
+func ConfigKeys() []string {
+	var keys []string
+	for _, p := range config {
+		keys = append(keys, p.file)
+	}
+	return keys
+}
+
 // ConfigField is the field of config.json that holds what a file's metadata hold under the key:
 // "hidden_size" for "llama.embedding_length". It is not ok for a key without one.
 func ConfigField(key string) (field string, ok bool) {

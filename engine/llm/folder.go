@@ -137,9 +137,12 @@ func Save(dir string, m *Model) error {
 }
 
 func save(dir string, m *Model, limit int) error {
-	params, err := m.ownParams()
+	params, codes, err := m.stored()
 	if err != nil {
 		return err
+	}
+	for name := range codes {
+		return fmt.Errorf("weight %s is in codes, which such a folder does not hold: quant.Expand makes numbers of them, quant.Save and SaveGGUF keep them", name)
 	}
 	config, err := m.configText(params)
 	if err != nil {
@@ -172,23 +175,6 @@ func bytesOf(content []byte) func(io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	}
-}
-
-// ownParams are the weights of the model, which must be exactly those of its Config.
-func (m *Model) ownParams() ([]nn.Param, error) {
-	want := names{}
-	build(m.Config, want)
-	params := nn.Params(m)
-	for _, p := range params {
-		if !want[p.Name] || p.Fixed() {
-			return nil, fmt.Errorf("weight %s has no place in a folder of this family: remove or merge adapters, and save quantised models with quant.Save", p.Name)
-		}
-		delete(want, p.Name)
-	}
-	for name := range want {
-		return nil, fmt.Errorf("the model has no weight %s", name)
-	}
-	return params, nil
 }
 
 // names collects the paths of a model's weights instead of making them.
@@ -250,7 +236,7 @@ func writeShards(f *durable.Folder, params []nn.Param, limit int) error {
 
 // configText is the text of the model's config.json: that of the folder it came from, with today's dtype.
 func (m *Model) configText(params []nn.Param) ([]byte, error) {
-	name := ""
+	name := "bfloat16" // where all are codes
 	for _, p := range params {
 		if p.Value().Rank() == 2 {
 			name = map[dtype.Type]string{dtype.F32: "float32", dtype.BF16: "bfloat16", dtype.F16: "float16"}[p.Value().DType()]

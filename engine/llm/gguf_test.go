@@ -1,16 +1,20 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/gguf"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -74,6 +78,13 @@ func TestGGUFAgreesWithTransformers(t *testing.T) {
 
 // The tokens of a text are those that llama.cpp finds.
 func TestGGUFTokens(t *testing.T) {
+	for _, name := range []string{"words-bpe", "words-spm"} {
+		checkTokens(t, filepath.Join(ggufs, name+".gguf"), name)
+	}
+}
+
+func checkTokens(t *testing.T, path, name string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ggufs, "words.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,18 +93,16 @@ func TestGGUFTokens(t *testing.T) {
 		Texts  []string
 		Tokens map[string][][]int
 	}
-	if err := json.Unmarshal(text, &words); err != nil || len(words.Tokens) != 2 {
-		t.Fatal(len(words.Tokens), err)
+	if err := json.Unmarshal(text, &words); err != nil || len(words.Tokens[name]) < 5 {
+		t.Fatal(words.Tokens[name], err)
 	}
-	for name, tokens := range words.Tokens {
-		m, err := Load(context.Background(), filepath.Join(ggufs, name+".gguf"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, text := range words.Texts {
-			if got := m.Tokenizer.Encode(text, true); !slices.Equal(got, tokens[i]) {
-				t.Errorf("%s: %q: got %v, want %v", name, text, got, tokens[i])
-			}
+	m, err := Load(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range words.Texts {
+		if got := m.Tokenizer.Encode(text, true); !slices.Equal(got, words.Tokens[name][i]) {
+			t.Errorf("%s: %q: got %v, want %v", name, text, got, words.Tokens[name][i])
 		}
 	}
 }
@@ -221,4 +230,204 @@ func TestLoadOfFolderWithGGUF(t *testing.T) {
 	if _, err := Load(context.Background(), filepath.Join(dir, "none.gguf")); err == nil || !strings.Contains(err.Error(), "none.gguf") {
 		t.Errorf("no file: got %v", err)
 	}
+}
+
+// noGGUF are the families' small models of which llama.cpp would compute something else, and the setting that
+// the error names.
+var noGGUF = map[string]string{
+	"llama-dynamic": "Rope", "qwen2-yarn": "Rope", // dynamic scaling has no place in a file, nor have yarn's fractions of pairs
+	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
+}
+
+// A folder becomes a file and a folder again, and computes the same each time.
+func TestFolderToGGUFAndBack(t *testing.T) {
+	eachFamily(t, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		err := SaveGGUF(path, m, GGUF{})
+		if setting, refused := noGGUF[filepath.Base(dir)]; refused {
+			if err == nil || !strings.Contains(err.Error(), "cannot hold this model: "+setting) {
+				t.Errorf("got %v, want an error that names %s", err, setting)
+			}
+			if _, err := os.Stat(path); err == nil {
+				t.Error("a file was written all the same")
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := m.Logits(expected["ids"]).Eval()
+		for range 2 {
+			if m, err = Load(context.Background(), path); err != nil {
+				t.Fatal(err)
+			}
+			if d := relative(m.Logits(expected["ids"]), want); !(d <= 1e-6) {
+				t.Errorf("%s: logits differ by %.3g of the largest", filepath.Base(path), d)
+			}
+			path = filepath.Join(t.TempDir(), "folder")
+			if err := Save(path, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// What llama.cpp's converter writes of a folder SaveGGUF writes, too: each tensor byte for byte, and what the
+// metadata say of the model and its tokenizer.
+func TestSaveGGUFWritesWhatLlamaCppWrites(t *testing.T) {
+	eachGGUF(t, func(t *testing.T, name string, m *Model) {
+		if folder := filepath.Join(fixtures, name); name != "qwen2-yarn" {
+			if _, err := os.Stat(folder); err == nil { // straight from the folder
+				if m, err = Load(context.Background(), folder); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		if err := SaveGGUF(path, m, GGUF{}); err != nil {
+			t.Fatal(err)
+		}
+		want, got := opened(t, filepath.Join(ggufs, name+".gguf")), opened(t, path)
+		if a, b := len(want.Tensors()), len(got.Tensors()); a != b {
+			t.Errorf("got %d tensors, want %d", b, a)
+		}
+		for _, info := range want.Tensors() {
+			if name == "q4_k" && strings.Contains(info.Type, "_K") {
+				continue // expanded to bf16
+			}
+			a, err := want.Bytes(info.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := got.Bytes(info.Name)
+			if info.Name == "rope_freqs.weight" && err == nil { // computed in f32 by the one, in f64 by the other
+				x, y := floats(a), floats(b)
+				if d := tensor.MaxAbsDiff(x, y); !(d <= 1e-5) {
+					t.Errorf("%s: got %v, want %v", info.Name, y, x)
+				}
+				continue
+			}
+			if err != nil || !bytes.Equal(a, b) {
+				t.Errorf("tensor %s differs, %v", info.Name, err)
+			}
+		}
+		if strings.HasPrefix(name, "words") {
+			checkTokens(t, path, name)
+		}
+		for _, key := range want.Keys() {
+			if key == "tokenizer.ggml.scores" {
+				continue // of a tokenizer.json only their order is known
+			}
+			if kind, _, _ := strings.Cut(key, "."); kind == "general" && key != "general.architecture" && key != "general.file_type" || name == "q4_k" {
+				continue // names and dates of the model
+			}
+			a, err := want.Value(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := got.Value(key); err != nil || !reflect.DeepEqual(a, b) {
+				t.Errorf("%s: got %.200v, want %.200v, %v", key, b, a, err)
+			}
+		}
+	})
+}
+
+func floats(b []byte) tensor.Tensor { return tensor.FromBytes(dtype.F32, b, len(b)/4) }
+
+func opened(t *testing.T, path string) *gguf.File {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// Matrices become what is asked for; codes stay codes, and become numbers where somebody asks for these.
+func TestSaveGGUFTypes(t *testing.T) {
+	m := New(Config{Vocab: 48, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 96, Seed: 3})
+	ids := tensor.From([]int{1, 2, 3, 4, 5, 6, 7, 8}, 1, 8)
+	want := m.Logits(ids).Eval()
+	for typ, limit := range map[string]float64{"f32": 1e-6, "f16": 3e-3, "bf16": 3e-2, "q8_0": 5e-2, "q4_0": 0.6} {
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		if err := SaveGGUF(path, m, GGUF{Type: typ}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits := again.Logits(ids).Eval()
+		if d := relative(logits, want); !(d <= limit) || d == 0 && limit > 1e-6 {
+			t.Errorf("%s: logits differ by %.3g of the largest, want at most %g", typ, d, limit)
+		}
+		info, err := opened(t, path).Info("blk.1.attn_q.weight")
+		if err != nil || !strings.EqualFold(info.Type, typ) {
+			t.Errorf("%s: got a matrix in %s, %v", typ, info.Type, err)
+		}
+		if typ != "q8_0" && typ != "q4_0" {
+			continue
+		}
+		folder := filepath.Join(t.TempDir(), "folder")
+		if err := Save(folder, again); err == nil || !strings.Contains(err.Error(), "quant.Expand") {
+			t.Errorf("%s: a folder of codes: got %v, want an error that names quant.Expand", typ, err)
+		}
+		if n, err := quant.Expand(again, dtype.F32); n != 2*7+1 || err != nil {
+			t.Errorf("%s: %d layers expanded, %v", typ, n, err)
+		}
+		if err := Save(folder, again); err != nil {
+			t.Fatal(err)
+		}
+		if again, err = Load(context.Background(), folder); err != nil {
+			t.Fatal(err)
+		}
+		if d := relative(again.Logits(ids), logits); !(d <= 1e-5) {
+			t.Errorf("%s: expanded, logits differ by %.3g of the largest", typ, d)
+		}
+	}
+	if err := SaveGGUF(filepath.Join(t.TempDir(), "m.gguf"), m, GGUF{Type: "q4_k"}); err == nil || !strings.Contains(err.Error(), `got type "q4_k" for the matrices`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLlamaCppReads lets llama.cpp, where its Python package is installed, compute with files that SaveGGUF
+// wrote. Its products of f32 round to f16 or bf16 on some processors.
+func TestLlamaCppReads(t *testing.T) {
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if err := exec.Command(python, "-c", "import llama_cpp, safetensors").Run(); err != nil {
+		t.Skip("python3 with the packages llama_cpp and safetensors is not installed; the variable PYTHON names another one")
+	}
+	dir := t.TempDir()
+	args := []string{"../../tests/peers/decoder_gguf.py", "check"}
+	add := func(name string, m *Model, ids tensor.Tensor, o GGUF) {
+		path := filepath.Join(dir, name+".gguf")
+		if err := SaveGGUF(path, m, o); err != nil {
+			t.Fatal(err)
+		}
+		if err := safetensors.Save(filepath.Join(dir, name+".safetensors"), map[string]tensor.Tensor{"ids": ids, "logits": m.Logits(ids)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+	}
+	eachFamily(t, func(t *testing.T, folder string, m *Model, expected map[string]tensor.Tensor) {
+		name := filepath.Base(folder)
+		if _, refused := noGGUF[name]; refused || name == "qwen3-bias" || m.Config.Window > 0 && m.Config.Window < 20 && m.Config.NormPlus == 0 {
+			return // windows and biases that llama.cpp does not have
+		}
+		add(name, m, expected["ids"], GGUF{})
+	})
+	eachGGUF(t, func(t *testing.T, name string, m *Model) {
+		if name == "q8_0" || name == "q4_0" {
+			add(name, m, expectedOf(t, name)["ids"], GGUF{})
+		}
+	})
+	out, err := exec.Command(python, args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
 }

@@ -70,6 +70,7 @@ type spModel struct {
 	squeeze  bool   // blanks side by side are one, and none stand at the ends
 	escape   bool   // blanks are written as ▁
 	surface  string // what the token for the unknown becomes in text
+	begin    string // the piece that stands before a text
 }
 
 func (m *spModel) piece(b []byte) error {
@@ -97,6 +98,8 @@ func (m *spModel) trainer(number int, value uint64, inner []byte) error {
 		m.fallback = value != 0
 	case 44:
 		m.surface = string(inner)
+	case 46:
+		m.begin = string(inner)
 	}
 	return nil
 }
@@ -115,9 +118,9 @@ func (m *spModel) normalizer(number int, value uint64, inner []byte) error {
 	return nil
 }
 
-// parseSentencePiece reads a tokenizer.model, a ModelProto of SentencePiece.
-func parseSentencePiece(text []byte) (*Tokenizer, error) {
-	m := &spModel{kind: modelUnigram, prefix: true, squeeze: true, escape: true, surface: " ⁇ "}
+// readPieces reads a ModelProto of SentencePiece.
+func readPieces(text []byte) (*spModel, error) {
+	m := &spModel{kind: modelUnigram, prefix: true, squeeze: true, escape: true, surface: " ⁇ ", begin: "<s>"}
 	err := fields(text, func(number int, _ uint64, inner []byte) error {
 		switch number {
 		case 1:
@@ -129,11 +132,42 @@ func parseSentencePiece(text []byte) (*Tokenizer, error) {
 		}
 		return nil
 	})
+	if err == nil && len(m.pieces) == 0 {
+		err = fmt.Errorf("there are no pieces")
+	}
+	return m, err
+}
+
+// A Piece is a token of a tokenizer.model. Kind is SentencePiece's number: 1 normal, 2 unknown, 3 control, 4
+// user defined, 5 unused, 6 a byte.
+type Piece struct {
+	Text  string
+	Score float64
+	Kind  int
+}
+
+// A PieceModel is what a tokenizer.model says besides: whether it merges pairs (or else is a unigram model),
+// and whether a blank stands before a text.
+type PieceModel struct{ BPE, Prefix bool }
+
+// Pieces reads the content of a tokenizer.model of SentencePiece, for those who write it in another format.
+func Pieces(text []byte) ([]Piece, PieceModel, error) {
+	m, err := readPieces(text)
+	if err != nil {
+		return nil, PieceModel{}, err
+	}
+	list := make([]Piece, len(m.pieces))
+	for i := range list {
+		list[i] = Piece{m.pieces[i], m.scores[i], m.kinds[i]}
+	}
+	return list, PieceModel{m.kind == modelBPE, m.prefix}, nil
+}
+
+// parseSentencePiece reads a tokenizer.model.
+func parseSentencePiece(text []byte) (*Tokenizer, error) {
+	m, err := readPieces(text)
 	if err != nil {
 		return nil, err
-	}
-	if len(m.pieces) == 0 {
-		return nil, fmt.Errorf("there are no pieces")
 	}
 	chars, err := newCharsMap(m.chars)
 	if err != nil {
@@ -160,7 +194,7 @@ func parseSentencePiece(text []byte) (*Tokenizer, error) {
 	}
 	t.normalize = func(s string) string { return m.normalized(chars, s) }
 	t.model = m.model(unknown, fallback)
-	if id, ok := t.ids["<s>"]; ok && m.kinds[id] == pieceControl {
+	if id, ok := t.ids[m.begin]; ok && m.kinds[id] == pieceControl {
 		t.before = []int{id}
 	}
 	t.decoders = []decoder{bytesOfFallback, func(tokens []string) []string {

@@ -155,18 +155,23 @@ def check(paths):
     """Holds the scores of llama.cpp for files against the logits that Go computed."""
     import llama_cpp as binding
     from safetensors.numpy import load_file
-    worst = 0.0
+    wrong = []
     for path in paths:
         expected = load_file(path.replace(".gguf", ".safetensors"))
-        m = binding.Llama(path, logits_all=True, n_ctx=64, n_batch=64, n_threads=1, verbose=False, flash_attn=False)
+        m = binding.Llama(path, logits_all=True, n_ctx=64, n_batch=64, n_threads=1, verbose=False, flash_attn=False,
+                          type_k=binding.GGML_TYPE_F32, type_v=binding.GGML_TYPE_F32)
         for ids, want in zip(expected["ids"], expected["logits"]):
             m.reset()
             m.eval([int(i) for i in ids])
             got = np.array(m.scores[:len(ids)])
-            worst = max(worst, difference := np.abs(got - want).max() / np.abs(want).max())
-            print(f"{os.path.basename(path)}: {difference:.2g}")
-    if not worst <= float(os.environ.get("LIMIT", "2e-3")):
-        sys.exit(f"scores differ by {worst:.3g} of the largest")
+            difference = np.abs(got - want).max() / np.abs(want).max()
+            name = os.path.basename(path)
+            print(f"{name}: {difference:.2g}")
+            # GELU is a table in f16, and products with codes round the other factor to 8 bits.
+            if not difference <= (3e-2 if name.startswith("q8") or name.startswith("q4") else 2e-3 if name.startswith("gemma") else 1e-4):
+                wrong.append(name)
+    if wrong:
+        sys.exit(f"scores differ: {wrong}")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,22 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
+// contents are those of a file, or of a draft of one.
+type contents interface {
+	Keys() []string
+	Has(key string) bool
+	Value(key string) (any, error)
+	Tensors() []gguf.Info
+	Info(name string) (gguf.Info, error)
+	Tensor(name string) (tensor.Tensor, error)
+}
+
 // A Model is a GGUF file seen as a folder.
 type Model struct {
 	Files map[string][]byte // config.json, tokenizer.json and what else lies beside the weights of the folder
 
-	file           *gguf.File
+	file           contents
+	weights        *gguf.File
 	path           string
 	arch           string
 	names          map[string]string // in the file, by that of the folder
@@ -38,7 +49,18 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{file: f, path: path, names: map[string]string{}, Files: map[string][]byte{}}
+	m := &Model{file: f, weights: f, path: path, names: map[string]string{}, Files: map[string][]byte{}}
+	m.settings()
+	m.words()
+	if m.err != nil {
+		f.Close()
+		return nil, m.err
+	}
+	return m, nil
+}
+
+// settings reads all but the tokenizer.
+func (m *Model) settings() {
 	m.arch = m.text("general.architecture")
 	if m.err == nil && !slices.Contains(gguf.Architectures(), m.arch) {
 		m.fail("general.architecture", "got %q, want one of %s", m.arch, strings.Join(gguf.Architectures(), ", "))
@@ -46,7 +68,7 @@ func Open(path string) (*Model, error) {
 	if n := m.number("split.count", 1); n > 1 {
 		m.fail("split.count", "the file is one of %v: join them with llama-gguf-split --merge", n)
 	}
-	for _, info := range f.Tensors() {
+	for _, info := range m.file.Tensors() {
 		name := info.Name
 		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
 			name = hub
@@ -56,12 +78,6 @@ func Open(path string) (*Model, error) {
 		m.names[name] = info.Name
 	}
 	m.put("config.json", m.config())
-	m.words()
-	if m.err != nil {
-		f.Close()
-		return nil, m.err
-	}
-	return m, nil
 }
 
 // put adds a file of JSON.
@@ -75,7 +91,7 @@ func (m *Model) put(name string, content any) {
 }
 
 // Close closes the file.
-func (m *Model) Close() error { return m.file.Close() }
+func (m *Model) Close() error { return m.weights.Close() }
 
 // Names are those of the weights, as the folder has them. One that no folder has keeps its own.
 func (m *Model) Names() []string {
@@ -98,7 +114,7 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 	if err != nil {
 		return t, err
 	}
-	if t, err = m.file.Expanded(info.Name, dtype.BF16); err != nil {
+	if t, err = m.weights.Expanded(info.Name, dtype.BF16); err != nil {
 		return t, err
 	}
 	err = tensor.Try(func() {
@@ -122,7 +138,7 @@ func (m *Model) Codes(name string) (*quant.Weight, error) {
 	if heads := m.turned(name); heads > 0 && fits(heads, info.Shape) {
 		rows = func(o int) int { return rowInFile(o, info.Shape[0]/heads) }
 	}
-	return m.file.Codes(info.Name, rows)
+	return m.weights.Codes(info.Name, rows)
 }
 
 // turned is the number of heads whose rows stand in another order in the file, 0 where none do: llama.cpp

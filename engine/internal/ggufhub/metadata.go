@@ -1,0 +1,207 @@
+package ggufhub
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// architectures are those of files by the model_type of folders.
+var architectures = map[string]string{
+	"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma2": "gemma2", "gemma3_text": "gemma3", "phi3": "phi3",
+}
+
+// A folder is what a file is written of.
+type folder struct {
+	config   object
+	files    map[string][]byte
+	arch     string
+	metadata map[string]any
+	extra    []gguf.Entry // settings that files keep as tensors
+}
+
+// newFolder translates config.json.
+func newFolder(files map[string][]byte) (*folder, error) {
+	f := &folder{files: files, config: object{}, metadata: map[string]any{}}
+	if err := json.Unmarshal(files["config.json"], &f.config); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	kind, _ := f.config["model_type"].(string)
+	f.arch = architectures[kind]
+	if f.arch == "" {
+		return nil, fmt.Errorf("got a model of type %q, want one of %s", kind, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
+	}
+	f.metadata["general.architecture"] = f.arch
+	f.metadata["general.quantization_version"] = uint32(2)
+	for _, name := range gguf.ConfigKeys() {
+		key := f.arch + "." + name
+		field, _ := gguf.ConfigField(key)
+		if x, ok := f.config[field].(float64); ok {
+			f.number(name, x)
+		}
+	}
+	if f.config["use_sliding_window"] == false && f.config["max_window_layers"] != nil { // Qwen's files may say a window that they do not use
+		delete(f.metadata, f.arch+".attention.sliding_window")
+	}
+	if f.arch == "phi3" && f.config["sliding_window"] == nil { // llama.cpp takes a file without for one of an old converter
+		f.number("attention.sliding_window", 0)
+	}
+	f.heads()
+	return f, nil
+}
+
+// number adds a number: an integer, or a fraction for the keys that are one.
+func (f *folder) number(name string, x float64) {
+	fraction := strings.HasSuffix(name, "epsilon") || strings.HasSuffix(name, "freq_base") || strings.HasSuffix(name, "softcapping") ||
+		strings.Contains(name, "rope.scaling.") && !strings.HasSuffix(name, "context_length") || strings.HasSuffix(name, "freq_base_swa")
+	switch {
+	case fraction:
+		f.metadata[f.arch+"."+name] = float32(x)
+	case x >= 0 && x <= math.MaxUint32 && x == math.Trunc(x):
+		f.metadata[f.arch+"."+name] = uint32(x)
+	}
+}
+
+// setting is one of config.json, 0 if there is none.
+func (f *folder) setting(names ...string) float64 {
+	for _, name := range names {
+		if x, ok := f.config[name].(float64); ok {
+			return x
+		}
+	}
+	return 0
+}
+
+// headCounts are the numbers of heads of queries and of keys.
+func (f *folder) headCounts() (heads, kvHeads int) {
+	heads = int(f.setting("num_attention_heads"))
+	return heads, int(f.setting("num_key_value_heads", "num_attention_heads"))
+}
+
+// heads adds what concerns heads, windows and rotary positions.
+func (f *folder) heads() {
+	heads, kvHeads := f.headCounts()
+	head := f.setting("head_dim")
+	if head == 0 && heads > 0 {
+		head = f.setting("hidden_size") / float64(heads)
+	}
+	f.number("attention.head_count_kv", float64(kvHeads))
+	f.number("attention.key_length", head)
+	f.number("attention.value_length", head)
+	for _, field := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
+		if x := f.setting(field); x != 0 {
+			f.number(field, x)
+		}
+	}
+	if kinds, ok := f.config["layer_types"].([]any); ok && f.metadata[f.arch+".attention.sliding_window"] != nil {
+		local := make([]bool, len(kinds))
+		for i, kind := range kinds {
+			local[i] = kind == "sliding_attention"
+		}
+		f.metadata[f.arch+".attention.sliding_window_pattern"] = local
+	}
+	f.rope(int(head))
+}
+
+// rope adds rotary positions, in today's form of config.json or in the older one.
+func (f *folder) rope(head int) {
+	all, _ := f.config["rope_parameters"].(object)
+	local, _ := all["sliding_attention"].(object)
+	if inner, ok := all["full_attention"].(object); ok {
+		all = inner
+	}
+	if all == nil {
+		all, _ = f.config["rope_scaling"].(object)
+	}
+	get := func(fields ...string) float64 {
+		for _, field := range fields {
+			if x, ok := all[field].(float64); ok {
+				return x
+			}
+		}
+		return f.setting(fields...)
+	}
+	base := get("rope_theta")
+	if base == 0 && f.arch == "gemma3" {
+		base = 1e6
+	} else if base == 0 {
+		base = 10000
+	}
+	f.number("rope.freq_base", base)
+	if x, ok := local["rope_theta"].(float64); ok {
+		f.number("rope.freq_base_swa", x)
+	} else if x := f.setting("rope_local_base_freq"); x != 0 {
+		f.number("rope.freq_base_swa", x)
+	}
+	turning := float64(head)
+	if share := get("partial_rotary_factor"); share != 0 {
+		turning = math.Trunc(turning * share)
+	}
+	f.number("rope.dimension_count", turning)
+	kind, _ := all["rope_type"].(string)
+	if kind == "" {
+		kind, _ = all["type"].(string)
+	}
+	f.scaling(kind, all, get, base, int(turning/2))
+}
+
+// scaling adds the scaling of rotary positions of that kind, for so many pairs. What a file cannot say is
+// found when the draft is read.
+func (f *folder) scaling(kind string, all object, get func(fields ...string) float64, base float64, pairs int) {
+	original, context := get("original_max_position_embeddings"), f.setting("max_position_embeddings")
+	if f.arch == "phi3" && original == 0 {
+		original = context
+	}
+	if original != 0 && kind != "llama3" {
+		f.number("rope.scaling.original_context_length", original)
+	}
+	factor := get("factor")
+	switch kind {
+	case "linear", "yarn":
+		if kind == "yarn" && factor == 0 && original > 0 {
+			factor = context / original
+		}
+		f.metadata[f.arch+".rope.scaling.type"] = kind
+		f.number("rope.scaling.factor", factor)
+		for key, field := range yarnKeys {
+			if x := get(field); x != 0 {
+				f.number("rope.scaling."+key, x)
+			}
+		}
+	case "longrope", "su":
+		f.metadata[f.arch+".rope.scaling.type"] = "longrope"
+		attention := get("attention_factor")
+		if attention == 0 {
+			attention = longAttention(context, original)
+		}
+		f.number("rope.scaling.attn_factor", attention)
+		f.factors(ropeLong, all["long_factor"])
+		f.factors(ropeShort, all["short_factor"])
+	case "llama3":
+		divisors := []any{}
+		for _, x := range llama3Divisors(all, base, max(0, pairs)) {
+			divisors = append(divisors, x)
+		}
+		f.factors(ropeFreqs, divisors)
+	}
+}
+
+// factors adds a tensor of settings.
+func (f *folder) factors(name string, list any) {
+	values, _ := list.([]any)
+	if len(values) == 0 {
+		return
+	}
+	numbers := make([]float32, len(values))
+	for i, v := range values {
+		x, _ := v.(float64)
+		numbers[i] = float32(x)
+	}
+	f.extra = append(f.extra, gguf.Entry{Name: name, Type: "F32", Tensor: tensor.From(numbers)})
+}

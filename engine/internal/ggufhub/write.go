@@ -1,0 +1,180 @@
+package ggufhub
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Weight is one of a model, by the name and in the order of rows that folders have.
+type Weight struct {
+	Name   string
+	Tensor tensor.Tensor // [out in] of a matrix
+	Codes  *quant.Weight // in its place: codes [in out]
+}
+
+// Types are those in which matrices can be written.
+func Types() []string { return []string{"f32", "f16", "bf16", "q8_0", "q4_0"} }
+
+// fileTypes are what general.file_type says of them.
+var fileTypes = map[string]uint32{"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 7, "BF16": 32}
+
+// A Draft is a file that is not yet written.
+type Draft struct {
+	folder  *folder
+	entries []gguf.Entry
+}
+
+// NewDraft translates the files of a folder, config.json among them, and its weights. Matrices get one of the
+// [Types], or keep their own where it is ""; a matrix whose rows are no whole blocks of a quantised type is
+// f16. Vectors are f32. As llama.cpp's converter does, a draft leaves nothing out but what no file has; ask
+// [Draft.Config] what a reader of the file will find.
+func NewDraft(files map[string][]byte, weights []Weight, typ string) (*Draft, error) {
+	if typ != "" && !slices.Contains(Types(), typ) {
+		return nil, fmt.Errorf("got type %q for the matrices, want one of %s", typ, strings.Join(Types(), ", "))
+	}
+	f, err := newFolder(files)
+	if err != nil {
+		return nil, err
+	}
+	vocab := 0
+	d := &Draft{folder: f, entries: f.extra}
+	counts := map[string]int{}
+	for _, w := range weights {
+		e, err := f.entry(w, strings.ToUpper(typ))
+		if err != nil {
+			return nil, err
+		}
+		if w.Name == "model.embed_tokens.weight" {
+			if w.Codes != nil {
+				vocab = w.Codes.Out
+			} else {
+				vocab = w.Tensor.Len(0)
+			}
+		}
+		if strings.HasPrefix(e.Name, "blk.") && strings.HasSuffix(e.Name, ".weight") {
+			counts[e.Type]++
+		}
+		d.entries = append(d.entries, e)
+	}
+	most := "F32"
+	for name, n := range counts {
+		if name != "F32" && (most == "F32" || n > counts[most]) {
+			most = name
+		}
+	}
+	f.metadata["general.file_type"] = fileTypes[most]
+	return d, f.vocabulary(vocab)
+}
+
+// entry brings a weight into the file's order of rows, and chooses its type.
+func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
+	name, ok := gguf.FileName(f.arch, w.Name)
+	if !ok {
+		return gguf.Entry{}, fmt.Errorf("weight %s has no place in a file of %s", w.Name, f.arch)
+	}
+	queries, keys := f.headCounts()
+	heads := turnedHeads(f.arch, w.Name, queries, keys)
+	if w.Codes != nil {
+		exact := gguf.TypeOf(w.Codes)
+		if exact != "" && (typ == "" || typ == exact) {
+			e := gguf.Entry{Name: name, Type: exact, Codes: w.Codes}
+			if heads > 0 {
+				e.Rows = func(row int) int { return outputInFolder(row, w.Codes.Out/heads) }
+			}
+			return e, nil
+		}
+		w.Tensor = w.Codes.Dequantized().Transpose()
+		if typ == "" {
+			typ = "F16"
+		}
+	}
+	e := gguf.Entry{Name: name, Type: typ, Tensor: w.Tensor}
+	shape := w.Tensor.Shape()
+	if heads > 0 {
+		e.Tensor = turn(e.Tensor, heads, shape[0]/heads/2)
+	}
+	if plusOne(f.arch, w.Name) {
+		e.Tensor = e.Tensor.Cast(dtype.F32).Add(1)
+	}
+	switch {
+	case len(shape) < 2:
+		e.Type = "F32"
+	case typ == "":
+		e.Type = strings.ToUpper(w.Tensor.DType().String())
+	case strings.HasPrefix(typ, "Q") && shape[len(shape)-1]%32 != 0:
+		e.Type = "F16"
+	}
+	return e, nil
+}
+
+// outputInFolder is the inverse of rowInFile.
+func outputInFolder(row, width int) int {
+	head, i := row/width*width, row%width
+	return head + i%2*(width/2) + i/2
+}
+
+// Config is the config.json that a reader of the file will find.
+func (d *Draft) Config() ([]byte, error) {
+	m := &Model{file: d, path: "the file", names: map[string]string{}, Files: map[string][]byte{}}
+	m.settings()
+	return m.Files["config.json"], m.err
+}
+
+// WriteFile makes or replaces the file at path.
+func (d *Draft) WriteFile(path string) error {
+	return gguf.WriteFile(path, d.folder.metadata, d.entries)
+}
+
+// A draft shows what it will be.
+
+func (d *Draft) Keys() []string {
+	var keys []string
+	for key := range d.folder.metadata {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (d *Draft) Has(key string) bool { return d.folder.metadata[key] != nil }
+
+func (d *Draft) Value(key string) (any, error) { return d.folder.metadata[key], nil }
+
+func (d *Draft) Tensors() []gguf.Info {
+	list := make([]gguf.Info, len(d.entries))
+	for i, e := range d.entries {
+		list[i] = gguf.Info{Name: e.Name, Type: e.Type}
+		if e.Codes != nil {
+			list[i].Shape = []int{e.Codes.Out, e.Codes.In}
+		} else {
+			list[i].Shape = e.Tensor.Shape()
+		}
+	}
+	return list
+}
+
+var errNone = errors.New("no such tensor")
+
+func (d *Draft) Info(name string) (gguf.Info, error) {
+	for _, info := range d.Tensors() {
+		if info.Name == name {
+			return info, nil
+		}
+	}
+	return gguf.Info{}, errNone
+}
+
+func (d *Draft) Tensor(name string) (tensor.Tensor, error) {
+	for _, e := range d.entries {
+		if e.Name == name && e.Codes == nil {
+			return e.Tensor, nil
+		}
+	}
+	return tensor.Tensor{}, errNone
+}

@@ -1,0 +1,177 @@
+package llm
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ggufhub"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// GGUF says how [SaveGGUF] writes.
+type GGUF struct {
+	Type string // of the matrices: "f32", "f16", "bf16", "q8_0" or "q4_0"; "": that which each has
+}
+
+// SaveGGUF writes a model as a GGUF file, as llama.cpp's converter writes it, with its tokenizer and chat
+// template. Matrices that are codes in groups of 32 stay what they are; other codes become f16 where no type
+// is given. A model with adapters is an error, and so is one whose Config no reader of the file would find:
+// the error names the setting. Windows of Llama's and Qwen's families are written, and llama.cpp does not
+// heed them. Readers find the old file or the whole new one.
+func SaveGGUF(path string, m *Model, o GGUF) error {
+	var err error
+	failed := tensor.Try(func() { err = m.saveGGUF(path, strings.ToLower(o.Type)) })
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return fmt.Errorf("llm: %w", err)
+	}
+	return nil
+}
+
+func (m *Model) saveGGUF(path, typ string) error {
+	params, codes, err := m.stored()
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for name, content := range m.files {
+		files[name] = content
+	}
+	if files[configFile], err = m.configText(params); err != nil {
+		return err
+	}
+	var weights []ggufhub.Weight
+	for _, p := range params {
+		weights = append(weights, ggufhub.Weight{Name: p.Name, Tensor: p.InFile()})
+	}
+	for name, w := range codes {
+		weights = append(weights, ggufhub.Weight{Name: name, Codes: w})
+	}
+	slices.SortFunc(weights, func(a, b ggufhub.Weight) int { return strings.Compare(a.Name, b.Name) })
+	draft, err := ggufhub.NewDraft(files, weights, typ)
+	if err != nil {
+		return err
+	}
+	text, err := draft.Config()
+	if err != nil {
+		return err
+	}
+	found, err := parseConfig(configFile, text)
+	if err == nil {
+		err = m.Config.foundAs(found)
+	}
+	if err != nil {
+		return fmt.Errorf("a GGUF file cannot hold this model: %w", err)
+	}
+	return draft.WriteFile(path)
+}
+
+// foundAs says what a reader of a file that was written of c would compute otherwise.
+func (c Config) foundAs(found Config) error {
+	if found.Family == "llama" && c.Family == "mistral" { // files do not tell them apart without a window
+		found.Family = c.Family
+	}
+	c.Seed, c.Checkpoint, c.DType, found.DType = 0, false, 0, 0
+	for _, x := range []*Config{&c, &found} {
+		*x = x.withDefaults()
+		if x.Family, x.LocalRope = x.family(), x.localRope(); x.Act == "" {
+			x.Act = "silu"
+		}
+		if x.Scale == 0 {
+			x.Scale = 1 / math.Sqrt(float64(x.HeadDim))
+		}
+		if x.Rope.Scaling.Kind == "llama3" { // whose divisors the file holds, not how they were found
+			x.Rope.Scaling, x.LocalRope.Scaling = nn.RopeScaling{Kind: "llama3"}, nn.RopeScaling{}
+		}
+		local := make([]bool, x.Layers)
+		for i := range local {
+			local[i] = x.local(i)
+		}
+		x.Local = local
+	}
+	if c.Context == 0 {
+		c.Context = found.Context
+	}
+	a, b := reflect.ValueOf(c), reflect.ValueOf(found)
+	for i := range a.NumField() {
+		if !near(a.Field(i), b.Field(i)) {
+			return fmt.Errorf("%s %+v would be read as %+v", a.Type().Field(i).Name, a.Field(i), b.Field(i))
+		}
+	}
+	return nil
+}
+
+// near says whether values are equal, and fractions within the rounding of f32.
+func near(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Float64:
+		return math.Abs(a.Float()-b.Float()) <= 1e-6*math.Abs(a.Float())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !near(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !near(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	}
+	return a.Equal(b)
+}
+
+// stored are the weights of the model, which must be exactly those of its Config: parameters, and, by the
+// names of the matrices for which they stand, codes.
+func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
+	want := names{}
+	build(m.Config, want)
+	codes, parts := map[string]*quant.Weight{}, map[string]bool{}
+	nn.Walk(m, func(path string, member nn.Member) {
+		if member.Slot == nil {
+			return
+		}
+		var w *quant.Weight
+		switch l := (*member.Slot).(type) {
+		case *quant.Linear:
+			w = l.Weight
+		case *quant.Embedding:
+			w = l.Weight
+		}
+		if name := path + ".weight"; w != nil && want[name] {
+			codes[name] = w
+			delete(want, name)
+			for _, part := range []string{"_codes", "_scales", "_zeros"} {
+				parts[name+part] = true
+			}
+		}
+	})
+	var params []nn.Param
+	for _, p := range nn.Params(m) {
+		if parts[p.Name] {
+			continue
+		}
+		if !want[p.Name] || p.Fixed() {
+			return nil, nil, fmt.Errorf("weight %s has no place in a folder of this family: remove or merge adapters", p.Name)
+		}
+		delete(want, p.Name)
+		params = append(params, p)
+	}
+	for name := range want {
+		return nil, nil, fmt.Errorf("the model has no weight %s", name)
+	}
+	return params, codes, nil
+}
