@@ -13,6 +13,7 @@ func ggufSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Architectures": reflect.ValueOf(gguf.Architectures),
 		"ConfigField":   reflect.ValueOf(gguf.ConfigField),
+		"ConfigKeys":    reflect.ValueOf(gguf.ConfigKeys),
 		"Entry":         reflect.ValueOf((*gguf.Entry)(nil)),
 		"File":          reflect.ValueOf((*gguf.File)(nil)),
 		"FileName":      reflect.ValueOf(gguf.FileName),

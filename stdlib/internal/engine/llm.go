@@ -13,10 +13,12 @@ func llmSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Block":    reflect.ValueOf((*llm.Block)(nil)),
 		"Config":   reflect.ValueOf((*llm.Config)(nil)),
+		"GGUF":     reflect.ValueOf((*llm.GGUF)(nil)),
 		"Load":     reflect.ValueOf(llm.Load),
 		"Model":    reflect.ValueOf((*llm.Model)(nil)),
 		"New":      reflect.ValueOf(llm.New),
 		"Sampling": reflect.ValueOf((*llm.Sampling)(nil)),
 		"Save":     reflect.ValueOf(llm.Save),
+		"SaveGGUF": reflect.ValueOf(llm.SaveGGUF),
 	}
 }

@@ -17,6 +17,7 @@ func quantSymbols() map[string]reflect.Value {
 		"AllLinear":    reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
 		"Config":       reflect.ValueOf((*quant.Config)(nil)),
 		"Embedding":    reflect.ValueOf((*quant.Embedding)(nil)),
+		"Expand":       reflect.ValueOf(quant.Expand),
 		"Linear":       reflect.ValueOf((*quant.Linear)(nil)),
 		"Load":         reflect.ValueOf(quant.Load),
 		"Module":       reflect.ValueOf(quant.Module),

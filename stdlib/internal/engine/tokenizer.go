@@ -13,13 +13,16 @@ import (
 
 func tokenizerSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Llama3":    reflect.ValueOf(constant.MakeFromLiteral("\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"", token.STRING, 0)),
-		"Llama4":    reflect.ValueOf(constant.MakeFromLiteral("\"[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]*[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]+[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n/]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"", token.STRING, 0)),
-		"Load":      reflect.ValueOf(tokenizer.Load),
-		"LoadRanks": reflect.ValueOf(tokenizer.LoadRanks),
-		"Parse":     reflect.ValueOf(tokenizer.Parse),
-		"Qwen":      reflect.ValueOf(constant.MakeFromLiteral("\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"", token.STRING, 0)),
-		"Stream":    reflect.ValueOf((*tokenizer.Stream)(nil)),
-		"Tokenizer": reflect.ValueOf((*tokenizer.Tokenizer)(nil)),
+		"Llama3":     reflect.ValueOf(constant.MakeFromLiteral("\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"", token.STRING, 0)),
+		"Llama4":     reflect.ValueOf(constant.MakeFromLiteral("\"[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]*[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]+[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n/]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"", token.STRING, 0)),
+		"Load":       reflect.ValueOf(tokenizer.Load),
+		"LoadRanks":  reflect.ValueOf(tokenizer.LoadRanks),
+		"Parse":      reflect.ValueOf(tokenizer.Parse),
+		"Piece":      reflect.ValueOf((*tokenizer.Piece)(nil)),
+		"PieceModel": reflect.ValueOf((*tokenizer.PieceModel)(nil)),
+		"Pieces":     reflect.ValueOf(tokenizer.Pieces),
+		"Qwen":       reflect.ValueOf(constant.MakeFromLiteral("\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"", token.STRING, 0)),
+		"Stream":     reflect.ValueOf((*tokenizer.Stream)(nil)),
+		"Tokenizer":  reflect.ValueOf((*tokenizer.Tokenizer)(nil)),
 	}
 }
