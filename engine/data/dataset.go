@@ -255,6 +255,15 @@ func (file dataFile) open(names fields) (*reading, error) {
 }
 
 func (r *reading) begin(f *os.File, file dataFile, names fields) error {
+	if file.format == ".parquet" {
+		stat, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		rows, err := newParquetRows(f, stat.Size(), names, &r.read)
+		r.rows = rows
+		return err
+	}
 	plain := bufio.NewReader(counted{f, &r.read})
 	if strings.HasSuffix(file.path, ".gz") {
 		z, err := gzip.NewReader(plain)
@@ -276,8 +285,6 @@ func (r *reading) begin(f *os.File, file dataFile, names fields) error {
 		} else {
 			r.rows = &jsonLines{r: plain}
 		}
-	default:
-		return fmt.Errorf("%s is not read yet: write it with to_json", file.format)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func allRecords(t *testing.T, path string, o Records) []Record {
 // The same records come out of each format, as Python's datasets wrote them.
 func TestFormats(t *testing.T) {
 	want := readPeerRecords(t).Completions
-	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz"} {
+	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "completions.parquet"} {
 		got := allRecords(t, filepath.Join("testdata", name), Records{})
 		if len(got) != len(want) {
 			t.Errorf("%s: got %d records, want %d", name, len(got), len(want))
@@ -65,6 +65,53 @@ func TestFormats(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A folder as Hugging Face's datasets writes it gives the chats that went in, whatever the split's format.
+func TestHubFolder(t *testing.T) {
+	chats := readPeerRecords(t).Chats
+	half := len(chats) / 2
+	for _, c := range []struct {
+		split string
+		files []string // of the records
+		want  []struct{ Messages []chat.Message }
+	}{
+		{"train", []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"}, chats},
+		{"validation", []string{"validation.jsonl"}, chats[1:2]},
+		{"test", []string{"test.json"}, chats[:1]},
+	} {
+		got := allRecords(t, "testdata/hub", Records{Split: c.split})
+		if len(got) != len(c.want) {
+			t.Errorf("%s: got %d records, want %d", c.split, len(got), len(c.want))
+			continue
+		}
+		for i, r := range got {
+			file := c.files[0]
+			if c.split == "train" && i >= half {
+				file = c.files[1]
+			}
+			if text, want := jsonText(t, r.Messages), jsonText(t, c.want[i].Messages); text != want || r.File != file {
+				t.Errorf("%s, record %d: got %s\nwant %s", c.split, i, text, want)
+			}
+		}
+	}
+}
+
+// jsonText is a value in the one way in which encoding/json writes it; arguments have their keys sorted.
+func jsonText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	var plain any
+	if err == nil {
+		err = json.Unmarshal(text, &plain)
+	}
+	if err == nil {
+		text, err = json.Marshal(plain)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // A record says what it is by its fields, whose names can be others.
@@ -167,6 +214,7 @@ func TestRecordsRefused(t *testing.T) {
 		{"a.csv", "text,text\n1,2", `a.csv:1: two columns have the name "text"`},
 		{"a.csv", "text\n\"open", `a.csv:2:6: extraneous or missing " in quoted-field`},
 		{"a.jsonl.gz", string(z.Bytes()[:len(z.Bytes())-9]), "a.jsonl.gz:2: unexpected EOF"},
+		{"a.parquet", "this is no Parquet file", `a.parquet: byte 19: got "file" at the file's end, want PAR1`},
 		{"a.jsonl.gz", "this is no gzip file", "a.jsonl.gz: gzip: invalid header"},
 	} {
 		path := filepath.Join(folder(t, map[string]string{c.name: c.text}), c.name)
@@ -256,7 +304,7 @@ func TestEachStops(t *testing.T) {
 // damagedFiles are whole files of each format.
 func damagedFiles(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
-	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "hub/data/validation.jsonl", "hub/data/test.json"} {
+	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "hub/data/validation.jsonl", "hub/data/test.json", "completions.parquet", "hub/data/train-00001-of-00002.parquet"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)

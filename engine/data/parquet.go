@@ -1,0 +1,112 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/mcs-notebook/mcs/engine/internal/parquet"
+)
+
+// parquetRows reads the fields of records out of a Parquet file.
+type parquetRows struct {
+	r    *parquet.Reader
+	read *int64
+	size int64
+}
+
+func newParquetRows(f *os.File, size int64, names fields, read *int64) (*parquetRows, error) {
+	list := []string{names.text, names.prompt, names.completion, names.messages, names.tools, names.chosen, names.rejected, names.extra}
+	if names.messages == "messages" {
+		list = append(list, "conversations")
+	}
+	r, err := parquet.Open(f, size, list)
+	if err != nil {
+		return nil, err
+	}
+	return &parquetRows{r, read, size}, nil
+}
+
+func (p *parquetRows) next() (row, error) {
+	values, err := p.r.Next()
+	if err != nil {
+		return row{}, err
+	}
+	*p.read = int64(float64(p.size) * float64(p.r.Row()) / float64(max(1, p.r.Rows())))
+	fields := map[string]any{}
+	for name, v := range values {
+		switch v := v.(type) {
+		case nil:
+		case string:
+			fields[name] = v
+		default:
+			var b bytes.Buffer
+			if err := writeValue(&b, v); err != nil {
+				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
+			}
+			fields[name] = json.RawMessage(b.Bytes())
+		}
+	}
+	return row{int(p.r.Row()), fields}, nil
+}
+
+// writeValue writes a value as JSON. Fields of structs that are null are left out, as a table has in each row
+// what some row has; but for the content of a message, see toMessage.
+func writeValue(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("got the number %v, which JSON does not have", v)
+		}
+		text, err := json.Marshal(v)
+		b.Write(text)
+		return err
+	case string:
+		writeText(b, v)
+	case []any:
+		b.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := writeValue(b, item); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+	case parquet.Object:
+		b.WriteByte('{')
+		first := true
+		for _, f := range v {
+			if f.Value == nil && f.Name != "content" {
+				continue
+			}
+			if !first {
+				b.WriteByte(',')
+			}
+			first = false
+			writeText(b, f.Name)
+			b.WriteByte(':')
+			if err := writeValue(b, f.Value); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+	}
+	return nil
+}
+
+func writeText(b *bytes.Buffer, s string) {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	e.Encode(s) // a text is always JSON; the line's end after it is a blank
+}
