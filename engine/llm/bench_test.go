@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"flag"
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,4 +74,71 @@ func benchDecode(b *testing.B, m *Model, tokens int) {
 	b.ReportMetric(rate, "tok/s")
 	b.ReportMetric(rate*float64(weights)/1e9, "GB/s")
 	b.ReportMetric(100*rate*read, "%read")
+}
+
+// benchModels are the sizes of prompts' and batches' benchmarks.
+var benchModels = []struct {
+	name string
+	c    Config
+	long bool
+}{
+	{"small", Config{Vocab: 8192, Layers: 4, Width: 512, Heads: 8, KVHeads: 2, Hidden: 1408}, false},
+	{"0.5B", Config{Vocab: 151936, Layers: 24, Width: 896, Heads: 14, KVHeads: 2, Hidden: 4864}, true},
+}
+
+// BenchmarkPrefill lets prompts of several lengths go through a model, in blocks.
+func BenchmarkPrefill(b *testing.B) {
+	for _, bm := range benchModels {
+		for _, n := range []int{32, 128, 512, 2048} {
+			b.Run(fmt.Sprintf("%s/%d", bm.name, n), func(b *testing.B) {
+				if bm.long && !*long {
+					b.Skip("only with -long")
+				}
+				m := New(bm.c)
+				nn.Freeze(m)
+				read := func() {
+					mem := m.memory(dtype.F32, true)
+					if err := mem.read(b.Context(), mem.text(make([]int, n+1))); err != nil {
+						b.Fatal(err)
+					}
+					mem.free()
+				}
+				read()
+				for b.Loop() {
+					read()
+				}
+				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "tok/s")
+			})
+		}
+	}
+}
+
+// BenchmarkBatch generates texts side by side, and reports the tokens of all of them.
+func BenchmarkBatch(b *testing.B) {
+	const tokens = 32
+	for _, bm := range benchModels {
+		for _, rows := range []int{1, 2, 4, 8, 16} {
+			b.Run(fmt.Sprintf("%s/%d", bm.name, rows), func(b *testing.B) {
+				if bm.long && !*long {
+					b.Skip("only with -long")
+				}
+				m := New(bm.c)
+				nn.Freeze(m)
+				prompts := make([][]int, rows)
+				for i := range prompts {
+					prompts[i] = []int{i}
+				}
+				generate := func() {
+					if _, err := m.GenerateBatchTokens(b.Context(), prompts, Sampling{Tokens: tokens}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				generate()
+				for b.Loop() {
+					generate()
+				}
+				b.ReportMetric(float64(tokens*rows*b.N)/b.Elapsed().Seconds(), "tok/s")
+			})
+		}
+	}
 }

@@ -25,7 +25,7 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 func (m *Model) text(ctx context.Context, prompt []int, o Sampling) (string, error) {
 	var text []byte
 	var err error
-	bar := newBar(ctx, o)
+	bar := newBar(ctx, o.count())
 	defer bar.end()
 	for part, failed := range m.stream(ctx, prompt, o, bar.step) {
 		text, err = append(text, part...), failed
@@ -78,7 +78,7 @@ func (m *Model) stream(ctx context.Context, prompt []int, o Sampling, made func(
 // model does not have and numbers of a Sampling that mean nothing are errors.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
 	ids := slices.Clone(prompt)
-	bar := newBar(ctx, o)
+	bar := newBar(ctx, o.count())
 	defer bar.end()
 	speech := m.speech(prompt, o.Stop)
 	for id, err := range m.StreamTokens(ctx, prompt, o) {
@@ -153,7 +153,7 @@ type bar struct {
 	final       bool
 }
 
-func newBar(ctx context.Context, o Sampling) *bar { return &bar{ctx: ctx, total: int64(o.count())} }
+func newBar(ctx context.Context, total int) *bar { return &bar{ctx: ctx, total: int64(total)} }
 
 func (b *bar) step() {
 	b.done++

@@ -116,24 +116,33 @@ func (s *memory) within(ctx context.Context, f func()) error {
 	return err
 }
 
-// read lets all tokens of a text but the last go through the model.
-func (s *memory) read(ctx context.Context, t *text) error {
-	all := len(t.ids) - 1
-	for t.known < all {
-		width, rest := shortBlock, all-t.known
-		if rest > longBlock/2 {
+// read lets all tokens of texts but the last one of each go through the model.
+func (s *memory) read(ctx context.Context, texts ...*text) error {
+	unread := func(t *text) int { return len(t.ids) - 1 - t.known }
+	all, left := 0, slices.Clone(texts)
+	for _, t := range texts {
+		all += unread(t)
+	}
+	for done := 0; done < all; {
+		left = slices.DeleteFunc(left, func(t *text) bool { return unread(t) == 0 })
+		width := shortBlock
+		if len(left) == 1 && unread(left[0]) > longBlock/2 {
 			width = longBlock
 		}
 		err := s.within(ctx, func() {
-			s.step([]*text{t}, t.known+min(rest, width), width, false)
+			s.step(filled(left), width, false)
 			s.evaluate()
 		})
 		if err != nil {
 			return err
 		}
-		t.known += min(rest, width)
+		for _, t := range left {
+			n := min(unread(t), width)
+			t.known += n
+			done += n
+		}
 		if all > longBlock {
-			progress.Report(ctx, progress.Event{Task: "prompt", Done: int64(t.known), Total: int64(all), Unit: "tok", Final: t.known == all})
+			progress.Report(ctx, progress.Event{Task: "prompt", Done: int64(done), Total: int64(all), Unit: "tok", Final: done == all})
 		}
 	}
 	return nil
@@ -145,7 +154,7 @@ func (s *memory) read(ctx context.Context, t *text) error {
 func (s *memory) scores(ctx context.Context, texts []*text, width int) (scores []float32, err error) {
 	err = s.within(ctx, func() {
 		rows := filled(texts)
-		out := s.step(rows, -1, width, true)
+		out := s.step(rows, width, true)
 		s.evaluate(out)
 		scores = out.Floats()
 		out.Free()
@@ -181,19 +190,18 @@ func (s *memory) evaluate(results ...tensor.Tensor) {
 	tensor.Eval(results...)
 }
 
-// step lets tokens of each row go through the model, those that it does not know up to end, or to the end of
-// the row if that is negative, at most width. It returns their scores [rows width Vocab] if they are asked
-// for.
-func (s *memory) step(rows []*text, end, width int, scores bool) (result tensor.Tensor) {
+// step lets tokens of each row go through the model that it does not know: at most width, and not the last
+// one; or, for their scores [rows width Vocab], all of them.
+func (s *memory) step(rows []*text, width int, scores bool) (result tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
 	b := len(rows)
 	ids, positions := make([]int, b*width), make([]int, b*width)
 	longest := 0
 	for i, t := range rows {
-		to := end
-		if to < 0 {
-			to = len(t.ids)
+		to := len(t.ids)
+		if !scores {
+			to = min(to-1, t.known+width)
 		}
 		for j := range width { // copies of the first token stand before it
 			at := max(t.known, to-width+j)

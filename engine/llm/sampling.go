@@ -33,6 +33,8 @@ type Sampling struct {
 	// Cache is the type in which keys and values of attention are kept: F32, BF16, F16, or I8 with a scale
 	// for each token and head; Invalid means F32.
 	Cache dtype.Type
+
+	Rows int // of a batch, how many texts grow at once; 0 means 16
 }
 
 func (o Sampling) check() error {
@@ -48,6 +50,8 @@ func (o Sampling) wrong() string {
 	switch {
 	case o.Tokens < 0 || o.Tokens > 1<<31:
 		return fmt.Sprintf("got %d tokens to make, want a positive number below 2³¹, or 0 for 64", o.Tokens)
+	case o.Rows < 0:
+		return fmt.Sprintf("got %d rows, want a positive number, or 0 for 16", o.Rows)
 	case o.TopK < 0:
 		return fmt.Sprintf("got top-k %d, want a positive number, or 0 for all", o.TopK)
 	case !(o.Temperature >= 0):
@@ -74,6 +78,14 @@ func (o Sampling) count() int {
 		return 64
 	}
 	return o.Tokens
+}
+
+// rows is how many texts of a batch grow at once.
+func (o Sampling) rows() int {
+	if o.Rows == 0 {
+		return 16
+	}
+	return o.Rows
 }
 
 // A sampler chooses the tokens of one text.
