@@ -98,6 +98,7 @@ func TestSoundFiles(t *testing.T) {
 		{"no tensor", `{}`, 0, 0},
 		{"padding", `{}      `, 0, 0},
 		{"blanks inside", "{ \"a\" :\t{ \"shape\" : [ 1 ,\n 2 ] , \"data_offsets\" : [ 0 , 2 ] , \"dtype\" : \"U8\" } }", 2, 1},
+		{"no metadata, as MLX says it", `{"__metadata__":null,"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1, 1},
 		{"scalar", `{"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]}}`, 8, 1},
 		{"empty tensors share a place", `{"a":{"dtype":"F32","shape":[0,9],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"c":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1, 3},
 		{"empty beside a huge axis", `{"a":{"dtype":"F64","shape":[4294967296,4294967296,4294967296,0],"data_offsets":[0,0]}}`, 0, 1},

@@ -96,6 +96,11 @@ func (s *scanner) refuseTwice(name string, at int) {
 
 func (s *scanner) metadata() map[string]string {
 	m := map[string]string{}
+	s.skip()
+	if strings.HasPrefix(s.src[s.pos:], "null") { // so MLX says that there is none
+		s.pos += len("null")
+		return m
+	}
 	s.object(func(key string, at int) {
 		if _, twice := m[key]; twice {
 			s.refuse(at, "the key %q stands in __metadata__ twice", key)
