@@ -19,6 +19,9 @@ type Adapter struct {
 	parts  []*Part // of the layers
 	off    bool
 	factor float64       // of what it adds
+	wholes []*whole      // what it trains without A and B
+	merged bool          // Merge was called, and Unmerge was not
+	model  nn.Module     // nil after it was removed
 	lock   *sync.RWMutex // of the model's steps; nil: the model has none, or the adapter was removed
 }
 
@@ -36,7 +39,7 @@ func (a *Adapter) change(f func()) {
 func (a *Adapter) removed(p *Part) {
 	a.layers[slices.Index(a.parts, p)] = nil
 	if !slices.ContainsFunc(a.layers, func(l *Linear) bool { return l != nil }) {
-		a.lock = nil
+		a.release()
 	}
 }
 
@@ -47,6 +50,10 @@ func (a *Adapter) Name() string { return a.Config.withDefaults().Name }
 // frozen. It is an error if no layer of the model has it. The function [Remove] takes out whatever is there.
 func (a *Adapter) Remove(m nn.Module) error {
 	if remove(m, func(p *Part) bool { return slices.Contains(a.parts, p) }) > 0 {
+		return nil
+	}
+	if len(a.parts) == 0 && a.model == m && m != nil {
+		a.change(a.release)
 		return nil
 	}
 	switch others := Of(m); {
@@ -66,6 +73,9 @@ func (a *Adapter) Params() []nn.Param {
 		for _, m := range p.factors() {
 			list = append(list, nn.NewParam(a.names[i]+"."+m.Name, m.Weight))
 		}
+	}
+	for _, w := range a.wholes {
+		list = append(list, w.param)
 	}
 	return list
 }
@@ -88,16 +98,25 @@ func (a *Adapter) Unfreeze() {
 func (a *Adapter) Trained() int { return nn.Count(a.Params()) }
 
 // Layers returns the names of the adapted layers.
-func (a *Adapter) Layers() []string { return append([]string(nil), a.names...) }
+func (a *Adapter) Layers() []string { return slices.Compact(slices.Clone(a.names)) }
 
 // On says whether the adapter takes part.
 func (a *Adapter) On() bool { return !a.off }
 
 // Enable lets the adapter take part, beside the others that are on. [Use] turns these off.
-func (a *Adapter) Enable() { a.change(func() { a.off = false }) }
+//
+// It panics with a *tensor.Error if another one that is on trains the same weight whole.
+func (a *Adapter) Enable() {
+	if a.model != nil && a.off {
+		if other, weight := a.rival(Of(a.model)); other != nil {
+			panic(&tensor.Error{Op: "lora.Enable", Msg: fmt.Sprintf("%s is trained whole by %q, too, which is on", weight, other.Name())})
+		}
+	}
+	a.change(func() { a.turn(true) })
+}
 
 // Disable takes the adapter out of the computation, also where it is merged, until Enable.
-func (a *Adapter) Disable() { a.change(func() { a.off = true }) }
+func (a *Adapter) Disable() { a.change(func() { a.turn(false) }) }
 
 // Weigh lets the adapter count by a factor: 1 is as it was trained, 0.5 half as strong, −1 the opposite. It
 // panics with a *tensor.Error for a factor that is not finite.
@@ -114,8 +133,9 @@ func (a *Adapter) Weight() float64 { return a.factor }
 // Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it.
 func (a *Adapter) Merge() {
 	a.change(func() {
+		a.merged = true
 		for i, l := range a.layers {
-			if s := a.parts[i].share(); l != nil && !slices.Contains(l.merged, s) {
+			if s := a.parts[i].share(); l != nil && !s.apart && !slices.Contains(l.merged, s) {
 				l.merge(append(l.without(s.Part), s))
 			}
 		}
@@ -125,6 +145,7 @@ func (a *Adapter) Merge() {
 // Unmerge takes the adapter out of the weights, which are then, bit for bit, what they would be without it.
 func (a *Adapter) Unmerge() {
 	a.change(func() {
+		a.merged = false
 		for i, l := range a.layers {
 			if l != nil {
 				l.merge(l.without(a.parts[i]))

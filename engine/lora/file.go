@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,59 +17,36 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// PEFT stores an adapter as adapter_model.safetensors, in which every name has a prefix and matrices lie as
-// [out in], beside adapter_config.json.
+// PEFT stores an adapter as adapter_model.safetensors beside adapter_config.json, mlx-lm as
+// adapters.safetensors beside a file of the same name.
 const (
-	prefix      = "base_model.model."
 	weightsFile = "adapter_model.safetensors"
+	mlxFile     = "adapters.safetensors"
 	configFile  = "adapter_config.json"
 	configKey   = "adapter_config" // in the metadata of a single file
 	maxConfig   = 1 << 20          // bytes
 )
 
-// config is the part of PEFT's adapter_config.json that mcs reads and writes.
-type config struct {
-	PeftType      string          `json:"peft_type"`
-	TaskType      string          `json:"task_type"`
-	BaseModel     string          `json:"base_model_name_or_path"`
-	R             int             `json:"r"`
-	Alpha         float64         `json:"lora_alpha"`
-	Dropout       float64         `json:"lora_dropout"`
-	Targets       json.RawMessage `json:"target_modules"`
-	RSLoRA        bool            `json:"use_rslora"`
-	FanInFanOut   bool            `json:"fan_in_fan_out"`
-	Bias          string          `json:"bias"`
-	DoRA          bool            `json:"use_dora,omitempty"`
-	RankPattern   map[string]any  `json:"rank_pattern,omitempty"`
-	AlphaPattern  map[string]any  `json:"alpha_pattern,omitempty"`
-	InferenceMode bool            `json:"inference_mode"`
-}
-
-func (a *Adapter) config() ([]byte, error) {
-	targets, err := json.Marshal(a.names)
-	if err != nil {
-		return nil, err
-	}
-	return json.MarshalIndent(config{
-		PeftType: "LORA", TaskType: "CAUSAL_LM", R: a.Config.Rank, Alpha: a.Config.Alpha, Dropout: a.Config.Dropout, Targets: targets,
-		RSLoRA: a.Config.RankStabilized, Bias: "none", InferenceMode: true,
-	}, "", "  ")
-}
-
 // Save writes the adapter. A path that ends in .safetensors becomes one file, which carries the configuration
 // in its metadata; any other path becomes a folder that PEFT reads. New weights never stand beside an old
 // configuration: when a save is interrupted, Load finds the adapter as it was before, and other programs find
 // no configuration.
+//
+// An adapter that began with a piece of the weights (PiSSA, OLoRA) is written as one that did not, of twice
+// the rank, so that it fits the model that it was made for.
 func (a *Adapter) Save(path string) error {
-	tensors := map[string]tensor.Tensor{}
-	for i, p := range a.parts {
-		tensors[prefix+a.names[i]+".lora_A.weight"] = p.A.Detach().Transpose()
-		tensors[prefix+a.names[i]+".lora_B.weight"] = p.B.Detach().Transpose()
+	if a.Config.Full {
+		return fmt.Errorf("lora: %s: all weights were trained, which is no adapter of PEFT: save the model, or use SaveMLX", path)
 	}
-	text, err := a.config()
+	text, err := a.writePEFT()
 	if err != nil {
 		return fmt.Errorf("lora: %w", err)
 	}
+	return save(path, weightsFile, a.peftTensors(), text)
+}
+
+// save writes tensors and configuration as one file, or as two files of a folder.
+func save(path, weights string, tensors map[string]tensor.Tensor, text []byte) error {
 	metadata := map[string]string{"format": "pt", configKey: string(text)}
 	if strings.HasSuffix(path, ".safetensors") {
 		return safetensors.Save(path, tensors, metadata)
@@ -80,7 +59,7 @@ func (a *Adapter) Save(path string) error {
 		return err
 	}
 	err = durable.WriteSet(folder(path), []durable.Member{
-		{Name: weightsFile, Write: func(w io.Writer) error { return safetensors.Write(w, entries, metadata) }},
+		{Name: weights, Write: func(w io.Writer) error { return safetensors.Write(w, entries, metadata) }},
 		{Name: configFile, Write: durable.Text(string(text))},
 	})
 	if err != nil {
@@ -93,105 +72,181 @@ func (a *Adapter) Save(path string) error {
 // they are another adapter.
 func folder(path string) durable.Set { return durable.Set{Dir: path, Key: configFile} }
 
-// Load reads an adapter that Save or PEFT wrote and puts it into the model. Every tensor of the file must
-// belong to a layer of the model and fit it; otherwise the model stays as it was. Beside other adapters it is
-// as with [Inject]: the new one takes their turn.
+// Load reads an adapter that Save, SaveMLX, PEFT or mlx-lm wrote and puts it into the model: a folder, or the
+// file with the weights. Every tensor of the file must belong to a layer of the model and fit it; otherwise
+// the model stays as it was. Beside other adapters it is as with [Inject]: the new one takes their turn.
 func Load(path string, m nn.Module) (*Adapter, error) { return LoadAs(DefaultName, path, m) }
 
 // LoadAs is [Load] for an adapter that gets a name, beside those that the model has.
 func LoadAs(name, path string, m nn.Module) (*Adapter, error) {
-	weights, beside := path, ""
-	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
-		weights, beside = folder(path).Path(weightsFile), folder(path).Path(configFile)
-	}
-	tensors, metadata, err := safetensors.Load(weights)
+	f, text, err := open(path)
 	if err != nil {
 		return nil, err
 	}
+	if len(text) == 0 {
+		return nil, fmt.Errorf("lora: %s: no %s beside it and no configuration in its metadata", f.path, configFile)
+	}
+	kind := struct {
+		PEFT any `json:"peft_type"`
+		MLX  any `json:"fine_tune_type"`
+		Old  any `json:"lora_parameters"` // mlx-lm before it wrote fine_tune_type
+	}{}
+	json.Unmarshal(text, &kind) // the reader says what is wrong with it
+	read := f.peft
+	if kind.PEFT == nil && (kind.MLX != nil || kind.Old != nil) {
+		read = f.mlx
+	}
+	if err := read(text, name, m); err != nil {
+		return nil, fmt.Errorf("lora: %s: %w", f.path, err)
+	}
+	return f.place(m)
+}
+
+// A file is an adapter as it stands in a file, on its way into a model.
+type file struct {
+	path    string // of the weights
+	tensors map[string]tensor.Tensor
+	used    map[string]bool // tensors that have found their place
+	turned  bool            // it has A and B turned
+
+	config Config
+	layers []targeted
+	values []values      // of the layers
+	rows   tensor.Tensor // of config.Tokens
+	wholes []*whole
+}
+
+// values are what a file has of a layer, as a part has them.
+type values struct{ a, b, magnitude tensor.Tensor }
+
+// open reads the files of an adapter.
+func open(path string) (*file, []byte, error) {
+	weights, beside := path, filepath.Join(filepath.Dir(path), configFile)
+	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
+		weights, beside = folder(path).Path(weightsFile), folder(path).Path(configFile)
+		if mlx := folder(path).Path(mlxFile); !exists(weights) && exists(mlx) {
+			weights = mlx
+		}
+	}
+	tensors, metadata, err := safetensors.Load(weights)
+	if err != nil {
+		return nil, nil, err
+	}
 	text := []byte(metadata[configKey])
-	if beside != "" {
+	if weights != path || len(text) == 0 {
 		config, err := regular.Read(beside, maxConfig)
 		if err == nil {
 			text = config
 		} else if !os.IsNotExist(err) {
-			return nil, fmt.Errorf("lora: %w", err)
+			return nil, nil, fmt.Errorf("lora: %w", err)
 		}
 	}
-	c, err := parseConfig(text, weights)
-	if err != nil {
-		return nil, err
+	return &file{path: weights, tensors: tensors, used: map[string]bool{}}, text, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// take returns a tensor of the file, which has then found its place.
+func (f *file) take(name string) (tensor.Tensor, bool) {
+	t, ok := f.tensors[name]
+	if ok {
+		f.used[name] = true
 	}
-	c.Name = name
-	names, err := fit(tensors, m, c, weights)
-	if err != nil {
-		return nil, err
+	return t, ok
+}
+
+// add takes down what the file has of a layer: matrices as a part has them, which must fit the layer.
+func (f *file) add(s slot, c Config, v values) error {
+	l, _ := adapt(*s.layer)
+	in, out := l.In(), l.Out()
+	wantA, wantB := []int{in, c.Rank}, []int{c.Rank, out}
+	switch {
+	case has(*s.layer, f.config.Name):
+		return adaptedAlready(s.name, f.config.Name)
+	case v.a.IsNone() || v.b.IsNone():
+		return fmt.Errorf("%s has only one of lora_A and lora_B", s.name)
+	case !slices.Equal(v.a.Shape(), wantA) || !slices.Equal(v.b.Shape(), wantB):
+		got, want := [][]int{v.a.Shape(), v.b.Shape()}, [][]int{wantA, wantB}
+		if f.turned {
+			for _, shape := range append(got, want...) {
+				slices.Reverse(shape)
+			}
+		}
+		return fmt.Errorf("%s has lora_A %v and lora_B %v, want %v and %v", s.name, got[0], got[1], want[0], want[1])
+	case c.DoRA && (v.magnitude.IsNone() || !slices.Equal(v.magnitude.Shape(), []int{out})):
+		return fmt.Errorf("%s has no magnitude vector [%d], which DoRA needs", s.name, out)
+	case !c.DoRA && !v.magnitude.IsNone():
+		return fmt.Errorf("%s has a magnitude vector, but the configuration does not say DoRA", s.name)
+	}
+	if err := c.check(); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	f.layers, f.values = append(f.layers, targeted{s, c}), append(f.values, v)
+	return nil
+}
+
+// addWhole takes down a weight of the model that the file has as a whole.
+func (f *file) addWhole(p nn.Param, v tensor.Tensor) error {
+	if p.Turned() && v.Rank() == 2 {
+		v = v.Transpose()
+	}
+	old := p.Value()
+	if p.Fixed() || !slices.Equal(v.Shape(), old.Shape()) {
+		return fmt.Errorf("%s is %v%v, want %v%v", p.Name, v.DType(), v.Shape(), old.DType(), old.Shape())
+	}
+	bias := strings.HasSuffix(p.Name, ".bias") && f.config.Bias != "" && f.config.Bias != NoBias
+	w := &whole{param: p, turned: p.Turned(), bias: bias, other: copied(v, old)}
+	for _, l := range f.layers {
+		w.adapted = w.adapted || strings.HasPrefix(p.Name, l.name+".")
+	}
+	f.wholes = append(f.wholes, w)
+	return nil
+}
+
+// copied returns the numbers of t in the dtype and on the device of another tensor. They go through the host,
+// so that they lie in memory as those that were saved: the same bits come out.
+func copied(t, like tensor.Tensor) tensor.Tensor {
+	t = t.Cast(like.DType())
+	return tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...).To(like.Device())
+}
+
+// place puts the adapter into the model.
+func (f *file) place(m nn.Module) (*Adapter, error) {
+	for _, name := range slices.Sorted(maps.Keys(f.tensors)) {
+		if !f.used[name] {
+			return nil, fmt.Errorf("lora: %s: tensor %q belongs to no layer of the model", f.path, name)
+		}
+	}
+	if len(f.layers)+len(f.wholes)+len(f.config.Tokens) == 0 {
+		return nil, fmt.Errorf("lora: %s: no adapter in it", f.path)
+	}
+	c := f.config.withDefaults()
+	var names []string
+	for _, l := range f.layers {
+		names = append(names, l.name)
+		if l.config.Rank != c.Rank || l.config.Alpha != c.Alpha {
+			c.Patterns = append(c.Patterns, Pattern{l.name, l.config.Rank, l.config.Alpha})
+		}
 	}
 	c.Targets = strings.Join(names, " ")
-	return inject(m, c, func(ad *Adapter) {
-		set := func(p *tensor.Tensor, name string) {
-			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits
-			// come out.
-			t := tensors[prefix+name+".weight"].Transpose().Cast(p.DType())
-			p.Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...).To(p.Device()))
-		}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("lora: %s: %w", f.path, err)
+	}
+	return inject(m, c, f.layers, f.wholes, func(ad *Adapter) {
 		for i, p := range ad.parts {
-			set(&p.A, names[i]+".lora_A")
-			set(&p.B, names[i]+".lora_B")
+			if p.tokens != nil {
+				p.B.Set(copied(f.rows.To(p.rows.Device()).Cast(p.rows.DType()).Sub(p.rows), p.B))
+				continue
+			}
+			v := f.values[i]
+			p.A.Set(copied(v.a, p.A))
+			p.B.Set(copied(v.b, p.B))
+			if !p.Magnitude.IsNone() {
+				p.Magnitude.Set(copied(v.magnitude, p.Magnitude))
+			}
 		}
 	})
-}
-
-func parseConfig(text []byte, file string) (Config, error) {
-	var c config
-	if len(text) == 0 {
-		return Config{}, fmt.Errorf("lora: %s: no %s beside it and no configuration in its metadata", file, configFile)
-	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		return Config{}, fmt.Errorf("lora: %s: configuration: %w", file, err)
-	}
-	switch {
-	case c.PeftType != "LORA":
-		return Config{}, fmt.Errorf("lora: %s: got peft_type %q, want \"LORA\"", file, c.PeftType)
-	case c.R < 1 || c.Alpha <= 0:
-		return Config{}, fmt.Errorf("lora: %s: got r %d and lora_alpha %g, want both positive", file, c.R, c.Alpha)
-	case !(c.Dropout >= 0 && c.Dropout <= 1):
-		return Config{}, fmt.Errorf("lora: %s: got lora_dropout %g, want a probability from 0 to 1", file, c.Dropout)
-	case c.DoRA || c.FanInFanOut || c.Bias != "" && c.Bias != "none" || len(c.RankPattern)+len(c.AlphaPattern) > 0:
-		return Config{}, fmt.Errorf("lora: %s: got use_dora, fan_in_fan_out, bias, rank_pattern or alpha_pattern, want plain LoRA of one rank", file)
-	}
-	return Config{Rank: c.R, Alpha: c.Alpha, Dropout: c.Dropout, RankStabilized: c.RSLoRA}, nil
-}
-
-// fit checks the tensors against the model and returns the names of the layers that they adapt.
-func fit(tensors map[string]tensor.Tensor, m nn.Module, c Config, file string) ([]string, error) {
-	var names []string
-	used := 0
-	for _, s := range linears(m) {
-		a, hasA := tensors[prefix+s.name+".lora_A.weight"]
-		b, hasB := tensors[prefix+s.name+".lora_B.weight"]
-		if !hasA && !hasB {
-			continue
-		}
-		l := (*s.layer).(projection)
-		rank := c.Rank
-		switch {
-		case has(*s.layer, c.Name):
-			return nil, adaptedAlready(s.name, c.Name)
-		case !hasA || !hasB:
-			return nil, fmt.Errorf("lora: %s: %s has only one of lora_A and lora_B", file, s.name)
-		case !slices.Equal(a.Shape(), []int{rank, l.In()}) || !slices.Equal(b.Shape(), []int{l.Out(), rank}):
-			return nil, fmt.Errorf("lora: %s: %s has lora_A %v and lora_B %v, want [%d %d] and [%d %d]", file, s.name, a.Shape(), b.Shape(), rank, l.In(), l.Out(), rank)
-		}
-		names, used = append(names, s.name), used+2
-	}
-	if used == len(tensors) && used > 0 {
-		return names, nil
-	}
-	for name := range tensors {
-		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, prefix), ".lora_A.weight"), ".lora_B.weight")
-		if !slices.Contains(names, base) {
-			return nil, fmt.Errorf("lora: %s: tensor %q belongs to no layer of the model", file, name)
-		}
-	}
-	return nil, fmt.Errorf("lora: %s: no adapter in it", file)
 }

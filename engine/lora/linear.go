@@ -26,6 +26,11 @@ type Part struct {
 	// startA and startB are what A and B were at first if they began with a piece of the weight, which
 	// therefore counts without scale·startA·startB; otherwise none. The weight itself stays as it is.
 	startA, startB tensor.Tensor
+	// embeds: the layer is an embedding. tied: it is the model's output matrix, too; apart: there it counts as
+	// it was.
+	embeds, tied, apart bool
+	tokens              []int         // whose vectors B changes: see tokens.go; nil: the part is not of that kind
+	rows                tensor.Tensor // and their vectors in the weight, [tokens width]
 }
 
 // A Linear is a linear layer with adapters.
@@ -46,15 +51,19 @@ type share struct {
 	byRow  *choice // says which rows have it; nil: all
 }
 
-// parts returns weight [in out] and bias of a base; the weight of a quantised one is lazy, in x's dtype.
+// parts returns weight [in out] and bias of a base; the weight of a quantised one is lazy, in x's dtype. An
+// embedding is a linear layer of rows that are 1 at the token and 0 elsewhere, so its weight is [vocabulary
+// width].
 func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
 	switch b := base.(type) {
 	case *nn.Linear:
 		return b.Weight, b.Bias
 	case *quant.Linear:
 		return b.Weight.Dequantize(dt), b.Bias
+	case *nn.Embedding:
+		return b.Weight, tensor.Tensor{}
 	}
-	panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got %T, want *nn.Linear or *quant.Linear", base)})
+	panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got %T, want *nn.Linear, *quant.Linear or *nn.Embedding", base)})
 }
 
 // Wrap puts an adapter beside a layer, plain or quantised, and freezes the layer. A is uniform in ±1/√in, B
@@ -78,7 +87,7 @@ func newPart(l *Linear, c Config, rng *tensor.RNG) *Part {
 	if dt.Size() == 2 { // the steps of training would be lost in half precision
 		dt = dtype.F32
 	}
-	a, b, subtract := c.start(w, rng)
+	a, b, subtract := c.start(l.Base, w, rng)
 	p := &Part{
 		A:       a.Cast(dt).To(w.Device()).Named("lora_A").Param(),
 		B:       b.Cast(dt).To(w.Device()).Named("lora_B").Param(),
@@ -108,6 +117,9 @@ func (p *Part) factors() []nn.Member {
 	suffix := ""
 	if name := p.name(); name != DefaultName {
 		suffix = "." + name
+	}
+	if p.tokens != nil {
+		return []nn.Member{{Name: "lora_tokens" + suffix, Weight: &p.B}}
 	}
 	list := []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
 	if !p.Magnitude.IsNone() {
@@ -142,10 +154,10 @@ func (s share) delta(w tensor.Tensor) tensor.Tensor {
 func (s share) weight() float64 { return s.factor / s.Scale }
 
 // add adds to y what the share makes of seen, which is x or what dropout leaves of it; w is the weight
-// without adapters.
-func (s share) add(y, x, seen, w tensor.Tensor) tensor.Tensor {
-	dt := x.DType()
-	mask := s.byRow.mask(s.adapter, x)
+// without adapters. A product of x and a matrix is what times makes.
+func (s share) add(y, x, seen, w tensor.Tensor, times func(x, w tensor.Tensor) tensor.Tensor) tensor.Tensor {
+	dt := y.DType()
+	mask := s.byRow.mask(s.adapter, y)
 	masked := func(t tensor.Tensor) tensor.Tensor {
 		if mask.IsNone() {
 			return t
@@ -153,25 +165,25 @@ func (s share) add(y, x, seen, w tensor.Tensor) tensor.Tensor {
 		return t.Mul(mask)
 	}
 	through := func(x, a, b tensor.Tensor) tensor.Tensor {
-		return masked(x.MatMul(a.Cast(dt)).Mul(s.factor)).MatMul(b.Cast(dt))
+		return masked(times(x, a.Cast(dt)).Mul(s.factor)).MatMul(b.Cast(dt))
 	}
 	low := through(seen, s.A, s.B)
 	if !s.startA.IsNone() {
-		low = low.Sub(through(x, s.startA.To(x.Device()), s.startB.To(x.Device())))
+		low = low.Sub(through(x, s.startA.To(y.Device()), s.startB.To(y.Device())))
 	}
 	if s.Magnitude.IsNone() {
 		return y.Add(low)
 	}
 	gain := s.gain(w)
-	longer := masked(seen.MatMul(w.Cast(dt)).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
+	longer := masked(times(seen, w.Cast(dt)).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
 	return y.Add(longer).Add(low.Mul(gain.Cast(dt)))
 }
 
 // In is the length of the rows that go in.
-func (l *Linear) In() int { return l.Base.(projection).In() }
+func (l *Linear) In() int { return l.bare(dtype.F32).Len(0) }
 
 // Out is the length of the rows that come out.
-func (l *Linear) Out() int { return l.Base.(projection).Out() }
+func (l *Linear) Out() int { return l.bare(dtype.F32).Len(1) }
 
 // SetTraining says whether dropout takes place; package train calls it around training.
 func (l *Linear) SetTraining(on bool) { l.training = on }
@@ -199,7 +211,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		if l.drops(s) {
 			seen = tensor.Dropout(x, s.Dropout)
 		}
-		y = s.add(y, x, seen, w)
+		y = s.add(y, x, seen, w, tensor.Tensor.MatMul)
 	}
 	if !bias.IsNone() {
 		y = y.Add(bias.Cast(y.DType()))

@@ -18,8 +18,8 @@ type Adapters []*Adapter
 func Of(m nn.Module) Adapters {
 	var list Adapters
 	for _, s := range linears(m) {
-		l, ok := (*s.layer).(*Linear)
-		if !ok {
+		l := adapted(*s.layer)
+		if l == nil {
 			continue
 		}
 		for _, p := range l.Parts {
@@ -94,6 +94,9 @@ func (a *Adapter) To(d device.Device) {
 			nn.To(p, d)
 			if !p.startA.IsNone() {
 				p.startA, p.startB = p.startA.To(d).Eval(), p.startB.To(d).Eval()
+			}
+			if p.tokens != nil {
+				p.A, p.rows = p.A.To(d).Eval(), p.rows.To(d).Eval()
 			}
 		}
 	})

@@ -35,6 +35,9 @@ import (
 // AllLinear as Config.Targets means every linear layer but the output layer lm_head.
 const AllLinear = nn.AllLinear
 
+// head is the name of the output matrix in models that have one of their own.
+const head = "lm_head"
+
 // DefaultName is what an adapter is called that was given no name.
 const DefaultName = "default"
 
@@ -44,7 +47,8 @@ type Config struct {
 	Name  string
 	Rank  int     // of A and B; 0 means 8
 	Alpha float64 // scale = Alpha/Rank; 0 means 2·Rank
-	// Targets chooses layers, as nn.Targets says; empty means AllLinear. Each target must choose one.
+	// Targets chooses layers, as nn.Targets says; empty means AllLinear. Each target must choose one: linear
+	// ones, and embeddings by their name.
 	Targets string
 	// Exclude chooses layers that have no adapter, though Targets chooses them.
 	Exclude string
@@ -60,12 +64,23 @@ type Config struct {
 	RankStabilized bool
 	// DoRA trains the lengths of the weight's columns apart from their directions (Liu et al. 2024).
 	DoRA bool
+	// OnlyInput adapts an embedding where it turns tokens into vectors, not where it is the output matrix,
+	// too. Such an adapter cannot be merged.
+	OnlyInput bool
 	// Init is how A and B begin: Uniform, which is empty, Gaussian, Random, Orthogonal, PiSSA or OLoRA.
 	Init string
 	// Dropout is the probability with which the adapter does not see an element of x, in training only; it
 	// sees the others divided by 1 − Dropout. Which elements these are follows from [tensor.Seed].
 	Dropout float64
-	Seed    uint64 // of A's random values
+	// Tokens are those whose vectors are trained apart, in the model's embedding.
+	Tokens []int
+	// Train names modules whose weights are trained whole beside what is adapted, as nn.Targets reads them:
+	// "norm", "embed_tokens lm_head". Bias is which biases are: NoBias, which empty means, AllBiases or
+	// AdaptedBiases. Full trains all weights whole, of the blocks that are chosen, and adapts none.
+	Train string
+	Bias  string
+	Full  bool
+	Seed  uint64 // of A's random values
 }
 
 func (c Config) withDefaults() Config {
@@ -107,27 +122,42 @@ func (c Config) check() error {
 	if !(c.Dropout >= 0 && c.Dropout <= 1) {
 		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
 	}
+	if !slices.Contains([]string{"", NoBias, AllBiases, AdaptedBiases}, c.Bias) {
+		return fmt.Errorf("got Bias %q, want %q, %q or %q", c.Bias, NoBias, AllBiases, AdaptedBiases)
+	}
 	return c.checkInit()
 }
 
-// Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. Where other
+// Inject freezes the model and puts an adapter beside each layer that c.Targets chooses. Where other
 // adapters stand beside these layers the new one takes their turn: they are off until they are enabled. It is
 // an error if no layer is chosen, if one has an adapter of that name already, or if the numbers of c make no
 // adapter; the model then stays as it was.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
-	return inject(m, c, func(*Adapter) {})
-}
-
-// inject is Inject of an adapter whose numbers fill sets before the model has it.
-func inject(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
-	ad := &Adapter{Config: c, factor: 1}
 	layers, err := c.choose(m)
 	if err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
+	}
+	wholes, err := c.wholes(m, layers)
+	if err != nil {
+		return nil, fmt.Errorf("lora: %w", err)
+	}
+	return inject(m, c, layers, wholes, func(*Adapter) {})
+}
+
+// inject puts an adapter of some layers into a model; fill sets its numbers before the model has it.
+func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func(*Adapter)) (*Adapter, error) {
+	ad := &Adapter{Config: c, factor: 1, off: true, wholes: wholes, model: m}
+	ofLayers := len(layers)
+	if len(c.Tokens) > 0 {
+		s, err := c.tokenSlot(m)
+		if err != nil {
+			return nil, fmt.Errorf("lora: %w", err)
+		}
+		layers = append(slices.Clone(layers), targeted{slot: s, config: c})
 	}
 	for _, s := range layers {
 		if has(*s.layer, c.Name) {
@@ -135,15 +165,18 @@ func inject(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) {
 		}
 		ad.names = append(ad.names, s.name)
 	}
-	err = tensor.Try(func() { // there may be no memory
+	err := tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
-			l, ok := (*s.layer).(*Linear)
-			if !ok {
-				l = &Linear{Base: *s.layer}
+			l, _ := adapt(*s.layer)
+			var p *Part
+			if i < ofLayers {
+				p = newPart(l, s.config, rng)
+			} else {
+				p = tokenPart(l, c.Tokens)
 			}
-			p := newPart(l, s.config, rng)
-			p.adapter = ad
+			p.adapter, p.embeds, p.tied = ad, s.embeds(), s.embeds() && !hasHead(m)
+			p.apart = p.tied && c.OnlyInput && p.tokens == nil
 			for _, f := range p.factors() {
 				f.Weight.Named(ad.names[i] + "." + f.Name)
 			}
@@ -156,19 +189,23 @@ func inject(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) {
 	}
 	nn.Change(m, func() {
 		nn.Freeze(m)
+		for other, _ := ad.rival(Of(m)); other != nil; other, _ = ad.rival(Of(m)) {
+			other.turn(false)
+		}
 		for i, s := range layers {
-			l, ok := (*s.layer).(*Linear)
-			if !ok {
-				l = &Linear{Base: *s.layer}
-				*s.layer = l
-			}
+			var l *Linear
+			l, *s.layer = adapt(*s.layer)
 			for _, p := range l.Parts {
 				if p.adapter != nil {
-					p.adapter.off = true
+					p.adapter.turn(false)
 				}
 			}
 			l.Parts = append(slices.Clone(l.Parts), ad.parts[i])
 			ad.layers = append(ad.layers, l)
+		}
+		ad.turn(true)
+		for _, w := range ad.wholes {
+			w.param.Unfreeze()
 		}
 	})
 	if l, ok := m.(nn.StepLocker); ok {
@@ -179,8 +216,8 @@ func inject(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) {
 
 // has says whether a layer has an adapter of that name.
 func has(layer nn.Layer, name string) bool {
-	l, ok := layer.(*Linear)
-	return ok && slices.ContainsFunc(l.Parts, func(p *Part) bool { return p.name() == name })
+	l := adapted(layer)
+	return l != nil && slices.ContainsFunc(l.Parts, func(p *Part) bool { return p.name() == name })
 }
 
 // adaptedAlready is the error of a layer that cannot have a second adapter of a name.
@@ -199,7 +236,7 @@ func Use(m nn.Module, names ...string) error {
 	}
 	nn.Change(m, func() {
 		for _, a := range list {
-			a.off = !slices.Contains(names, a.Name())
+			a.turn(slices.Contains(names, a.Name()))
 		}
 	})
 	return nil
@@ -231,8 +268,8 @@ func Remove(m nn.Module) error {
 func remove(m nn.Module, out func(p *Part) bool) (count int) {
 	nn.Change(m, func() {
 		for _, s := range linears(m) {
-			l, ok := (*s.layer).(*Linear)
-			if !ok {
+			l := adapted(*s.layer)
+			if l == nil {
 				continue
 			}
 			for _, p := range l.Parts {
@@ -249,22 +286,28 @@ func remove(m nn.Module, out func(p *Part) bool) (count int) {
 	return count
 }
 
-// A slot is a place of a model that holds a linear layer, adapted or not.
+// A slot is a place of a model that holds a layer which can have an adapter, or has one.
 type slot struct {
 	name  string
 	layer *nn.Layer
 }
 
-// A projection is a layer that multiplies by a weight [In Out], which it may store in any form: all that
-// linears lists.
-type projection interface {
-	nn.Layer
-	In() int
-	Out() int
+// hasHead says whether a model has a matrix of outputs of its own; otherwise its embedding is that, too.
+func hasHead(m nn.Module) bool {
+	return slices.ContainsFunc(linears(m), func(s slot) bool { return s.name == head })
 }
 
-// linears lists the linear layers of a model that can be exchanged. What an adapted layer is made of is not
-// listed.
+// embeds says whether the layer turns tokens into vectors.
+func (s slot) embeds() bool {
+	switch (*s.layer).(type) {
+	case *nn.Embedding, *Embedding:
+		return true
+	}
+	return false
+}
+
+// linears lists the layers of a model that multiply by a matrix and can be exchanged, embeddings among them.
+// What an adapted layer is made of is not listed.
 func linears(m nn.Module) []slot {
 	var list []slot
 	nn.Walk(m, func(path string, member nn.Member) {
@@ -272,9 +315,33 @@ func linears(m nn.Module) []slot {
 			return
 		}
 		switch (*member.Slot).(type) {
-		case *nn.Linear, *quant.Linear, *Linear:
+		case *nn.Linear, *quant.Linear, *nn.Embedding, *Linear, *Embedding:
 			list = append(list, slot{path, member.Slot})
 		}
 	})
 	return list
+}
+
+// adapted returns what a layer with adapters is made of, or nil.
+func adapted(layer nn.Layer) *Linear {
+	switch l := layer.(type) {
+	case *Linear:
+		return l
+	case *Embedding:
+		return &l.Linear
+	}
+	return nil
+}
+
+// adapt returns a layer that can have adapters, a new one unless it has some, and what it is made of.
+func adapt(layer nn.Layer) (*Linear, nn.Layer) {
+	if l := adapted(layer); l != nil {
+		return l, layer
+	}
+	if _, ok := layer.(*nn.Embedding); ok {
+		e := &Embedding{Linear{Base: layer}}
+		return &e.Linear, e
+	}
+	l := &Linear{Base: layer}
+	return l, l
 }

@@ -67,7 +67,7 @@ func TestTargets(t *testing.T) {
 		{"q_proj,v_proj", 4, ""},
 		{"model.layers.1.mlp.down_proj", 1, ""},
 		{"model.layers.0.*", 7, ""},
-		{"query", 0, `lora: target "query" chooses no linear layer of the model; there are q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj`},
+		{"query", 0, `lora: target "query" chooses no linear layer of the model; there are embed_tokens, q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj`},
 		{"[", 0, `lora: got target pattern "[": syntax error in pattern`},
 	}
 	for _, tt := range tests {
@@ -210,7 +210,7 @@ func TestLoadRefuses(t *testing.T) {
 		}, "got r 0"},
 		{"pattern", func(_ map[string]tensor.Tensor, md map[string]string) {
 			md["adapter_config"] = `{"peft_type":"LORA","r":4,"lora_alpha":8,"rank_pattern":{"q_proj":2}}`
-		}, "want plain LoRA of one rank"},
+		}, "has lora_A [4 32] and lora_B [32 4], want [2 32] and [32 2]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

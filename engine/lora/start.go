@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/svd"
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -49,8 +50,16 @@ func iterations(init string) (n int, ok bool) {
 
 // start returns the first values of A [in rank] and B [rank out] beside w [in out]. If subtract, the layer
 // computes scale·A·B less than its weight: the adapter begins with a part of the weight.
-func (c Config) start(w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
+// Beside an embedding A is 0 and B normal, as PEFT has it.
+func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
 	in, out := w.Len(0), w.Len(1)
+	if _, ok := base.(*nn.Embedding); ok {
+		a = tensor.Zeros(in, c.Rank)
+		if c.Init == Random {
+			a = rng.Randn(in, c.Rank)
+		}
+		return a, rng.Randn(c.Rank, out), false
+	}
 	uniform := func(rows, columns int) tensor.Tensor {
 		bound := 1 / math.Sqrt(max(1, float64(rows)))
 		return rng.Rand(rows, columns).Mul(2 * bound).Sub(bound)

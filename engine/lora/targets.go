@@ -26,6 +26,9 @@ type targeted struct {
 // choose lists the layers of a model that get an adapter. Every name that the configuration mentions must
 // mean something in this model.
 func (c Config) choose(m nn.Module) ([]targeted, error) {
+	if c.Full {
+		return nil, nil
+	}
 	slots := linears(m)
 	targets, err := c.targets("target", c.Targets, m, slots)
 	if err != nil {
@@ -46,8 +49,12 @@ func (c Config) choose(m nn.Module) ([]targeted, error) {
 		return nil, err
 	}
 	var list []targeted
+	trained, err := c.trained(m)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range slots {
-		if choosesAny(targets, s) && !choosesAny(exclude, s) && inBlocks(s.name) {
+		if choosesAny(targets, s) && !choosesAny(exclude, s) && inBlocks(s.name) && !within(trained, s.name) {
 			list = append(list, targeted{s, c.of(s, patterns)})
 		}
 	}
@@ -88,7 +95,9 @@ func (c Config) of(s slot, patterns [][]nn.Target) Config {
 
 // choosesAny says whether one of the targets chooses a layer.
 func choosesAny(targets []nn.Target, s slot) bool {
-	return slices.ContainsFunc(targets, func(t nn.Target) bool { return t.Chooses(s.name) })
+	return slices.ContainsFunc(targets, func(t nn.Target) bool {
+		return t.Chooses(s.name) && !(t.String() == AllLinear && s.embeds())
+	})
 }
 
 // targets reads targets, each of which must choose a layer.
@@ -122,10 +131,19 @@ func (c Config) instead(t nn.Target, m nn.Module, slots []slot) string {
 	if kind != "" {
 		return kind
 	}
+	var names []string
+	for _, s := range slots {
+		names = append(names, s.name)
+	}
+	return meant(t, names)
+}
+
+// meant says which of the names may have been meant by a target that chooses none.
+func meant(t nn.Target, names []string) string {
 	depth := 1 + strings.Count(t.String(), ".")
 	var ends []string
-	for _, s := range slots {
-		parts := strings.Split(s.name, ".")
+	for _, name := range names {
+		parts := strings.Split(name, ".")
 		if end := strings.Join(parts[max(0, len(parts)-depth):], "."); !slices.Contains(ends, end) {
 			ends = append(ends, end)
 		}

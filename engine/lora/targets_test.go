@@ -30,7 +30,7 @@ func TestChosenLayers(t *testing.T) {
 		{"misspelt end", lora.Config{Targets: "self_atn.q_proj"}, `did you mean "self_attn.q_proj"?`},
 		{"misspelt exception", lora.Config{Exclude: "downproj"}, `exclude "downproj" chooses no linear layer of the model; did you mean "down_proj"?`},
 		{"misspelt pattern", lora.Config{Patterns: []lora.Pattern{{Layers: "up_prj", Rank: 2}}}, `pattern "up_prj" chooses no linear layer of the model; did you mean "up_proj"?`},
-		{"of another family", lora.Config{Targets: "c_attn"}, "; there are q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj"},
+		{"of another family", lora.Config{Targets: "c_attn"}, "; there are embed_tokens, q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj"},
 		{"a norm", lora.Config{Targets: "norm"}, `target "norm" chooses no linear layer of the model: model.norm is a *nn.RMSNorm`},
 		{"a rank below 1", lora.Config{Patterns: []lora.Pattern{{Layers: "q_proj", Rank: -1}}}, "layers.0.self_attn.q_proj: got rank -1"},
 	} {

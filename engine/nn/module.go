@@ -103,6 +103,9 @@ func (p Param) Trainable() bool { return p.at.IsParam() }
 // Running says whether a pass in training changes it without a gradient, as running statistics.
 func (p Param) Running() bool { return p.running }
 
+// Turned says whether files have the weight [in out] as [out in].
+func (p Param) Turned() bool { return p.turned }
+
 // Fixed says whether the weight cannot be trained, as the codes of a quantised layer.
 func (p Param) Fixed() bool { return p.fixed }
 

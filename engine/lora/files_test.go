@@ -1,0 +1,146 @@
+package lora_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// testdata/variants was written by tests/peers/lora_variants.py with transformers and PEFT, and by
+// tests/peers/lora_mlx.py with mlx-lm.
+const variantFiles = "testdata/variants"
+
+func base(t *testing.T, variant string) *llm.Model {
+	t.Helper()
+	name, _, _ := strings.Cut(variant, "-")
+	m, err := llm.Load(context.Background(), filepath.Join(variantFiles, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func variantNames(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(variantFiles, "*-*"))
+	if err != nil || len(list) < 20 {
+		t.Fatal(list, err)
+	}
+	for i, path := range list {
+		list[i] = filepath.Base(path)
+	}
+	return list
+}
+
+func expected(t *testing.T) map[string]tensor.Tensor {
+	t.Helper()
+	all := map[string]tensor.Tensor{}
+	for _, name := range []string{"expected.safetensors", "expected_mlx.safetensors"} {
+		tensors, _, err := safetensors.Load(filepath.Join(variantFiles, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range tensors {
+			all[name] = v
+		}
+	}
+	return all
+}
+
+// Adapters of all kinds that PEFT and mlx-lm made compute here what they compute there, and have the same
+// gradients; so do they after they were saved and read again, as PEFT's files and as mlx-lm's. Removed they
+// leave the model as it was.
+func TestFilesOfPeers(t *testing.T) {
+	want := expected(t)
+	for _, name := range variantNames(t) {
+		t.Run(name, func(t *testing.T) {
+			m := base(t, name)
+			plain := nn.Hash(nn.Params(m))
+			ad, err := lora.Load(filepath.Join(variantFiles, name), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits := want[name+".logits"]
+			wantClose(t, "logits", m.Logits(want["ids"]), logits, 1e-5)
+			loss := m.Loss(want["ids"], want["targets"])
+			wantClose(t, "loss", loss, want[name+".loss"], 1e-6)
+			checkGradients(t, ad, loss, want, name)
+
+			for format, save := range map[string]func(string) error{"PEFT": ad.Save, "mlx-lm": ad.SaveMLX} {
+				path := filepath.Join(t.TempDir(), "saved")
+				if err := save(path); err != nil {
+					if format == "mlx-lm" && strings.Contains(err.Error(), "which") || ad.Config.Full {
+						continue // it says what mlx-lm does not have
+					}
+					t.Fatal(err)
+				}
+				again := base(t, name)
+				if _, err := lora.Load(path, again); err != nil {
+					t.Fatalf("%s: %v", format, err)
+				}
+				wantClose(t, "logits after "+format, again.Logits(want["ids"]), logits, 1e-5)
+			}
+
+			ad.Merge()
+			wantClose(t, "merged logits", m.Logits(want["ids"]), logits, 2e-5)
+			ad.Unmerge()
+			if err := ad.Remove(m); err != nil {
+				t.Fatal(err)
+			}
+			if nn.Hash(nn.Params(m)) != plain {
+				t.Error("the model is not what it was")
+			}
+			path := filepath.Join(t.TempDir(), "removed")
+			if err := ad.Save(path); err == nil {
+				if _, err := lora.Load(path, m); err != nil {
+					t.Fatal(err)
+				}
+				wantClose(t, "logits after it was removed", m.Logits(want["ids"]), logits, 1e-5)
+			}
+		})
+	}
+}
+
+// checkGradients compares gradients with those of the fixture, which has some.
+func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map[string]tensor.Tensor, variant string) {
+	t.Helper()
+	of := map[string]tensor.Tensor{}
+	for name, g := range want {
+		if name, ok := strings.CutPrefix(name, variant+".grad.base_model.model."); ok {
+			name = strings.NewReplacer(".default", "", "lora_embedding", "lora", ".modules_to_save", "", ".base_layer", "").Replace(name)
+			if strings.Contains(name, "lora_") {
+				name = strings.TrimSuffix(name, ".weight")
+			}
+			of[name] = g
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	checked := 0
+	for i, g := range tensor.Grad(loss, nn.Values(ad.Params())...) {
+		name := ad.Params()[i].Name
+		w, ok := of[name]
+		if !ok {
+			continue
+		}
+		if g.Rank() == 2 && !strings.HasSuffix(name, "embed_tokens.weight") {
+			w = w.Transpose()
+		}
+		if head, ok := of[strings.NewReplacer("model.embed_tokens.lora_A", "lm_head.lora_B", "model.embed_tokens.lora_B", "lm_head.lora_A").Replace(name)]; ok && strings.HasPrefix(variant, "tied") && strings.Contains(name, "embed_tokens.lora") {
+			w = w.Add(head) // PEFT has the tied layer twice, over the same numbers
+		}
+		wantClose(t, "gradient of "+name, g, w, 5e-5)
+		checked++
+	}
+	if checked < len(of)/2 {
+		t.Errorf("checked %d of %d gradients", checked, len(of))
+	}
+}

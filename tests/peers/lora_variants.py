@@ -1,0 +1,123 @@
+"""Writes engine/lora/testdata/variants: adapters of all kinds, as PEFT makes and saves them.
+
+usage: python tests/peers/lora_variants.py        (needs torch, transformers, peft, safetensors)
+       python tests/peers/lora_variants.py load FOLDER    loads what mcs wrote there, and compares
+
+  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), as transformers saves it
+  BASE-NAME/                  an adapter with random values, as PEFT saves it
+  expected.safetensors        ids and targets; BASE-NAME.logits, BASE-NAME.loss and gradients of some
+
+With load: FOLDER has BASE-NAME/ folders with adapters, and FOLDER/expected.safetensors what mcs computes with them.
+"""
+import os
+import shutil
+import sys
+import warnings
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+OUT = os.path.join(os.path.dirname(__file__), "../../engine/lora/testdata/variants")
+
+QV = ["q_proj", "v_proj"]
+VARIANTS = {
+    "own-patterns": dict(target_modules=r".*\.(q|v|down)_proj", rank_pattern={"q_proj": 4, r".*\.0\.mlp\.down_proj": 1},
+                         alpha_pattern={r"^model.layers.1.self_attn.v_proj": 8}),
+    "own-blocks": dict(target_modules=["q_proj", "k_proj"], layers_to_transform=[1], layers_pattern="layers"),
+    "own-rslora": dict(target_modules="all-linear", exclude_modules=["down_proj"], use_rslora=True),
+    "own-gaussian": dict(target_modules=QV, init_lora_weights="gaussian", lora_dropout=0.1),
+    "own-dora": dict(target_modules="all-linear", use_dora=True),
+    "own-pissa": dict(target_modules=QV, init_lora_weights="pissa"),
+    "own-olora": dict(target_modules=QV, init_lora_weights="olora"),
+    "own-converted": dict(target_modules=QV, init_lora_weights="pissa", use_rslora=True),
+    "own-bias_all": dict(target_modules=QV, bias="all"),
+    "own-bias_lora": dict(target_modules=QV, bias="lora_only"),
+    "own-modules": dict(target_modules=QV, modules_to_save=["model.norm", "post_attention_layernorm", "lm_head"]),
+    "own-embedding": dict(target_modules=["embed_tokens", "lm_head", "q_proj"]),
+    "own-dora_embedding": dict(target_modules=["embed_tokens", "q_proj"], use_dora=True),
+    "own-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
+    "tied-embedding": dict(target_modules=["embed_tokens", "q_proj"], ensure_weight_tying=True),
+    "tied-apart": dict(target_modules=["embed_tokens", "q_proj"]),
+    "tied-modules": dict(target_modules=QV, modules_to_save=["embed_tokens"], ensure_weight_tying=True),
+    "tied-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
+}
+GRADIENTS = ["own-dora", "own-dora_embedding", "own-modules", "own-bias_all", "own-embedding", "tied-embedding"]
+
+
+def base(name):
+    torch.manual_seed(0)
+    model = Qwen2ForCausalLM(Qwen2Config(
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, max_position_embeddings=64, tie_word_embeddings=name == "tied", initializer_range=0.3))
+    with torch.no_grad():  # so that norms and biases matter
+        for n, p in model.named_parameters():
+            if "norm" in n or "bias" in n:
+                p.add_(0.2 * torch.randn_like(p))
+    return model.eval()
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    torch.use_deterministic_algorithms(True)
+    shutil.rmtree(OUT, ignore_errors=True)
+    for name in ("own", "tied"):
+        base(name).save_pretrained(os.path.join(OUT, name))
+        os.remove(os.path.join(OUT, name, "generation_config.json"))
+    ids, targets = torch.randint(0, 40, (2, 8)), torch.randint(0, 40, (2, 8))
+    ids[0, :3] = torch.tensor([1, 5, 30])
+    expected = {"ids": ids, "targets": targets}
+    for name, settings in VARIANTS.items():
+        model = get_peft_model(base(name.split("-")[0]), LoraConfig(r=2, lora_alpha=3, task_type="CAUSAL_LM", **settings)).eval()
+        out = os.path.join(OUT, name)
+        first = out + "-first"
+        model.peft_config["default"].init_lora_weights = True  # as PEFT's documentation has it for conversions
+        model.save_pretrained(first)
+        model.peft_config["default"].init_lora_weights = settings.get("init_lora_weights", True)
+        torch.manual_seed(1)
+        with torch.no_grad():
+            for _, p in model.named_parameters():
+                if p.requires_grad:
+                    p.add_(0.1 * torch.randn_like(p))
+        model.save_pretrained(out, path_initial_model_for_weight_conversion=first if name == "own-converted" else None)
+        shutil.rmtree(first)
+        os.remove(os.path.join(out, "README.md"))
+        logits = model(input_ids=ids).logits
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, 40), targets.reshape(-1))
+        expected[name + ".logits"], expected[name + ".loss"] = logits, loss
+        if name in GRADIENTS:
+            loss.backward()
+            for n, p in model.named_parameters():
+                if p.requires_grad and (".0." in n or ".layers." not in n):
+                    expected[f"{name}.grad.{n}"] = p.grad
+    save_file({n: t.detach().clone().contiguous() for n, t in expected.items()}, os.path.join(OUT, "expected.safetensors"))
+
+
+def load(folder):
+    """Loads the adapters of a folder with PEFT, and exits with 1 if the logits are other ones than mcs computed."""
+    warnings.filterwarnings("ignore")
+    expected, bad = load_file(os.path.join(folder, "expected.safetensors")), False
+    for name in sorted(os.listdir(folder)):
+        if not os.path.isdir(os.path.join(folder, name)):
+            continue
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model = PeftModel.from_pretrained(base(name.split("-")[0]), os.path.join(folder, name)).eval()
+        for w in said:
+            if "missing" in str(w.message) or "unexpected" in str(w.message):
+                print(f"{name}: {w.message}")
+                bad = True
+        with torch.no_grad():
+            got = model(input_ids=expected["ids"]).logits
+        want = expected[name + ".logits"]
+        difference = ((got - want).abs().max() / want.abs().max()).item()
+        print(f"{name}: differs by {difference:.2g}")
+        bad = bad or not difference < 1e-5
+    sys.exit(bad)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["load"]:
+        load(sys.argv[2])
+    main()
