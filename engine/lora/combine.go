@@ -62,8 +62,8 @@ func Combine(m nn.Module, c Combination) (*Adapter, error) {
 	var names []string
 	at := map[string][]term{} // of each layer
 	for _, s := range linears(m) {
-		l, ok := (*s.layer).(*Linear)
-		if !ok {
+		l := adapted(*s.layer)
+		if l == nil {
 			continue
 		}
 		for i, a := range c.Adapters {
@@ -84,7 +84,7 @@ func Combine(m nn.Module, c Combination) (*Adapter, error) {
 		}
 	}
 	config := Config{Name: c.Name, Rank: rank, Alpha: float64(rank), Targets: strings.Join(names, " ")}
-	return inject(m, config, func(ad *Adapter) {
+	return injectChosen(m, config, func(ad *Adapter) {
 		keep := c.keep()
 		for i, p := range ad.parts {
 			a, b := c.combine(at[ad.names[i]], rank, keep)
@@ -130,6 +130,9 @@ func (c Combination) check(m nn.Module) (rank int, err error) {
 			return 0, fmt.Errorf("got adapter %d that is not in the model", i)
 		case slices.Contains(c.Adapters[:i], a):
 			return 0, fmt.Errorf("got adapter %q twice", a.Name())
+		}
+		if len(a.wholes) > 0 || len(a.Config.Tokens) > 0 {
+			return 0, fmt.Errorf("adapter %q trains weights or tokens whole, which have no products", a.Name())
 		}
 		for j, p := range a.parts {
 			if !p.Magnitude.IsNone() {

@@ -133,6 +133,11 @@ func (c Config) check() error {
 // an error if no layer is chosen, if one has an adapter of that name already, or if the numbers of c make no
 // adapter; the model then stays as it was.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
+	return injectChosen(m, c, func(*Adapter) {})
+}
+
+// injectChosen is Inject of an adapter whose numbers fill sets before the model has it.
+func injectChosen(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
@@ -145,10 +150,10 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
-	return inject(m, c, layers, wholes, func(*Adapter) {})
+	return inject(m, c, layers, wholes, fill)
 }
 
-// inject puts an adapter of some layers into a model; fill sets its numbers before the model has it.
+// inject puts an adapter of some layers into a model. Fill is called before the model has it.
 func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func(*Adapter)) (*Adapter, error) {
 	ad := &Adapter{Config: c, factor: 1, off: true, wholes: wholes, model: m}
 	ofLayers := len(layers)
