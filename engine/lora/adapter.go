@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -41,6 +42,11 @@ func (a *Adapter) removed(p *Part) {
 	if !slices.ContainsFunc(a.layers, func(l *Linear) bool { return l != nil }) {
 		a.release()
 	}
+}
+
+// Is says whether c, with its zero values filled in, is the configuration that the adapter was made with.
+func (a *Adapter) Is(c Config) bool {
+	return reflect.DeepEqual(a.Config.withDefaults(), c.withDefaults())
 }
 
 // Name is what the adapter is called.

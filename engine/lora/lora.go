@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,6 +99,9 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// IsZero says whether nothing is set.
+func (c Config) IsZero() bool { return reflect.ValueOf(c).IsZero() }
 
 // Scale is the factor of (x·A)·B.
 func (c Config) Scale() float64 {

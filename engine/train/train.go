@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -41,14 +42,16 @@ type PackedModel interface {
 	PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor
 }
 
-// Options say how to train. Steps and LR are needed; the rest may stay zero.
+// Options say how to train. For Run, Steps or Epochs and LR are needed, and the rest may stay zero.
 type Options struct {
 	Steps      int
+	Epochs     int // in place of Steps: so often all of the data, if that says how much it is (see data.Epoch)
 	LR         optim.Schedule
-	Clip       float64    // largest global norm of the gradients; 0: any
-	Accumulate int        // batches whose gradients make one step, weighed by their targets that count; 0: 1
-	Optimizer  optim.Rule // nil: optim.AdamW{}
-	Params     []nn.Param // parameters to train; nil: all trainable weights of the model
+	Clip       float64     // largest global norm of the gradients; 0: any
+	Accumulate int         // batches whose gradients make one step, weighed by their targets that count; 0: 1
+	Optimizer  optim.Rule  // nil: optim.AdamW{}
+	Params     []nn.Param  // parameters to train; nil: all trainable weights of the model
+	LoRA       lora.Config // the adapter that the function LoRA trains; Run has Params
 
 	Eval        data.Source // data for evaluation, not for training; nil: no evaluation
 	EvalEvery   int         // steps between evaluations; 0: at the end only
@@ -177,7 +180,7 @@ type trainer struct {
 // ended. What it makes lives on the model's device: batches, which are moved there, the optimizer's memory,
 // and new tensors of the model's own.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
-	o = o.withDefaults()
+	o = o.withSteps(d).withDefaults()
 	params := o.Params
 	if params == nil {
 		params = nn.Trainable(m)
@@ -224,6 +227,12 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 
 func (o Options) check(params []nn.Param) error {
 	switch {
+	case !o.LoRA.IsZero():
+		return errors.New("train: got Options.LoRA, which is for the function train.LoRA: for Run, inject the adapter and set Params")
+	case o.Epochs < 0:
+		return fmt.Errorf("train: got %d epochs, want at least 1", o.Epochs)
+	case o.Epochs != 0 && o.Steps == 0:
+		return fmt.Errorf("train: got %d epochs of data that does not say how long an epoch is: set Steps, or give the data a method Epoch", o.Epochs)
 	case o.Steps < 1:
 		return fmt.Errorf("train: got %d steps, want at least 1", o.Steps)
 	case o.LR == optim.Schedule{}:

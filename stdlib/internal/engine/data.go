@@ -20,6 +20,7 @@ func dataSymbols() map[string]reflect.Value {
 		"ChatKind":       reflect.ValueOf(data.ChatKind),
 		"CompletionKind": reflect.ValueOf(data.CompletionKind),
 		"Dataset":        reflect.ValueOf((*data.Dataset)(nil)),
+		"Epoch":          reflect.ValueOf(data.Epoch),
 		"Examples":       reflect.ValueOf((*data.Examples)(nil)),
 		"GoSource":       reflect.ValueOf(data.GoSource),
 		"Ignored":        reflect.ValueOf(constant.MakeFromLiteral("-100", token.INT, 0)),

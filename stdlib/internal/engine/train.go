@@ -16,9 +16,11 @@ func trainSymbols() map[string]reflect.Value {
 		"Curves":       reflect.ValueOf((*train.Curves)(nil)),
 		"Evaluate":     reflect.ValueOf(train.Evaluate),
 		"Forget":       reflect.ValueOf(train.Forget),
+		"Full":         reflect.ValueOf(train.Full),
 		"GoBack":       reflect.ValueOf(train.GoBack),
 		"History":      reflect.ValueOf((*train.History)(nil)),
 		"Interrupted":  reflect.ValueOf((*train.Interrupted)(nil)),
+		"LoRA":         reflect.ValueOf(train.LoRA),
 		"Model":        reflect.ValueOf((*train.Model)(nil)),
 		"_Model":       reflect.ValueOf((*trainModel)(nil)),
 		"NotFinite":    reflect.ValueOf((*train.NotFinite)(nil)),
@@ -32,6 +34,7 @@ func trainSymbols() map[string]reflect.Value {
 		"SkipSpikes":   reflect.ValueOf(train.SkipSpikes),
 		"Spike":        reflect.ValueOf((*train.Spike)(nil)),
 		"Spikes":       reflect.ValueOf((*train.Spikes)(nil)),
+		"Tuned":        reflect.ValueOf((*train.Tuned)(nil)),
 		"WithLoss":     reflect.ValueOf(train.WithLoss),
 	}
 }
