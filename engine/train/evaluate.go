@@ -43,7 +43,7 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 			if err != nil {
 				return err
 			}
-			weight := float64(b.Counted())
+			weight := float64(counted(m, b))
 			if err = packs(m, b); err != nil || weight == 0 {
 				return err
 			}

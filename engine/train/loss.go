@@ -25,14 +25,32 @@ type withLoss struct {
 func (m withLoss) Members() []nn.Member { return m.layer.Members() }
 
 // SetTraining tells the layer, which is no member.
-func (m withLoss) SetTraining(on bool) {
-	if l, ok := m.layer.(nn.TrainingAware); ok {
+func (m withLoss) SetTraining(on bool) { setTraining(m.layer, on) }
+
+// setTraining tells a module that is no member of what is trained.
+func setTraining(m nn.Module, on bool) {
+	if l, ok := m.(nn.TrainingAware); ok {
 		l.SetTraining(on)
 	}
 }
 
 func (m withLoss) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	return m.loss(m.layer.Forward(inputs), targets)
+}
+
+// A Counter is a Model whose loss is a mean over something else than the targets that count. It says over how
+// many, so that several batches make one step, or one evaluation, as if they were one.
+type Counter interface {
+	Model
+	Counted(b data.Batch) int
+}
+
+// counted is over how many the loss of a batch is the mean.
+func counted(m Model, b data.Batch) int {
+	if c, ok := m.(Counter); ok {
+		return c.Counted(b)
+	}
+	return b.Counted()
 }
 
 // packs says whether the model can learn from a batch's rows.

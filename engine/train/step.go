@@ -123,7 +123,7 @@ func (t *trainer) land(ctx context.Context) error {
 // mean of the batches' losses the mean over all targets of the step: batches whose targets are masked or
 // padded have different numbers of them.
 func (t *trainer) arguments(batches []data.Batch) ([][]tensor.Tensor, error) {
-	weights, err := weightsOf(batches)
+	weights, err := weightsOf(t.model, batches)
 	if err != nil {
 		return nil, err
 	}
@@ -145,13 +145,13 @@ func (t *trainer) arguments(batches []data.Batch) ([][]tensor.Tensor, error) {
 }
 
 // weightsOf are the shares of the batches in all targets that count, times the number of batches.
-func weightsOf(batches []data.Batch) ([]float64, error) {
+func weightsOf(m Model, batches []data.Batch) ([]float64, error) {
 	weights, sum := make([]float64, len(batches)), 0.0
 	if len(batches) == 1 {
 		return []float64{1}, nil
 	}
 	for i, b := range batches {
-		weights[i] = float64(b.Counted())
+		weights[i] = float64(counted(m, b))
 		if sum += weights[i]; weights[i] == 0 {
 			return nil, errors.New("train: a batch has no target that counts")
 		}

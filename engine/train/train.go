@@ -9,7 +9,7 @@
 // the data are all saved.
 //
 // Reading order: train.go, step.go, spike.go, evaluate.go, best.go, pause.go, history.go, logs.go,
-// checkpoint.go, folders.go, number.go.
+// checkpoint.go, folders.go, number.go, preference.go.
 package train
 
 import (

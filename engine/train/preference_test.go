@@ -1,0 +1,177 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// scores is a model that says the same whatever it is asked.
+type scores struct{ at *tensor.Tensor }
+
+func (s scores) Logits(tensor.Tensor) tensor.Tensor { return *s.at }
+
+func (s scores) Members() []nn.Member { return []nn.Member{{Name: "scores", Weight: s.at}} }
+
+// Losses and gradients are trl's: testdata/preferences.json was written by tests/peers/preferences.py.
+func TestPreferencesAgreeWithTRL(t *testing.T) {
+	text, err := os.ReadFile("testdata/preferences.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Vocab int
+		Cases []struct {
+			Inputs, Targets   [][]int
+			Scores, Reference []float64
+			Losses            []struct {
+				Name     string
+				Loss     float64
+				Gradient []float64
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for i, c := range file.Cases {
+		inputs, targets := tensor.From(c.Inputs), tensor.From(c.Targets)
+		shape := append(inputs.Shape(), file.Vocab)
+		at, before := tensor.From(c.Scores, shape...).Param(), tensor.From(c.Reference, shape...)
+		m, reference := scores{&at}, scores{&before}
+		models := map[string]Model{
+			"sigmoid":           DPO{Model: m, Reference: reference},
+			"sigmoid 0.5":       DPO{Model: m, Reference: reference, Beta: 0.5, Kind: "sigmoid"},
+			"smoothed":          DPO{Model: m, Reference: reference, Beta: 0.3, Smoothing: 0.2},
+			"robust":            DPO{Model: m, Reference: reference, Beta: 0.3, Smoothing: 0.2, Kind: "robust"},
+			"hinge":             DPO{Model: m, Reference: reference, Beta: 0.2, Kind: "hinge"},
+			"ipo":               DPO{Model: m, Reference: reference, Beta: 0.4, Kind: "ipo"},
+			"orpo":              ORPO{Model: m},
+			"orpo with prompts": ORPO{Model: m, Beta: 0.5, Prompts: true},
+		}
+		for _, want := range c.Losses {
+			compared++
+			loss := models[want.Name].Loss(inputs, targets)
+			if got := loss.Item(); !(math.Abs(got-want.Loss) <= 1e-5*max(1, math.Abs(want.Loss))) {
+				t.Errorf("case %d, %s: got %g, want %g", i, want.Name, got, want.Loss)
+			}
+			gradient := tensor.From(want.Gradient, shape...)
+			if d := tensor.MaxAbsDiff(tensor.Grad(loss, at)[0], gradient); !(d <= 1e-5*max(1, gradient.Abs().Max().Item())) {
+				t.Errorf("case %d, %s: gradients differ by %g", i, want.Name, d)
+			}
+		}
+	}
+	if compared < 24 {
+		t.Errorf("%d losses were compared", compared)
+	}
+}
+
+// preferences are pairs whose chosen answer goes on with the letter before, and whose rejected one with z.
+type preferences struct{ pairs int }
+
+func (p preferences) Batch(n int) (data.Batch, error) {
+	inputs, targets := make([][]int, 2*p.pairs), make([][]int, 2*p.pairs)
+	for i := range inputs {
+		a := 'a' + (n*p.pairs+i%p.pairs)%8
+		b := a
+		if i >= p.pairs {
+			b = 'z'
+		}
+		inputs[i], targets[i] = []int{' ', a, b}, []int{data.Ignored, b, b}
+	}
+	return data.Batch{Inputs: tensor.From(inputs), Targets: tensor.From(targets)}, nil
+}
+
+func (p preferences) Fingerprint() string { return "pairs" }
+
+// An adapter learns what is preferred, the weights below it stay, and the model without it is the reference:
+// the loss begins at ln 2. Several batches of a step count by their pairs.
+func TestDPOOfAdapters(t *testing.T) {
+	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 48, Seed: 1})
+	frozen := nn.Hash(nn.Params(m))
+	b, _ := preferences{8}.Batch(0)
+	base := m.Logits(b.Inputs).Eval()
+	a, err := lora.Inject(m, lora.Config{Rank: 4, Dropout: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := DPO{Model: m, Beta: 5}
+	if loss := d.Loss(b.Inputs, b.Targets).Item(); math.Abs(loss-math.Ln2) > 1e-6 {
+		t.Errorf("at first the loss is %g, want ln 2", loss)
+	}
+	h, err := Run(context.Background(), d, preferences{4}, Options{Steps: 60, LR: optim.Constant(2e-2), Accumulate: 2, Params: a.Params()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := h.Loss[len(h.Loss)-1]; !(last < 0.1) {
+		t.Errorf("after %d steps the loss is %g", h.Steps(), last)
+	}
+	chosen, rejected := d.Rewards(b.Inputs, b.Targets)
+	if margin := chosen.Sub(rejected).Min().Item(); !(margin > 1) {
+		t.Errorf("the smallest margin is %g", margin)
+	}
+	if loss, err := Evaluate(context.Background(), d, preferences{8}, 2); err != nil || !(loss < 0.1) {
+		t.Errorf("evaluation: got %g, %v", loss, err)
+	}
+	if err := a.Remove(m); err != nil {
+		t.Fatal(err)
+	}
+	if nn.Hash(nn.Params(m)) != frozen || tensor.MaxAbsDiff(m.Logits(b.Inputs), base) != 0 {
+		t.Error("the weights below the adapter changed")
+	}
+}
+
+// ORPO needs no reference, and trains all weights.
+func TestORPOOfAllWeights(t *testing.T) {
+	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 48, Seed: 1})
+	b, _ := preferences{8}.Batch(0)
+	if _, err := Run(context.Background(), ORPO{Model: m}, preferences{8}, Options{Steps: 40, LR: optim.Constant(1e-2), Compile: true}); err != nil {
+		t.Fatal(err)
+	}
+	of := overTokens(m.Logits(b.Inputs), b.Targets, true)
+	if chosen, rejected := halves(of); !(chosen.Min().Item() > rejected.Max().Item()+1) {
+		t.Errorf("got likelihoods %v and %v", chosen, rejected)
+	}
+}
+
+// Answers that are sure, or as good as impossible, have finite odds and gradients.
+func TestORPOOfSureAnswers(t *testing.T) {
+	for _, x := range []float64{-100, -1e-4, -math.Ln2} {
+		p := tensor.From([]float64{x}).Param()
+		y := ln1mexp(p)
+		want, slope := math.Log(-math.Expm1(x)), -math.Exp(x)/-math.Expm1(x)
+		if got, g := y.Item(), tensor.Grad(y.Sum(), p)[0].Item(); math.Abs(got-want) > 1e-5*max(1e-30, math.Abs(want)) || math.Abs(g-slope) > 1e-3*math.Abs(slope)+1e-30 {
+			t.Errorf("ln(1 − exp(%g)): got %g with slope %g, want %g with %g", x, got, g, want, slope)
+		}
+	}
+}
+
+func TestPreferencesRefuse(t *testing.T) {
+	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, Seed: 1})
+	b, _ := preferences{2}.Batch(0)
+	odd := b.Inputs.Slice(0, 0, 3)
+	for want, f := range map[string]func(){
+		"no adapter":              func() { DPO{Model: m}.Loss(b.Inputs, b.Targets) },
+		`kind "kto"`:              func() { DPO{Model: m, Reference: m, Kind: "kto"}.Loss(b.Inputs, b.Targets) },
+		"beta -1":                 func() { DPO{Model: m, Reference: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
+		"smoothing of 0.5":        func() { DPO{Model: m, Reference: m, Smoothing: 0.5}.Loss(b.Inputs, b.Targets) },
+		"smoothing of 0.1 for ip": func() { DPO{Model: m, Reference: m, Smoothing: 0.1, Kind: "ipo"}.Loss(b.Inputs, b.Targets) },
+		"train.ORPO: got beta -1": func() { ORPO{Model: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
+		"inputs [3 3]":            func() { ORPO{Model: m}.Loss(odd, odd) },
+	} {
+		if err := tensor.Try(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
