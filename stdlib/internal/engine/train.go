@@ -5,6 +5,7 @@
 package engine
 
 import (
+	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
@@ -13,7 +14,10 @@ import (
 
 func trainSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Counter":      reflect.ValueOf((*train.Counter)(nil)),
+		"_Counter":     reflect.ValueOf((*trainCounter)(nil)),
 		"Curves":       reflect.ValueOf((*train.Curves)(nil)),
+		"DPO":          reflect.ValueOf((*train.DPO)(nil)),
 		"Evaluate":     reflect.ValueOf(train.Evaluate),
 		"Forget":       reflect.ValueOf(train.Forget),
 		"Full":         reflect.ValueOf(train.Full),
@@ -25,18 +29,41 @@ func trainSymbols() map[string]reflect.Value {
 		"_Model":       reflect.ValueOf((*trainModel)(nil)),
 		"NotFinite":    reflect.ValueOf((*train.NotFinite)(nil)),
 		"NoteSpikes":   reflect.ValueOf(train.NoteSpikes),
+		"ORPO":         reflect.ValueOf((*train.ORPO)(nil)),
 		"Options":      reflect.ValueOf((*train.Options)(nil)),
 		"PackedModel":  reflect.ValueOf((*train.PackedModel)(nil)),
 		"_PackedModel": reflect.ValueOf((*trainPackedModel)(nil)),
 		"Paused":       reflect.ValueOf((*train.Paused)(nil)),
 		"Point":        reflect.ValueOf((*train.Point)(nil)),
 		"Run":          reflect.ValueOf(train.Run),
+		"Scorer":       reflect.ValueOf((*train.Scorer)(nil)),
+		"_Scorer":      reflect.ValueOf((*trainScorer)(nil)),
 		"SkipSpikes":   reflect.ValueOf(train.SkipSpikes),
 		"Spike":        reflect.ValueOf((*train.Spike)(nil)),
 		"Spikes":       reflect.ValueOf((*train.Spikes)(nil)),
 		"Tuned":        reflect.ValueOf((*train.Tuned)(nil)),
 		"WithLoss":     reflect.ValueOf(train.WithLoss),
 	}
+}
+
+// trainCounter lets an interpreted type be a train.Counter.
+type trainCounter struct {
+	IValue   any
+	WCounted func(a0 data.Batch) int
+	WLoss    func(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor
+	WMembers func() []nn.Member
+}
+
+func (w trainCounter) Counted(a0 data.Batch) int {
+	return w.WCounted(a0)
+}
+
+func (w trainCounter) Loss(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor {
+	return w.WLoss(a0, a1)
+}
+
+func (w trainCounter) Members() []nn.Member {
+	return w.WMembers()
 }
 
 // trainModel lets an interpreted type be a train.Model.
@@ -72,4 +99,19 @@ func (w trainPackedModel) Members() []nn.Member {
 
 func (w trainPackedModel) PackedLoss(a0 tensor.Tensor, a1 tensor.Tensor, a2 tensor.Tensor) tensor.Tensor {
 	return w.WPackedLoss(a0, a1, a2)
+}
+
+// trainScorer lets an interpreted type be a train.Scorer.
+type trainScorer struct {
+	IValue   any
+	WLogits  func(a0 tensor.Tensor) tensor.Tensor
+	WMembers func() []nn.Member
+}
+
+func (w trainScorer) Logits(a0 tensor.Tensor) tensor.Tensor {
+	return w.WLogits(a0)
+}
+
+func (w trainScorer) Members() []nn.Member {
+	return w.WMembers()
 }
