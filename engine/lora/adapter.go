@@ -22,6 +22,7 @@ type Adapter struct {
 	factor float64       // of what it adds
 	wholes []*whole      // what it trains without A and B
 	merged bool          // Merge was called, and Unmerge was not
+	blocks int           // of the model
 	model  nn.Module     // nil after it was removed
 	lock   *sync.RWMutex // of the model's steps; nil: the model has none, or the adapter was removed
 }

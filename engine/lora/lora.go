@@ -159,7 +159,7 @@ func injectChosen(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) 
 
 // inject puts an adapter of some layers into a model. Fill is called before the model has it.
 func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func(*Adapter)) (*Adapter, error) {
-	ad := &Adapter{Config: c, factor: 1, off: true, wholes: wholes, model: m}
+	ad := &Adapter{Config: c, factor: 1, off: true, wholes: wholes, blocks: Config{}.count(linears(m)), model: m}
 	ofLayers := len(layers)
 	if len(c.Tokens) > 0 {
 		s, err := c.tokenSlot(m)

@@ -150,34 +150,35 @@ func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 		}
 		tensors[a.names[i]+mlxM] = p.Magnitude.Detach()
 	}
-	c.Layers, c.Parameters.Keys = mlxKeys(a.names)
+	c.Layers, c.Parameters.Keys = mlxKeys(a.names, a.blocks)
 	return c, tensors, nil
 }
 
-// mlxKeys returns how many last blocks have an adapter, and the names of the adapted layers: within a block if
-// each of these blocks has the same, else in full.
-func mlxKeys(names []string) (blocks int, keys []string) {
+// mlxKeys returns how many last blocks of a model's count have an adapter, and the names of the adapted
+// layers: within a block if each of these blocks has the same, else in full.
+func mlxKeys(names []string, count int) (blocks int, keys []string) {
 	const list = "model.layers."
 	inside := map[int][]string{}
-	last := -1
 	for _, name := range names {
 		i, ok := Config{}.block(name)
 		if !ok || !strings.HasPrefix(name, list) {
 			continue
 		}
 		_, key, _ := strings.Cut(name[len(list):], ".")
-		inside[i], last = append(inside[i], key), max(last, i)
+		inside[i] = append(inside[i], key)
 	}
-	for ; last-blocks >= 0 && slices.Equal(inside[last-blocks], inside[last]); blocks++ {
+	last := inside[count-1]
+	for blocks < count && len(last) > 0 && slices.Equal(inside[count-1-blocks], last) {
+		blocks++
 	}
-	count := 0
+	all := 0
 	for _, keys := range inside {
-		count += len(keys)
+		all += len(keys)
 	}
-	if blocks == 0 || blocks*len(inside[last]) != count {
-		return last + 1, names
+	if blocks*len(last) != all {
+		return count, names
 	}
-	keys = slices.Clone(inside[last])
+	keys = slices.Clone(last)
 	for _, name := range names {
 		if !strings.HasPrefix(name, list) {
 			keys = append(keys, name)

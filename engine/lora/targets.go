@@ -162,12 +162,7 @@ func (c Config) blocks(slots []slot) (func(name string) bool, error) {
 	if len(c.Blocks) == 0 && c.LastBlocks == 0 {
 		return func(string) bool { return true }, nil
 	}
-	count := 0
-	for _, s := range slots {
-		if i, ok := c.block(s.name); ok {
-			count = max(count, i+1)
-		}
-	}
+	count := c.count(slots)
 	for _, i := range c.Blocks {
 		if i < 0 || i >= count {
 			return nil, fmt.Errorf("got block %d, want one of the model's, 0 to %d", i, count-1)
@@ -180,6 +175,17 @@ func (c Config) blocks(slots []slot) (func(name string) bool, error) {
 		i, ok := c.block(name)
 		return ok && (len(c.Blocks) == 0 || slices.Contains(c.Blocks, i)) && (c.LastBlocks == 0 || i >= count-c.LastBlocks)
 	}, nil
+}
+
+// count is the number of blocks that the layers are of.
+func (c Config) count(slots []slot) int {
+	count := 0
+	for _, s := range slots {
+		if i, ok := c.block(s.name); ok {
+			count = max(count, i+1)
+		}
+	}
+	return count
 }
 
 // block is the index of the block that a layer lies in: the first number in its name, behind BlockList if
