@@ -70,14 +70,21 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 	if m.varies() { // rates follow the longest text of a step
 		most = 1
 	}
-	mem := m.memory(o.Cache, false)
+	mem, err := m.begin(ctx, o, false)
+	if err != nil {
+		return err
+	}
 	defer mem.free()
 	var rows []*row
 	for next := 0; next < len(prompts) || len(rows) > 0; {
 		for ; len(rows) < most && next < len(prompts); next++ {
+			t, err := mem.from(o.Prefix, prompts[next])
+			if err != nil {
+				return fmt.Errorf("prompt %d: %w", next, err)
+			}
 			own := o
 			own.Seed += uint64(next)
-			rows = append(rows, &row{mem.text(prompts[next]), own.sampler(prompts[next]), next, o.count()})
+			rows = append(rows, &row{t, own.sampler(prompts[next]), next, o.count()})
 		}
 		texts := make([]*text, len(rows))
 		for i, r := range rows {

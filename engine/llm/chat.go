@@ -24,7 +24,7 @@ func (m *Model) Chat(ctx context.Context, messages []chat.Message, o Sampling) (
 	if err != nil {
 		return "", err
 	}
-	return m.text(ctx, ids, o)
+	return m.text(ctx, ids, o, m.StreamTokens(ctx, ids, o))
 }
 
 // ChatText writes messages as the model's chat template has them, the special tokens of the model filled in.

@@ -17,17 +17,17 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 	if err != nil {
 		return prompt, err
 	}
-	text, err := m.text(ctx, ids, o)
+	text, err := m.text(ctx, ids, o, m.StreamTokens(ctx, ids, o))
 	return prompt + text, err
 }
 
-// text generates the text that follows a prompt, and reports its progress.
-func (m *Model) text(ctx context.Context, prompt []int, o Sampling) (string, error) {
+// text is the text of tokens that follow a prompt. It reports its progress.
+func (m *Model) text(ctx context.Context, prompt []int, o Sampling, tokens iter.Seq2[int, error]) (string, error) {
 	var text []byte
 	var err error
 	bar := newBar(ctx, o.count())
 	defer bar.end()
-	for part, failed := range m.stream(ctx, prompt, o, bar.step) {
+	for part, failed := range m.stream(prompt, o, tokens, bar.step) {
 		text, err = append(text, part...), failed
 	}
 	return string(text), err
@@ -47,15 +47,15 @@ func (m *Model) Stream(ctx context.Context, prompt string, o Sampling) iter.Seq2
 			yield("", err)
 			return
 		}
-		m.stream(ctx, ids, o, func() {})(yield)
+		m.stream(ids, o, m.StreamTokens(ctx, ids, o), func() {})(yield)
 	}
 }
 
-// stream is Stream from tokens. It calls made after each token that is made.
-func (m *Model) stream(ctx context.Context, prompt []int, o Sampling, made func()) iter.Seq2[string, error] {
+// stream is Stream from the tokens that follow a prompt. It calls made after each of them.
+func (m *Model) stream(prompt []int, o Sampling, tokens iter.Seq2[int, error], made func()) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		speech := m.speech(prompt, o.Stop)
-		for id, err := range m.StreamTokens(ctx, prompt, o) {
+		for id, err := range tokens {
 			if err != nil {
 				yield(speech.end(), err)
 				return
@@ -105,27 +105,41 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 			yield(-1, err)
 			return
 		}
-		mem := m.memory(o.Cache, true)
-		defer mem.free()
-		t, s := mem.text(prompt), o.sampler(prompt)
-		if err := mem.read(ctx, t); err != nil {
+		mem, err := m.begin(ctx, o, true)
+		if err != nil {
 			yield(-1, err)
 			return
 		}
-		for range o.count() {
-			scores, err := mem.scores(ctx, []*text{t}, 1)
-			if err != nil {
-				yield(-1, err)
-				return
-			}
-			id := s.next(scores)
-			if slices.Contains(m.Stop, id) {
-				return
-			}
-			t.ids = append(t.ids, id)
-			if !yield(id, nil) {
-				return
-			}
+		defer mem.free()
+		t, err := mem.from(o.Prefix, prompt)
+		if err != nil {
+			yield(-1, err)
+			return
+		}
+		mem.extend(ctx, t, o, yield)
+	}
+}
+
+// extend appends tokens to a text of this memory, and gives each to yield.
+func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int, error) bool) {
+	if err := s.read(ctx, t); err != nil {
+		yield(-1, err)
+		return
+	}
+	choose := o.sampler(t.ids)
+	for range o.count() {
+		scores, err := s.scores(ctx, []*text{t}, 1)
+		if err != nil {
+			yield(-1, err)
+			return
+		}
+		id := choose.next(scores)
+		if slices.Contains(s.m.Stop, id) {
+			return
+		}
+		t.ids = append(t.ids, id)
+		if !yield(id, nil) {
+			return
 		}
 	}
 }

@@ -37,9 +37,6 @@ type text struct {
 }
 
 func (m *Model) memory(kept dtype.Type, alone bool) *memory {
-	if kept == dtype.Invalid {
-		kept = dtype.F32
-	}
 	s := &memory{m: m, kept: kept, alone: alone}
 	for i, b := range m.Blocks {
 		window := b.Attn.Window
@@ -69,7 +66,7 @@ func (s *memory) clone() *memory {
 	c.pools, c.of, c.caches = nil, slices.Clone(s.of), nil
 	for _, p := range s.pools {
 		q := *p
-		q.free = slices.Clone(p.free)
+		q.free, q.shared = slices.Clone(p.free), slices.Clone(p.shared)
 		c.pools = append(c.pools, &q)
 		for _, i := range p.layers {
 			c.of[i] = &q
@@ -79,14 +76,6 @@ func (s *memory) clone() *memory {
 		c.caches = append(c.caches, cache.Snapshot())
 	}
 	return &c
-}
-
-func (t *text) clone() *text {
-	c := &text{ids: slices.Clone(t.ids), known: t.known}
-	for _, h := range t.held {
-		c.held = append(c.held, h.clone())
-	}
-	return c
 }
 
 // free gives the memory back.

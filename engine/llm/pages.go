@@ -16,6 +16,7 @@ type pool struct {
 	layers []int // whose caches these are
 	pages  int   // that the caches have
 	free   []int // of these, which no text has; the next one comes last
+	shared []int // by page, how many texts beside the first one have it
 }
 
 // held are the pages of a text in a pool, in the order of its tokens.
@@ -37,7 +38,7 @@ func (h *held) slot(position int) int {
 // drop gives back the pages of tokens that no token from position at on sees.
 func (p *pool) drop(h *held, at int) {
 	for p.window > 0 && len(h.pages) > 0 && h.first+pageTokens <= at-p.window+1 {
-		p.free = append(p.free, h.pages[0])
+		p.giveBack(h.pages[0])
 		h.pages = h.pages[1:]
 		h.first += pageTokens
 	}
@@ -45,8 +46,28 @@ func (p *pool) drop(h *held, at int) {
 
 // release gives back all pages.
 func (p *pool) release(h *held) {
-	p.free = append(p.free, h.pages...)
+	for _, page := range h.pages {
+		p.giveBack(page)
+	}
 	*h = held{}
+}
+
+func (p *pool) giveBack(page int) {
+	if p.shared[page] > 0 {
+		p.shared[page]--
+	} else {
+		p.free = append(p.free, page)
+	}
+}
+
+// share returns the pages of the first n tokens of a text, for another one that begins so, too.
+func (p *pool) share(h held, n int) held {
+	s := h.clone()
+	s.pages = s.pages[:max(0, min(len(s.pages), (n-h.first+pageTokens-1)/pageTokens))]
+	for _, page := range s.pages {
+		p.shared[page]++
+	}
+	return s
 }
 
 // missing is how many pages a text lacks, to have tokens up to end.
@@ -69,6 +90,7 @@ func (p *pool) add(pages int) {
 		fresh = append(fresh, i)
 	}
 	p.free = append(fresh, p.free...)
+	p.shared = append(p.shared, make([]int, pages-p.pages)...)
 	p.pages = pages
 }
 

@@ -34,6 +34,10 @@ type Sampling struct {
 	// for each token and head; Invalid means F32.
 	Cache dtype.Type
 
+	// Prefix has read the beginning of the prompts: see [Model.Prefix]. A prompt that does not begin so is an
+	// error.
+	Prefix *Prefix
+
 	Rows int // of a batch, how many texts grow at once; 0 means 16
 }
 
@@ -86,6 +90,14 @@ func (o Sampling) rows() int {
 		return 16
 	}
 	return o.Rows
+}
+
+// kept is the type in which keys and values are kept.
+func (o Sampling) kept() dtype.Type {
+	if o.Cache == dtype.Invalid {
+		return dtype.F32
+	}
+	return o.Cache
 }
 
 // A sampler chooses the tokens of one text.

@@ -1,0 +1,94 @@
+package llm
+
+import (
+	"context"
+
+	"github.com/mcs-notebook/mcs/engine/chat"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Talk is a conversation with a model that keeps what the model has read of it, so that an answer needs to
+// read only what was said since the last one.
+type Talk struct {
+	Messages []chat.Message // may be changed between answers: what follows the first change is read again
+	Options  chat.Options   // what the template is told beside the messages
+
+	m     *Model
+	mem   *memory
+	text  *text
+	probe tensor.Tensor // what the model said then
+}
+
+// NewTalk begins a conversation; Messages may get one of the system.
+func (m *Model) NewTalk() *Talk { return &Talk{m: m} }
+
+// Say adds a message of the user to the conversation, and returns the model's answer, which it adds, too. If
+// that fails, or ctx is done, the conversation is what it was before; the text so far is returned with the
+// error.
+func (t *Talk) Say(ctx context.Context, content string, o Sampling) (string, error) {
+	messages := append(t.Messages[:len(t.Messages):len(t.Messages)], chat.Message{Role: "user", Content: content})
+	ids, err := t.m.chatTokens(messages, t.Options)
+	if err == nil {
+		err = t.m.refuses(ids, o)
+	}
+	if err == nil {
+		err = t.goBack(ctx, ids, o)
+	}
+	if err != nil {
+		return "", err
+	}
+	answer, err := t.m.text(ctx, ids, o, func(yield func(int, error) bool) { t.mem.extend(ctx, t.text, o, yield) })
+	if err != nil {
+		t.Free() // a step may have been stopped in the middle
+		return answer, err
+	}
+	t.Messages = append(messages, chat.Message{Role: "assistant", Content: answer})
+	return answer, nil
+}
+
+// goBack keeps as much of what was read as the tokens of the conversation begin with.
+func (t *Talk) goBack(ctx context.Context, ids []int, o Sampling) error {
+	if t.mem != nil {
+		same := true
+		err := t.mem.within(ctx, func() { same = t.m.asBefore(t.probe) })
+		switch {
+		case err != nil:
+			return err
+		case !same || o.Cache != dtype.Invalid && o.Cache != t.mem.kept: // read by other weights, or kept in another type
+			t.Free()
+		}
+	}
+	var err error
+	if t.mem == nil {
+		if t.mem, err = t.m.begin(ctx, o, true); err != nil {
+			return err
+		}
+		if err = t.mem.within(ctx, func() { t.probe = t.m.probe() }); err == nil {
+			t.text, err = t.mem.from(o.Prefix, ids)
+		}
+		if err != nil {
+			t.Free()
+		}
+		return err
+	}
+	n := min(common(t.text.ids[:t.text.known], ids), len(ids)-1)
+	for k, p := range t.mem.pools {
+		if !p.sees(&t.text.held[k], n) {
+			n = 0
+		}
+	}
+	if n == 0 {
+		t.mem.forget(t.text)
+	}
+	t.text.ids, t.text.known = append([]int(nil), ids...), n
+	return nil
+}
+
+// Free gives the memory of what was read back at once. The conversation can go on: it is read again.
+func (t *Talk) Free() {
+	if t.mem != nil {
+		t.mem.free()
+	}
+	t.mem, t.text = nil, nil
+}
