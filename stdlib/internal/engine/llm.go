@@ -17,8 +17,10 @@ func llmSymbols() map[string]reflect.Value {
 		"Load":     reflect.ValueOf(llm.Load),
 		"Model":    reflect.ValueOf((*llm.Model)(nil)),
 		"New":      reflect.ValueOf(llm.New),
+		"Prefix":   reflect.ValueOf((*llm.Prefix)(nil)),
 		"Sampling": reflect.ValueOf((*llm.Sampling)(nil)),
 		"Save":     reflect.ValueOf(llm.Save),
 		"SaveGGUF": reflect.ValueOf(llm.SaveGGUF),
+		"Talk":     reflect.ValueOf((*llm.Talk)(nil)),
 	}
 }
