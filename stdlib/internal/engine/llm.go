@@ -13,7 +13,9 @@ func llmSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Block":    reflect.ValueOf((*llm.Block)(nil)),
 		"Config":   reflect.ValueOf((*llm.Config)(nil)),
+		"Download": reflect.ValueOf(llm.Download),
 		"GGUF":     reflect.ValueOf((*llm.GGUF)(nil)),
+		"Hub":      reflect.ValueOf((*llm.Hub)(nil)),
 		"Load":     reflect.ValueOf(llm.Load),
 		"Model":    reflect.ValueOf((*llm.Model)(nil)),
 		"New":      reflect.ValueOf(llm.New),
