@@ -7,7 +7,7 @@
 // comes from a [Schedule]; gradients are scaled by a tensor, so that clipping by the global norm
 // ([ClipScale]) waits for no device.
 //
-// Reading order: optim.go, adamw.go, sgd.go, schedule.go.
+// Reading order: optim.go, adamw.go, sgd.go, grouped.go, schedule.go.
 package optim
 
 import (
@@ -61,6 +61,15 @@ type Update struct {
 	private int  // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
 	shown   bool // Tensors has given new to somebody
 	step    *int
+	parts   []*Update // of which the update is made: see Grouped
+}
+
+// count adds to the steps that were made, of the update and its parts.
+func (u *Update) count(n int) {
+	*u.step += n
+	for _, part := range u.parts {
+		part.count(n)
+	}
 }
 
 // Tensors lists the new values, which nothing but Commit gives to the parameters.
@@ -95,7 +104,7 @@ func (u *Update) Commit() {
 	tensor.Eval(u.new...)
 	u.settle()
 	u.replace()
-	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
+	tensor.Callback(func([]tensor.Tensor) { u.count(1) })
 }
 
 // CommitIf computes the step together with guard, a number, and others. It commits the step if guard is
@@ -112,7 +121,7 @@ func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	tensor.Callback(func(values []tensor.Tensor) {
 		g := values[0].Item()
 		if made = !math.IsNaN(g) && !math.IsInf(g, 0); made {
-			*u.step++
+			u.count(1)
 		}
 	}, guard)
 	switch {
@@ -133,7 +142,7 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 		u.made(true, guard)
 	}
 	tensor.Eval(slices.Concat(others, []tensor.Tensor{guard}, u.new)...)
-	p := &Pending{step: u.step}
+	p := &Pending{count: u.count}
 	var moved []int
 	bytes := 0
 	for i, t := range u.new {
@@ -150,7 +159,7 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 		}
 	}
 	u.replace()
-	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
+	tensor.Callback(func([]tensor.Tensor) { u.count(1) })
 	return p
 }
 
@@ -159,14 +168,14 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 // was kept for that. The guard of a step that is asked for meanwhile has to be made of this one's; such steps
 // are undone first, the last one before the others.
 type Pending struct {
-	step *int
-	at   []tensor.Tensor
-	old  []tensor.Tensor // values of at before the step
+	count func(n int) // of steps
+	at    []tensor.Tensor
+	old   []tensor.Tensor // values of at before the step
 }
 
 // Undo takes the step back.
 func (p *Pending) Undo() {
-	*p.step--
+	p.count(-1)
 	for i, t := range p.at {
 		t.Set(p.old[i])
 	}
