@@ -58,7 +58,7 @@ func TestDamagedFiles(t *testing.T) {
 					runtime.ReadMemStats(&from)
 					ad, err := lora.Load(dir, m)
 					runtime.ReadMemStats(&to)
-					if got := to.TotalAlloc - from.TotalAlloc; got > 2<<20 {
+					if got := to.TotalAlloc - from.TotalAlloc; got > 4<<20 {
 						t.Errorf("%s, mutant %d: %d bytes for files of %d", name, i, got, len(text))
 					}
 					if err == nil {

@@ -5,7 +5,7 @@ usage: python tests/peers/lora_variants.py        (needs torch, transformers, pe
 
   BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), as transformers saves it
   BASE-NAME/                  an adapter with random values, as PEFT saves it
-  expected.safetensors        ids and targets; BASE-NAME.logits, BASE-NAME.loss and gradients of some
+  expected.safetensors        ids and targets; BASE-NAME.logits, BASE-NAME.loss and gradients of some; losses of LoRA+
 
 With load: FOLDER has BASE-NAME/ folders with adapters, and FOLDER/expected.safetensors what mcs computes with them.
 """
@@ -16,6 +16,7 @@ import warnings
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from peft.optimizers import create_loraplus_optimizer
 from safetensors.torch import load_file, save_file
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -91,7 +92,23 @@ def main():
             for n, p in model.named_parameters():
                 if p.requires_grad and (".0." in n or ".layers." not in n):
                     expected[f"{name}.grad.{n}"] = p.grad
+    expected["plus.losses"] = plus(ids, targets)
     save_file({n: t.detach().clone().contiguous() for n, t in expected.items()}, os.path.join(OUT, "expected.safetensors"))
+
+
+def plus(ids, targets):
+    """The losses of five steps of LoRA+, from own-dora."""
+    model = PeftModel.from_pretrained(base("own"), os.path.join(OUT, "own-dora"), is_trainable=True)
+    optimizer = create_loraplus_optimizer(model, torch.optim.AdamW, lr=2e-3, loraplus_lr_ratio=8)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        logits = model(input_ids=ids).logits
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, 40), targets.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
 
 
 def load(folder):
