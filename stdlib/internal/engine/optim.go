@@ -19,6 +19,8 @@ func optimSymbols() map[string]reflect.Value {
 		"Cosine":      reflect.ValueOf(optim.Cosine),
 		"CosineDecay": reflect.ValueOf(optim.CosineDecay),
 		"Flat":        reflect.ValueOf(optim.Flat),
+		"Group":       reflect.ValueOf((*optim.Group)(nil)),
+		"Grouped":     reflect.ValueOf((*optim.Grouped)(nil)),
 		"Linear":      reflect.ValueOf(optim.Linear),
 		"LinearDecay": reflect.ValueOf(optim.LinearDecay),
 		"Optimizer":   reflect.ValueOf((*optim.Optimizer)(nil)),
