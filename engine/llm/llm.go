@@ -127,11 +127,16 @@ func (m *Model) StepLock() *sync.RWMutex { return &m.steps }
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
+	return m.output(m.hidden(ids))
+}
+
+// hidden gives the vectors after tokens went through the blocks, [B T width].
+func (m *Model) hidden(ids tensor.Tensor) tensor.Tensor {
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
 	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) })
 }
 
-// through gives the scores after tokens went through the blocks.
+// through gives the vectors after tokens went through the blocks.
 func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor) tensor.Tensor) tensor.Tensor {
 	x := m.vectors(ids)
 	for _, b := range m.Blocks {
@@ -142,7 +147,7 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 			x = forward(x)
 		}
 	}
-	return m.output(x)
+	return x
 }
 
 // vectors turns tokens into vectors, in the dtype in which the model computes: that of its norms, unless its
@@ -182,15 +187,39 @@ func (m *Model) scores(x tensor.Tensor) tensor.Tensor {
 // Loss is the mean cross-entropy, in nats a token, of the targets that follow the inputs; both are integers
 // [B T]. Targets of −100 do not count.
 func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
-	return tensor.CrossEntropy(m.Logits(inputs), targets, tensor.CrossEntropyOptions{})
+	return m.loss(m.hidden(inputs), targets)
+}
+
+// loss is the mean cross-entropy after the blocks. The scores of all tokens exist at once only where the
+// output layer is more than one matrix of numbers: with an adapter or a bias, or in codes.
+func (m *Model) loss(x, targets tensor.Tensor) tensor.Tensor {
+	w := m.matrix()
+	if w.IsNone() {
+		return tensor.CrossEntropy(m.output(x), targets, tensor.CrossEntropyOptions{})
+	}
+	return tensor.LinearCrossEntropy(m.Norm.Forward(x), w, targets, tensor.CrossEntropyOptions{Cap: m.Config.LogitCap})
+}
+
+// matrix is the weight [width vocabulary] that the scores are computed with, or none if they are computed in
+// another way.
+func (m *Model) matrix() tensor.Tensor {
+	if m.Head != nil {
+		if l, ok := m.Head.(*nn.Linear); ok && l.Bias.IsNone() {
+			return l.Weight
+		}
+		return tensor.Tensor{}
+	}
+	if e, ok := m.Embed.(*nn.Embedding); ok {
+		return e.Weight.Transpose()
+	}
+	return tensor.Tensor{}
 }
 
 // PackedLoss is Loss for rows of several documents, of which starts (i64 [B T]) says for each token at which
 // place of the row its own begins. A token sees no other document, and positions count from there. So the
 // loss is that of the documents in rows of their own.
 func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor {
-	scores := m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) })
-	return tensor.CrossEntropy(scores, targets, tensor.CrossEntropyOptions{})
+	return m.loss(m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) }), targets)
 }
 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.

@@ -175,34 +175,3 @@ func rowOperand(x *ir.Node, w Tensor, otherwise float64) *ir.Node {
 	}
 	return expand(ir.Number(x.Dev, x.DType, otherwise), x.Shape[len(x.Shape)-1:])
 }
-
-// CrossEntropyOptions are the settings of CrossEntropy.
-type CrossEntropyOptions struct {
-	Smoothing float64 // label smoothing ε: the target gets 1 − ε + ε/V, the others ε/V
-	Ignore    []int   // rows with these targets do not count; none means −100
-	PerRow    bool    // return the losses of the rows instead of their mean
-}
-
-// CrossEntropy is the mean of −log softmax(logits)[target] over the rows that count: logits [… V], targets […
-// ] of integers. If no row counts it is NaN.
-func CrossEntropy(logits, targets Tensor, o CrossEntropyOptions) Tensor {
-	x, t := floats(logits.node("cross_entropy")), targets.node("cross_entropy")
-	if len(x.Shape) == 0 || !slices.Equal(x.Shape[:len(x.Shape)-1], t.Shape) || !t.DType.Int() {
-		fail("cross_entropy", "got logits %v and targets %v, want [… V] and integers [… ]", x, t)
-	}
-	shape := t.Shape
-	x = reshape(x, []int{ir.Size(t.Shape), x.Shape[len(x.Shape)-1]})
-	t = cast(reshape(t, []int{ir.Size(t.Shape)}), dtype.I64)
-	if len(o.Ignore) == 0 {
-		o.Ignore = []int{-100}
-	}
-	ignore := o.Ignore[0]
-	for _, other := range o.Ignore[1:] { // the op knows one
-		t = Where(wrap(t).Eq(other), ignore, wrap(t)).node("cross_entropy")
-	}
-	losses := pick(apply(ir.CrossEntropy, ir.Attr{Float: o.Smoothing, Index: ignore}, x, t), 0)
-	if o.PerRow {
-		return losses.Reshape(shape...)
-	}
-	return losses.Sum().Div(wrap(t).Ne(ignore).Cast(losses.DType()).Sum())
-}

@@ -19,6 +19,9 @@ type Hints struct {
 	// AtOnce is how many bytes a launch that cannot be stopped half-way may move: some 100 ms of work. An
 	// optimizer that moves more keeps the old values until it is done. 3 GiB if 0.
 	AtOnce int64
+	// Logits is how many bytes of logits a linear layer with a cross entropy makes at once, unless these are
+	// few rows: 32 MiB if 0.
+	Logits int64
 	// Permuted says that outputs may be stored with their axes in another order: see Output.Stride.
 	Permuted bool
 	// Compilers is how many groups of a plan are compiled in parallel: 1 if 0.
@@ -45,6 +48,7 @@ func (h Hints) filled(memory int64) Hints {
 	fill(&h.FewRows, 8)
 	fill(&h.Cheap, 4)
 	fill(&h.AtOnce, 3<<30)
+	fill(&h.Logits, 32<<20)
 	fill(&h.Compilers, 1)
 	fill(&h.Kept, kept)
 	fill(&h.Idle, 10*time.Second)

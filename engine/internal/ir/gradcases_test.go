@@ -138,8 +138,29 @@ func reduceCases() []gradCase {
 		simple(ir.CumSum, "empty", ir.Attr{Axis: 0}, []int{0, 2}))
 }
 
+func linearLossCases() (list []gradCase) {
+	for value, of := range []string{"loss", "logsumexp"} {
+		for _, c := range []struct {
+			name    string
+			attr    ir.Attr
+			targets []int
+		}{
+			{"plain", ir.Attr{Index: -1}, []int{0, 4, 2}},
+			{"smoothing, ignored rows", ir.Attr{Index: 3, Float: 0.1}, []int{3, 1, 3}},
+			{"capped", ir.Attr{Index: -1, Rates: []float64{1.5}}, []int{1, 2}},
+			{"no rows", ir.Attr{Index: -1}, nil},
+		} {
+			list = append(list, gradCase{op: ir.LinearCrossEntropy, name: c.name + ", " + of, shapes: shapes([]int{len(c.targets), 3}, []int{3, 5}),
+				f: func(l *lab, p []*ir.Node) *ir.Node {
+					return l.pick(l.op(ir.LinearCrossEntropy, c.attr, p[0], p[1], l.ints([]int{len(c.targets)}, c.targets...)), value)
+				}})
+		}
+	}
+	return list
+}
+
 func productCases() []gradCase {
-	return []gradCase{
+	return append(linearLossCases(), []gradCase{
 		simple(ir.MatMul, "matrices", ir.Attr{}, []int{2, 3}, []int{3, 4}),
 		simple(ir.MatMul, "batched", ir.Attr{}, []int{2, 2, 2, 3}, []int{2, 2, 3, 2}),
 		simple(ir.MatMul, "pairs", ir.Attr{}, []int{2, 3}, []int{3, 4}, []int{2, 1}, []int{1, 4}),
@@ -155,7 +176,7 @@ func productCases() []gradCase {
 				q, k := l.op(ir.MatMul, ir.Attr{}, flat, p[1]), l.op(ir.MatMul, ir.Attr{}, flat, p[2])
 				return l.op(ir.Add, ir.Attr{}, l.op(ir.Mul, ir.Attr{}, q, k), l.op(ir.MatMul, ir.Attr{}, flat, p[3]))
 			}},
-	}
+	}...)
 }
 
 func rowCases() []gradCase {

@@ -36,6 +36,15 @@ func secondCases() []gradCase {
 		loss("smoothing", ir.Attr{Index: -1, Float: 0.1}, 0, 4, 2),
 		loss("ignored rows", ir.Attr{Index: 3}, 3, 1, 3),
 		loss("no rows", ir.Attr{Index: -1}))
+	for value, of := range []string{"of x", "of w"} {
+		for name, attr := range map[string]ir.Attr{"smoothing": {Index: 3, Float: 0.1}, "capped": {Index: -1, Rates: []float64{1.5}}} {
+			list = append(list, gradCase{op: ir.LinearCrossEntropyGrad, name: name + " " + of, shapes: shapes([]int{3, 2}, []int{2, 4}, []int{3}), f: func(l *lab, p []*ir.Node) *ir.Node {
+				t := l.ints([]int{3}, 0, 3, 2)
+				lse := l.pick(l.op(ir.LinearCrossEntropy, attr, p[0], p[1], t), 1)
+				return l.pick(l.op(ir.LinearCrossEntropyGrad, attr, p[0], p[1], t, lse, l.op(ir.Cast, ir.Attr{DType: lse.DType}, p[2])), value)
+			}})
+		}
+	}
 	same := gradCase{op: ir.LayerNormGrad, name: "one operand twice", shapes: shapes([]int{3, 4}, []int{4}), f: func(l *lab, p []*ir.Node) *ir.Node {
 		return l.pick(l.op(ir.LayerNormGrad, ir.Attr{Float: 0.1}, p[0], p[1], p[0]), 0)
 	}}

@@ -97,8 +97,10 @@ const (
 	SumSquares // of all elements of all sources together: f32[]; the global norm's square in one launch
 
 	// Linear algebra.
-	MatMul     // Src = a0, b0, a1, b1, …: Σ aᵢ·bᵢ over the last two axes; batch axes already broadcast
-	LoRALinear // x[M K], w[K N], a[K R], b[R N] (Attr.Float = scale): x·w + scale·(x·a)·b
+	MatMul                 // Src = a0, b0, a1, b1, …: Σ aᵢ·bᵢ over the last two axes; batch axes already broadcast
+	LoRALinear             // x[M K], w[K N], a[K R], b[R N] (Attr.Float = scale): x·w + scale·(x·a)·b
+	LinearCrossEntropy     // x[N D], w[D V], targets I64[N] -> as CrossEntropy of x·w; Rates: a cap of its logits
+	LinearCrossEntropyGrad // x, w, targets, logsumexp, dloss -> dx, dw
 
 	// Quantised weights: codes, scales and perhaps zero points; Attr.Shape = [K N], Attr.Ints = bits and
 	// group.

@@ -78,8 +78,9 @@ func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 
 // badTarget explains a target that is no class.
 func (r *rowText) badTarget() func(uint32, int64, bool) error {
-	op, classes := r.op.Op, r.space.lens[0]
+	op, classes, first := r.op.Op, r.space.lens[0], uint32(r.op.Attr.Axis)
 	return func(row uint32, target int64, known bool) error {
+		row += first
 		if !known {
 			return fmt.Errorf("%v: the target of row %d is out of range for %d classes", op, row, classes)
 		}

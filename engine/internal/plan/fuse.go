@@ -67,7 +67,7 @@ func (c *clustering) mergeProducts() {
 		open[key] = append(list, k)
 	}
 	for _, v := range c.list {
-		if x := &c.values[v]; x.kind == heavy && x.op == ir.MatMul {
+		if x := &c.values[v]; x.kind == heavy && x.op == ir.MatMul && !x.apart {
 			b, ch := c.base(x.args[0])
 			place(c.owner[v], productKey{b, ch.key(), c.level[v]})
 		}
@@ -118,6 +118,9 @@ func (c *clustering) follow(v int, f func(u int) bool) {
 // small says whether all products of a cluster together are little work.
 func (c *clustering) small(k *cluster) bool {
 	var n int64
+	if c.apart(k) {
+		return false
+	}
 	for _, v := range k.heavy {
 		n += c.flops(&c.values[v])
 	}
@@ -195,13 +198,18 @@ func (c *clustering) uniteReductions(v int, k *cluster) {
 	for _, a := range c.values[v].args {
 		b, ch := c.base(a)
 		o := c.owner[b]
-		if o == nil || o == k || o.kind != backend.Reduce || !ch.direct() || !c.alike(o, k) || len(o.members)+len(k.members) > maxMembers {
+		if o == nil || o == k || o.kind != backend.Reduce || c.apart(o) || c.apart(k) || !ch.direct() || !c.alike(o, k) || len(o.members)+len(k.members) > maxMembers {
 			continue
 		}
 		if c.fits(k, o) && c.endsOf(k, o) && c.endsOf(o, k) && c.independent(k, o) {
 			c.merge(k, o)
 		}
 	}
+}
+
+// apart says whether a cluster has a value that stays apart.
+func (c *clustering) apart(k *cluster) bool {
+	return slices.ContainsFunc(k.heavy, func(v int) bool { return c.values[v].apart })
 }
 
 // alike says whether two clusters of reductions go through the same axes of one shape.

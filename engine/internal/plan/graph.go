@@ -39,6 +39,7 @@ type value struct {
 	order []int // the strides of a value that is stored with its axes in another order; nil for C order
 	index int   // leaf: which; scalar: which of graph.scalars; result: which of the tuple
 	lora  bool  // comes from a LoRA op
+	apart bool  // a product or a reduction that joins no other: a piece would have to wait for all, see linearLoss
 	node  *ir.Node
 	from  []int32 // what it comes from: places in the walk's Nodes
 }
@@ -59,6 +60,8 @@ type graph struct {
 	same    map[string]int // common subexpressions
 	now     []int32        // what new values come from
 	merged  map[string]int // what was asked for again, and how often
+	parts   map[int][]int  // the values of a tuple that was lowered: see linearLoss
+	pieces  map[int][]int  // what a value of such a tuple is put together of
 	views   map[int][]int  // of each value; nil unless values may be stored permuted
 }
 
@@ -70,7 +73,7 @@ type settings struct {
 
 // buildGraph translates what a walk found.
 func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
-	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}}
+	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}}
 	for _, d := range w.Leaves {
 		g.leaves = append(g.leaves, d.Layout)
 	}
@@ -195,6 +198,8 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		return args[0]
 	case n.Op.Family() == ir.FamilyView:
 		return g.view(args[0], stepOf(n.Op, &n.Attr, n.Shape))
+	case n.Op == ir.Pick && g.parts[args[0]] != nil:
+		return g.parts[args[0]][n.Attr.Index]
 	case n.Op == ir.Pick:
 		return g.add(value{kind: result, dtype: n.DType, shape: n.Shape, args: args, index: n.Attr.Index})
 	case n.Op.Family() == ir.FamilyElementwise:
@@ -206,6 +211,10 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		return g.elementwise(v)
 	case n.Op == ir.LoRALinear:
 		return g.loraLinear(v)
+	case n.Op == ir.LinearCrossEntropy:
+		return g.linearLoss(v)
+	case n.Op == ir.LinearCrossEntropyGrad:
+		return g.linearLossGrad(v)
 	case n.Op == ir.MatMul:
 		return g.matMul(v)
 	case n.Op.Family() == ir.FamilyReduce:

@@ -18,10 +18,15 @@ type ordering struct {
 
 // best returns the order that needs the least memory of those tried: the one that follows the outputs depth
 // first, the one that does so with the most demanding operands first, and the one that always takes the
-// launch after which the least memory lives.
+// launch after which the least memory lives. Where a plan has pieces, sums over which are made in their
+// order, the last one is tried once more with that order among equal launches.
 func (o *ordering) best() *ordering {
 	best, least := o, o.most(o.identity())
-	for _, list := range [][]int{o.demandingFirst(), o.greedy()} {
+	lists := [][]int{o.demandingFirst(), o.greedy(o.identity())}
+	if len(o.pieces) > 0 {
+		lists = append(lists, o.greedy(o.made()))
+	}
+	for _, list := range lists {
 		if n := o.most(list); n < least {
 			best, least = o.permuted(list), n
 		}
@@ -33,6 +38,18 @@ func (o *ordering) identity() []int {
 	list := make([]int, len(o.order))
 	for i := range list {
 		list[i] = i
+	}
+	return list
+}
+
+// made lists for each launch when the first of its values was made, while the graph was built.
+func (o *ordering) made() []int {
+	list := make([]int, len(o.order))
+	for i, k := range o.order {
+		list[i] = len(o.values)
+		for _, v := range slices.Concat(k.heavy, k.members) {
+			list[i] = min(list[i], v)
+		}
 	}
 	return list
 }
@@ -171,8 +188,8 @@ func (o *ordering) last(i int) bool {
 }
 
 // greedy takes, of the launches that could be next, the one after which the least memory lives; of equal
-// ones, that which comes first in the given order.
-func (o *ordering) greedy() []int {
+// ones, that with the least rank.
+func (o *ordering) greedy(rank []int) []int {
 	operands := o.operands()
 	n := len(o.order)
 	waits, users, grows := make([]int, n), make([][]int, n), make([]int, n)
@@ -194,7 +211,7 @@ func (o *ordering) greedy() []int {
 		for _, v := range o.exports[i] {
 			grows[i] += o.bytes(v)
 		}
-		heap.Push(&ready, choice{i, grows[i]})
+		heap.Push(&ready, choice{i, grows[i], rank[i]})
 	}
 	for i := range o.order {
 		if waits[i] == 0 {
@@ -231,7 +248,7 @@ func (o *ordering) greedy() []int {
 }
 
 // A choice is a launch that could be next, and by how much memory grows with it.
-type choice struct{ launch, grows int }
+type choice struct{ launch, grows, rank int }
 
 // choices is a heap, the best first.
 type choices []choice
@@ -239,7 +256,7 @@ type choices []choice
 func (c choices) Len() int      { return len(c) }
 func (c choices) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 func (c choices) Less(i, j int) bool {
-	return c[i].grows < c[j].grows || c[i].grows == c[j].grows && c[i].launch < c[j].launch
+	return c[i].grows < c[j].grows || c[i].grows == c[j].grows && c[i].rank < c[j].rank
 }
 func (c *choices) Push(x any) { *c = append(*c, x.(choice)) }
 func (c *choices) Pop() any {

@@ -137,6 +137,8 @@ func (g *rewriting) product(v int) (product, factor int) {
 	switch {
 	case g.uses[b] != 1 || !c.direct():
 		return -1, -1
+	case x.apart:
+		return -1, -1
 	case x.kind == heavy && x.op == ir.MatMul:
 		return b, -1
 	case x.kind != mapped || x.op != ir.Mul || !x.dtype.Float():

@@ -2,14 +2,19 @@ package backendtest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 func productCases(op ir.Op) []Case {
-	if op == ir.LoRALinear {
+	switch op {
+	case ir.LoRALinear:
 		return loraCases()
+	case ir.LinearCrossEntropy, ir.LinearCrossEntropyGrad:
+		return linearLossCases(op)
 	}
 	var list []Case
 	add := func(name string, f func(b *B, dt dtype.Type) []*ir.Node) {
@@ -118,6 +123,27 @@ func loraCases() []Case {
 			return list
 		}})
 	}
+	return list
+}
+
+func linearLossCases(op ir.Op) []Case {
+	var list []Case
+	for _, s := range [][3]int{{1, 8, 5}, {20, 9, 70}, {70, 4, 300}} {
+		for name, attr := range map[string]ir.Attr{"": {Index: -100}, ", smoothing, ignored rows": {Float: 0.1, Index: 3}, ", capped": {Index: -100, Rates: []float64{3}}} {
+			list = append(list, Case{Name: fmt.Sprint(s, name), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				if !dt.Float() {
+					panic(stop{errNotForDType})
+				}
+				x, w, targets := b.Normal(dt, s[0], s[1]), b.Transposed(dt, s[1], s[2]), b.Index(s[2], s[0])
+				results := b.Picks(b.New(ir.LinearCrossEntropy, attr, x, w, targets))
+				if op == ir.LinearCrossEntropyGrad {
+					return b.Picks(b.New(op, attr, x, w, targets, results[1], b.Normal(results[0].DType, s[0])))
+				}
+				return results
+			}})
+		}
+	}
+	slices.SortFunc(list, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

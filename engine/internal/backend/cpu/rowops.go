@@ -215,7 +215,7 @@ func (k *rowKernel) target(l *launch, targets unsafe.Pointer, row int) int {
 	case t == int64(k.attr.Index):
 		return -1
 	case t < 0 || t >= int64(k.n):
-		l.fail("%v: target %d of row %d is out of range for %d classes", k.op, t, row, k.n)
+		l.fail("%v: target %d of row %d is out of range for %d classes", k.op, t, k.attr.Axis+row, k.n)
 		return -1
 	}
 	return int(t)

@@ -201,7 +201,7 @@ func target(in *backend.Inst, targets value, i, classes int) (int, bool) {
 		return 0, false
 	}
 	if t < 0 || t >= int64(classes) {
-		panic(failure{fmt.Errorf("%v: target %d of row %d is out of range for %d classes", in.Op, t, i, classes)})
+		panic(failure{fmt.Errorf("%v: target %d of row %d is out of range for %d classes", in.Op, t, in.Attr.Axis+i, classes)})
 	}
 	return int(t), true
 }
