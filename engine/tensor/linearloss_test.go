@@ -90,7 +90,9 @@ func TestLinearCrossEntropyNamesTheRow(t *testing.T) {
 	g := NewRNG(1)
 	targets := g.RandInt(0, 40000, 700).Eval().Ints()
 	targets[600] = 40000
-	err := Try(func() { LinearCrossEntropy(g.Randn(700, 4), g.Randn(4, 40000), From(targets), CrossEntropyOptions{}).Eval() })
+	err := Try(func() {
+		LinearCrossEntropy(g.Randn(700, 4), g.Randn(4, 40000), From(targets), CrossEntropyOptions{}).Eval()
+	})
 	if err == nil || !strings.Contains(err.Error(), "target 40000 of row 600 is out of range for 40000 classes") {
 		t.Errorf("got error %v", err)
 	}

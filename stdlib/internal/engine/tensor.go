@@ -61,6 +61,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Least":               reflect.ValueOf(tensor.Least),
 		"Ledger":              reflect.ValueOf((*tensor.Ledger)(nil)),
 		"Linear":              reflect.ValueOf(tensor.Linear),
+		"LinearCrossEntropy":  reflect.ValueOf(tensor.LinearCrossEntropy),
 		"Linspace":            reflect.ValueOf(tensor.Linspace),
 		"Live":                reflect.ValueOf((*tensor.Live)(nil)),
 		"LiveMemory":          reflect.ValueOf(tensor.LiveMemory),
