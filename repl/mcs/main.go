@@ -125,7 +125,7 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads: --device cpu:N; 0 are all")
 	root.Flags().StringArrayVarP(&lines, "eval", "e", nil, "run the cell `GO`, and show the value of each expression; can be repeated for more lines")
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(runCommand(), testCommand(), fmtCommand(), versionCommand())
+	root.AddCommand(runCommand(), testCommand(), trainCommand(), fmtCommand(), versionCommand())
 	return root
 }
 

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/tuning"
+)
+
+// trainOptions are the flags of `mcs train`.
+type trainOptions struct {
+	params          []string
+	resume, example bool
+}
+
+func trainCommand() *cobra.Command {
+	var o trainOptions
+	cmd := &cobra.Command{
+		Use:   "train FILE.toml",
+		Short: "Train a model as a file says",
+		Long: `train trains a model as a TOML file says, without a notebook: an adapter (LoRA) or all weights, on records or a text.
+It says what it will do, shows a live line, and writes into the output folder that the file names: the adapter as PEFT
+reads it, or the model; checkpoints, and a log.
+
+Ctrl-C saves a checkpoint and ends with exit code 130; --resume goes on, as if nothing had happened. A key that there is
+not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the model or the data cannot be used.`,
+		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --resume",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 && !o.example {
+				return fmt.Errorf("train: got %d files, takes one; mcs train --example prints one", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.example {
+				fmt.Print(tuning.Example)
+				return nil
+			}
+			return runTraining(cmd, args[0], o)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&o.params, "param", "p", nil, "`key=value` in place of what the file says, as train.steps=50; can be repeated")
+	cmd.Flags().BoolVar(&o.resume, "resume", false, "go on from the output's newest checkpoint, if there is one")
+	cmd.Flags().BoolVar(&o.example, "example", false, "print a file that has all keys, with what they mean")
+	return cmd
+}
+
+func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	_, shown := streams()
+	ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note) })
+	var opened *tuning.Job
+	wrong := tensor.Try(func() {
+		var c *tuning.Config
+		if c, err = tuning.Read(name, o.params); err == nil {
+			opened, err = tuning.Open(ctx, c, o.resume)
+		}
+	})
+	shown.Finish()
+	if err = errors.Join(wrong, err); err != nil {
+		return err
+	}
+	fmt.Println(visible.Text(opened.Text()))
+	text, err := opened.Run(ctx)
+	shown.Finish()
+	if text != "" {
+		fmt.Println(visible.Text(text))
+	}
+	if err == nil {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
+	if code, ok := stoppedBy(ctx); ok {
+		return code
+	}
+	return exitCode(exitFailed)
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/repl/script"
+)
+
+// A job of 60 steps on records, and the records.
+const tuningJob = `output = "out"
+seed = 3
+[model]
+path = "tiny"
+[data]
+train = "train.jsonl"
+share = 0.2
+[train]
+steps = 60
+[lora]
+rank = 4
+dropout = 0.1
+[schedule]
+rate = 1e-2
+warmup = 3
+[eval]
+every = 20
+best = true
+[checkpoints]
+every = 5
+[logs]
+tensorboard = true
+`
+
+func tuningFiles(t *testing.T) string {
+	t.Helper()
+	var records strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&records, `{"prompt": "what is %d + 1? ", "completion": "%d"}`+"\n", i, i+1)
+	}
+	return writeFiles(t, map[string]string{
+		"job.toml": tuningJob, "train.jsonl": records.String(),
+		"pairs.jsonl": `{"prompt": "say ", "chosen": "yes", "rejected": "no"}` + "\n" + `{"prompt": "say ", "chosen": "aye", "rejected": "nay"}` + "\n",
+		"bad.jsonl":   `{"text": "a"}` + "\n{\n",
+		"plain.txt":   strings.Repeat("func add(a, b int) int { return a + b }\n", 20),
+		"wrong.toml":  strings.Replace(tuningJob, "rank", "rnak", 1),
+	})
+}
+
+// TestTrain: a job from a file, and what is said about files that cannot be.
+func TestTrain(t *testing.T) {
+	for _, c := range []struct {
+		name, args     string
+		stdout, stderr string // as a .mcs file would expect it
+		code           int
+		made           string // in the output folder
+	}{
+		{"an adapter", "job.toml",
+			"model  tiny · decoder: 2 layers × 64[..]\ndata   train.jsonl · 32 sequences [..]\neval   0.2 of the data · 8 sequences [..]\n" +
+				"train  an adapter · 60 steps of 1 batch · rate cosine 0.01 after 3 steps of warm-up to 0 at step 60 · AdamW [..]\noutput out\n" +
+				"LoRA rank 4, scale 2, dropout 0.1, 14 layers · 8,192 of [..]\n60 steps · loss [..]\nsaved out/adapter", "...", 0,
+			"adapter checkpoints log.jsonl tensorboard"},
+		{"values of the command line", "job.toml -p train.steps=2 -p train.method=full -p lora.rank=0 -p lora.dropout=0 -p output=other -p logs.tensorboard=false",
+			"...\ntrain  all weights · 2 steps of 1 batch · [..]\noutput other\nall weights · [..]\n2 steps · [..]\nsaved other/model", "...", 0, ""},
+		{"a text too short for an evaluation", "job.toml -p data.train=plain.txt", "", "mcs: data: windows: the text has 120 tokens, want more than the window's 128", 2, ""},
+		{"a text", "job.toml -p data.train=plain.txt -p data.length=16 -p train.steps=2", "...\ndata   plain.txt · 680 tokens, [..]\n...\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
+		{"preferences", "job.toml -p data.train=pairs.jsonl -p data.share=0.0 -p eval.best=false -p train.method=dpo -p train.steps=2",
+			"...\ntrain  an adapter by DPO · 2 steps [..]\n...\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
+		{"no answers to prefer", "job.toml -p train.method=orpo", "", "...\nmcs: train.jsonl: got records of kind completion for train.method \"orpo\"[..]", 2, ""},
+		{"the example", "--example", "...\n[train]\n# method = \"lora\" [..]\n...", "", 0, ""},
+		{"a wrong key", "wrong.toml", "", "mcs: wrong.toml:11:1: unknown key lora.rnak; did you mean lora.rank?", 2, ""},
+		{"a wrong key of the command line", "job.toml -p lora.rnak=3", "", "mcs: -p lora.rnak=3: unknown key lora.rnak; did you mean lora.rank?", 2, ""},
+		{"no file", "none.toml", "", "mcs: [..]none.toml[..]", 2, ""},
+		{"no file at all", "", "", "mcs: train: got 0 files, takes one; mcs train --example prints one", 2, ""},
+		{"no model", "job.toml -p model.path=none", "", "mcs: [..]none[..]", 2, ""},
+		{"a damaged record", "job.toml -p data.train=bad.jsonl", "", "...\nmcs: [..]bad.jsonl:2[..]", 2, ""},
+		{"no such layer", "job.toml -p lora.targets=q_porj", "...", "...\nmcs: [..]q_porj[..]", 1, "log.jsonl"},
+		{"a rate that is too large", "job.toml -p schedule.rate=1e30 -p train.clip=inf", "...", "...\nmcs: train: step [..] the first tensor that went bad is [..]", 1, ""},
+	} {
+		dir := tuningFiles(t)
+		stdout, stderr, code := mcs(t, dir, "", append([]string{"train"}, strings.Fields(c.args)...)...)
+		if code != c.code || !matches(c.stdout, stdout) || !matches(c.stderr, stderr) {
+			t.Errorf("%s: code %d, want %d\n%s\nwant\n%s\nerrors\n%s\nwant\n%s", c.name, code, c.code, stdout, c.stdout, stderr, c.stderr)
+		}
+		if c.made == "" || c.code != 0 {
+			continue
+		}
+		entries, _ := os.ReadDir(filepath.Join(dir, "out"))
+		var made []string
+		for _, e := range entries {
+			made = append(made, e.Name())
+		}
+		if got := strings.Join(made, " "); got != c.made {
+			t.Errorf("%s: made %s, want %s", c.name, got, c.made)
+		}
+	}
+}
+
+func matches(want, got string) bool {
+	return script.Match(wantLines(want), got)
+}
+
+// trained returns the adapter's bytes and the log's losses.
+func trained(t *testing.T, dir string) (adapter []byte, losses string) {
+	t.Helper()
+	adapter, err := os.ReadFile(filepath.Join(dir, "out", "adapter", "adapter_model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "out", "log.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		var l struct {
+			Step int
+			Loss float64
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Loss != 0 {
+			losses += fmt.Sprintln(l.Step, l.Loss)
+		}
+	}
+	return adapter, losses
+}
+
+// TestTrainGoesOn: a job that was killed, or stopped by Ctrl-C, goes on to the same adapter and the same log.
+func TestTrainGoesOn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("windows has no such signals")
+	}
+	whole := tuningFiles(t)
+	if _, errs, code := mcs(t, whole, "", "train", "job.toml"); code != 0 {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	want, wantLosses := trained(t, whole)
+	if n := strings.Count(wantLosses, "\n"); n != 60 {
+		t.Fatalf("the log has %d losses, want 60", n)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		dir := tuningFiles(t)
+		cmd, out, begun := start(t, dir, "train", "job.toml")
+		for range 2000 { // until there is a checkpoint
+			if found, _ := filepath.Glob(filepath.Join(dir, "out", "checkpoints", "step-????????")); len(found) > 0 {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		cmd.Process.Signal(s)
+		code := finish(cmd, begun)
+		if code == 0 {
+			t.Logf("%v came too late", s)
+			continue
+		}
+		if s == syscall.SIGINT && (code != exitInterrupted || !strings.Contains(out.String(), "--resume goes on")) {
+			t.Errorf("%v: code %d, want %d\n%s", s, code, exitInterrupted, out)
+		}
+		if _, errs, code := mcs(t, dir, "", "train", "job.toml"); code != exitUsage || !strings.Contains(errs, "--resume goes on from the newest one") {
+			t.Errorf("%v: without --resume: code %d, %s", s, code, errs)
+		}
+		text, errs, code := mcs(t, dir, "", "train", "job.toml", "-resume")
+		if code != 0 {
+			t.Fatalf("%v: code %d: %s%s", s, code, text, errs)
+		}
+		if got, losses := trained(t, dir); !bytes.Equal(got, want) || losses != wantLosses {
+			t.Errorf("%v: the adapter or the log differ from those of a job that nobody stopped:\n%s", s, losses)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package tuning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/train"
+)
+
+// Tiny as model.path is a small model with random weights, which reads bytes: to try a file out.
+const Tiny = "tiny"
+
+// model loads the model.
+func (c *Config) model(ctx context.Context) (*llm.Model, error) {
+	if c.Model.Path == Tiny {
+		return llm.New(llm.Config{
+			Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed, Checkpoint: c.Model.Checkpoint,
+		}), nil
+	}
+	m, err := llm.Load(ctx, c.at(c.Model.Path))
+	if err == nil {
+		m.Config.Checkpoint = c.Model.Checkpoint
+	}
+	return m, err
+}
+
+// sources reads the data for training and, if there is such, for evaluations.
+func (c *Config) sources(ctx context.Context, m *llm.Model) (fit, eval data.Source, err error) {
+	read := c.records
+	if !isRecords(c.Data.Train) {
+		read = c.windows
+	}
+	fit, eval, err = read(ctx, m, c.at(c.Data.Train), c.Data.Share)
+	if err == nil && c.Data.Eval != "" {
+		if eval, _, err = read(ctx, m, c.at(c.Data.Eval), 0); err != nil {
+			err = fmt.Errorf("data.eval: %w", err)
+		}
+	}
+	return fit, eval, err
+}
+
+// isRecords says whether a path is one of records: by its end, or because it has none, as a folder.
+func isRecords(path string) bool {
+	ext := filepath.Ext(path)
+	if ext == ".gz" {
+		ext = filepath.Ext(path[:len(path)-len(ext)])
+	}
+	return slices.Contains([]string{"", ".jsonl", ".json", ".csv", ".parquet"}, ext)
+}
+
+// windows cuts a text; share of it is for evaluations.
+func (c *Config) windows(_ context.Context, m *llm.Model, path string, share float64) (fit, rest data.Source, err error) {
+	text, err := data.ReadText(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Tokenizer != nil {
+		return nil, nil, fmt.Errorf("%s: got a text for a model with a tokenizer, want records: lines of JSON as {\"text\": \"…\"}, in a file that ends in .jsonl", path)
+	}
+	length := cmp.Or(c.Data.Length, 128)
+	cut := func(text string) data.Source {
+		w := data.Windows(text, length, c.Data.Batch)
+		w.Seed = c.Seed
+		return w
+	}
+	if share == 0 {
+		return cut(text), nil, nil
+	}
+	first, second := data.Split(text, 1-share)
+	return cut(first), cut(second), nil
+}
+
+// records reads a dataset; share of it is for evaluations.
+func (c *Config) records(ctx context.Context, m *llm.Model, path string, share float64) (fit, rest data.Source, err error) {
+	d := c.Data
+	set, err := data.Records{
+		Split: d.Split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
+		Text: d.Text, Prompt: d.Prompt, Completion: d.Completion, Messages: d.Messages, Chosen: d.Chosen, Rejected: d.Rejected,
+	}.Read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if preferences := c.preferences(); preferences != (set.Kind == data.PreferenceKind) {
+		return nil, nil, fmt.Errorf("%s: got records of kind %s for train.method %q: dpo and orpo want preferences, and only these do", path, set.Kind, cmp.Or(c.Train.Method, "lora"))
+	}
+	o := m.Tokens()
+	o.Length, o.Prompts, o.Wrap, o.Chat = d.Length, d.Prompts, d.Wrap, d.Chat
+	all, err := o.Of(ctx, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := func(s *data.Sequences) data.Source {
+		r := s.Padded(d.Batch)
+		if d.Pack {
+			r = s.Packed(d.Batch, d.Length)
+		}
+		r.Seed = c.Seed
+		return r
+	}
+	if all.Len() == 0 {
+		return nil, nil, fmt.Errorf("%s: no record has a token that counts", path)
+	}
+	if share == 0 {
+		return rows(all), nil, nil
+	}
+	first, second := all.Split(1-share, c.Seed)
+	return rows(first), rows(second), nil
+}
+
+func (c *Config) preferences() bool { return c.Train.Method == "dpo" || c.Train.Method == "orpo" }
+
+// trained is what the run trains: the model, or its loss over preferences.
+func (c *Config) trained(m *llm.Model) train.Model {
+	switch c.Train.Method {
+	case "dpo":
+		return train.DPO{Model: m, Beta: c.Train.Beta}
+	case "orpo":
+		return train.ORPO{Model: m, Beta: c.Train.Beta}
+	}
+	return m
+}
+
+// options are those of the run.
+func (c *Config) options(fit, eval data.Source, resume bool) (train.Options, error) {
+	output := c.at(c.Output)
+	o := train.Options{
+		Steps: c.Train.Steps, Epochs: c.Train.Epochs, Accumulate: c.Train.Accumulate, Clip: c.Train.Clip, Compile: c.Train.Compile,
+		Seed: c.Seed + 1, Optimizer: c.rule(), Spikes: map[string]train.Spikes{"skip": train.SkipSpikes, "back": train.GoBack}[c.Train.Spikes],
+		Eval: eval, EvalEvery: c.Eval.Every, EvalBatches: c.Eval.Batches, Best: c.Eval.Best, Patience: c.Eval.Patience, MinDelta: c.Eval.MinDelta,
+		Checkpoint: filepath.Join(output, "checkpoints"), CheckpointEvery: c.Checkpoints.Every, Keep: c.Checkpoints.Keep, Resume: resume,
+	}
+	if c.full() {
+		if c.LoRA != (Config{}).LoRA {
+			return o, errors.New(`got a section [lora] and train.method "full", want one of them`)
+		}
+	} else {
+		l := c.LoRA
+		o.LoRA = lora.Config{
+			Rank: l.Rank, Alpha: l.Alpha, Dropout: l.Dropout, Targets: l.Targets, Exclude: l.Exclude, LastBlocks: l.LastBlocks,
+			RankStabilized: l.RSLoRA, DoRA: l.DoRA, Init: l.Init, Seed: c.Seed,
+		}
+	}
+	if c.Logs.JSONL {
+		o.Log = filepath.Join(output, "log.jsonl")
+	}
+	if c.Logs.TensorBoard {
+		o.TensorBoard = filepath.Join(output, "tensorboard")
+	}
+	if eval != nil && o.EvalBatches == 0 {
+		o.EvalBatches = min(8, max(1, data.Epoch(eval)))
+	}
+	o = o.Tuning(fit, !c.full())
+	if c.Schedule.Rate != 0 {
+		o.LR = c.schedule(o.Steps)
+	}
+	return o, o.LR.Check()
+}
+
+func (c *Config) full() bool { return c.Train.Method == "full" }
+
+func (c *Config) rule() optim.Rule {
+	if c.Optimizer.Name == "sgd" {
+		return optim.SGD{Momentum: c.Optimizer.Momentum, WeightDecay: c.Optimizer.WeightDecay}
+	}
+	return optim.AdamW{Beta1: c.Optimizer.Beta1, Beta2: c.Optimizer.Beta2, Eps: c.Optimizer.Eps, WeightDecay: c.Optimizer.WeightDecay}
+}
+
+// schedule is the learning rate of a run of so many steps.
+func (c *Config) schedule(steps int) optim.Schedule {
+	s := optim.Schedule{Peak: c.Schedule.Rate, Floor: c.Schedule.Floor, Warmup: c.Schedule.Warmup, Total: steps}
+	switch c.Schedule.Shape {
+	case "constant":
+		s.Total = 0
+	case "linear":
+		s.Shape = optim.LinearDecay
+	case "stable":
+		s.Shape = optim.LinearDecay
+		s.Hold = max(0, steps-s.Warmup-cmp.Or(c.Schedule.Decay, steps/5))
+	default:
+		s.Shape = optim.CosineDecay
+	}
+	return s
+}

@@ -1,0 +1,178 @@
+// Package tuning trains a model as a file says, without a session: [Read] reads the file, [Open] finds model
+// and data and says what would be done, and [Job.Run] does it.
+//
+// Reading order: config.go (the file), keys.go (what it may say), job.go, build.go.
+package tuning
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+// A Config is what a file says. Example has each key with what it means.
+type Config struct {
+	Output string `toml:"output"`
+	Seed   uint64 `toml:"seed"`
+
+	Model struct {
+		Path       string `toml:"path"`
+		Checkpoint bool   `toml:"checkpoint"`
+	} `toml:"model"`
+
+	Data struct {
+		Train      string  `toml:"train"`
+		Eval       string  `toml:"eval"`
+		Share      float64 `toml:"share"`
+		Kind       string  `toml:"kind"`
+		Split      string  `toml:"split"`
+		Text       string  `toml:"text"`
+		Prompt     string  `toml:"prompt"`
+		Completion string  `toml:"completion"`
+		Messages   string  `toml:"messages"`
+		Chosen     string  `toml:"chosen"`
+		Rejected   string  `toml:"rejected"`
+		SkipBad    bool    `toml:"skip_bad"`
+		Prompts    bool    `toml:"prompts"`
+		Chat       bool    `toml:"chat"`
+		Length     int     `toml:"length"`
+		Wrap       bool    `toml:"wrap"`
+		Batch      int     `toml:"batch"`
+		Pack       bool    `toml:"pack"`
+	} `toml:"data"`
+
+	Train struct {
+		Method     string  `toml:"method"`
+		Steps      int     `toml:"steps"`
+		Epochs     int     `toml:"epochs"`
+		Accumulate int     `toml:"accumulate"`
+		Clip       float64 `toml:"clip"`
+		Compile    bool    `toml:"compile"`
+		Spikes     string  `toml:"spikes"`
+		Beta       float64 `toml:"beta"`
+	} `toml:"train"`
+
+	LoRA struct {
+		Rank       int     `toml:"rank"`
+		Alpha      float64 `toml:"alpha"`
+		Dropout    float64 `toml:"dropout"`
+		Targets    string  `toml:"targets"`
+		Exclude    string  `toml:"exclude"`
+		LastBlocks int     `toml:"last_blocks"`
+		RSLoRA     bool    `toml:"rslora"`
+		DoRA       bool    `toml:"dora"`
+		Init       string  `toml:"init"`
+	} `toml:"lora"`
+
+	Optimizer struct {
+		Name        string  `toml:"name"`
+		Beta1       float64 `toml:"beta1"`
+		Beta2       float64 `toml:"beta2"`
+		Eps         float64 `toml:"eps"`
+		WeightDecay float64 `toml:"weight_decay"`
+		Momentum    float64 `toml:"momentum"`
+	} `toml:"optimizer"`
+
+	Schedule struct {
+		Shape  string  `toml:"shape"`
+		Rate   float64 `toml:"rate"`
+		Floor  float64 `toml:"floor"`
+		Warmup int     `toml:"warmup"`
+		Decay  int     `toml:"decay"`
+	} `toml:"schedule"`
+
+	Eval struct {
+		Every    int     `toml:"every"`
+		Batches  int     `toml:"batches"`
+		Best     bool    `toml:"best"`
+		Patience int     `toml:"patience"`
+		MinDelta float64 `toml:"min_delta"`
+	} `toml:"eval"`
+
+	Checkpoints struct {
+		Every int `toml:"every"`
+		Keep  int `toml:"keep"`
+	} `toml:"checkpoints"`
+
+	Logs struct {
+		JSONL       bool `toml:"jsonl"`
+		TensorBoard bool `toml:"tensorboard"`
+	} `toml:"logs"`
+
+	dir string // of the file, from which paths start
+}
+
+// maxFile is more than anybody writes by hand.
+const maxFile = 1 << 20 // bytes
+
+// Read reads a file and then the values of a command line, each a key and a value, "train.steps=50". A key
+// that there is not, and a value of the wrong type, are errors that name the line and the key that was meant.
+func Read(path string, overrides []string) (*Config, error) {
+	text, err := regular.Read(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{dir: filepath.Dir(path)}
+	c.Data.Batch, c.Logs.JSONL = 4, true
+	if err := decode(text, c); err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	for _, o := range overrides {
+		if err := c.override(o); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.check(path)
+}
+
+// at is a path of the file, which starts from the folder of the file.
+func (c *Config) at(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.dir, path)
+}
+
+// check says which keys are missing, or exclude each other.
+func (c *Config) check(path string) error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
+	}
+	oneOf := map[string]struct {
+		value string
+		names []string
+	}{
+		"train.method":   {c.Train.Method, []string{"", "lora", "full", "dpo", "orpo"}},
+		"train.spikes":   {c.Train.Spikes, []string{"", "note", "skip", "back"}},
+		"optimizer.name": {c.Optimizer.Name, []string{"", "adamw", "sgd"}},
+		"schedule.shape": {c.Schedule.Shape, []string{"", "cosine", "linear", "constant", "stable"}},
+		"data.kind":      {c.Data.Kind, []string{"", "text", "completion", "chat", "preference"}},
+	}
+	for _, key := range sortedKeys(oneOf) {
+		if err := known(key, oneOf[key].value, oneOf[key].names); err != nil {
+			return fail("%v", err)
+		}
+	}
+	switch {
+	case c.Model.Path == "":
+		return fail("model.path is missing: a folder with a model, or %q", Tiny)
+	case c.Data.Train == "":
+		return fail("data.train is missing: a file or folder of records, or a text file")
+	case c.Output == "":
+		return fail("output is missing: the folder for what comes of it")
+	case c.Data.Batch < 1:
+		return fail("got data.batch %d, want at least 1", c.Data.Batch)
+	case c.Data.Length < 0:
+		return fail("got data.length %d, want at least 1", c.Data.Length)
+	case !(c.Data.Share >= 0 && c.Data.Share < 1):
+		return fail("got data.share %v, want a share for evaluations from 0 to less than 1", c.Data.Share)
+	case c.Data.Share > 0 && c.Data.Eval != "":
+		return fail("got data.share and data.eval, want one of them")
+	case c.Train.Steps != 0 && c.Train.Epochs != 0:
+		return fail("got train.steps and train.epochs, want one of them")
+	case c.Schedule.Rate == 0 && (c.Schedule.Shape != "" || c.Schedule.Floor != 0 || c.Schedule.Warmup != 0 || c.Schedule.Decay != 0):
+		return fail("schedule.rate is missing: the largest learning rate, as 2e-4")
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/train"
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+// A Job is a training whose model and data are there.
+type Job struct {
+	config    *Config
+	model     *llm.Model
+	fit, eval data.Source
+	options   train.Options
+}
+
+// Open loads the model and reads the data. With resume the job goes on from the newest checkpoint of its
+// output folder, if there is one; without, it is an error if there is one.
+func Open(ctx context.Context, c *Config, resume bool) (*Job, error) {
+	j := &Job{config: c}
+	if found, _ := filepath.Glob(filepath.Join(c.at(c.Output), "checkpoints", "step-*")); len(found) > 0 && !resume {
+		return nil, fmt.Errorf("%s has checkpoints of an earlier run: --resume goes on from the newest one, or name another output", c.at(c.Output))
+	}
+	var err error
+	if j.model, err = c.model(ctx); err != nil {
+		return nil, err
+	}
+	if j.fit, j.eval, err = c.sources(ctx, j.model); err != nil {
+		return nil, err
+	}
+	for _, source := range []data.Source{j.fit, j.eval} { // now, not after an hour of training
+		if source == nil {
+			continue
+		}
+		if _, err := source.Batch(0); err != nil {
+			return nil, err
+		}
+	}
+	j.options, err = c.options(j.fit, j.eval, resume)
+	return j, err
+}
+
+// Text says what the job will do.
+func (j *Job) Text() string {
+	c, o := j.config, j.options
+	var lines []string
+	say := func(what, format string, args ...any) {
+		lines = append(lines, fmt.Sprintf("%-7s%s", what, fmt.Sprintf(format, args...)))
+	}
+	say("model", "%s · %v", c.Model.Path, j.model)
+	say("data", "%s · %v", c.Data.Train, j.fit)
+	if j.eval != nil {
+		from := c.Data.Eval
+		if from == "" {
+			from = fmt.Sprintf("%g of the data", c.Data.Share)
+		}
+		say("eval", "%s · %v · %s every %s", from, j.eval, units.Plural(int64(o.EvalBatches), "batch"), units.Plural(int64(o.EvalEvery), "step"))
+	}
+	what := "all weights"
+	if !c.full() {
+		what = "an adapter" + map[string]string{"dpo": " by DPO", "orpo": " by ORPO"}[c.Train.Method]
+	}
+	say("train", "%s · %s of %s · rate %v · %v", what, units.Plural(int64(o.Steps), "step"), units.Plural(int64(max(1, o.Accumulate)), "batch"), o.LR, o.Optimizer)
+	say("output", "%s", c.at(c.Output))
+	return strings.Join(lines, "\n")
+}
+
+// Run trains, and saves what came of it. It returns what is to be said about it, also with an
+// *train.Interrupted, after which another Run with resume goes on.
+func (j *Job) Run(ctx context.Context) (text string, err error) {
+	output := j.config.at(j.config.Output)
+	if err := os.MkdirAll(output, 0o777); err != nil {
+		return "", err
+	}
+	tune := train.LoRA
+	if j.config.full() {
+		nn.Unfreeze(j.model)
+		tune = train.Full
+	}
+	tuned, err := tune(ctx, j.config.trained(j.model), j.fit, j.options)
+	if tuned != nil {
+		text = tuned.Text(0)
+	}
+	var stopped *train.Interrupted
+	if errors.As(err, &stopped) {
+		return text, fmt.Errorf("interrupted at step %d of %d: %w; --resume goes on", stopped.Step, stopped.Steps, stopped)
+	}
+	if err != nil {
+		return text, err
+	}
+	saved := filepath.Join(output, "adapter")
+	if tuned.Adapter != nil {
+		err = tuned.Adapter.Save(saved)
+	} else {
+		saved = filepath.Join(output, "model")
+		err = llm.Save(saved, j.model)
+	}
+	return text + "\nsaved " + saved, err
+}

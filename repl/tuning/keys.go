@@ -1,0 +1,132 @@
+package tuning
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/mcs-notebook/mcs/internal/near"
+)
+
+// Example is a file with all keys.
+//
+//go:embed example.toml
+var Example string
+
+// decode reads a text into what c says already. Its errors begin with line and column.
+func decode(text []byte, c *Config) error {
+	d := toml.NewDecoder(strings.NewReader(string(text)))
+	err := d.DisallowUnknownFields().Decode(c)
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) {
+		var list []error
+		for i, e := range unknown.Errors {
+			row, column := e.Position()
+			where := fmt.Sprintf("%d:%d: ", row, column)
+			if i > 0 {
+				where = "line " + where
+			}
+			list = append(list, fmt.Errorf("%s%w", where, unknownKey(strings.Join(e.Key(), "."))))
+		}
+		return errors.Join(list...)
+	}
+	var wrong *toml.DecodeError
+	if errors.As(err, &wrong) {
+		row, column := wrong.Position()
+		text := strings.TrimPrefix(wrong.Error(), "toml: ")
+		if key := strings.Join(wrong.Key(), "."); key != "" {
+			text = key + ": " + text
+		}
+		return fmt.Errorf("%d:%d: %s", row, column, text)
+	}
+	return err
+}
+
+// unknownKey says which key may have been meant.
+func unknownKey(key string) error {
+	section, name := "", key
+	if i := strings.LastIndex(key, "."); i >= 0 {
+		section, name = key[:i+1], key[i+1:]
+	}
+	meant := ""
+	var beside []string // the names in the section
+	for _, k := range Keys() {
+		if strings.HasSuffix(k, "."+name) { // the right name in another section
+			meant = k
+		}
+		if rest, ok := strings.CutPrefix(k, section); ok {
+			beside = append(beside, rest)
+		}
+	}
+	if meant == "" {
+		if meant = near.Name(name, beside); meant != "" {
+			meant = section + meant
+		} else {
+			meant = near.Name(key, Keys())
+		}
+	}
+	if meant != "" {
+		return fmt.Errorf("unknown key %s; did you mean %s?", key, meant)
+	}
+	return fmt.Errorf("unknown key %s; mcs train --example shows all", key)
+}
+
+// override sets a value that a command line gives. A value that is none of TOML's is a text.
+func (c *Config) override(o string) error {
+	key, value, ok := strings.Cut(o, "=")
+	if key = strings.TrimSpace(key); !ok || key == "" {
+		return fmt.Errorf("-p %s: want a key and a value, as train.steps=50", o)
+	}
+	if !slices.Contains(Keys(), key) {
+		return fmt.Errorf("-p %s: %w", o, unknownKey(key))
+	}
+	var any map[string]any
+	line := key + " = " + value
+	if toml.Unmarshal([]byte(line), &any) != nil {
+		line = key + " = '''" + value + "'''"
+	}
+	if err := decode([]byte(line), c); err != nil {
+		_, text, _ := strings.Cut(err.Error(), ": ")
+		return fmt.Errorf("-p %s: %s", o, text)
+	}
+	return nil
+}
+
+// Keys lists what a file may say: "train.steps".
+func Keys() (list []string) {
+	var walk func(prefix string, t reflect.Type)
+	walk = func(prefix string, t reflect.Type) {
+		for f := range t.Fields() {
+			if !f.IsExported() {
+				continue
+			}
+			name := prefix + f.Tag.Get("toml")
+			if f.Type.Kind() == reflect.Struct {
+				walk(name+".", f.Type)
+			} else {
+				list = append(list, name)
+			}
+		}
+	}
+	walk("", reflect.TypeFor[Config]())
+	return list
+}
+
+// known says whether a value is one of the names, the first of which is that of no value.
+func known(key, value string, names []string) error {
+	if slices.Contains(names, value) {
+		return nil
+	}
+	if meant := near.Name(value, names); meant != "" {
+		return fmt.Errorf("got %s %q; did you mean %q?", key, value, meant)
+	}
+	return fmt.Errorf("got %s %q, want one of %s", key, value, strings.Join(names[1:], ", "))
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
