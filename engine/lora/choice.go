@@ -17,9 +17,23 @@ var choiceKey = &scope.Key{Name: "adapters"}
 type choice struct {
 	on   []*Adapter
 	rows []*Adapter // of each row of a batch, nil for none; nil: on serves all rows
+	// alike says that all rows have the same.
+	alike bool
 
 	mu    sync.Mutex
-	masks map[*Adapter]tensor.Tensor // of the tokens that were computed last
+	masks []mask // of the tokens that were computed last
+}
+
+// A mask says which tokens have which adapters.
+type mask struct {
+	columns []column
+	values  tensor.Tensor // [tokens, the columns' widths]
+}
+
+// A column is a part of a mask: 1 where a token has the adapter, else 0.
+type column struct {
+	adapter *Adapter
+	width   int
 }
 
 // With returns a context within which these adapters take part and no others, whatever is on:
@@ -42,12 +56,13 @@ func With(ctx context.Context, adapters ...*Adapter) context.Context {
 // A batch of several adapters costs the launches of one, and the products of all adapters that are in it for
 // every row. Their ranks and layers may differ. A batch of another length is a *tensor.Error.
 func Rows(ctx context.Context, adapters ...*Adapter) context.Context {
-	c := &choice{rows: append([]*Adapter{}, adapters...), masks: map[*Adapter]tensor.Tensor{}}
+	c := &choice{rows: append([]*Adapter{}, adapters...)}
 	for _, a := range adapters {
 		if a != nil && !slices.Contains(c.on, a) {
 			c.on = append(c.on, a)
 		}
 	}
+	c.alike = len(c.on) == 0 || len(c.on) == 1 && !slices.Contains(adapters, nil)
 	return context.WithValue(ctx, choiceKey, c)
 }
 
@@ -57,36 +72,39 @@ func choiceNow() *choice {
 	return c
 }
 
-// mask is 1 in the rows of x [B … in] that have the adapter, else 0: [B … 1] in x's dtype; or none if all
-// have it. It has a number for each token, because a product takes the tokens of all rows as one axis.
-func (c *choice) mask(a *Adapter, x tensor.Tensor) tensor.Tensor {
-	if c == nil {
-		return tensor.Tensor{}
-	}
-	if x.Rank() < 2 || x.Len(0) != len(c.rows) {
+// check panics if x [B …] is no batch of the rows that the choice names.
+func (c *choice) check(x tensor.Tensor) {
+	if c != nil && c.rows != nil && (x.Rank() < 2 || x.Len(0) != len(c.rows)) {
 		panic(&tensor.Error{Op: "lora.Rows", Msg: fmt.Sprintf("got %v%v for the adapters of %d rows, want as many rows", x.DType(), x.Shape(), len(c.rows))})
 	}
-	if !slices.ContainsFunc(c.rows, func(b *Adapter) bool { return b != a }) {
-		return tensor.Tensor{}
+}
+
+// mask is what x·A of adapters that stand side by side is multiplied by, [tokens, the columns' widths] in y's
+// dtype, for y [B … n].
+func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
+	tokens := 1
+	for _, n := range y.Shape()[:y.Rank()-1] {
+		tokens *= n
 	}
-	shape := x.Shape()
-	shape[len(shape)-1] = 1
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	mask, ok := c.masks[a]
-	if !ok || mask.Device() != x.Device() || !slices.Equal(mask.Shape(), shape) {
-		each := 1 // tokens of a row
-		for _, n := range shape[1:] {
-			each *= n
+	c.masks = slices.DeleteFunc(c.masks, func(m mask) bool { return m.values.Len(0) != tokens || m.values.Device() != y.Device() })
+	for _, m := range c.masks {
+		if slices.Equal(m.columns, columns) {
+			return m.values.Cast(y.DType())
 		}
-		list := make([]float32, each*len(c.rows))
-		for i := range list {
-			if c.rows[i/each] == a {
-				list[i] = 1
-			}
-		}
-		mask = tensor.From(list, shape...).To(x.Device())
-		c.masks[a] = mask
 	}
-	return mask.Cast(x.DType())
+	var list []float32
+	for i := range tokens {
+		for _, col := range columns {
+			has := float32(0)
+			if c.rows[i*len(c.rows)/tokens] == col.adapter {
+				has = 1
+			}
+			list = append(list, slices.Repeat([]float32{has}, col.width)...)
+		}
+	}
+	values := tensor.From(list, tokens, len(list)/max(1, tokens)).To(y.Device())
+	c.masks = append(c.masks, mask{columns, values})
+	return values.Cast(y.DType())
 }

@@ -118,11 +118,15 @@ func TestLaunchesOfRows(t *testing.T) {
 			record := func(ids tensor.Tensor, rows ...*lora.Adapter) *profile.Recording {
 				return profile.Record(t.Context(), func(ctx context.Context) { within(lora.Rows(ctx, rows...), m, ids) })
 			}
+			alone := func(ids tensor.Tensor) *profile.Recording {
+				return profile.Record(t.Context(), func(ctx context.Context) { within(lora.With(ctx, ad[0]), m, ids) })
+			}
 			for _, ids := range []tensor.Tensor{
 				tensor.From([][]int{{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}, {1, 1, 1, 1, 1}}),
 				tensor.From([][]int{{1}, {6}, {7}}),
 			} {
-				one := record(ids, ad[0], ad[0], ad[0])
+				record(ids, ad[0], ad[1], nil) // the first time they are put side by side
+				one := alone(ids)
 				several := record(ids, ad[0], ad[1], nil)
 				again := record(ids, nil, ad[0], ad[1])
 				if several.Launches > one.Launches {

@@ -15,7 +15,7 @@ type Embedding struct {
 // Forward maps integers [B T] to [B T width]: rows of the weight, and of what the adapters that are on add to
 // it.
 func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor {
-	w, _, beside := e.split(dtype.F32)
+	w, _, beside := e.split(tokens, dtype.F32)
 	rows := func(tokens, w tensor.Tensor) tensor.Tensor { return w.Take(tokens, 0) }
 	y := rows(tokens, w)
 	if len(beside) > 0 {
@@ -31,9 +31,9 @@ func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor {
 // with Config.OnlyInput do not count here.
 func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
 	dt := x.DType()
-	w, _, beside := e.split(dt)
+	w, _, beside := e.split(x, dt)
 	beside = slices.DeleteFunc(beside, func(s share) bool { return s.apart })
-	if len(beside) == 1 && e.together(beside[0]) {
+	if len(beside) == 1 && e.fused(beside[0]) {
 		first := beside[0]
 		a, b := first.lowRank()
 		if !first.Magnitude.IsNone() {
@@ -51,9 +51,7 @@ func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
 // score adds to y what the share adds to the scores of x.
 func (s share) score(y, x, w tensor.Tensor) tensor.Tensor {
 	dt := x.DType()
-	if mask := s.byRow.mask(s.adapter, x); !mask.IsNone() {
-		x = x.Mul(mask)
-	}
+	x = s.masked(x)
 	a, b := s.lowRank()
 	if !s.Magnitude.IsNone() {
 		gain := s.gain(w)

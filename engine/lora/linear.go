@@ -42,6 +42,7 @@ type Linear struct {
 	merged   []share       // what the base's weight has of the parts
 	before   tensor.Tensor // the base's weight without what is merged into it, or none
 	codes    *quant.Linear // the quantised base while a merged one stands in its place, or nil
+	beside   side
 }
 
 // A share is a part with the factor by which it counts.
@@ -157,15 +158,8 @@ func (s share) weight() float64 { return s.factor / s.Scale }
 // without adapters. A product of x and a matrix is what times makes.
 func (s share) add(y, x, seen, w tensor.Tensor, times func(x, w tensor.Tensor) tensor.Tensor) tensor.Tensor {
 	dt := y.DType()
-	mask := s.byRow.mask(s.adapter, y)
-	masked := func(t tensor.Tensor) tensor.Tensor {
-		if mask.IsNone() {
-			return t
-		}
-		return t.Mul(mask)
-	}
 	through := func(x, a, b tensor.Tensor) tensor.Tensor {
-		return masked(times(x, a.Cast(dt)).Mul(s.factor)).MatMul(b.Cast(dt))
+		return s.masked(times(x, a.Cast(dt)).Mul(s.factor)).MatMul(b.Cast(dt))
 	}
 	low := through(seen, s.A, s.B)
 	if !s.startA.IsNone() {
@@ -175,8 +169,23 @@ func (s share) add(y, x, seen, w tensor.Tensor, times func(x, w tensor.Tensor) t
 		return y.Add(low)
 	}
 	gain := s.gain(w)
-	longer := masked(times(seen, w.Cast(dt)).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
+	longer := s.masked(times(seen, w.Cast(dt)).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
 	return y.Add(longer).Add(low.Mul(gain.Cast(dt)))
+}
+
+// masked is t [B … n] in the rows that have the adapter, and 0 in the others.
+func (s share) masked(t tensor.Tensor) tensor.Tensor {
+	if s.byRow == nil {
+		return t
+	}
+	mask := s.byRow.mask(t, column{s.adapter, 1})
+	return asRows(t).Mul(mask).Reshape(t.Shape()...)
+}
+
+// asRows is t as one matrix.
+func asRows(t tensor.Tensor) tensor.Tensor {
+	last := t.Len(-1)
+	return t.Reshape(t.Size()/max(1, last), last)
 }
 
 // In is the length of the rows that go in.
@@ -191,12 +200,15 @@ func (l *Linear) SetTraining(on bool) { l.training = on }
 // Forward computes x·W + Σ scale·(x·A)·B over the adapters that are on. What is merged into W is not computed
 // beside it. In training dropout changes what A sees of x, not what W does.
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
-	w, bias, beside := l.split(x.DType())
+	w, bias, beside := l.split(x, x.DType())
 	if len(beside) == 0 {
 		return tensor.Linear(x, w, bias)
 	}
 	var y tensor.Tensor
-	if first := beside[0]; l.together(first) {
+	if list := l.sideBySide(beside); len(list) > 0 {
+		y = l.together(x, w, list)
+		beside = slices.DeleteFunc(beside, func(s share) bool { return slices.Contains(list, s) })
+	} else if first := beside[0]; l.fused(first) {
 		a, b := first.lowRank()
 		y = tensor.LoRALinear(x, w, a, b, first.factor)
 		if !first.Magnitude.IsNone() {
@@ -219,8 +231,8 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	return y
 }
 
-// together says whether the weight and the share are one product.
-func (l *Linear) together(s share) bool {
+// fused says whether the weight and the share are one product.
+func (l *Linear) fused(s share) bool {
 	return s.byRow == nil && !l.drops(s) && (s.Magnitude.IsNone() || s.weight() == 1)
 }
 
@@ -228,9 +240,11 @@ func (l *Linear) drops(s share) bool { return l.training && s.Dropout > 0 }
 
 // split returns the weight to multiply by, the bias, and what is computed beside them. The weight is that
 // without adapters if others are on than those that are merged, or one needs it (DoRA).
-func (l *Linear) split(dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
+func (l *Linear) split(x tensor.Tensor, dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
 	w, bias = parts(l.Base, dt)
-	on := l.on(choiceNow())
+	c := choiceNow()
+	c.check(x)
+	on := l.on(c)
 	for _, s := range l.merged {
 		if !slices.Contains(on, s) {
 			return l.original(dt), bias, on
@@ -251,7 +265,7 @@ func (l *Linear) on(c *choice) []share {
 		case c == nil && p.on():
 			list = append(list, s)
 		case c != nil && p.adapter != nil && slices.Contains(c.on, p.adapter):
-			if c.rows != nil {
+			if c.rows != nil && !c.alike {
 				s.byRow = c
 			}
 			list = append(list, s)
@@ -364,6 +378,7 @@ func (l *Linear) remove(p *Part) {
 		p.adapter.removed(p)
 	}
 	l.Parts = slices.DeleteFunc(slices.Clone(l.Parts), func(q *Part) bool { return q == p })
+	l.beside.forget()
 	i := slices.IndexFunc(l.merged, func(s share) bool { return s.Part == p })
 	switch {
 	case i < 0:

@@ -90,7 +90,10 @@ func (a *Adapter) Device() device.Device {
 // memory of the model's device. To take part it must be where the model is.
 func (a *Adapter) To(d device.Device) {
 	a.change(func() {
-		for _, p := range a.parts {
+		for i, p := range a.parts {
+			if l := a.layers[i]; l != nil {
+				l.beside.forget()
+			}
 			nn.To(p, d)
 			if !p.startA.IsNone() {
 				p.startA, p.startB = p.startA.To(d).Eval(), p.startB.To(d).Eval()

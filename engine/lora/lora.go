@@ -15,8 +15,8 @@
 // that is being generated, sees all of the change. Texts keep what is in their caches. An adapter whose ranks
 // and layers are those of the one before it needs no new plan.
 //
-// Reading order: lora.go, linear.go (what a layer computes), choice.go, adapter.go, list.go, combine.go,
-// file.go.
+// Reading order: lora.go, linear.go (what a layer computes), side.go, choice.go, adapter.go, list.go,
+// combine.go, file.go.
 package lora
 
 import (

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"sync"
+	"weak"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -150,6 +151,7 @@ func init() {
 			}
 		}
 	}
+	owned.Value = func(t any) any { return weak.Make(t.(Tensor).node("value")) }
 	owned.Notes = func(t any) *sync.Map {
 		v := t.(Tensor).v
 		v.notes.CompareAndSwap(nil, &sync.Map{})
