@@ -59,6 +59,9 @@ type row struct {
 // batch generates what follows prompts. It gives each token of a prompt to took, which says whether the text
 // has ended with it.
 func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took func(prompt, id int) (over bool)) error {
+	if o.Draft != nil {
+		return fmt.Errorf("generate: got a draft for a batch, want none: guesses are for one text")
+	}
 	for i, prompt := range prompts {
 		if err := m.refuses(prompt, o); err != nil {
 			return fmt.Errorf("prompt %d: %w", i, err)

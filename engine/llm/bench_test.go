@@ -142,3 +142,40 @@ func BenchmarkBatch(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSpeculation generates with the model itself in 4 bits as its draft, and without one.
+func BenchmarkSpeculation(b *testing.B) {
+	const tokens = 32
+	for _, bm := range benchModels {
+		for _, guesses := range []int{0, 2, 4, 8} {
+			b.Run(fmt.Sprintf("%s/%d", bm.name, guesses), func(b *testing.B) {
+				if bm.long && !*long {
+					b.Skip("only with -long")
+				}
+				m, small, o := New(bm.c), New(bm.c), Sampling{Tokens: tokens}
+				nn.Freeze(m)
+				nn.Freeze(small)
+				if guesses > 0 {
+					if _, err := quant.Module(small, quant.Config{Bits: 4}, quant.AllLinear, "embed_tokens"); err != nil {
+						b.Fatal(err)
+					}
+					o.Draft = &Draft{Model: small, Tokens: guesses}
+				}
+				generate := func() {
+					if _, err := m.GenerateTokens(b.Context(), []int{1, 2, 3}, o); err != nil {
+						b.Fatal(err)
+					}
+				}
+				generate()
+				for b.Loop() {
+					generate()
+				}
+				b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tok/s")
+				if guesses > 0 {
+					accepted, of := o.Draft.Accepted()
+					b.ReportMetric(100*float64(accepted)/float64(of), "%accepted")
+				}
+			})
+		}
+	}
+}

@@ -26,6 +26,7 @@ func (m *Model) text(ctx context.Context, prompt []int, o Sampling, tokens iter.
 	var text []byte
 	var err error
 	bar := newBar(ctx, o.count())
+	bar.draft = o.Draft
 	defer bar.end()
 	for part, failed := range m.stream(prompt, o, tokens, bar.step) {
 		text, err = append(text, part...), failed
@@ -79,6 +80,7 @@ func (m *Model) stream(prompt []int, o Sampling, tokens iter.Seq2[int, error], m
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
 	ids := slices.Clone(prompt)
 	bar := newBar(ctx, o.count())
+	bar.draft = o.Draft
 	defer bar.end()
 	speech := m.speech(prompt, o.Stop)
 	for id, err := range m.StreamTokens(ctx, prompt, o) {
@@ -122,6 +124,10 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 
 // extend appends tokens to a text of this memory, and gives each to yield.
 func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int, error) bool) {
+	if o.Draft != nil && !s.m.varies() { // keys that were turned for a longer text would stay
+		s.speculate(ctx, t, o, yield)
+		return
+	}
 	if err := s.read(ctx, t); err != nil {
 		yield(-1, err)
 		return
@@ -157,6 +163,11 @@ func (m *Model) refuses(prompt []int, o Sampling) error {
 	if len(o.Stop) > 0 && m.Tokenizer == nil && m.Config.Vocab != 256 {
 		return fmt.Errorf("generate: got stop strings and no tokenizer, want one, or a vocabulary of 256 (bytes)")
 	}
+	if o.Draft != nil {
+		if err := o.Draft.refuses(m); err != nil {
+			return err
+		}
+	}
 	return o.check()
 }
 
@@ -164,6 +175,7 @@ func (m *Model) refuses(prompt []int, o Sampling) error {
 type bar struct {
 	ctx         context.Context
 	done, total int64
+	draft       *Draft
 	final       bool
 }
 
@@ -182,5 +194,9 @@ func (b *bar) end() {
 
 func (b *bar) report(final bool) {
 	b.final = final
-	progress.Report(b.ctx, progress.Event{Task: "generate", Done: b.done, Total: b.total, Unit: "tok", Final: final})
+	note := ""
+	if b.draft != nil {
+		note = b.draft.String()
+	}
+	progress.Report(b.ctx, progress.Event{Task: "generate", Done: b.done, Total: b.total, Unit: "tok", Note: note, Final: final})
 }

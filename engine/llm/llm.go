@@ -7,7 +7,8 @@
 // [Save] writes one.
 //
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
-// pages.go, memory.go; family.go (config.json), folder.go, read.go; chat.go.
+// pages.go, memory.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go, read.go;
+// chat.go, talk.go.
 package llm
 
 import (

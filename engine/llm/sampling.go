@@ -3,6 +3,7 @@ package llm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -37,6 +38,8 @@ type Sampling struct {
 	// Prefix has read the beginning of the prompts: see [Model.Prefix]. A prompt that does not begin so is an
 	// error.
 	Prefix *Prefix
+
+	Draft *Draft // a smaller model that guesses, which makes generation faster; not for batches
 
 	Rows int // of a batch, how many texts grow at once; 0 means 16
 }
@@ -122,6 +125,13 @@ func (o Sampling) sampler(prompt []int) *sampler {
 	return s
 }
 
+// clone returns a sampler that goes on by itself, but for its random numbers.
+func (s *sampler) clone() *sampler {
+	c := *s
+	c.seen, c.made = maps.Clone(s.seen), maps.Clone(s.made)
+	return &c
+}
+
 // next chooses the token that follows, and takes it into account. It changes the scores.
 func (s *sampler) next(scores []float32) int {
 	s.penalise(scores)
@@ -143,6 +153,9 @@ func (s *sampler) note(id int) {
 // penalise changes the scores of tokens that were there before.
 func (s *sampler) penalise(scores []float32) {
 	for id := range s.seen {
+		if id >= len(scores) { // of a draft, whose vocabulary may be shorter
+			continue
+		}
 		if scores[id] < 0 {
 			scores[id] *= float32(s.Repetition)
 		} else {
@@ -150,6 +163,8 @@ func (s *sampler) penalise(scores []float32) {
 		}
 	}
 	for id, n := range s.made {
-		scores[id] -= float32(s.Presence + s.Frequency*float64(n))
+		if id < len(scores) {
+			scores[id] -= float32(s.Presence + s.Frequency*float64(n))
+		}
 	}
 }
