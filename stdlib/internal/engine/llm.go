@@ -14,6 +14,7 @@ func llmSymbols() map[string]reflect.Value {
 		"Block":    reflect.ValueOf((*llm.Block)(nil)),
 		"Config":   reflect.ValueOf((*llm.Config)(nil)),
 		"Download": reflect.ValueOf(llm.Download),
+		"Draft":    reflect.ValueOf((*llm.Draft)(nil)),
 		"GGUF":     reflect.ValueOf((*llm.GGUF)(nil)),
 		"Hub":      reflect.ValueOf((*llm.Hub)(nil)),
 		"Load":     reflect.ValueOf(llm.Load),
