@@ -7,7 +7,7 @@
 // comes from a [Schedule]; gradients are scaled by a tensor, so that clipping by the global norm
 // ([ClipScale]) waits for no device.
 //
-// Reading order: optim.go, adamw.go, sgd.go, grouped.go, schedule.go.
+// Reading order: optim.go, adamw.go, adamw8.go, eight.go, sgd.go, grouped.go, schedule.go.
 package optim
 
 import (
@@ -244,15 +244,20 @@ func zeros(params []nn.Param) []tensor.Tensor {
 
 // memory is what an optimizer remembers under a name: a tensor for each parameter.
 type memory struct {
-	name    string // "m": the tensor of parameter p is called "m.p"
-	tensors []tensor.Tensor
+	name    string          // "m": the tensor of parameter p is called "m.p"
+	tensors []tensor.Tensor // none for a parameter that has no such memory
 }
+
+// has says whether there is one of parameter i.
+func (m memory) has(i int) bool { return !m.tensors[i].IsNone() }
 
 func stateOf(step int, params []nn.Param, memories []memory) State {
 	s := State{Step: step, Tensors: map[string]tensor.Tensor{}}
 	for _, m := range memories {
 		for i, p := range params {
-			s.Tensors[m.name+"."+p.Name] = m.tensors[i].Snapshot()
+			if m.has(i) {
+				s.Tensors[m.name+"."+p.Name] = m.tensors[i].Snapshot()
+			}
 		}
 	}
 	return s
@@ -260,11 +265,22 @@ func stateOf(step int, params []nn.Param, memories []memory) State {
 
 // restore checks the whole state before it changes anything.
 func restore(s State, params []nn.Param, memories []memory) error {
-	if got, want := len(s.Tensors), len(params)*len(memories); got != want {
+	want := 0
+	for _, m := range memories {
+		for i := range params {
+			if m.has(i) {
+				want++
+			}
+		}
+	}
+	if got := len(s.Tensors); got != want {
 		return fmt.Errorf("optim: the state has %d tensors, want %d", got, want)
 	}
 	for _, m := range memories {
 		for i, p := range params {
+			if !m.has(i) {
+				continue
+			}
 			name := m.name + "." + p.Name
 			t, ok := s.Tensors[name]
 			if !ok {
@@ -277,6 +293,9 @@ func restore(s State, params []nn.Param, memories []memory) error {
 	}
 	for _, m := range memories {
 		for i, p := range params {
+			if !m.has(i) {
+				continue
+			}
 			m.tensors[i].Set(s.Tensors[m.name+"."+p.Name].To(m.tensors[i].Device()))
 		}
 	}
