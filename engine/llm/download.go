@@ -21,11 +21,11 @@ type Hub struct {
 	Token    string   // for private repositories; "": $HF_TOKEN
 }
 
-// Download fetches a repository of a model, "org/name", and returns the folder that [Load] reads: one for each
-// commit. Files that are there already are not fetched again, and one that was interrupted, by a kill too, is
-// continued. A file gets its name when its hash is the server's, so a folder never has half of one. Without
-// Files it fetches safetensors, settings and tokenizer, or, where the repository has no safetensors, its only
-// GGUF file. Progress is reported in bytes. Nothing else in mcs reaches the network.
+// Download fetches a repository of a model, "org/name", and returns the folder that [Load] reads: one for
+// each commit. Files that are there already are not fetched again, and one that was interrupted, by a kill
+// too, is continued. A file gets its name when its hash is the server's, so a folder never has half of one.
+// Without Files it fetches safetensors, settings and tokenizer, or, where the repository has no safetensors,
+// its only GGUF file. Progress is reported in bytes. Nothing else in mcs reaches the network.
 func Download(ctx context.Context, repository string, o Hub) (dir string, err error) {
 	cache := cmp.Or(o.Cache, os.Getenv("MCS_HUB"))
 	if cache == "" {

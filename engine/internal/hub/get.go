@@ -49,8 +49,8 @@ func (h *hub) get(ctx context.Context, dir, commit string, f file, done func(n i
 	return os.Rename(part, to)
 }
 
-// fill brings what the file does not have yet. A wrong hash of what an earlier download began is no error: all
-// is fetched again, once.
+// fill brings what the file does not have yet. A wrong hash of what an earlier download began is no error:
+// all is fetched again, once.
 func (h *hub) fill(ctx context.Context, w *os.File, commit string, f file, done func(n int64)) error {
 	for second := false; ; second = true {
 		begun, err := w.Seek(0, io.SeekEnd)

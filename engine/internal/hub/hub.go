@@ -5,8 +5,8 @@
 //	GET /ORG/NAME/resolve/COMMIT/FILE                   a file, perhaps behind redirects
 //
 // A file is written beside its final name, continued where an earlier download ended, and gets its name when
-// its hash is the one that the server said at first: SHA-256 of a large file, git's SHA-1 of a small one. So a
-// file that is there is whole. What a server says is not believed: names that lead out of the folder, other
+// its hash is the one that the server said at first: SHA-256 of a large file, git's SHA-1 of a small one. So
+// a file that is there is whole. What a server says is not believed: names that lead out of the folder, other
 // lengths than announced, and parts of files that were not asked for are errors that name the file.
 //
 // Reading order: hub.go, list.go (what a repository has), get.go (one file), transfer.go (one request).
