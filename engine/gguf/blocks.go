@@ -3,37 +3,17 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// decodeAs decodes blocks into the bytes of f32, f16 or bf16, on all processors.
-func (k *kind) decodeAs(dt dtype.Type, src []byte) []byte {
-	size := dt.Size()
-	dst := make([]byte, len(src)/k.bytes*k.block*size)
-	const most = 1 << 10 // blocks that a goroutine takes at once
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			block := make([]float32, k.block)
-			for {
-				first := int(next.Add(most)) - most
-				if first >= len(src)/k.bytes {
-					return
-				}
-				for i := first; i < min(first+most, len(src)/k.bytes); i++ {
-					k.decode(block, src[i*k.bytes:][:k.bytes])
-					put(dt, dst[i*k.block*size:], block)
-				}
-			}
-		})
+// decodeAs decodes blocks into the bytes of f32, f16 or bf16.
+func (k *kind) decodeAs(dt dtype.Type, dst, src []byte) {
+	block, size := make([]float32, k.block), dt.Size()
+	for i := range len(src) / k.bytes {
+		k.decode(block, src[i*k.bytes:][:k.bytes])
+		put(dt, dst[i*k.block*size:], block)
 	}
-	wg.Wait()
-	return dst
 }
 
 // put writes numbers as f32, f16 or bf16.

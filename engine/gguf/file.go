@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
@@ -122,14 +123,22 @@ func (f *File) Bytes(name string) ([]byte, error) {
 		return nil, err
 	}
 	b := make([]byte, t.Bytes)
-	n, err := f.r.ReadAt(b, t.begin)
+	if err := f.read(name, b, t.begin); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// read fills b with what the file has at a place, of a tensor of that name.
+func (f *File) read(name string, b []byte, at int64) error {
+	n, err := f.r.ReadAt(b, at)
 	if n == len(b) {
-		return b, nil
+		return nil
 	}
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF // the file became shorter meanwhile
 	}
-	return nil, fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)
+	return fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)
 }
 
 // Tensor reads one tensor onto the default device: a quantised one as f32, another with its own element type.
@@ -149,16 +158,36 @@ func (f *File) Expanded(name string, expand dtype.Type) (tensor.Tensor, error) {
 	if err != nil && k.decode == nil {
 		return tensor.Tensor{}, fmt.Errorf("gguf: %s: tensor %q has type %s, want one of %v", f.name, name, info.Type, readable())
 	}
-	data, err := f.Bytes(name)
-	if err != nil {
-		return tensor.Tensor{}, err
-	}
+	read := func(at int, to []byte) error { return f.read(name, to, info.begin+int64(at)) }
 	if k.decode != nil {
-		dt, data = expand, k.decodeAs(expand, data)
+		dt, read = expand, func(at int, to []byte) error { return f.expand(k, info, expand, at, to) }
 	}
 	var t tensor.Tensor
-	err = tensor.Try(func() { t = tensor.FromBytes(dt, data, info.Shape...).Named(name) })
-	return t, err
+	failed := tensor.Try(func() {
+		var x any
+		x, err = handle.Filled(dt, info.Shape, read)
+		t = x.(tensor.Tensor).Named(name)
+	})
+	switch {
+	case failed != nil:
+		return tensor.Tensor{}, failed
+	case err != nil:
+		t.Free()
+		return tensor.Tensor{}, err
+	}
+	return t, nil
+}
+
+// expand decodes the blocks that become the bytes to of a tensor, from the byte number at on. Both lie at the
+// borders of blocks: of a tensor's pieces all but the last have a power of two of bytes.
+func (f *File) expand(k *kind, info Info, dt dtype.Type, at int, to []byte) error {
+	block := k.block * dt.Size()
+	src := make([]byte, len(to)/block*k.bytes)
+	if err := f.read(info.Name, src, info.begin+int64(at/block*k.bytes)); err != nil {
+		return err
+	}
+	k.decodeAs(dt, to, src)
+	return nil
 }
 
 // readable are the names of the types that Tensor reads.

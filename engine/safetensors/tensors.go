@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -32,13 +33,20 @@ func (f *File) Tensor(name string) (tensor.Tensor, error) {
 	if err != nil || formatName(dt) != info.DType {
 		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q has dtype %s, want one of %v", f.name, name, info.DType, formatNames())
 	}
-	data, err := f.Bytes(name)
-	if err != nil {
-		return tensor.Tensor{}, err
-	}
 	var t tensor.Tensor
-	err = tensor.Try(func() { t = tensor.FromBytes(dt, data, info.Shape...).Named(name) })
-	return t, err
+	failed := tensor.Try(func() {
+		var x any
+		x, err = handle.Filled(dt, info.Shape, func(at int, to []byte) error { return readFull(f.r, to, f.data+info.begin+int64(at)) })
+		t = x.(tensor.Tensor).Named(name)
+	})
+	switch {
+	case failed != nil:
+		return tensor.Tensor{}, failed
+	case err != nil:
+		t.Free()
+		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q: %w", f.name, name, err)
+	}
+	return t, nil
 }
 
 // Load reads all tensors of a file onto the default device, and its metadata.

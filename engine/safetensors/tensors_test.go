@@ -1,8 +1,11 @@
 package safetensors
 
 import (
+	"bytes"
 	"math"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -89,4 +92,80 @@ func TestUnsupportedType(t *testing.T) {
 	if _, err := f.Tensor("missing"); err == nil || !strings.Contains(err.Error(), `no tensor "missing"`) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A tensor is read in pieces by several goroutines, right into the device's memory: nothing of its size is
+// made on Go's heap. A file that became shorter is an error.
+func TestLargeTensor(t *testing.T) {
+	const n = 5<<20 + 3 // three pieces in f16, the last one short
+	data := make([]byte, 2*n)
+	for i := range data {
+		data[i] = byte(i * i >> 7)
+	}
+	path := filepath.Join(t.TempDir(), "large.safetensors")
+	if err := WriteFile(path, []Entry{{Name: "w", DType: "F16", Shape: []int{n}, Data: data}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w, err := f.Tensor("w")
+	runtime.ReadMemStats(&after)
+	if err != nil || !bytes.Equal(w.Bytes(), data) {
+		t.Errorf("got %v, %v, and other bytes than the file's", w, err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("%d bytes allocated on the heap for a tensor of %d", got, len(data))
+	}
+	if err := os.Truncate(path, 6<<20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Tensor("w"); err == nil || !strings.Contains(err.Error(), `large.safetensors: tensor "w": unexpected EOF`) {
+		t.Errorf("of a file that became shorter: got %v", err)
+	}
+}
+
+// Reading a file of 256 MB, as a share of what the same machine takes to read its bytes into one piece of
+// memory: what a plain read of the page cache costs.
+func BenchmarkLoad(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "large.safetensors")
+	var entries []Entry
+	for i := range 16 {
+		entries = append(entries, Entry{Name: string(rune('a' + i)), DType: "BF16", Shape: []int{8 << 10, 1 << 10}, Data: make([]byte, 16<<20)})
+	}
+	if err := WriteFile(path, entries, nil); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("Load", func(b *testing.B) {
+		b.SetBytes(256 << 20)
+		for b.Loop() {
+			tensors, _, err := Load(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, t := range tensors {
+				t.Free()
+			}
+		}
+	})
+	b.Run("plain read", func(b *testing.B) {
+		b.SetBytes(256 << 20)
+		to := make([]byte, 1<<20)
+		for b.Loop() {
+			f, err := os.Open(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for {
+				if n, _ := f.Read(to); n == 0 {
+					break
+				}
+			}
+			f.Close()
+		}
+	})
 }

@@ -15,11 +15,16 @@ import (
 
 // leafOn copies little-endian elements to a device.
 func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
+	return leafOf(d, dt, shape, len(data), name, func(buf *backend.Block) error { return d.Upload(buf, 0, data) })
+}
+
+// leafOf is leafOn of n bytes that write brings into new memory.
+func leafOf(d *backend.Device, dt dtype.Type, shape []int, n int, name string, write func(*backend.Block) error) Tensor {
 	check("from", d.Lacks(dt))
-	buf, err := d.Alloc(len(data))
+	buf, err := d.Alloc(n)
 	check("tensor", err)
-	if len(data) > 0 {
-		check("tensor", d.Upload(buf, 0, data))
+	if n > 0 {
+		check("tensor", write(buf))
 	}
 	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
 	backend.Note(leaf)

@@ -1,11 +1,18 @@
 // Package handle leads packages of the engine from a tensor to the node that it holds, and back. Package
-// tensor sets both functions.
+// tensor sets the functions.
 package handle
 
-import "github.com/mcs-notebook/mcs/engine/internal/ir"
+import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
 
 // Node returns what the tensor t holds. The error that it panics with names op, the operation that asks.
 var Node func(t any, op string) *ir.Node
 
 // Wrap returns a tensor that holds n.
 var Wrap func(n *ir.Node) any
+
+// Filled returns a new tensor on the default device whose bytes (C order, little endian) read gives: those
+// from a place on. Several goroutines call it. An error of read is the error; a wrong shape panics.
+var Filled func(dt dtype.Type, shape []int, read func(at int, to []byte) error) (any, error)

@@ -71,6 +71,9 @@ func (b *Backend) Free(buf ir.Buffer) {
 	p.bytes, p.pages = nil, nil
 }
 
+// Host returns the bytes of a buffer: see [backend.HostMemory].
+func (b *Backend) Host(buf ir.Buffer) []byte { return buf.(*buffer).bytes }
+
 // Upload copies src into dst.
 func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
 	d := dst.(*buffer).bytes

@@ -1,0 +1,79 @@
+package backend
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A HostMemory is a Backend whose memory the processor writes directly.
+type HostMemory interface {
+	Backend
+	// Host returns a buffer's bytes. They may be written as long as no run was asked for that reads or
+	// writes the buffer.
+	Host(buf ir.Buffer) []byte
+}
+
+// piece is how much of a file a goroutine reads at once.
+const piece = 4 << 20
+
+// Fill writes n bytes at the beginning of a new block. read gives those from a place on; several goroutines
+// call it, for places of their own. Where the device's memory is the host's, they read right into it: nothing
+// is copied a second time, and the memory's pages come from several processors.
+func (d *Device) Fill(dst ir.Buffer, n int, read func(at int, to []byte) error) error {
+	b, err := d.own(dst)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	defer events.Here().Copying(int64(n)).Done()
+	if h, ok := d.backend.(HostMemory); ok {
+		return inPieces(h.Host(b.raw)[:n], read)
+	}
+	staged := make([]byte, min(n, 4*piece))
+	for at := 0; at < n; at += len(staged) {
+		staged = staged[:min(len(staged), n-at)]
+		if err := inPieces(staged, func(inside int, to []byte) error { return read(at+inside, to) }); err != nil {
+			return err
+		}
+		if err := d.Seen(d.backend.Upload(b.raw, at, staged)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inPieces fills to by goroutines, as many as there are processors. It returns the error that came first in
+// to.
+func inPieces(to []byte, read func(at int, to []byte) error) error {
+	pieces := (len(to) + piece - 1) / piece
+	if pieces < 2 {
+		return read(0, to)
+	}
+	failed := make([]error, pieces)
+	work := make(chan int, pieces)
+	for i := range pieces {
+		work <- i
+	}
+	close(work)
+	var wg sync.WaitGroup
+	for range min(pieces, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range work {
+				at := i * piece
+				if failed[i] = read(at, to[at:min(at+piece, len(to))]); failed[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
