@@ -26,8 +26,8 @@ type Part struct {
 	// startA and startB are what A and B were at first if they began with a piece of the weight, which
 	// therefore counts without scale·startA·startB; otherwise none. The weight itself stays as it is.
 	startA, startB tensor.Tensor
-	// embeds: the layer is an embedding. tied: it is the model's output matrix, too; apart: there it counts as
-	// it was.
+	// embeds: the layer is an embedding. tied: it is the model's output matrix, too; apart: there it counts
+	// as it was.
 	embeds, tied, apart bool
 	tokens              []int         // whose vectors B changes: see tokens.go; nil: the part is not of that kind
 	rows                tensor.Tensor // and their vectors in the weight, [tokens width]

@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// testdata/several was written by tests/peers/lora_several.py with transformers and PEFT: three of its folders
-// in one model, switched, added up, weighed, left out, and named by the rows of a batch.
+// testdata/several was written by tests/peers/lora_several.py with transformers and PEFT: three of its
+// folders in one model, switched, added up, weighed, left out, and named by the rows of a batch.
 func TestSeveralAdaptersArePEFTs(t *testing.T) {
 	const dir = "testdata/several"
 	want, _, err := safetensors.Load(filepath.Join(dir, "expected.safetensors"))

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A side is the factors of several parts side by side, [A₁ A₂ …] and [f₁·B₁; f₂·B₂; …]: so several adapters take
-// the launches of one, on every device. It is made again when one of the parts has other numbers.
+// A side is the factors of several parts side by side, [A₁ A₂ …] and [f₁·B₁; f₂·B₂; …]: so several adapters
+// take the launches of one, on every device. It is made again when one of the parts has other numbers.
 type side struct {
 	mu    sync.Mutex
 	of    []piece

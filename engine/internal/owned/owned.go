@@ -33,6 +33,6 @@ var InPlace func(t, y any) bool
 // Tracing says whether this goroutine is in a function that is being compiled. Package tensor sets it.
 var Tracing func() bool
 
-// Value is what tells the value that the tensor t has now from any other one: it is another, by ==, after each
-// Set. It keeps nothing alive. Package tensor sets it.
+// Value is what tells the value that the tensor t has now from any other one: it is another, by ==, after
+// each Set. It keeps nothing alive. Package tensor sets it.
 var Value func(t any) any
