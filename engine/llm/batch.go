@@ -85,6 +85,7 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 			if err != nil {
 				return fmt.Errorf("prompt %d: %w", next, err)
 			}
+			t.number = next
 			own := o
 			own.Seed += uint64(next)
 			rows = append(rows, &row{t, own.sampler(prompts[next]), next, o.count()})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -31,9 +32,10 @@ type memory struct {
 
 // A text is in a memory as far as its tokens went through the model.
 type text struct {
-	ids   []int
-	known int    // how many of them did
-	held  []held // by pool
+	number int // in its batch
+	ids    []int
+	known  int    // how many of them did
+	held   []held // by pool
 }
 
 func (m *Model) memory(kept dtype.Type, alone bool) *memory {
@@ -181,9 +183,18 @@ func (s *memory) evaluate(results ...tensor.Tensor) {
 
 // step lets tokens of each row go through the model that it does not know: at most width, and not the last
 // one; or, for their scores [rows width Vocab], all of them.
-func (s *memory) step(rows []*text, width int, scores bool) (result tensor.Tensor) {
+func (s *memory) step(texts []*text, width int, scores bool) (result tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
+	numbers := make([]int, len(texts))
+	for i, t := range texts {
+		numbers[i] = t.number
+	}
+	rows.Within(numbers, func() { result = s.build(texts, width, scores) })
+	return result
+}
+
+func (s *memory) build(rows []*text, width int, scores bool) (result tensor.Tensor) {
 	b := len(rows)
 	ids, positions := make([]int, b*width), make([]int, b*width)
 	longest := 0

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -21,7 +22,8 @@ type choice struct {
 	alike bool
 
 	mu    sync.Mutex
-	masks []mask // of the tokens that were computed last
+	masks []mask // of the texts that were computed last
+	texts []int  // which these were: see package rows
 }
 
 // A mask says which tokens have which adapters.
@@ -53,6 +55,10 @@ func With(ctx context.Context, adapters ...*Adapter) context.Context {
 //
 //	tensor.Within(lora.Rows(ctx, french, nil, dutch), func() { y = m.Logits(ids) }) // ids [3 T]
 //
+// Where a batch of texts is generated, a row is a prompt:
+//
+//	texts := m.GenerateBatch(lora.Rows(ctx, french, nil, dutch), prompts, llm.Sampling{})
+//
 // A batch of several adapters costs the launches of one, and the products of all adapters that are in it for
 // every row. Their ranks and layers may differ. A batch of another length is a *tensor.Error.
 func Rows(ctx context.Context, adapters ...*Adapter) context.Context {
@@ -74,7 +80,14 @@ func choiceNow() *choice {
 
 // check panics if x [B …] is no batch of the rows that the choice names.
 func (c *choice) check(x tensor.Tensor) {
-	if c != nil && c.rows != nil && (x.Rank() < 2 || x.Len(0) != len(c.rows)) {
+	if c == nil || c.rows == nil {
+		return
+	}
+	texts := rows.Of()
+	if most := slices.Max(append(texts, 0)); texts != nil && most >= len(c.rows) {
+		panic(&tensor.Error{Op: "lora.Rows", Msg: fmt.Sprintf("got text %d of a batch, counted from 0, for the adapters of %d rows", most, len(c.rows))})
+	}
+	if x.Rank() < 2 || x.Len(0) != len(c.rows) && texts == nil {
 		panic(&tensor.Error{Op: "lora.Rows", Msg: fmt.Sprintf("got %v%v for the adapters of %d rows, want as many rows", x.DType(), x.Shape(), len(c.rows))})
 	}
 }
@@ -86,8 +99,17 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 	for _, n := range y.Shape()[:y.Rank()-1] {
 		tokens *= n
 	}
+	texts := rows.Of()
+	if texts == nil {
+		for i := range c.rows {
+			texts = append(texts, i)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !slices.Equal(texts, c.texts) {
+		c.masks, c.texts = nil, texts
+	}
 	c.masks = slices.DeleteFunc(c.masks, func(m mask) bool { return m.values.Len(0) != tokens || m.values.Device() != y.Device() })
 	for _, m := range c.masks {
 		if slices.Equal(m.columns, columns) {
@@ -98,7 +120,7 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 	for i := range tokens {
 		for _, col := range columns {
 			has := float32(0)
-			if c.rows[i*len(c.rows)/tokens] == col.adapter {
+			if c.rows[texts[i*len(texts)/tokens]] == col.adapter {
 				has = 1
 			}
 			list = append(list, slices.Repeat([]float32{has}, col.width)...)

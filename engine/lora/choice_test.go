@@ -162,3 +162,35 @@ func TestGradientsOfRows(t *testing.T) {
 		wantClose(t, p.Name, got[i], want[i], 1e-4)
 	}
 }
+
+// Each prompt of a batch is answered with its own adapter, also when rows end at different times and others
+// take their places.
+func TestRowsOfGeneration(t *testing.T) {
+	m, ad := three(t)
+	prompts := [][]int{{1, 2, 3}, {4}, {5, 6, 7, 8, 9}, {10, 20}, {1, 2, 3}, {9, 9, 3, 4}}
+	own := []*lora.Adapter{ad[0], nil, ad[1], ad[2], ad[1], nil}
+	o := llm.Sampling{Tokens: 12, Rows: 3}
+	for range 2 { // the second time some end early
+		got, err := m.GenerateBatchTokens(lora.Rows(t.Context(), own...), prompts, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, prompt := range prompts {
+			ctx := lora.With(t.Context())
+			if own[i] != nil {
+				ctx = lora.With(t.Context(), own[i])
+			}
+			want, err := m.GenerateTokens(ctx, prompt, o)
+			if err != nil || !slices.Equal(got[i], want) {
+				t.Errorf("prompt %d: got %v, want %v, %v", i, got[i], want, err)
+			}
+		}
+		for i, prompt := range prompts[:3] {
+			m.Stop = append(m.Stop, got[i][len(prompt)+2+i])
+		}
+	}
+	_, err := m.GenerateBatchTokens(lora.Rows(t.Context(), ad[0], nil), prompts, o)
+	if want := "lora.Rows: got text 2 of a batch, counted from 0, for the adapters of 2 rows"; errorText(err) != want {
+		t.Errorf("got error %q, want %q", errorText(err), want)
+	}
+}
