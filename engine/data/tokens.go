@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,8 +15,15 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// Tokens says how records become tokens, and which of them a model learns to say. Tokenizer, Template, BOS
-// and EOS are the model's.
+// A Speaker is a model that knows how it turns text into tokens: *llm.Model.
+type Speaker interface {
+	// Speaks returns the tokenizer, nil where a token is a byte, and the special tokens.
+	Speaks() (*tokenizer.Tokenizer, chat.Options)
+	// ChatTemplate is that for conversations, or for those in which tools can be called.
+	ChatTemplate(tools bool) (*chat.Template, error)
+}
+
+// Tokens says how records become tokens, and which of them a model learns to say.
 //
 //   - Of a text all tokens count, and EOS follows it.
 //   - Of a prompt and its completion the completion's tokens count, and EOS follows. The completion begins
@@ -30,9 +38,11 @@ import (
 //
 // Sequences are cut at their end. One in which no token is left that counts is left out, and counted.
 type Tokens struct {
-	Tokenizer *tokenizer.Tokenizer // nil: a token is a byte
-	Template  *chat.Template       // for messages
-	BOS, EOS  string               // texts of the tokens that begin and end a text; empty: none
+	Model Speaker // gives tokenizer, template and special tokens; nil: they are those of the next fields
+
+	Tokenizer *tokenizer.Tokenizer // nil: the model's, or a token is a byte
+	Template  *chat.Template       // for messages; nil: the model's
+	BOS, EOS  string               // texts of the tokens that begin and end a text; empty: the model's, or none
 
 	Length int // inputs of the longest sequence; 0: 2048
 	// Prompts lets all tokens count, those of prompts and of what others say, too.
@@ -42,6 +52,41 @@ type Tokens struct {
 	// Chat takes a prompt and its completion as a turn of the user and one of the assistant, for the
 	// template.
 	Chat bool
+
+	tools *chat.Template // for conversations with tools
+	extra map[string]any // variables of the template that the model knows
+}
+
+// asked fills in what the model says.
+func (o Tokens) asked(d *Dataset) (Tokens, error) {
+	if o.Length == 0 {
+		o.Length = 2048
+	}
+	if o.Model == nil {
+		return o, nil
+	}
+	t, special := o.Model.Speaks()
+	o.extra = special.Extra
+	if o.Tokenizer == nil {
+		o.Tokenizer = t
+	}
+	if o.BOS == "" {
+		o.BOS = special.BOS
+	}
+	if o.EOS == "" {
+		o.EOS = special.EOS
+	}
+	if o.Template != nil {
+		return o, nil
+	}
+	var err error
+	if o.Template, err = o.Model.ChatTemplate(false); err == nil {
+		o.tools, err = o.Model.ChatTemplate(true)
+	}
+	if err != nil && (d.Kind == ChatKind || o.Chat) {
+		return o, err
+	}
+	return o, nil
 }
 
 // Of turns a dataset into sequences, with all processors, until ctx is done. It keeps the tokens in memory, 4
@@ -55,11 +100,12 @@ func (o Tokens) Of(ctx context.Context, d *Dataset) (*Sequences, error) {
 }
 
 func (o Tokens) of(ctx context.Context, d *Dataset) (*Sequences, error) {
-	if err := o.check(d); err != nil {
+	o, err := o.asked(d)
+	if err != nil {
 		return nil, err
 	}
-	if o.Length == 0 {
-		o.Length = 2048
+	if err := o.check(d); err != nil {
+		return nil, err
 	}
 	s := &Sequences{Kind: d.Kind, store: &store{}, tokenizer: o.Tokenizer}
 	block := make([]Record, 0, 256)
@@ -78,7 +124,8 @@ func (o Tokens) of(ctx context.Context, d *Dataset) (*Sequences, error) {
 		block = block[:0]
 		return nil
 	}
-	skipped, err := d.Each(ctx, func(r Record) error {
+	var skipped Skipped
+	skipped, err = d.Each(ctx, func(r Record) error {
 		if block = append(block, r); len(block) < cap(block) {
 			return nil
 		}
@@ -251,11 +298,27 @@ func (e *tokenized) render(o Tokens, r Record, messages []chat.Message, begin bo
 
 func (e *tokenized) renderMarked(o Tokens, r Record, messages []chat.Message, begin bool) (text string, said []chat.Span) {
 	begin = begin && len(messages) > 0 && messages[len(messages)-1].Role != "assistant"
-	text, said, err := o.Template.RenderMarked(messages, chat.Options{AddGenerationPrompt: begin, BOS: o.BOS, EOS: o.EOS, Tools: r.Tools, Extra: r.Extra})
+	extra := maps.Clone(r.Extra)
+	for name, v := range o.extra {
+		if extra == nil {
+			extra = map[string]any{}
+		}
+		if _, ok := extra[name]; !ok {
+			extra[name] = v
+		}
+	}
+	text, said, err := o.template(r).RenderMarked(messages, chat.Options{AddGenerationPrompt: begin, BOS: o.BOS, EOS: o.EOS, Tools: r.Tools, Extra: extra})
 	if err != nil && e.err == nil {
 		e.err = err
 	}
 	return text, said
+}
+
+func (o Tokens) template(r Record) *chat.Template {
+	if o.tools != nil && len(r.Tools) > 0 {
+		return o.tools
+	}
+	return o.Template
 }
 
 // conversation are the tokens of a chat.
@@ -265,7 +328,7 @@ func (o Tokens) conversation(e *tokenized, r Record) []int32 {
 	if e.err != nil || o.Prompts {
 		return ids
 	}
-	if !o.Template.Marks() {
+	if !o.template(r).Marks() {
 		said = o.turns(e, r, text)
 	}
 	e.answers += len(said)

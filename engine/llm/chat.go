@@ -32,16 +32,9 @@ func (m *Model) Chat(ctx context.Context, messages []chat.Message, o Sampling) (
 // [Model.Generate] goes on from has AddGenerationPrompt set; the tokens of the text are those of the
 // Tokenizer's Encode without special ones around, which the template writes.
 func (m *Model) ChatText(messages []chat.Message, o chat.Options) (string, error) {
-	t := m.conversation.templates["default"]
-	if tools := m.conversation.templates["tool_use"]; tools != nil && len(o.Tools) > 0 {
-		t = tools
-	}
-	if m.conversation.wrong != nil {
-		return "", m.conversation.wrong
-	}
-	if t == nil {
-		return "", fmt.Errorf("chat: got a model without a chat template, want one whose folder has chat_template.jinja, " +
-			"or tokenizer_config.json with chat_template; Generate goes on from any text")
+	t, err := m.ChatTemplate(len(o.Tools) > 0)
+	if err != nil {
+		return "", err
 	}
 	own := m.conversation.options
 	if o.BOS == "" {
