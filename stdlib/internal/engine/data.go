@@ -5,7 +5,9 @@
 package engine
 
 import (
+	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"go/constant"
 	"go/token"
 	"reflect"
@@ -45,6 +47,8 @@ func dataSymbols() map[string]reflect.Value {
 		"Skipped":        reflect.ValueOf((*data.Skipped)(nil)),
 		"Source":         reflect.ValueOf((*data.Source)(nil)),
 		"_Source":        reflect.ValueOf((*dataSource)(nil)),
+		"Speaker":        reflect.ValueOf((*data.Speaker)(nil)),
+		"_Speaker":       reflect.ValueOf((*dataSpeaker)(nil)),
 		"Split":          reflect.ValueOf(data.Split),
 		"Table":          reflect.ValueOf((*data.Table)(nil)),
 		"TextKind":       reflect.ValueOf(data.TextKind),
@@ -67,4 +71,19 @@ func (w dataSource) Batch(a0 int) (data.Batch, error) {
 
 func (w dataSource) Fingerprint() string {
 	return w.WFingerprint()
+}
+
+// dataSpeaker lets an interpreted type be a data.Speaker.
+type dataSpeaker struct {
+	IValue        any
+	WChatTemplate func(a0 bool) (*chat.Template, error)
+	WSpeaks       func() (*tokenizer.Tokenizer, chat.Options)
+}
+
+func (w dataSpeaker) ChatTemplate(a0 bool) (*chat.Template, error) {
+	return w.WChatTemplate(a0)
+}
+
+func (w dataSpeaker) Speaks() (*tokenizer.Tokenizer, chat.Options) {
+	return w.WSpeaks()
 }
