@@ -188,6 +188,8 @@ func (m *Model) scores(x tensor.Tensor) tensor.Tensor {
 // Loss is the mean cross-entropy, in nats a token, of the targets that follow the inputs; both are integers
 // [B T]. Targets of −100 do not count.
 func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
 	return m.loss(m.hidden(inputs), targets)
 }
 
@@ -220,6 +222,8 @@ func (m *Model) matrix() tensor.Tensor {
 // place of the row its own begins. A token sees no other document, and positions count from there. So the
 // loss is that of the documents in rows of their own.
 func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
 	return m.loss(m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) }), targets)
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
 )
 
-// Speaks says how the model turns text into tokens: by its tokenizer (nil: bytes), with the special tokens that
-// its chat template knows. Where the folder does not name the end of a text, it is the first token of Stop.
+// Speaks says how the model turns text into tokens: by its tokenizer (nil: bytes), with the special tokens
+// that its chat template knows. Where the folder does not name the end of a text, it is the first token of Stop.
 // data.Tokens asks for it.
 func (m *Model) Speaks() (*tokenizer.Tokenizer, chat.Options) {
 	o := m.conversation.options
