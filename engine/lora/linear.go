@@ -261,6 +261,7 @@ func (l *Linear) split(x tensor.Tensor, dt dtype.Type) (w, bias tensor.Tensor, b
 func (l *Linear) on(c *choice) []share {
 	var list []share
 	for _, p := range l.Parts {
+		c.mayChoose(p.adapter)
 		switch s := p.share(); {
 		case c == nil && p.on():
 			list = append(list, s)

@@ -212,10 +212,13 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 			l.Parts = append(slices.Clone(l.Parts), ad.parts[i])
 			ad.layers = append(ad.layers, l)
 		}
-		ad.turn(true)
 		for _, w := range ad.wholes {
+			if w.other.IsNone() {
+				w.other = w.param.Value().Snapshot()
+			}
 			w.param.Unfreeze()
 		}
+		ad.turn(true)
 	})
 	if l, ok := m.(nn.StepLocker); ok {
 		ad.lock = l.StepLock()
@@ -243,9 +246,19 @@ func Use(m nn.Module, names ...string) error {
 			return err
 		}
 	}
+	chosen := slices.DeleteFunc(slices.Clone(list), func(a *Adapter) bool { return !slices.Contains(names, a.Name()) })
+	for _, a := range chosen {
+		if other, weight := a.sharing(chosen); other != nil {
+			return fmt.Errorf("lora: %q and %q both train %s whole: only one of them can be on", a.Name(), other.Name(), weight)
+		}
+	}
 	nn.Change(m, func() {
-		for _, a := range list {
-			a.turn(slices.Contains(names, a.Name()))
+		for _, on := range []bool{false, true} { // weights that are trained whole are put back first
+			for _, a := range list {
+				if slices.Contains(chosen, a) == on {
+					a.turn(on)
+				}
+			}
 		}
 	})
 	return nil

@@ -24,7 +24,7 @@ type whole struct {
 	bias    bool          // chosen by Config.Bias
 	tied    bool          // it is the embedding, which is the output matrix, too
 	adapted bool          // the layer that the weight belongs to has A and B, too
-	other   tensor.Tensor // the values that the model does not have now
+	other   tensor.Tensor // the values that the model does not have now; none: those that it has, at first
 }
 
 // swap exchanges the values in the model for the others.
@@ -63,7 +63,7 @@ func (c Config) wholes(m nn.Module, layers []targeted) ([]*whole, error) {
 		bias := isBias && (c.Bias == AllBiases || c.Bias == AdaptedBiases && adapted)
 		if within(targets, module) || c.Full && inBlocks(p.Name) || bias {
 			list = append(list, &whole{
-				param: p, turned: p.Turned(), adapted: adapted, bias: bias, tied: !hasHead(m) && isEmbedding(m, module), other: p.Value().Snapshot(),
+				param: p, turned: p.Turned(), adapted: adapted, bias: bias, tied: !hasHead(m) && isEmbedding(m, module),
 			})
 		}
 	}
@@ -120,8 +120,13 @@ func (a *Adapter) turn(on bool) {
 
 // rival returns an adapter of the list that is on and trains a weight whole that a trains whole, too.
 func (a *Adapter) rival(list []*Adapter) (other *Adapter, weight string) {
+	return a.sharing(slices.DeleteFunc(slices.Clone(list), func(b *Adapter) bool { return b.off }))
+}
+
+// sharing returns another adapter of the list that trains a weight whole that a trains whole, too.
+func (a *Adapter) sharing(list []*Adapter) (other *Adapter, weight string) {
 	for _, b := range list {
-		if b == a || b.off {
+		if b == a {
 			continue
 		}
 		for _, w := range a.wholes {
@@ -131,6 +136,16 @@ func (a *Adapter) rival(list []*Adapter) (other *Adapter, weight string) {
 		}
 	}
 	return nil, ""
+}
+
+// mayChoose panics with a *tensor.Error if a context chooses otherwise than the adapter is on or off, and the
+// adapter trains weights whole: the model has only one of each.
+func (c *choice) mayChoose(a *Adapter) {
+	if c == nil || a == nil || len(a.wholes) == 0 || c.rows == nil && slices.Contains(c.on, a) == !a.off {
+		return
+	}
+	panic(&tensor.Error{Op: "lora.With", Msg: fmt.Sprintf(
+		"adapter %q trains %s whole, which no context can choose: use Enable and Disable", a.Name(), a.wholes[0].param.Name)})
 }
 
 // release puts back the weights that the adapter trained whole, unless it is merged, and forgets the model.
