@@ -137,25 +137,13 @@ func (a *Adapter) Weigh(factor float64) {
 // Weight is the factor that Weigh set.
 func (a *Adapter) Weight() float64 { return a.factor }
 
-// Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it.
-func (a *Adapter) Merge() {
-	a.change(func() {
-		a.merged = true
-		for i, l := range a.layers {
-			if s := a.parts[i].share(); l != nil && !s.apart && !slices.Contains(l.merged, s) {
-				l.merge(append(l.without(s.Part), s))
-			}
-		}
-	})
-}
-
 // Unmerge takes the adapter out of the weights, which are then, bit for bit, what they would be without it.
 func (a *Adapter) Unmerge() {
 	a.change(func() {
 		a.merged = false
 		for i, l := range a.layers {
 			if l != nil {
-				l.merge(l.without(a.parts[i]))
+				l.unmerge(a.parts[i])
 			}
 		}
 	})

@@ -41,7 +41,7 @@ type Linear struct {
 	training bool
 	merged   []share       // what the base's weight has of the parts
 	before   tensor.Tensor // the base's weight without what is merged into it, or none
-	codes    *quant.Linear // the quantised base while a merged one stands in its place, or nil
+	replaced nn.Layer      // a base in codes while a merged one stands in its place, or nil
 	beside   side
 }
 
@@ -247,12 +247,12 @@ func (l *Linear) split(x tensor.Tensor, dt dtype.Type) (w, bias tensor.Tensor, b
 	on := l.on(c)
 	for _, s := range l.merged {
 		if !slices.Contains(on, s) {
-			return l.original(dt), bias, on
+			return l.bare(dt), bias, on
 		}
 	}
 	beside = slices.DeleteFunc(slices.Clone(on), func(s share) bool { return slices.Contains(l.merged, s) })
 	if l.Merged() && slices.ContainsFunc(beside, func(s share) bool { return !s.Magnitude.IsNone() }) {
-		return l.original(dt), bias, on
+		return l.bare(dt), bias, on
 	}
 	return w, bias, beside
 }
@@ -293,86 +293,6 @@ func (l *Linear) Parameters() int {
 	return 0
 }
 
-// Merged says whether an adapter is part of the base's weight now.
-func (l *Linear) Merged() bool { return len(l.merged) > 0 }
-
-// Merge adds scale·A·B of the adapters that are on to the base's weight. It keeps the weight as it was for
-// Unmerge, which costs as much memory again. A plain base in f32 stands in for a quantised one until Unmerge,
-// because the sum would not fit the codes; then the codes are kept.
-func (l *Linear) Merge() { l.merge(l.on(nil)) }
-
-// Unmerge puts the base's weight back, bit for bit.
-func (l *Linear) Unmerge() { l.merge(nil) }
-
-// merge makes the base's weight the sum of the one without adapters and of the list.
-func (l *Linear) merge(list []share) {
-	if slices.Equal(list, l.merged) {
-		return
-	}
-	base, codes := l.Base, l.codes
-	if l.Merged() && codes != nil {
-		base = codes
-	}
-	if len(list) == 0 {
-		if codes != nil {
-			l.Base = codes
-		} else {
-			w, _ := parts(base, dtype.F32)
-			w.Set(l.before)
-		}
-		l.merged, l.before, l.codes = nil, tensor.Tensor{}, nil
-		return
-	}
-	if !l.Merged() {
-		if b, ok := base.(*quant.Linear); ok {
-			l.codes = b
-		} else {
-			w, _ := parts(base, dtype.F32)
-			l.before = w.Snapshot()
-		}
-	}
-	w, bias := parts(base, dtype.F32)
-	sum := l.with(list)
-	if l.codes != nil {
-		l.Base = &nn.Linear{Weight: sum.Eval().Named("weight"), Bias: bias}
-	} else {
-		w.Set(sum)
-	}
-	l.merged = list
-}
-
-// without lists what is merged of other parts than p.
-func (l *Linear) without(p *Part) []share {
-	return slices.DeleteFunc(slices.Clone(l.merged), func(s share) bool { return s.Part == p })
-}
-
-// bare is the weight without adapters, [in out]; that of a quantised base is lazy, in dt.
-func (l *Linear) bare(dt dtype.Type) tensor.Tensor {
-	if l.Merged() {
-		return l.original(dt)
-	}
-	w, _ := parts(l.Base, dt)
-	return w
-}
-
-// original is the weight without what is merged into it.
-func (l *Linear) original(dt dtype.Type) tensor.Tensor {
-	if l.codes != nil {
-		return l.codes.Weight.Dequantize(dt)
-	}
-	return l.before
-}
-
-// with is the weight without adapters plus the shares of a list, in the weight's dtype.
-func (l *Linear) with(list []share) tensor.Tensor {
-	w := l.original(dtype.F32)
-	sum := w
-	for _, s := range list {
-		sum = sum.Add(s.delta(w))
-	}
-	return sum.Cast(w.DType()).Detach()
-}
-
 // remove takes a part out. What is merged of it stays in the base's weight.
 func (l *Linear) remove(p *Part) {
 	if p.adapter != nil {
@@ -380,16 +300,7 @@ func (l *Linear) remove(p *Part) {
 	}
 	l.Parts = slices.DeleteFunc(slices.Clone(l.Parts), func(q *Part) bool { return q == p })
 	l.beside.forget()
-	i := slices.IndexFunc(l.merged, func(s share) bool { return s.Part == p })
-	switch {
-	case i < 0:
-		return
-	case len(l.merged) == 1:
-		l.before = tensor.Tensor{}
-	default:
-		l.before = l.with(l.merged[i : i+1]).Eval()
-	}
-	l.codes, l.merged = nil, slices.Delete(slices.Clone(l.merged), i, i+1)
+	l.forget(p)
 }
 
 // String says what the layer is and how many of its parameters are trained.

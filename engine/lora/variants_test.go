@@ -64,7 +64,9 @@ func TestVariants(t *testing.T) {
 				if d := tensor.MaxAbsDiff(before, want); d < 1e-3*scale {
 					t.Errorf("a changed adapter moves the scores by %g of %g only", d, scale)
 				}
-				ad.Merge()
+				if r, err := ad.MergeDequantized(); err != nil || r.Merged() != len(ad.Layers()) {
+					t.Fatal(r, err)
+				}
 				if d := tensor.MaxAbsDiff(want, m.Logits(ids)); d > 1e-5*scale {
 					t.Errorf("merged it differs by %g of %g", d, scale)
 				}

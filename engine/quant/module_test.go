@@ -226,7 +226,9 @@ func TestQLoRA(t *testing.T) {
 		t.Error("training changed the codes")
 	}
 	adapted := m.Logits(tokens).Eval()
-	ad.Merge()
+	if r, err := ad.MergeDequantized(); err != nil || r.Merged() != len(ad.Layers()) {
+		t.Fatal(r, err)
+	}
 	if d, scale := tensor.MaxAbsDiff(m.Logits(tokens), adapted), adapted.Abs().Max().Item(); d > 1e-4*scale {
 		t.Errorf("merging moved the logits by %g of %g", d, scale)
 	}
