@@ -33,6 +33,8 @@ func loraSymbols() map[string]reflect.Value {
 		"Linear":        reflect.ValueOf((*lora.Linear)(nil)),
 		"Load":          reflect.ValueOf(lora.Load),
 		"LoadAs":        reflect.ValueOf(lora.LoadAs),
+		"MergeReport":   reflect.ValueOf((*lora.MergeReport)(nil)),
+		"MergedLayer":   reflect.ValueOf((*lora.MergedLayer)(nil)),
 		"NoBias":        reflect.ValueOf(constant.MakeFromLiteral("\"none\"", token.STRING, 0)),
 		"OLoRA":         reflect.ValueOf(constant.MakeFromLiteral("\"olora\"", token.STRING, 0)),
 		"Of":            reflect.ValueOf(lora.Of),
