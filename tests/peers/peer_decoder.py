@@ -48,10 +48,12 @@ def train(w, compile, device="cpu"):
     optimizer = torch.optim.AdamW(params, lr=1e-3, weight_decay=0.0, fused=True)
     ids, targets = (torch.from_numpy(words(s, w["batch"] * w["t"], w["vocab"])).reshape(w["batch"], w["t"]).to(device) for s in (1, 2))
     forward = compile(model)
+    half = w.get("dtype", "f32") != "f32"
 
     def step():
-        logits = forward(input_ids=ids, use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, w["vocab"]), targets.reshape(-1))
+        with torch.autocast(torch.device(device).type, dtype=next(base.parameters()).dtype if half else None, enabled=half):
+            logits = forward(input_ids=ids, use_cache=False).logits
+        loss = torch.nn.functional.cross_entropy(logits.float().reshape(-1, w["vocab"]), targets.reshape(-1))
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(params, 1.0)
         optimizer.step()

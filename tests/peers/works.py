@@ -96,10 +96,11 @@ def linear_weights(s):
     return s["layers"] * (2 * s["width"] ** 2 + 2 * s["width"] * kv + 3 * s["width"] * s["hidden"])
 
 
-def train(name, shape, batch, t, long=False):
+def train(name, shape, batch, t, long=False, dtype="f32"):
     # Forward and the gradient of the input: 2 + 2 a weight and token; a frozen weight has no gradient of its own.
     flops = 4 * batch * t * (linear_weights(shape) + shape["vocab"] * shape["width"])
-    return work(f"train/{name} {batch}x{t}", "train", flops, 0, close=2e-3, long=long, batch=batch, t=t, r=16, **shape)
+    kind = "" if dtype == "f32" else f" {dtype}"  # beside autocast
+    return work(f"train/{name}{kind} {batch}x{t}", "train", flops, 0, peak=dtype, close=2e-3 if dtype == "f32" else 5e-2, long=long, batch=batch, t=t, r=16, dtype=dtype, **shape)
 
 
 def decode(name, shape, tokens, long=False, dtype="f32"):
@@ -131,7 +132,8 @@ WORKS = (
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
     + [adamw(1), adamw(40)]
     + [work("small/add 4x4", "small", 0, 0, n=4)]
-    + [train("small", SMALL, 4, 256), train("0.5B", HALF_B, 1, 256, long=True)]
+    + [train("small", SMALL, 4, 256, dtype=d) for d in ("f32", "bf16")]
+    + [train("0.5B", HALF_B, 1, 256, long=True, dtype=d) for d in ("f32", "bf16")]
     + [decode("small", SMALL, 64, dtype=d) for d in ("f32", "bf16", "int8", "int4")]
     + [decode("0.5B", HALF_B, 16, long=True, dtype=d) for d in ("f32", "bf16", "int8", "int4")]
 )

@@ -60,6 +60,7 @@ var codeBits = map[string]int{"int8": 8, "int4": 4}
 // torch.compile's is.
 func (w *work) train() func() []tensor.Tensor {
 	m := w.decoder()
+	m.Config.Compute = halves[w.DType] // f32 for the others
 	adapter, err := lora.Inject(m, lora.Config{Rank: w.R})
 	if err != nil {
 		panic(err)
