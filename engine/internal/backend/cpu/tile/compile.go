@@ -79,11 +79,18 @@ func (c *compiler) bindOperands() {
 	for i, o := range c.spec.Outs {
 		c.prog.outs = append(c.prog.outs, operand{c.slot(-1), uintptr(o.DType.Size())})
 		t := c.dtypeOf(o.Value)
-		_, isInput := o.Value.Input()
-		if _, taken := c.outs[o.Value]; !taken && !isInput && inside[o.Value.Index] && o.DType == Register(t) && !o.Stream {
+		in, isInput := o.Value.Input()
+		made := isInput && c.widens(in) || !isInput && inside[o.Value.Index]
+		if _, taken := c.outs[o.Value]; !taken && made && o.DType == Register(t) && !o.Stream {
 			c.outs[o.Value] = i
 		}
 	}
+}
+
+// widens says whether the elements of an input are read in each Run and converted then.
+func (c *compiler) widens(i int) bool {
+	in := &c.spec.Group.Inputs[i]
+	return in.Buf >= 0 && Register(in.DType) != in.DType && len(makeWalk(in.Layout, c.spec.Shape, c.spec.Perm).dims) > 0
 }
 
 // dtypeOf returns the dtype of a value of the group.
@@ -165,7 +172,7 @@ func (c *compiler) load(i int) value {
 	if reg == in.DType {
 		return value{raw, in.DType}
 	}
-	s := c.register(dtype.F32)
+	s := c.target(backend.In(i), in.DType)
 	c.emit(vec.Of(widening(in.DType)), s, raw, 0, 0)
 	return value{s, in.DType}
 }
@@ -213,6 +220,10 @@ func (c *compiler) inst(i int) error {
 	if c.uses[self] == 0 || c.fuses(i) {
 		return nil
 	}
+	if c.storedAs(self, in) {
+		c.refs[self] = value{c.value(in.Args[0]).slot, in.DType} // which stays, because this use of it is never done
+		return nil
+	}
 	if mul, other, ok := c.fusedMulAdd(in); ok {
 		c.call(self, vec.Of(vec.FMA), mul.Args[0], mul.Args[1], other)
 		return nil
@@ -226,6 +237,20 @@ func (c *compiler) inst(i int) error {
 		c.prog.work += doubleWork * int(in.Op.Operations())
 	}
 	return nil
+}
+
+// storedAs says whether an instruction converts to f16 or bf16 what is only stored so: storing rounds, too.
+func (c *compiler) storedAs(self backend.Ref, in *backend.Inst) bool {
+	if in.Op != ir.Cast || in.DType == Register(in.DType) || Register(c.dtypeOf(in.Args[0])) != Register(in.DType) {
+		return false
+	}
+	stores := 0
+	for _, o := range c.spec.Outs {
+		if o.Value == self && o.DType == in.DType {
+			stores++
+		}
+	}
+	return stores == c.all[self]
 }
 
 // doubleWork is the cost of an operation on float64, which is plain Go, relative to one on float32.
@@ -337,6 +362,7 @@ func (c *compiler) storeOuts() error {
 		t := c.dtypeOf(o.Value)
 		c.prog.views = append(c.prog.views, c.viewOf(o, i))
 		if j, ok := c.outs[o.Value]; ok && j == i {
+			c.value(o.Value) // of an input that only outputs need
 			continue
 		}
 		d := c.prog.outs[i].slot

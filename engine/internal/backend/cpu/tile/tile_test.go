@@ -426,3 +426,38 @@ func BenchmarkChain(b *testing.B) {
 		s.Run(0, n)
 	}
 }
+
+// Conversions between f32 and half precision are one step, from where the elements are read to where they are
+// stored; more cost as much as the memory.
+func TestConversionsAreOneStep(t *testing.T) {
+	in := func(dt dtype.Type) backend.Input {
+		return backend.Input{DType: dt, Layout: ir.Contiguous([]int{300}), Buf: 0}
+	}
+	cast := func(to dtype.Type) []backend.Inst {
+		return []backend.Inst{{Op: ir.Cast, Attr: ir.Attr{DType: to}, DType: to, Shape: []int{300}, Args: []backend.Ref{backend.In(0)}}}
+	}
+	for _, c := range []struct {
+		name  string
+		from  dtype.Type
+		insts []backend.Inst
+		out   Out
+		want  int
+	}{
+		{"f32 as bf16", dtype.F32, cast(dtype.BF16), Out{Value: backend.Ref{}, DType: dtype.BF16}, 1},
+		{"f32 as f16", dtype.F32, cast(dtype.F16), Out{Value: backend.Ref{}, DType: dtype.F16}, 1},
+		{"f32 rounded to bf16", dtype.F32, cast(dtype.BF16), Out{Value: backend.Ref{}, DType: dtype.F32}, 1},
+		{"bf16 into a register", dtype.BF16, nil, Out{Value: backend.In(0), DType: dtype.F32}, 1},
+	} {
+		spec := Spec{Group: &backend.Group{Inputs: []backend.Input{in(c.from)}, Insts: c.insts}, Shape: []int{300}, Outs: []Out{c.out}}
+		for i := range c.insts {
+			spec.Insts = append(spec.Insts, i)
+		}
+		p, err := Compile(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.code) != c.want {
+			t.Errorf("%s takes %d steps, want %d", c.name, len(p.code), c.want)
+		}
+	}
+}
