@@ -153,6 +153,9 @@ BARS = [
     objects("train/.*", 99),
     ratio("decode/.*", 3.0, "torch"),
     share("decode/0.5B.*", 0.85),
+    ratio("load/.*", 0.8, "numpy"),
+    ratio("load/.*", 1.0, "torch"),
+    ratio("tokenise/.*", 1.0, "torch"),
     seconds("small/add 4x4", 2e-6),
     ratio(".*", 1.85, SINGLE),
 ]

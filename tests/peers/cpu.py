@@ -13,6 +13,7 @@ import re
 import sys
 
 import bars
+import made
 import table as text
 from limits import Ceilings, explain
 from measure import BEST_ROUNDS, ROUNDS, measure, write
@@ -45,6 +46,7 @@ def main():
     works = [w for w in WORKS if re.search(a.only, w["name"]) and (a.long or not w["long"])]
     if not works:
         sys.exit(f"no work's name has {a.only!r}; the names are: " + ", ".join(w["name"] for w in WORKS))
+    works = made.prepare(works)
     if hasattr(os, "sched_setaffinity"):  # for those that take every processor they see
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
     sides, ceilings = start([p for p in a.peers.split(",") if p in PEERS], a.threads), Ceilings(a.threads)

@@ -1,5 +1,6 @@
 """PyTorch's side of the comparison, eager or with torch.compile, on the processor or a GPU."""
 import math
+import os
 import time
 
 import torch
@@ -72,6 +73,24 @@ class Torch:
         if make is None:
             raise Absent("no " + w["kind"])
         return make(w)
+
+    def load(self, w):
+        """safetensors maps the file and reads nothing; the copies own their memory, as mcs's tensors do: a program that
+        changes the file changes none of them."""
+        if self.compiled:
+            raise Absent("nothing to compile")
+        from safetensors.torch import load_file
+        return lambda: [t.clone() for _, t in sorted(load_file(w["file"]).items(), key=lambda item: int(item[0][1:]))]
+
+    def tokenise(self, w):
+        """Hugging Face's tokenizers."""
+        if self.compiled:
+            raise Absent("nothing to compile")
+        from tokenizers import Tokenizer
+        t = Tokenizer.from_file(w["file"])
+        with open(os.path.join(os.path.dirname(w["file"]), "text.txt"), encoding="utf-8") as f:
+            lines = f.read().splitlines(keepends=True)
+        return lambda: [torch.tensor([i for line in lines for i in t.encode(line, add_special_tokens=False).ids])]
 
     def wait(self, outputs):
         pass  # the CPU device has finished when a call returns, and for a GPU it is finish that waits

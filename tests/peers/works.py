@@ -11,6 +11,7 @@ A work is a dict that goes to every worker as it is. Beside the shapes it has
   tokens  how often a decode reads its weights, 0 of all other work
   scales  whether mcs also does it with one thread
   long    only run when it is asked for
+  file    what a work reads, made by made.py
 """
 
 
@@ -113,6 +114,16 @@ def decode(name, shape, tokens, long=False, dtype="f32"):
                 close=0, long=long, tokens=tokens, prompt=prompt, dtype=dtype, **shape)
 
 
+def load(gigabytes):
+    """A safetensors file, in the page cache, to tensors that own their memory. made.py makes the file."""
+    return work(f"load/{gigabytes} GB", "load", 0, gigabytes << 30, "copy", close=0, count=16 * gigabytes)
+
+
+def tokenise(megabytes):
+    """A text to tokens, line by line, by one thread. made.py makes the tokenizer."""
+    return work(f"tokenise/{megabytes} MB", "tokenise", 0, megabytes << 20, "read", close=0)
+
+
 LORA = (1, 16, 128, 1024)  # rows
 
 WORKS = (
@@ -131,6 +142,7 @@ WORKS = (
     + [conv(name, *shape, grad=grad) for name, shape in CONVS.items() for grad in (False, True)]
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
     + [adamw(1), adamw(40)]
+    + [load(1), tokenise(1)]
     + [work("small/add 4x4", "small", 0, 0, n=4)]
     + [train("small", SMALL, 4, 256, dtype=d) for d in ("f32", "bf16")]
     + [train("0.5B", HALF_B, 1, 256, long=True, dtype=d) for d in ("f32", "bf16")]

@@ -3,12 +3,18 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/tokenizer"
 )
 
 // A work is one row of the table; works.py has the list.
@@ -33,7 +39,8 @@ type work struct {
 	Tokens int    `json:"tokens"`
 	Prompt int    `json:"prompt"`
 	Bits   int    `json:"bits"`
-	D      int    `json:"d"` // the width of a head; 0 means 64
+	File   string `json:"file"` // that the work reads
+	D      int    `json:"d"`    // the width of a head; 0 means 64
 	Family string `json:"family"`
 	// Of a convolution: [N C H W], results, and how the kernel moves.
 	Image   []int `json:"image"`
@@ -98,8 +105,45 @@ func (w *work) build() func() []tensor.Tensor {
 		return w.train()
 	case "decode":
 		return w.decode()
+	case "load":
+		return w.load
+	case "tokenise":
+		return w.tokenise()
 	}
 	return nil
+}
+
+// load reads a safetensors file into memory that was never used before, as a program that starts has it.
+func (w *work) load() []tensor.Tensor {
+	device.Default().FreeCache()
+	tensors, _, err := safetensors.Load(w.File)
+	if err != nil {
+		panic(&tensor.Error{Op: "load", Msg: err.Error()})
+	}
+	list := make([]tensor.Tensor, len(tensors))
+	for i := range list {
+		list[i] = tensors[fmt.Sprint("w", i)]
+	}
+	return list
+}
+
+func (w *work) tokenise() func() []tensor.Tensor {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.File), "text.txt"))
+	var t *tokenizer.Tokenizer
+	if err == nil {
+		t, err = tokenizer.Load(w.File)
+	}
+	if err != nil {
+		panic(&tensor.Error{Op: "tokenise", Msg: err.Error()})
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	return func() []tensor.Tensor {
+		var ids []int
+		for _, line := range lines {
+			ids = append(ids, t.Encode(line, false)...)
+		}
+		return []tensor.Tensor{tensor.From(ids)}
+	}
 }
 
 // stored returns x in the work's element type and in the order of its own shape.
