@@ -146,7 +146,7 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 	var moved []int
 	bytes := 0
 	for i, t := range u.new {
-		if !owned.InPlace(u.old[i], t) { // else it is as it was if the step fails
+		if !owned.Sure(u.old[i], t) { // else it is as it was if the step fails
 			moved, bytes = append(moved, i), bytes+t.Size()*t.DType().Size()
 		}
 	}
@@ -161,6 +161,14 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 	u.replace()
 	tensor.Callback(func([]tensor.Tensor) { u.count(1) })
 	return p
+}
+
+// Cost says what CommitLater would take, and computes nothing.
+func (u *Update) Cost(guard tensor.Tensor, others ...tensor.Tensor) tensor.Cost {
+	if u.new == nil {
+		u.made(true, guard)
+	}
+	return tensor.CostOf(slices.Concat(others, []tensor.Tensor{guard}, u.new)...)
 }
 
 // A Pending is a step that CommitLater asked the device for. If its guard turns out not to be finite, or the
@@ -236,7 +244,10 @@ func computed(p tensor.Tensor) dtype.Type { return dtype.Promote(p.DType(), dtyp
 func zeros(params []nn.Param) []tensor.Tensor {
 	list := make([]tensor.Tensor, len(params))
 	for i, p := range params {
-		list[i] = tensor.ZerosLike(p.Value()).Cast(computed(p.Value()))
+		list[i] = tensor.ZerosLike(p.Value())
+		if dt := computed(p.Value()); dt != list[i].DType() { // a handle more would keep the first step from replacing it
+			list[i] = list[i].Cast(dt)
+		}
 	}
 	tensor.Eval(list...)
 	return list

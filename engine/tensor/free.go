@@ -135,8 +135,12 @@ func move(t, y Tensor, readers int) {
 func init() {
 	owned.Move = func(t, y any, readers int) { move(t.(Tensor), y.(Tensor), readers) }
 	owned.Tracing = func() bool { return tracing() != nil }
-	owned.InPlace = func(t, y any) bool {
-		return tracing() == nil && inPlace(t.(Tensor).node("set"), y.(Tensor).node("set"))
+	owned.Sure = func(t, y any) bool {
+		if tracing() != nil {
+			return false
+		}
+		old, n := t.(Tensor).node("set"), y.(Tensor).node("set")
+		return inPlace(old, n) || n.Value() != nil && backend.Certain(n.Value())
 	}
 	owned.Overwrite = func(t any, axis int, index, updates any) any {
 		return overwrite(t.(Tensor), axis, index.(Tensor), updates.(Tensor), ir.InPlace)

@@ -203,6 +203,7 @@ func (t *trainer) launch(l *launched) {
 			made[i] = made[i].Detach() // lets go of the graph
 		}
 		tensor.Eval(made...)
+		tensor.Free(grads...) // at once: they are as large as what is trained
 		losses, grads = append(losses, made[0]), made[1:]
 	}
 	if t.sound.IsNone() {
@@ -210,6 +211,7 @@ func (t *trainer) launch(l *launched) {
 	}
 	made := t.stepper.last(slices.Concat(l.parts[k-1], losses, []tensor.Tensor{t.sound, tensor.Scalar(l.limit)}, grads)...)
 	l.numbers, t.sound, l.pending = made[0].Detach(), made[1].Detach(), t.pending
+	tensor.Free(grads...)
 }
 
 func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
@@ -229,22 +231,28 @@ func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
 }
 
 func (t *trainer) last(args ...tensor.Tensor) []tensor.Tensor {
+	update, guard, numbers, sound := t.update(args...)
+	t.pending = update.CommitLater(guard, numbers, sound)
+	return []tensor.Tensor{numbers, sound}
+}
+
+// update is the step that last makes: the update, the number that has to be finite for it, and the results.
+func (t *trainer) update(args ...tensor.Tensor) (update *optim.Update, guard, numbers, sound tensor.Tensor) {
 	k := t.o.Accumulate
 	batch, before, rest := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1:]
-	sound, limit, sum := rest[0], rest[1], rest[2:]
+	limit, sum := rest[1], rest[2:]
 	made := t.part(slices.Concat(batch, sum)...)
 	losses, grads := slices.Concat(before, made[:1]), made[1:]
 	scale, norm := scaleOf(grads, t.o.Clip, float64(k))
-	sound = soundness(losses, norm, sound)
+	sound = soundness(losses, norm, rest[0])
 	spike := meanOf(losses).Gt(limit)
-	guard := sound
+	guard = sound
 	if t.o.Spikes != NoteSpikes {
 		guard = tensor.Where(spike, tensor.FullLike(sound, math.Inf(1)), sound)
 	}
-	numbers := tensor.Stack(append(losses, norm, sound, spike.Cast(sound.DType())), 0)
+	numbers = tensor.Stack(append(losses, norm, sound, spike.Cast(sound.DType())), 0)
 	rate := func(int) float64 { return t.o.LR.At(t.steps()) }
-	t.pending = t.optimizer.Update(grads, 0, scale).At(rate).CommitLater(guard, numbers, sound)
-	return []tensor.Tensor{numbers, sound}
+	return t.optimizer.Update(grads, 0, scale).At(rate), guard, numbers, sound
 }
 
 // meanOf is the mean of losses.

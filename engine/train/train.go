@@ -8,8 +8,8 @@
 // with the same bits as without the interruption: parameters, optimizer, random numbers and the position in
 // the data are all saved.
 //
-// Reading order: train.go, step.go, spike.go, evaluate.go, best.go, pause.go, history.go, logs.go,
-// checkpoint.go, folders.go, number.go, preference.go.
+// Reading order: train.go, tune.go, step.go, spike.go, evaluate.go, best.go, predict.go, pause.go,
+// history.go, logs.go, checkpoint.go, folders.go, number.go, preference.go.
 package train
 
 import (

@@ -9,14 +9,15 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/tuning"
 )
 
 // trainOptions are the flags of `mcs train`.
 type trainOptions struct {
-	params          []string
-	resume, example bool
+	params                  []string
+	resume, dryRun, example bool
 }
 
 func trainCommand() *cobra.Command {
@@ -30,7 +31,7 @@ reads it, or the model; checkpoints, and a log.
 
 Ctrl-C saves a checkpoint and ends with exit code 130; --resume goes on, as if nothing had happened. A key that there is
 not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the model or the data cannot be used.`,
-		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --resume",
+		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --dry-run\n  mcs train job.toml --resume",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !o.example {
 				return fmt.Errorf("train: got %d files, takes one; mcs train --example prints one", len(args))
@@ -47,6 +48,7 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 	}
 	cmd.Flags().StringArrayVarP(&o.params, "param", "p", nil, "`key=value` in place of what the file says, as train.steps=50; can be repeated")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "go on from the output's newest checkpoint, if there is one")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done, how much memory and how much time it takes; train nothing, write nothing")
 	cmd.Flags().BoolVar(&o.example, "example", false, "print a file that has all keys, with what they mean")
 	return cmd
 }
@@ -68,7 +70,15 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 		return err
 	}
 	fmt.Println(visible.Text(opened.Text()))
-	text, err := opened.Run(ctx)
+	var text string
+	if o.dryRun {
+		var e *train.Estimate
+		if e, err = opened.Predict(ctx); err == nil {
+			text = e.Text(0)
+		}
+	} else {
+		text, err = opened.Run(ctx)
+	}
 	shown.Finish()
 	if text != "" {
 		fmt.Println(visible.Text(text))

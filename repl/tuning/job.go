@@ -74,6 +74,16 @@ func (j *Job) Text() string {
 	return strings.Join(lines, "\n")
 }
 
+// Predict says what Run would take. It trains nothing and writes nothing.
+func (j *Job) Predict(ctx context.Context) (*train.Estimate, error) {
+	predict := train.PredictLoRA
+	if j.config.full() {
+		nn.Unfreeze(j.model)
+		predict = train.PredictFull
+	}
+	return predict(ctx, j.config.trained(j.model), j.fit, j.options)
+}
+
 // Run trains, and saves what came of it. It returns what is to be said about it, also with an
 // *train.Interrupted, after which another Run with resume goes on.
 func (j *Job) Run(ctx context.Context) (text string, err error) {

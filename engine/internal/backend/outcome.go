@@ -77,6 +77,12 @@ func (o *Outcome) certain() bool {
 	return o.sure && o.failed == nil
 }
 
+// Certain says whether the run that writes a value has succeeded, or will unless the device is lost.
+func Certain(d *ir.Data) bool {
+	o, _ := d.Run.(*Outcome)
+	return o.certain()
+}
+
 // After says that the run reads what another one writes: if that fails, so does this one.
 func (o *Outcome) After(other *Outcome) {
 	if known, failed := other.look(); other == o || known && failed == nil {

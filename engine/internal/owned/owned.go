@@ -26,9 +26,10 @@ var Notes func(t any) *sync.Map
 // as reading a tensor does. Package tensor sets it.
 var Settle func(ts []any)
 
-// InPlace says whether the value of y lies where that of t lies, which it replaces as a whole or, if its run
-// fails, not at all. Package tensor sets it.
-var InPlace func(t, y any) bool
+// Sure says whether t can take the value of y although the run that computes y is under way: no data can make
+// the run fail, or y lies where the value of t lies, which it replaces as a whole or, if its run fails, not
+// at all. Package tensor sets it.
+var Sure func(t, y any) bool
 
 // Tracing says whether this goroutine is in a function that is being compiled. Package tensor sets it.
 var Tracing func() bool

@@ -1,0 +1,91 @@
+package train
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// TestPredict: memory is what the device's peak then is, within 15 percent, and the prediction changes
+// nothing.
+func TestPredict(t *testing.T) {
+	dev := device.CPU(3) // nothing else is on it
+	type call func(ctx context.Context, m Model, d data.Source, o Options) error
+	byLoRA := func(ctx context.Context, m Model, d data.Source, o Options) error {
+		_, err := LoRA(ctx, m, d, o)
+		return err
+	}
+	byFull := func(ctx context.Context, m Model, d data.Source, o Options) error {
+		_, err := Full(ctx, m, d, o)
+		return err
+	}
+	rank := lora.Config{Rank: 8}
+	for _, c := range []struct {
+		name    string
+		config  llm.Config
+		o       Options
+		predict func(context.Context, Model, data.Source, Options) (*Estimate, error)
+		run     call
+	}{
+		{"an adapter", llm.Config{}, Options{LoRA: rank}, PredictLoRA, byLoRA},
+		{"blocks computed twice", llm.Config{Checkpoint: true}, Options{LoRA: rank}, PredictLoRA, byLoRA},
+		{"with dropout", llm.Config{}, Options{LoRA: lora.Config{Rank: 8, Dropout: 0.1}}, PredictLoRA, byLoRA},
+		{"in parts", llm.Config{}, Options{LoRA: rank, Accumulate: 3}, PredictLoRA, byLoRA},
+		{"replayed", llm.Config{}, Options{LoRA: rank, Compile: true}, PredictLoRA, byLoRA},
+		{"all weights", llm.Config{}, Options{}, PredictFull, byFull},
+		{"all weights, replayed", llm.Config{}, Options{Compile: true}, PredictFull, byFull},
+		{"all weights, in parts", llm.Config{}, Options{Accumulate: 2}, PredictFull, byFull},
+		{"all weights by SGD", llm.Config{}, Options{Optimizer: optim.SGD{}}, PredictFull, byFull},
+	} {
+		tensor.Within(device.On(t.Context(), dev), func() {
+			c.config.Vocab, c.config.Layers, c.config.Width, c.config.Heads, c.config.Hidden, c.config.Seed = 512, 4, 128, 4, 256, 1
+			m := llm.New(c.config)
+			m.To(dev)
+			o := c.o
+			o.Steps, o.Seed = 4, 1
+			source := data.Windows(text, 64, 4)
+			before := nn.Hash(nn.Params(m))
+			state := tensor.DefaultRNG().State()
+			for range 3 {
+				runtime.GC()
+			}
+			dev.FreeCache()
+			e, err := c.predict(t.Context(), m, source, o)
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if nn.Hash(nn.Params(m)) != before || len(lora.Of(m)) != 0 || tensor.DefaultRNG().State() != state {
+				t.Errorf("%s: the prediction changed the model or the generator", c.name)
+			}
+			if e.Step <= 0 || !strings.HasSuffix(e.From, "measured steps") || e.Flops <= 0 || e.Tokens != 64*4*max(1, o.Accumulate) {
+				t.Errorf("%s: got %+v", c.name, e)
+			}
+			for range 3 {
+				runtime.GC()
+			}
+			dev.FreeCache()
+			dev.ResetPeak()
+			if err := c.run(t.Context(), m, source, o); err != nil {
+				t.Fatal(err)
+			}
+			peak := dev.Memory().Peak
+			if off := float64(e.Peak)/float64(peak) - 1; math.Abs(off) > 0.15 {
+				t.Errorf("%s: predicted %d bytes, and the peak was %d: %+.0f %%\n%v", c.name, e.Peak, peak, 100*off, e)
+			}
+			t.Logf("%s: %+.1f %% of %d KiB\n%v", c.name, 100*(float64(e.Peak)/float64(peak)-1), peak>>10, e)
+			if sum := e.Weights + e.Optimizer + e.Gradients + e.Activations + e.Waiting + e.Other; math.Abs(float64(sum-e.Peak)) > 0.01*float64(e.Peak) {
+				t.Errorf("%s: the parts are %d bytes together, want the peak's %d", c.name, sum, e.Peak)
+			}
+		})
+	}
+}
