@@ -33,6 +33,8 @@ func tensorSymbols() map[string]reflect.Value {
 		"Context":             reflect.ValueOf(tensor.Context),
 		"Conv":                reflect.ValueOf((*tensor.Conv)(nil)),
 		"CosineSimilarity":    reflect.ValueOf(tensor.CosineSimilarity),
+		"Cost":                reflect.ValueOf((*tensor.Cost)(nil)),
+		"CostOf":              reflect.ValueOf(tensor.CostOf),
 		"CrossEntropy":        reflect.ValueOf(tensor.CrossEntropy),
 		"CrossEntropyOptions": reflect.ValueOf((*tensor.CrossEntropyOptions)(nil)),
 		"DefaultRNG":          reflect.ValueOf(tensor.DefaultRNG),
