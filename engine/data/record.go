@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
@@ -43,8 +44,31 @@ type Record struct {
 	Extra map[string]any    // the field chat_template_kwargs: further variables of the template
 }
 
-// String says where the record is.
-func (r Record) String() string { return fmt.Sprintf("%s:%d: %s", r.File, r.Line, r.Kind) }
+// String says where the record is, and how it begins.
+func (r Record) String() string {
+	var list []string
+	say := func(name string, p Passage) {
+		if p.Messages == nil && p.Text != "" {
+			list = append(list, name+" "+brief(p.Text))
+		}
+		for _, m := range p.Messages {
+			list = append(list, name+" "+m.Role+" "+brief(m.Content))
+		}
+	}
+	say("text", Passage{Text: r.Text})
+	say("", Passage{Messages: r.Messages})
+	say("prompt", r.Prompt)
+	say("completion", r.Completion)
+	say("chosen", r.Chosen)
+	say("rejected", r.Rejected)
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return fmt.Sprintf("%s:%d: %s", r.File, r.Line, strings.Join(list, ", "))
+}
+
+// brief is a text in quotes, cut where it is long.
+func brief(text string) string { return strconv.Quote(cut(text, 60)) }
 
 // fields are the names of what is read.
 type fields struct{ text, prompt, completion, messages, tools, chosen, rejected, extra string }

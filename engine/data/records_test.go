@@ -293,7 +293,7 @@ func TestEachStops(t *testing.T) {
 	if _, err := d.Each(t.Context(), func(Record) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)
 	}
-	if list, err := d.Head(3); err != nil || len(list) != 3 || list[2].String() != "a.jsonl:3: text" {
+	if list, err := d.Head(3); err != nil || len(list) != 3 || list[2].String() != `a.jsonl:3: text "a"` {
 		t.Errorf("got %v, error %v", list, err)
 	}
 	if want := "text records · a.jsonl · 13.7 KiB"; d.String() != want {

@@ -91,9 +91,7 @@ func (c *Config) records(ctx context.Context, m *llm.Model, path string, share f
 	if preferences := c.preferences(); preferences != (set.Kind == data.PreferenceKind) {
 		return nil, nil, fmt.Errorf("%s: got records of kind %s for train.method %q: dpo and orpo want preferences, and only these do", path, set.Kind, cmp.Or(c.Train.Method, "lora"))
 	}
-	o := m.Tokens()
-	o.Length, o.Prompts, o.Wrap, o.Chat = d.Length, d.Prompts, d.Wrap, d.Chat
-	all, err := o.Of(ctx, set)
+	all, err := data.Tokens{Model: m, Length: d.Length, Prompts: d.Prompts, Wrap: d.Wrap, Chat: d.Chat}.Of(ctx, set)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,115 @@
+package data
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/visible"
+)
+
+// storedKind is the metadata that tells files of sequences.
+const storedKind = "mcs sequences 1"
+
+// Save writes the sequences as a safetensors file, so that LoadSequences finds them without the work of the
+// tokenizer: tokens i32 (−1 − token where it does not count), ends i64 and, for preferences, the chosen ones
+// before the rejected. Readers find the old file or the whole new one.
+func (s *Sequences) Save(path string) error {
+	var tokens []int32
+	var ends []int64
+	for _, i := range s.list {
+		for way := range s.ways() {
+			tokens = append(tokens, s.store.at(i+way)...)
+			ends = append(ends, int64(len(tokens)))
+		}
+	}
+	about, err := json.Marshal(map[string]int{"records": s.Records, "empty": s.Empty, "cut": s.Cut, "cut tokens": s.CutTokens, "rewritten": s.Rewritten, "skipped": s.Skipped.Count})
+	if err != nil {
+		return fmt.Errorf("data: sequences: %w", err)
+	}
+	err = safetensors.Save(path, map[string]tensor.Tensor{"tokens": tensor.From(tokens, len(tokens)), "ends": tensor.From(ends, len(ends))},
+		map[string]string{"format": storedKind, "kind": string(s.Kind), "about": string(about)})
+	if err != nil {
+		return fmt.Errorf("data: sequences: %w", err)
+	}
+	return nil
+}
+
+// LoadSequences reads what Save wrote. The model is for Show; it may be nil, tokens are shown as bytes then. A
+// token that its tokenizer lacks is an error.
+func LoadSequences(path string, model Speaker) (*Sequences, error) {
+	s, err := loadSequences(path, model)
+	if err != nil {
+		return nil, fmt.Errorf("data: sequences: %s: %w", visible.Line(filepath.Base(path)), err)
+	}
+	return s, nil
+}
+
+func loadSequences(path string, model Speaker) (*Sequences, error) {
+	all, about, err := safetensors.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(all))
+	if about["format"] != storedKind || !slices.Equal(names, []string{"ends", "tokens"}) {
+		return nil, fmt.Errorf("got a file of format %q with %.60q, want one that Sequences.Save wrote", about["format"], names)
+	}
+	s := &Sequences{Kind: Kind(about["kind"]), store: &store{}}
+	switch s.Kind {
+	case TextKind, CompletionKind, ChatKind, PreferenceKind:
+	default:
+		return nil, fmt.Errorf("got sequences of kind %.40q", about["kind"])
+	}
+	most := 0 // tokens of the vocabulary; 0: not known
+	if model != nil {
+		if s.tokenizer, _ = model.Speaks(); s.tokenizer != nil {
+			most = s.tokenizer.Vocab()
+		}
+	}
+	var ids, ends []int
+	if err := tensor.Try(func() { ids, ends = all["tokens"].Ints(), all["ends"].Ints() }); err != nil {
+		return nil, err
+	}
+	if err := s.keep(ids, ends, most); err != nil {
+		return nil, err
+	}
+	var numbers map[string]int
+	if err := json.Unmarshal([]byte(about["about"]), &numbers); err != nil {
+		return nil, fmt.Errorf("what it says about itself: %w", err)
+	}
+	for name, to := range map[string]*int{"records": &s.Records, "empty": &s.Empty, "cut": &s.Cut, "cut tokens": &s.CutTokens, "rewritten": &s.Rewritten, "skipped": &s.Skipped.Count} {
+		if *to = numbers[name]; *to < 0 {
+			return nil, fmt.Errorf("got %d %s", *to, name)
+		}
+	}
+	return s, nil
+}
+
+// keep takes tokens and ends, if they are those of whole sequences with tokens that count.
+func (s *Sequences) keep(ids, ends []int, most int) error {
+	if len(ends) == 0 || len(ends)%s.ways() != 0 || ends[len(ends)-1] != len(ids) {
+		return fmt.Errorf("got %d sequences that end at %d, of %d tokens", len(ends), ends[max(0, len(ends)-1):], len(ids))
+	}
+	s.store.tokens, s.store.ends = make([]int32, len(ids)), ends
+	for i, id := range ids {
+		token := max(id, -1-id)
+		if token > 1<<31-2 || most > 0 && token >= most {
+			return fmt.Errorf("token %d is %d, want one of the tokenizer's %d", i, token, most)
+		}
+		s.store.tokens[i] = int32(id)
+	}
+	before := 0
+	for i, end := range ends {
+		if end < before+2 || end > len(ids) || counts(s.store.tokens[before:end]) == 0 {
+			return fmt.Errorf("sequence %d, from %d to %d, has no token that counts", i, before, end)
+		}
+		if before = end; i%s.ways() == 0 {
+			s.list = append(s.list, i)
+		}
+	}
+	return nil
+}
