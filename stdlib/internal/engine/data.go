@@ -28,6 +28,7 @@ func dataSymbols() map[string]reflect.Value {
 		"Ignored":        reflect.ValueOf(constant.MakeFromLiteral("-100", token.INT, 0)),
 		"Images":         reflect.ValueOf((*data.Images)(nil)),
 		"Kind":           reflect.ValueOf((*data.Kind)(nil)),
+		"LoadSequences":  reflect.ValueOf(data.LoadSequences),
 		"Loader":         reflect.ValueOf((*data.Loader)(nil)),
 		"Map":            reflect.ValueOf(data.Map),
 		"Mapped":         reflect.ValueOf((*data.Mapped)(nil)),
