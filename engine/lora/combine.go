@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/svd"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -83,7 +84,7 @@ func Combine(m nn.Module, c Combination) (*Adapter, error) {
 			names = append(names, s.name)
 		}
 	}
-	config := Config{Name: c.Name, Rank: rank, Alpha: float64(rank), Targets: strings.Join(names, " ")}
+	config := Config{Name: c.Name, Rank: rank, Alpha: float64(rank), Targets: strings.Join(names, " "), OnlyInput: c.Adapters[0].Config.OnlyInput}
 	return injectChosen(m, config, func(ad *Adapter) {
 		keep := c.keep()
 		for i, p := range ad.parts {
@@ -131,6 +132,9 @@ func (c Combination) check(m nn.Module) (rank int, err error) {
 		case slices.Contains(c.Adapters[:i], a):
 			return 0, fmt.Errorf("got adapter %q twice", a.Name())
 		}
+		if a.Config.OnlyInput != c.Adapters[0].Config.OnlyInput {
+			return 0, fmt.Errorf("adapter %q adapts embeddings in another way than %q (OnlyInput)", a.Name(), c.Adapters[0].Name())
+		}
 		if len(a.wholes) > 0 || len(a.Config.Tokens) > 0 {
 			return 0, fmt.Errorf("adapter %q trains weights or tokens whole, which have no products", a.Name())
 		}
@@ -169,7 +173,13 @@ func (c Combination) combine(list []term, rank int, keep func(n int) []bool) (a,
 	method, byProduct := strings.CutSuffix(c.Method, ByProduct)
 	var as, bs, products []tensor.Tensor
 	var weights, ofA, ofB []float64
+	widest := 0
 	for _, t := range list {
+		widest = max(widest, t.a.Len(1))
+	}
+	for _, t := range list {
+		home := list[0].a.Device() // one of them may wait elsewhere
+		t.a, t.b = t.a.Detach().To(home), t.b.Detach().To(home)
 		weights = append(weights, t.weight)
 		root := math.Sqrt(math.Abs(t.weight * t.scale))
 		switch {
@@ -177,6 +187,8 @@ func (c Combination) combine(list []term, rank int, keep func(n int) []bool) (a,
 			t.a = t.a.Mul(t.weight * t.scale)
 		case byProduct:
 			products = append(products, t.a.MatMul(t.b).Mul(t.scale))
+		default: // a pattern may have given them unlike ranks
+			t.a, t.b = widened(t.a, t.b, widest)
 		}
 		as, bs = append(as, t.a), append(bs, t.b)
 		ofA, ofB = append(ofA, math.Copysign(root, t.weight*t.scale)), append(ofB, root)
@@ -189,7 +201,7 @@ func (c Combination) combine(list []term, rank int, keep func(n int) []bool) (a,
 	case byProduct:
 		sum := c.sum(method, products, weights, keep)
 		f := svd.Top(sum, rank)
-		a, b = halves(f.U, f.S, f.V, sum.Len(0), sum.Len(1))
+		a, b = halves(sum, f.U, f.S, f.V)
 	default:
 		a, b = c.sum(method, as, ofA, keep), c.sum(method, bs, ofB, keep)
 	}
@@ -218,7 +230,7 @@ func (c Combination) sum(method string, list []tensor.Tensor, weights []float64,
 			out[i] += weights[j] * v[i]
 		}
 	}
-	return tensor.From(out, list[0].Shape()...)
+	return numbers(list[0], out, list[0].Shape()...)
 }
 
 // agreed is the weighted mean of those of the numbers at i that have the sign of the majority.
@@ -310,22 +322,39 @@ func (c Combination) keep() func(n int) []bool {
 func shortened(a, b tensor.Tensor, rank int) (tensor.Tensor, tensor.Tensor) {
 	m, r, n := a.Len(0), a.Len(1), b.Len(1)
 	if r >= min(m, n) {
-		f := svd.Top(a.MatMul(b), rank)
-		return halves(f.U, f.S, f.V, m, n)
+		w := a.MatMul(b)
+		f := svd.Top(w, rank)
+		return halves(w, f.U, f.S, f.V)
 	}
 	q, qr := svd.QR(a.Float64s(), m, r)
 	p, pr := svd.QR(b.Transpose().Float64s(), n, r)
-	inner := tensor.From(qr, r, r).MatMul(tensor.From(pr, r, r).Transpose())
-	f := svd.Top(inner, rank)
-	u := tensor.From(q, m, r).MatMul(tensor.From(f.U, r, f.K))
-	v := tensor.From(f.V, f.K, r).MatMul(tensor.From(p, n, r).Transpose())
-	return halves(u.Float64s(), f.S, v.Float64s(), m, n)
+	f := svd.Top(numbers(a, qr, r, r).MatMul(numbers(a, pr, r, r).Transpose()), rank)
+	u := numbers(a, q, m, r).MatMul(numbers(a, f.U, r, f.K))
+	v := numbers(a, f.V, f.K, r).MatMul(numbers(a, p, n, r).Transpose())
+	return halves(a, u.Float64s(), f.S, v.Float64s())
 }
 
 // halves returns u [m k] and diag(s)·v [k n], as PEFT divides singular values.
-func halves(u, s, v []float64, m, n int) (a, b tensor.Tensor) {
+func halves(like tensor.Tensor, u, s, v []float64) (a, b tensor.Tensor) {
 	k := len(s)
-	return tensor.From(u, m, k), tensor.From(s, k, 1).Mul(tensor.From(v, k, n))
+	n := len(v) / max(1, k)
+	for i := range v {
+		v[i] *= s[i/n]
+	}
+	return numbers(like, u, len(u)/max(1, k), k), numbers(like, v, k, n)
+}
+
+// numbers is a tensor on the device of another one, in f64 if that is in f64, else in f32: a device need not
+// compute in f64.
+func numbers(like tensor.Tensor, list []float64, shape ...int) tensor.Tensor {
+	if like.DType() == dtype.F64 {
+		return tensor.From(list, shape...).To(like.Device())
+	}
+	short := make([]float32, len(list))
+	for i, x := range list {
+		short[i] = float32(x)
+	}
+	return tensor.From(short, shape...).To(like.Device())
 }
 
 // widened gives a [m k] and b [k n] zeros up to a rank.

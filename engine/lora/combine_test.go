@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -138,6 +139,49 @@ func TestCombinedIsTheSum(t *testing.T) {
 		}
 		if got.Name() != "a+b" || !got.On() || adapters["a"].On() || len(Of(m)) != 4 {
 			t.Errorf("got %v beside %v", got, adapters["a"])
+		}
+	}
+}
+
+// Layers whose ranks are other ones than their adapter's, and an adapter that waits on another device, are
+// combined, too.
+func TestCombineOfPatterns(t *testing.T) {
+	m := &chain{nn.NewLinear(12, 10), nn.NewLinear(10, 8)}
+	var list []*Adapter
+	for i, c := range []Config{{Name: "a", Rank: 4, Patterns: []Pattern{{Layers: "two", Rank: 2}}}, {Name: "b", Rank: 4}} {
+		ad, err := Inject(m, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := tensor.NewRNG(uint64(i))
+		for _, p := range ad.Params() {
+			p.Value().Set(random.Randn(p.Value().Shape()...))
+		}
+		list = append(list, ad)
+	}
+	other, err := device.Lookup("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list[1].To(other)
+	for _, c := range []Combination{{Method: Average}, {Method: TIES, Density: 1}, {Method: TIES + ByProduct, Density: 1}, {Rank: 8}, {Method: Concatenate}} {
+		c.Name, c.Adapters = "of-"+c.Method, list
+		got, err := Combine(m, c)
+		if err != nil {
+			t.Errorf("%q: %v", c.Method, err)
+			continue
+		}
+		for i, p := range got.parts {
+			product := p.A.MatMul(p.B)
+			want := tensor.ZerosLike(product)
+			for _, ad := range list {
+				q := ad.parts[i]
+				want = want.Add(q.A.MatMul(q.B).Mul(q.Scale).To(product.Device()))
+			}
+			exact := c.Method == Concatenate || c.Rank == 8
+			if d, size := tensor.MaxAbsDiff(product, want), product.Norm().Item(); exact && d > 1e-4 || !(size > 0) {
+				t.Errorf("%q, %s: differs by %g from the sum, with a norm of %g", c.Method, got.names[i], d, size)
+			}
 		}
 	}
 }
