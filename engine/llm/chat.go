@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path/filepath"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
@@ -25,6 +26,18 @@ func (m *Model) Chat(ctx context.Context, messages []chat.Message, o Sampling) (
 		return "", err
 	}
 	return m.text(ctx, ids, o, m.StreamTokens(ctx, ids, o))
+}
+
+// StreamChat is Chat that gives the answer part by part, as [Model.Stream] does.
+func (m *Model) StreamChat(ctx context.Context, messages []chat.Message, o Sampling) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		ids, err := m.chatTokens(messages, chat.Options{})
+		if err != nil {
+			yield("", err)
+			return
+		}
+		m.stream(ids, o, m.StreamTokens(ctx, ids, o), func() {})(yield)
+	}
 }
 
 // ChatText writes messages as the model's chat template has them, the special tokens of the model filled in.

@@ -67,6 +67,15 @@ func TestChatAsTransformers(t *testing.T) {
 		if answer, err := m.Chat(t.Context(), c.Messages, o); err != nil || answer != c.Answer {
 			t.Errorf("%d: got the answer %q, %v, want %q", i, answer, err, c.Answer)
 		}
+		answer := ""
+		for text, err := range m.StreamChat(t.Context(), c.Messages, o) {
+			if answer += text; err != nil || !strings.Contains(c.Answer, text) {
+				t.Errorf("%d: got the part %q, %v, of %q", i, text, err, c.Answer)
+			}
+		}
+		if answer != c.Answer {
+			t.Errorf("%d: got the answer %q part by part, want %q", i, answer, c.Answer)
+		}
 	}
 }
 

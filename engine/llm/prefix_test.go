@@ -198,7 +198,14 @@ func TestTalk(t *testing.T) {
 		if talk.text != nil {
 			read = talk.text.known
 		}
-		got, err := talk.Say(t.Context(), say, o)
+		var got string
+		if i%2 == 0 {
+			got, err = talk.Say(t.Context(), say, o)
+		} else {
+			for text, failed := range talk.Stream(t.Context(), say, o) {
+				got, err = got+text, failed
+			}
+		}
 		if err != nil || got != want || len(talk.Messages) != len(messages)+1 {
 			t.Errorf("%d: got %q, %v, want %q", i, got, err, want)
 		}
@@ -213,11 +220,17 @@ func TestTalk(t *testing.T) {
 			w.Set(w.Mul(1.5))
 		}
 	}
+	if want := "system: a fox.\nuser: what is the fox?\nassistant: "; !strings.HasPrefix(talk.String(), want) {
+		t.Errorf("got %q, want %q …", talk, want)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(fmt.Errorf("enough"))
 	before := len(talk.Messages)
 	if _, err := talk.Say(ctx, "more", o); err == nil || len(talk.Messages) != before {
 		t.Errorf("a ctx that is done: got %v and %d messages, want those of before", err, len(talk.Messages))
+	}
+	for range talk.Stream(t.Context(), "more", o) { // who does not listen has heard nothing
+		break
 	}
 	if _, err := talk.Say(t.Context(), "more", o); err != nil || len(talk.Messages) != before+2 {
 		t.Errorf("afterwards: got %v and %d messages", err, len(talk.Messages))

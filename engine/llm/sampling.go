@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -77,6 +78,38 @@ func (o Sampling) wrong() string {
 		return `got the stop string "", want one that a text need not have`
 	}
 	return ""
+}
+
+// String says what is not as in the zero value, which takes the best token each time.
+func (o Sampling) String() string {
+	list := []string{fmt.Sprintf("at most %d tokens", o.count())}
+	if o.Temperature == 0 {
+		list = append(list, "the best each time")
+	}
+	for _, x := range []struct {
+		name  string
+		value float64
+	}{
+		{"temperature", o.Temperature}, {"top-k", float64(o.TopK)}, {"top-p", o.TopP}, {"min-p", o.MinP}, {"seed", float64(o.Seed)},
+		{"repetition", o.Repetition}, {"presence", o.Presence}, {"frequency", o.Frequency}, {"rows", float64(o.Rows)},
+	} {
+		if x.value != 0 {
+			list = append(list, fmt.Sprintf("%s %v", x.name, x.value))
+		}
+	}
+	if len(o.Stop) > 0 {
+		list = append(list, fmt.Sprintf("to %q", o.Stop))
+	}
+	if o.Cache != dtype.Invalid {
+		list = append(list, fmt.Sprintf("cache in %v", o.Cache))
+	}
+	if o.Prefix != nil {
+		list = append(list, o.Prefix.String())
+	}
+	if o.Draft != nil {
+		list = append(list, o.Draft.String())
+	}
+	return "sampling: " + strings.Join(list, " · ")
 }
 
 // count is how many tokens to make.

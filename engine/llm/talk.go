@@ -2,6 +2,9 @@ package llm
 
 import (
 	"context"
+	"iter"
+	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -27,24 +30,72 @@ func (m *Model) NewTalk() *Talk { return &Talk{m: m} }
 // that fails, or ctx is done, the conversation is what it was before; the text so far is returned with the
 // error.
 func (t *Talk) Say(ctx context.Context, content string, o Sampling) (string, error) {
-	messages := append(t.Messages[:len(t.Messages):len(t.Messages)], chat.Message{Role: "user", Content: content})
-	ids, err := t.m.chatTokens(messages, t.Options)
-	if err == nil {
+	messages, ids, err := t.ask(ctx, content, o)
+	if err != nil {
+		return "", err
+	}
+	answer, err := t.m.text(ctx, ids, o, t.tokens(ctx, o))
+	t.hear(messages, answer, err)
+	return answer, err
+}
+
+// Stream is Say that gives the answer part by part, as [Model.Stream] does. The conversation gets both
+// messages when the answer is complete.
+func (t *Talk) Stream(ctx context.Context, content string, o Sampling) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		messages, ids, err := t.ask(ctx, content, o)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		answer, ended := "", true
+		t.m.stream(ids, o, t.tokens(ctx, o), func() {})(func(text string, failed error) bool {
+			answer, err = answer+text, failed
+			ended = yield(text, failed)
+			return ended
+		})
+		if ended || err != nil {
+			t.hear(messages, answer, err)
+		}
+	}
+}
+
+// ask returns the messages with one of the user, and the tokens from which the model answers.
+func (t *Talk) ask(ctx context.Context, content string, o Sampling) (messages []chat.Message, ids []int, err error) {
+	messages = append(slices.Clip(t.Messages), chat.Message{Role: "user", Content: content})
+	if ids, err = t.m.chatTokens(messages, t.Options); err == nil {
 		err = t.m.refuses(ids, o)
 	}
 	if err == nil {
 		err = t.goBack(ctx, ids, o)
 	}
-	if err != nil {
-		return "", err
-	}
-	answer, err := t.m.text(ctx, ids, o, func(yield func(int, error) bool) { t.mem.extend(ctx, t.text, o, yield) })
+	return messages, ids, err
+}
+
+// tokens generates the answer.
+func (t *Talk) tokens(ctx context.Context, o Sampling) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) { t.mem.extend(ctx, t.text, o, yield) }
+}
+
+// hear adds an answer to the conversation, unless it failed.
+func (t *Talk) hear(messages []chat.Message, answer string, err error) {
 	if err != nil {
 		t.Free() // a step may have been stopped in the middle
-		return answer, err
+		return
 	}
 	t.Messages = append(messages, chat.Message{Role: "assistant", Content: answer})
-	return answer, nil
+}
+
+// String shows who said what.
+func (t *Talk) String() string {
+	if len(t.Messages) == 0 {
+		return "talk: nothing was said"
+	}
+	lines := make([]string, len(t.Messages))
+	for i, m := range t.Messages {
+		lines[i] = m.Role + ": " + m.Content
+	}
+	return strings.Join(lines, "\n")
 }
 
 // goBack keeps as much of what was read as the tokens of the conversation begin with.
