@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -260,5 +261,47 @@ func TestOldValuesAreCollected(t *testing.T) {
 	}
 	if grown := int64(heap()) - int64(before); grown > 16<<20 {
 		t.Errorf("240 values of 1 MiB: the heap grew by %d bytes", grown)
+	}
+}
+
+// A loop at the top of a cell over values and errors that leaves out the error ends with it.
+func TestLoopsCheckErrors(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, `import "iter"
+func f(n int) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for i := range n {
+			if !yield(i, nil) {
+				return
+			}
+		}
+		if n > 2 {
+			yield(-1, io.EOF)
+		}
+	}
+}
+seen := []int{}`)
+	for _, c := range []struct{ cell, want string }{
+		{"for i := range f(2) { seen = append(seen, i) }", "[0 1]"},
+		{"for i := range f(3) { seen = append(seen, i) }", "[0 1 2]"},
+		{"g := f(3)\nfor i := range g {\n seen = append(seen, i) }", "[0 1 2]"},
+		{"out: for i := range f(4) { for { continue out }; seen = append(seen, i) }", "[]"},
+		{"for range f(5) { seen = append(seen, 7) }", "[7 7 7 7 7]"},
+		{"for i := range f(5) { if i == 2 { break }; seen = append(seen, i) }", "[0 1]"},
+		{"for i, err := range f(3) { if err == nil { seen = append(seen, i) } }", "[0 1 2]"},
+	} {
+		run(t, s, "seen = nil;")
+		r := s.Run(t.Context(), c.cell)
+		wrong := strings.Contains(c.cell, "(3)") && !strings.Contains(c.cell, "err") || strings.Contains(c.cell, "(4)") || strings.Contains(c.cell, "for range")
+		var failed *FailedError
+		if errors.Is(r.Err, io.EOF) != wrong || wrong && (!errors.As(r.Err, &failed) || failed.Diag.Line != 1+strings.Count(c.cell[:strings.Index(c.cell, "range")], "\n")) {
+			t.Errorf("%s: got %v", c.cell, r.Err)
+		}
+		if got := run(t, s, "fmt.Sprint(seen)"); got != strconv.Quote(c.want) {
+			t.Errorf("%s: saw %s, want %s", c.cell, got, c.want)
+		}
+	}
+	if r := s.Run(t.Context(), "func h() { for i := range f(3) { _ = i } }\nh()"); r.Err != nil {
+		t.Errorf("inside of a function Go's rule holds: got %v", r.Err)
 	}
 }

@@ -204,9 +204,31 @@ func (p *program) checkErrors() (edits []edit) {
 				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()),
 					fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(v.Values[0]), p.fatal())})
 			}
+		case *ast.RangeStmt:
+			if s.Value == nil && s.Tok != token.ASSIGN && yieldsErrors(p.info.TypeOf(s.X)) {
+				key := "_"
+				if s.Key != nil {
+					key = p.source(s.Key)
+				}
+				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.Body.Lbrace) + 1,
+					fmt.Sprintf("for %s, err := range %s {\n%s", key, p.source(s.X), p.fatal())})
+			}
 		}
 	}
 	return edits
+}
+
+// yieldsErrors says whether a loop over a value of the type gets pairs whose second part is an error.
+func yieldsErrors(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	f, ok := t.Underlying().(*types.Signature)
+	if !ok || f.Params().Len() != 1 {
+		return false
+	}
+	yield, ok := f.Params().At(0).Type().Underlying().(*types.Signature)
+	return ok && yield.Params().Len() == 2 && isError(yield.Params().At(1).Type())
 }
 
 // areLocal says whether all of these are variables of main, which a := in it can assign to.

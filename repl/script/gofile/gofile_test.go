@@ -192,6 +192,28 @@ func main() {
 		log.Fatal(err)
 	}
 }`},
+		{"a loop that leaves out an error", []string{"m := llm.New(llm.Config{})", "for text := range m.Stream(ctx, `a`, llm.Sampling{}) {\n\tfmt.Print(text)\n}", "for range m.Stream(ctx, `b`, llm.Sampling{}) {\n}"}, `
+import (
+	"context"
+	"fmt"
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"log"
+)
+var ctx = context.Background()
+func main() {
+	m := llm.New(llm.Config{})
+	for text, err := range m.Stream(ctx, "a", llm.Sampling{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(text)
+	}
+	for _, err := range m.Stream(ctx, "b", llm.Sampling{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+}`},
 		{"an error that an assignment leaves out", []string{"m := map[string]int{}\nn := 1", "m[`a`] = strconv.Atoi(\"2\")\nn = strconv.Atoi(\"3\")"}, `
 import (
 	"log"

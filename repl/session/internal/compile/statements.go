@@ -186,6 +186,10 @@ func (c *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 			facts.limitShown(list)
 		}
 		if len(facts.Errs) == 0 {
+			if complete := c.completeLoops(facts, u, list); complete != nil {
+				list = complete
+				continue
+			}
 			u.checked, u.body = facts, list
 			break
 		}
