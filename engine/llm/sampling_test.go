@@ -122,8 +122,8 @@ func TestPenalisedAsTransformers(t *testing.T) {
 
 func TestSamplingSays(t *testing.T) {
 	for want, o := range map[string]Sampling{
-		"sampling: at most 64 tokens · the best each time":                         {},
-		"sampling: at most 5 tokens · temperature 0.7 · top-k 20 · repetition 1.2": {Tokens: 5, Temperature: 0.7, TopK: 20, Repetition: 1.2},
+		"sampling: at most 64 tokens · the best each time":                          {},
+		"sampling: at most 5 tokens · temperature 0.7 · top-k 20 · repetition 1.2":  {Tokens: 5, Temperature: 0.7, TopK: 20, Repetition: 1.2},
 		`sampling: at most 64 tokens · the best each time · to ["."] · cache in i8`: {Stop: []string{"."}, Cache: dtype.I8},
 	} {
 		if got := o.String(); got != want {
