@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // An Adapter is all of the low-rank layers that were put into a model.
@@ -152,10 +153,18 @@ func (a *Adapter) Unmerge() {
 // String says what is adapted, and in what way it takes part unless that is the usual way.
 func (a *Adapter) String() string {
 	text := "LoRA"
-	if name := a.Name(); name != DefaultName {
-		text = fmt.Sprintf("LoRA %q", name)
+	switch {
+	case a.Config.Full:
+		text = "full fine-tuning"
+	case a.Config.DoRA:
+		text = "DoRA"
 	}
-	text += fmt.Sprintf(" rank %d, scale %g", a.Config.Rank, a.Config.Scale())
+	if name := a.Name(); name != DefaultName {
+		text += fmt.Sprintf(" %q", name)
+	}
+	if len(a.parts) > 0 {
+		text += " " + a.strength()
+	}
 	if a.Config.Dropout > 0 {
 		text += fmt.Sprintf(", dropout %g", a.Config.Dropout)
 	}
@@ -165,5 +174,32 @@ func (a *Adapter) String() string {
 	if a.off {
 		text += ", off"
 	}
-	return fmt.Sprintf("%s, %d layers · %d trained parameters", text, len(a.layers), a.Trained())
+	if n := len(a.Layers()); n > 0 {
+		text += fmt.Sprintf(", %d layers", n)
+	}
+	if n := len(a.wholes); n > 0 {
+		text += fmt.Sprintf(", %s whole", units.Plural(int64(n), "weight"))
+	}
+	return fmt.Sprintf("%s · %d trained parameters", text, a.Trained())
+}
+
+// strength says rank and scale, of the least and of the greatest layer if they differ.
+func (a *Adapter) strength() string {
+	c := a.Config.withDefaults()
+	ranks, scales := []int{}, []float64{}
+	for _, p := range a.parts {
+		if p.tokens == nil {
+			ranks, scales = append(ranks, p.Rank), append(scales, p.Scale)
+		}
+	}
+	if len(ranks) == 0 {
+		return fmt.Sprintf("%d tokens", len(c.Tokens))
+	}
+	span := func(least, greatest any) string {
+		if least == greatest {
+			return fmt.Sprint(least)
+		}
+		return fmt.Sprintf("%v to %v", least, greatest)
+	}
+	return fmt.Sprintf("rank %s, scale %s", span(slices.Min(ranks), slices.Max(ranks)), span(slices.Min(scales), slices.Max(scales)))
 }

@@ -3,7 +3,12 @@
 //
 // [Inject] puts an adapter into a model and freezes everything else; training then changes the adapter only.
 // [Adapter.Merge] adds it to the weights, [Adapter.Unmerge] puts back exactly what was there. [Of] finds
-// the adapters of a model, [Remove] takes them out. Files are those of PEFT.
+// the adapters of a model, [Remove] takes them out. Files are those of PEFT and of mlx-lm.
+//
+// Config says what is adapted: layers by their names, by blocks, each with a rank of its own if that is
+// wanted; and how: DoRA, rank-stabilised, with A and B that begin with a piece of the weight (PiSSA, OLoRA).
+// Norms, embeddings, biases and vectors of single tokens can be trained beside the adapters, or all weights.
+// [Adapter.Plus] is LoRA+. Weights may be in codes of package quant (QLoRA).
 //
 // A model can have several adapters, which Config.Name tells apart: x·W + Σ scale·(x·A)·B over those that are
 // on. [Use] chooses these, [Adapter.Enable], [Adapter.Disable] and [Adapter.Weigh] change one. A context can
@@ -15,8 +20,9 @@
 // that is being generated, sees all of the change. Texts keep what is in their caches. An adapter whose ranks
 // and layers are those of the one before it needs no new plan.
 //
-// Reading order: lora.go, linear.go (what a layer computes), side.go, choice.go, adapter.go, list.go,
-// combine.go, file.go.
+// Reading order: lora.go, targets.go (which layers), start.go (the first A and B), linear.go (what a layer
+// computes), dora.go, embedding.go, tokens.go, side.go, choice.go, adapter.go, whole.go, merge.go, plus.go,
+// list.go, combine.go, file.go, peft.go, mlx.go.
 package lora
 
 import (
