@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -38,7 +40,7 @@ func settings(t *text, in *backend.Inst, names []string) {
 // thread.
 //
 // The sum of squares reads 4 bytes an element for two operations, and some to add up their rounding errors:
-// memory is the limit there, too. 256 threadgroups a tensor add up parts, and one simdgroup those.
+// memory is the limit there, too. Up to 256 threadgroups a tensor add up parts, and one simdgroup those.
 
 // adamW steps all tensors of one dtype in one dispatch.
 func adamW(g *backend.Group, k *Kernel) {
@@ -128,11 +130,7 @@ func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Out
 		t.element(Field{Kind: Constant, Size: 8, Value: int64(blocks)})
 		blocks += (ir.Size(in.Outs[i].Shape) + blockElements - 1) / blockElements
 	}
-	t.line("int low = 0, high = %d;", len(tensors)-1)
-	t.line("while (low < high) {")
-	t.line("const int middle = (low + high + 1) / 2;")
-	t.line("if (a.start[middle] <= long(group.x)) low = middle; else high = middle - 1;")
-	t.line("}")
+	t.whose(len(tensors))
 	t.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
 	t.line("const long to = min(from + %d, a.size[low]);", blockElements)
 	t.line("const bool steps = isfinite(guard) && %s;", t.goesOn())
@@ -162,34 +160,25 @@ func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Out
 }
 
 // sumSquares adds up the squares of all elements of all operands: each threadgroup those of a block, and a
-// last one what they have found.
+// last one what they have found. Operands that fill a piece of memory, in any order of their axes, are one
+// dispatch for each dtype.
 func sumSquares(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	blocks, threads := 0, k.limits.group()
+	blocks := 0
+	byType := map[dtype.Type][]backend.Ref{}
 	for _, v := range in.Args {
-		x := inputLayout(g, v)
-		n := x.Size()
-		if n == 0 {
-			continue
+		switch x, dt := inputLayout(g, v), dtypeOf(g, v); {
+		case x.Size() == 0:
+		case fills(x):
+			byType[dt] = append(byType[dt], v)
+		default:
+			k.Dispatches = append(k.Dispatches, squaresOfView(g, v, &blocks, k.limits))
 		}
-		groups := min(256, (n+blockElements-1)/blockElements)
-		e := newElements(g, k.limits, "squares", x.Shape, named{name: "x", layout: x})
-		e.reads("x", v)
-		e.member("device fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8, At: 8 * blocks})
-		e.constant("total", n)
-		e.declareSpace()
-		e.line("threadgroup fold_sum<float> space[%d];", threads/simdWidth)
-		e.line("fold_sum<float> f = fold_sum<float>::start();")
-		e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, threads, groups*threads)
-		e.coordinates("e")
-		e.line("const float v = %s;", e.element("x", v))
-		e.line("f.take(v * v);")
-		e.line("}")
-		e.line("f = group_folded(f, space, lane, simd, simds);")
-		e.line("if (at.x == 0) f.put(a.parts + group.x);")
-		function, source := e.finish("squares", "sum of squares", parameters, [3]int{threads, 1, 1})
-		k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{threads, 1, 1}})
-		blocks += groups
+	}
+	for _, dt := range dtype.All() {
+		for part := range slices.Chunk(byType[dt], mostTensors) {
+			k.Dispatches = append(k.Dispatches, squaresOf(g, part, &blocks, k.limits.group()))
+		}
 	}
 	k.Scratch = 8 * blocks
 	t := newText(g, false)
@@ -202,4 +191,109 @@ func sumSquares(g *backend.Group, k *Kernel) {
 	t.line("if (at.x == 0) *a.y = f.value();")
 	function, source := t.finish("squares_sum", "sum of squares, of all parts", parameters, [3]int{simdWidth, 1, 1})
 	k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{1, 1, 1}, Threads: [3]int{simdWidth, 1, 1}})
+}
+
+// fills says whether the elements of a layout are all those of a piece of memory, each once.
+func fills(l ir.Layout) bool {
+	axes := make([]int, len(l.Shape))
+	for i := range axes {
+		axes[i] = i
+	}
+	slices.SortFunc(axes, func(a, b int) int { return l.Stride[a] - l.Stride[b] })
+	next := 1
+	for _, i := range axes {
+		if l.Shape[i] == 1 {
+			continue
+		}
+		if l.Stride[i] != next {
+			return false
+		}
+		next *= l.Shape[i]
+	}
+	return true
+}
+
+// groupsFor is how many threadgroups an operand of so many elements has: each leaves a part to add up.
+func groupsFor(n int) int { return min(256, (n+blockElements-1)/blockElements) }
+
+// squaresOf adds up the squares of operands of one dtype that fill their memory; blocks counts the parts.
+func squaresOf(g *backend.Group, operands []backend.Ref, blocks *int, threads int) Dispatch {
+	t := newText(g, false)
+	aligned := true // elements that are read four at once begin at multiples of four
+	typ := memoryTypes[dtypeOf(g, operands[0])]
+	t.array("device const "+typ+"*", "x", len(operands))
+	for _, v := range operands {
+		i, _ := v.Input()
+		l := inputLayout(g, v)
+		t.element(Field{Kind: Pointer, Size: 8, Index: g.Inputs[i].Buf, At: l.Offset * g.Inputs[i].DType.Size()})
+		aligned = aligned && l.Offset%4 == 0
+	}
+	first, groups := *blocks, 0
+	var sizes, starts, each []int
+	for _, v := range operands {
+		n := inputLayout(g, v).Size()
+		sizes, starts, each = append(sizes, n), append(starts, groups), append(each, ((n+groupsFor(n)-1)/groupsFor(n)+3)/4*4)
+		groups += groupsFor(n)
+	}
+	t.numbers("size", sizes)
+	t.numbers("start", starts) // the operand's first threadgroup
+	t.numbers("each", each)    // elements of a threadgroup
+	t.member("device fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8, At: 8 * first})
+	t.whose(len(operands))
+	t.line("threadgroup fold_sum<float> space[%d];", threads/simdWidth)
+	t.line("const long from = (long(group.x) - a.start[low]) * a.each[low];")
+	t.line("const long to = min(from + a.each[low], a.size[low]);")
+	t.line("device const %s* const x_ = a.x[low];", typ)
+	t.line("fold_sum<float> f = fold_sum<float>::start();")
+	t.line("for (long i = from + 4 * long(at.x); i < to; i += %d) {", 4*threads)
+	t.line("float x[4] = {};")
+	t.line("load_up_to4<%v>(x_ + i, int(min(to - i, 4L)), x);", aligned)
+	t.line("UNROLL for (int k = 0; k < 4; k++) f.take(x[k] * x[k]);")
+	t.line("}")
+	t.line("f = group_folded(f, space, lane, simd, simds);")
+	t.line("if (at.x == 0) f.put(a.parts + group.x);")
+	*blocks += groups
+	function, source := t.finish("squares", "sum of squares", parameters, [3]int{threads, 1, 1})
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{threads, 1, 1}}
+}
+
+// numbers declares an array of numbers that are the same in each run.
+func (t *text) numbers(name string, list []int) {
+	t.array("long", name, len(list))
+	for _, n := range list {
+		t.element(Field{Kind: Constant, Size: 8, Value: int64(n)})
+	}
+}
+
+// whose finds the tensor that the threadgroup works on, by the number of its first threadgroup.
+func (t *text) whose(tensors int) {
+	t.line("int low = 0, high = %d;", tensors-1)
+	t.line("while (low < high) {")
+	t.line("const int middle = (low + high + 1) / 2;")
+	t.line("if (a.start[middle] <= long(group.x)) low = middle; else high = middle - 1;")
+	t.line("}")
+}
+
+// squaresOfView adds up the squares of an operand that is read through a layout.
+func squaresOfView(g *backend.Group, v backend.Ref, blocks *int, limits Limits) Dispatch {
+	x, threads := inputLayout(g, v), limits.group()
+	n := x.Size()
+	groups := groupsFor(n)
+	e := newElements(g, limits, "squares", x.Shape, named{name: "x", layout: x})
+	e.reads("x", v)
+	e.member("device fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8, At: 8 * *blocks})
+	e.constant("total", n)
+	e.declareSpace()
+	e.line("threadgroup fold_sum<float> space[%d];", threads/simdWidth)
+	e.line("fold_sum<float> f = fold_sum<float>::start();")
+	e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, threads, groups*threads)
+	e.coordinates("e")
+	e.line("const float v = %s;", e.element("x", v))
+	e.line("f.take(v * v);")
+	e.line("}")
+	e.line("f = group_folded(f, space, lane, simd, simds);")
+	e.line("if (at.x == 0) f.put(a.parts + group.x);")
+	*blocks += groups
+	function, source := e.finish("squares", "sum of squares", parameters, [3]int{threads, 1, 1})
+	return Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{threads, 1, 1}}
 }

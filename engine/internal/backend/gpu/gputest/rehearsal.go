@@ -2,6 +2,7 @@ package gputest
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -52,5 +53,25 @@ func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
 		}
 	}
 	r.mu.Unlock()
-	return r.Backend.Compile(g)
+	exact, err := r.Backend.Compile(g)
+	return rehearsed{exact, len(k.Dispatches)}, err
+}
+
+// A rehearsed kernel counts the launches that the device would make. Those of a library's calls are more, if
+// the library makes several.
+type rehearsed struct {
+	backend.Kernel
+	launches int
+}
+
+func (k rehearsed) Launches() int { return k.launches }
+
+// Load loads a program for the processor.
+func (r *Rehearsal) Load(p *backend.Program) (backend.Loaded, error) {
+	plain := *p
+	plain.Launches = slices.Clone(p.Launches)
+	for i := range plain.Launches {
+		plain.Launches[i].Kernel = plain.Launches[i].Kernel.(rehearsed).Kernel
+	}
+	return r.Backend.Load(&plain)
 }
