@@ -14,19 +14,35 @@ type addedToken struct {
 	word, left, right bool // only as a whole word; takes the blanks on its left, on its right
 }
 
-// added are tokens by their first byte, the longest first.
+// added are tokens by their first byte.
 type added struct {
-	first [256][]addedToken
+	first [256]alike
 	any   bool
 }
 
+// alike are tokens that begin with the same byte. Some models have thousands.
+type alike struct {
+	lengths []int // that tokens have, the longest first
+	tokens  map[string]*addedToken
+}
+
+// add adds a token. Of several with the same text the first counts.
 func (a *added) add(t addedToken) {
 	if t.text == "" {
 		return
 	}
-	list := append(a.first[t.text[0]], t)
-	slices.SortStableFunc(list, func(x, y addedToken) int { return len(y.text) - len(x.text) })
-	a.first[t.text[0]], a.any = list, true
+	list := &a.first[t.text[0]]
+	if list.tokens == nil {
+		list.tokens, a.any = map[string]*addedToken{}, true
+	}
+	if list.tokens[t.text] != nil {
+		return
+	}
+	list.tokens[t.text] = &t
+	longest := func(x, y int) int { return y - x }
+	if at, ok := slices.BinarySearchFunc(list.lengths, len(t.text), longest); !ok {
+		list.lengths = slices.Insert(list.lengths, at, len(t.text))
+	}
 }
 
 // cut calls found for each token, and with −1 for the text between.
@@ -64,10 +80,13 @@ func (a *added) cut(text string, found func(id int, between string)) {
 
 // at returns the longest token at a place of the text, nil if there is none.
 func (a *added) at(text string, at int) *addedToken {
-	list := a.first[text[at]]
-	for i := range list {
-		t := &list[i]
-		if !strings.HasPrefix(text[at:], t.text) {
+	list := &a.first[text[at]]
+	for _, n := range list.lengths {
+		if n > len(text)-at {
+			continue
+		}
+		t := list.tokens[text[at:at+n]]
+		if t == nil {
 			continue
 		}
 		if t.word {

@@ -108,7 +108,8 @@ func (f *file) decoder(at string, p *part) []decoder {
 	case "Fuse":
 		return []decoder{func(tokens []string) []string { return []string{strings.Join(tokens, "")} }}
 	case "Replace":
-		return each(func(_ int, token string) string { return f.replacer(at, p)(token) })
+		replace := f.replacer(at, p)
+		return each(func(_ int, token string) string { return replace(token) })
 	case "Strip":
 		return each(func(_ int, token string) string {
 			for i := 0; i < p.Start && strings.HasPrefix(token, p.Content); i++ {

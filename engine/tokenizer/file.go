@@ -118,8 +118,9 @@ type modelPart struct {
 // file is a tokenizer.json that is being read. The first problem is its error.
 type file struct {
 	t         *Tokenizer
-	limit     int  // above which no token has its number
-	byteLevel bool // words are bytes, written as runes of their own in the vocabulary
+	limit     int     // above which no token has its number
+	byteLevel bool    // words are bytes, written as runes of their own in the vocabulary
+	growth    float64 // how many times as long replacements make a text
 	err       error
 }
 

@@ -75,8 +75,19 @@ func (f *file) normalizer(at string, p *part) func(string) string {
 	return func(s string) string { return s }
 }
 
+// maxGrowth is how many times as long replacements may make a text, one after the other.
+const maxGrowth = 1 << 12
+
 func (f *file) replacer(at string, p *part) func(string) string {
 	find := f.finder(at, p.Pattern)
+	least := 0 // bytes of what is replaced
+	if p.Pattern != nil && p.Pattern.String != nil {
+		least = len(*p.Pattern.String)
+	}
+	f.growth = max(1, f.growth) * max(1, float64(len(p.Content))/float64(max(1, least)))
+	if f.growth > maxGrowth {
+		f.fail(at, "the replacements make a text up to %.3g times as long, want at most %d times", f.growth, maxGrowth)
+	}
 	return func(s string) string {
 		var b strings.Builder
 		end := 0
