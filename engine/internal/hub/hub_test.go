@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
 // repository has two small files and one large one.
@@ -333,6 +336,51 @@ func TestRefusals(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(o.Cache, "org", "name", commit, "model.safetensors")); err == nil {
 			t.Errorf("%s: the file got its name", test.name)
 		}
+	}
+}
+
+// A list of files that is damaged in 500 ways is an error, or leads to a folder that has nothing but files
+// with the right bytes; nothing is written elsewhere.
+func TestDamagedList(t *testing.T) {
+	s := serve(t, repository())
+	s.files["model.safetensors"] = s.files["model.safetensors"][:200]
+	recorder := httptest.NewRecorder()
+	s.list(recorder)
+	var list []byte
+	s.tamper = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			w.Write(list)
+			return true
+		}
+		return false
+	}
+	o := s.options(t)
+	o.Tries, o.Choose = 1, func(names []string) ([]string, error) { return names, nil }
+	refused := 0
+	mutate.Each(1, 500, recorder.Body.Bytes(), func(i int, mutant []byte) {
+		parent := t.TempDir()
+		list, o.Cache = mutant, filepath.Join(parent, "cache")
+		dir, err := Fetch(context.Background(), "org/name", o)
+		if err != nil {
+			if refused++; !strings.Contains(err.Error(), "org/name") {
+				t.Errorf("mutant %d: %v does not name the repository", i, err)
+			}
+		} else if !strings.HasPrefix(dir, o.Cache) {
+			t.Errorf("mutant %d: the folder is %s", i, dir)
+		}
+		filepath.WalkDir(parent, func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && d.Name() != ".lock" && !strings.HasSuffix(path, partial) {
+				b, _ := os.ReadFile(path)
+				inside := strings.HasPrefix(path, filepath.Join(o.Cache, "org", "name"))
+				if known := slices.ContainsFunc(slices.Collect(maps.Values(s.files)), func(f []byte) bool { return bytes.Equal(f, b) }); !known || !inside {
+					t.Errorf("mutant %d: %s was written with %d bytes", i, path, len(b))
+				}
+			}
+			return nil
+		})
+	})
+	if refused < 100 || refused == 500 {
+		t.Errorf("%d of 500 damaged lists were refused", refused)
 	}
 }
 
