@@ -15,7 +15,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -86,8 +85,9 @@ func PredictLoRA(ctx context.Context, m Model, d data.Source, o Options) (e *Est
 	if injected {
 		defer func() { err = errors.Join(err, adapter.Remove(m)) }()
 	}
-	o = o.Tuning(d, true)
-	o.Params, o.LoRA = adapter.Params(), lora.Config{}
+	if o, err = o.of(adapter, d); err != nil {
+		return nil, err
+	}
 	return Predict(ctx, m, d, o)
 }
 

@@ -52,6 +52,7 @@ type Options struct {
 	Optimizer  optim.Rule  // nil: optim.AdamW{}
 	Params     []nn.Param  // parameters to train; nil: all trainable weights of the model
 	LoRA       lora.Config // the adapter that the function LoRA trains; Run has Params
+	LoRAPlus   float64     // LoRA+: the function LoRA changes B with so many times the learning rate of A; 0: with the same
 
 	Eval        data.Source // data for evaluation, not for training; nil: no evaluation
 	EvalEvery   int         // steps between evaluations; 0: at the end only
@@ -227,8 +228,8 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 
 func (o Options) check(params []nn.Param) error {
 	switch {
-	case !o.LoRA.IsZero():
-		return errors.New("train: got Options.LoRA, which is for the function train.LoRA: for Run, inject the adapter and set Params")
+	case !o.LoRA.IsZero() || o.LoRAPlus != 0:
+		return errors.New("train: got Options.LoRA or LoRAPlus, which are for the function train.LoRA: for Run, inject the adapter and set Params")
 	case o.Epochs < 0:
 		return fmt.Errorf("train: got %d epochs, want at least 1", o.Epochs)
 	case o.Epochs != 0 && o.Steps == 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/data"
@@ -42,9 +43,11 @@ func LoRA(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error
 	if err != nil {
 		return nil, err
 	}
-	o = o.Tuning(d, true)
-	o.Params, o.LoRA = adapter.Params(), lora.Config{}
-	h, err := Run(ctx, m, d, o)
+	o, err = o.of(adapter, d)
+	var h *History
+	if err == nil {
+		h, err = Run(ctx, m, d, o)
+	}
 	if h == nil {
 		if injected {
 			err = errors.Join(err, adapter.Remove(m))
@@ -56,8 +59,8 @@ func LoRA(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error
 
 // Full is LoRA without an adapter: it trains all trainable weights of the model. The rate rises to 2e-5.
 func Full(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error) {
-	if !o.LoRA.IsZero() {
-		return nil, errors.New("train: got Options.LoRA, which is for train.LoRA: Full trains the model's own weights")
+	if !o.LoRA.IsZero() || o.LoRAPlus != 0 {
+		return nil, errors.New("train: got Options.LoRA or LoRAPlus, which are for train.LoRA: Full trains the model's own weights")
 	}
 	if list := lora.Of(m); len(list) > 0 {
 		return nil, fmt.Errorf("train: the model has the adapter %v: merge it and take it out with lora.Remove, or train it with train.LoRA", list[0])
@@ -85,6 +88,19 @@ func adapterOf(m Model, c lora.Config) (adapter *lora.Adapter, injected bool, er
 	}
 	adapter, err = lora.Inject(m, c)
 	return adapter, true, err
+}
+
+// of returns the options of Run for training an adapter.
+func (o Options) of(adapter *lora.Adapter, d data.Source) (Options, error) {
+	if !(o.LoRAPlus >= 0) || math.IsInf(o.LoRAPlus, 0) {
+		return o, fmt.Errorf("train: got LoRAPlus %v, want a positive number, or 0 for the same rate", o.LoRAPlus)
+	}
+	o = o.Tuning(d, true)
+	if o.LoRAPlus != 0 {
+		o.Optimizer = adapter.Plus(o.Optimizer, o.LoRAPlus)
+	}
+	o.Params, o.LoRA, o.LoRAPlus = adapter.Params(), lora.Config{}, 0
+	return o, nil
 }
 
 // Tuning returns the options with what LoRA (or else Full) takes for those that are zero.

@@ -82,6 +82,24 @@ func TestLoRAGoesOn(t *testing.T) {
 	}
 }
 
+// TestLoRAPlus: B learns faster, as with the rule of the adapter.
+func TestLoRAPlus(t *testing.T) {
+	m, same := newModel(), newModel()
+	o := Options{Steps: 5, LR: optim.Constant(1e-3), LoRA: lora.Config{Rank: 2}, LoRAPlus: 16}
+	tuned, err := LoRA(t.Context(), m, windows(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapter, err := lora.Inject(same, o.LoRA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := mustRun(t, same, windows(), Options{Steps: 5, LR: o.LR, Clip: 1, Params: adapter.Params(), Optimizer: adapter.Plus(nil, 16)})
+	if !slices.Equal(h.Loss, tuned.History.Loss) || nn.Hash(nn.Params(same)) != nn.Hash(nn.Params(m)) {
+		t.Errorf("got losses %v, want %v", tuned.History.Loss, h.Loss)
+	}
+}
+
 // TestFull: the same call without an adapter.
 func TestFull(t *testing.T) {
 	m := newModel()
@@ -110,12 +128,13 @@ func TestTuningThatCannotBe(t *testing.T) {
 	}{
 		{"no such layer", byLoRA, nil, Options{LoRA: lora.Config{Targets: "q_prjo"}}, "q_prjo"},
 		{"negative clipping", byLoRA, nil, Options{Clip: -1}, "got a Clip of -1"},
+		{"a rate for B", byLoRA, nil, Options{LoRAPlus: -1}, "got LoRAPlus -1"},
 		{"negative epochs", byLoRA, nil, Options{Epochs: -1}, "got -1 epochs"},
 		{"parameters", byLoRA, nil, Options{Params: nn.Params(newModel())}, "got Params"},
 		{"another adapter", byLoRA, adapted, Options{LoRA: lora.Config{Rank: 2}}, "has an adapter already"},
 		{"all weights beside an adapter", byFull, adapted, Options{}, "the model has the adapter LoRA rank 3"},
-		{"all weights and an adapter", byFull, nil, Options{LoRA: lora.Config{Rank: 2}}, "got Options.LoRA"},
-		{"an adapter for Run", byRun, nil, Options{Steps: 1, LR: optim.Constant(1), LoRA: lora.Config{Rank: 2}}, "got Options.LoRA"},
+		{"all weights and an adapter", byFull, nil, Options{LoRA: lora.Config{Rank: 2}}, "got Options.LoRA or LoRAPlus"},
+		{"an adapter for Run", byRun, nil, Options{Steps: 1, LR: optim.Constant(1), LoRA: lora.Config{Rank: 2}}, "got Options.LoRA or LoRAPlus"},
 		{"epochs of unknown length", byRun, nil, Options{Epochs: 1, LR: optim.Constant(1)}, ""},
 	} {
 		m := newModel()

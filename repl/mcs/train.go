@@ -61,7 +61,10 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 	var opened *tuning.Job
 	wrong := tensor.Try(func() {
 		var c *tuning.Config
-		if c, err = tuning.Read(name, o.params); err == nil {
+		if c, err = tuning.Read(name, o.params); err == nil && !o.resume && !o.dryRun {
+			err = c.Used()
+		}
+		if err == nil {
 			opened, err = tuning.Open(ctx, c, o.resume)
 		}
 	})

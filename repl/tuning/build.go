@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/train"
 )
 
@@ -19,17 +22,24 @@ import (
 const Tiny = "tiny"
 
 // model loads the model.
-func (c *Config) model(ctx context.Context) (*llm.Model, error) {
+func (c *Config) model(ctx context.Context) (m *llm.Model, err error) {
 	if c.Model.Path == Tiny {
-		return llm.New(llm.Config{
-			Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed, Checkpoint: c.Model.Checkpoint,
-		}), nil
+		m = llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed})
+	} else if m, err = llm.Load(ctx, c.at(c.Model.Path)); err != nil {
+		return nil, err
 	}
-	m, err := llm.Load(ctx, c.at(c.Model.Path))
-	if err == nil {
-		m.Config.Checkpoint = c.Model.Checkpoint
+	m.Config.Checkpoint = c.Model.Checkpoint
+	if c.Model.Compute != "" {
+		if m.Config.Compute, err = dtype.Parse(c.Model.Compute); err != nil {
+			return nil, err
+		}
 	}
-	return m, err
+	if c.Model.Bits != 0 {
+		if _, err := quant.Module(m, quant.Config{Bits: c.Model.Bits}); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 // sources reads the data for training and, if there is such, for evaluations.
@@ -136,16 +146,17 @@ func (c *Config) options(fit, eval data.Source, resume bool) (train.Options, err
 		Checkpoint: filepath.Join(output, "checkpoints"), CheckpointEvery: c.Checkpoints.Every, Keep: c.Checkpoints.Keep, Resume: resume,
 	}
 	if c.full() {
-		if c.LoRA != (Config{}).LoRA {
+		if !reflect.ValueOf(c.LoRA).IsZero() {
 			return o, errors.New(`got a section [lora] and train.method "full", want one of them`)
 		}
 	} else {
 		l := c.LoRA
 		o.LoRA = lora.Config{
-			Rank: l.Rank, Alpha: l.Alpha, Dropout: l.Dropout, Targets: l.Targets, Exclude: l.Exclude, LastBlocks: l.LastBlocks,
-			RankStabilized: l.RSLoRA, DoRA: l.DoRA, Init: l.Init, Seed: c.Seed,
+			Rank: l.Rank, Alpha: l.Alpha, Dropout: l.Dropout, Targets: l.Targets, Exclude: l.Exclude, Blocks: l.Blocks, LastBlocks: l.LastBlocks,
+			RankStabilized: l.RSLoRA, DoRA: l.DoRA, Init: l.Init, Train: l.Train, Bias: l.Bias, Seed: c.Seed,
 		}
 	}
+	o.LoRAPlus = c.LoRA.Plus
 	if c.Logs.JSONL {
 		o.Log = filepath.Join(output, "log.jsonl")
 	}
@@ -168,7 +179,7 @@ func (c *Config) rule() optim.Rule {
 	if c.Optimizer.Name == "sgd" {
 		return optim.SGD{Momentum: c.Optimizer.Momentum, WeightDecay: c.Optimizer.WeightDecay}
 	}
-	return optim.AdamW{Beta1: c.Optimizer.Beta1, Beta2: c.Optimizer.Beta2, Eps: c.Optimizer.Eps, WeightDecay: c.Optimizer.WeightDecay}
+	return optim.AdamW{Beta1: c.Optimizer.Beta1, Beta2: c.Optimizer.Beta2, Eps: c.Optimizer.Eps, WeightDecay: c.Optimizer.WeightDecay, Bits: c.Optimizer.Bits}
 }
 
 // schedule is the learning rate of a run of so many steps.

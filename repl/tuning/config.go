@@ -19,6 +19,8 @@ type Config struct {
 	Model struct {
 		Path       string `toml:"path"`
 		Checkpoint bool   `toml:"checkpoint"`
+		Compute    string `toml:"compute"`
+		Bits       int    `toml:"bits"`
 	} `toml:"model"`
 
 	Data struct {
@@ -59,10 +61,14 @@ type Config struct {
 		Dropout    float64 `toml:"dropout"`
 		Targets    string  `toml:"targets"`
 		Exclude    string  `toml:"exclude"`
+		Blocks     []int   `toml:"blocks"`
 		LastBlocks int     `toml:"last_blocks"`
 		RSLoRA     bool    `toml:"rslora"`
 		DoRA       bool    `toml:"dora"`
 		Init       string  `toml:"init"`
+		Plus       float64 `toml:"plus"`
+		Train      string  `toml:"train"`
+		Bias       string  `toml:"bias"`
 	} `toml:"lora"`
 
 	Optimizer struct {
@@ -72,6 +78,7 @@ type Config struct {
 		Eps         float64 `toml:"eps"`
 		WeightDecay float64 `toml:"weight_decay"`
 		Momentum    float64 `toml:"momentum"`
+		Bits        int     `toml:"bits"`
 	} `toml:"optimizer"`
 
 	Schedule struct {
@@ -147,6 +154,7 @@ func (c *Config) check(path string) error {
 		"train.spikes":   {c.Train.Spikes, []string{"", "note", "skip", "back"}},
 		"optimizer.name": {c.Optimizer.Name, []string{"", "adamw", "sgd"}},
 		"schedule.shape": {c.Schedule.Shape, []string{"", "cosine", "linear", "constant", "stable"}},
+		"model.compute":  {c.Model.Compute, []string{"", "f32", "bf16", "f16"}},
 		"data.kind":      {c.Data.Kind, []string{"", "text", "completion", "chat", "preference"}},
 	}
 	for _, key := range sortedKeys(oneOf) {
@@ -161,6 +169,10 @@ func (c *Config) check(path string) error {
 		return fail("data.train is missing: a file or folder of records, or a text file")
 	case c.Output == "":
 		return fail("output is missing: the folder for what comes of it")
+	case c.Model.Bits != 0 && c.Model.Bits != 4 && c.Model.Bits != 8:
+		return fail("got model.bits %d, want 4 or 8", c.Model.Bits)
+	case c.Model.Bits != 0 && c.full():
+		return fail("got model.bits and train.method \"full\": weights in codes are not trained, an adapter beside them is")
 	case c.Data.Batch < 1:
 		return fail("got data.batch %d, want at least 1", c.Data.Batch)
 	case c.Data.Length < 0:

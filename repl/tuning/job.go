@@ -23,13 +23,18 @@ type Job struct {
 	options   train.Options
 }
 
+// Used says that the output folder has checkpoints, with which only a job that resumes may go on.
+func (c *Config) Used() error {
+	if found, _ := filepath.Glob(filepath.Join(c.at(c.Output), "checkpoints", "step-*")); len(found) > 0 {
+		return fmt.Errorf("%s has checkpoints of an earlier run: --resume goes on from the newest one, or name another output", c.at(c.Output))
+	}
+	return nil
+}
+
 // Open loads the model and reads the data. With resume the job goes on from the newest checkpoint of its
-// output folder, if there is one; without, it is an error if there is one.
+// output folder, if there is one.
 func Open(ctx context.Context, c *Config, resume bool) (*Job, error) {
 	j := &Job{config: c}
-	if found, _ := filepath.Glob(filepath.Join(c.at(c.Output), "checkpoints", "step-*")); len(found) > 0 && !resume {
-		return nil, fmt.Errorf("%s has checkpoints of an earlier run: --resume goes on from the newest one, or name another output", c.at(c.Output))
-	}
 	var err error
 	if j.model, err = c.model(ctx); err != nil {
 		return nil, err
@@ -84,8 +89,8 @@ func (j *Job) Predict(ctx context.Context) (*train.Estimate, error) {
 	return predict(ctx, j.config.trained(j.model), j.fit, j.options)
 }
 
-// Run trains, and saves what came of it. It returns what is to be said about it, also with an
-// *train.Interrupted, after which another Run with resume goes on.
+// Run trains, and saves what came of it. It returns what is to be said about it, also with an error: that of a
+// run that was interrupted, for example, after which a job that resumes goes on.
 func (j *Job) Run(ctx context.Context) (text string, err error) {
 	output := j.config.at(j.config.Output)
 	if err := os.MkdirAll(output, 0o777); err != nil {
@@ -102,7 +107,7 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 	}
 	var stopped *train.Interrupted
 	if errors.As(err, &stopped) {
-		return text, fmt.Errorf("interrupted at step %d of %d: %w; --resume goes on", stopped.Step, stopped.Steps, stopped)
+		return text, fmt.Errorf("interrupted at step %d of %d, a checkpoint is saved: --resume goes on", stopped.Step, stopped.Steps)
 	}
 	if err != nil {
 		return text, err
