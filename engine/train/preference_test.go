@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -173,5 +174,35 @@ func TestPreferencesRefuse(t *testing.T) {
 		if err := tensor.Try(f); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// Records of preferences become batches that a model learns from as they are.
+func TestDPOOfRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	lines := `{"prompt": "is it?", "chosen": " yes", "rejected": " no, never"}` + "\n" + `{"prompt": "say", "chosen": " yes, yes", "rejected": " no"}` + "\n"
+	if err := os.WriteFile(path, []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	records, err := data.ReadRecords(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequences, err := data.Tokens{}.Of(t.Context(), records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 48, Seed: 1})
+	a, err := lora.Inject(m, lora.Config{Rank: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := DPO{Model: m, Beta: 1}
+	h, err := Run(t.Context(), d, sequences.Padded(2), Options{Steps: 40, LR: optim.Constant(1e-2), Params: a.Params()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Loss[0] < 0.69 || h.Loss[0] > 0.70 || h.Loss[39] > 0.2 {
+		t.Errorf("the loss goes from %g to %g, want from ln 2 to less than 0.2", h.Loss[0], h.Loss[39])
 	}
 }
