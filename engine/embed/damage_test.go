@@ -65,8 +65,8 @@ func TestDamagedFolders(t *testing.T) {
 	}
 }
 
-// changed copies a fixture and replaces text in one of its files.
-func changed(t *testing.T, fixture, file, old, new string) string {
+// altered copies a fixture and replaces text in one of its files.
+func altered(t *testing.T, fixture, file, old, new string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "m")
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(fixtures, fixture))); err != nil {
@@ -110,7 +110,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"bert-both", "2_Dense/config.json", `activation.Tanh`, `activation.Mish`, "activation_function: got"},
 		{"bert", "tokenizer.json", `"WordPiece"`, `"Guess"`, "tokenizer.json"},
 	} {
-		_, err := Load(ctx, changed(t, test.fixture, test.file, test.old, test.new))
+		_, err := Load(ctx, altered(t, test.fixture, test.file, test.old, test.new))
 		if test.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", test.new, err)
@@ -129,11 +129,11 @@ func TestLoadRefuses(t *testing.T) {
 // Folders that were written by older versions: settings of pooling as switches, names with a prefix and the
 // norms of 2018, no modules at all.
 func TestLoadOlderFolders(t *testing.T) {
-	m, err := Load(ctx, changed(t, "bert-cls", "1_Pooling/config.json", `"pooling_mode": "cls"`, `"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false`))
+	m, err := Load(ctx, altered(t, "bert-cls", "1_Pooling/config.json", `"pooling_mode": "cls"`, `"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false`))
 	if err != nil || len(m.Pooling) != 1 || m.Pooling[0] != First {
 		t.Errorf("got %v, %v", m, err)
 	}
-	dir := changed(t, "bert", "config.json", "{", "{")
+	dir := altered(t, "bert", "config.json", "{", "{")
 	if err := os.Remove(filepath.Join(dir, "modules.json")); err != nil {
 		t.Fatal(err)
 	}

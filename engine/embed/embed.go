@@ -10,7 +10,8 @@
 //	q := m.EncodeAs(ctx, "query", "how long is a day?") // with the prompt of that name
 //	m.Similarity(q, docs).TopK(3)
 //
-// Reading order: embed.go, encode.go; config.go, encoder.go, table.go, pool.go; folder.go.
+// Reading order: embed.go, encode.go; config.go, encoder.go, table.go, pool.go; folder.go, save.go;
+// contrast.go.
 package embed
 
 import (
@@ -55,6 +56,10 @@ type Model struct {
 	Plain     bool                 // texts get no special tokens
 	Without   []int                // tokens that are left out
 	Lower     bool                 // texts are taken in lower case
+
+	files      map[string][]byte // what Load found beside the weights, by path
+	bodyPath   string            // the folders of the weights within that of the model
+	densePaths []string
 }
 
 // To moves the model to a device: see nn.To.

@@ -26,6 +26,9 @@ const (
 	maxText       = 256 << 20 // of a tokenizer's file
 )
 
+// carried are further files that tokenizers of other libraries read, which Save writes as Load found them.
+var carried = []string{"special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model"}
+
 // Load reads a model from a folder. With a modules.json it is one of sentence-transformers: an encoder or a
 // table, pooling, dense layers, normalisation; its prompts and its longest text are taken over. Without, it
 // is an encoder of transformers, which pools by the mean, a model of model2vec, or a folder of tokenizer.json
@@ -57,7 +60,8 @@ type loader struct {
 
 // settings reads a file of the folder; nil: there is none.
 func (l *loader) settings(path ...string) (*pretrained.Settings, error) {
-	name := filepath.Join(append([]string{l.dir}, path...)...)
+	own := filepath.Join(path...)
+	name := filepath.Join(l.dir, own)
 	text, err := regular.Read(name, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -65,6 +69,7 @@ func (l *loader) settings(path ...string) (*pretrained.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.m.remember(own, text)
 	return pretrained.ParseSettings(name, text)
 }
 
@@ -111,6 +116,7 @@ func (l *loader) modules() ([]module, error) {
 	path := filepath.Join(l.dir, modulesFile)
 	text, err := regular.Read(path, maxConfig)
 	if err == nil {
+		l.m.remember(modulesFile, text)
 		var list []module
 		if err := json.Unmarshal(text, &list); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -151,6 +157,7 @@ func (l *loader) tokenizer(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.m.remember(filepath.Join(path, tokenizerFile), text)
 	if l.m.Tokenizer, err = tokenizer.Parse(tokenizerFile, text); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -172,6 +179,12 @@ func (l *loader) encoder(path string) error {
 	}
 	if l.m.Body, err = readEncoder(l.ctx, filepath.Join(l.dir, path), c); err != nil {
 		return err
+	}
+	l.m.bodyPath = path
+	for _, name := range carried {
+		if text, err := regular.Read(filepath.Join(l.dir, path, name), maxText); err == nil {
+			l.m.remember(filepath.Join(path, name), text)
+		}
 	}
 	if _, err := l.tokenizer(path); err != nil {
 		return err
@@ -263,7 +276,7 @@ func (l *loader) table(path string) error {
 	if err := w.Rest("static", func(string) bool { return false }); err != nil {
 		return err
 	}
-	l.m.Body, l.m.Plain = t, true
+	l.m.Body, l.m.Plain, l.m.bodyPath = t, true, path
 	if s == nil || !ofModel2vec(s) {
 		return nil
 	}
@@ -383,6 +396,7 @@ func (l *loader) dense(path string) error {
 		return err
 	}
 	l.m.Dense = append(l.m.Dense, &Dense{Layer: layer, Act: f, out: out})
+	l.m.densePaths = append(l.m.densePaths, path)
 	return w.Rest("dense", func(string) bool { return false })
 }
 
@@ -399,7 +413,7 @@ func (l *loader) normalize(path string) error {
 
 // prompts reads what texts begin with, and how vectors are compared.
 func (l *loader) prompts() error {
-	s, err := l.settings("config_sentence_transformers.json")
+	s, err := l.settings(promptsFile)
 	if err != nil || s == nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func embedSymbols() map[string]reflect.Value {
 		"New":      reflect.ValueOf(embed.New),
 		"NewTable": reflect.ValueOf(embed.NewTable),
 		"Pooling":  reflect.ValueOf((*embed.Pooling)(nil)),
+		"Save":     reflect.ValueOf(embed.Save),
 		"Table":    reflect.ValueOf((*embed.Table)(nil)),
 	}
 }

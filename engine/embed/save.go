@@ -1,0 +1,195 @@
+package embed
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
+)
+
+const promptsFile = "config_sentence_transformers.json"
+
+// Save writes a loaded model as a folder like the one that it came from, which [Load] and
+// sentence-transformers read, with its weights and prompts as they are now. Heads of other tasks are left
+// out. A model with weights that such a folder has no place for, those of adapters for example, is an error:
+// merge or remove an adapter first. So is a model of New, whose tokenizer has no file. Readers find the old
+// folder or the whole new one.
+func Save(dir string, m *Model) error {
+	if err := save(dir, m); err != nil {
+		return fmt.Errorf("embed: %w", err)
+	}
+	return nil
+}
+
+func save(dir string, m *Model) error {
+	if m.files == nil {
+		return errors.New("the model did not come from a folder, whose files it needs")
+	}
+	if err := m.whole(); err != nil {
+		return err
+	}
+	if len(m.Dense) != len(m.densePaths) {
+		return fmt.Errorf("got %d dense layers, and the folder had %d", len(m.Dense), len(m.densePaths))
+	}
+	f, err := durable.NewFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Drop()
+	content, err := m.content()
+	if err != nil {
+		return err
+	}
+	for name, text := range content {
+		if err := writeBytes(f, name, text); err != nil {
+			return err
+		}
+	}
+	if err := writeWeights(f, m.bodyPath, m.Body); err != nil {
+		return err
+	}
+	for i, d := range m.Dense {
+		if err := writeWeights(f, m.densePaths[i], d); err != nil {
+			return err
+		}
+	}
+	return f.Commit()
+}
+
+// content are the files beside the weights.
+func (m *Model) content() (map[string][]byte, error) {
+	content := maps.Clone(m.files)
+	if _, encoder := m.Body.(*Encoder); encoder {
+		name := path.Join(m.bodyPath, configFile)
+		text, err := changed(content[name], func(keys map[string]any) {
+			key := "torch_dtype"
+			if _, ok := keys["dtype"]; ok {
+				key = "dtype"
+			}
+			w := m.Body.(*Encoder).Words.Weight
+			keys[key] = map[dtype.Type]string{dtype.F32: "float32", dtype.BF16: "bfloat16", dtype.F16: "float16"}[w.DType()]
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		content[name] = text
+	}
+	if len(m.Prompts) == 0 && content[promptsFile] == nil {
+		return content, nil
+	}
+	text, err := changed(content[promptsFile], func(keys map[string]any) {
+		keys["prompts"], keys["default_prompt_name"] = m.Prompts, nil
+		if m.Prompt != "" {
+			keys["default_prompt_name"] = m.Prompt
+		}
+		if m.Prompts == nil {
+			keys["prompts"] = map[string]string{}
+		}
+	})
+	content[promptsFile] = text
+	return content, err
+}
+
+// changed returns an object in JSON with other values; nil is the empty one.
+func changed(text []byte, change func(keys map[string]any)) ([]byte, error) {
+	keys := map[string]any{}
+	if text != nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&keys); err != nil {
+			return nil, err
+		}
+	}
+	change(keys)
+	return json.MarshalIndent(keys, "", "  ")
+}
+
+// whole says whether the weights are exactly those of such a model.
+func (m *Model) whole() error {
+	want := names{}
+	if e, ok := m.Body.(*Encoder); ok {
+		build(e.Config, want)
+	} else if want["embedding.weight"] = true; m.files[path.Join(m.bodyPath, configFile)] != nil {
+		return errors.New("tables of model2vec are not written")
+	}
+	for _, d := range m.Dense {
+		if _, ok := d.Layer.(*nn.Linear); !ok {
+			return fmt.Errorf("a dense layer is %T: remove or merge adapters", d.Layer)
+		}
+	}
+	list := nn.Params(m.Body)
+	for _, p := range list {
+		if !want[p.Name] || p.Fixed() {
+			return fmt.Errorf("weight %s has no place in a folder of this family: remove or merge adapters", p.Name)
+		}
+	}
+	if len(list) != len(want) {
+		return fmt.Errorf("got %d weights, want %d", len(list), len(want))
+	}
+	return nil
+}
+
+// names collects the paths of an encoder's weights instead of making them.
+type names map[string]bool
+
+func (n names) Linear(path string, _, _ int, _ bool) *nn.Linear {
+	n[path+".weight"], n[path+".bias"] = true, true
+	return nil
+}
+
+func (n names) Embedding(path string, _, _ int) *nn.Embedding {
+	n[path+".weight"] = true
+	return nil
+}
+
+func (n names) Vector(path string, _ int) tensor.Tensor {
+	n[path] = true
+	return tensor.Tensor{}
+}
+
+// writeWeights writes the weights of a module as a file of a folder within f.
+func writeWeights(f *durable.Folder, at string, m nn.Module) error {
+	tensors := map[string]tensor.Tensor{}
+	for _, p := range nn.Params(m) {
+		tensors[p.Name] = p.InFile()
+	}
+	entries, err := safetensors.Entries(tensors)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, entries, map[string]string{"format": "pt"}); err != nil {
+		return err
+	}
+	return writeBytes(f, path.Join(at, pretrained.WeightsFile), b.Bytes())
+}
+
+func writeBytes(f *durable.Folder, name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(f.Path(name)), 0o777); err != nil {
+		return err
+	}
+	return f.WriteFile(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// remember keeps a file of the folder for Save.
+func (m *Model) remember(name string, text []byte) {
+	if m.files == nil {
+		m.files = map[string][]byte{}
+	}
+	m.files[path.Clean(filepath.ToSlash(name))] = text
+}
