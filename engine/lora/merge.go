@@ -84,11 +84,11 @@ func (r *MergeReport) kind(like MergedLayer) string {
 	return text
 }
 
-// Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it. Weights
-// are kept as they were for Unmerge, which costs as much memory again. In f32 the sum is exact up to the
-// rounding of f32; the report says what bf16 and codes take of it. Beside weights in codes the adapter is kept
-// apart where the codes would lose more than a tenth of what it changes; see MergeDequantized. It is an error
-// if a weight would not be finite; then nothing changes.
+// Merge adds the adapter to the weights: as long as it is on, the model costs what it cost without it.
+// Weights are kept as they were for Unmerge, which costs as much memory again. In f32 the sum is exact up to
+// the rounding of f32; the report says what bf16 and codes take of it. Beside weights in codes the adapter is
+// kept apart where the codes would lose more than a tenth of what it changes; see MergeDequantized. It is an
+// error if a weight would not be finite; then nothing changes.
 func (a *Adapter) Merge() (*MergeReport, error) { return a.mergeInto(false) }
 
 // MergeDequantized is Merge that puts weights in f32, which lose nothing, in the place of those in codes, to
