@@ -130,6 +130,9 @@ func open(path string) (*file, []byte, error) {
 	}
 	tensors, metadata, err := safetensors.Load(weights)
 	if err != nil {
+		if pickle := filepath.Join(path, "adapter_model.bin"); exists(pickle) {
+			return nil, nil, fmt.Errorf("lora: %s is a Python pickle, which is not read: load it with PEFT and save it as safetensors", pickle)
+		}
 		return nil, nil, err
 	}
 	text := []byte(metadata[configKey])

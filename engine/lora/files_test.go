@@ -2,6 +2,8 @@ package lora_test
 
 import (
 	"context"
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -142,5 +144,86 @@ func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map
 	}
 	if checked < len(of)/2 {
 		t.Errorf("checked %d of %d gradients", checked, len(of))
+	}
+}
+
+// Keys of PEFT's configuration that would change what the adapter computes are refused by name; those that
+// are not in use, or do not matter, are not.
+func TestKeysOfPEFT(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"lora_bias", "true", "got lora_bias true, which changes what the adapter computes"},
+		{"lora_bias", "false", ""},
+		{"target_parameters", `["mlp.experts"]`, `got target_parameters ["mlp.experts"]`},
+		{"layer_replication", "[[0, 2], [1, 2]]", "got layer_replication [[0,2],[1,2]]"},
+		{"alora_invocation_tokens", "[1, 2]", "got alora_invocation_tokens [1,2]"},
+		{"use_qalora", "true", "got use_qalora true"},
+		{"kasa_config", `{"a": 1}`, "got kasa_config"},
+		{"of_a_later_version", "3", "got of_a_later_version 3"},
+		{"of_a_later_version", "null", ""},
+		{"init_lora_weights", `"loftq"`, "got init_lora_weights loftq"},
+		{"init_lora_weights", `"corda"`, "got init_lora_weights corda"},
+		{"init_lora_weights", `"eva"`, ""},
+		{"init_lora_weights", "false", ""},
+		{"eva_config", `{"rho": 2.0}`, ""},
+		{"peft_version", `"0.99"`, ""},
+		{"fan_in_fan_out", "true", "got fan_in_fan_out true, want false"},
+		{"rank_pattern", `{"q_proj(": 2}`, "rank_pattern: error parsing regexp"},
+		{"rank_pattern", `{"k_proj": "x"}`, "configuration: k_proj: json: cannot unmarshal string"},
+		{"alpha_pattern", `{"q_proj": -1}`, "got rank 2 and alpha -1 of model.layers.0.self_attn.q_proj"},
+		{"bias", `"some"`, `got Bias "some"`},
+		{"trainable_token_indices", "[50]", "got token 50, want each once and from 0 to 39"},
+		{"trainable_token_indices", "[1]", "model.embed_tokens has no token_adapter.trainable_tokens_delta [1 16]"},
+		{"use_dora", "true", "has no magnitude vector [16], which DoRA needs"},
+	} {
+		dir := t.TempDir()
+		text, err := os.ReadFile(filepath.Join(variantFiles, "own-gaussian", "adapter_config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(text, &all); err != nil {
+			t.Fatal(err)
+		}
+		all[c.key] = json.RawMessage(c.value)
+		if text, err = json.Marshal(all); err != nil {
+			t.Fatal(err)
+		}
+		weights, err := os.ReadFile(filepath.Join(variantFiles, "own-gaussian", "adapter_model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, b := range map[string][]byte{"adapter_config.json": text, "adapter_model.safetensors": weights} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = lora.Load(dir, base(t, "own"))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir)) {
+			t.Errorf("%s %s: got %v, want %q", c.key, c.value, err, c.want)
+		}
+	}
+}
+
+// What a tied model cannot have is refused, and so is a pickle.
+func TestLoadRefusesOthers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "adapter_model.bin"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lora.Load(dir, base(t, "own")); err == nil || !strings.Contains(err.Error(), "is a Python pickle") {
+		t.Errorf("a pickle: got %v", err)
+	}
+	for variant, want := range map[string]string{
+		"own-embedding": "lm_head.lora_A.weight is not that of the embedding, which is the output matrix of this model",
+		"own-modules":   `tensor "base_model.model.lm_head.weight" belongs to no layer of the model`,
+	} {
+		m := base(t, "tied")
+		before := nn.Hash(nn.Params(m))
+		if _, err := lora.Load(filepath.Join(variantFiles, variant), m); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", variant, err, want)
+		}
+		if nn.Hash(nn.Params(m)) != before {
+			t.Errorf("%s: the model is another", variant)
+		}
 	}
 }

@@ -83,7 +83,8 @@ type Config struct {
 	Tokens []int
 	// Train names modules whose weights are trained whole beside what is adapted, as nn.Targets reads them:
 	// "norm", "embed_tokens lm_head". Bias is which biases are: NoBias, which empty means, AllBiases or
-	// AdaptedBiases. Full trains all weights whole, of the blocks that are chosen, and adapts none.
+	// AdaptedBiases. Full trains all weights whole, of the blocks that are chosen, and adapts none; [Of] and
+	// [Remove] do not know such an adapter, its own Remove puts the weights back.
 	Train string
 	Bias  string
 	Full  bool

@@ -151,3 +151,79 @@ func TestInitIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// Adapters of all kinds stand in one model, each for a row of a batch, also those of embeddings that are the
+// output matrix: every row is what it is alone.
+func TestVariantsByRow(t *testing.T) {
+	m := llm.New(llm.Config{Vocab: 64, Layers: 1, Width: 32, Heads: 2, Hidden: 32, Seed: 1})
+	x := tensor.From([][]int{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {1, 5, 9}, {2, 2, 2}})
+	var list []*lora.Adapter
+	for i, c := range []lora.Config{
+		{Targets: "all-linear embed_tokens", DoRA: true},
+		{Targets: "embed_tokens q_proj", Init: lora.PiSSA},
+		{Targets: "v_proj", Tokens: []int{7, 9}},
+		{Targets: "embed_tokens up_proj", OnlyInput: true, DoRA: true, Init: lora.OLoRA},
+	} {
+		c.Rank, c.Name = 3+i, string(rune('a'+i))
+		ad := inject(t, m, c)
+		move(ad)
+		list = append(list, ad)
+	}
+	var got tensor.Tensor
+	tensor.Within(lora.Rows(t.Context(), append(list, nil)...), func() { got = m.Logits(x).Eval() })
+	for i := range x.Len(0) {
+		ctx := lora.With(t.Context())
+		if i < len(list) {
+			ctx = lora.With(t.Context(), list[i])
+		}
+		tensor.Within(ctx, func() {
+			wantClose(t, fmt.Sprintf("row %d", i), got.At(i), m.Logits(x.Slice(0, i, i+1)).At(0), 1e-5)
+		})
+	}
+}
+
+// DoRA beside another adapter adds what it adds alone, by whatever factor, and merged or not.
+func TestDoRABesideOthers(t *testing.T) {
+	base := nn.NewLinear(24, 20)
+	w := base.Weight.Detach().Eval()
+	parts := &onlyLayer{base}
+	one := inject(t, parts, lora.Config{Name: "one", Rank: 4, DoRA: true, Init: lora.PiSSA})
+	move(one)
+	x := tensor.NewRNG(1).Randn(7, 24)
+	d1 := parts.Layer.Forward(x).Sub(x.MatMul(w)).Eval()
+	two := inject(t, parts, lora.Config{Name: "two", Rank: 3})
+	move(two)
+	d2 := parts.Layer.Forward(x).Sub(x.MatMul(w)).Eval()
+	merge := func(a *lora.Adapter) func() {
+		return func() {
+			if _, err := a.Merge(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		what   string
+		do     func()
+		f1, f2 float64
+	}{
+		{"both", one.Enable, 1, 1},
+		{"the second merged", merge(two), 1, 1},
+		{"and the first weighed", func() { one.Weigh(-0.5) }, -0.5, 1},
+		{"both merged", merge(one), -0.5, 1},
+		{"both merged, the second off", two.Disable, -0.5, 0},
+		{"the second unmerged", func() { two.Unmerge(); two.Enable() }, -0.5, 1},
+		{"the first unmerged", func() { one.Unmerge(); one.Weigh(1) }, 1, 1},
+	} {
+		c.do()
+		want := x.MatMul(w).Add(d1.Mul(c.f1)).Add(d2.Mul(c.f2))
+		wantClose(t, c.what, parts.Layer.Forward(x), want, 1e-5)
+	}
+	if tensor.MaxAbsDiff(base.Weight, w) != 0 {
+		t.Error("the weight is another one")
+	}
+}
+
+// onlyLayer is a model of one layer.
+type onlyLayer struct{ Layer nn.Layer }
+
+func (l *onlyLayer) Members() []nn.Member { return []nn.Member{{Name: "layer", Slot: &l.Layer}} }
