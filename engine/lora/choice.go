@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -105,28 +106,32 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 			texts = append(texts, i)
 		}
 	}
+	values := func() tensor.Tensor {
+		var list []float32
+		for i := range tokens {
+			for _, col := range columns {
+				has := float32(0)
+				if c.rows[texts[i*len(texts)/tokens]] == col.adapter {
+					has = 1
+				}
+				list = append(list, slices.Repeat([]float32{has}, col.width)...)
+			}
+		}
+		return tensor.From(list, tokens, len(list)/max(1, tokens)).To(y.Device())
+	}
+	if owned.Tracing() { // what a compiled function makes is its own
+		return values().Cast(y.DType())
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.Equal(texts, c.texts) {
 		c.masks, c.texts = nil, texts
 	}
 	c.masks = slices.DeleteFunc(c.masks, func(m mask) bool { return m.values.Len(0) != tokens || m.values.Device() != y.Device() })
-	for _, m := range c.masks {
-		if slices.Equal(m.columns, columns) {
-			return m.values.Cast(y.DType())
-		}
+	i := slices.IndexFunc(c.masks, func(m mask) bool { return slices.Equal(m.columns, columns) })
+	if i < 0 {
+		i = len(c.masks)
+		c.masks = append(c.masks, mask{columns, values()})
 	}
-	var list []float32
-	for i := range tokens {
-		for _, col := range columns {
-			has := float32(0)
-			if c.rows[texts[i*len(texts)/tokens]] == col.adapter {
-				has = 1
-			}
-			list = append(list, slices.Repeat([]float32{has}, col.width)...)
-		}
-	}
-	values := tensor.From(list, tokens, len(list)/max(1, tokens)).To(y.Device())
-	c.masks = append(c.masks, mask{columns, values})
-	return values.Cast(y.DType())
+	return c.masks[i].values.Cast(y.DType())
 }

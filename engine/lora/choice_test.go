@@ -2,7 +2,10 @@ package lora_test
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -195,4 +198,49 @@ func TestRowsOfGeneration(t *testing.T) {
 	if want := "lora.Rows: got text 2 of a batch, counted from 0, for the adapters of 2 rows"; errorText(err) != want {
 		t.Errorf("got error %q, want %q", errorText(err), want)
 	}
+}
+
+// Goroutines that share a model may choose different adapters at the same time.
+func TestContextsSideBySide(t *testing.T) {
+	m, ad := three(t)
+	prompts := [][]int{{1, 2, 3}, {4, 5}}
+	o := llm.Sampling{Tokens: 24}
+	choices := []context.Context{lora.With(t.Context(), ad[0]), lora.With(t.Context()), lora.With(t.Context(), ad[0], ad[1]),
+		lora.Rows(t.Context(), ad[1], nil), lora.Rows(t.Context(), ad[2], ad[0])}
+	generate := func(ctx context.Context) [][]int {
+		list, err := m.GenerateBatchTokens(ctx, prompts, o)
+		if err != nil {
+			t.Error(err)
+		}
+		return list
+	}
+	var alone, together [][][]int
+	for _, ctx := range choices {
+		alone = append(alone, generate(ctx))
+		together = append(together, nil)
+	}
+	var wait sync.WaitGroup
+	for i, ctx := range choices {
+		wait.Go(func() { together[i] = generate(ctx) })
+	}
+	wait.Wait()
+	if !reflect.DeepEqual(together, alone) {
+		t.Errorf("got %v at the same time, %v one after the other", together, alone)
+	}
+}
+
+// A compiled function keeps the choice that it was traced with, and sees new numbers of its adapters.
+func TestRowsOfCompiledFunction(t *testing.T) {
+	m, ad := three(t)
+	batch := tensor.From([][]int{{10, 20, 30}, {1, 2, 3}, {4, 5, 6}})
+	rows := lora.Rows(t.Context(), ad[0], nil, ad[1])
+	tensor.Within(rows, func() {
+		f := tensor.Compile(func(x ...tensor.Tensor) []tensor.Tensor { return []tensor.Tensor{m.Logits(x[0])} })
+		for i := range 6 {
+			got := f(batch)[0]
+			wantClose(t, fmt.Sprint("call ", i), got, m.Logits(batch), 1e-5)
+			p := ad[1].Params()[1].Value()
+			p.Set(p.Mul(0.5).Detach())
+		}
+	})
 }

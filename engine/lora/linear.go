@@ -42,7 +42,7 @@ type Linear struct {
 	merged   []share       // what the base's weight has of the parts
 	before   tensor.Tensor // the base's weight without what is merged into it, or none
 	replaced nn.Layer      // a base in codes while a merged one stands in its place, or nil
-	beside   side
+	beside   sides
 }
 
 // A share is a part with the factor by which it counts.

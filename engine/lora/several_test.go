@@ -5,11 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/train"
 )
 
 // pair is a layer [24 20] with two adapters, of ranks 4 and 2, whose numbers are random. It returns the
@@ -196,5 +199,43 @@ func TestNamedFiles(t *testing.T) {
 	}
 	if d := tensor.MaxAbsDiff(fresh.Logits(ids), want); d != 0 || again.Name() != "other" {
 		t.Errorf("%q loaded: logits differ by %g", again.Name(), d)
+	}
+}
+
+// One adapter learns while others stand: beside a frozen one that is on it learns what it learns over a base
+// that has it merged, and a step changes nothing else.
+func TestTrainBesideOthers(t *testing.T) {
+	learn := func(merge bool) ([]float64, tensor.Tensor) {
+		m := model()
+		first := inject(t, m, lora.Config{Name: "first", Rank: 4})
+		for _, p := range first.Params() {
+			p.Value().Set(tensor.NewRNG(3).Randn(p.Value().Shape()...).Mul(0.1))
+		}
+		second := inject(t, m, lora.Config{Name: "second", Rank: 2, Seed: 7})
+		first.Enable()
+		if merge {
+			first.Merge()
+		}
+		before := nn.Hash(frozen(m))
+		h, err := train.Run(t.Context(), m, data.Windows(strings.Repeat("one beside others, ", 20), 8, 2),
+			train.Options{Steps: 12, LR: optim.Constant(1e-2), Params: second.Params(), Compile: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nn.Hash(frozen(m)) != before {
+			t.Error("training changed what is frozen")
+		}
+		return h.Loss, m.Logits(ids).Eval()
+	}
+	losses, logits := learn(false)
+	want, merged := learn(true)
+	for i, l := range losses {
+		if d := l - want[i]; d > 1e-4*want[i] || d < -1e-4*want[i] {
+			t.Errorf("step %d: got a loss of %g, want %g", i+1, l, want[i])
+		}
+	}
+	wantClose(t, "logits", logits, merged, 1e-3)
+	if last := len(losses) - 1; losses[last] > 0.98*losses[0] {
+		t.Errorf("the loss went from %g to %g, want it to fall", losses[0], losses[last])
 	}
 }

@@ -8,10 +8,18 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A side is the factors of several parts side by side, [A₁ A₂ …] and [f₁·B₁; f₂·B₂; …]: so several adapters
-// take the launches of one, on every device. It is made again when one of the parts has other numbers.
+// mostSides is how many sides a layer keeps: batches with other adapters may run at the same time.
+const mostSides = 4
+
+// Sides are the factors of several parts side by side, [A₁ A₂ …] and [f₁·B₁; f₂·B₂; …]: so several adapters
+// take the launches of one, on every device. They are made again when one of the parts has other numbers.
+type sides struct {
+	mu   sync.Mutex
+	kept []side // the one that was used last comes first
+}
+
+// A side is one list of parts.
 type side struct {
-	mu    sync.Mutex
 	of    []piece
 	a     tensor.Tensor // [in ranks]
 	b     tensor.Tensor // [ranks out]
@@ -26,34 +34,54 @@ type piece struct {
 }
 
 // forget releases the memory.
-func (s *side) forget() {
+func (s *sides) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of, s.a, s.b, s.width = nil, tensor.Tensor{}, tensor.Tensor{}, nil
+	s.kept = nil
 }
 
-// factors returns those of a list of shares, and how many of the ranks each has.
-func (s *side) factors(list []share) (a, b tensor.Tensor, width []int) {
+// made returns the side of a list of shares.
+func (s *sides) made(list []share) side {
+	if owned.Tracing() { // what a compiled function makes is its own
+		return newSide(list)
+	}
 	var of []piece
 	for _, p := range list {
 		of = append(of, piece{p.Part, p.factor, owned.Value(p.A), owned.Value(p.B)})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Equal(s.of, of) {
-		return s.a, s.b, s.width
+	i := slices.IndexFunc(s.kept, func(k side) bool { return slices.Equal(k.of, of) })
+	var found side
+	if i >= 0 {
+		found = s.kept[i]
+		s.kept = slices.Delete(s.kept, i, i+1)
+	} else {
+		found = newSide(list)
+		found.of = of
+		tensor.Eval(found.a, found.b)
+		s.kept = slices.DeleteFunc(s.kept, func(k side) bool { return k.stale() })
 	}
+	s.kept = slices.Insert(s.kept[:min(len(s.kept), mostSides-1)], 0, found)
+	return found
+}
+
+// stale says whether a part has other numbers by now.
+func (s side) stale() bool {
+	return slices.ContainsFunc(s.of, func(p piece) bool {
+		return p.a != owned.Value(p.part.A) || p.b != owned.Value(p.part.B)
+	})
+}
+
+func newSide(list []share) side {
+	var s side
 	var as, bs []tensor.Tensor
 	for _, p := range list {
 		a, b := p.lowRank()
-		as, bs, width = append(as, a), append(bs, b.Mul(p.factor)), append(width, a.Len(1))
+		as, bs, s.width = append(as, a), append(bs, b.Mul(p.factor)), append(s.width, a.Len(1))
 	}
-	a, b = tensor.Concat(as, 1), tensor.Concat(bs, 0)
-	if !owned.Tracing() { // what a compiled function makes is its own
-		tensor.Eval(a, b)
-		s.of, s.a, s.b, s.width = of, a, b, width
-	}
-	return a, b, width
+	s.a, s.b = tensor.Concat(as, 1), tensor.Concat(bs, 0)
+	return s
 }
 
 // sideBySide lists what of a list can stand side by side, if that is worth it. In training it is not: the
@@ -71,16 +99,16 @@ func (l *Linear) sideBySide(list []share) []share {
 
 // together is x·w with what a list of shares that stand side by side adds.
 func (l *Linear) together(x, w tensor.Tensor, list []share) tensor.Tensor {
-	a, b, width := l.beside.factors(list)
+	side := l.beside.made(list)
 	if list[0].byRow == nil {
-		return tensor.LoRALinear(x, w, a, b, 1)
+		return tensor.LoRALinear(x, w, side.a, side.b, 1)
 	}
 	var columns []column
 	for i, s := range list {
-		columns = append(columns, column{s.adapter, width[i]})
+		columns = append(columns, column{s.adapter, side.width[i]})
 	}
 	dt := x.DType()
-	h := asRows(x.MatMul(a.Cast(dt)))
-	low := h.Mul(list[0].byRow.mask(x, columns...)).MatMul(b.Cast(dt))
-	return x.MatMul(w.Cast(dt)).Add(low.Reshape(append(x.Shape()[:x.Rank()-1], b.Len(1))...))
+	h := asRows(x.MatMul(side.a.Cast(dt)))
+	low := h.Mul(list[0].byRow.mask(x, columns...)).MatMul(side.b.Cast(dt))
+	return x.MatMul(w.Cast(dt)).Add(low.Reshape(append(x.Shape()[:x.Rank()-1], side.b.Len(1))...))
 }
