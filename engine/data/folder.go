@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // formats are the endings of files that have records.
@@ -34,6 +36,9 @@ var splits = map[string][]string{
 	"validation": {"validation", "valid", "val", "dev"},
 	"test":       {"test", "testing", "eval", "evaluation"},
 }
+
+// maxCard bounds a dataset's README.md.
+const maxCard = 16 << 20
 
 // besides are files of a dataset's folder that have no records.
 var besides = []string{"dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json"}
@@ -97,7 +102,32 @@ func filesOf(path, split string) ([]dataFile, error) {
 		}
 		return nil, fmt.Errorf("%s has no files of the split %q, but of %s", path, split, strings.Join(have, ", "))
 	}
-	return bySplit[split], nil
+	return bySplit[split], oneDataset(path, bySplit[split])
+}
+
+var configName = lazy.Regexp(`(?m)^[ -]*config_name:[ '"]*([^'"\s]+)`)
+
+// oneDataset refuses files of several configurations, which are datasets of their own in one repository, each
+// in its folder. The card names them in its YAML.
+func oneDataset(dir string, files []dataFile) error {
+	folders := map[string]bool{}
+	for _, f := range files {
+		folders[filepath.Dir(f.path)] = true
+	}
+	card, err := regular.Read(filepath.Join(dir, "README.md"), maxCard)
+	if len(folders) < 2 || err != nil {
+		return nil
+	}
+	var names []string
+	for _, match := range configName().FindAllSubmatch(card, -1) {
+		if name := string(match[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return fmt.Errorf("%s has several datasets, %.200s: read the folder or the file of one", dir, visible.Line(strings.Join(names, ", ")))
 }
 
 // recordFiles are the files with records below a folder, in the order of their paths. Hidden files and

@@ -249,10 +249,16 @@ func TestFolders(t *testing.T) {
 		{[]string{"a.jsonl"}, "tests", []string{`got split "tests", want train, validation or test`}},
 		{[]string{"data-00000-of-00001.arrow", "state.json", "dataset_info.json"}, "", []string{"is in Arrow's own format, as save_to_disk writes it"}},
 		{[]string{"README.md"}, "", []string{"has no file that ends in .jsonl"}},
+		{[]string{"README.md", "one/train.jsonl", "one/test.jsonl", "two/train.jsonl"}, "", []string{"has several datasets, one, two: read the folder or the file of one"}},
+		{[]string{"README.md", "one/train.jsonl", "one/test.jsonl", "two/train.jsonl"}, "test", []string{"test.jsonl"}},
+		{[]string{"part1/train.jsonl", "part2/train.jsonl"}, "", []string{"train.jsonl", "train.jsonl"}},
 	} {
 		files := map[string]string{}
 		for _, f := range c.files {
 			files[f] = line
+			if f == "README.md" {
+				files[f] = "---\nconfigs:\n- config_name: one\n  data_files: one/*\n- config_name: 'two'\ndataset_info:\n  - config_name: one\n---\n"
+			}
 		}
 		d, err := Records{Split: c.split}.Read(folder(t, files))
 		if err != nil {

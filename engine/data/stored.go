@@ -39,8 +39,8 @@ func (s *Sequences) Save(path string) error {
 	return nil
 }
 
-// LoadSequences reads what Save wrote. The model is for Show; it may be nil, tokens are shown as bytes then. A
-// token that its tokenizer lacks is an error.
+// LoadSequences reads what Save wrote. The model is for Show; it may be nil, tokens are shown as bytes then.
+// A token that its tokenizer lacks is an error.
 func LoadSequences(path string, model Speaker) (*Sequences, error) {
 	s, err := loadSequences(path, model)
 	if err != nil {
