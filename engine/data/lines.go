@@ -25,28 +25,28 @@ func fieldsOf(text []byte) (map[string]any, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("got bytes that are no UTF-8")
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, err
-	}
-	if raw == nil {
+	if text = bytes.TrimSpace(text); !json.Valid(text) || text[0] != '{' {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(text, &object); err != nil {
+			return nil, err
+		}
 		return nil, errors.New("got null, want an object")
 	}
-	fields := make(map[string]any, len(raw))
-	for k, v := range raw {
+	fields := map[string]any{}
+	err := each(text, func(key, value []byte) error {
+		name, err := unquote(key)
 		switch {
-		case string(v) == "null":
-		case v[0] == '"':
-			var s string
-			if err := json.Unmarshal(v, &s); err != nil {
-				return nil, err
-			}
-			fields[k] = s
+		case err != nil:
+		case string(value) == "null":
+			delete(fields, name) // of a key that stands there twice the last one counts
+		case value[0] == '"':
+			fields[name], err = unquote(value)
 		default:
-			fields[k] = v
+			fields[name] = json.RawMessage(value)
 		}
-	}
-	return fields, nil
+		return err
+	})
+	return fields, err
 }
 
 // placed is err of a text that begins in a line: with line and column, if it knows where in the text it is.

@@ -223,21 +223,29 @@ func toPassage(v any) (Passage, error) {
 }
 
 // toMessages reads a list of messages; in a text, as a table's cell is, the list is JSON.
-func toMessages(v any) ([]chat.Message, error) {
-	var list []json.RawMessage
-	if err := json.Unmarshal(jsonOf(v), &list); err != nil {
-		return nil, fmt.Errorf("got %s, want a list of messages", what(v))
-	}
-	if len(list) == 0 {
-		return nil, errors.New("got no messages, want at least 1")
-	}
-	messages := make([]chat.Message, len(list))
-	for i, raw := range list {
-		if err := toMessage(raw, &messages[i]); err != nil {
-			return nil, fmt.Errorf("message %d: %w", i+1, err)
+func toMessages(v any) (messages []chat.Message, err error) {
+	raw := jsonOf(v)
+	if _, text := v.(string); text {
+		raw = bytes.TrimSpace(raw)
+		if !json.Valid(raw) {
+			raw = nil
 		}
 	}
-	return messages, nil
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, fmt.Errorf("got %s, want a list of messages", what(v))
+	}
+	err = each(raw, func(_, value []byte) error {
+		var m chat.Message
+		if err := toMessage(value, &m); err != nil {
+			return fmt.Errorf("message %d: %w", len(messages)+1, err)
+		}
+		messages = append(messages, m)
+		return nil
+	})
+	if err == nil && len(messages) == 0 {
+		err = errors.New("got no messages, want at least 1")
+	}
+	return messages, err
 }
 
 // speakers are the names that the conversations of ShareGPT have for roles.
@@ -246,72 +254,62 @@ var speakers = map[string]string{"human": "user", "gpt": "assistant", "chatgpt":
 // toMessage reads {"role": …, "content": …}, or {"from": …, "value": …} as ShareGPT has it. What is null
 // counts as missing, as tables fill with null what other rows have; but for the content, which may be null
 // beside the calls of tools.
-func toMessage(raw json.RawMessage, m *chat.Message) error {
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil {
+func toMessage(raw []byte, m *chat.Message) error {
+	if raw[0] != '{' {
 		return fmt.Errorf("got %.40s, want an object with role and content", raw)
 	}
-	if keys["role"] == nil && keys["from"] != nil && keys["value"] != nil {
-		var from, value string
-		if json.Unmarshal(keys["from"], &from) != nil || json.Unmarshal(keys["value"], &value) != nil {
-			return errors.New("from and value are not both texts")
+	texts, nulls, others := map[string]string{}, false, false
+	err := each(raw, func(key, value []byte) error {
+		name, err := unquote(key)
+		switch {
+		case err != nil:
+		case value[0] == '"' && (name == "role" || name == "content" || name == "from" || name == "value"):
+			texts[name], err = unquote(value)
+		case string(value) == "null" && name != "content":
+			nulls = true
+		default:
+			others = true
 		}
-		if role, ok := speakers[from]; ok {
-			from = role
+		return err
+	})
+	_, role := texts["role"]
+	from, said := texts["from"]
+	value, values := texts["value"]
+	switch {
+	case err != nil:
+		return err
+	case !role && said && values:
+		if name, ok := speakers[from]; ok {
+			from = name
 		}
 		*m = chat.Message{Role: from, Content: value}
 		return nil
+	case role && !others && !said && !values:
+		*m = chat.Message{Role: texts["role"], Content: texts["content"]}
+	case nulls:
+		err = m.UnmarshalJSON(withoutNulls(raw))
+	default:
+		err = m.UnmarshalJSON(raw)
 	}
-	null := func(k string) bool { return bytes.Equal(keys[k], []byte("null")) }
-	for k := range keys {
-		if k != "content" && null(k) {
-			return withoutNulls(raw, m)
-		}
+	if err == nil && m.Role == "" {
+		err = errors.New("got no role, want user, assistant, system or what the template knows")
 	}
-	return readMessage(raw, m)
+	return err
 }
 
-// withoutNulls reads a message whose order of keys stays, without those that are null.
-func withoutNulls(raw json.RawMessage, m *chat.Message) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
+// withoutNulls is an object, in the order of its keys, without those that are null but for the content.
+func withoutNulls(raw []byte) []byte {
+	b := []byte{'{'}
+	each(raw, func(key, value []byte) error { // f returns no error
+		if string(value) != "null" || string(key) == `"content"` {
+			if len(b) > 1 {
+				b = append(b, ',')
+			}
+			b = append(append(append(b, key...), ':'), value...)
 		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		if key != "content" && string(value) == "null" {
-			continue
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return err
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	return readMessage([]byte("{"+b.String()+"}"), m)
-}
-
-func readMessage(raw []byte, m *chat.Message) error {
-	if err := m.UnmarshalJSON(raw); err != nil {
-		return err
-	}
-	if m.Role == "" {
-		return errors.New("got no role, want user, assistant, system or what the template knows")
-	}
-	return nil
+		return nil
+	})
+	return append(b, '}')
 }
 
 // toTools reads a list of objects; in a text the list is JSON.

@@ -164,7 +164,6 @@ func (o Tokens) check(d *Dataset) error {
 type tokenized struct {
 	sequences [][]int32
 	cut       int // tokens that were too many
-	answers   int // turns of the assistant, or completions
 	rewritten int // those that the template writes in another way later
 	err       error
 }
@@ -260,7 +259,6 @@ func (o Tokens) ended(ids []int32) []int32 {
 
 // answer are the tokens of a prompt and an answer to it.
 func (o Tokens) answer(e *tokenized, r Record, prompt, answer Passage) []int32 {
-	e.answers++
 	if o.Chat && answer.Messages == nil {
 		prompt = Passage{Messages: []chat.Message{{Role: "user", Content: prompt.Text}}}
 		answer = Passage{Messages: []chat.Message{{Role: "assistant", Content: answer.Text}}}
@@ -331,14 +329,41 @@ func (o Tokens) conversation(e *tokenized, r Record) []int32 {
 	if !o.template(r).Marks() {
 		said = o.turns(e, r, text)
 	}
-	e.answers += len(said)
-	whole, at := slices.Clone(ids), 0 // tokens that are decided
-	for _, s := range said {
-		from := max(at, common(o.tokens(text[:s.From], false), whole))
-		ids = o.masked(ids, at, from)
-		at = max(from, common(o.tokens(text[:s.To], false), whole))
+	at := 0 // tokens that are decided
+	for i, end := range o.places(text, said, ids) {
+		if end = max(at, end); i%2 == 0 {
+			ids = o.masked(ids, at, end)
+		}
+		at = end
 	}
 	return o.masked(ids, at, len(ids))
+}
+
+// places are the tokens at which the spans of a text begin and end, of which ids are the tokens. Mostly the
+// spans end with special tokens, and the pieces of the text have the tokens of the whole. Where they have
+// others, a place is where the tokens of the text before it are no more those of the whole.
+func (o Tokens) places(text string, spans []chat.Span, ids []int32) []int {
+	var cuts []int
+	for _, s := range spans {
+		cuts = append(cuts, s.From, s.To)
+	}
+	places, n, from := make([]int, len(cuts)), 0, 0
+	for i, cut := range append(cuts, len(text)) {
+		piece := o.tokens(text[from:cut], false)
+		if len(piece) > len(ids)-n || common(piece, ids[n:]) < len(piece) {
+			n = -1
+			break
+		}
+		if n, from = n+len(piece), cut; i < len(cuts) {
+			places[i] = n
+		}
+	}
+	if n != len(ids) {
+		for i, cut := range cuts {
+			places[i] = common(o.tokens(text[:cut], false), ids)
+		}
+	}
+	return places
 }
 
 // turns are the assistant's parts of a conversation's text, by what each turn adds to the text before it.

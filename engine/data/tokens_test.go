@@ -155,6 +155,23 @@ func TestRewrittenAnswers(t *testing.T) {
 	}
 }
 
+// Where a span begins inside of a token, the token belongs to it; where it ends inside of one, it does not.
+func TestPlaces(t *testing.T) {
+	_, tok := readTokenCases(t)
+	o := Tokens{Tokenizer: tok}
+	for _, text := range []string{"<|im_start|>user\nrow<|im_end|>\n<|im_start|>assistant\nthe gradient<|im_end|>", "the gradient of the tensor"} {
+		ids := o.tokens(text, false)
+		for from := range text {
+			for to := from; to <= len(text); to++ {
+				before, through := common(o.tokens(text[:from], false), ids), common(o.tokens(text[:to], false), ids)
+				if got := o.places(text, []chat.Span{{From: from, To: to}}, ids); got[0] != before || got[1] != through {
+					t.Fatalf("%q: got places %v of %q, want %d and %d", text, got, text[from:to], before, through)
+				}
+			}
+		}
+	}
+}
+
 // Texts that are too long are cut, or go on: each token is a target once.
 func TestLongTexts(t *testing.T) {
 	dir := folder(t, map[string]string{"a.jsonl": `{"text": "abcdefghij"}` + "\n" + `{"text": "kl"}`})
