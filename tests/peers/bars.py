@@ -156,6 +156,7 @@ BARS = [
     ratio("load/.*", 0.8, "numpy"),
     ratio("load/.*", 1.0, "torch"),
     ratio("tokenise/.*", 1.0, "torch"),
+    ratio("gguf/.*", 0.8, "llama"),
     seconds("small/add 4x4", 2e-6),
     ratio(".*", 1.85, SINGLE),
 ]

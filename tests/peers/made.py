@@ -1,4 +1,5 @@
-"""Files that some works read, made once in .venv/built: a safetensors file of 1 GB, a tokenizer of 32,000 tokens and its text."""
+"""Files that some works read, made once in .venv/built: a safetensors file of 1 GB, a tokenizer of 32,000 tokens and its text. Models in
+GGUF are made by mcs's side."""
 import glob
 import json
 import os
@@ -10,13 +11,18 @@ from sides import BUILT, HERE
 def prepare(works):
     """Makes the files of these works, and says in the works where they are. A work whose file cannot be made goes without it."""
     for w in works:
-        make = {"load": weights, "tokenise": tokenizer}.get(w["kind"])
+        make = {"load": weights, "tokenise": tokenizer, "gguf": model}.get(w["kind"])
         if make:
             try:
                 w["file"] = make(w)
             except ImportError as e:
                 print(f"{w['name']}: {e}")
-    return [w for w in works if w["kind"] not in ("load", "tokenise") or "file" in w]
+    return [w for w in works if w["kind"] not in ("load", "tokenise", "gguf") or "file" in w]
+
+
+def model(w):
+    """A model that mcs writes when it prepares the work, before all others."""
+    return os.path.join(BUILT, w["name"].replace("/", "-").replace(" ", "-") + ".gguf")
 
 
 def weights(w):

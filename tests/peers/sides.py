@@ -10,13 +10,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILT = os.path.join(HERE, ".venv", "built")
 PROGRAMS = os.environ.get("PEERS_PROGRAMS") or BUILT  # what is written in Go, perhaps built elsewhere
-PEERS = ("numpy", "torch", "compile", "jax", "candle", "mlx")
+PEERS = ("numpy", "torch", "compile", "jax", "candle", "mlx", "llama")
 GPU_PEERS = ("torch", "compile", "native")
 # Sides of mcs itself, no peers: with one thread, to show what the other threads are good for, and without the libraries
 # of a GPU's vendor, to show what they are good for.
 SINGLE, OWN = "single", "own"
 MCS = ("mcs", SINGLE, OWN)
-LABEL = {"torch": "PyTorch", "compile": "t.compile", "native": "cuBLASLt", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX",
+LABEL = {"torch": "PyTorch", "compile": "t.compile", "native": "cuBLASLt", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX", "llama": "llama.cpp",
          SINGLE: "1 thread", OWN: "own kernels"}
 
 BLOCK = 0.010  # a block lasts at least so many seconds

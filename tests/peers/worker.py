@@ -1,4 +1,4 @@
-"""One side of the comparison in Python: worker.py numpy|torch|compile|jax|mlx|native THREADS [DEVICE], a process that answers
+"""One side of the comparison in Python: worker.py numpy|torch|compile|jax|mlx|llama|native THREADS [DEVICE], a process that answers
 requests.
 
 A request is a line of JSON on standard input, the answer a line of JSON on standard output:
@@ -36,7 +36,7 @@ def main():
     except (ImportError, OSError, RuntimeError) as e:
         answer(absent=str(e).partition("\n")[0])
         return
-    answer(ok=True, version=side.version if peer == "native" else importlib.metadata.version({"compile": "torch"}.get(peer, peer)))
+    answer(ok=True, version=side.version if hasattr(side, "version") else importlib.metadata.version({"compile": "torch"}.get(peer, peer)))
     function = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -119,6 +119,9 @@ def load(peer, threads, device):
     if peer == "native":
         from peer_native import Native
         return Native(device)
+    if peer == "llama":
+        from peer_llama import Llama
+        return Llama(threads)
     if peer == "jax":
         from peer_jax import JAX
         return JAX()

@@ -124,6 +124,15 @@ def tokenise(megabytes):
     return work(f"tokenise/{megabytes} MB", "tokenise", 0, megabytes << 20, "read", close=0)
 
 
+def gguf(name, shape, tokens, kind, long=False):
+    """A decode from a GGUF file with matrices of that type, which mcs writes. llama.cpp rounds the other factor of a product to 8
+    bits, so that only the number of tokens is compared."""
+    size = {"q8_0": 34 / 32, "q4_0": 18 / 32}[kind]
+    weights = linear_weights(shape) + shape["vocab"] * shape["width"]
+    return work(f"gguf/{name} {kind} {tokens} tokens", "gguf", 0, int(size * weights) * tokens, "read", close=0, long=long, tokens=tokens,
+                prompt=32, dtype=kind, **shape)
+
+
 LORA = (1, 16, 128, 1024)  # rows
 
 WORKS = (
@@ -143,6 +152,7 @@ WORKS = (
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
     + [adamw(1), adamw(40)]
     + [load(1), tokenise(1)]
+    + [gguf("small", SMALL, 64, kind) for kind in ("q8_0", "q4_0")] + [gguf("0.5B", HALF_B, 16, kind, long=True) for kind in ("q8_0", "q4_0")]
     + [work("small/add 4x4", "small", 0, 0, n=4)]
     + [train("small", SMALL, 4, 256, dtype=d) for d in ("f32", "bf16")]
     + [train("0.5B", HALF_B, 1, 256, long=True, dtype=d) for d in ("f32", "bf16")]

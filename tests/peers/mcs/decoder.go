@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"hash/crc32"
+	"os"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/llm"
@@ -80,6 +81,29 @@ func (w *work) train() func() []tensor.Tensor {
 		step(ids, targets)
 	}
 	return func() []tensor.Tensor { return step(ids, targets) }
+}
+
+// gguf decodes from a file, which it writes if there is none.
+func (w *work) gguf() func() []tensor.Tensor {
+	if _, err := os.Stat(w.File); err != nil {
+		m := llm.New(llm.Config{Vocab: w.Vocab, Layers: w.Layers, Width: w.Width, Heads: w.Heads, KVHeads: w.KV, Hidden: w.Hidden, Context: 512})
+		if err := llm.SaveGGUF(w.File, m, llm.GGUF{Type: w.DType}); err != nil {
+			panic(&tensor.Error{Op: "gguf", Msg: err.Error()})
+		}
+	}
+	m, err := llm.Load(context.Background(), w.File)
+	if err != nil {
+		panic(&tensor.Error{Op: "gguf", Msg: err.Error()})
+	}
+	nn.Freeze(m)
+	prompt := words(1, w.Prompt, w.Vocab)
+	return func() []tensor.Tensor {
+		ids, err := m.GenerateTokens(context.Background(), prompt, llm.Sampling{Tokens: w.Tokens})
+		if err != nil {
+			panic(err)
+		}
+		return []tensor.Tensor{tensor.From([]float32{float32(len(ids) - len(prompt))})}
+	}
 }
 
 // decode goes on from a prompt, always with the best word.

@@ -105,6 +105,8 @@ func (w *work) build() func() []tensor.Tensor {
 		return w.train()
 	case "decode":
 		return w.decode()
+	case "gguf":
+		return w.gguf()
 	case "load":
 		return w.load
 	case "tokenise":
