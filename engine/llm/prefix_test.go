@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
@@ -235,4 +236,28 @@ func TestTalk(t *testing.T) {
 	if _, err := talk.Say(t.Context(), "more", o); err != nil || len(talk.Messages) != before+2 {
 		t.Errorf("afterwards: got %v and %d messages", err, len(talk.Messages))
 	}
+}
+
+// Several texts go on from a prefix at the same time.
+func TestPrefixAtTheSameTime(t *testing.T) {
+	m := New(tiny())
+	begin := randomTokens(rand.New(rand.NewPCG(7, 7)), 100)
+	p, err := m.PrefixTokens(t.Context(), begin, Sampling{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 6 {
+		prompt := append(slices.Clone(begin), i, 2*i)
+		want, err := m.GenerateTokens(t.Context(), prompt, Sampling{Tokens: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if got, err := m.GenerateTokens(t.Context(), prompt, Sampling{Tokens: 12, Prefix: p}); err != nil || !slices.Equal(got, want) {
+				t.Errorf("text %d: got %v, %v, want %v", i, got[100:], err, want[100:])
+			}
+		})
+	}
+	all.Wait()
 }
