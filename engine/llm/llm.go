@@ -190,17 +190,25 @@ func (m *Model) scores(x tensor.Tensor) tensor.Tensor {
 func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
-	return m.loss(m.hidden(inputs), targets)
+	return m.loss(m.hidden(inputs), targets, false)
 }
 
-// loss is the mean cross-entropy after the blocks. The scores of all tokens exist at once only where the
+// Losses are the cross-entropies of the targets, [B T], 0 where a target does not count: how unlikely each one
+// is, in nats.
+func (m *Model) Losses(inputs, targets tensor.Tensor) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
+	return m.loss(m.hidden(inputs), targets, true)
+}
+
+// loss is the mean cross-entropy after the blocks, or that of each row. The scores of all tokens exist at once only where the
 // output layer is more than one matrix of numbers: with an adapter or a bias, or in codes.
-func (m *Model) loss(x, targets tensor.Tensor) tensor.Tensor {
+func (m *Model) loss(x, targets tensor.Tensor, each bool) tensor.Tensor {
 	w := m.matrix()
 	if w.IsNone() {
-		return tensor.CrossEntropy(m.output(x), targets, tensor.CrossEntropyOptions{})
+		return tensor.CrossEntropy(m.output(x), targets, tensor.CrossEntropyOptions{PerRow: each})
 	}
-	return tensor.LinearCrossEntropy(m.Norm.Forward(x), w, targets, tensor.CrossEntropyOptions{Cap: m.Config.LogitCap})
+	return tensor.LinearCrossEntropy(m.Norm.Forward(x), w, targets, tensor.CrossEntropyOptions{Cap: m.Config.LogitCap, PerRow: each})
 }
 
 // matrix is the weight [width vocabulary] that the scores are computed with, or none if they are computed in
@@ -224,7 +232,7 @@ func (m *Model) matrix() tensor.Tensor {
 func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
-	return m.loss(m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) }), targets)
+	return m.loss(m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) }), targets, false)
 }
 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.

@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"context"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -189,5 +190,19 @@ func TestSave(t *testing.T) {
 	}
 	if got := tensors["model.layers.0.mlp.up_proj.weight"].Shape(); !slices.Equal(got, []int{24, 8}) {
 		t.Errorf("up_proj: got %v in the file, want [24 8]", got)
+	}
+}
+
+// Losses are those of each target, whose mean over the targets that count is Loss; other targets have 0.
+func TestLosses(t *testing.T) {
+	m := New(Config{Vocab: 32, Layers: 1, Width: 16, Heads: 2, Seed: 1})
+	inputs := tensor.From([]int{1, 2, 3, 4, 5, 6}, 2, 3)
+	targets := tensor.From([]int{2, -100, 4, 5, 6, -100}, 2, 3)
+	losses := m.Losses(inputs, targets)
+	if got, want := losses.Sum().Item()/4, m.Loss(inputs, targets).Item(); math.Abs(got-want) > 1e-5 {
+		t.Errorf("got %g, want %g", got, want)
+	}
+	if x := losses.Floats(); len(x) != 6 || x[1] != 0 || x[5] != 0 || !(x[0] > 0) {
+		t.Errorf("got %v", losses)
 	}
 }

@@ -15,8 +15,9 @@ import (
 // A Scorer is a language model: it says how likely each token is.
 type Scorer interface {
 	nn.Module
-	// Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
-	Logits(ids tensor.Tensor) tensor.Tensor
+	// Losses are the cross-entropies of the targets that follow the inputs, in nats, [B T]; both are integers
+	// [B T]. Targets of −100 have 0.
+	Losses(inputs, targets tensor.Tensor) tensor.Tensor
 }
 
 // A DPO learns to prefer chosen answers to rejected ones, by direct preference optimisation (Rafailov et al.
@@ -155,16 +156,16 @@ func (o ORPO) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 		panic(&tensor.Error{Op: "train.ORPO", Msg: fmt.Sprintf("got beta %v, want a positive number, or 0 for 0.1", beta)})
 	}
 	checkPairs("train.ORPO", inputs, targets)
-	logits := o.Model.Logits(inputs)
-	chosen, rejected := halves(overTokens(logits, targets, true))
-	odds := chosen.Sub(rejected).Sub(ln1mexp(chosen).Sub(ln1mexp(rejected)))
-	pairs := inputs.Len(0) / 2
-	said := targets.Slice(0, 0, pairs)
+	said := targets
 	if o.Prompts {
-		said = toTheEnd(inputs.Slice(0, 0, pairs), said)
+		said = toTheEnd(inputs, targets)
 	}
-	learnt := tensor.CrossEntropy(logits.Slice(0, 0, pairs), said, tensor.CrossEntropyOptions{})
-	return learnt.Cast(dtype.F32).Sub(odds.LogSigmoid().Mean().Mul(beta))
+	losses := o.Model.Losses(inputs, said).Cast(dtype.F32)
+	chosen, rejected := halves(overTokens(losses, targets, true))
+	odds := chosen.Sub(rejected).Sub(ln1mexp(chosen).Sub(ln1mexp(rejected)))
+	learnt, _ := halves(losses)
+	counts, _ := halves(said.Ne(data.Ignored).Cast(dtype.F32))
+	return learnt.Sum().Div(counts.Sum()).Sub(odds.LogSigmoid().Mean().Mul(beta))
 }
 
 // ln1mexp is ln(1 − eˣ) for x ≤ 0, in the form that keeps its digits on each side of −ln 2.
@@ -187,7 +188,7 @@ func toTheEnd(inputs, targets tensor.Tensor) tensor.Tensor {
 // likelihoods are the logarithms of each row's probability, f32 [rows], of a token's on average if perToken.
 func likelihoods(op string, m Scorer, inputs, targets tensor.Tensor, perToken bool) tensor.Tensor {
 	checkPairs(op, inputs, targets)
-	return overTokens(m.Logits(inputs), targets, perToken)
+	return overTokens(m.Losses(inputs, targets).Cast(dtype.F32), targets, perToken)
 }
 
 func checkPairs(op string, inputs, targets tensor.Tensor) {
@@ -196,12 +197,14 @@ func checkPairs(op string, inputs, targets tensor.Tensor) {
 	}
 }
 
-func overTokens(logits, targets tensor.Tensor, mean bool) tensor.Tensor {
-	sum := tensor.CrossEntropy(logits, targets, tensor.CrossEntropyOptions{PerRow: true}).Cast(dtype.F32).Sum(1).Neg()
+// overTokens adds up the losses of the targets that count, as logarithms of probabilities.
+func overTokens(losses, targets tensor.Tensor, mean bool) tensor.Tensor {
+	counts := targets.Ne(data.Ignored)
+	sum := tensor.Where(counts, losses, 0).Sum(1).Neg()
 	if !mean {
 		return sum
 	}
-	return sum.Div(targets.Ne(data.Ignored).Cast(dtype.F32).Sum(1).Maximum(1))
+	return sum.Div(counts.Cast(dtype.F32).Sum(1).Maximum(1))
 }
 
 // halves are the numbers of the chosen answers and of the rejected ones.

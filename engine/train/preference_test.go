@@ -20,7 +20,9 @@ import (
 // scores is a model that says the same whatever it is asked.
 type scores struct{ at *tensor.Tensor }
 
-func (s scores) Logits(tensor.Tensor) tensor.Tensor { return *s.at }
+func (s scores) Losses(_, targets tensor.Tensor) tensor.Tensor {
+	return tensor.CrossEntropy(*s.at, targets, tensor.CrossEntropyOptions{PerRow: true})
+}
 
 func (s scores) Members() []nn.Member { return []nn.Member{{Name: "scores", Weight: s.at}} }
 
@@ -140,7 +142,7 @@ func TestORPOOfAllWeights(t *testing.T) {
 	if _, err := Run(context.Background(), ORPO{Model: m}, preferences{8}, Options{Steps: 40, LR: optim.Constant(1e-2), Compile: true}); err != nil {
 		t.Fatal(err)
 	}
-	of := overTokens(m.Logits(b.Inputs), b.Targets, true)
+	of := overTokens(m.Losses(b.Inputs, b.Targets), b.Targets, true)
 	if chosen, rejected := halves(of); !(chosen.Min().Item() > rejected.Max().Item()+1) {
 		t.Errorf("got likelihoods %v and %v", chosen, rejected)
 	}
