@@ -108,12 +108,12 @@ func (w trainPackedModel) PackedLoss(a0 tensor.Tensor, a1 tensor.Tensor, a2 tens
 // trainScorer lets an interpreted type be a train.Scorer.
 type trainScorer struct {
 	IValue   any
-	WLogits  func(a0 tensor.Tensor) tensor.Tensor
+	WLosses  func(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor
 	WMembers func() []nn.Member
 }
 
-func (w trainScorer) Logits(a0 tensor.Tensor) tensor.Tensor {
-	return w.WLogits(a0)
+func (w trainScorer) Losses(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor {
+	return w.WLosses(a0, a1)
 }
 
 func (w trainScorer) Members() []nn.Member {
