@@ -8,7 +8,8 @@ import (
 // The functions here cut JSON that is known to be valid. encoding/json looks at each byte several times, and
 // once more for each level.
 
-// each calls f with the fields of an object, whose keys stand in quotes, or the items of a list, without keys.
+// each calls f with the fields of an object, whose keys stand in quotes, or the items of a list, without
+// keys.
 func each(text []byte, f func(key, value []byte) error) error {
 	list := text[0] == '['
 	for at := 1; ; {

@@ -58,3 +58,40 @@ fmt.Println("not reached")
 		t.Errorf("code %d, got\n%s\n%s", code, stdout, stderr)
 	}
 }
+
+// Records are read, shown and learnt from in cells. A bad line stops the cell by its name and number, or is
+// left out and counted.
+func TestRecordsInCells(t *testing.T) {
+	dir := t.TempDir()
+	lines := `{"prompt": "2+2=", "completion": "4"}` + "\n" + `{"prompt": "3+3=", completion: "6"}` + "\n" + `{"prompt": "4+4=", "completion": "8"}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "train.jsonl"), []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const session = `// %%
+sums := data.Records{SkipBad: true}.Read(".")
+sums.Head(1)
+// %%
+m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, Hidden: 32, Seed: 1})
+rows := data.Tokens{Model: m, EOS: "."}.Of(ctx, sums)
+rows
+// %%
+fmt.Println(rows.Show(1), rows.Skipped.First)
+run := train.Run(ctx, m, rows.Packed(1, 12), train.Options{Steps: 2, LR: optim.Constant(0.01)})
+fmt.Println(run.Steps())
+// %%
+all := data.ReadRecords("train.jsonl")
+data.Tokens{Model: m}.Of(ctx, all)
+`
+	stdout, stderr, code := mcs(t, dir, session, "run", "-")
+	const want = `[train.jsonl:1: prompt "2+2=", completion "4"] []data.Record
+2 sequences · 12 tokens, 33 % count, longest 6 · 1 bad record *data.Sequences
+4+4=⟦8.⟧ train.jsonl:2:20: invalid character 'c' looking for beginning of object key string
+2
+`
+	if code == 0 || stdout != want {
+		t.Errorf("code %d, got\n%s\nwant\n%s", code, stdout, want)
+	}
+	if want := "data: tokens: train.jsonl:2:20: invalid character 'c'"; !strings.Contains(stderr, want) {
+		t.Errorf("got no %s in\n%s", want, stderr)
+	}
+}
