@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine, Linear or Stable;
@@ -115,7 +116,7 @@ func (s Schedule) At(step int) float64 {
 func (s Schedule) String() string {
 	text := fmt.Sprintf("%v %g", s.Shape, s.Peak)
 	if s.Warmup > 0 {
-		text += fmt.Sprintf(" after %d steps of warm-up", s.Warmup)
+		text += fmt.Sprintf(" after %s of warm-up", units.Plural(int64(s.Warmup), "step"))
 	}
 	if s.Hold > 0 && s.Shape != Flat {
 		text += fmt.Sprintf(", held for %d steps,", s.Hold)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
 // logged returns what a log says, in short: "run 6", "1", "2 eval", each followed by its loss.
@@ -153,5 +154,33 @@ func TestLogThatIsNone(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != notes {
 		t.Errorf("the file is %q, %v now", text, err)
+	}
+}
+
+// TestDamagedLog: whatever is wrong with a log, the run that goes on with it is refused, with file and line
+// and nothing changed, or its file has whole lines only, of steps that were made.
+func TestDamagedLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.jsonl")
+	o := options(5)
+	o.Eval, o.EvalEvery, o.EvalBatches, o.Log = data.Windows(text, 16, 2), 2, 1, file
+	mustRun(t, newModel(), windows(), o)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	mutate.Each(1, 500, whole, func(i int, damaged []byte) {
+		kept, _, err := linesUpTo(damaged, 3)
+		switch {
+		case err != nil:
+			if refused++; !strings.HasPrefix(err.Error(), "line ") {
+				t.Errorf("mutant %d: got %q, want it to name the line", i, err)
+			}
+		case len(kept) > len(damaged) || len(kept) > 0 && kept[len(kept)-1] != '\n':
+			t.Errorf("mutant %d: kept %q of %q", i, kept, damaged)
+		}
+	})
+	if refused < 50 {
+		t.Errorf("%d of 500 damaged logs were refused, want more", refused)
 	}
 }

@@ -30,6 +30,7 @@ func TestPredict(t *testing.T) {
 		return err
 	}
 	rank := lora.Config{Rank: 8}
+	found := map[string]*Estimate{}
 	for _, c := range []struct {
 		name    string
 		config  llm.Config
@@ -64,6 +65,7 @@ func TestPredict(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
+			found[c.name] = e
 			if nn.Hash(nn.Params(m)) != before || len(lora.Of(m)) != 0 || tensor.DefaultRNG().State() != state {
 				t.Errorf("%s: the prediction changed the model or the generator", c.name)
 			}
@@ -87,5 +89,29 @@ func TestPredict(t *testing.T) {
 				t.Errorf("%s: the parts are %d bytes together, want the peak's %d", c.name, sum, e.Peak)
 			}
 		})
+	}
+	adapter, all, twice := found["an adapter"], found["all weights"], found["blocks computed twice"]
+	if 10*adapter.Flops > 8*all.Flops || adapter.Optimizer > all.Optimizer/8 {
+		t.Errorf("a step of the adapter computes %d flops, of all weights %d: the gradients of frozen weights are not left out", adapter.Flops, all.Flops)
+	}
+	if 2*twice.Activations > adapter.Activations || twice.Flops <= adapter.Flops {
+		t.Errorf("blocks computed twice keep %d bytes, otherwise %d, want less than half", twice.Activations, adapter.Activations)
+	}
+}
+
+// TestPredictTooMuch: where the memory does not suffice nothing is measured, and the time is that of the
+// device's ceilings.
+func TestPredictTooMuch(t *testing.T) {
+	m := newModel()
+	e, err := PredictFull(t.Context(), m, windows(), Options{Steps: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Peak, e.Total, e.Step = 2<<30, 1<<30, 0
+	if err := e.bound(t.Context(), nn.Device(m)); err != nil {
+		t.Fatal(err)
+	}
+	if text := e.Text(80); e.Step <= 0 || !strings.Contains(text, "2.0 GiB at most of 1.0 GiB, which is too much") || !strings.Contains(text, "(the measured ceilings, which no step can beat)") {
+		t.Errorf("got %q", text)
 	}
 }

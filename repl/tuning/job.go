@@ -89,8 +89,8 @@ func (j *Job) Predict(ctx context.Context) (*train.Estimate, error) {
 	return predict(ctx, j.config.trained(j.model), j.fit, j.options)
 }
 
-// Run trains, and saves what came of it. It returns what is to be said about it, also with an error: that of a
-// run that was interrupted, for example, after which a job that resumes goes on.
+// Run trains, and saves what came of it. It returns what is to be said about it, also with an error: that of
+// a run that was interrupted, for example, after which a job that resumes goes on.
 func (j *Job) Run(ctx context.Context) (text string, err error) {
 	output := j.config.at(j.config.Output)
 	if err := os.MkdirAll(output, 0o777); err != nil {
