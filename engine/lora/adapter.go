@@ -113,8 +113,12 @@ func (a *Adapter) On() bool { return !a.off }
 
 // Enable lets the adapter take part, beside the others that are on. [Use] turns these off.
 //
-// It panics with a *tensor.Error if another one that is on trains the same weight whole.
+// It panics with a *tensor.Error if another one that is on trains the same weight whole, or if the adapter
+// waits on another device.
 func (a *Adapter) Enable() {
+	if err := a.elsewhere(); err != nil {
+		panic(&tensor.Error{Op: "lora.Enable", Msg: err.Error()})
+	}
 	if a.model != nil && a.off {
 		if other, weight := a.rival(Of(a.model)); other != nil {
 			panic(&tensor.Error{Op: "lora.Enable", Msg: fmt.Sprintf("%s is trained whole by %q, too, which is on", weight, other.Name())})

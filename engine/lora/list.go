@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -87,7 +88,7 @@ func (a *Adapter) Device() device.Device {
 }
 
 // To moves the adapter's numbers to a device, where they are evaluated: one that is off need not take the
-// memory of the model's device. To take part it must be where the model is.
+// memory of the model's device. Before it is enabled it must be back.
 func (a *Adapter) To(d device.Device) {
 	a.change(func() {
 		for i, p := range a.parts {
@@ -102,7 +103,26 @@ func (a *Adapter) To(d device.Device) {
 				p.A, p.rows = p.A.To(d).Eval(), p.rows.To(d).Eval()
 			}
 		}
+		for _, w := range a.wholes {
+			if a.off && !w.other.IsNone() { // while it is on, the others are the model's
+				w.other = w.other.To(d).Eval()
+			}
+		}
 	})
+}
+
+// elsewhere is an error if the adapter is not where the model is.
+func (a *Adapter) elsewhere() error {
+	for i, l := range a.layers {
+		if l == nil {
+			continue
+		}
+		if at, model := a.parts[i].B.Device(), l.bare(dtype.F32).Device(); at != model {
+			return fmt.Errorf("adapter %q is on %v, want it where the model is: To moves it to %v", a.Name(), at, model)
+		}
+		return nil // as one, so all
+	}
+	return nil
 }
 
 // Members lists the part's numbers.

@@ -61,6 +61,38 @@ func TestAdapterElsewhere(t *testing.T) {
 	}
 }
 
+// So may weights that an adapter trains whole: they wait where it is, and come back with it.
+func TestWholeWeightsElsewhere(t *testing.T) {
+	m := model()
+	ad := inject(t, m, lora.Config{Rank: 2, Train: "model.norm"})
+	norm := m.Norm.Weight
+	norm.Set(norm.Mul(2).Detach())
+	want := m.Logits(ids).Eval()
+	other, err := device.Lookup("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := ad.Device()
+	ad.Disable()
+	before := other.Memory().InUse
+	ad.To(other)
+	if grown := other.Memory().InUse - before; grown < int64(4*norm.Size()) {
+		t.Errorf("%v holds %d bytes more", other, grown)
+	}
+	const away = `adapter "default" is on ref, want it where the model is: To moves it to cpu`
+	if err := tensor.Try(ad.Enable); errorText(err) != "lora.Enable: "+away || ad.On() {
+		t.Errorf("enabled while it is elsewhere: got %v", err)
+	}
+	if err := lora.Use(m, "default"); errorText(err) != "lora: "+away || ad.On() {
+		t.Errorf("used while it is elsewhere: got %v", err)
+	}
+	ad.To(home)
+	ad.Enable()
+	if d := tensor.MaxAbsDiff(m.Logits(ids), want); d != 0 {
+		t.Errorf("back on %v the logits differ by %g", home, d)
+	}
+}
+
 // What was taken out releases its memory.
 func TestRemovedAdaptersReleaseMemory(t *testing.T) {
 	m := llm.New(llm.Config{Vocab: 64, Layers: 1, Width: 512, Heads: 4, Hidden: 512})

@@ -255,6 +255,9 @@ func Use(m nn.Module, names ...string) error {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(list), func(a *Adapter) bool { return !slices.Contains(names, a.Name()) })
 	for _, a := range chosen {
+		if err := a.elsewhere(); err != nil {
+			return fmt.Errorf("lora: %w", err)
+		}
 		if other, weight := a.sharing(chosen); other != nil {
 			return fmt.Errorf("lora: %q and %q both train %s whole: only one of them can be on", a.Name(), other.Name(), weight)
 		}
