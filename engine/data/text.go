@@ -8,6 +8,12 @@
 //
 // Tensors come from [ReadCSV] (a [Table] of named columns), [ReadImage], [ReadIDX] (MNIST's format), and from
 // the packages npy and safetensors. Text is a plain string, from [ReadText]; a token is a byte.
+//
+// What language models are tuned on comes from [ReadRecords]: a [Dataset] of texts, prompts with completions,
+// chats or preferences. [Tokens] makes [Sequences] of it, and these hand out [Rows].
+//
+// Reading order of the latter: record.go, lines.go, json.go, parquet.go (files), dataset.go, folder.go;
+// tokens.go, sequences.go, stored.go, rows.go.
 package data
 
 import (
