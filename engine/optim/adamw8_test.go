@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -14,6 +16,20 @@ import (
 // Codes mean what they mean in bitsandbytes, and numbers get the same ones: testdata/eight.json was written
 // by tests/peers/eight_bits.py.
 func TestDynamicMapsAreThoseOfBitsandbytes(t *testing.T) {
+	devicetest.Register("emulated")
+	for _, name := range []string{"cpu", "ref", "emulated"} {
+		t.Run(name, func(t *testing.T) {
+			tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
+				if err := device.Use(name); err != nil {
+					t.Skip(err) // emulated needs clang
+				}
+				dynamicMapsAgree(t)
+			})
+		})
+	}
+}
+
+func dynamicMapsAgree(t *testing.T) {
 	text, err := os.ReadFile("testdata/eight.json")
 	if err != nil {
 		t.Fatal(err)
