@@ -179,58 +179,64 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 		if has(*s.layer, c.Name) {
 			return nil, adaptedAlready(s.name, c.Name)
 		}
-		ad.names = append(ad.names, s.name)
 	}
 	err := tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
 			l, _ := adapt(*s.layer)
-			var p *Part
 			if i < ofLayers {
-				p = newPart(l, s.config, rng)
+				ad.add(s, newPart(l, s.config, rng))
 			} else {
-				p = tokenPart(l, c.Tokens)
+				ad.add(s, tokenPart(l, c.Tokens))
 			}
-			p.adapter, p.embeds, p.tied = ad, s.embeds(), s.embeds() && !hasHead(m)
-			p.apart = p.tied && c.OnlyInput && p.tokens == nil
-			for _, f := range p.factors() {
-				f.Weight.Named(ad.names[i] + "." + f.Name)
-			}
-			ad.parts = append(ad.parts, p)
 		}
 		fill(ad)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lora: %w", err)
 	}
-	nn.Change(m, func() {
-		nn.Freeze(m)
-		for other, _ := ad.rival(Of(m)); other != nil; other, _ = ad.rival(Of(m)) {
-			other.turn(false)
-		}
-		for i, s := range layers {
-			var l *Linear
-			l, *s.layer = adapt(*s.layer)
-			for _, p := range l.Parts {
-				if p.adapter != nil {
-					p.adapter.turn(false)
-				}
-			}
-			l.Parts = append(slices.Clone(l.Parts), ad.parts[i])
-			ad.layers = append(ad.layers, l)
-		}
-		for _, w := range ad.wholes {
-			if w.other.IsNone() {
-				w.other = w.param.Value().Snapshot()
-			}
-			w.param.Unfreeze()
-		}
-		ad.turn(true)
-	})
+	nn.Change(m, func() { ad.enter(m, layers) })
 	if l, ok := m.(nn.StepLocker); ok {
 		ad.lock = l.StepLock()
 	}
 	return ad, nil
+}
+
+// add makes a part one of the adapter's.
+func (a *Adapter) add(s targeted, p *Part) {
+	p.adapter, p.embeds = a, s.embeds()
+	p.tied = p.embeds && !hasHead(a.model)
+	p.apart = p.tied && a.Config.OnlyInput && p.tokens == nil
+	for _, f := range p.factors() {
+		f.Weight.Named(s.name + "." + f.Name)
+	}
+	a.names, a.parts = append(a.names, s.name), append(a.parts, p)
+}
+
+// enter gives the model's layers the adapter's parts, in the turn of the adapters that they have.
+func (a *Adapter) enter(m nn.Module, layers []targeted) {
+	nn.Freeze(m)
+	for other, _ := a.rival(Of(m)); other != nil; other, _ = a.rival(Of(m)) {
+		other.turn(false)
+	}
+	for i, s := range layers {
+		var l *Linear
+		l, *s.layer = adapt(*s.layer)
+		for _, p := range l.Parts {
+			if p.adapter != nil {
+				p.adapter.turn(false)
+			}
+		}
+		l.Parts = append(slices.Clone(l.Parts), a.parts[i])
+		a.layers = append(a.layers, l)
+	}
+	for _, w := range a.wholes {
+		if w.other.IsNone() {
+			w.other = w.param.Value().Snapshot()
+		}
+		w.param.Unfreeze()
+	}
+	a.turn(true)
 }
 
 // has says whether a layer has an adapter of that name.

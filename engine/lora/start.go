@@ -12,13 +12,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// The values of Config.Init.
+// The values of Config.Init. PiSSA takes about a second for a matrix of 896 by 896; "pissa_niter_16", which
+// finds the singular values by 16 iterations, a tenth of that.
 const (
 	Uniform    = ""           // A uniform in ±1/√in, B 0: the layer computes what it did
 	Gaussian   = "gaussian"   // A normal with deviation 1/rank, B 0
 	Random     = "random"     // A and B uniform: the layer computes something else at once
 	Orthogonal = "orthogonal" // the columns of A at right angles to the rows of B; the rank is even
-	PiSSA      = "pissa"      // the largest singular values of the weight (Meng et al. 2024); "pissa_niter_16": by 16 iterations
+	PiSSA      = "pissa"      // the largest singular values of the weight (Meng et al. 2024)
 	OLoRA      = "olora"      // the first columns of the weight's QR decomposition (Büyükakyüz 2024)
 )
 
