@@ -49,7 +49,7 @@ func TestLaunchesALayerOnGPUs(t *testing.T) {
 	for _, c := range []struct {
 		compute dtype.Type
 		most    int
-	}{{dtype.F32, 54}, {dtype.BF16, 54}} {
+	}{{dtype.F32, 34}, {dtype.BF16, 34}} {
 		one, two := launches(1, c.compute), launches(2, c.compute)
 		total := 0
 		var names []string

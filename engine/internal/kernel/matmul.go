@@ -26,6 +26,7 @@ type product struct {
 	tile    tile
 	parts   int                 // how many parts of the inner axis have threadgroups of their own, see parts.go
 	few     *few                // how threads share a product of few rows; else nil, and tile says
+	shared  int                 // uint4s of threadgroup memory of a tiled product
 	inside  map[backend.Ref]int // the values that stay in threadgroup memory, and how long a row of each is
 }
 
@@ -38,14 +39,20 @@ type result struct {
 	lies  ir.Layout
 }
 
-// renderMatMul writes the products of a group down, each as a dispatch: a later one may read what an earlier
-// one has stored.
+// renderMatMul writes the products of a group down: those that need one another as dispatches one after the
+// other, the others side by side.
 func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 	if k := fused(g, limits); k != nil {
 		return k, nil
 	}
 	k := &Kernel{}
 	stored := map[int]result{} // what products have stored, by instruction
+	var open []int             // products whose pieces are not dispatches yet
+	var pieces, ends []*piece  // theirs, and those that add up parts of them
+	close := func() {
+		k.Dispatches = append(append(k.Dispatches, sideBySide(g, pieces)...), sideBySide(g, ends)...)
+		open, pieces, ends = nil, nil, nil
+	}
 	for i, in := range g.Insts {
 		switch in.Op {
 		case ir.LoRALinear:
@@ -55,16 +62,26 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 			if ir.Size(in.Shape) == 0 {
 				continue
 			}
-			switch steps := p.byLibrary(stored, k, limits); {
-			case steps != nil:
+			if slices.ContainsFunc(open, func(earlier int) bool {
+				return slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, earlier) })
+			}) {
+				close()
+			}
+			steps := p.byLibrary(stored, k, limits)
+			if steps != nil {
 				k.Dispatches = append(k.Dispatches, steps...)
-			case p.parts > 1:
-				k.Dispatches = append(k.Dispatches, p.inParts(k)...)
-			default:
-				k.Dispatches = append(k.Dispatches, p.dispatch())
+				continue
+			}
+			open = append(open, i)
+			if p.parts > 1 {
+				part, end := p.inParts(k)
+				pieces, ends = append(pieces, part.renumber()), append(ends, end.renumber())
+			} else {
+				pieces = append(pieces, p.piece().renumber())
 			}
 		}
 	}
+	close()
 	k.shareWorkspace()
 	return k, nil
 }
@@ -303,17 +320,19 @@ func (p *product) operandIndex(n int) string {
 	return fmt.Sprintf("%s + deep * a.%s_k", p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
 }
 
-func (p *product) dispatch() Dispatch {
-	first, threads := p.declare(), p.tile.threads()
+// piece writes the product down.
+func (p *product) piece() *piece {
+	first := p.declare()
 	if p.few != nil {
-		threads = p.few.threads
-		p.line("threadgroup %s space[%d];", register(p.inst.DType), p.few.space())
 		p.writeFew(first)
-	} else {
-		p.writeTiled(first)
+		of, size := register(p.inst.DType), max(p.inst.DType.Size(), 1)
+		if of == "float" {
+			size = 4
+		}
+		return &piece{text: p.text, kind: "matmul", of: of, space: p.few.space(), size: size, groups: p.groups(), threads: p.few.threads}
 	}
-	function, source := p.finish("matmul", describe(p.g), parameters, [3]int{threads, 1, 1})
-	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{p.groups(), 1, 1}, Threads: [3]int{threads, 1, 1}}
+	p.writeTiled(first)
+	return &piece{text: p.text, kind: "matmul", of: "uint4", space: p.shared, size: 16, groups: p.groups(), threads: p.tile.threads()}
 }
 
 // tiles is how many tiles lie side by side, and below each other.

@@ -21,15 +21,15 @@ func (p *product) partsFor(tiles int, limits Limits) int {
 	return max(1, min(2*limits.Processors/max(tiles, 1), p.inner[p.longest()]/leastSplit, mostSplit))
 }
 
-// inParts writes down both dispatches of a product in parts.
-func (p *product) inParts(k *Kernel) []Dispatch {
+// inParts writes down both pieces of a product in parts.
+func (p *product) inParts(k *Kernel) (part, end *piece) {
 	at, elements := k.Scratch, p.space.size()
 	k.Scratch += (4*elements*p.parts + 63) &^ 63
-	return []Dispatch{p.partial(at), p.joinParts(at, elements)}
+	return p.partial(at), p.joinParts(at, elements)
 }
 
 // partial computes the sums of the parts.
-func (p *product) partial(at int) Dispatch {
+func (p *product) partial(at int) *piece {
 	t := &p.tile
 	p.member("device float*", "partial", Field{Kind: Scratch, Size: 8, At: at})
 	p.lengths()
@@ -38,13 +38,11 @@ func (p *product) partial(at int) Dispatch {
 	p.constant("length", (length+63)/64*64)
 	p.constant("batches", p.space.size()/(p.space.lens[0]*p.space.lens[1]))
 	p.writeTiled(0)
-	threads := [3]int{t.threads(), 1, 1}
-	function, source := p.finish("matmul_part", describe(p.g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{p.groups() * p.parts, 1, 1}, Threads: threads}
+	return &piece{text: p.text, kind: "matmul_part", of: "uint4", space: p.shared, size: 16, groups: p.groups() * p.parts, threads: t.threads()}
 }
 
 // joinParts adds the parts up, four elements a thread where the epilogue can.
-func (p *product) joinParts(at, elements int) Dispatch {
+func (p *product) joinParts(at, elements int) *piece {
 	parts, first := p.parts, len(p.g.Inputs)+len(p.inst.Args)
 	p.parts = 1
 	p.walker = newWalker(newText(p.g, p.space.wide), p.space)
@@ -76,7 +74,5 @@ func (p *product) joinParts(at, elements int) Dispatch {
 		p.finishElement("v[0]", first)
 	}
 	p.line("}")
-	groups, threads := (elements/per+mapThreads-1)/mapThreads, [3]int{mapThreads, 1, 1}
-	function, source := p.finish("matmul_sum", describe(p.g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
+	return &piece{text: p.text, kind: "matmul_sum", groups: (elements/per + mapThreads - 1) / mapThreads, threads: mapThreads}
 }

@@ -148,7 +148,7 @@ func (p *product) begin() {
 		left, _ := p.pairOf(pair)
 		bytes = max(bytes, t.bytes(left.size, p.sizeOf(typ)))
 	}
-	p.line("threadgroup uint4 space[%d];", (bytes+15)/16)
+	p.shared = (bytes + 15) / 16
 	p.line("%[1]s left = %[1]s(group.x);", p.index)
 	p.line("const int tile = int(left %% (a.across * a.down)), first = tile / (%d * int(a.across)) * %d;", strip, strip)
 	p.line("left /= a.across * a.down;")

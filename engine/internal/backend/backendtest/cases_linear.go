@@ -72,7 +72,18 @@ func productCases(op ir.Op) []Case {
 
 // fusedProducts are groups with epilogues, several products, and phases.
 func fusedProducts() []Case {
-	var list []Case
+	// The gradients of adapters: products that share a launch, and of which some need others.
+	list := []Case{{Name: "side by side", Build: func(b *B, dt dtype.Type) []*ir.Node {
+		var list []*ir.Node
+		for i, s := range [][3]int{{40, 33, 8}, {70, 33, 8}, {33, 700, 8}, {8, 900, 33}, {3, 40, 20}, {40, 9, 65}, {40, 33, 8}} {
+			y := b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, s[0], s[1]), b.Transposed(dt, s[1], s[2]))
+			if i%2 == 0 {
+				y = b.New(ir.Mul, ir.Attr{}, y, b.Number(dt, 0.5))
+			}
+			list = append(list, y)
+		}
+		return append(list, b.New(ir.MatMul, ir.Attr{}, list[0], b.Normal(dt, 8, 30)), b.New(ir.MatMul, ir.Attr{}, b.Swap(list[1]), b.Normal(dt, 70, 30)))
+	}}}
 	for _, rows := range []int{1, 3, 8, 40} {
 		list = append(list,
 			Case{Name: fmt.Sprintf("bias, silu, residual, %d rows", rows), Build: single(func(b *B, dt dtype.Type) *ir.Node {

@@ -1,0 +1,145 @@
+package kernel
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+)
+
+// Products of one group that do not need one another are one dispatch: their threadgroups stand side by side,
+// and each finds out by its number which product it works on. The gradients of adapters are dozens of products
+// that would not fill a device, and a launch costs more than many of them. Products of one text, but for
+// lengths and places, share it.
+const (
+	mostVariants = 4  // texts of a dispatch, which the device compiles together
+	mostBeside   = 64 // products of a dispatch, whose structs lie in constant memory
+)
+
+// A piece is a product, or a part of one, that is written down to be a dispatch, or a part of one.
+type piece struct {
+	*text
+	kind    string
+	of      string // the type of the elements of its threadgroup memory
+	space   int    // how many there are
+	size    int    // bytes of each
+	groups  int
+	threads int
+}
+
+// numbered finds the names of values and inputs, which have their numbers in the group.
+var numbered = regexp.MustCompile(`\b[tx]\d+`)
+
+// renumber numbers values and inputs from 0 on, in the order in which the text names them, so that products of
+// one group have one text.
+func (c *piece) renumber() *piece {
+	numbers, next := map[string]string{}, map[byte]int{}
+	rename := func(b *strings.Builder) {
+		text := numbered.ReplaceAllStringFunc(b.String(), func(name string) string {
+			if numbers[name] == "" {
+				numbers[name] = fmt.Sprintf("%c%d", name[0], next[name[0]])
+				next[name[0]]++
+			}
+			return numbers[name]
+		})
+		b.Reset()
+		b.WriteString(text)
+	}
+	rename(&c.members)
+	rename(&c.body)
+	return c
+}
+
+// declaration is that of the piece's threadgroup memory, if it has some.
+func (c *piece) declaration() string {
+	if c.space == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\tthreadgroup %s space[%d];\n", c.of, c.space)
+}
+
+// alone makes a dispatch of the piece.
+func (c *piece) alone(g *backend.Group) Dispatch {
+	body := c.body.String()
+	c.body.Reset()
+	c.body.WriteString(c.declaration() + body)
+	threads := [3]int{c.threads, 1, 1}
+	function, source := c.finish(c.kind, describe(g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: c.args, Groups: [3]int{c.groups, 1, 1}, Threads: threads}
+}
+
+// variant is equal for pieces of one text.
+func (c *piece) variant() string { return c.members.String() + c.declaration() + c.body.String() }
+
+// sideBySide makes as few dispatches of independent pieces as there can be.
+func sideBySide(g *backend.Group, pieces []*piece) (list []Dispatch) {
+	for len(pieces) > 0 {
+		var now, rest []*piece
+		variants := map[string]bool{}
+		for _, c := range pieces {
+			if len(now) > 0 && (c.threads != now[0].threads || len(now) == mostBeside || len(variants) == mostVariants && !variants[c.variant()]) {
+				rest = append(rest, c)
+				continue
+			}
+			now, variants[c.variant()] = append(now, c), true
+		}
+		if len(now) == 1 {
+			list = append(list, now[0].alone(g))
+		} else {
+			list = append(list, beside(g, now))
+		}
+		pieces = rest
+	}
+	return list
+}
+
+// beside makes one dispatch of pieces that have equally many threads.
+func beside(g *backend.Group, pieces []*piece) Dispatch {
+	var order []string
+	byVariant := map[string][]*piece{}
+	space := 0
+	for _, c := range pieces {
+		v := c.variant()
+		if byVariant[v] == nil {
+			order = append(order, v)
+		}
+		byVariant[v] = append(byVariant[v], c)
+		space = max(space, c.space*c.size)
+	}
+	t := newText(g, false)
+	if space > 0 {
+		t.line("threadgroup uint4 shared[%d];", (space+15)/16)
+	}
+	t.line("const long whole = long(group.x);")
+	groups := 0
+	for n, v := range order {
+		list := byVariant[v]
+		starts := []int{}
+		fmt.Fprintf(&t.members, "\tstruct product%d {\n%s\t};\n\tproduct%d of%d[%d];\n", n, list[0].members.String(), n, n, len(list))
+		for _, c := range list {
+			t.args.Size = (t.args.Size + 7) / 8 * 8
+			for _, f := range c.args.Fields {
+				f.Offset += t.args.Size
+				t.args.Fields = append(t.args.Fields, f)
+			}
+			t.args.Size += (c.args.Size + 7) / 8 * 8
+			starts = append(starts, groups)
+			groups += c.groups
+		}
+		t.numbers(fmt.Sprintf("start%d", n), append(starts, groups))
+		t.line("if (whole >= args->start%d[0] && whole < args->start%d[%d]) {", n, n, len(list))
+		t.line("int which = 0;")
+		t.line("while (whole >= args->start%d[which + 1]) which++;", n)
+		t.line("constant NAME_args::product%d& a = args->of%d[which];", n, n)
+		t.line("const uint3 group = uint3(uint(whole - args->start%d[which]), 0, 0);", n)
+		if c := list[0]; c.space > 0 {
+			t.line("threadgroup %s* const space = (threadgroup %s*)shared;", c.of, c.of)
+		}
+		t.body.WriteString(list[0].body.String())
+		t.line("}")
+	}
+	threads := [3]int{pieces[0].threads, 1, 1}
+	function, source := t.finish("matmuls", describe(g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
+}
