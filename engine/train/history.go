@@ -37,6 +37,7 @@ type Point struct {
 	Step    int
 	Loss    float64
 	Metrics map[string]float64 // by name; nil if none were asked for
+	Tokens  bool               // the loss is in nats per token
 }
 
 func (h *History) add(loss, rate, norm float64) {
@@ -85,10 +86,10 @@ func (h *History) Text(int) string {
 	}
 	parts := []string{steps, "loss " + h.fall()}
 	if n := len(h.Eval); n > 0 {
-		parts = append(parts, "on other data "+h.Eval[n-1].text(h.Tokens > 0))
+		parts = append(parts, "on other data "+h.Eval[n-1].text())
 	}
 	if best := h.Best(); h.Weights > 0 && h.Weights < h.Steps() {
-		parts = append(parts, fmt.Sprintf("weights of step %d, %s", h.Weights, best.text(h.Tokens > 0)))
+		parts = append(parts, fmt.Sprintf("weights of step %d, %s", h.Weights, best.text()))
 	}
 	if s := h.Elapsed.Seconds(); s > 0 {
 		parts = append(parts, rate(h.Tokens, h.Examples, s), units.Seconds(s))
@@ -116,9 +117,9 @@ func lossText(loss float64) string {
 
 // text is the loss with the perplexity, if it is one of tokens, and with the metrics: "0.123, accuracy
 // 0.971".
-func (p Point) text(tokens bool) string {
+func (p Point) text() string {
 	parts := []string{lossText(p.Loss)}
-	if tokens {
+	if p.Tokens {
 		parts = append(parts, fmt.Sprintf("perplexity %.4g", p.Perplexity()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {

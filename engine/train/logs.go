@@ -204,7 +204,7 @@ func (l *logs) step() {
 // eval logs an evaluation.
 func (l *logs) eval(p Point) {
 	values := map[string]number{"loss": number(p.Loss)}
-	if l.t.history.Tokens > 0 {
+	if p.Tokens {
 		values["perplexity"] = number(p.Perplexity())
 	}
 	maps.Copy(values, converted[number](p.Metrics))
@@ -231,5 +231,6 @@ func (l *logs) close() {
 	*l = logs{}
 }
 
-// Perplexity is e to the loss, if that is in nats per token: among how many tokens the model hesitates.
+// Perplexity is e to the loss, of which p.Tokens says that it is in nats per token: among how many tokens the
+// model hesitates.
 func (p Point) Perplexity() float64 { return math.Exp(p.Loss) }

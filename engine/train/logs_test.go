@@ -184,3 +184,23 @@ func TestDamagedLog(t *testing.T) {
 		t.Errorf("%d of 500 damaged logs were refused, want more", refused)
 	}
 }
+
+// TestPerplexity: only of a loss that is the mean over tokens.
+func TestPerplexity(t *testing.T) {
+	o := options(2)
+	o.Eval = windows()
+	for _, c := range []struct {
+		m    Model
+		want bool
+	}{{newModel(), true}, {byRows{newModel()}, false}} {
+		h := mustRun(t, c.m, windows(), o)
+		if got := strings.Contains(h.Text(80), "perplexity"); got != c.want || h.Eval[0].Tokens != c.want {
+			t.Errorf("%T: says %q, want a perplexity: %v", c.m, h.Text(80), c.want)
+		}
+	}
+}
+
+// byRows is a model whose loss is a mean over rows.
+type byRows struct{ Model }
+
+func (byRows) Counted(b data.Batch) int { return b.Examples() }

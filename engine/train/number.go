@@ -86,6 +86,7 @@ type pointJSON struct {
 	Step    int
 	Loss    number
 	Metrics map[string]number `json:",omitempty"`
+	Tokens  bool              `json:",omitempty"`
 }
 
 // MarshalJSON writes all of the history. Infinities and NaN are the strings "+Inf", "-Inf" and "NaN".
@@ -97,7 +98,7 @@ func (h *History) MarshalJSON() ([]byte, error) {
 		j.Spikes = append(j.Spikes, spikeJSON{s.Step, number(s.Loss), number(s.Limit), s.Did})
 	}
 	for i, p := range h.Eval {
-		j.Eval[i] = pointJSON{p.Step, number(p.Loss), converted[number](p.Metrics)}
+		j.Eval[i] = pointJSON{p.Step, number(p.Loss), converted[number](p.Metrics), p.Tokens}
 	}
 	return json.Marshal(j)
 }
@@ -128,7 +129,7 @@ func (h *History) UnmarshalJSON(b []byte) error {
 		h.Spikes = append(h.Spikes, Spike{s.Step, float64(s.Loss), float64(s.Limit), s.Did})
 	}
 	for _, p := range j.Eval {
-		h.Eval = append(h.Eval, Point{p.Step, float64(p.Loss), converted[float64](p.Metrics)})
+		h.Eval = append(h.Eval, Point{p.Step, float64(p.Loss), converted[float64](p.Metrics), p.Tokens})
 	}
 	return nil
 }
