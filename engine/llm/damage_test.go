@@ -36,14 +36,14 @@ func TestDamagedFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured := func() (m *Model, err error, allocated uint64) {
+	measured := func() (m *Model, allocated uint64, err error) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		m, err = Load(context.Background(), dir)
 		runtime.ReadMemStats(&after)
-		return m, err, after.TotalAlloc - before.TotalAlloc
+		return m, after.TotalAlloc - before.TotalAlloc, err
 	}
-	m, err, sound := measured()
+	_, sound, err := measured()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestDamagedFolder(t *testing.T) {
 			if err := os.WriteFile(path, slices.Concat(mutant, whole[head:]), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			m, err, got := measured()
+			m, got, err := measured()
 			if limit := 2*sound + 2<<20; got > limit {
 				t.Errorf("%s, mutant %d: %d bytes allocated, want at most %d", entry.Name(), i, got, limit)
 			}

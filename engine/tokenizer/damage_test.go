@@ -56,7 +56,7 @@ func TestDamagedFiles(t *testing.T) {
 			}
 			return Load(path)
 		}
-		read := func(b []byte) (tok *Tokenizer, err error, allocated uint64) {
+		read := func(b []byte) (tok *Tokenizer, allocated uint64, err error) {
 			if err := os.WriteFile(path, b, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -64,9 +64,9 @@ func TestDamagedFiles(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			tok, err = load()
 			runtime.ReadMemStats(&after)
-			return tok, err, after.TotalAlloc - before.TotalAlloc
+			return tok, after.TotalAlloc - before.TotalAlloc, err
 		}
-		_, err, sound := read(whole)
+		_, sound, err := read(whole)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -74,7 +74,7 @@ func TestDamagedFiles(t *testing.T) {
 		refused := 0
 		start := time.Now()
 		mutate.Each(1, 500, whole, func(i int, mutant []byte) {
-			tok, err, got := read(mutant)
+			tok, got, err := read(mutant)
 			if limit := 2*sound + uint64(2*len(mutant)) + 1<<20; got > limit {
 				t.Errorf("%s, mutant %d: %d bytes allocated, want at most %d", name, i, got, limit)
 			}
