@@ -44,7 +44,7 @@ func computing(t *testing.T, compute dtype.Type) (step func() *profile.Recording
 // Computing in bf16 casts nothing in launches of its own: what is trained is read in f32 by the kernels that
 // multiply and normalise. (A weight in bf16 is not cast in f32 either.)
 func TestBF16LaunchesOnEveryDevice(t *testing.T) {
-	for _, found := range device.List() {
+	for _, found := range devices {
 		onDevice(t, found, func(dev device.Device) {
 			wide, narrow := computing(t, dtype.F32)(), computing(t, dtype.BF16)()
 			if narrow.Launches > wide.Launches {

@@ -115,7 +115,7 @@ func TestRows(t *testing.T) {
 // A batch of several adapters costs the launches of a batch of one, also over quantised weights, and another
 // assignment of the rows builds no plan.
 func TestLaunchesOfRows(t *testing.T) {
-	for _, found := range device.List() {
+	for _, found := range devices {
 		onDevice(t, found, func(dev device.Device) {
 			m, ad := three(t)
 			record := func(ids tensor.Tensor, rows ...*lora.Adapter) *profile.Recording {

@@ -12,6 +12,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
+// devices are those of this machine, without such as a test registers for itself.
+var devices = device.List()
+
 // What fusion promises holds on every device, at sizes of a real layer as at small ones: how many launches
 // some work takes at most, and exactly how many with fusion off.
 func TestLaunchesOnEveryDevice(t *testing.T) {
@@ -77,7 +80,7 @@ func TestLaunchesOnEveryDevice(t *testing.T) {
 		{"RMS norm", forward(rmsNorm), 1, 1},
 		{"RMS norm, backward", backward(rmsNorm), 1, 0},
 	} {
-		for _, found := range device.List() {
+		for _, found := range devices {
 			onDevice(t, found, func(dev device.Device) {
 				if got := launched(c.work()); got > c.fused {
 					t.Errorf("%s on %v: %d launches, want at most %d", c.name, dev, got, c.fused)
@@ -94,7 +97,7 @@ func TestLaunchesOnEveryDevice(t *testing.T) {
 
 // All tensors of an adapter are stepped by one launch, and the second step of a training builds no plan.
 func TestAdapterStepOnEveryDevice(t *testing.T) {
-	for _, found := range device.List() {
+	for _, found := range devices {
 		onDevice(t, found, func(dev device.Device) {
 			m, ids := model(), tensor.From(ids.Ints(), 1, 5)
 			ad := inject(t, m, lora.Config{Rank: 4})
@@ -153,7 +156,7 @@ func onDevice(t *testing.T, found device.Found, f func(dev device.Device)) {
 
 // Several adapters that are on cost what one costs: their x·A are one launch, and one product sums up.
 func TestLaunchesOfSeveralAdapters(t *testing.T) {
-	for _, found := range device.List() {
+	for _, found := range devices {
 		onDevice(t, found, func(dev device.Device) {
 			layer, one, _, _, _, _ := pair(t, nn.NewLinear(24, 20))
 			one.Enable()
