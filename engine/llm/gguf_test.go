@@ -431,3 +431,36 @@ func TestLlamaCppReads(t *testing.T) {
 	}
 	t.Logf("%s", out)
 }
+
+// TestTransformersReadsWhatGGUFBecame lets transformers, where it is installed, read the folders that GGUF
+// files become: the tokens are llama.cpp's, and the text comes back.
+func TestTransformersReadsWhatGGUFBecame(t *testing.T) {
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if err := exec.Command(python, "-c", "import transformers").Run(); err != nil {
+		t.Skip("python3 with the package transformers is not installed; the variable PYTHON names another one")
+	}
+	const check = `import json, sys
+from transformers import AutoModelForCausalLM, AutoTokenizer
+words, name, folder = json.load(open(sys.argv[1])), sys.argv[2], sys.argv[3]
+t = AutoTokenizer.from_pretrained(folder)
+for text, want in zip(words["texts"], words["tokens"][name]):
+    got = t(text)["input_ids"]
+    assert got == want and t.decode(got, skip_special_tokens=True) == text, (text, got, want)
+AutoModelForCausalLM.from_pretrained(folder)`
+	for _, name := range []string{"words-bpe", "words-spm"} {
+		m := loaded(t, filepath.Join(ggufs, name+".gguf"))
+		if _, err := quant.Expand(m, dtype.F32); err != nil {
+			t.Fatal(err)
+		}
+		folder := filepath.Join(t.TempDir(), name)
+		if err := Save(folder, m); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(python, "-c", check, filepath.Join(ggufs, "words.json"), name, folder).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
