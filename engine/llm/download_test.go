@@ -23,7 +23,7 @@ func TestDownload(t *testing.T) {
 		"safetensors":       {folder: filepath.Join(fixtures, "qwen2")},
 		"one GGUF file":     {folder: ggufs, files: []string{"q8_0.gguf"}},
 		"several of them":   {folder: ggufs, want: "GGUF files: choose one in Files, among gemma2-one.gguf, gemma2.gguf"},
-		"nothing to read":   {folder: ".", want: "there is no model.safetensors and no GGUF file, but bench_test.go"},
+		"nothing to read":   {folder: ".", want: "there is no model.safetensors and no GGUF file, but "},
 		"a pattern of none": {folder: ".", files: []string{"*.onnx"}, want: "no file is one of *.onnx"},
 	} {
 		server := httptest.NewServer(repository(t, test.folder))
