@@ -9,9 +9,9 @@ import (
 )
 
 // Products of one group that do not need one another are one dispatch: their threadgroups stand side by side,
-// and each finds out by its number which product it works on. The gradients of adapters are dozens of products
-// that would not fill a device, and a launch costs more than many of them. Products of one text, but for
-// lengths and places, share it.
+// and each finds out by its number which product it works on. The gradients of adapters are dozens of
+// products that would not fill a device, and a launch costs more than many of them. Products of one text, but
+// for lengths and places, share it.
 const (
 	mostVariants = 4  // texts of a dispatch, which the device compiles together
 	mostBeside   = 64 // products of a dispatch, whose structs lie in constant memory
@@ -31,8 +31,8 @@ type piece struct {
 // numbered finds the names of values and inputs, which have their numbers in the group.
 var numbered = regexp.MustCompile(`\b[tx]\d+`)
 
-// renumber numbers values and inputs from 0 on, in the order in which the text names them, so that products of
-// one group have one text.
+// renumber numbers values and inputs from 0 on, in the order in which the text names them, so that products
+// of one group have one text.
 func (c *piece) renumber() *piece {
 	numbers, next := map[string]string{}, map[byte]int{}
 	rename := func(b *strings.Builder) {
