@@ -15,6 +15,10 @@ import (
 
 // A repository of a hub becomes a folder that Load reads. Package hub tests the protocol.
 func TestDownload(t *testing.T) {
+	plain := t.TempDir()
+	if err := os.WriteFile(filepath.Join(plain, "pytorch_model.bin"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		folder string // of the files that the repository has
 		files  []string
@@ -23,8 +27,8 @@ func TestDownload(t *testing.T) {
 		"safetensors":       {folder: filepath.Join(fixtures, "qwen2")},
 		"one GGUF file":     {folder: ggufs, files: []string{"q8_0.gguf"}},
 		"several of them":   {folder: ggufs, want: "GGUF files: choose one in Files, among gemma2-one.gguf, gemma2.gguf"},
-		"nothing to read":   {folder: ".", want: "there is no model.safetensors and no GGUF file, but "},
-		"a pattern of none": {folder: ".", files: []string{"*.onnx"}, want: "no file is one of *.onnx"},
+		"nothing to read":   {folder: plain, want: "there is no model.safetensors and no GGUF file, but pytorch_model.bin"},
+		"a pattern of none": {folder: plain, files: []string{"*.onnx"}, want: "no file is one of *.onnx"},
 	} {
 		server := httptest.NewServer(repository(t, test.folder))
 		t.Setenv("HF_ENDPOINT", server.URL)
