@@ -193,16 +193,17 @@ func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	return m.loss(m.hidden(inputs), targets, false)
 }
 
-// Losses are the cross-entropies of the targets, [B T], 0 where a target does not count: how unlikely each one
-// is, in nats.
+// Losses are the cross-entropies of the targets, [B T], 0 where a target does not count: how unlikely each
+// one is, in nats.
 func (m *Model) Losses(inputs, targets tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
 	return m.loss(m.hidden(inputs), targets, true)
 }
 
-// loss is the mean cross-entropy after the blocks, or that of each row. The scores of all tokens exist at once only where the
-// output layer is more than one matrix of numbers: with an adapter or a bias, or in codes.
+// loss is the mean cross-entropy after the blocks, or that of each row. The scores of all tokens exist at
+// once only where the output layer is more than one matrix of numbers: with an adapter or a bias, or in
+// codes.
 func (m *Model) loss(x, targets tensor.Tensor, each bool) tensor.Tensor {
 	w := m.matrix()
 	if w.IsNone() {

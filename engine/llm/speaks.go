@@ -8,8 +8,8 @@ import (
 )
 
 // Speaks says how the model turns text into tokens: by its tokenizer (nil: bytes), with the special tokens
-// that its chat template knows. Where the folder does not name the end of a text, it is the first token of Stop.
-// data.Tokens asks for it.
+// that its chat template knows. Where the folder does not name the end of a text, it is the first token of
+// Stop. data.Tokens asks for it.
 func (m *Model) Speaks() (*tokenizer.Tokenizer, chat.Options) {
 	o := m.conversation.options
 	if o.EOS == "" && m.Tokenizer != nil && len(m.Stop) > 0 {

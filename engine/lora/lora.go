@@ -50,8 +50,6 @@ const DefaultName = "default"
 
 // A Config says what is adapted, and how strongly.
 type Config struct {
-	// Name tells the adapters of a model apart; empty means DefaultName. It has no dots and no spaces.
-	Name  string
 	Rank  int     // of A and B; 0 means 8
 	Alpha float64 // scale = Alpha/Rank; 0 means 2·Rank
 	// Targets chooses layers, as nn.Targets says; empty means AllLinear. Each target must choose one: linear
@@ -88,7 +86,9 @@ type Config struct {
 	Train string
 	Bias  string
 	Full  bool
-	Seed  uint64 // of A's random values
+	// Name tells the adapters of a model apart; empty means DefaultName. It has no dots and no spaces.
+	Name string
+	Seed uint64 // of A's random values
 }
 
 func (c Config) withDefaults() Config {
