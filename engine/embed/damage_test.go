@@ -33,7 +33,7 @@ func TestDamagedFolders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mutate.Each(uint64(seed), 25, whole, func(i int, mutant []byte) {
+			mutate.Each(uint64(seed), 100, whole, func(i int, mutant []byte) {
 				if err := os.WriteFile(path, mutant, 0o644); err != nil {
 					t.Fatal(err)
 				}

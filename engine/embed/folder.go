@@ -281,6 +281,9 @@ func (l *loader) table(path string) error {
 		return nil
 	}
 	l.m.Normalize, l.m.MaxTokens = s.Bool("normalize", false), s.Int("max_length", 512)
+	if l.m.MaxTokens < 0 {
+		s.Fail("max_length", "got %d, want at least 0", l.m.MaxTokens)
+	}
 	if s.Err() != nil {
 		return s.Err()
 	}

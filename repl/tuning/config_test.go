@@ -65,7 +65,7 @@ func TestFilesThatCannotBe(t *testing.T) {
 		{"two", good + "[train]\nstpes = 3\n[lora]\nrnak = 2\n", nil, ":5:1: unknown key train.stpes; did you mean train.steps?\nline 7:1: unknown key lora.rnak; did you mean lora.rank?"},
 		{"an unknown section", good + "[peft]\nr = 3\n", nil, ":4:2: unknown key peft; mcs train --example shows all"},
 		{"a key in another section", good + "[train]\nweight_decay = 0.1\n", nil, ":5:1: unknown key train.weight_decay; did you mean optimizer.weight_decay?"},
-		{"a text for a number", good + "[train]\nsteps = \"many\"\n", nil, ":5:9: "},
+		{"a text for a number", good + "[train]\nsteps = \"many\"\n", nil, ":5:9: train.steps: got a TOML string, want a whole number"},
 		{"no TOML", good + "[train\n", nil, ":4:"},
 		{"a key twice", good + "output = \"p\"\n", nil, ":4:"},
 		{"a method", good + "train.method = \"loar\"\n", nil, `: got train.method "loar"`},
@@ -78,7 +78,8 @@ func TestFilesThatCannotBe(t *testing.T) {
 		{"a share of all", good, []string{"data.share=1.0"}, ": got data.share 1"},
 		{"an override of nothing", good, []string{"train.stpes=3"}, "-p train.stpes=3: unknown key train.stpes; did you mean train.steps?"},
 		{"an override without a value", good, []string{"train.steps"}, "-p train.steps: want a key and a value"},
-		{"an override of another type", good, []string{"train.steps=many"}, "-p train.steps=many: train.steps: "},
+		{"an override of another type", good, []string{"train.steps=many"}, "-p train.steps=many: train.steps: got a TOML string, want a whole number"},
+		{"a number for a switch", good, []string{"logs.jsonl=3"}, "-p logs.jsonl=3: logs.jsonl: got a TOML integer, want true or false"},
 		{"an override of a section", good, []string{"train=3"}, "-p train=3: unknown key train"},
 	} {
 		path := file(t, c.text)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,13 +40,28 @@ func decode(text []byte, c *Config) error {
 	var wrong *toml.DecodeError
 	if errors.As(err, &wrong) {
 		row, column := wrong.Position()
-		text := strings.TrimPrefix(wrong.Error(), "toml: ")
+		text := plain(strings.TrimPrefix(wrong.Error(), "toml: "))
 		if key := strings.Join(wrong.Key(), "."); key != "" {
 			text = key + ": " + text
 		}
 		return fmt.Errorf("%d:%d: %s", row, column, text)
 	}
 	return err
+}
+
+// mistyped is what the decoder says of a value of another type: it writes out the Go struct.
+var mistyped = regexp.MustCompile(`^cannot decode TOML (\w+) into .*type (\w+)$`)
+
+// wanted are the types of keys in words.
+var wanted = map[string]string{"int": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number", "bool": "true or false", "string": "a text in quotes"}
+
+// plain is a decoder's message in the words of the file.
+func plain(message string) string {
+	m := mistyped.FindStringSubmatch(strings.ReplaceAll(message, "\n", " "))
+	if m == nil || wanted[m[2]] == "" {
+		return message
+	}
+	return fmt.Sprintf("got a TOML %s, want %s", m[1], wanted[m[2]])
 }
 
 // unknownKey says which key may have been meant.
