@@ -22,7 +22,7 @@ func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor {
 		y = y.Cast(dtype.Promote(y.DType(), dtype.F32))
 	}
 	for _, s := range beside {
-		y = s.add(y, tokens, tokens, w, rows)
+		y = s.add(y, tokens, tokens, w, func(tokens, w tensor.Tensor) tensor.Tensor { return rows(tokens, w.Cast(y.DType())) })
 	}
 	return y
 }

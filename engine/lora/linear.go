@@ -159,7 +159,7 @@ func (s share) weight() float64 { return s.factor / s.Scale }
 func (s share) add(y, x, seen, w tensor.Tensor, times func(x, w tensor.Tensor) tensor.Tensor) tensor.Tensor {
 	dt := y.DType()
 	through := func(x, a, b tensor.Tensor) tensor.Tensor {
-		return s.masked(times(x, a.Cast(dt)).Mul(s.factor)).MatMul(b.Cast(dt))
+		return product(s.masked(times(x, a).Mul(s.factor)), b)
 	}
 	low := through(seen, s.A, s.B)
 	if !s.startA.IsNone() {
@@ -169,9 +169,12 @@ func (s share) add(y, x, seen, w tensor.Tensor, times func(x, w tensor.Tensor) t
 		return y.Add(low)
 	}
 	gain := s.gain(w)
-	longer := s.masked(times(seen, w.Cast(dt)).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
+	longer := s.masked(times(seen, w).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
 	return y.Add(longer).Add(low.Mul(gain.Cast(dt)))
 }
+
+// product is x·w in x's dtype, if that is the narrower one.
+func product(x, w tensor.Tensor) tensor.Tensor { return tensor.Linear(x, w, tensor.Tensor{}) }
 
 // masked is t [B … n] in the rows that have the adapter, and 0 in the others.
 func (s share) masked(t tensor.Tensor) tensor.Tensor {
@@ -216,14 +219,14 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		}
 		beside = beside[1:]
 	} else {
-		y = x.MatMul(w.Cast(x.DType()))
+		y = product(x, w)
 	}
 	for _, s := range beside {
 		seen := x
 		if l.drops(s) {
 			seen = tensor.Dropout(x, s.Dropout)
 		}
-		y = s.add(y, x, seen, w, tensor.Tensor.MatMul)
+		y = s.add(y, x, seen, w, product)
 	}
 	if !bias.IsNone() {
 		y = y.Add(bias.Cast(y.DType()))

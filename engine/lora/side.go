@@ -107,8 +107,7 @@ func (l *Linear) together(x, w tensor.Tensor, list []share) tensor.Tensor {
 	for i, s := range list {
 		columns = append(columns, column{s.adapter, side.width[i]})
 	}
-	dt := x.DType()
-	h := asRows(x.MatMul(side.a.Cast(dt)))
-	low := h.Mul(list[0].byRow.mask(x, columns...)).MatMul(side.b.Cast(dt))
-	return x.MatMul(w.Cast(dt)).Add(low.Reshape(append(x.Shape()[:x.Rank()-1], side.b.Len(1))...))
+	h := asRows(product(x, side.a))
+	low := product(h.Mul(list[0].byRow.mask(x, columns...)), side.b)
+	return product(x, w).Add(low.Reshape(append(x.Shape()[:x.Rank()-1], side.b.Len(1))...))
 }

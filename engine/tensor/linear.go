@@ -90,7 +90,8 @@ func (t Tensor) Outer(y Tensor) Tensor {
 func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Mul(y).Sum(axis) }
 
 // Linear returns x·w + bias: x [… K], w [K N], bias [N] or none. Where x is of F16 or BF16 so is the result:
-// wider weights are narrowed while the product reads them.
+// a product of wider weights reads them as they are, and rounds the result only. x.MatMul(w.Cast(x.DType()))
+// rounds the weights first.
 func Linear(x, w, bias Tensor) Tensor {
 	y := x.MatMul(beside(x, w))
 	if !bias.IsNone() {
@@ -102,7 +103,7 @@ func Linear(x, w, bias Tensor) Tensor {
 // beside is a weight as x is computed with: in x's dtype if that is F16 or BF16, else as it is.
 func beside(x, w Tensor) Tensor {
 	if dt := x.DType(); dt.Float() && dt.Size() == 2 {
-		return w.Cast(dt)
+		return wrap(loosely(w.node("linear"), dt))
 	}
 	return w
 }
@@ -116,12 +117,12 @@ func LoRALinear(x, w, a, b Tensor, scale float64) Tensor {
 	}
 	if len(n.Shape) > 2 && !inRows(n) {
 		x := wrap(n)
-		cast := func(t Tensor) Tensor { return t.Cast(n.DType) }
+		cast := func(t Tensor) Tensor { return wrap(loosely(t.node("lora_linear"), n.DType)) }
 		return x.MatMul(cast(w)).Add(x.MatMul(cast(a)).Mul(scale).MatMul(cast(b)))
 	}
 	src := []*ir.Node{asRows(n)}
 	for _, t := range []Tensor{w, a, b} {
-		src = append(src, cast(t.node("lora_linear"), n.DType))
+		src = append(src, loosely(t.node("lora_linear"), n.DType))
 	}
 	y := apply(ir.LoRALinear, ir.Attr{Float: scale}, src...)
 	return wrap(reshape(y, append(slices.Clone(n.Shape[:len(n.Shape)-1]), y.Shape[1])))

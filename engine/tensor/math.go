@@ -39,6 +39,15 @@ func cast(n *ir.Node, dt dtype.Type) *ir.Node {
 	return apply(ir.Cast, ir.Attr{DType: dt}, n)
 }
 
+// loosely is n in another dtype for a product, which may read n as it is where it is wider: the numbers of a
+// weight in f32 need not be rounded beside an input of half precision.
+func loosely(n *ir.Node, dt dtype.Type) *ir.Node {
+	if n.DType == dt || n.Op == ir.Const {
+		return cast(n, dt)
+	}
+	return apply(ir.Cast, ir.Attr{DType: dt, Flags: ir.Loose}, n)
+}
+
 // broadcast returns the shape that shapes have in common, as NumPy does.
 func broadcast(op string, nodes ...*ir.Node) []int {
 	rank := 0

@@ -21,12 +21,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // Options say what is fetched, and from where.
@@ -65,13 +65,13 @@ func (o Options) withDefaults() Options {
 }
 
 // nameOfRepository is "org/name", or "name" of the oldest models.
-var nameOfRepository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?$`)
+var nameOfRepository = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?$`)
 
 // Fetch downloads the chosen files of a repository, those that are not there yet, and returns the folder that
 // has them: one for each commit. It reports bytes to the context's progress.
 func Fetch(ctx context.Context, repository string, o Options) (dir string, err error) {
 	o = o.withDefaults()
-	if !nameOfRepository.MatchString(repository) || strings.Contains(repository, "..") {
+	if !nameOfRepository().MatchString(repository) || strings.Contains(repository, "..") {
 		return "", fmt.Errorf("got repository %q, want org/name", repository)
 	}
 	endpoint, err := url.Parse(o.Endpoint)

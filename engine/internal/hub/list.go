@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 const (
@@ -25,8 +26,8 @@ type file struct {
 }
 
 var (
-	hex40 = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	hex64 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	hex40 = lazy.Regexp(`^[0-9a-f]{40}$`)
+	hex64 = lazy.Regexp(`^[0-9a-f]{64}$`)
 )
 
 // list asks for the commit of the revision and for its files, and chooses among these.
@@ -65,7 +66,7 @@ func (h *hub) list(ctx context.Context) (commit string, files []file, err error)
 	if err != nil {
 		return "", nil, err
 	}
-	if !hex40.MatchString(answer.SHA) {
+	if !hex40().MatchString(answer.SHA) {
 		return "", nil, fmt.Errorf("the server calls the commit %.60q, want 40 hexadecimal digits", answer.SHA)
 	}
 	if len(answer.Siblings) > maxFiles {
@@ -114,9 +115,9 @@ func (f file) check() error {
 		return fmt.Errorf("got a file %.100q, want a name inside of the folder", f.name)
 	case f.size < 0:
 		return fmt.Errorf("%s: the server says %d bytes", f.name, f.size)
-	case f.sha256 != "" && !hex64.MatchString(f.sha256):
+	case f.sha256 != "" && !hex64().MatchString(f.sha256):
 		return fmt.Errorf("%s: got SHA-256 %.80q, want 64 hexadecimal digits", f.name, f.sha256)
-	case f.sha256 == "" && !hex40.MatchString(f.sha1):
+	case f.sha256 == "" && !hex40().MatchString(f.sha1):
 		return fmt.Errorf("%s: the server says no hash by which the file could be checked", f.name)
 	}
 	return nil

@@ -153,7 +153,7 @@ func (g *graph) readsCodes(x *value, b int) bool {
 
 // unconverted returns the stored value of which b is a conversion between f32 and half precision, or −1:
 // products convert it while they read it. So weights may be narrower than what they are multiplied with, and
-// the adapters beside them wider.
+// the adapters beside them wider. A conversion to half precision that must round is another kernel's.
 func (g *graph) unconverted(b int) int {
 	x := &g.values[b]
 	if !g.fuse || x.kind != mapped || x.op != ir.Cast {
@@ -162,7 +162,8 @@ func (g *graph) unconverted(b int) int {
 	s, ch := g.base(x.args[0])
 	y := &g.values[s]
 	half := func(dt dtype.Type) bool { return dt == dtype.BF16 || dt == dtype.F16 }
-	if y.kind != leaf || !(x.dtype == dtype.F32 && half(y.dtype) || half(x.dtype) && y.dtype == dtype.F32) {
+	loose := x.attr.Flags&ir.Loose != 0
+	if y.kind != leaf || !(x.dtype == dtype.F32 && half(y.dtype) || loose && half(x.dtype) && y.dtype == dtype.F32) {
 		return -1
 	}
 	if _, ok := ch.apply(g.layout(s)); !ok {
