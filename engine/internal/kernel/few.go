@@ -8,7 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Products of few rows, y[m n] = Σ a[m k]·b[k n] with m ≤ 8: a step of decoding.
+// Products of few rows, y[m n] = Σ a[m k]·b[k n] with m ≤ 8: a step of decoding. On NVIDIA's GPUs some have up
+// to 16, see isFew.
 //
 // Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup
 // memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
@@ -46,7 +47,9 @@ type few struct {
 // The limits of a product of few rows, and the threads of a line where there are enough columns.
 const (
 	mostFewRows = 8
-	mostInside  = 128 // columns of a product that every threadgroup computes for itself
+	mostRows    = 16      // where isFew says so
+	mostExact   = 1 << 25 // multiplications of more than mostFewRows, where matrix units could do them
+	mostInside  = 128     // columns of a product that every threadgroup computes for itself
 	fewThreads  = 256
 	mostLine    = 16
 	leastLine   = 4
@@ -57,11 +60,35 @@ const (
 // inThreadgroup is the buffer of a result that stays in threadgroup memory.
 const inThreadgroup = -3
 
+// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of NVIDIA's
+// GPUs are whose left operand lies along its rows, if they have columns for a fourth of the processors, or are
+// computed by each threadgroup: a thread with so many sums does 16 multiplications for each element of b, which
+// takes as long as reading b, and one launch is left of two or four. Where matrix units could multiply, they are
+// faster, unless the product is small. Apple's tiles of 16 rows have not been compared.
+func (p *product) isFew(limits Limits) bool {
+	m, n, main := p.space.lens[1], p.space.lens[0], p.longest()
+	if m <= mostFewRows {
+		return true
+	}
+	if m > mostRows || limits.Family != NVIDIA || !p.inst.DType.Float() || len(p.space.lens) > 2 || len(p.weights) > 0 || p.g.TF32 {
+		return false
+	}
+	left, right := p.rests(main)
+	if exact := !left || !right; exact && m*n*p.inner[main] > mostExact {
+		return false
+	}
+	inside := p.inside != nil && n <= mostInside
+	return p.fours(2*main, innerAxis) && (inside || n/(4*leastLine) >= limits.Processors/4)
+}
+
 // newFew chooses how the threads share a product. The pair with the longest inner axis decides.
 func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
 	n := p.space.lens[0]
 	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1}
+	for f.rows*f.line > mostFewRows*mostLine { // sums meet in threadgroup memory
+		f.line /= 2
+	}
 	codes := p.codes(main)
 	f.down = !codes && p.strideB[main] == 1
 	f.beside = codes || p.fours(2*main+1, 0)

@@ -41,6 +41,7 @@ func fewTrials() []trial {
 		transposed bool
 	}{
 		{1, 200, 132, dtype.F32, false}, {1, 200, 132, dtype.BF16, true}, {3, 37, 71, dtype.F32, true}, {8, 64, 30, dtype.F32, false},
+		{16, 200, 132, dtype.F32, false}, {11, 136, 68, dtype.BF16, false}, {9, 600, 77, dtype.F32, true},
 	} {
 		g := loraGroup(c.dt, c.m, c.k, c.n, 16, c.transposed)
 		list = append(list, trial{name: fmt.Sprintf("lora %v[%d %d %d], transposed: %v", c.dt, c.m, c.k, c.n, c.transposed), group: g})
@@ -90,8 +91,18 @@ func TestLaunches(t *testing.T) {
 		{"lora of eight rows", loraGroup(dtype.F32, 8, 896, 896, 16, false), 1},
 		{"lora of nine rows", loraGroup(dtype.F32, 9, 896, 896, 16, false), 2},
 		{"a wide first product", loraGroup(dtype.F32, 1, 896, 896, 256, false), 2},
+		{"lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 4096, 16, false), 1},
+		{"lora of sixteen rows on NVIDIA's, x·Wᵀ", loraGroup(dtype.F32, 16, 4096, 4096, 16, true), 1},
+		{"lora of sixteen rows and few columns on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 512, 16, false), 4},
+		{"lora of sixteen small rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 1024, 1024, 16, false), 1},
+		{"lora of sixteen large rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 4096, 4096, 16, false), 4},
+		{"lora of seventeen rows on NVIDIA's", loraGroup(dtype.F32, 17, 4096, 4096, 16, false), 4},
 	} {
-		k, err := Render(c.g, Limits{Threads: 1024, SIMDWidth: simdWidth})
+		limits := Limits{Threads: 1024, SIMDWidth: simdWidth}
+		if strings.Contains(c.name, "NVIDIA") {
+			limits.Processors, limits.Family = 132, NVIDIA
+		}
+		k, err := Render(c.g, limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +148,12 @@ func TestFewChecked(t *testing.T) {
 		t.Skip(err)
 	}
 	var list []trial
-	for _, limits := range []Limits{{Threads: 64}, {Threads: 96, Processors: 132}, {Threads: 256, Processors: 3}, {Threads: 256, Processors: 132}} {
+	for _, limits := range []Limits{{Threads: 64}, {Threads: 96, Processors: 132}, {Threads: 256, Processors: 3}, {Threads: 256, Processors: 132},
+		{Threads: 256, Processors: 3, Family: NVIDIA}, {Threads: 256, Processors: 9, Family: NVIDIA}} {
 		limits.SIMDWidth = simdWidth
 		for _, tr := range slices.Concat(fewTrials(), quantTrials()) {
 			tr.limits = limits
-			tr.name += fmt.Sprintf(", %d threads, %d processors", limits.Threads, limits.Processors)
+			tr.name += fmt.Sprintf(", %d threads, %d processors, family %d", limits.Threads, limits.Processors, limits.Family)
 			list = append(list, tr)
 		}
 	}
@@ -190,12 +202,14 @@ func TestFewPTX(t *testing.T) {
 	}
 	texts := map[string]string{}
 	for _, tr := range slices.Concat(fewTrials(), quantTrials()) {
-		k, err := Render(tr.group, Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range k.Dispatches {
-			texts[d.Function] = d.Text
+		for _, processors := range []int{9, 132} { // with many, nine rows want more columns
+			k, err := Render(tr.group, Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: processors, Family: NVIDIA})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range k.Dispatches {
+				texts[d.Function] = d.Text
+			}
 		}
 	}
 	for _, s := range sourcesOf(t, texts) {

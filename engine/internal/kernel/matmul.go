@@ -185,7 +185,7 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 		p.declareOperand(n, a, stored)
 	}
 	m, n := s.lens[1], s.lens[0]
-	if m <= mostFewRows {
+	if p.isFew(limits) {
 		p.few = p.newFew(limits)
 		return
 	}
