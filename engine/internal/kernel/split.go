@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -9,20 +11,32 @@ import (
 // A split is a product that goes to a library: dispatches that put operands into a form that the library
 // takes, a call for each pair of operands, and a dispatch for what the library cannot do of the epilogue.
 //
-// The sums of several pairs are rounded once. In f16 or bf16 they are added in F32, in the workspace; or the
-// pairs are joined: their left operands are copied beside each other, and the right ones below each other, so
-// that they are one pair. What moves fewer bytes is done.
+// The sums of several pairs are rounded once in F32. In f16 or bf16 there are three ways, of which the one that
+// moves the fewest bytes is taken.
 type split struct {
 	*product
 	stored   map[int]result // what earlier products have stored
 	limits   Limits
-	joined   bool
+	way      way
 	steps    []Dispatch // in order
 	calls    []Dispatch // those of steps that are calls
 	borrowed []int      // where buffers of the workspace begin; their numbers count from lent on
 	scratch  int        // bytes of the workspace until now
 	bytes    int        // that are moved for the library's sake
 }
+
+// A way is how the sums of several pairs meet.
+type way uint8
+
+const (
+	// They are added in F32, in the workspace where the result is f16 or bf16.
+	inFloats way = iota
+	// The left operands are copied beside each other, and the right ones below each other, to be one pair.
+	asOne
+	// A layer's product is added to its adapters', which are rounded to the result's type before: by half of
+	// the last place of what the adapters add, and what they add is small.
+	onto
+)
 
 // lent is the number of the first buffer that is part of the workspace, in groups that are made here.
 const lent = 1 << 20
@@ -38,10 +52,10 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 		return nil
 	}
 	var s *split
-	for _, joined := range []bool{false, true} {
-		way := &split{product: p, stored: stored, limits: limits, joined: joined, scratch: k.Scratch}
-		if way.write() && (s == nil || way.cost() < s.cost()) {
-			s = way
+	for _, way := range []way{inFloats, asOne, onto} {
+		try := &split{product: p, stored: stored, limits: limits, way: way, scratch: k.Scratch}
+		if try.write() && (s == nil || try.cost() < s.cost()) {
+			s = try
 		}
 	}
 	if s == nil || !limits.Library.Always && !worth(s.calls, s.cost()) {
@@ -65,31 +79,44 @@ func (s *split) cost() int {
 
 // write fills the steps in; it returns false when the library has no such product.
 func (s *split) write() bool {
-	var pairs []pair
-	if s.joined {
-		p, ok := s.join()
-		if !ok {
-			return false
-		}
-		pairs = []pair{p}
-	} else {
-		for n, inner := range s.inner {
-			p := pair{inner: inner}
-			if !s.bring(n, &p.sides) {
-				return false
-			}
-			pairs = append(pairs, p)
-		}
+	pairs, ok := s.pairs()
+	if !ok {
+		return false
 	}
-	single := len(pairs) == 1
 	fits := func(dt dtype.Type) bool { // whether D can have the type
-		return dt == dtype.F32 || single && dt == pairs[0].sides[0].matrix.DType
+		return dt == dtype.F32 || (len(pairs) == 1 || s.way == onto) && dt == pairs[0].sides[0].matrix.DType
 	}
 	if end, whole := s.ending(fits); whole && s.callAll(pairs, end) {
 		return true
 	}
 	end := s.raw(fits)
 	return s.callAll(pairs, end) && s.epilogue(end)
+}
+
+// pairs are the operands of the calls, in order.
+func (s *split) pairs() (list []pair, ok bool) {
+	if s.way == asOne {
+		p, ok := s.join()
+		return []pair{p}, ok
+	}
+	for n, inner := range s.inner {
+		p := pair{inner: inner}
+		if !s.bring(n, &p.sides) {
+			return nil, false
+		}
+		list = append(list, p)
+	}
+	if s.way == inFloats {
+		return list, true
+	}
+	dt := s.inst.DType
+	slices.SortStableFunc(list, func(a, b pair) int { return a.inner - b.inner })
+	for i, p := range list {
+		if dt == dtype.F32 || p.sides[0].matrix.DType != dt || i < len(list)-1 && p.inner > mostInside {
+			return nil, false
+		}
+	}
+	return list, len(list) > 1
 }
 
 // callAll writes the calls of all pairs, or none if the library lacks one of them.

@@ -56,6 +56,11 @@ func TestSplit(t *testing.T) {
 	silu := func(s *sketch, y backend.Ref, shape []int) backend.Ref {
 		return s.inst(ir.Silu, ir.Attr{}, s.g.Insts[y.Index].DType, shape, y)
 	}
+	adapter := func(s *sketch, m, k, n, rank int) { // x·W + h·B
+		x, w := s.input(bf16, ir.Contiguous([]int{m, k})), s.input(bf16, ir.Contiguous([]int{k, n}))
+		h, b := s.input(bf16, ir.Contiguous([]int{m, rank})), s.input(bf16, ir.Contiguous([]int{rank, n}))
+		s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, []int{m, n}, x, w, h, b))
+	}
 	row := func(n int, shape []int) ir.Layout { return ir.Contiguous([]int{n}).Expand(shape) }
 	for _, c := range []struct {
 		name  string
@@ -104,23 +109,20 @@ func TestSplit(t *testing.T) {
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(f32, ir.Contiguous(shape)), a, b))
 		}, []string{"2048×2048 by 2048×2048 of f32", "2048×16 by 16×2048 of f32, with a matrix added"}},
 		{"an adapter in bf16, joined", func(s *sketch) {
-			shape := []int{4096, 4864}
-			x, w := s.input(bf16, ir.Contiguous([]int{4096, 896})), s.input(bf16, ir.Contiguous([]int{896, 4864}))
-			h, b := s.input(bf16, ir.Contiguous([]int{4096, 16})), s.input(bf16, ir.Contiguous([]int{16, 4864}))
-			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, x, w, h, b))
+			adapter(s, 4096, 896, 4864, 16)
 		}, []string{"map", "map", "map", "map", "4096×912 by 912×4864 of bf16"}},
 		{"joined pairs would not be aligned", func(s *sketch) {
-			shape := []int{4096, 4864}
-			x, w := s.input(bf16, ir.Contiguous([]int{4096, 898})), s.input(bf16, ir.Contiguous([]int{898, 4864}))
-			h, b := s.input(bf16, ir.Contiguous([]int{4096, 16})), s.input(bf16, ir.Contiguous([]int{16, 4864}))
-			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, x, w, h, b))
-		}, []string{"matmul"}},
-		{"an adapter in bf16, added in f32", func(s *sketch) {
-			shape := []int{4096, 896}
-			x, w := s.input(bf16, ir.Contiguous([]int{4096, 4864})), s.input(bf16, ir.Contiguous([]int{4864, 896}))
-			h, b := s.input(bf16, ir.Contiguous([]int{4096, 16})), s.input(bf16, ir.Contiguous([]int{16, 896}))
-			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, x, w, h, b))
-		}, []string{"4096×4864 by 4864×896 of bf16, as f32", "4096×16 by 16×896 of bf16, as f32, with a matrix added", "map"}},
+			adapter(s, 4096, 898, 4864, 16)
+		}, []string{"4096×16 by 16×4864 of bf16", "4096×898 by 898×4864 of bf16, with a matrix added"}},
+		{"an adapter in bf16, rounded first", func(s *sketch) {
+			adapter(s, 4096, 4864, 896, 16)
+		}, []string{"4096×16 by 16×896 of bf16", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
+		{"two long pairs in bf16, added in f32", func(s *sketch) {
+			adapter(s, 4096, 4864, 896, 1024)
+		}, []string{"4096×4864 by 4864×896 of bf16, as f32", "4096×1024 by 1024×896 of bf16, as f32, with a matrix added", "map"}},
+		{"an adapter's chain in bf16, its first product rounded", func(s *sketch) {
+			*s.g = *loraGroup(bf16, 1024, 4096, 4096, 16, false)
+		}, []string{"1024×4096 by 4096×16 of bf16, scaled", "1024×16 by 16×4096 of bf16", "1024×4096 by 4096×4096 of bf16, with a matrix added"}},
 		{"batches", func(s *sketch) {
 			shape := []int{8, 512, 512}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(f32, ir.Contiguous(shape))))
