@@ -76,6 +76,49 @@ template <typename Lines, int wide, int high, int threads, bool grouped, typenam
 	}
 }
 
+// slot_at is where row n of a batch lies: pages lists its pages, which lie apart apart and have page rows each. One that
+// does not exist stands for the nearest.
+template <typename I> inline I slot_at(device const long* pages, I apart, I page, I last_page, I n) {
+	const long at = pages[n / page * apart];
+	return I(max(long(0), min(at, long(last_page)))) * page + n % page;
+}
+
+// fetch_slot_pieces is fetch_pieces for rows in pages, which lie step apart.
+template <typename Lines, int wide, int high, int threads, typename Copies, typename T, typename I> METAL_FUNC void fetch_slot_pieces(thread Copies& copies, threadgroup T* to, device const T* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I d, I width, int me) {
+	constexpr int each = 16 / int(sizeof(T)), pieces = wide / each;
+	UNROLL for (int e = me; e < high * pieces; e += threads) {
+		const int line = e / pieces, beside = e % pieces * each;
+		const I row = first + line, column = d + beside;
+		const bool within = row < count && column < width;
+		copies.take(to + Lines::place(line, beside), from + (within ? slot_at(pages, apart_pages, page, last_page, row) * step + column : I(0)), within ? each : 0);
+	}
+}
+
+// fetch_slot_elements is fetch_elements for rows in pages.
+template <typename Lines, int wide, int high, int threads, typename T, typename S, typename I> METAL_FUNC void fetch_slot_elements(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I apart, I d, I width, int me) {
+	for (int e = me; e < high * wide; e += threads) {
+		const int line = e / wide, beside = e % wide;
+		const I row = first + line, column = d + beside;
+		float v = 0.0f;
+		if (row < count && column < width) v = loaded(from[slot_at(pages, apart_pages, page, last_page, row) * step + column * apart]);
+		to[Lines::place(line, beside)] = T(v);
+	}
+}
+
+// fetch_slot_codes is fetch_slot_elements for integers, each row of which has a scale.
+template <typename Lines, int wide, int high, int threads, typename T, typename S, typename I> METAL_FUNC void fetch_slot_codes(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I apart, device const float* scales, I scale_step, I d, I width, int me) {
+	for (int e = me; e < high * wide; e += threads) {
+		const int line = e / wide, beside = e % wide;
+		const I row = first + line, column = d + beside;
+		float v = 0.0f;
+		if (row < count && column < width) {
+			const I slot = slot_at(pages, apart_pages, page, last_page, row);
+			v = float(from[slot * step + column * apart]) * scales[slot * scale_step];
+		}
+		to[Lines::place(line, beside)] = T(v);
+	}
+}
+
 // fetch_elements moves element by element, which lie apart apart, and converts them.
 template <typename Lines, int wide, int high, int threads, bool grouped, typename T, typename S, typename I> METAL_FUNC void fetch_elements(threadgroup T* to, device const S* from, I first, I count, I per, I jump, I step, I apart, I d, I width, int me) {
 	for (int e = me; e < high * wide; e += threads) {

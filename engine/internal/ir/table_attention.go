@@ -27,6 +27,13 @@ func attentionRows() []Row {
 			Doc: "AttentionGrad gives dq, dk and dv from q, k, v, o, logsumexp, do and the mask if there is one: with p the probabilities, ds = p·(do·vᵀ − do·o), " +
 				"dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them.",
 		},
+		{
+			Op: PagedAttention, Name: "paged_attention", Family: FamilyAttention, Infer: inferPagedAttention, NoGrad: "its keys are a cache, which later steps write over", Flops: pagedFlops, Tol: summation,
+			Doc: "PagedAttention is softmax(s·q·kᵀ)·v with s = Attr.Float: q [B H T D] in f16, bf16 or f32, k [G S D] and v [G S E] in these or in i8, H a multiple of G. " +
+				"Key j of batch b lies in slot pages[b, j/n]·n + j%n, pages i64 [B P], where n = Attr.Ints[0] divides S. Query t of it sees keys up to last[b, t], i64 [B T], " +
+				"which does not fall from one t to the next; with w = Attr.Ints[1] > 0 only the last w of them. Slots of keys behind the last are not read. A page and a last that do not exist stand for the nearest that does; " +
+				"a query with a last below 0 gives 0. Vectors in i8 are multiplied by their scales, f32 [G S 1], one operand for k and one for v. With a number c in Attr.Rates scores are c·tanh(s·q·kᵀ/c).",
+		},
 	}
 }
 
@@ -141,4 +148,70 @@ func RopeRates(a *Attr, d int) []float64 {
 		rates[i] = math.Pow(a.Float, -2*float64(i)/float64(d))
 	}
 	return rates
+}
+
+// A Paging is the setting of a PagedAttention.
+type Paging struct {
+	Page   int     // slots of a page
+	Window int     // keys that a query sees; 0: all up to its last
+	Cap    float64 // 0: none
+}
+
+// PagesOf reads the settings of a PagedAttention.
+func PagesOf(a *Attr) Paging {
+	p := Paging{Page: a.Ints[0], Window: a.Ints[1]}
+	if len(a.Rates) > 0 {
+		p.Cap = a.Rates[0]
+	}
+	return p
+}
+
+// Attr returns the settings with a scale of the scores.
+func (p Paging) Attr(scale float64) Attr {
+	a := Attr{Ints: []int{p.Page, p.Window}, Float: scale}
+	if p.Cap != 0 {
+		a.Rates = []float64{p.Cap}
+	}
+	return a
+}
+
+func inferPagedAttention(n *Node) error {
+	if len(n.Src) != 5 && len(n.Src) != 7 {
+		return wrong(n, "got %d operands, want q, k, v, pages, last and perhaps two scales", len(n.Src))
+	}
+	q, k, v, pages, last := n.Src[0], n.Src[1], n.Src[2], n.Src[3], n.Src[4]
+	const want = "q [B H T D], k [G S D], v [G S E], pages i64 [B P] and last i64 [B T]"
+	if len(q.Shape) != 4 || len(k.Shape) != 3 || len(v.Shape) != 3 || pages.DType != dtype.I64 || last.DType != dtype.I64 {
+		return got(n, want)
+	}
+	if q.Shape[3] != k.Shape[2] || !slices.Equal(k.Shape[:2], v.Shape[:2]) || len(pages.Shape) != 2 || pages.Shape[0] != q.Shape[0] ||
+		!slices.Equal(last.Shape, []int{q.Shape[0], q.Shape[2]}) {
+		return got(n, want)
+	}
+	if q.Shape[1] != 0 && (k.Shape[0] == 0 || q.Shape[1]%k.Shape[0] != 0) {
+		return got(n, "a multiple of the %d key heads, not %d query heads", k.Shape[0], q.Shape[1])
+	}
+	if !q.DType.Float() || q.DType == dtype.F64 {
+		return got(n, "q in f16, bf16 or f32")
+	}
+	kept := k.DType
+	if v.DType != kept || kept != dtype.I8 && (!kept.Float() || kept == dtype.F64) || (kept == dtype.I8) != (len(n.Src) == 7) {
+		return got(n, "k and v in f16, bf16 or f32, or in i8 with scales")
+	}
+	for _, s := range n.Src[5:] {
+		if s.DType != dtype.F32 || !slices.Equal(s.Shape, []int{k.Shape[0], k.Shape[1], 1}) {
+			return got(n, "scales f32 [%d %d 1]", k.Shape[0], k.Shape[1])
+		}
+	}
+	if a := n.Attr; len(a.Ints) != 2 || a.Ints[0] < 1 || a.Ints[1] < 0 || k.Shape[1]%a.Ints[0] != 0 || k.Shape[1] == 0 || pages.Shape[1] == 0 || len(a.Rates) > 1 {
+		return got(n, "pages of one length, at least one, that divide the %d slots, and a window of 0 or more", k.Shape[1])
+	}
+	n.DType, n.Shape = q.DType, with(q.Shape, 3, v.Shape[2])
+	return nil
+}
+
+// pagedFlops counts one key for each query: how many there are is data.
+func pagedFlops(n *Node) int64 {
+	q, v := n.Src[0].Shape, n.Src[2].Shape
+	return int64(Size(q[:3])) * int64(2*q[3]+2*v[2]+12)
 }

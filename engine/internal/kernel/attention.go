@@ -62,6 +62,7 @@ const (
 type attentionText struct {
 	*text
 	in            *backend.Inst
+	paged         *ir.Paging // nil where keys lie one behind the other
 	b, hq, hk     int
 	tq, tk, d, dv int
 	mask          dtype.Type // Invalid if there is none
@@ -102,14 +103,7 @@ func newAttention(g *backend.Group, limits Limits) *attentionText {
 	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
 	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3], kept: 1,
 		vectors: map[string]bool{}, blocks: attentionSets[limits.Family]}
-	wide := false
-	for _, i := range g.Inputs {
-		wide = wide || !isNumber(i) && reachOf(i.Layout) > most32
-	}
-	for _, o := range g.Outputs {
-		wide = wide || ir.Size(o.Shape) > most32
-	}
-	a.text = newText(g, wide)
+	a.text = newText(g, a.far(g))
 	operands := []int{0, 1, 2}
 	if in.Op == ir.AttentionGrad {
 		a.kept, operands = 2, []int{0, 1, 2, 5}
@@ -122,6 +116,18 @@ func newAttention(g *backend.Group, limits Limits) *attentionText {
 	}
 	a.wide = a.tileWidth()
 	return a
+}
+
+// far says whether an index needs more than 32 bits.
+func (a *attentionText) far(g *backend.Group) bool {
+	wide := false
+	for _, i := range g.Inputs {
+		wide = wide || !isNumber(i) && reachOf(i.Layout) > most32
+	}
+	for _, o := range g.Outputs {
+		wide = wide || ir.Size(o.Shape) > most32
+	}
+	return wide
 }
 
 // tileWidth chooses how many elements of a row a tile has: a power of two, that which leaves the fewest
@@ -177,7 +183,10 @@ func (a *attentionText) share(rows int, limits Limits) {
 func (a *attentionText) rows() int { return a.simds * stripRows }
 
 // reads declares an operand with a stride for each of its four axes; one of length 1 is repeated.
-func (a *attentionText) reads(name string, v backend.Ref) {
+func (a *attentionText) reads(name string, v backend.Ref) { a.readsAs(name, v, "bhtd") }
+
+// readsAs is reads for axes of other names.
+func (a *attentionText) readsAs(name string, v backend.Ref, axes string) {
 	i, _ := v.Input()
 	in := a.g.Inputs[i]
 	a.pointer("const ", name, in.DType, in.Buf, in.Layout.Offset)
@@ -187,12 +196,12 @@ func (a *attentionText) reads(name string, v backend.Ref) {
 		if in.Layout.Shape[axis] == 1 {
 			s = 0
 		}
-		if axis < 3 {
+		if axis < len(axes)-1 {
 			vectors = vectors && s%each == 0
 		} else {
 			vectors = vectors && s == 1 && in.Layout.Shape[axis]%each == 0
 		}
-		a.constant(name+"_"+string("bhtd"[axis]), s)
+		a.constant(name+"_"+axes[axis:axis+1], s)
 	}
 	a.vectors[name] = vectors
 }
@@ -258,6 +267,10 @@ type fetch struct {
 // fetch moves a tile of an operand to threadgroup memory, from some row on.
 func (a *attentionText) fetch(to, first string, f fetch, high int, keyRows bool) {
 	name := f.name
+	if a.paged != nil && name != "q" {
+		a.fetchSlots(to, first, f, high)
+		return
+	}
 	base, count, per, jump, grouped := row(name, "b", "kh", "0"), "a.tk", "a.tk", "a."+name+"_h", false
 	if name == "q" || name == "g" || name == "o" {
 		if base, count, per = row(name, "b", "h", "0"), "a.tq", "a.tq"; !keyRows {
@@ -365,6 +378,9 @@ func (a *attentionText) exp() string {
 
 // binary says whether scores are powers of two: a GPU computes those, and other exponentials by them.
 func (a *attentionText) binary() bool {
+	if a.paged != nil {
+		return a.cell != dtype.F32 && a.paged.Cap == 0
+	}
 	return a.in.Op == ir.Attention && a.cell != dtype.F32 && len(a.in.Args) == 3
 }
 
@@ -478,6 +494,9 @@ func (a *attentionText) scores(keyRows bool, body func()) {
 
 // whole says of a strip, which begins at row first + strip, whether its rows see all columns of the tile.
 func (a *attentionText) whole(keyRows bool) string {
+	if a.paged != nil {
+		return a.pagedWhole()
+	}
 	length := "tk"
 	if keyRows {
 		length = "tq"
@@ -510,6 +529,9 @@ func (a *attentionText) score(keyRows, whole bool) {
 	if a.causal() {
 		seen += " && j <= i + a.tk - a.tq"
 	}
+	if a.paged != nil {
+		seen = a.pagedSeen()
+	}
 	if whole {
 		seen = "true"
 	}
@@ -523,6 +545,9 @@ func (a *attentionText) score(keyRows, whole bool) {
 		scale = "steep"
 	}
 	a.line("float v = element(s[n], e) * a.%s;", scale)
+	if a.paged != nil && a.paged.Cap != 0 {
+		a.line("v = a.cap * op_tanh(v / a.cap);")
+	}
 	switch a.mask {
 	case dtype.Invalid:
 	case dtype.Bool:

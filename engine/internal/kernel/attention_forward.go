@@ -12,19 +12,26 @@ func attention(g *backend.Group, k *Kernel) {
 	if attend(g, k) {
 		return
 	}
-	a := newAttention(g, k.limits)
-	if a.b*a.hq*a.tq == 0 {
-		return
+	if a := newAttention(g, k.limits); a.b*a.hq*a.tq > 0 {
+		a.forward(k)
 	}
+}
+
+// forward writes attention down.
+func (a *attentionText) forward(k *Kernel) {
 	rows := a.hq / a.hk * a.tq
 	a.share(rows, k.limits)
 	numbers, slabs := a.slab(a.dv)
 	tiles := (rows + a.rows() - 1) / a.rows()
 	parts := a.parts(a.b*a.hk*tiles*slabs, k.limits)
 	a.reads("q", a.in.Args[0])
-	a.reads("k", a.in.Args[1])
-	a.reads("v", a.in.Args[2])
-	a.masked(a.in.Args[3:])
+	if a.paged != nil {
+		a.readsPages()
+	} else {
+		a.reads("k", a.in.Args[1])
+		a.reads("v", a.in.Args[2])
+		a.masked(a.in.Args[3:])
+	}
 	results := a.attentionResults()
 	if parts > 1 {
 		k.Scratch = a.declareParts(a.text, parts)
@@ -37,13 +44,7 @@ func attention(g *backend.Group, k *Kernel) {
 	a.constant("tiles", tiles)
 	a.tiles()
 	a.place(false)
-	a.end()
-	begin := "0"
-	if parts > 1 {
-		begin = "begin"
-		a.line("const %[1]s begin = %[1]s(group.z) * a.part;", a.index)
-		a.line("end = min(end, begin + a.part);")
-	}
+	begin := a.span(parts)
 	a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
 	a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
 	a.line("clear_strip(sum);")
@@ -86,6 +87,24 @@ func attention(g *backend.Group, k *Kernel) {
 	if parts > 1 {
 		k.Dispatches = append(k.Dispatches, a.join(parts, k.limits))
 	}
+}
+
+// span declares end, up to which the group looks at keys, and returns where it begins.
+func (a *attentionText) span(parts int) string {
+	if a.paged != nil {
+		a.pagedEnd()
+		if parts > 1 {
+			a.pagedPart(parts)
+		}
+		return "start"
+	}
+	a.end()
+	if parts == 1 {
+		return "0"
+	}
+	a.line("const %[1]s begin = %[1]s(group.z) * a.part;", a.index)
+	a.line("end = min(end, begin + a.part);")
+	return "begin"
 }
 
 // parts is how many parts the keys are split into, where so many threadgroups are one for each: enough to

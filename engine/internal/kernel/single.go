@@ -35,6 +35,7 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 	ir.MaxPool:        maxPool,
 	ir.Attention:      attention,
 	ir.AttentionGrad:  attentionGrad,
+	ir.PagedAttention: pagedAttention,
 	ir.AdamW:          adamW,
 	ir.SumSquares:     sumSquares,
 	ir.Dequantize:     dequantize,

@@ -9,8 +9,11 @@ import (
 )
 
 func attentionCases(op ir.Op) []Case {
-	if op == ir.Rope {
+	switch op {
+	case ir.Rope:
 		return ropeCases()
+	case ir.PagedAttention:
+		return pagedCases()
 	}
 	type geometry struct {
 		B, Hq, Hk, Tq, Tk, D, Dv int
@@ -57,6 +60,87 @@ func attentionCases(op ir.Op) []Case {
 		}})
 	}
 	return list
+}
+
+// pagedCases are steps of a decoder. What lies in slots that no query sees is NaN: it must not be read.
+func pagedCases() []Case {
+	type geometry struct {
+		B, H, G, T, D, E, page, pages, slots int
+		last                                 []int      // of each batch's last query; those before it see one key less each
+		kept                                 dtype.Type // Invalid: the type of q
+		window                               int
+		cap                                  float64
+	}
+	var list []Case
+	for _, g := range []geometry{
+		{1, 1, 1, 1, 4, 4, 4, 2, 8, []int{0}, 0, 0, 0},
+		{1, 4, 2, 1, 16, 16, 64, 8, 1024, []int{299}, 0, 0, 0}, // a token in a long room
+		{3, 6, 2, 1, 32, 24, 16, 5, 320, []int{7, 79, 33}, 0, 0, 0},
+		{2, 2, 1, 5, 8, 8, 4, 10, 96, []int{4, 31}, dtype.BF16, 0, 0}, // some guesses
+		{1, 4, 4, 32, 20, 12, 64, 4, 512, []int{70}, 0, 0, 0},         // a block of a prompt
+		{2, 4, 2, 33, 64, 64, 64, 6, 1024, []int{32, 300}, dtype.F16, 0, 0},
+		{1, 2, 1, 96, 64, 64, 64, 8, 512, []int{400}, dtype.F32, 0, 0},
+		{1, 2, 1, 40, 64, 64, 16, 8, 256, []int{90}, 0, 24, 0},      // a window
+		{2, 3, 1, 1, 16, 16, 8, 6, 96, []int{44, 3}, 0, 5, 0},       // of a token
+		{2, 2, 2, 17, 16, 16, 8, 6, 96, []int{40, 21}, 0, 0, 2},     // capped scores
+		{1, 2, 1, 1, 16, 16, 8, 6, 96, []int{40}, dtype.I8, 7, 1.5}, // all at once
+		{2, 4, 2, 1, 32, 32, 64, 3, 512, []int{150, 2}, dtype.I8, 0, 0},
+		{1, 4, 2, 50, 32, 40, 16, 8, 256, []int{100}, dtype.I8, 0, 0},
+		{2, 2, 1, 3, 8, 8, 4, 4, 32, []int{-1, 9}, 0, 0, 0}, // a row that sees nothing
+		{0, 2, 1, 3, 8, 8, 4, 4, 32, nil, 0, 0, 0},
+	} {
+		list = append(list, Case{Name: fmt.Sprintf("%+v", g), Build: func(b *B, dt dtype.Type) []*ir.Node {
+			kept := g.kept
+			if kept == dtype.Invalid {
+				kept = dt
+			}
+			b.wantType(kept)
+			pages, last, seen := make([]int64, g.B*g.pages), make([]int64, g.B*g.T), make([]bool, g.slots)
+			free := b.rng.Perm(g.slots / g.page)
+			for i := range g.B {
+				for j := 0; j <= g.last[i]; j++ {
+					if j%g.page == 0 {
+						pages[i*g.pages+j/g.page] = int64(free[0])
+						free = free[1:]
+					}
+					seen[int(pages[i*g.pages+j/g.page])*g.page+j%g.page] = true
+				}
+				for t := range g.T {
+					last[i*g.T+t] = int64(max(-1, g.last[i]-g.T+1+t))
+				}
+			}
+			if len(last) > 3 {
+				last[0] = last[1] // the first token stands there twice
+			}
+			vectors := func(width int) (x, scale *ir.Node) {
+				if kept == dtype.I8 {
+					return b.Leaf(kept, []int{g.G, g.slots, width}, func(int) float64 { return float64(b.rng.IntN(255) - 127) }),
+						b.Leaf(dtype.F32, []int{g.G, g.slots, 1}, func(i int) float64 { return unseen(seen[i%g.slots], 0.01+0.02*b.rng.Float64()) })
+				}
+				return b.Leaf(kept, []int{g.G, g.slots, width}, func(i int) float64 {
+					return unseen(seen[i/width%g.slots], b.rng.NormFloat64())
+				}), nil
+			}
+			k, ks := vectors(g.D)
+			v, vs := vectors(g.E)
+			q := b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, b.Normal(dt, g.B, g.T, g.H, g.D)) // as a layer makes them
+			src := []*ir.Node{q, k, v, b.Ints(dtype.I64, []int{g.B, g.pages}, pages...), b.Ints(dtype.I64, []int{g.B, g.T}, last...)}
+			if kept == dtype.I8 {
+				src = append(src, ks, vs)
+			}
+			attr := ir.Paging{Page: g.page, Window: g.window, Cap: g.cap}.Attr(0.3)
+			return []*ir.Node{b.New(ir.PagedAttention, attr, src...)}
+		}})
+	}
+	return list
+}
+
+// unseen is x where somebody looks, and else NaN.
+func unseen(seen bool, x float64) float64 {
+	if seen {
+		return x
+	}
+	return math.NaN()
 }
 
 func ropeCases() []Case {

@@ -29,12 +29,14 @@ type heads struct {
 	q, k, v                  tensor4
 	mask                     *operand // [b hq tq tk], Bool or f32; nil without one
 	boolMask                 bool
+	paged                    *paging // nil where keys lie as [batch head token feature]
 }
 
 // A tensor4 is an input [batch, head, token, feature].
 type tensor4 struct {
 	buf    int
 	elem   micro.Elem
+	codes  bool // i8 with scales, in place of elem
 	offset int
 	stride [4]int
 }
@@ -109,12 +111,25 @@ func newTensor4(g *backend.Group, r backend.Ref) tensor4 {
 // keyHead is the head of keys and values that query head h looks at.
 func (h *heads) keyHead(head int) int { return head / (h.hq / h.hk) }
 
-// visible is how many keys, counted from the first, query i may see.
-func (h *heads) visible(i int) int {
+// visible is how many keys, counted from the first, query i of a batch may see.
+func (h *heads) visible(batch, i int) int {
+	if h.paged != nil {
+		_, end := h.paged.sees(batch, i)
+		return end
+	}
 	if !h.causal {
 		return h.tk
 	}
 	return min(h.tk, max(0, i+1+h.tk-h.tq))
+}
+
+// from is the first key that query i of a batch may see.
+func (h *heads) from(batch, i int) int {
+	if h.paged == nil {
+		return 0
+	}
+	begin, _ := h.paged.sees(batch, i)
+	return begin
 }
 
 // addMask applies the mask to n scores from key j on of one query.
@@ -138,16 +153,22 @@ var hidden = func() (r [keyBlock]float32) {
 	return r
 }()
 
-// bind prepares the mask for a launch; release lets go of it.
+// bind prepares the mask and the pages for a launch; release lets go of them.
 func (h *heads) bind(l *launch) {
 	if h.mask != nil {
 		h.mask.bind(l)
+	}
+	if h.paged != nil {
+		h.paged.bind(l)
 	}
 }
 
 func (h *heads) release() {
 	if h.mask != nil {
 		h.mask.release()
+	}
+	if h.paged != nil {
+		h.paged.release()
 	}
 }
 

@@ -21,24 +21,44 @@ type packedKeys struct {
 	keys, values           []float32
 	keysBlock, valuesBlock int // elements of a block
 	blocks                 int // of a head
+	tokens                 int // of a head
 }
 
 // pack packs the keys and values of all heads.
 func (a *attention) pack(l *launch) *packedKeys {
-	n := min(a.tk, keyBlock)
-	p := &packedKeys{
+	tokens := a.tk
+	if a.paged != nil {
+		tokens = a.paged.most()
+	}
+	n := min(tokens, keyBlock)
+	p := &packedKeys{tokens: tokens,
 		keysBlock: gemm.LeftLen(a.kernel, n, a.d), valuesBlock: gemm.LeftLen(a.kernel, a.dv, n),
-		blocks: (a.tk + keyBlock - 1) / keyBlock,
+		blocks: (tokens + keyBlock - 1) / keyBlock,
 	}
 	heads := a.b * a.hk
 	p.keys, p.values = l.scratch.floats(heads*p.blocks*p.keysBlock), l.scratch.floats(heads*p.blocks*p.valuesBlock)
-	l.pool.For(heads*p.blocks, func(_, chunk int) {
+	room := l.scratch.floats(l.pool.Threads() * a.room(keyBlock))
+	l.pool.For(heads*p.blocks, func(worker, chunk int) {
 		head, token := chunk/p.blocks, chunk%p.blocks*keyBlock
-		n := min(keyBlock, a.tk-token)
-		gemm.PackLeft(a.kernel, p.keys[chunk*p.keysBlock:][:p.keysBlock], a.k.source(l, head/a.hk, head%a.hk, token), n, a.d)
-		gemm.PackLeft(a.kernel, p.values[chunk*p.valuesBlock:][:p.valuesBlock], across(a.v.source(l, head/a.hk, head%a.hk, token)), a.dv, n)
+		batch, n := head/a.hk, min(keyBlock, p.length(a, head/a.hk)-token)
+		if n <= 0 {
+			return
+		}
+		mine := room[worker*a.room(keyBlock):]
+		keys := a.together(l, &a.k, 0, batch, head%a.hk, token, n, mine, a.d)
+		gemm.PackLeft(a.kernel, p.keys[chunk*p.keysBlock:][:p.keysBlock], keys, n, a.d)
+		values := a.together(l, &a.v, 1, batch, head%a.hk, token, n, mine, a.dv)
+		gemm.PackLeft(a.kernel, p.values[chunk*p.valuesBlock:][:p.valuesBlock], across(values), a.dv, n)
 	})
 	return p
+}
+
+// length is how many keys of a batch are packed.
+func (p *packedKeys) length(a *attention, batch int) int {
+	if a.paged != nil {
+		return a.visible(batch, a.tq-1)
+	}
+	return p.tokens
 }
 
 // A blockTask is a block of queries of one head.
@@ -49,6 +69,7 @@ type blockTask struct {
 	packed         *packedKeys
 	head           int // over the batch
 	first, queries int
+	begin          int // the first key of which a block of scores is computed
 
 	query  []float32 // transposed and scaled: a row for each feature
 	scores []float32 // a row for each key
@@ -85,16 +106,19 @@ func (t *blockTask) run() {
 	for i := range t.most {
 		t.most[i], t.total[i] = float32(math.Inf(-1)), 0
 	}
-	limit := t.visible(t.first + t.queries - 1)
+	batch := t.head / t.hq
+	limit := t.visible(batch, t.first+t.queries-1)
+	t.begin = t.from(batch, t.first) / keyBlock * keyBlock
 	if limit == 0 {
 		clear(t.sums)
 	}
-	for key := 0; key < limit; key += keyBlock {
+	for key := t.begin; key < limit; key += keyBlock {
 		if t.l.pool.Stopped() {
 			return
 		}
 		n := min(keyBlock, limit-key)
 		t.score(key, n)
+		t.capped(t.scores[:n*queryBlock])
 		t.hide(key, n)
 		t.softmax(key, n)
 		t.weigh(key, n)
@@ -109,10 +133,27 @@ func (t *blockTask) block(key int) int {
 
 // hiddenFrom is how many queries of the block, counted from the first, may not look at a key.
 func (t *blockTask) hiddenFrom(key int) int {
+	if t.paged != nil {
+		return t.before(key)
+	}
 	if !t.causal {
 		return 0
 	}
 	return min(t.queries, max(0, key-(t.tk-t.tq)-t.first))
+}
+
+// before is how many queries of the block, counted from the first, see less than the keys up to a key. Most
+// blocks are of tokens one behind the other, each of which sees one key more.
+func (t *blockTask) before(key int) int {
+	until := t.paged.until[t.head/t.hq*t.tq+t.first:][:t.queries]
+	i := min(t.queries, max(0, key+1-int(until[0])))
+	for i < t.queries && int(until[i]) <= key {
+		i++
+	}
+	for i > 0 && int(until[i-1]) > key {
+		i--
+	}
+	return i
 }
 
 // score computes the scores of n keys from key on, but for whole vectors of queries that may not look at
@@ -136,6 +177,12 @@ func (t *blockTask) score(key, n int) {
 func (t *blockTask) hide(key, n int) {
 	for i := range n {
 		copy(t.scores[i*queryBlock:], hidden[:t.hiddenFrom(key+i)])
+	}
+	if t.paged != nil && t.paged.Window > 0 {
+		for i := range n { // the queries whose window has passed the key
+			from := t.before(key + i + t.paged.Window)
+			copy(t.scores[i*queryBlock+from:][:t.queries-from], hidden[:])
+		}
 	}
 	switch {
 	case t.mask == nil:
@@ -200,7 +247,7 @@ func (t *blockTask) softmax(key, n int) {
 			t.shift[i] = 0
 		}
 	}
-	if key > 0 && grown {
+	if key > t.begin && grown {
 		vec.Of(vec.Exp)(p(t.shrink, 0), p(t.shrink, 0), nil, nil, queryBlock)
 		vec.Of(vec.Mul)(p(t.total, 0), p(t.total, 0), p(t.shrink, 0), nil, queryBlock)
 		if t.dv > 0 {
@@ -212,8 +259,8 @@ func (t *blockTask) softmax(key, n int) {
 
 // weigh adds the values of n keys from key on, weighted.
 func (t *blockTask) weigh(key, n int) {
-	left := gemm.PackedLeft(t.kernel, t.packed.values[t.block(key)*t.packed.valuesBlock:], t.dv, min(keyBlock, t.tk-key))
-	gemm.MultiplyRows(left.First(n), unsafe.SliceData(t.scores), queryBlock, t.queries, unsafe.SliceData(t.sums), queryBlock, key > 0)
+	left := gemm.PackedLeft(t.kernel, t.packed.values[t.block(key)*t.packed.valuesBlock:], t.dv, min(keyBlock, t.packed.length(t.attention, t.head/t.hq)-key))
+	gemm.MultiplyRows(left.First(n), unsafe.SliceData(t.scores), queryBlock, t.queries, unsafe.SliceData(t.sums), queryBlock, key > t.begin)
 }
 
 // store divides by the sums and writes the results.

@@ -20,13 +20,14 @@ type fewTask struct {
 	rows   int
 
 	query, scores, sums []float32
+	room                []float32
 	most, total         []float32 // of each query: the largest score so far, the sum of exp(score − most)
 }
 
 // fewScratch is how many elements a worker needs.
 func (a *attention) fewScratch() int {
 	rows := a.group * a.tq
-	return roundUp16(rows*a.d) + rows*keyBlock + roundUp16(rows*a.dv) + 2*roundUp16(rows)
+	return a.room(keyBlock) + roundUp16(rows*a.d) + rows*keyBlock + roundUp16(rows*a.dv) + 2*roundUp16(rows)
 }
 
 // runFew computes so many heads.
@@ -50,6 +51,7 @@ func (t *fewTask) take(mem []float32) {
 		mem = mem[roundUp16(n):]
 		return r
 	}
+	t.room = next(t.attention.room(keyBlock))
 	t.query, t.scores, t.sums = next(t.rows*t.d), next(t.rows*keyBlock), next(t.rows*t.dv)
 	t.most, t.total = next(t.rows), next(t.rows)
 	if t.out != nil && t.out.DType == dtype.F32 {
@@ -65,8 +67,9 @@ func (t *fewTask) run() {
 	}
 	scaleRow(t.query, t.scale)
 	clear(t.sums)
-	limit := t.visible(t.tq - 1)
-	for key := 0; key < limit; key += keyBlock {
+	batch := t.head / t.hq
+	limit := t.visible(batch, t.tq-1)
+	for key := t.from(batch, 0); key < limit; key += keyBlock {
 		if t.l.pool.Stopped() {
 			return
 		}
@@ -86,8 +89,14 @@ func (t *fewTask) row(i int) (head, query int) { return t.head%t.hq + i/t.tq, i 
 // score computes the scores of n keys from key on.
 func (t *fewTask) score(key, n int) {
 	clear(t.scores)
-	s := t.k.source(t.l, t.head/t.hq, t.keyHead(t.head%t.hq), key)
-	micro.Dot(t.rows, n, t.d, unsafe.SliceData(t.query), t.d, s, unsafe.SliceData(t.scores), keyBlock)
+	for at := 0; at < n; {
+		s, run := t.lines(t.l, &t.k, 0, t.head/t.hq, t.keyHead(t.head%t.hq), key+at, n-at, t.room, t.d)
+		micro.Dot(t.rows, run, t.d, unsafe.SliceData(t.query), t.d, s, &t.scores[at], keyBlock)
+		at += run
+	}
+	for i := range t.rows {
+		t.capped(t.scores[i*keyBlock:][:n])
+	}
 }
 
 // softmax turns a query's scores into exp(score − most), and brings what was summed before to the new largest
@@ -96,8 +105,10 @@ func (t *fewTask) softmax(i, key, n int) {
 	row := t.scores[i*keyBlock:][:n]
 	p := unsafe.Pointer(unsafe.SliceData(row))
 	head, query := t.row(i)
-	seen := min(n, max(0, t.visible(query)-key))
-	t.addMask(t.worker, t.head/t.hq, head, query, key, seen, p)
+	batch := t.head / t.hq
+	seen := min(n, max(0, t.visible(batch, query)-key))
+	t.addMask(t.worker, batch, head, query, key, seen, p)
+	copy(row[:seen], hidden[:max(0, min(seen, t.from(batch, query)-key))])
 	clear(row[seen:])
 	if seen == 0 {
 		return
@@ -121,9 +132,13 @@ func (t *fewTask) weigh(key, n int) {
 	if t.dv == 0 {
 		return
 	}
-	s := across(t.v.source(t.l, t.head/t.hq, t.keyHead(t.head%t.hq), key))
-	for j := 0; j < n; j += micro.FewSteps {
-		micro.Axpy(t.rows, t.dv, min(micro.FewSteps, n-j), &t.scores[j], keyBlock, s.At(0, j), unsafe.SliceData(t.sums), t.dv)
+	for at := 0; at < n; {
+		s, run := t.lines(t.l, &t.v, 1, t.head/t.hq, t.keyHead(t.head%t.hq), key+at, n-at, t.room, t.dv)
+		s = across(s)
+		for j := 0; j < run; j += micro.FewSteps {
+			micro.Axpy(t.rows, t.dv, min(micro.FewSteps, run-j), &t.scores[at+j], keyBlock, s.At(0, j), unsafe.SliceData(t.sums), t.dv)
+		}
+		at += run
 	}
 }
 

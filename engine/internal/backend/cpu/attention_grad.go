@@ -237,7 +237,7 @@ func (t *gradTask) row(i int) int { return (t.batch*t.hq+t.head)*t.tq + t.first 
 // run adds what a block of queries gives.
 func (t *gradTask) run() {
 	t.load()
-	limit := t.visible(t.first + t.rows - 1)
+	limit := t.visible(t.batch, t.first+t.rows-1)
 	for key := 0; key < limit; key += keyBlock {
 		n := min(keyBlock, limit-key)
 		block := key / keyBlock
@@ -289,7 +289,7 @@ func (t *gradTask) load() {
 // scoreGrad turns a query's scores into probabilities, and dp into the gradient of the scores.
 func (t *gradTask) scoreGrad(i, key, n int, lse float32) {
 	p, dp := t.probs[i*keyBlock:][:n], t.dp[i*keyBlock:][:n]
-	seen := min(n, max(0, t.visible(t.first+i)-key))
+	seen := min(n, max(0, t.visible(t.batch, t.first+i)-key))
 	if math.IsInf(float64(lse), -1) {
 		seen = 0
 	}

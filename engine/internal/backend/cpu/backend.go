@@ -189,6 +189,8 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 		switch g.Insts[0].Op {
 		case ir.Attention, ir.AttentionGrad:
 			compile = compileAttention
+		case ir.PagedAttention:
+			compile = compilePaged
 		case ir.UserKernel:
 			return b.compileUser(g)
 		}

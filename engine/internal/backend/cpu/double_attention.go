@@ -78,7 +78,7 @@ func (a *doubleAttention) head(x [][]float64, head int, scores []float64) double
 
 // score fills in the scaled and masked scores of query i with the keys that it may see.
 func (a *doubleAttention) score(worker, head, i int, h *doubleHead) []float64 {
-	s := h.scores[:a.visible(i)]
+	s := h.scores[:a.visible(head/a.hq, i)]
 	q := h.q[i*a.d:][:a.d]
 	for j := range s {
 		s[j] = dotDouble(q, h.k[j*a.d:][:a.d]) * a.scale

@@ -12,6 +12,7 @@ func init() {
 	ops[ir.Rope] = one(rope)
 	ops[ir.Attention] = attention
 	ops[ir.AttentionGrad] = attentionGrad
+	ops[ir.PagedAttention] = one(pagedAttention)
 }
 
 // rope turns each pair of a row of width d by position times the pair's rate, or by minus that angle with
@@ -171,4 +172,56 @@ func attentionGrad(in *backend.Inst, a []value) []value {
 		}
 	})
 	return []value{dq, dk, dv}
+}
+
+// pagedAttention takes q, k, v, pages, last and perhaps the scales of k and v.
+func pagedAttention(in *backend.Inst, a []value) value {
+	q, k, v, pages, last := a[0], a[1], a[2], a[3], a[4]
+	set := ir.PagesOf(&in.Attr)
+	H, T, D := q.shape[1], q.shape[2], q.shape[3]
+	G, S, E, P := k.shape[0], k.shape[1], v.shape[2], pages.shape[1]
+	element := func(x value, scales []value, which, row, d, width int) float64 {
+		if x.f != nil {
+			return x.f[row*width+d]
+		}
+		return float64(x.i[row*width+d]) * scales[which].f[row]
+	}
+	slot := func(b, j int) int {
+		page := min(max(0, int(pages.i[b*P+j/set.Page])), S/set.Page-1)
+		return page*set.Page + j%set.Page
+	}
+	r := newValue(in.DType, in.Shape)
+	for row := range q.shape[0] * H * T {
+		b, head, t := row/(H*T), row/T%H, row%T
+		end := int(min(max(-1, last.i[b*T+t]), int64(P*set.Page-1)))
+		begin := 0
+		if set.Window > 0 {
+			begin = max(0, end-set.Window+1)
+		}
+		if end < begin {
+			continue
+		}
+		scores := make([]float64, end+1-begin)
+		for j := range scores {
+			key := head/(H/G)*S + slot(b, begin+j)
+			for d := range D {
+				scores[j] += q.f[row*D+d] * element(k, a[5:], 0, key, d, D)
+			}
+			if scores[j] *= in.Attr.Float; set.Cap != 0 {
+				scores[j] = set.Cap * math.Tanh(scores[j]/set.Cap)
+			}
+		}
+		top, rest := logSumExp(scores)
+		if math.IsInf(top, -1) {
+			continue
+		}
+		for j, x := range scores {
+			p := math.Exp(x - top - rest)
+			key := head/(H/G)*S + slot(b, begin+j)
+			for d := range E {
+				r.f[row*E+d] += p * element(v, a[5:], 1, key, d, E)
+			}
+		}
+	}
+	return r
 }

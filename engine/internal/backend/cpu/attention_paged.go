@@ -1,0 +1,175 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A paging says where the keys of an [ir.PagedAttention] lie, and how many there are: both are data of a
+// launch. Keys that lie in pages one behind the other are read as one run.
+type paging struct {
+	ir.Paging
+	slots, pages, tq int // pages: those of a batch at most
+	table, last      *operand
+	scales           [2]*backend.Input // of keys and values in i8, else nil
+
+	// Of the launch under way.
+	at    []int64 // [batch pages]
+	until []int64 // [batch tq]: how many keys each query sees, counted from the first
+}
+
+// compilePaged compiles a PagedAttention.
+func compilePaged(g *backend.Group, ls *listing) (func(*launch), error) {
+	in := &g.Insts[0]
+	shape := func(i int) []int { return shapeOf(g, in.Args[i]) }
+	q, k, v, pages := shape(0), shape(1), shape(2), shape(3)
+	p := &paging{Paging: ir.PagesOf(&in.Attr), slots: k[1], pages: pages[1], tq: q[2]}
+	h := heads{
+		b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * p.Page, dv: v[2], scale: float32(in.Attr.Float), paged: p,
+		q: newTensor4(g, in.Args[0]), k: newSlots(g, in.Args[1]), v: newSlots(g, in.Args[2]),
+	}
+	var err error
+	if p.table, err = newOperand(g, in.Args[3], pages, dtype.I64); err != nil {
+		return nil, err
+	}
+	if p.last, err = newOperand(g, in.Args[4], shape(4), dtype.I64); err != nil {
+		return nil, err
+	}
+	for i, r := range in.Args[5:] {
+		p.scales[i] = inputOf(g, r)
+	}
+	ls.loops(compilePaged)
+	return newAttention(g, h).run, nil
+}
+
+// newSlots is the tensor of an input [head slot feature], which is that of all batches.
+func newSlots(g *backend.Group, r backend.Ref) tensor4 {
+	in := inputOf(g, r)
+	t := tensor4{buf: in.Buf, offset: in.Layout.Offset, codes: in.DType == dtype.I8}
+	if !t.codes {
+		t.elem = elemOf(in.DType)
+	}
+	copy(t.stride[1:], in.Layout.Stride)
+	if in.Layout.Shape[2] == 1 {
+		t.stride[3] = 1
+	}
+	return t
+}
+
+// bind reads how many keys there are, and where.
+func (p *paging) bind(l *launch) {
+	p.at = p.table.indices(l)
+	last := p.last.indices(l)
+	p.until = elements[int64](l.scratch.bytes(8 * len(last)))
+	for i, x := range last {
+		p.until[i] = min(max(0, x+1), int64(p.pages*p.Page))
+	}
+}
+
+func (p *paging) release() {
+	p.table.release()
+	p.last.release()
+	p.at, p.until = nil, nil
+}
+
+// sees is which keys query i of a batch sees: those from begin up to end.
+func (p *paging) sees(batch, i int) (begin, end int) {
+	end = int(p.until[batch*p.tq+i])
+	if p.Window > 0 {
+		begin = max(0, end-p.Window)
+	}
+	return begin, end
+}
+
+// most is how many keys the last query of any batch sees.
+func (p *paging) most() int {
+	n := 0
+	for i := p.tq - 1; i < len(p.until); i += p.tq {
+		n = max(n, int(p.until[i]))
+	}
+	return n
+}
+
+// run is the slot of a key, and how many of the n keys from it on lie in slots one behind the other.
+func (p *paging) run(batch, key, n int) (slot, count int) {
+	page := func(key int) int {
+		return min(max(0, int(p.at[batch*p.pages+key/p.Page])), p.slots/p.Page-1)
+	}
+	first := page(key)
+	slot, count = first*p.Page+key%p.Page, p.Page-key%p.Page
+	for count < n && page(key+count) == first+(key+count)/p.Page-key/p.Page {
+		count += p.Page
+	}
+	return slot, min(n, count)
+}
+
+// lines returns as many of n keys, or of their values, from one on as lie one behind the other: lines are
+// keys, steps features. Those in i8 are converted into room, which has a row of width numbers for each.
+func (h *heads) lines(l *launch, of *tensor4, which, batch, head, key, n int, room []float32, width int) (s micro.Source, count int) {
+	if h.paged == nil {
+		return of.source(l, batch, head, key), n
+	}
+	slot, count := h.paged.run(batch, key, n)
+	if !of.codes {
+		return of.source(l, batch, head, slot), count
+	}
+	codes := elements[int8](l.bufs[of.buf])[of.offset+head*of.stride[1]:]
+	scales := h.paged.scales[which]
+	numbers, layout := elements[float32](l.bufs[scales.Buf]), scales.Layout
+	for i := range count {
+		scale := numbers[layout.Offset+head*layout.Stride[0]+(slot+i)*layout.Stride[1]]
+		row := codes[(slot+i)*of.stride[2]:]
+		to := room[i*width:][:width]
+		for d := range to {
+			to[d] = float32(row[d*of.stride[3]]) * scale
+		}
+	}
+	return micro.Source{Base: unsafe.Pointer(unsafe.SliceData(room)), Line: width, Step: 1}, count
+}
+
+// together returns n keys, or their values, as one source: copied into room unless they lie one behind the
+// other.
+func (h *heads) together(l *launch, of *tensor4, which, batch, head, key, n int, room []float32, width int) micro.Source {
+	if h.paged == nil {
+		return of.source(l, batch, head, key)
+	}
+	s, count := h.lines(l, of, which, batch, head, key, n, room, width)
+	if count == n {
+		return s
+	}
+	for at := 0; ; {
+		for i := range count {
+			if !of.codes {
+				micro.Spread(room[(at+i)*width:], s.At(i, 0), width)
+			}
+		}
+		if at += count; at == n {
+			return micro.Source{Base: unsafe.Pointer(unsafe.SliceData(room)), Line: width, Step: 1}
+		}
+		s, count = h.lines(l, of, which, batch, head, key+at, n-at, room[at*width:], width)
+	}
+}
+
+// room is how many numbers the copy of n keys or values takes; 0 where they are read as they lie.
+func (h *heads) room(n int) int {
+	if h.paged == nil {
+		return 0
+	}
+	return roundUp16(n * max(h.d, h.dv))
+}
+
+// capped bends n scores.
+func (h *heads) capped(scores []float32) {
+	if h.paged == nil || h.paged.Cap == 0 || len(scores) == 0 {
+		return
+	}
+	c, p := float32(h.paged.Cap), unsafe.Pointer(&scores[0])
+	scaleRow(scores, 1/c)
+	vec.Of(vec.Tanh)(p, p, nil, nil, len(scores))
+	scaleRow(scores, c)
+}
