@@ -129,7 +129,8 @@ type SourceKernel interface {
 //	        contiguous inputs, stand before the products whose right operand they are, and for nothing else.
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
-//	        entropy and its gradient have neither prologue nor epilogue.
+//	        entropy and its gradient have neither prologue nor epilogue. A CrossEntropy may be followed by the
+//	        CrossEntropyGrad of the same logits and targets, which takes its logsumexp.
 //	Single  one instruction of any other op; its operands are inputs. With the flag InPlace, the result of an ir.Overwrite
 //	        may lie in the memory of its base, and those of an ir.AdamW in the memory of what they replace.
 //
