@@ -28,6 +28,7 @@ type Config struct {
 		Eval       string  `toml:"eval"`
 		Share      float64 `toml:"share"`
 		Kind       string  `toml:"kind"`
+		Config     string  `toml:"config"`
 		Split      string  `toml:"split"`
 		Text       string  `toml:"text"`
 		Prompt     string  `toml:"prompt"`
