@@ -136,11 +136,26 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 	}
 	var v display.Value
 	tensor.Within(ctx, func() { v, err = m.run(ctx, &call{s: s, magic: m, clock: t.Clock, flags: flags, rest: rest}) })
+	if refused := new(session.CheckError); !whole && errors.As(err, &refused) {
+		typeable(refused, line, rest)
+	}
 	var stopped *tensor.Error
 	if ctx.Err() != nil && errors.As(err, &stopped) {
 		err = session.ErrInterrupted // an evaluation that ctx has stopped
 	}
 	return v, err
+}
+
+// typeable puts the command before the lines that stand for its statement: `%timeit m.Forward(x)` for
+// `%timeit m(x)`.
+func typeable(e *session.CheckError, line, statement string) {
+	command, ok := strings.CutSuffix(line, statement)
+	for i := range e.Diags {
+		goText, writes := strings.CutPrefix(e.Diags[i].Hint, "write ")
+		if ok && writes && strings.HasPrefix(line, "%") && strings.TrimSpace(e.Diags[i].Source) == strings.TrimSpace(statement) {
+			e.Diags[i].Hint = "write " + command + goText
+		}
+	}
 }
 
 // sign writes a magic's name as it is typed.

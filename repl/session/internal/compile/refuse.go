@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -184,7 +185,8 @@ func (c *Compiler) NotRun(u *Unit, cause error) error {
 func (c *Compiler) Refusal(err error) error {
 	var le *lower.Error
 	if errors.As(err, &le) {
-		return &CheckError{Diags: []Diag{c.DiagAt(le.Pos, 0, le.Msg, "")}}
+		msg, hint := c.Advice.Suggest(c.World.Stage(), &help.Facts{}, le.Pos, le.Msg)
+		return &CheckError{Diags: []Diag{c.DiagAt(le.Pos, 0, msg, hint)}}
 	}
 	return err
 }

@@ -16,10 +16,12 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
+
+	"golang.org/x/tools/go/ast/astutil"
 )
 
-// maxForeign is the largest number of bytes that are read as Python: typed lines are short.
-const maxForeign = 500
+// maxForeign is the largest number of bytes that are read as Python: typed lines and blocks are short.
+const maxForeign = 2000
 
 // translated returns "write …" with the Go for line n of a cell and the block below it, if they read as
 // Python. The Go checks in the place of the line.
@@ -29,7 +31,7 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 		return ""
 	}
 	f := &foreign{h: h, st: st, before: statementsAbove(src, n)}
-	if strings.HasPrefix(lines[n-1], "class ") && len(src) < 4*maxForeign {
+	if strings.HasPrefix(lines[n-1], "class ") && len(src) < maxForeign {
 		if text := python.Class(lines[n-1:], f); text != "" && f.checksDeclared(text) {
 			return "write " + text
 		}
@@ -40,7 +42,7 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 		return ""
 	}
 	text := python.Line(strings.TrimSpace(line), f)
-	if text == "" || types.Universe.Lookup(text) != nil || sameCode(text, line) || !f.checks(text, line) {
+	if text == "" || types.Universe.Lookup(text) != nil || sameCode(text, strings.TrimSpace(lines[n-1])) || !f.checks(text, line) {
 		return ""
 	}
 	return "write " + text
@@ -104,7 +106,7 @@ func (f *foreign) typeOf(body string) types.Type {
 	}
 	var asked ast.Expr
 	ast.Inspect(c.Files[0], func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Rhs) == 1 {
+		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Rhs) == 1 && types.ExprString(a.Lhs[0]) == "_" {
 			asked = a.Rhs[0]
 		}
 		return true
@@ -161,10 +163,13 @@ func (f *foreign) Stands(name string) string {
 	case "lossfn":
 		return f.newest(func(e *world.Entity) bool { return isLoss(e.Obj.Type()) })
 	case "weight":
-		if m := f.Stands("m"); m != "" {
-			return "nn.Values(nn.Params(" + m + "))..."
-		}
 		return strings.Join(f.params(), ", ")
+	case "rate":
+		return f.newest(func(e *world.Entity) bool {
+			return (e.Name == "lr" || e.Name == "learning_rate" || e.Name == "rate") && types.Identical(e.Obj.Type(), types.Typ[types.Float64])
+		})
+	case "schedule":
+		return f.newest(func(e *world.Entity) bool { return world.TypeString(e.Obj.Type()) == "optim.Schedule" })
 	}
 	return ""
 }
@@ -227,7 +232,7 @@ func (f *foreign) checks(line, original string) bool {
 	}
 	for _, err := range c.Errs {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
-		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg)
+		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg) && atTop(c.Files[0], err.Pos)
 		switch {
 		case undefined && strings.Contains(original, name) && ForeignNames[name] == "":
 		case strings.HasSuffix(err.Msg, "is not used"), missing:
@@ -236,6 +241,18 @@ func (f *foreign) checks(line, original string) bool {
 		}
 	}
 	return true
+}
+
+// atTop says whether a place is in a statement of the cell itself, not in a block.
+func atTop(file *ast.File, pos token.Pos) bool {
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	blocks := 0
+	for _, n := range path {
+		if _, ok := n.(*ast.BlockStmt); ok {
+			blocks++
+		}
+	}
+	return blocks == 1
 }
 
 // errorLeftOut matches the complaint about an assignment that leaves out an error, which a cell may.

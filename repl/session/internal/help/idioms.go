@@ -59,7 +59,7 @@ var ForeignLines = idioms(
 	`^(?:public|private|static)\b`, "names that begin with a capital letter are exported; there is nothing else to write",
 	`^type\s+\w+\s+struct\s*\{.*,`, "fields are separated by semicolons or line breaks",
 	`(\S+)\s*\?\s*(\S+)\s*:\s*(\S+)`, "Go has no conditional expression: write if … { … } else { … }",
-	`^\?\??(\w[\w.]*)$`, "the question mark stands behind the name: $1?",
+	`^\?\??(\w[\w.]*)$`, "write $1?",
 	`^#\s*(.*)$`, "a comment begins with two slashes: // $1",
 	`#`, "a comment begins with two slashes: // …",
 	`^with\s+torch\.no_grad`, "nothing need be switched off: gradients are made where tensor.Grad asks for them",
@@ -86,7 +86,11 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
 	line = strings.TrimSpace(line)
-	if strings.Contains(msg, "rune literal") {
+	goLine := ""
+	if !strings.HasPrefix(line, "import ") && !strings.HasPrefix(line, "from ") && assignedCommand().FindString(line) == "" {
+		goLine = h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n"))
+	}
+	if strings.Contains(msg, "rune literal") && goLine == "" {
 		if from := strings.IndexByte(text[off:], '\''); from >= 0 {
 			if body, _, ok := strings.Cut(text[off+from+1:], "'"); ok && !strings.Contains(body, "\n") {
 				return `a string has double quotes: "` + body + `"`
@@ -106,7 +110,7 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	if m := assignedCommand().FindStringSubmatch(line); m != nil {
 		return commandAdvice(m[1], m[2], m[3])
 	}
-	if goLine := h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
+	if goLine != "" {
 		return goLine
 	}
 	if say := foreignCall(line); say != "" {

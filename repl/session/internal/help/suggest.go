@@ -182,6 +182,11 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 		}
 	}
 	near := DidYouMean(name, candidates)
+	if !slices.Contains(stdlib.Engine(), o.Imported().Path()) { // time.time()
+		if goLine := a.inGo(); goLine != "" && !sameCode(goLine, "write "+a.line()) {
+			return msg, goLine
+		}
+	}
 	if !strings.EqualFold(near, "did you mean "+name+"?") && slices.Contains(stdlib.Engine(), o.Imported().Path()) {
 		if say := a.foreignModule(); say != "" {
 			return msg, say
@@ -473,6 +478,9 @@ func (a *advisor) constructor(msg string, m []string) (string, string) {
 func (a *advisor) element(msg string, m []string) (string, string) {
 	for _, n := range a.path() {
 		if call, ok := n.(*ast.CallExpr); ok && family(a.c.Info.Types[call].Type) == "tensor" {
+			if goLine := a.inGo(); goLine != "" {
+				return msg, goLine
+			}
 			return msg, "a statement writes one part of a tensor: x[0] = …"
 		}
 	}

@@ -14,39 +14,81 @@ type argument struct {
 }
 
 // call reads the arguments of f and writes the call.
-func (p *reader) call(f value) value {
-	var args []argument
+func (p *reader) call(f value) value { return p.called(f, p.callArguments()) }
+
+// callArguments reads the arguments of a call up to its closing bracket.
+func (p *reader) callArguments() (args []argument) {
 	if p.comprehended(")") {
 		target := p.target // is for the result of the call
 		p.target = ""
 		args = []argument{{value: p.comprehension(")")}}
 		p.target = target
-	} else {
-		for !p.take(")") {
-			var a argument
-			if p.tok().kind == word && p.peek("=") {
-				a.name = p.name()
-				p.i++
-			}
-			a.value = p.expr()
-			args = append(args, a)
-			if !p.at(")") {
-				p.want(",")
-			}
+		return args
+	}
+	for !p.take(")") {
+		var a argument
+		if p.tok().kind == word && p.peek("=") {
+			a.name = p.name()
+			p.i++
+		}
+		a.value = p.expr()
+		args = append(args, a)
+		if !p.at(")") {
+			p.want(",")
 		}
 	}
-	return p.called(f, args)
+	return args
 }
 
 // called translates the call of f, which may be a function or method that Go does not have.
 func (p *reader) called(f value, args []argument) value {
-	if v, ok := p.foreign(f, args); ok {
-		return v
+	v, ok := p.foreign(f, args)
+	if !ok {
+		v, ok = p.method(f, args)
 	}
-	if v, ok := p.method(f, args); ok {
-		return v
+	if !ok {
+		v = p.plainCall(f, args)
 	}
-	return p.plainCall(f, args)
+	if name := strings.ToLower(f.name); f.member != nil {
+		v.pair = pairOf(f.member.name, v.text)
+	} else {
+		v.pair = pairOf(name, v.text)
+	}
+	return v
+}
+
+// pairOf returns the values and the places of a call that has both in PyTorch: x.max(1).
+func pairOf(name, text string) []string {
+	at := strings.LastIndexByte(text, '.')
+	method, args, called := strings.Cut(text[at+1:], "(")
+	places := map[string]string{"Max": "ArgMax", "Min": "ArgMin", "Sort": "ArgSort"}[method]
+	switch {
+	case at < 0 || !called || !strings.EqualFold(name, method):
+		return nil
+	case method == "TopK":
+		return []string{text}
+	case places == "" || args == ")":
+		return nil
+	}
+	return []string{text, text[:at+1] + places + "(" + args}
+}
+
+// half returns one of a pair: the values, or their places.
+func (p *reader) half(v value, places bool) value {
+	if len(v.pair) == 1 && places {
+		name := p.result("indices")
+		p.first("_, %s := %s", name, v.pair[0])
+		return simple("%s", name)
+	}
+	if len(v.pair) == 1 {
+		name := p.result("values")
+		p.first("%s, _ := %s", name, v.pair[0])
+		return simple("%s", name)
+	}
+	if places {
+		return simple("%s", v.pair[1])
+	}
+	return simple("%s", v.pair[0])
 }
 
 // calledValue translates the call of something that Go has: a layer is called by its Forward, and a loss

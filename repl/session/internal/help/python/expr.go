@@ -1,9 +1,6 @@
 package python
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // expr reads an expression: one that may be a lambda, or conditional.
 func (p *reader) expr() value {
@@ -45,60 +42,6 @@ func (p *reader) arrow() bool {
 		}
 	}
 	return false
-}
-
-// lambda reads a function. Its parameters get the first type that fits its body.
-func (p *reader) lambda() value {
-	p.take("lambda")
-	bracket := p.take("(")
-	var params []string
-	for !p.at(":") && !p.at(")") && !p.at("=>") {
-		params = append(params, p.name())
-		p.take(",")
-	}
-	if bracket {
-		p.want(")")
-	}
-	if !p.take(":") {
-		p.want("=>")
-	}
-	return simple("%s", p.function("func", params, nil))
-}
-
-// parameterTypes are tried in order for parameters without a type.
-var parameterTypes = []string{"int", "float64", "string", "tensor.Tensor", "[]int", "[]float64"}
-
-// function writes a function that returns the next expression. Types has the known types of parameters.
-func (p *reader) function(head string, params []string, types map[string]string) string {
-	if p.loops > 1 { // functions in functions: each would try all types for each type of the outer one
-		giveUp()
-	}
-	start := p.i
-	for _, typ := range parameterTypes {
-		p.i = start
-		list := make([]string, len(params))
-		for i, name := range params {
-			list[i] = name + " " + typ
-			if known := types[name]; known != "" {
-				list[i] = name + " " + known
-			}
-		}
-		opening := "func(" + strings.Join(list, ", ") + ") {"
-		var text string
-		p.inBlock("_ = "+opening, func() {
-			p.loops++
-			defer func() { p.loops-- }()
-			body := p.expr().goText()
-			if t := p.typeOf(body); t != nil {
-				text = fmt.Sprintf("%s(%s) %s { return %s }", head, strings.Join(list, ", "), typeText(t), body)
-			}
-		})
-		if text != "" {
-			return text
-		}
-	}
-	giveUp()
-	return ""
 }
 
 func (p *reader) or() value {
@@ -303,6 +246,11 @@ func (p *reader) operate(x, y value, op, method string, prec int) value {
 	fx, _ := p.family(x)
 	fy, _ := p.family(y)
 	switch {
+	case op == "-" && p.isTime(y):
+		if x.text == "time.Now()" {
+			return simple("time.Since(%s).Seconds()", y.goText())
+		}
+		return simple("%s.Sub(%s).Seconds()", x.in(primary), y.goText())
 	case op == "%" && fx == stringFamily:
 		list := []value{y}
 		if y.tuple {
@@ -329,11 +277,27 @@ func (p *reader) operate(x, y value, op, method string, prec int) value {
 		return simple("math.Floor(%s / %s)", a, b)
 	case op == "//":
 		op = "/"
+	case op == "/" && fx == integer && fy == integer:
+		return value{text: fraction(x) + " / " + fraction(y), prec: prec}
 	case op == "@":
 		giveUp()
 	}
 	a, b := p.sameNumbers(x, y, prec)
 	return value{text: a + " " + op + " " + b, prec: prec}
+}
+
+// isTime says whether a value is a point in time, which Python has in seconds.
+func (p *reader) isTime(v value) bool {
+	t := p.typeOf(v.text)
+	return t != nil && typeText(t) == "time.Time"
+}
+
+// fraction writes an integer as an operand of a division whose result is not one.
+func fraction(v value) string {
+	if strings.Trim(v.text, "0123456789") == "" {
+		return v.text + ".0"
+	}
+	return "float64(" + v.goText() + ")"
 }
 
 func (p *reader) unary() value {

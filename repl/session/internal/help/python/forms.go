@@ -167,7 +167,7 @@ func (l *filling) nextIs(text string) bool {
 // nothing, or a number above 1, which is an example.
 func (l *filling) lacks() bool {
 	for _, name := range l.names {
-		if l.bound[name] = l.p.s.Stands(name); l.bound[name] == "" {
+		if l.bound[name] = l.p.stands(name); l.bound[name] == "" {
 			return true
 		}
 	}
@@ -221,7 +221,11 @@ func (l *filling) signature() *types.Signature {
 	if l.call == nil {
 		return nil
 	}
-	sig, _ := l.p.typeOf(bind(l.textOf(l.call.Fun), l.bound)).(*types.Signature)
+	sig, ok := l.p.typeOf(bind(l.textOf(l.call.Fun), l.bound)).(*types.Signature)
+	if !ok { // an operand is not declared yet
+		sig, _ = l.p.s.TypeOf("var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; var opt optim.Optimizer",
+			l.textOf(l.call.Fun), "").(*types.Signature)
+	}
 	return sig
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	gotoken "go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +13,7 @@ import (
 // match.
 var functions = map[string]string{
 	"str": "fmt.Sprint($1)", "repr": "fmt.Sprint($1)", "type": `fmt.Sprintf("%T", $1)`, "open": "os.Open($1)", "ord": "[]rune($1)[0]",
-	"chr": "string(rune($1))", "console.log": "fmt.Println($1)", "bool": "$1 != 0", "time.sleep": "time.Sleep($1 * time.Second)",
+	"chr": "string(rune($1))", "console.log": "fmt.Println($1)", "bool": "$1 != 0",
 	"rand.randint": "$1 + rand.IntN($2-$1+1)", "all": "!slices.Contains($1, false)", "any": "slices.Contains($1, true)",
 	"os.path.exists": "os.Stat($1)", "rand.choice": "$1[rand.IntN(len($1))]", "list": "slices.Clone($1)", "del": "delete($1, $2)", "tensor": "tensor.From($1)", "array": "tensor.From($1)",
 }
@@ -25,7 +26,7 @@ func init() { // the table's functions read expressions, which may use the table
 	special = map[string]func(p *reader, args []argument) (value, bool){
 		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
 		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
-		"next": batch, "optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
+		"next": next, "time.sleep": sleep, "optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
 	}
 }
 
@@ -62,6 +63,15 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 		}
 	}
 	return p.named(f, args)
+}
+
+// sleep is time.sleep of seconds.
+func sleep(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if f, _ := p.family(v); f == float {
+		return simple("time.Sleep(time.Duration(%s * float64(time.Second)))", v.in(mulPrec)), ok
+	}
+	return simple("time.Sleep(%s * time.Second)", v.in(mulPrec)), ok
 }
 
 // fill writes a pattern with a receiver and arguments.
@@ -132,6 +142,9 @@ func length(p *reader, args []argument) (value, bool) {
 	if p.is(v, tensorFamily) {
 		return simple("%s.Len(0)", v.in(primary)), true
 	}
+	if p.isSource(v) && strings.Contains(strings.ToLower(v.text), "load") { // batches, of a loader
+		return simple("data.Epoch(%s)", v.goText()), true
+	}
 	if p.isSource(v) {
 		return simple("%s.Len()", v.in(primary)), true
 	}
@@ -160,6 +173,14 @@ func sum(p *reader, args []argument) (value, bool) {
 	return value{}, false
 }
 
+// keepRate keeps the learning rate of an optimizer as a variable, for the steps: an Update takes it.
+func (p *reader) keepRate(rate value) {
+	if f, untyped := p.family(rate); f == float && !untyped && gotoken.IsIdentifier(rate.text) || p.loops > 0 {
+		return
+	}
+	p.first("lr %s %s", p.operator("lr", rate), rate.goText())
+}
+
 // optimizer translates optim.SGD(m.parameters(), lr=…). The rate is given where a step is made.
 func optimizer(name string) func(p *reader, args []argument) (value, bool) {
 	return func(p *reader, args []argument) (value, bool) {
@@ -177,7 +198,13 @@ func optimizer(name string) func(p *reader, args []argument) (value, bool) {
 		}
 		var settings []argument
 		for _, a := range args[1:] {
-			if a.name != "" && a.name != "lr" && a.name != "betas" {
+			switch {
+			case a.name == "lr" || a.name == "":
+				p.keepRate(a.value)
+			case a.name == "betas" && len(a.items) == 2:
+				settings = append(settings, argument{"beta1", a.items[0]}, argument{"beta2", a.items[1]})
+			case a.name == "foreach" || a.name == "fused":
+			default:
 				settings = append(settings, a)
 			}
 		}
@@ -392,7 +419,7 @@ var methods = map[family]map[string][]string{
 	},
 	mapFamily: {
 		"keys": {"slices.Sorted(maps.Keys($x))"}, "values": {"slices.Collect(maps.Values($x))"}, "items": {"for k, v := range $x { fmt.Println(k, v) }"},
-		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "get": {"$x[$1]", "cmp.Or($x[$1], $2)"}, "has": {"_, ok := $x[$1]"},
+		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "get": {"$x[$1]"}, "has": {"_, ok := $x[$1]"},
 		"contains": {"_, ok := $x[$1]"}, "pop": {"delete($x, $1)"}, "remove": {"delete($x, $1)"}, "delete": {"delete($x, $1)"}, "put": {"$x[$1] = $2"},
 		"set": {"$x[$1] = $2"}, "copy": {"maps.Clone($x)"}, "clear": {"clear($x)"}, "update": {"maps.Copy($x, $1)"},
 	},
@@ -425,6 +452,18 @@ func (p *reader) moved(x value, where argument) value {
 	return simple("%s.To(%s)", x.in(primary), where.goText())
 }
 
+// entry is m.get(key, otherwise).
+func (p *reader) entry(m, key, otherwise value) value {
+	if slices.Contains([]string{"0", "0.0", `""`, "false", "nil"}, otherwise.text) {
+		return simple("%s[%s]", m.in(primary), key.goText())
+	}
+	ok := p.fresh("ok")
+	v := p.result("v")
+	p.first("%s, %s := %s[%s]", v, ok, m.in(primary), key.goText())
+	p.first("if !%s { %s = %s }", ok, v, otherwise.goText())
+	return simple("%s", v)
+}
+
 // biased says whether an argument asks for the divisor n: unbiased=False, correction=0.
 func biased(a argument) bool {
 	return a.name == "unbiased" && a.text == "false" || a.name == "correction" && a.text == "0"
@@ -448,12 +487,20 @@ func (p *reader) method(f value, args []argument) (value, bool) {
 	case module == "" && (name == "std" || name == "var") && len(args) > 0 && biased(args[len(args)-1]):
 		f = p.member(x, strings.ToUpper(name[:1])+name[1:])
 		return p.plainCall(f, args[:len(args)-1]), true
+	case p.is(x, mapFamily) && name == "get" && len(args) == 2:
+		return p.entry(x, args[0].value, args[1].value), true
 	case module == "" && name == "fill_" && len(args) == 1:
 		return simple("%[1]s.Set(tensor.FullLike(%[1]s, %[2]s))", x.in(primary), args[0].goText()), true
 	case module == "Module" && name == "to" && !gotoken.IsIdentifier(x.text): // a new one is on the default device
 		return x, true
-	case module == "Module" && name == "to":
-		args = nil
+	case module == "Module" && name == "to" && len(args) == 1 && (strings.HasPrefix(args[0].text, "dtype.")):
+		return simple("nn.Convert(%s, %s)", x.goText(), args[0].text), true
+	case module == "Module" && name == "to" && len(args) == 1:
+		d := deviceNamed(args[0].text)
+		if d.text == "device" {
+			d = simple("device.Default()")
+		}
+		return simple("nn.To(%s, %s)", x.goText(), d.text), true
 	case module == "Module" && name == "load_state_dict" && len(args) > 0:
 		path, _, _ := strings.Cut(strings.TrimPrefix(args[0].text, "safetensors.Load("), ")")
 		return simple("nn.Load(%s, %s)", path, x.goText()), strings.HasPrefix(args[0].text, "safetensors.Load(")

@@ -55,6 +55,9 @@ func (p *reader) index(x value) value {
 	if len(list) == 0 {
 		giveUp()
 	}
+	if at := list[0].at.text; len(list) == 1 && x.pair != nil && (at == "0" || at == "1") {
+		return p.half(x, at == "1")
+	}
 	if p.is(x, tensorFamily) {
 		return p.tensorIndex(x, list)
 	}

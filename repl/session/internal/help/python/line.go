@@ -8,11 +8,18 @@ import (
 	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
-// statements reads the statements of a line.
+// statements reads the statements of a line or of a block. Each sees what those before it declare.
 func (p *reader) statements() string {
 	var all []string
 	for {
-		all = append(all, p.statement())
+		text := p.statement()
+		if p.depth == p.base {
+			all, p.hoisted = append(all, p.hoisted...), nil
+		}
+		if text != "" {
+			all = append(all, text)
+			p.scope += text + "\n"
+		}
 		if !p.take(";") || p.at(end) {
 			return strings.Join(all, "; ")
 		}
@@ -24,13 +31,24 @@ func (p *reader) statement() string {
 	outer := p.before
 	p.before = nil
 	defer func() { p.before = outer }()
-	text := p.one()
-	return strings.Join(append(p.before, text), "; ")
+	if text := p.one(); text != "" {
+		p.before = append(p.before, text)
+	}
+	return strings.Join(p.before, "; ")
 }
 
 func (p *reader) one() string {
 	switch t := p.tok(); {
+	case t.kind == text && (p.peek(";") || p.peek(dedent)): // says what a function does
+		p.i++
+		return ""
 	case t.kind != word:
+	case t.text == "pass" || t.text == "continue" || t.text == "break":
+		p.i++
+		return strings.TrimPrefix(t.text, "pass")
+	case t.text == "return" && p.function != nil:
+		p.i++
+		return p.returned()
 	case t.text == "for":
 		p.i++
 		return p.forLoop()
@@ -43,7 +61,7 @@ func (p *reader) one() string {
 	case t.text == "if":
 		p.i++
 		return p.ifStatement()
-	case t.text == "def" || t.text == "fn" || t.text == "function":
+	case (t.text == "def" || t.text == "fn" || t.text == "function") && p.function == nil && p.open == 0:
 		p.i++
 		return p.definition()
 	case t.text == "assert":
@@ -65,6 +83,10 @@ func (p *reader) one() string {
 		return "fmt.Println(" + texts(items) + ")"
 	case p.declares(t.text):
 		p.i++
+	default:
+		if text, ok := p.step(); ok {
+			return text
+		}
 	}
 	return p.assignment()
 }
@@ -97,7 +119,11 @@ func (p *reader) body(opening, otherwise string) (text string) {
 			return otherwise
 		}
 	}
+	indented := p.take(indent)
 	p.inBlock(opening, func() { text = p.statements() })
+	if indented {
+		p.want(dedent)
+	}
 	return text
 }
 
@@ -149,7 +175,18 @@ func (p *reader) ifStatement() string {
 		p.before = p.before[:n-1]
 	}
 	header := "if " + text + " { "
-	return header + p.body(header, `fmt.Println("yes")`) + " }"
+	text = header + p.body(header, `fmt.Println("yes")`) + " }"
+	switch {
+	case p.take("elif"):
+		before := len(p.before)
+		text += " else " + p.ifStatement()
+		if len(p.before) > before { // would run before the first condition
+			giveUp()
+		}
+	case p.take("else"):
+		text += " else { " + p.body("{", "") + " }"
+	}
+	return text
 }
 
 // truth writes a condition; a value of another type is true if it is not zero or empty.
@@ -165,56 +202,6 @@ func (p *reader) truth(v value) string {
 		text = text[1 : len(text)-1]
 	}
 	return text
-}
-
-// definition reads def f(x, y: int) -> int: return x + y.
-func (p *reader) definition() string {
-	name := p.name()
-	p.want("(")
-	var params []string
-	given := map[string]string{}
-	for !p.take(")") {
-		param := p.name()
-		if p.take(":") {
-			given[param] = p.annotation()
-		}
-		if p.take("=") {
-			p.expr() // Go has no default arguments
-		}
-		params = append(params, param)
-		p.take(",")
-	}
-	if p.take("->") {
-		p.annotation()
-	}
-	if !p.take(":") {
-		p.take("{")
-	}
-	if p.take("return") {
-		text := p.function("func "+name, params, given)
-		p.take(";")
-		p.take("}")
-		return text
-	}
-	if !p.at(end) && !p.at("pass") && !p.at("...") {
-		giveUp()
-	}
-	p.i = len(p.toks) - 1
-	list := make([]string, len(params))
-	for i, param := range params {
-		typ := given[param]
-		if typ == "" {
-			typ = "int"
-		}
-		list[i] = param + " " + typ
-		if i == 0 {
-			given[""] = typ
-		}
-	}
-	if len(params) == 0 {
-		return "func " + name + "() { }"
-	}
-	return fmt.Sprintf("func %s(%s) %s { return %s }", name, strings.Join(list, ", "), given[""], params[0])
 }
 
 // annotation reads the type of a parameter.
@@ -346,7 +333,10 @@ func (p *reader) several(start int) string {
 		p.want(":=")
 	}
 	for {
-		values = append(values, p.expr().goText())
+		v := p.expr()
+		if values = append(values, v.goText()); len(v.pair) == 2 && len(values) == 1 {
+			return p.both(names, v.pair)
+		}
 		if !p.take(",") {
 			break
 		}
@@ -360,6 +350,25 @@ func (p *reader) several(start int) string {
 		op = "="
 	}
 	return strings.Join(names, ", ") + " " + op + " " + strings.Join(values, ", ")
+}
+
+// both assigns the values of a call and their places; a name _ wants none.
+func (p *reader) both(names, pair []string) string {
+	var list, values []string
+	op := "="
+	for i, name := range names {
+		if i >= len(pair) {
+			giveUp()
+		}
+		if name == "_" {
+			continue
+		}
+		if p.typeOf(name) == nil {
+			op = ":="
+		}
+		list, values = append(list, name), append(values, pair[i])
+	}
+	return strings.Join(list, ", ") + " " + op + " " + strings.Join(values, ", ")
 }
 
 // assign translates x = …; it declares x if it is new or of another type.
@@ -379,6 +388,10 @@ func (p *reader) assign(x value, target []token) string {
 		y = simple("%s", y.text)
 	}
 	p.target = ""
+	if y.changes != "" { // y = x.add_(1)
+		p.first("%s", y.text)
+		y = simple("%s", y.changes)
+	}
 	switch {
 	case name == "":
 		return p.assignElement(x, y)
@@ -401,6 +414,9 @@ func (p *reader) assign(x value, target []token) string {
 	case y.text == name: // the statements that make it use this name
 		return name
 	}
+	if p.typeOf(name) == nil && p.hoist(name, y) {
+		return name + " = " + y.goText()
+	}
 	return name + " " + p.operator(name, y) + " " + y.goText()
 }
 
@@ -417,6 +433,9 @@ func (p *reader) operator(name string, v value) string {
 func (p *reader) assignElement(x, y value) string {
 	if _, err := notation.ParseExpr(x.text); err != nil {
 		giveUp()
+	}
+	if param, ok := strings.CutSuffix(x.text, ".Trainable()"); ok {
+		return param + map[bool]string{true: ".Unfreeze()", false: ".Freeze()"}[y.text == "true"]
 	}
 	if of, ok := strings.CutSuffix(x.text, ".IsParam()"); ok { // x.requires_grad = True
 		return of + " = " + of + map[bool]string{true: ".Param()", false: ".Detach()"}[y.text == "true"]
@@ -437,6 +456,9 @@ func (p *reader) update(x value, op string) string {
 	for _, o := range arithmetic {
 		if o.op == simpleOp {
 			if v := p.operate(x, y, o.op, o.method, o.prec); v.text != x.text+" "+o.op+" "+y.text {
+				if p.training.held && p.is(x, tensorFamily) { // a parameter stays one
+					return fmt.Sprintf("%s.Set(%s)", x.text, v.goText())
+				}
 				return x.text + " " + p.operator(x.text, v) + " " + v.goText()
 			}
 		}

@@ -8,6 +8,8 @@ import (
 // forLoop reads a loop over something, with the body on its line or without.
 func (p *reader) forLoop() string {
 	bracket := p.at("(") && (p.peek("let") || p.peek("const") || p.peek("var")) && p.take("(")
+	epoch, epochs := p.epoch, p.epochs
+	defer func() { p.epoch, p.epochs = epoch, epochs }()
 	opening := p.loop()
 	if bracket {
 		p.want(")")
@@ -48,7 +50,7 @@ func (p *reader) loop() string {
 	}
 	x := p.or()
 	if p.isSource(x) {
-		p.learn(x)
+		return p.sourceLoop(x, "", names)
 	}
 	for _, suffix := range []struct{ method, format string }{
 		{".items()", "for %[2]s := range %[1]s { "}, {".Items()", "for %[2]s := range %[1]s { "},
@@ -97,6 +99,10 @@ func rangeLoop(p *reader, names []string, args []value) string {
 		return ""
 	}
 	i := names[0]
+	p.epoch, p.epochs = i, args[0].goText()
+	if len(args) > 1 {
+		p.epochs = args[1].in(addPrec) + "-" + args[0].in(mulPrec)
+	}
 	if len(args) == 1 {
 		return fmt.Sprintf("for %s := range %s { ", i, args[0].goText())
 	}
@@ -111,8 +117,8 @@ func rangeLoop(p *reader, names []string, args []value) string {
 }
 
 func enumerateLoop(p *reader, names []string, args []value) string {
-	if len(args) == 1 && p.isSource(args[0]) {
-		p.learn(args[0])
+	if len(args) == 1 && p.isSource(args[0]) && len(names) > 1 {
+		return p.sourceLoop(args[0], names[0], names[1:])
 	}
 	if len(names) != 2 || len(args) != 1 {
 		return ""

@@ -1,7 +1,6 @@
 package python
 
 import (
-	"fmt"
 	"go/types"
 	"strings"
 	"unicode"
@@ -38,7 +37,17 @@ func (p *reader) with() string {
 		}
 		p.i++
 	}
-	return p.statements() + " // nothing need be switched off: gradients are made where tensor.Grad asks for them"
+	indented := p.take(indent)
+	p.training.held = true
+	text := p.statements()
+	p.training.held = false
+	if indented {
+		p.want(dedent)
+	}
+	if p.open > 0 || !p.at(end) || text == "" {
+		return text
+	}
+	return text + " // nothing need be switched off: gradients are made where tensor.Grad asks for them"
 }
 
 // file translates torch.save and torch.load. A model is saved by package nn, and tensors by safetensors.
@@ -102,9 +111,12 @@ func (p *reader) loader(args []argument) (value, bool) {
 	return simple("%s, %s)", pairs, batch), true
 }
 
-// batch is next(iter(loader)).
-func batch(p *reader, args []argument) (value, bool) {
+// next is next(iter(loader)), or next(model.parameters()).
+func next(p *reader, args []argument) (value, bool) {
 	v, ok := only(args)
+	if ok && strings.HasPrefix(v.text, "nn.Params(") {
+		return simple("%s[0].Value()", v.text), true
+	}
 	source, iterates := strings.CutPrefix(v.text, "iter(")
 	return simple("%s.Batch(0)", strings.TrimSuffix(source, ")")), ok && iterates
 }
@@ -122,20 +134,3 @@ func (p *reader) isSource(v value) bool {
 	}
 	return true
 }
-
-// learn ends the line with the training that a loop over batches is: train.Run makes the steps.
-func (p *reader) learn(source value) {
-	model := p.s.Stands("m")
-	if model == "" {
-		giveUp()
-	}
-	loss := p.s.Stands("lossfn")
-	if loss == "" {
-		loss = "nn.CrossEntropyLoss"
-	}
-	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Steps: 100, LR: optim.Constant(1e-3)})", model, loss, source.goText())))
-}
-
-// whole is the panic value with the Go for a whole line, whose parts have none of their own; Line recovers
-// it.
-type whole string

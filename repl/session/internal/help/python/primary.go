@@ -309,13 +309,16 @@ var modules = map[string]string{"random": "rand", "re": "regexp"}
 
 // renamed maps functions of Python's own packages to their names in Go.
 var renamed = map[string]string{
-	"time.time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
+	"time.time": "time.Now", "time.perf_counter": "time.Now", "time.monotonic": "time.Now", "time.process_time": "time.Now", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
 	"plt.plot": "plot.Line", "plt.scatter": "plot.Scatter", "plt.bar": "plot.Bars", "plt.hist": "plot.Hist", "plt.imshow": "plot.Image",
 	"json.dumps": "json.Marshal", "rand.random": "rand.Float64",
 }
 
 // member translates x.name to Go's name for it.
 func (p *reader) member(x value, name string) value {
+	if x.pair != nil && (name == "values" || name == "indices") {
+		return p.half(x, name == "indices")
+	}
 	t := p.typeOf(x.text)
 	if t == nil && (gotoken.IsIdentifier(x.text) || x.module != "") {
 		return p.packageMember(x, name)
@@ -329,6 +332,10 @@ func (p *reader) member(x value, name string) value {
 	}
 	if name == "data" && p.at(".") && p.is(x, tensorFamily) { // x.data.fill_(0) changes x
 		return x
+	}
+	if typeText(t) == "nn.Layer" && (name == "weight" || name == "bias") { // of nn.Sequential
+		x = simple("%s.(*nn.Linear)", x.in(primary))
+		t = p.typeOf(x.text)
 	}
 	f := simple("%s.%s", x.in(primary), name)
 	f.member = &member{x, name}
@@ -355,6 +362,9 @@ func (p *reader) packageMember(pkg value, name string) value {
 		module = pkg.text
 	}
 	f := simple("%s.%s", pkg.text, name)
+	if pkg.text == "tensor" && p.typeOf(f.text) != nil { // is Go
+		return f
+	}
 	f.module, f.name = module+"."+name, name
 	if to, ok := modules[pkg.text]; ok { // Python's own random, not NumPy's
 		pkg.text, f.text, f.module, module = to, to+"."+name, "", to

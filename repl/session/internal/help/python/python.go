@@ -32,7 +32,8 @@ type Session interface {
 	Exported(pkg, name string) string
 	// Stands returns what the session has for a name of package elsewhere's table, or "": m is its newest
 	// model, opt its optimizer, lossfn its loss, loss a tensor of that name or the newest one
-	// of one number, and weight what is trained, as arguments of tensor.Grad.
+	// of one number, weight the parameters that are variables, as arguments of tensor.Grad, rate the
+	// learning rate, and schedule an optim.Schedule.
 	Stands(name string) string
 }
 
@@ -73,10 +74,18 @@ type reader struct {
 	loops  int             // depth of comprehensions: their parts cannot put statements before the statement
 	target string          // the variable that the expression is assigned to: a list can be made in it
 	taken  map[string]bool // names that the translation has given
+
+	function *signature // around the current statement, or nil
+	training training
+	depth    int      // of blocks around the current statement
+	base     int      // that of the function around it
+	hoisted  []string // declarations before the outermost block of the function
+	epoch    string   // the variable of the loop around the current statement
+	epochs   string   // how often that loop goes round
 }
 
 func newReader(text string, s Session) *reader {
-	return &reader{s: s, line: text, toks: scan(text), taken: map[string]bool{}}
+	return &reader{s: s, line: text, toks: scan(text), taken: map[string]bool{}, epochs: "1"}
 }
 
 func (p *reader) tok() token          { return p.toks[p.i] }
@@ -101,6 +110,36 @@ func (p *reader) want(text string) {
 }
 
 func giveUp() { panic(notUnderstood{}) }
+
+// stands returns what the line, or else the session, has for a name of the table.
+func (p *reader) stands(name string) string {
+	switch name {
+	case "loss":
+		if p.training.loss != "" {
+			return p.training.loss
+		}
+		if p.is(simple("loss"), tensorFamily) {
+			return "loss"
+		}
+	case "m":
+		if f := p.function; f != nil {
+			for _, param := range f.params {
+				if Kind(p.typeOf(param)) == "Module" {
+					return param
+				}
+			}
+		}
+	case "weight":
+		if m := p.stands("m"); m != "" {
+			return "nn.Values(nn.Params(" + m + "))..."
+		}
+	case "rate":
+		if p.is(simple("lr"), float) {
+			return "lr"
+		}
+	}
+	return p.s.Stands(name)
+}
 
 func (p *reader) name() string {
 	t := p.tok()
@@ -141,39 +180,107 @@ func (p *reader) fresh(name string) string {
 
 // inBlock calls f with a block opened around the text that f reads.
 func (p *reader) inBlock(opening string, f func()) {
-	scope, open := p.scope, p.open
+	scope, open, hoisted := p.scope, p.open, len(p.hoisted)
 	p.scope += opening + "\n"
 	p.open += strings.Count(opening, "{") - strings.Count(opening, "}")
+	p.depth++
 	f()
+	p.depth--
 	p.scope, p.open = scope, open
+	for _, declaration := range p.hoisted[min(hoisted, len(p.hoisted)):] {
+		p.scope += declaration + "\n"
+	}
 }
 
-// Block returns the first of some lines with the block that it opens, on one line: `for x in xs:` and
-// below it ` print(x)`. It is empty if blocks are nested, because their Go needs more lines as well.
-func Block(lines []string) string {
-	lines = joined(lines)
-	first := strings.TrimSpace(lines[0])
-	if !strings.HasSuffix(first, ":") {
-		return first
+// hoist declares a variable before the outermost block, if it is used behind the block that assigns it first: in
+// Python it lives as long as the function.
+func (p *reader) hoist(name string, v value) bool {
+	t := p.typeOf(v.text)
+	if p.depth == p.base || p.loops > 0 || t == nil || !p.usedBehind(name) {
+		return false
 	}
-	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
-	var body []string
-	for _, line := range lines[1:] {
-		text := strings.TrimSpace(line)
+	declaration := "var " + name + " " + typeText(t)
+	p.hoisted = append(p.hoisted, declaration)
+	p.scope += declaration + "\n"
+	return true
+}
+
+// usedBehind says whether a name stands behind the block around the current statement.
+func (p *reader) usedBehind(name string) bool {
+	depth := 1
+	for _, t := range p.toks[p.i:] {
 		switch {
-		case text == "":
-		case indent(line) <= indent(lines[0]):
-			if strings.HasPrefix(text, "el") || strings.HasPrefix(text, "except") { // else, elif: part of the statement
-				return ""
-			}
-			return first + " " + strings.Join(body, "; ")
-		case strings.HasSuffix(text, ":"):
-			return ""
-		default:
-			body = append(body, text)
+		case t.is(indent):
+			depth++
+		case t.is(dedent):
+			depth--
+		case depth <= 0 && t.is(name):
+			return true
 		}
 	}
-	return first + " " + strings.Join(body, "; ")
+	return false
+}
+
+// The marks around the statements of an indented block, which Block writes and body reads.
+const (
+	indent = "\x01"
+	dedent = "\x02"
+)
+
+// Block returns the first of some lines with the block that it opens, on one line. Marks stand for the
+// indentation, so blocks may be nested.
+func Block(lines []string) string {
+	text, _ := block(lines)
+	return text
+}
+
+// block returns the text of the first statement, and the lines behind it.
+func block(lines []string) (string, []string) {
+	lines = joined(lines)
+	first := strings.TrimSpace(uncommented(lines[0]))
+	lines, depth := lines[1:], indentation(lines[0])
+	if !strings.HasSuffix(first, ":") {
+		return first, lines
+	}
+	var body []string
+	for len(lines) > 0 {
+		text := strings.TrimSpace(uncommented(lines[0]))
+		if text == "" {
+			lines = lines[1:]
+			continue
+		}
+		if indentation(lines[0]) <= depth {
+			break
+		}
+		text, lines = block(lines)
+		body = append(body, text)
+	}
+	text := first
+	if len(body) > 0 {
+		text += indent + strings.Join(body, "; ") + dedent
+	}
+	if len(lines) > 0 && indentation(lines[0]) == depth && otherwise(lines[0]) {
+		rest, after := block(lines)
+		return text + " " + rest, after
+	}
+	return text, lines
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// otherwise says whether a line is a part of the statement above it.
+func otherwise(line string) bool {
+	word := strings.TrimSpace(line)
+	return strings.HasPrefix(word, "else:") || strings.HasPrefix(word, "else :") || strings.HasPrefix(word, "elif ")
+}
+
+// uncommented returns a line without the comment at its end.
+func uncommented(line string) string {
+	if !strings.Contains(line, "#") {
+		return line
+	}
+	tokens := scan(line)
+	return line[:tokens[len(tokens)-1].off]
 }
 
 // joined returns lines with the first one joined to those in which its brackets go on.

@@ -42,7 +42,7 @@ func scan(line string) (list []token) {
 			i++
 			continue
 		case c == '#':
-			return append(list, token{text: end, off: len(line)})
+			return append(list, token{text: end, off: i})
 		case c == '"' || c == '\'':
 			n, t.text = quoted(line[i:])
 			t.kind = text

@@ -30,8 +30,8 @@ func (p *reader) known(module, name string, args []argument) (value, bool) {
 	if elsewhere.Scheduler(module) {
 		v, ok = p.schedule(f, args)
 	}
-	if ok && changes {
-		v = value{text: args[0].text + " = " + v.text, prec: comparePrec}
+	if ok && changes && gotoken.IsIdentifier(args[0].text) {
+		v = value{text: args[0].text + " = " + v.text, prec: comparePrec, changes: args[0].text}
 	}
 	return v, ok
 }

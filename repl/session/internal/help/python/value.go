@@ -16,7 +16,9 @@ type value struct {
 	tuple  bool
 	// module and name are set for a name in a package that is no variable: torch.nn.Linear.
 	module, name string
-	member       *member // of an operand
+	member       *member  // of an operand
+	pair         []string // the values and their places, where the function of Python returns both
+	changes      string   // the variable that the text, a statement, changes
 }
 
 // A member is a name behind an operand, as it was typed.
@@ -196,7 +198,7 @@ func (p *reader) literal(list []value) value {
 		return value{text: "[][]" + typ + "{" + strings.Join(inner, ", ") + "}", prec: primary, items: list}
 	}
 	if len(list) == 0 {
-		return value{text: "[]int{}", prec: primary, items: []value{}}
+		return value{text: "[]float64{}", prec: primary, items: []value{}} // for losses, most likely
 	}
 	return value{text: "[]" + p.common(list) + "{" + texts(list) + "}", prec: primary, items: list}
 }
