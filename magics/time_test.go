@@ -1,6 +1,7 @@
 package magics
 
 import (
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -50,6 +51,29 @@ func TestTimeKeepsNothingElse(t *testing.T) {
 	for end := time.Now().Add(20 * time.Second); device.InUse() >= before+size; time.Sleep(time.Millisecond) {
 		if runtime.GC(); time.Now().After(end) {
 			t.Fatalf("%d bytes more in use than before, want less than %d", device.InUse()-before, size)
+		}
+	}
+}
+
+// The line that stands for a statement has the command in front, so it can be pasted.
+func TestCommandsStayInFrontOfAdvice(t *testing.T) {
+	s, err := session.New(session.Options{Commands: Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "m := nn.NewLinear(2, 2); x := tensor.Ones(1, 2)"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	for _, tt := range []struct{ typed, want string }{
+		{"%time m(x)", "%time m.Forward(x)"},
+		{"%timeit -t 10ms m(x)", "%timeit -t 10ms m.Forward(x)"},
+		{"%time y = m(x)", "%time y := m.Forward(x)"},
+		{"m(x)", "m.Forward(x)"},
+	} {
+		var refused *session.CheckError
+		if r := s.Run(t.Context(), tt.typed); !errors.As(r.Err, &refused) || refused.Diags[0].Hint != "write "+tt.want {
+			t.Errorf("%s: %v, want advice to write %s", tt.typed, r.Err, tt.want)
 		}
 	}
 }

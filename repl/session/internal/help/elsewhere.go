@@ -29,7 +29,7 @@ func (a *advisor) elsewhere(module, name, operand string) string {
 	if operand != "" {
 		goText = python.WithOperand(goText, operand)
 	}
-	return "write " + goText
+	return sample(goText, a.line())
 }
 
 // called returns the advice to call what stands for a name, with the arguments that the line has:

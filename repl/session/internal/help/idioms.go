@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -43,8 +45,8 @@ var ForeignLines = idioms(
 	`^if\s+([^={}]+?)\s*=\s*([^={}]+?)\s*\{`, "compare with ==: if $1 == $2 { … }",
 	`^(?:let|auto|val)\s+(?:mut\s+)?(\w+)\s*=\s*(.+?);?$`, "write $1 := $2",
 	`^(int|float|double|string|bool|str)\s+(\w+)\s*=\s*(.+?);?$`, "write $2 := $3",
-	`\blambda\s+(\w+)\s*:\s*(.+?)\)?$`, "write func($1 int) int { return $2 }",
-	`(?:^|\s)\(?(\w+)\)?\s*=>\s*(.+?)\)?$`, "write func($1 int) int { return $2 }",
+	`^(?:\w+\s*:?=\s*)?lambda\s+(\w+)\s*:\s*(.+?)$`, "write func($1 int) int { return $2 }",
+	`^(?:\w+\s*:?=\s*)?\(?(\w+)\)?\s*=>\s*(.+?)$`, "write func($1 int) int { return $2 }",
 	`\b[fF]["'](.*)["']`, `write fmt.Sprintf("%v", x)`,
 	`^print\s+(.+)$`, "write fmt.Println($1)",
 	`^del\s+(\w+)\[(.+)\]`, "write delete($1, $2)",
@@ -63,7 +65,7 @@ var ForeignLines = idioms(
 	`^#\s*(.*)$`, "a comment begins with two slashes: // $1",
 	`#`, "a comment begins with two slashes: // …",
 	`^with\s+torch\.no_grad`, "nothing need be switched off: gradients are made where tensor.Grad asks for them",
-	`^with\s+open\((.+?)\)`, "write text := data.ReadText($1)",
+	`^with\s+open\((.+?)\)`, "data.ReadText(path) reads a text, os.WriteFile(path, []byte(text), 0o644) writes one",
 	`^with\b`, "Go has no with: write defer f.Close() behind what opens f",
 	`^global\s+(\w+)`, "functions see the variables of cells: leave it out",
 	`^yield\b`, "write a function that takes yield: func(yield func(int) bool) { … }",
@@ -88,7 +90,7 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	line = strings.TrimSpace(line)
 	goLine := ""
 	if !strings.HasPrefix(line, "import ") && !strings.HasPrefix(line, "from ") && assignedCommand().FindString(line) == "" {
-		goLine = h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n"))
+		goLine = h.translated(h.World().Stage(), text, opener(text, 1+strings.Count(text[:start], "\n")))
 	}
 	if strings.Contains(msg, "rune literal") && goLine == "" {
 		if from := strings.IndexByte(text[off:], '\''); from >= 0 {
@@ -118,13 +120,34 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	}
 	for _, i := range ForeignLines {
 		if m := i.line().FindStringSubmatchIndex(line); m != nil {
-			return string(i.line().ExpandString(nil, i.Say, line, m))
+			return h.pasteable(string(i.line().ExpandString(nil, i.Say, line, m)), line)
 		}
 	}
 	if msg == "expected 1 expression" {
 		return "a list of values is shown only at the end of a cell"
 	}
 	return ""
+}
+
+// opener returns the line that opens the statement of line n, which is in a block of it or goes on with it:
+// else, elif and except do. Python marks blocks by a colon and by indentation.
+func opener(text string, n int) int {
+	lines := strings.Split(text, "\n")
+	indentation := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+	for {
+		line, above := lines[n-1], n-1
+		least := indentation(line)
+		if word := strings.TrimSpace(line); !strings.HasPrefix(word, "except") && !strings.HasPrefix(word, "el") {
+			least--
+		}
+		for above > 0 && (strings.TrimSpace(lines[above-1]) == "" || indentation(lines[above-1]) > least) {
+			above--
+		}
+		if above == 0 || !strings.HasSuffix(strings.TrimSpace(lines[above-1]), ":") {
+			return n
+		}
+		n = above
+	}
 }
 
 // calledInModule is a line that calls a name of a module, and may assign the result.
@@ -144,6 +167,34 @@ func foreignCall(line string) string {
 	goText := elsewhere.Lookup(m[1], m[2])
 	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
 		return why
+	}
+	return sample(goText, line)
+}
+
+// pasteable words advice that begins with "write" otherwise, if what follows does not check.
+func (h *Helper) pasteable(advice, line string) string {
+	text, ok := strings.CutPrefix(advice, "write ")
+	f := &foreign{h: h, st: h.World().Stage()}
+	if ok && (strings.Contains(text, "…") || !strings.HasPrefix(text, "!") && !strings.HasSuffix(text, "?") && !f.checks(text, line)) {
+		return "in Go: " + text
+	}
+	return advice
+}
+
+// sample words the advice to write Go of the table. Where its names are not those of the line, or the line
+// has more arguments, it is a form to fill in.
+func sample(goText, line string) string {
+	words := map[string]bool{}
+	for _, word := range strings.FieldsFunc(line, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		words[word] = true
+	}
+	for _, name := range python.Operands(goText) {
+		if !words[name] {
+			return "its Go is " + goText
+		}
+	}
+	if strings.ContainsAny(line, ",0123456789") || strings.Count(line, "=") > 1 {
+		return "its Go is " + goText
 	}
 	return "write " + goText
 }
@@ -215,7 +266,7 @@ var ForeignNames = map[string]string{
 	"None": "it is called nil", "null": "it is called nil", "NULL": "it is called nil", "nullptr": "it is called nil",
 	"True": "it is called true", "False": "it is called false",
 	"str": "write fmt.Sprint(x)", "float": "write float64(x)", "double": "write float64(x)", "long": "write int64(x)", "char": "write byte or rune", "boolean": "it is called bool",
-	"input": "write fmt.Scanln(&x)", "del": "write delete(m, key)", "list": "a slice is []int{1, 2, 3}", "dict": `a map is map[string]int{"a": 1}`,
+	"input": "fmt.Scanln(&name) reads a word that is typed", "del": "write delete(m, key)", "list": "a slice is []int{1, 2, 3}", "dict": `a map is map[string]int{"a": 1}`,
 	"set": "a set is a map[string]bool", "tuple": "a struct or several results do that", "abs": "write math.Abs(x)", "sorted": "write slices.Sorted or slices.Sort",
 	"zip": "write a loop: for i := range xs { … xs[i], ys[i] … }", "enumerate": "write for i, x := range xs { … }", "isinstance": "write x.(T), or a type switch",
 	"console": "write fmt.Println(x)", "System": "write fmt.Println(x)", "puts": "write fmt.Println(x)", "echo": "write fmt.Println(x)", "cout": "write fmt.Println(x)",

@@ -79,7 +79,10 @@ var rules = []rule{
 		}
 		return strings.Replace(msg, m[0], ")", 1), "did you mean " + name + "?"
 	}},
-	{lazy.Regexp(`^undefined: (\w+)\.(\w+) \(but have (\w+)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
+	{lazy.Regexp(`^undefined: (\w+)\.(\w+) \(but have (\w+)\)$`), func(a *advisor, _ string, m []string) (string, string) {
+		if goLine := a.inGo(); goLine != "" && !sameCode(goLine, "write "+a.line()) {
+			return "undefined: " + m[1] + "." + m[2], goLine
+		}
 		return "undefined: " + m[1] + "." + m[2], "did you mean " + m[3] + "?"
 	}},
 	{lazy.Regexp(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
@@ -223,7 +226,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		}
 	}
 	if say, ok := ForeignNames[name]; ok {
-		return msg, say
+		return msg, a.h.pasteable(say, a.line())
 	}
 	if qualifies {
 		return msg, DidYouMean(name, append(a.names(), packageNames()...))

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"fmt"
 	"go/types"
 	"strings"
 
@@ -31,7 +32,11 @@ func (p *reader) callArguments() (args []argument) {
 			a.name = p.name()
 			p.i++
 		}
+		spread := p.take("*")
 		a.value = p.expr()
+		if spread {
+			a.value = p.spread(a.value)
+		}
 		args = append(args, a)
 		if !p.at(")") {
 			p.want(",")
@@ -40,8 +45,27 @@ func (p *reader) callArguments() (args []argument) {
 	return args
 }
 
+// spread is *xs, as print takes it: the elements of a slice beside each other.
+func (p *reader) spread(v value) value {
+	if !p.is(v, slice) || !p.toks[p.i+1].is(end) {
+		giveUp()
+	}
+	return simple(`strings.Trim(fmt.Sprint(%s), "[]")`, v.goText())
+}
+
 // called translates the call of f, which may be a function or method that Go does not have.
 func (p *reader) called(f value, args []argument) value {
+	if last := len(args) - 1; last >= 0 && args[last].name == "descending" { // x.sort(descending=True)
+		v := p.called(f, args[:last])
+		axis := v.text[strings.LastIndexByte(v.text, '(')+1:]
+		if args[last].text == "true" && strings.HasSuffix(axis, ")") {
+			v.text += ".Flip(" + axis
+			for i := range v.pair {
+				v.pair[i] += ".Flip(" + axis
+			}
+		}
+		return v
+	}
 	v, ok := p.foreign(f, args)
 	if !ok {
 		v, ok = p.method(f, args)
@@ -63,6 +87,8 @@ func pairOf(name, text string) []string {
 	method, args, called := strings.Cut(text[at+1:], "(")
 	places := map[string]string{"Max": "ArgMax", "Min": "ArgMin", "Sort": "ArgSort"}[method]
 	switch {
+	case name == "sort" && method == "Sort" && args == ")":
+		args = "-1)"
 	case at < 0 || !called || !strings.EqualFold(name, method):
 		return nil
 	case method == "TopK":
@@ -128,7 +154,7 @@ func (p *reader) named(f value, args []argument) (value, bool) {
 		}
 	}
 	if (f.name == "normal" || f.name == "uniform") && len(rest) > 0 { // of a mean or a range
-		return value{}, false
+		return drawn(f.name, rest)
 	}
 	module := strings.TrimSuffix(f.module, "."+f.name)
 	v, ok := p.known(module, f.name, rest)
@@ -145,6 +171,50 @@ func (p *reader) named(f value, args []argument) (value, bool) {
 		v = p.plainCall(f, rest)
 	}
 	return simple("%s%s", v.in(primary), after), true
+}
+
+// drawn is np.random.uniform(low, high, shape), or torch.normal(mean, deviation, shape).
+func drawn(name string, args []argument) (value, bool) {
+	if len(args) != 3 {
+		return value{}, false
+	}
+	a, b := args[0].goText(), args[1].in(mulPrec)
+	text, scale := "tensor.Randn", b
+	if name == "uniform" {
+		text, scale = "tensor.Rand", args[1].in(addPrec)+"-"+args[0].in(mulPrec)
+		if strings.Trim(a, "0.") == "" {
+			scale = b
+		}
+	}
+	text += "(" + strings.Join(shapeOf(args[2]), ", ") + ")"
+	if scale != "1" && scale != "1.0" {
+		text += ".Mul(" + scale + ")"
+	}
+	if strings.Trim(a, "0.") != "" {
+		text += ".Add(" + a + ")"
+	}
+	return simple("%s", text), true
+}
+
+// padded is F.pad(x, (1, 1, 2, 2), value=0): what is put before and behind, from the last axis on.
+func (p *reader) padded(args []argument) (value, bool) {
+	if len(args) < 2 || len(args[1].items) == 0 || len(args[1].items)%2 != 0 {
+		return value{}, false
+	}
+	with := "0"
+	for _, a := range args[2:] {
+		switch {
+		case a.name == "value":
+			with = a.goText()
+		case a.text != `"constant"`:
+			return value{}, false
+		}
+	}
+	text := args[0].in(primary)
+	for i, axis := 0, -1; i < len(args[1].items); i, axis = i+2, axis-1 {
+		text += fmt.Sprintf(".Pad(%d, %s, %s, %s)", axis, args[1].items[i].goText(), args[1].items[i+1].goText(), with)
+	}
+	return simple("%s", text), true
 }
 
 // plainCall translates a call of a Go function. Keyword arguments become the fields of its options, or

@@ -85,7 +85,8 @@ func (f *signature) alone() string {
 }
 
 // typed writes a function whose body is read by a function. A parameter without a type has that of the
-// variable of its name, if that is a tensor or a part of training, or else the first with which the body checks.
+// variable of its name, if that is a tensor or a part of training, or else the first with which the body
+// checks.
 func (p *reader) typed(f *signature, head string, body func() string) string {
 	if p.loops > 1 || p.function != nil { // each would try all types for each type of the outer one
 		giveUp()

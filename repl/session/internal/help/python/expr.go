@@ -1,6 +1,9 @@
 package python
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // expr reads an expression: one that may be a lambda, or conditional.
 func (p *reader) expr() value {
@@ -158,6 +161,13 @@ func (p *reader) compare(x value) (v, y value, ok bool) {
 		y := p.binary(addPrec)
 		if v, ok := p.tensors(x, y, c.method); ok {
 			return v, y, true
+		}
+		if p.is(x, slice) && p.is(y, slice) && (c.goOp == "==" || c.goOp == "!=") {
+			equal := value{text: fmt.Sprintf("slices.Equal(%s, %s)", x.goText(), y.goText()), prec: unaryPrec}
+			if c.goOp == "!=" {
+				equal.text = "!" + equal.text
+			}
+			return equal, y, true
 		}
 		a, b := p.sameNumbers(x, y, addPrec)
 		return value{text: a + " " + c.goOp + " " + b, prec: comparePrec}, y, true

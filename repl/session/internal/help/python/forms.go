@@ -111,6 +111,8 @@ func (p *reader) filled(f form, args []argument) (value, bool) {
 func (l *filling) take(a argument, first bool) {
 	ofTensor := l.p.is(a.value, tensorFamily)
 	switch {
+	case first && len(l.names) > 0 && l.names[0] == "x" && strings.HasPrefix(l.text, "x.") && l.p.makesTensor(a.value): // np.mean([1, 2])
+		l.bound["x"], l.names = "tensor.From("+a.goText()+")", l.names[1:]
 	case len(l.names) > 0 && (first && l.p.operand(a.value) || len(l.slots) == 0 || ofTensor):
 		l.bound[l.names[0]], l.names = a.in(primary), l.names[1:]
 	case ofTensor && (l.listAt >= 0 || l.nextIs("[]tensor.Tensor{")): // cat(x, y)
@@ -179,6 +181,12 @@ func (l *filling) lacks() bool {
 		n, err := strconv.Atoi(l.textOf(l.call.Args[i]))
 		return err == nil && n > 1 && !(replaced && l.ofShape(i))
 	})
+}
+
+// makesTensor says whether a value is a number or a list, as NumPy's functions take them.
+func (p *reader) makesTensor(v value) bool {
+	f, _ := p.family(v)
+	return f == integer || f == float || f == slice
 }
 
 // operand says whether a first argument is what a form is about: not a path or a number.

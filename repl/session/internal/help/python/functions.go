@@ -4,7 +4,6 @@ import (
 	"fmt"
 	gotoken "go/token"
 	"go/types"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,7 +14,7 @@ var functions = map[string]string{
 	"str": "fmt.Sprint($1)", "repr": "fmt.Sprint($1)", "type": `fmt.Sprintf("%T", $1)`, "open": "os.Open($1)", "ord": "[]rune($1)[0]",
 	"chr": "string(rune($1))", "console.log": "fmt.Println($1)", "bool": "$1 != 0",
 	"rand.randint": "$1 + rand.IntN($2-$1+1)", "all": "!slices.Contains($1, false)", "any": "slices.Contains($1, true)",
-	"os.path.exists": "os.Stat($1)", "rand.choice": "$1[rand.IntN(len($1))]", "list": "slices.Clone($1)", "del": "delete($1, $2)", "tensor": "tensor.From($1)", "array": "tensor.From($1)",
+	"rand.choice": "$1[rand.IntN(len($1))]", "list": "slices.Clone($1)", "del": "delete($1, $2)", "tensor": "tensor.From($1)", "array": "tensor.From($1)",
 }
 
 // special has the functions whose Go depends on their arguments. They return false if they do not know the
@@ -26,7 +25,7 @@ func init() { // the table's functions read expressions, which may use the table
 	special = map[string]func(p *reader, args []argument) (value, bool){
 		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
 		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
-		"next": next, "time.sleep": sleep, "optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
+		"next": next, "time.sleep": sleep, "dict": dict, "os.path.exists": exists, "optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
 	}
 }
 
@@ -37,6 +36,8 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 		return p.file(f.name, args)
 	case f.module == "torch.device" && len(args) == 1:
 		return deviceNamed(args[0].text), true
+	case f.name == "pad" && (f.module == "F.pad" || strings.HasSuffix(f.module, "functional.pad")):
+		return p.padded(args)
 	case f.name == "DataLoader":
 		return p.loader(args)
 	}
@@ -68,8 +69,11 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 // sleep is time.sleep of seconds.
 func sleep(p *reader, args []argument) (value, bool) {
 	v, ok := only(args)
-	if f, _ := p.family(v); f == float {
+	switch f, untyped := p.family(v); {
+	case f == float:
 		return simple("time.Sleep(time.Duration(%s * float64(time.Second)))", v.in(mulPrec)), ok
+	case !untyped:
+		return simple("time.Sleep(time.Duration(%s) * time.Second)", v.goText()), ok
 	}
 	return simple("time.Sleep(%s * time.Second)", v.in(mulPrec)), ok
 }
@@ -106,15 +110,24 @@ func fill(pattern, x string, args []argument) (value, bool) {
 }
 
 func printed(p *reader, args []argument) (value, bool) {
-	name := "fmt.Println"
+	name, sep := "fmt.Println", ""
 	var list []value
 	for _, a := range args {
 		switch {
 		case a.name == "end":
 			name = "fmt.Print"
+		case a.name == "sep":
+			sep = a.text
 		case a.name == "":
 			list = append(list, a.value)
 		}
+	}
+	if between, err := strconv.Unquote(sep); err == nil && len(list) > 1 {
+		format := strings.TrimSuffix(strings.Repeat("%v"+strings.ReplaceAll(between, "%", "%%"), len(list)), between)
+		if name == "fmt.Println" {
+			format += "\n"
+		}
+		return simple("fmt.Printf(%q, %s)", format, texts(list)), true
 	}
 	if len(list) == 1 && name == "fmt.Println" && list[0].either == nil {
 		if format, ok := strings.CutPrefix(list[0].text, `fmt.Sprintf("`); ok { // one call is enough
@@ -165,7 +178,7 @@ func sum(p *reader, args []argument) (value, bool) {
 			zero = elem + "(0)"
 		}
 		text := v.goText()
-		name := p.result("sum")
+		name := p.result("total") // sum would hide the function that a person looks for
 		p.first("%s := %s", name, zero)
 		p.first("for _, v := range %s { %s += v }", text, name)
 		return simple("%s", name), true
@@ -306,6 +319,13 @@ func toFloat(p *reader, args []argument) (value, bool) {
 
 // ranged translates range(n) outside of a loop: a slice of numbers.
 func ranged(p *reader, args []argument) (value, bool) {
+	if len(args) == 2 && args[0].name == "" && args[1].name == "" {
+		from, to := args[0].value, args[1].value
+		name := p.result("numbers")
+		p.first("%s := make([]int, %s-%s)", name, to.in(addPrec), from.in(mulPrec))
+		p.first("for i := range %s { %[1]s[i] = %s + i }", name, from.in(addPrec))
+		return simple("%s", name), true
+	}
 	v, ok := only(args)
 	if !ok {
 		return value{}, false
@@ -348,7 +368,40 @@ func set(p *reader, args []argument) (value, bool) {
 	return simple("%s", name), true
 }
 
+// dict is dict(a=1, b=2).
+func dict(p *reader, args []argument) (value, bool) {
+	var keys, values []value
+	for _, a := range args {
+		if a.name == "" {
+			return value{}, false
+		}
+		keys, values = append(keys, simple("%q", a.name)), append(values, a.value)
+	}
+	return p.table(keys, values), true
+}
+
+// exists is os.path.exists(path).
+func exists(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	err := p.fresh("err")
+	p.first("_, %s := os.Stat(%s)", err, v.goText())
+	return value{text: err + " == nil", prec: comparePrec}, true
+}
+
 func sorted(p *reader, args []argument) (value, bool) {
+	if len(args) == 2 && args[1].name == "reverse" && args[1].text == "true" {
+		v, ok := sorted(p, args[:1])
+		if !ok || p.is(args[0].value, tensorFamily) {
+			return simple("%s.Flip(0)", v.in(primary)), ok
+		}
+		name := p.result("sorted")
+		p.first("%s := %s", name, v.goText())
+		p.first("slices.Reverse(%s)", name)
+		return simple("%s", name), true
+	}
 	v, ok := only(args)
 	if !ok {
 		return value{}, false
@@ -390,133 +443,4 @@ func goType(name string) string {
 		return t
 	}
 	return name
-}
-
-// methods maps methods of Python and JavaScript to Go, by family and by lower-case name, as patterns; $x
-// is the value.
-var methods = map[family]map[string][]string{
-	slice: {
-		"append": {"$x = append($x, $1)"}, "push": {"$x = append($x, $1)"}, "add": {"$x = append($x, $1)"}, "extend": {"$x = append($x, $1...)"},
-		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "shape": {"len($x)"},
-		"sort": {"slices.Sort($x)"}, "reverse": {"slices.Reverse($x)"}, "contains": {"slices.Contains($x, $1)"}, "includes": {"slices.Contains($x, $1)"},
-		"index": {"slices.Index($x, $1)"}, "indexof": {"slices.Index($x, $1)"}, "join": {`strings.Join($x, $1)`, `strings.Join($x, ", ")`},
-		"copy": {"slices.Clone($x)"}, "pop": {"$x = $x[:len($x)-1]", "$x = slices.Delete($x, $1, $1+1)"}, "insert": {"$x = slices.Insert($x, $1, $2)"},
-		"remove": {"$x = slices.DeleteFunc($x, func(v int) bool { return v == $1 })"}, "clear": {"$x = $x[:0]"},
-		"filter":  {"slices.DeleteFunc(slices.Clone($x), $1)"},
-		"foreach": {"for _, v := range $x { fmt.Println(v) }"}, "map": {"for i, v := range $x { $x[i] = v }"},
-		"sum": {"tensor.From($x).Sum()"}, "mean": {"tensor.From($x).Mean()"}, "min": {"slices.Min($x)"}, "max": {"slices.Max($x)"},
-		"first": {"$x[0]"}, "last": {"$x[len($x)-1]"},
-	},
-	stringFamily: {
-		"upper": {"strings.ToUpper($x)"}, "toupper": {"strings.ToUpper($x)"}, "touppercase": {"strings.ToUpper($x)"},
-		"lower": {"strings.ToLower($x)"}, "tolower": {"strings.ToLower($x)"}, "tolowercase": {"strings.ToLower($x)"}, "title": {"strings.ToTitle($x)"},
-		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "strip": {"strings.TrimSpace($x)", "strings.Trim($x, $1)"}, "trim": {"strings.TrimSpace($x)"},
-		"split": {"strings.Fields($x)", "strings.Split($x, $1)"}, "splitlines": {`strings.Split($x, "\n")`}, "replace": {"strings.ReplaceAll($x, $1, $2)"},
-		"format": {"fmt.Sprintf($x, $1)", "fmt.Sprintf($x, $1, $2)"}, "startswith": {"strings.HasPrefix($x, $1)"}, "endswith": {"strings.HasSuffix($x, $1)"},
-		"find": {"strings.Index($x, $1)"}, "index": {"strings.Index($x, $1)"}, "indexof": {"strings.Index($x, $1)"}, "count": {"strings.Count($x, $1)"},
-		"contains": {"strings.Contains($x, $1)"}, "includes": {"strings.Contains($x, $1)"}, "join": {"strings.Join($1, $x)"}, "encode": {"[]byte($x)"},
-		"substring": {"$x[$1:$2]"}, "charat": {"$x[$1]"}, "repeat": {"strings.Repeat($x, $1)"}, "isdigit": {`strings.Trim($x, "0123456789") == ""`},
-	},
-	mapFamily: {
-		"keys": {"slices.Sorted(maps.Keys($x))"}, "values": {"slices.Collect(maps.Values($x))"}, "items": {"for k, v := range $x { fmt.Println(k, v) }"},
-		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "get": {"$x[$1]"}, "has": {"_, ok := $x[$1]"},
-		"contains": {"_, ok := $x[$1]"}, "pop": {"delete($x, $1)"}, "remove": {"delete($x, $1)"}, "delete": {"delete($x, $1)"}, "put": {"$x[$1] = $2"},
-		"set": {"$x[$1] = $2"}, "copy": {"maps.Clone($x)"}, "clear": {"clear($x)"}, "update": {"maps.Copy($x, $1)"},
-	},
-	integer: {"tostring": {"fmt.Sprint($x)"}, "string": {"fmt.Sprint($x)"}, "astype": {"float64($x)"}},
-	float:   {"tostring": {"fmt.Sprint($x)"}, "string": {"fmt.Sprint($x)"}, "abs": {"math.Abs($x)"}, "astype": {"int($x)"}, "round": {"math.Round($x)"}},
-}
-
-// Member returns the Go for a member x.name that Go does not have, or "". It leaves its arguments open.
-func Member(t types.Type, x, name string) string {
-	f, _ := familyOf(t)
-	for _, pattern := range methods[f][strings.ToLower(name)] {
-		return strings.NewReplacer("$x", x, "$1", "…", "$2", "…", "$*", "…").Replace(pattern)
-	}
-	return ""
-}
-
-// moved is x.to(where) of a tensor: where is a device by its name in PyTorch, or a type.
-func (p *reader) moved(x value, where argument) value {
-	switch {
-	case strings.HasPrefix(where.text, `"cuda`), strings.HasPrefix(where.text, `"mps`), strings.HasPrefix(where.text, `"gpu`), where.text == "device":
-		return simple("%s.To(device.Default())", x.in(primary))
-	case strings.HasPrefix(where.text, `"cpu`):
-		return simple("%s.To(device.CPU())", x.in(primary))
-	case strings.HasPrefix(where.text, "dtype."):
-		return simple("%s.Cast(%s)", x.in(primary), where.text)
-	}
-	if p.is(where.value, tensorFamily) {
-		return simple("%s.To(%s.Device())", x.in(primary), where.in(primary))
-	}
-	return simple("%s.To(%s)", x.in(primary), where.goText())
-}
-
-// entry is m.get(key, otherwise).
-func (p *reader) entry(m, key, otherwise value) value {
-	if slices.Contains([]string{"0", "0.0", `""`, "false", "nil"}, otherwise.text) {
-		return simple("%s[%s]", m.in(primary), key.goText())
-	}
-	ok := p.fresh("ok")
-	v := p.result("v")
-	p.first("%s, %s := %s[%s]", v, ok, m.in(primary), key.goText())
-	p.first("if !%s { %s = %s }", ok, v, otherwise.goText())
-	return simple("%s", v)
-}
-
-// biased says whether an argument asks for the divisor n: unbiased=False, correction=0.
-func biased(a argument) bool {
-	return a.name == "unbiased" && a.text == "false" || a.name == "correction" && a.text == "0"
-}
-
-// method translates a call of a method that the value does not have; f is x.name.
-func (p *reader) method(f value, args []argument) (value, bool) {
-	if f.member == nil || p.typeOf(f.text) != nil {
-		return value{}, false
-	}
-	x, name := f.member.x, f.member.name
-	t := p.typeOf(x.text)
-	module := Kind(t)
-	switch {
-	case module == "" && name == "to" && len(args) > 0:
-		return p.moved(x, args[0]), true
-	case module == "" && (name == "clamp" || name == "clip") && len(args) == 1 && (args[0].name == "min" || args[0].name == "max"):
-		args[0].name, name = "", "clamp_"+args[0].name
-	case module == "" && name == "flatten" && len(args) == 1 && args[0].text == "1":
-		return simple("%s.Reshape(%[1]s.Len(0), -1)", x.in(primary)), true
-	case module == "" && (name == "std" || name == "var") && len(args) > 0 && biased(args[len(args)-1]):
-		f = p.member(x, strings.ToUpper(name[:1])+name[1:])
-		return p.plainCall(f, args[:len(args)-1]), true
-	case p.is(x, mapFamily) && name == "get" && len(args) == 2:
-		return p.entry(x, args[0].value, args[1].value), true
-	case module == "" && name == "fill_" && len(args) == 1:
-		return simple("%[1]s.Set(tensor.FullLike(%[1]s, %[2]s))", x.in(primary), args[0].goText()), true
-	case module == "Module" && name == "to" && !gotoken.IsIdentifier(x.text): // a new one is on the default device
-		return x, true
-	case module == "Module" && name == "to" && len(args) == 1 && (strings.HasPrefix(args[0].text, "dtype.")):
-		return simple("nn.Convert(%s, %s)", x.goText(), args[0].text), true
-	case module == "Module" && name == "to" && len(args) == 1:
-		d := deviceNamed(args[0].text)
-		if d.text == "device" {
-			d = simple("device.Default()")
-		}
-		return simple("nn.To(%s, %s)", x.goText(), d.text), true
-	case module == "Module" && name == "load_state_dict" && len(args) > 0:
-		path, _, _ := strings.Cut(strings.TrimPrefix(args[0].text, "safetensors.Load("), ")")
-		return simple("nn.Load(%s, %s)", path, x.goText()), strings.HasPrefix(args[0].text, "safetensors.Load(")
-	}
-	if v, ok := p.known(module, name, append([]argument{{value: x}}, args...)); ok {
-		return v, true
-	}
-	fam, _ := familyOf(t)
-	for _, pattern := range methods[fam][strings.ToLower(name)] {
-		operand := x.text
-		if name == "format" && fam == stringFamily {
-			operand = strings.ReplaceAll(operand, "{}", "%v")
-		}
-		if v, ok := fill(pattern, operand, args); ok {
-			return v, true
-		}
-	}
-	return value{}, false
 }

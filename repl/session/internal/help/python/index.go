@@ -94,6 +94,12 @@ func (p *reader) fromEnd(x, i value) string {
 
 // reversed is a copy of a slice with its elements in the opposite order.
 func (p *reader) reversed(x value) value {
+	if p.is(x, stringFamily) {
+		runes := p.fresh("runes")
+		p.first("%s := []rune(%s)", runes, x.goText())
+		p.first("slices.Reverse(%s)", runes)
+		return simple("string(%s)", runes)
+	}
 	name := p.result("reversed")
 	p.first("%s := slices.Clone(%s)", name, x.goText())
 	p.first("slices.Reverse(%s)", name)

@@ -64,6 +64,9 @@ func (p *reader) one() string {
 	case (t.text == "def" || t.text == "fn" || t.text == "function") && p.function == nil && p.open == 0:
 		p.i++
 		return p.definition()
+	case t.text == "try" && p.peek(":"):
+		p.i++
+		return p.try()
 	case t.text == "assert":
 		p.i++
 		return p.assertion()
@@ -184,7 +187,9 @@ func (p *reader) ifStatement() string {
 			giveUp()
 		}
 	case p.take("else"):
-		text += " else { " + p.body("{", "") + " }"
+		if body := p.body("{", ""); body != "" {
+			text += " else { " + body + " }"
+		}
 	}
 	return text
 }
@@ -226,6 +231,25 @@ func (p *reader) annotation() string {
 	}
 	giveUp()
 	return ""
+}
+
+// try reads a block whose errors are handled: those of tensors, which other code here returns.
+func (p *reader) try() string {
+	text := "tensor.Try(func() { " + p.body("_ = func() {", "") + " })"
+	if !p.take("except") {
+		giveUp()
+	}
+	err := p.fresh("err")
+	for !p.at(":") {
+		if p.at(end) {
+			giveUp()
+		}
+		if p.i++; p.toks[p.i-1].is("as") {
+			err = p.name()
+		}
+	}
+	opening := fmt.Sprintf("if %s := %s; %[1]s != nil { ", err, text)
+	return opening + p.body(opening, "") + " }"
 }
 
 func (p *reader) assertion() string {
@@ -341,6 +365,9 @@ func (p *reader) several(start int) string {
 			break
 		}
 	}
+	if len(values) == 1 && len(names) > 1 && p.is(simple("%s", values[0]), slice) { // rows, columns = x.shape
+		values = parts(values[0], len(names))
+	}
 	if source, ok := strings.CutSuffix(values[0], ".Batch(0)"); ok && len(values) == 1 && len(names) == 2 {
 		b := p.fresh("b")
 		return fmt.Sprintf("%[1]s := %[2]s.Batch(0); %[3]s := %[1]s.Inputs, %[1]s.Targets", b, source, strings.Join(names, ", "))
@@ -350,6 +377,17 @@ func (p *reader) several(start int) string {
 		op = "="
 	}
 	return strings.Join(names, ", ") + " " + op + " " + strings.Join(values, ", ")
+}
+
+// parts returns the first n elements of a slice.
+func parts(list string, n int) []string {
+	of := make([]string, n)
+	for i := range of {
+		if of[i] = fmt.Sprintf("%s[%d]", list, i); strings.HasSuffix(list, ".Shape()") {
+			of[i] = fmt.Sprintf("%s.Len(%d)", strings.TrimSuffix(list, ".Shape()"), i)
+		}
+	}
+	return of
 }
 
 // both assigns the values of a call and their places; a name _ wants none.
@@ -381,7 +419,14 @@ func (p *reader) assign(x value, target []token) string {
 			p.taken[name] = true
 		}
 	}
+	start, before := *p, len(p.before)
 	y := p.expr()
+	if start.target != "" && p.target == "" && y.text != name { // the name is not for a part of the value
+		scope := start.scope
+		*p = start
+		p.scope, p.before, p.target = scope, p.before[:before], ""
+		y = p.expr()
+	}
 	for p.take("=") { // a = b = 3
 		last := p.expr()
 		p.first("%s %s %s", y.goText(), p.operator(y.text, last), last.goText())
@@ -397,6 +442,8 @@ func (p *reader) assign(x value, target []token) string {
 		return p.assignElement(x, y)
 	case name == "device" && y.text == "device.Default()": // the package keeps its name
 		return "dev := device.Default()"
+	case y.text == "nil" && p.is(x, tensorFamily):
+		return name + " = tensor.Tensor{}"
 	case y.text == "nil" && p.typeOf(name) == nil:
 		return "var " + name + " any"
 	case strings.HasPrefix(y.text, "safetensors.Load("):

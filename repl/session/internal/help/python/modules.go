@@ -1,6 +1,7 @@
 package python
 
 import (
+	"fmt"
 	"go/types"
 	"strings"
 	"unicode"
@@ -22,8 +23,44 @@ func imported(name string) string {
 	return ""
 }
 
+// opened reads a block in which a file is open: it writes a text, or reads one.
+func (p *reader) opened() string {
+	p.i += 2
+	args := p.callArguments()
+	if len(args) == 0 || !p.take("as") {
+		giveUp()
+	}
+	path, file := args[0].goText(), p.name()
+	p.want(":")
+	indented := p.take(indent)
+	defer func() {
+		if indented {
+			p.want(dedent)
+		}
+	}()
+	if p.at(file) { // f.write(text)
+		if words := p.chain(); len(words) != 2 || words[1] != "write" {
+			giveUp()
+		}
+		p.i += 4
+		text := p.callArguments()
+		return fmt.Sprintf("os.WriteFile(%s, []byte(%s), 0o644)", path, text[0].goText())
+	}
+	name := p.name()
+	p.want("=")
+	if words := p.chain(); len(words) != 2 || words[0] != file || words[1] != "read" {
+		giveUp()
+	}
+	p.i += 3
+	p.skipCall()
+	return fmt.Sprintf("%s := data.ReadText(%s)", name, path)
+}
+
 // with reads a block in which PyTorch makes no gradients. Its statements stand alone.
 func (p *reader) with() string {
+	if p.at("open") && p.peek("(") {
+		return p.opened()
+	}
 	p.want("torch")
 	p.want(".")
 	switch p.name() {

@@ -96,26 +96,63 @@ func (p *reader) formatted(body string) string {
 			format.WriteByte(c)
 			i++
 		case c == '{':
-			length := strings.IndexByte(body[i:], '}')
-			if length < 0 {
-				giveUp()
+			expr, spec, length := field(body[i+1:])
+			if name, ok := strings.CutSuffix(expr, "="); ok { // {n=}
+				format.WriteString(expr)
+				expr = name
 			}
-			expr, verb, _ := strings.Cut(body[i+1:i+length], ":")
-			args = append(args, p.inner(expr))
-			format.WriteString(verbOf(verb))
-			i += length
+			text := p.inner(expr)
+			if strings.HasSuffix(spec, "%") {
+				text = "100*" + text
+			}
+			args = append(args, text)
+			format.WriteString(verbOf(spec))
+			i += length + 1
 		case c == '%':
 			format.WriteString("%%")
 		default:
 			format.WriteByte(c)
 		}
 	}
+	if len(args) == 0 {
+		return quote(token{text: strings.ReplaceAll(format.String(), "%%", "%")})
+	}
 	return fmt.Sprintf("fmt.Sprintf(%s, %s)", quote(token{text: format.String()}), strings.Join(args, ", "))
 }
 
-// verbOf returns fmt's verb for a format of Python: .2f, 5d, >10.
+// field reads a field of a formatted string up to its closing brace, whose place it returns: an expression
+// and, behind a colon outside of all brackets, the format.
+func field(s string) (expr, spec string, length int) {
+	depth, colon := 0, -1
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '}' && depth == 0:
+			if colon < 0 {
+				colon = i
+			}
+			expr, _, _ = strings.Cut(s[:colon], "!") // {s!r}
+			return strings.TrimSpace(expr), strings.TrimPrefix(s[colon:i], ":"), i
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case c == ':' && depth == 0 && colon < 0:
+			colon = i
+		}
+	}
+	giveUp()
+	return "", "", 0
+}
+
+// verbOf returns fmt's verb for a format of Python: .2f, 5d, >10, .1%.
 func verbOf(format string) string {
-	format = strings.TrimLeft(format, ">")
+	format = strings.ReplaceAll(strings.TrimLeft(format, ">^ "), ",", "")
+	if left, ok := strings.CutPrefix(format, "<"); ok {
+		format = "-" + left
+	}
+	if share, ok := strings.CutSuffix(format, "%"); ok {
+		return "%" + share + "f%%"
+	}
 	if n := len(format); n > 0 && strings.ContainsRune("dfgexXbo", rune(format[n-1])) {
 		return "%" + format
 	}
@@ -294,6 +331,11 @@ func (p *reader) braces() value {
 	if len(keys) != len(elems) {
 		giveUp()
 	}
+	return p.table(keys, elems)
+}
+
+// table writes a map with these entries.
+func (p *reader) table(keys, elems []value) value {
 	if len(keys) == 0 {
 		return simple("map[string]any{}")
 	}
@@ -309,7 +351,7 @@ var modules = map[string]string{"random": "rand", "re": "regexp"}
 
 // renamed maps functions of Python's own packages to their names in Go.
 var renamed = map[string]string{
-	"time.time": "time.Now", "time.perf_counter": "time.Now", "time.monotonic": "time.Now", "time.process_time": "time.Now", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
+	"time.time": "time.Now", "time.perf_counter": "time.Now", "time.monotonic": "time.Now", "time.process_time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
 	"plt.plot": "plot.Line", "plt.scatter": "plot.Scatter", "plt.bar": "plot.Bars", "plt.hist": "plot.Hist", "plt.imshow": "plot.Image",
 	"json.dumps": "json.Marshal", "rand.random": "rand.Float64",
 }
@@ -362,7 +404,7 @@ func (p *reader) packageMember(pkg value, name string) value {
 		module = pkg.text
 	}
 	f := simple("%s.%s", pkg.text, name)
-	if pkg.text == "tensor" && p.typeOf(f.text) != nil { // is Go
+	if pkg.text == "tensor" && strings.HasPrefix(elsewhere.Lookup(module, name), f.text+"(") { // is Go
 		return f
 	}
 	f.module, f.name = module+"."+name, name

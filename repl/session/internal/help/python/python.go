@@ -192,8 +192,8 @@ func (p *reader) inBlock(opening string, f func()) {
 	}
 }
 
-// hoist declares a variable before the outermost block, if it is used behind the block that assigns it first: in
-// Python it lives as long as the function.
+// hoist declares a variable before the outermost block, if it is used behind the block that assigns it first:
+// in Python it lives as long as the function.
 func (p *reader) hoist(name string, v value) bool {
 	t := p.typeOf(v.text)
 	if p.depth == p.base || p.loops > 0 || t == nil || !p.usedBehind(name) {
@@ -214,7 +214,7 @@ func (p *reader) usedBehind(name string) bool {
 			depth++
 		case t.is(dedent):
 			depth--
-		case depth <= 0 && t.is(name):
+		case depth <= 0 && (t.is(name) || t.kind == text && strings.Contains(t.prefix, "f") && strings.Contains(t.text, name)):
 			return true
 		}
 	}
@@ -271,7 +271,7 @@ func indentation(line string) int { return len(line) - len(strings.TrimLeft(line
 // otherwise says whether a line is a part of the statement above it.
 func otherwise(line string) bool {
 	word := strings.TrimSpace(line)
-	return strings.HasPrefix(word, "else:") || strings.HasPrefix(word, "else :") || strings.HasPrefix(word, "elif ")
+	return strings.HasPrefix(word, "else:") || strings.HasPrefix(word, "else :") || strings.HasPrefix(word, "elif ") || strings.HasPrefix(word, "except ") || strings.HasPrefix(word, "except:")
 }
 
 // uncommented returns a line without the comment at its end.

@@ -27,6 +27,10 @@ func (p *reader) known(module, name string, args []argument) (value, bool) {
 		f.names = slices.Insert(slices.Delete(slices.Clone(f.names), i, i+1), 0, "x")
 	}
 	v, ok := p.filled(f, args)
+	if at := slices.IndexFunc(args, func(a argument) bool { return a.name == "dim" || a.name == "axis" }); !ok && at > 0 && strings.Count(text, "(-1)") == 1 {
+		inner, _ := readForm(strings.Replace(text, "(-1)", "("+args[at].goText()+")", 1)) // the axis of a call in the form
+		v, ok = p.filled(inner, slices.Delete(slices.Clone(args), at, at+1))
+	}
 	if elsewhere.Scheduler(module) {
 		v, ok = p.schedule(f, args)
 	}
@@ -68,6 +72,12 @@ func WithOperand(goText, operand string) string {
 		return operand + " = " + text
 	}
 	return text
+}
+
+// Operands returns the names in Go of the table that stand for an argument.
+func Operands(goText string) []string {
+	f, _ := readForm(strings.TrimPrefix(goText, "x = "))
+	return f.names
 }
 
 // Callee returns what is called in the table's Go for a name of a module: tensor.Concat for torch.cat,
