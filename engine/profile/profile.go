@@ -21,6 +21,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/ticks"
 )
 
 // A Kernel is what was recorded of all launches of one name.
@@ -57,6 +58,7 @@ type Recording struct {
 	Wall        time.Duration // that the function took
 	Trace       *Trace        `json:",omitempty"` // nil unless each launch was kept: see RecordTraced
 	Timed       bool
+	Unsound     bool `json:",omitempty"` // the clock that times were taken by turned out wrong meanwhile
 }
 
 // Record calls f within a context that is made from ctx, and returns what was done within it.
@@ -71,10 +73,12 @@ func RecordTimed(ctx context.Context, f func(ctx context.Context)) *Recording {
 func record(ctx context.Context, with events.Option, f func(context.Context)) *Recording {
 	ctx, counting := events.Open(ctx, with)
 	defer counting.Close()
+	sound := with&events.Times != 0 && ticks.Sound()
 	start, before := events.Now(), events.Total()
 	scope.Within(ctx, func() { f(ctx) })
 	wall, all := events.Now()-start, int(events.Total()-before)
 	r := collect(counting.Counts())
+	r.Unsound = sound && !ticks.Sound()
 	r.Wall, r.Timed, r.Others = wall, with&events.Times != 0, max(0, all-r.Launches)
 	if with&events.Trace != 0 {
 		r.Trace = newTrace(counting.Traced(), start)

@@ -29,14 +29,17 @@ func (r *Recording) Text(int) string {
 	return r.with(units.Table(rows), r.Summary())
 }
 
-// Notes are lines on what a reader could take for granted: that all that was asked for was computed, and that
-// nobody else was at work.
+// Notes are lines on what a reader could take for granted: that all that was asked for was computed, that
+// nobody else was at work, and that the clock was right.
 func (r *Recording) Notes() (lines []string) {
 	for _, m := range r.Merged {
 		lines = append(lines, fmt.Sprintf("%s was asked for %s more, and computed once", m.Op, units.Plural(int64(m.Times), "time")))
 	}
 	if r.Others > 0 {
 		lines = append(lines, fmt.Sprintf("%s meanwhile by others, not counted above", units.Plural(int64(r.Others), "launch")))
+	}
+	if r.Unsound {
+		lines = append(lines, "the machine's clocks have disagreed meanwhile, as after a sleep: single times can be wrong")
 	}
 	return lines
 }

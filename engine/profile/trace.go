@@ -3,6 +3,7 @@ package profile
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -91,8 +92,14 @@ func newTrace(t events.Traced, start time.Duration) *Trace {
 		launches += len(run.Launches)
 	}
 	out := &Trace{Dropped: t.Dropped, Launches: make([]Launch, 0, launches), Evals: make([]Eval, 0, len(t.Runs))}
+	stacks := map[string][]string{"": nil}
 	for _, run := range t.Runs {
-		out.addRun(run, start)
+		stack, known := stacks[run.Stack]
+		if !known {
+			stack = strings.Split(run.Stack, "\n")
+			stacks[run.Stack] = stack
+		}
+		out.addRun(run, stack, start)
 	}
 	for _, c := range t.Copies {
 		out.Copies = append(out.Copies, Copy{c.Began - start, c.Took, c.Bytes})
@@ -100,8 +107,8 @@ func newTrace(t events.Traced, start time.Duration) *Trace {
 	return out
 }
 
-func (t *Trace) addRun(run events.Run, start time.Duration) {
-	e := Eval{Launches: run.Work.Count(), Stack: run.Stack, Reused: run.Reused, Start: run.Began - start, Planned: run.Planned - start, End: run.Ended - start}
+func (t *Trace) addRun(run events.Run, stack []string, start time.Duration) {
+	e := Eval{Launches: run.Work.Count(), Stack: stack, Reused: run.Reused, Start: run.Began - start, Planned: run.Planned - start, End: run.Ended - start}
 	for _, took := range run.Times {
 		e.Busy += took
 	}

@@ -37,6 +37,7 @@ type stackText struct {
 	cell  int
 	marks []int
 	text  string
+	after int // the one that was asked for after it
 }
 
 // place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
@@ -83,10 +84,17 @@ func (ps *places) place(op string) string {
 
 // stackText is stack as a text.
 func (ps *places) stackText() string {
-	for i := range ps.stacks {
-		at := (ps.last + i) % len(ps.stacks)
-		if s := &ps.stacks[at]; s.cell == ps.past.n && ps.marked(s.marks) {
-			ps.last = at
+	last := &ps.stacks[ps.last]
+	if ps.under(last) {
+		return last.text
+	}
+	if next := &ps.stacks[last.after]; ps.under(next) {
+		ps.last = last.after
+		return next.text
+	}
+	for at := range ps.stacks {
+		if s := &ps.stacks[at]; ps.under(s) {
+			last.after, ps.last = at, at
 			return s.text
 		}
 	}
@@ -94,10 +102,14 @@ func (ps *places) stackText() string {
 	for _, slot := range ps.compiler.Slots() {
 		s.marks = append(s.marks, ps.at(slot))
 	}
-	ps.last = (ps.last + 1) % len(ps.stacks)
+	last.after = (ps.last + 1) % len(ps.stacks)
+	ps.last = last.after
 	ps.stacks[ps.last] = s
 	return s.text
 }
+
+// under says whether s is the stack that is under way.
+func (ps *places) under(s *stackText) bool { return s.cell == ps.past.n && ps.marked(s.marks) }
 
 // marked says whether the slots have these marks.
 func (ps *places) marked(marks []int) bool {

@@ -51,7 +51,7 @@ type Backend interface {
 	// Run runs a program with the memory and the numbers of a table, which is the caller's again when Run
 	// returns. It may return before the work is done, having called t.Later; it waits while too much work
 	// (some 100 ms) is under way. When times is not nil it has a place for each launch: the backend then runs
-	// them one at a time, synchronised, and stores how long each one took on the device.
+	// them one at a time, synchronised, stores how long each one took on the device, and sets t.Began.
 	//
 	// Between launches, and inside long ones, a backend looks at ctx until it comes to Program.Commit, and
 	// returns the context's cause when it is done; what the program writes is then undefined, but for what

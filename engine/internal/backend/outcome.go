@@ -44,7 +44,7 @@ func (t *Table) Later() *Outcome {
 func (t *Table) Outcome() *Outcome { return t.outcome }
 
 // Reset makes the table ready for another run.
-func (t *Table) Reset() { t.outcome, t.Ended = nil, 0 }
+func (t *Table) Reset() { t.outcome, t.Began, t.Ended = nil, 0, 0 }
 
 // Finish sets the outcome of the run: err is nil if it has succeeded. Only the first call counts.
 func (o *Outcome) Finish(err error) {

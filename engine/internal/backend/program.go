@@ -45,8 +45,9 @@ type Scalar struct {
 type Table struct {
 	Bufs    []ir.Buffer
 	Scalars []ir.Scalar
-	// Ended is when the last launch of a timed run had ended (machine.Now), from a backend that has looked at
-	// the clock then; else 0.
+	// Began is when the first launch of a timed run began (ticks.Now); 0 if there was none.
+	Began time.Duration
+	// Ended is when the last one had ended, from a backend that has looked at the clock then; else 0.
 	Ended   time.Duration
 	outcome *Outcome
 }

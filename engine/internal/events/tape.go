@@ -16,7 +16,7 @@ const mostTraced = 1 << 16
 type tape struct {
 	words   blocks[int64] // of each run: its head, then the times of its launches
 	copies  blocks[Copy]
-	stacks  lists[string]
+	stacks  numbering[string]
 	origins lists[[]ir.Origin]
 	kept    int // launches and copies
 	dropped int // launches that were too many
@@ -76,7 +76,7 @@ func (t *tape) read(plans []Runs) Traced {
 	for _, words := range t.words {
 		for len(words) > 0 {
 			plan, places := words[headPlan], words[headPlaces]
-			run := Run{Work: plans[plan>>flagBits].Work, Reused: plan&reusedBit != 0, Stack: t.stacks.list[places>>32], Origins: t.origins.list[uint32(places)],
+			run := Run{Work: plans[plan>>flagBits].Work, Reused: plan&reusedBit != 0, Stack: t.stacks.keys[places>>32], Origins: t.origins.list[uint32(places)],
 				Began: time.Duration(words[headBegan]), Planned: time.Duration(words[headPlanned]), Ended: time.Duration(words[headEnded])}
 			if words = words[headWords:]; plan&timedBit != 0 {
 				run.Times = make([]time.Duration, len(run.Launches))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/ticks"
 )
 
 // A Detail is what one launch of a plan does. It is the same in each run of the plan, and holds no tensor.
@@ -40,7 +40,7 @@ type Run struct {
 	Began   time.Duration   // when the evaluation was asked for: see Now
 	Planned time.Duration   // when its plan was there
 	Ended   time.Duration   // when its launches were done
-	Stack   []string        // the places that were under way: see ir.Stack
+	Stack   string          // the places that were under way: see ir.Stack
 	Reused  bool            // the plan was built earlier; if not, kernels were compiled before Planned
 	Times   []time.Duration // of each launch; nil if no record is timed
 	Origins [][]ir.Origin   // where each launch comes from; nil if that is not known
@@ -60,7 +60,7 @@ type Traced struct {
 }
 
 // Now is the time since the process began.
-func Now() time.Duration { return machine.Now() }
+func Now() time.Duration { return ticks.Now() }
 
 // Now is the time if one of the records traces, else 0.
 func (rs Records) Now() time.Duration {

@@ -53,7 +53,7 @@ func TestTracedPlaces(t *testing.T) {
 	_, r := Open(t.Context(), Trace)
 	defer r.Close()
 	works := []*Work{{Launches: []Launch{{}}}, {Launches: []Launch{{}, {}}}, {Launches: make([]Launch, 3*leastBlock)}}
-	stacks := [][]string{nil, {"In[1]:1"}, {"In[1]:1", "In[1]:2"}}
+	stacks := []string{"", "In[1]:1", "In[1]:1\nIn[1]:2"}
 	origins := [][][]ir.Origin{{{{Place: "a"}}}, nil, {{{Place: "b"}}, nil}}
 	var want []Run
 	for i := range 300 {

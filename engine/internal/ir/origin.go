@@ -57,15 +57,8 @@ func Origins(list []Origin) (texts []string) {
 
 // An asker is the setting of a scope whose nodes have to know their origin.
 type asker struct {
-	place  func(op string) string
-	pass   Pass
-	stacks atomic.Pointer[[]stack] // that were asked for, the newest last
-}
-
-// A stack is a text with a line for each place, and its lines.
-type stack struct {
-	text  string
-	lines []string
+	place func(op string) string
+	pass  Pass
 }
 
 var origins = &scope.Key{Name: "origins"}
@@ -91,37 +84,14 @@ func InPass(p Pass, f func()) {
 	scope.Within(context.WithValue(scope.Context(), origins, &asker{place: a.place, pass: p}), f)
 }
 
-// Stack is where code within ctx is: all places under way, the outermost first; nil if ctx does not ask.
-// Nobody may change it, because a loop gets the same lists in each turn.
-func Stack(ctx context.Context) []string {
-	a, _ := ctx.Value(origins).(*asker)
-	if a == nil {
-		return nil
+// Stack is where code within ctx is: a line for each place under way, the outermost first; empty if ctx does
+// not ask.
+func Stack(ctx context.Context) string {
+	if a, ok := ctx.Value(origins).(*asker); ok {
+		return a.place("")
 	}
-	text := a.place("")
-	if text == "" {
-		return nil
-	}
-	var known []stack
-	if p := a.stacks.Load(); p != nil {
-		known = *p
-	}
-	for i := range known {
-		if known[i].text == text {
-			return known[i].lines
-		}
-	}
-	s := stack{text, strings.Split(text, "\n")}
-	if len(known) >= mostStacks {
-		known = nil
-	}
-	known = append(slices.Clip(known), s)
-	a.stacks.Store(&known) // another goroutine's may be lost, which it asks for again
-	return s.lines
+	return ""
 }
-
-// mostStacks is how many an asker remembers: those of a loop's lines.
-const mostStacks = 16
 
 // asking returns the asker of the calling goroutine's scope, or nil if nodes need no origin.
 func asking() *asker {

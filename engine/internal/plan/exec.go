@@ -54,7 +54,6 @@ func (in *inputs) name(leaf int) string {
 // itself.
 func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
 	records := in.records
-	planned := records.Now()
 	if err := in.hold(); err != nil {
 		return err
 	}
@@ -76,9 +75,12 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	p.flies(ctx, s, in)
 	ran := events.Run{Work: p.work, Times: times, Reused: reused}
 	if records.Tracing() {
-		ran.Began, ran.Planned, ran.Ended, ran.Stack, ran.Origins = in.asked, planned, s.table.Ended, ir.Stack(ctx), p.originsOf(in)
+		ran.Began, ran.Planned, ran.Ended, ran.Stack, ran.Origins = in.asked, s.table.Began, s.table.Ended, ir.Stack(ctx), p.originsOf(in)
 		if ran.Ended == 0 {
 			ran.Ended = events.Now()
+		}
+		if ran.Planned == 0 { // nothing was launched
+			ran.Planned = ran.Ended
 		}
 	}
 	records.Ran(&ran)

@@ -67,11 +67,18 @@ func (p *plan) runOne(ctx context.Context, s *state, times []time.Duration, i in
 	if times != nil {
 		times = times[i : i+1]
 	}
+	began := s.table.Began
 	s.table.Reset()
 	if err := p.dev.Seen(p.dev.Backend().Run(ctx, loaded, &s.table, times)); err != nil {
 		return err
 	}
-	defer s.table.Reset()
+	if began == 0 {
+		began = s.table.Began
+	}
+	defer func() {
+		s.table.Reset()
+		s.table.Began = began
+	}()
 	return p.dev.Settle(ctx, &ir.Data{Run: s.table.Outcome()})
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/ticks"
 )
 
 func init() {
@@ -280,7 +281,9 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 	var waited time.Time
 	var before time.Duration // when the launch before had ended
 	if times != nil {
-		before = machine.Now()
+		if before = ticks.Now(); from == 0 {
+			t.Began = before
+		}
 	}
 	for i := from; i < to; i++ {
 		if ctx.Err() != nil {
@@ -292,7 +295,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 			return 0, fmt.Errorf("cpu: %w", *err)
 		}
 		if times != nil {
-			end := machine.Now()
+			end := ticks.Now()
 			times[i], before, t.Ended = end-before, end, end
 		}
 		if b.turns.overdue(&waited) {

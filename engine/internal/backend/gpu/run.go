@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/internal/ticks"
 )
 
 // mostFlying is how many runs may be under way: enough that the device never waits for the host.
@@ -470,6 +471,7 @@ func (b *Backend) abandon(r *run, err error) error {
 // timed commits each launch by itself, between two readings of the device's clock, and waits for it. But
 // those from Program.Commit on are one commit, so that all are made or none.
 func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, left []bool, times []time.Duration) error {
+	t.Began = ticks.Now()
 	l := r.program
 	if err := b.begin(r); err != nil {
 		return b.abandon(r, err)

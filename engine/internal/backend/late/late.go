@@ -19,6 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/ticks"
 )
 
 // Flight is how many runs may be under way, or parts of long ones.
@@ -301,6 +302,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 		r.table.Bufs = append(r.table.Bufs, buf.(*buffer).exact)
 	}
 	outcome := t.Later()
+	t.Began = ticks.Now()
 	for from, to := 0, 0; from < len(r.Launches) || to == 0; from = to {
 		if to = min(from+part, len(r.Launches)); from < r.Commit {
 			to = min(to, r.Commit)

@@ -23,6 +23,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/ticks"
 )
 
 func init() {
@@ -126,6 +127,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	program := p.(loaded).p
+	t.Began = ticks.Now()
 	for i := range program.Launches {
 		if i == program.Commit {
 			ctx = context.WithoutCancel(ctx)
