@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 )
 
 // GenerateBatch goes on from several prompts at once, and returns each with what follows: text i is what
@@ -73,12 +75,17 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 	if m.varies() { // rates follow the longest text of a step
 		most = 1
 	}
-	mem, err := m.begin(ctx, o, false)
+	longest := 0
+	for _, prompt := range prompts {
+		longest = max(longest, len(prompt))
+	}
+	mem, err := m.begin(ctx, o, room{texts: max(2, most), asked: longest + o.count(), rows: o.rows()})
 	if err != nil {
 		return err
 	}
 	defer mem.free()
 	var rows []*row
+	built, first := owned.Built(), true
 	for next := 0; next < len(prompts) || len(rows) > 0; {
 		for ; len(rows) < most && next < len(prompts); next++ {
 			t, err := mem.from(o.Prefix, prompts[next])
@@ -101,6 +108,12 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		if err != nil {
 			return err
 		}
+		if first && owned.Built() != built {
+			if err := mem.prepare(ctx, len(texts)); err != nil {
+				return err
+			}
+		}
+		first = false
 		vocab := m.Config.Vocab
 		for i, r := range rows {
 			id := r.s.next(scores[i*vocab : (i+1)*vocab])

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/progress"
 )
 
@@ -107,7 +108,7 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 			yield(-1, err)
 			return
 		}
-		mem, err := m.begin(ctx, o, true)
+		mem, err := m.begin(ctx, o, room{texts: 1, asked: len(prompt) + o.count()})
 		if err != nil {
 			yield(-1, err)
 			return
@@ -128,12 +129,13 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		s.speculate(ctx, t, o, yield)
 		return
 	}
+	built := owned.Built()
 	if err := s.read(ctx, t); err != nil {
 		yield(-1, err)
 		return
 	}
 	choose := o.sampler(t.ids)
-	for range o.count() {
+	for i := range o.count() {
 		scores, err := s.scores(ctx, []*text{t}, 1)
 		if err != nil {
 			yield(-1, err)
@@ -146,6 +148,12 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		t.ids = append(t.ids, id)
 		if !yield(id, nil) {
 			return
+		}
+		if i == 0 && owned.Built() != built {
+			if err := s.prepare(ctx, 1); err != nil {
+				yield(-1, err)
+				return
+			}
 		}
 	}
 }

@@ -2,10 +2,12 @@ package llm
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
@@ -24,10 +26,11 @@ const (
 type memory struct {
 	m      *Model
 	kept   dtype.Type // of keys and values
-	alone  bool       // there will be one text only, which looks at the caches as they are
+	room   room
 	pools  []*pool
-	of     []*pool // of each layer
-	caches []*nn.Cache
+	of     []*pool     // of each layer
+	caches []*nn.Cache // nil before the first step
+	begun  *text       // what a prefix has read, for texts that go on from it; nil: nothing
 }
 
 // A text is in a memory as far as its tokens went through the model.
@@ -38,8 +41,8 @@ type text struct {
 	held   []held // by pool
 }
 
-func (m *Model) memory(kept dtype.Type, alone bool) *memory {
-	s := &memory{m: m, kept: kept, alone: alone}
+func (m *Model) memory(kept dtype.Type, r room) *memory {
+	s := &memory{m: m, kept: kept, room: r}
 	for i, b := range m.Blocks {
 		window := b.Attn.Window
 		k := slices.IndexFunc(s.pools, func(p *pool) bool { return p.window == window })
@@ -62,22 +65,28 @@ func (s *memory) text(ids []int) *text {
 	return &text{ids: slices.Clone(ids), held: make([]held, len(s.pools))}
 }
 
-// clone returns a memory with the same texts, which goes on by itself.
-func (s *memory) clone() *memory {
-	c := *s
-	c.pools, c.of, c.caches = nil, slices.Clone(s.of), nil
-	for _, p := range s.pools {
-		q := *p
-		q.free, q.shared = slices.Clone(p.free), slices.Clone(p.shared)
-		c.pools = append(c.pools, &q)
+// goOn returns a memory for texts that go on from one of this memory, which stays as it is.
+func (s *memory) goOn(t *text, r room) *memory {
+	r.asked = max(r.asked, len(t.ids))
+	c := s.m.memory(s.kept, r)
+	c.furnish()
+	c.begun = &text{ids: t.ids, known: t.known, held: make([]held, len(c.pools))}
+	for k, p := range c.pools {
+		from, h := &t.held[k], &c.begun.held[k]
+		h.first = from.first
+		if from.end() == h.first || t.known <= h.first {
+			continue
+		}
+		p.extend(h, t.known)
+		var slots, its []int
+		for position := h.first; position < t.known; position++ {
+			slots, its = append(slots, h.slot(position)), append(its, from.slot(position))
+		}
 		for _, i := range p.layers {
-			c.of[i] = &q
+			c.caches[i].Copy(slots, s.caches[i], its)
 		}
 	}
-	for _, cache := range s.caches {
-		c.caches = append(c.caches, cache.Snapshot())
-	}
-	return &c
+	return c
 }
 
 // free gives the memory back.
@@ -88,6 +97,9 @@ func (s *memory) free() {
 		}
 	}
 	s.caches = nil
+	for _, p := range s.pools {
+		p.pages, p.free, p.shared = 0, nil, nil
+	}
 }
 
 // forget gives the pages of a text to others.
@@ -107,30 +119,29 @@ func (s *memory) within(ctx context.Context, f func()) error {
 	return err
 }
 
+// unread is how many tokens of a text have to go through the model before its scores.
+func (t *text) unread() int { return len(t.ids) - 1 - t.known }
+
 // read lets all tokens of texts but the last one of each go through the model.
 func (s *memory) read(ctx context.Context, texts ...*text) error {
-	unread := func(t *text) int { return len(t.ids) - 1 - t.known }
-	all, left := 0, slices.Clone(texts)
+	all := 0
 	for _, t := range texts {
-		all += unread(t)
+		all += t.unread()
 	}
 	for done := 0; done < all; {
-		left = slices.DeleteFunc(left, func(t *text) bool { return unread(t) == 0 })
-		width := shortBlock
-		if len(left) == 1 && unread(left[0]) > longBlock/2 {
-			width = longBlock
-		}
+		some, width := together(texts)
 		err := s.within(ctx, func() {
-			s.step(filled(left), width, false)
+			s.step(some, width, false)
 			s.evaluate()
 		})
 		if err != nil {
 			return err
 		}
-		for _, t := range left {
-			n := min(unread(t), width)
-			t.known += n
-			done += n
+		for _, t := range texts {
+			if n := min(t.unread(), width); slices.Contains(some, t) {
+				t.known += n
+				done += n
+			}
 		}
 		if all > longBlock {
 			progress.Report(ctx, progress.Event{Task: "prompt", Done: int64(done), Total: int64(all), Unit: "tok", Final: done == all})
@@ -139,12 +150,30 @@ func (s *memory) read(ctx context.Context, texts ...*text) error {
 	return nil
 }
 
+// together says which texts are read next, and how many tokens of each: short blocks of all, as long as that
+// is of use to most, or a block of one. So few shapes occur, whatever the prompts' lengths.
+func together(texts []*text) (rows []*text, width int) {
+	var left []*text
+	for _, t := range texts {
+		switch n := t.unread(); {
+		case n > longBlock/2:
+			return []*text{t}, longBlock
+		case n > 0:
+			left = append(left, t)
+		}
+	}
+	if 2*len(left) > len(texts) {
+		return filled(left, rowsOf(len(texts))), shortBlock
+	}
+	return left[:1], shortBlock
+}
+
 // scores returns what follows each of the last tokens, as many of each text as its last `width`, [len(texts)
 // · width · Vocab]. A text has that many tokens, or fewer that did not go through the model before; then the
 // scores of its first one stand repeated before.
 func (s *memory) scores(ctx context.Context, texts []*text, width int) (scores []float32, err error) {
 	err = s.within(ctx, func() {
-		rows := filled(texts)
+		rows := filled(texts, rowsOf(len(texts)))
 		out := s.step(rows, width, true)
 		s.evaluate(out)
 		scores = out.Floats()
@@ -160,17 +189,66 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (scores [
 	return scores, nil
 }
 
-// filled puts copies of the first text before the others, so that few numbers of rows occur.
-func filled(texts []*text) []*text {
+// rowsOf is a number of rows for so many texts: one of few.
+func rowsOf(texts int) int {
 	n := 1
-	for n < len(texts) {
-		if n%2 == 0 && n*3/2 >= len(texts) {
+	for n < texts {
+		if n%2 == 0 && n*3/2 >= texts {
 			n = n * 3 / 2
 		} else {
 			n *= 2
 		}
 	}
-	return append(slices.Repeat(texts[:1], n-len(texts)), texts...)
+	return n
+}
+
+// filled puts copies of the first text before the others, to have so many rows.
+func filled(texts []*text, rows int) []*text {
+	return append(slices.Repeat(texts[:1], rows-len(texts)), texts...)
+}
+
+// prepare plans the steps of other prompts, and of batches of so many texts, as soon as those of a first one
+// had to be planned: nobody waits for plans again.
+func (s *memory) prepare(ctx context.Context, texts int) error {
+	if slices.ContainsFunc(s.pools, func(p *pool) bool { return len(p.free) == 0 }) {
+		return nil // the caches would have to grow for it
+	}
+	return s.within(ctx, func() {
+		s.planStep(1, longBlock, false)
+		s.planStep(1, shortBlock, false)
+		s.planStep(rowsOf(texts), shortBlock, false)
+		s.planStep(rowsOf(texts), 1, true)
+		for texts--; texts > 0 && s.device().Hints().Compilers <= 1; texts-- { // as they end; where kernels cost little
+			if rowsOf(texts) != rowsOf(texts+1) {
+				s.planStep(rowsOf(texts), 1, true)
+			}
+		}
+	})
+}
+
+// planStep plans a step of that many rows without taking it.
+func (s *memory) planStep(rows, width int, scores bool) {
+	before := make([]nn.Cache, len(s.caches))
+	for i, c := range s.caches {
+		before[i] = *c
+	}
+	t := s.text([]int{0, 0})
+	defer func() {
+		s.forget(t)
+		for i, c := range s.caches {
+			*c = before[i]
+		}
+	}()
+	var list []any
+	if out := s.step(filled([]*text{t}, rows), width, scores); scores {
+		list = append(list, out)
+	}
+	for _, c := range s.caches {
+		for _, x := range c.Tensors() {
+			list = append(list, x)
+		}
+	}
+	owned.Prepare(list)
 }
 
 // evaluate computes some results and the caches together, so that one plan serves all.
@@ -209,14 +287,17 @@ func (s *memory) build(rows []*text, width int, scores bool) (result tensor.Tens
 		}
 		longest = max(longest, len(t.ids))
 	}
-	base := nn.Step{Positions: tensor.From(positions, b, width), Tokens: longest}
+	base := nn.Step{Positions: tensor.From(positions, b, width)}
 	steps := map[*pool]nn.Step{}
 	for k, p := range s.pools {
 		steps[p] = s.place(base, rows, positions, k)
 	}
+	turns := turning{tokens: longest}
 	x := s.m.vectors(tensor.From(ids, b, width))
 	for i, block := range s.m.Blocks {
-		x = block.Continue(x, steps[s.of[i]], s.caches[i])
+		step := steps[s.of[i]]
+		step.Turns = turns.of(block.Attn.Rope, s.m.Config.HeadDim)
+		x = block.Continue(x, step, s.caches[i])
 	}
 	if scores {
 		result = s.m.output(x)
@@ -228,60 +309,58 @@ func (s *memory) build(rows []*text, width int, scores bool) (result tensor.Tens
 func (s *memory) place(step nn.Step, rows []*text, positions []int, k int) nn.Step {
 	p, width := s.pools[k], len(positions)/len(rows)
 	s.reserve(rows, positions, k)
-	slots := make([]int, len(positions))
-	pages := 0
+	slots, last := make([]int, len(positions)), make([]int, len(positions))
+	pages := make([]int, len(rows)*p.listed)
 	for i, t := range rows {
 		h := &t.held[k]
-		for j := range width {
-			slots[i*width+j] = h.slot(positions[i*width+j])
+		for j := i * width; j < (i+1)*width; j++ {
+			slots[j], last[j] = h.slot(positions[j]), positions[j]-h.first
 		}
-		pages = max(pages, len(h.pages))
+		copy(pages[i*p.listed:], h.pages)
 	}
-	if pages = p.rounded(pages); s.alone {
-		pages = p.pages
-	}
-	n := pages * pageTokens
-	read, keys := make([]int, len(rows)*n), make([]int, len(rows)*n)
-	for i, t := range rows {
-		looks := read[i*n : (i+1)*n]
-		if s.alone {
-			looks = nil
-		}
-		t.held[k].places(looks, keys[i*n:(i+1)*n])
-	}
-	step.Slots = tensor.From(slots)
-	step.Seen = nn.Seen(step.Positions, tensor.From(keys, len(rows), n), p.window)
-	if !s.alone {
-		step.Read = tensor.From(read)
-	}
+	step.Slots, step.Last = tensor.From(slots), tensor.From(last, len(rows), width)
+	step.Pages, step.Page = tensor.From(pages, len(rows), p.listed), pageTokens
 	return step
 }
 
 // reserve gives rows the pages of new tokens in a pool; the caches of its layers grow if they have too few.
 func (s *memory) reserve(rows []*text, positions []int, k int) {
+	if s.caches == nil {
+		s.furnish()
+	}
 	p, width := s.pools[k], len(positions)/len(rows)
-	wanted, done := 0, map[*text]bool{}
+	wanted, listed, done := 0, 0, map[*text]bool{}
 	for i, t := range rows {
+		h := &t.held[k]
 		if !done[t] {
-			p.drop(&t.held[k], positions[i*width])
-			wanted += t.held[k].missing(positions[(i+1)*width-1] + 1)
+			p.drop(h, positions[i*width])
+			lack := h.missing(positions[(i+1)*width-1] + 1)
+			wanted, listed = wanted+lack, max(listed, len(h.pages)+lack)
 		}
 		done[t] = true
 	}
-	if lack := wanted - len(p.free); lack > 0 {
-		p.add(p.rounded(p.pages + lack))
-	}
-	c := s.m.Config
-	if s.caches == nil {
-		s.caches = make([]*nn.Cache, len(s.m.Blocks))
-	}
-	for _, i := range p.layers {
-		if s.caches[i] == nil {
-			s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim)
-		}
-		s.caches[i].Grow(p.pages * pageTokens)
-	}
+	s.grow(p, p.pages+wanted-len(p.free), listed)
 	for i, t := range rows {
 		p.extend(&t.held[k], positions[(i+1)*width-1]+1)
 	}
+}
+
+// A turning has the turns of a model's ropes in texts of one length.
+type turning struct {
+	tokens int
+	ropes  []nn.Rope
+	turns  []tensor.Tensor
+}
+
+// of returns the turns of a rope, none of one that does not vary.
+func (t *turning) of(r nn.Rope, width int) tensor.Tensor {
+	if !r.Varies() {
+		return tensor.Tensor{}
+	}
+	k := slices.IndexFunc(t.ropes, func(o nn.Rope) bool { return reflect.DeepEqual(o, r) })
+	if k < 0 {
+		k = len(t.ropes)
+		t.ropes, t.turns = append(t.ropes, r), append(t.turns, r.Turns(width, t.tokens))
+	}
+	return t.turns[k]
 }

@@ -49,7 +49,11 @@ func TestMemoryIsLogits(t *testing.T) {
 			alone bool
 			limit float64
 		}{{dtype.F32, true, 1e-5}, {dtype.F32, false, 1e-5}, {dtype.BF16, true, 1e-2}, {dtype.F16, false, 2e-3}, {dtype.I8, true, 2e-2}, {dtype.I8, false, 2e-2}} {
-			mem := m.memory(c.kept, c.alone)
+			texts := 2
+			if c.alone {
+				texts = 1
+			}
+			mem := m.memory(c.kept, room{texts: texts, asked: 700})
 			main, beside := mem.text(ids[:1]), mem.text(other)
 			for _, n := range []int{41, 42, 401, 591, 640, 641} {
 				main.ids = ids[:n]
@@ -96,19 +100,59 @@ func TestMemoryIsLogits(t *testing.T) {
 	}
 }
 
-// After a first prompt, prompts of any other length need no plan and no kernel that was not there.
-func TestOtherLengthsPlanNothing(t *testing.T) {
-	m := New(tiny())
-	generate := func(n int) {
-		if _, err := m.GenerateTokens(t.Context(), make([]int, n), Sampling{Tokens: 5}); err != nil {
+// planned is how many plans f makes.
+func planned(t *testing.T, f func(ctx context.Context) error) int {
+	t.Helper()
+	r := profile.Record(t.Context(), func(ctx context.Context) {
+		if err := f(ctx); err != nil {
 			t.Fatal(err)
 		}
-	}
-	generate(5)
-	for _, n := range []int{2, 6, 31, 32, 33, 34, 64, 100, 200, 249} {
-		r := profile.Record(t.Context(), func(context.Context) { generate(n) })
-		if r.PlansBuilt > 0 {
-			t.Errorf("a prompt of %d tokens made %d plans, want those of the first one", n, r.PlansBuilt)
+	})
+	return r.PlansBuilt
+}
+
+// After a first prompt of any length, prompts of all other lengths need no plan and no kernel that was not
+// there, in whatever type the cache is; nor, after a first batch, do batches of other prompts.
+func TestOtherLengthsPlanNothing(t *testing.T) {
+	lengths := []int{1, 7, 31, 32, 33, 64, 250, 300, 700, 1500, 3000}
+	for i, kept := range []dtype.Type{dtype.F32, dtype.BF16, dtype.F16, dtype.I8} {
+		for _, first := range [][]int{{1}, {5}, {700}, {3000}}[i:][:1] {
+			c := tiny()
+			c.Hidden += 8 * (1 + i) // no other model has its plans
+			m := New(c)
+			generate := func(n int) func(context.Context) error {
+				return func(ctx context.Context) error {
+					_, err := m.GenerateTokens(ctx, make([]int, n), Sampling{Tokens: 5, Cache: kept})
+					return err
+				}
+			}
+			if n := planned(t, generate(first[0])); n == 0 {
+				t.Errorf("%v: the first prompt made no plan", kept)
+			}
+			for _, n := range lengths {
+				if made := planned(t, generate(n)); made > 0 {
+					t.Errorf("%v: a prompt of %d tokens after one of %d made %d plans, want none", kept, n, first[0], made)
+				}
+			}
+			batch := func(prompts ...int) func(context.Context) error {
+				return func(ctx context.Context) error {
+					var list [][]int
+					for _, n := range prompts {
+						list = append(list, make([]int, n))
+					}
+					_, err := m.GenerateBatchTokens(ctx, list, Sampling{Tokens: 9, Temperature: 9, Cache: kept})
+					return err
+				}
+			}
+			planned(t, batch(3, 40, 9, 2, 1))
+			for id := range 60 {
+				m.Stop = append(m.Stop, id) // texts end one after the other
+			}
+			for _, list := range [][]int{{1, 1, 1, 1, 1}, {700, 2, 90, 6, 7}, {300, 299, 1500, 1, 80}, {5, 600, 600, 3, 3}, {3000}} {
+				if made := planned(t, batch(list...)); made > 0 {
+					t.Errorf("%v: a batch of %v tokens made %d plans, want none", kept, list, made)
+				}
+			}
 		}
 	}
 }
@@ -118,7 +162,7 @@ func TestPromptStops(t *testing.T) {
 	m := New(tiny())
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	mem := m.memory(dtype.F32, true)
+	mem := m.memory(dtype.F32, room{texts: 1, asked: 2000})
 	defer mem.free()
 	text := mem.text(make([]int, 2000))
 	n := 0

@@ -3,8 +3,7 @@ package llm
 import "slices"
 
 // Keys and values stay where they are written, in slots of the layers' caches. A pool deals them out by
-// pages: a text gets a page when its tokens come to it, so that a long one needs no room beforehand, and
-// gives pages back that a window has passed.
+// pages: a text gets a page when its tokens come to it, and gives pages back that a window has passed.
 
 // pageTokens is how many tokens a page has room for.
 const pageTokens = 64
@@ -14,6 +13,7 @@ type pool struct {
 	window int   // keys that a query sees; 0: all
 	most   int   // pages that a text with a window ever has; 0: no limit
 	layers []int // whose caches these are
+	listed int   // pages that a row of a step lists
 	pages  int   // that the caches have
 	free   []int // of these, which no text has; the next one comes last
 	shared []int // by page, how many texts beside the first one have it
@@ -97,34 +97,4 @@ func (p *pool) add(pages int) {
 // sees says whether the pages of a text still have all that a token at a position sees.
 func (p *pool) sees(h *held, position int) bool {
 	return h.first == 0 || p.window > 0 && h.first <= position-p.window+1
-}
-
-// rounded is a number of pages that is not less: few different ones, because each needs plans of its own.
-func (p *pool) rounded(pages int) int {
-	n := 4
-	for n < pages {
-		n *= 2
-	}
-	if p.most > 0 {
-		n = min(n, max(pages, p.most))
-	}
-	return n
-}
-
-// places fills in where the tokens of a text are, for a row of len(slots) slots that it looks at: the slots,
-// and the positions of their tokens, −1 behind the last one. Without slots the row looks at the whole cache.
-func (h *held) places(slots, positions []int) {
-	for i := range positions {
-		positions[i] = -1
-	}
-	for i, page := range h.pages {
-		for j := range pageTokens {
-			position, at := h.first+i*pageTokens+j, page*pageTokens+j
-			if slots == nil {
-				positions[at] = position
-			} else {
-				slots[i*pageTokens+j], positions[i*pageTokens+j] = at, position
-			}
-		}
-	}
 }

@@ -35,7 +35,7 @@ func (m *Model) PrefixTokens(ctx context.Context, prompt []int, o Sampling) (*Pr
 	if err := m.refuses(prompt, o); err != nil {
 		return nil, err
 	}
-	p := &Prefix{m: m, mem: m.memory(o.kept(), true)}
+	p := &Prefix{m: m, mem: m.memory(o.kept(), room{texts: 1, asked: len(prompt)})}
 	p.text = p.mem.text(prompt)
 	err := p.mem.read(ctx, p.text)
 	if err == nil {
@@ -85,12 +85,11 @@ func (m *Model) asBefore(probe tensor.Tensor) bool {
 	return tensor.MaxAbsDiff(now, probe) <= limit*now.Abs().Max().Item()
 }
 
-// begin returns a memory for a text that begins with a prompt, alone or beside others, with as much of it as
-// the prefix has read.
-func (m *Model) begin(ctx context.Context, o Sampling, alone bool) (*memory, error) {
+// begin returns a memory for texts, with what the prefix has read.
+func (m *Model) begin(ctx context.Context, o Sampling, r room) (mem *memory, err error) {
 	p := o.Prefix
 	if p == nil {
-		return m.memory(o.kept(), alone), nil
+		return m.memory(o.kept(), r), nil
 	}
 	same := p.m == m
 	if same {
@@ -104,9 +103,8 @@ func (m *Model) begin(ctx context.Context, o Sampling, alone bool) (*memory, err
 	case o.Cache != dtype.Invalid && o.Cache != p.mem.kept:
 		return nil, fmt.Errorf("generate: the prefix is kept in %v, want %v", p.mem.kept, o.Cache)
 	}
-	mem := p.mem.clone()
-	mem.alone = alone
-	return mem, nil
+	err = p.mem.within(ctx, func() { mem = p.mem.goOn(p.text, r) })
+	return mem, err
 }
 
 // recut is how many tokens at the end of a prefix may be others in a prompt, whose text goes on there.
@@ -122,21 +120,21 @@ func (s *memory) from(p *Prefix, prompt []int) (*text, error) {
 	if n < max(1, len(p.text.ids)-recut) {
 		return nil, fmt.Errorf("generate: token %d of the prompt is not that of the prefix, whose %d tokens a prompt begins with", n, len(p.text.ids))
 	}
-	n = min(n, p.text.known, len(prompt)-1)
-	if !s.alone {
+	n = min(n, s.begun.known, len(prompt)-1)
+	if s.room.texts > 1 {
 		n -= n % pageTokens // further tokens go to pages of its own
 	}
 	for k, pool := range s.pools {
-		if !pool.sees(&p.text.held[k], n) {
+		if !pool.sees(&s.begun.held[k], n) {
 			return t, nil // a window has passed what the prompt looks at
 		}
 	}
 	t.known = n
 	for k, pool := range s.pools {
-		if s.alone {
-			t.held[k] = p.text.held[k].clone()
+		if s.room.texts == 1 {
+			t.held[k] = s.begun.held[k].clone()
 		} else {
-			t.held[k] = pool.share(p.text.held[k], n)
+			t.held[k] = pool.share(s.begun.held[k], n)
 		}
 	}
 	return t, nil
@@ -207,7 +205,7 @@ func (m *Model) LoadPrefix(ctx context.Context, path string) (*Prefix, error) {
 	}
 	p := &Prefix{m: m}
 	same := true
-	err = m.memory(dtype.F32, true).within(ctx, func() {
+	err = m.memory(dtype.F32, room{}).within(ctx, func() {
 		f.read(p)
 		if f.err == nil {
 			same = m.asBefore(p.probe)
@@ -280,12 +278,12 @@ func (f *prefixFile) read(p *Prefix) {
 		f.fail("tensor %q: got %v, want f32, bf16, f16 or i8", "layers.0.keys", kept)
 		return
 	}
-	p.mem = f.m.memory(kept, true)
+	p.mem = f.m.memory(kept, room{texts: 1, asked: len(tokens)})
 	p.text = p.mem.text(tokens)
 	p.text.known = len(tokens) - 1
-	if p.text.known > 0 {
-		p.mem.caches = make([]*nn.Cache, len(f.m.Blocks))
-		for k := range p.mem.pools {
+	p.mem.furnish()
+	for k := range p.mem.pools {
+		if p.text.known > 0 {
 			f.pool(p, k)
 		}
 	}
@@ -310,34 +308,33 @@ func (f *prefixFile) pool(p *Prefix, k int) {
 		if n == 0 {
 			length = keys.Len(1)
 			h.first = p.text.known - length
-			if length < 1 || h.first < 0 || h.first%pageTokens != 0 || !pool.sees(h, p.text.known) {
+			if length < 1 || h.first < 0 || h.first%pageTokens != 0 || !pool.sees(h, p.text.known) || h.missing(p.text.known) > pool.pages {
 				f.fail("tensor %q: got %d tokens of %d, want those that the next one sees", name, length, p.text.known)
 				return
 			}
-			pool.add(pool.rounded(h.missing(p.text.known)))
 			pool.extend(h, p.text.known)
 		}
-		cache := &nn.Cache{}
-		cache.Keys = f.rows(p, keys, name, length, pool.pages*pageTokens)
+		read := &nn.Cache{Keys: f.rows(p, keys, name, length)}
 		name = fmt.Sprintf("layers.%d.values", i)
 		if values, ok := f.take(name, []int{c.KVHeads, length, c.HeadDim}, p.mem.kept); ok {
-			cache.Values = f.rows(p, values, name, length, pool.pages*pageTokens)
+			read.Values = f.rows(p, values, name, length)
 		}
 		if f.err != nil {
 			return
 		}
-		p.mem.caches[i] = cache
+		var slots, its []int
+		for position := h.first; position < p.text.known; position++ {
+			slots, its = append(slots, h.slot(position)), append(its, position-h.first)
+		}
+		p.mem.caches[i].Copy(slots, read, its)
 	}
 }
 
-// rows makes room behind stored vectors. The pages of the pool are dealt in order.
-func (f *prefixFile) rows(p *Prefix, stored tensor.Tensor, name string, length, slots int) nn.Rows {
-	grown := func(t tensor.Tensor) tensor.Tensor { return t.Pad(1, 0, slots-length, 0).Eval() }
-	r := nn.Rows{Stored: grown(stored)}
+// rows is stored vectors with their scales.
+func (f *prefixFile) rows(p *Prefix, stored tensor.Tensor, name string, length int) nn.Rows {
+	r := nn.Rows{Stored: stored}
 	if p.mem.kept == dtype.I8 {
-		if scale, ok := f.take(name+".scale", []int{f.m.Config.KVHeads, length, 1}, dtype.F32); ok {
-			r.Scale = grown(scale)
-		}
+		r.Scale, _ = f.take(name+".scale", []int{f.m.Config.KVHeads, length, 1}, dtype.F32)
 	}
 	return r
 }

@@ -112,7 +112,7 @@ func (t *Talk) goBack(ctx context.Context, ids []int, o Sampling) error {
 	}
 	var err error
 	if t.mem == nil {
-		if t.mem, err = t.m.begin(ctx, o, true); err != nil {
+		if t.mem, err = t.m.begin(ctx, o, room{texts: 1, asked: len(ids) + o.count()}); err != nil {
 			return err
 		}
 		if err = t.mem.within(ctx, func() { t.probe = t.m.probe() }); err == nil {

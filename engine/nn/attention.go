@@ -1,9 +1,6 @@
 package nn
 
-import (
-	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/tensor"
-)
+import "github.com/mcs-notebook/mcs/engine/tensor"
 
 // An Attention is causal self-attention with rotary positions. With fewer key heads than query heads it is
 // grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
@@ -35,7 +32,8 @@ func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 
 // within is attention of each token to those before it, as far as o has no further limits.
 func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
-	q, k, v := a.heads(x, positions, x.Len(1))
+	q, k, v := a.project(x)
+	q, k = a.Rope.Turn(q, positions, x.Len(1)), a.Rope.Turn(k, positions, x.Len(1))
 	o.Causal, o.Window = true, a.Window
 	if o.Window >= x.Len(1) {
 		o.Window = 0
@@ -61,21 +59,12 @@ func (a *Attention) Both(x, mask tensor.Tensor) tensor.Tensor {
 // at first, and take the memory of those before when they are evaluated. An older result that was never
 // evaluated cannot be evaluated any more then, which is an error.
 func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
-	q, k, v := a.heads(x, s.Positions.Unsqueeze(1), s.Tokens)
-	if c.Keys.Stored.DType() == dtype.F32 {
-		q = q.Cast(dtype.F32)
-	}
-	o := a.options()
-	o.Mask = s.Seen
-	y := tensor.Attention(q, c.Keys.add(k, s), c.Values.add(v, s), o)
-	return a.join(y.Cast(x.DType()))
-}
-
-// heads projects x to queries and keys that are turned by their positions, and values, for a text of so many
-// tokens.
-func (a *Attention) heads(x, positions tensor.Tensor, tokens int) (q, k, v tensor.Tensor) {
-	q, k, v = a.project(x)
-	return a.Rope.Turn(q, positions, tokens), a.Rope.Turn(k, positions, tokens), v
+	q, k, v := a.project(x)
+	at := s.Positions.Unsqueeze(1)
+	q, k = a.Rope.turn(q, at, s.Turns), a.Rope.turn(k, at, s.Turns)
+	c.Keys.add(k, s)
+	c.Values.add(v, s)
+	return a.join(c.attend(q, s, a.Window, a.options()).Cast(x.DType()))
 }
 
 // project maps x to queries [B Heads T D] and to keys and values [B KVHeads T D].

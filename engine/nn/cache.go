@@ -2,8 +2,12 @@ package nn
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -22,16 +26,19 @@ type Rows struct {
 }
 
 // NewCache returns a cache that stores vectors of length d in a dtype: F32, BF16, F16, or I8, which adds 4
-// bytes to each vector. It panics with a *tensor.Error for others.
+// bytes to each vector. What nobody has stored means nothing, and takes no memory on a device that gives
+// memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other dtypes.
 func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
-	rows := func() Rows {
+	rows := func() (r Rows) {
 		switch dt {
 		case dtype.F32, dtype.BF16, dtype.F16:
-			return Rows{Stored: tensor.Zeros(heads, slots, d).Cast(dt).Eval()}
 		case dtype.I8:
-			return Rows{Stored: tensor.Zeros(heads, slots, d).Cast(dt).Eval(), Scale: tensor.Zeros(heads, slots, 1).Eval()}
+			r.Scale = owned.Unwritten(dtype.F32, heads, slots, 1).(tensor.Tensor)
+		default:
+			panic(&tensor.Error{Op: "nn.NewCache", Msg: fmt.Sprintf("got %v, want f32, bf16, f16 or i8", dt)})
 		}
-		panic(&tensor.Error{Op: "nn.NewCache", Msg: fmt.Sprintf("got %v, want f32, bf16, f16 or i8", dt)})
+		r.Stored = owned.Unwritten(dt, heads, slots, d).(tensor.Tensor)
+		return r
 	}
 	return &Cache{rows(), rows()}
 }
@@ -39,17 +46,27 @@ func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
 // Slots is how many tokens have a place.
 func (c *Cache) Slots() int { return c.Keys.Stored.Len(1) }
 
-// Grow adds slots, to have so many. Keys and values are copied.
-func (c *Cache) Grow(slots int) {
-	more := slots - c.Slots()
-	if more <= 0 {
-		return
+// copied is how many vectors Copy copies at once, so that another number needs no other plan.
+const copied = 512
+
+// Copy stores what another cache of the same type has in some slots in slots of this one.
+func (c *Cache) Copy(slots []int, from *Cache, its []int) {
+	places, sources := c.places(), from.places()
+	for at := 0; at < len(slots); at += copied {
+		to, its := filledUp(slots[at:]), filledUp(its[at:])
+		for i, t := range places {
+			*t = owned.Overwrite(*t, 1, to, sources[i].Take(its, 1)).(tensor.Tensor).Detach()
+		}
+		tensor.Eval(c.Tensors()...)
 	}
-	for _, t := range c.places() {
-		old := *t
-		*t = old.Pad(1, 0, more, 0).Eval()
-		old.Free()
-	}
+}
+
+// filledUp is the beginning of a list, with its first number as often as some are missing: to copy that again
+// changes nothing.
+func filledUp(list []int) tensor.Tensor {
+	full := slices.Repeat(list[:1], copied)
+	copy(full, list)
+	return tensor.From(full)
 }
 
 // Free gives the memory back at once.
@@ -82,51 +99,58 @@ func (c *Cache) places() []*tensor.Tensor {
 }
 
 // A Step is B rows of T tokens that go through a decoder together. All of it is data: steps that differ in
-// where the rows stand, and in what they see, share a plan.
+// where the rows stand, and in how much they see, share a plan.
 type Step struct {
 	Positions tensor.Tensor // i64 [B T], of each token in its text
 	Slots     tensor.Tensor // i64 [B·T], where their keys and values go
-	Read      tensor.Tensor // i64 [B·R], the slots that the rows look at; none: B is 1, and its row looks at all
-	Seen      tensor.Tensor // bool [B 1 T R], which of these a token sees: see [Seen]
-	// Tokens is how long the text is, with those that are known to follow. Only a Rope that depends on it
-	// reads it.
-	Tokens int
+	// Pages are i64 [B P], the pages of Page slots in which the keys of each row lie: key j of row b is in
+	// slot Pages[b, j/Page]·Page + j%Page.
+	Pages tensor.Tensor
+	Page  int
+	// Last is i64 [B T], the last key that a token sees, counted in its pages; the tokens of a row see the
+	// more the later they come.
+	Last tensor.Tensor
+	// Turns are those of a Rope that varies with the text's length: see [Rope.Turns].
+	Turns tensor.Tensor
 }
 
-// Seen says which keys tokens see: those of their text up to themselves, of a window only the last ones.
-// Positions are i64 [B T], those of the keys i64 [B R], −1 in a slot that is nobody's.
-func Seen(positions, keys tensor.Tensor, window int) tensor.Tensor {
-	at, key := positions.Unsqueeze(2), keys.Unsqueeze(1)
-	seen := key.Ge(0).And(key.Le(at))
-	if window > 0 {
-		seen = seen.And(key.Gt(at.Sub(window)))
+// attend is attention of queries [B H T D] to what the rows of a step see, of a window's length: [B H T D].
+func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOptions) tensor.Tensor {
+	if dt := q.DType(); dt == dtype.F64 || c.Keys.Stored.DType() == dtype.F32 {
+		q = q.Cast(dtype.F32)
 	}
-	return seen.Unsqueeze(1)
+	if o.Scale == 0 {
+		o.Scale = 1 / math.Sqrt(float64(q.Len(3)))
+	}
+	operands := []tensor.Tensor{q, c.Keys.Stored, c.Values.Stored, s.Pages, s.Last}
+	if !c.Keys.Scale.IsNone() {
+		operands = append(operands, c.Keys.Scale, c.Values.Scale)
+	}
+	nodes := make([]*ir.Node, len(operands))
+	for i, t := range operands {
+		nodes[i] = handle.Node(t, "attention")
+	}
+	n, err := ir.New(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
+	if err != nil {
+		panic(&tensor.Error{Op: "attention", Msg: err.Error()})
+	}
+	return handle.Wrap(n).(tensor.Tensor)
 }
 
-// add stores vectors x [B KVHeads T D] in their slots, and returns those that the rows look at, [B KVHeads R
-// D].
-func (r *Rows) add(x tensor.Tensor, s Step) tensor.Tensor {
-	dt := x.DType()
+// add stores vectors x [B KVHeads T D] in their slots.
+func (r *Rows) add(x tensor.Tensor, s Step) {
 	b, heads, t, d := x.Len(0), x.Len(1), x.Len(2), x.Len(3)
 	x = x.Permute(1, 0, 2, 3).Reshape(heads, b*t, d)
 	put := func(to *tensor.Tensor, x tensor.Tensor) {
 		*to = owned.Overwrite(*to, 1, s.Slots, x).(tensor.Tensor).Detach()
 	}
-	get := func(from tensor.Tensor) tensor.Tensor {
-		if s.Read.IsNone() {
-			return from.Unsqueeze(0)
-		}
-		return from.Take(s.Read, 1).Reshape(heads, b, -1, from.Len(2)).Permute(1, 0, 2, 3)
-	}
 	if r.Scale.IsNone() {
 		put(&r.Stored, x.Cast(r.Stored.DType()))
-		return get(r.Stored)
+		return
 	}
 	const most = 127
 	x = x.Cast(dtype.F32)
 	scale := x.Abs().MaxKeep(-1).Div(most)
 	put(&r.Stored, x.Div(tensor.Where(scale.Eq(0), 1, scale)).Round().Cast(dtype.I8))
 	put(&r.Scale, scale)
-	return get(r.Stored).Cast(dt).Mul(get(r.Scale).Cast(dt))
 }

@@ -173,11 +173,12 @@ func TestAttentionIsCausal(t *testing.T) {
 
 // step says that tokens of one text go to the slots of their places, and see all of that text.
 func step(at, n, slots int) Step {
-	positions, keys := tensor.Range(n).Add(at), tensor.Range(slots)
-	return Step{Positions: positions.Unsqueeze(0), Slots: positions, Seen: Seen(positions.Unsqueeze(0), keys.Unsqueeze(0), 0)}
+	positions := tensor.Range(n).Add(at)
+	return Step{Positions: positions.Unsqueeze(0), Slots: positions, Pages: tensor.Zeros(1, 1).Cast(dtype.I64), Page: slots, Last: positions.Unsqueeze(0)}
 }
 
-// TestContinueIsForward: token by token, or some at a time, with a cache that grows meanwhile.
+// TestContinueIsForward: token by token, or some at a time, with a cache whose slots go to a larger one
+// meanwhile.
 func TestContinueIsForward(t *testing.T) {
 	random := tensor.NewRNG(1)
 	a := newAttention(random)
@@ -189,7 +190,14 @@ func TestContinueIsForward(t *testing.T) {
 			var got []tensor.Tensor
 			at := 0
 			for _, n := range pieces {
-				c.Grow(at + n + 1)
+				if at+n+1 > c.Slots() {
+					larger := NewCache(dt, 2, at+n+1, 4)
+					if at > 0 {
+						larger.Copy(tensor.Range(at).Ints(), c, tensor.Range(at).Ints())
+					}
+					c.Free()
+					c = larger
+				}
 				got = append(got, a.Continue(x.Slice(1, at, at+n), step(at, n, c.Slots()), c))
 				tensor.Eval(append(c.Tensors(), got[len(got)-1])...)
 				at += n
@@ -221,8 +229,7 @@ func TestContinueOfSeveralTexts(t *testing.T) {
 			row := tensor.Concat([]tensor.Tensor{x.Slice(0, 0, 1).Slice(1, at, at+1), x.Slice(0, 1, 2).Slice(1, positions[1][0], positions[1][0]+1)}, 0)
 			s := Step{
 				Positions: tensor.From(positions), Slots: tensor.From([]int{slots[0][at], slots[1][positions[1][0]]}),
-				Read: tensor.From(slices.Concat(slots[0], slots[1])),
-				Seen: Seen(tensor.From(positions), tensor.From([][]int{{0, 1, 2, 3, 4}, {0, 1, 2, -1, -1}}), 0),
+				Pages: tensor.From(slots), Page: 1, Last: tensor.From(positions),
 			}
 			got = append(got, a.Continue(row, s, c))
 			tensor.Eval(append(c.Tensors(), got[at])...)

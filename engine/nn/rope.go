@@ -191,15 +191,39 @@ func (r Rope) Strength() float64 {
 
 // Turn turns the pairs of x [B heads T D] at positions i64 [T], in a text of so many tokens.
 func (r Rope) Turn(x, positions tensor.Tensor, tokens int) tensor.Tensor {
+	o := tensor.RopeOptions{Base: r.base()}
+	if r.Scaling.Kind != "" {
+		o.Rates = r.Rates(x.Len(-1), tokens)
+	}
+	return r.turned(x, positions, o)
+}
+
+// Turns are the rates of a text of so many tokens as data, f32 [pairs 2], so that a text of another length
+// needs no other plan: parts of a turn, each as the nearest number and what is left. Pass them in a [Step].
+func (r Rope) Turns(d, tokens int) tensor.Tensor {
+	rates := r.Rates(d, tokens)
+	turns := make([]float32, 0, 2*len(rates))
+	for _, radians := range rates {
+		rate := radians / (2 * math.Pi)
+		turns = append(turns, float32(rate), float32(rate-float64(float32(rate))))
+	}
+	return tensor.From(turns, len(rates), 2)
+}
+
+// turn is Turn in a step, whose turns are those of its text's length if the rope varies.
+func (r Rope) turn(x, positions, turns tensor.Tensor) tensor.Tensor {
+	if !r.Varies() {
+		return r.Turn(x, positions, 0)
+	}
+	return r.turned(x, positions, tensor.RopeOptions{Turns: turns})
+}
+
+func (r Rope) turned(x, positions tensor.Tensor, o tensor.RopeOptions) tensor.Tensor {
 	d := x.Len(-1)
 	n := r.width(d)
 	turning := x
 	if n < d {
 		turning = x.Slice(-1, 0, n)
-	}
-	o := tensor.RopeOptions{Base: r.base()}
-	if r.Scaling.Kind != "" {
-		o = tensor.RopeOptions{Rates: r.Rates(d, tokens)}
 	}
 	turning = turning.Rope(positions, o)
 	if s := r.Strength(); s != 1 {

@@ -106,6 +106,9 @@ type RopeOptions struct {
 	// Rates are the angles, in radians, by which the pairs go on from one position to the next, D/2 numbers,
 	// in place of θ^(−2i/D).
 	Rates []float64
+	// Turns are such rates as data, f32 [D/2 2], in turns of 2π: the sum of both numbers of each pair. A plan
+	// serves all of them. The zero Tensor: none.
+	Turns Tensor
 }
 
 // Rope rotates x [… T D] by its positions (rotary embedding, Su et al. 2021): i64 [T], or [B T] for x [B … T
@@ -118,5 +121,9 @@ func (t Tensor) Rope(positions Tensor, o RopeOptions) Tensor {
 	if o.Interleaved {
 		attr.Flags |= ir.Interleaved
 	}
-	return wrap(apply(ir.Rope, attr, floats(t.node("rope")), cast(positions.node("rope"), dtype.I64)))
+	src := []*ir.Node{floats(t.node("rope")), cast(positions.node("rope"), dtype.I64)}
+	if !o.Turns.IsNone() {
+		src = append(src, o.Turns.node("rope"))
+	}
+	return wrap(apply(ir.Rope, attr, src...))
 }

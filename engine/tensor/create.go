@@ -18,6 +18,14 @@ func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name str
 	return leafOf(d, dt, shape, len(data), name, func(buf *backend.Block) error { return d.Upload(buf, 0, data) })
 }
 
+// unwritten is a leaf in memory that nobody wrote: see [owned.Unwritten].
+func unwritten(d *backend.Device, dt dtype.Type, shape []int) Tensor {
+	check("tensor", d.Lacks(dt))
+	buf, err := d.Reserve(ir.Size(shape) * dt.Size())
+	check("tensor", err)
+	return holding(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)})
+}
+
 // leafOf is leafOn of n bytes that write brings into new memory.
 func leafOf(d *backend.Device, dt dtype.Type, shape []int, n int, name string, write func(*backend.Block) error) Tensor {
 	check("from", d.Lacks(dt))

@@ -1,12 +1,15 @@
 package tensor
 
 import (
+	"slices"
 	"sync"
 	"weak"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
@@ -144,6 +147,23 @@ func init() {
 	}
 	owned.Overwrite = func(t any, axis int, index, updates any) any {
 		return overwrite(t.(Tensor), axis, index.(Tensor), updates.(Tensor), ir.InPlace)
+	}
+	owned.Unwritten = func(dt dtype.Type, shape ...int) any { return unwritten(backend.Default(), dt, slices.Clone(shape)) }
+	owned.Prepare = func(ts []any) {
+		if tracing() != nil {
+			return
+		}
+		nodes := make([]*ir.Node, len(ts))
+		for i, t := range ts {
+			nodes[i] = t.(Tensor).node("eval")
+		}
+		for _, list := range onDevices(nodes) {
+			check("eval", plan.Prepare(scope.Context(), list))
+		}
+	}
+	owned.Built = func() int {
+		_, _, built := plan.CacheStats()
+		return built
 	}
 	owned.Settle = func(ts []any) {
 		if tracing() != nil {

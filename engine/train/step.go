@@ -94,10 +94,7 @@ func (t *trainer) land(ctx context.Context) error {
 			l.pending.Done()
 			t.history.add(mean, l.rate, norm)
 			for _, b := range l.batches {
-				if places := b.Tokens(); places > 0 {
-					t.history.Tokens += b.Counted()
-					t.history.Places += places
-				}
+				t.history.Tokens += b.Tokens()
 				t.history.Examples += b.Examples()
 			}
 			t.logs.step()

@@ -112,6 +112,15 @@ type Block struct {
 // Bytes is how much was asked for.
 func (b *Block) Bytes() int { return b.bytes }
 
+// Room is how many bytes it takes: fewer where it was reserved and not all of it was written.
+func (b *Block) Room() int {
+	r, ok := b.dev.backend.(Reserver)
+	if !ok || !b.dev.memory.isReserved(b.raw) {
+		return b.bytes
+	}
+	return r.Resident(b.raw)
+}
+
 // Raw is the backend's buffer. Only a holder may use it, and must keep the Block alive meanwhile
 // (runtime.KeepAlive).
 func (b *Block) Raw() ir.Buffer { return b.raw }
@@ -176,10 +185,15 @@ func (d *Device) Alloc(n int) (*Block, error) {
 	if err != nil {
 		return nil, d.Seen(err)
 	}
+	return d.block(raw, n), nil
+}
+
+// block makes a block of a buffer that the collector will bring back.
+func (d *Device) block(raw ir.Buffer, n int) *Block {
 	b := &Block{dev: d, raw: raw, bytes: n}
 	b.holders.Store(1)
 	b.cleanup = runtime.AddCleanup(b, giveBack, lease{d, raw})
-	return b, nil
+	return b
 }
 
 type lease struct {

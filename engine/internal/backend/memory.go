@@ -26,11 +26,12 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64         // bytes of blocks handed out since the last collection that we asked for
-	collected   time.Time     // when that was over
-	cost        time.Duration // and what it took
-	taken       uint64        // how often memory was taken
-	idle        *time.Timer   // set while memory is kept
+	served      int64              // bytes of blocks handed out since the last collection that we asked for
+	collected   time.Time          // when that was over
+	cost        time.Duration      // and what it took
+	reserved    map[ir.Buffer]bool // see Reserver
+	taken       uint64             // how often memory was taken
+	idle        *time.Timer        // set while memory is kept
 
 	freed struct {
 		sync.Mutex
@@ -163,6 +164,11 @@ func (m *memory) drain() {
 	defer m.freed.Unlock()
 	for i, raw := range m.freed.list {
 		m.freed.list[i] = nil
+		if m.reserved[raw] {
+			delete(m.reserved, raw)
+			m.backend.Free(raw)
+			continue
+		}
 		size := raw.Bytes()
 		m.inUse -= int64(size)
 		if m.kept+int64(size) > m.hints.Kept {
@@ -235,14 +241,16 @@ func (m *memory) counters() (inUse, peak, kept int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drain()
-	return m.inUse, m.peak, m.kept
+	inUse = m.inUse + m.resident()
+	m.peak = max(m.peak, inUse)
+	return inUse, m.peak, m.kept
 }
 
 func (m *memory) resetPeak() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drain()
-	m.peak = m.inUse
+	m.peak = m.inUse + m.resident()
 }
 
 // collect runs the collector and waits until the cleanups of what it found have run, or until ctx is done:

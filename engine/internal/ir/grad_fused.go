@@ -89,7 +89,8 @@ func gradCrossEntropy(n *Node, dy []*Node) []*Node {
 func gradRope(n *Node, dy []*Node) []*Node {
 	attr := n.Attr
 	attr.Flags ^= Reverse
-	return []*Node{build(Rope, attr, dy[0], n.Src[1]), nil}
+	back := build(Rope, attr, append([]*Node{dy[0]}, n.Src[1:]...)...)
+	return append([]*Node{back}, make([]*Node, len(n.Src)-1)...)
 }
 
 func gradAttention(n *Node, dy []*Node) []*Node {

@@ -120,7 +120,7 @@ const (
 	CrossEntropyGrad // logits, targets, logsumexp, dloss -> dlogits
 
 	// Attention.
-	Rope          // x[… T D], positions I64[T] or [… T]; Float = theta base, or Rates; the gradient is Rope with Reverse
+	Rope          // x[… T D], positions I64[T] or [… T][, turns f32[D/2 2]]; Float = theta base, or Rates; the gradient is Rope with Reverse
 	Attention     // q[B Hq Tq D], k[B Hk Tk D], v, optional mask -> o, logsumexp f32[B Hq Tq]
 	AttentionGrad // q, k, v, o, logsumexp, do, optional mask -> dq, dk, dv
 	// Attention to keys in pages, of which as many count as the data says; Attr.Ints: see PagesOf.
@@ -142,8 +142,7 @@ const (
 	TopK         // along the last axis: values, indices I64; Index = k
 
 	// Optimizers.
-	AdamW  // see its row
-	AdamW8 // see its row
+	AdamW // see its row
 
 	UserKernel // what a person wrote: Attr.Kernel
 
@@ -171,8 +170,6 @@ type Row struct {
 	// Rounds says that a backend may round what it computes on the way to the type of its operands, if that
 	// is f16 or bf16: a result may then be wrong by two roundings of the largest one.
 	Rounds bool
-	// Steps is, of a step of an optimizer, how many lists its values are: see [Replaced]. It is 0 for others.
-	Steps int
 }
 
 // A Family groups rows for documentation, and says how the planner and the backends treat an op: package plan

@@ -12,7 +12,7 @@ func attentionRows() []Row {
 		{
 			Op: Rope, Name: "rope", Family: FamilyAttention, Infer: inferRope, Grad: gradRope, Flops: flops(6), Tol: functions,
 			Doc: "Rope turns each pair i of a row of length D at position p by the angle p·θ^(−2i/D), θ = Attr.Float, or by p·Attr.Rates[i]: x [… T D], positions i64 [T], or of x's axes " +
-				"but the last, each equal or 1. Pairs are (i, i+D/2), or (2i, 2i+1) with Flags Interleaved; with Flags Reverse the angle is negative, " +
+				"but the last, each equal or 1. With a third operand, f32 [D/2 2], the angle is 2π·p·(the sum of its row i), which so has twice the digits of one f32. Pairs are (i, i+D/2), or (2i, 2i+1) with Flags Interleaved; with Flags Reverse the angle is negative, " +
 				"which is the gradient (Su and others: RoFormer, 2021).",
 		},
 		{
@@ -38,8 +38,8 @@ func attentionRows() []Row {
 }
 
 func inferRope(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
+	if len(n.Src) != 2 && len(n.Src) != 3 {
+		return wrong(n, "got %d operands, want x, positions and perhaps turns", len(n.Src))
 	}
 	x, pos := n.Src[0], n.Src[1]
 	rank := len(x.Shape)
@@ -48,6 +48,11 @@ func inferRope(n *Node) error {
 	}
 	if r := len(n.Attr.Rates); r != 0 && r != x.Shape[rank-1]/2 {
 		return got(n, "rates for %d pairs, not for %d", x.Shape[rank-1]/2, r)
+	}
+	for _, turns := range n.Src[2:] {
+		if turns.DType != dtype.F32 || !slices.Equal(turns.Shape, []int{x.Shape[rank-1] / 2, 2}) {
+			return got(n, "turns f32 [%d 2]", x.Shape[rank-1]/2)
+		}
 	}
 	lead := x.Shape[:rank-1]
 	fits := len(pos.Shape) == 1 && pos.Shape[0] == lead[rank-2]

@@ -37,7 +37,6 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 	ir.AttentionGrad:  attentionGrad,
 	ir.PagedAttention: pagedAttention,
 	ir.AdamW:          adamW,
-	ir.AdamW8:         adamW8,
 	ir.SumSquares:     sumSquares,
 	ir.Dequantize:     dequantize,
 	ir.DequantizeTake: dequantizeTake,
@@ -146,14 +145,24 @@ func rope(g *backend.Group, k *Kernel) {
 	e.reads("position", in.Args[1])
 	e.constant("x_apart", apart*x.Stride[last])
 	e.constant("y_apart", apart)
-	e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
-	k.Table = ropeTurns(ir.RopeRates(&in.Attr, width))
+	rate := "a.rates[" + e.here("pair") + "]"
+	if len(in.Args) > 2 {
+		i, _ := in.Args[2].Input()
+		turns := g.Inputs[i]
+		e.pointer("const ", "turns", turns.DType, turns.Buf, turns.Layout.Offset)
+		e.constant("turns_pair", turns.Layout.Stride[0])
+		e.constant("turns_part", turns.Layout.Stride[1])
+		rate = fmt.Sprintf("float2(a.turns[%[1]s * a.turns_pair], a.turns[%[1]s * a.turns_pair + a.turns_part])", e.here("pair"))
+	} else {
+		e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
+		k.Table = ropeTurns(ir.RopeRates(&in.Attr, width))
+	}
 	k.Dispatches = e.dispatch(func() {
 		sign := ""
 		if in.Attr.Flags&ir.Reverse != 0 {
 			sign = "-"
 		}
-		e.line("const float2 turn = rope_turn(%s, a.rates[%s]);", e.element("position", in.Args[1]), e.here("pair"))
+		e.line("const float2 turn = rope_turn(%s, %s);", e.element("position", in.Args[1]), rate)
 		e.line("const float p = loaded(a.x[%s]), q = loaded(a.x[%s + a.x_apart]);", e.here("x"), e.here("x"))
 		e.line("const float c = turn.x, s = %sturn.y;", sign)
 		e.line("a.y[%s] = %s(p * c - q * s);", e.here("y"), memoryTypes[o.DType])

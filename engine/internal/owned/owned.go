@@ -6,7 +6,11 @@
 // Their memory, given back at once, is what the next step writes to while the caches still hold it.
 package owned
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
 
 // Move is t.Set(y) for a tensor y to which only the caller refers: y is freed. If only t held its former
 // value, and readers operations at most read that, its memory is given back, too. Package tensor sets it.
@@ -17,6 +21,17 @@ var Move func(t, y any, readers int)
 // it or an evaluation under way could see that. If it does, reading t or what was made from it is an error
 // from then on. Package tensor sets it.
 var Overwrite func(t any, axis int, index, updates any) any
+
+// Unwritten returns a tensor on the default device whose elements mean nothing until they are written. On a
+// device that is sparse (backend.Reserver) they take no room until then. Package tensor sets it.
+var Unwritten func(dt dtype.Type, shape ...int) any
+
+// Prepare builds the plan with which an Eval of such tensors will run: these themselves are not computed, and
+// are not to be. Built is how many plans were built so far. Package tensor sets them.
+var (
+	Prepare func(ts []any)
+	Built   func() int
+)
 
 // Notes are what packages of the engine keep with the tensor t, each under a key of its own: they are there
 // for all handles on t and are collected with it, also where a note refers to t. Package tensor sets it.

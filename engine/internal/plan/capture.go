@@ -18,6 +18,22 @@ type Captured struct {
 	in      inputs
 }
 
+// Prepare builds the plan of an evaluation of outs, all of one device, which will not be asked for itself:
+// one of the same structure will.
+func Prepare(ctx context.Context, outs []*ir.Node) error {
+	dev, w, err := walk(ctx, outs)
+	if err != nil {
+		return err
+	}
+	defer w.Release()
+	events.Of(ctx).Computed(w.Nodes) // nobody waits for them
+	if len(w.Moves) > 0 {
+		return nil // it is not one plan
+	}
+	_, _, err = find(ctx, dev, w)
+	return err
+}
+
 // Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is
 // computed.
 func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {

@@ -23,7 +23,6 @@ func (c *clustering) fuseAll() {
 	if !c.fuse {
 		return
 	}
-	c.joinGradients()
 	c.mergeProducts()
 	c.mergeReductions()
 	c.setLate()

@@ -17,6 +17,8 @@ const alignment = 64 // a cache line, and a 512-bit vector
 type buffer struct {
 	bytes []byte
 	pages []byte // what the system gave, nil for memory from the heap
+
+	reserved bool // it does not count in the memory's limit: see Reserve
 }
 
 // largeBuffer is the size from which a buffer has pages of its own: huge ones if the system has them, which
@@ -52,7 +54,7 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 	}
 	if n >= largeBuffer {
 		if pages := systemPages(n); pages != nil {
-			return &buffer{pages, pages}, nil
+			return &buffer{bytes: pages, pages: pages}, nil
 		}
 	}
 	return &buffer{bytes: alignedBytes(n)}, nil
@@ -64,7 +66,9 @@ func (b *Backend) AllocCollected(n int) ir.Buffer { return &buffer{bytes: aligne
 // Free gives memory back. The caller must not use it any more.
 func (b *Backend) Free(buf ir.Buffer) {
 	p := buf.(*buffer)
-	b.memory.inUse.Add(-int64(len(p.bytes)))
+	if !p.reserved {
+		b.memory.inUse.Add(-int64(len(p.bytes)))
+	}
 	if p.pages != nil {
 		givePages(p.pages)
 	}

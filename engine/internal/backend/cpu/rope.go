@@ -29,6 +29,18 @@ func (a *angles[T]) extend(n int) {
 	}
 }
 
+// change takes the rates of a launch, the sums of pairs of turns, and says whether they are others than before.
+// Angles of rates that stay are kept.
+func (a *angles[T]) change(turns []float32) (changed bool) {
+	for i := range a.rates {
+		rate := 2 * math.Pi * (float64(turns[2*i]) + float64(turns[2*i+1]))
+		if rate != a.rates[i] {
+			a.rates[i], a.table, changed = rate, a.table[:0], true
+		}
+	}
+	return changed
+}
+
 // fill computes one position's row.
 func (a *angles[T]) fill(row []T, position int64) {
 	for i, rate := range a.rates {
@@ -74,6 +86,12 @@ func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn
 		return nil, err
 	}
 	table := angles[T]{rates: ir.RopeRates(&in.Attr, d)}
+	var turns *operand // in place of the rates
+	if len(in.Args) > 2 {
+		if turns, err = newOperand(g, in.Args[2], []int{d / 2, 2}, dtype.F32); err != nil {
+			return nil, err
+		}
+	}
 	interleaved, reverse := in.Attr.Flags&ir.Interleaved != 0, in.Attr.Flags&ir.Reverse != 0
 	out := g.Outputs[0]
 	var now struct { // what the workers of a launch share
@@ -107,7 +125,14 @@ func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn
 		for _, p := range now.at {
 			highest = max(highest, p)
 		}
-		table.extend(int(min(highest+1, maxAngles)))
+		changed := false
+		if turns != nil {
+			changed = table.change(unsafe.Slice((*float32)(turns.all(l)), turns.n))
+			turns.release()
+		}
+		if !changed { // rates that change with each token are not worth a table
+			table.extend(int(min(highest+1, maxAngles)))
+		}
 		x.bind(l)
 		defer x.release()
 		now.to, now.rooms = l.pointer(out.Buf), elements[T](l.scratch.bytes(2*d*register.Size()*l.pool.Threads()))

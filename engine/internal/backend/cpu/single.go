@@ -36,8 +36,7 @@ var singles = map[ir.Op]compiler{
 	ir.ConvTranspose: compileConv,
 	ir.ConvWeight:    compileConv,
 
-	ir.AdamW:  compileAdamW,
-	ir.AdamW8: compileAdamW8,
+	ir.AdamW: compileAdamW,
 
 	ir.Dequantize:     compileDequantize,
 	ir.DequantizeTake: compileDequantizeTake,

@@ -23,6 +23,11 @@ func rope(in *backend.Inst, a []value) value {
 	n, d := rows(in.Shape)
 	tokens := in.Shape[len(in.Shape)-2]
 	perRow, rates := positions, ir.RopeRates(&in.Attr, d)
+	if len(a) > 2 {
+		for i := range rates {
+			rates[i] = 2 * math.Pi * (a[2].f[2*i] + a[2].f[2*i+1])
+		}
+	}
 	if len(positions.shape) > 1 {
 		perRow = expand(positions, in.Shape[:len(in.Shape)-1])
 	}

@@ -7,46 +7,30 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/arrow"
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
 	"github.com/mcs-notebook/mcs/engine/internal/parquet"
 )
 
-// A columnFile is a file that is read row by row, though it keeps its values by columns.
-type columnFile interface {
-	Next() (map[string]any, error)
-	Rows() int64
-	Row() int64
-}
-
-// columnRows reads the fields of records out of such a file.
-type columnRows struct {
-	r    columnFile
+// parquetRows reads the fields of records out of a Parquet file.
+type parquetRows struct {
+	r    *parquet.Reader
 	read *int64
 	size int64
 }
 
-func newColumnRows(f *os.File, format string, size int64, names fields, read *int64) (*columnRows, error) {
+func newParquetRows(f *os.File, size int64, names fields, read *int64) (*parquetRows, error) {
 	list := []string{names.text, names.prompt, names.completion, names.messages, names.tools, names.chosen, names.rejected, names.extra}
 	if names.messages == "messages" {
 		list = append(list, "conversations")
 	}
-	var r columnFile
-	var err error
-	if format == ".arrow" {
-		r, err = arrow.Open(f, size, list)
-	} else {
-		r, err = parquet.Open(f, size, list)
-	}
+	r, err := parquet.Open(f, size, list)
 	if err != nil {
 		return nil, err
 	}
-	return &columnRows{r, read, size}, nil
+	return &parquetRows{r, read, size}, nil
 }
 
-func (p *columnRows) next() (row, error) {
+func (p *parquetRows) next() (row, error) {
 	values, err := p.r.Next()
 	if err != nil {
 		return row{}, err
@@ -63,9 +47,7 @@ func (p *columnRows) next() (row, error) {
 			if err := writeValue(&b, v); err != nil {
 				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
 			}
-			if err := put(fields, name, b.Bytes()); err != nil {
-				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
-			}
+			fields[name] = json.RawMessage(b.Bytes())
 		}
 	}
 	return row{int(p.r.Row()), fields}, nil
@@ -90,11 +72,6 @@ func writeValue(b *bytes.Buffer, v any) error {
 		return err
 	case string:
 		writeText(b, v)
-	case columns.JSON:
-		if !json.Valid([]byte(v)) {
-			return fmt.Errorf("got %s, want JSON", brief(string(v)))
-		}
-		b.WriteString(strings.TrimSpace(string(v)))
 	case []any:
 		b.WriteByte('[')
 		for i, item := range v {
@@ -106,7 +83,7 @@ func writeValue(b *bytes.Buffer, v any) error {
 			}
 		}
 		b.WriteByte(']')
-	case columns.Object:
+	case parquet.Object:
 		b.WriteByte('{')
 		first := true
 		for _, f := range v {
