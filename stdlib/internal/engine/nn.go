@@ -86,7 +86,6 @@ func nnSymbols() map[string]reflect.Value {
 		"Save":               reflect.ValueOf(nn.Save),
 		"Scorer":             reflect.ValueOf((*nn.Scorer)(nil)),
 		"_Scorer":            reflect.ValueOf((*nnScorer)(nil)),
-		"Seen":               reflect.ValueOf(nn.Seen),
 		"Sequential":         reflect.ValueOf((*nn.Sequential)(nil)),
 		"SetNames":           reflect.ValueOf(nn.SetNames),
 		"SetTraining":        reflect.ValueOf(nn.SetTraining),
