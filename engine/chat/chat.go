@@ -12,9 +12,12 @@
 package chat
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -42,6 +45,7 @@ type Template struct {
 	name  string
 	body  []statement
 	marks bool
+	print string
 }
 
 // A Span is part of a text, in bytes.
@@ -61,8 +65,17 @@ func (e *Error) Error() string { return fmt.Sprintf("chat: %s:%d: %s", e.Templat
 func Parse(name, template string) (t *Template, err error) {
 	defer recoverFailure(name, &err)
 	body, marks := parseTemplate(template)
-	return &Template{name, body, marks}, nil
+	t = &Template{name: name, body: body, marks: marks}
+	if !strings.Contains(template, "strftime_now") {
+		sum := sha256.Sum256([]byte(template))
+		t.print = hex.EncodeToString(sum[:16])
+	}
+	return t, nil
 }
+
+// Fingerprint is made of the template's text: what has the same one writes a conversation in the same way. It
+// is empty for a template that knows the time.
+func (t *Template) Fingerprint() string { return t.print }
 
 // Marks says whether the template marks what the assistant said, by {% generation %}.
 func (t *Template) Marks() bool { return t.marks }

@@ -26,6 +26,10 @@ type Sequences struct {
 	CutTokens int     // what was cut off
 	Rewritten int     // answers that do not count, as the template rewrites them: see Tokens
 
+	Kept bool // they are those of an earlier call: see Tokens.Cache
+
+	whole     bool  // the file from which they are has their checksum
+	unkept    error // why they could not be kept
 	store     *store
 	list      []int // numbers of the sequences; of pairs those of the chosen ones, which the rejected ones follow
 	tokenizer *tokenizer.Tokenizer
@@ -155,7 +159,7 @@ func (s *Sequences) Split(share float64, seed uint64) (first, rest *Sequences) {
 }
 
 func (s *Sequences) part(order []int) *Sequences {
-	p := &Sequences{Kind: s.Kind, Records: len(order), store: s.store, tokenizer: s.tokenizer, list: make([]int, len(order))}
+	p := &Sequences{Kind: s.Kind, Records: len(order), Kept: s.Kept, unkept: s.unkept, store: s.store, tokenizer: s.tokenizer, list: make([]int, len(order))}
 	for i, n := range order {
 		p.list[i] = s.list[n]
 	}
@@ -195,6 +199,12 @@ func (s *Sequences) String() string {
 	text := fmt.Sprintf("%s · %s, %.0f %% count", units.Plural(int64(len(s.list)), what), units.Plural(int64(total), "token"), 100*float64(s.Counted())/float64(max(1, total)))
 	if len(s.list) > 0 {
 		text += fmt.Sprintf(", longest %d", s.longest()+1)
+	}
+	switch {
+	case s.Kept:
+		text += " · tokens made before"
+	case s.unkept != nil:
+		text += " · not kept: " + s.unkept.Error()
 	}
 	if note := s.note(); note != "" {
 		text += " · " + note

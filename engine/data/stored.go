@@ -1,7 +1,10 @@
 package data
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -31,8 +34,12 @@ func (s *Sequences) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("data: sequences: %w", err)
 	}
+	skipped := ""
+	if s.Skipped.First != nil {
+		skipped = s.Skipped.First.Error()
+	}
 	err = safetensors.Save(path, map[string]tensor.Tensor{"tokens": tensor.From(tokens, len(tokens)), "ends": tensor.From(ends, len(ends))},
-		map[string]string{"format": storedKind, "kind": string(s.Kind), "about": string(about)})
+		map[string]string{"format": storedKind, "kind": string(s.Kind), "about": string(about), "skipped": skipped, "check": s.checksum(string(about), skipped)})
 	if err != nil {
 		return fmt.Errorf("data: sequences: %w", err)
 	}
@@ -86,7 +93,17 @@ func loadSequences(path string, model Speaker) (*Sequences, error) {
 			return nil, fmt.Errorf("got %d %s", *to, name)
 		}
 	}
+	s.whole = about["check"] == s.checksum(about["about"], about["skipped"])
+	if about["skipped"] != "" && s.Skipped.Count > 0 {
+		s.Skipped.First = errors.New(visible.Line(about["skipped"]))
+	}
 	return s, nil
+}
+
+// checksum is that of the sequences and of what is said about them.
+func (s *Sequences) checksum(about, skipped string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %q", s.Fingerprint(), about, skipped))
+	return hex.EncodeToString(sum[:16])
 }
 
 // keep takes tokens and ends, if they are those of whole sequences with tokens that count.

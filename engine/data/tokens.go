@@ -52,6 +52,11 @@ type Tokens struct {
 	// Chat takes a prompt and its completion as a turn of the user and one of the assistant, for the
 	// template.
 	Chat bool
+	// Cache is a folder in which Of keeps the tokens of records of at least 1 MiB, so that the next call needs
+	// no tokenizer; it is made if it is not there. A file serves as long as the records' files have the same
+	// bytes, and tokenizer, template, options and program are the same; the four used last are kept. Empty, or
+	// with a template that writes the time: nothing is kept.
+	Cache string
 
 	tools *chat.Template // for conversations with tools
 	extra map[string]any // variables of the template that the model knows
@@ -107,6 +112,14 @@ func (o Tokens) of(ctx context.Context, d *Dataset) (*Sequences, error) {
 	if err := o.check(d); err != nil {
 		return nil, err
 	}
+	if o.Cache != "" && d.bytes >= minKept {
+		return o.kept(ctx, d)
+	}
+	return o.make(ctx, d)
+}
+
+// make makes the sequences of a dataset.
+func (o Tokens) make(ctx context.Context, d *Dataset) (*Sequences, error) {
 	s := &Sequences{Kind: d.Kind, store: &store{}, tokenizer: o.Tokenizer}
 	block := make([]Record, 0, 256)
 	flush := func() error {
@@ -124,8 +137,7 @@ func (o Tokens) of(ctx context.Context, d *Dataset) (*Sequences, error) {
 		block = block[:0]
 		return nil
 	}
-	var skipped Skipped
-	skipped, err = d.Each(ctx, func(r Record) error {
+	skipped, err := d.Each(ctx, func(r Record) error {
 		if block = append(block, r); len(block) < cap(block) {
 			return nil
 		}

@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,14 +39,28 @@ func Load(path string) (*Tokenizer, error) {
 }
 
 // Parse reads the content of a file of that name.
-func Parse(name string, text []byte) (*Tokenizer, error) {
+func Parse(name string, text []byte) (t *Tokenizer, err error) {
 	switch {
 	case strings.HasSuffix(name, ".model"):
-		return parseSentencePiece(text)
+		t, err = parseSentencePiece(text)
 	case strings.Contains(name, "tekken") && strings.HasSuffix(name, ".json"):
-		return parseTekken(text)
+		t, err = parseTekken(text)
+	default:
+		t, err = parseJSON(text)
 	}
-	return parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	t.print = fingerprint(text)
+	return t, nil
+}
+
+func fingerprint(parts ...[]byte) string {
+	hash := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(hash, "%d\n%s", len(p), p)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
 // part is a normalizer, pre_tokenizer, post_processor or decoder of a tokenizer.json: the settings of all

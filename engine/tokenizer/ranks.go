@@ -37,6 +37,7 @@ func LoadRanks(path, pattern string, special []string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %s: %w", filepath.Base(path), err)
 	}
+	t.print = fingerprint(text, []byte(pattern), []byte(strings.Join(special, "\x00")))
 	return t, nil
 }
 

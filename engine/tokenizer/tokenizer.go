@@ -29,6 +29,7 @@ type Tokenizer struct {
 	decoders  []decoder
 	spaced    bool // without decoders tokens are joined by spaces
 	about     string
+	print     string
 }
 
 // A model cuts a word into tokens.
@@ -127,6 +128,10 @@ func (t *Tokenizer) ID(token string) int {
 
 // IsSpecial says whether a token marks something (the end of a turn), and is no text.
 func (t *Tokenizer) IsSpecial(id int) bool { return t.special[id] }
+
+// Fingerprint is made of the file from which the tokenizer is: what has the same one cuts texts in the same
+// way.
+func (t *Tokenizer) Fingerprint() string { return t.print }
 
 // String says what the tokenizer is.
 func (t *Tokenizer) String() string {

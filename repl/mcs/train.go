@@ -65,6 +65,7 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 			err = c.Used()
 		}
 		if err == nil {
+			c.Data.Cache = c.Data.Cache && !o.dryRun // which writes nothing
 			opened, err = tuning.Open(ctx, c, o.resume)
 		}
 	})

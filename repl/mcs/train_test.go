@@ -185,3 +185,32 @@ func TestTrainGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainKeepsTokens: of large data the second start of a job reads the tokens that the first one made; a dry
+// run writes none.
+func TestTrainKeepsTokens(t *testing.T) {
+	record := `{"prompt": "what is ` + strings.Repeat("one and ", 40) + `one? ", "completion": "41"}` + "\n"
+	dir := writeFiles(t, map[string]string{
+		"large.jsonl": strings.Repeat(record, 1<<20/len(record)+1),
+		"large.toml":  "output = \"out\"\nmodel.path = \"tiny\"\ndata.train = \"large.jsonl\"\ndata.length = 32\ndata.prompts = true\ntrain.steps = 1\n",
+	})
+	for _, c := range []struct {
+		args string
+		made bool // before
+		kept int  // files
+	}{
+		{"large.toml --dry-run", false, 0},
+		{"large.toml -p data.cache=false -p output=other", false, 0},
+		{"large.toml", false, 1},
+		{"large.toml --resume", true, 1},
+		{"large.toml --resume -p data.length=40", false, 2},
+	} {
+		stdout, stderr, _ := mcs(t, dir, "", append([]string{"train"}, strings.Fields(c.args)...)...)
+		if !strings.Contains(stdout, "data   large.jsonl") || strings.Contains(stdout, "tokens made before") != c.made {
+			t.Errorf("%s: got %s%s, want tokens made before: %v", c.args, stdout, stderr, c.made)
+		}
+		if files, err := filepath.Glob(filepath.Join(dir, "*", "tokens", "*")); err != nil || len(files) != c.kept {
+			t.Errorf("%s: got the files %q, want %d", c.args, files, c.kept)
+		}
+	}
+}

@@ -101,7 +101,11 @@ func (c *Config) records(ctx context.Context, m *llm.Model, path string, share f
 	if preferences := c.preferences(); preferences != (set.Kind == data.PreferenceKind) {
 		return nil, nil, fmt.Errorf("%s: got records of kind %s for train.method %q: dpo and orpo want preferences, and only these do", path, set.Kind, cmp.Or(c.Train.Method, "lora"))
 	}
-	all, err := data.Tokens{Model: m, Length: d.Length, Prompts: d.Prompts, Wrap: d.Wrap, Chat: d.Chat}.Of(ctx, set)
+	tokens := data.Tokens{Model: m, Length: d.Length, Prompts: d.Prompts, Wrap: d.Wrap, Chat: d.Chat}
+	if d.Cache {
+		tokens.Cache = filepath.Join(c.at(c.Output), "tokens")
+	}
+	all, err := tokens.Of(ctx, set)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,6 +42,7 @@ type Config struct {
 		Wrap       bool    `toml:"wrap"`
 		Batch      int     `toml:"batch"`
 		Pack       bool    `toml:"pack"`
+		Cache      bool    `toml:"cache"`
 	} `toml:"data"`
 
 	Train struct {
@@ -121,7 +122,7 @@ func Read(path string, overrides []string) (*Config, error) {
 		return nil, err
 	}
 	c := &Config{dir: filepath.Dir(path)}
-	c.Data.Batch, c.Logs.JSONL = 4, true
+	c.Data.Batch, c.Data.Cache, c.Logs.JSONL = 4, true, true
 	if err := decode(text, c); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
