@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/alecthomas/chroma/v2 v2.27.0
+	github.com/andybalholm/brotli v1.2.8
 	github.com/chzyer/readline v1.5.1
 	github.com/clipperhouse/uax29/v2 v2.2.0
 	github.com/creack/pty v1.1.24

@@ -85,11 +85,20 @@ template <typename T> struct fold_reduce_max {
 	template <typename P> static inline fold_reduce_max get(P from) { return {from->best}; }
 };
 
+// greatest is the greater one. A NaN stays.
+inline float greatest(float x, float y) {
+#ifdef MSL_MAX
+	return MSL_MAX(x, y);
+#else
+	return y > x || y != y ? y : x;
+#endif
+}
+
 // fold_greatest is fold_reduce_max for a number that is subtracted: it does not tell 0 from -0. A NaN stays.
 template <typename T> struct fold_greatest {
 	T best;
 	static inline fold_greatest start() { return {extremes<T>::low()}; }
-	inline void take(T x) { best = x > best || x != x ? x : best; }
+	inline void take(T x) { best = greatest(best, x); }
 	inline void merge(fold_greatest f) { take(f.best); }
 	inline T value() const { return best; }
 	template <typename P> inline void put(P to) const { to->best = best; }
@@ -169,6 +178,44 @@ template <typename F> inline float group_value(F f, threadgroup float* space, ui
 	F g = F::start();
 	if (lane < simds) g = F::get(folds + lane);
 	return simd_value(g);
+}
+
+// powers are the greatest element of those that a thread, or several, have seen, and the sum of exp(x − it) over them. So
+// each thread adds up by a greatest element of its own, and one meeting of the threads gives both numbers.
+struct powers {
+	float top, sum;
+	static inline powers start() { return {-INFINITY, 0.0f}; }
+
+	// base is what is subtracted: of elements that are all -Inf nothing, so that they add 0.
+	inline float base() const { return top == -INFINITY ? 0.0f : top; }
+
+	// raise makes room for an element that may be the greatest so far.
+	inline void raise(float x) {
+		const float high = greatest(top, x);
+		if (high == top) return;
+		const float share = quick_exp(top - high);
+		top = high;
+		sum *= share;
+	}
+
+	// total is the sum of all; where the greatest element is infinite there is none, and it counts as 1.
+	inline float total() const { return isinf(top) ? 1.0f : sum; }
+};
+inline powers simd_powers(powers p) {
+	const powers all = {simd_value(fold_greatest<float>{p.top}), 0.0f};
+	const float share = p.top == all.top ? 1.0f : op_exp(p.top - all.base());
+	return {all.top, simd_value(fold_short<float>{p.sum * share})};
+}
+inline powers group_powers(powers p, threadgroup float* space, uint lane, uint simd, uint simds) {
+	p = simd_powers(p);
+	if (lane == 0) {
+		space[2 * simd] = p.top;
+		space[2 * simd + 1] = p.sum;
+	}
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	powers q = powers::start();
+	if (lane < simds) q = {space[2 * lane], space[2 * lane + 1]};
+	return simd_powers(q);
 }
 
 // fold_arg keeps the first of the best elements, and where it is. Better is better_max or better_min; a NaN is better

@@ -123,19 +123,23 @@ template <typename T> inline T op_pow(T x, T y) {
 	return T(r);
 }
 
-// op_max and op_min: a NaN wins, and 0 is above -0.
+// op_max and op_min: a NaN wins, and 0 is above -0. A prelude may know an instruction for that, MSL_MAX and MSL_MIN.
+#ifdef MSL_MAX
+inline float op_max(float x, float y) { return MSL_MAX(x, y); }
+inline float op_min(float x, float y) { return MSL_MIN(x, y); }
+#else
 inline float op_max(float x, float y) {
 	if (isnan(x)) return x;
 	if (isnan(y)) return y;
 	return x > y || (x == y && !signbit(x)) ? x : y;
 }
-template <typename T> inline T op_max(T x, T y) { return x > y ? x : y; }
-
 inline float op_min(float x, float y) {
 	if (isnan(x)) return x;
 	if (isnan(y)) return y;
 	return x < y || (x == y && signbit(x)) ? x : y;
 }
+#endif
+template <typename T> inline T op_max(T x, T y) { return x > y ? x : y; }
 template <typename T> inline T op_min(T x, T y) { return x < y ? x : y; }
 
 // Functions of floats.

@@ -31,6 +31,8 @@ var (
 	rope string
 	//go:embed quant.metal
 	quant string
+	//go:embed dynamic.metal
+	dynamic string
 	//go:embed matrix.metal
 	matrix string
 	//go:embed attention.metal
@@ -38,14 +40,14 @@ var (
 )
 
 // Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, the
-// folds, sorting, the report of an index that is out of range, random numbers, rotations, quantised weights
-// and products of small matrices, attention. No product and sum become an FMA but where a text asks for one:
-// x·y - x·y is 0.
+// folds, sorting, the report of an index that is out of range, random numbers, rotations, quantised weights,
+// numbers in 8 bits, products of small matrices, attention. No product and sum become an FMA but where a text
+// asks for one: x·y - x·y is 0.
 func Blocks() string {
 	text := "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
 	for _, b := range []struct{ name, text string }{
 		{"scalar.metal", scalar}, {"memory.metal", memory}, {"fold.metal", fold}, {"order.metal", order},
-		{"fault.metal", fault}, {"random.metal", random}, {"rope.metal", rope}, {"quant.metal", quant},
+		{"fault.metal", fault}, {"random.metal", random}, {"rope.metal", rope}, {"quant.metal", quant}, {"dynamic.metal", dynamic},
 		{"matrix.metal", matrix}, {"attention.metal", attention},
 	} {
 		text += numbered(b.name, b.text)

@@ -21,8 +21,9 @@ import (
 // Records says where a dataset is and what its fields are called. The zero Records reads the training split,
 // and fields with their common names.
 type Records struct {
-	Split string // of a folder: "train", "validation" or "test"; empty: "train"
-	Kind  Kind   // what the records are; empty: what the first one's fields say
+	Config string // of a folder whose card names several datasets: which one; empty: the one the card prefers
+	Split  string // of a folder: "train", "validation", "test" or a name of its own; empty: "train"
+	Kind   Kind   // what the records are; empty: what the first one's fields say
 
 	// Names of fields; empty: "text", "prompt", "completion", "messages" (or "conversations"), "tools",
 	// "chosen", "rejected".
@@ -59,10 +60,11 @@ type Skipped struct {
 // ReadRecords opens a dataset: Records{}.Read(path).
 func ReadRecords(path string) (*Dataset, error) { return Records{}.Read(path) }
 
-// Read opens a file (.jsonl, .json, .csv, .parquet; all but the last may end in .gz, too), or a folder of
-// files as Hugging Face's datasets are: those whose name, or whose folder's name, tells their split
-// (train-00000-of-00002.parquet, data/validation.jsonl); where no name does all are for training. A .json
-// file has a list of objects, or an object in each line.
+// Read opens a file (.jsonl, .json, .csv, .parquet, .arrow; all but the last two may end in .gz, too), or a
+// folder as Hugging Face's datasets are: one that save_to_disk wrote; one whose card (README.md) says which
+// files are of which split; or one where names of files or folders tell it (train-00000-of-00002.parquet,
+// data/validation.jsonl), and all files are for training where no name does. A .json file has a list of
+// objects, or an object in each line.
 //
 // What the records are is known by the fields of the first one. It is read; the others are read when they are
 // needed.
@@ -91,7 +93,7 @@ func (o Records) open(path string) (*Dataset, error) {
 		}
 	}
 	var err error
-	if d.files, err = filesOf(path, o.Split); err != nil {
+	if d.files, err = filesOf(path, o.Config, o.Split); err != nil {
 		return nil, err
 	}
 	for _, file := range d.files {
@@ -255,12 +257,12 @@ func (file dataFile) open(names fields) (*reading, error) {
 }
 
 func (r *reading) begin(f *os.File, file dataFile, names fields) error {
-	if file.format == ".parquet" {
+	if byColumns(file.format) {
 		stat, err := f.Stat()
 		if err != nil {
 			return err
 		}
-		rows, err := newParquetRows(f, stat.Size(), names, &r.read)
+		rows, err := newColumnRows(f, file.format, stat.Size(), names, &r.read)
 		r.rows = rows
 		return err
 	}

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,19 +17,32 @@ import (
 )
 
 // formats are the endings of files that have records.
-var formats = []string{".jsonl", ".ndjson", ".json", ".csv", ".parquet"}
+var formats = []string{".jsonl", ".ndjson", ".json", ".csv", ".parquet", ".arrow"}
 
 // formatOf is the ending that says how a file is written, or "".
 func formatOf(name string) string {
 	name = strings.ToLower(name)
 	plain := strings.TrimSuffix(name, ".gz")
 	for _, ending := range formats {
-		if strings.HasSuffix(plain, ending) && !(ending == ".parquet" && plain != name) {
+		if strings.HasSuffix(plain, ending) && !(byColumns(ending) && plain != name) {
 			return ending
 		}
 	}
 	return ""
 }
+
+// HasRecords says whether ReadRecords reads a path: a folder, or a file with an ending that it knows. It does
+// not look into files.
+func HasRecords(path string) bool {
+	if formatOf(path) != "" {
+		return true
+	}
+	stat, err := os.Stat(path)
+	return err == nil && stat.IsDir()
+}
+
+// byColumns says whether files of a format keep values by columns.
+func byColumns(format string) bool { return format == ".parquet" || format == ".arrow" }
 
 // splits are the words by which names of files and folders tell their split, as Hugging Face's datasets has
 // them.
@@ -36,9 +51,6 @@ var splits = map[string][]string{
 	"validation": {"validation", "valid", "val", "dev"},
 	"test":       {"test", "testing", "eval", "evaluation"},
 }
-
-// maxCard bounds a dataset's README.md.
-const maxCard = 16 << 20
 
 // besides are files of a dataset's folder that have no records.
 var besides = []string{"dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json"}
@@ -58,8 +70,14 @@ func splitOf(path string) (split string) {
 	return ""
 }
 
-// filesOf are the files of a split; a file alone is all splits.
-func filesOf(path, split string) ([]dataFile, error) {
+// A split is a part of a dataset.
+type split struct {
+	name  string
+	files []dataFile
+}
+
+// filesOf are the files of a split of a configuration; a file alone is all splits.
+func filesOf(path, config, name string) ([]dataFile, error) {
 	stat, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -71,44 +89,187 @@ func filesOf(path, split string) ([]dataFile, error) {
 		}
 		return []dataFile{{path, format, stat.Size()}}, nil
 	}
-	if split == "" {
-		split = "train"
+	alone, err := saved(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case alone != nil && name == "":
+		return alone.files, nil
+	case alone != nil:
+		return choose(path, name, []split{*alone})
 	}
-	if splits[split] == nil {
-		return nil, fmt.Errorf("got split %q, want train, validation or test", split)
+	list, err := savedSplits(path)
+	told := list != nil
+	if err == nil && !told {
+		list, told, err = folderSplits(path, config)
 	}
-	all, err := recordFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	bySplit := map[string][]dataFile{}
+	files, err := choose(path, cmp.Or(name, "train"), list)
+	if err == nil && !told {
+		err = oneDataset(path, files)
+	}
+	return files, err
+}
+
+// choose returns the files of the split of a name.
+func choose(path, name string, list []split) ([]dataFile, error) {
+	if s := pick(list, name); s != nil {
+		return s.files, nil
+	}
+	var have []string
+	for _, s := range list {
+		have = append(have, cmp.Or(s.name, "one without a name"))
+	}
+	return nil, fmt.Errorf("%s has no files of the split %q, but of %.200s", path, name, visible.Line(strings.Join(have, ", ")))
+}
+
+// pick is the split of a name, or of another word for it; nil if there is none.
+func pick(list []split, name string) *split {
+	for i := range list {
+		if list[i].name == name {
+			return &list[i]
+		}
+	}
+	for i := range list {
+		if slices.Contains(splits[name], list[i].name) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// folderSplits are the splits of a folder: those of its card, or else those that the paths tell. It says
+// whether the card told of which configuration they are.
+func folderSplits(path, name string) (list []split, told bool, err error) {
+	cards, err := configs(path)
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := chosen(cards, name)
+	if err != nil {
+		return nil, false, err
+	}
+	if c != nil && c.folder != "" && len(c.splits) == 0 {
+		path = filepath.Join(path, filepath.FromSlash(c.folder))
+	}
+	all, err := recordFiles(path)
+	switch {
+	case err != nil:
+	case c != nil && len(c.splits) > 0:
+		list, err = c.files(path, all)
+	default:
+		list, err = splitsOf(path, all)
+	}
+	return list, c != nil, err
+}
+
+// splitsOf are the splits that paths tell: as a shard of one with a name of its own, or by their words. Where
+// no path tells anything all is for training.
+func splitsOf(path string, all []dataFile) (list []split, err error) {
 	for _, f := range all {
 		inside, err := filepath.Rel(path, f.path)
 		if err != nil {
 			return nil, err
 		}
-		name := splitOf(inside)
-		bySplit[name] = append(bySplit[name], f)
-	}
-	if len(bySplit[""]) == len(all) { // no name tells anything
-		bySplit["train"] = bySplit[""]
-	}
-	if len(bySplit[split]) == 0 {
-		var have []string
-		for _, name := range []string{"train", "validation", "test"} {
-			if len(bySplit[name]) > 0 {
-				have = append(have, name)
-			}
+		inside = filepath.ToSlash(inside)
+		name := cmp.Or(shardOf(inside), splitOf(inside))
+		if name == "" {
+			continue
 		}
-		return nil, fmt.Errorf("%s has no files of the split %q, but of %s", path, split, strings.Join(have, ", "))
+		if s := pick(list, name); s != nil {
+			s.files = append(s.files, f)
+		} else {
+			list = append(list, split{name, []dataFile{f}})
+		}
 	}
-	return bySplit[split], oneDataset(path, bySplit[split])
+	if list == nil {
+		list = []split{{"train", all}}
+	}
+	return list, nil
+}
+
+var shard = lazy.Regexp(`^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*$`)
+
+// shardOf is the split of a shard in the folder data, as push_to_hub names them, or "".
+func shardOf(path string) string {
+	if m := shard().FindStringSubmatch(path); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// savedSplits are those of a folder into which save_to_disk wrote several, nil if it is none: a list is in
+// dataset_dict.json, and each has a folder.
+func savedSplits(path string) (list []split, err error) {
+	var dict struct{ Splits []string }
+	found, err := readSettings(filepath.Join(path, "dataset_dict.json"), &dict)
+	if !found || err != nil {
+		return nil, err
+	}
+	for _, name := range dict.Splits {
+		if !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
+			return nil, fmt.Errorf("%s: got split %q, want the name of a folder", filepath.Join(path, "dataset_dict.json"), name)
+		}
+		s, err := saved(filepath.Join(path, name))
+		if err == nil && s == nil {
+			err = fmt.Errorf("%s has no state.json, want what save_to_disk wrote", filepath.Join(path, name))
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, split{name, s.files})
+	}
+	return list, nil
+}
+
+// saved is the split in a folder into which save_to_disk wrote one, nil if it is none. state.json has its
+// files, and its name if it has one.
+func saved(path string) (*split, error) {
+	var state struct {
+		Files []struct{ Filename string } `json:"_data_files"`
+		Split string                      `json:"_split"`
+	}
+	name := filepath.Join(path, "state.json")
+	if found, err := readSettings(name, &state); !found || err != nil || len(state.Files) == 0 {
+		return nil, err
+	}
+	s := &split{name: state.Split}
+	for _, f := range state.Files {
+		format := formatOf(f.Filename)
+		if !filepath.IsLocal(f.Filename) || format == "" {
+			return nil, fmt.Errorf("%s: got the file %q, want one of the folder", name, f.Filename)
+		}
+		file := filepath.Join(path, f.Filename)
+		stat, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		s.files = append(s.files, dataFile{file, format, stat.Size()})
+	}
+	return s, nil
+}
+
+// readSettings reads a file of JSON, and says whether it is there.
+func readSettings(name string, to any) (found bool, err error) {
+	b, err := regular.Read(name, maxCard)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, to)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	return true, nil
 }
 
 var configName = lazy.Regexp(`(?m)^[ -]*config_name:[ '"]*([^'"\s]+)`)
 
 // oneDataset refuses files of several configurations, which are datasets of their own in one repository, each
-// in its folder. The card names them in its YAML.
+// in its folder, where the card names them and no one was chosen.
 func oneDataset(dir string, files []dataFile) error {
 	folders := map[string]bool{}
 	for _, f := range files {
@@ -127,7 +288,7 @@ func oneDataset(dir string, files []dataFile) error {
 	if len(names) < 2 {
 		return nil
 	}
-	return fmt.Errorf("%s has several datasets, %.200s: read the folder or the file of one", dir, visible.Line(strings.Join(names, ", ")))
+	return fmt.Errorf("%s has several datasets, %.200s: read the folder or the file of one, or choose its config", dir, visible.Line(strings.Join(names, ", ")))
 }
 
 // recordFiles are the files with records below a folder, in the order of their paths. Hidden files and
@@ -171,8 +332,5 @@ func recordFiles(dir string) (list []dataFile, err error) {
 
 // unknownFormat says why a file is not read.
 func unknownFormat(path string) error {
-	if strings.HasSuffix(path, ".arrow") {
-		return errors.New(path + " is in Arrow's own format, as save_to_disk writes it: write it with to_parquet or to_json")
-	}
 	return fmt.Errorf("%s ends in none of %s", path, strings.Join(formats, ", "))
 }

@@ -35,18 +35,25 @@ func fieldsOf(text []byte) (map[string]any, error) {
 	fields := map[string]any{}
 	err := each(text, func(key, value []byte) error {
 		name, err := unquote(key)
-		switch {
-		case err != nil:
-		case string(value) == "null":
-			delete(fields, name) // of a key that stands there twice the last one counts
-		case value[0] == '"':
-			fields[name], err = unquote(value)
-		default:
-			fields[name] = json.RawMessage(value)
+		if err != nil {
+			return err
 		}
-		return err
+		return put(fields, name, value)
 	})
 	return fields, err
+}
+
+// put sets a field to a value in JSON.
+func put(fields map[string]any, name string, value []byte) (err error) {
+	switch {
+	case string(value) == "null":
+		delete(fields, name) // of a key that stands there twice the last one counts
+	case value[0] == '"':
+		fields[name], err = unquote(value)
+	default:
+		fields[name] = json.RawMessage(value)
+	}
+	return err
 }
 
 // placed is err of a text that begins in a line: with line and column, if it knows where in the text it is.

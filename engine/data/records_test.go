@@ -53,7 +53,7 @@ func allRecords(t *testing.T, path string, o Records) []Record {
 // The same records come out of each format, as Python's datasets wrote them.
 func TestFormats(t *testing.T) {
 	want := readPeerRecords(t).Completions
-	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "completions.parquet"} {
+	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "completions.parquet", "completions.arrow"} {
 		got := allRecords(t, filepath.Join("testdata", name), Records{})
 		if len(got) != len(want) {
 			t.Errorf("%s: got %d records, want %d", name, len(got), len(want))
@@ -94,6 +94,60 @@ func TestHubFolder(t *testing.T) {
 				t.Errorf("%s, record %d: got %s\nwant %s", c.split, i, text, want)
 			}
 		}
+	}
+}
+
+// A folder that save_to_disk wrote gives the records that went in, whichever part of it is named.
+func TestSavedFolder(t *testing.T) {
+	hub := allRecords(t, "testdata/hub", Records{})
+	mixed := allRecords(t, "testdata/mixed.jsonl", Records{})
+	for _, c := range []struct {
+		path, split string
+		want        []Record
+	}{
+		{"saved", "", hub},
+		{"saved", "train", hub},
+		{"saved/train", "", hub},
+		{"saved", "test", hub[:1]},
+		{"saved/test", "", hub[:1]},
+		{"saved/test/data-00000-of-00001.arrow", "", hub[:1]},
+		{"saved", "calls", mixed},
+		{"mixed.parquet", "", mixed},
+	} {
+		got := allRecords(t, filepath.Join("testdata", c.path), Records{Split: c.split})
+		if len(got) != len(c.want) {
+			t.Errorf("%s %s: got %d records, want %d", c.path, c.split, len(got), len(c.want))
+			continue
+		}
+		for i, r := range got {
+			if text, want := jsonText(t, r.Messages), jsonText(t, c.want[i].Messages); text != want {
+				t.Errorf("%s %s, record %d: got %s\nwant %s", c.path, c.split, i, text, want)
+			}
+		}
+	}
+	for _, c := range []struct{ name, text, split, want string }{
+		{"", "", "validation", `has no files of the split "validation", but of train, calls, test`},
+		{"dataset_dict.json", `{"splits": ["../x"]}`, "", `dataset_dict.json: got split "../x", want the name of a folder`},
+		{"dataset_dict.json", `{"splits": "x"}`, "", "dataset_dict.json: json: cannot unmarshal string"},
+		{"dataset_dict.json", `{"splits": ["other"]}`, "other", "other has no state.json, want what save_to_disk wrote"},
+		{"train/state.json", `{"_data_files": [{"filename": "/etc/passwd"}]}`, "", `state.json: got the file "/etc/passwd", want one of the folder`},
+		{"train/state.json", `{"_data_files": [{"filename": "data-00002-of-00002.arrow"}]}`, "", "data-00002-of-00002.arrow: no such file"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("testdata/saved")); err != nil {
+			t.Fatal(err)
+		}
+		if c.name != "" {
+			if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := (Records{Split: c.split}).Read(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: got %v, want %s", c.name, c.text, err, c.want)
+		}
+	}
+	if _, err := (Records{Split: "test"}).Read("testdata/saved/train"); err == nil || !strings.Contains(err.Error(), `has no files of the split "test", but of one without a name`) {
+		t.Errorf("a split of another name: got %v", err)
 	}
 }
 
@@ -201,8 +255,8 @@ func TestRecordsRefused(t *testing.T) {
 	fmt.Fprintln(w, `{"text": "`+strings.Repeat("long ", 10000)+`"}`)
 	w.Close()
 	for _, c := range []struct{ name, text, want string }{
-		{"a.txt", "text", "a.txt ends in none of .jsonl, .ndjson, .json, .csv, .parquet"},
-		{"a.arrow", "text", "a.arrow is in Arrow's own format, as save_to_disk writes it: write it with to_parquet or to_json"},
+		{"a.txt", "text", "a.txt ends in none of .jsonl, .ndjson, .json, .csv, .parquet, .arrow"},
+		{"a.arrow", "text", "a.arrow: byte 0: got the bytes 74657874, want those of a batch"},
 		{"a.jsonl", "", "a.jsonl has no records"},
 		{"a.jsonl", "{}", `no record is good: a.jsonl:1: got no fields, want "messages", "prompt" with "completion", "text", or "chosen" with "rejected"`},
 		{"a.jsonl", `{"b": 1, "a": 2}`, `a.jsonl:1: got the fields "a", "b", want "messages"`},
@@ -246,8 +300,7 @@ func TestFolders(t *testing.T) {
 		{[]string{"my_eval_set.jsonl", "training.jsonl"}, "test", []string{"my_eval_set.jsonl"}},
 		{[]string{"b.jsonl", "a.jsonl", "README.md", ".hidden.jsonl", "dataset_info.json", ".git/x.jsonl"}, "", []string{"a.jsonl", "b.jsonl"}},
 		{[]string{"a.jsonl"}, "test", []string{`has no files of the split "test", but of train`}},
-		{[]string{"a.jsonl"}, "tests", []string{`got split "tests", want train, validation or test`}},
-		{[]string{"data-00000-of-00001.arrow", "state.json", "dataset_info.json"}, "", []string{"is in Arrow's own format, as save_to_disk writes it"}},
+		{[]string{"a.jsonl"}, "tests", []string{`has no files of the split "tests", but of train`}},
 		{[]string{"README.md"}, "", []string{"has no file that ends in .jsonl"}},
 		{[]string{"README.md", "one/train.jsonl", "one/test.jsonl", "two/train.jsonl"}, "", []string{"has several datasets, one, two: read the folder or the file of one"}},
 		{[]string{"README.md", "one/train.jsonl", "one/test.jsonl", "two/train.jsonl"}, "test", []string{"test.jsonl"}},
@@ -310,7 +363,7 @@ func TestEachStops(t *testing.T) {
 // damagedFiles are whole files of each format.
 func damagedFiles(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
-	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "hub/data/validation.jsonl", "hub/data/test.json", "completions.parquet", "hub/data/train-00001-of-00002.parquet"} {
+	for _, name := range []string{"completions.csv", "completions.json", "completions.jsonl.gz", "hub/data/validation.jsonl", "hub/data/test.json", "completions.parquet", "hub/data/train-00001-of-00002.parquet", "completions.arrow", "saved/train/data-00001-of-00002.arrow", "mixed.parquet"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)

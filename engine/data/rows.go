@@ -194,7 +194,13 @@ func (r *Rows) fill(batch []int) Batch {
 	if starts != nil {
 		b.Starts = tensor.From(starts, shape...)
 	}
-	return b
+	counted := 0
+	for _, id := range targets {
+		if id != Ignored {
+			counted++
+		}
+	}
+	return b.tallied(counted)
 }
 
 // fillRow writes a row's sequences one after the other. Starts is empty where a row has one only. What is

@@ -215,3 +215,33 @@ func TestSplitSequences(t *testing.T) {
 		}
 	}
 }
+
+// A batch knows how many of its targets count, whatever else was made of it.
+func TestCounted(t *testing.T) {
+	rows := lengthsOf(t, 3, 9, 20, 5, 12)
+	for name, r := range map[string]*Rows{"padded": rows.Padded(2), "packed": rows.Packed(2, 0)} {
+		for n := range r.Len() {
+			b, err := r.Batch(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			for _, id := range b.Targets.Ints() {
+				if id != Ignored {
+					want++
+				}
+			}
+			if want == 0 || want == b.Tokens() || b.Counted() != want {
+				t.Errorf("%s, batch %d: got %d of %d tokens that count, want %d", name, n, b.Counted(), b.Tokens(), want)
+			}
+			other := b
+			other.Targets = b.Inputs // as data.Map may
+			b.Targets.Set(b.Inputs)
+			for _, b := range []Batch{b, other} {
+				if b.Counted() != b.Tokens() {
+					t.Errorf("%s, batch %d, other targets: got %d that count, want all %d", name, n, b.Counted(), b.Tokens())
+				}
+			}
+		}
+	}
+}

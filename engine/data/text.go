@@ -12,7 +12,7 @@
 // What language models are tuned on comes from [ReadRecords]: a [Dataset] of texts, prompts with completions,
 // chats or preferences. [Tokens] makes [Sequences] of it, and these hand out [Rows].
 //
-// Reading order of the latter: record.go, lines.go, json.go, parquet.go (files), dataset.go, folder.go;
+// Reading order of the latter: record.go, lines.go, json.go, columns.go (files), dataset.go, folder.go;
 // tokens.go, sequences.go, stored.go, rows.go.
 package data
 

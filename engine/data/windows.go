@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -19,6 +21,15 @@ type Batch struct {
 	// Starts is there where several documents share a row: i64 [batch length], the place in the row at which
 	// a token's document begins. A token sees its own document only, and its position counts from there.
 	Starts tensor.Tensor
+
+	known tally
+}
+
+// A tally is how many of some targets count, as the maker of a batch knows: to read them again from a device
+// would wait for it.
+type tally struct {
+	targets *ir.Node // what the tensor held: others can be put in its place, or into it
+	counted int
 }
 
 // Ignored is a target that does not count, as in PyTorch: padding, or part of a prompt.
@@ -36,8 +47,11 @@ func (b Batch) Tokens() int {
 // Counted is the number of targets over which a loss is the mean: of tokens those that are not Ignored, of
 // other data the examples.
 func (b Batch) Counted() int {
-	if b.Tokens() == 0 {
+	switch {
+	case b.Tokens() == 0:
 		return b.Examples()
+	case b.known.targets == handle.Node(b.Targets, "data.Batch"):
+		return b.known.counted
 	}
 	n := 0
 	for _, id := range b.Targets.Ints() {
@@ -46,6 +60,12 @@ func (b Batch) Counted() int {
 		}
 	}
 	return n
+}
+
+// tallied is the batch, of whose targets so many count.
+func (b Batch) tallied(counted int) Batch {
+	b.known = tally{handle.Node(b.Targets, "data.Batch"), counted}
+	return b
 }
 
 // Examples is the number of rows of the inputs.
@@ -108,7 +128,7 @@ func (b *Batches) Batch(n int) (Batch, error) {
 			targets = append(targets, int64(b.text[i+1]))
 		}
 	}
-	return Batch{Inputs: tensor.From(inputs, b.batch, b.length), Targets: tensor.From(targets, b.batch, b.length)}, nil
+	return Batch{Inputs: tensor.From(inputs, b.batch, b.length), Targets: tensor.From(targets, b.batch, b.length)}.tallied(len(targets)), nil
 }
 
 // starts returns where the windows of batch n begin.

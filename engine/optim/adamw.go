@@ -34,7 +34,7 @@ func (a AdamW) withDefaults() AdamW {
 }
 
 // New returns an AdamW optimizer. One step is one launch, however many parameters there are; with 8 bits it
-// is a few for each parameter that is large enough.
+// is two if some parameters are too small for that.
 func (a AdamW) New(params []nn.Param) Optimizer {
 	a = a.withDefaults()
 	must(checked("optim.AdamW", 1, setting{"Beta1", a.Beta1}, setting{"Beta2", a.Beta2}),

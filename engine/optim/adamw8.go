@@ -1,9 +1,10 @@
 package optim
 
 import (
-	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -19,13 +20,11 @@ type adamW8 struct {
 	AdamW
 	params []nn.Param
 	large  []int // params in 8 bits
-	m, v   []eight
+	m, v   tensor.Eight
 	small  *adamW // the others; nil: none
 	kept   []int  // params of small
 	step   int
 }
-
-var signed, unsigned = dynamicMap{true}, dynamicMap{false}
 
 func newAdamW8(a AdamW, params []nn.Param) *adamW8 {
 	o := &adamW8{AdamW: a, params: params}
@@ -33,7 +32,8 @@ func newAdamW8(a AdamW, params []nn.Param) *adamW8 {
 	for i, p := range params {
 		if w := p.Value(); w.Size() >= smallest && computed(w) == dtype.F32 {
 			o.large = append(o.large, i)
-			o.m, o.v = append(o.m, newEight(signed, w.Size(), w)), append(o.v, newEight(unsigned, w.Size(), w))
+			addZeros(&o.m, 127, w)
+			addZeros(&o.v, 0, w)
 		} else {
 			o.kept, rest = append(o.kept, i), append(rest, p)
 		}
@@ -44,72 +44,58 @@ func newAdamW8(a AdamW, params []nn.Param) *adamW8 {
 	return o
 }
 
+// addZeros adds as many numbers as w has, all 0, which have the code zero, on w's device.
+func addZeros(e *tensor.Eight, zero float64, w tensor.Tensor) {
+	blocks := (w.Size() + ir.DynamicBlock - 1) / ir.DynamicBlock
+	e.Codes = append(e.Codes, tensor.Full(zero, blocks, ir.DynamicBlock).Cast(dtype.U8).To(w.Device()).Eval())
+	e.Scales = append(e.Scales, tensor.Zeros(blocks, 1).To(w.Device()).Eval())
+}
+
 func (o *adamW8) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	checkStep("optim.AdamW", o.params, grads, rate)
 	u := &Update{step: &o.step, rate: constant(rate)}
-	for at, i := range o.large {
-		u.old = append(u.old, o.params[i].Value(), o.m[at].codes, o.m[at].scales, o.v[at].codes, o.v[at].scales)
+	var parts []*Update
+	if o.large != nil {
+		parts = append(parts, o.updateLarge(chosen(grads, o.large), u, scale))
 	}
-	var small *Update
 	if o.small != nil {
-		list := make([]tensor.Tensor, len(o.kept))
-		for at, i := range o.kept {
-			list[at] = grads[i]
-		}
-		small = o.small.Update(list, rate, scale)
-		u.old, u.private = append(u.old, small.old...), small.private
+		small := o.small.Update(chosen(grads, o.kept), rate, scale)
+		small.rate = func(step int) float64 { return u.rate(step) }
+		parts = append(parts, small)
+	}
+	u.old = sorted(parts, func(p *Update) []tensor.Tensor { return p.old })
+	for _, p := range parts {
+		u.private += p.private
 	}
 	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
-		var next []tensor.Tensor
-		at := o.at(u)
-		for n, i := range o.large {
-			next = append(next, o.next(n, grads[i], scale, at)...)
-		}
-		if !guard.IsNone() {
-			for i := range next {
-				next[i] = tensor.Where(guard.IsFinite(), next[i], u.old[i].Detach())
-			}
-		}
-		if small != nil {
-			small.rate = u.rate
-			next = append(next, small.make(inPlace, guard)...)
-		}
-		return next
+		return sorted(parts, func(p *Update) []tensor.Tensor { return p.make(inPlace, guard) })
 	}
 	return u
 }
 
-// numbers of a step, which plans do not depend on.
-type numbers struct{ decay, rate, first, second tensor.Tensor }
-
-// at makes the factors of the parameters and of the step, and those that correct the moments for their start
-// at 0.
-func (o *adamW8) at(u *Update) numbers {
-	varying := func(f func(rate float64, step float64) float64) tensor.Tensor {
-		return tensor.Varying(func() float64 { return f(u.rate(o.step), float64(o.step+1)) })
+// updateLarge is the part of u that steps the parameters in 8 bits.
+func (o *adamW8) updateLarge(grads []tensor.Tensor, u *Update, scale tensor.Tensor) *Update {
+	values := chosen(nn.Values(o.params), o.large)
+	for i, w := range values {
+		grads[i] = grads[i].Cast(w.DType())
 	}
-	return numbers{
-		varying(func(rate, _ float64) float64 { return 1 - rate*o.WeightDecay }),
-		varying(func(rate, _ float64) float64 { return rate }),
-		varying(func(_, step float64) float64 { return 1 / (1 - math.Pow(o.Beta1, step)) }),
-		varying(func(_, step float64) float64 { return 1 / math.Sqrt(1-math.Pow(o.Beta2, step)) }),
-	}
+	memory := slices.Concat(o.m.Codes, o.m.Scales, o.v.Codes, o.v.Scales)
+	return &Update{old: slices.Concat(values, memory), private: len(memory), make: func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
+		p, m, v := tensor.AdamW8(values, grads, o.m, o.v, tensor.AdamWStep{
+			At:    func() (float64, int) { return u.rate(o.step), o.step + 1 },
+			Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Scale: scale, Guard: guard, InPlace: inPlace,
+		})
+		return slices.Concat(p, m.Codes, m.Scales, v.Codes, v.Scales)
+	}}
 }
 
-// next lists the new values of a parameter and of its moments' codes and scales.
-func (o *adamW8) next(n int, grad, scale tensor.Tensor, at numbers) []tensor.Tensor {
-	w := o.params[o.large[n]].Value().Detach()
-	g := blocked(grad.Cast(dtype.F32))
-	if !scale.IsNone() {
-		g = g.Mul(scale)
+// chosen lists the tensors at these places.
+func chosen(list []tensor.Tensor, at []int) []tensor.Tensor {
+	some := make([]tensor.Tensor, len(at))
+	for i, n := range at {
+		some[i] = list[n]
 	}
-	on := w.Device()
-	m := o.m[n].numbers(signed).Mul(o.Beta1).Add(g.Mul(1 - o.Beta1))
-	root := o.v[n].numbers(unsigned).Square().Mul(o.Beta2).Add(g.Square().Mul(1 - o.Beta2)).Sqrt()
-	step := m.Mul(at.first.To(on)).Div(root.Mul(at.second.To(on)).Add(o.Eps))
-	p := blocked(w.Cast(dtype.F32)).Mul(at.decay.To(on)).Sub(step.Mul(at.rate.To(on)))
-	first, second := packed(signed, m), packed(unsigned, root)
-	return []tensor.Tensor{unblocked(p, w.Shape()).Cast(w.DType()), first.codes, first.scales, second.codes, second.scales}
+	return some
 }
 
 // memories have moments in 8 bits under names of their own, so that those of another AdamW do not fit.
@@ -119,7 +105,7 @@ func (o *adamW8) memories() []memory {
 		list[i].tensors = make([]tensor.Tensor, len(o.params))
 	}
 	for n, i := range o.large {
-		for k, t := range []tensor.Tensor{o.m[n].codes, o.m[n].scales, o.v[n].codes, o.v[n].scales} {
+		for k, t := range []tensor.Tensor{o.m.Codes[n], o.m.Scales[n], o.v.Codes[n], o.v.Scales[n]} {
 			list[k].tensors[i] = t
 		}
 	}

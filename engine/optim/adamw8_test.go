@@ -1,15 +1,20 @@
 package optim
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -38,39 +43,75 @@ func dynamicMapsAgree(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	all := tensor.Range(256).Cast(dtype.U8)
-	x := tensor.From(want.X)
-	for _, test := range []struct {
-		m      dynamicMap
-		values []float64
-		x      tensor.Tensor
-		codes  []float64
-	}{{signed, want.Signed, x, want.Codes}, {unsigned, want.Unsigned, x.Abs(), want.Roots}} {
-		for i, got := range test.m.decode(all).Float64s() {
-			if math.Abs(got-test.values[i]) > 2e-6*math.Abs(test.values[i]) {
-				t.Errorf("signed %v: code %d is %g, want %g", test.m.signed, i, got, test.values[i])
+	signed, unsigned := [2][]float64{want.Signed, want.Codes}, [2][]float64{want.Unsigned, want.Roots}
+	numbers, codes := decoded(t)
+	for i := range 256 {
+		for kind, w := range map[string]float64{"signed": want.Signed[i], "unsigned": want.Unsigned[i]} {
+			if got := numbers[kind][i]; math.Abs(got-w) > 1e-15+2e-6*math.Abs(w) {
+				t.Errorf("%s: code %d is %g, want %g", kind, i, got, w)
 			}
-		}
-		if d := tensor.MaxAbsDiff(test.m.encode(test.m.decode(all)), all); d != 0 {
-			t.Errorf("signed %v: a number of the map gets another code, %g away", test.m.signed, d)
-		}
-		e := packed(test.m, blocked(test.x))
-		for i, got := range e.codes.Float64s() {
-			if got == test.codes[i] {
-				continue
-			}
-			scaled := test.x.Float64s()[i] / want.Scales[i/256] // in the middle between two, or as near
-			a, b := math.Abs(test.values[int(got)]-scaled), math.Abs(test.values[int(test.codes[i])]-scaled)
-			if a > b*(1+1e-4) {
-				t.Errorf("signed %v: %g gets code %g, which is %g away, want %g, which is %g away", test.m.signed, scaled, got, a, test.codes[i], b)
-			}
-		}
-		for i, got := range e.scales.Float64s() {
-			if math.Abs(got-want.Scales[i]) > 1e-6*want.Scales[i] {
-				t.Errorf("block %d: got the scale %g, want %g", i, got, want.Scales[i])
+			if codes[kind][i] != float64(i) {
+				t.Errorf("%s: number %d of the map gets the code %g", kind, i, codes[kind][i])
 			}
 		}
 	}
+	// Without memory of older steps the moments are the gradient and its size.
+	x := tensor.From(want.X)
+	_, m, r := tensor.AdamW8([]tensor.Tensor{tensor.ZerosLike(x)}, []tensor.Tensor{x}, zeroEight(x, 127), zeroEight(x, 0), tensor.AdamWStep{Step: 1})
+	for kind, c := range map[string]struct {
+		e    tensor.Eight
+		want [2][]float64
+	}{"signed": {m, signed}, "unsigned": {r, unsigned}} {
+		scales := c.e.Scales[0].Float64s()
+		for i, got := range c.e.Codes[0].Float64s() {
+			if got == c.want[1][i] {
+				continue
+			}
+			scaled := want.X[i] / want.Scales[i/256] // in the middle between two, or as near
+			if kind == "unsigned" {
+				scaled = math.Abs(scaled)
+			}
+			a, b := math.Abs(c.want[0][int(got)]-scaled), math.Abs(c.want[0][int(c.want[1][i])]-scaled)
+			if a > b*(1+1e-4) {
+				t.Errorf("%s: %g gets code %g, which is %g away, want %g, which is %g away", kind, scaled, got, a, c.want[1][i], b)
+			}
+		}
+		for i, got := range scales {
+			if math.Abs(got-want.Scales[i]) > 1e-6*want.Scales[i] {
+				t.Errorf("%s: block %d: got the scale %g, want %g", kind, i, got, want.Scales[i])
+			}
+		}
+	}
+}
+
+// zeroEight is zeros in 8 bits for one parameter, of which code is that of 0.
+func zeroEight(x tensor.Tensor, code float64) (e tensor.Eight) {
+	addZeros(&e, code, x)
+	return e
+}
+
+// decoded returns the numbers of all codes, and their new codes, as steps with a gradient of 0 show them:
+// those halve both memories, and p′ = −2·m′/(2·r′/√3 + ε).
+func decoded(t *testing.T) (numbers, codes map[string][]float64) {
+	list := func(code tensor.Tensor) tensor.Eight {
+		return tensor.Eight{Codes: []tensor.Tensor{code.Cast(dtype.U8).Reshape(1, 256)}, Scales: []tensor.Tensor{tensor.Ones(1, 1)}}
+	}
+	zero := []tensor.Tensor{tensor.Zeros(256)}
+	all, ones := list(tensor.Range(256)), list(tensor.Full(255, 256))
+	o := tensor.AdamWStep{LR: 1, Beta1: 0.5, Beta2: 0.25, Eps: 1, Step: 1}
+	p, m, _ := tensor.AdamW8(zero, zero, all, zeroEight(zero[0], 0), o)
+	o.Eps = 1e-12
+	q, _, r := tensor.AdamW8(zero, zero, ones, all, o)
+	for _, e := range []tensor.Eight{m, r} {
+		if got := e.Scales[0].Item(); got != 0.5 {
+			t.Errorf("half of a block whose largest number is 1 gets the scale %g", got)
+		}
+	}
+	numbers = map[string][]float64{"signed": p[0].Neg().Float64s(), "unsigned": q[0].Float64s()}
+	for i, x := range numbers["unsigned"] {
+		numbers["unsigned"][i] = (-1/x - o.Eps) * math.Sqrt(0.75) / 0.5
+	}
+	return numbers, map[string][]float64{"signed": m.Codes[0].Float64s(), "unsigned": r.Codes[0].Float64s()}
 }
 
 // eightBits are the parameters of a net, of which two are large enough for 8 bits, and its loss.
@@ -179,5 +220,83 @@ func TestAdamWIn8BitsOfNothing(t *testing.T) {
 	}
 	if err := tensor.Try(func() { AdamW{Bits: 4}.New(params) }); err == nil {
 		t.Error("4 bits are no error")
+	}
+}
+
+// A step is one launch for all parameters, whatever their number, and one more for those that are too small.
+func TestAdamWIn8BitsIsOneLaunch(t *testing.T) {
+	devicetest.Register("emulated")
+	for _, name := range []string{"cpu", "emulated"} {
+		t.Run(name, func(t *testing.T) {
+			tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
+				if err := device.Use(name); err != nil {
+					t.Skip(err) // emulated needs clang
+				}
+				for _, c := range []struct {
+					sizes []int
+					want  string
+				}{
+					{[]int{5000, 4096, 9000}, "adamw8 1"},
+					{[]int{5000, 10, 4096, 20}, "adamw8 1 adamw 1"},
+				} {
+					values, params, grads := make([]tensor.Tensor, len(c.sizes)), []nn.Param(nil), []tensor.Tensor(nil)
+					for i, n := range c.sizes {
+						values[i] = tensor.Randn(n).Param()
+						params, grads = append(params, nn.NewParam(fmt.Sprint(i), &values[i])), append(grads, tensor.Randn(n).Eval())
+					}
+					tensor.Eval(values...)
+					o := AdamW{Bits: 8}.New(params)
+					r := profile.Record(tensor.Context(), func(context.Context) { o.Update(grads, 0.1, tensor.Tensor{}).Commit() })
+					var got []string
+					for _, k := range r.Kernels {
+						got = append(got, fmt.Sprint(k.Name, " ", k.Launches))
+					}
+					slices.Sort(got)
+					slices.Reverse(got)
+					if text := strings.Join(got, " "); text != c.want {
+						t.Errorf("parameters of %d numbers are stepped by %q, want %q", c.sizes, text, c.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A step changes parameters and moments where they lie, unless somebody still sees them.
+func TestAdamWIn8BitsInPlace(t *testing.T) {
+	w := tensor.Randn(1 << 20).Param()
+	grad := tensor.Randn(1 << 20).Eval()
+	o := AdamW{Bits: 8}.New([]nn.Param{nn.NewParam("w", &w)})
+	w.Eval()
+	if c := o.Update([]tensor.Tensor{grad}, 0.1, tensor.Tensor{}).Cost(tensor.Scalar(0)); c.Memory > 1024 || c.Replaced < 6<<20 {
+		t.Errorf("a step takes %d bytes and replaces %d, want to replace all", c.Memory, c.Replaced)
+	}
+	held := o.State()
+	before := held.Tensors["m8.w"].Float64s()
+	o.Update([]tensor.Tensor{grad}, 0.1, tensor.Tensor{}).Commit()
+	if after := held.Tensors["m8.w"].Float64s(); !slices.Equal(before, after) {
+		t.Error("a state that somebody holds was changed")
+	}
+	if got := o.State().Tensors["m8.w"].Float64s(); slices.Equal(before, got) {
+		t.Error("nothing was learnt")
+	}
+}
+
+// BenchmarkAdamW steps five parameters of 2²⁰ numbers.
+func BenchmarkAdamW(b *testing.B) {
+	for _, rule := range []Rule{AdamW{}, AdamW{Bits: 8}} {
+		b.Run(rule.String(), func(b *testing.B) {
+			values, params, grads := make([]tensor.Tensor, 5), make([]nn.Param, 5), make([]tensor.Tensor, 5)
+			for i := range values {
+				values[i], grads[i] = tensor.Randn(1024, 1024).Param(), tensor.Randn(1024, 1024).Eval()
+				params[i] = nn.NewParam(fmt.Sprint(i), &values[i])
+			}
+			tensor.Eval(values...)
+			o := rule.New(params)
+			o.Update(grads, 1e-3, tensor.Tensor{}).Commit()
+			for b.Loop() {
+				o.Update(grads, 1e-3, tensor.Tensor{}).Commit()
+			}
+		})
 	}
 }

@@ -7,7 +7,7 @@
 // comes from a [Schedule]; gradients are scaled by a tensor, so that clipping by the global norm
 // ([ClipScale]) waits for no device.
 //
-// Reading order: optim.go, adamw.go, adamw8.go, eight.go, sgd.go, grouped.go, schedule.go.
+// Reading order: optim.go, adamw.go, adamw8.go, sgd.go, grouped.go, schedule.go.
 package optim
 
 import (

@@ -53,18 +53,42 @@ type AdamWStep struct {
 // AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m
 // and v are f32 (f64 for parameters of f64). It returns the new parameters and moments.
 func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []Tensor) {
-	if len(params) == 0 {
-		return nil, nil, nil
+	results := stepped(ir.AdamW, o, params, grads, m, v)
+	return results[0], results[1], results[2]
+}
+
+// An Eight is numbers in 8 bits, of which 256 share a scale, in a dynamic map (Dettmers 2015) with a sign or
+// without. For n numbers there are b = ⌈n/256⌉ blocks.
+type Eight struct {
+	Codes  []Tensor // u8[b 256] for each parameter
+	Scales []Tensor // f32[b 1], the largest of each block
+}
+
+// AdamW8 is [AdamW] with moments in 8 bits (Dettmers et al. 2022), in one launch, too: the first moments m,
+// with a sign, and the roots of the second ones, without. Parameters are f32, f16 or bf16.
+func AdamW8(params, grads []Tensor, m, roots Eight, o AdamWStep) (newParams []Tensor, newM, newRoots Eight) {
+	r := stepped(ir.AdamW8, o, params, grads, m.Codes, m.Scales, roots.Codes, roots.Scales)
+	return r[0], Eight{r[1], r[2]}, Eight{r[3], r[4]}
+}
+
+// stepped is the step of an optimizer that replaces all lists but the gradients, the second one.
+func stepped(op ir.Op, o AdamWStep, lists ...[]Tensor) [][]Tensor {
+	name, count := ir.RowOf(op).Name, len(lists[0])
+	results := make([][]Tensor, len(lists)-1)
+	for _, list := range lists {
+		if len(list) != count {
+			fail(name, "got %d parameters and %d gradients or moments, want as many of each", count, len(list))
+		}
 	}
-	if len(grads) != len(params) || len(m) != len(params) || len(v) != len(params) {
-		fail("adamw", "got %d parameters, %d gradients, %d and %d moments, want as many of each", len(params), len(grads), len(m), len(v))
+	if count == 0 {
+		return results
 	}
-	first := params[0].node("adamw")
+	first := lists[0][0].node(name)
 	dt := dtype.F32
 	if first.DType == dtype.F64 {
 		dt = dtype.F64
 	}
-	src := make([]*ir.Node, 0, ir.AdamWSettings+4*len(params))
+	src := make([]*ir.Node, 0, ir.AdamWSettings+len(lists)*count)
 	for i, f := range adamWSettings(o) {
 		n := ir.Number(first.Dev, dt, f)
 		if o.At != nil && slices.Contains([]int{0, 5, 6}, i) {
@@ -74,25 +98,25 @@ func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []T
 	}
 	for i, t := range []Tensor{o.Scale, o.Guard} {
 		if !t.IsNone() {
-			src[ir.AdamWSettings-2+i] = cast(t.node("adamw"), dt)
+			src[ir.AdamWSettings-2+i] = cast(t.node(name), dt)
 		}
 	}
-	for _, list := range [][]Tensor{params, grads, m, v} {
+	for _, list := range lists {
 		for _, t := range list {
-			src = append(src, t.node("adamw"))
+			src = append(src, t.node(name))
 		}
 	}
 	attr := ir.Attr{}
 	if o.InPlace {
 		attr.Flags = ir.InPlace
 	}
-	tuple := apply(ir.AdamW, attr, src...)
-	results := make([]Tensor, 3*len(params))
+	tuple := apply(op, attr, src...)
 	for i := range results {
-		results[i] = pick(tuple, i)
+		for k := range count {
+			results[i] = append(results[i], pick(tuple, i*count+k))
+		}
 	}
-	k := len(params)
-	return results[:k:k], results[k : 2*k : 2*k], results[2*k:]
+	return results
 }
 
 // adamWSettings lists the scalar operands of the op in its order; the last two are the factor of the

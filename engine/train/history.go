@@ -22,7 +22,8 @@ type History struct {
 	LR          []float64 // learning rate
 	GradNorm    []float64 // global norm of the gradients, before clipping
 	Eval        []Point
-	Tokens      int // that were learnt from; 0 for data that has none
+	Tokens      int // that were learnt from: targets that count; 0 for data that has none
+	Places      int // of the batches: Tokens, prompts and padding, all of which take the device's time
 	Examples    int // that were learnt from
 	Elapsed     time.Duration
 	Interrupted bool
@@ -128,7 +129,7 @@ func (p Point) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// rate says how many tokens were learnt from in a second, or how many samples if the data has no tokens.
+// rate says how many tokens were learnt from in a second, prompts and padding left out, or how many samples if the data has no tokens.
 func rate(tokens, examples int, seconds float64) string {
 	if tokens > 0 {
 		return units.Int(int64(float64(tokens)/seconds)) + " tokens/s"

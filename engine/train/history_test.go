@@ -2,6 +2,8 @@ package train
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +44,35 @@ type slow struct{ data.Source }
 func (s slow) Batch(n int) (data.Batch, error) {
 	time.Sleep(20 * time.Millisecond)
 	return s.Source.Batch(n)
+}
+
+// TestTokensAreThoseThatCount: a run says how many tokens it learnt from. Prompts and padding are none, and
+// a log has both figures.
+func TestTokensAreThoseThatCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(path, []byte(`{"prompt": "a long prompt", "completion": "abc"}`+"\n"+`{"prompt": "x", "completion": "y"}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	set, err := data.ReadRecords(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := data.Tokens{}.Of(t.Context(), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "log.jsonl")
+	h, err := Run(t.Context(), newModel(), rows.Padded(2), Options{Steps: 3, LR: optim.Constant(1e-3), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 3 * 4; h.Tokens != want || rows.Counted() != 4 || h.Places != 3*2*16 {
+		t.Errorf("got %d tokens in %d places, want %d in %d", h.Tokens, h.Places, want, 3*2*16)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(text), `"tokens":12,"places":96,`) {
+		t.Errorf("got the log %s, error %v, want 12 tokens in 96 places", text, err)
+	}
 }
 
 // Tokens and nats are the units of text. Data that has none is counted in samples, and its loss has no unit.

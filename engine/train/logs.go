@@ -37,6 +37,7 @@ type logLine struct {
 	Rate    *number  `json:"rate,omitempty"`
 	Norm    *number  `json:"norm,omitempty"`
 	Tokens  int      `json:"tokens,omitempty"`  // learnt from so far
+	Places  int      `json:"places,omitempty"`  // of the batches so far
 	Seconds *float64 `json:"seconds,omitempty"` // since the run began, pauses left out
 
 	Eval  map[string]number `json:"eval,omitempty"`
@@ -197,7 +198,7 @@ func (l *logs) step() {
 	}
 	l.tokens, l.elapsed = h.Tokens, now
 	l.noted(errors.Join(
-		l.line(logLine{Step: h.Steps(), Loss: &loss, Rate: &rate, Norm: &norm, Tokens: h.Tokens, Seconds: &seconds}),
+		l.line(logLine{Step: h.Steps(), Loss: &loss, Rate: &rate, Norm: &norm, Tokens: h.Tokens, Places: h.Places, Seconds: &seconds}),
 		l.scalars(h.Steps(), points...)))
 }
 

@@ -67,6 +67,7 @@ type historyJSON struct {
 	GradNorm    numbers
 	Eval        []pointJSON
 	Tokens      int
+	Places      int
 	Examples    int
 	Elapsed     time.Duration
 	Interrupted bool
@@ -92,7 +93,7 @@ type pointJSON struct {
 // MarshalJSON writes all of the history. Infinities and NaN are the strings "+Inf", "-Inf" and "NaN".
 func (h *History) MarshalJSON() ([]byte, error) {
 	j := historyJSON{
-		h.Total, h.Loss, h.LR, h.GradNorm, make([]pointJSON, len(h.Eval)), h.Tokens, h.Examples, h.Elapsed, h.Interrupted, h.Notes, h.Stopped, h.Weights, nil,
+		h.Total, h.Loss, h.LR, h.GradNorm, make([]pointJSON, len(h.Eval)), h.Tokens, h.Places, h.Examples, h.Elapsed, h.Interrupted, h.Notes, h.Stopped, h.Weights, nil,
 	}
 	for _, s := range h.Spikes {
 		j.Spikes = append(j.Spikes, spikeJSON{s.Step, number(s.Loss), number(s.Limit), s.Did})
@@ -124,7 +125,7 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	if n := len(j.Loss); len(j.LR) != n || len(j.GradNorm) != n {
 		return fmt.Errorf("history: got %d losses, %d rates and %d norms, want one of each for a step", n, len(j.LR), len(j.GradNorm))
 	}
-	*h = History{Total: j.Total, Loss: j.Loss, LR: j.LR, GradNorm: j.GradNorm, Tokens: j.Tokens, Examples: j.Examples, Elapsed: j.Elapsed, Interrupted: j.Interrupted, Notes: j.Notes, Stopped: j.Stopped, Weights: j.Weights}
+	*h = History{Total: j.Total, Loss: j.Loss, LR: j.LR, GradNorm: j.GradNorm, Tokens: j.Tokens, Places: j.Places, Examples: j.Examples, Elapsed: j.Elapsed, Interrupted: j.Interrupted, Notes: j.Notes, Stopped: j.Stopped, Weights: j.Weights}
 	for _, s := range j.Spikes {
 		h.Spikes = append(h.Spikes, Spike{s.Step, float64(s.Loss), float64(s.Limit), s.Did})
 	}

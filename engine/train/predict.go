@@ -32,7 +32,7 @@ type Estimate struct {
 	Total       int64 // what the device has, 0 if unknown
 
 	Steps    int
-	Tokens   int           // of a step's targets, in the largest batches; 0 for data that has none
+	Tokens   int           // places of a step, with prompts and padding, in the largest batches; 0 for data that has none
 	Flops    int64         // of a step
 	Launches int           // of a step
 	Step     time.Duration // that a step takes; 0 if unknown
@@ -254,7 +254,7 @@ func (e *Estimate) Text(int) string {
 	fmt.Fprintf(&b, "\ntime    %s for %s, %s each (%s)", units.Duration(e.Time()), units.Plural(int64(e.Steps), "step"), units.Duration(e.Step), e.From)
 	fmt.Fprintf(&b, "\nstep    %s flops, %s", units.Count(float64(e.Flops)), units.Plural(int64(e.Launches), "launch"))
 	if e.Tokens > 0 {
-		fmt.Fprintf(&b, ", %s tokens", units.Int(int64(e.Tokens)))
+		fmt.Fprintf(&b, ", %s tokens with prompts and padding", units.Int(int64(e.Tokens)))
 	}
 	return b.String()
 }

@@ -94,7 +94,10 @@ func (t *trainer) land(ctx context.Context) error {
 			l.pending.Done()
 			t.history.add(mean, l.rate, norm)
 			for _, b := range l.batches {
-				t.history.Tokens += b.Tokens()
+				if places := b.Tokens(); places > 0 {
+					t.history.Tokens += b.Counted()
+					t.history.Places += places
+				}
 				t.history.Examples += b.Examples()
 			}
 			t.logs.step()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -45,7 +44,7 @@ func (c *Config) model(ctx context.Context) (m *llm.Model, err error) {
 // sources reads the data for training and, if there is such, for evaluations.
 func (c *Config) sources(ctx context.Context, m *llm.Model) (fit, eval data.Source, err error) {
 	read := c.records
-	if !isRecords(c.Data.Train) {
+	if path := c.at(c.Data.Train); !data.HasRecords(path) && filepath.Ext(path) != "" {
 		read = c.windows
 	}
 	fit, eval, err = read(ctx, m, c.at(c.Data.Train), c.Data.Share)
@@ -55,15 +54,6 @@ func (c *Config) sources(ctx context.Context, m *llm.Model) (fit, eval data.Sour
 		}
 	}
 	return fit, eval, err
-}
-
-// isRecords says whether a path is one of records: by its end, or because it has none, as a folder.
-func isRecords(path string) bool {
-	ext := filepath.Ext(path)
-	if ext == ".gz" {
-		ext = filepath.Ext(path[:len(path)-len(ext)])
-	}
-	return slices.Contains([]string{"", ".jsonl", ".json", ".csv", ".parquet"}, ext)
 }
 
 // windows cuts a text; share of it is for evaluations.
@@ -92,7 +82,7 @@ func (c *Config) windows(_ context.Context, m *llm.Model, path string, share flo
 func (c *Config) records(ctx context.Context, m *llm.Model, path string, share float64) (fit, rest data.Source, err error) {
 	d := c.Data
 	set, err := data.Records{
-		Split: d.Split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
+		Config: d.Config, Split: d.Split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
 		Text: d.Text, Prompt: d.Prompt, Completion: d.Completion, Messages: d.Messages, Chosen: d.Chosen, Rejected: d.Rejected,
 	}.Read(path)
 	if err != nil {

@@ -28,6 +28,7 @@ type Config struct {
 		Eval       string  `toml:"eval"`
 		Share      float64 `toml:"share"`
 		Kind       string  `toml:"kind"`
+		Config     string  `toml:"config"`
 		Split      string  `toml:"split"`
 		Text       string  `toml:"text"`
 		Prompt     string  `toml:"prompt"`
@@ -108,14 +109,16 @@ type Config struct {
 		TensorBoard bool `toml:"tensorboard"`
 	} `toml:"logs"`
 
-	dir string // of the file, from which paths start
+	dir      string   // of the file, from which paths start
+	replaced []string // what values of the command line stand in place of, a line each
 }
 
 // maxFile is more than anybody writes by hand.
 const maxFile = 1 << 20 // bytes
 
-// Read reads a file and then the values of a command line, each a key and a value, "train.steps=50". A key
-// that there is not, and a value of the wrong type, are errors that name the line and the key that was meant.
+// Read reads a file and then the values of a command line, each a key and a value, "train.steps=50". One of
+// these also replaces what the file says and what it excludes, as train.epochs. A key that there is not, and a
+// value of the wrong type, are errors that name the line and the key that was meant.
 func Read(path string, overrides []string) (*Config, error) {
 	text, err := regular.Read(path, maxFile)
 	if err != nil {
@@ -126,11 +129,15 @@ func Read(path string, overrides []string) (*Config, error) {
 	if err := decode(text, c); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
+	given := map[string]string{}
 	for _, o := range overrides {
-		if err := c.override(o); err != nil {
+		key, err := c.override(o)
+		if err != nil {
 			return nil, err
 		}
+		given[key] = o
 	}
+	c.replace(given)
 	return c, c.check(path)
 }
 

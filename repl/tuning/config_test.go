@@ -102,6 +102,34 @@ func TestFilesThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestGivenByHand: a value of the command line replaces what the file says and what it excludes, and the job
+// says so.
+func TestGivenByHand(t *testing.T) {
+	const good = "output = \"o\"\nmodel.path = \"tiny\"\ndata.train = \"t.jsonl\"\n"
+	for _, c := range []struct {
+		text      string
+		overrides []string
+		want      string
+		right     func(c *Config) bool
+	}{
+		{"train.epochs = 3\n", []string{"train.steps=20"}, "train.steps=20, in place of train.epochs = 3", func(c *Config) bool { return c.Train.Steps == 20 && c.Train.Epochs == 0 }},
+		{"train.steps = 3\n", []string{"train.epochs=1"}, "train.epochs=1, in place of train.steps = 3", func(c *Config) bool { return c.Train.Steps == 0 && c.Train.Epochs == 1 }},
+		{"data.share = 0.1\n", []string{"data.eval=e.jsonl"}, "data.eval=e.jsonl, in place of data.share = 0.1", func(c *Config) bool { return c.Data.Share == 0 }},
+		{"lora.rank = 4\nmodel.bits = 4\n", []string{"train.method=full"}, "train.method=full, in place of model.bits = 4, lora.rank = 4", func(c *Config) bool { return c.LoRA.Rank == 0 && c.Model.Bits == 0 }},
+		{"train.epochs = 3\n", []string{"train.steps=0"}, "", func(c *Config) bool { return c.Train.Epochs == 3 }},
+		{"train.epochs = 3\n", []string{"train.epochs=1"}, "", func(c *Config) bool { return c.Train.Epochs == 1 }},
+	} {
+		got, err := Read(file(t, good+c.text), c.overrides)
+		if err != nil {
+			t.Errorf("%q %q: %v", c.text, c.overrides, err)
+			continue
+		}
+		if said := strings.Join(got.replaced, "\n"); said != c.want || !c.right(got) {
+			t.Errorf("%q %q: got %q, want %q; %+v", c.text, c.overrides, said, c.want, got)
+		}
+	}
+}
+
 // TestDamagedFiles: whatever byte of a file is changed, or wherever it ends, reading it gives an error that
 // names the file, or a configuration.
 func TestDamagedFiles(t *testing.T) {

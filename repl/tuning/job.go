@@ -61,6 +61,9 @@ func (j *Job) Text() string {
 	say := func(what, format string, args ...any) {
 		lines = append(lines, fmt.Sprintf("%-7s%s", what, fmt.Sprintf(format, args...)))
 	}
+	for _, r := range c.replaced {
+		say("param", "%s", r)
+	}
 	say("model", "%s · %v", c.Model.Path, j.model)
 	say("data", "%s · %v", c.Data.Train, j.fit)
 	if j.eval != nil {

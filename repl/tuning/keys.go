@@ -93,14 +93,15 @@ func unknownKey(key string) error {
 	return fmt.Errorf("unknown key %s; mcs train --example shows all", key)
 }
 
-// override sets a value that a command line gives. A value that is none of TOML's is a text.
-func (c *Config) override(o string) error {
+// override sets a value that a command line gives, and returns its key. A value that is none of TOML's is a
+// text.
+func (c *Config) override(o string) (string, error) {
 	key, value, ok := strings.Cut(o, "=")
 	if key = strings.TrimSpace(key); !ok || key == "" {
-		return fmt.Errorf("-p %s: want a key and a value, as train.steps=50", o)
+		return "", fmt.Errorf("-p %s: want a key and a value, as train.steps=50", o)
 	}
 	if !slices.Contains(Keys(), key) {
-		return fmt.Errorf("-p %s: %w", o, unknownKey(key))
+		return "", fmt.Errorf("-p %s: %w", o, unknownKey(key))
 	}
 	var any map[string]any
 	line := key + " = " + value
@@ -109,9 +110,64 @@ func (c *Config) override(o string) error {
 	}
 	if err := decode([]byte(line), c); err != nil {
 		_, text, _ := strings.Cut(err.Error(), ": ")
-		return fmt.Errorf("-p %s: %s", o, text)
+		return "", fmt.Errorf("-p %s: %s", o, text)
 	}
-	return nil
+	return key, nil
+}
+
+// rivals are pairs of keys of which a job has one.
+var rivals = [][2]string{{"train.steps", "train.epochs"}, {"data.share", "data.eval"}}
+
+// excluded are the keys that the value of a key excludes.
+func (c *Config) excluded(key string) (list []string) {
+	for _, pair := range rivals {
+		for i, k := range pair {
+			if k == key {
+				list = append(list, pair[1-i])
+			}
+		}
+	}
+	if key == "train.method" && c.full() {
+		for _, k := range Keys() {
+			if strings.HasPrefix(k, "lora.") || k == "model.bits" {
+				list = append(list, k)
+			}
+		}
+	}
+	return list
+}
+
+// replace takes back what the file says and what the values of a command line, by their keys, exclude.
+func (c *Config) replace(given map[string]string) {
+	for _, key := range sortedKeys(given) {
+		if c.value(key).IsZero() {
+			continue
+		}
+		var gone []string
+		for _, k := range c.excluded(key) {
+			if v := c.value(k); given[k] == "" && !v.IsZero() {
+				gone = append(gone, fmt.Sprintf("%s = %v", k, v))
+				v.SetZero()
+			}
+		}
+		if len(gone) > 0 {
+			c.replaced = append(c.replaced, fmt.Sprintf("%s, in place of %s", given[key], strings.Join(gone, ", ")))
+		}
+	}
+}
+
+// value is that of a key that there is.
+func (c *Config) value(key string) reflect.Value {
+	v := reflect.ValueOf(c).Elem()
+	for _, name := range strings.Split(key, ".") {
+		for f, field := range v.Fields() {
+			if f.Tag.Get("toml") == name {
+				v = field
+				break
+			}
+		}
+	}
+	return v
 }
 
 // Keys lists what a file may say: "train.steps".

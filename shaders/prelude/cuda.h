@@ -50,6 +50,12 @@ MSL_INLINE float fma(float x, float y, float z) {
 	return r;
 }
 MSL_INLINE float fmod(float x, float y) { return x - y * trunc(x / y); }
+// As IEEE 754-2019 has them: a NaN wins, and 0 is above -0.
+#define MSL_PTX_2(NAME, PTX) MSL_INLINE float NAME(float x, float y) { float r; asm(PTX " %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
+MSL_PTX_2(maximum, "max.NaN.f32")
+MSL_PTX_2(minimum, "min.NaN.f32")
+#define MSL_MAX msl::maximum
+#define MSL_MIN msl::minimum
 
 MSL_REGISTER(tid_x, "%%tid.x") MSL_REGISTER(tid_y, "%%tid.y") MSL_REGISTER(tid_z, "%%tid.z")
 MSL_REGISTER(ntid_x, "%%ntid.x") MSL_REGISTER(ntid_y, "%%ntid.y") MSL_REGISTER(ntid_z, "%%ntid.z")

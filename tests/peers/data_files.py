@@ -11,6 +11,7 @@ import os
 import shutil
 
 import datasets
+import pyarrow as pa
 import transformers
 import trl.chat_template_utils as templates
 from transformers import PreTrainedTokenizerFast
@@ -154,8 +155,24 @@ def write_formats():
     table.to_json(os.path.join(OUT, "completions.jsonl.gz"), compression="gzip")
     table.to_json(os.path.join(OUT, "completions.json"), lines=False, indent=1)
     table.to_parquet(os.path.join(OUT, "completions.parquet"))
+    with pa.ipc.new_stream(os.path.join(OUT, "completions.arrow"), table.data.table.schema) as w:
+        w.write_table(table.data.table)
     with open(os.path.join(OUT, "records.json"), "w") as f:
         json.dump({"chats": CHATS, "completions": table.to_list()}, f, ensure_ascii=False, indent=1)
+
+
+def write_saved():
+    """The chats as save_to_disk writes them; calls whose arguments are of different types, which are kept as JSON."""
+    folder = os.path.join(OUT, "saved")
+    shutil.rmtree(folder, ignore_errors=True)
+    call = lambda arguments: {"messages": [{"role": "user", "content": "Do it."}, {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": {"name": "add", "arguments": arguments}}]}]}
+    mixed = [call({"a": 1}), call({"b": [1, "x", None]}), call("as a text"), call({"a": {"c": 1.5}})]
+    with open(os.path.join(OUT, "mixed.jsonl"), "w") as f:
+        f.writelines(json.dumps(r) + "\n" for r in mixed)
+    d = datasets.Dataset.from_list([{"messages": c["messages"], "id": i} for i, c in enumerate(CHATS)])
+    mixed = datasets.Dataset.from_list(mixed, on_mixed_types="use_json")
+    datasets.DatasetDict({"train": d, "calls": mixed, "test": d.select([0])}).save_to_disk(folder, num_shards={"train": 2, "calls": 1, "test": 1})
+    mixed.to_parquet(os.path.join(OUT, "mixed.parquet"))
 
 
 if __name__ == "__main__":
@@ -165,3 +182,4 @@ if __name__ == "__main__":
     with open(os.path.join(OUT, "tokens.json"), "w") as f:
         json.dump(token_cases(t), f, ensure_ascii=False, separators=(",", ":"))
     write_formats()
+    write_saved()

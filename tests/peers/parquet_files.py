@@ -64,6 +64,8 @@ FILES = {
     "zstd-groups": dict(compression="zstd", row_group_size=7),
     "pages": dict(compression="none", data_page_size=64, write_batch_size=4, write_page_checksum=True),
     "v2-plain": dict(compression="snappy", data_page_version="2.0", use_dictionary=False, data_page_size=100, write_batch_size=5),
+    "brotli": dict(compression="brotli"),
+    "lz4": dict(compression="lz4", use_dictionary=False),
     "items": dict(use_compliant_nested_type=False, compression="zstd"),
     "deltas": dict(compression="none", use_dictionary=False, column_encoding={
         "text": "DELTA_BYTE_ARRAY", "same": "DELTA_LENGTH_BYTE_ARRAY", "id": "DELTA_BINARY_PACKED", "small": "DELTA_BINARY_PACKED", "good": "RLE",
@@ -80,9 +82,8 @@ def main():
         pq.write_table(table, os.path.join(OUT, name + ".parquet"), **options)
     required = pa.table({"text": ["a", "b"], "map": [[("k", "v"), ("l", None)], []]}, schema=pa.schema([pa.field("text", pa.string(), nullable=False), pa.field("map", pa.map_(pa.string(), pa.string()))]))
     pq.write_table(required, os.path.join(OUT, "map.parquet"))
-    odd = {"brotli": dict(compression="brotli"), "split": dict(use_dictionary=False, use_byte_stream_split=["half"])}
-    for name, options in odd.items():
-        pq.write_table(table.select(["half"]), os.path.join(OUT, name + ".parquet"), **options)
+    pq.write_table(table.select(["half"]), os.path.join(OUT, "split.parquet"), use_dictionary=False, use_byte_stream_split=["half"])
+    pq.write_table(pa.table({"json": pa.array(['{"a": [1, null]}', None], pa.json_())}), os.path.join(OUT, "json.parquet"))
     pq.write_table(pa.table({"text": [b"\xff\xfe"]}), os.path.join(OUT, "bytes.parquet"))
     pq.write_table(pa.table({"time": pa.array([1], pa.timestamp("ns"))}), os.path.join(OUT, "int96.parquet"), use_deprecated_int96_timestamps=True)
     pq.write_table(pa.table({"text": ["the same text in each of a hundred thousand rows"] * 100000}), os.path.join(OUT, "many.parquet"), compression="zstd")

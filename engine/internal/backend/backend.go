@@ -129,9 +129,11 @@ type SourceKernel interface {
 //	        contiguous inputs, stand before the products whose right operand they are, and for nothing else.
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
-//	        entropy and its gradient have neither prologue nor epilogue.
+//	        entropy and its gradient have neither prologue nor epilogue. A CrossEntropy may be followed by the
+//	        CrossEntropyGrad of the same logits and targets, which takes its logsumexp.
 //	Single  one instruction of any other op; its operands are inputs. With the flag InPlace, the result of an ir.Overwrite
-//	        may lie in the memory of its base, and those of an ir.AdamW in the memory of what they replace.
+//	        may lie in the memory of its base, and those of an ir.AdamW or ir.AdamW8 in the memory of what they
+//	        replace.
 //
 // The result of a CrossEntropyGrad may lie in the memory of its logits: each of its elements is stored after
 // the same element of the logits was read for the last time. No other output overlaps an input.

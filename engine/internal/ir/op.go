@@ -142,7 +142,8 @@ const (
 	TopK         // along the last axis: values, indices I64; Index = k
 
 	// Optimizers.
-	AdamW // see its row
+	AdamW  // see its row
+	AdamW8 // see its row
 
 	UserKernel // what a person wrote: Attr.Kernel
 
@@ -170,6 +171,8 @@ type Row struct {
 	// Rounds says that a backend may round what it computes on the way to the type of its operands, if that
 	// is f16 or bf16: a result may then be wrong by two roundings of the largest one.
 	Rounds bool
+	// Steps is, of a step of an optimizer, how many lists its values are: see [Replaced]. It is 0 for others.
+	Steps int
 }
 
 // A Family groups rows for documentation, and says how the planner and the backends treat an op: package plan

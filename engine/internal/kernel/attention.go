@@ -548,13 +548,7 @@ func (a *attentionText) score(keyRows, whole bool) {
 	if a.paged != nil && a.paged.Cap != 0 {
 		a.line("v = a.cap * op_tanh(v / a.cap);")
 	}
-	switch a.mask {
-	case dtype.Invalid:
-	case dtype.Bool:
-		a.line("seen = seen && a.mask[%s + j * a.mask_d];", row("mask", "b", h, "i"))
-	default:
-		a.line("if (seen) v += loaded(a.mask[%s + j * a.mask_d]);", row("mask", "b", h, "i"))
-	}
+	a.mayAttend(h)
 }
 
 // close closes the loops of elements.

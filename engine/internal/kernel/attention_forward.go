@@ -9,7 +9,7 @@ import (
 
 // attention computes o and the logsumexp of the scores, of each query.
 func attention(g *backend.Group, k *Kernel) {
-	if attend(g, k) {
+	if attend(g, k) || byProducts(g, k) {
 		return
 	}
 	if a := newAttention(g, k.limits); a.b*a.hq*a.tq > 0 {

@@ -17,7 +17,7 @@ var (
 
 // attentionGrad makes two dispatches: dq, and do·o of each query for the second one, which makes dk and dv.
 func attentionGrad(g *backend.Group, k *Kernel) {
-	if attend(g, k) {
+	if attend(g, k) || byProducts(g, k) {
 		return
 	}
 	outputs := map[int]backend.Output{}

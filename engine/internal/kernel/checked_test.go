@@ -76,7 +76,25 @@ func rowTrials(dt dtype.Type, rows, n int) []trial {
 	} {
 		list = append(list, trial{name: fmt.Sprintf("%v %v[%d %d]", o.op, dt, rows, n), group: oneOp(backend.Row, o.op, o.attr, o.in, o.out...), below: n})
 	}
+	for _, attr := range []ir.Attr{smooth, {Index: -100}} {
+		list = append(list, trial{name: fmt.Sprintf("cross entropy and its gradient, smoothing %g, %v[%d %d]", attr.Float, dt, rows, n),
+			group: lossAndGradient(dt, rows, n, attr), below: n})
+	}
 	return list
+}
+
+// lossAndGradient is a cross entropy with the gradient of its rows.
+func lossAndGradient(dt dtype.Type, rows, n int, attr ir.Attr) *backend.Group {
+	x, targets, f := typeOf(dt, rows, n), typeOf(dtype.I64, rows), typeOf(dtype.F32, rows)
+	g := oneOp(backend.Row, ir.CrossEntropy, attr, []ir.Type{x, targets}, f, f)
+	g.Inputs = append(g.Inputs, tensorInput(2, f.DType, f.Shape...))
+	g.Insts = append(g.Insts, backend.Inst{Op: ir.CrossEntropyGrad, Attr: attr, DType: dt, Shape: x.Shape,
+		Args: []backend.Ref{backend.In(0), backend.In(1), {Result: 1}, backend.In(2)}})
+	g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Index: 1}, DType: dt, Shape: x.Shape})
+	for i := range g.Outputs {
+		g.Outputs[i].Buf = len(g.Inputs) + i
+	}
+	return g
 }
 
 // otherTrials are one or two groups of each other kind.
@@ -189,7 +207,7 @@ func specialTrials() []trial {
 
 // trials are what runs by default, and with -long.
 func trials() []trial {
-	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), otherTrials(5, 36), specialTrials(),
+	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), rowTrials(dtype.F32, 2, 2100)[8:], otherTrials(5, 36), specialTrials(),
 		normGradients(dtype.F32, 21, 30), normGradients(dtype.F32, 21, 900), normGradients(dtype.BF16, 21, 1200))
 	sizes := []int{64}
 	if *long {
@@ -204,6 +222,10 @@ func trials() []trial {
 			t.name += fmt.Sprintf(", up to %d threads", size)
 			all = append(all, t)
 		}
+	}
+	for _, n := range []int{3000, 40000} { // a threadgroup that has the device to itself folds the whole, or the parts
+		all = append(all, trial{name: fmt.Sprintf("sum of %d", n), limits: Limits{Threads: mostThreads, SIMDWidth: simdWidth},
+			group: oneOp(backend.Reduce, ir.Sum, ir.Attr{Axes: []int{0}}, []ir.Type{typeOf(dtype.F32, n)}, typeOf(dtype.F32, 1))})
 	}
 	return all
 }

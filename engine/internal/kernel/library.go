@@ -72,6 +72,9 @@ type Library struct {
 	Offer func(p Product) (workspace int, ok bool)
 	// Attend says so of attention; nil if the library has none.
 	Attend func(a Attention) (workspace int, ok bool)
+	// Room is how many bytes of workspace attention of f32 may have for its scores; with 0 it is left to the
+	// texts.
+	Room int
 	// Always gives the library every product that it has, but those of few rows, whatever that costs, and
 	// all attention.
 	Always bool

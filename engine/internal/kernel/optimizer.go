@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -46,10 +47,6 @@ func settings(t *text, in *backend.Inst, names []string) {
 func adamW(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
 	n := len(in.Outs) / 3
-	outputs := map[int]backend.Output{}
-	for _, o := range g.Outputs {
-		outputs[o.Value.Result] = o
-	}
 	byType := map[dtype.Type][]int{}
 	for i := range n {
 		if ir.Size(in.Outs[i].Shape) > 0 {
@@ -59,11 +56,8 @@ func adamW(g *backend.Group, k *Kernel) {
 	}
 	moved := together(g, k)
 	for _, dt := range dtype.All() {
-		list := byType[dt]
-		for len(list) > 0 {
-			part := list[:min(len(list), mostTensors)]
-			list = list[len(part):]
-			k.Dispatches = append(k.Dispatches, adamWOf(g, part, n, outputs, moved, k.limits.group()))
+		for part := range slices.Chunk(byType[dt], mostTensors) {
+			k.Dispatches = append(k.Dispatches, adamWOf(g, part, n, moved, k.limits.group()))
 		}
 	}
 }
@@ -86,62 +80,104 @@ func together(g *backend.Group, k *Kernel) map[int]int {
 	return moved
 }
 
+// settingNames are those of an AdamW's settings in a kernel.
+var settingNames = []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"}
+
+// stepLists are the lists of tensors of a step of an optimizer: tables of pointers in the struct of a
+// dispatch, which steps some of n tensors.
+type stepLists struct {
+	g       *backend.Group
+	t       *text
+	tensors []int
+	n       int
+	moved   map[int]int // operands that were copied to the workspace
+	outputs map[int]backend.Output
+	aligned bool // elements that are moved four at once begin at multiples of four
+	found   []string
+}
+
+// newStepLists prepares the lists of a dispatch.
+func newStepLists(g *backend.Group, t *text, tensors []int, n int, moved map[int]int) *stepLists {
+	l := &stepLists{g: g, t: t, tensors: tensors, n: n, moved: moved, aligned: true, outputs: map[int]backend.Output{}}
+	for _, o := range g.Outputs {
+		l.outputs[o.Value.Result] = o
+	}
+	return l
+}
+
+// declare declares a list, which is number from of the operands or the results.
+func (l *stepLists) declare(name, typ string, from int, output bool) {
+	if !output {
+		typ = "const " + typ
+	}
+	l.t.array("device "+typ+"*", name, len(l.tensors))
+	l.found = append(l.found, fmt.Sprintf("device %s* const %s_ = a.%s[low];", typ, name, name))
+	in := &l.g.Insts[0]
+	for _, i := range l.tensors {
+		f := Field{Kind: Pointer, Size: 8}
+		if output {
+			o, ok := l.outputs[from*l.n+i]
+			if !ok {
+				f.Kind = Constant
+			}
+			f.Index = o.Buf
+		} else {
+			at, _ := in.Args[ir.AdamWSettings+from*l.n+i].Input()
+			x := &l.g.Inputs[at]
+			f.Index, f.At = x.Buf, x.Layout.Offset*x.DType.Size()
+			l.aligned = l.aligned && x.Layout.Offset%4 == 0
+			if place, ok := l.moved[at]; ok {
+				f = Field{Kind: Scratch, Size: 8, At: place}
+			}
+		}
+		l.t.element(f)
+	}
+}
+
+// sizes declares the sizes of the tensors, and the first threadgroup of each. It returns how many there are.
+func (l *stepLists) sizes() (groups int) {
+	var sizes, starts []int
+	for _, i := range l.tensors {
+		n := ir.Size(l.g.Insts[0].Outs[i].Shape)
+		sizes, starts = append(sizes, n), append(starts, groups)
+		groups += (n + blockElements - 1) / blockElements
+	}
+	l.t.numbers("size", sizes)
+	l.t.numbers("start", starts)
+	return groups
+}
+
+// pointers finds the tensor's pointers once: the tables are long.
+func (l *stepLists) pointers() {
+	for _, line := range l.found {
+		l.t.line("%s", line)
+	}
+}
+
 // adamWOf steps some of n tensors.
-func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Output, moved map[int]int, threads int) Dispatch {
+func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads int) Dispatch {
 	in := &g.Insts[0]
 	t := newText(g, false)
-	settings(t, in, []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"})
+	settings(t, in, settingNames)
 	typ := memoryTypes[in.Outs[tensors[0]].DType]
-	blocks, aligned := 0, true // elements that are moved four at once begin at multiples of four
-	type list struct {
-		name, typ string
-		from      int // among the lists of the op
-		output    bool
+	l := newStepLists(g, t, tensors, n, moved)
+	for from, name := range []string{"p", "g", "m", "v"} {
+		l.declare(name, []string{typ, typ, "float", "float"}[from], from, false)
 	}
-	lists := []list{{"p", "const " + typ, 0, false}, {"g", "const " + typ, 1, false}, {"m", "const float", 2, false}, {"v", "const float", 3, false},
-		{"new_p", typ, 0, true}, {"new_m", "float", 1, true}, {"new_v", "float", 2, true}}
-	for _, l := range lists {
-		t.array("device "+l.typ+"*", l.name, len(tensors))
-		for _, i := range tensors {
-			f := Field{Kind: Pointer, Size: 8}
-			if l.output {
-				o, ok := outputs[l.from*n+i]
-				if !ok {
-					f = Field{Kind: Constant, Size: 8}
-				}
-				f.Index = o.Buf
-			} else {
-				at, _ := in.Args[ir.AdamWSettings+l.from*n+i].Input()
-				f.Index, f.At = g.Inputs[at].Buf, g.Inputs[at].Layout.Offset*g.Inputs[at].DType.Size()
-				aligned = aligned && g.Inputs[at].Layout.Offset%4 == 0
-				if place, ok := moved[at]; ok {
-					f = Field{Kind: Scratch, Size: 8, At: place}
-				}
-			}
-			t.element(f)
-		}
+	for from, name := range []string{"p", "m", "v"} {
+		l.declare("new_"+name, []string{typ, "float", "float"}[from], from, true)
 	}
-	t.array("long", "size", len(tensors))
-	for _, i := range tensors {
-		t.element(Field{Kind: Constant, Size: 8, Value: int64(ir.Size(in.Outs[i].Shape))})
-	}
-	t.array("long", "start", len(tensors)) // the tensor's first block
-	for _, i := range tensors {
-		t.element(Field{Kind: Constant, Size: 8, Value: int64(blocks)})
-		blocks += (ir.Size(in.Outs[i].Shape) + blockElements - 1) / blockElements
-	}
+	blocks := l.sizes()
 	t.whose(len(tensors))
 	t.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
 	t.line("const long to = min(from + %d, a.size[low]);", blockElements)
 	t.line("const bool steps = isfinite(guard) && %s;", t.goesOn())
-	for _, l := range lists { // found once: the table of pointers is long
-		t.line("device %s* const %s_ = a.%s[low];", l.typ, l.name, l.name)
-	}
+	l.pointers()
 	t.line("for (long i = from + 4 * long(at.x); i < to; i += %d) {", 4*threads)
 	t.line("float p[4] = {}, g[4] = {}, m[4] = {}, v[4] = {};")
 	t.line("const int count = int(min(to - i, 4L));")
-	for _, l := range lists[:4] {
-		t.line("load_up_to4<%v>(%s_ + i, count, %s);", aligned, l.name, l.name)
+	for _, name := range []string{"p", "g", "m", "v"} {
+		t.line("load_up_to4<%v>(%s_ + i, count, %s);", l.aligned, name, name)
 	}
 	t.line("if (steps) {")
 	t.line("UNROLL for (int k = 0; k < 4; k++) {")
@@ -151,8 +187,8 @@ func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Out
 	t.line("p[k] -= lr * (m[k] / bias1 / (precise::sqrt(v[k] / bias2) + eps) + decay * p[k]);")
 	t.line("}")
 	t.line("}")
-	for _, l := range lists[4:] {
-		t.line("if (%s_) store_up_to4<%v>(%s_ + i, count, %s);", l.name, aligned, l.name, l.name[len("new_"):])
+	for _, name := range []string{"p", "m", "v"} {
+		t.line("if (new_%[1]s_) store_up_to4<%[2]v>(new_%[1]s_ + i, count, %[1]s);", name, l.aligned)
 	}
 	t.line("}")
 	function, source := t.finish("adamw", "adamw", parameters, [3]int{threads, 1, 1})

@@ -15,7 +15,8 @@ import (
 // aligned. Where the innermost axis is kept, a threadgroup has 32 columns side by side, 128 bytes of f32, and
 // 8 threads below each. Few large outputs are cut into parts of 16,384 elements or more, of columns 512,
 // until 65,536 threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in
-// order.
+// order. A device that has no more than a few outputs to fold, in one piece, or from parts, waits for one
+// threadgroup: that has up to 1,024 threads then.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
 // rounding errors (fold_sum). An M-series GPU does some 140 in the time of an element of f32, so memory is
@@ -30,6 +31,8 @@ const (
 	leastPart   = 16384   // elements of a part, that pay for a second dispatch
 	leastRows   = 512     // the same of a column: its parts are merged side by side
 	mostParts   = 1024
+	fewOutputs  = 32 // that leave most of a device idle
+	leastShare  = 4  // elements of a thread, or vectors, for which a threadgroup gets more threads
 
 	fullProcessor = 2048 // threads that keep the memory of a processor's device busy
 )
@@ -51,7 +54,8 @@ type reduction struct {
 	vectors  bool
 	perGroup int // outputs of a threadgroup
 	threads  int // that fold one output together
-	simds    int // of a threadgroup that merges parts
+	joining  int // threads that merge the parts of an output
+	simds    int // of a threadgroup whose simdgroups merge parts of an output each
 	base     int // bytes of the workspace that are taken
 }
 
@@ -171,6 +175,16 @@ func (r *reduction) shape(limits Limits) {
 		r.chunk = ((r.total+r.parts-1)/r.parts + 3) &^ 3
 		r.parts = (r.total + r.chunk - 1) / r.chunk
 	}
+	r.joining = simdWidth
+	if few := r.outputs <= fewOutputs; few && r.parts > 1 {
+		r.joining = min(most, max(simdWidth, floorPower(r.parts/leastShare)))
+	} else if few && r.threads == most && !r.columns {
+		each := leastShare
+		if r.vectors {
+			each *= 4
+		}
+		r.threads = max(most, floorPower(min(mostThreads, limits.Threads, r.total/each)))
+	}
 }
 
 // scratch is where the parts of fold i lie in the workspace; of one more than there are, its size.
@@ -218,7 +232,7 @@ func (r *reduction) dispatch(merging bool) Dispatch {
 		w.line("%s f%d = %s::start();", typ, i, typ)
 	}
 	if merging {
-		w.line("for (%[1]s p = %[1]s(at.x); p < a.parts; p += %[2]d) {", w.index, simdWidth)
+		w.line("for (%[1]s p = %[1]s(at.x); p < a.parts; p += %[2]d) {", w.index, r.joining)
 		for i := range r.folds {
 			w.line("f%[1]d.merge(%[2]s::get(a.p%[1]d + (out * a.parts + p)));", i, foldType(r.g, &r.g.Insts[r.folds[i]]))
 		}
@@ -313,7 +327,7 @@ func (r *reduction) header(w *walker, merging bool) (kind string, groups, thread
 	perGroup, wide, parts := r.perGroup, r.threads, r.parts
 	kind = "reduce_rows"
 	if merging {
-		perGroup, wide, parts, kind = r.simds, simdWidth, 1, "reduce_parts"
+		perGroup, wide, parts, kind = r.simds*simdWidth/r.joining, r.joining, 1, "reduce_parts"
 	}
 	w.line("const %[1]s row = %[1]s(group.x) * %[1]s(size.y) + %[1]s(at.y);", w.index)
 	w.line("const bool inside = row < a.outputs;")
@@ -470,10 +484,14 @@ func (r *reduction) merge(w *walker, merging bool) {
 	for i, f := range r.folds {
 		typ := foldType(r.g, &r.g.Insts[f])
 		switch {
-		case merging || !r.columns && r.threads == simdWidth:
+		case merging && r.joining == simdWidth || !merging && !r.columns && r.threads == simdWidth:
 			w.line("f%d = simd_folded(f%d);", i, i)
-		case !r.columns:
-			w.line("threadgroup %s s%d[%d];", typ, i, rowThreads/simdWidth)
+		case merging || !r.columns:
+			room := rowThreads
+			if !merging && r.threads > room {
+				room = mostThreads
+			}
+			w.line("threadgroup %s s%d[%d];", typ, i, room/simdWidth)
 			w.line("f%d = group_folded(f%d, s%d, lane, simd, simds);", i, i, i)
 		case r.threads > 1:
 			w.line("threadgroup %s s%d[%d];", typ, i, rowThreads)

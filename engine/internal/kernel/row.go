@@ -31,7 +31,8 @@ type rowText struct {
 	group    *backend.Group
 	op       *backend.Inst
 	how      rowOp
-	number   int // of the op among the instructions
+	gradient *backend.Inst // of a cross entropy: that of its rows, in the same group; or nil
+	number   int           // of the instruction whose result the last pass stores: the gradient, or the op
 	before   []bool
 	after    []bool
 	rows     int
@@ -90,8 +91,17 @@ func (r *rowText) badTarget() func(uint32, int64, bool) error {
 
 func newRow(g *backend.Group) *rowText {
 	r := &rowText{group: g, before: make([]bool, len(g.Insts)), after: make([]bool, len(g.Insts))}
-	r.number = slices.IndexFunc(g.Insts, func(in backend.Inst) bool { return in.Op.Family() == ir.FamilyRow })
-	r.op = &g.Insts[r.number]
+	for i := range g.Insts {
+		switch in := &g.Insts[i]; {
+		case in.Op.Family() != ir.FamilyRow:
+			continue
+		case r.op == nil:
+			r.op = in
+		default:
+			r.gradient = in
+		}
+		r.number = i
+	}
 	r.how = rowOps[r.op.Op]
 	r.shape = shapeOf(g, r.op.Args[0])
 	stop := func(i int) bool { return i == r.number }
@@ -108,7 +118,7 @@ func newRow(g *backend.Group) *rowText {
 	}
 	for i, o := range g.Outputs {
 		switch {
-		case r.op.Op == ir.CrossEntropy:
+		case r.op.Op == ir.CrossEntropy && !r.inRow(i):
 			layouts = append(layouts, columnOf(outputLayout(&g.Outputs[i])))
 		case o.Value.Result > 0: // written by the second step
 			layouts = append(layouts, ir.Layout{})
@@ -125,9 +135,19 @@ func newRow(g *backend.Group) *rowText {
 	return r
 }
 
+// inRow says whether output i has an element for each of a row, which the last pass stores.
+func (r *rowText) inRow(i int) bool {
+	v := r.group.Outputs[i].Value
+	return v.Result == 0 && (r.op.Op != ir.CrossEntropy || r.gradient != nil && v.Index == r.number)
+}
+
 // perRow says whether input i has one number for each row, of a cross entropy.
 func (r *rowText) perRow(i int) bool {
-	return slices.ContainsFunc(r.op.Args[1:], func(a backend.Ref) bool {
+	args := r.op.Args[1:]
+	if r.gradient != nil {
+		args = slices.Concat(args, r.gradient.Args[1:])
+	}
+	return slices.ContainsFunc(args, func(a backend.Ref) bool {
 		n, input := a.Input()
 		return input && n == i && r.classes() && len(r.group.Inputs[i].Layout.Shape) == 1
 	})
@@ -259,7 +279,7 @@ func (r *rowText) pass(last bool, body func()) {
 	}
 	if last && r.vectors {
 		for i, o := range r.g.Outputs {
-			if o.Value.Result == 0 {
+			if r.inRow(i) {
 				r.line("%s y%d[4];", register(o.DType), i)
 			}
 		}
@@ -391,7 +411,7 @@ func (r *rowText) result(format string, args ...any) {
 	for i, o := range r.g.Outputs {
 		name := fmt.Sprintf("y%d", i)
 		switch {
-		case o.Value.Result > 0:
+		case !r.inRow(i):
 		case r.vectors:
 			r.line("%s[k] = %s;", name, r.value(o.Value))
 		default:
@@ -405,8 +425,8 @@ func (r *rowText) store() {
 	if !r.vectors {
 		return
 	}
-	for i, o := range r.g.Outputs {
-		if name := fmt.Sprintf("y%d", i); o.Value.Result == 0 {
+	for i := range r.g.Outputs {
+		if name := fmt.Sprintf("y%d", i); r.inRow(i) {
 			r.line("if (inside) store4(a.%s + (%s), %s);", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), name)
 		}
 	}

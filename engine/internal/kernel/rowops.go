@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -162,40 +163,106 @@ func layerNormGrad(r *rowText) {
 	})
 }
 
+// findPowers finds the row's greatest element and the sum of exp(x − it), as powers all: each thread has the
+// powers of its own elements, own, before all meet once. take is called for each element, whose power is
+// computed by function; with keep, a thread that holds its elements has their powers from then on.
+func findPowers(r *rowText, keep bool, function string, take func()) {
+	r.line("powers own = powers::start();")
+	if r.held > 0 {
+		r.pass(false, func() { r.line("own.top = greatest(own.top, e0);") })
+		r.line("const float base = own.base();")
+	}
+	r.pass(false, func() {
+		if r.held == 0 {
+			r.line("own.raise(e0);")
+			r.line("const float base = own.base();")
+		}
+		take()
+		r.line("const float power = %s(e0 - base);", function)
+		r.line("own.sum += power;")
+		if keep && r.held > 0 {
+			r.line("v0[%s] = power;", r.slot())
+		}
+	})
+	if r.threads == simdWidth {
+		r.line("const powers all = simd_powers(own);")
+		return
+	}
+	r.line("const powers all = group_powers(own, space + %d, lane, simd, simds);", r.met*r.exchanged())
+	r.met++
+}
+
 // target finds out which class a row has: counts says whether it is to be counted, wrong that there is no
-// such class, which the row's first thread reports.
+// such class, which the row's first thread reports. Class is the target, or -1 if it does not count.
 func (r *rowText) target() {
 	i, _ := r.op.Args[1].Input()
 	r.line("const long target = loaded(a.x%d[%s]);", i, r.at(fmt.Sprintf("x%d", i), &r.space.places[i]))
 	r.line("const bool wrong = target != a.ignored && (target < 0 || target >= long(a.n0));")
 	r.line("const bool counts = target != a.ignored && !wrong;")
+	r.line("const %[1]s hot = counts ? %[1]s(target) : -1;", r.index)
 	r.line("if (wrong && inside && at.x == 0) report(a.fault, a.stop, uint(row), target);")
 }
 
-// crossEntropy stores the loss and the logsumexp of each row. It only reads, so that exact exponentials, of
-// which no one is seen, would take longer than the memory.
+// column is the place of an element in its row.
+func (r *rowText) column() string {
+	if r.vectors {
+		return "i0 + k"
+	}
+	return "i0"
+}
+
+// crossEntropy stores the loss and the logsumexp of each row, and their gradient, if the launch has that,
+// too. Without it exact exponentials, of which no one is seen, would take longer than the memory. The thread
+// that has the target's element stores the loss: the gradient may lie in the memory of the logits, so no
+// thread reads elements of another one.
 func crossEntropy(r *rowText) {
 	r.target()
-	exponentials(r, false, "quick_exp")
-	r.line("const float rest = op_log(sum);")
-	smooth := r.op.Attr.Float != 0
+	smooth, joined := r.op.Attr.Float != 0, r.gradient != nil
+	function := "quick_exp"
+	if joined {
+		function = "op_exp"
+	}
+	r.line("float hit = 0.0f;")
 	if smooth {
 		r.fold("logits", "sum")
-		r.pass(false, func() { r.line("logits.take(e0);") })
+	}
+	findPowers(r, joined, function, func() {
+		r.line("hit = %s == hot ? e0 : hit;", r.column())
+		if smooth {
+			r.line("logits.take(e0);")
+		}
+	})
+	r.line("const float top = all.top, rest = op_log(all.total());")
+	if smooth {
 		r.folded("every", "logits")
 	}
-	r.line("if (inside && at.x == 0) {")
+	r.storeLoss(smooth)
+	if joined {
+		r.line("const float lse = top + rest;")
+		if r.held > 0 {
+			r.line("const float share = base == lse ? 1.0f : op_exp(base - lse);")
+			r.storeGradient(r.gradient, "e0 * share")
+		} else {
+			r.storeGradient(r.gradient, "op_exp(e0 - lse)")
+		}
+	}
+}
+
+// storeLoss stores a row's loss and logsumexp.
+func (r *rowText) storeLoss(smooth bool) {
+	r.line("const uint keeper = counts ? uint(hot / %d %% %d) : 0;", r.width(), r.threads)
+	r.line("if (inside && at.x == keeper) {")
 	r.line("float loss = wrong ? NAN : 0.0f;")
 	r.line("if (counts) {")
-	r.line("const %[1]s i0 = %[1]s(target);", r.index)
-	x, _ := r.op.Args[0].Input()
-	r.line("const float hit = loaded(a.x%d[%s]);", x, r.at(fmt.Sprintf("x%d", x), &r.space.places[x]))
 	r.line("loss = (1.0f - a.number) * (top - hit + rest);")
 	if smooth {
 		r.line("loss += a.number * (top - every / float(a.n0) + rest);")
 	}
 	r.line("}")
 	for i, o := range r.g.Outputs {
+		if r.inRow(i) {
+			continue
+		}
 		name, value := fmt.Sprintf("y%d", i), "loss"
 		if o.Value.Result == 1 {
 			value = "top + rest"
@@ -208,18 +275,22 @@ func crossEntropy(r *rowText) {
 // crossEntropyGrad needs no more of a row than its logsumexp.
 func crossEntropyGrad(r *rowText) {
 	r.target()
-	for n, name := range []string{2: "lse", 3: "dloss"} {
-		if i, input := r.op.Args[n].Input(); n >= 2 && input {
-			r.load(i, false)
-			r.line("const float %s = %s;", name, r.names[i])
-		}
-	}
+	r.perRowValue("lse", r.op.Args[2])
+	r.storeGradient(r.op, "op_exp(e0 - lse)")
+}
+
+// storeGradient is the last pass of a cross entropy's gradient; probability is that of the element.
+func (r *rowText) storeGradient(in *backend.Inst, probability string) {
+	r.perRowValue("dloss", in.Args[3])
 	r.pass(true, func() {
-		here := "i0"
-		if r.vectors {
-			here = "i0 + k"
-		}
-		r.line("const float p = op_exp(e0 - lse) - a.number / float(a.n0) - (long(%s) == target ? 1.0f - a.number : 0.0f);", here)
+		r.line("const float p = %s - a.number / float(a.n0) - (%s == hot ? 1.0f - a.number : 0.0f);", probability, r.column())
 		r.result("counts ? dloss * p : wrong ? NAN : 0.0f")
 	})
+}
+
+// perRowValue loads an argument that has one number for each row.
+func (r *rowText) perRowValue(name string, v backend.Ref) {
+	i, _ := v.Input()
+	r.load(i, false)
+	r.line("const float %s = %s;", name, r.names[i])
 }

@@ -37,6 +37,7 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 	ir.AttentionGrad:  attentionGrad,
 	ir.PagedAttention: pagedAttention,
 	ir.AdamW:          adamW,
+	ir.AdamW8:         adamW8,
 	ir.SumSquares:     sumSquares,
 	ir.Dequantize:     dequantize,
 	ir.DequantizeTake: dequantizeTake,

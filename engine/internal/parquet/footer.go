@@ -6,15 +6,13 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/engine/internal/columns"
 )
 
 const (
 	magic     = "PAR1"
 	maxFooter = 256 << 20
-	maxFields = 1 << 16
-	// rowsOfByte bounds the rows, and the values of a column, that a file may claim for each of its bytes:
-	// equal values take no space, so nothing else does.
-	rowsOfByte = 256
 )
 
 // Physical types.
@@ -44,6 +42,7 @@ type node struct {
 	physical int // of a leaf
 	list     bool
 	table    bool // a map
+	json     bool // its texts are JSON
 	children []*node
 	def, rep int
 	column   int // of a leaf, among all leaves
@@ -67,7 +66,8 @@ type element struct {
 	name              string
 	physical, often   int
 	children          int
-	list, table, leaf bool
+	list, table, json bool
+	leaf              bool
 }
 
 // footer reads the schema and the groups of rows.
@@ -99,8 +99,8 @@ func footer(r io.ReaderAt, size int64) (root *node, groups []group, err error) {
 		switch {
 		case id == 2 && kind == kindList:
 			t.list(kindStruct, func() {
-				if schema = append(schema, t.element()); len(schema) > maxFields {
-					t.fail("the schema has more than %d fields", maxFields)
+				if schema = append(schema, t.element()); len(schema) > columns.MaxFields {
+					t.fail("the schema has more than %d fields", columns.MaxFields)
 				}
 			})
 		case id == 4 && kind == kindList:
@@ -124,7 +124,7 @@ func footer(r io.ReaderAt, size int64) (root *node, groups []group, err error) {
 
 func checkGroups(root *node, groups []group, size int64) error {
 	leaves := root.leaves
-	most, rows := rowsOfByte*size, int64(0)
+	most, rows := columns.RowsOfByte*size, int64(0)
 	for i, g := range groups {
 		if len(g.chunks) != len(leaves) {
 			return fmt.Errorf("row group %d has %d columns, want %d", i, len(g.chunks), len(leaves))
@@ -156,9 +156,11 @@ func (t *thrift) element() (e element) {
 		case id == 6 && kind == 5:
 			converted := t.int()
 			e.list, e.table = e.list || converted == 3, e.table || converted == 1 || converted == 2
+			e.json = e.json || converted == 19
 		case id == 10 && kind == kindStruct:
 			t.fields(func(id int, kind byte) bool {
 				e.list, e.table = e.list || id == 3, e.table || id == 2
+				e.json = e.json || id == 12
 				return false
 			})
 		default:
@@ -177,8 +179,8 @@ func (t *thrift) group(end int64) (g group) {
 		switch {
 		case id == 1 && kind == kindList:
 			t.list(kindStruct, func() {
-				if g.chunks = append(g.chunks, t.chunk(end)); len(g.chunks) > maxFields {
-					t.fail("a row group has more than %d columns", maxFields)
+				if g.chunks = append(g.chunks, t.chunk(end)); len(g.chunks) > columns.MaxFields {
+					t.fail("a row group has more than %d columns", columns.MaxFields)
 				}
 			})
 		case id == 3 && kind == kindI64:
@@ -233,12 +235,12 @@ func tree(schema []element) (*node, error) {
 	at, leaves := 0, 0
 	var build func(depth, def, rep int) (*node, error)
 	build = func(depth, def, rep int) (*node, error) {
-		if at >= len(schema) || depth > maxNesting {
-			return nil, fmt.Errorf("the schema has fields that are missing, or more than %d deep", maxNesting)
+		if at >= len(schema) || depth > columns.MaxNesting {
+			return nil, fmt.Errorf("the schema has fields that are missing, or more than %d deep", columns.MaxNesting)
 		}
 		e := schema[at]
 		at++
-		n := &node{name: e.name, often: e.often, physical: e.physical, list: e.list, table: e.table, def: def, rep: rep}
+		n := &node{name: e.name, often: e.often, physical: e.physical, list: e.list, table: e.table, json: e.json, def: def, rep: rep}
 		if depth > 0 && n.often != required {
 			n.def++
 			if n.often == repeated {

@@ -2,18 +2,13 @@ package parquet
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/zstd"
-
-	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/engine/internal/columns"
 )
 
 // A header says what a page is.
@@ -64,10 +59,6 @@ func (t *thrift) header() (h header) {
 const (
 	maxHeader = 64 << 10
 	maxPage   = 1 << 30
-	// mostDeflated bounds what a byte of a compressed page can hold. A small page may hold smallPage in any
-	// case.
-	mostDeflated = 1032
-	smallPage    = 64 << 10
 )
 
 // A column reads a chunk's values with their levels, page by page.
@@ -77,7 +68,8 @@ type column struct {
 	r     *bufio.Reader
 	room  int64 // bytes of the chunk that are left
 	left  int64 // values of the chunk that are left
-	zstd  *zstd.Decoder
+
+	unpacker columns.Unpacker
 
 	dictionary []any
 	inPage     int64 // values of the page that are left
@@ -154,7 +146,7 @@ func (c *column) page() error {
 	switch {
 	case h.compressed < 0 || h.compressed > c.room:
 		return fmt.Errorf("a page of %d bytes is not inside of its column", h.compressed)
-	case h.size < 0 || h.size > maxPage || h.size > max(smallPage, mostDeflated*h.compressed):
+	case h.size > maxPage || columns.Check(h.size, h.compressed) != nil:
 		return fmt.Errorf("a page claims %d bytes in %d", h.size, h.compressed)
 	case h.values < 0 || h.kind != 2 && h.values > c.left:
 		return fmt.Errorf("a page claims %d values, want at most %d", h.values, c.left)
@@ -280,39 +272,19 @@ func (c *column) learn(h header, raw []byte) error {
 	return nil
 }
 
-// unpack returns the size bytes that raw holds. Memory is taken for what is there, not for what is claimed.
+// codecs are the numbers of the footer.
+var codecs = map[int]columns.Codec{0: columns.Plain, 1: columns.Snappy, 2: columns.Gzip, 4: columns.Brotli, 6: columns.Zstd, 7: columns.LZ4Block}
+
+// unpack returns the size bytes that raw holds.
 func (c *column) unpack(raw []byte, size int64) ([]byte, error) {
-	var b []byte
-	var err error
-	switch c.codec {
-	case 0:
-		b = raw
-	case 1:
-		if n, failed := snappy.DecodedLen(raw); failed != nil || int64(n) != size {
-			return nil, fmt.Errorf("a page claims %d bytes, and its snappy data %d", size, n)
-		}
-		b, err = snappy.Decode(nil, raw)
-	case 2:
-		var z *gzip.Reader
-		if z, err = gzip.NewReader(bytes.NewReader(raw)); err == nil {
-			b, err = regular.Full(z, size, int64(len(raw)))
-		}
-	case 6:
-		if c.zstd == nil {
-			if c.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true)); err != nil {
-				return nil, err
-			}
-		}
-		b, err = c.zstd.DecodeAll(raw, make([]byte, 0, size))
-	default:
-		names := map[int]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4"}
-		return nil, fmt.Errorf("got compression %d %s, want none, snappy, gzip or zstd", c.codec, names[c.codec])
+	codec, ok := codecs[c.codec]
+	if !ok {
+		names := map[int]string{3: " LZO", 5: " LZ4 as Hadoop frames it"}
+		return nil, fmt.Errorf("got compression %d%s, want none, snappy, gzip, Brotli, zstd or LZ4 (7)", c.codec, names[c.codec])
 	}
+	b, err := c.unpacker.Unpack(codec, raw, size)
 	if err != nil {
 		return nil, fmt.Errorf("a page does not unpack: %w", err)
-	}
-	if int64(len(b)) != size {
-		return nil, fmt.Errorf("a page unpacks to %d bytes, want %d", len(b), size)
 	}
 	return b, nil
 }

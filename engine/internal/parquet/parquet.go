@@ -1,6 +1,6 @@
 // Package parquet reads columns of text out of Parquet files, row by row, as datasets of text are written:
 // texts and numbers, lists of structs of them, with pages of both versions, plain, by dictionaries or by
-// deltas, and compressed by snappy, gzip or zstd. Columns that nobody asks for are not read.
+// deltas, and compressed by snappy, gzip, Brotli, zstd or LZ4. Columns that nobody asks for are not read.
 //
 // Nothing that a file claims is believed: what it holds takes memory as it is read, pages and rows are
 // bounded by the bytes of the file. An error names the row and the column.
@@ -12,22 +12,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/columns"
 )
-
-// maxItems bounds the items of a list in one row.
-const maxItems = 1 << 20
-
-// someText is how many bytes of text a file of any size may hold: equal texts take no space.
-const someText = 64 << 20
-
-// A Field is a part of an Object.
-type Field struct {
-	Name  string
-	Value any
-}
-
-// An Object is the value of a struct or a map, its fields in the file's order.
-type Object []Field
 
 // A Reader reads a file's rows.
 type Reader struct {
@@ -43,16 +30,16 @@ type Reader struct {
 	byLeaf []*column // by the number of the leaf; nil: not chosen
 }
 
-// Open begins to read a file of size bytes. Columns are the names of the ones to read, of which some may be
+// Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
 // missing.
-func Open(r io.ReaderAt, size int64, columns []string) (*Reader, error) {
+func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	root, groups, err := footer(r, size)
 	if err != nil {
 		return nil, err
 	}
-	p := &Reader{r: r, groups: groups, text: mostDeflated*size + someText}
+	p := &Reader{r: r, groups: groups, text: columns.MostDeflated*size + columns.SomeText}
 	for _, n := range root.children {
-		if slices.Contains(columns, n.name) {
+		if slices.Contains(names, n.name) {
 			p.chosen = append(p.chosen, n)
 		}
 	}
@@ -67,11 +54,11 @@ func Open(r io.ReaderAt, size int64, columns []string) (*Reader, error) {
 		}
 	}
 	if len(p.chosen) == 0 {
-		var names []string
+		var have []string
 		for _, n := range root.children[:min(len(root.children), 10)] {
-			names = append(names, n.name)
+			have = append(have, n.name)
 		}
-		return nil, fmt.Errorf("got the columns %.40q, want one of %q", names, columns)
+		return nil, fmt.Errorf("got the columns %.40q, want one of %q", have, names)
 	}
 	return p, nil
 }
@@ -83,7 +70,7 @@ func (p *Reader) Rows() int64 { return p.rows }
 func (p *Reader) Row() int64 { return p.at }
 
 // Next returns the values of the next row by the names of the columns: nil, bool, int64, float64, string,
-// []any for a list, or an Object. After the last one it returns io.EOF.
+// columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
 	for p.left == 0 {
 		if p.next == len(p.groups) {
@@ -170,6 +157,9 @@ func (p *Reader) inner(n *node) (any, error) {
 			if p.text -= int64(len(s)); p.text < 0 {
 				return nil, fmt.Errorf("the file holds more text than its bytes can")
 			}
+			if n.json {
+				v = columns.JSON(s)
+			}
 		}
 		return v, err
 	}
@@ -183,13 +173,13 @@ func (p *Reader) inner(n *node) (any, error) {
 	} else if n.list && len(n.children) == 1 && inside.often == repeated {
 		return p.items(inside, inside)
 	}
-	object := Object{}
+	object := columns.Object{}
 	for _, c := range n.children {
 		v, err := p.value(c)
 		if err != nil {
 			return nil, err
 		}
-		object = append(object, Field{c.name, v})
+		object = append(object, columns.Field{Name: c.name, Value: v})
 	}
 	return object, nil
 }
@@ -214,8 +204,8 @@ func (p *Reader) items(n, item *node) (list []any, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, v); len(list) > maxItems {
-			return nil, fmt.Errorf("a list has more than %d items", maxItems)
+		if list = append(list, v); len(list) > columns.MaxItems {
+			return nil, fmt.Errorf("a list has more than %d items", columns.MaxItems)
 		}
 		more := 0
 		for _, leaf := range n.leaves {
@@ -242,14 +232,14 @@ func (p *Reader) table(entries *node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	object := Object{}
+	object := columns.Object{}
 	for _, item := range list {
-		pair := item.(Object)
+		pair := item.(columns.Object)
 		name, ok := pair[0].Value.(string)
 		if !ok {
 			return nil, fmt.Errorf("a map has the key %v, want a text", pair[0].Value)
 		}
-		object = append(object, Field{name, pair[1].Value})
+		object = append(object, columns.Field{Name: name, Value: pair[1].Value})
 	}
 	return object, nil
 }

@@ -3,6 +3,8 @@ package parquet
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/columns"
 )
 
 // Kinds of values in Thrift's compact protocol.
@@ -18,9 +20,6 @@ const (
 	kindMap    = 11
 	kindStruct = 12
 )
-
-// maxNesting bounds structs and lists in each other.
-const maxNesting = 32
 
 // thrift reads Thrift's compact protocol, in which footers and headers of pages are written. After an error
 // all numbers are 0.
@@ -76,8 +75,8 @@ func (t *thrift) binary() []byte {
 // fields calls f with the number and the kind of each field of a struct. If f returns false it has not read
 // the field.
 func (t *thrift) fields(f func(id int, kind byte) bool) {
-	if t.depth++; t.depth > maxNesting {
-		t.fail("structs are more than %d deep", maxNesting)
+	if t.depth++; t.depth > columns.MaxNesting {
+		t.fail("structs are more than %d deep", columns.MaxNesting)
 	}
 	for id := 0; t.err == nil; {
 		head := t.byte()
@@ -120,8 +119,8 @@ func (t *thrift) list(want byte, f func()) {
 
 // skip leaves a value out.
 func (t *thrift) skip(kind byte) {
-	if t.depth++; t.depth > maxNesting {
-		t.fail("values are more than %d deep", maxNesting)
+	if t.depth++; t.depth > columns.MaxNesting {
+		t.fail("values are more than %d deep", columns.MaxNesting)
 	}
 	switch kind {
 	case kindTrue, kindFalse:

@@ -23,6 +23,7 @@ func (c *clustering) fuseAll() {
 	if !c.fuse {
 		return
 	}
+	c.joinGradients()
 	c.mergeProducts()
 	c.mergeReductions()
 	c.setLate()

@@ -18,22 +18,18 @@ type taking struct {
 }
 
 // takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite in place,
-// if nothing else in the plan reads it; or what an AdamW in place replaces, if nothing reads that later.
+// if nothing else in the plan reads it; or what an optimizer's step in place replaces, if nothing reads that
+// later.
 func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	x, arg := &o.values[v], 0
 	switch {
 	case x.kind == heavy && x.op == ir.Overwrite && x.attr.Flags&ir.InPlace != 0:
-	case x.kind == result && o.values[x.args[0]].op == ir.AdamW:
+	case x.kind == result && ir.RowOf(o.values[x.args[0]].op).Steps > 0:
 		tuple := &o.values[x.args[0]]
 		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > o.hints.AtOnce {
 			return taking{}, false
 		}
-		count := len(tuple.outs) / 3
-		part := x.index / count
-		if part > 0 { // the gradients stand between parameters and moments
-			part++
-		}
-		x, arg = tuple, ir.AdamWSettings+part*count+x.index%count
+		x, arg = tuple, ir.Replaced(tuple.op, len(tuple.outs), x.index)
 	default:
 		return taking{}, false
 	}
@@ -51,7 +47,7 @@ func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	return taking{leaf: base.index, whole: true}, m.last[b] <= i
 }
 
-// moves is how many bytes the AdamW of a tuple reads and writes.
+// moves is how many bytes the optimizer's step of a tuple reads and writes.
 func (m *placement) moves(o *ordering, tuple int) (bytes int64) {
 	if m.tuple == tuple {
 		return m.moved
@@ -87,7 +83,7 @@ func (o *ordering) replacingLast() *ordering {
 	var first, last []int
 	for i, k := range o.order { // operands come before their users
 		late[i] = slices.ContainsFunc(k.heavy, func(h int) bool {
-			return o.values[h].op == ir.AdamW && o.values[h].attr.Flags&ir.InPlace != 0
+			return ir.RowOf(o.values[h].op).Steps > 0 && o.values[h].attr.Flags&ir.InPlace != 0
 		}) || slices.ContainsFunc(operands[i], func(w int) bool { return late[w] })
 		if late[i] {
 			last = append(last, i)

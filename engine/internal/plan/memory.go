@@ -21,7 +21,7 @@ type placement struct {
 	// run.
 	atOnce int
 
-	tuple int // of the AdamW of which moved is known
+	tuple int // the step of an optimizer of which moved is known
 	moved int64
 	of    *value // whose arguments are counted
 	count map[int]int

@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -13,12 +12,13 @@ func (o *ordering) findOverlays() {
 	o.over = map[int]int{}
 	var operands, readers [][]int
 	for i, k := range o.order {
-		if k.kind != backend.Row || len(k.heavy) != 1 || len(o.exports[i]) != 1 || o.exports[i][0] != k.heavy[0] {
+		at := slices.IndexFunc(k.heavy, func(v int) bool { return o.values[v].op == ir.CrossEntropyGrad })
+		if at < 0 || !slices.Contains(o.exports[i], k.heavy[at]) {
 			continue
 		}
-		v := k.heavy[0]
+		v := k.heavy[at]
 		x := &o.values[v]
-		if x.op != ir.CrossEntropyGrad || o.wanted[v] || x.order != nil {
+		if o.wanted[v] || x.order != nil {
 			continue
 		}
 		b, ch := o.base(x.args[0])

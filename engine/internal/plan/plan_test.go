@@ -104,7 +104,12 @@ func TestLaunches(t *testing.T) {
 			x := ready([]int{4, 5})[0]
 			loss := meanLoss(x)
 			return append(tensor.Grad(loss, x), loss)
-		}, "cross_entropy sum_ne_cast_sum_and_2 cross_entropy_grad", 8},
+		}, "ne_cast_sum_div cross_entropy_cross_entropy_grad sum_div", 8},
+		{"a gradient that depends on the losses", func() []tensor.Tensor {
+			x := ready([]int{4, 5})[0]
+			loss := meanLoss(x)
+			return tensor.Grad(loss.Square(), x)
+		}, "cross_entropy ne_cast_sum_sum_and_3 cross_entropy_grad", 11},
 		{"a quotient of sums over other axes", func() []tensor.Tensor {
 			x := ready([]int{4, 4}, []int{4, 4})
 			return []tensor.Tensor{x[0].Sum(0).Div(x[1].Sum(1))}

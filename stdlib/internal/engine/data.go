@@ -25,6 +25,7 @@ func dataSymbols() map[string]reflect.Value {
 		"Epoch":          reflect.ValueOf(data.Epoch),
 		"Examples":       reflect.ValueOf((*data.Examples)(nil)),
 		"GoSource":       reflect.ValueOf(data.GoSource),
+		"HasRecords":     reflect.ValueOf(data.HasRecords),
 		"Ignored":        reflect.ValueOf(constant.MakeFromLiteral("-100", token.INT, 0)),
 		"Images":         reflect.ValueOf((*data.Images)(nil)),
 		"Kind":           reflect.ValueOf((*data.Kind)(nil)),

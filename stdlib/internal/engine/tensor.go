@@ -15,6 +15,7 @@ func tensorSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Accumulate":          reflect.ValueOf(tensor.Accumulate),
 		"AdamW":               reflect.ValueOf(tensor.AdamW),
+		"AdamW8":              reflect.ValueOf(tensor.AdamW8),
 		"AdamWStep":           reflect.ValueOf((*tensor.AdamWStep)(nil)),
 		"All":                 reflect.ValueOf(&tensor.All).Elem(),
 		"AllClose":            reflect.ValueOf(tensor.AllClose),
@@ -42,6 +43,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Distinct":            reflect.ValueOf((*tensor.Distinct)(nil)),
 		"Div":                 reflect.ValueOf(tensor.Div),
 		"Dropout":             reflect.ValueOf(tensor.Dropout),
+		"Eight":               reflect.ValueOf((*tensor.Eight)(nil)),
 		"Einsum":              reflect.ValueOf(tensor.Einsum),
 		"ErrCarried":          reflect.ValueOf(&tensor.ErrCarried).Elem(),
 		"Error":               reflect.ValueOf((*tensor.Error)(nil)),

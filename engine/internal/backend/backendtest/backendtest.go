@@ -201,6 +201,9 @@ func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float6
 	}
 	tolerance *= roundings(dt)
 	for i := range want {
+		if c.Rounded {
+			got[i].round(&want[i])
+		}
 		if err := got[i].compare(&want[i], tolerance, c.Elementwise); err != nil {
 			t.Errorf("%s: result %d: %v", name, i, err)
 			return differed

@@ -21,6 +21,7 @@ type Case struct {
 	// Elementwise measures the tolerance by each element instead of by the largest one.
 	Elementwise bool
 	Tol         float64 // in place of the row's
+	Rounded     bool    // integers are rounded: one of a thousand, or one, may be the next integer
 }
 
 // A B builds a case's graph on a device. Its methods do not return errors: where an op's rule refuses its

@@ -195,6 +195,13 @@ func rowCases(op ir.Op) []Case {
 		list = append(list, Case{Name: "label smoothing, ignored rows", Build: func(b *B, dt dtype.Type) []*ir.Node {
 			return rowOp(b, op, dt, b.Normal(dt, 20, 33), ir.Attr{Float: 0.1, Index: 3})
 		}})
+		for _, shape := range [][]int{{20, 33}, {3, 5000}, {2, 40004}} {
+			list = append(list, Case{Name: fmt.Sprintf("loss, logsumexp and gradient %v", shape), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				return lossAndGradient(b, dt, shape, func(loss *ir.Node) *ir.Node { return b.Normal(loss.DType, loss.Shape...) })
+			}}, Case{Name: fmt.Sprintf("a gradient that depends on the loss %v", shape), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				return lossAndGradient(b, dt, shape, func(loss *ir.Node) *ir.Node { return b.New(ir.Mul, ir.Attr{}, loss, loss) })
+			}})
+		}
 	default:
 		list = append(list, Case{Name: "prologue and epilogue", Build: func(b *B, dt dtype.Type) []*ir.Node {
 			x := b.New(ir.Mul, ir.Attr{}, b.Normal(dt, 20, 33), b.Repeated(dt, 0, 20, 33))
@@ -231,6 +238,17 @@ func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
 		return results
 	}
 	return []*ir.Node{b.New(op, attr, x, targets, results[1], b.Normal(results[0].DType, x.Shape[0]))}
+}
+
+// lossAndGradient is a cross entropy and its gradient, of which upstream is that of the losses.
+func lossAndGradient(b *B, dt dtype.Type, shape []int, upstream func(loss *ir.Node) *ir.Node) []*ir.Node {
+	if !dt.Float() {
+		panic(stop{errNotForDType})
+	}
+	attr := ir.Attr{Index: -100}
+	x, targets := b.Normal(dt, shape...), b.Index(shape[1], shape[0])
+	results := b.Picks(b.New(ir.CrossEntropy, attr, x, targets))
+	return append(results, b.New(ir.CrossEntropyGrad, attr, x, targets, results[1], upstream(results[0])))
 }
 
 // weightedRows applies a norm, or its gradient, to x with weights of dt.

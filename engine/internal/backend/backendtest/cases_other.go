@@ -320,27 +320,53 @@ func optimizerCases(op ir.Op) []Case {
 		{1, 0, 1, 0}, {1, 0.1, -1, 0}, {len(sizes), 0, 0, 0}, {len(sizes), 0.1, 1, ir.InPlace},
 		{len(sizes), 0, math.NaN(), 0}, {len(sizes), 0, math.Inf(-1), ir.InPlace},
 	} {
-		list = append(list, Case{Name: fmt.Sprintf("%d tensors, decay %v, guard %v, flags %d", c.n, c.decay, c.guard, c.flags), Tol: 1e-6, Build: func(b *B, dt dtype.Type) []*ir.Node {
+		list = append(list, Case{Name: fmt.Sprintf("%d tensors, decay %v, guard %v, flags %d", c.n, c.decay, c.guard, c.flags), Tol: 1e-6, Rounded: true, Build: func(b *B, dt dtype.Type) []*ir.Node {
 			state := dtype.F32
 			if dt == dtype.F64 {
 				state = dt
 			}
 			var src []*ir.Node
-			for _, s := range []float64{0.01, 0.9, 0.999, 1e-8, c.decay, 0.19, 0.002} {
+			for _, s := range []float64{0.01, 0.875, 1 - 0x1p-10, 1e-8, c.decay, 0.19, 0.002} { // β in f32 are β
 				src = append(src, b.Number(state, s))
 			}
 			src = append(src, b.Leaf(state, nil, func(int) float64 { return 0.7 }), b.Leaf(state, nil, func(int) float64 { return c.guard }))
-			for i, t := range []dtype.Type{dt, dt, state, state} {
+			for range 2 { // parameters and gradients
 				for _, s := range sizes[:c.n] {
-					if i == 3 {
-						src = append(src, b.Positive(t, s...))
-						continue
-					}
-					src = append(src, b.Normal(t, s...))
+					src = append(src, b.Normal(dt, s...))
 				}
 			}
-			return b.Picks(b.New(op, ir.Attr{Flags: c.flags}, src...))
+			moments := b.moments
+			if op == ir.AdamW8 {
+				moments = b.moments8
+			}
+			return b.Picks(b.New(op, ir.Attr{Flags: c.flags}, append(src, moments(state, sizes[:c.n])...)...))
 		}})
 	}
 	return list
 }
+
+// moments are the first and then the second moments of parameters of these shapes.
+func (b *B) moments(dt dtype.Type, shapes [][]int) (list []*ir.Node) {
+	for _, s := range shapes {
+		list = append(list, b.Normal(dt, s...))
+	}
+	for _, s := range shapes {
+		list = append(list, b.Positive(dt, s...))
+	}
+	return list
+}
+
+// moments8 are moments in 8 bits: codes and scales of the first ones, then of the roots of the second ones.
+func (b *B) moments8(_ dtype.Type, shapes [][]int) (list []*ir.Node) {
+	for range 2 {
+		for _, s := range shapes {
+			list = append(list, b.Leaf(dtype.U8, []int{blocksOf(s), ir.DynamicBlock}, func(int) float64 { return float64(b.rng.IntN(256)) }))
+		}
+		for _, s := range shapes {
+			list = append(list, b.Positive(dtype.F32, blocksOf(s), 1))
+		}
+	}
+	return list
+}
+
+func blocksOf(shape []int) int { return (ir.Size(shape) + ir.DynamicBlock - 1) / ir.DynamicBlock }

@@ -236,6 +236,10 @@ func (k *rowKernel) doubleCrossEntropy(l *launch) {
 	targets := k.column.Fetch(0, k.rows)[0]
 	lse, wanted := k.extra[1]
 	loss := elements[float64](l.scratch.bytes(8 * k.rows))
+	var dloss []float64
+	if k.gradient != nil {
+		dloss = doubles(k.gradient.column.Fetch(0, k.rows)[1], k.rows)
+	}
 	l.pool.Range(k.rows, max(1, mapGrain/8/max(1, k.n)), func(worker, lo, hi int) {
 		for row := lo; row < hi && !l.pool.Stopped(); row++ {
 			target := k.target(l, targets, row)
@@ -258,6 +262,9 @@ func (k *rowKernel) doubleCrossEntropy(l *launch) {
 			if wanted {
 				doubles(l.pointer(lse.Buf), k.rows)[row] = top + rest
 			}
+			if k.gradient != nil {
+				k.gradient.doubleGradientOf(l, worker, row, target, top+rest, dloss[row])
+			}
 			if loss[row] = 0; target < 0 {
 				continue
 			}
@@ -275,24 +282,28 @@ func (k *rowKernel) doubleCrossEntropy(l *launch) {
 func (k *rowKernel) doubleCrossEntropyGrad(l *launch) {
 	column := k.column.Fetch(0, k.rows)
 	targets, lses, scales := column[0], doubles(column[1], k.rows), doubles(column[2], k.rows)
-	s := k.attr.Float
 	l.pool.Range(k.rows, max(1, mapGrain/8/max(1, k.n)), func(worker, lo, hi int) {
 		for row := lo; row < hi && !l.pool.Stopped(); row++ {
-			target := k.target(l, targets, row)
-			k.spansOf(worker, row, func(first int, x []float64) {
-				result := k.result(l, worker, row*k.n+first)
-				d := doubles(result, len(x))
-				for i, v := range x {
-					p := math.Exp(v-lses[row]) - s/float64(k.n)
-					if first+i == target {
-						p -= 1 - s
-					}
-					if d[i] = scales[row] * p; target < 0 {
-						d[i] = 0
-					}
-				}
-				k.store(worker, row*k.n+first, len(x), result)
-			})
+			k.doubleGradientOf(l, worker, row, k.target(l, targets, row), lses[row], scales[row])
 		}
+	})
+}
+
+// doubleGradientOf computes a row of the gradient of a cross entropy.
+func (k *rowKernel) doubleGradientOf(l *launch, worker, row, target int, lse, scale float64) {
+	s := k.attr.Float
+	k.spansOf(worker, row, func(first int, x []float64) {
+		result := k.result(l, worker, row*k.n+first)
+		d := doubles(result, len(x))
+		for i, v := range x {
+			p := math.Exp(v-lse) - s/float64(k.n)
+			if first+i == target {
+				p -= 1 - s
+			}
+			if d[i] = scale * p; target < 0 {
+				d[i] = 0
+			}
+		}
+		k.store(worker, row*k.n+first, len(x), result)
 	})
 }

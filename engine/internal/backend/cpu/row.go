@@ -34,6 +34,7 @@ type rowKernel struct {
 	last     *lasts                 // of this launch: what computes and stores them
 	buffers  [][]byte               // results of a block, by worker
 	pool     *pool.Pool             // of the launch
+	gradient *rowKernel             // of a cross entropy: that of its rows, in the same launch; or nil
 }
 
 // lasts are the functions of package vec that compute a row's results.
@@ -81,15 +82,34 @@ func init() {
 
 // compileRow runs a row op with the elementwise work around it.
 func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
-	at := -1
-	for i := range g.Insts {
-		if isRowOp(g.Insts[i].Op) {
-			at = i
+	var k *rowKernel
+	for at := range g.Insts {
+		if !isRowOp(g.Insts[at].Op) {
+			continue
+		}
+		one, err := newRowKernel(g, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case k == nil:
+			k = one
+		default:
+			k.gradient = one
 		}
 	}
-	if at < 0 {
+	if k == nil {
 		return nil, fmt.Errorf("row: got no row op among %d instructions", len(g.Insts))
 	}
+	ls.program("for rows", k.full.prog)
+	ls.add(func(b *strings.Builder) {
+		fmt.Fprintf(b, "\n%v of %d rows of %d elements, %d at a time", k.op, k.rows, k.n, k.block)
+	})
+	ls.program("after it", k.epilogue.prog)
+	return k.run, nil
+}
+
+// newRowKernel compiles the row op that is instruction at, with the results that come from it.
+func newRowKernel(g *backend.Group, at int) (*rowKernel, error) {
 	in := &g.Insts[at]
 	shape := rowShape(g, in)
 	k := &rowKernel{op: in.Op, attr: in.Attr, n: shape[len(shape)-1], extra: map[int]backend.Output{}}
@@ -99,15 +119,7 @@ func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
 	if err := k.compileOperands(g, in, at, shape); err != nil {
 		return nil, err
 	}
-	if err := k.compileEpilogue(g, in, at); err != nil {
-		return nil, err
-	}
-	ls.program("for rows", k.full.prog)
-	ls.add(func(b *strings.Builder) {
-		fmt.Fprintf(b, "\n%v of %d rows of %d elements, %d at a time", k.op, k.rows, k.n, k.block)
-	})
-	ls.program("after it", k.epilogue.prog)
-	return k.run, nil
+	return k, k.compileEpilogue(g, in, at)
 }
 
 // rowShape is the shape that the op sees: that of its first operand, or of its result when that is a number.
@@ -125,6 +137,9 @@ func rowShape(g *backend.Group, in *backend.Inst) []int {
 func (k *rowKernel) compileOperands(g *backend.Group, in *backend.Inst, at int, shape []int) error {
 	var full, vectors, column []tile.Out
 	for i, a := range in.Args {
+		if a.Index >= 0 && isRowOp(g.Insts[a.Index].Op) { // the logsumexp that the launch has just computed
+			continue
+		}
 		o := tile.Out{Value: a, DType: tile.Register(dtypeOf(g, a))}
 		switch {
 		case isVector(in.Op, i):
@@ -135,7 +150,7 @@ func (k *rowKernel) compileOperands(g *backend.Group, in *backend.Inst, at int, 
 			full = append(full, o)
 		}
 	}
-	before := needed(g, in.Args, func(i int) bool { return i >= at })
+	before := needed(g, in.Args, func(i int) bool { return i >= at || isRowOp(g.Insts[i].Op) })
 	insts := instructions(g, func(i int) bool { return before[i] })
 	var err error
 	k.full.prog, err = tile.Compile(tile.Spec{Group: g, Shape: shape, Insts: insts, Outs: full})
@@ -185,6 +200,9 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 			k.extra[o.Value.Result] = o
 			continue
 		}
+		if v := o.Value.Index; v >= 0 && v != at && isRowOp(g.Insts[v].Op) {
+			continue
+		}
 		k.stored = append(k.stored, o)
 		refs = append(refs, o.Value)
 	}
@@ -224,33 +242,44 @@ func (k *rowKernel) run(l *launch) {
 	if k.n == 0 && k.op != ir.CrossEntropy || k.rows == 0 && len(k.extra) == 0 {
 		return
 	}
-	k.pool = l.pool
-	k.choose(l)
-	k.full.bind(l)
-	k.epilogue.bind(l)
-	defer k.full.release()
-	defer k.epilogue.release()
-	small := [...]*tile.State{k.vectors, k.column}
-	for _, s := range small {
-		if s != nil {
-			s.Bind(l.bufs, l.scalars)
-		}
-	}
-	defer func() {
-		for _, s := range small {
-			if s != nil {
-				s.Release()
-			}
-		}
-	}()
-	for (!k.inPlace || k.last == &lastPast) && len(k.buffers) < l.pool.Threads() {
-		k.buffers = append(k.buffers, alignedBytes(8*k.block*k.n))
+	k.bind(l)
+	defer k.release()
+	if k.gradient != nil {
+		k.gradient.bind(l)
+		defer k.gradient.release()
 	}
 	if k.double {
 		k.runDouble(l)
 		return
 	}
 	rowRunners[k.op](k, l)
+}
+
+// bind points the kernel to a launch's memory.
+func (k *rowKernel) bind(l *launch) {
+	k.pool = l.pool
+	k.choose(l)
+	k.full.bind(l)
+	k.epilogue.bind(l)
+	for _, s := range [...]*tile.State{k.vectors, k.column} {
+		if s != nil {
+			s.Bind(l.bufs, l.scalars)
+		}
+	}
+	for (!k.inPlace || k.last == &lastPast) && len(k.buffers) < l.pool.Threads() {
+		k.buffers = append(k.buffers, alignedBytes(8*k.block*k.n))
+	}
+}
+
+// release lets go of what bind has bound.
+func (k *rowKernel) release() {
+	k.full.release()
+	k.epilogue.release()
+	for _, s := range [...]*tile.State{k.vectors, k.column} {
+		if s != nil {
+			s.Release()
+		}
+	}
 }
 
 // vector returns the operands of a row's length.

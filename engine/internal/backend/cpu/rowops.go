@@ -221,17 +221,26 @@ func (k *rowKernel) target(l *launch, targets unsafe.Pointer, row int) int {
 	return int(t)
 }
 
-// runCrossEntropy reads each row once: each chunk brings the maximum and the sum up to date.
+// runCrossEntropy reads each row once: each chunk brings the maximum and the sum up to date. The gradient, if
+// the launch has it, too, finds the row in the caches.
 func (k *rowKernel) runCrossEntropy(l *launch) {
 	targets := k.column.Fetch(0, k.rows)[0]
+	var dloss unsafe.Pointer
+	if k.gradient != nil {
+		dloss = k.gradient.column.Fetch(0, k.rows)[1]
+	}
 	lse, wanted := k.extra[1]
 	loss := l.scratch.floats(k.rows)
 	l.pool.Range(k.rows, max(1, mapGrain/max(1, k.n)), func(worker, lo, hi int) {
 		for row := lo; row < hi && !l.pool.Stopped(); row++ {
-			value := k.lossOf(l, worker, row, k.target(l, targets, row))
+			target := k.target(l, targets, row)
+			value := k.lossOf(l, worker, row, target)
 			loss[row] = float32(value.loss)
 			if wanted {
 				*(*float32)(unsafe.Add(l.pointer(lse.Buf), 4*row)) = float32(value.lse)
+			}
+			if k.gradient != nil {
+				k.gradient.gradientOf(l, worker, row, target, float32(value.lse), *(*float32)(unsafe.Add(dloss, 4*row)))
 			}
 		}
 		k.epilogue.at(worker).SetGiven(0, unsafe.Pointer(unsafe.SliceData(loss)), 0)
@@ -287,30 +296,32 @@ func (k *rowKernel) lossOf(l *launch, worker, row, target int) rowLoss {
 func (k *rowKernel) runCrossEntropyGrad(l *launch) {
 	column := k.column.Fetch(0, k.rows)
 	targets, lses, dlosses := column[0], column[1], column[2]
-	smooth := k.attr.Float / float64(k.n)
 	l.pool.Range(k.rows, max(1, mapGrain/max(1, k.n)), func(worker, lo, hi int) {
 		for row := lo; row < hi && !l.pool.Stopped(); row++ {
-			target := k.target(l, targets, row)
-			lse := *(*float32)(unsafe.Add(lses, 4*row))
-			scale := *(*float32)(unsafe.Add(dlosses, 4*row))
-			for i := 0; i < k.n && !k.stopped(i); i += chunk {
-				first, n := row*k.n+i, min(chunk, k.n-i)
-				d := k.result(l, worker, first)
-				if target < 0 {
-					clear(unsafe.Slice((*float32)(d), n))
-				} else {
-					x := k.full.at(worker).Fetch(first, n)[0]
-					grad := k.last.crossEntropyGrad
-					if target >= i && target < i+n {
-						grad = vec.CrossEntropyGradTo // an element is read again
-					}
-					grad(d, x, lse, scale, float32(smooth), n)
-				}
-				if target >= i && target < i+n {
-					*(*float32)(unsafe.Add(d, 4*(target-i))) -= scale * float32(1-k.attr.Float)
-				}
-				k.store(worker, first, n, d)
-			}
+			k.gradientOf(l, worker, row, k.target(l, targets, row), *(*float32)(unsafe.Add(lses, 4*row)), *(*float32)(unsafe.Add(dlosses, 4*row)))
 		}
 	})
+}
+
+// gradientOf computes a row of the gradient of a cross entropy.
+func (k *rowKernel) gradientOf(l *launch, worker, row, target int, lse, scale float32) {
+	smooth := float32(k.attr.Float / float64(k.n))
+	for i := 0; i < k.n && !k.stopped(i); i += chunk {
+		first, n := row*k.n+i, min(chunk, k.n-i)
+		d := k.result(l, worker, first)
+		if target < 0 {
+			clear(unsafe.Slice((*float32)(d), n))
+		} else {
+			x := k.full.at(worker).Fetch(first, n)[0]
+			grad := k.last.crossEntropyGrad
+			if target >= i && target < i+n {
+				grad = vec.CrossEntropyGradTo // an element is read again
+			}
+			grad(d, x, lse, scale, smooth, n)
+		}
+		if target >= i && target < i+n {
+			*(*float32)(unsafe.Add(d, 4*(target-i))) -= scale * float32(1-k.attr.Float)
+		}
+		k.store(worker, first, n, d)
+	}
 }

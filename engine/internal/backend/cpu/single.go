@@ -36,7 +36,8 @@ var singles = map[ir.Op]compiler{
 	ir.ConvTranspose: compileConv,
 	ir.ConvWeight:    compileConv,
 
-	ir.AdamW: compileAdamW,
+	ir.AdamW:  compileAdamW,
+	ir.AdamW8: compileAdamW8,
 
 	ir.Dequantize:     compileDequantize,
 	ir.DequantizeTake: compileDequantizeTake,

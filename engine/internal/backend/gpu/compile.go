@@ -175,14 +175,21 @@ func (c *compiled) Close() {
 	}
 }
 
-// Source returns the texts that run, without the blocks that they call, and what the library computes.
+// Source returns the texts that run, without the blocks that they call, and what the library computes. A text
+// that runs several times stands there once.
 func (c *compiled) Source() string {
 	var texts []string
+	stands := map[string]bool{}
 	for i, d := range c.kernel.Dispatches {
 		if by := c.calls[i]; by != nil {
 			texts = append(texts, fmt.Sprintf("// %v\n", by))
 			continue
 		}
+		if stands[d.Function] {
+			texts = append(texts, fmt.Sprintf("// %s\n", d.Function))
+			continue
+		}
+		stands[d.Function] = true
 		texts = append(texts, d.Text)
 	}
 	return strings.Join(texts, "\n")

@@ -132,9 +132,16 @@ func (l *library) close() {
 	}
 }
 
+// mostRoom is the most that attention's scores take: several times what caches hold, so that launches are
+// few.
+const mostRoom = 256 << 20
+
+// RoomOf is how many bytes attention's scores may take on a device: a small part of its memory.
+func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
+
 // limits tells package kernel what there is.
 func (l *library) limits() *kernel.Library {
-	k := &kernel.Library{Offer: l.offer, Always: l.always}
+	k := &kernel.Library{Offer: l.offer, Room: RoomOf(l.device.Info()), Always: l.always}
 	if l.attender != nil {
 		k.Attend = l.attend
 	}

@@ -38,6 +38,8 @@ type Driver struct {
 	Family string
 	// Library gives the device a library of matrix products and of attention.
 	Library bool
+	// Memory is how many bytes the device has; 4 GiB if it is 0.
+	Memory int64
 	// Unified lets the processor see all memory, as on Apple's GPUs.
 	Unified bool
 
@@ -63,7 +65,7 @@ func (d *Driver) Devices() ([]gpu.Info, error) {
 // info describes the device in the driver's mode.
 func (d *Driver) info() gpu.Info {
 	return gpu.Info{
-		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: 4 << 30, Language: gpu.Metal, Unified: d.Unified,
+		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: cmp.Or(d.Memory, 4<<30), Language: gpu.Metal, Unified: d.Unified,
 		Limits: gpu.Limits{
 			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 1, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
 			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,

@@ -29,3 +29,24 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("the library computed %d products, want most of those with more than 8 rows", n)
 	}
 }
+
+// TestAttentionByProducts computes attention of f32 by products of the library: all at once, and in parts
+// that a small device has memory for.
+func TestAttentionByProducts(t *testing.T) {
+	t.Setenv("MCS_LIBRARIES", "always")
+	for _, c := range []struct {
+		name   string
+		memory int64
+		least  int64 // products: two, or five of a gradient, for each part
+	}{{"all at once", 0, 80}, {"in parts", 12 << 20, 200}} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &Driver{Library: true, Memory: c.memory}
+			conform(t, d, func(t *testing.T, open func() (backend.Backend, error)) {
+				backendtest.Ops(t, open, []dtype.Type{dtype.F32}, ir.Attention, ir.AttentionGrad)
+			})
+			if n := d.products.Load(); n < c.least {
+				t.Errorf("the library computed %d products, want at least %d", n, c.least)
+			}
+		})
+	}
+}

@@ -7,30 +7,46 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/internal/arrow"
+	"github.com/mcs-notebook/mcs/engine/internal/columns"
 	"github.com/mcs-notebook/mcs/engine/internal/parquet"
 )
 
-// parquetRows reads the fields of records out of a Parquet file.
-type parquetRows struct {
-	r    *parquet.Reader
+// A columnFile is a file that is read row by row, though it keeps its values by columns.
+type columnFile interface {
+	Next() (map[string]any, error)
+	Rows() int64
+	Row() int64
+}
+
+// columnRows reads the fields of records out of such a file.
+type columnRows struct {
+	r    columnFile
 	read *int64
 	size int64
 }
 
-func newParquetRows(f *os.File, size int64, names fields, read *int64) (*parquetRows, error) {
+func newColumnRows(f *os.File, format string, size int64, names fields, read *int64) (*columnRows, error) {
 	list := []string{names.text, names.prompt, names.completion, names.messages, names.tools, names.chosen, names.rejected, names.extra}
 	if names.messages == "messages" {
 		list = append(list, "conversations")
 	}
-	r, err := parquet.Open(f, size, list)
+	var r columnFile
+	var err error
+	if format == ".arrow" {
+		r, err = arrow.Open(f, size, list)
+	} else {
+		r, err = parquet.Open(f, size, list)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &parquetRows{r, read, size}, nil
+	return &columnRows{r, read, size}, nil
 }
 
-func (p *parquetRows) next() (row, error) {
+func (p *columnRows) next() (row, error) {
 	values, err := p.r.Next()
 	if err != nil {
 		return row{}, err
@@ -47,7 +63,9 @@ func (p *parquetRows) next() (row, error) {
 			if err := writeValue(&b, v); err != nil {
 				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
 			}
-			fields[name] = json.RawMessage(b.Bytes())
+			if err := put(fields, name, b.Bytes()); err != nil {
+				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
+			}
 		}
 	}
 	return row{int(p.r.Row()), fields}, nil
@@ -72,6 +90,11 @@ func writeValue(b *bytes.Buffer, v any) error {
 		return err
 	case string:
 		writeText(b, v)
+	case columns.JSON:
+		if !json.Valid([]byte(v)) {
+			return fmt.Errorf("got %s, want JSON", brief(string(v)))
+		}
+		b.WriteString(strings.TrimSpace(string(v)))
 	case []any:
 		b.WriteByte('[')
 		for i, item := range v {
@@ -83,7 +106,7 @@ func writeValue(b *bytes.Buffer, v any) error {
 			}
 		}
 		b.WriteByte(']')
-	case parquet.Object:
+	case columns.Object:
 		b.WriteByte('{')
 		first := true
 		for _, f := range v {
