@@ -65,18 +65,22 @@ func FuzzClass(f *testing.F) {
 	})
 }
 
+// Indentation becomes marks, here ⟨ and ⟩, so the blocks of a statement stand on one line.
 func TestBlock(t *testing.T) {
+	marks := strings.NewReplacer(indent, " ⟨", dedent, "⟩")
 	for _, c := range []struct{ lines, want string }{
 		{"x = 1\ny = 2", "x = 1"},
-		{"for x in xs:\n    print(x)\n    n += 1\nprint(n)", "for x in xs: print(x); n += 1"},
-		{"for x in xs:", "for x in xs: "},
+		{"x = 1  # one", "x = 1"},
+		{"for x in xs:\n    print(x)\n    n += 1\nprint(n)", "for x in xs: ⟨print(x); n += 1⟩"},
+		{"for x in xs:", "for x in xs:"},
 		{"m = f(\n    g(1),\n)\ny = 2", "m = f( g(1), )"},
 		{"m = f(\n    g(1),", "m = f("},
-		{"    if a:\n\n        b()\n    c()", "if a: b()"},
-		{"if a:\n  b()\nelse:\n  c()", ""},
-		{"for x in xs:\n  if x:\n    f(x)", ""},
+		{"    if a:\n\n        b()\n    c()", "if a: ⟨b()⟩"},
+		{"if a:\n  b()\nelse:\n  c()\nd()", "if a: ⟨b()⟩ else: ⟨c()⟩"},
+		{"for x in xs:\n  if x:\n    f(x)\n  g(x)", "for x in xs: ⟨if x: ⟨f(x)⟩; g(x)⟩"},
+		{"try:\n  f()\nexcept E as e:\n  g(e)", "try: ⟨f()⟩ except E as e: ⟨g(e)⟩"},
 	} {
-		if got := Block(strings.Split(c.lines, "\n")); got != c.want {
+		if got := marks.Replace(Block(strings.Split(c.lines, "\n"))); got != c.want {
 			t.Errorf("Block(%q) = %q, want %q", c.lines, got, c.want)
 		}
 	}
