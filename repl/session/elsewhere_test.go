@@ -30,7 +30,7 @@ func TestWhatStandsForNamesChecks(t *testing.T) {
 	n := 0
 	for goText, name := range texts {
 		n++
-		params := "x, y, index, mask, weight, bias, loss tensor.Tensor, m nn.Layer, p nn.Param, opt optim.Optimizer"
+		params := "x, y, index, mask, weight, bias, loss tensor.Tensor, m nn.Layer, p nn.Param, opt optim.Optimizer, lm *llm.Model, tok *tokenizer.Tokenizer"
 		var failed string
 		for _, body := range []string{"_ = " + goText, goText, goText + "; _, _ = train, test", "_, _ = " + goText, "_, _, _ = " + goText} {
 			r := s.Run(t.Context(), fmt.Sprintf("func suggested%d(%s) {\n%s\n}", n, params, body))

@@ -8,10 +8,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Attention to keys in pages is attention without a mask, whose tiles of columns are fetched slot by slot, and
-// whose end is data. So a launch takes as long as its keys, however large their room is: the parts into which
-// keys are split for few rows are parts of those that there are. A text that needs one part leaves others
-// nothing to do.
+// Attention to keys in pages is attention without a mask, whose tiles of columns are fetched slot by slot,
+// and whose end is data. So a launch takes as long as its keys, however large their room is: the parts into
+// which keys are split for few rows are parts of those that there are. A text that needs one part leaves
+// others nothing to do.
 
 // newPaged is the text of an ir.PagedAttention.
 func newPaged(g *backend.Group, limits Limits) *attentionText {

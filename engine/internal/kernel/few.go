@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Products of few rows, y[m n] = Σ a[m k]·b[k n] with m ≤ 8: a step of decoding. On NVIDIA's GPUs some have up
-// to 16, see isFew.
+// Products of few rows, y[m n] = Σ a[m k]·b[k n] with m ≤ 8: a step of decoding. On NVIDIA's GPUs some have
+// up to 16, see isFew.
 //
 // Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup
 // memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
@@ -60,11 +60,12 @@ const (
 // inThreadgroup is the buffer of a result that stays in threadgroup memory.
 const inThreadgroup = -3
 
-// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of NVIDIA's
-// GPUs are whose left operand lies along its rows, if they have columns for a fourth of the processors, or are
-// computed by each threadgroup: a thread with so many sums does 16 multiplications for each element of b, which
-// takes as long as reading b, and one launch is left of two or four. Where matrix units could multiply, they are
-// faster, unless the product is small. Apple's tiles of 16 rows have not been compared.
+// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of
+// NVIDIA's GPUs are whose left operand lies along its rows, if they have columns for a fourth of the
+// processors, or are computed by each threadgroup: a thread with so many sums does 16 multiplications for
+// each element of b, which takes as long as reading b, and one launch is left of two or four. Where matrix
+// units could multiply, they are faster, unless the product is small. Apple's tiles of 16 rows have not been
+// compared.
 func (p *product) isFew(limits Limits) bool {
 	m, n, main := p.space.lens[1], p.space.lens[0], p.longest()
 	if m <= mostFewRows {

@@ -11,8 +11,8 @@ import (
 // A split is a product that goes to a library: dispatches that put operands into a form that the library
 // takes, a call for each pair of operands, and a dispatch for what the library cannot do of the epilogue.
 //
-// The sums of several pairs are rounded once in F32. In f16 or bf16 there are three ways, of which the one that
-// moves the fewest bytes is taken.
+// The sums of several pairs are rounded once in F32. In f16 or bf16 there are three ways, of which the one
+// that moves the fewest bytes is taken.
 type split struct {
 	*product
 	stored   map[int]result // what earlier products have stored

@@ -67,13 +67,34 @@ func (a *advisor) foreignModule() string {
 
 // bare returns the advice for a name without its module, as after `from torch.nn import Linear`.
 func (a *advisor) bare(name string) string {
-	modules := []string{""}
-	if unicode.IsUpper(rune(name[0])) {
-		modules = []string{"nn", "optim", "data", ""}
-	}
-	for _, module := range modules {
+	for _, module := range modulesOf(name) {
 		if goText := elsewhere.Lookup(module, name); goText != "" && !strings.HasPrefix(goText, "// nothing") {
 			return a.elsewhere(module, name, "")
+		}
+	}
+	return ""
+}
+
+// modulesOf lists the modules from which people import a name to use it alone.
+func modulesOf(name string) []string {
+	if unicode.IsUpper(rune(name[0])) {
+		return []string{"nn", "optim", "data", "", "hub"}
+	}
+	return []string{"", "hub"}
+}
+
+// bareName returns the advice for the call of a name without its module, in a line that does not parse.
+func bareName(name, line string) string {
+	for _, module := range modulesOf(name) {
+		goText := elsewhere.Lookup(module, name)
+		if module == "" && !unicode.IsUpper(rune(name[0])) { // Python's own: max, sum
+			continue
+		}
+		if why, ok := strings.CutPrefix(goText, "// "); ok {
+			return why
+		}
+		if goText != "" {
+			return sample(goText, line)
 		}
 	}
 	return ""

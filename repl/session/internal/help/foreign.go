@@ -162,6 +162,15 @@ func (f *foreign) Stands(name string) string {
 		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Optimizer" })
 	case "lossfn":
 		return f.newest(func(e *world.Entity) bool { return isLoss(e.Obj.Type()) })
+	case "lm", "tok":
+		typ := map[string]string{"lm": "*llm.Model", "tok": "*tokenizer.Tokenizer"}[name]
+		found := f.newest(func(e *world.Entity) bool { return world.TypeString(e.Obj.Type()) == typ })
+		if model := ""; name == "tok" && found == "" {
+			if model = f.Stands("lm"); model != "" {
+				return model + ".Tokenizer"
+			}
+		}
+		return found
 	case "weight":
 		return strings.Join(f.params(), ", ")
 	case "rate":
@@ -234,7 +243,7 @@ func (f *foreign) checks(line, original string) bool {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
 		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg) && atTop(c.Files[0], err.Pos)
 		switch {
-		case undefined && strings.Contains(original, name) && ForeignNames[name] == "":
+		case undefined && strings.Contains(original, name) && ForeignNames[name] == "" && !strings.Contains(line, name+"("):
 		case strings.HasSuffix(err.Msg, "is not used"), missing:
 		default:
 			return false

@@ -153,18 +153,24 @@ func opener(text string, n int) int {
 // calledInModule is a line that calls a name of a module, and may assign the result.
 var calledInModule = lazy.Regexp(`^(?:\w+\s*:?=\s*|with\s+)?(\w+(?:\.\w+)*)\.(\w+)\(`)
 
+// calledAlone is a line that calls a name without its module.
+var calledAlone = lazy.Regexp(`^(?:\w+\s*:?=\s*)?(\w+)\(`)
+
 // foreignCall returns the advice for a line that calls a name of PyTorch, NumPy or MLX, but does not read as
 // a line of Python that has its Go.
 func foreignCall(line string) string {
 	m := calledInModule().FindStringSubmatch(line)
 	if m == nil {
+		if m = calledAlone().FindStringSubmatch(line); m != nil {
+			return bareName(m[1], line)
+		}
 		return ""
 	}
 	root, _, _ := strings.Cut(m[1], ".")
-	if !elsewhere.Known(root) {
+	goText := elsewhere.Lookup(m[1], m[2])
+	if goText == "" {
 		return ForeignNames[root]
 	}
-	goText := elsewhere.Lookup(m[1], m[2])
 	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
 		return why
 	}
@@ -236,29 +242,35 @@ func importAdvice(words []string) string {
 // Modules maps the Python modules that people import to advice. What their names are here is in package
 // elsewhere.
 var Modules = map[string]string{
-	"numpy":        "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
-	"np":           "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
-	"torch":        "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
-	"tensorflow":   "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
-	"jax":          "tensors are in package tensor, gradients come from tensor.Grad, which is there without an import",
-	"transformers": "decoder models are in package llm, which is there without an import",
-	"peft":         "adapters are in package lora, which is there without an import",
-	"pandas":       `data.ReadCSV("x.csv") reads a table, t.Tensor("a", "b") makes columns a tensor; a slice of structs is shown as a table`,
-	"csv":          `data.ReadCSV("x.csv") reads a table, t.Tensor("a", "b") makes columns a tensor; encoding/csv reads the texts`,
-	"torchvision":  `data.ReadImage("x.png") reads a picture, data.Images{}.Folder("pets", 64) a folder for each class, data.ReadIDX("x-idx3-ubyte.gz") MNIST`,
-	"PIL":          `data.ReadImage("x.png") reads a picture; package image is there without an import`,
-	"tqdm":         "train.Run shows its progress; a loop needs nothing for it",
-	"sklearn":      "package data splits and batches, nn.Accuracy counts: data.Pairs(x, y, 64).Split(0.8)",
-	"matplotlib":   "package plot is there without an import: plot.Line(ys), plot.Scatter(xs, ys), plot.Hist(xs, 20); run.Plot() draws what train.Run returns",
-	"sys":          "package os has arguments, streams and exits",
-	"random":       "rand is there without an import: rand.IntN(10)",
-	"re":           "package regexp is there without an import",
-	"json":         "package encoding/json is there without an import: json.Marshal",
-	"datetime":     "package time is there without an import: time.Now()",
-	"collections":  "maps and slices are part of the language; containers are in container/heap, list and ring",
-	"asyncio":      "go f() runs f beside the rest; channels connect the two",
-	"threading":    "go f() runs f beside the rest; channels connect the two",
-	"subprocess":   "package os/exec is there as exec; !command runs a command of the shell",
+	"numpy":                 "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
+	"np":                    "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
+	"torch":                 "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
+	"tensorflow":            "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
+	"jax":                   "tensors are in package tensor, gradients come from tensor.Grad, which is there without an import",
+	"transformers":          "decoder models are in package llm, which is there without an import",
+	"peft":                  "adapters are in package lora, which is there without an import",
+	"pandas":                `data.ReadCSV("x.csv") reads a table, t.Tensor("a", "b") makes columns a tensor; a slice of structs is shown as a table`,
+	"csv":                   `data.ReadCSV("x.csv") reads a table, t.Tensor("a", "b") makes columns a tensor; encoding/csv reads the texts`,
+	"torchvision":           `data.ReadImage("x.png") reads a picture, data.Images{}.Folder("pets", 64) a folder for each class, data.ReadIDX("x-idx3-ubyte.gz") MNIST`,
+	"PIL":                   `data.ReadImage("x.png") reads a picture; package image is there without an import`,
+	"tqdm":                  "train.Run shows its progress; a loop needs nothing for it",
+	"sklearn":               "package data splits and batches, nn.Accuracy counts: data.Pairs(x, y, 64).Split(0.8)",
+	"matplotlib":            "package plot is there without an import: plot.Line(ys), plot.Scatter(xs, ys), plot.Hist(xs, 20); run.Plot() draws what train.Run returns",
+	"sys":                   "package os has arguments, streams and exits",
+	"random":                "rand is there without an import: rand.IntN(10)",
+	"re":                    "package regexp is there without an import",
+	"json":                  "package encoding/json is there without an import: json.Marshal",
+	"datetime":              "package time is there without an import: time.Now()",
+	"collections":           "maps and slices are part of the language; containers are in container/heap, list and ring",
+	"asyncio":               "go f() runs f beside the rest; channels connect the two",
+	"threading":             "go f() runs f beside the rest; channels connect the two",
+	"datasets":              `data.ReadRecords("data.jsonl") reads records for tuning, from files or a folder`,
+	"trl":                   "package train is there without an import: train.LoRA, train.DPO, train.ORPO",
+	"accelerate":            "train.Run trains on the device that it is given; nothing need be prepared",
+	"bitsandbytes":          "quant.Module(m, quant.Config{Bits: 4}) keeps a model's matrices in 4 or 8 bits",
+	"huggingface_hub":       "llm.Download(ctx, repository, llm.Hub{}) fetches a model",
+	"sentence_transformers": "package embed is there without an import: embed.Load(ctx, dir)",
+	"subprocess":            "package os/exec is there as exec; !command runs a command of the shell",
 }
 
 // ForeignNames maps names of other languages to Go's.

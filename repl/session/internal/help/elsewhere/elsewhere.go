@@ -34,6 +34,7 @@ var modules = map[string]string{
 	"np": "numpy", "numpy": "numpy", "np.ndarray": "numpy", "mx": "mlx", "mx.fast": "mlx",
 	"nn.Module": "module", "Module": "module", "optim.Optimizer": "optimizer", "Optimizer": "optimizer", "Param": "param",
 	"optim.lr_scheduler": "lrscheduler", "lr_scheduler": "lrscheduler", "utils.data": "data", "nn.init": "init", "nn.utils": "utils",
+	"transformers": "hub", "peft": "hub", "trl": "hub", "datasets": "hub", "huggingface_hub": "hub", "sentence_transformers": "hub",
 	"optimizers": "optim", "mx.optimizers": "optim", "mlx.optimizers": "optim",
 }
 

@@ -32,6 +32,7 @@ func (p *reader) callArguments() (args []argument) {
 			a.name = p.name()
 			p.i++
 		}
+		p.take("**") // of model.generate(**inputs)
 		spread := p.take("*")
 		a.value = p.expr()
 		if spread {
@@ -55,6 +56,11 @@ func (p *reader) spread(v value) value {
 
 // called translates the call of f, which may be a function or method that Go does not have.
 func (p *reader) called(f value, args []argument) value {
+	if name := f.text[strings.LastIndexByte(f.text, '.')+1:]; len(args) > 0 && (name == "decode" || name == "Decode") {
+		if list, ok := strings.CutSuffix(args[0].text, "[0]"); ok && p.is(simple("%s", list), slice) { // of a batch of one
+			args[0].value = simple("%s", list)
+		}
+	}
 	if last := len(args) - 1; last >= 0 && args[last].name == "descending" { // x.sort(descending=True)
 		v := p.called(f, args[:last])
 		axis := v.text[strings.LastIndexByte(v.text, '(')+1:]
@@ -73,6 +79,7 @@ func (p *reader) called(f value, args []argument) value {
 	if !ok {
 		v = p.plainCall(f, args)
 	}
+	v = p.downloaded(v)
 	if name := strings.ToLower(f.name); f.member != nil {
 		v.pair = pairOf(f.member.name, v.text)
 	} else {
@@ -123,6 +130,8 @@ func (p *reader) calledValue(f value, t types.Type, args []argument) (value, boo
 	sig, _ := t.Underlying().(*types.Signature)
 	forward, _, _ := types.LookupFieldOrMethod(t, true, nil, "Forward")
 	switch {
+	case Kind(t) == "Tokenizer" && len(args) > 0:
+		return p.known("Tokenizer", "encode", append([]argument{{value: f}}, args...))
 	case sig == nil && forward != nil:
 		return p.plainCall(simple("%s.Forward", f.in(primary)), args), true
 	case sig != nil && f.module != "" && len(args) == 0 && strings.HasSuffix(f.name, "Loss") && sig.Params().Len() == 2:
@@ -271,9 +280,12 @@ func (p *reader) constructor(f value, args []value) value {
 func fields(s *types.Struct, named []argument) string {
 	var parts []string
 	for _, a := range named {
+		if implied[a.name] {
+			continue
+		}
 		name := a.name
-		if name == "label_smoothing" {
-			name = "smoothing"
+		if of, ok := settings[name]; ok {
+			name, a.value = of, setting(a)
 		}
 		for f := range s.Fields() {
 			if strings.EqualFold(f.Name(), strings.ReplaceAll(name, "_", "")) {

@@ -17,7 +17,7 @@ type form struct {
 }
 
 // examples are the names of the table that stand for an argument.
-var examples = []string{"p", "x", "y", "index", "mask", "weight", "bias", "loss", "m", "opt"}
+var examples = []string{"p", "x", "y", "index", "mask", "weight", "bias", "loss", "m", "opt", "lm", "tok"}
 
 // readForm parses Go of the table; it fails for a statement.
 func readForm(text string) (form, bool) {
@@ -231,7 +231,7 @@ func (l *filling) signature() *types.Signature {
 	}
 	sig, ok := l.p.typeOf(bind(l.textOf(l.call.Fun), l.bound)).(*types.Signature)
 	if !ok { // an operand is not declared yet
-		sig, _ = l.p.s.TypeOf("var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; var opt optim.Optimizer",
+		sig, _ = l.p.s.TypeOf("var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; var opt optim.Optimizer; var lm *llm.Model; var tok *tokenizer.Tokenizer",
 			l.textOf(l.call.Fun), "").(*types.Signature)
 	}
 	return sig

@@ -36,6 +36,10 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 		return p.file(f.name, args)
 	case f.module == "torch.device" && len(args) == 1:
 		return deviceNamed(args[0].text), true
+	case f.text == "tokenizer" && p.stands("tok") != "":
+		return p.calledValue(simple("%s", p.stands("tok")), p.typeOf(p.stands("tok")), args)
+	case (f.text == "load_dataset" || f.name == "load_dataset") && len(args) > 0:
+		return dataset(args), true
 	case f.name == "pad" && (f.module == "F.pad" || strings.HasSuffix(f.module, "functional.pad")):
 		return p.padded(args)
 	case f.name == "DataLoader":

@@ -440,6 +440,12 @@ func (p *reader) assign(x value, target []token) string {
 	switch {
 	case name == "":
 		return p.assignElement(x, y)
+	case name == "tokenizer" && strings.HasPrefix(y.text, "tokenizer.Load("): // so does this one
+		return "tok := " + y.text
+	case strings.HasPrefix(y.text, "lora.Of("+name+")"):
+		return y.text
+	case strings.HasPrefix(y.text, "lora.Inject("+name+", "): // changes the model
+		return "adapter := " + y.text
 	case name == "device" && y.text == "device.Default()": // the package keeps its name
 		return "dev := device.Default()"
 	case y.text == "nil" && p.is(x, tensorFamily):

@@ -22,7 +22,7 @@ var methods = map[family]map[string][]string{
 		"filter":  {"slices.DeleteFunc(slices.Clone($x), $1)"},
 		"foreach": {"for _, v := range $x { fmt.Println(v) }"}, "map": {"for i, v := range $x { $x[i] = v }"},
 		"sum": {"tensor.From($x).Sum()"}, "mean": {"tensor.From($x).Mean()"}, "min": {"slices.Min($x)"}, "max": {"slices.Max($x)"},
-		"first": {"$x[0]"}, "last": {"$x[len($x)-1]"},
+		"input_ids": {"$x"}, "first": {"$x[0]"}, "last": {"$x[len($x)-1]"},
 	},
 	stringFamily: {
 		"upper": {"strings.ToUpper($x)"}, "toupper": {"strings.ToUpper($x)"}, "touppercase": {"strings.ToUpper($x)"},
@@ -137,6 +137,8 @@ func (p *reader) method(f value, args []argument) (value, bool) {
 		return p.format(x, args)
 	case p.is(x, mapFamily) && name == "get" && len(args) == 2:
 		return p.entry(x, args[0].value, args[1].value), true
+	case module == "Module" && name == "generate" && len(args) > 0 && p.is(args[0].value, slice):
+		name = "generate_tokens"
 	case module == "" && name == "requires_grad_" && len(args) == 1 && args[0].text == "false":
 		return value{text: fmt.Sprintf("%s = %[1]s.Detach()", x.text), prec: comparePrec, changes: x.text}, gotoken.IsIdentifier(x.text)
 	case module == "" && name == "fill_" && len(args) == 1:

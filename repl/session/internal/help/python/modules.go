@@ -11,7 +11,7 @@ import (
 
 // imported returns the module from which people import a name to use it alone: nn for Linear, or "".
 func imported(name string) string {
-	modules := []string{"nn", "optim", "data", "torch"}
+	modules := []string{"nn", "optim", "data", "torch", "hub"}
 	if name == "" || !unicode.IsUpper(rune(name[0])) {
 		modules = modules[3:]
 	}

@@ -361,6 +361,9 @@ func (p *reader) member(x value, name string) value {
 	if x.pair != nil && (name == "values" || name == "indices") {
 		return p.half(x, name == "indices")
 	}
+	if x.text == "tokenizer" && p.stands("tok") != "" && p.s.Exported("tokenizer", name) != name {
+		x = simple("%s", p.stands("tok"))
+	}
 	t := p.typeOf(x.text)
 	if t == nil && (gotoken.IsIdentifier(x.text) || x.module != "") {
 		return p.packageMember(x, name)

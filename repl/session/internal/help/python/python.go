@@ -33,7 +33,7 @@ type Session interface {
 	// Stands returns what the session has for a name of package elsewhere's table, or "": m is its newest
 	// model, opt its optimizer, lossfn its loss, loss a tensor of that name or the newest one
 	// of one number, weight the parameters that are variables, as arguments of tensor.Grad, rate the
-	// learning rate, and schedule an optim.Schedule.
+	// learning rate, schedule an optim.Schedule, lm a language model, and tok a tokenizer.
 	Stands(name string) string
 }
 

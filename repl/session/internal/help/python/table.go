@@ -26,6 +26,7 @@ func (p *reader) known(module, name string, args []argument) (value, bool) {
 	if i := slices.Index(f.names, "x"); i > 0 && module == "" { // x.where(mask, y): the operand comes first
 		f.names = slices.Insert(slices.Delete(slices.Clone(f.names), i, i+1), 0, "x")
 	}
+	args = slices.DeleteFunc(slices.Clone(args), func(a argument) bool { return implied[a.name] })
 	v, ok := p.filled(f, args)
 	if at := slices.IndexFunc(args, func(a argument) bool { return a.name == "dim" || a.name == "axis" }); !ok && at > 0 && strings.Count(text, "(-1)") == 1 {
 		inner, _ := readForm(strings.Replace(text, "(-1)", "("+args[at].goText()+")", 1)) // the axis of a call in the form
@@ -116,7 +117,7 @@ func Callee(module, name string) string {
 }
 
 // Kind returns the module of package elsewhere that has the methods of a type: "" for tensors, "Module",
-// "Optimizer", "Param", or "-" if there is none.
+// "Optimizer", "Param", "Tokenizer", or "-" if there is none.
 func Kind(t types.Type) string {
 	has := func(name string) bool {
 		o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
@@ -134,6 +135,8 @@ func Kind(t types.Type) string {
 		return "Optimizer"
 	case has("Trainable") && has("Unfreeze"):
 		return "Param"
+	case has("Encode") && has("IsSpecial"):
+		return "Tokenizer"
 	}
 	return "-"
 }
