@@ -38,6 +38,7 @@ type scoring struct {
 	sides          [2]operand    // k and v, of all heads, where the library takes them as they lie
 	copied         [2]bool       // which of them it does not: they are copied for each part
 	room           scoringPlaces // where a part's matrices lie in the workspace
+	size           int           // bytes of it
 	steps          []Dispatch
 	lacks          bool // the library lacks one of the products
 }
@@ -92,7 +93,7 @@ func byProducts(g *backend.Group, k *Kernel) bool {
 	if s.lacks {
 		return false
 	}
-	k.Dispatches, k.Scratch = s.steps, s.lay()
+	k.Dispatches, k.Scratch = s.steps, s.size
 	k.shareWorkspace()
 	return true
 }
@@ -113,33 +114,40 @@ func (s *scoring) flops() int {
 	return a.Flops()
 }
 
-// bytes is what the scores of so many queries take, of all heads of a part.
-func (s *scoring) bytes(queries int) int {
-	return 4 * s.heads * s.hq / s.hk * queries * ceilTo(s.tk, 4)
-}
-
-// cut chooses the parts. With n of them it computes 1/n more than what is seen, where it is causal, and each
-// has its launches. Then there are as many heads in a part as its memory allows.
+// cut chooses the parts: as many queries and heads in each as makes the least work, and fits into the room. A
+// causal part computes, for each query, half as many keys as it has queries more than are seen; and each part
+// has its launches.
 func (s *scoring) cut(room int) bool {
 	s.findSides()
-	s.queries = s.tq
-	if s.causal() {
-		n := max(1, int(math.Round(math.Sqrt(float64(s.flops())/partFlops))))
-		s.queries = min(s.tq, ceilTo((s.tq+n-1)/n, 64))
-	}
-	s.heads = 1
-	for s.lay() > room {
-		if s.queries == 1 {
-			return false
-		}
-		s.queries = (s.queries + 1) / 2
-	}
+	queries, heads, least := 0, 0, math.MaxInt
 	all := s.b * s.hk
-	most := min(all, room/s.lay())
-	pieces := (all + most - 1) / most
-	s.heads = (all + pieces - 1) / pieces
-	s.lay()
-	return true
+	for n := s.tq; n > 0; n = fewer(n) {
+		s.queries, s.heads = n, 1
+		most := min(all, room/s.lay())
+		if most == 0 {
+			continue
+		}
+		pieces := (all + most - 1) / most
+		work := pieces * ((s.tq + n - 1) / n) * partFlops
+		if s.causal() {
+			work += s.flops() / s.tq * n
+		}
+		if work < least {
+			queries, heads, least = n, (all+pieces-1)/pieces, work
+		}
+	}
+	s.queries, s.heads = queries, heads
+	s.size = s.lay()
+	return queries > 0
+}
+
+// fewer is the next smaller number of queries to look at: a multiple of a library's tiles, while there are as
+// many.
+func fewer(n int) int {
+	if n > 64 {
+		return (n - 1) / 64 * 64
+	}
+	return n / 2
 }
 
 // lay lays the workspace out, and returns its size.
@@ -158,9 +166,9 @@ func (s *scoring) lay() int {
 			take(&s.room.sides[n], s.heads*s.tk*width)
 		}
 	}
-	take(&s.room.scores, s.bytes(s.queries)/4)
+	take(&s.room.scores, rows*ceilTo(s.tk, 4))
 	if s.gradient {
-		take(&s.room.slopes, s.bytes(s.queries)/4)
+		take(&s.room.slopes, rows*ceilTo(s.tk, 4))
 	}
 	return at
 }
