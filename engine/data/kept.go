@@ -80,7 +80,8 @@ func forget(dir string) {
 }
 
 // key names what the sequences depend on: the bytes of the files, what is read of them, tokenizer, templates,
-// options, and the program that does it. It is empty if that is not known: of a template that writes the time.
+// options, and the program that does it. It is empty if that is not known: of a template that writes the
+// time.
 func (o Tokens) key(ctx context.Context, d *Dataset) (string, error) {
 	hash := sha256.New()
 	info, _ := debug.ReadBuildInfo() // nil if the program has none

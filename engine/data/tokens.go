@@ -52,10 +52,10 @@ type Tokens struct {
 	// Chat takes a prompt and its completion as a turn of the user and one of the assistant, for the
 	// template.
 	Chat bool
-	// Cache is a folder in which Of keeps the tokens of records of at least 1 MiB, so that the next call needs
-	// no tokenizer; it is made if it is not there. A file serves as long as the records' files have the same
-	// bytes, and tokenizer, template, options and program are the same; the four used last are kept. Empty, or
-	// with a template that writes the time: nothing is kept.
+	// Cache is a folder in which Of keeps the tokens of records of at least 1 MiB, so that the next call
+	// needs no tokenizer; it is made if it is not there. A file serves as long as the records' files have the
+	// same bytes, and tokenizer, template, options and program are the same; the four used last are kept.
+	// Empty, or with a template that writes the time: nothing is kept.
 	Cache string
 
 	tools *chat.Template // for conversations with tools

@@ -187,8 +187,8 @@ func TestTrainGoesOn(t *testing.T) {
 	}
 }
 
-// TestTrainKeepsTokens: of large data the second start of a job reads the tokens that the first one made; a dry
-// run writes none.
+// TestTrainKeepsTokens: of large data the second start of a job reads the tokens that the first one made; a
+// dry run writes none.
 func TestTrainKeepsTokens(t *testing.T) {
 	record := `{"prompt": "what is ` + strings.Repeat("one and ", 40) + `one? ", "completion": "41"}` + "\n"
 	dir := writeFiles(t, map[string]string{
