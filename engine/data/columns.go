@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -19,6 +20,7 @@ type columnFile interface {
 	Next() (map[string]any, error)
 	Rows() int64
 	Row() int64
+	Columns() []string // names of all
 }
 
 // columnRows reads the fields of records out of such a file.
@@ -39,6 +41,10 @@ func newColumnRows(f *os.File, format string, size int64, names fields, read *in
 		r, err = arrow.Open(f, size, list)
 	} else {
 		r, err = parquet.Open(f, size, list)
+	}
+	var missing *columns.Missing
+	if errors.As(err, &missing) {
+		_, err = names.kindOf(row{names: missing.Have})
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +74,7 @@ func (p *columnRows) next() (row, error) {
 			}
 		}
 	}
-	return row{int(p.r.Row()), fields}, nil
+	return row{line: int(p.r.Row()), fields: fields, names: p.r.Columns()}, nil
 }
 
 // writeValue writes a value as JSON. Fields of structs that are null are left out, as a table has in each row

@@ -96,6 +96,9 @@ func (o Records) open(path string) (*Dataset, error) {
 	if d.files, err = filesOf(path, o.Config, o.Split); err != nil {
 		return nil, err
 	}
+	if len(d.files) == 0 {
+		return nil, fmt.Errorf("%s has no records", path)
+	}
 	for _, file := range d.files {
 		d.bytes += file.size
 	}

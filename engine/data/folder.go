@@ -74,6 +74,7 @@ func splitOf(path string) (split string) {
 type split struct {
 	name  string
 	files []dataFile
+	alone bool // the folder is what save_to_disk wrote of one split
 }
 
 // filesOf are the files of a split of a configuration; a file alone is all splits.
@@ -87,30 +88,58 @@ func filesOf(path, config, name string) ([]dataFile, error) {
 		if format == "" {
 			return nil, unknownFormat(path)
 		}
+		if config != "" {
+			return nil, fmt.Errorf("%s is a file, want a folder whose card has the config %q", path, config)
+		}
 		return []dataFile{{path, format, stat.Size()}}, nil
 	}
-	alone, err := saved(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case alone != nil && name == "":
-		return alone.files, nil
-	case alone != nil:
-		return choose(path, name, []split{*alone})
-	}
-	list, err := savedSplits(path)
-	told := list != nil
-	if err == nil && !told {
-		list, told, err = folderSplits(path, config)
-	}
+	list, told, err := allSplits(path, config)
 	if err != nil {
 		return nil, err
+	}
+	if name == "" && len(list) == 1 && list[0].alone {
+		return list[0].files, nil
 	}
 	files, err := choose(path, cmp.Or(name, "train"), list)
 	if err == nil && !told {
 		err = oneDataset(path, files)
 	}
 	return files, err
+}
+
+// allSplits are the splits of a folder. It says whether they are surely of one dataset.
+func allSplits(path, config string) (list []split, told bool, err error) {
+	if alone, err := saved(path); err != nil {
+		return nil, false, err
+	} else if alone != nil {
+		list = []split{*alone}
+	} else if list, err = savedSplits(path); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case list == nil:
+		return folderSplits(path, config)
+	case config != "":
+		return nil, false, fmt.Errorf("%s was written by save_to_disk and has no configs, got %q", path, config)
+	}
+	return list, true, nil
+}
+
+// Splits are the names of a folder's splits ("train", "test"), of which Split chooses one; of a file alone
+// there are none. One that was saved without a name is "".
+func (o Records) Splits(path string) (names []string, err error) {
+	stat, err := os.Stat(path)
+	if err != nil || !stat.IsDir() {
+		return nil, err
+	}
+	list, _, err := allSplits(path, o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("data: splits: %w", err)
+	}
+	for _, s := range list {
+		names = append(names, s.name)
+	}
+	return names, nil
 }
 
 // choose returns the files of the split of a name.
@@ -181,11 +210,11 @@ func splitsOf(path string, all []dataFile) (list []split, err error) {
 		if s := pick(list, name); s != nil {
 			s.files = append(s.files, f)
 		} else {
-			list = append(list, split{name, []dataFile{f}})
+			list = append(list, split{name: name, files: []dataFile{f}})
 		}
 	}
 	if list == nil {
-		list = []split{{"train", all}}
+		list = []split{{name: "train", files: all}}
 	}
 	return list, nil
 }
@@ -219,7 +248,7 @@ func savedSplits(path string) (list []split, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, split{name, s.files})
+		list = append(list, split{name: name, files: s.files})
 	}
 	return list, nil
 }
@@ -232,10 +261,10 @@ func saved(path string) (*split, error) {
 		Split string                      `json:"_split"`
 	}
 	name := filepath.Join(path, "state.json")
-	if found, err := readSettings(name, &state); !found || err != nil || len(state.Files) == 0 {
+	if found, err := readSettings(name, &state); !found || err != nil || state.Files == nil {
 		return nil, err
 	}
-	s := &split{name: state.Split}
+	s := &split{name: state.Split, alone: true}
 	for _, f := range state.Files {
 		format := formatOf(f.Filename)
 		if !filepath.IsLocal(f.Filename) || format == "" {

@@ -98,7 +98,7 @@ func (l *jsonLines) next() (row, error) {
 		if err != nil {
 			return row{}, placed(err, text, l.line)
 		}
-		return row{l.line, fields}, nil
+		return row{line: l.line, fields: fields}, nil
 	}
 }
 
@@ -186,7 +186,7 @@ func (l *jsonList) next() (row, error) {
 	if err != nil {
 		return row{}, placed(err, l.text, line)
 	}
-	return row{line, fields}, nil
+	return row{line: line, fields: fields}, nil
 }
 
 // end says whether nothing follows the list.
@@ -276,7 +276,7 @@ func (c *csvRows) next() (row, error) {
 		}
 		fields[c.names[i]] = v
 	}
-	return row{line, fields}, nil
+	return row{line: line, fields: fields}, nil
 }
 
 func (c *csvRows) read() (values []string, line int, err error) {

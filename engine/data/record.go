@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +79,7 @@ type fields struct{ text, prompt, completion, messages, tools, chosen, rejected,
 type row struct {
 	line   int
 	fields map[string]any
+	names  []string // of all columns, of a file that has more than was read
 }
 
 // A badRow is the error of a row after which the next one can be read.
@@ -110,16 +112,19 @@ func (f fields) kindOf(r row) (Kind, error) {
 	case has(f.text):
 		return TextKind, nil
 	}
-	var names []string
-	for n := range r.fields {
-		names = append(names, fmt.Sprintf("%.40q", n))
+	names := r.names
+	if names == nil {
+		names = slices.Sorted(maps.Keys(r.fields))
 	}
-	slices.Sort(names)
+	names = slices.Clone(names)
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%.40q", n)
+	}
 	got := "no fields"
 	if len(names) > 0 {
 		got = "the fields " + strings.Join(names[:min(len(names), 10)], ", ")
 	}
-	return "", fmt.Errorf("got %s, want %q, %q with %q, %q, or %q with %q", got, f.messages, f.prompt, f.completion, f.text, f.chosen, f.rejected)
+	return "", fmt.Errorf("got %s, want %q, %q with %q, %q, or %q with %q; fields of other names have to be named", got, f.messages, f.prompt, f.completion, f.text, f.chosen, f.rejected)
 }
 
 // record makes a record of a row.

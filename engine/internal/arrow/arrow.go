@@ -50,6 +50,7 @@ type Reader struct {
 	r        io.ReaderAt
 	size     int64
 	fields   []*field
+	names    []string // of all columns
 	chosen   []bool
 	coded    map[int64]*field // values of the dictionaries that chosen columns need
 	messages []message        // that are left
@@ -66,17 +67,16 @@ type Reader struct {
 }
 
 // Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
-// missing.
+// missing; if all are, the error is a *columns.Missing.
 func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	p := &Reader{r: r, size: size, coded: map[int64]*field{}, dictionaries: map[int64][]*array{}, text: columns.MostDeflated*size + columns.SomeText, items: itemsOfByte*size + someItems}
 	if err := p.scan(); err != nil {
 		return nil, err
 	}
-	var have []string
 	for _, f := range p.fields {
 		chosen := slices.Contains(names, f.name)
 		p.chosen = append(p.chosen, chosen)
-		have = append(have, f.name)
+		p.names = append(p.names, f.name)
 		if !chosen {
 			continue
 		}
@@ -88,10 +88,13 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 		}
 	}
 	if !slices.Contains(p.chosen, true) {
-		return nil, fmt.Errorf("got the columns %.40q, want one of %q", have[:min(len(have), 10)], names)
+		return nil, &columns.Missing{Have: p.names, Want: names}
 	}
 	return p, nil
 }
+
+// Columns are the names of all columns.
+func (p *Reader) Columns() []string { return p.names }
 
 // scan finds the messages and reads the first one, the schema.
 func (p *Reader) scan() error {

@@ -2,6 +2,8 @@
 // of a row, and how compressed bytes become plain ones.
 package columns
 
+import "fmt"
+
 // A Field is a part of an Object.
 type Field struct {
 	Name  string
@@ -30,3 +32,12 @@ const (
 	// SomeText is how many bytes of text a file of any size may hold: equal texts take no space.
 	SomeText = 64 << 20
 )
+
+// Missing is the error of a file that has none of the columns that are wanted.
+type Missing struct {
+	Have, Want []string
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("got the columns %.40q, want one of %q", m.Have[:min(len(m.Have), 10)], m.Want)
+}

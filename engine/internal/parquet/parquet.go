@@ -19,6 +19,7 @@ import (
 // A Reader reads a file's rows.
 type Reader struct {
 	r      io.ReaderAt
+	names  []string // of all columns
 	chosen []*node
 	groups []group
 	rows   int64     // of all groups
@@ -31,7 +32,7 @@ type Reader struct {
 }
 
 // Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
-// missing.
+// missing; if all are, the error is a *columns.Missing.
 func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	root, groups, err := footer(r, size)
 	if err != nil {
@@ -53,15 +54,17 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 			}
 		}
 	}
+	for _, n := range root.children {
+		p.names = append(p.names, n.name)
+	}
 	if len(p.chosen) == 0 {
-		var have []string
-		for _, n := range root.children[:min(len(root.children), 10)] {
-			have = append(have, n.name)
-		}
-		return nil, fmt.Errorf("got the columns %.40q, want one of %q", have, names)
+		return nil, &columns.Missing{Have: p.names, Want: names}
 	}
 	return p, nil
 }
+
+// Columns are the names of all columns.
+func (p *Reader) Columns() []string { return p.names }
 
 // Rows is the number of rows of the file.
 func (p *Reader) Rows() int64 { return p.rows }
