@@ -151,6 +151,42 @@ func TestSavedFolder(t *testing.T) {
 	}
 }
 
+// A folder says which splits it has, a file has none; what has no configurations takes none.
+func TestSplits(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		want []string
+	}{
+		{"hub", []string{"test", "train", "validation"}},
+		{"saved", []string{"train", "calls", "test"}},
+		{"saved/test", []string{""}},
+		{"mixed.jsonl", nil},
+	} {
+		if got, err := (Records{}).Splits(filepath.Join("testdata", c.path)); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, error %v, want %q", c.path, got, err, c.want)
+		}
+	}
+	for path, want := range map[string]string{
+		"saved":       `saved was written by save_to_disk and has no configs, got "one"`,
+		"mixed.jsonl": `mixed.jsonl is a file, want a folder whose card has the config "one"`,
+		"hub":         `got config "one", and the folder has no card that names any`,
+	} {
+		if _, err := (Records{Config: "one"}).Read(filepath.Join("testdata", path)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+	dir := folder(t, map[string]string{"state.json": `{"_data_files": []}`})
+	if _, err := ReadRecords(dir); err == nil || !strings.Contains(err.Error(), dir+" has no records") {
+		t.Errorf("a dataset of no rows: got %v", err)
+	}
+	if _, err := (Records{Prompt: "id"}).Read("testdata/saved"); err != nil {
+		t.Errorf("a chat beside a prompt: %v", err)
+	}
+	if _, err := (Records{Messages: "turns"}).Read("testdata/saved"); err == nil || !strings.Contains(err.Error(), `got the fields "messages", "id", want "turns", "prompt" with "completion"`) {
+		t.Errorf("other names: got %v", err)
+	}
+}
+
 // jsonText is a value in the one way in which encoding/json writes it; arguments have their keys sorted.
 func jsonText(t *testing.T, v any) string {
 	t.Helper()

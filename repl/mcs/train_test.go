@@ -215,3 +215,48 @@ func TestTrainKeepsTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainOnSavedDataset: a job on what save_to_disk wrote trains on one split and evaluates on another, and
+// an error says what the folder has in its place.
+func TestTrainOnSavedDataset(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "saved"), os.DirFS("../../engine/data/testdata/saved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "model"), os.DirFS("../../engine/llm/testdata/chat")); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"job.toml":         "output = \"out\"\nmodel.path = \"model\"\ndata.train = \"saved\"\ntrain.steps = 2\n",
+		"empty/state.json": `{"_data_files": []}`,
+		"alpaca.jsonl":     `{"instruction": "a", "output": "b"}` + "\n",
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args, stdout, stderr string
+		code                 int
+	}{
+		{"", "model [..]\ndata   saved · 5 sequences · [..]\ntrain [..]\n...\nsaved out/adapter", "...", 0},
+		{"-p data.eval=saved -p output=b", "model [..]\ndata   saved · 5 sequences · [..]\neval   saved, test · 1 sequence · [..]\n...\nsaved b/adapter", "...", 0},
+		{"-p data.eval_split=train -p data.split=test -p output=c", "model [..]\ndata   saved · 1 sequence · [..]\neval   saved, train · 5 sequences · [..]\n...\nsaved c/adapter", "...", 0},
+		{"-p data.eval=saved/train -p data.split=calls -p output=d --dry-run", "model [..]\ndata   saved · 4 sequences · [..]\neval   saved/train · 5 sequences [..]\n...", "...", 0},
+		{"-p data.train=saved/train -p data.eval=saved/train --dry-run", "", "...\nmcs: data.eval: saved/train is the data that is trained on, and has no split for evaluations: set data.eval_split or data.share", 2},
+		{"-p data.split=dev --dry-run", "", "...\nmcs: data: read records: saved has no files of the split \"dev\", but of train, calls, test", 2},
+		{"-p data.config=x --dry-run", "", "...\nmcs: data: read records: saved was written by save_to_disk and has no configs, got \"x\"", 2},
+		{"-p data.train=empty --dry-run", "", "...\nmcs: data: read records: empty has no records", 2},
+		{"-p data.messages=turns --dry-run", "", "...\nmcs: data: read records: data-00000-of-00002.arrow: got the fields \"messages\", \"id\", want \"turns\", [..]; fields of other names have to be named", 2},
+		{"-p data.train=alpaca.jsonl --dry-run", "", "...\nmcs: data: read records: alpaca.jsonl:1: got the fields \"instruction\", \"output\", want \"messages\", [..]", 2},
+	} {
+		stdout, stderr, code := mcs(t, dir, "", append([]string{"train", "job.toml"}, strings.Fields(c.args)...)...)
+		if code != c.code || !matches(c.stdout, stdout) || !matches(c.stderr, stderr) {
+			t.Errorf("%s: code %d, want %d\n%s\nwant\n%s\nerrors\n%s\nwant\n%s", c.args, code, c.code, stdout, c.stdout, stderr, c.stderr)
+		}
+	}
+}

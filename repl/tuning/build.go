@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -47,17 +48,50 @@ func (c *Config) sources(ctx context.Context, m *llm.Model) (fit, eval data.Sour
 	if path := c.at(c.Data.Train); !data.HasRecords(path) && filepath.Ext(path) != "" {
 		read = c.windows
 	}
-	fit, eval, err = read(ctx, m, c.at(c.Data.Train), c.Data.Share)
-	if err == nil && c.Data.Eval != "" {
-		if eval, _, err = read(ctx, m, c.at(c.Data.Eval), 0); err != nil {
-			err = fmt.Errorf("data.eval: %w", err)
-		}
+	if fit, eval, err = read(ctx, m, c.at(c.Data.Train), c.Data.Split, c.Data.Share); err != nil || c.evalPath() == "" {
+		return fit, eval, err
+	}
+	split, err := c.evalSplit()
+	if err == nil {
+		eval, _, err = read(ctx, m, c.evalPath(), split, 0)
+	}
+	if err != nil {
+		err = fmt.Errorf("data.eval: %w", err)
 	}
 	return fit, eval, err
 }
 
+// evalPath is the path of the data for evaluations, "" if there is none of its own.
+func (c *Config) evalPath() string {
+	if c.Data.Eval == "" && c.Data.EvalSplit != "" {
+		return c.at(c.Data.Train)
+	}
+	return c.at(c.Data.Eval)
+}
+
+// evalSplit is the split for evaluations: the one that is named, or else one that is meant for them.
+func (c *Config) evalSplit() (string, error) {
+	if c.Data.EvalSplit != "" {
+		return c.Data.EvalSplit, nil
+	}
+	path := c.evalPath()
+	names, err := data.Records{Config: c.Data.Config}.Splits(path)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"validation", "valid", "val", "dev", "test", "eval"} {
+		if name != c.Data.Split && slices.Contains(names, name) {
+			return name, nil
+		}
+	}
+	if path == c.at(c.Data.Train) {
+		return "", fmt.Errorf("%s is the data that is trained on, and has no split for evaluations: set data.eval_split or data.share", path)
+	}
+	return "", nil
+}
+
 // windows cuts a text; share of it is for evaluations.
-func (c *Config) windows(_ context.Context, m *llm.Model, path string, share float64) (fit, rest data.Source, err error) {
+func (c *Config) windows(_ context.Context, m *llm.Model, path, _ string, share float64) (fit, rest data.Source, err error) {
 	text, err := data.ReadText(path)
 	if err != nil {
 		return nil, nil, err
@@ -79,10 +113,10 @@ func (c *Config) windows(_ context.Context, m *llm.Model, path string, share flo
 }
 
 // records reads a dataset; share of it is for evaluations.
-func (c *Config) records(ctx context.Context, m *llm.Model, path string, share float64) (fit, rest data.Source, err error) {
+func (c *Config) records(ctx context.Context, m *llm.Model, path, split string, share float64) (fit, rest data.Source, err error) {
 	d := c.Data
 	set, err := data.Records{
-		Config: d.Config, Split: d.Split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
+		Config: d.Config, Split: split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
 		Text: d.Text, Prompt: d.Prompt, Completion: d.Completion, Messages: d.Messages, Chosen: d.Chosen, Rejected: d.Rejected,
 	}.Read(path)
 	if err != nil {

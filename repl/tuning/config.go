@@ -30,6 +30,7 @@ type Config struct {
 		Kind       string  `toml:"kind"`
 		Config     string  `toml:"config"`
 		Split      string  `toml:"split"`
+		EvalSplit  string  `toml:"eval_split"`
 		Text       string  `toml:"text"`
 		Prompt     string  `toml:"prompt"`
 		Completion string  `toml:"completion"`
@@ -187,8 +188,10 @@ func (c *Config) check(path string) error {
 		return fail("got data.length %d, want at least 1", c.Data.Length)
 	case !(c.Data.Share >= 0 && c.Data.Share < 1):
 		return fail("got data.share %v, want a share for evaluations from 0 to less than 1", c.Data.Share)
-	case c.Data.Share > 0 && c.Data.Eval != "":
-		return fail("got data.share and data.eval, want one of them")
+	case c.Data.Share > 0 && c.evalPath() != "":
+		return fail("got data.share and data.eval or data.eval_split, want one of them")
+	case (c.Eval.Best || c.Eval.Patience != 0) && c.Data.Share == 0 && c.evalPath() == "":
+		return fail("eval.best and eval.patience want data for evaluations: set data.eval, data.eval_split or data.share")
 	case c.Train.Steps != 0 && c.Train.Epochs != 0:
 		return fail("got train.steps and train.epochs, want one of them")
 	case c.Schedule.Rate == 0 && (c.Schedule.Shape != "" || c.Schedule.Floor != 0 || c.Schedule.Warmup != 0 || c.Schedule.Decay != 0):

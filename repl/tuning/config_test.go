@@ -60,7 +60,7 @@ func TestFilesThatCannotBe(t *testing.T) {
 		overrides  []string
 		want       string // the file's name stands before a colon
 	}{
-		{"nothing wrong", good, []string{"train.steps=50", "lora.targets=q_proj, v_proj", "eval.best=true", "lora.alpha = 3"}, ""},
+		{"nothing wrong", good, []string{"train.steps=50", "lora.targets=q_proj, v_proj", "eval.best=true", "data.share=0.1", "lora.alpha = 3"}, ""},
 		{"an unknown key", good + "[train]\nstpes = 3\n", nil, ":5:1: unknown key train.stpes; did you mean train.steps?"},
 		{"two", good + "[train]\nstpes = 3\n[lora]\nrnak = 2\n", nil, ":5:1: unknown key train.stpes; did you mean train.steps?\nline 7:1: unknown key lora.rnak; did you mean lora.rank?"},
 		{"an unknown section", good + "[peft]\nr = 3\n", nil, ":4:2: unknown key peft; mcs train --example shows all"},
@@ -75,6 +75,9 @@ func TestFilesThatCannotBe(t *testing.T) {
 		{"no output", "model.path = \"tiny\"\ndata.train = \"x\"", nil, ": output is missing"},
 		{"steps and epochs", good, []string{"train.steps=1", "train.epochs=2"}, ": got train.steps and train.epochs, want one of them"},
 		{"a warm-up without a rate", good, []string{"schedule.warmup=10"}, ": schedule.rate is missing"},
+		{"best without evaluations", good, []string{"eval.best=true"}, ": eval.best and eval.patience want data for evaluations: set data.eval, data.eval_split or data.share"},
+		{"patience without evaluations", good, []string{"eval.patience=2"}, ": eval.best and eval.patience want"},
+		{"a share and a split", good, []string{"data.share=0.1", "data.eval_split=test"}, ": got data.share and data.eval or data.eval_split, want one of them"},
 		{"a share of all", good, []string{"data.share=1.0"}, ": got data.share 1"},
 		{"an override of nothing", good, []string{"train.stpes=3"}, "-p train.stpes=3: unknown key train.stpes; did you mean train.steps?"},
 		{"an override without a value", good, []string{"train.steps"}, "-p train.steps: want a key and a value"},

@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +68,11 @@ func (j *Job) Text() string {
 	say("model", "%s · %v", c.Model.Path, j.model)
 	say("data", "%s · %v", c.Data.Train, j.fit)
 	if j.eval != nil {
-		from := c.Data.Eval
-		if from == "" {
+		from := cmp.Or(c.Data.Eval, c.Data.Train)
+		if c.Data.Share > 0 {
 			from = fmt.Sprintf("%g of the data", c.Data.Share)
+		} else if split, err := c.evalSplit(); err == nil && split != "" {
+			from += ", " + split
 		}
 		say("eval", "%s · %v · %s every %s", from, j.eval, units.Plural(int64(o.EvalBatches), "batch"), units.Plural(int64(o.EvalEvery), "step"))
 	}

@@ -116,7 +116,7 @@ func (c *Config) override(o string) (string, error) {
 }
 
 // rivals are pairs of keys of which a job has one.
-var rivals = [][2]string{{"train.steps", "train.epochs"}, {"data.share", "data.eval"}}
+var rivals = [][2]string{{"train.steps", "train.epochs"}, {"data.share", "data.eval"}, {"data.share", "data.eval_split"}}
 
 // excluded are the keys that the value of a key excludes.
 func (c *Config) excluded(key string) (list []string) {
