@@ -9,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A GPU that the processor plays generates what the processor does: with each type of cache, in batches, and
+// A GPU that the processor plays, and the reference, generate what the processor does: with each type of cache, in batches, and
 // from a prefix.
 func TestGenerationOnEmulatedGPU(t *testing.T) {
 	devicetest.Emulated(t)
@@ -22,7 +22,7 @@ func TestGenerationOnEmulatedGPU(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.To(d)
-		for _, kept := range []dtype.Type{dtype.F32, dtype.BF16, dtype.I8} {
+		for _, kept := range []dtype.Type{dtype.F32, dtype.BF16, dtype.F16, dtype.I8} {
 			o := Sampling{Tokens: 3, Cache: kept}
 			ids, err := m.GenerateTokens(t.Context(), prompts[0], o)
 			if err != nil {
@@ -47,9 +47,11 @@ func TestGenerationOnEmulatedGPU(t *testing.T) {
 	}
 	want := generate("cpu")
 	generate("rehearsal")
-	for i, got := range generate("emulated") {
-		if !slices.Equal(got, want[i]) {
-			t.Errorf("text %d: got %v, want %v", i, got, want[i])
+	for _, name := range []string{"ref", "emulated"} {
+		for i, got := range generate(name) {
+			if !slices.Equal(got, want[i]) {
+				t.Errorf("%s, text %d: got %v, want %v", name, i, got, want[i])
+			}
 		}
 	}
 }

@@ -142,18 +142,21 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 			return
 		}
 		id := choose.next(scores)
-		if slices.Contains(s.m.Stop, id) {
-			return
+		over := slices.Contains(s.m.Stop, id)
+		if !over {
+			t.ids = append(t.ids, id)
+			if !yield(id, nil) {
+				return
+			}
 		}
-		t.ids = append(t.ids, id)
-		if !yield(id, nil) {
-			return
-		}
-		if i == 0 && owned.Built() != built {
+		if i == 0 && owned.Built() != built { // nobody waits for the first token meanwhile
 			if err := s.prepare(ctx, 1); err != nil {
 				yield(-1, err)
 				return
 			}
+		}
+		if over {
+			return
 		}
 	}
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -154,6 +157,101 @@ func TestOtherLengthsPlanNothing(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Nor do conversations that grow, prefixes and drafts need plans again, nor a rope that turns each length of a
+// text in its own way.
+func TestOtherStepsPlanNothing(t *testing.T) {
+	fresh := func(change func(c *Config)) *Model {
+		c := tiny()
+		c.Hidden, c.Layers = 136, 1 // no other model has its plans
+		change(&c)
+		return New(c)
+	}
+	generate := func(ctx context.Context, m *Model, n int, o Sampling) error {
+		o.Tokens = 4
+		_, err := m.GenerateTokens(ctx, make([]int, n), o)
+		return err
+	}
+	plain := fresh(func(c *Config) {})
+	draft := fresh(func(c *Config) { c.Hidden, c.Seed = 144, 5 })
+	dynamic := fresh(func(c *Config) {
+		c.Rope.Scaling = nn.RopeScaling{Kind: "dynamic", Factor: 4, Context: 64}
+	})
+	talking := loaded(t, chatFolder)
+	talk := talking.NewTalk()
+	for _, c := range []struct {
+		name string
+		step func(ctx context.Context, n int) error
+	}{
+		{"dynamic rope", func(ctx context.Context, n int) error { return generate(ctx, dynamic, n, Sampling{}) }},
+		{"draft", func(ctx context.Context, n int) error {
+			return generate(ctx, plain, n, Sampling{Draft: &Draft{Model: draft}})
+		}},
+		{"prefix", func(ctx context.Context, n int) error {
+			p, err := plain.PrefixTokens(ctx, make([]int, n), Sampling{Cache: dtype.BF16})
+			if err != nil {
+				return err
+			}
+			defer p.Free()
+			return generate(ctx, plain, n+n/2, Sampling{Prefix: p})
+		}},
+		{"talk", func(ctx context.Context, n int) error {
+			_, err := talk.Say(ctx, strings.Repeat("the fox ", n/2), Sampling{Tokens: 4})
+			return err
+		}},
+	} {
+		planned(t, func(ctx context.Context) error { return c.step(ctx, 20) })
+		for _, n := range []int{3, 60, 70, 300, 600, 1200} {
+			if made := planned(t, func(ctx context.Context) error { return c.step(ctx, n) }); made > 0 {
+				t.Errorf("%s: %d tokens after 20 made %d plans, want none", c.name, n, made)
+			}
+		}
+	}
+	talk.Free()
+}
+
+// A long room costs nothing until it is used, where memory is given page by page, and a text that outgrows its
+// room is the same as in a larger one.
+func TestRoom(t *testing.T) {
+	c := tiny()
+	c.Context = 1 << 17
+	m := New(c)
+	mem := m.memory(dtype.F32, room{texts: 1, asked: 10})
+	before := device.Default().Memory().InUse
+	short := mem.text(make([]int, 50))
+	if err := mem.read(t.Context(), short); err != nil {
+		t.Fatal(err)
+	}
+	if mem.device().Sparse() {
+		page := mem.bytes(1, pageTokens)
+		if n := mem.pools[0].listed * pageTokens; n != c.Context {
+			t.Errorf("the room is for %d tokens, want the context of %d", n, c.Context)
+		}
+		if grown := device.Default().Memory().InUse - before; grown < 50*int64(page)/pageTokens || grown > 4*int64(page) {
+			t.Errorf("49 tokens take %d bytes, want about the %d of a page of the cache", grown, page)
+		}
+	}
+	mem.free()
+	if left := device.Default().Memory().InUse - before; left > 1<<16 {
+		t.Errorf("%d bytes are left of a memory that was freed", left)
+	}
+
+	ids := randomTokens(rand.New(rand.NewPCG(3, 1)), 900)
+	want := m.Logits(tensor.From(ids, 1, len(ids))).Slice(1, 899, 900).Flatten()
+	for _, kept := range []dtype.Type{dtype.F32, dtype.I8} {
+		mem := m.memory(kept, room{texts: 1})
+		mem.allot(1, 128)
+		long := mem.text(ids)
+		if err := mem.read(t.Context(), long); err != nil {
+			t.Fatal(err)
+		}
+		scores, err := mem.scores(t.Context(), []*text{long}, 1)
+		if d := relative(tensor.From(scores), want); err != nil || d > 2e-2 || kept == dtype.F32 && d > 1e-5 {
+			t.Errorf("%v: after the room was outgrown scores differ by %g, %v", kept, d, err)
+		}
+		mem.free()
 	}
 }
 

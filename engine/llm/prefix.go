@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -77,12 +78,16 @@ func (m *Model) probe() tensor.Tensor {
 // asBefore says whether the model still says what it said when the prefix was read. The limit leaves room for
 // another machine's rounding.
 func (m *Model) asBefore(probe tensor.Tensor) bool {
-	now := m.probe()
+	now, then := m.probe().Floats(), probe.Floats()
 	limit := 1e-3
 	if dt := m.vectors(tensor.From([]int{0}, 1, 1)).DType(); dt == dtype.BF16 || dt == dtype.F16 {
 		limit = 3e-2
 	}
-	return tensor.MaxAbsDiff(now, probe) <= limit*now.Abs().Max().Item()
+	var most, apart float64
+	for i, x := range now {
+		most, apart = max(most, math.Abs(float64(x))), max(apart, math.Abs(float64(x-then[i])))
+	}
+	return apart <= limit*most
 }
 
 // begin returns a memory for texts, with what the prefix has read.

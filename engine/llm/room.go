@@ -14,6 +14,7 @@ import (
 // text that outgrows it gets twice as much, and new plans.
 const (
 	unsaidContext = 1 << 15 // of a model that does not say its own
+	leastContext  = 1 << 12 // also of models that are shorter
 	leastRoom     = 1 << 10 // tokens of a text where memory is taken at once
 	reservedShare = 2       // the caches of a memory get at most this part of the device's memory
 )
@@ -62,10 +63,11 @@ func (s *memory) furnish() {
 	d := s.device()
 	asked := s.room.asked
 	if d.Sparse() {
-		texts, tokens := max(s.room.texts, s.room.rows), doubled(s.m.Config.Context, asked)
-		if s.m.Config.Context == 0 {
-			tokens = doubled(unsaidContext, asked)
+		context := s.m.Config.Context
+		if context == 0 {
+			context = unsaidContext
 		}
+		texts, tokens := max(s.room.texts, s.room.rows), doubled(max(context, leastContext), asked)
 		most := int(d.Backend().Info().Memory) / reservedShare
 		for tokens/2 >= asked && most > 0 && s.bytes(texts, tokens) > most {
 			tokens /= 2
@@ -80,7 +82,7 @@ func (s *memory) furnish() {
 
 // doubled is n, doubled until it is no less than asked.
 func doubled(n, asked int) int {
-	for n = max(1, n); n < asked; {
+	for n < asked {
 		n *= 2
 	}
 	return n
