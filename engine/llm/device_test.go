@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A GPU that the processor plays, and the reference, generate what the processor does: with each type of cache, in batches, and
-// from a prefix.
+// A GPU that the processor plays, and the reference, generate what the processor does: with each type of
+// cache, in batches, and from a prefix.
 func TestGenerationOnEmulatedGPU(t *testing.T) {
 	devicetest.Emulated(t)
 	c := Config{Vocab: 32, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 16, Window: 3, Seed: 2}

@@ -160,8 +160,8 @@ func TestOtherLengthsPlanNothing(t *testing.T) {
 	}
 }
 
-// Nor do conversations that grow, prefixes and drafts need plans again, nor a rope that turns each length of a
-// text in its own way.
+// Nor do conversations that grow, prefixes and drafts need plans again, nor a rope that turns each length of
+// a text in its own way.
 func TestOtherStepsPlanNothing(t *testing.T) {
 	fresh := func(change func(c *Config)) *Model {
 		c := tiny()
@@ -212,8 +212,8 @@ func TestOtherStepsPlanNothing(t *testing.T) {
 	talk.Free()
 }
 
-// A long room costs nothing until it is used, where memory is given page by page, and a text that outgrows its
-// room is the same as in a larger one.
+// A long room costs nothing until it is used, where memory is given page by page, and a text that outgrows
+// its room is the same as in a larger one.
 func TestRoom(t *testing.T) {
 	c := tiny()
 	c.Context = 1 << 17

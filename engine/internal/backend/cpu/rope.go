@@ -29,8 +29,8 @@ func (a *angles[T]) extend(n int) {
 	}
 }
 
-// change takes the rates of a launch, the sums of pairs of turns, and says whether they are others than before.
-// Angles of rates that stay are kept.
+// change takes the rates of a launch, the sums of pairs of turns, and says whether they are others than
+// before. Angles of rates that stay are kept.
 func (a *angles[T]) change(turns []float32) (changed bool) {
 	for i := range a.rates {
 		rate := 2 * math.Pi * (float64(turns[2*i]) + float64(turns[2*i+1]))
