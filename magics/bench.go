@@ -2,7 +2,6 @@ package magics
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,7 +93,7 @@ func (c *call) beforehand(ctx context.Context) {
 		noise = bench.Survey(ctx).Noise()
 	}
 	for _, reason := range noise {
-		fmt.Fprintln(c.s.Stderr(), "the machine is not quiet: "+reason)
+		c.s.Tell("the machine is not quiet: %s", reason)
 	}
 }
 
@@ -297,9 +296,9 @@ func (m *measurement) columns() []benchColumn {
 		{">median", func(_ int, l bench.Line) any { return medianCell(l.Result) }},
 	}
 	if m.then != nil {
-		list = append(list, benchColumn{"vs " + m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) }})
+		list = append(list, benchColumn{"=vs " + m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) }})
 	} else if m.each > 1 {
-		list = append(list, benchColumn{"vs " + m.first(), func(i int, l bench.Line) any {
+		list = append(list, benchColumn{"=vs " + m.first(), func(i int, l bench.Line) any {
 			if i%m.each == 0 {
 				return ""
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -174,11 +175,11 @@ func (k *kernelTimes) StyledText(width int, style display.Style) string {
 	return strings.Join(lines, "\n")
 }
 
-func dimmed(style display.Style, text string, width int) (lines []string) {
-	for _, line := range display.Wrap(text, width, 2) {
-		lines = append(lines, style.Paint(display.Dim, line))
+func dimmed(style display.Style, text string, width int) (painted []string) {
+	for _, line := range lines.Wrap(text, width, 2) {
+		painted = append(painted, style.Paint(display.Dim, line))
 	}
-	return lines
+	return painted
 }
 
 func (k *kernelTimes) table(width int) *display.Table {

@@ -86,7 +86,7 @@ func (c *call) memoryBy(by string, most int) display.Value {
 	}
 	t.Foot = strings.Join(foot, " · ")
 	if len(list) == 0 {
-		return display.Text(t.Foot)
+		return display.Lines(t.Foot)
 	}
 	return t
 }

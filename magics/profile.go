@@ -221,7 +221,7 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 		}
 		shown = append(shown, k)
 	}
-	return append(shown, display.Text(p.summary()+"\n"+p.machine.Brief())), nil
+	return append(shown, display.Lines(p.summary()+"\n"+p.machine.Brief())), nil
 }
 
 // capture lets the default device write one run for its vendor's tools, after one that makes the plans.

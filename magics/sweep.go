@@ -180,7 +180,7 @@ func (m *measurement) pivot(foot string) *display.Table {
 	head := []string{">" + m.sweep.Parameter}
 	for i, name := range names {
 		if head = append(head, ">"+name); i > 0 {
-			head = append(head, "vs "+names[0])
+			head = append(head, "=vs "+names[0])
 		}
 	}
 	t := display.NewTable(head...)

@@ -148,5 +148,5 @@ func (o *oneRun) line(ctx context.Context) display.Value {
 	if len(o.putBack) > 0 {
 		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
 	}
-	return display.Text(strings.Join(append(lines, o.machine.Brief()), "\n"))
+	return display.Lines(strings.Join(append(lines, o.machine.Brief()), "\n"))
 }

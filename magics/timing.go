@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -110,37 +111,39 @@ func (t *timing) limit(ctx context.Context) string {
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
 
-// StyledText is lines that fit a screen of 80 columns, with what flags ask for and notes below them.
-func (t *timing) StyledText(_ int, style display.Style) string {
+// StyledText is the time and what stands behind it, with what flags ask for and notes below.
+func (t *timing) StyledText(width int, style display.Style) string {
 	below := slices.Concat(t.more(), t.of.Notes, t.of.changes(), t.of.said, []string{t.of.machine()})
 	if t.Refused != "" {
-		return strings.Join(append([]string{t.Result.Text(0)}, below...), "\n")
+		return lines.Fit(strings.Join(append([]string{t.Result.Text(0)}, below...), "\n"), width)
 	}
-	lines := []string{style.Paint(display.Strong, units.Seconds(t.Median)) + "  " + t.Sampled() + ", " + t.Certainty()}
+	median := units.Seconds(t.Median)
+	text := lines.Wrap(median+"  "+t.Sampled()+", "+t.Certainty(), width, 2)
+	text[0] = style.Paint(display.Strong, median) + strings.TrimPrefix(text[0], median)
 	dim := []string{t.Spread(), t.facts()}
 	if t.Floor > 0 && t.Median < 2*t.Floor {
 		dim = append(dim, "most of this is the interpreter, not the work")
 	}
-	for _, line := range slices.Concat(dim, t.Notes, below) {
-		lines = append(lines, style.Paint(display.Dim, line))
+	for _, fact := range slices.Concat(dim, t.Notes, below) {
+		text = append(text, dimmed(style, fact, width)...)
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(text, "\n")
 }
 
 // more are the lines that flags ask for.
-func (t *timing) more() (lines []string) {
+func (t *timing) more() (list []string) {
 	if then := t.of.then; then != nil {
-		lines = append(lines, "vs "+then.Baseline+": "+then.Lines[0].Versus())
+		list = append(list, "vs "+then.Baseline+": "+then.Lines[0].Versus())
 	}
 	if t.of.cold != nil {
-		lines = append(lines, "cold: "+medianCell(t.of.cold.Lines[0].Result).Text)
+		list = append(list, "cold: "+medianCell(t.of.cold.Lines[0].Result).Text)
 	}
 	if t.of.wide {
 		parts := []string{"first run " + secondsCell(t.First).Text, "host " + secondsCell(t.Host()).Text, "device " + secondsCell(t.Tally.Device).Text,
 			units.Plural(int64(t.Tally.Allocs), "allocation") + " of " + units.Bytes(int64(t.Tally.Heap))}
-		lines = append(lines, strings.Join(parts, " · "))
+		list = append(list, strings.Join(parts, " · "))
 	}
-	return lines
+	return list
 }
 
 // facts are what stands behind the time.

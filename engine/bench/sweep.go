@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -188,7 +189,7 @@ func (s *Sweep) Slope(name string) (power float64, ok bool) {
 }
 
 // Text is a table: a line for each value, with the median of each case and how it compares with the first.
-func (s *Sweep) Text(int) string {
+func (s *Sweep) Text(width int) string {
 	names := s.Names()
 	head := []string{s.Parameter}
 	for i, name := range names {
@@ -211,7 +212,7 @@ func (s *Sweep) Text(int) string {
 		}
 		rows = append(rows, row)
 	}
-	return strings.Join(slices.Concat([]string{units.Table(rows)}, notes, s.Notes, s.noise()), "\n")
+	return lines.Fit(strings.Join(slices.Concat([]string{units.Table(rows, width)}, notes, s.Notes, s.noise()), "\n"), width)
 }
 
 // String is Text.

@@ -80,7 +80,7 @@ func TestSweepSaysNoiseOnce(t *testing.T) {
 	if notes := s.Comparison().Notes; len(notes) != 2 || notes[0] != want || notes[1] != "left out" {
 		t.Errorf("got %q, want one note on the machine, and the other one", notes)
 	}
-	if text := s.Text(80); strings.Count(text, "not quiet") != 1 || !strings.Contains(text, want) {
+	if text := s.Text(0); strings.Count(text, "not quiet") != 1 || !strings.Contains(text, want) {
 		t.Errorf("got\n%s\nwant %q in it, once", text, want)
 	}
 }

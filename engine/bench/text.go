@@ -7,16 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Text says the median, how well it is known and what it is the median of; below that the spread, and notes.
-func (r *Result) Text(int) string {
+func (r *Result) Text(width int) string {
+	text := []string{units.Seconds(r.Median) + "  " + r.Sampled() + ", " + r.Certainty(), r.Spread()}
 	if r.Refused != "" {
-		return strings.Join(append([]string{"no time: " + r.Refused}, r.Notes...), "\n")
+		text = []string{"no time: " + r.Refused}
 	}
-	lines := []string{units.Seconds(r.Median) + "  " + r.Sampled() + ", " + r.Certainty(), r.Spread()}
-	return strings.Join(append(lines, r.Notes...), "\n")
+	return lines.Fit(strings.Join(append(text, r.Notes...), "\n"), width)
 }
 
 // Sampled says what the median is one of: "median of 120 runs", "median of 300 blocks of 80 runs".
@@ -59,7 +60,7 @@ func (r *Result) String() string { return r.Text(0) }
 func (r *Result) JSON() ([]byte, error) { return json.Marshal(r) }
 
 // Text is a table: a line for each case with its median and how it compares with the first.
-func (c *Comparison) Text(int) string {
+func (c *Comparison) Text(width int) string {
 	rows := [][]string{{"", "median", c.heading()}}
 	for i, l := range c.Lines {
 		versus := ""
@@ -68,7 +69,7 @@ func (c *Comparison) Text(int) string {
 		}
 		rows = append(rows, []string{l.Name, l.median(), versus})
 	}
-	return strings.Join(append([]string{units.Table(rows)}, c.Remarks()...), "\n")
+	return lines.Fit(strings.Join(append([]string{units.Table(rows, width)}, c.Remarks()...), "\n"), width)
 }
 
 // heading says what the cases are compared with.
@@ -80,19 +81,19 @@ func (c *Comparison) heading() string {
 }
 
 // Remarks are what has to be said beside the figures: what was refused, what differs, and notes.
-func (c *Comparison) Remarks() (lines []string) {
+func (c *Comparison) Remarks() (list []string) {
 	for _, l := range c.Lines {
 		if l.Result.Refused != "" {
-			lines = append(lines, l.Name+": no time: "+l.Result.Refused)
+			list = append(list, l.Name+": no time: "+l.Result.Refused)
 		}
 		for _, note := range slices.Concat(l.Differs, l.Result.Notes) {
-			lines = append(lines, l.Name+": "+note)
+			list = append(list, l.Name+": "+note)
 		}
 	}
 	if len(c.Lines) > 1 && c.Baseline == "" && c.Same.Ratio > 0 {
-		lines = append(lines, c.Lines[0].Name+" against itself: "+c.Same.String())
+		list = append(list, c.Lines[0].Name+" against itself: "+c.Same.String())
 	}
-	return append(lines, c.Notes...)
+	return append(list, c.Notes...)
 }
 
 func (l *Line) median() string {

@@ -275,7 +275,7 @@ func (t *Table) Text(width int) string {
 			rows[i] = append(rows[i], cell)
 		}
 	}
-	lines := []string{head, units.Table(rows)}
+	lines := []string{head, units.Table(rows, 0)}
 	if more := t.Len() - shown; more > 0 {
 		lines = append(lines, "… "+units.Plural(int64(more), "more row"))
 	}

@@ -46,7 +46,7 @@ func (list Adapters) Named(name string) (*Adapter, error) {
 func (list Adapters) String() string { return list.Text(0) }
 
 // Text is a table: what each adapter is, how much memory it takes and where, and whether it takes part.
-func (list Adapters) Text(int) string {
+func (list Adapters) Text(width int) string {
 	if len(list) == 0 {
 		return "no adapters"
 	}
@@ -59,7 +59,7 @@ func (list Adapters) Text(int) string {
 		rows = append(rows, []string{a.Name(), strconv.Itoa(a.Config.Rank), fmt.Sprintf("%g", a.Config.Scale()), strconv.Itoa(len(a.layers)),
 			units.Int(int64(a.Trained())), units.Bytes(int64(bytes)), a.Device().String(), a.state()})
 	}
-	return units.Table(rows)
+	return units.Table(rows, width)
 }
 
 // state says in which way an adapter takes part: "on × 0.5, merged".

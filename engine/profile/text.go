@@ -6,17 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Text is a table of the kernels and a line with the counts. A timed recording lists the slowest first, with
 // the share of the device's time that each took and how fast it moved and computed.
-func (r *Recording) Text(int) string {
+func (r *Recording) Text(width int) string {
 	if r.Timed {
-		return r.timedText()
+		return r.timedText(width)
 	}
 	if len(r.Kernels) == 0 {
-		return r.with(r.Summary())
+		return r.with(width, r.Summary())
 	}
 	rows := [][]string{{"kernel", "calls", "bytes", "flops"}}
 	for _, k := range r.Kernels {
@@ -26,32 +27,32 @@ func (r *Recording) Text(int) string {
 		}
 		rows = append(rows, []string{k.Name, units.Int(int64(k.Launches)), units.Bytes(k.Bytes), flops})
 	}
-	return r.with(units.Table(rows), r.Summary())
+	return r.with(width, units.Table(rows, width), r.Summary())
 }
 
 // Notes are lines on what a reader could take for granted: that all that was asked for was computed, that
 // nobody else was at work, and that the clock was right.
-func (r *Recording) Notes() (lines []string) {
+func (r *Recording) Notes() (list []string) {
 	for _, m := range r.Merged {
-		lines = append(lines, fmt.Sprintf("%s was asked for %s more, and computed once", m.Op, units.Plural(int64(m.Times), "time")))
+		list = append(list, fmt.Sprintf("%s was asked for %s more, and computed once", m.Op, units.Plural(int64(m.Times), "time")))
 	}
 	if r.Others > 0 {
-		lines = append(lines, fmt.Sprintf("%s meanwhile by others, not counted above", units.Plural(int64(r.Others), "launch")))
+		list = append(list, fmt.Sprintf("%s meanwhile by others, not counted above", units.Plural(int64(r.Others), "launch")))
 	}
 	if r.Unsound {
-		lines = append(lines, "the machine's clocks have disagreed meanwhile, as after a sleep: single times can be wrong")
+		list = append(list, "the machine's clocks have disagreed meanwhile, as after a sleep: single times can be wrong")
 	}
-	return lines
+	return list
 }
 
 // with appends the notes to a text.
-func (r *Recording) with(lines ...string) string {
-	return strings.Join(append(lines, r.Notes()...), "\n")
+func (r *Recording) with(width int, text ...string) string {
+	return lines.Fit(strings.Join(append(text, r.Notes()...), "\n"), width)
 }
 
-func (r *Recording) timedText() string {
+func (r *Recording) timedText(width int) string {
 	if len(r.Kernels) == 0 {
-		return r.with(r.Summary())
+		return r.with(width, r.Summary())
 	}
 	kernels := slices.Clone(r.Kernels)
 	slices.SortStableFunc(kernels, func(a, b Kernel) int { return int(b.Time - a.Time) })
@@ -72,7 +73,7 @@ func (r *Recording) timedText() string {
 		rows = append(rows, row)
 	}
 	line := fmt.Sprintf("%s of %s on the device, one kernel at a time", units.Seconds(all), units.Seconds(r.Wall.Seconds()))
-	return r.with(units.Table(rows), r.Summary(), line)
+	return r.with(width, units.Table(rows, width), r.Summary(), line)
 }
 
 // Summary is the line "1 launch · 0 copies · plan cached".
@@ -108,7 +109,7 @@ type Difference struct {
 func Diff(before, after *Recording) *Difference { return &Difference{before, after} }
 
 // Text is a table of the kernels' calls before and after, and a last line with the launches in all.
-func (d *Difference) Text(int) string {
+func (d *Difference) Text(width int) string {
 	rows := [][]string{{"kernel", "calls", "→", "calls", "bytes", "→", "bytes"}}
 	after := map[string]Kernel{}
 	for _, k := range d.After.Kernels {
@@ -125,7 +126,7 @@ func (d *Difference) Text(int) string {
 	}
 	total := fmt.Sprintf("%s → %s · %s → %s", units.Plural(int64(d.Before.Launches), "launch"), units.Int(int64(d.After.Launches)),
 		units.Bytes(d.Before.Bytes()), units.Bytes(d.After.Bytes()))
-	return units.Table(rows) + "\n" + total
+	return lines.Fit(units.Table(rows, width)+"\n"+total, width)
 }
 
 func diffRow(before, after Kernel) []string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -80,7 +81,7 @@ func (h *History) Metric(name string) float64 {
 }
 
 // Text sums the run up in a line: "300 steps · loss 5.54 → 1.93 · 18,200 tokens/s · 21.0 s".
-func (h *History) Text(int) string {
+func (h *History) Text(width int) string {
 	steps := units.Plural(int64(h.Steps()), "step")
 	if h.Steps() < h.Total {
 		steps = fmt.Sprintf("%s of %s", units.Int(int64(h.Steps())), units.Plural(int64(h.Total), "step"))
@@ -95,14 +96,14 @@ func (h *History) Text(int) string {
 	if s := h.Elapsed.Seconds(); s > 0 {
 		parts = append(parts, rate(h.Tokens, h.Examples, s), units.Seconds(s))
 	}
-	lines := []string{strings.Join(parts, " · ")}
+	text := []string{strings.Join(parts, " · ")}
 	if h.Stopped != "" {
-		lines = append(lines, "ended early: "+h.Stopped)
+		text = append(text, "ended early: "+h.Stopped)
 	}
 	if len(h.Spikes) > 0 {
-		lines = append(lines, h.spikeText())
+		text = append(text, h.spikeText())
 	}
-	return strings.Join(append(lines, h.Notes...), "\n")
+	return lines.Fit(strings.Join(append(text, h.Notes...), "\n"), width)
 }
 
 // fall is the loss at the start and at the end.
@@ -129,7 +130,8 @@ func (p Point) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// rate says how many tokens were learnt from in a second, prompts and padding left out, or how many samples if the data has no tokens.
+// rate says how many tokens were learnt from in a second, prompts and padding left out, or how many samples
+// if the data has no tokens.
 func rate(tokens, examples int, seconds float64) string {
 	if tokens > 0 {
 		return units.Int(int64(float64(tokens)/seconds)) + " tokens/s"

@@ -91,7 +91,7 @@ func TestMetrics(t *testing.T) {
 	if len(h.Eval) != 2 || h.Eval[1].Metrics["accuracy"] != 1 || h.Eval[1].Metrics["a second"] != h.Eval[1].Loss {
 		t.Errorf("got %+v, want two evaluations, at last an accuracy of 1 and the loss twice", h.Eval)
 	}
-	if text := h.Text(80); !strings.Contains(text, "on other data "+lossText(h.Eval[1].Loss)+", a second "+lossText(h.Eval[1].Loss)+", accuracy 1.000 ·") {
+	if text := h.Text(0); !strings.Contains(text, "on other data "+lossText(h.Eval[1].Loss)+", a second "+lossText(h.Eval[1].Loss)+", accuracy 1.000 ·") {
 		t.Errorf("got %s", text)
 	}
 	again, err := Run(context.Background(), WithLoss(nn.NewLinearBias(1, 2), nn.CrossEntropyLoss), source, o)

@@ -17,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -240,7 +241,7 @@ func (e *Estimate) bound(ctx context.Context, on device.Device) error {
 func (e *Estimate) Time() time.Duration { return time.Duration(e.Steps) * e.Step }
 
 // Text says it in a few lines.
-func (e *Estimate) Text(int) string {
+func (e *Estimate) Text(width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory  %s at most", units.Bytes(e.Peak))
 	if e.Total > 0 {
@@ -256,7 +257,7 @@ func (e *Estimate) Text(int) string {
 	if e.Tokens > 0 {
 		fmt.Fprintf(&b, ", %s tokens with prompts and padding", units.Int(int64(e.Tokens)))
 	}
-	return b.String()
+	return strings.Join(lines.Wrap(b.String(), width, 8), "\n")
 }
 
 // String is Text.

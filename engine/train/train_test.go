@@ -321,7 +321,7 @@ func TestEvaluateLearnsNothing(t *testing.T) {
 
 func TestHistoryText(t *testing.T) {
 	h := &History{Total: 4, Loss: []float64{5.5, 3, 2}, Tokens: 600, Elapsed: 2e9, Eval: []Point{{Step: 2, Loss: 2.5, Tokens: true}}}
-	if got, want := h.Text(80), "3 of 4 steps · loss 5.500 → 2.000 · on other data 2.500, perplexity 12.18 · 300 tokens/s · 2.00 s"; got != want {
+	if got, want := h.Text(0), "3 of 4 steps · loss 5.500 → 2.000 · on other data 2.500, perplexity 12.18 · 300 tokens/s · 2.00 s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got, want := h.Plot().String(), "loss: training 5.5 → 2 in 3 points, other data 2.5 → 2.5 in 1 point"; got != want {

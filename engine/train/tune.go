@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -146,7 +147,7 @@ func (t *Tuned) Text(width int) string {
 		what, _, _ = strings.Cut(what, " · ")
 	}
 	share := 100 * float64(t.trained) / float64(max(1, t.all))
-	return fmt.Sprintf("%s · %s of %s parameters (%.3g %%)\n%s", what, units.Int(int64(t.trained)), units.Int(int64(t.all)), share, t.History.Text(width))
+	return lines.Fit(fmt.Sprintf("%s · %s of %s parameters (%.3g %%)\n%s", what, units.Int(int64(t.trained)), units.Int(int64(t.all)), share, t.History.Text(0)), width)
 }
 
 // String is Text.

@@ -1,6 +1,10 @@
 package units
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lines"
+)
 
 // Plural writes a number of things: "1 launch", "5 launches".
 func Plural(n int64, what string) string {
@@ -15,8 +19,10 @@ func Plural(n int64, what string) string {
 	return Int(n) + " " + what + "s"
 }
 
-// Table aligns rows: the first column to the left, the others to the right, with two blanks between them.
-func Table(rows [][]string) string {
+// Table aligns rows below a first one of headings: the first column to the left, the others to the right,
+// with two blanks between them. If that is wider than a screen of width columns, each row is written on
+// several lines: its first cell, and below it the others behind their headings. Width 0 stands for no screen.
+func Table(rows [][]string, width int) string {
 	var widths []int
 	for _, row := range rows {
 		for i, text := range row {
@@ -26,7 +32,10 @@ func Table(rows [][]string) string {
 			widths[i] = max(widths[i], len([]rune(text)))
 		}
 	}
-	lines := make([]string, len(rows))
+	if all := sum(widths) + 2*(len(widths)-1); width > 0 && all > width {
+		return records(rows, width)
+	}
+	list := make([]string, len(rows))
 	for k, row := range rows {
 		var b strings.Builder
 		for i, text := range row {
@@ -37,7 +46,28 @@ func Table(rows [][]string) string {
 				b.WriteString("  " + pad + text)
 			}
 		}
-		lines[k] = strings.TrimRight(b.String(), " ")
+		list[k] = strings.TrimRight(b.String(), " ")
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(list, "\n")
+}
+
+// records is a table with several lines for each row.
+func records(rows [][]string, width int) string {
+	var list []string
+	for _, row := range rows[1:] {
+		list = append(list, lines.Wrap(row[0], width, 4)...)
+		for i, text := range row[1:] {
+			if text != "" {
+				list = append(list, lines.Wrap(strings.TrimRight("  "+rows[0][i+1]+" "+text, " "), width, 2)...)
+			}
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+func sum(list []int) (all int) {
+	for _, n := range list {
+		all += n
+	}
+	return all
 }

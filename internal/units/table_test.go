@@ -17,7 +17,20 @@ func TestPlural(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	const want = "      µs\nlong   1\nb"
-	if got := Table([][]string{{"", "µs"}, {"long", "1"}, {"b"}}); got != want {
+	if got := Table([][]string{{"", "µs"}, {"long", "1"}, {"b"}}, 0); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A table that is too wide for the screen has several lines for each row.
+func TestTableOnANarrowScreen(t *testing.T) {
+	rows := [][]string{{"kernel", "calls", "flops"}, {"matmul_silu", "12", "4.2 M"}, {"add", "", "1"}}
+	for width, want := range map[int]string{
+		26: "kernel       calls  flops\nmatmul_silu     12  4.2 M\nadd                     1",
+		20: "matmul_silu\n  calls 12\n  flops 4.2 M\nadd\n  flops 1",
+	} {
+		if got := Table(rows, width); got != want {
+			t.Errorf("%d columns: got\n%s\nwant\n%s", width, got, want)
+		}
 	}
 }

@@ -25,6 +25,7 @@ type Column struct {
 	Name  string
 	Right bool // numbers: aligned right, so that digits and units stand below each other
 	Prose bool // sentences: broken at blanks where the screen is narrow, and not cut
+	Whole bool // never cut: on a narrow screen the heading and other columns give way, then it is broken at blanks
 }
 
 // A Cell of a table: its text, and its value for JSON (nil: the text).
@@ -34,13 +35,13 @@ type Cell struct {
 	Role  Role
 }
 
-// NewTable makes a table. A column whose name starts with '>' is aligned right, and one whose name starts
-// with '~' has sentences, which may be broken at blanks.
+// NewTable makes a table. A column whose name starts with '>' is aligned right, one whose name starts with
+// '~' has sentences, which may be broken at blanks, and one whose name starts with '=' is never cut.
 func NewTable(columns ...string) *Table {
 	t := new(Table)
 	for _, name := range columns {
-		right, prose := strings.HasPrefix(name, ">"), strings.HasPrefix(name, "~")
-		t.Columns = append(t.Columns, Column{Name: strings.TrimLeft(name, ">~"), Right: right, Prose: prose})
+		right, prose, whole := strings.HasPrefix(name, ">"), strings.HasPrefix(name, "~"), strings.HasPrefix(name, "=")
+		t.Columns = append(t.Columns, Column{Name: strings.TrimLeft(name, ">~="), Right: right, Prose: prose, Whole: whole})
 	}
 	return t
 }
@@ -110,7 +111,7 @@ func (t *Table) StyledText(width int, style Style) string {
 func (t *Table) broken(row []Cell, widths []int) [][]Cell {
 	rows := [][]Cell{row}
 	for i := range row {
-		if !t.Columns[i].Prose || runewidth.StringWidth(row[i].Text) <= widths[i] {
+		if c := t.Columns[i]; !c.Prose && !c.Whole || row[i].Role == Heading || runewidth.StringWidth(row[i].Text) <= widths[i] {
 			continue
 		}
 		for n, text := range Wrap(row[i].Text, widths[i], 0) {
@@ -185,10 +186,16 @@ func (t *Table) SVG() string { return textSVG(t.Text(100)) }
 
 // natural are the widths that columns would have on a wide screen.
 func (t *Table) natural() []int {
-	widths := make([]int, len(t.Columns))
+	widths := t.filled()
 	for i, c := range t.Columns {
-		widths[i] = runewidth.StringWidth(c.Name)
+		widths[i] = max(widths[i], runewidth.StringWidth(c.Name))
 	}
+	return widths
+}
+
+// filled are the widths of columns without their headings.
+func (t *Table) filled() []int {
+	widths := make([]int, len(t.Columns))
 	for _, row := range t.Rows {
 		for i := range min(len(row), len(widths)) {
 			widths[i] = max(widths[i], runewidth.StringWidth(row[i].Text))
@@ -200,6 +207,9 @@ func (t *Table) natural() []int {
 // minProse is the narrowest column of sentences that can be read.
 const minProse = 24
 
+// minWhole is the narrowest column that is never cut: the words in it are longer than 12 columns seldom.
+const minWhole = 12
+
 // widths are those of the columns, and whether the table fits the limit with them.
 func (t *Table) widths(limit int) (widths []int, fits bool) {
 	widths = t.natural()
@@ -207,8 +217,13 @@ func (t *Table) widths(limit int) (widths []int, fits bool) {
 	widest := -1
 	for i, w := range widths {
 		total += w
-		if !t.Columns[i].Right && (widest < 0 || w > widths[widest] || t.Columns[i].Prose) {
+		if !t.Columns[i].Right && !t.Columns[i].Whole && (widest < 0 || w > widths[widest] || t.Columns[i].Prose) {
 			widest = i
+		}
+	}
+	for i, w := range t.filled() {
+		if cut := min(widths[i]-max(w, 4), total-limit); t.Columns[i].Whole && cut > 0 {
+			widths[i], total = widths[i]-cut, total-cut
 		}
 	}
 	if total <= limit {
@@ -221,9 +236,20 @@ func (t *Table) widths(limit int) (widths []int, fits bool) {
 	if t.Columns[widest].Prose {
 		least = minProse
 	}
-	full := widths[widest]
-	widths[widest] = max(full-(total-limit), min(least, full))
-	return widths, total-full+widths[widest] <= limit
+	total -= shrink(widths, widest, total-limit, least)
+	for i, c := range t.Columns {
+		if c.Whole && total > limit {
+			total -= shrink(widths, i, total-limit, minWhole)
+		}
+	}
+	return widths, total <= limit
+}
+
+// shrink makes a column narrower by so much, or down to least, and returns by how much it did.
+func shrink(widths []int, i, by, least int) int {
+	full := widths[i]
+	widths[i] = max(full-by, min(least, full))
+	return full - widths[i]
 }
 
 // HTML writes the table as an HTML table.

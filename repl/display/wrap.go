@@ -3,56 +3,29 @@ package display
 import (
 	"strings"
 
-	"github.com/mattn/go-runewidth"
+	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
-// Wrap breaks lines that are wider than width columns at blanks. The continuation of a line is indented by
-// hang columns more than the line. A word that is wider than a line stays whole, and so do lines that
-// begin with a tab, which are code.
-func Wrap(text string, width, hang int) []string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(line, "\t") {
-			lines = append(lines, line)
-			continue
-		}
-		words := strings.TrimLeft(line, " ")
-		indent := len(line) - len(words)
-		lines = append(lines, wrapLine(words, max(width, 1), min(indent, width/2), min(indent+hang, width/2))...)
-	}
-	return lines
-}
+// Wrap breaks lines that are wider than width columns at blanks: see [lines.Wrap].
+func Wrap(text string, width, hang int) []string { return lines.Wrap(text, max(width, 1), hang) }
 
-// wrapLine wraps one line that has first columns of indentation; the lines behind it have rest.
-func wrapLine(text string, width, first, rest int) (lines []string) {
-	indent := first
-	for {
-		room := width - indent
-		if runewidth.StringWidth(text) <= room {
-			return append(lines, strings.Repeat(" ", indent)+text)
-		}
-		cut := strings.LastIndexByte(runewidth.Truncate(text, room+1, ""), ' ')
-		if cut <= 0 {
-			if cut = strings.IndexByte(text, ' '); cut < 0 {
-				return append(lines, strings.Repeat(" ", indent)+text)
-			}
-		}
-		lines = append(lines, strings.Repeat(" ", indent)+strings.TrimRight(text[:cut], " "))
-		text = strings.TrimLeft(text[cut:], " ")
-		indent = rest
-	}
-}
+// Lines is a Value of lines, each a fact. Those that are wider than the screen are broken at blanks; without
+// a screen (width 0) none is.
+type Lines string
+
+// Text breaks the lines.
+func (l Lines) Text(width int) string { return lines.Fit(string(l), width) }
 
 // Reflow joins the lines of paragraphs. Indented lines are code or lists and stay as they are.
 func Reflow(text string) string {
 	var b strings.Builder
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
+	all := strings.Split(text, "\n")
+	for i, line := range all {
 		b.WriteString(line)
-		if i == len(lines)-1 {
+		if i == len(all)-1 {
 			break
 		}
-		next := lines[i+1]
+		next := all[i+1]
 		if line == "" || next == "" || strings.TrimLeft(line, " \t") != line || strings.TrimLeft(next, " \t") != next {
 			b.WriteByte('\n')
 		} else {

@@ -117,12 +117,12 @@ func streams() (io.Writer, *display.Progress) {
 
 func isTerminal(f *os.File) bool { return xterm.IsTerminal(int(f.Fd())) }
 
-// columns is the width of a terminal, and 80 for anything else.
+// columns is the width of a terminal, and 0 for anything else: reports have whole lines there.
 func columns(f *os.File) int {
 	if width, _, err := xterm.GetSize(int(f.Fd())); err == nil && width > 0 {
 		return width
 	}
-	return 80
+	return 0
 }
 
 // rows is the height of a terminal, and 24 for anything else.

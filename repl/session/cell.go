@@ -132,7 +132,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 			err = e
 		}
 		for _, line := range s.news(ran) {
-			s.tell("%s", line)
+			s.Tell("%s", line)
 		}
 	}()
 	running := 0 // units that have yet to run
@@ -414,7 +414,7 @@ func (s *Session) render(v display.Value, result int) display.Value {
 	before := s.rt.Cause(c)
 	var shown display.Value
 	if s.opts.Render == nil {
-		shown = display.Render(v, 80, nil)
+		shown = display.Render(v, 0, nil)
 	} else {
 		shown = s.opts.Render(v, result)
 	}

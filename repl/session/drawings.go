@@ -64,7 +64,7 @@ func (s *Session) showDrawings(r *Result) {
 		if s.opts.Render != nil {
 			v = s.opts.Render(v, 0)
 		} else {
-			v = display.Render(v, 80, nil)
+			v = display.Render(v, 0, nil)
 		}
 		last = append(last, v)
 	}

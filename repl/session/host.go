@@ -36,7 +36,7 @@ func (h host) Stopped(cause error) error { return h.s.guardError(cause) }
 
 func (h host) Flush() { h.s.streams.Flush() }
 
-func (h host) Tell(format string, args ...any) { h.s.tell(format, args...) }
+func (h host) Tell(format string, args ...any) { h.s.Tell(format, args...) }
 
 // RunUnit runs a unit of one of the user's packages.
 func (h host) RunUnit(ctx context.Context, u *compile.Unit) error {

@@ -101,7 +101,7 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		d := s.compiler.DiagAt(m.Pos, 1, "", "")
 		where = d.Place() + ": "
 	}
-	s.tell("%spanic in goroutine: %s", where, text)
+	s.Tell("%spanic in goroutine: %s", where, text)
 }
 
 func internalPanic(p any) *PanicError {

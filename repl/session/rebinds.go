@@ -23,7 +23,7 @@ func (s *Session) rebound(u *compile.Unit) (after func()) {
 		for _, r := range u.Rebinds {
 			if param, known := s.isParam(r.Name); known && !param && was[r.Name] && !s.toldRebound {
 				s.toldRebound = true
-				s.tell("%s", fmt.Sprintf("%s is no parameter now: %s:%d gave its name to a new tensor, which depends on all that came before. "+
+				s.Tell("%s", fmt.Sprintf("%s is no parameter now: %s:%d gave its name to a new tensor, which depends on all that came before. "+
 					"%s changes the parameter itself; %s = %s.Param() makes this tensor one", r.Name, world.CellName(s.past.n), r.Line, r.Set, r.Name, r.Name))
 			}
 		}

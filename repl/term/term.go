@@ -116,7 +116,7 @@ func Run(ctx context.Context, o Options) error {
 	})()
 	nb.out.editor = nb.editor
 	if o.Banner != "" {
-		fmt.Fprintf(nb.out, "%s\n\n", o.Banner)
+		fmt.Fprintf(nb.out, "%s\n\n", strings.Join(display.Wrap(o.Banner, columns(), 0), "\n"))
 	}
 	if n := int64(len(o.File.Steps)); n > 0 {
 		how := "a run brings the next one, PageDown and PageUp turn to others"

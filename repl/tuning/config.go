@@ -118,8 +118,8 @@ type Config struct {
 const maxFile = 1 << 20 // bytes
 
 // Read reads a file and then the values of a command line, each a key and a value, "train.steps=50". One of
-// these also replaces what the file says and what it excludes, as train.epochs. A key that there is not, and a
-// value of the wrong type, are errors that name the line and the key that was meant.
+// these also replaces what the file says and what it excludes, as train.epochs. A key that there is not, and
+// a value of the wrong type, are errors that name the line and the key that was meant.
 func Read(path string, overrides []string) (*Config, error) {
 	text, err := regular.Read(path, maxFile)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
 // A Painter paints a span of text: 0 is a title, 1 is background, 2 and above are the frames of tones.
@@ -44,7 +45,7 @@ func (d *Diagram) Draw(width int, paint Painter) string {
 		t.box(i)
 	}
 	if d.Foot != "" {
-		t.lines = append(t.lines, d.Foot)
+		t.lines = append(t.lines, lines.Wrap(d.Foot, width, 2)...)
 	}
 	return strings.Join(t.lines, "\n")
 }

@@ -1,0 +1,76 @@
+package magics_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// Each report fits a screen of 80 columns and one of 40: a terminal would break the words of wider lines.
+// Only a diagram, a plot and code have a least width.
+func TestReportsFitTheScreen(t *testing.T) {
+	width := 0
+	var printed bytes.Buffer
+	s, err := session.New(session.Options{Dir: t.TempDir(), Stdout: &printed, Stderr: &printed, Commands: magics.Table{},
+		Render: func(v display.Value, _ int) display.Value { return display.Render(v, width, nil) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "x := tensor.Ones(64, 64).Eval()\nfunc step() float64 {\n\ty := x.MatMul(x).Silu().Eval()\n\treturn y.Softmax(-1).Sum().Item()\n}"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	for _, command := range []string{
+		"%time x.MatMul(x).Exp()",
+		"%timeit -t 10ms x.MatMul(x)",
+		"%timeit -w -t 10ms -cold x.MatMul(x)",
+		"%timeit -t 10ms -save before x.MatMul(x)",
+		"%timeit -t 10ms -vs before x.MatMul(x).Exp()",
+		"%timeit -t 10ms -sweep n=2..8*2 tensor.Ones(n, n).Eval()",
+		"%bench -t 10ms x.MatMul(x) ; x.MatMul(x).MatMul(x)",
+		"%bench -w -t 10ms one := x.MatMul(x) ; another := x.MatMul(x).Sum()",
+		"%profile -n 5 step()",
+		"%lprof -n 5 step step()",
+		"%kernels step()",
+		"%kernels -t step()",
+		"%kernels -w step()",
+		"%roofline step()",
+		"%mem -by cell",
+		"%mem",
+		"%guard",
+		"profile.Record(ctx, func(context.Context) { step() })",
+		"profile.RecordTimed(ctx, func(context.Context) { step() })",
+		"profile.Diff(profile.Record(ctx, func(context.Context) { step() }), profile.Record(ctx, func(context.Context) { step() }))",
+		"bench.Measure(ctx, func(n int) error { for range n { step() }; return nil }, bench.Options{Time: 2e7})",
+		"bench.Compare(ctx, []bench.Case{{\"a rather long name\", func(n int) error { for range n { step() }; return nil }}, {\"another\", func(n int) error { for range n { step() }; return nil }}}, bench.Options{Time: 2e7})",
+		"&train.History{Loss: []float64{2, 1}, Eval: []train.Point{{Step: 300, Loss: 1.5, Tokens: true}}, Total: 500, Stopped: \"the loss has not fallen for more than a hundred steps\", Notes: []string{strings.Repeat(\"a note \", 20)}}",
+		"&train.Estimate{Peak: 1 << 40, Total: 1 << 30, Steps: 3, Step: 1e9, From: \"the measured ceilings, which no step can beat\", Tokens: 4096}",
+		"block := nn.NewMLP(8, 16, 8)\nadapter := lora.Inject(block, lora.Config{Rank: 2})\n_ = adapter\nlora.Of(block)",
+	} {
+		for _, width = range []int{80, 40} {
+			printed.Reset()
+			r := s.Run(t.Context(), command)
+			if r.Err != nil {
+				t.Fatalf("%s: %v", command, r.Err)
+			}
+			text := printed.String()
+			for _, v := range r.Shown {
+				text += "\n" + v.Text(width)
+			}
+			if len(text) < 5 {
+				t.Errorf("%s shows %q", command, text)
+			}
+			for line := range strings.SplitSeq(text, "\n") {
+				if runewidth.StringWidth(line) > width {
+					t.Errorf("%s: %q takes more than %d columns", command, line, width)
+				}
+			}
+		}
+	}
+}
