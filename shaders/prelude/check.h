@@ -38,6 +38,7 @@ MSL_INLINE float floor(float x) { return __builtin_floorf(x); }
 MSL_INLINE float ceil(float x) { return __builtin_ceilf(x); }
 MSL_INLINE float trunc(float x) { return __builtin_truncf(x); }
 MSL_INLINE float rint(float x) { return __builtin_rintf(x); }
+MSL_INLINE float power_of_two(float x) { return __builtin_exp2f(x); }
 MSL_INLINE float fmod(float x, float y) { return __builtin_fmodf(x, y); }
 MSL_INLINE int popcount(unsigned long x) { return __builtin_popcountl(x); }
 } // namespace msl

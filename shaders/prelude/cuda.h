@@ -49,6 +49,8 @@ MSL_INLINE float fma(float x, float y, float z) {
 	asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(r) : "f"(x), "f"(y), "f"(z));
 	return r;
 }
+// power_of_two is 2ˣ, within 2⁻²² of it, or 0 where that is no normal float.
+MSL_PTX_1(power_of_two, float, "ex2.approx.ftz.f32", "=f", float, "f")
 MSL_INLINE float fmod(float x, float y) { return x - y * trunc(x / y); }
 // As IEEE 754-2019 has them: a NaN wins, and 0 is above -0.
 #define MSL_PTX_2(NAME, PTX) MSL_INLINE float NAME(float x, float y) { float r; asm(PTX " %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
@@ -233,7 +235,7 @@ MSL_INLINE uint ballot(bool yes) {
 
 // quick functions have the machine's own precision: about 2⁻²¹ for exp and log in the middle of their range.
 namespace quick {
-MSL_PTX_1(exp2, float, "ex2.approx.f32", "=f", float, "f")
+MSL_INLINE float exp2(float x) { return power_of_two(x); }
 MSL_PTX_1(log2, float, "lg2.approx.f32", "=f", float, "f")
 MSL_PTX_1(sin, float, "sin.approx.f32", "=f", float, "f")
 MSL_PTX_1(cos, float, "cos.approx.f32", "=f", float, "f")

@@ -5,21 +5,17 @@
 
 namespace msl {
 
+// exp is 2ʳ·2ⁿ, where n is a whole number near x·log₂e of which there is a normal float 2ⁿ, and r is what is left: at most
+// ½ unless the result is 0, infinite, or nearly so. The sum of n and 1.5·2²³ + 127 has n's exponent as its last bits.
 MSL_INLINE float exp(float x) {
-	if (!(x < 88.72284f)) return x != x ? x : float_of(0x7f800000u);
-	if (x < -104.0f) return 0.0f;
-	const float n = rint(x * 1.4426950408889634f);
-	float r = fma(n, -0.693145751953125f, x);
-	r = fma(n, -1.42860677e-6f, r);
-	float p = 1.98412698e-4f;
-	p = fma(p, r, 1.38888889e-3f);
-	p = fma(p, r, 8.33333377e-3f);
-	p = fma(p, r, 4.16666679e-2f);
-	p = fma(p, r, 0.166666672f);
-	p = fma(p, r, 0.5f);
-	p = fma(p * r, r, r) + 1.0f;
-	const int whole = int(n), first = whole / 2; // 2ⁿ in two steps: it may be no normal float
-	return p * float_of(unsigned(first + 127) << 23) * float_of(unsigned(whole - first + 127) << 23);
+	const float most = 127.0f, least = -126.0f, shift = 12583039.0f, log2e = 1.44269502f;
+	float n = x * log2e;
+	n = n < most ? n : most;
+	n = n > least ? n : least;
+	const float sum = n + shift;
+	float r = fma(x, log2e, shift - sum);
+	r = fma(x, 1.92596303e-8f, r);
+	return power_of_two(r) * float_of(bits_of(sum) << 23);
 }
 
 // split takes a positive float apart: the result is in [√½, √2), and x = result·2ⁿ.
