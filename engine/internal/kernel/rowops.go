@@ -163,15 +163,17 @@ func layerNormGrad(r *rowText) {
 	})
 }
 
-// findPowers finds the row's greatest element and the sum of exp(x − it), as powers all: each thread has the
-// powers of its own elements, own, before all meet once. take is called for each element, whose power is
-// computed by function; with keep, a thread that holds its elements has their powers from then on.
+// findPowers finds the greatest element of a cross entropy's row and the sum of exp(x − it), as powers all:
+// each thread has the powers of its own elements, own, before all meet once. take is called for each element,
+// when the target is known; its power is computed by function. With keep, a thread that holds its elements has
+// their powers from then on.
 func findPowers(r *rowText, keep bool, function string, take func()) {
 	r.line("powers own = powers::start();")
 	if r.held > 0 {
 		r.pass(false, func() { r.line("own.top = greatest(own.top, e0);") })
 		r.line("const float base = own.base();")
 	}
+	r.checkTarget()
 	r.pass(false, func() {
 		if r.held == 0 {
 			r.line("own.raise(e0);")
@@ -192,16 +194,23 @@ func findPowers(r *rowText, keep bool, function string, take func()) {
 	r.met++
 }
 
-// target finds out which class a row has: counts says whether it is to be counted, wrong that there is no
-// such class, which the row's first thread reports. Class is the target, or -1 if it does not count.
-func (r *rowText) target() {
+// loadTarget loads a row's target. What is made of it stands behind the loads of the row, checkTarget, and a
+// target that is no class is reported at the end: so all loads of a thread are under way at once.
+func (r *rowText) loadTarget() {
 	i, _ := r.op.Args[1].Input()
 	r.line("const long target = loaded(a.x%d[%s]);", i, r.at(fmt.Sprintf("x%d", i), &r.space.places[i]))
+}
+
+// checkTarget finds out which class a row has: counts says whether it is to be counted, wrong that there is
+// no such class, and hot is the class, or -1 if the row does not count.
+func (r *rowText) checkTarget() {
 	r.line("const bool wrong = target != a.ignored && (target < 0 || target >= long(a.n0));")
 	r.line("const bool counts = target != a.ignored && !wrong;")
 	r.line("const %[1]s hot = counts ? %[1]s(target) : -1;", r.index)
-	r.line("if (wrong && inside && at.x == 0) report(a.fault, a.stop, uint(row), target);")
 }
+
+// reportTarget reports a target that is no class.
+func (r *rowText) reportTarget() { r.line("if (wrong) report(a.fault, a.stop, uint(row), target);") }
 
 // column is the place of an element in its row.
 func (r *rowText) column() string {
@@ -216,11 +225,12 @@ func (r *rowText) column() string {
 // that has the target's element stores the loss: the gradient may lie in the memory of the logits, so no
 // thread reads elements of another one.
 func crossEntropy(r *rowText) {
-	r.target()
+	r.loadTarget()
 	smooth, joined := r.op.Attr.Float != 0, r.gradient != nil
 	function := "quick_exp"
 	if joined {
 		function = "op_exp"
+		r.perRowValue("dloss", r.gradient.Args[3])
 	}
 	r.line("float hit = 0.0f;")
 	if smooth {
@@ -241,9 +251,9 @@ func crossEntropy(r *rowText) {
 		r.line("const float lse = top + rest;")
 		if r.held > 0 {
 			r.line("const float share = base == lse ? 1.0f : op_exp(base - lse);")
-			r.storeGradient(r.gradient, "e0 * share")
+			r.storeGradient("e0 * share")
 		} else {
-			r.storeGradient(r.gradient, "op_exp(e0 - lse)")
+			r.storeGradient("op_exp(e0 - lse)")
 		}
 	}
 }
@@ -252,6 +262,7 @@ func crossEntropy(r *rowText) {
 func (r *rowText) storeLoss(smooth bool) {
 	r.line("const uint keeper = counts ? uint(hot / %d %% %d) : 0;", r.width(), r.threads)
 	r.line("if (inside && at.x == keeper) {")
+	r.reportTarget()
 	r.line("float loss = wrong ? NAN : 0.0f;")
 	r.line("if (counts) {")
 	r.line("loss = (1.0f - a.number) * (top - hit + rest);")
@@ -274,14 +285,18 @@ func (r *rowText) storeLoss(smooth bool) {
 
 // crossEntropyGrad needs no more of a row than its logsumexp.
 func crossEntropyGrad(r *rowText) {
-	r.target()
+	r.loadTarget()
 	r.perRowValue("lse", r.op.Args[2])
-	r.storeGradient(r.op, "op_exp(e0 - lse)")
+	r.perRowValue("dloss", r.op.Args[3])
+	r.checkTarget()
+	r.storeGradient("op_exp(e0 - lse)")
+	r.line("if (inside && at.x == 0) {")
+	r.reportTarget()
+	r.line("}")
 }
 
 // storeGradient is the last pass of a cross entropy's gradient; probability is that of the element.
-func (r *rowText) storeGradient(in *backend.Inst, probability string) {
-	r.perRowValue("dloss", in.Args[3])
+func (r *rowText) storeGradient(probability string) {
 	r.pass(true, func() {
 		r.line("const float p = %s - a.number / float(a.n0) - (%s == hot ? 1.0f - a.number : 0.0f);", probability, r.column())
 		r.result("counts ? dloss * p : wrong ? NAN : 0.0f")

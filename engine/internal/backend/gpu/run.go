@@ -21,6 +21,9 @@ const mostFlying = 32
 //
 //	| stop, 64 bytes | a record for each launch that can fault | structs, each aligned to 256 bytes |
 //
+// Where the host does not see the block, a kernel that faults writes its record to the host's memory: so a run
+// without a fault, as nearly all are, copies nothing back.
+//
 // Buffers and numbers reach kernels through the structs alone. So where a stream records, the second run in a
 // slot records its work as a graph, and later ones replay that with whatever memory their tables have. But a
 // library gets addresses: a slot whose program has products of a library records when a run has those of the
@@ -47,7 +50,7 @@ const stopWord = 64
 type slot struct {
 	host   Buffer // staging memory that the host fills
 	block  Buffer // of the device, to which it is copied
-	report Buffer // staging memory to which the records are copied; nil if nothing can fault
+	report Buffer // staging memory that has the records, in the same places; nil if nothing can fault
 	runs   int
 	pinned []pin  // those of the last run, see pinned
 	graph  Graph  // nil if there is none
@@ -140,12 +143,12 @@ func (s *slot) args() []byte {
 	return s.host.Host()
 }
 
-// records is where the host finds the fault records, when the run is done.
-func (s *slot) records() []byte {
-	if s.host == nil {
-		return s.block.Host()
+// records is the memory that has the fault records. The host reads them when the run is done.
+func (s *slot) records() Buffer {
+	if s.report == nil {
+		return s.block
 	}
-	return s.report.Host()
+	return s.report
 }
 
 // drop gives a slot back that no work uses any more. b.mu is held.
@@ -215,7 +218,7 @@ func (r *run) end(err error) {
 
 // fault returns the error that the first launch with a report explains, or nil.
 func (r *run) fault() error {
-	records := r.slot.records()
+	records := r.slot.records().Host()
 	for i, at := range r.program.faults {
 		if at < 0 {
 			continue
@@ -250,7 +253,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if err := b.drain(false); err != nil { // now, because a commit follows
 		return err
 	}
-	l.fill(memory.args(), memory.block.Address(), t)
+	l.fill(memory, t)
 	r := &run{b: b, program: l, slot: memory, outcome: t.Later()}
 	if l.ends == stopWord { // nothing can report a fault
 		r.outcome.Sure()
@@ -311,7 +314,7 @@ func (b *Backend) all(r *run, t *backend.Table, left []bool, recorded bool) erro
 			return err
 		}
 	}
-	return b.report(r)
+	return nil
 }
 
 // begin copies what the program's dispatches read.
@@ -320,14 +323,6 @@ func (b *Backend) begin(r *run) error {
 		return nil
 	}
 	return errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, r.program.bytes), b.compute.Barrier())
-}
-
-// report asks for the records.
-func (b *Backend) report(r *run) error {
-	if r.slot.report == nil {
-		return nil
-	}
-	return b.compute.Copy(r.slot.report, 0, r.slot.block, 0, r.program.ends)
 }
 
 // wrote notes the run at the buffers that it uses, and at those that it writes.
@@ -372,10 +367,16 @@ func (l *loaded) pinned(t *backend.Table) (list []pin) {
 	return list
 }
 
-// fill writes the word, the records and the structs; base is their address on the device.
-func (l *loaded) fill(dst []byte, base uint64, t *backend.Table) {
-	for i := range dst[:l.ends] {
+// fill writes the word, the records and the structs.
+func (l *loaded) fill(s *slot, t *backend.Table) {
+	dst, base, records := s.args(), s.block.Address(), s.records()
+	for i := range dst[:stopWord] {
 		dst[i] = 0xff
+	}
+	if l.ends > stopWord {
+		for i := range records.Host()[stopWord:l.ends] {
+			records.Host()[stopWord+i] = 0xff
+		}
 	}
 	for i := range l.p.Launches {
 		launch := &l.p.Launches[i]
@@ -393,7 +394,7 @@ func (l *loaded) fill(dst []byte, base uint64, t *backend.Table) {
 			at.Table = c.table.Address()
 		}
 		if l.faults[i] >= 0 {
-			at.Fault = base + uint64(l.faults[i])
+			at.Fault = records.Address() + uint64(l.faults[i])
 		}
 		scalars := make([]ir.Scalar, len(launch.Scalars))
 		for n, s := range launch.Scalars {
@@ -412,7 +413,7 @@ func (l *loaded) fill(dst []byte, base uint64, t *backend.Table) {
 func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded bool) error {
 	launch := &r.program.p.Launches[i]
 	c := launch.Kernel.(*compiled)
-	uses := make([]Buffer, 0, len(launch.Bufs)+2)
+	uses := make([]Buffer, 0, len(launch.Bufs)+3)
 	use := func(m ir.Buffer) {
 		if raw := m.(*buffer).Buffer; !slices.Contains(uses, raw) {
 			uses = append(uses, raw)
@@ -426,6 +427,9 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 	}
 	if c.table != nil {
 		use(c.table)
+	}
+	if r.slot.report != nil {
+		uses = append(uses, r.slot.report)
 	}
 	if recorded {
 		uses = nil
@@ -499,12 +503,9 @@ func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, left []bo
 			return b.abandon(r, err)
 		}
 	}
-	goesOn, err := b.begins(ctx, r)
+	goesOn, err := b.begins(r)
 	for i := l.p.Commit; i < len(l.p.Launches) && goesOn && err == nil; i++ {
 		err = b.stamped(r, t, i, left, &stamps[i])
-	}
-	if err == nil {
-		err = b.report(r)
 	}
 	if err != nil {
 		return b.abandon(r, err)
@@ -546,14 +547,12 @@ func (b *Backend) hand(ctx context.Context) error {
 
 // begins prepares for the launches that are made together or not at all: the word stop is copied before them,
 // so that abandon can still set it. It returns false if an earlier launch has reported a fault.
-func (b *Backend) begins(ctx context.Context, r *run) (goesOn bool, err error) {
+func (b *Backend) begins(r *run) (goesOn bool, err error) {
 	if r.program.p.Commit == len(r.program.p.Launches) || r.slot.host == nil {
 		return true, nil
 	}
-	if r.slot.report != nil && r.program.p.Commit > 0 {
-		if err := errors.Join(b.report(r), b.hand(ctx)); err != nil || r.fault() != nil {
-			return false, err
-		}
+	if r.slot.report != nil && r.fault() != nil {
+		return false, nil
 	}
 	return true, errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, 4), b.compute.Barrier())
 }
