@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/tuning"
 )
 
@@ -29,7 +32,7 @@ func trainCommand() *cobra.Command {
 It says what it will do, shows a live line, and writes into the output folder that the file names: the adapter as PEFT
 reads it, or the model; checkpoints, and a log.
 
-Ctrl-C saves a checkpoint and ends with exit code 130; --resume goes on, as if nothing had happened. A key that there is
+Ctrl-C saves a checkpoint and ends with exit code 130; the same command with --resume goes on, as if nothing had happened. A key that there is
 not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the model or the data cannot be used.`,
 		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --dry-run\n  mcs train job.toml --resume",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -73,7 +76,7 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
-	fmt.Println(visible.Text(opened.Text()))
+	printReport(opened.Text())
 	var text string
 	if o.dryRun {
 		var e *train.Estimate
@@ -85,7 +88,7 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 	}
 	shown.Finish()
 	if text != "" {
-		fmt.Println(visible.Text(text))
+		printReport(text)
 	}
 	if err == nil {
 		return nil
@@ -95,4 +98,19 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 		return code
 	}
 	return exitCode(exitFailed)
+}
+
+var reportLabel = lazy.Regexp(`^(\w+ {2,})?`)
+
+// printReport prints lines of which some begin with a label ("model  tiny · …"). In a terminal those that are
+// too wide go on below what follows the label.
+func printReport(text string) {
+	text = visible.Text(text)
+	if !isTerminal(os.Stdout) {
+		fmt.Println(text)
+		return
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Println(strings.Join(display.Wrap(line, columns(os.Stdout), len(reportLabel().FindString(line))), "\n"))
+	}
 }

@@ -113,7 +113,7 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 	}
 	var stopped *train.Interrupted
 	if errors.As(err, &stopped) {
-		return text, fmt.Errorf("interrupted at step %d of %d, a checkpoint is saved: --resume goes on", stopped.Step, stopped.Steps)
+		return text, fmt.Errorf("interrupted at step %d of %d, a checkpoint is saved: the same command with --resume goes on", stopped.Step, stopped.Steps)
 	}
 	if err != nil {
 		return text, err

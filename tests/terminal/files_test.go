@@ -177,3 +177,22 @@ func TestTheSystemEndsATraining(t *testing.T) {
 	p.Exit()
 	h.whole()
 }
+
+// TestTrainingReportFits: what a job says is broken between words, below what follows its label.
+func TestTrainingReportFits(t *testing.T) {
+	h := newHome(t)
+	h.write("t.jsonl", strings.Repeat(`{"prompt": "one and ", "completion": "one"}`+"\n", 8))
+	h.write("job.toml", "output = \"out\"\nmodel.path = \"tiny\"\ndata.train = \"t.jsonl\"\n")
+	cmd := exec.Command(program, "train", "job.toml", "-p", "train.steps=2")
+	cmd.Dir = h.dir
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, "TERM=xterm-256color", "NO_COLOR=1")
+	p := screen.Start(t, cmd, 80, 30)
+	if code := p.Exit(); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, p.Text())
+	}
+	for _, want := range []string{"\ndata   t.jsonl · 8 sequences · 88 tokens, 27 % count, longest 11, padded, 4 a\n       batch, ", "\ntrain  an adapter · 2 steps of 1 batch · ", "\nsaved out/adapter"} {
+		if !strings.Contains(p.Text(), want) {
+			t.Errorf("got\n%s\nwant %q", p.Text(), want)
+		}
+	}
+}
