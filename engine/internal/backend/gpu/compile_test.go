@@ -35,8 +35,10 @@ func TestTranslated(t *testing.T) {
 			Insts:   []backend.Inst{{Op: ir.MatMul, DType: dtype.BF16, Shape: product, Args: []backend.Ref{backend.In(0), backend.In(1)}}},
 			Outputs: []backend.Output{{Buf: 2, DType: dtype.BF16, Shape: product}},
 		},
+		paged(dtype.BF16, dtype.BF16),
+		paged(dtype.F32, dtype.I8),
 	} {
-		k, err := kernel.Render(g, kernel.Limits{Threads: 1024, SIMDWidth: 32})
+		k, err := kernel.Render(g, kernel.Limits{Threads: 1024, SIMDWidth: 32, Family: kernel.NVIDIA})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +51,24 @@ func TestTranslated(t *testing.T) {
 		}
 		makePTX(t, g.Name, text, k.Dispatches[0].Function)
 	}
+}
+
+// paged is a token's attention to a cache, through a window, with capped scores.
+func paged(dt, kept dtype.Type) *backend.Group {
+	q, slots, lists := []int{1, 4, 1, 64}, []int{2, 4096, 64}, []int{1, 64}
+	types := []ir.Type{{DType: dt, Shape: q}, {DType: kept, Shape: slots}, {DType: kept, Shape: slots}, {DType: dtype.I64, Shape: lists}, {DType: dtype.I64, Shape: []int{1, 1}}}
+	if kept == dtype.I8 {
+		scales := ir.Type{DType: dtype.F32, Shape: []int{2, 4096, 1}}
+		types = append(types, scales, scales)
+	}
+	g := &backend.Group{Name: "paged_attention_" + kept.String(), Kind: backend.Single, Outputs: []backend.Output{{Buf: len(types), DType: dt, Shape: q}}}
+	inst := backend.Inst{Op: ir.PagedAttention, Attr: ir.Paging{Page: 64, Window: 700, Cap: 30}.Attr(0.125), DType: dt, Shape: q}
+	for i, t := range types {
+		g.Inputs = append(g.Inputs, backend.Input{DType: t.DType, Layout: ir.Contiguous(t.Shape), Buf: i})
+		inst.Args = append(inst.Args, backend.In(i))
+	}
+	g.Insts = append(g.Insts, inst)
+	return g
 }
 
 // makePTX compiles a text without CUDA's headers, where there is a clang.

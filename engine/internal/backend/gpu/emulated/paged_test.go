@@ -9,13 +9,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// TestPagedAttention runs attention to pages, in all types of queries and of caches, by the kernels of both
-// families.
-func TestPagedAttention(t *testing.T) {
+// TestStepsOfDecoders runs attention to pages, in all types of queries and of caches, and positions that turn,
+// by the kernels of both families.
+func TestStepsOfDecoders(t *testing.T) {
 	for _, family := range []string{"", "sm_90"} {
 		t.Run("family "+family, func(t *testing.T) {
 			conform(t, &Driver{Family: family}, func(t *testing.T, open func() (backend.Backend, error)) {
 				backendtest.Ops(t, open, []dtype.Type{dtype.F32, dtype.BF16, dtype.F16}, ir.PagedAttention)
+				backendtest.Ops(t, open, []dtype.Type{dtype.F32}, ir.Rope)
 			})
 		})
 	}
