@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"math"
-	"sync"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -12,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An adamW8Tensor is one parameter with its moments in 8 bits. Its work is shared by whole blocks, each of
-// which is decoded, stepped and encoded while it is in the first-level cache.
+// An adamW8Tensor is one parameter with its moments in 8 bits. A run of blocks is decoded,
+// stepped and encoded while it is in the first-level cache.
 type adamW8Tensor struct {
 	n        int
 	states   perWorker   // p and g, as f32
@@ -26,7 +25,7 @@ type adamW8Tensor struct {
 func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	count := len(in.Outs) / 5
 	tensors := make([]adamW8Tensor, count)
-	type piece struct{ tensor, block, blocks int }
+	type piece struct{ tensor, start, n int }
 	var pieces []piece
 	for n := range tensors {
 		t := &tensors[n]
@@ -39,19 +38,17 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		if err != nil {
 			return nil, err
 		}
-		t.states = perWorker{prog: p, reserve: ir.DynamicBlock}
+		t.states = perWorker{prog: p, reserve: adamWRun}
 		for part := range t.moments {
 			typ := in.Outs[(1+part)*count+n]
 			o, err := newOperand(g, in.Args[ir.AdamWSettings+(2+part)*count+n], typ.Shape, typ.DType)
 			if err != nil {
 				return nil, err
 			}
-			t.moments[part], t.replaced[part] = o.reserve(ir.DynamicBlock), outputOf(g, (1+part)*count+n)
+			t.moments[part], t.replaced[part] = o.reserve(adamWRun), outputOf(g, (1+part)*count+n)
 		}
-		const most = chunk / ir.DynamicBlock
-		blocks := in.Outs[count+n].Shape[0]
-		for block := 0; block < blocks; block += most {
-			pieces = append(pieces, piece{n, block, min(most, blocks-block)})
+		for start := 0; start < t.n; start += chunk {
+			pieces = append(pieces, piece{n, start, min(chunk, t.n-start)})
 		}
 	}
 	return func(l *launch) {
@@ -67,8 +64,8 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		spare := make([]eightSpare, l.pool.Threads())
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
 			for _, p := range pieces[lo:hi] {
-				for b := range p.blocks {
-					tensors[p.tensor].step(l, worker, step, &spare[worker], p.block+b)
+				for i := 0; i < p.n; i += adamWRun {
+					tensors[p.tensor].step(l, worker, step, &spare[worker], p.start+i)
 				}
 			}
 		})
@@ -89,55 +86,54 @@ func (t *adamW8Tensor) release() {
 	}
 }
 
-// eightSpare is a worker's memory: a block of each list in f32, and results that nobody wants.
+// eightSpare is a worker's memory: moments and new parameters of a run in f32, and results that nobody wants.
 type eightSpare struct {
-	p, g, m, v, to [ir.DynamicBlock]float32
-	codes          [ir.DynamicBlock]uint8
-	scale          float32
+	m, v, to [adamWRun]float32
+	codes    [adamWRun]uint8
+	scales   [adamWRun / ir.DynamicBlock]float32
 }
 
-// step updates a block. Without s it is copied.
-func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eightSpare, block int) {
-	start := block * ir.DynamicBlock
-	n := min(ir.DynamicBlock, t.n-start)
+// step updates the blocks of a run, from start on. Without s they are copied.
+func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eightSpare, start int) {
+	n := min(adamWRun, t.n-start)
+	blocks := (n + ir.DynamicBlock - 1) / ir.DynamicBlock
 	x := t.states.at(worker).Fetch(start, n)
-	var codes [2]*[ir.DynamicBlock]uint8
-	var scales [2]float32
+	codes, to := [2][]uint8{}, [2][]uint8{spare.codes[:], spare.codes[:]}
+	scales, toScales := [2][]float32{}, [2][]float32{spare.scales[:], spare.scales[:]}
 	for i := range codes {
-		codes[i] = (*[ir.DynamicBlock]uint8)(t.moments[2*i].fetch(worker, start, ir.DynamicBlock))
-		scales[i] = *(*float32)(t.moments[2*i+1].fetch(worker, block, 1))
-	}
-	var newCodes [2]*[ir.DynamicBlock]uint8
-	var newScales [2]*float32
-	for i := range newCodes {
-		newCodes[i], newScales[i] = &spare.codes, &spare.scale
+		codes[i] = unsafe.Slice((*uint8)(t.moments[2*i].fetch(worker, start, blocks*ir.DynamicBlock)), blocks*ir.DynamicBlock)
+		scales[i] = unsafe.Slice((*float32)(t.moments[2*i+1].fetch(worker, start/ir.DynamicBlock, blocks)), blocks)
 		if o := t.replaced[2*i]; o != nil {
-			newCodes[i] = (*[ir.DynamicBlock]uint8)(unsafe.Add(l.pointer(o.Buf), start))
+			to[i] = unsafe.Slice((*uint8)(unsafe.Add(l.pointer(o.Buf), start)), len(codes[i]))
 		}
 		if o := t.replaced[2*i+1]; o != nil {
-			newScales[i] = (*float32)(unsafe.Add(l.pointer(o.Buf), 4*block))
+			toScales[i] = unsafe.Slice((*float32)(unsafe.Add(l.pointer(o.Buf), 4*(start/ir.DynamicBlock))), blocks)
 		}
 	}
-	p, m, v := x[0], unsafe.Pointer(&spare.m), unsafe.Pointer(&spare.v)
+	p := x[0]
 	if s == nil {
-		for i := range newCodes {
-			*newCodes[i], *newScales[i] = *codes[i], scales[i]
+		for i := range to {
+			copy(to[i], codes[i])
+			copy(toScales[i], scales[i])
 		}
 	} else {
-		first, second := signedCells(), unsignedCells()
 		p = unsafe.Pointer(&spare.to)
 		if t.p != nil && t.p.DType == dtype.F32 {
 			p = unsafe.Add(l.pointer(t.p.Buf), 4*start)
 		}
-		first.decode(&spare.m, codes[0], scales[0])
-		second.decode(&spare.v, codes[1], scales[1])
-		vec.Of(vec.Mul)(v, v, v, nil, ir.DynamicBlock)
+		m, v := unsafe.Pointer(&spare.m), unsafe.Pointer(&spare.v)
+		for b := range blocks {
+			at := b * ir.DynamicBlock
+			vec.DecodeSigned(unsafe.Add(m, 4*at), unsafe.Pointer(&codes[0][at]), scales[0][b], ir.DynamicBlock)
+			vec.DecodeSquares(unsafe.Add(v, 4*at), unsafe.Pointer(&codes[1][at]), scales[1][b], ir.DynamicBlock)
+		}
 		vec.AdamWTo(p, m, v, x[0], x[1], m, v, s, n)
-		vec.Of(vec.Sqrt)(v, v, nil, nil, ir.DynamicBlock)
-		clear(spare.m[n:])
-		clear(spare.v[n:])
-		*newScales[0] = first.encode(newCodes[0], &spare.m)
-		*newScales[1] = second.encode(newCodes[1], &spare.v)
+		clear(spare.m[n : blocks*ir.DynamicBlock])
+		clear(spare.v[n : blocks*ir.DynamicBlock])
+		for b := range blocks {
+			at := b * ir.DynamicBlock
+			toScales[0][b], toScales[1][b] = encodeBlock(unsafe.Add(m, 4*at), unsafe.Add(v, 4*at), unsafe.Pointer(&to[0][at]), unsafe.Pointer(&to[1][at]))
+		}
 	}
 	switch {
 	case t.p == nil:
@@ -148,73 +144,19 @@ func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eigh
 	}
 }
 
-// eightCells finds codes of a dynamic map without a search. A cell holds all numbers that agree in exponent
-// and the first seven bits of the fraction. That is less than the way from one border to the next, so a cell
-// has one border at most: see TestCellsHaveOneBorder.
-type eightCells struct {
-	values [256]float32
-	cells  [cellCount]eightCell
-	zero   int32
-	least  int32 // how far below zero codes go, as a negative number
+// encodeBlock writes the codes of a block of m and of the roots of v, and returns their scales, the largest
+// of each.
+func encodeBlock(m, v, codes, rootCodes unsafe.Pointer) (scale, root float32) {
+	const n = ir.DynamicBlock
+	scale = finiteOrNaN(max(vec.MaxOf(m, n), -vec.MinOf(m, n)))
+	root = finiteOrNaN(float32(math.Sqrt(float64(vec.MaxOf(v, n)))))
+	vec.EncodeSigned(codes, m, 1/max(scale, leastScale), n)
+	vec.EncodeRoots(rootCodes, v, 1/max(root, leastScale), n)
+	return scale, root
 }
 
-// An eightCell has the rank of its first number, and the bits of the border from which on it is one more.
-type eightCell struct{ border, rank uint32 }
+// leastScale keeps a block of zeros from being divided by 0.
+const leastScale = 1e-37
 
-// Cells begin with that of 2⁻²³, below all borders, and end with that of 1, above them.
-const (
-	firstCell = (127 - 23) << 7
-	lastCell  = 127 << 7
-	cellCount = lastCell - firstCell + 1
-)
-
-var (
-	signedCells   = sync.OnceValue(func() *eightCells { return newEightCells(ir.DynamicSigned) })
-	unsignedCells = sync.OnceValue(func() *eightCells { return newEightCells(ir.DynamicUnsigned) })
-)
-
-func newEightCells(m *ir.DynamicMap) *eightCells {
-	c := &eightCells{zero: int32(m.Zero), least: -int32(m.Zero)}
-	for i, v := range m.Values {
-		c.values[i] = float32(v)
-	}
-	rank := 0
-	for i := range c.cells {
-		start := uint32(firstCell+i) << 16
-		for rank < len(m.Borders) && math.Float32bits(float32(m.Borders[rank])) <= start {
-			rank++
-		}
-		c.cells[i] = eightCell{math.MaxInt32, uint32(rank)}
-		if rank < len(m.Borders) {
-			c.cells[i].border = math.Float32bits(float32(m.Borders[rank]))
-		}
-	}
-	return c
-}
-
-func (c *eightCells) decode(to *[ir.DynamicBlock]float32, codes *[ir.DynamicBlock]uint8, scale float32) {
-	for i, code := range codes {
-		to[i] = c.values[code] * scale
-	}
-}
-
-// encode writes the codes of a block and returns its scale.
-func (c *eightCells) encode(codes *[ir.DynamicBlock]uint8, x *[ir.DynamicBlock]float32) (scale float32) {
-	at := unsafe.Pointer(x)
-	scale = max(vec.MaxOf(at, ir.DynamicBlock), -vec.MinOf(at, ir.DynamicBlock))
-	if scale > math.MaxFloat32 {
-		scale = float32(math.NaN())
-	}
-	inverse := 1 / max(scale, 1e-37)
-	for i, v := range x {
-		bits := math.Float32bits(v * inverse)
-		size := bits &^ (1 << 31)
-		cell := &c.cells[min(max(size>>16, firstCell), lastCell)-firstCell]
-		rank := int32(cell.rank + 1 - (size-cell.border)>>31) // both are below 2³¹
-		if int32(bits) < 0 {
-			rank = max(-rank, c.least)
-		}
-		codes[i] = uint8(c.zero + rank)
-	}
-	return scale
-}
+// finiteOrNaN is x if it is finite.
+func finiteOrNaN(x float32) float32 { return x + (x - x) }

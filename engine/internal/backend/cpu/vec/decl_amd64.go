@@ -202,6 +202,18 @@ func uniformToAVX512(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
 func ropeToAVX512(d, e, x, y, cos, sin unsafe.Pointer, n int)
 
 //go:noescape
+func decodeSignedAVX512(d, codes unsafe.Pointer, scale float32, n int)
+
+//go:noescape
+func decodeSquaresAVX512(d, codes unsafe.Pointer, scale float32, n int)
+
+//go:noescape
+func encodeSignedAVX512(d, x unsafe.Pointer, inverse float32, n int)
+
+//go:noescape
+func encodeRootsAVX512(d, x unsafe.Pointer, inverse float32, n int)
+
+//go:noescape
 func scaleToAVX512(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
@@ -460,6 +472,18 @@ func uniformToAVX2(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
 func ropeToAVX2(d, e, x, y, cos, sin unsafe.Pointer, n int)
 
 //go:noescape
+func decodeSignedAVX2(d, codes unsafe.Pointer, scale float32, n int)
+
+//go:noescape
+func decodeSquaresAVX2(d, codes unsafe.Pointer, scale float32, n int)
+
+//go:noescape
+func encodeSignedAVX2(d, x unsafe.Pointer, inverse float32, n int)
+
+//go:noescape
+func encodeRootsAVX2(d, x unsafe.Pointer, inverse float32, n int)
+
+//go:noescape
 func scaleToAVX2(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
@@ -589,6 +613,10 @@ func useAVX512() {
 	BoxMullerTo = boxMullerToAVX512
 	UniformTo = uniformToAVX512
 	RopeTo = ropeToAVX512
+	DecodeSigned = decodeSignedAVX512
+	DecodeSquares = decodeSquaresAVX512
+	EncodeSigned = encodeSignedAVX512
+	EncodeRoots = encodeRootsAVX512
 	ScaleTo = scaleToAVX512
 	ScalePast = scalePastAVX512
 	SubTo = subToAVX512
@@ -681,6 +709,10 @@ func useAVX2() {
 	BoxMullerTo = boxMullerToAVX2
 	UniformTo = uniformToAVX2
 	RopeTo = ropeToAVX2
+	DecodeSigned = decodeSignedAVX2
+	DecodeSquares = decodeSquaresAVX2
+	EncodeSigned = encodeSignedAVX2
+	EncodeRoots = encodeRootsAVX2
 	ScaleTo = scaleToAVX2
 	ScalePast = scalePastAVX2
 	SubTo = subToAVX2

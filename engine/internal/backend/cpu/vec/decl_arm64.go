@@ -202,6 +202,18 @@ func uniformToNEON(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
 func ropeToNEON(d, e, x, y, cos, sin unsafe.Pointer, n int)
 
 //go:noescape
+func decodeSignedNEON(d, codes unsafe.Pointer, scale float32, n int)
+
+//go:noescape
+func decodeSquaresNEON(d, codes unsafe.Pointer, scale float32, n int)
+
+//go:noescape
+func encodeSignedNEON(d, x unsafe.Pointer, inverse float32, n int)
+
+//go:noescape
+func encodeRootsNEON(d, x unsafe.Pointer, inverse float32, n int)
+
+//go:noescape
 func scaleToNEON(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
@@ -331,6 +343,10 @@ func useNEON() {
 	BoxMullerTo = boxMullerToNEON
 	UniformTo = uniformToNEON
 	RopeTo = ropeToNEON
+	DecodeSigned = decodeSignedNEON
+	DecodeSquares = decodeSquaresNEON
+	EncodeSigned = encodeSignedNEON
+	EncodeRoots = encodeRootsNEON
 	ScaleTo = scaleToNEON
 	ScalePast = scalePastNEON
 	SubTo = subToNEON

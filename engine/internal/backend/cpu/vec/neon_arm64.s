@@ -5959,6 +5959,533 @@ element:
 elementEnd:
 	RET
 
+// func decodeSignedNEON(d, codes unsafe.Pointer, scale float32, n int)
+TEXT ·decodeSignedNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD codes+8(FP), R1
+	FMOVS scale+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V30
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V29
+	VMOVQ $0x3dcccccd3dcccccd, $0x3dcccccd3dcccccd, V28
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V27
+	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V26
+	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V25
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V24
+	VMOVQ $0x7f0000007f000000, $0x7f0000007f000000, V23
+	VMOVQ $0x3f6666663f666666, $0x3f6666663f666666, V22
+	VMOVQ $0x4280000042800000, $0x4280000042800000, V21
+	VMOVQ $0x4200000042000000, $0x4200000042000000, V20
+	VMOVQ $0x3c23d70a3c23d70a, $0x3c23d70a3c23d70a, V19
+	VMOVQ $0x4180000041800000, $0x4180000041800000, V18
+	VMOVQ $0x3a83126f3a83126f, $0x3a83126f3a83126f, V17
+	VMOVQ $0x4100000041000000, $0x4100000041000000, V16
+	VMOVQ $0x38d1b71738d1b717, $0x38d1b71738d1b717, V15
+	VMOVQ $0x4080000040800000, $0x4080000040800000, V14
+	VMOVQ $0x3727c5ac3727c5ac, $0x3727c5ac3727c5ac, V13
+	VMOVQ $0x4000000040000000, $0x4000000040000000, V12
+	VMOVQ $0x358637bd358637bd, $0x358637bd358637bd, V11
+	VMOVQ $0x42ff000042ff0000, $0x42ff000042ff0000, V10
+	VMOVQ $0x8000000080000000, $0x8000000080000000, V9
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x2f08a400 // uxtl v0.8h, v0.8b
+	WORD $0x2f10a400 // uxtl v0.4s, v0.4h
+	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x4ebad400 // fsub v0.4s, v0.4s, v26.4s
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e3ed422 // fadd v2.4s, v1.4s, v30.4s
+	WORD $0x4e381c43 // and v3.16b, v2.16b, v24.16b
+	WORD $0x6ea386e4 // sub v4.4s, v23.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	WORD $0x4e3dd463 // fadd v3.4s, v3.4s, v29.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x4ebc1f83 // mov v3.16b, v28.16b
+	WORD $0x4e36cc83 // fmla v3.4s, v4.4s, v22.4s
+	WORD $0x6ea2e6a4 // fcmgt v4.4s, v21.4s, v2.4s
+	WORD $0x6e7b1f84 // bsl v4.16b, v28.16b, v27.16b
+	WORD $0x6ea2e685 // fcmgt v5.4s, v20.4s, v2.4s
+	WORD $0x6ea51e64 // bit v4.16b, v19.16b, v5.16b
+	WORD $0x6ea2e645 // fcmgt v5.4s, v18.4s, v2.4s
+	WORD $0x6ea51e24 // bit v4.16b, v17.16b, v5.16b
+	WORD $0x6ea2e605 // fcmgt v5.4s, v16.4s, v2.4s
+	WORD $0x6ea51de4 // bit v4.16b, v15.16b, v5.16b
+	WORD $0x6ea2e5c5 // fcmgt v5.4s, v14.4s, v2.4s
+	WORD $0x6ea51da4 // bit v4.16b, v13.16b, v5.16b
+	WORD $0x6ea2e582 // fcmgt v2.4s, v12.4s, v2.4s
+	WORD $0x6ea21d64 // bit v4.16b, v11.16b, v2.16b
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6ea1e7a3 // fcmgt v3.4s, v29.4s, v1.4s
+	WORD $0x6ea31fc4 // bit v4.16b, v30.16b, v3.16b
+	WORD $0x6eaae421 // fcmgt v1.4s, v1.4s, v10.4s
+	WORD $0x6ea11f64 // bit v4.16b, v27.16b, v1.16b
+	WORD $0x4e291c00 // and v0.16b, v0.16b, v9.16b
+	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	ADD $16, R0
+	ADD $4, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0x3d400020 // ldr b0, [x1, #0]
+	WORD $0x2f08a400 // uxtl v0.8h, v0.8b
+	WORD $0x2f10a400 // uxtl v0.4s, v0.4h
+	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x4ebad400 // fsub v0.4s, v0.4s, v26.4s
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e3ed422 // fadd v2.4s, v1.4s, v30.4s
+	WORD $0x4e381c43 // and v3.16b, v2.16b, v24.16b
+	WORD $0x6ea386e4 // sub v4.4s, v23.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	WORD $0x4e3dd463 // fadd v3.4s, v3.4s, v29.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x4ebc1f83 // mov v3.16b, v28.16b
+	WORD $0x4e36cc83 // fmla v3.4s, v4.4s, v22.4s
+	WORD $0x6ea2e6a4 // fcmgt v4.4s, v21.4s, v2.4s
+	WORD $0x6e7b1f84 // bsl v4.16b, v28.16b, v27.16b
+	WORD $0x6ea2e685 // fcmgt v5.4s, v20.4s, v2.4s
+	WORD $0x6ea51e64 // bit v4.16b, v19.16b, v5.16b
+	WORD $0x6ea2e645 // fcmgt v5.4s, v18.4s, v2.4s
+	WORD $0x6ea51e24 // bit v4.16b, v17.16b, v5.16b
+	WORD $0x6ea2e605 // fcmgt v5.4s, v16.4s, v2.4s
+	WORD $0x6ea51de4 // bit v4.16b, v15.16b, v5.16b
+	WORD $0x6ea2e5c5 // fcmgt v5.4s, v14.4s, v2.4s
+	WORD $0x6ea51da4 // bit v4.16b, v13.16b, v5.16b
+	WORD $0x6ea2e582 // fcmgt v2.4s, v12.4s, v2.4s
+	WORD $0x6ea21d64 // bit v4.16b, v11.16b, v2.16b
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6ea1e7a3 // fcmgt v3.4s, v29.4s, v1.4s
+	WORD $0x6ea31fc4 // bit v4.16b, v30.16b, v3.16b
+	WORD $0x6eaae421 // fcmgt v1.4s, v1.4s, v10.4s
+	WORD $0x6ea11f64 // bit v4.16b, v27.16b, v1.16b
+	WORD $0x4e291c00 // and v0.16b, v0.16b, v9.16b
+	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0xbd000000 // str s0, [x0, #0]
+	ADD $4, R0
+	ADD $1, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func decodeSquaresNEON(d, codes unsafe.Pointer, scale float32, n int)
+TEXT ·decodeSquaresNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD codes+8(FP), R1
+	FMOVS scale+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V30
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V29
+	VMOVQ $0x3dcccccd3dcccccd, $0x3dcccccd3dcccccd, V28
+	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V27
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V26
+	VMOVQ $0x7f0000007f000000, $0x7f0000007f000000, V25
+	VMOVQ $0x3f6666663f666666, $0x3f6666663f666666, V24
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V23
+	VMOVQ $0x4280000042800000, $0x4280000042800000, V22
+	VMOVQ $0x3c23d70a3c23d70a, $0x3c23d70a3c23d70a, V21
+	VMOVQ $0x4200000042000000, $0x4200000042000000, V20
+	VMOVQ $0x3a83126f3a83126f, $0x3a83126f3a83126f, V19
+	VMOVQ $0x4180000041800000, $0x4180000041800000, V18
+	VMOVQ $0x38d1b71738d1b717, $0x38d1b71738d1b717, V17
+	VMOVQ $0x4100000041000000, $0x4100000041000000, V16
+	VMOVQ $0x3727c5ac3727c5ac, $0x3727c5ac3727c5ac, V15
+	VMOVQ $0x4080000040800000, $0x4080000040800000, V14
+	VMOVQ $0x358637bd358637bd, $0x358637bd358637bd, V13
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V12
+	VMOVQ $0x437e8000437e8000, $0x437e8000437e8000, V11
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x2f08a400 // uxtl v0.8h, v0.8b
+	WORD $0x2f10a400 // uxtl v0.4s, v0.4h
+	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x4e3b1c00 // and v0.16b, v0.16b, v27.16b
+	WORD $0x4e3ed401 // fadd v1.4s, v0.4s, v30.4s
+	WORD $0x4e3a1c22 // and v2.16b, v1.16b, v26.16b
+	WORD $0x6ea28723 // sub v3.4s, v25.4s, v2.4s
+	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
+	WORD $0x4e3dd442 // fadd v2.4s, v2.4s, v29.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ebc1f82 // mov v2.16b, v28.16b
+	WORD $0x4e38cc62 // fmla v2.4s, v3.4s, v24.4s
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x6e7e1f83 // bsl v3.16b, v28.16b, v30.16b
+	WORD $0x6ea1e6c4 // fcmgt v4.4s, v22.4s, v1.4s
+	WORD $0x6ea41ea3 // bit v3.16b, v21.16b, v4.16b
+	WORD $0x6ea1e684 // fcmgt v4.4s, v20.4s, v1.4s
+	WORD $0x6ea41e63 // bit v3.16b, v19.16b, v4.16b
+	WORD $0x6ea1e644 // fcmgt v4.4s, v18.4s, v1.4s
+	WORD $0x6ea41e23 // bit v3.16b, v17.16b, v4.16b
+	WORD $0x6ea1e604 // fcmgt v4.4s, v16.4s, v1.4s
+	WORD $0x6ea41de3 // bit v3.16b, v15.16b, v4.16b
+	WORD $0x6ea1e5c1 // fcmgt v1.4s, v14.4s, v1.4s
+	WORD $0x6ea11da3 // bit v3.16b, v13.16b, v1.16b
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x6ea0e7a2 // fcmgt v2.4s, v29.4s, v0.4s
+	WORD $0x6ea21d83 // bit v3.16b, v12.16b, v2.16b
+	WORD $0x6eabe400 // fcmgt v0.4s, v0.4s, v11.4s
+	WORD $0x6ea01fc3 // bit v3.16b, v30.16b, v0.16b
+	WORD $0x6e3fdc63 // fmul v3.4s, v3.4s, v31.4s
+	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
+	WORD $0x3d800003 // str q3, [x0, #0]
+	ADD $16, R0
+	ADD $4, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0x3d400020 // ldr b0, [x1, #0]
+	WORD $0x2f08a400 // uxtl v0.8h, v0.8b
+	WORD $0x2f10a400 // uxtl v0.4s, v0.4h
+	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x4e3b1c00 // and v0.16b, v0.16b, v27.16b
+	WORD $0x4e3ed401 // fadd v1.4s, v0.4s, v30.4s
+	WORD $0x4e3a1c22 // and v2.16b, v1.16b, v26.16b
+	WORD $0x6ea28723 // sub v3.4s, v25.4s, v2.4s
+	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
+	WORD $0x4e3dd442 // fadd v2.4s, v2.4s, v29.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ebc1f82 // mov v2.16b, v28.16b
+	WORD $0x4e38cc62 // fmla v2.4s, v3.4s, v24.4s
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x6e7e1f83 // bsl v3.16b, v28.16b, v30.16b
+	WORD $0x6ea1e6c4 // fcmgt v4.4s, v22.4s, v1.4s
+	WORD $0x6ea41ea3 // bit v3.16b, v21.16b, v4.16b
+	WORD $0x6ea1e684 // fcmgt v4.4s, v20.4s, v1.4s
+	WORD $0x6ea41e63 // bit v3.16b, v19.16b, v4.16b
+	WORD $0x6ea1e644 // fcmgt v4.4s, v18.4s, v1.4s
+	WORD $0x6ea41e23 // bit v3.16b, v17.16b, v4.16b
+	WORD $0x6ea1e604 // fcmgt v4.4s, v16.4s, v1.4s
+	WORD $0x6ea41de3 // bit v3.16b, v15.16b, v4.16b
+	WORD $0x6ea1e5c1 // fcmgt v1.4s, v14.4s, v1.4s
+	WORD $0x6ea11da3 // bit v3.16b, v13.16b, v1.16b
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x6ea0e7a2 // fcmgt v2.4s, v29.4s, v0.4s
+	WORD $0x6ea21d83 // bit v3.16b, v12.16b, v2.16b
+	WORD $0x6eabe400 // fcmgt v0.4s, v0.4s, v11.4s
+	WORD $0x6ea01fc3 // bit v3.16b, v30.16b, v0.16b
+	WORD $0x6e3fdc63 // fmul v3.4s, v3.4s, v31.4s
+	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
+	WORD $0xbd000003 // str s3, [x0, #0]
+	ADD $4, R0
+	ADD $1, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func encodeSignedNEON(d, x unsafe.Pointer, inverse float32, n int)
+TEXT ·encodeSignedNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS inverse+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V30
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V29
+	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V28
+	VMOVQ $0x4280000042800000, $0x4280000042800000, V27
+	VMOVQ $0x3dd28f5c3dd28f5c, $0x3dd28f5c3dd28f5c, V26
+	VMOVQ $0x4200000042000000, $0x4200000042000000, V25
+	VMOVQ $0x4120000041200000, $0x4120000041200000, V24
+	VMOVQ $0x3c2d0e563c2d0e56, $0x3c2d0e563c2d0e56, V23
+	VMOVQ $0x4180000041800000, $0x4180000041800000, V22
+	VMOVQ $0x42c8000042c80000, $0x42c8000042c80000, V21
+	VMOVQ $0x3a91d14e3a91d14e, $0x3a91d14e3a91d14e, V20
+	VMOVQ $0x4100000041000000, $0x4100000041000000, V19
+	VMOVQ $0x447a0000447a0000, $0x447a0000447a0000, V18
+	VMOVQ $0x3900735839007358, $0x3900735839007358, V17
+	VMOVQ $0x4080000040800000, $0x4080000040800000, V16
+	VMOVQ $0x461c4000461c4000, $0x461c4000461c4000, V15
+	VMOVQ $0x3773450737734507, $0x3773450737734507, V14
+	VMOVQ $0x4000000040000000, $0x4000000040000000, V13
+	VMOVQ $0x47c3500047c35000, $0x47c3500047c35000, V12
+	VMOVQ $0x35ff038135ff0381, $0x35ff038135ff0381, V11
+	VMOVQ $0x4974240049742400, $0x4974240049742400, V10
+	VMOVQ $0x3dcccccd3dcccccd, $0x3dcccccd3dcccccd, V9
+	VMOVQ $0x3f8e38e43f8e38e4, $0x3f8e38e43f8e38e4, V8
+	VMOVQ $0x3493a3b63493a3b6, $0x3493a3b63493a3b6, V7
+	VMOVQ $0x3f7f199a3f7f199a, $0x3f7f199a3f7f199a, V6
+	VMOVQ $0x8000000080000000, $0x8000000080000000, V5
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x4e3c1c01 // and v1.16b, v0.16b, v28.16b
+	WORD $0x6ea1e742 // fcmgt v2.4s, v26.4s, v1.4s
+	WORD $0x4ea21c43 // mov v3.16b, v2.16b
+	WORD $0x6e7b1f23 // bsl v3.16b, v25.16b, v27.16b
+	WORD $0x6e7e1f02 // bsl v2.16b, v24.16b, v30.16b
+	WORD $0x6ea1e6e4 // fcmgt v4.4s, v23.4s, v1.4s
+	WORD $0x6ea41ec3 // bit v3.16b, v22.16b, v4.16b
+	WORD $0x6ea41ea2 // bit v2.16b, v21.16b, v4.16b
+	WORD $0x6ea1e684 // fcmgt v4.4s, v20.4s, v1.4s
+	WORD $0x6ea41e63 // bit v3.16b, v19.16b, v4.16b
+	WORD $0x6ea41e42 // bit v2.16b, v18.16b, v4.16b
+	WORD $0x6ea1e624 // fcmgt v4.4s, v17.4s, v1.4s
+	WORD $0x6ea41e03 // bit v3.16b, v16.16b, v4.16b
+	WORD $0x6ea41de2 // bit v2.16b, v15.16b, v4.16b
+	WORD $0x6ea1e5c4 // fcmgt v4.4s, v14.4s, v1.4s
+	WORD $0x6ea41da3 // bit v3.16b, v13.16b, v4.16b
+	WORD $0x6ea41d82 // bit v2.16b, v12.16b, v4.16b
+	WORD $0x6ea1e564 // fcmgt v4.4s, v11.4s, v1.4s
+	WORD $0x6ea41fc3 // bit v3.16b, v30.16b, v4.16b
+	WORD $0x6ea41d42 // bit v2.16b, v10.16b, v4.16b
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x4ea9d442 // fsub v2.4s, v2.4s, v9.4s
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e219842 // frintm v2.4s, v2.4s
+	WORD $0x4e3df442 // fmax v2.4s, v2.4s, v29.4s
+	WORD $0x4ebed464 // fsub v4.4s, v3.4s, v30.4s
+	WORD $0x4ea4f444 // fmin v4.4s, v2.4s, v4.4s
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	WORD $0x4ebdd484 // fsub v4.4s, v4.4s, v29.4s
+	WORD $0x6ea1e4e1 // fcmgt v1.4s, v7.4s, v1.4s
+	WORD $0x6ea11fa4 // bit v4.16b, v29.16b, v1.16b
+	WORD $0x6ea0e4c1 // fcmgt v1.4s, v6.4s, v0.4s
+	WORD $0x4e251c00 // and v0.16b, v0.16b, v5.16b
+	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V4
+	WORD $0x6ea11c04 // bit v4.16b, v0.16b, v1.16b
+	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V0
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V4
+	WORD $0x6ea0ec84 // facgt v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
+	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x6e205884 // mvn v4.16b, v4.16b
+	WORD $0x4f3f5484 // shl v4.4s, v4.4s, #31
+	WORD $0x4ea41c00 // orr v0.16b, v0.16b, v4.16b
+	WORD $0x0e612804 // xtn v4.4h, v0.4s
+	WORD $0x0e212884 // xtn v4.8b, v4.8h
+	WORD $0xbd000004 // str s4, [x0, #0]
+	ADD $4, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x4e3c1c01 // and v1.16b, v0.16b, v28.16b
+	WORD $0x6ea1e742 // fcmgt v2.4s, v26.4s, v1.4s
+	WORD $0x4ea21c43 // mov v3.16b, v2.16b
+	WORD $0x6e7b1f23 // bsl v3.16b, v25.16b, v27.16b
+	WORD $0x6e7e1f02 // bsl v2.16b, v24.16b, v30.16b
+	WORD $0x6ea1e6e4 // fcmgt v4.4s, v23.4s, v1.4s
+	WORD $0x6ea41ec3 // bit v3.16b, v22.16b, v4.16b
+	WORD $0x6ea41ea2 // bit v2.16b, v21.16b, v4.16b
+	WORD $0x6ea1e684 // fcmgt v4.4s, v20.4s, v1.4s
+	WORD $0x6ea41e63 // bit v3.16b, v19.16b, v4.16b
+	WORD $0x6ea41e42 // bit v2.16b, v18.16b, v4.16b
+	WORD $0x6ea1e624 // fcmgt v4.4s, v17.4s, v1.4s
+	WORD $0x6ea41e03 // bit v3.16b, v16.16b, v4.16b
+	WORD $0x6ea41de2 // bit v2.16b, v15.16b, v4.16b
+	WORD $0x6ea1e5c4 // fcmgt v4.4s, v14.4s, v1.4s
+	WORD $0x6ea41da3 // bit v3.16b, v13.16b, v4.16b
+	WORD $0x6ea41d82 // bit v2.16b, v12.16b, v4.16b
+	WORD $0x6ea1e564 // fcmgt v4.4s, v11.4s, v1.4s
+	WORD $0x6ea41fc3 // bit v3.16b, v30.16b, v4.16b
+	WORD $0x6ea41d42 // bit v2.16b, v10.16b, v4.16b
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x4ea9d442 // fsub v2.4s, v2.4s, v9.4s
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e219842 // frintm v2.4s, v2.4s
+	WORD $0x4e3df442 // fmax v2.4s, v2.4s, v29.4s
+	WORD $0x4ebed464 // fsub v4.4s, v3.4s, v30.4s
+	WORD $0x4ea4f444 // fmin v4.4s, v2.4s, v4.4s
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	WORD $0x4ebdd484 // fsub v4.4s, v4.4s, v29.4s
+	WORD $0x6ea1e4e1 // fcmgt v1.4s, v7.4s, v1.4s
+	WORD $0x6ea11fa4 // bit v4.16b, v29.16b, v1.16b
+	WORD $0x6ea0e4c1 // fcmgt v1.4s, v6.4s, v0.4s
+	WORD $0x4e251c00 // and v0.16b, v0.16b, v5.16b
+	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V4
+	WORD $0x6ea11c04 // bit v4.16b, v0.16b, v1.16b
+	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V0
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V4
+	WORD $0x6ea0ec84 // facgt v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
+	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x6e205884 // mvn v4.16b, v4.16b
+	WORD $0x4f3f5484 // shl v4.4s, v4.4s, #31
+	WORD $0x4ea41c00 // orr v0.16b, v0.16b, v4.16b
+	WORD $0x0e612804 // xtn v4.4h, v0.4s
+	WORD $0x0e212884 // xtn v4.8b, v4.8h
+	WORD $0x3d000004 // str b4, [x0, #0]
+	ADD $1, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func encodeRootsNEON(d, x unsafe.Pointer, inverse float32, n int)
+TEXT ·encodeRootsNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS inverse+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V30
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V29
+	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V28
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V27
+	VMOVQ $0x3dcfae143dcfae14, $0x3dcfae143dcfae14, V26
+	VMOVQ $0x4280000042800000, $0x4280000042800000, V25
+	VMOVQ $0x4120000041200000, $0x4120000041200000, V24
+	VMOVQ $0x3c2872b03c2872b0, $0x3c2872b03c2872b0, V23
+	VMOVQ $0x4200000042000000, $0x4200000042000000, V22
+	VMOVQ $0x42c8000042c80000, $0x42c8000042c80000, V21
+	VMOVQ $0x3a8a71de3a8a71de, $0x3a8a71de3a8a71de, V20
+	VMOVQ $0x4180000041800000, $0x4180000041800000, V19
+	VMOVQ $0x447a0000447a0000, $0x447a0000447a0000, V18
+	VMOVQ $0x38e94ee438e94ee4, $0x38e94ee438e94ee4, V17
+	VMOVQ $0x4100000041000000, $0x4100000041000000, V16
+	VMOVQ $0x461c4000461c4000, $0x461c4000461c4000, V15
+	VMOVQ $0x374d8559374d8559, $0x374d8559374d8559, V14
+	VMOVQ $0x4080000040800000, $0x4080000040800000, V13
+	VMOVQ $0x47c3500047c35000, $0x47c3500047c35000, V12
+	VMOVQ $0x35c29d9f35c29d9f, $0x35c29d9f35c29d9f, V11
+	VMOVQ $0x4000000040000000, $0x4000000040000000, V10
+	VMOVQ $0x4974240049742400, $0x4974240049742400, V9
+	VMOVQ $0x3dcccccd3dcccccd, $0x3dcccccd3dcccccd, V8
+	VMOVQ $0x3f8e38e43f8e38e4, $0x3f8e38e43f8e38e4, V7
+	VMOVQ $0x342e7ba9342e7ba9, $0x342e7ba9342e7ba9, V6
+	VMOVQ $0x3f7f8ccd3f7f8ccd, $0x3f7f8ccd3f7f8ccd, V5
+	VMOVQ $0x437f0000437f0000, $0x437f0000437f0000, V4
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x4e3c1c00 // and v0.16b, v0.16b, v28.16b
+	WORD $0x6ea0e741 // fcmgt v1.4s, v26.4s, v0.4s
+	WORD $0x4ea11c22 // mov v2.16b, v1.16b
+	WORD $0x6e7b1f22 // bsl v2.16b, v25.16b, v27.16b
+	WORD $0x6e7e1f01 // bsl v1.16b, v24.16b, v30.16b
+	WORD $0x6ea0e6e3 // fcmgt v3.4s, v23.4s, v0.4s
+	WORD $0x6ea31ec2 // bit v2.16b, v22.16b, v3.16b
+	WORD $0x6ea31ea1 // bit v1.16b, v21.16b, v3.16b
+	WORD $0x6ea0e683 // fcmgt v3.4s, v20.4s, v0.4s
+	WORD $0x6ea31e62 // bit v2.16b, v19.16b, v3.16b
+	WORD $0x6ea31e41 // bit v1.16b, v18.16b, v3.16b
+	WORD $0x6ea0e623 // fcmgt v3.4s, v17.4s, v0.4s
+	WORD $0x6ea31e02 // bit v2.16b, v16.16b, v3.16b
+	WORD $0x6ea31de1 // bit v1.16b, v15.16b, v3.16b
+	WORD $0x6ea0e5c3 // fcmgt v3.4s, v14.4s, v0.4s
+	WORD $0x6ea31da2 // bit v2.16b, v13.16b, v3.16b
+	WORD $0x6ea31d81 // bit v1.16b, v12.16b, v3.16b
+	WORD $0x6ea0e563 // fcmgt v3.4s, v11.4s, v0.4s
+	WORD $0x6ea31d42 // bit v2.16b, v10.16b, v3.16b
+	WORD $0x6ea31d21 // bit v1.16b, v9.16b, v3.16b
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x4ea8d421 // fsub v1.4s, v1.4s, v8.4s
+	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e219821 // frintm v1.4s, v1.4s
+	WORD $0x4e3df421 // fmax v1.4s, v1.4s, v29.4s
+	WORD $0x4ebed443 // fsub v3.4s, v2.4s, v30.4s
+	WORD $0x4ea3f423 // fmin v3.4s, v1.4s, v3.4s
+	WORD $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	WORD $0x4ebed463 // fsub v3.4s, v3.4s, v30.4s
+	WORD $0x6ea0e4c2 // fcmgt v2.4s, v6.4s, v0.4s
+	WORD $0x6ea21fa3 // bit v3.16b, v29.16b, v2.16b
+	WORD $0x6ea0e4a0 // fcmgt v0.4s, v5.4s, v0.4s
+	WORD $0x6ee01c83 // bif v3.16b, v4.16b, v0.16b
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V0
+	WORD $0x6ea3ec00 // facgt v0.4s, v0.4s, v3.4s
+	WORD $0x4ea1b863 // fcvtzs v3.4s, v3.4s
+	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4f3f5400 // shl v0.4s, v0.4s, #31
+	WORD $0x4ea01c63 // orr v3.16b, v3.16b, v0.16b
+	WORD $0x0e612860 // xtn v0.4h, v3.4s
+	WORD $0x0e212800 // xtn v0.8b, v0.8h
+	WORD $0xbd000000 // str s0, [x0, #0]
+	ADD $4, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x4e3c1c00 // and v0.16b, v0.16b, v28.16b
+	WORD $0x6ea0e741 // fcmgt v1.4s, v26.4s, v0.4s
+	WORD $0x4ea11c22 // mov v2.16b, v1.16b
+	WORD $0x6e7b1f22 // bsl v2.16b, v25.16b, v27.16b
+	WORD $0x6e7e1f01 // bsl v1.16b, v24.16b, v30.16b
+	WORD $0x6ea0e6e3 // fcmgt v3.4s, v23.4s, v0.4s
+	WORD $0x6ea31ec2 // bit v2.16b, v22.16b, v3.16b
+	WORD $0x6ea31ea1 // bit v1.16b, v21.16b, v3.16b
+	WORD $0x6ea0e683 // fcmgt v3.4s, v20.4s, v0.4s
+	WORD $0x6ea31e62 // bit v2.16b, v19.16b, v3.16b
+	WORD $0x6ea31e41 // bit v1.16b, v18.16b, v3.16b
+	WORD $0x6ea0e623 // fcmgt v3.4s, v17.4s, v0.4s
+	WORD $0x6ea31e02 // bit v2.16b, v16.16b, v3.16b
+	WORD $0x6ea31de1 // bit v1.16b, v15.16b, v3.16b
+	WORD $0x6ea0e5c3 // fcmgt v3.4s, v14.4s, v0.4s
+	WORD $0x6ea31da2 // bit v2.16b, v13.16b, v3.16b
+	WORD $0x6ea31d81 // bit v1.16b, v12.16b, v3.16b
+	WORD $0x6ea0e563 // fcmgt v3.4s, v11.4s, v0.4s
+	WORD $0x6ea31d42 // bit v2.16b, v10.16b, v3.16b
+	WORD $0x6ea31d21 // bit v1.16b, v9.16b, v3.16b
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x4ea8d421 // fsub v1.4s, v1.4s, v8.4s
+	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e219821 // frintm v1.4s, v1.4s
+	WORD $0x4e3df421 // fmax v1.4s, v1.4s, v29.4s
+	WORD $0x4ebed443 // fsub v3.4s, v2.4s, v30.4s
+	WORD $0x4ea3f423 // fmin v3.4s, v1.4s, v3.4s
+	WORD $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	WORD $0x4ebed463 // fsub v3.4s, v3.4s, v30.4s
+	WORD $0x6ea0e4c2 // fcmgt v2.4s, v6.4s, v0.4s
+	WORD $0x6ea21fa3 // bit v3.16b, v29.16b, v2.16b
+	WORD $0x6ea0e4a0 // fcmgt v0.4s, v5.4s, v0.4s
+	WORD $0x6ee01c83 // bif v3.16b, v4.16b, v0.16b
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V0
+	WORD $0x6ea3ec00 // facgt v0.4s, v0.4s, v3.4s
+	WORD $0x4ea1b863 // fcvtzs v3.4s, v3.4s
+	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4f3f5400 // shl v0.4s, v0.4s, #31
+	WORD $0x4ea01c63 // orr v3.16b, v3.16b, v0.16b
+	WORD $0x0e612860 // xtn v0.4h, v3.4s
+	WORD $0x0e212800 // xtn v0.8b, v0.8h
+	WORD $0x3d000000 // str b0, [x0, #0]
+	ADD $1, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
 // func scaleToNEON(d, x unsafe.Pointer, s float32, n int)
 TEXT ·scaleToNEON(SB), NOSPLIT, $0-32
 	MOVD d+0(FP), R0

@@ -464,3 +464,49 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	run("adamw", func(d, e, f ptr) { AdamWTo(d, e, f, p(x), p(y), p(w), p(v), step, n) },
 		func(d, e, f ptr) { adamWToGo(d, e, f, p(x), p(y), p(w), p(v), step, n) })
 }
+
+// Numbers in 8 bits are those of their maps, and get the codes of a search, but for a number that lies in the
+// middle between two.
+func TestDynamicMaps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 4096
+	codes, x, size := make([]uint8, n), aligned(make([]float32, n)), aligned(make([]float32, n))
+	for i := range codes {
+		codes[i] = uint8(i)
+		v := math.Pow(10, -9*rng.Float64())
+		x[i], size[i] = float32(math.Copysign(v, rng.Float64()-0.5)), float32(v*v)
+	}
+	x[0], x[1], x[2], size[0], size[1] = 0, 1, -1, 0, 1
+	p := func(s []float32) unsafe.Pointer { return unsafe.Pointer(&s[0]) }
+	eachSet(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name             string
+			decode, decodeGo func(d, codes unsafe.Pointer, scale float32, n int)
+			encode, encodeGo func(d, x unsafe.Pointer, inverse float32, n int)
+			x                []float32
+		}{
+			{"signed", DecodeSigned, decodeSignedGo, EncodeSigned, encodeSignedGo, x},
+			{"squares", DecodeSquares, decodeSquaresGo, EncodeRoots, encodeRootsGo, size},
+		} {
+			got, want := aligned(make([]float32, n)), make([]float32, n)
+			c.decode(p(got), unsafe.Pointer(&codes[0]), 3, n)
+			c.decodeGo(p(want), unsafe.Pointer(&codes[0]), 3, n)
+			for i := range got {
+				if math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
+					t.Errorf("%s: code %d is %g, want %g", c.name, codes[i], got[i], want[i])
+				}
+			}
+			bytes, right, differ := make([]uint8, n), make([]uint8, n), 0
+			c.encode(unsafe.Pointer(&bytes[0]), p(c.x), 1, n)
+			c.encodeGo(unsafe.Pointer(&right[0]), p(c.x), 1, n)
+			for i := range bytes {
+				if bytes[i] != right[i] {
+					differ++
+				}
+				if d := int(bytes[i]) - int(right[i]); d < -1 || d > 1 || differ > 3 {
+					t.Fatalf("%s: %g gets the code %d, want %d; %d of the numbers so far are next to theirs", c.name, c.x[i], bytes[i], right[i], differ)
+				}
+			}
+		}
+	})
+}

@@ -9,7 +9,7 @@ type build struct {
 	make func(k *kernel)
 }
 
-var kernels = concat(unaryKernels(), binaryKernels(), conversions(), rowKernels(), lastKernels(), columnKernels())
+var kernels = concat(unaryKernels(), binaryKernels(), conversions(), rowKernels(), dynamicKernels(), lastKernels(), columnKernels())
 
 func concat(lists ...[]build) []build {
 	var all []build
