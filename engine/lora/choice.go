@@ -61,7 +61,8 @@ func With(ctx context.Context, adapters ...*Adapter) context.Context {
 //	texts := m.GenerateBatch(lora.Rows(ctx, french, nil, dutch), prompts, llm.Sampling{})
 //
 // A batch of several adapters costs the launches of one, and the products of all adapters that are in it for
-// every row. Their ranks and layers may differ. A batch of another length is a *tensor.Error.
+// every row. Their ranks and layers may differ. An adapter with numbers that are not finite spoils its own rows
+// and no others. A batch of another length is a *tensor.Error.
 func Rows(ctx context.Context, adapters ...*Adapter) context.Context {
 	c := &choice{rows: append([]*Adapter{}, adapters...)}
 	for _, a := range adapters {
@@ -93,8 +94,8 @@ func (c *choice) check(x tensor.Tensor) {
 	}
 }
 
-// mask is what x·A of adapters that stand side by side is multiplied by, [tokens, the columns' widths] in y's
-// dtype, for y [B … n].
+// mask says which elements of x·A of adapters that stand side by side count, bools [tokens, the columns' widths],
+// for y [B … n]. The others are chosen away, not multiplied by 0: they may be infinite or NaN.
 func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 	tokens := 1
 	for _, n := range y.Shape()[:y.Rank()-1] {
@@ -107,20 +108,17 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 		}
 	}
 	values := func() tensor.Tensor {
-		var list []float32
+		var list []bool
 		for i := range tokens {
 			for _, col := range columns {
-				has := float32(0)
-				if c.rows[texts[i*len(texts)/tokens]] == col.adapter {
-					has = 1
-				}
-				list = append(list, slices.Repeat([]float32{has}, col.width)...)
+				has := c.rows[texts[i*len(texts)/tokens]] == col.adapter
+				list = append(list, slices.Repeat([]bool{has}, col.width)...)
 			}
 		}
 		return tensor.From(list, tokens, len(list)/max(1, tokens)).To(y.Device())
 	}
 	if owned.Tracing() { // what a compiled function makes is its own
-		return values().Cast(y.DType())
+		return values()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,5 +131,5 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 		i = len(c.masks)
 		c.masks = append(c.masks, mask{columns, values()})
 	}
-	return c.masks[i].values.Cast(y.DType())
+	return c.masks[i].values
 }

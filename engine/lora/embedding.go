@@ -51,12 +51,11 @@ func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
 // score adds to y what the share adds to the scores of x.
 func (s share) score(y, x, w tensor.Tensor) tensor.Tensor {
 	dt := x.DType()
-	x = s.masked(x)
 	a, b := s.lowRank()
 	if !s.Magnitude.IsNone() {
 		gain := s.gain(w)
-		y = y.Add(x.Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)).MatMul(w.Transpose().Cast(dt)))
+		y = y.Add(s.masked(x.Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)).MatMul(w.Transpose().Cast(dt))))
 		x = x.Mul(gain.Cast(dt))
 	}
-	return y.Add(x.MatMul(b.Transpose().Cast(dt)).Mul(s.factor).MatMul(a.Transpose().Cast(dt)))
+	return y.Add(s.masked(x.MatMul(b.Transpose().Cast(dt)).Mul(s.factor).MatMul(a.Transpose().Cast(dt))))
 }

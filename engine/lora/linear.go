@@ -158,19 +158,17 @@ func (s share) weight() float64 { return s.factor / s.Scale }
 // without adapters. A product of x and a matrix is what times makes.
 func (s share) add(y, x, seen, w tensor.Tensor, times func(x, w tensor.Tensor) tensor.Tensor) tensor.Tensor {
 	dt := y.DType()
-	through := func(x, a, b tensor.Tensor) tensor.Tensor {
-		return product(s.masked(times(x, a).Mul(s.factor)), b)
-	}
-	low := through(seen, s.A, s.B)
+	through := func(x, a, b tensor.Tensor) tensor.Tensor { return product(times(x, a).Mul(s.factor), b) }
+	more := through(seen, s.A, s.B)
 	if !s.startA.IsNone() {
-		low = low.Sub(through(x, s.startA.To(y.Device()), s.startB.To(y.Device())))
+		more = more.Sub(through(x, s.startA.To(y.Device()), s.startB.To(y.Device())))
 	}
-	if s.Magnitude.IsNone() {
-		return y.Add(low)
+	if !s.Magnitude.IsNone() {
+		gain := s.gain(w)
+		longer := times(seen, w).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt))
+		more = longer.Add(more.Mul(gain.Cast(dt)))
 	}
-	gain := s.gain(w)
-	longer := s.masked(times(seen, w).Mul(gain.Sub(1).Mul(s.weight()).Cast(dt)))
-	return y.Add(longer).Add(low.Mul(gain.Cast(dt)))
+	return y.Add(s.masked(more))
 }
 
 // product is x·w in x's dtype, if that is the narrower one.
@@ -182,8 +180,11 @@ func (s share) masked(t tensor.Tensor) tensor.Tensor {
 		return t
 	}
 	mask := s.byRow.mask(t, column{s.adapter, 1})
-	return asRows(t).Mul(mask).Reshape(t.Shape()...)
+	return chosenBy(mask, asRows(t)).Reshape(t.Shape()...)
 }
+
+// chosenBy is t where the mask is true and 0 elsewhere.
+func chosenBy(mask, t tensor.Tensor) tensor.Tensor { return tensor.Where(mask, t, 0) }
 
 // asRows is t as one matrix.
 func asRows(t tensor.Tensor) tensor.Tensor {

@@ -1,6 +1,7 @@
 package lora
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -30,7 +31,8 @@ type side struct {
 type piece struct {
 	part   *Part
 	factor float64
-	a, b   any // see owned.Value
+	apart  bool // see apart
+	a, b   any  // see owned.Value
 }
 
 // forget releases the memory.
@@ -47,7 +49,7 @@ func (s *sides) made(list []share) side {
 	}
 	var of []piece
 	for _, p := range list {
-		of = append(of, piece{p.Part, p.factor, owned.Value(p.A), owned.Value(p.B)})
+		of = append(of, piece{p.Part, p.factor, p.byRow != nil, owned.Value(p.A), owned.Value(p.B)})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,10 +80,20 @@ func newSide(list []share) side {
 	var as, bs []tensor.Tensor
 	for _, p := range list {
 		a, b := p.lowRank()
+		if p.byRow != nil {
+			a, b = apart(a, b)
+		}
 		as, bs, s.width = append(as, a), append(bs, b.Mul(p.factor)), append(s.width, a.Len(1))
 	}
 	s.a, s.b = tensor.Concat(as, 1), tensor.Concat(bs, 0)
 	return s
+}
+
+// apart returns factors of the same product, of which b [rank out] is finite: other rows of a batch multiply it
+// by 0. Where it was not, a [in rank] is NaN, so that the adapter's own rows are.
+func apart(a, b tensor.Tensor) (tensor.Tensor, tensor.Tensor) {
+	finite := b.IsFinite()
+	return tensor.Where(finite.All(1), a, math.NaN()), tensor.Where(finite, b, 0)
 }
 
 // sideBySide lists what of a list can stand side by side, if that is worth it. In training it is not: the
@@ -108,6 +120,6 @@ func (l *Linear) together(x, w tensor.Tensor, list []share) tensor.Tensor {
 		columns = append(columns, column{s.adapter, side.width[i]})
 	}
 	h := asRows(product(x, side.a))
-	low := product(h.Mul(list[0].byRow.mask(x, columns...)), side.b)
+	low := product(chosenBy(list[0].byRow.mask(x, columns...), h), side.b)
 	return product(x, w).Add(low.Reshape(append(x.Shape()[:x.Rank()-1], side.b.Len(1))...))
 }

@@ -182,6 +182,56 @@ func TestVariantsByRow(t *testing.T) {
 	}
 }
 
+// Numbers of an adapter that are not finite make its own rows of a batch so, and change no other row.
+func TestRowsOfABrokenAdapter(t *testing.T) {
+	x := tensor.From([][]int{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})
+	for _, c := range []struct {
+		name     string
+		config   lora.Config
+		training bool
+	}{
+		{"LoRA", lora.Config{Rank: 4}, false},
+		{"LoRA in training", lora.Config{Rank: 4, Dropout: 0.1}, true},
+		{"DoRA", lora.Config{Rank: 4, DoRA: true}, false},
+		{"embeddings", lora.Config{Rank: 2, Targets: "embed_tokens"}, false},
+		{"embeddings of DoRA", lora.Config{Rank: 2, Targets: "embed_tokens", DoRA: true}, false},
+	} {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			m := llm.New(llm.Config{Vocab: 64, Layers: 2, Width: 32, Heads: 2, Hidden: 32, Seed: 1})
+			c.config.Name = "whole"
+			whole := inject(t, m, c.config)
+			c.config.Name = "broken"
+			broken := inject(t, m, c.config)
+			move(whole)
+			move(broken)
+			batch := func() (y tensor.Tensor) {
+				if c.training {
+					nn.SetTraining(m, true)
+					defer nn.SetTraining(m, false)
+				}
+				ctx := tensor.WithRNG(lora.Rows(t.Context(), whole, broken, nil), tensor.NewRNG(5))
+				tensor.Within(ctx, func() { y = m.Logits(x).Eval() })
+				return y
+			}
+			want := batch()
+			for _, p := range broken.Params() {
+				was := p.Value().Snapshot()
+				values := was.Flatten().Floats()
+				values[len(values)/2] = float32(bad)
+				p.Value().Set(tensor.From(values, was.Shape()...))
+				got := batch()
+				if d := tensor.MaxAbsDiff(got.At(0), want.At(0)) + tensor.MaxAbsDiff(got.At(2), want.At(2)); d != 0 {
+					t.Errorf("%s: %g in %s changes other rows by %g", c.name, bad, p.Name, d)
+				}
+				if c.config.Targets == "" && got.At(1).IsFinite().All().Item() != 0 {
+					t.Errorf("%s: %g in %s is hidden from the adapter's own row", c.name, bad, p.Name)
+				}
+				p.Value().Set(was)
+			}
+		}
+	}
+}
+
 // DoRA beside another adapter adds what it adds alone, by whatever factor, and merged or not.
 func TestDoRABesideOthers(t *testing.T) {
 	base := nn.NewLinear(24, 20)

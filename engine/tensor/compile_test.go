@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"math"
 	"context"
 	"fmt"
 	"slices"
@@ -136,6 +137,16 @@ func TestCompile(t *testing.T) {
 					t.Errorf("%s: the Go code ran %d times in 12 calls, want %d", c.name, runs, c.runs)
 				}
 			})
+		}
+	}
+}
+
+// NaN is a number that does not change.
+func TestCompileOfNaN(t *testing.T) {
+	f := Compile(func(a ...Tensor) []Tensor { return []Tensor{Where(a[0].Gt(0), a[0], math.NaN())} })
+	for i := range 5 {
+		if got := f(From([]float64{float64(i + 1), -1}))[0].Float64s(); got[0] != float64(i+1) || got[1] == got[1] {
+			t.Errorf("call %d: got %v, want %d and NaN", i+1, got, i+1)
 		}
 	}
 }

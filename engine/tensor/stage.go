@@ -3,6 +3,7 @@ package tensor
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -176,7 +177,7 @@ func (s *stage) differs(other *stage) string {
 		return "builds another graph"
 	}
 	for i, f := range s.numbers {
-		if x, y := s.scalars[i], other.scalars[i]; f == nil && x != y {
+		if x, y := s.scalars[i], other.scalars[i]; f == nil && x != y && !(math.IsNaN(x.F) && math.IsNaN(y.F)) {
 			return fmt.Sprintf("computes with the number %v instead of %v", max(y.F, float64(y.I)), max(x.F, float64(x.I)))
 		}
 	}
