@@ -61,8 +61,8 @@ func With(ctx context.Context, adapters ...*Adapter) context.Context {
 //	texts := m.GenerateBatch(lora.Rows(ctx, french, nil, dutch), prompts, llm.Sampling{})
 //
 // A batch of several adapters costs the launches of one, and the products of all adapters that are in it for
-// every row. Their ranks and layers may differ. An adapter with numbers that are not finite spoils its own rows
-// and no others. A batch of another length is a *tensor.Error.
+// every row. Their ranks and layers may differ. An adapter with numbers that are not finite spoils its own
+// rows and no others. A batch of another length is a *tensor.Error.
 func Rows(ctx context.Context, adapters ...*Adapter) context.Context {
 	c := &choice{rows: append([]*Adapter{}, adapters...)}
 	for _, a := range adapters {
@@ -94,8 +94,8 @@ func (c *choice) check(x tensor.Tensor) {
 	}
 }
 
-// mask says which elements of x·A of adapters that stand side by side count, bools [tokens, the columns' widths],
-// for y [B … n]. The others are chosen away, not multiplied by 0: they may be infinite or NaN.
+// mask says which elements of x·A of adapters that stand side by side count, bools [tokens, the columns'
+// widths], for y [B … n]. The others are chosen away, not multiplied by 0: they may be infinite or NaN.
 func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 	tokens := 1
 	for _, n := range y.Shape()[:y.Rank()-1] {

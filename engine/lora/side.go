@@ -89,8 +89,8 @@ func newSide(list []share) side {
 	return s
 }
 
-// apart returns factors of the same product, of which b [rank out] is finite: other rows of a batch multiply it
-// by 0. Where it was not, a [in rank] is NaN, so that the adapter's own rows are.
+// apart returns factors of the same product, of which b [rank out] is finite: other rows of a batch multiply
+// it by 0. Where it was not, a [in rank] is NaN, so that the adapter's own rows are.
 func apart(a, b tensor.Tensor) (tensor.Tensor, tensor.Tensor) {
 	finite := b.IsFinite()
 	return tensor.Where(finite.All(1), a, math.NaN()), tensor.Where(finite, b, 0)

@@ -1,9 +1,9 @@
 package tensor
 
 import (
-	"math"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
