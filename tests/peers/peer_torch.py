@@ -267,6 +267,14 @@ class Torch:
             return self.backward(F.cross_entropy, [logits, targets], 1, torch.ones((), device=self.device))
         return self.forward(F.cross_entropy, logits, targets)
 
+    def linear_cross_entropy(self, w):
+        x, weight = self.stored(w, self.values(1, w["m"], w["n"]), self.values(2, w["v"], w["n"]))
+        targets = self.words(3, w["m"], w["v"])
+
+        def f(x, weight, targets):  # autocast has the loss in f32, too
+            return F.cross_entropy(F.linear(x, weight).float(), targets)
+        return self.backward(f, [x, weight, targets], 2, torch.ones((), device=self.device))
+
     def adamw(self, w):
         params = [torch.nn.Parameter(self.values(1 + i, 1000, 1000)) for i in range(w["count"])]
         for i, p in enumerate(params):

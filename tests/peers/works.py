@@ -82,6 +82,13 @@ def cross_entropy(v, grad=False, long=False):
     return work(name, "cross_entropy", 0, 4 * 256 * v * (2 if grad else 1), "copy" if grad else "read", long=long, exps=256 * v, m=256, v=v, grad=grad)
 
 
+def linear_cross_entropy(m, n, v, dtype="f32", long=False):
+    """The loss of a head, whose weight is [v n] as in a tied embedding, and both gradients."""
+    size = 4 if dtype == "f32" else 2
+    return work(f"linear_cross_entropy/{dtype} {m}x{n}x{v} fwd+bwd", "linear_cross_entropy", 6 * m * n * v, size * (2 * m * n + 3 * n * v), "read", dtype,
+                1e-4 if dtype == "f32" else 5e-2, long, exps=m * v, m=m, n=n, v=v, dtype=dtype, grad=True)
+
+
 def adamw(millions):
     # reads p, g, m, v and writes p, m, v
     return work(f"adamw/{millions} M", "adamw", 0, 28 * millions * 10**6, count=millions)
@@ -150,6 +157,8 @@ WORKS = (
     + [attention(t) for t in (128, 512, 2048)]
     + [conv(name, *shape, grad=grad) for name, shape in CONVS.items() for grad in (False, True)]
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
+    + [linear_cross_entropy(512, 512, 32000, d) for d in ("f32", "bf16")]
+    + [linear_cross_entropy(1024, 896, 151936, d, long=True) for d in ("f32", "bf16")]
     + [adamw(1), adamw(40)]
     + [load(1), tokenise(1)]
     + [gguf("small", SMALL, 64, kind) for kind in ("q8_0", "q4_0")] + [gguf("0.5B", HALF_B, 16, kind, long=True) for kind in ("q8_0", "q4_0")]

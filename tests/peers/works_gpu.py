@@ -2,7 +2,7 @@
   library  mcs also does it without the libraries of the GPU's vendor
   alone    it takes so much memory that only one side holds it at a time
 """
-from works import HALF_B, LORA, decode, linear_weights, row, work
+from works import HALF_B, LORA, decode, linear_cross_entropy, linear_weights, row, work
 
 # Sizes: the issue's, and small ones that show on any device that all of it runs.
 LARGE = dict(rows=16384, columns=4096, squares=(4096,), lora=(1024, 4096), tokens=2048, heads=16, batch=4, millions=67, layers=24)
@@ -56,6 +56,7 @@ def works(quick=False):
         w["exps"] = 0  # the bars are shares of the copy, and a GPU has enough exponentials
     return (
         [over("scale", m, n)] + rows + [cross_entropy(m, n, grad) for grad in (False, True)]
+        + [dict(linear_cross_entropy(*((64, 64, 512) if quick else (4096, 896, 151936)), dtype), library=True) for dtype in ("f32", "bf16")]
         + [work(f"adamw/{s['millions']} M", "adamw", 0, 28 * s["millions"] * 10**6, count=s["millions"])]
         + [work(f"chain/{m}x{n}", "chain", 0, 12 * m * n, m=m, n=n)]
         + [over(kind, m, n, writes=0, close=1e-3) for kind in ("sum", "sum_rows", "sum_columns", "max_rows")]

@@ -148,6 +148,7 @@ func TestServe(t *testing.T) {
 		{`{"prepare":{"kind":"sum","m":8,"n":5}}`, `"ok":true`},
 		{`{"prepare":{"kind":"layer_norm","m":8,"n":16,"grad":true}}`, `"ok":true`},
 		{`{"prepare":{"kind":"cross_entropy","m":8,"v":16,"grad":true}}`, `"ok":true`},
+		{`{"prepare":{"kind":"linear_cross_entropy","m":8,"n":4,"v":16,"dtype":"bf16","grad":true}}`, `"ok":true`},
 		{`{"prepare":{"kind":"matmul","n":16,"dtype":"f16"}}`, `"ok":true`},
 		{`{"prepare":{"kind":"lora","m":1,"n":32,"r":4,"dtype":"bf16"}}`, `"ok":true`},
 		{`{"prepare":{"kind":"attention","batch":2,"heads":4,"kv":2,"t":9,"d":16,"dtype":"bf16","grad":true}}`, `"ok":true`},

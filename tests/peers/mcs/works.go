@@ -92,6 +92,11 @@ func (w *work) build() func() []tensor.Tensor {
 		return w.maybeGrad(tensor.Scalar(1).Eval(), []tensor.Tensor{logits}, func() tensor.Tensor {
 			return tensor.CrossEntropy(logits, targets, tensor.CrossEntropyOptions{})
 		})
+	case "linear_cross_entropy":
+		x, weight, targets := w.stored(values(1, w.M, w.N)), w.stored(values(2, w.V, w.N)), tensor.From(words(3, w.M, w.V)).Eval()
+		return w.maybeGrad(tensor.Scalar(1).Eval(), []tensor.Tensor{x, weight}, func() tensor.Tensor {
+			return tensor.LinearCrossEntropy(x, weight.Transpose(), targets, tensor.CrossEntropyOptions{})
+		})
 	case "adamw":
 		return w.adamw()
 	case "small":
