@@ -313,7 +313,7 @@ func (s *scoring) rowText(p scoringPart, each int) *attentionText {
 	t.constant("head", p.head)
 	t.constant("each", each)
 	t.line("const %[1]s row = %[1]s(group.x) * %[2]d + %[1]s(simd);", t.index, t.simds)
-	t.line("if (row >= a.rows) return;")
+	t.line("if (row >= a.rows) return; // uniform: the threads of a simdgroup have one row, and meet no others")
 	t.line("const %s i = a.first + row %% a.high, n = a.head + row / a.high / a.each;", t.index)
 	t.line("const %s b = n / a.hk, h = n %% a.hk * a.each + row / a.high %% a.each;", t.index)
 	return t

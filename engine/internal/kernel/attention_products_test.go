@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
 // TestAttentionByProducts: which attention of f32 becomes products of a library, and in which parts. A step
@@ -114,5 +116,44 @@ func TestAttentionByProducts(t *testing.T) {
 				t.Errorf("got %d bytes of workspace, want at most %d and a product's", k.Scratch, c.room)
 			}
 		})
+	}
+}
+
+// TestAttentionByProductsPTX: the texts between the products are what Metal takes, and what a thread holds stays
+// in registers.
+func TestAttentionByProductsPTX(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	limits := Limits{Threads: 1024, SIMDWidth: 32, Family: NVIDIA, Library: &Library{
+		Offer: func(Product) (int, bool) { return 0, true }, Room: 1 << 28, Always: true,
+	}}
+	texts := map[string]string{}
+	for _, gradient := range []bool{false, true} {
+		for _, masked := range []bool{false, true} {
+			a := attentionGroup{dtype: dtype.F32, batch: 1, heads: 4, keyHeads: 2, queries: 64, keys: 70, width: 64, causal: true, gradient: gradient, masked: masked}
+			k, err := Render(a.sketch(), limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range k.Dispatches {
+				if d.Library == nil {
+					texts[d.Function] = d.Text
+				}
+			}
+		}
+	}
+	if len(texts) < 8 { // of both rows in and out, and weights with and without a mask
+		t.Errorf("got %d texts, want 8", len(texts))
+	}
+	for _, s := range sourcesOf(t, texts) {
+		ptx, err := tools.PTX(context.Background(), "sm_80", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(ptx), "__local_depot") {
+			t.Error("got arrays in memory, want all in registers")
+		}
 	}
 }

@@ -1,12 +1,15 @@
 package emulated
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
 // TestLibrary computes all products and all attention that go to a library by one, and what the library lacks
@@ -48,5 +51,36 @@ func TestAttentionByProducts(t *testing.T) {
 				t.Errorf("the library computed %d products, want at least %d", n, c.least)
 			}
 		})
+	}
+}
+
+// TestSourceOfParts: attention that is computed in parts, of a head each, shows a text that each part runs once.
+func TestSourceOfParts(t *testing.T) {
+	t.Setenv("MCS_LIBRARIES", "always")
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	b, err := gpu.Open(&Driver{Tools: tools, Library: true, Memory: 8 << 20}, 0, "emulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	shape := []int{1, 4, 64, 16}
+	g := &backend.Group{Name: "attention", Kind: backend.Single,
+		Insts:   []backend.Inst{{Op: ir.Attention, Attr: ir.Attr{Float: 1}, Outs: []ir.Type{{DType: dtype.F32, Shape: shape}, {DType: dtype.F32, Shape: shape[:3]}}}},
+		Outputs: []backend.Output{{Buf: 3, DType: dtype.F32, Shape: shape}},
+	}
+	for n := range 3 {
+		g.Inputs = append(g.Inputs, backend.Input{DType: dtype.F32, Layout: ir.Contiguous(shape), Buf: n})
+		g.Insts[0].Args = append(g.Insts[0].Args, backend.In(n))
+	}
+	k, err := b.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := k.(backend.SourceKernel).Source()
+	if texts, calls := strings.Count(source, "kernel void"), strings.Count(source, "emulated library"); texts != 3 || calls != 8 {
+		t.Errorf("got %d texts and %d calls of the library, want 3 texts and 2 calls for each of 4 heads:\n%s", texts, calls, source)
 	}
 }
