@@ -56,6 +56,14 @@ func (p *Product) String() string {
 // Flops is the number of operations.
 func (p *Product) Flops() int { return 2 * p.Rows * p.Columns * p.Inner * p.Batches }
 
+// Bytes is how far a matrix of so many rows and columns reaches in memory, with all batches.
+func (p *Product) Bytes(m Matrix, rows, columns int) int {
+	if m.Transposed {
+		rows, columns = columns, rows
+	}
+	return ((p.Batches-1)*m.Batch + (rows-1)*m.Stride + columns) * m.DType.Size()
+}
+
 // A Call is a product that a library computes, as a step of a kernel. The fields are of the kinds Pointer and
 // Scratch, and say where the matrices lie.
 type Call struct {

@@ -80,7 +80,7 @@ func Translate(function, text string, to Language) (string, error) {
 	return strings.Replace(s.CUDA(), "#include \"cuda.h\"\n", shaders.CUDA(), 1), nil
 }
 
-// cacheDir is where compiled kernels are kept, or "".
+// cacheDir is where compiled kernels and choices of libraries are kept, or "".
 func cacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -42,6 +42,15 @@ type Multiplication interface {
 	Close()
 }
 
+// A Chooser is a Multiplication for which the library has proposed several ways.
+type Chooser interface {
+	Multiplication
+	// Choose takes the fastest of them on the device, for this process and for all that are given the same
+	// folder. It takes milliseconds the first time. Where nothing can be noted there, the choice is left as it
+	// is. No stream may have the product encoded.
+	Choose(folder string)
+}
+
 // Operands are where the matrices of a product begin: a buffer and an offset in bytes. C and Bias are zero
 // where the product has none. The workspace is aligned to 256 bytes. Scale counts if the product is scaled.
 type Operands struct {
@@ -100,6 +109,9 @@ func (l *library) prepare(p Product) *choice {
 	usual, err := l.device.Multiplication(p, usually, mostWorkspace)
 	if err != nil {
 		return nil
+	}
+	if c, ok := usual.(Chooser); ok && !l.always {
+		c.Choose(cacheDir())
 	}
 	loose, err := l.device.Multiplication(p, 1, mostWorkspace)
 	if err != nil {
@@ -252,19 +264,13 @@ func CheckOperands(p *Product, o *Operands, alignment, workspace int) error {
 			return fmt.Errorf("got operand %d of A, B, C, D, bias and workspace at %#x, want a multiple of %d", i, a, alignment)
 		}
 	}
-	matrix := func(m Matrix, rows, columns int) int {
-		if m.Transposed {
-			rows, columns = columns, rows
-		}
-		return ((p.Batches-1)*m.Batch + (rows-1)*m.Stride + columns) * m.DType.Size()
-	}
 	list := []error{
-		CheckRange("A", o.A.Buffer, o.A.Offset, matrix(p.A, p.Rows, p.Inner)),
-		CheckRange("B", o.B.Buffer, o.B.Offset, matrix(p.B, p.Inner, p.Columns)),
-		CheckRange("D", o.D.Buffer, o.D.Offset, matrix(p.D, p.Rows, p.Columns)),
+		CheckRange("A", o.A.Buffer, o.A.Offset, p.Bytes(p.A, p.Rows, p.Inner)),
+		CheckRange("B", o.B.Buffer, o.B.Offset, p.Bytes(p.B, p.Inner, p.Columns)),
+		CheckRange("D", o.D.Buffer, o.D.Offset, p.Bytes(p.D, p.Rows, p.Columns)),
 	}
 	if p.Added() {
-		list = append(list, CheckRange("C", o.C.Buffer, o.C.Offset, matrix(p.C, p.Rows, p.Columns)))
+		list = append(list, CheckRange("C", o.C.Buffer, o.C.Offset, p.Bytes(p.C, p.Rows, p.Columns)))
 	}
 	if p.Bias {
 		list = append(list, CheckRange("bias", o.Bias.Buffer, o.Bias.Offset, p.Columns*p.D.DType.Size()))

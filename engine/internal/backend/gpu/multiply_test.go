@@ -1,6 +1,8 @@
 package gpu_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,5 +134,38 @@ func TestPinned(t *testing.T) {
 	}
 	if err := m.b.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestChosen: of the ways that a library proposes for a product the fastest is chosen, unless the library gets
+// all products, for tests.
+func TestChosen(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	if dir, err := os.UserCacheDir(); err != nil || dir != cache {
+		t.Skip("this system's folder for caches is elsewhere")
+	}
+	for setting, want := range map[string][]string{
+		"":       {"choose 512×512 by 512×512 of f32, noted in " + filepath.Join(cache, "mcs", "kernels")},
+		"always": nil,
+	} {
+		t.Setenv("MCS_LIBRARIES", setting)
+		d := &fake.Driver{Infos: []gpu.Info{fake.Info()}, Library: &fake.Library{}}
+		b := must(gpu.Open(d, 0, "fake"))(t)
+		g := column()
+		square := ir.Contiguous([]int{512, 512})
+		g.Inputs[0].Layout, g.Inputs[1].Layout, g.Insts[0].Shape, g.Outputs[0].Shape = square, square, square.Shape, square.Shape
+		k := must(b.Compile(g))(t)
+		var got []string
+		for _, line := range d.Log() {
+			if strings.HasPrefix(line, "choose") {
+				got = append(got, line)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("MCS_LIBRARIES=%q: got %q, want %q", setting, got, want)
+		}
+		k.Close()
+		b.Close()
 	}
 }

@@ -145,6 +145,9 @@ type multiplication struct {
 	workspace int
 	launches  int
 
+	mostWorkspace int
+	proposals     []heuristicResult // for Choose; algorithm is that of the first
+
 	desc, a, b, c, d uintptr // as the library calls them
 }
 
@@ -154,7 +157,7 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (_ gpu.
 	if err != nil {
 		return nil, err
 	}
-	m := &multiplication{device: d, library: l, product: p, alignment: alignment}
+	m := &multiplication{device: d, library: l, product: p, alignment: alignment, mostWorkspace: workspace}
 	defer func() {
 		if err != nil {
 			m.Close()
@@ -163,7 +166,7 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (_ gpu.
 	if err := m.describe(); err != nil {
 		return nil, err
 	}
-	if err := m.choose(workspace); err != nil {
+	if err := m.propose(); err != nil {
 		if e := (*gpu.Error)(nil); errors.As(err, &e) {
 			e.Text = p.String() + ": " + e.Text
 		}
@@ -258,8 +261,8 @@ type heuristicResult struct {
 	_         [4]int32
 }
 
-// choose takes the first of the heuristics' answers.
-func (m *multiplication) choose(workspace int) error {
+// propose asks for the heuristics' proposals, and takes the first.
+func (m *multiplication) propose() error {
 	l := m.library
 	made := new(uintptr)
 	if err := l.do(m.device, "cublasLtMatmulPreferenceCreate", l.preferCreate, uintptr(unsafe.Pointer(made))); err != nil {
@@ -267,7 +270,7 @@ func (m *multiplication) choose(workspace int) error {
 	}
 	defer l.do(m.device, "cublasLtMatmulPreferenceDestroy", l.preferDestroy, *made)
 	bytes, reductions := new(uint64), new(uint32)
-	*bytes, *reductions = uint64(workspace), reductionInCompute
+	*bytes, *reductions = uint64(m.mostWorkspace), reductionInCompute
 	prefer := func(attribute uintptr, value unsafe.Pointer, size uintptr) error {
 		return l.do(m.device, "cublasLtMatmulPreferenceSetAttribute", l.preferSet, *made, attribute, uintptr(value), size)
 	}
@@ -277,26 +280,36 @@ func (m *multiplication) choose(workspace int) error {
 		*aligned = uint32(max(m.alignment, matrix.DType.Size()))
 		errs = append(errs, prefer(preferAlignment+uintptr(i), unsafe.Pointer(aligned), 4))
 	}
-	result, found := new(heuristicResult), new(int32)
-	errs = append(errs, l.do(m.device, "cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, 1,
-		uintptr(unsafe.Pointer(result)), uintptr(unsafe.Pointer(found))))
+	results, found := new([mostProposals]heuristicResult), new(int32)
+	errs = append(errs, l.do(m.device, "cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, mostProposals,
+		uintptr(unsafe.Pointer(results)), uintptr(unsafe.Pointer(found))))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if *found < 1 || result.state != success {
-		return &gpu.Error{Code: gpu.Unsupported, Device: m.device.name(), Op: "cublasLtMatmulAlgoGetHeuristic", Native: int(result.state), Text: "no algorithm", Index: -1}
+	state := int32(success)
+	for _, r := range results[:*found] {
+		if state = r.state; state == success {
+			m.proposals = append(m.proposals, r)
+		}
 	}
-	m.algorithm, m.workspace = result.algorithm, int(result.workspace)
+	if len(m.proposals) == 0 {
+		return &gpu.Error{Code: gpu.Unsupported, Device: m.device.name(), Op: "cublasLtMatmulAlgoGetHeuristic", Native: int(state), Text: "no algorithm", Index: -1}
+	}
+	m.take(&m.proposals[0])
+	return nil
+}
+
+// take lets the product be computed as was proposed.
+func (m *multiplication) take(r *heuristicResult) {
+	m.algorithm, m.workspace, m.launches = r.algorithm, int(r.workspace), 1
 	splits := m.config(configSplits)
-	m.launches = 1
 	if splits > 1 && m.config(configReductions) != 0 {
 		m.launches = 2 // the parts of the sum are added by another one
 	}
-	m.text = fmt.Sprintf("%s, algorithm %d, tile %d", l.name, m.config(configAlgorithm), m.config(configTile))
+	m.text = fmt.Sprintf("%s, algorithm %d, tile %d", m.library.name, m.config(configAlgorithm), m.config(configTile))
 	if splits > 1 {
 		m.text += fmt.Sprintf(", the sum in %d parts", splits)
 	}
-	return nil
 }
 
 // config asks for a number of the algorithm, which is 0 where it has none.

@@ -160,6 +160,7 @@ type buffer struct {
 	bytes   int
 	address uintptr
 	host    []byte
+	aside   bool // not counted: memory of the driver itself, for a moment
 	freed   atomic.Bool
 }
 
@@ -246,7 +247,9 @@ func (b *buffer) release() {
 	default:
 		d.do(cuMemFree, b.address)
 	}
-	d.count(-int64(b.bytes))
+	if !b.aside {
+		d.count(-int64(b.bytes))
+	}
 }
 
 func (d *device) count(bytes int64) {

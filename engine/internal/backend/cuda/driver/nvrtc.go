@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,7 +155,7 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 		return nil, err
 	}
 	options := d.options(s)
-	path := cachePath(s, append(options, d.nvrtc.version))
+	path := cachePath(s.Cache, ".cubin", slices.Concat(options, []string{d.nvrtc.version, s.Text})...)
 	if binary := readCache(path); binary != nil {
 		return d.Load(s.Name, binary)
 	}
@@ -257,20 +258,19 @@ func cText(b []byte) string {
 	return strings.TrimSpace(string(text))
 }
 
-// cachePath is the file for what a text compiles to, or "" when nothing is to be kept. key is all else that
-// it depends on.
-func cachePath(s gpu.Source, key []string) string {
-	if s.Cache == "" {
+// cachePath is the file in a folder for what follows from a key, or "" when nothing is to be kept.
+func cachePath(folder, ending string, key ...string) string {
+	if folder == "" {
 		return ""
 	}
 	h := sha256.New()
-	for _, part := range append(key, s.Text) {
+	for _, part := range key {
 		fmt.Fprintf(h, "%d:%s\n", len(part), part)
 	}
-	return filepath.Join(s.Cache, hex.EncodeToString(h.Sum(nil)[:16])+".cubin")
+	return filepath.Join(folder, hex.EncodeToString(h.Sum(nil)[:16])+ending)
 }
 
-// readCache returns the cubin of a file that is whole: it begins with the hash of what follows.
+// readCache returns the contents of a file that is whole: it begins with the hash of what follows.
 func readCache(path string) []byte {
 	if path == "" {
 		return nil

@@ -42,6 +42,11 @@ func (m *multiplication) Workspace() int { return Workspace }
 func (m *multiplication) Launches() int  { return 1 }
 func (m *multiplication) Close()         {}
 
+// Choose logs that it was asked.
+func (m *multiplication) Choose(folder string) {
+	m.device.driver.did("choose", "%v, noted in %s", &m.product, folder)
+}
+
 // Encode computes the product when the commit runs.
 func (m *multiplication) Encode(s gpu.Stream, o *gpu.Operands) error {
 	if err := m.device.driver.did("multiply", "%v", &m.product); err != nil {

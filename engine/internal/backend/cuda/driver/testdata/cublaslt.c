@@ -13,6 +13,7 @@ int stub_enqueue(void *stream, int (*work)(void *), void *data);
 int stub_memory(uint64_t p, size_t n);
 void stub_complain(const char *function, const char *text);
 void *stub_context(void);
+void stub_tick(int n);
 
 typedef struct { const char *kind; int live; void *context; } object;
 typedef struct { object o; int compute, scale, ta, tb, epilogue; uint64_t bias; } desc;
@@ -22,10 +23,12 @@ typedef struct { uint64_t data[8]; } algorithm;
 typedef struct { algorithm algo; size_t workspace; int state; float waves; int reserved[4]; } result;
 _Static_assert(sizeof(result) == 96, "as in cublasLt.h");
 
-static int lives, refuse, splits = 1;
+static int lives, refuse, splits = 1, proposals = 1, times[8];
 int stub_lt_live(void) { return lives; }
 void stub_lt_refuse(int code) { refuse = code; }
 void stub_lt_splits(int n) { splits = n; }
+void stub_lt_proposes(int n) { proposals = n; }                 // so many algorithms
+void stub_lt_takes(int which, int time) { times[which] = time; } // one of them, in microseconds; below 0 it does not run
 
 #define WANT(condition) \
 	if (!(condition)) return stub_complain(__func__, #condition), INVALID;
@@ -109,12 +112,13 @@ static int fits(desc *o, layout *a, layout *b, layout *c, layout *d) {
 }
 
 int cublasLtMatmulAlgoGetHeuristic(object *h, desc *o, layout *a, layout *b, layout *c, layout *d, preference *p, int n, result *r, int *found) {
-	WANT(is(h, "handle") && is(p, "preference") && n == 1 && fits(o, a, b, c, d))
+	WANT(is(h, "handle") && is(p, "preference") && n == 8 && fits(o, a, b, c, d))
 	WANT(p->workspace == 32 << 20 && p->reductions == 2)
 	uint32_t *least = p->alignment;
 	WANT(least[0] == least[1] && least[2] == least[3] && least[0] >= size(a->type) && least[2] >= size(d->type))
 	if (refuse) return *found = 0, refuse;
-	*found = 1, r->state = OK, r->workspace = 4096, r->algo = (algorithm){{66, 20, splits, least[0], least[2]}};
+	for (int i = 0; i < proposals; i++, r++) r->state = OK, r->workspace = 4096, r->algo = (algorithm){{66 + i, 20, splits, least[0], least[2]}};
+	*found = proposals;
 	return OK;
 }
 int cublasLtMatmulAlgoConfigGetAttribute(algorithm *g, int attribute, void *value, size_t n, size_t *written) {
@@ -171,11 +175,14 @@ static int within(layout *l, uint64_t p) {
 
 int cublasLtMatmul(object *h, desc *o, float *alpha, uint64_t a, layout *la, uint64_t b, layout *lb, float *beta, uint64_t c, layout *lc, uint64_t d,
                    layout *ld, algorithm *g, uint64_t workspace, size_t n, void *stream) {
-	WANT(is(h, "handle") && fits(o, la, lb, lc, ld) && g->data[0] == 66 && (*alpha == 1 || *alpha == .5f) && (*beta == 0 || *beta == 1))
+	WANT(is(h, "handle") && fits(o, la, lb, lc, ld) && g->data[0] - 66 < 8 && (*alpha == 1 || *alpha == .5f) && (*beta == 0 || *beta == 1))
 	WANT(within(la, a) && within(lb, b) && within(lc, c) && within(ld, d))
 	WANT(n == 4096 && stub_memory(workspace, n) && workspace % 256 == 0)
 	WANT(!(o->epilogue & 4) || stub_memory(o->bias, size(ld->type) * ld->rows))
 	WANT(a % g->data[3] == 0 && b % g->data[3] == 0 && c % g->data[4] == 0 && d % g->data[4] == 0)
+	int time = times[g->data[0] - 66];
+	if (time < 0) return UNSUPPORTED;
+	stub_tick(time);
 	product *p = malloc(sizeof *p); // a graph keeps it
 	*p = (product){*o, *la, *lb, *lc, *ld, a, b, c, d, *alpha, *beta};
 	return stub_enqueue(stream, run, p) ? INVALID : OK;
