@@ -35,6 +35,8 @@ func TestSideBySide(t *testing.T) {
 	}{
 		{"one", [][3]int{{40, 32, 16}}, 1, 1, 0},
 		{"three of one text", [][3]int{{40, 32, 16}, {72, 64, 16}, {40, 32, 16}}, 1, 1, 1},
+		{"few rows", [][3]int{{8, 900, 33}, {3, 900, 20}}, 1, 1, 2},
+		{"few rows of long lines", [][3]int{{8, 900, 36}, {8, 40, 20}, {8, 300, 20}}, 1, 1, 2},
 		{"gradients in parts", [][3]int{{40, 800, 16}, {72, 1600, 16}}, 132, 2, 1},
 	} {
 		limits := Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: c.processors}

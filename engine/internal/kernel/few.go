@@ -35,51 +35,61 @@ import (
 
 // A few is how a product of few rows is shared.
 type few struct {
-	rows    int  // a power of two that holds them
-	threads int  // of a threadgroup
-	down    bool // simdgroups go down columns; else lines of threads go along rows
-	line    int  // threads of a line
-	share   int  // simdgroups that go down the same columns, each a part of them
-	beside  bool // a thread's four columns lie side by side; else a line's length apart
-	inside  bool // this is a phase: the threadgroup computes all columns, for itself
+	rows      int  // a power of two that holds them
+	threads   int  // of a threadgroup
+	down      bool // simdgroups go down columns; else lines of threads go along rows
+	line      int  // threads of a line
+	share     int  // simdgroups that go down the same columns, each a part of them
+	beside    bool // a thread's four columns lie side by side; else a line's length apart
+	fragments bool // matrix units multiply, see fragments.go
+	inside    bool // this is a phase: the threadgroup computes all columns, for itself
 }
 
 // The limits of a product of few rows, and the threads of a line where there are enough columns.
 const (
 	mostFewRows = 8
-	mostRows    = 16      // where isFew says so
-	mostExact   = 1 << 25 // multiplications of more than mostFewRows, where matrix units could do them
-	mostInside  = 128     // columns of a product that every threadgroup computes for itself
+	mostRows    = 16  // where isFew says so
+	mostInside  = 128 // columns of a product that every threadgroup computes for itself
 	fewThreads  = 256
 	mostLine    = 16
 	leastLine   = 4
 	mostDeep    = 16 // places of the inner axis that a thread takes at once, times rows
 	shortInner  = 256
+	mostAhead   = 32      // elements of the left operand that are under way at once
+	mostStaged  = 256     // places of the inner axis in threadgroup memory, of more than mostFewRows rows
+	mostAgain   = 1 << 22 // elements of b, where threads multiply more rows and compute what feeds them again
 )
 
 // inThreadgroup is the buffer of a result that stays in threadgroup memory.
 const inThreadgroup = -3
 
-// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of
-// NVIDIA's GPUs are whose left operand lies along its rows, if they have columns for a fourth of the
-// processors, or are computed by each threadgroup: a thread with so many sums does 16 multiplications for
-// each element of b, which takes as long as reading b, and one launch is left of two or four. Where matrix
-// units could multiply, they are faster, unless the product is small. Apple's tiles of 16 rows have not been
-// compared.
+// FewRows is how many rows products have, at most, that can be one launch with what feeds them.
+func (l Limits) FewRows() int {
+	if l.Family == NVIDIA {
+		return mostRows
+	}
+	return mostFewRows
+}
+
+// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of NVIDIA's
+// GPUs are whose left operand lies along its rows, if there are columns for a good part of the processors, or few
+// that each threadgroup computes for itself: of two or four launches one is left. They multiply in threads, 16
+// times for each element of b, which takes about as long as reading b; or by matrix units, where both operands are
+// f16 or bf16. Where one is, tiles are faster. Apple's tiles of 16 rows have not been compared.
 func (p *product) isFew(limits Limits) bool {
 	m, n, main := p.space.lens[1], p.space.lens[0], p.longest()
 	if m <= mostFewRows {
 		return true
 	}
-	if m > mostRows || limits.Family != NVIDIA || !p.inst.DType.Float() || len(p.space.lens) > 2 || len(p.weights) > 0 || p.g.TF32 {
-		return false
-	}
-	left, right := p.rests(main)
-	if exact := !left || !right; exact && m*n*p.inner[main] > mostExact {
+	if m > limits.FewRows() || !p.inst.DType.Float() || len(p.space.lens) > 2 || len(p.weights) > 0 || p.g.TF32 || !p.fours(2*main, innerAxis) {
 		return false
 	}
 	inside := p.inside != nil && n <= mostInside
-	return p.fours(2*main, innerAxis) && (inside || n/(4*leastLine) >= limits.Processors/4)
+	if !inside && n < 4*limits.Processors {
+		return false
+	}
+	left, right := p.rests(main)
+	return left && right || p.fitsFragments(main)
 }
 
 // newFew chooses how the threads share a product. The pair with the longest inner axis decides.
@@ -87,8 +97,15 @@ func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
 	n := p.space.lens[0]
 	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1}
-	for f.rows*f.line > mostFewRows*mostLine { // sums meet in threadgroup memory
-		f.line /= 2
+	if f.fragments = f.rows > mostFewRows && p.fitsFragments(main); f.fragments {
+		f.threads = max(simdWidth, min(fragmentThreads, limits.Threads)/simdWidth*simdWidth)
+		f.down = p.strideB[main] == 1
+		return f
+	}
+	processors := limits.Processors
+	if f.rows > mostFewRows { // sums meet in threadgroup memory, and each strip reads all of a
+		f.line = mostFewRows * mostLine / f.rows
+		processors /= 2
 	}
 	codes := p.codes(main)
 	f.down = !codes && p.strideB[main] == 1
@@ -97,8 +114,8 @@ func (p *product) newFew(limits Limits) *few {
 		f.line = leastLine
 	}
 	batches := p.space.size() / max(n*p.space.lens[1], 1)
-	narrower := func() bool { return f.strip() >= 2*n || (n+f.strip()-1)/f.strip()*batches < limits.Processors }
-	for f.down && narrower() && f.simds()%(2*f.share) == 0 {
+	narrower := func() bool { return f.strip() >= 2*n || (n+f.strip()-1)/f.strip()*batches < processors }
+	for f.down && narrower() && f.simds()%(2*f.share) == 0 && (f.rows <= mostFewRows || 2*f.parts()*4 <= mostStaged) {
 		f.share *= 2
 	}
 	for !f.down && narrower() && f.line > leastLine {
@@ -137,6 +154,9 @@ func (p *product) isInside(n int) bool { return p.inside[p.inst.Args[n]] > 0 }
 
 // strip is how many columns a threadgroup computes at once.
 func (f *few) strip() int {
+	if f.fragments {
+		return fragmentStrip
+	}
 	if f.down {
 		return 4 * f.simds() / f.share
 	}
@@ -156,14 +176,23 @@ func (f *few) parts() int {
 }
 
 func (f *few) meet() int {
-	if f.down {
+	switch {
+	case f.fragments:
+		return min(f.simds(), fragmentMeet)
+	case f.down:
 		return f.share
 	}
 	return f.simds()
 }
 
-// space is how many numbers need threadgroup memory to meet.
-func (f *few) space() int { return f.meet() * f.rows * f.strip() }
+// space is how many numbers need threadgroup memory to meet, or to be shared before.
+func (f *few) space() int {
+	n := f.meet() * f.rows * f.strip()
+	if f.rows > mostFewRows && !f.fragments {
+		n = max(n, f.rows*mostStaged)
+	}
+	return n
+}
 
 // writeFew writes the product down, after all is declared. Its threadgroup memory is declared by the caller:
 // space, and the arrays of results that stay inside.
@@ -177,8 +206,22 @@ func (p *product) writeFew(first int) {
 		p.line("left /= a.across;")
 		p.batch()
 	}
-	typ := register(p.inst.DType)
 	p.line("const int me = int(at.x);")
+	if f.fragments {
+		p.addFragments()
+	} else {
+		p.addAll()
+		p.meet()
+	}
+	p.endFew(first)
+	if f.inside {
+		p.line("}")
+	}
+}
+
+// addAll adds up the thread's part of all pairs.
+func (p *product) addAll() {
+	f, typ := p.few, register(p.inst.DType)
 	if f.down {
 		p.line("const int x = int(simd) / %d, y = int(simd) %% %[1]d * %d + int(lane);", f.share, simdWidth)
 	} else {
@@ -188,10 +231,6 @@ func (p *product) writeFew(first int) {
 	p.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", 4*f.rows, typ)
 	for n := range p.inner {
 		p.addFew(n)
-	}
-	p.meet(first)
-	if f.inside {
-		p.line("}")
 	}
 }
 
@@ -218,26 +257,10 @@ func (p *product) addFew(n int) {
 	}
 	p.line("%s w[%d];", typ, 4*depth)
 	p.right(n, depth)
-	if !codes { // a compiler would otherwise load the next when it has used the last, to save registers
-		p.line("simdgroup_barrier(mem_flags::mem_none);")
-		p.line("if (start + %d > a.k%d) {", depth*f.parts(), n)
-		p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = k + e / 4 < a.k%d ? w[e] : %s(0);", 4*depth, n, typ)
-		p.line("}")
-	}
-	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("const %s i1 = min(%s(r), a.n1 - 1);", p.index, p.index)
-	p.line("%s l[%d];", typ, depth)
-	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
-		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
-		p.line("%s v[4];", typ)
-		p.line("load4(a.%s + (%s + min(k + q, a.k%d - 4)), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]), n)
-		p.line("UNROLL for (int d = 0; d < 4; d++) l[q + d] = k + q < a.k%d ? v[d] : %s(0);", n, typ)
-		p.line("}")
+	if p.staged(n, depth) {
+		p.stage(n, depth)
 	} else {
-		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
-		p.line("const %s deep = k + d;", p.index)
-		p.line("l[d] = deep < a.k%d ? %s(%s) : %s(0);", n, typ, p.operandElement(2*n), typ)
-		p.line("}")
+		p.leftRows(n, depth, codes, scaled)
 	}
 	if codes && !scaled {
 		p.line("UNROLL for (int j = 0; j < 4; j++) {")
@@ -252,6 +275,95 @@ func (p *product) addFew(n int) {
 	}
 	p.line("}")
 	p.line("}")
+	p.line("}")
+}
+
+// leftRows begins a loop over r, in which l holds the elements of row r: those of several rows are under way at
+// once, beside w, unless the thread has to unpack codes in the meantime.
+func (p *product) leftRows(n, depth int, codes, scaled bool) {
+	typ, batch := register(p.inst.DType), max(1, min(p.few.rows, floorPower(mostAhead/depth)))
+	if codes && !scaled {
+		batch = 1
+	}
+	p.line("UNROLL for (int first = 0; first < %d; first += %d) {", p.few.rows, batch)
+	p.line("%s lefts[%d];", typ, batch*depth)
+	p.left(n, depth, batch)
+	if !codes { // a compiler would otherwise load the next when it has used the last, to save registers
+		p.line("simdgroup_barrier(mem_flags::mem_none);")
+		p.line("if (start + %d > a.k%d) {", depth*p.few.parts(), n)
+		p.clearRight(n, depth)
+	}
+	p.line("UNROLL for (int e = 0; e < %d; e++) lefts[e] = k + e %% %d < a.k%d ? lefts[e] : %s(0);", batch*depth, depth, n, typ)
+	if !codes {
+		p.line("}")
+	}
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
+	p.line("const int r = first + i;")
+	p.line("thread const %s* l = lefts + %d * i;", typ, depth)
+}
+
+// clearRight lets w be 0 beyond the inner axis.
+func (p *product) clearRight(n, depth int) {
+	p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = k + e / 4 < a.k%d ? w[e] : %s(0);", 4*depth, n, register(p.inst.DType))
+}
+
+// left loads the left operand of pair n for the rows from first on. As on the right, loads beyond the inner axis
+// load its last places.
+func (p *product) left(n, depth, batch int) {
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
+	p.line("const %s i1 = min(%s(first + i), a.n1 - 1);", p.index, p.index)
+	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
+		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
+		p.line("%s v[4];", register(p.inst.DType))
+		p.line("load4(a.%s + (%s + min(k + q, a.k%d - 4)), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]), n)
+		p.line("UNROLL for (int d = 0; d < 4; d++) lefts[%d * i + q + d] = v[d];", depth)
+		p.line("}")
+	} else {
+		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
+		p.line("const %s deep = min(k + d, a.k%d - 1);", p.index, n)
+		p.line("lefts[%d * i + d] = %s(%s);", depth, register(p.inst.DType), p.operandElement(2*n))
+		p.line("}")
+	}
+	p.line("}")
+}
+
+// staged says whether the left operand of pair n passes through threadgroup memory: that of many rows, for which
+// a thread would wait more than once for each element of b.
+func (p *product) staged(n, depth int) bool {
+	return p.few.rows > mostFewRows && p.inner[n] >= shortInner && p.fours(2*n, innerAxis) && depth*p.few.parts() <= mostStaged
+}
+
+// stage begins the loop of leftRows, with l read from threadgroup memory: the threads have loaded the places of all
+// of them there, four elements each at a time, beside w.
+func (p *product) stage(n, depth int) {
+	f, left := p.few, p.operand(2*n)
+	places := depth * f.parts()
+	fours := f.rows * places / 4
+	each := (fours + f.threads - 1) / f.threads
+	p.line("float v[%d][4];", each)
+	p.line("UNROLL for (int q = 0; q < %d; q++) {", each)
+	p.line("const int e = min(me + q * %d, %d);", f.threads, fours-1)
+	p.line("const %[1]s i1 = min(%[1]s(e / %[2]d), a.n1 - 1), near = min(start + e %% %[2]d * 4, a.k%[3]d - 4);", p.index, places/4, n)
+	p.line("load4(a.%s + (%s + near), v[q]);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
+	p.line("}")
+	p.line("simdgroup_barrier(mem_flags::mem_none);")
+	p.line("if (start + %d > a.k%d) {", places, n)
+	p.clearRight(n, depth)
+	p.line("UNROLL for (int q = 0; q < %d; q++) {", each)
+	p.line("const bool beyond = start + min(me + q * %d, %d) %% %d * 4 >= a.k%d;", f.threads, fours-1, places/4, n)
+	p.line("UNROLL for (int d = 0; d < 4; d++) v[q][d] = beyond ? 0.0f : v[q][d];")
+	p.line("}")
+	p.line("}")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("UNROLL for (int q = 0; q < %d; q++) {", each)
+	p.line("const int e = me + q * %d;", f.threads)
+	p.line("if (e < %d) *(threadgroup float4*)(space + 4 * e) = float4(v[q][0], v[q][1], v[q][2], v[q][3]);", fours)
+	p.line("}")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("UNROLL for (int first = 0; first < 1; first++) {")
+	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
+	p.line("float l[%d];", depth)
+	p.line("UNROLL for (int q = 0; q < %d; q += 4) read4(space + (r * %d + y * %d + q), l + q);", depth, places, depth)
 }
 
 // depth is how many places of the inner axis a thread takes at once: as many as its registers hold, so that
@@ -265,6 +377,9 @@ func (p *product) depth(n int) int {
 	}
 	if p.inner[n] < shortInner {
 		return 4
+	}
+	if p.few.rows > mostFewRows {
+		return max(4, min(8, mostStaged/p.few.parts()))
 	}
 	return max(4, mostDeep/p.few.rows)
 }
@@ -302,9 +417,8 @@ func (p *product) right(n, depth int) {
 	p.line("}")
 }
 
-// meet adds up what the threads of a simdgroup have of each element, then what its simdgroups have, and
-// ends the elements of the strip.
-func (p *product) meet(first int) {
+// meet adds up what the threads of a simdgroup have of each element, and leaves that in threadgroup memory.
+func (p *product) meet() {
 	f, least := p.few, 1
 	if !f.down {
 		least = f.line
@@ -327,11 +441,19 @@ func (p *product) meet(first int) {
 	p.line("if (%s) {", keeps)
 	p.line("UNROLL for (int e = 0; e < %d; e++) space[(%s * %d + e / 4) * %d + %s] = sum[e];", 4*f.rows, part, f.rows, f.strip(), at)
 	p.line("}")
+}
+
+// endFew adds up what the simdgroups have of each element of the strip, and ends them.
+func (p *product) endFew(first int) {
+	f := p.few
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	p.line("for (int e = me; e < %d; e += %d) {", f.rows*f.strip(), f.threads)
 	p.line("%s all = space[e];", register(p.inst.DType))
 	p.line("UNROLL for (int part = 1; part < %d; part++) all = op_add(all, space[part * %d + e]);", f.meet(), f.rows*f.strip())
 	p.line("const %s i0 = column + e %% %d, i1 = e / %d;", p.index, f.strip(), f.strip())
+	if f.fragments {
+		p.addShort()
+	}
 	p.finishElement("all", first)
 	p.line("}")
 }
@@ -360,13 +482,19 @@ func fused(g *backend.Group, limits Limits) *Kernel {
 			return nil
 		}
 		p := newProduct(g, i, nil, inside, scratch, limits)
-		if p.few == nil || len(p.space.lens) > 2 || i != last && p.space.lens[0] > mostInside {
+		if p.few == nil || len(p.space.lens) > 2 || i != last && p.space.lens[0] > mostInside || i == last && p.again() {
 			return nil
 		}
 		p.few.inside = i != last
 		phases = append(phases, p)
 	}
 	return &Kernel{Dispatches: []Dispatch{joined(phases)}}
+}
+
+// again says whether the last one of products that feed one another is so large that it takes longer to compute
+// the others in each threadgroup than in launches of their own. Matrix units make that cheap.
+func (p *product) again() bool {
+	return p.few.rows > mostFewRows && !p.few.fragments && p.space.lens[0]*p.inner[p.longest()] > mostAgain
 }
 
 // feeds says whether a later product takes what product i computes, and takes it as its left operand.

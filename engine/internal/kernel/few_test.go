@@ -42,6 +42,7 @@ func fewTrials() []trial {
 	}{
 		{1, 200, 132, dtype.F32, false}, {1, 200, 132, dtype.BF16, true}, {3, 37, 71, dtype.F32, true}, {8, 64, 30, dtype.F32, false},
 		{16, 200, 132, dtype.F32, false}, {11, 136, 68, dtype.BF16, false}, {9, 600, 77, dtype.F32, true},
+		{16, 200, 132, dtype.BF16, true}, {13, 1100, 36, dtype.F16, false}, {12, 1100, 68, dtype.F32, false}, {16, 1100, 36, dtype.F32, true},
 	} {
 		g := loraGroup(c.dt, c.m, c.k, c.n, 16, c.transposed)
 		list = append(list, trial{name: fmt.Sprintf("lora %v[%d %d %d], transposed: %v", c.dt, c.m, c.k, c.n, c.transposed), group: g})
@@ -91,11 +92,13 @@ func TestLaunches(t *testing.T) {
 		{"lora of eight rows", loraGroup(dtype.F32, 8, 896, 896, 16, false), 1},
 		{"lora of nine rows", loraGroup(dtype.F32, 9, 896, 896, 16, false), 2},
 		{"a wide first product", loraGroup(dtype.F32, 1, 896, 896, 256, false), 2},
-		{"lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 4096, 16, false), 1},
-		{"lora of sixteen rows on NVIDIA's, x·Wᵀ", loraGroup(dtype.F32, 16, 4096, 4096, 16, true), 1},
+		{"lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 1024, 4096, 16, false), 1},
+		{"lora of sixteen rows on NVIDIA's, x·Wᵀ", loraGroup(dtype.F32, 16, 1024, 4096, 16, true), 1},
+		{"a large lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 4096, 16, false), 3},
 		{"lora of sixteen rows and few columns on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 512, 16, false), 4},
-		{"lora of sixteen small rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 1024, 1024, 16, false), 1},
-		{"lora of sixteen large rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 4096, 4096, 16, false), 4},
+		{"lora of sixteen rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 4096, 4096, 16, false), 1},
+		{"lora of sixteen rows in bf16 on NVIDIA's, x·Wᵀ", loraGroup(dtype.BF16, 16, 1024, 1024, 16, true), 1},
+		{"lora of sixteen odd rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 1023, 1024, 16, false), 4},
 		{"lora of seventeen rows on NVIDIA's", loraGroup(dtype.F32, 17, 4096, 4096, 16, false), 4},
 	} {
 		limits := Limits{Threads: 1024, SIMDWidth: simdWidth}
@@ -149,7 +152,7 @@ func TestFewChecked(t *testing.T) {
 	}
 	var list []trial
 	for _, limits := range []Limits{{Threads: 64}, {Threads: 96, Processors: 132}, {Threads: 256, Processors: 3}, {Threads: 256, Processors: 132},
-		{Threads: 256, Processors: 3, Family: NVIDIA}, {Threads: 256, Processors: 9, Family: NVIDIA}} {
+		{Threads: 96, Processors: 3, Family: NVIDIA}, {Threads: 256, Processors: 9, Family: NVIDIA}, {Threads: 1024, Processors: 9, Family: NVIDIA}} {
 		limits.SIMDWidth = simdWidth
 		for _, tr := range slices.Concat(fewTrials(), quantTrials()) {
 			tr.limits = limits

@@ -101,7 +101,7 @@ func newProduct(g *backend.Group, i int, stored map[int]result, inside map[backe
 		for _, a := range later.Args {
 			if later.Op == ir.MatMul && rootedIn(g, a, i) {
 				mark(g, p.after, a, isProduct)
-				p.keep(g, a, k, limits)
+				p.keep(g, a, k)
 			}
 		}
 	}
@@ -126,10 +126,8 @@ func rootedIn(g *backend.Group, v backend.Ref, i int) bool {
 	return in.Op != ir.MatMul && slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, i) })
 }
 
-// keep lets the product store a value for later ones, unless it is stored already. It is not rounded, because
-// nobody asked for the value; but a library, which gets no few rows, takes two
-// operands of one type.
-func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel, limits Limits) {
+// keep lets the product store a value for later ones, unless it is stored already.
+func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel) {
 	if slices.ContainsFunc(p.results, func(r result) bool { return r.value == v && (p.inside == nil || r.buf == inThreadgroup) }) {
 		return
 	}
@@ -139,12 +137,12 @@ func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel, limits Limits
 		p.results = append(p.results, result{value: v, dtype: dtype.F32, buf: inThreadgroup})
 		return
 	}
-	dt, shape := dtypeOf(g, v), shapeOf(g, v)
-	if dt.Float() && (limits.Library == nil || ir.Size(shape)/shape[len(shape)-1] <= mostFewRows) {
-		dt = dtype.F32
+	dt := dtypeOf(g, v)
+	if dt.Float() {
+		dt = dtype.F32 // not rounded: nobody asked for the value
 	}
-	p.results = append(p.results, result{value: v, dtype: dt, buf: workspace, at: k.Scratch, lies: ir.Contiguous(shape)})
-	k.Scratch += (ir.Size(shape)*dt.Size() + 63) &^ 63
+	p.results = append(p.results, result{value: v, dtype: dt, buf: workspace, at: k.Scratch, lies: ir.Contiguous(shapeOf(g, v))})
+	k.Scratch += (ir.Size(shapeOf(g, v))*dt.Size() + 63) &^ 63
 }
 
 // lay draws the space: the layouts of all that the product reads and stores, over its shape.

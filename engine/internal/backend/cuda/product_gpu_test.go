@@ -59,7 +59,7 @@ func loraBench(m, k, n, rank int, dt dtype.Type) productBench {
 	}
 	g.Outputs = []backend.Output{{Value: backend.Ref{Index: 2}, Buf: 4, DType: dt, Shape: []int{m, n}}}
 	p := productBench{fmt.Sprintf("lora %d×%d×%d rank %d %v", m, k, n, rank, dt), g, 2 * float64(m) * (float64(k)*float64(n) + float64(rank)*float64(k+n)), 0}
-	if m < 16 {
+	if m <= 16 {
 		p.bytes = float64((k*n + rank*(k+n)) * dt.Size())
 	}
 	return p
@@ -106,6 +106,11 @@ func productBenches() []productBench {
 			list = append(list, squareBench(n, dt, false))
 		}
 		list = append(list, squareBench(n, dtype.F32, true))
+	}
+	for _, n := range []int{1024, 4096} {
+		for _, dt := range []dtype.Type{dtype.BF16, dtype.F32} {
+			list = append(list, loraBench(16, n, n, 16, dt), loraBench(9, n, n, 16, dt))
+		}
 	}
 	list = append(list, loraBench(4096, 4096, 4096, 16, dtype.BF16), loraBench(4096, 896, 4864, 16, dtype.BF16), loraBench(1, 4096, 14336, 16, dtype.BF16))
 	for _, bits := range []int{16, 8, 4} {

@@ -70,7 +70,7 @@ func InfoOf(name string, d Info) backend.Info {
 			i.DTypes = append(i.DTypes, t)
 		}
 	}
-	i.Hints = backend.Hints{SmallFlops: 1 << 30, Logits: 256 << 20, Compilers: 8}
+	i.Hints = backend.Hints{SmallFlops: 1 << 30, Logits: 256 << 20, Compilers: 8, FewRows: LimitsOf(d).FewRows()}
 	return i
 }
 
