@@ -71,11 +71,12 @@ func (l Limits) FewRows() int {
 	return mostFewRows
 }
 
-// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of NVIDIA's
-// GPUs are whose left operand lies along its rows, if there are columns for a good part of the processors, or few
-// that each threadgroup computes for itself: of two or four launches one is left. They multiply in threads, 16
-// times for each element of b, which takes about as long as reading b; or by matrix units, where both operands are
-// f16 or bf16. Where one is, tiles are faster. Apple's tiles of 16 rows have not been compared.
+// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of
+// NVIDIA's GPUs are whose left operand lies along its rows, if there are columns for a good part of the
+// processors, or few that each threadgroup computes for itself: of two or four launches one is left. They
+// multiply in threads, 16 times for each element of b, which takes about as long as reading b; or by matrix
+// units, where both operands are f16 or bf16. Where one is, tiles are faster. Apple's tiles of 16 rows have
+// not been compared.
 func (p *product) isFew(limits Limits) bool {
 	m, n, main := p.space.lens[1], p.space.lens[0], p.longest()
 	if m <= mostFewRows {
@@ -278,8 +279,8 @@ func (p *product) addFew(n int) {
 	p.line("}")
 }
 
-// leftRows begins a loop over r, in which l holds the elements of row r: those of several rows are under way at
-// once, beside w, unless the thread has to unpack codes in the meantime.
+// leftRows begins a loop over r, in which l holds the elements of row r: those of several rows are under way
+// at once, beside w, unless the thread has to unpack codes in the meantime.
 func (p *product) leftRows(n, depth int, codes, scaled bool) {
 	typ, batch := register(p.inst.DType), max(1, min(p.few.rows, floorPower(mostAhead/depth)))
 	if codes && !scaled {
@@ -307,8 +308,8 @@ func (p *product) clearRight(n, depth int) {
 	p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = k + e / 4 < a.k%d ? w[e] : %s(0);", 4*depth, n, register(p.inst.DType))
 }
 
-// left loads the left operand of pair n for the rows from first on. As on the right, loads beyond the inner axis
-// load its last places.
+// left loads the left operand of pair n for the rows from first on. As on the right, loads beyond the inner
+// axis load its last places.
 func (p *product) left(n, depth, batch int) {
 	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
 	p.line("const %s i1 = min(%s(first + i), a.n1 - 1);", p.index, p.index)
@@ -327,14 +328,14 @@ func (p *product) left(n, depth, batch int) {
 	p.line("}")
 }
 
-// staged says whether the left operand of pair n passes through threadgroup memory: that of many rows, for which
-// a thread would wait more than once for each element of b.
+// staged says whether the left operand of pair n passes through threadgroup memory: that of many rows, for
+// which a thread would wait more than once for each element of b.
 func (p *product) staged(n, depth int) bool {
 	return p.few.rows > mostFewRows && p.inner[n] >= shortInner && p.fours(2*n, innerAxis) && depth*p.few.parts() <= mostStaged
 }
 
-// stage begins the loop of leftRows, with l read from threadgroup memory: the threads have loaded the places of all
-// of them there, four elements each at a time, beside w.
+// stage begins the loop of leftRows, with l read from threadgroup memory: the threads have loaded the places
+// of all of them there, four elements each at a time, beside w.
 func (p *product) stage(n, depth int) {
 	f, left := p.few, p.operand(2*n)
 	places := depth * f.parts()
@@ -491,8 +492,8 @@ func fused(g *backend.Group, limits Limits) *Kernel {
 	return &Kernel{Dispatches: []Dispatch{joined(phases)}}
 }
 
-// again says whether the last one of products that feed one another is so large that it takes longer to compute
-// the others in each threadgroup than in launches of their own. Matrix units make that cheap.
+// again says whether the last one of products that feed one another is so large that it takes longer to
+// compute the others in each threadgroup than in launches of their own. Matrix units make that cheap.
 func (p *product) again() bool {
 	return p.few.rows > mostFewRows && !p.few.fragments && p.space.lens[0]*p.inner[p.longest()] > mostAgain
 }

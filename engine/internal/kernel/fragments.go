@@ -4,12 +4,13 @@ import "fmt"
 
 // Products of 9 to 16 rows by NVIDIA's matrix units: y[m n] = Σ a[m k]·b[k n] of f16 or bf16.
 //
-// A threadgroup has a strip of 32 columns, and each of its simdgroups a part of the inner axis: 64 places of it at
-// a time, for which a thread has 24 loads of 8 bytes under way. There are no tiles in threadgroup memory, because no
-// element of b is read twice. A thread loads four neighbours of the inner axis, where the matrix units want two and
-// two that are eight apart: the places of the inner axis may change among themselves, equally in both operands, and
-// the columns of a strip, too. A strip that is 4096 deep moves 256 KB for 4 M operations, 16 a byte: memory is the
-// limit, and less so the left operand, which each strip reads again from the caches.
+// A threadgroup has a strip of 32 columns, and each of its simdgroups a part of the inner axis: 64 places of
+// it at a time, for which a thread has 24 loads of 8 bytes under way. There are no tiles in threadgroup
+// memory, because no element of b is read twice. A thread loads four neighbours of the inner axis, where the
+// matrix units want two and two that are eight apart: the places of the inner axis may change among
+// themselves, equally in both operands, and the columns of a strip, too. A strip that is 4096 deep moves 256
+// KB for 4 M operations, 16 a byte: memory is the limit, and less so the left operand, which each strip reads
+// again from the caches.
 const (
 	fragmentStrip   = 32
 	fragmentSteps   = 4   // blocks of 16 places of the inner axis that are loaded at once
@@ -17,8 +18,8 @@ const (
 	fragmentMeet    = 8   // simdgroups whose sums have room in threadgroup memory
 )
 
-// fitsFragments says whether pair main lies so that fragments can be loaded from memory, and the other pairs are
-// short ones whose left operand is in threadgroup memory.
+// fitsFragments says whether pair main lies so that fragments can be loaded from memory, and the other pairs
+// are short ones whose left operand is in threadgroup memory.
 func (p *product) fitsFragments(main int) bool {
 	if cell := p.cellOf(main); cell != "half" && cell != "bfloat" {
 		return false
@@ -78,8 +79,8 @@ func (p *product) addFragments() {
 	p.meetFragments()
 }
 
-// meetFragments leaves the sums of the simdgroups in threadgroup memory. Where there is room for those of half of
-// them, the other half adds its own.
+// meetFragments leaves the sums of the simdgroups in threadgroup memory. Where there is room for those of
+// half of them, the other half adds its own.
 func (p *product) meetFragments() {
 	f := p.few
 	block, among := "(2 * j + e / 4)", "(2 * x + e % 2)"

@@ -46,8 +46,8 @@ type Multiplication interface {
 type Chooser interface {
 	Multiplication
 	// Choose takes the fastest of them on the device, for this process and for all that are given the same
-	// folder. It takes milliseconds the first time. Where nothing can be noted there, the choice is left as it
-	// is. No stream may have the product encoded.
+	// folder. It takes milliseconds the first time. Where nothing can be noted there, the choice is left as
+	// it is. No stream may have the product encoded.
 	Choose(folder string)
 }
 

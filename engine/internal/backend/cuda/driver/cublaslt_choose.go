@@ -12,11 +12,11 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
-// cuBLASLt's heuristics go by the description of a product alone, and the first algorithm that they propose is
-// not always the fastest: on an H200 that for 16 rows of f32 took longer than another one and an adapter's two
-// products together. So the proposals are timed. Another algorithm may add a sum up in another order: so that
-// equal programs give equal bits, in each process of one user on one machine, the first process notes what it
-// chose in a file, and where there can be no file, nothing is timed.
+// cuBLASLt's heuristics go by the description of a product alone, and the first algorithm that they propose
+// is not always the fastest: on an H200 that for 16 rows of f32 took longer than another one and an adapter's
+// two products together. So the proposals are timed. Another algorithm may add a sum up in another order: so
+// that equal programs give equal bits, in each process of one user on one machine, the first process notes
+// what it chose in a file, and where there can be no file, nothing is timed.
 const (
 	mostProposals = 8
 	rounds        = 3
@@ -73,8 +73,9 @@ func readChoice(path string, count int) (n int, ok bool) {
 	return int(b[0]), true
 }
 
-// fastest is the number of the fastest proposal: the first, unless another one is clearly faster. The best of a
-// few rounds counts, because the processors' clock rises in the first milliseconds, and other work may be under way.
+// fastest is the number of the fastest proposal: the first, unless another one is clearly faster. The best of
+// a few rounds counts, because the processors' clock rises in the first milliseconds, and other work may be
+// under way.
 func (m *multiplication) fastest(list []heuristicResult) (best int) {
 	t, err := m.newTrial(list)
 	if err != nil {
