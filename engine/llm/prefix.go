@@ -108,8 +108,13 @@ func (m *Model) begin(ctx context.Context, o Sampling, r room) (mem *memory, err
 	case o.Cache != dtype.Invalid && o.Cache != p.mem.kept:
 		return nil, fmt.Errorf("generate: the prefix is kept in %v, want %v", p.mem.kept, o.Cache)
 	}
-	err = p.mem.within(ctx, func() { mem = p.mem.goOn(p.text, r) })
-	return mem, err
+	if err = p.mem.within(ctx, func() { mem = p.mem.goOn(p.text, r) }); err != nil {
+		if mem != nil {
+			mem.free()
+		}
+		return nil, err
+	}
+	return mem, nil
 }
 
 // recut is how many tokens at the end of a prefix may be others in a prompt, whose text goes on there.

@@ -113,13 +113,7 @@ type Block struct {
 func (b *Block) Bytes() int { return b.bytes }
 
 // Room is how many bytes it takes: fewer where it was reserved and not all of it was written.
-func (b *Block) Room() int {
-	r, ok := b.dev.backend.(Reserver)
-	if !ok || !b.dev.memory.isReserved(b.raw) {
-		return b.bytes
-	}
-	return r.Resident(b.raw)
-}
+func (b *Block) Room() int { return b.dev.memory.takes(b.raw, b.bytes) }
 
 // Raw is the backend's buffer. Only a holder may use it, and must keep the Block alive meanwhile
 // (runtime.KeepAlive).

@@ -26,12 +26,12 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64              // bytes of blocks handed out since the last collection that we asked for
-	collected   time.Time          // when that was over
-	cost        time.Duration      // and what it took
-	reserved    map[ir.Buffer]bool // see Reserver
-	taken       uint64             // how often memory was taken
-	idle        *time.Timer        // set while memory is kept
+	served      int64         // bytes of blocks handed out since the last collection that we asked for
+	collected   time.Time     // when that was over
+	cost        time.Duration // and what it took
+	reserved    reservation   // see Reserver
+	taken       uint64        // how often memory was taken
+	idle        *time.Timer   // set while memory is kept
 
 	freed struct {
 		sync.Mutex
@@ -164,9 +164,7 @@ func (m *memory) drain() {
 	defer m.freed.Unlock()
 	for i, raw := range m.freed.list {
 		m.freed.list[i] = nil
-		if m.reserved[raw] {
-			delete(m.reserved, raw)
-			m.backend.Free(raw)
+		if m.release(raw) {
 			continue
 		}
 		size := raw.Bytes()

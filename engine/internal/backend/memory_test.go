@@ -81,3 +81,42 @@ func TestCollectionDoesNotHoldUpAStop(t *testing.T) {
 		time.Sleep(time.Hour) // the collection ends by itself
 	})
 }
+
+// sparse is a backend whose reserved memory takes what a test says.
+type sparse struct {
+	counted
+	takes int
+}
+
+func (s *sparse) Reserve(n int) (ir.Buffer, error) { return &reserved{n}, nil }
+func (s *sparse) Resident(ir.Buffer) int           { return s.takes }
+func (s *sparse) Free(ir.Buffer)                   { s.takes = 0 }
+
+type reserved struct{ bytes int }
+
+func (r *reserved) Bytes() int { return r.bytes }
+
+// Reserved memory counts as far as it was written, and goes back at once.
+func TestReserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sparse{}
+		d := NewDevice("sparse", s)
+		b, err := d.Reserve(1 << 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{0, 4096, 1 << 20} {
+			s.takes = n
+			time.Sleep(time.Second)
+			if inUse, _, _ := d.MemoryInUse(); inUse != int64(n) || b.Room() != n || b.Bytes() != 1<<30 {
+				t.Errorf("%d bytes were written: got %d in use, %d of the block's %d", n, inUse, b.Room(), b.Bytes())
+			}
+		}
+		s.takes = 2 << 20
+		time.Sleep(time.Second)
+		b.Release()
+		if inUse, peak, kept := d.MemoryInUse(); inUse != 0 || peak != 2<<20 || kept != 0 || s.takes != 0 {
+			t.Errorf("released: got %d in use, a peak of %d, %d kept, want 0, %d, 0", inUse, peak, kept, 2<<20)
+		}
+	})
+}

@@ -1,6 +1,10 @@
 package backend
 
-import "github.com/mcs-notebook/mcs/engine/internal/ir"
+import (
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
 
 // A Reserver is a Backend that has memory of which only what was written takes room: a cache that may become
 // long costs nothing as long as it is short.
@@ -36,26 +40,58 @@ func (d *Device) Reserve(n int) (*Block, error) {
 	return d.block(raw, n), nil
 }
 
-// reserve notes memory whose use is what it has of it, and that nobody else gets later.
+// A reservation is the memory that a device has reserved.
+type reservation struct {
+	takes  map[ir.Buffer]int64 // bytes, when they were last counted
+	looked time.Time           // when that was over
+	cost   time.Duration       // and what it took
+}
+
+// reserve notes memory that nobody else gets later.
 func (m *memory) reserve(raw ir.Buffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.reserved == nil {
-		m.reserved = map[ir.Buffer]bool{}
+	if m.reserved.takes == nil {
+		m.reserved.takes = map[ir.Buffer]int64{}
 	}
-	m.reserved[raw] = true
+	m.reserved.takes[raw] = 0
 }
 
-// resident is how many bytes of reserved memory take room. The caller holds m.mu.
+// resident is how many bytes of reserved memory take room. To ask the system takes a millisecond for each GiB
+// that was reserved, so it is asked anew only where that is a small part of the time. The caller holds m.mu.
 func (m *memory) resident() (bytes int64) {
-	for raw := range m.reserved {
-		bytes += int64(m.backend.(Reserver).Resident(raw))
+	r := &m.reserved
+	if start := time.Now(); len(r.takes) > 0 && start.Sub(r.looked) > rareness*r.cost {
+		for raw := range r.takes {
+			r.takes[raw] = int64(m.backend.(Reserver).Resident(raw))
+		}
+		r.looked = time.Now()
+		r.cost = r.looked.Sub(start)
+	}
+	for _, n := range r.takes {
+		bytes += n
 	}
 	return bytes
 }
 
-func (m *memory) isReserved(raw ir.Buffer) bool {
+// release gives reserved memory back to the backend, and says whether it was that. The caller holds m.mu.
+func (m *memory) release(raw ir.Buffer) bool {
+	if _, ok := m.reserved.takes[raw]; !ok {
+		return false
+	}
+	m.peak = max(m.peak, m.inUse+m.resident()) // a cache takes the most at its end
+	delete(m.reserved.takes, raw)
+	m.backend.Free(raw)
+	return true
+}
+
+// takes is how many bytes a buffer takes, of n.
+func (m *memory) takes(raw ir.Buffer, n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.reserved[raw]
+	if _, ok := m.reserved.takes[raw]; !ok {
+		return n
+	}
+	m.resident()
+	return int(m.reserved.takes[raw])
 }
