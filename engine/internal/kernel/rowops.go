@@ -165,8 +165,8 @@ func layerNormGrad(r *rowText) {
 
 // findPowers finds the greatest element of a cross entropy's row and the sum of exp(x − it), as powers all:
 // each thread has the powers of its own elements, own, before all meet once. take is called for each element,
-// when the target is known; its power is computed by function. With keep, a thread that holds its elements has
-// their powers from then on.
+// when the target is known; its power is computed by function. With keep, a thread that holds its elements
+// has their powers from then on.
 func findPowers(r *rowText, keep bool, function string, take func()) {
 	r.line("powers own = powers::start();")
 	if r.held > 0 {

@@ -130,6 +130,10 @@ func rows() []family {
 		slope("rms norm, gradient", func(x, weight, _ tensor.Tensor) tensor.Tensor { return x.RMSNorm(weight, epsilon) }, 2),
 		named("cross entropy", "f32", func(w *work) *work { return &work{Kind: "cross_entropy", M: w.M, V: w.N} }),
 		named("cross entropy, gradient", "f32", func(w *work) *work { return &work{Kind: "cross_entropy", M: w.M, V: w.N, Grad: true} }),
+		of("cross entropy squared, gradient", func(x tensor.Tensor) tensor.Tensor { // needs the loss first
+			loss := tensor.CrossEntropy(x, tensor.Range(x.Len(0)).Mod(x.Len(1)), tensor.CrossEntropyOptions{})
+			return tensor.Grad(loss.Square(), x)[0]
+		}),
 	}
 	for _, kind := range []string{"layer_norm", "rms_norm"} {
 		list = append(list, named(kind, "f32", func(w *work) *work { return &work{Kind: kind, M: w.M, N: w.N} }))

@@ -14,8 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
-// TestFaultRecords: a run that could fault copies its arguments to the device, and nothing back; a fault that a
-// kernel reports in the host's memory is found all the same.
+// TestFaultRecords: a run that could fault copies its arguments to the device, and nothing back; a fault that
+// a kernel reports in the host's memory is found all the same.
 func TestFaultRecords(t *testing.T) {
 	targets := ir.Type{DType: dtype.I64, Shape: []int{2}}
 	logits, losses := ir.Type{DType: dtype.F32, Shape: []int{2, 8}}, ir.Type{DType: dtype.F32, Shape: []int{2}}

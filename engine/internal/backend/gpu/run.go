@@ -21,8 +21,8 @@ const mostFlying = 32
 //
 //	| stop, 64 bytes | a record for each launch that can fault | structs, each aligned to 256 bytes |
 //
-// Where the host does not see the block, a kernel that faults writes its record to the host's memory: so a run
-// without a fault, as nearly all are, copies nothing back.
+// Where the host does not see the block, a kernel that faults writes its record to the host's memory: so a
+// run without a fault, as nearly all are, copies nothing back.
 //
 // Buffers and numbers reach kernels through the structs alone. So where a stream records, the second run in a
 // slot records its work as a graph, and later ones replay that with whatever memory their tables have. But a
