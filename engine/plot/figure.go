@@ -122,9 +122,19 @@ func (f *figure) reserve(whole box) {
 	}
 }
 
+// rowTicks is how many ticks an axis of the height of the figure has at most. A step is rounded up to a round one,
+// so there may be half as many; below three they may stand closer.
+func (f *figure) rowTicks(a axis) int {
+	n := max(2, int(f.area.height()/34))
+	for most := int(f.area.height() / 24); n < most && len(a.ticks(n)) < 3; {
+		n++
+	}
+	return n
+}
+
 // yTicks are at a distance that is easily read; in a low figure, so many that their labels do not touch.
 func (f *figure) yTicks() []tick {
-	return apart(f.y, max(2, int(f.area.height()/56)), func(t tick) (from, to float64) {
+	return apart(f.y, f.rowTicks(f.y), func(t tick) (from, to float64) {
 		at := f.place(f.x.low, t.value).y
 		return at - fontSize/2, at + fontSize/2
 	})

@@ -302,3 +302,15 @@ func TestHeatFigure(t *testing.T) {
 		t.Errorf("0 is %v of %v to %v, want a grey in the middle", c, low, high)
 	}
 }
+
+// An axis of a picture as it is usually shown has three numbers at least, however the step is rounded.
+func TestAxesHaveEnoughNumbers(t *testing.T) {
+	for high := 1.0; high < 100; high *= 1.13 {
+		for _, low := range []float64{0, -high / 3} {
+			f := figure{Plot: Line([]float64{low, high}), y: axis{low: low, high: high}, x: axis{high: 1}, area: box{40, 20, 460, 230}}
+			if got := f.yTicks(); len(got) < 3 {
+				t.Errorf("from %.3g to %.3g: %d numbers, want at least 3", low, high, len(got))
+			}
+		}
+	}
+}

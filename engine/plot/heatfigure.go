@@ -18,7 +18,7 @@ func (f *figure) heat() bool {
 	}
 	rows, columns := f.cellCount()
 	scale := axis{low: low, high: high}
-	values := scale.ticks(max(2, int(f.area.height()/56)))
+	values := scale.ticks(f.rowTicks(scale))
 	widest := 0.0
 	for _, t := range values {
 		widest = math.Max(widest, f.ruler.width(t.label))
