@@ -122,8 +122,8 @@ func (f *figure) reserve(whole box) {
 	}
 }
 
-// rowTicks is how many ticks an axis of the height of the figure has at most. A step is rounded up to a round one,
-// so there may be half as many; below three they may stand closer.
+// rowTicks is how many ticks an axis of the height of the figure has at most. A step is rounded up to a round
+// one, so there may be half as many; below three they may stand closer.
 func (f *figure) rowTicks(a axis) int {
 	n := max(2, int(f.area.height()/34))
 	for most := int(f.area.height() / 24); n < most && len(a.ticks(n)) < 3; {

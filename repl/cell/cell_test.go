@@ -124,6 +124,9 @@ func TestCheck(t *testing.T) {
 		{"%whos\nf|(", ")", ""},
 		{"if x {\n} else |{", "}", ""},
 		{"%%time\nf()|", "an empty line", "missing an empty line"},
+		{"for i in range(3):|", "an empty line", "missing an empty line"},
+		{"for i in range(3):  # three\n\tprint('i')|", "an empty line", "missing an empty line"},
+		{"def f(x):\n\treturn {x|", "an empty line", "missing an empty line"},
 		{"%%time\nf()\n", "", ""},
 
 		// No line that follows can help.

@@ -25,8 +25,8 @@ func Incomplete(src string) bool {
 
 // CheckTokens is Check for a text that was scanned already.
 func CheckTokens(src string, list []Token) (f Fault, ok bool) {
-	if Whole(src) {
-		if strings.HasSuffix(src, "\n") {
+	if Whole(src) || Foreign(src) {
+		if strings.HasSuffix(strings.TrimRight(src, " \t"), "\n") {
 			return Fault{}, true
 		}
 		return missing(len(src), "an empty line")

@@ -24,6 +24,9 @@ func Within(src string, list []Token, pos int) (Token, bool) {
 // Indent returns the indentation, in steps, of a line after the text, if the text ends at the end of a
 // line: one step for each line that has opened brackets, and 0 inside of a raw string.
 func Indent(src string) int {
+	if Foreign(src) {
+		return foreignIndent(src)
+	}
 	list := Scan(src)
 	if t, ok := Within(src, list, len(src)); ok && t.Raw(src) {
 		return 0

@@ -56,7 +56,7 @@ func (c *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.Fi
 	off, msg := max(list[0].Pos.Offset-len(prefix), 0), list[0].Msg
 	fault, whole := cell.Check(text)
 	switch {
-	case !whole && (off >= len(text) || strings.HasPrefix(fault.Message, "unexpected")): // package cell knows which bracket
+	case !whole && !cell.Foreign(text) && (off >= len(text) || strings.HasPrefix(fault.Message, "unexpected")): // package cell knows which bracket
 		off, msg = fault.At, fault.Message
 	case off >= len(text):
 		off = len(text)

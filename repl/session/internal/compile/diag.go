@@ -125,7 +125,19 @@ func (c *Compiler) complaints(st *world.Stage, facts *checked) *CheckError {
 	slices.SortStableFunc(e.Diags, func(a, b Diag) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
+	e.Diags = answeredOnce(e.Diags)
 	return e
+}
+
+// answeredOnce leaves out complaints about a line for which one before them has the whole line to write.
+func answeredOnce(list []Diag) []Diag {
+	answers := map[Diag]bool{}
+	return slices.DeleteFunc(list, func(d Diag) bool {
+		answer := Diag{Cell: d.Cell, File: d.File, Line: d.Line, Hint: d.Hint}
+		again := answers[answer]
+		answers[answer] = strings.HasPrefix(d.Hint, "write ")
+		return again
+	})
 }
 
 // explain rewords a message of the checker for cells and finds a suggestion.

@@ -7,10 +7,12 @@ import (
 	"go/types"
 	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -185,8 +187,11 @@ func (c *Compiler) NotRun(u *Unit, cause error) error {
 func (c *Compiler) Refusal(err error) error {
 	var le *lower.Error
 	if errors.As(err, &le) {
-		msg, hint := c.Advice.Suggest(c.World.Stage(), &help.Facts{}, le.Pos, le.Msg)
-		return &CheckError{Diags: []Diag{c.DiagAt(le.Pos, 0, msg, hint)}}
+		d := c.DiagAt(le.Pos, 0, le.Msg, "")
+		if le.Msg == rt.HandlesCompared && !strings.Contains(d.Source, "any(") { // a conversion says nothing of tensors
+			_, d.Hint = c.Advice.Suggest(c.World.Stage(), &help.Facts{}, le.Pos, le.Msg)
+		}
+		return &CheckError{Diags: []Diag{d}}
 	}
 	return err
 }

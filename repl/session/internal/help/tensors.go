@@ -13,7 +13,6 @@ const isTensor = ` \(.* of struct type tensor\.Tensor\)`
 
 // tensorRules are for tensors where Go wants numbers, slices or pointers.
 var tensorRules = []rule{
-	{lazy.Regexp(`^== would compare the handles of tensors`), goOr("")},
 	{lazy.Regexp(`^cannot range over (.+)` + isTensor), goOr("write for i := range $1.Len(0) { row := $1[i]; fmt.Println(row) }")},
 	{lazy.Regexp(`^invalid argument: .+` + isTensor + ` cannot be ordered`), (*advisor).extreme},
 	{lazy.Regexp(`^cannot use .+` + isTensor + ` as float64 value in argument to math\.(\w+)`), (*advisor).mathOfTensor},

@@ -71,17 +71,21 @@ func (p *reader) logical(x, y value, op, method string, prec int) value {
 }
 
 func (p *reader) not() value {
-	if p.take("not") || p.take("!") {
-		v := p.not()
-		if p.is(v, tensorFamily) {
-			return simple("%s.Not()", v.in(primary))
-		}
-		if zero, ok := p.zero(v); ok {
-			return value{text: zero, prec: comparePrec}
-		}
-		return value{text: "!" + v.in(unaryPrec), prec: unaryPrec}
+	if p.take("not") {
+		return p.negated(p.not())
 	}
 	return p.comparison()
+}
+
+// negated is `not x`, and !x, which binds closer.
+func (p *reader) negated(v value) value {
+	if p.is(v, tensorFamily) {
+		return simple("%s.Not()", v.in(primary))
+	}
+	if zero, ok := p.zero(v); ok {
+		return value{text: zero, prec: comparePrec}
+	}
+	return value{text: "!" + v.in(unaryPrec), prec: unaryPrec}
 }
 
 // zero compares a number, string, slice or map with its value that is false in Python.
@@ -321,6 +325,8 @@ func (p *reader) unary() value {
 			return simple("%s.Neg()", v.in(primary))
 		case op == "+":
 			return v
+		case op == "!":
+			return p.negated(v)
 		case op == "~" && p.is(v, tensorFamily):
 			return simple("%s.Not()", v.in(primary))
 		case op == "~":

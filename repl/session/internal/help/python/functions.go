@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // functions maps Python's functions to Go, as patterns. $1 and $2 are the arguments; their number must
@@ -57,7 +58,12 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 		return fill(pattern, "", args)
 	}
 	if f.module == "" {
-		if module := imported(f.text); module != "" { // from torch.nn import Linear
+		number := false // sqrt(2) is of package math
+		if v, ok := only(args); ok {
+			family, _ := p.family(v)
+			number = family == integer || family == float
+		}
+		if module := imported(f.text); module != "" && (!number || unicode.IsUpper(rune(f.text[0]))) { // from torch.nn import Linear
 			return p.called(p.packageMember(simple("%s", module), f.text), args), true
 		}
 		return value{}, false
