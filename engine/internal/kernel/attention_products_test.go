@@ -119,8 +119,8 @@ func TestAttentionByProducts(t *testing.T) {
 	}
 }
 
-// TestAttentionByProductsPTX: the texts between the products are what Metal takes, and what a thread holds stays
-// in registers.
+// TestAttentionByProductsPTX: the texts between the products are what Metal takes, and what a thread holds
+// stays in registers.
 func TestAttentionByProductsPTX(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {

@@ -54,7 +54,8 @@ func TestAttentionByProducts(t *testing.T) {
 	}
 }
 
-// TestSourceOfParts: attention that is computed in parts, of a head each, shows a text that each part runs once.
+// TestSourceOfParts: attention that is computed in parts, of a head each, shows a text that each part runs
+// once.
 func TestSourceOfParts(t *testing.T) {
 	t.Setenv("MCS_LIBRARIES", "always")
 	tools, err := check.Find()
