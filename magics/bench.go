@@ -343,7 +343,11 @@ func (m *measurement) table() *display.Table {
 		}
 		t.Add(row...)
 	}
-	t.Foot = strings.Join(slices.Concat(m.Remarks(), m.changes(), m.said, []string{m.machine()}), "\n")
+	of := m.Comparison
+	if m.then != nil { // how the statements differ from each other is not asked
+		of = m.then
+	}
+	t.Foot = strings.Join(slices.Concat(of.Remarks(), m.said, []string{m.machine()}), "\n")
 	return t
 }
 

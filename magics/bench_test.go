@@ -213,6 +213,20 @@ func TestMeasuringOnAnotherMachine(t *testing.T) {
 		the machine is not quiet: 20 % of the processors' time is given to other machines`)
 }
 
+// Beside a baseline it does not matter how the statements differ from each other.
+func TestAgainstABaselineOnly(t *testing.T) {
+	n := simulate(t, quiet)
+	n.shows("x, y := tensor.Ones(2), tensor.Ones(2).Add(1)", "")
+	n.shows("%bench -t 50ms -save two.json a := x.Exp() ; b := y.Exp()", "b: differs from a")
+	r := n.Session.Run(t.Context(), "%bench -t 50ms -vs two.json a := x.Exp() ; b := y.Exp()")
+	if r.Err != nil || len(r.Shown) != 1 {
+		t.Fatalf("got %v", r.Err)
+	}
+	if text := r.Shown[0].Text(0); strings.Contains(text, "from a") || strings.Contains(text, "itself") || !strings.Contains(text, "vs two.json") {
+		t.Errorf("got\n%s\nwant nothing on how b differs from a", text)
+	}
+}
+
 // With -sweep each number stands in place of a name, in the statements and in -setup. What is asked of the
 // figures is asked of each.
 func TestSweep(t *testing.T) {
