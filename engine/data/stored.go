@@ -2,6 +2,7 @@ package data
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/visible"
@@ -22,8 +24,7 @@ const storedKind = "mcs sequences 1"
 // tokenizer: tokens i32 (−1 − token where it does not count), ends i64 and, for preferences, the chosen ones
 // before the rejected. Readers find the old file or the whole new one.
 func (s *Sequences) Save(path string) error {
-	var tokens []int32
-	var ends []int64
+	tokens, ends := make([]int32, 0, s.Tokens()), make([]int64, 0, len(s.list)*s.ways())
 	for _, i := range s.list {
 		for way := range s.ways() {
 			tokens = append(tokens, s.store.at(i+way)...)
@@ -77,8 +78,9 @@ func loadSequences(path string, model Speaker) (*Sequences, error) {
 			most = s.tokenizer.Vocab()
 		}
 	}
-	var ids, ends []int
-	if err := tensor.Try(func() { ids, ends = all["tokens"].Ints(), all["ends"].Ints() }); err != nil {
+	var ids []int32
+	var ends []int
+	if err := tensor.Try(func() { ids, ends = tokensOf(all["tokens"]), all["ends"].Ints() }); err != nil {
 		return nil, err
 	}
 	if err := s.keep(ids, ends, most); err != nil {
@@ -100,6 +102,19 @@ func loadSequences(path string, model Speaker) (*Sequences, error) {
 	return s, nil
 }
 
+// tokensOf are the elements of a tensor, which are i32 in files of Save. Others panic with a *tensor.Error.
+func tokensOf(t tensor.Tensor) []int32 {
+	if t.DType() != dtype.I32 {
+		panic(&tensor.Error{Op: "data.LoadSequences", Msg: fmt.Sprintf("got tokens of %v, want i32", t.DType())})
+	}
+	b := t.Bytes()
+	ids := make([]int32, t.Size())
+	for i := range ids {
+		ids[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return ids
+}
+
 // checksum is that of the sequences and of what is said about them.
 func (s *Sequences) checksum(about, skipped string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %q", s.Fingerprint(), about, skipped))
@@ -107,17 +122,15 @@ func (s *Sequences) checksum(about, skipped string) string {
 }
 
 // keep takes tokens and ends, if they are those of whole sequences with tokens that count.
-func (s *Sequences) keep(ids, ends []int, most int) error {
+func (s *Sequences) keep(ids []int32, ends []int, most int) error {
 	if len(ends) == 0 || len(ends)%s.ways() != 0 || ends[len(ends)-1] != len(ids) {
 		return fmt.Errorf("got %d sequences that end at %d, of %d tokens", len(ends), ends[max(0, len(ends)-1):], len(ids))
 	}
-	s.store.tokens, s.store.ends = make([]int32, len(ids)), ends
+	s.store.tokens, s.store.ends = ids, ends
 	for i, id := range ids {
-		token := max(id, -1-id)
-		if token > 1<<31-2 || most > 0 && token >= most {
+		if token := int(max(id, -1-id)); token > 1<<31-2 || most > 0 && token >= most {
 			return fmt.Errorf("token %d is %d, want one of the tokenizer's %d", i, token, most)
 		}
-		s.store.tokens[i] = int32(id)
 	}
 	before := 0
 	for i, end := range ends {

@@ -67,7 +67,7 @@ func TestLoadSequencesRefused(t *testing.T) {
 		{"half a pair", one([]int32{1, 2}, []int64{2}), map[string]string{"format": storedKind, "kind": "preference", "about": "{}"}, "got 1 sequences"},
 		{"ends that go back", one([]int32{1, 2, 3, 4}, []int64{4, 2, 4}), about, "sequence 1, from 4 to 2"},
 		{"nothing counts", one([]int32{1, -2}, []int64{2}), about, "sequence 0, from 0 to 2, has no token that counts"},
-		{"floats", map[string]tensor.Tensor{"tokens": tensor.Ones(2), "ends": tensor.From([]int64{2}, 1)}, about, "ints"},
+		{"floats", map[string]tensor.Tensor{"tokens": tensor.Ones(2), "ends": tensor.From([]int64{2}, 1)}, about, "got tokens of f32, want i32"},
 	} {
 		if err := safetensors.Save(path, c.tensors, c.about); err != nil {
 			t.Fatal(err)

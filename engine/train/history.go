@@ -235,7 +235,10 @@ func (l *line) report(ctx context.Context, final bool) {
 	case h.Interrupted:
 		note = fmt.Sprintf("interrupted: %s kept; run it again to go on", units.Plural(int64(h.Steps()), "step"))
 	case h.Steps() > 0:
-		note = fmt.Sprintf("loss %s · %s", h.fall(), rate(h.Tokens-l.tokens, h.Examples-l.examples, took.Seconds()))
+		note = "loss " + h.fall()
+		if learnt := h.Examples - l.examples; learnt > 0 { // a run that goes on may have nothing left to do
+			note += " · " + rate(h.Tokens-l.tokens, learnt, took.Seconds())
+		}
 		if used := l.t.on.Memory().InUse; used > 0 { // a backend may keep no account of small blocks
 			note += " · " + units.Bytes(used)
 		}

@@ -75,6 +75,20 @@ func TestTokensAreThoseThatCount(t *testing.T) {
 	}
 }
 
+// A run that goes on and has nothing left to do says no speed.
+func TestNothingLeft(t *testing.T) {
+	o, note := Options{Steps: 2, LR: optim.Constant(1e-3), Checkpoint: t.TempDir(), Resume: true}, ""
+	ctx := progress.With(t.Context(), func(e progress.Event) { note = e.Note })
+	for range 2 {
+		if _, err := Run(ctx, newModel(), windows(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.HasPrefix(note, "loss ") || strings.Contains(note, "/s") {
+		t.Errorf("got %q, want the loss only", note)
+	}
+}
+
 // Tokens and nats are the units of text. Data that has none is counted in samples, and its loss has no unit.
 func TestUnitsFitTheData(t *testing.T) {
 	for _, c := range []struct {
