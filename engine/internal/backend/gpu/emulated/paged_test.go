@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// TestStepsOfDecoders runs attention to pages, in all types of queries and of caches, and positions that turn,
-// by the kernels of both families.
+// TestStepsOfDecoders runs attention to pages, in all types of queries and of caches, and positions that
+// turn, by the kernels of both families.
 func TestStepsOfDecoders(t *testing.T) {
 	for _, family := range []string{"", "sm_90"} {
 		t.Run("family "+family, func(t *testing.T) {
