@@ -158,7 +158,9 @@ func (p *Reader) message(at int64, about *[]byte) (m message, err error) {
 	case (m.kind == isSchema) != (p.fields == nil):
 		t.f.fail("got a message of kind %d, want one schema, then batches", m.kind)
 	case m.kind == isSchema:
-		p.fields, err = schema(inner)
+		if p.fields, err = schema(inner); err != nil {
+			return m, err
+		}
 		if p.fields == nil {
 			t.f.fail("the schema has no columns")
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -251,6 +252,9 @@ func attentions() []family {
 			return func() []tensor.Tensor { return []tensor.Tensor{tensor.Attention(q, k, v, tensor.AttentionOptions{})} }
 		}})
 	}
+	for _, kept := range []dtype.Type{dtype.F32, dtype.F16, dtype.BF16, dtype.I8} {
+		list = append(list, family{"attention to pages of " + kept.String(), "f32", func(w *work) func() []tensor.Tensor { return w.decoding(kept) }})
+	}
 	return append(list, family{"attention with a mask", "f32", func(w *work) func() []tensor.Tensor {
 		t := max(w.M/16, 16)
 		q, k, v := values(1, 4, 8, t, 64), values(2, 4, 8, t, 64), values(3, 4, 8, t, 64)
@@ -259,6 +263,33 @@ func attentions() []family {
 			return []tensor.Tensor{tensor.Attention(q, k, v, tensor.AttentionOptions{Mask: mask})}
 		}
 	}})
+}
+
+// decoding is a step of four texts, of one page to four of them, through a layer of attention whose cache
+// stores vectors in a dtype.
+func (w *work) decoding(kept dtype.Type) func() []tensor.Tensor {
+	const texts, heads, shared, width = 4, 8, 2, 64
+	page := max(w.M/4, 4)
+	layer := func(seed uint32, in, out int) *nn.Linear {
+		return &nn.Linear{Weight: values(seed, in, out).Mul(0.05).Eval()}
+	}
+	a := nn.Attention{Q: layer(1, heads*width, heads*width), K: layer(2, heads*width, shared*width), V: layer(3, heads*width, shared*width),
+		O: layer(4, heads*width, heads*width), Heads: heads, KVHeads: shared}
+	cache, all := nn.NewCache(kept, shared, texts*texts*page, width), tensor.Range(texts*page).Unsqueeze(0)
+	var pages [][]int
+	var last, slots []int
+	for i := range texts {
+		pages = append(pages, tensor.Range(texts).Add(texts*i).Ints())
+		last = append(last, (i+1)*page-1)
+		slots = append(slots, texts*i*page+last[i])
+		a.Continue(values(uint32(10+i), 1, texts*page, heads*width), nn.Step{
+			Positions: all, Slots: tensor.Range(texts * page).Add(texts * i * page), Pages: tensor.From(pages[i]).Unsqueeze(0), Page: page, Last: all,
+		}, cache)
+		tensor.Eval(cache.Tensors()...)
+	}
+	x, at := values(5, texts, 1, heads*width), tensor.From(last).Reshape(texts, 1).Eval()
+	s := nn.Step{Positions: at, Slots: tensor.From(slots).Eval(), Pages: tensor.From(pages).Eval(), Page: page, Last: at}
+	return func() []tensor.Tensor { return append([]tensor.Tensor{a.Continue(x, s, cache)}, cache.Tensors()...) }
 }
 
 func convolutions() []family {
@@ -288,6 +319,7 @@ func (w *work) as(t string, seed uint32, shape ...int) tensor.Tensor {
 func others() []family {
 	return []family{
 		named("adamw", "f32", func(w *work) *work { return &work{Kind: "adamw", Count: 2, M: w.M / 2, N: w.N} }),
+		named("adamw of 8 bits", "f32", func(w *work) *work { return &work{Kind: "adamw", Bits: 8, Count: 2, M: w.M / 2, N: w.N} }),
 		{"uniform", "f32", func(w *work) func() []tensor.Tensor {
 			return func() []tensor.Tensor { return []tensor.Tensor{tensor.Rand(w.M, w.N)} }
 		}},

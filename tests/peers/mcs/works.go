@@ -228,7 +228,7 @@ func (w *work) conv() func() []tensor.Tensor {
 	return w.maybeGrad(w.stored(values(3, f().Shape()...)), []tensor.Tensor{x, weight}, f)
 }
 
-// adamw steps Count parameters of a million numbers each, or of M by N.
+// adamw steps Count parameters of a million numbers each, or of M by N, with moments of Bits bits.
 func (w *work) adamw() func() []tensor.Tensor {
 	m, n := cmp.Or(w.M, 1000), cmp.Or(w.N, 1000)
 	weights, params, grads := make([]tensor.Tensor, w.Count), make([]nn.Param, w.Count), make([]tensor.Tensor, w.Count)
@@ -236,7 +236,7 @@ func (w *work) adamw() func() []tensor.Tensor {
 		weights[i], grads[i] = values(uint32(1+i), m, n).Param(), values(uint32(1001+i), m, n)
 		params[i] = nn.NewParam(fmt.Sprint(i), &weights[i])
 	}
-	optimizer := optim.AdamW{WeightDecay: 0.1}.New(params)
+	optimizer := optim.AdamW{WeightDecay: 0.1, Bits: w.Bits}.New(params)
 	return func() []tensor.Tensor {
 		optimizer.Update(grads, 1e-3, tensor.Tensor{}).Commit()
 		return []tensor.Tensor{weights[0]}
