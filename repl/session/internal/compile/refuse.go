@@ -12,7 +12,6 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
-	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -188,7 +187,7 @@ func (c *Compiler) Refusal(err error) error {
 	var le *lower.Error
 	if errors.As(err, &le) {
 		d := c.DiagAt(le.Pos, 0, le.Msg, "")
-		if le.Msg == rt.HandlesCompared && !strings.Contains(d.Source, "any(") { // a conversion says nothing of tensors
+		if le.Handles && !strings.Contains(d.Source, "any(") { // a conversion says nothing of tensors
 			_, d.Hint = c.Advice.Suggest(c.World.Stage(), &help.Facts{}, le.Pos, le.Msg)
 		}
 		return &CheckError{Diags: []Diag{d}}

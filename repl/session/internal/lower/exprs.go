@@ -417,7 +417,7 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 func (l *Lowerer) refuseHandles(tx, ty types.Type) {
 	for _, t := range []types.Type{tx, ty} {
 		if holdsTensor(t) {
-			l.refuse(l.pos, rt.HandlesCompared)
+			panic(&Error{Pos: l.pos, Msg: rt.HandlesCompared, Handles: true})
 		}
 	}
 }

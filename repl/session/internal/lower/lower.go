@@ -99,8 +99,9 @@ type Call struct {
 
 // An Error is a construct that cannot be run.
 type Error struct {
-	Pos token.Pos
-	Msg string
+	Pos     token.Pos
+	Msg     string
+	Handles bool // it compares tensors by ==
 }
 
 func (e *Error) Error() string { return e.Msg }
@@ -141,7 +142,7 @@ func guard(f func()) (err error) {
 }
 
 func (l *Lowerer) refuse(pos token.Pos, format string, args ...any) {
-	panic(&Error{pos, fmt.Sprintf(format, args...)})
+	panic(&Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
 }
 
 // Cell rewrites the statements of a cell into the body of a function. Top-level variables have become
