@@ -126,7 +126,12 @@ func newSession(t testing.TB, o Options) (*Session, *output) {
 	t.Helper()
 	var out output
 	o.Stdout, o.Stderr = &out, &out
-	o.Render = func(v display.Value, _ int) display.Value { return display.Render(v, 100, nil) }
+	o.Render = func(v display.Value, _ int) display.Value {
+		if _, notice := v.(display.Lines); notice {
+			return v // whole, as without a screen
+		}
+		return display.Render(v, 100, nil)
+	}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
