@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -287,11 +288,12 @@ func (d *device) write(b *buffer, offset int, before, now []byte) {
 	b.writes++
 }
 
-// written is how often the device has changed shared memory.
-func (d *device) written(b *buffer) int {
+// state is the hash of a part of shared memory, and how often the device has changed the buffer. Both are of
+// one moment: the device may be at work.
+func (d *device) state(p part) (hash uint64, wrote int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return b.writes
+	return maphash.Bytes(seed, p.buffer.host[p.from:p.to]), p.buffer.writes
 }
 
 // reached are the buffers into which addresses in the given ones lead, and which the processor sees, too: a

@@ -351,7 +351,8 @@ func (c *commit) look() {
 		for _, p := range w.reads {
 			if p.buffer.host != nil && !known[p] {
 				known[p] = true
-				c.seen = append(c.seen, sight{p, maphash.Bytes(seed, p.buffer.host[p.from:p.to]), p.buffer.device.written(p.buffer)})
+				hash, wrote := p.buffer.device.state(p)
+				c.seen = append(c.seen, sight{p, hash, wrote})
 			}
 		}
 	}
@@ -361,7 +362,7 @@ func (c *commit) look() {
 func (c *commit) disturbed() error {
 	for _, s := range c.seen {
 		b := s.buffer
-		if b.device.written(b) == s.wrote && maphash.Bytes(seed, b.host[s.from:s.to]) != s.hash {
+		if hash, wrote := b.device.state(s.part); wrote == s.wrote && hash != s.hash {
 			return fault(fmt.Sprintf("bytes %d to %d of a buffer of %d were changed by the processor before work that reads them was done", s.from, s.to, b.bytes))
 		}
 	}
