@@ -95,9 +95,16 @@ class Side:
 
     def run(self, n):
         """Seconds a run takes, or None if it failed."""
-        answer = self.ask(run=n)
+        answer = self.told(run=n)
         self.memory = answer.get("memory", 0)
         return answer["seconds"] / n if "seconds" in answer else None
+
+    def told(self, **request):
+        """The answer to a request about the work that was prepared. One that tells nothing says why, which is printed."""
+        answer = self.ask(**request)
+        if "absent" in answer:
+            print(f"{self.label}: {answer['absent'].splitlines()[0]}", file=sys.stderr)
+        return answer
 
     def calibrate(self):
         """How many runs fill a block, and how long one takes. Short work is warmed up more."""
@@ -109,7 +116,7 @@ class Side:
 
     def profile(self, n):
         """Where the time of a run goes: mcs tells it, the others do not."""
-        return self.ask(profile=n).get("profile")
+        return self.told(profile=n).get("profile")
 
 
 def environment(threads):

@@ -289,7 +289,11 @@ func (w *work) decoding(kept dtype.Type) func() []tensor.Tensor {
 	}
 	x, at := values(5, texts, 1, heads*width), tensor.From(last).Reshape(texts, 1).Eval()
 	s := nn.Step{Positions: at, Slots: tensor.From(slots).Eval(), Pages: tensor.From(pages).Eval(), Page: page, Last: at}
-	return func() []tensor.Tensor { return append([]tensor.Tensor{a.Continue(x, s, cache)}, cache.Tensors()...) }
+	return func() []tensor.Tensor {
+		y := a.Continue(x, s, cache)
+		tensor.Eval(append(cache.Tensors(), y)...)
+		return []tensor.Tensor{y} // the cache is the next run's, too
+	}
 }
 
 func convolutions() []family {

@@ -23,14 +23,15 @@ import (
 
 var tested = flag.String("device", "cpu", "the device that is held against ref")
 
-// on does the work once on a device and returns samples of its results, and its profile.
+// on does the work on a device and returns samples of its results, and its profile: of two runs, as the driver
+// asks for several.
 func on(t *testing.T, name string, w work) (answer, *record) {
 	t.Helper()
 	a, run := prepared(t, name, w)
 	if run == nil {
 		t.Fatalf("%s: got no work: %s", name, a.Absent)
 	}
-	p := profiled(run, 1)
+	p := profiled(run, 2)
 	if p.Profile == nil {
 		t.Fatalf("%s: got no profile: %s", name, p.Absent)
 	}
@@ -195,7 +196,7 @@ func TestDriver(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	command := exec.Command(python, "../cuda.py", "-device", "cpu", "-threads", "1", "-quick", "-peers", "none", "-steps", "compare,kernels",
-		"-only", "^(small|train/tiny bf16|decode/tiny bf16|one row, int4)", "-o", results)
+		"-only", "^(small|train/tiny bf16|decode/tiny bf16|one row, int4|attention to pages of i8)", "-o", results)
 	command.Env = append(os.Environ(), "PEERS_PROGRAMS="+programs, "PYTHONDONTWRITEBYTECODE=1")
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -204,6 +205,7 @@ func TestDriver(t *testing.T) {
 	for _, want := range []string{
 		"== compare\n", "train/tiny bf16 2x32 ", " launches a layer, ", "at most 6 launches a layer: decode/.*: ", "small/add 4x4 in at most 25 µs: ",
 		"\ncompare      ok: ", "works, all results agree\n", "\nkernels      ok: ", "| one row, int4 | `matmul_int4` | 1 | ",
+		"| attention to pages of i8 | `paged_attention` | 1 | ",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("got no %q in\n%s", want, out)
