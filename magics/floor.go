@@ -17,7 +17,8 @@ const cheapest = "0"
 
 // floor returns statements whose time is the cost of the interpreter alone: the same calls of session
 // functions, with empty bodies. If the text has no such calls, or also calls compiled functions, which
-// cannot be emptied, floor returns cheapest.
+// cannot be emptied, floor returns cheapest; so it does where the statements go another way, fail or never
+// end because functions do nothing: see heedless.
 func (c *call) floor(text string) string {
 	if _, err := notation.ParseExpr(text); err != nil && parseStatements(text) == nil {
 		return cheapest
@@ -32,7 +33,7 @@ func (c *call) floor(text string) string {
 	if err != nil {
 		return cheapest
 	}
-	emptied, others := false, false
+	calls, others := map[ast.Expr]bool{}, false
 	astutil.Apply(file.Decls[0].(*ast.FuncDecl).Body, nil, func(at *astutil.Cursor) bool {
 		n, ok := at.Node().(*ast.CallExpr)
 		if !ok {
@@ -43,17 +44,19 @@ func (c *call) floor(text string) string {
 		}
 		id, ok := n.Fun.(*ast.Ident)
 		if empty := emptyFunction(types[identName(id)]); ok && empty != nil {
-			n.Fun, emptied = empty, true
+			n.Fun = empty
+			calls[n] = true
 		} else {
 			others = true
 		}
 		return true
 	})
-	if !emptied || others {
+	body := file.Decls[0].(*ast.FuncDecl).Body
+	if len(calls) == 0 || others || !heedless(body, calls) {
 		return cheapest
 	}
 	var out bytes.Buffer
-	for _, s := range file.Decls[0].(*ast.FuncDecl).Body.List {
+	for _, s := range body.List {
 		if err := printer.Fprint(&out, token.NewFileSet(), s); err != nil {
 			return cheapest
 		}

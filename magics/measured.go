@@ -46,7 +46,7 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 	if err != nil {
 		return bench.Work{}, err
 	}
-	empty, err := c.emptied(w)
+	empty, err := c.emptied(ctx, w)
 	if err != nil {
 		return bench.Work{}, err
 	}
@@ -98,11 +98,16 @@ type emptied struct {
 	asks       bool // the work is timed run by run, with code after each run
 }
 
-func (c *call) emptied(w *work) (*emptied, error) {
+func (c *call) emptied(ctx context.Context, w *work) (*emptied, error) {
 	text := c.floor(w.source)
 	loop, err := c.s.Compile(text)
-	if err != nil {
-		text = cheapest // for example a type of the session that has another name here
+	if err == nil && text != cheapest {
+		before := c.state(text, c.s.Assigned(text))
+		_, err = loop.Run(ctx, 1)
+		before.restore()
+	}
+	if err != nil { // a type of the session that has another name here, or a failure because functions did nothing
+		text = cheapest
 		if loop, err = c.s.Compile(text); err != nil {
 			return nil, err
 		}
