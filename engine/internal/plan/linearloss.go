@@ -12,8 +12,12 @@ import (
 // rows, the gradient of a piece uses the logits that its loss was computed from: they are made once, and the
 // order that needs the least memory has those of one piece at a time.
 
-// leastPiece is the number of rows from which a product reads its right operand seldom enough.
-const leastPiece = 256
+const (
+	// leastPiece is the number of rows from which a product reads its right operand seldom enough.
+	leastPiece = 256
+	// tileRows is a multiple of the rows that products compute together: of 409 rows a library computes 512.
+	tileRows = 128
+)
 
 // A linearLoss is such an op while it is lowered.
 type linearLoss struct {
@@ -28,14 +32,29 @@ func (g *graph) newLinearLoss(v *value) *linearLoss {
 	l := &linearLoss{graph: g, op: v, x: v.args[0], w: v.args[1], targets: v.args[2]}
 	x, w := g.values[l.x].shape, g.values[l.w].shape
 	l.classes = w[1]
-	pieces := 1
-	if each := max(leastPiece, int(g.hints.Logits)/max(1, l.classes*g.values[l.x].dtype.Size())); g.fuse {
-		pieces = max(1, (x[0]+each-1)/each)
+	most := x[0]
+	if g.fuse {
+		most = int(g.hints.Logits) / max(1, l.classes*g.values[l.x].dtype.Size())
 	}
-	for i := range pieces + 1 {
-		l.bounds = append(l.bounds, x[0]*i/pieces)
-	}
+	l.bounds = boundsOf(x[0], most)
 	return l
+}
+
+// boundsOf cuts rows into as few pieces as there can be with at most so many rows each, or leastPiece if that
+// is more. All but the last are whole tiles, and about as long as one another.
+func boundsOf(rows, most int) []int {
+	most = max(leastPiece, most)
+	if rows <= most {
+		return []int{0, rows}
+	}
+	most -= most % tileRows
+	pieces := (rows + most - 1) / most
+	tiles := (rows + pieces*tileRows - 1) / (pieces * tileRows) // of a piece
+	var bounds []int
+	for at := 0; at < rows; at += tiles * tileRows {
+		bounds = append(bounds, at)
+	}
+	return append(bounds, rows)
 }
 
 func (l *linearLoss) pieces() int { return len(l.bounds) - 1 }

@@ -62,6 +62,10 @@ func Open(d Driver, index int, name string) (*Backend, error) {
 // Info describes the device.
 func (b *Backend) Info() backend.Info { return InfoOf(b.name, b.info) }
 
+// leastLogits is what the logits of a linear layer with a cross entropy may take on a small device; a large
+// one has its products in fewer pieces, which are faster: on an H200 those of bf16 by a third.
+const leastLogits = 256 << 20
+
 // InfoOf describes a driver's device: a GPU knows every type but f64.
 func InfoOf(name string, d Info) backend.Info {
 	i := backend.Info{Name: name, Detail: d.Name + ", " + d.Driver, Threads: 1, Memory: d.Memory}
@@ -70,7 +74,7 @@ func InfoOf(name string, d Info) backend.Info {
 			i.DTypes = append(i.DTypes, t)
 		}
 	}
-	i.Hints = backend.Hints{SmallFlops: 1 << 30, Logits: 256 << 20, Compilers: 8, FewRows: LimitsOf(d).FewRows()}
+	i.Hints = backend.Hints{SmallFlops: 1 << 30, Logits: max(leastLogits, d.Memory/128), Compilers: 8, FewRows: LimitsOf(d).FewRows()}
 	return i
 }
 

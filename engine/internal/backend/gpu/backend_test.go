@@ -108,3 +108,12 @@ func TestReplay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInfoOf: how many logits there are at once is a small part of a device's memory, but on a small device.
+func TestInfoOf(t *testing.T) {
+	for memory, want := range map[int64]int64{1 << 20: 256 << 20, 8 << 30: 256 << 20, 80 << 30: 640 << 20} {
+		if got := gpu.InfoOf("some", gpu.Info{Memory: memory}).Hints.Logits; got != want {
+			t.Errorf("a device of %d MiB: got %d MiB of logits at once, want %d", memory>>20, got>>20, want>>20)
+		}
+	}
+}

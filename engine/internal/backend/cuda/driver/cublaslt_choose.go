@@ -20,13 +20,14 @@ import (
 const (
 	mostProposals = 8
 	rounds        = 3
-	mostTimed     = 1 << 36          // operations; of larger products the first proposal is as good
+	mostTimed     = 1 << 40          // operations, some 20 ms of f32
+	longProduct   = 1 << 36          // operations of a product that takes a millisecond of f32
 	shortProduct  = 1 << 32          // operations of a product that takes some ten microseconds
-	mostAside     = 512 << 20        // bytes of the matrices, for that time
+	leastAside    = 512 << 20        // bytes that matrices may take for that time on any device
 	clearly       = 0.97             // of the first proposal's time is what another one must stay below
 	patience      = 10 * time.Second // for another process that times, and for the device
 	choosing      = "products.lock"  // in the folder of choices
-	method        = "timed, 1"       // changes when other choices are to be made
+	method        = "timed, 2"       // changes when other choices are to be made
 )
 
 // Choose times the algorithms that the heuristics proposed, or takes the one that was noted in the folder.
@@ -34,7 +35,7 @@ const (
 func (m *multiplication) Choose(folder string) {
 	list := m.proposals
 	m.proposals = nil
-	if folder == "" || len(list) < 2 || m.product.Flops() > mostTimed {
+	if folder == "" || len(list) < 2 || !worthTrial(&m.product, m.device.info.Memory) {
 		return
 	}
 	path := m.choicePath(folder)
@@ -56,6 +57,14 @@ func (m *multiplication) Choose(folder string) {
 		}
 	}
 	m.take(&list[n])
+}
+
+// worthTrial says whether a product's proposals are timed on a device of so many bytes: it must not take too
+// long, and its matrices must be a small part of the memory.
+func worthTrial(p *gpu.Product, memory int64) bool {
+	t := &trial{memory: &buffer{}}
+	t.lay(p)
+	return p.Flops() <= mostTimed && int64(t.memory.bytes) <= max(leastAside, memory/32)
 }
 
 // choicePath is the file of a choice: its name has all that the choice depends on.
@@ -82,8 +91,11 @@ func (m *multiplication) fastest(list []heuristicResult) (best int) {
 		return 0
 	}
 	runs := 2
-	if m.product.Flops() < shortProduct {
+	switch flops := m.product.Flops(); {
+	case flops < shortProduct:
 		runs = 10
+	case flops > longProduct:
+		runs = 1
 	}
 	times := make([]time.Duration, len(list))
 	for round := range rounds + 1 {
@@ -125,32 +137,13 @@ type trial struct {
 
 // newTrial takes memory for the matrices, and for the largest workspace of the proposals.
 func (m *multiplication) newTrial(list []heuristicResult) (*trial, error) {
-	p, t := &m.product, &trial{m: m, memory: &buffer{device: m.device, aside: true}}
-	place := func(to *gpu.Arg, bytes int) {
-		*to = gpu.Arg{Buffer: t.memory, Offset: t.memory.bytes}
-		t.memory.bytes += (bytes + 255) &^ 255
-	}
-	o := &t.operands
-	place(&o.A, p.Bytes(p.A, p.Rows, p.Inner))
-	place(&o.B, p.Bytes(p.B, p.Inner, p.Columns))
-	place(&o.D, p.Bytes(p.D, p.Rows, p.Columns))
-	if p.Added() {
-		if o.C = o.D; p.C != p.D {
-			place(&o.C, p.Bytes(p.C, p.Rows, p.Columns))
-		}
-	}
-	if p.Bias {
-		place(&o.Bias, p.Columns*p.D.DType.Size())
-	}
-	o.Scale = 1
-	if t.memory.bytes > mostAside {
-		return nil, fmt.Errorf("%v: got %d bytes of matrices, want at most %d", p, t.memory.bytes, mostAside)
-	}
+	t := &trial{m: m, memory: &buffer{device: m.device, aside: true}}
+	t.lay(&m.product)
 	most := 0
 	for i := range list {
 		most = max(most, int(list[i].workspace))
 	}
-	place(&o.Workspace, max(most, 1))
+	t.place(&t.operands.Workspace, max(most, 1))
 	if err := m.device.alloc(t.memory, gpu.DeviceMemory); err != nil {
 		return nil, err
 	}
@@ -164,6 +157,28 @@ func (m *multiplication) newTrial(list []heuristicResult) (*trial, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// lay gives the matrices places in the memory, which it does not take.
+func (t *trial) lay(p *gpu.Product) {
+	o := &t.operands
+	t.place(&o.A, p.Bytes(p.A, p.Rows, p.Inner))
+	t.place(&o.B, p.Bytes(p.B, p.Inner, p.Columns))
+	t.place(&o.D, p.Bytes(p.D, p.Rows, p.Columns))
+	if p.Added() {
+		if o.C = o.D; p.C != p.D {
+			t.place(&o.C, p.Bytes(p.C, p.Rows, p.Columns))
+		}
+	}
+	if p.Bias {
+		t.place(&o.Bias, p.Columns*p.D.DType.Size())
+	}
+	o.Scale = 1
+}
+
+func (t *trial) place(to *gpu.Arg, bytes int) {
+	*to = gpu.Arg{Buffer: t.memory, Offset: t.memory.bytes}
+	t.memory.bytes += (bytes + 255) &^ 255
 }
 
 // run computes the product so many times, and returns how long that took on the device.

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
 // TestChoose: of the algorithms that the library proposes the fastest is taken, on the first time by trying
@@ -59,6 +62,32 @@ func TestChoose(t *testing.T) {
 				t.Errorf("later: got %s, want %s", got, c.later)
 			}
 		})
+	}
+}
+
+// TestWorthTrial: proposals are timed unless that would take long, or much of the device's memory.
+func TestWorthTrial(t *testing.T) {
+	const h200, small = 139 << 30, 12 << 30
+	product := func(dt dtype.Type, rows, inner, columns int) *gpu.Product {
+		return &gpu.Product{Rows: rows, Columns: columns, Inner: inner, Batches: 1, A: gpu.Matrix{DType: dt, Stride: inner},
+			B: gpu.Matrix{DType: dt, Stride: columns}, D: gpu.Matrix{DType: dt, Stride: columns}}
+	}
+	for _, c := range []struct {
+		name    string
+		product *gpu.Product
+		memory  int64
+		want    bool
+	}{
+		{"large matrices of f32", product(dtype.F32, 4096, 4096, 4096), small, true},
+		{"logits of some rows", product(dtype.F32, 1408, 896, 151936), h200, true},
+		{"logits of some rows, in bf16", product(dtype.BF16, 2048, 896, 151936), h200, true},
+		{"a small device has no room for them", product(dtype.F32, 1408, 896, 151936), small, false},
+		{"its own are of fewer rows", product(dtype.BF16, 640, 896, 151936), small, true},
+		{"half a second of f32", product(dtype.F32, 16384, 16384, 16384), h200, false},
+	} {
+		if got := worthTrial(c.product, c.memory); got != c.want {
+			t.Errorf("%s: %v is timed: %v, want %v", c.name, c.product, got, c.want)
+		}
 	}
 }
 
