@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -44,6 +45,12 @@ func (t Tensor) Floats() []float32 {
 	dt, b := t.DType(), t.Bytes()
 	hostRoom("read", t.Size(), 4)
 	out := make([]float32, t.Size())
+	if dt == dtype.F32 {
+		for i := range out { // the scores of a vocabulary are read for each token
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		return out
+	}
 	for i := range out {
 		out[i] = float32(element(dt, b, i))
 	}
