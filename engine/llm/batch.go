@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // GenerateBatch goes on from several prompts at once, and returns each with what follows: text i is what
@@ -104,19 +105,22 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		if err := mem.read(ctx, texts...); err != nil {
 			return err
 		}
-		scores, err := mem.scores(ctx, texts, 1)
+		fresh, err := mem.tokens(ctx, rows, texts)
 		if err != nil {
 			return err
 		}
 		if first && owned.Built() != built {
-			if err := mem.prepare(ctx, len(texts)); err != nil {
+			w := scores
+			if o.best() {
+				w = theBest
+			}
+			if err := mem.prepare(ctx, len(texts), w); err != nil {
 				return err
 			}
 		}
 		first = false
-		vocab := m.Config.Vocab
 		for i, r := range rows {
-			id := r.s.next(scores[i*vocab : (i+1)*vocab])
+			id := fresh[i]
 			if slices.Contains(m.Stop, id) {
 				r.missing = 0
 				continue
@@ -136,6 +140,29 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		})
 	}
 	return nil
+}
+
+// tokens chooses what follows each row, whose texts these are.
+func (s *memory) tokens(ctx context.Context, rows []*row, texts []*text) (ids []int, err error) {
+	if rows[0].s.best() {
+		var best tensor.Tensor
+		if best, err = s.best(ctx, texts); err == nil {
+			err = s.within(ctx, func() { ids = best.Ints() })
+		}
+		if err != nil {
+			return nil, err
+		}
+		return ids[len(ids)-len(texts):], nil
+	}
+	all, err := s.scores(ctx, texts, 1)
+	if err != nil {
+		return nil, err
+	}
+	vocab := s.m.Config.Vocab
+	for i, r := range rows {
+		ids = append(ids, r.s.next(all[i*vocab:(i+1)*vocab]))
+	}
+	return ids, nil
 }
 
 // varies says whether keys depend on the length of their text.

@@ -16,7 +16,7 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	if wrong := o.wrong(); wrong != "" {
 		panic(&tensor.Error{Op: "draw", Msg: wrong})
 	}
-	if o.Repetition != 0 && o.Repetition != 1 || o.Presence != 0 || o.Frequency != 0 {
+	if o.penalises() {
 		panic(&tensor.Error{Op: "draw", Msg: "got a penalty, want none: draw sees the scores only, not the text"})
 	}
 	x := tensor.Where(scores.IsNaN(), math.Inf(-1), scores).Cast(dtype.F32)

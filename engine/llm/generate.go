@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's
@@ -134,14 +135,17 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		yield(-1, err)
 		return
 	}
-	choose := o.sampler(t.ids)
+	next, w := s.drawn(t, o), scores
+	if o.best() {
+		next, w = s.ahead(t, o.count()), theBest
+	}
+	defer func() { t.known = min(t.known, len(t.ids)) }() // a token that ends the text may have been read
 	for i := range o.count() {
-		scores, err := s.scores(ctx, []*text{t}, 1)
+		id, err := next(ctx)
 		if err != nil {
 			yield(-1, err)
 			return
 		}
-		id := choose.next(scores)
 		over := slices.Contains(s.m.Stop, id)
 		if !over {
 			t.ids = append(t.ids, id)
@@ -150,7 +154,7 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 			}
 		}
 		if i == 0 && owned.Built() != built { // nobody waits for the first token meanwhile
-			if err := s.prepare(ctx, 1); err != nil {
+			if err := s.prepare(ctx, 1, w); err != nil {
 				yield(-1, err)
 				return
 			}
@@ -158,6 +162,43 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		if over {
 			return
 		}
+	}
+}
+
+// drawn returns a function that draws the token after a text.
+func (s *memory) drawn(t *text, o Sampling) func(ctx context.Context) (int, error) {
+	choose := o.sampler(t.ids)
+	return func(ctx context.Context) (int, error) {
+		all, err := s.scores(ctx, []*text{t}, 1)
+		if err != nil {
+			return -1, err
+		}
+		return choose.next(all), nil
+	}
+}
+
+// ahead returns a function that takes the best token after a text, count times at most. A device that works
+// later has the next step to do while the host reads a token, and builds what comes then: where the token
+// ends the text, that step was for nothing.
+func (s *memory) ahead(t *text, count int) func(ctx context.Context) (int, error) {
+	var asked tensor.Tensor // what follows the text, or none
+	return func(ctx context.Context) (id int, err error) {
+		now := asked
+		if asked = (tensor.Tensor{}); now.IsNone() {
+			if now, err = s.best(ctx, []*text{t}); err != nil {
+				return -1, err
+			}
+		}
+		if count--; count > 0 && s.device().Hints().Later {
+			t.ids, t.coming = append(t.ids, -1), now
+			asked, err = s.best(ctx, []*text{t})
+			t.ids, t.coming = t.ids[:len(t.ids)-1], tensor.Tensor{}
+			if err != nil {
+				return -1, err
+			}
+		}
+		err = s.within(ctx, func() { id = now.Ints()[0] })
+		return id, err
 	}
 }
 

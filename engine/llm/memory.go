@@ -31,6 +31,8 @@ type memory struct {
 	of     []*pool     // of each layer
 	caches []*nn.Cache // nil before the first step
 	begun  *text       // what a prefix has read, for texts that go on from it; nil: nothing
+
+	places tensor.Tensor // of the step that is not evaluated yet: see place
 }
 
 // A text is in a memory as far as its tokens went through the model.
@@ -39,6 +41,8 @@ type text struct {
 	ids    []int
 	known  int    // how many of them did
 	held   []held // by pool
+	// While only the device knows the last of ids, which is then no token, coming is that one, i64 [1 1].
+	coming tensor.Tensor
 }
 
 func (m *Model) memory(kept dtype.Type, r room) *memory {
@@ -112,7 +116,7 @@ func (s *memory) forget(t *text) {
 
 // within runs f where the model is; what stops it is its error.
 func (s *memory) within(ctx context.Context, f func()) error {
-	err := tensor.Try(func() { tensor.Within(device.On(ctx, nn.Device(s.m)), f) })
+	err := tensor.Try(func() { tensor.Within(device.On(ctx, s.m.Norm.Weight.Device()), f) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -131,7 +135,7 @@ func (s *memory) read(ctx context.Context, texts ...*text) error {
 	for done := 0; done < all; {
 		some, width := together(texts)
 		err := s.within(ctx, func() {
-			s.step(some, width, false)
+			s.step(some, width, nothing)
 			s.evaluate()
 		})
 		if err != nil {
@@ -171,14 +175,14 @@ func together(texts []*text) (rows []*text, width int) {
 // scores returns what follows each of the last tokens, as many of each text as its last `width`, [len(texts)
 // · width · Vocab]. A text has that many tokens, or fewer that did not go through the model before; then the
 // scores of its first one stand repeated before.
-func (s *memory) scores(ctx context.Context, texts []*text, width int) (scores []float32, err error) {
+func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []float32, err error) {
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
-		out := s.step(rows, width, true)
+		out := s.step(rows, width, scores)
 		s.evaluate(out)
-		scores = out.Floats()
+		all = out.Floats()
 		out.Free()
-		scores = scores[len(scores)-len(texts)*width*s.m.Config.Vocab:]
+		all = all[len(all)-len(texts)*width*s.m.Config.Vocab:]
 	})
 	if err != nil {
 		return nil, err
@@ -186,7 +190,21 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (scores [
 	for _, t := range texts {
 		t.known = len(t.ids)
 	}
-	return scores, nil
+	return all, nil
+}
+
+// best asks for the best token after each text, i64 [rows 1], of which the last ones are theirs. It does not
+// wait for a device that computes them later, and the scores stay there.
+func (s *memory) best(ctx context.Context, texts []*text) (ids tensor.Tensor, err error) {
+	err = s.within(ctx, func() {
+		rows := filled(texts, rowsOf(len(texts)))
+		ids = s.step(rows, 1, theBest)
+		s.evaluate(ids)
+	})
+	for _, t := range texts {
+		t.known = len(t.ids)
+	}
+	return ids, err
 }
 
 // rowsOf is a number of rows for so many texts: one of few.
@@ -207,27 +225,27 @@ func filled(texts []*text, rows int) []*text {
 	return append(slices.Repeat(texts[:1], rows-len(texts)), texts...)
 }
 
-// prepare plans the steps of other prompts, and of batches of so many texts, as soon as those of a first one
-// had to be planned: nobody waits for plans again.
-func (s *memory) prepare(ctx context.Context, texts int) error {
+// prepare plans the steps of other prompts, and of batches of so many texts, from which something is wanted,
+// as soon as those of a first one had to be planned: nobody waits for plans again.
+func (s *memory) prepare(ctx context.Context, texts int, w wanted) error {
 	if slices.ContainsFunc(s.pools, func(p *pool) bool { return len(p.free) == 0 }) {
 		return nil // the caches would have to grow for it
 	}
 	return s.within(ctx, func() {
-		s.planStep(1, longBlock, false)
-		s.planStep(1, shortBlock, false)
-		s.planStep(rowsOf(texts), shortBlock, false)
-		s.planStep(rowsOf(texts), 1, true)
+		s.planStep(1, longBlock, nothing)
+		s.planStep(1, shortBlock, nothing)
+		s.planStep(rowsOf(texts), shortBlock, nothing)
+		s.planStep(rowsOf(texts), 1, w)
 		for texts--; texts > 0 && s.device().Hints().Compilers <= 1; texts-- { // as they end; where kernels cost little
 			if rowsOf(texts) != rowsOf(texts+1) {
-				s.planStep(rowsOf(texts), 1, true)
+				s.planStep(rowsOf(texts), 1, w)
 			}
 		}
 	})
 }
 
 // planStep plans a step of that many rows without taking it.
-func (s *memory) planStep(rows, width int, scores bool) {
+func (s *memory) planStep(rows, width int, w wanted) {
 	before := make([]nn.Cache, len(s.caches))
 	for i, c := range s.caches {
 		before[i] = *c
@@ -240,7 +258,7 @@ func (s *memory) planStep(rows, width int, scores bool) {
 		}
 	}()
 	var list []any
-	if out := s.step(filled([]*text{t}, rows), width, scores); scores {
+	if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
 		list = append(list, out)
 	}
 	for _, c := range s.caches {
@@ -257,28 +275,38 @@ func (s *memory) evaluate(results ...tensor.Tensor) {
 		results = append(results, c.Tensors()...)
 	}
 	tensor.Eval(results...)
+	s.places.Free() // lists of pages are long where a room is
 }
 
+// wanted is what a step gives beside the keys and values that it stores.
+type wanted int
+
+const (
+	nothing wanted = iota
+	scores         // of what follows each token, [rows width Vocab]
+	theBest        // token that follows each token, i64 [rows width]
+)
+
 // step lets tokens of each row go through the model that it does not know: at most width, and not the last
-// one; or, for their scores [rows width Vocab], all of them.
-func (s *memory) step(texts []*text, width int, scores bool) (result tensor.Tensor) {
+// one; or, if something is wanted from them, all.
+func (s *memory) step(texts []*text, width int, w wanted) (result tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
 	numbers := make([]int, len(texts))
 	for i, t := range texts {
 		numbers[i] = t.number
 	}
-	rows.Within(numbers, func() { result = s.build(texts, width, scores) })
+	rows.Within(numbers, func() { result = s.build(texts, width, w) })
 	return result
 }
 
-func (s *memory) build(rows []*text, width int, scores bool) (result tensor.Tensor) {
+func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor) {
 	b := len(rows)
 	ids, positions := make([]int, b*width), make([]int, b*width)
 	longest := 0
 	for i, t := range rows {
 		to := len(t.ids)
-		if !scores {
+		if w == nothing {
 			to = min(to-1, t.known+width)
 		}
 		for j := range width { // copies of the first token stand before it
@@ -287,40 +315,63 @@ func (s *memory) build(rows []*text, width int, scores bool) (result tensor.Tens
 		}
 		longest = max(longest, len(t.ids))
 	}
-	base := nn.Step{Positions: tensor.From(positions, b, width)}
-	steps := map[*pool]nn.Step{}
-	for k, p := range s.pools {
-		steps[p] = s.place(base, rows, positions, k)
+	tokens := rows[0].coming
+	if tokens.IsNone() {
+		tokens = tensor.From(ids, b, width)
 	}
+	steps := s.place(rows, positions)
 	turns := turning{tokens: longest}
-	x := s.m.vectors(tensor.From(ids, b, width))
+	x := s.m.vectors(tokens)
 	for i, block := range s.m.Blocks {
 		step := steps[s.of[i]]
 		step.Turns = turns.of(block.Attn.Rope, s.m.Config.HeadDim)
 		x = block.Continue(x, step, s.caches[i])
 	}
-	if scores {
+	if w != nothing {
 		result = s.m.output(x)
+	}
+	if w == theBest {
+		result = Sampling{}.Draw(result)
 	}
 	return result
 }
 
-// place finds slots for the tokens at positions [rows width] in a pool, and says what the rows look at there.
-func (s *memory) place(step nn.Step, rows []*text, positions []int, k int) nn.Step {
-	p, width := s.pools[k], len(positions)/len(rows)
-	s.reserve(rows, positions, k)
-	slots, last := make([]int, len(positions)), make([]int, len(positions))
-	pages := make([]int, len(rows)*p.listed)
-	for i, t := range rows {
-		h := &t.held[k]
-		for j := i * width; j < (i+1)*width; j++ {
-			slots[j], last[j] = h.slot(positions[j]), positions[j]-h.first
+// place finds slots for the tokens at positions [rows width] in each pool, and says what the rows look at
+// there. All of it goes to the device in one copy.
+func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
+	b, width := len(rows), len(positions)/len(rows)
+	all := slices.Clone(positions)
+	for k, p := range s.pools {
+		s.reserve(rows, positions, k)
+		slots, last := make([]int, len(positions)), make([]int, len(positions))
+		pages := make([]int, b*p.listed)
+		for i, t := range rows {
+			h := &t.held[k]
+			for j := i * width; j < (i+1)*width; j++ {
+				slots[j], last[j] = h.slot(positions[j]), positions[j]-h.first
+			}
+			copy(pages[i*p.listed:], h.pages)
 		}
-		copy(pages[i*p.listed:], h.pages)
+		all = append(append(append(all, slots...), last...), pages...)
 	}
-	step.Slots, step.Last = tensor.From(slots), tensor.From(last, len(rows), width)
-	step.Pages, step.Page = tensor.From(pages, len(rows), p.listed), pageTokens
-	return step
+	data := tensor.From(all)
+	s.places = data
+	next := func(shape ...int) tensor.Tensor {
+		n := 1
+		for _, length := range shape {
+			n *= length
+		}
+		part := data.Slice(0, 0, n).Reshape(shape...)
+		if n < data.Len(0) {
+			data = data.Slice(0, n, data.Len(0))
+		}
+		return part
+	}
+	at, steps := next(b, width), map[*pool]nn.Step{}
+	for _, p := range s.pools {
+		steps[p] = nn.Step{Positions: at, Slots: next(b * width), Last: next(b, width), Pages: next(b, p.listed), Page: pageTokens}
+	}
+	return steps
 }
 
 // reserve gives rows the pages of new tokens in a pool; the caches of its layers grow if they have too few.

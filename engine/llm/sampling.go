@@ -112,6 +112,16 @@ func (o Sampling) String() string {
 	return "sampling: " + strings.Join(list, " · ")
 }
 
+// best says whether each token is the one with the greatest score.
+func (o Sampling) best() bool {
+	return o.Temperature <= 0 && !o.penalises()
+}
+
+// penalises says whether scores depend on the text.
+func (o Sampling) penalises() bool {
+	return o.Repetition != 0 && o.Repetition != 1 || o.Presence != 0 || o.Frequency != 0
+}
+
 // count is how many tokens to make.
 func (o Sampling) count() int {
 	if o.Tokens == 0 {

@@ -97,8 +97,8 @@ func (s *memory) speculate(ctx context.Context, t *text, o Sampling, yield func(
 			}
 		}
 		if first && owned.Built() != built {
-			if err = s.prepare(ctx, 1); err == nil {
-				err = g.draft.prepare(ctx, 1)
+			if err = s.prepare(ctx, 1, scores); err == nil {
+				err = g.draft.prepare(ctx, 1, scores)
 			}
 		}
 		first = false

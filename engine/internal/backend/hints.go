@@ -24,6 +24,9 @@ type Hints struct {
 	Logits int64
 	// Permuted says that outputs may be stored with their axes in another order: see Output.Stride.
 	Permuted bool
+	// Later says that a run may return before its work is done, so that a caller gains time by asking for the
+	// next one before it reads what this one computes.
+	Later bool
 	// Compilers is how many groups of a plan are compiled in parallel: 1 if 0.
 	Compilers int
 
