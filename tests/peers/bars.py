@@ -125,6 +125,7 @@ GPU_BARS = [
     share("(softmax|layer_norm|rms_norm|cross_entropy|adamw)/.*", 0.75),
     ratio("matmul/.*", 0.9, "native"),
     ratio("lora/.*", 0.9, "native"),
+    ratio("attention/.*", 0.9, "native"),
     ratio("attention/.*", 0.9, "torch"),
     launches("lora/.* 1 rows", 1),
     seconds("small/add 4x4", 25e-6),

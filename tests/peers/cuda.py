@@ -88,6 +88,7 @@ def compare(a, sides, limits, head):
             split(w, rows["mcs"], shortest_kernel(table))
         wrong += [f"{w['name']} ({peer})" for peer, r in rows.items() if not r["agrees"]]
         print(text.line(w, rows, sides) + "   {:>4} launches, {} in kernels".format(*text.inside(rows)))
+        print(end=text.ways(rows, sides))
         if w["kind"] in ("train", "decode"):
             print(text.memory(rows) + "\n" + text.steps(w, rows))
         write(a, table, sides)  # what is there if the run is stopped

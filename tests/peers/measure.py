@@ -28,22 +28,30 @@ def differs(got, want, close):
     return None
 
 
-def prepare(work, side, want):
-    """Lets a side prepare a work. Returns its number of runs a block, the time of one, and its row; or None. want are mcs's
-    results, None on mcs's own turn."""
+def prepare(work, side, rows):
+    """Lets a side prepare a work, whose results are held against mcs's. Returns each of its ways to do it, as the side, the way, the
+    number of runs a block and the time of one; and adds a row for each. The first way is the side's own choice."""
     answer = side.ask(prepare=work)
     if "absent" in answer:
         if answer["absent"].startswith("failed") or side.name == "mcs":
             print(f"{work['name']}: {side.name}: {answer['absent'].splitlines()[0]}", file=sys.stderr)
-        return None
-    disagrees = want and differs(answer["result"], want, work["close"])
+        return []
+    disagrees = rows and differs(answer["result"], rows["mcs"]["result"], work["close"])
     if disagrees:
         print(f"{work['name']}: {side.name} disagrees with mcs: {disagrees}", file=sys.stderr)
-    n, one = side.calibrate()
-    if not one:
-        print(f"{work['name']}: {side.name} failed", file=sys.stderr)
-        return None
-    return n, one, {"agrees": not disagrees, "times": [], "result": answer["result"]}
+    prepared = []
+    for way in ["", *answer.get("ways", [])]:
+        n, one = side.calibrate(way)
+        if not one:
+            print(f"{work['name']}: {named(side, way)} failed", file=sys.stderr)
+            continue
+        prepared.append((side, way, n, one))
+        rows[named(side, way)] = {"agrees": not disagrees, "times": [], "result": answer["result"]}
+    return prepared
+
+
+def named(side, way):
+    return f"{side.name} {way}" if way else side.name
 
 
 def measure(work, sides, ceilings, order, best):
@@ -56,11 +64,8 @@ def measure(work, sides, ceilings, order, best):
     for group in [[side] for side in doing] if work.get("alone") else [doing]:
         active = []
         for side in group:
-            prepared = prepare(work, side, rows["mcs"]["result"] if rows else None)
-            if prepared:
-                n, one, rows[side.name] = prepared
-                active.append((side, n, one))
-            elif not rows:
+            active += prepare(work, side, rows)
+            if not rows:
                 return {}
         bounds.append(rounds(work, active, rows, ceilings, order, best))
         if sides[0] in group:
@@ -84,13 +89,14 @@ def middle(best):
 
 def rounds(work, active, rows, ceilings, order, best):
     """Runs the sides that have prepared a work, and returns its ceiling."""
-    fastest = min((one for _, _, one in active), default=0)
+    fastest = min((one for *_, one in active), default=0)
     count, bound = BEST_ROUNDS if best else ROUNDS, (0, "", "")
     for _ in range(count):
         left = 0
         order.shuffle(active)
-        for side, n, one in active:
-            times = rows[side.name]["times"]
+        for side, way, n, one in active:
+            row = rows[named(side, way)]
+            times = row["times"]
             most = max(3, min(count, int(BUDGET / (n * one))))
             if one > SLOW and one > 10 * fastest:
                 most = 1
@@ -98,12 +104,12 @@ def rounds(work, active, rows, ceilings, order, best):
                 continue
             left += 1
             time.sleep(PAUSE)
-            took = side.run(n)
+            took = side.run(n, way)
             if took is None:
-                print(f"{work['name']}: {side.name} failed", file=sys.stderr)
+                print(f"{work['name']}: {named(side, way)} failed", file=sys.stderr)
                 took = float("inf")
             times.append(took)
-            rows[side.name]["memory"] = side.memory
+            row["memory"] = side.memory
         if not left:
             break
         bound = ceilings.measure(work)

@@ -52,6 +52,9 @@ EXPORT const char *native_open(int device) {
 	return description;
 }
 
+// native_stream is where all work is queued.
+EXPORT void *native_stream(void) { return stream; }
+
 EXPORT void *native_alloc(size_t bytes) {
 	void *fail = nullptr, *p;
 	CUDA(cudaMalloc(&p, bytes));

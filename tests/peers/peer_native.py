@@ -1,9 +1,13 @@
-"""What a GPU does when C calls it (native.cu): products of cuBLASLt as a peer, and the device's ceilings."""
+"""What a GPU does when C calls it: products of cuBLASLt (native.cu) and attention of cuDNN (cudnn.py) as a peer, and the device's
+ceilings."""
 import ctypes
+import functools
 import os
+import time
 
 import numpy as np
 
+import cudnn
 from inputs import Absent, lora_inputs, values
 from sides import BUILT
 
@@ -36,7 +40,7 @@ class Native:
         size, pointer = ctypes.c_size_t, ctypes.c_void_p
         for name, result, arguments in (
                 ("error", ctypes.c_char_p, []), ("open", ctypes.c_char_p, [ctypes.c_int]), ("alloc", pointer, [size]),
-                ("free", None, [pointer]), ("put", ctypes.c_int, [pointer, pointer, size]), ("get", ctypes.c_int, [pointer, pointer, size]),
+                ("free", None, [pointer]), ("put", ctypes.c_int, [pointer, pointer, size]), ("get", ctypes.c_int, [pointer, pointer, size]), ("stream", pointer, []),
                 ("memory", ctypes.c_double, []), ("product", pointer, [ctypes.c_char_p] + [ctypes.c_uint64] * 3 + [ctypes.c_int]),
                 ("close", None, [pointer]), ("run", ctypes.c_int, [ctypes.POINTER(Step), ctypes.c_int, ctypes.c_int]),
                 ("rate", ctypes.c_double, [ctypes.c_char_p, size])):
@@ -65,7 +69,7 @@ class Native:
 
     def prepare(self, w):
         make = getattr(self, w["kind"], None)
-        if make is None or w.get("grad"):
+        if make is None or w.get("grad") and make != self.attention:
             raise Absent("no " + w["kind"])
         return make(w)
 
@@ -92,6 +96,85 @@ class Native:
         run.multiply(x, a, h, (m, r, n))
         run.multiply(h, b, y, (m, n, r), alpha=2, beta=1)
         return run
+
+
+    @functools.cached_property
+    def cudnn(self):
+        try:
+            return cudnn.Library(self.lib.native_stream())
+        except OSError as e:
+            raise Absent(f"no cuDNN: {e}") from e
+
+    def attention(self, w):
+        if w["dtype"] not in cudnn.DTYPES:
+            raise Absent("no attention of " + w["dtype"])
+        return Attention(self, w)
+
+
+class Attention:
+    """Causal attention, and with its gradient."""
+
+    def __init__(self, native, w):
+        self.native, self.dtype, self.memory, self.calls = native, w["dtype"], [], []
+        shape = batch, heads, kv, t, d = w["batch"], w["heads"], w["kv"], w["t"], w["d"]
+        wide, few = (batch, heads, t, d), (batch, kv, t, d)
+        q, k, v = self.put(values(1, *wide)), self.put(values(2, *few)), self.put(values(3, *few))
+        o, self.wanted = self.room(2 * batch * heads * t * d), []
+        lse, dots = (self.room(4 * batch * heads * t) for _ in range(2))
+        self.add(cudnn.Graph.forward, shape, [q, k, v, o, lse][:4 + w["grad"]], w["grad"])
+        self.wanted = [(o, wide)]
+        if w["grad"]:
+            grads = [(self.room(2 * int(np.prod(s))), s) for s in (wide, few, few)]
+            self.add(lambda graph: graph.backward(), shape, [q, k, v, o, lse, self.put(values(4, *wide)), dots] + [at for at, _ in grads])
+            self.wanted += grads
+
+    def room(self, size):
+        self.memory.append(self.native.must(self.native.lib.native_alloc(max(size, 1))))
+        return self.memory[-1]
+
+    def put(self, numbers):
+        data = narrowed(numbers, self.dtype)
+        at = self.room(data.nbytes)
+        self.native.must(self.native.lib.native_put(at, data.ctypes.data, data.nbytes))
+        return at
+
+    def add(self, write, shape, addresses, *more):
+        """Adds a graph, by the fastest of the plans that the library proposes for it."""
+        graph, best = cudnn.Graph(self.native.cudnn, shape, self.dtype), float("inf")
+        operands = write(graph, *more)
+        self.calls.append(None)
+        for plan, size in graph.plans(("A", "B")):
+            call = plan, graph.pack(operands, addresses, self.room(size)), graph
+            before, self.calls[-1] = self.calls[-1], call
+            self.repeat(2)
+            start = time.perf_counter()
+            self.repeat(10)
+            took = time.perf_counter() - start
+            if took < best:
+                best = took
+            else:
+                self.calls[-1] = before
+        if best == float("inf"):
+            raise Absent("cuDNN has no such attention")
+
+    def repeat(self, n):
+        for _ in range(n):
+            for plan, pack, _ in self.calls:
+                self.native.cudnn.execute(plan, pack)
+        self.native.must(self.native.lib.native_run(None, 0, 1))
+
+    def __call__(self):
+        self.repeat(1)
+        outputs = []
+        for at, shape in self.wanted:
+            data = np.empty(shape, np.float16 if self.dtype == "f16" else np.uint16)
+            self.native.must(self.native.lib.native_get(data.ctypes.data, at, data.nbytes))
+            outputs.append(widened(data, self.dtype))
+        return outputs
+
+    def __del__(self):
+        for at in self.memory:
+            self.native.lib.native_free(at)
 
 
 class Run:

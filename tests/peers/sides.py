@@ -16,7 +16,7 @@ GPU_PEERS = ("torch", "compile", "native")
 # of a GPU's vendor, to show what they are good for.
 SINGLE, OWN = "single", "own"
 MCS = ("mcs", SINGLE, OWN)
-LABEL = {"torch": "PyTorch", "compile": "t.compile", "native": "cuBLASLt", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX", "llama": "llama.cpp",
+LABEL = {"torch": "PyTorch", "compile": "t.compile", "native": "from C", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX", "llama": "llama.cpp",
          SINGLE: "1 thread", OWN: "own kernels"}
 
 BLOCK = 0.010  # a block lasts at least so many seconds
@@ -93,9 +93,9 @@ class Side:
         """Forgets the work, so that its memory is free."""
         self.ask(drop=True)
 
-    def run(self, n):
+    def run(self, n, way=""):
         """Seconds a run takes, or None if it failed."""
-        answer = self.told(run=n)
+        answer = self.told(run=n, way=way) if way else self.told(run=n)
         self.memory = answer.get("memory", 0)
         return answer["seconds"] / n if "seconds" in answer else None
 
@@ -106,12 +106,12 @@ class Side:
             print(f"{self.label}: {answer['absent'].splitlines()[0]}", file=sys.stderr)
         return answer
 
-    def calibrate(self):
+    def calibrate(self, way=""):
         """How many runs fill a block, and how long one takes. Short work is warmed up more."""
-        one, n = self.run(1), 1
+        one, n = self.run(1, way), 1
         while one and n * one < BLOCK / 4:
             n = max(n + 1, min(n * 10, math.ceil(BLOCK / one)))
-            one = self.run(n)
+            one = self.run(n, way)
         return one and max(1, math.ceil(BLOCK / one)), one
 
     def profile(self, n):

@@ -54,6 +54,12 @@ def line(work, rows, sides):
     return f"{work['name']:34} {duration(m['seconds']):>9} {rate(m, 4):>12} {share(m):>6}  " + " ".join(f"{c:>16}" for c in cells)
 
 
+def ways(rows, sides):
+    """A line of how long each way of those peers takes that have several."""
+    cells = [f"{name.replace(s.name, s.label, 1)} {duration(r['seconds'])} {r['ratio']:.2f}×" for s in sides for name, r in rows.items() if name.startswith(s.name + " ")]
+    return f"{'  ways':34} {'; '.join(cells)}\n" if cells else ""
+
+
 def memory(rows):
     """The most memory that each side held, libraries included, and what a run of mcs leaves to Go's collector."""
     held = [f"{LABEL.get(name, name)} {r['memory'] / 2**20:.0f} MiB" for name, r in rows.items() if r.get("memory")]

@@ -2,8 +2,8 @@
 requests.
 
 A request is a line of JSON on standard input, the answer a line of JSON on standard output:
-  {"prepare": work}  builds inputs and function and runs it once: {"ok": true, "result": samples}, or {"absent": why}
-  {"run": n}         {"seconds": what n runs took, "memory": bytes}
+  {"prepare": work}  builds inputs and function and runs it once: {"ok": true, "result": samples, "ways": names}, or {"absent": why}
+  {"run": n}         {"seconds": what n runs took, "memory": bytes}; with "way": name, in this way
   {"drop": true}     forgets the work, so that its memory is free
   {"rate": what, "bytes": n}  {"rate": a ceiling of the device}: torch and native have them
 
@@ -47,7 +47,7 @@ def main():
                 function = side.prepare(request["prepare"])
                 outputs = function()
                 side.wait(outputs)
-                answer(ok=True, result=samples(side.numpy(outputs)))
+                answer(ok=True, result=samples(side.numpy(outputs)), ways=list(getattr(function, "ways", ())))
             except Absent as e:
                 answer(absent=str(e))
             except Exception as e:
@@ -64,7 +64,7 @@ def main():
             answer(absent="no work was prepared")
         else:
             try:
-                answer(seconds=seconds(side, function, request["run"]), memory=side.memory() if hasattr(side, "memory") else peak_memory())
+                answer(seconds=seconds(side, function.ways[request["way"]] if "way" in request else function, request["run"]), memory=side.memory() if hasattr(side, "memory") else peak_memory())
             except Exception as e:
                 answer(absent=failure(e))
 
