@@ -25,12 +25,23 @@ type Key struct{ Name string }
 // shards is how many locks the scopes of all goroutines share.
 const shards = 64
 
+// A bound is the innermost scope of a goroutine. It does not change.
+type bound struct {
+	g   uintptr
+	ctx context.Context
+}
+
 // scopes has the innermost scope of each goroutine that is within one.
 var scopes [shards]struct {
 	sync.Mutex
-	of map[uintptr]context.Context
+	of map[uintptr]*bound
 	_  [40]byte // each lock has a line of memory of its own
 }
+
+// recent has those that were asked for last, to be found without a lock: each node and each evaluation ask.
+// Nobody but a goroutine itself enters its scope here, and it does so before it leaves set or get: so one that
+// stands here is the innermost of its goroutine.
+var recent [4 * shards]atomic.Pointer[bound]
 
 // count is how many goroutines are within a scope: without any nothing need be looked up.
 var count atomic.Int64
@@ -38,8 +49,8 @@ var count atomic.Int64
 // Context returns the context of the innermost scope of the calling goroutine, or the background context.
 func Context() context.Context {
 	if count.Load() > 0 {
-		if ctx := get(goroutine.Current()); ctx != nil {
-			return ctx
+		if b := get(goroutine.Current()); b != nil {
+			return b.ctx
 		}
 	}
 	return context.Background()
@@ -51,8 +62,16 @@ func Within(ctx context.Context, f func()) {
 	g := goroutine.Current()
 	outer := get(g)
 	defer set(g, outer)
-	set(g, within(ctx, outer))
+	set(g, &bound{g, within(ctx, outer.context())})
 	f()
+}
+
+// context is that of the scope, or nil without one.
+func (b *bound) context() context.Context {
+	if b == nil {
+		return nil
+	}
+	return b.ctx
 }
 
 // within is the context of a scope that is entered in another one, or in none.
@@ -62,49 +81,82 @@ func within(ctx, outer context.Context) context.Context {
 	case own == ctx && (outer == nil || outer == ctx):
 		return ctx
 	case own != nil && own == outer: // what was made from outer has its settings
-		return &scoped{Context: ctx}
+		return newScoped(ctx, nil)
 	case outer == nil && ctx == context.Background(): // nothing is known of the goroutine
 		return ctx
 	}
-	return &scoped{Context: ctx, outer: outer}
+	return newScoped(ctx, outer)
 }
 
-func shard(g uintptr) int { return int((g>>7 ^ g>>13) % shards) }
+// hash spreads the addresses of goroutines.
+func hash(g uintptr) uintptr { return g>>7 ^ g>>13 }
 
-func get(g uintptr) context.Context {
-	s := &scopes[shard(g)]
+// get returns the innermost scope of the calling goroutine, or nil.
+func get(g uintptr) *bound {
+	at := &recent[hash(g)%uintptr(len(recent))]
+	if b := at.Load(); b != nil && b.g == g {
+		return b
+	}
+	s := &scopes[hash(g)%shards]
 	s.Lock()
-	defer s.Unlock()
-	return s.of[g]
+	b := s.of[g]
+	s.Unlock()
+	if b != nil {
+		at.Store(b)
+	}
+	return b
 }
 
-// set gives a goroutine its scope; nil ends the outermost one.
-func set(g uintptr, ctx context.Context) {
-	s := &scopes[shard(g)]
+// set gives the calling goroutine its scope; nil ends the outermost one.
+func set(g uintptr, b *bound) {
+	s := &scopes[hash(g)%shards]
 	s.Lock()
-	defer s.Unlock()
 	_, had := s.of[g]
 	switch {
-	case ctx == nil && had:
+	case b == nil && had:
 		delete(s.of, g)
 		count.Add(-1)
-	case ctx != nil:
+	case b != nil:
 		if s.of == nil {
-			s.of = map[uintptr]context.Context{}
+			s.of = map[uintptr]*bound{}
 		}
-		s.of[g] = ctx
+		s.of[g] = b
 		if !had {
 			count.Add(1)
 		}
 	}
+	s.Unlock()
+	at := &recent[hash(g)%uintptr(len(recent))]
+	if old := at.Load(); b != nil || old != nil && old.g == g {
+		at.CompareAndSwap(old, b)
+	}
 }
 
-// scoped is the context of a scope. It remembers the settings that were asked for, because each launch and
-// each node ask for some, and the chain of contexts that a session makes is long.
+// scoped is the context of a scope. It remembers the settings that were asked for, and what ends it, because
+// each launch and each node ask, and the chain of contexts that a session makes is long. So work costs the
+// same within a context that has a recording more or a setting less.
 type scoped struct {
 	context.Context
 	outer context.Context // of the scope around it, or nil
+	done  <-chan struct{} // of Context
 	known atomic.Pointer[[]setting]
+}
+
+func newScoped(ctx, outer context.Context) *scoped {
+	return &scoped{Context: ctx, outer: outer, done: ctx.Done()}
+}
+
+// Done is closed when work has to stop.
+func (s *scoped) Done() <-chan struct{} { return s.done }
+
+// Err is nil as long as work may go on.
+func (s *scoped) Err() error {
+	select {
+	case <-s.done:
+		return s.Context.Err()
+	default:
+		return nil
+	}
 }
 
 // A setting is what a context has under a key: nil if it has nothing.

@@ -90,6 +90,45 @@ func TestSideBySide(t *testing.T) {
 	all.Wait()
 }
 
+// TestMoreThanRecent has more goroutines within scopes, all at once, than are found without a lock: each sees
+// its own scope again after all others were seen, and none is left at the end.
+func TestMoreThanRecent(t *testing.T) {
+	var all, inside sync.WaitGroup
+	n := 4 * len(recent)
+	inside.Add(n)
+	for i := range n {
+		all.Go(func() {
+			mine := func(want any) {
+				if got := Context().Value(fruit); got != want {
+					t.Errorf("goroutine %d: got %v, want %v", i, got, want)
+				}
+			}
+			mine(nil)
+			Within(context.WithValue(context.Background(), fruit, i), func() {
+				mine(i)
+				inside.Done()
+				inside.Wait()
+				mine(i)
+				Within(context.WithValue(context.Background(), fruit, -i), func() {
+					runtime.Gosched()
+					mine(-i)
+				})
+				mine(i)
+			})
+			mine(nil)
+		})
+	}
+	all.Wait()
+	if n := count.Load(); n != 0 {
+		t.Errorf("%d scopes are left", n)
+	}
+	for i := range recent {
+		if b := recent[i].Load(); b != nil {
+			t.Errorf("the scope of %#x is left", b.g)
+		}
+	}
+}
+
 // asked counts how often a context is asked for a setting.
 type asked struct {
 	context.Context
