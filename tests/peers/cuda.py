@@ -112,7 +112,8 @@ def shortest_kernel(table):
 def kernels(a, side, limits, head):
     """Each family of kernels at one large size; the shaders' own, where a library would do some of it."""
     size = QUICK if a.quick else LARGE
-    rows, failed = [], []
+    count, failed, out = 0, [], open(os.path.join(a.o, "kernels.json"), "w", buffering=1)  # what is there if the run is stopped
+    print(json.dumps({"head": head}), file=out)
     for f in side.ask(families=True)["families"]:
         if not re.search(a.only, f["name"]):
             continue
@@ -126,12 +127,11 @@ def kernels(a, side, limits, head):
             continue
         for k in profile["kernels"]:
             least, bound = limits.kernel_bound(k, work)
-            rows.append(dict(k, work=f["name"], share=least / k["seconds"] if k["seconds"] and least else None, bound=bound))
+            count += 1
+            print(json.dumps(dict(k, work=f["name"], share=least / k["seconds"] if k["seconds"] and least else None, bound=bound)), file=out)
     side.drop()
-    with open(os.path.join(a.o, "kernels.json"), "w") as out:
-        out.write(json.dumps({"head": head}) + "\n")
-        out.writelines(json.dumps(row) + "\n" for row in rows)
-    return not failed, f"{len(rows)} kernels" + (f"; failed: {', '.join(failed)}" if failed else "")
+    out.close()
+    return not failed, f"{count} kernels" + (f"; failed: {', '.join(failed)}" if failed else "")
 
 
 # The checks that run each family of kernels, by the name of their log; the table of kernels tells which have passed.

@@ -72,7 +72,7 @@ class Ceilings:
         """The least time of a kernel's launches of one run, and what keeps it from less. Its bytes come from where those of the
         whole work live, or a larger kernel's own; those sizes count as powers of two, so that one measurement serves many."""
         each, n = kernel["bytes"] / kernel["launches"], at_once(work)
-        product = "matmul" in kernel["name"] or "lora" in kernel["name"]
+        product = any(kind in kernel["name"] for kind in ("matmul", "lora", "conv"))
         traffic = "read" if product else "copy"
         if n < each:
             n = 1 << round(math.log2(each))
