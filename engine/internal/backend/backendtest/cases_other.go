@@ -206,7 +206,7 @@ func indexCases(op ir.Op) []Case {
 			})})
 		}
 	case ir.TopK:
-		for _, s := range [][3]int{{1, 1, 1}, {3, 9, 4}, {2, 70, 70}, {5, 300, 10}, {1, 20011, 5}, {3, 5, 0}} {
+		for _, s := range [][3]int{{1, 1, 1}, {3, 9, 4}, {2, 70, 70}, {5, 300, 10}, {1, 20011, 5}, {2, 5000, 5000}, {3, 5, 0}} {
 			for _, f := range []ir.Flag{0, ir.Reverse} {
 				add(fmt.Sprint(s, f), func(b *B, dt dtype.Type) []*ir.Node {
 					return b.Picks(b.New(op, ir.Attr{Index: s[2], Flags: f}, b.Normal(dt, s[0], s[1])))

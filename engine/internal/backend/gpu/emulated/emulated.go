@@ -68,7 +68,7 @@ func (d *Driver) info() gpu.Info {
 	return gpu.Info{
 		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: cmp.Or(d.Memory, 4<<30), Language: gpu.Metal, Unified: d.Unified,
 		Limits: gpu.Limits{
-			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 1, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
+			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 10, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
 			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,
 		},
 	}
