@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/emulated"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/late"
 )
 
@@ -37,6 +41,35 @@ func Emulated(t testing.TB) {
 			t.Skip(d.Missing)
 		}
 	}
+}
+
+// Kernels are the kinds of kernels that the device "rehearsal" was asked for so far: "matmul_part", "top_k_merge".
+func Kernels(t testing.TB) map[string]bool {
+	t.Helper()
+	r := rehearsal(t)
+	kinds := map[string]bool{}
+	for function := range r.Texts() {
+		kinds[function[:strings.LastIndexByte(function, '_')]] = true // behind it is a hash
+	}
+	return kinds
+}
+
+// AllKernels is Kernels after the cases of each op, in f32 or integers, of the suite of all backends.
+func AllKernels(t *testing.T) map[string]bool {
+	t.Helper()
+	r := rehearsal(t)
+	backendtest.Ops(t, func() (backend.Backend, error) { return r, nil }, []dtype.Type{dtype.F32, dtype.I32})
+	return Kernels(t)
+}
+
+func rehearsal(t testing.TB) *gputest.Rehearsal {
+	t.Helper()
+	Register("rehearsal")
+	d, err := backend.Open("rehearsal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Backend().(*gputest.Rehearsal)
 }
 
 // Main runs the tests of a package on the device of the flag -device.

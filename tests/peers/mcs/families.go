@@ -42,7 +42,7 @@ func (w *work) family() func() []tensor.Tensor {
 
 func families() []family {
 	var all []family
-	for _, part := range [][]family{elementwise(), reductions(), rows(), indices(), products(), attentions(), convolutions(), others()} {
+	for _, part := range [][]family{elementwise(), reductions(), rows(), indices(), products(), attentions(), convolutions(), others(), divided()} {
 		all = append(all, part...)
 	}
 	return all
@@ -269,7 +269,7 @@ func attentions() []family {
 // stores vectors in a dtype.
 func (w *work) decoding(kept dtype.Type) func() []tensor.Tensor {
 	const texts, heads, shared, width = 4, 8, 2, 64
-	page := max(w.M/4, 4)
+	page := max(w.M/4, 64)
 	layer := func(seed uint32, in, out int) *nn.Linear {
 		return &nn.Linear{Weight: values(seed, in, out).Mul(0.05).Eval()}
 	}
@@ -314,6 +314,63 @@ func convolutions() []family {
 	return append(list, of("max pool", pool), of("max pool, forward and gradient", func(x tensor.Tensor) tensor.Tensor {
 		return tensor.Grad(pool(x).Sum(), x)[0]
 	}))
+}
+
+// divided is work that threadgroups share in parts, which further launches put together, and work of few rows,
+// or of wide ones. It is as large as that takes at small sizes, too.
+func divided() []family {
+	list := []family{
+		long("sum of two rows", 2, 1<<16, func(x tensor.Tensor) tensor.Tensor { return x.Sum(1) }),
+		narrow("sum of few columns", 4096, 32, func(x tensor.Tensor) tensor.Tensor { return x.Sum(0) }),
+		narrow("sort of long rows", 2, 8192, func(x tensor.Tensor) tensor.Tensor { return x.Sort(1) }),
+		narrow("top 8 of long rows", 2, 8192, func(x tensor.Tensor) tensor.Tensor { top, _ := x.TopK(8); return top }),
+		of("cumulative sum of columns", func(x tensor.Tensor) tensor.Tensor { return x.Reshape(-1, 32, x.Len(1)).CumSum(1) }),
+		long("cumulative sum of two rows, gradient", 2, 1<<16, func(x tensor.Tensor) tensor.Tensor {
+			return tensor.Grad(x.CumSum(1).Mul(x.Detach()).Sum(), x)[0]
+		}),
+		of("sum of squares of a view", func(x tensor.Tensor) tensor.Tensor {
+			return tensor.SumSquares([]tensor.Tensor{x.Transpose().Slice(0, 1, x.Len(1))})
+		}),
+		{"layer norm of wide rows, gradient", "f32", func(w *work) func() []tensor.Tensor {
+			wide := 8192
+			x, dy := values(1, max(w.M*w.N/wide, 2), wide), values(2, max(w.M*w.N/wide, 2), wide)
+			weight, bias := values(3, wide), values(4, wide)
+			return func() []tensor.Tensor {
+				return tensor.Grad(x.LayerNorm(weight, bias, epsilon).Mul(dy).Sum(), x, weight, bias)
+			}
+		}},
+	}
+	for _, t := range []string{"f32", "bf16"} {
+		list = append(list,
+			family{"product of a long inner axis " + t, t, func(w *work) func() []tensor.Tensor {
+				long := max(w.M*w.N/256, 2048)
+				x, y := w.as(t, 1, 64, long), w.as(t, 2, long, 64)
+				return func() []tensor.Tensor { return []tensor.Tensor{x.MatMul(y)} }
+			}},
+			named("LoRA of 12 rows "+t, t, func(w *work) *work { return &work{Kind: "lora", M: 12, N: max(w.N, 576), R: 16, DType: t} }),
+			family{"attention of one text's query " + t, t, func(w *work) func() []tensor.Tensor {
+				keys := max(2*w.M, 1024)
+				q, k, v := w.as(t, 1, 1, 8, 1, 64), w.as(t, 2, 1, 2, keys, 64), w.as(t, 3, 1, 2, keys, 64)
+				return func() []tensor.Tensor { return []tensor.Tensor{tensor.Attention(q, k, v, tensor.AttentionOptions{})} }
+			}})
+	}
+	return list
+}
+
+// long is a family of functions of some rows of at least so many numbers.
+func long(name string, rows, least int, f func(x tensor.Tensor) tensor.Tensor) family {
+	return family{name, "f32", func(w *work) func() []tensor.Tensor {
+		x := values(1, rows, max(w.M*w.N/rows, least))
+		return func() []tensor.Tensor { return []tensor.Tensor{f(x)} }
+	}}
+}
+
+// narrow is a family of functions of at least so many rows of a length.
+func narrow(name string, least, length int, f func(x tensor.Tensor) tensor.Tensor) family {
+	return family{name, "f32", func(w *work) func() []tensor.Tensor {
+		x := values(1, max(w.M*w.N/length, least), length)
+		return func() []tensor.Tensor { return []tensor.Tensor{f(x)} }
+	}}
 }
 
 func (w *work) as(t string, seed uint32, shape ...int) tensor.Tensor {

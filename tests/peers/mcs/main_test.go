@@ -109,6 +109,23 @@ func TestFamiliesHaveEveryOp(t *testing.T) {
 	}
 }
 
+// The families launch every kind of kernel that the ops' cases launch on a GPU of ten processors.
+// Small sizes have them all, so that the emulated device and sanitizers see what large sizes run.
+func TestFamiliesHaveEveryKernel(t *testing.T) {
+	before := device.Default().String()
+	defer device.Use(before)
+	devicetest.Register("rehearsal")
+	for _, f := range families() {
+		prepared(t, "rehearsal", small(f))
+	}
+	found := devicetest.Kernels(t)
+	for kind := range devicetest.AllKernels(t) {
+		if !found[kind] {
+			t.Errorf("no family launches %s", kind)
+		}
+	}
+}
+
 // differ says where two lists of samples are farther apart than a share of the largest number.
 func differ(got, want [][]float64, most float64) error {
 	if len(got) != len(want) {

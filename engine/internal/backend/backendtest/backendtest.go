@@ -46,10 +46,17 @@ func Check(t *testing.T, open func() (backend.Backend, error)) { check(t, open) 
 // random graphs.
 func Few(t *testing.T, open func() (backend.Backend, error)) { newSuite(t, open, true).check(t) }
 
-// Ops is Check for some ops with some types alone.
+// Ops is Check for some ops, or else for all that have cases, with some types alone.
 func Ops(t *testing.T, open func() (backend.Backend, error), dtypes []dtype.Type, ops ...ir.Op) {
 	s := newSuite(t, open, false)
 	s.dtypes = dtypes
+	if len(ops) == 0 {
+		for _, r := range ir.Rows() {
+			if !withoutCases[r.Op] {
+				ops = append(ops, r.Op)
+			}
+		}
+	}
 	for _, op := range ops {
 		r := ir.RowOf(op)
 		t.Run(r.Name, func(t *testing.T) { s.op(t, *r, casesOf(op)) })
