@@ -12,19 +12,30 @@ import (
 
 // Register makes the device "emulated" known, for the tests of a package; "emulated-address" and
 // "emulated-undefined", whose kernels run under clang's sanitizers; and "rehearsal", which finds out what to
-// compile: what ran there before an emulated device is opened is compiled with it. To do so again does
-// nothing.
+// compile: what ran there before an emulated device is opened is compiled with it. "rehearsal:1" is one of a
+// single processor, which cuts no work into parts: what it launches for few tokens is what a large device
+// launches for many. To do so again does nothing.
 func Register() {
 	if slices.Contains(backend.Names(), "emulated") {
 		return
 	}
 	r := gputest.NewRehearsal((&Driver{}).info())
+	single := (&Driver{}).info()
+	single.Limits.Processors = 1
 	backend.Register(backend.Driver{
-		Name: "rehearsal",
+		Name: "rehearsal", Number: backend.Index,
 		Probe: func() []backend.Found {
-			return []backend.Found{{Name: "rehearsal", Detail: "the processor, asked as a GPU"}}
+			return []backend.Found{
+				{Name: "rehearsal", Detail: "the processor, asked as a GPU"},
+				{Name: "rehearsal:1", Detail: "the processor, asked as a GPU of a single one"},
+			}
 		},
-		Open: func(int) (backend.Backend, error) { return r, nil },
+		Open: func(index int) (backend.Backend, error) {
+			if index == 1 {
+				return gputest.NewRehearsal(single), nil
+			}
+			return r, nil
+		},
 	})
 	tools := sync.OnceValues(check.Find)
 	for _, mode := range []check.Mode{check.Plain, check.Address, check.Undefined} {
