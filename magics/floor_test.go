@@ -47,8 +47,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// Where functions that do nothing would make a statement fail, wait for ever or go another way, its floor is the
-// cheapest statement.
+// Where functions that do nothing would make a statement fail, wait for ever or go another way, its floor is
+// the cheapest statement.
 func TestFloorGoesTheSameWay(t *testing.T) {
 	s, err := session.New(session.Options{Commands: Table{}})
 	if err != nil {

@@ -43,7 +43,8 @@ func Emulated(t testing.TB) {
 	}
 }
 
-// Kernels are the kinds of kernels that the device "rehearsal" was asked for so far: "matmul_part", "top_k_merge".
+// Kernels are the kinds of kernels that the device "rehearsal" was asked for so far: "matmul_part",
+// "top_k_merge".
 func Kernels(t testing.TB) map[string]bool {
 	t.Helper()
 	r := rehearsal(t)

@@ -316,8 +316,8 @@ func convolutions() []family {
 	}))
 }
 
-// divided is work that threadgroups share in parts, which further launches put together, and work of few rows,
-// or of wide ones. It is as large as that takes at small sizes, too.
+// divided is work that threadgroups share in parts, which further launches put together, and work of few
+// rows, or of wide ones. It is as large as that takes at small sizes, too.
 func divided() []family {
 	list := []family{
 		long("sum of two rows", 2, 1<<16, func(x tensor.Tensor) tensor.Tensor { return x.Sum(1) }),

@@ -23,8 +23,8 @@ import (
 
 var tested = flag.String("device", "cpu", "the device that is held against ref")
 
-// on does the work on a device and returns samples of its results, and its profile: of two runs, as the driver
-// asks for several.
+// on does the work on a device and returns samples of its results, and its profile: of two runs, as the
+// driver asks for several.
 func on(t *testing.T, name string, w work) (answer, *record) {
 	t.Helper()
 	a, run := prepared(t, name, w)
