@@ -131,7 +131,8 @@ type SourceKernel interface {
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
 //	        entropy and its gradient have neither prologue nor epilogue. A CrossEntropy may be followed by the
 //	        CrossEntropyGrad of the same logits and targets, which takes its logsumexp.
-//	Single  one instruction of any other op; its operands are inputs. With the flag InPlace, the result of an ir.Overwrite
+//	Single  one instruction of any other op; its operands are inputs. Where Hints say Alike, also several of one
+//	        op that share an index or positions: see Alone. With the flag InPlace, the result of an ir.Overwrite
 //	        may lie in the memory of its base, and those of an ir.AdamW or ir.AdamW8 in the memory of what they
 //	        replace.
 //
@@ -152,6 +153,19 @@ type Group struct {
 	// TF32 allows products and attention of F32 to round their operands to TF32, which has 11 bits of
 	// precision. Their sums stay in F32. A backend may ignore it, as ref and cpu do.
 	TF32 bool
+}
+
+// Alone returns a Single group of instruction i of g only.
+func (g *Group) Alone(i int) *Group {
+	own := *g
+	own.Insts, own.Outputs = g.Insts[i:i+1], nil
+	for _, o := range g.Outputs {
+		if o.Value.Index == i {
+			o.Value.Index = 0
+			own.Outputs = append(own.Outputs, o)
+		}
+	}
+	return &own
 }
 
 // A Kind says what a group may consist of; see Group.

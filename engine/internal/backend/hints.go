@@ -13,6 +13,8 @@ type Hints struct {
 	// Gated lets products whose results are combined element by element, silu(gate)·up, share a launch.
 	// Otherwise the elementwise work is the epilogue of the second, which reads the first result from memory.
 	Gated bool
+	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
+	Alike bool
 	// Cheap is the number of operations up to which an elementwise value is computed again by each launch
 	// that reads it, rather than written and read: 4 if 0.
 	Cheap int

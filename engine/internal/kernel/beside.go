@@ -118,12 +118,7 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		starts := []int{}
 		fmt.Fprintf(&t.members, "\tstruct product%d {\n%s\t};\n\tproduct%d of%d[%d];\n", n, list[0].members.String(), n, n, len(list))
 		for _, c := range list {
-			t.args.Size = (t.args.Size + 7) / 8 * 8
-			for _, f := range c.args.Fields {
-				f.Offset += t.args.Size
-				t.args.Fields = append(t.args.Fields, f)
-			}
-			t.args.Size += (c.args.Size + 7) / 8 * 8
+			t.args.nest(&c.args)
 			starts = append(starts, groups)
 			groups += c.groups
 		}

@@ -102,9 +102,12 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 		e.line("}")
 	}
 	groups, threads := grid(e.space.lens[0], e.space.lens[1:], e.limits)
-	function, source := e.finish(e.kind, describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
-	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}}
+	function, source := e.finish(e.kind, describe(e.g), inGrid, threads)
+	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads, element: e}}
 }
+
+// inGrid are the parameters of a text whose threads go through the elements by themselves.
+const inGrid = ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]"
 
 // declareSpace declares the lengths of the axes, and the strides of the named layouts.
 func (e *elementText) declareSpace() {

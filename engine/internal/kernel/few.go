@@ -544,12 +544,7 @@ func joined(phases []*product) Dispatch {
 		}
 		t.line("}")
 		fmt.Fprintf(&t.members, "\tstruct phase%d {\n%s\t};\n\tphase%d of%d;\n", n, p.members.String(), n, n)
-		t.args.Size = (t.args.Size + 7) / 8 * 8
-		for _, f := range p.args.Fields {
-			f.Offset += t.args.Size
-			t.args.Fields = append(t.args.Fields, f)
-		}
-		t.args.Size += (p.args.Size + 7) / 8 * 8
+		t.args.nest(&p.args)
 	}
 	threads := [3]int{last.few.threads, 1, 1}
 	function, source := t.finish("matmul", describe(last.g), parameters, threads)

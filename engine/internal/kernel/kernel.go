@@ -49,8 +49,22 @@ type Dispatch struct {
 	Groups   [3]int // threadgroups
 	Threads  [3]int // threads of each
 	// Same names two buffers of the command: where they are one, the dispatch would copy them to themselves,
-	// and is not made.
-	Same *[2]int
+	// and is not made. Spared says that they are meant to be one, so that it does not count as a launch.
+	Same   *[2]int
+	Spared bool
+
+	element *elementText // of a text of which each thread computes elements by itself: others can stand beside it
+}
+
+// Launches is how many dispatches the kernel makes, but for those that are spared.
+func (k *Kernel) Launches() int {
+	n := 0
+	for i := range k.Dispatches {
+		if !k.Dispatches[i].Spared {
+			n++
+		}
+	}
+	return n
 }
 
 // Whole is how a text begins that stands alone.
@@ -69,7 +83,7 @@ type FieldKind uint8
 const (
 	Pointer  FieldKind = iota // address of the command's buffer Index, plus At bytes; 8 bytes
 	Scratch                   // address of the workspace, plus At bytes; 8 bytes
-	Table                     // address of the kernel's Table; 8 bytes
+	Table                     // address of the kernel's Table, plus At bytes; 8 bytes
 	Report                    // address of the command's fault record, see fault.go; 8 bytes
 	Stop                      // address of the program's word that says whether a fault was reported; 8 bytes
 	Number                    // the command's scalar Index, as DType
@@ -107,7 +121,7 @@ func (a *Args) Fill(dst []byte, at *Addresses, scalars []ir.Scalar) {
 		case Scratch:
 			binary.LittleEndian.PutUint64(to, at.Scratch+uint64(f.At))
 		case Table:
-			binary.LittleEndian.PutUint64(to, at.Table)
+			binary.LittleEndian.PutUint64(to, at.Table+uint64(f.At))
 		case Report:
 			binary.LittleEndian.PutUint64(to, at.Fault)
 		case Stop:

@@ -18,6 +18,9 @@ import (
 // the same slice: n²/2 comparisons of 8 bytes, which the caches hold, for n places. From some 10,000 places
 // on they take longer than the updates.
 
+// mostCompared is how many updates each thread of an Overwrite looks through.
+const mostCompared = 64
+
 // scatterSlices adds updates to slices of base, or replaces them. Several updates of one slice are taken in
 // their order, without atomic operations: a first dispatch chains the places of the index that name the same
 // slice, and the first of each chain then goes along it.
@@ -29,13 +32,17 @@ func scatterSlices(g *backend.Group, k *Kernel) {
 	k.Dispatches = copyInto(g, k.limits, o, in.Args[0], inputLayout(g, in.Args[0]), whole)
 	if base, input := in.Args[0].Input(); input && len(k.Dispatches) > 0 {
 		k.Dispatches[0].Same = &[2]int{g.Inputs[base].Buf, o.Buf}
+		k.Dispatches[0].Spared = in.Attr.Flags&ir.InPlace != 0
 	}
 	count := ir.Size(index.Shape)
 	if count == 0 || ir.Size(o.Shape) == 0 {
 		return
 	}
-	k.Scratch = 8 * count
-	k.Dispatches = append(k.Dispatches, chain(g, k, index, o.Shape[axis])...)
+	few := in.Op == ir.Overwrite && count <= mostCompared
+	if !few {
+		k.Scratch = 8 * count
+		k.Dispatches = append(k.Dispatches, chain(g, k, index, o.Shape[axis])...)
+	}
 
 	// Each thread stands at an element of the updates, whose shape is base's with the axis replaced by
 	// index's.
@@ -53,10 +60,26 @@ func scatterSlices(g *backend.Group, k *Kernel) {
 	e.writes(o)
 	e.reads("x", in.Args[2])
 	e.reads("index", in.Args[1])
-	e.chains(count)
 	e.constant("y_axis", whole.Stride[axis])
-	e.constant("length", o.Shape[axis])
 	turn := e.positions("x", index.Shape, updates.Stride[axis:axis+rank])
+	if few {
+		e.constant("total", count)
+		e.indexed(k, in.Op, axis, o.Shape[axis])
+		other := e.positions("index", index.Shape, index.Stride)
+		k.Dispatches = append(k.Dispatches, e.dispatch(func() {
+			e.lookup(in.Args[1], "slice")
+			e.line("const int here = int(%s);", e.here("position"))
+			e.line("bool kept = !bad && atomic_load_explicit(a.stop, memory_order_relaxed) != 0;")
+			e.line("for (int n = here + 1; n < int(a.total); n++) {")
+			e.line("const long later = a.index[%s];", other("n"))
+			e.line("kept = kept && (later < 0 ? later + a.length : later) != long(slice);")
+			e.line("}")
+			e.line("if (kept) a.y[%s + slice * a.y_axis] = %s(loaded(a.x[%s + %s]));", e.here("y"), memoryTypes[o.DType], e.here("x"), turn("here"))
+		})...)
+		return
+	}
+	e.chains(count)
+	e.constant("length", o.Shape[axis])
 	reg, goesOn := register(o.DType), "true"
 	if in.Op == ir.Overwrite {
 		goesOn = e.goesOn()

@@ -46,6 +46,9 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 
 // renderSingle writes a Single group down.
 func renderSingle(g *backend.Group, limits Limits) (*Kernel, error) {
+	if len(g.Insts) > 1 {
+		return renderAlike(g, limits)
+	}
 	write := singles[g.Insts[0].Op]
 	if write == nil {
 		return nil, &Unsupported{g.Name, g.Insts[0].Op.String()}

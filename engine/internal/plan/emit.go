@@ -257,12 +257,12 @@ func (e *emitter) inParts(i int) bool {
 	if e.k.kind != backend.Single {
 		return false
 	}
-	at := slices.IndexFunc(e.group.Insts[0].Args, func(r backend.Ref) bool { n, ok := r.Input(); return ok && n == i })
-	switch e.group.Insts[0].Op {
-	case ir.Gather, ir.Overwrite:
-		return at == 0
-	case ir.DequantizeTake:
-		return at > 0
+	for _, in := range e.group.Insts {
+		at := slices.IndexFunc(in.Args, func(r backend.Ref) bool { n, ok := r.Input(); return ok && n == i })
+		switch {
+		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.DequantizeTake && at > 0:
+			return true
+		}
 	}
 	return false
 }
@@ -273,7 +273,7 @@ func (e *emitter) written(o backend.Output) int64 {
 	if e.k.kind != backend.Single {
 		return bytes
 	}
-	switch in := &e.group.Insts[0]; in.Op {
+	switch in := &e.group.Insts[max(0, o.Value.Index)]; in.Op {
 	case ir.Gather:
 		return 2 * bytes
 	case ir.Overwrite:

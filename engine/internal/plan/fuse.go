@@ -26,6 +26,9 @@ func (c *clustering) fuseAll() {
 	c.joinGradients()
 	c.mergeProducts()
 	c.mergeReductions()
+	if c.hints.Alike {
+		c.mergeAlike()
+	}
 	c.setLate()
 	for _, v := range c.list {
 		if c.values[v].kind == mapped {
@@ -147,6 +150,36 @@ func (c *clustering) mergeReductions() {
 				}
 			}
 			alike[key] = append(alike[key], v)
+		}
+	}
+	c.prune()
+}
+
+// mergeAlike lets ropes of the same positions stand in one launch, and overwrites at the same places of an
+// axis: queries and keys, and then keys and values, of one step.
+func (c *clustering) mergeAlike() {
+	type key struct {
+		op           ir.Op
+		base         int // of positions or places
+		chain        string
+		axis, length int
+	}
+	open := map[key]*cluster{}
+	for _, v := range c.list {
+		x := &c.values[v]
+		if x.kind != heavy || x.op != ir.Rope && x.op != ir.Overwrite {
+			continue
+		}
+		b, ch := c.base(x.args[1])
+		k := key{op: x.op, base: b, chain: ch.key()}
+		if x.op == ir.Overwrite {
+			k.axis, k.length = x.attr.Axis, x.shape[x.attr.Axis]
+		}
+		own, other := c.owner[v], open[k]
+		if other != nil && len(other.heavy) < mostTries && c.fits(other, own) && !c.depends(other, own) && !c.depends(own, other) {
+			c.merge(other, own)
+		} else {
+			open[k] = own
 		}
 	}
 	c.prune()

@@ -105,6 +105,18 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		x := leafOf(t, d, dtype.F32, 16, 8)
 		return []*ir.Node{node(t, ir.Mul, ir.Attr{}, node(t, ir.Silu, ir.Attr{}, product(t, d, x, 32)), product(t, d, x, 32))}
 	}
+	kept := func(t *testing.T, d *backend.Device) (list []*ir.Node) { // queries, keys and values of a step
+		at, places := leafOf(t, d, dtype.I64, 2), leafOf(t, d, dtype.I64, 2)
+		keys := node(t, ir.Rope, ir.Attr{Float: 100}, leafOf(t, d, dtype.F32, 1, 2, 8), at)
+		for _, x := range []*ir.Node{keys, leafOf(t, d, dtype.F32, 1, 2, 8)} {
+			list = append(list, node(t, ir.Overwrite, ir.Attr{Axis: 1, Flags: ir.InPlace}, leafOf(t, d, dtype.F32, 1, 5, 8), places, x))
+		}
+		return append(list, node(t, ir.Rope, ir.Attr{Float: 100}, leafOf(t, d, dtype.F32, 4, 2, 8), at))
+	}
+	again := func(t *testing.T, d *backend.Device) []*ir.Node { // each needs the one before
+		x, at := leafOf(t, d, dtype.F32, 2, 8), leafOf(t, d, dtype.I64, 2)
+		return []*ir.Node{node(t, ir.Rope, ir.Attr{Float: 100}, node(t, ir.Rope, ir.Attr{Float: 100}, x, at), at)}
+	}
 	shared := func(t *testing.T, d *backend.Device) []*ir.Node { // a cheap value that two launches read
 		x := leafOf(t, d, dtype.F32, 32, 8)
 		y := node(t, ir.Neg, ir.Attr{}, node(t, ir.Abs, ir.Attr{}, x))
@@ -122,6 +134,9 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"products of few rows, one after the other", chain, backend.Hints{FewRows: 2}, 2},
 		{"gate and up", gated, backend.Hints{SmallFlops: -1}, 2},
 		{"gate and up together", gated, backend.Hints{SmallFlops: -1, Gated: true}, 2},
+		{"ropes and overwrites", kept, backend.Hints{}, 4},
+		{"ropes and overwrites together", kept, backend.Hints{Alike: true}, 2},
+		{"ropes one after the other", again, backend.Hints{Alike: true}, 2},
 		{"a cheap value", shared, backend.Hints{}, 2},
 		{"a cheap value that is kept", shared, backend.Hints{Cheap: -1}, 3},
 	} {

@@ -157,6 +157,12 @@ func ropeCases() []Case {
 			Case{Name: fmt.Sprint(flags, " positions of each batch"), Build: single(func(b *B, dt dtype.Type) *ir.Node {
 				return b.New(ir.Rope, attr, b.Normal(dt, 3, 2, 5, 8), b.Index(100, 3, 1, 5))
 			})},
+			Case{Name: fmt.Sprint(flags, " queries and keys, at other rates"), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				positions, slow := b.Index(100, 5), attr
+				slow.Float = 100
+				return []*ir.Node{b.New(ir.Rope, attr, b.Normal(dt, 2, 6, 5, 8), positions), b.New(ir.Rope, slow, b.Normal(dt, 2, 1, 5, 8), positions),
+					b.New(ir.Rope, attr, b.Normal(dt, 5, 8), positions)}
+			}},
 			Case{Name: fmt.Sprint(flags, " heads cut out of rows"), Build: single(func(b *B, dt dtype.Type) *ir.Node {
 				x := b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, b.Normal(dt, 2, 5, 3, 8))
 				return b.New(ir.Rope, attr, x, b.Index(100, 5))
@@ -257,6 +263,17 @@ func gatherCases(op ir.Op, combination int) []Case {
 					return b.New(op, ir.Attr{Axis: axis, Flags: ir.InPlace}, b.Normal(dt, shape...), b.Places(shape[axis], index...), b.Normal(dt, taken...))
 				})
 			}
+		}
+	}
+	if op == ir.Overwrite {
+		for _, count := range []int{1, 6, 70} {
+			list = append(list, Case{Name: fmt.Sprintf("several at %d places, in place", count), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				attr, places := ir.Attr{Axis: 1, Flags: ir.InPlace}, b.Places(9, count)
+				put := func(heads, width int) *ir.Node {
+					return b.New(op, attr, b.Normal(dt, heads, 9, width), places, b.Normal(dt, heads, count, width))
+				}
+				return []*ir.Node{put(2, 8), put(3, 1), put(1, 300)}
+			}})
 		}
 	}
 	add("many rows, strided", func(b *B, dt dtype.Type) *ir.Node {

@@ -43,10 +43,22 @@ var singles = map[ir.Op]compiler{
 	ir.DequantizeTake: compileDequantizeTake,
 }
 
-// compileSingle compiles a group whose one instruction stands alone.
+// compileSingle compiles a group whose one instruction stands alone, or several one after the other.
 func compileSingle(g *backend.Group, ls *listing) (func(*launch), error) {
-	if len(g.Insts) != 1 {
-		return nil, fmt.Errorf("got %d instructions, want one", len(g.Insts))
+	if len(g.Insts) > 1 {
+		var all []func(*launch)
+		for i := range g.Insts {
+			run, err := compileSingle(g.Alone(i), ls)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, run)
+		}
+		return func(l *launch) {
+			for _, run := range all {
+				run(l)
+			}
+		}, nil
 	}
 	in := &g.Insts[0]
 	compile, ok := singles[in.Op]

@@ -74,7 +74,7 @@ func InfoOf(name string, d Info) backend.Info {
 			i.DTypes = append(i.DTypes, t)
 		}
 	}
-	i.Hints = backend.Hints{Later: true, SmallFlops: 1 << 30, Logits: max(leastLogits, d.Memory/128), Compilers: 8, FewRows: LimitsOf(d).FewRows()}
+	i.Hints = backend.Hints{Later: true, Alike: true, SmallFlops: 1 << 30, Logits: max(leastLogits, d.Memory/128), Compilers: 8, FewRows: LimitsOf(d).FewRows()}
 	return i
 }
 

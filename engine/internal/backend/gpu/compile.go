@@ -150,7 +150,9 @@ func (c *compiled) add(d *kernel.Dispatch) (err error) {
 		by = attentionCall{c.b.library.attending(d.Attend.Attention), d.Attend}
 	default:
 		p, err = c.b.pipeline(d)
-		c.launches++
+		if !d.Spared {
+			c.launches++
+		}
 	}
 	if by != nil {
 		c.launches += by.launches()
