@@ -15,7 +15,7 @@ import (
 // aligned. Where the innermost axis is kept, a threadgroup has 32 columns side by side, 128 bytes of f32, and
 // 8 threads below each. Few large outputs are cut into parts of 16,384 elements or more, of columns 512,
 // until 65,536 threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in
-// order. A device that has no more than a few outputs to fold, in one piece, or from parts, waits for one
+// order. Those of rows are twice as many, so that a processor that is done early gets another one. A device that has no more than a few outputs to fold, in one piece, or from parts, waits for one
 // threadgroup: that has up to 1,024 threads then.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
@@ -30,7 +30,7 @@ const (
 	wantThreads = 1 << 16 // below which the elements of an output are split into parts
 	leastPart   = 16384   // elements of a part, that pay for a second dispatch
 	leastRows   = 512     // the same of a column: its parts are merged side by side
-	mostParts   = 1024
+	mostParts   = 2048
 	fewOutputs  = 32 // that leave most of a device idle
 	leastShare  = 4  // elements of a thread, or vectors, for which a threadgroup gets more threads
 
@@ -166,9 +166,9 @@ func (r *reduction) shape(limits Limits) {
 	default:
 		r.perGroup, r.threads = 1, most
 	}
-	want, least := max(wantThreads, limits.Processors*fullProcessor), leastPart
+	want, least := max(wantThreads, 2*limits.Processors*fullProcessor), leastPart
 	if r.columns {
-		least = leastRows
+		want, least = max(wantThreads, limits.Processors*fullProcessor), leastRows
 	}
 	if busy := r.outputs * r.threads; busy < want && r.total >= 2*least {
 		r.parts = min(mostParts, want/busy, r.total/least)
