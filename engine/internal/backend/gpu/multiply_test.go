@@ -80,7 +80,7 @@ func TestLibrarySource(t *testing.T) {
 }
 
 // TestPinned: a library gets the addresses of its matrices, so a graph is replayed for runs that have the
-// same ones, and a program may have graphs of several.
+// same ones, and a program may have graphs of several. It reads nothing that a run would have to copy first.
 func TestPinned(t *testing.T) {
 	m := newMultiplied(t)
 	lists := map[rune][]ir.Buffer{}
@@ -111,6 +111,9 @@ func TestPinned(t *testing.T) {
 			how += "."
 		default:
 			how += "p"
+		}
+		if strings.Contains(log, "copy") {
+			t.Errorf("%c: got %s, want no copy", name, log)
 		}
 		factor := float32(name-'a') + 1
 		got := make([]byte, 36)

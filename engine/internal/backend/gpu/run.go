@@ -35,7 +35,8 @@ type loaded struct {
 	args   [][]int // offset of each dispatch's struct
 	first  []int   // of each launch, its first dispatch among all
 	bytes  int
-	ends   int // of the records
+	ends   int  // of the records
+	reads  bool // whether a dispatch reads the block: calls of libraries do not
 
 	slots  []*slot // that no run uses; Backend.mu guards what follows
 	made   int     // slots that there are
@@ -79,7 +80,9 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 	for i := range p.Launches {
 		var at []int
 		l.first = append(l.first, dispatches)
-		for _, d := range p.Launches[i].Kernel.(*compiled).kernel.Dispatches {
+		c := p.Launches[i].Kernel.(*compiled)
+		for n, d := range c.kernel.Dispatches {
+			l.reads = l.reads || c.calls[n] == nil
 			l.bytes = (l.bytes + aligned - 1) &^ (aligned - 1)
 			at = append(at, l.bytes)
 			l.bytes += d.Args.Size
@@ -317,9 +320,10 @@ func (b *Backend) all(r *run, t *backend.Table, left []bool, recorded bool) erro
 	return nil
 }
 
-// begin copies what the program's dispatches read.
+// begin copies what the program's dispatches read. Where there are but calls of libraries that would be some
+// microseconds for nothing.
 func (b *Backend) begin(r *run) error {
-	if r.slot.host == nil {
+	if r.slot.host == nil || !r.program.reads {
 		return nil
 	}
 	return errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, r.program.bytes), b.compute.Barrier())
