@@ -64,6 +64,29 @@ template <int wide, bool turned, class P> MSL_INLINE void load_right(right_fragm
 	}
 }
 
+// round_left and round_right load blocks of halves from a tile of floats.
+template <class T> MSL_INLINE uint rounded_pair(float first, float second) {
+	return uint(bits_as<ushort>(T(first))) | uint(bits_as<ushort>(T(second))) << 16;
+}
+
+template <int wide, bool turned, class T, class P> MSL_INLINE void round_left(left_fragment<T>& l, P tile, int row, int deep) {
+	const int lane = int(msl::lane());
+	MSL_UNROLL for (int i = 0; i < 4; i++) {
+		const int y = row + lane / 4 + i % 2 * 8, x = deep + lane % 4 * 2 + i / 2 * 8;
+		l.part[i] = turned ? rounded_pair<T>(tile[woven<float, wide>(x, y)], tile[woven<float, wide>(x + 1, y)])
+		                   : rounded_pair<T>(tile[woven<float, wide>(y, x)], tile[woven<float, wide>(y, x + 1)]);
+	}
+}
+
+template <int wide, bool turned, class T, class P> MSL_INLINE void round_right(right_fragment<T>& r, P tile, int deep, int column) {
+	const int lane = int(msl::lane());
+	MSL_UNROLL for (int i = 0; i < 4; i++) {
+		const int y = deep + lane % 4 * 2 + i % 2 * 8, x = column + lane / 4 + i / 2 * 8;
+		r.part[i] = turned ? rounded_pair<T>(tile[woven<float, wide>(x, y)], tile[woven<float, wide>(x, y + 1)])
+		                   : rounded_pair<T>(tile[woven<float, wide>(y, x)], tile[woven<float, wide>(y + 1, x)]);
+	}
+}
+
 MSL_INLINE void multiply_half_block(half, float* d, const uint* a, const uint* b) { msl::multiply_half(d, a, b); }
 MSL_INLINE void multiply_half_block(bfloat, float* d, const uint* a, const uint* b) { msl::multiply_bfloat(d, a, b); }
 
@@ -138,7 +161,7 @@ template <int stride, class P> MSL_INLINE void store_sum(const sum_fragment& sum
 
 // left_of packs pairs: a sum's elements stand where those of a left operand do.
 template <class T> MSL_INLINE void left_of(left_fragment<T>& l, const sum_fragment& sum) {
-	MSL_UNROLL for (int i = 0; i < 4; i++) l.part[i] = uint(bits_as<ushort>(T(sum.part[2 * i]))) | uint(bits_as<ushort>(T(sum.part[2 * i + 1]))) << 16;
+	MSL_UNROLL for (int i = 0; i < 4; i++) l.part[i] = rounded_pair<T>(sum.part[2 * i], sum.part[2 * i + 1]);
 }
 
 // A sum's elements do not stand where those of a left operand of floats do. Its columns change places: the first four

@@ -17,7 +17,7 @@ const (
 	mostBeside   = 64 // products of a dispatch, whose structs lie in constant memory
 )
 
-// A piece is a product, or a part of one, that is written down to be a dispatch, or a part of one.
+// A piece is a product, a part of one, or a map, that is written down to be a dispatch, or a part of one.
 type piece struct {
 	*text
 	kind    string
@@ -26,7 +26,11 @@ type piece struct {
 	size    int    // bytes of each
 	groups  int
 	threads int
+	walks   [2][3]int // of a map that stands alone, threadgroups and threads: the grid that its text walks over
 }
+
+// isMap says whether the text knows a thread's place in the grid, `at` of `all`, instead of a threadgroup.
+func (c *piece) isMap() bool { return c.kind == "map" }
 
 // numbered finds the names of values and inputs, which have their numbers in the group.
 var numbered = regexp.MustCompile(`\b[tx]\d+`)
@@ -61,6 +65,10 @@ func (c *piece) declaration() string {
 
 // alone makes a dispatch of the piece.
 func (c *piece) alone(g *backend.Group) Dispatch {
+	if c.isMap() {
+		function, source := c.finish(c.kind, describe(c.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", c.walks[1])
+		return Dispatch{Function: function, Text: source, Args: c.args, Groups: c.walks[0], Threads: c.walks[1]}
+	}
 	body := c.body.String()
 	c.body.Reset()
 	c.body.WriteString(c.declaration() + body)
@@ -70,7 +78,26 @@ func (c *piece) alone(g *backend.Group) Dispatch {
 }
 
 // variant is equal for pieces of one text.
-func (c *piece) variant() string { return c.members.String() + c.declaration() + c.body.String() }
+func (c *piece) variant() string {
+	return c.kind + c.members.String() + c.declaration() + c.body.String()
+}
+
+// spread lets the text of a map find its place in a grid whose sides are in its struct.
+func (c *piece) spread() {
+	if !c.isMap() {
+		return
+	}
+	for axis, n := range c.walks[0] {
+		c.constant(fmt.Sprintf("all%d", axis), n*c.walks[1][axis])
+	}
+	body := c.body.String()
+	c.body.Reset()
+	c.line("const uint3 all = uint3(uint(a.all0), uint(a.all1), uint(a.all2));")
+	c.line("if (me < all.x * all.y * all.z) {")
+	c.line("const uint3 at = uint3(me %% all.x, me / all.x %% all.y, me / all.x / all.y);")
+	c.body.WriteString(body)
+	c.line("}")
+}
 
 // sideBySide makes as few dispatches of independent pieces as there can be.
 func sideBySide(g *backend.Group, pieces []*piece) (list []Dispatch) {
@@ -96,6 +123,9 @@ func sideBySide(g *backend.Group, pieces []*piece) (list []Dispatch) {
 
 // beside makes one dispatch of pieces that have equally many threads.
 func beside(g *backend.Group, pieces []*piece) Dispatch {
+	for _, c := range pieces {
+		c.spread()
+	}
 	var order []string
 	byVariant := map[string][]*piece{}
 	space := 0
@@ -128,13 +158,19 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		t.line("while (whole >= args->start%d[which + 1]) which++;", n)
 		t.line("constant NAME_args::product%d& a = args->of%d[which];", n, n)
 		t.line("const uint3 group = uint3(uint(whole - args->start%d[which]), 0, 0);", n)
+		if list[0].isMap() {
+			t.line("const uint me = group.x * %d + at.x;", list[0].threads)
+		}
 		if c := list[0]; c.space > 0 {
 			t.line("threadgroup %s* const space = (threadgroup %s*)shared;", c.of, c.of)
 		}
 		t.body.WriteString(list[0].body.String())
 		t.line("}")
 	}
-	threads := [3]int{pieces[0].threads, 1, 1}
-	function, source := t.finish("matmuls", describe(g), parameters, threads)
+	threads, kind := [3]int{pieces[0].threads, 1, 1}, "matmuls"
+	if pieces[0].isMap() {
+		kind = "maps"
+	}
+	function, source := t.finish(kind, describe(g), parameters, threads)
 	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
 }

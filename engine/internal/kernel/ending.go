@@ -34,7 +34,7 @@ func (s *split) ending(fits func(dtype.Type) bool) (e ending, whole bool) {
 		case in.Op == ir.Cast && in.DType.Float() && (in.DType == dtype.F32 || to == r.value): // rounded at the end
 		case in.Op == ir.Gelu && in.Attr.Flags&ir.TanhApprox != 0:
 			e.gelu = true
-		case in.Op == ir.Mul && e.scale < 0 && e.c == nil && e.bias == nil:
+		case in.Op == ir.Mul && e.scale < 0 && e.c == nil && e.bias == nil && len(s.thin) == 0:
 			i, input := besides(in, at).Input()
 			if !input || !isNumber(s.g.Inputs[i]) {
 				return e, false
@@ -91,7 +91,7 @@ func (s *split) added(v backend.Ref, dt dtype.Type, e *ending) bool {
 	if !ok || m.Transposed || e.c != nil {
 		return false
 	}
-	e.c = &operand{m, at}
+	e.c, e.added = &operand{m, at}, i
 	return true
 }
 
@@ -135,7 +135,7 @@ func (s *split) call(pairs []pair, n int, e ending) bool {
 	c := Call{A: a.at, B: b.at, D: e.d.at, Scale: e.scale}
 	p.Scaled = e.scale >= 0
 	switch {
-	case n > 0:
+	case n > 0 || len(s.thin) > 0:
 		p.C, c.C = p.D, e.d.at
 		s.bytes += 2 * ir.Size(s.inst.Shape) * p.D.DType.Size()
 	case e.c != nil:

@@ -22,10 +22,15 @@ const mostGroups = 65535
 
 // renderMap writes a Map group down. A thread computes one element, or four that follow one another.
 func renderMap(g *backend.Group, limits Limits) *Kernel {
-	shape := g.Outputs[0].Shape
-	if ir.Size(shape) == 0 {
+	if ir.Size(g.Outputs[0].Shape) == 0 {
 		return &Kernel{}
 	}
+	return &Kernel{Dispatches: []Dispatch{mapPiece(g, limits).alone(g)}}
+}
+
+// mapPiece writes a Map group down to be a dispatch, or a part of one.
+func mapPiece(g *backend.Group, limits Limits) *piece {
+	shape := g.Outputs[0].Shape
 	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
 	for _, in := range g.Inputs {
 		layouts = append(layouts, in.Layout)
@@ -56,9 +61,14 @@ func renderMap(g *backend.Group, limits Limits) *Kernel {
 	if vectors {
 		width /= 4
 	}
-	groups, threads := grid(width, s.lens[1:], limits)
-	function, source := w.finish("map", describe(g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
-	return &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}}}
+	c := &piece{text: w.text, kind: "map", threads: floorPower(min(mapThreads, limits.Threads))}
+	c.walks[0], c.walks[1] = grid(width, s.lens[1:], limits)
+	all := 1
+	for axis, n := range c.walks[0] {
+		all *= n * c.walks[1][axis]
+	}
+	c.groups = (all + c.threads - 1) / c.threads
+	return c
 }
 
 // mapBody walks over the space and computes.

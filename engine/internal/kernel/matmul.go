@@ -192,6 +192,7 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	batches := s.size() / max(m*n, 1)
 	left, right := p.rests(p.longest())
 	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, limits)
+	p.loadAhead()
 	p.parts = p.partsFor(p.tile.count(m, n, batches), limits)
 }
 

@@ -75,6 +75,12 @@ func productTrials() []productTrial {
 		list = append(list,
 			productTrial{m: 48, k: 64, n: 64, a: dtype.F32, b: dtype.BF16, family: family},
 			productTrial{m: 48, k: 64, n: 64, a: dtype.F16, b: dtype.F32, down: [2]bool{true, true}, family: family},
+			productTrial{m: 48, k: 64, n: 64, a: dtype.F32, b: dtype.BF16, down: [2]bool{true, true}, family: family}, // f32 is rounded
+			productTrial{m: 150, k: 300, n: 16, a: dtype.F32, b: dtype.BF16, processors: 3, family: family},
+			productTrial{m: 16, k: 300, n: 150, a: dtype.F32, b: dtype.F16, down: [2]bool{true, false}, processors: 3, family: family},
+			productTrial{m: 24, k: 72, n: 152, a: dtype.F32, b: dtype.F16, down: [2]bool{false, true}, family: family},
+			productTrial{m: 17, k: 70, n: 150, a: dtype.F32, b: dtype.BF16, family: family},
+			productTrial{m: 150, k: 700, n: 20, a: dtype.BF16, b: dtype.BF16, down: [2]bool{true, true}, processors: 3, family: family}, // loaded far ahead
 			productTrial{m: 50, k: 30, n: 70, a: dtype.I64, b: dtype.I64, family: family},
 			productTrial{m: 50, k: 32, n: 72, a: dtype.I8, b: dtype.I8, down: [2]bool{true, true}, family: family},
 			productTrial{m: 150, k: 40, n: 136, a: dtype.F32, b: dtype.F32, processors: 1, down: [2]bool{true, true}, family: family},
@@ -131,7 +137,9 @@ func TestProductPTX(t *testing.T) {
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.BF16, processors: 1, epilogue: true}, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.BF16, processors: 1, down: [2]bool{false, true}}, "cp.async.cg.shared.global", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1, tf32: true}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
-		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.BF16, processors: 1}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.F32, processors: 1}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.BF16, processors: 1}, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "st.local"},
+		{productTrial{m: 4096, k: 256, n: 16, a: dtype.BF16, b: dtype.BF16, processors: 132}, "cp.async.wait_group 2", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "fma.rn.f32", "mma.sync"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "cp.async.cg.shared.global", "st.local"},
 	} {

@@ -60,7 +60,7 @@ func (p *product) fetchWords(o side, to string) {
 	inst, t := weight(p.g, p.inst.Args[o.n]), &p.tile
 	q := ir.QuantOf(&inst.Attr)
 	count, name := q.PerLine(), p.operand(o.n)
-	high, wide := t.depth(o.size), t.columns()
+	high, wide := o.depth, t.columns()
 	p.each(high*wide/count, func() {
 		input, output, length, limit := "deep", "i0", to, "a.n0"
 		under, beside := "line + d", "output"

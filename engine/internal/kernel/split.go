@@ -20,6 +20,8 @@ type split struct {
 	way      way
 	steps    []Dispatch // in order
 	calls    []Dispatch // those of steps that are calls
+	moves    []*piece   // copies that are not steps yet
+	thin     []int      // the pairs that a text multiplies before the calls, by number
 	borrowed []int      // where buffers of the workspace begin; their numbers count from lent on
 	scratch  int        // bytes of the workspace until now
 	bytes    int        // that are moved for the library's sake
@@ -83,6 +85,7 @@ func (s *split) write() bool {
 	if !ok {
 		return false
 	}
+	s.steps, s.moves = append(s.steps, sideBySide(s.g, s.moves)...), nil
 	fits := func(dt dtype.Type) bool { // whether D can have the type
 		return dt == dtype.F32 || (len(pairs) == 1 || s.way == onto) && dt == pairs[0].sides[0].matrix.DType
 	}
@@ -100,6 +103,10 @@ func (s *split) pairs() (list []pair, ok bool) {
 		return []pair{p}, ok
 	}
 	for n, inner := range s.inner {
+		if s.isThin(n) {
+			s.thin = append(s.thin, n)
+			continue
+		}
 		p := pair{inner: inner}
 		if !s.bring(n, &p.sides) {
 			return nil, false
@@ -116,12 +123,66 @@ func (s *split) pairs() (list []pair, ok bool) {
 			return nil, false
 		}
 	}
-	return list, len(list) > 1
+	return list, len(list) > 1 && len(s.thin) == 0
+}
+
+// isThin says whether a text multiplies a pair before the library adds the others: an adapter's, whose result
+// is all that moves. The text rounds weights while it reads them, and is one launch for all such pairs.
+func (s *split) isThin(n int) bool {
+	if s.inner[n] > mostThin || len(s.inner) == 1 || s.batches() > 1 || s.inst.DType == dtype.F32 {
+		return false
+	}
+	for _, v := range s.inst.Args[2*n : 2*n+2] {
+		if i, input := v.Input(); !input || isNumber(s.g.Inputs[i]) {
+			return false
+		}
+	}
+	return slices.Max(s.inner) > mostThin
+}
+
+// multiplyThin writes the products of the thin pairs, and what is added to them, to where the calls add
+// theirs.
+func (s *split) multiplyThin(e *ending) bool {
+	if len(s.thin) == 0 {
+		return true
+	}
+	g := &backend.Group{Name: s.g.Name, Kind: backend.MatMul}
+	input := func(in backend.Input) backend.Ref {
+		g.Inputs = append(g.Inputs, in)
+		return backend.In(len(g.Inputs) - 1)
+	}
+	in := *s.inst
+	in.Args = nil
+	for _, n := range s.thin {
+		for _, v := range s.inst.Args[2*n : 2*n+2] {
+			i, _ := v.Input()
+			in.Args = append(in.Args, input(s.g.Inputs[i]))
+		}
+	}
+	g.Insts = []backend.Inst{in}
+	if e.c != nil {
+		c := input(s.g.Inputs[e.added])
+		g.Insts = append(g.Insts, backend.Inst{Op: ir.Add, DType: in.DType, Shape: in.Shape, Args: []backend.Ref{{}, c}})
+		e.c = nil
+	}
+	o := backend.Output{Value: backend.Ref{Index: len(g.Insts) - 1}, Buf: e.d.at.Index, DType: e.d.matrix.DType, Shape: in.Shape}
+	if e.result >= 0 {
+		r := &s.results[e.result]
+		o.Stride = r.lies.Stride
+		if r.buf == workspace {
+			o.Buf = s.lend(r.at).Index
+		}
+	}
+	g.Outputs = []backend.Output{o}
+	return s.render(g)
 }
 
 // callAll writes the calls of all pairs, or none if the library lacks one of them.
 func (s *split) callAll(pairs []pair, end ending) bool {
 	steps, bytes := len(s.steps), s.bytes
+	if !s.multiplyThin(&end) {
+		return false
+	}
 	for n := range pairs {
 		if !s.call(pairs, n, end) {
 			s.steps, s.calls, s.bytes = s.steps[:steps], nil, bytes
@@ -149,6 +210,7 @@ type ending struct {
 	result  int // which one D is; -1 if it is in the workspace
 	scale   int // which number scales the products; -1 if none does
 	c, bias *operand
+	added   int // which input C is
 	gelu    bool
 }
 
@@ -318,7 +380,12 @@ func (s *split) copied(n int, to dtype.Type) (o operand, ok bool) {
 	out.Buf = s.borrow(size, to)
 	g.Outputs = []backend.Output{out}
 	_, columns := s.sides(n)
-	return operand{Matrix{DType: to, Stride: columns, Batch: batch}, field(out.Buf, 0)}, s.render(g)
+	o = operand{Matrix{DType: to, Stride: columns, Batch: batch}, field(out.Buf, 0)}
+	if g.Kind != backend.Map {
+		return o, s.render(g)
+	}
+	s.move(g)
+	return o, true
 }
 
 // shared leaves the batches out of an operand's layout if all have the same matrix. It returns the layout,
@@ -343,14 +410,23 @@ func (s *split) shared(n int, l ir.Layout) (_ ir.Layout, batch int, ok bool) {
 	return l, batch, ok
 }
 
-// render writes the dispatches of a group that is made here.
+// render writes the dispatches of a group that is made here, without the library.
 func (s *split) render(g *backend.Group) bool {
-	k, err := Render(g, Limits{Threads: s.limits.Threads, SIMDWidth: s.limits.SIMDWidth})
-	if err != nil {
+	limits := s.limits
+	limits.Library = nil
+	k, err := Render(g, limits)
+	if err != nil || k.Scratch > 0 {
 		return false
 	}
 	s.steps = append(s.steps, k.Dispatches...)
 	return true
+}
+
+// move writes a copy, which stands beside the others in a dispatch.
+func (s *split) move(g *backend.Group) {
+	if ir.Size(g.Outputs[0].Shape) > 0 {
+		s.moves = append(s.moves, mapPiece(g, s.limits))
+	}
 }
 
 // join copies the pairs side by side, as one pair, in the product's type of 16 bits. All are inputs, of that
@@ -403,9 +479,7 @@ func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 		if deep {
 			l, step = l.Permute([]int{1, 0}), k
 		}
-		if !s.copy(v, l, s.lend(at).Index, apart, dt) {
-			return false
-		}
+		s.copy(v, l, s.lend(at).Index, apart, dt)
 		at += step * dt.Size()
 	}
 	return true
@@ -419,12 +493,12 @@ func (s *split) lend(at int) Field {
 
 // copy writes a dispatch that copies an input, seen through a layout, to rows of a type that are so many
 // elements apart.
-func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int, dt dtype.Type) bool {
+func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int, dt dtype.Type) {
 	i, _ := v.Input()
 	in := s.g.Inputs[i]
 	in.Layout = l
 	s.bytes += 2 * ir.Size(l.Shape) * in.DType.Size()
-	return s.render(&backend.Group{
+	s.move(&backend.Group{
 		Name: s.g.Name, Kind: backend.Map, Inputs: []backend.Input{in},
 		Outputs: []backend.Output{{Value: backend.In(0), Buf: to, DType: dt, Shape: l.Shape, Stride: []int{apart, 1}}},
 	})

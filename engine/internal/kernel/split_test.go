@@ -110,13 +110,27 @@ func TestSplit(t *testing.T) {
 		}, []string{"2048×2048 by 2048×2048 of f32", "2048×16 by 16×2048 of f32, with a matrix added"}},
 		{"an adapter in bf16, joined", func(s *sketch) {
 			adapter(s, 4096, 896, 4864, 16)
-		}, []string{"map", "map", "map", "map", "4096×912 by 912×4864 of bf16"}},
+		}, []string{"maps", "4096×912 by 912×4864 of bf16"}},
 		{"joined pairs would not be aligned", func(s *sketch) {
 			adapter(s, 4096, 898, 4864, 16)
-		}, []string{"4096×16 by 16×4864 of bf16", "4096×898 by 898×4864 of bf16, with a matrix added"}},
+		}, []string{"matmul", "4096×898 by 898×4864 of bf16, with a matrix added"}},
 		{"an adapter in bf16, rounded first", func(s *sketch) {
 			adapter(s, 4096, 4864, 896, 16)
-		}, []string{"4096×16 by 16×896 of bf16", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
+		}, []string{"matmul", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
+		{"an adapter in bf16, and a residual", func(s *sketch) {
+			adapter(s, 4096, 4864, 896, 16)
+			s.g.Outputs = nil
+			shape := []int{4096, 896}
+			s.output(s.inst(ir.Add, ir.Attr{}, bf16, shape, backend.Ref{}, s.input(bf16, ir.Contiguous(shape))))
+		}, []string{"matmul", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
+		{"two adapters of one input", func(s *sketch) {
+			shape, dy, w := []int{4096, 896}, ir.Contiguous([]int{4096, 4864}), ir.Contiguous([]int{4864, 896})
+			h, b := ir.Contiguous([]int{4096, 16}), ir.Contiguous([]int{16, 896})
+			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, s.input(bf16, dy), s.input(bf16, w), s.input(bf16, h), s.input(f32, b),
+				s.input(bf16, dy), s.input(bf16, w), s.input(bf16, h), s.input(f32, b)))
+		}, []string{"matmul", "4096×4864 by 4864×896 of bf16, as f32, with a matrix added", "4096×4864 by 4864×896 of bf16, as f32, with a matrix added", "map"}},
+		{"a thin product", one(bf16, 4096, 4864, 16, nil), []string{"matmul"}},
+		{"a weight's gradient of few rows", one(bf16, 16, 4096, 4864, nil), []string{"matmul"}},
 		{"two long pairs in bf16, added in f32", func(s *sketch) {
 			adapter(s, 4096, 4864, 896, 1024)
 		}, []string{"4096×4864 by 4864×896 of bf16, as f32", "4096×1024 by 1024×896 of bf16, as f32, with a matrix added", "map"}},

@@ -18,12 +18,14 @@ import (
 // NVIDIA's tile is 128×128×32: 64 operations a byte, for a GPU that has ten times the arithmetic and loads
 // ahead: two stages of 16 KB, one of which fills while the other is multiplied.
 //
-// Products of few columns or of few rows, as those of adapters, have thin tiles: memory limits them.
+// Products of few columns or of few rows, as those of adapters, have thin tiles: memory limits them. NVIDIA's
+// are 32 rows or 64 columns, so that an adapter's of 4096 rows have one for each processor and need not be
+// cut along the inner axis. Up to five parts of 4 KB are loaded ahead.
 type tile struct {
 	by           means
 	across, down int  // simdgroups along the columns, and along the rows
 	high, wide   int  // each simdgroup's blocks of 16×16; or, by threads, each thread's elements
-	stages       int  // how many parts of the inner axis are in threadgroup memory: with two, one is loaded ahead
+	stages       int  // how many parts of the inner axis are in threadgroup memory: all but one are loaded ahead
 	woven        bool // how lines lie in threadgroup memory: woven (prelude/mma.h), or a few elements apart
 }
 
@@ -66,10 +68,6 @@ func (t *tile) broad() int {
 func (t *tile) rows() int    { return t.tall() * t.high * t.down }
 func (t *tile) columns() int { return t.broad() * t.across }
 
-// depth is how many elements of the inner axis are in threadgroup memory at a time, of size bytes each: 64
-// bytes.
-func (t *tile) depth(size int) int { return 64 / size }
-
 // stride is how far lines of wide elements lie apart in threadgroup memory. Sixteen bytes more than they
 // have let eight lines begin in eight different places of its banks.
 func (t *tile) stride(size, wide int) int {
@@ -90,14 +88,14 @@ func (t *tile) place(typ string, size, wide int, line, beside string) string {
 // endPad is how many numbers more than it has a line of sums takes in threadgroup memory.
 const endPad = 8
 
-// bytes is the threadgroup memory that a tile takes with elements of size bytes, sums of which have bytes
-// sum.
-func (t *tile) bytes(size, sum int) int {
-	depth := t.depth(size)
-	left := max(t.rows()*t.stride(size, depth), depth*t.stride(size, t.rows()))
-	right := max(t.columns()*t.stride(size, depth), depth*t.stride(size, t.columns()))
-	return max(t.stages*(left+right)*size, t.down*t.tall()*(t.columns()+endPad)*sum)
+// stage is the threadgroup memory that a part of a pair's operands takes.
+func (t *tile) stage(left, right side) int {
+	return left.size*max(t.rows()*t.stride(left.size, left.depth), left.depth*t.stride(left.size, t.rows())) +
+		right.size*max(t.columns()*t.stride(right.size, right.depth), right.depth*t.stride(right.size, t.columns()))
 }
+
+// ends is the threadgroup memory that sums of so many bytes take.
+func (t *tile) ends(sum int) int { return t.down * t.tall() * (t.columns() + endPad) * sum }
 
 // Products have at least leastMatrix rows and columns to be worth a tile of matrices, and up to mostThin of
 // one of them to be thin.
@@ -105,6 +103,18 @@ const (
 	leastMatrix = mostFewRows + 1
 	mostThin    = 32
 )
+
+// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are loaded ahead, but no more than
+// mostStages of them.
+const (
+	bytesAhead = 24 << 10
+	mostStages = 6
+)
+
+// thin says whether memory limits a product of matrix units.
+func (t *tile) thin(rows, columns int) bool {
+	return t.by == byFragments && min(rows, columns) <= mostThin
+}
 
 // tileOf chooses the tile of a product of rows×columns of a type, in batches. exact says that NVIDIA's
 // matrix units can multiply its longest pair: they take at most 11 bits of a number, so one operand has no
@@ -122,6 +132,10 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact bool, l Limits) til
 		t.across, t.down = 1, 8
 	case rows <= mostThin && t.by == byThreads:
 		t.across, t.down = 4, 2
+	case t.thin(rows, columns) && columns <= mostThin:
+		t.across, t.high, t.wide = 1, 1, (columns+15)/16
+	case t.thin(rows, columns):
+		t.down, t.high = 1, (rows+15)/16
 	case columns <= mostThin:
 		t.across, t.down = 1, 4
 	case rows <= mostThin:

@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // Products by tiles: y[m n] = epilogue(Σ a[m k]·b[k n] + Σ a'[m k']·b'[k' n] + …). tile.go says which tiles
@@ -20,6 +22,7 @@ type side struct {
 	n      int // of the product's operands
 	cell   string
 	size   int // bytes of a cell
+	depth  int // cells of the inner axis that are in threadgroup memory at a time
 	turned bool
 	reads  reads
 }
@@ -34,9 +37,9 @@ const (
 	byWords        // words of codes
 )
 
-// sideOf finds out how operand n is read into cells.
-func (p *product) sideOf(n int, cell string) side {
-	o := side{n: n, cell: cell, size: p.sizeOf(cell)}
+// sideOf finds out how operand n is read into cells, so many of the inner axis at a time.
+func (p *product) sideOf(n int, cell string, depth int) side {
+	o := side{n: n, cell: cell, size: p.sizeOf(cell), depth: depth}
 	if q := weight(p.g, p.inst.Args[n]); q != nil {
 		if p.words(n) {
 			o.reads = byWords
@@ -118,13 +121,59 @@ func (p *product) longest() int {
 	return main
 }
 
-// pairOf returns the operands of a pair.
-func (p *product) pairOf(pair int) (left, right side) {
-	cell := register(p.inst.DType)
+// pairOf returns the operands of a pair, and the type in which they are multiplied. Of the inner axis 64
+// bytes are in threadgroup memory at a time, or 128 bytes of that type if the product is thin.
+func (p *product) pairOf(pair int) (left, right side, as string) {
+	as = register(p.inst.DType)
 	if p.tile.by != byThreads {
-		cell = p.cellOf(pair)
+		as = p.cellOf(pair)
 	}
-	return p.sideOf(2*pair, cell), p.sideOf(2*pair+1, cell)
+	cells := [2]string{as, as}
+	if p.rounds(pair) {
+		as = memoryTypes[p.inst.DType]
+		cells = [2]string{p.memoryType(2 * pair), p.memoryType(2*pair + 1)}
+	}
+	depth := 64 / max(p.sizeOf(cells[0]), p.sizeOf(cells[1]))
+	if p.thin() {
+		depth = 128 / p.sizeOf(as)
+	}
+	return p.sideOf(2*pair, cells[0], depth), p.sideOf(2*pair+1, cells[1], depth), as
+}
+
+// rounds says whether an operand of F32 is rounded to the product's type of 16 bits, which the other one has:
+// an adapter's weight. It lies in threadgroup memory as it is, and is rounded on the way to the matrix units,
+// which multiply what has 16 bits four times as fast as F32 in parts. Libraries get it rounded, too.
+func (p *product) rounds(pair int) bool {
+	if dt := p.inst.DType; p.tile.by != byFragments || dt != dtype.F16 && dt != dtype.BF16 {
+		return false
+	}
+	full, half := 0, 0
+	for n := 2 * pair; n < 2*pair+2; n++ {
+		i, input := p.inst.Args[n].Input()
+		switch {
+		case p.memoryType(n) == memoryTypes[p.inst.DType]:
+			half++
+		case input && p.g.Inputs[i].DType == dtype.F32:
+			full++
+		}
+	}
+	return full == 1 && half == 1
+}
+
+// thin says whether memory limits the product, which matrix units compute.
+func (p *product) thin() bool { return p.tile.thin(p.space.lens[1], p.space.lens[0]) }
+
+// loadAhead chooses how many parts of a thin product's operands are in threadgroup memory.
+func (p *product) loadAhead() {
+	if !p.thin() {
+		return
+	}
+	most := 1
+	for pair := range p.inner {
+		left, right, _ := p.pairOf(pair)
+		most = max(most, p.tile.stage(left, right))
+	}
+	p.tile.stages = max(2, min(mostStages, bytesAhead/most))
 }
 
 // writeTiled writes the product down, after all is declared.
@@ -145,9 +194,10 @@ func (p *product) begin() {
 	t, typ := &p.tile, register(p.inst.DType)
 	bytes := 0
 	for pair := range p.inner {
-		left, _ := p.pairOf(pair)
-		bytes = max(bytes, t.bytes(left.size, p.sizeOf(typ)))
+		left, right, _ := p.pairOf(pair)
+		bytes = max(bytes, t.stages*t.stage(left, right))
 	}
+	bytes = max(bytes, t.ends(p.sizeOf(typ)))
 	p.shared = (bytes + 15) / 16
 	p.line("%[1]s left = %[1]s(group.x);", p.index)
 	p.line("const int tile = int(left %% (a.across * a.down)), first = tile / (%d * int(a.across)) * %d;", strip, strip)
@@ -171,11 +221,12 @@ func (p *product) begin() {
 	p.line("UNROLL for (int e = 0; e < %d; e++) clear(sum[e]);", t.high*t.wide)
 }
 
-// multiply adds a pair to the sums. With two stages it goes one step ahead: the first step only loads.
+// multiply adds a pair to the sums. With several stages it goes as many steps ahead: the first ones only
+// load.
 func (p *product) multiply(pair int) {
 	t := &p.tile
-	left, right := p.pairOf(pair)
-	depth := t.depth(left.size)
+	left, right, _ := p.pairOf(pair)
+	depth, ahead := left.depth, t.stages-1
 	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
 	if left.turned {
 		across = t.stride(left.size, t.rows()) * depth
@@ -183,6 +234,7 @@ func (p *product) multiply(pair int) {
 	if right.turned {
 		down = t.stride(right.size, depth) * t.columns()
 	}
+	across, down = across*left.size, down*right.size
 	from, to := "0", fmt.Sprintf("a.k%d", pair)
 	if p.parts > 1 && pair == p.longest() {
 		p.line("const %[1]s begin = %[1]s(part) * a.length, end = min(begin + a.length, %s);", p.index, to)
@@ -196,29 +248,38 @@ func (p *product) multiply(pair int) {
 		copies = "queued_copies"
 	}
 	p.line("%s copies;", copies)
-	p.line("threadgroup %s* tiles = (threadgroup %[1]s*)space;", left.cell)
+	tiles := func(qualifier, step string) {
+		for _, o := range []struct {
+			side
+			name string
+			at   int
+		}{{left, "left_tile", 0}, {right, "right_tile", across}} {
+			at := fmt.Sprint(o.at / o.size)
+			if step != "" {
+				at += fmt.Sprintf(" + %s %% %d * %d", step, t.stages, (across+down)/o.size)
+			}
+			p.line("threadgroup %s%s* %s = (threadgroup %[1]s%[2]s*)space + (%[4]s);", qualifier, o.cell, o.name, at)
+		}
+	}
 	if t.stages > 1 {
 		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("for (%s k = %s - %d; k < %s; k += %[3]d) {", p.index, from, depth, to)
-		p.line("const int stage = int((k - %s) / %d) & 1;", from, depth)
-		p.line("copies.finish<0>();")
+		p.line("for (%s k = %s - %d; k < %s; k += %d) {", p.index, from, ahead*depth, to, depth)
+		p.line("const int step = int((k - %s) / %d);", from, depth)
+		p.line("copies.finish<%d>();", ahead-1)
 		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("if (k + %d < %s) {", depth, to)
-		p.line("const %s next = k + %d;", p.index, depth)
-		p.line("threadgroup %s* left_tile = tiles + (1 - stage) * %d;", left.cell, across+down)
-		p.line("threadgroup %s* right_tile = left_tile + %d;", left.cell, across)
+		p.line("if (k + %d < %s) {", ahead*depth, to)
+		p.line("const %s next = k + %d;", p.index, ahead*depth)
+		tiles("", fmt.Sprintf("(step + %d)", ahead))
 		p.fetch(left, to)
 		p.fetch(right, to)
-		p.line("copies.commit();")
 		p.line("}")
+		p.line("copies.commit();") // of nothing, too, so that each step has a batch
 		p.line("if (k >= %s) {", from)
-		p.line("threadgroup const %s* left_tile = tiles + stage * %d;", left.cell, across+down)
-		p.line("threadgroup const %s* right_tile = left_tile + %d;", left.cell, across)
+		tiles("const ", "step")
 		p.add(pair, left, right)
 		p.line("}")
 	} else {
-		p.line("threadgroup %s* left_tile = tiles;", left.cell)
-		p.line("threadgroup %s* right_tile = tiles + %d;", left.cell, across)
+		tiles("", "")
 		p.line("for (%s next = %s; next < %s; next += %d) {", p.index, from, to, depth)
 		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		p.fetch(left, to)
@@ -235,7 +296,7 @@ func (p *product) multiply(pair int) {
 // line.
 func (p *product) fetch(o side, to string) {
 	t, name, axis, from := &p.tile, "left_tile", "1", "row"
-	along, lines := t.depth(o.size), t.rows() // of the inner axis, and of the other one
+	along, lines := o.depth, t.rows() // of the inner axis, and of the other one
 	if o.n%2 == 1 {
 		name, axis, from = "right_tile", "0", "column"
 		along, lines = t.columns(), along
@@ -298,14 +359,16 @@ func (p *product) add(pair int, left, right side) {
 		p.addByThreads(left, right)
 		return
 	}
-	times := "multiply"
-	if t.by == byFragments && left.cell == "float" {
+	times, as := "multiply", left.cell
+	if p.rounds(pair) {
+		as = memoryTypes[p.inst.DType]
+	} else if t.by == byFragments && as == "float" {
 		times = "multiply_tf32"
 		if l, r := p.rests(pair); !p.g.TF32 {
 			times = fmt.Sprintf("multiply_floats<%v, %v>", l, r)
 		}
 	}
-	depth := t.depth(left.size)
+	depth := left.depth
 	leftWide, rightWide := depth, t.columns()
 	if left.turned {
 		leftWide = t.rows()
@@ -314,10 +377,16 @@ func (p *product) add(pair int, left, right side) {
 		rightWide = depth
 	}
 	p.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
-	p.line("left_%s<%s> l[%d];", t.blocks(), left.cell, t.high)
-	p.line("right_%s<%s> r[%d];", t.blocks(), right.cell, t.wide)
-	p.line("UNROLL for (int i = 0; i < %d; i++) load_left<%d, %v>(l[i], left_tile, down + 16 * i, d);", t.high, t.stride(left.size, leftWide), left.turned)
-	p.line("UNROLL for (int j = 0; j < %d; j++) load_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, t.stride(right.size, rightWide), right.turned)
+	load := func(o side) string {
+		if o.cell != as {
+			return "round"
+		}
+		return "load"
+	}
+	p.line("left_%s<%s> l[%d];", t.blocks(), as, t.high)
+	p.line("right_%s<%s> r[%d];", t.blocks(), as, t.wide)
+	p.line("UNROLL for (int i = 0; i < %d; i++) %s_left<%d, %v>(l[i], left_tile, down + 16 * i, d);", t.high, load(left), t.stride(left.size, leftWide), left.turned)
+	p.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, load(right), t.stride(right.size, rightWide), right.turned)
 	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	p.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
 	p.line("}")
@@ -328,7 +397,7 @@ func (p *product) add(pair int, left, right side) {
 // inner axis: then those of neighbouring threads stand in neighbouring lines. Else four of them lie side by
 // side.
 func (p *product) spread() bool {
-	_, right := p.pairOf(p.longest())
+	_, right, _ := p.pairOf(p.longest())
 	return right.turned
 }
 
@@ -343,7 +412,7 @@ func (p *product) columnOf(j string) string {
 // addByThreads lets each thread multiply its rows by its columns, four of the inner axis at a time:
 // 4·high·wide multiplications for 4·(high+wide) numbers, most of them read four at once.
 func (p *product) addByThreads(left, right side) {
-	t, typ, depth := &p.tile, register(p.inst.DType), p.tile.depth(left.size)
+	t, typ, depth := &p.tile, register(p.inst.DType), left.depth
 	fours := typ == "float"
 	l := func(deep string) string {
 		if left.turned {
