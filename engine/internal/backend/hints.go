@@ -15,6 +15,10 @@ type Hints struct {
 	Gated bool
 	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
 	Alike bool
+	// Together is how many levels of products, each of which needs those before, may go by until small ones
+	// that no other product needs are computed, in one launch: the operands of all of them are kept until
+	// then. At once if 0.
+	Together int
 	// Cheap is the number of operations up to which an elementwise value is computed again by each launch
 	// that reads it, rather than written and read: 4 if 0.
 	Cheap int

@@ -90,19 +90,64 @@ func newClustering(g *graph) *clustering {
 	return c
 }
 
-// levels counts, for each value, the products on the longest way to it.
+// levels counts, for each value, the products on the longest way to it. Those that can wait go up to the next
+// multiple of Hints.Together, where they are of one level.
 func (c *clustering) levels() []int {
 	level := make([]int, len(c.values))
-	for _, v := range c.list {
-		x := &c.values[v]
-		for _, a := range x.args {
-			level[v] = max(level[v], level[a])
-		}
-		if x.kind == heavy && x.op == ir.MatMul {
-			level[v]++
+	count := func(waits func(v int) bool) {
+		for _, v := range c.list {
+			x := &c.values[v]
+			level[v] = 0
+			for _, a := range x.args {
+				level[v] = max(level[v], level[a])
+			}
+			if c.isProduct(v) {
+				level[v]++
+			}
+			if waits(v) {
+				level[v] += (-level[v]%c.hints.Together + c.hints.Together) % c.hints.Together
+			}
 		}
 	}
+	count(func(int) bool { return false })
+	if c.fuse && c.hints.Together > 1 {
+		count(c.waiting(level))
+	}
 	return level
+}
+
+func (c *clustering) isProduct(v int) bool {
+	return c.values[v].kind == heavy && c.values[v].op == ir.MatMul
+}
+
+// waiting finds the products that can wait for others to share a launch: small ones that no other product
+// needs, as the gradients of weights are. One that shares an operand with a small product of its level that
+// is needed is computed beside that, while the operand is in a cache.
+func (c *clustering) waiting(level []int) func(v int) bool {
+	needed, small := make([]bool, len(c.values)), func(v int) bool {
+		return c.isProduct(v) && !c.values[v].apart && c.flops(&c.values[v]) <= c.hints.SmallFlops
+	}
+	type place struct{ base, level int }
+	read := map[place]bool{}
+	for _, v := range slices.Backward(c.list) {
+		for _, a := range c.values[v].args {
+			needed[a] = needed[a] || needed[v] || c.isProduct(v)
+			if b, _ := c.base(a); needed[v] && small(v) {
+				read[place{b, level[v]}] = true
+			}
+		}
+	}
+	list := map[int]bool{}
+	for _, v := range c.list {
+		if needed[v] || !small(v) {
+			continue
+		}
+		list[v] = !slices.ContainsFunc(c.values[v].args, func(a int) bool {
+			b, _ := c.base(a)
+			return read[place{b, level[v]}]
+		})
+	}
+	return func(v int) bool { return list[v] }
 }
 
 // depths numbers the values by level, then rank. Products of one level may become one cluster, however far

@@ -66,6 +66,9 @@ func (b *Backend) Info() backend.Info { return InfoOf(b.name, b.info) }
 // one has its products in fewer pieces, which are faster: on an H200 those of bf16 by a third.
 const leastLogits = 256 << 20
 
+// levelsTogether are the products that need one another in the gradient of two layers of a decoder.
+const levelsTogether = 16
+
 // InfoOf describes a driver's device: a GPU knows every type but f64.
 func InfoOf(name string, d Info) backend.Info {
 	i := backend.Info{Name: name, Detail: d.Name + ", " + d.Driver, Threads: 1, Memory: d.Memory}
@@ -74,7 +77,10 @@ func InfoOf(name string, d Info) backend.Info {
 			i.DTypes = append(i.DTypes, t)
 		}
 	}
-	i.Hints = backend.Hints{Later: true, Alike: true, SmallFlops: 1 << 30, Logits: max(leastLogits, d.Memory/128), Compilers: 8, FewRows: LimitsOf(d).FewRows()}
+	i.Hints = backend.Hints{
+		Later: true, Alike: true, SmallFlops: 1 << 30, Together: levelsTogether, Logits: max(leastLogits, d.Memory/128),
+		Compilers: 8, FewRows: LimitsOf(d).FewRows(),
+	}
 	return i
 }
 
