@@ -47,11 +47,10 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 	}
 	k := &Kernel{}
 	stored := map[int]result{} // what products have stored, by instruction
-	var open []int             // products whose pieces are not dispatches yet
-	var pieces, ends []*piece  // theirs, and those that add up parts of them
+	var open []*product        // that are not dispatches yet
 	close := func() {
-		k.Dispatches = append(append(k.Dispatches, sideBySide(g, pieces)...), sideBySide(g, ends)...)
-		open, pieces, ends = nil, nil, nil
+		k.Dispatches = append(k.Dispatches, k.productsBeside(g, open, limits)...)
+		open = nil
 	}
 	for i, in := range g.Insts {
 		switch in.Op {
@@ -62,8 +61,8 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 			if ir.Size(in.Shape) == 0 {
 				continue
 			}
-			if slices.ContainsFunc(open, func(earlier int) bool {
-				return slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, earlier) })
+			if slices.ContainsFunc(open, func(earlier *product) bool {
+				return slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, earlier.number) })
 			}) {
 				close()
 			}
@@ -72,18 +71,34 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 				k.Dispatches = append(k.Dispatches, steps...)
 				continue
 			}
-			open = append(open, i)
-			if p.parts > 1 {
-				part, end := p.inParts(k)
-				pieces, ends = append(pieces, part.renumber()), append(ends, end.renumber())
-			} else {
-				pieces = append(pieces, p.piece().renumber())
-			}
+			open = append(open, p)
 		}
 	}
 	close()
 	k.shareWorkspace()
 	return k, nil
+}
+
+// productsBeside makes dispatches of products that do not need one another: a first round, and one that adds
+// parts up.
+func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits) []Dispatch {
+	tiles := 0
+	for _, p := range list {
+		tiles += p.groups()
+	}
+	var pieces, ends []*piece
+	for _, p := range list {
+		if p.few == nil {
+			p.parts = p.partsFor(tiles, limits)
+		}
+		if p.parts > 1 {
+			part, end := p.inParts(k)
+			pieces, ends = append(pieces, part.renumber()), append(ends, end.renumber())
+		} else {
+			pieces = append(pieces, p.piece().renumber())
+		}
+	}
+	return append(sideBySide(g, pieces), sideBySide(g, ends)...)
 }
 
 // newProduct finds out what product i of a group stores, and where. It takes the workspace that it needs;
@@ -193,7 +208,6 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	left, right := p.rests(p.longest())
 	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, limits)
 	p.loadAhead()
-	p.parts = p.partsFor(p.tile.count(m, n, batches), limits)
 }
 
 // rowsOf takes the axis of rows out where it has one row: the innermost batches are rows then, and are one

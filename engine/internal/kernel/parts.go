@@ -9,21 +9,28 @@ package kernel
 // read 8 times as much. Thin tiles that are loaded far ahead, one for nearly each processor, take a step after
 // the other: on an H200 1024 of the inner axis last as long as a second dispatch.
 const (
-	leastSplit = 256
-	leastThin  = 1024
-	mostSplit  = 16
+	leastSplit  = 256
+	leastThin   = 1024
+	leastBeside = 4096
+	mostSplit   = 16
 )
 
-// partsFor chooses the number of parts of a product with so many tiles: as many as let each processor have
-// two threadgroups.
-func (p *product) partsFor(tiles int, limits Limits) int {
-	if p.thin() && tiles >= limits.Processors*3/4 {
-		return max(1, min(8*limits.Processors/tiles, p.inner[p.longest()]/leastThin))
-	}
-	if tiles >= limits.Processors || !p.inst.DType.Float() {
+// partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups,
+// unless those that stand beside it fill the device, of which there are so many.
+func (p *product) partsFor(beside int, limits Limits) int {
+	tiles, deep := p.groups(), p.inner[p.longest()]
+	beside -= tiles
+	switch {
+	case p.thin() && tiles+beside >= limits.Processors*3/4:
+		least := leastThin
+		if beside > 0 {
+			least = leastBeside
+		}
+		return max(1, min(8*limits.Processors/tiles, deep/least))
+	case tiles+beside >= limits.Processors || !p.inst.DType.Float():
 		return 1
 	}
-	return max(1, min(2*limits.Processors/max(tiles, 1), p.inner[p.longest()]/leastSplit, mostSplit))
+	return max(1, min(2*limits.Processors/max(tiles, 1), deep/leastSplit, mostSplit))
 }
 
 // inParts writes down both pieces of a product in parts.
