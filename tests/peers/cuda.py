@@ -85,7 +85,7 @@ def compare(a, sides, limits, head):
             continue
         table[w["name"]] = rows
         if w["kind"] in ("train", "decode"):
-            split(w, rows["mcs"], shortest_kernel(table))
+            split(w, rows["mcs"], shortest_kernel(table), limits.launch())
         wrong += [f"{w['name']} ({peer})" for peer, r in rows.items() if not r["agrees"]]
         print(text.line(w, rows, sides) + "   {:>4} launches, {} in kernels".format(*text.inside(rows)))
         print(end=text.ways(rows, sides))

@@ -44,6 +44,11 @@ class Ceilings:
         """Multiply-adds of a type, or in f32 where the processor has none for it."""
         return self.best.get(("flops", dtype)) or self.best.get(("flops", "f32"), 0)
 
+    def launch(self):
+        """The seconds of a launch in a graph that has nothing to do; 0 if that is not known."""
+        rate = self.best.get(("flops", "launch"))
+        return 1 / rate if rate else 0
+
     def measure(self, work):
         """The least time that the work could take, and the limit that it comes from: its arithmetic at the peak rate, its
         exponentials, or its bytes at the bandwidth of the level of cache where that many bytes live."""
@@ -83,14 +88,14 @@ class Ceilings:
         return max((kernel["bytes"] / bandwidth if bandwidth else 0, traffic), (kernel["flops"] / peak if peak else 0, "arithmetic"))
 
     def __str__(self):
-        found = [f"{dtype} {self.best['flops', dtype] / 1e9:.0f}" for dtype in self.peaks if self.best.get(("flops", dtype))]
+        found = [f"{dtype} {self.best['flops', dtype] / 1e9:.0f}" for dtype in self.peaks if dtype != "launch" and self.best.get(("flops", dtype))]
         return "peak, GOP/s: " + ", ".join(found) if found else "no ceilings were measured"
 
 
 class DeviceCeilings(Ceilings):
     """A GPU's limits, measured by a side that has them: native.cu, or PyTorch where that could not be built. The peaks are
     measured once, because they take longer than the works do, and copies anew in each round."""
-    peaks, samples = ("f32", "f16", "bf16", "exp"), 2
+    peaks, samples = ("f32", "f16", "bf16", "exp", "launch"), 2
 
     def __init__(self, side):
         self.side, self.process, self.best = side, None, {}

@@ -288,10 +288,34 @@ static double library_rate(const char *type) {
 	return best;
 }
 
-// native_rate is a ceiling: "copy" and "read" over so many bytes in bytes a second, "f32", "f16", "bf16" in operations and
-// "exp" in exponentials a second; 0 if the device has no such.
+__global__ void nothing(float *out) {
+	if (!out) asm volatile("trap;");
+}
+
+// launch_rate is how many kernels a graph begins in a second where each waits for the one before and has nothing to do.
+static double launch_rate() {
+	double fail = 0;
+	const int launches = 1000;
+	cudaGraph_t graph;
+	cudaGraphExec_t ready;
+	CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+	for (int i = 0; i < launches; i++) nothing<<<processors, THREADS, 0, stream>>>((float *)workspace);
+	CUDA(cudaStreamEndCapture(stream, &graph));
+	CUDA(cudaGraphInstantiate(&ready, graph, 0));
+	double best = 0;
+	for (int again = 0; again < 5; again++) {
+		float ms = timed(4, [&] { cudaGraphLaunch(ready, stream); });
+		if (ms > 0 && launches / (ms * 1e-3) > best) best = launches / (ms * 1e-3);
+	}
+	cudaGraphExecDestroy(ready), cudaGraphDestroy(graph);
+	return best;
+}
+
+// native_rate is a ceiling: "copy" and "read" over so many bytes in bytes a second, "f32", "f16", "bf16" in operations, "exp"
+// in exponentials and "launch" in launches of a graph a second; 0 if the device has no such.
 EXPORT double native_rate(const char *what, size_t bytes) {
 	double fail = 0;
+	if (!strcmp(what, "launch")) return launch_rate();
 	if (!strcmp(what, "copy") || !strcmp(what, "read")) return bandwidth(!strcmp(what, "copy"), bytes);
 	if (!strcmp(what, "f16") || !strcmp(what, "bf16")) return library_rate(what);
 	bool exps = !strcmp(what, "exp");

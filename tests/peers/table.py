@@ -22,7 +22,10 @@ def steps(work, rows):
     row = rows["mcs"]
     text = f"{'  tokens/s':34} " + ", ".join(parts)
     if "outside" in row:
-        text += f"; mcs: {row['launches a layer']:.1f} launches a layer, {100 * row['outside']:.1f} to {100 * row['outside at most']:.1f} % of the time outside of kernels"
+        share = f"{100 * row['outside']:.1f} to {100 * row['outside at most']:.1f} %"
+        if "a launch" in row:
+            share = f"by {1e6 * row['a launch']:.2f} µs a launch at most {100 * row['outside']:.1f} %"
+        text += f"; mcs: {row['launches a layer']:.1f} launches a layer, {share} of the time outside of kernels"
     return text
 
 

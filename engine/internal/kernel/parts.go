@@ -6,8 +6,9 @@ package kernel
 // what follows from the shape and the device alone, so equal work gives equal bits.
 //
 // A part costs 8 bytes an element, stored and loaded. So it is at least leastSplit long: its tiles then
-// read 8 times as much. Thin tiles that are loaded far ahead, one for nearly each processor, take a step after
-// the other: on an H200 1024 of the inner axis last as long as a second dispatch.
+// read 8 times as much. Thin tiles that are loaded far ahead, one for nearly each processor, take a step
+// after the other: on an H200 1024 of the inner axis last as long as a second dispatch. Beside others that
+// keep the device busy meanwhile, a longer one is worth it.
 const (
 	leastSplit  = 256
 	leastThin   = 1024
@@ -16,21 +17,24 @@ const (
 )
 
 // partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups,
-// unless those that stand beside it fill the device, of which there are so many.
-func (p *product) partsFor(beside int, limits Limits) int {
-	tiles, deep := p.groups(), p.inner[p.longest()]
-	beside -= tiles
-	switch {
-	case p.thin() && tiles+beside >= limits.Processors*3/4:
-		least := leastThin
-		if beside > 0 {
-			least = leastBeside
-		}
-		return max(1, min(8*limits.Processors/tiles, deep/least))
-	case tiles+beside >= limits.Processors || !p.inst.DType.Float():
-		return 1
+// unless tiles fill the device: its own, and those of products beside it, so many in all.
+func (p *product) partsFor(all int, limits Limits) int {
+	tiles, deep, enough := p.groups(), p.inner[p.longest()], limits.Processors
+	if p.thin() {
+		enough = enough * 3 / 4
 	}
-	return max(1, min(2*limits.Processors/max(tiles, 1), deep/leastSplit, mostSplit))
+	most, least := 8*limits.Processors/max(tiles, 1), leastBeside
+	switch {
+	case !p.inst.DType.Float():
+		return 1
+	case all < enough:
+		most, least = 2*limits.Processors/max(tiles, 1), leastSplit
+	case all == tiles && !p.thin():
+		return 1
+	case all == tiles:
+		least = leastThin
+	}
+	return max(1, min(most, deep/least, mostSplit))
 }
 
 // inParts writes down both pieces of a product in parts.

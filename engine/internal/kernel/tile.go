@@ -104,8 +104,8 @@ const (
 	mostThin    = 32
 )
 
-// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are loaded ahead, but no more than
-// mostStages of them.
+// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, but
+// no more than mostStages of them.
 const (
 	bytesAhead = 24 << 10
 	mostStages = 6
