@@ -1,6 +1,10 @@
 package backend
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
 
 // Hints tell the planner and the allocator what is fast on a device. The zero value of a field is right for a
 // processor; a field that is negative means none, or never.
@@ -28,8 +32,9 @@ type Hints struct {
 	// Logits is how many bytes of logits a linear layer with a cross entropy makes at once, unless these are
 	// few rows: 32 MiB if 0.
 	Logits int64
-	// Permuted says that outputs may be stored with their axes in another order: see Output.Stride.
-	Permuted bool
+	// Permuted says of an op whether its results may be stored with their axes in another order: see
+	// Output.Stride. No op's if it is nil.
+	Permuted func(op ir.Op) bool
 	// Later says that a run may return before its work is done, so that a caller gains time by asking for the
 	// next one before it reads what this one computes.
 	Later bool

@@ -142,7 +142,7 @@ func rope(g *backend.Group, k *Kernel) {
 	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
 	pair := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
 	pair.Stride[last] = 1
-	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(ir.Contiguous(o.Shape))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
+	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(outputLayout(&o))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
 		named{name: "position", layout: at}, named{name: "pair", layout: pair})
 	e.writes(o)
 	e.reads("x", in.Args[0])

@@ -290,7 +290,7 @@ func (g *graph) view(arg int, s step) int {
 		return g.view(g.copy(arg), s)
 	}
 	v := g.add(value{kind: view, dtype: x.dtype, shape: s.shape, args: []int{base}, chain: c})
-	if g.fuse && g.hints.Permuted {
+	if g.fuse && g.hints.Permuted != nil {
 		if g.views == nil {
 			g.views = map[int][]int{}
 		}
@@ -304,10 +304,14 @@ func (g *graph) view(arg int, s step) int {
 // does. The last axis stays the last, so that rows are still written in one piece.
 func (g *graph) permuted(base int, c chain) bool {
 	x := &g.values[base]
-	if !g.fuse || !g.hints.Permuted || x.kind != heavy && x.kind != result || x.order != nil || c[0].op != ir.Permute {
+	if !g.fuse || g.hints.Permuted == nil || x.kind != heavy && x.kind != result || x.order != nil || c[0].op != ir.Permute {
 		return false
 	}
-	if x.kind == result && g.values[x.args[0]].op == ir.UserKernel { // its text says how the elements lie
+	op := x.op
+	if x.kind == result {
+		op = g.values[x.args[0]].op
+	}
+	if op == ir.UserKernel || !g.hints.Permuted(op) { // a person's text says how the elements lie
 		return false
 	}
 	axes, last := c[0].ints, len(x.shape)-1

@@ -305,7 +305,7 @@ func TestPermutedOutputs(t *testing.T) {
 	var want []byte
 	launches := 0
 	for _, permuted := range []bool{false, true} {
-		h, dev := newHinting(t, hinting{hints: backend.Hints{Permuted: permuted}})
+		h, dev := newHinting(t, hinting{hints: backend.Hints{Permuted: func(ir.Op) bool { return permuted }}})
 		outs := graph(dev)
 		if err := plan.Run(t.Context(), outs); err != nil {
 			t.Fatal(err)

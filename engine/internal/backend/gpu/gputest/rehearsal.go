@@ -35,8 +35,12 @@ func (r *Rehearsal) Texts() map[string]string {
 	return maps.Clone(r.texts)
 }
 
-// Info is that of the device's backend.
-func (r *Rehearsal) Info() backend.Info { return gpu.InfoOf("rehearsal", r.device) }
+// Info is that of the device's backend, but for what the processor cannot do.
+func (r *Rehearsal) Info() backend.Info {
+	i := gpu.InfoOf("rehearsal", r.device)
+	i.Hints.Permuted = nil
+	return i
+}
 
 // Compile notes the texts of a group.
 func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
