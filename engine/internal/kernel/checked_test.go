@@ -125,6 +125,8 @@ func otherTrials(m, n int) []trial {
 		trial{name: "attention, causal", group: oneOp(backend.Single, ir.Attention, ir.Attr{Float: 0.5, Flags: ir.Causal}, []ir.Type{q, kv, kv}, q, lse)},
 		trial{name: "attention_grad", group: oneOp(backend.Single, ir.AttentionGrad, half, []ir.Type{q, kv, kv, q, lse, q}, q, kv, kv)},
 		trial{name: "rope", group: oneOp(backend.Single, ir.Rope, ir.Attr{Float: 10000}, []ir.Type{q, typeOf(dtype.I64, m)}, q), below: 5000},
+		trial{name: "rope, stored as rows of all heads", group: permuted(oneOp(backend.Single, ir.Rope, ir.Attr{Float: 10000, Flags: ir.Reverse},
+			[]ir.Type{q, typeOf(dtype.I64, m)}, q), 4*m*40, 40, 4*40, 1), below: 5000},
 		trial{name: "top_k", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 5)}, []ir.Type{f(m, n)}, f(m, min(n, 5)), typeOf(dtype.I64, m, min(n, 5)))},
 		trial{name: "top_k, all", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: n}, []ir.Type{f(m, n)}, f(m, n), typeOf(dtype.I64, m, n))},
 		trial{name: "top_k, the smallest of i64", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 2000), Flags: ir.Reverse}, []ir.Type{typeOf(dtype.I64, m, n)}, typeOf(dtype.I64, m, min(n, 2000)), typeOf(dtype.I64, m, min(n, 2000)))},
@@ -228,6 +230,12 @@ func trials() []trial {
 			group: oneOp(backend.Reduce, ir.Sum, ir.Attr{Axes: []int{0}}, []ir.Type{typeOf(dtype.F32, n)}, typeOf(dtype.F32, 1))})
 	}
 	return all
+}
+
+// permuted is a group whose first result is stored with these strides.
+func permuted(g *backend.Group, strides ...int) *backend.Group {
+	g.Outputs[0].Stride = strides
+	return g
 }
 
 // TestChecked holds kernels that are written down against float64, on a device that watches barriers and

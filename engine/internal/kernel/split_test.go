@@ -39,6 +39,43 @@ func (s *sketch) matmul(dt dtype.Type, m, k, n int) (backend.Ref, []int) {
 	return s.inst(ir.MatMul, ir.Attr{}, dt, shape, s.input(dt, ir.Contiguous([]int{m, k})), s.input(dt, ir.Contiguous([]int{k, n}))), shape
 }
 
+// TestCut: which products of a group are cut along their inner axis, so that a second dispatch adds the parts
+// up, on a device of 132 processors. Those that fill it together are not, unless one of them would take
+// long after the others.
+func TestCut(t *testing.T) {
+	const bf16 = dtype.BF16
+	type shape struct{ m, k, n int }
+	for _, c := range []struct {
+		name     string
+		products []shape
+		want     []string
+	}{
+		{"alone, and few tiles", []shape{{896, 4096, 128}}, []string{"matmul_part", "matmul_sum"}},
+		{"k and v", []shape{{4096, 896, 128}, {4096, 896, 128}}, []string{"matmuls"}},
+		{"alone, thin", []shape{{4096, 896, 16}}, []string{"matmul"}},
+		{"alone, thin and deep", []shape{{4096, 4864, 16}}, []string{"matmul_part", "matmul_sum"}},
+		{"an adapter's gradients", []shape{{24, 4096, 896}, {4096, 896, 24}}, []string{"matmuls"}},
+		{"a deep one beside another", []shape{{24, 16384, 896}, {4096, 896, 24}}, []string{"matmuls", "matmul_sum"}},
+	} {
+		s := &sketch{g: &backend.Group{Name: c.name, Kind: backend.MatMul}}
+		for _, p := range c.products {
+			y, _ := s.matmul(bf16, p.m, p.k, p.n)
+			s.output(y)
+		}
+		k, err := Render(s.g, Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range k.Dispatches {
+			got = append(got, d.Function[:strings.LastIndex(d.Function, "_")])
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // TestSplit: what a library computes of a group, and what is left to kernels. A product that is not worth it
 // stays whole.
 func TestSplit(t *testing.T) {

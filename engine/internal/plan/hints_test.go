@@ -122,6 +122,16 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		y := node(t, ir.Neg, ir.Attr{}, node(t, ir.Abs, ir.Attr{}, x))
 		return []*ir.Node{node(t, ir.Sum, ir.Attr{Axes: []int{0}}, y), node(t, ir.Sum, ir.Attr{Axes: []int{1}}, y)}
 	}
+	weights := func(t *testing.T, d *backend.Device) []*ir.Node { // aᵀ·b of each layer, which no other product needs
+		var list []*ir.Node
+		x := leafOf(t, d, dtype.F32, 32, 8)
+		for range 4 {
+			turned := node(t, ir.Permute, ir.Attr{Axes: []int{1, 0}}, x)
+			list = append(list, node(t, ir.MatMul, ir.Attr{}, turned, leafOf(t, d, dtype.F32, 32, 4)))
+			x = node(t, ir.Tanh, ir.Attr{}, product(t, d, x, 8))
+		}
+		return append(list, x)
+	}
 	for _, c := range []struct {
 		name  string
 		graph func(*testing.T, *backend.Device) []*ir.Node
@@ -137,6 +147,9 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"ropes and overwrites", kept, backend.Hints{}, 4},
 		{"ropes and overwrites together", kept, backend.Hints{Alike: true}, 2},
 		{"ropes one after the other", again, backend.Hints{Alike: true}, 2},
+		{"weights' gradients", weights, backend.Hints{SmallFlops: 2048}, 8},
+		{"weights' gradients of all layers together", weights, backend.Hints{SmallFlops: 2048, Together: 8}, 5},
+		{"weights' gradients of two layers together", weights, backend.Hints{SmallFlops: 2048, Together: 2}, 6},
 		{"a cheap value", shared, backend.Hints{}, 2},
 		{"a cheap value that is kept", shared, backend.Hints{Cheap: -1}, 3},
 	} {
