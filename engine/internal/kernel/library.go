@@ -111,23 +111,15 @@ func (p *Product) flopsPerByte() int {
 	return 16
 }
 
-// thin says whether memory limits a product in any case, and a text of this package shares a launch with
-// others where a library makes one or two for each.
-func (p *Product) thin() bool {
-	return p.A.DType != dtype.F32 && min(p.Rows, p.Columns) <= mostThin
-}
-
 // worth says whether calls save more time than it takes to move so many bytes.
 func worth(calls []Dispatch, bytes int) bool {
 	flops, saved := 0, 0
 	for _, d := range calls {
 		p := &d.Library.Product
 		flops += p.Flops()
-		if !p.thin() {
-			saved += p.Flops() / p.flopsPerByte()
-		}
+		saved += p.Flops() / p.flopsPerByte()
 	}
-	return flops >= leastFlops && saved > 0 && saved >= bytes
+	return flops >= leastFlops && saved >= bytes
 }
 
 // shareWorkspace gives the calls of a kernel one workspace, behind what the texts use.

@@ -6,35 +6,34 @@ package kernel
 // what follows from the shape and the device alone, so equal work gives equal bits.
 //
 // A part costs 8 bytes an element, stored and loaded. So it is at least leastSplit long: its tiles then
-// read 8 times as much. Thin tiles that are loaded far ahead, one for nearly each processor, take a step
-// after the other: on an H200 1024 of the inner axis last as long as a second dispatch. Beside others that
-// keep the device busy meanwhile, a longer one is worth it.
+// read 8 times as much. Where tiles fill the device it is for time that a product is cut: those of a thin
+// one, which are loaded far ahead, take a step after the other, and a deep one would end long after those
+// beside it. On an H200 leastDeep of the inner axis last as long as a second dispatch.
 const (
-	leastSplit  = 256
-	leastThin   = 1024
-	leastBeside = 4096
-	mostSplit   = 16
+	leastSplit = 256
+	leastDeep  = 1024
+	mostSplit  = 16
 )
 
 // partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups,
 // unless tiles fill the device: its own, and those of products beside it, so many in all.
 func (p *product) partsFor(all int, limits Limits) int {
-	tiles, deep, enough := p.groups(), p.inner[p.longest()], limits.Processors
-	if p.thin() {
-		enough = enough * 3 / 4
-	}
-	most, least := 8*limits.Processors/max(tiles, 1), leastBeside
+	tiles, deep := p.groups(), p.inner[p.longest()]
 	switch {
-	case !p.inst.DType.Float():
+	case !p.inst.DType.Float(), all == tiles && !p.thin() && p.fills(all, limits):
 		return 1
-	case all < enough:
-		most, least = 2*limits.Processors/max(tiles, 1), leastSplit
-	case all == tiles && !p.thin():
-		return 1
-	case all == tiles:
-		least = leastThin
+	case p.fills(all, limits):
+		return max(1, min(8*limits.Processors/max(tiles, 1), deep/leastDeep, mostSplit))
 	}
-	return max(1, min(most, deep/least, mostSplit))
+	return max(1, min(2*limits.Processors/max(tiles, 1), deep/leastSplit, mostSplit))
+}
+
+// fills says whether so many tiles keep the device busy: thin ones need some for most processors only.
+func (p *product) fills(tiles int, limits Limits) bool {
+	if p.thin() {
+		return tiles >= limits.Processors*3/4
+	}
+	return tiles >= limits.Processors
 }
 
 // inParts writes down both pieces of a product in parts.

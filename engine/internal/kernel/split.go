@@ -53,6 +53,9 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	if p.inst.DType == dtype.F16 && len(p.weights) > 0 {
 		return nil
 	}
+	if !limits.Library.Always && p.oneLaunch(limits) {
+		return nil
+	}
 	var s *split
 	for _, way := range []way{inFloats, asOne, onto} {
 		try := &split{product: p, stored: stored, limits: limits, way: way, scratch: k.Scratch}
@@ -68,6 +71,18 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	}
 	k.Scratch = s.scratch
 	return s.steps
+}
+
+// oneLaunch says whether a text computes a product in one launch, or in one that others share, where a
+// library would make one or two and be no faster: memory limits both.
+func (p *product) oneLaunch(limits Limits) bool {
+	products := 0
+	for _, in := range p.g.Insts {
+		if in.Op == ir.MatMul {
+			products++
+		}
+	}
+	return p.thin() && (products > 1 || p.fills(p.groups(), limits))
 }
 
 // cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved

@@ -54,8 +54,8 @@ func TestCut(t *testing.T) {
 		{"k and v", []shape{{4096, 896, 128}, {4096, 896, 128}}, []string{"matmuls"}},
 		{"alone, thin", []shape{{4096, 896, 16}}, []string{"matmul"}},
 		{"alone, thin and deep", []shape{{4096, 4864, 16}}, []string{"matmul_part", "matmul_sum"}},
-		{"an adapter's gradients", []shape{{24, 4096, 896}, {4096, 896, 24}}, []string{"matmuls"}},
-		{"a deep one beside another", []shape{{24, 16384, 896}, {4096, 896, 24}}, []string{"matmuls", "matmul_sum"}},
+		{"adapters of two inputs", []shape{{4096, 896, 16}, {4096, 896, 16}}, []string{"matmuls"}},
+		{"a deep one beside another", []shape{{24, 4096, 896}, {4096, 896, 24}}, []string{"matmuls", "matmul_sum"}},
 	} {
 		s := &sketch{g: &backend.Group{Name: c.name, Kind: backend.MatMul}}
 		for _, p := range c.products {
@@ -166,8 +166,14 @@ func TestSplit(t *testing.T) {
 			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, s.input(bf16, dy), s.input(bf16, w), s.input(bf16, h), s.input(f32, b),
 				s.input(bf16, dy), s.input(bf16, w), s.input(bf16, h), s.input(f32, b)))
 		}, []string{"matmul", "4096×4864 by 4864×896 of bf16, as f32, with a matrix added", "4096×4864 by 4864×896 of bf16, as f32, with a matrix added", "map"}},
-		{"a thin product", one(bf16, 4096, 4864, 16, nil), []string{"matmul"}},
-		{"a weight's gradient of few rows", one(bf16, 16, 4096, 4864, nil), []string{"matmul"}},
+		{"a thin product that fills the device", one(bf16, 4096, 896, 16, nil), []string{"matmul"}},
+		{"a thin product of few tiles", one(bf16, 128, 4096, 24, nil), []string{"128×4096 by 4096×24 of bf16"}},
+		{"thin products of few tiles", func(s *sketch) {
+			for range 2 {
+				y, _ := s.matmul(bf16, 128, 4096, 24)
+				s.output(y)
+			}
+		}, []string{"matmuls", "matmuls"}},
 		{"two long pairs in bf16, added in f32", func(s *sketch) {
 			adapter(s, 4096, 4864, 896, 1024)
 		}, []string{"4096×4864 by 4864×896 of bf16, as f32", "4096×1024 by 1024×896 of bf16, as f32, with a matrix added", "map"}},
@@ -188,7 +194,7 @@ func TestSplit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &sketch{g: &backend.Group{Name: c.name, Kind: backend.MatMul}}
 			c.group(s)
-			limits := Limits{Threads: 1024, SIMDWidth: 32, Library: &Library{Offer: func(Product) (int, bool) { return 1000, true }}}
+			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Product) (int, bool) { return 1000, true }}}
 			k, err := Render(s.g, limits)
 			if err != nil {
 				t.Fatal(err)
