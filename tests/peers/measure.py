@@ -120,8 +120,8 @@ def split(work, row, empty, launch):
     """How a training step or a decode spends its time: launches a layer, and the share outside of kernels. The kernels' times are
     those of runs in which each is waited for, by the device's clock, and hold what two readings of that take. So a second
     share takes what an all but empty kernel takes from each: the truth lies between. A step is a graph that is replayed
-    before the last replay is over. So its time outside of kernels is at most what a graph of as many launches takes that
-    have nothing to do."""
+    before the last replay is over: its time outside of kernels is what a graph of as many launches takes that have
+    nothing to do."""
     profile = row.get("profile")
     if not profile:
         return

@@ -141,8 +141,9 @@ func (s *split) pairs() (list []pair, ok bool) {
 	return list, len(list) > 1 && len(s.thin) == 0
 }
 
-// isThin says whether a text multiplies a pair before the library adds the others: an adapter's, whose result
-// is all that moves. The text rounds weights while it reads them, and is one launch for all such pairs.
+// isThin says whether a text multiplies a pair before the library adds the others: an adapter's of F32, whose
+// result is all that moves. The text rounds weights while it reads them, and is one launch for all such
+// pairs, where the library wants them rounded before.
 func (s *split) isThin(n int) bool {
 	if s.inner[n] > mostThin || len(s.inner) == 1 || s.batches() > 1 || s.inst.DType == dtype.F32 {
 		return false
@@ -152,7 +153,7 @@ func (s *split) isThin(n int) bool {
 			return false
 		}
 	}
-	return slices.Max(s.inner) > mostThin
+	return slices.Max(s.inner) > mostThin && s.operandType(2*n) != s.operandType(2*n+1)
 }
 
 // multiplyThin writes the products of the thin pairs, and what is added to them, to where the calls add

@@ -93,11 +93,12 @@ func TestSplit(t *testing.T) {
 	silu := func(s *sketch, y backend.Ref, shape []int) backend.Ref {
 		return s.inst(ir.Silu, ir.Attr{}, s.g.Insts[y.Index].DType, shape, y)
 	}
-	adapter := func(s *sketch, m, k, n, rank int) { // x·W + h·B
+	adapted := func(s *sketch, m, k, n, rank int, dt dtype.Type) { // x·W + h·B, with B of another type
 		x, w := s.input(bf16, ir.Contiguous([]int{m, k})), s.input(bf16, ir.Contiguous([]int{k, n}))
-		h, b := s.input(bf16, ir.Contiguous([]int{m, rank})), s.input(bf16, ir.Contiguous([]int{rank, n}))
+		h, b := s.input(bf16, ir.Contiguous([]int{m, rank})), s.input(dt, ir.Contiguous([]int{rank, n}))
 		s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, []int{m, n}, x, w, h, b))
 	}
+	adapter := func(s *sketch, m, k, n, rank int) { adapted(s, m, k, n, rank, bf16) }
 	row := func(n int, shape []int) ir.Layout { return ir.Contiguous([]int{n}).Expand(shape) }
 	for _, c := range []struct {
 		name  string
@@ -150,12 +151,15 @@ func TestSplit(t *testing.T) {
 		}, []string{"maps", "4096×912 by 912×4864 of bf16"}},
 		{"joined pairs would not be aligned", func(s *sketch) {
 			adapter(s, 4096, 898, 4864, 16)
-		}, []string{"matmul", "4096×898 by 898×4864 of bf16, with a matrix added"}},
+		}, []string{"4096×16 by 16×4864 of bf16", "4096×898 by 898×4864 of bf16, with a matrix added"}},
 		{"an adapter in bf16, rounded first", func(s *sketch) {
 			adapter(s, 4096, 4864, 896, 16)
+		}, []string{"4096×16 by 16×896 of bf16", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
+		{"an adapter in f32", func(s *sketch) {
+			adapted(s, 4096, 4864, 896, 16, f32)
 		}, []string{"matmul", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
-		{"an adapter in bf16, and a residual", func(s *sketch) {
-			adapter(s, 4096, 4864, 896, 16)
+		{"an adapter in f32, and a residual", func(s *sketch) {
+			adapted(s, 4096, 4864, 896, 16, f32)
 			s.g.Outputs = nil
 			shape := []int{4096, 896}
 			s.output(s.inst(ir.Add, ir.Attr{}, bf16, shape, backend.Ref{}, s.input(bf16, ir.Contiguous(shape))))
