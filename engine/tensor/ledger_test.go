@@ -242,3 +242,35 @@ func BenchmarkCounting(b *testing.B) {
 			return took
 		}})
 }
+
+// Unsettled names what was made since a moment and would take a while to compute. A ledger that holds as many
+// tensors as it may gives up.
+func TestLedgerKnowsWhatIsUnsettled(t *testing.T) {
+	x, w := tensor.Randn(64, 64).Eval(), tensor.Randn(64, 64).Eval()
+	l := tensor.NewLedger(t.Context())
+	defer l.Close()
+	l.Limit(100)
+	within := func(f func()) { tensor.Within(l.Context(), f) }
+	within(func() { _ = w.MatMul(x) })
+	since := l.Mark()
+	within(func() {
+		y := x.MatMul(w)
+		_ = y.Add(1)
+		_ = x.Sum()
+		x.MatMul(w).Mul(2).Eval()
+	})
+	if got := l.Unsettled(since); len(got) != 1 || got[0] != "add f32[64 64]" {
+		t.Errorf("got %q, want the sum of a product and a number", got)
+	}
+	if got := l.Unsettled(l.Mark()); len(got) != 0 {
+		t.Errorf("got %q since now", got)
+	}
+	within(func() {
+		for i := range 200 {
+			_ = x.MatMul(w.Add(i))
+		}
+	})
+	if got := l.Unsettled(since); len(got) != 0 {
+		t.Errorf("beyond its limit: got %d", len(got))
+	}
+}

@@ -260,7 +260,9 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 		left = &result{n: r.N, types: u.ShownTypes, from: u.Shown, listed: u.Listed}
 	}
 	rebound := s.rebound(u)
+	ctx, timed := s.timedByHand(ctx, u)
 	quit, err = s.execute(ctx, u, more, left.finish(s))
+	timed()
 	rebound()
 	s.unassigned(u, before, err)
 	s.renewAll(u.Replaced)

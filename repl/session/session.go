@@ -159,6 +159,7 @@ type Session struct {
 
 	drawings    drawings // of the cell that runs
 	toldRebound bool     // see rebound
+	toldClock   bool     // see timedByHand
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp

@@ -19,12 +19,43 @@ func (r *Record) note(n *ir.Node) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || r.most < 0 {
 		return
 	}
-	n.Noted.Store(r.since)
+	n.Noted.Store(turns.Load())
 	r.counts.Made++
-	r.nodes = append(r.nodes, n)
+	if r.nodes = append(r.nodes, n); len(r.nodes) == r.most {
+		if r.forget(); len(r.nodes) > r.most/2 {
+			r.nodes, r.most = nil, -1
+		}
+	}
+}
+
+// Limit makes the record hold n nodes at most. Once more come together that are not computed, it gives up: it
+// knows of none any more.
+func (r *Record) Limit(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = n
+}
+
+// Mark returns a moment, for [Record.Since].
+func (r *Record) Mark() (moment uint32) { return turns.Add(1) }
+
+// Since returns those of the nodes that [Record.Left] lists that were made after a moment, and that take more
+// than a number of operations to compute.
+func (r *Record) Since(moment uint32, operations int64) (left []*ir.Node) {
+	for _, n := range r.Left() {
+		all := flops(n)
+		ir.Pending(n, func(s *ir.Node) bool {
+			all += flops(s)
+			return all <= operations
+		})
+		if n.Noted.Load() >= moment && all > operations {
+			left = append(left, n)
+		}
+	}
+	return left
 }
 
 // computed marks nodes, and forgets what has piled up.

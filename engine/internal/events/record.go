@@ -26,6 +26,7 @@ type Record struct {
 	// What a record that notes nodes has of the run under way.
 	nodes []*ir.Node
 	some  bool   // something was computed
+	most  int    // how many nodes are held at most, or 0: see [Record.Limit]
 	sweep int    // how many nodes to let come together before the computed ones are forgotten
 	since uint32 // when the run under way began
 	first uint32 // when the record was opened

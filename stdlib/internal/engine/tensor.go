@@ -70,6 +70,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Live":                reflect.ValueOf((*tensor.Live)(nil)),
 		"LiveMemory":          reflect.ValueOf(tensor.LiveMemory),
 		"LoRALinear":          reflect.ValueOf(tensor.LoRALinear),
+		"Mark":                reflect.ValueOf((*tensor.Mark)(nil)),
 		"MaxAbsDiff":          reflect.ValueOf(tensor.MaxAbsDiff),
 		"MeanSquares":         reflect.ValueOf(tensor.MeanSquares),
 		"Merged":              reflect.ValueOf((*tensor.Merged)(nil)),

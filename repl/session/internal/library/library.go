@@ -5,7 +5,7 @@
 // It is a table: for the path of a package its symbols, some of them replaced. It knows no cells.
 // Functions that wait do so in package rt, which wakes them when their cell is stopped. Reading order:
 // library.go (the packages with replacements), streams.go (the output of cells), logs.go (log, slog and
-// flag), waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
+// flag), clock.go, waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
 package library
 
 import (
@@ -29,6 +29,7 @@ type Library struct {
 	stdin   io.Reader
 	logger  *log.Logger // the logger of package log's functions
 	limits  Limits
+	clock   clock
 }
 
 // Limits are functions of the session in place of the process's.
@@ -59,9 +60,11 @@ func (lib *Library) Symbols(path string) (name string, symbols map[string]reflec
 	return name, lib.override(path, symbols), nil
 }
 
-// Open makes the files os.Stdout and os.Stderr if checked code mentions them.
+// Open makes the files os.Stdout and os.Stderr if checked code mentions them, and notes what it does with the
+// clock.
 func (lib *Library) Open(info *types.Info) error {
 	for _, o := range info.Uses {
+		lib.clock.use(o)
 		v, ok := o.(*types.Var)
 		if !ok || v.IsField() || v.Pkg() == nil || v.Pkg().Path() != "os" {
 			continue
@@ -111,7 +114,7 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 	case "os":
 		own = map[string]any{"Exit": lib.limits.Exit, "Stdout": reflect.ValueOf(&lib.streams.Out.file).Elem(), "Stderr": reflect.ValueOf(&lib.streams.Err.file).Elem()}
 	case "time":
-		own = map[string]any{"Sleep": lib.rt.Sleep}
+		own = map[string]any{"Sleep": lib.rt.Sleep, "Now": lib.clock.now, "Since": lib.clock.since}
 	default:
 		own = lib.waits(path)
 	}
