@@ -11,31 +11,38 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// once runs the work and computes all lazy tensors that it made; they keep their values. It calls timed
-// with the run alone, so timed does not measure how the session is entered and left. Afterwards w.restore
-// puts back the variables that the run changed, because the next run has to start from the same state.
-func (w *work) once(ctx context.Context, timed func(run func() error) error) (v any, err error) {
+// once runs the work and computes all lazy tensors that it made; they keep their values. What they read and was
+// left undone before is computed apart. Afterwards w.restore puts back the variables that the run changed, because
+// the next run has to start from the same state.
+func (w *work) once(ctx context.Context) (remarks []string, err error) {
 	l := tensor.NewLedger(ctx)
 	defer l.Close()
+	var results []tensor.Tensor
 	err = w.stmt.Within(l.Context(), func() error {
-		return timed(func() error {
-			if v, err = w.stmt.Loop(1); err != nil {
-				return err
-			}
-			return l.Eval(tensorsIn(v)...)
-		})
+		v, err := w.stmt.Loop(1)
+		if err == nil {
+			err = l.Inputs()
+		}
+		if err != nil {
+			return err
+		}
+		results = tensorsIn(v)
+		return l.Eval(results...)
 	})
+	if err == nil {
+		remarks = bench.Remarks(l, results...)
+	}
 	if w.restore != nil {
 		w.restore()
 	}
-	return v, err
+	return remarks, err
 }
 
 // record runs the work once and records its launches; how is profile.Record or profile.RecordTraced.
 func (w *work) record(ctx context.Context, how func(context.Context, func(context.Context)) *profile.Recording) (r *profile.Recording, err error) {
-	r = how(ctx, func(ctx context.Context) {
-		_, err = w.once(ctx, func(run func() error) error { return run() })
-	})
+	var remarks []string
+	r = how(ctx, func(ctx context.Context) { remarks, err = w.once(ctx) })
+	r.Remarks = remarks
 	return r, err
 }
 
@@ -136,7 +143,7 @@ func (c *call) setup(ctx context.Context) (around func(sample func() error) erro
 		return nil, err
 	}
 	return func(sample func() error) error {
-		if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
+		if _, err := w.once(ctx); err != nil {
 			return fmt.Errorf("-setup: %w", err)
 		}
 		return sample()

@@ -77,7 +77,7 @@ type span struct {
 func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profiled, err error) {
 	n, budget := c.number("n"), c.duration("t")
 	if n != 1 {
-		if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
+		if _, err := w.once(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -230,14 +230,14 @@ func (c *call) capture(ctx context.Context, file string) (display.Value, error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
+	if _, err := w.once(ctx); err != nil {
 		return nil, err
 	}
 	stop, err := device.Default().Capture(c.path(file))
 	if err != nil {
 		return nil, c.errorf("-o %s: %w", file, err)
 	}
-	_, err = w.once(ctx, func(run func() error) error { return run() })
+	_, err = w.once(ctx)
 	if failed := stop(); err == nil && failed != nil {
 		err = c.errorf("-o %s: %w", file, failed)
 	}

@@ -29,9 +29,12 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	o.Recording = profile.Record(ctx, func(ctx context.Context) {
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
-		err = c.runOnce(l, source, &o)
+		if err = c.runOnce(l, source, &o); err == nil {
+			o.remarks = bench.Remarks(l, o.results...)
+		}
 		o.left = l.Sum().Left
 	})
+	o.Remarks = o.remarks
 	o.putBack = before.restore()
 	if err != nil {
 		return nil, err
@@ -60,7 +63,9 @@ type oneRun struct {
 	machine bench.Machine // as it was meanwhile
 	wall    time.Duration
 	value   *session.Taken // nil if the statements have no value
-	left    int            // tensors that were not computed: see tensor.Sum
+	results []tensor.Tensor
+	remarks []string
+	left    int // tensors that were not computed: see tensor.Sum
 	putBack []string
 }
 
@@ -77,11 +82,11 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 		err := c.s.Declare(l.Context(), source, func(run func()) {
 			failed = errors.Join(failed, o.time(func() error {
 				run()
-				if last != "" {
-					return nil // the last expression computes them, within the time
-				}
-				return l.Eval()
+				return nil
 			}))
+			if last == "" && failed == nil { // a last expression computes them, within its time
+				failed = o.eval(l)
+			}
 		})
 		if err = errors.Join(err, failed); err != nil {
 			return err
@@ -97,11 +102,12 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 	return w.stmt.Within(l.Context(), func() error {
 		var made any
 		err := o.time(func() (err error) {
-			if made, err = w.stmt.Loop(1); err != nil {
-				return err
-			}
-			return l.Eval(tensorsIn(made)...)
+			made, err = w.stmt.Loop(1)
+			return err
 		})
+		if err == nil {
+			err = o.eval(l, tensorsIn(made)...)
+		}
 		o.value = w.stmt.Take()
 		return err
 	})
@@ -117,10 +123,20 @@ func (c *call) takeDeclared(ctx context.Context, name string, o *oneRun) error {
 		return err
 	}
 	return w.stmt.Within(ctx, func() error {
-		_, err := w.stmt.Loop(1)
-		o.value = w.stmt.Take()
+		v, err := w.stmt.Loop(1)
+		o.results, o.value = tensorsIn(v), w.stmt.Take()
 		return err
 	})
+}
+
+// eval adds the time of computing what a run has made and its results. What they read and was left undone before is
+// computed outside of the time.
+func (o *oneRun) eval(l *tensor.Ledger, results ...tensor.Tensor) error {
+	o.results = results
+	if err := l.Inputs(); err != nil {
+		return err
+	}
+	return o.time(func() error { return l.Eval(results...) })
 }
 
 // time adds the time of a run; the run ends when the device has finished.

@@ -114,6 +114,27 @@ func LeftOut(n int) string {
 	return fmt.Sprintf("not in the time: %s that nobody read, and of which most was computed for others", units.Plural(int64(n), "tensor"))
 }
 
+// Remarks are notes on work that a reader would take to be in the time of a run of the ledger, or not to be in it:
+// on what was made elsewhere and computed by the run, and on results that the run has not computed.
+func Remarks(l *tensor.Ledger, results ...tensor.Tensor) (list []string) {
+	before, meanwhile := l.Elsewhere(results...)
+	for _, each := range []struct {
+		what string
+		work []string
+	}{
+		{"in the time, though it was made before or elsewhere: ", l.Older(results...)},
+		{"not in the time, because it was computed before: ", before},
+		{"not in the time of this code, because others computed it meanwhile: ", meanwhile},
+	} {
+		if n := len(each.work); n > 1 {
+			list = append(list, fmt.Sprintf("%s%s and %d more", each.what, each.work[0], n-1))
+		} else if n == 1 {
+			list = append(list, each.what+each.work[0])
+		}
+	}
+	return list
+}
+
 // tensors are those among the results of the last run.
 func (s *settling) tensors() (list []tensor.Tensor) {
 	if s.Results == nil {
@@ -168,6 +189,7 @@ func (s *settling) inspect() (t Tally, err error) {
 	if t.Left > 0 {
 		t.Notes = append(t.Notes, LeftOut(t.Left))
 	}
+	t.Notes = append(t.Notes, Remarks(s.ledger, s.tensors()...)...)
 	if s.carried != nil {
 		t.Refused = s.carries()
 	}

@@ -58,7 +58,8 @@ type Recording struct {
 	Wall        time.Duration // that the function took
 	Trace       *Trace        `json:",omitempty"` // nil unless each launch was kept: see RecordTraced
 	Timed       bool
-	Unsound     bool `json:",omitempty"` // the clock that times were taken by turned out wrong meanwhile
+	Remarks     []string `json:",omitempty"` // what is to be said of the work, by those who had it recorded
+	Unsound     bool     `json:",omitempty"` // the clock that times were taken by turned out wrong meanwhile
 }
 
 // Record calls f within a context that is made from ctx, and returns what was done within it.
@@ -77,9 +78,10 @@ func record(ctx context.Context, with events.Option, f func(context.Context)) *R
 	start, before := events.Now(), events.Total()
 	scope.Within(ctx, func() { f(ctx) })
 	wall, all := events.Now()-start, int(events.Total()-before)
-	r := collect(counting.Counts())
+	counts := counting.Counts()
+	r := collect(counts)
 	r.Unsound = sound && !ticks.Sound()
-	r.Wall, r.Timed, r.Others = wall, with&events.Times != 0, max(0, all-r.Launches)
+	r.Wall, r.Timed, r.Others = wall, with&events.Times != 0, max(0, all-r.Launches-counts.Apart)
 	if with&events.Trace != 0 {
 		r.Trace = newTrace(counting.Traced(), start)
 	}

@@ -36,6 +36,7 @@ func (r *Recording) Notes() (list []string) {
 	for _, m := range r.Merged {
 		list = append(list, fmt.Sprintf("%s was asked for %s more, and computed once", m.Op, units.Plural(int64(m.Times), "time")))
 	}
+	list = append(list, r.Remarks...)
 	if r.Others > 0 {
 		list = append(list, fmt.Sprintf("%s meanwhile by others, not counted above", units.Plural(int64(r.Others), "launch")))
 	}

@@ -1,6 +1,10 @@
 package tensor
 
-import "github.com/mcs-notebook/mcs/engine/internal/ir"
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
 
 // A Mark is a moment in the life of a [Ledger].
 type Mark uint32
@@ -33,4 +37,37 @@ func workOf(n *ir.Node) string {
 		text += " of " + n.Origin.Place
 	}
 	return text
+}
+
+// worthTelling is how many elements a tensor has that took a while: an evaluated one does not know any more what
+// it took.
+const worthTelling = 1000
+
+// Older returns the work that the run which has ended did for tensors that were made before the ledger was
+// opened, or elsewhere, and that are not among its results: its time has what others had left undone.
+func (l *Ledger) Older(results ...Tensor) (list []string) {
+	for _, n := range l.record.Older() {
+		if ir.Size(n.Shape) >= worthTelling && !slices.ContainsFunc(results, func(t Tensor) bool { return t.node("eval") == n }) {
+			list = append(list, workOf(n))
+		}
+	}
+	return list
+}
+
+// Elsewhere returns the work for results of the run which has ended that it has not done itself: what was done
+// before the run began, and what others did meanwhile. Its time does not have that work in it.
+func (l *Ledger) Elsewhere(results ...Tensor) (before, meanwhile []string) {
+	for _, t := range results {
+		n := t.node("eval")
+		if n.Value() == nil || n.Op == ir.Const {
+			continue
+		}
+		switch others, early := l.record.By(n); {
+		case others && early:
+			before = append(before, workOf(n))
+		case others:
+			meanwhile = append(meanwhile, workOf(n))
+		}
+	}
+	return before, meanwhile
 }

@@ -2,6 +2,7 @@ package honesty
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -23,12 +24,13 @@ type notebook struct {
 	t *testing.T
 	*session.Session
 	printed lockedBuffer
+	said    lockedBuffer // notices
 }
 
 func open(t *testing.T) *notebook {
 	t.Helper()
 	n := &notebook{t: t}
-	s, err := session.New(session.Options{Commands: magics.Table{}, Stdout: &n.printed, Render: func(v display.Value, _ int) display.Value { return v }})
+	s, err := session.New(session.Options{Commands: magics.Table{}, Stdout: &n.printed, Stderr: &n.said, Render: func(v display.Value, _ int) display.Value { return v }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +165,20 @@ func TestGraphBuildingIsNotTheTime(t *testing.T) {
 
 // claim is that one statement takes another's time so many times.
 var claim = regexp.MustCompile(`([0-9.]+)× (?:slower|faster)`)
+
+// Nor is it the time between two readings of a clock: a session says so, once.
+func TestClockReadByHand(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	n.run(`start := time.Now(); y = x.MatMul(w).Eval(); fmt.Println(time.Since(start))`)
+	if text := n.said.take(); text != "" {
+		t.Errorf("what is evaluated is in the time: got %q", text)
+	}
+	n.run(`start = time.Now(); y = x.MatMul(w); fmt.Println(time.Since(start))`)
+	if text := n.said.take(); !strings.Contains(text, "before matmul f32[192 192] of In[3]:1 was computed: tensors are lazy") {
+		t.Errorf("got %q", text)
+	}
+}
 
 // The same holds for compiled programs without an Eval.
 func TestGraphBuildingInPrograms(t *testing.T) {
@@ -324,6 +340,38 @@ func TestWhoseWorkItIs(t *testing.T) {
 		}
 	}
 	t.Error("the others' launches are not counted apart")
+}
+
+// Work that lies outside of a statement is not in its figures, and named: what a closure has left undone is computed
+// before, and what others have computed, or compute meanwhile, is no time of the statement. Work that the statement
+// itself asks for is in its time, and named, too, if something else has made it.
+func TestWorkElsewhereIsNamed(t *testing.T) {
+	const made = `kept := func() func() tensor.Tensor { l := x.MatMul(w); return func() tensor.Tensor { return l.Add(1) } }()`
+	const ahead = "ch := make(chan tensor.Tensor, 1)\ngo func() { ch <- x.MatMul(w).Eval() }()\ntime.Sleep(100*time.Millisecond)"
+	for _, tt := range []struct {
+		name, cell, command string
+		want, never         string
+	}{
+		{"lazy in a closure", made, "%kernels kept()", "add         1", "matmul"},
+		{"lazy in a closure, by %time", made, "%time kept();", "· 1 launch ·", "matmul"},
+		{"lazy in a map", `kept := map[string]tensor.Tensor{"l": x.MatMul(w)}` + "\nfunc get() tensor.Tensor { return kept[\"l\"].Add(1) }", "%kernels get()", "add         1", "matmul"},
+		{"lazy in a sync.Once", "get := sync.OnceValue(func() tensor.Tensor { return x.MatMul(w) })\nget()", "%time get().Add(1);", "· 1 launch ·", "matmul"},
+		{"asked for by the statement", made, "%time kept().Sum().Item()", "in the time, though it was made before or elsewhere: matmul f32[192 192] of In[2]:1", "not in the time"},
+		{"computed ahead", ahead, "%time <-ch", "not in the time, because it was computed before: matmul f32[192 192] of In[2]", "meanwhile"},
+		{"computed ahead, declared", ahead, "%time y2 := <-ch", "because it was computed before: matmul f32[192 192] of In[2]", "meanwhile"},
+		{"computed ahead, counted", ahead, "%kernels <-ch", "because it was computed before: matmul f32[192 192] of In[2]", "meanwhile"},
+		{"computed meanwhile", "ask, ch := make(chan bool), make(chan tensor.Tensor)\ngo func() { <-ask; ch <- x.MatMul(w).Eval() }()", "%time func() tensor.Tensor { ask <- true; return <-ch }()",
+			"not in the time of this code, because others computed it meanwhile: matmul f32[192 192] of In[2]", "computed before"},
+		{"lazy from a goroutine", "ch := make(chan tensor.Tensor)\ngo func() { ch <- x.MatMul(w) }()", "%time <-ch", "· 1 launch ·", "not in the time"},
+		{"its own", "", "%time x.MatMul(w)", "· 1 launch ·", "in the time"},
+	} {
+		n := open(t)
+		n.run("x, w := tensor.Randn(192, 192).Eval(), tensor.Randn(192, 192).Eval()")
+		n.run(cmp.Or(tt.cell, "1"))
+		if text := strings.Join(strings.Fields(n.run(tt.command).Text(200)), " "); !strings.Contains(text, strings.Join(strings.Fields(tt.want), " ")) || strings.Contains(text, tt.never) {
+			t.Errorf("%s: want %q and no %q in\n%s", tt.name, tt.want, tt.never, text)
+		}
+	}
 }
 
 // A goroutine of an earlier cell that works during a measurement is named beside it.

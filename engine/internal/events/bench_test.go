@@ -31,7 +31,7 @@ func BenchmarkRan(b *testing.B) {
 				run.Stack = ir.Stack(ctx)
 			}
 			rs.Ran(&run)
-			rs.Computed(nodes)
+			rs.Computed(nodes, nil)
 		}
 		return float64(time.Since(start)) / turn
 	}

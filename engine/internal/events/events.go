@@ -10,6 +10,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,12 +109,32 @@ func (rs Records) Ran(run *Run) {
 	}
 }
 
-// Computed tells that the nodes were computed, whether or not they have their values now.
-func (rs Records) Computed(nodes []*ir.Node) {
+// Computed tells that nodes were computed, whether or not they have their values now: those of a graph without
+// its leaves, LeafOf of [ir.Graph], or all of them where leafOf is nil.
+func (rs Records) Computed(nodes []*ir.Node, leafOf []int32) {
 	for _, r := range rs {
 		if r.notes {
-			r.computed(nodes)
+			r.computed(nodes, leafOf)
 		}
+	}
+	now, all := max(1, turns.Load()), noting.Load() > 0
+	for i, n := range nodes {
+		if !leaf(leafOf, i) && (all || n.Value() == nil) { // a value says by itself that there was a computation
+			n.Computed.Store(now)
+		}
+	}
+}
+
+func leaf(leafOf []int32, i int) bool { return leafOf != nil && leafOf[i] >= 0 }
+
+// Spared tells that the nodes will not be computed, because nobody waits for them.
+func (rs Records) Spared(nodes []*ir.Node) {
+	if !slices.ContainsFunc(rs, func(r *Record) bool { return r.notes }) {
+		return
+	}
+	now := turns.Load()
+	for _, n := range nodes {
+		n.Computed.Store(now)
 	}
 }
 

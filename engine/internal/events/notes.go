@@ -58,14 +58,32 @@ func (r *Record) Since(moment uint32, operations int64) (left []*ir.Node) {
 	return left
 }
 
-// computed marks nodes, and forgets what has piled up.
-func (r *Record) computed(nodes []*ir.Node) {
-	now := turns.Load()
-	for _, n := range nodes {
-		n.Computed.Store(now)
-	}
+// An older node was made before the record was opened, or by others.
+type older struct {
+	*ir.Node
+	undone bool // it had never been computed
+}
+
+// computes says whether the record's code has computed an older node. The caller holds mu.
+func (r *Record) computes(n *ir.Node) bool {
+	return slices.ContainsFunc(r.older, func(o older) bool { return o.Node == n })
+}
+
+// mostOlder is how many nodes that others have made a record names.
+const mostOlder = 64
+
+// computed notes the nodes that others have made, and forgets what has piled up.
+func (r *Record) computed(nodes []*ir.Node, leafOf []int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	for i, n := range nodes {
+		if !leaf(leafOf, i) && n.Noted.Load() < r.first && n.Handles() > 0 && n.Op != ir.Const && len(r.older) < mostOlder && !r.computes(n) {
+			r.older = append(r.older, older{n, n.Computed.Load() == 0})
+		}
+	}
 	r.some = true
 	if len(r.nodes) >= r.sweep {
 		r.forget()
@@ -143,11 +161,34 @@ func (r *Record) Turn() {
 	defer r.mu.Unlock()
 	clear(r.nodes)
 	r.nodes, r.sweep, r.some = r.nodes[:0], minSweep, false
-	r.since = turns.Add(1)
+	r.last, r.since = r.since, turns.Add(1)
 }
 
-// Inputs returns what the nodes of the run under way read, has no value, and was made before the record was
-// opened: to compute it is no part of the run. Carried says whether they read what an earlier run of the
+// Older returns what code holds, was made before the record was opened or by others, and was computed for the first
+// time in the run that has ended, or in the first run.
+func (r *Record) Older() (list []*ir.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.older {
+		if n.undone && n.Computed.Load() >= r.last {
+			list = append(list, n.Node)
+		}
+	}
+	return list
+}
+
+// By says who computed a node that has a value: the code of the run that has ended or of the first one, or
+// others, while that run went on or before it.
+func (r *Record) By(n *ir.Node) (others, before bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before = n.Computed.Load() < r.last
+	own := n.Noted.Load() >= r.last || !before && r.computes(n)
+	return !own, before
+}
+
+// Inputs returns what the nodes of the run under way read, was never computed, and was made before the record was
+// opened: to compute it is no part of the run. To compute once more what was not kept is. Carried says whether they read what an earlier run of the
 // record has made and left without a value: then each run does the work of those before it, too.
 func (r *Record) Inputs() (inputs []*ir.Node, carried bool) {
 	r.mu.Lock()
@@ -159,7 +200,7 @@ func (r *Record) Inputs() (inputs []*ir.Node, carried bool) {
 			case noted >= r.first && noted < r.since:
 				carried = true
 				return false
-			case noted < r.first && s.Handles() > 0 && s.Op != ir.Const:
+			case noted < r.first && s.Computed.Load() == 0 && s.Handles() > 0 && s.Op != ir.Const:
 				inputs = append(inputs, s)
 				return false
 			}

@@ -16,6 +16,7 @@ type Record struct {
 	timed, notes, traces bool
 
 	within Records // the record itself and those around it
+	apart  Records // of a record that [Apart] made: those that it tells of launches
 
 	mu     sync.Mutex
 	closed bool
@@ -25,11 +26,13 @@ type Record struct {
 
 	// What a record that notes nodes has of the run under way.
 	nodes []*ir.Node
-	some  bool   // something was computed
-	most  int    // how many nodes are held at most, or 0: see [Record.Limit]
-	sweep int    // how many nodes to let come together before the computed ones are forgotten
-	since uint32 // when the run under way began
-	first uint32 // when the record was opened
+	some  bool    // something was computed
+	most  int     // how many nodes are held at most, or 0: see [Record.Limit]
+	sweep int     // how many nodes to let come together before the computed ones are forgotten
+	older []older // that were computed, and that the record's code has not made: see [Record.Older]
+	since uint32  // when the run under way began
+	last  uint32  // when the one before it began, or the record was opened
+	first uint32  // when the record was opened
 }
 
 // Counts are what a record has counted.
@@ -38,6 +41,7 @@ type Counts struct {
 	Copies      int
 	CopiedBytes int64
 	Made        int // nodes that were noted
+	Apart       int // launches that are no part of the work: see [Apart]
 	Left        int // of those, how many were not computed because most of what they take was, for others
 }
 
@@ -74,11 +78,21 @@ func Open(ctx context.Context, with Option) (context.Context, *Record) {
 	}
 	if r.notes {
 		r.first = turns.Add(1)
-		r.since, r.sweep = r.first, minSweep
+		r.since, r.last, r.sweep = r.first, r.first, minSweep
 		noting.Add(1)
 	}
 	r.list(func(all Records) Records { return append(all, r) })
 	return context.WithValue(ctx, key, r), r
+}
+
+// Apart returns a context whose work the records of ctx do not count, nor as that of others: it was left
+// undone before.
+func Apart(ctx context.Context) context.Context {
+	outer, ok := ctx.Value(key).(*Record)
+	if !ok {
+		return ctx
+	}
+	return context.WithValue(ctx, key, &Record{closed: true, within: Records{{closed: true, apart: outer.within}}})
 }
 
 // Close ends a record; nothing is added to it any more. It says whether the record was open.
@@ -127,6 +141,11 @@ func (r *Record) Counts() Counts {
 // ran adds the launches of one run of a plan. A plan that runs in a loop costs a comparison or two and two
 // additions.
 func (r *Record) ran(run *Run) {
+	for _, of := range r.apart {
+		of.mu.Lock()
+		of.counts.Apart += run.Count()
+		of.mu.Unlock()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -26,7 +26,7 @@ func Prepare(ctx context.Context, outs []*ir.Node) error {
 		return err
 	}
 	defer w.Release()
-	events.Of(ctx).Computed(w.Nodes) // nobody waits for them
+	events.Of(ctx).Spared(w.Nodes)
 	if len(w.Moves) > 0 {
 		return nil // it is not one plan
 	}

@@ -35,7 +35,7 @@ func moveAll(ctx context.Context, w *ir.Graph) error {
 		n.SetValue(moved)
 		backend.Note(n)
 	}
-	events.Of(ctx).Computed(w.Moves)
+	events.Of(ctx).Computed(w.Moves, nil)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 	if err := p.run(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
 		return err
 	}
-	records.Computed(w.Nodes)
+	records.Computed(w.Nodes, w.LeafOf)
 	return nil
 }
 
