@@ -8,23 +8,39 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// rebound tells, once in a session, of a parameter whose name a unit gives to what is computed from it. It is
-// called before the unit runs, and its result after that.
+// rebound tells, once in a session, of a parameter whose name a unit or a function that it calls gives to what is
+// computed from it, and of a function that does so with its own parameter. It is called before the unit runs, and
+// its result after that.
 func (s *Session) rebound(u *compile.Unit) (after func()) {
-	if s.toldRebound || len(u.Rebinds) == 0 {
+	if s.toldRebound {
 		return func() {}
 	}
+	list := u.Rebinds
+	if u.Runs {
+		for _, e := range s.compiler.World.Names {
+			if e.Kind == world.Func && e.Decl != nil {
+				list = append(list[:len(list):len(list)], e.Decl.Rebinds...)
+			}
+		}
+	}
 	was := map[string]bool{}
-	for _, r := range u.Rebinds {
+	for _, r := range list {
 		param, known := s.isParam(r.Name)
-		was[r.Name] = r.Param || known && param
+		was[r.Name] = was[r.Name] || r.Param || known && param
 	}
 	return func() {
-		for _, r := range u.Rebinds {
-			if param, known := s.isParam(r.Name); known && !param && was[r.Name] && !s.toldRebound {
+		for _, r := range list {
+			place := fmt.Sprintf("%s:%d", world.CellName(r.Cell), r.Line)
+			param, known := s.isParam(r.Name)
+			switch {
+			case s.toldRebound:
+			case r.Parameter != "":
 				s.toldRebound = true
-				s.Tell("%s", fmt.Sprintf("%s is no parameter now: %s:%d gave its name to a new tensor, which depends on all that came before. "+
-					"%s changes the parameter itself; %s = %s.Param() makes this tensor one", r.Name, world.CellName(s.past.n), r.Line, r.Set, r.Name, r.Name))
+				s.Tell("%s", fmt.Sprintf("%s of %s is another tensor after %s: the one that its caller gives it stays as it was. %s changes that itself", r.Name, r.Parameter, place, r.Set))
+			case known && !param && was[r.Name]:
+				s.toldRebound = true
+				s.Tell("%s", fmt.Sprintf("%s is no parameter now: %s gave its name to a new tensor, which depends on all that came before. "+
+					"%s changes the parameter itself; %s = %s.Param() makes this tensor one", r.Name, place, r.Set, r.Name, r.Name))
 			}
 		}
 	}

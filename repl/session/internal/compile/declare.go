@@ -464,6 +464,11 @@ func (c *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 		fresh.Uses = mentioned
 		if f, ok := d.node.(*ast.FuncDecl); ok {
 			fresh.TypeUses = signatureNames(u.checked.Info, f)
+			if d.user {
+				var own []world.Rebind
+				fresh.Rebinds, own = c.rebindsIn(u, f)
+				u.Rebinds = append(u.Rebinds, own...)
+			}
 		}
 		for _, name := range d.Names {
 			delete(fresh.Uses, name)

@@ -6,56 +6,140 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A Rebind is an assignment of a tensor to a variable that it is computed from: w -= g, w = w.Sub(g). If the
-// variable had a parameter, the name means another tensor then, and the parameter stays as it was.
-type Rebind struct {
-	Name  string
-	Line  int
-	Param bool   // the same statements have made the variable a parameter
-	Set   string // what changes the parameter instead: "w.Set(w - g)"
+// rebinds lists those of a unit's statements, for each variable the first.
+func (c *Compiler) rebinds(u *Unit) (list []world.Rebind) {
+	r := &rebinding{c: c, u: u, params: map[string]bool{}, seen: map[string]bool{}, counts: func(*types.Var) bool { return true }}
+	for _, stmt := range u.body {
+		ast.Inspect(stmt, r.visit)
+	}
+	return r.list
 }
 
-// rebinds lists those of a unit's statements, for each variable the first.
-func (c *Compiler) rebinds(u *Unit) (list []Rebind) {
-	params, seen := map[string]bool{}, map[string]bool{}
-	visit := func(n ast.Node) bool {
-		a, ok := n.(*ast.AssignStmt)
-		if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
-			return true
-		}
-		name, ok := a.Lhs[0].(*ast.Ident)
-		if !ok {
-			return true
-		}
-		if a.Tok == token.DEFINE {
-			call, _ := a.Rhs[0].(*ast.CallExpr)
-			if call != nil {
-				sel, _ := call.Fun.(*ast.SelectorExpr)
-				params[name.Name] = sel != nil && sel.Sel.Name == "Param"
-			}
-			return true
-		}
-		v := u.checked.Info.Uses[name]
-		if v == nil || seen[name.Name] || !strings.HasSuffix(v.Type().String(), "/engine/tensor.Tensor") || !u.checked.reads(a.Rhs[0], v) {
-			return true
-		}
-		if set := setting(c.typed(u, a), name.Name); set != "" {
-			seen[name.Name] = true
-			list = append(list, Rebind{name.Name, c.fset.Position(a.Pos()).Line, params[name.Name], set})
+// rebindsIn lists those of a function that a unit declares: of variables of the session, and of the function's own
+// parameters where a step of training is lost to the caller.
+func (c *Compiler) rebindsIn(u *Unit, f *ast.FuncDecl) (shared, own []world.Rebind) {
+	if f.Body == nil {
+		return nil, nil
+	}
+	find := func(counts func(v *types.Var) bool) []world.Rebind {
+		r := &rebinding{c: c, u: u, params: map[string]bool{}, seen: map[string]bool{}, counts: counts}
+		ast.Inspect(f.Body, r.visit)
+		return r.list
+	}
+	shared = find(func(v *types.Var) bool { return !within(v, f) })
+	if !trains(f) {
+		return shared, nil
+	}
+	own = find(func(v *types.Var) bool { return within(v, f.Type) && u.checked.lost(f, v) })
+	for i := range own {
+		own[i].Parameter = f.Name.Name
+	}
+	return shared, own
+}
+
+// A rebinding is a search for assignments of tensors to variables that they are computed from.
+type rebinding struct {
+	c            *Compiler
+	u            *Unit
+	params, seen map[string]bool
+	counts       func(v *types.Var) bool
+	list         []world.Rebind
+}
+
+func (r *rebinding) visit(n ast.Node) bool {
+	a, ok := n.(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return true
+	}
+	name, ok := a.Lhs[0].(*ast.Ident)
+	if !ok {
+		return true
+	}
+	if a.Tok == token.DEFINE {
+		call, _ := a.Rhs[0].(*ast.CallExpr)
+		if call != nil {
+			sel, _ := call.Fun.(*ast.SelectorExpr)
+			r.params[name.Name] = sel != nil && sel.Sel.Name == "Param"
 		}
 		return true
 	}
-	for _, stmt := range u.body {
-		ast.Inspect(stmt, visit)
+	v, _ := r.u.checked.Info.Uses[name].(*types.Var)
+	if v == nil || r.seen[name.Name] || !isTensor(v.Type()) || !r.counts(v) || !r.u.checked.mentions(a.Rhs[0], v) {
+		return true
 	}
-	return list
+	if set := setting(r.c.typed(r.u, a), name.Name); set != "" {
+		r.seen[name.Name] = true
+		r.list = append(r.list, world.Rebind{Name: name.Name, Cell: r.u.cell, Line: r.c.fset.Position(a.Pos()).Line, Param: r.params[name.Name], Set: set})
+	}
+	return true
 }
 
-// reads says whether an expression names a variable.
-func (ch *checked) reads(e ast.Expr, v types.Object) (found bool) {
-	ast.Inspect(e, func(n ast.Node) bool {
+// within says whether a variable is declared by code.
+func within(v *types.Var, n ast.Node) bool { return n.Pos() <= v.Pos() && v.Pos() < n.End() }
+
+func isTensor(t types.Type) bool { return strings.HasSuffix(t.String(), "/engine/tensor.Tensor") }
+
+// trains says whether a function takes gradients.
+func trains(f *ast.FuncDecl) (found bool) {
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		found = found || ok && strings.HasPrefix(sel.Sel.Name, "Grad")
+		return !found
+	})
+	return found
+}
+
+// lost says whether nothing but a function sees what it assigns to its parameter v: no result, closure or other place
+// can have it.
+func (ch *checked) lost(f *ast.FuncDecl, v *types.Var) bool {
+	if f.Type.Results != nil {
+		for _, field := range f.Type.Results.List {
+			if t := ch.Info.TypeOf(field.Type); t == nil || !types.Identical(t, types.Universe.Lookup("error").Type()) && !isNumber(t) {
+				return false
+			}
+		}
+	}
+	kept := false
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.UnaryExpr:
+			kept = kept || n.Op == token.AND && ch.mentions(n.X, v)
+		case *ast.FuncLit, *ast.SendStmt, *ast.CompositeLit, *ast.GoStmt:
+			kept = kept || ch.mentions(n, v)
+		case *ast.AssignStmt:
+			for i, e := range n.Rhs {
+				id, same := ast.Unparen(e).(*ast.Ident)
+				kept = kept || same && ch.Info.Uses[id] == v && i < len(n.Lhs)
+			}
+		case *ast.CallExpr: // w.Set(…), append(list, w), save(w)
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
+				kept = kept || sel.Sel.Name == "Set"
+				if t := ch.Info.TypeOf(sel.X); t != nil && isTensor(t) || strings.HasPrefix(sel.Sel.Name, "Grad") {
+					break // it computes
+				}
+			}
+			for _, e := range n.Args {
+				id, same := ast.Unparen(e).(*ast.Ident)
+				kept = kept || same && ch.Info.Uses[id] == v
+			}
+		}
+		return !kept
+	})
+	return !kept
+}
+
+func isNumber(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsNumeric != 0
+}
+
+// mentions says whether code names a variable.
+func (ch *checked) mentions(n ast.Node, v types.Object) (found bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
 		found = found || ok && ch.Info.Uses[id] == v
 		return !found

@@ -32,7 +32,7 @@ type Unit struct {
 	markSlots []int                   // slots for marks of functions, whose variables are new to the interpreter
 	slots     []*world.Entity         // variables that are new to the interpreter
 	Moves     []Move
-	Rebinds   []Rebind
+	Rebinds   []world.Rebind
 	Free      []*world.Entity // variables to free when the unit has run
 
 	body  []ast.Stmt // statements

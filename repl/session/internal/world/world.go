@@ -58,6 +58,18 @@ type Decl struct {
 	TypeUses   map[string]bool   // func: those in its signature
 	Imports    map[string]string // of its file, if that is one of a package: name -> path
 	Slot       int               // func: for its marks
+	Rebinds    []Rebind          // func: of variables of the session
+}
+
+// A Rebind is an assignment of a tensor to a variable that it is computed from: w -= g, w = w.Sub(g). If the
+// variable had a parameter, the name means another tensor then, and the parameter stays as it was.
+type Rebind struct {
+	Name      string
+	Cell      int
+	Line      int
+	Param     bool   // the same statements have made the variable a parameter
+	Set       string // what changes the parameter instead: "w.Set(w - g)"
+	Parameter string // the function whose own parameter the variable is, if it is one, and nothing but the function sees the new tensor
 }
 
 // Key returns a string that identifies the declared objects.
