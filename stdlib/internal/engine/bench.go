@@ -45,6 +45,7 @@ func benchSymbols() map[string]reflect.Value {
 		"Point":                reflect.ValueOf((*bench.Point)(nil)),
 		"Range":                reflect.ValueOf((*bench.Range)(nil)),
 		"Ratio":                reflect.ValueOf((*bench.Ratio)(nil)),
+		"Remarks":              reflect.ValueOf(bench.Remarks),
 		"Result":               reflect.ValueOf((*bench.Result)(nil)),
 		"Share":                reflect.ValueOf(bench.Share),
 		"Survey":               reflect.ValueOf(bench.Survey),
