@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// once runs the work and computes all lazy tensors that it made; they keep their values. What they read and was
-// left undone before is computed apart. Afterwards w.restore puts back the variables that the run changed, because
-// the next run has to start from the same state.
+// once runs the work and computes all lazy tensors that it made; they keep their values. What they read and
+// was left undone before is computed apart. Afterwards w.restore puts back the variables that the run
+// changed, because the next run has to start from the same state.
 func (w *work) once(ctx context.Context) (remarks []string, err error) {
 	l := tensor.NewLedger(ctx)
 	defer l.Close()

@@ -129,8 +129,8 @@ func (c *call) takeDeclared(ctx context.Context, name string, o *oneRun) error {
 	})
 }
 
-// eval adds the time of computing what a run has made and its results. What they read and was left undone before is
-// computed outside of the time.
+// eval adds the time of computing what a run has made and its results. What they read and was left undone
+// before is computed outside of the time.
 func (o *oneRun) eval(l *tensor.Ledger, results ...tensor.Tensor) error {
 	o.results = results
 	if err := l.Inputs(); err != nil {

@@ -114,8 +114,8 @@ func LeftOut(n int) string {
 	return fmt.Sprintf("not in the time: %s that nobody read, and of which most was computed for others", units.Plural(int64(n), "tensor"))
 }
 
-// Remarks are notes on work that a reader would take to be in the time of a run of the ledger, or not to be in it:
-// on what was made elsewhere and computed by the run, and on results that the run has not computed.
+// Remarks are notes on work that a reader would take to be in the time of a run of the ledger, or not to be
+// in it: on what was made elsewhere and computed by the run, and on results that the run has not computed.
 func Remarks(l *tensor.Ledger, results ...tensor.Tensor) (list []string) {
 	before, meanwhile := l.Elsewhere(results...)
 	for _, each := range []struct {

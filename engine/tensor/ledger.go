@@ -105,10 +105,10 @@ func onDevices(nodes []*ir.Node) (lists [][]*ir.Node) {
 // compute more than the last.
 var ErrCarried = errors.New("a run starts from what the one before left without values")
 
-// Inputs computes the tensors that the work of this run reads and that are older than the ledger, so that
-// no run is charged for them: recordings within which the ledger stands do not count that either. Call it before
-// Settle or Eval, outside of the clock. The error is ErrCarried if the work reads a tensor that an earlier run has
-// left lazy.
+// Inputs computes the tensors that the work of this run reads and that are older than the ledger, so that no
+// run is charged for them: recordings within which the ledger stands do not count that either. Call it before
+// Settle or Eval, outside of the clock. The error is ErrCarried if the work reads a tensor that an earlier
+// run has left lazy.
 func (l *Ledger) Inputs() error {
 	nodes, carried := l.record.Inputs()
 	for _, list := range onDevices(nodes) {

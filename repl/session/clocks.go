@@ -17,8 +17,8 @@ const (
 	maxReadings  = 64   // of the clock that it remembers
 )
 
-// A stopwatch looks at times that cells take by hand: time.Since(start) after tensors were made, which are lazy,
-// is the time of building a graph.
+// A stopwatch looks at times that cells take by hand: time.Since(start) after tensors were made, which are
+// lazy, is the time of building a graph.
 type stopwatch struct {
 	ledger *tensor.Ledger
 
@@ -32,8 +32,9 @@ type reading struct {
 	mark tensor.Mark
 }
 
-// timedByHand tells, once in a session, of a time that a unit measures and that does not have the work in it. The
-// unit runs within the context, and then after is called. Only sessions whose code takes times pay for it.
+// timedByHand tells, once in a session, of a time that a unit measures and that does not have the work in it.
+// The unit runs within the context, and then after is called. Only sessions whose code takes times pay for
+// it.
 func (s *Session) timedByHand(ctx context.Context, u *compile.Unit) (within context.Context, after func()) {
 	if s.toldClock || !u.Runs || !s.library.Timed() {
 		return ctx, func() {}

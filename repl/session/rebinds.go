@@ -8,9 +8,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// rebound tells, once in a session, of a parameter whose name a unit or a function that it calls gives to what is
-// computed from it, and of a function that does so with its own parameter. It is called before the unit runs, and
-// its result after that.
+// rebound tells, once in a session, of a parameter whose name a unit or a function that it calls gives to
+// what is computed from it, and of a function that does so with its own parameter. It is called before the
+// unit runs, and its result after that.
 func (s *Session) rebound(u *compile.Unit) (after func()) {
 	if s.toldRebound {
 		return func() {}

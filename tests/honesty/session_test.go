@@ -342,9 +342,9 @@ func TestWhoseWorkItIs(t *testing.T) {
 	t.Error("the others' launches are not counted apart")
 }
 
-// Work that lies outside of a statement is not in its figures, and named: what a closure has left undone is computed
-// before, and what others have computed, or compute meanwhile, is no time of the statement. Work that the statement
-// itself asks for is in its time, and named, too, if something else has made it.
+// Work that lies outside of a statement is not in its figures, and named: what a closure has left undone is
+// computed before, and what others have computed, or compute meanwhile, is no time of the statement. Work
+// that the statement itself asks for is in its time, and named, too, if something else has made it.
 func TestWorkElsewhereIsNamed(t *testing.T) {
 	const made = `kept := func() func() tensor.Tensor { l := x.MatMul(w); return func() tensor.Tensor { return l.Add(1) } }()`
 	const ahead = "ch := make(chan tensor.Tensor, 1)\ngo func() { ch <- x.MatMul(w).Eval() }()\ntime.Sleep(100*time.Millisecond)"

@@ -109,8 +109,8 @@ func (rs Records) Ran(run *Run) {
 	}
 }
 
-// Computed tells that nodes were computed, whether or not they have their values now: those of a graph without
-// its leaves, LeafOf of [ir.Graph], or all of them where leafOf is nil.
+// Computed tells that nodes were computed, whether or not they have their values now: those of a graph
+// without its leaves, LeafOf of [ir.Graph], or all of them where leafOf is nil.
 func (rs Records) Computed(nodes []*ir.Node, leafOf []int32) {
 	for _, r := range rs {
 		if r.notes {

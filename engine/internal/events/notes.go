@@ -164,8 +164,8 @@ func (r *Record) Turn() {
 	r.last, r.since = r.since, turns.Add(1)
 }
 
-// Older returns what code holds, was made before the record was opened or by others, and was computed for the first
-// time in the run that has ended, or in the first run.
+// Older returns what code holds, was made before the record was opened or by others, and was computed for the
+// first time in the run that has ended, or in the first run.
 func (r *Record) Older() (list []*ir.Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,9 +187,10 @@ func (r *Record) By(n *ir.Node) (others, before bool) {
 	return !own, before
 }
 
-// Inputs returns what the nodes of the run under way read, was never computed, and was made before the record was
-// opened: to compute it is no part of the run. To compute once more what was not kept is. Carried says whether they read what an earlier run of the
-// record has made and left without a value: then each run does the work of those before it, too.
+// Inputs returns what the nodes of the run under way read, was never computed, and was made before the record
+// was opened: to compute it is no part of the run. To compute once more what was not kept is. Carried says
+// whether they read what an earlier run of the record has made and left without a value: then each run does
+// the work of those before it, too.
 func (r *Record) Inputs() (inputs []*ir.Node, carried bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,8 +35,8 @@ type Node struct {
 	Tracked bool
 	Origin  Origin
 	// Noted and Computed are when package events noted the node and a computation of it, by its count of
-	// runs. As long as nothing is measured the former is 0, the latter 1 if the node was computed and its value
-	// not kept.
+	// runs. As long as nothing is measured the former is 0, the latter 1 if the node was computed and its
+	// value not kept.
 	Noted, Computed atomic.Uint32
 
 	data    atomic.Pointer[Data]

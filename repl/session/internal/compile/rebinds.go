@@ -19,8 +19,8 @@ func (c *Compiler) rebinds(u *Unit) (list []world.Rebind) {
 	return r.list
 }
 
-// rebindsIn lists those of a function that a unit declares: of variables of the session, and of the function's own
-// parameters where a step of training is lost to the caller.
+// rebindsIn lists those of a function that a unit declares: of variables of the session, and of the
+// function's own parameters where a step of training is lost to the caller.
 func (c *Compiler) rebindsIn(u *Unit, f *ast.FuncDecl) (shared, own []world.Rebind) {
 	if f.Body == nil {
 		return nil, nil
@@ -93,8 +93,8 @@ func trains(f *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// lost says whether nothing but a function sees what it assigns to its parameter v: no result, closure or other place
-// can have it.
+// lost says whether nothing but a function sees what it assigns to its parameter v: no result, closure or
+// other place can have it.
 func (ch *checked) lost(f *ast.FuncDecl, v *types.Var) bool {
 	if f.Type.Results != nil {
 		for _, field := range f.Type.Results.List {
