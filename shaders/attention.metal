@@ -94,28 +94,34 @@ template <typename Lines, int wide, int high, int threads, typename Copies, type
 	}
 }
 
-// fetch_slot_elements is fetch_elements for rows in pages.
+// fetch_slot_elements is fetch_elements for rows in pages. A thread looks its row up once for four elements.
 template <typename Lines, int wide, int high, int threads, typename T, typename S, typename I> METAL_FUNC void fetch_slot_elements(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I apart, I d, I width, int me) {
-	for (int e = me; e < high * wide; e += threads) {
-		const int line = e / wide, beside = e % wide;
+	constexpr int pieces = wide / 4;
+	for (int e = me; e < high * pieces; e += threads) {
+		const int line = e / pieces, beside = e % pieces * 4;
 		const I row = first + line, column = d + beside;
-		float v = 0.0f;
-		if (row < count && column < width) v = loaded(from[slot_at(pages, apart_pages, page, last_page, row) * step + column * apart]);
-		to[Lines::place(line, beside)] = T(v);
+		float v[4] = {};
+		if (row < count) {
+			const I at = slot_at(pages, apart_pages, page, last_page, row) * step;
+			UNROLL for (int k = 0; k < 4; k++) if (column + k < width) v[k] = loaded(from[at + (column + k) * apart]);
+		}
+		UNROLL for (int k = 0; k < 4; k++) to[Lines::place(line, beside + k)] = T(v[k]);
 	}
 }
 
 // fetch_slot_codes is fetch_slot_elements for integers, each row of which has a scale.
 template <typename Lines, int wide, int high, int threads, typename T, typename S, typename I> METAL_FUNC void fetch_slot_codes(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I apart, device const float* scales, I scale_step, I d, I width, int me) {
-	for (int e = me; e < high * wide; e += threads) {
-		const int line = e / wide, beside = e % wide;
+	constexpr int pieces = wide / 4;
+	for (int e = me; e < high * pieces; e += threads) {
+		const int line = e / pieces, beside = e % pieces * 4;
 		const I row = first + line, column = d + beside;
-		float v = 0.0f;
-		if (row < count && column < width) {
+		float v[4] = {};
+		if (row < count) {
 			const I slot = slot_at(pages, apart_pages, page, last_page, row);
-			v = float(from[slot * step + column * apart]) * scales[slot * scale_step];
+			const float scale = scales[slot * scale_step];
+			UNROLL for (int k = 0; k < 4; k++) if (column + k < width) v[k] = float(from[slot * step + (column + k) * apart]) * scale;
 		}
-		to[Lines::place(line, beside)] = T(v);
+		UNROLL for (int k = 0; k < 4; k++) to[Lines::place(line, beside + k)] = T(v[k]);
 	}
 }
 
