@@ -127,6 +127,8 @@ type SourceKernel interface {
 //	        operand of a product of F32 may be F16 or BF16: it is widened. One of a product of F16 or BF16 may be F32: it
 //	        counts as it is, or rounded to the product's type, whichever suits the device. ir.Dequantize instructions, whose operands are
 //	        contiguous inputs, stand before the products whose right operand they are, and for nothing else.
+//	        As Hints say: an ir.RMSNorm of inputs stands before all, whose result is a left operand of products and nothing
+//	        else (Normed); an epilogue reads an earlier product of the same shape, too (Gated). Up to 8 rows.
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
 //	        entropy and its gradient have neither prologue nor epilogue. A CrossEntropy may be followed by the

@@ -14,9 +14,12 @@ type Hints struct {
 	SmallFlops int64
 	// FewRows is the number of rows up to which products that need one another share a launch: 8 if 0.
 	FewRows int
-	// Gated lets products whose results are combined element by element, silu(gate)·up, share a launch.
-	// Otherwise the elementwise work is the epilogue of the second, which reads the first result from memory.
-	Gated bool
+	// Gated is the number of rows up to which products whose results are combined element by element,
+	// silu(gate)·up, share a launch with that work. Otherwise the work is the epilogue of the second, which
+	// reads the first result from memory.
+	Gated int
+	// Normed is the number of rows up to which products compute the norm of their left operand for themselves.
+	Normed int
 	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
 	Alike bool
 	// Together is how many levels of products, each of which needs those before, may go by until small ones

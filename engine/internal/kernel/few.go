@@ -199,6 +199,8 @@ func (f *few) space() int {
 // space, and the arrays of results that stay inside.
 func (p *product) writeFew(first int) {
 	f := p.few
+	p.line("const int me = int(at.x);")
+	p.scales()
 	if f.inside {
 		p.line("for (%[1]s column = 0; column < a.n0; column += %[2]d) {", p.index, f.strip())
 	} else {
@@ -207,7 +209,6 @@ func (p *product) writeFew(first int) {
 		p.line("left /= a.across;")
 		p.batch()
 	}
-	p.line("const int me = int(at.x);")
 	if f.fragments {
 		p.addFragments()
 	} else {
@@ -326,6 +327,7 @@ func (p *product) left(n, depth, batch int) {
 		p.line("}")
 	}
 	p.line("}")
+	p.scaled(n, depth, batch)
 }
 
 // staged says whether the left operand of pair n passes through threadgroup memory: that of many rows, for
@@ -479,16 +481,18 @@ func fused(g *backend.Group, limits Limits) *Kernel {
 	scratch, inside := &Kernel{}, map[backend.Ref]int{} // how long a row of what stays inside is
 	var phases []*product
 	for _, i := range products {
-		if i != last && !feeds(g, i) {
+		gate, atLast := gates(g, i, last)
+		if gate && !atLast || i != last && !gate && !feeds(g, i) {
 			return nil
 		}
 		p := newProduct(g, i, nil, inside, scratch, limits)
-		if p.few == nil || len(p.space.lens) > 2 || i != last && p.space.lens[0] > mostInside || i == last && p.again() {
+		if p.few == nil || len(p.space.lens) > 2 || i != last && !gate && p.space.lens[0] > mostInside || i == last && p.again() {
 			return nil
 		}
-		p.few.inside = i != last
+		p.few.inside = i != last && !gate
 		phases = append(phases, p)
 	}
+	alikeStrips(phases)
 	return &Kernel{Dispatches: []Dispatch{joined(phases)}}
 }
 
@@ -506,7 +510,7 @@ func feeds(g *backend.Group, i int) bool {
 			continue
 		}
 		for n, a := range later.Args {
-			if rootedIn(g, a, i) {
+			if lastRoot(g, a) == i {
 				found = true
 				if n%2 == 1 {
 					return false
@@ -528,9 +532,13 @@ func joined(phases []*product) Dispatch {
 	t.line("threadgroup float space[%d];", space)
 	for n, p := range phases {
 		for _, r := range p.results {
-			if r.buf == inThreadgroup {
-				t.line("threadgroup float inside%d[%d];", r.value.Index, p.few.rows*p.inside[r.value])
+			if r.buf != inThreadgroup {
+				continue
 			}
+			if p.gate {
+				p.inside[r.value] = p.few.strip()
+			}
+			t.line("threadgroup float inside%d[%d];", r.value.Index, p.few.rows*p.inside[r.value])
 		}
 		first := p.declare()
 		groups = p.groups()
@@ -539,7 +547,7 @@ func joined(phases []*product) Dispatch {
 		t.line("{")
 		t.line("constant NAME_args::phase%[1]d& a = args->of%[1]d;", n)
 		t.body.WriteString(p.body.String())
-		if p.few.inside {
+		if p.few.inside || p.gate {
 			t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		}
 		t.line("}")

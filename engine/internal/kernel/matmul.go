@@ -28,6 +28,9 @@ type product struct {
 	few     *few                // how threads share a product of few rows; else nil, and tile says
 	shared  int                 // uint4s of threadgroup memory of a tiled product
 	inside  map[backend.Ref]int // the values that stay in threadgroup memory, and how long a row of each is
+	norm    *backend.Inst       // of the left operands that are its result; nil if there is none
+	normed  []bool              // of each pair, whether its left operand is that
+	gate    bool                // the epilogue of a later product reads this one, too
 }
 
 // A result is a value that a product stores: an output of the group, or what a later product reads.
@@ -62,7 +65,8 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 				continue
 			}
 			if slices.ContainsFunc(open, func(earlier *product) bool {
-				return slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, earlier.number) })
+				return slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, earlier.number) }) ||
+					slices.Contains(gatedBy(g, i), earlier.number)
 			}) {
 				close()
 			}
@@ -105,16 +109,18 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 // with inside, what later products read stays in threadgroup memory.
 func newProduct(g *backend.Group, i int, stored map[int]result, inside map[backend.Ref]int, k *Kernel, limits Limits) *product {
 	p := &product{inst: &g.Insts[i], number: i, after: make([]bool, len(g.Insts)), inside: inside}
+	p.readNorm(g)
 	isProduct := func(i int) bool { return g.Insts[i].Op == ir.MatMul }
 	for _, o := range g.Outputs {
-		if rootedIn(g, o.Value, i) {
+		if lastRoot(g, o.Value) == i {
 			mark(g, p.after, o.Value, isProduct)
 			p.results = append(p.results, result{value: o.Value, dtype: o.DType, buf: o.Buf, lies: outputLayout(&o)})
 		}
 	}
+	p.keepGate(g, k)
 	for _, later := range g.Insts[i+1:] {
 		for _, a := range later.Args {
-			if later.Op == ir.MatMul && rootedIn(g, a, i) {
+			if later.Op == ir.MatMul && lastRoot(g, a) == i {
 				mark(g, p.after, a, isProduct)
 				p.keep(g, a, k)
 			}
@@ -377,6 +383,8 @@ func (p *product) declare() (first int) {
 			p.declareStrides(fmt.Sprintf("x%d", i), &p.space.places[i])
 		}
 	}
+	p.declareNorm()
+	p.declareGates()
 	first = len(p.g.Inputs) + len(p.inst.Args)
 	for i, r := range p.results {
 		name := fmt.Sprintf("y%d", i)
@@ -440,6 +448,7 @@ func (p *product) batch() {
 func (p *product) finishElement(sum string, first int) {
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
 	p.line("const %s t%d = %s;", register(p.inst.DType), p.number, sum)
+	p.loadGates()
 	for i, need := range p.needed() {
 		if need {
 			p.load(i, false)
@@ -453,7 +462,11 @@ func (p *product) finishElement(sum string, first int) {
 	for i, r := range p.results {
 		name, only := fmt.Sprintf("y%d", i), ""
 		if r.buf == inThreadgroup {
-			p.line("inside%d[i1 * %d + i0] = %s;", r.value.Index, p.inside[r.value], p.value(r.value))
+			at := "i0"
+			if p.gate {
+				at = "(i0 - column)"
+			}
+			p.line("inside%d[i1 * %d + %s] = %s;", r.value.Index, p.inside[r.value], at, p.value(r.value))
 			continue
 		}
 		if p.few != nil && p.few.inside { // every threadgroup has it: one stores it

@@ -128,6 +128,8 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 	switch {
 	case e.values[b].kind == scalar:
 		return e.number(b)
+	case x.op == ir.MatMul && e.owner[b] == e.k && e.values[b].op == ir.RMSNorm:
+		return backend.Ref{Index: e.norm(b, e.values[a].shape)}
 	case i%2 == 1 && len(ch) == 0 && e.readsCodes(x, b):
 		return backend.Ref{Index: e.heavy(b)}
 	case x.op == ir.MatMul && e.unconverted(b) >= 0:
@@ -143,6 +145,21 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 		return e.value(b, ch, e.values[a].shape)
 	}
 	return e.memory(b, ch, false)
+}
+
+// norm emits a norm that products read as a matrix of that shape.
+func (e *emitter) norm(n int, shape []int) int {
+	if i, ok := e.insts[n]; ok {
+		return i
+	}
+	x := &e.values[n]
+	b, ch := e.base(x.args[0])
+	in := backend.Inst{Op: x.op, Attr: x.attr, DType: x.dtype, Shape: shape}
+	in.Args = []backend.Ref{e.memory(b, ch.then(e.values[b].shape, reshape(shape)), false), e.operand(x, 1, x.args[1])}
+	e.insts[n] = len(e.group.Insts)
+	e.group.Insts = append(e.group.Insts, in)
+	e.group.Flops += e.flops(x)
+	return e.insts[n]
 }
 
 // readsCodes says whether the product x reads the codes of its right operand b, a quantised weight, instead

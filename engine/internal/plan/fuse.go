@@ -36,6 +36,7 @@ func (c *clustering) fuseAll() {
 		}
 	}
 	c.chainProducts()
+	c.joinNorms()
 	c.prune()
 	c.inline()
 	c.prune()
@@ -63,7 +64,7 @@ func (c *clustering) mergeProducts() {
 	place := func(k *cluster, key productKey) { // products of one level do not need one another
 		list := open[key]
 		for _, other := range list[max(0, len(list)-mostTries):] {
-			if other != k && !other.dead && c.fits(other, k) && (c.hints.Gated || !c.combined(other, k)) {
+			if other != k && !other.dead && c.fits(other, k) && (c.gated(other.heavy[0], k.heavy[0]) || !c.combined(other, k)) {
 				c.merge(other, k)
 				return
 			}
@@ -82,6 +83,12 @@ func (c *clustering) mergeProducts() {
 		}
 	}
 	c.prune()
+}
+
+// gated says whether an epilogue may read both of two products.
+func (c *clustering) gated(a, b int) bool {
+	s := c.values[a].shape
+	return len(s) == 2 && s[0] <= c.hints.Gated && slices.Equal(s, c.values[b].shape) && c.values[a].dtype.Float()
 }
 
 // combined says whether an elementwise value is computed from products of both a and b, element by element.
@@ -313,7 +320,8 @@ func (c *clustering) joinsRow(v int, k *cluster) bool {
 	return true
 }
 
-// problemOf returns the product of k that v reads, directly or through members; -1 if there are several.
+// problemOf returns the product of k that v reads, directly or through members: the last one of several if an
+// epilogue may read them all, else -1.
 func (c *clustering) problemOf(v int, k *cluster) int {
 	found := -1
 	for _, a := range c.values[v].args {
@@ -325,10 +333,10 @@ func (c *clustering) problemOf(v int, k *cluster) int {
 		if !ok {
 			p = slices.Index(k.heavy, b)
 		}
-		if found >= 0 && p != found {
+		if found >= 0 && p != found && !c.gated(k.heavy[p], k.heavy[found]) {
 			return -1
 		}
-		found = p
+		found = max(found, p)
 	}
 	return found
 }
@@ -431,6 +439,49 @@ func (c *clustering) chainProducts() {
 			}
 		}
 	}
+}
+
+// joinNorms brings norms of few rows into the launch of the products that read them, if these are of one
+// launch: each threadgroup finds the scale of the rows for itself, which costs less than a launch.
+func (c *clustering) joinNorms() {
+	for _, k := range c.all {
+		if k.dead || k.kind != backend.Row || len(k.members) > 0 || len(k.heavy) != 1 || c.wanted[k.heavy[0]] {
+			continue
+		}
+		n := k.heavy[0]
+		if x := &c.values[n]; x.op != ir.RMSNorm || x.size() > c.hints.Normed*x.shape[len(x.shape)-1] {
+			continue
+		}
+		if m := c.readsNorm(n); m != nil && !c.normed(m) && c.fits(m, k) && c.independent(m, k) {
+			c.merge(m, k)
+		}
+	}
+}
+
+// normed says whether a MatMul cluster has a norm.
+func (c *clustering) normed(k *cluster) bool {
+	return slices.ContainsFunc(k.heavy, func(v int) bool { return c.values[v].op == ir.RMSNorm })
+}
+
+// readsNorm returns the cluster whose products are all that reads the norm n, each as a matrix that is its
+// left operand; nil if there is none.
+func (c *clustering) readsNorm(n int) *cluster {
+	var m *cluster
+	x := &c.values[n]
+	rows := []int{x.size() / max(1, x.shape[len(x.shape)-1]), x.shape[len(x.shape)-1]}
+	for _, u := range c.users[n] {
+		k, product := c.owner[u], &c.values[u]
+		if product.op != ir.MatMul || !product.dtype.Float() || m != nil && k != m {
+			return nil
+		}
+		m = k
+		for i, a := range product.args {
+			if b, _ := c.base(a); b == n && (i%2 == 1 || !slices.Equal(c.values[a].shape, rows)) {
+				return nil
+			}
+		}
+	}
+	return m
 }
 
 // beside lists the clusters that compute the operands of k's products, or use its results, in their order.

@@ -15,13 +15,17 @@ func (e *emitter) name() string {
 	ops := make([]string, 0, len(e.group.Insts))
 	for i := range e.group.Insts {
 		in := &e.group.Insts[i]
-		if in.Op != ir.MatMul && (in.Op != ir.Dequantize || e.k.kind != backend.MatMul) {
+		if in.Op != ir.MatMul && (in.Op != ir.RMSNorm || e.k.kind != backend.MatMul) && (in.Op != ir.Dequantize || e.k.kind != backend.MatMul) {
 			ops = append(ops, e.word(in))
 		}
 	}
 	switch e.k.kind {
 	case backend.MatMul:
-		return strings.Join(append([]string{e.productName() + e.codes()}, e.epilogueWords(ops)...), "_")
+		words := append([]string{e.productName() + e.codes()}, e.epilogueWords(ops)...)
+		if e.normed(e.k) {
+			words = append([]string{fmt.Sprint(ir.RMSNorm)}, words...)
+		}
+		return strings.Join(words, "_")
 	case backend.Map:
 		switch len(ops) {
 		case 0:
@@ -45,7 +49,7 @@ func (e *emitter) productName() string {
 		in := &e.group.Insts[i]
 		for _, a := range in.Args {
 			_, input := a.Input()
-			phases = phases || in.Op == ir.MatMul && !input && e.group.Insts[a.Index].Op != ir.Dequantize
+			phases = phases || in.Op == ir.MatMul && !input && e.group.Insts[a.Index].Op != ir.Dequantize && e.group.Insts[a.Index].Op != ir.RMSNorm
 		}
 	}
 	pairs := slices.ContainsFunc(e.k.heavy, func(v int) bool { return len(e.values[v].args) > 2 })

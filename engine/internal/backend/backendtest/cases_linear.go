@@ -67,7 +67,61 @@ func productCases(op ir.Op) []Case {
 			})
 		}
 	}
-	return append(list, fusedProducts()...)
+	return append(append(list, fusedProducts()...), decoderProducts()...)
+}
+
+// decoderProducts are those of a decoder's layer for few rows: norms before them, gates between them.
+func decoderProducts() (list []Case) {
+	for _, s := range [][3]int{{1, 72, 40}, {1, 33, 70}, {3, 160, 65}, {8, 36, 130}, {9, 36, 20}} {
+		rows, k, n := s[0], s[1], s[2]
+		norm := func(b *B, dt dtype.Type) (x, y *ir.Node) {
+			x = b.Normal(dt, 1, rows, k)
+			y = b.New(ir.RMSNorm, ir.Attr{Float: 1e-5}, x, b.Positive(dtype.F32, k))
+			return x, b.New(ir.Reshape, ir.Attr{Shape: []int{rows, k}}, y)
+		}
+		times := func(b *B, x, w *ir.Node) *ir.Node { return b.New(ir.MatMul, ir.Attr{}, x, w) }
+		silu := func(b *B, gate, up *ir.Node) *ir.Node {
+			return b.New(ir.Mul, ir.Attr{}, b.New(ir.Silu, ir.Attr{}, gate), up)
+		}
+		add := func(name string, build func(b *B, dt dtype.Type) []*ir.Node) {
+			list = append(list, Case{Name: fmt.Sprint(name, " ", s), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				if !dt.Float() || dt == dtype.F64 {
+					return nil
+				}
+				return build(b, dt)
+			}})
+		}
+		add("norm, q, k and v", func(b *B, dt dtype.Type) []*ir.Node {
+			_, x := norm(b, dt)
+			return []*ir.Node{times(b, x, b.Normal(dt, k, n)), times(b, x, b.Transposed(dt, k, 12)), times(b, x, b.Normal(dt, k, 12))}
+		})
+		add("norm, which others read", func(b *B, dt dtype.Type) []*ir.Node {
+			_, x := norm(b, dt)
+			return []*ir.Node{times(b, x, b.Normal(dt, k, n)), b.New(ir.Neg, ir.Attr{}, x)}
+		})
+		add("norm, gate and up", func(b *B, dt dtype.Type) []*ir.Node {
+			_, x := norm(b, dt)
+			return []*ir.Node{silu(b, times(b, x, b.Normal(dt, k, n)), times(b, x, b.Normal(dt, k, n)))}
+		})
+		add("gate and up, which lie in other ways, and down", func(b *B, dt dtype.Type) []*ir.Node {
+			x := b.Normal(dt, rows, k)
+			gate := b.New(ir.Add, ir.Attr{}, times(b, x, b.Normal(dt, k, n)), b.Repeated(dt, 0, rows, n))
+			y := silu(b, gate, times(b, x, b.Transposed(dt, k, n)))
+			return []*ir.Node{b.New(ir.Add, ir.Attr{}, times(b, y, b.Normal(dt, n, k)), x), gate}
+		})
+		add("norm, adapted gate and up", func(b *B, dt dtype.Type) []*ir.Node {
+			_, x := norm(b, dt)
+			adapted := func() *ir.Node {
+				return b.New(ir.LoRALinear, ir.Attr{Float: 0.5}, x, b.Normal(dt, k, n), b.Normal(dt, k, 4), b.Normal(dt, 4, n))
+			}
+			return []*ir.Node{silu(b, adapted(), adapted())}
+		})
+		add("norm, gate and up in codes", func(b *B, dt dtype.Type) []*ir.Node {
+			_, x := norm(b, dt)
+			return []*ir.Node{silu(b, times(b, x, b.quantised(quantKinds[0], dt, k, n)), times(b, x, b.quantised(quantKinds[0], dt, k, n)))}
+		})
+	}
+	return list
 }
 
 // fusedProducts are groups with epilogues, several products, and phases.

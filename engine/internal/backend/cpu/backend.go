@@ -185,7 +185,9 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	case backend.Row:
 		compile = compileRow
 	case backend.MatMul:
-		compile = compileMatMul
+		if compile = compileMatMul; isJoined(g) {
+			compile = compileApart
+		}
 	case backend.Single:
 		switch g.Insts[0].Op {
 		case ir.Attention, ir.AttentionGrad:

@@ -1,0 +1,206 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Decoders of one text multiply a row by weight after weight, and between two products there is little to do:
+// as launches of their own, a norm or a gate take as long as a product of a million weights. So products of
+// few rows do both.
+//
+// A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup adds the squares of the rows up for
+// itself, 3.5 KB of a row of 896 which the caches hold, before it goes through its weights; an element of the
+// operand is then scaled where it is loaded.
+//
+// A gate, silu(x·G)·(x·U): a threadgroup computes its strip of x·G and keeps it in threadgroup memory, then
+// the same strip of x·U, after which the work on both is an epilogue as any other.
+
+// MostNormed is the number of rows up to which a product takes a norm and gates.
+const MostNormed = mostFewRows
+
+// readNorm takes the operand of a norm in place of its result.
+func (p *product) readNorm(g *backend.Group) {
+	p.normed = make([]bool, len(p.inst.Args)/2)
+	for n := range p.normed {
+		a := p.inst.Args[2*n]
+		if _, input := a.Input(); input || g.Insts[a.Index].Op != ir.RMSNorm {
+			continue
+		}
+		if p.norm == nil {
+			own := *p.inst
+			own.Args = slices.Clone(own.Args)
+			p.inst, p.norm = &own, &g.Insts[a.Index]
+		}
+		p.inst.Args[2*n], p.normed[n] = p.norm.Args[0], true
+	}
+}
+
+// declareNorm declares the norm's weight, and eps.
+func (p *product) declareNorm() {
+	if p.norm == nil {
+		return
+	}
+	i, _ := p.norm.Args[1].Input()
+	in := p.g.Inputs[i]
+	p.pointer("const ", "norm", in.DType, in.Buf, in.Layout.Offset)
+	p.constant("norm_k", in.Layout.Stride[0])
+	p.float("eps", p.norm.Attr.Float)
+}
+
+// scales finds the scale of each row, which all threads then have. Those of a simdgroup meet by shuffles, and
+// simdgroups in threadgroup memory.
+func (p *product) scales() {
+	if p.norm == nil {
+		return
+	}
+	n, f := slices.Index(p.normed, true), p.few
+	p.line("float row_scale[%d];", f.rows)
+	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
+	p.line("const %[1]s i1 = min(%[1]s(r), a.n1 - 1);", p.index)
+	p.line("float squares = 0.0f;")
+	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
+		p.line("for (%[1]s k = 4 * %[1]s(me); k < a.k%[2]d; k += %[3]d) {", p.index, n, 4*f.threads)
+		p.line("float v[4];")
+		p.line("load4(a.%s + (%s + k), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
+		p.line("UNROLL for (int d = 0; d < 4; d++) squares = fma(v[d], v[d], squares);")
+	} else {
+		p.line("for (%[1]s deep = me; deep < a.k%[2]d; deep += %[3]d) {", p.index, n, f.threads)
+		p.line("const float v = float(%s);", p.operandElement(2*n))
+		p.line("squares = fma(v, v, squares);")
+	}
+	p.line("}")
+	p.line("row_scale[r] = simd_sum(squares);")
+	p.line("}")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("if (lane == 0) {")
+	p.line("UNROLL for (int r = 0; r < %[1]d; r++) space[int(simd) * %[1]d + r] = row_scale[r];", f.rows)
+	p.line("}")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
+	p.line("float power = 0.0f;")
+	p.line("for (int s = 0; s < %d; s++) power += space[s * %d + r];", f.simds(), f.rows)
+	p.line("row_scale[r] = op_rsqrt(power / float(a.k%d) + a.eps);", n)
+	p.line("}")
+}
+
+// scaled scales elements of the left operand of pair n where they are loaded: lefts, depth of each of batch
+// rows from first on. A norm's result is rounded to its type.
+func (p *product) scaled(n, depth, batch int) {
+	if !p.normed[n] {
+		return
+	}
+	p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
+	p.line("const float weight = float(loaded(a.norm[min(k + d, a.k%d - 1) * a.norm_k]));", n)
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
+	p.line("const float normed = lefts[%d * i + d] * row_scale[first + i] * weight;", depth)
+	p.line("lefts[%d * i + d] = float(loaded(%s(normed)));", depth, memoryTypes[p.norm.DType])
+	p.line("}")
+	p.line("}")
+}
+
+// lastRoot is the last product that a value is computed from, or -1.
+func lastRoot(g *backend.Group, v backend.Ref) int {
+	last := -1
+	for i, in := range g.Insts {
+		if in.Op == ir.MatMul && rootedIn(g, v, i) {
+			last = i
+		}
+	}
+	return last
+}
+
+// ends lists the values that a group is for: its outputs, and the operands of its products.
+func ends(g *backend.Group) (list []backend.Ref) {
+	for _, o := range g.Outputs {
+		list = append(list, o.Value)
+	}
+	for _, in := range g.Insts {
+		if in.Op == ir.MatMul {
+			list = append(list, in.Args...)
+		}
+	}
+	return list
+}
+
+// gatedBy lists the earlier products that the epilogue of product i reads beside its own.
+func gatedBy(g *backend.Group, i int) (list []int) {
+	for _, v := range ends(g) {
+		if lastRoot(g, v) != i {
+			continue
+		}
+		for n, in := range g.Insts[:i] {
+			if in.Op == ir.MatMul && rootedIn(g, v, n) && !slices.Contains(list, n) {
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
+
+// gates says whether the epilogues of later products read product i, and whether only that of the last one
+// does.
+func gates(g *backend.Group, i, last int) (found, atLast bool) {
+	atLast = true
+	for n := i + 1; n < len(g.Insts); n++ {
+		if g.Insts[n].Op == ir.MatMul && slices.Contains(gatedBy(g, n), i) {
+			found, atLast = true, atLast && n == last
+		}
+	}
+	return found, found && atLast
+}
+
+// keepGate keeps what the product adds up for the epilogues of later ones: in threadgroup memory, or in the
+// workspace.
+func (p *product) keepGate(g *backend.Group, k *Kernel) {
+	if found, _ := gates(g, p.number, -1); !found {
+		return
+	}
+	r := result{value: backend.Ref{Index: p.number}, dtype: dtype.F32, buf: inThreadgroup}
+	if p.inside == nil {
+		r.buf, r.at, r.lies = workspace, k.Scratch, ir.Contiguous(p.inst.Shape)
+		k.Scratch += (4*ir.Size(p.inst.Shape) + 63) &^ 63
+	}
+	p.results, p.gate = append(p.results, r), true
+}
+
+// declareGates declares what earlier products have left in the workspace.
+func (p *product) declareGates() {
+	for _, n := range gatedBy(p.g, p.number) {
+		if r, ok := p.stored[n]; ok && r.buf == workspace {
+			p.member("device const float*", fmt.Sprintf("gate%d", n), Field{Kind: Scratch, Size: 8, At: r.at})
+		}
+	}
+}
+
+// loadGates loads what earlier products have added up here.
+func (p *product) loadGates() {
+	for _, n := range gatedBy(p.g, p.number) {
+		if p.inside != nil {
+			p.line("const float t%[1]d = inside%[1]d[i1 * %[2]d + (i0 - column)];", n, p.few.strip())
+		} else {
+			p.line("const float t%[1]d = a.gate%[1]d[i1 * a.n0 + i0];", n)
+		}
+	}
+}
+
+// alikeStrips lets products that gate the last one share their work as that does.
+func alikeStrips(phases []*product) {
+	last := phases[len(phases)-1]
+	for _, p := range phases {
+		if p.gate && (p.few.strip() != last.few.strip() || p.few.threads != last.few.threads) {
+			plain := few{rows: last.few.rows, threads: last.few.threads, line: mostLine, share: 1}
+			for _, other := range phases {
+				if other.gate || other == last {
+					own := plain
+					other.few = &own
+				}
+			}
+			return
+		}
+	}
+}
