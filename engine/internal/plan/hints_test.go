@@ -117,6 +117,13 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		x, at := leafOf(t, d, dtype.F32, 2, 8), leafOf(t, d, dtype.I64, 2)
 		return []*ir.Node{node(t, ir.Rope, ir.Attr{Float: 100}, node(t, ir.Rope, ir.Attr{Float: 100}, x, at), at)}
 	}
+	normed := func(columns int) func(*testing.T, *backend.Device) []*ir.Node {
+		return func(t *testing.T, d *backend.Device) []*ir.Node {
+			x := node(t, ir.RMSNorm, ir.Attr{Float: 1e-5}, leafOf(t, d, dtype.F32, 1, 4, 8), leafOf(t, d, dtype.F32, 8))
+			x = node(t, ir.Reshape, ir.Attr{Shape: []int{4, 8}}, x)
+			return []*ir.Node{product(t, d, x, columns), product(t, d, x, columns)}
+		}
+	}
 	shared := func(t *testing.T, d *backend.Device) []*ir.Node { // a cheap value that two launches read
 		x := leafOf(t, d, dtype.F32, 32, 8)
 		y := node(t, ir.Neg, ir.Attr{}, node(t, ir.Abs, ir.Attr{}, x))
@@ -150,6 +157,10 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"weights' gradients", weights, backend.Hints{SmallFlops: 2048}, 8},
 		{"weights' gradients of all layers together", weights, backend.Hints{SmallFlops: 2048, Together: 8}, 5},
 		{"weights' gradients of two layers together", weights, backend.Hints{SmallFlops: 2048, Together: 2}, 6},
+		{"a norm before two products", normed(40), backend.Hints{SmallFlops: -1}, 2},
+		{"a norm in the launch of two products", normed(40), backend.Hints{SmallFlops: -1, Normed: 4}, 1},
+		{"a norm of too many rows", normed(40), backend.Hints{SmallFlops: -1, Normed: 3}, 2},
+		{"a norm before the columns of a vocabulary", normed(10000), backend.Hints{SmallFlops: -1, Normed: 4}, 2},
 		{"a cheap value", shared, backend.Hints{}, 2},
 		{"a cheap value that is kept", shared, backend.Hints{Cheap: -1}, 3},
 	} {

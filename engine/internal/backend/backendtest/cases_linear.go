@@ -86,7 +86,7 @@ func decoderProducts() (list []Case) {
 		add := func(name string, build func(b *B, dt dtype.Type) []*ir.Node) {
 			list = append(list, Case{Name: fmt.Sprint(name, " ", s), Build: func(b *B, dt dtype.Type) []*ir.Node {
 				if !dt.Float() || dt == dtype.F64 {
-					return nil
+					panic(stop{errNotForDType})
 				}
 				return build(b, dt)
 			}})
