@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
-// How many launches a layer adds to the step of a token on a GPU: a step of two layers of the 0.5 B shape, less
-// one of a single layer. They are counted where kernels are written, and computed on the processor.
+// How many launches a layer adds to the step of a token on a GPU: a step of two layers of the 0.5 B shape,
+// less one of a single layer. They are counted where kernels are written, and computed on the processor.
 func TestLaunchesALayerOfDecode(t *testing.T) {
 	devicetest.Emulated(t)
 	launches := func(layers int, weights dtype.Type) (map[string]int, []string) {

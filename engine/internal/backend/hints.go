@@ -18,7 +18,8 @@ type Hints struct {
 	// silu(gate)·up, share a launch with that work. Otherwise the work is the epilogue of the second, which
 	// reads the first result from memory.
 	Gated int
-	// Normed is the number of rows up to which products compute the norm of their left operand for themselves.
+	// Normed is the number of rows up to which products compute the norm of their left operand by
+	// themselves.
 	Normed int
 	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
 	Alike bool
