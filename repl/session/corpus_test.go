@@ -222,7 +222,7 @@ func runCorpus(t *testing.T, name string, list []corpusProgram) (n tally) {
 	}
 	group.Wait()
 	t.Logf("%d of %d programs behave as under go run; %d are refused, %d misbehave", n.passed, n.total, n.refused, n.misbehaved)
-	if *allPrograms && *record {
+	if *allPrograms && *write {
 		recordCorpus(t, name, n)
 	}
 	if n.passed < n.total*3/4 {

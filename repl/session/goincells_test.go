@@ -18,7 +18,7 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-var record = flag.Bool("record", false, "write docs/go-in-cells.md and what compiled programs print; with -programs, testdata/corpora.json before it")
+var write = flag.Bool("write", false, "write docs/go-in-cells.md and what compiled programs print; with -programs, testdata/corpora.json before it")
 
 const (
 	goInCells   = "../../docs/go-in-cells.md"
@@ -84,7 +84,7 @@ func TestGoInCells(t *testing.T) {
 		writeSequence(&b, seq)
 	}
 	writePackages(&b)
-	if *record {
+	if *write {
 		if err := os.WriteFile(goInCells, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPrograms runs programs as people write them, over much of the standard library, and compares their
-// output and exit status with those of the compiled programs. With -record it runs the go command again.
+// output and exit status with those of the compiled programs. With -write it runs the go command again.
 func TestPrograms(t *testing.T) {
 	paths, err := filepath.Glob("testdata/programs/*/main.go")
 	if err != nil || len(paths) == 0 {
@@ -25,7 +25,7 @@ func TestPrograms(t *testing.T) {
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if *record {
+			if *write {
 				if err := os.WriteFile(filepath.Join(dir, "stdout"), compiled(t, path, input), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@
 // values are in the Result.
 package session
 
-//go:generate go test -run ^TestGoInCells$ -record .
+//go:generate go test -run ^TestGoInCells$ -write .
 
 import (
 	"context"
