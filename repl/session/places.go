@@ -27,8 +27,8 @@ type places struct {
 	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
 	commandCell int
 
-	stacks [8]stackText // that were asked for
-	last   int          // of stacks
+	stacks [16]stackText // that were asked for, by a hash of their marks
+	now    []int         // the marks of all slots
 }
 
 // A stackText is what a stack was when the slots had these marks, while a cell ran. A loop asks for the
@@ -37,7 +37,6 @@ type stackText struct {
 	cell  int
 	marks []int
 	text  string
-	after int // the one that was asked for after it
 }
 
 // place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
@@ -82,47 +81,36 @@ func (ps *places) place(op string) string {
 	return strings.Join(slices.Compact(lines), " or ")
 }
 
-// stackText is stack as a text.
+// stackText is stack as a text. Each evaluation that is recorded asks for it, so it looks at each mark once.
 func (ps *places) stackText() string {
-	last := &ps.stacks[ps.last]
-	if ps.under(last) {
-		return last.text
+	known := &ps.stacks[ps.look()%uint64(len(ps.stacks))]
+	if known.cell != ps.past.n || !slices.Equal(known.marks, ps.now) {
+		*known = stackText{ps.past.n, slices.Clone(ps.now), strings.Join(ps.stack(), "\n")}
 	}
-	if next := &ps.stacks[last.after]; ps.under(next) {
-		ps.last = last.after
-		return next.text
-	}
-	for at := range ps.stacks {
-		if s := &ps.stacks[at]; ps.under(s) {
-			last.after, ps.last = at, at
-			return s.text
-		}
-	}
-	s := stackText{cell: ps.past.n, text: strings.Join(ps.stack(), "\n")}
-	for _, slot := range ps.compiler.Slots() {
-		s.marks = append(s.marks, ps.at(slot))
-	}
-	last.after = (ps.last + 1) % len(ps.stacks)
-	ps.last = last.after
-	ps.stacks[ps.last] = s
-	return s.text
+	return known.text
 }
 
-// under says whether s is the stack that is under way.
-func (ps *places) under(s *stackText) bool { return s.cell == ps.past.n && ps.marked(s.marks) }
-
-// marked says whether the slots have these marks.
-func (ps *places) marked(marks []int) bool {
+// look reads the marks of all slots, and returns a hash of them.
+func (ps *places) look() (hash uint64) {
 	slots := ps.compiler.Slots()
-	if len(slots) != len(marks) {
-		return false
+	if len(ps.now) != len(slots) {
+		ps.now = make([]int, len(slots))
+	}
+	var words []*int
+	if known := ps.words.Load(); known != nil {
+		words = *known
 	}
 	for i, slot := range slots {
-		if ps.at(slot) != marks[i] {
-			return false
+		mark := 0
+		if slot < len(words) && words[slot] != nil {
+			mark = read(words[slot])
+		} else {
+			mark = ps.at(slot)
 		}
+		ps.now[i] = mark
+		hash = hash<<7 ^ hash>>57 ^ uint64(mark)
 	}
-	return true
+	return hash * 0x9e3779b97f4a7c15 >> 32
 }
 
 // top is the mark of the statement that runs, of the cell or of a function literal.

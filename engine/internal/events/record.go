@@ -21,8 +21,9 @@ type Record struct {
 	mu     sync.Mutex
 	closed bool
 	counts Counts
-	places numbering[*Work] // in counts.Runs
-	tape   tape             // of a record that traces
+	places map[*Work]int // in counts.Runs
+	sites  sites
+	tape   tape // of a record that traces
 
 	// What a record that notes nodes has of the run under way.
 	nodes []*ir.Node
@@ -151,8 +152,12 @@ func (r *Record) ran(run *Run) {
 	if r.closed {
 		return
 	}
-	place := r.place(run.Work)
-	runs := &r.counts.Runs[place]
+	n, known := r.sites.of(run)
+	at := &r.sites.list[n]
+	if !known {
+		at.runs = r.place(run.Work)
+	}
+	runs := &r.counts.Runs[at.runs]
 	runs.Count++
 	if !run.Reused {
 		runs.Built++
@@ -163,19 +168,22 @@ func (r *Record) ran(run *Run) {
 		}
 	}
 	if r.traces {
-		r.tape.run(place, run)
+		r.tape.run(n, run)
 	}
 }
 
-// place is where counts.Runs has the runs of a plan.
+// place is where counts.Runs has the runs of a plan. It is asked once for each site.
 func (r *Record) place(w *Work) int {
-	i := r.places.of(w)
-	if i == len(r.counts.Runs) {
+	i, known := r.places[w]
+	if !known {
+		if i = len(r.counts.Runs); i == 0 {
+			r.places = map[*Work]int{}
+		}
 		runs := Runs{Work: w}
 		if r.timed {
 			runs.Times = make([]time.Duration, len(w.Launches))
 		}
-		r.counts.Runs = append(r.counts.Runs, runs)
+		r.places[w], r.counts.Runs = i, append(r.counts.Runs, runs)
 	}
 	return i
 }

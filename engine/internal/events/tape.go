@@ -3,8 +3,6 @@ package events
 import (
 	"slices"
 	"time"
-
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // mostTraced is how many launches and copies a record keeps one by one.
@@ -16,17 +14,14 @@ const mostTraced = 1 << 16
 type tape struct {
 	words   blocks[int64] // of each run: its head, then the times of its launches
 	copies  blocks[Copy]
-	stacks  numbering[string]
-	origins lists[[]ir.Origin]
 	kept    int // launches and copies
 	dropped int // launches that were too many
 }
 
-// The head of a run: which plan it was, whether that was reused, whether there are times; the numbers of
-// its stack and its origins; when it began, was planned, ended.
+// The head of a run: which site it was at, whether its plan was reused, whether there are times; when it
+// began, was planned, ended.
 const (
-	headPlan = iota
-	headPlaces
+	headSite = iota
 	headBegan
 	headPlanned
 	headEnded
@@ -39,8 +34,8 @@ const (
 	flagBits = iota
 )
 
-// run adds a run of the plan with a place in Counts.Runs.
-func (t *tape) run(plan int, run *Run) {
+// run adds a run at the site with a number.
+func (t *tape) run(site int, run *Run) {
 	n := len(run.Launches)
 	if t.kept+n > mostTraced {
 		t.dropped += n
@@ -55,8 +50,7 @@ func (t *tape) run(plan int, run *Run) {
 		flags |= timedBit
 	}
 	words := t.words.take(headWords + len(run.Times))
-	words[headPlan] = int64(plan<<flagBits | flags)
-	words[headPlaces] = int64(t.stacks.of(run.Stack))<<32 | int64(t.origins.of(run.Origins))
+	words[headSite] = int64(site<<flagBits | flags)
 	words[headBegan], words[headPlanned], words[headEnded] = int64(run.Began), int64(run.Planned), int64(run.Ended)
 	for i, took := range run.Times {
 		words[headWords+i] = int64(took)
@@ -70,15 +64,15 @@ func (t *tape) copy(c Copy) {
 	}
 }
 
-// read returns all that is on the tape. Plans has the plans by their places.
-func (t *tape) read(plans []Runs) Traced {
+// read returns all that is on the tape. At has the sites by their numbers.
+func (t *tape) read(at []site) Traced {
 	out := Traced{Copies: slices.Concat(t.copies...), Dropped: t.dropped}
 	for _, words := range t.words {
 		for len(words) > 0 {
-			plan, places := words[headPlan], words[headPlaces]
-			run := Run{Work: plans[plan>>flagBits].Work, Reused: plan&reusedBit != 0, Stack: t.stacks.keys[places>>32], Origins: t.origins.list[uint32(places)],
+			s, flags := &at[words[headSite]>>flagBits], words[headSite]
+			run := Run{Work: s.work, Reused: flags&reusedBit != 0, Stack: s.stack, Origins: s.origins,
 				Began: time.Duration(words[headBegan]), Planned: time.Duration(words[headPlanned]), Ended: time.Duration(words[headEnded])}
-			if words = words[headWords:]; plan&timedBit != 0 {
+			if words = words[headWords:]; flags&timedBit != 0 {
 				run.Times = make([]time.Duration, len(run.Launches))
 				for i := range run.Times {
 					run.Times[i] = time.Duration(words[i])
@@ -114,53 +108,4 @@ func (b *blocks[T]) take(n int) []T {
 	from := len(*block)
 	*block = (*block)[:from+n]
 	return (*block)[from:]
-}
-
-// numbering numbers things that code uses again and again, mostly in the order of the first time: it looks
-// for what came after the last thing before it asks the map.
-type numbering[K comparable] struct {
-	keys    []K
-	next    []int // what came after each
-	last    int
-	numbers map[K]int
-}
-
-// of returns the number of key, from 0 on.
-func (in *numbering[K]) of(key K) int {
-	if in.last < len(in.keys) {
-		if in.keys[in.last] == key {
-			return in.last
-		}
-		if n := in.next[in.last]; in.keys[n] == key {
-			in.last = n
-			return n
-		}
-	}
-	n, known := in.numbers[key]
-	if !known {
-		if n = len(in.keys); n == 0 {
-			in.numbers = map[K]int{}
-		}
-		in.numbers[key], in.keys, in.next = n, append(in.keys, key), append(in.next, 0)
-	}
-	in.next[in.last], in.last = n, n
-	return n
-}
-
-// lists numbers lists by the address of their first element: one that was read once is not changed.
-type lists[T any] struct {
-	firsts numbering[*T]
-	list   [][]T
-}
-
-func (in *lists[T]) of(list []T) int {
-	var first *T
-	if len(list) > 0 {
-		first = &list[0]
-	}
-	n := in.firsts.of(first)
-	if n == len(in.list) {
-		in.list = append(in.list, list)
-	}
-	return n
 }

@@ -84,5 +84,5 @@ func (rs Records) Tracing() bool {
 func (r *Record) Traced() Traced {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tape.read(r.counts.Runs)
+	return r.tape.read(r.sites.list)
 }

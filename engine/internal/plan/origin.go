@@ -57,18 +57,20 @@ func originsOf(w *ir.Graph, nodes []int32) (list []ir.Origin) {
 // originsIn says where each launch of the plan of w comes from; it is nil if none of the nodes knows. A plan
 // that runs in a loop mostly comes from the same lines, which are remembered.
 func (p *plan) originsIn(w *ir.Graph) [][]ir.Origin {
-	if !slices.ContainsFunc(w.Nodes, func(n *ir.Node) bool { return n.Origin.Known() }) {
-		return nil
-	}
-	if k := p.known.Load(); k != nil && slices.EqualFunc(k.nodes, w.Nodes, func(o ir.Origin, n *ir.Node) bool { return o == n.Origin }) {
+	if k := p.known.Load(); k != nil && k.of(w.Nodes) {
 		return k.launches
 	}
-	k := &knownOrigins{launches: make([][]ir.Origin, len(p.from))}
-	for _, n := range w.Nodes {
-		k.nodes = append(k.nodes, n.Origin)
+	k := &knownOrigins{nodes: make([]ir.Origin, len(w.Nodes))}
+	known := false
+	for i, n := range w.Nodes {
+		k.nodes[i] = n.Origin
+		known = known || n.Origin.Known()
 	}
-	for i, nodes := range p.from {
-		k.launches[i] = originsOf(w, nodes)
+	if known {
+		k.launches = make([][]ir.Origin, len(p.from))
+		for i, nodes := range p.from {
+			k.launches[i] = originsOf(w, nodes)
+		}
 	}
 	p.known.Store(k)
 	return k.launches
@@ -77,7 +79,20 @@ func (p *plan) originsIn(w *ir.Graph) [][]ir.Origin {
 // knownOrigins are those of the nodes of a walk and of the launches that these came to. They do not change.
 type knownOrigins struct {
 	nodes    []ir.Origin
-	launches [][]ir.Origin
+	launches [][]ir.Origin // nil if no node knows
+}
+
+// of says whether the nodes have these origins.
+func (k *knownOrigins) of(nodes []*ir.Node) bool {
+	if len(nodes) != len(k.nodes) {
+		return false
+	}
+	for i, n := range nodes {
+		if n.Origin != k.nodes[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // originsOf says where each launch of a run comes from.
