@@ -31,8 +31,8 @@ func profileMagics() []*Magic {
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
 			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
-			"asks for them. For the time in Go the line under way is looked at a thousand times a second, which stops nothing: a line that cannot\n" +
-			"fail counts to the one before it, a function in which nothing can fail to the line that calls it, and what a line goes on to do\n" +
+			"asks for them. For the time in Go the line under way is looked at 250 times a second, with -n and with short -t a\n" +
+			"thousand times, which stops nothing: a line that cannot fail counts to the one before it, a function in which nothing can fail to the line that calls it, and what a line goes on to do\n" +
 			"after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
 			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
@@ -72,6 +72,16 @@ type span struct {
 	what     string   // the kernel
 }
 
+// sampleEvery is the time between two looks at which line is under way: a millisecond, but of work that is
+// repeated for long so much that there are 250 looks, or 4 ms. Each holds up small kernels a little, and
+// more of them tell no more than the runs differ by.
+func sampleEvery(n int, budget time.Duration) time.Duration {
+	if n > 0 {
+		return time.Millisecond // nobody knows how long that takes
+	}
+	return min(max(budget/250, time.Millisecond), 4*time.Millisecond)
+}
+
 // profiled runs the work over and over, looked at. Go's CPU profile of the runs is written to cpu unless that
 // is nil.
 func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profiled, err error) {
@@ -89,7 +99,7 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		defer pprof.StopCPUProfile()
 	}
 	watch := bench.NewWatch(c.clock)
-	sampling, start := c.s.Sample(), time.Now()
+	sampling, start := c.s.Sample(sampleEvery(n, budget)), time.Now()
 	// The session is entered once: entering it for each run would draw samples to the ends of runs, because
 	// that is where goroutines change.
 	p.record = profile.RecordTraced(ctx, func(ctx context.Context) {

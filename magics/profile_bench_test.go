@@ -58,7 +58,7 @@ func BenchmarkProfiled(b *testing.B) {
 			}
 			sampled := func(f func() time.Duration) func() time.Duration {
 				return func() time.Duration {
-					sampling := s.Sample()
+					sampling := s.Sample(sampleEvery(0, time.Second)) // as %profile does
 					defer sampling.Stop()
 					return f()
 				}

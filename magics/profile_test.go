@@ -35,6 +35,25 @@ func recorded() *profiled {
 	return p
 }
 
+// What is repeated for a second is looked at 250 times, what is short or of unknown length each millisecond.
+func TestSampleEvery(t *testing.T) {
+	for _, c := range []struct {
+		n            int
+		budget, want time.Duration
+	}{
+		{0, time.Second, 4 * time.Millisecond},
+		{0, time.Minute, 4 * time.Millisecond},
+		{0, 500 * time.Millisecond, 2 * time.Millisecond},
+		{0, 10 * time.Millisecond, time.Millisecond},
+		{1, time.Second, time.Millisecond},
+		{100, time.Second, time.Millisecond},
+	} {
+		if got := sampleEvery(c.n, c.budget); got != c.want {
+			t.Errorf("-n %d -t %v: got %v, want %v", c.n, c.budget, got, c.want)
+		}
+	}
+}
+
 // All time of the runs counts once: that of evaluations to the line that asked for them, what is left to the
 // nearest sample.
 func TestSpans(t *testing.T) {

@@ -24,6 +24,7 @@ type Sample struct {
 // function.
 type Sampling struct {
 	s     *Session
+	every time.Duration
 	slots []int
 	marks []*int // of each slot, the variable that has its mark
 	began time.Time
@@ -39,12 +40,10 @@ type look struct {
 	marks  []int // by slot
 }
 
-// sampleEvery is the time between two looks, which take a microsecond or two.
-const sampleEvery = time.Millisecond
-
 // Sample begins to sample the session's code, from the goroutine of a command. The caller must call Stop.
-func (s *Session) Sample() *Sampling {
-	p := &Sampling{s: s, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+// Every is the time between two samples. One takes the work some 10 µs: a processor has to wake up for it.
+func (s *Session) Sample(every time.Duration) *Sampling {
+	p := &Sampling{s: s, every: every, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	for _, slot := range s.compiler.Slots() {
 		if v := s.rt.Variable(lower.MarkVar(slot)); v.IsValid() {
 			if at, ok := v.Addr().Interface().(*int); ok {
@@ -58,7 +57,7 @@ func (s *Session) Sample() *Sampling {
 
 func (p *Sampling) run() {
 	defer close(p.done)
-	ticks := time.NewTicker(sampleEvery)
+	ticks := time.NewTicker(p.every)
 	defer ticks.Stop()
 	for {
 		select {
