@@ -30,6 +30,7 @@ var processState = map[string]string{
 	"engine/internal/plan.cache":                "a cache: plans and kernels, by device",
 	"engine/internal/plan.sharedTF32":           "the precision of code without a session, like the default device",
 	"engine/internal/scope.count":               "says that no goroutine has a scope",
+	"engine/internal/scope.recent":              "those of scopes that were asked for last, found without a lock",
 	"engine/internal/scope.scopes":              "the contexts themselves, by goroutine",
 	"engine/tensor.traces":                      "says that nothing is being compiled",
 }

@@ -39,8 +39,8 @@ var scopes [shards]struct {
 }
 
 // recent has those that were asked for last, to be found without a lock: each node and each evaluation ask.
-// Nobody but a goroutine itself enters its scope here, and it does so before it leaves set or get: so one that
-// stands here is the innermost of its goroutine.
+// Nobody but a goroutine itself enters its scope here, and it does so before it leaves set or get: so one
+// that stands here is the innermost of its goroutine.
 var recent [4 * shards]atomic.Pointer[bound]
 
 // count is how many goroutines are within a scope: without any nothing need be looked up.
