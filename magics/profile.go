@@ -31,9 +31,9 @@ func profileMagics() []*Magic {
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
 			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
-			"asks for them. For the time in Go the line under way is looked at 250 times a second, with -n and with short -t a\n" +
-			"thousand times, which stops nothing: a line that cannot fail counts to the one before it, a function in which nothing can fail to the line that calls it, and what a line goes on to do\n" +
-			"after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
+			"asks for them. For the time in Go the line under way is looked at 250 times a second, with -n and with short -t a thousand times,\n" +
+			"which stops nothing: a line that cannot fail counts to the one before it, a function in which nothing can fail to the line that\n" +
+			"calls it, and what a line goes on to do after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
 			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
 			"A .gputrace is what Metal did in the last of two runs; macOS writes one if mcs was started with METAL_CAPTURE_ENABLED=1.",

@@ -55,8 +55,8 @@ func (s *Session) timedByHand(ctx context.Context, u *compile.Unit) (within cont
 		if more := len(w.left) - 1; more > 0 {
 			what, was, them = fmt.Sprintf("%s and %d more", what, more), "were", "them"
 		}
-		s.Tell("%s", fmt.Sprintf("the clock was read before %s %s computed: tensors are lazy, and the time is that of building a graph. "+
-			"Eval computes %s before; %%time and %%timeit have all that a statement makes in its time", what, was, them))
+		s.Tell("the clock was read before %s %s computed: tensors are lazy, and the time is that of building a graph. "+
+			"Eval computes %s before; %%time and %%timeit have all that a statement makes in its time", what, was, them)
 	}
 }
 

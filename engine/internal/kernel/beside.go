@@ -66,7 +66,7 @@ func (c *piece) declaration() string {
 // alone makes a dispatch of the piece.
 func (c *piece) alone(g *backend.Group) Dispatch {
 	if c.isMap() {
-		function, source := c.finish(c.kind, describe(c.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", c.walks[1])
+		function, source := c.finish(c.kind, describe(c.g), inGrid, c.walks[1])
 		return Dispatch{Function: function, Text: source, Args: c.args, Groups: c.walks[0], Threads: c.walks[1]}
 	}
 	body := c.body.String()

@@ -206,6 +206,6 @@ func (r *ranking) merge(s sorting) Dispatch {
 		e.line("}")
 	}
 	groups, threads := grid(chunks, []int{s.to.count, r.rows}, r.limits)
-	function, source := e.finish("top_k_merge", describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
+	function, source := e.finish("top_k_merge", describe(e.g), inGrid, threads)
 	return Dispatch{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}
 }

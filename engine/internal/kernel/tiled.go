@@ -225,7 +225,7 @@ func (p *product) begin() {
 // load.
 func (p *product) multiply(pair int) {
 	t := &p.tile
-	left, right, _ := p.pairOf(pair)
+	left, right, as := p.pairOf(pair)
 	depth, ahead := left.depth, t.stages-1
 	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
 	if left.turned {
@@ -276,7 +276,7 @@ func (p *product) multiply(pair int) {
 		p.line("copies.commit();") // of nothing, too, so that each step has a batch
 		p.line("if (k >= %s) {", from)
 		tiles("const ", "step")
-		p.add(pair, left, right)
+		p.add(pair, left, right, as)
 		p.line("}")
 	} else {
 		tiles("", "")
@@ -285,7 +285,7 @@ func (p *product) multiply(pair int) {
 		p.fetch(left, to)
 		p.fetch(right, to)
 		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.add(pair, left, right)
+		p.add(pair, left, right, as)
 	}
 	p.line("}")
 	p.line("}")
@@ -353,16 +353,14 @@ func (p *product) each(count int, body func()) {
 }
 
 // add multiplies what the tiles hold.
-func (p *product) add(pair int, left, right side) {
+func (p *product) add(pair int, left, right side, as string) {
 	t := &p.tile
 	if t.by == byThreads {
 		p.addByThreads(left, right)
 		return
 	}
-	times, as := "multiply", left.cell
-	if p.rounds(pair) {
-		as = memoryTypes[p.inst.DType]
-	} else if t.by == byFragments && as == "float" {
+	times := "multiply"
+	if t.by == byFragments && as == "float" {
 		times = "multiply_tf32"
 		if l, r := p.rests(pair); !p.g.TF32 {
 			times = fmt.Sprintf("multiply_floats<%v, %v>", l, r)
