@@ -111,7 +111,7 @@ func (l listing) table(p *profiled) display.Value {
 			inside += s.took
 		}
 	}
-	t := display.NewTable(">line", ">time", ">%", "in", "source")
+	t := display.NewTable(">line", ">time", ">%", "=in", "~source")
 	for line := l.first; line <= min(l.last, len(l.lines)); line++ {
 		source := display.Cell{Text: strings.ReplaceAll(strings.TrimRight(l.lines[line-1], " \t"), "\t", "    "), Role: display.Code}
 		d, ok := took[line]

@@ -302,7 +302,7 @@ func (c *call) lineTable(p *profiled) display.Value {
 		return display.Text("nothing took any time")
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(b.time, a.time) })
-	t := display.NewTable("line", ">time", ">%", "in", "source")
+	t := display.NewTable("line", ">time", ">%", "=in", "~source")
 	const most = 20
 	for _, r := range rows[:min(most, len(rows))] {
 		t.Add(display.Cell{Text: r.line, Role: display.Name}, display.SecondsCell(r.time.Seconds()), display.Cell{Text: units.Digits(100 * r.time.Seconds() / all.Seconds())},

@@ -12,8 +12,17 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+// longStep has a long line, and one that cannot be broken at a blank; without fusion eight values of it wait
+// for the last product.
+const longStep = `func long() float64 {
+	sum := x.MatMul(x.Exp().Log()).Add(x.Neg().Exp()).MatMul(x.Silu().Add(x.Tanh())).Add(x.Sigmoid().MatMul(x)) // of many
+	const separator = "----------------------------------------------------------------------------------------------------"
+	_ = separator
+	return sum.MatMul(tensor.Concat([]tensor.Tensor{x.Exp(), x.Neg(), x.Tanh(), x.Silu(), x.Sigmoid(), x.Sin(), x.Cos(), x.Abs()}, 0)[0:64]).Sum().Item()
+}`
+
 // Each report fits a screen of 80 columns and one of 40: a terminal would break the words of wider lines.
-// Only a diagram, a plot and code have a least width.
+// Only a plot and code have a least width.
 func TestReportsFitTheScreen(t *testing.T) {
 	width := 0
 	var printed bytes.Buffer
@@ -23,7 +32,7 @@ func TestReportsFitTheScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if r := s.Run(t.Context(), "x := tensor.Ones(64, 64).Eval()\nfunc step() float64 {\n\ty := x.MatMul(x).Silu().Eval()\n\treturn y.Softmax(-1).Sum().Item()\n}"); r.Err != nil {
+	if r := s.Run(t.Context(), "x := tensor.Ones(64, 64).Eval()\nfunc step() float64 {\n\ty := x.MatMul(x).Silu().Eval()\n\treturn y.Softmax(-1).Sum().Item()\n}\n"+longStep); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	for _, command := range []string{
@@ -37,6 +46,10 @@ func TestReportsFitTheScreen(t *testing.T) {
 		"%bench -w -t 10ms one := x.MatMul(x) ; another := x.MatMul(x).Sum()",
 		"%profile -n 5 step()",
 		"%lprof -n 5 step step()",
+		"%profile -n 5 long()",
+		"%lprof -n 5 long long()",
+		"%graph step()",
+		"%graph -fuse=off long()",
 		"%kernels step()",
 		"%kernels -t step()",
 		"%kernels -w step()",

@@ -24,7 +24,7 @@ type Table struct {
 type Column struct {
 	Name  string
 	Right bool // numbers: aligned right, so that digits and units stand below each other
-	Prose bool // sentences: broken at blanks where the screen is narrow, and not cut
+	Prose bool // sentences or code: broken at blanks where the screen is narrow, and not cut
 	Whole bool // never cut: on a narrow screen the heading and other columns give way, then it is broken at blanks
 }
 
@@ -36,7 +36,7 @@ type Cell struct {
 }
 
 // NewTable makes a table. A column whose name starts with '>' is aligned right, one whose name starts with
-// '~' has sentences, which may be broken at blanks, and one whose name starts with '=' is never cut.
+// '~' has sentences or code, which may be broken at blanks, and one whose name starts with '=' is never cut.
 func NewTable(columns ...string) *Table {
 	t := new(Table)
 	for _, name := range columns {
@@ -109,17 +109,14 @@ func (t *Table) StyledText(width int, style Style) string {
 
 // broken is a row as the rows that it takes with its prose broken to the widths of the columns.
 func (t *Table) broken(row []Cell, widths []int) [][]Cell {
-	rows := [][]Cell{row}
+	rows := [][]Cell{slices.Clone(row)}
 	for i := range row {
 		if c := t.Columns[i]; !c.Prose && !c.Whole || row[i].Role == Heading || runewidth.StringWidth(row[i].Text) <= widths[i] {
 			continue
 		}
-		for n, text := range Wrap(row[i].Text, widths[i], 0) {
+		for n, text := range row[i].broken(widths[i], 0) {
 			if n == len(rows) {
 				rows = append(rows, make([]Cell, len(row)))
-			}
-			if n == 0 {
-				rows[0] = slices.Clone(row)
 			}
 			rows[n][i] = Cell{Text: text, Role: row[i].Role}
 		}
@@ -127,12 +124,31 @@ func (t *Table) broken(row []Cell, widths []int) [][]Cell {
 	return rows
 }
 
+// broken is a cell's text in lines of so many columns: broken at blanks, and words that are wider anywhere.
+// Prose goes on hang columns further in than it begins.
+func (c Cell) broken(width, hang int) (parts []string) {
+	if c.Role == Code {
+		return wrapCode(c.Text, width)
+	}
+	for _, line := range Wrap(c.Text, width, hang) {
+		for runewidth.StringWidth(line) > width {
+			head := runewidth.Truncate(line, width, "")
+			if head == "" {
+				break
+			}
+			parts, line = append(parts, head), line[len(head):]
+		}
+		parts = append(parts, line)
+	}
+	return parts
+}
+
 // records writes each row as lines: its first cell, and below it the others, each behind the name of its
 // column.
 func (t *Table) records(width int, style Style) string {
 	var lines []string
 	add := func(role Role, text string, hang int) {
-		for _, line := range Wrap(text, width, hang) {
+		for _, line := range (Cell{Text: text, Role: role}).broken(width, hang) {
 			lines = append(lines, style.Paint(role, line))
 		}
 	}
@@ -204,8 +220,12 @@ func (t *Table) filled() []int {
 	return widths
 }
 
-// minProse is the narrowest column of sentences that can be read.
-const minProse = 24
+// minProse is the narrowest column of sentences that can be read, and easyProse one that is read easily, for
+// which columns that are never cut are broken.
+const (
+	minProse  = 24
+	easyProse = 40
+)
 
 // minWhole is the narrowest column that is never cut: the words in it are longer than 12 columns seldom.
 const minWhole = 12
@@ -232,23 +252,24 @@ func (t *Table) widths(limit int) (widths []int, fits bool) {
 	if widest < 0 {
 		return widths, false
 	}
-	least := 8
+	easy, least := 8, 8
 	if t.Columns[widest].Prose {
-		least = minProse
+		easy, least = easyProse, minProse
 	}
-	total -= shrink(widths, widest, total-limit, least)
+	total -= shrink(widths, widest, total-limit, easy)
 	for i, c := range t.Columns {
 		if c.Whole && total > limit {
 			total -= shrink(widths, i, total-limit, minWhole)
 		}
 	}
+	total -= shrink(widths, widest, total-limit, least)
 	return widths, total <= limit
 }
 
 // shrink makes a column narrower by so much, or down to least, and returns by how much it did.
 func shrink(widths []int, i, by, least int) int {
 	full := widths[i]
-	widths[i] = max(full-by, min(least, full))
+	widths[i] = max(full-max(by, 0), min(least, full))
 	return full - widths[i]
 }
 

@@ -29,3 +29,30 @@ func TestWholeColumns(t *testing.T) {
 		}
 	}
 }
+
+// Code is never cut: it goes on below, further in than it begins, beside a column that is broken, too.
+func TestCodeColumns(t *testing.T) {
+	tab := NewTable(">line", "=in", "~source")
+	tab.Add(1, "", Cell{Text: "func step() {", Role: Code})
+	tab.Add(2, "kernels 80 %, engine 20 %", Cell{Text: "    y := x.MatMul(x.Exp().Log()).Add(x.Neg().Exp()).MatMul(x) // of many", Role: Code})
+	for width, want := range map[int]string{
+		110: "line  in                         source\n" +
+			"   1                             func step() {\n" +
+			"   2  kernels 80 %, engine 20 %      y := x.MatMul(x.Exp().Log()).Add(x.Neg().Exp()).MatMul(x) // of many",
+		61: "line  in             source\n" +
+			"   1                 func step() {\n" +
+			"   2  kernels 80 %,      y := x.MatMul(x.Exp().Log()).Add(x\n" +
+			"      engine 20 %            .Neg().Exp()).MatMul(x) // of\n" +
+			"                             many",
+		30: "1\n  func step() {\n" +
+			"2\n  in kernels 80 %, engine 20 %\n" +
+			"      y := x.MatMul(x.Exp()\n" +
+			"          .Log()).Add(x.Neg()\n" +
+			"          .Exp()).MatMul(x) //\n" +
+			"          of many",
+	} {
+		if got := tab.Text(width); got != want {
+			t.Errorf("%d columns: got\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}

@@ -98,3 +98,27 @@ func TestSVGIsWellFormed(t *testing.T) {
 		}
 	}
 }
+
+// On a narrow screen a kernel's name and its values are broken, not cut, and fewer values have lines.
+func TestNarrow(t *testing.T) {
+	d := &Diagram{Boxes: []Box{
+		{Title: "exp", Out: []Out{{Label: "f32[2]"}}}, {Title: "log", Out: []Out{{Label: "f32[3]"}}},
+		{Title: "map_neg_exp_add_mul_silu_tanh_sub_div", Note: "8 B", In: []In{{0, 0, "f32[2]"}, {1, 0, "f32[3] 100000000000000.0 KiB"}}},
+	}}
+	const want = `  ╭─ 1 exp ────────────────────────╮
+╭─│ makes f32[2]                   │
+│ ╰────────────────────────────────╯
+│ ╭─ 2 log ────────────────────────╮
+│ │ makes f32[3]                   │
+│ ╰────────────────────────────────╯
+│ ╭─ 3 map_neg_exp_add_mul_silu_t ─╮
+│ │ anh_sub_div                    │
+│ │ 8 B                            │
+╰─│ reads f32[2]                   │
+  │ reads f32[3] 100000000000000.0 │
+  │   KiB of 2 log                 │
+  ╰────────────────────────────────╯`
+	if got := d.Text(36); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -18,8 +18,8 @@ const (
 	PaintTone // and the tones behind it
 )
 
-// maxLanes is the number of values that are drawn as lines beside the boxes at a time. For further values
-// a box only names the box that they come from.
+// maxLanes is the number of values that are drawn as lines beside the boxes at a time, on a narrow screen
+// fewer. For further values a box only names the box that they come from.
 const maxLanes = 8
 
 // minBox is the narrowest box, without its frame.
@@ -38,7 +38,7 @@ func (d *Diagram) Draw(width int, paint Painter) string {
 		paint = func(_ int, text string) string { return text }
 	}
 	t := &drawing{d: d, readers: d.readers(), at: map[port]int{}, paint: paint}
-	t.place()
+	t.place(min(maxLanes, max(width-minBox-4, 0)/2))
 	t.inner = max(width-2*t.lanes-4, minBox)
 	t.open = make([]bool, t.lanes)
 	for i := range d.Boxes {
@@ -61,8 +61,8 @@ type drawing struct {
 	lines   []string
 }
 
-// place gives values lanes: a free one of an earlier value, or a new one.
-func (t *drawing) place() {
+// place gives values lanes, most at a time: a free one of an earlier value, or a new one.
+func (t *drawing) place(most int) {
 	var until []int // of each lane: the last box that reads its value
 	for i, box := range t.d.Boxes {
 		for k := range box.Out {
@@ -71,7 +71,7 @@ func (t *drawing) place() {
 				continue
 			}
 			lane := slices.IndexFunc(until, func(last int) bool { return last <= i })
-			if lane < 0 && len(until) == maxLanes {
+			if lane < 0 && len(until) == most {
 				continue
 			}
 			if lane < 0 {
@@ -88,33 +88,21 @@ func (t *drawing) place() {
 // box draws one box.
 func (t *drawing) box(i int) {
 	box := &t.d.Boxes[i]
-	frame := func(s string) string { return t.paint(PaintTone+int(box.Tone), s) }
 	row := func(margin, text string, what int) {
-		text = runewidth.Truncate(text, t.inner, "…")
-		pad := strings.Repeat(" ", t.inner-runewidth.StringWidth(text))
-		if what >= 0 {
-			text = t.paint(what, text)
+		for i, part := range wrapped(text, t.inner) {
+			if i > 0 {
+				margin = t.margin(-1, 0)
+			}
+			pad := strings.Repeat(" ", t.inner-runewidth.StringWidth(part))
+			if what >= 0 {
+				part = t.paint(what, part)
+			}
+			t.lines = append(t.lines, margin+t.frame(box, "│")+" "+part+pad+" "+t.frame(box, "│"))
 		}
-		t.lines = append(t.lines, margin+frame("│")+" "+text+pad+" "+frame("│"))
 	}
-	title := runewidth.Truncate(numbered(i, box.Title), t.inner-1, "…")
-	note := box.Note
-	rule := t.inner - runewidth.StringWidth(title) - 2
-	if rule < runewidth.StringWidth(note)+2 {
-		note = ""
-	}
-	bar := strings.Repeat("─", max(rule-runewidth.StringWidth(note), 0))
-	if note != "" {
-		bar = bar[:len(bar)-2*len("─")] + " " + note + " "
-	}
-	t.lines = append(t.lines, t.margin(-1, 0)+frame("╭─ ")+t.paint(PaintTitle, title)+" "+frame(bar+"─╮"))
-	if box.Note != "" && note == "" {
-		row(t.margin(-1, 0), box.Note, PaintDim)
-	}
+	t.top(box, numbered(i, box.Title), row)
 	for _, line := range box.Lines {
-		for _, part := range wrapped(line, t.inner) {
-			row(t.margin(-1, 0), part, -1)
-		}
+		row(t.margin(-1, 0), line, -1)
 	}
 	for _, in := range box.In {
 		t.read(i, in, row)
@@ -122,8 +110,27 @@ func (t *drawing) box(i int) {
 	for k, out := range box.Out {
 		t.write(i, k, out, row)
 	}
-	t.lines = append(t.lines, t.margin(-1, 0)+frame("╰"+strings.Repeat("─", t.inner+2)+"╯"))
+	t.lines = append(t.lines, t.margin(-1, 0)+t.frame(box, "╰"+strings.Repeat("─", t.inner+2)+"╯"))
 }
+
+// top draws the upper frame of a box, with its name and, where there is room, its note.
+func (t *drawing) top(box *Box, name string, row func(margin, text string, what int)) {
+	title := runewidth.Truncate(name, t.inner-2, "")
+	note, bar := "", t.inner-2-runewidth.StringWidth(title)
+	if n := runewidth.StringWidth(box.Note); n > 0 && bar >= n+2 {
+		note, bar = " "+box.Note+" ", bar-n-2
+	}
+	t.lines = append(t.lines, t.margin(-1, 0)+t.frame(box, "╭─ ")+t.paint(PaintTitle, title)+" "+t.frame(box, strings.Repeat("─", bar)+note+"─╮"))
+	if rest := name[len(title):]; rest != "" {
+		row(t.margin(-1, 0), rest, PaintTitle)
+	}
+	if box.Note != "" && note == "" {
+		row(t.margin(-1, 0), box.Note, PaintDim)
+	}
+}
+
+// frame paints what is a part of a box's frame.
+func (t *drawing) frame(box *Box, text string) string { return t.paint(PaintTone+int(box.Tone), text) }
 
 // read draws a value that a box reads.
 func (t *drawing) read(i int, in In, row func(margin, text string, what int)) {
@@ -181,17 +188,18 @@ func (t *drawing) margin(lane int, corner rune) string {
 	return t.paint(PaintDim, b.String())
 }
 
-// wrapped breaks a line at blanks and indents the continuation.
+// wrapped breaks a line at blanks, and words that are wider than the box anywhere, and indents the
+// continuation.
 func wrapped(text string, width int) (lines []string) {
 	indent := ""
 	for runewidth.StringWidth(text) > width {
-		cut := strings.LastIndexByte(runewidth.Truncate(text, width+1, ""), ' ')
-		if cut <= len(indent) {
-			break
+		head := runewidth.Truncate(text, width, "")
+		if cut := strings.LastIndexByte(runewidth.Truncate(text, width+1, ""), ' '); cut > len(indent) {
+			head = text[:cut]
 		}
-		lines = append(lines, text[:cut])
+		lines = append(lines, head)
 		indent = "  "
-		text = indent + strings.TrimLeft(text[cut:], " ")
+		text = indent + strings.TrimLeft(text[len(head):], " ")
 	}
 	return append(lines, text)
 }
