@@ -24,6 +24,7 @@ type term struct {
 	factor float64
 	name   string // of a case; "" for a number
 	field  string // of countedFields; "" for the time
+	time   bool   // the number is a duration
 }
 
 // relations are told apart from the left: the longer first.
@@ -76,6 +77,10 @@ func ParseAssertion(text string, names []string) (Assertion, error) {
 				failed = fmt.Errorf("assert: got %q, want the name of a case in it: one of %s", text, strings.Join(names, ", "))
 			case a.left.name != "" && a.right.name != "" && a.left.field != a.right.field:
 				failed = fmt.Errorf("assert: got %q, want the same of both cases", text)
+			case a.left.counts() && a.right.time || a.right.counts() && a.left.time:
+				failed = fmt.Errorf("assert: got %q, want a count without a unit", text)
+			case a.left.takes() && a.right.bare() || a.right.takes() && a.left.bare():
+				failed = fmt.Errorf("assert: got %q, want a duration with its unit, as in 5ms", text)
 			default:
 				return a, nil
 			}
@@ -88,8 +93,25 @@ func ParseAssertion(text string, names []string) (Assertion, error) {
 	return a, failed
 }
 
+func (t term) takes() bool  { return t.name != "" && t.field == "" }
+func (t term) counts() bool { return t.field != "" }
+func (t term) bare() bool   { return t.name == "" && !t.time }
+
+// parseTerm reads a side. Times and factors are above 0, and counts are not below it: otherwise a ratio of
+// both sides would not tell which is the larger one.
 func parseTerm(text string, names []string) (term, error) {
 	text = strings.TrimSpace(text)
+	t, err := anyTerm(text, names)
+	switch {
+	case err != nil:
+		return t, err
+	case math.IsNaN(t.factor) || math.IsInf(t.factor, 0) || t.factor < 0 || t.factor == 0 && !t.bare():
+		return t, fmt.Errorf("assert: got %q, want finite numbers above 0", text)
+	}
+	return t, nil
+}
+
+func anyTerm(text string, names []string) (term, error) {
 	if t, ok := caseTerm(text, names); ok {
 		return t, nil
 	}
@@ -97,7 +119,7 @@ func parseTerm(text string, names []string) (term, error) {
 		return term{factor: x}, nil
 	}
 	if d, err := time.ParseDuration(strings.ReplaceAll(text, " ", "")); err == nil {
-		return term{factor: d.Seconds()}, nil
+		return term{factor: d.Seconds(), time: true}, nil
 	}
 	if before, after, ok := strings.Cut(text, "*"); ok {
 		if x, err := strconv.ParseFloat(strings.TrimSpace(before), 64); err == nil {
@@ -125,7 +147,7 @@ func caseTerm(text string, names []string) (term, bool) {
 		return term{factor: 1, name: text}, true
 	}
 	if i := strings.LastIndex(text, "."); i >= 0 && countedFields[text[i+1:]] != nil && slices.Contains(names, text[:i]) {
-		return term{1, text[:i], text[i+1:]}, true
+		return term{factor: 1, name: text[:i], field: text[i+1:]}, true
 	}
 	return term{}, false
 }
@@ -254,7 +276,7 @@ func (c *Comparison) show(t term, field string) string {
 	case t.name == "":
 		return units.Seconds(t.factor)
 	case t.field != "":
-		return fmt.Sprintf("%s.%s is %s", t.name, t.field, units.Float(c.count(term{1, t.name, t.field})))
+		return fmt.Sprintf("%s.%s is %s", t.name, t.field, units.Float(c.count(term{factor: 1, name: t.name, field: t.field})))
 	}
 	return fmt.Sprintf("%s takes %s", t.name, units.Seconds(c.line(t.name).Result.Median))
 }

@@ -39,6 +39,8 @@ func TestAssertions(t *testing.T) {
 		{"a.launches < 3", "false", ""},
 		{"b.launches <= 2*a.launches", "true", ""},
 		{"b.heap <= 0", "true", ""},
+		{"a.launches > 0", "true", ""},
+		{"0 >= a.launches", "false", ""},
 		{"a.heap <= b.heap", "false", ""},
 		{"x.Sum(1 < 2).flops <= a.flops", "not known", "x.Sum(1 < 2) has a kernel whose operations nobody counted"},
 		{"d < a", "not known", "d has no time: it ignores n"},
@@ -65,6 +67,18 @@ func TestParseAssertionErrors(t *testing.T) {
 		{"a < b/0", `got "b/0", want`},
 		{"1ms < 2ms", "want the name of a case in it: one of a, b"},
 		{"a < b.launches", "want the same of both cases"},
+		{"a < -5ms", `got "-5ms", want finite numbers above 0`},
+		{"0s < a", `got "0s", want finite numbers above 0`},
+		{"a < -1*b", "want finite numbers above 0"},
+		{"a < 0*b", "want finite numbers above 0"},
+		{"b/-2 > a", "want finite numbers above 0"},
+		{"a < NaN", "want finite numbers above 0"},
+		{"a < Inf*b", "want finite numbers above 0"},
+		{"a.launches > -1", "want finite numbers above 0"},
+		{"a.launches <= NaN", "want finite numbers above 0"},
+		{"a.launches < 5ms", "want a count without a unit"},
+		{"a < 5", "want a duration with its unit, as in 5ms"},
+		{"0.5 > a", "want a duration with its unit, as in 5ms"},
 	} {
 		if a, err := ParseAssertion(tt.text, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: got %+v, %v, want %q", tt.text, a, err, tt.want)

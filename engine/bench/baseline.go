@@ -9,10 +9,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // maxBaseline is more bytes than the samples of many cases take.
@@ -75,9 +77,31 @@ func Load(name string) (*Comparison, error) {
 		if l.Result == nil {
 			return nil, fmt.Errorf("bench: %s is no saved comparison: %q has no result", path, l.Name)
 		}
+		if why := l.Result.damaged(); why != "" {
+			return nil, fmt.Errorf("bench: %s is no saved comparison: %q %s", path, l.Name, why)
+		}
 	}
 	return c, nil
 }
+
+// damaged says why figures cannot be those of a measurement; nothing if they can.
+func (r *Result) damaged() string {
+	ordered := slices.IsSorted([]float64{0, r.Low, r.Median, r.High}) && slices.IsSorted([]float64{0, r.Min, r.Median})
+	switch {
+	case r.Refused != "":
+		return ""
+	case r.Samples < 1 || r.Samples != len(r.Times):
+		return fmt.Sprintf("has %s of %d", units.Plural(int64(len(r.Times)), "time"), r.Samples)
+	case slices.Min(r.Times) < 0 || !near(slices.Min(r.Times), r.Min) || !near(median(r.Times), r.Median):
+		return "has another median or minimum than its times"
+	case !ordered:
+		return "has a median that is not in its interval"
+	}
+	return ""
+}
+
+// near says whether two figures are the same but for rounding.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(a) }
 
 // Against compares each case with the one of the same name in a baseline, which was measured at another time:
 // so the intervals of both medians count in full, and a difference has to be larger than the tolerance to be
@@ -115,6 +139,9 @@ func (c *Comparison) Against(name string, baseline *Comparison, tolerance float6
 		out.Lines = append(out.Lines, l)
 	}
 	if len(out.Lines) > 0 {
+		for _, reason := range baseline.Lines[0].Result.Machine.Noise() {
+			out.Notes = append(out.Notes, "the machine of "+name+" was not quiet: "+reason)
+		}
 		for _, d := range out.Lines[0].Result.Machine.differs(baseline.Lines[0].Result.Machine) {
 			out.Notes = append(out.Notes, "another machine: "+d)
 		}

@@ -50,6 +50,10 @@ func TestBaseline(t *testing.T) {
 			}
 		}
 	}
+	base.Lines[0].Result.Machine.Others = 1.5
+	if c := timesOf(t, "Abacus", 2*time.Millisecond, 4*time.Millisecond).Against("base", base, 0); !strings.Contains(c.String(), "the machine of base was not quiet: other processes keep 1.5 of") {
+		t.Errorf("a baseline of a busy machine: got\n%s", c)
+	}
 	m := benchtest.New(1)
 	other := compare(t, m, bench.Options{}, bench.Work{Name: "new", Run: m.Work(time.Millisecond, 0)})
 	if c := other.Against("base", base, 0); c.Lines[0].Verdict != "unknown" || !strings.Contains(c.String(), "new: is not in base") {
@@ -75,7 +79,20 @@ func TestBaselineNames(t *testing.T) {
 		t.Error("without a name: got no error")
 	}
 	dir := t.TempDir()
-	for _, text := range []string{"", "{}", `{"Lines": [{"Name": "a"}]}`} {
+	const result = `{"Lines": [{"Name": "a", "Result": {"Median": 2, "Low": 1, "High": 3, "Min": 1, "Samples": 3, "Times": [1, 2, 3]}}]}`
+	damaged := []string{"", "{}", `{"Lines": [{"Name": "a"}]}`, `{"Lines": [{"Name": "a", "Result": {}}]}`}
+	for _, each := range [][2]string{{`"Median": 2`, `"Median": 2.5`}, {`"Low": 1`, `"Low": 2.5`}, {`"High": 3`, `"High": 1`}, {`"Low": 1`, `"Low": -1`},
+		{`"Min": 1`, `"Min": 0.5`}, {`[1, 2, 3]`, `[1, 2]`}, {`"Samples": 3`, `"Samples": 4`}, {`[1, 2, 3]`, `[-1, 2, 3]`}} {
+		damaged = append(damaged, strings.Replace(result, each[0], each[1], 1))
+	}
+	whole := filepath.Join(dir, "whole.json")
+	if err := os.WriteFile(whole, []byte(result), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bench.Load(whole); err != nil {
+		t.Error(err)
+	}
+	for _, text := range damaged {
 		file := filepath.Join(dir, "damaged.json")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -132,6 +132,7 @@ func (m Machine) differs(from Machine) (list []string) {
 		{"threads", fmt.Sprint(m.Threads), fmt.Sprint(from.Threads)},
 		{"system", m.OS, from.OS},
 		{"Go", m.Go, from.Go},
+		{"mcs", m.Engine, from.Engine},
 		{"device", m.Device, from.Device},
 		{"power", m.Power, from.Power},
 	} {

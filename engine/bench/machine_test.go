@@ -58,9 +58,9 @@ func TestSurvey(t *testing.T) {
 }
 
 func TestMachineDiffers(t *testing.T) {
-	here := Machine{CPU: "a", Cores: 2, Power: "mains", Load: 1}
-	there := Machine{CPU: "b", Cores: 2, Power: "battery", Load: 2}
-	if got, want := there.differs(here), []string{"processor: b, then a", "power: battery, then mains"}; !slices.Equal(got, want) {
+	here := Machine{CPU: "a", Cores: 2, Engine: "v1.0.0", Power: "mains", Load: 1}
+	there := Machine{CPU: "b", Cores: 2, Engine: "v1.1.0", Power: "battery", Load: 2}
+	if got, want := there.differs(here), []string{"processor: b, then a", "mcs: v1.1.0, then v1.0.0", "power: battery, then mains"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := here.differs(here); got != nil {
