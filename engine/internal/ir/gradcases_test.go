@@ -321,5 +321,8 @@ func convCases() []gradCase {
 	}
 	return append(list,
 		pool("halves", []int{1, 2, 4}, ir.Window{Kernel: 2, Stride: 2, Dilation: 1}),
+		pool("squares and a rest", []int{2, 2, 5, 7}, ir.Window{Kernel: 2, Stride: 2, Dilation: 1}, ir.Window{Kernel: 3, Stride: 3, Dilation: 1}),
+		pool("a window beyond the end", []int{1, 2, 5, 4}, ir.Window{Kernel: 2, Stride: 2, After: 1, Dilation: 1}, ir.Window{Kernel: 2, Stride: 2, Dilation: 1}),
+		pool("gaps", []int{1, 2, 7}, ir.Window{Kernel: 2, Stride: 3, Dilation: 1}),
 		pool("windows that overlap", []int{1, 2, 4, 3}, ir.Window{Kernel: 3, Stride: 1, Before: 1, After: 1, Dilation: 1}, ir.Window{Kernel: 2, Stride: 1, Dilation: 1}))
 }

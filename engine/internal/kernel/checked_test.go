@@ -134,6 +134,8 @@ func otherTrials(m, n int) []trial {
 		trial{name: "adamw", group: adamWGroup(m, n)},
 		trial{name: "overwrite", group: oneOp(backend.Single, ir.Overwrite, ir.Attr{}, []ir.Type{f(m, n), ids, f(9, n)}, f(m, n)), below: m},
 		trial{name: "gather_along", group: oneOp(backend.Single, ir.GatherAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9)}, f(m, 9)), below: n},
+		trial{name: "scatter_along, long", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(2, n), typeOf(dtype.I64, 2, 2100), f(2, 2100)}, f(2, n)), below: n},
+		trial{name: "scatter_with, long", group: oneOp(backend.Single, ir.ScatterWith, ir.Attr{Axis: 1}, []ir.Type{f(2, n), typeOf(dtype.I64, 2, 600), f(2, 600)}, f(2, n)), below: n},
 		trial{name: "scatter_along", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9), f(m, 9)}, f(m, n)), below: n},
 	)
 	moves := ir.Attr{Index: 2, Ints: ir.Ints([]ir.Window{{Kernel: 3, Stride: 2, Before: 1, Dilation: 1}, {Kernel: 2, Stride: 1, After: 2, Dilation: 2}})}

@@ -17,6 +17,7 @@ type ranking struct {
 	key          string // type of a key: uint or ulong
 	each         int    // elements that a thread sorts
 	limits       Limits
+	places       *placeKeys // of an index that is sorted for a scatter; nil for top_k
 }
 
 // rankedSize is the size of the block ranked<key>.
@@ -46,17 +47,25 @@ func topK(g *backend.Group, k *Kernel) {
 	}
 	steps, bytes := r.plan()
 	k.Scratch = bytes
+	k.Dispatches = r.write(steps)
+}
+
+// write writes the launches down.
+func (r *ranking) write(steps []sorting) []Dispatch {
+	var list []Dispatch
 	for _, s := range steps {
 		if s.merges {
-			k.Dispatches = append(k.Dispatches, r.merge(s))
+			list = append(list, r.merge(s))
 		} else {
-			k.Dispatches = append(k.Dispatches, r.tiles(s))
+			list = append(list, r.tiles(s))
 		}
 	}
+	return list
 }
 
 // plan chooses the launches. Where few of many are wanted, tiles of the tiles' best are sorted, which leaves
-// a fraction of them; else two runs become one. The runs lie in two parts of the workspace, in turns.
+// a fraction of them; else two runs become one. The runs lie in two parts of the workspace, in turns; those
+// of an index are its last ones, too.
 func (r *ranking) plan() (steps []sorting, bytes int) {
 	tile := r.limits.group() * r.each
 	tiled := func(n int) runs { return runs{count: (n + tile - 1) / tile, length: min(r.wanted, tile)} }
@@ -68,16 +77,20 @@ func (r *ranking) plan() (steps []sorting, bytes int) {
 		}
 		steps = append(steps, next)
 	}
-	steps[len(steps)-1].last = true
+	stored := len(steps)
+	if r.places == nil {
+		stored--
+		steps[stored].last = true
+	}
 	half := 0
-	for _, s := range steps[:len(steps)-1] {
+	for _, s := range steps[:stored] {
 		half = max(half, (r.rows*s.to.count*s.to.length*rankedSize[r.key]+63)&^63)
 	}
 	for i := range steps {
 		steps[i].to.at = i % 2 * half
 		steps[i].from.at = half - steps[i].to.at
 	}
-	return steps, min(2, len(steps)-1) * half
+	return steps, min(2, stored) * half
 }
 
 // begin declares what a launch reads and writes: the row for the first, and for the last, which looks the
@@ -85,8 +98,13 @@ func (r *ranking) plan() (steps []sorting, bytes int) {
 func (r *ranking) begin(s sorting) *elementText {
 	last := len(r.x.Shape) - 1
 	stride := r.x.Stride[last]
-	e := newElements(r.g, r.limits, "top_k", still(r.x, last).Shape, named{name: "x", layout: still(r.x, last), reach: r.length * max(stride, -stride)},
-		named{name: "runs", reach: r.rows * max(s.from.count*s.from.length, s.to.count*s.to.length)})
+	list := []named{{name: "x", layout: still(r.x, last), reach: r.length * max(stride, -stride)},
+		{name: "runs", reach: r.rows * max(s.from.count*s.from.length, s.to.count*s.to.length)}}
+	if r.places != nil {
+		list[0].reach = reachOf(r.places.index)
+		list = append(list, named{name: "position", layout: r.places.positions})
+	}
+	e := newElements(r.g, r.limits, "top_k", still(r.x, last).Shape, list...)
 	if s.from.count > 0 {
 		e.member("device const ranked<"+r.key+">*", "from", Field{Kind: Scratch, Size: 8, At: s.from.at})
 	}
@@ -98,8 +116,10 @@ func (r *ranking) begin(s sorting) *elementText {
 		}
 	}
 	if s.from.count == 0 || s.last {
-		e.reads("x", r.g.Insts[0].Args[0])
-		e.constant("x_axis", stride)
+		if r.places == nil {
+			e.reads("x", r.g.Insts[0].Args[0])
+			e.constant("x_axis", stride)
+		}
 		e.declareSpace()
 	}
 	e.constant("rows", r.rows)
@@ -137,9 +157,9 @@ func (r *ranking) tiles(s sorting) Dispatch {
 		length = s.from.count * s.from.length
 	}
 	e := r.begin(s)
-	e.constant("length", length)
+	e.constant("elements", length)
 	e.constant("tiles", s.to.count)
-	if s.from.count == 0 {
+	if s.from.count == 0 && r.places == nil {
 		e.member(r.key, "flip", Field{Kind: Constant, Size: rankedSize[r.key] / 2, Value: r.flip()})
 	}
 	e.line("threadgroup ranked<%s> memory[%d];", r.key, (r.each+1)*rowThreads)
@@ -153,10 +173,13 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	e.line("for (uint e = 0; e < %d; e++) {", r.each)
 	e.line("const %[1]s j = start + %[1]s(e * size.x + at.x);", e.index)
 	e.line("r[e] = ranked<%s>::none();", r.key)
-	if s.from.count > 0 {
-		e.line("if (j < a.length) r[e] = ranked<%s>::get(a.from + (row * a.length + j));", r.key)
-	} else {
-		e.line("if (j < a.length) r[e] = ranked<%s>::of(rising(loaded(a.x[row_at + j * a.x_axis])) ^ a.flip, uint(j));", r.key)
+	switch {
+	case s.from.count > 0:
+		e.line("if (j < a.elements) r[e] = ranked<%s>::get(a.from + (row * a.elements + j));", r.key)
+	case r.places != nil:
+		r.places.write(e, r)
+	default:
+		e.line("if (j < a.elements) r[e] = ranked<%s>::of(rising(loaded(a.x[row_at + j * a.x_axis])) ^ a.flip, uint(j));", r.key)
 	}
 	e.line("}")
 	e.line("tile_sorted(r, memory + at.y * (%d * size.x), at.x, size.x);", r.each+1)

@@ -11,97 +11,195 @@ import (
 
 // Scatters, without atomic operations on floats: equal work gives equal bits.
 //
-// Each thread has an element of the updates, or goes along a line of them, and there is no tile: an update is
-// read once and its place read and written, 12 bytes of f32 for one addition. Neighbouring threads have
-// neighbouring elements of a slice, so memory is the limit where slices are longer than a simdgroup is wide.
-// The first dispatch of scatterSlices compares each place of the index with those behind it, until one names
-// the same slice: n²/2 comparisons of 8 bytes, which the caches hold, for n places. From some 10,000 places
-// on they take longer than the updates.
+// An update is read once and its place read and written, 12 bytes of f32 for one addition; neighbouring
+// threads have neighbouring elements of a slice. Updates of one place are combined in their order, in one of
+// three ways, and rounded once:
+//
+//   - Many lines: a thread goes along each. That is as many steps as a line has updates, each of which waits
+//     for memory: some 0.3 µs on an H200.
+//   - Else the index is sorted first, and the first update of each place takes the others along, see
+//     segments.go. An index that many lines share is sorted once.
+//   - An Overwrite of few slices looks through all that come later.
 
-// mostCompared is how many updates each thread of an Overwrite looks through.
-const mostCompared = 64
+// How updates are looked through.
+const (
+	mostCompared = 64      // updates that each thread of an Overwrite looks through
+	shortUpdates = 128     // of a line, along which a thread goes
+	enoughLines  = 1 << 13 // that keep a device busy with one thread for each
+)
 
-// scatterSlices adds updates to slices of base, or replaces them. Several updates of one slice are taken in
-// their order, without atomic operations: a first dispatch chains the places of the index that name the same
-// slice, and the first of each chain then goes along it.
-func scatterSlices(g *backend.Group, k *Kernel) {
+// A scattering is an op of the family. Its lines are the places of base that have the same coordinates but
+// for the axis; the index has one place for all lines, or for each line of some axes.
+type scattering struct {
+	g            *backend.Group
+	limits       Limits
+	in           *backend.Inst
+	o            backend.Output
+	whole        ir.Layout // of the result
+	axis, length int
+	count        int       // of a line's updates
+	shape        []int     // of the result with as many places along the axis as there are updates
+	x            ir.Layout // the updates over that shape; along the axis it stays
+	along        ir.Layout // of a line's updates, from its first on
+	index        ir.Layout // over that shape; along the axis it stays
+	indices      ir.Layout // of a line's index, from its first place on
+}
+
+// newScattering looks at an op whose index replaces an axis of base, or has an element for each update.
+func newScattering(g *backend.Group, k *Kernel) *scattering {
 	in, o := &g.Insts[0], g.Outputs[0]
+	s := &scattering{g: g, limits: k.limits, in: in, o: o, axis: in.Attr.Axis, whole: ir.Contiguous(o.Shape)}
+	s.length = o.Shape[s.axis]
 	index, updates := inputLayout(g, in.Args[1]), inputLayout(g, in.Args[2])
-	axis := in.Attr.Axis
-	whole := ir.Contiguous(o.Shape)
-	k.Dispatches = copyInto(g, k.limits, o, in.Args[0], inputLayout(g, in.Args[0]), whole)
-	if base, input := in.Args[0].Input(); input && len(k.Dispatches) > 0 {
-		k.Dispatches[0].Same = &[2]int{g.Inputs[base].Buf, o.Buf}
-		k.Dispatches[0].Spared = in.Attr.Flags&ir.InPlace != 0
+	first, rank := 0, len(index.Shape) // the index's axes among the updates'
+	if in.Op == ir.ScatterAlong || in.Op == ir.ScatterWith {
+		s.index = still(index, s.axis)
+		first, rank = s.axis, 1
+		s.indices = ir.Layout{Shape: index.Shape[first : first+1], Stride: index.Stride[first : first+1]}
+	} else {
+		s.index = ir.Layout{Stride: make([]int, len(o.Shape)), Offset: index.Offset}
+		s.indices = ir.Layout{Shape: index.Shape, Stride: index.Stride}
 	}
-	count := ir.Size(index.Shape)
-	if count == 0 || ir.Size(o.Shape) == 0 {
-		return
-	}
-	few := in.Op == ir.Overwrite && count <= mostCompared
-	if !few {
-		k.Scratch = 8 * count
-		k.Dispatches = append(k.Dispatches, chain(g, k, index, o.Shape[axis])...)
-	}
-
-	// Each thread stands at an element of the updates, whose shape is base's with the axis replaced by
-	// index's.
-	over := func(l ir.Layout) ir.Layout {
-		return ir.Layout{Shape: updates.Shape, Offset: l.Offset, Stride: slices.Concat(make([]int, axis), l.Stride, make([]int, len(o.Shape)-axis-1))}
-	}
-	rank := len(index.Shape)
-	lines := ir.Layout{Shape: updates.Shape, Stride: slices.Concat(whole.Stride[:axis], make([]int, rank), whole.Stride[axis+1:])}
-	slice := ir.Layout{Shape: updates.Shape, Offset: updates.Offset, Stride: slices.Clone(updates.Stride)}
-	for i := axis; i < axis+rank; i++ {
-		slice.Stride[i] = 0
-	}
-	e := newElements(g, k.limits, in.Op.String(), updates.Shape, named{name: "y", layout: lines, reach: ir.Size(o.Shape)}, named{name: "x", layout: slice, reach: reachOf(updates)},
-		named{name: "index", layout: over(index)}, named{name: "position", layout: over(ir.Contiguous(index.Shape))})
-	e.writes(o)
-	e.reads("x", in.Args[2])
-	e.reads("index", in.Args[1])
-	e.constant("y_axis", whole.Stride[axis])
-	turn := e.positions("x", index.Shape, updates.Stride[axis:axis+rank])
-	if few {
-		e.constant("total", count)
-		e.indexed(k, in.Op, axis, o.Shape[axis])
-		other := e.positions("index", index.Shape, index.Stride)
-		k.Dispatches = append(k.Dispatches, e.dispatch(func() {
-			e.lookup(in.Args[1], "slice")
-			e.line("const int here = int(%s);", e.here("position"))
-			e.line("bool kept = !bad && atomic_load_explicit(a.stop, memory_order_relaxed) != 0;")
-			e.line("for (int n = here + 1; n < int(a.total); n++) {")
-			e.line("const long later = a.index[%s];", other("n"))
-			e.line("kept = kept && (later < 0 ? later + a.length : later) != long(slice);")
-			e.line("}")
-			e.line("if (kept) a.y[%s + slice * a.y_axis] = %s(loaded(a.x[%s + %s]));", e.here("y"), memoryTypes[o.DType], e.here("x"), turn("here"))
-		})...)
-		return
-	}
-	e.chains(count)
-	e.constant("length", o.Shape[axis])
-	reg, goesOn := register(o.DType), "true"
-	if in.Op == ir.Overwrite {
-		goesOn = e.goesOn()
-	}
-	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
-		e.line("const int here = int(%s);", e.here("position"))
-		e.line("const %s chosen = %s(%s);", e.index, e.index, e.element("index", in.Args[1]))
-		line := fmt.Sprintf("const %[1]s line = %[2]s + (chosen < 0 ? chosen + a.length : chosen) * a.y_axis;", e.index, e.here("y"))
-		if in.Op == ir.Overwrite {
-			e.line("if (a.next[here] == -1 && %s) {", goesOn)
-			e.line("%s", line)
-			e.line("a.y[line] = %s(loaded(a.x[%s + %s]));", memoryTypes[o.DType], e.here("x"), turn("here"))
-			e.line("}")
-			return
+	s.along = ir.Layout{Shape: s.indices.Shape, Stride: updates.Stride[s.axis : s.axis+rank]}
+	s.count = ir.Size(s.indices.Shape)
+	s.shape = slices.Clone(o.Shape)
+	s.shape[s.axis] = s.count
+	s.index.Shape = s.shape
+	s.x = ir.Layout{Shape: s.shape, Offset: updates.Offset, Stride: slices.Concat(updates.Stride[:s.axis], []int{0}, updates.Stride[s.axis+rank:])}
+	for axis, n := range s.shape {
+		if n == 1 {
+			s.index.Stride[axis] = 0
 		}
-		e.line("if (a.first[here] == 1) {")
-		e.line("%s", line)
-		e.line("%s v = %s(loaded(a.y[line]));", reg, reg)
-		e.line("for (int n = here; n >= 0; n = a.next[n]) v = op_add(v, %s(loaded(a.x[%s + %s])));", reg, e.here("x"), turn("n"))
-		e.line("a.y[line] = %s(v);", memoryTypes[o.DType])
+	}
+	return s
+}
+
+// places is the layout of the result over the shape of the updates; along the axis it stays.
+func (s *scattering) places() ir.Layout {
+	l := ir.Layout{Shape: s.shape, Stride: slices.Clone(s.whole.Stride)}
+	l.Stride[s.axis] = 0
+	return l
+}
+
+// scatter writes the op down.
+func scatter(g *backend.Group, k *Kernel) {
+	s := newScattering(g, k)
+	k.Dispatches = copyInto(g, k.limits, s.o, s.in.Args[0], inputLayout(g, s.in.Args[0]), s.whole)
+	if base, input := s.in.Args[0].Input(); input && len(k.Dispatches) > 0 {
+		k.Dispatches[0].Same = &[2]int{g.Inputs[base].Buf, s.o.Buf}
+		k.Dispatches[0].Spared = s.in.Attr.Flags&ir.InPlace != 0
+	}
+	switch {
+	case ir.Size(s.shape) == 0 || s.length == 0:
+	case s.in.Op == ir.Overwrite && s.count <= mostCompared:
+		s.compared(k)
+	case s.rows() > 1 && (s.count <= shortUpdates || s.rows() >= enoughLines):
+		s.lines(k)
+	default:
+		s.sorted(k)
+	}
+}
+
+// rows is the number of lines that have an index of their own.
+func (s *scattering) rows() int {
+	n := 1
+	for axis, stride := range s.index.Stride {
+		if stride != 0 {
+			n *= s.shape[axis]
+		}
+	}
+	return n
+}
+
+// combined is the expression of what is there and an update: the update, if it replaces that.
+func (s *scattering) combined(there, update string) string {
+	format := "op_add(%s, %s)"
+	if s.replaces() {
+		return update
+	} else if s.in.Op == ir.ScatterWith {
+		format = map[ir.Combination]string{ir.Multiply: "op_mul(%s, %s)", ir.Least: "op_min(%s, %s)", ir.Greatest: "op_max(%s, %s)"}[ir.Combination(s.in.Attr.Index)]
+	}
+	return fmt.Sprintf(format, there, update)
+}
+
+// replaces says whether the last update of a place stays.
+func (s *scattering) replaces() bool {
+	return s.in.Op == ir.Overwrite || s.in.Op == ir.ScatterWith && ir.Combination(s.in.Attr.Index) == ir.Replace
+}
+
+// compared lets each thread of an Overwrite look whether a later update has the same place as its own.
+func (s *scattering) compared(k *Kernel) {
+	index, updates := inputLayout(s.g, s.in.Args[1]), inputLayout(s.g, s.in.Args[2])
+	rank := len(index.Shape)
+	over := func(l ir.Layout) ir.Layout {
+		return ir.Layout{Shape: updates.Shape, Offset: l.Offset, Stride: slices.Concat(make([]int, s.axis), l.Stride, make([]int, len(s.shape)-s.axis-1))}
+	}
+	lines := ir.Layout{Shape: updates.Shape, Stride: slices.Concat(s.whole.Stride[:s.axis], make([]int, rank), s.whole.Stride[s.axis+1:])}
+	e := newElements(s.g, s.limits, s.in.Op.String(), updates.Shape, named{name: "y", layout: lines, reach: ir.Size(s.o.Shape)}, named{name: "x", layout: updates},
+		named{name: "index", layout: over(index)}, named{name: "position", layout: over(ir.Contiguous(index.Shape))})
+	e.writes(s.o)
+	e.reads("x", s.in.Args[2])
+	e.reads("index", s.in.Args[1])
+	e.constant("y_axis", s.whole.Stride[s.axis])
+	e.constant("total", s.count)
+	e.indexed(k, s.in.Op, s.axis, s.length)
+	other := e.positions("index", index.Shape, index.Stride)
+	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
+		e.lookup(s.in.Args[1], "slice")
+		e.line("const int here = int(%s);", e.here("position"))
+		e.line("bool kept = !bad && atomic_load_explicit(a.stop, memory_order_relaxed) != 0;")
+		e.line("for (int n = here + 1; n < int(a.total); n++) {")
+		e.line("const long later = a.index[%s];", other("n"))
+		e.line("kept = kept && (later < 0 ? later + a.length : later) != long(slice);")
+		e.line("}")
+		e.line("if (kept) a.y[%s + slice * a.y_axis] = %s(%s);", e.here("y"), memoryTypes[s.o.DType], e.element("x", s.in.Args[2]))
+	})...)
+}
+
+// lines lets a thread go along each line. Narrow floats are combined in f32 in the workspace, and rounded
+// once.
+func (s *scattering) lines(k *Kernel) {
+	index, updates := inputLayout(s.g, s.in.Args[1]), inputLayout(s.g, s.in.Args[2])
+	result, wide := s.o, s.o.DType == dtype.F16 || s.o.DType == dtype.BF16
+	if wide {
+		result.DType, result.Buf = dtype.F32, workspace
+		k.Scratch = 4 * ir.Size(s.o.Shape)
+		k.Dispatches = copyInto(s.g, s.limits, result, s.in.Args[0], inputLayout(s.g, s.in.Args[0]), s.whole)
+	}
+	positions := ir.Contiguous(index.Shape)
+	e := newElements(s.g, s.limits, s.in.Op.String(), still(index, s.axis).Shape, named{name: "y", layout: still(s.whole, s.axis), reach: ir.Size(s.o.Shape)},
+		named{name: "x", layout: still(updates, s.axis), reach: reachOf(updates)}, named{name: "index", layout: still(index, s.axis), reach: reachOf(index)},
+		named{name: "position", layout: still(positions, s.axis)})
+	e.writes(result)
+	e.reads("x", s.in.Args[2])
+	e.reads("index", s.in.Args[1])
+	e.constant("count", s.count)
+	e.constant("y_axis", s.whole.Stride[s.axis])
+	e.constant("x_axis", updates.Stride[s.axis])
+	e.constant("index_axis", index.Stride[s.axis])
+	e.constant("position_axis", positions.Stride[s.axis])
+	e.indexed(k, s.in.Op, s.axis, s.length)
+	reg := register(s.o.DType)
+	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
+		e.line("for (%s n = 0; n < a.count; n++) {", e.index)
+		e.line("const long chosen = a.index[%s + n * a.index_axis];", e.here("index"))
+		e.line("if (chosen < -a.length || chosen >= a.length) {")
+		e.line("report(a.fault, a.stop, uint(%s + n * a.position_axis), chosen);", e.here("position"))
+		e.line("continue;")
+		e.line("}")
+		e.line("const %[1]s to = %[2]s + %[1]s(chosen < 0 ? chosen + a.length : chosen) * a.y_axis;", e.index, e.here("y"))
+		e.line("const %s u = %s(loaded(a.x[%s + n * a.x_axis]));", reg, reg, e.here("x"))
+		if !s.replaces() {
+			e.line("const %s v = %s(loaded(a.y[to]));", reg, reg)
+		}
+		e.line("a.y[to] = %s(%s);", memoryTypes[result.DType], s.combined("v", "u"))
 		e.line("}")
 	})...)
+	if wide {
+		back := backend.In(len(s.g.Inputs))
+		h := &backend.Group{Name: s.g.Name, Kind: s.g.Kind, Insts: s.g.Insts, Inputs: append(slices.Clone(s.g.Inputs), backend.Input{DType: dtype.F32, Layout: s.whole, Buf: workspace})}
+		k.Dispatches = append(k.Dispatches, copyInto(h, s.limits, s.o, back, s.whole, s.whole)...)
+	}
 }
 
 // reachOf is how many elements lie between the ends of a layout.
@@ -111,42 +209,6 @@ func reachOf(l ir.Layout) int {
 		n += (d - 1) * max(l.Stride[i], -l.Stride[i])
 	}
 	return n
-}
-
-// chains declares the workspace's two lists: of each place of the index the next one that names the same
-// slice (-1 if there is none, -2 if it names none), and whether it is the first that does.
-func (e *elementText) chains(count int) {
-	e.member("device int*", "next", Field{Kind: Scratch, Size: 8})
-	e.member("device int*", "first", Field{Kind: Scratch, Size: 8, At: 4 * count})
-}
-
-// chain finds for each place of the index the next one that names the same slice.
-func chain(g *backend.Group, k *Kernel, index ir.Layout, length int) []Dispatch {
-	in := &g.Insts[0]
-	flat := ir.Contiguous(index.Shape)
-	e := newElements(g, k.limits, "chain", index.Shape, named{name: "index", layout: index}, named{name: "position", layout: flat})
-	e.reads("index", in.Args[1])
-	count := ir.Size(index.Shape)
-	e.chains(count)
-	e.constant("total", count)
-	e.indexed(k, in.Op, in.Attr.Axis, length)
-	turn := e.positions("index", index.Shape, index.Stride)
-	return e.dispatch(func() {
-		e.lookup(in.Args[1], "slice")
-		e.line("const int here = int(%s);", e.here("position"))
-		e.line("int next = bad ? -2 : -1, first = bad ? 0 : 1;")
-		e.line("for (int n = 0; n < int(a.total) && !bad; n++) {")
-		e.line("const long other = a.index[%s];", turn("n"))
-		e.line("if (n == here || (other < 0 ? other + a.length : other) != long(slice)) continue;")
-		e.line("if (n < here) first = 0;")
-		e.line("if (n > here) {")
-		e.line("next = n;")
-		e.line("break;")
-		e.line("}")
-		e.line("}")
-		e.line("a.next[here] = next;")
-		e.line("a.first[here] = first;")
-	})
 }
 
 // positions declares the lengths and strides of the index's axes in an input, and returns the expression that
@@ -176,64 +238,3 @@ func (e *elementText) positions(name string, shape, stride []int) func(n string)
 }
 
 func digit(n int) string { return string(rune('0' + n)) }
-
-// scatterElements combines each element of the updates with that at its index along an axis: a thread goes
-// along each line, in order.
-func scatterElements(g *backend.Group, k *Kernel) {
-	in, o := &g.Insts[0], g.Outputs[0]
-	index, updates := inputLayout(g, in.Args[1]), inputLayout(g, in.Args[2])
-	axis := in.Attr.Axis
-	whole := ir.Contiguous(o.Shape)
-	size := ir.Size(o.Shape)
-	if size == 0 {
-		return
-	}
-	// Narrow floats are added up in f32 in the workspace, and rounded once.
-	result, wide := o, o.DType == dtype.F16 || o.DType == dtype.BF16
-	if wide {
-		result.DType, result.Buf = dtype.F32, workspace
-		k.Scratch = 4 * size
-	}
-	k.Dispatches = copyInto(g, k.limits, result, in.Args[0], inputLayout(g, in.Args[0]), whole)
-	n := index.Shape[axis]
-	if n > 0 {
-		e := newElements(g, k.limits, in.Op.String(), still(index, axis).Shape, named{name: "y", layout: still(whole, axis), reach: size}, named{name: "x", layout: still(updates, axis), reach: reachOf(updates)},
-			named{name: "index", layout: still(index, axis), reach: reachOf(index)}, named{name: "position", layout: still(ir.Contiguous(index.Shape), axis)})
-		e.writes(result)
-		e.reads("x", in.Args[2])
-		e.reads("index", in.Args[1])
-		e.constant("count", n)
-		e.constant("y_axis", whole.Stride[axis])
-		e.constant("x_axis", updates.Stride[axis])
-		e.constant("index_axis", index.Stride[axis])
-		e.constant("position_axis", ir.Contiguous(index.Shape).Stride[axis])
-		e.indexed(k, in.Op, axis, o.Shape[axis])
-		reg := register(o.DType)
-		combine := map[ir.Combination]string{ir.Multiply: "op_mul(%s, %s)", ir.Least: "op_min(%s, %s)", ir.Greatest: "op_max(%s, %s)"}[ir.Combination(in.Attr.Index)]
-		if in.Op == ir.ScatterAlong {
-			combine = "op_add(%s, %s)"
-		}
-		k.Dispatches = append(k.Dispatches, e.dispatch(func() {
-			e.line("for (%s n = 0; n < a.count; n++) {", e.index)
-			e.line("const long chosen = a.index[%s + n * a.index_axis];", e.here("index"))
-			e.line("if (chosen < -a.length || chosen >= a.length) {")
-			e.line("report(a.fault, a.stop, uint(%s + n * a.position_axis), chosen);", e.here("position"))
-			e.line("continue;")
-			e.line("}")
-			e.line("const %[1]s to = %[2]s + %[1]s(chosen < 0 ? chosen + a.length : chosen) * a.y_axis;", e.index, e.here("y"))
-			e.line("const %s u = %s(loaded(a.x[%s + n * a.x_axis]));", reg, reg, e.here("x"))
-			value := "u"
-			if combine != "" {
-				e.line("const %s v = %s(loaded(a.y[to]));", reg, reg)
-				value = fmt.Sprintf(combine, "v", "u")
-			}
-			e.line("a.y[to] = %s(%s);", memoryTypes[result.DType], value)
-			e.line("}")
-		})...)
-	}
-	if wide {
-		back := backend.In(len(g.Inputs))
-		h := &backend.Group{Name: g.Name, Kind: g.Kind, Insts: g.Insts, Inputs: append(slices.Clone(g.Inputs), backend.Input{DType: dtype.F32, Layout: whole, Buf: workspace})}
-		k.Dispatches = append(k.Dispatches, copyInto(h, k.limits, o, back, whole, whole)...)
-	}
-}

@@ -313,6 +313,8 @@ func convolutions() []family {
 	pool := func(x tensor.Tensor) tensor.Tensor { return x.Reshape(1, 1, x.Len(0), x.Len(1)).MaxPool2d(2) }
 	return append(list, of("max pool", pool), of("max pool, forward and gradient", func(x tensor.Tensor) tensor.Tensor {
 		return tensor.Grad(pool(x).Sum(), x)[0]
+	}), of("max pool of windows that overlap, forward and gradient", func(x tensor.Tensor) tensor.Tensor {
+		return tensor.Grad(x.Reshape(1, 1, x.Len(0), x.Len(1)).MaxPool2d(3, tensor.Pool{Stride: 2, Padding: 1}).Sum(), x)[0]
 	}))
 }
 
@@ -327,6 +329,19 @@ func divided() []family {
 		of("cumulative sum of columns", func(x tensor.Tensor) tensor.Tensor { return x.Reshape(-1, 32, x.Len(1)).CumSum(1) }),
 		long("cumulative sum of two rows, gradient", 2, 1<<16, func(x tensor.Tensor) tensor.Tensor {
 			return tensor.Grad(x.CumSum(1).Mul(x.Detach()).Sum(), x)[0]
+		}),
+		long("cumulative max of two rows", 2, 1<<12, func(x tensor.Tensor) tensor.Tensor { return x.CumMax(1) }),
+		long("arg max of two rows", 2, 1<<16, func(x tensor.Tensor) tensor.Tensor { return x.ArgMax(1) }),
+		long("softmax of two rows", 2, 1<<16, func(x tensor.Tensor) tensor.Tensor { return x.Softmax(1) }),
+		updating("take along two rows", func(x, index tensor.Tensor) tensor.Tensor { return x.TakeAlong(index, 1) }),
+		updating("scatter into two rows", func(x, index tensor.Tensor) tensor.Tensor {
+			return x.ScatterAlong(1, index, x.Slice(1, 0, index.Len(1)))
+		}),
+		updating("scatter into 10 places of two rows", func(x, index tensor.Tensor) tensor.Tensor {
+			return tensor.Zeros(2, 10).ScatterAlong(1, index.Mod(10), x.Slice(1, 0, index.Len(1)))
+		}),
+		updating("put maximum into two rows", func(x, index tensor.Tensor) tensor.Tensor {
+			return x.PutAlong(1, index, x.Slice(1, 0, index.Len(1)), tensor.Greatest)
 		}),
 		of("sum of squares of a view", func(x tensor.Tensor) tensor.Tensor {
 			return tensor.SumSquares([]tensor.Tensor{x.Transpose().Slice(0, 1, x.Len(1))})
@@ -362,6 +377,15 @@ func long(name string, rows, least int, f func(x tensor.Tensor) tensor.Tensor) f
 	return family{name, "f32", func(w *work) func() []tensor.Tensor {
 		x := values(1, rows, max(w.M*w.N/rows, least))
 		return func() []tensor.Tensor { return []tensor.Tensor{f(x)} }
+	}}
+}
+
+// updating is a family of functions of two long rows, and of places in each: of a quarter as many.
+func updating(name string, f func(x, index tensor.Tensor) tensor.Tensor) family {
+	return family{name, "f32", func(w *work) func() []tensor.Tensor {
+		length := max(w.M*w.N/2, 1<<14)
+		x, index := values(1, 2, length), tensor.From(words(2, length/2, length), 2, length/4).Eval()
+		return func() []tensor.Tensor { return []tensor.Tensor{f(x, index)} }
 	}}
 }
 

@@ -296,6 +296,22 @@ func gatherCases(op ir.Op, combination int) []Case {
 			})
 		}
 	}
+	for _, l := range []struct{ places, count int }{{3, 1400}, {300, 3000}} { // of a place many updates, and of a line more than are sorted at once
+		switch {
+		case op == ir.ScatterAdd || op == ir.Overwrite:
+			add(fmt.Sprint("long ", l), func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(op, ir.Attr{}, b.Normal(dt, l.places, 3), b.Places(l.places, l.count/10, 10), b.Normal(dt, l.count/10, 10, 3))
+			})
+		case op == ir.ScatterAlong || op == ir.ScatterWith && (l.places > 3 || ir.Combination(combination) != ir.Multiply):
+			add(fmt.Sprint("long lines ", l), func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(op, ir.Attr{Axis: 1, Index: combination}, b.Normal(dt, 2, l.places), b.Places(l.places, 2, l.count), b.Transposed(dt, 2, l.count))
+			})
+			add(fmt.Sprint("long columns ", l), func(b *B, dt dtype.Type) *ir.Node {
+				index := b.New(ir.Expand, ir.Attr{Shape: []int{2, l.count, 3}}, b.Places(l.places, 2, l.count, 1))
+				return b.New(op, ir.Attr{Axis: 1, Index: combination}, b.Normal(dt, 2, l.places, 3), index, b.Normal(dt, 2, l.count, 3))
+			})
+		}
+	}
 	if op == ir.ScatterWith {
 		add("special values", func(b *B, dt dtype.Type) *ir.Node {
 			x := b.Special(dt, false)
