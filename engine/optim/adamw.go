@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -18,6 +19,9 @@ type AdamW struct {
 	// Bits is how the moments are kept: 32 (0 means that), or 8 for those of parameters of 4096 elements and
 	// more, a quarter of the memory (Dettmers et al. 2022).
 	Bits int
+	// NoMasters steps parameters of f16 and bf16 as they are. Otherwise a copy of them in f32, 4 bytes a
+	// number, is stepped, which loses no small step to rounding.
+	NoMasters bool
 }
 
 func (a AdamW) withDefaults() AdamW {
@@ -33,24 +37,38 @@ func (a AdamW) withDefaults() AdamW {
 	return a
 }
 
-// New returns an AdamW optimizer. One step is one launch, however many parameters there are; with 8 bits it
-// is two if some parameters are too small for that.
+// New returns an AdamW optimizer. One step is one launch, however many parameters there are, and one more for
+// each kind of them: those that are too small for 8 bits, and those that have masters beside those that have
+// none.
 func (a AdamW) New(params []nn.Param) Optimizer {
 	a = a.withDefaults()
 	must(checked("optim.AdamW", 1, setting{"Beta1", a.Beta1}, setting{"Beta2", a.Beta2}),
 		checked("optim.AdamW", unlimited, setting{"Eps", a.Eps}, setting{"WeightDecay", a.WeightDecay}))
-	switch a.Bits {
-	case 8:
-		return newAdamW8(a, params)
-	case 0, 32:
-		return newAdamW(a, params, new(int))
+	if !slices.Contains([]int{0, 8, 32}, a.Bits) {
+		panic(&tensor.Error{Op: "optim.AdamW", Msg: fmt.Sprintf("got Bits %d, want 8 or 32", a.Bits)})
 	}
-	panic(&tensor.Error{Op: "optim.AdamW", Msg: fmt.Sprintf("got Bits %d, want 8 or 32", a.Bits)})
+	return byKind("optim.AdamW", params, a.kindOf, a.of)
 }
 
-// newAdamW makes an optimizer with moments in f32, which counts its steps in step.
-func newAdamW(a AdamW, params []nn.Param, step *int) *adamW {
-	return &adamW{AdamW: a, params: params, m: zeros(params), v: zeros(params), step: step}
+// kindOf says how what belongs to a parameter is kept.
+func (a AdamW) kindOf(p nn.Param) kind {
+	w := p.Value()
+	return kind{
+		eight:  a.Bits == 8 && w.Size() >= smallest && computed(w) == dtype.F32,
+		master: !a.NoMasters && mastered(p),
+	}
+}
+
+// of returns an optimizer for parameters of one kind.
+func (a AdamW) of(k kind, params []nn.Param) Optimizer {
+	var w []tensor.Tensor
+	if k.master {
+		w = masters(params)
+	}
+	if k.eight {
+		return newAdamW8(a, params, w)
+	}
+	return &adamW{AdamW: a, params: params, m: zeros(params), v: zeros(params), w: w}
 }
 
 // String says the settings.
@@ -60,38 +78,55 @@ func (a AdamW) String() string {
 	if a.Bits == 8 {
 		bits = " in 8 bits"
 	}
-	return fmt.Sprintf("AdamW%s β %g %g, ε %g, weight decay %g", bits, a.Beta1, a.Beta2, a.Eps, a.WeightDecay)
+	return fmt.Sprintf("AdamW%s β %g %g, ε %g, weight decay %g%s", bits, a.Beta1, a.Beta2, a.Eps, a.WeightDecay, masterless(a.NoMasters))
 }
 
 type adamW struct {
 	AdamW
 	params []nn.Param
 	m, v   []tensor.Tensor
-	step   *int
+	w      []tensor.Tensor // masters, of all parameters or of none
+	step   int
 }
 
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	checkStep("optim.AdamW", a.params, grads, rate)
 	values := nn.Values(a.params)
-	u := &Update{old: slices.Concat(values, a.m, a.v), private: 2 * len(values), step: a.step, rate: constant(rate)}
+	own := likeParams(grads, values)
+	memory := slices.Concat(a.m, a.v, a.w)
+	u := &Update{old: slices.Concat(values, memory), private: len(memory), step: &a.step, rate: constant(rate)}
 	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
-		p, m, v := tensor.AdamW(values, grads, a.m, a.v, tensor.AdamWStep{
-			At:    func() (float64, int) { return u.rate(*a.step), *a.step + 1 },
+		step := tensor.AdamWStep{
+			At:    func() (float64, int) { return u.rate(a.step), a.step + 1 },
 			Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Scale: scale, Guard: guard, InPlace: inPlace,
-		})
-		return slices.Concat(p, m, v)
+		}
+		if a.w == nil {
+			p, m, v := tensor.AdamW(values, own, a.m, a.v, step)
+			return slices.Concat(p, m, v)
+		}
+		p, m, v, w := tensor.AdamWMasters(values, own, a.m, a.v, a.w, step)
+		return slices.Concat(p, m, v, w)
 	}
 	return u
 }
 
-func (a *adamW) memories() []memory { return []memory{{"m", a.m}, {"v", a.v}} }
+// likeParams returns the gradients in the types of the parameters.
+func likeParams(grads, values []tensor.Tensor) []tensor.Tensor {
+	own := make([]tensor.Tensor, len(grads))
+	for i, w := range values {
+		own[i] = grads[i].Cast(w.DType())
+	}
+	return own
+}
 
-func (a *adamW) State() State { return stateOf(*a.step, a.params, a.memories()) }
+func (a *adamW) memories() []memory { return withMasters([]memory{{"m", a.m}, {"v", a.v}}, a.w) }
+
+func (a *adamW) State() State { return stateOf(a.step, a.params, a.memories()) }
 
 func (a *adamW) SetState(s State) error {
 	if err := restore(s, a.params, a.memories()); err != nil {
 		return err
 	}
-	*a.step = s.Step
+	a.step = s.Step
 	return nil
 }

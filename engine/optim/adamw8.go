@@ -19,27 +19,16 @@ const smallest = 4096
 type adamW8 struct {
 	AdamW
 	params []nn.Param
-	large  []int // params in 8 bits
 	m, v   tensor.Eight
-	small  *adamW // the others; nil: none
-	kept   []int  // params of small
+	w      []tensor.Tensor // masters, of all parameters or of none
 	step   int
 }
 
-func newAdamW8(a AdamW, params []nn.Param) *adamW8 {
-	o := &adamW8{AdamW: a, params: params}
-	var rest []nn.Param
-	for i, p := range params {
-		if w := p.Value(); w.Size() >= smallest && computed(w) == dtype.F32 {
-			o.large = append(o.large, i)
-			addZeros(&o.m, 127, w)
-			addZeros(&o.v, 0, w)
-		} else {
-			o.kept, rest = append(o.kept, i), append(rest, p)
-		}
-	}
-	if rest != nil {
-		o.small = newAdamW(a, rest, &o.step)
+func newAdamW8(a AdamW, params []nn.Param, masters []tensor.Tensor) *adamW8 {
+	o := &adamW8{AdamW: a, params: params, w: masters}
+	for _, p := range params {
+		addZeros(&o.m, 127, p.Value())
+		addZeros(&o.v, 0, p.Value())
 	}
 	return o
 }
@@ -53,73 +42,30 @@ func addZeros(e *tensor.Eight, zero float64, w tensor.Tensor) {
 
 func (o *adamW8) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	checkStep("optim.AdamW", o.params, grads, rate)
-	u := &Update{step: &o.step, rate: constant(rate)}
-	var parts []*Update
-	if o.large != nil {
-		parts = append(parts, o.updateLarge(chosen(grads, o.large), u, scale))
-	}
-	if o.small != nil {
-		small := o.small.Update(chosen(grads, o.kept), rate, scale)
-		small.rate = func(step int) float64 { return u.rate(step) }
-		parts = append(parts, small)
-	}
-	u.old = sorted(parts, func(p *Update) []tensor.Tensor { return p.old })
-	for _, p := range parts {
-		u.private += p.private
-	}
+	values := nn.Values(o.params)
+	own := likeParams(grads, values)
+	memory := slices.Concat(o.m.Codes, o.m.Scales, o.v.Codes, o.v.Scales, o.w)
+	u := &Update{old: slices.Concat(values, memory), private: len(memory), step: &o.step, rate: constant(rate)}
 	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
-		return sorted(parts, func(p *Update) []tensor.Tensor { return p.make(inPlace, guard) })
+		step := tensor.AdamWStep{
+			At:    func() (float64, int) { return u.rate(o.step), o.step + 1 },
+			Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Scale: scale, Guard: guard, InPlace: inPlace,
+		}
+		var p, w []tensor.Tensor
+		var m, v tensor.Eight
+		if o.w == nil {
+			p, m, v = tensor.AdamW8(values, own, o.m, o.v, step)
+		} else {
+			p, m, v, w = tensor.AdamW8Masters(values, own, o.m, o.v, o.w, step)
+		}
+		return slices.Concat(p, m.Codes, m.Scales, v.Codes, v.Scales, w)
 	}
 	return u
 }
 
-// updateLarge is the part of u that steps the parameters in 8 bits.
-func (o *adamW8) updateLarge(grads []tensor.Tensor, u *Update, scale tensor.Tensor) *Update {
-	values := chosen(nn.Values(o.params), o.large)
-	for i, w := range values {
-		grads[i] = grads[i].Cast(w.DType())
-	}
-	memory := slices.Concat(o.m.Codes, o.m.Scales, o.v.Codes, o.v.Scales)
-	return &Update{old: slices.Concat(values, memory), private: len(memory), make: func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
-		p, m, v := tensor.AdamW8(values, grads, o.m, o.v, tensor.AdamWStep{
-			At:    func() (float64, int) { return u.rate(o.step), o.step + 1 },
-			Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Scale: scale, Guard: guard, InPlace: inPlace,
-		})
-		return slices.Concat(p, m.Codes, m.Scales, v.Codes, v.Scales)
-	}}
-}
-
-// chosen lists the tensors at these places.
-func chosen(list []tensor.Tensor, at []int) []tensor.Tensor {
-	some := make([]tensor.Tensor, len(at))
-	for i, n := range at {
-		some[i] = list[n]
-	}
-	return some
-}
-
 // memories have moments in 8 bits under names of their own, so that those of another AdamW do not fit.
 func (o *adamW8) memories() []memory {
-	list := []memory{{name: "m8"}, {name: "m8.scale"}, {name: "root8"}, {name: "root8.scale"}}
-	for i := range list {
-		list[i].tensors = make([]tensor.Tensor, len(o.params))
-	}
-	for n, i := range o.large {
-		for k, t := range []tensor.Tensor{o.m.Codes[n], o.m.Scales[n], o.v.Codes[n], o.v.Scales[n]} {
-			list[k].tensors[i] = t
-		}
-	}
-	if o.small == nil {
-		return list
-	}
-	for _, inner := range o.small.memories() {
-		outer := memory{name: inner.name, tensors: make([]tensor.Tensor, len(o.params))}
-		for n, i := range o.kept {
-			outer.tensors[i] = inner.tensors[n]
-		}
-		list = append(list, outer)
-	}
-	return list
+	return withMasters([]memory{{"m8", o.m.Codes}, {"m8.scale", o.m.Scales}, {"root8", o.v.Codes}, {"root8.scale", o.v.Scales}}, o.w)
 }
 
 func (o *adamW8) State() State { return stateOf(o.step, o.params, o.memories()) }

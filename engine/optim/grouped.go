@@ -29,7 +29,7 @@ type Grouped struct {
 func (g Grouped) New(params []nn.Param) Optimizer {
 	groups := append(slices.Clone(g.Groups), Group{Params: "*"}) // the last one is the rest
 	members := make([][]nn.Param, len(groups))
-	o := &grouped{params: params}
+	o := &grouped{op: "optim.Grouped", params: params}
 	for _, p := range params {
 		i := slices.IndexFunc(groups, func(group Group) bool {
 			ok, err := nn.Targeted(group.Params, p.Name)
@@ -85,6 +85,7 @@ func (g Grouped) String() string {
 }
 
 type grouped struct {
+	op     string // for errors
 	params []nn.Param
 	of     []int // the group of each parameter
 	rates  []float64
@@ -93,7 +94,7 @@ type grouped struct {
 }
 
 func (g *grouped) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
-	checkStep("optim.Grouped", g.params, grads, rate)
+	checkStep(g.op, g.params, grads, rate)
 	u := &Update{step: &g.step, rate: constant(rate)}
 	for i, o := range g.groups {
 		var own []tensor.Tensor

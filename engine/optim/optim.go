@@ -7,7 +7,10 @@
 // comes from a [Schedule]; gradients are scaled by a tensor, so that clipping by the global norm
 // ([ClipScale]) waits for no device.
 //
-// Reading order: optim.go, adamw.go, adamw8.go, sgd.go, grouped.go, schedule.go.
+// Parameters of f16 and bf16 are stepped by copies in f32, their masters, unless a rule says NoMasters: small
+// steps add up, and parameters are the masters, rounded. Masters are part of the state.
+//
+// Reading order: optim.go, adamw.go, adamw8.go, master.go, sgd.go, grouped.go, schedule.go.
 package optim
 
 import (

@@ -13,6 +13,7 @@ type SGD struct {
 	Momentum    float64 // at least 0 and less than 1
 	Nesterov    bool
 	WeightDecay float64 // not negative
+	NoMasters   bool    // as of AdamW
 }
 
 // New returns an SGD optimizer.
@@ -21,6 +22,9 @@ func (s SGD) New(params []nn.Param) Optimizer {
 	o := &sgd{SGD: s, params: params}
 	if s.Momentum != 0 {
 		o.b = zeros(params)
+	}
+	if !s.NoMasters {
+		o.w = masters(params)
 	}
 	return o
 }
@@ -31,13 +35,14 @@ func (s SGD) String() string {
 	if s.Nesterov {
 		nesterov = " (Nesterov)"
 	}
-	return fmt.Sprintf("SGD momentum %g%s, weight decay %g", s.Momentum, nesterov, s.WeightDecay)
+	return fmt.Sprintf("SGD momentum %g%s, weight decay %g%s", s.Momentum, nesterov, s.WeightDecay, masterless(s.NoMasters))
 }
 
 type sgd struct {
 	SGD
 	params []nn.Param
 	b      []tensor.Tensor // none without momentum
+	w      []tensor.Tensor // masters of those parameters that have some; nil: none
 	step   int
 }
 
@@ -47,6 +52,9 @@ func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *
 	for i, param := range s.params {
 		if s.Momentum != 0 {
 			u.old = append(u.old, s.b[i])
+		}
+		if s.mastered(i) {
+			u.old = append(u.old, s.w[i])
 		}
 		u.old = append(u.old, param.Value())
 	}
@@ -62,12 +70,18 @@ func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *
 	return u
 }
 
-// next lists the new buffer, if there is one, and the new value of each parameter.
+// mastered says whether parameter i has a master.
+func (s *sgd) mastered(i int) bool { return s.w != nil && !s.w[i].IsNone() }
+
+// next lists the new buffer and the new master, if there are some, and the new value of each parameter.
 func (s *sgd) next(grads []tensor.Tensor, rate, scale tensor.Tensor) []tensor.Tensor {
 	var list []tensor.Tensor
 	for i, param := range s.params {
-		p := param.Value().Detach()
-		p = p.Cast(computed(p))
+		old := param.Value().Detach()
+		p := old.Cast(computed(old))
+		if s.mastered(i) {
+			p = tensor.Where(s.w[i].Cast(old.DType()).Eq(old), s.w[i], p)
+		}
 		d := grads[i].Cast(p.DType())
 		rate := rate.To(p.Device())
 		if !scale.IsNone() {
@@ -85,16 +99,21 @@ func (s *sgd) next(grads []tensor.Tensor, rate, scale tensor.Tensor) []tensor.Te
 				d = b
 			}
 		}
-		list = append(list, p.Sub(d.Mul(rate)).Cast(param.Value().DType()))
+		p = p.Sub(d.Mul(rate))
+		if s.mastered(i) {
+			list = append(list, p)
+		}
+		list = append(list, p.Cast(old.DType()))
 	}
 	return list
 }
 
 func (s *sgd) memories() []memory {
-	if s.b == nil {
-		return nil
+	var list []memory
+	if s.b != nil {
+		list = append(list, memory{"b", s.b})
 	}
-	return []memory{{"b", s.b}}
+	return withMasters(list, s.w)
 }
 
 func (s *sgd) State() State { return stateOf(s.step, s.params, s.memories()) }

@@ -55,7 +55,7 @@ func TestFunctionsThatCannotBe(t *testing.T) {
 		"CrossEntropy": CrossEntropy, "Where": Where, "Rand": Rand, "Randn": Randn, "RandInt": RandInt, "Dropout": Dropout,
 		"Categorical": Categorical, "MaxAbsDiff": MaxAbsDiff, "AllClose": AllClose, "SumSquares": SumSquares,
 		"MeanSquares": MeanSquares, "BinaryCrossEntropy": BinaryCrossEntropy, "KLDivergence": KLDivergence,
-		"CosineSimilarity": CosineSimilarity, "RandPerm": RandPerm, "Diag": Diag, "Meshgrid": Meshgrid, "Concat": Concat, "Stack": Stack, "FullLike": FullLike, "AdamW": AdamW, "AdamW8": AdamW8, "FirstNonFinite": FirstNonFinite,
+		"CosineSimilarity": CosineSimilarity, "RandPerm": RandPerm, "Diag": Diag, "Meshgrid": Meshgrid, "Concat": Concat, "Stack": Stack, "FullLike": FullLike, "AdamW": AdamW, "AdamW8": AdamW8, "AdamWMasters": AdamWMasters, "AdamW8Masters": AdamW8Masters, "FirstNonFinite": FirstNonFinite,
 	}
 	for name, f := range functions {
 		v := reflect.ValueOf(f)

@@ -53,8 +53,16 @@ type AdamWStep struct {
 // AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m
 // and v are f32 (f64 for parameters of f64). It returns the new parameters and moments.
 func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []Tensor) {
-	results := stepped(ir.AdamW, o, params, grads, m, v)
+	results := stepped(ir.AdamW, 0, o, params, grads, m, v)
 	return results[0], results[1], results[2]
+}
+
+// AdamWMasters is [AdamW] of parameters of f16 or bf16 that have masters of f32: these are stepped, and the
+// new parameters are the new masters, rounded. Where a master does not round to its parameter, which somebody
+// has set then, the parameter counts.
+func AdamWMasters(params, grads, m, v, masters []Tensor, o AdamWStep) (newParams, newM, newV, newMasters []Tensor) {
+	results := stepped(ir.AdamW, ir.Masters, o, params, grads, m, v, masters)
+	return results[0], results[1], results[2], results[3]
 }
 
 // An Eight is numbers in 8 bits, of which 256 share a scale, in a dynamic map (Dettmers 2015) with a sign or
@@ -67,12 +75,18 @@ type Eight struct {
 // AdamW8 is [AdamW] with moments in 8 bits (Dettmers et al. 2022), in one launch, too: the first moments m,
 // with a sign, and the roots of the second ones, without. Parameters are f32, f16 or bf16.
 func AdamW8(params, grads []Tensor, m, roots Eight, o AdamWStep) (newParams []Tensor, newM, newRoots Eight) {
-	r := stepped(ir.AdamW8, o, params, grads, m.Codes, m.Scales, roots.Codes, roots.Scales)
+	r := stepped(ir.AdamW8, 0, o, params, grads, m.Codes, m.Scales, roots.Codes, roots.Scales)
 	return r[0], Eight{r[1], r[2]}, Eight{r[3], r[4]}
 }
 
+// AdamW8Masters is [AdamW8] of parameters that have masters, as [AdamWMasters] has them.
+func AdamW8Masters(params, grads []Tensor, m, roots Eight, masters []Tensor, o AdamWStep) (newParams []Tensor, newM, newRoots Eight, newMasters []Tensor) {
+	r := stepped(ir.AdamW8, ir.Masters, o, params, grads, m.Codes, m.Scales, roots.Codes, roots.Scales, masters)
+	return r[0], Eight{r[1], r[2]}, Eight{r[3], r[4]}, r[5]
+}
+
 // stepped is the step of an optimizer that replaces all lists but the gradients, the second one.
-func stepped(op ir.Op, o AdamWStep, lists ...[]Tensor) [][]Tensor {
+func stepped(op ir.Op, flags ir.Flag, o AdamWStep, lists ...[]Tensor) [][]Tensor {
 	name, count := ir.RowOf(op).Name, len(lists[0])
 	results := make([][]Tensor, len(lists)-1)
 	for _, list := range lists {
@@ -106,11 +120,10 @@ func stepped(op ir.Op, o AdamWStep, lists ...[]Tensor) [][]Tensor {
 			src = append(src, t.node(name))
 		}
 	}
-	attr := ir.Attr{}
 	if o.InPlace {
-		attr.Flags = ir.InPlace
+		flags |= ir.InPlace
 	}
-	tuple := apply(op, attr, src...)
+	tuple := apply(op, ir.Attr{Flags: flags}, src...)
 	for i := range results {
 		for k := range count {
 			results[i] = append(results[i], pick(tuple, i*count+k))

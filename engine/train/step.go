@@ -227,6 +227,11 @@ func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
 		loss = loss.Mul(args[t.width-1])
 	}
 	grads := tensor.Grad(loss, nn.Values(t.params)...)
+	if t.o.Accumulate > 1 {
+		for i, g := range grads { // sums of bf16 would be rounded as often as there are batches
+			grads[i] = g.Cast(dtype.Promote(g.DType(), dtype.F32))
+		}
+	}
 	for i, before := range sum {
 		grads[i] = before.Add(grads[i])
 	}

@@ -205,9 +205,12 @@ func (c *Config) full() bool { return c.Train.Method == "full" }
 
 func (c *Config) rule() optim.Rule {
 	if c.Optimizer.Name == "sgd" {
-		return optim.SGD{Momentum: c.Optimizer.Momentum, WeightDecay: c.Optimizer.WeightDecay}
+		return optim.SGD{Momentum: c.Optimizer.Momentum, WeightDecay: c.Optimizer.WeightDecay, NoMasters: c.Optimizer.NoMasters}
 	}
-	return optim.AdamW{Beta1: c.Optimizer.Beta1, Beta2: c.Optimizer.Beta2, Eps: c.Optimizer.Eps, WeightDecay: c.Optimizer.WeightDecay, Bits: c.Optimizer.Bits}
+	return optim.AdamW{
+		Beta1: c.Optimizer.Beta1, Beta2: c.Optimizer.Beta2, Eps: c.Optimizer.Eps, WeightDecay: c.Optimizer.WeightDecay,
+		Bits: c.Optimizer.Bits, NoMasters: c.Optimizer.NoMasters,
+	}
 }
 
 // schedule is the learning rate of a run of so many steps.

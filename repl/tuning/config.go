@@ -82,6 +82,7 @@ type Config struct {
 		WeightDecay float64 `toml:"weight_decay"`
 		Momentum    float64 `toml:"momentum"`
 		Bits        int     `toml:"bits"`
+		NoMasters   bool    `toml:"no_masters"`
 	} `toml:"optimizer"`
 
 	Schedule struct {

@@ -193,4 +193,5 @@ const (
 	Varies                       // const: another value in each run, so that a plan may not rely on any
 	InPlace                      // adamw, overwrite: the values may have the memory of what they replace
 	Loose                        // cast: a product that reads a number of f32 need not round it to the narrower type
+	Masters                      // adamw, adamw8: parameters have masters of f32
 )

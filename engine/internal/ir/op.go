@@ -171,7 +171,8 @@ type Row struct {
 	// Rounds says that a backend may round what it computes on the way to the type of its operands, if that
 	// is f16 or bf16: a result may then be wrong by two roundings of the largest one.
 	Rounds bool
-	// Steps is, of a step of an optimizer, how many lists its values are: see [Replaced]. It is 0 for others.
+	// Steps is, of a step of an optimizer, how many lists its values are: see [StepLists]. It is 0 for
+	// others.
 	Steps int
 }
 

@@ -9,11 +9,21 @@ import (
 // AdamWSettings is the number of sources of an AdamW or AdamW8 node in front of its tensors.
 const AdamWSettings = 9
 
-// Replaced says which source of a step of an optimizer value i of n takes the place of. The values are lists
-// of a tensor each, new parameters first, and so are the sources, where the gradients stand second. It is -1
-// for other ops.
-func Replaced(op Op, n, i int) int {
+// StepLists is how many lists of a tensor for each parameter the values of a step of an optimizer are, new
+// parameters first. The sources are the same lists with the gradients in the second place. It is 0 for other
+// ops.
+func StepLists(op Op, flags Flag) int {
 	lists := RowOf(op).Steps
+	if lists > 0 && flags&Masters != 0 {
+		lists++
+	}
+	return lists
+}
+
+// Replaced says which source of a step of an optimizer value i of n takes the place of. It is -1 for other
+// ops.
+func Replaced(op Op, flags Flag, n, i int) int {
+	lists := StepLists(op, flags)
 	if lists == 0 {
 		return -1
 	}
@@ -31,7 +41,8 @@ func optimizerRows() []Row {
 			"c₁ = 1−β₁ᵗ, c₂ = 1−β₂ᵗ, a factor f for the gradients and a guard, each f32[] (f64[] for f64), then all p, all g, all m, all v. Values: all p′, all m′, all v′. " +
 			"g′ = f·g; m′ = β₁·m + (1−β₁)·g′; v′ = β₂·v + (1−β₂)·g′²; p′ = p − lr·(m′/c₁/(√(v′/c₂) + ε) + λ·p). " +
 			"p and g have one float dtype; m and v are f32 (f64 for f64). If the guard is not finite, nothing changes. With Flags InPlace p, m and v are not used " +
-			"afterwards, and the values may have their memory.",
+			"afterwards, and the values may have their memory. With Flags Masters p is f16 or bf16, and behind all v stand all masters w, of f32, so behind all v′ all w′: " +
+			"w counts in place of p where it rounds to p, as a step leaves it; w′ is its step, and p′ is w′ rounded.",
 		NoGrad: "an optimizer step is not part of a loss",
 		Flops:  stepFlops(15),
 	}, {
@@ -40,7 +51,7 @@ func optimizerRows() []Row {
 			"each f32[], then all p, all g, all codes of m, all scales of m, all codes of r, all scales of r. Values: all p′, then codes and scales of m′ and r′. r is the root of v, " +
 			"which the step divides by: its numbers span half as many decades. p and g have one float dtype but f64. Codes are u8[b 256] and scales f32[b 1] for a p of up to 256·b elements: " +
 			"256 of them share a scale, which is the largest |x|, and a code is the rank of x/scale in a dynamic map, with a sign for m and without for r. Codes behind the last element " +
-			"are those of 0. A block with a number that is not finite gets the scale NaN. The guard and Flags InPlace are those of adamw.",
+			"are those of 0. A block with a number that is not finite gets the scale NaN. The guard and Flags InPlace and Masters are those of adamw.",
 		NoGrad: "an optimizer step is not part of a loss",
 		Flops:  stepFlops(60),
 	}}
@@ -50,7 +61,7 @@ func optimizerRows() []Row {
 func stepFlops(each int64) func(n *Node) int64 {
 	return func(n *Node) int64 {
 		var total int64
-		for _, o := range n.Outs[:len(n.Outs)/RowOf(n.Op).Steps] {
+		for _, o := range n.Outs[:len(n.Outs)/StepLists(n.Op, n.Attr.Flags)] {
 			total += each * int64(Size(o.Shape))
 		}
 		return total
@@ -58,12 +69,10 @@ func stepFlops(each int64) func(n *Node) int64 {
 }
 
 func inferAdamW(n *Node) error {
-	tensors := len(n.Src) - AdamWSettings
-	if tensors < 4 || tensors%4 != 0 {
-		return wrong(n, "got %d operands, want %d settings and four lists of tensors", len(n.Src), AdamWSettings)
+	list, k, err := stepSources(n)
+	if err != nil {
+		return err
 	}
-	k := tensors / 4
-	list := n.Src[AdamWSettings:]
 	outs := make([]Type, 3*k)
 	for i := range k {
 		p, g, m, v := list[i], list[k+i], list[2*k+i], list[3*k+i]
@@ -79,6 +88,32 @@ func inferAdamW(n *Node) error {
 			return wrong(n, "got moments %v and %v for parameter %v, want %v", m, v, p, state)
 		}
 		outs[i], outs[k+i], outs[2*k+i] = p.Type(), state, state
+	}
+	return inferStep(n, list, k, outs)
+}
+
+// stepSources lists the tensors of a step of an optimizer, and how many parameters there are.
+func stepSources(n *Node) (list []*Node, count int, err error) {
+	lists, tensors := StepLists(n.Op, n.Attr.Flags)+1, len(n.Src)-AdamWSettings
+	if tensors < lists || tensors%lists != 0 {
+		return nil, 0, wrong(n, "got %d operands, want %d settings and %d lists of tensors", len(n.Src), AdamWSettings, lists)
+	}
+	return n.Src[AdamWSettings:], tensors / lists, nil
+}
+
+// inferStep adds the masters of k parameters, if there are some, to the types of the values.
+func inferStep(n *Node, list []*Node, k int, outs []Type) error {
+	if n.Attr.Flags&Masters != 0 {
+		for i, w := range list[len(list)-k:] {
+			p := list[i]
+			switch {
+			case p.DType.Size() != 2:
+				return wrong(n, "got parameter %v with a master, want f16 or bf16", p)
+			case w.DType != dtype.F32 || !slices.Equal(w.Shape, p.Shape):
+				return wrong(n, "got master %v for parameter %v, want %v", w, p, Type{dtype.F32, p.Shape})
+			}
+			outs = append(outs, w.Type())
+		}
 	}
 	if err := inferSettings(n, accumulator(list[0].DType)); err != nil {
 		return err
@@ -97,12 +132,10 @@ func inferSettings(n *Node, want dtype.Type) error {
 }
 
 func inferAdamW8(n *Node) error {
-	tensors := len(n.Src) - AdamWSettings
-	if tensors < 6 || tensors%6 != 0 {
-		return wrong(n, "got %d operands, want %d settings and six lists of tensors", len(n.Src), AdamWSettings)
+	list, k, err := stepSources(n)
+	if err != nil {
+		return err
 	}
-	k := tensors / 6
-	list := n.Src[AdamWSettings:]
 	outs := make([]Type, 5*k)
 	for i := range k {
 		p, g := list[i], list[k+i]
@@ -122,9 +155,5 @@ func inferAdamW8(n *Node) error {
 			outs[(1+part)*k+i] = want
 		}
 	}
-	if err := inferSettings(n, dtype.F32); err != nil {
-		return err
-	}
-	n.tuple(outs...)
-	return nil
+	return inferStep(n, list, k, outs)
 }

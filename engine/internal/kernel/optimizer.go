@@ -46,7 +46,7 @@ func settings(t *text, in *backend.Inst, names []string) {
 // adamW steps all tensors of one dtype in one dispatch.
 func adamW(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	n := len(in.Outs) / 3
+	n := len(in.Outs) / ir.StepLists(in.Op, in.Attr.Flags)
 	byType := map[dtype.Type][]int{}
 	for i := range n {
 		if ir.Size(in.Outs[i].Shape) > 0 {
@@ -154,6 +154,14 @@ func (l *stepLists) pointers() {
 	}
 }
 
+// master loads the masters of p[4] into w[4], and makes p the masters where those round to it: elsewhere
+// somebody has set p.
+func (l *stepLists) master(typ string) {
+	l.t.line("float w[4] = {};")
+	l.t.line("load_up_to4<%v>(w_ + i, count, w);", l.aligned)
+	l.t.line("UNROLL for (int k = 0; k < 4; k++) if (steps && float(%s(w[k])) == p[k]) p[k] = w[k];", typ)
+}
+
 // adamWOf steps some of n tensors.
 func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads int) Dispatch {
 	in := &g.Insts[0]
@@ -164,8 +172,15 @@ func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads 
 	for from, name := range []string{"p", "g", "m", "v"} {
 		l.declare(name, []string{typ, typ, "float", "float"}[from], from, false)
 	}
-	for from, name := range []string{"p", "m", "v"} {
+	names := []string{"p", "m", "v"}
+	for from, name := range names {
 		l.declare("new_"+name, []string{typ, "float", "float"}[from], from, true)
+	}
+	masters := in.Attr.Flags&ir.Masters != 0
+	if masters {
+		l.declare("w", "float", 4, false)
+		l.declare("new_w", "float", 3, true)
+		names = append(names, "w")
 	}
 	blocks := l.sizes()
 	t.whose(len(tensors))
@@ -179,6 +194,9 @@ func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads 
 	for _, name := range []string{"p", "g", "m", "v"} {
 		t.line("load_up_to4<%v>(%s_ + i, count, %s);", l.aligned, name, name)
 	}
+	if masters {
+		l.master(typ)
+	}
 	t.line("if (steps) {")
 	t.line("UNROLL for (int k = 0; k < 4; k++) {")
 	t.line("const float grad = factor * g[k];")
@@ -187,7 +205,10 @@ func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads 
 	t.line("p[k] -= lr * (m[k] / bias1 / (precise::sqrt(v[k] / bias2) + eps) + decay * p[k]);")
 	t.line("}")
 	t.line("}")
-	for _, name := range []string{"p", "m", "v"} {
+	if masters {
+		t.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
+	}
+	for _, name := range names {
 		t.line("if (new_%[1]s_) store_up_to4<%[2]v>(new_%[1]s_ + i, count, %[1]s);", name, l.aligned)
 	}
 	t.line("}")

@@ -16,7 +16,7 @@ import (
 // adamW8 steps all tensors of one dtype in one dispatch.
 func adamW8(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	n := len(in.Outs) / 5
+	n := len(in.Outs) / ir.StepLists(in.Op, in.Attr.Flags)
 	byType := map[dtype.Type][]int{}
 	for i := range n {
 		if dt := in.Outs[i].DType; ir.Size(in.Outs[i].Shape) > 0 {
@@ -48,6 +48,11 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 	for part, m := range moments {
 		l.declare("new_"+m.name, m.typ, 1+part, true)
 	}
+	masters := in.Attr.Flags&ir.Masters != 0
+	if masters {
+		l.declare("w", "float", 6, false)
+		l.declare("new_w", "float", 5, true)
+	}
 	groups := l.sizes()
 	t.whose(len(tensors))
 	const blocks = blockElements / ir.DynamicBlock
@@ -70,6 +75,9 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 	for _, name := range []string{"m", "r"} {
 		t.line("load_up_to4<%v>(%[2]s_ + i, 4, %[2]s_code);", l.aligned, name)
 	}
+	if masters {
+		l.master(typ)
+	}
 	t.line("UNROLL for (int k = 0; k < 4; k++) {")
 	t.line("const float grad = factor * g[k];")
 	t.line("const float m_new = beta1 * (dynamic_number<true>(m_code[k]) * m_scale) + (1.0f - beta1) * grad;")
@@ -82,6 +90,10 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 	t.line("r_most = max(r_most, r[part][k]);")
 	t.line("if (steps) p[k] -= lr * (m_new / bias1 / (r_new / precise::sqrt(bias2) + eps) + decay * p[k]);")
 	t.line("}")
+	if masters {
+		t.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
+		t.line("if (new_w_) store_up_to4<%v>(new_w_ + i, count, w);", l.aligned)
+	}
 	t.line("if (new_p_) store_up_to4<%v>(new_p_ + i, count, p);", l.aligned)
 	t.line("}")
 	t.line("m_most = simd_max(m_most);")

@@ -29,7 +29,7 @@ func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > o.hints.AtOnce {
 			return taking{}, false
 		}
-		x, arg = tuple, ir.Replaced(tuple.op, len(tuple.outs), x.index)
+		x, arg = tuple, ir.Replaced(tuple.op, tuple.attr.Flags, len(tuple.outs), x.index)
 	default:
 		return taking{}, false
 	}

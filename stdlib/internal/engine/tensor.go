@@ -16,6 +16,8 @@ func tensorSymbols() map[string]reflect.Value {
 		"Accumulate":          reflect.ValueOf(tensor.Accumulate),
 		"AdamW":               reflect.ValueOf(tensor.AdamW),
 		"AdamW8":              reflect.ValueOf(tensor.AdamW8),
+		"AdamW8Masters":       reflect.ValueOf(tensor.AdamW8Masters),
+		"AdamWMasters":        reflect.ValueOf(tensor.AdamWMasters),
 		"AdamWStep":           reflect.ValueOf((*tensor.AdamWStep)(nil)),
 		"All":                 reflect.ValueOf(&tensor.All).Elem(),
 		"AllClose":            reflect.ValueOf(tensor.AllClose),

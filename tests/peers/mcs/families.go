@@ -405,6 +405,10 @@ func others() []family {
 	return []family{
 		named("adamw", "f32", func(w *work) *work { return &work{Kind: "adamw", Count: 2, M: w.M / 2, N: w.N} }),
 		named("adamw of 8 bits", "f32", func(w *work) *work { return &work{Kind: "adamw", Bits: 8, Count: 2, M: w.M / 2, N: w.N} }),
+		named("adamw with masters", "bf16", func(w *work) *work { return &work{Kind: "adamw", Count: 2, M: w.M / 2, N: w.N, DType: "bf16"} }),
+		named("adamw of 8 bits with masters", "bf16", func(w *work) *work {
+			return &work{Kind: "adamw", Bits: 8, Count: 2, M: w.M / 2, N: w.N, DType: "bf16"}
+		}),
 		{"uniform", "f32", func(w *work) func() []tensor.Tensor {
 			return func() []tensor.Tensor { return []tensor.Tensor{tensor.Rand(w.M, w.N)} }
 		}},

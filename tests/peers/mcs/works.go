@@ -233,7 +233,7 @@ func (w *work) adamw() func() []tensor.Tensor {
 	m, n := cmp.Or(w.M, 1000), cmp.Or(w.N, 1000)
 	weights, params, grads := make([]tensor.Tensor, w.Count), make([]nn.Param, w.Count), make([]tensor.Tensor, w.Count)
 	for i := range w.Count {
-		weights[i], grads[i] = values(uint32(1+i), m, n).Param(), values(uint32(1001+i), m, n)
+		weights[i], grads[i] = w.stored(values(uint32(1+i), m, n)).Param(), w.stored(values(uint32(1001+i), m, n))
 		params[i] = nn.NewParam(fmt.Sprint(i), &weights[i])
 	}
 	optimizer := optim.AdamW{WeightDecay: 0.1, Bits: w.Bits}.New(params)

@@ -352,6 +352,7 @@ func optimizerCases(op ir.Op) []Case {
 	}{
 		{1, 0, 1, 0}, {1, 0.1, -1, 0}, {len(sizes), 0, 0, 0}, {len(sizes), 0.1, 1, ir.InPlace},
 		{len(sizes), 0, math.NaN(), 0}, {len(sizes), 0, math.Inf(-1), ir.InPlace},
+		{1, 0.1, 0, ir.Masters}, {len(sizes), 0.1, 0, ir.Masters | ir.InPlace}, {len(sizes), 0, math.NaN(), ir.Masters},
 	} {
 		list = append(list, Case{Name: fmt.Sprintf("%d tensors, decay %v, guard %v, flags %d", c.n, c.decay, c.guard, c.flags), Tol: 1e-6, Rounded: true, Build: func(b *B, dt dtype.Type) []*ir.Node {
 			state := dtype.F32
@@ -363,19 +364,41 @@ func optimizerCases(op ir.Op) []Case {
 				src = append(src, b.Number(state, s))
 			}
 			src = append(src, b.Leaf(state, nil, func(int) float64 { return 0.7 }), b.Leaf(state, nil, func(int) float64 { return c.guard }))
-			for range 2 { // parameters and gradients
-				for _, s := range sizes[:c.n] {
-					src = append(src, b.Normal(dt, s...))
-				}
+			params, masters := b.mastered(dt, sizes[:c.n])
+			src = append(src, params...)
+			for _, s := range sizes[:c.n] { // gradients
+				src = append(src, b.Normal(dt, s...))
 			}
 			moments := b.moments
 			if op == ir.AdamW8 {
 				moments = b.moments8
 			}
-			return b.Picks(b.New(op, ir.Attr{Flags: c.flags}, append(src, moments(state, sizes[:c.n])...)...))
+			src = append(src, moments(state, sizes[:c.n])...)
+			if c.flags&ir.Masters != 0 {
+				src = append(src, masters...)
+			}
+			return b.Picks(b.New(op, ir.Attr{Flags: c.flags}, src...))
 		}})
 	}
 	return list
+}
+
+// mastered are parameters of these shapes, and numbers of f32 that round to them, but for every seventh.
+func (b *B) mastered(dt dtype.Type, shapes [][]int) (params, masters []*ir.Node) {
+	for _, s := range shapes {
+		var list []float64
+		params = append(params, b.Leaf(dt, s, func(int) float64 {
+			list = append(list, float64(float32(b.rng.NormFloat64())))
+			return list[len(list)-1]
+		}))
+		masters = append(masters, b.Leaf(dtype.F32, s, func(i int) float64 {
+			if i%7 == 3 {
+				return list[i] + 1
+			}
+			return list[i]
+		}))
+	}
+	return params, masters
 }
 
 // moments are the first and then the second moments of parameters of these shapes.

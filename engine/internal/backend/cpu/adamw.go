@@ -21,24 +21,30 @@ const adamWStream = 64 << 20
 
 // An adamWTensor is one parameter with what belongs to it.
 type adamWTensor struct {
-	states perWorker // p, g, m, v
-	outs   [3]*backend.Output
-	stream [3]bool // which of them go past the caches
+	states  perWorker // p, g, m, v, and w if there are masters
+	outs    [4]*backend.Output
+	stream  [4]bool // which of them go past the caches
+	round   vec.ID  // to the parameter's type and back; only with masters
+	stepped int     // place of what is stepped among the results: p, or w
 }
+
+// adamWSpare is how many floats a worker needs beside: four results, masters that count, and whether they do.
+const adamWSpare = 6 * adamWRun
 
 // compileAdamW steps all tensors of an optimizer in one launch.
 func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	if in.Outs[0].DType == dtype.F64 {
 		return compileDoubleAdamW(g, in)
 	}
-	count := len(in.Outs) / 3
+	lists := ir.StepLists(in.Op, in.Attr.Flags)
+	count := len(in.Outs) / lists
 	tensors := make([]adamWTensor, count)
 	type piece struct{ tensor, start, n int }
 	var pieces []piece
 	for t := range tensors {
 		shape := in.Outs[t].Shape
 		spec := tile.Spec{Group: g, Shape: shape}
-		for part := range 4 {
+		for part := range lists + 1 {
 			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: dtype.F32})
 		}
 		p, err := tile.Compile(spec)
@@ -46,7 +52,10 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			return nil, err
 		}
 		tensors[t].states = perWorker{prog: p, reserve: adamWRun}
-		for part := range 3 {
+		if in.Attr.Flags&ir.Masters != 0 {
+			tensors[t].round, tensors[t].stepped = roundings[in.Outs[t].DType], 3
+		}
+		for part := range lists {
 			o := outputOf(g, part*count+t)
 			tensors[t].outs[part], tensors[t].stream[part] = o, o != nil && streamsFrom(adamWStream, g, o)
 		}
@@ -65,11 +74,11 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				tensors[t].states.release()
 			}
 		}()
-		spare := l.scratch.floats(3 * adamWRun * l.pool.Threads())
+		spare := l.scratch.floats(adamWSpare * l.pool.Threads())
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
 			for _, p := range pieces[lo:hi] {
 				for i := 0; i < p.n; i += adamWRun {
-					tensors[p.tensor].step(l, worker, step, spare[3*adamWRun*worker:], p.start+i, min(adamWRun, p.n-i))
+					tensors[p.tensor].step(l, worker, step, spare[adamWSpare*worker:], p.start+i, min(adamWRun, p.n-i))
 				}
 			}
 		})
@@ -98,8 +107,9 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 // through spare memory.
 func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
 	x := t.states.at(worker).Fetch(start, n)
-	was := [3]unsafe.Pointer{x[0], x[2], x[3]}
-	var final, to [3]unsafe.Pointer
+	was := [4]unsafe.Pointer{x[0], x[2], x[3]}
+	copy(was[3:], x[4:])
+	var final, to [4]unsafe.Pointer
 	for i, o := range t.outs {
 		to[i] = unsafe.Pointer(&spare[i*adamWRun])
 		if o == nil {
@@ -113,7 +123,13 @@ func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []floa
 	if s == nil {
 		to = was
 	} else {
-		vec.AdamWTo(to[0], to[1], to[2], x[0], x[1], x[2], x[3], s, n)
+		p := x[0]
+		if t.stepped != 0 {
+			p = unsafe.Pointer(&spare[4*adamWRun])
+			masterOrParam(p, unsafe.Pointer(&spare[5*adamWRun]), x[4], x[0], t.round, n)
+		}
+		vec.AdamWTo(to[t.stepped], to[1], to[2], p, x[1], x[2], x[3], s, n)
+		to[0] = to[t.stepped]
 	}
 	for i, o := range t.outs {
 		switch {
@@ -124,4 +140,15 @@ func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []floa
 			narrowTo(o.DType, final[i], to[i], n)
 		}
 	}
+}
+
+// roundings round to a narrower type and back.
+var roundings = map[dtype.Type]vec.ID{dtype.F16: vec.RoundF16, dtype.BF16: vec.RoundBF16}
+
+// masterOrParam sets d to what is stepped of n parameters with masters: the master where it rounds to its
+// parameter, else the parameter, which somebody has set. Bools has room for n bools.
+func masterOrParam(d, bools, master, param unsafe.Pointer, round vec.ID, n int) {
+	vec.Of(round)(d, master, nil, nil, n)
+	vec.Of(vec.Eq)(bools, d, param, nil, n)
+	vec.Of(vec.Where)(d, bools, master, param, n)
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"math"
 	"unsafe"
 
@@ -15,15 +16,17 @@ import (
 // stepped and encoded while it is in the first-level cache.
 type adamW8Tensor struct {
 	n        int
-	states   perWorker   // p and g, as f32
+	states   perWorker   // p and g, and w if there are masters, as f32
 	moments  [4]*operand // codes and scales of m, codes and scales of r
-	p        *backend.Output
+	p, w     *backend.Output
+	round    vec.ID // of the masters: see adamWTensor
 	replaced [4]*backend.Output
 }
 
 // compileAdamW8 steps all tensors of an optimizer in one launch.
 func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	count := len(in.Outs) / 5
+	lists := ir.StepLists(in.Op, in.Attr.Flags)
+	count := len(in.Outs) / lists
 	tensors := make([]adamW8Tensor, count)
 	type piece struct{ tensor, start, n int }
 	var pieces []piece
@@ -31,7 +34,12 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		t := &tensors[n]
 		t.n, t.p = elementsOf(in.Outs[n].Shape), outputOf(g, n)
 		spec := tile.Spec{Group: g, Shape: in.Outs[n].Shape}
-		for part := range 2 {
+		parts := []int{0, 1}
+		if in.Attr.Flags&ir.Masters != 0 {
+			parts = append(parts, 6)
+			t.w, t.round = outputOf(g, 5*count+n), roundings[in.Outs[n].DType]
+		}
+		for _, part := range parts {
 			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+n], DType: dtype.F32})
 		}
 		p, err := tile.Compile(spec)
@@ -89,6 +97,8 @@ func (t *adamW8Tensor) release() {
 // eightSpare is a worker's memory: moments and new parameters of a run in f32, and results that nobody wants.
 type eightSpare struct {
 	m, v, to [adamWRun]float32
+	count    [adamWRun]float32 // masters or parameters
+	bools    [adamWRun]bool
 	codes    [adamWRun]uint8
 	scales   [adamWRun / ir.DynamicBlock]float32
 }
@@ -110,24 +120,30 @@ func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eigh
 			toScales[i] = unsafe.Slice((*float32)(unsafe.Add(l.pointer(o.Buf), 4*(start/ir.DynamicBlock))), blocks)
 		}
 	}
-	p := x[0]
+	p, w := x[0], x[len(x)-1]
 	if s == nil {
 		for i := range to {
 			copy(to[i], codes[i])
 			copy(toScales[i], scales[i])
 		}
 	} else {
-		p = unsafe.Pointer(&spare.to)
-		if t.p != nil && t.p.DType == dtype.F32 {
-			p = unsafe.Add(l.pointer(t.p.Buf), 4*start)
+		old := x[0]
+		if len(x) == 3 {
+			old = unsafe.Pointer(&spare.count)
+			masterOrParam(old, unsafe.Pointer(&spare.bools), w, x[0], t.round, n)
 		}
+		p = unsafe.Pointer(&spare.to)
+		if o := cmp.Or(t.w, t.p); o != nil && o.DType == dtype.F32 {
+			p = unsafe.Add(l.pointer(o.Buf), 4*start)
+		}
+		w = p
 		m, v := unsafe.Pointer(&spare.m), unsafe.Pointer(&spare.v)
 		for b := range blocks {
 			at := b * ir.DynamicBlock
 			vec.DecodeSigned(unsafe.Add(m, 4*at), unsafe.Pointer(&codes[0][at]), scales[0][b], ir.DynamicBlock)
 			vec.DecodeSquares(unsafe.Add(v, 4*at), unsafe.Pointer(&codes[1][at]), scales[1][b], ir.DynamicBlock)
 		}
-		vec.AdamWTo(p, m, v, x[0], x[1], m, v, s, n)
+		vec.AdamWTo(p, m, v, old, x[1], m, v, s, n)
 		clear(spare.m[n : blocks*ir.DynamicBlock])
 		clear(spare.v[n : blocks*ir.DynamicBlock])
 		for b := range blocks {
@@ -135,12 +151,17 @@ func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eigh
 			toScales[0][b], toScales[1][b] = encodeBlock(unsafe.Add(m, 4*at), unsafe.Add(v, 4*at), unsafe.Pointer(&to[0][at]), unsafe.Pointer(&to[1][at]))
 		}
 	}
-	switch {
-	case t.p == nil:
-	case t.p.DType != dtype.F32:
-		narrowTo(t.p.DType, unsafe.Add(l.pointer(t.p.Buf), start*t.p.DType.Size()), p, n)
-	case s == nil:
-		copy(unsafe.Slice((*float32)(unsafe.Add(l.pointer(t.p.Buf), 4*start)), n), unsafe.Slice((*float32)(p), n))
+	store(l, t.p, p, start, n)
+	store(l, t.w, w, start, n)
+}
+
+// store stores n floats into an output, from start on, unless they are there or nobody wants them.
+func store(l *launch, o *backend.Output, from unsafe.Pointer, start, n int) {
+	if o == nil {
+		return
+	}
+	if to := unsafe.Add(l.pointer(o.Buf), start*o.DType.Size()); to != from {
+		narrowTo(o.DType, to, from, n)
 	}
 }
 

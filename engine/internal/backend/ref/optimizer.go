@@ -3,6 +3,7 @@ package ref
 import (
 	"math"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -14,36 +15,80 @@ func init() {
 
 // adamW steps every tensor (Loshchilov, Hutter: Decoupled weight decay regularization, ICLR 2019). The
 // arguments are lr, β₁, β₂, ε, weight decay, 1−β₁ᵗ, 1−β₂ᵗ, a factor for the gradients and a guard, then all
-// p, all g, all m, all v; the results are all p, all m, all v, unchanged if the guard is not finite.
+// p, all g, all m, all v; the results are all p, all m, all v, unchanged if the guard is not finite. Masters
+// are a list more.
 func adamW(in *backend.Inst, a []value) []value {
 	setting := func(i int) float64 { return a[i].f[0] }
 	lr, beta1, beta2, eps, decay := setting(0), setting(1), setting(2), setting(3), setting(4)
 	bias1, bias2, factor, guard := setting(5), setting(6), setting(7), setting(8)
 	a = a[ir.AdamWSettings:]
-	n := len(in.Outs) / 3
-	out := make([]value, 3*n)
-	for i := range out {
-		out[i] = newValue(in.Outs[i].DType, in.Outs[i].Shape)
+	out, n := unchanged(in, a)
+	if math.IsInf(guard, 0) || math.IsNaN(guard) {
+		return out
 	}
 	for t := range n {
-		p, g, m, v := a[t], a[n+t], a[2*n+t], a[3*n+t]
-		if math.IsInf(guard, 0) || math.IsNaN(guard) {
-			copy(out[t].f, p.f)
-			copy(out[n+t].f, m.f)
-			copy(out[2*n+t].f, v.f)
-			continue
-		}
+		p, g, m, v := counting(in, out, t), a[n+t], out[n+t], out[2*n+t]
 		for i := range p.f {
 			grad := factor * g.f[i]
-			m1 := beta1*m.f[i] + (1-beta1)*grad
-			v1 := beta2*v.f[i] + (1-beta2)*grad*grad
-			step := m1 / bias1 / (math.Sqrt(v1/bias2) + eps)
-			out[t].f[i] = p.f[i] - lr*(step+decay*p.f[i])
-			out[n+t].f[i] = m1
-			out[2*n+t].f[i] = v1
+			m.f[i] = beta1*m.f[i] + (1-beta1)*grad
+			v.f[i] = beta2*v.f[i] + (1-beta2)*grad*grad
+			step := m.f[i] / bias1 / (math.Sqrt(v.f[i]/bias2) + eps)
+			p.f[i] -= lr * (step + decay*p.f[i])
 		}
+		settle(in, out, t)
 	}
 	return out
+}
+
+// unchanged are the results of a step that is not made, of n parameters. The sources are those behind the
+// settings.
+func unchanged(in *backend.Inst, sources []value) (out []value, n int) {
+	out = make([]value, len(in.Outs))
+	for i := range out {
+		out[i] = newValue(in.Outs[i].DType, in.Outs[i].Shape)
+		was := sources[ir.Replaced(in.Op, in.Attr.Flags, len(out), i)-ir.AdamWSettings]
+		copy(out[i].f, was.f)
+		copy(out[i].i, was.i)
+	}
+	return out, len(out) / ir.StepLists(in.Op, in.Attr.Flags)
+}
+
+// counting is what is stepped of parameter t, which is still as it was: itself, or its master, which is made
+// equal to it where it does not round to it.
+func counting(in *backend.Inst, out []value, t int) value {
+	if in.Attr.Flags&ir.Masters == 0 {
+		return out[t]
+	}
+	p, w := out[t], masterOf(in, out, t)
+	for i, x := range p.f {
+		if narrowed(p.dtype, w.f[i]) != x {
+			w.f[i] = x
+		}
+	}
+	return w
+}
+
+// settle makes parameter t its master, rounded.
+func settle(in *backend.Inst, out []value, t int) {
+	if in.Attr.Flags&ir.Masters == 0 {
+		return
+	}
+	p, w := out[t], masterOf(in, out, t)
+	w.round()
+	for i, x := range w.f {
+		p.f[i] = narrowed(p.dtype, x)
+	}
+}
+
+// narrowed is x, rounded to a narrower type.
+func narrowed(to dtype.Type, x float64) float64 {
+	return ir.Convert(ir.Scalar{F: x}, dtype.F32, to).F
+}
+
+// masterOf is the master of parameter t.
+func masterOf(in *backend.Inst, out []value, t int) value {
+	n := len(out) / ir.StepLists(in.Op, in.Attr.Flags)
+	return out[len(out)-n+t]
 }
 
 // adamW8 is adamW with moments in 8 bits: the first one, and the root of the second. Both are decoded,
@@ -53,19 +98,12 @@ func adamW8(in *backend.Inst, a []value) []value {
 	lr, beta1, beta2, eps, decay := setting(0), setting(1), setting(2), setting(3), setting(4)
 	bias1, bias2, factor, guard := setting(5), setting(6), setting(7), setting(8)
 	a = a[ir.AdamWSettings:]
-	n := len(in.Outs) / 5
-	out := make([]value, 5*n)
-	for i := range out {
-		out[i] = newValue(in.Outs[i].DType, in.Outs[i].Shape)
-		was := a[ir.Replaced(in.Op, 5*n, i)-ir.AdamWSettings]
-		copy(out[i].f, was.f)
-		copy(out[i].i, was.i)
-	}
+	out, n := unchanged(in, a)
 	if math.IsInf(guard, 0) || math.IsNaN(guard) {
 		return out
 	}
 	for t := range n {
-		p, g := out[t], a[n+t]
+		p, g := counting(in, out, t), a[n+t]
 		m := eight{ir.DynamicSigned, out[n+t].i, out[2*n+t].f}
 		r := eight{ir.DynamicUnsigned, out[3*n+t].i, out[4*n+t].f}
 		for block := range m.scales {
@@ -84,6 +122,7 @@ func adamW8(in *backend.Inst, a []value) []value {
 			m.encode(block, first)
 			r.encode(block, root)
 		}
+		settle(in, out, t)
 	}
 	return out
 }

@@ -21,3 +21,14 @@ func TestStepsOfDecoders(t *testing.T) {
 		})
 	}
 }
+
+// TestStepsOfOptimizers runs all cases of AdamW, in 8 bits and with masters, by the kernels of both families.
+func TestStepsOfOptimizers(t *testing.T) {
+	for _, family := range []string{"", "sm_90"} {
+		t.Run("family "+family, func(t *testing.T) {
+			conform(t, &Driver{Family: family}, func(t *testing.T, open func() (backend.Backend, error)) {
+				backendtest.Ops(t, open, []dtype.Type{dtype.F32, dtype.BF16, dtype.F16}, ir.AdamW, ir.AdamW8)
+			})
+		})
+	}
+}
