@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
@@ -31,29 +29,6 @@ type piece struct {
 
 // isMap says whether the text knows a thread's place in the grid, `at` of `all`, instead of a threadgroup.
 func (c *piece) isMap() bool { return c.kind == "map" }
-
-// numbered finds the names of values and inputs, which have their numbers in the group.
-var numbered = regexp.MustCompile(`\b[tx]\d+`)
-
-// renumber numbers values and inputs from 0 on, in the order in which the text names them, so that products
-// of one group have one text.
-func (c *piece) renumber() *piece {
-	numbers, next := map[string]string{}, map[byte]int{}
-	rename := func(b *strings.Builder) {
-		text := numbered.ReplaceAllStringFunc(b.String(), func(name string) string {
-			if numbers[name] == "" {
-				numbers[name] = fmt.Sprintf("%c%d", name[0], next[name[0]])
-				next[name[0]]++
-			}
-			return numbers[name]
-		})
-		b.Reset()
-		b.WriteString(text)
-	}
-	rename(&c.members)
-	rename(&c.body)
-	return c
-}
 
 // declaration is that of the piece's threadgroup memory, if it has some.
 func (c *piece) declaration() string {

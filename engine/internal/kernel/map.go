@@ -51,7 +51,7 @@ func mapPiece(g *backend.Group, limits Limits) *piece {
 		w.constant(fmt.Sprintf("n%d", axis), n)
 	}
 	for i := range g.Inputs {
-		w.declareStrides(fmt.Sprintf("x%d", i), &s.places[i])
+		w.declareStrides(w.inputName(i), &s.places[i])
 	}
 	for i := range g.Outputs {
 		w.declareStrides(fmt.Sprintf("y%d", i), &s.places[len(g.Inputs)+i])

@@ -97,9 +97,9 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 		}
 		if p.parts > 1 {
 			part, end := p.inParts(k)
-			pieces, ends = append(pieces, part.renumber()), append(ends, end.renumber())
+			pieces, ends = append(pieces, part), append(ends, end)
 		} else {
-			pieces = append(pieces, p.piece().renumber())
+			pieces = append(pieces, p.piece())
 		}
 	}
 	return append(sideBySide(g, pieces), sideBySide(g, ends)...)
@@ -380,7 +380,7 @@ func (p *product) declare() (first int) {
 	for i := range p.g.Inputs {
 		if need[i] {
 			p.declareInput(i)
-			p.declareStrides(fmt.Sprintf("x%d", i), &p.space.places[i])
+			p.declareStrides(p.inputName(i), &p.space.places[i])
 		}
 	}
 	p.declareNorm()
@@ -447,7 +447,7 @@ func (p *product) batch() {
 // finishElement computes the epilogue at i0, i1, …, and stores the results there.
 func (p *product) finishElement(sum string, first int) {
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
-	p.line("const %s t%d = %s;", register(p.inst.DType), p.number, sum)
+	p.line("const %s %s = %s;", register(p.inst.DType), p.valueName(p.number), sum)
 	p.loadGates()
 	for i, need := range p.needed() {
 		if need {

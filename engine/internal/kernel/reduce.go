@@ -260,7 +260,7 @@ func (r *reduction) declare(w *walker, merging, ends bool) {
 	for i := range g.Inputs {
 		if needed[i] {
 			w.declareInput(i)
-			w.declareStrides(fmt.Sprintf("x%d", i), &r.space.places[i])
+			w.declareStrides(w.inputName(i), &r.space.places[i])
 		}
 	}
 	if ends {
@@ -427,11 +427,11 @@ func (r *reduction) fourAhead(w *walker, step, to string, width int) {
 		switch {
 		case !need || isNumber(r.g.Inputs[i]):
 		case w.vector[i]:
-			w.line("UNROLL for (int k = 0; k < 4; k++) ahead%d[4 * a4 + k] = x%d[k];", i, i)
+			w.line("UNROLL for (int k = 0; k < 4; k++) ahead%d[4 * a4 + k] = %s[k];", i, w.inputName(i))
 		case width == 4:
-			w.line("UNROLL for (int k = 0; k < 4; k++) ahead%d[4 * a4 + k] = x%d;", i, i)
+			w.line("UNROLL for (int k = 0; k < 4; k++) ahead%d[4 * a4 + k] = %s;", i, w.inputName(i))
 		default:
-			w.line("ahead%d[a4] = x%d;", i, i)
+			w.line("ahead%d[a4] = %s;", i, w.inputName(i))
 		}
 	}
 	w.line("}")
@@ -517,7 +517,7 @@ func (r *reduction) end(w *walker, merging, ends bool) {
 		if in.Op == ir.Mean {
 			value += " / float(a.total)"
 		}
-		w.line("const %s t%d = %s;", register(in.DType), f, value)
+		w.line("const %s %s = %s;", register(in.DType), w.valueName(f), value)
 	}
 	for i := range w.names {
 		w.names[i], w.vector[i] = "", false

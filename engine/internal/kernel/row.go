@@ -194,7 +194,7 @@ func (r *rowText) declare() {
 	g := r.g
 	for i := range g.Inputs {
 		r.declareInput(i)
-		r.declareStrides(fmt.Sprintf("x%d", i), &r.space.places[i])
+		r.declareStrides(r.inputName(i), &r.space.places[i])
 	}
 	for i, o := range g.Outputs {
 		if !r.weights || o.Value.Result == 0 {
@@ -411,7 +411,7 @@ func (r *rowText) instructions(list []bool) {
 
 // result computes the epilogue from the op's result, an expression.
 func (r *rowText) result(format string, args ...any) {
-	r.line("const float t%d = %s;", r.number, fmt.Sprintf(format, args...))
+	r.line("const float %s = %s;", r.valueName(r.number), fmt.Sprintf(format, args...))
 	r.instructions(r.after)
 	for i, o := range r.g.Outputs {
 		name := fmt.Sprintf("y%d", i)

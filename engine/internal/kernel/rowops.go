@@ -198,7 +198,8 @@ func findPowers(r *rowText, keep bool, function string, take func()) {
 // target that is no class is reported at the end: so all loads of a thread are under way at once.
 func (r *rowText) loadTarget() {
 	i, _ := r.op.Args[1].Input()
-	r.line("const long target = loaded(a.x%d[%s]);", i, r.at(fmt.Sprintf("x%d", i), &r.space.places[i]))
+	name := r.inputName(i)
+	r.line("const long target = loaded(a.%s[%s]);", name, r.at(name, &r.space.places[i]))
 }
 
 // checkTarget finds out which class a row has: counts says whether it is to be counted, wrong that there is

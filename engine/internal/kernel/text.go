@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -19,7 +20,28 @@ type text struct {
 	args    Args
 	body    strings.Builder
 	indent  int
+	inputs  numbering // of the names of inputs
+	values  numbering // of those of instructions' values
 }
+
+// A numbering numbers things from 0 on, in the order in which a text asks for them. So texts that differ in
+// the places of their inputs and instructions in a group are one.
+type numbering []int
+
+func (n *numbering) of(thing int) int {
+	k := slices.Index(*n, thing)
+	if k < 0 {
+		k = len(*n)
+		*n = append(*n, thing)
+	}
+	return k
+}
+
+// inputName is the name of input i of the group, and of the member that it is loaded from.
+func (t *text) inputName(i int) string { return fmt.Sprintf("x%d", t.inputs.of(i)) }
+
+// valueName is the name of the value of instruction i.
+func (t *text) valueName(i int) string { return fmt.Sprintf("t%d", t.values.of(i)) }
 
 func newText(g *backend.Group, wide bool) *text {
 	t := &text{g: g, index: "int", indent: 1}

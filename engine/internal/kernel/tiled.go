@@ -528,7 +528,7 @@ func (p *product) finishFour(sum string, first int) {
 		p.line("%s y%d[4];", register(dtypeOf(p.g, r.value)), i)
 	}
 	p.line("UNROLL for (uint k = 0; k < 4; k++) {")
-	p.line("const %s t%d = %s;", register(p.inst.DType), p.number, sum)
+	p.line("const %s %s = %s;", register(p.inst.DType), p.valueName(p.number), sum)
 	for i := range p.g.Insts {
 		if p.after[i] {
 			p.compute(i)

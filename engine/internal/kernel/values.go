@@ -29,7 +29,7 @@ func isNumber(in backend.Input) bool { return in.Buf == -1 }
 // declareInput declares the pointer or the number that input i is. It is walked through as the space's place
 // i.
 func (w *walker) declareInput(i int) {
-	in, name := w.g.Inputs[i], fmt.Sprintf("x%d", i)
+	in, name := w.g.Inputs[i], w.inputName(i)
 	if isNumber(in) {
 		w.number(name, in.DType, in.Scalar)
 		return
@@ -71,7 +71,7 @@ func (w *walker) at(name string, p *place) string {
 // load writes down how input i comes into registers, four elements of it if it is a vector.
 func (w *walker) load(i int, vectors bool) {
 	in := &w.g.Inputs[i]
-	name := fmt.Sprintf("x%d", i)
+	name := w.inputName(i)
 	w.names[i] = name
 	if isNumber(*in) {
 		w.line("const %s %s = convert<%s>::from(a.%s);", register(in.DType), name, register(in.DType), name)
@@ -92,7 +92,7 @@ func (w *walker) value(r backend.Ref) string {
 	i, input := r.Input()
 	switch {
 	case !input:
-		return fmt.Sprintf("t%d", r.Index)
+		return w.valueName(r.Index)
 	case w.vector[i]:
 		return w.names[i] + "[k]"
 	}
@@ -118,7 +118,7 @@ func (w *walker) compute(i int) {
 		}
 		args[k], types[k] = w.value(r), dtypeOf(w.g, r)
 	}
-	w.line("const %s t%d = %s;", register(in.DType), i, expression(in, types, args))
+	w.line("const %s %s = %s;", register(in.DType), w.valueName(i), expression(in, types, args))
 }
 
 // bits is what the bits of a value are read from. A register holds an f16 as a float, and a conversion may

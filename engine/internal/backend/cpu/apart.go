@@ -33,10 +33,6 @@ func isJoined(g *backend.Group) bool {
 	return false
 }
 
-var compilers = map[backend.Kind]func(*backend.Group, *listing) (func(*launch), error){
-	backend.Map: compileMap, backend.Row: compileRow, backend.MatMul: compileMatMul,
-}
-
 // compileApart computes each instruction of a joined group by itself, with results in memory between them.
 // No plan for this backend has such groups; those of a GPU are rehearsed here.
 func compileApart(g *backend.Group, ls *listing) (func(*launch), error) {
@@ -59,7 +55,7 @@ func compileApart(g *backend.Group, ls *listing) (func(*launch), error) {
 				}
 			}
 		}
-		run, err := compilers[kind](own, ls)
+		run, err := compilerOf(own)(own, ls)
 		runs = append(runs, run)
 		return err
 	}

@@ -174,30 +174,36 @@ const pollEvery = 1 << 16
 // stopped asks, at some steps of a loop over single elements, whether the launch is to stop.
 func (l *launch) stopped(step int) bool { return step%pollEvery == 0 && l.pool.Stopped() }
 
-// Compile makes a kernel for g.
-func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
-	compile := compileSingle
+// compilerOf is what makes the function of a group that is no kernel of a person's.
+func compilerOf(g *backend.Group) func(*backend.Group, *listing) (func(*launch), error) {
 	switch g.Kind {
 	case backend.Map:
-		compile = compileMap
+		return compileMap
 	case backend.Reduce:
-		compile = compileReduce
+		return compileReduce
 	case backend.Row:
-		compile = compileRow
+		return compileRow
 	case backend.MatMul:
-		if compile = compileMatMul; isJoined(g) {
-			compile = compileApart
+		if isJoined(g) {
+			return compileApart
 		}
-	case backend.Single:
-		switch g.Insts[0].Op {
-		case ir.Attention, ir.AttentionGrad:
-			compile = compileAttention
-		case ir.PagedAttention:
-			compile = compilePaged
-		case ir.UserKernel:
-			return b.compileUser(g)
-		}
+		return compileMatMul
 	}
+	switch g.Insts[0].Op {
+	case ir.Attention, ir.AttentionGrad:
+		return compileAttention
+	case ir.PagedAttention:
+		return compilePaged
+	}
+	return compileSingle
+}
+
+// Compile makes a kernel for g.
+func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
+	if g.Kind == backend.Single && g.Insts[0].Op == ir.UserKernel {
+		return b.compileUser(g)
+	}
+	compile := compilerOf(g)
 	k, err := newKernel(g.Name, workOf(g), func(ls *listing) (func(l *launch), error) { return compile(g, ls) })
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %s: %w", g.Name, err)
