@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -172,7 +171,7 @@ func (p *product) keepGate(g *backend.Group, k *Kernel) {
 func (p *product) declareGates() {
 	for _, n := range gatedBy(p.g, p.number) {
 		if r, ok := p.stored[n]; ok && r.buf == workspace {
-			p.member("device const float*", fmt.Sprintf("gate%d", n), Field{Kind: Scratch, Size: 8, At: r.at})
+			p.member("device const float*", "gate_"+p.valueName(n), Field{Kind: Scratch, Size: 8, At: r.at})
 		}
 	}
 }
@@ -181,9 +180,9 @@ func (p *product) declareGates() {
 func (p *product) loadGates() {
 	for _, n := range gatedBy(p.g, p.number) {
 		if p.inside != nil {
-			p.line("const float t%[1]d = inside%[1]d[i1 * %[2]d + (i0 - column)];", n, p.few.strip())
+			p.line("const float %s = inside%d[i1 * %d + (i0 - column)];", p.valueName(n), n, p.few.strip())
 		} else {
-			p.line("const float t%[1]d = a.gate%[1]d[i1 * a.n0 + i0];", n)
+			p.line("const float %[1]s = a.gate_%[1]s[i1 * a.n0 + i0];", p.valueName(n))
 		}
 	}
 }

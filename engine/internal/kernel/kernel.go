@@ -10,10 +10,11 @@
 // lengths and strides. A list of arguments is as long as it must be, and a program that runs again gets other
 // pointers by one copy of its structs.
 //
-// Texts call the building blocks of package shaders: op_exp, load4. The same blocks make up the kernels that
-// are shipped there.
+// Texts call the building blocks of package shaders: op_exp, load4.
 //
-// Reading order: kernel.go, layout.go, expr.go, text.go, then a file for each kind of group.
+// Reading order: kernel.go, layout.go, text.go, values.go, expr.go, map.go; reduce.go, row.go and rowops.go;
+// for products matmul.go with tiled.go (many rows) or few.go, and what joins and parts them, beside.go,
+// gated.go, parts.go, split.go and library.go; attention.go; single.go and the files that it names.
 package kernel
 
 import (

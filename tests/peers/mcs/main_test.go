@@ -126,6 +126,28 @@ func TestFamiliesHaveEveryKernel(t *testing.T) {
 	}
 }
 
+// docs/metal.md has a row for each family, with what was measured of it, and says how many there are.
+func TestFamiliesHaveRows(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/metal.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			rows[strings.TrimSpace(cells[1])] = true
+		}
+	}
+	for _, f := range families() {
+		if !rows[f.name] {
+			t.Errorf("docs/metal.md has no row for %s", f.name)
+		}
+	}
+	if want := fmt.Sprintf("has %d kinds of work", len(families())); !strings.Contains(string(page), want) {
+		t.Errorf("docs/metal.md does not say that families.go %s", want)
+	}
+}
+
 // differ says where two lists of samples are farther apart than a share of the largest number.
 func differ(got, want [][]float64, most float64) error {
 	if len(got) != len(want) {
