@@ -88,12 +88,7 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 				return ran()
 			})
 		},
-		Results: func() (list []any) {
-			for _, t := range tensorsIn(made) {
-				list = append(list, t)
-			}
-			return list
-		},
+		Results: func() []any { return resultsIn(made) },
 		Restore: func() bool { return len(before.restore()) > 0 },
 		Advice:  "-setup gives each the same start",
 	}, nil

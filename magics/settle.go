@@ -18,6 +18,29 @@ func tensorsIn(v any) []tensor.Tensor {
 	return s.found
 }
 
+// resultsIn lists the tensors in v, or v itself if it has none and all of it can be compared: a number, a
+// text, a slice of them.
+func resultsIn(v any) (list []any) {
+	for _, t := range tensorsIn(v) {
+		list = append(list, t)
+	}
+	if list == nil && v != nil && plainData(reflect.TypeOf(v)) {
+		list = []any{v}
+	}
+	return list
+}
+
+func plainData(t reflect.Type) bool {
+	switch kind := t.Kind(); kind {
+	case reflect.Slice, reflect.Array:
+		return plainData(t.Elem())
+	case reflect.Map:
+		return plainData(t.Key()) && plainData(t.Elem())
+	default:
+		return kind == reflect.String || kind >= reflect.Bool && kind <= reflect.Complex128 && kind != reflect.Uintptr
+	}
+}
+
 type settler struct {
 	found   []tensor.Tensor
 	private bool // look into fields that are not exported, too, as far as they can be addressed

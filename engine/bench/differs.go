@@ -119,7 +119,7 @@ func apart(name string, first, other []any) (share float64, text string) {
 		if difference > 0 {
 			share = max(share, difference/largest)
 		}
-		rounding = max(rounding, roundingOf(first[i]), roundingOf(other[i]))
+		rounding = max(rounding, roundingOf(first[i], x), roundingOf(other[i], y))
 	}
 	if share > rounding {
 		return share, fmt.Sprintf("differs from %s by up to %s of the largest value, more than by rounding", name, units.Percent(share))
@@ -137,12 +137,17 @@ func same(a, b any) (same bool) {
 }
 
 // roundingOf is the largest share by which values of a type differ if the same was computed in another order.
-func roundingOf(v any) float64 {
-	t, ok := v.(tensor.Tensor)
-	if !ok {
-		return 1e-12
+// The numbers are those of v. Go's that f32 can hold are taken for such: an item of a tensor is a float64.
+func roundingOf(v any, numbers []float64) float64 {
+	dt := dtype.F64
+	if t, ok := v.(tensor.Tensor); ok {
+		dt = t.DType()
+	} else if whole(reflect.TypeOf(v)) {
+		dt = dtype.I64
+	} else if !slices.ContainsFunc(numbers, func(x float64) bool { return float64(float32(x)) != x && !math.IsNaN(x) }) {
+		dt = dtype.F32
 	}
-	switch dt := t.DType(); dt {
+	switch dt {
 	case dtype.F64:
 		return 1e-12
 	case dtype.F32:
@@ -153,6 +158,14 @@ func roundingOf(v any) float64 {
 		return 3e-2
 	}
 	return 0
+}
+
+// whole says whether a type has integers.
+func whole(t reflect.Type) bool {
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		return whole(t.Elem())
+	}
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
 }
 
 // numbers are the values of a tensor, a number, or a slice or array of numbers.

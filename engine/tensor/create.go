@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/internal/machine"
@@ -36,6 +37,7 @@ func leafOf(d *backend.Device, dt dtype.Type, shape []int, n int, name string, w
 	}
 	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
 	backend.Note(leaf)
+	events.Given(leaf)
 	if tr := tracing(); tr != nil {
 		tr.origin[leaf] = origin{arg: -1, made: leaf.Value()}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
@@ -90,6 +91,7 @@ func share(op string, n *ir.Node, name string, tracked bool) *ir.Node {
 	}
 	leaf := ir.NewLeaf(n.Dev, n.DType, d, name)
 	leaf.Tracked = tracked
+	events.Given(leaf)
 	return leaf
 }
 
@@ -122,6 +124,7 @@ func move(t, y Tensor, readers int) {
 	if inPlace(old, n) { // the value of t is that of its memory, also if the run that computes y fails
 		y.Free()
 		old.Unread() // the step itself
+		events.Given(old)
 		return
 	}
 	leaf := share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked)

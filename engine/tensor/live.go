@@ -3,6 +3,7 @@ package tensor
 import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/profile"
 )
@@ -36,6 +37,7 @@ func LiveMemory() (list []Live) {
 func holding(dev ir.Device, dt dtype.Type, d *ir.Data) Tensor {
 	leaf := ir.NewLeaf(dev, dt, d, "")
 	backend.Note(leaf)
+	events.Given(leaf)
 	return wrap(leaf)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -286,9 +287,11 @@ func (p *replay) hold(now *invocation) (stored []*ir.Data) {
 func (v *value) become(d *ir.Data) {
 	old := v.node.Load()
 	if old.Value() == d { // changed in place
+		events.Given(old)
 		return
 	}
 	leaf := ir.NewLeaf(old.Dev, old.DType, d, old.Name)
+	events.Given(leaf)
 	leaf.Tracked = old.Op == ir.Leaf && old.Tracked
 	leaf.Hold()
 	v.node.Store(leaf)

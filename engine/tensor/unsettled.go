@@ -33,6 +33,9 @@ func (l *Ledger) Unsettled(since Mark) (list []string) {
 // workOf names what computes a node.
 func workOf(n *ir.Node) string {
 	text := n.Op.String() + " " + n.Type().String()
+	if n.Op == ir.Leaf {
+		text = "data " + n.Type().String()
+	}
 	if n.Origin.Place != "" {
 		text += " of " + n.Origin.Place
 	}

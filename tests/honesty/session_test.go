@@ -304,6 +304,9 @@ func TestDifferentWorkIsNamed(t *testing.T) {
 		{`x.MatMul(w) ; w.MatMul(x)`, "differs from x.MatMul(w) by up to"},
 		{`x.MatMul(w) ; x.Cast(dtype.BF16).MatMul(w.Cast(dtype.BF16)).Cast(dtype.F32)`, "bf16"},
 		{`a := x.MatMul(w).Mul(2) ; b := x.MatMul(w)`, "differs from a by up to"},
+		{`a := x.Sum().Item() ; b := x.Sum().Item() + 1`, "differs from a by up to"},
+		{`a := []string{"p"} ; b := []string{"q"}`, "gives other values than a"},
+		{`a := x.Sum().Item() ; b := x.Sum()`, "gives f32[], and a float64"},
 	} {
 		text := n.run("%bench -t 50ms " + tt.cell).Text(80)
 		if !strings.Contains(text, tt.want) {
@@ -347,6 +350,13 @@ func TestWhoseWorkItIs(t *testing.T) {
 // that the statement itself asks for is in its time, and named, too, if something else has made it.
 func TestWorkElsewhereIsNamed(t *testing.T) {
 	const made = `kept := func() func() tensor.Tensor { l := x.MatMul(w); return func() tensor.Tensor { return l.Add(1) } }()`
+	const replayed = "tensor.Compile(func(a ...tensor.Tensor) []tensor.Tensor { return []tensor.Tensor{a[0].MatMul(w)} })"
+	const learn = `p := tensor.Randn(192, 192).Param()
+opt := optim.AdamW{}.New([]nn.Param{nn.NewParam("p", &p)})
+func learn() tensor.Tensor {
+	opt.Update(tensor.Grad(p.MatMul(w).Sum(), p), 1e-3, tensor.Tensor{}).Commit()
+	return p
+}`
 	const ahead = "ch := make(chan tensor.Tensor, 1)\ngo func() { ch <- x.MatMul(w).Eval() }()\ntime.Sleep(100*time.Millisecond)"
 	for _, tt := range []struct {
 		name, cell, command string
@@ -364,6 +374,11 @@ func TestWorkElsewhereIsNamed(t *testing.T) {
 			"not in the time of this code, because others computed it meanwhile: matmul f32[192 192] of In[2]", "computed before"},
 		{"lazy from a goroutine", "ch := make(chan tensor.Tensor)\ngo func() { ch <- x.MatMul(w) }()", "%time <-ch", "· 1 launch ·", "not in the time"},
 		{"its own", "", "%time x.MatMul(w)", "· 1 launch ·", "in the time"},
+		{"its own, replayed", "step := " + replayed + "\nstep(x)", "%time step(x)[0];", "· 1 launch ·", "in the time"},
+		{"replayed before", "step := " + replayed + "\ny := step(x)\nfunc get() tensor.Tensor { return y[0] }", "%time get();", "because it was computed before: data f32[192 192] of In[2]:1", "meanwhile"},
+		{"its own, set", "", "%time x.Set(x.MatMul(w)); x", "· 1 launch ·", "in the time"},
+		{"its own, in the place of a weight", learn + "\nlearn()", "%time learn();", "launches · 0 copies", "in the time"},
+		{"its own, read", "", "%time tensor.From(make([]float32, 5000));", "· 1 copy of 19.5 KiB", "in the time"},
 	} {
 		n := open(t)
 		n.run("x, w := tensor.Randn(192, 192).Eval(), tensor.Randn(192, 192).Eval()")

@@ -156,6 +156,10 @@ func (t Transfer) Done() {
 	}
 }
 
+// Given tells that a node has got a value now without being computed itself: data, or what was computed for
+// another node. Whoever asks later when that was learns it; see [Record.By].
+func Given(n *ir.Node) { n.Noted.Store(max(1, turns.Load())) }
+
 // Made tells of a node that code has a handle on.
 func Made(n *ir.Node) {
 	if noting.Load() == 0 {
