@@ -31,11 +31,8 @@ func runLineProfile(ctx context.Context, c *call) (display.Value, error) {
 	if !ok {
 		return nil, c.errorf("%s is no function that a cell declares; methods are written T.Method", name)
 	}
-	w, err := c.compile(strings.TrimSpace(statement))
+	w, err := c.ready(strings.TrimSpace(statement))
 	if err != nil {
-		return nil, err
-	}
-	if err := c.settleInputs(statement); err != nil {
 		return nil, err
 	}
 	p, err := c.profiled(ctx, w, nil)

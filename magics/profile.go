@@ -52,14 +52,19 @@ func profileMagics() []*Magic {
 
 // profiled is what %profile and %lprof have measured.
 type profiled struct {
-	runs    []time.Duration
-	starts  []time.Duration // of the runs, since sampling began
-	began   time.Duration   // of the recording, since sampling began
+	runs    int
+	parts   []part        // of time that is the statement's: the runs; of one run what went before Inputs, and after it
+	began   time.Duration // of the recording, since sampling began
 	record  *profile.Recording
 	samples []session.Sample
 	spans   []span
 	machine bench.Machine // the machine while the runs went on
 }
+
+// A part is a time that began after so much of sampling.
+type part struct{ start, took time.Duration }
+
+func (p part) end() time.Duration { return p.start + p.took }
 
 // pprofFile is what the names of files for go tool pprof end in.
 const pprofFile = ".pb.gz"
@@ -92,6 +97,8 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		}
 	}
 	p = &profiled{}
+	var results []tensor.Tensor
+	var remarks []string
 	if cpu != nil {
 		if err := pprof.StartCPUProfile(cpu); err != nil { // a cell has begun one
 			return nil, c.errorf("%w", err)
@@ -108,26 +115,48 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		defer l.Close()
 		err = w.stmt.Within(l.Context(), func() error {
 			for begun := time.Now(); ctx.Err() == nil; {
-				at := time.Now()
-				v, err := w.stmt.Loop(1)
-				if err == nil {
-					err = l.Eval(tensorsIn(v)...)
-				}
-				p.starts, p.runs = append(p.starts, at.Sub(start)), append(p.runs, time.Since(at))
+				results, err = p.run(w, l, start, n == 1)
 				if w.restore != nil {
 					w.restore()
 				}
-				if err != nil || n > 0 && len(p.runs) >= n || n <= 0 && time.Since(begun) >= budget {
+				if err != nil || n > 0 && p.runs >= n || n <= 0 && time.Since(begun) >= budget {
 					return err
 				}
 			}
 			return nil
 		})
+		if err == nil {
+			remarks = bench.Remarks(l, results...)
+		}
+		if w.restore != nil { // a stop or a panic has ended the loop
+			w.restore()
+		}
 	})
+	p.record.Remarks = remarks
 	p.samples = sampling.Stop()
 	p.machine = watch.Machine()
 	p.span()
 	return p, err
+}
+
+// run runs the work once. If that is the only run, none has computed before it what others had left undone.
+func (p *profiled) run(w *work, l *tensor.Ledger, start time.Time, only bool) ([]tensor.Tensor, error) {
+	at := time.Now()
+	defer func() {
+		p.parts = append(p.parts, part{at.Sub(start), time.Since(at)})
+		p.runs++
+	}()
+	v, err := w.stmt.Loop(1)
+	if err == nil && only {
+		p.parts = append(p.parts, part{at.Sub(start), time.Since(at)})
+		err = l.Inputs()
+		at = time.Now()
+	}
+	if err != nil {
+		return nil, err
+	}
+	results := tensorsIn(v)
+	return results, l.Eval(results...)
 }
 
 // span divides the time. What evaluations take is known, and so is the line that asks for each. What passes
@@ -143,13 +172,16 @@ func (p *profiled) span() {
 		}
 		p.spans = append(p.spans, span{p.began + e.Start, e.End - e.Start - e.Busy, e.Stack, "engine", ""})
 	}
-	ends, from, eval, run := p.began+p.record.Wall, p.began, 0, 0
+	ends, from, eval, run := p.began, p.began, 0, 0
+	if n := len(p.parts); n > 0 {
+		ends = p.parts[n-1].end()
+	}
 	between := func(to time.Duration, lines []string) {
 		rest := time.Duration(0)
-		for ; run < len(p.runs); run++ { // what passes between runs is none of the statement's
-			end := p.starts[run] + p.runs[run]
-			rest += max(0, min(to, end)-max(from, p.starts[run]))
-			if end > to {
+		for ; run < len(p.parts); run++ { // what passes between runs is none of the statement's
+			each := p.parts[run]
+			rest += max(0, min(to, each.end())-max(from, each.start))
+			if each.end() > to {
 				break
 			}
 		}
@@ -184,10 +216,10 @@ func (p *profiled) span() {
 func (p *profiled) samplesOfRuns() (list []session.Sample) {
 	run := 0
 	for _, s := range p.samples {
-		for run < len(p.runs) && p.starts[run]+p.runs[run] < s.At {
+		for run < len(p.parts) && p.parts[run].end() < s.At {
 			run++
 		}
-		if run < len(p.runs) && p.starts[run] <= s.At {
+		if run < len(p.parts) && p.parts[run].start <= s.At {
 			list = append(list, s)
 		}
 	}
@@ -224,7 +256,7 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	}
 	shown := values{c.lineTable(p)}
 	if len(p.record.Trace.Launches) > 0 {
-		k := &kernelTimes{Usage: p.record.Usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
+		k := &kernelTimes{Usage: p.usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
 			notes: p.record.Notes(), dropped: p.record.Trace.Dropped}
 		if err := k.hold(ctx, p.record); err != nil {
 			return nil, c.errorf("%w", err)
@@ -259,7 +291,7 @@ func (c *call) capture(ctx context.Context, file string) (display.Value, error) 
 
 // summary says how often the statement ran and how long that took.
 func (p *profiled) summary() string {
-	sorted := slices.Sorted(slices.Values(p.runs))
+	sorted := slices.Sorted(slices.Values(p.times()))
 	n := len(sorted)
 	text := fmt.Sprintf("%s, median %s", units.Plural(int64(n), "run"), units.Duration(p.median()))
 	if n > 1 {
@@ -269,9 +301,28 @@ func (p *profiled) summary() string {
 	return text
 }
 
+// times are those of the runs.
+func (p *profiled) times() []time.Duration {
+	list := make([]time.Duration, p.runs)
+	for i, each := range p.parts {
+		list[min(i, p.runs-1)] += each.took
+	}
+	return list
+}
+
+// usage is how the time of the runs was spent. Between them nothing is the statement's.
+func (p *profiled) usage() profile.Usage {
+	u := p.record.Usage()
+	u.Wall = 0
+	for _, each := range p.parts {
+		u.Wall += each.took
+	}
+	return u
+}
+
 // median is that of the runs.
 func (p *profiled) median() time.Duration {
-	sorted := slices.Sorted(slices.Values(p.runs))
+	sorted := slices.Sorted(slices.Values(p.times()))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 

@@ -17,7 +17,7 @@ const ms = time.Millisecond
 // In[2]:1 has called; the second one's samples came late, and its kernel is three launches.
 func recorded() *profiled {
 	asked := []string{"In[2]:1", "In[1]:2"}
-	p := &profiled{runs: []time.Duration{19 * ms, 26 * ms}, starts: []time.Duration{1 * ms, 21 * ms}, began: 1 * ms, record: &profile.Recording{Wall: 50 * ms, Kernels: []profile.Kernel{{Name: "matmul"}}, Trace: &profile.Trace{
+	p := &profiled{runs: 2, parts: []part{{1 * ms, 19 * ms}, {21 * ms, 26 * ms}}, began: 1 * ms, record: &profile.Recording{Wall: 50 * ms, Kernels: []profile.Kernel{{Name: "matmul"}}, Trace: &profile.Trace{
 		Evals: []profile.Eval{
 			{Launches: 1, Start: 10 * ms, Planned: 11 * ms, End: 15 * ms, Busy: 4 * ms, Stack: asked},
 			{Launches: 3, Start: 20 * ms, Planned: 20 * ms, End: 40 * ms, Busy: 20 * ms, Stack: asked, Reused: true},

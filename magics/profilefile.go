@@ -47,7 +47,7 @@ func (p *profiled) flame() string {
 	for _, s := range p.spans {
 		stacks = append(stacks, diagram.Stack{Names: s.stack(), Weight: s.took.Seconds()})
 	}
-	return diagram.Flame(units.Plural(int64(len(p.runs)), "run"), stacks, units.Seconds, func(name string) diagram.Tone {
+	return diagram.Flame(units.Plural(int64(p.runs), "run"), stacks, units.Seconds, func(name string) diagram.Tone {
 		switch {
 		case slices.Contains([]string{"engine", "Go"}, name):
 			return diagram.Back
@@ -105,8 +105,8 @@ func (p *profiled) chrome() ([]byte, error) {
 	for _, s := range p.samples {
 		events = append(events, traceEvent{Name: "memory of tensors", Phase: "C", Time: micro(s.At), PID: 1, Args: map[string]any{"bytes": s.Memory}})
 	}
-	for i, took := range p.runs {
-		add(trackRuns, fmt.Sprintf("run %d", i+1), p.starts[i], took, nil)
+	for i, each := range p.parts {
+		add(trackRuns, fmt.Sprintf("run %d", min(i+1, p.runs)), each.start, each.took, nil)
 	}
 	t := p.record.Trace
 	for i, e := range t.Evals {

@@ -60,6 +60,11 @@ func (c *call) prepare() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.ready(source)
+}
+
+// ready is prepare of a statement.
+func (c *call) ready(source string) (*work, error) {
 	w, err := c.compile(source)
 	if err != nil {
 		return nil, err

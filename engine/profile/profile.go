@@ -55,7 +55,7 @@ type Recording struct {
 	Devices     []string      // on which the launches were, in the order of their first ones
 	Working     map[int64]int `json:"-"` // launches by the bytes that each works on
 	DType       dtype.Type    // in which arithmetic was done: of several the narrowest; Invalid: there was none
-	Wall        time.Duration // that the function took
+	Wall        time.Duration // that the function took, without what others had left undone
 	Trace       *Trace        `json:",omitempty"` // nil unless each launch was kept: see RecordTraced
 	Timed       bool
 	Remarks     []string `json:",omitempty"` // what is to be said of the work, by those who had it recorded
@@ -81,7 +81,7 @@ func record(ctx context.Context, with events.Option, f func(context.Context)) *R
 	counts := counting.Counts()
 	r := collect(counts)
 	r.Unsound = sound && !ticks.Sound()
-	r.Wall, r.Timed, r.Others = wall, with&events.Times != 0, max(0, all-r.Launches-counts.Apart)
+	r.Wall, r.Timed, r.Others = wall-counts.ApartTook, with&events.Times != 0, max(0, all-r.Launches-counts.Apart)
 	if with&events.Trace != 0 {
 		r.Trace = newTrace(counting.Traced(), start)
 	}

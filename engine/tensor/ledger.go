@@ -112,7 +112,7 @@ var ErrCarried = errors.New("a run starts from what the one before left without 
 func (l *Ledger) Inputs() error {
 	nodes, carried := l.record.Inputs()
 	for _, list := range onDevices(nodes) {
-		if err := plan.Run(events.Apart(l.within()), list); err != nil {
+		if err := events.Apart(l.within(), func(ctx context.Context) error { return plan.Run(ctx, list) }); err != nil {
 			return err
 		}
 	}

@@ -258,6 +258,25 @@ func TestStateDoesNotGrow(t *testing.T) {
 	}
 }
 
+// So does the code after a run that failed.
+func TestFailedRunsArePutBack(t *testing.T) {
+	n := open(t)
+	n.run("p, calls := tensor.Ones(8).Eval(), 0\nfunc fail() { calls++; p = p.Add(1).Eval(); panic(\"no\") }\nfunc step() { calls++; p = p.Add(1) }")
+	for _, cell := range []string{"%time calls++; p = p.Add(1); panic(1)", "%timeit -t 50ms fail()", "%bench -t 50ms p ; fail()", "%kernels fail()", "%kernels -t fail()", "%kernels -diff fail()",
+		"%graph fail()", "%roofline fail()", "%profile fail()", "%profile -n 1 fail()", "%lprof fail fail()"} {
+		if r := n.Run(t.Context(), cell); r.Err == nil {
+			t.Errorf("%s: got no error", cell)
+		}
+		if text := n.run("fmt.Sprint(p.Sum().Item(), calls)").Text(80); text != `"8 0"` {
+			t.Errorf("%s: the sum of p, which was 8, and calls, of which there were none, are %s", cell, text)
+		}
+		n.run("p, calls = tensor.Ones(8).Eval(), 0")
+	}
+	if text := n.run("%lprof -t 50ms step step()\nfmt.Sprint(p.Sum().Item(), calls)").Text(80); text != `"8 0"` {
+		t.Errorf("%%lprof: the sum of p, which was 8, and calls, of which there were none, are %s", text)
+	}
+}
+
 // A value that was computed once and is then returned has no time that beats the machine.
 func TestMemoHasNoTime(t *testing.T) {
 	n := open(t)
@@ -364,6 +383,8 @@ func learn() tensor.Tensor {
 	}{
 		{"lazy in a closure", made, "%kernels kept()", "add         1", "matmul"},
 		{"lazy in a closure, by %time", made, "%time kept();", "· 1 launch ·", "matmul"},
+		{"lazy in a closure, profiled once", made, "%profile -n 1 kept()", "1 launch · 1 evaluation", "matmul"},
+		{"asked for by a statement that is profiled once", made, "%profile -n 1 kept().Eval()", "in the time, though it was made before or elsewhere: matmul f32[192 192] of In[2]:1", "not in the time"},
 		{"lazy in a map", `kept := map[string]tensor.Tensor{"l": x.MatMul(w)}` + "\nfunc get() tensor.Tensor { return kept[\"l\"].Add(1) }", "%kernels get()", "add         1", "matmul"},
 		{"lazy in a sync.Once", "get := sync.OnceValue(func() tensor.Tensor { return x.MatMul(w) })\nget()", "%time get().Add(1);", "· 1 launch ·", "matmul"},
 		{"asked for by the statement", made, "%time kept().Sum().Item()", "in the time, though it was made before or elsewhere: matmul f32[192 192] of In[2]:1", "not in the time"},

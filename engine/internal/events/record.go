@@ -41,9 +41,10 @@ type Counts struct {
 	Runs        []Runs // in the order of the first run
 	Copies      int
 	CopiedBytes int64
-	Made        int // nodes that were noted
-	Apart       int // launches that are no part of the work: see [Apart]
-	Left        int // of those, how many were not computed because most of what they take was, for others
+	Made        int           // nodes that were noted
+	Apart       int           // launches that are no part of the work: see [Apart]
+	ApartTook   time.Duration // what those took, with all around them
+	Left        int           // of those, how many were not computed because most of what they take was, for others
 }
 
 // Runs are those of one plan.
@@ -86,14 +87,22 @@ func Open(ctx context.Context, with Option) (context.Context, *Record) {
 	return context.WithValue(ctx, key, r), r
 }
 
-// Apart returns a context whose work the records of ctx do not count, nor as that of others: it was left
+// Apart calls f with a context whose work the records of ctx do not count, nor as that of others: it was left
 // undone before.
-func Apart(ctx context.Context) context.Context {
+func Apart(ctx context.Context, f func(context.Context) error) error {
 	outer, ok := ctx.Value(key).(*Record)
 	if !ok {
-		return ctx
+		return f(ctx)
 	}
-	return context.WithValue(ctx, key, &Record{closed: true, within: Records{{closed: true, apart: outer.within}}})
+	began := Now()
+	err := f(context.WithValue(ctx, key, &Record{closed: true, within: Records{{closed: true, apart: outer.within}}}))
+	took := Now() - began
+	for _, of := range outer.within {
+		of.mu.Lock()
+		of.counts.ApartTook += took
+		of.mu.Unlock()
+	}
+	return err
 }
 
 // Close ends a record; nothing is added to it any more. It says whether the record was open.
