@@ -172,6 +172,9 @@ func (a *Adapter) String() string {
 	if a.Config.Dropout > 0 {
 		text += fmt.Sprintf(", dropout %g", a.Config.Dropout)
 	}
+	if a.Config.LoRABias {
+		text += ", biases of B"
+	}
 	if a.factor != 1 {
 		text += fmt.Sprintf(", times %g", a.factor)
 	}

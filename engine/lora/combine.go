@@ -139,6 +139,9 @@ func (c Combination) check(m nn.Module) (rank int, err error) {
 			return 0, fmt.Errorf("adapter %q trains weights or tokens whole, which have no products", a.Name())
 		}
 		for j, p := range a.parts {
+			if !p.Bias.IsNone() {
+				return 0, fmt.Errorf("%s: adapter %q has a bias of B (LoRABias), which is no product", a.names[j], a.Name())
+			}
 			if !p.Magnitude.IsNone() {
 				return 0, fmt.Errorf("%s: adapter %q has DoRA, whose part depends on the weight", a.names[j], a.Name())
 			}

@@ -117,7 +117,10 @@ type file struct {
 }
 
 // values are what a file has of a layer, as a part has them.
-type values struct{ a, b, magnitude tensor.Tensor }
+type values struct {
+	a, b, bias, magnitude tensor.Tensor
+	swapped               bool // a is the file's lora_B, and b its lora_A
+}
 
 // open reads the files of an adapter.
 func open(path string) (*file, []byte, error) {
@@ -173,12 +176,19 @@ func (f *file) add(s slot, c Config, v values) error {
 		return fmt.Errorf("%s has only one of lora_A and lora_B", s.name)
 	case !slices.Equal(v.a.Shape(), wantA) || !slices.Equal(v.b.Shape(), wantB):
 		got, want := [][]int{v.a.Shape(), v.b.Shape()}, [][]int{wantA, wantB}
-		if f.turned {
+		if v.swapped {
+			slices.Reverse(got)
+			slices.Reverse(want)
+		} else if f.turned {
 			for _, shape := range append(got, want...) {
 				slices.Reverse(shape)
 			}
 		}
 		return fmt.Errorf("%s has lora_A %v and lora_B %v, want %v and %v", s.name, got[0], got[1], want[0], want[1])
+	case c.LoRABias && (v.bias.IsNone() || !slices.Equal(v.bias.Shape(), []int{out})):
+		return fmt.Errorf("%s has no lora_B.bias [%d], which lora_bias needs", s.name, out)
+	case !c.LoRABias && !v.bias.IsNone():
+		return fmt.Errorf("%s has lora_B.bias, but the configuration does not say lora_bias", s.name)
 	case c.DoRA && (v.magnitude.IsNone() || !slices.Equal(v.magnitude.Shape(), []int{out})):
 		return fmt.Errorf("%s has no magnitude vector [%d], which DoRA needs", s.name, out)
 	case !c.DoRA && !v.magnitude.IsNone():
@@ -247,6 +257,9 @@ func (f *file) place(m nn.Module) (*Adapter, error) {
 			v := f.values[i]
 			p.A.Set(copied(v.a, p.A))
 			p.B.Set(copied(v.b, p.B))
+			if !p.Bias.IsNone() {
+				p.Bias.Set(copied(v.bias, p.Bias))
+			}
 			if !p.Magnitude.IsNone() {
 				p.Magnitude.Set(copied(v.magnitude, p.Magnitude))
 			}

@@ -116,7 +116,7 @@ func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map
 	of := map[string]tensor.Tensor{}
 	for name, g := range want {
 		if name, ok := strings.CutPrefix(name, variant+".grad.base_model.model."); ok {
-			name = strings.NewReplacer(".default", "", "lora_embedding", "lora", ".modules_to_save", "", ".base_layer", "").Replace(name)
+			name = strings.NewReplacer("lora_B.default.bias", "lora_B_bias", ".default", "", "lora_embedding", "lora", ".modules_to_save", "", ".base_layer", "").Replace(name)
 			if strings.Contains(name, "lora_") {
 				name = strings.TrimSuffix(name, ".weight")
 			}
@@ -151,9 +151,10 @@ func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map
 // are not in use, or do not matter, are not.
 func TestKeysOfPEFT(t *testing.T) {
 	for _, c := range []struct{ key, value, want string }{
-		{"lora_bias", "true", "got lora_bias true, which changes what the adapter computes"},
+		{"lora_bias", "true", "model.layers.0.self_attn.q_proj has no lora_B.bias [16], which lora_bias needs"},
 		{"lora_bias", "false", ""},
-		{"target_parameters", `["mlp.experts"]`, `got target_parameters ["mlp.experts"]`},
+		{"target_parameters", `["mlp.experts.gate_up_proj"]`, ""},
+		{"target_parameters", `"q_proj.weight"`, "configuration: json: cannot unmarshal string"},
 		{"layer_replication", "[[0, 2], [1, 2]]", "got layer_replication [[0,2],[1,2]]"},
 		{"alora_invocation_tokens", "[1, 2]", "got alora_invocation_tokens [1,2]"},
 		{"use_qalora", "true", "got use_qalora true"},

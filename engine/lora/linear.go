@@ -16,8 +16,11 @@ type Part struct {
 	B tensor.Tensor // [rank out]
 	// Magnitude [out] is what the columns of the adapted weight are as long as, with DoRA; otherwise none.
 	Magnitude tensor.Tensor
-	Rank      int
-	Scale     float64
+	// Bias [out] is added to (x·A)·B, and so times Scale to what the layer computes; none without
+	// Config.LoRABias.
+	Bias  tensor.Tensor
+	Rank  int
+	Scale float64
 	// Dropout is the probability with which the adapter does not see an element of x, while the layer is in
 	// training.
 	Dropout float64
@@ -41,6 +44,7 @@ type Linear struct {
 	training bool
 	merged   []share       // what the base's weight has of the parts
 	before   tensor.Tensor // the base's weight without what is merged into it, or none
+	unbiased tensor.Tensor // the base's bias without what is merged into it; none if nothing is
 	replaced nn.Layer      // a base in codes while a merged one stands in its place, or nil
 	beside   sides
 }
@@ -99,6 +103,9 @@ func newPart(l *Linear, c Config, rng *tensor.RNG) *Part {
 	if subtract {
 		p.startA, p.startB = p.A.Detach().Eval(), p.B.Detach().Eval()
 	}
+	if c.LoRABias {
+		p.Bias = c.startBias(b.Len(1), rng).Cast(dt).To(w.Device()).Named("lora_B_bias").Param()
+	}
 	if c.DoRA {
 		p.Magnitude = p.lengths(w).Eval().Named("lora_magnitude_vector").Param()
 	}
@@ -113,7 +120,8 @@ func (p *Part) name() string {
 	return p.adapter.Name()
 }
 
-// factors lists A, B and, with DoRA, Magnitude. With several adapters in a layer the names tell them apart.
+// factors lists A, B and, if there are some, Bias and Magnitude. With several adapters in a layer the names
+// tell them apart.
 func (p *Part) factors() []nn.Member {
 	suffix := ""
 	if name := p.name(); name != DefaultName {
@@ -123,6 +131,9 @@ func (p *Part) factors() []nn.Member {
 		return []nn.Member{{Name: "lora_tokens" + suffix, Weight: &p.B}}
 	}
 	list := []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
+	if !p.Bias.IsNone() {
+		list = append(list, nn.Member{Name: "lora_B_bias" + suffix, Weight: &p.Bias})
+	}
 	if !p.Magnitude.IsNone() {
 		list = append(list, nn.Member{Name: "lora_magnitude_vector" + suffix, Weight: &p.Magnitude})
 	}
@@ -209,6 +220,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 		return tensor.Linear(x, w, bias)
 	}
 	var y tensor.Tensor
+	biased := withBias(beside)
 	if list := l.sideBySide(beside); len(list) > 0 {
 		y = l.together(x, w, list)
 		beside = slices.DeleteFunc(beside, func(s share) bool { return slices.Contains(list, s) })
@@ -232,7 +244,30 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	if !bias.IsNone() {
 		y = y.Add(bias.Cast(y.DType()))
 	}
+	for _, s := range biased {
+		y = y.Add(s.biases(y))
+	}
 	return y
+}
+
+// withBias lists the shares that have a bias.
+func withBias(list []share) (biased []share) {
+	for _, s := range list {
+		if !s.Bias.IsNone() {
+			biased = append(biased, s)
+		}
+	}
+	return biased
+}
+
+// biases is what the share's bias adds to y [B … out].
+func (s share) biases(y tensor.Tensor) tensor.Tensor {
+	b := s.Bias.Mul(s.factor).Cast(y.DType())
+	if s.byRow == nil {
+		return b
+	}
+	mask := s.byRow.mask(y, column{s.adapter, 1})
+	return chosenBy(mask, b.Reshape(1, y.Len(-1))).Reshape(y.Shape()...)
 }
 
 // fused says whether the weight and the share are one product.
@@ -251,12 +286,12 @@ func (l *Linear) split(x tensor.Tensor, dt dtype.Type) (w, bias tensor.Tensor, b
 	on := l.on(c)
 	for _, s := range l.merged {
 		if !slices.Contains(on, s) {
-			return l.bare(dt), bias, on
+			return l.bare(dt), l.bareBias(), on
 		}
 	}
 	beside = slices.DeleteFunc(slices.Clone(on), func(s share) bool { return slices.Contains(l.merged, s) })
 	if l.Merged() && slices.ContainsFunc(beside, func(s share) bool { return !s.Magnitude.IsNone() }) {
-		return l.bare(dt), bias, on
+		return l.bare(dt), l.bareBias(), on
 	}
 	return w, bias, beside
 }

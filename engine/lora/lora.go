@@ -69,6 +69,9 @@ type Config struct {
 	RankStabilized bool
 	// DoRA trains the lengths of the weight's columns apart from their directions (Liu et al. 2024).
 	DoRA bool
+	// LoRABias trains a bias of B, too: the layer computes x·W + scale·((x·A)·B + bias). Embeddings and DoRA
+	// have none. Where the layer has no bias the adapter cannot be merged.
+	LoRABias bool
 	// OnlyInput adapts an embedding where it turns tokens into vectors, not where it is the output matrix,
 	// too. Such an adapter cannot be merged.
 	OnlyInput bool
@@ -132,6 +135,9 @@ func (c Config) check() error {
 	}
 	if !(c.Dropout >= 0 && c.Dropout <= 1) {
 		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
+	}
+	if c.LoRABias && c.DoRA {
+		return fmt.Errorf("got LoRABias and DoRA, want one of them")
 	}
 	if !slices.Contains([]string{"", NoBias, AllBiases, AdaptedBiases}, c.Bias) {
 		return fmt.Errorf("got Bias %q, want %q, %q or %q", c.Bias, NoBias, AllBiases, AdaptedBiases)

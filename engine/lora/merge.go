@@ -170,6 +170,9 @@ func (l *Linear) plan(list []share, wide bool) *merge {
 		return m
 	}
 	m.report.Change = change.Abs().Max().Item()
+	if len(withBias(list)) > 0 && !m.planBias() {
+		return m
+	}
 	if m.codes != nil || w.DType().Size() == 2 {
 		off := stored.Sub(exact)
 		m.report.Error = off.Abs().Max().Item()
@@ -183,11 +186,43 @@ func (l *Linear) plan(list []share, wide bool) *merge {
 	return m
 }
 
+// planBias says what becomes of the base's bias, and whether the list can be merged into it.
+func (m *merge) planBias() bool {
+	l := m.layer
+	bias := l.bareBias()
+	if bias.IsNone() {
+		m.report.Apart = "the layer has no bias that could take that of B"
+		return false
+	}
+	if slices.ContainsFunc(l.Parts, func(p *Part) bool { return p.adapter != nil && p.adapter.trainsBias(p) }) {
+		m.report.Apart = "the layer's bias is trained whole, too"
+		return false
+	}
+	sum := l.biasWith(m.list)
+	if !sum.IsFinite().All().Bools()[0] {
+		m.report.Change = math.NaN()
+		return false
+	}
+	m.report.Change = max(m.report.Change, sum.Sub(bias).Abs().Max().Item())
+	m.report.Error = sum.Cast(bias.DType()).Sub(sum).Abs().Max().Item()
+	return true
+}
+
+// trainsBias says whether the adapter trains the bias of a part's layer whole.
+func (a *Adapter) trainsBias(p *Part) bool {
+	name := a.names[slices.Index(a.parts, p)] + ".bias"
+	return slices.ContainsFunc(a.wholes, func(w *whole) bool { return w.param.Name == name })
+}
+
 // apply changes the base.
 func (m *merge) apply() {
 	l := m.layer
 	base := l.under()
-	_, bias := parts(base, dtype.F32)
+	bias := l.bareBias()
+	biased := len(withBias(m.list)) > 0
+	if biased {
+		bias = l.biasWith(m.list).Cast(bias.DType()).Eval().Named("bias")
+	}
 	switch base.(type) {
 	case *quant.Linear:
 		l.replaced = base
@@ -200,6 +235,12 @@ func (m *merge) apply() {
 		w, _ := parts(l.Base, dtype.F32)
 		if !l.Merged() {
 			l.before = w.Snapshot()
+		}
+		if _, b := parts(l.Base, dtype.F32); biased {
+			if l.unbiased.IsNone() {
+				l.unbiased = b.Snapshot()
+			}
+			b.Set(bias)
 		}
 		w.Set(l.with(m.list).Cast(w.DType()).Eval())
 	}
@@ -234,10 +275,13 @@ func (l *Linear) Unmerge() {
 	case l.replaced != nil:
 		l.Base = l.replaced
 	default:
-		w, _ := parts(l.Base, dtype.F32)
+		w, b := parts(l.Base, dtype.F32)
 		w.Set(l.before)
+		if !l.unbiased.IsNone() {
+			b.Set(l.unbiased)
+		}
 	}
-	l.merged, l.before, l.replaced = nil, tensor.Tensor{}, nil
+	l.merged, l.before, l.unbiased, l.replaced = nil, tensor.Tensor{}, tensor.Tensor{}, nil
 }
 
 // unmerge takes a part out of the base's weight; others stay merged, as they were stored.
@@ -275,6 +319,25 @@ func (l *Linear) bare(dt dtype.Type) tensor.Tensor {
 	return w
 }
 
+// bareBias is the bias without adapters, or none.
+func (l *Linear) bareBias() tensor.Tensor {
+	if !l.unbiased.IsNone() {
+		return l.unbiased
+	}
+	_, bias := parts(l.under(), dtype.F32)
+	return bias
+}
+
+// biasWith is the bias without adapters plus the shares of a list, in f32 at least.
+func (l *Linear) biasWith(list []share) tensor.Tensor {
+	sum := l.bareBias()
+	sum = sum.Cast(dtype.Promote(sum.DType(), dtype.F32))
+	for _, s := range withBias(list) {
+		sum = sum.Add(s.Bias.Mul(s.factor))
+	}
+	return sum.Detach()
+}
+
 // with is the weight without adapters plus the shares of a list, in f32 at least.
 func (l *Linear) with(list []share) tensor.Tensor {
 	w := l.bare(dtype.F32)
@@ -293,12 +356,18 @@ func (l *Linear) forget(p *Part) {
 	case i < 0:
 		return
 	case len(l.merged) == 1:
-		l.before, l.replaced = tensor.Tensor{}, nil
+		l.before, l.unbiased, l.replaced = tensor.Tensor{}, tensor.Tensor{}, nil
 	case l.replaced != nil:
-		_, bias := parts(l.replaced, dtype.F32)
+		bias := l.bareBias()
+		if !bias.IsNone() {
+			bias = l.biasWith(l.merged[i : i+1]).Cast(bias.DType()).Eval()
+		}
 		l.replaced = &nn.Linear{Weight: l.with(l.merged[i : i+1]).Eval().Named("weight"), Bias: bias}
 	default:
 		l.before = l.with(l.merged[i : i+1]).Cast(l.before.DType()).Eval()
+		if !l.unbiased.IsNone() {
+			l.unbiased = l.biasWith(l.merged[i : i+1]).Cast(l.unbiased.DType()).Eval()
+		}
 	}
 	l.merged = slices.Delete(slices.Clone(l.merged), i, i+1)
 }

@@ -86,7 +86,7 @@ func (f *file) mlxWholes(m nn.Module) error {
 
 // SaveMLX writes the adapter as a folder that mlx-lm reads. Layers of smaller rank, which mlx-lm does not
 // have, get more columns, of 0; other scales become part of B. What mlx-lm cannot have at all is an error:
-// weights that are trained whole beside an adapter, and DoRA of an embedding.
+// weights that are trained whole beside an adapter, biases of B, and DoRA of an embedding.
 func (a *Adapter) SaveMLX(path string) error {
 	if strings.HasSuffix(path, ".safetensors") {
 		return fmt.Errorf("lora: %s: want a folder, as mlx-lm has it", path)
@@ -141,6 +141,9 @@ func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 		tensors[a.names[i]+mlxA], tensors[a.names[i]+mlxB] = low, high
 		if p.apart {
 			return c, nil, fmt.Errorf("%s is adapted where it turns tokens into vectors only, which mlx-lm does not have", a.names[i])
+		}
+		if !p.Bias.IsNone() {
+			return c, nil, fmt.Errorf("%s has a bias of B (LoRABias), which mlx-lm does not have", a.names[i])
 		}
 		if p.Magnitude.IsNone() {
 			continue

@@ -33,6 +33,8 @@ var peersRead = []struct {
 	{"own-modules", lora.Config{Train: "norm layers.1.input_layernorm lm_head k_proj", Targets: "q_proj"}, false},
 	{"own-embedding", lora.Config{Targets: "embed_tokens lm_head q_proj"}, true},
 	{"own-embedding_dora", lora.Config{Targets: "embed_tokens q_proj", DoRA: true}, false},
+	{"own-lora_bias", lora.Config{LoRABias: true}, false},
+	{"own-lora_bias_random", lora.Config{LoRABias: true, Init: lora.Random, Targets: "q_proj up_proj", RankStabilized: true}, false},
 	{"own-tokens", lora.Config{Targets: "q_proj", Tokens: []int{3, 1}}, false},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},

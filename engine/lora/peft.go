@@ -25,12 +25,14 @@ type peftConfig struct {
 	Targets       json.RawMessage `json:"target_modules"`
 	RSLoRA        bool            `json:"use_rslora"`
 	DoRA          bool            `json:"use_dora"`
+	LoRABias      bool            `json:"lora_bias"`
 	Init          any             `json:"init_lora_weights"` // true, false or a name
 	FanInFanOut   bool            `json:"fan_in_fan_out"`
 	Bias          string          `json:"bias"`
 	RankPattern   ordered         `json:"rank_pattern"`
 	AlphaPattern  ordered         `json:"alpha_pattern"`
 	Whole         []string        `json:"modules_to_save"`
+	Parameters    []string        `json:"target_parameters"` // weights of layers; PEFT needs it for such that no layer has
 	Tokens        json.RawMessage `json:"trainable_token_indices"`
 	TieWeights    bool            `json:"ensure_weight_tying"`
 }
@@ -96,47 +98,57 @@ func (o ordered) find(name string, otherwise float64) (float64, error) {
 	return otherwise, nil
 }
 
-// readPEFT returns the configuration of an adapter, and what a layer has of rank and alpha, from the text of
-// an adapter_config.json.
-func readPEFT(text []byte) (c Config, of func(layer string) (Config, error), err error) {
-	p := peftConfig{Bias: "none", Init: true}
+// readPEFT reads the text of an adapter_config.json.
+func readPEFT(text []byte) (p peftConfig, c Config, err error) {
+	p = peftConfig{Bias: "none", Init: true}
 	if err := json.Unmarshal(text, &p); err != nil {
-		return c, nil, fmt.Errorf("configuration: %w", err)
+		return p, c, fmt.Errorf("configuration: %w", err)
 	}
 	if err := checkKeys(text); err != nil {
-		return c, nil, err
+		return p, c, err
 	}
 	switch {
 	case p.PeftType != "LORA":
-		return c, nil, fmt.Errorf("got peft_type %q, want \"LORA\"", p.PeftType)
+		return p, c, fmt.Errorf("got peft_type %q, want \"LORA\"", p.PeftType)
 	case p.R < 1 || !(p.Alpha > 0):
-		return c, nil, fmt.Errorf("got r %d and lora_alpha %g, want both positive", p.R, p.Alpha)
+		return p, c, fmt.Errorf("got r %d and lora_alpha %g, want both positive", p.R, p.Alpha)
 	case !(p.Dropout >= 0 && p.Dropout <= 1):
-		return c, nil, fmt.Errorf("got lora_dropout %g, want a probability from 0 to 1", p.Dropout)
+		return p, c, fmt.Errorf("got lora_dropout %g, want a probability from 0 to 1", p.Dropout)
 	case p.FanInFanOut:
-		return c, nil, fmt.Errorf("got fan_in_fan_out true, want false: layers have [out in] in files")
+		return p, c, fmt.Errorf("got fan_in_fan_out true, want false: layers have [out in] in files")
 	}
-	c = Config{Rank: p.R, Alpha: p.Alpha, Dropout: p.Dropout, RankStabilized: p.RSLoRA, DoRA: p.DoRA, OnlyInput: !p.TieWeights, Bias: p.Bias, Train: strings.Join(p.Whole, " ")}
+	c = Config{Rank: p.R, Alpha: p.Alpha, Dropout: p.Dropout, RankStabilized: p.RSLoRA, DoRA: p.DoRA, LoRABias: p.LoRABias,
+		OnlyInput: !p.TieWeights, Bias: p.Bias, Train: strings.Join(p.Whole, " ")}
 	if c.Tokens, err = readTokens(p.Tokens); err != nil {
-		return c, nil, err
+		return p, c, err
 	}
-	if c.Init, err = readInit(p.Init); err != nil {
-		return c, nil, err
+	c.Init, err = readInit(p.Init)
+	return p, c, err
+}
+
+// of is what a layer has of c, with its rank and alpha.
+func (p *peftConfig) of(c Config, layer string) (Config, error) {
+	key := layer
+	if p.targetsWeight(layer) {
+		key += ".weight"
 	}
-	return c, func(layer string) (Config, error) {
-		c := c
-		rank, err := p.RankPattern.find(layer, float64(c.Rank))
-		if err != nil {
-			return c, fmt.Errorf("rank_pattern: %w", err)
-		}
-		if c.Alpha, err = p.AlphaPattern.find(layer, c.Alpha); err != nil {
-			return c, fmt.Errorf("alpha_pattern: %w", err)
-		}
-		if c.Rank = int(rank); float64(c.Rank) != rank || c.Rank < 1 || !(c.Alpha > 0) {
-			return c, fmt.Errorf("got rank %g and alpha %g of %s, want both positive", rank, c.Alpha, layer)
-		}
-		return c, nil
-	}, nil
+	rank, err := p.RankPattern.find(key, float64(c.Rank))
+	if err != nil {
+		return c, fmt.Errorf("rank_pattern: %w", err)
+	}
+	if c.Alpha, err = p.AlphaPattern.find(key, c.Alpha); err != nil {
+		return c, fmt.Errorf("alpha_pattern: %w", err)
+	}
+	if c.Rank = int(rank); float64(c.Rank) != rank || c.Rank < 1 || !(c.Alpha > 0) {
+		return c, fmt.Errorf("got rank %g and alpha %g of %s, want both positive", rank, c.Alpha, layer)
+	}
+	return c, nil
+}
+
+// targetsWeight says whether target_parameters has the weight of a layer. Beside a weight [out in] an adapter
+// is what it is beside the layer.
+func (p *peftConfig) targetsWeight(layer string) bool {
+	return slices.ContainsFunc(p.Parameters, func(target string) bool { return strings.HasSuffix("."+layer+".weight", "."+target) })
 }
 
 // checkKeys refuses keys that mcs does not know, unless their values say that they are not in use.
@@ -188,7 +200,7 @@ func readInit(value any) (string, error) {
 			return Uniform, nil
 		}
 	}
-	return "", fmt.Errorf("got init_lora_weights %v, which makes another base in a way that mcs does not know", value)
+	return "", fmt.Errorf("got init_lora_weights %v, by which PEFT makes another base when it loads the adapter: save that base, and the adapter with init_lora_weights true", value)
 }
 
 // writePEFT is the text of the adapter's adapter_config.json. Adapters that began with a piece of the weight
@@ -222,7 +234,7 @@ func (a *Adapter) writePEFT() ([]byte, error) {
 	}
 	p := peftConfig{
 		PeftType: "LORA", TaskType: "CAUSAL_LM", InferenceMode: true, Targets: targets, Init: true, Bias: cmp.Or(a.Config.Bias, NoBias),
-		Dropout: a.Config.Dropout, RSLoRA: a.Config.RankStabilized, DoRA: a.Config.DoRA,
+		Dropout: a.Config.Dropout, RSLoRA: a.Config.RankStabilized, DoRA: a.Config.DoRA, LoRABias: a.Config.LoRABias,
 		R: a.Config.Rank, Alpha: a.Config.Alpha, TieWeights: tied, Tokens: tokens, Whole: slices.Compact(whole),
 	}
 	if len(a.parts) > 0 {
@@ -271,6 +283,7 @@ const (
 	prefix      = "base_model.model."
 	lowA        = ".lora_A.weight"
 	lowB        = ".lora_B.weight"
+	biasB       = ".lora_B.bias"
 	embeddingA  = ".lora_embedding_A"
 	embeddingB  = ".lora_embedding_B"
 	magnitude   = ".lora_magnitude_vector"
@@ -298,6 +311,9 @@ func (a *Adapter) peftTensors() map[string]tensor.Tensor {
 		pa, pb := p.lowRank()
 		nameA, nameB, nameM := peftNames(a.names[i], p.embeds)
 		tensors[nameA], tensors[nameB] = pa.Detach().Transpose(), pb.Detach().Transpose()
+		if !p.Bias.IsNone() {
+			tensors[prefix+a.names[i]+biasB] = p.Bias.Detach()
+		}
 		if !p.Magnitude.IsNone() {
 			tensors[nameM] = p.Magnitude.Detach()
 		}
@@ -329,7 +345,7 @@ func (w *whole) fileName() string {
 
 // peft finds the places in a model of an adapter that PEFT wrote.
 func (f *file) peft(text []byte, name string, m nn.Module) error {
-	c, of, err := readPEFT(text)
+	p, c, err := readPEFT(text)
 	if err != nil {
 		return err
 	}
@@ -337,27 +353,27 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 	f.config.Name = name
 	tied := !hasHead(m)
 	for _, s := range linears(m) {
-		nameA, nameB, nameM := peftNames(s.name, s.embeds())
-		a, hasA := f.take(nameA)
-		b, hasB := f.take(nameB)
-		if !hasA && !hasB {
+		v, ok := f.peftValues(s, s.embeds() && p.targetsWeight(s.name))
+		if !ok {
 			continue
 		}
-		c, err := of(s.name)
+		c, err := p.of(c, s.name)
 		if err != nil {
 			return err
 		}
 		c.Name = name
-		v := values{a: turned(a), b: turned(b)}
-		v.magnitude, _ = f.take(nameM)
 		if err := f.add(s, c, v); err != nil {
 			return err
 		}
-		if s.embeds() && tied {
-			if err := f.sameHead(lowA, b); err != nil {
+		switch {
+		case !s.embeds() || !tied:
+		case v.swapped && !c.OnlyInput:
+			return fmt.Errorf("%s is one of target_parameters, which ensure_weight_tying does not tie to the output matrix", s.name)
+		case !v.swapped:
+			if err := f.sameHead(lowA, turned(v.b)); err != nil {
 				return err
 			}
-			if err := f.sameHead(lowB, a); err != nil {
+			if err := f.sameHead(lowB, turned(v.a)); err != nil {
 				return err
 			}
 		}
@@ -376,6 +392,21 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 		f.rows = rows
 	}
 	return f.peftWholes(m, tied)
+}
+
+// peftValues takes what the file has of a layer. Of an embedding whose weight [vocabulary width] is one of
+// target_parameters lora_B has a row for each token: it is the part's A.
+func (f *file) peftValues(s slot, swapped bool) (v values, ok bool) {
+	nameA, nameB, nameM := peftNames(s.name, s.embeds() && !swapped)
+	a, hasA := f.take(nameA)
+	b, hasB := f.take(nameB)
+	v = values{a: turned(a), b: turned(b), swapped: swapped}
+	if swapped {
+		v.a, v.b = b, a
+	}
+	v.bias, _ = f.take(prefix + s.name + biasB)
+	v.magnitude, _ = f.take(nameM)
+	return v, hasA || hasB
 }
 
 // turned is a matrix [a b] as [b a]; what is none stays so.

@@ -92,6 +92,15 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 	return a, b, true
 }
 
+// startBias returns the first values of the bias of B, as PEFT has them: 0, or uniform in ±1/√rank.
+func (c Config) startBias(out int, rng *tensor.RNG) tensor.Tensor {
+	if c.Init != Random {
+		return tensor.Zeros(out)
+	}
+	bound := 1 / math.Sqrt(float64(c.Rank))
+	return rng.Rand(out).Mul(2 * bound).Sub(bound)
+}
+
 // principal returns A and B whose scale·A·B is the part of w that its largest singular values make.
 func (c Config) principal(w tensor.Tensor) (a, b tensor.Tensor) {
 	var f svd.Factors

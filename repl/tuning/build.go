@@ -181,7 +181,7 @@ func (c *Config) options(fit, eval data.Source, resume bool) (train.Options, err
 		l := c.LoRA
 		o.LoRA = lora.Config{
 			Rank: l.Rank, Alpha: l.Alpha, Dropout: l.Dropout, Targets: l.Targets, Exclude: l.Exclude, Blocks: l.Blocks, LastBlocks: l.LastBlocks,
-			RankStabilized: l.RSLoRA, DoRA: l.DoRA, Init: l.Init, Train: l.Train, Bias: l.Bias, Seed: c.Seed,
+			RankStabilized: l.RSLoRA, DoRA: l.DoRA, LoRABias: l.LoRABias, Init: l.Init, Train: l.Train, Bias: l.Bias, Seed: c.Seed,
 		}
 	}
 	o.LoRAPlus = c.LoRA.Plus

@@ -68,6 +68,7 @@ type Config struct {
 		LastBlocks int     `toml:"last_blocks"`
 		RSLoRA     bool    `toml:"rslora"`
 		DoRA       bool    `toml:"dora"`
+		LoRABias   bool    `toml:"lora_bias"`
 		Init       string  `toml:"init"`
 		Plus       float64 `toml:"plus"`
 		Train      string  `toml:"train"`

@@ -1,6 +1,7 @@
 """Writes engine/lora/testdata/variants: adapters of all kinds, as PEFT makes and saves them.
 
 usage: python tests/peers/lora_variants.py        (needs torch, transformers, peft, safetensors)
+       python tests/peers/lora_variants.py add BASE-NAME…    writes only these, beside those that there are
        python tests/peers/lora_variants.py load FOLDER    loads what mcs wrote there, and compares
 
   BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), as transformers saves it
@@ -39,12 +40,18 @@ VARIANTS = {
     "own-embedding": dict(target_modules=["embed_tokens", "lm_head", "q_proj"]),
     "own-dora_embedding": dict(target_modules=["embed_tokens", "q_proj"], use_dora=True),
     "own-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
+    "own-lora_bias": dict(target_modules=["q_proj", "v_proj", "down_proj"], lora_bias=True),
+    "own-lora_bias_rslora": dict(target_modules="all-linear", lora_bias=True, use_rslora=True, alpha_pattern={"q_proj": 5}),
+    "own-parameters": dict(target_modules=[], target_parameters=["q_proj.weight", "model.layers.1.mlp.down_proj.weight"],
+                           rank_pattern={"q_proj.weight": 3, "down_proj": 5}),
+    "own-parameters_modules": dict(target_modules=["v_proj"], target_parameters=["o_proj.weight", "embed_tokens.weight"]),
+    "tied-parameters": dict(target_modules=[], target_parameters=["embed_tokens.weight"]),
     "tied-embedding": dict(target_modules=["embed_tokens", "q_proj"], ensure_weight_tying=True),
     "tied-apart": dict(target_modules=["embed_tokens", "q_proj"]),
     "tied-modules": dict(target_modules=QV, modules_to_save=["embed_tokens"], ensure_weight_tying=True),
     "tied-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
 }
-GRADIENTS = ["own-dora", "own-dora_embedding", "own-modules", "own-bias_all", "own-embedding", "tied-embedding"]
+GRADIENTS = ["own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules", "own-bias_all", "own-embedding", "tied-embedding"]
 
 
 def base(name):
@@ -59,17 +66,25 @@ def base(name):
     return model.eval()
 
 
-def main():
+def main(names):
     warnings.filterwarnings("ignore")
     torch.use_deterministic_algorithms(True)
-    shutil.rmtree(OUT, ignore_errors=True)
-    for name in ("own", "tied"):
-        base(name).save_pretrained(os.path.join(OUT, name))
-        os.remove(os.path.join(OUT, name, "generation_config.json"))
-    ids, targets = torch.randint(0, 40, (2, 8)), torch.randint(0, 40, (2, 8))
-    ids[0, :3] = torch.tensor([1, 5, 30])
-    expected = {"ids": ids, "targets": targets}
-    for name, settings in VARIANTS.items():
+    if names:
+        expected = load_file(os.path.join(OUT, "expected.safetensors"))
+        ids, targets = expected["ids"], expected["targets"]
+        for name in ("own", "tied"):
+            stored = load_file(os.path.join(OUT, name, "model.safetensors"))
+            assert all(torch.equal(v, base(name).state_dict()[k]) for k, v in stored.items())
+    else:
+        shutil.rmtree(OUT, ignore_errors=True)
+        for name in ("own", "tied"):
+            base(name).save_pretrained(os.path.join(OUT, name))
+            os.remove(os.path.join(OUT, name, "generation_config.json"))
+        ids, targets = torch.randint(0, 40, (2, 8)), torch.randint(0, 40, (2, 8))
+        ids[0, :3] = torch.tensor([1, 5, 30])
+        expected = {"ids": ids, "targets": targets}
+    for name in names or VARIANTS:
+        settings = VARIANTS[name]
         model = get_peft_model(base(name.split("-")[0]), LoraConfig(r=2, lora_alpha=3, task_type="CAUSAL_LM", **settings)).eval()
         out = os.path.join(OUT, name)
         first = out + "-first"
@@ -92,7 +107,8 @@ def main():
             for n, p in model.named_parameters():
                 if p.requires_grad and (".0." in n or ".layers." not in n):
                     expected[f"{name}.grad.{n}"] = p.grad
-    expected["plus.losses"] = plus(ids, targets)
+    if not names:
+        expected["plus.losses"] = plus(ids, targets)
     save_file({n: t.detach().clone().contiguous() for n, t in expected.items()}, os.path.join(OUT, "expected.safetensors"))
 
 
@@ -137,4 +153,4 @@ def load(folder):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["load"]:
         load(sys.argv[2])
-    main()
+    main(sys.argv[2:] if sys.argv[1:2] == ["add"] else [])
