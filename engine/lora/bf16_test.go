@@ -91,7 +91,7 @@ func TestBF16TrainsLikeAutocast(t *testing.T) {
 		return list
 	}
 	autocast, wide, disturbed := losses("autocast"), losses("f32"), losses("disturbed")
-	ours := train(dtype.BF16)
+	ours, ours32 := train(dtype.BF16), train(dtype.F32)
 	if math.Abs(ours[0]-wide[0]) < 1e-6*wide[0] {
 		t.Errorf("the first loss is %v, as in f32", ours[0])
 	}
@@ -103,10 +103,10 @@ func TestBF16TrainsLikeAutocast(t *testing.T) {
 		if own > 1.5*allowed || off > 1.5*math.Sqrt2*allowed { // two roundings, independent of each other
 			t.Errorf("steps %d to %d: losses are off autocast's by %.3g of them and off f32's by %.3g, want about what autocast is off f32, %.3g", from, to-1, off, own, allowed)
 		}
-	}
-	for step, loss := range train(dtype.F32) {
-		if math.Abs(loss-wide[step]) > 3e-3*wide[step] {
-			t.Errorf("step %d in f32: loss %.6f, PyTorch %.6f", step, loss, wide[step])
+		d := distance(ours32[from:to], wide[from:to])
+		t.Logf("in f32 mcs is off PyTorch by %.2g", d)
+		if d > allowed/10 { // an order of sums that is another grows, too
+			t.Errorf("steps %d to %d in f32: losses are off PyTorch's by %.3g of them, want less than a tenth of %.3g", from, to-1, d, allowed)
 		}
 	}
 }
