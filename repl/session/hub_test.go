@@ -22,7 +22,7 @@ func TestHabitsOfHuggingFace(t *testing.T) {
 		{`print(tokenizer.decode(ids[0], skip_special_tokens=True))`, `write fmt.Println(m.Tokenizer.Decode(ids, false))`},
 		{`config = LoraConfig(r=8, lora_alpha=16, target_modules=["q_proj", "v_proj"], lora_dropout=0.05, task_type="CAUSAL_LM")`,
 			`write config := lora.Config{Rank: 8, Alpha: 16, Targets: "q_proj v_proj", Dropout: 0.05}`},
-		{`m = get_peft_model(m, LoraConfig(r=4))`, `write adapter := lora.Inject(m, lora.Config{Rank: 4})`},
+		{`m = get_peft_model(m, LoraConfig(r=4))`, `write adapter := lora.Inject(m, lora.Config{Rank: 4, Alpha: 8})`},
 		{`m.print_trainable_parameters()`, `write fmt.Println(lora.Of(m))`},
 		{`m = m.merge_and_unload()`, `write lora.Of(m)[0].Merge()`},
 		{`m.save_pretrained("out")`, `write llm.Save("out", m)`},

@@ -3,6 +3,7 @@ package python
 import (
 	"fmt"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
@@ -244,6 +245,9 @@ func (p *reader) plainCall(f value, args []argument) value {
 		case *types.Struct:
 			if len(list) > 0 || p.typeOf("New"+f.text) != nil {
 				return p.constructor(f, list)
+			}
+			if f.text == "lora.Config" && !slices.ContainsFunc(named, func(a argument) bool { return a.name == "lora_alpha" }) {
+				named = append(named, argument{"lora_alpha", simple("8")}) // as peft has it
 			}
 			return simple("%s{%s}", f.text, fields(made, named))
 		case *types.Slice: // nn.Sequential(a, b)

@@ -153,7 +153,7 @@ func (l *filling) takeNamed(a argument, first bool) {
 		}
 		l.given[at] = a.goText()
 		l.slots = slices.DeleteFunc(l.slots, func(i int) bool { return i == at })
-	case slices.Contains(inOrder, a.name) || a.name == "p" && strings.Contains(l.text, "Dropout"):
+	case slices.Contains(inOrder, a.name) || a.name == "p" && strings.Contains(l.text, "Dropout") || (a.name == "min" || a.name == "max") && strings.Contains(l.text, ".Clip("):
 		l.take(a, first)
 	default:
 		l.options = append(l.options, a)

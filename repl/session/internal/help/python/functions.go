@@ -26,7 +26,7 @@ func init() { // the table's functions read expressions, which may use the table
 	special = map[string]func(p *reader, args []argument) (value, bool){
 		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
 		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
-		"next": next, "time.sleep": sleep, "dict": dict, "os.path.exists": exists, "optim.SGD": optimizer("SGD"), "optim.AdamW": optimizer("AdamW"), "any": tensorMethod("Any"), "all": tensorMethod("All"),
+		"next": next, "time.sleep": sleep, "dict": dict, "os.path.exists": exists, "any": tensorMethod("Any"), "all": tensorMethod("All"),
 	}
 }
 
@@ -45,6 +45,14 @@ func (p *reader) foreign(f value, args []argument) (value, bool) {
 		return p.padded(args)
 	case f.name == "DataLoader":
 		return p.loader(args)
+	case strings.EqualFold(f.name, "gelu"):
+		return p.gelu(f, args)
+	case f.name == "huber_loss" || f.name == "smooth_l1_loss" || f.name == "SmoothL1Loss":
+		return p.huber(f, args)
+	case f.text == "optim.SGD" || f.text == "optim.AdamW":
+		if v, ok := p.optimizer(f, args); ok {
+			return v, true
+		}
 	}
 	if t := p.typeOf(f.text); t != nil {
 		return p.calledValue(f, t, args)
@@ -204,39 +212,85 @@ func (p *reader) keepRate(rate value) {
 	p.first("lr %s %s", p.operator("lr", rate), rate.goText())
 }
 
-// optimizer translates optim.SGD(m.parameters(), lr=…). The rate is given where a step is made.
-func optimizer(name string) func(p *reader, args []argument) (value, bool) {
-	return func(p *reader, args []argument) (value, bool) {
-		if len(args) == 0 {
-			return value{}, false
-		}
-		params := args[0].text
-		if list := args[0].items; len(list) > 0 { // optim.SGD([w, b])
-			for i, v := range list {
-				list[i] = simple("nn.NewParam(%q, &%s)", v.text, v.text)
-			}
-			params = "[]nn.Param{" + texts(list) + "}"
-		} else if !strings.HasPrefix(params, "nn.Params(") {
-			return value{}, false
-		}
-		var settings []argument
-		for _, a := range args[1:] {
-			switch {
-			case a.name == "lr" || a.name == "":
-				p.keepRate(a.value)
-			case a.name == "betas" && len(a.items) == 2:
-				settings = append(settings, argument{"beta1", a.items[0]}, argument{"beta2", a.items[1]})
-			case a.name == "foreach" || a.name == "fused":
-			default:
-				settings = append(settings, a)
-			}
-		}
-		options, _ := under(p.typeOf("optim." + name + "{}")).(*types.Struct)
-		if options == nil {
-			return value{}, false
-		}
-		return simple("optim.%s{%s}.New(%s)", name, fields(options, settings), params), true
+// gelu is F.gelu(x) or nn.GELU(), exact or approximate="tanh".
+func (p *reader) gelu(f value, args []argument) (value, bool) {
+	last := len(args) - 1
+	if last < 0 || args[last].name != "approximate" {
+		return p.named(f, args)
 	}
+	switch tanh := args[last].text == `"tanh"`; {
+	case !tanh:
+		return p.named(f, args[:last])
+	case last == 0:
+		return simple(`nn.Func{Name: "GELU", Apply: tensor.Tensor.GeluTanh}`), true
+	}
+	return simple("%s.GeluTanh()", args[0].in(primary)), true
+}
+
+// huber is F.huber_loss(x, y, delta=1.0), or smooth_l1_loss, which is divided by its beta.
+func (p *reader) huber(f value, args []argument) (value, bool) {
+	bend, smooth := "1", f.name != "huber_loss"
+	if last := len(args) - 1; last >= 0 && (args[last].name == "delta" || args[last].name == "beta") {
+		bend, args = args[last].goText(), args[:last]
+	}
+	text := "nn.HuberLoss(" + bend + ")"
+	switch {
+	case f.name == "SmoothL1Loss" && bend == "1":
+		return simple("%s", text), len(args) == 0
+	case f.name == "SmoothL1Loss": // no loss here is divided by a number
+		giveUp()
+	case len(args) != 2 || args[1].name != "":
+		return value{}, false
+	case smooth && bend != "1":
+		return simple("%s(%s, %s).Div(%s)", text, args[0].goText(), args[1].goText(), bend), true
+	}
+	return simple("%s(%s, %s)", text, args[0].goText(), args[1].goText()), true
+}
+
+// usualDecay is what PyTorch takes off the weights where a call does not say how much.
+var usualDecay = map[string]string{"AdamW": "0.01"}
+
+// optimizer translates optim.SGD(m.parameters(), lr=…). The rate is given where a step is made. Adam adds its
+// weight_decay to the gradients, which no rule here does.
+func (p *reader) optimizer(f value, args []argument) (value, bool) {
+	if len(args) == 0 {
+		return value{}, false
+	}
+	params := args[0].text
+	if list := args[0].items; len(list) > 0 { // optim.SGD([w, b])
+		for i, v := range list {
+			list[i] = simple("nn.NewParam(%q, &%s)", v.text, v.text)
+		}
+		params = "[]nn.Param{" + texts(list) + "}"
+	} else if !strings.HasPrefix(params, "nn.Params(") {
+		return value{}, false
+	}
+	var settings []argument
+	decay := usualDecay[f.name]
+	for _, a := range args[1:] {
+		switch {
+		case a.name == "lr" || a.name == "":
+			p.keepRate(a.value)
+		case a.name == "weight_decay":
+			decay = a.goText()
+		case a.name == "betas" && len(a.items) == 2:
+			settings = append(settings, argument{"beta1", a.items[0]}, argument{"beta2", a.items[1]})
+		case a.name == "foreach" || a.name == "fused":
+		default:
+			settings = append(settings, a)
+		}
+	}
+	if strings.Trim(decay, "0.") != "" {
+		settings = append(settings, argument{"weight_decay", simple("%s", decay)})
+		if f.name == "Adam" {
+			return value{}, false
+		}
+	}
+	options, _ := under(p.typeOf(f.text + "{}")).(*types.Struct)
+	if options == nil {
+		return value{}, false
+	}
+	return simple("%s{%s}.New(%s)", f.text, fields(options, settings), params), true
 }
 
 func tensorMethod(name string) func(p *reader, args []argument) (value, bool) {

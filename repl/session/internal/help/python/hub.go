@@ -17,7 +17,8 @@ var implied = map[string]bool{
 // settings maps arguments with another name here to the fields that they are.
 var settings = map[string]string{
 	"label_smoothing": "Smoothing", "max_new_tokens": "Tokens", "repetition_penalty": "Repetition", "r": "Rank", "lora_alpha": "Alpha",
-	"lora_dropout": "Dropout", "target_modules": "Targets", "use_rslora": "RankStabilized", "num_train_epochs": "Epochs", "max_steps": "Steps",
+	"lora_dropout": "Dropout", "target_modules": "Targets", "use_rslora": "RankStabilized", "use_dora": "DoRA", "exclude_modules": "Exclude", "modules_to_save": "Train",
+	"ignore_index": "Ignore", "num_train_epochs": "Epochs", "max_steps": "Steps",
 	"learning_rate": "LR", "gradient_accumulation_steps": "Accumulate", "max_grad_norm": "Clip", "save_steps": "CheckpointEvery", "eval_steps": "EvalEvery",
 }
 
@@ -27,7 +28,9 @@ func setting(a argument) value {
 	switch {
 	case a.name == "learning_rate":
 		return simple("optim.Constant(%s)", a.goText())
-	case a.name == "target_modules" && a.items != nil:
+	case a.name == "ignore_index":
+		return simple("[]int{%s}", a.goText())
+	case (strings.HasSuffix(a.name, "_modules") || a.name == "modules_to_save") && a.items != nil:
 		names := make([]string, len(a.items))
 		for i, item := range a.items {
 			names[i] = strings.Trim(item.text, `"`)

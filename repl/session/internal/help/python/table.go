@@ -1,6 +1,7 @@
 package python
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	gotoken "go/token"
@@ -23,6 +24,9 @@ func (p *reader) known(module, name string, args []argument) (value, bool) {
 	if !ok {
 		return value{}, false
 	}
+	if slices.Equal(f.names, []string{"weight", "index"}) { // F.embedding(index, weight)
+		slices.Reverse(f.names)
+	}
 	if i := slices.Index(f.names, "x"); i > 0 && module == "" { // x.where(mask, y): the operand comes first
 		f.names = slices.Insert(slices.Delete(slices.Clone(f.names), i, i+1), 0, "x")
 	}
@@ -41,21 +45,30 @@ func (p *reader) known(module, name string, args []argument) (value, bool) {
 	return v, ok
 }
 
-// schedule fills in the steps of a schedule, which knows no optimizer: CosineAnnealingLR(optimizer, 100).
+// schedule fills in the rate and the steps of a schedule, which knows no optimizer:
+// CosineAnnealingLR(optimizer, 100).
 func (p *reader) schedule(f form, args []argument) (value, bool) {
-	steps := ""
-	for i, a := range args {
-		if i == 1 && a.name == "" || a.name == "T_max" || strings.HasPrefix(a.name, "total_") {
-			steps = a.goText()
-		}
-	}
 	if !strings.HasPrefix(f.text, "optim.") {
 		return p.filled(f, nil)
 	}
-	if at := strings.LastIndex(f.text, ", "); at > 0 && steps != "" {
-		f.text = f.text[:at] + ", " + steps + ")"
+	rate, steps, floor := p.rate(), "", ""
+	for i, a := range args {
+		switch {
+		case i == 1 && a.name == "" || a.name == "T_max" || strings.HasPrefix(a.name, "total_"):
+			steps = a.goText()
+		case a.name == "max_lr":
+			rate = a.goText()
+		case a.name == "eta_min":
+			floor = fmt.Sprintf(".To(%s)", a.goText())
+		case a.name != "" && a.name != "optimizer" && a.name != "verbose":
+			return value{}, false // start_factor=1, pct_start=0.1
+		}
 	}
-	return simple("%s", f.text), true
+	text := strings.Replace(f.text, "1e-3", rate, 1)
+	if at := strings.LastIndexAny(text, " "); steps != "" {
+		text = text[:at] + " " + steps + text[len(text)-1:]
+	}
+	return simple("%s%s", text, floor), true
 }
 
 // WithOperand returns Go of the table with the operand of a method put in.
