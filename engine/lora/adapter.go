@@ -57,7 +57,7 @@ func (a *Adapter) Name() string { return a.Config.withDefaults().Name }
 // Remove takes the adapter out of the model; the base's layers stay as they are now, merged or not, and stay
 // frozen. It is an error if no layer of the model has it. The function [Remove] takes out whatever is there.
 func (a *Adapter) Remove(m nn.Module) error {
-	if remove(m, func(p *Part) bool { return slices.Contains(a.parts, p) }) > 0 {
+	if remove(m, func(b *Adapter) bool { return a == b }) > 0 {
 		return nil
 	}
 	if len(a.parts) == 0 && a.model == m && m != nil {

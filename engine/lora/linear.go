@@ -47,6 +47,7 @@ type Linear struct {
 	unbiased tensor.Tensor // the base's bias without what is merged into it; none if nothing is
 	replaced nn.Layer      // a base in codes while a merged one stands in its place, or nil
 	beside   sides
+	wholes   []*Adapter // of the model that have no parts, in one of its layers: see keeper
 }
 
 // A share is a part with the factor by which it counts.
@@ -299,6 +300,9 @@ func (l *Linear) split(x tensor.Tensor, dt dtype.Type) (w, bias tensor.Tensor, b
 // on lists the parts that count, by the choice of a context or, with nil, as the adapters are on.
 func (l *Linear) on(c *choice) []share {
 	var list []share
+	for _, a := range l.wholes {
+		c.mayChoose(a)
+	}
 	for _, p := range l.Parts {
 		c.mayChoose(p.adapter)
 		switch s := p.share(); {
@@ -344,6 +348,9 @@ func (l *Linear) remove(p *Part) {
 
 // String says what the layer is and how many of its parameters are trained.
 func (l *Linear) String() string {
+	if len(l.Parts) == 0 {
+		return fmt.Sprint(l.Base)
+	}
 	trained, adapters := 0, ""
 	for _, p := range l.Parts {
 		for _, f := range p.factors() {

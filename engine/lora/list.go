@@ -15,7 +15,7 @@ import (
 type Adapters []*Adapter
 
 // Of returns the adapters of a model that Inject, Load and Combine put there, in the order of their first
-// layers.
+// layers; those that train weights whole and adapt no layer come where keeper says.
 func Of(m nn.Module) Adapters {
 	var list Adapters
 	for _, s := range linears(m) {
@@ -28,6 +28,7 @@ func Of(m nn.Module) Adapters {
 				list = append(list, p.adapter)
 			}
 		}
+		list = append(list, l.wholes...)
 	}
 	return list
 }
@@ -56,7 +57,11 @@ func (list Adapters) Text(width int) string {
 		for _, p := range a.Params() {
 			bytes += p.Value().Size() * p.Value().DType().Size()
 		}
-		rows = append(rows, []string{a.Name(), strconv.Itoa(a.Config.Rank), fmt.Sprintf("%g", a.Config.Scale()), strconv.Itoa(len(a.layers)),
+		rank, scale := strconv.Itoa(a.Config.Rank), fmt.Sprintf("%g", a.Config.Scale())
+		if len(a.parts) == 0 {
+			rank, scale = "–", "–"
+		}
+		rows = append(rows, []string{a.Name(), rank, scale, strconv.Itoa(len(a.layers)),
 			units.Int(int64(a.Trained())), units.Bytes(int64(bytes)), a.Device().String(), a.state()})
 	}
 	return units.Table(rows, width)
@@ -81,10 +86,13 @@ func (a *Adapter) state() string {
 
 // Device is where the adapter's numbers are.
 func (a *Adapter) Device() device.Device {
-	if len(a.parts) == 0 {
-		return device.Default()
+	switch {
+	case len(a.parts) > 0:
+		return a.parts[0].A.Device()
+	case len(a.wholes) > 0:
+		return a.trained(a.wholes[0]).Device()
 	}
-	return a.parts[0].A.Device()
+	return device.Default()
 }
 
 // To moves the adapter's numbers to a device, where they are evaluated: one that is off need not take the
@@ -121,6 +129,11 @@ func (a *Adapter) elsewhere() error {
 			return fmt.Errorf("adapter %q is on %v, want it where the model is: To moves it to %v", a.Name(), at, model)
 		}
 		return nil // as one, so all
+	}
+	for _, w := range a.wholes {
+		if at, model := a.trained(w).Device(), w.param.Value().Device(); at != model {
+			return fmt.Errorf("adapter %q is on %v, want it where the model is: To moves it to %v", a.Name(), at, model)
+		}
 	}
 	return nil
 }

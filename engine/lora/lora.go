@@ -84,8 +84,7 @@ type Config struct {
 	Tokens []int
 	// Train names modules whose weights are trained whole beside what is adapted, as nn.Targets reads them:
 	// "norm", "embed_tokens lm_head". Bias is which biases are: NoBias, which empty means, AllBiases or
-	// AdaptedBiases. Full trains all weights whole, of the blocks that are chosen, and adapts none; [Of] and
-	// [Remove] do not know such an adapter, its own Remove puts the weights back.
+	// AdaptedBiases. Full trains all weights whole, of the blocks that are chosen, and adapts none.
 	Train string
 	Bias  string
 	Full  bool
@@ -186,6 +185,11 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 			return nil, adaptedAlready(s.name, c.Name)
 		}
 	}
+	for _, other := range Of(m) {
+		if other.Name() == c.Name && (len(layers) == 0 || len(other.parts) == 0) {
+			return nil, adaptedAlready("the model", c.Name)
+		}
+	}
 	err := tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
@@ -236,6 +240,11 @@ func (a *Adapter) enter(m nn.Module, layers []targeted) {
 		l.Parts = append(slices.Clone(l.Parts), a.parts[i])
 		a.layers = append(a.layers, l)
 	}
+	if s, ok := keeper(m); ok && len(layers) == 0 {
+		var l *Linear
+		l, *s.layer = adapt(*s.layer)
+		l.wholes = append(slices.Clone(l.wholes), a)
+	}
 	for _, w := range a.wholes {
 		if w.other.IsNone() {
 			w.other = w.param.Value().Snapshot()
@@ -243,6 +252,21 @@ func (a *Adapter) enter(m nn.Module, layers []targeted) {
 		w.param.Unfreeze()
 	}
 	a.turn(true)
+}
+
+// keeper returns the layer of a model in which adapters are found that have no parts: one that has some
+// already, or else the first one that neither makes vectors of tokens nor is the output matrix, if there is
+// one.
+func keeper(m nn.Module) (found slot, ok bool) {
+	for _, s := range linears(m) {
+		if l := adapted(*s.layer); l != nil && len(l.wholes) > 0 {
+			return s, true
+		}
+		if better := !s.embeds() && s.name != head; !ok || better && (found.embeds() || found.name == head) {
+			found, ok = s, true
+		}
+	}
+	return found, ok
 }
 
 // has says whether a layer has an adapter of that name.
@@ -301,15 +325,15 @@ func unknown(list Adapters, name string) error {
 // Remove takes all adapters out of a model; the base's layers stay as they are now, merged or not, and stay
 // frozen. It is an error if there is none.
 func Remove(m nn.Module) error {
-	if remove(m, func(*Part) bool { return true }) == 0 {
+	if remove(m, func(*Adapter) bool { return true }) == 0 {
 		return errors.New("lora: the model has no adapter")
 	}
 	return nil
 }
 
-// remove takes the parts that out chooses out of the model, and returns how many. A layer without parts is
-// its base again.
-func remove(m nn.Module, out func(p *Part) bool) (count int) {
+// remove takes the adapters that out chooses, where nil is one of Wrap, out of the model, and returns of how
+// many parts and adapters without parts. A layer without such is its base again.
+func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 	nn.Change(m, func() {
 		for _, s := range linears(m) {
 			l := adapted(*s.layer)
@@ -317,12 +341,19 @@ func remove(m nn.Module, out func(p *Part) bool) (count int) {
 				continue
 			}
 			for _, p := range l.Parts {
-				if out(p) {
+				if out(p.adapter) {
 					l.remove(p)
 					count++
 				}
 			}
-			if len(l.Parts) == 0 {
+			for _, a := range l.wholes {
+				if out(a) {
+					a.release()
+					count++
+				}
+			}
+			l.wholes = slices.DeleteFunc(slices.Clone(l.wholes), out)
+			if len(l.Parts) == 0 && len(l.wholes) == 0 {
 				*s.layer = l.Base
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -153,4 +154,74 @@ func TestTrainIsChecked(t *testing.T) {
 			t.Errorf("%+v: the model is another", c.config)
 		}
 	}
+}
+
+// An adapter that trains weights whole and adapts no layer is one of the model's as others are: it is listed,
+// used and taken out by name, refused a second time, and no context can leave it out.
+func TestAdaptersWithoutLayersAreListed(t *testing.T) {
+	m := base(t, "own")
+	x := ids.Fmod(40)
+	plain, hash := m.Logits(x).Eval(), nn.Hash(nn.Params(m))
+	var logits []tensor.Tensor
+	for _, c := range []lora.Config{{Full: true, Name: "one"}, {Full: true, LastBlocks: 1, Name: "two"}, {Targets: "q_proj", Name: "three"}} {
+		move(inject(t, m, c))
+		logits = append(logits, m.Logits(x).Eval())
+	}
+	list := lora.Of(m)
+	if len(list) != 3 || len(nn.Params(m)) != 27+4 {
+		t.Fatalf("got %v", list)
+	}
+	for _, want := range []string{"three       8      2       2         512", "one         –      –       0       5,264", "off"} {
+		if !strings.Contains(list.String(), want) {
+			t.Errorf("got\n%v\nwant %q", list, want)
+		}
+	}
+	one, err := list.Named("one")
+	if err != nil || one.On() || one.Device() != nn.Device(m) {
+		t.Errorf("one is on beside two, which trains the same weights: %v", err)
+	}
+	for _, c := range []lora.Config{{Full: true, Name: "one"}, {Full: true, Name: "three"}, {Targets: "v_proj", Name: "two"}} {
+		if _, err := lora.Inject(m, c); err == nil || !strings.Contains(err.Error(), "the model has an adapter already that is named") {
+			t.Errorf("%+v: got %v", c, err)
+		}
+	}
+	if err := lora.Use(m, "one", "two"); err == nil || !strings.Contains(err.Error(), "train model.layers.1.") {
+		t.Errorf("both: got %v", err)
+	}
+	for names, want := range map[string]tensor.Tensor{"": plain, "one": logits[0], "two": logits[1], "two three": logits[2]} {
+		if err := lora.Use(m, strings.Fields(names)...); err != nil {
+			t.Fatal(err)
+		}
+		wantClose(t, "with "+names, m.Logits(x), want, 1e-6)
+	}
+	if err := lora.Use(m, "one"); err != nil {
+		t.Fatal(err)
+	}
+	err = tensor.Try(func() { tensor.Within(lora.With(t.Context()), func() { m.Logits(x).Eval() }) })
+	if err == nil || !strings.Contains(err.Error(), `adapter "one" trains model.`) {
+		t.Errorf("a context: got %v", err)
+	}
+	dir := t.TempDir()
+	if err := llm.Save(dir, m); err == nil || !strings.Contains(err.Error(), "lora") {
+		t.Errorf("saved with an adapter that is not merged: %v", err)
+	}
+	if err := one.Remove(m); err != nil || len(lora.Of(m)) != 2 {
+		t.Fatal(err, lora.Of(m))
+	}
+	if err := lora.Remove(m); err != nil || len(lora.Of(m)) != 0 || nn.Hash(nn.Params(m)) != hash {
+		t.Errorf("removed they leave another model: %v", err)
+	}
+	if err := lora.Remove(m); err == nil {
+		t.Error("nothing was removed")
+	}
+	move(inject(t, m, lora.Config{Full: true}))
+	want := m.Logits(x).Eval()
+	if err := llm.Save(dir, m); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := llm.Load(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantClose(t, "what was saved", saved.Logits(x), want, 1e-6)
 }
