@@ -96,7 +96,7 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 		return m.swept(), err
 	}
 	t := &timing{Result: m.Lines[0].Result, of: m}
-	if t.Refused == "" && t.Tally.Bytes > 0 && ctx.Err() == nil {
+	if t.Refused == "" && !t.Uneven && t.Tally.Bytes > 0 && ctx.Err() == nil {
 		t.rate = t.limit(ctx)
 	}
 	return t, err

@@ -166,6 +166,9 @@ func (a Assertion) Judge(c *Comparison) Judgement {
 		if l == nil {
 			return Judgement{"not known", fmt.Sprintf("%s: not known: there is no case %s", a.Text, t.name)}
 		}
+		if t.counts() && l.Result.Uneven {
+			return Judgement{"not known", fmt.Sprintf("%s: not known: the runs of %s did not all do the same", a.Text, t.name)}
+		}
 		if t.field == "flops" && l.Result.Tally.Uncounted {
 			return Judgement{"not known", fmt.Sprintf("%s: not known: %s has a kernel whose operations nobody counted", a.Text, t.name)}
 		}

@@ -98,6 +98,9 @@ type Work struct {
 
 	// idle does what Run does beside the work; what that takes is taken off each sample.
 	idle func() error
+
+	// done is what all runs so far have done.
+	done func() amount
 }
 
 // Time times f, with the evaluation of what it makes. It obeys the context of the goroutine (see

@@ -86,6 +86,9 @@ func (r *rounds) doubt(ctx context.Context, s *subject) (err error) {
 			}
 		}
 	}
+	if s.uneven() { // nobody knows how much was done in which time
+		return nil
+	}
 	if s.refused, err = believe(ctx, r.Clock, s.tally, took); ctx.Err() != nil {
 		return nil // what was measured is known, and what it is a share of is not
 	}

@@ -18,6 +18,7 @@ type Result struct {
 	Precision float64 // the share of the median to which it was to be known; Known says whether it is
 
 	Tally   Tally   // what one run did
+	Uneven  bool    // the runs that were timed did not all do that
 	Machine Machine // where it ran, and what else ran there
 	Refused string  // why there is no time that could be believed: then there are no figures above, either
 	Notes   []string

@@ -195,7 +195,7 @@ func (r *rounds) begin() {
 	r.align()
 	r.start, r.looked = r.Clock.Now(), 0
 	for _, s := range r.samplers() {
-		s.times, s.ends = nil, nil
+		s.drop()
 	}
 	r.again = nil
 	if len(r.subjects) > 1 && r.subjects[0].refused == "" {

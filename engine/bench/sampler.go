@@ -39,18 +39,25 @@ type sampler struct {
 	times       []float64     // seconds of each sample, with what the clock takes
 	ends        []int         // where in times each visit ends
 	backwards   int           // samples that ended before they began
+
+	done  func() amount // what the function has done so far; nil: nobody knows
+	count int           // runs in all visits
+	did   amount        // what they did
 }
 
 func newSampler(clock Clock, w Work) *sampler {
-	return &sampler{clock: clock, run: w.Run, around: w.Around, single: w.Single, per: 1, visit: 1}
+	return &sampler{clock: clock, run: w.Run, around: w.Around, single: w.Single, done: w.done, per: 1, visit: 1}
 }
 
 // copy is a sampler of the same function that has no samples.
 func (s *sampler) copy() *sampler {
 	c := *s
-	c.times, c.ends = nil, nil
+	c.drop()
 	return &c
 }
+
+// drop forgets all samples.
+func (s *sampler) drop() { s.times, s.ends, s.count, s.did = nil, nil, 0, amount{} }
 
 // time runs the work n times by the clock.
 func (s *sampler) time(n int) (took time.Duration, err error) {
@@ -201,6 +208,10 @@ func (s *sampler) join(n int) {
 
 // sample takes the samples of one visit.
 func (s *sampler) sample(ctx context.Context) error {
+	var before amount
+	if s.done != nil {
+		before = s.done()
+	}
 	for range s.visit {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -216,6 +227,9 @@ func (s *sampler) sample(ctx context.Context) error {
 		s.times = append(s.times, took.Seconds())
 	}
 	s.ends = append(s.ends, len(s.times))
+	if s.count += s.visit * s.per; s.done != nil {
+		s.did = s.did.plus(s.done().minus(before))
+	}
 	return nil
 }
 

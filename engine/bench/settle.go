@@ -32,7 +32,7 @@ func settled(ctx context.Context, works []Work) (list []Work, end func()) {
 		if w.Inspect == nil {
 			s := &settling{Work: w, ledger: tensor.NewLedger(ctx)}
 			ledgers = append(ledgers, s.ledger)
-			w.Run, w.Around, w.Inspect, w.idle = s.run, s.around, s.inspect, s.idle
+			w.Run, w.Around, w.Inspect, w.idle, w.done = s.run, s.around, s.inspect, s.idle, s.done
 		}
 		list = append(list, w)
 	}
@@ -99,6 +99,12 @@ func (s *settling) idle() error {
 		return s.run(0)
 	}
 	return s.ledger.Settle()
+}
+
+// done is what the runs so far have done.
+func (s *settling) done() (a amount) {
+	a.launches, a.bytes, a.flops = s.ledger.Launched()
+	return a
 }
 
 // settle computes what a run has left.

@@ -138,17 +138,19 @@ type Merged struct {
 	Times int
 }
 
+// Launched returns the Launches, Bytes and Flops of [Ledger.Sum] without the rest, which takes longer.
+func (l *Ledger) Launched() (launches int, bytes, flops int64) {
+	a := l.record.Amount()
+	return a.Launches, a.Bytes, a.Flops
+}
+
 // Sum returns the counts since the ledger was opened.
 func (l *Ledger) Sum() Sum {
 	c := l.record.Counts()
 	s := Sum{Made: c.Made, Settled: l.settled, Left: c.Left}
+	s.Launches, s.Bytes, s.Flops = l.Launched()
 	merged := map[string]int{}
 	for _, runs := range c.Runs {
-		s.Launches += runs.Count * runs.Work.Count()
-		for _, launch := range runs.Launches {
-			s.Bytes += int64(runs.Count) * launch.Bytes
-			s.Flops += int64(runs.Count) * launch.Flops
-		}
 		for _, m := range runs.Merged {
 			i, ok := merged[m.Op]
 			if !ok {

@@ -147,8 +147,8 @@ func TestGraphBuildingIsNotTheTime(t *testing.T) {
 	} {
 		r := n.timed("%timeit -t 100ms " + tt.statement)
 		switch got := r.Tally.Flops / product; {
-		case r.Refused != "":
-			t.Errorf("%s: no time: %s", tt.statement, r.Refused)
+		case r.Refused != "" || r.Uneven:
+			t.Errorf("%s: no time: %s, or other work in each run: %v", tt.statement, r.Refused, r.Notes)
 		case got != int64(tt.products):
 			t.Errorf("%s: did the work of %d products, want %d", tt.statement, got, tt.products)
 		case r.Median < least*float64(tt.products)/2:
@@ -297,6 +297,10 @@ func remembered() tensor.Tensor {
 	if r := n.timed(`%timeit -t 50ms remembered()`); r.Refused == "" && r.Tally.Flops != product {
 		t.Errorf("a memo in a variable, which is put back: got %v with %d flops", r, r.Tally.Flops)
 	}
+	n.run("clear(memo)")
+	if r := n.timed(`%timeit -t 50ms product().Add(1)`); !strings.Contains(strings.Join(r.Notes, "\n"), "the very first run, which is not timed, made 2 launches of 14.2 MFLOP") {
+		t.Errorf("a memo of a part: got %v", r)
+	}
 	if text := n.run(`%bench -t 50ms product() ; x.MatMul(w)`).Text(80); !strings.Contains(text, "makes 1 launch, and product() 0") && !strings.Contains(text, "not compared") {
 		t.Errorf("a memo against its product: that it computes nothing is missing in\n%s", text)
 	}
@@ -337,6 +341,24 @@ func TestDifferentWorkIsNamed(t *testing.T) {
 	}
 	if text := n.run(`%bench -t 50ms a := x.MatMul(w) ; b := x.MatMul(w)`).Text(80); strings.Contains(text, "gives") || strings.Contains(text, "makes") {
 		t.Errorf("equal work: got\n%s", text)
+	}
+}
+
+// Sides that change each other are named: what was said of the first run of a side does not hold for its
+// later ones.
+func TestSidesThatChangeEachOther(t *testing.T) {
+	n := open(t)
+	n.run(`m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 64, Heads: 4, Hidden: 128, Seed: 1})
+ids := tensor.RandInt(0, 256, 1, 32).Eval()
+ad := lora.Inject(m, lora.Config{Rank: 8})`)
+	text := n.run(`%bench -t 50ms base := m.Logits(ids) ; merged := func() tensor.Tensor { ad.Merge(); return m.Logits(ids) }()`).Text(1000)
+	if !strings.Contains(text, "base: the runs did not all do the same") {
+		t.Errorf("the one side merges the adapter of the other: got\n%s", text)
+	}
+	n.run("ad.Unmerge()")
+	text = n.run(`%bench -t 50ms base := m.Logits(ids) ; again := m.Logits(ids.Add(0))`).Text(1000)
+	if strings.Contains(text, "all do the same") {
+		t.Errorf("sides that leave each other alone: got\n%s", text)
 	}
 }
 

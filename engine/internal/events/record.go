@@ -22,6 +22,7 @@ type Record struct {
 	closed bool
 	counts Counts
 	places map[*Work]int // in counts.Runs
+	sums   []Amount      // of one run of each
 	sites  sites
 	tape   tape // of a record that traces
 
@@ -52,6 +53,22 @@ type Runs struct {
 	*Work
 	Count, Built int             // how often it ran, and how often it was built for that
 	Times        []time.Duration // of each launch, the sum over all runs; nil unless the record is timed
+}
+
+// An Amount is of work that was done.
+type Amount struct {
+	Launches     int
+	Bytes, Flops int64
+}
+
+// Amount is the sum over the launches.
+func (w *Work) Amount() (sum Amount) {
+	sum.Launches = w.Count()
+	for i := range w.Launches {
+		sum.Bytes += w.Launches[i].Bytes
+		sum.Flops += w.Launches[i].Flops
+	}
+	return sum
 }
 
 // An Option says what a record has beside counts.
@@ -148,6 +165,19 @@ func (r *Record) Counts() Counts {
 	return c
 }
 
+// Amount is that of all runs so far. It takes a moment for each plan.
+func (r *Record) Amount() (all Amount) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, each := range r.sums {
+		n := r.counts.Runs[i].Count
+		all.Launches += n * each.Launches
+		all.Bytes += int64(n) * each.Bytes
+		all.Flops += int64(n) * each.Flops
+	}
+	return all
+}
+
 // ran adds the launches of one run of a plan. A plan that runs in a loop costs a comparison or two and two
 // additions.
 func (r *Record) ran(run *Run) {
@@ -192,7 +222,7 @@ func (r *Record) place(w *Work) int {
 		if r.timed {
 			runs.Times = make([]time.Duration, len(w.Launches))
 		}
-		r.places[w], r.counts.Runs = i, append(r.counts.Runs, runs)
+		r.places[w], r.counts.Runs, r.sums = i, append(r.counts.Runs, runs), append(r.sums, w.Amount())
 	}
 	return i
 }
