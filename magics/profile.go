@@ -31,9 +31,10 @@ func profileMagics() []*Magic {
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
 			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
-			"asks for them. For the time in Go the line under way is looked at 250 times a second, with -n and with short -t a thousand times,\n" +
-			"which stops nothing: a line that cannot fail counts to the one before it, a function in which nothing can fail to the line that\n" +
-			"calls it, and what a line goes on to do after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
+			"asks for them. For the time in Go the line under way is looked at 250 times in each second of it, with -n and with short -t a\n" +
+			"thousand times, and less often during evaluations. That stops nothing: a line that cannot fail counts to the one before it, a\n" +
+			"function in which nothing can fail to the line that calls it, and what a line goes on to do after it has called a function may\n" +
+			"count to that. Kernels follow, as in %kernels -t.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
 			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
 			"A .gputrace is what Metal did in the last of two runs; macOS writes one if mcs was started with METAL_CAPTURE_ENABLED=1.",
@@ -53,15 +54,14 @@ func profileMagics() []*Magic {
 // profiled is what %profile and %lprof have measured.
 type profiled struct {
 	runs    int
-	parts   []part        // of time that is the statement's: the runs; of one run what went before Inputs, and after it
-	began   time.Duration // of the recording, since sampling began
+	parts   []part // of time that is the statement's: the runs; of one run what went before Inputs, and after it
 	record  *profile.Recording
 	samples []session.Sample
 	spans   []span
 	machine bench.Machine // the machine while the runs went on
 }
 
-// A part is a time that began after so much of sampling.
+// A part is a time that began after so much of the recording.
 type part struct{ start, took time.Duration }
 
 func (p part) end() time.Duration { return p.start + p.took }
@@ -77,14 +77,28 @@ type span struct {
 	what     string   // the kernel
 }
 
-// sampleEvery is the time between two looks at which line is under way: a millisecond, but of work that is
-// repeated for long so much that there are 250 looks, or 4 ms. Each holds up small kernels a little, and
-// more of them tell no more than the runs differ by.
+// sampleEvery is how much time in Go lies between two looks at which line is under way: a millisecond, but of
+// work that is repeated for long so much that there are 250 looks, or 4 ms. More of them tell no more than
+// the runs differ by.
 func sampleEvery(n int, budget time.Duration) time.Duration {
 	if n > 0 {
 		return time.Millisecond // nobody knows how long that takes
 	}
 	return min(max(budget/250, time.Millisecond), 4*time.Millisecond)
+}
+
+// leastGo is the share of time in Go that looks are taken for at least.
+const leastGo = 0.2
+
+// untilLook is how long to wait for the next look, if evaluations have taken so much of the time that has
+// passed. Their time is known without looks, and each look holds up small kernels. So where there is less
+// time in Go there are fewer looks: the error that they leave in a line's share is the same.
+func untilLook(every, passed, evaluating time.Duration) time.Duration {
+	if passed <= 0 {
+		return every
+	}
+	inGo := 1 - evaluating.Seconds()/passed.Seconds()
+	return time.Duration(float64(every) / min(max(inGo, leastGo), 1))
 }
 
 // profiled runs the work over and over, looked at. Go's CPU profile of the runs is written to cpu unless that
@@ -97,8 +111,6 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		}
 	}
 	p = &profiled{}
-	var results []tensor.Tensor
-	var remarks []string
 	if cpu != nil {
 		if err := pprof.StartCPUProfile(cpu); err != nil { // a cell has begun one
 			return nil, c.errorf("%w", err)
@@ -106,20 +118,34 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		defer pprof.StopCPUProfile()
 	}
 	watch := bench.NewWatch(c.clock)
-	sampling, start := c.s.Sample(sampleEvery(n, budget)), time.Now()
-	// The session is entered once: entering it for each run would draw samples to the ends of runs, because
-	// that is where goroutines change.
+	err = p.watch(ctx, c.s, w, sampleEvery(n, budget), n == 1, func(passed time.Duration) bool {
+		return n > 0 && p.runs < n || n <= 0 && passed < budget
+	})
+	p.machine = watch.Machine()
+	p.span()
+	return p, err
+}
+
+// watch runs the work, looked at, as long as more says so, which gets the time that has passed; only says
+// that this is once, and the first time.
+func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, every time.Duration, only bool, more func(passed time.Duration) bool) (err error) {
+	var remarks []string
 	p.record = profile.RecordTraced(ctx, func(ctx context.Context) {
-		p.began = time.Since(start)
+		start := time.Now()
+		sampling := s.Sample(func() time.Duration { return untilLook(every, time.Since(start), profile.Evaluating(ctx)) })
+		defer func() { p.samples = sampling.Stop() }()
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
+		var results []tensor.Tensor
+		// The session is entered once: entering it for each run would draw samples to the ends of runs,
+		// because that is where goroutines change.
 		err = w.stmt.Within(l.Context(), func() error {
 			for begun := time.Now(); ctx.Err() == nil; {
-				results, err = p.run(w, l, start, n == 1)
+				results, err = p.run(w, l, start, only)
 				if w.restore != nil {
 					w.restore()
 				}
-				if err != nil || n > 0 && p.runs >= n || n <= 0 && time.Since(begun) >= budget {
+				if err != nil || !more(time.Since(begun)) {
 					return err
 				}
 			}
@@ -133,10 +159,7 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		}
 	})
 	p.record.Remarks = remarks
-	p.samples = sampling.Stop()
-	p.machine = watch.Machine()
-	p.span()
-	return p, err
+	return err
 }
 
 // run runs the work once. If that is the only run, none has computed before it what others had left undone.
@@ -168,11 +191,12 @@ func (p *profiled) span() {
 	for i, e := range t.Evals {
 		for ; launch < len(t.Launches) && t.Launches[launch].Eval == i; launch++ {
 			l := &t.Launches[launch]
-			p.spans = append(p.spans, span{p.began + l.Start, l.Time, e.Stack, "kernels", l.Kernel})
+			p.spans = append(p.spans, span{l.Start, l.Time, e.Stack, "kernels", l.Kernel})
 		}
-		p.spans = append(p.spans, span{p.began + e.Start, e.End - e.Start - e.Busy, e.Stack, "engine", ""})
+		p.spans = append(p.spans, span{e.Start, e.End - e.Start - e.Busy, e.Stack, "engine", ""})
 	}
-	ends, from, eval, run := p.began, p.began, 0, 0
+	var ends, from time.Duration
+	eval, run := 0, 0
 	if n := len(p.parts); n > 0 {
 		ends = p.parts[n-1].end()
 	}
@@ -187,8 +211,8 @@ func (p *profiled) span() {
 		}
 		for ; eval < len(t.Evals); eval++ {
 			e := &t.Evals[eval]
-			rest -= max(0, min(to, p.began+e.End)-max(from, p.began+e.Start))
-			if p.began+e.End > to {
+			rest -= max(0, min(to, e.End)-max(from, e.Start))
+			if e.End > to {
 				break
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 // BenchmarkProfiled is what being profiled adds to a statement, in percent: to Go of a cell alone, and to
 // small kernels, of one line and of two lines of a function; and what sampling and recording add, each alone.
+// What the profile adds beyond both is to compute what a run has left, as for each time that is shown.
 func BenchmarkProfiled(b *testing.B) {
 	s, err := session.New(session.Options{Commands: Table{}})
 	if err != nil {
@@ -27,25 +28,32 @@ func BenchmarkProfiled(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			turn := func(ctx context.Context, runs int) (took time.Duration) {
-				warm := runs / 5 // these runs find the caches as another side has left them
+			// mean is how long a run took, but for the first ones: these find the caches as another side has
+			// left them.
+			mean := func(p *profiled) (took time.Duration) {
+				runs := p.parts[p.runs/6:]
+				for _, each := range runs {
+					took += each.took
+				}
+				return took / time.Duration(len(runs))
+			}
+			turn := func(ctx context.Context, runs int) time.Duration {
+				p := &profiled{}
 				err := w.stmt.Within(ctx, func() error {
-					var start time.Time
-					for i := range warm + runs {
-						if i == warm {
-							start = time.Now()
-						}
+					for range runs {
+						at := time.Now()
 						if _, err := w.stmt.Loop(1); err != nil {
 							return err
 						}
+						p.parts = append(p.parts, part{took: time.Since(at)})
+						p.runs++
 					}
-					took = time.Since(start)
 					return nil
 				})
 				if err != nil {
 					b.Fatal(err)
 				}
-				return took / time.Duration(runs)
+				return mean(p)
 			}
 			plain := func(runs int) func() time.Duration {
 				return func() time.Duration { return turn(b.Context(), runs) }
@@ -56,22 +64,38 @@ func BenchmarkProfiled(b *testing.B) {
 					return took
 				}
 			}
-			sampled := func(f func() time.Duration) func() time.Duration {
-				return func() time.Duration {
-					sampling := s.Sample(sampleEvery(0, time.Second)) // as %profile does
-					defer sampling.Stop()
-					return f()
+			every := sampleEvery(0, time.Second)
+			watched := func(runs int) *profiled { // as %profile does
+				p := &profiled{}
+				if err := p.watch(b.Context(), s, w, every, false, func(time.Duration) bool { return p.runs < runs }); err != nil {
+					b.Fatal(err)
 				}
+				return p
 			}
 			// Most turns of this length fit between two interruptions, and no sample falls into one of them.
-			const short, long = 15, 300
+			const short, long = 18, 360
 			b.Run("recording", func(b *testing.B) {
 				turns.Compare(b, plain(short), turns.Side{Name: "again", Run: plain(short)}, turns.Side{Name: "recorded", Run: recorded(short)})
 			})
 			b.Run("whole", func(b *testing.B) {
-				turns.Compare(b, plain(long), turns.Side{Name: "again", Run: plain(long)},
-					turns.Side{Name: "sampled", Run: sampled(plain(long))}, turns.Side{Name: "profiled", Run: sampled(recorded(long))})
+				trial := watched(long).record
+				until := untilLook(every, trial.Wall, evaluating(trial))
+				sampled := func() time.Duration {
+					sampling := s.Sample(func() time.Duration { return until })
+					defer sampling.Stop()
+					return turn(b.Context(), long)
+				}
+				turns.Compare(b, plain(long), turns.Side{Name: "again", Run: plain(long)}, turns.Side{Name: "sampled", Run: sampled},
+					turns.Side{Name: "recorded", Run: recorded(long)}, turns.Side{Name: "profiled", Run: func() time.Duration { return mean(watched(long)) }})
 			})
 		})
 	}
+}
+
+// evaluating is how long the evaluations of a recording have taken.
+func evaluating(r *profile.Recording) (all time.Duration) {
+	for _, e := range r.Trace.Evals {
+		all += e.End - e.Start
+	}
+	return all
 }

@@ -17,13 +17,13 @@ const ms = time.Millisecond
 // In[2]:1 has called; the second one's samples came late, and its kernel is three launches.
 func recorded() *profiled {
 	asked := []string{"In[2]:1", "In[1]:2"}
-	p := &profiled{runs: 2, parts: []part{{1 * ms, 19 * ms}, {21 * ms, 26 * ms}}, began: 1 * ms, record: &profile.Recording{Wall: 50 * ms, Kernels: []profile.Kernel{{Name: "matmul"}}, Trace: &profile.Trace{
+	p := &profiled{runs: 2, parts: []part{{1 * ms, 19 * ms}, {21 * ms, 26 * ms}}, record: &profile.Recording{Wall: 51 * ms, Kernels: []profile.Kernel{{Name: "matmul"}}, Trace: &profile.Trace{
 		Evals: []profile.Eval{
-			{Launches: 1, Start: 10 * ms, Planned: 11 * ms, End: 15 * ms, Busy: 4 * ms, Stack: asked},
-			{Launches: 3, Start: 20 * ms, Planned: 20 * ms, End: 40 * ms, Busy: 20 * ms, Stack: asked, Reused: true},
+			{Launches: 1, Start: 11 * ms, Planned: 12 * ms, End: 16 * ms, Busy: 4 * ms, Stack: asked},
+			{Launches: 3, Start: 21 * ms, Planned: 21 * ms, End: 41 * ms, Busy: 20 * ms, Stack: asked, Reused: true},
 		},
-		Launches: []profile.Launch{{Kernel: "matmul", Eval: 0, Start: 11 * ms, Time: 4 * ms}, {Kernel: "matmul", Eval: 1, Start: 20 * ms, Time: 20 * ms}},
-		Copies:   []profile.Copy{{Start: 45 * ms, Time: 1 * ms, Bytes: 4}},
+		Launches: []profile.Launch{{Kernel: "matmul", Eval: 0, Start: 12 * ms, Time: 4 * ms}, {Kernel: "matmul", Eval: 1, Start: 21 * ms, Time: 20 * ms}},
+		Copies:   []profile.Copy{{Start: 46 * ms, Time: 1 * ms, Bytes: 4}},
 	}}}
 	for _, s := range []struct {
 		at    int
@@ -50,6 +50,21 @@ func TestSampleEvery(t *testing.T) {
 	} {
 		if got := sampleEvery(c.n, c.budget); got != c.want {
 			t.Errorf("-n %d -t %v: got %v, want %v", c.n, c.budget, got, c.want)
+		}
+	}
+}
+
+// Where evaluations take most of the time there are fewer looks, down to a fifth.
+func TestUntilLook(t *testing.T) {
+	for _, c := range []struct{ passed, evaluating, want time.Duration }{
+		{0, 0, 4 * ms},
+		{10 * ms, 0, 4 * ms},
+		{10 * ms, 5 * ms, 8 * ms},
+		{10 * ms, 10 * ms, 20 * ms},
+		{10 * ms, 19 * ms, 20 * ms}, // goroutines that evaluate at the same time
+	} {
+		if got := untilLook(4*ms, c.passed, c.evaluating); got != c.want {
+			t.Errorf("%v of %v: got %v, want %v", c.evaluating, c.passed, got, c.want)
 		}
 	}
 }

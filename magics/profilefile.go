@@ -110,17 +110,17 @@ func (p *profiled) chrome() ([]byte, error) {
 	}
 	t := p.record.Trace
 	for i, e := range t.Evals {
-		add(trackEvals, fmt.Sprintf("evaluation %d", i+1), p.began+e.Start, e.End-e.Start, map[string]any{"launches": e.Launches, "plan": planned(e)})
+		add(trackEvals, fmt.Sprintf("evaluation %d", i+1), e.Start, e.End-e.Start, map[string]any{"launches": e.Launches, "plan": planned(e)})
 		if !e.Reused {
-			add(trackEvals, "plan and compile", p.began+e.Start, e.Planned-e.Start, nil)
+			add(trackEvals, "plan and compile", e.Start, e.Planned-e.Start, nil)
 		}
 	}
 	for i := range t.Launches {
 		l := &t.Launches[i]
-		add(trackDevice, l.Kernel, p.began+l.Start, l.Time, map[string]any{"bytes": l.Bytes, "flops": l.Flops, "from": profile.Origins(l), "ops": opsOf(l)})
+		add(trackDevice, l.Kernel, l.Start, l.Time, map[string]any{"bytes": l.Bytes, "flops": l.Flops, "from": profile.Origins(l), "ops": opsOf(l)})
 	}
 	for _, c := range t.Copies {
-		add(trackCopies, "copy", p.began+c.Start, c.Time, map[string]any{"bytes": c.Bytes})
+		add(trackCopies, "copy", c.Start, c.Time, map[string]any{"bytes": c.Bytes})
 	}
 	return json.Marshal(map[string]any{"traceEvents": events, "displayTimeUnit": "ms", "otherData": map[string]string{"machine": p.machine.String()}})
 }

@@ -13,7 +13,7 @@ import (
 
 // tensorsIn lists the tensors that can be reached from v through exported fields, elements and pointers.
 func tensorsIn(v any) []tensor.Tensor {
-	s := settler{seen: map[seenPointer]bool{}}
+	var s settler
 	s.value(reflect.ValueOf(v), 0)
 	return s.found
 }
@@ -74,6 +74,9 @@ func (s *settler) value(v reflect.Value, depth int) {
 		at := seenPointer{v.Pointer(), v.Type()}
 		if v.IsNil() || s.seen[at] {
 			return
+		}
+		if s.seen == nil {
+			s.seen = map[seenPointer]bool{}
 		}
 		s.seen[at] = true
 		s.value(v.Elem(), depth+1)

@@ -85,6 +85,10 @@ func RecordTraced(ctx context.Context, f func(ctx context.Context)) *Recording {
 	return record(ctx, events.Times|events.Trace, f)
 }
 
+// Evaluating is how long the evaluations have taken so far that RecordTraced records, of which ctx is the
+// context. Any goroutine may ask.
+func Evaluating(ctx context.Context) time.Duration { return events.Evaluating(ctx) }
+
 // newTrace is what a record has traced since start.
 func newTrace(t events.Traced, start time.Duration) *Trace {
 	launches := 0

@@ -28,15 +28,19 @@ type places struct {
 	commandCell int
 
 	stacks [16]stackText // that were asked for, by a hash of their marks
-	now    []int         // the marks of all slots
+	newest int           // of these, the one that was asked for last
+
+	slots []int  // of the compiler, when marks was filled
+	marks []*int // of each slot, the variable that has its mark
 }
 
 // A stackText is what a stack was when the slots had these marks, while a cell ran. A loop asks for the
-// stacks of the same statements in each turn.
+// stacks of the same statements in each turn, mostly in the same order.
 type stackText struct {
 	cell  int
 	marks []int
 	text  string
+	next  int // in places.stacks, the one that was asked for next when this one was the newest
 }
 
 // place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
@@ -81,36 +85,61 @@ func (ps *places) place(op string) string {
 	return strings.Join(slices.Compact(lines), " or ")
 }
 
-// stackText is stack as a text. Each evaluation that is recorded asks for it, so it looks at each mark once.
+// stackText is stack as a text. Each evaluation that is recorded asks for it, so it looks first at the text
+// that it gave last, and at the one that came after that.
 func (ps *places) stackText() string {
-	known := &ps.stacks[ps.look()%uint64(len(ps.stacks))]
-	if known.cell != ps.past.n || !slices.Equal(known.marks, ps.now) {
-		*known = stackText{ps.past.n, slices.Clone(ps.now), strings.Join(ps.stack(), "\n")}
+	marks := ps.allMarks()
+	newest := &ps.stacks[ps.newest]
+	if ps.isNow(newest, marks) {
+		return newest.text
 	}
+	if next := &ps.stacks[newest.next]; ps.isNow(next, marks) {
+		ps.newest = newest.next
+		return next.text
+	}
+	now, hash := make([]int, len(marks)), uint64(0)
+	for i, m := range marks {
+		if m != nil {
+			now[i] = read(m)
+		}
+		hash = hash<<7 ^ hash>>57 ^ uint64(now[i])
+	}
+	at := int(hash * 0x9e3779b97f4a7c15 >> 32 % uint64(len(ps.stacks)))
+	known := &ps.stacks[at]
+	if known.cell != ps.past.n || !slices.Equal(known.marks, now) {
+		*known = stackText{cell: ps.past.n, marks: now, text: strings.Join(ps.stack(), "\n")}
+	}
+	newest.next, ps.newest = at, at
 	return known.text
 }
 
-// look reads the marks of all slots, and returns a hash of them.
-func (ps *places) look() (hash uint64) {
-	slots := ps.compiler.Slots()
-	if len(ps.now) != len(slots) {
-		ps.now = make([]int, len(slots))
+// isNow says whether a stack is that of the marks as they are now.
+func (ps *places) isNow(s *stackText, marks []*int) bool {
+	if s.cell != ps.past.n || len(s.marks) != len(marks) {
+		return false
 	}
-	var words []*int
-	if known := ps.words.Load(); known != nil {
-		words = *known
-	}
-	for i, slot := range slots {
-		mark := 0
-		if slot < len(words) && words[slot] != nil {
-			mark = read(words[slot])
-		} else {
-			mark = ps.at(slot)
+	for i, m := range marks {
+		if m == nil || read(m) != s.marks[i] {
+			return false
 		}
-		ps.now[i] = mark
-		hash = hash<<7 ^ hash>>57 ^ uint64(mark)
 	}
-	return hash * 0x9e3779b97f4a7c15 >> 32
+	return true
+}
+
+// allMarks returns the variables with the marks of all slots; nil stands for one that is not there yet.
+func (ps *places) allMarks() []*int {
+	slots := ps.compiler.Slots()
+	if len(slots) == len(ps.slots) && (len(slots) == 0 || &slots[0] == &ps.slots[0]) {
+		return ps.marks
+	}
+	marks := make([]*int, len(slots))
+	for i, slot := range slots {
+		marks[i] = ps.word(slot)
+	}
+	if !slices.Contains(marks, nil) {
+		ps.slots, ps.marks = slots, marks
+	}
+	return marks
 }
 
 // top is the mark of the statement that runs, of the cell or of a function literal.

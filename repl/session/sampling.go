@@ -24,7 +24,7 @@ type Sample struct {
 // function.
 type Sampling struct {
 	s     *Session
-	every time.Duration
+	until func() time.Duration
 	slots []int
 	marks []*int // of each slot, the variable that has its mark
 	began time.Time
@@ -41,9 +41,10 @@ type look struct {
 }
 
 // Sample begins to sample the session's code, from the goroutine of a command. The caller must call Stop.
-// Every is the time between two samples. One takes the work some 10 µs: a processor has to wake up for it.
-func (s *Session) Sample(every time.Duration) *Sampling {
-	p := &Sampling{s: s, every: every, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+// Another goroutine asks until how long to wait for the next sample. One takes the work some 10 µs: a
+// processor has to wake up for it.
+func (s *Session) Sample(until func() time.Duration) *Sampling {
+	p := &Sampling{s: s, until: until, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	for _, slot := range s.compiler.Slots() {
 		if v := s.rt.Variable(lower.MarkVar(slot)); v.IsValid() {
 			if at, ok := v.Addr().Interface().(*int); ok {
@@ -57,14 +58,15 @@ func (s *Session) Sample(every time.Duration) *Sampling {
 
 func (p *Sampling) run() {
 	defer close(p.done)
-	ticks := time.NewTicker(p.every)
-	defer ticks.Stop()
+	next := time.NewTimer(p.until())
+	defer next.Stop()
 	for {
 		select {
 		case <-p.stop:
 			return
-		case <-ticks.C:
+		case <-next.C:
 			p.looks = append(p.looks, look{time.Since(p.began), device.InUse(), p.read()})
+			next.Reset(p.until())
 		}
 	}
 }

@@ -10,7 +10,6 @@ package events
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,8 +50,30 @@ func (w *Work) Count() (n int) {
 	return n
 }
 
-// Records are told of the same events.
-type Records []*Record
+// Records are told of the same events. There are none in a nil *Records, as mostly.
+type Records struct {
+	list []*Record
+	with Option // what one or another of them has
+}
+
+func recordsOf(list ...*Record) *Records {
+	rs := &Records{list: list}
+	for _, r := range list {
+		rs.with |= r.with
+	}
+	return rs
+}
+
+// each returns the records.
+func (rs *Records) each() []*Record {
+	if rs == nil {
+		return nil
+	}
+	return rs.list
+}
+
+// have says whether one of the records has what an option says.
+func (rs *Records) have(what Option) bool { return rs != nil && rs.with&what != 0 }
 
 var (
 	key    = &scope.Key{Name: "record"}
@@ -68,7 +89,7 @@ var (
 func Total() int64 { return total.Load() }
 
 // Of returns the records of what is done within ctx.
-func Of(ctx context.Context) Records {
+func Of(ctx context.Context) *Records {
 	all := opened.all.Load()
 	if all == nil {
 		return nil
@@ -77,13 +98,13 @@ func Of(ctx context.Context) Records {
 		return r.within
 	}
 	if ctx == context.Background() { // of a goroutine without a scope
-		return *all
+		return all
 	}
 	return nil
 }
 
 // Here returns the records of what the calling goroutine does.
-func Here() Records {
+func Here() *Records {
 	if opened.all.Load() == nil {
 		return nil
 	}
@@ -91,30 +112,25 @@ func Here() Records {
 }
 
 // Timed says whether one of the records wants the time of each launch.
-func (rs Records) Timed() bool {
-	for _, r := range rs {
-		if r.timed {
-			return true
-		}
-	}
-	return false
-}
+func (rs *Records) Timed() bool { return rs.have(Times) }
 
 // Ran tells of one run of a plan, and counts its launches. Nobody keeps what run points to: it may be changed
 // afterwards.
-func (rs Records) Ran(run *Run) {
+func (rs *Records) Ran(run *Run) {
 	total.Add(int64(run.Count()))
-	for _, r := range rs {
+	for _, r := range rs.each() {
 		r.ran(run)
 	}
 }
 
 // Computed tells that nodes were computed, whether or not they have their values now: those of a graph
 // without its leaves, LeafOf of [ir.Graph], or all of them where leafOf is nil.
-func (rs Records) Computed(nodes []*ir.Node, leafOf []int32) {
-	for _, r := range rs {
-		if r.notes {
-			r.computed(nodes, leafOf)
+func (rs *Records) Computed(nodes []*ir.Node, leafOf []int32) {
+	if rs.have(Nodes) {
+		for _, r := range rs.list {
+			if r.with&Nodes != 0 {
+				r.computed(nodes, leafOf)
+			}
 		}
 	}
 	now, all := max(1, turns.Load()), noting.Load() > 0
@@ -128,8 +144,8 @@ func (rs Records) Computed(nodes []*ir.Node, leafOf []int32) {
 func leaf(leafOf []int32, i int) bool { return leafOf != nil && leafOf[i] >= 0 }
 
 // Spared tells that the nodes will not be computed, because nobody waits for them.
-func (rs Records) Spared(nodes []*ir.Node) {
-	if !slices.ContainsFunc(rs, func(r *Record) bool { return r.notes }) {
+func (rs *Records) Spared(nodes []*ir.Node) {
+	if !rs.have(Nodes) {
 		return
 	}
 	now := turns.Load()
@@ -140,18 +156,18 @@ func (rs Records) Spared(nodes []*ir.Node) {
 
 // A Transfer is a copy between host and device that is under way.
 type Transfer struct {
-	records Records
+	records *Records
 	bytes   int64
 	began   time.Duration // if somebody traces it
 }
 
 // Copying begins a copy that the records are told of.
-func (rs Records) Copying(bytes int64) Transfer { return Transfer{rs, bytes, rs.Now()} }
+func (rs *Records) Copying(bytes int64) Transfer { return Transfer{rs, bytes, rs.Now()} }
 
 // Done tells of the copy, which has ended.
 func (t Transfer) Done() {
 	ended := t.records.Now()
-	for _, r := range t.records {
+	for _, r := range t.records.each() {
 		r.copied(t.bytes, t.began, ended-t.began)
 	}
 }
@@ -160,13 +176,25 @@ func (t Transfer) Done() {
 // another node. Whoever asks later when that was learns it; see [Record.By].
 func Given(n *ir.Node) { n.Noted.Store(max(1, turns.Load())) }
 
+// Copied tells of a copy that took no time that is worth to be looked at. It came after what the records were
+// told of last.
+func (rs *Records) Copied(bytes int64) {
+	for _, r := range rs.each() {
+		r.copied(bytes, 0, 0)
+	}
+}
+
 // Made tells of a node that code has a handle on.
 func Made(n *ir.Node) {
 	if noting.Load() == 0 {
 		return
 	}
-	for _, r := range Of(scope.Context()) {
-		if r.notes {
+	rs := Of(scope.Context())
+	if !rs.have(Nodes) {
+		return
+	}
+	for _, r := range rs.list {
+		if r.with&Nodes != 0 {
 			r.note(n)
 		}
 	}

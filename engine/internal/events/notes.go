@@ -3,14 +3,31 @@ package events
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
+
+// turns counts runs of code whose nodes are noted, so that a node can say in which it was made or computed.
+var turns atomic.Uint32
 
 // A record that notes nodes has the nodes that code made in the run under way and that are not computed. It
 // holds them until the end of the run, because nodes that code drops count, too. Now and then it forgets the
 // nodes that were computed, so that a long run does not hold its past.
 const minSweep = 256
+
+// noted is what a record that notes nodes has of the run under way. Record.mu guards what is not atomic.
+type noted struct {
+	nodes []*ir.Node
+	most  int         // how many nodes are held at most, or 0: see [Record.Limit]
+	sweep int         // how many nodes to let come together before the computed ones are forgotten
+	due   atomic.Bool // so many have come together
+	some  atomic.Bool // something was computed
+	older []older     // that were computed, and that the record's code has not made: see [Record.Older]
+	since uint32      // when the run under way began
+	past  uint32      // when the one before it began, or the record was opened
+	first uint32      // when the record was opened, which does not change
+}
 
 // note adds a node that code has a handle on.
 func (r *Record) note(n *ir.Node) {
@@ -19,15 +36,19 @@ func (r *Record) note(n *ir.Node) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.most < 0 {
+	if r.closed.Load() || r.most < 0 {
 		return
 	}
 	n.Noted.Store(turns.Load())
 	r.counts.Made++
-	if r.nodes = append(r.nodes, n); len(r.nodes) == r.most {
+	r.nodes = append(r.nodes, n)
+	if len(r.nodes) == r.most {
 		if r.forget(); len(r.nodes) > r.most/2 {
 			r.nodes, r.most = nil, -1
 		}
+	}
+	if len(r.nodes) == r.sweep {
+		r.due.Store(true)
 	}
 }
 
@@ -72,22 +93,34 @@ func (r *Record) computes(n *ir.Node) bool {
 // mostOlder is how many nodes that others have made a record names.
 const mostOlder = 64
 
-// computed notes the nodes that others have made, and forgets what has piled up.
+// computed notes the nodes that others have made, and forgets what has piled up. Mostly it finds neither, and
+// takes no lock.
 func (r *Record) computed(nodes []*ir.Node, leafOf []int32) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed.Load() {
 		return
 	}
+	if !r.some.Load() {
+		r.some.Store(true)
+	}
 	for i, n := range nodes {
-		if !leaf(leafOf, i) && n.Noted.Load() < r.first && n.Handles() > 0 && n.Op != ir.Const && len(r.older) < mostOlder && !r.computes(n) {
-			r.older = append(r.older, older{n, n.Computed.Load() == 0})
+		if !leaf(leafOf, i) && n.Noted.Load() < r.first && n.Handles() > 0 && n.Op != ir.Const {
+			r.addOlder(n)
 		}
 	}
-	r.some = true
-	if len(r.nodes) >= r.sweep {
+	if r.due.Load() {
+		r.mu.Lock()
 		r.forget()
 		r.sweep = max(minSweep, 2*len(r.nodes))
+		r.due.Store(false)
+		r.mu.Unlock()
+	}
+}
+
+func (r *Record) addOlder(n *ir.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.older) < mostOlder && !r.computes(n) {
+		r.older = append(r.older, older{n, n.Computed.Load() == 0})
 	}
 }
 
@@ -137,7 +170,7 @@ func (r *Record) Left() []*ir.Node {
 // begun says whether most of the work to compute n was already done in the run under way, in launches that
 // did not keep the values.
 func (r *Record) begun(n *ir.Node) bool {
-	if !r.some {
+	if !r.some.Load() {
 		return false
 	}
 	missing, again := flops(n), int64(0)
@@ -160,8 +193,14 @@ func (r *Record) Turn() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.nodes)
-	r.nodes, r.sweep, r.some = r.nodes[:0], minSweep, false
-	r.last, r.since = r.since, turns.Add(1)
+	r.nodes, r.sweep = r.nodes[:0], minSweep
+	if r.some.Load() {
+		r.some.Store(false)
+	}
+	if r.due.Load() {
+		r.due.Store(false)
+	}
+	r.past, r.since = r.since, turns.Add(1)
 }
 
 // Older returns what code holds, was made before the record was opened or by others, and was computed for the
@@ -170,7 +209,7 @@ func (r *Record) Older() (list []*ir.Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.older {
-		if n.undone && n.Computed.Load() >= r.last {
+		if n.undone && n.Computed.Load() >= r.past {
 			list = append(list, n.Node)
 		}
 	}
@@ -182,8 +221,8 @@ func (r *Record) Older() (list []*ir.Node) {
 func (r *Record) By(n *ir.Node) (others, before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before = n.Computed.Load() < r.last
-	own := n.Noted.Load() >= r.last || !before && r.computes(n)
+	before = n.Computed.Load() < r.past
+	own := n.Noted.Load() >= r.past || !before && r.computes(n)
 	return !own, before
 }
 
@@ -214,7 +253,7 @@ func (r *Record) Inputs() (inputs []*ir.Node, carried bool) {
 // Of says whether what is done within ctx is the record's.
 func (r *Record) Of(ctx context.Context) bool {
 	in, ok := ctx.Value(key).(*Record)
-	return ok && slices.Contains(in.within, r)
+	return ok && slices.Contains(in.within.list, r)
 }
 
 // Held returns how many nodes the record holds.

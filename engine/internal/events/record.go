@@ -7,34 +7,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Record is what was done within its context. It may be used by several goroutines.
 type Record struct {
-	timed, notes, traces bool
+	with   Option
+	within *Records // the record itself and those around it
+	apart  *Records // of a record that [Apart] made: those that it tells of launches
+	closed atomic.Bool
 
-	within Records // the record itself and those around it
-	apart  Records // of a record that [Apart] made: those that it tells of launches
+	last atomic.Pointer[site] // of the last run
 
 	mu     sync.Mutex
-	closed bool
-	counts Counts
-	places map[*Work]int // in counts.Runs
-	sums   []Amount      // of one run of each
-	sites  sites
+	counts Counts // without its Runs, which the sites have
+	sites  []*site
+	byKey  map[siteKey]*site
 	tape   tape // of a record that traces
 
-	// What a record that notes nodes has of the run under way.
-	nodes []*ir.Node
-	some  bool    // something was computed
-	most  int     // how many nodes are held at most, or 0: see [Record.Limit]
-	sweep int     // how many nodes to let come together before the computed ones are forgotten
-	older []older // that were computed, and that the record's code has not made: see [Record.Older]
-	since uint32  // when the run under way began
-	last  uint32  // when the one before it began, or the record was opened
-	first uint32  // when the record was opened
+	evaluating time.Duration // that the runs of a record that traces have taken
+
+	noted
 }
 
 // Counts are what a record has counted.
@@ -80,27 +73,26 @@ const (
 	Trace                    // each run by itself: see [Record.Traced]
 )
 
-// turns counts runs of code whose nodes are noted, so that a node can say in which it was made or computed.
-var turns atomic.Uint32
-
 // Open begins a record, and returns the context that it belongs to. What is done within that is told to the
 // records of ctx as well, or to those of the calling goroutine's scope.
 func Open(ctx context.Context, with Option) (context.Context, *Record) {
-	r := &Record{timed: with&Times != 0, notes: with&Nodes != 0, traces: with&Trace != 0}
-	r.within = Records{r}
+	r := &Record{with: with}
 	outer, ok := ctx.Value(key).(*Record)
 	if !ok {
 		outer, ok = scope.Context().Value(key).(*Record)
 	}
-	if ok {
-		r.within = append(r.within, outer.within...)
+	if r.within = recordsOf(r); ok {
+		r.within = recordsOf(append([]*Record{r}, outer.within.list...)...)
 	}
-	if r.notes {
+	if with&Nodes != 0 {
 		r.first = turns.Add(1)
-		r.since, r.last, r.sweep = r.first, r.first, minSweep
+		r.since, r.past, r.sweep = r.first, r.first, minSweep
 		noting.Add(1)
 	}
-	r.list(func(all Records) Records { return append(all, r) })
+	if with&Trace != 0 {
+		r.tape.ended = Now()
+	}
+	list(func(all []*Record) []*Record { return append(all, r) })
 	return context.WithValue(ctx, key, r), r
 }
 
@@ -111,10 +103,14 @@ func Apart(ctx context.Context, f func(context.Context) error) error {
 	if !ok {
 		return f(ctx)
 	}
+	inner := &Record{within: recordsOf(&Record{apart: outer.within})}
+	for _, r := range []*Record{inner, inner.within.list[0]} {
+		r.closed.Store(true)
+	}
 	began := Now()
-	err := f(context.WithValue(ctx, key, &Record{closed: true, within: Records{{closed: true, apart: outer.within}}}))
+	err := f(context.WithValue(ctx, key, inner))
 	took := Now() - began
-	for _, of := range outer.within {
+	for _, of := range outer.within.list {
 		of.mu.Lock()
 		of.counts.ApartTook += took
 		of.mu.Unlock()
@@ -124,43 +120,51 @@ func Apart(ctx context.Context, f func(context.Context) error) error {
 
 // Close ends a record; nothing is added to it any more. It says whether the record was open.
 func (r *Record) Close() bool {
-	r.mu.Lock()
-	was := !r.closed
-	r.closed, r.nodes = true, nil
-	r.mu.Unlock()
-	if !was {
+	if r.closed.Swap(true) {
 		return false
 	}
-	if r.notes {
+	r.mu.Lock()
+	r.nodes = nil
+	r.mu.Unlock()
+	if r.with&Nodes != 0 {
 		noting.Add(-1)
 	}
-	r.list(func(all Records) Records { return slices.DeleteFunc(all, func(o *Record) bool { return o == r }) })
+	list(func(all []*Record) []*Record { return slices.DeleteFunc(all, func(o *Record) bool { return o == r }) })
 	return true
 }
 
 // list changes the list of open records.
-func (r *Record) list(change func(Records) Records) {
+func list(change func([]*Record) []*Record) {
 	opened.Lock()
 	defer opened.Unlock()
-	var all Records
-	if old := opened.all.Load(); old != nil {
-		all = slices.Clone(*old)
-	}
-	if all = change(all); len(all) == 0 {
+	all := change(slices.Clone(opened.all.Load().each()))
+	if len(all) == 0 {
 		opened.all.Store(nil)
 		return
 	}
-	opened.all.Store(&all)
+	opened.all.Store(recordsOf(all...))
 }
 
 // Counts returns what was counted so far.
 func (r *Record) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.counts
-	c.Runs = slices.Clone(c.Runs)
-	for i, runs := range c.Runs {
-		c.Runs[i].Times = slices.Clone(runs.Times)
+	c, places := r.counts, map[*Work]int{}
+	for _, s := range r.sites {
+		i, known := places[s.work]
+		if !known {
+			i = len(c.Runs)
+			places[s.work], c.Runs = i, append(c.Runs, Runs{Work: s.work})
+			if r.with&Times != 0 {
+				c.Runs[i].Times = make([]time.Duration, len(s.times))
+			}
+		}
+		runs := &c.Runs[i]
+		runs.Count += int(s.runs.Load())
+		runs.Built += int(s.built.Load())
+		for i, t := range s.times {
+			runs.Times[i] += t
+		}
 	}
 	return c
 }
@@ -169,71 +173,55 @@ func (r *Record) Counts() Counts {
 func (r *Record) Amount() (all Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, each := range r.sums {
-		n := r.counts.Runs[i].Count
-		all.Launches += n * each.Launches
-		all.Bytes += int64(n) * each.Bytes
-		all.Flops += int64(n) * each.Flops
+	for _, s := range r.sites {
+		n := s.runs.Load()
+		all.Launches += int(n) * s.each.Launches
+		all.Bytes += n * s.each.Bytes
+		all.Flops += n * s.each.Flops
 	}
 	return all
 }
 
-// ran adds the launches of one run of a plan. A plan that runs in a loop costs a comparison or two and two
-// additions.
+// ran adds the launches of one run of a plan. A plan that runs in a loop costs a comparison or two and an
+// addition.
 func (r *Record) ran(run *Run) {
-	for _, of := range r.apart {
+	for _, of := range r.apart.each() {
 		of.mu.Lock()
 		of.counts.Apart += run.Count()
 		of.mu.Unlock()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed.Load() {
 		return
 	}
-	n, known := r.sites.of(run)
-	at := &r.sites.list[n]
-	if !known {
-		at.runs = r.place(run.Work)
-	}
-	runs := &r.counts.Runs[at.runs]
-	runs.Count++
+	s := r.site(run)
+	s.runs.Add(1)
 	if !run.Reused {
-		runs.Built++
+		s.built.Add(1)
 	}
-	if r.timed && run.Times != nil {
+	if r.with&(Times|Trace) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.with&Times != 0 {
 		for i, t := range run.Times {
-			runs.Times[i] += t
+			s.times[i] += t
 		}
 	}
-	if r.traces {
-		r.tape.run(n, run)
+	if r.with&Trace != 0 {
+		r.tape.run(s.number, run)
+		r.evaluating += run.Ended - run.Began
 	}
 }
 
-// place is where counts.Runs has the runs of a plan. It is asked once for each site.
-func (r *Record) place(w *Work) int {
-	i, known := r.places[w]
-	if !known {
-		if i = len(r.counts.Runs); i == 0 {
-			r.places = map[*Work]int{}
-		}
-		runs := Runs{Work: w}
-		if r.timed {
-			runs.Times = make([]time.Duration, len(w.Launches))
-		}
-		r.places[w], r.counts.Runs, r.sums = i, append(r.counts.Runs, runs), append(r.sums, w.Amount())
-	}
-	return i
-}
-
+// copied adds a copy. One that nobody has timed has no beginning.
 func (r *Record) copied(bytes int64, began, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
+	if !r.closed.Load() {
 		r.counts.Copies++
 		r.counts.CopiedBytes += bytes
-		if r.traces {
+		if r.with&Trace != 0 {
 			r.tape.copy(Copy{began, took, bytes})
 		}
 	}

@@ -14,8 +14,9 @@ const mostTraced = 1 << 16
 type tape struct {
 	words   blocks[int64] // of each run: its head, then the times of its launches
 	copies  blocks[Copy]
-	kept    int // launches and copies
-	dropped int // launches that were too many
+	kept    int           // launches and copies
+	dropped int           // launches that were too many
+	ended   time.Duration // what was added last
 }
 
 // The head of a run: which site it was at, whether its plan was reused, whether there are times; when it
@@ -55,21 +56,26 @@ func (t *tape) run(site int, run *Run) {
 	for i, took := range run.Times {
 		words[headWords+i] = int64(took)
 	}
+	t.ended = run.Ended
 }
 
 func (t *tape) copy(c Copy) {
-	if t.kept < mostTraced {
-		t.kept++
-		t.copies.take(1)[0] = c
+	if t.kept == mostTraced {
+		return
 	}
+	if c.Began == 0 {
+		c.Began = t.ended
+	}
+	t.kept++
+	t.copies.take(1)[0], t.ended = c, c.Began+c.Took
 }
 
 // read returns all that is on the tape. At has the sites by their numbers.
-func (t *tape) read(at []site) Traced {
+func (t *tape) read(at []*site) Traced {
 	out := Traced{Copies: slices.Concat(t.copies...), Dropped: t.dropped}
 	for _, words := range t.words {
 		for len(words) > 0 {
-			s, flags := &at[words[headSite]>>flagBits], words[headSite]
+			s, flags := at[words[headSite]>>flagBits], words[headSite]
 			run := Run{Work: s.work, Reused: flags&reusedBit != 0, Stack: s.stack, Origins: s.origins,
 				Began: time.Duration(words[headBegan]), Planned: time.Duration(words[headPlanned]), Ended: time.Duration(words[headEnded])}
 			if words = words[headWords:]; flags&timedBit != 0 {

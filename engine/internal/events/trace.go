@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -63,7 +64,7 @@ type Traced struct {
 func Now() time.Duration { return ticks.Now() }
 
 // Now is the time if one of the records traces, else 0.
-func (rs Records) Now() time.Duration {
+func (rs *Records) Now() time.Duration {
 	if !rs.Tracing() {
 		return 0
 	}
@@ -71,18 +72,22 @@ func (rs Records) Now() time.Duration {
 }
 
 // Tracing says whether one of the records keeps each run.
-func (rs Records) Tracing() bool {
-	for _, r := range rs {
-		if r.traces {
-			return true
-		}
-	}
-	return false
-}
+func (rs *Records) Tracing() bool { return rs.have(Trace) }
 
 // Traced returns what was traced so far.
 func (r *Record) Traced() Traced {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tape.read(r.sites.list)
+	return r.tape.read(r.sites)
+}
+
+// Evaluating is how long the runs have taken that the innermost record of ctx has traced so far.
+func Evaluating(ctx context.Context) time.Duration {
+	r, ok := ctx.Value(key).(*Record)
+	if !ok {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.evaluating
 }

@@ -90,3 +90,19 @@ func TestTracedPlaces(t *testing.T) {
 		t.Errorf("counted %v", counts)
 	}
 }
+
+// A copy that was too short to be timed stands after what was traced before it, and took no time.
+func TestCopiedAfter(t *testing.T) {
+	_, r := Open(t.Context(), Trace)
+	defer r.Close()
+	opened := r.tape.ended
+	r.within.Copied(4)
+	r.within.Ran(&Run{Work: &Work{}, Began: opened, Ended: opened + 5})
+	r.within.Copied(8)
+	r.copied(16, opened+10, 3)
+	r.within.Copied(32)
+	want := []Copy{{opened, 0, 4}, {opened + 5, 0, 8}, {opened + 10, 3, 16}, {opened + 13, 0, 32}}
+	if got := r.Traced().Copies; opened == 0 || !slices.Equal(got, want) {
+		t.Errorf("opened at %v: got %v, want %v", opened, got, want)
+	}
+}

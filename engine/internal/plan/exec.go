@@ -32,14 +32,14 @@ func (p *plan) newState() *state {
 type inputs struct {
 	leaves  []*ir.Data
 	consts  []ir.Scalar
-	nodes   []*ir.Node     // that hold the leaves; nil for a leaf that no result may replace
-	readers int            // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
-	spend   bool           // the results are given back: none may lie in the memory of a leaf
-	records events.Records // that are told
-	asked   time.Duration  // when the evaluation was asked for, if somebody traces it
-	graph   *ir.Graph      // the walk; nil for a captured plan
-	origins [][]ir.Origin  // of a captured plan
-	keep    []int          // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
+	nodes   []*ir.Node      // that hold the leaves; nil for a leaf that no result may replace
+	readers int             // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
+	spend   bool            // the results are given back: none may lie in the memory of a leaf
+	records *events.Records // that are told
+	asked   time.Duration   // when the evaluation was asked for, if somebody traces it
+	graph   *ir.Graph       // the walk; nil for a captured plan
+	origins [][]ir.Origin   // of a captured plan
+	keep    []int           // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
 }
 
 // name is what an error calls a leaf.

@@ -18,6 +18,7 @@ func profileSymbols() map[string]reflect.Value {
 		"Diff":         reflect.ValueOf(profile.Diff),
 		"Difference":   reflect.ValueOf((*profile.Difference)(nil)),
 		"Eval":         reflect.ValueOf((*profile.Eval)(nil)),
+		"Evaluating":   reflect.ValueOf(profile.Evaluating),
 		"Kernel":       reflect.ValueOf((*profile.Kernel)(nil)),
 		"Launch":       reflect.ValueOf((*profile.Launch)(nil)),
 		"Limit":        reflect.ValueOf((*profile.Limit)(nil)),
