@@ -61,6 +61,7 @@ class Torch:
         self.gpu = self.device.type == "cuda"
         if self.gpu:
             torch.cuda.set_device(self.device)
+            torch.backends.cudnn.allow_tf32 = False  # PyTorch's default is that convolutions of f32 round to TF32
             torch.utils.deterministic.fill_uninitialized_memory = False  # for finding mistakes, and takes time
             self.memory, self.finish, self.forget = self.peak, torch.cuda.synchronize, self.forget_peak
 

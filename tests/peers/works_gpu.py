@@ -2,7 +2,7 @@
   library  mcs also does it without the libraries of the GPU's vendor
   alone    it takes so much memory that only one side holds it at a time
 """
-from works import HALF_B, LORA, decode, linear_cross_entropy, linear_weights, row, work
+from works import HALF_B, LORA, conv, decode, linear_cross_entropy, linear_weights, row, work
 
 # Sizes: the issue's, and small ones that show on any device that all of it runs.
 LARGE = dict(rows=16384, columns=4096, squares=(4096,), lora=(1024, 4096), tokens=2048, heads=16, batch=4, millions=67, layers=24)
@@ -35,6 +35,16 @@ def attention(batch, heads, kv, t, d, dtype, grad=False):
                 batch=batch, heads=heads, kv=kv, t=t, d=d, dtype=dtype, grad=grad, library=dtype != "f32")
 
 
+def convolution(images, channels, side, results, kernel, stride, dtype, grad=False):
+    name = f"{dtype} {images}x{channels}x{side}x{side} {kernel}x{kernel} to {results}" + (f" stride {stride}" if stride > 1 else "")
+    w = conv(name, (images, channels, side, side), results, kernel, stride, kernel // 2, grad)
+    return dict(w, bytes=w["bytes"] // 4 * SIZE[dtype], peak=dtype, close=CLOSE[dtype], dtype=dtype, library=True)
+
+
+# Images, channels, side, results, kernel, stride: layers of ResNet.
+CONVOLUTIONS = ((32, 64, 56, 64, 3, 1), (32, 128, 28, 128, 3, 1), (32, 256, 14, 256, 3, 1), (32, 256, 56, 64, 1, 1), (32, 128, 56, 128, 3, 2))
+
+
 def cross_entropy(m, v, grad):
     name = f"cross_entropy/{m}x{v}" + (" fwd+bwd" if grad else "")
     return work(name, "cross_entropy", 0, 4 * m * v * (2 if grad else 1), "copy" if grad else "read", m=m, v=v, grad=grad)
@@ -64,6 +74,7 @@ def works(quick=False):
         + [lora(size, 16, count, dtype) for dtype in ("f32", "bf16") for size in s["lora"] for count in LORA]
         + [attention(s["batch"], s["heads"], s["heads"] // 4, s["tokens"], d, dtype, grad)
            for dtype in ("f32", "bf16") for d in (64, 128) for grad in (False, True)]
+        + [convolution(*((2, 16, 9, 16, *layer[4:]) if quick else layer), dtype, grad) for dtype in ("f32", "bf16") for layer in CONVOLUTIONS for grad in (False, True)]
         + [work("small/add 4x4", "small", 0, 0, n=4)]
         + [train(shape, name, batch, t, dtype) for dtype in ("f32", "bf16")]
         + [dict(decode(name, shape, 4 if quick else 64, dtype=dtype), close=1, library=True, alone=True) for dtype in ("f32", "bf16")]

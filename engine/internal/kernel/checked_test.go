@@ -211,7 +211,7 @@ func specialTrials() []trial {
 
 // trials are what runs by default, and with -long.
 func trials() []trial {
-	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), rowTrials(dtype.F32, 2, 2100)[8:], otherTrials(5, 36), specialTrials(),
+	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), rowTrials(dtype.F32, 2, 2100)[8:], otherTrials(5, 36), specialTrials(), columnTrials(),
 		normGradients(dtype.F32, 21, 30), normGradients(dtype.F32, 21, 900), normGradients(dtype.BF16, 21, 1200))
 	sizes := []int{64}
 	if *long {

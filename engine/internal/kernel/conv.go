@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -12,8 +13,8 @@ import (
 // images.
 //
 // What is computed: an element of conv adds C/G·K products, of which neighbours read the same weights and
-// overlapping windows, so caches serve most reads. There is no tile in threadgroup memory and no simdgroup
-// matrix: a product by blocks whose right operand is gathered would be several times as fast.
+// overlapping windows, so caches serve most reads. That is for convolutions of few channels, or small ones;
+// the others are products, see conv_columns.go.
 type windowed struct {
 	*elementText
 	in      *backend.Inst
@@ -24,7 +25,7 @@ type windowed struct {
 // conv writes the three products down.
 func conv(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	if ir.Size(in.Shape) == 0 {
+	if ir.Size(in.Shape) == 0 || convByColumns(g, k) {
 		return
 	}
 	switch in.Op {
@@ -40,15 +41,22 @@ func conv(g *backend.Group, k *Kernel) {
 // newWindowed draws the space of a result. Places along its spatial axes are here(t0), here(t1), …, its
 // channel (for a weight: its result) is here(c), and its number in the first axis here(n).
 func newWindowed(g *backend.Group, limits Limits, shape []int, operands ...backend.Ref) *windowed {
+	return newWindowedParts(g, limits, 1, shape, operands...)
+}
+
+// newWindowedParts is newWindowed of a result of which each of so many parts has a share: here(part) is its
+// number.
+func newWindowedParts(g *backend.Group, limits Limits, parts int, shape []int, operands ...backend.Ref) *windowed {
 	in := &g.Insts[0]
+	shape = append([]int{parts}, shape...)
 	unit := func(axis int) ir.Layout {
 		l := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
 		l.Stride[axis] = 1
 		return l
 	}
-	lays := []named{contiguous("y", shape), {name: "n", layout: unit(0)}, {name: "c", layout: unit(1)}}
-	for axis := range shape[2:] {
-		lays = append(lays, named{name: fmt.Sprintf("t%d", axis), layout: unit(2 + axis)})
+	lays := []named{contiguous("y", shape), {name: "part", layout: unit(0)}, {name: "n", layout: unit(1)}, {name: "c", layout: unit(2)}}
+	for axis := range shape[3:] {
+		lays = append(lays, named{name: fmt.Sprintf("t%d", axis), layout: unit(3 + axis)})
 	}
 	for i, v := range operands {
 		l := inputLayout(g, v)
@@ -178,26 +186,49 @@ func transposedConv(g *backend.Group, k *Kernel) {
 	})
 }
 
+// How a weight's gradient is shared: one of few weights has parts, of some rows of places each.
+const leastPlacesOfPart = 4096
+
+// weightConv adds up over the places of all images: by parts, if there are fewer weights than threads.
 func weightConv(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	x, y := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape
-	w := newWindowed(g, k.limits, o.Shape, in.Args...)
-	w.writes(o)
+	size, lines := ir.Size(o.Shape), y[0]*y[2]
+	parts := max(1, min(wantThreads/size, lines, lines*ir.Size(y[3:])/leastPlacesOfPart))
+	each := (lines + parts - 1) / parts
+	parts = max(1, (lines+each-1)/max(each, 1))
+	w := newWindowedParts(g, k.limits, parts, o.Shape, in.Args...)
+	to := o
+	if parts > 1 {
+		to.DType, to.Buf = dtype.F32, workspace
+	}
+	w.writes(to)
 	w.lengths("length", x[2:])
 	w.lengths("places", y[2:])
-	w.constant("images", x[0])
+	w.constant("lines", lines)
+	w.constant("each", each)
 	w.constant("channels", o.Shape[1])
 	w.constant("results", o.Shape[0]/in.Attr.Index)
-	k.Dispatches = w.sum(o, func() {
-		w.line("const %s first = %s / a.results * a.channels;", w.index, w.here("n"))
-		w.loop("n", "images")
-		for axis := range w.windows {
+	k.Dispatches = w.sum(to, func() {
+		w.line("const %[1]s first = %[2]s / a.results * a.channels, from = %[3]s * a.each, end = min(from + a.each, a.lines);", w.index, w.here("n"), w.here("part"))
+		w.open("for (%[1]s line = from; line < end; line++)", w.index)
+		w.line("const %[1]s n = line / a.places0, k0 = line %% a.places0;", w.index)
+		w.read(0, "k0", w.along(0))
+		for axis := 1; axis < len(w.windows); axis++ {
 			w.loop(fmt.Sprintf("k%d", axis), fmt.Sprintf("places%d", axis))
 			w.read(axis, fmt.Sprintf("k%d", axis), w.along(axis))
 		}
 	}, func() (string, string) {
 		return w.spot("p", "n", "first + "+w.here("c"), "s"), w.spot("q", "n", w.here("n"), "k")
 	})
+	if parts == 1 {
+		return
+	}
+	sum := backend.Inst{Op: ir.Sum, DType: dtype.F32, Shape: []int{1, size}, Args: []backend.Ref{backend.In(0)}, Attr: ir.Attr{Axes: []int{0}}}
+	joined := renderReduceAfter(&backend.Group{Name: g.Name, Kind: backend.Reduce, Insts: []backend.Inst{sum},
+		Inputs:  []backend.Input{{DType: dtype.F32, Buf: workspace, Layout: ir.Contiguous([]int{parts, size})}},
+		Outputs: []backend.Output{{Buf: o.Buf, DType: o.DType, Shape: sum.Shape}}}, ceilTo(4*parts*size, 64), k.limits)
+	k.Dispatches, k.Scratch = append(k.Dispatches, joined.Dispatches...), joined.Scratch
 }
 
 // maxPool writes down the greatest element of each window, and its place.

@@ -163,6 +163,7 @@ type Limits struct {
 	Threads    int // most threads of a group
 	SIMDWidth  int // threads that shuffle with each other; texts are written for 32
 	Processors int // that run threadgroups side by side; 0 if unknown
+	Room       int // bytes of workspace that the columns of a convolution may take; 0 if there is no limit
 	Family     Family
 	Library    *Library // of matrix products; nil if there is none
 }

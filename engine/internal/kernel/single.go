@@ -10,38 +10,46 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// singles write the ops that stand alone in their groups.
-var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
-	ir.Iota:           iota_,
-	ir.Again:          again,
-	ir.Pad:            pad,
-	ir.Concat:         concat,
-	ir.Rand:           func(g *backend.Group, k *Kernel) { random(g, k, "random_uniform") },
-	ir.RandNormal:     func(g *backend.Group, k *Kernel) { random(g, k, "random_normal") },
-	ir.Gather:         gather,
-	ir.GatherAlong:    gatherAlong,
-	ir.Rope:           rope,
-	ir.ArgMax:         arg,
-	ir.ArgMin:         arg,
-	ir.CumSum:         cumSum,
-	ir.TopK:           topK,
-	ir.ScatterAdd:     scatter,
-	ir.Overwrite:      scatter,
-	ir.ScatterAlong:   scatter,
-	ir.ScatterWith:    scatter,
-	ir.Conv:           conv,
-	ir.ConvTranspose:  conv,
-	ir.ConvWeight:     conv,
-	ir.MaxPool:        maxPool,
-	ir.Attention:      attention,
-	ir.AttentionGrad:  attentionGrad,
-	ir.PagedAttention: pagedAttention,
-	ir.AdamW:          adamW,
-	ir.AdamW8:         adamW8,
-	ir.SumSquares:     sumSquares,
-	ir.Dequantize:     dequantize,
-	ir.DequantizeTake: dequantizeTake,
-	ir.UserKernel:     userKernel,
+// A writer writes an op that stands alone in its group.
+type writer = func(g *backend.Group, k *Kernel)
+
+// singles has the writers.
+var singles map[ir.Op]writer
+
+// init fills singles: a convolution's writer renders further groups.
+func init() {
+	singles = map[ir.Op]writer{
+		ir.Iota:           iota_,
+		ir.Again:          again,
+		ir.Pad:            pad,
+		ir.Concat:         concat,
+		ir.Rand:           func(g *backend.Group, k *Kernel) { random(g, k, "random_uniform") },
+		ir.RandNormal:     func(g *backend.Group, k *Kernel) { random(g, k, "random_normal") },
+		ir.Gather:         gather,
+		ir.GatherAlong:    gatherAlong,
+		ir.Rope:           rope,
+		ir.ArgMax:         arg,
+		ir.ArgMin:         arg,
+		ir.CumSum:         cumSum,
+		ir.TopK:           topK,
+		ir.ScatterAdd:     scatter,
+		ir.Overwrite:      scatter,
+		ir.ScatterAlong:   scatter,
+		ir.ScatterWith:    scatter,
+		ir.Conv:           conv,
+		ir.ConvTranspose:  conv,
+		ir.ConvWeight:     conv,
+		ir.MaxPool:        maxPool,
+		ir.Attention:      attention,
+		ir.AttentionGrad:  attentionGrad,
+		ir.PagedAttention: pagedAttention,
+		ir.AdamW:          adamW,
+		ir.AdamW8:         adamW8,
+		ir.SumSquares:     sumSquares,
+		ir.Dequantize:     dequantize,
+		ir.DequantizeTake: dequantizeTake,
+		ir.UserKernel:     userKernel,
+	}
 }
 
 // renderSingle writes a Single group down.

@@ -310,6 +310,17 @@ func convolutions() []family {
 			}))
 		}
 	}
+	list = append(list, named("convolution apart, forward and gradient", "f32", func(w *work) *work {
+		side := max(w.M/64, 4)
+		return &work{Kind: "conv", Image: []int{8, 64, side, side}, Out: 64, Kernel: 3, Stride: 2, Padding: 1, Grad: true}
+	}), family{"convolution of each channel alone, forward and gradient", "f32", func(w *work) func() []tensor.Tensor {
+		side := max(w.M/64, 4)
+		x, weight, dy := values(1, 8, 64, side, side), values(2, 64, 1, 3, 3), values(3, 8, 64, side, side)
+		return func() []tensor.Tensor {
+			y := x.Conv2d(weight, tensor.Conv{Padding: 1, Groups: 64})
+			return append(tensor.Grad(y.Mul(dy).Sum(), x, weight), y)
+		}
+	}})
 	pool := func(x tensor.Tensor) tensor.Tensor { return x.Reshape(1, 1, x.Len(0), x.Len(1)).MaxPool2d(2) }
 	return append(list, of("max pool", pool), of("max pool, forward and gradient", func(x tensor.Tensor) tensor.Tensor {
 		return tensor.Grad(pool(x).Sum(), x)[0]

@@ -64,6 +64,8 @@ var convolutions = []convolution{
 	{"uneven kernel", []int{2, 4, 9, 10}, 6, 1, []ir.Window{{Kernel: 1, Stride: 1, Dilation: 1}, {Kernel: 5, Stride: 1, Before: 2, After: 2, Dilation: 1}}},
 	{"three axes", []int{2, 3, 4, 5, 6}, 18, 1, []ir.Window{
 		{Kernel: 2, Stride: 1, Dilation: 1}, {Kernel: 3, Stride: 2, Before: 1, After: 1, Dilation: 1}, {Kernel: 3, Stride: 1, Before: 0, After: 2, Dilation: 1}}},
+	{"each channel alone, many places", []int{3, 4, 90, 50}, 4, 4, square(3, 1, 1, 1)},
+	{"a channel, a long line", []int{2, 1, 9000}, 2, 1, line(3, 2, 0, 1, 1)},
 	{"no images", []int{0, 3, 4, 5}, 2, 1, square(3, 1, 1, 1)},
 	{"no channels", []int{2, 0, 4, 5}, 2, 1, square(3, 1, 1, 1)},
 	{"no results", []int{2, 3, 4, 5}, 0, 1, square(3, 1, 1, 1)},

@@ -12,7 +12,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
 // withLibraries opens the GPU with MCS_LIBRARIES set. It skips the test where there is no cuBLASLt.
@@ -46,10 +48,20 @@ func withLibrary(t testing.TB, library, setting string) backend.Backend {
 }
 
 // TestLibraryOnGPU holds products that the library computes against the reference: all of the suite's that
-// have more than 8 rows, in each layout, with each epilogue.
+// have more than 8 rows, in each layout, with each epilogue, and those of convolutions.
 func TestLibraryOnGPU(t *testing.T) {
 	b := withLibraries(t, "always")
-	backendtest.Ops(t, func() (backend.Backend, error) { return b, nil }, []dtype.Type{dtype.F32, dtype.F16, dtype.BF16}, ir.MatMul, ir.LoRALinear, ir.Dequantize)
+	infos, err := machine.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := func(t *testing.T, open func() (backend.Backend, error)) {
+		backendtest.Ops(t, open, []dtype.Type{dtype.F32, dtype.F16, dtype.BF16}, ir.MatMul, ir.LoRALinear, ir.Dequantize, ir.Conv, ir.ConvTranspose, ir.ConvWeight)
+	}
+	r := gputest.NewRehearsal(infos[*number])
+	r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[*number]), Offer: func(kernel.Product) (int, bool) { return 0, true }}
+	compile(t, gputest.TextsOf(t, r, suite)) // one by one they would take minutes
+	suite(t, func() (backend.Backend, error) { return b, nil })
 }
 
 // A multiply is a product of two matrices as a group, and its operands.

@@ -86,7 +86,7 @@ func InfoOf(name string, d Info) backend.Info {
 
 // LimitsOf is what kernels for a driver's device keep to.
 func LimitsOf(d Info) kernel.Limits {
-	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors}
+	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors, Room: RoomOf(d)}
 	if strings.HasPrefix(d.Family, "sm_") {
 		l.Family = kernel.NVIDIA
 	}

@@ -144,11 +144,12 @@ func (l *library) close() {
 	}
 }
 
-// mostRoom is the most that attention's scores take: several times what caches hold, so that launches are
-// few.
+// mostRoom is the most that attention's scores, or a convolution's columns, take: several times what caches
+// hold, so that launches are few.
 const mostRoom = 256 << 20
 
-// RoomOf is how many bytes attention's scores may take on a device: a small part of its memory.
+// RoomOf is how many bytes attention's scores may take on a device, or a convolution's columns: a small part
+// of its memory.
 func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 
 // limits tells package kernel what there is.

@@ -22,7 +22,7 @@ func TestLibrary(t *testing.T) {
 	}
 	d := &Driver{Library: true}
 	conform(t, d, func(t *testing.T, open func() (backend.Backend, error)) {
-		backendtest.Ops(t, open, dtypes, ir.MatMul, ir.LoRALinear, ir.Dequantize)
+		backendtest.Ops(t, open, dtypes, ir.MatMul, ir.LoRALinear, ir.Dequantize, ir.Conv, ir.ConvTranspose, ir.ConvWeight)
 		backendtest.Ops(t, open, dtypes[1:], ir.Attention, ir.AttentionGrad)
 	})
 	if n := d.attentions.Load(); n < 10 {
