@@ -123,6 +123,9 @@ func LeftOut(n int) string {
 // Remarks are notes on work that a reader would take to be in the time of a run of the ledger, or not to be
 // in it: on what was made elsewhere and computed by the run, and on results that the run has not computed.
 func Remarks(l *tensor.Ledger, results ...tensor.Tensor) (list []string) {
+	if l.Guarded() {
+		list = append(list, "each launch was waited for and looked at: the guard against NaN is on")
+	}
 	before, meanwhile := l.Elsewhere(results...)
 	for _, each := range []struct {
 		what string

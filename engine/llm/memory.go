@@ -327,9 +327,11 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 		step.Turns = turns.of(block.Attn.Rope, s.m.Config.HeadDim)
 		x = block.Continue(x, step, s.caches[i])
 	}
-	if w != nothing {
-		result = s.m.output(x)
+	if w == nothing {
+		owned.Spare(x) // what the last block makes of its keys and values
+		return result
 	}
+	result = s.m.output(x)
 	if w == theBest {
 		result = Sampling{}.Draw(result)
 	}

@@ -164,6 +164,18 @@ func init() {
 			check("eval", plan.Prepare(scope.Context(), list))
 		}
 	}
+	owned.Spare = func(t any) {
+		records := events.Here()
+		if tracing() != nil || records == nil {
+			return
+		}
+		nodes := []*ir.Node{t.(Tensor).node("eval")}
+		ir.Pending(nodes[0], func(s *ir.Node) bool {
+			nodes = append(nodes, s)
+			return true
+		})
+		records.Spared(nodes)
+	}
 	owned.Built = func() int {
 		_, _, built := plan.CacheStats()
 		return built

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/plan"
 )
 
 // A Mark is a moment in the life of a [Ledger].
@@ -56,6 +57,9 @@ func (l *Ledger) Older(results ...Tensor) (list []string) {
 	}
 	return list
 }
+
+// Guarded says whether a [Guard] is on within the ledger's context: then each launch takes longer.
+func (l *Ledger) Guarded() bool { return plan.Guarded(l.ctx) }
 
 // Elsewhere returns the work for results of the run which has ended that it has not done itself: what was
 // done before the run began, and what others did meanwhile. Its time does not have that work in it.

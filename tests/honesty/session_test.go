@@ -455,3 +455,45 @@ func TestTimedPrints(t *testing.T) {
 		t.Errorf("printed %q and\n%s", got, text)
 	}
 }
+
+// What a kernel has not read is not in its bytes: a cache has room for more keys than there are.
+func TestRoomIsNotRead(t *testing.T) {
+	n := open(t)
+	n.run(`m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 64, Heads: 4, Hidden: 128, Seed: 1})`)
+	const most = 10 << 20 // ten tokens and the weights that each of them reads
+	for _, kept := range []string{"", "Cache: dtype.BF16", "Cache: dtype.I8"} {
+		statement := "%timeit -t 50ms m.Generate(ctx, \"one\", llm.Sampling{Tokens: 10, " + kept + "})"
+		if r := n.timed(statement); r.Refused != "" || r.Tally.Bytes > most {
+			t.Errorf("%s: got %d bytes, want %d at most; %s", statement, r.Tally.Bytes, most, r.Refused)
+		}
+	}
+}
+
+// Reading a prompt drops what the last block makes: a measurement neither computes that nor fails at it,
+// however little was done before.
+func TestPromptIsMeasured(t *testing.T) {
+	n := open(t)
+	for _, layers := range []string{"1", "2"} {
+		n.run("m := llm.New(llm.Config{Vocab: 256, Layers: " + layers + ", Width: 64, Heads: 4, Hidden: 128, Seed: 1})")
+		for _, command := range []string{"%time", "%kernels", "%profile -n 1", "%timeit -t 20ms"} {
+			if text := n.run(command + ` m.Generate(ctx, "one", llm.Sampling{Tokens: 3});`).Text(200); strings.Contains(text, "nobody read") {
+				t.Errorf("%s, %s layers: got\n%s", command, layers, text)
+			}
+		}
+	}
+}
+
+// A guard that looks at each result makes everything take longer, which all commands say.
+func TestGuardIsNamed(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	commands := []string{"%time x.MatMul(w)", "%timeit -t 20ms x.MatMul(w)", "%bench -t 20ms a := x ; b := x.MatMul(w)", "%kernels -t x.MatMul(w)", "%profile -n 2 x.MatMul(w)"}
+	for _, state := range []string{"on", "off"} {
+		n.run("%guard nan " + state)
+		for _, command := range commands {
+			if text := n.run(command).Text(200); strings.Contains(text, "the guard against NaN is on") != (state == "on") {
+				t.Errorf("%%guard nan %s: got\n%s", state, text)
+			}
+		}
+	}
+}

@@ -33,6 +33,10 @@ var (
 	Built   func() int
 )
 
+// Spare says that nobody will ask for t, nor for what it is made of beyond what is evaluated later: a
+// measurement that computes what code has left does not compute it. Package tensor sets it.
+var Spare func(t any)
+
 // Notes are what packages of the engine keep with the tensor t, each under a key of its own: they are there
 // for all handles on t and are collected with it, also where a note refers to t. Package tensor sets it.
 var Notes func(t any) *sync.Map

@@ -268,8 +268,8 @@ func (e *emitter) finish() {
 	}
 }
 
-// inParts says whether the launch reads only as much of input i as it writes: the table of a gather, or the
-// base of an overwrite.
+// inParts says whether the launch reads only a part of input i: of the table of a gather, or the base of an
+// overwrite, as much as it writes; of a cache of keys and values those that there are.
 func (e *emitter) inParts(i int) bool {
 	if e.k.kind != backend.Single {
 		return false
@@ -277,12 +277,15 @@ func (e *emitter) inParts(i int) bool {
 	for _, in := range e.group.Insts {
 		at := slices.IndexFunc(in.Args, func(r backend.Ref) bool { n, ok := r.Input(); return ok && n == i })
 		switch {
-		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.DequantizeTake && at > 0:
+		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.DequantizeTake && at > 0, in.Op == ir.PagedAttention && cached(at):
 			return true
 		}
 	}
 	return false
 }
+
+// cached says which operands of a PagedAttention are a cache: keys, values, and their scales.
+func cached(operand int) bool { return operand == 1 || operand == 2 || operand > 4 }
 
 // written counts the bytes of an output, and of what it is taken from.
 func (e *emitter) written(o backend.Output) int64 {
@@ -296,6 +299,14 @@ func (e *emitter) written(o backend.Output) int64 {
 	case ir.Overwrite:
 		updates, _ := in.Args[2].Input()
 		return int64(touched(e.group.Inputs[updates].Layout) * o.DType.Size())
+	case ir.PagedAttention: // how many keys it reads is data: one for each query, as its flops are counted
+		for at, arg := range in.Args {
+			if i, ok := arg.Input(); ok && cached(at) {
+				kept := e.group.Inputs[i]
+				bytes += int64(o.Shape[0] * o.Shape[2] * kept.Layout.Shape[0] * kept.Layout.Shape[2] * kept.DType.Size())
+			}
+		}
+		return bytes
 	case ir.DequantizeTake:
 		return bytes + int64(ir.Size(o.Shape)*ir.QuantOf(&in.Attr).Bits/8)
 	}

@@ -96,7 +96,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 // training step is made or not made, never half. Unsound is an error about their results, which are there all
 // the same.
 func (p *plan) submit(ctx context.Context, s *state, in *inputs, times []time.Duration) (unsound, err error) {
-	if guarded(ctx) {
+	if Guarded(ctx) {
 		return p.submitGuarded(ctx, s, in, times)
 	}
 	return nil, p.dev.Seen(p.dev.Backend().Run(ctx, p.loaded, &s.table, times))

@@ -25,7 +25,8 @@ func WithGuard(ctx context.Context, on *atomic.Bool) context.Context {
 	return context.WithValue(ctx, guard, on)
 }
 
-func guarded(ctx context.Context) bool {
+// Guarded says whether that is so.
+func Guarded(ctx context.Context) bool {
 	on, _ := ctx.Value(guard).(*atomic.Bool)
 	return on != nil && on.Load()
 }
