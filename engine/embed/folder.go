@@ -80,6 +80,9 @@ type module struct {
 }
 
 func (l *loader) load() (*Model, error) {
+	if err := pretrained.Missing(l.dir); err != nil {
+		return nil, err
+	}
 	list, err := l.modules()
 	if err != nil {
 		return nil, err

@@ -22,6 +22,9 @@ type source struct {
 
 // openSource opens a folder, a GGUF file, or the only GGUF file of a folder without a config.json.
 func openSource(ctx context.Context, path string) (*source, error) {
+	if err := pretrained.Missing(path); err != nil {
+		return nil, err
+	}
 	file, err := ggufAt(path)
 	if err != nil {
 		return nil, err

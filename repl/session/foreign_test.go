@@ -2,6 +2,8 @@ package session
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -220,6 +222,47 @@ func TestPythonIsAnsweredInGo(t *testing.T) {
 		}
 		if r := s.Run(t.Context(), c.goLine); r.Err != nil {
 			t.Errorf("%s: pasted: %v", c.goLine, r.Err)
+		}
+	}
+}
+
+// Each statement of a cell in Python is answered, with the Go for those above it; one that has no Go keeps
+// the checker's complaint, and a cell of Go with one such line is left alone.
+func TestEveryStatementIsAnswered(t *testing.T) {
+	for _, c := range []struct {
+		python string
+		hints  []string // of each complaint: the line, and what to write
+	}{
+		{"xs = [1, 2, 3]\nys = [v*2 for v in xs]\n\n# their sum\nprint(sum(ys))", []string{
+			"1 write xs := []int{1, 2, 3}",
+			"2 write ys := []int{}; for _, v := range xs { ys = append(ys, v * 2) }; ys",
+			"5 write total := 0; for _, v := range ys { total += v }; fmt.Println(total)"}},
+		{"import torch\nfrom torch import nn\nx = torch.randn(2, 3)\ny = x.view(3, 2)", []string{
+			"1 tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
+			"3 write x := tensor.Randn(2, 3)", "4 write y := x.Reshape(3, 2)"}},
+		{"x = torch.randn(2, 3)\nz = x.frobnicate()\nprint(x.shape)", []string{
+			"1 write x := tensor.Randn(2, 3)", "2 declare it with :=", "3 write fmt.Println(x.Shape())"}},
+		{"def double(v):\n    return v * 2\n\nxs = [double(v) for v in range(3)]", []string{
+			"1 write func double(v int) int { return v * 2 }", "4 write xs := []int{}; for v := range 3 { xs = append(xs, double(v)) }; xs"}},
+		{"model = nn.Sequential(nn.Linear(4, 2))\nx = torch.randn(3, 4)\nprint(model(x).mean())", []string{
+			"1 write model := nn.Sequential{nn.NewLinearBias(4, 2)}", "2 write x := tensor.Randn(3, 4)", "3 write fmt.Println(model.Forward(x).Mean())"}},
+		{"w := tensor.Ones(2).Param()\nopt := optim.SGD{}.New([]nn.Param{nn.NewParam(\"w\", &w)})\nloss = (w * w).sum()\nloss.backward()\nopt.step()", []string{
+			"3 write loss := w.Mul(w).Sum()", "4 write opt.Update(tensor.Grad(loss, w), 1e-3, tensor.Tensor{}).Commit()"}},
+		{"n := 2\nm := n ** 2\nfmt.Println(m + nothing)", []string{"2 write m := n * n", "3 "}},
+	} {
+		s, _ := newSession(t, Options{})
+		r := s.Run(t.Context(), c.python)
+		var check *CheckError
+		if !errors.As(r.Err, &check) {
+			t.Errorf("%s: got %v, want complaints", c.python, r.Err)
+			continue
+		}
+		var hints []string
+		for _, d := range check.Diags {
+			hints = append(hints, fmt.Sprint(d.Line, " ", d.Hint))
+		}
+		if !slices.Equal(hints, c.hints) {
+			t.Errorf("%s:\n got %q\nwant %q", c.python, hints, c.hints)
 		}
 	}
 }

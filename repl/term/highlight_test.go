@@ -43,7 +43,7 @@ func TestColours(t *testing.T) {
 			t.Errorf("%q is changed without colours", c.src)
 		}
 	}
-	got := tag(th.errorText("In[2]:1:3: no\n    x.Foo(1)\n      ^^^\n    hint"))
+	got := tag(th.errorText("In[2]:1:3: no\n    x.Foo(1)\n      ^^^\n    hint", 80))
 	if want := "<place In[2]:1:3:> no\n    x.Foo(<number 1>)\n<place       ^^^>\n    hint"; got != want {
 		t.Errorf("error: got %s, want %s", got, want)
 	}
@@ -70,4 +70,31 @@ func FuzzColours(f *testing.F) {
 			t.Errorf("shown: got %q, want %q", got, src)
 		}
 	})
+}
+
+// Carets stand below what they point at, however long the line is.
+func TestLongSourceLines(t *testing.T) {
+	const source = "    run := train.Run(ctx, m, data.Windows(code, 64, 16), train.Options{Steps: 3000, Plot: true}) // ähnlich"
+	for _, c := range []struct {
+		of        string // what the carets point at
+		width     int
+		line, put string
+	}{
+		{"run", 200, source, "    ^^^"},
+		{"run", 40, "    run := train.Run(ctx, m, data.Windo…", "    ^^^"},
+		{"Windows", 40, "    …x, m, data.Windows(code, 64, 16), …", "                ^^^^^^^"},
+		{"3000", 40, "    …ons{Steps: 3000, Plot: true}) // ä…", "                ^^^^"},
+		{"true", 40, "    …teps: 3000, Plot: true}) // ähnlich", "                       ^^^^"},
+		{"data.Windows(code, 64, 16), train.Options{", 40, "    …un(ctx, m, data.Windows(code, 64, …", "                ^^^^^^^^^^^^^^^^^^^^^^^^"},
+		{"Windows", 6, source, strings.Repeat(" ", 34) + "^^^^^^^"},
+	} {
+		at := strings.Index(source, c.of)
+		line, put := pointedAt(source, strings.Repeat(" ", at)+strings.Repeat("^", len(c.of)), c.width)
+		if line != c.line || put != c.put {
+			t.Errorf("%s in %d columns: got\n%q\n%q, want\n%q\n%q", c.of, c.width, line, put, c.line, c.put)
+		}
+	}
+	if line, put := pointedAt("    a\tb "+strings.Repeat("x", 40), "    \t ^", 30); line != "    a    b "+strings.Repeat("x", 18)+"…" || put != "         ^" {
+		t.Errorf("a line with a tab: got\n%q\n%q", line, put)
+	}
 }

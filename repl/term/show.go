@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -24,7 +25,7 @@ type editable interface {
 func (nb *notebook) edit(text string) {
 	changed, err := editText(text)
 	if err != nil {
-		fmt.Fprintln(nb.out, nb.theme.errorText(err.Error()))
+		fmt.Fprintln(nb.out, nb.theme.errorText(err.Error(), columns()))
 		return
 	}
 	nb.editor.Prefill(changed)
@@ -121,7 +122,7 @@ func (nb *notebook) show(r session.Result) {
 		fmt.Fprintf(nb.out, "%s%s\n\n", nb.theme.paint(red, front[:len(front)-2])+": ", text)
 	}
 	if r.Err != nil {
-		fmt.Fprintln(nb.out, nb.theme.errorText(strings.TrimRight(r.Err.Error(), "\n")))
+		fmt.Fprintln(nb.out, nb.theme.errorText(strings.TrimRight(r.Err.Error(), "\n"), columns()))
 	}
 }
 
@@ -131,13 +132,18 @@ var (
 )
 
 // errorText colours an error as the session writes it: the place, the message, the line of source, carets
-// below it.
-func (t theme) errorText(text string) string {
+// below it. Of a line of source that is wider than the screen it shows the part that the carets point at.
+func (t theme) errorText(text string, width int) string {
 	text = visible.Text(text)
-	if !t.enabled {
-		return text
-	}
 	lines := strings.Split(text, "\n")
+	for i := 1; i < len(lines); i++ {
+		if errorCaret().MatchString(lines[i]) {
+			lines[i-1], lines[i] = pointedAt(lines[i-1], lines[i], width)
+		}
+	}
+	if !t.enabled {
+		return strings.Join(lines, "\n")
+	}
 	for i, line := range lines {
 		place := errorPlace().FindString(line)
 		switch {
@@ -152,6 +158,34 @@ func (t theme) errorText(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// pointedAt is the part of a line of source around what carets point at, so wide as the screen, with the carets
+// below it. A terminal would go on with the line below it, and the carets would point at something else.
+func pointedAt(source, carets string, width int) (string, string) {
+	const tab = "    "
+	code, below := []rune(strings.ReplaceAll(source, "\t", tab)), strings.ReplaceAll(carets, "\t", tab)
+	n := strings.Count(below, "^")
+	at := len(below) - n
+	indent := len(code) - len([]rune(strings.TrimLeft(string(code), " ")))
+	room := width - indent
+	if len(code) <= width || room < 3*len("…") || at < indent {
+		return source, carets
+	}
+	code, at = code[indent:], at-indent
+	from := 0
+	if at+n >= room {
+		from = max(0, min(at-room/3, len(code)-room))
+	}
+	part := slices.Clone(code[from:min(from+room, len(code))])
+	if from > 0 {
+		part[0] = '…'
+	}
+	if from+room < len(code) {
+		part[len(part)-1] = '…'
+	}
+	blanks := strings.Repeat(" ", indent)
+	return blanks + string(part), blanks + strings.Repeat(" ", at-from) + strings.Repeat("^", max(min(n, room-(at-from)), 1))
 }
 
 // draw shows a drawing while its cell runs.

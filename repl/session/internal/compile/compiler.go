@@ -104,6 +104,7 @@ type Loader interface {
 type Advice interface {
 	SyntaxAdvice(text string, off int, msg string) string
 	Suggest(st *world.Stage, c *help.Facts, pos token.Pos, msg string) (newMsg, hint string)
+	Answers(st *world.Stage, cell string) []help.Answer
 }
 
 // A Package is one version of a package of the user's, for code that imports it.

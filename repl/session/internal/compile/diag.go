@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -138,6 +139,41 @@ func answeredOnce(list []Diag) []Diag {
 		answers[answer] = strings.HasPrefix(d.Hint, "write ")
 		return again
 	})
+}
+
+// answerAll answers a cell of several statements of another language, where one of them is complained about:
+// each has a complaint with what to write. Statements without an answer keep the checker's.
+func (c *Compiler) answerAll(n int, src string, e *CheckError) {
+	if _, file := c.Text(n); file != "" || !strings.Contains(strings.TrimSpace(src), "\n") {
+		return
+	}
+	answers := c.Advice.Answers(c.World.Stage(), src)
+	within := func(d Diag) func(help.Answer) bool {
+		return func(a help.Answer) bool { return d.Cell == n && a.From <= d.Line && d.Line <= a.To }
+	}
+	if len(answers) < 2 || !slices.ContainsFunc(answers, within(e.Diags[0])) {
+		return
+	}
+	var list []Diag
+	for _, a := range answers {
+		at := slices.IndexFunc(e.Diags, func(d Diag) bool { return within(d)(a) && d.Line == a.From })
+		if at >= 0 {
+			d := e.Diags[at]
+			d.Hint = a.Hint
+			list = append(list, d)
+			continue
+		}
+		line := cell.Line(src, a.From)
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		list = append(list, c.diag(n, a.From, indent+1, len(line)-indent, "this is no Go", a.Hint))
+	}
+	for _, d := range e.Diags {
+		if !slices.ContainsFunc(answers, within(d)) {
+			list = append(list, d)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Diag) int { return cmp.Compare(a.Line, b.Line) })
+	e.Diags = list
 }
 
 // explain rewords a message of the checker for cells and finds a suggestion.

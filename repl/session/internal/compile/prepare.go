@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"go/types"
 	"os/exec"
@@ -69,6 +70,9 @@ func (c *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece
 		last := i == lastGo && i == len(pieces)-1
 		list, err := c.checkPiece(st, n, src, p, last)
 		units = append(units, list)
+		if wrong := new(CheckError); errors.As(err, &wrong) {
+			c.answerAll(n, src, wrong)
+		}
 		if err != nil {
 			return units, err
 		}

@@ -157,14 +157,14 @@ func (f *foreign) Stands(name string) string {
 			return ok && python.IsTensor(e.Obj.Type()) && !x.IsNone() && !x.Freed() && x.Rank() == 0
 		})
 	case "m":
-		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Module" })
+		return f.ofType(func(_ string, t types.Type) bool { return python.Kind(t) == "Module" })
 	case "opt":
-		return f.newest(func(e *world.Entity) bool { return python.Kind(e.Obj.Type()) == "Optimizer" })
+		return f.ofType(func(_ string, t types.Type) bool { return python.Kind(t) == "Optimizer" })
 	case "lossfn":
-		return f.newest(func(e *world.Entity) bool { return isLoss(e.Obj.Type()) })
+		return f.ofType(func(_ string, t types.Type) bool { return isLoss(t) })
 	case "lm", "tok":
 		typ := map[string]string{"lm": "*llm.Model", "tok": "*tokenizer.Tokenizer"}[name]
-		found := f.newest(func(e *world.Entity) bool { return world.TypeString(e.Obj.Type()) == typ })
+		found := f.ofType(func(_ string, t types.Type) bool { return world.TypeString(t) == typ })
 		if model := ""; name == "tok" && found == "" {
 			if model = f.Stands("lm"); model != "" {
 				return model + ".Tokenizer"
@@ -174,13 +174,31 @@ func (f *foreign) Stands(name string) string {
 	case "weight":
 		return strings.Join(f.params(), ", ")
 	case "rate":
-		return f.newest(func(e *world.Entity) bool {
-			return (e.Name == "lr" || e.Name == "learning_rate" || e.Name == "rate") && types.Identical(e.Obj.Type(), types.Typ[types.Float64])
+		return f.ofType(func(name string, t types.Type) bool {
+			return (name == "lr" || name == "learning_rate" || name == "rate") && types.Identical(t, types.Typ[types.Float64])
 		})
 	case "schedule":
-		return f.newest(func(e *world.Entity) bool { return world.TypeString(e.Obj.Type()) == "optim.Schedule" })
+		return f.ofType(func(_ string, t types.Type) bool { return world.TypeString(t) == "optim.Schedule" })
 	}
 	return ""
+}
+
+// ofType returns the newest variable whose name and type are as is says: of those that the statements above
+// the line declare, or else of the session's.
+func (f *foreign) ofType(is func(name string, t types.Type) bool) string {
+	name := ""
+	if c := f.check("func cell(){\n" + f.before + "\n}"); c != nil && f.before != "" {
+		var at token.Pos
+		for id, o := range c.Info.Defs {
+			if v, ok := o.(*types.Var); ok && !v.IsField() && id.Pos() > at && known(v.Type()) && is(id.Name, v.Type()) {
+				name, at = id.Name, id.Pos()
+			}
+		}
+	}
+	if name != "" {
+		return name
+	}
+	return f.newest(func(e *world.Entity) bool { return is(e.Name, e.Obj.Type()) })
 }
 
 // isLoss says whether a type is that of a function of outputs and targets.
@@ -191,6 +209,9 @@ func isLoss(t types.Type) bool {
 	}
 	return family(sig.Params().At(0).Type()) == "tensor" && family(sig.Params().At(1).Type()) == "tensor" && family(sig.Results().At(0).Type()) == "tensor"
 }
+
+// madeParam matches a statement that makes a parameter.
+var madeParam = lazy.Regexp(`(?m)^\s*(\w+) :?= .*\.Param\(\)$`)
 
 // params returns the variables that hold parameters, in their order.
 func (f *foreign) params() []string {
@@ -208,6 +229,11 @@ func (f *foreign) params() []string {
 	names := make([]string, len(found))
 	for i, e := range found {
 		names[i] = e.Name
+	}
+	for _, m := range madeParam().FindAllStringSubmatch(f.before, -1) {
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
 	}
 	return names
 }

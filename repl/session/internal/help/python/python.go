@@ -230,9 +230,12 @@ const (
 // Block returns the first of some lines with the block that it opens, on one line. Marks stand for the
 // indentation, so blocks may be nested.
 func Block(lines []string) string {
-	text, _ := block(lines)
+	text, _ := Statement(lines)
 	return text
 }
+
+// Statement is Block, with the lines behind it.
+func Statement(lines []string) (text string, rest []string) { return block(lines) }
 
 // block returns the text of the first statement, and the lines behind it.
 func block(lines []string) (string, []string) {
