@@ -282,17 +282,25 @@ func TestAdamWIn8BitsInPlace(t *testing.T) {
 	}
 }
 
-// BenchmarkAdamW steps five parameters of 2²⁰ numbers.
+// BenchmarkAdamW steps five parameters of 2²⁰ numbers, of f32, and of bf16 with masters and without.
 func BenchmarkAdamW(b *testing.B) {
-	for _, rule := range []Rule{AdamW{}, AdamW{Bits: 8}} {
-		b.Run(rule.String(), func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		dt   dtype.Type
+		rule AdamW
+	}{
+		{"f32", dtype.F32, AdamW{}}, {"f32 8 bits", dtype.F32, AdamW{Bits: 8}},
+		{"bf16 masters", dtype.BF16, AdamW{}}, {"bf16 masters 8 bits", dtype.BF16, AdamW{Bits: 8}},
+		{"bf16", dtype.BF16, AdamW{NoMasters: true}}, {"bf16 8 bits", dtype.BF16, AdamW{Bits: 8, NoMasters: true}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			values, params, grads := make([]tensor.Tensor, 5), make([]nn.Param, 5), make([]tensor.Tensor, 5)
 			for i := range values {
-				values[i], grads[i] = tensor.Randn(1024, 1024).Param(), tensor.Randn(1024, 1024).Eval()
+				values[i], grads[i] = tensor.Randn(1024, 1024).Cast(c.dt).Param(), tensor.Randn(1024, 1024).Cast(c.dt).Eval()
 				params[i] = nn.NewParam(fmt.Sprint(i), &values[i])
 			}
 			tensor.Eval(values...)
-			o := rule.New(params)
+			o := c.rule.New(params)
 			o.Update(grads, 1e-3, tensor.Tensor{}).Commit()
 			for b.Loop() {
 				o.Update(grads, 1e-3, tensor.Tensor{}).Commit()

@@ -20,11 +20,11 @@ import (
 // onEach runs a test on the devices that an optimizer has kernels for.
 func onEach(t *testing.T, f func(t *testing.T)) {
 	devicetest.Register("emulated")
-	for _, name := range []string{"cpu", "ref", "emulated"} {
+	for _, name := range []string{"cpu", "ref", "emulated", "cuda"} {
 		t.Run(name, func(t *testing.T) {
 			tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
 				if err := device.Use(name); err != nil {
-					t.Skip(err) // emulated needs clang
+					t.Skip(err) // emulated needs clang, cuda a GPU
 				}
 				f(t)
 			})

@@ -21,7 +21,8 @@ const adamWStream = 64 << 20
 
 // An adamWTensor is one parameter with what belongs to it.
 type adamWTensor struct {
-	states  perWorker // p, g, m, v, and w if there are masters
+	values  perWorker // p, g
+	states  perWorker // m, v, and w if there are masters: apart, since numbers of f32 beside such that are converted are copied
 	outs    [4]*backend.Output
 	stream  [4]bool // which of them go past the caches
 	round   vec.ID  // to the parameter's type and back; only with masters
@@ -43,15 +44,18 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	var pieces []piece
 	for t := range tensors {
 		shape := in.Outs[t].Shape
-		spec := tile.Spec{Group: g, Shape: shape}
+		specs := [2]tile.Spec{{Group: g, Shape: shape}, {Group: g, Shape: shape}}
 		for part := range lists + 1 {
-			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: dtype.F32})
+			s := &specs[min(part/2, 1)]
+			s.Outs = append(s.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: dtype.F32})
 		}
-		p, err := tile.Compile(spec)
-		if err != nil {
-			return nil, err
+		for i, to := range []*perWorker{&tensors[t].values, &tensors[t].states} {
+			p, err := tile.Compile(specs[i])
+			if err != nil {
+				return nil, err
+			}
+			*to = perWorker{prog: p, reserve: adamWRun}
 		}
-		tensors[t].states = perWorker{prog: p, reserve: adamWRun}
 		if in.Attr.Flags&ir.Masters != 0 {
 			tensors[t].round, tensors[t].stepped = roundings[in.Outs[t].DType], 3
 		}
@@ -67,10 +71,12 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	return func(l *launch) {
 		step := adamWStep(l, g, in)
 		for t := range tensors {
+			tensors[t].values.bind(l)
 			tensors[t].states.bind(l)
 		}
 		defer func() {
 			for t := range tensors {
+				tensors[t].values.release()
 				tensors[t].states.release()
 			}
 		}()
@@ -106,9 +112,9 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 // step updates n elements. Results that are rounded, that go past the caches, or that are not outputs, go
 // through spare memory.
 func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
-	x := t.states.at(worker).Fetch(start, n)
-	was := [4]unsafe.Pointer{x[0], x[2], x[3]}
-	copy(was[3:], x[4:])
+	x, states := t.values.at(worker).Fetch(start, n), t.states.at(worker).Fetch(start, n)
+	was := [4]unsafe.Pointer{x[0]}
+	copy(was[1:], states)
 	var final, to [4]unsafe.Pointer
 	for i, o := range t.outs {
 		to[i] = unsafe.Pointer(&spare[i*adamWRun])
@@ -126,9 +132,9 @@ func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []floa
 		p := x[0]
 		if t.stepped != 0 {
 			p = unsafe.Pointer(&spare[4*adamWRun])
-			masterOrParam(p, unsafe.Pointer(&spare[5*adamWRun]), x[4], x[0], t.round, n)
+			masterOrParam(p, unsafe.Pointer(&spare[5*adamWRun]), states[2], x[0], t.round, n)
 		}
-		vec.AdamWTo(to[t.stepped], to[1], to[2], p, x[1], x[2], x[3], s, n)
+		vec.AdamWTo(to[t.stepped], to[1], to[2], p, x[1], states[0], states[1], s, n)
 		to[0] = to[t.stepped]
 	}
 	for i, o := range t.outs {

@@ -16,7 +16,8 @@ import (
 // stepped and encoded while it is in the first-level cache.
 type adamW8Tensor struct {
 	n        int
-	states   perWorker   // p and g, and w if there are masters, as f32
+	states   perWorker   // p and g, as f32
+	masters  perWorker   // w, if there are some: see adamWTensor
 	moments  [4]*operand // codes and scales of m, codes and scales of r
 	p, w     *backend.Output
 	round    vec.ID // of the masters: see adamWTensor
@@ -34,12 +35,7 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		t := &tensors[n]
 		t.n, t.p = elementsOf(in.Outs[n].Shape), outputOf(g, n)
 		spec := tile.Spec{Group: g, Shape: in.Outs[n].Shape}
-		parts := []int{0, 1}
-		if in.Attr.Flags&ir.Masters != 0 {
-			parts = append(parts, 6)
-			t.w, t.round = outputOf(g, 5*count+n), roundings[in.Outs[n].DType]
-		}
-		for _, part := range parts {
+		for part := range 2 {
 			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+n], DType: dtype.F32})
 		}
 		p, err := tile.Compile(spec)
@@ -47,6 +43,14 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			return nil, err
 		}
 		t.states = perWorker{prog: p, reserve: adamWRun}
+		if in.Attr.Flags&ir.Masters != 0 {
+			spec.Outs = []tile.Out{{Value: in.Args[ir.AdamWSettings+6*count+n], DType: dtype.F32}}
+			if p, err = tile.Compile(spec); err != nil {
+				return nil, err
+			}
+			t.masters = perWorker{prog: p, reserve: adamWRun}
+			t.w, t.round = outputOf(g, 5*count+n), roundings[in.Outs[n].DType]
+		}
 		for part := range t.moments {
 			typ := in.Outs[(1+part)*count+n]
 			o, err := newOperand(g, in.Args[ir.AdamWSettings+(2+part)*count+n], typ.Shape, typ.DType)
@@ -82,6 +86,7 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 
 func (t *adamW8Tensor) bind(l *launch) {
 	t.states.bind(l)
+	t.masters.bind(l)
 	for _, o := range t.moments {
 		o.bind(l)
 	}
@@ -89,6 +94,7 @@ func (t *adamW8Tensor) bind(l *launch) {
 
 func (t *adamW8Tensor) release() {
 	t.states.release()
+	t.masters.release()
 	for _, o := range t.moments {
 		o.release()
 	}
@@ -120,7 +126,10 @@ func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eigh
 			toScales[i] = unsafe.Slice((*float32)(unsafe.Add(l.pointer(o.Buf), 4*(start/ir.DynamicBlock))), blocks)
 		}
 	}
-	p, w := x[0], x[len(x)-1]
+	p, w := x[0], unsafe.Pointer(nil)
+	if t.masters.prog != nil {
+		w = t.masters.at(worker).Fetch(start, n)[0]
+	}
 	if s == nil {
 		for i := range to {
 			copy(to[i], codes[i])
@@ -128,7 +137,7 @@ func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eigh
 		}
 	} else {
 		old := x[0]
-		if len(x) == 3 {
+		if w != nil {
 			old = unsafe.Pointer(&spare.count)
 			masterOrParam(old, unsafe.Pointer(&spare.bools), w, x[0], t.round, n)
 		}
