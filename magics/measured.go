@@ -11,6 +11,18 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+// leaves is called before a run. What it returns is a note on the goroutines that the run has started and not
+// waited for.
+func (c *call) leaves() (after func() []string) {
+	running := c.s.Started()
+	return func() []string {
+		if n := running(); n > 0 {
+			return []string{"not in the time: what " + units.Plural(int64(n), "goroutine") + " will do that this code has started and not waited for"}
+		}
+		return nil
+	}
+}
+
 // once runs the work and computes all lazy tensors that it made; they keep their values. What they read and
 // was left undone before is computed apart. Afterwards w.restore puts back the variables that the run
 // changed, because the next run has to start from the same state.
@@ -18,6 +30,10 @@ func (w *work) once(ctx context.Context) (remarks []string, err error) {
 	l := tensor.NewLedger(ctx)
 	defer l.Close()
 	var results []tensor.Tensor
+	left := func() []string { return nil }
+	if w.look != nil {
+		left = w.look()
+	}
 	err = w.stmt.Within(l.Context(), func() error {
 		v, err := w.stmt.Loop(1)
 		if err == nil {
@@ -30,7 +46,7 @@ func (w *work) once(ctx context.Context) (remarks []string, err error) {
 		return l.Eval(results...)
 	})
 	if err == nil {
-		remarks = bench.Remarks(l, results...)
+		remarks = append(bench.Remarks(l, results...), left()...)
 	}
 	if w.restore != nil {
 		w.restore()
@@ -88,6 +104,7 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 				return ran()
 			})
 		},
+		Look:    c.leaves,
 		Results: func() []any { return resultsIn(made) },
 		Restore: func() bool { return len(before.restore()) > 0 },
 		Advice:  "-setup gives each the same start",

@@ -137,6 +137,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, every
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
 		var results []tensor.Tensor
+		left := w.look()
 		// The session is entered once: entering it for each run would draw samples to the ends of runs,
 		// because that is where goroutines change.
 		err = w.stmt.Within(l.Context(), func() error {
@@ -152,7 +153,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, every
 			return nil
 		})
 		if err == nil {
-			remarks = bench.Remarks(l, results...)
+			remarks = append(bench.Remarks(l, results...), left()...)
 		}
 		if w.restore != nil { // a stop or a panic has ended the loop
 			w.restore()
@@ -278,16 +279,16 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 		}
 		return c.wrote(file, text)
 	}
-	shown := values{c.lineTable(p)}
+	shown, notes := values{c.lineTable(p)}, p.record.Notes()
 	if len(p.record.Trace.Launches) > 0 {
 		k := &kernelTimes{Usage: p.usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
-			notes: p.record.Notes(), dropped: p.record.Trace.Dropped}
+			notes: notes, dropped: p.record.Trace.Dropped}
 		if err := k.hold(ctx, p.record); err != nil {
 			return nil, c.errorf("%w", err)
 		}
-		shown = append(shown, k)
+		shown, notes = append(shown, k), nil
 	}
-	return append(shown, display.Lines(p.summary()+"\n"+p.machine.Brief())), nil
+	return append(shown, display.Lines(strings.Join(append(notes, p.summary(), p.machine.Brief()), "\n"))), nil
 }
 
 // capture lets the default device write one run for its vendor's tools, after one that makes the plans.

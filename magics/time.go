@@ -29,8 +29,9 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	o.Recording = profile.Record(ctx, func(ctx context.Context) {
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
+		left := c.leaves()
 		if err = c.runOnce(l, source, &o); err == nil {
-			o.remarks = bench.Remarks(l, o.results...)
+			o.remarks = append(bench.Remarks(l, o.results...), left()...)
 		}
 		o.left = l.Sum().Left
 	})

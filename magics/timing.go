@@ -72,6 +72,7 @@ func (c *call) ready(source string) (*work, error) {
 	if err := c.settleInputs(source); err != nil {
 		return nil, err
 	}
+	w.look = c.leaves
 	w.restore = c.state(w.source, c.s.Assigned(w.source)).restore
 	return w, nil
 }

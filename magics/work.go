@@ -16,6 +16,7 @@ import (
 type work struct {
 	source  string
 	stmt    *session.Stmt
+	look    func() func() []string    // see bench.Work; may be nil
 	restore func() (changed []string) // puts back the variables that a run changed; may be nil
 }
 

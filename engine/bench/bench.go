@@ -91,6 +91,10 @@ type Work struct {
 	// of the same minutes; it is not taken off.
 	Floor func(n int) error
 
+	// Look is called before a run that is looked at, and what it returns after that: it says what a reader
+	// should know of the run.
+	Look func() (after func() []string)
+
 	// Inspect runs the work once and says what that did; its error ends the measurement. It is called outside
 	// of the clock and of Around: for the very first run, after that, and when all samples are taken. Without
 	// it package bench counts, and computes in each run what that made: a tensor that was dropped, too.

@@ -27,7 +27,7 @@ func (s *subject) remembers() string {
 	if s.before.Launches == 0 || s.tally.Launches > 0 {
 		return ""
 	}
-	return fmt.Sprintf("the first run made %s, the next one none: it returned what was computed once", units.Plural(int64(s.before.Launches), "launch"))
+	return fmt.Sprintf("the first run made %s, the next one none: it returned what was computed once, or waited for no goroutine that computes", units.Plural(int64(s.before.Launches), "launch"))
 }
 
 // grown is by what a run does more after all samples than before them, if it depends on those before it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -160,12 +161,18 @@ func (s *settling) tensors() (list []tensor.Tensor) {
 // inspect runs the work once and says what that did.
 func (s *settling) inspect() (t Tally, err error) {
 	var before, after runtime.MemStats
+	var seen []string
 	begun := s.ledger.Sum()
 	once := func() error {
+		look := func() []string { return nil }
+		if s.Look != nil {
+			look = s.Look()
+		}
 		runtime.ReadMemStats(&before)
 		if err := s.Run(1); err != nil {
 			return err
 		}
+		defer func() { seen = look() }()
 		if s.carried = s.ledger.Inputs(); s.carried != nil && !errors.Is(s.carried, tensor.ErrCarried) {
 			return s.carried
 		}
@@ -198,7 +205,7 @@ func (s *settling) inspect() (t Tally, err error) {
 	if t.Left > 0 {
 		t.Notes = append(t.Notes, LeftOut(t.Left))
 	}
-	t.Notes = append(t.Notes, Remarks(s.ledger, s.tensors()...)...)
+	t.Notes = slices.Concat(t.Notes, Remarks(s.ledger, s.tensors()...), seen)
 	if s.carried != nil {
 		t.Refused = s.carries()
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"go/types"
 	"reflect"
+	"runtime"
+	"slices"
+	"time"
 
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
@@ -97,6 +100,28 @@ func (st *Stmt) Within(ctx context.Context, f func() error) error {
 		return err
 	}
 	return failed
+}
+
+// leaving is how long a goroutine may take to end once nobody waits for it any more.
+const leaving = time.Millisecond
+
+// Started returns a function that counts the goroutines which code of cells has started since, and which
+// still run. Those that are about to end are given a moment for that.
+func (s *Session) Started() (running func() int) {
+	before := s.rt.Goroutines()
+	return func() (n int) {
+		for begun := time.Now(); ; runtime.Gosched() {
+			n = 0
+			for _, g := range s.rt.Goroutines() {
+				if _, known := slices.BinarySearch(before, g); !known {
+					n++
+				}
+			}
+			if n == 0 || time.Since(begun) > leaving {
+				return n
+			}
+		}
+	}
 }
 
 // Loop is Run for callers inside of [Stmt.Within].

@@ -398,6 +398,7 @@ func learn() tensor.Tensor {
 	opt.Update(tensor.Grad(p.MatMul(w).Sum(), p), 1e-3, tensor.Tensor{}).Commit()
 	return p
 }`
+	const gate = "gate := make(chan bool)"
 	const ahead = "ch := make(chan tensor.Tensor, 1)\ngo func() { ch <- x.MatMul(w).Eval() }()\ntime.Sleep(100*time.Millisecond)"
 	for _, tt := range []struct {
 		name, cell, command string
@@ -416,6 +417,11 @@ func learn() tensor.Tensor {
 		{"computed meanwhile", "ask, ch := make(chan bool), make(chan tensor.Tensor)\ngo func() { <-ask; ch <- x.MatMul(w).Eval() }()", "%time func() tensor.Tensor { ask <- true; return <-ch }()",
 			"not in the time of this code, because others computed it meanwhile: matmul f32[192 192] of In[2]", "computed before"},
 		{"lazy from a goroutine", "ch := make(chan tensor.Tensor)\ngo func() { ch <- x.MatMul(w) }()", "%time <-ch", "· 1 launch ·", "not in the time"},
+		{"left to a goroutine", gate, "%time go func() { <-gate }()", "not in the time: what 1 goroutine will do that this code has started", "meanwhile"},
+		{"left to two, timed again and again", gate, "%timeit -t 20ms for range 2 { go func() { <-gate }() }", "not in the time: what 2 goroutines will do that this code has started", "meanwhile"},
+		{"left to one, counted", gate, "%kernels go func() { <-gate }()", "not in the time: what 1 goroutine will do that this code has started", "meanwhile"},
+		{"left to one, profiled", gate, "%profile -n 1 go func() { <-gate }()", "not in the time: what 1 goroutine will do that this code has started", "meanwhile"},
+		{"waited for", "", "%time done := make(chan bool); go func() { _ = x.MatMul(w); close(done) }(); <-done", "· 1 launch ·", "in the time"},
 		{"its own", "", "%time x.MatMul(w)", "· 1 launch ·", "in the time"},
 		{"its own, replayed", "step := " + replayed + "\nstep(x)", "%time step(x)[0];", "· 1 launch ·", "in the time"},
 		{"replayed before", "step := " + replayed + "\ny := step(x)\nfunc get() tensor.Tensor { return y[0] }", "%time get();", "because it was computed before: data f32[192 192] of In[2]:1", "meanwhile"},
