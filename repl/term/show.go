@@ -160,8 +160,9 @@ func (t theme) errorText(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// pointedAt is the part of a line of source around what carets point at, so wide as the screen, with the carets
-// below it. A terminal would go on with the line below it, and the carets would point at something else.
+// pointedAt is the part of a line of source around what carets point at, so wide as the screen, with the
+// carets below it. A terminal would go on with the line below it, and the carets would point at something
+// else.
 func pointedAt(source, carets string, width int) (string, string) {
 	const tab = "    "
 	code, below := []rune(strings.ReplaceAll(source, "\t", tab)), strings.ReplaceAll(carets, "\t", tab)
