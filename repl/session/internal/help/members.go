@@ -1,6 +1,7 @@
 package help
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -194,4 +195,45 @@ func sentence(doc string) string {
 		b.WriteString(word)
 	}
 	return b.String()
+}
+
+// methodOf says that what was taken for a function of a package is a method of one of its types, and of which
+// variable, if the session has one.
+func (a *advisor) methodOf(pkg *types.Package, name string) string {
+	owner := ""
+	for _, n := range pkg.Scope().Names() {
+		o, ok := pkg.Scope().Lookup(n).(*types.TypeName)
+		if !ok || !o.Exported() {
+			continue
+		}
+		if f, _, _ := types.LookupFieldOrMethod(o.Type(), true, pkg, name); f == nil || !isFunc(f) {
+			continue
+		}
+		variable := a.newest(func(t types.Type) bool {
+			if p, ok := t.(*types.Pointer); ok {
+				t = p.Elem()
+			}
+			return types.Identical(t, o.Type())
+		})
+		if variable != "" {
+			return fmt.Sprintf("it is a method: %s.%s(…)", variable, name)
+		}
+		if owner == "" {
+			owner = pkg.Name() + "." + n
+		}
+	}
+	if owner == "" {
+		return ""
+	}
+	return "it is a method of " + owner
+}
+
+func isFunc(o types.Object) bool {
+	_, ok := o.(*types.Func)
+	return ok
+}
+
+// newest returns the variable of the newest cell whose type is as is says, or "".
+func (a *advisor) newest(is func(types.Type) bool) string {
+	return (&foreign{h: a.h, st: a.st}).newest(func(e *world.Entity) bool { return is(e.Obj.Type()) })
 }

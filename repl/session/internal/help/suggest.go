@@ -102,6 +102,10 @@ var rules = []rule{
 	{lazy.Regexp(`^non-boolean condition in `), (*advisor).condition},
 	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), advice("convert it: $3($1)")},
 	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), advice("pass its address: &$1")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:untyped|(?:variable|value|constant) [^)]*of type (?:float64|float32|int)\b).*\) as optim\.Schedule value in `), advice("a rate that stays is optim.Constant($1)")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of type string\) as data\.Source value in `), advice("batches of windows of it are data.Windows($1, 64, 16)")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:struct )?type tensor\.Tensor\) as data\.Source value in `), advice("batches of it and targets are data.Pairs($1, targets, 16)")},
+	{lazy.Regexp(`^cannot use (\S+) \(.*\) as train\.Model value in .*missing method Loss`), advice("with a loss it is one: train.WithLoss($1, nn.CrossEntropyLoss)")},
 	{lazy.Regexp(`^cannot use .* as .* value in assignment`), (*advisor).anew},
 	{lazy.Regexp(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), advice("write strconv.Atoi($1)")},
 	{lazy.Regexp(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), advice("write strconv.ParseFloat($1, 64)")},
@@ -194,6 +198,9 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 		if say := a.foreignModule(); say != "" {
 			return msg, say
 		}
+	}
+	if near == "" {
+		near = a.methodOf(o.Imported(), name)
 	}
 	return msg, near
 }
