@@ -6194,42 +6194,42 @@ TEXT ·encodeSignedNEON(SB), NOSPLIT, $0-32
 	FMOVS inverse+16(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	MOVD n+24(FP), R15
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V30
-	VMOVQ $0x0000000000000000, $0x0000000000000000, V29
-	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V28
-	VMOVQ $0x4280000042800000, $0x4280000042800000, V27
+	VMOVQ $0x4000000040000000, $0x4000000040000000, V30
+	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V29
+	VMOVQ $0x4280000042800000, $0x4280000042800000, V28
+	VMOVQ $0x3f8e38e43f8e38e4, $0x3f8e38e43f8e38e4, V27
 	VMOVQ $0x3dd28f5c3dd28f5c, $0x3dd28f5c3dd28f5c, V26
 	VMOVQ $0x4200000042000000, $0x4200000042000000, V25
-	VMOVQ $0x4120000041200000, $0x4120000041200000, V24
+	VMOVQ $0x4131c71c4131c71c, $0x4131c71c4131c71c, V24
 	VMOVQ $0x3c2d0e563c2d0e56, $0x3c2d0e563c2d0e56, V23
 	VMOVQ $0x4180000041800000, $0x4180000041800000, V22
-	VMOVQ $0x42c8000042c80000, $0x42c8000042c80000, V21
+	VMOVQ $0x42de38e442de38e4, $0x42de38e442de38e4, V21
 	VMOVQ $0x3a91d14e3a91d14e, $0x3a91d14e3a91d14e, V20
 	VMOVQ $0x4100000041000000, $0x4100000041000000, V19
-	VMOVQ $0x447a0000447a0000, $0x447a0000447a0000, V18
+	VMOVQ $0x448ae38e448ae38e, $0x448ae38e448ae38e, V18
 	VMOVQ $0x3900735839007358, $0x3900735839007358, V17
 	VMOVQ $0x4080000040800000, $0x4080000040800000, V16
-	VMOVQ $0x461c4000461c4000, $0x461c4000461c4000, V15
+	VMOVQ $0x462d9c72462d9c72, $0x462d9c72462d9c72, V15
 	VMOVQ $0x3773450737734507, $0x3773450737734507, V14
-	VMOVQ $0x4000000040000000, $0x4000000040000000, V13
-	VMOVQ $0x47c3500047c35000, $0x47c3500047c35000, V12
-	VMOVQ $0x35ff038135ff0381, $0x35ff038135ff0381, V11
-	VMOVQ $0x4974240049742400, $0x4974240049742400, V10
-	VMOVQ $0x3dcccccd3dcccccd, $0x3dcccccd3dcccccd, V9
-	VMOVQ $0x3f8e38e43f8e38e4, $0x3f8e38e43f8e38e4, V8
+	VMOVQ $0x47d9038e47d9038e, $0x47d9038e47d9038e, V13
+	VMOVQ $0x35ff038135ff0381, $0x35ff038135ff0381, V12
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V11
+	VMOVQ $0x4987a2394987a239, $0x4987a2394987a239, V10
+	VMOVQ $0x3f638e393f638e39, $0x3f638e393f638e39, V9
+	VMOVQ $0xbf800000bf800000, $0xbf800000bf800000, V8
 	VMOVQ $0x3493a3b63493a3b6, $0x3493a3b63493a3b6, V7
-	VMOVQ $0x3f7f199a3f7f199a, $0x3f7f199a3f7f199a, V6
-	VMOVQ $0x8000000080000000, $0x8000000080000000, V5
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V6
+	VMOVQ $0x3f7f199a3f7f199a, $0x3f7f199a3f7f199a, V5
 single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x4e3c1c01 // and v1.16b, v0.16b, v28.16b
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
 	WORD $0x6ea1e742 // fcmgt v2.4s, v26.4s, v1.4s
 	WORD $0x4ea21c43 // mov v3.16b, v2.16b
-	WORD $0x6e7b1f23 // bsl v3.16b, v25.16b, v27.16b
-	WORD $0x6e7e1f02 // bsl v2.16b, v24.16b, v30.16b
+	WORD $0x6e7c1f23 // bsl v3.16b, v25.16b, v28.16b
+	WORD $0x6e7b1f02 // bsl v2.16b, v24.16b, v27.16b
 	WORD $0x6ea1e6e4 // fcmgt v4.4s, v23.4s, v1.4s
 	WORD $0x6ea41ec3 // bit v3.16b, v22.16b, v4.16b
 	WORD $0x6ea41ea2 // bit v2.16b, v21.16b, v4.16b
@@ -6240,40 +6240,38 @@ single:
 	WORD $0x6ea41e03 // bit v3.16b, v16.16b, v4.16b
 	WORD $0x6ea41de2 // bit v2.16b, v15.16b, v4.16b
 	WORD $0x6ea1e5c4 // fcmgt v4.4s, v14.4s, v1.4s
-	WORD $0x6ea41da3 // bit v3.16b, v13.16b, v4.16b
-	WORD $0x6ea41d82 // bit v2.16b, v12.16b, v4.16b
-	WORD $0x6ea1e564 // fcmgt v4.4s, v11.4s, v1.4s
 	WORD $0x6ea41fc3 // bit v3.16b, v30.16b, v4.16b
+	WORD $0x6ea41da2 // bit v2.16b, v13.16b, v4.16b
+	WORD $0x6ea1e584 // fcmgt v4.4s, v12.4s, v1.4s
+	WORD $0x6ea41d63 // bit v3.16b, v11.16b, v4.16b
 	WORD $0x6ea41d42 // bit v2.16b, v10.16b, v4.16b
-	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
-	WORD $0x4ea9d442 // fsub v2.4s, v2.4s, v9.4s
-	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4ea91d24 // mov v4.16b, v9.16b
+	WORD $0x4e22cc24 // fmla v4.4s, v1.4s, v2.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
+	WORD $0x4e3ecc62 // fmla v2.4s, v3.4s, v30.4s
+	WORD $0x4ea2f482 // fmin v2.4s, v4.4s, v2.4s
 	WORD $0x4e219842 // frintm v2.4s, v2.4s
-	WORD $0x4e3df442 // fmax v2.4s, v2.4s, v29.4s
-	WORD $0x4ebed464 // fsub v4.4s, v3.4s, v30.4s
-	WORD $0x4ea4f444 // fmin v4.4s, v2.4s, v4.4s
-	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
-	WORD $0x4ebdd484 // fsub v4.4s, v4.4s, v29.4s
 	WORD $0x6ea1e4e1 // fcmgt v1.4s, v7.4s, v1.4s
-	WORD $0x6ea11fa4 // bit v4.16b, v29.16b, v1.16b
-	WORD $0x6ea0e4c1 // fcmgt v1.4s, v6.4s, v0.4s
-	WORD $0x4e251c00 // and v0.16b, v0.16b, v5.16b
-	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
-	VMOVQ $0x4300000043000000, $0x4300000043000000, V4
-	WORD $0x6ea11c04 // bit v4.16b, v0.16b, v1.16b
-	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V0
-	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V4
-	WORD $0x6ea0ec84 // facgt v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
-	WORD $0x6e205884 // mvn v4.16b, v4.16b
-	WORD $0x4f3f5484 // shl v4.4s, v4.4s, #31
-	WORD $0x4ea41c00 // orr v0.16b, v0.16b, v4.16b
-	WORD $0x0e612804 // xtn v4.4h, v0.4s
-	WORD $0x0e212884 // xtn v4.8b, v4.8h
-	WORD $0xbd000004 // str s4, [x0, #0]
+	WORD $0x6ea11cc2 // bit v2.16b, v6.16b, v1.16b
+	WORD $0x6ea0e4a1 // fcmgt v1.4s, v5.4s, v0.4s
+	VMOVQ $0x8000000080000000, $0x8000000080000000, V4
+	WORD $0x4e241c04 // and v4.16b, v0.16b, v4.16b
+	WORD $0x4ea41c44 // orr v4.16b, v2.16b, v4.16b
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V2
+	WORD $0x6ea11c82 // bit v2.16b, v4.16b, v1.16b
+	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V4
+	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V2
+	WORD $0x6ea4ec42 // facgt v2.4s, v2.4s, v4.4s
+	WORD $0x4ea1b884 // fcvtzs v4.4s, v4.4s
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	WORD $0x6e205842 // mvn v2.16b, v2.16b
+	WORD $0x4f3f5442 // shl v2.4s, v2.4s, #31
+	WORD $0x4ea21c84 // orr v4.16b, v4.16b, v2.16b
+	WORD $0x0e612882 // xtn v2.4h, v4.4s
+	WORD $0x0e212842 // xtn v2.8b, v2.8h
+	WORD $0xbd000002 // str s2, [x0, #0]
 	ADD $4, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -6284,11 +6282,11 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x4e3c1c01 // and v1.16b, v0.16b, v28.16b
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
 	WORD $0x6ea1e742 // fcmgt v2.4s, v26.4s, v1.4s
 	WORD $0x4ea21c43 // mov v3.16b, v2.16b
-	WORD $0x6e7b1f23 // bsl v3.16b, v25.16b, v27.16b
-	WORD $0x6e7e1f02 // bsl v2.16b, v24.16b, v30.16b
+	WORD $0x6e7c1f23 // bsl v3.16b, v25.16b, v28.16b
+	WORD $0x6e7b1f02 // bsl v2.16b, v24.16b, v27.16b
 	WORD $0x6ea1e6e4 // fcmgt v4.4s, v23.4s, v1.4s
 	WORD $0x6ea41ec3 // bit v3.16b, v22.16b, v4.16b
 	WORD $0x6ea41ea2 // bit v2.16b, v21.16b, v4.16b
@@ -6299,40 +6297,38 @@ element:
 	WORD $0x6ea41e03 // bit v3.16b, v16.16b, v4.16b
 	WORD $0x6ea41de2 // bit v2.16b, v15.16b, v4.16b
 	WORD $0x6ea1e5c4 // fcmgt v4.4s, v14.4s, v1.4s
-	WORD $0x6ea41da3 // bit v3.16b, v13.16b, v4.16b
-	WORD $0x6ea41d82 // bit v2.16b, v12.16b, v4.16b
-	WORD $0x6ea1e564 // fcmgt v4.4s, v11.4s, v1.4s
 	WORD $0x6ea41fc3 // bit v3.16b, v30.16b, v4.16b
+	WORD $0x6ea41da2 // bit v2.16b, v13.16b, v4.16b
+	WORD $0x6ea1e584 // fcmgt v4.4s, v12.4s, v1.4s
+	WORD $0x6ea41d63 // bit v3.16b, v11.16b, v4.16b
 	WORD $0x6ea41d42 // bit v2.16b, v10.16b, v4.16b
-	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
-	WORD $0x4ea9d442 // fsub v2.4s, v2.4s, v9.4s
-	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4ea91d24 // mov v4.16b, v9.16b
+	WORD $0x4e22cc24 // fmla v4.4s, v1.4s, v2.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
+	WORD $0x4e3ecc62 // fmla v2.4s, v3.4s, v30.4s
+	WORD $0x4ea2f482 // fmin v2.4s, v4.4s, v2.4s
 	WORD $0x4e219842 // frintm v2.4s, v2.4s
-	WORD $0x4e3df442 // fmax v2.4s, v2.4s, v29.4s
-	WORD $0x4ebed464 // fsub v4.4s, v3.4s, v30.4s
-	WORD $0x4ea4f444 // fmin v4.4s, v2.4s, v4.4s
-	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
-	WORD $0x4ebdd484 // fsub v4.4s, v4.4s, v29.4s
 	WORD $0x6ea1e4e1 // fcmgt v1.4s, v7.4s, v1.4s
-	WORD $0x6ea11fa4 // bit v4.16b, v29.16b, v1.16b
-	WORD $0x6ea0e4c1 // fcmgt v1.4s, v6.4s, v0.4s
-	WORD $0x4e251c00 // and v0.16b, v0.16b, v5.16b
-	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
-	VMOVQ $0x4300000043000000, $0x4300000043000000, V4
-	WORD $0x6ea11c04 // bit v4.16b, v0.16b, v1.16b
-	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V0
-	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V4
-	WORD $0x6ea0ec84 // facgt v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
-	WORD $0x6e205884 // mvn v4.16b, v4.16b
-	WORD $0x4f3f5484 // shl v4.4s, v4.4s, #31
-	WORD $0x4ea41c00 // orr v0.16b, v0.16b, v4.16b
-	WORD $0x0e612804 // xtn v4.4h, v0.4s
-	WORD $0x0e212884 // xtn v4.8b, v4.8h
-	WORD $0x3d000004 // str b4, [x0, #0]
+	WORD $0x6ea11cc2 // bit v2.16b, v6.16b, v1.16b
+	WORD $0x6ea0e4a1 // fcmgt v1.4s, v5.4s, v0.4s
+	VMOVQ $0x8000000080000000, $0x8000000080000000, V4
+	WORD $0x4e241c04 // and v4.16b, v0.16b, v4.16b
+	WORD $0x4ea41c44 // orr v4.16b, v2.16b, v4.16b
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V2
+	WORD $0x6ea11c82 // bit v2.16b, v4.16b, v1.16b
+	VMOVQ $0x42fe000042fe0000, $0x42fe000042fe0000, V4
+	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V2
+	WORD $0x6ea4ec42 // facgt v2.4s, v2.4s, v4.4s
+	WORD $0x4ea1b884 // fcvtzs v4.4s, v4.4s
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	WORD $0x6e205842 // mvn v2.16b, v2.16b
+	WORD $0x4f3f5442 // shl v2.4s, v2.4s, #31
+	WORD $0x4ea21c84 // orr v4.16b, v4.16b, v2.16b
+	WORD $0x0e612882 // xtn v2.4h, v4.4s
+	WORD $0x0e212842 // xtn v2.8b, v2.8h
+	WORD $0x3d000002 // str b2, [x0, #0]
 	ADD $1, R0
 	ADD $4, R1
 	SUB $1, R15
@@ -6347,44 +6343,44 @@ TEXT ·encodeRootsNEON(SB), NOSPLIT, $0-32
 	FMOVS inverse+16(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	MOVD n+24(FP), R15
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V30
-	VMOVQ $0x0000000000000000, $0x0000000000000000, V29
-	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V28
-	VMOVQ $0x4300000043000000, $0x4300000043000000, V27
+	VMOVQ $0x4000000040000000, $0x4000000040000000, V30
+	VMOVQ $0x7fffffff7fffffff, $0x7fffffff7fffffff, V29
+	VMOVQ $0x4300000043000000, $0x4300000043000000, V28
+	VMOVQ $0x3f8e38e43f8e38e4, $0x3f8e38e43f8e38e4, V27
 	VMOVQ $0x3dcfae143dcfae14, $0x3dcfae143dcfae14, V26
 	VMOVQ $0x4280000042800000, $0x4280000042800000, V25
-	VMOVQ $0x4120000041200000, $0x4120000041200000, V24
+	VMOVQ $0x4131c71c4131c71c, $0x4131c71c4131c71c, V24
 	VMOVQ $0x3c2872b03c2872b0, $0x3c2872b03c2872b0, V23
 	VMOVQ $0x4200000042000000, $0x4200000042000000, V22
-	VMOVQ $0x42c8000042c80000, $0x42c8000042c80000, V21
+	VMOVQ $0x42de38e442de38e4, $0x42de38e442de38e4, V21
 	VMOVQ $0x3a8a71de3a8a71de, $0x3a8a71de3a8a71de, V20
 	VMOVQ $0x4180000041800000, $0x4180000041800000, V19
-	VMOVQ $0x447a0000447a0000, $0x447a0000447a0000, V18
+	VMOVQ $0x448ae38e448ae38e, $0x448ae38e448ae38e, V18
 	VMOVQ $0x38e94ee438e94ee4, $0x38e94ee438e94ee4, V17
 	VMOVQ $0x4100000041000000, $0x4100000041000000, V16
-	VMOVQ $0x461c4000461c4000, $0x461c4000461c4000, V15
+	VMOVQ $0x462d9c72462d9c72, $0x462d9c72462d9c72, V15
 	VMOVQ $0x374d8559374d8559, $0x374d8559374d8559, V14
 	VMOVQ $0x4080000040800000, $0x4080000040800000, V13
-	VMOVQ $0x47c3500047c35000, $0x47c3500047c35000, V12
+	VMOVQ $0x47d9038e47d9038e, $0x47d9038e47d9038e, V12
 	VMOVQ $0x35c29d9f35c29d9f, $0x35c29d9f35c29d9f, V11
-	VMOVQ $0x4000000040000000, $0x4000000040000000, V10
-	VMOVQ $0x4974240049742400, $0x4974240049742400, V9
-	VMOVQ $0x3dcccccd3dcccccd, $0x3dcccccd3dcccccd, V8
-	VMOVQ $0x3f8e38e43f8e38e4, $0x3f8e38e43f8e38e4, V7
+	VMOVQ $0x4987a2394987a239, $0x4987a2394987a239, V10
+	VMOVQ $0x3f638e393f638e39, $0x3f638e393f638e39, V9
+	VMOVQ $0xbf800000bf800000, $0xbf800000bf800000, V8
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V7
 	VMOVQ $0x342e7ba9342e7ba9, $0x342e7ba9342e7ba9, V6
-	VMOVQ $0x3f7f8ccd3f7f8ccd, $0x3f7f8ccd3f7f8ccd, V5
-	VMOVQ $0x437f0000437f0000, $0x437f0000437f0000, V4
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V5
+	VMOVQ $0x3f7f8ccd3f7f8ccd, $0x3f7f8ccd3f7f8ccd, V4
 single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x6ea1f800 // fsqrt v0.4s, v0.4s
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x4e3c1c00 // and v0.16b, v0.16b, v28.16b
+	WORD $0x4e3d1c00 // and v0.16b, v0.16b, v29.16b
 	WORD $0x6ea0e741 // fcmgt v1.4s, v26.4s, v0.4s
 	WORD $0x4ea11c22 // mov v2.16b, v1.16b
-	WORD $0x6e7b1f22 // bsl v2.16b, v25.16b, v27.16b
-	WORD $0x6e7e1f01 // bsl v1.16b, v24.16b, v30.16b
+	WORD $0x6e7c1f22 // bsl v2.16b, v25.16b, v28.16b
+	WORD $0x6e7b1f01 // bsl v1.16b, v24.16b, v27.16b
 	WORD $0x6ea0e6e3 // fcmgt v3.4s, v23.4s, v0.4s
 	WORD $0x6ea31ec2 // bit v2.16b, v22.16b, v3.16b
 	WORD $0x6ea31ea1 // bit v1.16b, v21.16b, v3.16b
@@ -6398,32 +6394,30 @@ single:
 	WORD $0x6ea31da2 // bit v2.16b, v13.16b, v3.16b
 	WORD $0x6ea31d81 // bit v1.16b, v12.16b, v3.16b
 	WORD $0x6ea0e563 // fcmgt v3.4s, v11.4s, v0.4s
-	WORD $0x6ea31d42 // bit v2.16b, v10.16b, v3.16b
-	WORD $0x6ea31d21 // bit v1.16b, v9.16b, v3.16b
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4ea8d421 // fsub v1.4s, v1.4s, v8.4s
-	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	WORD $0x4e219821 // frintm v1.4s, v1.4s
-	WORD $0x4e3df421 // fmax v1.4s, v1.4s, v29.4s
-	WORD $0x4ebed443 // fsub v3.4s, v2.4s, v30.4s
-	WORD $0x4ea3f423 // fmin v3.4s, v1.4s, v3.4s
-	WORD $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
-	WORD $0x4ebed463 // fsub v3.4s, v3.4s, v30.4s
-	WORD $0x6ea0e4c2 // fcmgt v2.4s, v6.4s, v0.4s
-	WORD $0x6ea21fa3 // bit v3.16b, v29.16b, v2.16b
-	WORD $0x6ea0e4a0 // fcmgt v0.4s, v5.4s, v0.4s
-	WORD $0x6ee01c83 // bif v3.16b, v4.16b, v0.16b
-	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V0
-	WORD $0x6ea3ec00 // facgt v0.4s, v0.4s, v3.4s
+	WORD $0x6ea31fc2 // bit v2.16b, v30.16b, v3.16b
+	WORD $0x6ea31d41 // bit v1.16b, v10.16b, v3.16b
+	WORD $0x4ea91d23 // mov v3.16b, v9.16b
+	WORD $0x4e21cc03 // fmla v3.4s, v0.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4ea81d01 // mov v1.16b, v8.16b
+	WORD $0x4e3ecc41 // fmla v1.4s, v2.4s, v30.4s
+	WORD $0x4ea1f461 // fmin v1.4s, v3.4s, v1.4s
+	WORD $0x4ea7d421 // fsub v1.4s, v1.4s, v7.4s
+	WORD $0x6ea0e4c3 // fcmgt v3.4s, v6.4s, v0.4s
+	WORD $0x6ea31ca1 // bit v1.16b, v5.16b, v3.16b
+	WORD $0x6ea0e480 // fcmgt v0.4s, v4.4s, v0.4s
+	VMOVQ $0x437f0000437f0000, $0x437f0000437f0000, V3
+	WORD $0x6ea01c23 // bit v3.16b, v1.16b, v0.16b
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V1
+	WORD $0x6ea3ec21 // facgt v1.4s, v1.4s, v3.4s
 	WORD $0x4ea1b863 // fcvtzs v3.4s, v3.4s
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4f3f5400 // shl v0.4s, v0.4s, #31
-	WORD $0x4ea01c63 // orr v3.16b, v3.16b, v0.16b
-	WORD $0x0e612860 // xtn v0.4h, v3.4s
-	WORD $0x0e212800 // xtn v0.8b, v0.8h
-	WORD $0xbd000000 // str s0, [x0, #0]
+	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x4f3f5421 // shl v1.4s, v1.4s, #31
+	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
+	WORD $0x0e612861 // xtn v1.4h, v3.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0xbd000001 // str s1, [x0, #0]
 	ADD $4, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -6435,11 +6429,11 @@ element:
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x6ea1f800 // fsqrt v0.4s, v0.4s
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x4e3c1c00 // and v0.16b, v0.16b, v28.16b
+	WORD $0x4e3d1c00 // and v0.16b, v0.16b, v29.16b
 	WORD $0x6ea0e741 // fcmgt v1.4s, v26.4s, v0.4s
 	WORD $0x4ea11c22 // mov v2.16b, v1.16b
-	WORD $0x6e7b1f22 // bsl v2.16b, v25.16b, v27.16b
-	WORD $0x6e7e1f01 // bsl v1.16b, v24.16b, v30.16b
+	WORD $0x6e7c1f22 // bsl v2.16b, v25.16b, v28.16b
+	WORD $0x6e7b1f01 // bsl v1.16b, v24.16b, v27.16b
 	WORD $0x6ea0e6e3 // fcmgt v3.4s, v23.4s, v0.4s
 	WORD $0x6ea31ec2 // bit v2.16b, v22.16b, v3.16b
 	WORD $0x6ea31ea1 // bit v1.16b, v21.16b, v3.16b
@@ -6453,32 +6447,30 @@ element:
 	WORD $0x6ea31da2 // bit v2.16b, v13.16b, v3.16b
 	WORD $0x6ea31d81 // bit v1.16b, v12.16b, v3.16b
 	WORD $0x6ea0e563 // fcmgt v3.4s, v11.4s, v0.4s
-	WORD $0x6ea31d42 // bit v2.16b, v10.16b, v3.16b
-	WORD $0x6ea31d21 // bit v1.16b, v9.16b, v3.16b
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4ea8d421 // fsub v1.4s, v1.4s, v8.4s
-	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	WORD $0x4e219821 // frintm v1.4s, v1.4s
-	WORD $0x4e3df421 // fmax v1.4s, v1.4s, v29.4s
-	WORD $0x4ebed443 // fsub v3.4s, v2.4s, v30.4s
-	WORD $0x4ea3f423 // fmin v3.4s, v1.4s, v3.4s
-	WORD $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
-	WORD $0x4ebed463 // fsub v3.4s, v3.4s, v30.4s
-	WORD $0x6ea0e4c2 // fcmgt v2.4s, v6.4s, v0.4s
-	WORD $0x6ea21fa3 // bit v3.16b, v29.16b, v2.16b
-	WORD $0x6ea0e4a0 // fcmgt v0.4s, v5.4s, v0.4s
-	WORD $0x6ee01c83 // bif v3.16b, v4.16b, v0.16b
-	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V0
-	WORD $0x6ea3ec00 // facgt v0.4s, v0.4s, v3.4s
+	WORD $0x6ea31fc2 // bit v2.16b, v30.16b, v3.16b
+	WORD $0x6ea31d41 // bit v1.16b, v10.16b, v3.16b
+	WORD $0x4ea91d23 // mov v3.16b, v9.16b
+	WORD $0x4e21cc03 // fmla v3.4s, v0.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4ea81d01 // mov v1.16b, v8.16b
+	WORD $0x4e3ecc41 // fmla v1.4s, v2.4s, v30.4s
+	WORD $0x4ea1f461 // fmin v1.4s, v3.4s, v1.4s
+	WORD $0x4ea7d421 // fsub v1.4s, v1.4s, v7.4s
+	WORD $0x6ea0e4c3 // fcmgt v3.4s, v6.4s, v0.4s
+	WORD $0x6ea31ca1 // bit v1.16b, v5.16b, v3.16b
+	WORD $0x6ea0e480 // fcmgt v0.4s, v4.4s, v0.4s
+	VMOVQ $0x437f0000437f0000, $0x437f0000437f0000, V3
+	WORD $0x6ea01c23 // bit v3.16b, v1.16b, v0.16b
+	VMOVQ $0x4f0000004f000000, $0x4f0000004f000000, V1
+	WORD $0x6ea3ec21 // facgt v1.4s, v1.4s, v3.4s
 	WORD $0x4ea1b863 // fcvtzs v3.4s, v3.4s
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4f3f5400 // shl v0.4s, v0.4s, #31
-	WORD $0x4ea01c63 // orr v3.16b, v3.16b, v0.16b
-	WORD $0x0e612860 // xtn v0.4h, v3.4s
-	WORD $0x0e212800 // xtn v0.8b, v0.8h
-	WORD $0x3d000000 // str b0, [x0, #0]
+	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x4f3f5421 // shl v1.4s, v1.4s, #31
+	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
+	WORD $0x0e612861 // xtn v1.4h, v3.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x3d000001 // str b1, [x0, #0]
 	ADD $1, R0
 	ADD $4, R1
 	SUB $1, R15

@@ -60,15 +60,20 @@ func encode(k *kernel, sign bool) {
 	x = k.mul(x, inverse)
 	a := k.abs(x)
 	l := least(sign)
-	steps, tens := k.c(math.Exp2(float64(6+l))), k.c(1)
+	steps, tens := k.c(math.Exp2(float64(6+l))), k.c(1/0.9)
 	for e := 6 + l; e > l; e-- { // the middle between the last step of the decade below and the first of this one
 		below := k.compare(lt, a, k.c((0.1+0.18/math.Exp2(float64(e)))*math.Pow10(e-6-l)))
 		steps = k.where(below, k.c(math.Exp2(float64(e-1))), steps)
-		tens = k.where(below, k.c(math.Pow10(7+l-e)), tens)
+		tens = k.where(below, k.c(math.Pow10(7+l-e)/0.9), tens)
 	}
-	step := k.round(k.mul(k.mul(k.sub(k.mul(a, tens), k.c(0.1)), k.c(1/0.9)), steps), down)
-	step = k.min(k.max(step, k.c(0)), k.sub(steps, k.c(1)))
-	rank := k.sub(k.add(steps, step), k.c(float64(l)))
+	// A number 10⁻ⁿ·u is step (u − 0.1)/0.9·steps of its decade. Up to the border it is nearest to the last
+	// one.
+	rank := k.min(k.mul(k.fma(a, tens, k.c(8./9)), steps), k.fma(steps, k.c(2), k.c(-1)))
+	if sign {
+		rank = k.round(rank, down)
+	} else {
+		rank = k.sub(rank, k.c(1)) // which is truncated below
+	}
 	first := 1e-6 * (0.1 + 0.45/math.Exp2(float64(l)))
 	rank = k.where(k.compare(lt, a, k.c(first/2)), k.c(0), rank)
 	last := k.c(1 - 0.225/math.Exp2(float64(6+l))) // the middle between the last step and 1, which has no sign
