@@ -17,10 +17,11 @@ import (
 // A dx of windows that move by one element is a convolution of dy itself, with w's taps in reverse.
 //
 // Bytes and operations: the columns are taps times as large as x, written once and read once, 8 bytes of f32
-// for 2·K operations. They are made for a part of the images, or of one's rows, at a time. Parts that stay in
-// an H200's cache, of 32 MB, are too small for its processors: their products take twice as long as they
-// might. A thread makes the columns' elements of all taps at four places side by side, so it finds out once
-// where it stands; few taps are written out, so that their loads are under way together.
+// for 2·K operations. They are made for a part of the images, or of one's rows, at a time. With parts of 32
+// MB, which stay in an H200's cache, 3×3 of 64 and 128 channels took 1.2 to 1.4 times as long: products of so
+// few columns leave processors idle. A thread makes the columns' elements of all taps at four places side by
+// side, so it finds out once where it stands; few taps are written out, so that their loads are under way
+// together.
 const (
 	mostPart      = 1 << 30 // bytes that a part may have at most
 	leastResults  = 8       // rows of a product: fewer leave a tile empty
