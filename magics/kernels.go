@@ -39,6 +39,11 @@ func kernelMagics() []*Magic {
 }
 
 func runKernels(ctx context.Context, c *call) (display.Value, error) {
+	if timed, source := c.on("t") || c.on("w"), c.text("source") != ""; c.on("diff") && (timed || source) {
+		return nil, c.errorf("-diff counts: it goes with neither -t nor -source")
+	} else if source && (timed || c.text("assert") != "") {
+		return nil, c.errorf("-source shows a program: it goes with -fuse only")
+	}
 	w, err := c.prepare()
 	if err != nil {
 		return nil, err
@@ -52,7 +57,7 @@ func runKernels(ctx context.Context, c *call) (display.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return profile.Diff(plain, fused), nil
+		return profile.Diff(plain, fused), c.holds(c.text("assert"), fused)
 	}
 	if choice := c.choice("fuse"); choice != "" {
 		ctx = tensor.WithFusion(ctx, choice == "on")

@@ -97,5 +97,9 @@ func TestCertainty(t *testing.T) {
 		if got := r.Certainty(); got != tt.want {
 			t.Errorf("%d samples: got %q, want %q", tt.samples, got, tt.want)
 		}
+		r.Stopped = true
+		if got, want := r.Certainty(), strings.Replace(tt.want, "time ran out", "interrupted", 1); got != want {
+			t.Errorf("%d samples, interrupted: got %q, want %q", tt.samples, got, want)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func (r *rounds) clockTime(s *subject) (takes, unsure float64) {
 
 // result makes the result of one work.
 func (r *rounds) result(s *subject) *Result {
-	res := &Result{First: s.first, PerSample: s.samples.per, Precision: r.Precision, Tally: s.tally, Machine: r.machine, Refused: s.refused, Uneven: s.uneven()}
+	res := &Result{First: s.first, PerSample: s.samples.per, Precision: r.Precision, Tally: s.tally, Machine: r.machine, Refused: s.refused, Uneven: s.uneven(), Stopped: r.interrupted}
 	if s.refused != "" || len(s.samples.times) == 0 {
 		return res
 	}
@@ -81,7 +81,7 @@ func (r *rounds) notes(s *subject, res *Result) (notes []string) {
 	notes = append(notes, s.tally.Notes...)
 	notes = append(notes, s.work()...)
 	if d := drift(res.Times); d > maxDrift || d < -maxDrift {
-		notes = append(notes, fmt.Sprintf("drifted by %+.0f %% while it was measured: other load, heat or a changing clock", 100*d))
+		notes = append(notes, fmt.Sprintf("drifted by %+.0f %% while it was measured: other load, heat, a changing clock, or runs that go on from those before them", 100*d))
 	}
 	if res.Samples < minKnown {
 		notes = append(notes, fmt.Sprintf("only %s in the time that there was", units.Plural(int64(res.Samples), "sample")))

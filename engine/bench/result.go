@@ -20,6 +20,7 @@ type Result struct {
 	Tally   Tally   // what one run did
 	Uneven  bool    // the runs that were timed did not all do that
 	Machine Machine // where it ran, and what else ran there
+	Stopped bool    // it was interrupted, so that fewer samples were taken
 	Refused string  // why there is no time that could be believed: then there are no figures above, either
 	Notes   []string
 }

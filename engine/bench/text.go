@@ -39,6 +39,8 @@ func (r *Result) Certainty() string {
 		return fmt.Sprintf("not known: less than %d samples", minKnown)
 	case share > r.Precision && r.Samples >= maxSamples:
 		return fmt.Sprintf("%s is the limit: known to %s, not to %s", units.Plural(maxSamples, "sample"), units.Percent(share), percent(r.Precision))
+	case share > r.Precision && r.Stopped:
+		return fmt.Sprintf("interrupted: known to %s, not to %s", units.Percent(share), percent(r.Precision))
 	case share > r.Precision:
 		return fmt.Sprintf("time ran out: known to %s, not to %s", units.Percent(share), percent(r.Precision))
 	}

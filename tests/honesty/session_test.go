@@ -489,6 +489,30 @@ func TestPromptIsMeasured(t *testing.T) {
 	}
 }
 
+// An assertion that is written is checked, or refused.
+func TestKernelAssertions(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	for _, tt := range []struct {
+		flags string
+		want  string // of the error; nothing: none
+	}{
+		{"-assert 'launches <= 1'", ""},
+		{"-assert 'launches < 1'", "launches < 1 does not hold: launches is 1"},
+		{"-t -assert 'launches < 1'", "launches < 1 does not hold: launches is 1"},
+		{"-fuse=off -assert 'launches <= 1'", "launches <= 1 does not hold: launches is 2"},
+		{"-diff -assert 'launches <= 1'", ""},
+		{"-diff -assert 'launches < 1'", "launches < 1 does not hold: launches is 1"},
+		{"-source matmul_silu -assert 'launches < 1'", "-source shows a program"},
+		{"-diff -t", "-diff counts"},
+	} {
+		r := n.Run(t.Context(), "%kernels "+tt.flags+" x.MatMul(w).Silu()")
+		if (r.Err == nil) != (tt.want == "") || r.Err != nil && !strings.Contains(r.Err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.flags, r.Err, tt.want)
+		}
+	}
+}
+
 // A guard that looks at each result makes everything take longer, which all commands say.
 func TestGuardIsNamed(t *testing.T) {
 	n := open(t)
