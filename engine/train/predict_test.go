@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -44,6 +45,9 @@ func TestPredict(t *testing.T) {
 		{"in parts", llm.Config{}, Options{LoRA: rank, Accumulate: 3}, PredictLoRA, byLoRA},
 		{"replayed", llm.Config{}, Options{LoRA: rank, Compile: true}, PredictLoRA, byLoRA},
 		{"all weights", llm.Config{}, Options{}, PredictFull, byFull},
+		{"all weights in bf16", llm.Config{DType: dtype.BF16}, Options{}, PredictFull, byFull},
+		{"all weights in bf16, in parts", llm.Config{DType: dtype.BF16}, Options{Accumulate: 2}, PredictFull, byFull},
+		{"all weights in bf16, 8 bits", llm.Config{DType: dtype.BF16}, Options{Optimizer: optim.AdamW{Bits: 8}}, PredictFull, byFull},
 		{"all weights, replayed", llm.Config{}, Options{Compile: true}, PredictFull, byFull},
 		{"all weights, in parts", llm.Config{}, Options{Accumulate: 2}, PredictFull, byFull},
 		{"all weights by SGD", llm.Config{}, Options{Optimizer: optim.SGD{}}, PredictFull, byFull},
