@@ -35,7 +35,7 @@ func runLineProfile(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.profiled(ctx, w, nil)
+	p, err := c.profiled(ctx, w, nil, true)
 	if err != nil {
 		return nil, err
 	}

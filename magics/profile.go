@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
@@ -34,7 +35,8 @@ func profileMagics() []*Magic {
 			"asks for them. For the time in Go the line under way is looked at 250 times in each second of it, with -n and with short -t a\n" +
 			"thousand times, and less often during evaluations. That stops nothing: a line that cannot fail counts to the one before it, a\n" +
 			"function in which nothing can fail to the line that calls it, and what a line goes on to do after it has called a function may\n" +
-			"count to that. Kernels follow, as in %kernels -t.\n" +
+			"count to that. Kernels follow, as in %kernels -t. If evaluations take less than 50 µs, eight runs are recorded and eight are not,\n" +
+			"in turns: the median of those that were not shows what recording costs. All else is of the runs that were recorded.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
 			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
 			"A .gputrace is what Metal did in the last of two runs; macOS writes one if mcs was started with METAL_CAPTURE_ENABLED=1.",
@@ -54,7 +56,9 @@ func profileMagics() []*Magic {
 // profiled is what %profile and %lprof have measured.
 type profiled struct {
 	runs    int
-	parts   []part // of time that is the statement's: the runs; of one run what went before Inputs, and after it
+	parts   []part          // of time that is the statement's: the runs; of one run what went before Inputs, and after it
+	lasted  atomic.Int64    // the parts, in nanoseconds
+	bare    []time.Duration // runs that were not recorded
 	record  *profile.Recording
 	samples []session.Sample
 	spans   []span
@@ -102,8 +106,8 @@ func untilLook(every, passed, evaluating time.Duration) time.Duration {
 }
 
 // profiled runs the work over and over, looked at. Go's CPU profile of the runs is written to cpu unless that
-// is nil.
-func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profiled, err error) {
+// is nil. With turns, work of short evaluations is recorded in every other turn only.
+func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer, turns bool) (p *profiled, err error) {
 	n, budget := c.number("n"), c.duration("t")
 	if n != 1 {
 		if _, err := w.once(ctx); err != nil {
@@ -118,7 +122,11 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		defer pprof.StopCPUProfile()
 	}
 	watch := bench.NewWatch(c.clock)
-	err = p.watch(ctx, c.s, w, sampleEvery(n, budget), n == 1, func(passed time.Duration) bool {
+	how := watching{every: sampleEvery(n, budget), only: n == 1}
+	if turns && n <= 0 {
+		how.short = 50 * time.Microsecond
+	}
+	err = p.watch(ctx, c.s, w, how, func(passed time.Duration) bool {
 		return n > 0 && p.runs < n || n <= 0 && passed < budget
 	})
 	p.machine = watch.Machine()
@@ -126,13 +134,27 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 	return p, err
 }
 
-// watch runs the work, looked at, as long as more says so, which gets the time that has passed; only says
-// that this is once, and the first time.
-func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, every time.Duration, only bool, more func(passed time.Duration) bool) (err error) {
+// watching is how work is watched.
+type watching struct {
+	every time.Duration // see sampleEvery
+	only  bool          // this is one run, and the first one
+	// Evaluations that take less than short are recorded in every other turn only: what it costs to record
+	// them can be seen then, and half of it is saved.
+	short time.Duration
+}
+
+// turn is how many runs are recorded, or not recorded, one after the other.
+const turn = 8
+
+// watch runs the work as long as more says so, which gets the time that has passed.
+func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how watching, more func(passed time.Duration) bool) (err error) {
 	var remarks []string
 	p.record = profile.RecordTraced(ctx, func(ctx context.Context) {
 		start := time.Now()
-		sampling := s.Sample(func() time.Duration { return untilLook(every, time.Since(start), profile.Evaluating(ctx)) })
+		sampling := s.Sample(func() time.Duration {
+			_, evaluating := profile.Evaluating(ctx)
+			return untilLook(how.every, time.Duration(p.lasted.Load()), evaluating)
+		})
 		defer func() { p.samples = sampling.Stop() }()
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
@@ -142,9 +164,12 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, every
 		// because that is where goroutines change.
 		err = w.stmt.Within(l.Context(), func() error {
 			for begun := time.Now(); ctx.Err() == nil; {
-				results, err = p.run(w, l, start, only)
+				results, err = p.run(w, l, start, how.only)
 				if w.restore != nil {
 					w.restore()
+				}
+				if err == nil && p.runs%turn == 0 && p.short(ctx, l, how.short) {
+					err = p.runBare(l.Context(), w)
 				}
 				if err != nil || !more(time.Since(begun)) {
 					return err
@@ -163,11 +188,41 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, every
 	return err
 }
 
+// short says whether evaluations have taken less than a time, on average. Work that leaves something to be
+// computed needs the ledger in each run.
+func (p *profiled) short(ctx context.Context, l *tensor.Ledger, than time.Duration) bool {
+	n, took := profile.Evaluating(ctx)
+	return n > 0 && took/time.Duration(n) < than && l.Sum().Settled == 0
+}
+
+// runBare runs the work for a turn without recording it.
+func (p *profiled) runBare(ctx context.Context, w *work) error {
+	resume := profile.Pause(ctx)
+	defer resume()
+	for range turn {
+		at := time.Now()
+		_, err := w.stmt.Loop(1)
+		if err == nil {
+			err = device.Sync()
+		}
+		p.bare = append(p.bare, time.Since(at))
+		if w.restore != nil {
+			w.restore()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // run runs the work once. If that is the only run, none has computed before it what others had left undone.
 func (p *profiled) run(w *work, l *tensor.Ledger, start time.Time, only bool) ([]tensor.Tensor, error) {
 	at := time.Now()
 	defer func() {
-		p.parts = append(p.parts, part{at.Sub(start), time.Since(at)})
+		took := time.Since(at)
+		p.parts = append(p.parts, part{at.Sub(start), took})
+		p.lasted.Add(int64(took))
 		p.runs++
 	}()
 	v, err := w.stmt.Loop(1)
@@ -268,7 +323,7 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	if strings.HasSuffix(file, pprofFile) {
 		cpu = &buffer
 	}
-	p, err := c.profiled(ctx, w, cpu)
+	p, err := c.profiled(ctx, w, cpu, file == "") // a file has all runs, one after the other
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +377,9 @@ func (p *profiled) summary() string {
 	if n > 1 {
 		text += fmt.Sprintf(" (IQR %s – %s)", units.Duration(sorted[n/4]), units.Duration(sorted[(3*n-1)/4]))
 	}
+	if n := len(p.bare); n > 0 {
+		text += fmt.Sprintf(" · %s that were not recorded, median %s", units.Plural(int64(n), "run"), units.Duration(median(p.bare)))
+	}
 	text += fmt.Sprintf(" · %s", units.Plural(int64(len(p.samples)), "sample"))
 	return text
 }
@@ -346,8 +404,10 @@ func (p *profiled) usage() profile.Usage {
 }
 
 // median is that of the runs.
-func (p *profiled) median() time.Duration {
-	sorted := slices.Sorted(slices.Values(p.times()))
+func (p *profiled) median() time.Duration { return median(p.times()) }
+
+func median(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 

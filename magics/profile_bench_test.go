@@ -2,6 +2,7 @@ package magics
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,8 +12,9 @@ import (
 )
 
 // BenchmarkProfiled is what being profiled adds to a statement, in percent: to Go of a cell alone, and to
-// small kernels, of one line and of two lines of a function; and what sampling and recording add, each alone.
-// What the profile adds beyond both is to compute what a run has left, as for each time that is shown.
+// small kernels, of one line and of two lines of a function. Sampling and recording stand by themselves;
+// "shown" is what the runs have more that %profile shows, with what computes all that a run has left, and
+// "profiled" what all runs have more that %profile makes.
 func BenchmarkProfiled(b *testing.B) {
 	s, err := session.New(session.Options{Commands: Table{}})
 	if err != nil {
@@ -30,30 +32,29 @@ func BenchmarkProfiled(b *testing.B) {
 			}
 			// mean is how long a run took, but for the first ones: these find the caches as another side has
 			// left them.
-			mean := func(p *profiled) (took time.Duration) {
-				runs := p.parts[p.runs/6:]
-				for _, each := range runs {
-					took += each.took
+			mean := func(runs []time.Duration) (took time.Duration) {
+				runs = runs[len(runs)/6:]
+				for _, t := range runs {
+					took += t
 				}
 				return took / time.Duration(len(runs))
 			}
 			turn := func(ctx context.Context, runs int) time.Duration {
-				p := &profiled{}
+				var list []time.Duration
 				err := w.stmt.Within(ctx, func() error {
 					for range runs {
 						at := time.Now()
 						if _, err := w.stmt.Loop(1); err != nil {
 							return err
 						}
-						p.parts = append(p.parts, part{took: time.Since(at)})
-						p.runs++
+						list = append(list, time.Since(at))
 					}
 					return nil
 				})
 				if err != nil {
 					b.Fatal(err)
 				}
-				return mean(p)
+				return mean(list)
 			}
 			plain := func(runs int) func() time.Duration {
 				return func() time.Duration { return turn(b.Context(), runs) }
@@ -67,7 +68,7 @@ func BenchmarkProfiled(b *testing.B) {
 			every := sampleEvery(0, time.Second)
 			watched := func(runs int) *profiled { // as %profile does
 				p := &profiled{}
-				if err := p.watch(b.Context(), s, w, every, false, func(time.Duration) bool { return p.runs < runs }); err != nil {
+				if err := p.watch(b.Context(), s, w, watching{every: every, short: 50 * time.Microsecond}, func(time.Duration) bool { return p.runs+len(p.bare) < runs }); err != nil {
 					b.Fatal(err)
 				}
 				return p
@@ -85,8 +86,17 @@ func BenchmarkProfiled(b *testing.B) {
 					defer sampling.Stop()
 					return turn(b.Context(), long)
 				}
+				shown := func() time.Duration { return mean(watched(long).times()) }
+				all := func() time.Duration {
+					p := watched(long)
+					list := p.times()
+					for i, t := range p.bare { // in the order in which they ran, about
+						list = slices.Insert(list, min(2*i, len(list)), t)
+					}
+					return mean(list)
+				}
 				turns.Compare(b, plain(long), turns.Side{Name: "again", Run: plain(long)}, turns.Side{Name: "sampled", Run: sampled},
-					turns.Side{Name: "recorded", Run: recorded(long)}, turns.Side{Name: "profiled", Run: func() time.Duration { return mean(watched(long)) }})
+					turns.Side{Name: "recorded", Run: recorded(long)}, turns.Side{Name: "shown", Run: shown}, turns.Side{Name: "profiled", Run: all})
 			})
 		})
 	}

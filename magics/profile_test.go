@@ -137,3 +137,50 @@ func TestProfileSummary(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Runs with short evaluations take turns with runs that are not recorded: these belong to nothing that is
+// shown but their own median. What leaves work undone is recorded each time.
+func TestProfileTakesTurns(t *testing.T) {
+	s, err := session.New(session.Options{Commands: Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "x, ran := tensor.Ones(8).Eval(), 0\nkept := map[int]tensor.Tensor{}\ncount := func() { ran++ }"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	ran := func() int {
+		vars := s.Vars()
+		return vars[slices.IndexFunc(vars, func(v session.Var) bool { return v.Name == "ran" })].Value.(int)
+	}
+	for _, c := range []struct {
+		name, source   string
+		short          time.Duration
+		launches, bare int // of 3 turns
+	}{
+		{"short evaluations", "count(); x.Add(1).Eval(); x.Sum().Item()", time.Hour, 2 * 3 * turn, 3 * turn},
+		{"long evaluations", "count(); x.Add(1).Eval(); x.Sum().Item()", 1, 2 * 3 * turn, 0},
+		{"work that is left", "count(); x.Mul(2).Eval(); kept[0] = x.Sin()", time.Hour, 2 * 3 * turn, 0},
+		{"no evaluation", "count()", time.Hour, 0, 0},
+	} {
+		before := ran()
+		w, err := (&call{s: s, magic: Lookup("profile")}).compile(c.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &profiled{}
+		if err := p.watch(t.Context(), s, w, watching{every: time.Hour, short: c.short}, func(time.Duration) bool { return p.runs < 3*turn }); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(p.bare); p.runs != 3*turn || n != c.bare || p.record.Launches != c.launches || len(p.record.Trace.Evals) != c.launches || p.record.Others != 0 {
+			t.Errorf("%s: got %d runs and %d bare ones, %d launches, %d evaluations, and %d launches of others, want %d, %d, %d, %[5]d and 0",
+				c.name, p.runs, n, p.record.Launches, len(p.record.Trace.Evals), p.record.Others, 3*turn, c.bare, c.launches)
+		}
+		if n := ran() - before; n != p.runs+len(p.bare) {
+			t.Errorf("%s: it ran %d times, want %d", c.name, n, p.runs+len(p.bare))
+		}
+		if said := strings.Contains(p.summary(), "that were not recorded, median"); said != (c.bare > 0) {
+			t.Errorf("%s: %s", c.name, p.summary())
+		}
+	}
+}

@@ -85,9 +85,14 @@ func RecordTraced(ctx context.Context, f func(ctx context.Context)) *Recording {
 	return record(ctx, events.Times|events.Trace, f)
 }
 
-// Evaluating is how long the evaluations have taken so far that RecordTraced records, of which ctx is the
-// context. Any goroutine may ask.
-func Evaluating(ctx context.Context) time.Duration { return events.Evaluating(ctx) }
+// Evaluating is how many evaluations RecordTraced has recorded so far, of which ctx is the context, and how
+// long they have taken. Any goroutine may ask.
+func Evaluating(ctx context.Context) (n int, took time.Duration) { return events.Evaluating(ctx) }
+
+// Pause keeps what is done until resume is called out of the recording by RecordTraced that ctx is within: it
+// is neither part of it nor work of others, and its time is not that of the recording. Ledgers within the
+// recording do not see it either.
+func Pause(ctx context.Context) (resume func()) { return events.Pause(ctx) }
 
 // newTrace is what a record has traced since start.
 func newTrace(t events.Traced, start time.Duration) *Trace {

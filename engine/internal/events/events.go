@@ -95,6 +95,9 @@ func Of(ctx context.Context) *Records {
 		return nil
 	}
 	if r, ok := ctx.Value(key).(*Record); ok {
+		if around := r.paused.Load(); around != nil {
+			return around
+		}
 		return r.within
 	}
 	if ctx == context.Background() { // of a goroutine without a scope

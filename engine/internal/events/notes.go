@@ -36,7 +36,7 @@ func (r *Record) note(n *ir.Node) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed.Load() || r.most < 0 {
+	if r.deaf() || r.most < 0 {
 		return
 	}
 	n.Noted.Store(turns.Load())
@@ -96,7 +96,7 @@ const mostOlder = 64
 // computed notes the nodes that others have made, and forgets what has piled up. Mostly it finds neither, and
 // takes no lock.
 func (r *Record) computed(nodes []*ir.Node, leafOf []int32) {
-	if r.closed.Load() {
+	if r.deaf() {
 		return
 	}
 	if !r.some.Load() {

@@ -16,6 +16,7 @@ type Record struct {
 	within *Records // the record itself and those around it
 	apart  *Records // of a record that [Apart] made: those that it tells of launches
 	closed atomic.Bool
+	paused atomic.Pointer[Records] // who is told instead; nil while the record is not paused
 
 	last atomic.Pointer[site] // of the last run
 
@@ -25,7 +26,8 @@ type Record struct {
 	byKey  map[siteKey]*site
 	tape   tape // of a record that traces
 
-	evaluating time.Duration // that the runs of a record that traces have taken
+	evaluations int // of a record that traces, the runs so far
+	evaluating  time.Duration
 
 	noted
 }
@@ -190,7 +192,7 @@ func (r *Record) ran(run *Run) {
 		of.counts.Apart += run.Count()
 		of.mu.Unlock()
 	}
-	if r.closed.Load() {
+	if r.deaf() {
 		return
 	}
 	s := r.site(run)
@@ -210,15 +212,19 @@ func (r *Record) ran(run *Run) {
 	}
 	if r.with&Trace != 0 {
 		r.tape.run(s.number, run)
+		r.evaluations++
 		r.evaluating += run.Ended - run.Began
 	}
 }
+
+// deaf says whether the record is told of nothing: it was closed, or is paused.
+func (r *Record) deaf() bool { return r.closed.Load() || r.paused.Load() != nil }
 
 // copied adds a copy. One that nobody has timed has no beginning.
 func (r *Record) copied(bytes int64, began, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed.Load() {
+	if !r.deaf() {
 		r.counts.Copies++
 		r.counts.CopiedBytes += bytes
 		if r.with&Trace != 0 {

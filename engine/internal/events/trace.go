@@ -81,13 +81,13 @@ func (r *Record) Traced() Traced {
 	return r.tape.read(r.sites)
 }
 
-// Evaluating is how long the runs have taken that the innermost record of ctx has traced so far.
-func Evaluating(ctx context.Context) time.Duration {
+// Evaluating is how many runs the innermost record of ctx has traced so far, and how long they have taken.
+func Evaluating(ctx context.Context) (runs int, took time.Duration) {
 	r, ok := ctx.Value(key).(*Record)
 	if !ok {
-		return 0
+		return 0, 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.evaluating
+	return r.evaluations, r.evaluating
 }

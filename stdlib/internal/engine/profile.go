@@ -27,6 +27,7 @@ func profileSymbols() map[string]reflect.Value {
 		"Op":           reflect.ValueOf((*profile.Op)(nil)),
 		"Origin":       reflect.ValueOf((*profile.Origin)(nil)),
 		"Origins":      reflect.ValueOf(profile.Origins),
+		"Pause":        reflect.ValueOf(profile.Pause),
 		"Record":       reflect.ValueOf(profile.Record),
 		"RecordTimed":  reflect.ValueOf(profile.RecordTimed),
 		"RecordTraced": reflect.ValueOf(profile.RecordTraced),
