@@ -88,6 +88,7 @@ var rules = []rule{
 	{lazy.Regexp(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
 	{lazy.Regexp(`^undefined: (\w+)$`), (*advisor).undefinedName},
 	{lazy.Regexp(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
+	{lazy.Regexp(`^invalid operation: cannot call (\w+) \(variable of type \*kernel\.Kernel\)`), advice("write $1.Call(…)")},
 	{lazy.Regexp(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), advice("$2 is a field: write $1.$2")},
 	{lazy.Regexp(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), advice("convert one of them: $4($1) or $3($2)")},
 	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
@@ -114,6 +115,7 @@ var rules = []rule{
 	{lazy.Regexp(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), advice("it returns an error, too: assign it first, v := $1")},
 	{lazy.Regexp(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
 	{lazy.Regexp(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
+	{lazy.Regexp(`^(?:too many|not enough) arguments in call to .*, want (\(.*\))$`), (*advisor).parameters},
 	{lazy.Regexp(`^(?:method )?(\w+)[·.](\w+) (?:redeclared in this block|already declared at )`), (*advisor).methodAgain},
 	{lazy.Regexp(`^missing function body$`), advice("the opening brace stands on the line of func")},
 	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), advice("$1 is a constant")},
@@ -484,6 +486,20 @@ func (a *advisor) constructor(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("did you mean %s.New%s?", m[1], m[2])
 }
 
+// parameters names the parameters of what is called with too few or too many arguments.
+func (a *advisor) parameters(msg string, m []string) (string, string) {
+	call := a.callAround()
+	if goLine := a.inGo(); goLine != "" || call == nil {
+		return msg, goLine
+	}
+	sig, _ := a.c.Info.TypeOf(call.Fun).(*types.Signature)
+	if sig == nil || sig.TypeParams() != nil || sig.Params().Len() == 0 || sig.Params().At(0).Name() == "" {
+		return msg, ""
+	}
+	alone := types.NewSignatureType(nil, nil, nil, sig.Params(), nil, sig.Variadic())
+	return strings.TrimSuffix(msg, m[1]) + strings.TrimPrefix(types.TypeString(alone, world.Qualifier), "func"), ""
+}
+
 // element explains an element that cannot be assigned to.
 func (a *advisor) element(msg string, m []string) (string, string) {
 	for _, n := range a.path() {
@@ -497,12 +513,12 @@ func (a *advisor) element(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("strings do not change: write b := []byte(%s); b[%s] = '…'; %[1]s = string(b)", m[1], m[2])
 }
 
-// appendUnused is about append(xs, x) as a statement, whose result is lost.
 // methodAgain writes a method that is declared twice as a person knows it.
 func (a *advisor) methodAgain(_ string, m []string) (string, string) {
 	return fmt.Sprintf("method %s.%s already declared", m[1], m[2]), ""
 }
 
+// appendUnused is about append(xs, x) as a statement, whose result is lost.
 func (a *advisor) appendUnused(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
 }
