@@ -118,8 +118,17 @@ func (d DPO) check() error {
 	if !(d.Smoothing >= 0 && d.Smoothing < 0.5) {
 		return fmt.Errorf("got a smoothing of %v, want 0 to below 0.5", d.Smoothing)
 	}
-	if d.Reference == nil && len(lora.Of(d.Model)) == 0 {
+	if d.Reference != nil {
+		return nil
+	}
+	list := lora.Of(d.Model)
+	if len(list) == 0 {
 		return fmt.Errorf("the model has no adapter, and so nothing to be compared with: lora.Inject one, or set Reference")
+	}
+	for _, a := range list {
+		if a.On() && (a.Config.Full || a.Config.Train != "") {
+			return fmt.Errorf("the adapter %q trains weights whole, without which the model cannot be computed meanwhile: set Reference", a.Name())
+		}
 	}
 	return nil
 }

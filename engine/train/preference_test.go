@@ -162,10 +162,15 @@ func TestORPOOfSureAnswers(t *testing.T) {
 
 func TestPreferencesRefuse(t *testing.T) {
 	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, Seed: 1})
+	full := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, Seed: 1})
+	if _, err := lora.Inject(full, lora.Config{Full: true, Name: "whole"}); err != nil {
+		t.Fatal(err)
+	}
 	b, _ := preferences{2}.Batch(0)
 	odd := b.Inputs.Slice(0, 0, 3)
 	for want, f := range map[string]func(){
 		"no adapter":              func() { DPO{Model: m}.Loss(b.Inputs, b.Targets) },
+		`"whole" trains weights`:  func() { DPO{Model: full}.Loss(b.Inputs, b.Targets) },
 		`kind "kto"`:              func() { DPO{Model: m, Reference: m, Kind: "kto"}.Loss(b.Inputs, b.Targets) },
 		"beta -1":                 func() { DPO{Model: m, Reference: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
 		"smoothing of 0.5":        func() { DPO{Model: m, Reference: m, Smoothing: 0.5}.Loss(b.Inputs, b.Targets) },
