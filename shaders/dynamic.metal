@@ -14,23 +14,28 @@ template <bool sign> inline float dynamic_number(uint code) {
 	if (rank == 0) return 0.0f;
 	if (rank == (sign ? 128 : 255)) return 1.0f;
 	const int at = rank + least, e = 31 - int(clz(uint(at))), steps = 1 << e;
-	const float size = (0.1f + 0.9f * (float(at - steps) + 0.5f) / float(steps)) * tenth_to(6 + least - e);
+	const float share = as_type<float>(uint(127 - e) << 23); // 1/steps
+	const float size = (0.1f + 0.9f * (float(at - steps) + 0.5f) * share) * tenth_to(6 + least - e);
 	return k < 0 ? -size : size;
 }
 
-// dynamic_rank is the place above 0 of the number that is nearest to x, which is not negative.
+// dynamic_rank is the place above 0 of the number that is nearest to x, which is not negative. A number
+// 10⁻ⁿ·u is step (u − 0.1)/0.9·steps of its decade; the border to the decade below lies in the middle between
+// that one's last step and the first of this one. All threads do the same, without a branch or a division.
 template <bool sign> inline int dynamic_rank(float x) {
 	const int least = sign ? 0 : 1;
 	const float most = 1.0f - 0.225f / float(64 << least); // between the last step and 1
+	float steps = float(64 << least), tens = 1.0f / 0.9f, unit = 1.0f, ten = 1.0f / 0.9f;
+	UNROLL for (int e = 6 + least; e > least; e--) {
+		const bool below = x < (0.1f + 0.18f / float(1 << e)) * unit;
+		unit *= 0.1f;
+		ten *= 10.0f;
+		steps = below ? float(1 << (e - 1)) : steps;
+		tens = below ? ten : tens;
+	}
+	const int rank = int(min(fma(x, tens, 8.0f / 9.0f) * steps, 2.0f * steps - 1.0f)) - least;
 	if (!(x < most)) return sign ? 128 : 255;
-	if (x < 0.5e-6f * (sign ? 0.55f : 0.325f)) return 0; // nearer to 0 than to the first step
-	int e = 6 + least;
-	for (; e > least && x < 0.1f; e--) x *= 10.0f;
-	const float steps = float(1 << e);
-	// The border to the decade below lies above 0.1, in the middle between its last step and the first of this one.
-	if (e > least && x < 0.1f + 0.18f / steps) return (1 << e) - 1 - least;
-	const float step = min(max((x - 0.1f) / 0.9f * steps, 0.0f), steps - 1.0f);
-	return (1 << e) + int(step) - least;
+	return x < 0.5e-6f * (sign ? 0.55f : 0.325f) ? 0 : rank; // nearer to 0 than to the first step
 }
 
 // dynamic_code is the code of the number that is nearest to x. -1 has none.

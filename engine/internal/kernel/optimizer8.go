@@ -60,6 +60,7 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 	t.line("const long size = a.size[low], last = min(first + %d, (size + %d) / %d);", blocks, ir.DynamicBlock-1, ir.DynamicBlock)
 	t.line("const bool steps = isfinite(guard) && %s;", t.goesOn())
 	l.pointers()
+	t.line("const float grown = 1.0f / bias1, root = 1.0f / precise::sqrt(bias2);")
 	t.line("for (long block = first + long(simd); block < last; block += long(simds)) {")
 	t.line("float m[2][4], r[2][4];")
 	t.line("float m_scale = m_scale_[block], r_scale = r_scale_[block], m_most = 0.0f, r_most = 0.0f;")
@@ -88,7 +89,7 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 	t.line("odd = odd || !isfinite(m[part][k]) || !isfinite(r[part][k]);")
 	t.line("m_most = max(m_most, abs(m[part][k]));")
 	t.line("r_most = max(r_most, r[part][k]);")
-	t.line("if (steps) p[k] -= lr * (m_new / bias1 / (r_new / precise::sqrt(bias2) + eps) + decay * p[k]);")
+	t.line("if (steps) p[k] -= lr * (m_new * grown / (r_new * root + eps) + decay * p[k]);")
 	t.line("}")
 	if masters {
 		t.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
@@ -99,6 +100,7 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 	t.line("m_most = simd_max(m_most);")
 	t.line("r_most = simd_max(r_most);")
 	t.line("if (simd_any(odd)) m_most = r_most = NAN;")
+	t.line("const float m_inverse = 1.0f / max(m_most, 1e-37f), r_inverse = 1.0f / max(r_most, 1e-37f);")
 	t.line("UNROLL for (int part = 0; part < 2; part++) {")
 	t.line("const long i = block * %d + part * %d + 4 * long(lane);", ir.DynamicBlock, ir.DynamicBlock/2)
 	for _, m := range []struct {
@@ -108,7 +110,7 @@ func adamW8Of(g *backend.Group, tensors []int, n int, moved map[int]int, threads
 		t.line("if (new_%s_) {", m.name)
 		t.line("uint code[4];")
 		t.line("if (steps) {")
-		t.line("UNROLL for (int k = 0; k < 4; k++) code[k] = dynamic_code<%v>(%[2]s[part][k] / max(%[2]s_most, 1e-37f));", m.signed, m.name)
+		t.line("UNROLL for (int k = 0; k < 4; k++) code[k] = dynamic_code<%v>(%[2]s[part][k] * %[2]s_inverse);", m.signed, m.name)
 		t.line("} else {")
 		t.line("load_up_to4<%v>(%s_ + i, 4, code);", l.aligned, m.name)
 		t.line("}")
