@@ -118,6 +118,9 @@ func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, er
 	if err != nil {
 		return nil, err
 	}
+	if setup := c.text("setup"); setup != "" {
+		defer c.state(setup, c.s.Assigned(setup)).restore()
+	}
 	var m *measurement
 	if q.sweep != nil {
 		m, err = c.sweep(ctx, cases, *q.sweep)

@@ -25,6 +25,8 @@ const (
 	maxPatience = 100 * time.Millisecond // for finding out how long one run takes
 )
 
+var errNotCalled = errors.New("bench: Around did not call its sample")
+
 // A sampler takes the samples of one function.
 type sampler struct {
 	clock  Clock
@@ -80,7 +82,7 @@ func (s *sampler) time(n int) (took time.Duration, err error) {
 		return took, err
 	}
 	if err = s.around(sample); err == nil && !called {
-		err = errors.New("bench: Around did not call its sample")
+		err = errNotCalled
 	}
 	return took, err
 }

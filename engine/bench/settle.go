@@ -46,12 +46,11 @@ func settled(ctx context.Context, works []Work) (list []Work, end func()) {
 
 // around does what has to be done around a sample, which is within the ledger's context.
 func (s *settling) around(sample func() error) error {
-	return s.restored(s.ledger.Context(), sample)
+	return s.restored(func() error { return s.within(s.ledger.Context(), sample) })
 }
 
-// restored calls f within ctx and puts back what it has changed.
-func (s *settling) restored(ctx context.Context, f func() error) (err error) {
-	within := func() error { return s.within(ctx, f) }
+// restored does what has to be done around within, which calls a sample, and puts back what that has changed.
+func (s *settling) restored(within func() error) (err error) {
 	if s.Around != nil {
 		err = s.Around(within)
 	} else {
@@ -185,9 +184,14 @@ func (s *settling) inspect() (t Tally, err error) {
 	if s.counted++; s.counted > beforeSamples {
 		record = profile.RecordTimed
 	}
-	rec := record(s.ledger.Context(), func(ctx context.Context) {
-		err = s.restored(ctx, once)
+	var rec *profile.Recording
+	err = s.restored(func() (err error) { // what Around does is not the run's
+		rec = record(s.ledger.Context(), func(ctx context.Context) { err = s.within(ctx, once) })
+		return err
 	})
+	if err == nil && rec == nil {
+		err = errNotCalled
+	}
 	if err != nil {
 		return Tally{}, err
 	}

@@ -253,6 +253,13 @@ func TestStateDoesNotGrow(t *testing.T) {
 			t.Errorf("%s: got %v", statement, r)
 		}
 	}
+	n.run("at := x")
+	if r := n.timed(`%timeit -t 50ms -setup 'at = tensor.Randn(192, 192).MatMul(w)' at.Sub(g.Mul(0.1))`); r.Refused != "" || r.Uneven || r.Tally.Flops != flops {
+		t.Errorf("the work of -setup: got %v, %d flops, want %d without it", r, r.Tally.Flops, flops)
+	}
+	if text := n.run("tensor.MaxAbsDiff(at, x)").Text(80); text != "0 float64" {
+		t.Errorf("-setup has changed a variable by %s", text)
+	}
 	if r := n.timed(`%timeit -t 50ms -setup 'm["p"] = x' m["p"] = m["p"].Sub(g.Mul(0.1))`); r.Refused != "" || r.Tally.Flops != flops {
 		t.Errorf("with -setup: got %v, %d flops", r, r.Tally.Flops)
 	}
