@@ -63,6 +63,7 @@ type Backend struct {
 	checked checked.Runner // kernels that people write
 
 	turns  *turns
+	stops  stops
 	closed atomic.Bool
 	launch launch // with all threads
 	// If turns are shared, turns.mu guards how many threads are in use, and launches with one thread that are
@@ -87,6 +88,7 @@ func (b *Backend) Close() error {
 	if !b.closed.Swap(true) {
 		b.pool.Close()
 		b.checked.Close()
+		b.stops.close()
 	}
 	return nil
 }
@@ -250,9 +252,9 @@ func (b *Backend) Run(ctx context.Context, program backend.Loaded, t *backend.Ta
 func (b *Backend) runPart(ctx context.Context, p *loaded, t *backend.Table, times []time.Duration, from, to int) error {
 	var stop *atomic.Bool
 	if ctx.Done() != nil {
-		// The flag belongs to this call, so that a late cancellation stops no other call.
-		stop = new(atomic.Bool)
-		defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+		own := b.stops.of(ctx)
+		defer b.stops.giveBack(own)
+		stop = &own.flag
 	}
 	for from < to {
 		next, err := b.turn(ctx, stop, p, t, times, from, to)
