@@ -5,7 +5,6 @@ import (
 	"go/types"
 	"reflect"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -108,16 +107,10 @@ const leaving = time.Millisecond
 // Started returns a function that counts the goroutines which code of cells has started since, and which
 // still run. Those that are about to end are given a moment for that.
 func (s *Session) Started() (running func() int) {
-	before := s.rt.Goroutines()
+	before := s.rt.Started()
 	return func() (n int) {
 		for begun := time.Now(); ; runtime.Gosched() {
-			n = 0
-			for _, g := range s.rt.Goroutines() {
-				if _, known := slices.BinarySearch(before, g); !known {
-					n++
-				}
-			}
-			if n == 0 || time.Since(begun) > leaving {
+			if n = s.rt.Going(before); n == 0 || time.Since(begun) > leaving {
 				return n
 			}
 		}

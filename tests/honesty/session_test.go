@@ -425,7 +425,7 @@ func learn() tensor.Tensor {
 			"not in the time of this code, because others computed it meanwhile: matmul f32[192 192] of In[2]", "computed before"},
 		{"lazy from a goroutine", "ch := make(chan tensor.Tensor)\ngo func() { ch <- x.MatMul(w) }()", "%time <-ch", "· 1 launch ·", "not in the time"},
 		{"left to a goroutine", gate, "%time go func() { <-gate }()", "not in the time: what 1 goroutine will do that this code has started", "meanwhile"},
-		{"left to two, timed again and again", gate, "%timeit -t 20ms for range 2 { go func() { <-gate }() }", "not in the time: what 2 goroutines will do that this code has started", "meanwhile"},
+		{"left to two, timed again and again", gate, "%timeit -t 20ms for range 2 { go time.Sleep(9 * time.Millisecond) }", "not in the time: what 2 goroutines will do that this code has started", "meanwhile"},
 		{"left to one, counted", gate, "%kernels go func() { <-gate }()", "not in the time: what 1 goroutine will do that this code has started", "meanwhile"},
 		{"left to one, profiled", gate, "%profile -n 1 go func() { <-gate }()", "not in the time: what 1 goroutine will do that this code has started", "meanwhile"},
 		{"waited for", "", "%time done := make(chan bool); go func() { _ = x.MatMul(w); close(done) }(); <-done", "· 1 launch ·", "in the time"},

@@ -483,14 +483,42 @@ func (r *Runtime) Recovered(p any) string {
 func (r *Runtime) Go(where int, f func()) {
 	r.mu.Lock()
 	r.started++
-	c, place := r.belongs(goroutine.Number()), 1<<63|r.started
+	n := r.started
+	c, place := r.belongs(goroutine.Number()), 1<<63|n
 	r.cells[place] = c
 	c.members++
+	r.going[n] = true
 	r.mu.Unlock()
 	go r.Contain(where, func() {
 		r.depart(place, c)
+		defer r.ended(n)
 		f()
 	})()
+}
+
+func (r *Runtime) ended(n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.going, n)
+}
+
+// Started is how many goroutines cells have started so far.
+func (r *Runtime) Started() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.started
+}
+
+// Going is how many of the goroutines go on that cells have started after the first so many.
+func (r *Runtime) Going(first uint64) (count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := range r.going {
+		if n > first {
+			count++
+		}
+	}
+	return count
 }
 
 // Contain returns f for compiled code that calls it in another goroutine, where it belongs to the cell of

@@ -82,6 +82,7 @@ type Runtime struct {
 	woken     chan struct{}        // closed, and replaced, by each interrupt: wakes blocked goroutines
 	made      int                  // cells so far
 	started   uint64               // goroutines so far that cells have started
+	going     map[uint64]bool      // those that have not ended, by their number among these
 	nobody    *Cell                // of goroutines that nothing is known about
 	parked    chan struct{}        // closed when goroutines that Park stopped may continue; nil: no goroutine is stopped
 	cells     map[uint64]*Cell     // goroutine -> the cell that it belongs to
@@ -110,6 +111,7 @@ func New(t Types) *Runtime {
 		woken:     make(chan struct{}),
 		nobody:    &Cell{stopped: make(chan struct{})},
 		cells:     map[uint64]*Cell{},
+		going:     map[uint64]bool{},
 		unwinding: map[uint64][]*Defers{},
 		traces:    map[uint64]*trace{},
 		vars:      map[string]reflect.Value{},
