@@ -18,6 +18,7 @@ var tensorRules = []rule{
 	{lazy.Regexp(`^cannot use .+` + isTensor + ` as float64 value in argument to math\.(\w+)`), (*advisor).mathOfTensor},
 	{lazy.Regexp(`^cannot (?:use|convert) (.+)` + isTensor + ` (?:as|to type) float64(?: value in .*)?$`), advice("write $1.Item()")},
 	{lazy.Regexp(`^cannot (?:use|convert) (.+)` + isTensor + ` (?:as|to type) ` + numeric + `(?: value in .*)?$`), advice("write $2($1.Item())")},
+	{lazy.Regexp(`^invalid operation: .+ \(mismatched types (?:tensor\.Tensor and (?:untyped )?string|(?:untyped )?string and tensor\.Tensor)\)`), goOr("an operand of a tensor is a number or a tensor")},
 	{lazy.Regexp(`^invalid operation: (\S+) == nil \(mismatched types tensor\.Tensor`), advice("write $1.IsNone()")},
 	{lazy.Regexp(`^invalid operation: (\S+) != nil \(mismatched types tensor\.Tensor`), advice("write !$1.IsNone()")},
 	{lazy.Regexp(`^invalid operation: .+ \(mismatched types (?:tensor\.Tensor and \[\]\S+|\[\]\S+ and tensor\.Tensor)\)`), advice("tensor.From makes a tensor of a slice")},
