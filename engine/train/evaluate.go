@@ -38,7 +38,8 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		err := within(device.On(ctx, dev), func() error {
+		err := within(device.On(ctx, dev), func() (err error) {
+			defer unwound(ctx, &err)
 			b, err := d.Batch(n)
 			if err != nil {
 				return err

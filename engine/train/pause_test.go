@@ -9,6 +9,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -128,4 +129,71 @@ func TestOwnGenerator(t *testing.T) {
 	if tensor.DefaultRNG().State() != before {
 		t.Error("a run with a seed has moved the generator that everybody shares")
 	}
+}
+
+// A stopping is data, or the loss of a model, whose code is stopped at a call by unwinding it, as a session
+// stops a cell.
+type stopping struct {
+	Model
+	*data.Batches
+	stop func()
+	at   int
+	data bool // the data is stopped, else the loss
+}
+
+func (s *stopping) call() {
+	if s.at--; s.at == 0 {
+		s.stop()
+		panic("the cell is stopped")
+	}
+}
+
+func (s *stopping) Batch(n int) (data.Batch, error) {
+	if s.data {
+		s.call()
+	}
+	return s.Batches.Batch(n)
+}
+
+func (s *stopping) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
+	if !s.data {
+		s.call()
+	}
+	return s.Model.Loss(inputs, targets)
+}
+
+// TestUnwoundRunsGoOn: a run keeps its steps when the caller's code within it is unwound by an interruption,
+// and makes the same steps afterwards. A panic without an interruption is the caller's.
+func TestUnwoundRunsGoOn(t *testing.T) {
+	want := mustRun(t, newModel(), windows(), options(12))
+	for _, c := range []struct {
+		name  string
+		data  bool
+		at    int
+		steps bool // some were made before
+	}{
+		{"the data of the first step", true, 1, false},
+		{"the data of a later step", true, 5, true},
+		{"the loss of the first step", false, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(hearingAll())
+			s := &stopping{Model: newModel(), Batches: windows(), stop: cancel, at: c.at, data: c.data}
+			h, err := Run(ctx, s, s, options(12))
+			var stopped *Interrupted
+			if !errors.As(err, &stopped) || (h.Steps() > 0) != c.steps {
+				t.Fatalf("got %v after %d steps, want an interruption", err, h.Steps())
+			}
+			if h := mustRun(t, s, s, options(12)); !slices.Equal(h.Loss, want.Loss) {
+				t.Errorf("losses\n%v, want\n%v", h.Loss, want.Loss)
+			}
+		})
+	}
+	defer func() {
+		if v := recover(); v != "the cell is stopped" {
+			t.Errorf("got a panic with %v, want that of the data", v)
+		}
+	}()
+	s := &stopping{Model: newModel(), Batches: windows(), stop: func() {}, at: 3, data: true}
+	Run(t.Context(), s, s, options(12))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/data"
@@ -39,7 +40,7 @@ func (t *trainer) steps() int { return t.history.Steps() + len(t.flight) }
 func (t *trainer) step(ctx context.Context) error {
 	l := launched{batches: make([]data.Batch, t.o.Accumulate), random: t.random.State(), taken: t.taken}
 	for i := range l.batches {
-		b, err := t.data.Batch(t.taken + i)
+		b, err := batchOf(ctx, t.data, t.taken+i)
 		if err != nil {
 			return cmp.Or(t.settle(ctx), err)
 		}
@@ -47,6 +48,7 @@ func (t *trainer) step(ctx context.Context) error {
 	}
 	var wrong error
 	failed := tensor.Try(func() {
+		defer unwound(ctx, &wrong)
 		if l.parts, wrong = t.arguments(l.batches); wrong == nil {
 			t.launch(&l)
 		}
@@ -62,6 +64,28 @@ func (t *trainer) step(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// batchOf is a batch of the data, which may be the code of a cell that is stopped meanwhile.
+func batchOf(ctx context.Context, d data.Source, n int) (b data.Batch, err error) {
+	defer unwound(ctx, &err)
+	return d.Batch(n)
+}
+
+// unwound is deferred around the caller's code, such as the data, a loss or a metric. A session stops code of
+// cells by unwinding it: that ends the code here, like any other interruption, and Run returns what there is.
+// All other panics go on.
+func unwound(ctx context.Context, err *error) {
+	if ctx.Err() == nil {
+		return
+	}
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error, *tensor.Error:
+		panic(p)
+	default:
+		*err = context.Cause(ctx)
+	}
 }
 
 // settle reads the numbers of all steps that the device was asked for. Evaluations, checkpoints and the end
