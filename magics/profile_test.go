@@ -146,12 +146,12 @@ func TestProfileTakesTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if r := s.Run(t.Context(), "x, ran := tensor.Ones(8).Eval(), 0\nkept := map[int]tensor.Tensor{}\ncount := func() { ran++ }"); r.Err != nil {
+	if r := s.Run(t.Context(), "x, ran := tensor.Ones(8).Eval(), map[int]int{}\nkept := map[int]tensor.Tensor{}\ncount := func() { ran[0]++ }"); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	ran := func() int {
 		vars := s.Vars()
-		return vars[slices.IndexFunc(vars, func(v session.Var) bool { return v.Name == "ran" })].Value.(int)
+		return vars[slices.IndexFunc(vars, func(v session.Var) bool { return v.Name == "ran" })].Value.(map[int]int)[0]
 	}
 	for _, c := range []struct {
 		name, source   string
@@ -164,7 +164,7 @@ func TestProfileTakesTurns(t *testing.T) {
 		{"no evaluation", "count()", time.Hour, 0, 0},
 	} {
 		before := ran()
-		w, err := (&call{s: s, magic: Lookup("profile")}).compile(c.source)
+		w, err := (&call{s: s, magic: Lookup("profile")}).ready(c.source)
 		if err != nil {
 			t.Fatal(err)
 		}
