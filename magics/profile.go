@@ -35,7 +35,7 @@ func profileMagics() []*Magic {
 			"asks for them. For the time in Go the line under way is looked at 250 times in each second of it, with -n and with short -t a\n" +
 			"thousand times, and less often during evaluations. That stops nothing: a line that cannot fail counts to the one before it, a\n" +
 			"function in which nothing can fail to the line that calls it, and what a line goes on to do after it has called a function may\n" +
-			"count to that. Kernels follow, as in %kernels -t. If evaluations take less than 50 µs, eight runs are recorded and eight are not,\n" +
+			"count to that. Kernels follow, as in %kernels -t. If evaluations take less than 50 µs, 32 runs are recorded and 32 are not,\n" +
 			"in turns: the median of those that were not shows what recording costs. All else is of the runs that were recorded.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
 			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
@@ -144,7 +144,7 @@ type watching struct {
 }
 
 // turn is how many runs are recorded, or not recorded, one after the other.
-const turn = 8
+const turn = 32
 
 // watch runs the work as long as more says so, which gets the time that has passed.
 func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how watching, more func(passed time.Duration) bool) (err error) {
@@ -197,12 +197,12 @@ func (p *profiled) short(ctx context.Context, l *tensor.Ledger, than time.Durati
 
 // runBare runs the work for a turn without recording it.
 func (p *profiled) runBare(ctx context.Context, w *work) error {
-	resume := profile.Pause(ctx)
+	resume, queues := profile.Pause(ctx), device.Queues()
 	defer resume()
 	for range turn {
 		at := time.Now()
 		_, err := w.stmt.Loop(1)
-		if err == nil {
+		if err == nil && queues {
 			err = device.Sync()
 		}
 		p.bare = append(p.bare, time.Since(at))

@@ -23,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -91,6 +92,11 @@ func (d Device) Capture(path string) (stop func() error, err error) {
 		return nil, fmt.Errorf("%s writes no such file: a .gputrace is Metal's", d)
 	}
 	return c.Capture(path)
+}
+
+// Queues says whether there is a device in use that may still be at work when an evaluation has returned.
+func Queues() bool {
+	return slices.ContainsFunc(backend.Opened(), func(d *backend.Device) bool { return !d.Host() && d.Err() == nil })
 }
 
 // Sync waits until everything that was started on any device is done.

@@ -45,6 +45,9 @@ func NewDevice(name string, b Backend) *Device {
 // String returns the device's name, "cpu".
 func (d *Device) String() string { return d.name }
 
+// Host says whether the device is the processor: its work is done when a run returns.
+func (d *Device) Host() bool { return d.host }
+
 // Backend returns what runs the device's kernels. Its buffers are those of Block.Raw.
 func (d *Device) Backend() Backend { return d.backend }
 

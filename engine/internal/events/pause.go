@@ -15,12 +15,18 @@ func Pause(ctx context.Context) (resume func()) {
 	list := inner.within.list
 	n := 1 + slices.IndexFunc(list, func(r *Record) bool { return r.with&Trace != 0 })
 	around := recordsOf(list[n:]...)
+	noted := int32(0)
 	for _, r := range list[:n] {
 		r.paused.Store(around)
+		if r.with&Nodes != 0 {
+			noted++
+		}
 	}
+	noting.Add(-noted)
 	began, before := Now(), Total()
 	return func() {
 		took, launches := Now()-began, int(Total()-before)
+		noting.Add(noted)
 		for _, r := range list[:n] {
 			r.mu.Lock()
 			r.counts.Apart += launches

@@ -25,6 +25,7 @@ func deviceSymbols() map[string]reflect.Value {
 		"Memory":     reflect.ValueOf((*device.Memory)(nil)),
 		"On":         reflect.ValueOf(device.On),
 		"Opened":     reflect.ValueOf(device.Opened),
+		"Queues":     reflect.ValueOf(device.Queues),
 		"Sync":       reflect.ValueOf(device.Sync),
 		"Use":        reflect.ValueOf(device.Use),
 		"WithChoice": reflect.ValueOf(device.WithChoice),
