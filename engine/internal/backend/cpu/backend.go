@@ -63,7 +63,6 @@ type Backend struct {
 	checked checked.Runner // kernels that people write
 
 	turns  *turns
-	stops  stops
 	closed atomic.Bool
 	launch launch // with all threads
 	// If turns are shared, turns.mu guards how many threads are in use, and launches with one thread that are
@@ -88,7 +87,6 @@ func (b *Backend) Close() error {
 	if !b.closed.Swap(true) {
 		b.pool.Close()
 		b.checked.Close()
-		b.stops.close()
 	}
 	return nil
 }
@@ -250,14 +248,8 @@ func (b *Backend) Run(ctx context.Context, program backend.Loaded, t *backend.Ta
 
 // runPart runs some of the launches.
 func (b *Backend) runPart(ctx context.Context, p *loaded, t *backend.Table, times []time.Duration, from, to int) error {
-	var stop *atomic.Bool
-	if ctx.Done() != nil {
-		own := b.stops.of(ctx)
-		defer b.stops.giveBack(own)
-		stop = &own.flag
-	}
 	for from < to {
-		next, err := b.turn(ctx, stop, p, t, times, from, to)
+		next, err := b.turn(ctx, p, t, times, from, to)
 		if err != nil {
 			return err
 		}
@@ -271,7 +263,7 @@ func (b *Backend) runPart(ctx context.Context, p *loaded, t *backend.Table, time
 
 // turn runs launches until all are done, or others have waited for long. It returns the first that it did not
 // run.
-func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *backend.Table, times []time.Duration, from, to int) (int, error) {
+func (b *Backend) turn(ctx context.Context, p *loaded, t *backend.Table, times []time.Duration, from, to int) (int, error) {
 	work := p.work[from] - p.work[to]
 	l := b.turns.take(ctx, b, work)
 	if l == nil {
@@ -281,8 +273,8 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 	if b.closed.Load() {
 		return 0, fmt.Errorf("cpu: %w", backend.ErrLost)
 	}
-	if stop != nil {
-		l.pool.Watch(stop)
+	if done := ctx.Done(); done != nil {
+		l.pool.Watch(done)
 		defer l.pool.Watch(nil)
 	}
 	l.pool.Expect(work)

@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
@@ -58,43 +57,6 @@ func TestSubmitEndsWhenItsContextDoes(t *testing.T) {
 		})
 	}
 	product(9, 9, 9).check(t, b, 1e-6) // the backend still works
-}
-
-// A run is stopped by its own context and by no other, also while runs with other contexts come and go. What
-// waits for a context is let go of with the last run.
-func TestStops(t *testing.T) {
-	var s stops
-	type key struct{}
-	a, cancelA := context.WithCancel(context.Background())
-	b, cancelB := context.WithCancel(context.Background())
-	defer cancelB()
-	first := s.of(a)
-	again := s.of(context.WithValue(a, key{}, 1)) // which ends with a
-	other := s.of(b)
-	if again != first || other == first || first.kept || !other.kept {
-		t.Error("contexts that end together have two flags, or all contexts have one")
-	}
-	s.giveBack(again)
-	cancelA()
-	for !first.flag.Load() {
-		runtime.Gosched()
-	}
-	if other.flag.Load() {
-		t.Error("a run was stopped by another one's context")
-	}
-	s.giveBack(first)
-	if s.giveBack(other); s.last != other || !other.kept {
-		t.Error("the flag of the last context is not kept")
-	}
-	if s.close(); s.last != nil || other.off() {
-		t.Error("after the end something waits for a context")
-	}
-	c, cancelC := context.WithCancel(context.Background())
-	defer cancelC()
-	third := s.of(b)
-	if s.giveBack(s.of(c)); third.kept || !third.off() {
-		t.Error("a run under way is not stopped any more when another context comes")
-	}
 }
 
 func TestSubmitTimesEachCommand(t *testing.T) {

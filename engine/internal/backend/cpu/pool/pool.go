@@ -32,7 +32,7 @@ const longPiece = 32
 type Pool struct {
 	threads int
 	workers []worker // none if the caller does everything
-	stop    atomic.Pointer[atomic.Bool]
+	watched atomic.Pointer[<-chan struct{}]
 	fault   atomic.Pointer[Fault] // of the loop
 	closed  atomic.Bool
 	_       [12]byte
@@ -114,14 +114,29 @@ func (p *Pool) Close() {
 	p.bell.ring(p.threads)
 }
 
-// Watch makes loops end early once flag is set. A nil flag ends the watching.
-func (p *Pool) Watch(flag *atomic.Bool) { p.stop.Store(flag) }
+// Watch makes loops end early once a channel is closed, as that of a context is. A nil channel ends the
+// watching.
+func (p *Pool) Watch(done <-chan struct{}) {
+	if done == nil {
+		p.watched.Store(nil)
+		return
+	}
+	p.watched.Store(&done)
+}
 
-// Stopped says whether the watched flag is set. The body of a long chunk asks now and then, and returns when
-// it is.
+// Stopped says whether the watched channel is closed. The body of a long chunk asks now and then, and returns
+// when it is.
 func (p *Pool) Stopped() bool {
-	flag := p.stop.Load()
-	return flag != nil && flag.Load()
+	done := p.watched.Load()
+	if done == nil {
+		return false
+	}
+	select {
+	case <-*done:
+		return true
+	default:
+		return false
+	}
 }
 
 // worthWaking is how much work of one thread makes it pay to wake another. Less than tiny counts as no work.

@@ -92,24 +92,24 @@ func TestPanicReachesTheCaller(t *testing.T) {
 	}
 }
 
-func TestWatchedFlagEndsLoops(t *testing.T) {
+func TestWatchedChannelEndsLoops(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		p := New(threads)
-		var stop atomic.Bool
-		p.Watch(&stop)
+		done := make(chan struct{})
+		p.Watch(done)
 		var n atomic.Int32
 		p.For(1_000_000, func(_, _ int) {
 			if n.Add(1) == 100 {
-				stop.Store(true)
+				close(done)
 			}
 		})
 		if got := n.Load(); got < 100 || got > int32(100+threads) {
-			t.Errorf("%d threads: %d chunks ran after the flag was set at 100", threads, got)
+			t.Errorf("%d threads: %d chunks ran after the channel was closed at 100", threads, got)
 		}
 		p.Watch(nil)
 		p.For(8, func(_, _ int) { n.Add(1) })
 		if p.Stopped() {
-			t.Error("stopped without a flag")
+			t.Error("stopped without a channel")
 		}
 		p.Close()
 	}
