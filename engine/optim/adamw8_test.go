@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -21,17 +19,7 @@ import (
 // Codes mean what they mean in bitsandbytes, and numbers get the same ones: testdata/eight.json was written
 // by tests/peers/eight_bits.py.
 func TestDynamicMapsAreThoseOfBitsandbytes(t *testing.T) {
-	devicetest.Register("emulated")
-	for _, name := range []string{"cpu", "ref", "emulated"} {
-		t.Run(name, func(t *testing.T) {
-			tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
-				if err := device.Use(name); err != nil {
-					t.Skip(err) // emulated needs clang
-				}
-				dynamicMapsAgree(t)
-			})
-		})
-	}
+	onEach(t, []string{"cpu", "ref", "emulated"}, dynamicMapsAgree)
 }
 
 func dynamicMapsAgree(t *testing.T) {
@@ -225,41 +213,33 @@ func TestAdamWIn8BitsOfNothing(t *testing.T) {
 
 // A step is one launch for all parameters, whatever their number, and one more for those that are too small.
 func TestAdamWIn8BitsIsOneLaunch(t *testing.T) {
-	devicetest.Register("emulated")
-	for _, name := range []string{"cpu", "emulated"} {
-		t.Run(name, func(t *testing.T) {
-			tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
-				if err := device.Use(name); err != nil {
-					t.Skip(err) // emulated needs clang
-				}
-				for _, c := range []struct {
-					sizes []int
-					want  string
-				}{
-					{[]int{5000, 4096, 9000}, "adamw8 1"},
-					{[]int{5000, 10, 4096, 20}, "adamw8 1 adamw 1"},
-				} {
-					values, params, grads := make([]tensor.Tensor, len(c.sizes)), []nn.Param(nil), []tensor.Tensor(nil)
-					for i, n := range c.sizes {
-						values[i] = tensor.Randn(n).Param()
-						params, grads = append(params, nn.NewParam(fmt.Sprint(i), &values[i])), append(grads, tensor.Randn(n).Eval())
-					}
-					tensor.Eval(values...)
-					o := AdamW{Bits: 8}.New(params)
-					r := profile.Record(tensor.Context(), func(context.Context) { o.Update(grads, 0.1, tensor.Tensor{}).Commit() })
-					var got []string
-					for _, k := range r.Kernels {
-						got = append(got, fmt.Sprint(k.Name, " ", k.Launches))
-					}
-					slices.Sort(got)
-					slices.Reverse(got)
-					if text := strings.Join(got, " "); text != c.want {
-						t.Errorf("parameters of %d numbers are stepped by %q, want %q", c.sizes, text, c.want)
-					}
-				}
-			})
-		})
-	}
+	onEach(t, []string{"cpu", "emulated"}, func(t *testing.T) {
+		for _, c := range []struct {
+			sizes []int
+			want  string
+		}{
+			{[]int{5000, 4096, 9000}, "adamw8 1"},
+			{[]int{5000, 10, 4096, 20}, "adamw8 1 adamw 1"},
+		} {
+			values, params, grads := make([]tensor.Tensor, len(c.sizes)), []nn.Param(nil), []tensor.Tensor(nil)
+			for i, n := range c.sizes {
+				values[i] = tensor.Randn(n).Param()
+				params, grads = append(params, nn.NewParam(fmt.Sprint(i), &values[i])), append(grads, tensor.Randn(n).Eval())
+			}
+			tensor.Eval(values...)
+			o := AdamW{Bits: 8}.New(params)
+			r := profile.Record(tensor.Context(), func(context.Context) { o.Update(grads, 0.1, tensor.Tensor{}).Commit() })
+			var got []string
+			for _, k := range r.Kernels {
+				got = append(got, fmt.Sprint(k.Name, " ", k.Launches))
+			}
+			slices.Sort(got)
+			slices.Reverse(got)
+			if text := strings.Join(got, " "); text != c.want {
+				t.Errorf("parameters of %d numbers are stepped by %q, want %q", c.sizes, text, c.want)
+			}
+		}
+	})
 }
 
 // A step changes parameters and moments where they lie, unless somebody still sees them.

@@ -17,14 +17,21 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// onEach runs a test on the devices that an optimizer has kernels for.
-func onEach(t *testing.T, f func(t *testing.T)) {
+// devices are those that an optimizer has kernels for.
+var devices = []string{"cpu", "ref", "emulated", "cuda"}
+
+// onEach runs a test on devices. Those that not every machine has, because "emulated" needs clang and "cuda"
+// a GPU, are skipped where they are missing.
+func onEach(t *testing.T, names []string, f func(t *testing.T)) {
 	devicetest.Register("emulated")
-	for _, name := range []string{"cpu", "ref", "emulated", "cuda"} {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
-				if err := device.Use(name); err != nil {
-					t.Skip(err) // emulated needs clang, cuda a GPU
+				switch err := device.Use(name); {
+				case err != nil && (name == "emulated" || name == "cuda"):
+					t.Skip(err)
+				case err != nil:
+					t.Fatal(err)
 				}
 				f(t)
 			})
@@ -50,7 +57,7 @@ func TestMastersAreTorchs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onEach(t, func(t *testing.T) {
+	onEach(t, devices, func(t *testing.T) {
 		for _, dt := range []dtype.Type{dtype.BF16, dtype.F16} {
 			for name, rule := range map[string]Rule{
 				"adamw": AdamW{WeightDecay: 0.1}, "sgd": SGD{WeightDecay: 0.1}, "momentum": SGD{Momentum: 0.9},
@@ -117,7 +124,7 @@ var slow = []Rule{AdamW{}, AdamW{Bits: 8}, SGD{}, Grouped{Groups: []Group{{Param
 // all devices. A parameter that somebody has set goes on from there.
 func TestSmallStepsAddUp(t *testing.T) {
 	const large, small = 5000, 3
-	onEach(t, func(t *testing.T) {
+	onEach(t, devices, func(t *testing.T) {
 		for _, rule := range slow {
 			ps := []nn.Param{narrow("a", tensor.Ones(large), dtype.BF16), narrow("b", tensor.Ones(small), dtype.F16),
 				narrow("c", tensor.Ones(small), dtype.F32), narrow("d", tensor.Ones(large), dtype.F32)}
