@@ -50,10 +50,10 @@ type (
 	}
 	mapType struct {
 		rtype
-		key, elem, group         *rtype
-		hasher                   func(unsafe.Pointer, uintptr) uintptr
-		groupSize, slotSize, off uintptr
-		flags                    uint32
+		key, elem, group *rtype
+		hasher           func(unsafe.Pointer, uintptr) uintptr
+		groups           mapGroups
+		flags            uint32
 	}
 	elemType struct { // pointers and slices
 		rtype
