@@ -69,7 +69,7 @@ func (s *Session) showDrawings(r *Result) {
 		last = append(last, v)
 	}
 	at := len(r.Shown)
-	if r.Out {
+	if r.Out && at > 0 { // nothing is shown of a cell that ended before
 		at--
 	}
 	r.Shown = slices.Insert(r.Shown, at, last...)

@@ -66,7 +66,7 @@ func (s *Session) start() error {
 	}
 	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
-	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, IsMark: lower.IsMark, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
+	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, IsMark: lower.IsMark, IsTemporary: lower.IsTemporary, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
 		return err
 	}
 	s.outs = outs{list: map[int]*out{}}

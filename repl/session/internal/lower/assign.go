@@ -4,166 +4,263 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
 )
+
+// An assignment evaluates the operands of its places, then its values, then assigns from left to right.
 
 func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 	switch s.Tok {
-	case token.ASSIGN, token.DEFINE:
-		return append(l.plainAssign(s), l.grown(s)...)
+	case token.ASSIGN:
+		lhs, ts := make([]ast.Expr, len(s.Lhs)), make([]types.Type, len(s.Lhs))
+		var operands []operand
+		for i, e := range s.Lhs {
+			l.pos = e.Pos()
+			if lhs[i] = l.id("_"); !isBlank(e) {
+				var of []operand
+				lhs[i], of = l.place(e)
+				operands, ts[i] = append(operands, of...), l.typeOf(e)
+			}
+		}
+		return append(l.assignTo(lhs, ts, operands, s.Rhs), l.grown(s)...)
+	case token.DEFINE:
+		return append(l.defineStmt(s), l.grown(s)...)
 	}
 	return l.opAssign(s)
 }
 
-func (l *Lowerer) plainAssign(s *ast.AssignStmt) []ast.Stmt {
+// defineStmt writes := with declarations of the new variables, which have the checker's types.
+func (l *Lowerer) defineStmt(s *ast.AssignStmt) []ast.Stmt {
+	var decls []ast.Stmt
 	var lhs []ast.Expr
 	var ts []types.Type
-	var out []ast.Stmt
-	define := s.Tok == token.DEFINE
+	var names []*ast.Ident
 	for _, e := range s.Lhs {
-		l.pos = e.Pos()
-		id, ok := e.(*ast.Ident)
-		if ok && id.Name == "_" {
+		id := e.(*ast.Ident)
+		l.pos = id.Pos()
+		if id.Name == "_" {
 			lhs, ts = append(lhs, l.id("_")), append(ts, nil)
-			continue
-		}
-		if !ok || !define {
-			lhs, ts = append(lhs, l.expr(e)), append(ts, l.typeOf(e))
 			continue
 		}
 		o := l.object(id)
 		x := l.renamed(o, id.Name)
 		lhs, ts = append(lhs, x), append(ts, o.Type())
-		if l.env.Name(o) != "" {
-			define = false
-		}
-	}
-	if s.Tok == token.ASSIGN {
-		return append(out, l.assignTo(lhs, ts, s.Rhs, token.ASSIGN)...)
-	}
-	if !define { // session variables, and perhaps a local variable for a left-out error
-		for i, e := range s.Lhs {
-			if o := l.info.Defs[e.(*ast.Ident)]; o != nil && l.env.Name(o) == "" && !isBlank(e) {
-				out = append(out, l.declare(lhs[i].(*ast.Ident).Name, l.typ(ts[i])))
-			}
-		}
-		return append(out, l.assignTo(lhs, ts, s.Rhs, token.ASSIGN)...)
-	}
-	return l.defineTo(s, lhs, ts)
-}
-
-// defineTo writes := in a function: it declares new variables with the checker's types, unless the
-// interpreter infers the same types.
-func (l *Lowerer) defineTo(s *ast.AssignStmt, lhs []ast.Expr, ts []types.Type) []ast.Stmt {
-	var decls []ast.Stmt
-	var names []*ast.Ident
-	for i, e := range s.Lhs {
-		id := e.(*ast.Ident)
-		if o := l.info.Defs[id]; o != nil && id.Name != "_" {
+		if l.info.Defs[id] != nil && l.env.Name(o) == "" {
 			names = append(names, id)
-			l.pos = id.Pos()
-			decls = append(decls, l.declare(lhs[i].(*ast.Ident).Name, l.typ(ts[i])))
+			decls = append(decls, l.declare(x.(*ast.Ident).Name, l.typ(o.Type())))
 		}
 	}
 	l.pos = s.Pos()
-	if l.mentions(s.Rhs, names) {
-		return l.viaTemps(lhs, ts, s.Rhs, decls)
+	return l.declareAs(decls, names, lhs, ts, s.Rhs)
+}
+
+// declareAs declares variables and assigns values, which may use variables outside that have their names.
+func (l *Lowerer) declareAs(decls []ast.Stmt, names []*ast.Ident, lhs []ast.Expr, ts []types.Type, rhs []ast.Expr) []ast.Stmt {
+	if len(names) == 0 || !l.mentions(rhs, names) {
+		if len(decls) == 1 && len(lhs) == 1 && len(rhs) == 1 {
+			return append(decls, l.assignOne(lhs[0], ts[0], rhs[0], true)...)
+		}
+		return append(decls, l.assignTo(lhs, ts, nil, rhs)...)
 	}
-	return append(decls, l.assignTo(lhs, ts, s.Rhs, token.ASSIGN)...)
+	temps := make([]ast.Expr, len(lhs))
+	for i, t := range ts {
+		if temps[i] = l.id("_"); t != nil {
+			temps[i] = l.tempOf(t)
+		}
+	}
+	l.emit(l.assignTo(temps, ts, nil, rhs)...)
+	return append(decls, l.assignAll(lhs, temps)...)
+}
+
+// An operand of a place, which an assignment to another place may change.
+type operand struct {
+	x *ast.Expr
+	t types.Type
+}
+
+// place rewrites an expression that is assigned to, and returns the operands that say which place it is.
+func (l *Lowerer) place(e ast.Expr) (x ast.Expr, operands []operand) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.IndexExpr:
+		out := &ast.IndexExpr{Lbrack: e.Lbrack, Rbrack: e.Rbrack}
+		switch l.typeOf(e.X).Underlying().(type) {
+		case *types.Array:
+			out.X, operands = l.place(e.X)
+		case *types.Pointer:
+			star := &ast.StarExpr{Star: e.Pos(), X: l.expr(e.X)}
+			out.X, operands = &ast.ParenExpr{X: star}, []operand{{&star.X, l.typeOf(e.X)}}
+		default:
+			out.X = l.expr(e.X)
+			operands = []operand{{&out.X, l.typeOf(e.X)}}
+		}
+		key, t := l.key(e)
+		if out.Index = key; l.info.Types[e.Index].Value == nil {
+			operands = append(operands, operand{&out.Index, t})
+		}
+		return out, operands
+	case *ast.StarExpr:
+		out := &ast.StarExpr{Star: e.Star, X: l.expr(e.X)}
+		return out, []operand{{&out.X, l.typeOf(e.X)}}
+	case *ast.SelectorExpr:
+		sel := l.info.Selections[e]
+		if sel == nil {
+			break
+		}
+		if !isPointer(l.typeOf(e.X)) {
+			x, operands = l.place(e.X)
+			return l.field(x, e, sel), operands
+		}
+		x = l.field(l.expr(e.X), e, sel)
+		at := &x.(*ast.SelectorExpr).X
+		for range len(sel.Index()) - 1 {
+			at = &(*at).(*ast.SelectorExpr).X
+		}
+		return x, []operand{{at, l.typeOf(e.X)}}
+	}
+	return l.value(e), nil
+}
+
+// hold stores the operands of places.
+func (l *Lowerer) hold(operands []operand) {
+	for _, o := range operands {
+		*o.x = l.kept(*o.x, o.t)
+	}
 }
 
 // assignTo assigns the values of source expressions to rewritten places of the given types (nil: the blank).
-func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok token.Token) []ast.Stmt {
-	if len(rhs) == 1 && len(lhs) == 2 {
-		switch e := ast.Unparen(rhs[0]).(type) {
-		case *ast.TypeAssertExpr:
-			places, before := l.stableAll(lhs)
-			return append(before, l.assertInto(places, e)...)
-		case *ast.UnaryExpr:
-			if e.Op == token.ARROW {
-				places, before := l.stableAll(lhs)
-				return append(before, l.receiveInto(places[0], places[1], ts[0], e)...)
-			}
-		}
+func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, operands []operand, rhs []ast.Expr) []ast.Stmt {
+	if len(lhs) == 1 {
+		return l.assignOne(lhs[0], ts[0], rhs[0], false)
 	}
-	if len(rhs) == 1 && len(lhs) == 1 {
-		if u, ok := ast.Unparen(rhs[0]).(*ast.UnaryExpr); ok && u.Op == token.ARROW {
-			return l.receiveInto(lhs[0], nil, ts[0], u)
-		}
+	if len(rhs) != len(lhs) {
+		return l.assignResults(lhs, ts, operands, rhs[0])
 	}
-	pos := l.pos
-	values := make([]ast.Expr, len(rhs))
+	values := make([]ast.Expr, len(lhs))
 	for i, e := range rhs {
-		values[i] = l.expr(e)
-		if len(rhs) == len(lhs) && ts[i] != nil {
-			values[i] = l.convert(values[i], l.typeOf(e), ts[i])
-			if len(rhs) > 1 && isNil(l.typeOf(e)) { // the interpreter finds no type for nil here
-				values[i] = l.zero(ts[i])
-			}
+		if t := ts[i]; t != nil {
+			values[i] = l.valueAs(e, t)
+		} else if !isNil(l.typeOf(e)) {
+			l.drop(e)
 		}
 	}
-	l.pos = pos
-	if len(lhs) == 1 && len(rhs) == 1 && tok == token.ASSIGN && l.shared(lhs[0]) && replaces(values[0]) {
-		v := l.fresh("v")
-		return []ast.Stmt{l.declare(v, l.typ(ts[0])), l.assign(token.ASSIGN, l.id(v), values[0]),
-			l.assign(token.ASSIGN, lhs[0], l.id(v))}
-	}
-	t := l.typeOf(rhs[0])
-	if e, ok := ast.Unparen(rhs[0]).(*ast.IndexExpr); ok && len(lhs) == 2 && len(rhs) == 1 && allBlank(lhs) {
-		t = l.typeOf(e.X).Underlying().(*types.Map).Elem() // _, _ = m[k] may panic
-		lhs = lhs[:1]
-	}
-	if len(lhs) == 1 && len(rhs) == 1 && isBlank(lhs[0]) && !isNil(t) {
-		// The interpreter does not evaluate every value that is dropped, and finds no type for some of
-		// them.
-		v := l.fresh("v")
-		t = types.Default(t)
-		if nameable(t) {
-			return []ast.Stmt{l.block(l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), values[0]))}
+	l.hold(operands)
+	for i, t := range ts {
+		if t != nil {
+			values[i] = l.kept(values[i], t)
 		}
 	}
-	if results := Results(l.typeOf(rhs[0])); len(rhs) == 1 && len(lhs) > 1 && (!allIdents(lhs) || l.wrapped(ts, results)) {
-		return l.assignResults(lhs, ts, values[0], results)
-	}
-	if allBlank(lhs) && len(rhs) == 1 {
-		if _, call := ast.Unparen(rhs[0]).(*ast.CallExpr); call && len(lhs) > 1 {
-			return []ast.Stmt{l.do(values[0])}
-		}
-	}
-	if len(lhs) > 1 && len(rhs) == len(lhs) {
-		return l.assignAll(lhs, values, rhs, ts, tok)
-	}
-	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values}}
+	return l.assignAll(lhs, values)
 }
 
-// assignAll writes a, b = x, y. The interpreter cannot do this with interfaces: they are assigned one by
-// one, from variables, to places whose operands have been evaluated.
-func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok token.Token) []ast.Stmt {
-	interfaces := false
-	for i, e := range from {
-		interfaces = interfaces || types.IsInterface(l.typeOf(e)) || ts[i] != nil && types.IsInterface(ts[i])
-	}
-	if !interfaces && simplePlaces(lhs) {
-		temps := l.temps(values, from, ts)
-		return append(temps, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values})
-	}
-	var list, sets []ast.Stmt
-	for i := range lhs {
-		place, before := l.stable(lhs[i])
-		list = append(list, before...)
-		t := ts[i]
-		if t == nil {
-			t = types.Default(l.typeOf(from[i]))
+// assignResults assigns the values of one expression: of a call, or a value and whether it is there.
+func (l *Lowerer) assignResults(lhs []ast.Expr, ts []types.Type, operands []operand, e ast.Expr) []ast.Stmt {
+	e = ast.Unparen(e)
+	from := Results(l.typeOf(e))
+	values := make([]ast.Expr, len(lhs))
+	switch e := e.(type) {
+	case *ast.TypeAssertExpr:
+		values[0], values[1] = l.assertOK(e)
+	case *ast.UnaryExpr:
+		values[0], values[1] = l.receiveOK(e)
+	default:
+		x := l.value(e)
+		l.pos = e.Pos()
+		call, _ := e.(*ast.CallExpr)
+		if call != nil && allBlank(lhs) {
+			return []ast.Stmt{l.do(x)}
 		}
-		v := l.fresh("v")
-		sets = append(sets, l.assign(tok, place, l.id(v)))
-		lhs[i] = l.id(v)
-		list = append(list, l.declare(v, l.typ(t)))
+		temps := make([]ast.Expr, len(lhs))
+		for i, t := range ts {
+			switch {
+			case call == nil: // an element that is not there leaves the variable as it is
+				temps[i] = l.id(l.variable(from[i]))
+			case t == nil:
+				temps[i] = l.id("_")
+				continue
+			default:
+				temps[i] = l.tempOf(from[i])
+			}
+			values[i] = l.id(temps[i].(*ast.Ident).Name)
+		}
+		l.emit(&ast.AssignStmt{Lhs: temps, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}})
 	}
-	for i := range lhs {
-		list = append(list, l.assign(token.ASSIGN, lhs[i], values[i]))
+	l.hold(operands)
+	for i, t := range ts {
+		if t != nil {
+			values[i] = l.convert(values[i], from[i], t)
+		}
 	}
-	return append(list, placesFirst(sets)...)
+	return l.assignAll(lhs, values)
+}
+
+// assignAll assigns values that are known, from left to right.
+func (l *Lowerer) assignAll(places, values []ast.Expr) (list []ast.Stmt) {
+	for i, x := range places {
+		if !isBlank(x) && values[i] != nil {
+			list = append(list, l.assign(token.ASSIGN, x, values[i]))
+		}
+	}
+	return list
+}
+
+// assignPlaces assigns variables of the given types to places that are source expressions.
+func (l *Lowerer) assignPlaces(to []ast.Expr, from []string, ts []types.Type) []ast.Stmt {
+	return l.collect(func() {
+		places, values := make([]ast.Expr, len(to)), make([]ast.Expr, len(to))
+		var operands []operand
+		for i, e := range to {
+			var of []operand
+			places[i], of = l.place(e)
+			operands = append(operands, of...)
+			values[i] = l.convert(l.id(from[i]), ts[i], l.typeOf(e))
+		}
+		if len(to) > 1 {
+			l.hold(operands)
+		}
+		l.emit(l.assignAll(places, values)...)
+	})
+}
+
+// assignOne assigns one value. Fresh says that the place is a variable that was declared just before.
+func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool) []ast.Stmt {
+	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.ARROW {
+		x, _ := l.receiveOK(u)
+		if t == nil {
+			return nil
+		}
+		return []ast.Stmt{l.assign(token.ASSIGN, place, l.convert(x, l.typeOf(e), t))}
+	}
+	if t == nil {
+		if !isNil(l.typeOf(e)) {
+			l.drop(e)
+		}
+		return nil
+	}
+	pos := l.pos
+	x := l.valueAs(e, t)
+	l.pos = pos
+	_, variable := place.(*ast.Ident)
+	switch {
+	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
+		x = l.temp(x, t)
+	case fresh:
+	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x)):
+		x = l.temp(x, t)
+	}
+	return []ast.Stmt{l.assign(token.ASSIGN, place, x)}
+}
+
+// drop evaluates an expression whose value is not used. The interpreter does not evaluate each of them.
+func (l *Lowerer) drop(e ast.Expr) {
+	if _, ok := l.typeOf(e).(*types.Tuple); ok {
+		l.emit(l.do(l.value(e)))
+		return
+	}
+	l.temp(l.value(e), l.typeOf(e))
+}
+
+// valueAs is a value that is assigned to a place of type t.
+func (l *Lowerer) valueAs(e ast.Expr, t types.Type) ast.Expr {
+	return l.convert(l.value(e), l.typeOf(e), t)
 }
 
 func allIdents(list []ast.Expr) bool {
@@ -173,139 +270,6 @@ func allIdents(list []ast.Expr) bool {
 		}
 	}
 	return true
-}
-
-// simplePlaces says whether the interpreter assigns to several places as Go does. The places are
-// variables, or elements of one slice (a swap) whose indices contain no call: the interpreter would make
-// that call after it has evaluated the values.
-func simplePlaces(lhs []ast.Expr) bool {
-	if allIdents(lhs) {
-		for _, e := range lhs {
-			if isBlank(e) {
-				return false
-			}
-		}
-		return true
-	}
-	var base string
-	for _, e := range lhs {
-		x, ok := e.(*ast.IndexExpr)
-		if !ok {
-			return false
-		}
-		id, ok := x.X.(*ast.Ident)
-		if !ok || base != "" && base != id.Name || calls(x.Index) {
-			return false
-		}
-		base = id.Name
-	}
-	return true
-}
-
-// assignPlaces assigns values to places whose operands are all evaluated first.
-func (l *Lowerer) assignPlaces(places, values []ast.Expr) (list []ast.Stmt) {
-	var sets []ast.Stmt
-	for i, x := range places {
-		place, before := l.stable(x)
-		list = append(list, before...)
-		sets = append(sets, l.assign(token.ASSIGN, place, values[i]))
-	}
-	return append(list, placesFirst(sets)...)
-}
-
-// placesFirst puts the assignments to variables last: an element or a field assigned in the same statement
-// belongs to the variable's old value.
-func placesFirst(sets []ast.Stmt) (list []ast.Stmt) {
-	var last []ast.Stmt
-	for _, s := range sets {
-		if a := s.(*ast.AssignStmt); allIdents(a.Lhs) {
-			last = append(last, s)
-		} else {
-			list = append(list, s)
-		}
-	}
-	return append(list, last...)
-}
-
-// wrapped says whether a result has to be converted when it is assigned.
-func (l *Lowerer) wrapped(places, results []types.Type) bool {
-	for i, t := range places {
-		if len(results) == len(places) && l.converts(results[i], t) {
-			return true
-		}
-	}
-	return false
-}
-
-// assignResults assigns the results of a call, which have the types ts, to places of the types to. It
-// evaluates the operands of the places before the call.
-func (l *Lowerer) assignResults(lhs []ast.Expr, to []types.Type, call ast.Expr, ts []types.Type) []ast.Stmt {
-	if len(ts) != len(lhs) {
-		return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}}}
-	}
-	var list, sets []ast.Stmt
-	temps := make([]ast.Expr, len(lhs))
-	for i, x := range lhs {
-		if isBlank(x) {
-			temps[i] = x
-			continue
-		}
-		place, before := l.stable(x)
-		v := l.fresh("v")
-		temps[i] = l.id(v)
-		list = append(append(list, before...), l.declare(v, l.typ(ts[i])))
-		sets = append(sets, l.assign(token.ASSIGN, place, l.convert(l.id(v), ts[i], to[i])))
-	}
-	list = append(list, &ast.AssignStmt{Lhs: temps, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}})
-	return []ast.Stmt{l.block(append(list, placesFirst(sets)...)...)}
-}
-
-// stableAll is stable for several places.
-func (l *Lowerer) stableAll(list []ast.Expr) (places []ast.Expr, before []ast.Stmt) {
-	for _, x := range list {
-		place, b := l.stable(x)
-		places, before = append(places, place), append(before, b...)
-	}
-	return places, before
-}
-
-// stable evaluates the operands of a place, so that an assignment cannot make it another place.
-func (l *Lowerer) stable(x ast.Expr) (place ast.Expr, before []ast.Stmt) {
-	bind := func(e ast.Expr) ast.Expr {
-		if _, lit := e.(*ast.BasicLit); lit {
-			return e
-		}
-		v := l.fresh("p")
-		before = append(before, l.define(v, e))
-		return l.id(v)
-	}
-	switch x := x.(type) {
-	case *ast.IndexExpr:
-		return &ast.IndexExpr{X: x.X, Lbrack: x.Lbrack, Index: bind(x.Index), Rbrack: x.Rbrack}, before
-	case *ast.StarExpr:
-		return &ast.StarExpr{Star: x.Star, X: bind(x.X)}, before
-	}
-	return x, nil
-}
-
-// temps stores the values of a multiple assignment in variables first, unless they are simple look-ups.
-// The interpreter lets a call among the values write to its place at once, and then skips all assignments
-// of the statement.
-func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.Stmt) {
-	for i, x := range values {
-		switch ast.Unparen(x).(type) {
-		case *ast.Ident, *ast.BasicLit, *ast.IndexExpr, *ast.SelectorExpr, *ast.StarExpr:
-			continue
-		}
-		t := ts[i]
-		if t == nil {
-			t = types.Default(l.typeOf(from[i]))
-		}
-		v := l.fresh("v")
-		list = append(list, l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x))
-		values[i] = l.id(v)
-	}
-	return list
 }
 
 // replaces says whether the interpreter may replace the variable when it assigns such a value to it, or
@@ -321,19 +285,16 @@ func replaces(x ast.Expr) bool {
 	return false
 }
 
-// shared says whether other code may see a variable: the session's variables, and variables that a closure
-// or pointer in this function has.
+// shared says whether other code may see a variable: the session's variables, results of a function with
+// deferred calls, and variables that a closure or pointer in this function has.
 func (l *Lowerer) shared(x ast.Expr) bool {
-	id, ok := x.(*ast.Ident)
-	if !ok || id.Name == "_" {
-		return false
-	}
-	return !strings.HasPrefix(id.Name, "__") && (l.fn.shared == nil || l.fn.shared[id.Name])
+	name := x.(*ast.Ident).Name
+	return !IsTemporary(name) && (l.fn.shared == nil || l.fn.shared[name])
 }
 
 func allBlank(list []ast.Expr) bool {
 	for _, e := range list {
-		if id, ok := e.(*ast.Ident); !ok || id.Name != "_" {
+		if !isBlank(e) {
 			return false
 		}
 	}
@@ -342,21 +303,29 @@ func allBlank(list []ast.Expr) bool {
 
 // opAssign keeps x op= y: the left side must be evaluated once.
 func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
-	x, y := l.expr(s.Lhs[0]), l.expr(s.Rhs[0])
+	effects := l.effects(s.Rhs[0])
+	at, ok := ast.Unparen(s.Lhs[0]).(*ast.IndexExpr)
+	x, operands := l.place(s.Lhs[0])
+	if effects && ok && isMap(l.typeOf(at.X)) { // a call may change which map it is
+		l.hold(operands)
+	}
+	y := l.value(s.Rhs[0])
 	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
 		y = l.shiftCount(y, s.Rhs[0])
 	}
 	l.pos = s.Pos()
-	assign := &ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}
-	if at, ok := x.(*ast.IndexExpr); ok && isMap(l.typeOf(ast.Unparen(s.Lhs[0]).(*ast.IndexExpr).X)) && calls(s.Rhs[0]) {
-		m := l.fresh("m") // the call may change which map it is
-		list := []ast.Stmt{l.define(m, at.X)}
-		at.X = l.id(m)
-		place, before := l.stable(at)
-		assign.Lhs[0] = place
-		return []ast.Stmt{l.block(append(append(list, before...), assign)...)}
+	if _, variable := x.(*ast.Ident); !variable && effects {
+		y = l.temp(y, l.operandType(s))
 	}
-	return []ast.Stmt{assign}
+	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
+}
+
+// operandType is the type of the right operand of x op= y as it is written.
+func (l *Lowerer) operandType(s *ast.AssignStmt) types.Type {
+	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
+		return types.Typ[types.Uint]
+	}
+	return l.typeOf(s.Rhs[0])
 }
 
 func isMap(t types.Type) bool {

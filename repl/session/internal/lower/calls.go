@@ -88,34 +88,17 @@ func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
 	b := &binding{l: l}
 	call := *e
 	call.Fun = b.fun(e.Fun)
-	call.Args = nil
-	values := l.expr(e.Args[0])
-	l.pos = e.Pos()
-	inner := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{}}
-	for v := range tuple.Variables() {
-		name := l.fresh("a")
-		inner.Params.List = append(inner.Params.List, &ast.Field{Names: []*ast.Ident{l.id(name)}, Type: l.typ(v.Type())})
-		id := &ast.Ident{Name: name, NamePos: e.Pos()}
-		l.info.Types[id] = types.TypeAndValue{Type: v.Type()}
-		call.Args = append(call.Args, id)
+	b.here()
+	call.Args = l.sources(l.spread(e.Args[0], tuple), tuple)
+	return l.callExpr(&call)
+}
+
+// sources are variables of lowered code as source expressions, so that the rules for calls apply to them.
+func (l *Lowerer) sources(values []ast.Expr, ts *types.Tuple) []ast.Expr {
+	for i, x := range values {
+		l.info.Types[x] = types.TypeAndValue{Type: ts.At(i).Type()}
 	}
-	x := l.callExpr(&call)
-	l.pos = e.Pos()
-	body := l.do(x)
-	if sig.Results().Len() > 0 {
-		body = l.ret(x)
-		inner.Results = l.signature(sig, nil).Results
-	}
-	var out ast.Expr = l.call(&ast.FuncLit{Type: inner, Body: l.block(body)}, values)
-	if len(b.params) > 0 {
-		outer := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: b.params}, Results: inner.Results}
-		body := append(b.checks, l.do(out))
-		if inner.Results != nil {
-			body[len(body)-1] = l.ret(out)
-		}
-		out = l.call(&ast.FuncLit{Type: outer, Body: l.block(body...)}, b.args...)
-	}
-	return out
+	return values
 }
 
 // slicesOfAny says whether an argument for a variadic parameter of type any is itself a slice of any: the
@@ -227,15 +210,9 @@ func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 func (l *Lowerer) holdFuncs(args []ast.Expr, sig *types.Signature) {
 	for i, x := range args {
 		if t := sig.Params().At(i).Type(); isFunc(t) {
-			args[i] = l.held(x, t)
+			args[i] = l.temp(x, t)
 		}
 	}
-}
-
-// held writes an expression of type t as the value of a variable.
-func (l *Lowerer) held(x ast.Expr, t types.Type) ast.Expr {
-	v := l.fresh("v")
-	return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
 }
 
 // declaredFunc says whether an expression names a declared function.
@@ -322,8 +299,7 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 		typ = &ast.ParenExpr{Lparen: l.pos, X: typ, Rparen: l.pos}
 	}
 	if types.IsInterface(t) || isFunc(t) {
-		// T(x) for an interface: the interpreter converts correctly when it assigns to a variable.
-		return l.held(l.convert(x, from, t), t)
+		return l.temp(l.convert(x, from, t), t) // the interpreter converts correctly when it assigns
 	}
 	return l.call(typ, x)
 }
@@ -358,10 +334,10 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 	case "new":
 		if !l.info.Types[e.Args[0]].IsType() { // new(expr), since Go 1.26
 			t := l.typeOf(e.Args[0])
-			p := l.fresh("p")
 			x := l.expr(e.Args[0])
-			return l.call(l.lit(&ast.StarExpr{X: l.typ(t)}, l.define(p, l.call(l.id("new"), l.typ(t))),
-				l.assign(token.ASSIGN, &ast.StarExpr{X: l.id(p)}, x), l.ret(l.id(p))))
+			p := l.temp(l.call(l.id("new"), l.typ(types.Default(t))), types.NewPointer(types.Default(t)))
+			l.emit(l.assign(token.ASSIGN, &ast.StarExpr{X: p}, x))
+			return p
 		}
 	case "print", "println":
 		return l.rt("Print"+name[len("print"):], l.exprs(e.Args)...)
@@ -391,26 +367,10 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 
 // spreadBuiltin is append(f()) where f has several results.
 func (l *Lowerer) spreadBuiltin(e *ast.CallExpr, name string, results *types.Tuple) ast.Expr {
-	values := l.expr(e.Args[0])
-	l.pos = e.Pos()
 	call := *e
-	call.Args = nil
+	call.Args = l.sources(l.spread(e.Args[0], results), results)
 	l.info.Types[&call] = l.info.Types[e]
-	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{}}
-	for v := range results.Variables() {
-		id := &ast.Ident{Name: l.fresh("a"), NamePos: e.Pos()}
-		l.info.Types[id] = types.TypeAndValue{Type: v.Type()}
-		call.Args = append(call.Args, id)
-		ft.Params.List = append(ft.Params.List, &ast.Field{Names: []*ast.Ident{l.id(id.Name)}, Type: l.typ(v.Type())})
-	}
-	x := l.builtinCall(&call, name)
-	l.pos = e.Pos()
-	body := l.do(x)
-	if ts := Results(l.typeOf(e)); len(ts) > 0 {
-		ft.Results = &ast.FieldList{List: []*ast.Field{{Type: l.typ(ts[0])}}}
-		body = l.ret(x)
-	}
-	return l.call(&ast.FuncLit{Type: ft, Body: l.block(body)}, values)
+	return l.builtinCall(&call, name)
 }
 
 // arrayLength writes the length of an array behind a pointer, which may be nil. It returns nil for another
@@ -425,11 +385,8 @@ func (l *Lowerer) arrayLength(e *ast.CallExpr) ast.Expr {
 	if !ok {
 		return nil
 	}
-	x := l.expr(e.Args[0])
-	l.pos = e.Pos()
-	lit := l.lit(l.id("int"), l.ret(l.int(int(a.Len()))))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(l.fresh("p"))}, Type: l.typ(t)}}
-	return l.call(lit, x)
+	l.drop(e.Args[0])
+	return l.int(int(a.Len()))
 }
 
 // minMax writes min and max, which the interpreter does not have, as calls of package rt, in a type that
@@ -472,15 +429,14 @@ func (l *Lowerer) clear(e *ast.CallExpr) ast.Expr {
 	t := l.typeOf(e.Args[0])
 	x := l.expr(e.Args[0])
 	l.pos = e.Pos()
-	v, k := l.fresh("v"), l.fresh("k")
-	loop := &ast.RangeStmt{For: l.pos, Key: l.id(k), TokPos: l.pos, Tok: token.DEFINE, X: l.id(v)}
-	if s, ok := t.Underlying().(*types.Slice); ok {
-		loop.Body = l.block(l.assign(token.ASSIGN, &ast.IndexExpr{X: l.id(v), Index: l.id(k)}, l.zero(s.Elem())))
-	} else {
+	s, ok := t.Underlying().(*types.Slice)
+	if !ok {
 		return l.rt("ClearMap", x)
 	}
-	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(t)}}}}
-	return l.call(&ast.FuncLit{Type: ft, Body: l.block(loop)}, x)
+	v, k, zero := l.temp(x, t), l.fresh("k"), l.variable(s.Elem())
+	set := l.assign(token.ASSIGN, &ast.IndexExpr{X: v, Index: l.id(k)}, l.id(zero))
+	l.emit(&ast.RangeStmt{For: l.pos, Key: l.id(k), TokPos: l.pos, Tok: token.DEFINE, X: v, Body: l.block(set)})
+	return nil
 }
 
 // panicCall keeps the operand from being wrapped by the interpreter.
@@ -510,9 +466,7 @@ func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
 	if c, ok := t.Underlying().(*types.Chan); ok && c.Dir() != types.SendRecv { // reflection makes channels of both directions only
 		l.pos = e.Pos()
 		args[0] = l.typ(types.NewChan(types.SendRecv, c.Elem()))
-		v := l.fresh("c")
-		made := l.assign(token.ASSIGN, l.id(v), l.call(l.id("make"), args...))
-		return l.call(l.lit(l.typ(t), l.declare(v, args[0]), made, l.ret(l.call(&ast.ParenExpr{X: l.typ(t)}, l.id(v)))))
+		return l.call(&ast.ParenExpr{X: l.typ(t)}, l.temp(l.call(l.id("make"), args...), types.NewChan(types.SendRecv, c.Elem())))
 	}
 	return l.call(l.id("make"), args...)
 }
@@ -565,7 +519,7 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 			x = l.zero(s.Elem())
 		case ok && !e.Ellipsis.IsValid():
 			if l.declaredFunc(a) { // the interpreter would append its own description of it
-				x = l.held(x, l.typeOf(a))
+				x = l.temp(x, l.typeOf(a))
 			}
 			x = l.convert(x, l.typeOf(a), s.Elem())
 		}

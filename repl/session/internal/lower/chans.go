@@ -9,49 +9,22 @@ import (
 // Channel operations go through package rt: they can be interrupted there, and the interpreter's select
 // mistakes break and continue.
 
-// receive is <-ch in an expression.
-func (l *Lowerer) receive(e *ast.UnaryExpr) ast.Expr {
+// receiveOK is <-ch: the value, and whether there was one.
+func (l *Lowerer) receiveOK(e *ast.UnaryExpr) (value, ok ast.Expr) {
 	t := l.typeOf(e.X).Underlying().(*types.Chan).Elem()
 	ch := l.expr(e.X)
 	l.pos = e.Pos()
-	c, v := l.fresh("c"), l.fresh("v")
-	lit := l.lit(l.typ(t), l.declare(v, l.typ(t)), l.do(l.rt("Recv", l.id(c), l.addr(l.id(v)))), l.ret(l.id(v)))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(c)}, Type: l.typ(l.typeOf(e.X))}}
-	return l.call(lit, ch)
-}
-
-// receiveInto is v, ok = <-ch; the places may be nil. To is the type of v.
-func (l *Lowerer) receiveInto(value, ok ast.Expr, to types.Type, e *ast.UnaryExpr) []ast.Stmt {
-	t := l.typeOf(e.X).Underlying().(*types.Chan).Elem()
-	ch := l.expr(e.X)
-	l.pos = e.Pos()
-	v := l.fresh("v")
-	recv := l.rt("Recv", ch, l.addr(l.id(v)))
-	list := []ast.Stmt{l.declare(v, l.typ(t))}
-	received := ""
-	if ok != nil && !isBlank(ok) {
-		received = l.fresh("ok")
-		list = append(list, l.define(received, recv))
-	} else {
-		list = append(list, l.do(recv))
-	}
-	if value != nil && !isBlank(value) {
-		list = append(list, l.assign(token.ASSIGN, value, l.convert(l.id(v), t, to)))
-	}
-	if received != "" {
-		list = append(list, l.assign(token.ASSIGN, ok, l.id(received)))
-	}
-	return []ast.Stmt{l.block(list...)}
+	v := l.variable(t)
+	return l.id(v), l.temp(l.rt("Recv", ch, l.addr(l.id(v))), types.Typ[types.Bool])
 }
 
 func (l *Lowerer) send(s *ast.SendStmt) []ast.Stmt {
 	t := l.typeOf(s.Chan).Underlying().(*types.Chan).Elem()
-	ch := l.expr(s.Chan)
-	x := l.convert(l.expr(s.Value), l.typeOf(s.Value), t)
+	ch, x := l.expr(s.Chan), l.expr(s.Value)
+	x = l.convert(x, l.typeOf(s.Value), t)
 	l.pos = s.Pos()
-	c, v := l.fresh("c"), l.fresh("v")
-	return []ast.Stmt{l.block(l.define(c, ch), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x),
-		l.do(l.rt("Send", l.id(c), l.addr(l.id(v)))))}
+	v := l.variable(t)
+	return []ast.Stmt{l.assign(token.ASSIGN, l.id(v), x), l.do(l.rt("Send", ch, l.addr(l.id(v))))}
 }
 
 // selectStmt becomes
@@ -73,8 +46,12 @@ func (l *Lowerer) selectStmt(s *ast.SelectStmt, label string) []ast.Stmt {
 			clause.List = []ast.Expr{&ast.UnaryExpr{OpPos: c.Case, Op: token.SUB, X: l.int(1)}}
 			clause.Body = l.stmts(c.Body)
 		} else {
-			setup, body := l.comm(c, sel)
-			head = append(head, setup...)
+			var body []ast.Stmt
+			head = append(head, l.collect(func() {
+				setup, start := l.comm(c, sel)
+				l.emit(setup...)
+				body = start
+			})...)
 			clause.List = []ast.Expr{l.int(n)}
 			clause.Body = append(body, l.stmts(c.Body)...)
 			n++
@@ -129,7 +106,10 @@ func (l *Lowerer) comm(c *ast.CommClause, sel string) (setup, body []ast.Stmt) {
 			body = append(body, l.declare(name, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(name), values[i]))
 			continue
 		}
-		body = append(body, l.assign(token.ASSIGN, l.expr(e), l.convert(values[i], ts[i], l.typeOf(e))))
+		body = append(body, l.collect(func() {
+			place, _ := l.place(e)
+			l.emit(l.assign(token.ASSIGN, place, l.convert(values[i], ts[i], l.typeOf(e))))
+		})...)
 	}
 	return setup, body
 }

@@ -18,8 +18,20 @@ func (l *Lowerer) exprs(list []ast.Expr) []ast.Expr {
 	return out
 }
 
-// expr rewrites an expression. Types and constants are written out from the checker's facts.
+// expr rewrites an operand.
 func (l *Lowerer) expr(e ast.Expr) ast.Expr {
+	x := l.value(e)
+	if e = ast.Unparen(e); l.apart && e != nil && l.acts(e) && l.info.Types[e].Value == nil {
+		if _, name := x.(*ast.Ident); !name {
+			return l.temp(x, l.typeOf(e))
+		}
+	}
+	return x
+}
+
+// value rewrites an expression. What acts in its operands is taken out, if it is of a statement that is taken
+// apart. Types and constants are written out from the checker's facts.
+func (l *Lowerer) value(e ast.Expr) ast.Expr {
 	if e == nil {
 		return nil
 	}
@@ -38,11 +50,7 @@ func (l *Lowerer) expr(e ast.Expr) ast.Expr {
 	case *ast.BasicLit:
 		return e
 	case *ast.ParenExpr:
-		x := l.expr(e.X)
-		if id, ok := x.(*ast.Ident); ok { // the interpreter does not know a declared function in parentheses
-			return id
-		}
-		return &ast.ParenExpr{Lparen: e.Lparen, X: x, Rparen: e.Rparen}
+		return l.value(e.X)
 	case *ast.FuncLit:
 		return l.funcLit(e)
 	case *ast.CompositeLit:
@@ -118,15 +126,21 @@ func (l *Lowerer) index(e *ast.IndexExpr) ast.Expr {
 	if _, ok := l.typeOf(e.X).(*types.Signature); ok {
 		return l.instantiation(e.X)
 	}
-	key := l.expr(e.Index)
-	if m, ok := l.typeOf(e.X).Underlying().(*types.Map); ok {
-		key = l.mapKey(key, l.typeOf(e.Index), m)
-	}
 	x := l.expr(e.X)
 	if isPointer(l.typeOf(e.X)) { // the interpreter takes no address of an element of *p if p is written for it
 		x = &ast.ParenExpr{X: &ast.StarExpr{Star: e.Pos(), X: x}}
 	}
+	key, _ := l.key(e)
 	return &ast.IndexExpr{X: x, Lbrack: e.Lbrack, Index: key, Rbrack: e.Rbrack}
+}
+
+// key rewrites an index or a key, and returns its type.
+func (l *Lowerer) key(e *ast.IndexExpr) (ast.Expr, types.Type) {
+	key, t := l.expr(e.Index), l.typeOf(e.Index)
+	if m, ok := l.typeOf(e.X).Underlying().(*types.Map); ok {
+		return l.mapKey(key, t, m), m.Key()
+	}
+	return key, t
 }
 
 // mapKey converts a key to the map's key type; the interpreter finds no type for nil.
@@ -164,7 +178,12 @@ func (l *Lowerer) member(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	if star, ok := ast.Unparen(e.X).(*ast.StarExpr); ok && !isPointer(l.typeOf(star)) {
 		from = star.X // among the elements of a literal the interpreter takes *x for a type
 	}
-	x, _ := l.walk(l.expr(from), sel.Recv(), sel)
+	return l.field(l.expr(from), e, sel)
+}
+
+// field is a field or method of x, with the embedded fields on the way to it.
+func (l *Lowerer) field(x ast.Expr, e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
+	x, _ = l.walk(x, sel.Recv(), sel)
 	l.pos = e.Sel.Pos()
 	if v, ok := sel.Obj().(*types.Var); ok {
 		return l.sel(x, l.fieldName(v))
@@ -264,7 +283,8 @@ func (l *Lowerer) methodExpr(sel *types.Selection) ast.Expr {
 func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
 	switch e.Op {
 	case token.ARROW:
-		return l.receive(e)
+		x, _ := l.receiveOK(e)
+		return x
 	case token.AND:
 		if x, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
 			return l.addr(l.composite(x, l.typeOf(x)))
@@ -274,6 +294,13 @@ func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
 }
 
 func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
+	if e.Op == token.LAND || e.Op == token.LOR {
+		x := l.condition(e.X)
+		var y ast.Expr
+		before := l.collect(func() { y = l.condition(e.Y) })
+		l.pos = e.OpPos
+		return l.both(e.Op, x, before, y, l.typeOf(e))
+	}
 	x, y := l.expr(e.X), l.expr(e.Y)
 	tx, ty := l.typeOf(e.X), l.typeOf(e.Y)
 	if e.Op == token.EQL || e.Op == token.NEQ {
@@ -293,32 +320,14 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 			x = l.call(l.typ(tx), lit)
 		}
 		y = l.shiftCount(y, e.Y)
-	case token.LAND, token.LOR:
-		if inert(x) {
-			x = l.binary(l.id("true"), token.LAND, x)
-		}
 	case token.EQL, token.NEQ:
 		x, y = l.alike(x, y, tx, ty)
 	case token.QUO:
 		if b, ok := ty.Underlying().(*types.Basic); ok && b.Info()&types.IsComplex != 0 && l.info.Types[e.Y].Value != nil {
-			v := l.fresh("v") // the interpreter takes the constant for an integer
-			y = l.call(l.lit(l.typ(tx), l.declare(v, l.typ(tx)), l.assign(token.ASSIGN, l.id(v), y), l.ret(l.id(v))))
+			y = l.temp(y, tx) // the interpreter takes the constant for an integer
 		}
 	}
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
-}
-
-// inert says whether the left operand of && or || may begin with a part that runs no code, a key or a
-// parenthesis: the interpreter would branch on the value of that part, not of the operand.
-func inert(x ast.Expr) (found bool) {
-	inspect(ast.Unparen(x), func(n ast.Node) bool {
-		switch n.(type) {
-		case *ast.KeyValueExpr, *ast.ParenExpr:
-			found = true
-		}
-		return !found
-	})
-	return found
 }
 
 // shiftCount makes the count of a shift unsigned, because the interpreter accepts no other. A negative
@@ -542,9 +551,7 @@ func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) a
 	}
 	constant := fmt.Sprint(v.ExactString(), types.Unalias(types.Default(t)))
 	if seen[constant] {
-		return l.viaVar(key, k, func(v, dst ast.Expr) ast.Stmt {
-			return l.assign(token.ASSIGN, &ast.StarExpr{Star: l.pos, X: dst}, v)
-		}, key)
+		return l.temp(k, key)
 	}
 	seen[constant] = true
 	return k

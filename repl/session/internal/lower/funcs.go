@@ -97,14 +97,14 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	}
 	if !deferred {
 		l.fn.shared = l.sharedNames(body)
-		list := append(l.zeroResults(out, sig), l.stmts(body.List)...)
+		list := l.scope(func() []ast.Stmt { return append(l.zeroResults(out, sig), l.stmts(body.List)...) })
 		return out, &ast.BlockStmt{Lbrace: body.Lbrace, List: list, Rbrace: body.Rbrace}
 	}
 	l.fn.defers = l.fresh("d")
 	list := l.zeroResults(out, sig)
 	param := &ast.Field{Names: []*ast.Ident{l.id(l.fn.defers)}, Type: &ast.StarExpr{X: l.sel(l.id(RT), "Defers")}}
 	inner := &ast.FuncLit{Type: &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: []*ast.Field{param}}}}
-	inner.Body = l.block(l.stmts(body.List)...)
+	inner.Body = l.block(l.scope(func() []ast.Stmt { return l.stmts(body.List) })...)
 	list = append(list, l.do(l.rt("Deferred", inner)))
 	if len(returns) > 0 {
 		list = append(list, l.ret(returns...))
@@ -271,16 +271,25 @@ func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 
 // later turns a call of a defer or go statement into a literal without parameters, and passes it to use,
 // in a scope where the function and the arguments have been evaluated.
-func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) ast.Stmt {
+func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) []ast.Stmt {
 	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
-		return use(l.framed(l.bareLit(lit)))
+		return []ast.Stmt{use(l.framed(l.bareLit(lit)))}
 	}
 	b := &binding{l: l}
-	call := b.call(e)
+	bound := b.call(e)
+	inner := l.scope(func() (list []ast.Stmt) {
+		if l.builtin(e) == "recover" { // deferred itself, it recovers
+			return []ast.Stmt{l.do(l.rt("Recover"))}
+		}
+		if x := l.callExpr(bound); x != nil {
+			list = append(list, l.do(x))
+		}
+		return list
+	})
 	f := l.fresh("f")
-	body := l.lit(nil, append(b.checks, l.define(f, l.lit(nil, l.do(call))), use(l.id(f)))...)
+	body := l.lit(nil, append(b.checks, l.define(f, l.lit(nil, inner...)), use(l.id(f)))...)
 	body.Type.Params = &ast.FieldList{List: b.params}
-	return l.do(l.call(body, b.args...))
+	return []ast.Stmt{l.do(l.call(body, b.args...))}
 }
 
 // framed gives a literal a frame of its own.
@@ -304,14 +313,11 @@ func (b *binding) bind(x ast.Expr, t types.Type) ast.Expr {
 	return b.l.id(name)
 }
 
-// call rewrites e with its operands bound.
-func (b *binding) call(e *ast.CallExpr) ast.Expr {
+// call is e with its operands bound.
+func (b *binding) call(e *ast.CallExpr) *ast.CallExpr {
 	l := b.l
-	if l.builtin(e) == "recover" { // deferred itself, it recovers
-		return l.rt("Recover")
-	}
-	if tv := l.info.Types[e.Fun]; tv.IsType() {
-		return l.callExpr(e)
+	if l.info.Types[e.Fun].IsType() || l.builtin(e) == "recover" {
+		return e
 	}
 	bound := *e
 	bound.Args = nil
@@ -326,7 +332,16 @@ func (b *binding) call(e *ast.CallExpr) ast.Expr {
 	if l.builtin(e) == "" {
 		bound.Fun = b.fun(e.Fun)
 	}
-	return l.callExpr(&bound)
+	l.info.Types[&bound] = l.info.Types[e]
+	return &bound
+}
+
+// here stores the operands in variables of the function at hand.
+func (b *binding) here() {
+	for i, p := range b.params {
+		b.l.emit(b.l.declare(p.Names[0].Name, p.Type), b.l.assign(token.ASSIGN, b.l.id(p.Names[0].Name), b.args[i]))
+	}
+	b.l.emit(b.checks...)
 }
 
 // ident binds a source expression and returns a source identifier for it, so that the rules for calls
@@ -393,7 +408,7 @@ func (b *binding) method(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	return out
 }
 
-func (l *Lowerer) deferStmt(s *ast.DeferStmt) ast.Stmt {
+func (l *Lowerer) deferStmt(s *ast.DeferStmt) []ast.Stmt {
 	l.pos = s.Pos()
 	l.deferred, _ = ast.Unparen(s.Call.Fun).(*ast.FuncLit)
 	return l.later(s.Call, func(lit ast.Expr) ast.Stmt {
@@ -405,155 +420,94 @@ func (l *Lowerer) deferStmt(s *ast.DeferStmt) ast.Stmt {
 }
 
 // goStmt starts a goroutine whose panic cannot end the process.
-func (l *Lowerer) goStmt(s *ast.GoStmt) ast.Stmt {
+func (l *Lowerer) goStmt(s *ast.GoStmt) []ast.Stmt {
 	l.pos = s.Pos()
 	mark := l.env.Mark(Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name})
 	return l.later(s.Call, func(lit ast.Expr) ast.Stmt { return l.do(l.rt("Go", l.int(mark), lit)) })
 }
 
-// returnStmt returns, or stores the results in variables if the body is inside of a literal.
+// returnStmt returns, or stores the results in variables if the body is inside of a literal. Several results
+// are variables of their own: the interpreter sets one result before it reads the next, and takes the place or
+// the type of the first for those of another one.
 func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	fn := l.fn
 	if n := len(fn.ranges); n > 0 {
 		return fn.ranges[n-1].returnFrom(l, s)
 	}
-	if fn.cell {
-		l.pos = s.Pos()
-		return []ast.Stmt{l.do(l.rt("Quit")), l.ret()}
-	}
-	if before, values := l.spreadReturn(s); before != nil {
-		return append(before, l.returnStmt(values)...)
-	}
-	results := l.results(s)
 	l.pos = s.Pos()
-	before := l.bindFuncs(s, results)
-	if len(before) > 0 && fn.results == nil && !(len(results) > 1 && (fn.named || l.confusesResults(s, results))) {
-		return append(before, l.ret(results...))
-	}
-	if fn.results == nil && len(results) > 1 && (fn.named || l.confusesResults(s, results)) {
-		// The interpreter sets one result before it reads the next operand, which may be that result.
-		var list []ast.Stmt
-		for i, x := range results {
-			v := l.fresh("v")
-			list = append(list, l.declare(v, l.typ(fn.sig.Results().At(i).Type())), l.assign(token.ASSIGN, l.id(v), x))
-			results[i] = l.id(v)
-		}
-		return append(list, l.ret(results...))
-	}
-	if fn.results == nil {
-		return []ast.Stmt{&ast.ReturnStmt{Return: s.Pos(), Results: results}}
-	}
-	if len(results) == 0 {
+	switch {
+	case fn.cell:
+		return []ast.Stmt{l.do(l.rt("Quit")), l.ret()}
+	case len(s.Results) == 0:
 		return []ast.Stmt{l.ret()}
+	case fn.results != nil:
+		return append(l.setResults(fn.results, s), l.ret())
 	}
-	return append(l.setResults(fn.results, results, s), l.ret())
+	return []ast.Stmt{l.ret(l.results(s, fn.named)...)}
 }
 
-// confusesResults says whether the interpreter would take the place or the type of the first result for those
-// of another one. It puts the value of a built-in function into the first, stores an operation as an
-// interface if the first is one, and a call's value of the type of the first without making an interface of
-// it.
-func (l *Lowerer) confusesResults(s *ast.ReturnStmt, results []ast.Expr) bool {
+// results rewrites the operands of a return statement. With all, they are variables of their own.
+func (l *Lowerer) results(s *ast.ReturnStmt, all bool) []ast.Expr {
 	list := l.fn.sig.Results()
-	for i, x := range results[1:] {
-		switch x := x.(type) {
-		case *ast.CallExpr:
-			if id, ok := x.Fun.(*ast.Ident); ok && builtins[id.Name] {
-				return true
-			}
-			if types.IsInterface(list.At(i+1).Type()) && !types.IsInterface(list.At(0).Type()) && !types.IsInterface(l.typeOf(s.Results[i+1])) {
-				return true
-			}
-		case *ast.BinaryExpr, *ast.UnaryExpr:
-			if types.IsInterface(list.At(0).Type()) {
-				return true
-			}
+	var values []ast.Expr
+	if tuple, ok := l.typeOf(s.Results[0]).(*types.Tuple); ok {
+		convert := false
+		for i := range tuple.Len() {
+			convert = convert || l.converts(tuple.At(i).Type(), list.At(i).Type())
 		}
+		if !convert && !all {
+			return []ast.Expr{l.value(s.Results[0])}
+		}
+		for i, x := range l.spread(s.Results[0], tuple) {
+			values = append(values, l.convert(x, tuple.At(i).Type(), list.At(i).Type()))
+		}
+		return values
+	}
+	all = all && len(s.Results) > 1
+	for i, e := range s.Results {
+		t := list.At(i).Type()
+		x := l.valueAs(e, t)
+		if isNil(l.typeOf(e)) && (all || len(s.Results) > 1 || isFunc(t)) { // the interpreter finds no type for it
+			x = l.zero(t)
+		}
+		values = append(values, x)
+	}
+	for i, x := range values {
+		if t := list.At(i).Type(); all || l.declaredFunc(s.Results[i]) || len(values) > 1 && !simple(x) {
+			values[i] = l.kept(x, t)
+		}
+	}
+	return values
+}
+
+// simple says whether x is a name or a literal.
+func simple(x ast.Expr) bool {
+	switch x.(type) {
+	case *ast.Ident, *ast.BasicLit:
+		return true
 	}
 	return false
 }
 
-// builtins are the built-in functions that return a value and that lowered code calls.
-var builtins = map[string]bool{"append": true, "cap": true, "complex": true, "copy": true, "imag": true, "len": true, "make": true, "new": true, "real": true}
-
-// spreadReturn writes return f() where some of f's results must be converted: it stores them in variables
-// first.
-func (l *Lowerer) spreadReturn(s *ast.ReturnStmt) (before []ast.Stmt, out *ast.ReturnStmt) {
-	if len(s.Results) != 1 {
-		return nil, nil
-	}
-	tuple, ok := l.typeOf(s.Results[0]).(*types.Tuple)
-	if !ok {
-		return nil, nil
-	}
-	needed := false
-	for i := range tuple.Len() {
-		needed = needed || l.converts(tuple.At(i).Type(), l.fn.sig.Results().At(i).Type())
-	}
-	if !needed {
-		return nil, nil
-	}
-	x := l.expr(s.Results[0])
-	l.pos = s.Pos()
-	out = &ast.ReturnStmt{Return: s.Return}
+// spread stores the results of a call, and returns the variables.
+func (l *Lowerer) spread(e ast.Expr, tuple *types.Tuple) (values []ast.Expr) {
+	x := l.value(e)
+	l.pos = e.Pos()
 	assign := &ast.AssignStmt{TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}}
 	for v := range tuple.Variables() {
-		name := l.fresh("v")
-		before = append(before, l.declare(name, l.typ(v.Type())))
-		assign.Lhs = append(assign.Lhs, l.id(name))
-		id := &ast.Ident{Name: name, NamePos: s.Pos()}
-		l.info.Types[id] = types.TypeAndValue{Type: v.Type()}
-		out.Results = append(out.Results, id)
+		id := l.tempOf(v.Type())
+		assign.Lhs = append(assign.Lhs, id)
+		values = append(values, l.id(id.Name))
 	}
-	return append(before, assign), out
+	l.emit(assign)
+	return values
 }
 
-// bindFuncs puts returned declared functions into variables: the interpreter would return its own
-// description of them.
-func (l *Lowerer) bindFuncs(s *ast.ReturnStmt, results []ast.Expr) (before []ast.Stmt) {
-	for i, e := range s.Results {
-		id, ok := ast.Unparen(e).(*ast.Ident)
-		if !ok {
-			continue
-		}
-		if _, ok := l.info.Uses[id].(*types.Func); ok {
-			v := l.fresh("v")
-			before = append(before, l.declare(v, l.typ(l.typeOf(e))), l.assign(token.ASSIGN, l.id(v), results[i]))
-			results[i] = l.id(v)
-		}
+// setResults assigns the operands of a return statement to the result variables, which other code may see.
+func (l *Lowerer) setResults(names []string, s *ast.ReturnStmt) []ast.Stmt {
+	values := l.results(s, true)
+	for i, x := range values {
+		values[i] = l.kept(x, l.fn.sig.Results().At(i).Type())
 	}
-	return before
-}
-
-// results rewrites the operands of a return statement.
-func (l *Lowerer) results(s *ast.ReturnStmt) []ast.Expr {
-	var out []ast.Expr
-	for i, e := range s.Results {
-		x := l.expr(e)
-		if len(s.Results) == l.fn.sig.Results().Len() {
-			t := l.fn.sig.Results().At(i).Type()
-			x = l.convert(x, l.typeOf(e), t)
-			if isNil(l.typeOf(e)) && (len(s.Results) > 1 || isFunc(t)) { // the interpreter finds no type for it
-				x = l.zero(t)
-			}
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-// setResults assigns the operands of a return statement to the result variables.
-func (l *Lowerer) setResults(names []string, values []ast.Expr, s *ast.ReturnStmt) []ast.Stmt {
-	lhs := make([]ast.Expr, len(names))
-	for i, n := range names {
-		lhs[i] = l.id(n)
-	}
-	if len(values) > 1 {
-		ts := make([]types.Type, len(values))
-		for i := range ts {
-			ts[i] = l.fn.sig.Results().At(i).Type()
-		}
-		return l.assignAll(lhs, values, s.Results, ts, token.ASSIGN)
-	}
-	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: values}}
+	return l.assignAll(l.ids(names), values)
 }

@@ -138,7 +138,7 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	if _, named := x.(*ast.Ident); untyped(x) || named && isFunc(from) {
 		// The interpreter would store a constant as if the interface were of its type, and its own
 		// description of a declared function.
-		x = l.held(x, types.Default(from))
+		x = l.temp(x, from)
 	}
 	switch {
 	case !l.boxed(from):
@@ -146,7 +146,7 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	case l.inAny(to):
 		return l.rt("Box", l.int(l.boxKey(from)), x)
 	}
-	return l.viaVar(to, x, func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("Wrap", l.int(l.boxKey(from)), v, dst)) }, from)
+	return l.filled(to, func(dst ast.Expr) ast.Expr { return l.rt("Wrap", l.int(l.boxKey(from)), x, dst) })
 }
 
 // reinterface converts an interface to another.
@@ -157,16 +157,14 @@ func (l *Lowerer) reinterface(x ast.Expr, from, to types.Type) ast.Expr {
 	case into:
 		return l.rt("Open", x)
 	}
-	return l.viaVar(to, x, func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("Become", v, dst)) }, from)
+	return l.filled(to, func(dst ast.Expr) ast.Expr { return l.rt("Become", x, dst) })
 }
 
-// viaVar makes a literal, called with x, in which a statement sets a variable of the type to, and which
-// returns that variable.
-func (l *Lowerer) viaVar(to types.Type, x ast.Expr, set func(v, dst ast.Expr) ast.Stmt, from types.Type) ast.Expr {
-	v, i := l.fresh("v"), l.fresh("i")
-	lit := l.lit(l.typ(to), l.declare(i, l.typ(to)), set(l.id(v), l.addr(l.id(i))), l.ret(l.id(i)))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(from)}}
-	return l.call(lit, x)
+// filled is a variable of type t that a call sets through a pointer.
+func (l *Lowerer) filled(t types.Type, set func(dst ast.Expr) ast.Expr) ast.Expr {
+	v := l.variable(t)
+	l.emit(l.do(set(l.addr(l.id(v)))))
+	return l.id(v)
 }
 
 // untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a

@@ -30,12 +30,12 @@ func (l *Lowerer) push(label string, kind targetKind) *target {
 
 func (l *Lowerer) pop() { l.fn.targets = l.fn.targets[:len(l.fn.targets)-1] }
 
-// withLabel puts a label before a statement.
+// withLabel puts a label before a statement, in a block: the interpreter loses a label directly in a case.
 func (l *Lowerer) withLabel(label string, s ast.Stmt) ast.Stmt {
 	if label == "" {
 		return s
 	}
-	return &ast.LabeledStmt{Label: &ast.Ident{Name: label, NamePos: s.Pos()}, Colon: s.Pos(), Stmt: s}
+	return l.block(&ast.LabeledStmt{Label: &ast.Ident{Name: label, NamePos: s.Pos()}, Colon: s.Pos(), Stmt: s})
 }
 
 // branch rewrites break, continue, goto and fallthrough.
@@ -90,29 +90,60 @@ func (l *Lowerer) forStmt(s *ast.ForStmt, label string) []ast.Stmt {
 	l.fn.loops++
 	defer func() { l.fn.loops-- }()
 	if len(shared) == 0 {
-		return l.plainFor(s, label)
+		return l.loop(s, label, l.forParts(s))
 	}
 	return l.perIteration(s, label, shared, assigned)
 }
 
-func (l *Lowerer) plainFor(s *ast.ForStmt, label string) []ast.Stmt {
-	out := &ast.ForStmt{For: s.For}
-	var head []ast.Stmt
-	if s.Init != nil {
-		head = l.initOf(s.Init)
-	}
-	if s.Cond != nil {
-		out.Cond = l.expr(s.Cond)
-	}
-	if s.Post != nil {
-		out.Post = l.simple(s.Post)
-	}
-	out.Body = l.loopBody(s.Body, label, loopTarget)
-	return l.scoped(head, l.withLabel(label, out))
+// A forLoop is the parts of a loop before its body.
+type forLoop struct {
+	head   []ast.Stmt // before the loop
+	before []ast.Stmt // what the condition needs before it
+	cond   ast.Expr   // nil: none
+	back   []ast.Stmt // in each turn but the first
+	post   []ast.Stmt // behind back
+	copies []ast.Stmt // behind the condition
 }
 
-// initOf rewrites the first statement of a loop.
-func (l *Lowerer) initOf(s ast.Stmt) []ast.Stmt { return l.plain(s, "") }
+// forParts rewrites the parts of a loop.
+func (l *Lowerer) forParts(s *ast.ForStmt) (f forLoop) {
+	if s.Init != nil {
+		f.head = l.collect(func() { l.emit(l.plain(s.Init, "")...) })
+	}
+	if s.Cond != nil {
+		f.before = l.collect(func() { f.cond = l.condition(s.Cond) })
+	}
+	if s.Post != nil {
+		f.post = l.collect(func() { l.emit(l.plain(s.Post, "")...) })
+	}
+	return f
+}
+
+// loop writes a loop. One whose condition or last statement has become several is
+//
+//	first := true; for { if !first { back; post }; first = false; before; if !cond { break }; copies; … }
+func (l *Lowerer) loop(s *ast.ForStmt, label string, f forLoop) []ast.Stmt {
+	l.pos = s.Pos()
+	out := &ast.ForStmt{For: s.For}
+	if len(f.before) == 0 && len(f.back) == 0 && len(f.post) <= 1 {
+		if out.Cond = f.cond; len(f.post) == 1 {
+			out.Post = f.post[0]
+		}
+		out.Body = l.loopBody(s.Body, label, loopTarget, f.copies...)
+		return l.scoped(f.head, l.withLabel(label, out))
+	}
+	var start []ast.Stmt
+	if back := append(f.back, f.post...); len(back) > 0 {
+		first := l.fresh("first")
+		f.head = append(f.head, l.define(first, l.id("true")))
+		start = []ast.Stmt{l.ifs(l.not(l.id(first)), back...), l.assign(token.ASSIGN, l.id(first), l.id("false"))}
+	}
+	if start = append(start, f.before...); f.cond != nil {
+		start = append(start, l.ifs(l.not(f.cond), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
+	}
+	out.Body = l.loopBody(s.Body, label, loopTarget, append(start, f.copies...)...)
+	return l.scoped(f.head, l.withLabel(label, out))
+}
 
 // scoped is a statement with others before it, in a block of their own.
 func (l *Lowerer) scoped(head []ast.Stmt, s ast.Stmt) []ast.Stmt {
@@ -120,15 +151,6 @@ func (l *Lowerer) scoped(head []ast.Stmt, s ast.Stmt) []ast.Stmt {
 		return []ast.Stmt{s}
 	}
 	return []ast.Stmt{l.block(append(head, s)...)}
-}
-
-// simple rewrites a statement that must stay one.
-func (l *Lowerer) simple(s ast.Stmt) ast.Stmt {
-	list := l.plain(s, "")
-	if len(list) == 1 {
-		return list[0]
-	}
-	return l.do(l.call(l.lit(nil, list...)))
 }
 
 // loopBody rewrites the body of a loop, and puts statements before it.
@@ -142,8 +164,7 @@ func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, kind targetKind, befo
 // perIteration is a loop whose variables are copied for each iteration. If the body changes them, the copies
 // are carried over by way of a pointer:
 //
-//	i' := 0; var p *int; first := true
-//	for { if !first { i' = *p; i'++ }; first = false; if !(i' < n) { break }; i := i'; p = &i; … }
+//	i' := 0; var p *int; for { if !first { i' = *p; i'++ }; …; if !(i' < n) { break }; i := i'; p = &i; … }
 func (l *Lowerer) perIteration(s *ast.ForStmt, label string, vars []types.Object, assigned bool) []ast.Stmt {
 	outer := map[types.Object]string{}
 	saved := map[types.Object]string{}
@@ -152,42 +173,19 @@ func (l *Lowerer) perIteration(s *ast.ForStmt, label string, vars []types.Object
 		outer[o] = l.fresh(o.Name())
 		l.locals[o] = outer[o]
 	}
-	head := l.initOf(s.Init)
-	var cond ast.Expr
-	if s.Cond != nil {
-		cond = l.expr(s.Cond)
-	}
-	var post ast.Stmt
-	if s.Post != nil {
-		post = l.simple(s.Post)
-	}
-	var copies, back []ast.Stmt
+	f := l.forParts(s)
 	for _, o := range vars {
 		l.locals[o] = saved[o]
 		name := l.renamed(o, o.Name()).(*ast.Ident).Name
-		copies = append(copies, l.declare(name, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(name), l.id(outer[o])))
+		f.copies = append(f.copies, l.declare(name, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(name), l.id(outer[o])))
 		if assigned {
 			p := l.fresh("p")
-			head = append(head, l.declare(p, &ast.StarExpr{X: l.typ(o.Type())}))
-			copies = append(copies, l.assign(token.ASSIGN, l.id(p), l.addr(l.id(name))))
-			back = append(back, l.assign(token.ASSIGN, l.id(outer[o]), &ast.StarExpr{X: l.id(p)}))
+			f.head = append(f.head, l.declare(p, &ast.StarExpr{X: l.typ(o.Type())}))
+			f.copies = append(f.copies, l.assign(token.ASSIGN, l.id(p), l.addr(l.id(name))))
+			f.back = append(f.back, l.assign(token.ASSIGN, l.id(outer[o]), &ast.StarExpr{X: l.id(p)}))
 		}
 	}
-	if !assigned {
-		loop := &ast.ForStmt{For: s.For, Cond: cond, Post: post, Body: l.loopBody(s.Body, label, loopTarget, copies...)}
-		return l.scoped(head, l.withLabel(label, loop))
-	}
-	first := l.fresh("first")
-	head = append(head, l.define(first, l.id("true")))
-	if post != nil {
-		back = append(back, post)
-	}
-	start := []ast.Stmt{l.ifs(l.not(l.id(first)), back...), l.assign(token.ASSIGN, l.id(first), l.id("false"))}
-	if cond != nil {
-		start = append(start, l.ifs(l.not(&ast.ParenExpr{X: cond}), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
-	}
-	loop := &ast.ForStmt{For: s.For, Body: l.loopBody(s.Body, label, loopTarget, append(start, copies...)...)}
-	return l.scoped(head, l.withLabel(label, loop))
+	return l.loop(s, label, f)
 }
 
 // captured says whether a closure or a pointer may keep a variable.
@@ -295,7 +293,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	if b, ok := l.typeOf(s.X).Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
 		return l.rangeString(s, label)
 	}
-	x := l.expr(s.X)
+	x := l.value(s.X)
 	l.pos = s.Pos()
 	kt, vt := elementTypes(l.typeOf(s.X))
 	key, keyCopy := l.rangeVar(s, s.Key, kt)
@@ -324,8 +322,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 		}
 	}
 	if s.Tok == token.ASSIGN && key != "" && value != "" { // both places are known before one of them changes
-		lhs := []ast.Expr{l.expr(s.Key), l.expr(s.Value)}
-		keyCopy, valueCopy = l.assignPlaces(lhs, []ast.Expr{l.convert(l.id(key), kt, l.typeOf(s.Key)), l.convert(l.id(value), vt, l.typeOf(s.Value))}), nil
+		keyCopy, valueCopy = l.assignPlaces([]ast.Expr{s.Key, s.Value}, []string{key, value}, []types.Type{kt, vt}), nil
 	}
 	out.Body = l.loopBody(s.Body, label, loopTarget, append(append(fetch, keyCopy...), valueCopy...)...)
 	return l.scoped(head, l.withLabel(label, out))
@@ -359,7 +356,6 @@ func arrayLen(t types.Type) (n int64, ok bool) {
 // rangeIndices is a range over the indices of an array: its elements are not touched, so a pointer to it may
 // be nil. The array is evaluated only if its length is not constant.
 func (l *Lowerer) rangeIndices(s *ast.RangeStmt, label string, n int64) []ast.Stmt {
-	var head []ast.Stmt
 	evaluated := false
 	inspect(s.X, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -371,26 +367,19 @@ func (l *Lowerer) rangeIndices(s *ast.RangeStmt, label string, n int64) []ast.St
 		return true
 	})
 	if evaluated {
-		v := l.fresh("v")
-		x := l.expr(s.X)
-		l.pos = s.Pos()
-		head = []ast.Stmt{l.declare(v, l.typ(l.typeOf(s.X))), l.assign(token.ASSIGN, l.id(v), x)}
+		l.drop(s.X)
 	}
 	over := *s
 	over.Value = nil
 	id := &ast.Ident{Name: "_", NamePos: s.X.Pos()}
 	l.info.Types[id] = types.TypeAndValue{Type: types.Typ[types.Int], Value: constant.MakeInt64(n)}
 	over.X = id
-	loop := l.rangeInt(&over, label)
-	if head == nil {
-		return loop
-	}
-	return []ast.Stmt{l.block(append(head, loop...)...)}
+	return l.rangeInt(&over, label)
 }
 
 // rangeString decodes the string itself: the interpreter steps over an invalid byte as if it were three.
 func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
-	x := l.expr(s.X)
+	x := l.value(s.X)
 	l.pos = s.Pos()
 	text, i, c, n := l.fresh("s"), l.fresh("i"), l.fresh("c"), l.fresh("n")
 	head := []ast.Stmt{l.declare(text, l.typ(types.Default(l.typeOf(s.X)))), l.assign(token.ASSIGN, l.id(text), x),
@@ -401,21 +390,23 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 		l.assign(token.ASSIGN, l.id(c), l.call(l.id("rune"), &ast.IndexExpr{X: l.id(text), Index: l.id(i)})),
 		l.assign(token.ASSIGN, l.id(n), l.int(1)),
 		l.ifs(l.binary(l.id(c), token.GEQ, l.int(utf8.RuneSelf)), decode)}
-	var places, values []ast.Expr
+	var places []ast.Expr
+	var values []string
+	var ts []types.Type
 	for k, e := range []ast.Expr{s.Key, s.Value} {
 		if e == nil || isBlank(e) {
 			continue
 		}
-		from := l.id([]string{i, c}[k])
+		from := []string{i, c}[k]
 		if s.Tok == token.ASSIGN {
-			places, values = append(places, l.expr(e)), append(values, from)
+			places, values, ts = append(places, e), append(values, from), append(ts, types.Typ[[]types.BasicKind{types.Int, types.Rune}[k]])
 			continue
 		}
 		o := l.info.Defs[e.(*ast.Ident)]
 		own := l.renamed(o, o.Name()).(*ast.Ident).Name
-		start = append(start, l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), from))
+		start = append(start, l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), l.id(from)))
 	}
-	start = append(start, l.assignPlaces(places, values)...)
+	start = append(start, l.assignPlaces(places, values, ts)...)
 	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.call(l.id("len"), l.id(text))),
 		Post: &ast.AssignStmt{Lhs: []ast.Expr{l.id(i)}, TokPos: l.pos, Tok: token.ADD_ASSIGN, Rhs: []ast.Expr{l.id(n)}},
 		Body: l.loopBody(s.Body, label, loopTarget, start...)}
@@ -435,7 +426,7 @@ func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name str
 	}
 	if s.Tok == token.ASSIGN {
 		name = l.fresh("k")
-		return name, []ast.Stmt{l.assign(token.ASSIGN, l.expr(e), l.convert(l.id(name), t, l.typeOf(e)))}
+		return name, l.assignPlaces([]ast.Expr{e}, []string{name}, []types.Type{t})
 	}
 	o := l.info.Defs[id]
 	own := l.renamed(o, id.Name).(*ast.Ident).Name
@@ -455,13 +446,13 @@ func (l *Lowerer) rangeInt(s *ast.RangeStmt, label string) []ast.Stmt {
 			t = kt
 		}
 	}
-	x := l.expr(s.X)
+	x := l.value(s.X)
 	l.pos = s.Pos()
 	i, n := l.fresh("i"), l.fresh("n")
 	var copies []ast.Stmt
 	if s.Key != nil && !isBlank(s.Key) {
 		if s.Tok == token.ASSIGN {
-			copies = []ast.Stmt{l.assign(token.ASSIGN, l.expr(s.Key), l.id(i))}
+			copies = l.assignPlaces([]ast.Expr{s.Key}, []string{i}, []types.Type{t})
 		} else if o := l.info.Defs[s.Key.(*ast.Ident)]; l.captured(o, s.Body) || l.assigned(o, s.Body) {
 			own := l.renamed(o, o.Name()).(*ast.Ident).Name
 			copies = []ast.Stmt{l.declare(own, l.typ(t)), l.assign(token.ASSIGN, l.id(own), l.id(i))}
@@ -483,14 +474,14 @@ func isBlank(e ast.Expr) bool {
 
 // rangeChan receives by way of package rt, so that a wait can be interrupted.
 func (l *Lowerer) rangeChan(s *ast.RangeStmt, label string, t *types.Chan) []ast.Stmt {
-	x := l.expr(s.X)
+	x := l.value(s.X)
 	l.pos = s.Pos()
 	ch, v := l.fresh("c"), l.fresh("v")
 	start := []ast.Stmt{}
 	var after []ast.Stmt
 	if s.Key != nil && !isBlank(s.Key) {
 		if s.Tok == token.ASSIGN {
-			after = []ast.Stmt{l.assign(token.ASSIGN, l.expr(s.Key), l.convert(l.id(v), t.Elem(), l.typeOf(s.Key)))}
+			after = l.assignPlaces([]ast.Expr{s.Key}, []string{v}, []types.Type{t.Elem()})
 		} else {
 			o := l.info.Defs[s.Key.(*ast.Ident)]
 			v = l.renamed(o, o.Name()).(*ast.Ident).Name

@@ -6,8 +6,8 @@
 // interpreter that it works around. Code that no rule can make correct is refused by name, at its
 // position.
 //
-// Reading order: lower.go (entry points), types.go, ifaces.go (values in interfaces), methods.go,
-// exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go (function bodies: defer,
+// Reading order: lower.go (entry points), emit.go (how expressions become statements), types.go, ifaces.go
+// (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go (function bodies: defer,
 // marks), chans.go.
 package lower
 
@@ -108,10 +108,13 @@ func (e *Error) Error() string { return e.Msg }
 
 // A Lowerer rewrites one checked unit. Its methods panic with *Error inside; the entry points return it.
 type Lowerer struct {
-	env  Env
-	info *types.Info
-	pos  token.Pos // where new nodes are placed
-	tmp  int
+	env   Env
+	info  *types.Info
+	pos   token.Pos // where new nodes are placed
+	tmp   int
+	out   []ast.Stmt   // what runs before the statement at hand
+	temps *temporaries // of the function of lowered code
+	apart bool         // parts that act are taken out of the statement at hand
 	// deferred is the literal that the newest defer statement calls, or nil.
 	deferred *ast.FuncLit
 	fn       *function
@@ -153,21 +156,24 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 	err = guard(func() {
 		l.fn = &function{cell: true, body: body}
 		l.hoistNames(body)
-		for i, s := range body {
-			if i > 0 && !l.completes(body, i) { // compiled code before it may have returned because of an interrupt
-				l.pos = s.Pos()
-				list = append(list, l.stopBefore(s)...)
+		list = l.scope(func() (list []ast.Stmt) {
+			for i, s := range body {
+				if i > 0 && !l.completes(body, i) { // compiled code before it may have returned because of an interrupt
+					l.pos = s.Pos()
+					list = append(list, l.stopBefore(s)...)
+				}
+				es, ok := s.(*ast.ExprStmt)
+				switch {
+				case ok && i == len(body)-1 && shown != nil:
+					list = append(list, l.begin(s, func() []ast.Stmt { return l.show(shown) })...)
+				case ok && l.returnsError(es.X):
+					list = append(list, l.begin(s, func() []ast.Stmt { return l.checked(es.X.(*ast.CallExpr)) })...)
+				default:
+					list = append(list, l.stmt(s)...)
+				}
 			}
-			es, ok := s.(*ast.ExprStmt)
-			switch {
-			case ok && i == len(body)-1 && shown != nil:
-				list = append(append(list, l.mark(s)...), l.show(shown)...)
-			case ok && l.returnsError(es.X):
-				list = append(append(list, l.mark(s)...), l.checked(es.X.(*ast.CallExpr))...)
-			default:
-				list = append(list, l.stmt(s)...)
-			}
-		}
+			return list
+		})
 	})
 	return list, err
 }
@@ -198,13 +204,13 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
 		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot, loops: 1}
 		l.hoistNames(body)
-		var inner []ast.Stmt
-		if result != nil {
-			inner = append(inner, l.stmts(body[:len(body)-1])...)
-			inner = append(append(inner, l.mark(body[len(body)-1])...), l.valueInto(result, values)...)
-		} else {
-			inner = append(inner, l.stmts(body)...)
-		}
+		inner := l.scope(func() []ast.Stmt {
+			if result == nil {
+				return l.stmts(body)
+			}
+			last := body[len(body)-1]
+			return append(l.stmts(body[:len(body)-1]), l.begin(last, func() []ast.Stmt { return l.valueInto(result, values) })...)
+		})
 		loop := &ast.ForStmt{For: l.pos, Cond: &ast.CallExpr{Fun: l.id(n), Lparen: l.pos, Rparen: l.pos}, Body: l.block(inner...)}
 		if !asks {
 			loop.Cond = l.binary(l.id(n), token.GTR, l.int(0))
@@ -217,20 +223,14 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 
 // valueInto assigns the values of an expression to variables that the session has pointers to.
 func (l *Lowerer) valueInto(e ast.Expr, names []string) []ast.Stmt {
-	ts, to := Results(l.info.Types[e].Type), l.ids(names)
-	if _, call := ast.Unparen(e).(*ast.CallExpr); call || !replaces(e) {
-		return l.assignTo(to, ts, []ast.Expr{e}, token.ASSIGN)
-	}
-	v := l.fresh("v") // the interpreter would replace the variable, and the pointer would keep the old one
-	list := append([]ast.Stmt{l.declare(v, l.typ(ts[0]))}, l.assignTo([]ast.Expr{l.id(v)}, ts, []ast.Expr{e}, token.ASSIGN)...)
-	return append(list, l.assign(token.ASSIGN, to[0], l.id(v)))
+	return l.assignTo(l.ids(names), Results(l.info.Types[e].Type), nil, []ast.Expr{e})
 }
 
 // show passes the values of an expression to the session.
 func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 	ts := Shown(l.info, e)
 	if len(ts) == 0 {
-		return l.plain(&ast.ExprStmt{X: e}, "")
+		return l.exprStmt(&ast.ExprStmt{X: e})
 	}
 	values := []ast.Expr{e}
 	if call, ok := e.(*ast.CallExpr); ok && isValues(e) {
@@ -248,8 +248,8 @@ func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 		decls = append(decls, l.declare(name, l.typ(t)))
 		shows = append(shows, l.do(l.rt("Show", l.addr(l.id(name)))))
 	}
-	assign := l.assignTo(lhs, ts, values, token.ASSIGN)
-	return append(append(decls, assign...), shows...)
+	l.emit(decls...)
+	return append(l.assignTo(lhs, ts, nil, values), shows...)
 }
 
 // Check and CheckValue are the names of functions that get the error which a top-level assignment leaves
@@ -310,9 +310,23 @@ func nameable(t types.Type) bool {
 	case *types.Named:
 		o := t.Obj()
 		return o.Pkg() == nil || o.Exported() || Interpreted(o.Pkg()) || o.Parent() != o.Pkg().Scope()
-	case *types.Pointer:
-		return nameable(t.Elem())
-	case *types.Slice:
+	case *types.Map:
+		return nameable(t.Key()) && nameable(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if !nameable(f.Type()) {
+				return false
+			}
+		}
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				if !nameable(v.Type()) {
+					return false
+				}
+			}
+		}
+	case interface{ Elem() types.Type }:
 		return nameable(t.Elem())
 	}
 	return true
@@ -339,7 +353,7 @@ func (l *Lowerer) returnsError(e ast.Expr) bool {
 // checked makes a call and stops the cell if its last result, an error, is not nil.
 func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
 	n := len(Results(l.typeOf(e)))
-	x := l.expr(e)
+	x := l.value(e)
 	l.pos = e.Pos()
 	err := l.fresh("err")
 	lhs := make([]ast.Expr, n)
@@ -549,8 +563,7 @@ func (l *Lowerer) binary(x ast.Expr, op token.Token, y ast.Expr) ast.Expr {
 // interface.
 func (l *Lowerer) zero(t types.Type) ast.Expr {
 	if types.IsInterface(t) {
-		v := l.fresh("z")
-		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.ret(l.id(v))))
+		return l.id(l.variable(t))
 	}
 	return &ast.StarExpr{Star: l.pos, X: l.call(l.id("new"), l.typ(t))}
 }

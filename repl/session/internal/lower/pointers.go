@@ -29,7 +29,7 @@ func (l *Lowerer) unsafeConversion(x ast.Expr, from, to types.Type) ast.Expr {
 	case !toUnsafe && !isUnsafe(from):
 		return nil
 	case isPointer(to):
-		return l.viaVar(to, x, func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("PointTo", v, dst)) }, from)
+		return l.filled(to, func(dst ast.Expr) ast.Expr { return l.rt("PointTo", x, dst) })
 	case !toUnsafe:
 		x, from = l.rt("Address", x), types.Typ[types.Uintptr]
 		if types.Identical(from, to) {
@@ -56,14 +56,11 @@ func (l *Lowerer) unsafeCall(e *ast.CallExpr, name string) ast.Expr {
 	case "unsafe.StringData":
 		return l.rt("StringData", arg(0))
 	case "unsafe.SliceData":
-		return l.viaVar(t, arg(0), func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("DataOf", v, dst)) }, l.typeOf(e.Args[0]))
+		x := arg(0)
+		return l.filled(t, func(dst ast.Expr) ast.Expr { return l.rt("DataOf", x, dst) })
 	case "unsafe.Slice":
-		n := length()
-		lit := l.viaVar(t, arg(0), func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("SliceAt", v, l.id("__n"), dst)) }, l.typeOf(e.Args[0])).(*ast.CallExpr)
-		params := lit.Fun.(*ast.FuncLit).Type.Params
-		params.List = append(params.List, &ast.Field{Names: []*ast.Ident{l.id("__n")}, Type: l.id("int")})
-		lit.Args = append(lit.Args, n)
-		return lit
+		x, n := arg(0), length()
+		return l.filled(t, func(dst ast.Expr) ast.Expr { return l.rt("SliceAt", x, n, dst) })
 	}
 	l.refuse(e.Pos(), "%s is not available in cells", name)
 	return nil

@@ -54,12 +54,8 @@ func (r *rangeFunc) code(tok token.Token, t *target) int {
 // returnFrom is a return statement in the body.
 func (r *rangeFunc) returnFrom(l *Lowerer, s *ast.ReturnStmt) []ast.Stmt {
 	var out []ast.Stmt
-	if before, values := l.spreadReturn(s); before != nil {
-		return append(before, r.returnFrom(l, values)...)
-	}
-	if values := l.results(s); len(values) > 0 {
-		l.pos = s.Pos()
-		out = append(out, l.setResults(r.results, values, s)...)
+	if len(s.Results) > 0 && !l.fn.cell {
+		out = l.setResults(r.results, s)
 	}
 	l.pos = s.Pos()
 	return append(out, l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(token.RETURN, nil))), l.ret(l.id("false")))
@@ -82,7 +78,9 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 		head = append(head, l.returnVars(r)...)
 	}
 	names := make([]string, yield.Params().Len())
-	var copies []ast.Stmt
+	var places []ast.Expr
+	var from []string
+	var ts []types.Type
 	for i, e := range []ast.Expr{s.Key, s.Value} {
 		if i >= len(names) {
 			break
@@ -92,7 +90,7 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 			continue
 		}
 		if s.Tok == token.ASSIGN {
-			copies = append(copies, l.assign(token.ASSIGN, l.expr(e), l.convert(l.id(names[i]), yield.Params().At(i).Type(), l.typeOf(e))))
+			places, from, ts = append(places, e), append(from, names[i]), append(ts, yield.Params().At(i).Type())
 			continue
 		}
 		o := l.info.Defs[e.(*ast.Ident)]
@@ -104,7 +102,7 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 	l.fn.targets = append(l.fn.targets, r.target)
 	loops := l.fn.loops
 	l.fn.loops = 0
-	body := append(copies, l.stmts(s.Body.List)...)
+	body := l.scope(func() []ast.Stmt { return append(l.assignPlaces(places, from, ts), l.stmts(s.Body.List)...) })
 	l.fn.loops = loops
 	l.pop()
 	l.fn.ranges = l.fn.ranges[:len(l.fn.ranges)-1]

@@ -25,8 +25,21 @@ func (l *Lowerer) stmt(s ast.Stmt) []ast.Stmt {
 	if label, ok := s.(*ast.LabeledStmt); ok {
 		return l.labeled(label)
 	}
-	out := l.mark(s)
-	return append(out, l.plain(s, "")...)
+	return l.begin(s, func() []ast.Stmt { return l.plain(s, "") })
+}
+
+// begin rewrites a statement by rewrite, behind its mark and what it needs before it.
+func (l *Lowerer) begin(s ast.Stmt, rewrite func() []ast.Stmt) []ast.Stmt {
+	marks, apart, out, busy := l.mark(s), l.apart, l.out, len(l.temps.busy)
+	l.apart, l.out = l.takesApart(s), nil
+	l.emit(rewrite()...)
+	list := l.out
+	l.temps.release(busy)
+	l.apart, l.out = apart, out
+	if len(marks) == 0 {
+		return list
+	}
+	return append(marks, list...)
 }
 
 // plain rewrites a statement; label is the statement's label, or "".
@@ -42,11 +55,12 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	case *ast.DeclStmt:
 		return l.declStmt(s)
 	case *ast.IncDecStmt:
-		return []ast.Stmt{&ast.IncDecStmt{X: l.expr(s.X), TokPos: s.TokPos, Tok: s.Tok}}
+		x, _ := l.place(s.X)
+		return []ast.Stmt{&ast.IncDecStmt{X: x, TokPos: s.TokPos, Tok: s.Tok}}
 	case *ast.BlockStmt:
 		return []ast.Stmt{l.blockStmt(s)}
 	case *ast.IfStmt:
-		return []ast.Stmt{l.ifStmt(s)}
+		return l.ifStmt(s)
 	case *ast.ForStmt:
 		return l.forStmt(s, label)
 	case *ast.RangeStmt:
@@ -64,9 +78,9 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	case *ast.BranchStmt:
 		return l.branch(s)
 	case *ast.DeferStmt:
-		return []ast.Stmt{l.deferStmt(s)}
+		return l.deferStmt(s)
 	case *ast.GoStmt:
-		return []ast.Stmt{l.goStmt(s)}
+		return l.goStmt(s)
 	}
 	l.refuse(s.Pos(), "%T is not available in cells", s)
 	return nil
@@ -76,14 +90,13 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 // becomes a statement of its own, which checks for a stop because the jump may go back.
 func (l *Lowerer) labeled(s *ast.LabeledStmt) []ast.Stmt {
 	name := s.Label.Name
-	head := append([]ast.Stmt{}, l.mark(s.Stmt)...)
-	body := l.plain(s.Stmt, name)
+	body := l.begin(s.Stmt, func() []ast.Stmt { return l.plain(s.Stmt, name) })
 	l.pos = s.Pos()
 	if !l.jumpedTo(name) {
-		return append(head, body...)
+		return body
 	}
 	first := l.stopCheck()
-	return append([]ast.Stmt{&ast.LabeledStmt{Label: l.id(name + "__goto"), Colon: s.Colon, Stmt: first}}, append(head, body...)...)
+	return append([]ast.Stmt{&ast.LabeledStmt{Label: l.id(name + "__goto"), Colon: s.Colon, Stmt: first}}, body...)
 }
 
 // jumpedTo says whether a goto names the label.
@@ -229,47 +242,45 @@ func header(s ast.Stmt) []ast.Node {
 func (l *Lowerer) exprStmt(s *ast.ExprStmt) []ast.Stmt {
 	x := ast.Unparen(s.X)
 	if u, ok := x.(*ast.UnaryExpr); ok && u.Op == token.ARROW {
-		return l.receiveInto(nil, nil, nil, u)
+		l.receiveOK(u)
+		return nil
 	}
 	e, ok := x.(*ast.CallExpr)
 	if !ok || l.info.Types[e.Fun].IsType() {
-		return []ast.Stmt{l.assign(token.ASSIGN, l.id("_"), l.expr(x))}
+		l.drop(x)
+		return nil
 	}
-	return append([]ast.Stmt{l.do(l.expr(x))}, l.grownBuffer(e)...)
+	if y := l.value(x); y != nil {
+		l.emit(l.do(y))
+	}
+	return l.grownBuffer(e)
 }
 
-func (l *Lowerer) ifStmt(s *ast.IfStmt) ast.Stmt {
+func (l *Lowerer) ifStmt(s *ast.IfStmt) []ast.Stmt {
 	out := &ast.IfStmt{If: s.If}
-	var head []ast.Stmt
-	if s.Init != nil {
-		init := l.plain(s.Init, "")
-		if len(init) == 1 && !isDecl(init[0]) {
-			out.Init = init[0]
-		} else {
-			head = init
+	head := l.collect(func() {
+		if s.Init != nil {
+			l.emit(l.plain(s.Init, "")...)
 		}
-	}
-	out.Cond = l.expr(s.Cond)
+		out.Cond = l.condition(s.Cond)
+	})
 	out.Body = l.blockStmt(s.Body)
 	switch e := s.Else.(type) {
 	case *ast.BlockStmt:
 		out.Else = l.blockStmt(e)
 	case *ast.IfStmt:
-		inner := l.ifStmt(e)
-		if marks := l.mark(e); len(marks) > 0 || !isIf(inner) {
-			out.Else = l.block(append(marks, inner)...)
+		if inner := l.stmt(e); len(inner) == 1 {
+			out.Else = inner[0]
 		} else {
-			out.Else = inner
+			out.Else = l.block(inner...)
 		}
 	}
-	if head != nil {
-		return l.block(append(head, out)...)
+	if s.Init == nil {
+		l.emit(head...)
+		return []ast.Stmt{out}
 	}
-	return out
+	return l.scoped(head, out)
 }
-
-func isDecl(s ast.Stmt) bool { _, ok := s.(*ast.DeclStmt); return ok }
-func isIf(s ast.Stmt) bool   { _, ok := s.(*ast.IfStmt); return ok }
 
 // declStmt rewrites the declarations inside of a function. Constants are folded everywhere, so they
 // disappear.
@@ -328,11 +339,7 @@ func (l *Lowerer) varSpec(s *ast.ValueSpec) []ast.Stmt {
 	if rhs == nil {
 		return append(temps, out...)
 	}
-	// var x T = x: the right side means an outer x
-	if len(temps) > 0 && l.mentions(rhs, s.Names) {
-		return l.viaTemps(lhs, types, rhs, temps)
-	}
-	return append(temps, l.assignTo(lhs, types, rhs, token.ASSIGN)...)
+	return append(l.declareAs(temps, s.Names, lhs, types, rhs), out...)
 }
 
 func (l *Lowerer) mentions(list []ast.Expr, names []*ast.Ident) (found bool) {
@@ -347,26 +354,4 @@ func (l *Lowerer) mentions(list []ast.Expr, names []*ast.Ident) (found bool) {
 		})
 	}
 	return found
-}
-
-func (l *Lowerer) viaTemps(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, decls []ast.Stmt) []ast.Stmt {
-	temps := make([]ast.Expr, len(lhs))
-	var out []ast.Stmt
-	for i, t := range ts {
-		if t == nil {
-			temps[i] = l.id("_")
-			continue
-		}
-		name := l.fresh("v")
-		temps[i] = l.id(name)
-		out = append(out, l.declare(name, l.typ(t)))
-	}
-	out = append(out, l.assignTo(temps, ts, rhs, token.ASSIGN)...)
-	out = append(out, decls...)
-	for i, t := range ts {
-		if t != nil {
-			out = append(out, l.assign(token.ASSIGN, lhs[i], temps[i]))
-		}
-	}
-	return out
 }

@@ -4,114 +4,138 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
+// A clause is one of a switch: the statements before its condition, and the condition, nil for default.
+type clause struct {
+	before []ast.Stmt
+	cond   ast.Expr
+	*ast.CaseClause
+}
+
 // switchStmt keeps a switch, with a condition for each case.
 func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
-	var head []ast.Stmt
-	if s.Init != nil {
-		head = l.plain(s.Init, "")
-	}
-	out := &ast.SwitchStmt{Switch: s.Switch, Body: &ast.BlockStmt{Lbrace: s.Body.Lbrace, Rbrace: s.Body.Rbrace}}
 	var tag ast.Expr
 	var tagType types.Type
-	if s.Tag != nil {
-		tagType = l.typeOf(s.Tag)
-		t := l.expr(s.Tag)
-		l.pos = s.Pos()
-		name := l.fresh("t")
-		head = append(head, l.declare(name, l.typ(types.Default(tagType))), l.assign(token.ASSIGN, l.id(name), t))
-		tag = l.id(name)
-	}
+	head := l.collect(func() {
+		if s.Init != nil {
+			l.emit(l.plain(s.Init, "")...)
+		}
+		if s.Tag != nil {
+			tagType = types.Default(l.typeOf(s.Tag))
+			tag = l.kept(l.value(s.Tag), tagType)
+		}
+	})
+	out := &ast.SwitchStmt{Switch: s.Switch, Body: &ast.BlockStmt{Lbrace: s.Body.Lbrace, Rbrace: s.Body.Rbrace}}
 	l.push(label, switchTarget)
 	defer l.pop()
+	var clauses []clause
+	picks := fallsThrough(s)
 	for _, c := range s.Body.List {
 		c := c.(*ast.CaseClause)
-		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon}
-		var cond ast.Expr
-		for _, e := range c.List { // the interpreter evaluates only one condition of a list
-			x := l.expr(e)
-			l.pos = c.Pos()
-			if tag != nil {
-				x = l.caseCondition(tag, tagType, x, e)
-			} else if eq := l.compare(l.id("true"), x, types.Typ[types.Bool], l.typeOf(e)); eq != nil {
-				x = eq
+		to := clause{CaseClause: &ast.CaseClause{Case: c.Case, Colon: c.Colon}}
+		to.before = l.collect(func() {
+			for _, e := range c.List { // the interpreter evaluates only one condition of a list
+				var x ast.Expr
+				before := l.collect(func() { x = l.caseCondition(c, tag, tagType, e) })
+				if l.pos = c.Pos(); to.cond == nil {
+					l.emit(before...)
+					to.cond = x
+				} else {
+					to.cond = l.both(token.LOR, to.cond, before, x, types.Typ[types.Bool])
+				}
 			}
-			if cond == nil {
-				cond = x
-			} else {
-				cond = l.binary(cond, token.LOR, x)
-			}
-		}
-		if cond != nil {
-			clause.List = []ast.Expr{cond}
-		}
-		clause.Body = l.stmts(c.Body)
-		out.Body.List = append(out.Body.List, clause)
+		})
+		picks = picks || len(to.before) > 0
+		to.Body = l.stmts(c.Body)
+		clauses = append(clauses, to)
+		out.Body.List = append(out.Body.List, to.CaseClause)
 	}
-	if leavesDefault(s) {
-		head = append(head, l.pickCase(out)...)
+	l.pos = s.Pos()
+	for _, c := range clauses {
+		if c.cond != nil && !picks {
+			c.List = []ast.Expr{c.cond}
+		}
+	}
+	if picks {
+		pick := l.tempOf(types.Typ[types.Int])
+		out.Tag = pick
+		head = append(head, l.pick(clauses, pick.Name)...)
+	}
+	if s.Init == nil {
+		l.emit(head...)
+		head = nil
 	}
 	return l.scoped(head, l.withLabel(label, out))
 }
 
-// leavesDefault says whether the default clause of a switch falls through to one behind it, which the
-// interpreter does not do.
-func leavesDefault(s *ast.SwitchStmt) bool {
+// fallsThrough says whether a switch has a fallthrough, which the interpreter gets wrong at the default clause
+// and between conditions that it knows.
+func fallsThrough(s *ast.SwitchStmt) bool {
 	for _, c := range s.Body.List {
-		if c := c.(*ast.CaseClause); c.List == nil && len(c.Body) > 0 {
-			b, ok := c.Body[len(c.Body)-1].(*ast.BranchStmt)
-			return ok && b.Tok == token.FALLTHROUGH
+		if body := c.(*ast.CaseClause).Body; len(body) > 0 {
+			if b, ok := body[len(body)-1].(*ast.BranchStmt); ok && b.Tok == token.FALLTHROUGH {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// pickCase turns a switch on conditions into a switch on the number of a clause. The statements that it
-// returns find that number.
-func (l *Lowerer) pickCase(s *ast.SwitchStmt) []ast.Stmt {
-	pick := l.fresh("k")
-	var chain ast.Stmt
-	for k, c := range s.Body.List {
-		if c := c.(*ast.CaseClause); c.List == nil {
-			chain = l.block(l.assign(token.ASSIGN, l.id(pick), l.int(k)))
+// pick finds the number of a clause, and makes the clauses those of a switch on it.
+func (l *Lowerer) pick(clauses []clause, pick string) []ast.Stmt {
+	chain := []ast.Stmt{l.assign(token.ASSIGN, l.id(pick), &ast.UnaryExpr{OpPos: l.pos, Op: token.SUB, X: l.int(1)})}
+	for k, c := range clauses {
+		if c.List = []ast.Expr{l.int(k)}; c.cond == nil {
+			chain = []ast.Stmt{l.assign(token.ASSIGN, l.id(pick), l.int(k))}
 		}
 	}
-	for k := len(s.Body.List) - 1; k >= 0; k-- {
-		c := s.Body.List[k].(*ast.CaseClause)
-		if c.List != nil {
-			test := l.ifs(c.List[0], l.assign(token.ASSIGN, l.id(pick), l.int(k)))
-			test.Else, chain = chain, test
+	for k, c := range slices.Backward(clauses) {
+		if c.cond != nil {
+			test := l.ifs(c.cond, l.assign(token.ASSIGN, l.id(pick), l.int(k)))
+			test.Else = l.block(chain...)
+			chain = append(c.before, test)
 		}
-		c.List = []ast.Expr{l.int(k)}
 	}
-	s.Tag = l.id(pick)
-	return []ast.Stmt{l.declare(pick, l.id("int")), chain}
+	return chain
 }
 
-func (l *Lowerer) caseCondition(tag ast.Expr, tagType types.Type, x ast.Expr, e ast.Expr) ast.Expr {
-	t := l.typeOf(e)
+// caseCondition is the condition under which a switch goes on at an expression of a case.
+func (l *Lowerer) caseCondition(c *ast.CaseClause, tag ast.Expr, tagType types.Type, e ast.Expr) ast.Expr {
+	if tag == nil {
+		if !types.IsInterface(l.typeOf(e)) {
+			return l.condition(e)
+		}
+		tag, tagType = l.id("true"), types.Typ[types.Bool]
+	}
+	x, t := l.expr(e), l.typeOf(e)
+	l.pos = c.Pos()
 	if eq := l.compare(tag, x, tagType, t); eq != nil {
 		return eq
 	}
-	tag, x = l.alike(tag, x, types.Default(tagType), t)
-	return l.binary(tag, token.EQL, x)
+	y, x := l.alike(tag, x, tagType, t)
+	if eq := l.binary(y, token.EQL, x); branches(eq) {
+		return eq
+	}
+	return l.temp(l.binary(y, token.EQL, x), types.Typ[types.Bool])
 }
 
 // typeSwitch picks the number of a case by a chain of assertions, then switches on it: the interpreter does
 // not match compiled values against interfaces, and its lists of types fail.
 func (l *Lowerer) typeSwitch(s *ast.TypeSwitchStmt, label string) []ast.Stmt {
-	var head []ast.Stmt
-	if s.Init != nil {
-		head = l.plain(s.Init, "")
-	}
 	assert, named := switchSubject(s)
 	t := l.typeOf(assert.X)
-	x := l.expr(assert.X)
-	l.pos = s.Pos()
 	subject, pick := l.fresh("x"), l.fresh("k")
-	head = append(head, l.declare(subject, l.typ(t)), l.assign(token.ASSIGN, l.id(subject), x), l.define(pick, &ast.UnaryExpr{OpPos: l.pos, Op: token.SUB, X: l.int(1)}))
+	head := l.collect(func() {
+		if s.Init != nil {
+			l.emit(l.plain(s.Init, "")...)
+		}
+		x := l.value(assert.X)
+		l.pos = s.Pos()
+		l.emit(l.declare(subject, l.typ(t)), l.assign(token.ASSIGN, l.id(subject), x), l.define(pick, &ast.UnaryExpr{OpPos: l.pos, Op: token.SUB, X: l.int(1)}))
+	})
 	out := &ast.SwitchStmt{Switch: s.Switch, Tag: l.id(pick), Body: &ast.BlockStmt{Lbrace: s.Body.Lbrace, Rbrace: s.Body.Rbrace}}
 	l.push(label, switchTarget)
 	defer l.pop()
@@ -179,7 +203,7 @@ func (l *Lowerer) caseTest(subject string, t types.Type, e ast.Expr, pick string
 	set := l.assign(token.ASSIGN, l.id(pick), l.int(k))
 	open := l.binary(l.id(pick), token.LSS, l.int(0))
 	if l.isNilCase(e) {
-		return l.ifs(l.binary(open, token.LAND, l.binary(l.id(subject), token.EQL, l.id("nil"))), set)
+		return l.ifs(open, l.ifs(l.binary(l.id(subject), token.EQL, l.id("nil")), set))
 	}
 	ok := l.fresh("ok")
 	target := types.Type(l.info.Types[e].Type)
@@ -214,40 +238,33 @@ func (l *Lowerer) tryAssert(x ast.Expr, from, t types.Type, into, ok string) []a
 
 // assertion rewrites x.(T) in an expression.
 func (l *Lowerer) assertion(e *ast.TypeAssertExpr) ast.Expr {
-	if _, ok := l.typeOf(e).(*types.Tuple); ok {
-		l.refuse(e.Pos(), "this form of a type assertion is not available in cells")
+	x, v, ok := l.asserted(e)
+	t, from := l.info.Types[e.Type].Type, l.typeOf(e.X)
+	name := l.env.TypeName(from)
+	if isAny(t) { // which only nil is not
+		name = "interface"
 	}
-	t := l.typeOf(e)
-	x := l.expr(e.X)
-	from := l.typeOf(e.X)
-	l.pos = e.Pos()
-	v, ok, arg := l.fresh("v"), l.fresh("ok"), l.fresh("x")
-	body := []ast.Stmt{l.declare(v, l.typ(t))}
-	body = append(body, l.tryAssert(l.id(arg), from, t, v, ok)...)
-	fail := l.rt("AssertFailed", l.id(arg), l.string(l.env.TypeName(from)), l.string(l.env.TypeName(t)), l.string(methodNames(t)))
-	body = append(body, l.ifs(l.not(l.id(ok)), l.do(fail)), l.ret(l.id(v)))
-	lit := l.lit(l.typ(t), body...)
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(arg)}, Type: l.typ(from)}}
-	return l.call(lit, x)
+	fail := l.rt("AssertFailed", x, l.string(name), l.string(l.env.TypeName(t)), l.string(methodNames(t)))
+	l.emit(l.ifs(l.not(ok), l.do(fail)))
+	return v
 }
 
-// assertInto is v, ok = x.(T).
-func (l *Lowerer) assertInto(lhs []ast.Expr, e *ast.TypeAssertExpr) []ast.Stmt {
-	t := l.info.Types[e.Type].Type
-	from := l.typeOf(e.X)
-	x := l.expr(e.X)
+// assertOK is x.(T): the value, and whether x is a T.
+func (l *Lowerer) assertOK(e *ast.TypeAssertExpr) (value, is ast.Expr) {
+	_, value, is = l.asserted(e)
+	return value, is
+}
+
+func (l *Lowerer) asserted(e *ast.TypeAssertExpr) (x, value, is ast.Expr) {
+	t, from := l.info.Types[e.Type].Type, l.typeOf(e.X)
+	x = l.expr(e.X)
 	l.pos = e.Pos()
-	arg, v, ok := l.fresh("x"), l.fresh("v"), l.fresh("ok")
-	list := []ast.Stmt{l.declare(arg, l.typ(from)), l.assign(token.ASSIGN, l.id(arg), x), l.declare(v, l.typ(t))}
-	list = append(list, l.tryAssert(l.id(arg), from, t, v, ok)...)
-	var places, values []ast.Expr
-	for i, name := range []string{v, ok} {
-		if !isBlank(lhs[i]) {
-			places, values = append(places, lhs[i]), append(values, l.id(name))
-		}
+	if _, name := x.(*ast.Ident); !name {
+		x = l.temp(x, from)
 	}
-	list = append(list, l.assignPlaces(places, values)...)
-	return []ast.Stmt{l.block(list...)}
+	v, ok := l.variable(t), l.fresh("ok")
+	l.emit(l.tryAssert(x, from, t, v, ok)...)
+	return x, l.id(v), l.id(ok)
 }
 
 // methodNames are the names of an interface type's methods.

@@ -24,7 +24,8 @@ type node struct {
 	_      int64
 	findex int // where its value is in the frame
 	level  int // how many frames up
-	_, _   int
+	_      int
+	nright int // how many values it assigns
 	kind   uint
 	pos    token.Pos
 	sym    *symbol        // that it names, or nil
@@ -93,8 +94,8 @@ type opaque struct{}
 // kinds has the numbers of the node kinds that this package distinguishes, and the signs of all operations
 // by number.
 type kinds struct {
-	function, assignment, goroutine, deferred, returned, assigned, defined, declaration, literal, index, call uint
-	actions                                                                                                   []string
+	function, assignment, variable, goroutine, deferred, returned, assigned, defined, declaration, literal, index, call uint
+	actions                                                                                                             []string
 
 	made, called uintptr // the code of functions of package reflect, and of closures: see [kinds.closureOf]
 }
@@ -124,7 +125,7 @@ var layout = sync.OnceValues(func() (k kinds, err error) {
 		return k, errors.New("yaegi: package reflect keeps values in another way than Go 1.26")
 	}
 	kind, _ := n.FieldByName("kind")
-	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment, "goStmt": &k.goroutine, "deferStmt": &k.deferred, "returnStmt": &k.returned,
+	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment, "defineStmt": &k.variable, "goStmt": &k.goroutine, "deferStmt": &k.deferred, "returnStmt": &k.returned,
 		"assignXStmt": &k.assigned, "defineXStmt": &k.defined, "funcDecl": &k.declaration, "funcLit": &k.literal, "indexExpr": &k.index} {
 		if *to, ok = numberOf(kind.Type, name); !ok {
 			return k, otherwise("kinds of nodes")

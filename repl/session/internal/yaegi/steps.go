@@ -32,6 +32,8 @@ type Hooks struct {
 	Grown func()
 	// IsMark says whether a name is that of a variable for marks.
 	IsMark func(name string) bool
+	// IsTemporary says whether a name is that of a variable whose declaration need not run.
+	IsTemporary func(name string) bool
 }
 
 // points are where code can be made to look.
@@ -219,8 +221,11 @@ func (g *generator) set(n *node) {
 	}
 	g.in.passesClosures(n)
 	n.gen(n)
-	if n.kind == g.in.assignment {
+	switch n.kind {
+	case g.in.assignment:
 		g.in.mark(n)
+	case g.in.variable:
+		g.in.passes(n)
 	}
 	g.in.quicken(n)
 }
@@ -245,6 +250,13 @@ func (in *Interp) mark(n *node) {
 		}
 		note(place, number)
 		return next(f)
+	}
+}
+
+// passes skips the declaration of a temporary variable, which has a place in the frame already.
+func (in *Interp) passes(n *node) {
+	if in.hooks.IsTemporary != nil && n.nright == 0 && in.hooks.IsTemporary(n.child[0].ident) && exec(n.tnext) != nil {
+		n.exec = n.tnext.exec
 	}
 }
 
