@@ -63,7 +63,7 @@ func Combine(m nn.Module, c Combination) (*Adapter, error) {
 	var names []string
 	at := map[string][]term{} // of each layer
 	for _, s := range linears(m) {
-		l := adapted(*s.layer)
+		l := adapted(s.get())
 		if l == nil {
 			continue
 		}

@@ -166,11 +166,11 @@ func (f *file) take(name string) (tensor.Tensor, bool) {
 
 // add takes down what the file has of a layer: matrices as a part has them, which must fit the layer.
 func (f *file) add(s slot, c Config, v values) error {
-	l, _ := adapt(*s.layer)
+	l, _ := adapt(s.get())
 	in, out := l.In(), l.Out()
 	wantA, wantB := []int{in, c.Rank}, []int{c.Rank, out}
 	switch {
-	case has(*s.layer, f.config.Name):
+	case has(s.get(), f.config.Name):
 		return adaptedAlready(s.name, f.config.Name)
 	case v.a.IsNone() || v.b.IsNone():
 		return fmt.Errorf("%s has only one of lora_A and lora_B", s.name)

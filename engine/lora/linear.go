@@ -32,8 +32,9 @@ type Part struct {
 	// embeds: the layer is an embedding. tied: it is the model's output matrix, too; apart: there it counts
 	// as it was.
 	embeds, tied, apart bool
-	tokens              []int         // whose vectors B changes: see tokens.go; nil: the part is not of that kind
-	rows                tensor.Tensor // and their vectors in the weight, [tokens width]
+	waiting             []*tensor.Tensor // factors that are trained when the part is no longer merged
+	tokens              []int            // whose vectors B changes: see tokens.go; nil: the part is not of that kind
+	rows                tensor.Tensor    // and their vectors in the weight, [tokens width]
 }
 
 // A Linear is a linear layer with adapters.
@@ -47,7 +48,8 @@ type Linear struct {
 	unbiased tensor.Tensor // the base's bias without what is merged into it; none if nothing is
 	replaced nn.Layer      // a base in codes while a merged one stands in its place, or nil
 	beside   sides
-	wholes   []*Adapter // of the model that have no parts, in one of its layers: see keeper
+	field    nn.Replaceable // in whose place it computes, or nil: see slot
+	wholes   []*Adapter     // of the model that have no parts, in one of its layers: see keeper
 }
 
 // A share is a part with the factor by which it counts.

@@ -181,7 +181,7 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 		layers = append(slices.Clone(layers), targeted{slot: s, config: c})
 	}
 	for _, s := range layers {
-		if has(*s.layer, c.Name) {
+		if has(s.get(), c.Name) {
 			return nil, adaptedAlready(s.name, c.Name)
 		}
 	}
@@ -193,7 +193,7 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 	err := tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
-			l, _ := adapt(*s.layer)
+			l, _ := adapt(s.get())
 			if i < ofLayers {
 				ad.add(s, newPart(l, s.config, rng))
 			} else {
@@ -230,8 +230,7 @@ func (a *Adapter) enter(m nn.Module, layers []targeted) {
 		other.turn(false)
 	}
 	for i, s := range layers {
-		var l *Linear
-		l, *s.layer = adapt(*s.layer)
+		l := s.adapt()
 		for _, p := range l.Parts {
 			if p.adapter != nil {
 				p.adapter.turn(false)
@@ -241,8 +240,7 @@ func (a *Adapter) enter(m nn.Module, layers []targeted) {
 		a.layers = append(a.layers, l)
 	}
 	if s, ok := keeper(m); ok && len(layers) == 0 {
-		var l *Linear
-		l, *s.layer = adapt(*s.layer)
+		l := s.adapt()
 		l.wholes = append(slices.Clone(l.wholes), a)
 	}
 	for _, w := range a.wholes {
@@ -259,7 +257,7 @@ func (a *Adapter) enter(m nn.Module, layers []targeted) {
 // one.
 func keeper(m nn.Module) (found slot, ok bool) {
 	for _, s := range linears(m) {
-		if l := adapted(*s.layer); l != nil && len(l.wholes) > 0 {
+		if l := adapted(s.get()); l != nil && len(l.wholes) > 0 {
 			return s, true
 		}
 		if better := !s.embeds() && s.name != head; !ok || better && (found.embeds() || found.name == head) {
@@ -336,7 +334,7 @@ func Remove(m nn.Module) error {
 func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 	nn.Change(m, func() {
 		for _, s := range linears(m) {
-			l := adapted(*s.layer)
+			l := adapted(s.get())
 			if l == nil {
 				continue
 			}
@@ -354,7 +352,7 @@ func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 			}
 			l.wholes = slices.DeleteFunc(slices.Clone(l.wholes), out)
 			if len(l.Parts) == 0 && len(l.wholes) == 0 {
-				*s.layer = l.Base
+				s.set(l.Base)
 			}
 		}
 	})
@@ -365,6 +363,38 @@ func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 type slot struct {
 	name  string
 	layer *nn.Layer
+	field nn.Replaceable // of a layer in a field of its own type: that layer; then layer is nil
+}
+
+// get is the layer that computes there.
+func (s slot) get() nn.Layer {
+	if s.field == nil {
+		return *s.layer
+	}
+	if l := s.field.Instead(); l != nil {
+		return l
+	}
+	return s.field
+}
+
+// set puts a layer there.
+func (s slot) set(l nn.Layer) {
+	switch {
+	case s.field == nil:
+		*s.layer = l
+	case l == nn.Layer(s.field):
+		s.field.SetInstead(nil)
+	default:
+		s.field.SetInstead(l)
+	}
+}
+
+// adapt puts a layer there that can have adapters, unless there is one, and returns what it is made of.
+func (s slot) adapt() *Linear {
+	l, layer := adapt(s.get())
+	l.field = s.field
+	s.set(layer)
+	return l
 }
 
 // hasHead says whether a model has a matrix of outputs of its own; otherwise its embedding is that, too.
@@ -374,7 +404,7 @@ func hasHead(m nn.Module) bool {
 
 // embeds says whether the layer turns tokens into vectors.
 func (s slot) embeds() bool {
-	switch (*s.layer).(type) {
+	switch s.get().(type) {
 	case *nn.Embedding, *Embedding:
 		return true
 	}
@@ -387,14 +417,32 @@ func linears(m nn.Module) []slot {
 	var list []slot
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil {
+			if f := fieldOf(member.Part); f != nil && !slices.ContainsFunc(list, func(s slot) bool { return s.field == f }) {
+				list = append(list, slot{name: path, field: f})
+			}
 			return
 		}
 		switch (*member.Slot).(type) {
 		case *nn.Linear, *quant.Linear, *nn.Embedding, *Linear, *Embedding:
-			list = append(list, slot{path, member.Slot})
+			list = append(list, slot{name: path, layer: member.Slot})
 		}
 	})
 	return list
+}
+
+// fieldOf is the layer that a part of a model is, or in whose place it computes, if that can be adapted.
+func fieldOf(part nn.Module) nn.Replaceable {
+	switch l := part.(type) {
+	case *nn.Linear:
+		return l
+	case *nn.Embedding:
+		return l
+	case *Linear:
+		return l.field
+	case *Embedding:
+		return l.field
+	}
+	return nil
 }
 
 // adapted returns what a layer with adapters is made of, or nil.

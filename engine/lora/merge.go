@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -221,7 +222,7 @@ func (m *merge) apply() {
 	bias := l.bareBias()
 	biased := len(withBias(m.list)) > 0
 	if biased {
-		bias = l.biasWith(m.list).Cast(bias.DType()).Eval().Named("bias")
+		bias = l.biasWith(m.list).Cast(bias.DType()).Named("bias").Freeze()
 	}
 	switch base.(type) {
 	case *quant.Linear:
@@ -229,7 +230,7 @@ func (m *merge) apply() {
 		if m.codes != nil {
 			l.Base = &quant.Linear{Weight: m.codes, Bias: bias}
 		} else {
-			l.Base = &nn.Linear{Weight: l.with(m.list).Eval().Named("weight"), Bias: bias}
+			l.Base = &nn.Linear{Weight: l.with(m.list).Named("weight").Freeze(), Bias: bias}
 		}
 	default:
 		w, _ := parts(l.Base, dtype.F32)
@@ -244,7 +245,32 @@ func (m *merge) apply() {
 		}
 		w.Set(l.with(m.list).Cast(w.DType()).Eval())
 	}
-	l.merged = m.list
+	l.setMerged(m.list)
+}
+
+// mergedAlready is why the factors of a part that is merged cannot be trained: nothing is computed with them.
+const mergedAlready = "merged into the weight: Unmerge the adapter first"
+
+// setMerged says of which parts the base's weight has something now. Their factors are frozen, and those of
+// the others are trained again if they were.
+func (l *Linear) setMerged(list []share) {
+	for _, s := range l.merged {
+		for _, w := range s.waiting {
+			if w.Frozen() == mergedAlready {
+				w.Param()
+			}
+		}
+		s.waiting = nil
+	}
+	l.merged = list
+	for _, s := range l.merged {
+		for _, f := range s.factors() {
+			if f.Weight.Frozen() == "" {
+				handle.Freeze(*f.Weight, mergedAlready)
+				s.waiting = append(s.waiting, f.Weight)
+			}
+		}
+	}
 }
 
 // Merged says whether an adapter is part of the base's weight now.
@@ -281,7 +307,8 @@ func (l *Linear) Unmerge() {
 			b.Set(l.unbiased)
 		}
 	}
-	l.merged, l.before, l.unbiased, l.replaced = nil, tensor.Tensor{}, tensor.Tensor{}, nil
+	l.setMerged(nil)
+	l.before, l.unbiased, l.replaced = tensor.Tensor{}, tensor.Tensor{}, nil
 }
 
 // unmerge takes a part out of the base's weight; others stay merged, as they were stored.
@@ -362,12 +389,12 @@ func (l *Linear) forget(p *Part) {
 		if !bias.IsNone() {
 			bias = l.biasWith(l.merged[i : i+1]).Cast(bias.DType()).Eval()
 		}
-		l.replaced = &nn.Linear{Weight: l.with(l.merged[i : i+1]).Eval().Named("weight"), Bias: bias}
+		l.replaced = &nn.Linear{Weight: l.with(l.merged[i : i+1]).Named("weight").Freeze(), Bias: bias}
 	default:
 		l.before = l.with(l.merged[i : i+1]).Cast(l.before.DType()).Eval()
 		if !l.unbiased.IsNone() {
 			l.unbiased = l.biasWith(l.merged[i : i+1]).Cast(l.unbiased.DType()).Eval()
 		}
 	}
-	l.merged = slices.Delete(slices.Clone(l.merged), i, i+1)
+	l.setMerged(slices.Delete(slices.Clone(l.merged), i, i+1))
 }

@@ -383,7 +383,7 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 		if err != nil {
 			return err
 		}
-		l, _ := adapt(*s.layer)
+		l, _ := adapt(s.get())
 		want := []int{len(c.Tokens), l.Out()}
 		rows, ok := f.take(prefix + s.name + tokenRows)
 		if !ok || !slices.Equal(rows.Shape(), want) {

@@ -129,6 +129,8 @@ func (c Config) instead(t nn.Target, m nn.Module, slots []slot) string {
 			kind = fmt.Sprintf(": %s is a %T", path, *member.Slot)
 		case member.Part != nil:
 			kind = fmt.Sprintf(": %s is a %T", path, member.Part)
+		default:
+			kind = fmt.Sprintf(": %s is a weight, and adapters stand beside layers, such as an *nn.Linear", path)
 		}
 	})
 	if kind != "" {

@@ -11,6 +11,7 @@ import (
 type Linear struct {
 	Weight tensor.Tensor // [in out]
 	Bias   tensor.Tensor // [out], or none
+	standIn
 }
 
 // NewLinear returns a linear layer without bias. The weights are uniform in ±1/√in, from the session's
@@ -44,7 +45,12 @@ func (l *Linear) In() int { return l.Weight.Len(0) }
 func (l *Linear) Out() int { return l.Weight.Len(1) }
 
 // Forward maps x [… in] to [… out].
-func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor { return tensor.Linear(x, l.Weight, l.Bias) }
+func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
+	if l.layer != nil {
+		return l.layer.Forward(x)
+	}
+	return tensor.Linear(x, l.Weight, l.Bias)
+}
 
 // Members lists weight and bias.
 func (l *Linear) Members() []Member {
@@ -67,6 +73,7 @@ func (l *Linear) String() string {
 // An Embedding maps tokens to rows of its weight.
 type Embedding struct {
 	Weight tensor.Tensor // [vocabulary width]
+	standIn
 }
 
 // NewEmbedding returns an embedding with normal weights of a standard deviation, a finite number that is not
@@ -78,11 +85,19 @@ func NewEmbedding(random *tensor.RNG, vocabulary, width int, deviation float64) 
 }
 
 // Forward maps integers [B T] to [B T width].
-func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weight.Take(tokens, 0) }
+func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor {
+	if e.layer != nil {
+		return e.layer.Forward(tokens)
+	}
+	return e.Weight.Take(tokens, 0)
+}
 
 // Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the
 // transposed weight gives [… vocabulary].
 func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor {
+	if s, ok := e.layer.(Scorer); ok {
+		return s.Scores(x)
+	}
 	return tensor.Linear(x, e.Weight.Transpose(), tensor.Tensor{})
 }
 

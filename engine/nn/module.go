@@ -16,10 +16,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -71,6 +73,22 @@ type Scorer interface {
 	Scores(x tensor.Tensor) tensor.Tensor
 }
 
+// A Replaceable is a layer of a type of its own, such as [Linear], that a model may have in a field of that
+// type, where no other layer fits. Another one can compute in its place all the same: one with adapters.
+type Replaceable interface {
+	Layer
+	// Instead is what computes in the layer's place, or nil.
+	Instead() Layer
+	// SetInstead lets l do so, and with nil the layer itself.
+	SetInstead(l Layer)
+}
+
+// A standIn is what a Replaceable keeps.
+type standIn struct{ layer Layer }
+
+func (s *standIn) Instead() Layer     { return s.layer }
+func (s *standIn) SetInstead(l Layer) { s.layer = l }
+
 // A Member is one thing that a module is made of; exactly one of Weight, Slot and Part is set.
 type Member struct {
 	Name   string
@@ -81,7 +99,7 @@ type Member struct {
 	// Fixed.
 	Running bool
 	Slot    *Layer // a layer that may be exchanged
-	Part    Module
+	Part    Module // a Replaceable one stands for what computes in its place
 }
 
 // A Param is a weight of a model, by its path.
@@ -97,8 +115,39 @@ func NewParam(name string, at *tensor.Tensor) Param { return Param{Name: name, a
 // Value returns the weight.
 func (p Param) Value() tensor.Tensor { return *p.at }
 
-// Trainable says whether training changes the weight.
-func (p Param) Trainable() bool { return p.at.IsParam() }
+// Trainable says whether training changes the weight: one of floats that nobody has frozen.
+func (p Param) Trainable() bool { return p.Untrained() == "" }
+
+// Untrained says why training leaves the weight as it is: "frozen", "fixed", "i64, which has no gradient". It
+// is empty if the weight is trainable.
+func (p Param) Untrained() string {
+	switch why := p.at.Frozen(); {
+	case p.fixed:
+		return "fixed"
+	case why != "":
+		return why
+	case !p.at.DType().Float():
+		return fmt.Sprintf("%v, which has no gradient", p.at.DType())
+	}
+	return ""
+}
+
+// Untrained says why the weights are not trained that are not, with one example for each reason: ":
+// 0.weight is frozen; 0.codes is fixed". It is empty if all are.
+func Untrained(params []Param) string {
+	var whys []string
+	text := ""
+	for _, p := range params {
+		if why := p.Untrained(); why != "" && !slices.Contains(whys, why) {
+			whys = append(whys, why)
+			text += fmt.Sprintf("; %s is %s", p.Name, why)
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return ":" + text[1:]
+}
 
 // Running says whether a pass in training changes it without a gradient, as running statistics.
 func (p Param) Running() bool { return p.running }
@@ -111,15 +160,15 @@ func (p Param) Fixed() bool { return p.fixed }
 
 // Freeze takes the weight out of training. Its values stay where they are.
 func (p Param) Freeze() {
-	if p.Trainable() {
-		name := p.at.Name()
-		*p.at = p.at.Detach().Eval().Named(name)
+	if !p.fixed {
+		p.at.Freeze()
 	}
 }
 
-// Unfreeze makes the weight trainable, unless it is one that cannot be.
+// Unfreeze makes the weight trainable, unless it is one that cannot be: codes, other integers, what package
+// lora has merged.
 func (p Param) Unfreeze() {
-	if !p.fixed {
+	if why := p.Untrained(); why == "" || why == handle.Frozen {
 		p.at.Param()
 	}
 }
@@ -139,6 +188,9 @@ func Walk(m Module, visit func(path string, member Member)) { walk("", m, visit)
 func walk(prefix string, m Module, visit func(string, Member)) {
 	for _, member := range m.Members() {
 		path := prefix + member.Name
+		if r, ok := member.Part.(Replaceable); ok && r.Instead() != nil {
+			member.Part = r.Instead()
+		}
 		visit(path, member)
 		switch {
 		case member.Slot != nil:
@@ -214,12 +266,9 @@ func Convert(m Module, dt dtype.Type) {
 			continue
 		}
 		if p.turned && w.Len(0) >= w.Len(1) {
-			*p.at = w.Detach().Transpose().Cast(dt).Eval().Transpose().Eval().Named(w.Name()) // evaluated: Set refuses views
+			p.become(w.Detach().Transpose().Cast(dt).Eval().Transpose()) // evaluated: Set refuses views
 		} else {
-			*p.at = w.Detach().Cast(dt).Eval().Named(w.Name())
-		}
-		if w.IsParam() {
-			p.at.Param()
+			p.become(w.Detach().Cast(dt))
 		}
 	}
 }
@@ -233,10 +282,18 @@ func To(m Module, d device.Device) {
 		if w.Device() == d {
 			continue
 		}
-		*p.at = w.To(d).Detach().Eval().Named(w.Name())
-		if w.IsParam() {
-			p.at.Param()
-		}
+		p.become(w.To(d).Detach())
+	}
+}
+
+// become puts t in the place of the weight, a parameter or frozen if that is.
+func (p Param) become(t tensor.Tensor) {
+	w := *p.at
+	*p.at = t.Eval().Named(w.Name())
+	if w.IsParam() {
+		p.at.Param()
+	} else if why := w.Frozen(); why != "" {
+		handle.Freeze(*p.at, why)
 	}
 }
 

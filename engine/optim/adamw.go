@@ -47,8 +47,13 @@ func (a AdamW) New(params []nn.Param) Optimizer {
 	if !slices.Contains([]int{0, 8, 32}, a.Bits) {
 		panic(&tensor.Error{Op: "optim.AdamW", Msg: fmt.Sprintf("got Bits %d, want 8 or 32", a.Bits)})
 	}
-	return byKind("optim.AdamW", params, a.kindOf, a.of)
+	return training("optim.AdamW", params, func(trained []nn.Param) method {
+		return byKind("optim.AdamW", trained, a.kindOf, a.of)
+	})
 }
+
+// Of returns an AdamW optimizer for tensors.
+func (a AdamW) Of(weights ...tensor.Tensor) Optimizer { return a.New(named(weights)) }
 
 // kindOf says how what belongs to a parameter is kept.
 func (a AdamW) kindOf(p nn.Param) kind {
@@ -60,7 +65,7 @@ func (a AdamW) kindOf(p nn.Param) kind {
 }
 
 // of returns an optimizer for parameters of one kind.
-func (a AdamW) of(k kind, params []nn.Param) Optimizer {
+func (a AdamW) of(k kind, params []nn.Param) method {
 	var w []tensor.Tensor
 	if k.master {
 		w = masters(params)

@@ -26,7 +26,13 @@ type Grouped struct {
 
 // New returns an optimizer for parameters. It panics with a *tensor.Error for a group that chooses none of
 // them, and for a rate that means nothing.
-func (g Grouped) New(params []nn.Param) Optimizer {
+func (g Grouped) New(params []nn.Param) Optimizer { return training("optim.Grouped", params, g.of) }
+
+// Of returns an optimizer for tensors, which groups choose by their names.
+func (g Grouped) Of(weights ...tensor.Tensor) Optimizer { return g.New(named(weights)) }
+
+// of returns an optimizer for parameters that are trained.
+func (g Grouped) of(params []nn.Param) method {
 	groups := append(slices.Clone(g.Groups), Group{Params: "*"}) // the last one is the rest
 	members := make([][]nn.Param, len(groups))
 	o := &grouped{op: "optim.Grouped", params: params}
@@ -89,7 +95,7 @@ type grouped struct {
 	params []nn.Param
 	of     []int // the group of each parameter
 	rates  []float64
-	groups []Optimizer
+	groups []method
 	step   int
 }
 

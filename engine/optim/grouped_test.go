@@ -59,7 +59,7 @@ func TestGroupedUndo(t *testing.T) {
 	if o.Update(grads(), 0.1, tensor.Tensor{}).CommitIf(tensor.Scalar(math.NaN())) {
 		t.Error("a step without a finite guard was made")
 	}
-	if s := o.State(); s.Step != 0 || o.(*grouped).groups[0].State().Step != 0 {
+	if s := o.State(); s.Step != 0 || o.(*trained).method.(*grouped).groups[0].State().Step != 0 {
 		t.Errorf("got %d steps, want 0", s.Step)
 	}
 	for range 2 {

@@ -33,7 +33,7 @@ type kind struct {
 }
 
 // byKind returns an optimizer that steps parameters of each kind by what of makes for them.
-func byKind(op string, params []nn.Param, kindOf func(p nn.Param) kind, of func(k kind, params []nn.Param) Optimizer) Optimizer {
+func byKind(op string, params []nn.Param, kindOf func(p nn.Param) kind, of func(k kind, params []nn.Param) method) method {
 	var kinds []kind
 	o := &grouped{op: op, params: params}
 	for _, p := range params {

@@ -1,16 +1,23 @@
 // Package optim changes parameters so that a loss becomes smaller.
 //
 // A [Rule] is the settings of a method ([AdamW], [SGD]); its New gives an [Optimizer] for a list of
-// parameters, which holds what the method remembers of them. A step has two halves: Update says, lazily, what
-// the parameters and the memory would be, and [Update.Commit] makes it so. Between the two the caller
-// evaluates everything together, and can still refuse a step whose loss is not finite. The learning rate
-// comes from a [Schedule]; gradients are scaled by a tensor, so that clipping by the global norm
-// ([ClipScale]) waits for no device.
+// parameters, and Of one for tensors. It trains those that are not frozen, and holds what the method
+// remembers of them:
+//
+//	opt := optim.AdamW{}.New(nn.Params(m))
+//	for range steps {
+//		opt.Step(nn.CrossEntropyLoss(m.Forward(x), y), 1e-3)
+//	}
+//
+// A step has two halves: Update says, lazily, what the parameters and the memory would be, and
+// [Update.Commit] makes it so. Between the two the caller evaluates everything together, and can still refuse
+// a step whose loss is not finite. The learning rate comes from a [Schedule]; gradients are scaled by a
+// tensor, so that clipping by the global norm ([ClipScale]) waits for no device.
 //
 // Parameters of f16 and bf16 are stepped by copies in f32, their masters, unless a rule says NoMasters: small
 // steps add up, and parameters are the masters, rounded. Masters are part of the state.
 //
-// Reading order: optim.go, adamw.go, adamw8.go, master.go, sgd.go, grouped.go, schedule.go.
+// Reading order: optim.go, trained.go, adamw.go, adamw8.go, master.go, sgd.go, grouped.go, schedule.go.
 package optim
 
 import (
@@ -27,17 +34,30 @@ import (
 
 // A Rule is the settings of a method. Its zero value is usable.
 type Rule interface {
-	// New returns an optimizer for parameters, which must be trainable. It panics with a *tensor.Error for
-	// settings that mean nothing: NaN, negative numbers, a momentum of 1.
+	// New returns an optimizer for parameters. It trains those that are not frozen, and makes each of them a
+	// tensor.Param. It panics with a *tensor.Error if all are frozen, and for settings that mean nothing:
+	// NaN, negative numbers, a momentum of 1.
 	New(params []nn.Param) Optimizer
 	String() string
 }
 
 // An Optimizer applies a rule to a list of parameters.
 type Optimizer interface {
-	// Update says what one step does: the gradients, in the order of the parameters, are multiplied by scale
-	// (an f32 number, or none for 1) before they are used. It panics with a *tensor.Error if they are not as
-	// many or have other shapes than the parameters, and for a rate that is negative or not finite.
+	// Step makes one step with the gradients of loss, a tensor of one element, and computes loss with it. It
+	// panics with a *tensor.Error as Grads and Update do.
+	Step(loss tensor.Tensor, rate float64)
+	// Grads returns the gradients of loss for the parameters that are trained, in their order, lazily. It
+	// panics with a *tensor.Error if the loss does not depend on one of them.
+	Grads(loss tensor.Tensor) []tensor.Tensor
+	method
+}
+
+// A method is what tells one optimizer from another.
+type method interface {
+	// Update says what one step does: the gradients, those of Grads or others in their order, are multiplied
+	// by scale (an f32 number, or none for 1) before they are used. It panics with a *tensor.Error if they
+	// are not as many or have other shapes than the parameters that are trained, if one of these was frozen
+	// or another one unfrozen since New, and for a rate that is negative or not finite.
 	Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update
 	// State returns what must be kept to go on later exactly.
 	State() State
@@ -100,11 +120,14 @@ func (u *Update) At(rate func(step int) float64) *Update {
 // Commit gives parameters and memory their new values. What could still be read keeps the old ones: a
 // Snapshot, a loss and whatever else was computed from the parameters, evaluated or not, and its gradients.
 // If nothing could, and nobody called Tensors, parameters and memory change where they lie.
-func (u *Update) Commit() {
+func (u *Update) Commit() { u.commit() }
+
+// commit is Commit that computes others, too.
+func (u *Update) commit(others ...tensor.Tensor) {
 	if u.new == nil {
 		u.made(true, tensor.Tensor{})
 	}
-	tensor.Eval(u.new...)
+	tensor.Eval(slices.Concat(others, u.new)...)
 	u.settle()
 	u.replace()
 	tensor.Callback(func([]tensor.Tensor) { u.count(1) })

@@ -19,15 +19,20 @@ type SGD struct {
 // New returns an SGD optimizer.
 func (s SGD) New(params []nn.Param) Optimizer {
 	must(checked("optim.SGD", 1, setting{"Momentum", s.Momentum}), checked("optim.SGD", unlimited, setting{"WeightDecay", s.WeightDecay}))
-	o := &sgd{SGD: s, params: params}
-	if s.Momentum != 0 {
-		o.b = zeros(params)
-	}
-	if !s.NoMasters {
-		o.w = masters(params)
-	}
-	return o
+	return training("optim.SGD", params, func(trained []nn.Param) method {
+		o := &sgd{SGD: s, params: trained}
+		if s.Momentum != 0 {
+			o.b = zeros(trained)
+		}
+		if !s.NoMasters {
+			o.w = masters(trained)
+		}
+		return o
+	})
 }
+
+// Of returns an SGD optimizer for tensors.
+func (s SGD) Of(weights ...tensor.Tensor) Optimizer { return s.New(named(weights)) }
 
 // String says the settings.
 func (s SGD) String() string {

@@ -83,14 +83,14 @@ func settle(dev ir.Device, d *ir.Data) {
 	}
 }
 
-// share returns a leaf that holds n's value, too.
-func share(op string, n *ir.Node, name string, tracked bool) *ir.Node {
+// share returns a leaf that holds n's value, too, with the name of old, a parameter or frozen if old is.
+func share(op string, n, old *ir.Node) *ir.Node {
 	d := n.Value()
 	if d.Freed || !d.Buf.(*backend.Block).Hold() {
 		fail(op, "got %v, which was freed", n)
 	}
-	leaf := ir.NewLeaf(n.Dev, n.DType, d, name)
-	leaf.Tracked = tracked
+	leaf := ir.NewLeaf(n.Dev, n.DType, d, old.Name)
+	leaf.Succeed(old)
 	events.Given(leaf)
 	return leaf
 }
@@ -127,7 +127,7 @@ func move(t, y Tensor, readers int) {
 		events.Given(old)
 		return
 	}
-	leaf := share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked)
+	leaf := share("set", n, old)
 	y.Free()
 	leaf.Hold()
 	t.v.node.Store(leaf)

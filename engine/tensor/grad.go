@@ -12,11 +12,14 @@ import (
 // Grad returns the gradients of loss, which has one element, with respect to parameters, lazily and in their
 // order. Any tensor that loss was computed from may be asked for; after loss was evaluated, only what was
 // made with [Tensor.Param]. A parameter that the loss does not reach, or reaches only through an op that has
-// no gradient, is an error that names it.
+// no gradient, is an error that names it, and so is one that is frozen.
 func Grad(loss Tensor, params ...Tensor) []Tensor {
 	nodes := make([]*ir.Node, len(params))
 	for i, p := range params {
 		nodes[i] = p.node("grad")
+		if why := nodes[i].Frozen; why != "" {
+			fail("grad", "%v is %s; an optimizer's Step asks for the gradients of what it trains", nodes[i], why)
+		}
 	}
 	grads, err := ir.Grad(scope.Context(), loss.node("grad"), nodes)
 	check("grad", err)

@@ -11,6 +11,7 @@ import (
 
 func init() {
 	handle.Node = func(t any, op string) *ir.Node { return t.(Tensor).node(op) }
+	handle.Freeze = func(t any, why string) { t.(Tensor).mark("freeze", false, why) }
 	handle.Wrap = func(n *ir.Node) any { return wrap(n) }
 	handle.Filled = filled
 }

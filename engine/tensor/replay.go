@@ -292,7 +292,7 @@ func (v *value) become(d *ir.Data) {
 	}
 	leaf := ir.NewLeaf(old.Dev, old.DType, d, old.Name)
 	events.Given(leaf)
-	leaf.Tracked = old.Op == ir.Leaf && old.Tracked
+	leaf.Succeed(old)
 	leaf.Hold()
 	v.node.Store(leaf)
 	if old.Readers() > 0 {

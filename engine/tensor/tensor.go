@@ -32,6 +32,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -242,7 +243,7 @@ func (t Tensor) Set(y Tensor) {
 		return
 	}
 	Eval(y)
-	t.v.replace(old, share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked))
+	t.v.replace(old, share("set", n, old))
 }
 
 // viewed returns what a node that has no value of its own is a view of, or nil. A number that fills a shape
@@ -258,11 +259,31 @@ func viewed(n *ir.Node) *ir.Node {
 }
 
 // Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps
-// its history, so that [Grad] works even after the result was printed.
+// its history, so that [Grad] works even after the result was printed. Its dtype has to be one of floats.
 func (t Tensor) Param() Tensor {
-	outsideOnly("param")
-	n := t.Eval().node("param")
-	t.v.replace(n, share("param", n, n.Name, true))
+	if n := t.node("param"); !n.DType.Float() {
+		fail("param", "got %v, want floats, which can have a gradient: Cast(dtype.F32) makes some", n)
+	}
+	return t.mark("param", true, "")
+}
+
+// Freeze takes the tensor out of training, and returns it: it is evaluated and no parameter any more, [Grad]
+// refuses it, and optimizers leave it as it is. Param lets it be trained again.
+func (t Tensor) Freeze() Tensor { return t.mark("freeze", false, handle.Frozen) }
+
+// Frozen says why the tensor is left out of training, "frozen" after Freeze. It is empty if it is not.
+func (t Tensor) Frozen() string { return t.node("frozen").Frozen }
+
+// mark gives all handles on t a value that is a parameter, or is frozen for a reason.
+func (t Tensor) mark(op string, tracked bool, frozen string) Tensor {
+	if n := t.node(op); n.Op == ir.Leaf && n.Tracked == tracked && n.Frozen == frozen {
+		return t
+	}
+	outsideOnly(op)
+	n := t.Eval().node(op)
+	leaf := share(op, n, n)
+	leaf.Tracked, leaf.Frozen = tracked, frozen
+	t.v.replace(n, leaf)
 	return t
 }
 

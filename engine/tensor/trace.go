@@ -99,7 +99,7 @@ func (tr *trace) argument(i int, n *ir.Node) *ir.Node {
 
 func (tr *trace) placeholder(n *ir.Node, from origin) *ir.Node {
 	leaf := ir.NewLeaf(n.Dev, n.DType, n.Value(), n.Name)
-	leaf.Tracked = n.Op == ir.Leaf && n.Tracked
+	leaf.Succeed(n)
 	tr.origin[leaf] = from
 	return leaf
 }
@@ -130,7 +130,8 @@ func (tr *trace) node(v *value, n *ir.Node) *ir.Node {
 // set gives the box the value of y from here on, and after each call.
 func (tr *trace) set(v *value, old, y *ir.Node) {
 	n := apply(ir.Detach, ir.Attr{}, y)
-	n.Tracked = old.Op == ir.Leaf && old.Tracked || tr.now[v] != nil && tr.now[v].Tracked
+	n.Succeed(old)
+	n.Tracked = n.Tracked || tr.now[v] != nil && tr.now[v].Tracked
 	if tr.inside[v] {
 		if _, ok := tr.origin[old]; ok {
 			fail("set", "got an argument or a constant of a function that is being compiled, want a tensor from outside")

@@ -230,7 +230,7 @@ func (l *line) report(ctx context.Context, final bool) {
 		l.follow()
 	}
 	h, took := l.t.history, time.Since(l.began)
-	note := "starting"
+	note := ""
 	switch {
 	case h.Interrupted:
 		note = fmt.Sprintf("interrupted: %s kept; run it again to go on", units.Plural(int64(h.Steps()), "step"))
@@ -242,6 +242,8 @@ func (l *line) report(ctx context.Context, final bool) {
 		if used := l.t.on.Memory().InUse; used > 0 { // a backend may keep no account of small blocks
 			note += " · " + units.Bytes(used)
 		}
+	default:
+		note = strings.TrimSuffix("starting: "+l.t.leftOut(), ": ")
 	}
 	progress.Report(ctx, progress.Event{Task: "step", Done: int64(l.t.steps()), Total: int64(l.t.o.Steps), Note: note, Elapsed: took, Final: final})
 }

@@ -17,10 +17,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
@@ -184,7 +187,9 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	o = o.withSteps(d).withDefaults()
 	params := o.Params
 	if params == nil {
-		params = nn.Trainable(m)
+		if params = nn.Trainable(m); len(params) == 0 {
+			return nil, fmt.Errorf("train: the model has no trainable weights%s", nn.Untrained(nn.Params(m)))
+		}
 	}
 	if err := o.check(params); err != nil {
 		return nil, err
@@ -213,6 +218,9 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	}
 	if err := t.openLogs(); err != nil {
 		return nil, err
+	}
+	if left := t.leftOut(); o.Params == nil && left != "" && !slices.Contains(t.history.Notes, left) {
+		t.history.Notes = append(t.history.Notes, left)
 	}
 	defer t.logs.close()
 	nn.SetTraining(m, true)
@@ -267,8 +275,12 @@ func (o Options) check(params []nn.Param) error {
 		return fmt.Errorf("train: LR: %w", err)
 	}
 	for _, p := range params {
-		if !p.Trainable() {
+		switch why := p.Untrained(); why {
+		case "":
+		case handle.Frozen:
 			return fmt.Errorf("train: %s is frozen: Unfreeze it, or leave it out of Params", p.Name)
+		default:
+			return fmt.Errorf("train: %s is %s", p.Name, why)
 		}
 	}
 	return nil
@@ -312,6 +324,24 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 	return string(text)
 }
 
+// leftOut says which weights of the model the run does not train: "trains 24 of 28 weights; frozen: tok, pos".
+// It is empty if there are none.
+func (t *trainer) leftOut() string {
+	const most = 4 // names
+	left := untrained(t.model, t.params)
+	if len(left) == 0 {
+		return ""
+	}
+	var names []string
+	for _, p := range left[:min(most, len(left))] {
+		names = append(names, p.Name)
+	}
+	if len(left) > most {
+		names = append(names, "…")
+	}
+	return fmt.Sprintf("trains %d of %d weights; frozen: %s", len(t.params), len(t.params)+len(left), strings.Join(names, ", "))
+}
+
 // elapsed is the time that the run took until now, pauses left out.
 func (t *trainer) elapsed() time.Duration { return t.before + time.Since(t.began) }
 
@@ -320,6 +350,9 @@ func (t *trainer) loop(ctx context.Context) error {
 	t.began, t.before = time.Now(), t.history.Elapsed
 	t.history.Stopped, t.history.Weights = "", 0
 	line := newLine(ctx, t, t.began)
+	if t.leftOut() != "" {
+		line.report(ctx, false)
+	}
 	defer func() { line.report(ctx, true) }()
 	for t.due || !t.ended() {
 		err := t.advance(ctx)

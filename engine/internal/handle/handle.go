@@ -10,6 +10,13 @@ import (
 // Node returns what the tensor t holds. The error that it panics with names op, the operation that asks.
 var Node func(t any, op string) *ir.Node
 
+// Frozen is why a tensor is left out of training that somebody froze.
+const Frozen = "frozen"
+
+// Freeze is t.Freeze() of a tensor t that is left out of training for a reason of its own, which completes
+// "the weight is …"; an empty one ends that.
+var Freeze func(t any, why string)
+
 // Wrap returns a tensor that holds n.
 var Wrap func(n *ir.Node) any
 

@@ -33,7 +33,9 @@ type Node struct {
 	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when
 	// they are evaluated, because a gradient may still be asked for.
 	Tracked bool
-	Origin  Origin
+	// Frozen says why no gradient of the node may be asked for, "frozen"; it is empty if one may.
+	Frozen string
+	Origin Origin
 	// Noted and Computed are when package events noted the node and a computation of it, by its count of
 	// runs. As long as nothing is measured the former is 0, the latter 1 if the node was computed and its
 	// value not kept.
@@ -114,6 +116,11 @@ func (n *Node) Value() *Data { return n.data.Load() }
 
 // links guards the Src of nodes that lose them on evaluation, against walks by other goroutines.
 var links sync.RWMutex
+
+// Succeed makes n, which a box holds after old, a parameter or frozen if old was.
+func (n *Node) Succeed(old *Node) {
+	n.Tracked, n.Frozen = old.Op == Leaf && old.Tracked, old.Frozen
+}
 
 // SetValue stores the result of an evaluation and lets go of the sources unless the node is tracked.
 // Only package plan calls it.

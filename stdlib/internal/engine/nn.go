@@ -80,6 +80,8 @@ func nnSymbols() map[string]reflect.Value {
 		"Params":             reflect.ValueOf(nn.Params),
 		"RMSNorm":            reflect.ValueOf((*nn.RMSNorm)(nil)),
 		"ReLU":               reflect.ValueOf(nn.ReLU),
+		"Replaceable":        reflect.ValueOf((*nn.Replaceable)(nil)),
+		"_Replaceable":       reflect.ValueOf((*nnReplaceable)(nil)),
 		"Rope":               reflect.ValueOf((*nn.Rope)(nil)),
 		"RopeScaling":        reflect.ValueOf((*nn.RopeScaling)(nil)),
 		"Rows":               reflect.ValueOf((*nn.Rows)(nil)),
@@ -106,6 +108,7 @@ func nnSymbols() map[string]reflect.Value {
 		"TrainingAware":      reflect.ValueOf((*nn.TrainingAware)(nil)),
 		"_TrainingAware":     reflect.ValueOf((*nnTrainingAware)(nil)),
 		"Unfreeze":           reflect.ValueOf(nn.Unfreeze),
+		"Untrained":          reflect.ValueOf(nn.Untrained),
 		"Values":             reflect.ValueOf(nn.Values),
 		"Walk":               reflect.ValueOf(nn.Walk),
 	}
@@ -144,6 +147,31 @@ type nnModule struct {
 
 func (w nnModule) Members() []nn.Member {
 	return w.WMembers()
+}
+
+// nnReplaceable lets an interpreted type be a nn.Replaceable.
+type nnReplaceable struct {
+	IValue      any
+	WForward    func(a0 tensor.Tensor) tensor.Tensor
+	WInstead    func() nn.Layer
+	WMembers    func() []nn.Member
+	WSetInstead func(a0 nn.Layer)
+}
+
+func (w nnReplaceable) Forward(a0 tensor.Tensor) tensor.Tensor {
+	return w.WForward(a0)
+}
+
+func (w nnReplaceable) Instead() nn.Layer {
+	return w.WInstead()
+}
+
+func (w nnReplaceable) Members() []nn.Member {
+	return w.WMembers()
+}
+
+func (w nnReplaceable) SetInstead(a0 nn.Layer) {
+	w.WSetInstead(a0)
 }
 
 // nnScorer lets an interpreted type be a nn.Scorer.

@@ -41,9 +41,15 @@ func optimSymbols() map[string]reflect.Value {
 // optimOptimizer lets an interpreted type be a optim.Optimizer.
 type optimOptimizer struct {
 	IValue    any
+	WGrads    func(a0 tensor.Tensor) []tensor.Tensor
 	WSetState func(a0 optim.State) error
 	WState    func() optim.State
+	WStep     func(a0 tensor.Tensor, a1 float64)
 	WUpdate   func(a0 []tensor.Tensor, a1 float64, a2 tensor.Tensor) *optim.Update
+}
+
+func (w optimOptimizer) Grads(a0 tensor.Tensor) []tensor.Tensor {
+	return w.WGrads(a0)
 }
 
 func (w optimOptimizer) SetState(a0 optim.State) error {
@@ -52,6 +58,10 @@ func (w optimOptimizer) SetState(a0 optim.State) error {
 
 func (w optimOptimizer) State() optim.State {
 	return w.WState()
+}
+
+func (w optimOptimizer) Step(a0 tensor.Tensor, a1 float64) {
+	w.WStep(a0, a1)
 }
 
 func (w optimOptimizer) Update(a0 []tensor.Tensor, a1 float64, a2 tensor.Tensor) *optim.Update {

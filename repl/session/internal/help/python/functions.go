@@ -256,13 +256,10 @@ func (p *reader) optimizer(f value, args []argument) (value, bool) {
 	if len(args) == 0 {
 		return value{}, false
 	}
-	params := args[0].text
+	params := "New(" + args[0].text + ")"
 	if list := args[0].items; len(list) > 0 { // optim.SGD([w, b])
-		for i, v := range list {
-			list[i] = simple("nn.NewParam(%q, &%s)", v.text, v.text)
-		}
-		params = "[]nn.Param{" + texts(list) + "}"
-	} else if !strings.HasPrefix(params, "nn.Params(") {
+		params = "Of(" + texts(list) + ")"
+	} else if !strings.HasPrefix(args[0].text, "nn.Params(") {
 		return value{}, false
 	}
 	var settings []argument
@@ -290,7 +287,7 @@ func (p *reader) optimizer(f value, args []argument) (value, bool) {
 	if options == nil {
 		return value{}, false
 	}
-	return simple("%s{%s}.New(%s)", f.text, fields(options, settings), params), true
+	return simple("%s{%s}.%s", f.text, fields(options, settings), params), true
 }
 
 func tensorMethod(name string) func(p *reader, args []argument) (value, bool) {

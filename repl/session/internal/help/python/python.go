@@ -131,7 +131,7 @@ func (p *reader) stands(name string) string {
 		}
 	case "weight":
 		if m := p.stands("m"); m != "" {
-			return "nn.Values(nn.Params(" + m + "))..."
+			return "nn.Values(nn.Trainable(" + m + "))..."
 		}
 	case "rate":
 		if p.is(simple("lr"), float) {

@@ -90,14 +90,17 @@ func (p *reader) isSchedule(name string) bool {
 
 // stepped is optimizer.step().
 func (p *reader) stepped(optimizer string) string {
-	loss, weights := p.training.loss, p.stands("weight")
+	loss, schedule := p.training.loss, p.stands("schedule")
 	if loss == "" {
 		loss = p.stands("loss")
 	}
-	if loss == "" || weights == "" {
+	if loss == "" {
 		giveUp()
 	}
-	grads, scale := fmt.Sprintf("tensor.Grad(%s, %s)", loss, weights), "tensor.Tensor{}"
+	if p.training.clip == "" && schedule == "" {
+		return fmt.Sprintf("%s.Step(%s, %s)", optimizer, loss, p.rate())
+	}
+	grads, scale := fmt.Sprintf("%s.Grads(%s)", optimizer, loss), "tensor.Tensor{}"
 	if p.training.clip != "" {
 		name := p.fresh("grads")
 		p.first("%s := %s", name, grads)
@@ -107,7 +110,7 @@ func (p *reader) stepped(optimizer string) string {
 		scale = factor
 	}
 	update := fmt.Sprintf("%s.Update(%s, %s, %s)", optimizer, grads, p.rate(), scale)
-	if schedule := p.stands("schedule"); schedule != "" {
+	if schedule != "" {
 		update += fmt.Sprintf(".At(%s.At)", schedule)
 	}
 	return update + ".Commit()"
