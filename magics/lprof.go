@@ -89,34 +89,40 @@ func declaredName(fn *ast.FuncDecl) string {
 
 // table has each line of the function with the time that passed while it was under way.
 func (l listing) table(p *profiled) display.Value {
-	took, doing := map[int]time.Duration{}, map[int]map[string]time.Duration{}
+	took, doing := map[string]time.Duration{}, map[string]map[string]time.Duration{}
+	var shared []string // lines whose times cannot be told apart
 	var inside, all time.Duration
 	for _, s := range p.spans {
 		all += s.took
-		within := false
-		for line := l.first; line <= l.last; line++ {
-			if slices.Contains(s.lines, fmt.Sprintf("In[%d]:%d", l.cell, line)) {
-				took[line] += s.took
-				if doing[line] == nil {
-					doing[line] = map[string]time.Duration{}
-				}
-				doing[line][s.in] += s.took
-				within = true
+		lines := l.under(s.lines)
+		for _, line := range lines {
+			if doing[line] == nil {
+				doing[line] = map[string]time.Duration{}
+			}
+			took[line] += s.took
+			doing[line][s.in] += s.took
+			if strings.Contains(line, together) && !slices.Contains(shared, line) {
+				shared = append(shared, line)
 			}
 		}
-		if within {
+		if len(lines) > 0 {
 			inside += s.took
 		}
 	}
 	t := display.NewTable(">line", ">time", ">%", "=in", "~source")
 	for line := l.first; line <= min(l.last, len(l.lines)); line++ {
 		source := display.Cell{Text: strings.ReplaceAll(strings.TrimRight(l.lines[line-1], " \t"), "\t", "    "), Role: display.Code}
-		d, ok := took[line]
+		d, ok := took[l.name(line)]
 		if !ok {
 			t.Add(line, nil, nil, nil, source)
 			continue
 		}
-		t.Add(line, display.SecondsCell(d.Seconds()), display.Cell{Text: units.Digits(100 * d.Seconds() / max(inside.Seconds(), 1e-12))}, shares(doing[line], d), source)
+		t.Add(line, display.SecondsCell(d.Seconds()), display.Cell{Text: units.Digits(100 * d.Seconds() / max(inside.Seconds(), 1e-12))}, shares(doing[l.name(line)], d), source)
+	}
+	for _, lines := range shared {
+		d := took[lines]
+		t.Add(strings.ReplaceAll(lines, fmt.Sprintf("In[%d]:", l.cell), ""), display.SecondsCell(d.Seconds()), display.Cell{Text: units.Digits(100 * d.Seconds() / max(inside.Seconds(), 1e-12))},
+			shares(doing[lines], d), display.Cell{Text: oneKernel, Role: display.Code})
 	}
 	share := "none"
 	if all > 0 {
@@ -124,4 +130,28 @@ func (l listing) table(p *profiled) display.Value {
 	}
 	t.Foot = fmt.Sprintf("In[%d] · %s of the time in this function · %s\n%s", l.cell, share, p.summary(), p.machine.Brief())
 	return t
+}
+
+// name is what profiles call a line of the function.
+func (l listing) name(line int) string { return fmt.Sprintf("In[%d]:%d", l.cell, line) }
+
+// under is those of the lines under way that are the function's, each once.
+func (l listing) under(lines []string) (list []string) {
+	for i, line := range lines {
+		parts := strings.Split(line, together)
+		if slices.Contains(lines[:i], line) || len(parts) > 1 && len(list) > 0 { // what the function called did several lines' work
+			continue
+		}
+		if slices.ContainsFunc(parts, l.has) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// has says whether a line is one of the function.
+func (l listing) has(line string) bool {
+	var n, at int
+	_, err := fmt.Sscanf(line, "In[%d]:%d", &n, &at)
+	return err == nil && n == l.cell && at >= l.first && at <= l.last
 }

@@ -31,12 +31,15 @@ func profileMagics() []*Magic {
 			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
-			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
-			"asks for them. For the time in Go the line under way is looked at 250 times in each second of it, with -n and with short -t a\n" +
-			"thousand times, and less often during evaluations. That stops nothing: a line that cannot fail counts to the one before it, a\n" +
-			"function in which nothing can fail to the line that calls it, and what a line goes on to do after it has called a function may\n" +
-			"count to that. Kernels follow, as in %kernels -t. If evaluations take less than 50 µs, 32 runs are recorded and 32 are not,\n" +
-			"in turns: the median of those that were not shows what recording costs. All else is of the runs that were recorded.\n" +
+			"innermost one under way, in kernels, in the rest of the engine and in Go. Kernels are timed one by one and belong to the line that\n" +
+			"made the tensor, gradients to the line whose gradients they are, the rest of an evaluation to the line that asks for it. Lines\n" +
+			"whose work one kernel does stand together, \"In[3]:2 + In[3]:5\", because their times cannot be told apart; but a product is the\n" +
+			"work of its line, whatever small things the kernel does with it. For the time in Go the line under way is looked at 250 times\n" +
+			"in each second of it, with -n and with short -t a thousand times, and less often during evaluations. While the statement waits\n" +
+			"for goroutines, the time is that of the lines which these have under way. That stops nothing, but each call of a function takes\n" +
+			"some 10 ns longer, which is said where it is 1 %. Kernels follow, as in %kernels -t. If evaluations take less than 50 µs, 32\n" +
+			"runs are recorded and 32 are not, in turns: the median of those that were not shows what recording costs. All else is of the\n" +
+			"runs that were recorded.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
 			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
 			"A .gputrace is what Metal did in the last of two runs; macOS writes one if mcs was started with METAL_CAPTURE_ENABLED=1.",
@@ -46,8 +49,8 @@ func profileMagics() []*Magic {
 		Name: "lprof", Family: "Timing", Args: "FUNCTION CALL", Takes: TakesGo,
 		Flags:   []Flag{budget, runs},
 		Summary: "the time of each line of a function that a cell has declared",
-		Help: "The call runs as in %profile. A line has the time that passed while it was under way, with all that it called. Of a line that could\n" +
-			"not fail the time is that of the line before it.",
+		Help: "The call runs as in %profile. A line has the time that passed while it was under way, with all that it called, and that of the\n" +
+			"kernels that compute what was made under it, there or later. Lines whose work one kernel does have a row of their own below.",
 		Example: "%lprof attention model.Forward(x)",
 		run:     runLineProfile,
 	}}
@@ -61,6 +64,7 @@ type profiled struct {
 	bare    []time.Duration // runs that were not recorded
 	record  *profile.Recording
 	samples []session.Sample
+	follow  time.Duration // of the parts, what it took to follow calls
 	spans   []span
 	machine bench.Machine // the machine while the runs went on
 }
@@ -155,7 +159,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how w
 			_, evaluating := profile.Evaluating(ctx)
 			return untilLook(how.every, time.Duration(p.lasted.Load()), evaluating)
 		})
-		defer func() { p.samples = sampling.Stop() }()
+		defer func() { p.samples, p.follow = sampling.Stop(), sampling.Took }()
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
 		var results []tensor.Tensor
@@ -247,7 +251,7 @@ func (p *profiled) span() {
 	for i, e := range t.Evals {
 		for ; launch < len(t.Launches) && t.Launches[launch].Eval == i; launch++ {
 			l := &t.Launches[launch]
-			p.spans = append(p.spans, span{l.Start, l.Time, e.Stack, "kernels", l.Kernel})
+			p.spans = append(p.spans, span{l.Start, l.Time, madeBy(l, e.Stack), doing(l), l.Kernel})
 		}
 		p.spans = append(p.spans, span{e.Start, e.End - e.Start - e.Busy, e.Stack, "engine", ""})
 	}
@@ -284,13 +288,60 @@ func (p *profiled) span() {
 			to = min(ends, (s.At+seen[i+1].At)/2)
 		}
 		if to > from {
-			between(to, s.Lines)
+			lines := s.Lines
+			if s.Apart {
+				lines = []string{ownWork}
+			}
+			between(to, lines)
 		}
 	}
 	if len(seen) == 0 {
 		between(ends, nil)
 	}
 }
+
+// madeBy is the lines whose work a launch is, the outermost first, or those that asked for it if nobody knows.
+// If it does the work of several at once, the last line names them all, below the lines that they share.
+func madeBy(l *profile.Launch, asked []string) []string {
+	makers := l.Makers()
+	switch len(makers) {
+	case 0:
+		return asked
+	case 1:
+		return makers[0]
+	}
+	shared, names := slices.Clone(makers[0]), []string{}
+	for _, m := range makers {
+		n := 0
+		for n < min(len(shared), len(m)) && shared[n] == m[n] {
+			n++
+		}
+		shared, names = shared[:n], append(names, m[len(m)-1])
+	}
+	return append(shared, strings.Join(names, together))
+}
+
+// together stands between lines whose times cannot be told apart.
+const together = " + "
+
+// oneKernel is said of such lines.
+const oneKernel = "// one kernel does the work of these lines: their times cannot be told apart"
+
+// doing is what a span of a launch says that its lines did.
+func doing(l *profile.Launch) string {
+	for _, o := range l.From {
+		if o.Pass != "backward" {
+			return "kernels"
+		}
+	}
+	if len(l.From) > 0 {
+		return "gradients"
+	}
+	return "kernels"
+}
+
+// ownWork is the line of what passes in a run before its code begins and after it.
+const ownWork = "%profile"
 
 // samplesOfRuns are those within runs: between them marks are left of the run before.
 func (p *profiled) samplesOfRuns() (list []session.Sample) {
@@ -380,6 +431,9 @@ func (p *profiled) summary() string {
 	if n := len(p.bare); n > 0 {
 		text += fmt.Sprintf(" · %s that were not recorded, median %s", units.Plural(int64(n), "run"), units.Duration(median(p.bare)))
 	}
+	if share := p.follow.Seconds() / max(time.Duration(p.lasted.Load()).Seconds(), 1e-9); share >= 0.01 {
+		text += fmt.Sprintf(" · about %s of that to follow calls", units.Percent(share))
+	}
 	text += fmt.Sprintf(" · %s", units.Plural(int64(len(p.samples)), "sample"))
 	return text
 }
@@ -466,6 +520,12 @@ func shares(doing map[string]time.Duration, all time.Duration) string {
 
 // sourceLine is the text of a line that a place names; empty if that is not one of a cell's lines.
 func (c *call) sourceLine(place string) string {
+	switch {
+	case place == ownWork:
+		return "// starts and ends the statement"
+	case strings.Contains(place, together):
+		return oneKernel
+	}
 	var n, line int
 	if _, err := fmt.Sscanf(place, "In[%d]:%d", &n, &line); err != nil {
 		return ""

@@ -58,9 +58,13 @@ type Value struct {
 
 // An Origin says where a launch comes from.
 type Origin struct {
-	Place string // "In[3]:2", or what else WithPlaces was told; empty if that is not known
-	Op    string // what was called: "matmul"; of a gradient, the operation whose gradient it is
-	Pass  string // "forward", "backward", "optimizer"
+	Place string   // "In[3]:2", or what else WithPlaces was told; empty if that is not known
+	Op    string   // what was called: "matmul"; of a gradient, the operation whose gradient it is
+	Pass  string   // "forward", "backward", "optimizer"
+	Stack []string `json:",omitempty"` // the places that were under way, the outermost first: Place is the last one
+	// Heavy says that the operation does more for each number than others: a product, an attention, a
+	// convolution.
+	Heavy bool `json:",omitempty"`
 }
 
 // An Eval is one evaluation: a plan that was made or found, and its launches.
@@ -162,12 +166,37 @@ func (l *Launch) detail(d *events.Detail, at int, makers map[int]Value) {
 	l.source = d.Source
 }
 
+// heavy are the families of operations that do more than a little for each number.
+var heavy = []ir.Family{ir.FamilyMatMul, ir.FamilyAttention, ir.FamilyConv}
+
 func originsOf(list []ir.Origin) []Origin {
 	out := make([]Origin, len(list))
 	for i, o := range list {
-		out[i] = Origin{o.Place, o.Op.String(), o.Pass.String()}
+		out[i] = Origin{Place: o.Line(), Op: o.Op.String(), Pass: o.Pass.String(), Heavy: slices.Contains(heavy, o.Op.Family())}
+		if o.Place != "" {
+			out[i].Stack = strings.Split(o.Place, "\n")
+		}
 	}
 	return out
+}
+
+// Makers are the stacks of places (Origin.Stack) whose work a launch is: one for each place, none if no place is
+// known. Of several the launch does not tell how much of its time each took. One that does most of its
+// arithmetic in products is the work of those who asked for them.
+func (l *Launch) Makers() (stacks [][]string) {
+	written := int64(1)
+	for _, w := range l.Writes {
+		written += w.Bytes / int64(max(1, w.DType.Size()))
+	}
+	const much = 64 // operations for each number written
+	products := l.Flops >= much*written && slices.ContainsFunc(l.From, func(o Origin) bool { return o.Heavy })
+	var places []string
+	for _, o := range l.From {
+		if o.Place != "" && (o.Heavy || !products) && !slices.Contains(places, o.Place) {
+			places, stacks = append(places, o.Place), append(stacks, o.Stack)
+		}
+	}
+	return stacks
 }
 
 // Source is the program that ran: the device's text or assembly if it has such, else the instructions that

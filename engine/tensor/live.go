@@ -27,7 +27,7 @@ func LiveMemory() (list []Live) {
 		for _, b := range d.Live() {
 			m := b.Maker()
 			list = append(list, Live{Device: d.String(), Bytes: int64(b.Room()), DType: m.Type.DType, Shape: m.Type.Shape, Name: m.Name,
-				From: profile.Origin{Place: m.Origin.Place, Op: m.Origin.Op.String(), Pass: m.Origin.Pass.String()}, block: b})
+				From: profile.Origin{Place: m.Origin.Line(), Op: m.Origin.Op.String(), Pass: m.Origin.Pass.String()}, block: b})
 		}
 	}
 	return list

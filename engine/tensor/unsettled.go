@@ -37,8 +37,8 @@ func workOf(n *ir.Node) string {
 	if n.Op == ir.Leaf {
 		text = "data " + n.Type().String()
 	}
-	if n.Origin.Place != "" {
-		text += " of " + n.Origin.Place
+	if line := n.Origin.Line(); line != "" {
+		text += " of " + line
 	}
 	return text
 }

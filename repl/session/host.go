@@ -30,6 +30,8 @@ func (h host) Begin(ctx context.Context) {
 
 func (h host) Place(op string) string { return h.s.places.place(op) }
 
+func (h host) Here() string { return h.s.places.here() }
+
 func (h host) Panicked(o rt.Outcome) error { return h.s.panicked(o) }
 
 func (h host) Stopped(cause error) error { return h.s.guardError(cause) }

@@ -69,6 +69,12 @@ func (s *Session) start() error {
 	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, IsMark: lower.IsMark, IsTemporary: lower.IsTemporary, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
 		return err
 	}
+	interp := s.interp
+	s.rt.Waits = func(on bool) {
+		if t := interp.Here(); t != nil {
+			t.Wait(on)
+		}
+	}
 	s.outs = outs{list: map[int]*out{}}
 	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
 	s.compiler = compile.New(compile.Config{
@@ -77,7 +83,7 @@ func (s *Session) start() error {
 	})
 	s.packages = program.New(s.compiler, host{s}, home(s.opts))
 	s.compiler.Loader = s.packages
-	s.places = &places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}}
+	s.places = &places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}, followed: followed{interp: s.interp}}
 	s.runner.Attach(s.interp, s.rt)
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -27,20 +28,77 @@ type places struct {
 	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
 	commandCell int
 
-	stacks [16]stackText // that were asked for, by a hash of their marks
-	newest int           // of these, the one that was asked for last
-
-	slots []int  // of the compiler, when marks was filled
-	marks []*int // of each slot, the variable that has its mark
+	followed followed
 }
 
-// A stackText is what a stack was when the slots had these marks, while a cell ran. A loop asks for the
-// stacks of the same statements in each turn, mostly in the same order.
+// followed names the lines of code that is followed. Any goroutine may ask.
+type followed struct {
+	interp *yaegi.Interp
+	mu     sync.Mutex
+	lines  map[yaegi.Step]string // empty for steps of other code than the person's
+	stacks [64]stackText         // that were asked for, by a hash of their steps
+}
+
+// A stackText has the lines of steps under way.
 type stackText struct {
-	cell  int
-	marks []int
+	steps []yaegi.Step
 	text  string
-	next  int // in places.stacks, the one that was asked for next when this one was the newest
+}
+
+// here is the lines that the calling goroutine has under way, the outermost first, a line each. It is empty if
+// code is not followed.
+func (ps *places) here() string {
+	t := ps.followed.interp.Here()
+	if t == nil {
+		return ""
+	}
+	var room [32]yaegi.Step
+	return ps.text(t.Steps(room[:0]))
+}
+
+// text is the lines of steps, which begin with the innermost. Each operation of the engine asks for it.
+func (ps *places) text(steps []yaegi.Step) string {
+	hash := uintptr(0)
+	for _, s := range steps {
+		hash = (hash<<7 ^ hash>>57 ^ uintptr(s)) * 0x9e3779b97f4a7c15
+	}
+	f := &ps.followed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := &f.stacks[hash>>32%uintptr(len(f.stacks))]
+	if len(steps) > 0 && !slices.Equal(known.steps, steps) {
+		*known = stackText{slices.Clone(steps), strings.Join(ps.linesOf(steps), "\n")}
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return known.text
+}
+
+// linesOf are the lines of steps, the outermost first, without those of code that is not the person's.
+func (ps *places) linesOf(steps []yaegi.Step) (lines []string) {
+	f := &ps.followed
+	for _, s := range slices.Backward(steps) {
+		line, known := f.lines[s]
+		if !known {
+			line = ps.personal(f.interp.PosOf(s))
+			f.lines[s] = line
+		}
+		if line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// follow has code tell which lines are under way, or stops it doing so.
+func (ps *places) follow(on bool) {
+	f := &ps.followed
+	f.mu.Lock()
+	f.lines = map[yaegi.Step]string{}
+	clear(f.stacks[:])
+	f.mu.Unlock()
+	f.interp.Follow(on)
 }
 
 // place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
@@ -50,10 +108,10 @@ type stackText struct {
 // function has returned to a statement that itself calls the engine. If both statements fit, the one that
 // names the operation is chosen. If both or neither name it, the text is "In[2]:1 or In[3]:2".
 //
-// If op is empty, it returns all lines that are running, the outermost first.
+// While code is followed it is what here returns: all lines that are under way.
 func (ps *places) place(op string) string {
-	if op == "" {
-		return ps.stackText()
+	if lines := ps.here(); lines != "" || op == "" {
+		return lines
 	}
 	m := ps.markAt(lower.EngineSlot)
 	if m == nil {
@@ -83,104 +141,6 @@ func (ps *places) place(op string) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), " or ")
-}
-
-// stackText is stack as a text. Each evaluation that is recorded asks for it, so it looks first at the text
-// that it gave last, and at the one that came after that.
-func (ps *places) stackText() string {
-	marks := ps.allMarks()
-	newest := &ps.stacks[ps.newest]
-	if ps.isNow(newest, marks) {
-		return newest.text
-	}
-	if next := &ps.stacks[newest.next]; ps.isNow(next, marks) {
-		ps.newest = newest.next
-		return next.text
-	}
-	now, hash := make([]int, len(marks)), uint64(0)
-	for i, m := range marks {
-		if m != nil {
-			now[i] = read(m)
-		}
-		hash = hash<<7 ^ hash>>57 ^ uint64(now[i])
-	}
-	at := int(hash * 0x9e3779b97f4a7c15 >> 32 % uint64(len(ps.stacks)))
-	known := &ps.stacks[at]
-	if known.cell != ps.past.n || !slices.Equal(known.marks, now) {
-		*known = stackText{cell: ps.past.n, marks: now, text: strings.Join(ps.stack(), "\n")}
-	}
-	newest.next, ps.newest = at, at
-	return known.text
-}
-
-// isNow says whether a stack is that of the marks as they are now.
-func (ps *places) isNow(s *stackText, marks []*int) bool {
-	if s.cell != ps.past.n || len(s.marks) != len(marks) {
-		return false
-	}
-	for i, m := range marks {
-		if m == nil || read(m) != s.marks[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// allMarks returns the variables with the marks of all slots; nil stands for one that is not there yet.
-func (ps *places) allMarks() []*int {
-	slots := ps.compiler.Slots()
-	if len(slots) == len(ps.slots) && (len(slots) == 0 || &slots[0] == &ps.slots[0]) {
-		return ps.marks
-	}
-	marks := make([]*int, len(slots))
-	for i, slot := range slots {
-		marks[i] = ps.word(slot)
-	}
-	if !slices.Contains(marks, nil) {
-		ps.slots, ps.marks = slots, marks
-	}
-	return marks
-}
-
-// top is the mark of the statement that runs, of the cell or of a function literal.
-func (ps *places) top() *lower.Mark {
-	if m := ps.markAt(lower.LiteralSlot); m != nil {
-		return m
-	}
-	return ps.markAt(lower.CellSlot)
-}
-
-// stack returns the lines from the running statement of the cell to the newest statement that calls the
-// engine. Each statement may have called the function that has the next.
-func (ps *places) stack() []string {
-	top, m := ps.top(), ps.markAt(lower.EngineSlot)
-	if top == nil || m == nil {
-		return nil
-	}
-	var marks []*lower.Mark // of all functions
-	for _, slot := range ps.compiler.Slots() {
-		if c := ps.markAt(slot); slot >= lower.FirstSlot && c != nil {
-			marks = append(marks, c)
-		}
-	}
-	from := map[*lower.Mark]*lower.Mark{top: nil} // a possible caller of each
-	for list := []*lower.Mark{top}; len(list) > 0; list = list[1:] {
-		for _, c := range marks {
-			if _, seen := from[c]; !seen && mayCall(list[0], c) {
-				from[c] = list[0]
-				list = append(list, c)
-			}
-		}
-	}
-	if _, found := from[m]; !found {
-		return []string{ps.lineOf(top), ps.lineOf(m)}
-	}
-	var lines []string
-	for ; m != nil; m = from[m] {
-		lines = append(lines, ps.lineOf(m))
-	}
-	slices.Reverse(lines)
-	return lines
 }
 
 // mayCall says whether the statement of mark c may have called the function of mark m. A function literal
@@ -219,24 +179,39 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	if text, ok := ps.commands[m.Pos]; ok && ps.commandCell == ps.past.n {
 		return text
 	}
-	p := ps.compiler.Position(m.Pos)
+	text := ps.lineAt(m.Pos)
+	if ps.cellOf(m) >= 0 {
+		ps.lines[m.Pos] = text
+		return text
+	}
+	if ps.commandCell != ps.past.n {
+		ps.commands, ps.commandCell = map[token.Pos]string{}, ps.past.n
+	}
+	ps.commands[m.Pos] = text
+	return text
+}
+
+// lineAt names the line of a place.
+func (ps *places) lineAt(pos token.Pos) string {
+	p := ps.compiler.Position(pos)
 	n, line := yaegi.CellOf(p.Filename), p.Line
-	text := fmt.Sprintf("%s:%d", world.CellName(n), line)
 	if n < 0 { // a statement that a command compiled: its line is in the cell that runs now
 		// Code that the command puts behind the statement belongs to the cell's last line.
 		last := strings.Count(strings.TrimRight(ps.past.text(ps.past.n), " \t\n"), "\n") + 1
-		text := fmt.Sprintf("%s:%d", world.CellName(ps.past.n), min(line-1-n, last))
-		if ps.commandCell != ps.past.n {
-			ps.commands, ps.commandCell = map[token.Pos]string{}, ps.past.n
-		}
-		ps.commands[m.Pos] = text
-		return text
+		return fmt.Sprintf("%s:%d", world.CellName(ps.past.n), min(line-1-n, last))
 	}
 	if _, file := ps.compiler.Text(n); file != "" {
-		text = fmt.Sprintf("%s:%d", file, line)
+		return fmt.Sprintf("%s:%d", file, line)
 	}
-	ps.lines[m.Pos] = text
-	return text
+	return fmt.Sprintf("%s:%d", world.CellName(n), line)
+}
+
+// personal is lineAt, but empty for code that nobody typed: of the generic packages, and what lowering adds.
+func (ps *places) personal(pos token.Pos) string {
+	if !pos.IsValid() || ps.cellAt(pos) == 0 {
+		return ""
+	}
+	return ps.lineAt(pos)
 }
 
 // linesBefore counts the lines of the cell before a statement that a command compiles. The command may put
@@ -298,6 +273,8 @@ func (ps *places) word(slot int) *int {
 func read(mark *int) int { return *mark }
 
 // cellOf returns the number of the cell, or of the package's file, that has a mark.
-func (ps *places) cellOf(m *lower.Mark) int {
-	return yaegi.CellOf(ps.compiler.Position(m.Pos).Filename)
+func (ps *places) cellOf(m *lower.Mark) int { return ps.cellAt(m.Pos) }
+
+func (ps *places) cellAt(pos token.Pos) int {
+	return yaegi.CellOf(ps.compiler.Position(pos).Filename)
 }

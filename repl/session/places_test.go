@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
 )
@@ -59,32 +60,58 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Evaluations know the lines that are under way, in a loop whose lines take turns, too, and when the same
-// line is reached on another way.
-func TestStacksTakeTurns(t *testing.T) {
+// Evaluations of code that is followed know the lines that are under way, in a loop whose lines take turns,
+// when the same line is reached on another way, in a literal and in a goroutine, too. What they compute knows
+// the lines that made it.
+func TestStacks(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	for _, cell := range []string{
 		"func leaf(x tensor.Tensor) {\n\tx.Exp().Eval()\n\tx.Sin().Eval()\n}",
 		"func one(x tensor.Tensor) {\n\tleaf(x)\n}\nfunc two(x tensor.Tensor) {\n\tx.Cos().Eval()\n\tleaf(x)\n}",
 		"x := tensor.Ones(3).Eval()\nfunc run(n int) {\n\tfor range n {\n\t\tone(x)\n\t\ttwo(x)\n\t}\n}",
-		"run(12)",
+		"func away() {\n\tdone := make(chan bool)\n\tgo func() {\n\t\tleaf(x)\n\t\tdone <- true\n\t}()\n\t<-done\n}\nnear := func() {\n\tx.Tan().Eval()\n}",
+		"func double(x tensor.Tensor) tensor.Tensor {\n\treturn x.MatMul(x.Transpose())\n}\nm := tensor.Ones(80, 80).Eval()",
 	} {
-		ctx, stacks := t.Context(), []string{}
-		var r Result
-		record := profile.RecordTraced(ctx, func(ctx context.Context) { r = s.Run(ctx, cell) })
-		if r.Err != nil {
+		if r := s.Run(t.Context(), cell); r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		if cell != "run(12)" {
-			continue
+	}
+	turn := []string{"In[5]:1 In[3]:4 In[2]:2 In[1]:2", "In[5]:1 In[3]:4 In[2]:2 In[1]:3",
+		"In[5]:1 In[3]:5 In[2]:5", "In[5]:1 In[3]:5 In[2]:6 In[1]:2", "In[5]:1 In[3]:5 In[2]:6 In[1]:3"}
+	for _, c := range []struct {
+		statements  string
+		evals, made []string // made: nil, as evals
+	}{
+		{"run(12)", slices.Repeat(turn, 12), nil},
+		{"away()", []string{"In[4]:4 In[1]:2", "In[4]:4 In[1]:3"}, nil},
+		{"near()", []string{"In[5]:1 In[4]:10"}, nil},
+		{"y := double(m); y.Eval()", []string{"In[5]:1"}, []string{"In[5]:1 In[5]:2"}},
+	} {
+		stmt, err := s.Compile(c.statements)
+		if err != nil {
+			t.Fatal(err)
 		}
+		record := profile.RecordTraced(t.Context(), func(ctx context.Context) {
+			sampling := s.Sample(func() time.Duration { return time.Hour })
+			defer sampling.Stop()
+			if _, err := stmt.Run(ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+		})
+		var evals, made []string
 		for _, e := range record.Trace.Evals {
-			stacks = append(stacks, strings.Join(e.Stack, " "))
+			evals = append(evals, strings.Join(e.Stack, " "))
 		}
-		turn := []string{"In[4]:1 In[3]:4 In[2]:2 In[1]:2", "In[4]:1 In[3]:4 In[2]:2 In[1]:3",
-			"In[4]:1 In[3]:5 In[2]:5", "In[4]:1 In[3]:5 In[2]:6 In[1]:2", "In[4]:1 In[3]:5 In[2]:6 In[1]:3"}
-		if want := slices.Repeat(turn, 12); !slices.Equal(stacks, want) {
-			t.Errorf("got %q, want %q", stacks, want)
+		for _, l := range record.Trace.Launches {
+			for _, stack := range l.Makers() {
+				made = append(made, strings.Join(stack, " "))
+			}
+		}
+		if c.made == nil {
+			c.made = c.evals
+		}
+		if !slices.Equal(evals, c.evals) || !slices.Equal(made, c.made) {
+			t.Errorf("%s: asked for by %q, made by %q, want %q, %q", c.statements, evals, made, c.evals, c.made)
 		}
 	}
 }

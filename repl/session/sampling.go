@@ -1,57 +1,49 @@
 package session
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
 // A Sample says which code of a command's statements ran at one moment.
 type Sample struct {
 	At     time.Duration // since sampling began
-	Lines  []string      // the lines of cells that were running, the outermost first: "In[3]:2"
+	Lines  []string      // the lines of cells that were under way, the outermost first: "In[3]:2"; none: not known
+	Apart  bool          // no code of cells was under way
 	Memory int64         // held by tensors, in bytes
 }
 
-// A Sampling looks at a session's code from time to time, while a command runs statements. It reads the
-// marks that statements set, and stops nothing.
+// A Sampling looks at a session's code from time to time, while a command runs statements. The code is
+// followed meanwhile: each goroutine notes which steps of the interpreter it has under way. Nothing is
+// stopped.
 //
-// A mark says that a function has begun a statement, not that the function has returned. So the lines are:
-// the statement that the command runs; then, of the functions that it may have called, the one whose mark
-// changed last; and so on. The work of a statement after a call has returned is counted to the called
-// function.
+// The lines are those of the goroutine that runs the statements. While it waits for others, those of a
+// goroutine that runs stand below them, of several another one in each sample.
 type Sampling struct {
 	s     *Session
 	until func() time.Duration
-	slots []int
-	marks []*int // of each slot, the variable that has its mark
 	began time.Time
 	looks []look
-	stop  chan struct{}
-	done  chan struct{}
+	// Took is how much longer the code took for being followed; Stop sets it.
+	Took time.Duration
+	stop chan struct{}
+	done chan struct{}
 }
 
 // A look is a sample before it is interpreted.
 type look struct {
 	at     time.Duration
 	memory int64
-	marks  []int // by slot
+	steps  []yaegi.Step // the innermost first
 }
 
-// Sample begins to sample the session's code, from the goroutine of a command. The caller must call Stop.
-// Another goroutine asks until how long to wait for the next sample. One takes the work some 10 µs: a
-// processor has to wake up for it.
+// Sample begins to sample the session's code. The caller must call Stop. Another goroutine asks until how long
+// to wait for the next sample. One takes the work some 10 µs: a processor has to wake up for it.
 func (s *Session) Sample(until func() time.Duration) *Sampling {
 	p := &Sampling{s: s, until: until, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	for _, slot := range s.compiler.Slots() {
-		if v := s.rt.Variable(lower.MarkVar(slot)); v.IsValid() {
-			if at, ok := v.Addr().Interface().(*int); ok {
-				p.slots, p.marks = append(p.slots, slot), append(p.marks, at)
-			}
-		}
-	}
+	s.places.follow(true)
 	go p.run()
 	return p
 }
@@ -65,62 +57,41 @@ func (p *Sampling) run() {
 		case <-p.stop:
 			return
 		case <-next.C:
-			p.looks = append(p.looks, look{time.Since(p.began), device.InUse(), p.read()})
+			p.looks = append(p.looks, look{time.Since(p.began), device.InUse(), p.steps()})
 			next.Reset(p.until())
 		}
 	}
 }
 
-// read reads the marks.
-func (p *Sampling) read() []int {
-	marks := make([]int, len(p.marks))
-	for i, m := range p.marks {
-		marks[i] = read(m)
+// steps are those under way.
+func (p *Sampling) steps() []yaegi.Step {
+	main := p.s.interp.Thread(p.s.main.Load())
+	if !main.Waits() {
+		return main.Steps(nil)
 	}
-	return marks
+	var running []*yaegi.Thread
+	for _, t := range p.s.interp.Threads() {
+		if t != main && t.Runs() {
+			running = append(running, t)
+		}
+	}
+	if len(running) == 0 {
+		return main.Steps(nil)
+	}
+	return main.Steps(running[len(p.looks)%len(running)].Steps(nil))
 }
 
 // Stop ends the sampling and returns its samples.
-func (p *Sampling) Stop() []Sample {
+func (p *Sampling) Stop() (samples []Sample) {
 	close(p.stop)
 	<-p.done
-	var samples []Sample
-	changed := make([]int, len(p.slots)) // when each mark changed last
-	for i := range p.looks {
-		l := &p.looks[i]
-		for k, m := range l.marks {
-			if i == 0 || m != p.looks[i-1].marks[k] {
-				changed[k] = i
-			}
-		}
-		samples = append(samples, Sample{l.at, p.lines(l, changed), l.memory})
+	f := &p.s.places.followed
+	f.mu.Lock()
+	for _, l := range p.looks {
+		samples = append(samples, Sample{l.at, p.s.places.linesOf(l.steps), len(l.steps) == 0, l.memory})
 	}
+	f.mu.Unlock()
+	p.Took = p.s.interp.Followed()
+	p.s.places.follow(false)
 	return samples
-}
-
-func (p *Sampling) lines(l *look, changed []int) (lines []string) {
-	mark := func(slot int) *lower.Mark {
-		if k := slices.Index(p.slots, slot); k >= 0 {
-			return p.s.compiler.Mark(l.marks[k])
-		}
-		return nil
-	}
-	m := mark(lower.LiteralSlot)
-	if m == nil {
-		m = mark(lower.CellSlot)
-	}
-	var chain []*lower.Mark
-	for m != nil {
-		chain = append(chain, m)
-		lines = append(lines, p.s.places.lineOf(m))
-		caller, at := m, -1
-		m = nil
-		for k, slot := range p.slots {
-			c := p.s.compiler.Mark(l.marks[k])
-			if slot >= lower.FirstSlot && c != nil && changed[k] > at && !slices.Contains(chain, c) && mayCall(caller, c) {
-				m, at = c, changed[k]
-			}
-		}
-	}
-	return lines
 }

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -163,6 +164,7 @@ type Session struct {
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp
+	main     atomic.Uintptr // the goroutine that runs a command's statements, by package goroutine
 	rt       *rt.Runtime
 	library  *library.Library   // the packages that cells import
 	compiler *compile.Compiler  // the declarations of cells and their meaning

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
@@ -95,7 +96,11 @@ func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 func (st *Stmt) Within(ctx context.Context, f func() error) error {
 	st.s.runner.Settle()
 	var failed error
-	if err := st.s.runner.Guard(ctx, func() { failed = f() }); err != nil {
+	guarded := func() {
+		st.s.main.Store(goroutine.Current())
+		failed = f()
+	}
+	if err := st.s.runner.Guard(ctx, guarded); err != nil {
 		return err
 	}
 	return failed

@@ -11,7 +11,7 @@ import (
 
 // An Origin says where a node comes from. It is zero for a node that was made in a scope that does not ask.
 type Origin struct {
-	Place string // what the front end calls the statement that ran: "In[3]:2"; empty if it does not know
+	Place string // what the front end calls the statement that ran, see [Origin.Line]; empty if it does not know
 	Op    Op     // what was called; of a gradient, the operation whose gradient it is
 	Pass  Pass
 }
@@ -30,6 +30,10 @@ var passNames = [...]string{"forward", "backward", "optimizer"}
 // String returns the pass in lower case.
 func (p Pass) String() string { return passNames[p] }
 
+// Line is what the front end calls the statement that ran: "In[3]:2". Place may have all that were under way, a
+// line each, of which this is the innermost.
+func (o Origin) Line() string { return o.Place[strings.LastIndexByte(o.Place, '\n')+1:] }
+
 // Known says whether somebody asked when the node was made.
 func (o Origin) Known() bool { return o.Op != Invalid }
 
@@ -37,8 +41,12 @@ func (o Origin) Known() bool { return o.Op != Invalid }
 // one text for each place and pass, in the order of the list.
 func Origins(list []Origin) (texts []string) {
 	var of []Origin // of each text the first
-	for _, o := range list {
-		i := slices.IndexFunc(of, func(p Origin) bool { return p.Place == o.Place && p.Pass == o.Pass })
+	for k, o := range list {
+		same := func(p Origin) bool { return p.Line() == o.Line() && p.Op == o.Op && p.Pass == o.Pass }
+		if slices.ContainsFunc(list[:k], same) {
+			continue
+		}
+		i := slices.IndexFunc(of, func(p Origin) bool { return p.Line() == o.Line() && p.Pass == o.Pass })
 		if i >= 0 {
 			texts[i] += ", " + o.Op.String()
 			continue
@@ -50,7 +58,7 @@ func Origins(list []Origin) (texts []string) {
 		case Optimizer:
 			text = "optimizer: " + text
 		}
-		of, texts = append(of, o), append(texts, strings.TrimSpace(o.Place+" "+text))
+		of, texts = append(of, o), append(texts, strings.TrimSpace(o.Line()+" "+text))
 	}
 	return texts
 }

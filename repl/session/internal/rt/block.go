@@ -41,6 +41,7 @@ func (r *Runtime) BlockCalling(call func()) {
 }
 
 func (r *Runtime) await(done <-chan any, unblock func()) {
+	defer r.waits()()
 	for {
 		wake := r.wake()
 		if _, _, cause := r.cause(); cause != nil {

@@ -9,6 +9,7 @@ import (
 func (r *Runtime) Sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
+	defer r.waits()()
 	for {
 		wake := r.wake()
 		r.Stop()
@@ -92,6 +93,7 @@ func adapt(v reflect.Value, t reflect.Type) reflect.Value {
 // other case is ready.
 func (s *Select) Wait(hasDefault bool) int {
 	n := len(s.cases)
+	defer s.r.waits()()
 	if n == 0 && !hasDefault {
 		s.never()
 	}

@@ -75,6 +75,9 @@ type Runtime struct {
 	// had by then.
 	Partial func(err error) bool
 
+	// Waits is called by a goroutine that begins to wait for others, and when it has done so; nil: nobody asks.
+	Waits func(on bool)
+
 	stopping atomic.Bool // copy of *shared.Stop, for compiled code
 
 	mu        sync.Mutex
@@ -158,6 +161,15 @@ func (r *Runtime) wake() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.woken
+}
+
+// waits tells that the calling goroutine waits for others, until it calls the function that it gets.
+func (r *Runtime) waits() (over func()) {
+	if r.Waits == nil {
+		return func() {}
+	}
+	r.Waits(true)
+	return func() { r.Waits(false) }
 }
 
 // Benchmark is testing.Benchmark, which calls f in another goroutine: a panic in f becomes a panic of the

@@ -63,6 +63,8 @@ type Host interface {
 	Begin(ctx context.Context)
 	// Place says which line runs an operation of the engine.
 	Place(op string) string
+	// Here says which lines the calling goroutine has under way; it is empty if code is not followed.
+	Here() string
 	// Panicked returns the error of a cell that panicked, Stopped the error of a cell that was stopped for
 	// another cause than the end of its context.
 	Panicked(o rt.Outcome) error
@@ -147,9 +149,13 @@ func (rn *Runner) enter(ctx context.Context) *running {
 	r.ctx = context.WithValue(rn.host.Context(own), runningKey{}, r)
 	started, runtime := rn.host.Cell(), rn.code.rt
 	// A goroutine cannot tell which of the marks are its own.
-	within := func(ctx context.Context, f func()) {
-		tensor.Within(profile.WithPlaces(ctx, func(string) string { return started }), f)
+	place := func(op string) string {
+		if lines := rn.host.Here(); lines != "" || op == "" {
+			return lines
+		}
+		return started
 	}
+	within := func(ctx context.Context, f func()) { tensor.Within(profile.WithPlaces(ctx, place), f) }
 	r.cell = runtime.NewCell(rt.Hooks{
 		Name:   started,
 		Around: func(f func()) { within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell

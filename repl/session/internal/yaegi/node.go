@@ -98,6 +98,8 @@ type kinds struct {
 	actions                                                                                                             []string
 
 	made, called uintptr // the code of functions of package reflect, and of closures: see [kinds.closureOf]
+
+	node reflect.Type // the interpreter's
 }
 
 // layout looks whether the interpreter's nodes, symbols and frames are as they are taken for here, and how it
@@ -111,6 +113,7 @@ var layout = sync.OnceValues(func() (k kinds, err error) {
 	if !fits(reflect.TypeFor[node](), n) {
 		return k, otherwise("nodes")
 	}
+	k.node = n
 	sym, _ := n.FieldByName("sym")
 	top, ok := reflect.TypeFor[interp.Interpreter]().FieldByName("frame")
 	if !ok || !fits(reflect.TypeFor[symbol](), sym.Type.Elem()) || !fits(reflect.TypeFor[frame](), top.Type.Elem()) || reflect.TypeFor[frame]().Size() != top.Type.Elem().Size() {

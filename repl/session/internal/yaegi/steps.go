@@ -38,11 +38,12 @@ type Hooks struct {
 
 // points are where code can be made to look.
 type points struct {
-	mu      sync.Mutex
-	list    []point
-	sweepAt int  // length of the list at which points of code that is gone are dropped
-	looking bool // code looks
-	fence   atomic.Int32
+	mu        sync.Mutex
+	list      []point
+	sweepAt   int  // length of the list at which points of code that is gone are dropped
+	looking   bool // code looks
+	following bool // functions are followed: see follow.go
+	fence     atomic.Int32
 
 	wish struct {
 		sync.Mutex
@@ -53,9 +54,11 @@ type points struct {
 
 // A point is a node that is looked into each time.
 type point struct {
-	node  weak.Pointer[node]
-	exec  step // the node's step; set only while code looks
-	looks step // and looks before
+	node     weak.Pointer[node]
+	function bool // it is the start of a function
+	again    Step // it is the start of a loop: the step that comes back to it
+	plain    step // the node's own step; set only while the node has another one
+	other    step // that one, before the node gets it
 }
 
 // Look makes all code call Hooks.Look, or stops it doing so. It does not wait until all code does: reading a
@@ -98,26 +101,35 @@ func (in *Interp) grant() {
 	}
 }
 
-// divert gives nodes their other steps. All steps are made before the first is stored, and goroutines see
-// each one complete.
+// divert gives nodes the steps that they need now. All steps are made before the first is stored, and
+// goroutines see each one complete.
 func (in *Interp) divert(list []point) {
 	p := &in.points
 	for i := range list {
-		if n := list[i].node.Value(); n != nil && p.looking {
-			then := n.exec
-			list[i].exec, list[i].looks = then, func(*frame) step { in.hooks.Look(); return then }
+		one := &list[i]
+		n := one.node.Value()
+		if n == nil {
+			continue
+		}
+		if one.plain == nil {
+			one.plain = n.exec
+		}
+		one.other = one.plain
+		if p.following && one.function {
+			one.other = in.followed(one.plain)
+		}
+		if then := one.other; p.looking {
+			one.other = func(*frame) step { in.hooks.Look(); return then }
 		}
 	}
 	p.fence.Add(1)
 	for i := range list {
-		n := list[i].node.Value()
-		switch {
-		case n == nil:
-		case p.looking:
-			put(n, list[i].looks)
-		default:
-			put(n, list[i].exec)
-			list[i].exec, list[i].looks = nil, nil
+		one := &list[i]
+		if n := one.node.Value(); n != nil && one.other != nil {
+			put(n, one.other)
+		}
+		if one.other = nil; !p.looking && !p.following {
+			one.plain = nil
 		}
 	}
 }
@@ -142,21 +154,19 @@ func (p *points) sweep() {
 }
 
 // add notes the points of new code.
-func (in *Interp) add(nodes []*node) {
-	if len(nodes) == 0 {
+func (in *Interp) add(points []point) {
+	if len(points) == 0 {
 		return
 	}
 	p := &in.points
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.list) > p.sweepAt && !p.looking {
+	if len(p.list) > p.sweepAt && !p.looking && !p.following {
 		p.sweep()
 	}
 	from := len(p.list)
-	for _, n := range nodes {
-		p.list = append(p.list, point{node: weak.Make(n)})
-	}
-	if p.looking {
+	p.list = append(p.list, points...)
+	if p.looking || p.following {
 		in.divert(p.list[from:])
 	}
 }
@@ -169,28 +179,68 @@ func (in *Interp) generate(p *Program) {
 	p.generated = true
 	root := *(**node)(unsafe.Pointer(reflect.ValueOf(p.p).Elem().FieldByName("root").UnsafeAddr()))
 	g := generator{in: in, seen: map[*node]bool{}}
-	g.walk(root)
+	g.find(root)
+	for _, f := range g.bodies {
+		if reset(f.start); g.repeats(f.start) {
+			f.start = in.entry(f.start)
+		}
+	}
+	for _, f := range g.bodies {
+		if g.set(f.start); f.anc.child[1].ident != "init" {
+			g.points = append(g.points, point{node: weak.Make(f.start), function: true})
+		}
+	}
 	in.add(g.points)
 }
 
 type generator struct {
 	in     *Interp
+	bodies []*node // of the functions
 	seen   map[*node]bool
-	points []*node
+	points []point
 }
 
-// walk makes the steps of the functions in a tree.
-func (g *generator) walk(n *node) {
+// find finds the functions in a tree.
+func (g *generator) find(n *node) {
 	if f := n.anc; n.kind == g.in.function && f != nil && len(f.child) == 4 && f.child[3].start != nil {
-		start := f.child[3].start
-		reset(start)
-		if g.set(start); f.child[1].ident != "init" {
-			g.points = append(g.points, start)
-		}
+		g.bodies = append(g.bodies, f.child[3])
 	}
 	for _, c := range n.child {
-		g.walk(c)
+		g.find(c)
 	}
+}
+
+// repeats says whether a function comes back to its first node. Then a call and a turn of a loop would begin
+// in the same way.
+func (g *generator) repeats(start *node) bool {
+	seen := map[*node]bool{}
+	for list := []*node{start}; len(list) > 0; {
+		n := list[len(list)-1]
+		list = list[:len(list)-1]
+		for _, next := range []*node{n.tnext, n.fnext} {
+			if next == start {
+				return true
+			}
+			if next != nil && !seen[next] {
+				seen[next] = true
+				list = append(list, next)
+			}
+		}
+	}
+	return false
+}
+
+// entry makes a node that goes on to another one, of which it is a copy in all else.
+func (in *Interp) entry(to *node) *node {
+	made := reflect.New(in.node)
+	made.Elem().Set(reflect.NewAt(in.node, unsafe.Pointer(to)).Elem())
+	n := (*node)(made.UnsafePointer())
+	n.child, n.tnext, n.fnext, n.kind, n.action, n.exec = nil, to, nil, 0, 0, nil
+	n.gen = func(n *node) {
+		next := n.tnext.exec
+		n.exec = func(*frame) step { return next }
+	}
+	return n
 }
 
 // reset drops the steps of a function literal, which the interpreter makes when it compiles it.
@@ -213,8 +263,8 @@ func (g *generator) set(n *node) {
 		switch {
 		case next == nil || next.exec != nil:
 		case g.seen[next]:
-			next.exec = func(f *frame) step { return next.exec(f) }
-			g.points = append(g.points, next)
+			next.exec = next.again
+			g.points = append(g.points, point{node: weak.Make(next), again: stepOf(next.exec)})
 		default:
 			g.set(next)
 		}

@@ -34,7 +34,7 @@ func TestLook(t *testing.T) {
 		{"a literal in a literal", "host.Call(func() { f := func() { n := 0; for { n++ } }; f() })"},
 		{"calls from compiled code", "host.Forever(func() { })"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		looks := func(t *testing.T, followed bool) {
 			started, forever := make(chan bool), true
 			in, err := New(Hooks{Trace: func(string) {}, Look: func() { panic(stopped) }})
 			if err != nil {
@@ -53,6 +53,7 @@ func TestLook(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := compile(t, in, 2, "func work() { host.Started(); "+test.code+" }; func init() { work() }")
+			in.Follow(followed)
 			ended := make(chan error, 1)
 			go func() { ended <- in.Run(p) }()
 			<-started
@@ -69,11 +70,14 @@ func TestLook(t *testing.T) {
 			if err := in.Run(compile(t, in, 3, "func late() { two() }; func init() { late() }")); err == nil {
 				t.Error("code that is compiled meanwhile does not look")
 			}
+			in.Follow(false)
 			look(in, false)
 			if err := in.Run(compile(t, in, 4, "func init() { n := 0; for i := 0; i < 3; i++ { n += two() }; if n != 6 { panic(n) } }")); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
-		})
+		}
+		t.Run(test.name, func(t *testing.T) { looks(t, false) })
+		t.Run(test.name+", followed", func(t *testing.T) { looks(t, true) })
 	}
 }
 

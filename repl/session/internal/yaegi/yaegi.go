@@ -39,9 +39,10 @@ type Interp struct {
 	scopes reflect.Value // of packages; they keep the scopes inside of them, and so their code, for the debugger too
 	top    *frame        // the package's
 	kinds
-	hooks  Hooks
-	points points
-	floaty map[reflect.Type]bool // structs that were asked for by holdsFloat
+	hooks     Hooks
+	points    points
+	following following
+	floaty    map[reflect.Type]bool // structs that were asked for by holdsFloat
 }
 
 // A Program is compiled code.

@@ -9,7 +9,7 @@ import (
 )
 
 // compile compiles the text of a file of the package that all code belongs to.
-func compile(t *testing.T, in *Interp, cell int, text string) *Program {
+func compile(t testing.TB, in *Interp, cell int, text string) *Program {
 	t.Helper()
 	f, err := parser.ParseFile(in.FileSet(), FileName(cell), "package mcs; "+text, 0)
 	if err != nil {
