@@ -88,9 +88,15 @@ func (r *rounds) measure(ctx context.Context) (*Comparison, error) {
 			return nil, err
 		}
 		if r.look() {
-			if restarts < maxRestarts && r.misjudged(ctx) {
-				restarts++
-				continue
+			if restarts < maxRestarts {
+				wrong, err := r.misjudged(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if wrong {
+					restarts++
+					continue
+				}
 			}
 			if r.known() {
 				break
@@ -269,21 +275,23 @@ func (r *rounds) look() bool {
 
 // misjudged calibrates again if a work turned out to be shorter than it had seemed. The samples begin anew
 // then, for all.
-func (r *rounds) misjudged(ctx context.Context) (wrong bool) {
+func (r *rounds) misjudged(ctx context.Context) (wrong bool, err error) {
 	for _, s := range r.subjects {
 		if s.refused != "" || !s.samples.misjudged() {
 			continue
 		}
 		wrong = true
-		refused, err := s.samples.calibrate(ctx, r.Time)
-		if err == nil {
-			s.refused = refused
+		if s.refused, err = s.samples.calibrate(ctx, r.Time); err != nil {
+			if r.interrupted = ctx.Err() != nil; r.interrupted {
+				return false, nil
+			}
+			return false, named(s.Name, err)
 		}
 	}
 	if wrong {
 		r.begin()
 	}
-	return wrong
+	return wrong, nil
 }
 
 func (r *rounds) spent() time.Duration { return r.Clock.Now() - r.start }

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,15 +33,8 @@ func init() { // map looks them up while it runs
 			}
 			return v
 		},
-		"round": func(r *run, v any, a args) any {
-			f, ok := asFloat(v)
-			if !ok {
-				r.fail("round: got %s, want a number", typeName(v))
-			}
-			p := math.Pow(10, float64(orElse(r, "round", a.want(r, "round", "precision?")[0], int64(0))))
-			return math.RoundToEven(f*p) / p
-		},
-		"list": func(r *run, v any, _ args) any { return &list{items: r.iterate(v)} },
+		"round": roundFilter,
+		"list":  func(r *run, v any, _ args) any { return &list{items: r.iterate(v)} },
 		"first": func(r *run, v any, _ args) any {
 			if items := r.iterate(v); len(items) > 0 {
 				return items[0]
@@ -317,4 +311,58 @@ func tojson(r *run, v any, a args) any {
 		style.item, style.key = r.text(l.items[0]), r.text(l.items[1])
 	}
 	return toJSON(r, v, style)
+}
+
+// roundFilter rounds to a number of digits behind the point, which may be below 0. The method "common" is
+// Python's round: the exact value of the number decides, a tie goes to the even digit, and an integer stays
+// one. "ceil" and "floor" multiply, round and divide.
+func roundFilter(r *run, v any, a args) any {
+	f, ok := asFloat(v)
+	if !ok {
+		r.fail("round: got %s, want a number", typeName(v))
+	}
+	given := a.want(r, "round", "precision?", "method?")
+	digits := min(max(orElse(r, "round", given[0], int64(0)), -400), 400) // no float64 has more
+	p := math.Pow(10, float64(digits))
+	n, whole := number(v).(int64)
+	switch method := orElse(r, "round", given[1], "common"); {
+	case method == "ceil":
+		return math.Ceil(f*p) / p
+	case method == "floor":
+		return math.Floor(f*p) / p
+	case method != "common":
+		r.fail("round: got the method %q, want \"common\", \"ceil\" or \"floor\"", method)
+	case whole && digits >= 0:
+		return n
+	case math.IsInf(f, 0) || math.IsNaN(f):
+		return f
+	}
+	x := new(big.Rat).SetFloat64(f)
+	if whole {
+		x.SetInt64(n)
+	}
+	x = roundEven(x, int(digits))
+	if !whole {
+		rounded, _ := x.Float64()
+		return math.Copysign(rounded, f)
+	}
+	if !x.Num().IsInt64() {
+		r.fail("round: got %d, want a result of at most 64 bits", n)
+	}
+	return x.Num().Int64()
+}
+
+// roundEven rounds x to a number of digits behind the point. A tie goes to the even digit.
+func roundEven(x *big.Rat, digits int) *big.Rat {
+	unit := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(digits, -digits))), nil))
+	if digits > 0 {
+		unit.Inv(unit)
+	}
+	half := new(big.Rat).Quo(x, unit)
+	half.Add(half, big.NewRat(1, 2))
+	q, rest := new(big.Int).DivMod(half.Num(), half.Denom(), new(big.Int))
+	if rest.Sign() == 0 && q.Bit(0) == 1 {
+		q.Sub(q, big.NewInt(1))
+	}
+	return new(big.Rat).Mul(unit, new(big.Rat).SetInt(q))
 }

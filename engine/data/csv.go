@@ -1,8 +1,6 @@
 package data
 
 import (
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -31,8 +29,8 @@ type CSV struct {
 // ReadCSV reads a file of rows with commas, whose first line has the names of the columns: CSV{}.Read(path).
 func ReadCSV(path string) (*Table, error) { return CSV{}.Read(path) }
 
-// Read reads a file of rows, as RFC 4180 describes it: values may stand in quotes, and blanks around them do
-// not count. All rows have as many values. A row of another length, and a value that is none of its column's
+// Read reads a file of rows, as RFC 4180 describes it. Values may stand in quotes, and blanks before a value do
+// not count; around a number, true or false, and the name of a column none count. All rows have as many values. A row of another length, and a value that is none of its column's
 // chosen type, are errors that name the line.
 func (c CSV) Read(path string) (*Table, error) {
 	text, err := regular.Text(path, maxText)
@@ -48,27 +46,19 @@ func (c CSV) Read(path string) (*Table, error) {
 
 // parse makes a table of a file's text. Its values are parts of the text's lines, one copy of it.
 func (c CSV) parse(text, file string) (*Table, error) {
-	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
-	r.Comment, r.FieldsPerRecord, r.ReuseRecord, r.TrimLeadingSpace = c.Comment, -1, true, true
+	r := newCSVRows(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
+	r.r.Comment, r.r.ReuseRecord, r.r.TrimLeadingSpace = c.Comment, true, true
 	if c.Comma != 0 {
-		r.Comma = c.Comma
+		r.r.Comma = c.Comma
 	}
 	t := &Table{file: visible.Line(file)}
 	for first := true; ; first = false {
-		values, err := r.Read()
+		values, line, err := r.read()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			var at *csv.ParseError
-			if errors.As(err, &at) {
-				return nil, fmt.Errorf("%s:%d:%d: %w", t.file, at.Line, at.Column, at.Err)
-			}
-			return nil, fmt.Errorf("%s: %w", t.file, err)
-		}
-		line, _ := r.FieldPos(0)
-		for i, v := range values {
-			values[i] = strings.TrimSpace(v)
+			return nil, fmt.Errorf("%s:%w", t.file, err)
 		}
 		if first {
 			if err := t.name(values, c.NoHeader, line); err != nil {
@@ -95,6 +85,7 @@ func (c CSV) parse(text, file string) (*Table, error) {
 // name makes the columns. One without a name has its number.
 func (t *Table) name(values []string, numbered bool, line int) error {
 	for i, name := range values {
+		name = strings.TrimSpace(name)
 		if numbered || name == "" {
 			name = strconv.Itoa(i)
 		}
@@ -146,6 +137,7 @@ func (c CSV) absent(values []string) (missing []bool) {
 		texts = []string{"", "NA", "N/A", "NaN", "null"}
 	}
 	for i, v := range values {
+		v = strings.TrimSpace(v)
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.EqualFold(text, v) }) {
 			if missing == nil {
 				missing = make([]bool, len(values))

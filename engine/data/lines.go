@@ -238,7 +238,7 @@ func (l *jsonList) item(c byte) error {
 	}
 }
 
-// csvRows reads rows of values, whose names are in the first one. Values keep their blanks: they are texts.
+// csvRows reads rows of values. For next the first one has their names, and they keep their blanks.
 type csvRows struct {
 	r     *csv.Reader
 	names []string

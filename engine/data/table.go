@@ -48,6 +48,7 @@ func (c *column) firstNot(dt dtype.Type) int {
 
 // number reads a text as an element of the type: integers as they are, other numbers as a float64.
 func number(text string, dt dtype.Type) (x any, ok bool) {
+	text = strings.TrimSpace(text)
 	switch {
 	case dt == dtype.Bool:
 		yes := strings.EqualFold(text, "true")
@@ -309,6 +310,9 @@ func (c *column) cells(rows int) []string {
 	for i, v := range c.values[:rows] {
 		if c.lacks(i) {
 			v = "–"
+		}
+		if c.dtype != dtype.Invalid {
+			v = strings.TrimSpace(v)
 		}
 		list = append(list, cut(visible.Line(v), 24))
 	}

@@ -56,6 +56,7 @@ func TestTable(t *testing.T) {
 		{"other signs", table(t, CSV{Comma: ';', Comment: '#', NoHeader: true, Missing: []string{"?"}}, "# x\n1;2\n?;4\n").Drop().Tensor(), "i64[1 2] [1 2]"},
 		{"chosen types", table(t, CSV{Types: map[string]dtype.Type{"a": dtype.F64, "b": dtype.U8}}, "a,b\n1,255\n").Tensor(), "f64[1 2] [1 255]"},
 		{"large numbers", table(t, CSV{Types: map[string]dtype.Type{"b": dtype.U64}}, "b\n18446744073709551615\n").Column("b").Eq(tensor.From([]uint64{1<<64 - 1})), "bool[1] [1]"},
+		{"blanks around numbers", table(t, CSV{}, " a , b\n 1 ,\" 2 \"\n NA , true \n").Drop().Tensor("a"), "i64[1 1] [1]"},
 		{"a mark of UTF-8, a row index without a name", table(t, CSV{}, "\ufeff,a\n0,1.5\n").Tensor("0", "a"), "f32[1 2] [0 1.5]"},
 	} {
 		if got := c.got.DType().String() + shapeAndValues(c.got); got != c.want {
@@ -65,6 +66,13 @@ func TestTable(t *testing.T) {
 	codes, classes := h.Classes("street, number")
 	if want := []string{"Elm St, 1", "Elm St, 3", `Oak "Ring" 2`, "two\nlines"}; !slices.Equal(classes, want) || !slices.Equal(codes.Ints(), []int{0, 2, 1, 3}) {
 		t.Errorf("got %v of %q, want 0 2 1 3 of %q", codes.Ints(), classes, want)
+	}
+	quoted := "a,b\n\"  x  \", y \n"
+	if _, classes := table(t, CSV{}, quoted).Classes("a"); classes[0] != "  x  " {
+		t.Errorf("blanks within quotes: got %q, want them kept", classes)
+	}
+	if _, classes := table(t, CSV{}, quoted).Classes("b"); classes[0] != "y " {
+		t.Errorf("blanks around a text: got %q, want those before it left out", classes)
 	}
 	for want, f := range map[string]func(){
 		`data.Table: houses.csv: got column "Area", want one of ["area" "rooms" "street, number" "price" "sold"]`:                                 func() { h.Column("Area") },

@@ -56,9 +56,15 @@ func Hist(values any, bins int) *Plot {
 		return p
 	}
 	sort.Float64s(sorted)
+	// In units of a power of two no span overflows, and none is too small to be divided.
+	_, unit := math.Frexp(max(math.Abs(sorted[0]), math.Abs(sorted[len(sorted)-1])))
+	for i, v := range sorted {
+		sorted[i] = math.Ldexp(v, -unit)
+	}
 	low, high := sorted[0], sorted[len(sorted)-1]
 	if low == high {
-		low, high = low-0.5, high+0.5
+		half := max(math.Ldexp(0.5, -unit), 1./1024)
+		low, high = low-half, high+half
 	}
 	if bins == 0 {
 		bins = binCount(sorted, high-low)
@@ -66,7 +72,8 @@ func Hist(values any, bins int) *Plot {
 	width := (high - low) / float64(bins)
 	s := Series{X: make([]float64, bins), Y: make([]float64, bins)}
 	for i := range s.X {
-		s.X[i] = low + (float64(i)+0.5)*width
+		center := math.Ldexp(low+(float64(i)+0.5)*width, unit)
+		s.X[i] = min(max(center, -math.MaxFloat64), math.MaxFloat64)
 	}
 	for _, v := range sorted {
 		s.Y[min(int((v-low)/width), bins-1)]++

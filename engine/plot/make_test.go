@@ -77,3 +77,27 @@ func TestWrongData(t *testing.T) {
 		}
 	}
 }
+
+// Values of any size fall into bins: a span may overflow, or be too small to be divided.
+func TestHistOfExtremes(t *testing.T) {
+	tiny := math.SmallestNonzeroFloat64
+	for _, values := range [][]float64{{1e17, 1e17}, {-1e308, 1e308}, {0, tiny}, {-tiny, tiny}, {math.MaxFloat64, math.MaxFloat64}, {1, math.Nextafter(1, 2)}, {0, 0}, {-1e17, -1e17, -1e17}} {
+		for _, bins := range []int{0, 1, 7, 60} {
+			s := plot.Hist(values, bins).Series[0]
+			counted := 0.
+			for i, n := range s.Y {
+				if counted += n; math.IsNaN(s.X[i]) || math.IsInf(s.X[i], 0) || i > 0 && s.X[i] < s.X[i-1] {
+					t.Errorf("%g in %d bins: got the places %g", values, bins, s.X)
+				}
+			}
+			if int(counted) != len(values) || bins > 0 && len(s.Y) != bins {
+				t.Errorf("%g in %d bins: got counts %g", values, bins, s.Y)
+			}
+			plot.Hist(values, bins).Text(80)
+			plot.Hist(values, bins).SVG()
+		}
+	}
+	if got := plot.Hist([]float64{1e17, 1e17, 1e17 + 16}, 2).Series[0].Y; got[0] != 2 || got[1] != 1 {
+		t.Errorf("got counts %g, want 2 and 1", got)
+	}
+}

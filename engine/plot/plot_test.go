@@ -173,3 +173,25 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// An axis of any two numbers has few ticks.
+func TestTicksOfExtremes(t *testing.T) {
+	tiny := math.SmallestNonzeroFloat64
+	for _, span := range [][2]float64{{1e17, 1e17}, {1e17, 1e17 + 16}, {-1e308, 1e308}, {-math.MaxFloat64, math.MaxFloat64}, {0, tiny}, {tiny, tiny}, {math.MaxFloat64, math.MaxFloat64}, {1, math.Nextafter(1, 2)}} {
+		for _, log := range []bool{false, true} {
+			if log && span[0] <= 0 {
+				continue
+			}
+			a := axis{low: span[0], high: span[1], log: log}
+			a.widen()
+			for n := 1; n < 10; n++ {
+				if ticks := a.ticks(n); len(ticks) == 0 || len(ticks) > 40 {
+					t.Errorf("%g, log %v: got %d ticks, want about %d", span, log, len(ticks), n)
+				}
+			}
+			if at := a.at(span[1]); span[1] > 1e-290 && !(at >= 0 && at <= 1) {
+				t.Errorf("%g, log %v: got the place %g", span, log, at)
+			}
+		}
+	}
+}

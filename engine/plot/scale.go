@@ -20,20 +20,20 @@ func (a *axis) include(v float64) {
 	a.low, a.high = math.Min(a.low, v), math.Max(a.high, v)
 }
 
-// widen gives an interval without extent one.
+// widen gives an extent to an interval that has none, or one in which a float64 has no room for steps.
 func (a *axis) widen() {
-	if a.low < a.high || math.IsInf(a.low, 1) {
+	if math.IsInf(a.low, 1) || a.high-a.low > max(1e-290, 1e-12*max(math.Abs(a.low), math.Abs(a.high))) {
 		return
 	}
 	if a.log {
-		a.low, a.high = a.low/2, a.high*2
+		a.low, a.high = max(a.low/2, 1e-300), min(max(a.high*2, 4e-300), math.MaxFloat64)
 		return
 	}
 	d := math.Abs(a.low) / 2
-	if d == 0 {
+	if d < 1e-290 {
 		d = 1
 	}
-	a.low, a.high = a.low-d, a.high+d
+	a.low, a.high = max(a.low-d, -math.MaxFloat64), min(a.high+d, math.MaxFloat64)
 }
 
 // at gives v's place, 0 at low and 1 at high.
@@ -41,7 +41,7 @@ func (a axis) at(v float64) float64 {
 	if a.log {
 		return math.Log(v/a.low) / math.Log(a.high/a.low)
 	}
-	return (v - a.low) / (a.high - a.low)
+	return (v/4 - a.low/4) / (a.high/4 - a.low/4) // no difference of fourths overflows
 }
 
 // A tick is a place of an axis with its label.
@@ -57,10 +57,9 @@ func (a axis) ticks(n int) []tick {
 			return t
 		}
 	}
-	step := niceStep((a.high - a.low) / float64(max(n, 1)))
+	step := niceStep(min(a.high-a.low, math.MaxFloat64/2) / float64(max(n, 1)))
 	var list []tick
-	first := math.Ceil(a.low/step - 1e-9)
-	for k := first; k*step <= a.high+1e-9*step; k++ {
+	for k := math.Ceil(a.low/step - 1e-9); k <= a.high/step+1e-9; k++ {
 		list = append(list, tick{k * step, label(k*step, step)})
 	}
 	if len(list) == 0 {
@@ -93,7 +92,7 @@ func (a axis) decades(n int) []tick {
 		}
 		for _, m := range multiples {
 			v := m * math.Pow(10, e)
-			if v >= a.low*(1-1e-9) && v <= a.high*(1+1e-9) && math.Mod(e-from, every) == 0 {
+			if v >= a.low*(1-1e-9) && v/(1+1e-9) <= a.high && math.Mod(e-from, every) == 0 {
 				list = append(list, tick{v, powerLabel(v, e, to-from)})
 			}
 		}

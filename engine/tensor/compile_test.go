@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
 
 // A stateful function and what it is called with: make returns it anew, with state of its own.
@@ -205,6 +207,15 @@ func TestCompileRefuses(t *testing.T) {
 	freed.Free()
 	if err := Try(func() { f() }); err == nil || !strings.Contains(err.Error(), "got freed f32[2], which was freed") {
 		t.Errorf("a freed tensor: got %v", err)
+	}
+	kept, gone := Ones(1024).Eval(), Ones(1024).Named("gone").Eval()
+	f = Compile(func(...Tensor) []Tensor { return []Tensor{kept, gone} })
+	Free(f()...)
+	gone.Free()
+	block := kept.node("test").Value().Buf.(*backend.Block)
+	before := block.Holders()
+	if err := Try(func() { f() }); err == nil || block.Holders() != before {
+		t.Errorf("a result that was freed: got %v and %d holders of another result, want an error and %d", err, block.Holders(), before)
 	}
 }
 

@@ -181,18 +181,21 @@ func (p *replay) differs(q *replay) string {
 // run computes, sets what is to be set, calls callbacks and returns the results. The leaves are bound.
 func (p *replay) run(now *invocation) []Tensor {
 	failed := true
-	defer func() { p.forget(failed) }() // nothing must keep memory alive
-	stored := p.hold(now)
+	var stored []*ir.Data
+	defer func() { // nothing must keep memory alive
+		if failed {
+			for _, d := range stored {
+				d.Buf.(*backend.Block).Release()
+			}
+		}
+		p.forget(failed)
+	}()
+	p.hold(now, &stored)
 	err := p.compute(now)
 	if err == nil {
 		err = p.settle()
 	}
-	if err != nil {
-		for _, d := range stored {
-			d.Buf.(*backend.Block).Release()
-		}
-		check("eval", err)
-	}
+	check("eval", err)
 	failed = false
 	value := func(i int) *ir.Data {
 		if o := p.outs[i]; o.index >= 0 {
@@ -267,8 +270,8 @@ func (p *replay) settle() error {
 }
 
 // hold holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and lists
-// them.
-func (p *replay) hold(now *invocation) (stored []*ir.Data) {
+// what it holds.
+func (p *replay) hold(now *invocation, stored *[]*ir.Data) {
 	for _, o := range p.outs {
 		if o.index >= 0 {
 			continue
@@ -277,9 +280,8 @@ func (p *replay) hold(now *invocation) (stored []*ir.Data) {
 		if !d.Buf.(*backend.Block).Hold() {
 			fail("compile", "got %v, which was freed", n)
 		}
-		stored = append(stored, d)
+		*stored = append(*stored, d)
 	}
-	return stored
 }
 
 // become gives the box a value that was computed in its place. Its old memory is given back if no operation

@@ -124,31 +124,26 @@ func (e *expr) number(k int) backend.Scalar {
 }
 
 // singles are programs of one launch each of a plan, with the plan's table, for runs that look at every
-// result.
+// result. Those of the first launches are loaded.
 type singles struct {
-	once   sync.Once
+	sync.Mutex
 	loaded []backend.Loaded
-	err    error
 }
 
 // one returns the program of launch i alone.
 func (p *plan) one(i int) (backend.Loaded, error) {
 	s := &p.single
-	s.once.Do(func() {
-		for i := range p.program.Launches {
-			alone := *p.program
-			alone.Launches, alone.Commit = p.program.Launches[i:i+1], 1
-			loaded, err := p.dev.Backend().Load(&alone)
-			if err != nil {
-				s.err = err
-				return
-			}
-			s.loaded = append(s.loaded, loaded)
-			runtime.AddCleanup(p, backend.Loaded.Close, loaded)
+	s.Lock()
+	defer s.Unlock()
+	for k := len(s.loaded); k <= i; k++ {
+		alone := *p.program
+		alone.Launches, alone.Commit = p.program.Launches[k:k+1], 1
+		loaded, err := p.dev.Backend().Load(&alone)
+		if err != nil {
+			return nil, err // perhaps there was too little memory: the next run tries again
 		}
-	})
-	if s.err != nil {
-		return nil, s.err
+		s.loaded = append(s.loaded, loaded)
+		runtime.AddCleanup(p, backend.Loaded.Close, loaded)
 	}
 	return s.loaded[i], nil
 }

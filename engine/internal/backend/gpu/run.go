@@ -119,22 +119,21 @@ func (b *Backend) slot(l *loaded, pinned []pin) (*slot, error) {
 		l.slots = slices.Delete(l.slots, at, at+1)
 		return s, nil
 	}
-	l.made++
 	s := &slot{}
 	var err error
 	if s.block, err = b.take(l.bytes, DeviceMemory); err != nil {
 		return nil, err
 	}
-	if b.info.Unified {
-		return s, nil
-	}
-	if s.host, err = b.stage(l.bytes); err == nil && l.ends > stopWord {
-		s.report, err = b.stage(l.ends)
+	if !b.info.Unified {
+		if s.host, err = b.stage(l.bytes); err == nil && l.ends > stopWord {
+			s.report, err = b.stage(l.ends)
+		}
 	}
 	if err != nil {
 		b.drop(s)
 		return nil, err
 	}
+	l.made++
 	return s, nil
 }
 
