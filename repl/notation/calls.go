@@ -103,6 +103,15 @@ func (c *Calls) note(call ast.Expr, of ast.Expr) *made {
 	return m
 }
 
+// Pos is where the code begins that was typed for an expression. A parenthesis that the call of an operator
+// does not need is part of it.
+func (c *Calls) Pos(e ast.Expr) token.Pos {
+	if m := c.made[ast.Unparen(e)]; m != nil {
+		return m.from
+	}
+	return e.Pos()
+}
+
 // call makes the call of a method of x with the place of an operator or bracket.
 func (c *Calls) call(x ast.Expr, method string, pos token.Pos, of ast.Expr, args ...ast.Expr) ast.Expr {
 	for i := range args {

@@ -169,7 +169,7 @@ func TestTensorNotationInDeclarations(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, notationSetup, "func scaled(v tensor.Tensor) tensor.Tensor { v[:, 0] *= k; return v + 1 }\nconst k = 10",
 		"func (m *Model) Last() tensor.Tensor { return -m.W[..., -1] }", "later := func() tensor.Tensor { return scaled(x)[1:, 0] / 2 }")
-	if got := run(t, s, "_ = x[0]\nx[0]", "_ * 2 + _[:, nil]", "(Out[5][1] - Out[6][0, 1]).Item()"); got != "-1 float64" {
+	if got := run(t, s, "_ = x[0]\nfive := x[0]\nfive", "six := _ * 2 + _[:, nil]\nsix", "(Out[5][1] - Out[6][0, 1]).Item()"); got != "-1 float64" {
 		t.Errorf("got %s", got)
 	}
 	if got := run(t, s, "later().Item()"); got != "15.5 float64" {
@@ -283,6 +283,24 @@ for i, v := range values { if math.Abs(v-want[i]) > 1e-9*max(1, math.Abs(v)) && 
 list`)
 	if wrong != "[] []int" {
 		t.Errorf("expressions %s differ: %s", wrong, strings.Join(tensors[:5], "\n"))
+	}
+}
+
+// A formula has one value wherever it stands, also at the beginning of a line, where a parenthesis may open it.
+func TestTensorNotationInPlaces(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "x, y, z := tensor.From([]float64{1.75, 3}), tensor.From([]float64{-0.5, 4}), tensor.Ones(2)\nf := 0.25\nvar v tensor.Tensor\nm := map[string]tensor.Tensor{}\nfunc id(t tensor.Tensor) tensor.Tensor { return t }")
+	r := rand.New(rand.NewPCG(1, 9))
+	for range 40 {
+		formula := strings.NewReplacer("X", "x", "Y", "y", "Z", "z").Replace(randomFormula(r, 3))
+		want := run(t, s, "v = "+formula+"\nv")
+		for _, place := range []string{"F", "(F)", "(F) * 1", "-(-(F))", "(F)[:]", "\n\t(F)", "var w = F\nw", "id(F)", "[]tensor.Tensor{F}[0]", "func() tensor.Tensor { return F }()",
+			"m[\"a\"] = F; m[\"a\"]", "if true {\n\tv = (F)\n}\nv", "v, m[\"b\"] = F, F\nm[\"b\"]", "switch { default:\n v = (F) }\nv"} {
+			code := strings.ReplaceAll(place, "F", formula)
+			if got := run(t, s, code); got != want {
+				t.Fatalf("%s: got\n%s\nwant\n%s", code, got, want)
+			}
+		}
 	}
 }
 

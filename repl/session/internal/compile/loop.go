@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -53,8 +54,9 @@ func (c *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, values []*worl
 	for _, o := range u.Outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
 	}
-	facts := c.check(st, []*ast.File{file}, extra...)
-	facts.dropUnused(list)
+	var calls notation.Calls
+	facts := c.checkAgain(&calls, st, []*ast.File{file}, extra...)
+	facts.dropUnused(list, &calls)
 	if len(facts.Errs) > 0 {
 		return nil, nil, c.complaints(st, facts)
 	}

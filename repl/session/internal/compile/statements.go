@@ -180,7 +180,7 @@ func (c *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 		cell.Body.List = list
 		facts := c.checkAgain(&calls, st, []*ast.File{file}, extra...)
 		if final {
-			facts.dropUnused(list)
+			facts.dropUnused(list, &calls)
 		}
 		if show {
 			facts.limitShown(list)
@@ -227,7 +227,7 @@ var (
 
 // dropUnused removes the complaint that a trailing expression is not used: it is shown, or hidden by a
 // semicolon.
-func (ch *checked) dropUnused(list []ast.Stmt) {
+func (ch *checked) dropUnused(list []ast.Stmt, calls *notation.Calls) {
 	if len(list) == 0 {
 		return
 	}
@@ -237,7 +237,7 @@ func (ch *checked) dropUnused(list []ast.Stmt) {
 	}
 	kept := ch.Errs[:0]
 	for _, e := range ch.Errs {
-		if !strings.HasSuffix(e.Msg, "is not used") || e.Pos < es.Pos() || e.Pos > es.End() {
+		if !strings.HasSuffix(e.Msg, "is not used") || e.Pos < calls.Pos(es.X) || e.Pos > es.End() {
 			kept = append(kept, e)
 		}
 	}
