@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -101,6 +102,47 @@ func TestCallsMakeFewObjects(t *testing.T) {
 				}
 			}); n > 4500 {
 				t.Errorf("1000 calls make %.0f objects, want at most 4 each", n)
+			}
+		})
+	}
+}
+
+// A closure is garbage when nothing has it, also where the same statement makes the next one.
+func TestClosuresInLoopsKeepNothing(t *testing.T) {
+	for _, test := range []struct{ name, code string }{
+		{"called at once", "func() { s += i }()"},
+		{"in a variable", "f := func() { s += i }; f()"},
+		{"not called", "f := func() { s += i }; _ = f"},
+		{"two in turn", "f := func() { s += i }; g := func() { f() }; g()"},
+		{"one in another", "f := func() func() { return func() { s += i } }; f()()"},
+		{"that defers", "f := func() { defer func() { s++ }(); s += i }; f()"},
+		{"that defers and is not called", "f := func() { defer func() { s++ }(); s += i }; _ = f"},
+		{"with an interface", "f := func(x any) { s += i }; f(i)"},
+		{"for compiled code", "host.Each(1, func(k int) { s += k })"},
+		{"in a goroutine", "c := make(chan int); go func() { c <- i }(); s += <-c"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in, err := New(Hooks{Trace: func(string) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			harness(t, in)
+			var heap []uint64
+			look := func() {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap = append(heap, m.HeapAlloc)
+			}
+			if err := in.Use("test/memory", "memory", map[string]reflect.Value{"Look": reflect.ValueOf(look)}); err != nil {
+				t.Fatal(err)
+			}
+			const before = `import ("test/host"; "test/memory"); var _ = host.Twice; func init() { s := 0; for i := 0; i <= 6000; i++ { if i % 3000 == 0 { memory.Look() }; `
+			if err := in.Run(compile(t, in, 1, before+test.code+" }; _ = s }")); err != nil {
+				t.Fatal(err)
+			}
+			if grown := int(heap[2]) - int(heap[1]); grown > 300_000 {
+				t.Errorf("3000 turns of a loop keep %d bytes", grown)
 			}
 		})
 	}

@@ -2,8 +2,10 @@ package yaegi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 )
@@ -19,6 +21,7 @@ type function struct {
 	words   int     // of those without pointers together
 	types   []reflect.Type
 	typ     reflect.Type // of a literal
+	uses    []int        // the places of the variables around a literal that its code uses
 }
 
 // describe finds the variables of the code of a declaration or a literal.
@@ -140,7 +143,9 @@ type closure struct {
 	around *frame
 }
 
-// encloses makes the step that makes a closure of a function literal.
+// encloses makes the step that makes a closure of a function literal. A closure keeps the variables that it
+// uses and no others: one of them would be a closure that the same statement has made before, which keeps the
+// one before that, and so all closures of a loop.
 func (in *Interp) encloses(n *node) step {
 	plain, next := n.exec, exec(n.tnext)
 	to := place{n.findex, n.level}
@@ -151,12 +156,21 @@ func (in *Interp) encloses(n *node) step {
 			plain(f) // makes the type of the function, too
 			fn = in.describe(n)
 			fn.typ = (*reflect.Value)(unsafe.Pointer(to.of(f))).Type()
+			fn.uses = in.uses(n)
 			known.Store(fn)
 		}
-		if !fn.quick {
+		kept := f.copied(fn.uses)
+		var v value
+		switch {
+		case fn.quick:
+			v = (&closure{fn, kept}).value()
+		case to.level == 0: // the interpreter's own closure keeps the frame that it is made in
+			kept.data = append(kept.data, make([]value, max(0, to.index+1-len(kept.data)))...)
+			plain(kept)
+			v = kept.data[to.index]
+		default:
 			return plain(f)
 		}
-		v := (&closure{fn, f.copied()}).value()
 		f.mutex.Lock()
 		*to.of(f) = v
 		f.mutex.Unlock()
@@ -177,12 +191,41 @@ func (in *Interp) passesClosures(n *node) {
 	}
 }
 
-// copied is a frame with the same variables, which a closure keeps.
-func (f *frame) copied() *frame {
+// uses finds the variables of the frame around a literal that its code uses, in order: what a node is about is
+// so many frames up as there are functions between it and them.
+func (in *Interp) uses(literal *node) []int {
+	used := map[int]bool{}
+	var walk func(n *node, level int)
+	walk = func(n *node, level int) {
+		if n.level == level {
+			used[n.findex] = true
+			if n.sym != nil {
+				used[n.sym.index] = true
+			}
+		}
+		for _, c := range n.child {
+			if n.kind == in.literal {
+				walk(c, level+1)
+			} else {
+				walk(c, level)
+			}
+		}
+	}
+	walk(literal.child[3], 1)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(used)), func(i int) bool { return i < 0 })
+}
+
+// copied is a frame with the same variables at these places, which a closure keeps.
+func (f *frame) copied(places []int) *frame {
 	f.mutex.RLock()
 	defer f.mutex.RUnlock()
-	c := &frame{id: atomic.LoadUint64(&f.id), debug: f.debug, root: f.root, anc: f.anc, data: make([]value, len(f.data)), deferred: f.deferred, recovered: f.recovered, done: f.done}
-	copy(c.data, f.data)
+	c := &frame{id: atomic.LoadUint64(&f.id), debug: f.debug, root: f.root, anc: f.anc, deferred: f.deferred, recovered: f.recovered, done: f.done}
+	if len(places) > 0 {
+		c.data = make([]value, places[len(places)-1]+1)
+	}
+	for _, i := range places {
+		c.data[i] = f.data[i]
+	}
 	return c
 }
 
