@@ -62,7 +62,7 @@ type logSpike struct {
 const maxLog = 1 << 30
 
 // openLogs opens the files of a run that begins, or goes on. What they have of later steps is dropped: a run
-// that was killed after its last checkpoint makes these steps again.
+// that was killed after its last checkpoint, or before its first, makes these steps again.
 func (t *trainer) openLogs() error {
 	t.logs = logs{t: t, tokens: t.history.Tokens, elapsed: t.history.Elapsed}
 	step := t.history.Steps()
@@ -73,7 +73,7 @@ func (t *trainer) openLogs() error {
 	}
 	if t.o.TensorBoard != "" {
 		first := 0
-		if step > 0 {
+		if step > 0 || t.o.Resume {
 			first = step + 1
 		}
 		var err error
@@ -91,7 +91,12 @@ func (l *logs) openLines(step int) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	kept, found, err := linesUpTo(text, step)
+	head := logRun{l.t.o.Steps, time.Now().Round(time.Second), l.t.o.LR.String(), l.t.o.Optimizer.String(), l.t.data.Fingerprint()}
+	var again *logRun
+	if step == 0 && l.t.o.Resume {
+		again = &head
+	}
+	kept, found, err := linesUpTo(text, step, again)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.t.o.Log, err)
 	}
@@ -104,20 +109,22 @@ func (l *logs) openLines(step int) error {
 		return err
 	}
 	if step == 0 || !found {
-		return l.line(logLine{Run: &logRun{l.t.o.Steps, time.Now().Round(time.Second), l.t.o.LR.String(), l.t.o.Optimizer.String(), l.t.data.Fingerprint()}})
+		return l.line(logLine{Run: &head})
 	}
 	return nil
 }
 
-// linesUpTo leaves out the last run's lines after a step, all of them if that is 0, and a last line that was
-// not written to its end. Found says that lines of the last run stay.
-func linesUpTo(text []byte, step int) (kept []byte, found bool, err error) {
+// linesUpTo leaves out the last run's lines after a step, none of them if that is 0, and a last line that was
+// not written to its end. A last run that is again, so that is made again, is left out as a whole. Found says
+// that lines of the last run stay.
+func linesUpTo(text []byte, step int, again *logRun) (kept []byte, found bool, err error) {
 	n, begin := 0, 0 // the last run's first line
+	var last logRun
 	var lines [][]byte
 	var steps []int
 	for line := range bytes.Lines(text) {
 		var l struct {
-			Run  *json.RawMessage
+			Run  *logRun
 			Step int
 		}
 		if err := json.Unmarshal(line, &l); err != nil || l.Run == nil && l.Step < 1 || line[len(line)-1] != '\n' {
@@ -127,9 +134,12 @@ func linesUpTo(text []byte, step int) (kept []byte, found bool, err error) {
 			return nil, false, fmt.Errorf("line %d is no line of a log; name another file", len(lines)+1)
 		}
 		if n += len(line); l.Run != nil {
-			begin = len(lines)
+			begin, last = len(lines), *l.Run
 		}
 		lines, steps = append(lines, line), append(steps, l.Step)
+	}
+	if again != nil && last.Rate == again.Rate && last.Optimizer == again.Optimizer && last.Data == again.Data {
+		lines = lines[:begin]
 	}
 	for i, line := range lines {
 		if i < begin || step == 0 || steps[i] <= step {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
@@ -113,6 +114,52 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestLogOfAKilledRun: a run that was killed before its first checkpoint begins its log anew, and leaves the
+// lines of other runs.
+func TestLogOfAKilledRun(t *testing.T) {
+	dir := t.TempDir()
+	o := options(4)
+	o.Log, o.TensorBoard = filepath.Join(dir, "log.jsonl"), filepath.Join(dir, "events")
+	other := o
+	other.Steps, other.LR = 2, optim.Constant(1e-4)
+	mustRun(t, newModel(), windows(), other)
+	before := logged(t, o.Log)
+	mustRun(t, newModel(), windows(), o)
+	want := logged(t, o.Log)
+	for name, left := range map[string]int{"the first line": 3, "some steps": 6, "all": 8} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(o.Log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.SplitAfter(string(text), "\n")
+			if err := os.WriteFile(o.Log, []byte(strings.Join(lines[:left], "")+lines[2][:9]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			again := o
+			again.Checkpoint, again.Resume = filepath.Join(t.TempDir(), "checkpoints"), true
+			mustRun(t, newModel(), windows(), again)
+			if got := logged(t, o.Log); got != want || !strings.HasPrefix(got, before) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+	names, err := filepath.Glob(filepath.Join(o.TensorBoard, "events.out.tfevents.*"))
+	if err != nil || len(names) != 5 {
+		t.Fatalf("%v, %v, want five files of events", names, err)
+	}
+	for i, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const begins = "\x10\x01\x3a\x02\x08\x01" // step 1: a session log with the status START
+		if got, want := strings.Contains(string(text), begins), i >= 2; got != want {
+			t.Errorf("file %d drops the steps of earlier ones: %v, want %v", i, got, want)
+		}
+	}
+}
+
 // TestLogOfSpikes: a log says what was done, and does not have the steps that were made again twice.
 func TestLogOfSpikes(t *testing.T) {
 	dir := t.TempDir()
@@ -170,7 +217,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 	refused := 0
 	mutate.Each(1, 500, whole, func(i int, damaged []byte) {
-		kept, _, err := linesUpTo(damaged, 3)
+		kept, _, err := linesUpTo(damaged, 3, nil)
 		switch {
 		case err != nil:
 			if refused++; !strings.HasPrefix(err.Error(), "line ") {
