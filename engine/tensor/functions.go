@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // floatPair brings two operands to one floating-point dtype and one shape.
@@ -114,7 +115,7 @@ func (t Tensor) LogSigmoid() Tensor { return t.Neg().Softplus().Neg() }
 // Elu is x, and alpha·(eˣ − 1) below 0.
 func (t Tensor) Elu(alpha float64) Tensor {
 	x := wrap(floats(t.node("elu")))
-	return Where(x.Le(0), x.Minimum(0).Expm1().Mul(alpha), x)
+	return Where(x.Le(0), x.bounded(ir.Min, 0).Expm1().Mul(alpha), x)
 }
 
 // LeakyRelu is x, and slope·x below 0.

@@ -206,8 +206,16 @@ func (t Tensor) Maximum(y Operand) Tensor { return combine(ir.Max, t, y) }
 // Minimum returns the smaller of x and y; NaN if either is.
 func (t Tensor) Minimum(y Operand) Tensor { return combine(ir.Min, t, y) }
 
-// Clip keeps x within low and high.
-func (t Tensor) Clip(low, high float64) Tensor { return t.Maximum(low).Minimum(high) }
+// Clip keeps x within low and high. Its gradient is 1 from low to high, the ends too, and 0 outside.
+func (t Tensor) Clip(low, high float64) Tensor {
+	return t.bounded(ir.Max, low).bounded(ir.Min, high)
+}
+
+// bounded is Maximum or Minimum with the whole gradient of a tie for t.
+func (t Tensor) bounded(op ir.Op, by float64) Tensor {
+	a, b := pair(op.String(), t, by)
+	return wrap(apply(op, ir.Attr{Flags: ir.Bound}, a, b))
+}
 
 // Atan2 returns the angle of the point (y, x) in radians, where x is the operand.
 func (t Tensor) Atan2(x Operand) Tensor { return fraction(ir.Atan2, t, x) }

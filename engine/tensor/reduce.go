@@ -88,7 +88,7 @@ func (t Tensor) Var(axes ...int) Tensor {
 }
 
 // Std is √Var, with the divisor n as NumPy's std; that of PyTorch is [Tensor.SampleStd].
-func (t Tensor) Std(axes ...int) Tensor { return t.Var(axes...).Sqrt() }
+func (t Tensor) Std(axes ...int) Tensor { return root(t.Var(axes...)) }
 
 // VarWith is the variance with the divisor n − correction over axes; none means all. Correction is NumPy's
 // ddof.
@@ -99,7 +99,7 @@ func (t Tensor) VarWith(correction float64, axes ...int) Tensor {
 
 // StdWith is √VarWith.
 func (t Tensor) StdWith(correction float64, axes ...int) Tensor {
-	return t.VarWith(correction, axes...).Sqrt()
+	return root(t.VarWith(correction, axes...))
 }
 
 // SampleVar is the variance with the divisor n − 1, as PyTorch's var: that of what the elements are a sample
@@ -107,14 +107,20 @@ func (t Tensor) StdWith(correction float64, axes ...int) Tensor {
 func (t Tensor) SampleVar(axes ...int) Tensor { return t.VarWith(1, axes...) }
 
 // SampleStd is √SampleVar, with the divisor n − 1 as PyTorch's std.
-func (t Tensor) SampleStd(axes ...int) Tensor { return t.SampleVar(axes...).Sqrt() }
+func (t Tensor) SampleStd(axes ...int) Tensor { return root(t.SampleVar(axes...)) }
 
-// Norm is the square root of the sum of squares over axes; none means all.
+// Norm is the square root of the sum of squares over axes; none means all. The gradient of zeros is 0.
 func (t Tensor) Norm(axes ...int) Tensor {
 	if len(axes) == 0 {
-		return SumSquares([]Tensor{t}).Sqrt()
+		return root(SumSquares([]Tensor{t}))
 	}
-	return wrap(floats(t.node("norm"))).Square().Sum(axes...).Sqrt()
+	return root(wrap(floats(t.node("norm"))).Square().Sum(axes...))
+}
+
+// root is √t of sums of squares, whose gradient is 0 where they are: a square's is, and 0·∞ would be NaN.
+func root(t Tensor) Tensor {
+	zero := t.Eq(0)
+	return Where(zero, 0, Where(zero, 1, t).Sqrt())
 }
 
 // Any says whether anything is true (not 0) over axes; none means all.

@@ -97,10 +97,14 @@ func gradPow(n *Node, dy []*Node) []*Node {
 	return scalarOr(n, dx, mul(dy[0], mul(n, logx)))
 }
 
-// gradChoice makes the rule of Max and Min; wins compares the way that lets the first operand win.
-func gradChoice(wins Op) func(n *Node, dy []*Node) []*Node {
+// gradChoice makes the rule of Max and Min; wins compares the way that lets the first operand win, and within
+// so that it wins ties, too.
+func gradChoice(wins, within Op) func(n *Node, dy []*Node) []*Node {
 	return func(n *Node, dy []*Node) []*Node {
 		x, y, zero := n.Src[0], n.Src[1], like(n, 0)
+		if n.Attr.Flags&Bound != 0 {
+			return scalarOr(n, choose(compare(within, x, y), dy[0], zero), nil)
+		}
 		tie := choose(compare(Eq, x, y), times(dy[0], 0.5), zero)
 		return scalarOr(n, choose(compare(wins, x, y), dy[0], tie), choose(compare(wins, y, x), dy[0], tie))
 	}

@@ -201,4 +201,5 @@ const (
 	InPlace                      // adamw, overwrite: the values may have the memory of what they replace
 	Loose                        // cast: a product that reads a number of f32 need not round it to the narrower type
 	Masters                      // adamw, adamw8: parameters have masters of f32
+	Bound                        // max, min: y is a bound of x, which has the whole gradient where they are equal
 )

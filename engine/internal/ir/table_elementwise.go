@@ -171,12 +171,12 @@ func binaryRows() []Row {
 				"The gradient of x is 0 where y is 0; that of y is 0 where x is 0 and y is not negative.",
 		},
 		{
-			Op: Max, Name: "max", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradChoice(Gt), Flops: flops(1), Tol: exact,
-			Doc: "Max is the greater of x and y; a NaN on either side wins, as NumPy's maximum. Where both are equal each gets half of the gradient.",
+			Op: Max, Name: "max", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradChoice(Gt, Ge), Flops: flops(1), Tol: exact,
+			Doc: "Max is the greater of x and y; a NaN on either side wins, as NumPy's maximum. Where both are equal each gets half of the gradient; with Flags Bound x gets all of it, and y none anywhere.",
 		},
 		{
-			Op: Min, Name: "min", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradChoice(Lt), Flops: flops(1), Tol: exact,
-			Doc: "Min is the smaller of x and y; a NaN on either side wins, as NumPy's minimum. Where both are equal each gets half of the gradient.",
+			Op: Min, Name: "min", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradChoice(Lt, Le), Flops: flops(1), Tol: exact,
+			Doc: "Min is the smaller of x and y; a NaN on either side wins, as NumPy's minimum. Where both are equal each gets half of the gradient; with Flags Bound x gets all of it, and y none anywhere.",
 		},
 		{
 			Op: Atan2, Name: "atan2", Family: FamilyElementwise, Infer: inferAtan2, Grad: gradAtan2, Flops: flops(20), Tol: functions,
