@@ -55,7 +55,9 @@ func newConfig(v yamlValue) (c config, err error) {
 	c.name, c.folder = cmp.Or(v.get("config_name").text, "default"), strings.Trim(v.get("data_dir").text, "./")
 	c.main = v.get("default").text == "true" || c.name == "default"
 	files := v.get("data_files")
-	switch {
+	switch folder := v.get("data_dir"); {
+	case slices.Contains(strings.Split(folder.text, "/"), ".."):
+		err = fmt.Errorf("%d: data_dir of %q: got %q, want a path inside of the folder", folder.line, c.name, folder.text)
 	case files.line == 0:
 	case files.list == nil && files.pairs == nil:
 		err = c.add("train", files)

@@ -71,6 +71,8 @@ func TestCardsRefused(t *testing.T) {
 		{"configs:\n- config_name: a\n  data_files: none/*\n", "", `config "a": split "train": no file with records is as "none/*"`},
 		{"configs:\n- config_name: a\n  data_files: https://example.org/a.jsonl\n", "", `README.md:4: data_files of "a": got "https://example.org/a.jsonl", want a path inside of the folder`},
 		{"configs:\n- config_name: a\n  data_files: ../a.jsonl\n", "", `README.md:4: data_files of "a": got "../a.jsonl"`},
+		{"configs:\n- config_name: a\n  data_dir: ../b\n", "", `README.md:4: data_dir of "a": got "../b", want a path inside of the folder`},
+		{"configs:\n- config_name: a\n  data_dir: a/../../b\n  data_files: x.jsonl\n", "", `README.md:4: data_dir of "a": got "a/../../b"`},
 		{"configs:\n- config_name: a\n  data_files:\n  - split: train\n", "", `README.md:5: data_files of "a": want a split and a path`},
 		{"configs:\n- config_name: a\n  data_files: |\n    x\n", "", `README.md:4: got "|", want a text, a list or pairs on one line`},
 		{"configs:\n- &x\n  config_name: a\n", "", `README.md:3: got "&x", want a text`},

@@ -153,7 +153,7 @@ func Matching(patterns ...string) func(names []string) ([]string, error) {
 }
 
 // again calls try until it succeeds, fails for good, or has failed too often. What a try has fetched is kept,
-// so a try that has brought bytes does not count.
+// so a try that has brought some bytes does not count.
 func (h *hub) again(ctx context.Context, try func() (got int64, err error)) error {
 	pause := h.Pause
 	for left := h.Tries - 1; ; {
@@ -162,7 +162,7 @@ func (h *hub) again(ctx context.Context, try func() (got int64, err error)) erro
 		if err == nil || ctx.Err() != nil || !errors.As(err, &later) {
 			return err
 		}
-		if got > 0 {
+		if got >= slowest {
 			left, pause = h.Tries-1, h.Pause
 		}
 		if left <= 0 {

@@ -291,7 +291,7 @@ func TestRefusals(t *testing.T) {
 		tamper func(w http.ResponseWriter, r *http.Request) bool
 		want   string
 	}{
-		{"no JSON", func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>"); return true }, "the list of its files: invalid character"},
+		{"no JSON", func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "{,"); return true }, "the list of its files: invalid character"},
 		{"no commit", func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha": "../.."}`); return true }, `calls the commit "../.."`},
 		{"name outside", list(`{"rfilename": "../a.json", "size": 0, "blobId": "` + sum + `"}, {"rfilename": "sub/../../b", "size": 1, "blobId": "` + sum + `"}`), "no file is one of"},
 		{"name outside of the pattern's folder", list(`{"rfilename": "sub/..", "size": 0, "blobId": "` + sum + `"}`), `got a file "sub/..", want a name inside`},
@@ -321,6 +321,29 @@ func TestRefusals(t *testing.T) {
 			w.WriteHeader(http.StatusPartialContent)
 		}), `sends "bytes 5-299999/300000", want "bytes 0-299999/300000"`},
 		{"circle", blob(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }), "on and on"},
+		{"a page in place of the file", blob(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "<html>Sign in")
+			w.(http.Flusher).Flush() // without a length
+		}), "model.safetensors: the server sends a page of HTML in the place of it"},
+		{"a page in place of all", func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<!DOCTYPE html>"); return true }, "org/name: the server sends a page of HTML"},
+		{"a trickle", blob(func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				w.Write([]byte{0})
+				w.(http.Flusher).Flush()
+				time.Sleep(time.Millisecond)
+			}
+		}), "next to nothing, for 200ms (tried 3 times)"},
+		{"a byte for each call", blob(func(w http.ResponseWriter, r *http.Request) {
+			w.Write([]byte{0})
+			panic(http.ErrAbortHandler)
+		}), "(tried 3 times)"},
+		{"in a circle of two", func(w http.ResponseWriter, r *http.Request) bool {
+			to, ok := map[string]string{"/api/models/org/name/revision/main": "/a", "/a": "/b", "/b": "/a"}[r.URL.Path]
+			if ok {
+				http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+			}
+			return ok
+		}, "org/name: the server leads on and on"},
 		{"other protocol", blob(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(http.StatusFound)
@@ -329,6 +352,7 @@ func TestRefusals(t *testing.T) {
 		s := serve(t, repository())
 		s.tamper = test.tamper
 		o := s.options(t)
+		o.Patience = 200 * time.Millisecond
 		_, err := Fetch(context.Background(), "org/name", o)
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "org/name") {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)

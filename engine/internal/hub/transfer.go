@@ -27,9 +27,14 @@ var errWhole = errors.New("the server gives no parts of files")
 
 const maxRedirects = 10
 
+// slowest is how much a server has to send while it is waited for: one that sends a byte now and then says
+// nothing. A try that brings less is not one that has brought something.
+const slowest = 1 << 10
+
 // A body is that of an answer. It ends with an error when the server says nothing for too long.
 type body struct {
 	io.ReadCloser
+	heard  int // bytes since the watch was set
 	header http.Header
 	code   int
 	watch  *time.Timer
@@ -39,8 +44,12 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.watch.Reset(b.wait)
+	if b.heard >= slowest {
+		b.heard = 0
+		b.watch.Reset(b.wait)
+	}
 	n, err := b.ReadCloser.Read(p)
+	b.heard += n
 	if err != nil && err != io.EOF && b.ctx.Err() != nil {
 		err = context.Cause(b.ctx)
 	}
@@ -58,7 +67,7 @@ func (b *body) Close() error {
 // and never over a connection that is not encrypted where the endpoint's is.
 func (h *hub) request(ctx context.Context, address string, from int64) (*body, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	silent := fmt.Errorf("the server says nothing for %v", h.Patience)
+	silent := fmt.Errorf("the server says nothing, or next to nothing, for %v", h.Patience)
 	watch := time.AfterFunc(h.Patience, func() { cancel(&laterError{err: silent}) })
 	fail := func(err error) (*body, error) {
 		watch.Stop()
@@ -96,7 +105,7 @@ func (h *hub) request(ctx context.Context, address string, from int64) (*body, e
 			address = next.String()
 			continue
 		}
-		b := &body{answer.Body, answer.Header, answer.StatusCode, watch, h.Patience, cancel, ctx}
+		b := &body{answer.Body, slowest, answer.Header, answer.StatusCode, watch, h.Patience, cancel, ctx}
 		if err := h.problem(answer); err != nil {
 			b.Close()
 			return nil, err
@@ -115,6 +124,9 @@ func (h *hub) problem(answer *http.Response) error {
 	}
 	switch {
 	case code == http.StatusOK || code == http.StatusPartialContent || code == http.StatusRequestedRangeNotSatisfiable:
+		if kind := answer.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") && !strings.HasSuffix(answer.Request.URL.Path, ".html") {
+			return errors.New("the server sends a page of HTML in the place of it: is there a login, or a proxy, between?")
+		}
 		return nil
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		hint := "the token may not read it, or its terms are not accepted"
