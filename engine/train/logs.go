@@ -173,7 +173,8 @@ func (l *logs) noted(err error) {
 	}
 }
 
-// line writes a line.
+// line writes a line. A log of which a line cannot be written, on a full disk, ends before it: what came
+// behind a part of a line could not be read.
 func (l *logs) line(line logLine) error {
 	if l.lines == nil {
 		return nil
@@ -182,16 +183,28 @@ func (l *logs) line(line logLine) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.lines.Write(append(text, '\n'))
+	n, err := l.lines.Write(append(text, '\n'))
+	if err != nil {
+		if stat, failed := l.lines.Stat(); failed == nil {
+			_ = l.lines.Truncate(stat.Size() - int64(n)) // else a reader leaves the part out
+		}
+		l.lines.Close()
+		l.lines = nil
+	}
 	return err
 }
 
-// scalars writes the points of curves.
+// scalars writes the points of curves. Events end likewise: a reader leaves the part of one out.
 func (l *logs) scalars(step int, scalars ...tfevents.Scalar) error {
 	if l.events == nil {
 		return nil
 	}
-	return l.events.Add(time.Now(), step, scalars...)
+	err := l.events.Add(time.Now(), step, scalars...)
+	if err != nil {
+		l.events.Close()
+		l.events = nil
+	}
+	return err
 }
 
 // step logs the history's last step.

@@ -225,18 +225,10 @@ func TestFullDiskInTraining(t *testing.T) {
 		t.Fatalf("code %d: %s", code, errs)
 	}
 	dir := writeFiles(t, map[string]string{"t.mcs": training})
-	script := `mkdir disk && mount -t tmpfs -o size=128k none disk || exit 99
-cp t.mcs disk
-cd disk
+	out, err := onSmallDisk(t, dir, "128k", `cp ../t.mcs .
 "$MCS" run t.mcs
-cp -r run ..`
-	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", script)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1", "MCS="+os.Args[0])
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 99 || strings.Contains(string(out), "unshare:") {
-		t.Skipf("needs a small disk of its own: %v %s", err, out)
-	}
-	if !strings.Contains(string(out), "no space left on device; paused at step ") {
+cp -r run ..`)
+	if !strings.Contains(out, "no space left on device; paused at step ") {
 		t.Errorf("%v: %s", err, out)
 	}
 	got, errs, code := mcs(t, dir, "", "run", "t.mcs")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -56,21 +55,11 @@ func TestUpdateOfAFileThatChanged(t *testing.T) {
 // On a disk that is full the old file stays whole, and nothing lies beside it.
 func TestUpdateOnAFullDisk(t *testing.T) {
 	big := "// %%\n1 + 1\n// > 3\n// %%\n// " + strings.Repeat("x", 40<<10) + "\n"
-	script := `set -e
-mkdir disk && mount -t tmpfs -o size=64k none disk || exit 99
-cp big.mcs disk
-cd disk
-"$MCS" test -u big.mcs && exit 98
-cmp big.mcs ../big.mcs
-[ "$(ls -A)" = big.mcs ]`
 	dir := writeFiles(t, map[string]string{"big.mcs": big})
-	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", script)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1", "MCS="+os.Args[0])
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 99 || strings.Contains(string(out), "unshare:") {
-		t.Skipf("needs a small disk of its own: %v %s", err, out)
-	}
-	if err != nil || !strings.Contains(string(out), "no space left on device") {
+	out, err := onSmallDisk(t, dir, "64k", `cp ../big.mcs .
+"$MCS" test -u big.mcs && exit 98
+cmp big.mcs ../big.mcs && [ "$(ls -A)" = big.mcs ]`)
+	if err != nil || !strings.Contains(out, "no space left on device") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
