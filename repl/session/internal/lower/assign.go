@@ -137,7 +137,7 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, operands []operand, 
 	values := make([]ast.Expr, len(lhs))
 	for i, e := range rhs {
 		if t := ts[i]; t != nil {
-			values[i] = l.valueAs(e, t)
+			values[i] = l.convert(l.expr(e), l.typeOf(e), t)
 		} else if !isNil(l.typeOf(e)) {
 			l.drop(e)
 		}
@@ -243,7 +243,7 @@ func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool
 	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
 		x = l.temp(x, t)
 	case fresh:
-	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x)):
+	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x) || isStar(x)):
 		x = l.temp(x, t)
 	}
 	return []ast.Stmt{l.assign(token.ASSIGN, place, x)}
@@ -284,6 +284,10 @@ func replaces(x ast.Expr) bool {
 	}
 	return false
 }
+
+// isStar says whether x is *p: for a nil p the interpreter has no value, and removes the element of a map that
+// it should set.
+func isStar(x ast.Expr) bool { _, ok := x.(*ast.StarExpr); return ok }
 
 // shared says whether other code may see a variable: the session's variables, results of a function with
 // deferred calls, and variables that a closure or pointer in this function has.

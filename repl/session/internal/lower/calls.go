@@ -63,6 +63,9 @@ func (l *Lowerer) callee(f ast.Expr) ast.Expr {
 	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
 		return l.bareLit(lit)
 	}
+	if l.declaredFunc(f) {
+		return l.funcName(f)
+	}
 	return l.expr(f)
 }
 
@@ -85,10 +88,8 @@ func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
 	if !needed {
 		return nil
 	}
-	b := &binding{l: l}
 	call := *e
-	call.Fun = b.fun(e.Fun)
-	b.here()
+	call.Fun = l.boundFun(e.Fun)
 	call.Args = l.sources(l.spread(e.Args[0], tuple), tuple)
 	return l.callExpr(&call)
 }
@@ -161,12 +162,8 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		}
 		args = append(args, x)
 	}
-	if e.Ellipsis.IsValid() {
-		l.holdFuncs(args[:n-1], sig)
-	}
 	if sig.Variadic() && len(args) == n-1 && !l.callsCompiled(e) { // the interpreter would make a list that is not nil
 		l.pos = e.Pos()
-		l.holdFuncs(args, sig)
 		return append(args, l.zero(sig.Params().At(n-1).Type())), true
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
@@ -174,7 +171,6 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) || l.callsField(e) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
-			l.holdFuncs(args[:n-1], sig)
 			return append(args[:n-1:n-1], lit), true
 		}
 	}
@@ -205,17 +201,7 @@ func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 	return ok && f.Pkg() != nil && !Interpreted(f.Pkg())
 }
 
-// holdFuncs puts functions among the arguments before a spread one into variables: the interpreter would
-// pass its own description of a declared function.
-func (l *Lowerer) holdFuncs(args []ast.Expr, sig *types.Signature) {
-	for i, x := range args {
-		if t := sig.Params().At(i).Type(); isFunc(t) {
-			args[i] = l.temp(x, t)
-		}
-	}
-}
-
-// declaredFunc says whether an expression names a declared function.
+// declaredFunc says whether an expression names a function that is declared in cells, or an instance of one.
 func (l *Lowerer) declaredFunc(e ast.Expr) bool {
 	e = ast.Unparen(e)
 	switch x := e.(type) {
@@ -487,21 +473,6 @@ func isBig(v constant.Value) bool {
 	return !ok || n > 1<<20
 }
 
-// reads says whether one of the expressions reads memory that an append may overwrite: the interpreter
-// appends each element before it reads the next.
-func (l *Lowerer) reads(list []ast.Expr) (found bool) {
-	for _, e := range list {
-		ast.Inspect(e, func(n ast.Node) bool {
-			switch n.(type) {
-			case *ast.IndexExpr, *ast.StarExpr, *ast.CallExpr:
-				found = found || l.info.Types[e].Value == nil
-			}
-			return !found
-		})
-	}
-	return found
-}
-
 // appendCall spreads elements of an interface type: the interpreter cannot append interpreted values one by
 // one.
 func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
@@ -518,12 +489,14 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 		case isNil(l.typeOf(a)) && len(e.Args) > 2: // the interpreter finds no type for it
 			x = l.zero(s.Elem())
 		case ok && !e.Ellipsis.IsValid():
-			if l.declaredFunc(a) { // the interpreter would append its own description of it
-				x = l.temp(x, l.typeOf(a))
-			}
 			x = l.convert(x, l.typeOf(a), s.Elem())
 		}
 		args = append(args, x)
+	}
+	for i, x := range args[1:] {
+		if ok && len(args) > 2 && !simple(x) { // the interpreter appends each element before it reads the next
+			args[i+1] = l.temp(x, s.Elem())
+		}
 	}
 	l.pos = e.Pos()
 	if len(args) == 1 {
@@ -532,7 +505,7 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	out := l.call(l.id("append"), args...)
 	if e.Ellipsis.IsValid() {
 		out.Ellipsis = e.Rparen
-	} else if ok && (hasMethods(s.Elem()) && !l.inAny(s.Elem()) || len(args) > 2 && l.reads(e.Args[1:]) || ownElement(s.Elem())) {
+	} else if ok && (hasMethods(s.Elem()) && !l.inAny(s.Elem()) || ownElement(s.Elem())) {
 		out.Args = []ast.Expr{args[0], &ast.CompositeLit{Type: l.typ(types.NewSlice(s.Elem())), Lbrace: l.pos, Elts: args[1:], Rbrace: l.pos}}
 		out.Ellipsis = e.Rparen
 	}

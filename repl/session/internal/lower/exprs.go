@@ -44,6 +44,9 @@ func (l *Lowerer) value(e ast.Expr) ast.Expr {
 			return l.constant(tv.Value, tv.Type)
 		}
 	}
+	if l.declaredFunc(e) { // the interpreter would pass its own description of it
+		return l.temp(l.funcName(e), l.typeOf(e))
+	}
 	switch e := e.(type) {
 	case *ast.Ident:
 		return l.ident(e)
@@ -75,6 +78,19 @@ func (l *Lowerer) value(e ast.Expr) ast.Expr {
 		return l.assertion(e)
 	}
 	l.refuse(e.Pos(), "%T is not available in cells", e)
+	return nil
+}
+
+// funcName is the name of a function for which declaredFunc is true.
+func (l *Lowerer) funcName(e ast.Expr) ast.Expr {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.IndexExpr:
+		return l.instantiation(e.X)
+	case *ast.IndexListExpr:
+		return l.instantiation(e.X)
+	case *ast.Ident:
+		return l.ident(e)
+	}
 	return nil
 }
 
@@ -221,12 +237,14 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 		names[i] = l.fresh("a")
 		args = append(args, l.id(names[i]))
 	}
-	r, bt := l.fresh("r"), t
-	copied := isPointer(t) && !isPointer(recv) && !types.IsInterface(recv) // the target of the pointer is copied now
-	if copied {
-		bt = recv
+	if isPointer(t) && !isPointer(recv) && !types.IsInterface(recv) { // the target of the pointer is copied now
+		x, t = &ast.StarExpr{Star: l.pos, X: x}, recv
 	}
-	call := l.invokeOn(l.id(r), bt, f, args...)
+	r := l.bind(x, t, l.pos).Name
+	if types.IsInterface(t) {
+		l.emit(l.nilCheck(r))
+	}
+	call := l.invokeOn(l.id(r), t, f, args...)
 	if sig.Variadic() {
 		call.Ellipsis = l.pos
 	}
@@ -234,18 +252,7 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	if sig.Results().Len() > 0 {
 		body = l.ret(call)
 	}
-	bound, param := l.fresh("f"), r
-	var before []ast.Stmt
-	switch {
-	case types.IsInterface(t):
-		before = []ast.Stmt{l.nilCheck(r)}
-	case copied:
-		param = l.fresh("p")
-		before = []ast.Stmt{l.declare(r, l.typ(recv)), l.assign(token.ASSIGN, l.id(r), &ast.StarExpr{X: l.id(param)})}
-	}
-	lit := l.lit(l.signature(sig, nil), append(before, l.define(bound, &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}), l.ret(l.id(bound)))...)
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(param)}, Type: l.typ(t)}}
-	return l.call(lit, x)
+	return l.framed(&ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)})
 }
 
 func isPointer(t types.Type) bool {
@@ -501,7 +508,6 @@ func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Str
 			continue
 		}
 		x := l.element(elt, u.Field(i).Type())
-		keys = keys || dereferences(x)
 		l.pos = elt.Pos()
 		out = append(out, x)
 		fields = append(fields, &ast.KeyValueExpr{Key: l.id(l.fieldName(u.Field(i))), Colon: elt.Pos(), Value: x})
@@ -514,26 +520,17 @@ func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Str
 
 func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 	out := make([]ast.Expr, len(list))
-	at := 0 // the index of the element
 	seen := map[string]bool{}
 	for i, e := range list {
 		kv, ok := e.(*ast.KeyValueExpr)
 		if !ok {
-			x := l.element(e, elem)
-			if dereferences(x) {
-				l.pos = e.Pos()
-				x = &ast.KeyValueExpr{Key: l.int(at), Colon: e.Pos(), Value: x}
-			}
-			out[i] = x
-			at++
+			out[i] = l.element(e, elem)
 			continue
 		}
 		k := kv.Key
 		if key != nil {
 			k = l.literalKey(k, key, seen)
 		} else {
-			index, _ := constant.Int64Val(constant.ToInt(l.info.Types[k].Value))
-			at = int(index) + 1
 			k = l.integer(l.info.Types[k].Value)
 		}
 		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: l.element(kv.Value, elem)}
@@ -557,23 +554,21 @@ func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) a
 	return k
 }
 
-// dereferences says whether an element of a literal dereferences a pointer: for an element without a key
-// the interpreter first takes the star for that of a pointer type.
-func dereferences(x ast.Expr) (found bool) {
-	if star, ok := x.(*ast.StarExpr); ok { // the interpreter gets this one right
-		return dereferences(star.X)
-	}
-	ast.Inspect(x, func(n ast.Node) bool {
-		_, star := n.(*ast.StarExpr)
-		found = found || star
-		return !found
-	})
-	return found
-}
-
+// element rewrites an element of a literal. The interpreter takes a star that is not at its beginning for that
+// of a pointer type.
 func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 	if c, ok := e.(*ast.CompositeLit); ok {
 		return l.convert(l.composite(c, l.typeOf(c)), l.typeOf(c), t)
 	}
-	return l.convert(l.expr(e), l.typeOf(e), t)
+	x := l.expr(e)
+	stars := false
+	ast.Inspect(x, func(n ast.Node) bool {
+		_, star := n.(*ast.StarExpr)
+		stars = stars || star && n != ast.Node(x)
+		return !stars
+	})
+	if stars {
+		x = l.temp(x, l.typeOf(e))
+	}
+	return l.convert(x, l.typeOf(e), t)
 }

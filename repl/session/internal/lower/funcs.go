@@ -265,104 +265,75 @@ func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 	if l.fn.loops == 0 {
 		return lit
 	}
-	f := l.fresh("f")
-	return l.call(l.lit(l.signature(l.typeOf(e).Underlying().(*types.Signature), nil), l.define(f, lit), l.ret(l.id(f))))
-}
-
-// later turns a call of a defer or go statement into a literal without parameters, and passes it to use,
-// in a scope where the function and the arguments have been evaluated.
-func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) []ast.Stmt {
-	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
-		return []ast.Stmt{use(l.framed(l.bareLit(lit)))}
-	}
-	b := &binding{l: l}
-	bound := b.call(e)
-	inner := l.scope(func() (list []ast.Stmt) {
-		if l.builtin(e) == "recover" { // deferred itself, it recovers
-			return []ast.Stmt{l.do(l.rt("Recover"))}
-		}
-		if x := l.callExpr(bound); x != nil {
-			list = append(list, l.do(x))
-		}
-		return list
-	})
-	f := l.fresh("f")
-	body := l.lit(nil, append(b.checks, l.define(f, l.lit(nil, inner...)), use(l.id(f)))...)
-	body.Type.Params = &ast.FieldList{List: b.params}
-	return []ast.Stmt{l.do(l.call(body, b.args...))}
+	return l.framed(lit)
 }
 
 // framed gives a literal a frame of its own.
 func (l *Lowerer) framed(lit *ast.FuncLit) ast.Expr {
 	f := l.fresh("f")
-	return l.call(l.lit(lit.Type, l.define(f, lit), l.ret(l.id(f))))
+	return l.call(l.lit(&ast.FuncType{Func: l.pos, Params: lit.Type.Params, Results: lit.Type.Results}, l.define(f, lit), l.ret(l.id(f))))
 }
 
-// A binding collects the operands to evaluate before a call is deferred.
-type binding struct {
-	l      *Lowerer
-	params []*ast.Field
-	args   []ast.Expr
-	checks []ast.Stmt // statements that panic if a receiver is nil
-}
-
-func (b *binding) bind(x ast.Expr, t types.Type) ast.Expr {
-	name := b.l.fresh("b")
-	b.params = append(b.params, &ast.Field{Names: []*ast.Ident{b.l.id(name)}, Type: b.l.typ(types.Default(t))})
-	b.args = append(b.args, x)
-	return b.l.id(name)
-}
-
-// call is e with its operands bound.
-func (b *binding) call(e *ast.CallExpr) *ast.CallExpr {
-	l := b.l
-	if l.info.Types[e.Fun].IsType() || l.builtin(e) == "recover" {
-		return e
+// later turns a call of a defer or go statement into a literal without parameters. The function and the
+// arguments are evaluated before.
+func (l *Lowerer) later(e *ast.CallExpr) ast.Expr {
+	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
+		return l.framed(l.bareLit(lit))
 	}
-	bound := *e
-	bound.Args = nil
+	recovers := l.builtin(e) == "recover" // deferred itself, it recovers
+	if !recovers && !l.info.Types[e.Fun].IsType() {
+		e = l.bound(e)
+	}
+	return l.framed(l.lit(nil, l.scope(func() []ast.Stmt {
+		if recovers {
+			return []ast.Stmt{l.do(l.rt("Recover"))}
+		}
+		if x := l.callExpr(e); x != nil {
+			l.emit(l.do(x))
+		}
+		return nil
+	})...))
+}
+
+// bound is a call whose operands are in variables of their own, which a closure can keep.
+func (l *Lowerer) bound(e *ast.CallExpr) *ast.CallExpr {
+	out := *e
+	out.Args = nil
+	if l.builtin(e) == "" {
+		out.Fun = l.boundFun(e.Fun)
+	}
 	for _, a := range e.Args {
 		t := l.typeOf(a)
-		if _, tuple := t.(*types.Tuple); tuple || l.info.Types[a].Value != nil || l.info.Types[a].IsType() || isNil(t) {
-			bound.Args = append(bound.Args, a)
-			continue
+		switch tuple, several := t.(*types.Tuple); {
+		case several:
+			for i, x := range l.spread(a, tuple) {
+				out.Args = append(out.Args, l.bind(x, tuple.At(i).Type(), a.Pos()))
+			}
+		case l.info.Types[a].Value != nil || l.info.Types[a].IsType() || isNil(t):
+			out.Args = append(out.Args, a)
+		default:
+			out.Args = append(out.Args, l.bind(l.expr(a), t, a.Pos()))
 		}
-		bound.Args = append(bound.Args, b.ident(a, t))
 	}
-	if l.builtin(e) == "" {
-		bound.Fun = b.fun(e.Fun)
-	}
-	l.info.Types[&bound] = l.info.Types[e]
-	return &bound
+	l.info.Types[&out] = l.info.Types[e]
+	return &out
 }
 
-// here stores the operands in variables of the function at hand.
-func (b *binding) here() {
-	for i, p := range b.params {
-		b.l.emit(b.l.declare(p.Names[0].Name, p.Type), b.l.assign(token.ASSIGN, b.l.id(p.Names[0].Name), b.args[i]))
-	}
-	b.l.emit(b.checks...)
-}
-
-// ident binds a source expression and returns a source identifier for it, so that the rules for calls
+// bind puts a value into a variable, and returns that as a source expression, so that the rules for calls
 // apply to it.
-func (b *binding) ident(e ast.Expr, t types.Type) *ast.Ident {
-	x := b.bind(b.l.expr(e), t).(*ast.Ident)
-	id := &ast.Ident{Name: x.Name, NamePos: e.Pos()}
-	b.l.info.Types[id] = types.TypeAndValue{Type: t}
+func (l *Lowerer) bind(x ast.Expr, t types.Type, pos token.Pos) *ast.Ident {
+	t = types.Default(t)
+	v := l.variable(t)
+	l.emit(l.assign(token.ASSIGN, l.id(v), x))
+	id := &ast.Ident{Name: v, NamePos: pos}
+	l.info.Types[id] = types.TypeAndValue{Type: t}
 	return id
 }
 
-func (b *binding) fun(f ast.Expr) ast.Expr {
-	l := b.l
+// boundFun is the function of a call with what it is evaluated from in variables.
+func (l *Lowerer) boundFun(f ast.Expr) ast.Expr {
 	switch f := ast.Unparen(f).(type) {
 	case *ast.FuncLit:
-		return f
-	case *ast.Ident:
-		if _, ok := l.info.Uses[f].(*types.Func); ok {
-			return f
-		}
-	case *ast.IndexExpr, *ast.IndexListExpr:
 		return f
 	case *ast.SelectorExpr:
 		sel := l.info.Selections[f]
@@ -370,37 +341,31 @@ func (b *binding) fun(f ast.Expr) ast.Expr {
 			return f
 		}
 		if sel.Kind() == types.MethodVal {
-			return b.method(f, sel)
+			return l.boundMethod(f, sel)
 		}
 	}
-	t := l.typeOf(f)
-	id := b.ident(f, t)
-	return id
-}
-
-// method binds the receiver of a method call: a copy of it, or its address for a method that takes a pointer.
-func (b *binding) method(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
-	l := b.l
-	recv := sel.Obj().(*types.Func).Signature().Recv().Type()
-	t := l.typeOf(f.X)
-	_, wantsPointer := recv.(*types.Pointer)
-	_, isPointer := t.Underlying().(*types.Pointer)
-	if wantsPointer && !isPointer && len(sel.Index()) == 1 {
-		pt := types.NewPointer(t)
-		x := b.bind(l.addr(l.expr(f.X)), pt).(*ast.Ident)
-		id := &ast.Ident{Name: x.Name, NamePos: f.X.Pos()}
-		l.info.Types[id] = types.TypeAndValue{Type: pt}
-		out := &ast.SelectorExpr{X: id, Sel: f.Sel}
-		l.info.Selections[out] = sel
-		l.info.Types[out] = l.info.Types[f]
-		return out
-	}
-	if wantsPointer && !isPointer { // promoted through embedded fields: the address of the outermost will do
+	if l.declaredFunc(f) {
 		return f
 	}
-	id := b.ident(f.X, t)
+	return l.bind(l.expr(f), l.typeOf(f), f.Pos())
+}
+
+// boundMethod binds the receiver of a method call: a copy of it, or its address for a method that takes a
+// pointer.
+func (l *Lowerer) boundMethod(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
+	recv := sel.Obj().(*types.Func).Signature().Recv().Type()
+	x, t := ast.Expr(nil), l.typeOf(f.X)
+	switch {
+	case !isPointer(recv) || isPointer(t):
+		x = l.expr(f.X)
+	case len(sel.Index()) == 1:
+		x, t = l.addr(l.expr(f.X)), types.NewPointer(t)
+	default: // promoted through embedded fields: the address of the outermost will do
+		return f
+	}
+	id := l.bind(x, t, f.X.Pos())
 	if types.IsInterface(t) {
-		b.checks = append(b.checks, l.nilCheck(id.Name))
+		l.emit(l.nilCheck(id.Name))
 	}
 	out := &ast.SelectorExpr{X: id, Sel: f.Sel}
 	l.info.Selections[out] = sel
@@ -411,19 +376,18 @@ func (b *binding) method(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 func (l *Lowerer) deferStmt(s *ast.DeferStmt) []ast.Stmt {
 	l.pos = s.Pos()
 	l.deferred, _ = ast.Unparen(s.Call.Fun).(*ast.FuncLit)
-	return l.later(s.Call, func(lit ast.Expr) ast.Stmt {
-		if l.fn.cell {
-			return l.do(l.rt("Defer", lit))
-		}
-		return l.do(l.call(l.sel(l.id(l.fn.defers), "Add"), lit))
-	})
+	lit := l.later(s.Call)
+	if l.fn.cell {
+		return []ast.Stmt{l.do(l.rt("Defer", lit))}
+	}
+	return []ast.Stmt{l.do(l.call(l.sel(l.id(l.fn.defers), "Add"), lit))}
 }
 
 // goStmt starts a goroutine whose panic cannot end the process.
 func (l *Lowerer) goStmt(s *ast.GoStmt) []ast.Stmt {
 	l.pos = s.Pos()
 	mark := l.env.Mark(Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name})
-	return l.later(s.Call, func(lit ast.Expr) ast.Stmt { return l.do(l.rt("Go", l.int(mark), lit)) })
+	return []ast.Stmt{l.do(l.rt("Go", l.int(mark), l.later(s.Call)))}
 }
 
 // returnStmt returns, or stores the results in variables if the body is inside of a literal. Several results
@@ -466,14 +430,18 @@ func (l *Lowerer) results(s *ast.ReturnStmt, all bool) []ast.Expr {
 	all = all && len(s.Results) > 1
 	for i, e := range s.Results {
 		t := list.At(i).Type()
-		x := l.valueAs(e, t)
+		rewrite := l.value
+		if len(s.Results) > 1 {
+			rewrite = l.expr
+		}
+		x := l.convert(rewrite(e), l.typeOf(e), t)
 		if isNil(l.typeOf(e)) && (all || len(s.Results) > 1 || isFunc(t)) { // the interpreter finds no type for it
 			x = l.zero(t)
 		}
 		values = append(values, x)
 	}
 	for i, x := range values {
-		if t := list.At(i).Type(); all || l.declaredFunc(s.Results[i]) || len(values) > 1 && !simple(x) {
+		if t := list.At(i).Type(); all || len(values) > 1 && !simple(x) {
 			values[i] = l.kept(x, t)
 		}
 	}

@@ -115,13 +115,10 @@ func (l *Lowerer) contain(e ast.Expr, f ast.Expr, sig *types.Signature) ast.Expr
 		names[i] = l.fresh("a")
 		params[i] = l.id(names[i])
 	}
-	// func(f F) F { return func(a A) { __rt.Contain(mark, func() { f(a) })() } }(f)
-	fn, container := l.fresh("f"), "Contain"
+	fn, container := l.bind(f, sig, l.pos).Name, "Contain"
 	if sig.Params().Len() == 2 { // an HTTP handler
 		container = "ContainHandler"
 	}
-	inner := &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(l.do(l.call(l.rt(container, mark, l.lit(nil, l.do(l.call(l.id(fn), params...)))))))}
-	outer := l.lit(l.signature(sig, nil), l.ret(inner))
-	outer.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(fn)}, Type: l.signature(sig, nil)}}
-	return l.call(outer, f)
+	inner := l.call(l.rt(container, mark, l.lit(nil, l.do(l.call(l.id(fn), params...)))))
+	return &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(l.do(inner))}
 }
