@@ -27,16 +27,19 @@ func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
 	if tv := l.info.Types[e.Fun]; tv.IsType() {
 		return l.conversion(e, tv.Type)
 	}
-	if name := l.builtin(e); name != "" {
+	name := l.builtin(e)
+	if len(e.Args) == 1 {
+		if tuple, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
+			return l.spreadCall(e, name, tuple)
+		}
+	}
+	if name != "" {
 		return l.builtinCall(e, name)
 	}
 	if x := l.special(e); x != nil {
 		return x
 	}
 	sig := l.typeOf(e.Fun).Underlying().(*types.Signature)
-	if x := l.spreadCall(e, sig); x != nil {
-		return x
-	}
 	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if sel := l.info.Selections[f]; ok && sel != nil && sel.Kind() == types.MethodVal {
 		x := l.expr(f.X)
@@ -63,43 +66,24 @@ func (l *Lowerer) callee(f ast.Expr) ast.Expr {
 	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
 		return l.bareLit(lit)
 	}
-	if l.declaredFunc(f) {
-		return l.funcName(f)
+	if id := l.declaredFunc(f); id != nil {
+		return l.ident(id)
 	}
 	return l.expr(f)
 }
 
-// spreadCall writes f(g()) where g has several results that need rewriting. It returns nil if they can be
-// passed on unchanged.
-func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
-	if len(e.Args) != 1 {
-		return nil
-	}
-	tuple, ok := l.typeOf(e.Args[0]).(*types.Tuple)
-	if !ok {
-		return nil
-	}
-	f, _ := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-	sel := l.info.Selections[f]
-	needed := sel != nil && sel.Kind() == types.MethodVal // the receiver becomes an argument
-	for i := range tuple.Len() {
-		needed = needed || l.converts(tuple.At(i).Type(), parameter(sig, i))
-	}
-	if !needed {
-		return nil
-	}
+// spreadCall is f(g()) where g has several results.
+func (l *Lowerer) spreadCall(e *ast.CallExpr, builtin string, tuple *types.Tuple) ast.Expr {
 	call := *e
-	call.Fun = l.boundFun(e.Fun)
-	call.Args = l.sources(l.spread(e.Args[0], tuple), tuple)
-	return l.callExpr(&call)
-}
-
-// sources are variables of lowered code as source expressions, so that the rules for calls apply to them.
-func (l *Lowerer) sources(values []ast.Expr, ts *types.Tuple) []ast.Expr {
-	for i, x := range values {
-		l.info.Types[x] = types.TypeAndValue{Type: ts.At(i).Type()}
+	if builtin == "" {
+		call.Fun = l.boundFun(e.Fun)
 	}
-	return values
+	call.Args = l.spread(e.Args[0], tuple)
+	for i, x := range call.Args { // a source expression, so that the rules for calls apply to it
+		l.info.Types[x] = types.TypeAndValue{Type: tuple.At(i).Type()}
+	}
+	l.info.Types[&call] = l.info.Types[e]
+	return l.callExpr(&call)
 }
 
 // slicesOfAny says whether an argument for a variadic parameter of type any is itself a slice of any: the
@@ -142,11 +126,6 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 // argumentsAs is arguments with each argument rewritten before it is converted to the parameter's type.
 func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite func(i int, x ast.Expr) ast.Expr) (args []ast.Expr, spread bool) {
 	n := sig.Params().Len()
-	if len(e.Args) == 1 {
-		if _, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
-			return l.exprs(e.Args), false
-		}
-	}
 	for i, a := range e.Args {
 		t := parameter(sig, i)
 		if e.Ellipsis.IsValid() && i == n-1 {
@@ -168,24 +147,13 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) || l.callsField(e) {
+		if !l.callsCompiled(e) || hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
 			return append(args[:n-1:n-1], lit), true
 		}
 	}
 	return args, false
-}
-
-// callsField says whether a field of a struct is called: the interpreter ignores that its last parameter
-// is variadic.
-func (l *Lowerer) callsField(e *ast.CallExpr) bool {
-	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	sel := l.info.Selections[f]
-	return sel != nil && sel.Kind() == types.FieldVal
 }
 
 // callsCompiled says whether the called function or method is compiled code.
@@ -201,8 +169,8 @@ func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 	return ok && f.Pkg() != nil && !Interpreted(f.Pkg())
 }
 
-// declaredFunc says whether an expression names a function that is declared in cells, or an instance of one.
-func (l *Lowerer) declaredFunc(e ast.Expr) bool {
+// declaredFunc returns the name in an expression that is the name of a declared function or an instance of one.
+func (l *Lowerer) declaredFunc(e ast.Expr) *ast.Ident {
 	e = ast.Unparen(e)
 	switch x := e.(type) {
 	case *ast.IndexExpr:
@@ -210,12 +178,12 @@ func (l *Lowerer) declaredFunc(e ast.Expr) bool {
 	case *ast.IndexListExpr:
 		e = x.X
 	}
-	id, ok := e.(*ast.Ident)
-	if !ok {
-		return false
+	if id, ok := e.(*ast.Ident); ok {
+		if _, ok = l.info.Uses[id].(*types.Func); ok {
+			return id
+		}
 	}
-	_, ok = l.info.Uses[id].(*types.Func)
-	return ok
+	return nil
 }
 
 // special rewrites calls of compiled functions that must know that they are called from a cell.
@@ -296,11 +264,6 @@ func isFunc(t types.Type) bool {
 }
 
 func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
-	if len(e.Args) == 1 {
-		if tuple, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
-			return l.spreadBuiltin(e, name, tuple)
-		}
-	}
 	switch name {
 	case "min", "max":
 		return l.minMax(e, name)
@@ -349,14 +312,6 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		out.Ellipsis = e.Rparen
 	}
 	return out
-}
-
-// spreadBuiltin is append(f()) where f has several results.
-func (l *Lowerer) spreadBuiltin(e *ast.CallExpr, name string, results *types.Tuple) ast.Expr {
-	call := *e
-	call.Args = l.sources(l.spread(e.Args[0], results), results)
-	l.info.Types[&call] = l.info.Types[e]
-	return l.builtinCall(&call, name)
 }
 
 // arrayLength writes the length of an array behind a pointer, which may be nil. It returns nil for another

@@ -134,7 +134,7 @@ func (l *Lowerer) variable(t types.Type) string {
 func (l *Lowerer) acts(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CallExpr:
-		return l.effect(e)
+		return l.effect(e) && len(Results(l.typeOf(e))) == 1
 	case *ast.SliceExpr:
 		return true
 	case *ast.BinaryExpr:
@@ -154,8 +154,7 @@ func (l *Lowerer) effect(n ast.Node) bool {
 		case "len", "cap", "real", "imag", "complex":
 			return false
 		}
-		_, tuple := l.typeOf(n).(*types.Tuple)
-		return !tuple && l.typeOf(n) != nil
+		return true
 	case *ast.UnaryExpr:
 		return n.Op == token.ARROW
 	case *ast.TypeAssertExpr:
@@ -168,23 +167,13 @@ func (l *Lowerer) effect(n ast.Node) bool {
 // nil pointer.
 func (l *Lowerer) effects(e ast.Node) (found bool) {
 	inspect(e, func(n ast.Node) bool {
-		found = found || l.effect(n) || l.tuple(n)
+		found = found || l.effect(n)
 		if b, ok := n.(*ast.BinaryExpr); ok {
 			found = found || l.riskyOperation(b.Op, b.X, b.Y)
 		}
 		return !found
 	})
 	return found
-}
-
-// tuple says whether a node is a call with several results, or none.
-func (l *Lowerer) tuple(n ast.Node) bool {
-	e, ok := n.(*ast.CallExpr)
-	if !ok || l.info.Types[e.Fun].IsType() {
-		return false
-	}
-	_, ok = l.typeOf(e).(*types.Tuple)
-	return ok || l.typeOf(e) == nil
 }
 
 // takesApart says whether the parts that act have to be taken out of a statement: unless there is none but
@@ -227,7 +216,7 @@ func (w *partWalker) Visit(n ast.Node) ast.Visitor {
 	if _, literal := n.(*ast.FuncLit); literal || n == nil || w.found {
 		return nil
 	}
-	w.found = n != ast.Node(w.root) && (w.l.effect(n) || w.l.tuple(n))
+	w.found = n != ast.Node(w.root) && w.l.effect(n)
 	return w
 }
 

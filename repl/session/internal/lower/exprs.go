@@ -44,8 +44,8 @@ func (l *Lowerer) value(e ast.Expr) ast.Expr {
 			return l.constant(tv.Value, tv.Type)
 		}
 	}
-	if l.declaredFunc(e) { // the interpreter would pass its own description of it
-		return l.temp(l.funcName(e), l.typeOf(e))
+	if id := l.declaredFunc(e); id != nil { // the interpreter would pass its own description of it
+		return l.temp(l.ident(id), l.typeOf(e))
 	}
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -78,19 +78,6 @@ func (l *Lowerer) value(e ast.Expr) ast.Expr {
 		return l.assertion(e)
 	}
 	l.refuse(e.Pos(), "%T is not available in cells", e)
-	return nil
-}
-
-// funcName is the name of a function for which declaredFunc is true.
-func (l *Lowerer) funcName(e ast.Expr) ast.Expr {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.IndexExpr:
-		return l.instantiation(e.X)
-	case *ast.IndexListExpr:
-		return l.instantiation(e.X)
-	case *ast.Ident:
-		return l.ident(e)
-	}
 	return nil
 }
 

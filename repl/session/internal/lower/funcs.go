@@ -132,44 +132,54 @@ func (l *Lowerer) zeroResults(ft *ast.FuncType, sig *types.Signature) (list []as
 // variables of the surroundings, and variables that closures, goroutines or pointers have.
 func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 	names := map[string]bool{}
-	add := func(n ast.Node) {
-		ast.Inspect(n, func(n ast.Node) bool {
+	add := func(id *ast.Ident, v *types.Var) {
+		if x, ok := l.renamed(v, id.Name).(*ast.Ident); ok {
+			names[x.Name] = true
+		}
+	}
+	variables := func(root ast.Node, f func(*ast.Ident, *types.Var)) {
+		ast.Inspect(root, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
 				if v, ok := l.info.Uses[id].(*types.Var); ok && !v.IsField() {
-					if x, ok := l.renamed(v, id.Name).(*ast.Ident); ok {
-						names[x.Name] = true
-					}
+					f(id, v)
 				}
 			}
 			return true
 		})
 	}
-	ast.Inspect(body, func(n ast.Node) bool {
+	l.reached(body, func(n ast.Node) { variables(n, add) })
+	variables(body, func(id *ast.Ident, v *types.Var) {
+		if (v.Pos() < body.Pos() || v.Pos() > body.End()) && !l.parameter(v) {
+			add(id, v)
+		}
+	})
+	return names
+}
+
+// reached calls f with each part of a tree whose variables other code may get: function literals, operands of
+// & and of slices, receivers that may be taken by their address, and what runs later.
+func (l *Lowerer) reached(root ast.Node, f func(ast.Node)) {
+	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncLit, *ast.GoStmt, *ast.SliceExpr:
-			add(n)
+		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt:
+			f(n)
+		case *ast.SliceExpr:
+			f(n.X)
 		case *ast.RangeStmt:
 			if _, ok := l.typeOf(n.X).Underlying().(*types.Signature); ok {
-				add(n)
+				f(n.Body)
 			}
 		case *ast.UnaryExpr:
 			if n.Op == token.AND {
-				add(n.X)
+				f(n.X)
 			}
 		case *ast.SelectorExpr:
-			if s := l.info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
-				add(n.X) // the receiver may be taken by its address
-			}
-		case *ast.Ident:
-			if v, ok := l.info.Uses[n].(*types.Var); ok && !v.IsField() && (v.Pos() < body.Pos() || v.Pos() > body.End()) && !l.parameter(v) {
-				if x, ok := l.renamed(v, n.Name).(*ast.Ident); ok {
-					names[x.Name] = true
-				}
+			if s := l.info.Selections[n]; s != nil && s.Kind() == types.MethodVal && isPointer(s.Obj().(*types.Func).Signature().Recv().Type()) {
+				f(n.X)
 			}
 		}
 		return true
 	})
-	return names
 }
 
 // parameter says whether a variable is a parameter or result of the function.
@@ -344,7 +354,7 @@ func (l *Lowerer) boundFun(f ast.Expr) ast.Expr {
 			return l.boundMethod(f, sel)
 		}
 	}
-	if l.declaredFunc(f) {
+	if l.declaredFunc(f) != nil {
 		return f
 	}
 	return l.bind(l.expr(f), l.typeOf(f), f.Pos())
@@ -463,7 +473,17 @@ func (l *Lowerer) spread(e ast.Expr, tuple *types.Tuple) (values []ast.Expr) {
 	l.pos = e.Pos()
 	assign := &ast.AssignStmt{TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}}
 	for v := range tuple.Variables() {
-		id := l.tempOf(v.Type())
+		if !nameable(v.Type()) {
+			assign.Tok = token.DEFINE
+		}
+	}
+	for v := range tuple.Variables() {
+		var id *ast.Ident
+		if assign.Tok == token.DEFINE {
+			id = l.id(l.fresh("u"))
+		} else {
+			id = l.tempOf(v.Type())
+		}
 		assign.Lhs = append(assign.Lhs, id)
 		values = append(values, l.id(id.Name))
 	}

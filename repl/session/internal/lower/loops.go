@@ -190,54 +190,12 @@ func (l *Lowerer) perIteration(s *ast.ForStmt, label string, vars []types.Object
 
 // captured says whether a closure or a pointer may keep a variable.
 func (l *Lowerer) captured(o types.Object, roots ...ast.Node) (found bool) {
-	uses := func(e ast.Node) bool {
-		ok := false
-		ast.Inspect(e, func(n ast.Node) bool {
-			if id, is := n.(*ast.Ident); is && l.info.Uses[id] == o {
-				ok = true
-			}
-			return !ok
-		})
-		return ok
-	}
 	for _, root := range roots {
-		if root == nil || isNilNode(root) {
-			continue
+		if root != nil {
+			l.reached(root, func(n ast.Node) { found = found || l.usesObject(n, o) })
 		}
-		ast.Inspect(root, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncLit:
-				found = found || uses(n)
-			case *ast.UnaryExpr:
-				found = found || n.Op == token.AND && uses(n.X)
-			case *ast.SliceExpr:
-				found = found || uses(n.X)
-			case *ast.SelectorExpr:
-				if s := l.info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
-					_, pointer := s.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer)
-					found = found || pointer && uses(n.X)
-				}
-			case *ast.GoStmt, *ast.DeferStmt:
-				found = found || uses(n)
-			case *ast.RangeStmt:
-				if _, ok := l.typeOf(n.X).Underlying().(*types.Signature); ok {
-					found = found || uses(n.Body)
-				}
-			}
-			return !found
-		})
 	}
 	return found
-}
-
-func isNilNode(n ast.Node) bool {
-	switch n := n.(type) {
-	case ast.Expr:
-		return n == nil
-	case *ast.BlockStmt:
-		return n == nil
-	}
-	return false
 }
 
 // assigned says whether code in root changes a variable.
