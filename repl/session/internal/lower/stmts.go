@@ -53,7 +53,8 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	case *ast.AssignStmt:
 		return l.assignStmt(s)
 	case *ast.DeclStmt:
-		return l.declStmt(s)
+		l.declStmt(s)
+		return nil
 	case *ast.IncDecStmt:
 		x, _ := l.place(s.X)
 		return []ast.Stmt{&ast.IncDecStmt{X: x, TokPos: s.TokPos, Tok: s.Tok}}
@@ -284,9 +285,8 @@ func (l *Lowerer) ifStmt(s *ast.IfStmt) []ast.Stmt {
 
 // declStmt rewrites the declarations inside of a function. Constants are folded everywhere, so they
 // disappear.
-func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
+func (l *Lowerer) declStmt(s *ast.DeclStmt) {
 	g := s.Decl.(*ast.GenDecl)
-	var out []ast.Stmt
 	for _, spec := range g.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
@@ -301,11 +301,10 @@ func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 			})
 		case *ast.ValueSpec:
 			if g.Tok == token.VAR {
-				out = append(out, l.varSpec(spec)...)
+				l.emit(l.varSpec(spec)...)
 			}
 		}
 	}
-	return out
 }
 
 // varSpec declares each variable with its type and then assigns: otherwise the interpreter infers types of

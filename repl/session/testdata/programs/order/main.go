@@ -88,6 +88,11 @@ func main() {
 	default:
 	}
 	fmt.Println(append([][]int{{1}}, append([]int(nil), 2, 3), append([]int{4}, 5)))
+	var (
+		first  = f("first")
+		second = f("second") + 2*f(fmt.Sprint(first))
+	)
+	fmt.Println(first, second)
 	xs := []int{1}
 	fmt.Println(append([][]int{}, append([]int(nil), xs...), xs))
 }
