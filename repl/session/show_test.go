@@ -79,3 +79,13 @@ func TestShowingIsInterrupted(t *testing.T) {
 		})
 	}
 }
+
+// TestDrawingsOfACellThatShowsNothing: what a cell showed is not taken for granted because it has an Out[n].
+func TestDrawingsOfACellThatShowsNothing(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	s.drawings.begin()
+	r := &Result{Out: true}
+	if s.showDrawings(r); len(r.Shown) != 0 {
+		t.Errorf("it shows %v", r.Shown)
+	}
+}

@@ -489,7 +489,7 @@ func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Str
 		}
 		if u.Field(i).Name() == "_" { // the blank field has no value, and == ignores it
 			if calls(elt) {
-				l.refuse(elt.Pos(), "a call for a blank field is not available in cells")
+				l.drop(elt)
 			}
 			out = append(out, l.zero(u.Field(i).Type()))
 			continue

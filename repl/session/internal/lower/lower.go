@@ -2,13 +2,13 @@
 // correctly.
 //
 // It uses the checker's facts: constants are folded, types are written out, and instances of generic code
-// get names, so the interpreter infers as little as possible. Each rule stands beside the fault of the
-// interpreter that it works around. Code that no rule can make correct is refused by name, at its
-// position.
+// get names, so the interpreter infers as little as possible. Expressions become statements in the order of
+// Go's compiler (emit.go). Each rule stands beside the fault of the interpreter that it works around. Code
+// that no rule can make correct is refused by name, at its position.
 //
 // Reading order: lower.go (entry points), emit.go (how expressions become statements), types.go, ifaces.go
-// (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go (function bodies: defer,
-// marks), chans.go.
+// (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go
+// (function bodies: defer, marks), chans.go.
 package lower
 
 import (

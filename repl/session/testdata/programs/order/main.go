@@ -88,6 +88,8 @@ func main() {
 	default:
 	}
 	fmt.Println(append([][]int{{1}}, append([]int(nil), 2, 3), append([]int{4}, 5)))
+	padded := struct{ _, n int }{f("blank"), f("n")}
+	fmt.Println(padded.n)
 	var (
 		first  = f("first")
 		second = f("second") + 2*f(fmt.Sprint(first))
