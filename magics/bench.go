@@ -175,7 +175,7 @@ func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, err
 			return nil, err
 		}
 	}
-	m.Notes = append(m.Notes, dropped(mute)...)
+	m.Notes = slices.Concat(m.Notes, dropped(mute), c.goesOn())
 	return m, nil
 }
 

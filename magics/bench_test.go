@@ -123,7 +123,7 @@ func TestMeasuringFlags(t *testing.T) {
 		{"the machine stands with each result", "%timeit -t 10m spend(3)", `
 			15.0 s  median of 11 runs, known to 0.1 %
 			95 % [15.0 s, 15.0 s] · min 15.0 s · middle half 15.0 s – 15.0 s
-			interpreter floor
+			interpreter alone
 			2 processors at 80 MHz · load 0.5 · 0.1 of them busy with other work · steal 0 %`},
 		{"and with each table", "%bench -t 10m a := spend(3) ; b := spend(6)", `
 			   median  vs a                       launches
@@ -419,7 +419,7 @@ func TestCheck(t *testing.T) {
 		want    string
 		checked bool
 	}{
-		{"", "off(3)", "b: differs from a by up to 50 % of the largest value, more than by rounding", true},
+		{"", "off(3)", "b: differs from a by up to 50 % of the largest value, more than rounding explains", true},
 		{"-check", "off(3)", "b: differs from a by up to", true},
 		{"-check=false", "off(3)", "a against itself", false},
 		{"-check=false", "off(4)", "b: gives f32[4], and a f32[3]", false},

@@ -128,7 +128,7 @@ func (l listing) table(p *profiled) display.Value {
 	if all > 0 {
 		share = units.Percent(inside.Seconds() / all.Seconds())
 	}
-	t.Foot = fmt.Sprintf("In[%d] · %s of the time in this function · %s\n%s", l.cell, share, p.summary(), p.machine.Brief())
+	t.Foot = fmt.Sprintf("In[%d] · %s of the time in this function · %s\n%s", l.cell, share, strings.Join(append([]string{p.summary()}, p.goesOn...), "\n"), p.machine.Brief())
 	return t
 }
 

@@ -82,6 +82,8 @@ type call struct {
 	flags map[string]any // by name, every flag of the row: bool, int, time.Duration or string
 	clock bench.Clock    // nil: the machine's
 	rest  string         // the text after the flags; for %% the rest of the line and the cell's other lines
+
+	changes func() (changed []string, complete bool) // since before the first run: see session.Changes
 }
 
 // Table is the table of magics; it implements session.Commands.
@@ -99,7 +101,7 @@ var table struct {
 // rows are all magics in the order in which help lists them.
 func rows() []*Magic {
 	table.once.Do(func() {
-		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), guardMagics(), rooflineMagics(), plotMagics(), varMagics(), engineMagics(), fileMagics(), shellMagics()} {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), fileMagics(), shellMagics()} {
 			table.rows = append(table.rows, family...)
 		}
 	})

@@ -3,6 +3,7 @@ package magics
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -78,6 +79,7 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 		return bench.Work{}, err
 	}
 	before := c.state(w.source, c.s.Assigned(w.source))
+	c.remember()
 	inspected := false
 	var made any
 	return bench.Work{
@@ -168,4 +170,33 @@ func dropped(m *session.Mute) []string {
 		return nil
 	}
 	return []string{"dropped " + units.Plural(int64(m.Lines()), "line") + " that later runs printed"}
+}
+
+// remember is called before the first run, for goesOn.
+func (c *call) remember() {
+	if c.changes == nil {
+		c.changes = c.s.Changes()
+	}
+}
+
+// goesOn says which variables runs have found as the runs before them had left them.
+func (c *call) goesOn() (notes []string) {
+	way := ""
+	if c.magic.flag("setup") != nil {
+		if c.text("setup") != "" { // the person has seen to it
+			return nil
+		}
+		way = "; -setup gives each the same start"
+	}
+	if c.changes == nil {
+		return nil
+	}
+	changed, complete := c.changes()
+	if n := len(changed); n > 0 {
+		notes = append(notes, "each run went on from where the one before it had ended: not put back is what they changed in "+strings.Join(changed[:min(n, 5)], ", ")+way)
+	}
+	if !complete {
+		notes = append(notes, "whether each run started from the same state is not known: the session's variables lead to too much to look at"+way)
+	}
+	return notes
 }

@@ -66,6 +66,7 @@ type profiled struct {
 	samples []session.Sample
 	follow  time.Duration // of the parts, what it took to follow calls
 	spans   []span
+	goesOn  []string      // that runs went on from the runs before them
 	machine bench.Machine // the machine while the runs went on
 }
 
@@ -134,6 +135,8 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer, turns bool)
 		return n > 0 && p.runs < n || n <= 0 && passed < budget
 	})
 	p.machine = watch.Machine()
+	p.goesOn = c.goesOn()
+	p.record.Remarks = append(p.record.Remarks, p.goesOn...)
 	p.span()
 	return p, err
 }

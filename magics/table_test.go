@@ -15,8 +15,12 @@ import (
 
 // Every row must be complete, because help, completion and the manual show nothing else.
 func TestTable(t *testing.T) {
-	seen := map[string]bool{}
+	seen, families, family := map[string]bool{}, map[string]bool{}, ""
 	for _, m := range Magics() {
+		if m.Family != family && families[m.Family] {
+			t.Errorf("%s: family %s has two chapters in the manual", m.sign(), m.Family)
+		}
+		family, families[m.Family] = m.Family, true
 		switch first, _ := utf8.DecodeRuneInString(m.Summary); {
 		case seen[m.Name]:
 			t.Errorf("%s: two rows have this name", m.sign())

@@ -155,10 +155,14 @@ func (o *oneRun) time(run func() error) error {
 func (o *oneRun) line(ctx context.Context) display.Value {
 	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Uncounted: o.Uncounted(), Bytes: o.Bytes(), Working: o.Working, Devices: o.Devices, DType: o.DType}
 	took := units.Duration(o.wall)
-	if refused, err := bench.Believe(ctx, tally, o.wall.Seconds()); err == nil && refused != "" {
+	refused, err := bench.Believe(ctx, tally, o.wall.Seconds())
+	if refused != "" {
 		took = "no time: " + refused
 	}
 	lines := append([]string{took + " · " + o.Summary()}, o.Notes()...)
+	if err != nil {
+		lines = append(lines, "not held against the machine's ceilings, which could not be measured: "+err.Error())
+	}
 	if o.left > 0 {
 		lines = append(lines, bench.LeftOut(o.left))
 	}

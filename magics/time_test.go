@@ -27,6 +27,10 @@ func TestTimeIsBelieved(t *testing.T) {
 			t.Errorf("10¹² operations in %v: got %q", tt.wall, got)
 		}
 	}
+	r.Devices = []string{"none"} // whose ceilings nobody can measure
+	if got := (&oneRun{Recording: r, wall: time.Hour}).line(t.Context()).Text(0); !strings.Contains(got, "not held against the machine's ceilings, which could not be measured: ") {
+		t.Errorf("a device without ceilings: got %q", got)
+	}
 }
 
 // A tensor that %time has shown lives as long as it is the newest result, like that of an expression.

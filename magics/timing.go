@@ -28,8 +28,9 @@ func timingMagics() []*Magic {
 			"cases, the shortest run, the middle half, the launches of one run, how fast its inputs and outputs moved as a share\n" +
 			"of what this machine can read, and what the interpreter alone costs for the statement with empty functions. Nothing is subtracted.\n" +
 			"Each run starts from the same state: variables of the session that the statement assigns to are put back, and so is\n" +
-			"the generator of random tensors. What a run changes elsewhere (in a map, an optimizer, a variable that only a closure knows) stays; if\n" +
-			"runs do more and more for that, there is no time, and -setup can give each the same start.\n" +
+			"the generator of random tensors. What a run changes elsewhere stays (elements of a map or a slice, what a pointer leads to, a variable\n" +
+			"that only a closure knows, a channel, weights), and the output names the variables that lead there: -setup can give each run the\n" +
+			"same start. If runs do more and more for that, there is no time. Files and what compiled packages keep inside are not looked at.\n" +
 			"The last line is what the machine did meanwhile; one that is not quiet is named beforehand, too. In -assert and among\n" +
 			"saved figures the statement is called by its text, or y if it is y := EXPR. -save keeps figures in the user's cache\n" +
 			"folder; -save, -o and -assert are about full caches, not those that -cold empties. An assertion that is not surely true\n" +
@@ -74,6 +75,7 @@ func (c *call) ready(source string) (*work, error) {
 	}
 	w.look = c.leaves
 	w.restore = c.state(w.source, c.s.Assigned(w.source)).restore
+	c.remember()
 	return w, nil
 }
 
@@ -165,7 +167,7 @@ func (t *timing) facts() string {
 	if facts != "" {
 		facts += " · "
 	}
-	return facts + "interpreter floor " + units.Seconds(t.Floor)
+	return facts + "interpreter alone " + units.Seconds(t.Floor)
 }
 
 func runBench(ctx context.Context, c *call) (display.Value, error) {

@@ -122,7 +122,7 @@ func apart(name string, first, other []any) (share float64, text string) {
 		rounding = max(rounding, roundingOf(first[i], x), roundingOf(other[i], y))
 	}
 	if share > rounding {
-		return share, fmt.Sprintf("differs from %s by up to %s of the largest value, more than by rounding", name, units.Percent(share))
+		return share, fmt.Sprintf("differs from %s by up to %.2g %% of the largest value, more than rounding explains", name, 100*share)
 	}
 	return share, ""
 }

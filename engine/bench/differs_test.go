@@ -22,7 +22,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		{"the same", given(x), given(x.Add(0).Eval()), ""},
 		{"rounding", given(x), given(x.Mul(1.000001).Eval()), ""},
-		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "differs from a by up to 0.1 % of the largest value, more than by rounding"},
+		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "differs from a by up to 0.1 % of the largest value, more than rounding explains"},
 		{"another shape", given(x), given(x.Sum(1).Eval()), "gives f32[8], and a f32[8 8]"},
 		{"another type", given(x), given(x.Cast(dtype.BF16).Eval()), "gives bf16[8 8], and a f32[8 8]"},
 		{"nothing", given(x), given(), "gives nothing, and a f32[8 8]"},
@@ -92,6 +92,7 @@ func TestCertainty(t *testing.T) {
 		{100, 1.01, "known to 1.0 %"},
 		{100, 1.1, "time ran out: known to 10 %, not to 2 %"},
 		{maxSamples, 1.1, "20,000 samples is the limit: known to 10 %, not to 2 %"},
+		{100, 6, "time ran out: not known to 2 %, the runs differ too much"},
 	} {
 		r := &Result{Samples: tt.samples, Median: 1, Low: 2 - tt.high, High: tt.high, Precision: 0.02}
 		if got := r.Certainty(); got != tt.want {
@@ -101,5 +102,24 @@ func TestCertainty(t *testing.T) {
 		if got, want := r.Certainty(), strings.Replace(tt.want, "time ran out", "interrupted", 1); got != want {
 			t.Errorf("%d samples, interrupted: got %q, want %q", tt.samples, got, want)
 		}
+	}
+}
+
+// What drifted is said once for a comparison, a median near 0 by its upper end, and a small difference of values
+// with its size.
+func TestNoticesAreShort(t *testing.T) {
+	c := &Comparison{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		c.Lines = append(c.Lines, Line{Name: name, Result: &Result{Notes: []string{drifted + "-40 %" + whyDrifted}}})
+	}
+	want := "drifted: a by -40 %, b by -40 %, c by -40 % and 2 more while they were measured: other load, heat, a changing clock, or runs that go on from those before them"
+	if got := strings.Join(c.Remarks(), "\n"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := (&Result{High: 321e-9, Min: 1e-9, P25: 2e-9, P75: 3e-9}).Spread(), "95 % below 321 ns · min 1.00 ns · middle half 2.00 ns – 3.00 ns"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, got := apart("a", []any{0.1}, []any{0.1 * (1 + 3.6e-10)}); !strings.Contains(got, "by up to 3.6e-08 % of the largest value, more than rounding explains") {
+		t.Errorf("got %q", got)
 	}
 }

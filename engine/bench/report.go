@@ -13,6 +13,12 @@ const (
 	leastClaim = 0.01 // a smaller difference is not claimed: where code happens to lie makes as much
 )
 
+// The words of a note, which a comparison says once.
+const (
+	drifted    = "drifted by "
+	whyDrifted = " while it was measured: other load, heat, a changing clock, or runs that go on from those before them"
+)
+
 // report makes the results of what was sampled.
 func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 	if r.visits() == 0 && len(r.samplers()) > 1 {
@@ -81,7 +87,7 @@ func (r *rounds) notes(s *subject, res *Result) (notes []string) {
 	notes = append(notes, s.tally.Notes...)
 	notes = append(notes, s.work()...)
 	if d := drift(res.Times); d > maxDrift || d < -maxDrift {
-		notes = append(notes, fmt.Sprintf("drifted by %+.0f %% while it was measured: other load, heat, a changing clock, or runs that go on from those before them", 100*d))
+		notes = append(notes, fmt.Sprintf("%s%+.0f %%%s", drifted, 100*d, whyDrifted))
 	}
 	if res.Samples < minKnown {
 		notes = append(notes, fmt.Sprintf("only %s in the time that there was", units.Plural(int64(res.Samples), "sample")))

@@ -38,13 +38,22 @@ func (r *Result) Certainty() string {
 	case r.Samples < minKnown:
 		return fmt.Sprintf("not known: less than %d samples", minKnown)
 	case share > r.Precision && r.Samples >= maxSamples:
-		return fmt.Sprintf("%s is the limit: known to %s, not to %s", units.Plural(maxSamples, "sample"), units.Percent(share), percent(r.Precision))
+		return units.Plural(maxSamples, "sample") + " is the limit: " + r.instead(share)
 	case share > r.Precision && r.Stopped:
-		return fmt.Sprintf("interrupted: known to %s, not to %s", units.Percent(share), percent(r.Precision))
+		return "interrupted: " + r.instead(share)
 	case share > r.Precision:
-		return fmt.Sprintf("time ran out: known to %s, not to %s", units.Percent(share), percent(r.Precision))
+		return "time ran out: " + r.instead(share)
 	}
 	return "not known: the machine was not quiet"
+}
+
+// instead says how well the median is known that is not known as well as was asked for. Where nobody knows its
+// half, a share means nothing.
+func (r *Result) instead(share float64) string {
+	if share >= 0.5 {
+		return "not known to " + percent(r.Precision) + ", the runs differ too much"
+	}
+	return fmt.Sprintf("known to %s, not to %s", units.Percent(share), percent(r.Precision))
 }
 
 // percent writes a share that a person chose: 2 %, 0.5 %.
@@ -52,6 +61,9 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // Spread says where the samples lie.
 func (r *Result) Spread() string {
+	if r.Low <= 0 { // shorter than what is not known about the clock
+		return fmt.Sprintf("95 %% below %s · min %s · middle half %s – %s", units.Seconds(r.High), units.Seconds(r.Min), units.Seconds(r.P25), units.Seconds(r.P75))
+	}
 	return fmt.Sprintf("95 %% [%s, %s] · min %s · middle half %s – %s", units.Seconds(r.Low), units.Seconds(r.High), units.Seconds(r.Min), units.Seconds(r.P25), units.Seconds(r.P75))
 }
 
@@ -84,13 +96,26 @@ func (c *Comparison) heading() string {
 
 // Remarks are what has to be said beside the figures: what was refused, what differs, and notes.
 func (c *Comparison) Remarks() (list []string) {
+	var moved []string // what drifted
 	for _, l := range c.Lines {
 		if l.Result.Refused != "" {
 			list = append(list, l.Name+": no time: "+l.Result.Refused)
 		}
 		for _, note := range slices.Concat(l.Differs, l.Result.Notes) {
+			if by, ok := strings.CutPrefix(note, drifted); ok {
+				moved = append(moved, l.Name+" by "+strings.TrimSuffix(by, whyDrifted))
+				continue
+			}
 			list = append(list, l.Name+": "+note)
 		}
+	}
+	if n := len(moved); n > 0 {
+		const most = 3
+		text := strings.Join(moved[:min(most, n)], ", ")
+		if n > most {
+			text += fmt.Sprintf(" and %d more", n-most)
+		}
+		list = append(list, "drifted: "+text+strings.Replace(whyDrifted, "it was", "they were", 1))
 	}
 	if len(c.Lines) > 1 && c.Baseline == "" && c.Same.Ratio > 0 {
 		list = append(list, c.Lines[0].Name+" against itself: "+c.Same.String())

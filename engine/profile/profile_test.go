@@ -111,6 +111,10 @@ func TestMerged(t *testing.T) {
 	if text := r.String(); !strings.HasSuffix(text, "\nmul f32[256] was asked for 2 times more, and computed once") {
 		t.Errorf("what was merged is missing in\n%s", text)
 	}
+	many := &Recording{Merged: []Merged{{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 9}}}
+	if notes := many.Notes(); len(notes) != 4 || notes[3] != "so were 2 results of other kinds or shapes" {
+		t.Errorf("of five kinds got %q", notes)
+	}
 }
 
 func TestSummary(t *testing.T) {

@@ -33,8 +33,12 @@ func (r *Recording) Text(width int) string {
 // Notes are lines on what a reader could take for granted: that all that was asked for was computed, that
 // nobody else was at work, and that the clock was right.
 func (r *Recording) Notes() (list []string) {
-	for _, m := range r.Merged {
+	const most = 3
+	for _, m := range r.Merged[:min(most, len(r.Merged))] {
 		list = append(list, fmt.Sprintf("%s was asked for %s more, and computed once", m.Op, units.Plural(int64(m.Times), "time")))
+	}
+	if n := len(r.Merged) - most; n > 0 {
+		list = append(list, fmt.Sprintf("so were %s of other kinds or shapes", units.Plural(int64(n), "result")))
 	}
 	list = append(list, r.Remarks...)
 	if r.Others > 0 {

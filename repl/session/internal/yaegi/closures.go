@@ -13,7 +13,8 @@ import (
 // A function is the code of a declaration or of a literal, and the variables of its calls.
 type function struct {
 	in      *Interp
-	body    *node
+	code    *node   // the tree of its statements
+	body    *node   // the first of its steps
 	quick   bool    // it can be called without the interpreter
 	results int     // how many of the slots are results
 	slots   []value // the variables; ptr is that of nothing
@@ -26,7 +27,7 @@ type function struct {
 
 // describe finds the variables of the code of a declaration or a literal.
 func (in *Interp) describe(def *node) *function {
-	fn := &function{in: in, body: def.child[3].start, results: len(def.typ.ret), types: def.types}
+	fn := &function{in: in, code: def.child[3], body: def.child[3].start, results: len(def.typ.ret), types: def.types}
 	if def.rval.IsValid() || fn.body == nil || in.defers(def.child[3]) {
 		return fn
 	}
@@ -272,6 +273,35 @@ func (k *kinds) closureOf(v *value) *closure {
 		return call.of
 	}
 	return nil
+}
+
+// Captured returns the variables that a closure knows, and nothing for another function. Of a closure whose
+// function the interpreter itself calls they are not known.
+func (in *Interp) Captured(fn reflect.Value) (list []reflect.Value) {
+	c := in.closureOf((*value)(unsafe.Pointer(&fn)))
+	if c == nil {
+		return nil
+	}
+	var look func(n *node, depth int)
+	look = func(n *node, depth int) { // depth is how many functions there are between c and n
+		if n.sym != nil && !n.sym.global && n.sym.index >= 0 && n.level > depth {
+			f := c.around
+			for range n.level - depth - 1 {
+				f = f.anc
+			}
+			if f != nil && n.sym.index < len(f.data) {
+				list = append(list, *(*reflect.Value)(unsafe.Pointer(&f.data[n.sym.index])))
+			}
+		}
+		if n.kind == in.literal {
+			depth++
+		}
+		for _, child := range n.child {
+			look(child, depth)
+		}
+	}
+	look(c.code, 0)
+	return list
 }
 
 // made is how package reflect keeps a function that it has made: it calls another one.
