@@ -43,8 +43,9 @@ type Rule interface {
 
 // An Optimizer applies a rule to a list of parameters.
 type Optimizer interface {
-	// Step makes one step with the gradients of loss, a tensor of one element, and computes loss with it. It
-	// panics with a *tensor.Error as Grads and Update do.
+	// Step makes one step with the gradients of loss, a tensor of one element, and computes loss with it: in
+	// PyTorch's words it is loss.backward(), optimizer.step() and optimizer.zero_grad(). It panics with a
+	// *tensor.Error as Grads and Update do.
 	Step(loss tensor.Tensor, rate float64)
 	// Grads returns the gradients of loss for the parameters that are trained, in their order, lazily. It
 	// panics with a *tensor.Error if the loss does not depend on one of them.
