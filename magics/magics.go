@@ -36,6 +36,7 @@ type Magic struct {
 	Summary string // one line
 	Help    string // the rest, wrapped by hand
 	Example string // lines that a reader can type
+	Varies  bool   // it shows what it has measured: another text each time
 
 	run func(ctx context.Context, c *call) (display.Value, error)
 }
@@ -146,6 +147,13 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 		err = session.ErrInterrupted // an evaluation that ctx has stopped
 	}
 	return v, err
+}
+
+// Varies says whether a command shows another text each time.
+func (Table) Varies(s *session.Session, line string) bool {
+	name, _, _ := cell.ParseCommand(unalias(s.Aliases(), line))
+	m := Lookup(name)
+	return m != nil && m.Varies
 }
 
 // typeable puts the command before the lines that stand for its statement: `%timeit m.Forward(x)` for

@@ -26,7 +26,7 @@ func profileMagics() []*Magic {
 	budget := Flag{Name: "t", Kind: Duration, Default: "1s", Help: "repeat the statement for so long"}
 	runs := Flag{Name: "n", Kind: Integer, Default: "0", Help: "repeat it so often instead"}
 	return []*Magic{{
-		Name: "profile", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "profile", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Flags: []Flag{budget, runs,
 			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
@@ -46,7 +46,7 @@ func profileMagics() []*Magic {
 		Example: "%profile m.Logits(ids)\n%profile -n 1 step()\n%profile -o flame.svg m.Logits(ids)\n%profile -o trace.json m.Logits(ids)",
 		run:     runProfile,
 	}, {
-		Name: "lprof", Family: "Timing", Args: "FUNCTION CALL", Takes: TakesGo,
+		Name: "lprof", Family: "Timing", Varies: true, Args: "FUNCTION CALL", Takes: TakesGo,
 		Flags:   []Flag{budget, runs},
 		Summary: "the time of each line of a function that a cell has declared",
 		Help: "The call runs as in %profile. A line has the time that passed while it was under way, with all that it called, and that of the\n" +

@@ -14,14 +14,14 @@ import (
 
 func timingMagics() []*Magic {
 	return []*Magic{{
-		Name: "time", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "time", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Summary: "run once: the value, the time, the launches",
 		Help: "What the statement makes is evaluated and the device has finished before the clock stops. Variables that\n" +
 			"it declares stay; those that it assigns to are put back. Shown is the value of the last expression, or of what the last line declares.",
 		Example: "%time m.Logits(ids)",
 		run:     runTime,
 	}, {
-		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
+		Name: "timeit", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
 		Summary: "time a statement until the median is known to 2 %",
 		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
 			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
@@ -39,7 +39,7 @@ func timingMagics() []*Magic {
 		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
 		run:     runTimeit,
 	}, {
-		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true,
+		Name: "bench", Family: "Timing", Varies: true, Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true,
 		Flags: append(measuringFlags(), Flag{Name: "check", Kind: Switch, Default: "true",
 			Help: "compare the values that the statements give, too (-check=false: not), beside their shapes, types and work"}),
 		Summary: "compare statements, in turn, with the interval of the ratio",

@@ -67,6 +67,7 @@ type Report struct {
 	Recorded   []Failure // errors that Update will write down as expected
 	Exit       int       // exit code of os.Exit in a cell
 	outputs    map[*mcsfile.Cell]string
+	varying    map[*mcsfile.Cell]map[string]string // lines of the output that are others each time, and what stands for them
 }
 
 // A Mismatch is a cell whose output differs from the expected one.
@@ -105,12 +106,13 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	if c, ok := runner.(io.Closer); ok {
 		defer c.Close()
 	}
-	report := &Report{outputs: map[*mcsfile.Cell]string{}}
+	report := &Report{outputs: map[*mcsfile.Cell]string{}, varying: map[*mcsfile.Cell]map[string]string{}}
 	for _, cell := range o.wanted(f.Code()) {
 		output.Reset()
 		start := time.Now()
 		result, late := o.run(ctx, runner, cell)
 		report.Cells++
+		report.varying[cell] = loosened(result)
 		outcome := Outcome{Cell: cell, N: result.N, Took: time.Since(start), Value: show(stdout, &output, result)}
 		more := o.judge(ctx, report, &outcome, result.Err, late, stdout, &output)
 		if o.Done != nil {
@@ -237,7 +239,7 @@ func (r *Report) Update(f *mcsfile.File) string {
 	want := map[*mcsfile.Cell][]string{}
 	for cell, output := range r.outputs {
 		if cell.Checked && !Match(cell.Want, output) {
-			want[cell] = Update(cell.Want, output)
+			want[cell] = loosen(Update(cell.Want, output), cell.Want, r.varying[cell])
 		}
 	}
 	return f.WithWant(want)

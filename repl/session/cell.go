@@ -218,6 +218,9 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	}
 	if made.shown != nil {
 		s.keepValue(r.N, made.value)
+		if c, ok := s.opts.Commands.(Varying); ok && c.Varies(s, u.Command) {
+			r.Varies = append(r.Varies, len(r.Shown))
+		}
 		r.Shown = append(r.Shown, made.shown)
 		r.Out = false
 	}

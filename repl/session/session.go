@@ -82,11 +82,17 @@ type Commands interface {
 	Run(ctx context.Context, s *Session, line string) (display.Value, error)
 }
 
+// Varying are Commands that know of which lines the results have another text each time.
+type Varying interface {
+	Varies(s *Session, line string) bool
+}
+
 // A Result is the outcome of one cell.
 type Result struct {
 	N       int             // the cell's number, counted from 1
 	Shown   []display.Value // the values that the cell shows, in order, as Options.Render returned them
 	Out     bool            // whether the last of Shown is the trailing expression's value (Out[N])
+	Varies  []int           // which of Shown have another text each time: what a command has measured
 	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
 	Elapsed time.Duration   // from the start of the check to the end of the run
 }
