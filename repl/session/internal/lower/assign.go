@@ -243,7 +243,7 @@ func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool
 	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
 		x = l.temp(x, t)
 	case fresh:
-	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x) || isStar(x)):
+	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x) || l.dereferences(e)):
 		x = l.temp(x, t)
 	}
 	return []ast.Stmt{l.assign(token.ASSIGN, place, x)}
@@ -285,9 +285,21 @@ func replaces(x ast.Expr) bool {
 	return false
 }
 
-// isStar says whether x is *p: for a nil p the interpreter has no value, and removes the element of a map that
-// it should set.
-func isStar(x ast.Expr) bool { _, ok := x.(*ast.StarExpr); return ok }
+// dereferences says whether a value goes through a pointer, which may be nil. For *p the interpreter has no
+// value then, and removes the element of a map that it should set.
+func (l *Lowerer) dereferences(e ast.Expr) (found bool) {
+	inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.StarExpr:
+			found = true
+		case *ast.SelectorExpr:
+			sel := l.info.Selections[n]
+			found = found || sel != nil && sel.Indirect()
+		}
+		return !found
+	})
+	return found
+}
 
 // shared says whether other code may see a variable: the session's variables, results of a function with
 // deferred calls, and variables that a closure or pointer in this function has.
