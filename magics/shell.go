@@ -24,7 +24,8 @@ func shellMagics() []*Magic {
 	return append([]*Magic{{
 		Name: "!", Family: "System", Args: "COMMAND", Takes: TakesFiles,
 		Summary: "run a command of the system's shell",
-		Help:    "Its output appears as it comes. It has no standard input. Ctrl-C ends it.\n" + interpolation,
+		Help: "Its output appears as it comes. It has no standard input. Ctrl-C ends it. What Go can read, with names that the session\n" +
+			"knows, is Go: !ok negates ok. A blank behind the sign asks the shell.\n" + interpolation,
 		Example: "!ls -l\n!wc -l {file}",
 		run:     runShell,
 	}, {

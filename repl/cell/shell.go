@@ -1,8 +1,10 @@
 package cell
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"strings"
 )
 
@@ -87,6 +89,49 @@ func Captures(src string, pieces []Piece, isCommand func(name string) bool) []Pi
 		}
 	}
 	return pieces
+}
+
+// Negations makes statements of the command lines that Go can read, too, and whose names are all known: !ok,
+// !(a > b). A blank behind the sign keeps a command. It returns these lines. Known is asked for names that no
+// earlier piece mentions; those of Go itself are known, but are not enough.
+func Negations(src string, pieces []Piece, known func(name string) bool) (negated []string) {
+	for i, p := range pieces {
+		text := p.Text(src)
+		if p.Kind != Command || text[0] != '!' || strings.TrimLeft(text[1:], blanks) != text[1:] {
+			continue
+		}
+		e, err := parser.ParseExpr(text)
+		if err != nil || !allKnown(e, func(name string) bool { return known(name) || mentions(src, pieces[:i], name) }) {
+			continue
+		}
+		pieces[i].Kind, pieces[i].Tokens = Statement, nil
+		for _, t := range ScanGo(text) {
+			if !t.Ends() {
+				t.From, t.To = t.From+p.From, t.To+p.From
+				pieces[i].Tokens = append(pieces[i].Tokens, t)
+			}
+		}
+		negated = append(negated, text)
+	}
+	return negated
+}
+
+// allKnown says whether all names of an expression are known or Go's own, and one of them is known.
+func allKnown(e ast.Expr, known func(name string) bool) bool {
+	one, all := false, true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr: // what is selected has a name in x alone
+			base := allKnown(n.X, known)
+			one, all = one || base, all && base
+			return false
+		case *ast.Ident:
+			is := known(n.Name)
+			one, all = one || is, all && (is || types.Universe.Lookup(n.Name) != nil)
+		}
+		return true
+	})
+	return one && all
 }
 
 // mentions says whether pieces of Go have an identifier with a name.

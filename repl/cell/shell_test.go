@@ -2,6 +2,7 @@ package cell
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -78,6 +79,48 @@ func TestCapturesOfNames(t *testing.T) {
 		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%q: got %v, want %v", tt.src, got, tt.want)
 		}
+	}
+}
+
+// A command line that negates what is known is Go, unless a blank behind the sign asks for the shell.
+func TestNegations(t *testing.T) {
+	for _, tt := range []struct {
+		src  string
+		want Kind
+	}{
+		{"!ok", Statement},
+		{"!(a > b)", Statement},
+		{"!!ok && len(list) > 2", Statement},
+		{"!strings.Contains(name, `x`)", Statement},
+		{"!x.Gt(1).All().Item()", Statement},
+		{"!list[0] || ok", Statement},
+		{"! ok", Command},
+		{"!", Command},
+		{"!ls", Command},
+		{"!ls -l", Command},
+		{"!a", Command}, // after it was forgotten
+		{"!make", Command},
+		{"!make ok", Command},
+		{"!run.sh", Command},
+		{"!(a > unknown)", Command},
+		{"!echo ok", Command},
+		{"!true", Command},
+		{"%time !ok", Command},
+	} {
+		known := []string{"a", "b", "ok", "list", "name", "strings", "x"}
+		if tt.src == "!a" {
+			known = nil
+		}
+		pieces := Split(tt.src)
+		negated := Negations(tt.src, pieces, func(name string) bool { return slices.Contains(known, name) })
+		if pieces[0].Kind != tt.want || (len(negated) == 1) != (tt.want == Statement) {
+			t.Errorf("%q: got %v %q, want %v", tt.src, pieces[0].Kind, negated, tt.want)
+		}
+	}
+	src := "ok := 1 > 2\n!ok\n!(ok) "
+	pieces := Split(src)
+	if got := Negations(src, pieces, func(string) bool { return false }); len(got) != 2 || len(pieces) != 3 || pieces[1].Tokens[0].Text(src) != "!" {
+		t.Errorf("%q: got %q of %v", src, got, pieces)
 	}
 }
 

@@ -61,9 +61,13 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			return err
 		}
 	}
-	pieces, err := s.compiler.Split(r.N, src)
+	pieces, negated, err := s.compiler.Split(r.N, src)
 	if err != nil {
 		return err
+	}
+	if len(negated) > 0 && !s.toldNegation {
+		s.toldNegation = true
+		s.Tell("%s is Go here, as its names are; %s asks the shell", negated[0], "! "+negated[0][1:])
 	}
 	for len(pieces) > 0 {
 		var units [][]*compile.Unit

@@ -164,9 +164,10 @@ type Session struct {
 	before  string            // the folder before the last Chdir, or ""
 	aliases map[string]string // see Aliases
 
-	drawings    drawings // of the cell that runs
-	toldRebound bool     // see rebound
-	toldClock   bool     // see timedByHand
+	drawings     drawings // of the cell that runs
+	toldRebound  bool     // see rebound
+	toldClock    bool     // see timedByHand
+	toldNegation bool     // that a line which begins with ! is Go
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp

@@ -51,7 +51,7 @@ const maxRounds = 100
 func Program(cells []string) (string, error) {
 	p := &program{imports: map[string]string{}, globals: map[string]string{}}
 	for i, src := range cells {
-		units := p.runShell(split(src, p.isCommand))
+		units := p.runShell(split(src, p.isCommand, func(name string) bool { return p.declares(name, nil) }))
 		if i < len(cells)-1 { // the last cell ends where the program does
 			var err error
 			if units, err = endDeferred(units); err != nil {

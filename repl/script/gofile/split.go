@@ -17,12 +17,14 @@ type unit struct {
 }
 
 // split splits a cell into units. Comments before a command go to the unit behind it: the command itself
-// becomes a comment. IsCommand is that of [cell.Captures].
-func split(src string, isCommand func(name string) bool) []unit {
+// becomes a comment. IsCommand is that of [cell.Captures], known that of [cell.Negations].
+func split(src string, isCommand, known func(name string) bool) []unit {
 	var units []unit
 	comments := ""
 	list := cell.Scan(src)
-	for _, p := range cell.Captures(src, cell.SplitTokens(src, list), isCommand) {
+	pieces := cell.Captures(src, cell.SplitTokens(src, list), isCommand)
+	cell.Negations(src, pieces, known)
+	for _, p := range pieces {
 		for ; len(list) > 0 && list[0].To <= p.From; list = list[1:] {
 			if list[0].Tok == token.COMMENT {
 				comments += list[0].Text(src) + "\n"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // GivenUp is the panic value of a check that was interrupted.
@@ -115,14 +116,19 @@ func isPrinting(facts *checked, e ast.Expr) bool {
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
 
-// Split splits a cell into pieces.
-func (c *Compiler) Split(n int, src string) ([]cell.Piece, error) {
+// Split splits a cell into pieces. Negated are its lines that begin as a command of the shell does and are Go.
+func (c *Compiler) Split(n int, src string) (pieces []cell.Piece, negated []string, err error) {
 	tokens := cell.Scan(src)
 	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment belongs to no piece
 		line, col := cell.LineCol(src, f.At)
-		return nil, &CheckError{Diags: []Diag{c.diag(n, line, col, 2, f.Message, "")}}
+		return nil, nil, &CheckError{Diags: []Diag{c.diag(n, line, col, 2, f.Message, "")}}
 	}
-	return cell.Join(cell.Captures(src, cell.SplitTokens(src, tokens), c.isCommand)), nil
+	pieces = cell.Captures(src, cell.SplitTokens(src, tokens), c.isCommand)
+	negated = cell.Negations(src, pieces, func(name string) bool {
+		_, pkg := stdlib.ImportFor(name)
+		return pkg || c.World.Names[name] != nil
+	})
+	return cell.Join(pieces), negated, nil
 }
 
 // isCommand says whether a name that code negates is no name of the session, but of a program of the system.
