@@ -303,8 +303,9 @@ func (p *profiled) span() {
 	}
 }
 
-// madeBy is the lines whose work a launch is, the outermost first, or those that asked for it if nobody knows.
-// If it does the work of several at once, the last line names them all, below the lines that they share.
+// madeBy is the lines whose work a launch is, the outermost first, or those that asked for it if nobody
+// knows. If it does the work of several at once, the last line names them all, below the lines that they
+// share.
 func madeBy(l *profile.Launch, asked []string) []string {
 	makers := l.Makers()
 	switch len(makers) {

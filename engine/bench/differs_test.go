@@ -105,8 +105,8 @@ func TestCertainty(t *testing.T) {
 	}
 }
 
-// What drifted is said once for a comparison, a median near 0 by its upper end, and a small difference of values
-// with its size.
+// What drifted is said once for a comparison, a median near 0 by its upper end, and a small difference of
+// values with its size.
 func TestNoticesAreShort(t *testing.T) {
 	c := &Comparison{}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {

@@ -47,8 +47,8 @@ func (r *Result) Certainty() string {
 	return "not known: the machine was not quiet"
 }
 
-// instead says how well the median is known that is not known as well as was asked for. Where nobody knows its
-// half, a share means nothing.
+// instead says how well the median is known that is not known as well as was asked for. Where nobody knows
+// its half, a share means nothing.
 func (r *Result) instead(share float64) string {
 	if share >= 0.5 {
 		return "not known to " + percent(r.Precision) + ", the runs differ too much"

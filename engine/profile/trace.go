@@ -180,8 +180,8 @@ func originsOf(list []ir.Origin) []Origin {
 	return out
 }
 
-// Makers are the stacks of places (Origin.Stack) whose work a launch is: one for each place, none if no place is
-// known. Of several the launch does not tell how much of its time each took. One that does most of its
+// Makers are the stacks of places (Origin.Stack) whose work a launch is: one for each place, none if no place
+// is known. Of several the launch does not tell how much of its time each took. One that does most of its
 // arithmetic in products is the work of those who asked for them.
 func (l *Launch) Makers() (stacks [][]string) {
 	written := int64(1)

@@ -15,9 +15,10 @@ var (
 	timeHead = lazy.Regexp(`^` + timePattern)
 )
 
-// loosened are the lines of values that have another text each time, with what stands for them in a file. What
-// a value shows before its first time is the same each time: the result of the statement, the head of a table.
-// A line that begins with a time keeps that as a matcher; all else, as many lines as it may be, is `...`.
+// loosened are the lines of values that have another text each time, with what stands for them in a file.
+// What a value shows before its first time is the same each time: the result of the statement, the head of a
+// table. A line that begins with a time keeps that as a matcher; all else, as many lines as it may be, is
+// `...`.
 func loosened(result session.Result) map[string]string {
 	lines := map[string]string{}
 	for _, i := range result.Varies {

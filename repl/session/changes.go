@@ -13,11 +13,11 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// Changes looks at the session's variables and at what they lead to: elements, fields, the targets of pointers,
-// what closures know, the lengths of channels, which value a tensor has. It returns a function that names the
-// variables for which that has changed since. Of compiled types only what they show is looked at; maps are
-// left out while goroutines of cells run, which may write to them. Complete says whether all was looked at: a
-// variable may lead to so much that this would take too long.
+// Changes looks at the session's variables and at what they lead to: elements, fields, the targets of
+// pointers, what closures know, the lengths of channels, which value a tensor has. It returns a function that
+// names the variables for which that has changed since. Of compiled types only what they show is looked at;
+// maps are left out while goroutines of cells run, which may write to them. Complete says whether all was
+// looked at: a variable may lead to so much that this would take too long.
 func (s *Session) Changes() (since func() (changed []string, complete bool)) {
 	seed := maphash.MakeSeed()
 	before, whole := s.prints(seed)
@@ -122,8 +122,8 @@ func (p *printer) of(v reflect.Value) uint64 {
 	return p.memory(v)
 }
 
-// enginePath begins the paths of packages whose values keep what they have computed in fields of their own: that
-// is no change.
+// enginePath begins the paths of packages whose values keep what they have computed in fields of their own:
+// that is no change.
 const enginePath = "github.com/mcs-notebook/mcs/engine/"
 
 // elements is of for a slice or an array.

@@ -45,8 +45,8 @@ type stackText struct {
 	text  string
 }
 
-// here is the lines that the calling goroutine has under way, the outermost first, a line each. It is empty if
-// code is not followed.
+// here is the lines that the calling goroutine has under way, the outermost first, a line each. It is empty
+// if code is not followed.
 func (ps *places) here() string {
 	t := ps.followed.interp.Here()
 	if t == nil {

@@ -39,8 +39,8 @@ type look struct {
 	steps  []yaegi.Step // the innermost first
 }
 
-// Sample begins to sample the session's code. The caller must call Stop. Another goroutine asks until how long
-// to wait for the next sample. One takes the work some 10 µs: a processor has to wake up for it.
+// Sample begins to sample the session's code. The caller must call Stop. Another goroutine asks until how
+// long to wait for the next sample. One takes the work some 10 µs: a processor has to wake up for it.
 func (s *Session) Sample(until func() time.Duration) *Sampling {
 	p := &Sampling{s: s, until: until, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	s.places.follow(true)

@@ -30,8 +30,8 @@ var passNames = [...]string{"forward", "backward", "optimizer"}
 // String returns the pass in lower case.
 func (p Pass) String() string { return passNames[p] }
 
-// Line is what the front end calls the statement that ran: "In[3]:2". Place may have all that were under way, a
-// line each, of which this is the innermost.
+// Line is what the front end calls the statement that ran: "In[3]:2". Place may have all that were under way,
+// a line each, of which this is the innermost.
 func (o Origin) Line() string { return o.Place[strings.LastIndexByte(o.Place, '\n')+1:] }
 
 // Known says whether somebody asked when the node was made.

@@ -75,7 +75,8 @@ type Runtime struct {
 	// had by then.
 	Partial func(err error) bool
 
-	// Waits is called by a goroutine that begins to wait for others, and when it has done so; nil: nobody asks.
+	// Waits is called by a goroutine that begins to wait for others, and when it has done so; nil: nobody
+	// asks.
 	Waits func(on bool)
 
 	stopping atomic.Bool // copy of *shared.Stop, for compiled code

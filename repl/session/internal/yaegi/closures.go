@@ -192,8 +192,8 @@ func (in *Interp) passesClosures(n *node) {
 	}
 }
 
-// uses finds the variables of the frame around a literal that its code uses, in order: what a node is about is
-// so many frames up as there are functions between it and them.
+// uses finds the variables of the frame around a literal that its code uses, in order: what a node is about
+// is so many frames up as there are functions between it and them.
 func (in *Interp) uses(literal *node) []int {
 	used := map[int]bool{}
 	var walk func(n *node, level int)

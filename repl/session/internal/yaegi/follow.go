@@ -11,11 +11,11 @@ import (
 	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
-// While a profile is made, each function that begins runs its steps itself, one by one, and notes which one is
-// under way: a sampler in another goroutine finds there, at any moment, what each goroutine does. That costs
-// nothing that could be measured in a loop, some 10 ns in a call, which has to find its goroutine, and nothing
-// at all while no code is followed. All functions can be followed, however long ago they were compiled and
-// whoever holds them, because the first step of a function is a point (steps.go).
+// While a profile is made, each function that begins runs its steps itself, one by one, and notes which one
+// is under way: a sampler in another goroutine finds there, at any moment, what each goroutine does. That
+// costs nothing that could be measured in a loop, some 10 ns in a call, which has to find its goroutine, and
+// nothing at all while no code is followed. All functions can be followed, however long ago they were
+// compiled and whoever holds them, because the first step of a function is a point (steps.go).
 
 // A Step stands for a step that is or was under way, see [Interp.PosOf]. It is the address of the step, which
 // the code keeps: a pointer would have to tell the collector of each one.
@@ -42,8 +42,8 @@ type following struct {
 	places map[Step]token.Pos // of the steps that were asked for; NoPos: several nodes have the step
 }
 
-// Follow makes all code tell which of its steps are under way, or stops it doing so. Functions that run already
-// are followed from their next calls on.
+// Follow makes all code tell which of its steps are under way, or stops it doing so. Functions that run
+// already are followed from their next calls on.
 func (in *Interp) Follow(on bool) {
 	fo := &in.following
 	fo.mu.Lock()

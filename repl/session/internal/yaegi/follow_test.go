@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Code that is followed tells where each goroutine is, within functions, methods, literals and loops, whenever
-// they were compiled; what has ended, or panicked, is under way no more.
+// Code that is followed tells where each goroutine is, within functions, methods, literals and loops,
+// whenever they were compiled; what has ended, or panicked, is under way no more.
 func TestFollow(t *testing.T) {
 	var in *Interp
 	var seen [][]int
