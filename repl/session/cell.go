@@ -33,6 +33,8 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	if !s.runner.Running(ctx) {
 		s.busy.Lock()
 		defer s.busy.Unlock()
+		s.streams.In.Begin()
+		defer s.streams.In.End()
 	}
 	s.past.n++
 	s.past.cells = append(s.past.cells, Cell{N: s.past.n, Source: cell})

@@ -47,9 +47,12 @@ func open(o Options, p *programRun) (*Session, error) {
 	}
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
 	s.runner = supervise.New(host{s}, limits)
-	s.streams = library.NewStreams(o.Stdout, o.Stderr, p != nil)
+	s.streams = library.NewStreams(o.Stdin, o.Stdout, o.Stderr, p != nil)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
+	}
+	if p != nil {
+		s.streams.In.Begin() // it is one cell
 	}
 	return s, nil
 }
@@ -76,7 +79,7 @@ func (s *Session) start() error {
 		}
 	}
 	s.outs = outs{list: map[int]*out{}}
-	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
+	s.library = library.New(s.rt, s.streams, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
 	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil,

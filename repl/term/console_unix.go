@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chzyer/readline"
+	"github.com/mcs-notebook/mcs/internal/unread"
 	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 )
@@ -61,13 +62,7 @@ func (t *tty) Reflows() bool {
 	return os.Getenv("XTERM_VERSION") == "" && os.Getenv("STY") == "" && os.Getenv("TERM") != "linux"
 }
 
-func (t *tty) Ahead() int {
-	n, err := unix.IoctlGetInt(int(os.Stdin.Fd()), bytesWaiting)
-	if err != nil {
-		return 0
-	}
-	return n
-}
+func (t *tty) Ahead() int { return unread.Bytes(os.Stdin.Fd()) }
 
 func (t *tty) Changes() <-chan os.Signal { return t.changes }
 

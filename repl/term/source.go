@@ -111,28 +111,45 @@ type cellInput struct {
 	editor *cellEditor // nil on terminals without one
 
 	mu     sync.Mutex
-	cancel <-chan struct{}
+	cancel chan struct{} // nil: no cell runs
 }
 
-// attach makes the reads of the next cell end when its context does.
-func (in *cellInput) attach(cancel <-chan struct{}) {
+// begin lets the reads of the next cell wait.
+func (in *cellInput) begin() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.cancel = cancel
+	in.cancel = make(chan struct{})
 }
 
-// Read reads text that the person types while the cell runs. An interrupted cell reads the end of the
-// file, and so do goroutines that outlive their cell.
+// End ends the read that waits, and those to come until the next cell: they find the end of the file.
+func (in *cellInput) End() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.cancel != nil {
+		close(in.cancel)
+		in.cancel = nil
+	}
+}
+
+// Read reads of the text that the person types while the cell runs, at most to the end of a line: what follows
+// may be the next cell.
 func (in *cellInput) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	cancel := in.cancel
 	in.mu.Unlock()
+	if cancel == nil {
+		return 0, io.EOF
+	}
 	if in.editor != nil {
 		in.source.unread(in.editor.yield())
 	}
 	n, err := in.source.read(p, cancel)
 	if err == errCancelled {
 		err = io.EOF
+	}
+	if i := bytes.IndexByte(p[:n], '\n'); i >= 0 {
+		in.source.unread(p[i+1 : n])
+		n = i + 1
 	}
 	return n, err
 }

@@ -242,7 +242,9 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 			nb.pressed(meant, cancel)
 		}
 	})
-	nb.input.attach(ctx.Done())
+	nb.input.begin()
+	defer nb.input.End()
+	defer context.AfterFunc(ctx, nb.input.End)()
 	result := nb.session.Run(ctx, cell)
 	stop()
 	nb.progress.Finish()

@@ -4,15 +4,13 @@
 //
 // It is a table: for the path of a package its symbols, some of them replaced. It knows no cells.
 // Functions that wait do so in package rt, which wakes them when their cell is stopped. Reading order:
-// library.go (the packages with replacements), streams.go (the output of cells), logs.go (log, slog and
+// library.go (the packages with replacements), streams.go (the output of cells), input.go (their input), logs.go (log, slog and
 // flag), clock.go, waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
 package library
 
 import (
-	"bufio"
 	"fmt"
 	"go/types"
-	"io"
 	"log"
 	"net/http"
 	"reflect"
@@ -26,7 +24,6 @@ import (
 type Library struct {
 	rt      *rt.Runtime
 	streams *Streams
-	stdin   io.Reader
 	logger  *log.Logger // the logger of package log's functions
 	limits  Limits
 	clock   clock
@@ -43,11 +40,8 @@ type Limits struct {
 }
 
 // New makes the library of an empty session.
-func New(r *rt.Runtime, streams *Streams, stdin io.Reader, limits Limits) *Library {
-	if stdin == nil {
-		stdin = io.MultiReader()
-	}
-	return &Library{rt: r, streams: streams, stdin: stdin, logger: log.New(streams.Err, "", log.LstdFlags), limits: limits}
+func New(r *rt.Runtime, streams *Streams, limits Limits) *Library {
+	return &Library{rt: r, streams: streams, logger: log.New(streams.Err, "", log.LstdFlags), limits: limits}
 }
 
 // Symbols returns a package's name and its symbols by name.
@@ -60,7 +54,7 @@ func (lib *Library) Symbols(path string) (name string, symbols map[string]reflec
 	return name, lib.override(path, symbols), nil
 }
 
-// Open makes the files os.Stdout and os.Stderr if checked code mentions them, and notes what it does with the
+// Open makes the files os.Stdin, os.Stdout and os.Stderr if checked code mentions them, and notes what it does with the
 // clock.
 func (lib *Library) Open(info *types.Info) error {
 	for _, o := range info.Uses {
@@ -69,8 +63,8 @@ func (lib *Library) Open(info *types.Info) error {
 		if !ok || v.IsField() || v.Pkg() == nil || v.Pkg().Path() != "os" {
 			continue
 		}
-		to := map[string]*Stream{"Stdout": lib.streams.Out, "Stderr": lib.streams.Err}[v.Name()]
-		if to == nil {
+		to, ok := map[string]interface{ open() error }{"Stdin": lib.streams.In, "Stdout": lib.streams.Out, "Stderr": lib.streams.Err}[v.Name()]
+		if !ok {
 			continue
 		}
 		if err := to.open(); err != nil {
@@ -86,14 +80,20 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 	var own map[string]any
 	switch path {
 	case "fmt":
-		in := bufio.NewReader(lib.stdin)
+		in := lib.streams.In
 		own = map[string]any{
 			"Print":   func(a ...any) (int, error) { return fmt.Fprint(lib.streams.Out.print(), a...) },
 			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(lib.streams.Out.print(), f, a...) },
 			"Println": func(a ...any) (int, error) { return fmt.Fprintln(lib.streams.Out.print(), a...) },
-			"Scan":    func(a ...any) (int, error) { return fmt.Fscan(in, a...) },
-			"Scanf":   func(f string, a ...any) (int, error) { return fmt.Fscanf(in, f, a...) },
-			"Scanln":  func(a ...any) (int, error) { return fmt.Fscanln(in, a...) },
+			"Scan": func(a ...any) (int, error) {
+				return calling(lib, func() (int, error) { return fmt.Fscan(in.read(), a...) })
+			},
+			"Scanf": func(f string, a ...any) (int, error) {
+				return calling(lib, func() (int, error) { return fmt.Fscanf(in.read(), f, a...) })
+			},
+			"Scanln": func(a ...any) (int, error) {
+				return calling(lib, func() (int, error) { return fmt.Fscanln(in.read(), a...) })
+			},
 		}
 	case "log":
 		l := lib.logger
@@ -112,7 +112,7 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 	case "testing":
 		own = map[string]any{"Benchmark": lib.rt.Benchmark}
 	case "os":
-		own = map[string]any{"Exit": lib.limits.Exit, "Stdout": reflect.ValueOf(&lib.streams.Out.file).Elem(), "Stderr": reflect.ValueOf(&lib.streams.Err.file).Elem()}
+		own = map[string]any{"Exit": lib.limits.Exit, "Stdin": reflect.ValueOf(&lib.streams.In.file).Elem(), "Stdout": reflect.ValueOf(&lib.streams.Out.file).Elem(), "Stderr": reflect.ValueOf(&lib.streams.Err.file).Elem()}
 	case "time":
 		own = map[string]any{"Sleep": lib.rt.Sleep, "Now": lib.clock.now, "Since": lib.clock.since}
 	default:

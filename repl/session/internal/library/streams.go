@@ -29,14 +29,17 @@ type Stream struct {
 	mute  *Mute
 }
 
-// Streams are os.Stdout and os.Stderr of cells.
-type Streams struct{ Out, Err *Stream }
+// Streams are os.Stdin, os.Stdout and os.Stderr of cells.
+type Streams struct {
+	In       *Input
+	Out, Err *Stream
+}
 
-// NewStreams makes streams that lead to stdout and stderr; nil drops the output. Whole says that they are
-// those of a whole program.
-func NewStreams(stdout, stderr io.Writer, whole bool) *Streams {
+// NewStreams makes streams that lead to stdout and stderr, and one that reads stdin; nil drops the output, and
+// is an empty input. Whole says that they are those of a whole program.
+func NewStreams(stdin io.Reader, stdout, stderr io.Writer, whole bool) *Streams {
 	mu := new(sync.Mutex)
-	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout, whole: whole}, &Stream{mu: mu, w: stderr, file: os.Stderr, whole: whole}}
+	ss := &Streams{newInput(stdin), &Stream{mu: mu, w: stdout, file: os.Stdout, whole: whole}, &Stream{mu: mu, w: stderr, file: os.Stderr, whole: whole}}
 	ss.Out.other, ss.Err.other = ss.Err, ss.Out
 	for _, s := range []*Stream{ss.Out, ss.Err} {
 		if s.w == nil {

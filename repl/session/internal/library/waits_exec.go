@@ -17,15 +17,20 @@ func (lib *Library) execWaits() map[string]any {
 			}
 		}, c.Wait)
 	}
+	start := func(c *exec.Cmd) error {
+		lib.streams.In.lend(c)
+		return c.Start()
+	}
 	run := func(c *exec.Cmd) error {
-		if err := c.Start(); err != nil {
+		if err := start(c); err != nil {
 			return err
 		}
 		return wait(c)
 	}
 	return map[string]any{
-		"Cmd_Run":  run,
-		"Cmd_Wait": wait,
+		"Cmd_Start": start,
+		"Cmd_Run":   run,
+		"Cmd_Wait":  wait,
 		"Cmd_Output": func(c *exec.Cmd) ([]byte, error) {
 			if c.Stdout != nil {
 				return nil, errors.New("exec: Stdout already set")

@@ -33,7 +33,7 @@ var waiting = map[string]string{
 	"(*net/http.Server).ListenAndServe": "Server_ListenAndServe", "(*net/http.Server).Serve": "Server_Serve",
 	"(*strings.Builder).Grow": "Builder_Grow", "(*bytes.Buffer).Grow": "Buffer_Grow", "(*math/big.Int).Lsh": "Int_Lsh",
 	"(*io.PipeReader).Read": "PipeReader_Read", "(*io.PipeWriter).Write": "PipeWriter_Write",
-	"(*os/exec.Cmd).Run": "Cmd_Run", "(*os/exec.Cmd).Wait": "Cmd_Wait", "(*os/exec.Cmd).Output": "Cmd_Output", "(*os/exec.Cmd).CombinedOutput": "Cmd_CombinedOutput",
+	"(*os/exec.Cmd).Start": "Cmd_Start", "(*os/exec.Cmd).Run": "Cmd_Run", "(*os/exec.Cmd).Wait": "Cmd_Wait", "(*os/exec.Cmd).Output": "Cmd_Output", "(*os/exec.Cmd).CombinedOutput": "Cmd_CombinedOutput",
 }
 
 // ending is guarded for methods that end the process.

@@ -1,4 +1,4 @@
-package term
+package unread
 
 import "golang.org/x/sys/unix"
 
