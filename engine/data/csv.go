@@ -29,9 +29,10 @@ type CSV struct {
 // ReadCSV reads a file of rows with commas, whose first line has the names of the columns: CSV{}.Read(path).
 func ReadCSV(path string) (*Table, error) { return CSV{}.Read(path) }
 
-// Read reads a file of rows, as RFC 4180 describes it. Values may stand in quotes, and blanks before a value do
-// not count; around a number, true or false, and the name of a column none count. All rows have as many values. A row of another length, and a value that is none of its column's
-// chosen type, are errors that name the line.
+// Read reads a file of rows, as RFC 4180 describes it. Values may stand in quotes, and blanks before a value
+// do not count; around a number, true or false, and the name of a column none count. All rows have as many
+// values. A row of another length, and a value that is none of its column's chosen type, are errors that name
+// the line.
 func (c CSV) Read(path string) (*Table, error) {
 	text, err := regular.Text(path, maxText)
 	if err != nil {

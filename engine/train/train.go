@@ -324,8 +324,8 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 	return string(text)
 }
 
-// leftOut says which weights of the model the run does not train: "trains 24 of 28 weights; frozen: tok, pos".
-// It is empty if there are none.
+// leftOut says which weights of the model the run does not train: "trains 24 of 28 weights; frozen: tok,
+// pos". It is empty if there are none.
 func (t *trainer) leftOut() string {
 	const most = 4 // names
 	left := untrained(t.model, t.params)

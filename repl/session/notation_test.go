@@ -286,7 +286,8 @@ list`)
 	}
 }
 
-// A formula has one value wherever it stands, also at the beginning of a line, where a parenthesis may open it.
+// A formula has one value wherever it stands, also at the beginning of a line, where a parenthesis may open
+// it.
 func TestTensorNotationInPlaces(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, "x, y, z := tensor.From([]float64{1.75, 3}), tensor.From([]float64{-0.5, 4}), tensor.Ones(2)\nf := 0.25\nvar v tensor.Tensor\nm := map[string]tensor.Tensor{}\nfunc id(t tensor.Tensor) tensor.Tensor { return t }")

@@ -116,7 +116,8 @@ func isPrinting(facts *checked, e ast.Expr) bool {
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
 
-// Split splits a cell into pieces. Negated are its lines that begin as a command of the shell does and are Go.
+// Split splits a cell into pieces. Negated are its lines that begin as a command of the shell does and are
+// Go.
 func (c *Compiler) Split(n int, src string) (pieces []cell.Piece, negated []string, err error) {
 	tokens := cell.Scan(src)
 	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment belongs to no piece

@@ -12,7 +12,8 @@
 // which other types may refer by pointers, slices, channels and functions; [Type.Define] sets its
 // underlying type, and [Type.SetMethods] the code of its methods.
 //
-// The layout is that of Go 1.26, and of Go 1.27 where it differs. The tests compare made types with the compiler's.
+// The layout is that of Go 1.26, and of Go 1.27 where it differs. The tests compare made types with the
+// compiler's.
 package gotype
 
 import (

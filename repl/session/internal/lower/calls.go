@@ -169,7 +169,8 @@ func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 	return ok && f.Pkg() != nil && !Interpreted(f.Pkg())
 }
 
-// declaredFunc returns the name in an expression that is the name of a declared function or an instance of one.
+// declaredFunc returns the name in an expression that is the name of a declared function or an instance of
+// one.
 func (l *Lowerer) declaredFunc(e ast.Expr) *ast.Ident {
 	e = ast.Unparen(e)
 	switch x := e.(type) {

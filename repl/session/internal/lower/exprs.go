@@ -541,8 +541,8 @@ func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) a
 	return k
 }
 
-// element rewrites an element of a literal. The interpreter takes a star that is not at its beginning for that
-// of a pointer type.
+// element rewrites an element of a literal. The interpreter takes a star that is not at its beginning for
+// that of a pointer type.
 func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 	if c, ok := e.(*ast.CompositeLit); ok {
 		return l.convert(l.composite(c, l.typeOf(c)), l.typeOf(c), t)

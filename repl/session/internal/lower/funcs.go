@@ -401,8 +401,8 @@ func (l *Lowerer) goStmt(s *ast.GoStmt) []ast.Stmt {
 }
 
 // returnStmt returns, or stores the results in variables if the body is inside of a literal. Several results
-// are variables of their own: the interpreter sets one result before it reads the next, and takes the place or
-// the type of the first for those of another one.
+// are variables of their own: the interpreter sets one result before it reads the next, and takes the place
+// or the type of the first for those of another one.
 func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	fn := l.fn
 	if n := len(fn.ranges); n > 0 {

@@ -7,8 +7,8 @@
 // that no rule can make correct is refused by name, at its position.
 //
 // Reading order: lower.go (entry points), emit.go (how expressions become statements), types.go, ifaces.go
-// (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go
-// (function bodies: defer, marks), chans.go.
+// (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go,
+// funcs.go (function bodies: defer, marks), chans.go.
 package lower
 
 import (

@@ -71,8 +71,8 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, out))
 }
 
-// fallsThrough says whether a switch has a fallthrough, which the interpreter gets wrong at the default clause
-// and between conditions that it knows.
+// fallsThrough says whether a switch has a fallthrough, which the interpreter gets wrong at the default
+// clause and between conditions that it knows.
 func fallsThrough(s *ast.SwitchStmt) bool {
 	for _, c := range s.Body.List {
 		if body := c.(*ast.CaseClause).Body; len(body) > 0 {
