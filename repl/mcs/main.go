@@ -93,7 +93,7 @@ func rootCommand() *cobra.Command {
 Without arguments it opens the notebook, or runs standard input if that is not a terminal. With -e it runs a cell;
 of a cell on the command line or on standard input, each expression's value is shown. With a file it opens the
 notebook and steps through the file's cells. In the notebook %help lists the commands.`,
-		Example:       "  mcs\n  mcs lora.mcs\n  mcs -e 'tensor.Arange(6).Reshape(2, 3)'\n  mcs run lora.mcs -p steps=50\n  mcs test -u lora.mcs",
+		Example:       "  mcs\n  mcs lora.mcs\n  mcs -e 'tensor.Range(6).Reshape(2, 3)'\n  mcs run lora.mcs -p steps=50\n  mcs test -u lora.mcs",
 		Args:          notebookArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,

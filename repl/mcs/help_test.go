@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// notRun says why an example of the help is not run.
+var notRun = map[string]string{
+	"mcs lora.mcs":       "opens the notebook in a terminal",
+	"mcs train job.toml": "needs the folder of a model, as all that begin so",
+}
+
+// The examples that mcs --help and the help of its commands give run.
+func TestHelpExamples(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the examples are lines for sh")
+	}
+	session := "// %%\nsteps := 2\nlr := 0.1\nrank := 1\ntext := \".\"\n// %%\nsoftmax := float64(steps*rank*len(text)) * lr\nsoftmax\n// > 0.2 float64\n"
+	dir := writeFiles(t, map[string]string{
+		"lora.mcs": session, "main.go": "package main\n\nfunc main() { hello() }\n", "util.go": "package main\n\nfunc hello() { println(\"hello\") }\n",
+	})
+	if err := os.Mkdir(filepath.Join(dir, "examples"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "examples", "softmax.mcs"), []byte(session), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			line = strings.TrimSpace(line)
+			if line == "" || notRun[line] != "" || strings.HasPrefix(line, "mcs train job.toml ") {
+				continue
+			}
+			ran++
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", `mcs() { "$MCS" "$@"; }; `+line)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1", "MCS="+os.Args[0])
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		}
+		for _, sub := range c.Commands() {
+			each(sub)
+		}
+	}
+	each(rootCommand())
+	if ran < 10 {
+		t.Errorf("ran %d examples, want at least 10", ran)
+	}
+}
