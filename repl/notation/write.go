@@ -144,6 +144,10 @@ func (c *Calls) copy(e ast.Expr) (ast.Expr, bool) {
 			return &ast.BinaryExpr{X: copied(e.X), OpPos: e.OpPos, Op: e.Op, Y: copied(e.Y)}
 		case *ast.IndexExpr:
 			return &ast.IndexExpr{X: copied(e.X), Lbrack: e.Lbrack, Index: copied(e.Index), Rbrack: e.Rbrack}
+		case *ast.ArrayType:
+			return &ast.ArrayType{Lbrack: e.Lbrack, Len: copied(e.Len), Elt: copied(e.Elt)}
+		case *ast.CompositeLit: // of indices
+			return &ast.CompositeLit{Type: copied(e.Type), Lbrace: e.Lbrace, Elts: list(e.Elts), Rbrace: e.Rbrace}
 		case *ast.CallExpr:
 			x := &ast.CallExpr{Fun: copied(e.Fun), Lparen: e.Lparen, Args: list(e.Args), Rparen: e.Rparen}
 			if m := c.made[e]; m != nil {
