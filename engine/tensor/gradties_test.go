@@ -29,7 +29,7 @@ func TestGradientsAtEdges(t *testing.T) {
 		{"norm", func(x tensor.Tensor) tensor.Tensor { return x.Norm() }, []float64{nan, 1}, []float64{nan}, []float64{nan, nan}},
 		{"std", func(x tensor.Tensor) tensor.Tensor { return x.SampleStd() }, []float64{2, 2}, []float64{0}, []float64{0, 0}},
 		{"std(correction=0)", func(x tensor.Tensor) tensor.Tensor { return x.Std() }, []float64{1, 1, 1}, []float64{0}, []float64{0, 0, 0}},
-		{"elu", func(x tensor.Tensor) tensor.Tensor { return x.Elu(0.5) }, []float64{-0.0, 0, 1}, []float64{0, 0, 1}, []float64{0.5, 0.5, 1}},
+		{"elu", func(x tensor.Tensor) tensor.Tensor { return x.Elu(0.5) }, []float64{math.Copysign(0, -1), 0, 1}, []float64{0, 0, 1}, []float64{0.5, 0.5, 1}},
 		{"relu", tensor.Tensor.Relu, []float64{-1, 0, 1}, []float64{0, 0, 1}, []float64{0, 0, 1}},
 		{"abs", tensor.Tensor.Abs, []float64{-1, 0, 1}, []float64{1, 0, 1}, []float64{-1, 0, 1}},
 		{"softplus", tensor.Tensor.Softplus, []float64{0}, []float64{math.Ln2}, []float64{0.5}},
