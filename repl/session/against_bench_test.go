@@ -80,6 +80,11 @@ func work() int {
 	sort.Slice(v, func(i, j int) bool { return v[i] < v[j] })
 	return v[70]
 }`},
+	{"calls of fmt", `func work() int { n := 0; for i := 0; i < 2000; i++ { n += len(fmt.Sprint(i%1000)) }; return n }`},
+	{"calls of strconv", `func work() int { n := 0; for i := 0; i < 2000; i++ { n += len(strconv.Itoa(i)) }; return n }`},
+	{"calls of strings", `func work() int { n := 0; for i := 0; i < 2000; i++ { n += len(strings.ToUpper("abc")) }; return n }`},
+	{"values in interfaces", `func work() int { a := make([]any, 10); for i := 0; i < 2000; i++ { a[i%10] = i + 1 }; return a[3].(int) }`},
+	{"appending", `func work() int { var s []int; for i := 0; i < 2000; i++ { s = append(s, i) }; return len(s) }`},
 }
 
 // loops are statements that stand directly in a cell, and leave their result in a variable of that name.
@@ -160,7 +165,7 @@ func inCell(b *testing.B, declare, run string) rival {
 func inInterpreter(b *testing.B, declare, run string) rival {
 	in := interp.New(interp.Options{})
 	text := "package main\n"
-	for _, path := range []string{"sort", "time"} {
+	for _, path := range []string{"fmt", "sort", "strconv", "strings", "time"} {
 		symbols, _ := stdlib.Symbols(path)
 		if err := in.Use(interp.Exports{path + "/" + path: symbols}); err != nil {
 			b.Fatal(err)

@@ -103,7 +103,7 @@ func generate(seed uint64, program int) string {
 	g := &writer{Rand: rand.New(rand.NewPCG(seed, uint64(program))), program: program}
 	g.line("package main\nimport \"fmt\"\nvar _ = fmt.Sprint")
 	g.declare()
-	probes := 2 + g.IntN(3)
+	probes := 1 + g.IntN(3)
 	for i := range probes {
 		g.scope = nil
 		g.line("func probe%d_%d() {", i, program)
