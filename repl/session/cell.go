@@ -67,9 +67,13 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	if err != nil {
 		return err
 	}
-	if len(negated) > 0 && !s.toldNegation {
-		s.toldNegation = true
+	if len(negated) > 0 && s.once("negation") {
 		s.Tell("%s is Go here, as its names are; %s asks the shell", negated[0], "! "+negated[0][1:])
+	}
+	for _, surprise := range s.helper().Surprises(src) {
+		if s.once(surprise.Kind) {
+			s.Tell("%s", surprise.Text)
+		}
 	}
 	for len(pieces) > 0 {
 		var units [][]*compile.Unit
@@ -397,7 +401,7 @@ func (l *result) format(s *Session) []display.Value {
 		}
 		one := s.format.Format(v, t)
 		if l.from != nil {
-			one = display.Noted(one, s.helper().NoteOf(l.from, s.source(l.n)))
+			one = display.Noted(one, s.helper().NoteOf(l.from, t, s.source(l.n)))
 		}
 		shown = append(shown, one)
 	}

@@ -35,7 +35,7 @@ type reading struct {
 // The unit runs within the context, and then after is called. Only sessions whose code takes times pay for
 // it.
 func (s *Session) timedByHand(ctx context.Context, u *compile.Unit) (within context.Context, after func()) {
-	if s.toldClock || !u.Runs || !s.library.Timed() {
+	if s.told["clock"] || !u.Runs || !s.library.Timed() {
 		return ctx, func() {}
 	}
 	w := &stopwatch{ledger: tensor.NewLedger(ctx)}
@@ -49,7 +49,7 @@ func (s *Session) timedByHand(ctx context.Context, u *compile.Unit) (within cont
 		if len(w.left) == 0 {
 			return
 		}
-		s.toldClock = true
+		s.once("clock")
 		what, was, them := w.left[0], "was", "it"
 		if more := len(w.left) - 1; more > 0 {
 			what, was, them = fmt.Sprintf("%s and %d more", what, more), "were", "them"

@@ -277,7 +277,7 @@ func firstLine(err error) string {
 // Go that runs with another meaning than in Python has a note behind its value.
 func TestDoubtsAreNoted(t *testing.T) {
 	s, _ := newSession(t, Options{})
-	run(t, s, "n := 5; f := 2.5")
+	run(t, s, "n := 5; f := 2.5; x := tensor.Ones(2)")
 	for _, c := range []struct{ cell, want string }{
 		{"2*n^3", "9 (^ is exclusive or; a power is math.Pow(float64(n), 3))"},
 		{"n^2", "7 (^ is exclusive or; a power is math.Pow(float64(n), 2))"},
@@ -287,11 +287,36 @@ func TestDoubtsAreNoted(t *testing.T) {
 		{"n ^ n", "0"},
 		{"n // 2", "5 (// begins a comment; / divides, and integers give integers)"},
 		{"f // n", "2.5 float64 (// begins a comment; / divides, and integers give integers)"},
+		{"x // 2", "f32[2] cpu 8 B\n[1. 1.] (// begins a comment; x.FloorDiv(2) divides and rounds down)"},
 		{"n // a remark", "5"},
 		{"n // remark", "5"},
 	} {
 		if got := run(t, s, c.cell); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.cell, got, c.want)
+		}
+	}
+}
+
+// What Go makes of a line of tensors otherwise than a formula means is told, once for each kind.
+func TestSurprisesAreTold(t *testing.T) {
+	for _, c := range []struct{ cell, want string }{
+		{"2 / 3 * x", "2 / 3 is 0, as Go divides integer constants; 2.0 / 3 is a fraction\n"},
+		{"y := x * (1/2)\nz := 3/2 + x", "1 / 2 is 0, as Go divides integer constants; 1.0 / 2 is a fraction\n"},
+		{"y := x // 2", "// 2 is a comment, so nothing was divided; x.FloorDiv(2) divides and rounds down\n"},
+		{"x *= x // n\nx += 1 // 3", "// n is a comment, so nothing was divided; x.FloorDiv(n) divides and rounds down\n"},
+		{"x * 1 / 2", ""},
+		{"x / 2 / 3", ""},
+		{"6 / 3 * x", ""},
+		{"y := n // 2", ""}, // no tensor
+		{"k := 2 / 3", ""},
+		{"y := x // twice", ""},
+		{"y := x // 2 rows", ""},
+		{"x // 2", ""}, // its value has a note
+	} {
+		s, out := newSession(t, Options{})
+		run(t, s, "x := tensor.Ones(2); n := 5", c.cell)
+		if out.String() != c.want {
+			t.Errorf("%s: got %q, want %q", c.cell, out.String(), c.want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // what is computed from it, and of a function that does so with its own parameter. It is called before the
 // unit runs, and its result after that.
 func (s *Session) rebound(u *compile.Unit) (after func()) {
-	if s.toldRebound {
+	if s.told["rebound"] {
 		return func() {}
 	}
 	list := u.Rebinds
@@ -33,12 +33,12 @@ func (s *Session) rebound(u *compile.Unit) (after func()) {
 			place := fmt.Sprintf("%s:%d", world.CellName(r.Cell), r.Line)
 			param, known := s.isParam(r.Name)
 			switch {
-			case s.toldRebound:
+			case s.told["rebound"]:
 			case r.Parameter != "":
-				s.toldRebound = true
+				s.once("rebound")
 				s.Tell("%s", fmt.Sprintf("%s of %s is another tensor after %s: the one that its caller gives it stays as it was. %s changes that itself", r.Name, r.Parameter, place, r.Set))
 			case known && !param && was[r.Name]:
-				s.toldRebound = true
+				s.once("rebound")
 				s.Tell("%s", fmt.Sprintf("%s is no parameter now: %s gave its name to a new tensor, which depends on all that came before. "+
 					"%s changes the parameter itself; %s = %s.Param() makes this tensor one", r.Name, place, r.Set, r.Name, r.Name))
 			}

@@ -164,10 +164,8 @@ type Session struct {
 	before  string            // the folder before the last Chdir, or ""
 	aliases map[string]string // see Aliases
 
-	drawings     drawings // of the cell that runs
-	toldRebound  bool     // see rebound
-	toldClock    bool     // see timedByHand
-	toldNegation bool     // that a line which begins with ! is Go
+	drawings drawings        // of the cell that runs
+	told     map[string]bool // kinds of notices that were given; see once
 
 	// A reset makes the rest anew.
 	interp   *yaegi.Interp

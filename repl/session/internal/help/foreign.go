@@ -315,7 +315,7 @@ var commented = lazy.Regexp(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
 // doubt returns a note for a value whose Go means something else than the same text in a formula: n^2, n
 // // 2.
-func (h *Helper) doubt(x ast.Expr, cell string) string {
+func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)
@@ -344,14 +344,17 @@ func (h *Helper) doubt(x ast.Expr, cell string) string {
 	if m := commented().FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
 		if e := h.World().Names[m[1]]; e != nil && e.Kind == world.Var || m[1][0] <= '9' {
 			note = "// begins a comment; / divides, and integers give integers"
+			if python.IsTensor(t) {
+				note = fmt.Sprintf("// begins a comment; %s.FloorDiv(%s) divides and rounds down", types.ExprString(x), m[1])
+			}
 		}
 	}
 	return note
 }
 
-// NoteOf returns the note behind the value of an expression: where a function is declared, or what was
+// NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or what was
 // probably meant.
-func (h *Helper) NoteOf(x ast.Expr, src string) string {
+func (h *Helper) NoteOf(x ast.Expr, t types.Type, src string) string {
 	if place := h.placeOfFunc(x); place != "" {
 		return place
 	}
@@ -360,7 +363,7 @@ func (h *Helper) NoteOf(x ast.Expr, src string) string {
 			return fmt.Sprintf("(a method: %s() calls it)", types.ExprString(sel))
 		}
 	}
-	if doubt := h.doubt(x, src); doubt != "" {
+	if doubt := h.doubt(x, t, src); doubt != "" {
 		return "(" + doubt + ")"
 	}
 	return ""
