@@ -122,7 +122,11 @@ func apart(name string, first, other []any) (share float64, text string) {
 		rounding = max(rounding, roundingOf(first[i], x), roundingOf(other[i], y))
 	}
 	if share > rounding {
-		return share, fmt.Sprintf("differs from %s by up to %.2g %% of the largest value, more than rounding explains", name, 100*share)
+		size := units.Percent(share)
+		if share < 0.001 { // which it would write as 0.0 %
+			size = fmt.Sprintf("%.2g %%", 100*share)
+		}
+		return share, fmt.Sprintf("differs from %s by up to %s of the largest value, more than rounding explains", name, size)
 	}
 	return share, ""
 }
