@@ -36,7 +36,11 @@ func (s *Session) rebound(u *compile.Unit) (after func()) {
 			case s.told["rebound"]:
 			case r.Parameter != "":
 				s.once("rebound")
-				s.Tell("%s", fmt.Sprintf("%s of %s is another tensor after %s: the one that its caller gives it stays as it was. %s changes that itself", r.Name, r.Parameter, place, r.Set))
+				way := r.Set + " changes that itself"
+				if r.Set == "" {
+					way = "return " + r.Name + " gives the new one back"
+				}
+				s.Tell("%s of %s is another tensor after %s: the one that its caller gives it stays as it was. %s", r.Name, r.Parameter, place, way)
 			case known && !param && was[r.Name]:
 				s.once("rebound")
 				s.Tell("%s", fmt.Sprintf("%s is no parameter now: %s gave its name to a new tensor, which depends on all that came before. "+

@@ -12,7 +12,7 @@ import (
 
 // rebinds lists those of a unit's statements, for each variable the first.
 func (c *Compiler) rebinds(u *Unit) (list []world.Rebind) {
-	r := &rebinding{c: c, u: u, params: map[string]bool{}, seen: map[string]bool{}, counts: func(*types.Var) bool { return true }}
+	r := &rebinding{c: c, u: u, params: map[string]bool{}, seen: map[string]bool{}, counts: func(*types.Var) bool { return true }, whole: true}
 	for _, stmt := range u.body {
 		ast.Inspect(stmt, r.visit)
 	}
@@ -20,21 +20,18 @@ func (c *Compiler) rebinds(u *Unit) (list []world.Rebind) {
 }
 
 // rebindsIn lists those of a function that a unit declares: of variables of the session, and of the
-// function's own parameters where a step of training is lost to the caller.
+// function's own parameters where a step of training, or an element that is written, is lost to the caller.
 func (c *Compiler) rebindsIn(u *Unit, f *ast.FuncDecl) (shared, own []world.Rebind) {
 	if f.Body == nil {
 		return nil, nil
 	}
-	find := func(counts func(v *types.Var) bool) []world.Rebind {
-		r := &rebinding{c: c, u: u, params: map[string]bool{}, seen: map[string]bool{}, counts: counts}
+	find := func(whole, parts bool, counts func(v *types.Var) bool) []world.Rebind {
+		r := &rebinding{c: c, u: u, params: map[string]bool{}, seen: map[string]bool{}, counts: counts, whole: whole, parts: parts}
 		ast.Inspect(f.Body, r.visit)
 		return r.list
 	}
-	shared = find(func(v *types.Var) bool { return !within(v, f) })
-	if !trains(f) {
-		return shared, nil
-	}
-	own = find(func(v *types.Var) bool { return within(v, f.Type) && u.checked.lost(f, v) })
+	shared = find(true, false, func(v *types.Var) bool { return !within(v, f) })
+	own = find(trains(f), true, func(v *types.Var) bool { return within(v, f.Type) && u.checked.lost(f, v) })
 	for i := range own {
 		own[i].Parameter = f.Name.Name
 	}
@@ -47,6 +44,7 @@ type rebinding struct {
 	u            *Unit
 	params, seen map[string]bool
 	counts       func(v *types.Var) bool
+	whole, parts bool // assignments to a variable, and to parts of its tensor
 	list         []world.Rebind
 }
 
@@ -71,7 +69,12 @@ func (r *rebinding) visit(n ast.Node) bool {
 	if v == nil || r.seen[name.Name] || !isTensor(v.Type()) || !r.counts(v) || !r.u.checked.mentions(a.Rhs[0], v) {
 		return true
 	}
-	if set := setting(r.c.typed(r.u, a), name.Name); set != "" {
+	text := r.c.typed(r.u, a)
+	set := ""
+	if r.whole {
+		set = setting(text, name.Name)
+	}
+	if set != "" || r.parts && strings.HasPrefix(text, name.Name+"[") {
 		r.seen[name.Name] = true
 		r.list = append(r.list, world.Rebind{Name: name.Name, Cell: r.u.cell, Line: r.c.fset.Position(a.Pos()).Line, Param: r.params[name.Name], Set: set})
 	}
