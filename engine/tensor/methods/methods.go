@@ -27,6 +27,6 @@ var Groups = []Group{
 	{"neural networks", []string{"Softmax", "LogSoftmax", "Relu", "Gelu", "Silu", "Sigmoid", "Tanh", "LayerNorm", "RMSNorm", "OneHot", "Rope", "LeakyRelu", "Elu", "GeluTanh", "Softplus", "LogSigmoid",
 		"Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AvgPool",
 		"LpPool", "MaxPoolPlaces", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"}},
-	{"parameters and gradients", []string{"Param", "IsParam", "Set", "Detach", "Snapshot", "Restore"}},
+	{"parameters and gradients", []string{"Param", "IsParam", "Freeze", "Frozen", "Set", "Detach", "Snapshot", "Restore"}},
 	{"convert, move and free", []string{"Cast", "To", "Bitcast", "Free", "Freed"}},
 }
