@@ -419,7 +419,7 @@ func TestCheck(t *testing.T) {
 		want    string
 		checked bool
 	}{
-		{"", "off(3)", "b: differs from a by up to 50 % of the largest value, more than rounding explains", true},
+		{"", "off(3)", "b: differs from a by up to 50 % of the largest value, more than by rounding", true},
 		{"-check", "off(3)", "b: differs from a by up to", true},
 		{"-check=false", "off(3)", "a against itself", false},
 		{"-check=false", "off(4)", "b: gives f32[4], and a f32[3]", false},

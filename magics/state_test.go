@@ -37,7 +37,7 @@ lazy := x.Exp()`
 		{"p.add()", "p"},
 		{"q.next.n++", "q"},
 		{"xs[0]++", "xs"},
-		{"ys[0] = -ys[0]; sort.Ints(ys)", "ys"},
+		{"ys[0]--; sort.Ints(ys)", "ys"},
 		{`deep["a"][7]++`, "deep"},
 		{"box.(*node).n++", "box"},
 		{"count()", "count"},

@@ -126,7 +126,7 @@ func apart(name string, first, other []any) (share float64, text string) {
 		if share < 0.001 { // which it would write as 0.0 %
 			size = fmt.Sprintf("%.2g %%", 100*share)
 		}
-		return share, fmt.Sprintf("differs from %s by up to %s of the largest value, more than rounding explains", name, size)
+		return share, fmt.Sprintf("differs from %s by up to %s of the largest value, more than by rounding", name, size)
 	}
 	return share, ""
 }

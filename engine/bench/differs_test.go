@@ -22,7 +22,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		{"the same", given(x), given(x.Add(0).Eval()), ""},
 		{"rounding", given(x), given(x.Mul(1.000001).Eval()), ""},
-		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "differs from a by up to 0.1 % of the largest value, more than rounding explains"},
+		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "differs from a by up to 0.1 % of the largest value, more than by rounding"},
 		{"another shape", given(x), given(x.Sum(1).Eval()), "gives f32[8], and a f32[8 8]"},
 		{"another type", given(x), given(x.Cast(dtype.BF16).Eval()), "gives bf16[8 8], and a f32[8 8]"},
 		{"nothing", given(x), given(), "gives nothing, and a f32[8 8]"},
@@ -119,7 +119,7 @@ func TestNoticesAreShort(t *testing.T) {
 	if got, want := (&Result{High: 321e-9, Min: 1e-9, P25: 2e-9, P75: 3e-9}).Spread(), "95 % below 321 ns · min 1.00 ns · middle half 2.00 ns – 3.00 ns"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, got := apart("a", []any{0.1}, []any{0.1 * (1 + 3.6e-10)}); !strings.Contains(got, "by up to 3.6e-08 % of the largest value, more than rounding explains") {
+	if _, got := apart("a", []any{0.1}, []any{0.1 * (1 + 3.6e-10)}); !strings.Contains(got, "by up to 3.6e-08 % of the largest value, more than by rounding") {
 		t.Errorf("got %q", got)
 	}
 }

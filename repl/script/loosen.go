@@ -22,6 +22,9 @@ var (
 func loosened(result session.Result) map[string]string {
 	lines := map[string]string{}
 	for _, i := range result.Varies {
+		if i >= len(result.Shown) { // it was printed as it came
+			continue
+		}
 		text, varies := display.Styled(result.Shown[i], 0, nil), false
 		if !timed().MatchString(text) {
 			continue

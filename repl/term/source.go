@@ -131,8 +131,8 @@ func (in *cellInput) End() {
 	}
 }
 
-// Read reads of the text that the person types while the cell runs, at most to the end of a line: what follows
-// may be the next cell.
+// Read reads of the text that the person types while the cell runs, at most to the end of a line: what
+// follows may be the next cell.
 func (in *cellInput) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	cancel := in.cancel

@@ -2,8 +2,8 @@ package terminal
 
 import "testing"
 
-// A cell that reads standard input to the end, and is interrupted or leaves a goroutine behind that does, gives
-// the keyboard back: all that is typed then is cells.
+// A cell that reads standard input to the end, and is interrupted or leaves a goroutine behind that does,
+// gives the keyboard back: all that is typed then is cells.
 func TestReadersLeftBehind(t *testing.T) {
 	for _, c := range []struct {
 		cell      string

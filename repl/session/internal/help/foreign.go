@@ -352,8 +352,8 @@ func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 	return note
 }
 
-// NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or what was
-// probably meant.
+// NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or
+// what was probably meant.
 func (h *Helper) NoteOf(x ast.Expr, t types.Type, src string) string {
 	if place := h.placeOfFunc(x); place != "" {
 		return place

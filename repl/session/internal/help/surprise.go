@@ -21,6 +21,9 @@ var operandOnly = lazy.Regexp(`^//\s*(\d[\d.]*|[A-Za-z_]\w*)$`)
 // Surprises finds, in lines of a cell that mention tensors, an integer division of constants and a comment
 // that looks like a division. Of a comment behind an expression the note behind its value speaks.
 func (h *Helper) Surprises(src string) (list []Surprise) {
+	if !strings.Contains(src, "/") {
+		return nil
+	}
 	var line []cell.Token
 	for _, t := range cell.Scan(src) {
 		line = append(line, t)

@@ -112,8 +112,8 @@ func (in *Input) read() io.Reader {
 	return in.file
 }
 
-// lend gives a command that is to read os.Stdin of cells what it leads to: nobody sees that a process waits for
-// a pipe.
+// lend gives a command that is to read os.Stdin of cells what it leads to: nobody sees that a process waits
+// for a pipe.
 func (in *Input) lend(c *exec.Cmd) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -171,9 +171,9 @@ const (
 	waitsFrom = 10 * time.Millisecond
 )
 
-// free returns a channel that is closed as soon as nobody reads the pipe: reads of a file happen one after the
-// other, so another use of it, which takes nothing, waits for a read that waits, and for those that follow it at
-// once.
+// free returns a channel that is closed as soon as nobody reads the pipe: reads of a file happen one after
+// the other, so another use of it, which takes nothing, waits for a read that waits, and for those that
+// follow it at once.
 func (p *inputPipe) free() <-chan struct{} {
 	free := make(chan struct{})
 	raw, err := p.out.SyscallConn()

@@ -2,10 +2,10 @@
 // replaces the functions that would use the streams of the process, end the process, or wait without an
 // interrupt.
 //
-// It is a table: for the path of a package its symbols, some of them replaced. It knows no cells.
-// Functions that wait do so in package rt, which wakes them when their cell is stopped. Reading order:
-// library.go (the packages with replacements), streams.go (the output of cells), input.go (their input), logs.go (log, slog and
-// flag), clock.go, waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
+// It is a table: for the path of a package its symbols, some of them replaced. It knows no cells. Functions
+// that wait do so in package rt, which wakes them when their cell is stopped. Reading order: library.go (the
+// packages with replacements), streams.go (the output of cells), input.go (their input), logs.go (log, slog
+// and flag), clock.go, waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
 package library
 
 import (
@@ -54,8 +54,8 @@ func (lib *Library) Symbols(path string) (name string, symbols map[string]reflec
 	return name, lib.override(path, symbols), nil
 }
 
-// Open makes the files os.Stdin, os.Stdout and os.Stderr if checked code mentions them, and notes what it does with the
-// clock.
+// Open makes the files os.Stdin, os.Stdout and os.Stderr if checked code mentions them, and notes what it
+// does with the clock.
 func (lib *Library) Open(info *types.Info) error {
 	for _, o := range info.Uses {
 		lib.clock.use(o)

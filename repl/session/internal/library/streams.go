@@ -35,8 +35,8 @@ type Streams struct {
 	Out, Err *Stream
 }
 
-// NewStreams makes streams that lead to stdout and stderr, and one that reads stdin; nil drops the output, and
-// is an empty input. Whole says that they are those of a whole program.
+// NewStreams makes streams that lead to stdout and stderr, and one that reads stdin; nil drops the output,
+// and is an empty input. Whole says that they are those of a whole program.
 func NewStreams(stdin io.Reader, stdout, stderr io.Writer, whole bool) *Streams {
 	mu := new(sync.Mutex)
 	ss := &Streams{newInput(stdin), &Stream{mu: mu, w: stdout, file: os.Stdout, whole: whole}, &Stream{mu: mu, w: stderr, file: os.Stderr, whole: whole}}

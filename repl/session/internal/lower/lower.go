@@ -223,7 +223,11 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 
 // valueInto assigns the values of an expression to variables that the session has pointers to.
 func (l *Lowerer) valueInto(e ast.Expr, names []string) []ast.Stmt {
-	return l.assignTo(l.ids(names), Results(l.info.Types[e].Type), nil, []ast.Expr{e})
+	ts := Results(l.info.Types[e].Type)
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && l.info.Types[call.Fun].IsType() && types.IsInterface(l.typeOf(e)) {
+		e = call.Args[0] // the assignment converts, and the interpreter compiles no variable between
+	}
+	return l.assignTo(l.ids(names), ts, nil, []ast.Expr{e})
 }
 
 // show passes the values of an expression to the session.
