@@ -308,6 +308,7 @@ func TestSurprisesAreTold(t *testing.T) {
 		{"x / 2 / 3", ""},
 		{"6 / 3 * x", ""},
 		{"y := n // 2", ""}, // no tensor
+		{"x := 5\ny := x // 2", "x is an int now, it was a tensor.Tensor\n"},
 		{"k := 2 / 3", ""},
 		{"y := x // twice", ""},
 		{"y := x // 2 rows", ""},

@@ -25,22 +25,30 @@ func (h *Helper) Surprises(src string) (list []Surprise) {
 		return nil
 	}
 	var line []cell.Token
+	made := map[string]bool{} // names that the cell declares: the session may have others
 	for _, t := range cell.Scan(src) {
 		line = append(line, t)
 		if t.Ends() || t.Tok == token.COMMENT {
-			list = append(list, h.surprisesOf(src, line)...)
+			list = append(list, h.surprisesOf(src, line, made)...)
+			for i, t := range line {
+				if t.Tok == token.DEFINE {
+					for _, name := range line[:i] {
+						made[name.Text(src)] = true
+					}
+				}
+			}
 			line = line[:0]
 		}
 	}
 	return list
 }
 
-func (h *Helper) surprisesOf(src string, line []cell.Token) (list []Surprise) {
+func (h *Helper) surprisesOf(src string, line []cell.Token, made map[string]bool) (list []Surprise) {
 	code := cell.Code(line)
 	tensor, assigns := "", false
 	for i, t := range code {
 		name := t.Text(src)
-		if e := h.World().Names[name]; t.Tok == token.IDENT && e != nil && e.Kind == world.Var && family(e.Obj.Type()) == "tensor" && (i == 0 || code[i-1].Tok != token.PERIOD) {
+		if e := h.World().Names[name]; t.Tok == token.IDENT && !made[name] && e != nil && e.Kind == world.Var && family(e.Obj.Type()) == "tensor" && (i == 0 || code[i-1].Tok != token.PERIOD) {
 			tensor = name
 		}
 		assigns = assigns || t.Tok.Precedence() == token.LowestPrec && strings.HasSuffix(t.Tok.String(), "=")
