@@ -20,7 +20,7 @@ type memory struct {
 	name    string
 	backend Backend
 	hints   Hints
-	gc      func() // runs the Go collector
+	gc      func() // see collectGarbage
 
 	mu          sync.Mutex
 	lists       map[int][]ir.Buffer // by class size
@@ -50,7 +50,7 @@ const rareness = 40
 
 func (m *memory) init(name string, b Backend, h Hints) {
 	m.name, m.backend, m.hints, m.lists = name, b, h, map[int][]ir.Buffer{}
-	m.gc = runtime.GC
+	m.gc = collectGarbage
 }
 
 // classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted.
@@ -251,12 +251,9 @@ func (m *memory) resetPeak() {
 	m.peak = m.inUse + m.resident()
 }
 
-// collect runs the collector and waits until the cleanups of what it found have run, or until ctx is done:
-// with a large heap on a busy machine a collection takes longer than a person waits after Ctrl-C. It then
-// ends by itself.
+// collect runs the collector, or stops waiting for it when ctx is done: with a large heap on a busy machine a
+// collection takes longer than a person waits after Ctrl-C. It then ends by itself.
 func (m *memory) collect(ctx context.Context) {
-	done := make(chan struct{})
-	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
 	collected := make(chan struct{})
 	go func() {
 		defer close(collected)
@@ -265,11 +262,16 @@ func (m *memory) collect(ctx context.Context) {
 	select {
 	case <-collected:
 	case <-ctx.Done():
-		return
 	}
+}
+
+// collectGarbage runs the Go collector and waits until the cleanups of what it found have run.
+func collectGarbage() {
+	done := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
+	runtime.GC()
 	select {
 	case <-done:
-	case <-ctx.Done():
 	case <-time.After(100 * time.Millisecond): // the cleanups are busy elsewhere: go on with what was found
 	}
 }
