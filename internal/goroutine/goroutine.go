@@ -18,6 +18,9 @@ import (
 // from the text of a stack.
 func Current() uintptr { return current() }
 
+// Depth returns how many bytes of its stack the calling goroutine uses, or 0 where that is not available.
+func Depth() uintptr { return depth() }
+
 // Number returns the number of the calling goroutine in stack traces, "goroutine 18 [running]:". No other
 // goroutine of the process ever has it.
 func Number() uint64 {

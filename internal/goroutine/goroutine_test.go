@@ -52,6 +52,27 @@ func TestNumberIsWritten(t *testing.T) {
 	}
 }
 
+// The depth of a stack grows by what calls take, also when the stack was moved.
+func TestDepth(t *testing.T) {
+	var down func(n int) uintptr
+	down = func(n int) uintptr {
+		var room [1024]byte
+		if room[n%len(room)]++; n > 0 {
+			return down(n-1) + uintptr(room[(n+1)%len(room)])
+		}
+		return Depth()
+	}
+	if Depth() == 0 {
+		t.Skip("the depth is not known here")
+	}
+	for _, calls := range []uintptr{10, 1000, 50_000} {
+		grown := down(int(calls)) - Depth()
+		if least := calls << 10; grown < least || grown > 2*least {
+			t.Errorf("%d calls of more than 1024 bytes each take %d bytes", calls, grown)
+		}
+	}
+}
+
 func TestCurrent(t *testing.T) {
 	own := Current()
 	ids := make(chan uintptr)

@@ -17,7 +17,7 @@ import (
 func TestExhaustion(t *testing.T) {
 	defer debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetMemoryLimit(math.MaxInt64)
-	limits := supervise.Limits{Memory: 512 << 20, Whole: 896 << 20}
+	limits := supervise.Limits{Memory: 384 << 20, Whole: 672 << 20}
 	const limit, huge = "memory limit reached", "more than cells may take"
 	for _, c := range []struct{ cell, want string }{
 		{"make([]int, 1<<40)", "make: 1099511627776 elements of 8 bytes are " + huge},
@@ -48,8 +48,11 @@ func TestExhaustion(t *testing.T) {
 		{"xs := []tensor.Tensor{}; for { xs = append(xs, tensor.Ones(4<<20).Eval()) }", limit},
 		{"xs := []any{}; for { xs = append(xs, tensor.Ones(1<<20).Eval(), make([]byte, 2<<20)) }", limit},
 		{"ended := make(chan int); go func() { xs := [][]byte{}; for { xs = append(xs, make([]byte, 1<<20)) } }(); <-ended", limit},
-		{"hold := make([]byte, 480<<20); hold[0] = 1\nvar f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0)", "limit reached"},
+		{"hold := make([]byte, 360<<20); hold[0] = 1\nvar f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0)", "limit reached"},
 		{"var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0)", "limit reached"},
+		{"type J struct{}; func (j J) MarshalJSON() ([]byte, error) { return json.Marshal(j) }; json.Marshal(J{})", "stack limit reached"},
+		{"type S struct{}; func (s S) String() string { return fmt.Sprint(s) }; fmt.Sprint(S{})", "stack limit reached"},
+		{"var f func(int, any) int; f = func(n int, a any) int { defer func() { panic(recover()) }(); return f(n+1, a) }; f(0, 1)", "stack limit reached"},
 	} {
 		t.Run(c.cell, func(t *testing.T) {
 			s, _ := newSession(t, Options{limits: limits})

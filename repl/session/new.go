@@ -28,8 +28,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// stackHeadroom is the depth in bytes at which Go ends the process because of one goroutine's stack. The
-// watchdog stops a cell long before.
+// stackHeadroom is the depth in bytes at which Go ends the process because of one goroutine's stack. A
+// cell is stopped long before.
 const stackHeadroom = min(2<<30, math.MaxInt)
 
 // New starts a session.
@@ -69,7 +69,7 @@ func (s *Session) start() error {
 	}
 	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
-	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, IsMark: lower.IsMark, IsTemporary: lower.IsTemporary, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
+	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, Deep: s.rt.Deep, MaxStack: rt.MaxStack, IsMark: lower.IsMark, IsTemporary: lower.IsTemporary, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
 		return err
 	}
 	interp := s.interp

@@ -48,7 +48,8 @@ func (r *Runtime) await(done <-chan any, unblock func()) {
 			if unblock != nil {
 				unblock()
 			}
-			panic(Stopped{cause})
+			r.unwind(cause)
+			return
 		}
 		select {
 		case p := <-done:

@@ -129,8 +129,8 @@ func (n *Run) Ended() <-chan struct{} { return n.ended }
 // Outcome is how the run ended; ask when it has.
 func (n *Run) Outcome() Outcome { return n.out }
 
-// Abandon gives up a run that does not end: later code does not belong to it.
-func (r *Runtime) Abandon(n *Run) {
+// GiveUp gives up a run that does not end: later code does not belong to it.
+func (r *Runtime) GiveUp(n *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leave(n)
@@ -373,6 +373,13 @@ func (r *Runtime) belongs(g uint64) *Cell {
 	return r.nobody
 }
 
+// Dropped says whether the interpreter drops the calls of a cell.
+func (r *Runtime) Dropped(c *Cell) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return c.dropped
+}
+
 // CellOf is the cell of a goroutine, or nil.
 func (r *Runtime) CellOf(g uint64) *Cell {
 	r.mu.Lock()
@@ -392,6 +399,18 @@ func (r *Runtime) Goroutines() []uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.cells))
+}
+
+// Others says whether a goroutine runs code of another cell.
+func (r *Runtime) Others(than *Cell) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.cells {
+		if c != than {
+			return true
+		}
+	}
+	return false
 }
 
 // Runs says whether a goroutine runs code of a cell with this name.

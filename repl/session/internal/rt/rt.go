@@ -104,6 +104,9 @@ type Runtime struct {
 	loop      func(n int)
 	asking    func(more func() bool)
 	MaxAlloc  int // bytes that one make may take
+	// Abandon has the interpreter drop the calls of a cell for a cause. It is called in goroutine g of the
+	// cell, which is too deep to unwind, and returns when the interpreter is halted; nil: all calls unwind.
+	Abandon func(c *Cell, g uint64, cause error)
 	// Full reports whether code of cells has used up its memory; nil: it never has.
 	Full func() bool
 }
@@ -129,12 +132,13 @@ func New(t Types) *Runtime {
 func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
 // Stop is called by lowered code that has found the stop flag set. It returns if another cell has to stop,
-// or if the goroutine is making its deferred calls already.
+// if the goroutine is making its deferred calls already, or if its calls are dropped.
 func (r *Runtime) Stop() {
 	for {
 		parked, stopped, cause := r.cause()
 		if cause != nil {
-			panic(Stopped{cause})
+			r.unwind(cause)
+			return
 		}
 		if parked == nil {
 			return
@@ -144,6 +148,36 @@ func (r *Runtime) Stop() {
 		case <-stopped:
 		}
 	}
+}
+
+// The depths of stacks in bytes. Where the interpreter itself makes a call, a panic that passes through it is
+// recovered and made anew, and each looks through all before it: that takes as much stack again, and time
+// with the square of the calls. So the calls of a deep stack are dropped.
+const (
+	deepStack = 256 << 10
+	// MaxStack is the depth at which a cell is stopped.
+	MaxStack uintptr = 64 << 20
+)
+
+// unwind ends the calls of this goroutine, whose cell was told to stop. It returns where they are dropped at
+// the next step instead.
+func (r *Runtime) unwind(cause error) {
+	if r.Abandon == nil || goroutine.Depth() < deepStack {
+		panic(Stopped{cause})
+	}
+	r.abandon(cause)
+}
+
+// Deep is called by a function whose stack is deeper than [MaxStack]. When it returns, the interpreter is
+// halted.
+func (r *Runtime) Deep() { r.abandon(ErrStack) }
+
+func (r *Runtime) abandon(cause error) {
+	g := goroutine.Number()
+	r.mu.Lock()
+	c := r.belongs(g)
+	r.mu.Unlock()
+	r.Abandon(c, g, cause)
 }
 
 // stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds

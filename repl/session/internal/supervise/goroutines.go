@@ -23,13 +23,11 @@ type goroutineState struct {
 	id             uint64
 	state, creator string
 	stack          []byte
-	depth          int // calls that the runtime leaves out of the stack
 }
 
 var (
 	goroutineHead    = lazy.Regexp(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
 	goroutineCreator = lazy.Regexp(`(?m)^created by (\S+)`)
-	goroutineElided  = lazy.Regexp(`(?m)^\.\.\.(\d+) frames elided`)
 )
 
 // goroutines returns all goroutines of the process, or nil if their stacks are too long to read.
@@ -53,9 +51,6 @@ func goroutines() (list []goroutineState) {
 		g.id, _ = strconv.ParseUint(string(m[1]), 10, 64)
 		if c := goroutineCreator().FindSubmatch(stack); c != nil {
 			g.creator = string(c[1])
-		}
-		if e := goroutineElided().FindSubmatch(stack); e != nil {
-			g.depth, _ = strconv.Atoi(string(e[1]))
 		}
 		list = append(list, g)
 	}

@@ -17,28 +17,24 @@ import (
 type guard struct {
 	mu       sync.Mutex
 	watching bool
-	before   usage // when the newest run began: stacks that were deep once are given back only by collections
+	before   usage // when the newest run began
 }
 
-// The limits of the guard. A goroutine's stack counts twice while it grows.
 const (
 	watchEvery = 2 * time.Millisecond
 	// watchRarely is for goroutines that earlier cells have left: they may run for days.
 	watchRarely = 10 * time.Millisecond
-	stackLimit  = 256 << 20
 	// manyGoroutines are more than endless recursion can be blamed on.
 	manyGoroutines = 20000
 )
 
 // usage is how much memory code of cells may be using. Tensors are no part of the heap.
-type usage struct{ stacks, heap, tensors uint64 }
+type usage struct{ heap, tensors uint64 }
 
 func measureUsage() usage {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples)
-	u := usage{stacks: samples[0].Value.Uint64(), heap: samples[1].Value.Uint64()}
-	u.tensors = uint64(device.InUse())
-	return u
+	return usage{heap: samples[0].Value.Uint64(), tensors: uint64(device.InUse())}
 }
 
 // over says whether more memory is in use than may be. Where too much was held already when the newest run
@@ -96,50 +92,33 @@ func (c *code) lookOut() {
 		now := measureUsage()
 		doubles := now.heap > last.heap+c.Memory/4
 		last = now
-		switch {
-		case now.stacks > before.stacks+stackLimit:
-			c.stopDeepest()
-		case c.over(now, before):
-			if !doubles { // that leaves no time: a collection waits for each copy of the whole
-				runtime.GC() // garbage counts, too, until it is collected
-				now = measureUsage()
-			}
-			switch {
-			case !c.over(now, before):
-			case now.stacks > before.stacks+stackLimit/8: // to unwind so many calls would take as much again
-				c.stopDeepest()
-			default:
-				c.stopNewest()
-			}
+		if !c.over(now, before) {
+			continue
+		}
+		if !doubles { // that leaves no time: a collection waits for each copy of the whole
+			runtime.GC() // garbage counts, too, until it is collected
+		}
+		if doubles || c.over(measureUsage(), before) {
+			c.stopNewest()
 		}
 	}
 }
 
-// stopDeepest stops the cell of the goroutine with the most calls. Unwinding a million of them one by one
-// would take long: the interpreter drops them.
-func (c *code) stopDeepest() {
-	if runtime.NumGoroutine() > manyGoroutines {
-		c.stopNewest()
-		return
-	}
-	deepest, depth := uint64(0), -1
-	for _, state := range goroutines() {
-		if state.depth > depth && c.rt.CellOf(state.id) != nil {
-			deepest, depth = state.id, state.depth
-		}
-	}
-	cell := c.rt.CellOf(deepest)
-	if cell == nil { // it has ended meanwhile
-		return
-	}
-	background := c.rt.Current() == nil
-	c.halted(cell, func() {
-		c.rt.Drop(cell, rt.ErrStack)
-		for deadline := time.Now().Add(deepGrace); c.rt.CellOf(deepest) == cell && time.Now().Before(deadline); {
-			time.Sleep(watchEvery)
-		}
-	})
-	c.stoppedCell(rt.ErrStack, background)
+// abandon has the interpreter drop the calls of a cell; see [rt.Runtime]. The goroutine that calls it waits
+// while the code of other cells gets out of the way, so that its stack grows no more.
+func (c *code) abandon(cell *rt.Cell, deep uint64, cause error) {
+	halted, background := make(chan struct{}), c.rt.Current() == nil
+	go func() {
+		c.halted(cell, func() {
+			c.rt.Drop(cell, cause)
+			close(halted)
+			for deadline := time.Now().Add(deepGrace); c.rt.CellOf(deep) == cell && time.Now().Before(deadline); {
+				time.Sleep(watchEvery)
+			}
+		})
+		c.stoppedCell(cause, background)
+	}()
+	<-halted
 }
 
 // stopNewest stops the cell that runs; or else the newest of those that have left goroutines.
@@ -193,8 +172,13 @@ func (c *code) halted(cell *rt.Cell, f func()) {
 	f()
 }
 
-// othersRun says whether a goroutine of another cell runs, or could if there were a processor for it.
+// othersRun says whether a goroutine of another cell runs, or could if there were a processor for it. The
+// runtime walks through all stacks to say so, which takes seconds for a deep one: it is asked only where
+// there are others.
 func (c *code) othersRun(cell *rt.Cell) bool {
+	if !c.rt.Others(cell) {
+		return false
+	}
 	return slices.ContainsFunc(goroutines(), func(g goroutineState) bool {
 		of := c.rt.CellOf(g.id)
 		return of != nil && of != cell && (g.state == "running" || g.state == "runnable")

@@ -84,10 +84,10 @@ func New(h Host, limits Limits) *Runner {
 func (rn *Runner) Attach(in *yaegi.Interp, r *rt.Runtime) {
 	rn.code = &code{Limits: &rn.Limits, host: rn.host, interp: in, rt: r}
 	r.MaxAlloc = int(min(rn.Memory, math.MaxInt))
-	r.Full = rn.code.full
+	r.Full, r.Abandon = rn.code.full, rn.code.abandon
 }
 
-// deepGrace is how long a stack of a million calls may take.
+// deepGrace is how long the calls of a deep stack may take to be dropped.
 const deepGrace = 20 * time.Second
 
 // Settle waits a little for a run that an earlier cell has left behind. A run that still goes on stops
@@ -244,7 +244,7 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func(c *code) er
 		case <-n.Ended():
 			return c.outcome(n, r.cell)
 		default:
-			c.rt.Abandon(n)
+			c.rt.GiveUp(n)
 			return false, &GivenUp{err}
 		}
 	case <-ctx.Done():
@@ -252,7 +252,7 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func(c *code) er
 	case <-r.cell.Stopped():
 	}
 	if close(w); !rn.stop(c, n, r.cell) {
-		c.rt.Abandon(n)
+		c.rt.GiveUp(n)
 		rn.pending = n.Ended()
 		return false, &LeftError{c.rt.Cause(r.cell)}
 	}
@@ -286,11 +286,11 @@ func (rn *Runner) Finish(ctx context.Context) error {
 
 // stop waits for the end of a run that was told to stop, and returns whether it has ended.
 func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
-	wait := rn.Grace
-	if errors.Is(c.rt.Cause(cell), rt.ErrStack) {
-		wait = deepGrace
-	}
 	for dropped := false; !dropped; {
+		wait := rn.Grace
+		if c.rt.Dropped(cell) {
+			wait = deepGrace
+		}
 		select {
 		case <-n.Ended():
 			return true

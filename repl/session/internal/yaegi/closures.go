@@ -3,7 +3,6 @@ package yaegi
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -104,24 +103,20 @@ func (fn *function) frame(around *frame) *frame {
 	return f
 }
 
-// run runs the code in the frame of a call, until it ends or the interpreter is halted.
+// run runs the code in the frame of a call, until it ends or the interpreter is halted. A panic that leaves
+// it is told, as the interpreter does, but not recovered and made anew: that would take time with the square
+// of the calls that it passes through.
 func (fn *function) run(f *frame) {
+	ended := false
 	defer func() {
-		if p := recover(); p != nil {
-			fn.left(p)
+		if !ended {
+			fn.in.hooks.Trace(fmt.Sprintf("%s: panic: %s(...)", fn.in.FileSet().Position(fn.body.pos), fn.in.nameIn(fn.body.scope)))
 		}
 	}()
 	for s := fn.body.exec; s != nil && atomic.LoadUint64(&f.id) == atomic.LoadUint64(fn.in.id); {
 		s = s(f)
 	}
-}
-
-// left tells, as the interpreter does, that a panic leaves the function, and goes on with it.
-func (fn *function) left(p any) {
-	if p != any(http.ErrAbortHandler) {
-		fn.in.hooks.Trace(fmt.Sprintf("%s: panic: %s(...)", fn.in.FileSet().Position(fn.body.pos), fn.in.nameIn(fn.body.scope)))
-	}
-	panic(p)
+	ended = true
 }
 
 // nameIn is the name of the function that a scope is in.

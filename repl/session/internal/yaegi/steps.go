@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 	"weak"
+
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // The interpreter makes a step of each node, and each step contains the next ones. This package makes the
@@ -25,6 +27,10 @@ type Hooks struct {
 	// Look is called at the start of each function and in each turn of a loop while looking is on
 	// ([Interp.Look]). It may panic.
 	Look func()
+	// Deep is called at the start of each function while the stack takes more than MaxStack bytes. If it
+	// returns, the interpreter is halted.
+	Deep     func()
+	MaxStack uintptr
 	// Mark returns the variable that the marks with this name set. It is nil if the name is not a mark's,
 	// or the variable does not exist yet.
 	Mark func(name string) *int
@@ -186,11 +192,29 @@ func (in *Interp) generate(p *Program) {
 		}
 	}
 	for _, f := range g.bodies {
-		if g.set(f.start); f.anc.child[1].ident != "init" {
+		g.set(f.start)
+		in.bound(f.start)
+		if f.anc.child[1].ident != "init" {
 			g.points = append(g.points, point{node: weak.Make(f.start), function: true})
 		}
 	}
 	in.add(g.points)
+}
+
+// bound has a function look how deep the stack is before its first step. Only the goroutine itself can know
+// in time: a stack doubles at once.
+func (in *Interp) bound(start *node) {
+	first := start.exec
+	if first == nil || in.hooks.Deep == nil {
+		return
+	}
+	start.exec = func(f *frame) step {
+		if goroutine.Depth() > in.hooks.MaxStack {
+			in.hooks.Deep()
+			return nil
+		}
+		return first(f)
+	}
 }
 
 type generator struct {
