@@ -38,6 +38,7 @@ func alignedBytes(n int) []byte {
 type memory struct {
 	limit int64 // what the machine has, 0 if unknown
 	inUse atomic.Int64
+	place func(n int) *buffer // where a test has buffers; nil: the heap or the system
 }
 
 // Alloc returns uninitialised memory.
@@ -52,6 +53,9 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 			Device: "cpu", Want: int64(n), Free: max(0, m.limit-used), Held: fmt.Sprintf("buffers hold %d bytes", used),
 		}
 	}
+	if m.place != nil {
+		return m.place(n), nil
+	}
 	if n >= largeBuffer {
 		if pages := systemPages(n); pages != nil {
 			return &buffer{bytes: pages, pages: pages}, nil
@@ -61,7 +65,12 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 }
 
 // AllocCollected returns memory that the collector frees: see [backend.CollectedAllocator].
-func (b *Backend) AllocCollected(n int) ir.Buffer { return &buffer{bytes: alignedBytes(n)} }
+func (b *Backend) AllocCollected(n int) ir.Buffer {
+	if b.memory.place != nil {
+		return b.memory.place(n)
+	}
+	return &buffer{bytes: alignedBytes(n)}
+}
 
 // Free gives memory back. The caller must not use it any more.
 func (b *Backend) Free(buf ir.Buffer) {
