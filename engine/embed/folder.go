@@ -305,8 +305,10 @@ func readTable(w *pretrained.Weights, name string, shape []int, vocab int) (*Tab
 	t := w.Tensor(name, shape...)
 	if w.Has("mapping") { // several tokens share a row
 		rows := w.Values("mapping", vocab)
-		if w.Err() == nil && (rows.DType().Float() || rows.Min().Item() < 0 || rows.Max().Item() >= float64(shape[0])) {
-			return nil, fmt.Errorf("tensor mapping: got %v from %g to %g, want rows of 0…%d", rows.DType(), rows.Min().Item(), rows.Max().Item(), shape[0]-1)
+		if w.Err() == nil {
+			if low, high := rows.Min().Float64s()[0], rows.Max().Float64s()[0]; rows.DType().Float() || low < 0 || high >= float64(shape[0]) {
+				return nil, fmt.Errorf("tensor mapping: got %v from %g to %g, want rows of 0…%d", rows.DType(), low, high, shape[0]-1)
+			}
 		}
 		if w.Err() == nil {
 			t = t.Take(rows, 0)

@@ -2,6 +2,7 @@ package quant_test
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func TestModule(t *testing.T) {
 func TestModuleRefuses(t *testing.T) {
 	m := decoder()
 	before := nn.Hash(nn.Params(m))
-	m.Blocks[1].MLP.Down.(*nn.Linear).Weight.Set(tensor.Full(1e39, 96, 64).Named("down"))
+	m.Blocks[1].MLP.Down.(*nn.Linear).Weight.Set(tensor.Full(math.Inf(1), 96, 64).Named("down"))
 	for _, tt := range []struct {
 		c       quant.Config
 		targets string

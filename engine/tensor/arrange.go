@@ -136,7 +136,8 @@ func (t Tensor) Fmod(y Operand) Tensor {
 	return Where(t.Lt(0), m.Neg(), m)
 }
 
-// TruncDiv returns x/y rounded towards zero, as Go's integer division does; an integer divided by 0 is 0.
+// TruncDiv returns x/y rounded towards zero, as Go's integer division does. Of integers by 0 it is as in
+// [Tensor.FloorDiv].
 func (t Tensor) TruncDiv(y Operand) Tensor {
 	q := t.FloorDiv(y)
 	if q.DType().Float() {

@@ -133,7 +133,7 @@ func TestCompositions(t *testing.T) {
 			{"fmod by infinity", From([]float64{-1}).Fmod(inf), []int{1}, []float64{-1}},
 			{"truncated division", f.TruncDiv(g), []int{5}, []float64{2, -2, -2, 2, 2}},
 			{"truncated division of integers", f.Cast(dtype.I64).TruncDiv(g.Cast(dtype.I64)), []int{5}, []float64{2, -2, -2, 2, 2}},
-			{"truncated division by 0", From([]int{-5, 5}).TruncDiv(0), []int{2}, []float64{0, 0}},
+			{"truncated division by 0", From([]int{-5, 5}).TruncDiv(From([]int{0})), []int{2}, []float64{0, 0}},
 			{"truncated division of bytes", From([]uint8{200}).TruncDiv(7), []int{1}, []float64{28}},
 			{"smallest", low, []int{3}, []float64{1, 1, 2}},
 			{"places of the smallest", at, []int{3}, []float64{1, 3, 2}},

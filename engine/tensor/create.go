@@ -71,10 +71,11 @@ func wantShape(op string, shape []int) {
 	}
 }
 
-// Full returns a tensor of f32 in which each element is v.
+// Full returns a tensor of f32 in which each element is v, for which f32 must have room.
 func Full(v float64, shape ...int) Tensor {
 	wantShape("full", shape)
-	return wrap(expand(ir.Number(backend.Default(), dtype.F32, v), slices.Clone(shape)))
+	x := ir.NewConst(backend.Default(), dtype.F32, convert("full", v, dtype.F32, dtype.F32))
+	return wrap(expand(x, slices.Clone(shape)))
 }
 
 // Zeros returns a tensor of f32 zeros.
@@ -83,10 +84,11 @@ func Zeros(shape ...int) Tensor { return Full(0, shape...) }
 // Ones returns a tensor of f32 ones.
 func Ones(shape ...int) Tensor { return Full(1, shape...) }
 
-// FullLike returns a tensor of t's shape, dtype and device in which each element is v.
+// FullLike returns a tensor of t's shape, dtype and device in which each element is v, for which the dtype must
+// have room; integers take its whole part.
 func FullLike(t Tensor, v float64) Tensor {
 	n := t.node("full")
-	return wrap(expand(ir.Number(n.Dev, n.DType, v), n.Shape))
+	return wrap(expand(ir.NewConst(n.Dev, n.DType, convert("full", v, n.DType, n)), n.Shape))
 }
 
 // ZerosLike returns zeros of t's shape, dtype and device.
@@ -132,8 +134,9 @@ func Eye(n int) Tensor {
 func Scalar(v float64) Tensor { return Full(v) }
 
 // From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested
-// slices of them; nested slices must be even. Go floats become f32, int and uint i64 and u64, other integers
-// the dtype of their size, bool bool. A shape may be given for flat data; without one, the nesting says it.
+// slices of them; nested slices must be even. Go floats become f32, which must have room for them, int and uint
+// i64 and u64, other integers the dtype of their size, bool bool. A shape may be given for flat data; without
+// one, the nesting says it.
 func From(data any, shape ...int) Tensor { return from(backend.Default(), dtype.Invalid, data, shape) }
 
 // FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are
@@ -163,10 +166,14 @@ func from(dev *backend.Device, dt dtype.Type, data any, shape []int) Tensor {
 	if !ok {
 		fail("from", "got %T, want numbers, booleans or slices of them%s", data, complexNote(data))
 	}
-	if dt == dtype.Invalid {
+	chosen := dt != dtype.Invalid
+	if !chosen {
 		dt = natural
 	}
 	bytes := appendValues(nil, v, own, dt)
+	if !chosen && dt == dtype.F32 {
+		wantRoom(v)
+	}
 	if len(shape) == 0 {
 		shape = own
 	}
@@ -268,6 +275,26 @@ func appendSlice(b []byte, data any, dt dtype.Type) ([]byte, bool) {
 		}
 	}
 	return b, false
+}
+
+// wantRoom fails for Go data with a number that would be infinite as f32, and is not.
+func wantRoom(v reflect.Value) {
+	if list, ok := v.Interface().([]float64); ok {
+		for _, f := range list {
+			if math.Abs(f) > math.MaxFloat32 && !fits(ir.Scalar{F: f}, dtype.F64, dtype.F32) {
+				fail("from", "got %v, which f32 has no room for; FromAs(dtype.F64, …) keeps it", f)
+			}
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			wantRoom(v.Index(i))
+		}
+	case reflect.Float64:
+		wantRoom(reflect.ValueOf([]float64{v.Float()}))
+	}
 }
 
 func checkDType(dt dtype.Type) {

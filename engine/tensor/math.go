@@ -9,8 +9,8 @@ import (
 )
 
 // An Operand is the other side of an operation: a Tensor or a Go number (a bool for logical operations). A
-// number takes the tensor's dtype, but a fraction beside an integer tensor makes both f32; an integer
-// tensor's dtype must have the number.
+// number takes the tensor's dtype, but a Go float beside integers makes both f32, whatever its value: 2.0 is a
+// float, 2 is not. An integer tensor's dtype must have the number. docs/dtypes.md has the rule.
 type Operand = any
 
 // spread is expand for elementwise ops, which take one number (shape []) beside any shape.
@@ -93,18 +93,15 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 		fail(op, "got an operand of type %T, want a Tensor or a number%s", y, complexNote(y))
 	}
 	dt := n.DType
-	if dt == dtype.Bool {
+	switch {
+	case dt.Float():
+	case from == dtype.F64:
+		dt = dtype.F32
+	case dt == dtype.Bool:
 		dt = dtype.I64
 	}
-	if dt.Int() && from == dtype.F64 && v.F != math.Trunc(v.F) && !math.IsNaN(v.F) {
-		dt = dtype.F32
-	}
 	if dt.Int() {
-		if !fits(v, from, dt) {
-			low, high := ir.IntRange(dt)
-			fail(op, "got %v beside %v, want a number from %d to %d", y, n, low, high)
-		}
-		v = ir.Convert(v, from, dt)
+		v = convert(op, y, dt, n)
 	}
 	return ir.NewConst(n.Dev, dt, v)
 }
@@ -135,6 +132,16 @@ func meet(op string, a, b *ir.Node) dtype.Type {
 func combine(op ir.Op, t Tensor, y Operand) Tensor {
 	a, b := pair(op.String(), t, y)
 	return wrap(apply(op, ir.Attr{}, a, b))
+}
+
+// comparison is combine for comparisons, which give bool in any dtype: so a whole Go float stays an integer beside
+// integers, which f32 would round.
+func comparison(op ir.Op, t Tensor, y Operand) Tensor {
+	n := t.node(op.String())
+	if v, from, ok := number(y); ok && from == dtype.F64 && n.DType.Int() && v.F == math.Trunc(v.F) && fits(v, from, n.DType) {
+		y = wrap(ir.NewConst(n.Dev, n.DType, ir.Convert(v, from, n.DType)))
+	}
+	return combine(op, t, y)
 }
 
 // arithmetic is combine on numbers: booleans count as i64.
@@ -180,8 +187,10 @@ func (t Tensor) Mul(y Operand) Tensor { return arithmetic(ir.Mul, t, y) }
 // Div returns x/y; integers become f32. [Tensor.FloorDiv] divides integers.
 func (t Tensor) Div(y Operand) Tensor { return fraction(ir.Div, t, y) }
 
-// FloorDiv returns x/y rounded down; an integer divided by 0 is 0.
+// FloorDiv returns x/y rounded down. The number 0 is refused beside integers; where a tensor of integers has a
+// 0 the result is 0, as in NumPy.
 func (t Tensor) FloorDiv(y Operand) Tensor {
+	t.wantDivisor("floor_div", y)
 	q := arithmetic(ir.Div, t, y)
 	if q.DType().Float() {
 		q = q.Floor()
@@ -189,13 +198,29 @@ func (t Tensor) FloorDiv(y Operand) Tensor {
 	return q
 }
 
-// Mod returns the remainder with the sign of y, as NumPy does.
-func (t Tensor) Mod(y Operand) Tensor { return arithmetic(ir.Mod, t, y) }
+// Mod returns the remainder with the sign of y, as NumPy does. Of integers by 0 it is as in [Tensor.FloorDiv].
+func (t Tensor) Mod(y Operand) Tensor {
+	t.wantDivisor("mod", y)
+	return arithmetic(ir.Mod, t, y)
+}
 
-// Pow returns x to the power of y.
+// wantDivisor refuses an integer 0 beside integers.
+func (t Tensor) wantDivisor(op string, y Operand) {
+	if v, dt, ok := number(y); ok && v.F == 0 && dt.Int() && !t.DType().Float() {
+		fail(op, "got 0 beside %v, want another divisor of integers; 0.0 divides floats", t.node(op))
+	}
+}
+
+// Pow returns x to the power of y. An integer below 0 is refused beside integers; where a tensor of integers
+// has one the result is cut off to an integer. x.Pow(-1.0) is 1/x.
 func (t Tensor) Pow(y Operand) Tensor {
-	if v, _, ok := number(y); ok && v.F == 2 {
-		return t.Square() // also for its gradient
+	v, dt, ok := number(y)
+	switch {
+	case ok && v.F < 0 && dt.Int() && !t.DType().Float():
+		fail("pow", "got %v beside %v, want an exponent of integers that is 0 or more; %v.0 gives floats", y, t.node("pow"), y)
+	case ok && v.F == 2:
+		a, _ := pair("pow", t, y)
+		return wrap(a).Square() // also for its gradient
 	}
 	return arithmetic(ir.Pow, t, y)
 }
@@ -206,13 +231,14 @@ func (t Tensor) Maximum(y Operand) Tensor { return combine(ir.Max, t, y) }
 // Minimum returns the smaller of x and y; NaN if either is.
 func (t Tensor) Minimum(y Operand) Tensor { return combine(ir.Min, t, y) }
 
-// Clip keeps x within low and high. Its gradient is 1 from low to high, the ends too, and 0 outside.
-func (t Tensor) Clip(low, high float64) Tensor {
+// Clip keeps x within low and high, which get no gradient. That of x is 1 from low to high, the ends too, and 0
+// outside.
+func (t Tensor) Clip(low, high Operand) Tensor {
 	return t.bounded(ir.Max, low).bounded(ir.Min, high)
 }
 
 // bounded is Maximum or Minimum with the whole gradient of a tie for t.
-func (t Tensor) bounded(op ir.Op, by float64) Tensor {
+func (t Tensor) bounded(op ir.Op, by Operand) Tensor {
 	a, b := pair(op.String(), t, by)
 	return wrap(apply(op, ir.Attr{Flags: ir.Bound}, a, b))
 }
@@ -221,22 +247,22 @@ func (t Tensor) bounded(op ir.Op, by float64) Tensor {
 func (t Tensor) Atan2(x Operand) Tensor { return fraction(ir.Atan2, t, x) }
 
 // Eq says where x = y. The results of comparisons are bool.
-func (t Tensor) Eq(y Operand) Tensor { return combine(ir.Eq, t, y) }
+func (t Tensor) Eq(y Operand) Tensor { return comparison(ir.Eq, t, y) }
 
 // Ne says where x ≠ y.
-func (t Tensor) Ne(y Operand) Tensor { return combine(ir.Ne, t, y) }
+func (t Tensor) Ne(y Operand) Tensor { return comparison(ir.Ne, t, y) }
 
 // Lt says where x < y.
-func (t Tensor) Lt(y Operand) Tensor { return combine(ir.Lt, t, y) }
+func (t Tensor) Lt(y Operand) Tensor { return comparison(ir.Lt, t, y) }
 
 // Le says where x ≤ y.
-func (t Tensor) Le(y Operand) Tensor { return combine(ir.Le, t, y) }
+func (t Tensor) Le(y Operand) Tensor { return comparison(ir.Le, t, y) }
 
 // Gt says where x > y.
-func (t Tensor) Gt(y Operand) Tensor { return combine(ir.Gt, t, y) }
+func (t Tensor) Gt(y Operand) Tensor { return comparison(ir.Gt, t, y) }
 
 // Ge says where x ≥ y.
-func (t Tensor) Ge(y Operand) Tensor { return combine(ir.Ge, t, y) }
+func (t Tensor) Ge(y Operand) Tensor { return comparison(ir.Ge, t, y) }
 
 // And joins booleans, or the bits of integers.
 func (t Tensor) And(y Operand) Tensor { return combine(ir.And, t, y) }
@@ -325,7 +351,8 @@ func (t Tensor) Square() Tensor { return t.Mul(t) }
 // Cast converts the elements to another dtype.
 func (t Tensor) Cast(dt dtype.Type) Tensor { return wrap(cast(t.node("cast"), dt)) }
 
-// Where takes a's element where the condition (bool) is true and b's elsewhere; a and b may be numbers.
+// Where takes a's element where the condition (bool) is true and b's elsewhere; a and b may be numbers: i64 if
+// both are integers, f32 if one is a Go float.
 func Where(condition Tensor, a, b Operand) Tensor {
 	c := condition.node("where")
 	like := c
@@ -333,9 +360,6 @@ func Where(condition Tensor, a, b Operand) Tensor {
 		if t, ok := o.(Tensor); ok {
 			like = t.node("where")
 		}
-	}
-	if like == c {
-		like = ir.Number(c.Dev, dtype.F32, 0)
 	}
 	x, y := operand("where", like, a), operand("where", like, b)
 	dt := meet("where", x, y)

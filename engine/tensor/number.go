@@ -24,12 +24,31 @@ func numberOf(r reflect.Value) (v ir.Scalar, dt dtype.Type, ok bool) {
 	return ir.Scalar{}, dtype.Invalid, false
 }
 
-// fits says whether an integer dtype has the number.
+// convert converts a number to a dtype that must have room for it; integers take the whole part. The number
+// stands beside a tensor, or is to be of a dtype.
+func convert(op string, y any, to dtype.Type, beside any) ir.Scalar {
+	v, from, _ := number(y)
+	if !fits(v, from, to) {
+		if to.Float() {
+			fail(op, "got %v beside %v, want a number that %v has room for", y, beside, to)
+		}
+		low, high := ir.IntRange(to)
+		fail(op, "got %v beside %v, want a number from %d to %d", y, beside, low, high)
+	}
+	return ir.Convert(v, from, to)
+}
+
+// fits says whether a dtype has room for the number.
 func fits(v ir.Scalar, from, to dtype.Type) bool {
 	low, high := ir.IntRange(to)
 	switch {
+	case to == dtype.Bool:
+		return true
+	case to.Float():
+		return math.IsInf(v.F, 0) || !math.IsInf(ir.Nearest(to, v.F), 0)
 	case from == dtype.F64:
-		return v.F == math.Trunc(v.F) && v.F >= float64(low) && v.F < float64(high)+1 // 2⁶³ or 2⁶⁴, of 64 bits
+		whole := math.Trunc(v.F)
+		return whole >= float64(low) && whole < float64(high)+1 // 2⁶³ or 2⁶⁴, of 64 bits
 	case from == dtype.I64 && v.I < 0:
 		return v.I >= low
 	}

@@ -47,7 +47,11 @@ func TestNumbers(t *testing.T) {
 		{big.Add(int64(math.MaxInt64 - 1)), math.MaxInt64},
 		{big.Mul(uint16(7)), 7},
 		{big.Mul(count(3)), 3},
-		{big.Mul(2.0), 2},
+		{From([]int{1<<24 + 1}).Gt(float64(1 << 24)), 1}, // f32 has no such odd number
+		{From([]int{5}).SetIndex(1<<53+1, At(0)), 1<<53 + 1},
+		{From([]int{5}).SetIndex(2.9, At(0)), 2},
+		{From([]int{3}).Pow(From([]int{-1})), 0},
+		{From([]int{3}).Mod(From([]int{0})), 0},
 		{From([]uint8{250}).Add(5), 255},
 		{From([]int{3}).Pow(2), 9},
 		{From([]int8{-100}).Sub(28), -128},
@@ -57,6 +61,17 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("got %d, want %d", got, c.want)
 		}
 	}
+	for want, x := range map[float64]Tensor{
+		-1 << 63: From(math.MinInt64), 1 << 60: From(1 << 60), math.Inf(1): From(math.Inf(1)), 0.5: From([]int{2}).Pow(-1.0).Flatten(),
+		math.MaxFloat32: From(math.MaxFloat32 + 1),
+	} {
+		if got := x.Item(); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	if got := From([]int{1 << 53, 1}).Sum().Int(); got != 1<<53+1 {
+		t.Errorf("got %d, want 2⁵³+1", got)
+	}
 	if got := From([]uint64{1}).Maximum(uint64(math.MaxUint64)).Uint64s()[0]; got != math.MaxUint64 {
 		t.Errorf("got %d, want the greatest u64", got)
 	}
@@ -65,12 +80,21 @@ func TestNumbers(t *testing.T) {
 		"add: got 9223372036854775808 beside i64[1], want a number from -9223372036854775808 to 9223372036854775807": func() {
 			From([]int{1}).Add(uint64(1 << 63))
 		},
-		"mul: got 1.8446744073709552e+19 beside u64[1], want a number from 0 to 18446744073709551615": func() { From([]uint64{1}).Mul(0x1p64) },
-		"ints: got 18446744073709551615 in u64[1], want at most 9223372036854775807":                  func() { From([]uint64{math.MaxUint64}).Ints() },
-		"uint64s: got -1 in i8[1], want no number below 0":                                            func() { From([]int8{-1}).Uint64s() },
-		"add: got 300 beside u8[1], want a number from 0 to 255":                                      func() { From([]uint8{1}).Add(300) },
-		"mul: got -1 beside u8[1], want a number from 0 to 255":                                       func() { From([]uint8{1}).Mul(-1) },
-		"lt: got 3000000000 beside i32[1], want a number from -2147483648 to 2147483647":              func() { From([]int32{1}).Lt(3_000_000_000) },
+		"set_index: got 1.8446744073709552e+19 beside u64[1], want a number from 0 to 18446744073709551615": func() { From([]uint64{1}).SetIndex(0x1p64, At(0)) },
+		"set_index: got NaN beside i8[1], want a number from -128 to 127":                                   func() { From([]int8{1}).SetIndex(math.NaN(), At(0)) },
+		"set_index: got 70000 beside f16[1], want a number that f16 has room for":                           func() { Ones(1).Cast(dtype.F16).SetIndex(70000, At(0)) },
+		"full: got 1e+300 beside f32, want a number that f32 has room for":                                  func() { Full(1e300, 2) },
+		"full: got 300 beside u8[1], want a number from 0 to 255":                                           func() { FullLike(From([]uint8{1}), 300) },
+		"from: got 1e+300, which f32 has no room for; FromAs(dtype.F64, …) keeps it":                        func() { From([][]float64{{1, 2}, {3, 1e300}}) },
+		"item: got an integer beyond 2⁵³ in i64[], which a float64 would round: Int reads it":               func() { From([]int{1 << 53, 1}).Sum().Item() },
+		"floor_div: got 0 beside i64[1], want another divisor of integers; 0.0 divides floats":              func() { From([]int{1}).FloorDiv(0) },
+		"mod: got 0 beside u8[1], want another divisor of integers; 0.0 divides floats":                     func() { From([]uint8{1}).Mod(0) },
+		"pow: got -1 beside i64[1], want an exponent of integers that is 0 or more; -1.0 gives floats":      func() { From([]int{2}).Pow(-1) },
+		"ints: got 18446744073709551615 in u64[1], want at most 9223372036854775807":                        func() { From([]uint64{math.MaxUint64}).Ints() },
+		"uint64s: got -1 in i8[1], want no number below 0":                                                  func() { From([]int8{-1}).Uint64s() },
+		"add: got 300 beside u8[1], want a number from 0 to 255":                                            func() { From([]uint8{1}).Add(300) },
+		"mul: got -1 beside u8[1], want a number from 0 to 255":                                             func() { From([]uint8{1}).Mul(-1) },
+		"lt: got 3000000000 beside i32[1], want a number from -2147483648 to 2147483647":                    func() { From([]int32{1}).Lt(3_000_000_000) },
 	} {
 		if err := Try(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -66,7 +66,7 @@ func (t Tensor) Index(parts ...Part) Tensor {
 }
 
 // SetIndex returns t with the elements that the parts name replaced by y, which broadcasts to their shape and
-// is converted to t's dtype. T does not change: write x = x.SetIndex(y, …), or x.Set(x.SetIndex(y, …)) for a
+// is converted to t's dtype, which must have room for a number. T does not change: write x = x.SetIndex(y, …), or x.Set(x.SetIndex(y, …)) for a
 // parameter that others hold. Of several elements for one place the last stays. Gradients flow to t, where it
 // stays, and to y.
 func (t Tensor) SetIndex(y Operand, parts ...Part) Tensor {
@@ -76,7 +76,12 @@ func (t Tensor) SetIndex(y Operand, parts ...Part) Tensor {
 func (t Tensor) setIndex(op string, y Operand, parts []Part) Tensor {
 	n := t.node(op)
 	r := regionOf(op, n, parts)
-	from := operand(op, n, y)
+	var from *ir.Node
+	if _, _, ok := number(y); ok {
+		from = ir.NewConst(n.Dev, n.DType, convert(op, y, n.DType, n))
+	} else {
+		from = operand(op, n, y)
+	}
 	u := cast(from, n.DType)
 	if mask, ok := r.onlyMask(); ok && len(u.Shape) == 0 {
 		whole := mask.Reshape(append(mask.Shape(), slices.Repeat([]int{1}, len(n.Shape)-mask.Rank())...)...)

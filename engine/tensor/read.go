@@ -3,6 +3,8 @@ package tensor
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -20,13 +22,37 @@ func element(dt dtype.Type, b []byte, i int) float64 {
 	return v.F
 }
 
-// Item returns the value of a tensor of one element.
+// Item returns the value of a tensor of one element. An integer beyond 2⁵³ that no float64 is fails;
+// [Tensor.Int] reads it.
 func (t Tensor) Item() float64 {
-	n := t.node("item")
-	if ir.Size(n.Shape) != 1 {
-		fail("item", "got %v, want one element", n)
+	n := t.one("item")
+	v := ir.Load(n.DType, t.Bytes())
+	if n.DType.Int() {
+		u := uint64(v.I)
+		if n.DType.Signed() && v.I < 0 {
+			u = -u
+		}
+		if bits.Len64(u)-bits.TrailingZeros64(u) > 53 {
+			fail("item", "got an integer beyond 2⁵³ in %v, which a float64 would round: Int reads it", n)
+		}
+		v.F = ir.FloatOf(n.DType, v.I)
 	}
-	return element(n.DType, t.Bytes(), 0)
+	return v.F
+}
+
+// Int returns the value of a tensor of one integer or bool, as [Tensor.Ints] does.
+func (t Tensor) Int() int {
+	t.one("int")
+	return t.Ints()[0]
+}
+
+// one is the node of a tensor of one element.
+func (t Tensor) one(op string) *ir.Node {
+	n := t.node(op)
+	if ir.Size(n.Shape) != 1 {
+		fail(op, "got %v, want one element", n)
+	}
+	return n
 }
 
 // Float64s returns the elements in C order.
@@ -105,13 +131,10 @@ func (t Tensor) Bools() []bool {
 	return out
 }
 
-// MaxAbsDiff returns the largest |a − b|, NaN if there is one on either side only, 0 for empty tensors.
+// MaxAbsDiff returns the largest |a − b|, NaN if there is one on either side only, 0 for empty tensors. Shapes
+// are as for [AllClose].
 func MaxAbsDiff(a, b Tensor) float64 {
-	x, y := a.node("max_abs_diff"), b.node("max_abs_diff")
-	broadcast("max_abs_diff", x, y)
-	u, v := a.Expand(broadcast("max_abs_diff", x, y)...), b.Expand(broadcast("max_abs_diff", x, y)...)
-	Eval(u, v)
-	p, q := u.Float64s(), v.Float64s()
+	p, q := aligned("max_abs_diff", a, b)
 	worst := 0.0
 	for i := range p {
 		if p[i] == q[i] || math.IsNaN(p[i]) && math.IsNaN(q[i]) {
@@ -122,12 +145,10 @@ func MaxAbsDiff(a, b Tensor) float64 {
 	return worst
 }
 
-// AllClose says whether |a − b| ≤ absolute + relative·|b| everywhere.
+// AllClose says whether |a − b| ≤ absolute + relative·|b| everywhere. Both have one shape, or one is a number of
+// shape [] that is compared with each element; other shapes panic, also such as would broadcast.
 func AllClose(a, b Tensor, relative, absolute float64) bool {
-	shape := broadcast("all_close", a.node("all_close"), b.node("all_close"))
-	u, v := a.Expand(shape...), b.Expand(shape...)
-	Eval(u, v)
-	p, q := u.Float64s(), v.Float64s()
+	p, q := aligned("all_close", a, b)
 	for i := range p {
 		// An infinity is close to itself only.
 		if d := math.Abs(p[i] - q[i]); p[i] != q[i] && !(d <= absolute+relative*math.Abs(q[i]) && !math.IsInf(d, 0)) {
@@ -135,4 +156,16 @@ func AllClose(a, b Tensor, relative, absolute float64) bool {
 		}
 	}
 	return true
+}
+
+// aligned returns the elements of two tensors of one shape, or of one and a number.
+func aligned(op string, a, b Tensor) (p, q []float64) {
+	x, y := a.node(op), b.node(op)
+	if len(x.Shape) > 0 && len(y.Shape) > 0 && !slices.Equal(x.Shape, y.Shape) {
+		fail(op, "got %v and %v, want one shape", x, y)
+	}
+	shape := broadcast(op, x, y)
+	u, v := a.Expand(shape...), b.Expand(shape...)
+	Eval(u, v)
+	return u.Float64s(), v.Float64s()
 }

@@ -143,7 +143,15 @@ func TestComparing(t *testing.T) {
 	if d := MaxAbsDiff(a, From([]float64{1, 2, 3})); !math.IsNaN(d) {
 		t.Errorf("MaxAbsDiff with NaN on one side: got %v, want NaN", d)
 	}
-	if !AllClose(Ones(3), Full(1.001, 1), 0.01, 0) || AllClose(Ones(3), Full(1.1, 3), 0.01, 0) || AllClose(a, a, 1, 1) {
+	if !AllClose(Ones(3), Full(1.001), 0.01, 0) || AllClose(Ones(3), Full(1.1, 3), 0.01, 0) || AllClose(a, a, 1, 1) {
 		t.Error("AllClose: want true within tolerance, false beyond it, false for NaN")
+	}
+	for want, f := range map[string]func(){
+		"all_close: got f32[2] and f32[3 2], want one shape":    func() { AllClose(Ones(2), Ones(3, 2), 0, 0) },
+		"max_abs_diff: got f32[2] and f32[2 1], want one shape": func() { MaxAbsDiff(Ones(2), Ones(2, 1)) },
+	} {
+		if err := Try(f); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

@@ -35,11 +35,12 @@ func TestTensorNotation(t *testing.T) {
 		{"-(x + y).Sum() * 2", "f32 [] [-42]"},
 		{"(x + y).T()[0] / 2", "f32 [2] [0.5 2]"},
 
-		// A constant takes the tensor's dtype, as in the methods; a quotient of integers is f32.
+		// A number takes the tensor's dtype, as in the methods; a float beside integers makes f32.
 		{"2 * half", "bf16 [2 3] [0 2 4 6 8 10]"},
 		{"1 / (2 * half + 2)", "bf16 [2 3] [0.5 0.25 0.16666667 0.125 0.1 0.083333336]"},
 		{"ints * 2", "i64 [3] [2 -4 6]"},
 		{"ints * 2.5", "f32 [3] [2.5 -5 7.5]"},
+		{"ints * 2.0", "f32 [3] [2 -4 6]"},
 		{"ints / 2", "f32 [3] [0.5 -1 1.5]"},
 		{"2 / ints", "f32 [3] [2 -1 0.6666667]"},
 		{"ints % 2", "i64 [3] [1 0 1]"},
@@ -52,7 +53,7 @@ func TestTensorNotation(t *testing.T) {
 		{"i - x", "f32 [2 3] [1 0 -1 -2 -3 -4]"},
 		{"1/4 * x", "f32 [2 3] [0 0 0 0 0 0]"}, // 1/4 is Go's
 		{"x * 1 / 4", "f32 [2 3] [0 0.25 0.5 0.75 1 1.25]"},
-		{"rows + float32(i64)", "i64 [2] [2 1]"},
+		{"rows + float32(i64)", "f32 [2] [2 1]"},
 
 		// Comparisons give masks; Go's precedence wants parentheses before & and |, as Python's does.
 		{"x < 2", "bool [2 3] [1 1 0 0 0 0]"},
