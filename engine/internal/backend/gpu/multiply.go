@@ -59,7 +59,8 @@ type Operands struct {
 }
 
 // librariesSwitch is the variable that, set to off, leaves all products and attention to the backend's own
-// kernels, so that the two can be compared. Set to always, it gives a library all that it has.
+// kernels, so that the two can be compared. Set to always, it gives a library all that it has. Set to untimed,
+// it takes of the ways that a library proposes for a product the first, as always does, too.
 const librariesSwitch = "MCS_LIBRARIES"
 
 // mostWorkspace is the workspace that NVIDIA recommends for Hopper.
@@ -74,6 +75,7 @@ type library struct {
 	device    Multiplier
 	attender  Attender // nil if the device has no library of attention
 	always    bool
+	timed     bool                // the fastest of a library's ways is taken
 	known     map[Product]*choice // nil where the library has none
 	attention map[Attention]Attending
 }
@@ -90,7 +92,8 @@ func newLibrary(d Device) *library {
 		return nil
 	}
 	attender, _ := d.(Attender)
-	return &library{device: m, attender: attender, always: wanted == "always", known: map[Product]*choice{}, attention: map[Attention]Attending{}}
+	return &library{device: m, attender: attender, always: wanted == "always", timed: wanted != "always" && wanted != "untimed",
+		known: map[Product]*choice{}, attention: map[Attention]Attending{}}
 }
 
 // choose returns how a product is computed, or nil.
@@ -110,7 +113,7 @@ func (l *library) prepare(p Product) *choice {
 	if err != nil {
 		return nil
 	}
-	if c, ok := usual.(Chooser); ok && !l.always {
+	if c, ok := usual.(Chooser); ok && l.timed {
 		c.Choose(cacheDir())
 	}
 	loose, err := l.device.Multiplication(p, 1, mostWorkspace)

@@ -140,8 +140,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestChosen: of the ways that a library proposes for a product the fastest is chosen, unless the library
-// gets all products, for tests.
+// TestChosen: of the ways that a library proposes for a product the fastest is chosen, unless nothing is to be
+// timed, or the library gets all products, for tests.
 func TestChosen(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
@@ -149,8 +149,9 @@ func TestChosen(t *testing.T) {
 		t.Skip("this system's folder for caches is elsewhere")
 	}
 	for setting, want := range map[string][]string{
-		"":       {"choose 512×512 by 512×512 of f32, noted in " + filepath.Join(cache, "mcs", "kernels")},
-		"always": nil,
+		"":        {"choose 512×512 by 512×512 of f32, noted in " + filepath.Join(cache, "mcs", "kernels")},
+		"always":  nil,
+		"untimed": nil,
 	} {
 		t.Setenv("MCS_LIBRARIES", setting)
 		d := &fake.Driver{Infos: []gpu.Info{fake.Info()}, Library: &fake.Library{}}

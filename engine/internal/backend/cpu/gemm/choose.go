@@ -2,7 +2,6 @@ package gemm
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -39,29 +38,16 @@ func area(k *micro.Kernel, m, n int) float64 {
 	return float64(roundUp(m, k.Rows)) * cols
 }
 
-// bf16Kernel returns the micro-kernel for products of two bf16 operands. It returns nil if widening the
-// operands is as fast: some processors gain nothing from their bf16 instructions.
-func bf16Kernel() *micro.Kernel {
-	if k := fastestBF16(); k != nil && slices.Contains(micro.BF16Kernels(), k) {
-		return k
-	}
-	return nil
-}
-
-var fastestBF16 = sync.OnceValue(func() (best *micro.Kernel) {
+// bf16Kernel returns the micro-kernel for products of two bf16 operands, or nil where they are widened. Those
+// of the processor's own instructions round otherwise, so no stopwatch chooses: the last one is taken, which
+// does the most at once.
+var bf16Kernel = func() *micro.Kernel {
 	kernels := micro.BF16Kernels()
 	if len(kernels) == 0 {
 		return nil
 	}
-	least := slices.Max(speed[isa.Level()]())
-	rates := compare(kernels)
-	for i, k := range kernels {
-		if rates[i] > least {
-			best, least = k, rates[i]
-		}
-	}
-	return best
-})
+	return kernels[len(kernels)-1]
+}
 
 // speed measures the micro-kernels of each set when the first product asks.
 var speed = func() (all [isa.NumSets]func() []float64) {

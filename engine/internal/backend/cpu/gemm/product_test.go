@@ -302,10 +302,10 @@ func checkMicroKernel(t *testing.T, kernel *micro.Kernel, rows, cols, k int, x, 
 func TestBF16Products(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	defer func(old func() *micro.Kernel) { fastestBF16 = old }(fastestBF16)
+	defer func(old func() *micro.Kernel) { bf16Kernel = old }(bf16Kernel)
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, kernel := range micro.BF16Kernels() {
-		fastestBF16 = func() *micro.Kernel { return kernel }
+		bf16Kernel = func() *micro.Kernel { return kernel }
 		for range 60 {
 			check(t, workers, r, 7+r.IntN(90), 1+r.IntN(140), 1+r.IntN(3), []int{1 + r.IntN(700), r.IntN(40)}, micro.BF16,
 				layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])

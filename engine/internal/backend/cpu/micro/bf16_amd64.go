@@ -49,7 +49,7 @@ var (
 )
 
 // BF16Kernels returns the micro-kernels of this machine that multiply bf16 by bf16 without widening them
-// first. They need not be the fastest.
+// first, the one that does the most at once last.
 func BF16Kernels() []*Kernel {
 	var k []*Kernel
 	if isa.HasBF16Dot() {

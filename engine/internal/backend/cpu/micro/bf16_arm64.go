@@ -11,7 +11,7 @@ import (
 var dotKernel = &Kernel{Rows: 8, Cols: 12, lanes: 4, widths: []microFunc{matmul8x4BF16, matmul8x8BF16, matmul8x12BF16}, form: pairs}
 
 // BF16Kernels returns the micro-kernels of this machine that multiply bf16 by bf16 without widening them
-// first. They need not be the fastest.
+// first, the one that does the most at once last.
 func BF16Kernels() []*Kernel {
 	if !isa.HasBF16Dot() {
 		return nil
