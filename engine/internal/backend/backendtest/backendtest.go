@@ -93,6 +93,7 @@ func (s *suite) check(t *testing.T) {
 	}
 	t.Run("user kernels", func(t *testing.T) { s.kernels(t) })
 	t.Run("random graphs", func(t *testing.T) { s.graphs(t) })
+	t.Run("halves", func(t *testing.T) { s.halves(t) })
 	t.Run("errors", func(t *testing.T) { s.errors(t) })
 	t.Run("contract", func(t *testing.T) { s.contract(t) })
 }

@@ -27,8 +27,9 @@ type Case struct {
 // A B builds a case's graph on a device. Its methods do not return errors: where an op's rule refuses its
 // operands, the case ends.
 type B struct {
-	dev *backend.Device
-	rng *rand.Rand
+	dev  *backend.Device
+	rng  *rand.Rand
+	half dtype.Type // if it is set, numbers of floats are rounded to it
 }
 
 // errNotForDType says that an op's rule refuses the dtype.
@@ -78,7 +79,14 @@ func (b *B) Picks(tuple *ir.Node) []*ir.Node {
 }
 
 // Number returns a constant.
-func (b *B) Number(dt dtype.Type, v float64) *ir.Node { return ir.Number(b.dev, dt, v) }
+func (b *B) Number(dt dtype.Type, v float64) *ir.Node { return ir.Number(b.dev, dt, b.rounded(v)) }
+
+func (b *B) rounded(v float64) float64 {
+	if b.half == dtype.Invalid {
+		return v
+	}
+	return ir.Nearest(b.half, v)
+}
 
 // Leaf returns a tensor whose element i is f(i); for integers the fraction is cut off.
 func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
@@ -90,7 +98,7 @@ func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
 	}
 	for i := range ir.Size(shape) {
 		if dt.Float() {
-			v.F = append(v.F, f(i))
+			v.F = append(v.F, b.rounded(f(i)))
 		} else {
 			v.I = append(v.I, int64(f(i)))
 		}

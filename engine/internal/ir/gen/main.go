@@ -30,8 +30,13 @@ const head = `<!-- Generated from the op table by ` + "`go generate ./engine/int
 
 Everything that the engine computes is made of these ops. Package tensor is what people write; it broadcasts, converts dtypes
 and builds them. Each op says what it computes, where its gradient comes from, and how far a backend's float32 result
-may be from the reference's float64 one, as a share of the result's largest magnitude. F16 and BF16 are stored so and
-computed in f32. ` + "`Attr`" + ` are an op's settings and ` + "`Src`" + ` its operands; both are in package ir.
+may be from the reference's float64 one, as a share of the result's largest magnitude. ` + "`Attr`" + ` are an op's settings
+and ` + "`Src`" + ` its operands; both are in package ir.
+
+F16 and BF16 are stored so and computed in f32. A value that lies between two ops of one launch stays f32 there; one that is
+evaluated or goes from launch to launch is rounded. So what is evaluated on the way can change last bits of f16 and bf16, as
+fusion does: ` + "`%kernels`" + ` shows the launches. With fusion off (` + "`tensor.WithFusion(ctx, false)`" + `) each op rounds its result,
+and the bits are those of evaluating one op after the other.
 
 Gradients are rules on the graph, each checked against central differences in float64. No gradient flows through
 integers and booleans.
