@@ -145,7 +145,7 @@ func (l loaded) Preload() []string { return l }
 
 // notSaved are commands about the session as such: they have no place in a file made of it. The cells that
 // %run ran are in the history themselves.
-var notSaved = []string{"save", "load", "history", "help", "run", "edit"}
+var notSaved = []string{"save", "load", "history", "help", "run", "edit", "store"}
 
 func saveFile(_ context.Context, c *call) (display.Value, error) {
 	words := c.words()
@@ -197,13 +197,44 @@ func saved(c session.Cell) string {
 	if c.Err {
 		return ""
 	}
-	source := c.Source
-	for _, piece := range slices.Backward(cell.Split(source)) {
-		if name, _, _ := cell.ParseCommand(piece.Text(source)); piece.Kind == cell.Command && slices.Contains(notSaved, name) {
-			from := strings.LastIndexByte(source[:piece.From], '\n') + 1
-			_, after, _ := strings.Cut(source[piece.To:], "\n")
-			source = source[:from] + after
+	return withCommands(c.Source, func(name, text string) string {
+		if slices.Contains(notSaved, name) {
+			return ""
 		}
+		return text
+	})
+}
+
+// Again returns the text of a cell for running it in another session. Commands about the session as such are
+// left out, and a value that was stored is brought back.
+func Again(source string) string {
+	return withCommands(source, func(name, text string) string {
+		switch {
+		case name == "store":
+			return strings.Replace(text, "%store", "%store -r", 1)
+		case name != "run" && slices.Contains(notSaved, name):
+			return ""
+		}
+		return text
+	})
+}
+
+// withCommands returns the text of a cell with each command line rewritten; one that becomes empty goes with
+// its line.
+func withCommands(source string, rewrite func(name, text string) string) string {
+	for _, piece := range slices.Backward(cell.Split(source)) {
+		if piece.Kind != cell.Command {
+			continue
+		}
+		text := piece.Text(source)
+		name, _, _ := cell.ParseCommand(text)
+		if text = rewrite(name, text); text != "" {
+			source = source[:piece.From] + text + source[piece.To:]
+			continue
+		}
+		from := strings.LastIndexByte(source[:piece.From], '\n') + 1
+		_, after, _ := strings.Cut(source[piece.To:], "\n")
+		source = source[:from] + after
 	}
 	return strings.TrimSpace(source)
 }

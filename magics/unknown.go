@@ -16,7 +16,7 @@ var foreign = map[string]string{
 	"who": "write %whos", "who_ls": "write %whos", "psearch": "write %whos", "hist": "write %history", "recall": "write %history",
 	"lsmagic": "write %help", "magic": "write %help", "quickref": "write %help", "pinfo": "write $args?", "pinfo2": "write $args??",
 	"pdoc": "write $args?", "psource": "write $args??", "pdef": "write $args?", "debug": "write %tb", "xmode": "write %tb", "pdb": "write %tb",
-	"prun": "write %profile $args", "lprun": "write %profile $args", "memit": "write %mem", "store": "write %save FILE", "reset_selective": "write %del $args",
+	"prun": "write %profile $args", "lprun": "write %profile $args", "memit": "write %mem", "reset_selective": "write %del $args",
 	"xdel": "write %del $args", "writefile": `write os.WriteFile("file.txt", []byte("text"), 0o644)`, "exit": "Ctrl-D leaves the notebook",
 	"quit": "Ctrl-D leaves the notebook", "paste": "paste as it is: a pasted cell stays in one piece", "cpaste": "paste as it is: a pasted cell stays in one piece",
 	"matplotlib": "nothing need be switched on: a cell that ends in a plot shows it, such as plot.Line(ys) or run.Plot(); %plot -images says how",

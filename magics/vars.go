@@ -47,7 +47,7 @@ func varMagics() []*Magic {
 		Name: "tb", Family: "Variables",
 		Summary: "the whole trace of the last panic",
 		run:     runTraceback,
-	}}
+	}, &storeMagic}
 }
 
 func runWhos(_ context.Context, c *call) (display.Value, error) {

@@ -84,7 +84,7 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func rootCommand() *cobra.Command {
-	name, threads, lines := "", 0, []string(nil)
+	name, threads, lines, resume := "", 0, []string(nil), false
 	root := &cobra.Command{
 		Use:   "mcs [FILE.mcs]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
@@ -118,12 +118,13 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 			if len(args) == 0 && !term.IsTerminal() {
 				return runFile(cmd.Context(), "-", jobOptions{})
 			}
-			return notebook(cmd.Context(), args)
+			return notebook(cmd.Context(), args, resume)
 		},
 	}
 	root.PersistentFlags().StringVar(&name, "device", "", "compute on the device `NAME`, as %device NAME does; the default is the fastest that is there")
 	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads: --device cpu:N; 0 are all")
 	root.Flags().StringArrayVarP(&lines, "eval", "e", nil, "run the cell `GO`, and show the value of each expression; can be repeated for more lines")
+	root.Flags().BoolVar(&resume, "resume", false, "run the cells again of the newest notebook that was cut off: definitions, what took less than a second, and what reads files")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), testCommand(), trainCommand(), fmtCommand(), versionCommand())
 	return root

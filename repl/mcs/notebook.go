@@ -2,17 +2,39 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/journal"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/repl/term"
 )
 
-// notebook opens the terminal, with a file to step through if one is named.
-func notebook(ctx context.Context, files []string) error {
+// notebook opens the terminal, with a file to step through if one is named, or resumes a session that was
+// cut off.
+func notebook(ctx context.Context, files []string, resume bool) error {
+	dir, dirErr := journal.Folder()
+	var old *journal.Left
+	var cells []journal.Entry
+	if resume {
+		if dirErr != nil {
+			return dirErr
+		}
+		if old = journal.Newest(dir); old == nil {
+			return errors.New("--resume: no session was cut off")
+		}
+		var err error
+		if cells, err = old.Read(); err != nil {
+			return err
+		}
+	}
 	var file term.File
 	for _, name := range files {
 		f, err := readFile(name)
@@ -21,22 +43,46 @@ func notebook(ctx context.Context, files []string) error {
 		}
 		file = term.File{Name: filepath.Base(name), Path: name, Steps: steps(f)}
 	}
+	head := banner()
+	if line := offer(dir); !resume && line != "" {
+		head += "\n" + line
+	}
 	var s *session.Session
-	return term.Run(ctx, term.Options{
+	var stderr io.Writer
+	var kept *journal.Journal
+	o := term.Options{
 		Open: func(o session.Options) (term.Session, error) {
 			if len(files) > 0 {
 				o.Source = folder(files[0])
 			}
+			stderr = o.Stderr
 			var err error
+			if kept, err = journal.New(dir, func(err error) { fmt.Fprintln(stderr, visible.Line(err.Error())+"; cells are not kept") }); err != nil {
+				fmt.Fprintln(stderr, visible.Line(err.Error())+"; a crash will lose the session")
+			}
+			o.Stdout, o.Stderr = io.MultiWriter(o.Stdout, kept), io.MultiWriter(o.Stderr, kept)
 			s, err = openSession(o)
-			return s, err
+			return journaled{s, kept}, err
 		},
 		Complete: func(cell string, pos int) (int, []session.Completion) {
 			return magics.Table{}.Complete(s, cell, pos)
 		},
-		Banner: banner(),
+		Banner: head,
+		Left:   func() { kept.Remove() },
 		File:   file,
-	})
+	}
+	if resume {
+		o.Begin = func(run func(cell string) session.Result) term.File {
+			rest := resumed(cells, kept, run)
+			for _, step := range rest {
+				first, _, _ := strings.Cut(step.Prose, "\n")
+				fmt.Fprintf(stderr, "not run again: %s %s\n", visible.Line(first), visible.Line(cell.Line(step.Text, 1)))
+			}
+			old.Remove() // what runs again, and what does not, is in the new journal
+			return term.File{Name: "the rest of the session", Steps: rest}
+		}
+	}
+	return term.Run(ctx, o)
 }
 
 // steps are the cells of a file, each with the prose above it.

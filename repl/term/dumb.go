@@ -46,6 +46,7 @@ func (e *dumbEditor) ReadCell(n int) (string, error) {
 		case err == io.EOF && !first:
 			return "", &interruptError{}
 		case err != nil:
+			fmt.Fprintln(os.Stdout)
 			return "", err
 		}
 		if !first {

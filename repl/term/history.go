@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
-	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/repl/journal"
 )
 
 // historyLimit is how many cells can be recalled; the file may hold half as many more before it is cut.
@@ -90,23 +90,9 @@ func remember(cells []string, cell string) []string {
 	return cells[max(0, len(cells)-historyLimit):]
 }
 
-// quoted is a word of six letters or more in quotes, somewhere behind on the line.
-const quoted = `[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]`
-
-// secrets matches signs of a text that must not be found in a file: a password or key in quotes or in an
-// address, or a text in the form of a known kind of key.
-var secrets = lazy.Regexp(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
-	`\b(pw|pwd|pass)\b` + quoted + `|` +
-	`[a-z]://[^/\s"@:]*:[^/\s"@]+@|` +
-	`-----BEGIN [A-Z ]*PRIVATE KEY|` +
-	`bearer +[\w.~+/-]{8,}|\b(hf_|sk-|gh[pousr]_|github_pat_|xox[abp]-|AKIA)[A-Za-z0-9_-]{12,}`)
-
-// secret says whether a cell looks as if it held a secret, or begins with a blank, which is how one says so.
-func secret(cell string) bool { return strings.HasPrefix(cell, " ") || secrets().MatchString(cell) }
-
 // add appends a cell to the file, unless it holds a secret.
 func (h historyFile) add(cell string) error {
-	if secret(cell) {
+	if journal.Secret(cell) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/internal/mutate"
+
+	"github.com/mcs-notebook/mcs/repl/journal"
 )
 
 func TestHistoryFile(t *testing.T) {
@@ -159,7 +161,7 @@ func TestSecrets(t *testing.T) {
 		{`fmt.Println("secret")`, false},
 		{"x := 1", false},
 	} {
-		if got := secret(c.cell); got != c.want {
+		if got := journal.Secret(c.cell); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.cell, got, c.want)
 		}
 		h := historyFile{filepath.Join(t.TempDir(), "history")}

@@ -1,6 +1,10 @@
 package term
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/journal"
+)
 
 // past has the cells that can be recalled, of this run and of earlier ones, the oldest first.
 type past struct {
@@ -103,7 +107,7 @@ func (p *past) suggest(text string) string {
 	}
 	p.ghostOf, p.ghost = text, ""
 	for i := len(p.cells) - 1; i >= 0; i-- {
-		if rest, ok := strings.CutPrefix(p.cells[i], text); ok && rest != "" && !secret(p.cells[i]) {
+		if rest, ok := strings.CutPrefix(p.cells[i], text); ok && rest != "" && !journal.Secret(p.cells[i]) {
 			p.ghost = rest
 			break
 		}

@@ -51,6 +51,11 @@ type Options struct {
 	Complete func(cell string, pos int) (from int, list []session.Completion)
 	// Banner is the header line, or empty.
 	Banner string
+	// Begin runs cells before the first prompt, and returns the file of cells that the person steps through
+	// in place of File; nil: none are to be run.
+	Begin func(run func(cell string) session.Result) File
+	// Left is called when the person leaves; nil: nobody asks.
+	Left func()
 	// File is the file through which the person steps; the zero File is none.
 	File File
 }
@@ -72,6 +77,7 @@ type notebook struct {
 	pictures   *pictures
 	history    atomic.Pointer[historyFile] // nil: nothing is kept
 	hinted     int                         // Ctrl-C on empty lines in a row
+	asked      bool                        // the last key was Ctrl-D, and there is something to lose
 }
 
 // Run runs the notebook. It returns nil when the person leaves, when the terminal goes away, or when ctx
@@ -118,19 +124,47 @@ func Run(ctx context.Context, o Options) error {
 	if o.Banner != "" {
 		fmt.Fprintf(nb.out, "%s\n\n", strings.Join(display.Wrap(o.Banner, columns(), 0), "\n"))
 	}
-	if n := int64(len(o.File.Steps)); n > 0 {
-		how := "a run brings the next one, PageDown and PageUp turn to others"
-		if dumb { // it reads lines, and cannot put a cell at the prompt
-			how = "%run " + o.File.Path + " runs them"
-		}
-		line := fmt.Sprintf("%s has %s: %s", o.File.Name, units.Plural(n, "cell"), how)
-		fmt.Fprintf(nb.out, "%s\n\n", nb.theme.paint(grey, strings.Join(display.Wrap(visible.Line(line), columns(), 0), "\n")))
-		nb.editor.Step(o.File)
+	if o.Begin != nil {
+		o.File = o.Begin(func(cell string) session.Result { return nb.again(ctx, cell) })
 	}
+	nb.step(o.File, dumb)
 	nb.loadHistory()
 	err = nb.loop(ctx)
+	if err == nil && o.Left != nil {
+		o.Left()
+	}
 	end = nb.leaveSoon(0)
 	return err
+}
+
+// step begins a file that the person steps through.
+func (nb *notebook) step(f File, dumb bool) {
+	if len(f.Steps) == 0 {
+		return
+	}
+	how := "a run brings the next one, PageDown and PageUp turn to others"
+	switch { // a dumb terminal reads lines, and cannot put a cell at the prompt
+	case dumb && f.Path == "":
+		return
+	case dumb:
+		how = "%run " + f.Path + " runs them"
+	}
+	nb.say(fmt.Sprintf("%s has %s: %s", f.Name, units.Plural(int64(len(f.Steps)), "cell"), how))
+	fmt.Fprintln(nb.out)
+	nb.editor.Step(f)
+}
+
+// say prints a note of the notebook's own.
+func (nb *notebook) say(line string) {
+	fmt.Fprintln(nb.out, nb.theme.paint(grey, strings.Join(display.Wrap(visible.Line(line), columns(), 0), "\n")))
+}
+
+// again runs a cell of an earlier session.
+func (nb *notebook) again(ctx context.Context, cell string) session.Result {
+	front := fmt.Sprintf("In [%d]: ", nb.session.Next())
+	text := front + strings.ReplaceAll(cell, "\n", "\n"+strings.Repeat(" ", len(front)))
+	fmt.Fprintln(nb.out, nb.theme.paint(grey, visible.Text(text)))
+	return nb.run(ctx, cell)
 }
 
 // completer asks for commands before it asks the session.
@@ -178,12 +212,15 @@ func (nb *notebook) loop(ctx context.Context) error {
 		case errors.As(err, &interrupt):
 			nb.interrupted(interrupt)
 			continue
+		case err == io.EOF && !nb.asked && nb.asks():
+			nb.asked = true
+			continue
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return fmt.Errorf("terminal: %w", err)
 		}
-		nb.hinted = 0
+		nb.hinted, nb.asked = 0, false
 		if strings.TrimSpace(cell) == "" {
 			continue
 		}
@@ -204,6 +241,24 @@ func (nb *notebook) loop(ctx context.Context) error {
 	}
 }
 
+// asks says what leaving would lose, if anything.
+func (nb *notebook) asks() bool {
+	s, ok := nb.session.(interface{ Vars() []session.Var })
+	if !ok {
+		return false
+	}
+	names := int64(0)
+	for _, v := range s.Vars() {
+		if v.Kind != "import" {
+			names++
+		}
+	}
+	if names > 0 {
+		nb.say("Ctrl-D again leaves and forgets " + units.Plural(names, "name") + "; %save FILE.mcs keeps the cells; exit leaves without a question")
+	}
+	return names > 0
+}
+
 // habit returns the word that a cell has by habit, alone or as a call: exit, quit or help. It is empty for
 // other cells, and if the session has such a name.
 func (nb *notebook) habit(cell string) string {
@@ -220,6 +275,7 @@ func (nb *notebook) habit(cell string) string {
 
 // interrupted answers Ctrl-C while no cell runs: a second press leaves the notebook.
 func (nb *notebook) interrupted(e *interruptError) {
+	nb.asked = false
 	if !e.empty {
 		nb.hinted = 0
 		return
@@ -231,7 +287,7 @@ func (nb *notebook) interrupted(e *interruptError) {
 }
 
 // run runs one cell and shows its values.
-func (nb *notebook) run(ctx context.Context, cell string) {
+func (nb *notebook) run(ctx context.Context, cell string) session.Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	meant := 0
@@ -250,6 +306,7 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 	nb.progress.Finish()
 	nb.progress.FreshLine()
 	nb.show(result)
+	return result
 }
 
 // pressed answers the n-th Ctrl-C while a cell runs. The first cancels the cell's context; a cell that does

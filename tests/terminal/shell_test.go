@@ -52,8 +52,5 @@ func TestFileInDumbTerminal(t *testing.T) {
 	p.See("a.mcs has 2 cells: %run a.mcs runs them")
 	p.Send("%run a.mcs\r")
 	p.See("42")
-	p.Send("\x04")
-	if code := p.Exit(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, p.Text())
-	}
+	leave(t, p)
 }

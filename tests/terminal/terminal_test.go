@@ -91,7 +91,7 @@ func run(p *screen.Program, cell string, see ...string) {
 func leave(t *testing.T, p *screen.Program) {
 	t.Helper()
 	ready(p)
-	p.Send("\x04")
+	p.Send("\x04\x04") // the first is answered where names are lost
 	if code := p.Exit(); code != 0 {
 		t.Errorf("exit code %d, want 0\n%s", code, p.Text())
 	}

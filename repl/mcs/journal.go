@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/journal"
+	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/repl/term"
+)
+
+// A journaled session keeps its cells in a journal.
+type journaled struct {
+	*session.Session
+	journal *journal.Journal
+}
+
+func (s journaled) Run(ctx context.Context, text string) session.Result {
+	s.journal.Begin(s.Next(), text)
+	r := s.Session.Run(ctx, text)
+	for _, v := range r.Shown {
+		if v != nil {
+			fmt.Fprintln(s.journal, v.Text(80))
+		}
+	}
+	s.journal.End(r.Elapsed, r.Err != nil)
+	return r
+}
+
+// offer returns a line about the newest session that was cut off, or "".
+func offer(dir string) string {
+	left := journal.Newest(dir)
+	if left == nil {
+		return ""
+	}
+	defer left.Release()
+	cells, err := left.Read()
+	if err != nil || len(cells) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("a session of %s was cut off (%s): mcs --resume brings it back", left.When.Format("Jan 2 15:04"), units.Plural(int64(len(cells)), "cell"))
+}
+
+// cheap is how long a cell may have taken to be run again unasked.
+const cheap = time.Second
+
+// resumed runs the cells of a session that was cut off: definitions and cheap ones, and those that
+// read files. It returns the others, each with the reason; they stay in the
+// journal.
+func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell string) session.Result) (rest []term.Step) {
+	stopped := false
+	for _, e := range entries {
+		reason := ""
+		text := magics.Again(e.Cell)
+		switch {
+		case e.Cell == "":
+			rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d] was not kept: it looked as if it held a secret.", e.N), Text: ""})
+			continue
+		case text == "":
+			continue
+		case !e.Ended:
+			reason = "The process ended in it."
+		case e.Failed:
+			reason = "It failed."
+		case runsCommand(text):
+			reason = "It runs a command of the system."
+		case e.Took > cheap && !declares(text) && !loads(text):
+			reason = fmt.Sprintf("It took %s.", units.Duration(e.Took))
+		case stopped:
+			reason = "It was not reached."
+		default:
+			r := run(text)
+			if r.Err == nil {
+				continue
+			}
+			reason, stopped = "It fails now.", r.Err == session.ErrInterrupted
+		}
+		kept.Keep(e)
+		rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d]: %s%s", e.N, reason, printed(e.Out)), Title: fmt.Sprintf("In[%d]", e.N), Text: e.Cell})
+	}
+	return rest
+}
+
+// printed is the end of what a cell has printed.
+func printed(out string) string {
+	out = strings.TrimSpace(visible.Text(out))
+	if out == "" {
+		return ""
+	}
+	const most = 8
+	lines := strings.Split(out, "\n")
+	if n := len(lines) - most; n > 0 {
+		lines = append([]string{"…"}, lines[n:]...)
+	}
+	return " It printed:\n\n    " + strings.Join(lines, "\n    ")
+}
+
+// runsCommand says whether a cell has a line for the shell.
+func runsCommand(text string) bool {
+	for _, piece := range cell.Split(text) {
+		line := piece.Text(text)
+		if _, command, ok := cell.Capture(line); ok {
+			line = command
+		}
+		if name, _, _ := cell.ParseCommand(line); piece.Kind == cell.Command && name == "!" {
+			return true
+		}
+	}
+	return false
+}
+
+// declares says whether a cell only declares functions, types, constants and imports.
+func declares(text string) bool {
+	return !slices.ContainsFunc(cell.Split(text), func(p cell.Piece) bool {
+		return p.Kind != cell.Declaration && p.Kind != cell.Import
+	})
+}
+
+// reads matches a call that gets a value out of a file.
+var reads = lazy.Regexp(`\.(Load|Open|Read)[A-Za-z]*\(`)
+
+// loads says whether a cell reads files, and trains nothing.
+func loads(text string) bool { return reads().MatchString(text) && !strings.Contains(text, "train.") }

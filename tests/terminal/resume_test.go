@@ -1,0 +1,108 @@
+package terminal
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// journals are the files that notebooks have written and not removed.
+func (h home) journals() (list []string) {
+	list, err := filepath.Glob(filepath.Join(h.dir, "config", "mcs", "journals", "*.journal"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return list
+}
+
+// A process that dies loses neither the cells nor what they printed: the next start offers the session, and
+// --resume runs again what is cheap, or only reads, and lists the rest. What was stored is brought back.
+func TestResume(t *testing.T) {
+	h := newHome(t)
+	p := h.open(nil)
+	for _, cell := range []string{
+		"n := 41\nfunc next(i int) int { return i + 1 }",
+		"time.Sleep(1200 * time.Millisecond); slow := 3; fmt.Println(`a long log`)",
+		"w := tensor.Randn(3)",
+		"%store w",
+		"sum := w.Sum()",
+		"os.WriteFile(`kept.txt`, []byte(`x`), 0o600)",
+		"!echo again >> log.txt",
+		"later := slow + 1",
+	} {
+		run(p, cell)
+	}
+	run(p, "fmt.Println(w.Sub(w.Sum()))")
+	row := lineAfter(p.Text(), "fmt.Println(w.Sub(w.Sum()))")
+	p.Send("fmt.Println(`it began`); m := map[int]int{}; go func() { for { m[1]++ } }(); for { m[1]++ }\r")
+	p.See("fatal error: concurrent map")
+	p.Exit()
+	if list := h.journals(); len(list) != 1 {
+		t.Fatalf("got journals %q, want one", list)
+	}
+
+	p = h.open(nil)
+	p.See("was cut off (10 cells): mcs --resume brings it back")
+	leave(t, p)
+
+	p = h.open(nil, "--resume")
+	p.See("not run again: In[2]: It took 1.2")
+	p.See("not run again: In[7]: It runs a command of the system.")
+	p.See("not run again: In[8]: It fails now.")
+	p.See("not run again: In[10]: The process ended in it. It printed:")
+	p.See("the rest of the session has 4 cells")
+	p.See("a long log") // above the first of them
+	p.Send("\x03")
+	run(p, "fmt.Println(next(n))", "42")
+	run(p, "fmt.Println(w.Sub(w.Sum()))", row)
+	if log, _ := os.ReadFile(filepath.Join(h.dir, "log.txt")); strings.Count(string(log), "again") != 1 {
+		t.Errorf("the command of the system has run again: %q", log)
+	}
+	leave(t, p)
+	if list := h.journals(); len(list) != 0 {
+		t.Errorf("got journals %q when the person has left, want none", list)
+	}
+}
+
+// lineAfter is the line of a screen below the one that ends in text.
+func lineAfter(screen, text string) string {
+	_, rest, _ := strings.Cut(screen, text+"\n")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
+
+// Ctrl-D asks when there is something to lose. exit does not, nor does a terminal that goes away, which
+// leaves the session to be resumed.
+func TestLeaving(t *testing.T) {
+	h := newHome(t)
+	p := h.open(nil)
+	p.Send("\x04")
+	p.Exit()
+
+	p = h.open(nil)
+	run(p, "a, b := 1, 2")
+	p.Send("\x04")
+	p.See("Ctrl-D again leaves and forgets 2 names")
+	run(p, "a + b", "Out[2]: 3")
+	p.Send("\x04")
+	p.See("Ctrl-D again leaves and forgets 2 names")
+	p.Send("\x04")
+	p.Exit()
+
+	p = h.open(nil)
+	run(p, "a := 1")
+	p.Send("exit\r")
+	p.Exit()
+	if list := h.journals(); len(list) != 0 {
+		t.Errorf("got journals %q, want none", list)
+	}
+
+	p = h.open(nil)
+	run(p, "a := 1")
+	p.Hangup()
+	p.Exit()
+	if list := h.journals(); len(list) != 1 {
+		t.Errorf("got journals %q of a terminal that went away, want one", list)
+	}
+}
