@@ -1,9 +1,12 @@
 package tensor
 
 import (
+	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -151,21 +154,31 @@ func (t Tensor) TruncDiv(y Operand) Tensor {
 // NonZero lists the places of the elements that are not 0 in C order: i64 [rank n], a row for each axis. It
 // evaluates t, as its shape depends on the values.
 func (t Tensor) NonZero() Tensor {
-	hit := t.Cast(dtype.Bool).Bools()
-	shape := t.Shape()
-	rows := make([][]int, len(shape))
+	places, shape := t.nonZero(), t.Shape()
+	rows := make([]Tensor, len(shape))
+	if len(rows) == 0 {
+		return places.Slice(0, 0, 0).Reshape(0, 1).Expand(0, places.Len(0))
+	}
+	for a := len(shape) - 1; a > 0; a-- {
+		length := max(1, shape[a])
+		rows[a], places = places.Mod(length), places.FloorDiv(length)
+	}
+	rows[0] = places
+	return Stack(rows, 0)
+}
+
+// nonZero is NonZero of t as one axis: i64 [n].
+func (t Tensor) nonZero() Tensor {
+	hit := t.Cast(dtype.Bool).Bytes()
+	found := make([]byte, 8*(len(hit)-bytes.Count(hit, []byte{0})+1)) // one more is written
 	n := 0
 	for i, b := range hit {
-		if !b {
-			continue
-		}
-		n++
-		for a := len(shape) - 1; a >= 0; a-- {
-			rows[a] = append(rows[a], i%shape[a])
-			i /= shape[a]
+		binary.LittleEndian.PutUint64(found[n:], uint64(i))
+		if b != 0 {
+			n += 8
 		}
 	}
-	return fromBeside(t, slices.Concat(rows...), len(shape), n)
+	return leafOn(t.node("non_zero").Dev.(*backend.Device), dtype.I64, []int{n / 8}, found[:n], "")
 }
 
 // Diff is the difference of neighbours along an axis, which is one shorter.
@@ -281,7 +294,7 @@ func (t Tensor) Masked(mask Tensor) Tensor {
 	if m.DType != dtype.Bool || !slices.Equal(n.Shape, m.Shape) {
 		fail("masked", "got mask %v for %v, want bool%v", m, n, n.Shape)
 	}
-	return t.Flatten().Take(mask.Flatten().NonZero().Flatten(), 0)
+	return t.Flatten().Take(mask.nonZero(), 0)
 }
 
 // Kron is the Kronecker product of two matrices: [a b] and [c d] give [a·c b·d], y times each element of t.

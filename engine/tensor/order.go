@@ -76,26 +76,24 @@ type Distinct struct {
 	Counts  Tensor // i64 [n]: how often each occurs
 }
 
-// Unique finds the distinct elements. It evaluates t, as their number depends on the values.
+// Unique finds the distinct elements. It evaluates t, as their number depends on the values; all but Values and
+// Counts need the order of the places, which takes longer.
 func (t Tensor) Unique() Distinct {
 	x := t.Flatten()
 	n := x.Len(0)
-	order := x.ArgSort(0)
-	sorted := x.Take(order, 0)
-	begins := fromBeside(t, true, 1)
+	sorted := x.Sort(0)
+	begins := fromBeside(t, true, 1).Slice(0, 0, min(n, 1))
 	if n > 0 {
 		begins = Concat([]Tensor{begins, sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1))}, 0)
-	} else {
-		begins = begins.Slice(0, 0, 0)
 	}
-	Eval(order, begins)
-	starts := begins.NonZero().Flatten()
+	Eval(sorted, begins)
+	starts := begins.nonZero()
 	ends := Concat([]Tensor{starts.Slice(0, 1, n+1), fromBeside(t, []int{n})}, 0).Slice(0, 0, starts.Len(0))
-	group := begins.CumSum(0).Sub(1)
+	order := x.ArgSort(0)
 	return Distinct{
 		Values:  sorted.Take(starts, 0),
 		First:   order.Take(starts, 0),
-		Inverse: ZerosLike(order).Put(0, order, group, Replace).Reshape(t.Shape()...),
+		Inverse: ZerosLike(order).Put(0, order, begins.CumSum(0).Sub(1), Replace).Reshape(t.Shape()...),
 		Counts:  ends.Sub(starts),
 	}
 }

@@ -356,7 +356,7 @@ func (r *region) each(f func(p Part, axis int)) {
 // indices below 0 plain, and names the tensor's axis in the error for one that is out of range.
 func (r *region) checked(p picked, plain bool) Tensor {
 	if p.sure {
-		return p.index.NonZero().Flatten()
+		return p.index.nonZero()
 	}
 	if !plain {
 		return p.index
@@ -368,15 +368,12 @@ func (r *region) checked(p picked, plain bool) Tensor {
 // joined is the index of all Picks in their axes joined to one.
 func (r *region) joined() Tensor {
 	var list []Tensor
+	var lengths []int // of their axes; a mask has several
 	for i := 0; i < len(r.picks); i++ {
-		p := r.picks[i]
-		if !p.sure {
-			list = append(list, r.checked(p, true))
-			continue
-		}
-		list = append(list, p.index.NonZero().Unstack(0)...)
+		list, lengths = append(list, r.checked(r.picks[i], true)), append(lengths, r.n.Shape[r.picks[i].axis])
 		for r.picks[i].more {
 			i++
+			lengths[len(lengths)-1] *= r.n.Shape[r.picks[i].axis]
 		}
 	}
 	nodes := make([]*ir.Node, len(list))
@@ -386,7 +383,7 @@ func (r *region) joined() Tensor {
 	broadcast(r.op, nodes...)
 	joined := list[0]
 	for i, x := range list[1:] {
-		joined = joined.Mul(r.n.Shape[r.picks[i+1].axis]).Add(x)
+		joined = joined.Mul(lengths[i+1]).Add(x)
 	}
 	return joined
 }

@@ -137,6 +137,7 @@ GPU_BARS = [
 BARS = [
     share("matmul/f32 (1024|2048|4096)", 0.92),  # 0.88 on Cascade Lake
     share("matmul/f32 256", 0.80),
+    ratio("order/.*", 1.0, "numpy"),
     ratio("matmul/f32 .*", 0.97),
     share("matmul/bf16 (1024|2048|4096)", 0.85),
     share("matvec/(bf16|int8|int4) .*", 0.85),

@@ -24,6 +24,10 @@ class NumPy:
         if kind == "chain":
             x, y = values(1, w["m"], w["n"]), values(2, w["m"], w["n"])
             return lambda: [np.tanh(x * y + f32(0.5)) * (f32(1) / (f32(1) + np.exp(-x))) - y]
+        if kind == "order":
+            x, axis = values(1, *w["image"]), w["axis"]
+            return {"sort": lambda: [np.sort(x, axis)], "argsort": lambda: [np.argsort(x, axis)], "median": lambda: [np.median(x, axis)],
+                    "cumsum": lambda: [np.cumsum(x, axis)], "unique": lambda: [np.unique(x)], "masked": lambda: [x[x > 0]]}[w["op"]]
         if kind == "load":  # the plain read of a file into memory of its own: what the page cache gives
             def read():
                 with open(w["file"], "rb", buffering=0) as f:

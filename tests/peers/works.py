@@ -13,6 +13,7 @@ A work is a dict that goes to every worker as it is. Beside the shapes it has
   long    only run when it is asked for
   file    what a work reads, made by made.py
 """
+import math
 
 
 # Works that mcs does with one thread, too: one of each kind that has enough to do for several.
@@ -121,6 +122,14 @@ def decode(name, shape, tokens, long=False, dtype="f32"):
                 close=0, long=long, tokens=tokens, prompt=prompt, dtype=dtype, **shape)
 
 
+def order(op, *shape, axis=-1):
+    """What sorts, sums up or picks elements of an f32 tensor. Which of equal elements comes first NumPy and PyTorch leave open, so
+    places are not compared closely."""
+    where = "flat" if len(shape) == 1 else "mask" if op == "masked" else f"axis {axis}"
+    return work(f"order/{op} {'x'.join(map(str, shape))} {where}", "order", 0, 8 * math.prod(shape), op=op, image=shape, axis=axis,
+                close=1 if op == "argsort" else 1e-4)
+
+
 def load(gigabytes):
     """A safetensors file, in the page cache, to tensors that own their memory. made.py makes the file."""
     return work(f"load/{gigabytes} GB", "load", 0, gigabytes << 30, "copy", close=0, count=16 * gigabytes)
@@ -154,6 +163,9 @@ WORKS = (
     + [codes(n, k, bits) for bits in (8, 4) for n, k in ((896, 896), (4864, 896), (896, 4864), (8960, 1536))]
     + [codes(151936, 896, bits, long=True) for bits in (8, 4)]
     + [work("chain/1024x1024", "chain", 0, 12 * 1024 * 1024, m=1024, n=1024)]
+    + [order(op, 1024, 1024, axis=axis) for op in ("sort", "argsort", "median", "cumsum") for axis in (-1, 0)]
+    + [order(op, 1024 * 1024) for op in ("sort", "argsort", "median", "cumsum", "unique", "masked")]
+    + [order("masked", 1024, 1024)]
     + [attention(t) for t in (128, 512, 2048)]
     + [conv(name, *shape, grad=grad) for name, shape in CONVS.items() for grad in (False, True)]
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]

@@ -42,7 +42,9 @@ type work struct {
 	File   string `json:"file"` // that the work reads
 	D      int    `json:"d"`    // the width of a head; 0 means 64
 	Family string `json:"family"`
-	// Of a convolution: [N C H W], results, and how the kernel moves.
+	Op     string `json:"op"`
+	Axis   int    `json:"axis"`
+	// Of a convolution: [N C H W], results, and how the kernel moves. Of what orders elements: their shape.
 	Image   []int `json:"image"`
 	Out     int   `json:"out"`
 	Kernel  int   `json:"kernel"`
@@ -83,6 +85,8 @@ func (w *work) build() func() []tensor.Tensor {
 		return func() []tensor.Tensor {
 			return []tensor.Tensor{x.Mul(y).Add(0.5).Tanh().Mul(x.Sigmoid()).Sub(y)}
 		}
+	case "order":
+		return w.order()
 	case "attention":
 		return w.attention()
 	case "conv":
@@ -210,6 +214,19 @@ func (w *work) reduction() func() []tensor.Tensor {
 		"sum_columns": func() tensor.Tensor { return x.Sum(0) }, "max_rows": func() tensor.Tensor { return x.Max(1) },
 	}[w.Kind]
 	return func() []tensor.Tensor { return []tensor.Tensor{reduce()} }
+}
+
+func (w *work) order() func() []tensor.Tensor {
+	x := values(1, w.Image...)
+	do := map[string]func() tensor.Tensor{
+		"sort":    func() tensor.Tensor { return x.Sort(w.Axis) },
+		"argsort": func() tensor.Tensor { return x.ArgSort(w.Axis) },
+		"median":  func() tensor.Tensor { return x.Median(w.Axis) },
+		"cumsum":  func() tensor.Tensor { return x.CumSum(w.Axis) },
+		"unique":  func() tensor.Tensor { return x.Unique().Values },
+		"masked":  func() tensor.Tensor { return x.Index(tensor.Pick(x.Gt(0))) },
+	}[w.Op]
+	return func() []tensor.Tensor { return []tensor.Tensor{do()} }
 }
 
 func (w *work) attention() func() []tensor.Tensor {

@@ -18,7 +18,7 @@ func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
 		if l.stopped(n) {
 			return false
 		}
-		if i < -int64(length) || i >= int64(length) {
+		if uint64(i+int64(length)) >= 2*uint64(length) {
 			l.fail("%v: index %d at position %d is out of range for axis %d of length %d", op, i, n, axis, length)
 			return false
 		}
@@ -58,14 +58,42 @@ func compileGather(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		}
 		x.bind(l)
 		defer x.release()
-		to := l.pointer(out)
+		to, from := l.pointer(out), x.states.at(0).View(0, 0, x.n)
 		l.pool.Range(outer*len(ix), max(1, mapGrain/inner), func(worker, lo, hi int) {
+			for c := lo; c < hi && from != nil && !l.pool.Stopped(); {
+				o, n := c/len(ix), c%len(ix)
+				m := min(hi-c, len(ix)-n, max(1, pollEvery/inner))
+				take(inner*size, unsafe.Add(to, c*inner*size), unsafe.Add(from, o*length*inner*size), ix[n:n+m], length)
+				c += m
+			}
+			if from != nil {
+				return
+			}
 			for c := lo; c < hi && !l.stopped(c); c++ {
 				o, n := c/len(ix), c%len(ix)
 				x.copyTo(worker, unsafe.Add(to, c*inner*size), (o*length+fromStart(ix[n], length))*inner, inner)
 			}
 		})
 	}, nil
+}
+
+// take copies the slices of some bytes that checked indices name.
+func take(size int, to, from unsafe.Pointer, index []int64, length int) {
+	switch size {
+	case 4:
+		d, x := unsafe.Slice((*uint32)(to), len(index)), unsafe.Slice((*uint32)(from), length)
+		for n, i := range index {
+			d[n] = x[fromStart(i, length)]
+		}
+	case 1, 2, 8:
+		for n, i := range index {
+			copyElement(size, to, n, from, fromStart(i, length))
+		}
+	default:
+		for n, i := range index {
+			copy(unsafe.Slice((*byte)(unsafe.Add(to, n*size)), size), unsafe.Slice((*byte)(unsafe.Add(from, fromStart(i, length)*size)), size))
+		}
+	}
 }
 
 // compileGatherAlong picks one element for each index.

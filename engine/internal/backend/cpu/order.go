@@ -101,6 +101,9 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	t := dtypeOf(g, in.Args[0])
 	n := shape[len(shape)-1]
 	rows, k := elementsOf(shape[:len(shape)-1]), in.Attr.Index
+	if k > 64 {
+		return compileSort(g, in)
+	}
 	x, err := newOperand(g, in.Args[0], shape, t)
 	if err != nil {
 		return nil, err
@@ -125,11 +128,6 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		for len(selections) < l.pool.Threads() {
 			selections = append(selections, selection{})
 		}
-		defer func() {
-			for i := range selections {
-				selections[i].release()
-			}
-		}()
 		l.pool.Range(rows, max(1, mapGrain/n), func(worker, lo, hi int) {
 			for row := lo; row < hi && !l.pool.Stopped(); row++ {
 				best := selections[worker].best(l, tile.Register(t), compared.fetch(worker, row*n, n), n, k, reverse)
@@ -156,11 +154,9 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
-// A selection finds the best elements of a row.
+// A selection finds the few best elements of a row.
 type selection struct {
-	kept          []ranked // the best so far, best first: for few
-	places, spare []ranked // while a row is sorted
-	pages         []byte   // where these lie, if they are large
+	kept []ranked // the best so far, best first
 }
 
 // A ranked element says where it is in its row, and what it is ordered by: the greater the better.
@@ -172,9 +168,6 @@ type ranked struct {
 // best returns the k best of a row of n, best first, or fewer when the launch is to stop. They are valid
 // until the next call.
 func (s *selection) best(l *launch, t dtype.Type, row unsafe.Pointer, n, k int, reverse bool) []ranked {
-	if k > 64 {
-		return s.sort(l, t, row, n, reverse)[:k]
-	}
 	s.kept = s.kept[:0]
 	for i := 0; i < n && !l.stopped(i); i++ {
 		if t == dtype.F32 && len(s.kept) == k {
@@ -212,71 +205,6 @@ func (s *selection) worse(row unsafe.Pointer, i, n int, reverse bool) int {
 		}
 	}
 	return i - from
-}
-
-// sort orders the whole row, byte by byte from the lowest: for many wanted elements. When the launch is to
-// stop, the order means nothing.
-func (s *selection) sort(l *launch, t dtype.Type, row unsafe.Pointer, n int, reverse bool) []ranked {
-	var counts [8][256]int
-	s.reserve(n)
-	places, spare := s.places[:n], s.spare[:n]
-	for i := range n {
-		if l.stopped(i) {
-			return places
-		}
-		key := ^rankKey(t, row, i, reverse)
-		places[i] = ranked{key, i}
-		for digit := range counts {
-			counts[digit][byte(key>>(8*digit))]++
-		}
-	}
-	for digit := range counts {
-		count := &counts[digit]
-		if count[byte(places[0].key>>(8*digit))] == n {
-			continue // all alike
-		}
-		next := 0
-		for i, c := range count {
-			count[i] = next
-			next += c
-		}
-		for i, p := range places {
-			if l.stopped(i) {
-				return places
-			}
-			at := &count[byte(p.key>>(8*digit))]
-			spare[*at] = p
-			*at++
-		}
-		places, spare = spare, places
-	}
-	return places
-}
-
-// reserve makes room to sort n elements. It takes large memory from the system in pages, which take their
-// time when the loops first write to them: those can be stopped, and Go cannot while it clears memory.
-func (s *selection) reserve(n int) {
-	if len(s.places) >= n {
-		return
-	}
-	bytes := 2 * n * int(unsafe.Sizeof(ranked{}))
-	var room []ranked
-	if s.pages = nil; bytes >= largeBuffer {
-		s.pages = systemPages(bytes)
-		room = elements[ranked](s.pages)
-	}
-	if s.pages == nil {
-		room = make([]ranked, 2*n)
-	}
-	s.places, s.spare = room[:n:n], room[n:2*n]
-}
-
-// release gives large memory back.
-func (s *selection) release() {
-	if s.pages != nil {
-		givePages(s.pages)
-		s.places, s.spare, s.pages = nil, nil, nil
-	}
 }
 
 // rankKey maps element i to a number that is the greater the earlier it comes; with reverse the smallest come
