@@ -3,10 +3,11 @@ package cpu
 import (
 	"fmt"
 	"math"
-	"sort"
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -25,6 +26,10 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	rows, k := elementsOf(shape[:len(shape)-1]), in.Attr.Index
 	values, places := outputOf(g, 0), outputOf(g, 1)
 	r := rankingOf(t, in.Attr.Flags&ir.Reverse == 0)
+	group := 1
+	if t == dtype.F32 && places == nil && k == n && n%8 == 0 && n <= longestAbreast && micro.HasTranspose8() {
+		group = rowsAbreast
+	}
 	return func(l *launch) {
 		if rows == 0 {
 			return
@@ -48,10 +53,17 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			s.sort(k)
 		}
 		if rows >= len(sorters) || n < splitLength {
-			l.pool.Range(rows, max(1, mapGrain/n), func(worker, lo, hi int) {
-				for row := lo; row < hi && !l.pool.Stopped(); row++ {
-					sorters[worker].pieces = sorters[worker].own[:]
-					one(&sorters[worker], row)
+			l.pool.Range((rows+group-1)/group, max(1, mapGrain/(n*group)), func(worker, lo, hi int) {
+				s := &sorters[worker]
+				s.pieces = s.own[:]
+				for first := lo * group; first < min(hi*group, rows) && !l.pool.Stopped(); first += group {
+					if at := first * n * t.Size(); group > 1 && first+group <= rows &&
+						sortAbreast(s.reserve(group*n*t.Size()), unsafe.Add(l.pointer(values.Buf), at), unsafe.Add(from, at), n, r.turned != 0) {
+						continue
+					}
+					for row := first; row < min(first+group, rows) && !l.pool.Stopped(); row++ {
+						one(s, row)
+					}
 				}
 			})
 			return
@@ -148,19 +160,26 @@ func sortValues[E sortKey](s *sorter, k int, fill func(to []E, at int) (shared b
 	})
 	for i := range s.pieces {
 		if s.pieces[i].shared {
-			s.restore(k, func(key uint64) int { return sort.Search(s.n, func(i int) bool { return uint64(keys[i]) >= key }) })
+			s.restore(k)
 			return
 		}
 	}
 }
 
-// restore writes the zeros and NaNs again, with their bits, in the order of the row. They begin at places that
-// find finds by the key.
-func (s *sorter) restore(k int, find func(key uint64) int) {
+// restore writes the zeros and the NaNs again, in the order of the row and with their bits.
+func (s *sorter) restore(k int) {
 	var special, key [1]uint64
 	for _, bits := range []uint64{0, ^uint64(0)} {
 		s.keys(special[:], unsafe.Pointer(&bits), 0)
-		at := find(special[0])
+		at := 0
+		for i := range s.n { // those before
+			if s.l.stopped(i) {
+				return
+			}
+			if s.keys(key[:], s.row, i); key[0] < special[0] {
+				at++
+			}
+		}
 		for i := 0; i < s.n && at < k && !s.l.stopped(i); i++ {
 			if s.keys(key[:], s.row, i); key == special {
 				copyElement(s.size, s.values, at, s.row, i)
@@ -269,11 +288,17 @@ func (s *sorter) each(n int, f func(p *sortPiece, lo, hi int)) {
 	})
 }
 
-// sortRoom returns room for the row twice. It takes large memory from the system in pages, which take their
-// time when the loops first write to them: those can be stopped, and Go cannot while it clears memory.
+// sortRoom returns room for the row twice.
 func sortRoom[E sortKey](s *sorter) (a, b []E) {
 	var e E
-	if bytes := 2 * s.n * int(unsafe.Sizeof(e)); len(s.room) < bytes {
+	all := elements[E](s.reserve(2 * s.n * int(unsafe.Sizeof(e))))
+	return all[:s.n], all[s.n : 2*s.n]
+}
+
+// reserve returns memory of the sorter's. It takes much from the system in pages, which take their time when the
+// loops first write to them: those can be stopped, and Go cannot while it clears memory.
+func (s *sorter) reserve(bytes int) []byte {
+	if len(s.room) < bytes {
 		if s.release(); bytes >= largeBuffer {
 			s.pages = systemPages(bytes)
 		}
@@ -281,8 +306,7 @@ func sortRoom[E sortKey](s *sorter) (a, b []E) {
 			s.room = alignedBytes(bytes)
 		}
 	}
-	all := elements[E](s.room)
-	return all[:s.n], all[s.n : 2*s.n]
+	return s.room
 }
 
 // release gives large memory back.

@@ -4667,6 +4667,71 @@ done:
 	VZEROUPPER
 	RET
 
+// func exchangeAVX2(a, b unsafe.Pointer, n int)
+TEXT ·exchangeAVX2(SB), NOSPLIT, $0-24
+	MOVQ a+0(FP), DI
+	MOVQ b+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ AX, AX
+loop:
+	CMPQ CX, $32
+	JLT loopEnd
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS (SI)(AX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y1
+	VMOVUPS Y2, (DI)(AX*4)
+	VMOVUPS Y1, (SI)(AX*4)
+	VMOVUPS 32(DI)(AX*4), Y0
+	VMOVUPS 32(SI)(AX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y1
+	VMOVUPS Y2, 32(DI)(AX*4)
+	VMOVUPS Y1, 32(SI)(AX*4)
+	VMOVUPS 64(DI)(AX*4), Y0
+	VMOVUPS 64(SI)(AX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y1
+	VMOVUPS Y2, 64(DI)(AX*4)
+	VMOVUPS Y1, 64(SI)(AX*4)
+	VMOVUPS 96(DI)(AX*4), Y0
+	VMOVUPS 96(SI)(AX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y1
+	VMOVUPS Y2, 96(DI)(AX*4)
+	VMOVUPS Y1, 96(SI)(AX*4)
+	ADDQ $32, AX
+	SUBQ $32, CX
+	JMP loop
+loopEnd:
+single:
+	CMPQ CX, $8
+	JLT singleEnd
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS (SI)(AX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y1
+	VMOVUPS Y2, (DI)(AX*4)
+	VMOVUPS Y1, (SI)(AX*4)
+	ADDQ $8, AX
+	SUBQ $8, CX
+	JMP single
+singleEnd:
+	TESTQ CX, CX
+	JEQ done
+	NEGQ CX
+	LEAQ lanes<>+32(SB), DX
+	VMOVDQU (DX)(CX*4), Y15
+	VMASKMOVPS (DI)(AX*4), Y15, Y0
+	VMASKMOVPS (SI)(AX*4), Y15, Y1
+	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y1
+	VMASKMOVPS Y2, Y15, (DI)(AX*4)
+	VMASKMOVPS Y1, Y15, (SI)(AX*4)
+done:
+	VZEROUPPER
+	RET
+
 // func normGradSumsAVX2(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 TEXT ·normGradSumsAVX2(SB), NOSPLIT, $0-52
 	MOVQ x+0(FP), DI

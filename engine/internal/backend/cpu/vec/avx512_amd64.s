@@ -5045,6 +5045,71 @@ done:
 	VZEROUPPER
 	RET
 
+// func exchangeAVX512(a, b unsafe.Pointer, n int)
+TEXT ·exchangeAVX512(SB), NOSPLIT, $0-24
+	MOVQ a+0(FP), DI
+	MOVQ b+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ AX, AX
+loop:
+	CMPQ CX, $64
+	JLT loopEnd
+	VMOVUPS (DI)(AX*4), Z0
+	VMOVUPS (SI)(AX*4), Z1
+	VMINPS Z1, Z0, Z2
+	VMAXPS Z1, Z0, Z1
+	VMOVUPS Z2, (DI)(AX*4)
+	VMOVUPS Z1, (SI)(AX*4)
+	VMOVUPS 64(DI)(AX*4), Z0
+	VMOVUPS 64(SI)(AX*4), Z1
+	VMINPS Z1, Z0, Z2
+	VMAXPS Z1, Z0, Z1
+	VMOVUPS Z2, 64(DI)(AX*4)
+	VMOVUPS Z1, 64(SI)(AX*4)
+	VMOVUPS 128(DI)(AX*4), Z0
+	VMOVUPS 128(SI)(AX*4), Z1
+	VMINPS Z1, Z0, Z2
+	VMAXPS Z1, Z0, Z1
+	VMOVUPS Z2, 128(DI)(AX*4)
+	VMOVUPS Z1, 128(SI)(AX*4)
+	VMOVUPS 192(DI)(AX*4), Z0
+	VMOVUPS 192(SI)(AX*4), Z1
+	VMINPS Z1, Z0, Z2
+	VMAXPS Z1, Z0, Z1
+	VMOVUPS Z2, 192(DI)(AX*4)
+	VMOVUPS Z1, 192(SI)(AX*4)
+	ADDQ $64, AX
+	SUBQ $64, CX
+	JMP loop
+loopEnd:
+single:
+	CMPQ CX, $16
+	JLT singleEnd
+	VMOVUPS (DI)(AX*4), Z0
+	VMOVUPS (SI)(AX*4), Z1
+	VMINPS Z1, Z0, Z2
+	VMAXPS Z1, Z0, Z1
+	VMOVUPS Z2, (DI)(AX*4)
+	VMOVUPS Z1, (SI)(AX*4)
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JMP single
+singleEnd:
+	TESTQ CX, CX
+	JEQ done
+	MOVQ $-1, DX
+	BZHIQ CX, DX, DX
+	KMOVW DX, K1
+	VMOVUPS.Z (DI)(AX*4), K1, Z0
+	VMOVUPS.Z (SI)(AX*4), K1, Z1
+	VMINPS Z1, Z0, Z2
+	VMAXPS Z1, Z0, Z1
+	VMOVUPS Z2, K1, (DI)(AX*4)
+	VMOVUPS Z1, K1, (SI)(AX*4)
+done:
+	VZEROUPPER
+	RET
+
 // func normGradSumsAVX512(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 TEXT ·normGradSumsAVX512(SB), NOSPLIT, $0-52
 	MOVQ x+0(FP), DI

@@ -178,6 +178,9 @@ func streamAVX512(d, x unsafe.Pointer, n int)
 func addScaledAVX512(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
+func exchangeAVX512(a, b unsafe.Pointer, n int)
+
+//go:noescape
 func normGradSumsAVX512(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
@@ -448,6 +451,9 @@ func streamAVX2(d, x unsafe.Pointer, n int)
 func addScaledAVX2(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
+func exchangeAVX2(a, b unsafe.Pointer, n int)
+
+//go:noescape
 func normGradSumsAVX2(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
@@ -606,6 +612,7 @@ func useAVX512() {
 	ExpSubSum = expSubSumAVX512
 	SumExpSub = sumExpSubAVX512
 	AddScaled = addScaledAVX512
+	Exchange = exchangeAVX512
 	NormGradSums = normGradSumsAVX512
 	NormGradParams = normGradParamsAVX512
 	ScaleGradParam = scaleGradParamAVX512
@@ -702,6 +709,7 @@ func useAVX2() {
 	ExpSubSum = expSubSumAVX2
 	SumExpSub = sumExpSubAVX2
 	AddScaled = addScaledAVX2
+	Exchange = exchangeAVX2
 	NormGradSums = normGradSumsAVX2
 	NormGradParams = normGradParamsAVX2
 	ScaleGradParam = scaleGradParamAVX2

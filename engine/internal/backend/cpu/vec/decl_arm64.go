@@ -178,6 +178,9 @@ func streamNEON(d, x unsafe.Pointer, n int)
 func addScaledNEON(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
+func exchangeNEON(a, b unsafe.Pointer, n int)
+
+//go:noescape
 func normGradSumsNEON(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
@@ -336,6 +339,7 @@ func useNEON() {
 	ExpSubSum = expSubSumNEON
 	SumExpSub = sumExpSubNEON
 	AddScaled = addScaledNEON
+	Exchange = exchangeNEON
 	NormGradSums = normGradSumsNEON
 	NormGradParams = normGradParamsNEON
 	ScaleGradParam = scaleGradParamNEON

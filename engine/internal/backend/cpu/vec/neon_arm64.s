@@ -4841,6 +4841,73 @@ element:
 elementEnd:
 	RET
 
+// func exchangeNEON(a, b unsafe.Pointer, n int)
+TEXT ·exchangeNEON(SB), NOSPLIT, $0-24
+	MOVD a+0(FP), R0
+	MOVD b+8(FP), R1
+	MOVD n+16(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0x4ea1f402 // fmin v2.4s, v0.4s, v1.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x3dc00400 // ldr q0, [x0, #16]
+	WORD $0x3dc00421 // ldr q1, [x1, #16]
+	WORD $0x4ea1f402 // fmin v2.4s, v0.4s, v1.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x3d800402 // str q2, [x0, #16]
+	WORD $0x3d800421 // str q1, [x1, #16]
+	WORD $0x3dc00800 // ldr q0, [x0, #32]
+	WORD $0x3dc00821 // ldr q1, [x1, #32]
+	WORD $0x4ea1f402 // fmin v2.4s, v0.4s, v1.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x3d800802 // str q2, [x0, #32]
+	WORD $0x3d800821 // str q1, [x1, #32]
+	WORD $0x3dc00c00 // ldr q0, [x0, #48]
+	WORD $0x3dc00c21 // ldr q1, [x1, #48]
+	WORD $0x4ea1f402 // fmin v2.4s, v0.4s, v1.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x3d800c02 // str q2, [x0, #48]
+	WORD $0x3d800c21 // str q1, [x1, #48]
+	ADD $64, R0
+	ADD $64, R1
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0x4ea1f402 // fmin v2.4s, v0.4s, v1.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x3d800021 // str q1, [x1, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400000 // ldr s0, [x0, #0]
+	WORD $0xbd400021 // ldr s1, [x1, #0]
+	WORD $0x4ea1f402 // fmin v2.4s, v0.4s, v1.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0xbd000002 // str s2, [x0, #0]
+	WORD $0xbd000021 // str s1, [x1, #0]
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
 // func normGradSumsNEON(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 TEXT ·normGradSumsNEON(SB), NOSPLIT, $0-52
 	MOVD x+0(FP), R0

@@ -32,6 +32,8 @@ var (
 	StreamTo = streamToGo
 	// AddScaled adds s·x to d.
 	AddScaled = addScaledGo
+	// Exchange puts the smaller of two numbers into a and the larger one into b.
+	Exchange = exchangeGo
 	// NormGradParams adds dy·(x−mean)·r to dw and dy to db. ScaleGradParam adds dy·x·r to dw.
 	NormGradParams = normGradParamsGo
 	ScaleGradParam = scaleGradParamGo
@@ -162,6 +164,13 @@ func subToGo(d, x unsafe.Pointer, s float32, n int) {
 	out := floats(d, n)
 	for i, v := range floats(x, n) {
 		out[i] = v - s
+	}
+}
+
+func exchangeGo(a, b unsafe.Pointer, n int) {
+	x, y := floats(a, n), floats(b, n)
+	for i, v := range x {
+		x[i], y[i] = min(v, y[i]), max(v, y[i])
 	}
 }
 

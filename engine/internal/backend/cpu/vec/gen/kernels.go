@@ -225,6 +225,12 @@ func rowKernels() []build {
 			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
 			k.store(d, k.fma(x, s, k.load(d)))
 		}),
+		row("exchange", func(k *kernel) {
+			a, b := k.pointer("a", f32), k.pointer("b", f32)
+			x, y := k.load(a), k.load(b)
+			k.store(a, k.min(x, y))
+			k.store(b, k.max(x, y))
+		}),
 		row("normGradSums", func(k *kernel) {
 			k.turns = 2
 			x, w, dy, mean := k.in("x"), k.in("w"), k.inAhead("dy", 4096), k.scalar("mean")
