@@ -520,7 +520,11 @@ func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 		} else {
 			k = l.integer(l.info.Types[k].Value)
 		}
-		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: l.element(kv.Value, elem)}
+		x := l.element(kv.Value, elem)
+		if key != nil && l.apart { // a map gets its elements one by one
+			k, x = l.kept(k, key), l.kept(x, elem)
+		}
+		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: x}
 	}
 	return out
 }
