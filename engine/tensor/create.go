@@ -84,8 +84,8 @@ func Zeros(shape ...int) Tensor { return Full(0, shape...) }
 // Ones returns a tensor of f32 ones.
 func Ones(shape ...int) Tensor { return Full(1, shape...) }
 
-// FullLike returns a tensor of t's shape, dtype and device in which each element is v, for which the dtype must
-// have room; integers take its whole part.
+// FullLike returns a tensor of t's shape, dtype and device in which each element is v, for which the dtype
+// must have room; integers take its whole part.
 func FullLike(t Tensor, v float64) Tensor {
 	n := t.node("full")
 	return wrap(expand(ir.NewConst(n.Dev, n.DType, convert("full", v, n.DType, n)), n.Shape))
@@ -134,9 +134,9 @@ func Eye(n int) Tensor {
 func Scalar(v float64) Tensor { return Full(v) }
 
 // From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested
-// slices of them; nested slices must be even. Go floats become f32, which must have room for them, int and uint
-// i64 and u64, other integers the dtype of their size, bool bool. A shape may be given for flat data; without
-// one, the nesting says it.
+// slices of them; nested slices must be even. Go floats become f32, which must have room for them, int and
+// uint i64 and u64, other integers the dtype of their size, bool bool. A shape may be given for flat data;
+// without one, the nesting says it.
 func From(data any, shape ...int) Tensor { return from(backend.Default(), dtype.Invalid, data, shape) }
 
 // FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are

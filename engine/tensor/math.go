@@ -9,8 +9,8 @@ import (
 )
 
 // An Operand is the other side of an operation: a Tensor or a Go number (a bool for logical operations). A
-// number takes the tensor's dtype, but a Go float beside integers makes both f32, whatever its value: 2.0 is a
-// float, 2 is not. An integer tensor's dtype must have the number. docs/dtypes.md has the rule.
+// number takes the tensor's dtype, but a Go float beside integers makes both f32, whatever its value: 2.0 is
+// a float, 2 is not. An integer tensor's dtype must have the number. docs/dtypes.md has the rule.
 type Operand = any
 
 // spread is expand for elementwise ops, which take one number (shape []) beside any shape.
@@ -134,8 +134,8 @@ func combine(op ir.Op, t Tensor, y Operand) Tensor {
 	return wrap(apply(op, ir.Attr{}, a, b))
 }
 
-// comparison is combine for comparisons, which give bool in any dtype: so a whole Go float stays an integer beside
-// integers, which f32 would round.
+// comparison is combine for comparisons, which give bool in any dtype: so a whole Go float stays an integer
+// beside integers, which f32 would round.
 func comparison(op ir.Op, t Tensor, y Operand) Tensor {
 	n := t.node(op.String())
 	if v, from, ok := number(y); ok && from == dtype.F64 && n.DType.Int() && v.F == math.Trunc(v.F) && fits(v, from, n.DType) {
@@ -187,8 +187,8 @@ func (t Tensor) Mul(y Operand) Tensor { return arithmetic(ir.Mul, t, y) }
 // Div returns x/y; integers become f32. [Tensor.FloorDiv] divides integers.
 func (t Tensor) Div(y Operand) Tensor { return fraction(ir.Div, t, y) }
 
-// FloorDiv returns x/y rounded down. The number 0 is refused beside integers; where a tensor of integers has a
-// 0 the result is 0, as in NumPy.
+// FloorDiv returns x/y rounded down. The number 0 is refused beside integers; where a tensor of integers has
+// a 0 the result is 0, as in NumPy.
 func (t Tensor) FloorDiv(y Operand) Tensor {
 	t.wantDivisor("floor_div", y)
 	q := arithmetic(ir.Div, t, y)
@@ -198,7 +198,8 @@ func (t Tensor) FloorDiv(y Operand) Tensor {
 	return q
 }
 
-// Mod returns the remainder with the sign of y, as NumPy does. Of integers by 0 it is as in [Tensor.FloorDiv].
+// Mod returns the remainder with the sign of y, as NumPy does. Of integers by 0 it is as in
+// [Tensor.FloorDiv].
 func (t Tensor) Mod(y Operand) Tensor {
 	t.wantDivisor("mod", y)
 	return arithmetic(ir.Mod, t, y)
@@ -231,8 +232,8 @@ func (t Tensor) Maximum(y Operand) Tensor { return combine(ir.Max, t, y) }
 // Minimum returns the smaller of x and y; NaN if either is.
 func (t Tensor) Minimum(y Operand) Tensor { return combine(ir.Min, t, y) }
 
-// Clip keeps x within low and high, which get no gradient. That of x is 1 from low to high, the ends too, and 0
-// outside.
+// Clip keeps x within low and high, which get no gradient. That of x is 1 from low to high, the ends too, and
+// 0 outside.
 func (t Tensor) Clip(low, high Operand) Tensor {
 	return t.bounded(ir.Max, low).bounded(ir.Min, high)
 }
@@ -351,8 +352,8 @@ func (t Tensor) Square() Tensor { return t.Mul(t) }
 // Cast converts the elements to another dtype.
 func (t Tensor) Cast(dt dtype.Type) Tensor { return wrap(cast(t.node("cast"), dt)) }
 
-// Where takes a's element where the condition (bool) is true and b's elsewhere; a and b may be numbers: i64 if
-// both are integers, f32 if one is a Go float.
+// Where takes a's element where the condition (bool) is true and b's elsewhere; a and b may be numbers: i64
+// if both are integers, f32 if one is a Go float.
 func Where(condition Tensor, a, b Operand) Tensor {
 	c := condition.node("where")
 	like := c

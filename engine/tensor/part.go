@@ -66,9 +66,9 @@ func (t Tensor) Index(parts ...Part) Tensor {
 }
 
 // SetIndex returns t with the elements that the parts name replaced by y, which broadcasts to their shape and
-// is converted to t's dtype, which must have room for a number. T does not change: write x = x.SetIndex(y, …), or x.Set(x.SetIndex(y, …)) for a
-// parameter that others hold. Of several elements for one place the last stays. Gradients flow to t, where it
-// stays, and to y.
+// is converted to t's dtype, which must have room for a number. T does not change: write x = x.SetIndex(y,
+// …), or x.Set(x.SetIndex(y, …)) for a parameter that others hold. Of several elements for one place the last
+// stays. Gradients flow to t, where it stays, and to y.
 func (t Tensor) SetIndex(y Operand, parts ...Part) Tensor {
 	return t.setIndex("set_index", y, parts)
 }

@@ -131,8 +131,8 @@ func (t Tensor) Bools() []bool {
 	return out
 }
 
-// MaxAbsDiff returns the largest |a − b|, NaN if there is one on either side only, 0 for empty tensors. Shapes
-// are as for [AllClose].
+// MaxAbsDiff returns the largest |a − b|, NaN if there is one on either side only, 0 for empty tensors.
+// Shapes are as for [AllClose].
 func MaxAbsDiff(a, b Tensor) float64 {
 	p, q := aligned("max_abs_diff", a, b)
 	worst := 0.0
@@ -145,8 +145,8 @@ func MaxAbsDiff(a, b Tensor) float64 {
 	return worst
 }
 
-// AllClose says whether |a − b| ≤ absolute + relative·|b| everywhere. Both have one shape, or one is a number of
-// shape [] that is compared with each element; other shapes panic, also such as would broadcast.
+// AllClose says whether |a − b| ≤ absolute + relative·|b| everywhere. Both have one shape, or one is a number
+// of shape [] that is compared with each element; other shapes panic, also such as would broadcast.
 func AllClose(a, b Tensor, relative, absolute float64) bool {
 	p, q := aligned("all_close", a, b)
 	for i := range p {

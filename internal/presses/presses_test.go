@@ -43,6 +43,7 @@ func TestWatch(t *testing.T) {
 					time.Sleep(once)
 				})
 				for _, s := range append(c.steps, step{}) {
+					synctest.Wait() // the answer to the press before has begun
 					if busy = 0; s.stall {
 						busy = s.took
 					}

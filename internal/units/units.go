@@ -144,7 +144,7 @@ func Float(x float64) string { return FormatFloat(x, 64) }
 // FormatFloat is Float for a number of the given bits: a float32 has shorter digits.
 func FormatFloat(x float64, bits int) string {
 	a := math.Abs(x)
-	if a != 0 && (a < 1e-7 || a >= 1e15) || math.IsNaN(a) || math.IsInf(a, 0) {
+	if a != 0 && (a < 1e-6 || a >= 1e15) || math.IsNaN(a) || math.IsInf(a, 0) {
 		return strconv.FormatFloat(x, 'g', -1, bits)
 	}
 	return strconv.FormatFloat(x, 'f', -1, bits)

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -43,10 +44,11 @@ func (d doc) flat() string {
 // layout writes d so that its lines fit width where they can; the first line starts in column indent.
 func (d doc) layout(width, indent int) string {
 	flat := d.flat()
-	if d.open == "" || len(d.items) == 0 || indent+runewidth.StringWidth(flat) <= width {
+	apart := d.comma || len(d.items) < 2 || runewidth.StringWidth(flat) <= 40 || !d.anyBlank() // one sees where an item ends
+	if d.open == "" || len(d.items) == 0 || apart && indent+runewidth.StringWidth(flat) <= width {
 		return flat
 	}
-	if !d.comma && d.allAtoms() {
+	if !d.comma && apart && d.allAtoms() {
 		return d.fill(width, indent)
 	}
 	if d.fills && d.allSmall(width/3) {
@@ -63,6 +65,13 @@ func (d doc) layout(width, indent int) string {
 	}
 	b.WriteString("\n" + pad + d.close)
 	return b.String()
+}
+
+// anyBlank says whether an item is a text with a blank that is not quoted.
+func (d doc) anyBlank() bool {
+	return slices.ContainsFunc(d.items, func(item doc) bool {
+		return item.open == "" && strings.Contains(item.text, " ") && !strings.HasPrefix(item.text, `"`) && !strings.HasPrefix(item.text, elision)
+	})
 }
 
 func (d doc) allAtoms() bool {

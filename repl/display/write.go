@@ -188,7 +188,7 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc
 }
 
 // clean makes the text of a method fit for a terminal: it escapes control characters and limits the
-// length. Inside of another value it puts the text on one line.
+// length. Inside of another value it puts two lines on one, and shows the first of more.
 func (w *writer) clean(s string, depth int) string {
 	limit := w.limit.text
 	if strings.Contains(s, "\n") {
@@ -200,6 +200,9 @@ func (w *writer) clean(s string, depth int) string {
 	s, _ = w.shorten(s, limit)
 	s = visible.Text(s)
 	if depth > 0 {
+		if first, rest, _ := strings.Cut(s, "\n"); strings.Contains(rest, "\n") {
+			s = first + " " + elision
+		}
 		s = strings.ReplaceAll(s, "\n", "⏎")
 	}
 	return s

@@ -59,6 +59,8 @@ func TestInspect(t *testing.T) {
 	for _, c := range []struct{ expr, want string }{
 		{"hal", "inspect: undefined: hal; did you mean half?"},
 		{"strings.ToUpp", "inspect: undefined: strings.ToUpp; did you mean ToUpper?"},
+		{"tensor.Matmul", "inspect: undefined: tensor.Matmul; its Go is x.MatMul(y)"},
+		{"torch.zeros", "inspect: undefined: torch.zeros; its Go is tensor.Zeros(2, 3)"},
 		{"1 +", `inspect: "1 +" is no expression`},
 	} {
 		if _, err := s.Inspect(c.expr); err == nil || err.Error() != c.want {

@@ -23,13 +23,14 @@ import (
 // of that one, which the device may not have begun yet. So memory that one run reads may be given to the next
 // at once. Only calls that overlap in time may take turns or run side by side.
 //
-// Results depend on nothing but the device, the program and what is in its table: not on timing, on the number
-// of threads, or on whether a program is loaded again or replayed in a cheaper way. So no sum is made in an
-// order that chance decides (no atomic addition of floats), and a stopwatch chooses only among algorithms that
-// give the same bits. The one exception is a vendor's library that proposes several ways for a product: cuda
-// times them once for a user and machine, notes the choice in the user's folder of caches, and keeps to it, so
-// another machine, or this one without that folder, may have other last bits. MCS_LIBRARIES=untimed takes the
-// first way, which depends on the device, the driver and the library's version alone.
+// Results depend on nothing but the device, the program and what is in its table: not on timing, on the
+// number of threads, or on whether a program is loaded again or replayed in a cheaper way. So no sum is made
+// in an order that chance decides (no atomic addition of floats), and a stopwatch chooses only among
+// algorithms that give the same bits. The one exception is a vendor's library that proposes several ways for
+// a product: cuda times them once for a user and machine, notes the choice in the user's folder of caches,
+// and keeps to it, so another machine, or this one without that folder, may have other last bits.
+// MCS_LIBRARIES=untimed takes the first way, which depends on the device, the driver and the library's
+// version alone.
 type Backend interface {
 	// Info says what the device is and can do. It is the same in each call.
 	Info() Info

@@ -12,9 +12,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// halves holds the rule for values of f16 and bf16 that lie between ops, on random graphs. Without fusion each
-// is rounded: the bits are those of one op evaluated after the other, so it does not count what was looked at.
-// With fusion those within a group stay f32, and the results are no further from float64's, on average.
+// halves holds the rule for values of f16 and bf16 that lie between ops, on random graphs. Without fusion
+// each is rounded: the bits are those of one op evaluated after the other, so it does not count what was
+// looked at. With fusion those within a group stay f32, and the results are no further from float64's, on
+// average.
 func (s *suite) halves(t *testing.T) {
 	seeds := 60
 	if s.few {
@@ -66,7 +67,8 @@ func (s *suite) halves(t *testing.T) {
 	}
 }
 
-// inSteps evaluates what the nodes need and can be evaluated, one op at a time; views are read by the next op.
+// inSteps evaluates what the nodes need and can be evaluated, one op at a time; views are read by the next
+// op.
 func (b *B) inSteps(nodes []*ir.Node, seen map[*ir.Node]bool) {
 	for _, n := range nodes {
 		if seen[n] {

@@ -59,8 +59,8 @@ type Operands struct {
 }
 
 // librariesSwitch is the variable that, set to off, leaves all products and attention to the backend's own
-// kernels, so that the two can be compared. Set to always, it gives a library all that it has. Set to untimed,
-// it takes of the ways that a library proposes for a product the first, as always does, too.
+// kernels, so that the two can be compared. Set to always, it gives a library all that it has. Set to
+// untimed, it takes of the ways that a library proposes for a product the first, as always does, too.
 const librariesSwitch = "MCS_LIBRARIES"
 
 // mostWorkspace is the workspace that NVIDIA recommends for Hopper.

@@ -140,8 +140,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestChosen: of the ways that a library proposes for a product the fastest is chosen, unless nothing is to be
-// timed, or the library gets all products, for tests.
+// TestChosen: of the ways that a library proposes for a product the fastest is chosen, unless nothing is to
+// be timed, or the library gets all products, for tests.
 func TestChosen(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)

@@ -113,6 +113,9 @@ func (c *Compiler) complaints(st *world.Stage, facts *checked) *CheckError {
 		if strings.HasPrefix(te.Msg, "\t") { // continues the previous error
 			continue
 		}
+		if len(e.Diags) > 0 && strings.Contains(te.Msg, "unknown type") { // follows from an error before
+			continue
+		}
 		if said[te.Msg] && strings.HasPrefix(te.Msg, "undefined: ") {
 			continue
 		}

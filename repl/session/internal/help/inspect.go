@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor/methods"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/notation"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -80,7 +81,13 @@ func (h *Helper) Inspect(expr string) (Info, error) {
 		var candidates []string
 		st.All(func(e *world.Entity) { candidates = append(candidates, e.Name) })
 		msg := "inspect: undefined: " + expr
-		if hint := DidYouMean(expr, candidates); hint != "" {
+		hint := DidYouMean(expr, candidates)
+		if s, ok := x.(*ast.SelectorExpr); ok {
+			if id, ok := s.X.(*ast.Ident); ok && elsewhere.Known(id.Name) && elsewhere.Lookup(id.Name, s.Sel.Name) != "" {
+				hint = "its Go is " + elsewhere.Lookup(id.Name, s.Sel.Name)
+			}
+		}
+		if hint != "" {
 			msg += "; " + hint
 		}
 		return Info{}, fmt.Errorf("%s", msg)
@@ -211,7 +218,11 @@ func (h *Helper) inspectSymbol(path, name string) (Info, error) {
 	o := pkg.Scope().Lookup(name)
 	if o == nil || !o.Exported() {
 		msg := fmt.Sprintf("inspect: undefined: %s.%s", pkg.Name(), name)
-		if hint := DidYouMean(name, pkg.Scope().Names()); hint != "" {
+		hint := DidYouMean(name, pkg.Scope().Names())
+		if say := elsewhere.Lookup(pkg.Name(), name); hint == "" && say != "" {
+			hint = "its Go is " + say
+		}
+		if hint != "" {
 			msg += "; " + hint
 		}
 		return Info{}, fmt.Errorf("%s", msg)

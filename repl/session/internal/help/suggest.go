@@ -107,6 +107,8 @@ var rules = []rule{
 	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of type string\) as data\.Source value in `), advice("batches of windows of it are data.Windows($1, 64, 16)")},
 	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:struct )?type tensor\.Tensor\) as data\.Source value in `), advice("batches of it and targets are data.Pairs($1, targets, 16)")},
 	{lazy.Regexp(`^cannot use (\S+) \(.*\) as train\.Model value in .*missing method Loss`), advice("with a loss it is one: train.WithLoss($1, nn.CrossEntropyLoss)")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:struct )?type (\S+)\) as \[\](\S+) value in argument`), (*advisor).listOf},
+	{lazy.Regexp(`^too many arguments in call to (\S+): have \(.*, (\S+)\), want \(.*\[\](\S+)\)$`), (*advisor).listOf},
 	{lazy.Regexp(`^cannot use .* as .* value in assignment`), (*advisor).anew},
 	{lazy.Regexp(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), advice("write strconv.Atoi($1)")},
 	{lazy.Regexp(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), advice("write strconv.ParseFloat($1, 64)")},
@@ -136,7 +138,11 @@ func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (
 			}
 		}
 	}
-	return msg, a.inGo()
+	goLine := a.inGo()
+	if name, ok := strings.CutPrefix(msg, "undefined: "); ok && mentions(goLine, name) {
+		goLine = "" // the same would be complained about
+	}
+	return msg, goLine
 }
 
 // line returns the line of the complaint.
@@ -207,6 +213,14 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 	return msg, near
 }
 
+// listOf advises a list where single values of its type stand.
+func (a *advisor) listOf(msg string, m []string) (string, string) {
+	if m[2] != m[3] {
+		return msg, ""
+	}
+	return msg, "a list of them is []" + m[2] + "{…}"
+}
+
 func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	name := m[1]
 	if name == "Out" {
@@ -225,7 +239,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	if near != "" && strings.EqualFold(near, "did you mean "+name+"?") {
 		return msg, near
 	}
-	if goLine := a.inGo(); goLine != "" {
+	if goLine := a.inGo(); goLine != "" && !mentions(goLine, name) {
 		return msg, goLine
 	}
 	_, qualifies := a.parent().(*ast.SelectorExpr)
@@ -255,6 +269,14 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		near = DidYouMean(name, types.Universe.Names())
 	}
 	return msg, near
+}
+
+// mentions says whether a text uses a name without declaring it.
+func mentions(text, name string) bool {
+	if token.IsKeyword(name) || !token.IsIdentifier(name) || strings.Contains(text, name+" :=") {
+		return false
+	}
+	return regexp.MustCompile(`(^|[^.\w])` + name + `\b`).MatchString(text)
 }
 
 // parent returns the node around the identifier of the complaint, or nil.
