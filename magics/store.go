@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -139,7 +138,7 @@ func storedFiles(dir string) (list []os.DirEntry) {
 }
 
 func listStored(dir string) (display.Value, error) {
-	t := display.NewTable("name", "kept", ">bytes", "since")
+	t := display.NewTable("name", "kept", ">bytes")
 	for _, e := range storedFiles(dir) {
 		stat, err := e.Info()
 		if err != nil {
@@ -150,7 +149,7 @@ func listStored(dir string) (display.Value, error) {
 			what = cmp.Or(f.Metadata()[kindKey], "module")
 			f.Close()
 		}
-		t.Add(display.Cell{Text: strings.TrimSuffix(e.Name(), storedSuffix), Role: display.Name}, what, display.BytesCell(stat.Size()), stat.ModTime().Format(time.DateTime))
+		t.Add(display.Cell{Text: strings.TrimSuffix(e.Name(), storedSuffix), Role: display.Name}, what, display.BytesCell(stat.Size()))
 	}
 	if len(t.Rows) == 0 {
 		return display.Text("nothing is kept; %store NAME keeps a tensor"), nil

@@ -36,7 +36,7 @@ func timingMagics() []*Magic {
 			"folder; -save, -o and -assert are about full caches, not those that -cold empties. An assertion that is not surely true\n" +
 			"is an error: mcs run ends with exit code 1. -sweep shows a line for each value, and a plot; with -save, -vs and -o a\n" +
 			"statement is then called \"a n=64\", and -assert has to hold for each. In the next cell _ is the result: _.Median.",
-		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
+		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = slices.Clone(table)' slices.Sort(c)",
 		run:     runTimeit,
 	}, {
 		Name: "bench", Family: "Timing", Varies: true, Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true,

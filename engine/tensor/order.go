@@ -76,8 +76,8 @@ type Distinct struct {
 	Counts  Tensor // i64 [n]: how often each occurs
 }
 
-// Unique finds the distinct elements. It evaluates t, as their number depends on the values; all but Values and
-// Counts need the order of the places, which takes longer.
+// Unique finds the distinct elements. It evaluates t, as their number depends on the values; all but Values
+// and Counts need the order of the places, which takes longer.
 func (t Tensor) Unique() Distinct {
 	x := t.Flatten()
 	n := x.Len(0)

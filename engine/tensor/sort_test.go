@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Rows of all dtypes, long ones, too, which several threads sort together, have the order of a stable sort of Go's:
-// NaN last, the zeros equal. The values keep their bits: signs of zeros, NaNs of any kind.
+// Rows of all dtypes, long ones, too, which several threads sort together, have the order of a stable sort of
+// Go's: NaN last, the zeros equal. The values keep their bits: signs of zeros, NaNs of any kind.
 func TestSortKeepsOrderAndBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, dt := range dtype.All() {

@@ -12,6 +12,7 @@ import (
 var (
 	timed    = lazy.Regexp(`(?:^|[^\w.])` + timeUnit)
 	columns  = lazy.Regexp(`  +`)
+	wrote    = lazy.Regexp(`(?m)^(wrote .*, ).* [KMG]?i?B$`)
 	timeHead = lazy.Regexp(`^` + timePattern)
 )
 
@@ -26,7 +27,7 @@ func loosened(result session.Result) map[string]string {
 			continue
 		}
 		text, varies := display.Styled(result.Shown[i], 0, nil), false
-		if !timed().MatchString(text) {
+		if !timed().MatchString(text) && !wrote().MatchString(text) {
 			continue
 		}
 		for line := range strings.Lines(text) {
@@ -38,6 +39,8 @@ func loosened(result session.Result) map[string]string {
 				lines[line], varies = "[time][..]", true
 			case timed().MatchString(line), strings.HasPrefix(line, "no time: "):
 				lines[line], varies = anyLines, true
+			case wrote().MatchString(line):
+				lines[line] = wrote().ReplaceAllString(line, "$1[..]")
 			case columns().MatchString(line): // as wide as what stands below
 				lines[line] = columns().ReplaceAllString(line, "[..]")
 			}

@@ -13,9 +13,9 @@ const (
 	longestAbreast = 2048 // elements of such a row: a longer one takes fewer steps digit by digit
 )
 
-// sortAbreast sorts rows of n float32 side by side, n a multiple of 8, by Batcher's network, whose steps do not
-// depend on what they compare (Knuth, The Art of Computer Programming 3, algorithm 5.2.2M). It does nothing
-// and returns false where a NaN or −0 needs more than a comparison.
+// sortAbreast sorts rows of n float32 side by side, n a multiple of 8, by Batcher's network, whose steps do
+// not depend on what they compare (Knuth, The Art of Computer Programming 3, algorithm 5.2.2M). It does
+// nothing and returns false where a NaN or −0 needs more than a comparison.
 func sortAbreast(room []byte, to, from unsafe.Pointer, n int, falling bool) bool {
 	for _, b := range unsafe.Slice((*uint32)(from), rowsAbreast*n) {
 		if b&math.MaxInt32 > 0x7f800000 || b == 1<<31 {

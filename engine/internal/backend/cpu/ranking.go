@@ -6,8 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A ranking makes keys of elements: whole numbers of their size, in the order in which the elements are to stand.
-// NaN has the greatest key of a rising order, and the zeros have the same one.
+// A ranking makes keys of elements: whole numbers of their size, in the order in which the elements are to
+// stand. NaN has the greatest key of a rising order, and the zeros have the same one.
 type ranking struct {
 	size   int    // of an element
 	sign   uint64 // its highest bit; 0 of a type without a sign
@@ -64,8 +64,8 @@ func keysOf[U word](r *ranking, to []uint64, row unsafe.Pointer) (shared bool) {
 	return shared
 }
 
-// elementsOfKeys writes the elements that keys were made of to a row, from place at on. Those with a key in common
-// have the bits of one.
+// elementsOfKeys writes the elements that keys were made of to a row, from place at on. Those with a key in
+// common have the bits of one.
 func elementsOfKeys[E sortKey](r *ranking, row unsafe.Pointer, at int, keys []E) {
 	row = unsafe.Add(row, at*r.size)
 	switch r.size {

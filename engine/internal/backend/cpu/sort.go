@@ -75,8 +75,8 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
-// A sorter sorts a row digit by digit, from the lowest (least significant digit first: each step is stable). The
-// digits are bytes of the elements' keys.
+// A sorter sorts a row digit by digit, from the lowest (least significant digit first: each step is stable).
+// The digits are bytes of the elements' keys.
 type sorter struct {
 	*ranking
 	l      *launch
@@ -124,8 +124,8 @@ func (s *sorter) sort(k int) {
 	}
 }
 
-// sortPlaces returns the places in order, in the lower halves of numbers whose upper halves have keys. Elements of
-// 8 bytes are sorted by the lower halves of their keys first.
+// sortPlaces returns the places in order, in the lower halves of numbers whose upper halves have keys.
+// Elements of 8 bytes are sorted by the lower halves of their keys first.
 func (s *sorter) sortPlaces() []uint64 {
 	a, b := sortRoom[uint64](s)
 	a, b = radix(s, a, b, 32, min(s.size, 4), func(to []uint64, at int) bool {
@@ -194,8 +194,8 @@ const sortBlock = 256
 
 type sortKey interface{ uint32 | uint64 }
 
-// radix sorts n numbers that fill makes, a block at a time, by digits from a shift on. It returns them and the
-// other of the two rooms. When the launch is to stop, the order means nothing.
+// radix sorts n numbers that fill makes, a block at a time, by digits from a shift on. It returns them and
+// the other of the two rooms. When the launch is to stop, the order means nothing.
 func radix[E sortKey](s *sorter, a, b []E, shift, digits int, fill func(to []E, at int) (shared bool)) (sorted, spare []E) {
 	s.each(len(a), func(p *sortPiece, lo, hi int) {
 		*p = sortPiece{}
@@ -257,8 +257,8 @@ func count4[E sortKey](counts *[4][256]uint32, numbers []E, shift int) {
 	}
 }
 
-// starts makes places of a digit's counts: those of a value stand together, piece after piece. It returns false
-// if all elements have the value first.
+// starts makes places of a digit's counts: those of a value stand together, piece after piece. It returns
+// false if all elements have the value first.
 func (s *sorter) starts(d int, first byte) bool {
 	same := uint32(0)
 	for i := range s.pieces {
@@ -295,8 +295,8 @@ func sortRoom[E sortKey](s *sorter) (a, b []E) {
 	return all[:s.n], all[s.n : 2*s.n]
 }
 
-// reserve returns memory of the sorter's. It takes much from the system in pages, which take their time when the
-// loops first write to them: those can be stopped, and Go cannot while it clears memory.
+// reserve returns memory of the sorter's. It takes much from the system in pages, which take their time when
+// the loops first write to them: those can be stopped, and Go cannot while it clears memory.
 func (s *sorter) reserve(bytes int) []byte {
 	if len(s.room) < bytes {
 		if s.release(); bytes >= largeBuffer {
