@@ -211,12 +211,24 @@ func Again(source string) string {
 	return withCommands(source, func(name, text string) string {
 		switch {
 		case name == "store":
-			return strings.Replace(text, "%store", "%store -r", 1)
+			return storedAgain(text)
 		case name != "run" && slices.Contains(notSaved, name):
 			return ""
 		}
 		return text
 	})
+}
+
+// Stored returns the commands of a cell of Again that bring stored values back.
+func Stored(source string) (lines []string) {
+	withCommands(source, func(name, text string) string {
+		if name == "store" {
+			lines = append(lines, text)
+		}
+		return text
+	})
+	slices.Reverse(lines)
+	return lines
 }
 
 // withCommands returns the text of a cell with each command line rewritten; one that becomes empty goes with

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/journal"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -64,6 +66,9 @@ func runStore(ctx context.Context, c *call) (display.Value, error) {
 		act = func(_ context.Context, _, path string) error { return os.Remove(path) }
 	}
 	for _, name := range names {
+		if !token.IsIdentifier(name) { // which is a file's name, too
+			return nil, c.errorf("got %s, want the name of a variable", name)
+		}
 		if err := act(ctx, name, filepath.Join(dir, name+storedSuffix)); errors.Is(err, fs.ErrNotExist) {
 			return nil, c.errorf("nothing is kept of %s", name)
 		} else if err != nil {
@@ -71,6 +76,19 @@ func runStore(ctx context.Context, c *call) (display.Value, error) {
 		}
 	}
 	return nil, nil
+}
+
+// storedAgain returns the command that brings back what a %store has kept: "" for one that keeps nothing.
+func storedAgain(line string) string {
+	_, args, _ := cell.ParseCommand(line)
+	flags, names, err := storeMagic.parse(args)
+	switch {
+	case err != nil || flags["d"] == true || names == "" && flags["r"] != true:
+		return ""
+	case flags["r"] == true:
+		return line
+	}
+	return "%store -r " + names
 }
 
 func (c *call) variableNamed(name string) (session.Var, bool) {

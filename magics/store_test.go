@@ -44,6 +44,8 @@ func TestStore(t *testing.T) {
 		{"%store -r nothing", "nothing is kept of nothing"},
 		{"%store -d nothing", "nothing is kept of nothing"},
 		{"%store -r -d w", "want one of them"},
+		{"%store -d ../w", "got ../w, want the name of a variable"},
+		{"%store -r ../w", "got ../w, want the name of a variable"},
 		{"%store", "4 values in "},
 	} {
 		if got := run(c.cell); !strings.Contains(got, c.want) {
@@ -65,5 +67,20 @@ func TestStore(t *testing.T) {
 	run("%store -d w h both m")
 	if got := run("%store"); !strings.Contains(got, "nothing is kept") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A cell that runs again brings back what it had stored, and neither deletes nor brings what was another's.
+func TestStoredAgain(t *testing.T) {
+	for _, c := range []struct{ cell, want string }{
+		{"w := f()\n%store w", "w := f()\n%store -r w"},
+		{"%store -r a b", "%store -r a b"},
+		{"%store", ""},
+		{"%store -r", "%store -r"},
+		{"%store -d w", ""},
+	} {
+		if got := magics.Again(c.cell); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.cell, got, c.want)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (j *Journal) Write(b []byte) (int, error) {
 		defer j.mu.Unlock()
 		if n := min(len(b), j.room); n > 0 && !j.secret {
 			j.room -= n
-			j.add(record{Out: string(b[:n])})
+			j.add(record{Out: masked(string(b[:n]))})
 		}
 	}
 	return len(b), nil

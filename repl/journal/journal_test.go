@@ -33,7 +33,7 @@ func TestJournal(t *testing.T) {
 	}
 	j.Begin(1, "x := 1\ny := 2")
 	j.Write([]byte("one\n"))
-	j.Write([]byte("two"))
+	j.Write([]byte("two hf_abcdefghijklmnop"))
 	j.End(1500*time.Millisecond, true)
 	j.Begin(2, `password := "correcthorse"`)
 	j.Write([]byte("correcthorse"))
@@ -54,7 +54,7 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Entry{
-		{N: 1, Cell: "x := 1\ny := 2", Out: "one\ntwo", Took: 1500 * time.Millisecond, Ended: true, Failed: true},
+		{N: 1, Cell: "x := 1\ny := 2", Out: "one\ntwo …", Took: 1500 * time.Millisecond, Ended: true, Failed: true},
 		{N: 2, Took: time.Second, Ended: true},
 		{N: 3, Cell: "for { fmt.Println(1) }", Out: strings.Repeat("1\n", maxOut/2)},
 	}

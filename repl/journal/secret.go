@@ -19,3 +19,6 @@ var secrets = lazy.Regexp(`(?i)(passw(or)?d|passphrase|secret|credential|api_?ke
 
 // Secret says whether a cell looks as if it held a secret, or begins with a blank, which is how one says so.
 func Secret(cell string) bool { return strings.HasPrefix(cell, " ") || secrets().MatchString(cell) }
+
+// masked is a text that a cell prints, without what looks like a secret.
+func masked(text string) string { return secrets().ReplaceAllLiteralString(text, "…") }

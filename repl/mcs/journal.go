@@ -57,6 +57,7 @@ const cheap = time.Second
 // journal.
 func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell string) session.Result) (rest []term.Step) {
 	stopped := false
+	var outside effects
 	for _, e := range entries {
 		reason := ""
 		text := magics.Again(e.Cell)
@@ -70,8 +71,8 @@ func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell strin
 			reason = "The process ended in it."
 		case e.Failed:
 			reason = "It failed."
-		case runsCommand(text):
-			reason = "It runs a command of the system."
+		case outside.in(text):
+			reason = "It changes files, or runs a command of the system."
 		case e.Took > cheap && !declares(text) && !loads(text):
 			reason = fmt.Sprintf("It took %s.", units.Duration(e.Took))
 		case stopped:
@@ -82,6 +83,11 @@ func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell strin
 				continue
 			}
 			reason, stopped = "It fails now.", r.Err == session.ErrInterrupted
+		}
+		if e.Ended && !e.Failed {
+			for _, line := range magics.Stored(text) { // it had run, so there is a value
+				run(line)
+			}
 		}
 		kept.Keep(e)
 		rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d]: %s%s", e.N, reason, printed(e.Out)), Title: fmt.Sprintf("In[%d]", e.N), Text: e.Cell})
@@ -103,18 +109,43 @@ func printed(out string) string {
 	return " It printed:\n\n    " + strings.Join(lines, "\n    ")
 }
 
-// runsCommand says whether a cell has a line for the shell.
-func runsCommand(text string) bool {
+// changes matches a call that changes what another process sees: files, the network, a process itself.
+var changes = lazy.Regexp(`\b(os\.(Create|WriteFile|OpenFile|Remove|Rename|Mkdir|Truncate|Link|Symlink|Chmod|Chtimes|CopyFS)|` +
+	`exec\.Command|http\.Post|http\.NewRequest|net\.(Dial|Listen)|syscall\.)|\.(Save|WriteFile)[A-Za-z]*\(`)
+
+// function matches the head of a function or method.
+var function = lazy.Regexp(`(?m)^func\s*(?:\([^)]*\)\s*)?([\pL_][\pL_\d]*)`)
+
+// effects are the functions of cells that change what is outside of the session.
+type effects []string
+
+// in says whether a cell changes what is outside of the session: by itself, by a line for the shell, or by a
+// function of an earlier cell. Functions that it declares and that would are remembered.
+func (e *effects) in(text string) bool {
+	found := false
 	for _, piece := range cell.Split(text) {
 		line := piece.Text(text)
-		if _, command, ok := cell.Capture(line); ok {
-			line = command
-		}
-		if name, _, _ := cell.ParseCommand(line); piece.Kind == cell.Command && name == "!" {
-			return true
+		at := func(name string) bool { return strings.Contains(line, name+"(") }
+		does := changes().MatchString(line) || slices.ContainsFunc(*e, at)
+		switch {
+		case piece.Kind == cell.Declaration:
+			if m := function().FindStringSubmatch(line); does && m != nil {
+				*e = append(*e, m[1])
+			}
+		case does || isShell(piece, line):
+			found = true
 		}
 	}
-	return false
+	return found
+}
+
+// isShell says whether a piece is a line for the shell.
+func isShell(piece cell.Piece, line string) bool {
+	if _, command, ok := cell.Capture(line); ok {
+		line = command
+	}
+	name, _, _ := cell.ParseCommand(line)
+	return piece.Kind == cell.Command && name == "!"
 }
 
 // declares says whether a cell only declares functions, types, constants and imports.
@@ -128,4 +159,7 @@ func declares(text string) bool {
 var reads = lazy.Regexp(`\.(Load|Open|Read)[A-Za-z]*\(`)
 
 // loads says whether a cell reads files, and trains nothing.
-func loads(text string) bool { return reads().MatchString(text) && !strings.Contains(text, "train.") }
+func loads(text string) bool { return reads().MatchString(text) && !trains().MatchString(text) }
+
+// trains matches a call that trains.
+var trains = lazy.Regexp(`\btrain\.|\.Step\(`)

@@ -84,7 +84,7 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func rootCommand() *cobra.Command {
-	name, threads, lines, resume := "", 0, []string(nil), false
+	name, threads, lines, kept := "", 0, []string(nil), keeping{}
 	root := &cobra.Command{
 		Use:   "mcs [FILE.mcs]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
@@ -115,16 +115,20 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 				}
 				return runParsed(cmd.Context(), mcsfile.Parse(commandLine, strings.Join(lines, "\n")), jobOptions{})
 			}
+			if kept.resume && (len(args) > 0 || !term.IsTerminal()) {
+				return errors.New("--resume: takes no file and no other input than a terminal's")
+			}
 			if len(args) == 0 && !term.IsTerminal() {
 				return runFile(cmd.Context(), "-", jobOptions{})
 			}
-			return notebook(cmd.Context(), args, resume)
+			return notebook(cmd.Context(), args, kept)
 		},
 	}
 	root.PersistentFlags().StringVar(&name, "device", "", "compute on the device `NAME`, as %device NAME does; the default is the fastest that is there")
 	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads: --device cpu:N; 0 are all")
 	root.Flags().StringArrayVarP(&lines, "eval", "e", nil, "run the cell `GO`, and show the value of each expression; can be repeated for more lines")
-	root.Flags().BoolVar(&resume, "resume", false, "run the cells again of the newest notebook that was cut off: definitions, what took less than a second, and what reads files")
+	root.Flags().BoolVar(&kept.resume, "resume", false, "run the cells again of the newest notebook that was cut off: definitions, what took less than a second, and what reads files")
+	root.Flags().BoolVar(&kept.none, "no-journal", false, "keep nothing of this notebook for --resume")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), testCommand(), trainCommand(), fmtCommand(), versionCommand())
 	return root

@@ -17,13 +17,19 @@ import (
 	"github.com/mcs-notebook/mcs/repl/term"
 )
 
+// keeping says what a notebook does about the end of a process.
+type keeping struct {
+	resume bool // an earlier one's cells run again
+	none   bool // nothing of this one is kept
+}
+
 // notebook opens the terminal, with a file to step through if one is named, or resumes a session that was
 // cut off.
-func notebook(ctx context.Context, files []string, resume bool) error {
+func notebook(ctx context.Context, files []string, keep keeping) error {
 	dir, dirErr := journal.Folder()
 	var old *journal.Left
 	var cells []journal.Entry
-	if resume {
+	if keep.resume {
 		if dirErr != nil {
 			return dirErr
 		}
@@ -44,7 +50,7 @@ func notebook(ctx context.Context, files []string, resume bool) error {
 		file = term.File{Name: filepath.Base(name), Path: name, Steps: steps(f)}
 	}
 	head := banner()
-	if line := offer(dir); !resume && line != "" {
+	if line := offer(dir); !keep.resume && line != "" {
 		head += "\n" + line
 	}
 	var s *session.Session
@@ -57,6 +63,10 @@ func notebook(ctx context.Context, files []string, resume bool) error {
 			}
 			stderr = o.Stderr
 			var err error
+			if keep.none {
+				s, err = openSession(o)
+				return s, err
+			}
 			if kept, err = journal.New(dir, func(err error) { fmt.Fprintln(stderr, visible.Line(err.Error())+"; cells are not kept") }); err != nil {
 				fmt.Fprintln(stderr, visible.Line(err.Error())+"; a crash will lose the session")
 			}
@@ -71,7 +81,7 @@ func notebook(ctx context.Context, files []string, resume bool) error {
 		Left:   func() { kept.Remove() },
 		File:   file,
 	}
-	if resume {
+	if keep.resume {
 		o.Begin = func(run func(cell string) session.Result) term.File {
 			rest := resumed(cells, kept, run)
 			for _, step := range rest {

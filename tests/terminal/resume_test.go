@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,13 +28,17 @@ func TestResume(t *testing.T) {
 		"w := tensor.Randn(3)",
 		"%store w",
 		"sum := w.Sum()",
-		"os.WriteFile(`kept.txt`, []byte(`x`), 0o600)",
+		"func note(s string) { os.WriteFile(s, []byte(`x`), 0o600) }; func all() { note(`kept.txt`) }",
+		"all()",
 		"!echo again >> log.txt",
 		"later := slow + 1",
 	} {
 		run(p, cell)
 	}
 	run(p, "fmt.Println(w.Sub(w.Sum()))")
+	run(p, "time.Sleep(1200 * time.Millisecond); late := tensor.Full(7, 2)\n%store late\n%store")
+	run(p, "%store -d late\nlate = tensor.Full(8, 2)\n%store late")
+	os.Remove(filepath.Join(h.dir, "kept.txt"))
 	row := lineAfter(p.Text(), "fmt.Println(w.Sub(w.Sum()))")
 	p.Send("fmt.Println(`it began`); m := map[int]int{}; go func() { for { m[1]++ } }(); for { m[1]++ }\r")
 	p.See("fatal error: concurrent map")
@@ -43,19 +48,25 @@ func TestResume(t *testing.T) {
 	}
 
 	p = h.open(nil)
-	p.See("was cut off (10 cells): mcs --resume brings it back")
+	p.See("was cut off (13 cells): mcs --resume brings it back")
 	leave(t, p)
 
 	p = h.open(nil, "--resume")
 	p.See("not run again: In[2]: It took 1.2")
-	p.See("not run again: In[7]: It runs a command of the system.")
-	p.See("not run again: In[8]: It fails now.")
-	p.See("not run again: In[10]: The process ended in it. It printed:")
-	p.See("the rest of the session has 4 cells")
+	p.See("not run again: In[7]: It changes files, or runs a command of the system.")
+	p.See("not run again: In[8]: It changes files, or runs a command of the system.")
+	p.See("not run again: In[9]: It fails now.")
+	p.See("not run again: In[11]: It took 1.2")
+	p.See("not run again: In[13]: The process ended in it. It printed:")
+	p.See("the rest of the session has 6 cells")
 	p.See("a long log") // above the first of them
 	p.Send("\x03")
 	run(p, "fmt.Println(next(n))", "42")
 	run(p, "fmt.Println(w.Sub(w.Sum()))", row)
+	run(p, "fmt.Println(late.Floats(), `of %store`)", "[8 8] of %store")
+	if _, err := os.Stat(filepath.Join(h.dir, "kept.txt")); err == nil {
+		t.Error("a cell that writes a file by a function of an earlier cell has run again")
+	}
 	if log, _ := os.ReadFile(filepath.Join(h.dir, "log.txt")); strings.Count(string(log), "again") != 1 {
 		t.Errorf("the command of the system has run again: %q", log)
 	}
@@ -104,5 +115,23 @@ func TestLeaving(t *testing.T) {
 	p.Exit()
 	if list := h.journals(); len(list) != 1 {
 		t.Errorf("got journals %q of a terminal that went away, want one", list)
+	}
+}
+
+// --no-journal keeps nothing, and --resume is for a terminal alone.
+func TestNoJournal(t *testing.T) {
+	h := newHome(t)
+	p := h.open(nil, "--no-journal")
+	run(p, "a := 1")
+	p.Hangup()
+	p.Exit()
+	if list := h.journals(); len(list) != 0 {
+		t.Errorf("got journals %q, want none", list)
+	}
+	for _, args := range [][]string{{"--resume"}, {"--resume", "a.mcs"}} {
+		out, err := exec.Command(program, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "--resume: takes no file") {
+			t.Errorf("%q: got %v, %s", args, err, out)
+		}
 	}
 }
