@@ -48,20 +48,25 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 	}
 	m := &b.memory
 	if used := m.inUse.Add(int64(n)); m.limit > 0 && used > m.limit {
-		used = m.inUse.Add(-int64(n))
-		return nil, &backend.OutOfMemory{
-			Device: "cpu", Want: int64(n), Free: max(0, m.limit-used), Held: fmt.Sprintf("buffers hold %d bytes", used),
-		}
+		return nil, m.out(n, m.limit-used+int64(n))
 	}
 	if m.place != nil {
 		return m.place(n), nil
 	}
-	if n >= largeBuffer {
-		if pages := systemPages(n); pages != nil {
-			return &buffer{bytes: pages, pages: pages}, nil
-		}
+	if n < largeBuffer || !givesPages {
+		return &buffer{bytes: alignedBytes(n)}, nil
 	}
-	return &buffer{bytes: alignedBytes(n)}, nil
+	pages := systemPages(n)
+	if pages == nil { // Go's heap would end the process
+		return nil, m.out(n, 0)
+	}
+	return &buffer{bytes: pages, pages: pages}, nil
+}
+
+// out takes back the count of n bytes that are not to be had.
+func (m *memory) out(n int, free int64) error {
+	used := m.inUse.Add(-int64(n))
+	return &backend.OutOfMemory{Device: "cpu", Want: int64(n), Free: max(0, free), Held: fmt.Sprintf("buffers hold %d bytes", used)}
 }
 
 // AllocCollected returns memory that the collector frees: see [backend.CollectedAllocator].

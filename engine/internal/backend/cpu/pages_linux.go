@@ -2,6 +2,9 @@ package cpu
 
 import "syscall"
 
+// givesPages says that the system has memory in pages, or none at all.
+const givesPages = true
+
 // systemPages returns at least n bytes of zeroed memory in whole pages, huge ones where they can be had, or
 // nil.
 func systemPages(n int) []byte {
