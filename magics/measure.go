@@ -9,7 +9,7 @@ import (
 )
 
 // measure returns the shape of a tensor, or the length of a slice, array, map or string, and the size in
-// bytes of its elements where they have one that a reader would expect.
+// bytes of the tensors in it, or of its elements where they have one that a reader would expect.
 func measure(v any) (shape string, size int64) {
 	if t, ok := v.(tensor.Tensor); ok {
 		if t.IsNone() || t.Freed() {
@@ -17,16 +17,22 @@ func measure(v any) (shape string, size int64) {
 		}
 		return dims(t.Shape()), int64(t.Size()) * int64(t.DType().Size())
 	}
+	for _, t := range tensorsIn(v) {
+		size += int64(t.Size()) * int64(t.DType().Size())
+	}
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {
 	case reflect.Slice, reflect.Array:
-		return strconv.Itoa(rv.Len()), int64(rv.Len()) * int64(rv.Type().Elem().Size())
+		if size == 0 {
+			size = int64(rv.Len()) * int64(rv.Type().Elem().Size())
+		}
+		return strconv.Itoa(rv.Len()), size
 	case reflect.String:
 		return strconv.Itoa(rv.Len()), int64(rv.Len())
 	case reflect.Map:
-		return strconv.Itoa(rv.Len()), 0
+		return strconv.Itoa(rv.Len()), size
 	}
-	return "", 0
+	return "", size
 }
 
 func dims(shape []int) string {

@@ -230,9 +230,11 @@ func columns(op string, y any) *Plot {
 	return p
 }
 
+// vector returns the numbers of one axis; beside it there may be axes of one place, as a column of a table has.
 func vector(op, name string, v any) []float64 {
 	values, shape := numbers(op, name, v)
-	if len(shape) != 1 {
+	long := slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })
+	if len(shape) == 0 || len(long) > 1 {
 		fail(op, "got %s of shape %v, want 1 axis", name, shape)
 	}
 	return values

@@ -31,6 +31,7 @@ func TestData(t *testing.T) {
 		{"cells", plot.Heat([][]float32{{1, 2}, {3, 4}}), &plot.Plot{Kind: plot.KindHeat, Cells: [][]float64{{1, 2}, {3, 4}}}},
 		{"a vector's own", tensor.From([]float64{1, 2}).Plot(), &plot.Plot{Series: []plot.Series{{Y: []float64{1, 2}}}}},
 		{"a matrix's own", tensor.From([]float64{1, 2}, 1, 2).Plot(), &plot.Plot{Kind: plot.KindHeat, Cells: [][]float64{{1, 2}}}},
+		{"points of columns", plot.Scatter(tensor.From([][]int{{3}, {4}}), tensor.From([][]int{{1}, {2}})), &plot.Plot{Kind: plot.KindPoints, Series: []plot.Series{{X: []float64{3, 4}, Y: []float64{1, 2}}}}},
 		{"a line and points", plot.Line([]int{1}).And(plot.Scatter([]int{3}, []int{2})),
 			&plot.Plot{Series: []plot.Series{{Y: []float64{1}}, {X: []float64{3}, Y: []float64{2}, Marks: true}}}},
 		{"points and a line", plot.Scatter([]int{3}, []int{2}).And(plot.Line([]int{1})),
