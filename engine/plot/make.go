@@ -230,7 +230,8 @@ func columns(op string, y any) *Plot {
 	return p
 }
 
-// vector returns the numbers of one axis; beside it there may be axes of one place, as a column of a table has.
+// vector returns the numbers of one axis; beside it there may be axes of one place, as a column of a table
+// has.
 func vector(op, name string, v any) []float64 {
 	values, shape := numbers(op, name, v)
 	long := slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })
