@@ -1,8 +1,8 @@
 // Package style holds the comments of the repository's Go files to their width: lines of comments are at most
 // [Width] columns wide, so that they can be read beside code.
 //
-// Its test fails for lines that are wider; `go test ./tests/style -fix` breaks them anew. Another test counts the
-// lines of the product by room: go test ./tests/style -run Lines -v.
+// Its test fails for lines that are wider; `go test ./tests/style -fix` breaks them anew. Another test counts
+// the lines of the product by room: go test ./tests/style -run Lines -v.
 package style
 
 import (
