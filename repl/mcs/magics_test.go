@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/magics"
@@ -37,8 +38,10 @@ file := "houses.csv"
 `
 
 // quickly shortens measurements, whose outputs have the same form.
-var quickly = strings.NewReplacer("%timeit -t 10s", "%timeit -t 50ms", "%timeit ", "%timeit -t 50ms ", "%bench ", "%bench -t 50ms ", "%profile m", "%profile -t 100ms m",
-	"64..512*2", "4..8*2", "-assert 'fused <= 1.1*plain' ", "", "-source matmul_silu ", "")
+var quickly = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer("%timeit -t 10s", "%timeit -t 50ms", "%timeit ", "%timeit -t 50ms ", "%bench ", "%bench -t 50ms ", "%profile m", "%profile -t 100ms m",
+		"64..512*2", "4..8*2", "-assert 'fused <= 1.1*plain' ", "", "-source matmul_silu ", "")
+})
 
 // What mcs test -u writes for the example of each command is what mcs test finds in the next run, whatever
 // the command measures.
@@ -60,7 +63,7 @@ func TestMagicExamplesAreStable(t *testing.T) {
 		}
 		text := forMagics
 		for line := range strings.Lines(m.Example) {
-			text += "// %%\n" + quickly.Replace(strings.TrimSpace(line)) + "\n// >\n"
+			text += "// %%\n" + quickly().Replace(strings.TrimSpace(line)) + "\n// >\n"
 		}
 		name := strings.NewReplacer("?", "q", "!", "sh", ":=", "to").Replace(m.Name)
 		files[fmt.Sprintf("magic_%s.mcs", name)] = text

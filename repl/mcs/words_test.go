@@ -24,7 +24,6 @@ func TestAnswersToPython(t *testing.T) {
 		{"tensor.New([]float32{1, 2})", "", "write tensor.From([]float32{1, 2})"},
 		{"tensor.Einsum(`ij,jk->ik`, x, x)", "", "a list of them is []tensor.Tensor{…}"},
 		{"tensor.Where(q > 3, q, 0)", "", "undefined: q\n"},
-		{"x.Sum().backward()", "", "opt.Step(loss, 1e-3) makes the gradients and the step"},
 		{"[]float64{0.00000037659603435713507, 1.36e-08}", "[3.7659603435713507e-07 1.36e-08] []float64", ""},
 		{"nn.Params(nn.NewMLP(3, 4, 2))", "[\n  0.weight f32[3 4], trainable\n  0.bias f32[4], trainable\n", ""},
 		{"struct{ A int; M nn.Layer }{1, nn.NewMLP(3, 4, 2)}", "M: Sequential: 3 layers …}", ""},
