@@ -11,14 +11,15 @@ import (
 // measure returns the shape of a tensor, or the length of a slice, array, map or string, and the size in
 // bytes of the tensors in it, or of its elements where they have one that a reader would expect.
 func measure(v any) (shape string, size int64) {
+	list := tensorsIn(v)
+	for _, t := range list {
+		size += int64(t.Size()) * int64(t.DType().Size())
+	}
 	if t, ok := v.(tensor.Tensor); ok {
-		if t.IsNone() || t.Freed() {
+		if len(list) == 0 { // none, or freed
 			return "", 0
 		}
-		return dims(t.Shape()), int64(t.Size()) * int64(t.DType().Size())
-	}
-	for _, t := range tensorsIn(v) {
-		size += int64(t.Size()) * int64(t.DType().Size())
+		return dims(t.Shape()), size
 	}
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {

@@ -43,7 +43,10 @@ const storedSuffix = ".safetensors"
 const kindKey = "mcs"
 
 func runStore(ctx context.Context, c *call) (display.Value, error) {
-	dir, err := journal.Store()
+	dir, err := journal.Place("store")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}

@@ -69,13 +69,14 @@ type Journal struct {
 	secret bool     // that cell is not kept
 }
 
-// Folder is the place of journals in the user's configuration folder.
-func Folder() (string, error) {
+// Place is the path of what mcs keeps under a name in the user's configuration folder: "history", "journals",
+// "store".
+func Place(name string) (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("journal: %w", err)
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	return filepath.Join(dir, "mcs", "journals"), nil
+	return filepath.Join(dir, "mcs", name), nil
 }
 
 // New begins a journal in a folder. When it cannot be written any more, failed is called, and nothing more is
@@ -181,13 +182,13 @@ type Left struct {
 
 // Newest returns the newest journal in a folder that a dead process has left, or nil. Old ones are removed.
 func Newest(dir string) *Left {
-	paths, _ := filepath.Glob(filepath.Join(escape(dir), "*"+suffix))
-	slices.Sort(paths)
-	for _, path := range slices.Backward(paths) {
-		stat, err := os.Lstat(path)
-		if err != nil || !stat.Mode().IsRegular() {
+	entries, _ := os.ReadDir(dir) // by name, which is by time
+	for _, e := range slices.Backward(entries) {
+		stat, err := e.Info()
+		if err != nil || !stat.Mode().IsRegular() || !strings.HasSuffix(e.Name(), suffix) {
 			continue
 		}
+		path := filepath.Join(dir, e.Name())
 		lock, err := durable.TryLock(path + lockSuffix)
 		if err != nil {
 			continue // its process runs
@@ -199,11 +200,6 @@ func Newest(dir string) *Left {
 		l.Remove()
 	}
 	return nil
-}
-
-// escape makes a folder's name one that matches itself alone.
-func escape(dir string) string {
-	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(dir)
 }
 
 // Read returns the cells, the oldest first. Half a line at the end is left out.
@@ -241,14 +237,4 @@ func (l Left) Remove() {
 	os.Remove(l.Path)
 	l.lock.Unlock()
 	os.Remove(l.Path + lockSuffix)
-}
-
-// Store is the folder in which %store keeps values. It is made if it is not there.
-func Store() (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(dir, "mcs", "store")
-	return dir, os.MkdirAll(dir, 0o700)
 }

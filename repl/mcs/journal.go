@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,9 +54,8 @@ func offer(dir string) string {
 // cheap is how long a cell may have taken to be run again unasked.
 const cheap = time.Second
 
-// resumed runs the cells of a session that was cut off: definitions and cheap ones, and those that
-// read files. It returns the others, each with the reason; they stay in the
-// journal.
+// resumed runs the cells of a session that was cut off: definitions and cheap ones, and those that read
+// files. It returns the others, each with the reason; they stay in the journal.
 func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell string) session.Result) (rest []term.Step) {
 	stopped := false
 	var outside effects
@@ -63,8 +64,7 @@ func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell strin
 		text := magics.Again(e.Cell)
 		switch {
 		case e.Cell == "":
-			rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d] was not kept: it looked as if it held a secret.", e.N), Text: ""})
-			continue
+			reason = "It was not kept: it looked as if it held a secret."
 		case text == "":
 			continue
 		case !e.Ended:
@@ -84,13 +84,13 @@ func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell strin
 			}
 			reason, stopped = "It fails now.", r.Err == session.ErrInterrupted
 		}
-		if e.Ended && !e.Failed {
+		if e.Ended && !e.Failed && !stopped {
 			for _, line := range magics.Stored(text) { // it had run, so there is a value
 				run(line)
 			}
 		}
 		kept.Keep(e)
-		rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d]: %s%s", e.N, reason, printed(e.Out)), Title: fmt.Sprintf("In[%d]", e.N), Text: e.Cell})
+		rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d]: %s%s", e.N, reason, printed(e.Out)), Title: fmt.Sprintf("In[%d]", e.N), Text: cmp.Or(e.Cell, "// In["+strconv.Itoa(e.N)+"]")})
 	}
 	return rest
 }

@@ -26,13 +26,10 @@ type keeping struct {
 // notebook opens the terminal, with a file to step through if one is named, or resumes a session that was
 // cut off.
 func notebook(ctx context.Context, files []string, keep keeping) error {
-	dir, dirErr := journal.Folder()
+	dir, noDir := journal.Place("journals")
 	var old *journal.Left
 	var cells []journal.Entry
 	if keep.resume {
-		if dirErr != nil {
-			return dirErr
-		}
 		if old = journal.Newest(dir); old == nil {
 			return errors.New("--resume: no session was cut off")
 		}
@@ -62,14 +59,16 @@ func notebook(ctx context.Context, files []string, keep keeping) error {
 				o.Source = folder(files[0])
 			}
 			stderr = o.Stderr
+			if !keep.none {
+				err := noDir
+				if err == nil {
+					kept, err = journal.New(dir, func(err error) { fmt.Fprintln(stderr, visible.Line(err.Error())+"; cells are not kept") })
+				}
+				if err != nil {
+					fmt.Fprintln(stderr, visible.Line(err.Error())+"; a crash will lose the session")
+				}
+			}
 			var err error
-			if keep.none {
-				s, err = openSession(o)
-				return s, err
-			}
-			if kept, err = journal.New(dir, func(err error) { fmt.Fprintln(stderr, visible.Line(err.Error())+"; cells are not kept") }); err != nil {
-				fmt.Fprintln(stderr, visible.Line(err.Error())+"; a crash will lose the session")
-			}
 			o.Stdout, o.Stderr = io.MultiWriter(o.Stdout, kept), io.MultiWriter(o.Stderr, kept)
 			s, err = openSession(o)
 			return journaled{s, kept}, err

@@ -60,6 +60,7 @@ func TestInspect(t *testing.T) {
 		{"hal", "inspect: undefined: hal; did you mean half?"},
 		{"strings.ToUpp", "inspect: undefined: strings.ToUpp; did you mean ToUpper?"},
 		{"tensor.Matmul", "inspect: undefined: tensor.Matmul; its Go is x.MatMul(y)"},
+		{"torch.ByteStorage", "inspect: undefined: torch.ByteStorage; nothing here stands for it: a tensor has no strides and no storage of its own that code could see"},
 		{"torch.zeros", "inspect: undefined: torch.zeros; its Go is tensor.Zeros(2, 3)"},
 		{"1 +", `inspect: "1 +" is no expression`},
 	} {

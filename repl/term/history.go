@@ -31,11 +31,8 @@ type historyFile struct{ path string }
 
 // defaultHistory is the history's place in the user's configuration folder.
 func defaultHistory() (historyFile, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return historyFile{}, fmt.Errorf("history: %w", err)
-	}
-	return historyFile{filepath.Join(dir, "mcs", "history")}, nil
+	path, err := journal.Place("history")
+	return historyFile{path}, err
 }
 
 // load gives the newest cells, the oldest of them first. A file that is not there is an empty history; a

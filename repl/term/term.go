@@ -241,7 +241,7 @@ func (nb *notebook) loop(ctx context.Context) error {
 	}
 }
 
-// asks says what leaving would lose, if anything.
+// asks asks whether the names of the session may go, if it has any.
 func (nb *notebook) asks() bool {
 	s, ok := nb.session.(interface{ Vars() []session.Var })
 	if !ok {

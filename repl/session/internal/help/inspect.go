@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -83,8 +84,8 @@ func (h *Helper) Inspect(expr string) (Info, error) {
 		msg := "inspect: undefined: " + expr
 		hint := DidYouMean(expr, candidates)
 		if s, ok := x.(*ast.SelectorExpr); ok {
-			if id, ok := s.X.(*ast.Ident); ok && elsewhere.Known(id.Name) && elsewhere.Lookup(id.Name, s.Sel.Name) != "" {
-				hint = "its Go is " + elsewhere.Lookup(id.Name, s.Sel.Name)
+			if id, ok := s.X.(*ast.Ident); ok && elsewhere.Known(id.Name) {
+				hint = cmp.Or(standsFor(id.Name, s.Sel.Name), hint)
 			}
 		}
 		if hint != "" {
@@ -218,11 +219,7 @@ func (h *Helper) inspectSymbol(path, name string) (Info, error) {
 	o := pkg.Scope().Lookup(name)
 	if o == nil || !o.Exported() {
 		msg := fmt.Sprintf("inspect: undefined: %s.%s", pkg.Name(), name)
-		hint := DidYouMean(name, pkg.Scope().Names())
-		if say := elsewhere.Lookup(pkg.Name(), name); hint == "" && say != "" {
-			hint = "its Go is " + say
-		}
-		if hint != "" {
+		if hint := cmp.Or(DidYouMean(name, pkg.Scope().Names()), standsFor(pkg.Name(), name)); hint != "" {
 			msg += "; " + hint
 		}
 		return Info{}, fmt.Errorf("%s", msg)
@@ -233,6 +230,15 @@ func (h *Helper) inspectSymbol(path, name string) (Info, error) {
 		h.describe(&info, h.World().Stage(), o.Type())
 	}
 	return info, nil
+}
+
+// standsFor says what stands here for a name of another library, or why nothing does, or "".
+func standsFor(module, name string) string {
+	goText := elsewhere.Lookup(module, name)
+	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
+		return why
+	}
+	return "its Go is " + goText
 }
 
 // inspectMember describes a field or method of an operand, or of a type that a cell declared.

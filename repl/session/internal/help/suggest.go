@@ -287,52 +287,6 @@ func (a *advisor) parent() ast.Node {
 	return nil
 }
 
-// names returns the names that the session and the cell declare.
-func (a *advisor) names() (list []string) {
-	a.st.All(func(e *world.Entity) { list = append(list, e.Name) })
-	for name := range a.h.World().Imports {
-		list = append(list, name)
-	}
-	for _, f := range a.c.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && a.c.Info.Defs[id] != nil && id.Name != "cell" {
-				list = append(list, id.Name)
-			}
-			return true
-		})
-	}
-	return list
-}
-
-func packageNames() (list []string) {
-	for _, path := range stdlib.Paths() {
-		name, _ := stdlib.Name(path)
-		list = append(list, name)
-	}
-	return list
-}
-
-// common lists the packages that are searched for a bare name.
-var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "errors", "os", "time", "sort"}
-
-// exportedAs finds the meaning of a name without a package: Println and println are fmt.Println, sqrt is
-// math.Sqrt.
-func (h *Helper) exportedAs(name string) string {
-	paths := append(slices.Clone(common), stdlib.Engine()...)
-	for _, path := range paths {
-		p, err := h.Package(path)
-		if err != nil {
-			continue
-		}
-		for _, n := range p.Scope().Names() {
-			if token.IsExported(n) && strings.EqualFold(n, name) {
-				return p.Name() + "." + n
-			}
-		}
-	}
-	return ""
-}
-
 // assigned says whether the identifier at pos stands on the left of a plain assignment.
 func assigned(files []*ast.File, pos token.Pos) (found bool) {
 	for _, f := range files {

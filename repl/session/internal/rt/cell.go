@@ -149,12 +149,9 @@ func (r *Runtime) leave(n *Run) {
 // Run is called by lowered code with the body of a cell, and by package session with code that runs like
 // one. It ends the run that was begun last. The last part of a body makes the deferred calls of the cell.
 func (r *Runtime) Run(body func()) {
-	g := goroutine.Number()
 	r.mu.Lock()
 	n := r.run
 	c := n.cell
-	delete(r.traces, g) // of panics that compiled code recovered when the goroutine ran another cell
-	delete(r.unwinding, g)
 	r.mu.Unlock()
 	leave := r.join(c)
 	defers := &Defers{r: r}
@@ -258,6 +255,8 @@ func (r *Runtime) depart(g uint64, c *Cell) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.cells, g)
+	delete(r.traces, g) // of panics that compiled code recovered, and of runtime.Goexit
+	delete(r.unwinding, g)
 	if c.members--; c.members == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil

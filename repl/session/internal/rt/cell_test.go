@@ -1,6 +1,28 @@
 package rt
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+)
+
+// A goroutine that ends by runtime.Goexit leaves no trace of the functions that it left.
+func TestGoexitLeavesNothing(t *testing.T) {
+	r := testRuntime()
+	r.Attach(&Shared{Stop: new(bool), Look: func(bool) {}})
+	c := r.NewCell(Hooks{})
+	n := r.Begin(c, Part{Body: true})
+	r.Run(func() {
+		r.Go(0, func() {
+			defer r.Trace("f")
+			runtime.Goexit()
+		})
+	})
+	<-n.Ended()
+	<-r.Idle(c)
+	if len(r.traces) != 0 {
+		t.Errorf("got traces of %d goroutines, want none", len(r.traces))
+	}
+}
 
 // A goroutine belongs to the cell that starts it from then on, also while it has not begun yet.
 func TestGoBelongs(t *testing.T) {

@@ -41,13 +41,13 @@ func area(k *micro.Kernel, m, n int) float64 {
 // bf16Kernel returns the micro-kernel for products of two bf16 operands, or nil where they are widened. Those
 // of the processor's own instructions round otherwise, so no stopwatch chooses: the last one is taken, which
 // does the most at once.
-var bf16Kernel = func() *micro.Kernel {
+var bf16Kernel = sync.OnceValue(func() *micro.Kernel {
 	kernels := micro.BF16Kernels()
 	if len(kernels) == 0 {
 		return nil
 	}
 	return kernels[len(kernels)-1]
-}
+})
 
 // speed measures the micro-kernels of each set when the first product asks.
 var speed = func() (all [isa.NumSets]func() []float64) {
