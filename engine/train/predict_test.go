@@ -17,8 +17,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// TestPredict: memory is what the device's peak then is, within 15 percent, and the prediction changes
-// nothing.
+// TestPredict: memory is what the device's peak then is, within 15 percent but for the old weights that
+// Go's collector finds sooner, and the prediction changes nothing.
 func TestPredict(t *testing.T) {
 	dev := device.CPU(3) // nothing else is on it
 	type call func(ctx context.Context, m Model, d data.Source, o Options) error
@@ -85,10 +85,12 @@ func TestPredict(t *testing.T) {
 				t.Fatal(err)
 			}
 			peak := dev.Memory().Peak
-			if off := float64(e.Peak)/float64(peak) - 1; math.Abs(off) > 0.15 {
-				t.Errorf("%s: predicted %d bytes, and the peak was %d: %+.0f %%\n%v", c.name, e.Peak, peak, 100*off, e)
+			// How many old weights wait is up to Go's collector, which may run at any moment: from none to all.
+			least, most := float64(e.Peak-e.Waiting)/float64(peak)-1, float64(e.Peak)/float64(peak)-1
+			if most < -0.15 || least > 0.15 {
+				t.Errorf("%s: predicted %d bytes, and the peak was %d: %+.0f %%, without old weights %+.0f %%\n%v", c.name, e.Peak, peak, 100*most, 100*least, e)
 			}
-			t.Logf("%s: %+.1f %% of %d KiB\n%v", c.name, 100*(float64(e.Peak)/float64(peak)-1), peak>>10, e)
+			t.Logf("%s: %+.1f %%, without old weights %+.1f %% of %d KiB\n%v", c.name, 100*most, 100*least, peak>>10, e)
 			if sum := e.Weights + e.Optimizer + e.Gradients + e.Activations + e.Waiting + e.Other; math.Abs(float64(sum-e.Peak)) > 0.01*float64(e.Peak) {
 				t.Errorf("%s: the parts are %d bytes together, want the peak's %d", c.name, sum, e.Peak)
 			}
