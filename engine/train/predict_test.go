@@ -85,7 +85,8 @@ func TestPredict(t *testing.T) {
 				t.Fatal(err)
 			}
 			peak := dev.Memory().Peak
-			// How many old weights wait is up to Go's collector, which may run at any moment: from none to all.
+			// How many old weights wait is up to Go's collector, which may run at any moment: from none to
+			// all.
 			least, most := float64(e.Peak-e.Waiting)/float64(peak)-1, float64(e.Peak)/float64(peak)-1
 			if most < -0.15 || least > 0.15 {
 				t.Errorf("%s: predicted %d bytes, and the peak was %d: %+.0f %%, without old weights %+.0f %%\n%v", c.name, e.Peak, peak, 100*most, 100*least, e)
