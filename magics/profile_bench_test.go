@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
-	"github.com/mcs-notebook/mcs/internal/turns"
+	"github.com/mcs-notebook/mcs/internal/testing/turns"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 

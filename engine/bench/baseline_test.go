@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/internal/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
 )
 
 func timesOf(t *testing.T, cpu string, a, b time.Duration) *bench.Comparison {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
 )
 
 func measure(t *testing.T, m *benchtest.Machine, w bench.Work, o bench.Options) *bench.Result {

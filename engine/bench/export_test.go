@@ -12,7 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/internal/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
 )
 
 // measured is a comparison of 2 ms with 3 ms, on a machine that says what it is.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/internal/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
 )
 
 // Work that is a square of its parameter is seen to be one, and beside it one that is not.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/internal/benchtest"
 	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
 )
 
 // What other goroutines of the process do is noticed while the measured work pauses, and named like the work

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/arrow"
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
-	"github.com/mcs-notebook/mcs/engine/internal/parquet"
+	"github.com/mcs-notebook/mcs/engine/data/internal/arrow"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/data/internal/parquet"
 )
 
 // A columnFile is a file that is read row by row, though it keeps its values by columns.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // manyChats writes a file of chats that is worth to be kept; the first one says this.

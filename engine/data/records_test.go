@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // peerRecords is testdata/records.json: what Python wrote into the other files there.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // manySequences are chats or preferences, of which some are left out.

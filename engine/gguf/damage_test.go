@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // parts makes a file of texts, and of numbers in as many bytes as their type has.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // Every file of a folder is damaged in 500 ways: an error that names the folder, or a

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/hub"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/hub"
 )
 
 // A Hub says what [Download] fetches, and from where.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // Files of all kinds that are damaged in 500 ways each: an error that names the file, and the model stays as

@@ -15,7 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 var long = flag.Bool("long", false, "kill many processes that save, and read many damaged files")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // TestMutants: a damaged file is refused, and the model stays as it was; or it is taken, and the model works.

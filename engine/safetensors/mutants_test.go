@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // TestMutants: a damaged file is refused with a FormatError, or is a file in which every tensor can be read.

@@ -15,7 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/turns"
+	"github.com/mcs-notebook/mcs/internal/testing/turns"
 )
 
 // settled is what a run of work within a ledger comes to, when it has ended and when it has settled.

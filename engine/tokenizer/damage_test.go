@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // damageable are files of every kind: those of the fixtures, and small ones of ranks and of tekken.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
-	"github.com/mcs-notebook/mcs/engine/internal/race"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/race"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"

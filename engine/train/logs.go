@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/internal/tfevents"
+	"github.com/mcs-notebook/mcs/engine/train/internal/tfevents"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/optim"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // logged returns what a log says, in short: "run 6", "1", "2 eval", each followed by its loss.

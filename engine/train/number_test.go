@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/mutate"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // TestHistoryJSON: infinities and NaN come back, and so does every bit of the rest.

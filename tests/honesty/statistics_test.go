@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/internal/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
 )
 
 // A model is a kind of machine. On a quiet one figures are exact and verdicts are right; on every other one

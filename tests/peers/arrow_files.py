@@ -1,4 +1,4 @@
-"""Writes engine/internal/arrow/testdata: files of pyarrow in every layout that is read, and their rows as JSON.
+"""Writes engine/data/internal/arrow/testdata: files of pyarrow in every layout that is read, and their rows as JSON.
 
     python tests/peers/arrow_files.py          (pyarrow)
 
@@ -13,7 +13,7 @@ import pyarrow.ipc as ipc
 import parquet_files
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OUT = os.path.join(HERE, "..", "..", "engine", "internal", "arrow", "testdata")
+OUT = os.path.join(HERE, "..", "..", "engine", "data", "internal", "arrow", "testdata")
 N = parquet_files.N
 
 def table():

@@ -1,7 +1,7 @@
 """Writes a file of events with TensorBoard's own package, which Go's are held against, byte by byte; or reads one that mcs wrote.
 
     pip install tensorboard
-    python event_files.py write FILE     # engine/internal/tfevents/testdata/events
+    python event_files.py write FILE     # engine/train/internal/tfevents/testdata/events
     python event_files.py check FILE     # prints what TensorBoard finds in it
 """
 

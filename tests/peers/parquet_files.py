@@ -1,4 +1,4 @@
-"""Writes engine/internal/parquet/testdata: files of pyarrow in every encoding that is read, and their rows as JSON.
+"""Writes engine/data/internal/parquet/testdata: files of pyarrow in every encoding that is read, and their rows as JSON.
 
     python tests/peers/parquet_files.py          (pyarrow)
 """
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OUT = os.path.join(HERE, "..", "..", "engine", "internal", "parquet", "testdata")
+OUT = os.path.join(HERE, "..", "..", "engine", "data", "internal", "parquet", "testdata")
 N = 40
 
 random.seed(3)

@@ -10,10 +10,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/emulated"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/late"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/emulated"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/late"
 )
 
 // Register makes a device known.

@@ -19,7 +19,7 @@ func TestCommandHasNoTestDevices(t *testing.T) {
 	if !slices.Contains(list, module+"engine/tensor") {
 		t.Fatalf("got %d packages without the engine", len(list))
 	}
-	for _, p := range []string{"engine/device/devicetest", "engine/internal/backend/gpu/emulated", "engine/internal/backend/late"} {
+	for _, p := range []string{"engine/device/devicetest", "engine/internal/testing/emulated", "engine/internal/testing/late"} {
 		if slices.Contains(list, module+p) {
 			t.Errorf("the command has package %s, want it in tests alone", p)
 		}

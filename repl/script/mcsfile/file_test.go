@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 func TestParse(t *testing.T) {

@@ -81,7 +81,7 @@ func TestFamilies(t *testing.T) {
 // data is seen are in no launch, and an adapter becomes a product, the loss of a linear layer products and
 // losses.
 func TestFamiliesHaveEveryOp(t *testing.T) {
-	record, err := os.ReadFile("../../../engine/internal/backend/backendtest/record/cpu.txt")
+	record, err := os.ReadFile("../../../engine/internal/testing/backendtest/record/cpu.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 func TestConformance(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // TestFence runs some cases of all ops on buffers that end where the next page cannot be read or written, to

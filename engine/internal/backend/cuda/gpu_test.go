@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
 )
 
 var number = flag.Int("gpu", 0, "which NVIDIA GPU the tests use")

@@ -9,9 +9,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // TestFaultRecords: a run that could fault copies its arguments to the device, and nothing back; a fault that

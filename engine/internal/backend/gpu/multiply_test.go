@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // column is a product of 9×1 by 1×1: the left column times a number.

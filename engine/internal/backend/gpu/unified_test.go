@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 func newUnified(t *testing.T) *bench {

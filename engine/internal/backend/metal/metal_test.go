@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // onMac returns the backend, or skips where there is none.

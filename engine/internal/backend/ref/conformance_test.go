@@ -3,8 +3,8 @@ package ref_test
 import (
 	"testing"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // Against itself the reference shows that every case can be built, and that fusion changes no result.

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // path is docs/ops.md as seen from package ir, where go generate runs.
@@ -101,9 +101,9 @@ func backends() string {
 	names, never := recorded()
 	var b strings.Builder
 	b.WriteString("\n## What each backend has run\n\n")
-	b.WriteString("The conformance suite, `engine/internal/backend/backendtest`, runs each op in each dtype that it takes and compares with ref.\n")
+	b.WriteString("The conformance suite, `engine/internal/testing/backendtest`, runs each op in each dtype that it takes and compares with ref.\n")
 	b.WriteString("A dtype that is missing was not run. `emulated` is the backend of GPUs, whose kernels the processor runs thread by\n")
-	b.WriteString("thread (`engine/internal/backend/gpu/emulated`).")
+	b.WriteString("thread (`engine/internal/testing/emulated`).")
 	if len(never) > 0 {
 		fmt.Fprintf(&b, " Not recorded: %s, which nobody has run yet.", strings.Join(never, ", "))
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // newStubWithLt is newStub with cuBLASLt in the same library.

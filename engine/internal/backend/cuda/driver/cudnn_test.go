@@ -16,11 +16,11 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // newStubWithDnn is newStub with cuDNN in the same library.

@@ -16,9 +16,9 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
 )
 
 // A stub is testdata/cuda.c, compiled, and the driver that uses it.

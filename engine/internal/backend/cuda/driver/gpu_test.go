@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
 )
 
 // onGPU returns the driver of a machine with an NVIDIA GPU, and the kernels of testdata/kernels.cu.

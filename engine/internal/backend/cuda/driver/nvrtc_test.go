@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
 )
 
 var (

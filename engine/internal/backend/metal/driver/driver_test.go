@@ -15,9 +15,9 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
 )
 
 // The Metal of these tests is a C library for arm64. On other machines the tests run under qemu.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
 )
 
 const axpyText = `#include <metal_stdlib>

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
 )
 
 // The runtime of these tests is a C library for arm64. On other machines the tests run under qemu.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 )
 
 // Kinds of values in Thrift's compact protocol.

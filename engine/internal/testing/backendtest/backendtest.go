@@ -319,10 +319,10 @@ func (s *suite) checkRecord(t *testing.T, name string) {
 		text.WriteString("\n")
 	}
 	if *update {
-		// Tests run in their package's folder, which is beside this one, or in one beside it.
-		dir := "../backendtest/record/"
+		// Tests run in their package's folder: a backend's, or that of a device for tests.
+		dir := "../../testing/backendtest/record/"
 		if _, err := os.Stat(dir); err != nil {
-			dir = "../" + dir
+			t.Fatal(err)
 		}
 		if err := os.WriteFile(dir+name+".txt", []byte(text.String()), 0o666); err != nil {
 			t.Fatal(err)

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
 )
 
 // The emulation is a driver like the others.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 func axpy(d *gpu.Dispatch) {

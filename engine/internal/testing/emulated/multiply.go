@@ -2,7 +2,7 @@ package emulated
 
 import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // Multiplication is a product of the library, if there is one. It is computed in this process.

@@ -13,7 +13,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 )
 
 // A Reader reads a file's rows.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // The files are pyarrow's: tests/peers/arrow_files.py.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
 )
 
 var (

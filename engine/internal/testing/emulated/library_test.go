@@ -6,10 +6,10 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // TestLibrary computes all products and all attention that go to a library by one, and what the library lacks

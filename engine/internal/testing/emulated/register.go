@@ -6,8 +6,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
 )
 
 // Register makes the device "emulated" known, for the tests of a package; "emulated-address" and

@@ -8,7 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 )
 
 // A header says what a page is.

@@ -16,7 +16,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 )
 
 const (

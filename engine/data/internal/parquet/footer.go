@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcs-notebook/mcs/engine/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
-	"github.com/mcs-notebook/mcs/internal/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
 // repository has two small files and one large one.

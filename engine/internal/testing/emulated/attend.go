@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // Attention is attention of the library, if there is one. It is computed in this process.
