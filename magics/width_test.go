@@ -63,7 +63,7 @@ func TestReportsFitTheScreen(t *testing.T) {
 		"bench.Measure(ctx, func(n int) error { for range n { step() }; return nil }, bench.Options{Time: 2e7})",
 		"bench.Compare(ctx, []bench.Case{{\"a rather long name\", func(n int) error { for range n { step() }; return nil }}, {\"another\", func(n int) error { for range n { step() }; return nil }}}, bench.Options{Time: 2e7})",
 		"&train.History{Loss: []float64{2, 1}, Eval: []train.Point{{Step: 300, Loss: 1.5, Tokens: true}}, Total: 500, Stopped: \"the loss has not fallen for more than a hundred steps\", Notes: []string{strings.Repeat(\"a note \", 20)}}",
-		"&train.Estimate{Peak: 1 << 40, Total: 1 << 30, Steps: 3, Step: 1e9, From: \"the measured ceilings, which no step can beat\", Tokens: 4096}",
+		"&train.Estimate{Peak: 1 << 40, Total: 1 << 30, Steps: 3, Tokens: 4096}",
 		"block := nn.NewMLP(8, 16, 8)\nadapter := lora.Inject(block, lora.Config{Rank: 2})\n_ = adapter\nlora.Of(block)",
 	} {
 		for _, width = range []int{80, 40} {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/engine/internal/testing/race"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/race"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
-	"github.com/mcs-notebook/mcs/engine/internal/testing/race"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/race"
 )
 
 // noisy is a model whose loss needs random numbers.

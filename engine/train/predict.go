@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -36,16 +35,14 @@ type Estimate struct {
 	Tokens   int           // places of a step, with prompts and padding, in the largest batches; 0 for data that has none
 	Flops    int64         // of a step
 	Launches int           // of a step
-	Step     time.Duration // that a step takes; 0 if unknown
-	// From says where Step comes from: "3 measured steps", or "the measured ceilings", which no step can
-	// beat.
-	From string
+	Step     time.Duration // that a step takes, the least of those measured; 0 if none was
+	Measured int           // steps for Step: none where the memory does not suffice
 }
 
 // Predict says what Run would take with these options: memory as the step's plan has it, for the largest of
 // the first batches, and time by steps that are measured and not made. The model stays as it is, and no file
-// is written. If the memory would not suffice no step is measured; the time is then the least that the
-// device's ceilings allow. An evaluation and the making of checkpoints are left out.
+// is written. If the memory would not suffice no step is measured. An evaluation and the making of
+// checkpoints are left out.
 func Predict(ctx context.Context, m Model, d data.Source, o Options) (*Estimate, error) {
 	o = o.withSteps(d).withDefaults()
 	params := o.Params
@@ -69,8 +66,8 @@ func Predict(ctx context.Context, m Model, d data.Source, o Options) (*Estimate,
 		if e, err = t.estimate(); err != nil {
 			return err
 		}
-		if e.Total > 0 && e.Peak > e.Total {
-			return e.bound(ctx, t.on)
+		if e.tooMuch() {
+			return nil
 		}
 		return t.measure(ctx, e)
 	})
@@ -203,8 +200,8 @@ func (t *trainer) measure(ctx context.Context, e *Estimate) error {
 			defer func() { p.Value().Set(was) }()
 		}
 	}
-	began, n := time.Now(), 0
-	for n < 3 && (n == 0 || time.Since(began) < enough) {
+	began := time.Now()
+	for e.Measured < 3 && (e.Measured == 0 || time.Since(began) < enough) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -218,24 +215,15 @@ func (t *trainer) measure(ctx context.Context, e *Estimate) error {
 		_ = l.numbers.Float64s() // waits
 		took := time.Since(from)
 		l.pending.Undo()
-		if n++; e.Step == 0 || took < e.Step {
+		if e.Measured++; e.Step == 0 || took < e.Step {
 			e.Step = took
 		}
 	}
-	e.From = units.Plural(int64(n), "measured step")
 	return nil
 }
 
-// bound is the time that the arithmetic of a step takes at least.
-func (e *Estimate) bound(ctx context.Context, on device.Device) error {
-	c, err := bench.CeilingsOf(ctx, []string{on.String()})
-	if err != nil {
-		return err
-	}
-	e.Step = time.Duration(float64(e.Flops) / c.Flops(dtype.F32) * float64(time.Second))
-	e.From = "the measured ceilings, which no step can beat"
-	return nil
-}
+// tooMuch says whether the run needs more memory than the device has, as far as that is known.
+func (e *Estimate) tooMuch() bool { return e.Total > 0 && e.Peak > e.Total }
 
 // Time is how long all steps take.
 func (e *Estimate) Time() time.Duration { return time.Duration(e.Steps) * e.Step }
@@ -246,13 +234,17 @@ func (e *Estimate) Text(width int) string {
 	fmt.Fprintf(&b, "memory  %s at most", units.Bytes(e.Peak))
 	if e.Total > 0 {
 		fmt.Fprintf(&b, " of %s", units.Bytes(e.Total))
-		if e.Peak > e.Total {
+		if e.tooMuch() {
 			b.WriteString(", which is too much: smaller batches, Accumulate, or a model with Checkpoint need less")
 		}
 	}
 	fmt.Fprintf(&b, "\n        weights %s · optimizer %s · gradients %s · activations %s · old weights %s · other %s",
 		units.Bytes(e.Weights), units.Bytes(e.Optimizer), units.Bytes(e.Gradients), units.Bytes(e.Activations), units.Bytes(e.Waiting), units.Bytes(e.Other))
-	fmt.Fprintf(&b, "\ntime    %s for %s, %s each (%s)", units.Duration(e.Time()), units.Plural(int64(e.Steps), "step"), units.Duration(e.Step), e.From)
+	if steps := units.Plural(int64(e.Steps), "step"); e.Measured == 0 {
+		fmt.Fprintf(&b, "\ntime    not measured for %s: the memory does not suffice", steps)
+	} else {
+		fmt.Fprintf(&b, "\ntime    %s for %s, %s each (%s)", units.Duration(e.Time()), steps, units.Duration(e.Step), units.Plural(int64(e.Measured), "measured step"))
+	}
 	fmt.Fprintf(&b, "\nstep    %s flops, %s", units.Count(float64(e.Flops)), units.Plural(int64(e.Launches), "launch"))
 	if e.Tokens > 0 {
 		fmt.Fprintf(&b, ", %s tokens with prompts and padding", units.Int(int64(e.Tokens)))

@@ -27,9 +27,6 @@ var rooms = map[string][]string{
 	"beside":                    {"internal"},
 }
 
-// equipment are packages that only tests import.
-var equipment = []string{"backendtest", "emulated", "fake", "late", "drivertest", "mutate", "turns", "record"}
-
 // mostLines is what the product may have, rounded up to the next thousand when it was last looked at: to go
 // beyond is a decision. The aim is 125,000.
 const mostLines = 176_000
@@ -39,47 +36,24 @@ var generatedHead = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDI
 // TestLines counts the written lines of the product by room, without tests, what tests need, and generated
 // files; -v shows them.
 func TestLines(t *testing.T) {
-	root := filepath.Join("..", "..")
 	count, total := map[string]int{}, 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(root, path)
-		if rel = filepath.ToSlash(rel); d.IsDir() {
-			if d.Name() == "testdata" || rel == "tests" || rel == "examples" || slices.Contains(equipment, d.Name()) || rel != "." && strings.HasPrefix(d.Name(), ".") {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !slices.Contains([]string{".go", ".s", ".metal", ".h", ".cu"}, filepath.Ext(path)) || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if generatedHead.Match(text[:min(len(text), 2000)]) {
-			return nil
+	written(t, func(path, text string) {
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if strings.HasSuffix(path, "_test.go") || lies(pkg, "tests", "examples") || ofTests(pkg) {
+			return
 		}
 		in, folder := "", ""
 		for room, folders := range rooms {
-			for _, f := range folders {
-				if strings.HasPrefix(rel, f+"/") && len(f) > len(folder) {
-					in, folder = room, f
-				}
+			if f := longest(pkg, folders); len(f) > len(folder) {
+				in, folder = room, f
 			}
 		}
 		if in == "" {
-			t.Errorf("%s is in no room", rel)
+			t.Errorf("%s is in no room", path)
 		}
-		n := strings.Count(string(text), "\n")
+		n := strings.Count(text, "\n")
 		count[in], total = count[in]+n, total+n
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	table := ""
 	for _, room := range slices.SortedFunc(maps.Keys(count), func(a, b string) int { return count[b] - count[a] }) {
 		table += fmt.Sprintf("%8d  %s\n", count[room], room)
@@ -88,4 +62,47 @@ func TestLines(t *testing.T) {
 	if total > mostLines {
 		t.Errorf("the product has %d written lines, want at most %d", total, mostLines)
 	}
+}
+
+// written calls f with the path and the text of each source file of the tree that somebody wrote.
+func written(t *testing.T, f func(path, text string)) {
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || path != root && strings.HasPrefix(d.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !slices.Contains([]string{".go", ".s", ".metal", ".h", ".cu"}, filepath.Ext(path)) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !generatedHead.Match(text[:min(len(text), 2000)]) {
+			rel, _ := filepath.Rel(root, path)
+			f(filepath.ToSlash(rel), string(text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// longest returns the longest of the folders in which a package lies, "" if it lies in none.
+func longest(pkg string, folders []string) (folder string) {
+	for _, f := range folders {
+		if lies(pkg, f) && len(f) > len(folder) {
+			folder = f
+		}
+	}
+	return folder
+}
+
+// lies says whether a package lies in one of the folders.
+func lies(pkg string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return pkg == f || strings.HasPrefix(pkg, f+"/") })
 }
