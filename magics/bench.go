@@ -119,7 +119,8 @@ func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, er
 		return nil, err
 	}
 	if setup := c.text("setup"); setup != "" {
-		defer c.state(setup, c.s.Assigned(setup)).restore()
+		c.before = parsed(setup)
+		defer c.state(c.before, c.s.Assigned(c.before)).restore()
 	}
 	var m *measurement
 	if q.sweep != nil {
@@ -143,11 +144,11 @@ func (c *call) options() bench.Options {
 func (c *call) works(ctx context.Context, cases []benchCase, mute *session.Mute) ([]bench.Work, error) {
 	works := make([]bench.Work, len(cases))
 	for i, each := range cases {
-		w, err := c.compile(each.source)
+		w, err := c.compile(each.code)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.settleInputs(each.source); err != nil {
+		if err := c.settleInputs(each.code); err != nil {
 			return nil, err
 		}
 		if works[i], err = c.bench(ctx, each.name, w, mute); err != nil {

@@ -21,7 +21,7 @@ func TestFloor(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"h()", "func() { }()"},
 		{"g(g(x))", "func(t tensor.Tensor) (_ tensor.Tensor) { return }(func(t tensor.Tensor) (_ tensor.Tensor) { return }(x))"},
-		{"a, err := f(1, \"b\"); _, _ = a, err", "a, err := func(a int, rest ...string) (_ int, _ error) { return }(1, \"b\") _, _ = a, err"},
+		{"a, err := f(1, \"b\"); _, _ = a, err", "a, err := func(a int, rest ...string) (_ int, _ error) { return }(1, \"b\"); _, _ = a, err"},
 		{"for range 3 { h() }", "for range 3 { func() { }() }"},
 		{"1 + n", "0"},
 		{"x.Add(1)", "0"},
@@ -30,7 +30,7 @@ func TestFloor(t *testing.T) {
 		{"n = 3", "0"},
 		{"not Go", "0"},
 	} {
-		got := c.floor(tt.text)
+		got := c.floor(parsed(tt.text))
 		if flat := strings.Join(strings.Fields(got), " "); flat != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.text, flat, tt.want)
 		}
@@ -73,7 +73,7 @@ func up() { k++ }`); r.Err != nil {
 		"send(); <-ch", "send(); select { case <-ch: }", "set(); at.n", "if count() == 3 { up() }",
 	} {
 		c := &call{s: s, magic: Lookup("timeit")}
-		w, err := c.compile(statement)
+		w, err := c.compile(parsed(statement))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,14 +3,16 @@ package magics
 import (
 	"go/ast"
 	"go/token"
+
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // heedless says whether statements do the same, whatever some calls in them return and change: they look at
 // no result, wait for nothing, and their loops end by themselves. A result may be dropped, be the value of
 // the statements, and go, also by way of a variable, to another of the calls.
-func heedless(body *ast.BlockStmt, calls map[ast.Expr]bool) bool {
+func heedless(code *notation.Statements, calls map[ast.Expr]bool) bool {
 	h := &heed{calls: calls, results: map[string]bool{}}
-	ast.Inspect(body, func(n ast.Node) bool {
+	code.Inspect(func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok {
 			h.assigned(a.Lhs, a.Rhs)
 		}
@@ -21,7 +23,7 @@ func heedless(body *ast.BlockStmt, calls map[ast.Expr]bool) bool {
 		}
 		return true
 	})
-	ast.Inspect(body, h.visit)
+	code.Inspect(h.visit)
 	return !h.found
 }
 

@@ -3,17 +3,12 @@ package magics
 import (
 	"context"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/units"
-	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // A listing is where a function is declared: a cell, and its first and last line there.
@@ -31,7 +26,7 @@ func runLineProfile(ctx context.Context, c *call) (display.Value, error) {
 	if !ok {
 		return nil, c.errorf("%s is no function that a cell declares; methods are written T.Method", name)
 	}
-	w, err := c.ready(strings.TrimSpace(statement))
+	w, err := c.ready(parsed(statement))
 	if err != nil {
 		return nil, err
 	}
@@ -42,49 +37,18 @@ func runLineProfile(ctx context.Context, c *call) (display.Value, error) {
 	return l.table(p), nil
 }
 
-// listing finds the newest declaration of a function, or of a method that is written T.Method.
-func (c *call) listing(name string) (listing, bool) {
-	for _, each := range slices.Backward(c.s.History()) {
-		if each.N < 1 || each.Err {
-			continue
-		}
-		for _, piece := range cell.Split(each.Source) {
-			if piece.Kind != cell.Declaration {
-				continue
-			}
-			fset := token.NewFileSet()
-			const before = "package p;"
-			f, err := notation.ParseFile(fset, "", before+piece.Text(each.Source), parser.SkipObjectResolution)
-			if err != nil {
-				continue
-			}
-			start, _ := cell.LineCol(each.Source, piece.From)
-			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && declaredName(fn) == name {
-					return listing{each.N, start - 1 + fset.Position(fn.Pos()).Line, start - 1 + fset.Position(fn.End()).Line, strings.Split(each.Source, "\n")}, true
-				}
-			}
-		}
+// listing finds the declaration of a function, or of a method that is written T.Method.
+func (c *call) listing(name string) (l listing, ok bool) {
+	info, err := c.s.Inspect(name)
+	if err != nil || info.Kind != "func" && info.Kind != "method" {
+		return l, false
 	}
-	return listing{}, false
-}
-
-// declaredName is a function's name, or T.Method.
-func declaredName(fn *ast.FuncDecl) string {
-	if fn.Recv == nil || len(fn.Recv.List) == 0 {
-		return fn.Name.Name
+	if _, err := fmt.Sscanf(info.Place, "In[%d]:%d", &l.cell, &l.first); err != nil {
+		return l, false
 	}
-	t := fn.Recv.List[0].Type
-	if star, ok := t.(*ast.StarExpr); ok {
-		t = star.X
-	}
-	if generic, ok := t.(*ast.IndexExpr); ok {
-		t = generic.X
-	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name + "." + fn.Name.Name
-	}
-	return fn.Name.Name
+	l.last = l.first + strings.Count(info.Source, "\n")
+	l.lines = strings.Split(c.cellText(l.cell), "\n")
+	return l, true
 }
 
 // table has each line of the function with the time that passed while it was under way.

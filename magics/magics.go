@@ -22,6 +22,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -83,6 +84,8 @@ type call struct {
 	flags map[string]any // by name, every flag of the row: bool, int, time.Duration or string
 	clock bench.Clock    // nil: the machine's
 	rest  string         // the text after the flags; for %% the rest of the line and the cell's other lines
+
+	before *notation.Statements // of -setup; nil without it
 
 	changes func() (changed []string, complete bool) // since before the first run: see session.Changes
 }

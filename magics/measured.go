@@ -66,7 +66,7 @@ func (w *work) record(ctx context.Context, how func(context.Context, func(contex
 // bench returns the work in the form that package bench times. Its results are the tensors that it makes.
 // Output is shown in the first run only.
 func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mute) (bench.Work, error) {
-	each, err := c.s.CompileEach(w.source)
+	each, err := c.s.CompileEach(w.code.Text)
 	if err != nil {
 		return bench.Work{}, err
 	}
@@ -78,7 +78,7 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 	if err != nil {
 		return bench.Work{}, err
 	}
-	before := c.state(w.source, c.s.Assigned(w.source))
+	before := c.state(w.code, c.s.Assigned(w.code))
 	c.remember()
 	inspected := false
 	var made any
@@ -120,10 +120,10 @@ type emptied struct {
 }
 
 func (c *call) emptied(ctx context.Context, w *work) (*emptied, error) {
-	text := c.floor(w.source)
+	text := c.floor(w.code)
 	loop, err := c.s.Compile(text)
 	if err == nil && text != cheapest {
-		before := c.state(text, c.s.Assigned(text))
+		before := c.state(w.code, c.s.Assigned(w.code))
 		_, err = loop.Run(ctx, 1)
 		before.restore()
 	}
@@ -148,11 +148,10 @@ func (e *emptied) run(n int) error {
 
 // setup returns a function that runs the statement of -setup before each sample; nil without -setup.
 func (c *call) setup(ctx context.Context) (around func(sample func() error) error, err error) {
-	source := c.text("setup")
-	if source == "" {
+	if c.before == nil {
 		return nil, nil
 	}
-	w, err := c.compile(source)
+	w, err := c.compile(c.before)
 	if err != nil {
 		return nil, err
 	}

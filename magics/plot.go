@@ -43,7 +43,7 @@ func runPlot(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.plotFile(file); err != nil {
 		return nil, err
 	}
-	w, err := c.compile(source)
+	w, err := c.compile(parsed(source))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -534,9 +535,14 @@ func (c *call) sourceLine(place string) string {
 	if _, err := fmt.Sscanf(place, "In[%d]:%d", &n, &line); err != nil {
 		return ""
 	}
-	for _, cell := range c.s.History() {
-		if lines := strings.Split(cell.Source, "\n"); cell.N == n && line >= 1 && line <= len(lines) {
-			return strings.TrimSpace(lines[line-1])
+	return strings.TrimSpace(cell.Line(c.cellText(n), line))
+}
+
+// cellText is the text of a cell that has run.
+func (c *call) cellText(n int) string {
+	for _, ran := range c.s.History() {
+		if ran.N == n {
+			return ran.Source
 		}
 	}
 	return ""

@@ -25,7 +25,7 @@ func BenchmarkProfiled(b *testing.B) {
 	}
 	for name, source := range map[string]string{"go": "busy(1000)", "kernels": "x.Add(1).Softmax(-1).Sum().Item()", "lines": "step()"} {
 		b.Run(name, func(b *testing.B) {
-			w, err := (&call{s: s, magic: Lookup("profile")}).ready(source)
+			w, err := (&call{s: s, magic: Lookup("profile")}).ready(parsed(source))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -164,7 +164,7 @@ func TestProfileTakesTurns(t *testing.T) {
 		{"no evaluation", "count()", time.Hour, 0, 0},
 	} {
 		before := ran()
-		w, err := (&call{s: s, magic: Lookup("profile")}).ready(c.source)
+		w, err := (&call{s: s, magic: Lookup("profile")}).ready(parsed(c.source))
 		if err != nil {
 			t.Fatal(err)
 		}

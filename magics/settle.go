@@ -3,8 +3,6 @@ package magics
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"reflect"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -113,26 +111,15 @@ func mayHoldTensor(t reflect.Type) bool {
 
 // settleInputs evaluates the session's variables that a statement mentions, so that the statement is not
 // charged for what was left undone before it. A statement that is a variable asks for what was left undone.
-func (c *call) settleInputs(source string) error {
-	f, err := notation.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
-	if err != nil {
-		return nil // the compiler has said what is wrong, or will
-	}
-	list := f.Decls[0].(*ast.FuncDecl).Body.List
-	if len(list) == 1 {
-		if es, ok := list[0].(*ast.ExprStmt); ok {
+func (c *call) settleInputs(code *notation.Statements) error {
+	if len(code.List) == 1 {
+		if es, ok := code.List[0].(*ast.ExprStmt); ok {
 			if _, ok := ast.Unparen(es.X).(*ast.Ident); ok {
 				return nil
 			}
 		}
 	}
-	mentioned := map[string]bool{}
-	ast.Inspect(f, func(n ast.Node) bool {
-		if ident, ok := n.(*ast.Ident); ok {
-			mentioned[ident.Name] = true
-		}
-		return true
-	})
+	mentioned := code.Mentioned()
 	for _, v := range c.s.Vars() {
 		if v.Kind == "var" && mentioned[v.Name] {
 			if err := tensor.Try(func() { tensor.Eval(tensorsIn(v.Value)...) }); err != nil {

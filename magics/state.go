@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -24,10 +25,10 @@ type box struct {
 }
 
 // state remembers the variables names, and the tensors that the statement Sets.
-func (c *call) state(source string, names []string) *state {
+func (c *call) state(code *notation.Statements, names []string) *state {
 	s := &state{vars: c.s.Snapshot(names...), random: tensor.DefaultRNG()}
 	s.stood = s.random.State()
-	set := setTensors(source)
+	set := setTensors(code)
 	for _, v := range c.s.Vars() {
 		if t, ok := v.Value.(tensor.Tensor); ok && slices.Contains(set, v.Name) && !t.IsNone() && !t.Freed() {
 			s.boxes = append(s.boxes, box{v.Name, t, t.Eval().Snapshot()})
@@ -50,16 +51,14 @@ func (s *state) restore() (changed []string) {
 }
 
 // setTensors returns the variables whose values a statement replaces: p in p.Set(…).
-func setTensors(source string) (names []string) {
-	for _, stmt := range parseStatements(source) {
-		ast.Inspect(stmt, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Set" {
-				if id, ok := ast.Unparen(sel.X).(*ast.Ident); ok {
-					names = append(names, id.Name)
-				}
+func setTensors(code *notation.Statements) (names []string) {
+	code.Inspect(func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Set" {
+			if id, ok := ast.Unparen(sel.X).(*ast.Ident); ok {
+				names = append(names, id.Name)
 			}
-			return true
-		})
-	}
+		}
+		return true
+	})
 	return names
 }

@@ -3,9 +3,7 @@ package magics
 import (
 	"context"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -55,10 +53,13 @@ func (c *call) sweep(ctx context.Context, cases []benchCase, r bench.Range) (*me
 // sweeps returns an error if a statement sets the name, or if no statement uses it.
 func (c *call) sweeps(cases []benchCase, name string) error {
 	found := false
-	for _, source := range append([]string{c.text("setup")}, sources(cases)...) {
-		at, sets := uses(source, name)
+	if c.before != nil {
+		cases = append([]benchCase{{code: c.before}}, cases...)
+	}
+	for _, each := range cases {
+		at, sets := uses(each.code, name)
 		if sets {
-			return c.errorf("-sweep: %s sets %s, which -sweep gives its values", source, name)
+			return c.errorf("-sweep: %s sets %s, which -sweep gives its values", each.code.Text, name)
 		}
 		found = found || len(at) > 0
 	}
@@ -68,27 +69,21 @@ func (c *call) sweeps(cases []benchCase, name string) error {
 	return nil
 }
 
-func sources(cases []benchCase) (list []string) {
-	for _, each := range cases {
-		list = append(list, each.source)
-	}
-	return list
-}
-
 // at returns the call and the statements with value in place of the name. The names of the statements stay.
 func (c *call) at(cases []benchCase, name string, value float64) (*call, []benchCase) {
 	at := *c
-	at.flags = maps.Clone(c.flags)
-	at.flags["setup"] = replaced(c.text("setup"), name, value)
+	if c.before != nil {
+		at.before = replaced(c.before, name, value)
+	}
 	list := slices.Clone(cases)
 	for i := range list {
-		list[i].source = replaced(list[i].source, name, value)
+		list[i].code = replaced(list[i].code, name, value)
 	}
 	return &at, list
 }
 
 // replaced returns a statement with value in place of the name. A whole number is written without a point.
-func replaced(source, name string, value float64) string {
+func replaced(code *notation.Statements, name string, value float64) *notation.Statements {
 	text := strconv.FormatFloat(value, 'g', -1, 64)
 	if value == math.Trunc(value) && math.Abs(value) < 1<<53 {
 		text = strconv.FormatInt(int64(value), 10)
@@ -96,20 +91,17 @@ func replaced(source, name string, value float64) string {
 	if value < 0 {
 		text = "(" + text + ")"
 	}
-	at, _ := uses(source, name)
+	source := code.Text
+	at, _ := uses(code, name)
 	for _, i := range slices.Backward(at) {
 		source = source[:i] + text + source[i+len(name):]
 	}
-	return source
+	return parsed(source)
 }
 
 // uses returns the offsets at which name is a variable in a statement, and whether the statement sets or
 // declares it.
-func uses(source, name string) (at []int, sets bool) {
-	f, err := notation.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
-	if err != nil {
-		return nil, false // compiling it reports the error
-	}
+func uses(code *notation.Statements, name string) (at []int, sets bool) {
 	other := map[*ast.Ident]bool{} // fields and keys, which are no variables
 	is := func(list ...ast.Expr) bool {
 		return slices.ContainsFunc(list, func(e ast.Expr) bool {
@@ -120,7 +112,7 @@ func uses(source, name string) (at []int, sets bool) {
 	idents := func(list []*ast.Ident) bool {
 		return slices.ContainsFunc(list, func(id *ast.Ident) bool { return id.Name == name })
 	}
-	ast.Inspect(f, func(n ast.Node) bool {
+	code.Inspect(func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			other[n.Sel] = true
@@ -142,7 +134,7 @@ func uses(source, name string) (at []int, sets bool) {
 			sets = sets || n.Op == token.AND && is(n.X)
 		case *ast.Ident:
 			if n.Name == name && !other[n] {
-				at = append(at, int(n.Pos())-1-len(statementsBefore))
+				at = append(at, code.Offset(n.Pos()))
 			}
 		}
 		return true

@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/machine"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -21,16 +22,17 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.settleInputs(source); err != nil {
+	code := parsed(source)
+	if err := c.settleInputs(code); err != nil {
 		return nil, err
 	}
 	o := oneRun{watch: bench.NewWatch(c.clock)}
-	before := c.state(source, c.assignedHere(source))
+	before := c.state(code, code.Assigned())
 	o.Recording = profile.Record(ctx, func(ctx context.Context) {
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
 		left := c.leaves()
-		if err = c.runOnce(l, source, &o); err == nil {
+		if err = c.runOnce(l, code, &o); err == nil {
 			o.remarks = append(bench.Remarks(l, o.results...), left()...)
 		}
 		o.left = l.Sum().Left
@@ -72,28 +74,28 @@ type oneRun struct {
 
 // runOnce runs statements and computes the tensors that they make. Declared variables belong to the
 // session. The value of a last expression is shown, or that of the variable that the last statement declares.
-func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
-	last := source
-	if declares(source) {
-		source, last = trailingExpr(source, parseStatements(source))
-		if last == "" {
-			source = strings.TrimSpace(c.rest)
+func (c *call) runOnce(l *tensor.Ledger, code *notation.Statements, o *oneRun) error {
+	last := code
+	if code.Declares() {
+		var before *notation.Statements
+		if before, last = trailingExpr(code); last == nil {
+			before = code
 		}
 		var failed error
-		err := c.s.Declare(l.Context(), source, func(run func()) {
+		err := c.s.Declare(l.Context(), before.Text, func(run func()) {
 			failed = errors.Join(failed, o.time(func() error {
 				run()
 				return nil
 			}))
-			if last == "" && failed == nil { // a last expression computes them, within its time
+			if last == nil && failed == nil { // a last expression computes them, within its time
 				failed = o.eval(l)
 			}
 		})
 		if err = errors.Join(err, failed); err != nil {
 			return err
 		}
-		if last == "" {
-			return c.takeDeclared(l.Context(), lastDeclared(c.rest), o)
+		if last == nil {
+			return c.takeDeclared(l.Context(), lastDeclared(code), o)
 		}
 	}
 	w, err := c.compile(last)
@@ -119,7 +121,7 @@ func (c *call) takeDeclared(ctx context.Context, name string, o *oneRun) error {
 	if name == "" {
 		return nil
 	}
-	w, err := c.compile(name)
+	w, err := c.compile(parsed(name))
 	if err != nil {
 		return err
 	}

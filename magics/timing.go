@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 func timingMagics() []*Magic {
@@ -61,20 +62,20 @@ func (c *call) prepare() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ready(source)
+	return c.ready(parsed(source))
 }
 
 // ready is prepare of a statement.
-func (c *call) ready(source string) (*work, error) {
-	w, err := c.compile(source)
+func (c *call) ready(code *notation.Statements) (*work, error) {
+	w, err := c.compile(code)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.settleInputs(source); err != nil {
+	if err := c.settleInputs(code); err != nil {
 		return nil, err
 	}
 	w.look = c.leaves
-	w.restore = c.state(w.source, c.s.Assigned(w.source)).restore
+	w.restore = c.state(w.code, c.s.Assigned(w.code)).restore
 	c.remember()
 	return w, nil
 }
@@ -199,7 +200,7 @@ func (c *call) tellApart(cases []benchCase) error {
 	for i, each := range cases {
 		times[each.name]++
 		switch n := times[each.name]; {
-		case n > 1 && each.name != each.source:
+		case n > 1 && each.name != each.code.Text:
 			return c.errorf("got the name %s twice, want another for each statement: the table tells them apart by it", each.name)
 		case n > 1:
 			cases[i].name = fmt.Sprintf("%s (%d)", each.name, n)

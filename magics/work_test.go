@@ -9,16 +9,20 @@ import (
 func TestSplitCases(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		want []benchCase
+		want [][2]string // names and texts
 	}{
 		{"", nil},
-		{"f(x)", []benchCase{{"f(x)", "f(x)"}}},
-		{"fused := f(x) ; plain := g(x).Add(1)", []benchCase{{"fused", "fused := f(x)"}, {"plain", "plain := g(x).Add(1)"}}},
-		{"a := f(x)\nb := g(\n\tx,\n)\n", []benchCase{{"a", "a := f(x)"}, {"b", "b := g(\n\tx,\n)"}}},
-		{"a := func() int { x := 1; return x }()", []benchCase{{"a", "a := func() int { x := 1; return x }()"}}},
-		{`a := "x;y"; b = 2`, []benchCase{{"a", `a := "x;y"`}, {"b = 2", "b = 2"}}},
+		{"f(x)", [][2]string{{"f(x)", "f(x)"}}},
+		{"fused := f(x) ; plain := g(x).Add(1)", [][2]string{{"fused", "fused := f(x)"}, {"plain", "plain := g(x).Add(1)"}}},
+		{"a := f(x)\nb := g(\n\tx,\n)\n", [][2]string{{"a", "a := f(x)"}, {"b", "b := g(\n\tx,\n)"}}},
+		{"a := func() int { x := 1; return x }()", [][2]string{{"a", "a := func() int { x := 1; return x }()"}}},
+		{`a := "x;y"; b = 2`, [][2]string{{"a", `a := "x;y"`}, {"b = 2", "b = 2"}}},
 	} {
-		if got := splitCases(tt.text); !reflect.DeepEqual(got, tt.want) {
+		var got [][2]string
+		for _, c := range splitCases(tt.text) {
+			got = append(got, [2]string{c.name, c.code.Text})
+		}
+		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("splitCases(%q) = %q, want %q", tt.text, got, tt.want)
 		}
 	}
@@ -28,13 +32,18 @@ func TestOnlyDefinition(t *testing.T) {
 	for _, tt := range []struct{ source, want string }{
 		{"y := f(x)", "f(x)"},
 		{"a, b := f(x)  ", "f(x)"},
+		{"y := x[1:2, :]", "x[1:2, :]"},
 		{"y = f(x)", ""},
 		{"a, b := 1, 2", ""},
 		{"y := f(x); z := y", ""},
 		{"f(x)", ""},
 		{"y := ", ""},
 	} {
-		if got := onlyDefinition(tt.source, parseStatements(tt.source)); got != tt.want {
+		got := ""
+		if code := onlyDefinition(parsed(tt.source)); code != nil {
+			got = code.Text
+		}
+		if got != tt.want {
 			t.Errorf("onlyDefinition(%q) = %q, want %q", tt.source, got, tt.want)
 		}
 	}

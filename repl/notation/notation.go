@@ -7,7 +7,7 @@
 // one: == keeps comparing handles (which cells refuse), && and || take bools. Messages of the checker show
 // what was typed ([Calls.Reword]), and the calls have the places of what was typed.
 //
-// Reading order: notation.go, brackets.go, calls.go, operators.go, indices.go, write.go.
+// Reading order: notation.go, statements.go, brackets.go, calls.go, operators.go, indices.go, write.go.
 package notation
 
 import (

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
@@ -22,11 +21,7 @@ import (
 // functions, methods and closures of the session that they mention, directly or through others. The closures
 // that a variable may hold are those in whatever cells have assigned to it. Changes through a pointer, a map
 // or a slice are not found, nor are those of variables that only a closure knows.
-func (s *Session) Assigned(stmts string) []string {
-	file, err := notation.ParseFile(token.NewFileSet(), "", "package p; func _() {"+stmts+"\n}", parser.SkipObjectResolution)
-	if err != nil {
-		return nil
-	}
+func (s *Session) Assigned(stmts *notation.Statements) []string {
 	f := &finder{methods: map[string][]*world.Decl{}, declared: map[string]*world.Decl{}, holders: map[string]bool{}, seen: map[*world.Decl]bool{}, names: map[string]bool{}}
 	for name, e := range s.compiler.World.Names {
 		if e.Kind == world.Var && holdsFunctions(e.Obj.Type(), 0) {
@@ -43,7 +38,7 @@ func (s *Session) Assigned(stmts string) []string {
 			}
 		}
 	}
-	f.look(file)
+	stmts.Inspect(f.visit)
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(f.names)) {
 		if e := s.compiler.World.Names[name]; e != nil && e.Kind == world.Var && e.Cell > 0 {
@@ -63,39 +58,38 @@ type finder struct {
 	names    map[string]bool // names that the code assigns to
 }
 
-func (f *finder) look(n ast.Node) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			if n.Tok != token.DEFINE {
-				f.assign(n.Lhs...)
-			}
-		case *ast.IncDecStmt:
-			f.assign(n.X)
-		case *ast.RangeStmt:
-			if n.Tok == token.ASSIGN {
-				f.assign(n.Key, n.Value)
-			}
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				f.assign(n.X)
-			}
-		case *ast.SelectorExpr:
-			for _, d := range f.methods[n.Sel.Name] {
-				f.follow(d)
-			}
-			if f.methods[n.Sel.Name] != nil {
-				f.assign(n.X) // a method may have a pointer to it
-			}
-		case *ast.Ident:
-			f.follow(f.declared[n.Name])
-			if f.holders[n.Name] {
-				f.holders[n.Name] = false
-				f.followHolder(n.Name)
-			}
+// visit looks at a node, and at what it mentions.
+func (f *finder) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			f.assign(n.Lhs...)
 		}
-		return true
-	})
+	case *ast.IncDecStmt:
+		f.assign(n.X)
+	case *ast.RangeStmt:
+		if n.Tok == token.ASSIGN {
+			f.assign(n.Key, n.Value)
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			f.assign(n.X)
+		}
+	case *ast.SelectorExpr:
+		for _, d := range f.methods[n.Sel.Name] {
+			f.follow(d)
+		}
+		if f.methods[n.Sel.Name] != nil {
+			f.assign(n.X) // a method may have a pointer to it
+		}
+	case *ast.Ident:
+		f.follow(f.declared[n.Name])
+		if f.holders[n.Name] {
+			f.holders[n.Name] = false
+			f.followHolder(n.Name)
+		}
+	}
+	return true
 }
 
 // followHolder reads what the session's code has assigned to a variable that may hold a closure.
@@ -105,9 +99,9 @@ func (f *finder) followHolder(name string) {
 			switch {
 			case rootOf(e) != name:
 			case len(values) == len(places):
-				f.look(values[i])
+				ast.Inspect(values[i], f.visit)
 			case len(values) > 0:
-				f.look(values[0])
+				ast.Inspect(values[0], f.visit)
 			}
 		}
 	}
@@ -131,11 +125,11 @@ func (f *finder) followHolder(name string) {
 // code is what all cells have: statements and declarations, also those that a command has run.
 func (s *Session) code() (list []ast.Node) {
 	read := func(text string) {
-		for _, source := range []string{"package p; func _() {" + text + "\n}", "package p; " + text} {
-			if file, err := notation.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution); err == nil {
-				list = append(list, file)
-				return
-			}
+		stmts, err := notation.ParseStatements(text)
+		if err == nil {
+			list = append(list, &ast.BlockStmt{List: stmts.List})
+		} else {
+			list = appendDecls(list, text)
 		}
 	}
 	for _, c := range s.past.cells {
@@ -148,6 +142,15 @@ func (s *Session) code() (list []ast.Node) {
 				read(text)
 			}
 		}
+	}
+	return list
+}
+
+// appendDecls appends the declarations in a text, if it has only such.
+func appendDecls(list []ast.Node, text string) []ast.Node {
+	decls, _ := notation.ParseDeclarations(text)
+	for _, d := range decls {
+		list = append(list, d)
 	}
 	return list
 }
@@ -231,8 +234,8 @@ func (f *finder) follow(d *world.Decl) {
 		return
 	}
 	f.seen[d] = true
-	if file, err := notation.ParseFile(token.NewFileSet(), "", "package p; "+d.Src, parser.SkipObjectResolution); err == nil {
-		f.look(file)
+	for _, n := range appendDecls(nil, d.Src) {
+		ast.Inspect(n, f.visit)
 	}
 }
 

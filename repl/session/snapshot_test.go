@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // TestAssigned finds what statements assign to, however deep.
@@ -61,7 +63,8 @@ z, w := tensor.Ones(2, 2), tensor.Ones(2, 2)`); r.Err != nil {
 		{"w = z[:, 0]", "w"},
 		{"not Go", ""},
 	} {
-		if got := strings.Join(s.Assigned(tt.stmts), " "); got != tt.want {
+		stmts, _ := notation.ParseStatements(tt.stmts)
+		if got := strings.Join(s.Assigned(stmts), " "); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.stmts, got, tt.want)
 		}
 	}

@@ -52,7 +52,7 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 func statementsAbove(cell string, n int) string {
 	lines := strings.Split(cell, "\n")
 	above := strings.Join(lines[:min(n-1, len(lines))], "\n") + "\n"
-	if _, err := notation.ParseFile(token.NewFileSet(), "", "package p;func _(){"+above+"}", parser.SkipObjectResolution); err != nil {
+	if _, err := notation.ParseStatements(above); err != nil {
 		return ""
 	}
 	return above
