@@ -6,7 +6,8 @@ import (
 	"go/types"
 )
 
-// An assignment evaluates the operands of its places, then its values, then assigns from left to right.
+// An assignment evaluates the operands of its places, then its values, then assigns from left to right. Those
+// of the first place and the first value may wait until it assigns that: nothing has changed before.
 
 func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 	switch s.Tok {
@@ -18,7 +19,9 @@ func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 			if lhs[i] = l.id("_"); !isBlank(e) {
 				var of []operand
 				lhs[i], of = l.place(e)
-				operands, ts[i] = append(operands, of...), l.typeOf(e)
+				if ts[i] = l.typeOf(e); i > 0 {
+					operands = append(operands, of...)
+				}
 			}
 		}
 		return append(l.assignTo(lhs, ts, operands, s.Rhs), l.grown(s)...)
@@ -144,7 +147,7 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, operands []operand, 
 	}
 	l.hold(operands)
 	for i, t := range ts {
-		if t != nil {
+		if t != nil && (i > 0 || replaces(values[i])) {
 			values[i] = l.kept(values[i], t)
 		}
 	}
@@ -209,13 +212,12 @@ func (l *Lowerer) assignPlaces(to []ast.Expr, from []string, ts []types.Type) []
 		var operands []operand
 		for i, e := range to {
 			var of []operand
-			places[i], of = l.place(e)
-			operands = append(operands, of...)
+			if places[i], of = l.place(e); i > 0 {
+				operands = append(operands, of...)
+			}
 			values[i] = l.convert(l.id(from[i]), ts[i], l.typeOf(e))
 		}
-		if len(to) > 1 {
-			l.hold(operands)
-		}
+		l.hold(operands)
 		l.emit(l.assignAll(places, values)...)
 	})
 }
@@ -243,7 +245,7 @@ func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool
 	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
 		x = l.temp(x, t)
 	case fresh:
-	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x) || l.dereferences(e)):
+	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x)):
 		x = l.temp(x, t)
 	}
 	return []ast.Stmt{l.assign(token.ASSIGN, place, x)}
@@ -285,22 +287,6 @@ func replaces(x ast.Expr) bool {
 	return false
 }
 
-// dereferences says whether a value goes through a pointer, which may be nil. For *p the interpreter has no
-// value then, and removes the element of a map that it should set.
-func (l *Lowerer) dereferences(e ast.Expr) (found bool) {
-	inspect(e, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.StarExpr:
-			found = true
-		case *ast.SelectorExpr:
-			sel := l.info.Selections[n]
-			found = found || sel != nil && sel.Indirect()
-		}
-		return !found
-	})
-	return found
-}
-
 // shared says whether other code may see a variable: the session's variables, results of a function with
 // deferred calls, and variables that a closure or pointer in this function has.
 func (l *Lowerer) shared(x ast.Expr) bool {
@@ -319,29 +305,16 @@ func allBlank(list []ast.Expr) bool {
 
 // opAssign keeps x op= y: the left side must be evaluated once.
 func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
-	effects := l.effects(s.Rhs[0])
 	at, ok := ast.Unparen(s.Lhs[0]).(*ast.IndexExpr)
 	x, operands := l.place(s.Lhs[0])
-	if effects && ok && isMap(l.typeOf(at.X)) { // a call may change which map it is
+	if l.apart && ok && isMap(l.typeOf(at.X)) { // a call may change which map it is
 		l.hold(operands)
 	}
-	y := l.value(s.Rhs[0])
+	y := l.expr(s.Rhs[0])
 	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
 		y = l.shiftCount(y, s.Rhs[0])
 	}
-	l.pos = s.Pos()
-	if _, variable := x.(*ast.Ident); !variable && effects {
-		y = l.temp(y, l.operandType(s))
-	}
 	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
-}
-
-// operandType is the type of the right operand of x op= y as it is written.
-func (l *Lowerer) operandType(s *ast.AssignStmt) types.Type {
-	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
-		return types.Typ[types.Uint]
-	}
-	return l.typeOf(s.Rhs[0])
 }
 
 func isMap(t types.Type) bool {

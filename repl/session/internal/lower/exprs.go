@@ -522,7 +522,7 @@ func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 		}
 		x := l.element(kv.Value, elem)
 		if key != nil && l.apart { // a map gets its elements one by one
-			k, x = l.kept(k, key), l.kept(x, elem)
+			x, k = l.kept(x, elem), l.kept(k, key)
 		}
 		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: x}
 	}

@@ -145,6 +145,8 @@ func (in *Interp) quicken(n *node) {
 	case "+", "-", "*":
 		if o.operands(n, sign) {
 			n.exec = o.calculates()
+		} else if p, ok := placeOf(n.child[0]); ok && reflect.ValueOf(n.gen).Pointer() == reflect.ValueOf(deref).Pointer() {
+			n.exec = o.follows(p)
 		}
 	case "/", "%":
 		if o.operands(n, sign) {
@@ -370,6 +372,21 @@ func (o operation) comparesBoth() step {
 			return next
 		}
 		return otherwise
+	}
+}
+
+// deref is the interpreter's: it makes the step of *p, where that is no type.
+//
+//go:linkname deref github.com/traefik/yaegi/interp.deref
+func deref(*node)
+
+// follows is for *p. The interpreter finds nothing where a nil pointer points to, and goes on with that.
+func (o operation) follows(p place) step {
+	return func(f *frame) step {
+		if v := p.of(f); v.bits&kindMask == uintptr(reflect.Pointer) && (v.ptr == nil || v.bits&heldBit != 0 && *(*unsafe.Pointer)(v.ptr) == nil) {
+			_ = *(*int)(nil)
+		}
+		return o.plain(f)
 	}
 }
 

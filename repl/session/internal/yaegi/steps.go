@@ -2,6 +2,7 @@ package yaegi
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -187,7 +188,8 @@ func (in *Interp) generate(p *Program) {
 	g := generator{in: in, seen: map[*node]bool{}}
 	g.find(root)
 	for _, f := range g.bodies {
-		if reset(f.start); g.repeats(f.start) {
+		reset(f.start)
+		if f.start = in.reorder(f.start); repeats(f.start) {
 			f.start = in.entry(f.start)
 		}
 	}
@@ -236,22 +238,8 @@ func (g *generator) find(n *node) {
 
 // repeats says whether a function comes back to its first node. Then a call and a turn of a loop would begin
 // in the same way.
-func (g *generator) repeats(start *node) bool {
-	seen := map[*node]bool{}
-	for list := []*node{start}; len(list) > 0; {
-		n := list[len(list)-1]
-		list = list[:len(list)-1]
-		for _, next := range []*node{n.tnext, n.fnext} {
-			if next == start {
-				return true
-			}
-			if next != nil && !seen[next] {
-				seen[next] = true
-				list = append(list, next)
-			}
-		}
-	}
-	return false
+func repeats(start *node) bool {
+	return slices.ContainsFunc(reachable(start), func(n *node) bool { return n.tnext == start || n.fnext == start })
 }
 
 // entry makes a node that goes on to another one, of which it is a copy in all else.
