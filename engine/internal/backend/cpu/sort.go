@@ -3,6 +3,8 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -12,12 +14,12 @@ import (
 )
 
 // compileSort is compileTopK for many wanted elements: it sorts whole rows. Where only the values are wanted
-// their keys are sorted, else the keys with the places.
+// their keys are sorted, by vectors if there are kernels for it, else the keys with the places.
 func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	shape, t := operandShape(g, in.Args[0]), dtypeOf(g, in.Args[0])
 	n := shape[len(shape)-1]
-	if n > math.MaxUint32 {
-		return nil, fmt.Errorf("%v: got rows of %d elements, want at most %d", in.Op, n, math.MaxUint32)
+	if uint64(n) > math.MaxUint32 {
+		return nil, fmt.Errorf("%v: got rows of %d elements, want at most %d", in.Op, n, uint32(math.MaxUint32))
 	}
 	x, err := newOperand(g, in.Args[0], shape, t)
 	if err != nil {
@@ -26,8 +28,9 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	rows, k := elementsOf(shape[:len(shape)-1]), in.Attr.Index
 	values, places := outputOf(g, 0), outputOf(g, 1)
 	r := rankingOf(t, in.Attr.Flags&ir.Reverse == 0)
+	quick := t.Size() == 4 && places == nil && k == n && micro.HasSort()
 	group := 1
-	if t == dtype.F32 && places == nil && k == n && n%8 == 0 && n <= longestAbreast && micro.HasTranspose8() {
+	if !quick && t == dtype.F32 && places == nil && k == n && n%8 == 0 && n <= longestAbreast && micro.HasTranspose8() {
 		group = rowsAbreast
 	}
 	return func(l *launch) {
@@ -50,7 +53,11 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			if places != nil {
 				s.places = unsafe.Slice((*int64)(l.pointer(places.Buf)), rows*k)[row*k:][:k]
 			}
-			s.sort(k)
+			if quick {
+				s.sortQuick()
+			} else {
+				s.sort(k)
+			}
 		}
 		if rows >= len(sorters) || n < splitLength {
 			l.pool.Range((rows+group-1)/group, max(1, mapGrain/(n*group)), func(worker, lo, hi int) {
@@ -158,32 +165,30 @@ func sortValues[E sortKey](s *sorter, k int, fill func(to []E, at int) (shared b
 			elementsOfKeys(s.ranking, s.values, i, keys[i:min(i+sortBlock, hi)])
 		}
 	})
-	for i := range s.pieces {
-		if s.pieces[i].shared {
-			s.restore(k)
-			return
-		}
-	}
+	s.restore(k)
 }
 
 // restore writes the zeros and the NaNs again, in the order of the row and with their bits.
 func (s *sorter) restore(k int) {
+	if !slices.ContainsFunc(s.pieces, func(p sortPiece) bool { return p.shared }) {
+		return
+	}
 	var special, key [1]uint64
+	var keys [sortBlock]uint64
 	for _, bits := range []uint64{0, ^uint64(0)} {
 		s.keys(special[:], unsafe.Pointer(&bits), 0)
-		at := 0
-		for i := range s.n { // those before
-			if s.l.stopped(i) {
-				return
-			}
-			if s.keys(key[:], s.row, i); key[0] < special[0] {
-				at++
-			}
-		}
-		for i := 0; i < s.n && at < k && !s.l.stopped(i); i++ {
-			if s.keys(key[:], s.row, i); key == special {
-				copyElement(s.size, s.values, at, s.row, i)
-				at++
+		at := sort.Search(k, func(i int) bool {
+			s.keys(key[:], s.values, i)
+			return key[0] >= special[0]
+		})
+		for i := 0; i < s.n && at < k && !s.l.stopped(i); i += sortBlock {
+			block := keys[:min(sortBlock, s.n-i)]
+			s.keys(block, s.row, i)
+			for j, key := range block {
+				if key == special[0] && at < k {
+					copyElement(s.size, s.values, at, s.row, i+j)
+					at++
+				}
 			}
 		}
 	}

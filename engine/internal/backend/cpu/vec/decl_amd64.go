@@ -181,6 +181,9 @@ func addScaledAVX512(d, x unsafe.Pointer, s float32, n int)
 func exchangeAVX512(a, b unsafe.Pointer, n int)
 
 //go:noescape
+func rankToAVX512(d, x unsafe.Pointer, mask, before, after uint32, n int) (r0 float32)
+
+//go:noescape
 func normGradSumsAVX512(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
@@ -454,6 +457,9 @@ func addScaledAVX2(d, x unsafe.Pointer, s float32, n int)
 func exchangeAVX2(a, b unsafe.Pointer, n int)
 
 //go:noescape
+func rankToAVX2(d, x unsafe.Pointer, mask, before, after uint32, n int) (r0 float32)
+
+//go:noescape
 func normGradSumsAVX2(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
@@ -613,6 +619,7 @@ func useAVX512() {
 	SumExpSub = sumExpSubAVX512
 	AddScaled = addScaledAVX512
 	Exchange = exchangeAVX512
+	RankTo = rankToAVX512
 	NormGradSums = normGradSumsAVX512
 	NormGradParams = normGradParamsAVX512
 	ScaleGradParam = scaleGradParamAVX512
@@ -710,6 +717,7 @@ func useAVX2() {
 	SumExpSub = sumExpSubAVX2
 	AddScaled = addScaledAVX2
 	Exchange = exchangeAVX2
+	RankTo = rankToAVX2
 	NormGradSums = normGradSumsAVX2
 	NormGradParams = normGradParamsAVX2
 	ScaleGradParam = scaleGradParamAVX2

@@ -181,6 +181,9 @@ func addScaledNEON(d, x unsafe.Pointer, s float32, n int)
 func exchangeNEON(a, b unsafe.Pointer, n int)
 
 //go:noescape
+func rankToNEON(d, x unsafe.Pointer, mask, before, after uint32, n int) (r0 float32)
+
+//go:noescape
 func normGradSumsNEON(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
@@ -340,6 +343,7 @@ func useNEON() {
 	SumExpSub = sumExpSubNEON
 	AddScaled = addScaledNEON
 	Exchange = exchangeNEON
+	RankTo = rankToNEON
 	NormGradSums = normGradSumsNEON
 	NormGradParams = normGradParamsNEON
 	ScaleGradParam = scaleGradParamNEON

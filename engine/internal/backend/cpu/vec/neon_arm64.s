@@ -4908,6 +4908,136 @@ element:
 elementEnd:
 	RET
 
+// func rankToNEON(d, x unsafe.Pointer, mask, before, after uint32, n int) (r0 float32)
+TEXT ·rankToNEON(SB), NOSPLIT, $0-44
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS mask+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS before+20(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	FMOVS after+24(FP), F29
+	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
+	MOVD n+32(FP), R15
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V28
+	VMOVQ $0x8000000080000000, $0x8000000080000000, V27
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V26
+	WORD $0x6f00e419 // movi v25.2d, #0
+	WORD $0x6f00e418 // movi v24.2d, #0
+	WORD $0x6f00e417 // movi v23.2d, #0
+	WORD $0x6f00e416 // movi v22.2d, #0
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3e1c01 // eor v1.16b, v0.16b, v30.16b
+	WORD $0x4f210422 // sshr v2.4s, v1.4s, #31
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x6e3d1c42 // eor v2.16b, v2.16b, v29.16b
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6ebb8c00 // cmeq v0.4s, v0.4s, v27.4s
+	WORD $0x6e7a1f80 // bsl v0.16b, v28.16b, v26.16b
+	WORD $0x6ea11f80 // bit v0.16b, v28.16b, v1.16b
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x4e20d739 // fadd v25.4s, v25.4s, v0.4s
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x6e3e1c01 // eor v1.16b, v0.16b, v30.16b
+	WORD $0x4f210422 // sshr v2.4s, v1.4s, #31
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x6e3d1c42 // eor v2.16b, v2.16b, v29.16b
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6ebb8c00 // cmeq v0.4s, v0.4s, v27.4s
+	WORD $0x6e7a1f80 // bsl v0.16b, v28.16b, v26.16b
+	WORD $0x6ea11f80 // bit v0.16b, v28.16b, v1.16b
+	WORD $0x3d800402 // str q2, [x0, #16]
+	WORD $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x6e3e1c01 // eor v1.16b, v0.16b, v30.16b
+	WORD $0x4f210422 // sshr v2.4s, v1.4s, #31
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x6e3d1c42 // eor v2.16b, v2.16b, v29.16b
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6ebb8c00 // cmeq v0.4s, v0.4s, v27.4s
+	WORD $0x6e7a1f80 // bsl v0.16b, v28.16b, v26.16b
+	WORD $0x6ea11f80 // bit v0.16b, v28.16b, v1.16b
+	WORD $0x3d800802 // str q2, [x0, #32]
+	WORD $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x6e3e1c01 // eor v1.16b, v0.16b, v30.16b
+	WORD $0x4f210422 // sshr v2.4s, v1.4s, #31
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x6e3d1c42 // eor v2.16b, v2.16b, v29.16b
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6ebb8c00 // cmeq v0.4s, v0.4s, v27.4s
+	WORD $0x6e7a1f80 // bsl v0.16b, v28.16b, v26.16b
+	WORD $0x6ea11f80 // bit v0.16b, v28.16b, v1.16b
+	WORD $0x3d800c02 // str q2, [x0, #48]
+	WORD $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	ADD $64, R0
+	ADD $64, R1
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3e1c01 // eor v1.16b, v0.16b, v30.16b
+	WORD $0x4f210422 // sshr v2.4s, v1.4s, #31
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x6e3d1c42 // eor v2.16b, v2.16b, v29.16b
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6ebb8c00 // cmeq v0.4s, v0.4s, v27.4s
+	WORD $0x6e7a1f80 // bsl v0.16b, v28.16b, v26.16b
+	WORD $0x6ea11f80 // bit v0.16b, v28.16b, v1.16b
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x4e20d739 // fadd v25.4s, v25.4s, v0.4s
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x6e3e1c01 // eor v1.16b, v0.16b, v30.16b
+	WORD $0x4f210422 // sshr v2.4s, v1.4s, #31
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x6e3d1c42 // eor v2.16b, v2.16b, v29.16b
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6ebb8c00 // cmeq v0.4s, v0.4s, v27.4s
+	WORD $0x6e7a1f80 // bsl v0.16b, v28.16b, v26.16b
+	WORD $0x6ea11f80 // bit v0.16b, v28.16b, v1.16b
+	WORD $0xbd000002 // str s2, [x0, #0]
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6e040402 // mov v2.s[0], v0.s[0]
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
+	WORD $0x4e37d739 // fadd v25.4s, v25.4s, v23.4s
+	WORD $0x4e36d739 // fadd v25.4s, v25.4s, v22.4s
+	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
+	WORD $0x7e30db39 // faddp s25, v25.2s
+	FMOVS F25, r0+40(FP)
+	RET
+
 // func normGradSumsNEON(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 TEXT ·normGradSumsNEON(SB), NOSPLIT, $0-52
 	MOVD x+0(FP), R0

@@ -34,6 +34,9 @@ var (
 	AddScaled = addScaledGo
 	// Exchange puts the smaller of two numbers into a and the larger one into b.
 	Exchange = exchangeGo
+	// RankTo sets d = y^(y>>31&mask)^after with y = x^before, of signed integers. It returns 0 if x, as
+	// numbers, has no NaN and no −0.
+	RankTo = rankToGo
 	// NormGradParams adds dy·(x−mean)·r to dw and dy to db. ScaleGradParam adds dy·x·r to dw.
 	NormGradParams = normGradParamsGo
 	ScaleGradParam = scaleGradParamGo
@@ -165,6 +168,18 @@ func subToGo(d, x unsafe.Pointer, s float32, n int) {
 	for i, v := range floats(x, n) {
 		out[i] = v - s
 	}
+}
+
+func rankToGo(d, x unsafe.Pointer, mask, before, after uint32, n int) (special float32) {
+	to := slice[uint32](d, n)
+	for i, b := range slice[uint32](x, n) {
+		if b == 1<<31 || b&math.MaxInt32 > 0x7f800000 {
+			special = 1
+		}
+		y := b ^ before
+		to[i] = y ^ uint32(int32(y)>>31)&mask ^ after
+	}
+	return special
 }
 
 func exchangeGo(a, b unsafe.Pointer, n int) {

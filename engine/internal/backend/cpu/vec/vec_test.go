@@ -417,6 +417,7 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	run("exp", func(d, _, _ ptr) { ExpSubSum(d, p(x), 3, n) }, func(d, _, _ ptr) { expSubSumGo(d, p(x), 3, n) })
 	run("stream", func(d, _, _ ptr) { StreamTo(d, p(x), n) }, func(d, _, _ ptr) { streamToGo(d, p(x), n) })
 	run("exchange", func(d, e, _ ptr) { Exchange(d, e, n) }, func(d, e, _ ptr) { exchangeGo(d, e, n) })
+	run("rank", func(d, _, _ ptr) { RankTo(d, p(x), 5, 3, 9, n) }, func(d, _, _ ptr) { rankToGo(d, p(x), 5, 3, 9, n) })
 	run("add scaled", func(d, _, _ ptr) { AddScaled(d, p(x), 3, n) }, func(d, _, _ ptr) { addScaledGo(d, p(x), 3, n) })
 	twice := func(name string, to, past, want func(d, d2, d3 ptr)) {
 		t.Helper()

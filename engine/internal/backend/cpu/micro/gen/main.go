@@ -26,6 +26,7 @@ var families = []struct {
 	{"quant", "amd64", emitQuant},
 	{"peak", "amd64", emitPeak},
 	{"tiles", "amd64", emitTiles},
+	{"sort", "amd64", emitSort},
 	{"matmul", "arm64", emitMatMulNEON},
 	{"pack", "arm64", emitPackNEON},
 	{"few", "arm64", emitFewNEON},

@@ -231,6 +231,12 @@ func rowKernels() []build {
 			k.store(a, k.min(x, y))
 			k.store(b, k.max(x, y))
 		}),
+		row("rankTo", func(k *kernel) {
+			d, x, mask, before, after := k.pointer("d", f32), k.in("x"), k.word("mask"), k.word("before"), k.word("after")
+			y := k.xor(x, before)
+			k.store(d, k.xor(k.xor(y, k.and(k.shiftSigned(y, 31), mask)), after))
+			k.sum(k.where(k.isNaN(x), k.c(1), k.where(k.equalInt(x, k.bits(1<<31)), k.c(1), k.c(0))))
+		}),
 		row("normGradSums", func(k *kernel) {
 			k.turns = 2
 			x, w, dy, mean := k.in("x"), k.in("w"), k.inAhead("dy", 4096), k.scalar("mean")

@@ -1,0 +1,13 @@
+//go:build !amd64 || mcs_portable
+
+package micro
+
+// HasSort reports whether Divide and SortFew may be called.
+func HasSort() bool { return false }
+
+// Divide copies 16 numbers or more to another slice of the same length: first those of at most pivot, which
+// it counts.
+func Divide(to, from []int32, pivot int32) (low int) { panic("micro: no sorting") }
+
+// SortFew writes n numbers, at most 64, in rising order, each as y^(y>>31&mask) with y = x^before.
+func SortFew(to, from *int32, n int, mask, before uint32) { panic("micro: no sorting") }
