@@ -186,23 +186,20 @@ func cardList(card []byte, key string) ([]yamlValue, error) {
 	if at == nil {
 		return nil, nil
 	}
-	line := 1 + bytes.Count(card[:at[2]], []byte("\n"))
-	var lines []yamlLine
+	// Empty lines stand for what is not looked at, so that an error names the line of the card.
+	text := strings.Repeat("\n", bytes.Count(card[:at[2]], []byte("\n")))
 	inside := false
-	for i, text := range strings.Split(string(card[at[2]:at[3]]), "\n") {
-		text = strings.TrimRight(text, " \t\r")
-		top := text != "" && text[0] != ' ' && text[0] != '-' && text[0] != '#'
+	for line := range strings.SplitSeq(string(card[at[2]:at[3]]), "\n") {
+		line = strings.TrimRight(line, " \t\r")
+		top := line != "" && line[0] != ' ' && line[0] != '-' && line[0] != '#'
 		if top && inside {
 			break
 		}
-		if top && strings.HasPrefix(text, key+":") {
-			inside = true
-			text = strings.TrimPrefix(text, key+":")
+		if inside = inside || top && strings.HasPrefix(line, key+":"); inside {
+			text += line
 		}
-		if inside {
-			lines = append(lines, yamlLine{number: line + i, text: text})
-		}
+		text += "\n"
 	}
-	v, err := readYAML(lines)
-	return v.list, err
+	v, err := readYAML(text)
+	return v.get(key).list, err
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/pprof/profile"
 )
 
 // spin is a function that a CPU profile of the test has.
@@ -65,39 +67,30 @@ func TestRead(t *testing.T) {
 
 // Added functions are numbered after those that are there, without gaps, however many locations there are.
 func TestNumbers(t *testing.T) {
-	var m message
-	for field, numbers := range map[int][]uint64{profileLocation: {1, 2, 3, 4}, profileFunction: {1, 2}} {
-		for _, n := range numbers {
-			var one message
-			one.uint(locationID, n)
-			m.bytes(field, one)
+	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}
+	for i := range 4 {
+		if i < 2 {
+			p.Function = append(p.Function, &profile.Function{ID: uint64(i + 1)})
+		}
+		p.Location = append(p.Location, &profile.Location{ID: uint64(i + 1), Line: []profile.Line{{Function: p.Function[i%2]}}})
+	}
+	p.Sample = []*profile.Sample{{Value: []int64{1, 2}, Location: p.Location}}
+	add(p, []Sample{{Stack: []string{"In[1]:2", "tensor.Eval", "In[1]:2"}}})
+	if err := p.CheckValid(); err != nil || len(p.Location) != 6 || len(p.Function) != 4 {
+		t.Errorf("got %d locations, %d functions, error %v, want 6 and 4", len(p.Location), len(p.Function), err)
+	}
+	for i, l := range p.Location {
+		if l.ID != uint64(i+1) {
+			t.Errorf("location %d has the number %d", i+1, l.ID)
 		}
 	}
-	p := &adding{locations: map[string]uint64{}}
-	if err := p.copy(m); err != nil {
-		t.Fatal(err)
+	for i, f := range p.Function {
+		if f.ID != uint64(i+1) {
+			t.Errorf("function %d has the number %d", i+1, f.ID)
+		}
 	}
-	p.sample(Sample{Stack: []string{"In[1]:2", "tensor.Eval", "In[1]:2"}})
-	got := map[int][]uint64{}
-	err := p.out.fields(func(field int, _ uint64, body message) error {
-		if field != profileLocation && field != profileFunction {
-			return nil
-		}
-		return body.fields(func(inner int, n uint64, _ message) error {
-			if inner == locationID {
-				got[field] = append(got[field], n)
-			}
-			return nil
-		})
-	})
-	for field, count := range map[int]int{profileLocation: 6, profileFunction: 4} {
-		slices.Sort(got[field])
-		for i, n := range got[field] {
-			if n != uint64(i)+1 || len(got[field]) != count {
-				t.Errorf("field %d has the numbers %v, want 1 to %d (%v)", field, got[field], count, err)
-				break
-			}
-		}
+	if got := p.Sample[0].Value; !slices.Equal(got, []int64{1, 2, 0}) {
+		t.Errorf("a sample that was there has the values %v, want 1, 2 and 0", got)
 	}
 }
 
@@ -113,9 +106,9 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%.20q: no error", data)
 		}
 	}
-	for _, m := range []message{{0x80}, {2<<3 | 2}, {2<<3 | 2, 5, 1}, {2<<3 | 5, 1}, {5<<3 | 2, 1, 0x80}} {
-		if err := new(adding).copy(m); err == nil {
-			t.Errorf("%x: no error", []byte(m))
+	for _, data := range []string{"\x80", "\x12", "\x12\x05\x01", "\x15\x01", "\x2a\x01\x80"} {
+		if _, err := Add([]byte(data), nil); err == nil {
+			t.Errorf("%x: no error", data)
 		}
 	}
 }
