@@ -3,9 +3,12 @@ package llm
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/gguf"
 )
 
 // docs/models.md has a row for each family that Load reads, with the number of small models that were
@@ -41,12 +44,31 @@ func TestDocsListFamilies(t *testing.T) {
 		}
 		compared[c.Family]++
 	}
-	for family := range families {
-		if n, ok := rows[family]; !ok || n != compared[family] || n < 3 {
-			t.Errorf("%s: got a row that says %d (there: %v), want %d small models, at least 3", family, n, ok, compared[family])
+	for _, f := range families {
+		if n, ok := rows[f.Type]; !ok || n != compared[f.Type] || n < 3 {
+			t.Errorf("%s: got a row of docs/models.md that says %d (there: %v), want %d small models of testdata/families, at least 3", f.Type, n, ok, compared[f.Type])
 		}
 	}
 	if len(rows) != len(families) {
 		t.Errorf("got rows %v, want %d families", rows, len(families))
+	}
+}
+
+// CONTRIBUTING.md lists the places of a family; this says which one a family does not have.
+func TestPlacesOfAFamily(t *testing.T) {
+	small, err := filepath.Glob("testdata/gguf/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.class == "" || f.read == nil || f.has == nil {
+			t.Errorf("%s: its row has no class, read or has", f.Type)
+		}
+		if !slices.Contains(gguf.Architectures(), f.Architecture) {
+			t.Errorf("%s: gguf/names.go has no names of the architecture %q", f.Type, f.Architecture)
+		}
+		if !slices.ContainsFunc(small, func(path string) bool { return strings.Contains(path, f.Architecture) }) {
+			t.Errorf("%s: testdata/gguf has no file of the architecture %q", f.Type, f.Architecture)
+		}
 	}
 }

@@ -1,94 +1,54 @@
 package llm
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
 // settings are those of a config.json.
-type settings struct{ *pretrained.Settings }
-
-// families say what a config.json of their model_type means, beyond what all have in common. Defaults are
-// those of transformers' classes.
-var families = map[string]func(s settings, c *Config){
-	"llama": func(s settings, c *Config) {
-		c.QKVBias = s.Bool("attention_bias", false)
-		c.OutBias = c.QKVBias
-		c.MLPBias = s.Bool("mlp_bias", false)
-	},
-	"mistral": func(s settings, c *Config) {
-		c.KVHeads = s.Int("num_key_value_heads", 8)
-		c.Window = s.Int("sliding_window", 0)
-	},
-	"qwen2": func(s settings, c *Config) {
-		c.QKVBias = true
-		qwenWindow(s, c)
-	},
-	"qwen3": func(s settings, c *Config) {
-		c.QKNorm = true
-		c.HeadDim = s.Int("head_dim", 128)
-		c.QKVBias = s.Bool("attention_bias", false)
-		c.OutBias = c.QKVBias
-		qwenWindow(s, c)
-	},
-	"gemma2": func(s settings, c *Config) {
-		gemma(s, c)
-		c.ScoreCap, c.LogitCap = s.Number("attn_logit_softcapping", 0), s.Number("final_logit_softcapping", 0)
-		c.Local = s.layers(c.Layers, func(i int) bool { return (i+1)%2 != 0 })
-	},
-	"gemma3_text": func(s settings, c *Config) {
-		gemma(s, c)
-		c.QKNorm = true
-		c.LogitCap = s.Number("final_logit_softcapping", 0)
-		c.ScoreCap = s.Number("attn_logit_softcapping", 0)
-		pattern := s.Int("sliding_window_pattern", 6)
-		if pattern < 1 {
-			s.Fail("sliding_window_pattern", "got %d, want a positive number", pattern)
-			return
-		}
-		c.Local = s.layers(c.Layers, func(i int) bool { return (i+1)%pattern != 0 })
-		if s.Object("rope_parameters") == nil {
-			c.Rope = s.rope(c, s.Object("rope_scaling"), s.Number("rope_theta", 1e6))
-			c.LocalRope = nn.Rope{Base: s.Number("rope_local_base_freq", 10000)}
-		}
-	},
-	"phi3": func(s settings, c *Config) {
-		c.Joined = true
-		c.Window = s.Int("sliding_window", 0)
-	},
+type settings struct {
+	*pretrained.Settings
+	family family // that they are of
 }
 
-// qwenWindow reads the windows of Qwen's models, which only the upper layers have, if any.
-func qwenWindow(s settings, c *Config) {
-	if !s.Bool("use_sliding_window", false) {
-		return
-	}
-	c.Window = s.Int("sliding_window", 4096)
-	first := s.Int("max_window_layers", 28)
-	c.Local = s.layers(c.Layers, func(i int) bool { return i >= first })
+// A family is what models of a model_type do in another way than others. To read another one, write its row
+// and put it into families; gguf/names.go has the names of its tensors. The places are listed in
+// CONTRIBUTING.md.
+type family struct {
+	ggufhub.Family        // its model_type, and what its GGUF files do otherwise
+	class          string // of transformers, that reads its folder
+	// read says what a config.json means, beyond what all have in common. Defaults are those of transformers'
+	// classes.
+	read func(s settings, c *Config)
+	// has says whether a Config of New is one of the family, if it is of none further down in families.
+	has func(c Config) bool
+	// ropeKinds are other words for kinds of scaling.
+	ropeKinds map[string]string
 }
 
-func gemma(s settings, c *Config) {
-	s.Not("use_bidirectional_attention")
-	c.HeadDim = s.Int("head_dim", 256)
-	c.KVHeads = s.Int("num_key_value_heads", 4)
-	c.Untied = !s.Bool("tie_word_embeddings", true)
-	c.QKVBias = s.Bool("attention_bias", false)
-	c.OutBias = c.QKVBias
-	c.Sandwich, c.NormPlus = true, 1
-	c.EmbedScale = math.Sqrt(float64(max(1, c.Width)))
-	c.Act = s.activation("hidden_activation", "gelu_pytorch_tanh")
-	c.Window = s.Int("sliding_window", 4096)
-	if scalar := s.Number("query_pre_attn_scalar", 256); scalar > 0 {
-		c.Scale = 1 / math.Sqrt(scalar)
-	} else {
-		s.Fail("query_pre_attn_scalar", "got %v, want a positive number", scalar)
+var families = []family{llama, mistral, qwen2, qwen3, gemma2, gemma3, phi3}
+
+// familyOf finds a family by its model_type.
+func familyOf(name string) (f family, ok bool) {
+	i := slices.IndexFunc(families, func(f family) bool { return f.Type == name })
+	if i < 0 {
+		return f, false
 	}
+	return families[i], true
+}
+
+// inFiles are the families as package ggufhub wants them.
+func inFiles() (list ggufhub.Families) {
+	for _, f := range families {
+		list = append(list, f.Family)
+	}
+	return list
 }
 
 // layers reads which layers have a window: layer_types, or what other says where there is none.
@@ -134,7 +94,7 @@ func parseConfig(file string, text []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	s := settings{all}
+	s := settings{Settings: all}
 	c := s.config()
 	if s.Err() == nil {
 		c = c.withDefaults()
@@ -146,17 +106,17 @@ func parseConfig(file string, text []byte) (Config, error) {
 }
 
 func (s settings) config() Config {
-	family := s.Text("model_type", "")
-	known, ok := families[family]
-	if !ok {
-		s.Fail("model_type", "got %q, want one of %s", family, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+	name := s.Text("model_type", "")
+	var ok bool
+	if s.family, ok = familyOf(name); !ok {
+		s.Fail("model_type", "got %q, want one of %s", name, inFiles())
 		return Config{}
 	}
 	if q := s.Object("quantization_config"); q != nil {
 		s.Fail("quantization_config", "weights in codes of %q are not read", q.Text("quant_method", "?"))
 	}
 	c := Config{
-		Family: family, Vocab: s.Need("vocab_size"), Layers: s.Need("num_hidden_layers"), Width: s.Need("hidden_size"),
+		Family: name, Vocab: s.Need("vocab_size"), Layers: s.Need("num_hidden_layers"), Width: s.Need("hidden_size"),
 		Heads: s.Need("num_attention_heads"), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),
 		Hidden: s.Need("intermediate_size"), Context: s.Int("max_position_embeddings", 0),
 		Untied: !s.Bool("tie_word_embeddings", false), Eps: s.Number("rms_norm_eps", 1e-6),
@@ -164,7 +124,7 @@ func (s settings) config() Config {
 	if s.Has("hidden_act") {
 		c.Act = s.activation("hidden_act", "silu")
 	}
-	known(s, &c)
+	s.family.read(s, &c)
 	c = c.withDefaults()
 	s.ropes(&c)
 	c.DType = s.DType()
@@ -206,9 +166,7 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 		r.Rotary = int(float64(c.HeadDim) * partial)
 	}
 	kind := o.Text("rope_type", o.Text("type", "default"))
-	if c.Family == "phi3" && (kind == "su" || kind == "yarn") {
-		kind = "longrope"
-	}
+	kind = cmp.Or(s.family.ropeKinds[kind], kind)
 	if kind == "default" {
 		return r
 	}

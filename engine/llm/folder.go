@@ -257,7 +257,8 @@ func (m *Model) configText(params []nn.Param) ([]byte, error) {
 		}
 	}
 	if keys["architectures"] == nil { // a GGUF file does not name the class
-		keys["architectures"] = []string{architectures[m.Config.Family]}
+		family, _ := familyOf(m.Config.Family)
+		keys["architectures"] = []string{family.class}
 	}
 	if _, ok := keys["dtype"]; ok {
 		keys["dtype"] = name

@@ -55,7 +55,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 		weights = append(weights, ggufhub.Weight{Name: name, Codes: w})
 	}
 	slices.SortFunc(weights, func(a, b ggufhub.Weight) int { return strings.Compare(a.Name, b.Name) })
-	draft, err := ggufhub.NewDraft(files, weights, typ)
+	draft, err := ggufhub.NewDraft(inFiles(), files, weights, typ)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,8 @@ func (m *Model) saveGGUF(path, typ string) error {
 
 // foundAs says what a reader of a file that was written of c would compute otherwise.
 func (c Config) foundAs(found Config) error {
-	if found.Family == "llama" && c.Family == "mistral" { // files do not tell them apart without a window
+	a, _ := familyOf(found.Family)
+	if b, ok := familyOf(c.Family); ok && !a.Windowed && a.Architecture == b.Architecture { // without a window files do not tell them apart
 		found.Family = c.Family
 	}
 	c.Seed, c.Checkpoint, c.DType, found.DType = 0, false, 0, 0
@@ -99,10 +100,10 @@ func (c Config) foundAs(found Config) error {
 	if c.Context == 0 {
 		c.Context = found.Context
 	}
-	a, b := reflect.ValueOf(c), reflect.ValueOf(found)
-	for i := range a.NumField() {
-		if !near(a.Field(i), b.Field(i)) {
-			return fmt.Errorf("%s %+v would be read as %+v", a.Type().Field(i).Name, a.Field(i), b.Field(i))
+	is, read := reflect.ValueOf(c), reflect.ValueOf(found)
+	for i := range is.NumField() {
+		if !near(is.Field(i), read.Field(i)) {
+			return fmt.Errorf("%s %+v would be read as %+v", is.Type().Field(i).Name, is.Field(i), read.Field(i))
 		}
 	}
 	return nil

@@ -3,43 +3,30 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
-// architectures are the classes of transformers that read a family's folder.
-var architectures = map[string]string{
-	"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
-	"gemma2": "Gemma2ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "phi3": "Phi3ForCausalLM",
-}
-
 // family is the family that a Config of New belongs to.
 func (c Config) family() string {
-	switch {
-	case c.Family != "":
+	if c.Family != "" {
 		return c.Family
-	case c.Joined:
-		return "phi3"
-	case c.Sandwich && c.QKNorm:
-		return "gemma3_text"
-	case c.Sandwich:
-		return "gemma2"
-	case c.QKNorm:
-		return "qwen3"
-	case c.QKVBias && !c.OutBias:
-		return "qwen2"
-	case c.Window > 0:
-		return "mistral"
 	}
-	return "llama"
+	for _, f := range slices.Backward(families) {
+		if f.has(c) {
+			return f.Type
+		}
+	}
+	return ""
 }
 
 // keys are the settings of a config.json that say what c says. It is an error if no family can say it.
 func (c Config) keys() (map[string]any, error) {
 	c.Family = c.family()
-	if _, ok := families[c.Family]; !ok {
+	family, ok := familyOf(c.Family)
+	if !ok {
 		return nil, fmt.Errorf("got family %q, want one that folders have", c.Family)
 	}
 	context := c.Context
@@ -48,7 +35,7 @@ func (c Config) keys() (map[string]any, error) {
 	}
 	act := map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu"}[c.Act]
 	k := map[string]any{
-		"model_type": c.Family, "architectures": []string{architectures[c.Family]}, "vocab_size": c.Vocab, "hidden_size": c.Width,
+		"model_type": c.Family, "architectures": []string{family.class}, "vocab_size": c.Vocab, "hidden_size": c.Width,
 		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim,
 		"intermediate_size": c.Hidden, "max_position_embeddings": context, "tie_word_embeddings": !c.Untied, "rms_norm_eps": c.Eps,
 		"hidden_act": act, "attention_bias": c.OutBias, "mlp_bias": c.MLPBias, "rope_theta": c.Rope.Base,
@@ -75,24 +62,6 @@ func (c Config) keys() (map[string]any, error) {
 		gemmaKeys(c, k, act)
 	}
 	return k, c.saidBy(k)
-}
-
-func gemmaKeys(c Config, k map[string]any, act string) {
-	k["hidden_activation"], k["sliding_window"] = act, c.Window
-	scale := c.Scale
-	if scale == 0 {
-		scale = 1 / math.Sqrt(float64(c.HeadDim))
-	}
-	k["query_pre_attn_scalar"] = math.Round(1 / (scale * scale))
-	if c.ScoreCap != 0 {
-		k["attn_logit_softcapping"] = c.ScoreCap
-	}
-	if c.LogitCap != 0 {
-		k["final_logit_softcapping"] = c.LogitCap
-	}
-	if c.LocalRope.Base != 0 {
-		k["rope_local_base_freq"] = c.LocalRope.Base
-	}
 }
 
 func ropeKeys(s nn.RopeScaling) map[string]any {

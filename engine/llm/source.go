@@ -32,7 +32,7 @@ func openSource(ctx context.Context, path string) (*source, error) {
 	if file == "" {
 		return openFolder(ctx, path)
 	}
-	m, err := ggufhub.Open(file)
+	m, err := ggufhub.Open(file, inFiles())
 	if err != nil {
 		return nil, err
 	}

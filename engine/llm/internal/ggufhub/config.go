@@ -132,7 +132,7 @@ func (m *Model) own(key string) string { return m.arch + "." + key }
 
 // config is the config.json that says what the metadata say.
 func (m *Model) config() map[string]any {
-	k := map[string]any{"model_type": m.arch, "tie_word_embeddings": !m.has("output.weight"), "torch_dtype": m.dtype()}
+	k := map[string]any{"tie_word_embeddings": !m.has("output.weight"), "torch_dtype": m.dtype()}
 	for _, key := range m.file.Keys() {
 		if field, ok := gguf.ConfigField(key); ok && strings.HasPrefix(key, m.own("")) {
 			k[field] = m.number(key, 0)
@@ -148,22 +148,18 @@ func (m *Model) config() map[string]any {
 		m.fail(m.own("attention.value_length"), "got %v, want that of keys, %d", n, head)
 	}
 	k["head_dim"] = head
+	window, _ := k["sliding_window"].(float64)
+	m.family = m.families.of(m.arch, window > 0)
 	m.rope(k, head)
-	switch m.arch {
-	case "llama":
-		if n, _ := k["sliding_window"].(float64); n > 0 {
-			k["model_type"] = "mistral"
-			break
-		}
-		k["attention_bias"], k["mlp_bias"] = m.has("blk.0.attn_q.bias"), m.has("blk.0.ffn_up.bias")
-	case "qwen2", "qwen3":
-		k["attention_bias"] = m.has("blk.0.attn_q.bias")
-		m.window(k, 0)
-	case "gemma2":
-		m.gemma(k, head, 46, 2)
-	case "gemma3":
-		k["model_type"] = "gemma3_text"
-		m.gemma(k, head, 62, 6)
+	k["model_type"] = m.family.Type
+	for field, tensor := range m.family.Tells {
+		k[field] = m.has(tensor)
+	}
+	if m.family.Gemma {
+		m.gemma(k, head)
+	}
+	if m.family.Layers {
+		m.window(k, m.family.Every)
 	}
 	if k["sliding_window"] == 0.0 {
 		k["sliding_window"] = nil
@@ -198,20 +194,18 @@ func (m *Model) dtype() string {
 	return "bfloat16"
 }
 
-// gemma adds what llama.cpp knows without metadata: the width by which scores are divided, other in the model
-// of so many layers, and that every n-th layer has no window.
-func (m *Model) gemma(k map[string]any, head int, largest, n int) {
+// gemma adds what llama.cpp knows without metadata.
+func (m *Model) gemma(k map[string]any, head int) {
 	k["query_pre_attn_scalar"] = head
-	if k["num_hidden_layers"] == float64(largest) {
+	if k["num_hidden_layers"] == float64(m.family.Largest) {
 		k["query_pre_attn_scalar"] = m.count(k, "hidden_size", 1) / m.heads
 	}
-	for key, field := range map[string]string{"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"} {
-		if x := m.number(m.own(key), 0); x != 0 {
+	for _, field := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
+		if x := m.number(m.own(field), 0); x != 0 {
 			k[field] = x
 		}
 	}
 	k["hidden_activation"] = "gelu_pytorch_tanh"
-	m.window(k, n)
 }
 
 // window says which layers have the window: all but every n-th, or as the metadata say. Of the families
@@ -242,7 +236,7 @@ func (m *Model) window(k map[string]any, n int) {
 	}
 	for i := range kinds {
 		kinds[i] = "full_attention"
-		if local(i) && (size > 0 || m.arch == "gemma2") {
+		if local(i) && (size > 0 || m.family.Always) {
 			kinds[i] = "sliding_attention"
 		}
 	}

@@ -1,9 +1,9 @@
 package ggufhub
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,31 +12,28 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// architectures are those of files by the model_type of folders.
-var architectures = map[string]string{
-	"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma2": "gemma2", "gemma3_text": "gemma3", "phi3": "phi3",
-}
-
 // A folder is what a file is written of.
 type folder struct {
 	config   object
 	files    map[string][]byte
+	family   Family
 	arch     string
 	metadata map[string]any
 	extra    []gguf.Entry // settings that files keep as tensors
 }
 
 // newFolder translates config.json.
-func newFolder(files map[string][]byte) (*folder, error) {
+func newFolder(families Families, files map[string][]byte) (*folder, error) {
 	f := &folder{files: files, config: object{}, metadata: map[string]any{}}
 	if err := json.Unmarshal(files["config.json"], &f.config); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
 	kind, _ := f.config["model_type"].(string)
-	f.arch = architectures[kind]
-	if f.arch == "" {
-		return nil, fmt.Errorf("got a model of type %q, want one of %s", kind, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
+	i := slices.IndexFunc(families, func(f Family) bool { return f.Type == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("got a model of type %q, want one of %s", kind, families)
 	}
+	f.family, f.arch = families[i], families[i].Architecture
 	f.metadata["general.architecture"] = f.arch
 	f.metadata["general.quantization_version"] = uint32(2)
 	for _, name := range gguf.ConfigKeys() {
@@ -49,7 +46,7 @@ func newFolder(files map[string][]byte) (*folder, error) {
 	if f.config["use_sliding_window"] == false && f.config["max_window_layers"] != nil { // Qwen's files may say a window that they do not use
 		delete(f.metadata, f.arch+".attention.sliding_window")
 	}
-	if f.arch == "phi3" && f.config["sliding_window"] == nil { // llama.cpp takes a file without for one of an old converter
+	if f.family.SaysWindow && f.config["sliding_window"] == nil {
 		f.number("attention.sliding_window", 0)
 	}
 	f.heads()
@@ -127,12 +124,7 @@ func (f *folder) rope(head int) {
 		}
 		return f.setting(fields...)
 	}
-	base := get("rope_theta")
-	if base == 0 && f.arch == "gemma3" {
-		base = 1e6
-	} else if base == 0 {
-		base = 10000
-	}
+	base := cmp.Or(get("rope_theta"), f.family.Theta, 10000)
 	f.number("rope.freq_base", base)
 	if x, ok := local["rope_theta"].(float64); ok {
 		f.number("rope.freq_base_swa", x)
@@ -155,7 +147,7 @@ func (f *folder) rope(head int) {
 // found when the draft is read.
 func (f *folder) scaling(kind string, all object, get func(fields ...string) float64, base float64, pairs int) {
 	original, context := get("original_max_position_embeddings"), f.setting("max_position_embeddings")
-	if f.arch == "phi3" && original == 0 {
+	if f.family.SaysContext && original == 0 {
 		original = context
 	}
 	if original != 0 && kind != "llama3" {

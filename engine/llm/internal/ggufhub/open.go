@@ -5,7 +5,7 @@
 // [Open] shows a file as a folder, and [Write] writes a folder as a file, as llama.cpp's own converter does.
 // Package llm reads and writes the one through the other, so that it knows one form only.
 //
-// Reading order: open.go, config.go and rope.go (settings), words.go (tokenizer); write.go, metadata.go,
+// Reading order: family.go, open.go, config.go and rope.go (settings), words.go (tokenizer); write.go, metadata.go,
 // vocabulary.go.
 package ggufhub
 
@@ -37,6 +37,8 @@ type Model struct {
 	file           contents
 	weights        *gguf.File
 	path           string
+	families       Families
+	family         Family
 	arch           string
 	names          map[string]string // in the file, by that of the folder
 	heads, kvHeads int
@@ -44,12 +46,12 @@ type Model struct {
 }
 
 // Open reads the settings of a file. The caller closes it.
-func Open(path string) (*Model, error) {
+func Open(path string, families Families) (*Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{file: f, weights: f, path: path, names: map[string]string{}, Files: map[string][]byte{}}
+	m := &Model{families: families, file: f, weights: f, path: path, names: map[string]string{}, Files: map[string][]byte{}}
 	m.settings()
 	m.words()
 	if m.err != nil {
@@ -121,7 +123,7 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 		if heads := m.turned(name); heads > 0 && fits(heads, info.Shape) {
 			t = turn(t, heads, 2).Eval()
 		}
-		if plusOne(m.arch, name) {
+		if plusOne(m.family, name) {
 			t = t.Cast(dtype.F32).Sub(1).Eval()
 		}
 	})
@@ -143,11 +145,11 @@ func (m *Model) Codes(name string) (*quant.Weight, error) {
 
 // turned is the number of heads whose rows stand in another order in the file, 0 where none do: llama.cpp
 // turns neighbours, transformers turns the number at i together with the one half a head further.
-func (m *Model) turned(name string) int { return turnedHeads(m.arch, name, m.heads, m.kvHeads) }
+func (m *Model) turned(name string) int { return turnedHeads(m.family, name, m.heads, m.kvHeads) }
 
-func turnedHeads(arch, name string, heads, kvHeads int) int {
+func turnedHeads(f Family, name string, heads, kvHeads int) int {
 	switch {
-	case arch != "llama":
+	case !f.Interleaved:
 	case strings.Contains(name, ".self_attn.q_proj."):
 		return heads
 	case strings.Contains(name, ".self_attn.k_proj."):
@@ -174,6 +176,6 @@ func rowInFile(o, width int) int {
 }
 
 // plusOne says whether the file has a norm's weight plus 1, and the folder without.
-func plusOne(arch, name string) bool {
-	return strings.HasPrefix(arch, "gemma") && strings.HasSuffix(name, "norm.weight")
+func plusOne(f Family, name string) bool {
+	return f.PlusOne && strings.HasSuffix(name, "norm.weight")
 }

@@ -22,8 +22,8 @@ func (m *Model) rope(k map[string]any, head int) {
 	if turning != float64(head) {
 		k["partial_rotary_factor"] = turning / float64(head)
 	}
-	if m.arch == "gemma3" {
-		k["rope_local_base_freq"] = m.number(m.own("rope.freq_base_swa"), 10000)
+	if base := m.family.LocalTheta; base != 0 {
+		k["rope_local_base_freq"] = m.number(m.own("rope.freq_base_swa"), base)
 	}
 	if original := m.number(m.own("rope.scaling.original_context_length"), 0); original != 0 {
 		k["original_max_position_embeddings"] = original

@@ -27,24 +27,25 @@ var fileTypes = map[string]uint32{"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 7, "BF1
 
 // A Draft is a file that is not yet written.
 type Draft struct {
-	folder  *folder
-	entries []gguf.Entry
+	families Families
+	folder   *folder
+	entries  []gguf.Entry
 }
 
 // NewDraft translates the files of a folder, config.json among them, and its weights. Matrices get one of the
 // [Types], or keep their own where it is ""; a matrix whose rows are no whole blocks of a quantised type is
 // f16. Vectors are f32. As llama.cpp's converter does, a draft leaves nothing out but what no file has; ask
 // [Draft.Config] what a reader of the file will find.
-func NewDraft(files map[string][]byte, weights []Weight, typ string) (*Draft, error) {
+func NewDraft(families Families, files map[string][]byte, weights []Weight, typ string) (*Draft, error) {
 	if typ != "" && !slices.Contains(Types(), typ) {
 		return nil, fmt.Errorf("got type %q for the matrices, want one of %s", typ, strings.Join(Types(), ", "))
 	}
-	f, err := newFolder(files)
+	f, err := newFolder(families, files)
 	if err != nil {
 		return nil, err
 	}
 	vocab := 0
-	d := &Draft{folder: f, entries: f.extra}
+	d := &Draft{families: families, folder: f, entries: f.extra}
 	counts := map[string]int{}
 	for _, w := range weights {
 		e, err := f.entry(w, strings.ToUpper(typ))
@@ -80,7 +81,7 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 		return gguf.Entry{}, fmt.Errorf("weight %s has no place in a file of %s", w.Name, f.arch)
 	}
 	queries, keys := f.headCounts()
-	heads := turnedHeads(f.arch, w.Name, queries, keys)
+	heads := turnedHeads(f.family, w.Name, queries, keys)
 	if w.Codes != nil {
 		exact := gguf.TypeOf(w.Codes)
 		if exact != "" && (typ == "" || typ == exact) {
@@ -100,7 +101,7 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	if heads > 0 {
 		e.Tensor = turn(e.Tensor, heads, shape[0]/heads/2)
 	}
-	if plusOne(f.arch, w.Name) {
+	if plusOne(f.family, w.Name) {
 		e.Tensor = e.Tensor.Cast(dtype.F32).Add(1)
 	}
 	switch {
@@ -122,7 +123,7 @@ func outputInFolder(row, width int) int {
 
 // Config is the config.json that a reader of the file will find.
 func (d *Draft) Config() ([]byte, error) {
-	m := &Model{file: d, path: "the file", names: map[string]string{}, Files: map[string][]byte{}}
+	m := &Model{families: d.families, file: d, path: "the file", names: map[string]string{}, Files: map[string][]byte{}}
 	m.settings()
 	return m.Files["config.json"], m.err
 }

@@ -1,0 +1,52 @@
+package ggufhub
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Family says how the files of a family of models differ from its folders.
+type Family struct {
+	Type         string            // model_type of the folder's config.json
+	Architecture string            // general.architecture of the file
+	Windowed     bool              // of several families with the architecture it is the one with a window
+	Interleaved  bool              // the halves of each head of q and k are interleaved in the file
+	PlusOne      bool              // the file has weights of norms plus 1
+	Tells        map[string]string // settings that are true where the file has that tensor
+
+	Layers bool // the window is not that of all layers: the metadata say which have it, or else Every does
+	Every  int  // every so many layers one has no window; 0: there is no such rule
+	Always bool // layers have the window, though the metadata do not say its size
+
+	Gemma   bool // llama.cpp knows of it, without metadata, its activation and the width by which scores are divided,
+	Largest int  // which is another one in the model of so many layers
+
+	Theta       float64 // rope_theta of a folder that does not say it; 0: 10000
+	LocalTheta  float64 // rope_local_base_freq of a file that does not say it; 0: there is no such setting
+	SaysWindow  bool    // a file says that there is no window: llama.cpp takes one that does not for an old converter's
+	SaysContext bool    // a file says the original context also where it is the context
+}
+
+// Families are those that are known.
+type Families []Family
+
+// String lists them by model_type.
+func (list Families) String() string {
+	var names []string
+	for _, f := range list {
+		names = append(names, f.Type)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// of finds the family of an architecture.
+func (list Families) of(architecture string, windowed bool) Family {
+	found := Family{Type: architecture, Architecture: architecture}
+	for _, f := range list {
+		if f.Architecture == architecture && (!f.Windowed || windowed) {
+			found = f
+		}
+	}
+	return found
+}
