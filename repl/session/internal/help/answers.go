@@ -75,12 +75,6 @@ func statementsOf(src string) (list []pythonStatement) {
 // have it together, and their number.
 func (f *foreign) together(list []pythonStatement) (string, int) {
 	first := list[0]
-	if strings.HasPrefix(first.text, "class ") {
-		if text := python.Class(strings.Split(first.raw, "\n"), f); text != "" && f.checksDeclared(text) {
-			return text, 1
-		}
-		return "", 1
-	}
 	list = list[:min(mostTogether, len(list))]
 	least := 1
 	if strings.Contains(first.text, ".backward(") { // which opt.step() belongs to

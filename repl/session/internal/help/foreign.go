@@ -31,12 +31,6 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 		return ""
 	}
 	f := &foreign{h: h, st: st, before: statementsAbove(src, n)}
-	if strings.HasPrefix(lines[n-1], "class ") && len(src) < maxForeign {
-		if text := python.Class(lines[n-1:], f); text != "" && f.checksDeclared(text) {
-			return "write " + text
-		}
-		return ""
-	}
 	line := python.Block(lines[n-1:])
 	if len(line) > maxForeign {
 		return ""
@@ -259,7 +253,7 @@ func (f *foreign) checks(line, original string) bool {
 		return true
 	}
 	c := f.check("func cell(){\n" + f.before + line + "\n}")
-	if name, ok := strings.CutPrefix(line, "func "); ok && name != "" && token.IsIdentifier(name[:1]) {
+	if strings.HasPrefix(line, "type ") || declaresFunc().MatchString(line) {
 		c = f.check(line)
 	}
 	if c == nil {
@@ -277,6 +271,9 @@ func (f *foreign) checks(line, original string) bool {
 	}
 	return true
 }
+
+// declaresFunc matches a declaration, which cannot stand in a function.
+var declaresFunc = lazy.Regexp(`^func \w`)
 
 // atTop says whether a place is in a statement of the cell itself, not in a block.
 func atTop(file *ast.File, pos token.Pos) bool {

@@ -41,27 +41,27 @@ var modules = map[string]string{
 // arrays are the modules whose names may be those of functions and methods of arrays.
 var arrays = map[string]bool{"": true, "numpy": true, "mlx": true, "random": true, "linalg": true, "nn": true, "cuda": true}
 
-// module returns a module's name in the table: numpy for np, nn for torch.nn.
-func module(name string) string {
+// Module returns a module's name in the table: numpy for np, nn for torch.nn.
+func Module(name string) string {
 	if m, ok := modules[name]; ok {
 		return m
 	}
 	for _, package_ := range []string{"torch.", "np.", "numpy.", "mx.", "mlx.", "mlx.core."} {
 		if rest, ok := strings.CutPrefix(name, package_); ok {
-			return module(rest)
+			return Module(rest)
 		}
 	}
 	return Fold(name)
 }
 
 // Scheduler says whether a module has the schedules of learning rates.
-func Scheduler(name string) bool { return module(name) == "lrscheduler" }
+func Scheduler(name string) bool { return Module(name) == "lrscheduler" }
 
 // Known says whether people import a module of arrays under a name: np, torch.nn, F.
 func Known(name string) bool {
 	m, ok := modules[name]
 	if !ok {
-		m = module(name)
+		m = Module(name)
 	}
 	return ok && name != "" || arrays[m] && name != "tensor"
 }
@@ -92,7 +92,7 @@ func Lookup(mod, name string) string {
 
 // lookup returns the table's text for a name, or "".
 func lookup(mod, name string) string {
-	name, mod = Fold(name), module(mod)
+	name, mod = Fold(name), Module(mod)
 	goText, ok := entries()[mod+"."+name]
 	if !ok && arrays[mod] {
 		goText = entries()[name]

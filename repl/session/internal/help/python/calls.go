@@ -1,152 +1,160 @@
 package python
 
 import (
+	_ "embed"
 	"fmt"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
 
-// An argument of a call; name is set for a keyword argument.
+// An argument of a call, as Go and as it was typed; name is set for a keyword argument.
 type argument struct {
-	name string
-	value
+	name, text string
+	node       *node
 }
 
-// call reads the arguments of f and writes the call.
-func (p *reader) call(f value) value { return p.called(f, p.callArguments()) }
-
-// callArguments reads the arguments of a call up to its closing bracket.
-func (p *reader) callArguments() (args []argument) {
-	if p.comprehended(")") {
-		target := p.target // is for the result of the call
-		p.target = ""
-		args = []argument{{value: p.comprehension(")")}}
-		p.target = target
-		return args
+// items returns the elements of a tuple or a list.
+func (a argument) items() []*node {
+	if a.node != nil && (a.node.op == "tuple" || a.node.op == "list") {
+		return a.node.kids
 	}
-	for !p.take(")") {
-		var a argument
-		if p.tok().kind == word && p.peek("=") {
-			a.name = p.name()
-			p.i++
-		}
-		p.take("**") // of model.generate(**inputs)
-		spread := p.take("*")
-		a.value = p.expr()
-		if spread {
-			a.value = p.spread(a.value)
-		}
-		args = append(args, a)
-		if !p.at(")") {
-			p.want(",")
-		}
+	return nil
+}
+
+func (t *translator) arguments(list []*node) []argument {
+	args := make([]argument, len(list))
+	for i, n := range list {
+		args[i] = argument{n.key, t.operand(n), n.bare()}
 	}
 	return args
 }
 
-// spread is *xs, as print takes it: the elements of a slice beside each other.
-func (p *reader) spread(v value) value {
-	if !p.is(v, slice) || !p.toks[p.i+1].is(end) {
-		giveUp()
-	}
-	return simple(`strings.Trim(fmt.Sprint(%s), "[]")`, v.goText())
-}
-
-// called translates the call of f, which may be a function or method that Go does not have.
-func (p *reader) called(f value, args []argument) value {
-	if name := f.text[strings.LastIndexByte(f.text, '.')+1:]; len(args) > 0 && (name == "decode" || name == "Decode") {
-		if list, ok := strings.CutSuffix(args[0].text, "[0]"); ok && p.is(simple("%s", list), slice) { // of a batch of one
-			args[0].value = simple("%s", list)
+// call writes a call that no rule knows.
+func (t *translator) call(n *node) string {
+	f, args := n.kids[0], t.arguments(n.kids[1:])
+	module, name := "", f.text
+	if f.op == "." {
+		module = t.module(f.kids[0], f.text)
+	} else if f.op == "name" && t.typeOf(name) == nil {
+		module = imported(name)
+		if len(args) == 1 && unicode.IsLower(rune(name[0])) && slices.Contains([]string{"int", "float"}, t.family(args[0].text)) {
+			module = "" // sqrt(2) is of package math
 		}
-	}
-	if last := len(args) - 1; last >= 0 && args[last].name == "descending" { // x.sort(descending=True)
-		v := p.called(f, args[:last])
-		axis := v.text[strings.LastIndexByte(v.text, '(')+1:]
-		if args[last].text == "true" && strings.HasSuffix(axis, ")") {
-			v.text += ".Flip(" + axis
-			for i := range v.pair {
-				v.pair[i] += ".Flip(" + axis
+		switch {
+		case name == "print":
+			return printed(args)
+		case name == "percent" && len(args) == 1:
+			return "100*" + args[0].text
+		case name == "dict":
+			var keys, values []*node
+			for _, a := range n.kids[1:] {
+				if a.key == "" {
+					giveUp()
+				}
+				keys, values = append(keys, &node{op: "string", text: strconv.Quote(a.key)}), append(values, a)
 			}
+			return t.table(keys, values)
 		}
-		return v
 	}
-	v, ok := p.foreign(f, args)
-	if !ok {
-		v, ok = p.method(f, args)
-	}
-	if !ok {
-		v = p.plainCall(f, args)
-	}
-	v = p.downloaded(v)
-	if name := strings.ToLower(f.name); f.member != nil {
-		v.pair = pairOf(f.member.name, v.text)
-	} else {
-		v.pair = pairOf(name, v.text)
-	}
-	return v
-}
-
-// pairOf returns the values and the places of a call that has both in PyTorch: x.max(1).
-func pairOf(name, text string) []string {
-	at := strings.LastIndexByte(text, '.')
-	method, args, called := strings.Cut(text[at+1:], "(")
-	places := map[string]string{"Max": "ArgMax", "Min": "ArgMin", "Sort": "ArgSort"}[method]
 	switch {
-	case name == "sort" && method == "Sort" && args == ")":
-		args = "-1)"
-	case at < 0 || !called || !strings.EqualFold(name, method):
-		return nil
-	case method == "TopK":
-		return []string{text}
-	case places == "" || args == ")":
-		return nil
+	case module != "":
+		return t.moduleCall(module, name, args)
+	case f.op == "." && t.typeOf(in(t.expr(f.kids[0]), primary)+"."+f.text) == nil:
+		return t.methodCall(f, args)
 	}
-	return []string{text, text[:at+1] + places + "(" + args}
+	text := t.expr(f)
+	typ := t.typeOf(text)
+	if _, ok := under(typ).(*types.Signature); !ok && has(typ, "Forward") { // a layer
+		return t.plainCall(in(text, primary)+".Forward", args)
+	}
+	if Kind(typ) == "Tokenizer" {
+		if text, ok := t.known("Tokenizer", "encode", slices.Insert(args, 0, argument{text: text})); ok {
+			return text
+		}
+	}
+	return t.plainCall(text, args)
 }
 
-// half returns one of a pair: the values, or their places.
-func (p *reader) half(v value, places bool) value {
-	if len(v.pair) == 1 && places {
-		name := p.result("indices")
-		p.first("_, %s := %s", name, v.pair[0])
-		return simple("%s", name)
+func textsOf(args []argument) string {
+	list := make([]string, len(args))
+	for i, a := range args {
+		list[i] = a.text
 	}
-	if len(v.pair) == 1 {
-		name := p.result("values")
-		p.first("%s, _ := %s", name, v.pair[0])
-		return simple("%s", name)
-	}
-	if places {
-		return simple("%s", v.pair[1])
-	}
-	return simple("%s", v.pair[0])
+	return strings.Join(list, ", ")
 }
 
-// calledValue translates the call of something that Go has: a layer is called by its Forward, and a loss
-// of package nn is a function, which nn.MSELoss() returns in PyTorch.
-func (p *reader) calledValue(f value, t types.Type, args []argument) (value, bool) {
-	sig, _ := t.Underlying().(*types.Signature)
-	forward, _, _ := types.LookupFieldOrMethod(t, true, nil, "Forward")
-	switch {
-	case Kind(t) == "Tokenizer" && len(args) > 0:
-		return p.known("Tokenizer", "encode", append([]argument{{value: f}}, args...))
-	case sig == nil && forward != nil:
-		return p.plainCall(simple("%s.Forward", f.in(primary)), args), true
-	case sig != nil && f.module != "" && len(args) == 0 && strings.HasSuffix(f.name, "Loss") && sig.Params().Len() == 2:
-		return f, true
-	case f.module != "":
-		return p.named(f, args)
+func (t *translator) family(text string) string { return family(t.typeOf(text)) }
+
+// module returns the module whose member a name is: the names of packages stand for no value.
+func (t *translator) module(n *node, member string) string {
+	path := n.path()
+	if path == "" || t.expr(root(n)) != root(n).text || t.typeOf(root(n).text) != nil {
+		if path != "tokenizer" || t.s.Exported("tokenizer", member) != member {
+			return ""
+		}
 	}
-	return value{}, false
+	if path == "random" || path == "re" { // Python's own
+		return map[string]string{"random": "rand", "re": "regexp"}[path]
+	}
+	return path
 }
 
-// named translates the call of a name in a module that the table has: torch.cat, nn.Linear. Arguments that
-// say where and of which type a tensor is made become calls behind it.
-func (p *reader) named(f value, args []argument) (value, bool) {
-	after := ""
+// imported returns the module from which people import a name to use it alone: nn for Linear, or "".
+func imported(name string) string {
+	modules := []string{"nn", "optim", "data", "torch", "hub"}
+	if name == "" || !unicode.IsUpper(rune(name[0])) {
+		modules = modules[3:]
+	}
+	for _, module := range modules {
+		if len(elsewhere.Forms(module, name)) > 0 {
+			return module
+		}
+	}
+	return ""
+}
+
+// packageName returns Go's name for one of a module, and whether it is another library's.
+func (t *translator) packageName(module, name string) (goText string, foreign bool) {
+	path := module + "." + name
+	form := elsewhere.Lookup(module, name)
+	if module == "tensor" && strings.HasPrefix(form, path+"(") {
+		return path, false
+	}
+	goPackage := module
+	if elsewhere.Known(module) && module != "nn" {
+		goPackage = "tensor"
+	}
+	if to := Callee(module, name); to != "" {
+		return to, true
+	}
+	if found := t.s.Exported(goPackage, strings.ReplaceAll(name, "_", "")); found != "" {
+		return goPackage + "." + found, true
+	}
+	return goPackage + "." + name, true
+}
+
+// moduleCall writes the call of a name in a module. Arguments that say where and of which type a tensor is
+// made become calls behind it.
+func (t *translator) moduleCall(module, name string, args []argument) string {
+	text, foreign := t.packageName(module, name)
+	if text == "optim.SGD" || text == "optim.AdamW" {
+		if text, ok := t.optimizer(text, name, args); ok {
+			return text
+		}
+	}
+	if sig, ok := t.typeOf(text).(*types.Signature); ok && foreign && len(args) == 0 && strings.HasSuffix(name, "Loss") && sig.Params().Len() == 2 {
+		return text // nn.MSELoss() returns the function
+	}
+	if !foreign {
+		return t.plainCall(text, args)
+	}
+	after, path := "", module
 	var rest []argument
 	for _, a := range args {
 		switch {
@@ -157,146 +165,242 @@ func (p *reader) named(f value, args []argument) (value, bool) {
 		case a.name == "dtype" && strings.HasPrefix(a.text, "dtype."):
 			after = ".Cast(" + a.text + ")" + after
 		case a.name == "device":
-		case a.name == "bias" && a.text == "false" && f.text == "nn.NewLinearBias":
-			f.text, f.module = "nn.NewLinear", "go.Linear"
+		case a.name == "bias" && a.text == "false" && text == "nn.NewLinearBias":
+			text, path = "nn.NewLinear", "go"
 		default:
 			rest = append(rest, a)
 		}
 	}
-	if (f.name == "normal" || f.name == "uniform") && len(rest) > 0 { // of a mean or a range
-		return drawn(f.name, rest)
-	}
-	module := strings.TrimSuffix(f.module, "."+f.name)
-	v, ok := p.known(module, f.name, rest)
-	if !ok && len(rest) > 0 && p.is(rest[0].value, tensorFamily) && elsewhere.Known(module) { // F.relu(x)
-		x := rest[0].value
-		method := simple("%s.%s", x.in(primary), f.name)
-		method.member = &member{x, f.name}
-		v, ok = p.method(method, rest[1:])
-	}
-	if !ok && len(rest) == len(args) {
-		return value{}, false
+	made, ok := t.known(path, name, rest)
+	if !ok && len(rest) > 0 && rest[0].node != nil && t.family(rest[0].text) == "tensor" && elsewhere.Known(module) { // F.relu(x)
+		n := of("call", &node{op: ".", text: name, kids: []*node{rest[0].node}})
+		for _, a := range rest[1:] {
+			n.kids = append(n.kids, a.node)
+		}
+		if made, ok = t.ruled(n); !ok {
+			made, ok = t.known("", name, rest)
+		}
 	}
 	if !ok {
-		v = p.plainCall(f, rest)
+		made = t.plainCall(text, rest)
 	}
-	return simple("%s%s", v.in(primary), after), true
+	if after != "" {
+		made = in(made, primary) + after
+	}
+	return made
 }
 
-// drawn is np.random.uniform(low, high, shape), or torch.normal(mean, deviation, shape).
-func drawn(name string, args []argument) (value, bool) {
-	if len(args) != 3 {
-		return value{}, false
+// methodCall writes the call of a method of a value.
+func (t *translator) methodCall(f *node, args []argument) string {
+	operand, name := f.kids[0].bare(), f.text
+	if body, err := strconv.Unquote(operand.text); operand.op == "string" && name == "format" && err == nil {
+		format, fields := formatOf(body, false)
+		if strings.Join(fields, "") != "" {
+			giveUp()
+		}
+		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, textsOf(args))
 	}
-	a, b := args[0].goText(), args[1].in(mulPrec)
-	text, scale := "tensor.Randn", b
-	if name == "uniform" {
-		text, scale = "tensor.Rand", args[1].in(addPrec)+"-"+args[0].in(mulPrec)
-		if strings.Trim(a, "0.") == "" {
-			scale = b
+	x := t.expr(operand)
+	typ := t.typeOf(x)
+	text := in(x, primary) + "." + name
+	if typ == nil {
+		return t.plainCall(text, args)
+	}
+	kind := Kind(typ)
+	if found := sameLetters(typ, name); found != nil && (found.Name() == name || len(elsewhere.Forms(kind, name)) == 0) {
+		return t.plainCall(in(x, primary)+"."+found.Name(), args)
+	}
+	if kind == "Module" && name == "generate" && len(args) > 0 && t.family(args[0].text) == "slice" {
+		name = "generate_tokens"
+	}
+	if text, ok := t.known(kind, name, slices.Insert(args, 0, argument{text: x, node: operand})); ok {
+		return text
+	}
+	return t.plainCall(text, args)
+}
+
+// member writes x.name that is not called: what is a field in Python may be a method here.
+func (t *translator) member(n *node) string {
+	name := n.text
+	if name == "values" || name == "indices" {
+		if pair := t.pair(n.kids[0]); pair != nil {
+			return t.half(pair, name == "indices")
 		}
 	}
-	text += "(" + strings.Join(shapeOf(args[2]), ", ") + ")"
-	if scale != "1" && scale != "1.0" {
-		text += ".Mul(" + scale + ")"
+	if module := t.module(n.kids[0], name); module != "" {
+		if form := elsewhere.Lookup(module, name); strings.HasPrefix(form, "math.") {
+			return form
+		}
+		text, _ := t.packageName(module, name)
+		return text
 	}
-	if strings.Trim(a, "0.") != "" {
-		text += ".Add(" + a + ")"
+	x := t.expr(n.kids[0])
+	typ := t.typeOf(x)
+	if typ != nil && typeText(typ) == "nn.Layer" && (name == "weight" || name == "bias") { // of nn.Sequential
+		x += ".(*nn.Linear)"
+		typ = t.typeOf(x)
 	}
-	return simple("%s", text), true
-}
-
-// padded is F.pad(x, (1, 1, 2, 2), value=0): what is put before and behind, from the last axis on.
-func (p *reader) padded(args []argument) (value, bool) {
-	if len(args) < 2 || len(args[1].items) == 0 || len(args[1].items)%2 != 0 {
-		return value{}, false
+	text := in(x, primary) + "." + name
+	if typ == nil {
+		return text
 	}
-	with := "0"
-	for _, a := range args[2:] {
-		switch {
-		case a.name == "value":
-			with = a.goText()
-		case a.text != `"constant"`:
-			return value{}, false
+	if t.typeOf(text) == nil {
+		if text, ok := t.known(Kind(typ), name, []argument{{text: x, node: n.kids[0]}}); ok {
+			return text
 		}
 	}
-	text := args[0].in(primary)
-	for i, axis := 0, -1; i < len(args[1].items); i, axis = i+2, axis-1 {
-		text += fmt.Sprintf(".Pad(%d, %s, %s, %s)", axis, args[1].items[i].goText(), args[1].items[i+1].goText(), with)
+	if found := sameLetters(typ, name); found != nil {
+		text = in(x, primary) + "." + found.Name()
+		if m, ok := found.(*types.Func); ok && m.Signature().Params().Len() == 0 {
+			text += "()"
+		}
 	}
-	return simple("%s", text), true
+	return text
 }
 
-// plainCall translates a call of a Go function. Keyword arguments become the fields of its options, or
-// arguments in their place.
-func (p *reader) plainCall(f value, args []argument) value {
-	var list []value
+// sameLetters returns the exported member of a type that has the same name in any case.
+func sameLetters(t types.Type, name string) types.Object {
+	name = strings.ReplaceAll(name, "_", "")
+	pointer, ok := t.Underlying().(*types.Pointer)
+	set := types.NewMethodSet(t)
+	if !ok {
+		set = types.NewMethodSet(types.NewPointer(t))
+	}
+	for m := range set.Methods() {
+		if o := m.Obj(); o.Exported() && strings.EqualFold(o.Name(), name) {
+			return o
+		}
+	}
+	if ok {
+		t = pointer.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if f.Exported() && strings.EqualFold(f.Name(), name) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// printed writes print(…): with a format, if a text has one or stands between the others.
+func printed(args []argument) string {
+	var list []string
+	sep := ""
+	for _, a := range args {
+		if a.name == "sep" {
+			sep = a.text
+		} else {
+			list = append(list, a.text)
+		}
+	}
+	all := strings.Join(list, ", ")
+	if between, err := strconv.Unquote(sep); err == nil && len(list) > 1 {
+		format := strings.TrimSuffix(strings.Repeat("%v"+strings.ReplaceAll(between, "%", "%%"), len(list)), between)
+		return fmt.Sprintf("fmt.Printf(%q, %s)", format+"\n", all)
+	}
+	if format, ok := strings.CutPrefix(all, `fmt.Sprintf("`); ok && len(list) == 1 { // one call is enough
+		if body, rest, ok := strings.Cut(format, `", `); ok {
+			return fmt.Sprintf(`fmt.Printf("%s\n", %s`, body, rest)
+		}
+	}
+	return "fmt.Println(" + all + ")"
+}
+
+//go:embed arguments.txt
+var argumentsText string
+
+// A setting is what stands here for a keyword argument, as arguments.txt says.
+type setting struct{ field, value string }
+
+var settings = sync.OnceValue(func() map[string]setting {
+	m := map[string]setting{}
+	for line := range strings.Lines(argumentsText) {
+		if words := strings.Split(strings.TrimSpace(line), "\t"); len(words) > 1 && words[0][0] != '#' {
+			words = append(words, "A")
+			for name := range strings.FieldsSeq(words[0]) {
+				m[name] = setting{words[1], words[2]}
+			}
+		}
+	}
+	return m
+})
+
+// implied says whether an argument says what is so here in any case.
+func implied(a argument) bool { return settings()[a.name].field == "-" }
+
+// plainCall writes a call of a Go function. Keyword arguments become the fields of its options, or arguments
+// in their place.
+func (t *translator) plainCall(f string, args []argument) string {
+	var list []string
 	var named []argument
 	for _, a := range args {
 		if a.name == "" {
-			list = append(list, a.value)
+			list = append(list, a.text)
 		} else {
 			named = append(named, a)
 		}
 	}
-	sig, _ := under(p.typeOf(f.text)).(*types.Signature)
+	sig, _ := under(t.typeOf(f)).(*types.Signature)
 	if sig == nil {
-		switch made := under(p.typeOf("*new(" + f.text + ")")).(type) {
+		switch made := under(t.typeOf("*new(" + f + ")")).(type) {
 		case *types.Struct:
-			if len(list) > 0 || p.typeOf("New"+f.text) != nil {
-				return p.constructor(f, list)
+			if len(list) > 0 || t.typeOf("New"+f) != nil { // nn.Linear(4, 8), Net()
+				module, name := cutLast(f)
+				return fmt.Sprintf("%sNew%s(%s)", strings.TrimPrefix(module+".", "."), name, strings.Join(list, ", "))
 			}
-			if f.text == "lora.Config" && !slices.ContainsFunc(named, func(a argument) bool { return a.name == "lora_alpha" }) {
-				named = append(named, argument{"lora_alpha", simple("8")}) // as peft has it
+			if f == "lora.Config" && !slices.ContainsFunc(named, func(a argument) bool { return a.name == "lora_alpha" }) {
+				named = append(named, argument{name: "lora_alpha", text: "8"}) // as peft has it
 			}
-			return simple("%s{%s}", f.text, fields(made, named))
+			return f + "{" + t.fields(made, named) + "}"
 		case *types.Slice: // nn.Sequential(a, b)
-			return simple("%s{%s}", f.text, texts(list))
+			return f + "{" + strings.Join(list, ", ") + "}"
 		}
 	}
 	if sig != nil && len(named) > 0 && sig.Params().Len() == len(list)+1 {
 		last := sig.Params().At(len(list)).Type()
 		if options, ok := last.Underlying().(*types.Struct); ok {
-			list = append(list, simple("%s{%s}", typeText(last), fields(options, named)))
-			named = nil
+			list, named = append(list, typeText(last)+"{"+t.fields(options, named)+"}"), nil
 		}
 	}
 	for _, a := range named {
-		list = append(list, a.value)
+		list = append(list, a.text)
 	}
-	// A shape in brackets: zeros((2, 3)).
-	if sig != nil && sig.Variadic() && len(list) == sig.Params().Len() && list[len(list)-1].items != nil {
-		list = append(list[:len(list)-1], list[len(list)-1].items...)
+	if last := len(args) - 1; sig != nil && sig.Variadic() && len(list) == sig.Params().Len() && last >= 0 && args[last].items() != nil { // a shape: zeros((2, 3))
+		list = append(list[:len(list)-1], t.texts(args[last].items())...)
 	}
-	return simple("%s(%s)", f.in(primary), texts(list))
-}
-
-// constructor translates nn.Linear(4, 8) to nn.NewLinear(4, 8), and Net() to NewNet().
-func (p *reader) constructor(f value, args []value) value {
-	pkg, name, ok := strings.Cut(f.text, ".")
-	if !ok {
-		return simple("New%s(%s)", f.text, texts(args))
-	}
-	return simple("%s.New%s(%s)", pkg, name, texts(args))
+	return fmt.Sprintf("%s(%s)", in(f, primary), strings.Join(list, ", "))
 }
 
 // fields writes keyword arguments as the fields of a literal.
-func fields(s *types.Struct, named []argument) string {
+func (t *translator) fields(s *types.Struct, named []argument) string {
 	var parts []string
 	for _, a := range named {
-		if implied[a.name] {
+		if implied(a) {
 			continue
 		}
-		name := a.name
-		if of, ok := settings[name]; ok {
-			name, a.value = of, setting(a)
+		name, text := a.name, a.text
+		if to := settings()[name]; to.field != "" && to.field != "." {
+			name, text = to.field, strings.Replace(to.value, "A", text, 1)
+			if to.value == "names" { // of layers: one text
+				var words []string
+				for _, item := range a.items() {
+					words = append(words, strings.Trim(t.expr(item), `"`))
+				}
+				if text = a.text; words != nil {
+					text = strconv.Quote(strings.Join(words, " "))
+				} else if text == `"all-linear"` {
+					text = "lora.AllLinear"
+				}
+			}
 		}
 		for f := range s.Fields() {
 			if strings.EqualFold(f.Name(), strings.ReplaceAll(name, "_", "")) {
 				name = f.Name()
 			}
 		}
-		parts = append(parts, name+": "+a.goText())
+		parts = append(parts, name+": "+text)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,12 +1,16 @@
 package python
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
+	gotoken "go/token"
 	"go/types"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
 
 // A form is Go of package elsewhere's table, whose arguments are examples: x.Softmax(-1).
@@ -16,8 +20,10 @@ type form struct {
 	call  *ast.CallExpr
 }
 
-// examples are the names of the table that stand for an argument.
-var examples = []string{"p", "x", "y", "index", "mask", "weight", "bias", "loss", "m", "opt", "lm", "tok"}
+// examples are the names of the table that stand for an argument, as a cell declares them.
+const examples = "var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; var opt optim.Optimizer; var lm *llm.Model; var tok *tokenizer.Tokenizer"
+
+var exampleNames = strings.Fields("p x y index mask weight bias loss m opt lm tok")
 
 // readForm parses Go of the table; it fails for a statement.
 func readForm(text string) (form, bool) {
@@ -45,7 +51,7 @@ func eachExample(x ast.Node, f func(id *ast.Ident)) {
 		case *ast.FuncLit, *ast.CompositeLit: // has parameters of its own; is replaced as a whole
 			return false
 		case *ast.Ident:
-			if slices.Contains(examples, n.Name) {
+			if slices.Contains(exampleNames, n.Name) {
 				f(n)
 			}
 		}
@@ -53,11 +59,117 @@ func eachExample(x ast.Node, f func(id *ast.Ident)) {
 	})
 }
 
+// bind writes a text of a form with the names replaced.
+func bind(text string, bound map[string]string) string {
+	expr, err := parser.ParseExpr(text)
+	if err != nil {
+		return text
+	}
+	var ids []*ast.Ident
+	eachExample(expr, func(id *ast.Ident) { ids = append(ids, id) })
+	for _, id := range slices.Backward(ids) {
+		if to, ok := bound[id.Name]; ok {
+			text = text[:id.Pos()-1] + to + text[id.End()-1:]
+		}
+	}
+	return text
+}
+
+// WithOperand returns Go of the table with the operand of a method put in.
+func WithOperand(goText, operand string) string {
+	names := Operands(goText)
+	if len(names) == 0 {
+		return goText
+	}
+	name := "x"
+	if !slices.Contains(names, name) {
+		name = names[0]
+	}
+	text, changes := strings.CutPrefix(goText, "x = ")
+	if text = bind(text, map[string]string{name: operand}); changes {
+		return operand + " = " + text
+	}
+	return text
+}
+
+// Operands returns the names in Go of the table that stand for an argument.
+func Operands(goText string) []string {
+	f, _ := readForm(strings.TrimPrefix(goText, "x = "))
+	return f.names
+}
+
+// Callee returns what is called in the table's Go for a name of a module: tensor.Concat for torch.cat,
+// optim.AdamW for optim.Adam, dtype.F16 for torch.float16. It is "" if that is a method.
+func Callee(module, name string) string {
+	forms := elsewhere.Forms(module, name)
+	if len(forms) == 0 {
+		return ""
+	}
+	if t, ok := strings.CutPrefix(forms[0], "x.Cast(dtype."); ok {
+		return "dtype." + strings.TrimSuffix(t, ")")
+	}
+	expr, err := parser.ParseExpr(forms[0])
+	for err == nil {
+		switch e := expr.(type) {
+		case *ast.CallExpr:
+			expr = e.Fun
+			continue
+		case *ast.CompositeLit:
+			expr = e.Type
+			continue
+		case *ast.SelectorExpr:
+			if lit, ok := e.X.(*ast.CompositeLit); ok { // optim.AdamW{}.New
+				expr = lit
+				continue
+			}
+			if x, ok := e.X.(*ast.Ident); ok && !slices.Contains(exampleNames, x.Name) && gotoken.IsExported(e.Sel.Name) {
+				return types.ExprString(e)
+			}
+		}
+		break
+	}
+	return ""
+}
+
+// known writes a call of a name of PyTorch, NumPy or MLX that the table has. The first argument of a
+// method is its operand. There is one form for each number of arguments, and the last is that for more.
+func (t *translator) known(module, name string, args []argument) (string, bool) {
+	forms := elsewhere.Forms(module, name)
+	if len(forms) == 0 {
+		return "", false
+	}
+	text, changes := strings.CutPrefix(forms[min(max(len(args)-1, 0), len(forms)-1)], "x = ") // add_
+	f, ok := readForm(text)
+	if !ok {
+		return "", false
+	}
+	if slices.Equal(f.names, []string{"weight", "index"}) { // F.embedding(index, weight)
+		slices.Reverse(f.names)
+	}
+	if i := slices.Index(f.names, "x"); i > 0 && module == "" { // x.where(mask, y): the operand comes first
+		f.names = slices.Insert(slices.Delete(f.names, i, i+1), 0, "x")
+	}
+	args = slices.DeleteFunc(slices.Clone(args), implied)
+	if elsewhere.Scheduler(module) {
+		return t.schedule(f, args)
+	}
+	goText, ok := t.filled(f, args)
+	if at := slices.IndexFunc(args, isAxis); !ok && at > 0 && strings.Count(text, "(-1)") == 1 {
+		inner, _ := readForm(strings.Replace(text, "(-1)", "("+args[at].text+")", 1)) // the axis of a call in the form
+		goText, ok = t.filled(inner, slices.Delete(slices.Clone(args), at, at+1))
+	}
+	if ok && changes && goName(args[0].text) {
+		goText = args[0].text + " = " + goText
+	}
+	return goText, ok
+}
+
+func isAxis(a argument) bool { return a.name == "dim" || a.name == "axis" || a.name == "dims" }
+
 // A filling is a form on its way to a call with the arguments of a line.
 type filling struct {
-	p *reader
+	t *translator
 	form
-	names []string          // that no argument has replaced yet
 	slots []int             // arguments of the outermost call that a value may still replace
 	bound map[string]string // what replaces the names
 	given map[int]string    // what replaces arguments of the outermost call
@@ -72,8 +184,9 @@ type filling struct {
 // filled writes a form with arguments. A tensor replaces the next name; any other argument replaces the
 // next one of the outermost call. What is left of those has its usual value, but a shape is replaced as a
 // whole.
-func (p *reader) filled(f form, args []argument) (value, bool) {
-	l := &filling{p: p, form: f, names: slices.Clone(f.names), bound: map[string]string{}, given: map[int]string{}, listAt: -1}
+func (t *translator) filled(f form, args []argument) (string, bool) {
+	l := &filling{t: t, form: f, bound: map[string]string{}, given: map[int]string{}, listAt: -1}
+	l.names = slices.Clone(f.names)
 	if f.call != nil {
 		for i, arg := range f.call.Args {
 			switch arg.(type) {
@@ -82,81 +195,75 @@ func (p *reader) filled(f form, args []argument) (value, bool) {
 			}
 		}
 	}
-	if len(args) == 1 && l.nextIs("[]") && p.is(args[0].value, tensorFamily) { // torch.tensor(x) of a tensor
-		return args[0].value, !l.nextIs("[]tensor.Tensor{")
+	if len(args) == 1 && l.nextIs("[]") && t.family(args[0].text) == "tensor" { // torch.tensor(x) of a tensor
+		return args[0].text, !l.nextIs("[]tensor.Tensor{")
 	}
 	for i, a := range args {
-		switch {
-		case a.either != nil:
-			return value{}, false
-		case a.name == "":
-			l.take(a, i == 0)
-		default:
-			l.takeNamed(a, i == 0)
-		}
+		l.take(a, i == 0)
 	}
 	if l.listAt >= 0 {
 		l.given[l.listAt] = "[]tensor.Tensor{" + strings.Join(l.list, ", ") + "}"
 	}
-	if l.lacks() {
-		return value{}, false
-	}
-	if f.call == nil {
-		return value{text: bind(f.text, l.bound), prec: primary}, len(l.given)+len(l.more)+len(l.options) == 0
+	switch {
+	case l.lacks():
+		return "", false
+	case f.call == nil:
+		return bind(f.text, l.bound), len(l.given)+len(l.more)+len(l.options) == 0
 	}
 	return l.written()
 }
 
-// take puts in an argument without a name.
+// take puts in an argument: an axis, an option, or one that stands in its place.
 func (l *filling) take(a argument, first bool) {
-	ofTensor := l.p.is(a.value, tensorFamily)
 	switch {
-	case first && len(l.names) > 0 && l.names[0] == "x" && strings.HasPrefix(l.text, "x.") && l.p.makesTensor(a.value): // np.mean([1, 2])
-		l.bound["x"], l.names = "tensor.From("+a.goText()+")", l.names[1:]
-	case len(l.names) > 0 && (first && l.p.operand(a.value) || len(l.slots) == 0 || ofTensor):
-		l.bound[l.names[0]], l.names = a.in(primary), l.names[1:]
+	case a.name == "" || settings()[a.name].field == "." || a.name == "p" && strings.Contains(l.text, "Dropout") || (a.name == "min" || a.name == "max") && strings.Contains(l.text, ".Clip("):
+		l.takeNext(a, first)
+	case a.name == "retain_graph" || a.name == "create_graph": // gradients are values, which can be used again
+	case a.name == "keepdim" || a.name == "keepdims":
+		l.keep = a.text == "true"
+	case isAxis(a):
+		at := l.axis()
+		if at < 0 {
+			l.more = append(l.more, l.shapeOf(a)...)
+			return
+		}
+		l.given[at] = a.text
+		l.slots = slices.DeleteFunc(l.slots, func(i int) bool { return i == at })
+	default:
+		l.options = append(l.options, a)
+	}
+}
+
+func (l *filling) takeNext(a argument, first bool) {
+	f, items := l.t.family(a.text), a.items()
+	number := f == "int" || f == "float"
+	ofTensor := f == "tensor"
+	operand := !number && f != "string" && items == nil // not a path or a number
+	name := ""
+	if len(l.names) > 0 {
+		name = l.names[0]
+	}
+	switch {
+	case first && name == "x" && strings.HasPrefix(l.text, "x.") && (number || f == "slice"): // np.mean([1, 2])
+		l.bound["x"], l.names = "tensor.From("+a.text+")", l.names[1:]
+	case name != "" && (first && operand || len(l.slots) == 0 || ofTensor):
+		l.bound[name], l.names = in(a.text, primary), l.names[1:]
 	case ofTensor && (l.listAt >= 0 || l.nextIs("[]tensor.Tensor{")): // cat(x, y)
 		if l.listAt < 0 {
 			l.listAt, l.slots = l.slots[0], l.slots[1:]
 		}
-		l.list = append(l.list, a.goText())
-	case a.items != nil && len(l.slots) > 0 && l.square(a.items):
-		l.given[l.slots[0]], l.slots = a.items[0].goText(), l.slots[1:]
-	case len(l.slots) == 0 || a.items != nil && !l.nextIs("[]"):
-		l.more = append(l.more, shapeOf(a)...)
+		l.list = append(l.list, a.text)
+	case len(items) > 0 && len(l.slots) > 0 && l.square(items):
+		l.given[l.slots[0]], l.slots = l.t.expr(items[0]), l.slots[1:]
+	case len(l.slots) == 0 || items != nil && !l.nextIs("[]"):
+		l.more = append(l.more, l.shapeOf(a)...)
 	default:
 		next := 0
-		if axisLast(l.form) && len(l.given) == 0 {
-			next = len(l.slots) - 1
+		if sel, ok := l.call.Fun.(*ast.SelectorExpr); ok && len(l.given) == 0 && slices.Contains([]string{"Chunk", "Split", "Roll", "Repeat"}, sel.Sel.Name) {
+			next = len(l.slots) - 1 // the axis stands last in PyTorch, but first here
 		}
-		l.given[l.slots[next]] = a.goText()
+		l.given[l.slots[next]] = a.text
 		l.slots = slices.Delete(l.slots, next, next+1)
-	}
-}
-
-// inOrder are the names of arguments that stand in their order as well.
-var inOrder = []string{"diagonal", "dim0", "dim1", "input", "other", "k", "num_classes", "repeats", "tensors", "size", "in_features", "out_features",
-	"in_channels", "out_channels", "kernel_size", "num_features", "num_embeddings", "embedding_dim", "normalized_shape", "start_dim",
-	"negative_slope", "params", "target", "max_norm"}
-
-// takeNamed puts in an argument with a name: an axis, an option, or one that may stand without its name.
-func (l *filling) takeNamed(a argument, first bool) {
-	switch {
-	case a.name == "retain_graph" || a.name == "create_graph": // gradients are values, which can be used again
-	case a.name == "keepdim" || a.name == "keepdims":
-		l.keep = a.text == "true"
-	case a.name == "dim" || a.name == "axis" || a.name == "dims":
-		at := l.axis()
-		if at < 0 {
-			l.more = append(l.more, shapeOf(a)...)
-			return
-		}
-		l.given[at] = a.goText()
-		l.slots = slices.DeleteFunc(l.slots, func(i int) bool { return i == at })
-	case slices.Contains(inOrder, a.name) || a.name == "p" && strings.Contains(l.text, "Dropout") || (a.name == "min" || a.name == "max") && strings.Contains(l.text, ".Clip("):
-		l.take(a, first)
-	default:
-		l.options = append(l.options, a)
 	}
 }
 
@@ -169,7 +276,7 @@ func (l *filling) nextIs(text string) bool {
 // nothing, or a number above 1, which is an example.
 func (l *filling) lacks() bool {
 	for _, name := range l.names {
-		if l.bound[name] = l.p.stands(name); l.bound[name] == "" {
+		if l.bound[name] = l.t.stands(name); l.bound[name] == "" {
 			return true
 		}
 	}
@@ -183,42 +290,18 @@ func (l *filling) lacks() bool {
 	})
 }
 
-// makesTensor says whether a value is a number or a list, as NumPy's functions take them.
-func (p *reader) makesTensor(v value) bool {
-	f, _ := p.family(v)
-	return f == integer || f == float || f == slice
-}
-
-// operand says whether a first argument is what a form is about: not a path or a number.
-func (p *reader) operand(v value) bool {
-	f, _ := p.family(v)
-	return f != stringFamily && f != integer && f != float && v.items == nil
-}
-
 // shapeOf returns the texts of a tuple's or list's elements, or that of another value.
-func shapeOf(a argument) []string {
-	if a.items == nil {
-		return []string{a.goText()}
+func (l *filling) shapeOf(a argument) []string {
+	if items := a.items(); items != nil {
+		return l.t.texts(items)
 	}
-	list := make([]string, len(a.items))
-	for i, item := range a.items {
-		list[i] = item.goText()
-	}
-	return list
+	return []string{a.text}
 }
 
 // square says whether a tuple is the kernel of a convolution or pooling, with the same length in all axes.
-func (l *filling) square(items []value) bool {
-	if len(items) == 0 || !strings.Contains(l.text, "Pool") && !strings.Contains(l.text, "Conv") {
-		return false
-	}
-	return !slices.ContainsFunc(items, func(v value) bool { return v.text != items[0].text })
-}
-
-// axisLast says whether the axis stands last in PyTorch, but first in the Go of a form.
-func axisLast(f form) bool {
-	sel, ok := f.call.Fun.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"Chunk", "Split", "Roll", "Repeat"}, sel.Sel.Name)
+func (l *filling) square(items []*node) bool {
+	return (strings.Contains(l.text, "Pool") || strings.Contains(l.text, "Conv")) &&
+		!slices.ContainsFunc(items, func(n *node) bool { return n.text != items[0].text })
 }
 
 // textOf returns the text of a part of the form.
@@ -229,10 +312,10 @@ func (l *filling) signature() *types.Signature {
 	if l.call == nil {
 		return nil
 	}
-	sig, ok := l.p.typeOf(bind(l.textOf(l.call.Fun), l.bound)).(*types.Signature)
+	fun := l.textOf(l.call.Fun)
+	sig, ok := under(l.t.typeOf(bind(fun, l.bound))).(*types.Signature)
 	if !ok { // an operand is not declared yet
-		sig, _ = l.p.s.TypeOf("var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; var opt optim.Optimizer; var lm *llm.Model; var tok *tokenizer.Tokenizer",
-			l.textOf(l.call.Fun), "").(*types.Signature)
+		sig, _ = under(l.t.s.TypeOf(examples, fun, "")).(*types.Signature)
 	}
 	return sig
 }
@@ -240,8 +323,8 @@ func (l *filling) signature() *types.Signature {
 // axis returns the argument of the outermost call that is one axis, or -1.
 func (l *filling) axis() int {
 	if sig := l.signature(); sig != nil {
-		for i := range sig.Params().Len() {
-			if sig.Params().At(i).Name() == "axis" && i < len(l.call.Args) {
+		for i := range min(sig.Params().Len(), len(l.call.Args)) {
+			if sig.Params().At(i).Name() == "axis" {
 				return i
 			}
 		}
@@ -256,10 +339,10 @@ func (l *filling) ofShape(i int) bool {
 }
 
 // written writes the outermost call anew.
-func (l *filling) written() (value, bool) {
+func (l *filling) written() (string, bool) {
 	sig := l.signature()
 	if sig == nil {
-		return value{}, false
+		return "", false
 	}
 	var list []string
 	for i, arg := range l.call.Args {
@@ -272,14 +355,19 @@ func (l *filling) written() (value, bool) {
 		}
 		list = append(list, text)
 	}
-	if len(l.options) > 0 || len(l.more) > 0 {
+	if len(l.options)+len(l.more) > 0 {
 		if s, typ := optionsOf(sig); s != nil {
-			list = append(list[:min(len(list), sig.Params().Len()-1)], typ+"{"+fields(s, append(windows(s, l.more), l.options...))+"}")
+			for i, name := range []string{"Stride", "Padding"} { // behind the kernel of a convolution or pooling
+				if i < len(l.more) {
+					l.options = slices.Insert(l.options, i, argument{name: name, text: l.more[i]})
+				}
+			}
+			list = append(list[:min(len(list), sig.Params().Len()-1)], typ+"{"+l.t.fields(s, l.options)+"}")
 			l.more, l.options = nil, nil
 		}
 	}
 	if len(l.options) > 0 || len(l.more) > 0 && !sig.Variadic() {
-		return value{}, false
+		return "", false
 	}
 	fun, dots := bind(l.textOf(l.call.Fun), l.bound), ""
 	if l.keep {
@@ -288,7 +376,7 @@ func (l *filling) written() (value, bool) {
 	if l.call.Ellipsis.IsValid() {
 		dots = "..."
 	}
-	return simple("%s(%s%s)", fun, strings.Join(append(list, l.more...), ", "), dots), true
+	return fmt.Sprintf("%s(%s%s)", fun, strings.Join(append(list, l.more...), ", "), dots), true
 }
 
 // optionsOf returns the struct that is the last parameter of a function, and its name, or nil.
@@ -300,45 +388,9 @@ func optionsOf(sig *types.Signature) (*types.Struct, string) {
 	if list, ok := t.(*types.Slice); ok && sig.Variadic() {
 		t = list.Elem()
 	}
-	if f, _ := familyOf(t); f == tensorFamily {
-		return nil, ""
-	}
 	s, _ := t.Underlying().(*types.Struct)
+	if IsTensor(t) {
+		s = nil
+	}
 	return s, typeText(t)
-}
-
-// windows names the arguments behind the kernel of a convolution or pooling.
-func windows(s *types.Struct, more []string) (list []argument) {
-	names := []string{"Stride", "Padding"}
-	for i, text := range more {
-		if i < len(names) && fieldNamed(s, names[i]) {
-			list = append(list, argument{names[i], simple("%s", text)})
-		}
-	}
-	return list
-}
-
-func fieldNamed(s *types.Struct, name string) bool {
-	for f := range s.Fields() {
-		if f.Name() == name {
-			return true
-		}
-	}
-	return false
-}
-
-// bind writes a text of a form with the names replaced.
-func bind(text string, bound map[string]string) string {
-	expr, err := parser.ParseExpr(text)
-	if err != nil {
-		return text
-	}
-	var places []*ast.Ident
-	eachExample(expr, func(id *ast.Ident) { places = append(places, id) })
-	for _, id := range slices.Backward(places) {
-		if to, ok := bound[id.Name]; ok {
-			text = text[:id.Pos()-1] + to + text[id.End()-1:]
-		}
-	}
-	return text
 }

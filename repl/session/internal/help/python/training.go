@@ -2,7 +2,8 @@ package python
 
 import (
 	"fmt"
-	"slices"
+	"go/types"
+	"maps"
 	"strings"
 )
 
@@ -14,102 +15,50 @@ type training struct {
 	held bool   // in torch.no_grad(), where x -= … changes a parameter
 }
 
-// step translates a statement of a training step that is no statement here, or another: opt.zero_grad() is
-// nothing, loss.backward() says which loss opt.step() means.
-func (p *reader) step() (text string, ok bool) {
-	words := p.chain()
-	if len(words) < 2 {
-		return "", false
-	}
-	start, name := p.i, words[0]
-	kind := Kind(p.typeOf(name))
-	p.i += 2*len(words) - 1
-	switch call := strings.Join(words[1:], "."); {
+// step writes a call of a training step that is no statement here, or another: opt.zero_grad() is nothing,
+// loss.backward() says which loss opt.step() means.
+func (t *translator) step(n *node) (text string, ok bool) {
+	name, call, _ := strings.Cut(n.kids[0].path(), ".")
+	typ := t.typeOf(name)
+	kind := Kind(typ)
+	steps := t.root.has("step")
+	switch {
 	case call == "grad.zero_" && kind == "", call == "zero_grad" && (kind == "Optimizer" || kind == "Module"):
-		p.skipCall()
 		return "", true
-	case call == "backward" && kind == "" && (p.ahead("step") || p.ahead("grad")):
-		p.skipCall()
-		p.training.loss = name
+	case call == "backward" && kind == "" && (steps || t.root.has("grad")):
+		t.training.loss = name
 		return "", true
-	case (call == "nn.utils.clip_grad_norm_" || call == "utils.clip_grad_norm_") && p.ahead("step"):
-		p.take("(")
-		if args := p.callArguments(); len(args) > 1 {
-			p.training.clip = args[1].goText()
-			return "", true
-		}
-	case call == "step" && p.isSchedule(name):
-		p.skipCall()
+	case strings.HasSuffix(call, "utils.clip_grad_norm_") && steps && len(n.kids) > 2:
+		t.training.clip = t.expr(n.kids[2])
 		return "", true
-	case call == "step" && kind != "Optimizer" && p.training.loss != "":
+	case call != "step":
+	case typ != nil && typeText(typ) == "optim.Schedule":
+		return "", true
+	case kind == "Optimizer":
+		return t.stepped(name), true
+	case t.training.loss != "":
 		giveUp() // the step has no optimizer
-	case call == "step" && kind == "Optimizer":
-		p.skipCall()
-		return p.stepped(name), true
 	}
-	p.i = start
 	return "", false
 }
 
-// chain returns the names of a call that begins here, as in loss.backward(.
-func (p *reader) chain() (words []string) {
-	for i := p.i; p.toks[i].kind == word; i += 2 {
-		words = append(words, p.toks[i].text)
-		if p.toks[i+1].is("(") {
-			return words
-		}
-		if !p.toks[i+1].is(".") {
-			break
-		}
-	}
-	return nil
-}
-
-// skipCall skips the arguments of a call.
-func (p *reader) skipCall() {
-	p.want("(")
-	p.skipTo(")")
-	p.want(")")
-}
-
-// ahead says whether a member comes further on.
-func (p *reader) ahead(member string) bool {
-	for i := p.i; i+1 < len(p.toks); i++ {
-		if p.toks[i].is(".") && p.toks[i+1].is(member) {
-			return true
-		}
-	}
-	return false
-}
-
-// isSchedule says whether a variable is a schedule of learning rates.
-func (p *reader) isSchedule(name string) bool {
-	t := p.typeOf(name)
-	return t != nil && typeText(t) == "optim.Schedule"
-}
-
 // stepped is optimizer.step().
-func (p *reader) stepped(optimizer string) string {
-	loss, schedule := p.training.loss, p.stands("schedule")
-	if loss == "" {
-		loss = p.stands("loss")
-	}
+func (t *translator) stepped(optimizer string) string {
+	loss, schedule := t.stands("loss"), t.stands("schedule")
 	if loss == "" {
 		giveUp()
 	}
-	if p.training.clip == "" && schedule == "" {
-		return fmt.Sprintf("%s.Step(%s, %s)", optimizer, loss, p.rate())
+	if t.training.clip == "" && schedule == "" {
+		return fmt.Sprintf("%s.Step(%s, %s)", optimizer, loss, t.rate())
 	}
 	grads, scale := fmt.Sprintf("%s.Grads(%s)", optimizer, loss), "tensor.Tensor{}"
-	if p.training.clip != "" {
-		name := p.fresh("grads")
-		p.first("%s := %s", name, grads)
-		grads = name
-		factor := p.fresh("scale")
-		p.first("%s, _ := optim.ClipScale(%s, %s)", factor, grads, p.training.clip)
-		scale = factor
+	if t.training.clip != "" {
+		name := t.fresh("grads")
+		t.first("%s := %s", name, grads)
+		grads, scale = name, t.fresh("scale")
+		t.first("%s, _ := optim.ClipScale(%s, %s)", scale, grads, t.training.clip)
 	}
-	update := fmt.Sprintf("%s.Update(%s, %s, %s)", optimizer, grads, p.rate(), scale)
+	update := fmt.Sprintf("%s.Update(%s, %s, %s)", optimizer, grads, t.rate(), scale)
 	if schedule != "" {
 		update += fmt.Sprintf(".At(%s.At)", schedule)
 	}
@@ -117,76 +66,139 @@ func (p *reader) stepped(optimizer string) string {
 }
 
 // rate returns the learning rate: a variable that has it, or the usual one.
-func (p *reader) rate() string {
-	if rate := p.stands("rate"); rate != "" {
+func (t *translator) rate() string {
+	if rate := t.stands("rate"); rate != "" {
 		return rate
 	}
 	return "1e-3"
 }
 
+// optimizer writes optim.SGD(m.parameters(), lr=…). The rate is kept as a variable for the steps, where it is
+// given. Adam adds its weight_decay to the gradients, which no rule here does; AdamW has one in any case.
+func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
+	if len(args) == 0 {
+		return "", false
+	}
+	params := "New(" + args[0].text + ")"
+	if list := args[0].items(); len(list) > 0 { // optim.SGD([w, b])
+		params = "Of(" + t.joined(list) + ")"
+	} else if !strings.HasPrefix(args[0].text, "nn.Params(") {
+		return "", false
+	}
+	var list []argument
+	decay := map[string]string{"AdamW": "0.01"}[name]
+	for _, a := range args[1:] {
+		switch {
+		case a.name == "lr" || a.name == "":
+			if typ := t.typeOf(a.text); t.loops == 0 && !(family(typ) == "float" && !untyped(a.text, typ) && goName(a.text)) {
+				t.first("lr %s %s", t.operator("lr", a.text), a.text)
+			}
+		case a.name == "weight_decay":
+			decay = a.text
+		case a.name == "betas" && len(a.items()) == 2:
+			for i, n := range a.items() {
+				list = append(list, argument{name: fmt.Sprint("beta", i+1), text: t.expr(n)})
+			}
+		case a.name != "foreach" && a.name != "fused":
+			list = append(list, a)
+		}
+	}
+	if strings.Trim(decay, "0.") != "" {
+		if name == "Adam" {
+			return "", false
+		}
+		list = append(list, argument{name: "weight_decay", text: decay})
+	}
+	options, _ := under(t.typeOf(f + "{}")).(*types.Struct)
+	if options == nil {
+		return "", false
+	}
+	return fmt.Sprintf("%s{%s}.%s", f, t.fields(options, list), params), true
+}
+
+// schedule fills in the rate and the steps of a schedule, which knows no optimizer:
+// CosineAnnealingLR(optimizer, 100).
+func (t *translator) schedule(f form, args []argument) (string, bool) {
+	if !strings.HasPrefix(f.text, "optim.") {
+		return t.filled(f, nil)
+	}
+	rate, steps, floor := t.rate(), "", ""
+	for i, a := range args {
+		switch {
+		case i == 1 && a.name == "" || a.name == "T_max" || strings.HasPrefix(a.name, "total_"):
+			steps = a.text
+		case a.name == "max_lr":
+			rate = a.text
+		case a.name == "eta_min":
+			floor = ".To(" + a.text + ")"
+		case a.name != "" && a.name != "optimizer" && a.name != "verbose":
+			return "", false // start_factor=1, pct_start=0.1
+		}
+	}
+	text := strings.Replace(f.text, "1e-3", rate, 1)
+	if at := strings.LastIndexByte(text, ' '); steps != "" {
+		text = text[:at] + " " + steps + text[len(text)-1:]
+	}
+	return text + floor, true
+}
+
 // batches opens the loop over the batches of a source; n is their number, if it has a name. Each epoch has an
 // order of its own.
-func (p *reader) batches(source value, n string, names []string) string {
+func (t *translator) batches(source, n string, names []*node) string {
 	if len(names) > 2 {
 		giveUp()
 	}
 	if n == "" || n == "_" {
-		n = p.fresh("n")
+		n = t.fresh("n")
 	}
-	b := names[0]
+	b := names[0].text
 	if len(names) == 2 {
-		b = p.fresh("b")
+		b = t.fresh("b")
 	}
 	number := n
-	if p.epoch != "" {
-		number = fmt.Sprintf("%s*data.Epoch(%s)+%s", p.epoch, source.goText(), n)
+	if t.epoch != "" {
+		number = fmt.Sprintf("%s*data.Epoch(%s)+%s", t.epoch, source, n)
 	}
-	err := p.fresh("err")
-	opening := fmt.Sprintf("for %s := range data.Epoch(%s) { %s, %s := %s.Batch(%s); if %[4]s != nil { panic(%[4]s) }; ",
-		n, source.goText(), b, err, source.in(primary), number)
+	err := t.fresh("err")
+	opening := fmt.Sprintf("for %s := range data.Epoch(%s) { %s, %s := %s.Batch(%s); if %[4]s != nil { panic(%[4]s) }; ", n, source, b, err, in(source, primary), number)
 	if len(names) == 2 {
-		opening += fmt.Sprintf("%s := %s.Inputs, %[2]s.Targets; ", strings.Join(names, ", "), b)
+		opening += fmt.Sprintf("%s, %s := %s.Inputs, %[3]s.Targets; ", names[0].text, names[1].text, b)
 	}
 	return opening
-}
-
-// learn ends the line with the training that a loop over batches is: train.Run makes the steps.
-func (p *reader) learn(source value) {
-	model := p.stands("m")
-	if model == "" || p.function != nil {
-		giveUp()
-	}
-	loss := p.stands("lossfn")
-	if loss == "" {
-		loss = "nn.CrossEntropyLoss"
-	}
-	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})",
-		model, loss, source.goText(), p.epochs, p.rate())))
 }
 
 // whole is the panic value with the Go for a whole line, whose parts have none of their own; Line recovers
 // it.
 type whole string
 
-// sourceLoop reads a loop over the batches of a source. Where its statements have no Go of their own, all of
-// it is train.Run's.
-func (p *reader) sourceLoop(source value, n string, names []string) string {
-	opening := p.batches(source, n, names)
-	if p.at(":") && p.toks[p.i+1].is(end) {
-		p.learn(source)
+// learn ends the line with train.Run, if the statements of a loop over batches have no Go of their own: it
+// makes the steps.
+func (t *translator) learn(n *node, opening string) {
+	body := n.last()
+	if body != nil {
+		start := *t
+		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
+		failed := t.fails(func() { t.body(body, opening, "") })
+		*t = start
+		if !failed || !body.has("backward") {
+			return
+		}
 	}
-	state := *p
-	failed := p.fails(func() { p.body(opening, "") })
-	*p = state
-	if failed && p.ahead("backward") {
-		p.learn(source)
+	model, loss := t.stands("m"), t.stands("lossfn")
+	if model == "" || t.function != nil {
+		giveUp()
 	}
-	return opening
+	if loss == "" {
+		loss = "nn.CrossEntropyLoss"
+	}
+	_, source, _ := strings.Cut(opening, "data.Epoch(")
+	source, _, _ = strings.Cut(source, ") {")
+	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})", model, loss, source, t.epochs, t.rate())))
 }
 
 // fails says whether f gives up.
-func (p *reader) fails(f func()) (failed bool) {
-	before := slices.Clone(p.before)
+func (t *translator) fails(f func()) (failed bool) {
+	before := append([]string(nil), t.before...)
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(notUnderstood); !ok {
@@ -194,8 +206,28 @@ func (p *reader) fails(f func()) (failed bool) {
 			}
 			failed = true
 		}
-		p.before = before
+		t.before = before
 	}()
 	f()
 	return false
+}
+
+// withoutGradients writes the statements of a block in which PyTorch makes no gradients: they stand alone.
+func (t *translator) withoutGradients(n *node) string {
+	call := n.kids[0]
+	if call.op != "call" || n.last() == nil {
+		giveUp()
+	}
+	switch _, name := cutLast(call.kids[0].path()); name {
+	case "no_grad", "inference_mode", "set_grad_enabled":
+	default:
+		giveUp()
+	}
+	t.training.held = true
+	text := t.block(n.last())
+	t.training.held = false
+	if t.open > 0 || t.root.kids[len(t.root.kids)-1] != n || text == "" {
+		return text
+	}
+	return text + " // nothing need be switched off: gradients are made where tensor.Grad asks for them"
 }

@@ -1,0 +1,429 @@
+package python
+
+import (
+	_ "embed"
+	"fmt"
+	"go/ast"
+	gotoken "go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/repl/notation"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+)
+
+// A rule is a line of rules.txt, which says what they look like.
+type rule struct {
+	pattern *node
+	goText  string
+}
+
+//go:embed rules.txt
+var rulesText string
+
+// rules has the rules by the op of their pattern, in their order.
+var rules = sync.OnceValue(func() map[string][]rule {
+	m := map[string][]rule{}
+	for line := range strings.Lines(rulesText) {
+		patterns, goText, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, text := range alternatives(patterns) {
+			r, err := readRule(text, goText)
+			if err != nil {
+				panic(err)
+			}
+			m[r.pattern.op] = append(m[r.pattern.op], r)
+		}
+	}
+	return m
+})
+
+// readRule parses a pattern.
+func readRule(text, goText string) (r rule, err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("rules.txt: %s cannot be read", text)
+		}
+	}()
+	p := &reader{line: text, toks: scan(text), rule: true}
+	n := p.statement()
+	if !p.at(end) {
+		giveUp()
+	}
+	if n.op == "for" { // of which it is the loop
+		n = n.kids[0]
+	}
+	return rule{n, strings.TrimSpace(goText)}, nil
+}
+
+// alternatives writes a.{b,c} as a.b and a.c.
+func alternatives(text string) (list []string) {
+	before, rest, ok := strings.Cut(text, "{")
+	if !ok {
+		return []string{text}
+	}
+	names, after, _ := strings.Cut(rest, "}")
+	for name := range strings.SplitSeq(names, ",") {
+		list = append(list, alternatives(before+name+after)...)
+	}
+	return list
+}
+
+// hole says whether a name of a pattern stands for any expression.
+func hole(n *node) bool {
+	return n.op == "name" && len(n.text) == 1 && n.text >= "A" && n.text <= "Z"
+}
+
+// A binding has what stands for the names of a pattern, and which of it has to be of a kind. A spread *A
+// has several.
+type binding struct {
+	nodes map[string][]*node
+	kinds []*node // of the pattern
+}
+
+// ruled translates a node by the first rule that matches it.
+func (t *translator) ruled(n *node) (string, bool) {
+	list := rules()[n.op]
+	if n.op == "." { // what is called here may be a field there
+		list = append(slices.Clone(list), rules()["call"]...)
+	}
+	for _, r := range list {
+		b := &binding{nodes: map[string][]*node{}}
+		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, func(k *node) bool { return !t.isKind(b.nodes[k.text][0], k.kind) }) {
+			continue
+		}
+		if r.goText == "-" {
+			giveUp()
+		}
+		return t.filledRule(r.goText, b, n.op == "loop"), true
+	}
+	return "", false
+}
+
+// matches says whether a node looks like a pattern. The kinds of its parts are looked at later.
+func (t *translator) matches(p, n *node, b *binding) bool {
+	if p == nil || n == nil {
+		return p == n
+	}
+	if n = n.bare(); hole(p) {
+		if old := b.nodes[p.text]; old != nil {
+			return n.op == "name" && n.text == old[0].text
+		}
+		b.nodes[p.text] = []*node{n}
+		if p.kind != "" {
+			b.kinds = append(b.kinds, p)
+		}
+		return true
+	}
+	if p.op == "call" && len(p.kids) == 1 && n.op == "." {
+		n = of("call", n)
+	}
+	switch {
+	case p.op != n.op:
+		return false
+	case p.op == "call":
+		return t.matchesCallee(p.kids[0], n.kids[0], b) && t.matchesArguments(p.kids[1:], n.kids[1:], b)
+	case p.op == ".":
+		return elsewhere.Fold(p.text) == elsewhere.Fold(n.text) && t.matches(p.kids[0], n.kids[0], b)
+	case p.text != n.text || len(p.kids) != len(n.kids):
+		return false
+	}
+	for i := range p.kids {
+		if !t.matches(p.kids[i], n.kids[i], b) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesCallee matches names of functions: of a module of other libraries each of its names will do.
+func (t *translator) matchesCallee(p, n *node, b *binding) bool {
+	want, have := p.path(), n.path()
+	if want == "" || hole(p) || !strings.Contains(want, ".") || hole(root(p)) {
+		return t.matches(p, n, b)
+	}
+	module, name := cutLast(want)
+	if have == "" || t.typeOf(root(n).text) != nil {
+		return false
+	}
+	if !elsewhere.Known(module) && !slices.Contains([]string{"optim", "data", "hub"}, module) {
+		return want == have
+	}
+	mod, last := cutLast(have)
+	if mod == "" {
+		mod = imported(last)
+	}
+	return mod != "" && elsewhere.Fold(last) == elsewhere.Fold(name) && elsewhere.Module(mod) == elsewhere.Module(module)
+}
+
+func root(n *node) *node {
+	for n.op == "." {
+		n = n.kids[0]
+	}
+	return n
+}
+
+func cutLast(path string) (before, name string) {
+	at := strings.LastIndexByte(path, '.')
+	return path[:max(at, 0)], path[at+1:]
+}
+
+// matchesArguments matches those with a name by it, and the others in their order; *A takes what is left.
+func (t *translator) matchesArguments(patterns, args []*node, b *binding) bool {
+	args = slices.Clone(args)
+	rest := ""
+	for _, p := range patterns {
+		if p.op == "spread" && p.kids[0].kind == "" {
+			rest = p.kids[0].text
+			continue
+		}
+		at := slices.IndexFunc(args, func(a *node) bool { return a.key == p.key })
+		if at < 0 || !t.matches(p, args[at], b) {
+			return false
+		}
+		args = slices.Delete(args, at, at+1)
+	}
+	if rest != "" {
+		b.nodes[rest] = args
+	}
+	return rest != "" || len(args) == 0
+}
+
+// holes matches what a rule's Go has for the parts of its pattern: X, *X, and a function of one.
+var holes = lazy.Regexp(`\*[A-Z]\b|\b(?:elem|frac|f64|truth|count|at|file|name|type|items)\([A-Z]\)|\b[A-Z]\b`)
+
+// declares matches a statement that declares names.
+var declares = lazy.Regexp(`^(\w+(?:, \w+)*) := `)
+
+// filledRule writes a rule's Go. Of several statements the last is the value; the others stand before the
+// current statement, and declare new names.
+func (t *translator) filledRule(goText string, b *binding, header bool) string {
+	if header {
+		return t.filledText(goText, b)
+	}
+	statements := split(goText, "; ")
+	value := statements[len(statements)-1]
+	for i, s := range statements[:len(statements)-1] {
+		if m := declares().FindStringSubmatch(s); m != nil {
+			for _, name := range strings.Split(m[1], ", ") {
+				free := name
+				switch {
+				case name == "_":
+				case name == value:
+					free = t.result(name)
+				default:
+					free = t.fresh(name)
+				}
+				word := regexp.MustCompile(`(^|[^.\w])` + name + `\b`)
+				for j := i; j < len(statements); j++ {
+					statements[j] = word.ReplaceAllString(statements[j], "${1}"+free)
+				}
+				value = statements[len(statements)-1]
+				s = statements[i]
+			}
+		}
+		t.first("%s", t.filledText(s, b))
+	}
+	return t.filledText(value, b)
+}
+
+// split cuts a text at a separator outside of brackets.
+func split(text, sep string) (list []string) {
+	depth, from := 0, 0
+	for i := range len(text) {
+		switch {
+		case strings.IndexByte("([{", text[i]) >= 0:
+			depth++
+		case strings.IndexByte(")]}", text[i]) >= 0:
+			depth--
+		case depth == 0 && strings.HasPrefix(text[i:], sep):
+			list, from = append(list, text[from:i]), i+len(sep)
+		}
+	}
+	return append(list, text[from:])
+}
+
+// filledText puts the parts in their places.
+func (t *translator) filledText(goText string, b *binding) string {
+	var out strings.Builder
+	from := 0
+	for _, at := range holes().FindAllStringIndex(goText, -1) {
+		word := goText[at[0]:at[1]]
+		nodes, ok := b.nodes[strings.Trim(word[max(0, strings.IndexByte(word, '(')):], "*()")]
+		if !ok || at[0] > 0 && goText[at[0]-1] == '.' {
+			continue
+		}
+		out.WriteString(goText[from:at[0]])
+		text := t.part(word, nodes)
+		before, after := strings.TrimRight(goText[:at[0]], " "), goText[at[1]:]
+		switch prec := precedence(text); {
+		case after != "" && strings.IndexByte(".[(", after[0]) >= 0:
+			text = in(text, primary)
+		case prec < unaryPrec && (operates(before, true) || operates(strings.TrimLeft(after, " "), false)):
+			text = "(" + text + ")"
+		}
+		out.WriteString(text)
+		from = at[1]
+	}
+	return out.String() + goText[from:]
+}
+
+// operates says whether a text ends or begins with an operator between operands.
+func operates(text string, ends bool) bool {
+	for _, op := range []string{"==", "!=", "+", "-", "*", "/", "%", "!", "&&", "<", ">"} {
+		if ends && strings.HasSuffix(text, op) || !ends && strings.HasPrefix(text, op) {
+			return true
+		}
+	}
+	return false
+}
+
+// part writes one part: word is its name in the rule, or a function of it.
+func (t *translator) part(word string, nodes []*node) string {
+	if strings.HasPrefix(word, "*") {
+		return t.joined(nodes)
+	}
+	n := nodes[0]
+	function, _, _ := strings.Cut(word, "(")
+	switch function {
+	case "type":
+		return t.typeNamed(n)
+	case "truth":
+		return t.truth(n)
+	}
+	if function == "items" && (n.op == "tuple" || n.op == "list") {
+		return t.joined(n.kids)
+	}
+	x := t.operand(n)
+	switch typ := t.typeOf(x); function {
+	case "elem":
+		if u, ok := under(typ).(interface{ Elem() types.Type }); ok {
+			return typeText(u.Elem())
+		}
+		return "any"
+	case "frac":
+		if n.op == "number" {
+			return x + ".0"
+		}
+		return "float64(" + x + ")"
+	case "f64":
+		if family(typ) == "int" && !untyped(x, typ) {
+			return "float64(" + x + ")"
+		}
+	case "count":
+		if IsTensor(typ) {
+			return in(x, primary) + ".Len(0)"
+		}
+	case "at":
+		if IsTensor(typ) {
+			return in(x, primary) + ".At(i)"
+		}
+		return in(x, primary) + "[i]"
+	case "name":
+		return fmt.Sprintf("%q", x)
+	case "file": // in the format that it will have
+		for _, ending := range []string{`.pth"`, `.pt"`, `.bin"`} {
+			if name, ok := strings.CutSuffix(x, ending); ok {
+				return name + `.safetensors"`
+			}
+		}
+	}
+	return x
+}
+
+// isKind says whether an expression is of a kind that a rule names.
+func (t *translator) isKind(n *node, kind string) bool {
+	switch kind {
+	case "tuple":
+		return n.op == "tuple" || n.op == "list"
+	case "repo":
+		return n.op == "string" && strings.Contains(n.text, "/")
+	case "dtype":
+		return strings.HasPrefix(t.expr(n), "dtype.")
+	}
+	if n.op == "either" || n.op == "go" {
+		return false
+	}
+	x := t.operand(n)
+	typ := t.typeOf(x)
+	switch f := family(typ); kind {
+	case f:
+		return true
+	case "const":
+		return untyped(x, typ)
+	case "float_const":
+		return f == "float" && untyped(x, typ)
+	case "number":
+		return f == "int" || f == "float"
+	case "var":
+		return gotoken.IsIdentifier(x) && (f == "int" || f == "float")
+	case "other":
+		return f != "" && f != "string"
+	case "list":
+		return f == "slice" || f == "map"
+	case "ints":
+		return typ != nil && typeText(typ) == "[]int"
+	case "loader":
+		return isSource(typ) && strings.Contains(strings.ToLower(x), "load")
+	case "source":
+		return isSource(typ)
+	case "made":
+		return Kind(typ) == "Module" && !gotoken.IsIdentifier(x)
+	case "module", "param", "optimizer", "tokenizer":
+		return strings.ToLower(Kind(typ)) == kind
+	}
+	return typ != nil && typeText(typ) == kind
+}
+
+// Member returns the Go for a member x.name that Go does not have, or "". It leaves its arguments open.
+func Member(t types.Type, x, name string) string {
+	for _, r := range rules()["call"] {
+		f := r.pattern.kids[0]
+		if f.op != "." || f.kids[0].kind == "" || f.kids[0].kind != family(t) || f.kids[0].kind == "tensor" || elsewhere.Fold(f.text) != elsewhere.Fold(name) {
+			continue
+		}
+		text := holes().ReplaceAllStringFunc(r.goText, func(word string) string {
+			if word == f.kids[0].text {
+				return x
+			}
+			return "…"
+		})
+		return text
+	}
+	return ""
+}
+
+// Precedences of Go's operators; a primary can be called and selected from.
+const (
+	unaryPrec = gotoken.HighestPrec - 1
+	primary   = gotoken.HighestPrec
+)
+
+// precedence returns that of the outermost operator of a text; that of a statement is 0.
+func precedence(text string) int {
+	x, err := notation.ParseExpr(text)
+	if err != nil {
+		return 0
+	}
+	switch x := x.(type) {
+	case *ast.BinaryExpr:
+		return x.Op.Precedence()
+	case *ast.UnaryExpr, *ast.StarExpr:
+		return unaryPrec
+	}
+	return primary
+}
+
+// in returns a text as an operand of an operator with a precedence.
+func in(text string, prec int) string {
+	if precedence(text) < prec {
+		return "(" + text + ")"
+	}
+	return text
+}

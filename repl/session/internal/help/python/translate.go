@@ -1,0 +1,500 @@
+package python
+
+import (
+	"fmt"
+	gotoken "go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/notation"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+)
+
+// A translator writes a tree as Go, from the left to the right.
+type translator struct {
+	s      Session
+	toks   []token
+	root   *node
+	done   map[*node]string // the Go of expressions: each is written once
+	scope  string           // the Go before the current expression: statements and open blocks
+	open   int              // number of open blocks
+	before []string         // statements that the current statement needs before it
+	loops  int              // depth of comprehensions: their parts cannot put statements before the statement
+	target string           // the variable that the expression is assigned to: a list can be made in it
+	taken  map[string]bool  // names that the translation has given
+
+	function *signature // around the current statement, or nil
+	receiver string     // what self is called
+	training training
+	depth    int      // of blocks around the current statement
+	base     int      // that of the function around it
+	end      int      // the token behind the block around the current statement
+	hoisted  []string // declarations before the outermost block of the function
+	epoch    string   // the variable of the loop around the current statement
+	epochs   string   // how often that loop goes round
+}
+
+// expr returns the Go for an expression.
+func (t *translator) expr(n *node) string {
+	if text, ok := t.done[n]; ok {
+		return text
+	}
+	text := t.translate(n)
+	t.done[n] = text
+	return text
+}
+
+// operand is expr for a part of what is assigned: the variable's name is not for it.
+func (t *translator) operand(n *node) string {
+	target := t.target
+	t.target = ""
+	defer func() { t.target = target }()
+	return t.expr(n)
+}
+
+func (t *translator) texts(list []*node) []string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = t.expr(n)
+	}
+	return texts
+}
+
+func (t *translator) joined(list []*node) string { return strings.Join(t.texts(list), ", ") }
+
+func (t *translator) translate(n *node) string {
+	if n.op == "call" && n.kids[0].op == "." {
+		if d := n.kids[0].kids[0]; d.op == "." && d.text == "data" && t.family(t.expr(d.kids[0])) == "tensor" { // x.data.fill_(0) changes x
+			n.kids[0].kids[0] = d.kids[0]
+		}
+	}
+	callee := n.op == "call" && n.kids[0].op == "name" && t.typeOf(n.kids[0].text) != nil // a function of the user's
+	if !callee && n.op != "name" {
+		if text, ok := t.ruled(n); ok {
+			return text
+		}
+	}
+	switch n.op {
+	case "name":
+		if n.text == "self" && t.receiver != "" {
+			return t.receiver
+		}
+		if n.text == "tokenizer" && t.typeOf(n.text) == nil && t.stands("tok") != "" {
+			return t.stands("tok")
+		}
+		return n.text
+	case "number", "string":
+		return n.text
+	case "f":
+		return fmt.Sprintf("fmt.Sprintf(%s, %s)", n.text, t.joined(n.kids))
+	case "(":
+		return in(t.expr(n.kids[0]), primary)
+	case "list", "tuple":
+		return t.literal(n.kids)
+	case "dict", "set":
+		var keys, values []*node
+		for _, k := range n.kids {
+			if k.op != "pair" {
+				k = of("pair", k, &node{op: "name", text: "true"})
+			}
+			keys, values = append(keys, k.kids[0]), append(values, k.kids[1])
+		}
+		return t.table(keys, values)
+	case "comprehension":
+		return t.comprehension(n)
+	case "lambda":
+		return t.lambda(n)
+	case ".":
+		return t.member(n)
+	case "call":
+		return t.call(n)
+	case "index":
+		return t.index(n)
+	case "-":
+		if len(n.kids) == 1 {
+			return "-" + in(t.expr(n.kids[0]), unaryPrec)
+		}
+	}
+	if levels[n.op] == 0 || len(n.kids) != 2 {
+		giveUp()
+	}
+	return t.operation(n)
+}
+
+// methods are the methods of tensors for operators.
+var methods = map[string]string{"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "Mod", "@": "MatMul", "**": "Pow", "|": "Or", "&": "And",
+	"<<": "Shl", ">>": "Shr", "and": "And", "or": "Or", "==": "Eq", "!=": "Ne", "<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge"}
+
+// renamed are operators that Go writes otherwise.
+var renamed = map[string]string{"and": "&&", "or": "||", "is": "==", "is not": "!=", "//": "/"}
+
+// operation writes an operator between operands: a method, if one is a tensor. An integer beside a float
+// is converted.
+func (t *translator) operation(n *node) string {
+	x, y := t.expr(n.kids[0]), t.expr(n.kids[1])
+	tx, ty := t.typeOf(x), t.typeOf(y)
+	fx, fy := family(tx), family(ty)
+	method := methods[n.op]
+	switch {
+	case method == "" || fx == "string" || fy == "string":
+	case fx == "tensor":
+		return fmt.Sprintf("%s.%s(%s)", in(x, primary), method, y)
+	case fy != "tensor":
+	case slices.Contains([]string{"Add", "Mul", "Eq", "Ne"}, method):
+		return fmt.Sprintf("%s.%s(%s)", in(y, primary), method, x)
+	case slices.Contains([]string{"Sub", "Div", "Mod", "Pow"}, method):
+		return fmt.Sprintf("tensor.%s(%s, %s)", method, x, y)
+	default:
+		return fmt.Sprintf("tensor.Scalar(%s).%s(%s)", x, method, y)
+	}
+	op := n.op
+	if to := renamed[op]; to != "" {
+		op = to
+	}
+	prec := precedence("a " + op + " b")
+	if prec == 0 {
+		giveUp()
+	}
+	switch {
+	case fx == "int" && fy == "float" && !untyped(x, tx):
+		x = "float64(" + x + ")"
+	case fx == "float" && fy == "int" && !untyped(y, ty):
+		y = "float64(" + y + ")"
+	}
+	return in(x, prec) + " " + op + " " + in(y, prec+1)
+}
+
+// index is x[…], which cells have as Python does for tensors.
+func (t *translator) index(n *node) string {
+	if pair := t.pair(n.kids[0]); pair != nil && len(n.kids) == 2 && (n.kids[1].text == "0" || n.kids[1].text == "1") {
+		return t.half(pair, n.kids[1].text == "1")
+	}
+	x := t.expr(n.kids[0])
+	f := family(t.typeOf(x))
+	parts := make([]string, len(n.kids)-1)
+	for i, s := range n.kids[1:] {
+		bounds := []*node{s}
+		if s.op == "slice" {
+			bounds = s.kids
+		}
+		if f != "tensor" && (len(parts) > 1 || s.text == "nil" || len(bounds) == 3 && bounds[2] != nil) {
+			giveUp()
+		}
+		for j, at := range bounds {
+			if j == 2 && at == nil {
+				break
+			}
+			if j > 0 {
+				parts[i] += ":"
+			}
+			if at == nil {
+				continue
+			}
+			text := t.expr(at)
+			if back, ok := strings.CutPrefix(text, "-"); ok && f != "tensor" && f != "map" { // from the end
+				text = "len(" + x + ")-" + back
+			}
+			parts[i] += text
+		}
+	}
+	return fmt.Sprintf("%s[%s]", in(x, primary), strings.Join(parts, ", "))
+}
+
+// places are the methods of tensors that say where the values of others are.
+var places = map[string]string{"max": "Max", "min": "Min", "sort": "Sort"}
+
+// pair returns the values and their places where a call of Python has both, as x.max(1) does; one text that
+// is both for a call of Go that returns two.
+func (t *translator) pair(n *node) []string {
+	if n = n.bare(); n.op != "call" || n.kids[0].op != "." {
+		return nil
+	}
+	name := elsewhere.Fold(n.kids[0].text)
+	if places[name] == "" && name != "topk" {
+		return nil
+	}
+	text := t.expr(n)
+	at := strings.LastIndex(text, "."+places[name]+"(")
+	switch {
+	case name == "topk" && strings.Contains(text, ".TopK("):
+		return []string{text}
+	case name == "topk" || at < 0 || strings.HasSuffix(text, "()"):
+		return nil
+	}
+	return []string{text, text[:at] + ".Arg" + text[at+1:]}
+}
+
+// half returns one of a pair.
+func (t *translator) half(pair []string, place bool) string {
+	switch {
+	case len(pair) == 2 && place:
+		return pair[1]
+	case len(pair) == 2:
+		return pair[0]
+	case place:
+		name := t.result("indices")
+		t.first("_, %s := %s", name, pair[0])
+		return name
+	}
+	name := t.result("values")
+	t.first("%s, _ := %s", name, pair[0])
+	return name
+}
+
+// literal writes a slice with some elements.
+func (t *translator) literal(list []*node) string {
+	if len(list) == 0 {
+		return "[]float64{}" // for losses, most likely
+	}
+	nested := !slices.ContainsFunc(list, func(n *node) bool { return n.op != "list" })
+	if !nested {
+		texts := t.texts(list)
+		return "[]" + t.common(texts) + "{" + strings.Join(texts, ", ") + "}"
+	}
+	var all, rows []string // [[1, 2], [3.5]] is [][]float64
+	for _, n := range list {
+		all = append(all, t.texts(n.kids)...)
+		rows = append(rows, "{"+t.joined(n.kids)+"}")
+	}
+	return "[][]" + t.common(all) + "{" + strings.Join(rows, ", ") + "}"
+}
+
+// table writes a map.
+func (t *translator) table(keys, values []*node) string {
+	if len(keys) == 0 {
+		return "map[string]any{}"
+	}
+	pairs := make([]string, len(keys))
+	for i := range keys {
+		pairs[i] = t.expr(keys[i]) + ": " + t.expr(values[i])
+	}
+	return fmt.Sprintf("map[%s]%s{%s}", t.common(t.texts(keys)), t.common(t.texts(values)), strings.Join(pairs, ", "))
+}
+
+// common returns the text of a type that all values have. For integers and floats it is that of floats.
+func (t *translator) common(list []string) string {
+	found := ""
+	for _, x := range list {
+		typ := t.typeOf(x)
+		if typ == nil {
+			return "any"
+		}
+		text := typeText(typ)
+		switch {
+		case found == "" || found == text:
+			found = text
+		case (found == "int" || found == "float64") && (text == "int" || text == "float64"):
+			found = "float64"
+		default:
+			return "any"
+		}
+	}
+	if found == "" || found == "untyped nil" {
+		return "any"
+	}
+	return found
+}
+
+// comprehension writes [v*v for v in xs if v > 1] as a loop before the statement.
+func (t *translator) comprehension(n *node) string {
+	if t.loops > 0 {
+		giveUp()
+	}
+	elem, opening, target := n.kids[0], "", t.target
+	t.target = ""
+	opening = t.loop(n.kids[1])
+	condition, key, value, typ := "", "", "", ""
+	t.inBlock(opening, func() {
+		t.loops++
+		defer func() { t.loops-- }()
+		if n.kids[2] != nil {
+			condition = t.expr(n.kids[2])
+		}
+		switch {
+		case elem.op == "pair":
+			key, value = t.expr(elem.kids[0]), t.expr(elem.kids[1])
+		case n.text == "}":
+			key, value = t.expr(elem), "true"
+		default:
+			value = t.expr(elem)
+		}
+		if typ = "[]" + t.common([]string{value}); key != "" {
+			typ = fmt.Sprintf("map[%s]%s", t.common([]string{key}), typ[2:])
+		}
+	})
+	if t.target = target; strings.HasSuffix(typ, "]any") {
+		giveUp()
+	}
+	made := "list"
+	if key != "" {
+		made = "table"
+	}
+	list := t.result(made)
+	body := fmt.Sprintf("%s = append(%[1]s, %s)", list, value)
+	if key != "" {
+		body = fmt.Sprintf("%s[%s] = %s", list, key, value)
+	}
+	if condition != "" {
+		body = "if " + condition + " { " + body + " }"
+	}
+	t.first("%s := %s{}", list, typ)
+	t.first("%s%s%s", opening, body, closed(opening))
+	return list
+}
+
+// closed returns the braces that close the blocks of an opening.
+func closed(opening string) string {
+	return strings.Repeat(" }", strings.Count(opening, "{")-strings.Count(opening, "}"))
+}
+
+// stands returns what the line, or else the session, has for a name of the table.
+func (t *translator) stands(name string) string {
+	switch name {
+	case "loss":
+		if t.training.loss != "" {
+			return t.training.loss
+		}
+		if IsTensor(t.typeOf("loss")) {
+			return "loss"
+		}
+	case "m":
+		if t.function != nil {
+			for _, param := range t.function.params {
+				if Kind(t.typeOf(param)) == "Module" {
+					return param
+				}
+			}
+		}
+	case "weight":
+		if m := t.stands("m"); m != "" {
+			return "nn.Values(nn.Trainable(" + m + "))..."
+		}
+	case "rate":
+		if family(t.typeOf("lr")) == "float" {
+			return "lr"
+		}
+	}
+	return t.s.Stands(name)
+}
+
+// typeOf returns the type of a Go expression here, or nil.
+func (t *translator) typeOf(expr string) types.Type {
+	if _, err := notation.ParseExpr(expr); err != nil {
+		return nil
+	}
+	return t.s.TypeOf(t.scope, expr, strings.Repeat("\n}", t.open))
+}
+
+// first puts a statement before the current one.
+func (t *translator) first(format string, args ...any) {
+	if t.loops > 0 {
+		giveUp()
+	}
+	s := fmt.Sprintf(format, args...)
+	t.before = append(t.before, s)
+	t.scope += s + "\n"
+}
+
+// fresh returns a name that the session does not use yet.
+func (t *translator) fresh(name string) string {
+	free := name
+	for n := 2; t.taken[free] || t.typeOf(free) != nil; n++ {
+		free = fmt.Sprint(name, n)
+	}
+	t.taken[free] = true
+	return free
+}
+
+// result returns a name for a value that needs statements: the name that it is assigned to, if that is
+// new.
+func (t *translator) result(name string) string {
+	if t.target == "" {
+		return t.fresh(name)
+	}
+	name, t.target = t.target, ""
+	return name
+}
+
+// IsTensor says whether a type is that of tensors. It may be nil.
+func IsTensor(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && strings.HasSuffix(n.String(), "/tensor.Tensor")
+}
+
+// family returns what kind of values a type has: "tensor", "slice", "map", "int", "float", "string", "bool", or "".
+func family(t types.Type) string {
+	if IsTensor(t) {
+		return "tensor"
+	}
+	switch u := under(t).(type) {
+	case *types.Slice, *types.Array:
+		return "slice"
+	case *types.Map:
+		return "map"
+	case *types.Basic:
+		for f, flag := range map[string]types.BasicInfo{"int": types.IsInteger, "float": types.IsFloat, "string": types.IsString, "bool": types.IsBoolean} {
+			if u.Info()&flag != 0 {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+// untyped says whether a text is a constant that takes another type where that is wanted.
+func untyped(text string, t types.Type) bool {
+	b, ok := under(t).(*types.Basic)
+	return ok && b.Info()&types.IsUntyped != 0 || strings.Trim(text, "-+0123456789.eE_") == "" // the checker has given it a type
+}
+
+// typeText writes a type as cells do.
+func typeText(t types.Type) string {
+	return types.TypeString(types.Default(t), func(pkg *types.Package) string {
+		if pkg.Path() == "mcs" {
+			return ""
+		}
+		return pkg.Name()
+	})
+}
+
+func under(t types.Type) types.Type {
+	if t == nil {
+		return nil
+	}
+	return t.Underlying()
+}
+
+// has says whether values of a type have a method.
+func has(t types.Type, name string) bool {
+	if t == nil {
+		return false
+	}
+	o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+	_, ok := o.(*types.Func)
+	return ok
+}
+
+// isSource says whether values of a type give out batches.
+func isSource(t types.Type) bool { return has(t, "Batch") && has(t, "Fingerprint") }
+
+// Kind returns the module of package elsewhere that has the methods of a type: "" for tensors, "Module",
+// "Optimizer", "Param", "Tokenizer", or "-" if there is none.
+func Kind(t types.Type) string {
+	switch {
+	case IsTensor(t):
+		return ""
+	case has(t, "Members"):
+		return "Module"
+	case has(t, "Update") && has(t, "SetState"):
+		return "Optimizer"
+	case has(t, "Trainable") && has(t, "Unfreeze"):
+		return "Param"
+	case has(t, "Encode") && has(t, "IsSpecial"):
+		return "Tokenizer"
+	}
+	return "-"
+}
+
+// goName says whether a text is one name.
+func goName(text string) bool { return gotoken.IsIdentifier(text) }
