@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -50,7 +50,7 @@ func (b Batch) Counted() int {
 	switch {
 	case b.Tokens() == 0:
 		return b.Examples()
-	case b.known.targets == handle.Node(b.Targets, "data.Batch"):
+	case b.known.targets == access.Node(b.Targets, "data.Batch"):
 		return b.known.counted
 	}
 	n := 0
@@ -64,7 +64,7 @@ func (b Batch) Counted() int {
 
 // tallied is the batch, of whose targets so many count.
 func (b Batch) tallied(counted int) Batch {
-	b.known = tally{handle.Node(b.Targets, "data.Batch"), counted}
+	b.known = tally{access.Node(b.Targets, "data.Batch"), counted}
 	return b
 }
 

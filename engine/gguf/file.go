@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
@@ -164,9 +164,8 @@ func (f *File) Expanded(name string, expand dtype.Type) (tensor.Tensor, error) {
 	}
 	var t tensor.Tensor
 	failed := tensor.Try(func() {
-		var x any
-		x, err = handle.Filled(dt, info.Shape, read)
-		t = x.(tensor.Tensor).Named(name)
+		t, err = access.Filled(dt, info.Shape, read)
+		t.Named(name)
 	})
 	switch {
 	case failed != nil:

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -31,7 +31,7 @@ func (k *Kernel) Check(in ...tensor.Tensor) error {
 	nodes := make([]*ir.Node, len(in))
 	bufs := make([][]byte, len(in))
 	for i, t := range in {
-		nodes[i], bufs[i] = handle.Node(t, k.name), t.Bytes()
+		nodes[i], bufs[i] = access.Node(t, k.name), t.Bytes()
 	}
 	made := k.prepare(nodes)
 	g := &backend.Group{Name: k.name, Kind: backend.Single, Insts: []backend.Inst{{Op: ir.UserKernel, Attr: ir.Attr{Kernel: made}, Outs: made.Outs}}}

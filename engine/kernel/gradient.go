@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -13,13 +13,13 @@ import (
 func (k *Kernel) gradient(n *ir.Node, dy []*ir.Node) ([]*ir.Node, error) {
 	in := make([]tensor.Tensor, len(n.Src))
 	for i, s := range n.Src {
-		in[i] = handle.Wrap(s).(tensor.Tensor)
+		in[i] = access.Wrap(s)
 	}
 	out := k.results(n)
 	dout := make([]tensor.Tensor, len(out))
 	for i, d := range dy {
 		if d != nil {
-			dout[i] = handle.Wrap(d).(tensor.Tensor)
+			dout[i] = access.Wrap(d)
 		} else { // nothing flowed back through this output
 			dout[i] = tensor.ZerosLike(out[i])
 		}
@@ -33,7 +33,7 @@ func (k *Kernel) gradient(n *ir.Node, dy []*ir.Node) ([]*ir.Node, error) {
 		if g.IsNone() {
 			continue
 		}
-		nodes[i] = handle.Node(g, k.name)
+		nodes[i] = access.Node(g, k.name)
 		if x := n.Src[i]; nodes[i].DType != x.DType || !slices.Equal(nodes[i].Shape, x.Shape) {
 			return nil, fmt.Errorf("Options.Grad returned %v for %s, want %v", nodes[i], k.args[k.inputs[i]].name, x.Type())
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -179,7 +179,7 @@ func (k *Kernel) CallAll(in ...tensor.Tensor) []tensor.Tensor { return k.results
 func (k *Kernel) call(in []tensor.Tensor) *ir.Node {
 	nodes := make([]*ir.Node, len(in))
 	for i, t := range in {
-		nodes[i] = handle.Node(t, k.name)
+		nodes[i] = access.Node(t, k.name)
 	}
 	made := k.prepare(nodes)
 	if k.options.Grad != nil {
@@ -202,7 +202,7 @@ func (k *Kernel) results(n *ir.Node) []tensor.Tensor {
 func (k *Kernel) result(n *ir.Node, index int) tensor.Tensor {
 	pick, err := ir.New(ir.Pick, ir.Attr{Index: index}, n)
 	k.check(err)
-	return handle.Wrap(pick).(tensor.Tensor)
+	return access.Wrap(pick)
 }
 
 // check panics if a node could not be made.

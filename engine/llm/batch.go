@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -86,7 +86,7 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 	}
 	defer mem.free()
 	var rows []*row
-	built, first := owned.Built(), true
+	built, first := access.Built(), true
 	for next := 0; next < len(prompts) || len(rows) > 0; {
 		for ; len(rows) < most && next < len(prompts); next++ {
 			t, err := mem.from(o.Prefix, prompts[next])
@@ -109,7 +109,7 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		if err != nil {
 			return err
 		}
-		if first && owned.Built() != built {
+		if first && access.Built() != built {
 			w := scores
 			if o.best() {
 				w = theBest

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -130,7 +130,7 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		s.speculate(ctx, t, o, yield)
 		return
 	}
-	built := owned.Built()
+	built := access.Built()
 	if err := s.read(ctx, t); err != nil {
 		yield(-1, err)
 		return
@@ -153,7 +153,7 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 				return
 			}
 		}
-		if i == 0 && owned.Built() != built { // nobody waits for the first token meanwhile
+		if i == 0 && access.Built() != built { // nobody waits for the first token meanwhile
 			if err := s.prepare(ctx, 1, w); err != nil {
 				yield(-1, err)
 				return

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
@@ -257,16 +257,14 @@ func (s *memory) planStep(rows, width int, w wanted) {
 			*c = before[i]
 		}
 	}()
-	var list []any
+	var list []tensor.Tensor
 	if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
 		list = append(list, out)
 	}
 	for _, c := range s.caches {
-		for _, x := range c.Tensors() {
-			list = append(list, x)
-		}
+		list = append(list, c.Tensors()...)
 	}
-	owned.Prepare(list)
+	access.Prepare(list)
 }
 
 // evaluate computes some results and the caches together, so that one plan serves all.
@@ -328,7 +326,7 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 		x = block.Continue(x, step, s.caches[i])
 	}
 	if w == nothing {
-		owned.Spare(x) // what the last block makes of its keys and values
+		access.Spare(x) // what the last block makes of its keys and values
 		return result
 	}
 	result = s.m.output(x)

@@ -2,8 +2,8 @@ package llm
 
 import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -55,7 +55,7 @@ func (p *pool) table(tokens int) int {
 
 // device is where the caches are.
 func (s *memory) device() *backend.Device {
-	return handle.Node(s.m.Norm.Weight, "generate").Dev.(*backend.Device)
+	return access.Node(s.m.Norm.Weight, "generate").Dev.(*backend.Device)
 }
 
 // furnish makes the caches.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 )
 
 // A Draft is a smaller model that guesses what another one will say. The large one looks at several guesses
@@ -79,7 +79,7 @@ func (s *memory) speculate(ctx context.Context, t *text, o Sampling, yield func(
 	g := &speculation{memory: s, t: t, d: o.Draft, choose: o.sampler(t.ids), draws: rand.New(rand.NewPCG(o.Seed, 1)),
 		draft: o.Draft.Model.memory(o.kept(), s.room), shares: make([]float64, s.m.Config.Vocab)}
 	defer g.draft.free()
-	built, first := owned.Built(), true
+	built, first := access.Built(), true
 	g.guesser = g.draft.text(g.known(t.ids))
 	err := s.read(ctx, t)
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *memory) speculate(ctx context.Context, t *text, o Sampling, yield func(
 				return
 			}
 		}
-		if first && owned.Built() != built {
+		if first && access.Built() != built {
 			if err = s.prepare(ctx, 1, scores); err == nil {
 				err = g.draft.prepare(ctx, 1, scores)
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -117,7 +117,7 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 		}
 		return tensor.From(list, tokens, len(list)/max(1, tokens)).To(y.Device())
 	}
-	if owned.Tracing() { // what a compiled function makes is its own
+	if access.Tracing() { // what a compiled function makes is its own
 		return values()
 	}
 	c.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -266,7 +266,7 @@ func (l *Linear) setMerged(list []share) {
 	for _, s := range l.merged {
 		for _, f := range s.factors() {
 			if f.Weight.Frozen() == "" {
-				handle.Freeze(*f.Weight, mergedAlready)
+				access.Freeze(*f.Weight, mergedAlready)
 				s.waiting = append(s.waiting, f.Weight)
 			}
 		}

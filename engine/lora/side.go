@@ -4,8 +4,10 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"weak"
 
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -31,8 +33,8 @@ type side struct {
 type piece struct {
 	part   *Part
 	factor float64
-	apart  bool // see apart
-	a, b   any  // see owned.Value
+	apart  bool                  // see apart
+	a, b   weak.Pointer[ir.Node] // see access.Value
 }
 
 // forget releases the memory.
@@ -44,12 +46,12 @@ func (s *sides) forget() {
 
 // made returns the side of a list of shares.
 func (s *sides) made(list []share) side {
-	if owned.Tracing() { // what a compiled function makes is its own
+	if access.Tracing() { // what a compiled function makes is its own
 		return newSide(list)
 	}
 	var of []piece
 	for _, p := range list {
-		of = append(of, piece{p.Part, p.factor, p.byRow != nil, owned.Value(p.A), owned.Value(p.B)})
+		of = append(of, piece{p.Part, p.factor, p.byRow != nil, access.Value(p.A), access.Value(p.B)})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +73,7 @@ func (s *sides) made(list []share) side {
 // stale says whether a part has other numbers by now.
 func (s side) stale() bool {
 	return slices.ContainsFunc(s.of, func(p piece) bool {
-		return p.a != owned.Value(p.part.A) || p.b != owned.Value(p.part.B)
+		return p.a != access.Value(p.part.A) || p.b != access.Value(p.part.B)
 	})
 }
 

@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -33,11 +32,11 @@ func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
 		switch dt {
 		case dtype.F32, dtype.BF16, dtype.F16:
 		case dtype.I8:
-			r.Scale = owned.Unwritten(dtype.F32, heads, slots, 1).(tensor.Tensor)
+			r.Scale = access.Unwritten(dtype.F32, heads, slots, 1)
 		default:
 			panic(&tensor.Error{Op: "nn.NewCache", Msg: fmt.Sprintf("got %v, want f32, bf16, f16 or i8", dt)})
 		}
-		r.Stored = owned.Unwritten(dt, heads, slots, d).(tensor.Tensor)
+		r.Stored = access.Unwritten(dt, heads, slots, d)
 		return r
 	}
 	return &Cache{rows(), rows()}
@@ -55,7 +54,7 @@ func (c *Cache) Copy(slots []int, from *Cache, its []int) {
 	for at := 0; at < len(slots); at += copied {
 		to, its := filledUp(slots[at:]), filledUp(its[at:])
 		for i, t := range places {
-			*t = owned.Overwrite(*t, 1, to, sources[i].Take(its, 1)).(tensor.Tensor).Detach()
+			*t = access.Overwrite(*t, 1, to, sources[i].Take(its, 1)).Detach()
 		}
 		tensor.Eval(c.Tensors()...)
 	}
@@ -128,13 +127,13 @@ func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOp
 	}
 	nodes := make([]*ir.Node, len(operands))
 	for i, t := range operands {
-		nodes[i] = handle.Node(t, "attention")
+		nodes[i] = access.Node(t, "attention")
 	}
 	n, err := ir.New(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
 	if err != nil {
 		panic(&tensor.Error{Op: "attention", Msg: err.Error()})
 	}
-	return handle.Wrap(n).(tensor.Tensor)
+	return access.Wrap(n)
 }
 
 // add stores vectors x [B KVHeads T D] in their slots.
@@ -142,7 +141,7 @@ func (r *Rows) add(x tensor.Tensor, s Step) {
 	b, heads, t, d := x.Len(0), x.Len(1), x.Len(2), x.Len(3)
 	x = x.Permute(1, 0, 2, 3).Reshape(heads, b*t, d)
 	put := func(to *tensor.Tensor, x tensor.Tensor) {
-		*to = owned.Overwrite(*to, 1, s.Slots, x).(tensor.Tensor).Detach()
+		*to = access.Overwrite(*to, 1, s.Slots, x).Detach()
 	}
 	if r.Scale.IsNone() {
 		put(&r.Stored, x.Cast(r.Stored.DType()))

@@ -21,7 +21,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -168,7 +169,7 @@ func (p Param) Freeze() {
 // Unfreeze makes the weight trainable, unless it is one that cannot be: codes, other integers, what package
 // lora has merged.
 func (p Param) Unfreeze() {
-	if why := p.Untrained(); why == "" || why == handle.Frozen {
+	if why := p.Untrained(); why == "" || why == box.Frozen {
 		p.at.Param()
 	}
 }
@@ -293,7 +294,7 @@ func (p Param) become(t tensor.Tensor) {
 	if w.IsParam() {
 		p.at.Param()
 	} else if why := w.Frozen(); why != "" {
-		handle.Freeze(*p.at, why)
+		access.Freeze(*p.at, why)
 	}
 }
 

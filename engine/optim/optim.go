@@ -26,8 +26,8 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -173,12 +173,12 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 	var moved []int
 	bytes := 0
 	for i, t := range u.new {
-		if !owned.Sure(u.old[i], t) { // else it is as it was if the step fails
+		if !access.Sure(u.old[i], t) { // else it is as it was if the step fails
 			moved, bytes = append(moved, i), bytes+t.Size()*t.DType().Size()
 		}
 	}
 	const most = 256 << 20
-	if bytes > most || owned.Tracing() {
+	if bytes > most || access.Tracing() {
 		u.settle()
 	} else {
 		for _, i := range moved {
@@ -225,11 +225,7 @@ func (p *Pending) Done() {
 
 // settle waits until it is sure that the device has made the step.
 func (u *Update) settle() {
-	made := make([]any, len(u.new))
-	for i, t := range u.new {
-		made[i] = t
-	}
-	owned.Settle(made)
+	access.Settle(u.new)
 }
 
 // replace gives the parameters and the optimizer's memory what new holds.
@@ -243,7 +239,7 @@ func (u *Update) replace() {
 		if i >= len(u.old)-u.private {
 			readers = 1
 		}
-		owned.Move(u.old[i], u.new[i], readers)
+		access.Move(u.old[i], u.new[i], readers)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -35,9 +35,8 @@ func (f *File) Tensor(name string) (tensor.Tensor, error) {
 	}
 	var t tensor.Tensor
 	failed := tensor.Try(func() {
-		var x any
-		x, err = handle.Filled(dt, info.Shape, func(at int, to []byte) error { return readFull(f.r, to, f.data+info.begin+int64(at)) })
-		t = x.(tensor.Tensor).Named(name)
+		t, err = access.Filled(dt, info.Shape, func(at int, to []byte) error { return readFull(f.r, to, f.data+info.begin+int64(at)) })
+		t.Named(name)
 	})
 	switch {
 	case failed != nil:

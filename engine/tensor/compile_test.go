@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 )
 
 // A stateful function and what it is called with: make returns it anew, with state of its own.
@@ -321,7 +322,7 @@ func TestCompileSideBySide(t *testing.T) {
 		}
 	})
 	done.Wait()
-	if traces.Load() != 0 {
-		t.Errorf("%d traces are left", traces.Load())
+	if n := box.Traces(); n != 0 {
+		t.Errorf("%d traces are left", n)
 	}
 }

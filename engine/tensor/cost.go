@@ -23,7 +23,7 @@ func CostOf(ts ...Tensor) Cost {
 		nodes = append(nodes, t.node("cost"))
 	}
 	var sum Cost
-	for _, list := range onDevices(nodes) {
+	for _, list := range ir.ByDevice(nodes) {
 		c, err := plan.CostOf(scope.Context(), list)
 		check("cost", err)
 		sum.Launches, sum.Bytes, sum.Flops = sum.Launches+c.Launches, sum.Bytes+c.Bytes, sum.Flops+c.Flops

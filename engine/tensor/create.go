@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/internal/machine"
@@ -16,32 +16,9 @@ import (
 
 // leafOn copies little-endian elements to a device.
 func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
-	return leafOf(d, dt, shape, len(data), name, func(buf *backend.Block) error { return d.Upload(buf, 0, data) })
-}
-
-// unwritten is a leaf in memory that nobody wrote: see [owned.Unwritten].
-func unwritten(d *backend.Device, dt dtype.Type, shape []int) Tensor {
-	check("tensor", d.Lacks(dt))
-	buf, err := d.Reserve(ir.Size(shape) * dt.Size())
+	b, err := box.Leaf(d, dt, shape, len(data), name, func(buf *backend.Block) error { return d.Upload(buf, 0, data) })
 	check("tensor", err)
-	return holding(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)})
-}
-
-// leafOf is leafOn of n bytes that write brings into new memory.
-func leafOf(d *backend.Device, dt dtype.Type, shape []int, n int, name string, write func(*backend.Block) error) Tensor {
-	check("from", d.Lacks(dt))
-	buf, err := d.Alloc(n)
-	check("tensor", err)
-	if n > 0 {
-		check("tensor", write(buf))
-	}
-	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
-	backend.Note(leaf)
-	events.Given(leaf)
-	if tr := tracing(); tr != nil {
-		tr.origin[leaf] = origin{arg: -1, made: leaf.Value()}
-	}
-	return wrap(leaf)
+	return on(b)
 }
 
 // hostRoom fails when the host cannot hold so many elements: Go would end the process.
@@ -58,18 +35,7 @@ func hostRoom(op string, elements, size int) {
 	}
 }
 
-func wantShape(op string, shape []int) {
-	size := 1
-	for _, d := range shape {
-		if d < 0 {
-			fail(op, "got shape %v, want no negative length", shape)
-		}
-		if d > 0 && size > 1<<ir.MostElements/d {
-			fail(op, "got shape %v, want fewer elements than 2^%d", shape, ir.MostElements)
-		}
-		size *= max(1, d)
-	}
-}
+func wantShape(op string, shape []int) { check(op, box.CheckShape(op, shape)) }
 
 // Full returns a tensor of f32 in which each element is v, for which f32 must have room.
 func Full(v float64, shape ...int) Tensor {
@@ -142,7 +108,7 @@ func From(data any, shape ...int) Tensor { return from(backend.Default(), dtype.
 // FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are
 // converted as Cast does.
 func FromAs(dt dtype.Type, data any, shape ...int) Tensor {
-	checkDType(dt)
+	check("from", box.CheckDType(dt))
 	return from(backend.Default(), dt, data, shape)
 }
 
@@ -297,16 +263,10 @@ func wantRoom(v reflect.Value) {
 	}
 }
 
-func checkDType(dt dtype.Type) {
-	if !slices.Contains(dtype.All(), dt) {
-		fail("from", "got %v, want one of %v", dt, dtype.All())
-	}
-}
-
 // FromBytes copies little-endian elements into a tensor on the default device.
 func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 	wantShape("from", shape)
-	checkDType(dt)
+	check("from", box.CheckDType(dt))
 	if len(data) != ir.Size(shape)*dt.Size() {
 		fail("from", "got %d bytes for %v%v, want %d", len(data), dt, shape, ir.Size(shape)*dt.Size())
 	}

@@ -42,13 +42,8 @@ func (t Tensor) ScatterAdd(axis int, index, updates Tensor) Tensor {
 // Overwrite returns t with its slices at index along an axis replaced by updates, which have the shape that
 // Take would give; t does not change. No gradient flows through it.
 func (t Tensor) Overwrite(axis int, index, updates Tensor) Tensor {
-	return overwrite(t, axis, index, updates, 0)
-}
-
-// overwrite is Overwrite, with the flag ir.InPlace for a caller that never reads t's value again.
-func overwrite(t Tensor, axis int, index, updates Tensor, flags ir.Flag) Tensor {
 	n := t.node("overwrite")
-	attr := ir.Attr{Axis: axisOf("overwrite", n, axis), Flags: flags}
+	attr := ir.Attr{Axis: axisOf("overwrite", n, axis)}
 	return wrap(apply(ir.Overwrite, attr, n, indexOf("overwrite", index), cast(updates.node("overwrite"), n.DType)))
 }
 

@@ -60,7 +60,7 @@ func (l *Ledger) settle(compute func(context.Context, []*ir.Node) error, results
 		}
 	}
 	for ; len(nodes) > 0; nodes = l.record.Left() {
-		for _, list := range onDevices(nodes) {
+		for _, list := range ir.ByDevice(nodes) {
 			if err := compute(l.within(), list); err != nil {
 				return err
 			}
@@ -86,21 +86,6 @@ func (l *Ledger) within() context.Context {
 	return l.ctx
 }
 
-// onDevices groups nodes by device.
-func onDevices(nodes []*ir.Node) (lists [][]*ir.Node) {
-	place := map[ir.Device]int{}
-	for _, n := range nodes {
-		i, ok := place[n.Dev]
-		if !ok {
-			i = len(lists)
-			place[n.Dev] = i
-			lists = append(lists, nil)
-		}
-		lists[i] = append(lists[i], n)
-	}
-	return lists
-}
-
 // ErrCarried means that a run continues from tensors that the run before has left lazy. So each run would
 // compute more than the last.
 var ErrCarried = errors.New("a run starts from what the one before left without values")
@@ -111,7 +96,7 @@ var ErrCarried = errors.New("a run starts from what the one before left without 
 // run has left lazy.
 func (l *Ledger) Inputs() error {
 	nodes, carried := l.record.Inputs()
-	for _, list := range onDevices(nodes) {
+	for _, list := range ir.ByDevice(nodes) {
 		if err := events.Apart(l.within(), func(ctx context.Context) error { return plan.Run(ctx, list) }); err != nil {
 			return err
 		}

@@ -3,8 +3,6 @@ package tensor
 import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/events"
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
@@ -31,14 +29,6 @@ func LiveMemory() (list []Live) {
 		}
 	}
 	return list
-}
-
-// holding is a tensor with a value that is there already.
-func holding(dev ir.Device, dt dtype.Type, d *ir.Data) Tensor {
-	leaf := ir.NewLeaf(dev, dt, d, "")
-	backend.Note(leaf)
-	events.Given(leaf)
-	return wrap(leaf)
 }
 
 // Find returns which of the list each tensor's value lies in, −1 for none of them. Views lie in the memory of

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
@@ -28,7 +29,7 @@ func (t Tensor) Brief() string {
 		return "no tensor"
 	}
 	if t.Freed() {
-		return fmt.Sprintf("%v freed", t.v.node.Load())
+		return fmt.Sprintf("%v freed", box.Of(t).Held())
 	}
 	n := t.node("print")
 	return fmt.Sprintf("%v %v", n, n.Dev)

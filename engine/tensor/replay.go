@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -27,7 +27,7 @@ type replay struct {
 	drawn   []RNGState
 	outs    []output // results, then what is set, then what callbacks get
 	results int
-	sets    []*value
+	sets    []*box.Box
 	after   []callback
 }
 
@@ -58,7 +58,7 @@ type output struct {
 // newReplay traces f.
 func newReplay(f func(...Tensor) []Tensor, args []*ir.Node) *replay {
 	tr := &trace{
-		generator: DefaultRNG(), inside: map[*value]bool{}, now: map[*value]*ir.Node{}, origin: map[*ir.Node]origin{},
+		generator: DefaultRNG(), inside: map[*box.Box]bool{}, now: map[*box.Box]*ir.Node{}, origin: map[*ir.Node]origin{},
 		numbers: map[*ir.Node]func(*invocation) ir.Scalar{},
 	}
 	p := &replay{fusion: plan.Fused(scope.Context()), tf32: plan.TF32(scope.Context())}
@@ -88,7 +88,7 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 		}
 	}
 	var last []*stage
-	lists := onDevices(compute)
+	lists := ir.ByDevice(compute)
 	for _, list := range lists {
 		last = append(last, p.stageOf(tr, list))
 	}
@@ -143,7 +143,7 @@ func (p *replay) bind(args []*ir.Node) bool {
 func (from origin) value(args []*ir.Node) (*ir.Data, *ir.Node) {
 	switch {
 	case from.box != nil:
-		t := Tensor{from.box}
+		t := on(from.box)
 		n := t.node("compile")
 		if n.Value() == nil {
 			t.Eval()
@@ -209,11 +209,11 @@ func (p *replay) run(now *invocation) []Tensor {
 	for i, o := range p.outs {
 		switch {
 		case i < p.results:
-			made[i] = holding(o.dev, o.DType, value(i))
+			made[i] = on(box.Holding(o.dev, o.DType, value(i)))
 		case i < p.results+len(p.sets):
-			p.sets[i-p.results].become(value(i))
+			p.sets[i-p.results].Become(value(i))
 		default:
-			made[i-len(p.sets)] = holding(o.dev, o.DType, value(i))
+			made[i-len(p.sets)] = on(box.Holding(o.dev, o.DType, value(i)))
 		}
 	}
 	rest := made[p.results:]
@@ -282,24 +282,4 @@ func (p *replay) hold(now *invocation, stored *[]*ir.Data) {
 		}
 		*stored = append(*stored, d)
 	}
-}
-
-// become gives the box a value that was computed in its place. Its old memory is given back if no operation
-// and no other handle can see it.
-func (v *value) become(d *ir.Data) {
-	old := v.node.Load()
-	if old.Value() == d { // changed in place
-		events.Given(old)
-		return
-	}
-	leaf := ir.NewLeaf(old.Dev, old.DType, d, old.Name)
-	events.Given(leaf)
-	leaf.Succeed(old)
-	leaf.Hold()
-	v.node.Store(leaf)
-	if old.Readers() > 0 {
-		old.Drop()
-		return
-	}
-	letGo(old)
 }

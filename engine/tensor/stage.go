@@ -88,7 +88,7 @@ func (p *replay) moveIn(tr *trace, leaves []*ir.Node) {
 		}
 		waiting[from] = append(waiting[from], m)
 	}
-	for _, list := range onDevices(sources) {
+	for _, list := range ir.ByDevice(sources) {
 		s := p.stageOf(tr, list)
 		for i, n := range list {
 			for _, m := range waiting[n] {

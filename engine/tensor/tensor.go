@@ -25,14 +25,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/events"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -42,40 +39,27 @@ import (
 // A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set]
 // changes what all of them hold. The zero Tensor is no tensor; [Tensor.IsNone] is true for it alone.
 type Tensor struct {
-	v *value
+	handle // on the box that all copies share
 }
 
-// value is the box that handles share.
-type value struct {
-	node  atomic.Pointer[ir.Node]
-	notes atomic.Pointer[sync.Map] // see package owned; nil as long as nobody has any
-}
+type handle = box.Handle
 
-func wrap(n *ir.Node) Tensor {
-	n.Hold()
-	v := &value{}
-	v.node.Store(n)
-	if tr := tracing(); tr != nil {
-		tr.inside[v] = true
-	} else if n.Handles() == 1 {
-		events.Made(n)
-	}
-	return Tensor{v}
-}
+func on(b *box.Box) Tensor { return Tensor{box.On(b)} }
+
+func wrap(n *ir.Node) Tensor { return on(box.New(n)) }
 
 // node returns what the tensor holds. The error that it panics with names op, the operation that asks.
 func (t Tensor) node(op string) *ir.Node {
-	if t.v == nil {
-		fail(op, "got no tensor (a zero Tensor)")
-	}
-	n := t.v.node.Load()
-	if gone(n) {
-		fail(op, "got %v, which was freed", n)
-	}
-	if tr := tracing(); tr != nil {
-		return tr.node(t.v, n)
-	}
+	n, err := box.Of(t).Node(op)
+	check(op, err)
 	return n
+}
+
+// share returns a leaf that holds n's value, too, with the name of old, a parameter or frozen if old is.
+func share(op string, n, old *ir.Node) *ir.Node {
+	leaf, err := box.Share(op, n, old)
+	check(op, err)
+	return leaf
 }
 
 // An Error is a caller's mistake: an operation was given what it cannot take. Its text is "op: got X, want
@@ -83,13 +67,15 @@ func (t Tensor) node(op string) *ir.Node {
 type Error struct {
 	Op  string // "matmul"
 	Msg string // "got f32[2 3] and f32[4 5], want inner dimensions equal (3 and 5)"
-	err error
+	cause
 }
+
+type cause = box.Cause
 
 func (e *Error) Error() string { return e.Op + ": " + e.Msg }
 
 // Unwrap returns the error below, for a failed evaluation.
-func (e *Error) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error { return box.CauseOf(e) }
 
 // TensorOp names the operation; a session uses it to find the call in the cell.
 func (e *Error) TensorOp() string { return e.Op }
@@ -104,11 +90,13 @@ func check(op string, err error) {
 	if err == nil {
 		return
 	}
+	e := &Error{Op: op, Msg: err.Error()}
 	var wrong *ir.Error
 	if errors.As(err, &wrong) {
-		panic(&Error{Op: wrong.Op, Msg: wrong.Msg, err: err})
+		e.Op, e.Msg = wrong.Op, wrong.Msg
 	}
-	panic(&Error{Op: op, Msg: err.Error(), err: err})
+	box.Because(e, err)
+	panic(e)
 }
 
 // Try runs f and returns the *Error that it panicked with, or nil. Other panics go on.
@@ -139,7 +127,7 @@ func pick(tuple *ir.Node, index int) Tensor {
 }
 
 // IsNone says whether t is the zero Tensor, which holds nothing.
-func (t Tensor) IsNone() bool { return t.v == nil }
+func (t Tensor) IsNone() bool { return box.Of(t) == nil }
 
 // Shape returns the lengths of the axes; empty for a single number.
 func (t Tensor) Shape() []int { return slices.Clone(t.node("shape").Shape) }
@@ -191,20 +179,14 @@ func Eval(ts ...Tensor) {
 		}
 		return
 	}
-	byDevice := map[ir.Device][]*ir.Node{}
-	var order []ir.Device
+	var nodes []*ir.Node
 	for _, t := range ts {
-		n := t.node("eval")
-		if n.Value() != nil {
-			continue
+		if n := t.node("eval"); n.Value() == nil {
+			nodes = append(nodes, n)
 		}
-		if byDevice[n.Dev] == nil {
-			order = append(order, n.Dev)
-		}
-		byDevice[n.Dev] = append(byDevice[n.Dev], n)
 	}
-	for _, dev := range order {
-		check("eval", plan.Run(scope.Context(), byDevice[dev]))
+	for _, list := range ir.ByDevice(nodes) {
+		check("eval", plan.Run(scope.Context(), list))
 	}
 }
 
@@ -239,11 +221,11 @@ func (t Tensor) Set(y Tensor) {
 		fail("set", "got %v on %v for %v on %v, want one type, shape and device", n, n.Dev, old, old.Dev)
 	}
 	if tr := tracing(); tr != nil {
-		tr.set(t.v, old, n)
+		tr.set(box.Of(t), old, n)
 		return
 	}
 	Eval(y)
-	t.v.replace(old, share("set", n, old))
+	box.Of(t).Replace(old, share("set", n, old))
 }
 
 // viewed returns what a node that has no value of its own is a view of, or nil. A number that fills a shape
@@ -269,7 +251,7 @@ func (t Tensor) Param() Tensor {
 
 // Freeze takes the tensor out of training, and returns it: it is evaluated and no parameter any more, [Grad]
 // refuses it, and optimizers leave it as it is. Param lets it be trained again.
-func (t Tensor) Freeze() Tensor { return t.mark("freeze", false, handle.Frozen) }
+func (t Tensor) Freeze() Tensor { return t.mark("freeze", false, box.Frozen) }
 
 // Frozen says why the tensor is left out of training, "frozen" after Freeze. It is empty if it is not.
 func (t Tensor) Frozen() string { return t.node("frozen").Frozen }
@@ -283,7 +265,7 @@ func (t Tensor) mark(op string, tracked bool, frozen string) Tensor {
 	n := t.Eval().node(op)
 	leaf := share(op, n, n)
 	leaf.Tracked, leaf.Frozen = tracked, frozen
-	t.v.replace(n, leaf)
+	box.Of(t).Replace(n, leaf)
 	return t
 }
 
@@ -296,7 +278,7 @@ func (t Tensor) Restore(was Tensor) (changed bool) {
 	outsideOnly("restore")
 	old, n := t.node("restore"), was.node("restore")
 	if old != n {
-		t.v.replace(old, n)
+		box.Of(t).Replace(old, n)
 	}
 	return old != n
 }

@@ -2,10 +2,9 @@ package tensor
 
 import (
 	"bytes"
-	"context"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
@@ -14,11 +13,11 @@ import (
 // which boxes the function sets. Within the function a box from outside holds a placeholder: a leaf of the
 // trace's own that has the box's value of today.
 type trace struct {
-	inside    map[*value]bool                          // boxes that the function made
-	now       map[*value]*ir.Node                      // what boxes from outside hold within the function
+	inside    map[*box.Box]bool                        // boxes that the function made
+	now       map[*box.Box]*ir.Node                    // what boxes from outside hold within the function
 	origin    map[*ir.Node]origin                      // of leaves
 	numbers   map[*ir.Node]func(*invocation) ir.Scalar // of constants that vary
-	sets      []*value                                 // boxes that were set, in the order of the first time
+	sets      []*box.Box                               // boxes that were set, in the order of the first time
 	generator *RNG                                     // the default one
 	draws     []*RNG                                   // of random tensors, in their order; nil for the default one
 	drawn     []RNGState                               // what they drew in the trace
@@ -28,7 +27,7 @@ type trace struct {
 // An origin says where a leaf's value comes from when the function is replayed.
 type origin struct {
 	arg  int      // the argument, or -1
-	box  *value   // the box
+	box  *box.Box // the box
 	made *ir.Data // the value itself, which the function made of Go's numbers
 
 	moved *moved // a copy of a value of another device
@@ -47,26 +46,10 @@ type invocation struct {
 	drawn []RNGState
 }
 
-// tracedBy is the setting by which a goroutine's scope has the trace that watches it.
-var tracedBy = &scope.Key{Name: "trace"}
-
-// traces is how many traces are under way: without any no scope need be looked up.
-var traces atomic.Int64
-
 // tracing returns the trace that this goroutine is in, or nil.
 func tracing() *trace {
-	if traces.Load() == 0 {
-		return nil
-	}
-	tr, _ := scope.Context().Value(tracedBy).(*trace)
+	tr, _ := box.Tracing().(*trace)
 	return tr
-}
-
-// within calls f and watches its operations; a nil trace keeps any other from watching them.
-func (tr *trace) within(f func()) {
-	traces.Add(1)
-	defer traces.Add(-1)
-	scope.Within(context.WithValue(scope.Context(), tracedBy, tr), f)
 }
 
 // outsideOnly refuses, in a function that is being compiled, an operation that needs a value.
@@ -78,7 +61,7 @@ func outsideOnly(op string) {
 
 // run calls f with placeholders for args, in a trace, and returns what its results hold.
 func (tr *trace) run(f func(...Tensor) []Tensor, args []*ir.Node) (results []*ir.Node) {
-	tr.within(func() {
+	box.Traced(tr, func() {
 		inner := make([]Tensor, len(args))
 		for i, n := range args {
 			inner[i] = wrap(tr.argument(i, n))
@@ -111,8 +94,14 @@ func (tr *trace) vary(n *ir.Node, f func(*invocation) ir.Scalar) *ir.Node {
 	return n
 }
 
-// node is what the box v holds within the function.
-func (tr *trace) node(v *value, n *ir.Node) *ir.Node {
+// Made notes a box that the function has made.
+func (tr *trace) Made(v *box.Box) { tr.inside[v] = true }
+
+// Given notes a value that the function has made of Go's numbers.
+func (tr *trace) Given(leaf *ir.Node) { tr.origin[leaf] = origin{arg: -1, made: leaf.Value()} }
+
+// Node is what the box v holds within the function.
+func (tr *trace) Node(v *box.Box, n *ir.Node) *ir.Node {
 	if tr.inside[v] {
 		return n
 	}
@@ -120,7 +109,7 @@ func (tr *trace) node(v *value, n *ir.Node) *ir.Node {
 		return m
 	}
 	if n.Value() == nil {
-		(*trace)(nil).within(func() { Tensor{v}.Eval() }) // what waits outside of the function is no part of it
+		box.Traced(nil, func() { on(v).Eval() }) // what waits outside of the function is no part of it
 	}
 	leaf := tr.placeholder(n, origin{arg: -1, box: v})
 	tr.now[v] = leaf
@@ -128,7 +117,7 @@ func (tr *trace) node(v *value, n *ir.Node) *ir.Node {
 }
 
 // set gives the box the value of y from here on, and after each call.
-func (tr *trace) set(v *value, old, y *ir.Node) {
+func (tr *trace) set(v *box.Box, old, y *ir.Node) {
 	n := apply(ir.Detach, ir.Attr{}, y)
 	n.Succeed(old)
 	n.Tracked = n.Tracked || tr.now[v] != nil && tr.now[v].Tracked
@@ -136,7 +125,7 @@ func (tr *trace) set(v *value, old, y *ir.Node) {
 		if _, ok := tr.origin[old]; ok {
 			fail("set", "got an argument or a constant of a function that is being compiled, want a tensor from outside")
 		}
-		v.node.Store(n)
+		v.Put(n)
 		return
 	}
 	for _, w := range tr.sets {
@@ -149,11 +138,11 @@ func (tr *trace) set(v *value, old, y *ir.Node) {
 }
 
 // free forgets a box of the function's own; the plan gives its memory back by itself.
-func (tr *trace) free(v *value) {
+func (tr *trace) free(v *box.Box) {
 	if !tr.inside[v] {
 		fail("free", "got a tensor from outside of the function that is being compiled")
 	}
-	v.node.Store(gravestone(v.node.Load()))
+	v.Forget()
 }
 
 // draw notes that the function draws a random tensor from r, which stands at s: in each call the constants

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/data"
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -23,7 +23,7 @@ type pausedKey struct{}
 
 // pausedAt returns the interrupted runs that a weight keeps.
 func pausedAt(weight tensor.Tensor) *paused {
-	list, _ := owned.Notes(weight).LoadOrStore(pausedKey{}, new(paused))
+	list, _ := access.Notes(weight).LoadOrStore(pausedKey{}, new(paused))
 	return list.(*paused)
 }
 
@@ -85,6 +85,6 @@ func sameParams(a, b []nn.Param) bool {
 // of their optimizers comes back.
 func Forget(m Model) {
 	for _, p := range nn.Params(m) {
-		owned.Notes(p.Value()).Delete(pausedKey{})
+		access.Notes(p.Value()).Delete(pausedKey{})
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/engine/internal/handle"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
@@ -277,7 +277,7 @@ func (o Options) check(params []nn.Param) error {
 	for _, p := range params {
 		switch why := p.Untrained(); why {
 		case "":
-		case handle.Frozen:
+		case box.Frozen:
 			return fmt.Errorf("train: %s is frozen: Unfreeze it, or leave it out of Params", p.Name)
 		default:
 			return fmt.Errorf("train: %s is %s", p.Name, why)

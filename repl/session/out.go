@@ -107,13 +107,11 @@ func (o *out) shrink() {
 
 // onlyPointer returns the pointer of a value that consists of one pointer, or nil.
 func onlyPointer(v reflect.Value) unsafe.Pointer {
-	switch v.Kind() {
-	case reflect.Pointer:
+	for v.Kind() == reflect.Struct && v.NumField() == 1 {
+		v = v.Field(0)
+	}
+	if v.Kind() == reflect.Pointer {
 		return v.UnsafePointer()
-	case reflect.Struct:
-		if v.NumField() == 1 && v.Type().Size() == unsafe.Sizeof(uintptr(0)) && v.Field(0).Kind() == reflect.Pointer {
-			return v.Field(0).UnsafePointer()
-		}
 	}
 	return nil
 }

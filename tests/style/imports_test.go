@@ -25,7 +25,7 @@ var floors = []floor{
 	{name: "the graph", packages: []string{"engine/internal/scope", "engine/internal/rows", "engine/internal/ir", "engine/internal/events"}},
 	{name: "backends", packages: []string{"engine/internal/backend", "engine/internal/kernel", "engine/internal/msl", "engine/internal/ccall"}},
 	{name: "the planner", packages: []string{"engine/internal/plan"}},
-	{name: "tensors", packages: []string{"engine/device", "engine/profile", "engine/plot", "engine/tensor", "engine/internal/owned", "engine/internal/handle"}},
+	{name: "tensors", packages: []string{"engine/device", "engine/profile", "engine/plot", "engine/tensor", "engine/internal/box", "engine/internal/access"}},
 	{name: "measuring", packages: []string{"engine/bench"}, but: []string{"magics", "stdlib", "repl/mcs"}},
 	{name: "layers and files of tensors", packages: []string{"engine/safetensors", "engine/npy", "engine/tokenizer", "engine/chat", "engine/kernel", "engine/nn", "engine/quant", "engine/optim", "engine/gguf"}},
 	{name: "models and training", packages: []string{"engine", "engine/internal/pretrained"}},

@@ -22,8 +22,8 @@ var processState = map[string]string{
 	"engine/internal/backend/cpu/isa.level":     "what the processor has; tests lower it",
 	"engine/internal/backend/cpu/micro.sink":    "keeps the compiler from leaving a loop out",
 	"engine/internal/backend/cpu/micro.dotSums": "a cache: memory of sums",
+	"engine/internal/box.traces":                "says that nothing is being compiled",
 	"engine/internal/events.*":                  "counts launches for as long as the process lives, and tells those who listen",
-	"engine/internal/owned.Notes":               "assigned when package tensor begins; what it returns is a tensor's own",
 	"engine/internal/ir.asked":                  "says that no context has ever asked for origins",
 	"engine/internal/ir.links":                  "a lock for nodes that forget their sources while others walk over them",
 	"engine/internal/ir.walkers":                "a cache: memory of walks",
@@ -32,7 +32,6 @@ var processState = map[string]string{
 	"engine/internal/scope.count":               "says that no goroutine has a scope",
 	"engine/internal/scope.recent":              "those of scopes that were asked for last, found without a lock",
 	"engine/internal/scope.scopes":              "the contexts themselves, by goroutine",
-	"engine/tensor.traces":                      "says that nothing is being compiled",
 }
 
 // initialisers are called when a package begins, and by nobody else.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -265,3 +266,15 @@ func (h *hash) sum() (key [16]byte) {
 
 // Bytes is how much memory a value of that type takes.
 func (t Type) Bytes() int { return Size(t.Shape) * t.DType.Size() }
+
+// ByDevice groups nodes by device, in the order in which they come.
+func ByDevice(nodes []*Node) (lists [][]*Node) {
+	for _, n := range nodes {
+		i := slices.IndexFunc(lists, func(list []*Node) bool { return list[0].Dev == n.Dev })
+		if i < 0 {
+			i, lists = len(lists), append(lists, nil)
+		}
+		lists[i] = append(lists[i], n)
+	}
+	return lists
+}
