@@ -39,10 +39,10 @@ type device struct {
 // open makes a device; it owns id.
 func (a *api) open(driver *Driver, info gpu.Info, id objc.ID) *device {
 	d := &device{api: a, driver: driver, info: info, id: id, live: map[*buffer]bool{}, streams: map[*stream]bool{}, own: map[string]gpu.Pipeline{}}
-	if class := a.Class("MTLResidencySetDescriptor"); class != 0 && a.Responds(id, a.sel[selNewResidencySet]) {
-		descriptor := a.Send(class, a.sel[selNew])
+	if class := a.Class("MTLResidencySetDescriptor"); class != 0 && a.Responds(id, a.sel(selNewResidencySet)) {
+		descriptor := a.Send(class, a.sel(selNew))
 		// Without a set, as where this fails, useResource: serves.
-		d.residency = a.Send(id, a.sel[selNewResidencySet], uintptr(descriptor), 0)
+		d.residency = a.Send(id, a.sel(selNewResidencySet), uintptr(descriptor), 0)
 		a.Release(descriptor)
 	}
 	return d
@@ -51,7 +51,7 @@ func (a *api) open(driver *Driver, info gpu.Info, id objc.ID) *device {
 func (d *device) name() string { return "metal" }
 
 func (d *device) misused(op selector, format string, args ...any) error {
-	return gpu.Misused(d.name(), selectorNames[op], format, args...)
+	return gpu.Misused(d.name(), string(op), format, args...)
 }
 
 // The codes of MTLCommandBufferError that mean something of their own.
@@ -68,7 +68,7 @@ var commandErrors = map[int]gpu.Code{
 // failed is the error of an NSError, or of a nil without one. code is the kind when the domain is not the
 // command buffers'.
 func (d *device) failed(op selector, id objc.ID, code gpu.Code) *gpu.Error {
-	e := &gpu.Error{Code: code, Device: d.name(), Op: selectorNames[op], Free: -1, Index: -1}
+	e := &gpu.Error{Code: code, Device: d.name(), Op: string(op), Free: -1, Index: -1}
 	if f := d.Failure(id); f != nil {
 		e.Native, e.Text = f.Code, f.Text
 		if f.Domain == "MTLCommandBufferErrorDomain" {
@@ -175,5 +175,5 @@ func (d *device) Close() error {
 
 // url returns an autoreleased NSURL of a file.
 func (a *api) url(path string) objc.ID {
-	return a.Send(a.Class("NSURL"), a.sel[selFileURL], uintptr(a.String(path)))
+	return a.Send(a.Class("NSURL"), a.sel(selFileURL), uintptr(a.String(path)))
 }

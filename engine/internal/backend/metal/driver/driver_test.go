@@ -58,7 +58,7 @@ func (s *stub) ask(name string, args ...uintptr) string {
 }
 
 func (s *stub) fail(m selector, n int) {
-	name := ccall.CString(selectorNames[m])
+	name := ccall.CString(string(m))
 	s.ask("fail", uintptr(unsafe.Pointer(name)), uintptr(n))
 	runtime.KeepAlive(name)
 }

@@ -32,7 +32,7 @@ func (e *event) poll() (bool, error) {
 	}
 	d := e.stream.device
 	const completed = 4 // of MTLCommandBufferStatus; 5 is an error
-	if d.Send(e.buffers[len(e.buffers)-1], d.sel[selStatus]) < completed {
+	if d.Send(e.buffers[len(e.buffers)-1], d.sel(selStatus)) < completed {
 		return false, nil
 	}
 	e.finish()
@@ -45,7 +45,7 @@ func (e *event) finish() {
 	s, d := e.stream, e.stream.device
 	d.Pool(func() {
 		for _, id := range e.buffers {
-			if failure := d.Send(id, d.sel[selError]); failure != 0 {
+			if failure := d.Send(id, d.sel(selError)); failure != 0 {
 				s.broken.CompareAndSwap(nil, d.failed(selCommit, failure, gpu.Failed))
 			}
 		}
@@ -53,8 +53,8 @@ func (e *event) finish() {
 	if broken := s.broken.Load(); broken != nil {
 		e.err = broken
 	}
-	start := d.Double(e.buffers[0], d.sel[selGPUStart])
-	e.elapsed = seconds(d.Double(e.buffers[len(e.buffers)-1], d.sel[selGPUEnd]) - start)
+	start := d.Double(e.buffers[0], d.sel(selGPUStart))
+	e.elapsed = seconds(d.Double(e.buffers[len(e.buffers)-1], d.sel(selGPUEnd)) - start)
 	e.done = true
 	for _, b := range e.frees {
 		b.release()

@@ -98,12 +98,12 @@ func TestEveryNil(t *testing.T) {
 			var e *gpu.Error
 			// Not to be in the archive is no failure of the first pipeline.
 			if !quiet && !errors.As(err, &e) && !(m == selNewPipeline && n == 0) {
-				t.Errorf("%s, message %d: got no error", selectorNames[m], n)
+				t.Errorf("%s, message %d: got no error", string(m), n)
 			}
 			if quiet && err != nil {
-				t.Errorf("%s, message %d: got %v, want it done without", selectorNames[m], n, err)
+				t.Errorf("%s, message %d: got %v, want it done without", string(m), n, err)
 			}
-			s.clean(selectorNames[m])
+			s.clean(string(m))
 		}
 	}
 	if tried < 20 {
@@ -121,13 +121,13 @@ func TestNilClocks(t *testing.T) {
 			s.fail(m, n)
 			var e *gpu.Error
 			if err := s.scenario(t.TempDir()); err != nil && !errors.As(err, &e) {
-				t.Errorf("%s, message %d: got %v", selectorNames[m], n, err)
+				t.Errorf("%s, message %d: got %v", string(m), n, err)
 			}
 			if s.ask("failing") != "" {
 				break
 			}
 			failed++
-			s.clean(selectorNames[m])
+			s.clean(string(m))
 		}
 	}
 	if failed < 20 {

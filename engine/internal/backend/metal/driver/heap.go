@@ -67,17 +67,17 @@ func (d *device) part(bytes int) (objc.ID, *heap) {
 
 // newHeap asks the system for a heap.
 func (d *device) newHeap(bytes int) objc.ID {
-	descriptor := d.Send(d.Class("MTLHeapDescriptor"), d.sel[selNew])
+	descriptor := d.Send(d.Class("MTLHeapDescriptor"), d.sel(selNew))
 	defer d.Release(descriptor)
-	d.Send(descriptor, d.sel[selSetSize], uintptr(bytes))
-	d.Send(descriptor, d.sel[selSetStorageMode], shared)
-	d.Send(descriptor, d.sel[selSetHazardTracking], untracked)
-	return d.Send(d.id, d.sel[selNewHeap], uintptr(descriptor))
+	d.Send(descriptor, d.sel(selSetSize), uintptr(bytes))
+	d.Send(descriptor, d.sel(selSetStorageMode), shared)
+	d.Send(descriptor, d.sel(selSetHazardTracking), untracked)
+	return d.Send(d.id, d.sel(selNewHeap), uintptr(descriptor))
 }
 
 // cut makes a buffer of a part of h, or returns 0 if it is too full.
 func (d *device) cut(h *heap, bytes int) objc.ID {
-	id := d.Send(h.id, d.sel[selNewBuffer], uintptr(bytes), resourceOptions)
+	id := d.Send(h.id, d.sel(selNewBuffer), uintptr(bytes), resourceOptions)
 	if id != 0 {
 		h.used += bytes
 		h.buffers++
@@ -131,12 +131,12 @@ func (d *device) dropHeap(h *heap) {
 }
 
 // free is how much memory the system recommends to take in addition. d.mu is held.
-func (d *device) free() int64 { return d.info.Memory - int64(d.Send(d.id, d.sel[selAllocated])) }
+func (d *device) free() int64 { return d.info.Memory - int64(d.Send(d.id, d.sel(selAllocated))) }
 
 // resident changes the residency set, which the next commit of a stream brings into effect. d.mu is held.
 func (d *device) resident(id objc.ID, change selector) {
 	if d.residency != 0 {
-		d.Send(d.residency, d.sel[change], uintptr(id))
+		d.Send(d.residency, d.sel(change), uintptr(id))
 		d.changed = true
 	}
 }
@@ -146,7 +146,7 @@ func (d *device) settle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.changed {
-		d.Send(d.residency, d.sel[selCommit])
+		d.Send(d.residency, d.sel(selCommit))
 		d.changed = false
 	}
 }
@@ -164,13 +164,13 @@ func (d *device) Alloc(bytes int, _ gpu.Memory) (gpu.Buffer, error) {
 		id, h = d.find(bytes)
 	}
 	if id == 0 {
-		return nil, &gpu.Error{Code: gpu.OutOfMemory, Device: d.name(), Op: selectorNames[selNewBuffer], Want: int64(bytes), Free: d.free(), Index: -1}
+		return nil, &gpu.Error{Code: gpu.OutOfMemory, Device: d.name(), Op: string(selNewBuffer), Want: int64(bytes), Free: d.free(), Index: -1}
 	}
-	b := &buffer{device: d, id: id, heap: h, bytes: bytes, address: uint64(d.Send(id, d.sel[selGPUAddress]))}
+	b := &buffer{device: d, id: id, heap: h, bytes: bytes, address: uint64(d.Send(id, d.sel(selGPUAddress)))}
 	d.live[b] = true
 	d.usage.InUse += int64(bytes)
 	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
-	contents := uintptr(d.Send(id, d.sel[selContents]))
+	contents := uintptr(d.Send(id, d.sel(selContents)))
 	if b.address == 0 || contents == 0 {
 		d.release(b)
 		return nil, d.failed(selContents, 0, gpu.Failed)
@@ -190,7 +190,7 @@ func (d *device) find(bytes int) (objc.ID, *heap) {
 	if int64(bytes) > d.free() {
 		return 0, nil
 	}
-	id := d.Send(d.id, d.sel[selNewBuffer], uintptr(bytes), resourceOptions)
+	id := d.Send(d.id, d.sel(selNewBuffer), uintptr(bytes), resourceOptions)
 	if id != 0 {
 		d.resident(id, selAddAllocation)
 	}

@@ -72,20 +72,20 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 
 func (d *device) compile(s gpu.Source) (l *library, err error) {
 	d.Pool(func() {
-		options := d.Send(d.Class("MTLCompileOptions"), d.sel[selNew])
+		options := d.Send(d.Class("MTLCompileOptions"), d.sel(selNew))
 		defer d.Release(options)
 		const safe, fast = 0, 2 // of MTLMathMode
 		mode, fastMath := uintptr(safe), uintptr(0)
 		if s.Relaxed {
 			mode, fastMath = fast, 1
 		}
-		if d.Responds(options, d.sel[selSetMathMode]) {
-			d.Send(options, d.sel[selSetMathMode], mode)
+		if d.Responds(options, d.sel(selSetMathMode)) {
+			d.Send(options, d.sel(selSetMathMode), mode)
 		} else {
-			d.Send(options, d.sel[selSetFastMath], fastMath)
+			d.Send(options, d.sel(selSetFastMath), fastMath)
 		}
 		failure := new(objc.ID)
-		id := d.Send(d.id, d.sel[selNewLibrary], uintptr(d.String(text(s))), uintptr(options), uintptr(unsafe.Pointer(failure)))
+		id := d.Send(d.id, d.sel(selNewLibrary), uintptr(d.String(text(s))), uintptr(options), uintptr(unsafe.Pointer(failure)))
 		if id == 0 {
 			err = d.failed(selNewLibrary, *failure, gpu.BadKernel)
 			return
@@ -108,23 +108,23 @@ func (l *library) open(s gpu.Source) {
 	if class == 0 || os.MkdirAll(s.Cache, 0o755) != nil {
 		return
 	}
-	descriptor := d.Send(class, d.sel[selNew])
+	descriptor := d.Send(class, d.sel(selNew))
 	defer d.Release(descriptor)
 	if _, err := os.Stat(l.path); err == nil {
-		d.Send(descriptor, d.sel[selSetURL], uintptr(d.url(l.path)))
-		if l.archive = d.Send(d.id, d.sel[selNewArchive], uintptr(descriptor), 0); l.archive != 0 {
+		d.Send(descriptor, d.sel(selSetURL), uintptr(d.url(l.path)))
+		if l.archive = d.Send(d.id, d.sel(selNewArchive), uintptr(descriptor), 0); l.archive != 0 {
 			return
 		}
-		d.Send(descriptor, d.sel[selSetURL], 0) // it is damaged, or of another version of the system
+		d.Send(descriptor, d.sel(selSetURL), 0) // it is damaged, or of another version of the system
 	}
-	l.archive = d.Send(d.id, d.sel[selNewArchive], uintptr(descriptor), 0)
+	l.archive = d.Send(d.id, d.sel(selNewArchive), uintptr(descriptor), 0)
 }
 
 // save writes the archive, which has got one more pipeline. A reader sees the old file or the new one.
 func (l *library) save() {
 	d := l.device
 	temporary := fmt.Sprintf("%s.%d", l.path, os.Getpid())
-	if !d.Bool(l.archive, d.sel[selSerialize], uintptr(d.url(temporary)), 0) || os.Rename(temporary, l.path) != nil {
+	if !d.Bool(l.archive, d.sel(selSerialize), uintptr(d.url(temporary)), 0) || os.Rename(temporary, l.path) != nil {
 		os.Remove(temporary)
 	}
 }
@@ -140,7 +140,7 @@ func (d *device) Load(name string, binary []byte) (_ gpu.Library, err error) {
 		data := objc.ID(d.createData.Call(uintptr(unsafe.Pointer(&binary[0])), uintptr(len(binary)), 0, 0))
 		defer d.Release(data)
 		failure := new(objc.ID)
-		if l.id = d.Send(d.id, d.sel[selNewLibraryWithData], uintptr(data), uintptr(unsafe.Pointer(failure))); l.id == 0 {
+		if l.id = d.Send(d.id, d.sel(selNewLibraryWithData), uintptr(data), uintptr(unsafe.Pointer(failure))); l.id == 0 {
 			e := d.failed(selNewLibraryWithData, *failure, gpu.BadKernel)
 			e.Text = name + ": " + e.Text
 			err = e
@@ -196,9 +196,9 @@ func (l *library) pipeline(name string, constants []gpu.Constant) (*pipeline, er
 		return nil, err
 	}
 	defer d.Release(function)
-	descriptor := d.Send(d.Class("MTLComputePipelineDescriptor"), d.sel[selNew])
+	descriptor := d.Send(d.Class("MTLComputePipelineDescriptor"), d.sel(selNew))
 	defer d.Release(descriptor)
-	d.Send(descriptor, d.sel[selSetComputeFunction], uintptr(function))
+	d.Send(descriptor, d.sel(selSetComputeFunction), uintptr(function))
 
 	// MTLPipelineOption: with sizes of buffers; only from the archive.
 	const bindingInfo, bufferTypeInfo, fromArchive = 1, 2, 4
@@ -207,26 +207,26 @@ func (l *library) pipeline(name string, constants []gpu.Constant) (*pipeline, er
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.archive != 0 {
-		list := d.Send(d.Class("NSArray"), d.sel[selArrayWithObject], uintptr(l.archive))
-		d.Send(descriptor, d.sel[selSetBinaryArchives], uintptr(list))
-		p.id = d.Send(d.id, d.sel[selNewPipeline], uintptr(descriptor), bindingInfo|bufferTypeInfo|fromArchive,
+		list := d.Send(d.Class("NSArray"), d.sel(selArrayWithObject), uintptr(l.archive))
+		d.Send(descriptor, d.sel(selSetBinaryArchives), uintptr(list))
+		p.id = d.Send(d.id, d.sel(selNewPipeline), uintptr(descriptor), bindingInfo|bufferTypeInfo|fromArchive,
 			uintptr(unsafe.Pointer(reflection)), uintptr(unsafe.Pointer(failure)))
 	}
 	if p.id == 0 {
 		*reflection, *failure = 0, 0
-		p.id = d.Send(d.id, d.sel[selNewPipeline], uintptr(descriptor), bindingInfo|bufferTypeInfo,
+		p.id = d.Send(d.id, d.sel(selNewPipeline), uintptr(descriptor), bindingInfo|bufferTypeInfo,
 			uintptr(unsafe.Pointer(reflection)), uintptr(unsafe.Pointer(failure)))
 		if p.id == 0 {
 			e := d.failed(selNewPipeline, *failure, gpu.BadKernel)
 			e.Text = name + ": " + e.Text
 			return nil, e
 		}
-		if l.archive != 0 && d.Bool(l.archive, d.sel[selAddFunctions], uintptr(descriptor), 0) {
+		if l.archive != 0 && d.Bool(l.archive, d.sel(selAddFunctions), uintptr(descriptor), 0) {
 			l.save()
 		}
 	}
-	p.limits = gpu.PipelineLimits{Threads: int(d.Send(p.id, d.sel[selMaxThreads])), Simdgroup: int(d.Send(p.id, d.sel[selExecutionWidth])),
-		ThreadgroupMemory: int(d.Send(p.id, d.sel[selStaticMemory]))}
+	p.limits = gpu.PipelineLimits{Threads: int(d.Send(p.id, d.sel(selMaxThreads))), Simdgroup: int(d.Send(p.id, d.sel(selExecutionWidth))),
+		ThreadgroupMemory: int(d.Send(p.id, d.sel(selStaticMemory)))}
 	p.buffers = d.bindings(*reflection)
 	return p, nil
 }
@@ -239,22 +239,22 @@ func (l *library) function(name string, constants []gpu.Constant) (objc.ID, erro
 		return 0, e
 	}
 	if len(constants) == 0 {
-		if f := d.Send(l.id, d.sel[selNewFunction], uintptr(d.String(name))); f != 0 {
+		if f := d.Send(l.id, d.sel(selNewFunction), uintptr(d.String(name))); f != 0 {
 			return f, nil
 		}
 		return bad(d.failed(selNewFunction, 0, gpu.BadKernel), fmt.Sprintf("%s has no kernel %q, only %q", l.name, name, l.kernels()))
 	}
-	values := d.Send(d.Class("MTLFunctionConstantValues"), d.sel[selNew])
+	values := d.Send(d.Class("MTLFunctionConstantValues"), d.sel(selNew))
 	defer d.Release(values)
 	for _, c := range constants {
 		bits, kind, err := constant(c.Value)
 		if err != nil {
 			return 0, d.misused(selSetConstant, "%s: constant %d: %v", name, c.Index, err)
 		}
-		d.Send(values, d.sel[selSetConstant], uintptr(unsafe.Pointer(&bits)), kind, uintptr(c.Index))
+		d.Send(values, d.sel(selSetConstant), uintptr(unsafe.Pointer(&bits)), kind, uintptr(c.Index))
 	}
 	failure := new(objc.ID)
-	f := d.Send(l.id, d.sel[selNewFunctionWithConstants], uintptr(d.String(name)), uintptr(values), uintptr(unsafe.Pointer(failure)))
+	f := d.Send(l.id, d.sel(selNewFunctionWithConstants), uintptr(d.String(name)), uintptr(values), uintptr(unsafe.Pointer(failure)))
 	if f == 0 {
 		return bad(d.failed(selNewFunctionWithConstants, *failure, gpu.BadKernel), fmt.Sprintf("%s: %s:", l.name, name))
 	}
@@ -264,28 +264,28 @@ func (l *library) function(name string, constants []gpu.Constant) (objc.ID, erro
 // kernels lists what a library has.
 func (l *library) kernels() (names []string) {
 	d := l.device
-	list := d.Send(l.id, d.sel[selFunctionNames])
-	for i := range int(d.Send(list, d.sel[selCount])) {
-		names = append(names, d.Text(d.Send(list, d.sel[selObjectAtIndex], uintptr(i))))
+	list := d.Send(l.id, d.sel(selFunctionNames))
+	for i := range int(d.Send(list, d.sel(selCount))) {
+		names = append(names, d.Text(d.Send(list, d.sel(selObjectAtIndex), uintptr(i))))
 	}
 	return names
 }
 
 // bindings are the sizes of a kernel's buffers, by index.
 func (d *device) bindings(reflection objc.ID) []int {
-	list := d.Send(reflection, d.sel[selBindings])
+	list := d.Send(reflection, d.sel(selBindings))
 	var sizes []int
-	for i := range int(d.Send(list, d.sel[selCount])) {
-		b := d.Send(list, d.sel[selObjectAtIndex], uintptr(i))
+	for i := range int(d.Send(list, d.sel(selCount))) {
+		b := d.Send(list, d.sel(selObjectAtIndex), uintptr(i))
 		const ofBuffer = 0 // of MTLBindingType
-		if d.Send(b, d.sel[selType]) != ofBuffer || !d.Bool(b, d.sel[selIsUsed]) {
+		if d.Send(b, d.sel(selType)) != ofBuffer || !d.Bool(b, d.sel(selIsUsed)) {
 			continue
 		}
-		index := int(d.Send(b, d.sel[selIndex]))
+		index := int(d.Send(b, d.sel(selIndex)))
 		for len(sizes) <= index {
 			sizes = append(sizes, -1)
 		}
-		sizes[index] = int(d.Send(b, d.sel[selBufferDataSize]))
+		sizes[index] = int(d.Send(b, d.sel(selBufferDataSize)))
 	}
 	return sizes
 }

@@ -61,7 +61,7 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Mu
 		}
 		return 0
 	}
-	c := d.Message(d.Send(d.Class("MPSMatrixMultiplication"), d.sel[selAlloc]), d.sel[selInitProduct], uintptr(d.id),
+	c := d.Message(d.Send(d.Class("MPSMatrixMultiplication"), d.sel(selAlloc)), d.sel(selInitProduct), uintptr(d.id),
 		flag(p.A.Transposed), flag(p.B.Transposed), uintptr(p.Rows), uintptr(p.Columns), uintptr(p.Inner))
 	c.Doubles[0], c.Doubles[1] = 1, 0 // alpha and beta
 	c.Do()
@@ -140,7 +140,7 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 		if list[0] == 0 || list[1] == 0 || list[2] == 0 {
 			return d.failed(selInitMatrix, 0, gpu.Failed)
 		}
-		d.Send(m.id, d.sel[selEncodeProduct], uintptr(buffer), uintptr(list[0]), uintptr(list[1]), uintptr(list[2]))
+		d.Send(m.id, d.sel(selEncodeProduct), uintptr(buffer), uintptr(list[0]), uintptr(list[1]), uintptr(list[2]))
 		return nil
 	})
 }
@@ -149,12 +149,12 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 func (d *device) matrix(p *gpu.Product, m gpu.Matrix, a gpu.Arg, rows, columns int) objc.ID {
 	rows, columns = stored(m, rows, columns)
 	row := columns * m.DType.Size()
-	descriptor := d.Send(d.Class("MPSMatrixDescriptor"), d.sel[selMatrixDescriptor], uintptr(rows), uintptr(columns), uintptr(p.Batches),
+	descriptor := d.Send(d.Class("MPSMatrixDescriptor"), d.sel(selMatrixDescriptor), uintptr(rows), uintptr(columns), uintptr(p.Batches),
 		uintptr(row), uintptr(rows*row), dataTypes[m.DType])
 	if descriptor == 0 {
 		return 0
 	}
-	return d.Send(d.Send(d.Class("MPSMatrix"), d.sel[selAlloc]), d.sel[selInitMatrix], uintptr(a.Buffer.(*buffer).id), uintptr(a.Offset), uintptr(descriptor))
+	return d.Send(d.Send(d.Class("MPSMatrix"), d.sel(selAlloc)), d.sel(selInitMatrix), uintptr(a.Buffer.(*buffer).id), uintptr(a.Offset), uintptr(descriptor))
 }
 
 // foreign encodes work with encoders that are not the stream's. Events order it, as the fence orders the
@@ -170,14 +170,14 @@ func (s *stream) foreign(encode func(buffer objc.ID) error) error {
 	}
 	d := s.device
 	if s.order == 0 {
-		if s.order = d.Send(d.id, d.sel[selNewEvent]); s.order == 0 {
+		if s.order = d.Send(d.id, d.sel(selNewEvent)); s.order == 0 {
 			return d.failed(selNewEvent, 0, gpu.Failed)
 		}
 	}
 	wait := func() {
 		s.ordered++
-		d.Send(id, d.sel[selSignalEvent], uintptr(s.order), uintptr(s.ordered))
-		d.Send(id, d.sel[selWaitForEvent], uintptr(s.order), uintptr(s.ordered))
+		d.Send(id, d.sel(selSignalEvent), uintptr(s.order), uintptr(s.ordered))
+		d.Send(id, d.sel(selWaitForEvent), uintptr(s.order), uintptr(s.ordered))
 	}
 	d.Pool(func() {
 		wait()

@@ -1,221 +1,117 @@
 package driver
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
+
 // A selector is one of the messages that are sent.
-type selector int
+type selector string
 
 const (
-	selCount selector = iota
-	selObjectAtIndex
-	selName
-	selWorkingSet
-	selUnified
-	selProcessInfo
-	selVersion
-	selAtLeast
-	selSupportsFamily
-	selMaxThreadgroupMemory
-	selMaxBuffer
-	selAllocated
-	selNew
-	selNewBuffer
-	selNewHeap
-	selSetSize
-	selSetStorageMode
-	selSetHazardTracking
-	selContents
-	selGPUAddress
-	selNewResidencySet
-	selAddAllocation
-	selRemoveAllocation
-	selAddResidencySet
-	selNewQueue
-	selNewFence
-	selNewSharedEvent
-	selNewLibrary
-	selNewLibraryWithData
-	selSetMathMode
-	selSetFastMath
-	selSetConstant
-	selNewFunction
-	selNewFunctionWithConstants
-	selFunctionNames
-	selSetComputeFunction
-	selSetBinaryArchives
-	selNewPipeline
-	selMaxThreads
-	selExecutionWidth
-	selStaticMemory
-	selBindings
-	selIndex
-	selType
-	selIsUsed
-	selBufferDataSize
-	selFileURL
-	selSetURL
-	selNewArchive
-	selAddFunctions
-	selSerialize
-	selArrayWithObject
-	selCommandBuffer
-	selComputeEncoder
-	selBlitEncoder
-	selEndEncoding
-	selCommit
-	selStatus
-	selError
-	selGPUStart
-	selGPUEnd
-	selSignalEvent
-	selWaitForEvent
-	selUpdateFence
-	selWaitForFence
-	selSetPipeline
-	selSetBuffer
-	selSetBytes
-	selSetThreadgroupMemory
-	selDispatch
-	selBarrier
-	selUseResource
-	selCopy
-	selFill
-	selCounterSets
-	selSupportsSampling
-	selNewSampleBuffer
-	selSetCounterSet
-	selSetSampleCount
-	selComputePass
-	selBlitPass
-	selSetDispatchType
-	selSampleAttachments
-	selSubscript
-	selSetSampleBuffer
-	selSetStartSample
-	selSetEndSample
-	selComputeEncoderWith
-	selBlitEncoderWith
-	selResolve
-	selLength
-	selBytes
-	selAlloc
-	selNewEvent
-	selInitProduct
-	selMatrixDescriptor
-	selInitMatrix
-	selEncodeProduct
-	selSharedCaptureManager
-	selSupportsDestination
-	selSetCaptureObject
-	selSetDestination
-	selSetOutputURL
-	selStartCapture
-	selStopCapture
-	selectors // their number
+	selCount                    selector = "count"
+	selObjectAtIndex            selector = "objectAtIndex:"
+	selName                     selector = "name"
+	selWorkingSet               selector = "recommendedMaxWorkingSetSize"
+	selUnified                  selector = "hasUnifiedMemory"
+	selProcessInfo              selector = "processInfo"
+	selVersion                  selector = "operatingSystemVersionString"
+	selAtLeast                  selector = "isOperatingSystemAtLeastVersion:"
+	selSupportsFamily           selector = "supportsFamily:"
+	selMaxThreadgroupMemory     selector = "maxThreadgroupMemoryLength"
+	selMaxBuffer                selector = "maxBufferLength"
+	selAllocated                selector = "currentAllocatedSize"
+	selNew                      selector = "new"
+	selNewBuffer                selector = "newBufferWithLength:options:"
+	selNewHeap                  selector = "newHeapWithDescriptor:"
+	selSetSize                  selector = "setSize:"
+	selSetStorageMode           selector = "setStorageMode:"
+	selSetHazardTracking        selector = "setHazardTrackingMode:"
+	selContents                 selector = "contents"
+	selGPUAddress               selector = "gpuAddress"
+	selNewResidencySet          selector = "newResidencySetWithDescriptor:error:"
+	selAddAllocation            selector = "addAllocation:"
+	selRemoveAllocation         selector = "removeAllocation:"
+	selAddResidencySet          selector = "addResidencySet:"
+	selNewQueue                 selector = "newCommandQueueWithMaxCommandBufferCount:"
+	selNewFence                 selector = "newFence"
+	selNewSharedEvent           selector = "newSharedEvent"
+	selNewLibrary               selector = "newLibraryWithSource:options:error:"
+	selNewLibraryWithData       selector = "newLibraryWithData:error:"
+	selSetMathMode              selector = "setMathMode:"
+	selSetFastMath              selector = "setFastMathEnabled:"
+	selSetConstant              selector = "setConstantValue:type:atIndex:"
+	selNewFunction              selector = "newFunctionWithName:"
+	selNewFunctionWithConstants selector = "newFunctionWithName:constantValues:error:"
+	selFunctionNames            selector = "functionNames"
+	selSetComputeFunction       selector = "setComputeFunction:"
+	selSetBinaryArchives        selector = "setBinaryArchives:"
+	selNewPipeline              selector = "newComputePipelineStateWithDescriptor:options:reflection:error:"
+	selMaxThreads               selector = "maxTotalThreadsPerThreadgroup"
+	selExecutionWidth           selector = "threadExecutionWidth"
+	selStaticMemory             selector = "staticThreadgroupMemoryLength"
+	selBindings                 selector = "bindings"
+	selIndex                    selector = "index"
+	selType                     selector = "type"
+	selIsUsed                   selector = "isUsed"
+	selBufferDataSize           selector = "bufferDataSize"
+	selFileURL                  selector = "fileURLWithPath:"
+	selSetURL                   selector = "setUrl:"
+	selNewArchive               selector = "newBinaryArchiveWithDescriptor:error:"
+	selAddFunctions             selector = "addComputePipelineFunctionsWithDescriptor:error:"
+	selSerialize                selector = "serializeToURL:error:"
+	selArrayWithObject          selector = "arrayWithObject:"
+	selCommandBuffer            selector = "commandBuffer"
+	selComputeEncoder           selector = "computeCommandEncoderWithDispatchType:"
+	selBlitEncoder              selector = "blitCommandEncoder"
+	selEndEncoding              selector = "endEncoding"
+	selCommit                   selector = "commit"
+	selStatus                   selector = "status"
+	selError                    selector = "error"
+	selGPUStart                 selector = "GPUStartTime"
+	selGPUEnd                   selector = "GPUEndTime"
+	selSignalEvent              selector = "encodeSignalEvent:value:"
+	selWaitForEvent             selector = "encodeWaitForEvent:value:"
+	selUpdateFence              selector = "updateFence:"
+	selWaitForFence             selector = "waitForFence:"
+	selSetPipeline              selector = "setComputePipelineState:"
+	selSetBuffer                selector = "setBuffer:offset:atIndex:"
+	selSetBytes                 selector = "setBytes:length:atIndex:"
+	selSetThreadgroupMemory     selector = "setThreadgroupMemoryLength:atIndex:"
+	selDispatch                 selector = "dispatchThreadgroups:threadsPerThreadgroup:"
+	selBarrier                  selector = "memoryBarrierWithScope:"
+	selUseResource              selector = "useResource:usage:"
+	selCopy                     selector = "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:"
+	selFill                     selector = "fillBuffer:range:value:"
+	selCounterSets              selector = "counterSets"
+	selSupportsSampling         selector = "supportsCounterSampling:"
+	selNewSampleBuffer          selector = "newCounterSampleBufferWithDescriptor:error:"
+	selSetCounterSet            selector = "setCounterSet:"
+	selSetSampleCount           selector = "setSampleCount:"
+	selComputePass              selector = "computePassDescriptor"
+	selBlitPass                 selector = "blitPassDescriptor"
+	selSetDispatchType          selector = "setDispatchType:"
+	selSampleAttachments        selector = "sampleBufferAttachments"
+	selSubscript                selector = "objectAtIndexedSubscript:"
+	selSetSampleBuffer          selector = "setSampleBuffer:"
+	selSetStartSample           selector = "setStartOfEncoderSampleIndex:"
+	selSetEndSample             selector = "setEndOfEncoderSampleIndex:"
+	selComputeEncoderWith       selector = "computeCommandEncoderWithDescriptor:"
+	selBlitEncoderWith          selector = "blitCommandEncoderWithDescriptor:"
+	selResolve                  selector = "resolveCounterRange:"
+	selLength                   selector = "length"
+	selBytes                    selector = "bytes"
+	selAlloc                    selector = "alloc"
+	selNewEvent                 selector = "newEvent"
+	selInitProduct              selector = "initWithDevice:transposeLeft:transposeRight:resultRows:resultColumns:interiorColumns:alpha:beta:"
+	selMatrixDescriptor         selector = "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"
+	selInitMatrix               selector = "initWithBuffer:offset:descriptor:"
+	selEncodeProduct            selector = "encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:"
+	selSharedCaptureManager     selector = "sharedCaptureManager"
+	selSupportsDestination      selector = "supportsDestination:"
+	selSetCaptureObject         selector = "setCaptureObject:"
+	selSetDestination           selector = "setDestination:"
+	selSetOutputURL             selector = "setOutputURL:"
+	selStartCapture             selector = "startCaptureWithDescriptor:error:"
+	selStopCapture              selector = "stopCapture"
 )
 
-var selectorNames = [selectors]string{
-	selCount:                    "count",
-	selObjectAtIndex:            "objectAtIndex:",
-	selName:                     "name",
-	selWorkingSet:               "recommendedMaxWorkingSetSize",
-	selUnified:                  "hasUnifiedMemory",
-	selProcessInfo:              "processInfo",
-	selVersion:                  "operatingSystemVersionString",
-	selAtLeast:                  "isOperatingSystemAtLeastVersion:",
-	selSupportsFamily:           "supportsFamily:",
-	selMaxThreadgroupMemory:     "maxThreadgroupMemoryLength",
-	selMaxBuffer:                "maxBufferLength",
-	selAllocated:                "currentAllocatedSize",
-	selNew:                      "new",
-	selNewBuffer:                "newBufferWithLength:options:",
-	selNewHeap:                  "newHeapWithDescriptor:",
-	selSetSize:                  "setSize:",
-	selSetStorageMode:           "setStorageMode:",
-	selSetHazardTracking:        "setHazardTrackingMode:",
-	selContents:                 "contents",
-	selGPUAddress:               "gpuAddress",
-	selNewResidencySet:          "newResidencySetWithDescriptor:error:",
-	selAddAllocation:            "addAllocation:",
-	selRemoveAllocation:         "removeAllocation:",
-	selAddResidencySet:          "addResidencySet:",
-	selNewQueue:                 "newCommandQueueWithMaxCommandBufferCount:",
-	selNewFence:                 "newFence",
-	selNewSharedEvent:           "newSharedEvent",
-	selNewLibrary:               "newLibraryWithSource:options:error:",
-	selNewLibraryWithData:       "newLibraryWithData:error:",
-	selSetMathMode:              "setMathMode:",
-	selSetFastMath:              "setFastMathEnabled:",
-	selSetConstant:              "setConstantValue:type:atIndex:",
-	selNewFunction:              "newFunctionWithName:",
-	selNewFunctionWithConstants: "newFunctionWithName:constantValues:error:",
-	selFunctionNames:            "functionNames",
-	selSetComputeFunction:       "setComputeFunction:",
-	selSetBinaryArchives:        "setBinaryArchives:",
-	selNewPipeline:              "newComputePipelineStateWithDescriptor:options:reflection:error:",
-	selMaxThreads:               "maxTotalThreadsPerThreadgroup",
-	selExecutionWidth:           "threadExecutionWidth",
-	selStaticMemory:             "staticThreadgroupMemoryLength",
-	selBindings:                 "bindings",
-	selIndex:                    "index",
-	selType:                     "type",
-	selIsUsed:                   "isUsed",
-	selBufferDataSize:           "bufferDataSize",
-	selFileURL:                  "fileURLWithPath:",
-	selSetURL:                   "setUrl:",
-	selNewArchive:               "newBinaryArchiveWithDescriptor:error:",
-	selAddFunctions:             "addComputePipelineFunctionsWithDescriptor:error:",
-	selSerialize:                "serializeToURL:error:",
-	selArrayWithObject:          "arrayWithObject:",
-	selCommandBuffer:            "commandBuffer",
-	selComputeEncoder:           "computeCommandEncoderWithDispatchType:",
-	selBlitEncoder:              "blitCommandEncoder",
-	selEndEncoding:              "endEncoding",
-	selCommit:                   "commit",
-	selStatus:                   "status",
-	selError:                    "error",
-	selGPUStart:                 "GPUStartTime",
-	selGPUEnd:                   "GPUEndTime",
-	selSignalEvent:              "encodeSignalEvent:value:",
-	selWaitForEvent:             "encodeWaitForEvent:value:",
-	selUpdateFence:              "updateFence:",
-	selWaitForFence:             "waitForFence:",
-	selSetPipeline:              "setComputePipelineState:",
-	selSetBuffer:                "setBuffer:offset:atIndex:",
-	selSetBytes:                 "setBytes:length:atIndex:",
-	selSetThreadgroupMemory:     "setThreadgroupMemoryLength:atIndex:",
-	selDispatch:                 "dispatchThreadgroups:threadsPerThreadgroup:",
-	selBarrier:                  "memoryBarrierWithScope:",
-	selUseResource:              "useResource:usage:",
-	selCopy:                     "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:",
-	selFill:                     "fillBuffer:range:value:",
-	selCounterSets:              "counterSets",
-	selSupportsSampling:         "supportsCounterSampling:",
-	selNewSampleBuffer:          "newCounterSampleBufferWithDescriptor:error:",
-	selSetCounterSet:            "setCounterSet:",
-	selSetSampleCount:           "setSampleCount:",
-	selComputePass:              "computePassDescriptor",
-	selBlitPass:                 "blitPassDescriptor",
-	selSetDispatchType:          "setDispatchType:",
-	selSampleAttachments:        "sampleBufferAttachments",
-	selSubscript:                "objectAtIndexedSubscript:",
-	selSetSampleBuffer:          "setSampleBuffer:",
-	selSetStartSample:           "setStartOfEncoderSampleIndex:",
-	selSetEndSample:             "setEndOfEncoderSampleIndex:",
-	selComputeEncoderWith:       "computeCommandEncoderWithDescriptor:",
-	selBlitEncoderWith:          "blitCommandEncoderWithDescriptor:",
-	selResolve:                  "resolveCounterRange:",
-	selLength:                   "length",
-	selBytes:                    "bytes",
-	selAlloc:                    "alloc",
-	selNewEvent:                 "newEvent",
-	selInitProduct:              "initWithDevice:transposeLeft:transposeRight:resultRows:resultColumns:interiorColumns:alpha:beta:",
-	selMatrixDescriptor:         "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:",
-	selInitMatrix:               "initWithBuffer:offset:descriptor:",
-	selEncodeProduct:            "encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:",
-	selSharedCaptureManager:     "sharedCaptureManager",
-	selSupportsDestination:      "supportsDestination:",
-	selSetCaptureObject:         "setCaptureObject:",
-	selSetDestination:           "setDestination:",
-	selSetOutputURL:             "setOutputURL:",
-	selStartCapture:             "startCaptureWithDescriptor:error:",
-	selStopCapture:              "stopCapture",
-}
+// sel is the selector as the runtime knows it.
+func (a *api) sel(s selector) objc.SEL { return a.Selector(string(s)) }

@@ -53,13 +53,13 @@ func (d *device) clock() *clock {
 
 func (d *device) findClock() (c *clock) {
 	const stageBoundary = 0 // of MTLCounterSamplingPoint: where encoders begin and end
-	if !d.Responds(d.id, d.sel[selCounterSets]) || !d.Bool(d.id, d.sel[selSupportsSampling], stageBoundary) {
+	if !d.Responds(d.id, d.sel(selCounterSets)) || !d.Bool(d.id, d.sel(selSupportsSampling), stageBoundary) {
 		return nil
 	}
 	d.Pool(func() {
-		sets := d.Send(d.id, d.sel[selCounterSets])
-		for i := range int(d.Send(sets, d.sel[selCount])) {
-			if set := d.Send(sets, d.sel[selObjectAtIndex], uintptr(i)); d.Text(d.Send(set, d.sel[selName])) == "timestamp" {
+		sets := d.Send(d.id, d.sel(selCounterSets))
+		for i := range int(d.Send(sets, d.sel(selCount))) {
+			if set := d.Send(sets, d.sel(selObjectAtIndex), uintptr(i)); d.Text(d.Send(set, d.sel(selName))) == "timestamp" {
 				c = &clock{d, set}
 			}
 		}
@@ -108,12 +108,12 @@ func (c *clock) right() bool {
 // samples makes a buffer for a stream, nil if the system gives none: it has few.
 func (c *clock) samples() *samples {
 	d := c.device
-	descriptor := d.Send(d.Class("MTLCounterSampleBufferDescriptor"), d.sel[selNew])
+	descriptor := d.Send(d.Class("MTLCounterSampleBufferDescriptor"), d.sel(selNew))
 	defer d.Release(descriptor)
-	d.Send(descriptor, d.sel[selSetCounterSet], uintptr(c.set))
-	d.Send(descriptor, d.sel[selSetStorageMode], shared)
-	d.Send(descriptor, d.sel[selSetSampleCount], samplesOf)
-	id := d.Send(d.id, d.sel[selNewSampleBuffer], uintptr(descriptor), 0)
+	d.Send(descriptor, d.sel(selSetCounterSet), uintptr(c.set))
+	d.Send(descriptor, d.sel(selSetStorageMode), shared)
+	d.Send(descriptor, d.sel(selSetSampleCount), samplesOf)
+	id := d.Send(d.id, d.sel(selNewSampleBuffer), uintptr(descriptor), 0)
 	if id == 0 {
 		return nil
 	}
@@ -187,24 +187,24 @@ func (s *stream) encoderWithClock(k kind, buffer objc.ID) objc.ID {
 	if k == blit {
 		class, pass, op = "MTLBlitPassDescriptor", selBlitPass, selBlitEncoderWith
 	}
-	descriptor := d.Send(d.Class(class), d.sel[pass])
+	descriptor := d.Send(d.Class(class), d.sel(pass))
 	if descriptor == 0 {
 		return 0
 	}
 	if k == compute {
-		d.Send(descriptor, d.sel[selSetDispatchType], concurrent)
+		d.Send(descriptor, d.sel(selSetDispatchType), concurrent)
 	}
-	attachment := d.Send(d.Send(descriptor, d.sel[selSampleAttachments]), d.sel[selSubscript], 0)
+	attachment := d.Send(d.Send(descriptor, d.sel(selSampleAttachments)), d.sel(selSubscript), 0)
 	from := s.samples
 	start := uintptr(math.MaxUint64) // MTLCounterDontSample
 	if len(s.starts) > 0 {
 		start = uintptr(from.next)
 		from.next++
 	}
-	d.Send(attachment, d.sel[selSetSampleBuffer], uintptr(from.id))
-	d.Send(attachment, d.sel[selSetStartSample], start)
-	d.Send(attachment, d.sel[selSetEndSample], uintptr(from.next))
-	encoder := d.Send(buffer, d.sel[op], uintptr(descriptor))
+	d.Send(attachment, d.sel(selSetSampleBuffer), uintptr(from.id))
+	d.Send(attachment, d.sel(selSetStartSample), start)
+	d.Send(attachment, d.sel(selSetEndSample), uintptr(from.next))
+	encoder := d.Send(buffer, d.sel(op), uintptr(descriptor))
 	if encoder == 0 {
 		return 0
 	}
@@ -240,7 +240,7 @@ func (t *stamp) Since(earlier gpu.Stamp) (time.Duration, error) {
 	}
 	d := t.device
 	if t.buffer != 0 && from.buffer != 0 {
-		return seconds(d.Double(t.buffer, d.sel[selGPUEnd]) - d.Double(from.buffer, d.sel[selGPUEnd])), nil
+		return seconds(d.Double(t.buffer, d.sel(selGPUEnd)) - d.Double(from.buffer, d.sel(selGPUEnd))), nil
 	}
 	start, end := from.nanoseconds(), t.nanoseconds()
 	if start == 0 || end < start {
@@ -258,8 +258,8 @@ func (t *stamp) nanoseconds() (ns uint64) {
 	}
 	d := t.device
 	d.Pool(func() {
-		data := d.Send(t.samples.id, d.sel[selResolve], uintptr(t.index), 1) // an NSRange, in two registers
-		if at := uintptr(d.Send(data, d.sel[selBytes])); at != 0 && d.Send(data, d.sel[selLength]) >= 8 {
+		data := d.Send(t.samples.id, d.sel(selResolve), uintptr(t.index), 1) // an NSRange, in two registers
+		if at := uintptr(d.Send(data, d.sel(selBytes))); at != 0 && d.Send(data, d.sel(selLength)) >= 8 {
 			ns = binary.LittleEndian.Uint64(ccall.Bytes(at, 8))
 		}
 	})

@@ -68,16 +68,16 @@ const (
 func (d *device) Stream() (gpu.Stream, error) {
 	s := &stream{device: d}
 	d.Pool(func() {
-		s.queue = d.Send(d.id, d.sel[selNewQueue], most)
-		s.fence = d.Send(d.id, d.sel[selNewFence])
-		s.shared = d.Send(d.id, d.sel[selNewSharedEvent])
+		s.queue = d.Send(d.id, d.sel(selNewQueue), most)
+		s.fence = d.Send(d.id, d.sel(selNewFence))
+		s.shared = d.Send(d.id, d.sel(selNewSharedEvent))
 	})
 	if s.queue == 0 || s.fence == 0 || s.shared == 0 {
 		s.releaseAll()
 		return nil, d.failed(selNewQueue, 0, gpu.Failed)
 	}
 	if d.residency != 0 {
-		d.Send(s.queue, d.sel[selAddResidencySet], uintptr(d.residency))
+		d.Send(s.queue, d.sel(selAddResidencySet), uintptr(d.residency))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +90,7 @@ func (d *device) Stream() (gpu.Stream, error) {
 
 // send collects a message to the encoder.
 func (s *stream) send(m selector, args ...uintptr) {
-	s.messages = append(s.messages, s.device.Message(s.encoder, s.device.sel[m], args...))
+	s.messages = append(s.messages, s.device.Message(s.encoder, s.device.sel(m), args...))
 }
 
 // current returns the command buffer that takes what is encoded.
@@ -102,7 +102,7 @@ func (s *stream) current() (objc.ID, error) {
 		s.handOver()
 	}
 	var id objc.ID
-	s.device.Pool(func() { id = s.device.Retain(s.device.Send(s.queue, s.device.sel[selCommandBuffer])) })
+	s.device.Pool(func() { id = s.device.Retain(s.device.Send(s.queue, s.device.sel(selCommandBuffer))) })
 	if id == 0 {
 		return 0, s.device.failed(selCommandBuffer, 0, gpu.Failed)
 	}
@@ -129,9 +129,9 @@ func (s *stream) begin(k kind) error {
 			s.encoder = d.Retain(s.encoderWithClock(k, id))
 		case k == compute:
 			op = selComputeEncoder
-			s.encoder = d.Retain(d.Send(id, d.sel[op], concurrent))
+			s.encoder = d.Retain(d.Send(id, d.sel(op), concurrent))
 		default:
-			s.encoder = d.Retain(d.Send(id, d.sel[op]))
+			s.encoder = d.Retain(d.Send(id, d.sel(op)))
 		}
 	})
 	if s.encoder == 0 {
@@ -294,7 +294,7 @@ func (s *stream) After(e gpu.Event) error {
 	if err != nil {
 		return err
 	}
-	s.device.Send(id, s.device.sel[selWaitForEvent], uintptr(other.stream.shared), uintptr(other.value))
+	s.device.Send(id, s.device.sel(selWaitForEvent), uintptr(other.stream.shared), uintptr(other.value))
 	return nil
 }
 
@@ -325,7 +325,7 @@ func (s *stream) Commit() (gpu.Event, error) {
 	d := s.device
 	s.value++
 	d.Pool(func() {
-		d.Send(id, d.sel[selSignalEvent], uintptr(s.shared), uintptr(s.value))
+		d.Send(id, d.sel(selSignalEvent), uintptr(s.shared), uintptr(s.value))
 		s.handOver()
 	})
 	s.mu.Lock()
@@ -339,7 +339,7 @@ func (s *stream) Commit() (gpu.Event, error) {
 func (s *stream) handOver() {
 	s.device.settle()
 	for _, id := range s.buffers[s.committed:] {
-		s.device.Send(id, s.device.sel[selCommit])
+		s.device.Send(id, s.device.sel(selCommit))
 	}
 	s.committed = len(s.buffers)
 }

@@ -19,8 +19,10 @@ package objc
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
@@ -36,9 +38,7 @@ type SEL uintptr
 type Runtime struct {
 	send, getClass, register, push, pop ccall.Func
 
-	mu        sync.RWMutex
-	selectors map[string]SEL
-	classes   map[string]ID
+	selectors, classes names
 
 	with struct{ release, retain, utf8, text, domain, code, describe, responds SEL }
 }
@@ -48,7 +48,7 @@ var System = []string{"/usr/lib/libobjc.A.dylib", "/System/Library/Frameworks/Fo
 
 // Load opens the runtime, the first of libraries, and the frameworks that are to be used.
 func Load(libraries ...string) (*Runtime, error) {
-	r := &Runtime{selectors: map[string]SEL{}, classes: map[string]ID{}}
+	r := &Runtime{}
 	for i, name := range libraries {
 		l, err := ccall.Open(name)
 		if err != nil {
@@ -72,38 +72,35 @@ func Load(libraries ...string) (*Runtime, error) {
 	return r, nil
 }
 
-// Selector returns the selector with that name, as "setBytes:length:atIndex:". It asks the runtime once.
-func (r *Runtime) Selector(name string) SEL {
-	r.mu.RLock()
-	s, ok := r.selectors[name]
-	r.mu.RUnlock()
-	if ok {
-		return s
+// A names has what the runtime calls the names that it was asked for. To find one takes no lock and no allocation.
+type names struct {
+	mu    sync.Mutex
+	known atomic.Pointer[map[string]uintptr]
+}
+
+// of asks the runtime for a name until it knows it.
+func (n *names) of(name string, ask ccall.Func) uintptr {
+	if known := n.known.Load(); known != nil && (*known)[name] != 0 {
+		return (*known)[name]
 	}
 	text := ccall.CString(name)
-	s = SEL(r.register.Call(uintptr(unsafe.Pointer(text))))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.selectors[name] = s
-	return s
+	v := ask.Call(uintptr(unsafe.Pointer(text)))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	grown := map[string]uintptr{name: v}
+	if known := n.known.Load(); known != nil {
+		maps.Copy(grown, *known)
+	}
+	n.known.Store(&grown)
+	return v
 }
+
+// Selector returns the selector with that name, as "setBytes:length:atIndex:". It asks the runtime once.
+func (r *Runtime) Selector(name string) SEL { return SEL(r.selectors.of(name, r.register)) }
 
 // Class returns the class with that name, or nil where this version of the system has none. It asks the
 // runtime until it has one.
-func (r *Runtime) Class(name string) ID {
-	r.mu.RLock()
-	c := r.classes[name]
-	r.mu.RUnlock()
-	if c != 0 {
-		return c
-	}
-	text := ccall.CString(name)
-	c = ID(r.getClass.Call(uintptr(unsafe.Pointer(text))))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.classes[name] = c
-	return c
-}
+func (r *Runtime) Class(name string) ID { return ID(r.classes.of(name, r.getClass)) }
 
 // Message is the call that sends a message with up to 10 arguments. A message to nil does nothing and returns
 // 0.
