@@ -74,8 +74,7 @@ func inTurn(g *backend.Group, list []Dispatch) Dispatch {
 		fmt.Fprintf(&t.members, "\tstruct part%d {\n%s\t};\n\tpart%d of%d;\n", n, e.members.String(), n, n)
 		t.args.nest(&d.Args)
 	}
-	function, source := t.finish(list[0].element.kind, describe(g), inGrid, largest.Threads)
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: largest.Groups, Threads: largest.Threads}
+	return t.finish(list[0].element.kind, describe(g), inGrid, largest.Groups, largest.Threads)
 }
 
 func size(n [3]int) int { return n[0] * n[1] * n[2] }

@@ -573,7 +573,6 @@ func (a *attentionText) rowsOf(heads, length string) {
 
 // dispatch makes the dispatch; its groups are those of rows, slabs, and parts or results.
 func (a *attentionText) dispatch(kind string, groups [3]int) Dispatch {
-	threads := [3]int{a.simds * simdWidth, 1, 1}
-	function, source := a.finish(kind, describe(a.g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: a.args, Groups: groups, Threads: threads}
+	threads := along(a.simds * simdWidth)
+	return a.finish(kind, describe(a.g), parameters, groups, threads)
 }

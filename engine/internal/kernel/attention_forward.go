@@ -217,8 +217,7 @@ func (a *attentionText) join(parts int, limits Limits) Dispatch {
 		t.line("if (inside && d < a.depth) a.all_o[row * a.depth + d] = %s(sum);", results.o)
 		t.line("}")
 	}
-	threads := [3]int{perGroup * simdWidth, 1, 1}
-	function, source := t.finish("attention_join", "attention, of all parts", parameters, threads)
+	threads := along(perGroup * simdWidth)
 	count := a.b * a.hq * a.tq
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{(count + perGroup - 1) / perGroup, 1, 1}, Threads: threads}
+	return t.finish("attention_join", "attention, of all parts", parameters, along((count+perGroup-1)/perGroup), threads)
 }

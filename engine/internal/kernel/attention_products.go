@@ -322,7 +322,7 @@ func (s *scoring) rowText(p scoringPart, each int) *attentionText {
 // launch adds the step of a text that rowText began.
 func (s *scoring) launch(kind string, t *attentionText, p scoringPart, each int) {
 	rows := p.heads * each * p.high
-	s.steps = append(s.steps, t.dispatch(kind, [3]int{(rows + t.simds - 1) / t.simds, 1, 1}))
+	s.steps = append(s.steps, t.dispatch(kind, along((rows+t.simds-1)/t.simds)))
 }
 
 // bring copies rows of operands to the workspace.

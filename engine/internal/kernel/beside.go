@@ -41,15 +41,13 @@ func (c *piece) declaration() string {
 // alone makes a dispatch of the piece.
 func (c *piece) alone(g *backend.Group) Dispatch {
 	if c.isMap() {
-		function, source := c.finish(c.kind, describe(c.g), inGrid, c.walks[1])
-		return Dispatch{Function: function, Text: source, Args: c.args, Groups: c.walks[0], Threads: c.walks[1]}
+		return c.finish(c.kind, describe(c.g), inGrid, c.walks[0], c.walks[1])
 	}
 	body := c.body.String()
 	c.body.Reset()
 	c.body.WriteString(c.declaration() + body)
-	threads := [3]int{c.threads, 1, 1}
-	function, source := c.finish(c.kind, describe(g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: c.args, Groups: [3]int{c.groups, 1, 1}, Threads: threads}
+	threads := along(c.threads)
+	return c.finish(c.kind, describe(g), parameters, along(c.groups), threads)
 }
 
 // variant is equal for pieces of one text.
@@ -142,10 +140,9 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		t.body.WriteString(list[0].body.String())
 		t.line("}")
 	}
-	threads, kind := [3]int{pieces[0].threads, 1, 1}, "matmuls"
+	threads, kind := along(pieces[0].threads), "matmuls"
 	if pieces[0].isMap() {
 		kind = "maps"
 	}
-	function, source := t.finish(kind, describe(g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
+	return t.finish(kind, describe(g), parameters, along(groups), threads)
 }

@@ -102,36 +102,28 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 		e.line("}")
 	}
 	groups, threads := grid(e.space.lens[0], e.space.lens[1:], e.limits)
-	function, source := e.finish(e.kind, describe(e.g), inGrid, threads)
-	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads, element: e}}
+	d := e.finish(e.kind, describe(e.g), inGrid, groups, threads)
+	d.element = e
+	return []Dispatch{d}
 }
 
 // inGrid are the parameters of a text whose threads go through the elements by themselves.
 const inGrid = ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]"
 
+// inGroup are those of a text whose threads know their place in a threadgroup, and its size.
+const inGroup = ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]]"
+
 // declareSpace declares the lengths of the axes, and the strides of the named layouts.
 func (e *elementText) declareSpace() {
-	for axis, n := range e.space.lens {
-		e.constant(fmt.Sprintf("n%d", axis), n)
-	}
+	e.declareLengths()
 	for _, n := range e.named {
 		e.declareStrides(n.name, &e.space.places[n.place])
 	}
 }
 
-// coordinates takes a flat place apart into those along the axes.
-func (e *elementText) coordinates(flat string) {
-	rank := len(e.space.lens)
-	left := flat
-	if rank > 1 {
-		left = "left"
-		e.line("%s left = %s;", e.index, flat)
-	}
-	for axis := range rank - 1 {
-		e.line("const %s i%d = left %% a.n%d;", e.index, axis, axis)
-		e.line("left /= a.n%d;", axis)
-	}
-	e.line("const %s i%d = %s;", e.index, rank-1, left)
+// allCoordinates takes a flat place apart into those along the axes.
+func (e *elementText) allCoordinates(flat string) {
+	e.coordinates(flat, "left", e.space.axesFrom(0))
 }
 
 // contiguous is the named layout of an output.

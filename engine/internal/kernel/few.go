@@ -554,7 +554,6 @@ func joined(phases []*product) Dispatch {
 		fmt.Fprintf(&t.members, "\tstruct phase%d {\n%s\t};\n\tphase%d of%d;\n", n, p.members.String(), n, n)
 		t.args.nest(&p.args)
 	}
-	threads := [3]int{last.few.threads, 1, 1}
-	function, source := t.finish("matmul", describe(last.g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
+	threads := along(last.few.threads)
+	return t.finish("matmul", describe(last.g), parameters, along(groups), threads)
 }

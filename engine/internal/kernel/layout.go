@@ -27,6 +27,18 @@ func (p *place) everywhere() bool {
 	return !slices.ContainsFunc(p.strides, func(s int) bool { return s != 0 })
 }
 
+// layoutsOf are those of a group's inputs, and then of its outputs.
+func layoutsOf(g *backend.Group) []ir.Layout {
+	list := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
+	for _, in := range g.Inputs {
+		list = append(list, in.Layout)
+	}
+	for i := range g.Outputs {
+		list = append(list, outputLayout(&g.Outputs[i]))
+	}
+	return list
+}
+
 // spaceOf joins the axes of a shape along which all layouts go on in the same way. Axes of which join says
 // that they differ are not joined: a reduction's own and those that stay. Axes of length 1 are left out,
 // but for the last of keep.

@@ -31,30 +31,21 @@ func renderMap(g *backend.Group, limits Limits) *Kernel {
 // mapPiece writes a Map group down to be a dispatch, or a part of one.
 func mapPiece(g *backend.Group, limits Limits) *piece {
 	shape := g.Outputs[0].Shape
-	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
-	for _, in := range g.Inputs {
-		layouts = append(layouts, in.Layout)
-	}
-	for i := range g.Outputs {
-		layouts = append(layouts, outputLayout(&g.Outputs[i]))
-	}
-	s := spaceOf(shape, layouts, 0, func(int, int) bool { return true })
+	s := spaceOf(shape, layoutsOf(g), 0, func(int, int) bool { return true })
 	w := newWalker(newText(g, s.wide), s)
 	vectors := s.vectors()
 	for i := range g.Inputs {
 		w.declareInput(i)
 	}
 	for i, o := range g.Outputs {
-		w.pointer("", fmt.Sprintf("y%d", i), o.DType, o.Buf, s.places[len(g.Inputs)+i].offset)
+		w.pointer("", outputName(i), o.DType, o.Buf, s.places[len(g.Inputs)+i].offset)
 	}
-	for axis, n := range s.lens {
-		w.constant(fmt.Sprintf("n%d", axis), n)
-	}
+	w.declareLengths()
 	for i := range g.Inputs {
 		w.declareStrides(w.inputName(i), &s.places[i])
 	}
 	for i := range g.Outputs {
-		w.declareStrides(fmt.Sprintf("y%d", i), &s.places[len(g.Inputs)+i])
+		w.declareStrides(outputName(i), &s.places[len(g.Inputs)+i])
 	}
 	w.mapBody(vectors)
 	width := s.lens[0]
@@ -100,13 +91,12 @@ func (w *walker) mapBody(vectors bool) {
 			w.line("y%d[k] = %s;", i, w.value(o.Value))
 			continue
 		}
-		w.line("a.y%d[%s] = %s(%s);", i, w.at(fmt.Sprintf("y%d", i), &s.places[outs+i]), memoryTypes[o.DType], w.value(o.Value))
+		w.store("", i, &s.places[outs+i], o.DType, o.Value)
 	}
 	if vectors {
 		w.line("}")
 		for i := range w.g.Outputs {
-			name := fmt.Sprintf("y%d", i)
-			w.line("store4(a.%s + (%s), %s);", name, w.at(name, &s.places[outs+i]), name)
+			w.storeFour("", i, &s.places[outs+i])
 		}
 	}
 	for range opened {
@@ -124,31 +114,22 @@ func (w *walker) loops(vectors bool) int {
 			rest = append(rest, fmt.Sprintf("a.n%d", axis))
 		}
 		w.line("for (%[1]s rest = %[1]s(at.z); rest < %[2]s; rest += %[1]s(all.z)) {", w.index, strings.Join(rest, " * "))
-		if rank == 3 {
-			w.line("const %s i2 = rest;", w.index)
-		} else {
-			w.line("%s left = rest;", w.index)
-			for axis := 2; axis < rank-1; axis++ {
-				w.line("const %s i%d = left %% a.n%d;", w.index, axis, axis)
-				w.line("left /= a.n%d;", axis)
-			}
-			w.line("const %s i%d = left;", w.index, rank-1)
-		}
+		w.coordinates("rest", "left", w.space.axesFrom(2))
 	}
 	if rank > 1 {
 		w.line("for (%[1]s i1 = %[1]s(at.y); i1 < a.n1; i1 += %[1]s(all.y)) {", w.index)
 	}
+	four := ""
 	if vectors {
-		w.line("for (%[1]s i0 = 4 * %[1]s(at.x); i0 < a.n0; i0 += 4 * %[1]s(all.x)) {", w.index)
-	} else {
-		w.line("for (%[1]s i0 = %[1]s(at.x); i0 < a.n0; i0 += %[1]s(all.x)) {", w.index)
+		four = "4 * "
 	}
+	w.line("for (%[1]s i0 = %[2]s%[1]s(at.x); i0 < a.n0; i0 += %[2]s%[1]s(all.x)) {", w.index, four)
 	return min(rank, 3)
 }
 
 // grid shapes the threads: along x as many as the innermost axis has work for, the others along y and z.
 func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
-	lens := [3]int{width, 1, 1}
+	lens := along(width)
 	for axis, n := range outer {
 		lens[min(axis+1, 2)] *= n
 	}

@@ -376,18 +376,12 @@ func (p *product) groups() int {
 // declare declares what the product reads beside its operands, what it stores, and the lengths. It returns
 // the place of the first result.
 func (p *product) declare() (first int) {
-	need := p.needed()
-	for i := range p.g.Inputs {
-		if need[i] {
-			p.declareInput(i)
-			p.declareStrides(p.inputName(i), &p.space.places[i])
-		}
-	}
+	p.declareInputs(p.needed())
 	p.declareNorm()
 	p.declareGates()
 	first = len(p.g.Inputs) + len(p.inst.Args)
 	for i, r := range p.results {
-		name := fmt.Sprintf("y%d", i)
+		name := outputName(i)
 		switch r.buf {
 		case inThreadgroup:
 			continue
@@ -404,9 +398,7 @@ func (p *product) declare() (first int) {
 
 // lengths declares those of the axes, and how many tiles there are.
 func (p *product) lengths() {
-	for axis, n := range p.space.lens {
-		p.constant(fmt.Sprintf("n%d", axis), n)
-	}
+	p.declareLengths()
 	for i, n := range p.inner {
 		p.constant(fmt.Sprintf("k%d", i), n)
 	}
@@ -416,51 +408,19 @@ func (p *product) lengths() {
 }
 
 // needed says which inputs the epilogue reads.
-func (p *product) needed() []bool {
-	need := make([]bool, len(p.g.Inputs))
-	note := func(v backend.Ref) {
-		if i, input := v.Input(); input {
-			need[i] = true
-		}
-	}
-	for i, in := range p.g.Insts {
-		if p.after[i] {
-			for _, a := range in.Args {
-				note(a)
-			}
-		}
-	}
-	return need
-}
+func (p *product) needed() need { return make(need, len(p.g.Inputs)).marked(p.g, p.after) }
 
 // batch writes down which batch the threadgroup works on, of what is left of its number.
-func (p *product) batch() {
-	for axis := 2; axis < len(p.space.lens)-1; axis++ {
-		p.line("const %s i%d = left %% a.n%d;", p.index, axis, axis)
-		p.line("left /= a.n%d;", axis)
-	}
-	if rank := len(p.space.lens); rank > 2 {
-		p.line("const %s i%d = left;", p.index, rank-1)
-	}
-}
+func (p *product) batch() { p.coordinates("left", "left", p.space.axesFrom(2)) }
 
 // finishElement computes the epilogue at i0, i1, …, and stores the results there.
 func (p *product) finishElement(sum string, first int) {
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
 	p.line("const %s %s = %s;", register(p.inst.DType), p.valueName(p.number), sum)
 	p.loadGates()
-	for i, need := range p.needed() {
-		if need {
-			p.load(i, false)
-		}
-	}
-	for i := range p.g.Insts {
-		if p.after[i] {
-			p.compute(i)
-		}
-	}
+	p.loadAll(p.needed(), false)
+	p.computeAll(p.after)
 	for i, r := range p.results {
-		name, only := fmt.Sprintf("y%d", i), ""
 		if r.buf == inThreadgroup {
 			at := "i0"
 			if p.gate {
@@ -469,10 +429,11 @@ func (p *product) finishElement(sum string, first int) {
 			p.line("inside%d[i1 * %d + %s] = %s;", r.value.Index, p.inside[r.value], at, p.value(r.value))
 			continue
 		}
+		only := ""
 		if p.few != nil && p.few.inside { // every threadgroup has it: one stores it
 			only = "if (group.x == 0) "
 		}
-		p.line("%sa.%s[%s] = %s(%s);", only, name, p.at(name, &p.space.places[first+i]), memoryTypes[r.dtype], p.value(r.value))
+		p.store(only, i, &p.space.places[first+i], r.dtype, r.value)
 	}
 	p.line("}")
 }

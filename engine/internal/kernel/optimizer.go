@@ -16,20 +16,6 @@ const blockElements = 4096
 // mostTensors bounds the struct of a dispatch, which lies in constant memory: 64 KB on Metal.
 const mostTensors = 256
 
-// settings declares an AdamW's settings, each a number of the command or one in memory.
-func settings(t *text, in *backend.Inst, names []string) {
-	for n, name := range names {
-		i, _ := in.Args[n].Input()
-		if x := t.g.Inputs[i]; isNumber(x) {
-			t.number(name, x.DType, x.Scalar)
-			t.line("const float %s = a.%s;", name, name)
-		} else {
-			t.pointer("const ", name, x.DType, x.Buf, x.Layout.Offset)
-			t.line("const float %s = loaded(*a.%s);", name, name)
-		}
-	}
-}
-
 // AdamW (Loshchilov, Hutter: Decoupled weight decay regularization, 2019), and the sum of squares by which
 // gradients are clipped: one dispatch for all tensors of a dtype, by a table of pointers, of up to 256 at
 // once.
@@ -43,21 +29,37 @@ func settings(t *text, in *backend.Inst, names []string) {
 // The sum of squares reads 4 bytes an element for two operations, and some to add up their rounding errors:
 // memory is the limit there, too. Up to 256 threadgroups a tensor add up parts, and one simdgroup those.
 
-// adamW steps all tensors of one dtype in one dispatch.
-func adamW(g *backend.Group, k *Kernel) {
-	in := &g.Insts[0]
-	n := len(in.Outs) / ir.StepLists(in.Op, in.Attr.Flags)
-	byType := map[dtype.Type][]int{}
+// optimizer writes steps of all tensors: of those of one dtype in one dispatch.
+func optimizer(step func(l *stepLists, threads int) Dispatch) writer {
+	return func(g *backend.Group, k *Kernel) {
+		in := &g.Insts[0]
+		l := stepLists{g: g, in: in, n: len(in.Outs) / ir.StepLists(in.Op, in.Attr.Flags), outputs: map[int]backend.Output{}}
+		for _, o := range g.Outputs {
+			l.outputs[o.Value.Result] = o
+		}
+		l.moved = together(g, k)
+		byType(l.n, func(i int) ir.Type { return in.Outs[i] }, func(tensors []int) {
+			own := l
+			own.text, own.tensors, own.aligned = newText(g, false), tensors, true
+			own.typ = memoryTypes[in.Outs[tensors[0]].DType]
+			own.settings()
+			k.Dispatches = append(k.Dispatches, step(&own, k.limits.group()))
+		})
+	}
+}
+
+// byType calls f for the numbers of those of n tensors that have elements: for as many at once as a dispatch
+// takes, of one dtype.
+func byType(n int, of func(i int) ir.Type, f func(tensors []int)) {
+	list := map[dtype.Type][]int{}
 	for i := range n {
-		if ir.Size(in.Outs[i].Shape) > 0 {
-			dt := in.Outs[i].DType
-			byType[dt] = append(byType[dt], i)
+		if t := of(i); ir.Size(t.Shape) > 0 {
+			list[t.DType] = append(list[t.DType], i)
 		}
 	}
-	moved := together(g, k)
 	for _, dt := range dtype.All() {
-		for part := range slices.Chunk(byType[dt], mostTensors) {
-			k.Dispatches = append(k.Dispatches, adamWOf(g, part, n, moved, k.limits.group()))
+		for part := range slices.Chunk(list[dt], mostTensors) {
+			f(part)
 		}
 	}
 }
@@ -80,14 +82,13 @@ func together(g *backend.Group, k *Kernel) map[int]int {
 	return moved
 }
 
-// settingNames are those of an AdamW's settings in a kernel.
-var settingNames = []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"}
-
 // stepLists are the lists of tensors of a step of an optimizer: tables of pointers in the struct of a
 // dispatch, which steps some of n tensors.
 type stepLists struct {
+	*text
 	g       *backend.Group
-	t       *text
+	in      *backend.Inst
+	typ     string // of the tensors
 	tensors []int
 	n       int
 	moved   map[int]int // operands that were copied to the workspace
@@ -96,13 +97,18 @@ type stepLists struct {
 	found   []string
 }
 
-// newStepLists prepares the lists of a dispatch.
-func newStepLists(g *backend.Group, t *text, tensors []int, n int, moved map[int]int) *stepLists {
-	l := &stepLists{g: g, t: t, tensors: tensors, n: n, moved: moved, aligned: true, outputs: map[int]backend.Output{}}
-	for _, o := range g.Outputs {
-		l.outputs[o.Value.Result] = o
+// settings declares an AdamW's settings, each a number of the command or one in memory.
+func (l *stepLists) settings() {
+	for n, name := range []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"} {
+		i, _ := l.in.Args[n].Input()
+		if x := l.g.Inputs[i]; isNumber(x) {
+			l.number(name, x.DType, x.Scalar)
+			l.line("const float %s = a.%s;", name, name)
+		} else {
+			l.pointer("const ", name, x.DType, x.Buf, x.Layout.Offset)
+			l.line("const float %s = loaded(*a.%s);", name, name)
+		}
 	}
-	return l
 }
 
 // declare declares a list, which is number from of the operands or the results.
@@ -110,9 +116,8 @@ func (l *stepLists) declare(name, typ string, from int, output bool) {
 	if !output {
 		typ = "const " + typ
 	}
-	l.t.array("device "+typ+"*", name, len(l.tensors))
+	l.array("device "+typ+"*", name, len(l.tensors))
 	l.found = append(l.found, fmt.Sprintf("device %s* const %s_ = a.%s[low];", typ, name, name))
-	in := &l.g.Insts[0]
 	for _, i := range l.tensors {
 		f := Field{Kind: Pointer, Size: 8}
 		if output {
@@ -122,7 +127,7 @@ func (l *stepLists) declare(name, typ string, from int, output bool) {
 			}
 			f.Index = o.Buf
 		} else {
-			at, _ := in.Args[ir.AdamWSettings+from*l.n+i].Input()
+			at, _ := l.in.Args[ir.AdamWSettings+from*l.n+i].Input()
 			x := &l.g.Inputs[at]
 			f.Index, f.At = x.Buf, x.Layout.Offset*x.DType.Size()
 			l.aligned = l.aligned && x.Layout.Offset%4 == 0
@@ -130,7 +135,7 @@ func (l *stepLists) declare(name, typ string, from int, output bool) {
 				f = Field{Kind: Scratch, Size: 8, At: place}
 			}
 		}
-		l.t.element(f)
+		l.element(f)
 	}
 }
 
@@ -138,82 +143,76 @@ func (l *stepLists) declare(name, typ string, from int, output bool) {
 func (l *stepLists) sizes() (groups int) {
 	var sizes, starts []int
 	for _, i := range l.tensors {
-		n := ir.Size(l.g.Insts[0].Outs[i].Shape)
+		n := ir.Size(l.in.Outs[i].Shape)
 		sizes, starts = append(sizes, n), append(starts, groups)
 		groups += (n + blockElements - 1) / blockElements
 	}
-	l.t.numbers("size", sizes)
-	l.t.numbers("start", starts)
+	l.numbers("size", sizes)
+	l.numbers("start", starts)
 	return groups
 }
 
 // pointers finds the tensor's pointers once: the tables are long.
 func (l *stepLists) pointers() {
 	for _, line := range l.found {
-		l.t.line("%s", line)
+		l.line("%s", line)
 	}
 }
 
 // master loads the masters of p[4] into w[4], and makes p the masters where those round to it: elsewhere
 // somebody has set p.
-func (l *stepLists) master(typ string) {
-	l.t.line("float w[4] = {};")
-	l.t.line("load_up_to4<%v>(w_ + i, count, w);", l.aligned)
-	l.t.line("UNROLL for (int k = 0; k < 4; k++) if (steps && float(%s(w[k])) == p[k]) p[k] = w[k];", typ)
+func (l *stepLists) master() {
+	l.line("float w[4] = {};")
+	l.line("load_up_to4<%v>(w_ + i, count, w);", l.aligned)
+	l.line("UNROLL for (int k = 0; k < 4; k++) if (steps && float(%s(w[k])) == p[k]) p[k] = w[k];", l.typ)
 }
 
-// adamWOf steps some of n tensors.
-func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads int) Dispatch {
-	in := &g.Insts[0]
-	t := newText(g, false)
-	settings(t, in, settingNames)
-	typ := memoryTypes[in.Outs[tensors[0]].DType]
-	l := newStepLists(g, t, tensors, n, moved)
+// adamW steps some tensors.
+func adamW(l *stepLists, threads int) Dispatch {
 	for from, name := range []string{"p", "g", "m", "v"} {
-		l.declare(name, []string{typ, typ, "float", "float"}[from], from, false)
+		l.declare(name, []string{l.typ, l.typ, "float", "float"}[from], from, false)
 	}
 	names := []string{"p", "m", "v"}
 	for from, name := range names {
-		l.declare("new_"+name, []string{typ, "float", "float"}[from], from, true)
+		l.declare("new_"+name, []string{l.typ, "float", "float"}[from], from, true)
 	}
-	masters := in.Attr.Flags&ir.Masters != 0
+	masters := l.in.Attr.Flags&ir.Masters != 0
 	if masters {
 		l.declare("w", "float", 4, false)
 		l.declare("new_w", "float", 3, true)
 		names = append(names, "w")
 	}
 	blocks := l.sizes()
-	t.whose(len(tensors))
-	t.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
-	t.line("const long to = min(from + %d, a.size[low]);", blockElements)
-	t.line("const bool steps = isfinite(guard) && %s;", t.goesOn())
+	l.whose(len(l.tensors))
+	l.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
+	l.line("const long to = min(from + %d, a.size[low]);", blockElements)
+	l.line("const bool steps = isfinite(guard) && %s;", l.goesOn())
 	l.pointers()
-	t.line("for (long i = from + 4 * long(at.x); i < to; i += %d) {", 4*threads)
-	t.line("float p[4] = {}, g[4] = {}, m[4] = {}, v[4] = {};")
-	t.line("const int count = int(min(to - i, 4L));")
+	l.line("for (long i = from + 4 * long(at.x); i < to; i += %d) {", 4*threads)
+	l.line("float p[4] = {}, g[4] = {}, m[4] = {}, v[4] = {};")
+	l.line("const int count = int(min(to - i, 4L));")
 	for _, name := range []string{"p", "g", "m", "v"} {
-		t.line("load_up_to4<%v>(%s_ + i, count, %s);", l.aligned, name, name)
+		l.line("load_up_to4<%v>(%s_ + i, count, %s);", l.aligned, name, name)
 	}
 	if masters {
-		l.master(typ)
+		l.master()
 	}
-	t.line("if (steps) {")
-	t.line("UNROLL for (int k = 0; k < 4; k++) {")
-	t.line("const float grad = factor * g[k];")
-	t.line("m[k] = beta1 * m[k] + (1.0f - beta1) * grad;")
-	t.line("v[k] = beta2 * v[k] + (1.0f - beta2) * grad * grad;")
-	t.line("p[k] -= lr * (m[k] / bias1 / (precise::sqrt(v[k] / bias2) + eps) + decay * p[k]);")
-	t.line("}")
-	t.line("}")
+	l.line("if (steps) {")
+	l.line("UNROLL for (int k = 0; k < 4; k++) {")
+	l.line("const float grad = factor * g[k];")
+	l.line("m[k] = beta1 * m[k] + (1.0f - beta1) * grad;")
+	l.line("v[k] = beta2 * v[k] + (1.0f - beta2) * grad * grad;")
+	l.line("p[k] -= lr * (m[k] / bias1 / (precise::sqrt(v[k] / bias2) + eps) + decay * p[k]);")
+	l.line("}")
+	l.line("}")
 	if masters {
-		t.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
+		l.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
 	}
 	for _, name := range names {
-		t.line("if (new_%[1]s_) store_up_to4<%[2]v>(new_%[1]s_ + i, count, %[1]s);", name, l.aligned)
+		l.line("if (new_%[1]s_) store_up_to4<%[2]v>(new_%[1]s_ + i, count, %[1]s);", name, l.aligned)
 	}
-	t.line("}")
-	function, source := t.finish("adamw", "adamw", parameters, [3]int{threads, 1, 1})
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{blocks, 1, 1}, Threads: [3]int{threads, 1, 1}}
+	l.line("}")
+	return l.finish("adamw", "adamw", parameters, along(blocks), along(threads))
 }
 
 // sumSquares adds up the squares of all elements of all operands: each threadgroup those of a block, and a
@@ -222,21 +221,25 @@ func adamWOf(g *backend.Group, tensors []int, n int, moved map[int]int, threads 
 func sumSquares(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	blocks := 0
-	byType := map[dtype.Type][]backend.Ref{}
+	var whole []backend.Ref
 	for _, v := range in.Args {
-		switch x, dt := inputLayout(g, v), dtypeOf(g, v); {
+		switch x := inputLayout(g, v); {
 		case x.Size() == 0:
 		case fills(x):
-			byType[dt] = append(byType[dt], v)
+			whole = append(whole, v)
 		default:
 			k.Dispatches = append(k.Dispatches, squaresOfView(g, v, &blocks, k.limits))
 		}
 	}
-	for _, dt := range dtype.All() {
-		for part := range slices.Chunk(byType[dt], mostTensors) {
-			k.Dispatches = append(k.Dispatches, squaresOf(g, part, &blocks, k.limits.group()))
+	byType(len(whole), func(i int) ir.Type {
+		return ir.Type{DType: dtypeOf(g, whole[i]), Shape: inputLayout(g, whole[i]).Shape}
+	}, func(part []int) {
+		operands := make([]backend.Ref, len(part))
+		for n, i := range part {
+			operands[n] = whole[i]
 		}
-	}
+		k.Dispatches = append(k.Dispatches, squaresOf(g, operands, &blocks, k.limits.group()))
+	})
 	k.Scratch = 8 * blocks
 	t := newText(g, false)
 	t.pointer("", "y", o.DType, o.Buf, 0)
@@ -246,8 +249,7 @@ func sumSquares(g *backend.Group, k *Kernel) {
 	t.line("for (int e = int(at.x); e < a.total; e += %d) f.merge(fold_sum<float>::get(a.parts + e));", simdWidth)
 	t.line("f = simd_folded(f);")
 	t.line("if (at.x == 0) *a.y = f.value();")
-	function, source := t.finish("squares_sum", "sum of squares, of all parts", parameters, [3]int{simdWidth, 1, 1})
-	k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{1, 1, 1}, Threads: [3]int{simdWidth, 1, 1}})
+	k.Dispatches = append(k.Dispatches, t.finish("squares_sum", "sum of squares, of all parts", parameters, along(1), along(simdWidth)))
 }
 
 // fills says whether the elements of a layout are all those of a piece of memory, each once.
@@ -310,8 +312,7 @@ func squaresOf(g *backend.Group, operands []backend.Ref, blocks *int, threads in
 	t.line("f = group_folded(f, space, lane, simd, simds);")
 	t.line("if (at.x == 0) f.put(a.parts + group.x);")
 	*blocks += groups
-	function, source := t.finish("squares", "sum of squares", parameters, [3]int{threads, 1, 1})
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{threads, 1, 1}}
+	return t.finish("squares", "sum of squares", parameters, along(groups), along(threads))
 }
 
 // numbers declares an array of numbers that are the same in each run.
@@ -344,13 +345,12 @@ func squaresOfView(g *backend.Group, v backend.Ref, blocks *int, limits Limits) 
 	e.line("threadgroup fold_sum<float> space[%d];", threads/simdWidth)
 	e.line("fold_sum<float> f = fold_sum<float>::start();")
 	e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, threads, groups*threads)
-	e.coordinates("e")
+	e.allCoordinates("e")
 	e.line("const float v = %s;", e.element("x", v))
 	e.line("f.take(v * v);")
 	e.line("}")
 	e.line("f = group_folded(f, space, lane, simd, simds);")
 	e.line("if (at.x == 0) f.put(a.parts + group.x);")
 	*blocks += groups
-	function, source := e.finish("squares", "sum of squares", parameters, [3]int{threads, 1, 1})
-	return Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{threads, 1, 1}}
+	return e.finish("squares", "sum of squares", parameters, along(groups), along(threads))
 }

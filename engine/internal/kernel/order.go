@@ -130,7 +130,7 @@ func (r *ranking) begin(s sorting) *elementText {
 // place writes down where row lies.
 func (r *ranking) place(e *elementText, s sorting) {
 	if s.from.count == 0 || s.last {
-		e.coordinates("row")
+		e.allCoordinates("row")
 		e.line("const %s row_at = %s;", e.index, e.here("x"))
 	}
 }
@@ -191,9 +191,7 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	e.line("}")
 	threads := min(r.limits.group(), ceilPower((length+r.each-1)/r.each))
 	perGroup := min(r.limits.group()/threads, ceilPower(r.rows))
-	group := [3]int{threads, perGroup, 1}
-	function, source := e.finish("top_k_tiles", describe(e.g), ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]]", group)
-	return Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{s.to.count * ((r.rows + perGroup - 1) / perGroup), 1, 1}, Threads: group}
+	return e.finish("top_k_tiles", describe(e.g), inGroup, along(s.to.count*((r.rows+perGroup-1)/perGroup)), [3]int{threads, perGroup, 1})
 }
 
 // flip makes a key that grows with the element one for the order that is wanted.
@@ -229,6 +227,5 @@ func (r *ranking) merge(s sorting) Dispatch {
 		e.line("}")
 	}
 	groups, threads := grid(chunks, []int{s.to.count, r.rows}, r.limits)
-	function, source := e.finish("top_k_merge", describe(e.g), inGrid, threads)
-	return Dispatch{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}
+	return e.finish("top_k_merge", describe(e.g), inGrid, groups, threads)
 }

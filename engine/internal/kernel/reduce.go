@@ -97,15 +97,10 @@ func newReduction(g *backend.Group) *reduction {
 	for _, f := range r.folds {
 		mark(g, r.before, g.Insts[f].Args[0], folds)
 	}
-	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
-	for _, in := range g.Inputs {
-		layouts = append(layouts, in.Layout)
-	}
 	for i := range g.Outputs {
 		mark(g, r.after, g.Outputs[i].Value, folds)
-		layouts = append(layouts, outputLayout(&g.Outputs[i]))
 	}
-	r.space = spaceOf(full, layouts, 0, func(a, b int) bool { return reduces[a] == reduces[b] })
+	r.space = spaceOf(full, layoutsOf(g), 0, func(a, b int) bool { return reduces[a] == reduces[b] })
 	r.outputs, r.total = 1, 1
 	for axis, n := range r.space.lens {
 		reduced := len(r.space.axes) > 0 && reduces[r.space.axes[axis]]
@@ -243,8 +238,7 @@ func (r *reduction) dispatch(merging bool) Dispatch {
 	}
 	r.merge(w, merging)
 	r.end(w, merging, ends)
-	function, source := w.finish(kind, describe(r.g), parameters+", uint3 size [[threads_per_threadgroup]]", threads)
-	return Dispatch{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}
+	return w.finish(kind, describe(r.g), parameters+", uint3 size [[threads_per_threadgroup]]", groups, threads)
 }
 
 // most32 is the largest index that an int holds with room for one step of a grid.
@@ -256,18 +250,10 @@ const parameters = ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[t
 // declare declares the members that a dispatch needs: those of the epilogue only where it ends.
 func (r *reduction) declare(w *walker, merging, ends bool) {
 	g := r.g
-	needed := r.needed(!merging, ends)
-	for i := range g.Inputs {
-		if needed[i] {
-			w.declareInput(i)
-			w.declareStrides(w.inputName(i), &r.space.places[i])
-		}
-	}
+	w.declareInputs(r.needed(!merging, ends))
 	if ends {
-		for i, o := range g.Outputs {
-			name, p := fmt.Sprintf("y%d", i), &r.space.places[len(g.Inputs)+i]
-			w.pointer("", name, o.DType, o.Buf, p.offset)
-			w.declareStrides(name, p)
+		for i := range g.Outputs {
+			w.declareOutput(i, &g.Outputs[i], &r.space.places[len(g.Inputs)+i])
 		}
 	}
 	if r.parts > 1 {
@@ -277,39 +263,24 @@ func (r *reduction) declare(w *walker, merging, ends bool) {
 		w.constant("parts", r.parts)
 		w.constant("chunk", r.chunk)
 	}
-	for axis, n := range r.space.lens {
-		w.constant(fmt.Sprintf("n%d", axis), n)
-	}
+	w.declareLengths()
 	w.constant("outputs", r.outputs)
 	w.constant("total", r.total)
 }
 
 // needed says which inputs the prologue and the epilogue read.
-func (r *reduction) needed(before, after bool) []bool {
-	need := make([]bool, len(r.g.Inputs))
-	note := func(v backend.Ref) {
-		if i, input := v.Input(); input {
-			need[i] = true
+func (r *reduction) needed(before, after bool) need {
+	n := make(need, len(r.g.Inputs))
+	if before {
+		n.marked(r.g, r.before)
+		for _, f := range r.folds {
+			n.reads(r.g.Insts[f].Args[0])
 		}
 	}
-	for i, in := range r.g.Insts {
-		if before && r.before[i] || after && r.after[i] {
-			for _, a := range in.Args {
-				note(a)
-			}
-		}
+	if after {
+		n.marked(r.g, r.after).outputs(r.g)
 	}
-	for _, f := range r.folds {
-		if before {
-			note(r.g.Insts[f].Args[0])
-		}
-	}
-	for _, o := range r.g.Outputs {
-		if after {
-			note(o.Value)
-		}
-	}
-	return need
+	return n
 }
 
 // header writes down which output the thread works for, and returns the kind's name and the grid. A thread
@@ -345,22 +316,11 @@ func (r *reduction) coordinates(w *walker, flat string, reduced bool, from int) 
 			axes = append(axes, axis)
 		}
 	}
-	if len(axes) == 0 {
-		return
+	left := "outer"
+	if reduced {
+		left = "inner"
 	}
-	left := flat
-	if len(axes) > 1 {
-		left = "outer"
-		if reduced {
-			left = "inner"
-		}
-		w.line("%s %s = %s;", w.index, left, flat)
-	}
-	for _, axis := range axes[:len(axes)-1] {
-		w.line("const %s i%d = %s %% a.n%d;", w.index, axis, left, axis)
-		w.line("%s /= a.n%d;", left, axis)
-	}
-	w.line("const %s i%d = %s;", w.index, axes[len(axes)-1], left)
+	w.coordinates(flat, left, axes)
 }
 
 // along is the thread's coordinate among those that fold one output together.
@@ -404,11 +364,7 @@ func (r *reduction) elements(w *walker) {
 // loads loads the operands at the element e.
 func (r *reduction) loads(w *walker) {
 	r.coordinates(w, "e", true, 0)
-	for i, need := range r.needed(true, false) {
-		if need {
-			w.load(i, r.vectors)
-		}
-	}
+	w.loadAll(r.needed(true, false), r.vectors)
 }
 
 // fourAhead loads and folds the element or vector at first and the three that follow it, a step from each
@@ -465,11 +421,7 @@ func (r *reduction) takeAll(w *walker) {
 
 // take folds an element; place is where it is along the reduced axes.
 func (r *reduction) take(w *walker, place string) {
-	for i := range r.g.Insts {
-		if r.before[i] {
-			w.compute(i)
-		}
-	}
+	w.computeAll(r.before)
 	for i, f := range r.folds {
 		in := &r.g.Insts[f]
 		if isArg(in.Op) {
@@ -519,22 +471,10 @@ func (r *reduction) end(w *walker, merging, ends bool) {
 		}
 		w.line("const %s %s = %s;", register(in.DType), w.valueName(f), value)
 	}
-	for i := range w.names {
-		w.names[i], w.vector[i] = "", false
-	}
-	for i, need := range r.needed(false, true) {
-		if need {
-			w.load(i, false)
-		}
-	}
-	for i := range r.g.Insts {
-		if r.after[i] {
-			w.compute(i)
-		}
-	}
+	w.loadAll(r.needed(false, true), false)
+	w.computeAll(r.after)
 	for i, o := range r.g.Outputs {
-		name := fmt.Sprintf("y%d", i)
-		w.line("a.%s[%s] = %s(%s);", name, w.at(name, &r.space.places[len(r.g.Inputs)+i]), memoryTypes[o.DType], w.value(o.Value))
+		w.store("", i, &r.space.places[len(r.g.Inputs)+i], o.DType, o.Value)
 	}
 	w.line("}")
 }

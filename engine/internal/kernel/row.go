@@ -64,14 +64,12 @@ func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r.begin()
 	r.how.write(r)
 	r.endColumns()
-	threads := [3]int{r.threads, r.perGroup, 1}
-	function, source := r.finish("row", describe(g), parameters, threads)
 	at := r.rows
 	if r.walkers > 0 {
 		at = r.walkers
 	}
-	groups := [3]int{(at + r.perGroup - 1) / r.perGroup, 1, 1}
-	k := &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: r.args, Groups: groups, Threads: threads}}}
+	groups, threads := along((at+r.perGroup-1)/r.perGroup), [3]int{r.threads, r.perGroup, 1}
+	k := &Kernel{Dispatches: []Dispatch{r.finish("row", describe(g), parameters, groups, threads)}}
 	if r.classes() {
 		k.Fault = r.badTarget()
 	}
@@ -192,21 +190,14 @@ func (r *rowText) share(limits Limits) {
 
 func (r *rowText) declare() {
 	g := r.g
-	for i := range g.Inputs {
-		r.declareInput(i)
-		r.declareStrides(r.inputName(i), &r.space.places[i])
-	}
+	r.declareInputs(nil)
 	for i, o := range g.Outputs {
 		if !r.weights || o.Value.Result == 0 {
-			name, p := fmt.Sprintf("y%d", i), &r.space.places[len(g.Inputs)+i]
-			r.pointer("", name, o.DType, o.Buf, p.offset)
-			r.declareStrides(name, p)
+			r.declareOutput(i, &o, r.output(i))
 		}
 	}
 	r.declareColumns()
-	for axis, n := range r.space.lens {
-		r.constant(fmt.Sprintf("n%d", axis), n)
-	}
+	r.declareLengths()
 	r.constant("rows", r.rows)
 	r.float("number", r.op.Attr.Float)
 	if r.classes() {
@@ -230,19 +221,7 @@ func (r *rowText) begin() {
 	r.line("const %[1]s mine = %[2]s + %[1]s(at.y);", r.index, first)
 	r.line("const bool inside = mine < a.rows;")
 	r.line("const %s row = min(mine, a.rows - 1);", r.index)
-	rank := len(r.space.lens)
-	left := "row"
-	if rank > 2 {
-		left = "left"
-		r.line("%s left = row;", r.index)
-	}
-	for axis := 1; axis < rank-1; axis++ {
-		r.line("const %s i%d = left %% a.n%d;", r.index, axis, axis)
-		r.line("left /= a.n%d;", axis)
-	}
-	if rank > 1 {
-		r.line("const %s i%d = %s;", r.index, rank-1, left)
-	}
+	r.coordinates("row", "left", r.space.axesFrom(1))
 	if r.held > 0 {
 		for _, i := range r.how.operands {
 			r.line("float v%d[%d];", i, r.held*r.width())
@@ -294,7 +273,7 @@ func (r *rowText) pass(last bool, body func()) {
 		body()
 	})
 	if last {
-		r.store()
+		r.storeVectors()
 	}
 	if r.held > 0 {
 		r.line("}")
@@ -314,15 +293,8 @@ func (r *rowText) openHeld(here bool) {
 
 // loads loads the inputs that a pass needs.
 func (r *rowText) loads(operands, last bool) {
-	for i := range r.names {
-		r.names[i], r.vector[i] = "", false
-	}
 	r.computed = make([]bool, len(r.g.Insts))
-	for i, need := range r.needs(operands, last) {
-		if need {
-			r.load(i, r.vectors)
-		}
-	}
+	r.loadAll(r.needs(operands, last), r.vectors)
 }
 
 // perElement writes down what is done for each element of a vector.
@@ -338,35 +310,25 @@ func (r *rowText) perElement(body func()) {
 
 // needs says which inputs a pass loads: those of the op's operands where it reads them, its weights in every
 // pass that uses them, and the epilogue's in the last.
-func (r *rowText) needs(operands, last bool) []bool {
-	need := make([]bool, len(r.g.Inputs))
-	note := func(v backend.Ref) {
-		if i, input := v.Input(); input {
-			need[i] = true
-		}
+func (r *rowText) needs(operands, last bool) need {
+	n := make(need, len(r.g.Inputs))
+	for _, i := range r.how.weights {
+		n.reads(r.op.Args[i])
 	}
-	for i, in := range r.g.Insts {
-		if operands && r.before[i] || last && r.after[i] {
-			for _, a := range in.Args {
-				note(a)
-			}
-		}
-	}
-	for _, n := range r.how.weights {
-		note(r.op.Args[n])
-	}
-	for _, n := range r.how.operands {
-		if operands {
-			note(r.op.Args[n])
+	if operands {
+		n.marked(r.g, r.before)
+		for _, i := range r.how.operands {
+			n.reads(r.op.Args[i])
 		}
 	}
 	if last {
-		for _, o := range r.g.Outputs {
-			note(o.Value)
-		}
+		n.marked(r.g, r.after).outputs(r.g)
 	}
-	return need
+	return n
 }
+
+// output is how output i is walked through.
+func (r *rowText) output(i int) *place { return &r.space.places[len(r.g.Inputs)+i] }
 
 // slot is the place of the element among those that the thread holds.
 func (r *rowText) slot() string {
@@ -414,25 +376,24 @@ func (r *rowText) result(format string, args ...any) {
 	r.line("const float %s = %s;", r.valueName(r.number), fmt.Sprintf(format, args...))
 	r.instructions(r.after)
 	for i, o := range r.g.Outputs {
-		name := fmt.Sprintf("y%d", i)
 		switch {
 		case !r.inRow(i):
 		case r.vectors:
-			r.line("%s[k] = %s;", name, r.value(o.Value))
+			r.line("%s[k] = %s;", outputName(i), r.value(o.Value))
 		default:
-			r.line("if (inside) a.%s[%s] = %s(%s);", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), memoryTypes[o.DType], r.value(o.Value))
+			r.store("if (inside) ", i, r.output(i), o.DType, o.Value)
 		}
 	}
 }
 
-// store stores the vectors that result has filled.
-func (r *rowText) store() {
+// storeVectors stores the vectors that result has filled.
+func (r *rowText) storeVectors() {
 	if !r.vectors {
 		return
 	}
 	for i := range r.g.Outputs {
-		if name := fmt.Sprintf("y%d", i); r.inRow(i) {
-			r.line("if (inside) store4(a.%s + (%s), %s);", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), name)
+		if r.inRow(i) {
+			r.storeFour("if (inside) ", i, r.output(i))
 		}
 	}
 }

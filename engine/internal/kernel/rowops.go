@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -275,11 +273,11 @@ func (r *rowText) storeLoss(smooth bool) {
 		if r.inRow(i) {
 			continue
 		}
-		name, value := fmt.Sprintf("y%d", i), "loss"
+		value := "loss"
 		if o.Value.Result == 1 {
 			value = "top + rest"
 		}
-		r.line("a.%s[%s] = %s;", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), value)
+		r.line("a.%s[%s] = %s;", outputName(i), r.at(outputName(i), r.output(i)), value)
 	}
 	r.line("}")
 }

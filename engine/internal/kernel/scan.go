@@ -126,7 +126,7 @@ func (s *scan) rows(threads int, parts *reduction) Dispatch {
 	e.line("const %[1]s mine = %[1]s(group.x) * %[1]s(size.y) + %[1]s(at.y);", e.index)
 	e.line("const bool inside = mine < a.count;")
 	e.line("const %s line = min(mine, a.count - 1);", e.index)
-	e.coordinates("line")
+	e.allCoordinates("line")
 	e.line("threadgroup %s sums[32];", reg)
 	e.line("fold_sum<%s> before = fold_sum<%s>::start();", reg, reg)
 	from, to := "0", "a.length"
@@ -154,10 +154,8 @@ func (s *scan) rows(threads int, parts *reduction) Dispatch {
 	e.line("}")
 	e.line("before.take(all);")
 	e.line("}")
-	group := [3]int{threads, perGroup, 1}
-	function, source := e.finish("cum_sum", describe(e.g), ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]], "+
-		"uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]]", group)
-	return Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{(s.count + perGroup - 1) / perGroup, groups, 1}, Threads: group}
+	return e.finish("cum_sum", describe(e.g), inGroup+", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]]",
+		[3]int{(s.count + perGroup - 1) / perGroup, groups, 1}, [3]int{threads, perGroup, 1})
 }
 
 // startOfPart adds up the parts before this one.

@@ -133,19 +133,23 @@ func (t *text) line(format string, args ...any) {
 	}
 }
 
-// finish returns the text and its function's name: kind and the hash of the text without its comment, so that
-// groups whose ops come to the same share one. In the text the name stands as NAME until then. threads are
-// those of a group, of which the text says how many there are at most: a compiler then gives each no more
-// registers than there are for all of them. It says one of two numbers, so that few texts differ in it alone.
-func (t *text) finish(kind, comment, parameters string, threads [3]int) (function, source string) {
+// finish makes a dispatch of the text. Its function's name is kind and the hash of the text without its
+// comment, so that groups whose ops come to the same share one. In the text the name stands as NAME until
+// then. The text says how many threads a group has at most: a compiler then gives each no more registers than
+// there are for all of them. It says one of two numbers, so that few texts differ in it alone.
+func (t *text) finish(kind, comment, parameters string, groups, threads [3]int) Dispatch {
 	t.args.Size = (t.args.Size + 7) / 8 * 8
 	most := mapThreads
-	if threads[0]*threads[1]*threads[2] > most {
+	if size(threads) > most {
 		most = mostThreads
 	}
 	s := fmt.Sprintf("struct NAME_args {\n%s};\n\n[[max_total_threads_per_threadgroup(%d)]] kernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",
 		t.members.String(), most, parameters, t.body.String())
 	sum := sha256.Sum256([]byte(s))
-	function = kind + "_" + hex.EncodeToString(sum[:6])
-	return function, "// " + function + ": " + comment + "\n" + strings.ReplaceAll(s, "NAME", function)
+	function := kind + "_" + hex.EncodeToString(sum[:6])
+	source := "// " + function + ": " + comment + "\n" + strings.ReplaceAll(s, "NAME", function)
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: groups, Threads: threads}
 }
+
+// along is a grid of n beside each other.
+func along(n int) [3]int { return [3]int{n, 1, 1} }

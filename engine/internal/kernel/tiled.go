@@ -519,28 +519,19 @@ func (p *product) endsByFours(first int) bool {
 // finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them.
 func (p *product) finishFour(sum string, first int) {
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
-	for i, need := range p.needed() {
-		if need {
-			p.load(i, true)
-		}
-	}
+	p.loadAll(p.needed(), true)
 	for i, r := range p.results {
 		p.line("%s y%d[4];", register(dtypeOf(p.g, r.value)), i)
 	}
 	p.line("UNROLL for (uint k = 0; k < 4; k++) {")
 	p.line("const %s %s = %s;", register(p.inst.DType), p.valueName(p.number), sum)
-	for i := range p.g.Insts {
-		if p.after[i] {
-			p.compute(i)
-		}
-	}
+	p.computeAll(p.after)
 	for i, r := range p.results {
 		p.line("y%d[k] = %s;", i, p.value(r.value))
 	}
 	p.line("}")
 	for i := range p.results {
-		name := fmt.Sprintf("y%d", i)
-		p.line("store4(a.%s + (%s), %s);", name, p.at(name, &p.space.places[first+i]), name)
+		p.storeFour("", i, &p.space.places[first+i])
 	}
 	p.line("}")
 }

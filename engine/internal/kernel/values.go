@@ -37,12 +37,92 @@ func (w *walker) declareInput(i int) {
 	w.pointer("const ", name, in.DType, in.Buf, w.space.places[i].offset)
 }
 
+// declareInputs declares those that are needed, and their strides; nil stands for all.
+func (w *walker) declareInputs(needed need) {
+	for i := range w.g.Inputs {
+		if needed == nil || needed[i] {
+			w.declareInput(i)
+			w.declareStrides(w.inputName(i), &w.space.places[i])
+		}
+	}
+}
+
+// declareOutput declares output i, which is walked through as place p, and its strides.
+func (w *walker) declareOutput(i int, o *backend.Output, p *place) {
+	w.pointer("", outputName(i), o.DType, o.Buf, p.offset)
+	w.declareStrides(outputName(i), p)
+}
+
+// outputName is the name of an output, and of the member through which it is stored.
+func outputName(i int) string { return fmt.Sprintf("y%d", i) }
+
 // declareStrides declares the strides that at needs: those that are neither 0 nor, of the innermost axis, 1.
 func (w *walker) declareStrides(name string, p *place) {
 	for axis, s := range p.strides {
 		if s != 0 && !(axis == 0 && s == 1) {
 			w.constant(fmt.Sprintf("%s_%d", name, axis), s)
 		}
+	}
+}
+
+// declareLengths declares those of the axes.
+func (w *walker) declareLengths() {
+	for axis, n := range w.space.lens {
+		w.constant(fmt.Sprintf("n%d", axis), n)
+	}
+}
+
+// coordinates takes a flat place apart into those along some axes, i0, i1, … What is left of it on the way has
+// a name, which is declared unless it is the flat place itself.
+func (w *walker) coordinates(flat, left string, axes []int) {
+	if len(axes) > 1 && flat != left {
+		w.line("%s %s = %s;", w.index, left, flat)
+		flat = left
+	}
+	for n, axis := range axes {
+		if n == len(axes)-1 {
+			w.line("const %s i%d = %s;", w.index, axis, flat)
+			return
+		}
+		w.line("const %s i%d = %s %% a.n%d;", w.index, axis, left, axis)
+		w.line("%s /= a.n%d;", left, axis)
+	}
+}
+
+// axesFrom lists the axes from one on.
+func (s *space) axesFrom(first int) (axes []int) {
+	for axis := first; axis < len(s.lens); axis++ {
+		axes = append(axes, axis)
+	}
+	return axes
+}
+
+// A need says of each input of a group whether it is read.
+type need []bool
+
+// reads notes values, as far as they are inputs.
+func (n need) reads(values ...backend.Ref) {
+	for _, v := range values {
+		if i, input := v.Input(); input {
+			n[i] = true
+		}
+	}
+}
+
+// marked notes what the instructions of a list read.
+func (n need) marked(g *backend.Group, list []bool) need {
+	for i, in := range g.Insts {
+		if list[i] {
+			n.reads(in.Args...)
+		}
+	}
+	return n
+}
+
+// outputs notes the values of the outputs.
+func (n need) outputs(g *backend.Group) {
+	for _, o := range g.Outputs {
+		n.reads(o.Value)
 	}
 }
 
@@ -87,6 +167,18 @@ func (w *walker) load(i int, vectors bool) {
 	w.line("const %s %s = %s(loaded(a.%s[%s]));", register(in.DType), name, register(in.DType), name, w.at(name, p))
 }
 
+// loadAll loads the inputs that are needed, and forgets what was loaded before.
+func (w *walker) loadAll(needed need, vectors bool) {
+	for i := range w.names {
+		w.names[i], w.vector[i] = "", false
+	}
+	for i, needs := range needed {
+		if needs {
+			w.load(i, vectors)
+		}
+	}
+}
+
 // value names what a Ref refers to; within a loop over four elements, element k of it.
 func (w *walker) value(r backend.Ref) string {
 	i, input := r.Input()
@@ -99,12 +191,31 @@ func (w *walker) value(r backend.Ref) string {
 	return w.names[i]
 }
 
+// store stores a value as the element of output i here, which place p walks through, under a condition.
+func (w *walker) store(condition string, i int, p *place, dt dtype.Type, v backend.Ref) {
+	w.line(condition+"a.%s[%s] = %s(%s);", outputName(i), w.at(outputName(i), p), memoryTypes[dt], w.value(v))
+}
+
+// storeFour stores the four elements that are in the array of the output's name.
+func (w *walker) storeFour(condition string, i int, p *place) {
+	w.line(condition+"store4(a.%s + (%s), %s);", outputName(i), w.at(outputName(i), p), outputName(i))
+}
+
 // dtypeOf is the type of what a Ref refers to.
 func dtypeOf(g *backend.Group, r backend.Ref) dtype.Type {
 	if i, input := r.Input(); input {
 		return g.Inputs[i].DType
 	}
 	return g.Insts[r.Index].DType
+}
+
+// computeAll writes the elementwise instructions of a list down.
+func (w *walker) computeAll(list []bool) {
+	for i, listed := range list {
+		if listed {
+			w.compute(i)
+		}
+	}
 }
 
 // compute writes an elementwise instruction down.
