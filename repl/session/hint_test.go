@@ -123,7 +123,7 @@ func TestHintDoc(t *testing.T) {
 		{"area(", "area is that of a circle."},
 		{"b.Grow(", "Grow makes it wider."},
 		{"strings.ToUpper(", "ToUpper returns s with all Unicode letters mapped to their upper case."},
-		{"len(", help.Builtins["len"].Doc},
+		{"len(", help.Language()["len"].Doc},
 		{"x := nn.Linear{Weight: ", ""},
 	} {
 		h, ok := s.Hint(c.cell, len(c.cell))

@@ -15,11 +15,11 @@ import (
 func TestSuggestionsExist(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	var texts []string
-	for _, i := range help.ForeignLines {
+	for _, i := range help.ForeignLines() {
 		texts = append(texts, i.Say)
 	}
-	texts = append(texts, slices.Collect(maps.Values(help.Modules))...)
-	texts = append(texts, slices.Collect(maps.Values(help.ForeignNames))...)
+	texts = append(texts, slices.Collect(maps.Values(help.Modules()))...)
+	texts = append(texts, slices.Collect(maps.Values(help.ForeignNames()))...)
 	qualified := regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*)`)
 	found := 0
 	for _, text := range texts {

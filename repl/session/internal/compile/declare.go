@@ -39,7 +39,7 @@ func (c *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece)
 		}
 		pkg, err := c.importer.Import(path)
 		if err != nil {
-			hint := help.Modules[path]
+			hint := help.Modules()[path]
 			if hint == "" {
 				hint = help.DidYouMean(path, stdlib.Paths())
 			}

@@ -263,7 +263,7 @@ func (f *foreign) checks(line, original string) bool {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
 		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg) && atTop(c.Files[0], err.Pos)
 		switch {
-		case undefined && strings.Contains(original, name) && ForeignNames[name] == "" && !strings.Contains(line, name+"("):
+		case undefined && strings.Contains(original, name) && ForeignNames()[name] == "" && !strings.Contains(line, name+"("):
 		case strings.HasSuffix(err.Msg, "is not used"), missing:
 		default:
 			return false

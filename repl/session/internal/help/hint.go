@@ -1,7 +1,6 @@
 package help
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -94,7 +93,8 @@ func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
 	fun := ast.Unparen(call.Fun)
 	o := pl.object(fun)
 	if b, ok := o.(*types.Builtin); ok {
-		return builtinHint(b.Name(), l.Commas)
+		word, ok := Language()[b.Name()]
+		return marked(word.Form, len(b.Name()), l.Commas, word.Doc), ok
 	}
 	tv := pl.Info.Types[call.Fun]
 	if !known(tv.Type) {
@@ -107,10 +107,54 @@ func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
 	if !ok {
 		return Hint{}, false
 	}
-	var w signatureWriter
-	w.WriteString(pl.name(fun))
-	w.signature(sig, l.Commas)
-	return Hint{w.String(), w.from, w.to, pl.docOf(fun, o)}, true
+	head := pl.name(fun) + typeParams(sig.TypeParams())
+	return marked(head+parameters(sig), len(head), l.Commas, pl.docOf(fun, o)), true
+}
+
+// marked is a hint of a signature: the list that begins with the bracket at an offset has part n as the
+// active one. Of a variadic list the last one goes on.
+func marked(signature string, open, n int, doc string) Hint {
+	h := Hint{Signature: signature, Doc: doc}
+	depth, from := 0, open+1
+	for i := open; i < len(signature); i++ {
+		switch signature[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		}
+		last := depth == 0
+		if !last && (depth > 1 || signature[i] != ',') {
+			continue
+		}
+		if n == 0 || last && n > 0 && strings.Contains(signature[from:i], "...") {
+			h.From, h.To = from, i
+		}
+		if last {
+			break
+		}
+		n--
+		from = i + len(", ")
+	}
+	return h
+}
+
+// typeParams writes the parameters of a generic function or type.
+func typeParams(list *types.TypeParamList) string {
+	if list.Len() == 0 {
+		return ""
+	}
+	parts := make([]string, list.Len())
+	for i := range parts {
+		parts[i] = list.At(i).Obj().Name() + " " + types.TypeString(list.At(i).Constraint(), world.Qualifier)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// parameters writes the parameters and the results of a function.
+func parameters(sig *types.Signature) string {
+	sig = types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
+	return strings.TrimPrefix(types.TypeString(sig, world.Qualifier), "func")
 }
 
 // coreSignature returns the signature for calling a value of the type.
@@ -192,21 +236,19 @@ func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
 			continue
 		}
 		o := pl.object(x)
-		var w signatureWriter
-		w.WriteString(pl.name(x))
+		name, list, rest := pl.name(x), "", ""
 		switch o := o.(type) {
 		case *types.Func:
-			w.typeParams(o.Signature().TypeParams(), l.Commas)
-			w.params(o.Signature(), -1)
+			list, rest = typeParams(o.Signature().TypeParams()), parameters(o.Signature())
 		case *types.TypeName:
 			if t, ok := o.Type().(interface{ TypeParams() *types.TypeParamList }); ok {
-				w.typeParams(t.TypeParams(), l.Commas)
+				list = typeParams(t.TypeParams())
 			}
 		}
-		if w.to == 0 {
+		if list == "" {
 			return Hint{}, false
 		}
-		return Hint{w.String(), w.from, w.to, pl.docOf(x, o)}, true
+		return marked(name+list+rest, len(name), l.Commas, pl.docOf(x, o)), true
 	}
 	return Hint{}, false
 }
@@ -232,33 +274,28 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	case len(l.Keys) == 0 && (l.Commas > 0 || pl.Prefix == "" && pl.Prev != token.LBRACE || !inner):
 		active = l.Commas
 	}
-	var w signatureWriter
+	head, at := "struct", -1
 	if n, ok := types.Unalias(t).(*types.Named); ok {
-		w.WriteString(types.TypeString(n, world.Qualifier))
-	} else {
-		w.WriteString("struct")
+		head = types.TypeString(n, world.Qualifier)
 	}
-	w.WriteByte('{')
-	first := true
+	var parts []string
 	for i := range u.NumFields() {
 		f := u.Field(i)
 		if !visible(f) || i != active && l.Key != f.Name() && slices.Contains(l.Keys, f.Name()) {
 			continue
 		}
-		if !first {
-			w.WriteString(", ")
+		if i == active {
+			at = len(parts)
 		}
-		first = false
-		w.part(i == active, f.Name()+" "+types.TypeString(f.Type(), world.Qualifier))
+		parts = append(parts, f.Name()+" "+types.TypeString(f.Type(), world.Qualifier))
 	}
-	w.WriteByte('}')
 	doc := ""
 	if active >= 0 && active < u.NumFields() {
 		doc = pl.h.memberDoc(pl.st, t, u.Field(active))
 	} else if n, ok := types.Unalias(t).(*types.Named); ok {
 		doc = pl.h.objectDoc(pl.st, n.Obj())
 	}
-	return Hint{w.String(), w.from, w.to, doc}, true
+	return marked(head+"{"+strings.Join(parts, ", ")+"}", len(head), at, doc), true
 }
 
 func fieldIndex(u *types.Struct, name string) int {
@@ -276,135 +313,19 @@ func visible(o types.Object) bool {
 }
 
 func conversionHint(t types.Type) Hint {
-	var w signatureWriter
-	w.WriteString(types.TypeString(t, world.Qualifier) + "(")
-	from := "value"
-	if _, ok := types.Unalias(t).(*types.Named); ok {
+	head, from := types.TypeString(t, world.Qualifier), "value"
+	u, ok := t.Underlying().(*types.Interface)
+	if _, named := types.Unalias(t).(*types.Named); named && (!ok || u.Empty()) {
 		from += " " + types.TypeString(t.Underlying(), world.Qualifier)
 	}
-	if u, ok := t.Underlying().(*types.Interface); ok && !u.Empty() {
-		from = "value"
-	}
-	w.part(true, from)
-	w.WriteByte(')')
-	return Hint{w.String(), w.from, w.to, "conversion"}
-}
-
-// Builtins has the signatures of the predeclared functions, with parameters separated by commas, and their
-// documentation.
-var Builtins = map[string]struct{ params, result, Doc string }{
-	"append":  {"slice []T, elems ...T", "[]T", "The slice with elems behind its elements; the result may share its memory."},
-	"cap":     {"v []T", "int", "How many elements fit without new memory; of a channel, the size of its buffer."},
-	"clear":   {"m map[K]V", "", "Removes all entries of a map; sets all elements of a slice to zero."},
-	"close":   {"ch chan<- T", "", "Ends a channel: what is in it can still be received, nothing can be sent."},
-	"complex": {"re float64, im float64", "complex128", "The complex number re + im·i."},
-	"copy":    {"dst []T, src []T", "int", "Copies elements, as many as both have, and gives their number."},
-	"delete":  {"m map[K]V, key K", "", "Removes an entry of a map, if there is one."},
-	"imag":    {"c complex128", "float64", "The imaginary part."},
-	"len":     {"v T", "int", "Elements of a slice, array, map or channel; bytes of a string."},
-	"make":    {"T type, size ...int", "T", "A new slice (length, capacity), map (room) or channel (buffer)."},
-	"max":     {"x T, y ...T", "T", "The largest of its arguments; NaN if one is."},
-	"min":     {"x T, y ...T", "T", "The smallest of its arguments; NaN if one is."},
-	"new":     {"T type", "*T", "A pointer to a new variable: zero, or the value given."},
-	"panic":   {"v any", "", "Stops the function and its callers with v; deferred calls run."},
-	"print":   {"args ...T", "", "Writes to the standard error, for debugging."},
-	"println": {"args ...T", "", "Writes a line to the standard error, for debugging."},
-	"real":    {"c complex128", "float64", "The real part."},
-	"recover": {"", "any", "In a deferred function: the value of the panic, which ends; nil if there is none."},
-}
-
-func builtinHint(name string, arg int) (Hint, bool) {
-	b, ok := Builtins[name]
-	if !ok {
-		return Hint{}, false
-	}
-	var w signatureWriter
-	w.WriteString(name + "(")
-	params := strings.Split(b.params, ", ")
-	if strings.Contains(params[len(params)-1], "...") {
-		arg = min(arg, len(params)-1)
-	}
-	for i, p := range params {
-		if i > 0 {
-			w.WriteString(", ")
-		}
-		w.part(i == arg && p != "", p)
-	}
-	w.WriteString(")")
-	if b.result != "" {
-		w.WriteString(" " + b.result)
-	}
-	return Hint{w.String(), w.from, w.to, b.Doc}, true
-}
-
-// A signatureWriter writes a signature and notes the place of its active parameter.
-type signatureWriter struct {
-	strings.Builder
-	from, to int
-}
-
-func (w *signatureWriter) part(active bool, text string) {
-	if active {
-		w.from, w.to = w.Len(), w.Len()+len(text)
-	}
-	w.WriteString(text)
-}
-
-// signature writes type parameters, parameters and results; arg is the active argument.
-func (w *signatureWriter) signature(sig *types.Signature, arg int) {
-	w.typeParams(sig.TypeParams(), -1)
-	w.params(sig, arg)
-}
-
-func (w *signatureWriter) typeParams(list *types.TypeParamList, active int) {
-	if list.Len() == 0 {
-		return
-	}
-	w.WriteByte('[')
-	for i := range list.Len() {
-		if i > 0 {
-			w.WriteString(", ")
-		}
-		p := list.At(i)
-		w.part(i == active, fmt.Sprintf("%s %s", p.Obj().Name(), types.TypeString(p.Constraint(), world.Qualifier)))
-	}
-	w.WriteByte(']')
-}
-
-func (w *signatureWriter) params(sig *types.Signature, arg int) {
-	w.WriteByte('(')
-	n := sig.Params().Len()
-	if sig.Variadic() {
-		arg = min(arg, n-1)
-	}
-	for i := range n {
-		if i > 0 {
-			w.WriteString(", ")
-		}
-		p := sig.Params().At(i)
-		text := types.TypeString(p.Type(), world.Qualifier)
-		if s, ok := p.Type().(*types.Slice); ok && sig.Variadic() && i == n-1 {
-			text = "..." + types.TypeString(s.Elem(), world.Qualifier)
-		}
-		if p.Name() != "" {
-			text = p.Name() + " " + text
-		}
-		w.part(i == arg, text)
-	}
-	w.WriteByte(')')
-	switch r := sig.Results(); {
-	case r.Len() == 1 && r.At(0).Name() == "":
-		w.WriteString(" " + types.TypeString(r.At(0).Type(), world.Qualifier))
-	case r.Len() > 0:
-		w.WriteString(" " + types.TypeString(r, world.Qualifier))
-	}
+	return marked(head+"("+from+")", len(head), 0, "conversion")
 }
 
 // objectDoc returns the first sentence about an object, from the documentation in mcs, or from the comment
 // before its declaration in a cell.
 func (h *Helper) objectDoc(st *world.Stage, o types.Object) string {
 	if o.Pkg() == nil {
-		return Builtins[o.Name()].Doc
+		return Language()[o.Name()].Doc
 	}
 	if o.Pkg().Path() != world.PkgPath {
 		return firstSentence(h.Doc(o.Pkg().Path(), o.Name()))

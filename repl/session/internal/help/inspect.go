@@ -48,8 +48,8 @@ type Item struct{ Name, Detail, Doc string }
 // It does not evaluate the expression.
 func (h *Helper) Inspect(expr string) (Info, error) {
 	expr = strings.TrimSpace(expr)
-	if k, ok := keywords[expr]; ok {
-		return Info{Name: expr, Kind: "keyword", Doc: k.form + "\n\n" + k.doc}, nil
+	if k := Language()[expr]; token.IsKeyword(expr) {
+		return Info{Name: expr, Kind: "keyword", Doc: k.Form + "\n\n" + k.Doc}, nil
 	}
 	x, err := notation.ParseExpr(expr)
 	if err != nil {
@@ -100,7 +100,7 @@ func (h *Helper) Inspect(expr string) (Info, error) {
 
 func (h *Helper) inspectPredeclared(o types.Object) Info {
 	info := Info{Name: o.Name(), Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}
-	if b, ok := Builtins[o.Name()]; ok {
+	if b, ok := Language()[o.Name()]; ok {
 		info.Type = "func" + info.Type
 		info.Doc = b.Doc
 	}

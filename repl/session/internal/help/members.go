@@ -95,8 +95,7 @@ func detail(o types.Object) string {
 	case *types.Const:
 		return world.TypeString(o.Type()) + " = " + o.Val().String()
 	case *types.Builtin:
-		b := Builtins[o.Name()]
-		return strings.TrimSpace("(" + b.params + ") " + b.result)
+		return strings.TrimPrefix(Language()[o.Name()].Form, o.Name())
 	case *types.Nil:
 		return ""
 	}

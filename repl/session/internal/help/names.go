@@ -182,7 +182,7 @@ func (c *candidates) keywords() {
 }
 
 func (c *candidates) keyword(name string, group int) {
-	c.add(Completion{Text: name, Kind: "keyword", Doc: keywords[name].doc}, nil, group)
+	c.add(Completion{Text: name, Kind: "keyword", Doc: Language()[name].Doc}, nil, group)
 }
 
 func (c *candidates) statementKeywords(l *cursor.Level) (list []string) {

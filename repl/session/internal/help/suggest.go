@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -29,112 +31,90 @@ type advisor struct {
 	pos token.Pos
 }
 
-// A rule matches a form of the checker's messages and gives advice. It may change the message.
+// A rule matches a form of the checker's messages and gives advice: a row of tables/messages.txt.
 type rule struct {
-	message func() *regexp.Regexp
-	advise  func(a *advisor, msg string, m []string) (newMsg, hint string)
+	message *regexp.Regexp
+	say     string
 }
 
-// advice makes a rule's function that leaves the message as it is; $1 … are the message's groups.
-func advice(text string) func(*advisor, string, []string) (string, string) {
-	return func(_ *advisor, msg string, m []string) (string, string) {
-		text := text
-		for i := range m {
-			text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i), m[i])
-		}
-		return msg, text
+var rules = sync.OnceValue(func() (list []rule) {
+	forms := strings.NewReplacer("{number}", `((?:u?int(?:8|16|32|64)?)|float(?:32|64))`, "{tensor}", ` \(.* of struct type tensor\.Tensor\)`)
+	for _, row := range rows("messages") {
+		list = append(list, rule{regexp.MustCompile(forms.Replace(row[0])), row[1]})
 	}
+	return list
+})
+
+// advisors are the functions that rows name.
+var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg, hint string){
+	"extreme": (*advisor).extreme, "mathOfTensor": (*advisor).mathOfTensor, "otherMember": (*advisor).otherMember, "otherName": (*advisor).otherName,
+	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember,
+	"condition": (*advisor).condition, "anew": (*advisor).anew, "constructor": (*advisor).constructor, "parameters": (*advisor).parameters,
+	"element": (*advisor).element, "topReturn": (*advisor).topReturn,
 }
 
-// goOr makes a rule's function that advises the line as Go if it reads as Python, and otherwise the text.
-func goOr(text string) func(*advisor, string, []string) (string, string) {
-	otherwise := advice(text)
-	return func(a *advisor, msg string, m []string) (string, string) {
-		if goLine := a.inGo(); goLine != "" {
-			return msg, goLine
+// advise follows a rule.
+func (a *advisor) advise(r rule, msg string, at []int) (newMsg, hint string) {
+	groups := make([]string, len(at)/2)
+	for i := range groups {
+		if at[2*i] >= 0 {
+			groups[i] = msg[at[2*i]:at[2*i+1]]
 		}
-		return otherwise(a, msg, m)
 	}
+	if name, ok := strings.CutPrefix(r.say, "@"); ok {
+		return advisors[name](a, msg, groups)
+	}
+	how, text, ok := strings.Cut(r.say, ": ")
+	if !ok || how != "go" && how != "same" && how != "says" {
+		how, text = "", r.say
+	}
+	text = groupName().ReplaceAllStringFunc(text, func(group string) string { return groups[group[1]-'0'] })
+	switch n := len(groups); {
+	case how == "says":
+		return text, ""
+	case how == "same" && groups[n-1] != groups[n-2]:
+		return msg, ""
+	case how == "go":
+		return msg, cmp.Or(a.inGo(), text)
+	}
+	return msg, text
 }
 
-// numeric matches a type whose name alone converts a value.
-const numeric = `((?:u?int(?:8|16|32|64)?)|float(?:32|64))`
+// groupName matches a group in what a row says.
+var groupName = lazy.Regexp(`\$\d`)
 
-var rules = []rule{
-	{lazy.Regexp(`^could not import (\S+) \(import "[^"]*": (.*)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
-		return fmt.Sprintf("package %s: %s", m[1], m[2]), ""
-	}},
-	{lazy.Regexp(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`), (*advisor).earlierType},
-	{lazy.Regexp(`, but does have (field |method )?(\w+)\)`), func(a *advisor, msg string, m []string) (string, string) {
-		name := m[2]
-		if sel, _ := a.selector(); sel != nil {
-			fixed := strings.Replace(a.line(), "."+sel.Sel.Name, "."+name, 1)
-			goLine := a.inGo()
-			if goLine != "" && unblanked(strings.ReplaceAll(goLine, "()", "")) != unblanked("write"+strings.ReplaceAll(fixed, "()", "")) {
-				return msg, goLine // more than the case of this name is wrong
-			}
+// otherMember is about a name that differs in its case only.
+func (a *advisor) otherMember(msg string, m []string) (string, string) {
+	name := m[2]
+	sel, called := a.selector()
+	if sel != nil {
+		fixed := strings.Replace(a.line(), "."+sel.Sel.Name, "."+name, 1)
+		goLine := a.inGo()
+		if goLine != "" && unblanked(strings.ReplaceAll(goLine, "()", "")) != unblanked("write"+strings.ReplaceAll(fixed, "()", "")) {
+			return msg, goLine // more than the case of this name is wrong
 		}
-		if _, called := a.selector(); m[1] == "method " && !called {
-			name += "()"
-		}
-		return strings.Replace(msg, m[0], ")", 1), "did you mean " + name + "?"
-	}},
-	{lazy.Regexp(`^undefined: (\w+)\.(\w+) \(but have (\w+)\)$`), func(a *advisor, _ string, m []string) (string, string) {
-		if goLine := a.inGo(); goLine != "" && !sameCode(goLine, "write "+a.line()) {
-			return "undefined: " + m[1] + "." + m[2], goLine
-		}
-		return "undefined: " + m[1] + "." + m[2], "did you mean " + m[3] + "?"
-	}},
-	{lazy.Regexp(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
-	{lazy.Regexp(`^undefined: (\w+)$`), (*advisor).undefinedName},
-	{lazy.Regexp(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
-	{lazy.Regexp(`^invalid operation: cannot call (\w+) \(variable of type \*kernel\.Kernel\)`), advice("write $1.Call(…)")},
-	{lazy.Regexp(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), advice("$2 is a field: write $1.$2")},
-	{lazy.Regexp(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), advice("convert one of them: $4($1) or $3($2)")},
-	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
-	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
-	{lazy.Regexp(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), advice("write strings.Repeat($1, $2)")},
-	{lazy.Regexp(`^invalid operation: (\S+) == nil \(mismatched types`), advice("only pointers, slices, maps, channels, functions and interfaces can be nil")},
-	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(slice can only`), advice("write slices.Equal($1, $2)")},
-	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(map can only`), advice("write maps.Equal($1, $2)")},
-	{lazy.Regexp(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), goOr("slices are joined with append($1, ys...) or slices.Concat")},
-	{lazy.Regexp(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), advice("write $1 == 0")},
-	{lazy.Regexp(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), goOr("tensors have methods: Add, Sub, Mul, Div, MatMul")},
-	{lazy.Regexp(`^non-boolean condition in `), (*advisor).condition},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), advice("convert it: $3($1)")},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), advice("pass its address: &$1")},
-	{lazy.Regexp(`^cannot use (\S+) \((?:untyped|(?:variable|value|constant) [^)]*of type (?:float64|float32|int)\b).*\) as optim\.Schedule value in `), advice("a rate that stays is optim.Constant($1)")},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of type string\) as data\.Source value in `), advice("batches of windows of it are data.Windows($1, 64, 16)")},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:struct )?type tensor\.Tensor\) as data\.Source value in `), advice("batches of it and targets are data.Pairs($1, targets, 16)")},
-	{lazy.Regexp(`^cannot use (\S+) \(.*\) as train\.Model value in .*missing method Loss`), advice("with a loss it is one: train.WithLoss($1, nn.CrossEntropyLoss)")},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:struct )?type (\S+)\) as \[\](\S+) value in argument`), (*advisor).listOf},
-	{lazy.Regexp(`^too many arguments in call to (\S+): have \(.*, (\S+)\), want \(.*\[\](\S+)\)$`), (*advisor).listOf},
-	{lazy.Regexp(`^cannot use .* as .* value in assignment`), (*advisor).anew},
-	{lazy.Regexp(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), advice("write strconv.Atoi($1)")},
-	{lazy.Regexp(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), advice("write strconv.ParseFloat($1, 64)")},
-	{lazy.Regexp(`^cannot convert (.+) \(.*\) to type string$`), advice("write fmt.Sprint($1)")},
-	{lazy.Regexp(`^use of untyped nil in `), advice("nil alone has no type: write var x []int, var err error, …")},
-	{lazy.Regexp(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), advice("it returns an error, too: assign it first, v := $1")},
-	{lazy.Regexp(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
-	{lazy.Regexp(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
-	{lazy.Regexp(`^(?:too many|not enough) arguments in call to .*, want (\(.*\))$`), (*advisor).parameters},
-	{lazy.Regexp(`^(?:method )?(\w+)[·.](\w+) (?:redeclared in this block|already declared at )`), (*advisor).methodAgain},
-	{lazy.Regexp(`^missing function body$`), advice("the opening brace stands on the line of func")},
-	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), advice("$1 is a constant")},
-	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), (*advisor).element},
-	{lazy.Regexp(`^too many return values`), (*advisor).topReturn},
-	{lazy.Regexp(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
+	}
+	if m[1] == "method " && !called {
+		name += "()"
+	}
+	return strings.Replace(msg, m[0], ")", 1), "did you mean " + name + "?"
+}
+
+func (a *advisor) otherName(_ string, m []string) (string, string) {
+	msg := "undefined: " + m[1] + "." + m[2]
+	if goLine := a.inGo(); goLine != "" && !sameCode(goLine, "write "+a.line()) {
+		return msg, goLine
+	}
+	return msg, "did you mean " + m[3] + "?"
 }
 
 // Suggest words a message and finds a suggestion for it.
 func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (newMsg, hint string) {
 	a := &advisor{h, st, c, pos}
-	for _, list := range [][]rule{tensorRules, rules} {
-		for _, r := range list {
-			if m := r.message().FindStringSubmatch(msg); m != nil {
-				if said, hint := r.advise(a, msg, m); hint != "" || said != msg {
-					return said, hint
-				}
+	for _, r := range rules() {
+		if at := r.message.FindStringSubmatchIndex(msg); at != nil {
+			if said, hint := a.advise(r, msg, at); hint != "" || said != msg {
+				return said, hint
 			}
 		}
 	}
@@ -166,14 +146,6 @@ func (a *advisor) path() []ast.Node {
 		}
 	}
 	return nil
-}
-
-// earlierType explains a value of a type that was declared again since.
-func (a *advisor) earlierType(msg string, m []string) (string, string) {
-	if m[1] != m[2] {
-		return msg, ""
-	}
-	return msg, "the value has an earlier declaration of the type: make it again"
 }
 
 func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
@@ -213,14 +185,6 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 	return msg, near
 }
 
-// listOf advises a list where single values of its type stand.
-func (a *advisor) listOf(msg string, m []string) (string, string) {
-	if m[2] != m[3] {
-		return msg, ""
-	}
-	return msg, "a list of them is []" + m[2] + "{…}"
-}
-
 func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	name := m[1]
 	if name == "Out" {
@@ -248,7 +212,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 			return msg, say
 		}
 	}
-	if say, ok := ForeignNames[name]; ok {
+	if say, ok := ForeignNames()[name]; ok {
 		return msg, a.h.pasteable(say, a.line())
 	}
 	if qualifies {
@@ -489,14 +453,48 @@ func (a *advisor) element(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("strings do not change: write b := []byte(%s); b[%s] = '…'; %[1]s = string(b)", m[1], m[2])
 }
 
-// methodAgain writes a method that is declared twice as a person knows it.
-func (a *advisor) methodAgain(_ string, m []string) (string, string) {
-	return fmt.Sprintf("method %s.%s already declared", m[1], m[2]), ""
+// callAround returns the innermost call around the complaint.
+func (a *advisor) callAround() *ast.CallExpr {
+	for _, n := range a.path() {
+		if call, ok := n.(*ast.CallExpr); ok && !(call.Lparen < a.pos && call.Rparen < a.pos) && call.Lparen < a.pos {
+			return call
+		}
+	}
+	return nil
 }
 
-// appendUnused is about append(xs, x) as a statement, whose result is lost.
-func (a *advisor) appendUnused(msg string, m []string) (string, string) {
-	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
+// extreme writes min(x, y) of tensors.
+func (a *advisor) extreme(msg string, _ []string) (string, string) {
+	call := a.callAround()
+	if call == nil || len(call.Args) != 2 {
+		return msg, ""
+	}
+	method := map[string]string{"min": "Minimum", "max": "Maximum"}[types.ExprString(call.Fun)]
+	x, y := call.Args[0], call.Args[1]
+	if family(a.c.Info.Types[x].Type) != "tensor" {
+		x, y = y, x
+	}
+	if method == "" || family(a.c.Info.Types[x].Type) != "tensor" {
+		return msg, ""
+	}
+	return msg, "write " + types.ExprString(x) + "." + method + "(" + types.ExprString(y) + ")"
+}
+
+// mathOfTensor writes a function of package math as the method of a tensor, if there is one.
+func (a *advisor) mathOfTensor(msg string, m []string) (string, string) {
+	call := a.callAround()
+	if call == nil || len(call.Args) == 0 {
+		return msg, ""
+	}
+	t := a.c.Info.Types[call.Args[0]].Type
+	if o, _, _ := types.LookupFieldOrMethod(t, false, nil, m[1]); o == nil || family(t) != "tensor" {
+		return msg, ""
+	}
+	rest := make([]string, len(call.Args)-1)
+	for i, x := range call.Args[1:] {
+		rest[i] = types.ExprString(x)
+	}
+	return msg, "write " + types.ExprString(call.Args[0]) + "." + m[1] + "(" + strings.Join(rest, ", ") + ")"
 }
 
 // DidYouMean suggests the candidate that is nearest to a misspelt name. Names of two letters may differ in
