@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// CONTRIBUTING.md lists the places of a kind of adapter; this says which one a switch of Config does not have:
-// what a layer computes with it comes back from files, or they refuse it, and is merged, or kept apart.
+// CONTRIBUTING.md lists the places of a kind of adapter; this says which one a switch of Config does not
+// have: what a layer computes with it comes back from files, or they refuse it, and is merged, or kept apart.
 func TestPlacesOfAKind(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[lora.Config]()) {
 		if f.Type.Kind() != reflect.Bool || f.Name == "Full" {

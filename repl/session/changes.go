@@ -70,8 +70,8 @@ func (p *printer) of(v reflect.Value) uint64 {
 	}
 	t := v.Type()
 	if t == reflect.TypeFor[tensor.Tensor]() { // a pointer to a box, whose first word says which value it has
-		if box := v.Field(0); !box.IsNil() {
-			return p.number(uint64(atomic.LoadUintptr((*uintptr)(box.UnsafePointer()))))
+		if box := onlyPointer(v); box != nil {
+			return p.number(uint64(atomic.LoadUintptr((*uintptr)(box))))
 		}
 		return 0
 	}

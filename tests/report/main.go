@@ -2,8 +2,8 @@
 //
 //	go test -json ./... | go run ./tests/report
 //
-// A line for each package, all that a failed test or package printed, then which tests were skipped and why, and
-// which took longest. The exit status is 1 if something failed, or if nothing was tested.
+// A line for each package, all that a failed test or package printed, then which tests were skipped and why,
+// and which took longest. The exit status is 1 if something failed, or if nothing was tested.
 package main
 
 import (
@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// An event is a line of go test -json: see go doc test2json. The build of a package has ImportPath in the place
-// of Package.
+// An event is a line of go test -json: see go doc test2json. The build of a package has ImportPath in the
+// place of Package.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
 	Elapsed                                   float64 // seconds

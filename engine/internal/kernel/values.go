@@ -72,8 +72,8 @@ func (w *walker) declareLengths() {
 	}
 }
 
-// coordinates takes a flat place apart into those along some axes, i0, i1, … What is left of it on the way has
-// a name, which is declared unless it is the flat place itself.
+// coordinates takes a flat place apart into those along some axes, i0, i1, … What is left of it on the way
+// has a name, which is declared unless it is the flat place itself.
 func (w *walker) coordinates(flat, left string, axes []int) {
 	if len(axes) > 1 && flat != left {
 		w.line("%s %s = %s;", w.index, left, flat)

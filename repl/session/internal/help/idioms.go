@@ -14,7 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A ForeignLine is a line of another language, which does not parse, and what is said: a row of tables/lines.txt.
+// A ForeignLine is a line of another language, which does not parse, and what is said: a row of
+// tables/lines.txt.
 type ForeignLine struct {
 	line *regexp.Regexp
 	Say  string // $1 … are the groups of line

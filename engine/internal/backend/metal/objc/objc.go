@@ -72,7 +72,8 @@ func Load(libraries ...string) (*Runtime, error) {
 	return r, nil
 }
 
-// A names has what the runtime calls the names that it was asked for. To find one takes no lock and no allocation.
+// A names has what the runtime calls the names that it was asked for. To find one takes no lock and no
+// allocation.
 type names struct {
 	mu    sync.Mutex
 	known atomic.Pointer[map[string]uintptr]

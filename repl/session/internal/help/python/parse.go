@@ -26,8 +26,8 @@ import (
 //	def class try        parameters and body; body; body, name, other body
 //	param                text, type, value
 //
-// Any other is an operator or a keyword in front of its operands. A part that is left out is nil. Kind is what
-// a pattern wants an operand to be.
+// Any other is an operator or a keyword in front of its operands. A part that is left out is nil. Kind is
+// what a pattern wants an operand to be.
 type node struct {
 	op, text, key, kind string
 	kids                []*node

@@ -5,14 +5,14 @@
 //
 // A little of JavaScript is understood as well: c ? a : b, v => v * 2.
 //
-// [Line] reads a line, or a block that [Block] has put on one, as a tree. A part of it is written in Go by the first
-// rule of rules.txt that it looks like, then by the table of package elsewhere for names of PyTorch, NumPy and MLX,
-// or else as it stands. The session tells the types of parts: `x * 2` stays unchanged for a number, and is x.Mul(2)
-// for a tensor. Wrong Go is never suggested: the caller checks the result as it would check a cell, and drops a
-// result that does not check.
+// [Line] reads a line, or a block that [Block] has put on one, as a tree. A part of it is written in Go by
+// the first rule of rules.txt that it looks like, then by the table of package elsewhere for names of
+// PyTorch, NumPy and MLX, or else as it stands. The session tells the types of parts: `x * 2` stays unchanged
+// for a number, and is x.Mul(2) for a tensor. Wrong Go is never suggested: the caller checks the result as it
+// would check a cell, and drops a result that does not check.
 //
-// Reading order: parse.go and statements.go, translate.go, rules.go and rules.txt, calls.go with forms.go, then
-// write.go, functions.go and training.go for statements.
+// Reading order: parse.go and statements.go, translate.go, rules.go and rules.txt, calls.go with forms.go,
+// then write.go, functions.go and training.go for statements.
 package python
 
 import (
@@ -35,8 +35,8 @@ type Session interface {
 }
 
 // Line returns the Go for one line of Python, on one line, or "" for a line that it does not understand. A
-// line that only opens a block gets a body that shows its variables, so the result can run. A class of layers,
-// with __init__ and forward, is a type with its methods.
+// line that only opens a block gets a body that shows its variables, so the result can run. A class of
+// layers, with __init__ and forward, is a type with its methods.
 func Line(line string, s Session) (goLine string) {
 	defer func() {
 		switch r := recover().(type) {

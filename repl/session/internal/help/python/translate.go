@@ -422,7 +422,8 @@ func IsTensor(t types.Type) bool {
 	return ok && strings.HasSuffix(n.String(), "/tensor.Tensor")
 }
 
-// family returns what kind of values a type has: "tensor", "slice", "map", "int", "float", "string", "bool", or "".
+// family returns what kind of values a type has: "tensor", "slice", "map", "int", "float", "string", "bool",
+// or "".
 func family(t types.Type) string {
 	if IsTensor(t) {
 		return "tensor"
