@@ -50,7 +50,7 @@ func runGraph(ctx context.Context, c *call) (display.Value, error) {
 	if file := c.text("o"); file != "" {
 		return c.writeGraph(file, r)
 	}
-	return display.Drawn{Diagram: diagramOf(r.Trace, max(c.number("n"), 1))}, nil
+	return diagramOf(r.Trace, max(c.number("n"), 1)), nil
 }
 
 // writeGraph writes a graph in the form that the file's name asks for.

@@ -63,9 +63,9 @@ func runPlot(ctx context.Context, c *call) (display.Value, error) {
 		return c.wrotePlot(file, p)
 	}
 	if images != "" {
-		return plottedWith{display.Plotted{Plot: p}, images}, nil
+		return plottedWith{p, images}, nil
 	}
-	return display.Plotted{Plot: p}, nil
+	return p, nil
 }
 
 var imageSettings = []string{"auto", "kitty", "sixel", "off"}
@@ -77,7 +77,7 @@ func (s imagesSet) Text(int) string { return "images: " + string(s) }
 func (s imagesSet) Images() string  { return string(s) }
 
 type plottedWith struct {
-	display.Plotted
+	*plot.Plot
 	how string
 }
 
@@ -110,8 +110,8 @@ func (c *call) plotOf(v any) (p *plot.Plot, err error) {
 		return nil, c.errorf("got no value, want a plot, a tensor or a slice of numbers")
 	case *plot.Plot:
 		return v, nil
-	case display.Plotter:
-		return plot.New(v.PlotData()), nil
+	case display.Drawable:
+		return c.plotOf(v.Drawing())
 	}
 	defer func() {
 		switch e := recover().(type) {

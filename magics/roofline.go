@@ -50,7 +50,7 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	if file != "" {
 		return c.wrotePlot(file, p)
 	}
-	return values{display.Plotted{Plot: p}, display.Lines(strings.Join(slices.Concat(k.ceilings(), notes, []string{m.Brief()}), "\n"))}, nil
+	return values{p, display.Lines(strings.Join(slices.Concat(k.ceilings(), notes, []string{m.Brief()}), "\n"))}, nil
 }
 
 // roofline draws the kernels, and says what is not drawn.

@@ -220,7 +220,7 @@ func (m *measurement) plot() display.Value {
 	last := len(m.sweep.Points) - 1
 	p.LogX = v(0) > 0 && last > 1 && v(2)-v(1) > v(1)-v(0)
 	p.LogY = p.LogX
-	return display.Plotted{Plot: p}
+	return p
 }
 
 // secondsUnit is the unit in which a time is a number from 1 to 1000, in seconds, and its name.

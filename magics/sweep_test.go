@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/engine/plot"
 )
 
 // The axis of a sweep's plot has the unit in which the longest time is a number that people read.
@@ -24,7 +24,7 @@ func TestSweepAxis(t *testing.T) {
 		for i, s := range c.seconds {
 			sweep.Points = append(sweep.Points, bench.Point{Value: float64(i + 1), Comparison: &bench.Comparison{Lines: []bench.Line{{Name: "a", Result: &bench.Result{Median: s}}}}})
 		}
-		p := (&measurement{sweep: sweep}).plot().(display.Plotted).Plot
+		p := (&measurement{sweep: sweep}).plot().(*plot.Plot)
 		near := func(a, b float64) bool { return a > b*(1-1e-9) && a < b*(1+1e-9) }
 		if p.YLabel != c.unit || !slices.EqualFunc(p.Series[0].Y, c.want, near) {
 			t.Errorf("%v s: got %v %s, want %v %s", c.seconds, p.Series[0].Y, p.YLabel, c.want, c.unit)

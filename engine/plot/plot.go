@@ -49,7 +49,7 @@ type Plot struct {
 	tile *tile // of KindImage
 }
 
-// New makes a line plot of the results of a PlotData method.
+// New makes a plot of the lines (xs[i], ys[i]). Names and xs may be shorter than ys.
 func New(title, xlabel, ylabel string, names []string, xs, ys [][]float64) *Plot {
 	p := &Plot{Title: title, XLabel: xlabel, YLabel: ylabel}
 	for i, y := range ys {

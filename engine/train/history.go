@@ -165,7 +165,7 @@ func (h *History) PlotRate() Curves {
 	return c
 }
 
-// Curves are lines to be drawn; a front end that finds the method PlotData draws them.
+// Curves are lines to be drawn; a front end shows their Drawing.
 type Curves struct {
 	Title, XLabel, YLabel string
 	Names                 []string
@@ -180,10 +180,8 @@ func (c *Curves) add(name string, n int, point func(i int) (x, y float64)) {
 	c.Names, c.X, c.Y = append(c.Names, name), append(c.X, xs), append(c.Y, ys)
 }
 
-// PlotData returns titles, labels and lines.
-func (c Curves) PlotData() (title, xlabel, ylabel string, names []string, xs, ys [][]float64) {
-	return c.Title, c.XLabel, c.YLabel, c.Names, c.X, c.Y
-}
+// Drawing is the plot of the curves.
+func (c Curves) Drawing() any { return plot.New(c.Title, c.XLabel, c.YLabel, c.Names, c.X, c.Y) }
 
 // String says what the curves are, for a front end that cannot draw them.
 func (c Curves) String() string {

@@ -18,6 +18,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -75,9 +76,12 @@ func TestRunLearns(t *testing.T) {
 	if len(h.Eval) != 3 || h.Eval[2].Step != 60 || h.Eval[2].Loss >= h.Eval[0].Loss {
 		t.Errorf("evaluations %v", h.Eval)
 	}
-	title, _, _, names, xs, ys := h.Plot().PlotData()
-	if title != "loss" || !slices.Equal(names, []string{"training", "other data"}) || len(xs[0]) != 60 || ys[0][0] != h.First() || xs[1][0] != 20 {
-		t.Errorf("plot %q of %v with %d points", title, names, len(xs[0]))
+	c := h.Plot()
+	if c.Title != "loss" || !slices.Equal(c.Names, []string{"training", "other data"}) || len(c.X[0]) != 60 || c.Y[0][0] != h.First() || c.X[1][0] != 20 {
+		t.Errorf("plot %q of %v with %d points", c.Title, c.Names, len(c.X[0]))
+	}
+	if p, ok := c.Drawing().(*plot.Plot); !ok || len(p.Series) != 2 || p.Series[1].Name != "other data" {
+		t.Errorf("the drawing is %+v", c.Drawing())
 	}
 }
 

@@ -9,6 +9,11 @@
 // can offer renderings without importing this package.
 package display
 
+import (
+	"image"
+	"image/color"
+)
+
 // A Value can be shown as text. Width is the number of columns; 0 means that it is unknown, and the value
 // then uses 80. The text has no trailing newline and no terminal escapes.
 type Value interface {
@@ -43,6 +48,30 @@ type Styler interface {
 	StyledText(width int, style Style) string
 }
 
+// A Drawer is a Styler that does not know this package: paint gets a span of text, and whether it belongs to
+// series 0, 1, …, is background (-1) or a title (-2).
+type Drawer interface {
+	Value
+	Draw(width int, paint func(what int, text string) string) string
+}
+
+// A Painter can be drawn in pixels, for a front end that shows pictures.
+type Painter interface {
+	Drawer
+	// Render draws so many pixels, scale of them for a unit of which text is 12 high, on a "light" or "dark"
+	// ground. Proportion is the best width divided by the height.
+	Render(width, height int, scale float64, ground string) *image.NRGBA
+	Proportion() float64
+	// Blocks draws with two pixels in each character, which half makes; ok is false if this shows less than
+	// the text.
+	Blocks(width int, half func(upper, lower color.NRGBA) string, paint func(what int, text string) string) (text string, ok bool)
+}
+
+// A Drawable is shown as its drawing.
+type Drawable interface {
+	Drawing() any
+}
+
 // Style paints a span of text in a role. The nil Style paints nothing.
 type Style func(role Role, text string) string
 
@@ -70,6 +99,20 @@ func (s Style) Paint(role Role, text string) string {
 		return text
 	}
 	return s(role, text)
+}
+
+// series are the roles of a [Drawer]'s series.
+var series = []Role{Series1, Series2, Series3, Series4}
+
+// Spans paints what a [Drawer] draws.
+func (s Style) Spans(what int, text string) string {
+	switch what {
+	case -2:
+		return s.Paint(Strong, text)
+	case -1:
+		return s.Paint(Dim, text)
+	}
+	return s.Paint(series[what%len(series)], text)
 }
 
 // Text is a Value that is just a string.

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"go/types"
-	"math/big"
 	"reflect"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -36,7 +34,7 @@ type Formatter struct {
 }
 
 // Format shows v, whose static type is t (nil: the type that reflect reports). A value that can show
-// itself (it has a method Text(width int) string, or can be plotted) does so. Any other value is written
+// itself (it has a method Text(width int) string, or a drawing) does so. Any other value is written
 // as Go would write it, with its type behind it where the text does not show the type.
 func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
 	if d := f.dynamic(v, t); d != nil {
@@ -62,20 +60,23 @@ func (f *Formatter) recovered(p any) string {
 // Format shows a compiled value; see [Formatter.Format].
 func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil) }
 
-// Own returns the Value of a value that can show itself: v itself if it is a Value, its plot if it has
-// data to plot.
+// Own returns the Value of a value that can show itself: v itself if it is a Value, its drawing if it has one.
 func Own(v any) (Value, bool) {
 	switch v := v.(type) {
-	case *big.Int: // the argument of its Text is a base
+	case number:
 		return nil, false
-	case *plot.Plot: // a Value, but without colours
-		return Plotted{v}, true
 	case Value:
 		return v, true
-	case Plotter:
-		return Plot(v), true
+	case Drawable:
+		return Own(v.Drawing())
 	}
 	return nil, false
+}
+
+// A number is one of math/big: it formats itself, and the argument of its Text is a base.
+type number interface {
+	Value
+	fmt.Formatter
 }
 
 func isNil(v reflect.Value) bool {
@@ -254,8 +255,15 @@ func (t tuple) StyledText(width int, style Style) string {
 // values through it. Text in a value may come from a file (a name, a source): it is escaped, so it cannot
 // move the cursor or send other sequences.
 func Styled(v Value, width int, style Style) string {
-	if s, ok := v.(Styler); ok && style != nil {
-		return visible.Styled(s.StyledText(width, style))
+	switch s := v.(type) {
+	case Styler:
+		if style != nil {
+			return visible.Styled(s.StyledText(width, style))
+		}
+	case Drawer:
+		if style != nil {
+			return visible.Styled(s.Draw(width, style.Spans))
+		}
 	}
 	return visible.Text(v.Text(width))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/plot"
 )
 
 type point struct {
@@ -46,9 +48,7 @@ func (weights) String() string { return "f32[2 3]\n[[…]]" }
 
 type curve struct{}
 
-func (curve) PlotData() (title, xlabel, ylabel string, names []string, xs, ys [][]float64) {
-	return "loss", "step", "", nil, nil, [][]float64{{3, 2, 1}}
-}
+func (curve) Drawing() any { return plot.Line([]int{3, 2, 1}).Titled("loss").Labels("step", "") }
 
 func TestFormatCompiled(t *testing.T) {
 	loop := &chain{Value: 1}
@@ -112,8 +112,8 @@ func TestFormatCompiled(t *testing.T) {
 	if got := Format(strings.Repeat("ü", 3000)).Text(80); !strings.HasPrefix(got, `"üü`) || !strings.Contains(got, `üü" … 4,000 more bytes … "üü`) || !strings.HasSuffix(got, "ü\" 6,000 bytes, %show shows all") {
 		t.Errorf("long string: got …%s", got[len(got)-60:])
 	}
-	if v, ok := Format(curve{}).(Plotted); !ok || !strings.Contains(v.Text(40), "loss") {
-		t.Errorf("a type with PlotData must be drawn, got %T", Format(curve{}))
+	if v, ok := Format(curve{}).(Drawer); !ok || !strings.Contains(v.Text(40), "loss") {
+		t.Errorf("a type with a drawing must be drawn, got %T", Format(curve{}))
 	}
 }
 
@@ -250,7 +250,7 @@ func TestStyledTextIsTextWithStyles(t *testing.T) {
 	strip := strings.NewReplacer("\x1b[1m", "", "\x1b[m", "").Replace
 	table := NewTable("name", ">n")
 	table.Add(Cell{Text: "a", Role: Name}, 1)
-	for _, v := range []Value{Format(2.5), Tuple([]Value{Format(2.5), Format(1)}), table, Plot(curve{})} {
+	for _, v := range []Value{Format(2.5), Tuple([]Value{Format(2.5), Format(1)}), table, Format(curve{})} {
 		styled := Styled(v, 60, style)
 		if styled == v.Text(60) {
 			t.Errorf("%T: no styles in %q", v, styled)

@@ -102,7 +102,7 @@ func (f *Formatter) dynamic(v reflect.Value, t types.Type) types.Type {
 func (f *Formatter) speaksFor(v reflect.Value, t types.Type) bool {
 	if v.CanInterface() {
 		switch v.Interface().(type) {
-		case error, fmt.Stringer, Value, Briefer, fmt.Formatter, Plotter:
+		case error, fmt.Stringer, Value, Briefer, fmt.Formatter, Drawable:
 			return true
 		}
 	}

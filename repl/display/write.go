@@ -3,7 +3,6 @@ package display
 import (
 	"fmt"
 	"go/types"
-	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -152,8 +151,8 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc
 			return atom(x.Format("2006-01-02 15:04:05.999999999 -0700 MST")), true
 		case reflect.Value, reflect.Type:
 			return atom(fmt.Sprint(x)), true
-		case *big.Int:
-			return atom(w.clean(x.String(), depth)), true
+		case number:
+			return atom(w.clean(fmt.Sprint(x), depth)), true
 		case Briefer:
 			method = "Brief"
 			return atom(w.clean(x.Brief(), 1)), true

@@ -79,7 +79,7 @@ func (p *pictures) show(v display.Painter, prompt int) *pictured {
 		if s.Depth == picture.Few {
 			return nil
 		}
-		text, ok := v.InBlocks(columns-prompt, p.theme.style(), func(upper, lower color.NRGBA) string { return picture.Half(s.Depth, upper, lower) })
+		text, ok := v.Blocks(columns-prompt, func(upper, lower color.NRGBA) string { return picture.Half(s.Depth, upper, lower) }, p.theme.style().Spans)
 		if !ok {
 			return nil
 		}

@@ -45,7 +45,7 @@ func (p parts) Values() []display.Value { return p }
 
 // A plot is an image where the terminal shows them, also beside other values; other values are text.
 func TestPictured(t *testing.T) {
-	drawn := display.Plotted{Plot: plot.Line([]int{1, 2})}
+	drawn := plot.Line([]int{1, 2})
 	for _, c := range []struct {
 		name, set   string
 		value       display.Value
@@ -55,7 +55,7 @@ func TestPictured(t *testing.T) {
 		{"a plot and a note", "sixel", parts{drawn, display.Text("note")}, "\x1bP0;1q", "\nnote"},
 		{"text alone", "sixel", parts{display.Text("note")}, "", ""},
 		{"no images, a line", "off", drawn, "", ""},
-		{"no images, a heat map", "off", display.Plotted{Plot: plot.Heat([][]int{{1}})}, " \x1b[38;5;", ""},
+		{"no images, a heat map", "off", plot.Heat([][]int{{1}}), " \x1b[38;5;", ""},
 	} {
 		env := func(name string) string { return map[string]string{"TERM": "xterm-256color"}[name] }
 		nb := &notebook{theme: theme{enabled: true, fixed: true}}

@@ -82,6 +82,9 @@ func (d *Diagram) SVG() string {
 	return b.String() + "</svg>\n"
 }
 
+// HTML is the SVG, which needs no other file.
+func (d *Diagram) HTML() string { return d.SVG() }
+
 // layout places the boxes: a row for each level, its boxes side by side and in the middle.
 func (d *Diagram) layout() (spots []spot, width, height float64) {
 	spots = make([]spot, len(d.Boxes))

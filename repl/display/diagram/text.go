@@ -8,14 +8,10 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
-// A Painter paints a span of text: 0 is a title, 1 is background, 2 and above are the frames of tones.
-type Painter func(what int, text string) string
-
-// The kinds of text for a Painter.
+// What a span of text is that is painted; from 0 up it is the frame of a box, by its tone.
 const (
-	PaintTitle = iota
-	PaintDim
-	PaintTone // and the tones behind it
+	title      = -2
+	background = -1
 )
 
 // maxLanes is the number of values that are drawn as lines beside the boxes at a time, on a narrow screen
@@ -29,8 +25,8 @@ const minBox = 30
 // box that makes it to the boxes that read it.
 func (d *Diagram) Text(width int) string { return d.Draw(width, nil) }
 
-// Draw is Text, painted.
-func (d *Diagram) Draw(width int, paint Painter) string {
+// Draw is Text with frames and titles painted.
+func (d *Diagram) Draw(width int, paint func(what int, text string) string) string {
 	if width <= 0 {
 		width = 80
 	}
@@ -57,7 +53,7 @@ type drawing struct {
 	at      map[port]int // the lane of each value that has one
 	open    []bool       // the lanes that a value is in at the line to come
 	inner   int          // columns inside of a box
-	paint   Painter
+	paint   func(what int, text string) string
 	lines   []string
 }
 
@@ -94,7 +90,7 @@ func (t *drawing) box(i int) {
 				margin = t.margin(-1, 0)
 			}
 			pad := strings.Repeat(" ", t.inner-runewidth.StringWidth(part))
-			if what >= 0 {
+			if what < 0 {
 				part = t.paint(what, part)
 			}
 			t.lines = append(t.lines, margin+t.frame(box, "│")+" "+part+pad+" "+t.frame(box, "│"))
@@ -102,7 +98,7 @@ func (t *drawing) box(i int) {
 	}
 	t.top(box, numbered(i, box.Title), row)
 	for _, line := range box.Lines {
-		row(t.margin(-1, 0), line, -1)
+		row(t.margin(-1, 0), line, 0)
 	}
 	for _, in := range box.In {
 		t.read(i, in, row)
@@ -115,22 +111,22 @@ func (t *drawing) box(i int) {
 
 // top draws the upper frame of a box, with its name and, where there is room, its note.
 func (t *drawing) top(box *Box, name string, row func(margin, text string, what int)) {
-	title := runewidth.Truncate(name, t.inner-2, "")
-	note, bar := "", t.inner-2-runewidth.StringWidth(title)
+	head := runewidth.Truncate(name, t.inner-2, "")
+	note, bar := "", t.inner-2-runewidth.StringWidth(head)
 	if n := runewidth.StringWidth(box.Note); n > 0 && bar >= n+2 {
 		note, bar = " "+box.Note+" ", bar-n-2
 	}
-	t.lines = append(t.lines, t.margin(-1, 0)+t.frame(box, "╭─ ")+t.paint(PaintTitle, title)+" "+t.frame(box, strings.Repeat("─", bar)+note+"─╮"))
-	if rest := name[len(title):]; rest != "" {
-		row(t.margin(-1, 0), rest, PaintTitle)
+	t.lines = append(t.lines, t.margin(-1, 0)+t.frame(box, "╭─ ")+t.paint(title, head)+" "+t.frame(box, strings.Repeat("─", bar)+note+"─╮"))
+	if rest := name[len(head):]; rest != "" {
+		row(t.margin(-1, 0), rest, title)
 	}
 	if box.Note != "" && note == "" {
-		row(t.margin(-1, 0), box.Note, PaintDim)
+		row(t.margin(-1, 0), box.Note, background)
 	}
 }
 
 // frame paints what is a part of a box's frame.
-func (t *drawing) frame(box *Box, text string) string { return t.paint(PaintTone+int(box.Tone), text) }
+func (t *drawing) frame(box *Box, text string) string { return t.paint(int(box.Tone), text) }
 
 // read draws a value that a box reads.
 func (t *drawing) read(i int, in In, row func(margin, text string, what int)) {
@@ -138,9 +134,9 @@ func (t *drawing) read(i int, in In, row func(margin, text string, what int)) {
 	lane, ok := t.at[p]
 	switch {
 	case in.Box < 0:
-		row(t.margin(-1, 0), "reads "+in.Label, PaintDim)
+		row(t.margin(-1, 0), "reads "+in.Label, background)
 	case !ok:
-		row(t.margin(-1, 0), "reads "+in.Label+" of "+numbered(in.Box, t.d.Boxes[in.Box].Title), PaintDim)
+		row(t.margin(-1, 0), "reads "+in.Label+" of "+numbered(in.Box, t.d.Boxes[in.Box].Title), background)
 	default:
 		corner := '├'
 		if list := t.readers[p]; list[len(list)-1] == i {
@@ -148,7 +144,7 @@ func (t *drawing) read(i int, in In, row func(margin, text string, what int)) {
 		}
 		margin := t.margin(lane, corner)
 		t.open[lane] = corner == '├'
-		row(margin, "reads "+in.Label, PaintDim)
+		row(margin, "reads "+in.Label, background)
 	}
 }
 
@@ -160,12 +156,12 @@ func (t *drawing) write(i, k int, out Out, row func(margin, text string, what in
 	}
 	lane, ok := t.at[port{i, k}]
 	if !ok {
-		row(t.margin(-1, 0), text, PaintDim)
+		row(t.margin(-1, 0), text, background)
 		return
 	}
 	margin := t.margin(lane, '╭')
 	t.open[lane] = true
-	row(margin, text, PaintDim)
+	row(margin, text, background)
 }
 
 // margin returns the text to the left of a box's line: the lanes, and a line from one of them to the box.
@@ -185,7 +181,7 @@ func (t *drawing) margin(lane int, corner rune) string {
 			b.WriteString("  ")
 		}
 	}
-	return t.paint(PaintDim, b.String())
+	return t.paint(background, b.String())
 }
 
 // wrapped breaks a line at blanks, and words that are wider than the box anywhere, and indents the
