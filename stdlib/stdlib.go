@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"sync"
 
+	_ "github.com/mcs-notebook/mcs/engine/plot/typeface" // pictures of cells have letters
 	"github.com/mcs-notebook/mcs/stdlib/internal/engine"
 	"github.com/mcs-notebook/mcs/stdlib/internal/std"
 	"github.com/mcs-notebook/mcs/stdlib/internal/table"

@@ -18,7 +18,6 @@ const (
 type figure struct {
 	*Plot
 	pen           pen
-	ruler         ruler
 	width, height float64
 	area          box // between the axes
 	x, y          axis
@@ -32,7 +31,7 @@ func (p *Plot) figure(to pen, width, height float64) {
 	f := &figure{Plot: &drawn, pen: to, width: width, height: height}
 	f.area = box{edge, edge, width - edge, height - edge}
 	if p.Title != "" {
-		to.text(point{width / 2, edge + 9}, f.ruler.cut(p.Title, width-2*edge), 0.5, inkText, false)
+		to.text(point{width / 2, edge + 9}, cutText(p.Title, width-2*edge), 0.5, inkText, false)
 		f.area.y0 += rowHeight + 4
 	}
 	ok := false
@@ -47,7 +46,7 @@ func (p *Plot) figure(to pen, width, height float64) {
 		}
 	}
 	if !ok {
-		to.text(point{width / 2, height / 2}, f.ruler.cut("no finite "+p.elements()+" to draw", width-2*edge), 0.5, inkText, false)
+		to.text(point{width / 2, height / 2}, cutText("no finite "+p.elements()+" to draw", width-2*edge), 0.5, inkText, false)
 	}
 }
 
@@ -110,7 +109,7 @@ func (f *figure) reserve(whole box) {
 	}
 	widest := 0.0
 	for _, t := range f.yTicks() {
-		widest = math.Max(widest, f.ruler.width(t.label))
+		widest = math.Max(widest, textWidth(t.label))
 	}
 	f.area.x0 += widest + gap
 	if f.YLabel != "" {
@@ -118,7 +117,7 @@ func (f *figure) reserve(whole box) {
 	}
 	if ticks := f.xTicks(); len(ticks) > 0 { // the last label is centred, and may be at the end
 		last := ticks[len(ticks)-1]
-		f.area.x1 -= math.Max(0, f.place(last.value, f.y.low).x+f.ruler.width(last.label)/2-whole.x1)
+		f.area.x1 -= math.Max(0, f.place(last.value, f.y.low).x+textWidth(last.label)/2-whole.x1)
 	}
 }
 
@@ -143,7 +142,7 @@ func (f *figure) yTicks() []tick {
 // xTicks are so many that their labels do not touch.
 func (f *figure) xTicks() []tick {
 	return apart(f.x, max(4, int(f.area.width()/80)), func(t tick) (from, to float64) {
-		at, half := f.place(t.value, f.y.low).x, f.ruler.width(t.label)/2
+		at, half := f.place(t.value, f.y.low).x, textWidth(t.label)/2
 		return at - half - gap/2, at + half + gap/2
 	})
 }
@@ -200,10 +199,10 @@ func (f *figure) axes() {
 // axisNames writes the names of the axes at the edges.
 func (f *figure) axisNames() {
 	if f.XLabel != "" {
-		f.pen.text(point{(f.area.x0 + f.area.x1) / 2, f.height - edge}, f.ruler.cut(f.XLabel, f.area.width()), 0.5, inkText, false)
+		f.pen.text(point{(f.area.x0 + f.area.x1) / 2, f.height - edge}, cutText(f.XLabel, f.area.width()), 0.5, inkText, false)
 	}
 	if f.YLabel != "" {
-		f.pen.text(point{edge + 8, (f.area.y0 + f.area.y1) / 2}, f.ruler.cut(f.YLabel, f.area.height()), 0.5, inkText, true)
+		f.pen.text(point{edge + 8, (f.area.y0 + f.area.y1) / 2}, cutText(f.YLabel, f.area.height()), 0.5, inkText, true)
 	}
 }
 
@@ -232,10 +231,10 @@ func (f *figure) marks() {
 
 // nameMark writes a name to the right of a mark, or to its left if there is no room.
 func (f *figure) nameMark(at point, name string) {
-	if at.x+7+f.ruler.width(name) <= f.width-4 || at.x < f.width/2 {
-		f.pen.text(point{at.x + 7, at.y + 4}, f.ruler.cut(name, f.width-4-at.x-7), 0, inkText, false)
+	if at.x+7+textWidth(name) <= f.width-4 || at.x < f.width/2 {
+		f.pen.text(point{at.x + 7, at.y + 4}, cutText(name, f.width-4-at.x-7), 0, inkText, false)
 	} else {
-		f.pen.text(point{at.x - 7, at.y + 4}, f.ruler.cut(name, at.x-7-4), 1, inkText, false)
+		f.pen.text(point{at.x - 7, at.y + 4}, cutText(name, at.x-7-4), 1, inkText, false)
 	}
 }
 

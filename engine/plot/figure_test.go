@@ -74,7 +74,7 @@ func TestSameLayout(t *testing.T) {
 		shapes := 0
 		for _, m := range text.FindAllStringSubmatch(svg, -1) {
 			x, y, anchor := number(m[1]), number(m[2]), map[string]float64{"start": 0, "middle": 0.5, "end": 1}[m[3]]
-			width := new(ruler).width(m[4])
+			width := textWidth(m[4])
 			if x -= anchor * width; !inked(box{x, y - 9, x + width, y}) {
 				t.Errorf("%s: no text %q at %.1f, %.1f", name, m[4], x, y)
 			}

@@ -21,7 +21,7 @@ func (f *figure) heat() bool {
 	values := scale.ticks(f.rowTicks(scale))
 	widest := 0.0
 	for _, t := range values {
-		widest = math.Max(widest, f.ruler.width(t.label))
+		widest = math.Max(widest, textWidth(t.label))
 	}
 	bar := box{f.area.x1 - widest - 6 - barWide, f.area.y0, f.area.x1 - widest - 6, f.area.y1}
 	f.area.x1 = bar.x0 - 2*gap
@@ -80,18 +80,18 @@ func (f *figure) cellTicks() {
 	widest := 0.0
 	for _, t := range whole(f.yTicks()) {
 		f.pen.text(point{f.area.x0 - gap, f.place(0, t.value).y + 4}, t.label, 1, inkText, false)
-		widest = math.Max(widest, f.ruler.width(t.label))
+		widest = math.Max(widest, textWidth(t.label))
 	}
 	for _, t := range whole(f.xTicks()) {
 		f.pen.text(point{f.place(t.value, f.y.low).x, f.area.y1 + rowHeight}, t.label, 0.5, inkText, false)
 	}
 	middle := point{(f.area.x0 + f.area.x1) / 2, (f.area.y0 + f.area.y1) / 2}
 	if f.XLabel != "" {
-		name := f.ruler.cut(f.XLabel, 2*math.Min(middle.x, f.width-middle.x)-edge)
+		name := cutText(f.XLabel, 2*math.Min(middle.x, f.width-middle.x)-edge)
 		f.pen.text(point{middle.x, math.Min(f.area.y1+2*rowHeight+4, f.height-edge)}, name, 0.5, inkText, false)
 	}
 	if f.YLabel != "" {
-		f.pen.text(point{f.area.x0 - gap - widest - 6, middle.y}, f.ruler.cut(f.YLabel, f.area.height()), 0.5, inkText, true)
+		f.pen.text(point{f.area.x0 - gap - widest - 6, middle.y}, cutText(f.YLabel, f.area.height()), 0.5, inkText, true)
 	}
 }
 

@@ -168,6 +168,6 @@ func (f *figure) image() bool {
 	} else if note != "" {
 		text = note
 	}
-	f.pen.text(point{f.width / 2, f.height - edge}, f.ruler.cut(text, f.width-2*edge), 0.5, inkText, false)
+	f.pen.text(point{f.width / 2, f.height - edge}, cutText(text, f.width-2*edge), 0.5, inkText, false)
 	return true
 }

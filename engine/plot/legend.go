@@ -35,8 +35,8 @@ func (f *figure) legend(ways []trace) legend {
 		if s.Marks && f.Kind == KindLines || s.Name == "" {
 			continue // the name stands beside the mark
 		}
-		r := legendRow{k, f.ruler.cutMiddle(strings.TrimSpace(s.Name), f.width/5), f.Kind == KindLines}
-		l.rows, widest = append(l.rows, r), math.Max(widest, f.ruler.width(r.name))
+		r := legendRow{k, cutMiddle(strings.TrimSpace(s.Name), f.width/5), f.Kind == KindLines}
+		l.rows, widest = append(l.rows, r), math.Max(widest, textWidth(r.name))
 	}
 	if len(l.rows) == 0 {
 		return l
@@ -82,7 +82,7 @@ func (f *figure) taken(ways []trace) func(box) bool {
 		if s := &f.Series[k]; s.Marks && f.Kind == KindLines {
 			for i := range s.len() {
 				if p, ok := f.visible(s, i); ok {
-					w := f.ruler.width(s.Name)
+					w := textWidth(s.Name)
 					marks = append(marks, box{p.x - 8, p.y - 10, p.x + 8 + w, p.y + 10})
 				}
 			}

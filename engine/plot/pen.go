@@ -1,15 +1,11 @@
 package plot
 
+//go:generate go run ./gen
+
 import (
 	"image"
 	"math"
-	"sync"
-
-	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/opentype"
-	"golang.org/x/image/font/sfnt"
-	"golang.org/x/image/math/fixed"
+	"sort"
 )
 
 // A pen draws shapes. The layout (figure.go) calls it in units, with y downwards; SVG text (svg.go) and
@@ -44,73 +40,46 @@ func (b box) overlaps(c box) bool { return b.x0 < c.x1 && c.x0 < b.x1 && b.y0 < 
 // fontSize is the height of text in units.
 const fontSize = 12
 
-// typeface is the font of pictures, which is read when the first of them is drawn.
-var typeface = sync.OnceValue(func() *sfnt.Font {
-	f, err := opentype.Parse(goregular.TTF)
-	if err != nil {
-		panic("plot: the built-in font: " + err.Error())
-	}
-	return f
-})
-
-// newFace is the font in a size for one goroutine: faces keep buffers.
-func newFace(pixels float64) font.Face {
-	face, err := opentype.NewFace(typeface(), &opentype.FaceOptions{Size: pixels, DPI: 72, Hinting: font.HintingNone})
-	if err != nil {
-		panic("plot: the built-in font: " + err.Error())
-	}
-	return face
-}
-
-// A ruler measures text. SVG has the same layout, and its reader may have another font.
-type ruler struct {
-	buf sfnt.Buffer
-}
-
-// wider is how much wider the fonts of other systems may be.
+// wider is how much wider the fonts of other systems may be: an SVG has the same layout as a PNG, and its
+// reader may have another font.
 const wider = 1.12
 
-func (r *ruler) width(text string) float64 {
-	total := fixed.Int26_6(0)
-	for _, c := range text {
-		i, err := typeface().GlyphIndex(&r.buf, c)
-		if err != nil {
-			continue
-		}
-		advance, err := typeface().GlyphAdvance(&r.buf, i, fixed.I(64*fontSize), font.HintingNone)
-		if err == nil {
-			total += advance
+// textWidth is the width of a text in units.
+func textWidth(text string) float64 {
+	total := 0
+	for _, r := range text {
+		i := sort.Search(len(letterWidths), func(i int) bool { return letterWidths[i].first > r }) - 1
+		if i >= 0 && int(r-letterWidths[i].first) < len(letterWidths[i].widths) {
+			total += int(letterWidths[i].widths[r-letterWidths[i].first])
+		} else {
+			total += missingLetter
 		}
 	}
-	return wider * float64(total) / 64 / 64
+	return wider * fontSize * float64(total) / unitsPerSize
 }
 
-// cut shortens text to a width, with an ellipsis.
-func (r *ruler) cut(text string, width float64) string {
-	if r.width(text) <= width {
-		return text
-	}
-	runes := []rune(text)
-	for n := len(runes) - 1; n > 0; n-- {
-		if short := string(runes[:n]) + "…"; r.width(short) <= width {
-			return short
-		}
-	}
-	return ""
+// cutText shortens text to a width, with an ellipsis at its end.
+func cutText(text string, width float64) string {
+	return shorten(text, width, func(runes []rune, n int) string { return string(runes[:n]) + "…" })
 }
 
 // cutMiddle shortens a name to a width, and keeps its end: names of many series differ there.
-func (r *ruler) cutMiddle(text string, width float64) string {
-	if r.width(text) <= width {
-		return text
-	}
+func cutMiddle(text string, width float64) string {
+	return shorten(text, width, func(runes []rune, n int) string {
+		return string(runes[:(n+1)/2]) + "…" + string(runes[len(runes)-n/2:])
+	})
+}
+
+// shorten is text, or the longest that keep makes of n of its characters and that fits a width.
+func shorten(text string, width float64, keep func(runes []rune, n int) string) string {
 	runes := []rune(text)
-	for n := len(runes) - 1; n > 1; n-- {
-		if short := string(runes[:(n+1)/2]) + "…" + string(runes[len(runes)-n/2:]); r.width(short) <= width {
-			return short
+	for n := len(runes) - 1; textWidth(text) > width; n-- {
+		if n <= 0 {
+			return ""
 		}
+		text = keep(runes, n)
 	}
-	return ""
+	return text
 }
 
 // dashed cuts a line into its dashes.

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/math/fixed"
 	coverage "golang.org/x/image/vector"
+
+	"github.com/mcs-notebook/mcs/engine/plot/internal/letters"
 )
 
 // PNG draws the plot as a PNG file of [Plot.Size] times [Plot.Scale] pixels, light without a [Plot.Theme].
@@ -34,11 +36,17 @@ func (p *Plot) Proportion() float64 {
 	return width / height
 }
 
+// noTypeface is said where pixels are wanted of a program without letters.
+const noTypeface = `got no typeface, want import _ "github.com/mcs-notebook/mcs/engine/plot/typeface"`
+
 // Render draws the plot in width×height pixels, of which a unit has scale: text is 12 units high. ground is
 // "light" or "dark", and a [Plot.Theme] goes before it. A size below 1×1 panics with an [*Error].
 func (p *Plot) Render(width, height int, scale float64, ground string) *image.NRGBA {
 	if width < 1 || height < 1 || width > 1<<15 || height > 1<<15 || !(scale > 0) {
 		fail("Render", "got %d×%d pixels at scale %v, want 1×1 to 32768×32768 and a positive scale", width, height, scale)
+	}
+	if letters.Face == nil {
+		fail("Render", "%s", noTypeface)
 	}
 	colours := themes[choice("Render", ground, slices.Sorted(maps.Keys(themes)))]
 	if p.look.theme != "" {
@@ -46,7 +54,7 @@ func (p *Plot) Render(width, height int, scale float64, ground string) *image.NR
 	}
 	dst := image.NewNRGBA(image.Rect(0, 0, width, height))
 	draw.Draw(dst, dst.Bounds(), image.NewUniform(colours.ground), image.Point{}, draw.Src)
-	r := &raster{whole: dst, dst: dst, scale: scale, colours: colours, face: newFace(fontSize * scale)}
+	r := &raster{whole: dst, dst: dst, scale: scale, colours: colours, face: letters.Face(fontSize * scale)}
 	p.figure(r, float64(width)/scale, float64(height)/scale)
 	return dst
 }

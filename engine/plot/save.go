@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/plot/internal/letters"
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
@@ -15,6 +16,9 @@ func (p *Plot) File(name string) ([]byte, error) {
 	case ".svg":
 		return []byte(p.SVG()), nil
 	case ".png":
+		if letters.Face == nil {
+			return nil, fmt.Errorf("%s: %s", name, noTypeface)
+		}
 		return p.PNG(), nil
 	}
 	return nil, fmt.Errorf("%s: want a name that ends in .svg or .png", name)

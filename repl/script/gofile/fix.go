@@ -51,6 +51,20 @@ func (p *program) addMissing() (changed bool) {
 			changed = true
 		}
 	}
+	return p.addTypeface() || changed
+}
+
+// inPixels are the methods of a plot that draw letters in pixels.
+var inPixels = []string{"Save", "File", "PNG", "Render"}
+
+// addTypeface imports the letters of plots that are drawn in pixels. Cells have them.
+func (p *program) addTypeface() (changed bool) {
+	const path = "github.com/mcs-notebook/mcs/engine/plot"
+	for id, used := range p.info.Uses {
+		if used.Pkg() != nil && used.Pkg().Path() == path && slices.Contains(inPixels, id.Name) && !p.imported(path+"/typeface") {
+			p.imports[path+"/typeface"], changed = "_", true
+		}
+	}
 	return changed
 }
 

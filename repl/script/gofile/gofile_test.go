@@ -288,6 +288,17 @@ func main() {
 	// %kernels x.Sum()
 	fmt.Println(x.Sum().Item())
 }`},
+		{"plots in pixels have letters", []string{"plot.Line([]int{1}).Save(`a`)"}, `
+import (
+	"github.com/mcs-notebook/mcs/engine/plot"
+	_ "github.com/mcs-notebook/mcs/engine/plot/typeface"
+	"log"
+)
+func main() {
+	if err := plot.Line([]int{1}).Save("a"); err != nil {
+		log.Fatal(err)
+	}
+}`},
 		{"comments and printing stay", []string{"// greet\nfmt.Println(1) // one"}, `
 import (
 	"fmt"

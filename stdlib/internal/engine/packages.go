@@ -20,6 +20,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/npy", Name: "npy", Symbols: npySymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/optim", Name: "optim", Symbols: optimSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/plot", Name: "plot", Symbols: plotSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/plot/typeface", Name: "typeface", Symbols: plotTypefaceSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/quant", Name: "quant", Symbols: quantSymbols},
