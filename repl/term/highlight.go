@@ -3,9 +3,61 @@ package term
 import (
 	"go/token"
 	"strings"
+	"sync"
+
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/formatters"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
+
+// palette is the style of source, typed and shown: of the 16 colours that a terminal's own theme has.
+var palette = sync.OnceValue(func() *chroma.Style {
+	return chroma.MustNewStyle("mcs", chroma.StyleEntries{
+		chroma.Keyword:         "#ansipurple",
+		chroma.KeywordConstant: "#ansiteal",
+		chroma.KeywordType:     "#ansibrown",
+		chroma.KeywordPseudo:   "#ansidarkblue",
+		chroma.LiteralString:   "#ansidarkgreen",
+		chroma.LiteralNumber:   "#ansiteal",
+		chroma.Comment:         "#ansidarkgray",
+		chroma.NameBuiltin:     "#ansidarkblue",
+		chroma.NameFunction:    "bold",
+	})
+})
+
+// predeclared are the universe's names that deserve a colour.
+var predeclared = func() map[string]chroma.TokenType {
+	m := map[string]chroma.TokenType{}
+	for kind, names := range map[chroma.TokenType]string{
+		chroma.KeywordType: "any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune string " +
+			"uint uint8 uint16 uint32 uint64 uintptr",
+		chroma.NameBuiltin:     "append cap clear close complex copy delete imag len make max min new panic print println real recover",
+		chroma.KeywordConstant: "true false iota nil",
+	} {
+		for _, name := range strings.Fields(names) {
+			m[name] = kind
+		}
+	}
+	return m
+}()
+
+// kindOf is a token of a cell as chroma names it.
+func kindOf(tok token.Token, text string) chroma.TokenType {
+	switch {
+	case tok.IsKeyword():
+		return chroma.Keyword
+	case tok == token.STRING || tok == token.CHAR:
+		return chroma.LiteralString
+	case tok == token.INT || tok == token.FLOAT || tok == token.IMAG:
+		return chroma.LiteralNumber
+	case tok == token.COMMENT:
+		return chroma.Comment
+	case tok == cell.Sign:
+		return chroma.KeywordPseudo
+	}
+	return predeclared[text]
+}
 
 // A span is a coloured piece of source: bytes from…to.
 type span struct {
@@ -16,58 +68,49 @@ type span struct {
 // spansOf returns the coloured spans of a cell that is being typed, from its tokens.
 func spansOf(src string, tokens []cell.Token) (spans []span) {
 	for _, t := range tokens {
-		if c := tokenColour(t.Tok, t.Text(src)); c != none {
-			spans = append(spans, span{t.From, t.To, c})
+		if kind := kindOf(t.Tok, t.Text(src)); kind != 0 {
+			spans = append(spans, span{t.From, t.To, colours()[kind]})
 		}
 	}
 	return spans
 }
 
-func tokenColour(tok token.Token, text string) colour {
-	switch {
-	case tok.IsKeyword():
-		return magenta
-	case tok == token.STRING || tok == token.CHAR:
-		return green
-	case tok == token.INT || tok == token.FLOAT || tok == token.IMAG:
-		return cyan
-	case tok == token.COMMENT:
-		return grey
-	case tok == cell.Sign:
-		return blue
-	case tok == token.IDENT:
-		return predeclared[text]
-	}
-	return none
-}
-
-// predeclared are the universe's names that deserve a colour.
-var predeclared = func() map[string]colour {
-	m := map[string]colour{}
-	for c, names := range map[colour]string{
-		yellow: "any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune string " +
-			"uint uint8 uint16 uint32 uint64 uintptr",
-		blue: "append cap clear close complex copy delete imag len make max min new panic print println real recover",
-		cyan: "true false iota nil",
-	} {
-		for _, name := range strings.Fields(names) {
-			m[name] = c
-		}
+// colours are those of the palette, as chroma writes them for a terminal.
+var colours = sync.OnceValue(func() map[chroma.TokenType]colour {
+	m := map[chroma.TokenType]colour{}
+	for _, kind := range palette().Types() {
+		parameters, _, _ := strings.Cut(strings.TrimPrefix(highlighted(chroma.Token{Type: kind, Value: "x"}), "\x1b["), "m")
+		m[kind] = colour(strings.TrimSuffix(parameters, "x"))
 	}
 	return m
-}()
+})
 
-// live colours src as it is coloured while it is typed.
-func (t theme) live(src string) string {
+func highlighted(tokens ...chroma.Token) string {
+	var b strings.Builder
+	_ = formatters.TTY16.Format(&b, palette(), chroma.Literator(tokens...)) // a builder has no errors
+	return b.String()
+}
+
+// live colours src as it is coloured while it is typed, code as it is shown (name??, %history): with calls.
+func (t theme) live(src string) string { return t.source(src, false) }
+func (t theme) code(src string) string { return t.source(src, true) }
+
+func (t theme) source(src string, calls bool) string {
 	if !t.enabled {
 		return src
 	}
-	var b strings.Builder
+	var list []chroma.Token
 	last := 0
-	for _, s := range spansOf(src, cell.Scan(src)) {
-		b.WriteString(src[last:s.from])
-		b.WriteString(t.paint(s.colour, src[s.from:s.to]))
-		last = s.to
+	for _, tok := range cell.Scan(src) {
+		kind := kindOf(tok.Tok, tok.Text(src))
+		if calls && kind == 0 && tok.Tok == token.IDENT && strings.HasPrefix(src[tok.To:], "(") {
+			kind = chroma.NameFunction
+		}
+		if kind == 0 {
+			kind = chroma.Text
+		}
+		list = append(list, chroma.Token{Type: chroma.Text, Value: src[last:tok.From]}, chroma.Token{Type: kind, Value: tok.Text(src)})
+		last = tok.To
 	}
-	return b.String() + src[last:]
+	return highlighted(append(list, chroma.Token{Type: chroma.Text, Value: src[last:]})...)
 }

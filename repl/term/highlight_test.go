@@ -24,10 +24,10 @@ func TestColours(t *testing.T) {
 		{"f(x)", "f(x)", "<call f>(x)"},
 		{"x % 2", "x % <number 2>", ""},
 		{"%timeit f(2)", "<builtin %timeit> f(<number 2>)", "<builtin %timeit> <call f>(<number 2>)"},
-		{"!ls", "<builtin !ls>", "<builtin !>ls"},
-		{"x?", "x<builtin ?>", "x?"},
-		{"s := \"unfinished", "s := <string \"unfinished>", "s := \"unfinished"},
-		{"`a\nb`", "<string `a\nb`>", "<string `a>\n<string b`>"},
+		{"!ls", "<builtin !ls>", ""},
+		{"x?", "x<builtin ?>", ""},
+		{"s := \"unfinished", "s := <string \"unfinished>", ""},
+		{"`a\nb`", "<string `a>\n<string b`>", ""},
 		{"", "", ""},
 	} {
 		if got := tag(th.live(c.src)); got != c.live {
@@ -62,9 +62,6 @@ func FuzzColours(f *testing.F) {
 		}
 		if got := escapes.ReplaceAllString(th.live(src), ""); got != src {
 			t.Errorf("typed: got %q, want %q", got, src)
-		}
-		if strings.Contains(src, "\r") {
-			t.Skip("chroma makes line breaks one")
 		}
 		if got := escapes.ReplaceAllString(th.code(src), ""); got != src {
 			t.Errorf("shown: got %q, want %q", got, src)
