@@ -27,7 +27,7 @@ func (h *Helper) Answers(st *world.Stage, src string) (list []Answer) {
 	statements := statementsOf(src)
 	for len(statements) > 0 {
 		first := statements[0]
-		if advice, ok := importsElsewhere(first.text); ok {
+		if advice := importAdvice(first.text); advice != "" && !strings.Contains(first.text, `"`) && !strings.HasPrefix(first.text, "import (") {
 			if len(list) == 0 || list[0].Hint != advice { // is said once
 				list = append(list, Answer{first.from, first.to, advice})
 			}
@@ -91,17 +91,4 @@ func (f *foreign) together(list []pythonStatement) (string, int) {
 		}
 	}
 	return "", 1
-}
-
-// importsElsewhere is the advice for an import of another language's package.
-func importsElsewhere(line string) (string, bool) {
-	rest, imports := strings.CutPrefix(line, "import ")
-	if from, ok := strings.CutPrefix(line, "from "); ok && strings.Contains(from, " import ") {
-		rest, _, _ = strings.Cut(from, " ")
-		imports = true
-	}
-	if !imports || strings.ContainsAny(rest, "\"(") {
-		return "", false
-	}
-	return importAdvice(strings.Fields(rest)), true
 }

@@ -1,35 +1,44 @@
 package help
 
 import (
+	"cmp"
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 )
 
-// elsewhere returns the advice for a public name of PyTorch, NumPy or MLX: the Go for module.name. With an
-// operand, it is the Go for operand.name. It is a form to fill in, unless the whole line reads as Python.
+// elsewhere returns the advice for a public name of PyTorch, NumPy or MLX: the Go for module.name, or for
+// operand.name.
 func (a *advisor) elsewhere(module, name, operand string) string {
+	say := tableSays(module, name, operand, a.line())
+	if say == "" || strings.HasPrefix(elsewhere.Lookup(module, name), "// ") {
+		return say
+	}
+	return cmp.Or(a.inGo(), a.called(module, name), say)
+}
+
+// tableSays returns what the table has for a name that a line uses, or why there is nothing. It is a form to
+// fill in where its names are not those of the line, or the line has more arguments.
+func tableSays(module, name, operand, line string) string {
 	goText := elsewhere.Lookup(module, name)
-	if goText == "" {
-		return ""
-	}
-	if why, ok := strings.CutPrefix(goText, "// "); ok {
+	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
 		return why
-	}
-	if goLine := a.inGo(); goLine != "" {
-		return goLine
-	}
-	if replaced := a.called(module, name); replaced != "" {
-		return replaced
 	}
 	if operand != "" {
 		goText = python.WithOperand(goText, operand)
 	}
-	return sample(goText, a.line())
+	words := namesIn(line)
+	strange := func(name string) bool { return !slices.Contains(words, name) }
+	if strings.ContainsAny(line, ",0123456789") || strings.Count(line, "=") > 1 || slices.ContainsFunc(python.Operands(goText), strange) {
+		return "its Go is " + goText
+	}
+	return "write " + goText
 }
 
 // called returns the advice to call what stands for a name, with the arguments that the line has:
@@ -83,18 +92,27 @@ func modulesOf(name string) []string {
 	return []string{"", "hub"}
 }
 
-// bareName returns the advice for the call of a name without its module, in a line that does not parse.
-func bareName(name, line string) string {
+// callOf is a line that calls a name, of a module or alone, and may assign the result.
+var callOf = lazy.Regexp(`^(?:\w+\s*:?=\s*)?(with\s+)?(?:(\w+(?:\.\w+)*)\.)?(\w+)\(`)
+
+// foreignCall returns the advice for a line that calls a name of PyTorch, NumPy or MLX, but does not read as
+// a line of Python that has its Go.
+func foreignCall(line string) string {
+	m := callOf().FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	module, name := m[2], m[3]
+	if module != "" {
+		root, _, _ := strings.Cut(module, ".")
+		return cmp.Or(tableSays(module, name, "", line), ForeignNames()[root])
+	}
 	for _, module := range modulesOf(name) {
-		goText := elsewhere.Lookup(module, name)
-		if module == "" && !unicode.IsUpper(rune(name[0])) { // Python's own: max, sum
+		if module == "" && !unicode.IsUpper(rune(name[0])) || m[1] != "" { // Python's own: max, sum
 			continue
 		}
-		if why, ok := strings.CutPrefix(goText, "// "); ok {
-			return why
-		}
-		if goText != "" {
-			return sample(goText, line)
+		if say := tableSays(module, name, "", line); say != "" {
+			return say
 		}
 	}
 	return ""

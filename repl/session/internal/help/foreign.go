@@ -57,15 +57,19 @@ func sameCode(a, b string) bool {
 	if a, b = unblanked(a), unblanked(b); !strings.EqualFold(a, b) {
 		return false
 	}
-	between := func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 	others := map[string]bool{}
-	inB := strings.FieldsFunc(b, between)
-	for i, name := range strings.FieldsFunc(a, between) {
+	inB := namesIn(b)
+	for i, name := range namesIn(a) {
 		if i < len(inB) && name != inB[i] {
 			others[name] = true
 		}
 	}
 	return len(others) <= 1
+}
+
+// namesIn returns the names and numbers of a line.
+func namesIn(line string) []string {
+	return strings.FieldsFunc(line, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }
 
 func unblanked(s string) string {

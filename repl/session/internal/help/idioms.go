@@ -6,11 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
-	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
-	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -34,32 +31,19 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
 	line = strings.TrimSpace(line)
-	goLine := ""
-	if !strings.HasPrefix(line, "import ") && !strings.HasPrefix(line, "from ") && assignedCommand().FindString(line) == "" {
-		goLine = h.translated(h.World().Stage(), text, opener(text, 1+strings.Count(text[:start], "\n")))
-	}
-	if strings.Contains(msg, "rune literal") && goLine == "" {
-		if from := strings.IndexByte(text[off:], '\''); from >= 0 {
-			if body, _, ok := strings.Cut(text[off+from+1:], "'"); ok && !strings.Contains(body, "\n") {
-				return `a string has double quotes: "` + body + `"`
-			}
-		}
-	}
-	if rest, ok := strings.CutPrefix(line, "import "); ok {
-		return importAdvice(strings.Fields(rest))
-	}
-	if rest, ok := strings.CutPrefix(line, "from "); ok && strings.Contains(rest, " import ") {
-		module, _, _ := strings.Cut(rest, " ")
-		if instead, ok := Modules()[strings.Split(module, ".")[0]]; ok {
-			return instead
-		}
-		return "nothing need be imported: packages are there when a name like strings.ToUpper is used"
+	if say := importAdvice(line); say != "" {
+		return say
 	}
 	if m := assignedCommand().FindStringSubmatch(line); m != nil {
 		return commandAdvice(m[1], m[2], m[3])
 	}
-	if goLine != "" {
+	if goLine := h.translated(h.World().Stage(), text, opener(text, 1+strings.Count(text[:start], "\n"))); goLine != "" {
 		return goLine
+	}
+	if strings.Contains(msg, "rune literal") {
+		if parts := strings.SplitN(text[off:], "'", 3); len(parts) == 3 && !strings.Contains(parts[1], "\n") {
+			return `a string has double quotes: "` + parts[1] + `"`
+		}
 	}
 	if say := foreignCall(line); say != "" {
 		return say
@@ -96,33 +80,6 @@ func opener(text string, n int) int {
 	}
 }
 
-// calledInModule is a line that calls a name of a module, and may assign the result.
-var calledInModule = lazy.Regexp(`^(?:\w+\s*:?=\s*|with\s+)?(\w+(?:\.\w+)*)\.(\w+)\(`)
-
-// calledAlone is a line that calls a name without its module.
-var calledAlone = lazy.Regexp(`^(?:\w+\s*:?=\s*)?(\w+)\(`)
-
-// foreignCall returns the advice for a line that calls a name of PyTorch, NumPy or MLX, but does not read as
-// a line of Python that has its Go.
-func foreignCall(line string) string {
-	m := calledInModule().FindStringSubmatch(line)
-	if m == nil {
-		if m = calledAlone().FindStringSubmatch(line); m != nil {
-			return bareName(m[1], line)
-		}
-		return ""
-	}
-	root, _, _ := strings.Cut(m[1], ".")
-	goText := elsewhere.Lookup(m[1], m[2])
-	if goText == "" {
-		return ForeignNames()[root]
-	}
-	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
-		return why
-	}
-	return sample(goText, line)
-}
-
 // pasteable words advice that begins with "write" otherwise, if what follows does not check.
 func (h *Helper) pasteable(advice, line string) string {
 	text, ok := strings.CutPrefix(advice, "write ")
@@ -131,24 +88,6 @@ func (h *Helper) pasteable(advice, line string) string {
 		return "in Go: " + text
 	}
 	return advice
-}
-
-// sample words the advice to write Go of the table. Where its names are not those of the line, or the line
-// has more arguments, it is a form to fill in.
-func sample(goText, line string) string {
-	words := map[string]bool{}
-	for _, word := range strings.FieldsFunc(line, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
-		words[word] = true
-	}
-	for _, name := range python.Operands(goText) {
-		if !words[name] {
-			return "its Go is " + goText
-		}
-	}
-	if strings.ContainsAny(line, ",0123456789") || strings.Count(line, "=") > 1 {
-		return "its Go is " + goText
-	}
-	return "write " + goText
 }
 
 // assignedCommand is an assignment whose right side is a command.
@@ -170,14 +109,24 @@ func commandAdvice(name, command, args string) string {
 	return strings.TrimSpace("write %"+command+" "+args) + " in a cell; its result is _ in the next one: " + name + " := _"
 }
 
-// importAdvice returns the advice for `import numpy as np`.
-func importAdvice(words []string) string {
-	if len(words) == 0 {
+// importAdvice returns the advice for `import numpy as np` and `from torch import nn`, or "" for another line.
+func importAdvice(line string) string {
+	rest, imports := strings.CutPrefix(line, "import ")
+	before, _, from := strings.Cut(strings.TrimPrefix(line, "from "), " import ")
+	if from = from && strings.HasPrefix(line, "from "); from {
+		rest = before
+	}
+	words := strings.Fields(rest)
+	if len(words) == 0 || !imports && !from {
 		return ""
 	}
 	name := strings.Trim(words[0], "\"';,")
-	if instead, ok := Modules()[strings.Split(name, ".")[0]]; ok {
+	module, _, _ := strings.Cut(name, ".")
+	if instead, ok := Modules()[module]; ok {
 		return instead
+	}
+	if from {
+		return "nothing need be imported: packages are there when a name like strings.ToUpper is used"
 	}
 	if path, ok := stdlib.ImportFor(name); ok {
 		return `it is there without an import; an import has its path in quotes: import "` + path + `"`

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/internal/near"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
@@ -517,7 +518,7 @@ func DidYouMean(name string, candidates []string) string {
 		if c == name || c == "_" || strings.HasPrefix(c, "__") || strings.Contains(c, "·") { // a method, under the checker's name
 			continue
 		}
-		d := 2 * distance(lower, strings.ToLower(c))
+		d := 2 * near.Edits(lower, strings.ToLower(c))
 		if len(name) >= 5 && strings.HasPrefix(strings.ToLower(c), lower) { // the name is unfinished
 			d = min(d, 2) - 1
 		}
@@ -531,31 +532,4 @@ func DidYouMean(name string, candidates []string) string {
 		return ""
 	}
 	return "did you mean " + best + "?"
-}
-
-// distance counts the letters to insert, delete, replace or swap with their neighbour to get from a to b.
-func distance(a, b string) int {
-	if d := len(a) - len(b); d > 3 || d < -3 {
-		return 4
-	}
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	next := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, row, next = row, next, before
-	}
-	return row[len(b)]
 }

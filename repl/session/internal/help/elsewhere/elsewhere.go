@@ -30,7 +30,7 @@ var entries = sync.OnceValue(func() map[string]string {
 // modules maps the names under which people import a module to its name in the table. An empty name
 // is that of all functions and methods of arrays.
 var modules = map[string]string{
-	"": "", "torch": "", "F": "", "nn.functional": "", "jnp": "", "torch.Tensor": "", "tensor": "",
+	"": "", "torch": "", "F": "", "nn.functional": "", "jnp": "", "torch.Tensor": "", "tensor": "", "ndarray": "numpy", "core": "mlx",
 	"np": "numpy", "numpy": "numpy", "np.ndarray": "numpy", "mx": "mlx", "mx.fast": "mlx",
 	"nn.Module": "module", "Module": "module", "optim.Optimizer": "optimizer", "Optimizer": "optimizer", "Param": "param",
 	"optim.lr_scheduler": "lrscheduler", "lr_scheduler": "lrscheduler", "utils.data": "data", "nn.init": "init", "nn.utils": "utils",
@@ -53,9 +53,6 @@ func Module(name string) string {
 	}
 	return Fold(name)
 }
-
-// Scheduler says whether a module has the schedules of learning rates.
-func Scheduler(name string) bool { return Module(name) == "lrscheduler" }
 
 // Known says whether people import a module of arrays under a name: np, torch.nn, F.
 func Known(name string) bool {

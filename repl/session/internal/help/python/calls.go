@@ -49,8 +49,6 @@ func (t *translator) call(n *node) string {
 		switch {
 		case name == "print":
 			return printed(args)
-		case name == "percent" && len(args) == 1:
-			return "100*" + args[0].text
 		case name == "dict":
 			var keys, values []*node
 			for _, a := range n.kids[1:] {

@@ -150,9 +150,6 @@ func (t *translator) known(module, name string, args []argument) (string, bool) 
 		f.names = slices.Insert(slices.Delete(f.names, i, i+1), 0, "x")
 	}
 	args = slices.DeleteFunc(slices.Clone(args), implied)
-	if elsewhere.Scheduler(module) {
-		return t.schedule(f, args)
-	}
 	goText, ok := t.filled(f, args)
 	if at := slices.IndexFunc(args, isAxis); !ok && at > 0 && strings.Count(text, "(-1)") == 1 {
 		inner, _ := readForm(strings.Replace(text, "(-1)", "("+args[at].text+")", 1)) // the axis of a call in the form

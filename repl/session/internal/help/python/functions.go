@@ -180,7 +180,7 @@ func (t *translator) class(n *node) string {
 		}
 	}
 	made, forward := methods["__init__"], methods["forward"]
-	if made == nil || forward == nil || made.last() == nil || forward.last() == nil || len(forward.kids) != 3 || forward.last().kids[len(forward.last().kids)-1].op != "return" {
+	if made == nil || forward == nil || made.last() == nil || len(forward.kids) != 3 || forward.last() == nil || len(forward.last().kids) == 0 || forward.last().last().op != "return" {
 		giveUp()
 	}
 	var fields, values, members []string

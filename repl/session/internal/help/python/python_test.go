@@ -13,6 +13,28 @@ func (nothing) TypeOf(_, _, _ string) types.Type { return nil }
 func (nothing) Exported(_, _ string) string      { return "" }
 func (nothing) Stands(string) string             { return "" }
 
+// anything is a session in which each text has some type.
+type anything struct{ types []types.Type }
+
+func newAnything() anything {
+	pkg := types.NewPackage("example/tensor", "tensor")
+	tensor := types.NewNamed(types.NewTypeName(0, pkg, "Tensor", nil), types.NewStruct(nil, nil), nil)
+	number := types.NewTuple(types.NewVar(0, nil, "axis", types.Typ[types.Int]))
+	return anything{[]types.Type{nil, types.Typ[types.Int], types.Typ[types.UntypedFloat], types.Typ[types.String], tensor, types.NewSlice(types.Typ[types.Int]),
+		types.NewMap(types.Typ[types.String], tensor), types.NewSignatureType(nil, nil, nil, number, number, false), types.NewPointer(tensor), types.Typ[types.UntypedNil]}}
+}
+
+func (a anything) TypeOf(_, expr, _ string) types.Type {
+	sum := 0
+	for _, c := range expr {
+		sum += int(c)
+	}
+	return a.types[sum%len(a.types)]
+}
+
+func (anything) Exported(_, name string) string { return name }
+func (anything) Stands(name string) string      { return name }
+
 // Without a session only the form of a line is translated. The lines with types are tests of package session.
 func TestLine(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
@@ -45,8 +67,10 @@ func FuzzLine(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if got := Line(line, nothing{}); strings.Contains(got, "\n") && !strings.Contains(line, "\n") {
-			t.Errorf("Line(%q) = %q: more than a line", line, got)
+		for _, s := range []Session{nothing{}, newAnything()} {
+			if got := Line(line, s); strings.Contains(got, "\n") && !strings.Contains(line, "\n") {
+				t.Errorf("Line(%q) = %q: more than a line", line, got)
+			}
 		}
 	})
 }

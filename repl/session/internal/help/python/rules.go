@@ -196,7 +196,7 @@ func (t *translator) matchesArguments(patterns, args []*node, b *binding) bool {
 }
 
 // holes matches what a rule's Go has for the parts of its pattern: X, *X, and a function of one.
-var holes = lazy.Regexp(`\*[A-Z]\b|\b(?:elem|frac|f64|truth|count|at|file|name|type|items)\([A-Z]\)|\b[A-Z]\b`)
+var holes = lazy.Regexp(`\*[A-Z]\b|\b(?:elem|frac|f64|truth|count|at|file|name|type|items|rate)\([A-Z]\)|\b[A-Z]\b`)
 
 // declares matches a statement that declares names.
 var declares = lazy.Regexp(`^(\w+(?:, \w+)*) := `)
@@ -254,6 +254,9 @@ func (t *translator) filledText(goText string, b *binding) string {
 	var out strings.Builder
 	from := 0
 	for _, at := range holes().FindAllStringIndex(goText, -1) {
+		if goText[at[0]] == '*' && at[0] > 0 && goText[at[0]-1] >= '0' && goText[at[0]-1] <= '9' { // times
+			at[0]++
+		}
 		word := goText[at[0]:at[1]]
 		nodes, ok := b.nodes[strings.Trim(word[max(0, strings.IndexByte(word, '(')):], "*()")]
 		if !ok || at[0] > 0 && goText[at[0]-1] == '.' {
@@ -296,6 +299,8 @@ func (t *translator) part(word string, nodes []*node) string {
 		return t.typeNamed(n)
 	case "truth":
 		return t.truth(n)
+	case "rate":
+		return t.rate()
 	}
 	if function == "items" && (n.op == "tuple" || n.op == "list") {
 		return t.joined(n.kids)

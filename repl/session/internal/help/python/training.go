@@ -116,32 +116,6 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 	return fmt.Sprintf("%s{%s}.%s", f, t.fields(options, list), params), true
 }
 
-// schedule fills in the rate and the steps of a schedule, which knows no optimizer:
-// CosineAnnealingLR(optimizer, 100).
-func (t *translator) schedule(f form, args []argument) (string, bool) {
-	if !strings.HasPrefix(f.text, "optim.") {
-		return t.filled(f, nil)
-	}
-	rate, steps, floor := t.rate(), "", ""
-	for i, a := range args {
-		switch {
-		case i == 1 && a.name == "" || a.name == "T_max" || strings.HasPrefix(a.name, "total_"):
-			steps = a.text
-		case a.name == "max_lr":
-			rate = a.text
-		case a.name == "eta_min":
-			floor = ".To(" + a.text + ")"
-		case a.name != "" && a.name != "optimizer" && a.name != "verbose":
-			return "", false // start_factor=1, pct_start=0.1
-		}
-	}
-	text := strings.Replace(f.text, "1e-3", rate, 1)
-	if at := strings.LastIndexByte(text, ' '); steps != "" {
-		text = text[:at] + " " + steps + text[len(text)-1:]
-	}
-	return text + floor, true
-}
-
 // batches opens the loop over the batches of a source; n is their number, if it has a name. Each epoch has an
 // order of its own.
 func (t *translator) batches(source, n string, names []*node) string {

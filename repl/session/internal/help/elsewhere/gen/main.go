@@ -5,7 +5,9 @@ package main
 import (
 	"fmt"
 	"log"
+	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -32,20 +34,28 @@ func main() {
 	for _, name := range t.unanswered {
 		log.Printf("%s: neither means.txt nor absent.txt has it", name)
 	}
-	for _, pattern := range t.absent.unused() {
-		log.Printf("%s: absent.txt has it in vain", pattern)
+	for _, e := range t.unused() {
+		log.Printf("%s: %s: absent.txt has it in vain", e.module, e.name)
 	}
 }
 
-// A row is a name of another library and the Go for it, or the reason why there is none.
+// A row is a name of another library and the Go for it, or the class of the reason why there is none.
 type row struct{ name, goText, why string }
 
 // A table has a row for each name, by its key in table.txt.
 type table struct {
 	*surface
-	absent     *absent
 	rows       map[string]row
+	classes    []string          // of reasons, in the order of absent.txt
+	reasons    map[string]string // by class
+	absent     []*entry
 	unanswered []string // names without a row
+}
+
+// An entry of absent.txt is a pattern of names of the modules that match another one.
+type entry struct {
+	class, module, name string
+	used                bool
 }
 
 // read makes the table of names.txt, means.txt and absent.txt in a folder.
@@ -62,10 +72,22 @@ func read(dir string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{surface: s, absent: readAbsent(texts[2]), rows: map[string]row{}}
+	t := &table{surface: s, rows: map[string]row{}, reasons: map[string]string{}}
+	class := ""
+	for line := range strings.Lines(texts[2]) {
+		module, list, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if name, head := strings.CutPrefix(module, "## "); head {
+			class = name
+			t.classes, t.reasons[class] = append(t.classes, class), list
+		} else if ok && !strings.HasPrefix(line, "# ") {
+			for name := range strings.FieldsSeq(list) {
+				t.absent = append(t.absent, &entry{class: class, module: module, name: name})
+			}
+		}
+	}
 	for line := range strings.Lines(texts[0]) {
 		module, list, _ := strings.Cut(strings.TrimSpace(line), ":")
-		for _, name := range strings.Fields(list) {
+		for name := range strings.FieldsSeq(list) {
 			t.add(module, name)
 		}
 	}
@@ -79,42 +101,48 @@ func read(dir string) (*table, error) {
 
 // add adds the row of a name. A name of several modules has one row, if it means the same in all.
 func (t *table) add(module, name string) {
-	q := qualifier(module)
+	q := elsewhere.Module(module)
 	if key, goText := t.find(q, name); key != "" {
 		t.rows[key] = row{name: strings.TrimPrefix(key[:len(key)-len(elsewhere.Fold(name))]+name, "."), goText: goText}
 		return
 	}
-	class := t.absent.class(module, name)
-	if class == "" {
+	i := slices.IndexFunc(t.absent, func(e *entry) bool { return matches(e.module, module) && matches(e.name, name) })
+	if i < 0 {
 		t.unanswered = append(t.unanswered, module+"."+name)
 		return
 	}
+	t.absent[i].used = true
 	if q == "numpy" || q == "mlx" {
 		q = ""
 	}
 	key := strings.TrimPrefix(q+"."+elsewhere.Fold(name), ".")
 	if _, ok := t.rows[key]; !ok {
-		t.rows[key] = row{name: module + "." + name, why: class}
+		t.rows[key] = row{name: module + "." + name, why: t.absent[i].class}
 	}
 }
 
-// keys returns the keys of the rows in order.
-func (t *table) keys() []string {
-	keys := make([]string, 0, len(t.rows))
-	for key := range t.rows {
-		keys = append(keys, key)
+func matches(pattern, s string) bool {
+	ok, err := path.Match(pattern, s)
+	return ok && err == nil
+}
+
+// unused returns the entries that no name needed.
+func (t *table) unused() (list []*entry) {
+	for _, e := range t.absent {
+		if !e.used {
+			list = append(list, e)
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	return list
 }
 
 // text returns table.txt: the reasons, and a row a line.
 func (t *table) text() string {
 	var b strings.Builder
-	for _, class := range t.absent.classes {
-		fmt.Fprintf(&b, "!%s\t%s\n", class, t.absent.reasons[class])
+	for _, class := range t.classes {
+		fmt.Fprintf(&b, "!%s\t%s\n", class, t.reasons[class])
 	}
-	for _, key := range t.keys() {
+	for _, key := range slices.Sorted(maps.Keys(t.rows)) {
 		r := t.rows[key]
 		if r.why != "" {
 			r.goText = "!" + r.why
@@ -122,33 +150,4 @@ func (t *table) text() string {
 		fmt.Fprintf(&b, "%s\t%s\n", key, r.goText)
 	}
 	return b.String()
-}
-
-// qualifier returns what stands before the names of a module in means.txt.
-func qualifier(module string) string {
-	switch module {
-	case "torch", "torch.Tensor", "torch.nn.functional":
-		return ""
-	case "numpy", "numpy.ndarray":
-		return "numpy"
-	case "numpy.random", "torch.nn", "torch.optim", "mlx.nn", "torch.linalg", "numpy.linalg":
-		return module[strings.LastIndexByte(module, '.')+1:]
-	case "mlx.core":
-		return "mlx"
-	case "mlx.optimizers":
-		return "optim"
-	case "torch.nn.Module", "mlx.nn.Module":
-		return "module"
-	case "torch.nn.init":
-		return "init"
-	case "torch.nn.utils":
-		return "utils"
-	case "torch.optim.Optimizer":
-		return "optimizer"
-	case "torch.optim.lr_scheduler":
-		return "lrscheduler"
-	case "torch.utils.data":
-		return "data"
-	}
-	panic("unknown module " + module)
 }

@@ -27,10 +27,10 @@ func TestEachNameIsAnswered(t *testing.T) {
 	for _, name := range table.unanswered {
 		t.Errorf("%s: neither means.txt nor absent.txt has it", name)
 	}
-	for _, pattern := range table.absent.unused() {
-		t.Errorf("absent.txt: %s: no name is like that, or all have their Go", pattern)
+	for _, e := range table.unused() {
+		t.Errorf("absent.txt: %s: %s: no name is like that, or all have their Go", e.module, e.name)
 	}
-	for _, e := range table.absent.entries {
+	for _, e := range table.absent {
 		if strings.Trim(e.name, "*_") == "" {
 			t.Errorf("absent.txt: %s: %s would have any name that is new", e.module, e.name)
 		}

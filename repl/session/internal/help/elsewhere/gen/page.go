@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -36,7 +37,7 @@ func (t *table) page() string {
 	b.WriteString(pageHead)
 	lists := map[string][]string{} // the lines of each section
 	nothing := map[string][]string{}
-	for _, key := range t.keys() {
+	for _, key := range slices.Sorted(maps.Keys(t.rows)) {
 		r := t.rows[key]
 		if r.why != "" {
 			nothing[r.why] = append(nothing[r.why], "`"+r.name+"`")
@@ -60,10 +61,10 @@ func (t *table) page() string {
 		}
 	}
 	b.WriteString("\n## Nothing here\n")
-	for _, class := range t.absent.classes {
+	for _, class := range t.classes {
 		list := nothing[class]
 		slices.Sort(list)
-		fmt.Fprintf(&b, "\n**%s**: %s.\n\n%s\n", strings.ToUpper(class[:1])+class[1:], t.absent.reasons[class], strings.Join(list, " "))
+		fmt.Fprintf(&b, "\n**%s**: %s.\n\n%s\n", strings.ToUpper(class[:1])+class[1:], t.reasons[class], strings.Join(list, " "))
 	}
 	return b.String()
 }
