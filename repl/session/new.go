@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"go/types"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
@@ -26,6 +28,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // stackHeadroom is the depth in bytes at which Go ends the process because of one goroutine's stack. A
@@ -59,6 +62,7 @@ func open(o Options, p *programRun) (*Session, error) {
 
 // start makes the state of an empty session.
 func (s *Session) start() error {
+	alone := whyPlain()
 	numbers := new(compile.Types)
 	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.NewestKey, Name: compile.GoName, Path: compile.ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
@@ -67,9 +71,13 @@ func (s *Session) start() error {
 		i, ok := numbers.Of(iface).Underlying().(*types.Interface)
 		return ok && library.Satisfies(t, i)
 	}
-	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find})
+	known := rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find}
+	if alone != nil {
+		known.Made, known.Wrapper = nil, wrapper
+	}
+	s.rt = rt.New(known)
 	var err error
-	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, Deep: s.rt.Deep, MaxStack: rt.MaxStack, IsMark: lower.IsMark, IsTemporary: lower.IsTemporary, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
+	if s.interp, err = yaegi.New(yaegi.Hooks{Plain: alone != nil, Trace: s.rt.Trace, Look: s.rt.Stop, Deep: s.rt.Deep, MaxStack: rt.MaxStack, IsMark: lower.IsMark, IsTemporary: lower.IsTemporary, Mark: s.rt.Word, Grown: s.rt.Grown}); err != nil {
 		return err
 	}
 	interp := s.interp
@@ -82,7 +90,7 @@ func (s *Session) start() error {
 	s.library = library.New(s.rt, s.streams, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
 	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
-		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil,
+		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil, Plain: alone != nil,
 	})
 	s.packages = program.New(s.compiler, host{s}, home(s.opts))
 	s.compiler.Loader = s.packages
@@ -91,7 +99,28 @@ func (s *Session) start() error {
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial
 	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: world.Qualifier, Recovered: s.rt.Recovered}
+	if alone != nil && s.once("plain") {
+		s.Tell("this Go is not known well (%v): loops are slower, and compiled code does not see the types of cells", alone)
+	}
 	return s.begin()
+}
+
+// whyPlain says why the interpreter has to work alone, without help that leans on how it and Go keep their data,
+// or nil. The environment can say so, for tests.
+func whyPlain() error {
+	if os.Getenv("MCS_PLAIN") != "" {
+		return errors.New("MCS_PLAIN is set")
+	}
+	return cmp.Or(yaegi.Known(), made.Known())
+}
+
+// wrapper is the struct in the table of an interface's package that stands for the interface, or nil.
+func wrapper(iface reflect.Type) reflect.Type {
+	symbols, _ := stdlib.Symbols(iface.PkgPath())
+	if v := symbols["_"+iface.Name()]; v.IsValid() {
+		return v.Type().Elem()
+	}
+	return nil
 }
 
 // begin runs the prelude, which gives package rt the interpreter's variables.

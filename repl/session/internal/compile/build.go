@@ -169,6 +169,9 @@ func (v *env) SelfMade(t types.Type) string {
 	return name
 }
 
+// Plain says whether the interpreter works alone.
+func (v *env) Plain() bool { return v.compiler.Plain }
+
 // TypeName writes a type as Go's own messages do.
 func (v *env) TypeName(t types.Type) string { return GoName(t) }
 

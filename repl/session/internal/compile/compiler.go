@@ -80,6 +80,8 @@ type Config struct {
 	Params map[string]string
 	// Each shows the value of each expression among a cell's statements, not of the last one alone.
 	Each bool
+	// Plain says that the interpreter works alone, see [yaegi.New].
+	Plain bool
 	// Once says that the compiler compiles one program, which declares nothing twice.
 	Once bool
 }

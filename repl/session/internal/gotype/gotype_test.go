@@ -67,6 +67,13 @@ var remadeTypes = []struct{ like, under reflect.Type }{
 	{reflect.TypeFor[struct{ a, B int }](), nil},
 }
 
+// The layouts that are written here are this Go's.
+func TestKnown(t *testing.T) {
+	if err := Known(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A made type answers package reflect like the compiler's type.
 func TestTypesAreAsTheCompilers(t *testing.T) {
 	for _, test := range remadeTypes {

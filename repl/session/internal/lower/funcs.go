@@ -34,7 +34,7 @@ const (
 )
 
 // stopCheck writes `if __stop { __rt.Stop() }`. Loops and functions need none: the interpreter checks
-// there (see package yaegi).
+// there (see package yaegi), unless it works alone.
 func (l *Lowerer) stopCheck() ast.Stmt { return l.ifs(l.id(StopVar), l.do(l.rt("Stop"))) }
 
 // stopBefore is stopCheck between two statements of a cell. A cell that is stopped here, or in a statement

@@ -158,6 +158,9 @@ func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, kind targetKind, befo
 	l.push(label, kind)
 	defer l.pop()
 	l.pos = b.Pos()
+	if l.env.Plain() {
+		before = append(before, l.stopCheck())
+	}
 	return &ast.BlockStmt{Lbrace: b.Lbrace, List: append(before, l.stmts(b.List)...), Rbrace: b.Rbrace}
 }
 

@@ -72,6 +72,8 @@ type Env interface {
 	// SelfMade returns the name in package rt of a type that the session makes because its definition
 	// mentions the type itself.
 	SelfMade(t types.Type) string
+	// Plain says that the interpreter works alone: code looks for a stop by itself, and no type is self-made.
+	Plain() bool
 	// TypeName writes a type as Go's own messages do.
 	TypeName(t types.Type) string
 }
@@ -438,7 +440,7 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 		if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pos().IsValid() {
 			pos = n.Obj().Pos()
 		}
-		if !l.onlySelfMade(t, map[types.Type]bool{}) {
+		if l.env.Plain() || !l.onlySelfMade(t, map[types.Type]bool{}) {
 			l.refuse(pos, "type %s refers to itself outside of a struct, and to other types of cells, which is not available in cells", strings.TrimPrefix(l.env.TypeName(t), "main."))
 		}
 		// The interpreter gets it in the way of compiled types.

@@ -47,6 +47,8 @@ func (e *testEnv) TypeKey(t types.Type) int {
 	return len(e.keys)
 }
 func (e *testEnv) SelfMade(t types.Type) string { return "Self" }
+func (*testEnv) Plain() bool                    { return false }
+
 func (e *testEnv) TypeName(t types.Type) string { return t.String() }
 
 const testDecls = `package mcs

@@ -40,6 +40,9 @@ type Types struct {
 	todo  []func()                    // tasks left before the types that were begun are complete
 }
 
+// Known says why types cannot be made, or nil.
+func Known() error { return gotype.Known() }
+
 // New returns an empty set of types.
 func New(s Session) *Types {
 	return &Types{s: s, from: map[reflect.Type]types.Type{}, found: map[reflect.Type]types.Type{}}

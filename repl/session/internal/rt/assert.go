@@ -31,11 +31,14 @@ func (r *Runtime) AsInterface(x, into any) bool {
 		return false
 	}
 	v := reflect.ValueOf(r.current(x))
-	if !v.Type().Implements(dst.Type()) {
-		return false
+	ok := v.Type().Implements(dst.Type())
+	if b, boxed := r.boxIn(v); boxed {
+		v, ok = r.wrap(b, dst.Type())
 	}
-	dst.Set(v)
-	return true
+	if ok {
+		dst.Set(v)
+	}
+	return ok
 }
 
 // Become sets *into, a variable of a compiled interface type, to the value in x, which must have the
@@ -82,7 +85,7 @@ func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 // type, and pointer the number of the target's type.
 func (r *Runtime) ErrorsAsType(err error, target any, elem, pointer int) bool {
 	boxed := r.Box(pointer, target)
-	if !r.renewed.Load() || reflect.ValueOf(target).IsNil() {
+	if !r.plain() && (!r.renewed.Load() || reflect.ValueOf(target).IsNil()) {
 		return errors.As(err, boxed)
 	}
 	return chain(err, boxed, func(err error) bool { return r.As(err, target, elem) })

@@ -42,6 +42,9 @@ func (t *Type) String() string { return t.r.types.Name(t.key) }
 // Box returns v, a value of the type with this number, as an interface holds it.
 func (r *Runtime) Box(key int, v any) any {
 	t := r.typ(key)
+	if r.plain() {
+		return box{t, v}.held()
+	}
 	made := t.reflect()
 	if v == nil {
 		return reflect.Zero(made).Interface()
@@ -124,6 +127,9 @@ func (r *Runtime) Renew(numbers map[int]int) {
 
 // current is a value in an interface with the newest declaration of its type.
 func (r *Runtime) current(x any) any {
+	if b, ok := r.boxIn(reflect.ValueOf(x)); ok {
+		return b.held()
+	}
 	if x == nil || !r.renewed.Load() {
 		return x
 	}
@@ -139,6 +145,9 @@ func (r *Runtime) current(x any) any {
 
 // known returns the session's Type of a value in an interface, or nil for a type of compiled code.
 func (r *Runtime) known(made reflect.Type) *Type {
+	if r.plain() {
+		return nil
+	}
 	if t, ok := r.madeTypes.Load(made); ok {
 		return t.(*Type)
 	}
@@ -156,6 +165,9 @@ func (r *Runtime) known(made reflect.Type) *Type {
 func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, *Type) {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
+	}
+	if b, ok := r.boxIn(v); ok {
+		return reflect.ValueOf(b.value), b.t
 	}
 	if !v.IsValid() {
 		return v, nil
@@ -238,6 +250,9 @@ func (r *Runtime) Dispatch(name string, p any) {
 		if t := r.known(v.Type()); t != nil {
 			return r.InvokeFor(f.Type(), t.base, name, v, args[1:])
 		}
+		if b, ok := r.boxIn(v); ok {
+			return r.InvokeFor(f.Type(), b.t.base, name, reflect.ValueOf(b.value), args[1:])
+		}
 		m := v.MethodByName(name)
 		if !m.IsValid() {
 			panic(RuntimeError(fmt.Sprintf("%s has no method %s", v.Type(), name)))
@@ -271,6 +286,12 @@ type methodID struct {
 // CallText calls the method Error or String of v, a value of the type with this number.
 func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, err error) {
 	x := r.Box(key, v.Interface())
+	if b, ok := r.boxIn(reflect.ValueOf(x)); ok {
+		if (name == "Error" || name == "String") && b.has(name) {
+			return b.text(name), nil
+		}
+		return "", errNoText
+	}
 	e, isError := x.(error)
 	s, isStringer := x.(fmt.Stringer)
 	switch {

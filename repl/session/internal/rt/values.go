@@ -103,7 +103,7 @@ func (r *Runtime) Check(err error, mark int) {
 // compiled interface is returned unchanged: it has the methods.
 func (r *Runtime) Unwrap(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
-		if v.NumMethod() > 0 {
+		if v.NumMethod() > 0 && !r.plain() {
 			return Inner(v)
 		}
 		v = v.Elem()

@@ -273,6 +273,9 @@ func (k *kinds) closureOf(v *value) *closure {
 // Captured returns the variables that a closure knows, and nothing for another function. Of a closure whose
 // function the interpreter itself calls they are not known.
 func (in *Interp) Captured(fn reflect.Value) (list []reflect.Value) {
+	if in.hooks.Plain {
+		return nil
+	}
 	c := in.closureOf((*value)(unsafe.Pointer(&fn)))
 	if c == nil {
 		return nil

@@ -24,6 +24,7 @@ import (
 
 // Hooks are functions that interpreted code calls.
 type Hooks struct {
+	Plain bool              // the interpreter works alone, see [New]
 	Trace func(line string) // a line about a panic that passes through an interpreted function, in its goroutine
 	// Look is called at the start of each function and in each turn of a loop while looking is on
 	// ([Interp.Look]). It may panic.
@@ -180,7 +181,7 @@ func (in *Interp) add(points []point) {
 
 // generate makes the steps of a program's functions, before it runs for the first time.
 func (in *Interp) generate(p *Program) {
-	if p.generated {
+	if p.generated || in.hooks.Plain {
 		return
 	}
 	p.generated = true

@@ -51,11 +51,22 @@ type Program struct {
 	generated bool // its steps are made
 }
 
-// New makes an interpreter.
+// Known says why this package cannot take part in the interpreter's work: the layout of the interpreter's or
+// of Go's data is another than it knows. Then interpreters have to be plain.
+func Known() error {
+	_, err := layout()
+	return err
+}
+
+// New makes an interpreter. A plain one makes its steps itself: its loops are slower, its code does not look,
+// is not followed, and does not find out how deep the stack is.
 func New(h Hooks) (*Interp, error) {
-	k, err := layout()
-	if err != nil {
-		return nil, err
+	var k kinds
+	if !h.Plain {
+		var err error
+		if k, err = layout(); err != nil {
+			return nil, err
+		}
 	}
 	in := &Interp{kinds: k, hooks: h, floaty: map[reflect.Type]bool{}, i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(h.Trace)})}
 	v := reflect.ValueOf(in.i).Elem()
@@ -115,8 +126,10 @@ func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
 		}
 	}()
 	defer in.forget()
-	if file, err = in.typesFirst(file); err != nil {
-		return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
+	if !in.hooks.Plain {
+		if file, err = in.typesFirst(file); err != nil {
+			return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
+		}
 	}
 	c, err := in.i.CompileAST(file)
 	if err != nil {
