@@ -84,7 +84,7 @@ func (p *products) open(d *device) (*cublasLt, error) {
 			}
 			reasons = append(reasons, err)
 		}
-		p.err = &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "cublasLt", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+		p.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "cublasLt", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
 	})
 	return p.opened.Load(), p.err
 }
@@ -120,7 +120,7 @@ func (l *cublasLt) do(d *device, name string, f ccall.Func, args ...uintptr) err
 	copy(calls[1].Args[:], args)
 	switch ccall.Run(calls[:]) {
 	case 0:
-		return d.failed(d.name(), cuCtxSetCurrent, calls[0].Int())
+		return d.failed(d.Name, cuCtxSetCurrent, calls[0].Int())
 	case 1:
 		return l.failed(d, name, calls[1].Int())
 	}
@@ -131,7 +131,7 @@ func (l *cublasLt) do(d *device, name string, f ccall.Func, args ...uintptr) err
 var statuses = map[int]gpu.Code{3: gpu.OutOfMemory, 7: gpu.Misuse, 8: gpu.Unsupported, 15: gpu.Unsupported}
 
 func (l *cublasLt) failed(d *device, name string, code int) *gpu.Error {
-	return &gpu.Error{Code: statuses[code], Device: d.name(), Op: name, Native: code, Text: ccall.String(l.status.Call(uintptr(code))), Free: -1, Index: -1}
+	return &gpu.Error{Code: statuses[code], Device: d.Name, Op: name, Native: code, Text: ccall.String(l.status.Call(uintptr(code))), Free: -1, Index: -1}
 }
 
 // A multiplication has the library's descriptions of a product, and how it is computed.
@@ -293,7 +293,7 @@ func (m *multiplication) propose() error {
 		}
 	}
 	if len(m.proposals) == 0 {
-		return &gpu.Error{Code: gpu.Unsupported, Device: m.device.name(), Op: "cublasLtMatmulAlgoGetHeuristic", Native: int(state), Text: "no algorithm", Index: -1}
+		return &gpu.Error{Code: gpu.Unsupported, Device: m.device.Name, Op: "cublasLtMatmulAlgoGetHeuristic", Native: int(state), Text: "no algorithm", Index: -1}
 	}
 	m.take(&m.proposals[0])
 	return nil
@@ -366,21 +366,13 @@ func (m *multiplication) check(o *gpu.Operands) error {
 	if err := gpu.CheckOperands(&m.product, o, m.alignment, m.workspace); err != nil {
 		return err
 	}
-	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias, o.Workspace} {
-		if a.Buffer == nil {
-			continue
-		}
-		if _, err := m.device.owns(a.Buffer); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.device.OwnsArgs(o.A, o.B, o.C, o.D, o.Bias, o.Workspace)
 }
 
 // Close destroys the descriptions.
 func (m *multiplication) Close() {
 	l := m.library
-	if m.device.closed.Load() {
+	if m.device.Closed() {
 		return
 	}
 	if m.desc != 0 {

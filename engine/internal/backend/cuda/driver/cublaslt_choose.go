@@ -64,7 +64,7 @@ func (m *multiplication) Choose(folder string) {
 func worthTrial(p *gpu.Product, memory int64) bool {
 	t := &trial{memory: &buffer{}}
 	t.lay(p)
-	return p.Flops() <= mostTimed && int64(t.memory.bytes) <= max(leastAside, memory/32)
+	return p.Flops() <= mostTimed && int64(t.memory.Bytes) <= max(leastAside, memory/32)
 }
 
 // choicePath is the file of a choice: its name has all that the choice depends on.
@@ -137,7 +137,7 @@ type trial struct {
 
 // newTrial takes memory for the matrices, and for the largest workspace of the proposals.
 func (m *multiplication) newTrial(list []heuristicResult) (*trial, error) {
-	t := &trial{m: m, memory: &buffer{device: m.device, aside: true}}
+	t := &trial{m: m, memory: m.device.newBuffer(0, true)}
 	t.lay(&m.product)
 	most := 0
 	for i := range list {
@@ -152,7 +152,7 @@ func (m *multiplication) newTrial(list []heuristicResult) (*trial, error) {
 		t.memory.Free()
 		return nil, err
 	}
-	if err = t.stream.Fill(t.memory, 0, t.memory.bytes, 0); err != nil {
+	if err = t.stream.Fill(t.memory, 0, t.memory.Bytes, 0); err != nil {
 		t.close()
 		return nil, err
 	}
@@ -177,8 +177,8 @@ func (t *trial) lay(p *gpu.Product) {
 }
 
 func (t *trial) place(to *gpu.Arg, bytes int) {
-	*to = gpu.Arg{Buffer: t.memory, Offset: t.memory.bytes}
-	t.memory.bytes += (bytes + 255) &^ 255
+	*to = gpu.Arg{Buffer: t.memory, Offset: t.memory.Bytes}
+	t.memory.Bytes += (bytes + 255) &^ 255
 }
 
 // run computes the product so many times, and returns how long that took on the device.

@@ -51,7 +51,7 @@ func (a *attentions) open(d *device) (*cudnn, error) {
 			}
 			reasons = append(reasons, err)
 		}
-		a.err = &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "cudnn", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+		a.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "cudnn", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
 	})
 	return a.opened.Load(), a.err
 }
@@ -92,7 +92,7 @@ func (l *cudnn) do(name string, f ccall.Func, args ...uintptr) error {
 	copy(calls[1].Args[:], args)
 	switch ccall.Run(calls[:]) {
 	case 0:
-		return d.failed(d.name(), cuCtxSetCurrent, calls[0].Int())
+		return d.failed(d.Name, cuCtxSetCurrent, calls[0].Int())
 	case 1:
 		return l.failed(name, calls[1].Int())
 	}
@@ -110,7 +110,7 @@ func (l *cudnn) failed(name string, code int) *gpu.Error {
 	if more, _, _ := strings.Cut(string(said), "\x00"); more != "" {
 		text += ", " + more
 	}
-	e := &gpu.Error{Code: cudnnStatuses[code], Device: l.device.name(), Op: name, Native: code, Text: text, Free: -1, Index: -1}
+	e := &gpu.Error{Code: cudnnStatuses[code], Device: l.device.Name, Op: name, Native: code, Text: text, Free: -1, Index: -1}
 	if code/1000 == 3 { // what the library does not have, in this or that respect
 		e.Code = gpu.Unsupported
 	}

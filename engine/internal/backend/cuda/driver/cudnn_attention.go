@@ -242,20 +242,12 @@ func (t *attending) check(o *gpu.AttentionOperands) error {
 	if err := gpu.CheckAttention(&t.attention, o, t.workspace); err != nil {
 		return err
 	}
-	for _, a := range append(o.List[:], o.Workspace) {
-		if a.Buffer == nil {
-			continue
-		}
-		if _, err := t.device.owns(a.Buffer); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.device.OwnsArgs(append(o.List[:], o.Workspace)...)
 }
 
 // Close discards the graph.
 func (t *attending) Close() {
-	if !t.device.closed.Load() {
+	if !t.device.Closed() {
 		t.operations.close()
 	}
 }

@@ -201,7 +201,7 @@ func (o *operations) plan() (plan descriptor, workspace int, err error) {
 			return plan, workspace, err
 		}
 	}
-	return 0, 0, &gpu.Error{Code: gpu.Unsupported, Device: l.device.name(), Op: "cudnn", Index: -1,
+	return 0, 0, &gpu.Error{Code: gpu.Unsupported, Device: l.device.Name, Op: "cudnn", Index: -1,
 		Text: fmt.Sprintf("%s has no engine: %v", l.name, errors.Join(reasons...))}
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -15,6 +13,7 @@ import (
 // A device is a context, with a stream for memory and a pool.
 type device struct {
 	*api
+	gpu.Owner
 	driver *Driver
 	info   gpu.Info
 	handle int // what the driver calls the device
@@ -23,11 +22,8 @@ type device struct {
 	memory  uintptr // a stream on which nothing but memory is allocated and freed
 	pool    uintptr // 0 where the driver has none
 
-	mu      sync.Mutex
-	streams map[*stream]bool
-	idle    map[kind][]uintptr // events that can be used again
-	usage   gpu.Usage          // InUse and Peak
-	closed  atomic.Bool
+	mu   sync.Mutex
+	idle map[kind][]uintptr // events that can be used again
 
 	nvrtc      compiler
 	products   products
@@ -35,13 +31,14 @@ type device struct {
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
-	v := &device{api: d.api, driver: d, streams: map[*stream]bool{}, idle: map[kind][]uintptr{}}
+	v := &device{api: d.api, driver: d, idle: map[kind][]uintptr{}}
 	if v.info, v.handle, err = d.api.describe(index); err != nil {
 		return nil, err
 	}
+	v.Name = fmt.Sprintf("cuda:%d", index)
 	context := new(uintptr)
 	if err := v.api.call(cuCtxCreate, uintptr(unsafe.Pointer(context)), 0, uintptr(v.handle)); err != nil {
-		return nil, afterFault(v.name(), err)
+		return nil, afterFault(v.Name, err)
 	}
 	v.context = *context
 	defer func() {
@@ -70,13 +67,11 @@ func afterFault(device string, err error) error {
 		Text: "a kernel has faulted in this process, and the driver opens no device in it any more: end the program and start it again"}
 }
 
-func (d *device) name() string { return fmt.Sprintf("cuda:%d", d.info.Index) }
-
 // Info describes the device.
 func (d *device) Info() gpu.Info { return d.info }
 
 func (d *device) misused(f function, format string, args ...any) error {
-	return gpu.Misused(d.name(), f.String(), format, args...)
+	return gpu.Misused(d.Name, f.String(), format, args...)
 }
 
 // enter is the call that every batch begins with.
@@ -108,7 +103,7 @@ func (d *device) code(f function, args ...uintptr) int {
 //go:uintptrescapes
 func (d *device) do(f function, args ...uintptr) error {
 	if code := d.code(f, args...); code != success {
-		return d.failed(d.name(), f, code)
+		return d.failed(d.Name, f, code)
 	}
 	return nil
 }
@@ -156,17 +151,15 @@ func (d *device) newPool() error {
 
 // A buffer is memory of the device, or pinned memory of the host.
 type buffer struct {
-	device  *device
-	bytes   int
-	address uintptr
-	host    []byte
-	aside   bool // not counted: memory of the driver itself, for a moment
-	freed   atomic.Bool
+	gpu.Held
+	aside bool // not counted: memory of the driver itself, for a moment
 }
 
-func (b *buffer) Len() int        { return b.bytes }
-func (b *buffer) Address() uint64 { return uint64(b.address) }
-func (b *buffer) Host() []byte    { return b.host }
+func (d *device) newBuffer(bytes int, aside bool) *buffer {
+	b := &buffer{gpu.Held{Owner: &d.Owner, Bytes: bytes}, aside}
+	b.Release = func() { d.release(b) }
+	return b
+}
 
 // Alloc takes memory from the pool, or pinned memory. When there is none, the pool gives the system back what
 // it does not use, and Alloc tries once more.
@@ -174,7 +167,7 @@ func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
 	if bytes < 1 {
 		return nil, d.misused(cuMemAlloc, "got %d bytes, want at least 1", bytes)
 	}
-	b := &buffer{device: d, bytes: bytes}
+	b := d.newBuffer(bytes, false)
 	err := d.alloc(b, m)
 	if e, ok := err.(*gpu.Error); ok && e.Code == gpu.OutOfMemory {
 		if d.pool != 0 {
@@ -191,7 +184,7 @@ func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.count(int64(bytes))
+	d.Count(int64(bytes))
 	return b, nil
 }
 
@@ -200,17 +193,17 @@ func (d *device) alloc(b *buffer, m gpu.Memory) error {
 	switch {
 	case m == gpu.SharedMemory:
 		const portable, mapped = 1, 2
-		if err := d.do(cuMemHostAlloc, uintptr(unsafe.Pointer(address)), uintptr(b.bytes), portable|mapped); err != nil {
+		if err := d.do(cuMemHostAlloc, uintptr(unsafe.Pointer(address)), uintptr(b.Bytes), portable|mapped); err != nil {
 			return err
 		}
-		b.host = ccall.Bytes(*address, b.bytes)
+		b.Memory = ccall.Bytes(*address, b.Bytes)
 		onHost := *address
 		if err := d.do(cuMemHostGetDevicePointer, uintptr(unsafe.Pointer(address)), onHost, 0); err != nil {
 			d.do(cuMemFreeHost, onHost)
 			return err
 		}
 	case d.pool != 0:
-		if err := d.do(cuMemAllocFromPoolAsync, uintptr(unsafe.Pointer(address)), uintptr(b.bytes), d.pool, d.memory); err != nil {
+		if err := d.do(cuMemAllocFromPoolAsync, uintptr(unsafe.Pointer(address)), uintptr(b.Bytes), d.pool, d.memory); err != nil {
 			return err
 		}
 		// The memory is there for all streams once its own stream has come to it, which has nothing else to
@@ -220,50 +213,32 @@ func (d *device) alloc(b *buffer, m gpu.Memory) error {
 			return err
 		}
 	default:
-		if err := d.do(cuMemAlloc, uintptr(unsafe.Pointer(address)), uintptr(b.bytes)); err != nil {
+		if err := d.do(cuMemAlloc, uintptr(unsafe.Pointer(address)), uintptr(b.Bytes)); err != nil {
 			return err
 		}
 	}
-	b.address = *address
+	b.At = uint64(*address)
 	return nil
 }
 
-// Free gives the memory back at once.
-func (b *buffer) Free() {
-	if b.freed.Swap(true) || b.device.closed.Load() {
-		return
-	}
-	b.release()
-}
-
 // release frees memory that nothing uses any more. An error of a device that is lost changes nothing.
-func (b *buffer) release() {
-	d := b.device
+func (d *device) release(b *buffer) {
 	switch {
-	case b.host != nil:
-		d.do(cuMemFreeHost, uintptr(unsafe.Pointer(&b.host[0])))
+	case b.Memory != nil:
+		d.do(cuMemFreeHost, uintptr(unsafe.Pointer(&b.Memory[0])))
 	case d.pool != 0:
-		d.do(cuMemFreeAsync, b.address, d.memory)
+		d.do(cuMemFreeAsync, uintptr(b.At), d.memory)
 	default:
-		d.do(cuMemFree, b.address)
+		d.do(cuMemFree, uintptr(b.At))
 	}
 	if !b.aside {
-		d.count(-int64(b.bytes))
+		d.Count(-int64(b.Bytes))
 	}
-}
-
-func (d *device) count(bytes int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.usage.InUse += bytes
-	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
 }
 
 // Usage counts what the pool keeps as free.
 func (d *device) Usage() (gpu.Usage, error) {
-	d.mu.Lock()
-	u := d.usage
-	d.mu.Unlock()
+	u := d.Counted()
 	free, total := new(uint64), new(uint64)
 	if err := d.do(cuMemGetInfo, uintptr(unsafe.Pointer(free)), uintptr(unsafe.Pointer(total))); err != nil {
 		return u, err
@@ -282,43 +257,11 @@ func (d *device) Usage() (gpu.Usage, error) {
 	return u, nil
 }
 
-// owns finds a buffer's mistakes: freed, or of another device.
-func (d *device) owns(b gpu.Buffer) (*buffer, error) {
-	mine, ok := b.(*buffer)
-	switch {
-	case !ok || mine.device != d:
-		return nil, fmt.Errorf("got a buffer of another device")
-	case mine.freed.Load():
-		return nil, fmt.Errorf("got a buffer that was freed")
-	}
-	return mine, nil
-}
-
-// closing is how long Close waits for work under way.
-const closing = time.Second
-
 // Close destroys the context, and with it everything that was made in it. While a kernel does not end that
 // would wait for ever, so the context is then left to the end of the process, and Close says so.
 func (d *device) Close() error {
-	if d.closed.Swap(true) {
-		return d.misused(cuCtxDestroy, "the device was closed before")
-	}
-	d.mu.Lock()
-	streams := d.streams
-	d.streams = nil
-	d.mu.Unlock()
-	for deadline := time.Now().Add(closing); ; time.Sleep(time.Millisecond) {
-		busy := false
-		for s := range streams {
-			busy = busy || d.code(cuStreamQuery, s.handle) == notReady
-		}
-		if !busy {
-			break
-		}
-		if time.Now().After(deadline) {
-			return &gpu.Error{Code: gpu.Timeout, Device: d.name(), Op: "close", Index: -1,
-				Text: "work was still under way after " + closing.String() + "; its memory is free when the program ends"}
-		}
+	if _, err := d.Owner.Close(cuCtxDestroy.String()); err != nil {
+		return err
 	}
 	if l := d.products.opened.Load(); l != nil {
 		l.do(d, "cublasLtDestroy", l.destroy, l.handle)
@@ -330,7 +273,7 @@ func (d *device) Close() error {
 		d.do(cuMemPoolDestroy, d.pool)
 	}
 	if code := d.code(cuCtxDestroy, d.context); code != success && !results[code].Fatal() {
-		return d.failed(d.name(), cuCtxDestroy, code)
+		return d.failed(d.Name, cuCtxDestroy, code)
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"context"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -48,74 +46,28 @@ func (d *device) between(from, to uintptr) (time.Duration, error) {
 
 // An event is the end of a commit.
 type event struct {
-	stream *stream
+	gpu.End
+	device *device
 	end    uintptr
-
-	mu     sync.Mutex
-	done   bool
-	err    error     // found on the device
-	frees  []*buffer // to be freed when it is done
-	closed bool
 }
 
-// Done asks the driver, until the work is over.
-func (e *event) Done() (bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.done {
-		return true, e.err
+// newEnd is the end of what the stream has committed just now.
+func (s *stream) newEnd(end uintptr) *event {
+	d := s.device
+	e := &event{End: gpu.End{Queue: &s.Queue, Op: cuEventQuery.String()}, device: d, end: end}
+	e.Drop = func() { d.keepEvent(ends, end) }
+	e.Poll = func() (over bool, err error) {
+		switch code := d.code(cuEventQuery, end); code {
+		case notReady:
+			return false, nil
+		case success:
+			return true, nil
+		default:
+			return true, d.failed(d.Name, cuEventQuery, code)
+		}
 	}
-	d := e.stream.device
-	if d.closed.Load() {
-		return true, d.misused(cuEventQuery, "the device was closed")
-	}
-	code := d.code(cuEventQuery, e.end)
-	if code == notReady {
-		return false, nil
-	}
-	if code != success {
-		e.err = d.failed(d.name(), cuEventQuery, code)
-	}
-	e.done = true
-	for _, b := range e.frees {
-		b.release()
-	}
-	e.frees = nil
-	return true, e.err
-}
-
-// Wait asks again and again, so that a device that hangs hangs no goroutine.
-func (e *event) Wait(ctx context.Context, limit time.Duration) error {
-	return gpu.Poll(ctx, limit, e.Done, func() error {
-		return &gpu.Error{Code: gpu.Timeout, Device: e.stream.device.name(), Op: "wait", Index: -1, Text: "waited " + limit.String()}
-	})
-}
-
-// Close gives the CUDA event back. While there are buffers to free, the stream keeps this one.
-func (e *event) Close() {
-	e.mu.Lock()
-	closed, left := e.closed, len(e.frees) > 0
-	e.closed = true
-	e.mu.Unlock()
-	switch {
-	case closed:
-	case left:
-		e.stream.mu.Lock()
-		e.stream.waiting = append(e.stream.waiting, e)
-		e.stream.mu.Unlock()
-	default:
-		e.giveBack()
-	}
-}
-
-func (e *event) wasClosed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closed
-}
-
-func (e *event) giveBack() {
-	e.stream.device.keepEvent(ends, e.end)
+	e.Begin()
+	return e
 }
 
 // After encodes that the stream waits for the event.
@@ -124,7 +76,7 @@ func (s *stream) After(e gpu.Event) error {
 		return err
 	}
 	other, ok := e.(*event)
-	if !ok || other.stream.device != s.device || other.wasClosed() {
+	if !ok || other.device != s.device || other.Closed() {
 		return s.device.misused(cuStreamWaitEvent, "got an event of another device, or one that was closed")
 	}
 	s.encode(cuStreamWaitEvent, s.handle, other.end, 0)

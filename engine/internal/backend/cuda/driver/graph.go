@@ -74,7 +74,7 @@ func (g *graph) Launches() int { return g.launches }
 
 // Close destroys the graph.
 func (g *graph) Close() {
-	if g.exec != 0 && !g.device.closed.Load() {
+	if g.exec != 0 && !g.device.Closed() {
 		g.device.do(cuGraphExecDestroy, g.exec)
 	}
 	g.exec = 0

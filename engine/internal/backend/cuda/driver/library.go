@@ -39,7 +39,7 @@ func (d *device) Load(name string, binary []byte) (gpu.Library, error) {
 	code := d.code(cuModuleLoadDataEx, uintptr(unsafe.Pointer(module)), uintptr(unsafe.Pointer(&image[0])),
 		uintptr(len(jit.names)), uintptr(unsafe.Pointer(&jit.names)), uintptr(unsafe.Pointer(&jit.values)))
 	if code != success {
-		err := d.failed(d.name(), cuModuleLoadDataEx, code)
+		err := d.failed(d.Name, cuModuleLoadDataEx, code)
 		text, _, _ := strings.Cut(string(jit.log[:]), "\x00")
 		err.Text = strings.TrimSpace(name + ": " + err.Text + "\n" + text)
 		return nil, err
@@ -49,7 +49,7 @@ func (d *device) Load(name string, binary []byte) (gpu.Library, error) {
 
 // Close unloads the module. Its pipelines are then of no use.
 func (l *library) Close() {
-	if !l.device.closed.Load() && l.module != 0 {
+	if !l.device.Closed() && l.module != 0 {
 		l.device.do(cuModuleUnload, l.module)
 	}
 	l.module = 0
@@ -80,7 +80,7 @@ const (
 func (l *library) Pipeline(name string, constants ...gpu.Constant) (gpu.Pipeline, error) {
 	d := l.device
 	if len(constants) > 0 {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: cuModuleGetFunction.String(), Index: -1,
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: cuModuleGetFunction.String(), Index: -1,
 			Text: name + ": function constants are Metal's; here they are defines"}
 	}
 	if l.module == 0 {
@@ -90,7 +90,7 @@ func (l *library) Pipeline(name string, constants ...gpu.Constant) (gpu.Pipeline
 	text := ccall.CString(name)
 	code := d.code(cuModuleGetFunction, uintptr(unsafe.Pointer(function)), l.module, uintptr(unsafe.Pointer(text)))
 	if code != success {
-		err := d.failed(d.name(), cuModuleGetFunction, code)
+		err := d.failed(d.Name, cuModuleGetFunction, code)
 		if code == notFound {
 			err.Text = fmt.Sprintf("%s has no kernel %q", l.name, name)
 		}

@@ -56,7 +56,7 @@ func (c *compiler) load(d *device) error {
 		}
 		reasons = append(reasons, err.Error())
 	}
-	return &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "nvrtc", Index: -1,
+	return &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "nvrtc", Index: -1,
 		Text: "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: " + strings.Join(reasons, "; ")}
 }
 
@@ -173,7 +173,7 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 
 // uncompiled is the error of a compilation.
 func (d *device) uncompiled(s gpu.Source, c *compiled) error {
-	e := &gpu.Error{Code: gpu.Failed, Device: d.name(), Op: c.Op, Native: c.Code, Text: s.Name + ": " + c.Text, Index: -1, Free: -1}
+	e := &gpu.Error{Code: gpu.Failed, Device: d.Name, Op: c.Op, Native: c.Code, Text: s.Name + ": " + c.Text, Index: -1, Free: -1}
 	switch e.Native {
 	case 1: // NVRTC_ERROR_OUT_OF_MEMORY
 		e.Code = gpu.OutOfMemory

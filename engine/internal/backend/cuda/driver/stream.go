@@ -1,10 +1,9 @@
 package driver
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
 	"slices"
-	"sync"
-	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -13,15 +12,11 @@ import (
 
 // A stream is a CUDA stream with the calls that are to be made on it.
 type stream struct {
+	gpu.Queue
 	device *device
 	handle uintptr
 	queue  list
 	record *list // what is being recorded, or nil
-
-	mu      sync.Mutex
-	frees   []*buffer // to be freed when the next commit is over
-	waiting []*event  // that were closed before, and have buffers to free
-	closed  bool
 }
 
 // A list is calls, and the memory that their arguments point to. Those of its head are no work: the call that
@@ -53,13 +48,10 @@ func (d *device) Stream() (gpu.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{device: d, handle: handle, queue: newList(d.enter())}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.streams == nil {
+	s := &stream{Queue: gpu.Queue{Owner: &d.Owner}, device: d, handle: handle, queue: newList(d.enter())}
+	if !d.Add(s) {
 		return nil, d.misused(cuStreamCreate, "the device was closed")
 	}
-	d.streams[s] = true
 	return s, nil
 }
 
@@ -78,11 +70,16 @@ func (s *stream) encode(f function, args ...uintptr) {
 
 // Dispatch encodes a launch.
 func (s *stream) Dispatch(d *gpu.Dispatch) error {
-	if err := s.check(d); err != nil {
+	if err := s.device.CheckDispatch(d, s.device.info.Limits, func(p gpu.Pipeline) error {
+		if mine, ok := p.(*pipeline); ok && mine.device == s.device {
+			return mine.check(d.Args)
+		}
+		return errors.New("got a pipeline of another device")
+	}); err != nil {
 		return s.device.misused(cuLaunchKernel, "%v", err)
 	}
 	if len(d.Threadgroup) > 1 {
-		return &gpu.Error{Code: gpu.Unsupported, Device: s.device.name(), Op: cuLaunchKernel.String(), Index: -1,
+		return &gpu.Error{Code: gpu.Unsupported, Device: s.device.Name, Op: cuLaunchKernel.String(), Index: -1,
 			Text: d.Pipeline.Name() + ": more than one argument of threadgroup memory"}
 	}
 	shared := 0
@@ -93,33 +90,6 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 	g, t := d.Groups, d.Threads
 	s.encode(cuLaunchKernel, p.function, uintptr(g.X), uintptr(g.Y), uintptr(g.Z), uintptr(t.X), uintptr(t.Y), uintptr(t.Z),
 		uintptr(shared), s.handle, bind(&s.target().args, d.Args))
-	return nil
-}
-
-func (s *stream) check(d *gpu.Dispatch) error {
-	if err := gpu.CheckDispatch(d, s.device.info.Limits); err != nil {
-		return err
-	}
-	p, ok := d.Pipeline.(*pipeline)
-	if !ok || p.device != s.device {
-		return fmt.Errorf("got a pipeline of another device")
-	}
-	if err := p.check(d.Args); err != nil {
-		return err
-	}
-	for i, a := range d.Args {
-		if a.Buffer == nil {
-			continue
-		}
-		if _, err := s.device.owns(a.Buffer); err != nil {
-			return fmt.Errorf("%s: argument %d: %w", p.name, i, err)
-		}
-	}
-	for _, b := range d.Uses {
-		if _, err := s.device.owns(b); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
 	return nil
 }
 
@@ -142,12 +112,7 @@ func bind(memory *ccall.Arena, args []gpu.Arg) uintptr {
 // Copy encodes a copy; where the memories are, the driver sees from their addresses.
 func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, bytes int) error {
 	err := gpu.CheckCopy(dst, dstOffset, src, srcOffset, bytes)
-	for _, b := range []gpu.Buffer{dst, src} {
-		if err == nil {
-			_, err = s.device.owns(b)
-		}
-	}
-	if err != nil {
+	if err = cmp.Or(err, s.device.Owns(dst, src)); err != nil {
 		return s.device.misused(cuMemcpyAsync, "%v", err)
 	}
 	if bytes > 0 {
@@ -159,10 +124,7 @@ func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, 
 // Fill encodes a memset.
 func (s *stream) Fill(b gpu.Buffer, offset, bytes int, value byte) error {
 	err := gpu.CheckRange("fill", b, offset, bytes)
-	if err == nil {
-		_, err = s.device.owns(b)
-	}
-	if err != nil {
+	if err = cmp.Or(err, s.device.Owns(b)); err != nil {
 		return s.device.misused(cuMemsetD8Async, "%v", err)
 	}
 	if bytes > 0 {
@@ -178,17 +140,14 @@ func (s *stream) Barrier() error { return nil }
 // driver cannot do that. It belongs to the queue even while something is recorded.
 func (s *stream) Free(b gpu.Buffer) {
 	mine, ok := b.(*buffer)
-	if !ok || mine.freed.Swap(true) || s.device.closed.Load() {
-		return
+	switch {
+	case !ok || !mine.Take():
+	case mine.Memory == nil && s.device.pool != 0:
+		s.queue.calls = append(s.queue.calls, s.device.make(cuMemFreeAsync, uintptr(mine.At), s.handle))
+		s.device.Count(-int64(mine.Bytes))
+	default:
+		s.FreeLater(&mine.Held)
 	}
-	if mine.host == nil && s.device.pool != 0 {
-		s.queue.calls = append(s.queue.calls, s.device.make(cuMemFreeAsync, mine.address, s.handle))
-		s.device.count(-int64(mine.bytes))
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.frees = append(s.frees, mine)
 }
 
 // refuse is the error of what cannot be recorded.
@@ -204,7 +163,7 @@ func (s *stream) Commit() (gpu.Event, error) {
 	if err := s.refuse(cuEventRecord); err != nil {
 		return nil, err
 	}
-	s.reap()
+	s.Reap()
 	end, err := s.device.newEvent(ends)
 	if err != nil {
 		return nil, err
@@ -217,11 +176,7 @@ func (s *stream) Commit() (gpu.Event, error) {
 		s.device.keepEvent(ends, end)
 		return nil, s.broken(n)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := &event{stream: s, end: end, frees: s.frees}
-	s.frees = nil
-	return e, nil
+	return s.newEnd(end), nil
 }
 
 // broken is the error of call n of the queue. What the calls after it were to free or to discard is freed and
@@ -251,7 +206,7 @@ func (d *device) brokenCall(l *list, n int) error {
 	} else if name, _ := d.attentions.nameOf(calls[n].Func); name != "" {
 		err = d.attentions.opened.Load().failed(name, calls[n].Int())
 	} else {
-		err = d.failed(d.name(), function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
+		err = d.failed(d.Name, function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
 	}
 	if n >= l.head && n < len(calls)-1 {
 		err.Index = d.pieces(calls[l.head:n])
@@ -272,49 +227,16 @@ func (d *device) pieces(calls []ccall.Call) int {
 	return n
 }
 
-// reap frees what closed events left behind.
-func (s *stream) reap() {
-	s.mu.Lock()
-	waiting := s.waiting
-	s.waiting = nil
-	s.mu.Unlock()
-	for _, e := range waiting {
-		if done, _ := e.Done(); done {
-			e.giveBack()
-			continue
-		}
-		s.mu.Lock()
-		s.waiting = append(s.waiting, e)
-		s.mu.Unlock()
-	}
-}
-
 // Close destroys the stream, after at most a second for what must be freed in its order.
 func (s *stream) Close() error {
 	if len(s.queue.calls) > s.queue.head || s.record != nil {
 		return s.device.misused(cuStreamDestroy, "work was encoded and not committed, or a recording is under way")
 	}
-	s.mu.Lock()
-	closed := s.closed
-	s.closed = true
-	s.mu.Unlock()
-	if closed {
-		return s.device.misused(cuStreamDestroy, "the stream was closed before")
+	if open, err := s.Queue.Close(cuStreamDestroy.String(), s); !open {
+		return err
 	}
-	if s.device.closed.Load() {
-		return nil
-	}
-	for deadline := time.Now().Add(closing); ; time.Sleep(time.Millisecond) {
-		if code := s.device.code(cuStreamQuery, s.handle); code != notReady || time.Now().After(deadline) {
-			break
-		}
-	}
-	s.reap()
-	for _, b := range s.frees {
-		b.release()
-	}
-	s.device.mu.Lock()
-	delete(s.device.streams, s)
-	s.device.mu.Unlock()
 	return s.device.do(cuStreamDestroy, s.handle)
 }
+
+// Busy reports whether work is under way.
+func (s *stream) Busy() bool { return s.device.code(cuStreamQuery, s.handle) == notReady }

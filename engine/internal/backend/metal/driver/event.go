@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -11,38 +9,34 @@ import (
 
 // An event is the end of a commit: of its last command buffer.
 type event struct {
-	stream *stream
-	value  uint64 // of the stream's shared event, when it is over
-
-	mu      sync.Mutex
+	gpu.End
+	stream  *stream
+	value   uint64    // of the stream's shared event, when it is over
 	buffers []objc.ID // command buffers; nil when they were released
-	frees   []*buffer // to be freed when it is over
-	done    bool
-	err     error
-	closed  bool
 	elapsed time.Duration
 }
 
-// poll asks the last command buffer whether it is over.
-func (e *event) poll() (bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.done {
-		return true, e.err
+// newEnd is the end of what the stream has committed just now.
+func (s *stream) newEnd() *event {
+	e := &event{stream: s, value: s.value, buffers: s.buffers, End: gpu.End{Queue: &s.Queue, Op: string(selStatus), Keeps: true}}
+	e.Poll, e.Drop = e.poll, func() {
+		for _, id := range e.buffers {
+			s.device.Release(id)
+		}
+		e.buffers = nil
 	}
-	d := e.stream.device
-	const completed = 4 // of MTLCommandBufferStatus; 5 is an error
-	if d.Send(e.buffers[len(e.buffers)-1], d.sel(selStatus)) < completed {
-		return false, nil
-	}
-	e.finish()
-	return true, e.err
+	e.Begin()
+	return e
 }
 
-// finish looks for errors, and frees the buffers that waited for the end. The first error of a stream stays,
-// because later commands have read the results of the one that failed.
-func (e *event) finish() {
-	s, d := e.stream, e.stream.device
+// poll asks the last command buffer whether it is over, and looks for errors then. The first error of a stream
+// stays, because later commands have read the results of the one that failed.
+func (e *event) poll() (over bool, err error) {
+	s, d, last := e.stream, e.stream.device, e.buffers[len(e.buffers)-1]
+	const completed = 4 // of MTLCommandBufferStatus; 5 is an error
+	if d.Send(last, d.sel(selStatus)) < completed {
+		return false, nil
+	}
 	d.Pool(func() {
 		for _, id := range e.buffers {
 			if failure := d.Send(id, d.sel(selError)); failure != 0 {
@@ -51,33 +45,13 @@ func (e *event) finish() {
 		}
 	})
 	if broken := s.broken.Load(); broken != nil {
-		e.err = broken
+		err = broken
 	}
-	start := d.Double(e.buffers[0], d.sel(selGPUStart))
-	e.elapsed = seconds(d.Double(e.buffers[len(e.buffers)-1], d.sel(selGPUEnd)) - start)
-	e.done = true
-	for _, b := range e.frees {
-		b.release()
-	}
-	e.frees = nil
+	e.elapsed = seconds(d.Double(last, d.sel(selGPUEnd)) - d.Double(e.buffers[0], d.sel(selGPUStart)))
+	return true, err
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// Done asks the device, until the work is over.
-func (e *event) Done() (bool, error) {
-	if e.stream.device.closed.Load() {
-		return true, e.stream.device.misused(selStatus, "the device was closed")
-	}
-	return e.poll()
-}
-
-// Wait asks again and again, so that a device that hangs hangs no goroutine.
-func (e *event) Wait(ctx context.Context, limit time.Duration) error {
-	return gpu.Poll(ctx, limit, e.Done, func() error {
-		return &gpu.Error{Code: gpu.Timeout, Device: e.stream.device.name(), Op: "wait", Index: -1, Text: "waited " + limit.String()}
-	})
-}
 
 // Elapsed is the time from the start of the first command buffer to the end of the last.
 func (e *event) Elapsed() (time.Duration, error) {
@@ -86,30 +60,4 @@ func (e *event) Elapsed() (time.Duration, error) {
 		err = e.stream.device.misused(selGPUEnd, "the commit is not over")
 	}
 	return e.elapsed, err
-}
-
-// Close releases the command buffers, or leaves them to the stream while they are under way.
-func (e *event) Close() {
-	e.mu.Lock()
-	closed, done := e.closed, e.done
-	e.closed = true
-	e.mu.Unlock()
-	switch {
-	case closed:
-	case done:
-		e.release()
-	default:
-		e.stream.mu.Lock()
-		e.stream.waiting = append(e.stream.waiting, e)
-		e.stream.mu.Unlock()
-	}
-}
-
-func (e *event) release() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, id := range e.buffers {
-		e.stream.device.Release(id)
-	}
-	e.buffers = nil
 }

@@ -164,18 +164,22 @@ func (d *device) Alloc(bytes int, _ gpu.Memory) (gpu.Buffer, error) {
 		id, h = d.find(bytes)
 	}
 	if id == 0 {
-		return nil, &gpu.Error{Code: gpu.OutOfMemory, Device: d.name(), Op: string(selNewBuffer), Want: int64(bytes), Free: d.free(), Index: -1}
+		return nil, &gpu.Error{Code: gpu.OutOfMemory, Device: d.Name, Op: string(selNewBuffer), Want: int64(bytes), Free: d.free(), Index: -1}
 	}
-	b := &buffer{device: d, id: id, heap: h, bytes: bytes, address: uint64(d.Send(id, d.sel(selGPUAddress)))}
+	b := &buffer{gpu.Held{Owner: &d.Owner, Bytes: bytes, At: uint64(d.Send(id, d.sel(selGPUAddress)))}, id, h}
+	b.Release = func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.release(b)
+	}
 	d.live[b] = true
-	d.usage.InUse += int64(bytes)
-	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
+	d.Count(int64(bytes))
 	contents := uintptr(d.Send(id, d.sel(selContents)))
-	if b.address == 0 || contents == 0 {
+	if b.At == 0 || contents == 0 {
 		d.release(b)
 		return nil, d.failed(selContents, 0, gpu.Failed)
 	}
-	b.host = ccall.Bytes(contents, bytes)
+	b.Memory = ccall.Bytes(contents, bytes)
 	return b, nil
 }
 
@@ -200,12 +204,12 @@ func (d *device) find(bytes int) (objc.ID, *heap) {
 // release gives a buffer's memory back. d.mu is held.
 func (d *device) release(b *buffer) {
 	delete(d.live, b)
-	d.usage.InUse -= int64(b.bytes)
+	d.Count(-int64(b.Bytes))
 	if b.heap == nil {
 		d.resident(b.id, selRemoveAllocation)
 	}
 	d.Release(b.id)
 	if b.heap != nil {
-		d.mend(b.heap, b.bytes)
+		d.mend(b.heap, b.Bytes)
 	}
 }

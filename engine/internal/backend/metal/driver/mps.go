@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -53,7 +54,7 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Mu
 		err = takes(&p)
 	}
 	if err != nil {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "multiply", Text: err.Error(), Index: -1}
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "multiply", Text: err.Error(), Index: -1}
 	}
 	flag := func(b bool) uintptr {
 		if b {
@@ -122,12 +123,7 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 		return d.misused(selEncodeProduct, "got a stream of another device")
 	}
 	err := gpu.CheckOperands(p, o, 1, 0)
-	for _, a := range []gpu.Arg{o.A, o.B, o.D} {
-		if err == nil {
-			_, err = d.owns(a.Buffer)
-		}
-	}
-	if err != nil {
+	if err = cmp.Or(err, d.OwnsArgs(o.A, o.B, o.D)); err != nil {
 		return d.misused(selEncodeProduct, "%v", err)
 	}
 	return s.foreign(func(buffer objc.ID) error {

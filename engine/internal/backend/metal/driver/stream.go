@@ -1,19 +1,20 @@
 package driver
 
 import (
-	"fmt"
-	"slices"
-	"sync"
+	"cmp"
+	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
 
-// A stream is an MTLCommandQueue with the command buffers that are being encoded.
+// A stream is an MTLCommandQueue with the command buffers that are being encoded. What is freed on it stays
+// until a commit is over: a command buffer keeps the buffers that are bound to it alive, but not those that
+// kernels reach by address.
 type stream struct {
+	gpu.Queue
 	device *device
 	queue  objc.ID
 	fence  objc.ID // that each encoder waits for and updates
@@ -40,12 +41,7 @@ type stream struct {
 	ended    int
 
 	broken atomic.Pointer[gpu.Error] // the first error of the device
-
-	mu      sync.Mutex
-	frees   []*buffer // to be freed when the next commit is over
-	waiting []*event  // that were closed before, and own buffers
-	last    *event    // of the last commit
-	closed  bool
+	last   atomic.Pointer[event]     // of the last commit
 }
 
 // most is how many command buffers a queue holds. Metal waits for room when there are more, so a stream with
@@ -66,7 +62,7 @@ const (
 
 // Stream makes a queue.
 func (d *device) Stream() (gpu.Stream, error) {
-	s := &stream{device: d}
+	s := &stream{Queue: gpu.Queue{Owner: &d.Owner}, device: d}
 	d.Pool(func() {
 		s.queue = d.Send(d.id, d.sel(selNewQueue), most)
 		s.fence = d.Send(d.id, d.sel(selNewFence))
@@ -79,12 +75,9 @@ func (d *device) Stream() (gpu.Stream, error) {
 	if d.residency != 0 {
 		d.Send(s.queue, d.sel(selAddResidencySet), uintptr(d.residency))
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.streams == nil {
+	if !d.Add(s) {
 		return nil, d.misused(selNewQueue, "the device was closed")
 	}
-	d.streams[s] = true
 	return s, nil
 }
 
@@ -158,7 +151,12 @@ func (s *stream) end() {
 
 // Dispatch encodes a dispatch.
 func (s *stream) Dispatch(d *gpu.Dispatch) error {
-	if err := s.check(d); err != nil {
+	if err := s.device.CheckDispatch(d, s.device.info.Limits, func(p gpu.Pipeline) error {
+		if mine, ok := p.(*pipeline); ok && mine.device == s.device && mine.id != 0 {
+			return mine.check(d.Args)
+		}
+		return errors.New("got a pipeline of another device, or one that was closed")
+	}); err != nil {
 		return s.device.misused(selDispatch, "%v", err)
 	}
 	if err := s.begin(compute); err != nil {
@@ -193,42 +191,10 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 // size is an MTLSize in memory: a struct of more than 16 bytes goes by its address.
 func (s *stream) size(v gpu.Size) uintptr { return s.args.Words(uint64(v.X), uint64(v.Y), uint64(v.Z)) }
 
-func (s *stream) check(d *gpu.Dispatch) error {
-	if err := gpu.CheckDispatch(d, s.device.info.Limits); err != nil {
-		return err
-	}
-	p, ok := d.Pipeline.(*pipeline)
-	if !ok || p.device != s.device || p.id == 0 {
-		return fmt.Errorf("got a pipeline of another device, or one that was closed")
-	}
-	if err := p.check(d.Args); err != nil {
-		return err
-	}
-	for i, a := range d.Args {
-		if a.Buffer == nil {
-			continue
-		}
-		if _, err := s.device.owns(a.Buffer); err != nil {
-			return fmt.Errorf("%s: argument %d: %w", p.name, i, err)
-		}
-	}
-	for _, b := range d.Uses {
-		if _, err := s.device.owns(b); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
-}
-
 // Copy encodes a copy.
 func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, bytes int) error {
 	err := gpu.CheckCopy(dst, dstOffset, src, srcOffset, bytes)
-	for _, b := range []gpu.Buffer{dst, src} {
-		if err == nil {
-			_, err = s.device.owns(b)
-		}
-	}
-	if err != nil {
+	if err = cmp.Or(err, s.device.Owns(dst, src)); err != nil {
 		return s.device.misused(selCopy, "%v", err)
 	}
 	if bytes == 0 {
@@ -247,10 +213,7 @@ func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, 
 // Fill encodes a fill.
 func (s *stream) Fill(b gpu.Buffer, offset, bytes int, value byte) error {
 	err := gpu.CheckRange("fill", b, offset, bytes)
-	if err == nil {
-		_, err = s.device.owns(b)
-	}
-	if err != nil {
+	if err = cmp.Or(err, s.device.Owns(b)); err != nil {
 		return s.device.misused(selFill, "%v", err)
 	}
 	if bytes == 0 {
@@ -298,21 +261,9 @@ func (s *stream) After(e gpu.Event) error {
 	return nil
 }
 
-// Free frees a buffer once the next commit is over. A command buffer keeps the buffers that are bound to it
-// alive, but not those that kernels reach by address.
-func (s *stream) Free(b gpu.Buffer) {
-	mine, ok := b.(*buffer)
-	if !ok || mine.freed.Swap(true) || s.device.closed.Load() {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.frees = append(s.frees, mine)
-}
-
 // Commit commits the command buffers.
 func (s *stream) Commit() (gpu.Event, error) {
-	s.reap()
+	s.Reap()
 	if err := s.settleStarts(); err != nil {
 		return nil, err
 	}
@@ -328,10 +279,9 @@ func (s *stream) Commit() (gpu.Event, error) {
 		d.Send(id, d.sel(selSignalEvent), uintptr(s.shared), uintptr(s.value))
 		s.handOver()
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := &event{stream: s, value: s.value, buffers: s.buffers, frees: s.frees}
-	s.buffers, s.committed, s.full, s.frees, s.last = nil, 0, false, nil, e
+	e := s.newEnd()
+	s.buffers, s.committed, s.full = nil, 0, false
+	s.last.Store(e)
 	return e, nil
 }
 
@@ -344,34 +294,10 @@ func (s *stream) handOver() {
 	s.committed = len(s.buffers)
 }
 
-// reap gives back what closed events own.
-func (s *stream) reap() {
-	s.mu.Lock()
-	waiting := s.waiting
-	s.waiting = nil
-	s.mu.Unlock()
-	left := slices.DeleteFunc(waiting, func(e *event) bool {
-		done, _ := e.Done()
-		if done {
-			e.release()
-		}
-		return done
-	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting = append(s.waiting, left...)
-}
-
-// busy reports whether work is under way.
-func (s *stream) busy() bool {
-	s.mu.Lock()
-	last := s.last
-	s.mu.Unlock()
-	if last == nil {
-		return false
-	}
-	done, _ := last.poll()
-	return !done
+// Busy reports whether work is under way.
+func (s *stream) Busy() bool {
+	last := s.last.Load()
+	return last != nil && !last.Over()
 }
 
 // Close releases the queue, after at most a second for what must be freed in its order.
@@ -379,28 +305,11 @@ func (s *stream) Close() error {
 	if len(s.buffers) > 0 {
 		return s.device.misused(selNewQueue, "a stream was closed with work that was encoded and not committed")
 	}
-	s.mu.Lock()
-	closed := s.closed
-	s.closed = true
-	s.mu.Unlock()
-	if closed {
-		return s.device.misused(selNewQueue, "the stream was closed before")
+	open, err := s.Queue.Close(string(selNewQueue), s)
+	if open {
+		s.releaseAll()
 	}
-	if s.device.closed.Load() {
-		return nil
-	}
-	for deadline := time.Now().Add(closing); s.busy() && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	s.reap()
-	for _, b := range s.frees {
-		b.release()
-	}
-	s.device.mu.Lock()
-	delete(s.device.streams, s)
-	s.device.mu.Unlock()
-	s.releaseAll()
-	return nil
+	return err
 }
 
 func (s *stream) releaseAll() {
