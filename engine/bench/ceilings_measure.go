@@ -21,7 +21,7 @@ const (
 	ceilingTime  = 80 * time.Millisecond // of products
 	movingTime   = 40 * time.Millisecond // of each kind of moving data
 	longEnough   = 10 * time.Millisecond
-	smallestSize = 8 // times smaller than the largest is where sizes begin
+	smallestSize = 64 // times smaller than the largest is where sizes begin
 
 	largestData = 64 << 20 // bytes that are read to get past the caches of a processor, at most
 )
