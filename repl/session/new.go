@@ -105,8 +105,8 @@ func (s *Session) start() error {
 	return s.begin()
 }
 
-// whyPlain says why the interpreter has to work alone, without help that leans on how it and Go keep their data,
-// or nil. The environment can say so, for tests.
+// whyPlain says why the interpreter has to work alone, without help that leans on how it and Go keep their
+// data, or nil. The environment can say so, for tests.
 func whyPlain() error {
 	if os.Getenv("MCS_PLAIN") != "" {
 		return errors.New("MCS_PLAIN is set")

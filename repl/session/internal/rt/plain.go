@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// With another Go, whose descriptions of types are not known, package gotype makes no types. Then a value of a
-// cell's type is in a box in an any, and in a wrapper around the box in a compiled interface. Compiled code finds
-// the methods of wrappers, and prints boxes like their values; reflection sees the box.
+// With another Go, whose descriptions of types are not known, package gotype makes no types. Then a value of
+// a cell's type is in a box in an any, and in a wrapper around the box in a compiled interface. Compiled code
+// finds the methods of wrappers, and prints boxes like their values; reflection sees the box.
 
 // A box is a value of a type that only the session knows.
 type box struct {
