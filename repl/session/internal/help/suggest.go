@@ -54,29 +54,21 @@ var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg,
 	"element": (*advisor).element, "topReturn": (*advisor).topReturn,
 }
 
-// advise follows a rule.
-func (a *advisor) advise(r rule, msg string, at []int) (newMsg, hint string) {
-	groups := make([]string, len(at)/2)
-	for i := range groups {
-		if at[2*i] >= 0 {
-			groups[i] = msg[at[2*i]:at[2*i+1]]
-		}
-	}
+// advise follows a rule, which m are the groups of.
+func (a *advisor) advise(r rule, msg string, m []string) (newMsg, hint string) {
 	if name, ok := strings.CutPrefix(r.say, "@"); ok {
-		return advisors[name](a, msg, groups)
+		return advisors[name](a, msg, m)
 	}
-	how, text, ok := strings.Cut(r.say, ": ")
-	if !ok || how != "go" && how != "same" && how != "says" {
-		how, text = "", r.say
-	}
-	text = groupName().ReplaceAllStringFunc(text, func(group string) string { return groups[group[1]-'0'] })
-	switch n := len(groups); {
+	text := groupName().ReplaceAllStringFunc(r.say, func(group string) string { return m[group[1]-'0'] })
+	switch how, rest, _ := strings.Cut(text, ": "); {
 	case how == "says":
-		return text, ""
-	case how == "same" && groups[n-1] != groups[n-2]:
+		return rest, ""
+	case how == "same" && m[len(m)-1] != m[len(m)-2]:
 		return msg, ""
+	case how == "same":
+		return msg, rest
 	case how == "go":
-		return msg, cmp.Or(a.inGo(), text)
+		return msg, cmp.Or(a.inGo(), rest)
 	}
 	return msg, text
 }
@@ -86,35 +78,26 @@ var groupName = lazy.Regexp(`\$\d`)
 
 // otherMember is about a name that differs in its case only.
 func (a *advisor) otherMember(msg string, m []string) (string, string) {
-	name := m[2]
-	sel, called := a.selector()
-	if sel != nil {
-		fixed := strings.Replace(a.line(), "."+sel.Sel.Name, "."+name, 1)
-		goLine := a.inGo()
-		if goLine != "" && unblanked(strings.ReplaceAll(goLine, "()", "")) != unblanked("write"+strings.ReplaceAll(fixed, "()", "")) {
-			return msg, goLine // more than the case of this name is wrong
-		}
+	if goLine := a.more(a.line()); goLine != "" {
+		return msg, goLine
 	}
-	if m[1] == "method " && !called {
+	name := m[2]
+	if _, called := a.selector(); m[1] == "method " && !called {
 		name += "()"
 	}
 	return strings.Replace(msg, m[0], ")", 1), "did you mean " + name + "?"
 }
 
 func (a *advisor) otherName(_ string, m []string) (string, string) {
-	msg := "undefined: " + m[1] + "." + m[2]
-	if goLine := a.inGo(); goLine != "" && !sameCode(goLine, "write "+a.line()) {
-		return msg, goLine
-	}
-	return msg, "did you mean " + m[3] + "?"
+	return "undefined: " + m[1] + "." + m[2], cmp.Or(a.more(a.line()), "did you mean "+m[3]+"?")
 }
 
 // Suggest words a message and finds a suggestion for it.
 func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (newMsg, hint string) {
 	a := &advisor{h, st, c, pos}
 	for _, r := range rules() {
-		if at := r.message.FindStringSubmatchIndex(msg); at != nil {
-			if said, hint := a.advise(r, msg, at); hint != "" || said != msg {
+		if m := r.message.FindStringSubmatch(msg); m != nil {
+			if said, hint := a.advise(r, msg, m); hint != "" || said != msg {
 				return said, hint
 			}
 		}
@@ -136,6 +119,17 @@ func (a *advisor) line() string {
 func (a *advisor) inGo() string {
 	text, n := a.h.Text(a.pos)
 	return a.h.translated(a.st, text, n)
+}
+
+// more returns the line of the complaint as Go, if that differs from a line in more than the case of a name
+// and the brackets of a call.
+func (a *advisor) more(line string) string {
+	brackets := strings.NewReplacer("()", "")
+	goLine := a.inGo()
+	if sameCode(brackets.Replace(goLine), brackets.Replace("write "+line)) {
+		return ""
+	}
+	return goLine
 }
 
 // path returns the nodes around the place of the complaint, the innermost first.
@@ -170,20 +164,13 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 		}
 	}
 	near := DidYouMean(name, candidates)
+	say := ""
 	if !slices.Contains(stdlib.Engine(), o.Imported().Path()) { // time.time()
-		if goLine := a.inGo(); goLine != "" && !sameCode(goLine, "write "+a.line()) {
-			return msg, goLine
-		}
+		say = a.more(a.line())
+	} else if !strings.EqualFold(near, "did you mean "+name+"?") {
+		say = a.foreignModule()
 	}
-	if !strings.EqualFold(near, "did you mean "+name+"?") && slices.Contains(stdlib.Engine(), o.Imported().Path()) {
-		if say := a.foreignModule(); say != "" {
-			return msg, say
-		}
-	}
-	if near == "" {
-		near = a.methodOf(o.Imported(), name)
-	}
-	return msg, near
+	return msg, cmp.Or(say, near, a.methodOf(o.Imported(), name))
 }
 
 func (a *advisor) undefinedName(msg string, m []string) (string, string) {
@@ -196,10 +183,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		if goLine := a.inGo(); goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
-		if near != "" {
-			return msg, "declare it with :=, or " + near
-		}
-		return msg, "declare it with :="
+		return msg, strings.TrimSuffix("declare it with :=, or "+near, ", or ")
 	}
 	if near != "" && strings.EqualFold(near, "did you mean "+name+"?") {
 		return msg, near
@@ -296,11 +280,10 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 	for _, o := range members(t) {
 		candidates = append(candidates, o.Name())
 	}
-	same := slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) })
-	if goLine := a.inGo(); goLine != "" && !sameCode(strings.ReplaceAll(goLine, "()", ""), "write "+strings.ReplaceAll(a.line(), "()", "")) {
+	if goLine := a.more(a.line()); goLine != "" {
 		return msg, goLine
 	}
-	if !same {
+	if !slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) }) {
 		if say := python.Member(t, operand, name); say != "" {
 			return msg, "write " + say
 		}
@@ -309,16 +292,13 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 		}
 	}
 	near := DidYouMean(name, candidates)
-	if near != "" {
-		meant := strings.TrimSuffix(strings.TrimPrefix(near, "did you mean "), "?")
-		if o, _, _ := types.LookupFieldOrMethod(t, true, a.c.Pkg, meant); o != nil && !called {
-			if f, ok := o.(*types.Func); ok && f.Signature().Params().Len() == 0 {
-				return msg, "did you mean " + meant + "()?"
-			}
+	if meant := strings.TrimSuffix(strings.TrimPrefix(near, "did you mean "), "?"); meant != "" && !called {
+		o, _, _ := types.LookupFieldOrMethod(t, true, a.c.Pkg, meant)
+		if f, ok := o.(*types.Func); ok && f.Signature().Params().Len() == 0 {
+			return msg, "did you mean " + meant + "()?"
 		}
-		return msg, near
 	}
-	return msg, ""
+	return msg, near
 }
 
 // exports says whether a package has an exported name.
