@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -13,15 +11,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
 
-// A cublasLt is NVIDIA's library of matrix products. A device has a handle of its own, which belongs to the
-// device's context.
+// A cublasLt is NVIDIA's library of matrix products.
 //
 // The library's matrices lie by columns. A matrix that lies by rows is its own transpose there, so it
 // computes Dᵀ = Bᵀ·Aᵀ: what it calls A is our B, and its rows are our columns.
 type cublasLt struct {
-	name   string // "cublasLt 12.8.4"
-	handle uintptr
-
+	vendor
 	create, destroy                               ccall.Func
 	descCreate, descDestroy, descSet              ccall.Func
 	layoutCreate, layoutDestroy, layoutSet        ccall.Func
@@ -61,77 +56,35 @@ const (
 // dataTypes are the numbers of cudaDataType.
 var dataTypes = map[dtype.Type]uintptr{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 14}
 
-// products opens the library at the first need; how that went is remembered.
-type products struct {
-	once   sync.Once
-	err    error
-	opened atomic.Pointer[cublasLt]
-}
-
-// open opens the first library that the driver can run: none of a later major version of CUDA.
-func (p *products) open(d *device) (*cublasLt, error) {
-	p.once.Do(func() {
-		var reasons []error
-		for _, name := range d.driver.everywhere(d.driver.CublasLt) {
-			l := &cublasLt{}
-			library, err := ccall.Open(name)
-			if err == nil {
-				err = l.use(d, library)
-			}
-			if err == nil {
-				p.opened.Store(l)
-				return
-			}
-			reasons = append(reasons, err)
+// openProducts opens the library.
+func (d *device) openProducts() (*cublasLt, error) {
+	return d.products.open(d, "cublasLt", d.driver.CublasLt, func(library *ccall.Library) (*cublasLt, error) {
+		l := &cublasLt{vendor: vendor{device: d}}
+		l.failed = l.statusOf
+		if err := lookUp(library, map[string]*ccall.Func{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy, "cublasLtGetVersion": &l.version,
+			"cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescDestroy": &l.descDestroy, "cublasLtMatmulDescSetAttribute": &l.descSet,
+			"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatrixLayoutDestroy": &l.layoutDestroy,
+			"cublasLtMatrixLayoutSetAttribute": &l.layoutSet, "cublasLtMatmulPreferenceCreate": &l.preferCreate,
+			"cublasLtMatmulPreferenceDestroy": &l.preferDestroy, "cublasLtMatmulPreferenceSetAttribute": &l.preferSet,
+			"cublasLtMatmulAlgoGetHeuristic": &l.heuristic, "cublasLtMatmul": &l.matmul,
+			"cublasLtMatmulAlgoConfigGetAttribute": &l.configGet, "cublasLtGetStatusString": &l.status}); err != nil {
+			return nil, err
 		}
-		p.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "cublasLt", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+		l.encodes = map[ccall.Func]encoded{l.matmul: {"cublasLtMatmul", true}, l.descSet: {"cublasLtMatmulDescSetAttribute", false}}
+		version := int(l.version.Call())
+		l.name = "cublasLt " + versionOf(version, 10000)
+		if err := d.fits(library, version/10000); err != nil {
+			return nil, err
+		}
+		return l, l.begin("cublasLtCreate", l.create)
 	})
-	return p.opened.Load(), p.err
-}
-
-func (l *cublasLt) use(d *device, library *ccall.Library) (err error) {
-	for name, f := range map[string]*ccall.Func{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy, "cublasLtGetVersion": &l.version,
-		"cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescDestroy": &l.descDestroy, "cublasLtMatmulDescSetAttribute": &l.descSet,
-		"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatrixLayoutDestroy": &l.layoutDestroy,
-		"cublasLtMatrixLayoutSetAttribute": &l.layoutSet, "cublasLtMatmulPreferenceCreate": &l.preferCreate,
-		"cublasLtMatmulPreferenceDestroy": &l.preferDestroy, "cublasLtMatmulPreferenceSetAttribute": &l.preferSet,
-		"cublasLtMatmulAlgoGetHeuristic": &l.heuristic, "cublasLtMatmul": &l.matmul,
-		"cublasLtMatmulAlgoConfigGetAttribute": &l.configGet, "cublasLtGetStatusString": &l.status} {
-		if *f, err = library.Symbol(name); err != nil {
-			return err
-		}
-	}
-	version := int(l.version.Call())
-	if major := version / 10000; major > d.version/1000 {
-		return fmt.Errorf("%s is of CUDA %d, want at most that of the driver, %s", library.Name(), major, d.versionText())
-	}
-	l.name = "cublasLt " + versionOf(version, 10000)
-	handle := new(uintptr)
-	err = l.do(d, "cublasLtCreate", l.create, uintptr(unsafe.Pointer(handle)))
-	l.handle = *handle
-	return err
-}
-
-// do calls a function of the library in the device's context.
-//
-//go:uintptrescapes
-func (l *cublasLt) do(d *device, name string, f ccall.Func, args ...uintptr) error {
-	calls := [2]ccall.Call{d.enter(), {Func: f, Check: ccall.Zero}}
-	copy(calls[1].Args[:], args)
-	switch ccall.Run(calls[:]) {
-	case 0:
-		return d.failed(d.Name, cuCtxSetCurrent, calls[0].Int())
-	case 1:
-		return l.failed(d, name, calls[1].Int())
-	}
-	return nil
 }
 
 // statuses are the codes of cublasStatus_t that mean something of their own.
 var statuses = map[int]gpu.Code{3: gpu.OutOfMemory, 7: gpu.Misuse, 8: gpu.Unsupported, 15: gpu.Unsupported}
 
-func (l *cublasLt) failed(d *device, name string, code int) *gpu.Error {
-	return &gpu.Error{Code: statuses[code], Device: d.Name, Op: name, Native: code, Text: ccall.String(l.status.Call(uintptr(code))), Free: -1, Index: -1}
+func (l *cublasLt) statusOf(name string, code int) *gpu.Error {
+	return &gpu.Error{Code: statuses[code], Device: l.device.Name, Op: name, Native: code, Text: ccall.String(l.status.Call(uintptr(code))), Free: -1, Index: -1}
 }
 
 // A multiplication has the library's descriptions of a product, and how it is computed.
@@ -153,7 +106,7 @@ type multiplication struct {
 
 // Multiplication asks the library's heuristics, which go by the description alone.
 func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (_ gpu.Multiplication, err error) {
-	l, err := d.products.open(d)
+	l, err := d.openProducts()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +147,7 @@ func (m *multiplication) describe() error {
 		epilogue |= epilogueGelu
 	}
 	desc := new(uintptr)
-	if err := l.do(m.device, "cublasLtMatmulDescCreate", l.descCreate, uintptr(unsafe.Pointer(desc)), compute, dataTypes[dtype.F32]); err != nil {
+	if err := l.do("cublasLtMatmulDescCreate", l.descCreate, uintptr(unsafe.Pointer(desc)), compute, dataTypes[dtype.F32]); err != nil {
 		return err
 	}
 	m.desc = *desc
@@ -210,7 +163,7 @@ func (m *multiplication) describe() error {
 	if p.Bias { // the heuristics see from an address how the bias is aligned
 		address := new(uint64)
 		*address = uint64(max(m.alignment, p.D.DType.Size()))
-		errs = append(errs, l.do(m.device, "cublasLtMatmulDescSetAttribute", l.descSet, m.desc, descBiasPointer, uintptr(unsafe.Pointer(address)), 8))
+		errs = append(errs, l.do("cublasLtMatmulDescSetAttribute", l.descSet, m.desc, descBiasPointer, uintptr(unsafe.Pointer(address)), 8))
 	}
 	return errors.Join(errs...)
 }
@@ -227,7 +180,7 @@ func transposed(m gpu.Matrix) int32 {
 func (m *multiplication) set(attribute uintptr, value int32) error {
 	v := new(int32)
 	*v = value
-	return m.library.do(m.device, "cublasLtMatmulDescSetAttribute", m.library.descSet, m.desc, attribute, uintptr(unsafe.Pointer(v)), 4)
+	return m.library.do("cublasLtMatmulDescSetAttribute", m.library.descSet, m.desc, attribute, uintptr(unsafe.Pointer(v)), 4)
 }
 
 // layout describes one of our matrices, whose columns are the library's rows, unless it is transposed.
@@ -237,7 +190,7 @@ func (m *multiplication) layout(to *uintptr, matrix gpu.Matrix, rows, columns in
 		rows, columns = columns, rows
 	}
 	made := new(uintptr)
-	if err := l.do(m.device, "cublasLtMatrixLayoutCreate", l.layoutCreate, uintptr(unsafe.Pointer(made)), dataTypes[matrix.DType],
+	if err := l.do("cublasLtMatrixLayoutCreate", l.layoutCreate, uintptr(unsafe.Pointer(made)), dataTypes[matrix.DType],
 		uintptr(rows), uintptr(columns), uintptr(matrix.Stride)); err != nil {
 		return err
 	}
@@ -248,8 +201,8 @@ func (m *multiplication) layout(to *uintptr, matrix gpu.Matrix, rows, columns in
 	batches, apart := new(int32), new(int64)
 	*batches, *apart = int32(m.product.Batches), int64(matrix.Batch)
 	return errors.Join(
-		l.do(m.device, "cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatches, uintptr(unsafe.Pointer(batches)), 4),
-		l.do(m.device, "cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatchOffset, uintptr(unsafe.Pointer(apart)), 8))
+		l.do("cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatches, uintptr(unsafe.Pointer(batches)), 4),
+		l.do("cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatchOffset, uintptr(unsafe.Pointer(apart)), 8))
 }
 
 // A heuristicResult is cublasLtMatmulHeuristicResult_t.
@@ -265,14 +218,14 @@ type heuristicResult struct {
 func (m *multiplication) propose() error {
 	l := m.library
 	made := new(uintptr)
-	if err := l.do(m.device, "cublasLtMatmulPreferenceCreate", l.preferCreate, uintptr(unsafe.Pointer(made))); err != nil {
+	if err := l.do("cublasLtMatmulPreferenceCreate", l.preferCreate, uintptr(unsafe.Pointer(made))); err != nil {
 		return err
 	}
-	defer l.do(m.device, "cublasLtMatmulPreferenceDestroy", l.preferDestroy, *made)
+	defer l.do("cublasLtMatmulPreferenceDestroy", l.preferDestroy, *made)
 	bytes, reductions := new(uint64), new(uint32)
 	*bytes, *reductions = uint64(m.mostWorkspace), reductionInCompute
 	prefer := func(attribute uintptr, value unsafe.Pointer, size uintptr) error {
-		return l.do(m.device, "cublasLtMatmulPreferenceSetAttribute", l.preferSet, *made, attribute, uintptr(value), size)
+		return l.do("cublasLtMatmulPreferenceSetAttribute", l.preferSet, *made, attribute, uintptr(value), size)
 	}
 	errs := []error{prefer(preferWorkspace, unsafe.Pointer(bytes), 8), prefer(preferReductions, unsafe.Pointer(reductions), 4)}
 	for i, matrix := range []gpu.Matrix{m.product.B, m.product.A, m.product.D, m.product.D} {
@@ -281,7 +234,7 @@ func (m *multiplication) propose() error {
 		errs = append(errs, prefer(preferAlignment+uintptr(i), unsafe.Pointer(aligned), 4))
 	}
 	results, found := new([mostProposals]heuristicResult), new(int32)
-	errs = append(errs, l.do(m.device, "cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, mostProposals,
+	errs = append(errs, l.do("cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, mostProposals,
 		uintptr(unsafe.Pointer(results)), uintptr(unsafe.Pointer(found))))
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -317,7 +270,7 @@ func (m *multiplication) config(attribute uintptr) int {
 	value, written := new(uint32), new(uint64)
 	algorithm := m.algorithm
 	l := m.library
-	if err := l.do(m.device, "cublasLtMatmulAlgoConfigGetAttribute", l.configGet, uintptr(unsafe.Pointer(&algorithm)), attribute,
+	if err := l.do("cublasLtMatmulAlgoConfigGetAttribute", l.configGet, uintptr(unsafe.Pointer(&algorithm)), attribute,
 		uintptr(unsafe.Pointer(value)), 4, uintptr(unsafe.Pointer(written))); err != nil {
 		return 0
 	}
@@ -376,26 +329,12 @@ func (m *multiplication) Close() {
 		return
 	}
 	if m.desc != 0 {
-		l.do(m.device, "cublasLtMatmulDescDestroy", l.descDestroy, m.desc)
+		l.do("cublasLtMatmulDescDestroy", l.descDestroy, m.desc)
 	}
 	for _, layout := range []uintptr{m.a, m.b, m.c, m.d} {
 		if layout != 0 {
-			l.do(m.device, "cublasLtMatrixLayoutDestroy", l.layoutDestroy, layout)
+			l.do("cublasLtMatrixLayoutDestroy", l.layoutDestroy, layout)
 		}
 	}
 	m.desc, m.a, m.b, m.c, m.d = 0, 0, 0, 0, 0
-}
-
-// nameOf is what a function that work is encoded with is called, and whether it is a piece of work by itself.
-// It is "" for those of other libraries.
-func (p *products) nameOf(f ccall.Func) (name string, work bool) {
-	if l := p.opened.Load(); l != nil {
-		switch f {
-		case l.matmul:
-			return "cublasLtMatmul", true
-		case l.descSet:
-			return "cublasLtMatmulDescSetAttribute", false
-		}
-	}
-	return "", true
 }

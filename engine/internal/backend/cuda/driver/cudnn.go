@@ -1,12 +1,9 @@
 package driver
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -14,12 +11,9 @@ import (
 )
 
 // A cudnn is NVIDIA's library of fused attention, by its backend API: descriptors with attributes, which are
-// set one by one and then finalised. A device has a handle of its own, which belongs to the device's context.
+// set one by one and then finalised.
 type cudnn struct {
-	device *device
-	name   string // "cudnn 9.19.0"
-	handle uintptr
-
+	vendor
 	create, destroy, setStream, version, runtime, status, lastError ccall.Func
 	make, drop, set, get, finalize, execute                         ccall.Func
 }
@@ -27,82 +21,37 @@ type cudnn struct {
 // oldestCudnn is the first version in which a score that is masked may be -inf.
 const oldestCudnn = 91000
 
-// attentions opens the library at the first need; how that went is remembered.
-type attentions struct {
-	once   sync.Once
-	err    error
-	opened atomic.Pointer[cudnn]
-}
-
-// open opens the first library that the driver can run, and that is new enough.
-func (a *attentions) open(d *device) (*cudnn, error) {
-	a.once.Do(func() {
-		d.nvrtc.open(d) // which the library looks for by name alone: one that is open is found
-		var reasons []error
-		for _, name := range d.driver.everywhere(d.driver.Cudnn) {
-			l := &cudnn{device: d}
-			library, err := ccall.Open(name)
-			if err == nil {
-				err = l.use(library)
-			}
-			if err == nil {
-				a.opened.Store(l)
-				return
-			}
-			reasons = append(reasons, err)
+// openAttentions opens the library. It looks for NVRTC by name alone: one that is open is found.
+func (d *device) openAttentions() (*cudnn, error) {
+	d.nvrtc.open(d)
+	return d.attentions.open(d, "cudnn", d.driver.Cudnn, func(library *ccall.Library) (*cudnn, error) {
+		l := &cudnn{vendor: vendor{device: d}}
+		l.failed = l.statusOf
+		if err := lookUp(library, map[string]*ccall.Func{"cudnnCreate": &l.create, "cudnnDestroy": &l.destroy, "cudnnSetStream": &l.setStream,
+			"cudnnGetVersion": &l.version, "cudnnGetCudartVersion": &l.runtime, "cudnnGetErrorString": &l.status,
+			"cudnnGetLastErrorString": &l.lastError, "cudnnBackendCreateDescriptor": &l.make, "cudnnBackendDestroyDescriptor": &l.drop,
+			"cudnnBackendSetAttribute": &l.set, "cudnnBackendGetAttribute": &l.get, "cudnnBackendFinalize": &l.finalize,
+			"cudnnBackendExecute": &l.execute}); err != nil {
+			return nil, err
 		}
-		a.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "cudnn", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+		l.encodes = map[ccall.Func]encoded{l.execute: {"cudnnBackendExecute", true}, l.setStream: {"cudnnSetStream", false},
+			l.drop: {"cudnnBackendDestroyDescriptor", false}}
+		version := int(l.version.Call())
+		l.name = "cudnn " + versionOf(version, 10000)
+		if version < oldestCudnn {
+			return nil, fmt.Errorf("%s is %s, want 9.10 or later", library.Name(), l.name)
+		}
+		if err := d.fits(library, int(l.runtime.Call())/1000); err != nil {
+			return nil, err
+		}
+		return l, l.begin("cudnnCreate", l.create)
 	})
-	return a.opened.Load(), a.err
-}
-
-func (l *cudnn) use(library *ccall.Library) (err error) {
-	for name, f := range map[string]*ccall.Func{"cudnnCreate": &l.create, "cudnnDestroy": &l.destroy, "cudnnSetStream": &l.setStream,
-		"cudnnGetVersion": &l.version, "cudnnGetCudartVersion": &l.runtime, "cudnnGetErrorString": &l.status,
-		"cudnnGetLastErrorString": &l.lastError, "cudnnBackendCreateDescriptor": &l.make, "cudnnBackendDestroyDescriptor": &l.drop,
-		"cudnnBackendSetAttribute": &l.set, "cudnnBackendGetAttribute": &l.get, "cudnnBackendFinalize": &l.finalize,
-		"cudnnBackendExecute": &l.execute} {
-		if *f, err = library.Symbol(name); err != nil {
-			return err
-		}
-	}
-	version := int(l.version.Call())
-	l.name = "cudnn " + versionOf(version, 10000)
-	if version < oldestCudnn {
-		return fmt.Errorf("%s is %s, want 9.10 or later", library.Name(), l.name)
-	}
-	if major := int(l.runtime.Call()) / 1000; major > l.device.version/1000 {
-		return fmt.Errorf("%s is of CUDA %d, want at most that of the driver, %s", library.Name(), major, l.device.versionText())
-	}
-	handle := new(uintptr)
-	err = l.do("cudnnCreate", l.create, uintptr(unsafe.Pointer(handle)))
-	l.handle = *handle
-	return err
-}
-
-// do calls a function of the library in the device's context. What went wrong the library tells the same
-// thread only.
-//
-//go:uintptrescapes
-func (l *cudnn) do(name string, f ccall.Func, args ...uintptr) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	d := l.device
-	calls := [2]ccall.Call{d.enter(), {Func: f, Check: ccall.Zero}}
-	copy(calls[1].Args[:], args)
-	switch ccall.Run(calls[:]) {
-	case 0:
-		return d.failed(d.Name, cuCtxSetCurrent, calls[0].Int())
-	case 1:
-		return l.failed(name, calls[1].Int())
-	}
-	return nil
 }
 
 // cudnnStatuses are the codes of cudnnStatus_t that mean something of their own.
 var cudnnStatuses = map[int]gpu.Code{1003: gpu.OutOfMemory, 4002: gpu.OutOfMemory, 4003: gpu.OutOfMemory}
 
-func (l *cudnn) failed(name string, code int) *gpu.Error {
+func (l *cudnn) statusOf(name string, code int) *gpu.Error {
 	text := ccall.String(l.status.Call(uintptr(code)))
 	said := make([]byte, 1024)
 	l.lastError.Call(uintptr(unsafe.Pointer(&said[0])), uintptr(len(said)))

@@ -28,7 +28,7 @@ type attending struct {
 
 // Attention makes the library's graph and plan.
 func (d *device) Attention(a gpu.Attention) (_ gpu.Attending, err error) {
-	l, err := d.attentions.open(d)
+	l, err := d.openAttentions()
 	if err != nil {
 		return nil, err
 	}
@@ -250,20 +250,4 @@ func (t *attending) Close() {
 	if !t.device.Closed() {
 		t.operations.close()
 	}
-}
-
-// nameOf is what a function that work is encoded with is called, and whether it is a piece of work by itself.
-// It is "" for those of other libraries.
-func (a *attentions) nameOf(f ccall.Func) (name string, work bool) {
-	if l := a.opened.Load(); l != nil {
-		switch f {
-		case l.execute:
-			return "cudnnBackendExecute", true
-		case l.setStream:
-			return "cudnnSetStream", false
-		case l.drop:
-			return "cudnnBackendDestroyDescriptor", false
-		}
-	}
-	return "", true
 }

@@ -26,8 +26,8 @@ type device struct {
 	idle map[kind][]uintptr // events that can be used again
 
 	nvrtc      compiler
-	products   products
-	attentions attentions
+	products   opening[cublasLt]
+	attentions opening[cudnn]
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -264,7 +264,7 @@ func (d *device) Close() error {
 		return err
 	}
 	if l := d.products.opened.Load(); l != nil {
-		l.do(d, "cublasLtDestroy", l.destroy, l.handle)
+		l.do("cublasLtDestroy", l.destroy, l.handle)
 	}
 	if l := d.attentions.opened.Load(); l != nil {
 		l.do("cudnnDestroy", l.destroy, l.handle)

@@ -1,12 +1,127 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
+
+// A vendor is one of NVIDIA's libraries of kernels. A device has a handle of its own, which belongs to the
+// device's context.
+type vendor struct {
+	device  *device
+	name    string // "cublasLt 12.8.4"
+	handle  uintptr
+	failed  func(name string, code int) *gpu.Error
+	encodes map[ccall.Func]encoded // the functions that work is encoded with
+}
+
+// An encoded is such a function: what it is called, and whether it is a piece of work by itself.
+type encoded struct {
+	name string
+	work bool
+}
+
+// begin makes the handle.
+func (v *vendor) begin(name string, create ccall.Func) error {
+	handle := new(uintptr)
+	err := v.do(name, create, uintptr(unsafe.Pointer(handle)))
+	v.handle = *handle
+	return err
+}
+
+// do calls a function of the library in the device's context. What went wrong a library may tell the same
+// thread only.
+//
+//go:uintptrescapes
+func (v *vendor) do(name string, f ccall.Func, args ...uintptr) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d := v.device
+	calls := [2]ccall.Call{d.enter(), {Func: f, Check: ccall.Zero}}
+	copy(calls[1].Args[:], args)
+	switch ccall.Run(calls[:]) {
+	case 0:
+		return d.failed(d.Name, cuCtxSetCurrent, calls[0].Int())
+	case 1:
+		return v.failed(name, calls[1].Int())
+	}
+	return nil
+}
+
+// fits refuses a library of a later major version of CUDA than the driver's.
+func (d *device) fits(library *ccall.Library, major int) error {
+	if major > d.version/1000 {
+		return fmt.Errorf("%s is of CUDA %d, want at most that of the driver, %s", library.Name(), major, d.versionText())
+	}
+	return nil
+}
+
+// An opening opens a library at the first need; how that went is remembered.
+type opening[L any] struct {
+	once   sync.Once
+	err    error
+	opened atomic.Pointer[L]
+}
+
+// open opens the first of the files that use takes.
+func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library) (*L, error)) (*L, error) {
+	o.once.Do(func() {
+		var reasons []error
+		for _, name := range d.driver.everywhere(files) {
+			library, err := ccall.Open(name)
+			if err == nil {
+				var l *L
+				if l, err = use(library); err == nil {
+					o.opened.Store(l)
+					return
+				}
+			}
+			reasons = append(reasons, err)
+		}
+		o.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: what, Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+	})
+	return o.opened.Load(), o.err
+}
+
+// vendors are the libraries that are open.
+func (d *device) vendors() (list []*vendor) {
+	if l := d.products.opened.Load(); l != nil {
+		list = append(list, &l.vendor)
+	}
+	if l := d.attentions.opened.Load(); l != nil {
+		list = append(list, &l.vendor)
+	}
+	return list
+}
+
+// encoder finds the library that a call belongs to; nil is libcuda.
+func (d *device) encoder(f ccall.Func) (*vendor, encoded) {
+	for _, v := range d.vendors() {
+		if e, ok := v.encodes[f]; ok {
+			return v, e
+		}
+	}
+	return nil, encoded{work: true}
+}
+
+// lookUp finds functions by their names.
+func lookUp(library *ccall.Library, list map[string]*ccall.Func) (err error) {
+	for name, f := range list {
+		if *f, err = library.Symbol(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // found lists the libraries of kernels that are installed, with their versions. None is needed.
 func (d *Driver) found() (list []string) {

@@ -61,18 +61,13 @@ func (c *compiler) load(d *device) error {
 }
 
 // use takes the functions of a library.
-func (c *compiler) use(library *ccall.Library) (err error) {
+func (c *compiler) use(library *ccall.Library) error {
 	c.library = library.Name()
-	for name, f := range map[string]*ccall.Func{"nvrtcVersion": &c.number, "nvrtcCreateProgram": &c.create,
+	return lookUp(library, map[string]*ccall.Func{"nvrtcVersion": &c.number, "nvrtcCreateProgram": &c.create,
 		"nvrtcCompileProgram": &c.compile, "nvrtcGetCUBINSize": &c.cubinSize, "nvrtcGetCUBIN": &c.cubin, "nvrtcGetPTXSize": &c.ptxSize,
 		"nvrtcGetPTX": &c.ptxText, "nvrtcGetProgramLogSize": &c.logSize, "nvrtcGetProgramLog": &c.log,
 		"nvrtcDestroyProgram": &c.destroy, "nvrtcGetErrorString": &c.text, "nvrtcGetNumSupportedArchs": &c.archCount,
-		"nvrtcGetSupportedArchs": &c.archs} {
-		if *f, err = library.Symbol(name); err != nil {
-			return err
-		}
-	}
-	return nil
+		"nvrtcGetSupportedArchs": &c.archs})
 }
 
 // fits checks that the driver can run what it makes, and chooses what to make.

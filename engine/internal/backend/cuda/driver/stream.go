@@ -201,10 +201,8 @@ func (s *stream) broken(n int) error {
 func (d *device) brokenCall(l *list, n int) error {
 	calls := l.calls
 	var err *gpu.Error
-	if name, _ := d.products.nameOf(calls[n].Func); name != "" {
-		err = d.products.opened.Load().failed(d, name, calls[n].Int())
-	} else if name, _ := d.attentions.nameOf(calls[n].Func); name != "" {
-		err = d.attentions.opened.Load().failed(name, calls[n].Int())
+	if v, e := d.encoder(calls[n].Func); v != nil {
+		err = v.failed(e.name, calls[n].Int())
 	} else {
 		err = d.failed(d.Name, function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
 	}
@@ -218,9 +216,7 @@ func (d *device) brokenCall(l *list, n int) error {
 func (d *device) pieces(calls []ccall.Call) int {
 	n := 0
 	for i := range calls {
-		_, product := d.products.nameOf(calls[i].Func)
-		_, attention := d.attentions.nameOf(calls[i].Func)
-		if product && attention {
+		if _, e := d.encoder(calls[i].Func); e.work {
 			n++
 		}
 	}
