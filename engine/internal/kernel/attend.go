@@ -40,8 +40,11 @@ func (a *Attention) Has(operand int) bool {
 	return a.Gradient || operand <= AttentionO || operand == AttentionLSE && a.Stats
 }
 
-// Bytes is how far an operand reaches from where it begins.
+// Bytes is how far an operand reaches from where it begins; 0 if there is none.
 func (a *Attention) Bytes(operand int) int {
+	if !a.Has(operand) {
+		return 0
+	}
 	reach := func(at [3]int, heads, rows, width int) int {
 		return ((a.Batches-1)*at[0] + (heads-1)*at[1] + (rows-1)*at[2] + width) * a.DType.Size()
 	}
@@ -100,13 +103,10 @@ func (a *Attention) Flops() int {
 	return flops
 }
 
-// An AttentionCall is attention that a library computes, as a step of a kernel. The fields are of the kinds
-// Pointer and Scratch.
+// An AttentionCall is attention that a library computes, as a step of a kernel.
 type AttentionCall struct {
-	Attention      Attention
-	Operands       [AttentionOperands]Field
-	Workspace      Field
-	WorkspaceBytes int
+	Placement
+	Attention Attention
 }
 
 // What attention must be worth to go to a library, which compiles for tens of milliseconds for each new

@@ -280,10 +280,10 @@ func (s *scoring) keyResult(n, width int, p scoringPart) (o operand, ok bool) {
 // multiply adds a product, rows×inner by inner×columns for each head of a part; added says whether it is
 // added to what is there.
 func (s *scoring) multiply(p scoringPart, rows, columns, inner int, a, b, to operand, added bool) {
-	c := &Call{A: a.at, B: b.at, D: to.at, Product: Product{Rows: rows, Columns: columns, Inner: inner, Batches: p.heads,
+	c := &Call{Placement: placement(a.at, b.at, to.at), Product: Product{Rows: rows, Columns: columns, Inner: inner, Batches: p.heads,
 		A: a.matrix, B: b.matrix, D: to.matrix, TF32: s.g.TF32}}
 	if added {
-		c.Product.C, c.C = to.matrix, to.at
+		c.Product.C, c.Operands[ProductC] = to.matrix, to.at
 	}
 	var ok bool
 	if !s.lacks {

@@ -37,6 +37,7 @@ const firstOfColumns = lent / 2
 
 // A columned is a convolution that is being written as products.
 type columned struct {
+	lending
 	g       *backend.Group
 	limits  Limits
 	in      *backend.Inst
@@ -44,10 +45,9 @@ type columned struct {
 	groups  int
 	windows []ir.Window
 	steps   []Dispatch
-	lent    []Field // where buffers lie that are lent to groups made here; their numbers count from firstOfColumns on
-	size    int     // bytes of the workspace
-	behind  int     // bytes that steps need behind that
-	lacks   bool    // a step cannot be written
+	size    int  // bytes of the workspace
+	behind  int  // bytes that steps need behind that
+	lacks   bool // a step cannot be written
 }
 
 // A gathering is what columns are made of: an operand [N C S…], and how windows move over it.
@@ -64,7 +64,7 @@ type part struct{ image, images, row, rows int }
 // convByColumns writes a convolution as products, if that is worth it.
 func convByColumns(g *backend.Group, k *Kernel) bool {
 	in := &g.Insts[0]
-	c := &columned{g: g, limits: k.limits, in: in, o: g.Outputs[0], groups: in.Attr.Index, windows: ir.WindowsOf(in.Attr)}
+	c := &columned{lending: lending{first: firstOfColumns}, g: g, limits: k.limits, in: in, o: g.Outputs[0], groups: in.Attr.Index, windows: ir.WindowsOf(in.Attr)}
 	a, b := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
 	if len(a.Shape) == 0 || len(b.Shape) == 0 || ir.Size(a.Shape)*ir.Size(b.Shape) == 0 {
 		return false
@@ -98,7 +98,7 @@ func convByColumns(g *backend.Group, k *Kernel) bool {
 		return false
 	}
 	for i := range c.steps {
-		c.place(&c.steps[i])
+		c.place(&c.steps[i], ceilTo(c.size, workspaceAlignment))
 	}
 	k.Dispatches = c.steps
 	k.Scratch = ceilTo(c.size, workspaceAlignment) + c.behind
@@ -112,41 +112,14 @@ func (c *columned) borrow(elements int, dt dtype.Type) int {
 	return c.lend(Field{Kind: Scratch, Size: 8, At: at})
 }
 
-func (c *columned) lend(f Field) int {
-	c.lent = append(c.lent, f)
-	return firstOfColumns + len(c.lent) - 1
-}
-
 // within is a buffer that begins so many elements after another one.
 func (c *columned) within(buf, elements int, dt dtype.Type) int {
 	f := field(buf, 0)
 	if buf >= firstOfColumns {
-		f = c.lent[buf-firstOfColumns]
+		f = c.places[buf-firstOfColumns]
 	}
 	f.At += elements * dt.Size()
 	return c.lend(f)
-}
-
-// place puts lent buffers where they lie, and what a step has of the workspace behind them.
-func (c *columned) place(d *Dispatch) {
-	behind := ceilTo(c.size, workspaceAlignment)
-	move := func(f *Field) {
-		switch {
-		case f.Kind == Scratch:
-			f.At += behind
-		case f.Kind == Pointer && f.Index >= firstOfColumns:
-			at := c.lent[f.Index-firstOfColumns]
-			*f = Field{Kind: at.Kind, Index: at.Index, Offset: f.Offset, Size: f.Size, At: f.At + at.At}
-		}
-	}
-	if l := d.Library; l != nil {
-		for _, f := range []*Field{&l.A, &l.B, &l.C, &l.D, &l.Bias, &l.Workspace} {
-			move(f)
-		}
-	}
-	for i := range d.Args.Fields {
-		move(&d.Args.Fields[i])
-	}
 }
 
 // add writes the steps of a group.

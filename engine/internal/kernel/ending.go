@@ -132,14 +132,14 @@ func (s *split) call(pairs []pair, n int, e ending) bool {
 	if p.Batches == 1 {
 		p.A.Batch, p.B.Batch, p.D.Batch = 0, 0, 0
 	}
-	c := Call{A: a.at, B: b.at, D: e.d.at, Scale: e.scale}
+	c := Call{Placement: placement(a.at, b.at, e.d.at), Scale: e.scale}
 	p.Scaled = e.scale >= 0
 	switch {
 	case n > 0 || len(s.thin) > 0:
-		p.C, c.C = p.D, e.d.at
+		p.C, c.Operands[ProductC] = p.D, e.d.at
 		s.bytes += 2 * ir.Size(s.inst.Shape) * p.D.DType.Size()
 	case e.c != nil:
-		p.C, c.C = e.c.matrix, e.c.at
+		p.C, c.Operands[ProductC] = e.c.matrix, e.c.at
 		if p.Batches == 1 {
 			p.C.Batch = 0
 		}
@@ -147,7 +147,7 @@ func (s *split) call(pairs []pair, n int, e ending) bool {
 	if n == len(pairs)-1 {
 		p.Gelu = e.gelu
 		if e.bias != nil {
-			p.Bias, c.Bias = true, e.bias.at
+			p.Bias, c.Operands[ProductBias] = true, e.bias.at
 		}
 	}
 	var ok bool
@@ -201,7 +201,7 @@ func (s *split) epilogue(e ending) bool {
 		}
 		o := backend.Output{Value: refs[r.value], Buf: r.buf, DType: r.dtype, Shape: s.inst.Shape, Stride: r.lies.Stride}
 		if r.buf == workspace {
-			o.Buf = s.lend(r.at).Index
+			o.Buf = s.lend(field(workspace, r.at))
 		}
 		g.Outputs = append(g.Outputs, o)
 	}

@@ -56,22 +56,101 @@ func (p *Product) String() string {
 // Flops is the number of operations.
 func (p *Product) Flops() int { return 2 * p.Rows * p.Columns * p.Inner * p.Batches }
 
-// Bytes is how far a matrix of so many rows and columns reaches in memory, with all batches.
-func (p *Product) Bytes(m Matrix, rows, columns int) int {
+// The operands of a Product.
+const (
+	ProductA = iota
+	ProductB
+	ProductC
+	ProductD
+	ProductBias
+)
+
+// Bytes is how far an operand reaches from where it begins, with all batches; 0 if there is none.
+func (p *Product) Bytes(operand int) int {
+	m, rows, columns := p.D, p.Rows, p.Columns
+	switch {
+	case operand == ProductA:
+		m, columns = p.A, p.Inner
+	case operand == ProductB:
+		m, rows = p.B, p.Inner
+	case operand == ProductC && p.Added():
+		m = p.C
+	case operand == ProductBias && p.Bias:
+		return p.Columns * p.D.DType.Size()
+	case operand != ProductD:
+		return 0
+	}
 	if m.Transposed {
 		rows, columns = columns, rows
 	}
 	return ((p.Batches-1)*m.Batch + (rows-1)*m.Stride + columns) * m.DType.Size()
 }
 
-// A Call is a product that a library computes, as a step of a kernel. The fields are of the kinds Pointer and
-// Scratch, and say where the matrices lie.
+// A Placement says where the operands of a library's work lie, by their numbers, and its workspace. The fields
+// are of the kinds Pointer and Scratch.
+type Placement struct {
+	Operands       [AttentionOperands]Field
+	Workspace      Field
+	WorkspaceBytes int
+}
+
+// A Call is a product that a library computes, as a step of a kernel.
 type Call struct {
-	Product          Product
-	A, B, C, D, Bias Field
-	Scale            int // which one of the command's scalars, if the product is scaled
-	Workspace        Field
-	WorkspaceBytes   int
+	Placement
+	Product Product
+	Scale   int // which one of the command's scalars, if the product is scaled
+}
+
+// placement has a product's matrices.
+func placement(a, b, d Field) (p Placement) {
+	p.Operands[ProductA], p.Operands[ProductB], p.Operands[ProductD] = a, b, d
+	return p
+}
+
+// A lending gives places of memory numbers as buffers, for groups that are made while a kernel is rendered.
+type lending struct {
+	first  int // the number of the first
+	places []Field
+}
+
+// lend gives a place a number.
+func (l *lending) lend(f Field) int {
+	l.places = append(l.places, f)
+	return l.first + len(l.places) - 1
+}
+
+// place turns pointers to buffers that were lent into their places. What a dispatch has of the workspace
+// itself stands behind those.
+func (l *lending) place(d *Dispatch, behind int) {
+	move := func(f *Field) {
+		switch {
+		case f.Kind == Scratch:
+			f.At += behind
+		case f.Kind == Pointer && f.Index >= l.first:
+			at := l.places[f.Index-l.first]
+			*f = Field{Kind: at.Kind, Index: at.Index, Offset: f.Offset, Size: f.Size, At: f.At + at.At}
+		}
+	}
+	if p := d.placed(); p != nil {
+		for i := range p.Operands {
+			move(&p.Operands[i])
+		}
+		move(&p.Workspace)
+	}
+	for i := range d.Args.Fields {
+		move(&d.Args.Fields[i])
+	}
+}
+
+// placed is where the operands of a library's work lie; nil for a text.
+func (d *Dispatch) placed() *Placement {
+	switch {
+	case d.Library != nil:
+		return &d.Library.Placement
+	case d.Attend != nil:
+		return &d.Attend.Placement
+	}
+	return nil
 }
 
 // A Library is those of the device, as far as it shapes dispatches.
@@ -126,11 +205,7 @@ func worth(calls []Dispatch, bytes int) bool {
 func (k *Kernel) shareWorkspace() {
 	at, most := (k.Scratch+workspaceAlignment-1)&^(workspaceAlignment-1), 0
 	for _, d := range k.Dispatches {
-		if c := d.Library; c != nil {
-			c.Workspace = Field{Kind: Scratch, Size: 8, At: at}
-			most = max(most, c.WorkspaceBytes)
-		}
-		if c := d.Attend; c != nil {
+		if c := d.placed(); c != nil {
 			c.Workspace = Field{Kind: Scratch, Size: 8, At: at}
 			most = max(most, c.WorkspaceBytes)
 		}

@@ -15,16 +15,16 @@ import (
 // that moves the fewest bytes is taken.
 type split struct {
 	*product
-	stored   map[int]result // what earlier products have stored
-	limits   Limits
-	way      way
-	steps    []Dispatch // in order
-	calls    []Dispatch // those of steps that are calls
-	moves    []*piece   // copies that are not steps yet
-	thin     []int      // the pairs that a text multiplies before the calls, by number
-	borrowed []int      // where buffers of the workspace begin; their numbers count from lent on
-	scratch  int        // bytes of the workspace until now
-	bytes    int        // that are moved for the library's sake
+	lending
+	stored  map[int]result // what earlier products have stored
+	limits  Limits
+	way     way
+	steps   []Dispatch // in order
+	calls   []Dispatch // those of steps that are calls
+	moves   []*piece   // copies that are not steps yet
+	thin    []int      // the pairs that a text multiplies before the calls, by number
+	scratch int        // bytes of the workspace until now
+	bytes   int        // that are moved for the library's sake
 }
 
 // A way is how the sums of several pairs meet.
@@ -58,7 +58,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	}
 	var s *split
 	for _, way := range []way{inFloats, asOne, onto} {
-		try := &split{product: p, stored: stored, limits: limits, way: way, scratch: k.Scratch}
+		try := &split{product: p, lending: lending{first: lent}, stored: stored, limits: limits, way: way, scratch: k.Scratch}
 		if try.write() && (s == nil || try.cost() < s.cost()) {
 			s = try
 		}
@@ -67,7 +67,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 		return nil
 	}
 	for i := range s.steps {
-		s.place(&s.steps[i])
+		s.place(&s.steps[i], 0)
 	}
 	k.Scratch = s.scratch
 	return s.steps
@@ -186,7 +186,7 @@ func (s *split) multiplyThin(e *ending) bool {
 		r := &s.results[e.result]
 		o.Stride = r.lies.Stride
 		if r.buf == workspace {
-			o.Buf = s.lend(r.at).Index
+			o.Buf = s.lend(field(workspace, r.at))
 		}
 	}
 	g.Outputs = []backend.Output{o}
@@ -342,26 +342,7 @@ func field(buf, at int) Field {
 func (s *split) borrow(elements int, dt dtype.Type) int {
 	at := s.scratch
 	s.scratch += (elements*dt.Size() + 63) &^ 63
-	return s.lend(at).Index
-}
-
-// place turns pointers to borrowed buffers into places of the workspace.
-func (s *split) place(d *Dispatch) {
-	fields := d.Args.Fields
-	if c := d.Library; c != nil {
-		for _, f := range []*Field{&c.A, &c.B, &c.C, &c.D, &c.Bias} {
-			s.moved(f)
-		}
-	}
-	for i := range fields {
-		s.moved(&fields[i])
-	}
-}
-
-func (s *split) moved(f *Field) {
-	if f.Kind == Pointer && f.Index >= lent {
-		*f = Field{Kind: Scratch, Offset: f.Offset, Size: f.Size, At: f.At + s.borrowed[f.Index-lent]}
-	}
+	return s.lend(field(workspace, at))
 }
 
 // copied writes a dispatch that stores operand n as rows of a type in the workspace.
@@ -487,7 +468,7 @@ func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 	}
 	at := s.scratch
 	s.scratch += (size*dt.Size() + 63) &^ 63
-	*to = operand{Matrix{DType: dt, Transposed: deep == (side == 1), Stride: apart}, s.lend(at)}
+	*to = operand{Matrix{DType: dt, Transposed: deep == (side == 1), Stride: apart}, field(s.lend(field(workspace, at)), 0)}
 	for n, k := range s.inner {
 		v, place := s.inst.Args[2*n+side], &s.space.places[len(s.g.Inputs)+2*n+side]
 		l := ir.Layout{Shape: []int{k, other}, Stride: []int{strides[n], place.strides[1-side]}, Offset: place.offset}
@@ -495,16 +476,10 @@ func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 		if deep {
 			l, step = l.Permute([]int{1, 0}), k
 		}
-		s.copy(v, l, s.lend(at).Index, apart, dt)
+		s.copy(v, l, s.lend(field(workspace, at)), apart, dt)
 		at += step * dt.Size()
 	}
 	return true
-}
-
-// lend gives a place of the workspace a number as a buffer.
-func (s *split) lend(at int) Field {
-	s.borrowed = append(s.borrowed, at)
-	return field(lent+len(s.borrowed)-1, 0)
 }
 
 // copy writes a dispatch that copies an input, seen through a layout, to rows of a type that are so many

@@ -94,8 +94,8 @@ type compiled struct {
 	b         *Backend
 	group     *backend.Group
 	kernel    *kernel.Kernel
-	pipelines []Pipeline    // by dispatch; nil where the library computes it
-	calls     []libraryCall // by dispatch; nil where a pipeline does
+	pipelines []Pipeline     // by dispatch; nil where the library computes it
+	calls     []*libraryCall // by dispatch; nil where a pipeline does
 	launches  int
 	table     *buffer
 	writes    []int // places in Launch.Bufs
@@ -142,20 +142,14 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 // add finds what computes the next dispatch: a pipeline, or the library.
 func (c *compiled) add(d *kernel.Dispatch) (err error) {
 	var p Pipeline
-	var by libraryCall
-	switch {
-	case d.Library != nil:
-		by = productCall{c.b.library.choose(d.Library.Product), d.Library}
-	case d.Attend != nil:
-		by = attentionCall{c.b.library.attending(d.Attend.Attention), d.Attend}
-	default:
+	by := c.b.newCall(d)
+	if by != nil {
+		c.launches += by.launches()
+	} else {
 		p, err = c.b.pipeline(d)
 		if !d.Spared {
 			c.launches++
 		}
-	}
-	if by != nil {
-		c.launches += by.launches()
 	}
 	c.pipelines, c.calls = append(c.pipelines, p), append(c.calls, by)
 	return err

@@ -363,7 +363,7 @@ func (l *loaded) pinned(t *backend.Table) (list []pin) {
 		c := launch.Kernel.(*compiled)
 		for _, by := range c.calls {
 			if by != nil {
-				list = append(list, by.pin(launch, t))
+				list = append(list, by.operands(launch, t).pin())
 			}
 		}
 	}
@@ -444,7 +444,7 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 		}
 		var err error
 		if by := c.calls[n]; by != nil {
-			err = by.encode(b.compute, launch, t)
+			err = by.encode(b.compute, by.operands(launch, t))
 		} else {
 			err = b.compute.Dispatch(&Dispatch{
 				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads),

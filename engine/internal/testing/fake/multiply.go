@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
 // Workspace is what each product of the fake's library wants.
@@ -20,7 +21,7 @@ type Library struct {
 }
 
 // Multiplication takes every product that is well-formed, and that Driver.Library does not refuse.
-func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Multiplication, error) {
+func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Computation, error) {
 	l := d.driver.Library
 	if l == nil || workspace < Workspace || l.Refuses != nil && l.Refuses(p) {
 		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "multiply", Text: p.String(), Index: -1}
@@ -55,7 +56,7 @@ func (m *multiplication) Encode(s gpu.Stream, o *gpu.Operands) error {
 	if err := gpu.CheckOperands(&m.product, o, m.alignment, Workspace); err != nil {
 		return m.device.misused("multiply", "%v", err)
 	}
-	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias, o.Workspace} {
+	for _, a := range append(o.List[:], o.Workspace) {
 		if a.Buffer == nil {
 			continue
 		}
@@ -65,13 +66,13 @@ func (m *multiplication) Encode(s gpu.Stream, o *gpu.Operands) error {
 	}
 	from := *o
 	s.(*stream).encode(func() {
-		host := func(a gpu.Arg) []byte {
-			if a.Buffer == nil {
-				return nil
+		var memory [kernel.AttentionOperands][]byte
+		for i, a := range from.List {
+			if a.Buffer != nil {
+				memory[i] = a.Buffer.Host()[a.Offset:]
 			}
-			return a.Buffer.Host()[a.Offset:]
 		}
-		Multiply(&m.product, from.Scale, host(from.A), host(from.B), host(from.C), host(from.D), host(from.Bias))
+		Multiply(&m.product, from.Scale, memory)
 	})
 	return nil
 }
@@ -108,9 +109,10 @@ func CheckProduct(p *gpu.Product) error {
 	return nil
 }
 
-// Multiply computes a product of the processor's memory, from where each matrix begins; the scale counts if
-// the product is scaled.
-func Multiply(p *gpu.Product, scale float32, a, b, c, d, bias []byte) {
+// Multiply computes a product of the processor's memory, from where each operand begins, by their numbers; the
+// scale counts if the product is scaled.
+func Multiply(p *gpu.Product, scale float32, memory [kernel.AttentionOperands][]byte) {
+	a, b, c, d, bias := memory[kernel.ProductA], memory[kernel.ProductB], memory[kernel.ProductC], memory[kernel.ProductD], memory[kernel.ProductBias]
 	for batch := range p.Batches {
 		for row := range p.Rows {
 			for column := range p.Columns {

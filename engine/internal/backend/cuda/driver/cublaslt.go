@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
 // A cublasLt is NVIDIA's library of matrix products.
@@ -105,7 +107,7 @@ type multiplication struct {
 }
 
 // Multiplication asks the library's heuristics, which go by the description alone.
-func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (_ gpu.Multiplication, err error) {
+func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (_ gpu.Computation, err error) {
 	l, err := d.openProducts()
 	if err != nil {
 		return nil, err
@@ -287,39 +289,40 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 	if !ok || s.device != m.device {
 		return m.device.misused(cuLaunchKernel, "got a stream of another device")
 	}
-	if err := m.check(o); err != nil {
+	if err := m.device.checkOperands(&m.product, o, m.alignment, m.workspace); err != nil {
 		return m.device.misused(cuLaunchKernel, "%v: %v", &m.product, err)
 	}
 	l, list := m.library, s.target()
-	address := func(a gpu.Arg) uintptr {
-		if a.Buffer == nil {
-			return 0
-		}
-		return uintptr(a.Buffer.Address()) + uintptr(a.Offset)
-	}
+	address := func(operand int) uintptr { return addressOf(o.List[operand]) }
 	if m.product.Bias {
 		list.calls = append(list.calls, ccall.Call{Func: l.descSet, Check: ccall.Zero,
-			Args: [16]uintptr{m.desc, descBiasPointer, list.args.Words(uint64(address(o.Bias))), 8}})
+			Args: [16]uintptr{m.desc, descBiasPointer, list.args.Words(uint64(address(kernel.ProductBias))), 8}})
 	}
 	one, zero := uint64(math.Float32bits(1)), uint64(0)
-	alpha, c, beta := one, address(o.D), zero
+	alpha, c, beta := one, address(kernel.ProductD), zero
 	if m.product.Scaled {
 		alpha = uint64(math.Float32bits(o.Scale))
 	}
 	if m.product.Added() {
-		c, beta = address(o.C), one
+		c, beta = address(kernel.ProductC), one
 	}
 	list.calls = append(list.calls, ccall.Call{Func: l.matmul, Check: ccall.Zero, Args: [16]uintptr{
-		l.handle, m.desc, list.args.Words(alpha), address(o.B), m.a, address(o.A), m.b, list.args.Words(beta), c, m.c, address(o.D), m.d,
-		list.args.Words(m.algorithm[:]...), address(o.Workspace), uintptr(m.workspace), s.handle}})
+		l.handle, m.desc, list.args.Words(alpha), address(kernel.ProductB), m.a, address(kernel.ProductA), m.b, list.args.Words(beta), c, m.c, address(kernel.ProductD), m.d,
+		list.args.Words(m.algorithm[:]...), addressOf(o.Workspace), uintptr(m.workspace), s.handle}})
 	return nil
 }
 
-func (m *multiplication) check(o *gpu.Operands) error {
-	if err := gpu.CheckOperands(&m.product, o, m.alignment, m.workspace); err != nil {
-		return err
+// addressOf is where an operand begins, 0 if there is none.
+func addressOf(a gpu.Arg) uintptr {
+	if a.Buffer == nil {
+		return 0
 	}
-	return m.device.OwnsArgs(o.A, o.B, o.C, o.D, o.Bias, o.Workspace)
+	return uintptr(a.Buffer.Address()) + uintptr(a.Offset)
+}
+
+// checkOperands looks at the operands of a library's work, and whether the device owns them.
+func (d *device) checkOperands(w gpu.Work, o *gpu.Operands, alignment, workspace int) error {
+	return cmp.Or(gpu.CheckOperands(w, o, alignment, workspace), d.OwnsArgs(append(o.List[:], o.Workspace)...))
 }
 
 // Close destroys the descriptions.

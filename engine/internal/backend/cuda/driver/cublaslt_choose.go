@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
@@ -162,16 +163,13 @@ func (m *multiplication) newTrial(list []heuristicResult) (*trial, error) {
 // lay gives the matrices places in the memory, which it does not take.
 func (t *trial) lay(p *gpu.Product) {
 	o := &t.operands
-	t.place(&o.A, p.Bytes(p.A, p.Rows, p.Inner))
-	t.place(&o.B, p.Bytes(p.B, p.Inner, p.Columns))
-	t.place(&o.D, p.Bytes(p.D, p.Rows, p.Columns))
-	if p.Added() {
-		if o.C = o.D; p.C != p.D {
-			t.place(&o.C, p.Bytes(p.C, p.Rows, p.Columns))
+	for n := range o.List {
+		if bytes := p.Bytes(n); bytes > 0 && !(n == kernel.ProductC && p.C == p.D) {
+			t.place(&o.List[n], bytes)
 		}
 	}
-	if p.Bias {
-		t.place(&o.Bias, p.Columns*p.D.DType.Size())
+	if p.Added() && p.C == p.D {
+		o.List[kernel.ProductC] = o.List[kernel.ProductD]
 	}
 	o.Scale = 1
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
@@ -110,10 +111,10 @@ func newWorkbench(t *testing.T, s *stub, p gpu.Product, alignment int) *workbenc
 		return memory[a.Offset:]
 	}
 	o := &w.operands
-	a, b, c, bias := fill(&o.A, p.A.DType), fill(&o.B, p.B.DType), fill(&o.C, p.D.DType), fill(&o.Bias, p.D.DType)
-	w.want = slices.Clone(fill(&o.D, p.D.DType))
+	a, b, c, bias := fill(&o.List[kernel.ProductA], p.A.DType), fill(&o.List[kernel.ProductB], p.B.DType), fill(&o.List[kernel.ProductC], p.D.DType), fill(&o.List[kernel.ProductBias], p.D.DType)
+	w.want = slices.Clone(fill(&o.List[kernel.ProductD], p.D.DType))
 	o.Scale = 0.5
-	fake.Multiply(&p, o.Scale, a, b, c, w.want, bias)
+	fake.Multiply(&p, o.Scale, [kernel.AttentionOperands][]byte{kernel.ProductA: a, kernel.ProductB: b, kernel.ProductC: c, kernel.ProductD: w.want, kernel.ProductBias: bias})
 	workspace, err := d.Alloc(4096, gpu.DeviceMemory)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func (w *workbench) right(t *testing.T) {
 		}
 		return float64(dtype.BF16ToFloat32(binary.LittleEndian.Uint16(b[at:])))
 	}
-	got := w.operands.D.Buffer.Host()[w.operands.D.Offset:]
+	got := w.operands.List[kernel.ProductD].Buffer.Host()[w.operands.List[kernel.ProductD].Offset:]
 	tolerance := map[dtype.Type]float64{dtype.F32: 1e-5, dtype.F16: 2e-3, dtype.BF16: 1e-2}[dt]
 	for at := 0; at < len(got); at += dt.Size() {
 		if g, want := value(got, at), value(w.want, at); math.Abs(g-want) > tolerance*max(1, math.Abs(want)) {
@@ -146,8 +147,10 @@ func (w *workbench) right(t *testing.T) {
 
 func (w *workbench) free() {
 	o := &w.operands
-	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias, o.Workspace} {
-		a.Buffer.Free()
+	for _, a := range append(o.List[:], o.Workspace) {
+		if a.Buffer != nil {
+			a.Buffer.Free()
+		}
 	}
 }
 
@@ -189,7 +192,7 @@ func TestMultiplication(t *testing.T) {
 				if err != nil || g.Launches() != 1 {
 					t.Fatalf("got %v, %v, want a graph of one launch", g, err)
 				}
-				w.stream.Fill(w.operands.D.Buffer, w.operands.D.Offset, 8, 0) // of the first row
+				w.stream.Fill(w.operands.List[kernel.ProductD].Buffer, w.operands.List[kernel.ProductD].Offset, 8, 0) // of the first row
 				if err := g.Replay(w.stream); err != nil {
 					t.Fatal(err)
 				}
@@ -233,9 +236,9 @@ func TestMultiplicationFails(t *testing.T) {
 		t.Errorf("got %d launches, %q, want one more for the parts of the sum", m.Launches(), m.Name())
 	}
 	for name, change := range map[string]func(o *gpu.Operands){
-		"A is cut off":     func(o *gpu.Operands) { o.A.Offset = 2048 - 16 },
-		"no bias":          func(o *gpu.Operands) { o.Bias = gpu.Arg{} },
-		"not aligned":      func(o *gpu.Operands) { o.D.Offset += 8 },
+		"A is cut off":     func(o *gpu.Operands) { o.List[kernel.ProductA].Offset = 2048 - 16 },
+		"no bias":          func(o *gpu.Operands) { o.List[kernel.ProductBias] = gpu.Arg{} },
+		"not aligned":      func(o *gpu.Operands) { o.List[kernel.ProductD].Offset += 8 },
 		"little workspace": func(o *gpu.Operands) { o.Workspace.Offset = 256 },
 	} {
 		o := w.operands
@@ -244,7 +247,7 @@ func TestMultiplicationFails(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	w.stream.Fill(w.operands.D.Buffer, 0, 16, 0)
+	w.stream.Fill(w.operands.List[kernel.ProductD].Buffer, 0, 16, 0)
 	m.Encode(w.stream, &w.operands)
 	m.Encode(w.stream, &w.operands)
 	call := ccall.CString("stub_enqueue")

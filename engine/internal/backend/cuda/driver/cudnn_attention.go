@@ -27,7 +27,7 @@ type attending struct {
 }
 
 // Attention makes the library's graph and plan.
-func (d *device) Attention(a gpu.Attention) (_ gpu.Attending, err error) {
+func (d *device) Attention(a gpu.Attention) (_ gpu.Computation, err error) {
 	l, err := d.openAttentions()
 	if err != nil {
 		return nil, err
@@ -183,19 +183,16 @@ func (t *attending) Launches() int {
 }
 
 // Encode makes a pack of the addresses, and encodes the call and the pack's end.
-func (t *attending) Encode(to gpu.Stream, o *gpu.AttentionOperands) error {
+func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
 	s, ok := to.(*stream)
 	if !ok || s.device != t.device {
 		return t.device.misused(cuLaunchKernel, "got a stream of another device")
 	}
-	if err := t.check(o); err != nil {
+	if err := t.device.checkOperands(&t.attention, o, operandAlignment, t.workspace); err != nil {
 		return t.device.misused(cuLaunchKernel, "%v: %v", &t.attention, err)
 	}
 	l, list := t.library, s.target()
-	workspace := uintptr(0)
-	if o.Workspace.Buffer != nil {
-		workspace = uintptr(o.Workspace.Buffer.Address()) + uintptr(o.Workspace.Offset)
-	}
+	workspace := addressOf(o.Workspace)
 	pack, err := t.pack(o, list, workspace)
 	if err != nil {
 		return err
@@ -209,7 +206,7 @@ func (t *attending) Encode(to gpu.Stream, o *gpu.AttentionOperands) error {
 
 // pack is what the graph gets in a run. The library reads the numbers when the call is made, so they are in
 // the memory of the list.
-func (t *attending) pack(o *gpu.AttentionOperands, list *list, workspace uintptr) (descriptor, error) {
+func (t *attending) pack(o *gpu.Operands, list *list, workspace uintptr) (descriptor, error) {
 	var ids []int
 	addresses := attribute{name: attrPackPointers, kind: typePointer}
 	add := func(which tensor, address uintptr) {
@@ -219,9 +216,7 @@ func (t *attending) pack(o *gpu.AttentionOperands, list *list, workspace uintptr
 		}
 	}
 	for i, which := range t.operands {
-		if a := &o.List[i]; which.desc != 0 {
-			add(which, uintptr(a.Buffer.Address())+uintptr(a.Offset))
-		}
+		add(which, addressOf(o.List[i]))
 	}
 	add(t.dot, workspace)
 	for _, n := range []struct {
@@ -238,12 +233,8 @@ func (t *attending) pack(o *gpu.AttentionOperands, list *list, workspace uintptr
 	return t.library.describe(kindPack, numbers(attrPackIDs, ids...), addresses, space)
 }
 
-func (t *attending) check(o *gpu.AttentionOperands) error {
-	if err := gpu.CheckAttention(&t.attention, o, t.workspace); err != nil {
-		return err
-	}
-	return t.device.OwnsArgs(append(o.List[:], o.Workspace)...)
-}
+// operandAlignment is that of the graph's tensors.
+const operandAlignment = 16
 
 // Close discards the graph.
 func (t *attending) Close() {

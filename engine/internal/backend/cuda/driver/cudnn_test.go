@@ -74,7 +74,7 @@ type attendedMemory struct {
 	device    *device
 	stream    *stream
 	attention gpu.Attention
-	operands  gpu.AttentionOperands
+	operands  gpu.Operands
 }
 
 func newAttended(t *testing.T, s *stub, a gpu.Attention, workspace int) *attendedMemory {
@@ -246,11 +246,11 @@ func TestAttendingFails(t *testing.T) {
 	if err != nil {
 		t.Fatalf("got %v, want the second engine", err)
 	}
-	for name, change := range map[string]func(o *gpu.AttentionOperands){
-		"q is cut off":     func(o *gpu.AttentionOperands) { o.List[kernel.AttentionQ].Offset += 16 },
-		"no v":             func(o *gpu.AttentionOperands) { o.List[kernel.AttentionV] = gpu.Arg{} },
-		"not aligned":      func(o *gpu.AttentionOperands) { o.List[kernel.AttentionO].Offset -= 8 },
-		"little workspace": func(o *gpu.AttentionOperands) { o.Workspace.Offset = 256 },
+	for name, change := range map[string]func(o *gpu.Operands){
+		"q is cut off":     func(o *gpu.Operands) { o.List[kernel.AttentionQ].Offset += 16 },
+		"no v":             func(o *gpu.Operands) { o.List[kernel.AttentionV] = gpu.Arg{} },
+		"not aligned":      func(o *gpu.Operands) { o.List[kernel.AttentionO].Offset -= 8 },
+		"little workspace": func(o *gpu.Operands) { o.Workspace.Offset = 256 },
 	} {
 		o := m.operands
 		change(&o)

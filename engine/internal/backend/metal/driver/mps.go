@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
 // MPS is Metal Performance Shaders, Apple's library of matrix products. It is behind a switch
@@ -48,7 +49,7 @@ type multiplication struct {
 }
 
 // Multiplication returns a product of dense matrices of one type. Nothing is added to it.
-func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Multiplication, error) {
+func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Computation, error) {
 	err := d.products()
 	if err == nil {
 		err = takes(&p)
@@ -123,11 +124,12 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 		return d.misused(selEncodeProduct, "got a stream of another device")
 	}
 	err := gpu.CheckOperands(p, o, 1, 0)
-	if err = cmp.Or(err, d.OwnsArgs(o.A, o.B, o.D)); err != nil {
+	if err = cmp.Or(err, d.OwnsArgs(o.List[:]...)); err != nil {
 		return d.misused(selEncodeProduct, "%v", err)
 	}
 	return s.foreign(func(buffer objc.ID) error {
-		list := [3]objc.ID{d.matrix(p, p.A, o.A, p.Rows, p.Inner), d.matrix(p, p.B, o.B, p.Inner, p.Columns), d.matrix(p, p.D, o.D, p.Rows, p.Columns)}
+		list := [3]objc.ID{d.matrix(p, p.A, o.List[kernel.ProductA], p.Rows, p.Inner), d.matrix(p, p.B, o.List[kernel.ProductB], p.Inner, p.Columns),
+			d.matrix(p, p.D, o.List[kernel.ProductD], p.Rows, p.Columns)}
 		defer func() {
 			for _, id := range list {
 				d.Release(id)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
@@ -52,7 +53,7 @@ func product(dt dtype.Type, shape [4]int, left, right bool) gpu.Product {
 	return p
 }
 
-func multiply(t *testing.T, d gpu.Device, s gpu.Stream, m gpu.Multiplication, p *gpu.Product, seed uint64) error {
+func multiply(t *testing.T, d gpu.Device, s gpu.Stream, m gpu.Computation, p *gpu.Product, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	const before = 16 // bytes in front of each matrix
 	var buffers, copies [3]gpu.Buffer
@@ -71,10 +72,10 @@ func multiply(t *testing.T, d gpu.Device, s gpu.Stream, m gpu.Multiplication, p 
 		}
 	}
 	want := append([]byte(nil), copies[2].Host()...)
-	fake.Multiply(p, 1, copies[0].Host()[before:], copies[1].Host()[before:], nil, want[before:], nil)
+	fake.Multiply(p, 1, [kernel.AttentionOperands][]byte{kernel.ProductA: copies[0].Host()[before:], kernel.ProductB: copies[1].Host()[before:], kernel.ProductD: want[before:]})
 	at := func(i int) gpu.Arg { return gpu.Arg{Buffer: buffers[i], Offset: before} }
 	err := errors.Join(s.Copy(buffers[0], 0, copies[0], 0, copies[0].Len()), s.Copy(buffers[1], 0, copies[1], 0, copies[1].Len()),
-		m.Encode(s, &gpu.Operands{A: at(0), B: at(1), D: at(2)}), s.Copy(copies[2], 0, buffers[2], 0, copies[2].Len()))
+		m.Encode(s, &gpu.Operands{List: [kernel.AttentionOperands]gpu.Arg{kernel.ProductA: at(0), kernel.ProductB: at(1), kernel.ProductD: at(2)}}), s.Copy(copies[2], 0, buffers[2], 0, copies[2].Len()))
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func TestStampsAroundProducts(t *testing.T) {
 		if stamps[i], err = st.Stamp(); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Encode(st, &gpu.Operands{A: gpu.Arg{Buffer: x}, B: gpu.Arg{Buffer: x}, D: gpu.Arg{Buffer: y}}); err != nil {
+		if err := m.Encode(st, &gpu.Operands{List: [kernel.AttentionOperands]gpu.Arg{kernel.ProductA: {Buffer: x}, kernel.ProductB: {Buffer: x}, kernel.ProductD: {Buffer: y}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
