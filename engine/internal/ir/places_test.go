@@ -39,7 +39,7 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_reduce.go", "ir/grad_shape.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go",
 		}},
 		{"a row op", ir.SoftmaxGrad, []string{
-			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "backend/cpu/double_row.go", "kernel/rowops.go",
+			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "kernel/rowops.go",
 		}},
 		{"a view", ir.Flip, []string{
 			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go",

@@ -21,12 +21,13 @@ const adamWStream = 64 << 20
 
 // An adamWTensor is one parameter with what belongs to it.
 type adamWTensor struct {
-	values  perWorker // p, g
-	states  perWorker // m, v, and w if there are masters: apart, since numbers of f32 beside such that are converted are copied
-	outs    [4]*backend.Output
-	stream  [4]bool // which of them go past the caches
-	round   vec.ID  // to the parameter's type and back; only with masters
-	stepped int     // place of what is stepped among the results: p, or w
+	values   perWorker // p, g
+	states   perWorker // m, v, and w if there are masters: apart, since numbers of f32 beside such that are converted are copied
+	outs     [4]*backend.Output
+	stream   [4]bool    // which of them go past the caches
+	round    vec.ID     // to the parameter's type and back; only with masters
+	register dtype.Type // in which it is computed
+	stepped  int        // place of what is stepped among the results: p, or w
 }
 
 // adamWSpare is how many floats a worker needs beside: four results, masters that count, and whether they do.
@@ -35,19 +36,25 @@ const adamWSpare = 6 * adamWRun
 // compileAdamW steps all tensors of an optimizer in one launch.
 func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	if in.Outs[0].DType == dtype.F64 {
-		return compileDoubleAdamW(g, in)
+		return compileAdamWOf(g, in, dtype.F64, vec.Doubles())
 	}
+	return compileAdamWOf(g, in, dtype.F32, vec.Floats())
+}
+
+// compileAdamWOf computes in T, which is the type of register.
+func compileAdamWOf[T vec.Float](g *backend.Group, in *backend.Inst, register dtype.Type, runs *vec.Runs[T]) (func(*launch), error) {
 	lists := ir.StepLists(in.Op, in.Attr.Flags)
 	count := len(in.Outs) / lists
 	tensors := make([]adamWTensor, count)
 	type piece struct{ tensor, start, n int }
 	var pieces []piece
 	for t := range tensors {
+		tensors[t].register = register
 		shape := in.Outs[t].Shape
 		specs := [2]tile.Spec{{Group: g, Shape: shape}, {Group: g, Shape: shape}}
 		for part := range lists + 1 {
 			s := &specs[min(part/2, 1)]
-			s.Outs = append(s.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: dtype.F32})
+			s.Outs = append(s.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: register})
 		}
 		for i, to := range []*perWorker{&tensors[t].values, &tensors[t].states} {
 			p, err := tile.Compile(specs[i])
@@ -69,7 +76,7 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		}
 	}
 	return func(l *launch) {
-		step := adamWStep(l, g, in)
+		step := adamWStep[T](l, g, in)
 		for t := range tensors {
 			tensors[t].values.bind(l)
 			tensors[t].states.bind(l)
@@ -80,11 +87,11 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				tensors[t].states.release()
 			}
 		}()
-		spare := l.scratch.floats(adamWSpare * l.pool.Threads())
+		spare := elements[T](l.scratch.bytes(register.Size() * adamWSpare * l.pool.Threads()))
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
 			for _, p := range pieces[lo:hi] {
 				for i := 0; i < p.n; i += adamWRun {
-					tensors[p.tensor].step(l, worker, step, spare[adamWSpare*worker:], p.start+i, min(adamWRun, p.n-i))
+					stepAdamW(&tensors[p.tensor], l, worker, runs, step, spare[adamWSpare*worker:], p.start+i, min(adamWRun, p.n-i))
 				}
 			}
 		})
@@ -92,26 +99,26 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 }
 
 // adamWStep reads the settings. It is nil for a step that is not to be made.
-func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
+func adamWStep[T vec.Float](l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep[T] {
 	number := func(i int) float64 { return numberOf(l, inputOf(g, in.Args[i])).F }
 	lr, beta1, beta2 := number(0), number(1), number(2)
 	if guard := number(8); math.IsInf(guard, 0) || math.IsNaN(guard) {
 		return nil
 	}
-	return &vec.AdamWStep{
-		Scale:         float32(number(7)),
-		OneMinusBeta1: float32(1 - beta1),
-		OneMinusBeta2: float32(1 - beta2),
-		Decay:         float32(lr * number(4)),
-		Rate:          float32(lr / number(5)),
-		Root:          float32(1 / math.Sqrt(number(6))),
-		Eps:           float32(number(3)),
+	return &vec.AdamWStep[T]{
+		Scale:         T(number(7)),
+		OneMinusBeta1: T(1 - beta1),
+		OneMinusBeta2: T(1 - beta2),
+		Decay:         T(lr * number(4)),
+		Rate:          T(lr / number(5)),
+		Root:          T(1 / math.Sqrt(number(6))),
+		Eps:           T(number(3)),
 	}
 }
 
-// step updates n elements. Results that are rounded, that go past the caches, or that are not outputs, go
-// through spare memory.
-func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
+// stepAdamW updates n elements. Results that are rounded, that go past the caches, or that are not outputs,
+// go through spare memory.
+func stepAdamW[T vec.Float](t *adamWTensor, l *launch, worker int, runs *vec.Runs[T], s *vec.AdamWStep[T], spare []T, start, n int) {
 	x, states := t.values.at(worker).Fetch(start, n), t.states.at(worker).Fetch(start, n)
 	was := [4]unsafe.Pointer{x[0]}
 	copy(was[1:], states)
@@ -122,7 +129,7 @@ func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []floa
 			continue
 		}
 		final[i] = unsafe.Add(l.pointer(o.Buf), start*o.DType.Size())
-		if o.DType == dtype.F32 && (!t.stream[i] || final[i] == was[i]) {
+		if o.DType == t.register && (!t.stream[i] || final[i] == was[i]) {
 			to[i] = final[i]
 		}
 	}
@@ -134,7 +141,7 @@ func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []floa
 			p = unsafe.Pointer(&spare[4*adamWRun])
 			masterOrParam(p, unsafe.Pointer(&spare[5*adamWRun]), states[2], x[0], t.round, n)
 		}
-		vec.AdamWTo(to[t.stepped], to[1], to[2], p, x[1], states[0], states[1], s, n)
+		runs.AdamWTo(to[t.stepped], to[1], to[2], p, x[1], states[0], states[1], s, n)
 		to[0] = to[t.stepped]
 	}
 	for i, o := range t.outs {

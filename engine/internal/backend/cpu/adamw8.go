@@ -64,7 +64,7 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		}
 	}
 	return func(l *launch) {
-		step := adamWStep(l, g, in)
+		step := adamWStep[float32](l, g, in)
 		for t := range tensors {
 			tensors[t].bind(l)
 		}
@@ -110,7 +110,7 @@ type eightSpare struct {
 }
 
 // step updates the blocks of a run, from start on. Without s they are copied.
-func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep, spare *eightSpare, start int) {
+func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep[float32], spare *eightSpare, start int) {
 	n := min(adamWRun, t.n-start)
 	blocks := (n + ir.DynamicBlock - 1) / ir.DynamicBlock
 	x := t.states.at(worker).Fetch(start, n)

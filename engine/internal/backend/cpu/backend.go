@@ -7,9 +7,9 @@
 // and integers are computed by plain Go loops, but for matrix products of f64.
 //
 // Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single,
-// attention); loops.go has the loops that exist for every type, double_*.go the ops in f64. Below lie pool
-// (workers), tile (elementwise programs), gemm (blocked matrix products), vec and micro (vector functions and
-// micro-kernels, generated assembly) and isa (which instructions the processor has).
+// attention); loops.go has the loops that exist for every type, double_attention.go attention in f64. Below
+// lie pool (workers), tile (elementwise programs), gemm (blocked matrix products), vec and micro (vector
+// functions and micro-kernels, generated assembly) and isa (which instructions the processor has).
 package cpu
 
 import (

@@ -6,6 +6,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -123,9 +124,9 @@ func (c *convolution) convolver(t dtype.Type) convolver {
 	}
 	switch {
 	case t == dtype.F64:
-		return &rowwise[float64]{c, addScaledDouble, dotDoubles}
+		return &rowwise[float64]{c, vec.Doubles()}
 	case rows <= fewChannels || c.images*c.in*c.y.size() == 0:
-		return &rowwise[float32]{c, addScaledFloat, dotFloats}
+		return &rowwise[float32]{c, vec.Floats()}
 	case c.op == ir.Conv:
 		return newForward(c)
 	case c.op == ir.ConvTranspose:

@@ -11,8 +11,16 @@ import (
 // channels in a group, where a product of matrices would be too narrow, and for float64.
 type rowwise[T float32 | float64] struct {
 	*convolution
-	addScaled func(d, x []T, s T)
-	dot       func(x, y []T) float64
+	runs *vec.Runs[T]
+}
+
+// addScaled adds s·x to d.
+func (r *rowwise[T]) addScaled(d, x []T, s T) {
+	r.runs.AddScaled(unsafe.Pointer(unsafe.SliceData(d)), unsafe.Pointer(unsafe.SliceData(x)), s, len(d))
+}
+
+func (r *rowwise[T]) dot(x, y []T) float64 {
+	return float64(r.runs.Dot(unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), len(x)))
 }
 
 func (r *rowwise[T]) run(l *launch, a, b, to unsafe.Pointer) {
@@ -157,25 +165,4 @@ func (c *convolution) reachOf(k int) reach {
 		return reach{}
 	}
 	return reach{lo, hi - lo, w.At(lo, k)}
-}
-
-func addScaledFloat(d, x []float32, s float32) {
-	vec.AddScaled(unsafe.Pointer(unsafe.SliceData(d)), unsafe.Pointer(unsafe.SliceData(x)), s, len(d))
-}
-
-func dotFloats(x, y []float32) float64 {
-	return float64(vec.Dot(unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), len(x)))
-}
-
-func addScaledDouble(d, x []float64, s float64) {
-	for i, v := range x[:len(d)] {
-		d[i] += s * v
-	}
-}
-
-func dotDoubles(x, y []float64) (sum float64) {
-	for i, v := range x {
-		sum += v * y[i]
-	}
-	return sum
 }

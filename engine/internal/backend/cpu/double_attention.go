@@ -107,6 +107,23 @@ func dotDouble(x, y []float64) float64 {
 	return sum
 }
 
+// logSumExp is ln Σ exp(x) as the greatest x and what is to be added. It is -Inf where every x is, and NaN
+// with one.
+func logSumExp(x []float64) (top, rest float64) {
+	top = maxOf(math.Inf(-1), x)
+	if top-top != 0 {
+		return top, 0
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(v - top)
+	}
+	return top, math.Log(sum)
+}
+
+// doubles are n float64 in memory.
+func doubles(p unsafe.Pointer, n int) []float64 { return unsafe.Slice((*float64)(p), n) }
+
 // addScaled adds f·x to y.
 func addScaled(y []float64, f float64, x []float64) {
 	for i, v := range x {
@@ -125,7 +142,7 @@ func (a *doubleAttention) run(l *launch) {
 			head, i := row/a.tq, row%a.tq
 			h := a.head(x, head, scratch[worker*a.tk:][:a.tk])
 			s := a.score(worker, head, i, &h)
-			top, rest := logSumExp(s, func(yield func(lo, hi int) bool) { yield(0, len(s)) })
+			top, rest := logSumExp(s)
 			lse[row] = top + rest
 			o := out[row*a.dv:][:a.dv]
 			clear(o)

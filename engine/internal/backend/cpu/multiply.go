@@ -93,8 +93,7 @@ type doubleProduct struct {
 func (d *doubleProduct) multiply(l *launch, scratch []byte, a *arguments) {
 	p := d.problem
 	for _, w := range p.weights {
-		weight := bindDoubleWeight(l, w.quant, w.parts)
-		weight.write(l, w.to.at(l, scratch))
+		writeDoubles(l, w.quant, bindQuant(l, w.quant, w.parts), w.to.at(l, scratch))
 	}
 	if d.product == nil {
 		d.product = gemm.NewDouble(p.m, p.n, p.batch, p.terms, l.pool.Threads())

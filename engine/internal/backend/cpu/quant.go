@@ -72,8 +72,7 @@ func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error
 	q, out := ir.QuantOf(&in.Attr), g.Outputs[0].Buf
 	if q.DType == dtype.F64 {
 		return func(l *launch) {
-			w := bindDoubleWeight(l, q, at)
-			w.write(l, l.pointer(out))
+			writeDoubles(l, q, bindQuant(l, q, at), l.pointer(out))
 		}, nil
 	}
 	return func(l *launch) {
@@ -123,12 +122,11 @@ func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), e
 		if !checkIndices(l, in.Op, 1, q.N, ix) {
 			return
 		}
+		weight, to := bindQuant(l, q, at), l.pointer(out)
 		if q.DType == dtype.F64 {
-			w := bindDoubleWeight(l, q, at)
-			w.take(l, l.pointer(out), ix)
+			takeDoubles(l, q, weight, to, ix)
 			return
 		}
-		weight, to := bindQuant(l, q, at), l.pointer(out)
 		l.pool.Range(len(ix), max(1, mapGrain/max(1, 8*q.K)), func(_, lo, hi int) {
 			var row [tileInputs]float32
 			for i := lo; i < hi; i++ {
@@ -140,4 +138,40 @@ func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), e
 			}
 		})
 	}, nil
+}
+
+// writeDoubles writes the whole weight out in float64.
+func writeDoubles(l *launch, q ir.Quant, weight *micro.Quant, to unsafe.Pointer) {
+	line, step := 1, q.N
+	if q.Transposed {
+		line, step = q.K, 1
+	}
+	out := doubles(to, q.K*q.N)
+	l.pool.Range(q.N, max(1, mapGrain/8/max(1, q.K)), func(_, lo, hi int) {
+		for n := lo; n < hi && !l.pool.Stopped(); n++ {
+			for k := range q.K {
+				out[n*line+k*step] = weight.At(k, n)
+			}
+		}
+	})
+}
+
+// takeDoubles writes columns out as rows of float64.
+func takeDoubles(l *launch, q ir.Quant, weight *micro.Quant, to unsafe.Pointer, index []int64) {
+	out := doubles(to, len(index)*q.K)
+	l.pool.Range(len(index), max(1, mapGrain/8/max(1, q.K)), func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			n := fromStart(index[i], q.N)
+			for k := range q.K {
+				out[i*q.K+k] = weight.At(k, n)
+			}
+		}
+	})
+}
+
+// A writtenWeight is a quantised weight that is written out before a product of float64 reads it.
+type writtenWeight struct {
+	quant ir.Quant
+	parts [3]place
+	to    place
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -16,9 +17,9 @@ import (
 // A rowKernel runs an op along the last axis: an elementwise prologue evaluates some rows into the worker's
 // memory (or finds them in an input as they are), the op runs on each, an elementwise epilogue stores them. A
 // row that fits the cache is read from memory once.
-type rowKernel struct {
+type rowKernel[T vec.Float] struct {
 	op       ir.Op
-	double   bool // in float64, by double_row.go
+	runs     *vec.Runs[T]
 	attr     ir.Attr
 	rows, n  int         // n is the length of a row
 	block    int         // rows that are evaluated together
@@ -31,30 +32,11 @@ type rowKernel struct {
 	direct   bool                   // the result is stored as it is computed
 	streams  bool                   // past the caches
 	inPlace  bool                   // of this launch: results are computed where they stay
-	last     *lasts                 // of this launch: what computes and stores them
+	last     *vec.Lasts[T]          // of this launch: what computes and stores them
 	buffers  [][]byte               // results of a block, by worker
 	pool     *pool.Pool             // of the launch
-	gradient *rowKernel             // of a cross entropy: that of its rows, in the same launch; or nil
+	gradient *rowKernel[T]          // of a cross entropy: that of its rows, in the same launch; or nil
 }
-
-// lasts are the functions of package vec that compute a row's results.
-type lasts struct {
-	scale, sub                  func(d, x unsafe.Pointer, s float32, n int)
-	softmaxGrad, logSoftmaxGrad func(d, y, dy unsafe.Pointer, s float32, n int)
-	norm                        func(d, x, w, b unsafe.Pointer, mean, r float32, n int)
-	scaleMul                    func(d, x, w unsafe.Pointer, r float32, n int)
-	normGrad                    func(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
-	scaleGrad                   func(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
-	crossEntropyGrad            func(d, x unsafe.Pointer, lse, s, smooth float32, n int)
-}
-
-// Ordinary stores, and those past the caches.
-var (
-	lastTo = lasts{vec.ScaleTo, vec.SubTo, vec.SoftmaxGradTo, vec.LogSoftmaxGradTo, vec.NormTo, vec.ScaleMulTo,
-		vec.NormGradTo, vec.ScaleGradTo, vec.CrossEntropyGradTo}
-	lastPast = lasts{vec.ScalePast, vec.SubPast, vec.SoftmaxGradPast, vec.LogSoftmaxGradPast, vec.NormPast, vec.ScaleMulPast,
-		vec.NormGradPast, vec.ScaleGradPast, vec.CrossEntropyGradPast}
-)
 
 // blockElements is about how many elements are evaluated together when rows are short.
 const blockElements = 2048
@@ -62,32 +44,29 @@ const blockElements = 2048
 // longRow is the length from which a softmax is no longer computed in the cache and then stored past it.
 const longRow = 8 * blockElements
 
-func isRowOp(op ir.Op) bool { return rowRunners[op] != nil }
+func isRowOp(op ir.Op) bool { return slices.Contains(rowOps, op) }
 
-// rowRunners run the ops on bound memory.
-var rowRunners = map[ir.Op]func(k *rowKernel, l *launch){}
-
-func init() {
-	for op, f := range map[ir.Op]rowFunc{
-		ir.Softmax: softmaxRow, ir.LogSoftmax: logSoftmaxRow, ir.SoftmaxGrad: softmaxGradRow,
-		ir.LogSoftmaxGrad: logSoftmaxGradRow, ir.LayerNorm: layerNormRow, ir.RMSNorm: rmsNormRow,
-	} {
-		rowRunners[op] = func(k *rowKernel, l *launch) { k.runRows(l, f) }
-	}
-	rowRunners[ir.LayerNormGrad] = (*rowKernel).runNormGrad
-	rowRunners[ir.RMSNormGrad] = (*rowKernel).runNormGrad
-	rowRunners[ir.CrossEntropy] = (*rowKernel).runCrossEntropy
-	rowRunners[ir.CrossEntropyGrad] = (*rowKernel).runCrossEntropyGrad
-}
+// rowOps are the ops that a rowKernel runs.
+var rowOps = []ir.Op{ir.Softmax, ir.LogSoftmax, ir.SoftmaxGrad, ir.LogSoftmaxGrad, ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad,
+	ir.RMSNormGrad, ir.CrossEntropy, ir.CrossEntropyGrad}
 
 // compileRow runs a row op with the elementwise work around it.
 func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
-	var k *rowKernel
+	at := slices.IndexFunc(g.Insts, func(in backend.Inst) bool { return isRowOp(in.Op) })
+	if at >= 0 && dtypeOf(g, g.Insts[at].Args[0]) == dtype.F64 {
+		return compileRowOf(g, ls, vec.Doubles())
+	}
+	return compileRowOf(g, ls, vec.Floats())
+}
+
+// compileRowOf computes in T.
+func compileRowOf[T vec.Float](g *backend.Group, ls *listing, runs *vec.Runs[T]) (func(*launch), error) {
+	var k *rowKernel[T]
 	for at := range g.Insts {
 		if !isRowOp(g.Insts[at].Op) {
 			continue
 		}
-		one, err := newRowKernel(g, at)
+		one, err := newRowKernel(g, at, runs)
 		switch {
 		case err != nil:
 			return nil, err
@@ -109,11 +88,10 @@ func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
 }
 
 // newRowKernel compiles the row op that is instruction at, with the results that come from it.
-func newRowKernel(g *backend.Group, at int) (*rowKernel, error) {
+func newRowKernel[T vec.Float](g *backend.Group, at int, runs *vec.Runs[T]) (*rowKernel[T], error) {
 	in := &g.Insts[at]
 	shape := rowShape(g, in)
-	k := &rowKernel{op: in.Op, attr: in.Attr, n: shape[len(shape)-1], extra: map[int]backend.Output{}}
-	k.double = dtypeOf(g, in.Args[0]) == dtype.F64
+	k := &rowKernel[T]{op: in.Op, runs: runs, attr: in.Attr, n: shape[len(shape)-1], extra: map[int]backend.Output{}}
 	k.rows = elementsOf(shape[:len(shape)-1])
 	k.block = max(1, blockElements/max(1, k.n))
 	if err := k.compileOperands(g, in, at, shape); err != nil {
@@ -134,7 +112,7 @@ func rowShape(g *backend.Group, in *backend.Inst) []int {
 }
 
 // compileOperands sorts the operands by shape and makes a program for each sort.
-func (k *rowKernel) compileOperands(g *backend.Group, in *backend.Inst, at int, shape []int) error {
+func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at int, shape []int) error {
 	var full, vectors, column []tile.Out
 	for i, a := range in.Args {
 		if a.Index >= 0 && isRowOp(g.Insts[a.Index].Op) { // the logsumexp that the launch has just computed
@@ -192,7 +170,7 @@ func isVector(op ir.Op, i int) bool {
 }
 
 // compileEpilogue makes the program that stores the first result, and notes the further ones.
-func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) error {
+func (k *rowKernel[T]) compileEpilogue(g *backend.Group, in *backend.Inst, at int) error {
 	result := backend.Ref{Index: at}
 	var refs []backend.Ref
 	for _, o := range g.Outputs {
@@ -217,27 +195,27 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 		Given: []backend.Ref{result}, Outs: storedOuts(g, k.stored),
 	})
 	k.epilogue.outs = k.stored
-	k.direct = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32
+	k.direct = len(k.stored) == 1 && k.stored[0].Value == result && tile.Register(k.stored[0].DType) == k.stored[0].DType && k.stored[0].DType.Size() == k.size()
 	k.streams = k.direct && streams(g, &k.stored[0])
 	return err
 }
 
 // choose decides how the results of a launch are stored.
-func (k *rowKernel) choose(l *launch) {
-	k.inPlace, k.last = k.direct, &lastTo
+func (k *rowKernel[T]) choose(l *launch) {
+	k.inPlace, k.last = k.direct, &k.runs.To
 	if !k.streams {
 		return
 	}
 	switch between := k.op == ir.Softmax || k.op == ir.LogSoftmax; { // results that are read again
 	case between && k.n > longRow:
 	case k.n%vec.Line == 0 && uintptr(l.pointer(k.stored[0].Buf))%alignment == 0:
-		k.last = &lastPast
+		k.last = &k.runs.Past
 	default:
 		k.inPlace = false // the epilogue takes care of where lines begin
 	}
 }
 
-func (k *rowKernel) run(l *launch) {
+func (k *rowKernel[T]) run(l *launch) {
 	// A loss has elements even if its rows have length 0.
 	if k.n == 0 && k.op != ir.CrossEntropy || k.rows == 0 && len(k.extra) == 0 {
 		return
@@ -248,15 +226,38 @@ func (k *rowKernel) run(l *launch) {
 		k.gradient.bind(l)
 		defer k.gradient.release()
 	}
-	if k.double {
-		k.runDouble(l)
-		return
+	switch k.op {
+	case ir.Softmax:
+		k.runRows(l, (*rowKernel[T]).softmax)
+	case ir.LogSoftmax:
+		k.runRows(l, (*rowKernel[T]).logSoftmax)
+	case ir.SoftmaxGrad:
+		k.runRows(l, (*rowKernel[T]).softmaxGrad)
+	case ir.LogSoftmaxGrad:
+		k.runRows(l, (*rowKernel[T]).logSoftmaxGrad)
+	case ir.LayerNorm:
+		k.runRows(l, (*rowKernel[T]).layerNorm)
+	case ir.RMSNorm:
+		k.runRows(l, (*rowKernel[T]).rmsNorm)
+	case ir.LayerNormGrad:
+		k.runNormGrad(l, (*rowKernel[T]).layerNormGrad, 2)
+	case ir.RMSNormGrad:
+		k.runNormGrad(l, (*rowKernel[T]).rmsNormGrad, 1)
+	case ir.CrossEntropy:
+		k.runCrossEntropy(l)
+	case ir.CrossEntropyGrad:
+		k.runCrossEntropyGrad(l)
 	}
-	rowRunners[k.op](k, l)
 }
 
+// size is how many bytes an element has that is computed with.
+func (k *rowKernel[T]) size() int { return int(unsafe.Sizeof(T(0))) }
+
+// grain is how many rows are worth to be another worker's: math.Exp takes longer than a vector's share of it.
+func (k *rowKernel[T]) grain() int { return max(1, 4*mapGrain/k.size()/max(1, k.n)) }
+
 // bind points the kernel to a launch's memory.
-func (k *rowKernel) bind(l *launch) {
+func (k *rowKernel[T]) bind(l *launch) {
 	k.pool = l.pool
 	k.choose(l)
 	k.full.bind(l)
@@ -266,13 +267,13 @@ func (k *rowKernel) bind(l *launch) {
 			s.Bind(l.bufs, l.scalars)
 		}
 	}
-	for (!k.inPlace || k.last == &lastPast) && len(k.buffers) < l.pool.Threads() {
+	for (!k.inPlace || k.last == &k.runs.Past) && len(k.buffers) < l.pool.Threads() {
 		k.buffers = append(k.buffers, alignedBytes(8*k.block*k.n))
 	}
 }
 
 // release lets go of what bind has bound.
-func (k *rowKernel) release() {
+func (k *rowKernel[T]) release() {
 	k.full.release()
 	k.epilogue.release()
 	for _, s := range [...]*tile.State{k.vectors, k.column} {
@@ -283,7 +284,7 @@ func (k *rowKernel) release() {
 }
 
 // vector returns the operands of a row's length.
-func (k *rowKernel) vector() []unsafe.Pointer {
+func (k *rowKernel[T]) vector() []unsafe.Pointer {
 	if k.vectors == nil {
 		return nil
 	}
@@ -291,20 +292,20 @@ func (k *rowKernel) vector() []unsafe.Pointer {
 }
 
 // result returns where a block's results go: straight to the output, or to the worker's buffer.
-func (k *rowKernel) result(l *launch, worker, first int) unsafe.Pointer {
+func (k *rowKernel[T]) result(l *launch, worker, first int) unsafe.Pointer {
 	if k.inPlace {
-		return unsafe.Add(l.pointer(k.stored[0].Buf), 4*first)
+		return unsafe.Add(l.pointer(k.stored[0].Buf), k.size()*first)
 	}
 	return k.buffer(worker)
 }
 
 // buffer returns a worker's memory for the results of a block.
-func (k *rowKernel) buffer(worker int) unsafe.Pointer {
+func (k *rowKernel[T]) buffer(worker int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(k.buffers[worker]))
 }
 
 // store runs the epilogue on n results from linear index first on, unless they are in place.
-func (k *rowKernel) store(worker, first, n int, y unsafe.Pointer) {
+func (k *rowKernel[T]) store(worker, first, n int, y unsafe.Pointer) {
 	if k.inPlace {
 		return
 	}
@@ -315,22 +316,22 @@ func (k *rowKernel) store(worker, first, n int, y unsafe.Pointer) {
 
 // A rowFunc computes one row d from rows x, one for each operand of the full shape, and vectors w. What it
 // writes and reads again goes to y, which may be d.
-type rowFunc func(k *rowKernel, x, w []unsafe.Pointer, offset int, y, d unsafe.Pointer)
+type rowFunc[T vec.Float] func(k *rowKernel[T], x, w []unsafe.Pointer, offset int, y, d unsafe.Pointer)
 
 // runRows applies f to all rows.
-func (k *rowKernel) runRows(l *launch, f rowFunc) {
+func (k *rowKernel[T]) runRows(l *launch, f rowFunc[T]) {
 	w := k.vector()
-	l.pool.Range(k.rows, max(1, mapGrain/max(1, k.n)), func(worker, lo, hi int) {
+	l.pool.Range(k.rows, k.grain(), func(worker, lo, hi int) {
 		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
 			rows := min(k.block, hi-lo)
 			x := k.full.at(worker).Fetch(lo*k.n, rows*k.n)
 			d := k.result(l, worker, lo*k.n)
 			y := d
-			if k.last == &lastPast {
+			if k.last == &k.runs.Past {
 				y = k.buffer(worker)
 			}
 			for r := range rows {
-				at := 4 * r * k.n
+				at := k.size() * r * k.n
 				f(k, x, w, at, unsafe.Add(y, at), unsafe.Add(d, at))
 			}
 			k.store(worker, lo*k.n, rows*k.n, d)
@@ -338,23 +339,28 @@ func (k *rowKernel) runRows(l *launch, f rowFunc) {
 	})
 }
 
-// chunk is how many elements the functions of vec add up in float32; sums of chunks are float64.
+// chunk is how many elements the functions of vec add up at once; sums of chunks are float64.
 const chunk = 4096
 
 // span is after how many elements of a row a worker asks whether to go on.
 const span = 64 * chunk
 
-// chunks calls f for the chunks of a row, given their byte offsets. It ends early when the launch is to stop.
-func (k *rowKernel) chunks(f func(offset, n int)) {
-	for i := 0; i < k.n && !k.stopped(i); i += chunk {
-		f(4*i, min(chunk, k.n-i))
+// chunks calls f for the chunks of a row, given their byte offsets; rows of float64, whose sums are exact
+// enough, have longer ones. It ends early when the launch is to stop.
+func (k *rowKernel[T]) chunks(f func(offset, n int)) {
+	step := chunk
+	if k.size() == 8 {
+		step = span
+	}
+	for i := 0; i < k.n && !k.stopped(i); i += step {
+		f(k.size()*i, min(step, k.n-i))
 	}
 }
 
 // stopped asks, at some elements of a long row, whether the launch is to stop.
-func (k *rowKernel) stopped(i int) bool { return i > 0 && i%span == 0 && k.pool.Stopped() }
+func (k *rowKernel[T]) stopped(i int) bool { return i > 0 && i%span == 0 && k.pool.Stopped() }
 
-// narrowTo stores n float32 as t.
+// narrowTo stores n float32, or float64 for F64, as t.
 func narrowTo(t dtype.Type, d, src unsafe.Pointer, n int) {
 	switch t {
 	case dtype.F16:
@@ -362,6 +368,6 @@ func narrowTo(t dtype.Type, d, src unsafe.Pointer, n int) {
 	case dtype.BF16:
 		vec.Of(vec.ToBF16)(d, src, nil, nil, n)
 	default:
-		copy(unsafe.Slice((*float32)(d), n), unsafe.Slice((*float32)(src), n))
+		copy(unsafe.Slice((*byte)(d), n*t.Size()), unsafe.Slice((*byte)(src), n*t.Size()))
 	}
 }

@@ -66,9 +66,9 @@ func testCodes(t *testing.T) {
 			for s := range p.Terms[0].K {
 				w := 0.0
 				if c.transposed {
-					w = float64(q.At(j, s))
+					w = q.At(j, s)
 				} else {
-					w = float64(q.At(s, j))
+					w = q.At(s, j)
 				}
 				v := float64(x[i*p.Terms[0].K+s]) * w
 				want, size = want+v, size+math.Abs(v)

@@ -68,10 +68,10 @@ func (q *Quant) code(block, group, lane, i int) int {
 	return int(b)
 }
 
-// At returns element [k n] of the weight.
-func (q *Quant) At(k, n int) float32 {
+// At returns element [k n] of the weight; nothing is rounded.
+func (q *Quant) At(k, n int) float64 {
 	block, lane, group := n/Lanes, n%Lanes, k/q.Group
-	return q.scale(block, group, lane) * float32(q.code(block, group, lane, k%q.Group)-q.zero(block, group, lane))
+	return float64(q.scale(block, group, lane)) * float64(q.code(block, group, lane, k%q.Group)-q.zero(block, group, lane))
 }
 
 // Column writes elements [from n], [from+1 n] … of the weight to dst; from is a multiple of 32.
@@ -110,7 +110,7 @@ func (q *Quant) Dequantize(block, from, to int, dst *float32, ldd int) {
 func (q *Quant) dequantizeScalar(block, from, count int, dst *float32, ldd int) {
 	for i := range count {
 		for lane := range Lanes {
-			*offset(dst, i*ldd+lane) = q.At(from+i, block*Lanes+lane)
+			*offset(dst, i*ldd+lane) = float32(q.At(from+i, block*Lanes+lane))
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestQuantMultiply(t *testing.T) {
 				for j := range cols {
 					want, size := 0.0, 0.0
 					for p := range k {
-						v := float64(a[i*lda+p]) * float64(q.At(p, j))
+						v := float64(a[i*lda+p]) * q.At(p, j)
 						want, size = want+v, size+math.Abs(v)
 					}
 					if got := float64(c[i*ldc+j]); !(math.Abs(got-want) <= 2e-6*size) {
@@ -111,7 +111,7 @@ func TestQuantMultiplySpecials(t *testing.T) {
 			x := q.Prepare(make([]float32, q.InputLen(1)), 1, 2*group, &a[0], 2*group)
 			q.Multiply(&x, 0, Lanes, &c[0], Lanes)
 			for j := range c {
-				want := special * q.At(at, j)
+				want := special * float32(q.At(at, j))
 				if c[j] != want && (c[j] == c[j] || want == want) {
 					t.Fatalf("%g times %g: got %g", special, q.At(at, j), c[j])
 				}
@@ -131,7 +131,7 @@ func TestDequantize(t *testing.T) {
 			q.Dequantize(block, from, to, &dst[0], ldd)
 			for i := range to - from {
 				for lane := range Lanes {
-					if got, want := dst[i*ldd+lane], q.At(from+i, block*Lanes+lane); got != want {
+					if got, want := dst[i*ldd+lane], float32(q.At(from+i, block*Lanes+lane)); got != want {
 						t.Fatalf("block %d, inputs %d to %d: input %d, output %d: got %g, want %g", block, from, to, from+i, lane, got, want)
 					}
 				}

@@ -13,7 +13,7 @@ func BenchmarkFunctions(b *testing.B) {
 		x[i] = float32(i%77) / 10
 	}
 	p := func(i int) unsafe.Pointer { return unsafe.Pointer(&x[i*(n+80)]) }
-	step := &AdamWStep{Scale: 1, OneMinusBeta1: 0.1, OneMinusBeta2: 0.01, Decay: 1e-5, Rate: 1e-3, Root: 1, Eps: 1e-8}
+	step := &AdamWStep[float32]{Scale: 1, OneMinusBeta1: 0.1, OneMinusBeta2: 0.01, Decay: 1e-5, Rate: 1e-3, Root: 1, Eps: 1e-8}
 	for _, c := range []struct {
 		name   string
 		arrays int

@@ -32,7 +32,7 @@ var portable = [NumIDs]Func{
 	GeluTanh: wide(func(x float64) float64 {
 		return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
 	}),
-	Add:       binary(func(a, b float32) float32 { return a + b }),
+	Add:       addGo[float32],
 	Sub:       binary(func(a, b float32) float32 { return a - b }),
 	Mul:       binary(func(a, b float32) float32 { return a * b }),
 	Div:       binary(func(a, b float32) float32 { return a / b }),
@@ -81,6 +81,13 @@ func binary(f func(a, b float32) float32) Func {
 		for i, x := range slice[float32](a, n) {
 			out[i] = f(x, y[i])
 		}
+	}
+}
+
+func addGo[T Float](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := slice[T](d, n), slice[T](b, n)
+	for i, x := range slice[T](a, n) {
+		out[i] = x + y[i]
 	}
 }
 

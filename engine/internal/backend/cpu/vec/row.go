@@ -6,44 +6,47 @@ import (
 	"unsafe"
 )
 
+// Float are the types of elements that rows have.
+type Float interface{ float32 | float64 }
+
 // Functions of a run of n float32 elements. They add up in float32, with many partial sums, so callers pass
 // at most a few thousand elements and add up the results in float64.
 //
 // Pointers are to float32; d may be the same memory as an operand.
 var (
-	Sum        = sumGo
-	SumSquares = sumSquaresGo
-	Dot        = dotGo
+	Sum        = sumGo[float32]
+	SumSquares = sumSquaresGo[float32]
+	Dot        = dotGo[float32]
 	// MaxOf and MinOf return NaN if an element is NaN, and ∓Inf for n = 0.
-	MaxOf = maxOfGo
+	MaxOf = maxOfGo[float32]
 	MinOf = minOfGo
 	// MaxOfNumbers is MaxOf without the elements that are NaN.
-	MaxOfNumbers = maxOfNumbersGo
+	MaxOfNumbers = maxOfNumbersGo[float32]
 	// SumSquaresAbout returns Σ (x−mean)².
-	SumSquaresAbout = sumSquaresAboutGo
+	SumSquaresAbout = sumSquaresAboutGo[float32]
 	// ExpSubSum sets d = exp(x−m) and returns Σ d. x−m is at most 89. Here and below, the exponential of a
 	// difference may be 0 where it is below the smallest normal number.
-	ExpSubSum = expSubSumGo
+	ExpSubSum = expSubSumGo[float32]
 	// SumExpSub returns Σ exp(x−m). x−m is at most 89.
-	SumExpSub = sumExpSubGo
+	SumExpSub = sumExpSubGo[float32]
 	// StreamTo sets d = x by stores that bypass the caches; d and x do not overlap. Such stores do not read
 	// the lines that they overwrite, and leave the content of the caches alone. Another thread sees the
 	// stores after the next atomic write of this one.
 	StreamTo = streamToGo
 	// AddScaled adds s·x to d.
-	AddScaled = addScaledGo
+	AddScaled = addScaledGo[float32]
 	// Exchange puts the smaller of two numbers into a and the larger one into b.
 	Exchange = exchangeGo
 	// RankTo sets d = y^(y>>31&mask)^after with y = x^before, of signed integers. It returns 0 if x, as
 	// numbers, has no NaN and no −0.
 	RankTo = rankToGo
 	// NormGradParams adds dy·(x−mean)·r to dw and dy to db. ScaleGradParam adds dy·x·r to dw.
-	NormGradParams = normGradParamsGo
-	ScaleGradParam = scaleGradParamGo
+	NormGradParams = normGradParamsGo[float32]
+	ScaleGradParam = scaleGradParamGo[float32]
 	// NormGradSums returns Σ g, Σ g·c and Σ c² with g = dy·w and c = x−mean. ScaleGradSums returns Σ dy·w·x
 	// and Σ x².
-	NormGradSums  = normGradSumsGo
-	ScaleGradSums = scaleGradSumsGo
+	NormGradSums  = normGradSumsGo[float32]
+	ScaleGradSums = scaleGradSumsGo[float32]
 	// UniformTo fills d and e, n elements each, with numbers in [0, 1) from Philox4x32-10 (Salmon, Moraes,
 	// Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; SC 2011). A number is the upper 24 bits of a
 	// word; a block has four words. b holds n/2 block numbers of 64 bits: d has the numbers of those with
@@ -55,71 +58,119 @@ var (
 	// RopeTo sets d = x·cos − y·sin and e = x·sin + y·cos.
 	RopeTo = ropeToGo
 	// AdamWTo does one step of AdamW (Loshchilov and Hutter 2019) on n elements: see [AdamWStep].
-	AdamWTo = adamWToGo
+	AdamWTo = adamWToGo[float32]
 )
 
 // Functions that finish a row. Each has a second form, named Past, which stores to d as StreamTo does, past
 // the caches; its d is a multiple of 64.
 var (
 	// ScaleTo sets d = s·x; SubTo sets d = x−s.
-	ScaleTo, ScalePast = scaleToGo, scaleToGo
-	SubTo, SubPast     = subToGo, subToGo
+	ScaleTo, ScalePast = scaleToGo[float32], scaleToGo[float32]
+	SubTo, SubPast     = subToGo[float32], subToGo[float32]
 	// NormTo sets d = (x−mean)·r·w + b. ScaleMulTo sets d = x·r·w.
-	NormTo, NormPast         = normToGo, normToGo
-	ScaleMulTo, ScaleMulPast = scaleMulToGo, scaleMulToGo
+	NormTo, NormPast         = normToGo[float32], normToGo[float32]
+	ScaleMulTo, ScaleMulPast = scaleMulToGo[float32], scaleMulToGo[float32]
 	// SoftmaxGradTo sets d = y·(dy−dot). LogSoftmaxGradTo sets d = dy − exp(y)·sum.
-	SoftmaxGradTo, SoftmaxGradPast       = softmaxGradToGo, softmaxGradToGo
-	LogSoftmaxGradTo, LogSoftmaxGradPast = logSoftmaxGradToGo, logSoftmaxGradToGo
+	SoftmaxGradTo, SoftmaxGradPast       = softmaxGradToGo[float32], softmaxGradToGo[float32]
+	LogSoftmaxGradTo, LogSoftmaxGradPast = logSoftmaxGradToGo[float32], logSoftmaxGradToGo[float32]
 	// NormGradTo sets d = r·(dy·w − c1 − x̂·c2) with x̂ = (x−mean)·r.
-	NormGradTo, NormGradPast = normGradToGo, normGradToGo
+	NormGradTo, NormGradPast = normGradToGo[float32], normGradToGo[float32]
 	// ScaleGradTo sets d = r·dy·w − c2·x.
-	ScaleGradTo, ScaleGradPast = scaleGradToGo, scaleGradToGo
+	ScaleGradTo, ScaleGradPast = scaleGradToGo[float32], scaleGradToGo[float32]
 	// CrossEntropyGradTo sets d = s·(exp(x−lse) − smooth). x−lse is at most 89.
-	CrossEntropyGradTo, CrossEntropyGradPast = crossEntropyGradToGo, crossEntropyGradToGo
+	CrossEntropyGradTo, CrossEntropyGradPast = crossEntropyGradToGo[float32], crossEntropyGradToGo[float32]
 )
+
+// Runs are functions of runs of one type of elements, as the variables above describe them.
+type Runs[T Float] struct {
+	Sum, SumSquares, MaxOf, MaxOfNumbers func(x unsafe.Pointer, n int) T
+
+	Dot                        func(x, y unsafe.Pointer, n int) T
+	SumSquaresAbout, SumExpSub func(x unsafe.Pointer, m T, n int) T
+	ExpSubSum                  func(d, x unsafe.Pointer, m T, n int) T
+	AddScaled                  func(d, x unsafe.Pointer, s T, n int)
+	NormGradParams             func(dw, db, x, dy unsafe.Pointer, mean, r T, n int)
+	ScaleGradParam             func(dw, x, dy unsafe.Pointer, r T, n int)
+	NormGradSums               func(x, w, dy unsafe.Pointer, mean T, n int) (g, gc, cc T)
+	ScaleGradSums              func(x, w, dy unsafe.Pointer, n int) (gx, xx T)
+	AdamWTo                    func(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep[T], n int)
+	Add                        Func
+	To, Past                   Lasts[T]
+}
+
+// Lasts are functions that finish a row.
+type Lasts[T Float] struct {
+	Scale, Sub                  func(d, x unsafe.Pointer, s T, n int)
+	Norm                        func(d, x, w, b unsafe.Pointer, mean, r T, n int)
+	ScaleMul                    func(d, x, w unsafe.Pointer, r T, n int)
+	SoftmaxGrad, LogSoftmaxGrad func(d, y, dy unsafe.Pointer, s T, n int)
+	NormGrad                    func(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 T, n int)
+	ScaleGrad                   func(d, x, w, dy unsafe.Pointer, r, c2 T, n int)
+	CrossEntropyGrad            func(d, x unsafe.Pointer, lse, s, smooth T, n int)
+}
+
+// Floats returns the functions of float32 for this machine.
+func Floats() *Runs[float32] {
+	return &Runs[float32]{Sum, SumSquares, MaxOf, MaxOfNumbers, Dot, SumSquaresAbout, SumExpSub, ExpSubSum, AddScaled,
+		NormGradParams, ScaleGradParam, NormGradSums, ScaleGradSums, AdamWTo, Of(Add),
+		Lasts[float32]{ScaleTo, SubTo, NormTo, ScaleMulTo, SoftmaxGradTo, LogSoftmaxGradTo, NormGradTo, ScaleGradTo, CrossEntropyGradTo},
+		Lasts[float32]{ScalePast, SubPast, NormPast, ScaleMulPast, SoftmaxGradPast, LogSoftmaxGradPast, NormGradPast, ScaleGradPast,
+			CrossEntropyGradPast}}
+}
+
+// Doubles returns those of float64, in plain Go.
+func Doubles() *Runs[float64] { return plain[float64]() }
+
+func plain[T Float]() *Runs[T] {
+	last := Lasts[T]{scaleToGo[T], subToGo[T], normToGo[T], scaleMulToGo[T], softmaxGradToGo[T], logSoftmaxGradToGo[T], normGradToGo[T],
+		scaleGradToGo[T], crossEntropyGradToGo[T]}
+	return &Runs[T]{sumGo[T], sumSquaresGo[T], maxOfGo[T], maxOfNumbersGo[T], dotGo[T], sumSquaresAboutGo[T], sumExpSubGo[T],
+		expSubSumGo[T], addScaledGo[T], normGradParamsGo[T], scaleGradParamGo[T], normGradSumsGo[T], scaleGradSumsGo[T], adamWToGo[T],
+		addGo[T], last, last}
+}
 
 // floats returns n float32 at p as a slice.
 func floats(p unsafe.Pointer, n int) []float32 { return slice[float32](p, n) }
 
-func sumGo(x unsafe.Pointer, n int) float32 {
-	var s float64
-	for _, v := range floats(x, n) {
-		s += float64(v)
+func sumGo[T Float](x unsafe.Pointer, n int) T {
+	var s [4]float64 // so that an addition need not wait for the one before
+	for i, v := range slice[T](x, n) {
+		s[i%4] += float64(v)
 	}
-	return float32(s)
+	return T(s[0] + s[1] + (s[2] + s[3]))
 }
 
-func sumSquaresGo(x unsafe.Pointer, n int) float32 { return dotGo(x, x, n) }
+func sumSquaresGo[T Float](x unsafe.Pointer, n int) T { return dotGo[T](x, x, n) }
 
-func sumSquaresAboutGo(x unsafe.Pointer, mean float32, n int) float32 {
+func sumSquaresAboutGo[T Float](x unsafe.Pointer, mean T, n int) T {
 	var s float64
-	for _, v := range floats(x, n) {
+	for _, v := range slice[T](x, n) {
 		d := float64(v - mean)
 		s += d * d
 	}
-	return float32(s)
+	return T(s)
 }
 
-func dotGo(x, y unsafe.Pointer, n int) float32 {
+func dotGo[T Float](x, y unsafe.Pointer, n int) T {
 	var s float64
-	b := floats(y, n)
-	for i, v := range floats(x, n) {
+	b := slice[T](y, n)
+	for i, v := range slice[T](x, n) {
 		s += float64(v) * float64(b[i])
 	}
-	return float32(s)
+	return T(s)
 }
 
-func maxOfGo(x unsafe.Pointer, n int) float32 {
-	m := float32(math.Inf(-1))
-	for _, v := range floats(x, n) {
+func maxOfGo[T Float](x unsafe.Pointer, n int) T {
+	m := T(math.Inf(-1))
+	for _, v := range slice[T](x, n) {
 		m = max(m, v)
 	}
 	return m
 }
 
-func maxOfNumbersGo(x unsafe.Pointer, n int) float32 {
-	m := float32(math.Inf(-1))
-	for _, v := range floats(x, n) {
+func maxOfNumbersGo[T Float](x unsafe.Pointer, n int) T {
+	m := T(math.Inf(-1))
+	for _, v := range slice[T](x, n) {
 		if v > m {
 			m = v
 		}
@@ -135,37 +186,37 @@ func minOfGo(x unsafe.Pointer, n int) float32 {
 	return m
 }
 
-func expSubSumGo(d, x unsafe.Pointer, m float32, n int) float32 {
+func expSubSumGo[T Float](d, x unsafe.Pointer, m T, n int) T {
 	var s float64
-	out := floats(d, n)
-	for i, v := range floats(x, n) {
+	out := slice[T](d, n)
+	for i, v := range slice[T](x, n) {
 		e := math.Exp(float64(v - m))
-		out[i] = float32(e)
+		out[i] = T(e)
 		s += e
 	}
-	return float32(s)
+	return T(s)
 }
 
-func sumExpSubGo(x unsafe.Pointer, m float32, n int) float32 {
+func sumExpSubGo[T Float](x unsafe.Pointer, m T, n int) T {
 	var s float64
-	for _, v := range floats(x, n) {
+	for _, v := range slice[T](x, n) {
 		s += math.Exp(float64(v - m))
 	}
-	return float32(s)
+	return T(s)
 }
 
-func scaleToGo(d, x unsafe.Pointer, s float32, n int) {
-	out := floats(d, n)
-	for i, v := range floats(x, n) {
+func scaleToGo[T Float](d, x unsafe.Pointer, s T, n int) {
+	out := slice[T](d, n)
+	for i, v := range slice[T](x, n) {
 		out[i] = v * s
 	}
 }
 
 func streamToGo(d, x unsafe.Pointer, n int) { copy(floats(d, n), floats(x, n)) }
 
-func subToGo(d, x unsafe.Pointer, s float32, n int) {
-	out := floats(d, n)
-	for i, v := range floats(x, n) {
+func subToGo[T Float](d, x unsafe.Pointer, s T, n int) {
+	out := slice[T](d, n)
+	for i, v := range slice[T](x, n) {
 		out[i] = v - s
 	}
 }
@@ -189,96 +240,96 @@ func exchangeGo(a, b unsafe.Pointer, n int) {
 	}
 }
 
-func addScaledGo(d, x unsafe.Pointer, s float32, n int) {
-	out := floats(d, n)
-	for i, v := range floats(x, n) {
+func addScaledGo[T Float](d, x unsafe.Pointer, s T, n int) {
+	out := slice[T](d, n)
+	for i, v := range slice[T](x, n) {
 		out[i] += v * s
 	}
 }
 
-func normToGo(d, x, w, b unsafe.Pointer, mean, r float32, n int) {
-	out, ws, bs := floats(d, n), floats(w, n), floats(b, n)
-	for i, v := range floats(x, n) {
+func normToGo[T Float](d, x, w, b unsafe.Pointer, mean, r T, n int) {
+	out, ws, bs := slice[T](d, n), slice[T](w, n), slice[T](b, n)
+	for i, v := range slice[T](x, n) {
 		out[i] = (v-mean)*r*ws[i] + bs[i]
 	}
 }
 
-func scaleMulToGo(d, x, w unsafe.Pointer, r float32, n int) {
-	out, ws := floats(d, n), floats(w, n)
-	for i, v := range floats(x, n) {
+func scaleMulToGo[T Float](d, x, w unsafe.Pointer, r T, n int) {
+	out, ws := slice[T](d, n), slice[T](w, n)
+	for i, v := range slice[T](x, n) {
 		out[i] = v * r * ws[i]
 	}
 }
 
-func softmaxGradToGo(d, y, dy unsafe.Pointer, dot float32, n int) {
-	out, g := floats(d, n), floats(dy, n)
-	for i, v := range floats(y, n) {
+func softmaxGradToGo[T Float](d, y, dy unsafe.Pointer, dot T, n int) {
+	out, g := slice[T](d, n), slice[T](dy, n)
+	for i, v := range slice[T](y, n) {
 		out[i] = v * (g[i] - dot)
 	}
 }
 
-func logSoftmaxGradToGo(d, y, dy unsafe.Pointer, sum float32, n int) {
-	out, g := floats(d, n), floats(dy, n)
-	for i, v := range floats(y, n) {
-		out[i] = g[i] - float32(math.Exp(float64(v)))*sum
+func logSoftmaxGradToGo[T Float](d, y, dy unsafe.Pointer, sum T, n int) {
+	out, g := slice[T](d, n), slice[T](dy, n)
+	for i, v := range slice[T](y, n) {
+		out[i] = g[i] - T(math.Exp(float64(v)))*sum
 	}
 }
 
-func normGradSumsGo(x, w, dy unsafe.Pointer, mean float32, n int) (g, gc, cc float32) {
+func normGradSumsGo[T Float](x, w, dy unsafe.Pointer, mean T, n int) (g, gc, cc T) {
 	var s [3]float64
-	ws, dys := floats(w, n), floats(dy, n)
-	for i, v := range floats(x, n) {
+	ws, dys := slice[T](w, n), slice[T](dy, n)
+	for i, v := range slice[T](x, n) {
 		g, c := float64(dys[i])*float64(ws[i]), float64(v-mean)
 		s[0] += g
 		s[1] += g * c
 		s[2] += c * c
 	}
-	return float32(s[0]), float32(s[1]), float32(s[2])
+	return T(s[0]), T(s[1]), T(s[2])
 }
 
-func scaleGradSumsGo(x, w, dy unsafe.Pointer, n int) (gx, xx float32) {
+func scaleGradSumsGo[T Float](x, w, dy unsafe.Pointer, n int) (gx, xx T) {
 	var s, squares float64
-	ws, dys := floats(w, n), floats(dy, n)
-	for i, v := range floats(x, n) {
+	ws, dys := slice[T](w, n), slice[T](dy, n)
+	for i, v := range slice[T](x, n) {
 		s += float64(dys[i]) * float64(ws[i]) * float64(v)
 		squares += float64(v) * float64(v)
 	}
-	return float32(s), float32(squares)
+	return T(s), T(squares)
 }
 
-func normGradToGo(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int) {
-	out, ws, dys := floats(d, n), floats(w, n), floats(dy, n)
-	for i, v := range floats(x, n) {
+func normGradToGo[T Float](d, x, w, dy unsafe.Pointer, mean, r, c1, c2 T, n int) {
+	out, ws, dys := slice[T](d, n), slice[T](w, n), slice[T](dy, n)
+	for i, v := range slice[T](x, n) {
 		out[i] = r * (dys[i]*ws[i] - c1 - (v-mean)*r*c2)
 	}
 }
 
-func scaleGradToGo(d, x, w, dy unsafe.Pointer, r, c2 float32, n int) {
-	out, ws, dys := floats(d, n), floats(w, n), floats(dy, n)
-	for i, v := range floats(x, n) {
+func scaleGradToGo[T Float](d, x, w, dy unsafe.Pointer, r, c2 T, n int) {
+	out, ws, dys := slice[T](d, n), slice[T](w, n), slice[T](dy, n)
+	for i, v := range slice[T](x, n) {
 		out[i] = dys[i]*r*ws[i] - c2*v
 	}
 }
 
-func normGradParamsGo(dw, db, x, dy unsafe.Pointer, mean, r float32, n int) {
-	dws, dbs, dys := floats(dw, n), floats(db, n), floats(dy, n)
-	for i, v := range floats(x, n) {
+func normGradParamsGo[T Float](dw, db, x, dy unsafe.Pointer, mean, r T, n int) {
+	dws, dbs, dys := slice[T](dw, n), slice[T](db, n), slice[T](dy, n)
+	for i, v := range slice[T](x, n) {
 		dws[i] += dys[i] * ((v - mean) * r)
 		dbs[i] += dys[i]
 	}
 }
 
-func scaleGradParamGo(dw, x, dy unsafe.Pointer, r float32, n int) {
-	dws, dys := floats(dw, n), floats(dy, n)
-	for i, v := range floats(x, n) {
+func scaleGradParamGo[T Float](dw, x, dy unsafe.Pointer, r T, n int) {
+	dws, dys := slice[T](dw, n), slice[T](dy, n)
+	for i, v := range slice[T](x, n) {
 		dws[i] += dys[i] * (v * r)
 	}
 }
 
-func crossEntropyGradToGo(d, x unsafe.Pointer, lse, s, smooth float32, n int) {
-	out := floats(d, n)
-	for i, v := range floats(x, n) {
-		out[i] = s * (float32(math.Exp(float64(v-lse))) - smooth)
+func crossEntropyGradToGo[T Float](d, x unsafe.Pointer, lse, s, smooth T, n int) {
+	out := slice[T](d, n)
+	for i, v := range slice[T](x, n) {
+		out[i] = s * (T(math.Exp(float64(v-lse))) - smooth)
 	}
 }
 
@@ -326,18 +377,18 @@ func ropeToGo(d, e, x, y, cos, sin unsafe.Pointer, n int) {
 //	p' = p − (decay·p + rate·m' / (√v'·root + eps))
 //
 // with decay = lr·weight decay, rate = lr/(1−β₁ᵗ) and root = 1/√(1−β₂ᵗ).
-type AdamWStep struct {
-	Scale, OneMinusBeta1, OneMinusBeta2, Decay, Rate, Root, Eps float32
+type AdamWStep[T Float] struct {
+	Scale, OneMinusBeta1, OneMinusBeta2, Decay, Rate, Root, Eps T
 }
 
-func adamWToGo(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
-	p2s, m2s, v2s := floats(p2, n), floats(m2, n), floats(v2, n)
-	ps, gs, ms, vs := floats(p, n), floats(g, n), floats(m, n), floats(v, n)
+func adamWToGo[T Float](p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep[T], n int) {
+	p2s, m2s, v2s := slice[T](p2, n), slice[T](m2, n), slice[T](v2, n)
+	ps, gs, ms, vs := slice[T](p, n), slice[T](g, n), slice[T](m, n), slice[T](v, n)
 	for i := range n {
 		grad := gs[i] * s.Scale
 		mi := ms[i] + s.OneMinusBeta1*(grad-ms[i])
 		vi := vs[i] + s.OneMinusBeta2*(grad*grad-vs[i])
-		root := float32(math.Sqrt(float64(vi)))
+		root := T(math.Sqrt(float64(vi)))
 		p2s[i] = ps[i] - (s.Decay*ps[i] + s.Rate*mi/(root*s.Root+s.Eps))
 		m2s[i], v2s[i] = mi, vi
 	}

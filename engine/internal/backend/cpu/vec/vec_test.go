@@ -364,12 +364,12 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 		}
 	}
 	size := float64(n) * 10
-	number("sum", Sum(p(x), n), sumGo(p(x), n), size)
-	number("sum of squares", SumSquares(p(x), n), sumSquaresGo(p(x), n), size)
-	number("dot", Dot(p(x), p(y), n), dotGo(p(x), p(y), n), size)
-	number("sum of squares about 0.5", SumSquaresAbout(p(x), 0.5, n), sumSquaresAboutGo(p(x), 0.5, n), size)
-	number("sum of exp", SumExpSub(p(x), 3, n), sumExpSubGo(p(x), 3, n), size)
-	if got, want := MaxOf(p(x), n), maxOfGo(p(x), n); got != want {
+	number("sum", Sum(p(x), n), sumGo[float32](p(x), n), size)
+	number("sum of squares", SumSquares(p(x), n), sumSquaresGo[float32](p(x), n), size)
+	number("dot", Dot(p(x), p(y), n), dotGo[float32](p(x), p(y), n), size)
+	number("sum of squares about 0.5", SumSquaresAbout(p(x), 0.5, n), sumSquaresAboutGo[float32](p(x), 0.5, n), size)
+	number("sum of exp", SumExpSub(p(x), 3, n), sumExpSubGo[float32](p(x), 3, n), size)
+	if got, want := MaxOf(p(x), n), maxOfGo[float32](p(x), n); got != want {
 		t.Errorf("max: got %g, want %g", got, want)
 	}
 	if got, want := MinOf(p(x), n), minOfGo(p(x), n); got != want {
@@ -381,7 +381,7 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 		if got := MaxOf(p(z), n); got == got {
 			t.Errorf("max with NaN at %d of %d: got %g", i, n, got)
 		}
-		if got, want := MaxOfNumbers(p(z), n), maxOfNumbersGo(p(z), n); got != want {
+		if got, want := MaxOfNumbers(p(z), n), maxOfNumbersGo[float32](p(z), n); got != want {
 			t.Errorf("max of numbers with NaN at %d of %d: got %g, want %g", i, n, got, want)
 		}
 		if got := MinOf(p(z), n); got == got {
@@ -389,12 +389,12 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 		}
 	}
 	g0, g1, g2 := NormGradSums(p(x), p(w), p(y), 0.1, n)
-	h0, h1, h2 := normGradSumsGo(p(x), p(w), p(y), 0.1, n)
+	h0, h1, h2 := normGradSumsGo[float32](p(x), p(w), p(y), 0.1, n)
 	number("norm gradient's sum", g0, h0, size)
 	number("norm gradient's product", g1, h1, size)
 	number("norm gradient's square", g2, h2, size)
 	g0, g1 = ScaleGradSums(p(x), p(w), p(y), n)
-	h0, h1 = scaleGradSumsGo(p(x), p(w), p(y), n)
+	h0, h1 = scaleGradSumsGo[float32](p(x), p(w), p(y), n)
 	number("scale gradient's product", g0, h0, size)
 	number("scale gradient's square", g1, h1, size)
 
@@ -414,44 +414,44 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 		}
 	}
 	type ptr = unsafe.Pointer
-	run("exp", func(d, _, _ ptr) { ExpSubSum(d, p(x), 3, n) }, func(d, _, _ ptr) { expSubSumGo(d, p(x), 3, n) })
+	run("exp", func(d, _, _ ptr) { ExpSubSum(d, p(x), 3, n) }, func(d, _, _ ptr) { expSubSumGo[float32](d, p(x), 3, n) })
 	run("stream", func(d, _, _ ptr) { StreamTo(d, p(x), n) }, func(d, _, _ ptr) { streamToGo(d, p(x), n) })
 	run("exchange", func(d, e, _ ptr) { Exchange(d, e, n) }, func(d, e, _ ptr) { exchangeGo(d, e, n) })
 	run("rank", func(d, _, _ ptr) { RankTo(d, p(x), 5, 3, 9, n) }, func(d, _, _ ptr) { rankToGo(d, p(x), 5, 3, 9, n) })
-	run("add scaled", func(d, _, _ ptr) { AddScaled(d, p(x), 3, n) }, func(d, _, _ ptr) { addScaledGo(d, p(x), 3, n) })
+	run("add scaled", func(d, _, _ ptr) { AddScaled(d, p(x), 3, n) }, func(d, _, _ ptr) { addScaledGo[float32](d, p(x), 3, n) })
 	twice := func(name string, to, past, want func(d, d2, d3 ptr)) {
 		t.Helper()
 		run(name, to, want)
 		run(name+" past the caches", past, want)
 	}
 	twice("scale", func(d, _, _ ptr) { ScaleTo(d, p(x), 3, n) }, func(d, _, _ ptr) { ScalePast(d, p(x), 3, n) },
-		func(d, _, _ ptr) { scaleToGo(d, p(x), 3, n) })
+		func(d, _, _ ptr) { scaleToGo[float32](d, p(x), 3, n) })
 	twice("sub", func(d, _, _ ptr) { SubTo(d, p(x), 3, n) }, func(d, _, _ ptr) { SubPast(d, p(x), 3, n) },
-		func(d, _, _ ptr) { subToGo(d, p(x), 3, n) })
+		func(d, _, _ ptr) { subToGo[float32](d, p(x), 3, n) })
 	twice("norm", func(d, _, _ ptr) { NormTo(d, p(x), p(w), p(b), 0.1, 0.7, n) },
 		func(d, _, _ ptr) { NormPast(d, p(x), p(w), p(b), 0.1, 0.7, n) },
-		func(d, _, _ ptr) { normToGo(d, p(x), p(w), p(b), 0.1, 0.7, n) })
+		func(d, _, _ ptr) { normToGo[float32](d, p(x), p(w), p(b), 0.1, 0.7, n) })
 	twice("scale mul", func(d, _, _ ptr) { ScaleMulTo(d, p(x), p(w), 0.7, n) },
 		func(d, _, _ ptr) { ScaleMulPast(d, p(x), p(w), 0.7, n) },
-		func(d, _, _ ptr) { scaleMulToGo(d, p(x), p(w), 0.7, n) })
+		func(d, _, _ ptr) { scaleMulToGo[float32](d, p(x), p(w), 0.7, n) })
 	twice("softmax gradient", func(d, _, _ ptr) { SoftmaxGradTo(d, p(x), p(y), 0.7, n) },
 		func(d, _, _ ptr) { SoftmaxGradPast(d, p(x), p(y), 0.7, n) },
-		func(d, _, _ ptr) { softmaxGradToGo(d, p(x), p(y), 0.7, n) })
+		func(d, _, _ ptr) { softmaxGradToGo[float32](d, p(x), p(y), 0.7, n) })
 	twice("log softmax gradient", func(d, _, _ ptr) { LogSoftmaxGradTo(d, p(w), p(y), 0.7, n) },
 		func(d, _, _ ptr) { LogSoftmaxGradPast(d, p(w), p(y), 0.7, n) },
-		func(d, _, _ ptr) { logSoftmaxGradToGo(d, p(w), p(y), 0.7, n) })
+		func(d, _, _ ptr) { logSoftmaxGradToGo[float32](d, p(w), p(y), 0.7, n) })
 	twice("norm gradient", func(d, _, _ ptr) { NormGradTo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) },
 		func(d, _, _ ptr) { NormGradPast(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) },
-		func(d, _, _ ptr) { normGradToGo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) })
+		func(d, _, _ ptr) { normGradToGo[float32](d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) })
 	twice("scale gradient", func(d, _, _ ptr) { ScaleGradTo(d, p(x), p(w), p(y), 0.7, 0.3, n) },
 		func(d, _, _ ptr) { ScaleGradPast(d, p(x), p(w), p(y), 0.7, 0.3, n) },
-		func(d, _, _ ptr) { scaleGradToGo(d, p(x), p(w), p(y), 0.7, 0.3, n) })
+		func(d, _, _ ptr) { scaleGradToGo[float32](d, p(x), p(w), p(y), 0.7, 0.3, n) })
 	run("norm parameters' gradient", func(d, e, _ ptr) { NormGradParams(d, e, p(x), p(y), 0.1, 0.7, n) },
-		func(d, e, _ ptr) { normGradParamsGo(d, e, p(x), p(y), 0.1, 0.7, n) })
-	run("scale's gradient", func(d, _, _ ptr) { ScaleGradParam(d, p(x), p(y), 0.7, n) }, func(d, _, _ ptr) { scaleGradParamGo(d, p(x), p(y), 0.7, n) })
+		func(d, e, _ ptr) { normGradParamsGo[float32](d, e, p(x), p(y), 0.1, 0.7, n) })
+	run("scale's gradient", func(d, _, _ ptr) { ScaleGradParam(d, p(x), p(y), 0.7, n) }, func(d, _, _ ptr) { scaleGradParamGo[float32](d, p(x), p(y), 0.7, n) })
 	twice("cross entropy gradient", func(d, _, _ ptr) { CrossEntropyGradTo(d, p(y), 2, 0.5, 0.01, n) },
 		func(d, _, _ ptr) { CrossEntropyGradPast(d, p(y), 2, 0.5, 0.01, n) },
-		func(d, _, _ ptr) { crossEntropyGradToGo(d, p(y), 2, 0.5, 0.01, n) })
+		func(d, _, _ ptr) { crossEntropyGradToGo[float32](d, p(y), 2, 0.5, 0.01, n) })
 	v := make([]float32, n+1)
 	for i := range v {
 		v[i] = min(x[i]*x[i], 0.999)
@@ -462,9 +462,9 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	}
 	run("box muller", func(d, e, _ ptr) { BoxMullerTo(d, e, p(u), p(v), n) }, func(d, e, _ ptr) { boxMullerToGo(d, e, p(u), p(v), n) })
 	run("rope", func(d, e, _ ptr) { RopeTo(d, e, p(x), p(y), p(w), p(b), n) }, func(d, e, _ ptr) { ropeToGo(d, e, p(x), p(y), p(w), p(b), n) })
-	step := &AdamWStep{Scale: 0.5, OneMinusBeta1: 0.1, OneMinusBeta2: 0.01, Decay: 0.001, Rate: 1e-3, Root: 1.1, Eps: 1e-8}
+	step := &AdamWStep[float32]{Scale: 0.5, OneMinusBeta1: 0.1, OneMinusBeta2: 0.01, Decay: 0.001, Rate: 1e-3, Root: 1.1, Eps: 1e-8}
 	run("adamw", func(d, e, f ptr) { AdamWTo(d, e, f, p(x), p(y), p(w), p(v), step, n) },
-		func(d, e, f ptr) { adamWToGo(d, e, f, p(x), p(y), p(w), p(v), step, n) })
+		func(d, e, f ptr) { adamWToGo[float32](d, e, f, p(x), p(y), p(w), p(v), step, n) })
 }
 
 // Numbers in 8 bits are those of their maps, and get the codes of a search, but for a number that lies in the

@@ -41,7 +41,7 @@ func use(set isa.Set) {
 		}
 		stream(d, x, n)
 	}
-	AdamWTo = func(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
+	AdamWTo = func(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep[float32], n int) {
 		adamW(p2, m2, v2, p, g, m, v, s.Scale, s.OneMinusBeta1, s.OneMinusBeta2, s.Decay, s.Rate, s.Root, s.Eps, n)
 	}
 }
