@@ -47,6 +47,14 @@ func TestPlacesOfAnOp(t *testing.T) {
 		{"an op that runs alone", ir.TopK, []string{
 			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "kernel/single.go", "tensor/index.go",
 		}},
+		{"a heavy op", ir.Attention, []string{
+			"ir/op.go", "ir/table_attention.go", "backend/ref/attention.go", "backend/cpu/backend.go", "kernel/attention.go", "kernel/single.go",
+			"tensor/attention.go", "tensor/attention_capped.go",
+		}},
+		{"its gradient", ir.AttentionGrad, []string{
+			"ir/op.go", "ir/table_attention.go", "ir/grad_fused.go", "backend/ref/attention.go", "backend/cpu/backend.go", "backend/cpu/attention.go",
+			"backend/cpu/double_attention.go", "kernel/single.go", "kernel/attention.go", "kernel/attend.go", "kernel/attention_products.go",
+		}},
 	} {
 		var got []string
 		for _, f := range files {
