@@ -22,11 +22,13 @@ type documented struct {
 	not   string            // why it is not run
 }
 
-// examples are the blocks of README.md and docs/*.md, by a text that they have.
+// examples are the blocks of README.md, docs/*.md and docs/guide/*.md, by a text that they have.
 func examples() map[string]documented {
 	return map[string]documented{
 		"text := data.ReadText(data.GoSource":               {quick: map[string]string{"Steps: 200": "Steps: 2", "Layers: 4, Width: 192": "Layers: 1, Width: 48"}},
 		"git clone https://github.com":                      {not: "is what checks do on a fresh clone"},
+		"x := tensor.Randn(4, 3)\nw :=":                      {},
+		"a := lora.Inject(m, lora.Config{Rank: 8})":         {},
 		"func area(r float64)":                              {exact: true},
 		"type Run struct":                                   {exact: true},
 		`t := data.ReadCSV("houses.csv")`:                   {},
@@ -64,9 +66,11 @@ var (
 // Each example of the documents runs, and those that show an error have it.
 func TestDocumentedExamples(t *testing.T) {
 	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(docs) == 0 {
-		t.Fatal(docs, err)
+	guide, _ := filepath.Glob("../../docs/guide/*.md")
+	if err != nil || len(docs) == 0 || len(guide) == 0 {
+		t.Fatal(docs, guide, err)
 	}
+	docs = append(docs, guide...)
 	examples, seen := examples(), map[string]bool{}
 	for _, doc := range append(docs, "../../README.md") {
 		if slices.Contains(generated, filepath.Base(doc)) {
