@@ -1,7 +1,6 @@
 package help
 
 import (
-	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -265,11 +264,8 @@ func (c *candidates) members(x ast.Expr) {
 		}
 		return
 	}
-	docs := c.h.fieldComments(c.st, tv.Type)
 	for _, o := range members(tv.Type) {
-		about := func() (string, string) {
-			return detail(o), cmp.Or(c.h.memberDoc(c.st, tv.Type, o), docs[o.Name()])
-		}
+		about := func() (string, string) { return detail(o), c.h.memberDoc(c.st, tv.Type, o) }
 		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
 	}
 }
@@ -302,7 +298,6 @@ func (c *candidates) literalFields(at int) {
 		return
 	}
 	given := append(slices.Clone(l.Keys), keysAfter(c.after)...)
-	docs := c.h.fieldComments(c.st, t)
 	want := c.want
 	c.want = nil
 	for i := range u.NumFields() {
@@ -310,15 +305,11 @@ func (c *candidates) literalFields(at int) {
 		if !visible(f) || slices.Contains(given, f.Name()) {
 			continue
 		}
-		doc := c.h.memberDoc(c.st, t, f)
-		if doc == "" {
-			doc = docs[f.Name()]
-		}
 		text := f.Name() + ": "
 		if strings.HasPrefix(strings.TrimLeft(c.after, " "), ":") {
 			text = f.Name()
 		}
-		c.add(Completion{Text: text, Kind: "field", Detail: detail(f), Doc: doc}, nil, fieldGroup+i-1000)
+		c.add(Completion{Text: text, Kind: "field", Detail: detail(f), Doc: c.h.memberDoc(c.st, t, f)}, nil, fieldGroup+i-1000)
 	}
 	c.want = want
 }

@@ -34,8 +34,8 @@ func tableSays(module, name, operand, line string) string {
 		goText = python.WithOperand(goText, operand)
 	}
 	words := namesIn(line)
-	strange := func(name string) bool { return !slices.Contains(words, name) }
-	if strings.ContainsAny(line, ",0123456789") || strings.Count(line, "=") > 1 || slices.ContainsFunc(python.Operands(goText), strange) {
+	strange := slices.ContainsFunc(python.Operands(goText), func(name string) bool { return !slices.Contains(words, name) })
+	if strange || strings.ContainsAny(line, ",0123456789") || strings.Count(line, "=") > 1 {
 		return "its Go is " + goText
 	}
 	return "write " + goText

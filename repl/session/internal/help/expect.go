@@ -184,23 +184,29 @@ func (c *candidates) argument(call *ast.CallExpr, x ast.Node) types.Type {
 		return nil
 	}
 	sig, ok := coreSignature(t)
-	if !ok || sig.Params().Len() == 0 {
+	if !ok {
 		return nil
 	}
+	p, variadic := parameterAt(sig, at)
+	if p == nil || !variadic && isTypeParam(p.Type()) {
+		return nil
+	}
+	if u, ok := p.Type().Underlying().(*types.Slice); ok && variadic {
+		return u.Elem()
+	}
+	return p.Type()
+}
+
+// parameterAt returns the parameter that argument i is for, and whether it is the last of a variadic function.
+func parameterAt(sig *types.Signature, i int) (p *types.Var, variadic bool) {
 	last := sig.Params().Len() - 1
-	if sig.Variadic() && at >= last {
-		if u, ok := sig.Params().At(last).Type().Underlying().(*types.Slice); ok {
-			return u.Elem()
-		}
-		return nil
+	if variadic = sig.Variadic() && i >= last; variadic {
+		i = last
 	}
-	if at > last {
-		return nil
+	if i < 0 || i > last {
+		return nil, false
 	}
-	if p := sig.Params().At(at).Type(); !isTypeParam(p) {
-		return p
-	}
-	return nil
+	return sig.Params().At(i), variadic
 }
 
 func isTypeParam(t types.Type) bool {

@@ -154,31 +154,30 @@ func (f *foreign) Stands(name string) string {
 			})
 			return ok && python.IsTensor(e.Obj.Type()) && !x.IsNone() && !x.Freed() && x.Rank() == 0
 		})
-	case "m":
-		return f.ofType(func(_ string, t types.Type) bool { return python.Kind(t) == "Module" })
-	case "opt":
-		return f.ofType(func(_ string, t types.Type) bool { return python.Kind(t) == "Optimizer" })
-	case "lossfn":
-		return f.ofType(func(_ string, t types.Type) bool { return isLoss(t) })
-	case "lm", "tok":
-		typ := map[string]string{"lm": "*llm.Model", "tok": "*tokenizer.Tokenizer"}[name]
-		found := f.ofType(func(_ string, t types.Type) bool { return world.TypeString(t) == typ })
-		if model := ""; name == "tok" && found == "" {
-			if model = f.Stands("lm"); model != "" {
-				return model + ".Tokenizer"
-			}
-		}
-		return found
 	case "weight":
 		return strings.Join(f.params(), ", ")
-	case "rate":
-		return f.ofType(func(name string, t types.Type) bool {
-			return (name == "lr" || name == "learning_rate" || name == "rate") && types.Identical(t, types.Typ[types.Float64])
-		})
-	case "schedule":
-		return f.ofType(func(_ string, t types.Type) bool { return world.TypeString(t) == "optim.Schedule" })
 	}
-	return ""
+	found := f.ofType(func(variable string, t types.Type) bool {
+		switch typ := world.TypeString(t); name {
+		case "m":
+			return python.Kind(t) == "Module"
+		case "opt":
+			return python.Kind(t) == "Optimizer"
+		case "lossfn": // of outputs and targets
+			sig, ok := t.Underlying().(*types.Signature)
+			return ok && sig.Params().Len() == 2 && sig.Results().Len() == 1 && strings.Count(types.TypeString(sig, world.Qualifier), "tensor.Tensor") == 3
+		case "rate":
+			return typ == "float64" && slices.Contains([]string{"lr", "learning_rate", "rate"}, variable)
+		default:
+			return typ == map[string]string{"lm": "*llm.Model", "tok": "*tokenizer.Tokenizer", "schedule": "optim.Schedule"}[name]
+		}
+	})
+	if name == "tok" && found == "" {
+		if model := f.Stands("lm"); model != "" {
+			return model + ".Tokenizer"
+		}
+	}
+	return found
 }
 
 // ofType returns the newest variable whose name and type are as is says: of those that the statements above
@@ -197,15 +196,6 @@ func (f *foreign) ofType(is func(name string, t types.Type) bool) string {
 		return name
 	}
 	return f.newest(func(e *world.Entity) bool { return is(e.Name, e.Obj.Type()) })
-}
-
-// isLoss says whether a type is that of a function of outputs and targets.
-func isLoss(t types.Type) bool {
-	sig, ok := t.Underlying().(*types.Signature)
-	if !ok || sig.Params().Len() != 2 || sig.Results().Len() != 1 {
-		return false
-	}
-	return family(sig.Params().At(0).Type()) == "tensor" && family(sig.Params().At(1).Type()) == "tensor" && family(sig.Results().At(0).Type()) == "tensor"
 }
 
 // madeParam matches a statement that makes a parameter.

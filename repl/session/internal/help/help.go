@@ -4,7 +4,8 @@
 // It changes nothing. A [Helper] sees a notebook through [Session]. The text before the cursor is completed
 // (package cursor) and checked as if the cell ended there; the checker's facts answer the question. Reading
 // order: help.go, place.go (the code around the cursor), complete.go with expect.go, names.go, members.go,
-// keys.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go and foreign.go.
+// keys.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go, elsewhere.go and
+// foreign.go, which asks package python. What is said stands in tables/*.txt.
 package help
 
 import (

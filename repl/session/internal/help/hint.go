@@ -169,24 +169,36 @@ func coreSignature(t types.Type) (*types.Signature, bool) {
 	return sig, ok
 }
 
+// callee returns an expression without brackets and type arguments around it.
+func callee(x ast.Expr) ast.Expr {
+	for {
+		switch y := x.(type) {
+		case *ast.ParenExpr:
+			x = y.X
+		case *ast.IndexExpr:
+			x = y.X
+		case *ast.IndexListExpr:
+			x = y.X
+		default:
+			return x
+		}
+	}
+}
+
 // object returns the object that an expression names, or nil.
 func (pl *place) object(x ast.Expr) types.Object {
-	switch x := ast.Unparen(x).(type) {
+	switch x := callee(x).(type) {
 	case *ast.Ident:
 		return pl.Info.Uses[x]
 	case *ast.SelectorExpr:
 		return pl.Info.Uses[x.Sel]
-	case *ast.IndexExpr:
-		return pl.object(x.X)
-	case *ast.IndexListExpr:
-		return pl.object(x.X)
 	}
 	return nil
 }
 
 // name returns a hint's name for a called expression: pkg.Func, or the name of a method alone.
 func (pl *place) name(x ast.Expr) string {
-	switch x := ast.Unparen(x).(type) {
+	switch x := callee(x).(type) {
 	case *ast.Ident:
 		return x.Name
 	case *ast.SelectorExpr:
@@ -196,10 +208,6 @@ func (pl *place) name(x ast.Expr) string {
 			}
 		}
 		return x.Sel.Name
-	case *ast.IndexExpr:
-		return pl.name(x.X)
-	case *ast.IndexListExpr:
-		return pl.name(x.X)
 	}
 	return "func"
 }

@@ -298,17 +298,12 @@ func (h *Helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Typ
 // describe lists the members of a type.
 func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 	fields, funcs := Group{Title: "fields"}, Group{Title: "methods"}
-	docs := h.fieldComments(st, t)
 	for _, o := range members(t) {
-		item := Item{o.Name(), detail(o), h.memberDoc(st, t, o)}
+		group := &fields
 		if _, ok := o.(*types.Func); ok {
-			funcs.Items = append(funcs.Items, item)
-			continue
+			group = &funcs
 		}
-		if item.Doc == "" {
-			item.Doc = docs[o.Name()]
-		}
-		fields.Items = append(fields.Items, item)
+		group.Items = append(group.Items, Item{o.Name(), detail(o), h.memberDoc(st, t, o)})
 	}
 	i.group(fields)
 	i.group(byPurpose(t, funcs)...)

@@ -10,24 +10,21 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // members returns the fields and methods that can follow a dot after a value of the type, sorted by name.
 func members(t types.Type) (list []types.Object) {
 	seen := map[string]bool{}
 	add := func(o types.Object) {
-		if !seen[o.Name()] && (o.Exported() || o.Pkg() != nil && o.Pkg().Path() == world.PkgPath) {
+		if !seen[o.Name()] && visible(o) {
 			seen[o.Name()] = true
 			list = append(list, o)
 		}
 	}
-	recv := t
-	if _, ok := t.Underlying().(*types.Pointer); !ok && !types.IsInterface(t) {
-		recv = types.NewPointer(t)
-	}
-	set := types.NewMethodSet(recv)
-	for i := range set.Len() {
-		add(set.At(i).Obj())
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
+		add(m.Obj())
 	}
 	fields(t, 0, add)
 	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
@@ -102,14 +99,14 @@ func detail(o types.Object) string {
 	return types.TypeString(o.Type(), world.Qualifier)
 }
 
-// memberDoc returns the first sentence about a method or field of a compiled type.
+// memberDoc returns the first sentence about a method or field.
 func (h *Helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
 	if o.Pkg() == nil || o.Pkg().Path() == world.PkgPath {
 		if d := st.MethodsOf(owner)[o.Name()]; d != nil {
 			return sentence(d.Comment)
 		}
-		return ""
+		return h.fieldComments(st, t)[o.Name()]
 	}
 	if owner != "" {
 		return firstSentence(h.Doc(o.Pkg().Path(), owner+"."+o.Name()))

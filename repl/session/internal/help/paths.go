@@ -54,14 +54,11 @@ func (pl *place) pathWanted() bool {
 	if !ok {
 		return false
 	}
-	at := l.Commas
-	if sig.Variadic() {
-		at = min(at, sig.Params().Len()-1)
-	}
-	if at < 0 || at >= sig.Params().Len() {
+	p, _ := parameterAt(sig, l.Commas)
+	if p == nil {
 		return false
 	}
-	switch name := strings.ToLower(sig.Params().At(at).Name()); name {
+	switch strings.ToLower(p.Name()) {
 	case "path", "file", "filename", "dir", "folder", "root", "oldpath", "newpath", "paths", "files", "filenames", "pattern", "tensorsfile":
 		return true
 	case "name", "elem":

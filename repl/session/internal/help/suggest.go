@@ -307,28 +307,16 @@ func (h *Helper) exports(path, name string) bool {
 	return err == nil && token.IsExported(name) && p.Scope().Lookup(name) != nil
 }
 
-// family returns the key of a type's values in foreignMembers.
+// family returns what kind of values a type has, as package python does; "error" and "number" are of their own.
 func family(t types.Type) string {
-	if python.IsTensor(t) {
-		return "tensor"
-	}
 	if world.IsError(t) {
 		return "error"
 	}
-	switch u := t.Underlying().(type) {
-	case *types.Slice, *types.Array:
-		return "slice"
-	case *types.Map:
-		return "map"
-	case *types.Basic:
-		switch {
-		case u.Info()&types.IsString != 0:
-			return "string"
-		case u.Info()&types.IsNumeric != 0:
-			return "number"
-		}
+	f := python.Family(t)
+	if f == "int" || f == "float" {
+		return "number"
 	}
-	return ""
+	return f
 }
 
 // topReturn explains a return at the top of a cell.

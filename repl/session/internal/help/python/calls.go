@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // An argument of a call, as Go and as it was typed; name is set for a keyword argument.
@@ -87,7 +89,7 @@ func textsOf(args []argument) string {
 	return strings.Join(list, ", ")
 }
 
-func (t *translator) family(text string) string { return family(t.typeOf(text)) }
+func (t *translator) family(text string) string { return Family(t.typeOf(text)) }
 
 // module returns the module whose member a name is: the names of packages stand for no value.
 func (t *translator) module(n *node, member string) string {
@@ -146,11 +148,12 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 			return text
 		}
 	}
-	if sig, ok := t.typeOf(text).(*types.Signature); ok && foreign && len(args) == 0 && strings.HasSuffix(name, "Loss") && sig.Params().Len() == 2 {
-		return text // nn.MSELoss() returns the function
-	}
 	if !foreign {
 		return t.plainCall(text, args)
+	}
+	sig, ok := t.typeOf(text).(*types.Signature)
+	if ok && len(args) == 0 && strings.HasSuffix(name, "Loss") && sig.Params().Len() == 2 {
+		return text // nn.MSELoss() returns the function
 	}
 	after, path := "", module
 	var rest []argument
@@ -170,7 +173,7 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 		}
 	}
 	made, ok := t.known(path, name, rest)
-	if !ok && len(rest) > 0 && rest[0].node != nil && t.family(rest[0].text) == "tensor" && elsewhere.Known(module) { // F.relu(x)
+	if !ok && len(rest) > 0 && t.family(rest[0].text) == "tensor" && elsewhere.Known(module) { // F.relu(x)
 		n := of("call", &node{op: ".", text: name, kids: []*node{rest[0].node}})
 		for _, a := range rest[1:] {
 			n.kids = append(n.kids, a.node)
@@ -259,17 +262,12 @@ func (t *translator) member(n *node) string {
 // sameLetters returns the exported member of a type that has the same name in any case.
 func sameLetters(t types.Type, name string) types.Object {
 	name = strings.ReplaceAll(name, "_", "")
-	pointer, ok := t.Underlying().(*types.Pointer)
-	set := types.NewMethodSet(t)
-	if !ok {
-		set = types.NewMethodSet(types.NewPointer(t))
-	}
-	for m := range set.Methods() {
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
 		if o := m.Obj(); o.Exported() && strings.EqualFold(o.Name(), name) {
 			return o
 		}
 	}
-	if ok {
+	if pointer, ok := t.Underlying().(*types.Pointer); ok {
 		t = pointer.Elem()
 	}
 	if s, ok := t.Underlying().(*types.Struct); ok {
@@ -365,8 +363,9 @@ func (t *translator) plainCall(f string, args []argument) string {
 	for _, a := range named {
 		list = append(list, a.text)
 	}
-	if last := len(args) - 1; sig != nil && sig.Variadic() && len(list) == sig.Params().Len() && last >= 0 && args[last].items() != nil { // a shape: zeros((2, 3))
-		list = append(list[:len(list)-1], t.texts(args[last].items())...)
+	last := len(args) - 1
+	if sig != nil && sig.Variadic() && len(list) == sig.Params().Len() && last >= 0 && args[last].items() != nil {
+		list = append(list[:len(list)-1], t.texts(args[last].items())...) // a shape: zeros((2, 3))
 	}
 	return fmt.Sprintf("%s(%s)", in(f, primary), strings.Join(list, ", "))
 }

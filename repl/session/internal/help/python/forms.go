@@ -21,7 +21,8 @@ type form struct {
 }
 
 // examples are the names of the table that stand for an argument, as a cell declares them.
-const examples = "var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; var opt optim.Optimizer; var lm *llm.Model; var tok *tokenizer.Tokenizer"
+const examples = "var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; " +
+	"var opt optim.Optimizer; var lm *llm.Model; var tok *tokenizer.Tokenizer"
 
 var exampleNames = strings.Fields("p x y index mask weight bias loss m opt lm tok")
 
@@ -143,25 +144,16 @@ func (t *translator) known(module, name string, args []argument) (string, bool) 
 	if !ok {
 		return "", false
 	}
-	if slices.Equal(f.names, []string{"weight", "index"}) { // F.embedding(index, weight)
-		slices.Reverse(f.names)
-	}
 	if i := slices.Index(f.names, "x"); i > 0 && module == "" { // x.where(mask, y): the operand comes first
 		f.names = slices.Insert(slices.Delete(f.names, i, i+1), 0, "x")
 	}
 	args = slices.DeleteFunc(slices.Clone(args), implied)
 	goText, ok := t.filled(f, args)
-	if at := slices.IndexFunc(args, isAxis); !ok && at > 0 && strings.Count(text, "(-1)") == 1 {
-		inner, _ := readForm(strings.Replace(text, "(-1)", "("+args[at].text+")", 1)) // the axis of a call in the form
-		goText, ok = t.filled(inner, slices.Delete(slices.Clone(args), at, at+1))
-	}
-	if ok && changes && goName(args[0].text) {
+	if ok && changes && gotoken.IsIdentifier(args[0].text) {
 		goText = args[0].text + " = " + goText
 	}
 	return goText, ok
 }
-
-func isAxis(a argument) bool { return a.name == "dim" || a.name == "axis" || a.name == "dims" }
 
 // A filling is a form on its way to a call with the arguments of a line.
 type filling struct {
@@ -192,9 +184,6 @@ func (t *translator) filled(f form, args []argument) (string, bool) {
 			}
 		}
 	}
-	if len(args) == 1 && l.nextIs("[]") && t.family(args[0].text) == "tensor" { // torch.tensor(x) of a tensor
-		return args[0].text, !l.nextIs("[]tensor.Tensor{")
-	}
 	for i, a := range args {
 		l.take(a, i == 0)
 	}
@@ -213,12 +202,12 @@ func (t *translator) filled(f form, args []argument) (string, bool) {
 // take puts in an argument: an axis, an option, or one that stands in its place.
 func (l *filling) take(a argument, first bool) {
 	switch {
-	case a.name == "" || settings()[a.name].field == "." || a.name == "p" && strings.Contains(l.text, "Dropout") || (a.name == "min" || a.name == "max") && strings.Contains(l.text, ".Clip("):
+	case a.name == "" || settings()[a.name].field == ".":
 		l.takeNext(a, first)
 	case a.name == "retain_graph" || a.name == "create_graph": // gradients are values, which can be used again
 	case a.name == "keepdim" || a.name == "keepdims":
 		l.keep = a.text == "true"
-	case isAxis(a):
+	case a.name == "dim" || a.name == "axis" || a.name == "dims":
 		at := l.axis()
 		if at < 0 {
 			l.more = append(l.more, l.shapeOf(a)...)
@@ -256,7 +245,8 @@ func (l *filling) takeNext(a argument, first bool) {
 		l.more = append(l.more, l.shapeOf(a)...)
 	default:
 		next := 0
-		if sel, ok := l.call.Fun.(*ast.SelectorExpr); ok && len(l.given) == 0 && slices.Contains([]string{"Chunk", "Split", "Roll", "Repeat"}, sel.Sel.Name) {
+		axisFirst := []string{"Chunk", "Split", "Roll", "Repeat"}
+		if sel, ok := l.call.Fun.(*ast.SelectorExpr); ok && len(l.given) == 0 && slices.Contains(axisFirst, sel.Sel.Name) {
 			next = len(l.slots) - 1 // the axis stands last in PyTorch, but first here
 		}
 		l.given[l.slots[next]] = a.text

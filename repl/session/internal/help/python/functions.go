@@ -65,7 +65,8 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 	}
 	for _, param := range f.params {
 		typ := t.typeOf(param)
-		if kind := Kind(typ); f.types[param] == "" && typ != nil && (kind == "" || kind == "Module" || kind == "Optimizer" || isSource(typ)) {
+		kinds := []string{"", "Module", "Optimizer"}
+		if f.types[param] == "" && typ != nil && (slices.Contains(kinds, Kind(typ)) || isSource(typ)) {
 			f.types[param] = typeText(typ)
 		}
 	}
@@ -75,7 +76,7 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
 		f.results, f.returns = nil, false
 		params, itself, text := f.list(typ), "", ""
-		if name != "" && t.root.calls(name) {
+		if name != "" && t.root.has("call", name) {
 			itself = fmt.Sprintf("var %s func(%s) %s; ", name, params, typ)
 		}
 		t.fails(func() {
@@ -92,17 +93,13 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 		if results != "" {
 			results += " "
 		}
-		if text != "" && t.s.TypeOf(t.scope+itself, fmt.Sprintf("func(%s) %s{ %s }", params, results, text), strings.Repeat("\n}", t.open)) != nil {
-			return fmt.Sprintf("%s(%s) %s{ %s }", strings.TrimSpace("func "+name), params, results, text)
+		rest := fmt.Sprintf("(%s) %s{ %s }", params, results, text)
+		if text != "" && t.s.TypeOf(t.scope+itself, "func"+rest, strings.Repeat("\n}", t.open)) != nil {
+			return strings.TrimSpace("func "+name) + rest
 		}
 	}
 	giveUp()
 	return ""
-}
-
-// calls says whether a function is called in a node.
-func (n *node) calls(name string) bool {
-	return n != nil && (n.op == "call" && n.kids[0].op == "name" && n.kids[0].text == name || slices.ContainsFunc(n.kids, func(k *node) bool { return k.calls(name) }))
 }
 
 // returned writes a return.
@@ -144,8 +141,8 @@ func (t *translator) lambda(n *node) string {
 
 // goTypes maps Python's types in annotations and conversions to Go's.
 var goTypes = map[string]string{
-	"float": "float64", "str": "string", "bytes": "[]byte", "list": "[]int", "dict": "map[string]any", "object": "any", "Tensor": "tensor.Tensor",
-	"torch.Tensor": "tensor.Tensor", "np.ndarray": "tensor.Tensor", "number": "float64", "boolean": "bool",
+	"float": "float64", "str": "string", "bytes": "[]byte", "list": "[]int", "dict": "map[string]any", "object": "any",
+	"Tensor": "tensor.Tensor", "torch.Tensor": "tensor.Tensor", "np.ndarray": "tensor.Tensor", "number": "float64", "boolean": "bool",
 }
 
 // typeNamed writes a type: int, torch.Tensor, list[int].
@@ -180,12 +177,15 @@ func (t *translator) class(n *node) string {
 		}
 	}
 	made, forward := methods["__init__"], methods["forward"]
-	if made == nil || forward == nil || made.last() == nil || len(forward.kids) != 3 || forward.last() == nil || len(forward.last().kids) == 0 || forward.last().last().op != "return" {
+	if made == nil || forward == nil || made.last() == nil || len(forward.kids) != 3 || forward.last() == nil {
+		giveUp()
+	}
+	if body := forward.last(); len(body.kids) == 0 || body.last().op != "return" {
 		giveUp()
 	}
 	var fields, values, members []string
 	for _, s := range made.last().kids {
-		if s.op == "call" && s.calls("super") {
+		if s.op == "call" && s.has("call", "super") {
 			continue
 		}
 		if s.op != "=" || len(s.kids) != 2 || s.kids[0].op != "." || s.kids[0].kids[0].text != "self" {
@@ -210,6 +210,7 @@ func (t *translator) class(n *node) string {
 		body = t.block(forward.last())
 	})
 	return fmt.Sprintf("type %[1]s struct { %[2]s }; func New%[1]s() *%[1]s { return &%[1]s{%[3]s} }; "+
-		"func (net *%[1]s) Forward(%[4]s tensor.Tensor) tensor.Tensor { %[5]s }; func (net *%[1]s) Members() []nn.Member { return []nn.Member{%[6]s} }",
+		"func (net *%[1]s) Forward(%[4]s tensor.Tensor) tensor.Tensor { %[5]s }; "+
+		"func (net *%[1]s) Members() []nn.Member { return []nn.Member{%[6]s} }",
 		n.text, all, strings.Join(values, ", "), input, body, strings.Join(members, ", "))
 }

@@ -39,9 +39,14 @@ func of(op string, kids ...*node) *node { return &node{op: op, kids: kids} }
 // last returns the last part of a node.
 func (n *node) last() *node { return n.kids[len(n.kids)-1] }
 
-// has says whether a node has a member with a name in it.
-func (n *node) has(member string) bool {
-	return n != nil && (n.op == "." && n.text == member || slices.ContainsFunc(n.kids, func(k *node) bool { return k.has(member) }))
+// is says whether a node is a name, a member or a call of one with a text.
+func (n *node) is(op, text string) bool {
+	return n.op == op && (n.text == text || op == "call" && n.kids[0].is("name", text))
+}
+
+// has says whether a node with a text is in a node.
+func (n *node) has(op, text string) bool {
+	return n != nil && (n.is(op, text) || slices.ContainsFunc(n.kids, func(k *node) bool { return k.has(op, text) }))
 }
 
 // bare returns an expression without brackets around it.
@@ -164,7 +169,8 @@ func (p *reader) lambda(before string) *node {
 }
 
 // levels are the ranks of operators between operands: the higher, the closer they bind.
-var levels = map[string]int{"or": 1, "and": 2, "in": 4, "not in": 4, "is": 4, "is not": 4, "==": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4,
+var levels = map[string]int{"or": 1, "and": 2,
+	"in": 4, "not in": 4, "is": 4, "is not": 4, "==": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4,
 	"|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10, "@": 10, "**": 12}
 
 const notLevel, compareLevel, unaryLevel = 3, 4, 11

@@ -95,7 +95,8 @@ func (t *translator) ruled(n *node) (string, bool) {
 	}
 	for _, r := range list {
 		b := &binding{nodes: map[string][]*node{}}
-		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, func(k *node) bool { return !t.isKind(b.nodes[k.text][0], k.kind) }) {
+		another := func(k *node) bool { return !t.isKind(b.nodes[k.text][0], k.kind) }
+		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, another) {
 			continue
 		}
 		if r.goText == "-" {
@@ -318,7 +319,7 @@ func (t *translator) part(word string, nodes []*node) string {
 		}
 		return "float64(" + x + ")"
 	case "f64":
-		if family(typ) == "int" && !untyped(x, typ) {
+		if Family(typ) == "int" && !untyped(x, typ) {
 			return "float64(" + x + ")"
 		}
 	case "count":
@@ -357,7 +358,7 @@ func (t *translator) isKind(n *node, kind string) bool {
 	}
 	x := t.operand(n)
 	typ := t.typeOf(x)
-	switch f := family(typ); kind {
+	switch f := Family(typ); kind {
 	case f:
 		return true
 	case "const":
@@ -390,7 +391,7 @@ func (t *translator) isKind(n *node, kind string) bool {
 func Member(t types.Type, x, name string) string {
 	for _, r := range rules()["call"] {
 		f := r.pattern.kids[0]
-		if f.op != "." || f.kids[0].kind == "" || f.kids[0].kind != family(t) || f.kids[0].kind == "tensor" || elsewhere.Fold(f.text) != elsewhere.Fold(name) {
+		if f.op != "." || elsewhere.Fold(f.text) != elsewhere.Fold(name) || f.kids[0].kind != Family(t) || Family(t) == "" || IsTensor(t) {
 			continue
 		}
 		text := holes().ReplaceAllStringFunc(r.goText, func(word string) string {

@@ -2,6 +2,7 @@ package python
 
 import (
 	"fmt"
+	gotoken "go/token"
 	"go/types"
 	"maps"
 	"strings"
@@ -21,11 +22,11 @@ func (t *translator) step(n *node) (text string, ok bool) {
 	name, call, _ := strings.Cut(n.kids[0].path(), ".")
 	typ := t.typeOf(name)
 	kind := Kind(typ)
-	steps := t.root.has("step")
+	steps := t.root.has(".", "step")
 	switch {
 	case call == "grad.zero_" && kind == "", call == "zero_grad" && (kind == "Optimizer" || kind == "Module"):
 		return "", true
-	case call == "backward" && kind == "" && (steps || t.root.has("grad")):
+	case call == "backward" && kind == "" && (steps || t.root.has(".", "grad")):
 		t.training.loss = name
 		return "", true
 	case strings.HasSuffix(call, "utils.clip_grad_norm_") && steps && len(n.kids) > 2:
@@ -90,7 +91,9 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 	for _, a := range args[1:] {
 		switch {
 		case a.name == "lr" || a.name == "":
-			if typ := t.typeOf(a.text); t.loops == 0 && !(family(typ) == "float" && !untyped(a.text, typ) && goName(a.text)) {
+			typ := t.typeOf(a.text)
+			kept := Family(typ) == "float" && !untyped(a.text, typ) && gotoken.IsIdentifier(a.text)
+			if t.loops == 0 && !kept {
 				t.first("lr %s %s", t.operator("lr", a.text), a.text)
 			}
 		case a.name == "weight_decay":
@@ -134,7 +137,8 @@ func (t *translator) batches(source, n string, names []*node) string {
 		number = fmt.Sprintf("%s*data.Epoch(%s)+%s", t.epoch, source, n)
 	}
 	err := t.fresh("err")
-	opening := fmt.Sprintf("for %s := range data.Epoch(%s) { %s, %s := %s.Batch(%s); if %[4]s != nil { panic(%[4]s) }; ", n, source, b, err, in(source, primary), number)
+	opening := fmt.Sprintf("for %s := range data.Epoch(%s) { %s, %s := %s.Batch(%s); if %[4]s != nil { panic(%[4]s) }; ",
+		n, source, b, err, in(source, primary), number)
 	if len(names) == 2 {
 		opening += fmt.Sprintf("%s, %s := %s.Inputs, %[3]s.Targets; ", names[0].text, names[1].text, b)
 	}
@@ -154,7 +158,7 @@ func (t *translator) learn(n *node, opening string) {
 		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
 		failed := t.fails(func() { t.body(body, opening, "") })
 		*t = start
-		if !failed || !body.has("backward") {
+		if !failed || !body.has(".", "backward") {
 			return
 		}
 	}
@@ -167,7 +171,8 @@ func (t *translator) learn(n *node, opening string) {
 	}
 	_, source, _ := strings.Cut(opening, "data.Epoch(")
 	source, _, _ = strings.Cut(source, ") {")
-	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})", model, loss, source, t.epochs, t.rate())))
+	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})",
+		model, loss, source, t.epochs, t.rate())))
 }
 
 // fails says whether f gives up.

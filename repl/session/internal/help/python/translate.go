@@ -2,7 +2,6 @@ package python
 
 import (
 	"fmt"
-	gotoken "go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -65,7 +64,8 @@ func (t *translator) joined(list []*node) string { return strings.Join(t.texts(l
 
 func (t *translator) translate(n *node) string {
 	if n.op == "call" && n.kids[0].op == "." {
-		if d := n.kids[0].kids[0]; d.op == "." && d.text == "data" && t.family(t.expr(d.kids[0])) == "tensor" { // x.data.fill_(0) changes x
+		d := n.kids[0].kids[0]
+		if d.is(".", "data") && t.family(t.expr(d.kids[0])) == "tensor" { // x.data.fill_(0) changes x
 			n.kids[0].kids[0] = d.kids[0]
 		}
 	}
@@ -123,8 +123,8 @@ func (t *translator) translate(n *node) string {
 }
 
 // methods are the methods of tensors for operators.
-var methods = map[string]string{"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "Mod", "@": "MatMul", "**": "Pow", "|": "Or", "&": "And",
-	"<<": "Shl", ">>": "Shr", "and": "And", "or": "Or", "==": "Eq", "!=": "Ne", "<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge"}
+var methods = map[string]string{"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "Mod",
+	"@": "MatMul", "**": "Pow", "|": "Or", "&": "And", "<<": "Shl", ">>": "Shr", "and": "And", "or": "Or", "==": "Eq", "!=": "Ne", "<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge"}
 
 // renamed are operators that Go writes otherwise.
 var renamed = map[string]string{"and": "&&", "or": "||", "is": "==", "is not": "!=", "//": "/"}
@@ -134,7 +134,7 @@ var renamed = map[string]string{"and": "&&", "or": "||", "is": "==", "is not": "
 func (t *translator) operation(n *node) string {
 	x, y := t.expr(n.kids[0]), t.expr(n.kids[1])
 	tx, ty := t.typeOf(x), t.typeOf(y)
-	fx, fy := family(tx), family(ty)
+	fx, fy := Family(tx), Family(ty)
 	method := methods[n.op]
 	switch {
 	case method == "" || fx == "string" || fy == "string":
@@ -171,7 +171,7 @@ func (t *translator) index(n *node) string {
 		return t.half(pair, n.kids[1].text == "1")
 	}
 	x := t.expr(n.kids[0])
-	f := family(t.typeOf(x))
+	f := Family(t.typeOf(x))
 	parts := make([]string, len(n.kids)-1)
 	for i, s := range n.kids[1:] {
 		bounds := []*node{s}
@@ -371,7 +371,7 @@ func (t *translator) stands(name string) string {
 			return "nn.Values(nn.Trainable(" + m + "))..."
 		}
 	case "rate":
-		if family(t.typeOf("lr")) == "float" {
+		if Family(t.typeOf("lr")) == "float" {
 			return "lr"
 		}
 	}
@@ -422,9 +422,9 @@ func IsTensor(t types.Type) bool {
 	return ok && strings.HasSuffix(n.String(), "/tensor.Tensor")
 }
 
-// family returns what kind of values a type has: "tensor", "slice", "map", "int", "float", "string", "bool",
+// Family returns what kind of values a type has: "tensor", "slice", "map", "int", "float", "string", "bool",
 // or "".
-func family(t types.Type) string {
+func Family(t types.Type) string {
 	if IsTensor(t) {
 		return "tensor"
 	}
@@ -434,10 +434,15 @@ func family(t types.Type) string {
 	case *types.Map:
 		return "map"
 	case *types.Basic:
-		for f, flag := range map[string]types.BasicInfo{"int": types.IsInteger, "float": types.IsFloat, "string": types.IsString, "bool": types.IsBoolean} {
-			if u.Info()&flag != 0 {
-				return f
-			}
+		switch info := u.Info(); {
+		case info&types.IsInteger != 0:
+			return "int"
+		case info&types.IsFloat != 0:
+			return "float"
+		case info&types.IsString != 0:
+			return "string"
+		case info&types.IsBoolean != 0:
+			return "bool"
 		}
 	}
 	return ""
@@ -446,7 +451,10 @@ func family(t types.Type) string {
 // untyped says whether a text is a constant that takes another type where that is wanted.
 func untyped(text string, t types.Type) bool {
 	b, ok := under(t).(*types.Basic)
-	return ok && b.Info()&types.IsUntyped != 0 || strings.Trim(text, "-+0123456789.eE_") == "" // the checker has given it a type
+	if strings.Trim(text, "-+0123456789.eE_") == "" {
+		return true // though the checker has given it a type
+	}
+	return ok && b.Info()&types.IsUntyped != 0
 }
 
 // typeText writes a type as cells do.
@@ -496,6 +504,3 @@ func Kind(t types.Type) string {
 	}
 	return "-"
 }
-
-// goName says whether a text is one name.
-func goName(text string) bool { return gotoken.IsIdentifier(text) }

@@ -2,6 +2,7 @@ package python
 
 import (
 	"fmt"
+	gotoken "go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -104,7 +105,7 @@ func (t *translator) statement(n *node) string {
 	case "either":
 		return fmt.Sprintf("if %s { fmt.Println(%s) } else { fmt.Println(%s) }", t.truth(n.kids[0]), t.expr(n.kids[1]), t.expr(n.kids[2]))
 	case "call":
-		if n.kids[0].text == "range" && len(n.kids) > 1 {
+		if n.is("call", "range") && len(n.kids) > 1 {
 			return t.forLoop(of("for", of("loop", &node{op: "name", text: "i"}, n), nil))
 		}
 		if text, ok := t.step(n); ok {
@@ -219,7 +220,7 @@ func (t *translator) assign(x, value *node) string {
 		y = t.expr(value)
 	}
 	t.target = ""
-	if changed, _, ok := strings.Cut(y, " = "); ok && goName(changed) { // y = x.add_(1)
+	if changed, _, ok := strings.Cut(y, " = "); ok && gotoken.IsIdentifier(changed) { // y = x.add_(1)
 		t.first("%s", y)
 		y = changed
 	}
@@ -349,7 +350,7 @@ func (t *translator) forLoop(n *node) string {
 	defer func() { t.epoch, t.epochs = epoch, epochs }()
 	loop, body := n.kids[0], n.kids[1]
 	over := loop.last()
-	if over.op == "call" && over.kids[0].text == "range" && len(over.kids) > 1 {
+	if over.is("call", "range") && len(over.kids) > 1 {
 		t.epoch, t.epochs = loop.kids[0].text, t.expr(over.kids[1])
 		if len(over.kids) > 2 {
 			t.epochs = in(t.expr(over.kids[2]), 4) + "-" + in(t.expr(over.kids[1]), 5)
@@ -369,8 +370,10 @@ func (t *translator) forLoop(n *node) string {
 // loop writes the Go that opens the loop `row in xs`.
 func (t *translator) loop(n *node) string {
 	names, over := n.kids[:len(n.kids)-1], n.last()
-	if over.op == "call" && over.kids[0].text == "enumerate" && len(names) > 1 && len(over.kids) == 2 && isSource(t.typeOf(t.expr(over.kids[1]))) {
-		return t.batches(t.expr(over.kids[1]), names[0].text, names[1:])
+	if over.is("call", "enumerate") && len(names) > 1 && len(over.kids) == 2 {
+		if source := t.expr(over.kids[1]); isSource(t.typeOf(source)) {
+			return t.batches(source, names[0].text, names[1:])
+		}
 	}
 	if over.op != "call" && isSource(t.typeOf(t.expr(over))) {
 		return t.batches(t.expr(over), "", names)

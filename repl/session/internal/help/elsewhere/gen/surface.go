@@ -91,25 +91,15 @@ func example(v *types.Var) string {
 			return v.Name()
 		}
 		return "y"
-	case "tensor.Operand", "any":
-		return "y"
-	case "[]tensor.Tensor":
-		return "[]tensor.Tensor{x, y}"
 	case "int":
 		if v.Name() == "axis" {
 			return "0"
 		}
 		return "1"
-	case "float64":
-		return "0.5"
-	case "bool":
-		return "false"
-	case "dtype.Type":
-		return "dtype.F32"
-	case "string":
-		return `"ij,jk->ik"`
+	default:
+		return map[string]string{"tensor.Operand": "y", "any": "y", "[]tensor.Tensor": "[]tensor.Tensor{x, y}", "float64": "0.5",
+			"bool": "false", "dtype.Type": "dtype.F32", "string": `"ij,jk->ik"`}[t]
 	}
-	return ""
 }
 
 // arrayModules are the qualifiers of modules whose names may be those of arrays.
