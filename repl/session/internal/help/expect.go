@@ -197,7 +197,7 @@ func (c *candidates) argument(call *ast.CallExpr, x ast.Node) types.Type {
 	return p.Type()
 }
 
-// parameterAt returns the parameter that argument i is for, and whether it is the last of a variadic function.
+// parameterAt returns the parameter of argument i, and whether it is the last of a variadic function.
 func parameterAt(sig *types.Signature, i int) (p *types.Var, variadic bool) {
 	last := sig.Params().Len() - 1
 	if variadic = sig.Variadic() && i >= last; variadic {

@@ -109,7 +109,7 @@ func commandAdvice(name, command, args string) string {
 	return strings.TrimSpace("write %"+command+" "+args) + " in a cell; its result is _ in the next one: " + name + " := _"
 }
 
-// importAdvice returns the advice for `import numpy as np` and `from torch import nn`, or "" for another line.
+// importAdvice returns the advice for `import numpy as np` and `from torch import nn`, "" for another line.
 func importAdvice(line string) string {
 	rest, imports := strings.CutPrefix(line, "import ")
 	before, _, from := strings.Cut(strings.TrimPrefix(line, "from "), " import ")

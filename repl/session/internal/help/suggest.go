@@ -307,7 +307,7 @@ func (h *Helper) exports(path, name string) bool {
 	return err == nil && token.IsExported(name) && p.Scope().Lookup(name) != nil
 }
 
-// family returns what kind of values a type has, as package python does; "error" and "number" are of their own.
+// family returns what kind of values a type has, as python.Family does; "error" and "number" are added.
 func family(t types.Type) string {
 	if world.IsError(t) {
 		return "error"
