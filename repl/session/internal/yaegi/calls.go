@@ -67,7 +67,7 @@ func (in *Interp) calls(n *node) step {
 // takes finds the arguments, each of which has a parameter of its own.
 func (c *call) takes(n *node, t *typeOf) bool {
 	args := n.child[1:]
-	if len(args) != len(t.arg) || len(args) > 0 && t.arg[len(args)-1].cat == variadicCat {
+	if len(args) != len(t.arg) || c.in.actions[n.action] == "call" && len(args) > 0 && t.arg[len(args)-1].cat == variadicCat {
 		return false
 	}
 	for _, a := range args {
@@ -83,6 +83,9 @@ func (c *call) takes(n *node, t *typeOf) bool {
 	return true
 }
 
+// nowhere is the index of the place of a result that nothing takes.
+const nowhere = -1
+
 // gives finds where the results go.
 func (c *call) gives(n *node, t *typeOf) bool {
 	level, several := n.level, n.anc.kind == c.in.assigned || n.anc.kind == c.in.defined
@@ -93,10 +96,11 @@ func (c *call) gives(n *node, t *typeOf) bool {
 		return false
 	}
 	for i := range t.ret {
+		at := place{n.findex + i, level}
 		if several && n.anc.child[i].ident == "_" {
-			return false
+			at.index = nowhere
 		}
-		c.results = append(c.results, place{n.findex + i, level})
+		c.results = append(c.results, at)
 	}
 	return true
 }
@@ -109,8 +113,12 @@ func (c *call) step(f *frame) step {
 	}
 	nf := fn.frame(around)
 	data := nf.data
-	for i := range c.results {
-		data[i] = *c.results[i].of(f)
+	for i, at := range c.results {
+		if at.index != nowhere {
+			data[i] = *at.of(f)
+		} else {
+			data[i].ptr = reflect.New(fn.types[i]).UnsafePointer()
+		}
 	}
 	params := data[len(c.results):]
 	for i := range c.args {
@@ -145,10 +153,18 @@ func (c *call) function(f *frame) (*function, *frame) {
 	return fn, f
 }
 
-// give sets a parameter to an argument of its type. The interpreter has to give an argument of another type.
+// give sets a parameter to an argument that is assignable to it. The interpreter has to give another one.
 func give(param, arg *value) bool {
 	if param.typ != arg.typ {
-		return false
+		p, a := reflectOf(param), reflectOf(arg)
+		if !a.IsValid() { // nil, which the parameter is already
+			return true
+		}
+		if p.Kind() != reflect.Interface || !a.Type().AssignableTo(p.Type()) {
+			return false
+		}
+		p.Set(a)
+		return true
 	}
 	if arg.bits&heldBit == 0 { // the value is the pointer
 		*(*unsafe.Pointer)(param.ptr) = arg.ptr

@@ -24,16 +24,14 @@ type function struct {
 	uses    []int        // the places of the variables around a literal that its code uses
 }
 
-// describe finds the variables of the code of a declaration or a literal.
+// describe finds the variables of the code of a declaration or a literal. Lowered code has no defer statements,
+// and no interfaces but any and those of compiled code, whose values the interpreter does not convert.
 func (in *Interp) describe(def *node) *function {
 	fn := &function{in: in, code: def.child[3], body: def.child[3].start, results: len(def.typ.ret), types: def.types}
-	if def.rval.IsValid() || fn.body == nil || in.defers(def.child[3]) {
+	if def.rval.IsValid() || fn.body == nil {
 		return fn
 	}
-	for i, t := range def.types {
-		if i < fn.results+len(def.typ.arg) && converts(t) {
-			return fn
-		}
+	for _, t := range def.types {
 		zero := reflect.New(t).Elem()
 		slot := *(*value)(unsafe.Pointer(&zero))
 		slot.ptr = nil
@@ -46,25 +44,6 @@ func (in *Interp) describe(def *node) *function {
 	}
 	fn.quick = true
 	return fn
-}
-
-// defers says whether a body has a defer statement.
-func (in *Interp) defers(n *node) bool {
-	if n.kind == in.deferred {
-		return true
-	}
-	for _, c := range n.child {
-		if in.defers(c) {
-			return true
-		}
-	}
-	return false
-}
-
-// converts says whether the interpreter converts values for a parameter or a result of this type: for an
-// interface, and for what it has in place of one.
-func converts(t reflect.Type) bool {
-	return t.Kind() == reflect.Interface || t.Kind() == reflect.Struct && t.PkgPath() != "" && t.Name() == "valueInterface"
 }
 
 // flat says whether values of the type have no pointers.

@@ -125,7 +125,6 @@ func (in *Interp) quicken(n *node) {
 	sign := in.actions[n.action]
 	switch sign {
 	case "call", "callSlice":
-		in.keepSigns(n)
 		if s := in.calls(n); s != nil {
 			n.exec = s
 		}

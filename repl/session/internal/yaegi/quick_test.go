@@ -31,7 +31,7 @@ func TestQuickSteps(t *testing.T) {
 		{"elements", "m := map[string]string{}; m[`a`] += `x`; m[`a`] += `y`; c := map[int]int{}; c[1]++; c[1] += 4; x := []int{1, 2}; x[1] += x[0]; x[0]++; host.See(m, c, x)", "map[a:xy] map[1:5] [2 3]"},
 		{"fields", "p := P{}; p.n += 2; p.n++; p.s += `s`; q := &p; q.n *= 5; q.s += `t`; host.See(p.n, p.s, p.n < 20)", "15 st true"},
 		{"in interfaces", "var x any = 1 + sum(2); var b any = sum(2) < 4; host.See(x, b)", "4 true"},
-		{"division by zero", "defer func() { host.See(recover() != nil) }(); a := 0; host.See(1 / a)", "true"},
+		{"division by zero", "a := 0; host.See(host.Fails(func() { host.See(1 / a) }))", "true"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in, err := New(Hooks{Trace: func(string) {}})
@@ -39,7 +39,12 @@ func TestQuickSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			symbols := map[string]reflect.Value{"Zero": reflect.ValueOf(func() float64 { return 0 }), "See": reflect.ValueOf(func(values ...any) {
+			fails := func(f func()) (failed bool) {
+				defer func() { failed = recover() != nil }()
+				f()
+				return false
+			}
+			symbols := map[string]reflect.Value{"Zero": reflect.ValueOf(func() float64 { return 0 }), "Fails": reflect.ValueOf(fails), "See": reflect.ValueOf(func(values ...any) {
 				for _, v := range values {
 					got = append(got, fmt.Sprint(v))
 				}

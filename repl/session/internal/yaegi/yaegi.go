@@ -37,12 +37,10 @@ type Interp struct {
 	id     *uint64       // the interpreter's run number: code of another run stops at its next step
 	roots  reflect.Value // syntax trees that the interpreter keeps for its debugger
 	scopes reflect.Value // of packages; they keep the scopes inside of them, and so their code, for the debugger too
-	top    *frame        // the package's
 	kinds
 	hooks     Hooks
 	points    points
 	following following
-	floaty    map[reflect.Type]bool // structs that were asked for by holdsFloat
 }
 
 // A Program is compiled code.
@@ -68,7 +66,7 @@ func New(h Hooks) (*Interp, error) {
 			return nil, err
 		}
 	}
-	in := &Interp{kinds: k, hooks: h, floaty: map[reflect.Type]bool{}, i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(h.Trace)})}
+	in := &Interp{kinds: k, hooks: h, i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(h.Trace)})}
 	v := reflect.ValueOf(in.i).Elem()
 	id, roots, scopes := v.FieldByName("id"), v.FieldByName("roots"), v.FieldByName("scopes")
 	if !id.IsValid() || id.Kind() != reflect.Uint64 || !isSlice(roots) || !scopes.IsValid() || scopes.Kind() != reflect.Map {
@@ -78,7 +76,6 @@ func New(h Hooks) (*Interp, error) {
 		return nil, errors.New("yaegi: this version keeps its scopes in another way than v0.16.1")
 	}
 	in.id = (*uint64)(id.Addr().UnsafePointer())
-	in.top = (*frame)(v.FieldByName("frame").UnsafePointer())
 	in.roots, in.scopes = settable(roots), scopes
 	return in, nil
 }
