@@ -55,12 +55,7 @@ func (s *Select) Recv(ch, p any) {
 
 // Send adds a case that sends *p.
 func (s *Select) Send(ch, p any) {
-	c := channel(ch)
-	v := reflect.ValueOf(p).Elem()
-	if c.IsValid() && v.Type() != c.Type().Elem() {
-		v = adapt(v, c.Type().Elem())
-	}
-	s.cases = append(s.cases, reflect.SelectCase{Dir: reflect.SelectSend, Chan: c, Send: v})
+	s.cases = append(s.cases, reflect.SelectCase{Dir: reflect.SelectSend, Chan: channel(ch), Send: reflect.ValueOf(p).Elem()})
 	s.into = append(s.into, reflect.Value{})
 }
 
@@ -72,21 +67,6 @@ func channel(ch any) reflect.Value {
 		return reflect.Value{}
 	}
 	return c
-}
-
-// adapt makes v storable as a t: the interpreter keeps an interface value sometimes as an interface,
-// sometimes in a box.
-func adapt(v reflect.Value, t reflect.Type) reflect.Value {
-	if v.Type().AssignableTo(t) {
-		return v
-	}
-	if v.Kind() == reflect.Interface && v.Elem().IsValid() && v.Elem().Type().AssignableTo(t) {
-		return v.Elem()
-	}
-	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
-		return reflect.Zero(t)
-	}
-	return v.Convert(t)
 }
 
 // Wait chooses a case and returns its index. It returns -1 for the default case, if there is one and no
@@ -113,7 +93,7 @@ func (s *Select) Wait(hasDefault bool) int {
 		}
 		s.OK = ok
 		if p := s.into[k]; p.IsValid() && p.Kind() == reflect.Pointer && !p.IsNil() {
-			p.Elem().Set(adapt(v, p.Elem().Type()))
+			p.Elem().Set(v)
 		}
 		return k
 	}
