@@ -61,11 +61,8 @@ func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
 	return out
 }
 
-// callee returns the function of a call. A literal that is called at once needs no frame of its own.
+// callee returns the function of a call.
 func (l *Lowerer) callee(f ast.Expr) ast.Expr {
-	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
-		return l.bareLit(lit)
-	}
 	if id := l.declaredFunc(f); id != nil {
 		return l.ident(id)
 	}
@@ -203,9 +200,6 @@ func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
 	fn, ok := l.info.Uses[f.Sel].(*types.Func)
 	if !ok || fn.Pkg() == nil {
 		return nil
-	}
-	if _, ok := guarded(fn); ok {
-		return l.guardedCall(e, f)
 	}
 	if i, ok := callbacks[fn.FullName()]; ok && i < len(e.Args) {
 		return l.contained(e, i)

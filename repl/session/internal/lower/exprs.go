@@ -217,13 +217,6 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	if isPointer(recv) && !isPointer(t) && !types.IsInterface(t) {
 		x, t = l.addr(x), types.NewPointer(t)
 	}
-	sig := sel.Type().(*types.Signature)
-	names := make([]string, sig.Params().Len())
-	var args []ast.Expr
-	for i := range names {
-		names[i] = l.fresh("a")
-		args = append(args, l.id(names[i]))
-	}
 	if isPointer(t) && !isPointer(recv) && !types.IsInterface(recv) { // the target of the pointer is copied now
 		x, t = &ast.StarExpr{Star: l.pos, X: x}, recv
 	}
@@ -231,7 +224,16 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	if types.IsInterface(t) {
 		l.emit(l.nilCheck(r))
 	}
-	call := l.invokeOn(l.id(r), t, f, args...)
+	return l.passing(sel.Type().(*types.Signature), func(args []ast.Expr) *ast.CallExpr { return l.invokeOn(l.id(r), t, f, args...) })
+}
+
+// passing is a function literal that passes its arguments on to a call.
+func (l *Lowerer) passing(sig *types.Signature, to func(args []ast.Expr) *ast.CallExpr) *ast.FuncLit {
+	names := make([]string, sig.Params().Len())
+	for i := range names {
+		names[i] = l.fresh("a")
+	}
+	call := to(l.ids(names))
 	if sig.Variadic() {
 		call.Ellipsis = l.pos
 	}
@@ -239,7 +241,7 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	if sig.Results().Len() > 0 {
 		body = l.ret(call)
 	}
-	return l.framed(&ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)})
+	return &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}
 }
 
 func isPointer(t types.Type) bool {
@@ -254,24 +256,9 @@ func (l *Lowerer) nilCheck(name string) ast.Stmt {
 
 // methodExpr writes T.Method as a function literal: the interpreter panics on it.
 func (l *Lowerer) methodExpr(sel *types.Selection) ast.Expr {
-	sig := sel.Type().(*types.Signature)
-	names := make([]string, sig.Params().Len())
-	args := []ast.Expr{}
-	for i := range names {
-		names[i] = l.fresh("a")
-		if i > 0 {
-			args = append(args, l.id(names[i]))
-		}
-	}
-	call := l.invoke(l.id(names[0]), sel.Recv(), sel, args...)
-	if sig.Variadic() {
-		call.Ellipsis = l.pos
-	}
-	body := l.do(call)
-	if sig.Results().Len() > 0 {
-		body = l.ret(call)
-	}
-	return &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}
+	return l.passing(sel.Type().(*types.Signature), func(args []ast.Expr) *ast.CallExpr {
+		return l.invoke(args[0], sel.Recv(), sel, args[1:]...)
+	})
 }
 
 func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {

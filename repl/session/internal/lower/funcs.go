@@ -19,7 +19,6 @@ type function struct {
 	results  []string // names of the results, when the body is inside of a literal that cannot return them
 	defers   string   // the variable that holds the deferred calls
 	body     []ast.Stmt
-	loops    int // how many loops of this function are around the statement at hand
 	targets  []*target
 	shared   map[string]bool // names of variables that closures or pointers may have; nil: any variable
 	ranges   []*rangeFunc
@@ -253,8 +252,8 @@ func inspect(root ast.Node, f func(ast.Node) bool) {
 	})
 }
 
-// bareLit rewrites a literal for use where it is called at once.
-func (l *Lowerer) bareLit(e *ast.FuncLit) *ast.FuncLit {
+// funcLit rewrites a function literal.
+func (l *Lowerer) funcLit(e *ast.FuncLit) *ast.FuncLit {
 	outer := l.fn
 	l.fn = &function{outer: outer, sig: l.typeOf(e).Underlying().(*types.Signature), name: outer.name + ".func", slot: LiteralSlot}
 	if outer.name == "" {
@@ -267,34 +266,17 @@ func (l *Lowerer) bareLit(e *ast.FuncLit) *ast.FuncLit {
 	return &ast.FuncLit{Type: ft, Body: body}
 }
 
-// funcLit rewrites a literal. In a loop, all closures of one literal share the variables of the loop body,
-// if the literal is passed on without being bound to a variable first. The interpreter also resets the
-// frame slot of the literal when one of them returns. A frame of its own for each avoids both.
-func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
-	lit := l.bareLit(e)
-	if l.fn.loops == 0 {
-		return lit
-	}
-	return l.framed(lit)
-}
-
-// framed gives a literal a frame of its own.
-func (l *Lowerer) framed(lit *ast.FuncLit) ast.Expr {
-	f := l.fresh("f")
-	return l.call(l.lit(&ast.FuncType{Func: l.pos, Params: lit.Type.Params, Results: lit.Type.Results}, l.define(f, lit), l.ret(l.id(f))))
-}
-
 // later turns a call of a defer or go statement into a literal without parameters. The function and the
 // arguments are evaluated before.
 func (l *Lowerer) later(e *ast.CallExpr) ast.Expr {
 	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
-		return l.framed(l.bareLit(lit))
+		return l.funcLit(lit)
 	}
 	recovers := l.builtin(e) == "recover" // deferred itself, it recovers
 	if !recovers && !l.info.Types[e.Fun].IsType() {
 		e = l.bound(e)
 	}
-	return l.framed(l.lit(nil, l.scope(func() []ast.Stmt {
+	return l.lit(nil, l.scope(func() []ast.Stmt {
 		if recovers {
 			return []ast.Stmt{l.do(l.rt("Recover"))}
 		}
@@ -302,7 +284,7 @@ func (l *Lowerer) later(e *ast.CallExpr) ast.Expr {
 			l.emit(l.do(x))
 		}
 		return nil
-	})...))
+	})...)
 }
 
 // bound is a call whose operands are in variables of their own, which a closure can keep.

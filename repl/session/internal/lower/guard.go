@@ -74,20 +74,6 @@ var callbacks = map[string]int{
 	"(*net/http.Server).RegisterOnShutdown": 0, "net/http.HandleFunc": 1, "(*net/http.ServeMux).HandleFunc": 1,
 }
 
-// guardedCall writes x.Fatal(…).
-func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
-	sel := l.info.Selections[f]
-	if sel == nil || sel.Kind() != types.MethodVal {
-		return nil
-	}
-	args, spread := l.arguments(e, sel.Type().(*types.Signature))
-	call := l.invoke(l.expr(f.X), l.typeOf(f.X), sel, args...)
-	if spread || e.Ellipsis.IsValid() {
-		call.Ellipsis = e.Rparen
-	}
-	return call
-}
-
 // contained writes a call whose i-th argument is called in another goroutine: a panic in it is reported
 // like that of a cell's goroutine.
 func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {
@@ -109,16 +95,11 @@ func (l *Lowerer) contain(e ast.Expr, f ast.Expr, sig *types.Signature) ast.Expr
 	if sig.Params().Len() == 0 {
 		return l.rt("Contain", mark, f)
 	}
-	names := make([]string, sig.Params().Len())
-	params := make([]ast.Expr, len(names))
-	for i := range names {
-		names[i] = l.fresh("a")
-		params[i] = l.id(names[i])
-	}
 	fn, container := l.bind(f, sig, l.pos).Name, "Contain"
 	if sig.Params().Len() == 2 { // an HTTP handler
 		container = "ContainHandler"
 	}
-	inner := l.call(l.rt(container, mark, l.lit(nil, l.do(l.call(l.id(fn), params...)))))
-	return &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(l.do(inner))}
+	return l.passing(sig, func(args []ast.Expr) *ast.CallExpr {
+		return l.call(l.rt(container, mark, l.lit(nil, l.do(l.call(l.id(fn), args...)))))
+	})
 }

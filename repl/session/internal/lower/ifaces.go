@@ -135,9 +135,7 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	if types.IsInterface(from) {
 		return l.reinterface(x, from, to)
 	}
-	if _, named := x.(*ast.Ident); untyped(x) || named && isFunc(from) {
-		// The interpreter would store a constant as if the interface were of its type, and its own
-		// description of a declared function.
+	if untyped(x) { // the interpreter would store a constant as if the interface were of its type
 		x = l.temp(x, from)
 	}
 	switch {

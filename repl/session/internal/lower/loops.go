@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -87,8 +88,6 @@ func (l *Lowerer) forStmt(s *ast.ForStmt, label string) []ast.Stmt {
 			}
 		}
 	}
-	l.fn.loops++
-	defer func() { l.fn.loops-- }()
 	if len(shared) == 0 {
 		return l.loop(s, label, l.forParts(s))
 	}
@@ -236,8 +235,6 @@ func (l *Lowerer) assigned(o types.Object, root ast.Node) (found bool) {
 }
 
 func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
-	l.fn.loops++
-	defer func() { l.fn.loops-- }()
 	switch t := l.typeOf(s.X).Underlying().(type) {
 	case *types.Basic:
 		if t.Info()&types.IsInteger != 0 {
@@ -257,8 +254,11 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	x := l.value(s.X)
 	l.pos = s.Pos()
 	kt, vt := elementTypes(l.typeOf(s.X))
-	key, keyCopy := l.rangeVar(s, s.Key, kt)
-	value, valueCopy := l.rangeVar(s, s.Value, vt)
+	names, start := l.rangeVars(s, []types.Type{kt, vt}, func(i int, o types.Object) bool {
+		// The interpreter counts on from the key that the body has assigned.
+		return l.captured(o, s.Body) || i == 0 && l.assigned(o, s.Body)
+	})
+	key, value := names[0], names[1]
 	var head, fetch []ast.Stmt
 	if _, ok := vt.Underlying().(*types.Chan); ok && value != "" { // the interpreter would range over the channel
 		over := l.fresh("v")
@@ -282,10 +282,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 			out.Key = l.id("_")
 		}
 	}
-	if s.Tok == token.ASSIGN && key != "" && value != "" { // both places are known before one of them changes
-		keyCopy, valueCopy = l.assignPlaces([]ast.Expr{s.Key, s.Value}, []string{key, value}, []types.Type{kt, vt}), nil
-	}
-	out.Body = l.loopBody(s.Body, label, loopTarget, append(append(fetch, keyCopy...), valueCopy...)...)
+	out.Body = l.loopBody(s.Body, label, loopTarget, append(fetch, start...)...)
 	return l.scoped(head, l.withLabel(label, out))
 }
 
@@ -342,7 +339,8 @@ func (l *Lowerer) rangeIndices(s *ast.RangeStmt, label string, n int64) []ast.St
 func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 	x := l.value(s.X)
 	l.pos = s.Pos()
-	text, i, c, n := l.fresh("s"), l.fresh("i"), l.fresh("c"), l.fresh("n")
+	names, copies := l.rangeVars(s, []types.Type{types.Typ[types.Int], types.Typ[types.Rune]}, func(int, types.Object) bool { return true })
+	text, i, c, n := l.fresh("s"), cmp.Or(names[0], l.fresh("i")), cmp.Or(names[1], l.fresh("c")), l.fresh("n")
 	head := []ast.Stmt{l.declare(text, l.typ(types.Default(l.typeOf(s.X)))), l.assign(token.ASSIGN, l.id(text), x),
 		l.declare(i, l.id("int")), l.declare(n, l.id("int")), l.declare(c, l.id("rune"))}
 	decode := &ast.AssignStmt{Lhs: []ast.Expr{l.id(c), l.id(n)}, TokPos: l.pos, Tok: token.ASSIGN,
@@ -351,52 +349,38 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 		l.assign(token.ASSIGN, l.id(c), l.call(l.id("rune"), &ast.IndexExpr{X: l.id(text), Index: l.id(i)})),
 		l.assign(token.ASSIGN, l.id(n), l.int(1)),
 		l.ifs(l.binary(l.id(c), token.GEQ, l.int(utf8.RuneSelf)), decode)}
+	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.call(l.id("len"), l.id(text))),
+		Post: &ast.AssignStmt{Lhs: []ast.Expr{l.id(i)}, TokPos: l.pos, Tok: token.ADD_ASSIGN, Rhs: []ast.Expr{l.id(n)}},
+		Body: l.loopBody(s.Body, label, loopTarget, append(start, copies...)...)}
+	return l.scoped(head, l.withLabel(label, loop))
+}
+
+// rangeVars returns the names of the variables that a rewritten loop sets to its key and its value, "" for one
+// that is not wanted, and the statements that begin the loop's body: they assign to the places of
+// `for x = range`, both of which are known before one of them changes, or declare variables apart from those
+// of the loop.
+func (l *Lowerer) rangeVars(s *ast.RangeStmt, ts []types.Type, apart func(i int, o types.Object) bool) (names [2]string, start []ast.Stmt) {
 	var places []ast.Expr
-	var values []string
-	var ts []types.Type
-	for k, e := range []ast.Expr{s.Key, s.Value} {
+	var from []string
+	var of []types.Type
+	for i, e := range []ast.Expr{s.Key, s.Value} {
 		if e == nil || isBlank(e) {
 			continue
 		}
-		from := []string{i, c}[k]
+		names[i] = l.fresh("k")
 		if s.Tok == token.ASSIGN {
-			places, values, ts = append(places, e), append(values, from), append(ts, types.Typ[[]types.BasicKind{types.Int, types.Rune}[k]])
+			places, from, of = append(places, e), append(from, names[i]), append(of, ts[i])
 			continue
 		}
 		o := l.info.Defs[e.(*ast.Ident)]
 		own := l.renamed(o, o.Name()).(*ast.Ident).Name
-		start = append(start, l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), l.id(from)))
+		if !apart(i, o) {
+			names[i] = own
+			continue
+		}
+		start = append(start, l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), l.id(names[i])))
 	}
-	start = append(start, l.assignPlaces(places, values, ts)...)
-	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.call(l.id("len"), l.id(text))),
-		Post: &ast.AssignStmt{Lhs: []ast.Expr{l.id(i)}, TokPos: l.pos, Tok: token.ADD_ASSIGN, Rhs: []ast.Expr{l.id(n)}},
-		Body: l.loopBody(s.Body, label, loopTarget, start...)}
-	return l.scoped(head, l.withLabel(label, loop))
-}
-
-// rangeVar returns the name of an iteration variable in the rewritten loop, or "" if none is needed, and
-// the statements that copy it at the start of the body: to a fresh variable that a closure can keep, or to
-// the place that `for x = range` assigns.
-func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name string, copies []ast.Stmt) {
-	if e == nil {
-		return "", nil
-	}
-	id, ok := e.(*ast.Ident)
-	if ok && id.Name == "_" {
-		return "", nil
-	}
-	if s.Tok == token.ASSIGN {
-		name = l.fresh("k")
-		return name, l.assignPlaces([]ast.Expr{e}, []string{name}, []types.Type{t})
-	}
-	o := l.info.Defs[id]
-	own := l.renamed(o, id.Name).(*ast.Ident).Name
-	counts := e == s.Key && l.assigned(o, s.Body) // the interpreter counts on from the value that the body has assigned
-	if !l.captured(o, s.Body) && !counts {
-		return own, nil
-	}
-	name = l.fresh("k")
-	return name, []ast.Stmt{l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), l.id(name))}
+	return names, append(start, l.assignPlaces(places, from, of)...)
 }
 
 // rangeInt writes a range over an integer, on which the interpreter panics.
@@ -409,18 +393,8 @@ func (l *Lowerer) rangeInt(s *ast.RangeStmt, label string) []ast.Stmt {
 	}
 	x := l.value(s.X)
 	l.pos = s.Pos()
-	i, n := l.fresh("i"), l.fresh("n")
-	var copies []ast.Stmt
-	if s.Key != nil && !isBlank(s.Key) {
-		if s.Tok == token.ASSIGN {
-			copies = l.assignPlaces([]ast.Expr{s.Key}, []string{i}, []types.Type{t})
-		} else if o := l.info.Defs[s.Key.(*ast.Ident)]; l.captured(o, s.Body) || l.assigned(o, s.Body) {
-			own := l.renamed(o, o.Name()).(*ast.Ident).Name
-			copies = []ast.Stmt{l.declare(own, l.typ(t)), l.assign(token.ASSIGN, l.id(own), l.id(i))}
-		} else {
-			i = l.renamed(o, o.Name()).(*ast.Ident).Name
-		}
-	}
+	names, copies := l.rangeVars(s, []types.Type{t}, func(_ int, o types.Object) bool { return l.captured(o, s.Body) || l.assigned(o, s.Body) })
+	i, n := cmp.Or(names[0], l.fresh("i")), l.fresh("n")
 	head := []ast.Stmt{l.declare(n, l.typ(t)), l.assign(token.ASSIGN, l.id(n), x), l.declare(i, l.typ(t))}
 	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.id(n)),
 		Post: &ast.IncDecStmt{X: l.id(i), TokPos: l.pos, Tok: token.INC},
@@ -437,18 +411,9 @@ func isBlank(e ast.Expr) bool {
 func (l *Lowerer) rangeChan(s *ast.RangeStmt, label string, t *types.Chan) []ast.Stmt {
 	x := l.value(s.X)
 	l.pos = s.Pos()
-	ch, v := l.fresh("c"), l.fresh("v")
-	start := []ast.Stmt{}
-	var after []ast.Stmt
-	if s.Key != nil && !isBlank(s.Key) {
-		if s.Tok == token.ASSIGN {
-			after = l.assignPlaces([]ast.Expr{s.Key}, []string{v}, []types.Type{t.Elem()})
-		} else {
-			o := l.info.Defs[s.Key.(*ast.Ident)]
-			v = l.renamed(o, o.Name()).(*ast.Ident).Name
-		}
-	}
-	start = append(start, l.declare(v, l.typ(t.Elem())))
+	names, after := l.rangeVars(s, []types.Type{t.Elem()}, func(int, types.Object) bool { return false })
+	ch, v := l.fresh("c"), cmp.Or(names[0], l.fresh("v"))
+	start := []ast.Stmt{l.declare(v, l.typ(t.Elem()))}
 	recv := l.rt("Recv", l.id(ch), l.addr(l.id(v)))
 	start = append(start, l.ifs(l.not(recv), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
 	loop := &ast.ForStmt{For: s.For, Body: l.loopBody(s.Body, label, loopTarget, append(start, after...)...)}

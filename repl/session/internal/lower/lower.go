@@ -204,7 +204,7 @@ func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, values []string) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
-		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot, loops: 1}
+		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot}
 		l.hoistNames(body)
 		inner := l.scope(func() []ast.Stmt {
 			if result == nil {

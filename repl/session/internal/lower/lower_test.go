@@ -130,7 +130,7 @@ func TestLower(t *testing.T) {
 		{"a call through an interface finds the method by the value", "s Shape, n int", "n = s.Area()", "n = dispatch·Area(s)"},
 		{"a promoted one goes through the field", "h Holder, n int", "n = h.Area()", "n = dispatch·Area(h.Shape)"},
 		{"a compiled interface has its own methods", "e error, s string", "s = e.Error()", "s = e.Error()"},
-		{"recover works in a literal that is deferred", "", "defer func() { recover() }()", "__rt.Deferred(func(__d1 *__rt.Defers) { __mark3 = 1 __mark1 = 0 __d1.Add(func() func() { __f2 := func() { __mark1 = 1 __rt.Recover() } return __f2 }()) })"},
+		{"recover works in a literal that is deferred", "", "defer func() { recover() }()", "__rt.Deferred(func(__d1 *__rt.Defers) { __mark3 = 1 __mark1 = 0 __d1.Add(func() { __mark1 = 1 __rt.Recover() }) })"},
 		{"and elsewhere only if defer has called", "x any", "x = recover()", "x = __rt.RecoverCalled()"},
 		{"what acts beside something else is taken out, in order", "xs []int, g func(int) int, n int", "n = xs[0] + g(n) + g(2)", "var __tmp1 int\nvar __tmp2 int\n__tmp1 = g(n)\n__tmp2 = g(2)\nn = xs[0] + __tmp1 + __tmp2"},
 		{"what acts alone stays", "m map[string]int, s []string, n int", "n = m[s[0]] * 2", "n = m[s[0]] * 2"},

@@ -94,27 +94,13 @@ func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) 
 			x = l.id(l.MethodName(m))
 			return
 		}
-		names := make([]string, sig.Params().Len())
-		var args []ast.Expr
-		for i := range names {
-			names[i] = l.fresh("a")
-			args = append(args, l.id(names[i]))
-		}
-		ft := l.signature(sig, names)
 		p, pt := l.fresh("p"), types.Type(types.NewPointer(t))
 		if len(sel.Index()) == 1 && !isPointer(sig.Recv().Type()) {
 			pt = t
 		}
-		ft.Params.List = append([]*ast.Field{{Names: []*ast.Ident{l.id(p)}, Type: l.typ(pt)}}, ft.Params.List...)
-		call := l.invoke(l.id(p), pt, sel, args...)
-		if sig.Variadic() {
-			call.Ellipsis = pos
-		}
-		body := l.do(call)
-		if sig.Results().Len() > 0 {
-			body = l.ret(call)
-		}
-		x = &ast.FuncLit{Type: ft, Body: l.block(body)}
+		lit := l.passing(sig, func(args []ast.Expr) *ast.CallExpr { return l.invoke(l.id(p), pt, sel, args...) })
+		lit.Type.Params.List = append([]*ast.Field{{Names: []*ast.Ident{l.id(p)}, Type: l.typ(pt)}}, lit.Type.Params.List...)
+		x = lit
 	})
 	return x, err
 }

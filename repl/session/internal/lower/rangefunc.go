@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -77,37 +78,25 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 		head = append(head, l.define(r.state, l.int(0)))
 		head = append(head, l.returnVars(r)...)
 	}
-	names := make([]string, yield.Params().Len())
-	var places []ast.Expr
-	var from []string
-	var ts []types.Type
-	for i, e := range []ast.Expr{s.Key, s.Value} {
-		if i >= len(names) {
-			break
-		}
-		names[i] = l.fresh("y")
-		if e == nil || isBlank(e) {
-			continue
-		}
-		if s.Tok == token.ASSIGN {
-			places, from, ts = append(places, e), append(from, names[i]), append(ts, yield.Params().At(i).Type())
-			continue
-		}
-		o := l.info.Defs[e.(*ast.Ident)]
-		names[i] = l.renamed(o, o.Name()).(*ast.Ident).Name
-	}
-	ft := l.signature(yield, names)
 	r.target = &target{label, rangeTarget}
 	l.fn.ranges = append(l.fn.ranges, r)
 	l.fn.targets = append(l.fn.targets, r.target)
-	loops := l.fn.loops
-	l.fn.loops = 0
-	body := l.scope(func() []ast.Stmt { return append(l.assignPlaces(places, from, ts), l.stmts(s.Body.List)...) })
-	l.fn.loops = loops
+	var ts []types.Type
+	for p := range yield.Params().Variables() {
+		ts = append(ts, p.Type())
+	}
+	var names [2]string
+	body := l.scope(func() (start []ast.Stmt) {
+		names, start = l.rangeVars(s, ts, func(int, types.Object) bool { return false })
+		return append(start, l.stmts(s.Body.List)...)
+	})
+	for i := range ts {
+		names[i] = cmp.Or(names[i], l.fresh("y"))
+	}
 	l.pop()
 	l.fn.ranges = l.fn.ranges[:len(l.fn.ranges)-1]
 	l.pos = s.Pos()
-	lit := &ast.FuncLit{Type: ft, Body: l.block(append(body, l.ret(l.id("true")))...)}
+	lit := &ast.FuncLit{Type: l.signature(yield, names[:len(ts)]), Body: l.block(append(body, l.ret(l.id("true")))...)}
 	list := append(head, l.do(l.call(x, lit)))
 	return []ast.Stmt{l.block(append(list, l.exits(r)...)...)}
 }
