@@ -106,49 +106,10 @@ func (s *scope) inner() *scope { return &scope{map[string]any{}, s} }
 func (r *run) block(body []statement, s *scope) flow {
 	defer r.enter()()
 	for _, st := range body {
-		if f := st.execute(r, s); f != onward {
+		if f := st(r, s); f != onward {
 			return f
 		}
 	}
-	return onward
-}
-
-func (st *literal) execute(r *run, _ *scope) flow {
-	r.write(st.text)
-	return onward
-}
-
-func (st *printing) execute(r *run, s *scope) flow {
-	r.step(st.line)
-	v := r.eval(st.e, s)
-	r.line = st.line
-	r.write(r.text(v))
-	return onward
-}
-
-// A marked part is what the assistant said.
-func (st *marked) execute(r *run, s *scope) flow {
-	from := r.out.Len()
-	f := r.block(st.body, s)
-	r.said = append(r.said, Span{from, r.out.Len()})
-	return f
-}
-
-func (st *jump) execute(*run, *scope) flow { return st.to }
-
-func (st *choice) execute(r *run, s *scope) flow {
-	r.step(st.line)
-	if truth(r.eval(st.when, s)) {
-		return r.block(st.then, s)
-	}
-	return r.block(st.otherwise, s)
-}
-
-func (st *assignment) execute(r *run, s *scope) flow {
-	r.step(st.line)
-	v := r.eval(st.value, s)
-	r.line = st.line
-	r.assign(st.target, st.tuple, v, s)
 	return onward
 }
 
@@ -174,37 +135,12 @@ func (r *run) assign(targets []target, tuple bool, v any, s *scope) {
 	}
 }
 
-func (st *capture) execute(r *run, s *scope) flow {
-	inner := s.inner()
-	text := r.capture(st.body, inner)
-	v := any(text)
-	if st.filter != nil {
-		inner.names[""] = text
-		v = r.eval(st.filter, inner)
-	}
-	r.step(st.line)
-	r.assign([]target{st.target}, false, v, s)
-	return onward
-}
-
-func (st *group) execute(r *run, s *scope) flow {
-	r.step(st.line)
-	inner := s.inner()
-	for i, t := range st.names {
-		inner.names[t.name] = r.eval(st.values[i], s)
-	}
-	if st.filter == nil {
-		return r.block(st.body, inner)
-	}
-	inner.names[""] = r.capture(st.body, inner)
-	r.write(r.text(r.eval(st.filter, inner)))
-	return onward
-}
-
-func (st *macro) execute(r *run, s *scope) flow {
-	r.step(st.line)
-	s.names[st.name] = st.bind(s)
-	return onward
+// A macro writes text, as a function does.
+type macro struct {
+	name     string
+	params   []string
+	defaults []expression // of the last parameters
+	body     []statement
 }
 
 func (st *macro) bind(s *scope) *callable {
@@ -246,15 +182,6 @@ func (st *macro) run(r *run, a args, defined *scope) any {
 	text := r.capture(st.body, s)
 	r.line = line
 	return text
-}
-
-func (st *calling) execute(r *run, s *scope) flow {
-	f := r.eval(st.of.of, s)
-	a := r.arguments(st.of.args, s)
-	a.names, a.named = append(a.names, "caller"), append(a.named, st.macro.bind(s))
-	r.step(st.line)
-	r.write(r.text(r.call(f, a)))
-	return onward
 }
 
 // cursor is the variable loop.
@@ -318,6 +245,16 @@ func (c *cursor) changed(r *run, a args) any {
 	return !same
 }
 
+// A loop is {% for %}.
+type loop struct {
+	line            int
+	target          []target
+	tuple           bool
+	over, when      expression
+	body, otherwise []statement
+	recursive       bool
+}
+
 func (st *loop) execute(r *run, s *scope) flow {
 	r.step(st.line)
 	over := r.eval(st.over, s)
@@ -371,7 +308,7 @@ type args struct {
 	named      []any
 }
 
-func (r *run) arguments(a arguments, s *scope) args {
+func (a arguments) values(r *run, s *scope) args {
 	var v args
 	for _, e := range a.positional {
 		v.positional = append(v.positional, r.eval(e, s))

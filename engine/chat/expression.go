@@ -6,137 +6,6 @@ import (
 	"strings"
 )
 
-// expression is a node that gives a value.
-type expression interface {
-	value(r *run, s *scope) any
-}
-
-type (
-	constant struct{ v any }
-	variable struct {
-		line int
-		name string
-	}
-	conditional struct {
-		line                  int
-		then, when, otherwise expression // otherwise may be nil
-	}
-	logic struct {
-		line int
-		a, b expression
-		or   bool
-	}
-	negation struct {
-		line int
-		e    expression
-	}
-	comparison struct {
-		line  int
-		first expression
-		ops   []string
-		rest  []expression
-	}
-	arithmetic struct {
-		line int
-		op   string
-		a, b expression
-	}
-	sign struct {
-		line int
-		op   string
-		e    expression
-	}
-	sequence struct {
-		line  int
-		items []expression
-		tuple bool
-	}
-	mapping struct {
-		line         int
-		keys, values []expression
-	}
-	attribute struct {
-		line int
-		of   expression
-		name string
-	}
-	index struct {
-		line   int
-		of, by expression
-	}
-	slice struct {
-		line  int
-		of    expression
-		parts [3]expression
-	}
-	call struct {
-		line int
-		of   expression
-		args arguments
-	}
-	filtered struct {
-		line int
-		of   expression
-		name string
-		args arguments
-	}
-	tested struct {
-		line     int
-		of       expression
-		name     string
-		args     arguments
-		inverted bool
-	}
-	arguments struct {
-		positional       []expression
-		names            []string
-		named            []expression
-		star, doubleStar expression
-	}
-)
-
-func (e *constant) value(*run, *scope) any { return e.v }
-
-func (e *variable) value(r *run, s *scope) any {
-	r.step(e.line)
-	if v, ok := s.find(e.name); ok {
-		return v
-	}
-	return undefined{e.name}
-}
-
-func (e *conditional) value(r *run, s *scope) any {
-	if truth(r.eval(e.when, s)) {
-		return r.eval(e.then, s)
-	}
-	if e.otherwise == nil {
-		return undefined{}
-	}
-	return r.eval(e.otherwise, s)
-}
-
-func (e *logic) value(r *run, s *scope) any {
-	if a := r.eval(e.a, s); truth(a) == e.or {
-		return a
-	}
-	return r.eval(e.b, s)
-}
-
-func (e *negation) value(r *run, s *scope) any { return !truth(r.eval(e.e, s)) }
-
-func (e *comparison) value(r *run, s *scope) any {
-	a := r.eval(e.first, s)
-	for i, op := range e.ops {
-		b := r.eval(e.rest[i], s)
-		r.step(e.line)
-		if !r.compare(op, a, b) {
-			return false
-		}
-		a = b
-	}
-	return true
-}
-
 func (r *run) compare(op string, a, b any) bool {
 	switch op {
 	case "==":
@@ -155,12 +24,6 @@ func (r *run) compare(op string, a, b any) bool {
 		return r.order(a, b) > 0
 	}
 	return r.order(a, b) >= 0
-}
-
-func (e *arithmetic) value(r *run, s *scope) any {
-	a, b := r.eval(e.a, s), r.eval(e.b, s)
-	r.step(e.line)
-	return r.arithmetic(e.op, a, b)
 }
 
 func (r *run) arithmetic(op string, a, b any) any {
@@ -331,51 +194,21 @@ func (r *run) floats(op string, a, b float64) any {
 	return rest
 }
 
-func (e *sign) value(r *run, s *scope) any {
-	v := number(r.eval(e.e, s))
-	r.step(e.line)
-	switch x := v.(type) {
+func (r *run) sign(op string, v any) any {
+	switch x := number(v).(type) {
 	case int64:
-		if e.op == "-" {
+		if op == "-" {
 			return r.integers("-", 0, x)
 		}
 		return x
 	case float64:
-		if e.op == "-" {
+		if op == "-" {
 			return -x
 		}
 		return x
 	}
-	r.fail("got %s%s, want a number", e.op, typeName(v))
+	r.fail("got %s%s, want a number", op, typeName(number(v)))
 	return nil
-}
-
-func (e *sequence) value(r *run, s *scope) any {
-	l := &list{tuple: e.tuple}
-	r.spend(16 * len(e.items))
-	for _, item := range e.items {
-		l.items = append(l.items, r.eval(item, s))
-	}
-	return l
-}
-
-func (e *mapping) value(r *run, s *scope) any {
-	d := newDict()
-	for i := range e.keys {
-		k, v := r.eval(e.keys[i], s), r.eval(e.values[i], s)
-		r.step(e.line)
-		if !d.set(k, v) {
-			r.fail("got %s as a key, want a string or a number", typeName(k))
-		}
-	}
-	return d
-}
-
-// A method comes before a key: message.items is a function.
-func (e *attribute) value(r *run, s *scope) any {
-	of := r.eval(e.of, s)
-	r.step(e.line)
-	return r.attribute(of, e.name)
 }
 
 func (r *run) attribute(of any, name string) any {
@@ -404,13 +237,6 @@ func (r *run) attribute(of any, name string) any {
 		}
 	}
 	return undefined{name}
-}
-
-// A key comes before a method: message['items'] may be either.
-func (e *index) value(r *run, s *scope) any {
-	of, by := r.eval(e.of, s), r.eval(e.by, s)
-	r.step(e.line)
-	return r.item(of, by)
 }
 
 func (r *run) item(of, by any) any {
@@ -456,15 +282,7 @@ func (r *run) character(s string, i int64) any {
 	return undefined{"character of a string"}
 }
 
-func (e *slice) value(r *run, s *scope) any {
-	of := r.eval(e.of, s)
-	var parts [3]any
-	for i, p := range e.parts {
-		if p != nil {
-			parts[i] = r.eval(p, s)
-		}
-	}
-	r.step(e.line)
+func (r *run) slice(of any, parts [3]any) any {
 	switch v := of.(type) {
 	case string:
 		var b strings.Builder
@@ -525,13 +343,6 @@ func (r *run) cut(items []any, parts [3]any) []any {
 	return out
 }
 
-func (e *call) value(r *run, s *scope) any {
-	of := r.eval(e.of, s)
-	a := r.arguments(e.args, s)
-	r.step(e.line)
-	return r.call(of, a)
-}
-
 func (r *run) call(of any, a args) any {
 	f, ok := of.(*callable)
 	if c, is := of.(*cursor); is && c.recurse != nil {
@@ -542,18 +353,4 @@ func (r *run) call(of any, a args) any {
 	}
 	defer r.enter()()
 	return f.do(r, a)
-}
-
-func (e *filtered) value(r *run, s *scope) any {
-	of := r.eval(e.of, s)
-	a := r.arguments(e.args, s)
-	r.step(e.line)
-	return filters[e.name](r, of, a)
-}
-
-func (e *tested) value(r *run, s *scope) any {
-	of := r.eval(e.of, s)
-	a := r.arguments(e.args, s)
-	r.step(e.line)
-	return tests[e.name](r, of, a) != e.inverted
 }

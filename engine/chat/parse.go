@@ -11,6 +11,16 @@ const (
 	maxNesting = 200
 )
 
+// An expression gives a value when it runs.
+type expression interface {
+	value(r *run, s *scope) any
+}
+
+// A computed is an expression as the parser makes it.
+type computed func(r *run, s *scope) any
+
+func (f computed) value(r *run, s *scope) any { return f(r, s) }
+
 type parser struct {
 	tokens []token
 	at     int
@@ -83,65 +93,83 @@ func (p *parser) enter() func() {
 func (p *parser) expression() expression {
 	defer p.enter()()
 	e := p.or()
-	for p.is("if") {
-		line := p.next().line
-		c := &conditional{line: line, then: e, when: p.or()}
+	for p.take("if") {
+		then, when, otherwise := e, p.or(), expression(nil)
 		if p.take("else") {
-			c.otherwise = p.expression()
+			otherwise = p.expression()
 		}
-		e = c
+		e = computed(func(r *run, s *scope) any {
+			switch {
+			case truth(r.eval(when, s)):
+				return r.eval(then, s)
+			case otherwise != nil:
+				return r.eval(otherwise, s)
+			}
+			return undefined{}
+		})
 	}
 	return e
 }
 
-func (p *parser) or() expression {
-	e := p.and()
-	for p.is("or") {
-		line := p.next().line
-		e = &logic{line, e, p.and(), true}
-	}
-	return e
-}
+func (p *parser) or() expression  { return p.logic("or", p.and) }
+func (p *parser) and() expression { return p.logic("and", p.not) }
 
-func (p *parser) and() expression {
-	e := p.not()
-	for p.is("and") {
-		line := p.next().line
-		e = &logic{line, e, p.not(), false}
+func (p *parser) logic(word string, operand func() expression) expression {
+	e := operand()
+	for p.take(word) {
+		a, b := e, operand()
+		e = computed(func(r *run, s *scope) any {
+			if v := r.eval(a, s); truth(v) == (word == "or") {
+				return v
+			}
+			return r.eval(b, s)
+		})
 	}
 	return e
 }
 
 func (p *parser) not() expression {
-	if p.is("not") {
-		defer p.enter()()
-		line := p.next().line
-		return &negation{line, p.not()}
+	if !p.is("not") {
+		return p.compare()
 	}
-	return p.compare()
+	defer p.enter()()
+	p.next()
+	e := p.not()
+	return computed(func(r *run, s *scope) any { return !truth(r.eval(e, s)) })
 }
 
 var comparisons = []string{"==", "!=", "<", "<=", ">", ">="}
 
 func (p *parser) compare() expression {
-	first := p.sum()
-	c := &comparison{line: p.peek().line, first: first}
+	first, line := p.sum(), p.peek().line
+	var ops []string
+	var rest []expression
 	for {
 		t := p.peek()
 		switch {
 		case t.kind == operator && slices.Contains(comparisons, t.text), p.is("in"):
 			p.next()
-			c.ops = append(c.ops, t.text)
+			ops = append(ops, t.text)
 		case p.is("not") && p.tokens[p.at+1].kind == name && p.tokens[p.at+1].text == "in":
 			p.at += 2
-			c.ops = append(c.ops, "not in")
+			ops = append(ops, "not in")
+		case len(ops) == 0:
+			return first
 		default:
-			if len(c.ops) == 0 {
-				return first
-			}
-			return c
+			return computed(func(r *run, s *scope) any {
+				a := r.eval(first, s)
+				for i, op := range ops {
+					b := r.eval(rest[i], s)
+					r.step(line)
+					if !r.compare(op, a, b) {
+						return false
+					}
+					a = b
+				}
+				return true
+			})
 		}
-		c.rest = append(c.rest, p.sum())
+		rest = append(rest, p.sum())
 	}
 }
 
@@ -150,7 +178,12 @@ func (p *parser) binary(operand func() expression, ops ...string) expression {
 	e := operand()
 	for t := p.peek(); t.kind == operator && slices.Contains(ops, t.text); t = p.peek() {
 		p.next()
-		e = &arithmetic{t.line, t.text, e, operand()}
+		a, b := e, operand()
+		e = computed(func(r *run, s *scope) any {
+			x, y := r.eval(a, s), r.eval(b, s)
+			r.step(t.line)
+			return r.arithmetic(t.text, x, y)
+		})
 	}
 	return e
 }
@@ -168,7 +201,12 @@ func (p *parser) unary(filters bool) expression {
 	var e expression
 	if t := p.peek(); t.kind == operator && (t.text == "-" || t.text == "+") {
 		p.next()
-		e = &sign{t.line, t.text, p.unary(false)}
+		of := p.unary(false)
+		e = computed(func(r *run, s *scope) any {
+			v := r.eval(of, s)
+			r.step(t.line)
+			return r.sign(t.text, v)
+		})
 	} else {
 		e = p.primary()
 	}
@@ -183,22 +221,34 @@ var constants = map[string]any{
 	"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil,
 }
 
+func constant(v any) expression { return computed(func(*run, *scope) any { return v }) }
+
+func variable(line int, name string) expression {
+	return computed(func(r *run, s *scope) any {
+		r.step(line)
+		if v, ok := s.find(name); ok {
+			return v
+		}
+		return undefined{name}
+	})
+}
+
 func (p *parser) primary() expression {
 	t := p.next()
 	switch t.kind {
 	case name:
 		if v, ok := constants[t.text]; ok {
-			return &constant{v}
+			return constant(v)
 		}
-		return &variable{t.line, t.text}
+		return variable(t.line, t.text)
 	case text:
 		s := t.text
 		for p.peek().kind == text { // 'a' 'b' is one string, as in Python
 			s += p.next().text
 		}
-		return &constant{s}
+		return constant(s)
 	case integer, float:
-		return &constant{t.number}
+		return constant(t.number)
 	case operator:
 		switch t.text {
 		case "(":
@@ -206,7 +256,7 @@ func (p *parser) primary() expression {
 			p.want(")")
 			return e
 		case "[":
-			return &sequence{t.line, p.items("]"), false}
+			return sequence(p.items("]"), false)
 		case "{":
 			return p.dict(t)
 		}
@@ -215,35 +265,55 @@ func (p *parser) primary() expression {
 	return nil
 }
 
-// items reads expressions up to a bracket, which it passes.
-func (p *parser) items(closing string) []expression {
-	var items []expression
-	for !p.take(closing) {
-		if len(items) > 0 {
+// sequence is a list or a tuple.
+func sequence(items []expression, tuple bool) expression {
+	return computed(func(r *run, s *scope) any {
+		l := &list{tuple: tuple}
+		r.spend(16 * len(items))
+		for _, item := range items {
+			l.items = append(l.items, r.eval(item, s))
+		}
+		return l
+	})
+}
+
+// each calls item before each comma and before a bracket, which it passes.
+func (p *parser) each(closing string, item func()) {
+	for first := true; !p.take(closing); first = false {
+		if !first {
 			p.want(",")
 			if p.take(closing) {
 				break
 			}
 		}
-		items = append(items, p.expression())
+		item()
 	}
+}
+
+// items reads expressions up to a bracket, which it passes.
+func (p *parser) items(closing string) (items []expression) {
+	p.each(closing, func() { items = append(items, p.expression()) })
 	return items
 }
 
 func (p *parser) dict(t token) expression {
-	d := &mapping{line: t.line}
-	for !p.take("}") {
-		if len(d.keys) > 0 {
-			p.want(",")
-			if p.take("}") {
-				break
+	var keys, values []expression
+	p.each("}", func() {
+		keys = append(keys, p.expression())
+		p.want(":")
+		values = append(values, p.expression())
+	})
+	return computed(func(r *run, s *scope) any {
+		d := newDict()
+		for i := range keys {
+			k, v := r.eval(keys[i], s), r.eval(values[i], s)
+			r.step(t.line)
+			if !d.set(k, v) {
+				r.fail("got %s as a key, want a string or a number", typeName(k))
 			}
 		}
-		d.keys = append(d.keys, p.expression())
-		p.want(":")
-		d.values = append(d.values, p.expression())
-	}
-	return d
+		return d
+	})
 }
 
 // tuple reads one expression, or several with commas. With conditions these may be of the form a if b else c.
@@ -252,13 +322,12 @@ func (p *parser) tuple(conditions bool, closing string) expression {
 	if !conditions {
 		one = p.or
 	}
-	line := p.peek().line
 	stop := func() bool {
 		t := p.peek()
 		return t.kind == endBlock || t.kind == endPrint || t.kind == end || p.is(closing) || p.is("=")
 	}
 	if stop() && closing == ")" {
-		return &sequence{line, nil, true}
+		return sequence(nil, true)
 	}
 	e := one()
 	if !p.is(",") {
@@ -268,23 +337,29 @@ func (p *parser) tuple(conditions bool, closing string) expression {
 	for p.take(",") && !stop() {
 		items = append(items, one())
 	}
-	return &sequence{line, items, true}
+	return sequence(items, true)
 }
 
-// postfix reads .name, [index] and (arguments).
+// postfix reads .name, [index] and (arguments). A method comes before a key where there is a dot:
+// message.items is a function. In brackets a key comes first.
 func (p *parser) postfix(e expression) expression {
 	for {
 		t := p.peek()
 		switch {
 		case p.take("."):
-			of := p.next()
-			switch of.kind {
+			by := p.next()
+			switch by.kind {
 			case name:
-				e = &attribute{t.line, e, of.text}
+				of := e
+				e = computed(func(r *run, s *scope) any {
+					v := r.eval(of, s)
+					r.step(t.line)
+					return r.attribute(v, by.text)
+				})
 			case integer:
-				e = &index{t.line, e, &constant{of.number}}
+				e = index(t.line, e, constant(by.number))
 			default:
-				p.fail(of, "got %s, want a name after the dot", of)
+				p.fail(by, "got %s, want a name after the dot", by)
 			}
 		case p.take("["):
 			e = p.subscript(t.line, e)
@@ -294,6 +369,14 @@ func (p *parser) postfix(e expression) expression {
 			return e
 		}
 	}
+}
+
+func index(line int, of, by expression) expression {
+	return computed(func(r *run, s *scope) any {
+		v, at := r.eval(of, s), r.eval(by, s)
+		r.step(line)
+		return r.item(v, at)
+	})
 }
 
 func (p *parser) subscript(line int, of expression) expression {
@@ -312,26 +395,51 @@ func (p *parser) subscript(line int, of expression) expression {
 			p.fail(p.peek(), "got %s, want ]", p.peek())
 		}
 	}
-	if sliced {
-		return &slice{line, of, parts}
+	if !sliced {
+		if parts[0] == nil {
+			p.fail(p.peek(), "got [], want an index")
+		}
+		return index(line, of, parts[0])
 	}
-	if parts[0] == nil {
-		p.fail(p.peek(), "got [], want an index")
-	}
-	return &index{line, of, parts[0]}
+	return computed(func(r *run, s *scope) any {
+		v := r.eval(of, s)
+		var values [3]any
+		for i, part := range parts {
+			if part != nil {
+				values[i] = r.eval(part, s)
+			}
+		}
+		r.step(line)
+		return r.slice(v, values)
+	})
+}
+
+// A call is an expression of its own: a block that is passed on wants one.
+type call struct {
+	line int
+	of   expression
+	args arguments
+}
+
+func (c *call) value(r *run, s *scope) any {
+	of := r.eval(c.of, s)
+	a := c.args.values(r, s)
+	r.step(c.line)
+	return r.call(of, a)
+}
+
+// arguments are what stands in the parentheses of a call.
+type arguments struct {
+	positional       []expression
+	names            []string
+	named            []expression
+	star, doubleStar expression
 }
 
 // arguments reads (a, b, c=d, *e, **f).
-func (p *parser) arguments() arguments {
-	var a arguments
+func (p *parser) arguments() (a arguments) {
 	p.want("(")
-	for first := true; !p.take(")"); first = false {
-		if !first {
-			p.want(",")
-			if p.take(")") {
-				break
-			}
-		}
+	p.each(")", func() {
 		switch t := p.peek(); {
 		case p.take("*"):
 			a.star = p.expression()
@@ -347,7 +455,7 @@ func (p *parser) arguments() arguments {
 			}
 			a.positional = append(a.positional, p.expression())
 		}
-	}
+	})
 	return a
 }
 
@@ -369,31 +477,41 @@ func (p *parser) filters(e expression) expression {
 }
 
 func (p *parser) filter(e expression) expression {
-	t := p.peek()
-	f := &filtered{line: t.line, of: e, name: p.name()}
-	if filters[f.name] == nil {
-		p.fail(t, "got the filter %s, want one of those of chat templates", f.name)
+	t, name := p.peek(), p.name()
+	if filters[name] == nil {
+		p.fail(t, "got the filter %s, want one of those of chat templates", name)
 	}
+	var args arguments
 	if p.is("(") {
-		f.args = p.arguments()
+		args = p.arguments()
 	}
-	return f
+	return computed(func(r *run, s *scope) any {
+		v := r.eval(e, s)
+		a := args.values(r, s)
+		r.step(t.line)
+		return filters[name](r, v, a)
+	})
 }
 
 func (p *parser) test(e expression) expression {
 	inverted := p.take("not")
-	t := p.peek()
-	x := &tested{line: t.line, of: e, name: p.name(), inverted: inverted}
-	if tests[x.name] == nil {
-		p.fail(t, "got the test %s, want one of those of chat templates", x.name)
+	t, word := p.peek(), p.name()
+	if tests[word] == nil {
+		p.fail(t, "got the test %s, want one of those of chat templates", word)
 	}
+	var args arguments
 	switch a := p.peek(); {
 	case p.is("("):
-		x.args = p.arguments()
+		args = p.arguments()
 	case a.kind == name && !slices.Contains([]string{"else", "or", "and", "is", "if", "not", "in"}, a.text),
 		a.kind == text, a.kind == integer, a.kind == float, p.is("["), p.is("{"):
 		defer p.enter()()
-		x.args.positional = []expression{p.postfix(p.primary())}
+		args.positional = []expression{p.postfix(p.primary())}
 	}
-	return x
+	return computed(func(r *run, s *scope) any {
+		v := r.eval(e, s)
+		a := args.values(r, s)
+		r.step(t.line)
+		return tests[word](r, v, a) != inverted
+	})
 }

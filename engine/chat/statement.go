@@ -2,10 +2,8 @@ package chat
 
 import "slices"
 
-// statement is a node that writes text or sets a name.
-type statement interface {
-	execute(r *run, s *scope) flow
-}
+// A statement writes text or sets a name when it runs.
+type statement func(r *run, s *scope) flow
 
 // flow is how a statement ended.
 type flow int
@@ -14,64 +12,6 @@ const (
 	onward flow = iota
 	broken
 	continued
-)
-
-type (
-	literal  struct{ text string }
-	printing struct {
-		line int
-		e    expression
-	}
-	jump   struct{ to flow }
-	marked struct{ body []statement }
-	// choice is if, its elifs (as the only statement of otherwise), and else.
-	choice struct {
-		line            int
-		when            expression
-		then, otherwise []statement
-	}
-	loop struct {
-		line            int
-		target          []target
-		tuple           bool
-		over, when      expression
-		body, otherwise []statement
-		recursive       bool
-	}
-	assignment struct {
-		line   int
-		target []target
-		tuple  bool
-		value  expression
-	}
-	// capture sets a name to what its body writes.
-	capture struct {
-		line   int
-		target target
-		body   []statement
-		filter expression // of the variable "", or nil
-	}
-	macro struct {
-		line     int
-		name     string
-		params   []string
-		defaults []expression // of the last parameters
-		body     []statement
-	}
-	// calling is {% call f(x) %}: f finds the body as caller.
-	calling struct {
-		line  int
-		of    *call
-		macro *macro
-	}
-	// group is a block with names of its own: with and filter.
-	group struct {
-		line   int
-		names  []target
-		values []expression
-		body   []statement
-		filter expression
-	}
 )
 
 // target is a name that is set, or a field of a namespace.
@@ -88,17 +28,27 @@ func (p *parser) body(until ...string) (list []statement, word token) {
 			}
 			return list, t
 		case data:
-			list = append(list, &literal{t.text})
+			list = append(list, func(r *run, _ *scope) flow {
+				r.write(t.text)
+				return onward
+			})
 		case beginPrint:
-			list = append(list, &printing{t.line, p.tuple(true, "")})
+			e := p.tuple(true, "")
 			p.close(endPrint)
+			list = append(list, func(r *run, s *scope) flow {
+				r.step(t.line)
+				v := r.eval(e, s)
+				r.line = t.line
+				r.write(r.text(v))
+				return onward
+			})
 		case beginBlock:
 			word := p.peek()
 			if word.kind == name && slices.Contains(until, word.text) {
 				p.next()
 				return list, word
 			}
-			list = append(list, p.statement()...)
+			list = append(list, p.statement())
 		default:
 			p.fail(t, "got %s, want text or a tag", t)
 		}
@@ -119,59 +69,80 @@ func (p *parser) block(ending string) []statement {
 	return body
 }
 
-func (p *parser) statement() []statement {
+func (p *parser) statement() statement {
 	t := p.peek()
 	switch word := p.name(); word {
 	case "if":
-		return []statement{p.choice(t.line)}
+		return p.choice(t.line)
 	case "for":
-		return []statement{p.loop(t.line)}
+		return p.loop(t.line)
 	case "set":
-		return []statement{p.set(t.line)}
+		return p.set(t.line)
 	case "macro":
-		name := p.name()
-		return []statement{p.macro(t.line, name, "endmacro")}
+		m := &macro{name: p.name()}
+		p.parameters(m, true)
+		p.macroBody(m, "endmacro")
+		return func(r *run, s *scope) flow {
+			r.step(t.line)
+			s.names[m.name] = m.bind(s)
+			return onward
+		}
 	case "call":
-		return []statement{p.calling(t)}
+		return p.calling(t)
 	case "with":
-		return []statement{p.with(t.line)}
+		return p.with(t.line)
 	case "filter":
-		chain := p.filter(&variable{t.line, ""})
-		return []statement{&group{line: t.line, filter: p.filters(chain), body: p.block("endfilter")}}
+		filter := p.filters(p.filter(variable(t.line, "")))
+		body := p.block("endfilter")
+		return func(r *run, s *scope) flow {
+			r.step(t.line)
+			inner := s.inner()
+			inner.names[""] = r.capture(body, inner)
+			r.write(r.text(r.eval(filter, inner)))
+			return onward
+		}
 	case "generation": // marks what the assistant said, for training; the text is the same
 		p.marks = true
-		return []statement{&marked{p.block("endgeneration")}}
+		body := p.block("endgeneration")
+		return func(r *run, s *scope) flow {
+			from := r.out.Len()
+			f := r.block(body, s)
+			r.said = append(r.said, Span{from, r.out.Len()})
+			return f
+		}
 	case "break", "continue":
 		if p.loops == 0 {
 			p.fail(t, "got %s outside of a loop", word)
 		}
 		p.close(endBlock)
-		return []statement{&jump{map[string]flow{"break": broken, "continue": continued}[word]}}
+		to := map[string]flow{"break": broken, "continue": continued}[word]
+		return func(*run, *scope) flow { return to }
 	default:
 		p.fail(t, "got the statement %s, want one of those of chat templates", word)
 		return nil
 	}
 }
 
+// choice reads if, its elifs (as the only statement of otherwise), and else.
 func (p *parser) choice(line int) statement {
-	first := &choice{line: line}
-	for c := first; ; {
-		c.when = p.tuple(false, "")
+	when := p.tuple(false, "")
+	p.close(endBlock)
+	then, word := p.body("elif", "else", "endif")
+	var otherwise []statement
+	switch word.text {
+	case "elif":
+		otherwise = []statement{p.choice(word.line)}
+	case "else":
+		otherwise = p.block("endif")
+	default:
 		p.close(endBlock)
-		var word token
-		c.then, word = p.body("elif", "else", "endif")
-		switch word.text {
-		case "elif":
-			next := &choice{line: word.line}
-			c.otherwise = []statement{next}
-			c = next
-			continue
-		case "else":
-			c.otherwise = p.block("endif")
-		default:
-			p.close(endBlock)
+	}
+	return func(r *run, s *scope) flow {
+		r.step(line)
+		if truth(r.eval(when, s)) {
+			return r.block(then, s)
 		}
-		return first
+		return r.block(otherwise, s)
 	}
 }
 
@@ -220,82 +191,109 @@ func (p *parser) loop(line int) statement {
 	} else {
 		p.close(endBlock)
 	}
-	return l
+	return l.execute
 }
 
 func (p *parser) set(line int) statement {
 	t := p.peek()
 	targets, tuple := p.targets()
 	if p.take("=") {
-		a := &assignment{line, targets, tuple, p.tuple(true, "")}
+		value := p.tuple(true, "")
 		p.close(endBlock)
-		return a
+		return func(r *run, s *scope) flow {
+			r.step(line)
+			v := r.eval(value, s)
+			r.line = line
+			r.assign(targets, tuple, v, s)
+			return onward
+		}
 	}
 	if tuple {
 		p.fail(t, "got several names for a block, want one")
 	}
-	c := &capture{line: line, target: targets[0]}
+	var filter expression
 	if p.is("|") {
-		c.filter = p.filters(&variable{line, ""})
+		filter = p.filters(variable(line, ""))
 	}
-	c.body = p.block("endset")
-	return c
+	body := p.block("endset")
+	return func(r *run, s *scope) flow {
+		inner := s.inner()
+		text := r.capture(body, inner)
+		v := any(text)
+		if filter != nil {
+			inner.names[""] = text
+			v = r.eval(filter, inner)
+		}
+		r.step(line)
+		r.assign(targets, false, v, s)
+		return onward
+	}
 }
 
-func (p *parser) macro(line int, name, ending string) *macro {
-	m := &macro{line: line, name: name}
-	if p.take("(") {
-		for !p.take(")") {
-			if len(m.params) > 0 {
-				p.want(",")
-			}
-			t := p.peek()
-			m.params = append(m.params, p.name())
-			if p.take("=") {
-				m.defaults = append(m.defaults, p.expression())
-			} else if len(m.defaults) > 0 {
-				p.fail(t, "got %s without default after one with a default", t.text)
-			}
+// parameters reads those of a macro, which may have defaults.
+func (p *parser) parameters(m *macro, defaults bool) {
+	if !p.take("(") {
+		return
+	}
+	for !p.take(")") {
+		if len(m.params) > 0 {
+			p.want(",")
+		}
+		t := p.peek()
+		m.params = append(m.params, p.name())
+		if defaults && p.take("=") {
+			m.defaults = append(m.defaults, p.expression())
+		} else if len(m.defaults) > 0 {
+			p.fail(t, "got %s without default after one with a default", t.text)
 		}
 	}
-	return p.macroBody(m, ending)
 }
 
-func (p *parser) macroBody(m *macro, ending string) *macro {
+// macroBody reads the body of a macro, in which no loop around it can be left.
+func (p *parser) macroBody(m *macro, ending string) {
 	loops := p.loops
 	p.loops = 0
 	m.body = p.block(ending)
 	p.loops = loops
-	return m
 }
 
+// calling reads {% call f(x) %}: f finds the body as caller.
 func (p *parser) calling(t token) statement {
-	m := &macro{line: t.line, name: "caller"}
-	if p.take("(") {
-		for !p.take(")") {
-			if len(m.params) > 0 {
-				p.want(",")
-			}
-			m.params = append(m.params, p.name())
-		}
-	}
+	m := &macro{name: "caller"}
+	p.parameters(m, false)
 	of, ok := p.expression().(*call)
 	if !ok {
 		p.fail(t, "got call of something else, want a call of a macro")
 	}
-	return &calling{t.line, of, p.macroBody(m, "endcall")}
+	p.macroBody(m, "endcall")
+	return func(r *run, s *scope) flow {
+		f := r.eval(of.of, s)
+		a := of.args.values(r, s)
+		a.names, a.named = append(a.names, "caller"), append(a.named, m.bind(s))
+		r.step(t.line)
+		r.write(r.text(r.call(f, a)))
+		return onward
+	}
 }
 
 func (p *parser) with(line int) statement {
-	g := &group{line: line}
+	var names []string
+	var values []expression
 	for p.peek().kind == name {
-		g.names = append(g.names, target{name: p.name()})
+		names = append(names, p.name())
 		p.want("=")
-		g.values = append(g.values, p.expression())
+		values = append(values, p.expression())
 		if !p.take(",") {
 			break
 		}
 	}
-	g.body = p.block("endwith")
-	return g
+	body := p.block("endwith")
+	return func(r *run, s *scope) flow {
+		r.step(line)
+		inner := s.inner()
+		for i, name := range names {
+			inner.names[name] = r.eval(values[i], s)
+		}
+		return r.block(body, inner)
+	}
 }
