@@ -8,20 +8,28 @@ import (
 	"unicode/utf8"
 )
 
+// maxInsts bounds a pattern, which repeats of repeats would make long.
+const maxInsts = 1 << 16
+
 // compile parses a pattern.
 func compile(text string) (*pattern, error) {
 	c := &compiler{src: text, p: &pattern{text: text}}
-	c.alternatives()
+	write := c.alternatives()
 	if c.err == nil && c.at < len(text) {
 		c.fail("unexpected %q", text[c.at:])
+	}
+	if c.err == nil {
+		c.write(write)
+		c.emit(inst{op: opMatch})
 	}
 	if c.err != nil {
 		return nil, fmt.Errorf("pattern %q: at byte %d: %w", text, c.at, c.err)
 	}
-	c.emit(inst{op: opMatch})
 	return c.p, nil
 }
 
+// A compiler parses a pattern. What it parses becomes functions that write instructions, because a repeat
+// writes those of its body several times. What is nil writes nothing, and cannot be repeated.
 type compiler struct {
 	src   string
 	at    int
@@ -38,8 +46,10 @@ func (c *compiler) fail(format string, args ...any) {
 }
 
 func (c *compiler) emit(in inst) int {
-	c.p.insts = append(c.p.insts, in)
-	return len(c.p.insts) - 1
+	if c.p.insts = append(c.p.insts, in); c.here() > maxInsts {
+		c.fail("more than %d instructions", maxInsts)
+	}
+	return c.here() - 1
 }
 
 func (c *compiler) here() int { return len(c.p.insts) }
@@ -56,78 +66,87 @@ func (c *compiler) take(s string) bool {
 }
 
 // alternatives parses a|b|c. The instructions are: split to a or else to the next, a, jump to the end, …
-func (c *compiler) alternatives() {
+func (c *compiler) alternatives() func() {
 	if c.depth++; c.depth > 100 {
 		c.fail("groups nest deeper than 100")
 	}
 	defer func() { c.depth-- }()
-	var jumps []int
-	for {
-		split := c.emit(inst{op: opSplit})
-		c.p.insts[split].x = c.here()
-		c.sequence()
-		if !c.take("|") {
-			c.remove(split)
-			break
-		}
-		jumps = append(jumps, c.emit(inst{op: opJump}))
-		c.p.insts[split].y = c.here()
+	list := []func(){c.sequence()}
+	for c.take("|") {
+		list = append(list, c.sequence())
 	}
-	for _, j := range jumps {
-		c.p.insts[j].x = c.here()
+	if len(list) == 1 {
+		return list[0]
 	}
-}
-
-// remove takes out the split of the last alternative, after which nothing else is tried.
-func (c *compiler) remove(split int) {
-	c.p.insts = append(c.p.insts[:split], c.p.insts[split+1:]...)
-	for i := split; i < len(c.p.insts); i++ {
-		in := &c.p.insts[i]
-		if in.x > split {
-			in.x--
+	return func() {
+		var jumps []int
+		for _, one := range list[:len(list)-1] {
+			split := c.emit(inst{op: opSplit})
+			c.p.insts[split].x = c.here()
+			c.write(one)
+			jumps = append(jumps, c.emit(inst{op: opJump}))
+			c.p.insts[split].y = c.here()
 		}
-		if in.y > split {
-			in.y--
+		c.write(list[len(list)-1])
+		for _, j := range jumps {
+			c.p.insts[j].x = c.here()
 		}
 	}
 }
 
-func (c *compiler) sequence() {
+// write calls a function that writes instructions; nil writes none.
+func (c *compiler) write(f func()) {
+	if f != nil {
+		f()
+	}
+}
+
+func (c *compiler) sequence() func() {
+	var list []func()
 	for c.more() && c.src[c.at] != '|' && c.src[c.at] != ')' {
-		c.repeated()
+		if one := c.repeated(); one != nil {
+			list = append(list, one)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return func() {
+		for _, one := range list {
+			one()
+		}
 	}
 }
 
-// repeated parses an atom with the repeat that follows it.
-func (c *compiler) repeated() {
-	start := c.here()
-	single := c.atom()
+// repeated parses an atom with the repeats that follow it.
+func (c *compiler) repeated() func() {
+	one, write := c.atom()
 	for c.more() {
-		min, max, ok := c.repeat()
+		low, high, ok := c.repeat()
 		if !ok {
-			return
+			break
 		}
 		possessive, lazy := c.take("+"), false
 		if !possessive {
 			lazy = c.take("?")
 		}
-		if c.here() == start {
+		if write == nil {
 			c.fail("nothing to repeat")
-			return
+			break
 		}
-		if single && !lazy {
-			in := &c.p.insts[start]
-			in.op, in.min, in.max, in.possessive = opRun, min, max, possessive
-			single = false
-			continue
+		if one != nil && !lazy {
+			run := inst{op: opRun, class: one, min: low, max: high, possessive: possessive}
+			write = func() { c.emit(run) }
+		} else {
+			write = c.loop(write, low, high, lazy, possessive)
 		}
-		single = false
-		c.loop(start, min, max, lazy, possessive)
+		one = nil
 	}
+	return write
 }
 
 // repeat parses *, +, ?, {2}, {1,3} or {2,}.
-func (c *compiler) repeat() (min, max int, ok bool) {
+func (c *compiler) repeat() (low, high int, ok bool) {
 	switch {
 	case c.take("*"):
 		return 0, -1, true
@@ -141,237 +160,181 @@ func (c *compiler) repeat() (min, max int, ok bool) {
 	}
 	inside, _, found := strings.Cut(c.src[c.at+1:], "}")
 	first, second, two := strings.Cut(inside, ",")
-	min, err := strconv.Atoi(first)
+	low, err := strconv.Atoi(first)
 	if !found || err != nil {
 		return 0, 0, false // a brace that stands for itself
 	}
-	max = min
+	high = low
 	if two {
-		if max = -1; second != "" {
-			if max, err = strconv.Atoi(second); err != nil {
+		if high = -1; second != "" {
+			if high, err = strconv.Atoi(second); err != nil {
 				return 0, 0, false
 			}
 		}
 	}
 	c.at += len(inside) + 2
-	if min < 0 || min > 1000 || max > 1000 || max >= 0 && max < min {
+	if low < 0 || low > 1000 || high > 1000 || high >= 0 && high < low {
 		c.fail("repeat {%s} is not from 0 to 1000", inside)
 	}
-	return min, max, true
+	return low, high, true
 }
 
-// loop repeats the instructions from start on.
-func (c *compiler) loop(start, min, max int, lazy, possessive bool) {
-	body := append([]inst(nil), c.p.insts[start:]...)
-	c.p.insts = c.p.insts[:start]
-	atomic := -1
-	if possessive {
-		atomic = c.emit(inst{op: opAtomic})
-	}
-	copyBody := func() {
-		shift := c.here() - start
-		for _, in := range body {
-			if in.op != opRun && in.op != opClass {
-				in.x, in.y = in.x+shift, in.y+shift
+// loop repeats what body writes: split into the body or past it, the body; without a bound, jump to the split.
+func (c *compiler) loop(body func(), low, high int, lazy, possessive bool) func() {
+	write := func() {
+		for i := 0; i < low && c.err == nil; i++ {
+			body()
+		}
+		var splits []int
+		for i := low; (i < high || high < 0 && i == low) && c.err == nil; i++ {
+			splits = append(splits, c.emit(inst{op: opSplit}))
+			body()
+		}
+		if high < 0 && c.err == nil {
+			c.emit(inst{op: opJump, x: splits[0]})
+		}
+		for _, at := range splits {
+			in := &c.p.insts[at]
+			if in.x, in.y = at+1, c.here(); lazy {
+				in.x, in.y = in.y, in.x
 			}
-			c.emit(in)
-		}
-		if c.here() > 1<<16 {
-			c.fail("more than %d instructions", 1<<16)
 		}
 	}
-	split := func() int {
-		at := c.emit(inst{op: opSplit})
-		if c.p.insts[at].x = at + 1; lazy {
-			c.p.insts[at].y = at + 1
-		}
-		return at
+	if possessive {
+		return c.enclosed(opAtomic, write)
 	}
-	leave := func(at int) {
-		if lazy {
-			c.p.insts[at].x = c.here()
-		} else {
-			c.p.insts[at].y = c.here()
-		}
-	}
-	for i := 0; i < min && c.err == nil; i++ {
-		copyBody()
-	}
-	if max < 0 {
-		at := split()
-		copyBody()
-		c.emit(inst{op: opJump, x: at})
-		leave(at)
-	}
-	var splits []int
-	for i := min; i < max && c.err == nil; i++ {
-		splits = append(splits, split())
-		copyBody()
-	}
-	for _, at := range splits {
-		leave(at)
-	}
-	if atomic >= 0 {
-		c.emit(inst{op: opMatch})
-		c.p.insts[atomic].x = c.here()
-	}
+	return write
 }
 
-// atom parses a group, a class or a letter. It says whether that is one instruction for one rune.
-func (c *compiler) atom() (single bool) {
-	switch ch := c.src[c.at]; ch {
-	case '(':
-		c.at++
-		c.group()
-		return false
-	case '^':
-		c.at++
-		c.emit(inst{op: opStart})
-		return false
-	case '$':
-		c.at++
-		c.emit(inst{op: opEnd})
-		return false
-	case '*', '+', '?':
-		c.fail("nothing to repeat")
-		return false
-	case '.':
-		c.at++
-		c.emit(inst{op: opClass, class: newClass(func(r rune) bool { return r != '\n' })})
-		return true
-	case '[':
-		c.at++
-		c.emit(inst{op: opClass, class: newClass(c.set())})
-		return true
-	case '\\':
-		c.at++
-		c.emit(inst{op: opClass, class: newClass(c.escape())})
-		return true
-	}
-	r, size := utf8.DecodeRuneInString(c.src[c.at:])
-	c.at += size
-	c.emit(inst{op: opClass, class: newClass(c.letter(r))})
-	return true
-}
-
-// group parses what follows "(".
-func (c *compiler) group() {
-	fold := c.fold
-	defer func() { c.fold = fold }()
-	op := opMatch
-	switch {
-	case c.take("?:"):
-	case c.take("?i:"):
-		c.fold = true
-	case c.take("?="):
-		op = opAhead
-	case c.take("?!"):
-		op = opNot
-	case c.take("?>"):
-		op = opAtomic
-	case c.take("?i)"):
-		fold = true // until the end of the group around
-		return
-	case c.take("?"):
-		c.fail("a group that begins with %q is not supported", brief(c.src[c.at-2:], 5))
-		return
-	}
-	at := -1
-	if op != opMatch {
-		at = c.emit(inst{op: op})
-	}
-	c.alternatives()
-	if !c.take(")") {
-		c.fail("a group has no end")
-		return
-	}
-	if at >= 0 {
+// enclosed writes an instruction around a body, which matches by itself.
+func (c *compiler) enclosed(op opcode, body func()) func() {
+	return func() {
+		at := c.emit(inst{op: op})
+		c.write(body)
 		c.emit(inst{op: opMatch})
 		c.p.insts[at].x = c.here()
 	}
+}
+
+// atom parses a group, a class or a letter. What matches one rune has a class.
+func (c *compiler) atom() (one *class, write func()) {
+	var test func(rune) bool
+	ch := c.src[c.at]
+	_, size := utf8.DecodeRuneInString(c.src[c.at:])
+	c.at += size
+	switch ch {
+	case '(':
+		return nil, c.group()
+	case '^':
+		return nil, func() { c.emit(inst{op: opStart}) }
+	case '$':
+		return nil, func() { c.emit(inst{op: opEnd}) }
+	case '*', '+', '?':
+		c.at--
+		c.fail("nothing to repeat")
+		return nil, nil
+	case '.':
+		test = func(r rune) bool { return r != '\n' }
+	case '[':
+		test = c.set()
+	default:
+		c.at -= size
+		test, _ = c.member()
+	}
+	one = newClass(test)
+	return one, func() { c.emit(inst{op: opClass, class: one}) }
+}
+
+// groups are the beginnings of groups by what they do; the empty op only groups.
+var groups = []struct {
+	begin string
+	op    opcode
+}{{"?:", opMatch}, {"?i:", opMatch}, {"?=", opAhead}, {"?!", opNot}, {"?>", opAtomic}}
+
+// group parses what follows "(".
+func (c *compiler) group() func() {
+	fold := c.fold
+	defer func() { c.fold = fold }()
+	if c.take("?i)") {
+		c.fold, fold = true, true // until the end of the group around
+		return nil
+	}
+	op := opMatch
+	for _, g := range groups {
+		if c.take(g.begin) {
+			op, c.fold = g.op, c.fold || g.begin == "?i:"
+			break
+		}
+		if g.op == opAtomic && c.take("?") {
+			c.fail("a group that begins with %q is not supported", brief(c.src[c.at-2:], 5))
+			return nil
+		}
+	}
+	body := c.alternatives()
+	if !c.take(")") {
+		c.fail("a group has no end")
+	}
+	if op == opMatch {
+		return body
+	}
+	return c.enclosed(op, body)
 }
 
 func brief(s string, n int) string { return s[:min(n, len(s))] }
 
 // letter matches a rune, in all cases if they are folded.
 func (c *compiler) letter(want rune) func(rune) bool {
-	if !c.fold {
-		return func(r rune) bool { return r == want }
-	}
+	fold := c.fold
 	return func(r rune) bool {
-		for f := unicode.SimpleFold(want); ; f = unicode.SimpleFold(f) {
+		for f := unicode.SimpleFold(want); fold && f != want; f = unicode.SimpleFold(f) {
 			if f == r {
 				return true
 			}
-			if f == want {
-				return false
-			}
 		}
+		return r == want
 	}
 }
+
+func not(f func(rune) bool) func(rune) bool { return func(r rune) bool { return !f(r) } }
 
 // set parses what follows "[".
 func (c *compiler) set() func(rune) bool {
-	not := c.take("^")
+	inverted := c.take("^")
 	var tests []func(rune) bool
-	for first := true; ; first = false {
-		if !c.more() {
+	for first := true; c.err == nil; first = false {
+		rest := c.src[c.at:]
+		switch {
+		case rest == "":
 			c.fail("a class has no end")
-			return nil
-		}
-		if !first && c.take("]") {
-			break
-		}
-		if strings.HasPrefix(c.src[c.at:], "&&") || c.src[c.at] == '[' && !strings.HasPrefix(c.src[c.at:], "[:") {
-			c.fail("a class in a class is not supported")
-			return nil
-		}
-		if strings.HasPrefix(c.src[c.at:], "[:") {
+			continue
+		case !first && c.take("]"):
+			return func(r rune) bool {
+				for _, t := range tests {
+					if t(r) {
+						return !inverted
+					}
+				}
+				return inverted
+			}
+		case strings.HasPrefix(rest, "[:"):
 			tests = append(tests, c.posix())
 			continue
-		}
-		test, low, isRune := c.member()
-		if !isRune || !strings.HasPrefix(c.src[c.at:], "-") || strings.HasPrefix(c.src[c.at:], "-]") {
-			tests = append(tests, test)
+		case rest[0] == '[' || strings.HasPrefix(rest, "&&"):
+			c.fail("a class in a class is not supported")
 			continue
 		}
-		c.at++
-		if !c.more() {
-			continue
-		}
-		_, high, isRune := c.member()
-		if !isRune || high < low {
-			c.fail("a range of a class has no end")
-			return nil
-		}
-		tests = append(tests, func(r rune) bool { return low <= r && r <= high })
-	}
-	return func(r rune) bool {
-		for _, t := range tests {
-			if t(r) {
-				return !not
+		test, low := c.member()
+		if rest = c.src[c.at:]; low >= 0 && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+			c.at++
+			_, high := c.member()
+			if high < low {
+				c.fail("a range of a class has no end")
 			}
+			test = func(r rune) bool { return low <= r && r <= high }
 		}
-		return not
+		tests = append(tests, test)
 	}
-}
-
-// member parses a rune or an escape of a class.
-func (c *compiler) member() (test func(rune) bool, r rune, isRune bool) {
-	r, size := utf8.DecodeRuneInString(c.src[c.at:])
-	c.at += size
-	if r != '\\' {
-		return c.letter(r), r, true
-	}
-	start := c.at
-	test = c.escape()
-	if c.err != nil {
-		return test, 0, false
-	}
-	if r, ok := c.escaped(start); ok {
-		return test, r, true
-	}
-	return test, 0, false
+	return nil
 }
 
 // posix parses a class like [:alpha:].
@@ -388,118 +351,94 @@ func (c *compiler) posix() func(rune) bool {
 	return test
 }
 
-// escapes of single runes.
-var runes = map[byte]rune{'n': '\n', 'r': '\r', 't': '\t', 'f': '\f', 'v': '\v', '0': 0}
+// Escapes of single runes and of classes; a capital letter is the opposite of a class.
+var (
+	runes   = map[byte]rune{'n': '\n', 'r': '\r', 't': '\t', 'f': '\f', 'v': '\v', '0': 0}
+	classes = map[byte]func(rune) bool{'s': unicode.IsSpace, 'd': unicode.IsDigit, 'w': wordRune}
+)
 
-// escaped is the rune that the escape at a place of the source stands for, if it is one.
-func (c *compiler) escaped(at int) (rune, bool) {
-	if r, ok := runes[c.src[at]]; ok {
-		return r, true
+// member parses a rune or an escape, and returns the rune that it is, −1 for a class.
+func (c *compiler) member() (test func(rune) bool, r rune) {
+	r, size := utf8.DecodeRuneInString(c.src[c.at:])
+	c.at += size
+	if r != '\\' {
+		return c.letter(r), r
 	}
-	if c.src[at] == 'u' || c.src[at] == 'x' {
-		n, err := strconv.ParseUint(strings.Trim(c.src[at+1:c.at], "{}"), 16, 32)
-		return rune(n), err == nil
-	}
-	if strings.IndexByte("sSdDwWpPbB", c.src[at]) >= 0 {
-		return 0, false
-	}
-	r, _ := utf8.DecodeRuneInString(c.src[at:])
-	return r, true
-}
-
-// escape parses what follows a backslash.
-func (c *compiler) escape() func(rune) bool {
 	if !c.more() {
 		c.fail("a backslash stands at the end")
-		return nil
+		return nil, -1
 	}
-	start := c.at
 	ch := c.src[c.at]
-	c.at++
-	not := func(f func(rune) bool) func(rune) bool { return func(r rune) bool { return !f(r) } }
-	switch ch {
-	case 's':
-		return unicode.IsSpace
-	case 'S':
-		return not(unicode.IsSpace)
-	case 'd':
-		return unicode.IsDigit
-	case 'D':
-		return not(unicode.IsDigit)
-	case 'w':
-		return wordRune
-	case 'W':
-		return not(wordRune)
-	case 'p':
-		return c.property()
-	case 'P':
-		return not(c.property())
-	case 'u', 'x':
-		c.hexadecimal(ch)
-	case 'b', 'B', 'A', 'z', 'Z', 'G', 'K', 'k', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+	r, size = utf8.DecodeRuneInString(c.src[c.at:])
+	c.at += size
+	small := ch | 0x20
+	switch {
+	case small == 'p':
+		test = c.property()
+	case classes[small] != nil:
+		test = classes[small]
+	case ch == 'u' || ch == 'x':
+		r = c.hexadecimal(ch)
+		return c.letter(r), r
+	case strings.IndexByte("bBAzZGKk123456789", ch) >= 0:
 		c.fail("\\%c is not supported", ch)
-		return nil
+		return nil, -1
 	default:
-		if ch >= utf8.RuneSelf {
-			_, size := utf8.DecodeRuneInString(c.src[start:])
-			c.at = start + size
+		if known, ok := runes[ch]; ok {
+			r = known
 		}
+		return c.letter(r), r
 	}
-	r, ok := c.escaped(start)
-	if !ok {
-		c.fail("\\%c has no code", ch)
-		return nil
+	if ch != small && test != nil {
+		test = not(test)
 	}
-	return c.letter(r)
+	return test, -1
 }
 
-// hexadecimal goes past the code of \x41, \x{41}, \u0041.
-func (c *compiler) hexadecimal(ch byte) {
+// hexadecimal reads the code of \x41, \x{41}, \u0041.
+func (c *compiler) hexadecimal(ch byte) rune {
+	size, end := map[byte]int{'u': 4, 'x': 2}[ch], 0
 	if c.take("{") {
-		end := strings.IndexByte(c.src[c.at:], '}')
-		if end < 0 {
+		if size = strings.IndexByte(c.src[c.at:], '}'); size < 0 {
 			c.fail("\\%c{ has no end", ch)
-			return
+			return 0
 		}
-		c.at += end + 1
-		return
+		end = 1
 	}
-	digits := map[byte]int{'u': 4, 'x': 2}[ch]
-	if c.at += digits; c.at > len(c.src) {
+	if size > len(c.src)-c.at {
 		c.at = len(c.src)
 		c.fail("\\%c has too few digits", ch)
+		return 0
 	}
+	n, err := strconv.ParseUint(c.src[c.at:c.at+size], 16, 32)
+	if c.at += size + end; err != nil {
+		c.fail("\\%c has no code", ch)
+	}
+	return rune(n)
 }
 
 // property parses the name of a Unicode property: {L}, {Han}, {^L} or a single letter.
 func (c *compiler) property() func(rune) bool {
-	if !c.more() {
+	name, rest, found := strings.Cut(c.src[c.at:], "}")
+	switch {
+	case !c.more():
 		c.fail("\\p has no name")
 		return nil
-	}
-	name := c.src[c.at : c.at+1]
-	if c.take("{") {
-		end := strings.IndexByte(c.src[c.at:], '}')
-		if end < 0 {
-			c.fail("\\p{ has no end")
-			return nil
-		}
-		name = c.src[c.at : c.at+end]
-		c.at += end + 1
-	} else {
+	case name[:min(1, len(name))] != "{":
+		name = c.src[c.at : c.at+1]
 		c.at++
-	}
-	name, not := strings.CutPrefix(name, "^")
-	table := unicode.Categories[name]
-	if table == nil {
-		table = unicode.Scripts[name]
-	}
-	if table == nil {
-		table = unicode.Properties[name]
-	}
-	if table == nil {
-		c.fail("property %q is not known", brief(name, 20))
+	case !found:
+		c.fail("\\p{ has no end")
 		return nil
+	default:
+		name, c.at = name[1:], len(c.src)-len(rest)
 	}
-	return func(r rune) bool { return unicode.Is(table, r) != not }
+	name, inverted := strings.CutPrefix(name, "^")
+	for _, tables := range []map[string]*unicode.RangeTable{unicode.Categories, unicode.Scripts, unicode.Properties} {
+		if table := tables[name]; table != nil {
+			return func(r rune) bool { return unicode.Is(table, r) != inverted }
+		}
+	}
+	c.fail("property %q is not known", brief(name, 20))
+	return nil
 }
