@@ -2,7 +2,8 @@ package gguf
 
 import (
 	"encoding/binary"
-	"math"
+	"io"
+	"reflect"
 )
 
 // The types of metadata, as files number them.
@@ -21,6 +22,15 @@ const (
 	codeInt64
 	codeFloat64
 )
+
+// valueTypes are the Go types of values by their number, of arrays that of an element that is an array.
+var valueTypes = [...]reflect.Type{
+	codeUint8: reflect.TypeFor[uint8](), codeInt8: reflect.TypeFor[int8](), codeUint16: reflect.TypeFor[uint16](),
+	codeInt16: reflect.TypeFor[int16](), codeUint32: reflect.TypeFor[uint32](), codeInt32: reflect.TypeFor[int32](),
+	codeFloat32: reflect.TypeFor[float32](), codeBool: reflect.TypeFor[bool](), codeString: reflect.TypeFor[string](),
+	codeArray: reflect.TypeFor[any](), codeUint64: reflect.TypeFor[uint64](), codeInt64: reflect.TypeFor[int64](),
+	codeFloat64: reflect.TypeFor[float64](),
+}
 
 // leastBytes is the least size of a value, by its type: of an array its type and length.
 var leastBytes = [...]int{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
@@ -60,35 +70,11 @@ func (h *header) value(code uint32, keep bool, depth int) (any, error) {
 	if !keep {
 		return nil, nil
 	}
-	return number(code, b), nil
-}
-
-// number is the Go value of a number's bytes.
-func number(code uint32, b []byte) any {
-	le := binary.LittleEndian
-	switch code {
-	case codeUint8:
-		return b[0]
-	case codeInt8:
-		return int8(b[0])
-	case codeUint16:
-		return le.Uint16(b)
-	case codeInt16:
-		return int16(le.Uint16(b))
-	case codeUint32:
-		return le.Uint32(b)
-	case codeInt32:
-		return int32(le.Uint32(b))
-	case codeFloat32:
-		return math.Float32frombits(le.Uint32(b))
-	case codeBool:
-		return b[0] == 1
-	case codeUint64:
-		return le.Uint64(b)
-	case codeInt64:
-		return int64(le.Uint64(b))
+	v := reflect.New(valueTypes[code])
+	if _, err := binary.Decode(b, binary.LittleEndian, v.Interface()); err != nil {
+		return nil, err
 	}
-	return math.Float64frombits(le.Uint64(b))
+	return v.Elem().Interface(), nil
 }
 
 // array reads an array after its type: the type of its elements, their number, and they themselves.
@@ -111,52 +97,30 @@ func (h *header) array(keep bool, depth int) (any, error) {
 	if code == codeArray && n > maxNested {
 		return nil, h.refuse(at, "got %d arrays in an array, want at most %d", n, maxNested)
 	}
-	switch code {
-	case codeUint8:
-		return elements[uint8](h, code, n, keep, depth)
-	case codeInt8:
-		return elements[int8](h, code, n, keep, depth)
-	case codeUint16:
-		return elements[uint16](h, code, n, keep, depth)
-	case codeInt16:
-		return elements[int16](h, code, n, keep, depth)
-	case codeUint32:
-		return elements[uint32](h, code, n, keep, depth)
-	case codeInt32:
-		return elements[int32](h, code, n, keep, depth)
-	case codeFloat32:
-		return elements[float32](h, code, n, keep, depth)
-	case codeBool:
-		return elements[bool](h, code, n, keep, depth)
-	case codeString:
-		return elements[string](h, code, n, keep, depth)
-	case codeArray:
-		return elements[any](h, code, n, keep, depth)
-	case codeUint64:
-		return elements[uint64](h, code, n, keep, depth)
-	case codeInt64:
-		return elements[int64](h, code, n, keep, depth)
-	}
-	return elements[float64](h, code, n, keep, depth)
-}
-
-// elements reads n elements of an array.
-func elements[T any](h *header, code uint32, n int64, keep bool, depth int) (any, error) {
-	var list []T
+	var list reflect.Value
 	if keep {
-		list = make([]T, 0, n)
+		list = reflect.MakeSlice(reflect.SliceOf(valueTypes[code]), int(n), int(n))
 	}
-	for range n {
+	if keep && code != codeString && code != codeArray && code != codeBool { // numbers, all at once
+		b := make([]byte, n*int64(leastBytes[code]))
+		k, err := io.ReadFull(h.buf, b)
+		if h.at += int64(k); err != nil {
+			return nil, h.broken(err)
+		}
+		_, err = binary.Decode(b, binary.LittleEndian, list.Interface())
+		return list.Interface(), err
+	}
+	for i := range int(n) {
 		v, err := h.value(code, keep, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		if keep {
-			list = append(list, v.(T))
+			list.Index(i).Set(reflect.ValueOf(v))
 		}
 	}
 	if !keep {
 		return nil, nil
 	}
-	return list, nil
+	return list.Interface(), nil
 }

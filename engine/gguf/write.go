@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"math/bits"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -125,7 +126,7 @@ func appendMetadata(b []byte, metadata map[string]any) ([]byte, error) {
 		if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
 			return nil, fmt.Errorf("got key %q, want UTF-8 of 1 to %d bytes", clip(key), maxKey)
 		}
-		code := codeOf(metadata[key])
+		code := codeOf(reflect.TypeOf(metadata[key]))
 		b = binary.LittleEndian.AppendUint32(appendString(b, key), code)
 		var err error
 		if b, err = appendValue(b, metadata[key], 0); err != nil {
@@ -227,89 +228,52 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
-// codeOf is the type of a value; appendValue refuses those that have none.
-func codeOf(v any) uint32 {
-	switch v.(type) {
-	case uint8:
-		return codeUint8
-	case int8:
-		return codeInt8
-	case uint16:
-		return codeUint16
-	case int16:
-		return codeInt16
-	case uint32:
-		return codeUint32
-	case int32:
-		return codeInt32
-	case float32:
-		return codeFloat32
-	case bool:
-		return codeBool
-	case string:
-		return codeString
-	case uint64:
-		return codeUint64
-	case int64:
-		return codeInt64
-	case float64:
-		return codeFloat64
+// codeOf is the number of a Go type; appendValue refuses values of those that have none.
+func codeOf(t reflect.Type) uint32 {
+	if code := slices.Index(valueTypes[:], t); code >= 0 {
+		return uint32(code)
 	}
 	return codeArray
 }
 
 func appendValue(b []byte, v any, depth int) ([]byte, error) {
-	switch v := v.(type) {
-	case string:
-		return appendString(b, v), nil
-	case []uint8:
-		return appendArray(b, v, depth)
-	case []int8:
-		return appendArray(b, v, depth)
-	case []uint16:
-		return appendArray(b, v, depth)
-	case []int16:
-		return appendArray(b, v, depth)
-	case []uint32:
-		return appendArray(b, v, depth)
-	case []int32:
-		return appendArray(b, v, depth)
-	case []float32:
-		return appendArray(b, v, depth)
-	case []bool:
-		return appendArray(b, v, depth)
-	case []string:
-		return appendArray(b, v, depth)
-	case []uint64:
-		return appendArray(b, v, depth)
-	case []int64:
-		return appendArray(b, v, depth)
-	case []float64:
-		return appendArray(b, v, depth)
-	case []any:
-		return appendArray(b, v, depth)
+	t := reflect.TypeOf(v)
+	switch {
+	case codeOf(t) == codeString:
+		return appendString(b, v.(string)), nil
+	case codeOf(t) != codeArray:
+		return binary.Append(b, binary.LittleEndian, v)
+	case slices.ContainsFunc(valueTypes[:], func(of reflect.Type) bool { return reflect.SliceOf(of) == t }):
+		return appendArray(b, reflect.ValueOf(v), depth)
 	}
-	if codeOf(v) == codeArray {
-		return nil, fmt.Errorf("got a value of type %T, want a number of a sized type, as uint32, a bool, a string, or a slice", v)
-	}
-	return binary.Append(b, binary.LittleEndian, v)
+	return nil, fmt.Errorf("got a value of type %T, want a number of a sized type, as uint32, a bool, a string, or a slice", v)
 }
 
 // appendArray appends the type of the elements, their number, and they themselves. Those of a []any are
 // slices.
-func appendArray[T any](b []byte, list []T, depth int) ([]byte, error) {
-	var zero T
-	code := codeOf(any(zero))
-	if depth >= maxDepth || code == codeArray && len(list) > maxNested {
-		return nil, fmt.Errorf("got %d arrays in an array at depth %d, want at most %d and %d", len(list), depth, maxNested, maxDepth)
+func appendArray(b []byte, list reflect.Value, depth int) ([]byte, error) {
+	code, n := codeOf(list.Type().Elem()), list.Len()
+	if depth >= maxDepth || code == codeArray && n > maxNested {
+		return nil, fmt.Errorf("got %d arrays in an array at depth %d, want at most %d and %d", n, depth, maxNested, maxDepth)
 	}
-	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, code), uint64(len(list)))
-	for i, v := range list {
-		if code == codeArray && codeOf(any(v)) != codeArray {
+	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, code), uint64(n))
+	switch code {
+	case codeString:
+		for i := range n {
+			b = appendString(b, list.Index(i).String())
+		}
+		return b, nil
+	case codeArray:
+	default:
+		return binary.Append(b, binary.LittleEndian, list.Interface())
+	}
+	for i := range n {
+		v := list.Index(i).Interface()
+		if codeOf(reflect.TypeOf(v)) != codeArray {
 			return nil, fmt.Errorf("element %d of a []any is a %T, want a slice", i, v)
 		}
 		var err error
-		if b, err = appendValue(b, any(v), depth+1); err != nil {
+		if b, err = appendValue(b, v, depth+1); err != nil {
 			return nil, err
 		}
 	}

@@ -130,11 +130,7 @@ func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 	}
 	for i, p := range a.parts {
 		low, high := p.lowRank()
-		low, high = low.Detach(), high.Detach()
-		if missing := c.Parameters.Rank - low.Len(1); missing > 0 {
-			low = tensor.Concat([]tensor.Tensor{low, tensor.Zeros(low.Len(0), missing).Cast(low.DType()).To(low.Device())}, 1)
-			high = tensor.Concat([]tensor.Tensor{high, tensor.Zeros(missing, high.Len(1)).Cast(low.DType()).To(low.Device())}, 0)
-		}
+		low, high = widened(low.Detach(), high.Detach(), c.Parameters.Rank)
 		if p.Scale != c.Parameters.Scale {
 			high = high.Mul(p.Scale / c.Parameters.Scale)
 		}

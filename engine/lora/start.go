@@ -85,10 +85,7 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 	} else {
 		a, b = c.principal(w)
 	}
-	if missing := c.Rank - a.Len(1); missing > 0 { // the weight has no more
-		a = tensor.Concat([]tensor.Tensor{a, tensor.Zeros(in, missing)}, 1)
-		b = tensor.Concat([]tensor.Tensor{b, tensor.Zeros(missing, out)}, 0)
-	}
+	a, b = widened(a, b, c.Rank) // the weight may have no more
 	return a, b, true
 }
 

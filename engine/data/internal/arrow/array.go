@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // An array is a field's values in a batch.
@@ -62,26 +63,13 @@ func bit(b []byte, i int64) bool { return b[i/8]>>(i%8)&1 == 1 }
 
 // whole is whole number i of b, with so many bytes.
 func whole(b []byte, i int64, f *field) (int64, error) {
-	b = b[i*int64(f.width):]
-	switch f.width {
-	case 1:
-		if f.unsigned {
-			return int64(b[0]), nil
-		}
-		return int64(int8(b[0])), nil
-	case 2:
-		if f.unsigned {
-			return int64(binary.LittleEndian.Uint16(b)), nil
-		}
-		return int64(int16(binary.LittleEndian.Uint16(b))), nil
-	case 4:
-		if f.unsigned {
-			return int64(binary.LittleEndian.Uint32(b)), nil
-		}
-		return int64(int32(binary.LittleEndian.Uint32(b))), nil
-	}
-	v := int64(binary.LittleEndian.Uint64(b))
-	if f.unsigned && v < 0 {
+	var raw [8]byte
+	copy(raw[:], b[i*int64(f.width):][:f.width])
+	v, unused := int64(binary.LittleEndian.Uint64(raw[:])), 64-8*f.width
+	switch {
+	case !f.unsigned:
+		return v << unused >> unused, nil
+	case v < 0:
 		return 0, fmt.Errorf("got %d, want at most %d", uint64(v), int64(math.MaxInt64))
 	}
 	return v, nil
@@ -92,26 +80,11 @@ func float(b []byte, i int64, width int) float64 {
 	b = b[i*int64(width):]
 	switch width {
 	case 2:
-		return half(binary.LittleEndian.Uint16(b))
+		return float64(dtype.F16ToFloat32(binary.LittleEndian.Uint16(b)))
 	case 4:
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(b))
-}
-
-// half is a number of 16 bits.
-func half(bits uint16) float64 {
-	sign := 1 - 2*float64(bits>>15)
-	exponent, fraction := int(bits>>10&31), float64(bits&1023)
-	switch {
-	case exponent == 31 && fraction > 0:
-		return math.NaN()
-	case exponent == 31:
-		return math.Inf(int(sign))
-	case exponent == 0:
-		return sign * math.Ldexp(fraction, -24)
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
 // span is where item i of a list, or text i, begins and ends.

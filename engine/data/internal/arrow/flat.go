@@ -25,16 +25,10 @@ func (f *flat) number(at, bytes int) int64 {
 		f.fail("it ends early")
 		return 0
 	}
-	switch b := f.b[at:]; bytes {
-	case 1:
-		return int64(int8(b[0]))
-	case 2:
-		return int64(int16(binary.LittleEndian.Uint16(b)))
-	case 4:
-		return int64(int32(binary.LittleEndian.Uint32(b)))
-	default:
-		return int64(binary.LittleEndian.Uint64(b))
-	}
+	var raw [8]byte
+	copy(raw[:], f.b[at:at+bytes])
+	unused := 64 - 8*bytes
+	return int64(binary.LittleEndian.Uint64(raw[:])) << unused >> unused
 }
 
 // follow returns the place to which the offset at a place leads.

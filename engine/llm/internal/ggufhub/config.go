@@ -3,6 +3,7 @@ package ggufhub
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -99,22 +100,13 @@ func float(v any) (float64, bool) {
 		return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
 	case float64:
 		return v, !math.IsInf(v, 0) && !math.IsNaN(v)
-	case uint8:
-		return float64(v), true
-	case int8:
-		return float64(v), true
-	case uint16:
-		return float64(v), true
-	case int16:
-		return float64(v), true
-	case uint32:
-		return float64(v), true
-	case int32:
-		return float64(v), true
-	case uint64:
-		return float64(v), true
-	case int64:
-		return float64(v), true
+	}
+	switch n := reflect.ValueOf(v); {
+	case !n.IsValid():
+	case n.CanInt():
+		return float64(n.Int()), true
+	case n.CanUint():
+		return float64(n.Uint()), true
 	}
 	return 0, false
 }
