@@ -35,21 +35,14 @@ const mostDeflated = 1032
 //
 // It takes a file with exactly as many bytes as its header says. Errors name the byte.
 func ReadIDX(path string) (tensor.Tensor, error) {
-	fail := func(err error) (tensor.Tensor, error) {
+	f, size, err := regular.OpenSized(path)
+	if err != nil {
 		return tensor.Tensor{}, fmt.Errorf("data: read idx: %w", err)
 	}
-	f, err := regular.Open(path)
-	if err != nil {
-		return fail(err)
-	}
 	defer f.Close()
-	stat, err := f.Stat()
+	t, err := readIDX(f, size)
 	if err != nil {
-		return fail(err)
-	}
-	t, err := readIDX(f, stat.Size())
-	if err != nil {
-		return fail(fmt.Errorf("%s: %w", visible.Line(filepath.Base(path)), err))
+		return tensor.Tensor{}, fmt.Errorf("data: read idx: %s: %w", visible.Line(filepath.Base(path)), err)
 	}
 	return t, nil
 }

@@ -2,16 +2,13 @@ package embed
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -73,13 +70,8 @@ func (m *Model) content() (map[string][]byte, error) {
 	content := maps.Clone(m.files)
 	if _, encoder := m.Body.(*Encoder); encoder {
 		name := path.Join(m.bodyPath, configFile)
-		text, err := changed(content[name], func(keys map[string]any) {
-			key := "torch_dtype"
-			if _, ok := keys["dtype"]; ok {
-				key = "dtype"
-			}
-			w := m.Body.(*Encoder).Words.Weight
-			keys[key] = map[dtype.Type]string{dtype.F32: "float32", dtype.BF16: "bfloat16", dtype.F16: "float16"}[w.DType()]
+		text, err := pretrained.Changed(content[name], func(keys map[string]any) {
+			pretrained.SetDType(keys, m.Body.(*Encoder).Words.Weight.DType())
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -89,7 +81,7 @@ func (m *Model) content() (map[string][]byte, error) {
 	if len(m.Prompts) == 0 && content[promptsFile] == nil {
 		return content, nil
 	}
-	text, err := changed(content[promptsFile], func(keys map[string]any) {
+	text, err := pretrained.Changed(content[promptsFile], func(keys map[string]any) {
 		keys["prompts"], keys["default_prompt_name"] = m.Prompts, nil
 		if m.Prompt != "" {
 			keys["default_prompt_name"] = m.Prompt
@@ -100,20 +92,6 @@ func (m *Model) content() (map[string][]byte, error) {
 	})
 	content[promptsFile] = text
 	return content, err
-}
-
-// changed returns an object in JSON with other values; nil is the empty one.
-func changed(text []byte, change func(keys map[string]any)) ([]byte, error) {
-	keys := map[string]any{}
-	if text != nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		if err := d.Decode(&keys); err != nil {
-			return nil, err
-		}
-	}
-	change(keys)
-	return json.MarshalIndent(keys, "", "  ")
 }
 
 // whole says whether the weights are exactly those of such a model.
@@ -180,10 +158,7 @@ func writeBytes(f *durable.Folder, name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(f.Path(name)), 0o777); err != nil {
 		return err
 	}
-	return f.WriteFile(name, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
+	return f.WriteFile(name, durable.Text(string(content)))
 }
 
 // remember keeps a file of the folder for Save.

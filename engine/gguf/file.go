@@ -37,16 +37,11 @@ type Info struct {
 
 // Open opens the file and checks its header. The caller closes it.
 func Open(path string) (*File, error) {
-	f, err := regular.Open(path)
+	f, size, err := regular.OpenSized(path)
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
-	stat, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("gguf: %w", err)
-	}
-	file, err := Read(f, stat.Size(), filepath.Base(path))
+	file, err := Read(f, size, filepath.Base(path))
 	if err != nil {
 		f.Close()
 		return nil, err

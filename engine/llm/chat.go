@@ -30,14 +30,7 @@ func (m *Model) Chat(ctx context.Context, messages []chat.Message, o Sampling) (
 
 // StreamChat is Chat that gives the answer part by part, as [Model.Stream] does.
 func (m *Model) StreamChat(ctx context.Context, messages []chat.Message, o Sampling) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		ids, err := m.chatTokens(messages, chat.Options{})
-		if err != nil {
-			yield("", err)
-			return
-		}
-		m.stream(ids, o, m.StreamTokens(ctx, ids, o), func() {})(yield)
-	}
+	return m.streamed(ctx, o, func() ([]int, error) { return m.chatTokens(messages, chat.Options{}) })
 }
 
 // ChatText writes messages as the model's chat template has them, the special tokens of the model filled in.

@@ -1,12 +1,12 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
@@ -160,21 +160,14 @@ func save(dir string, m *Model, limit int) error {
 		if name == configFile {
 			continue
 		}
-		if err := f.WriteFile(name, bytesOf(content)); err != nil {
+		if err := f.WriteFile(name, durable.Text(string(content))); err != nil {
 			return err
 		}
 	}
-	if err := f.WriteFile(configFile, bytesOf(config)); err != nil {
+	if err := f.WriteFile(configFile, durable.Text(string(config))); err != nil {
 		return err
 	}
 	return f.Commit()
-}
-
-func bytesOf(content []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	}
 }
 
 // names collects the paths of a model's weights instead of making them.
@@ -231,39 +224,27 @@ func writeShards(f *durable.Folder, params []nn.Param, limit int) error {
 	if err != nil {
 		return err
 	}
-	return f.WriteFile(weightsFile+".index.json", bytesOf(text))
+	return f.WriteFile(weightsFile+".index.json", durable.Text(string(text)))
 }
 
 // configText is the text of the model's config.json: that of the folder it came from, with today's dtype.
-func (m *Model) configText(params []nn.Param) ([]byte, error) {
-	name := "bfloat16" // where all are codes
-	for _, p := range params {
-		if p.Value().Rank() == 2 {
-			name = map[dtype.Type]string{dtype.F32: "float32", dtype.BF16: "bfloat16", dtype.F16: "float16"}[p.Value().DType()]
-			break
-		}
+func (m *Model) configText(params []nn.Param) (text []byte, err error) {
+	dt := dtype.BF16 // where all are codes
+	if i := slices.IndexFunc(params, func(p nn.Param) bool { return p.Value().Rank() == 2 }); i >= 0 {
+		dt = params[i].Value().DType()
 	}
-	keys := map[string]any{}
-	if text := m.files[configFile]; text != nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		if err := d.Decode(&keys); err != nil {
-			return nil, err
-		}
-	} else {
-		var err error
-		if keys, err = m.Config.keys(); err != nil {
+	var own map[string]any
+	if m.files[configFile] == nil {
+		if own, err = m.Config.keys(); err != nil {
 			return nil, err
 		}
 	}
-	if keys["architectures"] == nil { // a GGUF file does not name the class
-		family, _ := familyOf(m.Config.Family)
-		keys["architectures"] = []string{family.class}
-	}
-	if _, ok := keys["dtype"]; ok {
-		keys["dtype"] = name
-	} else {
-		keys["torch_dtype"] = name
-	}
-	return json.MarshalIndent(keys, "", "  ")
+	return pretrained.Changed(m.files[configFile], func(keys map[string]any) {
+		maps.Copy(keys, own)
+		if keys["architectures"] == nil { // a GGUF file does not name the class
+			family, _ := familyOf(m.Config.Family)
+			keys["architectures"] = []string{family.class}
+		}
+		pretrained.SetDType(keys, dt)
+	})
 }

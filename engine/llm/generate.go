@@ -44,8 +44,13 @@ func (m *Model) text(ctx context.Context, prompt []int, o Sampling, tokens iter.
 //		fmt.Print(text)
 //	}
 func (m *Model) Stream(ctx context.Context, prompt string, o Sampling) iter.Seq2[string, error] {
+	return m.streamed(ctx, o, func() ([]int, error) { return m.encode(prompt) })
+}
+
+// streamed is Stream from the tokens that prompt gives when the loop begins.
+func (m *Model) streamed(ctx context.Context, o Sampling, prompt func() ([]int, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		ids, err := m.encode(prompt)
+		ids, err := prompt()
 		if err != nil {
 			yield("", err)
 			return

@@ -45,16 +45,12 @@ func (e *FormatError) Error() string {
 // Load reads a .npy file onto the default device. Arrays in Fortran's order and in big-endian bytes become
 // tensors like all others.
 func Load(path string) (tensor.Tensor, error) {
-	f, err := regular.Open(path)
+	f, size, err := regular.OpenSized(path)
 	if err != nil {
 		return tensor.Tensor{}, fmt.Errorf("npy: %w", err)
 	}
 	defer f.Close()
-	stat, err := f.Stat()
-	if err != nil {
-		return tensor.Tensor{}, fmt.Errorf("npy: %w", err)
-	}
-	return Read(f, stat.Size(), filepath.Base(path))
+	return Read(f, size, filepath.Base(path))
 }
 
 // Read reads an array of size bytes in all. The name is for errors.

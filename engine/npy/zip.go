@@ -24,16 +24,12 @@ const ending = ".npy"
 // LoadZip reads all arrays of a .npz file, as numpy.savez and savez_compressed write it, onto the default
 // device, by their names.
 func LoadZip(path string) (map[string]tensor.Tensor, error) {
-	f, err := regular.Open(path)
+	f, size, err := regular.OpenSized(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w", err)
 	}
 	defer f.Close()
-	stat, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("npy: %w", err)
-	}
-	return ReadZip(f, stat.Size(), filepath.Base(path))
+	return ReadZip(f, size, filepath.Base(path))
 }
 
 // ReadZip reads all arrays of a .npz of size bytes. The name is for errors.

@@ -179,7 +179,8 @@ func (c *compiler) repeat() (low, high int, ok bool) {
 	return low, high, true
 }
 
-// loop repeats what body writes: split into the body or past it, the body; without a bound, jump to the split.
+// loop repeats what body writes: split into the body or past it, the body; without a bound, jump to the
+// split.
 func (c *compiler) loop(body func(), low, high int, lazy, possessive bool) func() {
 	write := func() {
 		for i := 0; i < low && c.err == nil; i++ {

@@ -20,29 +20,35 @@ const MaxSource = 64 << 20
 
 // Open opens a regular file for reading. It never waits for the other end of a pipe.
 func Open(path string) (*os.File, error) {
+	f, _, err := OpenSized(path)
+	return f, err
+}
+
+// OpenSized is Open that says how many bytes the file has.
+func OpenSized(path string) (*os.File, int64, error) {
 	stat, err := os.Stat(path) // opening a device can do something, so ask first
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = &fs.PathError{Op: "open", Path: path, Err: p.Err}
 		}
-		return nil, err
+		return nil, 0, err
 	}
 	if err := check(path, stat); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if stat, err = f.Stat(); err == nil {
 		err = check(path, stat) // it may have been replaced in between
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, 0, err
 	}
-	return f, nil
+	return f, stat.Size(), nil
 }
 
 func check(path string, stat fs.FileInfo) error {

@@ -187,11 +187,10 @@ func (s *Settings) Not(key string) {
 // DType is the type in which the folder says that its matrices are.
 func (s *Settings) DType() dtype.Type {
 	name := s.Text("dtype", s.Text("torch_dtype", "float32"))
-	types := map[string]dtype.Type{"float32": dtype.F32, "bfloat16": dtype.BF16, "float16": dtype.F16}
-	if _, ok := types[name]; !ok {
+	if _, ok := dtypes[name]; !ok {
 		s.Fail("dtype", "got %q, want float32, bfloat16 or float16", name)
 	}
-	return types[name]
+	return dtypes[name]
 }
 
 // Err is the first error of a reader of these settings or of an object in them.
