@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	_ "image/jpeg" // the formats that Images reads
@@ -148,9 +149,7 @@ func (o Images) folder(dir string, batch int) (*Examples, error) {
 	if batch < 1 {
 		return nil, fmt.Errorf("got batch %d, want at least 1", batch)
 	}
-	if o.Channels == 0 {
-		o.Channels = 3
-	}
+	o.Channels = cmp.Or(o.Channels, 3)
 	f := files{images: o, dir: dir}
 	var classes []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -58,9 +59,7 @@ func (s *Sequences) Padded(batch int) *Rows {
 // one, and preferences, panic with a *tensor.Error.
 func (s *Sequences) Packed(batch, length int) *Rows {
 	longest := s.longest()
-	if length == 0 {
-		length = longest
-	}
+	length = cmp.Or(length, longest)
 	switch {
 	case batch < 1:
 		s.fail("data.Packed", "got batch %d, want at least 1", batch)
@@ -165,10 +164,7 @@ func (r *Rows) width(batch []int) (n int) {
 	for _, row := range batch {
 		n = max(n, r.length(row))
 	}
-	round := r.Round
-	if round == 0 {
-		round = max(8, 1<<bits.Len(uint(n-1))/16)
-	}
+	round := cmp.Or(r.Round, max(8, 1<<bits.Len(uint(n-1))/16))
 	return (n + round - 1) / round * round
 }
 

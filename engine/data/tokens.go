@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -64,9 +65,7 @@ type Tokens struct {
 
 // asked fills in what the model says.
 func (o Tokens) asked(d *Dataset) (Tokens, error) {
-	if o.Length == 0 {
-		o.Length = 2048
-	}
+	o.Length = cmp.Or(o.Length, 2048)
 	if o.Model == nil {
 		return o, nil
 	}
@@ -75,12 +74,8 @@ func (o Tokens) asked(d *Dataset) (Tokens, error) {
 	if o.Tokenizer == nil {
 		o.Tokenizer = t
 	}
-	if o.BOS == "" {
-		o.BOS = special.BOS
-	}
-	if o.EOS == "" {
-		o.EOS = special.EOS
-	}
+	o.BOS = cmp.Or(o.BOS, special.BOS)
+	o.EOS = cmp.Or(o.EOS, special.EOS)
 	if o.Template != nil {
 		return o, nil
 	}

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -85,24 +86,16 @@ func (c Config) first() int {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Family == "" {
-		c.Family = "bert"
-	}
-	if c.Hidden == 0 {
-		c.Hidden = 4 * c.Width
-	}
+	c.Family = cmp.Or(c.Family, "bert")
+	c.Hidden = cmp.Or(c.Hidden, 4*c.Width)
 	if c.Positions == 0 {
 		c.Positions = 512 + c.first()
 	}
 	if c.Types == 0 && families[c.Family].types {
 		c.Types = 2
 	}
-	if c.Act == "" {
-		c.Act = "gelu"
-	}
-	if c.Eps == 0 {
-		c.Eps = 1e-12
-	}
+	c.Act = cmp.Or(c.Act, "gelu")
+	c.Eps = cmp.Or(c.Eps, 1e-12)
 	return c
 }
 

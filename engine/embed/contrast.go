@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -24,10 +25,7 @@ func (c Contrast) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	if inputs.Rank() != 2 || targets.Rank() != 2 || inputs.Len(0) != targets.Len(0) {
 		panic(&tensor.Error{Op: "embed.Contrast", Msg: fmt.Sprintf("got inputs %v and targets %v, want [B T] and [B U]", inputs.Shape(), targets.Shape())})
 	}
-	scale := c.Scale
-	if scale == 0 {
-		scale = 20
-	}
+	scale := cmp.Or(c.Scale, 20)
 	scores := c.Model.Similarity(c.Model.Forward(inputs), c.Model.Forward(targets)).Mul(scale)
 	return tensor.CrossEntropy(scores, tensor.Range(inputs.Len(0)).To(scores.Device()), tensor.CrossEntropyOptions{})
 }

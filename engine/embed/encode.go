@@ -117,10 +117,7 @@ func (m *Model) room() int {
 	if e, ok := m.Body.(*Encoder); ok && (most == 0 || most > e.Room()) {
 		most = e.Room()
 	}
-	if most == 0 {
-		return 1 << 30
-	}
-	return most
+	return cmp.Or(most, 1<<30)
 }
 
 // ending are the special tokens after a text.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -43,12 +44,8 @@ func (m *Model) ChatText(messages []chat.Message, o chat.Options) (string, error
 		return "", err
 	}
 	own := m.conversation.options
-	if o.BOS == "" {
-		o.BOS = own.BOS
-	}
-	if o.EOS == "" {
-		o.EOS = own.EOS
-	}
+	o.BOS = cmp.Or(o.BOS, own.BOS)
+	o.EOS = cmp.Or(o.EOS, own.EOS)
 	extra := map[string]any{}
 	for _, from := range []map[string]any{own.Extra, o.Extra} {
 		for name, v := range from {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -54,21 +55,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.KVHeads == 0 {
-		c.KVHeads = c.Heads
-	}
+	c.KVHeads = cmp.Or(c.KVHeads, c.Heads)
 	if c.HeadDim == 0 && c.Heads > 0 {
 		c.HeadDim = c.Width / c.Heads
 	}
-	if c.Hidden == 0 {
-		c.Hidden = (8*c.Width/3 + 31) / 32 * 32
-	}
-	if c.Eps == 0 {
-		c.Eps = 1e-5
-	}
-	if c.Rope.Base == 0 {
-		c.Rope.Base = 10000
-	}
+	c.Hidden = cmp.Or(c.Hidden, (8*c.Width/3+31)/32*32)
+	c.Eps = cmp.Or(c.Eps, 1e-5)
+	c.Rope.Base = cmp.Or(c.Rope.Base, 10000)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -97,9 +98,7 @@ func (c Config) foundAs(found Config) error {
 		}
 		x.Local = local
 	}
-	if c.Context == 0 {
-		c.Context = found.Context
-	}
+	c.Context = cmp.Or(c.Context, found.Context)
 	is, read := reflect.ValueOf(c), reflect.ValueOf(found)
 	for i := range is.NumField() {
 		if !near(is.Field(i), read.Field(i)) {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -29,10 +30,7 @@ func (c Config) keys() (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("got family %q, want one that folders have", c.Family)
 	}
-	context := c.Context
-	if context == 0 {
-		context = 4096
-	}
+	context := cmp.Or(c.Context, 4096)
 	act := map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu"}[c.Act]
 	k := map[string]any{
 		"model_type": c.Family, "architectures": []string{family.class}, "vocab_size": c.Vocab, "hidden_size": c.Width,
@@ -95,12 +93,8 @@ func (c Config) saidBy(k map[string]any) error {
 	}
 	want := c
 	want.Seed, want.Checkpoint, want.DType, got.DType = 0, false, 0, 0
-	if want.Context == 0 {
-		want.Context = got.Context
-	}
-	if want.Act == "" {
-		want.Act = got.Act
-	}
+	want.Context = cmp.Or(want.Context, got.Context)
+	want.Act = cmp.Or(want.Act, got.Act)
 	a, b := reflect.ValueOf(want), reflect.ValueOf(got)
 	for i := range a.NumField() {
 		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {

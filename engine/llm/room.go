@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -63,10 +64,7 @@ func (s *memory) furnish() {
 	d := s.device()
 	asked := s.room.asked
 	if d.Sparse() {
-		context := s.m.Config.Context
-		if context == 0 {
-			context = unsaidContext
-		}
+		context := cmp.Or(s.m.Config.Context, unsaidContext)
 		texts, tokens := max(s.room.texts, s.room.rows), doubled(max(context, leastContext), asked)
 		most := int(d.Backend().Info().Memory) / reservedShare
 		for tokens/2 >= asked && most > 0 && s.bytes(texts, tokens) > most {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -124,26 +125,17 @@ func (o Sampling) penalises() bool {
 
 // count is how many tokens to make.
 func (o Sampling) count() int {
-	if o.Tokens == 0 {
-		return 64
-	}
-	return o.Tokens
+	return cmp.Or(o.Tokens, 64)
 }
 
 // rows is how many texts of a batch grow at once.
 func (o Sampling) rows() int {
-	if o.Rows == 0 {
-		return 16
-	}
-	return o.Rows
+	return cmp.Or(o.Rows, 16)
 }
 
 // kept is the type in which keys and values are kept.
 func (o Sampling) kept() dtype.Type {
-	if o.Cache == dtype.Invalid {
-		return dtype.F32
-	}
-	return o.Cache
+	return cmp.Or(o.Cache, dtype.F32)
 }
 
 // A sampler chooses the tokens of one text.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -33,10 +34,7 @@ func (d *Draft) String() string {
 }
 
 func (d *Draft) count() int {
-	if d.Tokens == 0 {
-		return 4
-	}
-	return d.Tokens
+	return cmp.Or(d.Tokens, 4)
 }
 
 // refuses says why a draft cannot guess for a model.

@@ -1,6 +1,7 @@
 package lora
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -46,9 +47,7 @@ type Combination struct {
 // turn. Its scale is 1. A layer that only some of them have gets what these add. Adapters with DoRA cannot be
 // combined, because what they add depends on the weight.
 func Combine(m nn.Module, c Combination) (*Adapter, error) {
-	if c.Method == "" {
-		c.Method = SVD
-	}
+	c.Method = cmp.Or(c.Method, SVD)
 	rank, err := c.check(m)
 	if err != nil {
 		return nil, fmt.Errorf("lora: combine: %w", err)

@@ -26,6 +26,7 @@
 package lora
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -94,18 +95,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = DefaultName
-	}
-	if c.Rank == 0 {
-		c.Rank = 8
-	}
+	c.Name = cmp.Or(c.Name, DefaultName)
+	c.Rank = cmp.Or(c.Rank, 8)
 	if c.Alpha == 0 {
 		c.Alpha = 2 * float64(c.Rank)
 	}
-	if c.Targets == "" {
-		c.Targets = AllLinear
-	}
+	c.Targets = cmp.Or(c.Targets, AllLinear)
 	return c
 }
 

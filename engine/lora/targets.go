@@ -1,6 +1,7 @@
 package lora
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,12 +81,8 @@ func (c Config) of(s slot, patterns [][]nn.Target) Config {
 		if !choosesAny(patterns[i], s) {
 			continue
 		}
-		if rank == 0 {
-			rank = p.Rank
-		}
-		if alpha == 0 {
-			alpha = p.Alpha
-		}
+		rank = cmp.Or(rank, p.Rank)
+		alpha = cmp.Or(alpha, p.Alpha)
 	}
 	if rank != 0 {
 		c.Rank = rank

@@ -32,6 +32,7 @@
 package quant
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -67,15 +68,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Bits == 0 {
-		c.Bits = 8
-	}
-	if c.Group == 0 {
-		c.Group = 64
-	}
-	if c.Scale == dtype.Invalid {
-		c.Scale = dtype.F32
-	}
+	c.Bits = cmp.Or(c.Bits, 8)
+	c.Group = cmp.Or(c.Group, 64)
+	c.Scale = cmp.Or(c.Scale, dtype.F32)
 	return c
 }
 

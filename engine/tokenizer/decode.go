@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -121,10 +122,7 @@ func (f *file) decoder(at string, p *part) []decoder {
 			return token
 		})
 	case "Metaspace":
-		mark := p.Replacement
-		if mark == "" {
-			mark = "▁"
-		}
+		mark := cmp.Or(p.Replacement, "▁")
 		return each(func(i int, token string) string {
 			if i == 0 && p.scheme() != "never" {
 				token = strings.TrimPrefix(token, mark)

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -239,9 +240,7 @@ func (f *file) model(m *modelPart) {
 			f.fail("model.unk_token", "the vocabulary has no token for what is unknown")
 		}
 		w := &wordPiece{vocab: vocab, prefix: m.Prefix, unknown: unknown, longest: m.MaxRunes}
-		if w.longest == 0 {
-			w.longest = 100
-		}
+		w.longest = cmp.Or(w.longest, 100)
 		f.t.model = w
 	case "WordLevel":
 		f.t.model = &wordLevel{vocab: vocab, unknown: unknown}

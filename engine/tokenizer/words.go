@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -211,10 +212,7 @@ func (f *file) cutters(at string, p *part) []cutter {
 
 // metaspace writes blanks as a rune of their own, and cuts before it.
 func metaspace(p *part) []cutter {
-	mark := p.Replacement
-	if mark == "" {
-		mark = "▁"
-	}
+	mark := cmp.Or(p.Replacement, "▁")
 	list := []cutter{func(p piece, emit func(piece)) {
 		emit(piece{strings.ReplaceAll(p.text, " ", mark), p.first})
 	}}
@@ -235,10 +233,7 @@ func (p *part) scheme() string {
 	if p.PrependScheme == "" && p.AddPrefixSpace != nil && !*p.AddPrefixSpace {
 		return "never"
 	}
-	if p.PrependScheme == "" {
-		return "always"
-	}
-	return p.PrependScheme
+	return cmp.Or(p.PrependScheme, "always")
 }
 
 func (f *file) behaviour(at, name string) behaviour {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -79,10 +80,7 @@ func (d DPO) Rewards(inputs, targets tensor.Tensor) (chosen, rejected tensor.Ten
 }
 
 func (d DPO) beta() float64 {
-	if d.Beta == 0 {
-		return 0.1
-	}
-	return d.Beta
+	return cmp.Or(d.Beta, 0.1)
 }
 
 // gains are how much likelier answers are than for the reference, in nats, of ipo in nats a token.
@@ -157,10 +155,7 @@ func (o ORPO) Counted(b data.Batch) int { return b.Examples() / 2 }
 // Loss is the mean over the pairs, of the cross-entropy over the tokens. Inputs and targets are those of
 // [DPO.Loss].
 func (o ORPO) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
-	beta := o.Beta
-	if beta == 0 {
-		beta = 0.1
-	}
+	beta := cmp.Or(o.Beta, 0.1)
 	if !(beta > 0) || math.IsInf(beta, 0) {
 		panic(&tensor.Error{Op: "train.ORPO", Msg: fmt.Sprintf("got beta %v, want a positive number, or 0 for 0.1", beta)})
 	}

@@ -13,6 +13,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,18 +94,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Accumulate == 0 {
-		o.Accumulate = 1
-	}
+	o.Accumulate = cmp.Or(o.Accumulate, 1)
 	if o.Optimizer == nil {
 		o.Optimizer = optim.AdamW{}
 	}
-	if o.EvalBatches == 0 {
-		o.EvalBatches = 8
-	}
-	if o.Keep == 0 {
-		o.Keep = 2
-	}
+	o.EvalBatches = cmp.Or(o.EvalBatches, 8)
+	o.Keep = cmp.Or(o.Keep, 2)
 	return o
 }
 

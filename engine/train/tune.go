@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,9 +122,7 @@ func (o Options) Tuning(d data.Source, adapter bool) Options {
 			o.LR = optim.Cosine(peak, warmup, o.Steps)
 		}
 	}
-	if o.Clip == 0 {
-		o.Clip = 1
-	}
+	o.Clip = cmp.Or(o.Clip, 1)
 	if o.Eval != nil && o.EvalEvery == 0 {
 		o.EvalEvery = max(1, o.Steps/10)
 	}

@@ -14,6 +14,7 @@ package durable
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -87,10 +88,7 @@ func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	perm := w.Perm
-	if perm == 0 {
-		perm = 0o666
-	}
+	perm := cmp.Or(w.Perm, 0o666)
 	sys := w.system()
 	err = writeSynced(sys, temp, perm, old, write)
 	if errors.Is(err, fs.ErrPermission) {
@@ -180,9 +178,7 @@ const leftoverAge = time.Minute
 // matter of the write that is to come.
 func clearLeftovers(path string) {
 	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	d, err := os.Open(dir)
 	if err != nil {
 		return

@@ -1,6 +1,7 @@
 package ggufhub
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -99,9 +100,7 @@ func longAttention(context, original float64) float64 {
 // of its usual settings does, longrope says any divisors.
 func (m *Model) llama3(k map[string]any, divisors []float64) {
 	base, _ := k["rope_theta"].(float64)
-	if base == 0 {
-		base = 10000
-	}
+	base = cmp.Or(base, 10000)
 	if len(divisors) == 0 || slices.Max(divisors) == 1 && slices.Min(divisors) == 1 {
 		return
 	}

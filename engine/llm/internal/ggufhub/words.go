@@ -136,10 +136,7 @@ func bpe(merges any) object {
 // byteLevel is the tokenizer of GPT-2 and its descendants, which differ in how text is cut into words.
 func (m *Model) byteLevel(v *vocabulary) (content object, bos bool) {
 	key := "tokenizer.ggml.pre"
-	name := m.text(key)
-	if name == "" {
-		name = "default"
-	}
+	name := cmp.Or(m.text(key), "default")
 	cut, ok := cuts[name]
 	if !ok {
 		m.fail(key, "got %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(cuts)), ", "))

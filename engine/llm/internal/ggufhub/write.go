@@ -1,6 +1,7 @@
 package ggufhub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,9 +93,7 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 			return e, nil
 		}
 		w.Tensor = w.Codes.Dequantized().Transpose()
-		if typ == "" {
-			typ = "F16"
-		}
+		typ = cmp.Or(typ, "F16")
 	}
 	e := gguf.Entry{Name: name, Type: typ, Tensor: w.Tensor}
 	shape := w.Tensor.Shape()

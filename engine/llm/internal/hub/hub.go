@@ -13,6 +13,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,21 +47,13 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Revision == "" {
-		o.Revision = "main"
-	}
+	o.Revision = cmp.Or(o.Revision, "main")
 	if o.Client == nil {
 		o.Client = &http.Client{}
 	}
-	if o.Patience == 0 {
-		o.Patience = time.Minute
-	}
-	if o.Tries == 0 {
-		o.Tries = 5
-	}
-	if o.Pause == 0 {
-		o.Pause = time.Second
-	}
+	o.Patience = cmp.Or(o.Patience, time.Minute)
+	o.Tries = cmp.Or(o.Tries, 5)
+	o.Pause = cmp.Or(o.Pause, time.Second)
 	return o
 }
 

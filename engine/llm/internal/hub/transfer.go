@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,7 @@ func (h *hub) request(ctx context.Context, address string, from int64) (*body, e
 // problem is the error of an answer without content, in words of what to do.
 func (h *hub) problem(answer *http.Response) error {
 	code := answer.StatusCode
-	said := answer.Header.Get("X-Error-Message")
-	if said == "" {
-		said = answer.Status
-	}
+	said := cmp.Or(answer.Header.Get("X-Error-Message"), answer.Status)
 	switch {
 	case code == http.StatusOK || code == http.StatusPartialContent || code == http.StatusRequestedRangeNotSatisfiable:
 		if kind := answer.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") && !strings.HasSuffix(answer.Request.URL.Path, ".html") {
