@@ -193,43 +193,28 @@ type cursor struct {
 	recurse *callable
 }
 
-func (c *cursor) attribute(name string) (any, bool) {
-	i, n := c.at, len(c.items)
-	switch name {
-	case "index":
-		return int64(i + 1), true
-	case "index0":
-		return int64(i), true
-	case "revindex":
-		return int64(n - i), true
-	case "revindex0":
-		return int64(n - i - 1), true
-	case "first":
-		return i == 0, true
-	case "last":
-		return i == n-1, true
-	case "length":
-		return int64(n), true
-	case "depth":
-		return int64(c.depth + 1), true
-	case "depth0":
-		return int64(c.depth), true
-	case "previtem":
-		if i == 0 {
-			return undefined{"previtem"}, true
-		}
-		return c.items[i-1], true
-	case "nextitem":
-		if i == n-1 {
-			return undefined{"nextitem"}, true
-		}
-		return c.items[i+1], true
-	case "cycle":
-		return &callable{name, c.cycle}, true
-	case "changed":
-		return &callable{name, c.changed}, true
+// loopFields are what a template asks loop for.
+var loopFields = map[string]func(c *cursor) any{
+	"index":     func(c *cursor) any { return int64(c.at + 1) },
+	"index0":    func(c *cursor) any { return int64(c.at) },
+	"revindex":  func(c *cursor) any { return int64(len(c.items) - c.at) },
+	"revindex0": func(c *cursor) any { return int64(len(c.items) - c.at - 1) },
+	"first":     func(c *cursor) any { return c.at == 0 },
+	"last":      func(c *cursor) any { return c.at == len(c.items)-1 },
+	"length":    func(c *cursor) any { return int64(len(c.items)) },
+	"depth":     func(c *cursor) any { return int64(c.depth + 1) },
+	"depth0":    func(c *cursor) any { return int64(c.depth) },
+	"previtem":  func(c *cursor) any { return c.item(c.at-1, "previtem") },
+	"nextitem":  func(c *cursor) any { return c.item(c.at+1, "nextitem") },
+	"cycle":     func(c *cursor) any { return &callable{"cycle", c.cycle} },
+	"changed":   func(c *cursor) any { return &callable{"changed", c.changed} },
+}
+
+func (c *cursor) item(at int, name string) any {
+	if at < 0 || at >= len(c.items) {
+		return undefined{name}
 	}
-	return nil, false
+	return c.items[at]
 }
 
 func (c *cursor) cycle(r *run, a args) any {

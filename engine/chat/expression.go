@@ -228,8 +228,8 @@ func (r *run) attribute(of any, name string) any {
 			return x
 		}
 	case *cursor:
-		if x, ok := v.attribute(name); ok {
-			return x
+		if field := loopFields[name]; field != nil {
+			return field(v)
 		}
 	case *callable:
 		if name == "name" {

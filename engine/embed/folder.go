@@ -73,6 +73,15 @@ func (l *loader) settings(path ...string) (*pretrained.Settings, error) {
 	return pretrained.ParseSettings(name, text)
 }
 
+// config reads the config.json of a module, which must be there.
+func (l *loader) config(path string) (*pretrained.Settings, error) {
+	s, err := l.settings(path, configFile)
+	if err == nil && s == nil {
+		err = fmt.Errorf("%s: no such file", filepath.Join(l.dir, path, configFile))
+	}
+	return s, err
+}
+
 // A module is a step of a model of sentence-transformers.
 type module struct {
 	Path string `json:"path"`
@@ -169,12 +178,9 @@ func (l *loader) tokenizer(path string) ([]byte, error) {
 
 // encoder reads an encoder, and how long its texts are.
 func (l *loader) encoder(path string) error {
-	s, err := l.settings(path, configFile)
+	s, err := l.config(path)
 	if err != nil {
 		return err
-	}
-	if s == nil {
-		return fmt.Errorf("%s: no such file", filepath.Join(l.dir, path, configFile))
 	}
 	c, err := parseConfig(s)
 	if err != nil {
@@ -329,12 +335,9 @@ func readTable(w *pretrained.Weights, name string, shape []int, vocab int) (*Tab
 
 // pooling reads how one vector is made of many.
 func (l *loader) pooling(path string) error {
-	s, err := l.settings(path, configFile)
+	s, err := l.config(path)
 	if err != nil {
 		return err
-	}
-	if s == nil {
-		return fmt.Errorf("%s: no such file", filepath.Join(l.dir, path, configFile))
 	}
 	var one string
 	var list []string
@@ -371,12 +374,9 @@ func (l *loader) pooling(path string) error {
 
 // dense reads a layer after the pooling.
 func (l *loader) dense(path string) error {
-	s, err := l.settings(path, configFile)
+	s, err := l.config(path)
 	if err != nil {
 		return err
-	}
-	if s == nil {
-		return fmt.Errorf("%s: no such file", filepath.Join(l.dir, path, configFile))
 	}
 	in, out, bias := s.Need("in_features"), s.Need("out_features"), s.Bool("bias", true)
 	act := s.Text("activation_function", "torch.nn.modules.activation.Tanh")

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -165,7 +166,7 @@ func checkKeys(text []byte) error {
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	for _, key := range sorted(all) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if _, ok := known[key]; ok || slices.Contains(harmless, key) {
 			continue
 		}
@@ -266,15 +267,6 @@ func (a *Adapter) stored(p *Part) (rank int, alpha float64) {
 	}
 	c.Alpha = 1
 	return c.Rank, p.Scale / c.Scale()
-}
-
-func sorted(m map[string]json.RawMessage) []string {
-	var list []string
-	for key := range m {
-		list = append(list, key)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // The names of tensors in PEFT's files: behind prefix and the layer's name stands what it is, without

@@ -11,6 +11,7 @@ package ggufhub
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,13 +97,7 @@ func (m *Model) put(name string, content any) {
 func (m *Model) Close() error { return m.weights.Close() }
 
 // Names are those of the weights, as the folder has them. One that no folder has keeps its own.
-func (m *Model) Names() []string {
-	var names []string
-	for name := range m.names {
-		names = append(names, name)
-	}
-	return names
-}
+func (m *Model) Names() []string { return slices.Collect(maps.Keys(m.names)) }
 
 // Describe is the type of a weight in the file, and its shape.
 func (m *Model) Describe(name string) (typ string, shape []int, err error) {

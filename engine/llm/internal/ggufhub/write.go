@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -134,13 +135,7 @@ func (d *Draft) WriteFile(path string) error {
 
 // A draft shows what it will be.
 
-func (d *Draft) Keys() []string {
-	var keys []string
-	for key := range d.folder.metadata {
-		keys = append(keys, key)
-	}
-	return keys
-}
+func (d *Draft) Keys() []string { return slices.Collect(maps.Keys(d.folder.metadata)) }
 
 func (d *Draft) Has(key string) bool { return d.folder.metadata[key] != nil }
 
