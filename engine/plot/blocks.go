@@ -39,10 +39,7 @@ func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, pai
 		return "", false
 	}
 	pixels = inBlocks(pixels, width-2)
-	var lines []string
-	if title := strings.TrimSpace(p.Title + " " + p.YLabel); title != "" {
-		lines = append(lines, " "+title)
-	}
+	lines := p.heading("")
 	size := pixels.Rect.Size()
 	for y := 0; y < size.Y; y += 2 {
 		var b strings.Builder

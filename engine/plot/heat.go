@@ -20,14 +20,11 @@ func (p *Plot) drawHeat(width int, paint func(int, string) string) string {
 	}
 	_, columns := p.cellCount()
 	block := max(1, (columns+(width-4)/2-1)/((width-4)/2))
-	var lines []string
-	title := strings.TrimSpace(p.Title + " " + p.YLabel)
+	note := ""
 	if block > 1 {
-		title = strings.TrimSpace(fmt.Sprintf("%s (mean of %d×%d)", title, block, block))
+		note = fmt.Sprintf("(mean of %d×%d)", block, block)
 	}
-	if title != "" {
-		lines = append(lines, " "+title)
-	}
+	lines := p.heading(note)
 	wide := (columns + block - 1) / block
 	lines = append(lines, paint(-1, "┌"+strings.Repeat("──", wide)+"┐"))
 	for r := 0; r < len(p.Cells); r += block {
@@ -50,6 +47,14 @@ func (p *Plot) drawHeat(width int, paint func(int, string) string) string {
 		scale[i] = s + s + " " + label(low+float64(i)*step, step/10)
 	}
 	return strings.Join(append(lines, " "+strings.Join(scale, "  ")), "\n")
+}
+
+// heading is the line above a drawing in text: title, label and a note; none if there is none of them.
+func (p *Plot) heading(note string) []string {
+	if title := strings.TrimSpace(strings.TrimSpace(p.Title+" "+p.YLabel) + " " + note); title != "" {
+		return []string{" " + title}
+	}
+	return nil
 }
 
 // shade is v's level: the ends of the range are levels of their own.

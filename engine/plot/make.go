@@ -195,21 +195,14 @@ func (p *Plot) Log(axes string) *Plot {
 	return p
 }
 
+var kinds = [...]string{"lines", "points", "bars", "a heat map", "a picture"}
+
 // String names the kind: "lines".
 func (k Kind) String() string {
-	switch k {
-	case KindLines:
-		return "lines"
-	case KindPoints:
-		return "points"
-	case KindBars:
-		return "bars"
-	case KindHeat:
-		return "a heat map"
-	case KindImage:
-		return "a picture"
+	if k < 0 || int(k) >= len(kinds) {
+		return fmt.Sprintf("Kind(%d)", int(k))
 	}
-	return fmt.Sprintf("Kind(%d)", int(k))
+	return kinds[k]
 }
 
 // columns makes a series of each column.

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -154,9 +155,9 @@ func (f *frame) assemble(p *Plot, c *canvas, x axis, paint func(int, string) str
 			edge = " ┤"
 		}
 		line := paint(-1, f.labels[r]+edge)
-		body := c.line(r, paint)
+		body := c.line(r, false, paint)
 		if n := f.names[r]; n.text != "" {
-			body = c.padded(r, paint) + " " + paint(n.series, n.text)
+			body = c.line(r, true, paint) + " " + paint(n.series, n.text)
 		}
 		lines = append(lines, line+body)
 	}
@@ -263,8 +264,8 @@ func (c *canvas) dot(series, x, y int) {
 
 // segment joins two dots (Bresenham's algorithm).
 func (c *canvas) segment(series, x0, y0, x1, y1 int) {
-	dx, dy := abs(x1-x0), -abs(y1-y0)
-	sx, sy := sign(x1-x0), sign(y1-y0)
+	dx, dy := max(x1-x0, x0-x1), min(y1-y0, y0-y1)
+	sx, sy := cmp.Compare(x1, x0), cmp.Compare(y1, y0)
 	for e := dx + dy; ; {
 		c.dot(series, x0, y0)
 		if x0 == x1 && y0 == y1 {
@@ -300,22 +301,13 @@ func (c *canvas) bar(series int, from, to float64, y axis, v float64) {
 	}
 }
 
-// line gives a row without blanks at its end.
-func (c *canvas) line(row int, paint func(int, string) string) string {
+// line is a row, runs of cells of the same series painted together; with all of its columns, or without blanks at
+// its end.
+func (c *canvas) line(row int, padded bool, paint func(int, string) string) string {
 	end := c.columns
-	for end > 0 && c.dots[row*c.columns+end-1] == 0 {
+	for end > 0 && !padded && c.dots[row*c.columns+end-1] == 0 {
 		end--
 	}
-	return c.span(row, end, paint)
-}
-
-// padded gives a row with all of its columns.
-func (c *canvas) padded(row int, paint func(int, string) string) string {
-	return c.span(row, c.columns, paint)
-}
-
-// span paints runs of cells of the same series together.
-func (c *canvas) span(row, end int, paint func(int, string) string) string {
 	var b strings.Builder
 	for i := 0; i < end; {
 		cell := row*c.columns + i
@@ -340,21 +332,4 @@ func (c *canvas) span(row, end int, paint func(int, string) string) string {
 		i = j
 	}
 	return b.String()
-}
-
-func abs(x int) int {
-	if x < 0 {
-		return -x
-	}
-	return x
-}
-
-func sign(x int) int {
-	switch {
-	case x < 0:
-		return -1
-	case x > 0:
-		return 1
-	}
-	return 0
 }

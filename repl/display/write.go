@@ -196,7 +196,10 @@ func (w *writer) clean(s string, depth int) string {
 	if depth > 0 {
 		limit = w.limit.nested
 	}
-	s, _ = w.shorten(s, limit)
+	if head, left, tail := middle(s, limit); left != "" {
+		w.note = seeAll
+		s = head + left + tail
+	}
 	s = visible.Text(s)
 	if depth > 0 {
 		if first, rest, _ := strings.Cut(s, "\n"); strings.Contains(rest, "\n") {
@@ -207,20 +210,20 @@ func (w *writer) clean(s string, depth int) string {
 	return s
 }
 
-// shorten cuts the middle out of a text of more than limit bytes.
-func (w *writer) shorten(s string, limit int) (short string, cut int) {
+// middle cuts the middle out of a text of more than limit bytes; left is what stands in its place, "" if there is
+// room for all of it.
+func middle(s string, limit int) (head, left, tail string) {
 	if len(s) <= limit {
-		return s, 0
+		return s, "", ""
 	}
-	head, tail := limit*3/4, len(s)-limit/4
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
+	from, to := limit*3/4, len(s)-limit/4
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from--
 	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
+	for to < len(s) && !utf8.RuneStart(s[to]) {
+		to++
 	}
-	w.note = seeAll
-	return s[:head] + elision + " " + units.Int(int64(tail-head)) + " more bytes " + elision + s[tail:], tail - head
+	return s[:from], elision + " " + units.Int(int64(to-from)) + " more bytes " + elision, s[to:]
 }
 
 // text quotes a string; one of several lines is shown as it would look, in back quotes. The middle of a long
@@ -230,21 +233,15 @@ func (w *writer) text(s string, depth int) doc {
 	if depth > 0 {
 		limit = w.limit.nested
 	}
-	if len(s) > limit {
-		head, tail := limit*3/4, len(s)-limit/4
-		for head > 0 && !utf8.RuneStart(s[head]) {
-			head--
-		}
-		for tail < len(s) && !utf8.RuneStart(s[tail]) {
-			tail++
-		}
-		w.note = units.Int(int64(len(s))) + " bytes, " + seeAll
-		return atom(w.quote(s[:head], depth) + " " + elision + " " + units.Int(int64(tail-head)) + " more bytes " + elision + " " + w.quote(s[tail:], depth))
+	head, left, tail := middle(s, limit)
+	if left == "" {
+		return atom(quote(s, depth))
 	}
-	return atom(w.quote(s, depth))
+	w.note = units.Int(int64(len(s))) + " bytes, " + seeAll
+	return atom(quote(head, depth) + " " + left + " " + quote(tail, depth))
 }
 
-func (w *writer) quote(s string, depth int) string {
+func quote(s string, depth int) string {
 	if depth == 0 && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && isPlainText(s) {
 		return "`" + s + "`"
 	}

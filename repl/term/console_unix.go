@@ -11,46 +11,19 @@ import (
 	"github.com/chzyer/readline"
 	"github.com/mcs-notebook/mcs/internal/unread"
 	"golang.org/x/sys/unix"
-	xterm "golang.org/x/term"
 )
 
-// tty is the process's own terminal. Its raw mode is that of chzyer/readline, which leaves the processing
-// of output on: output of other goroutines and of crashes keeps its lines.
-type tty struct {
-	*os.File
-	saved   *readline.State // nil: not raw
-	changes chan os.Signal
+// makeRaw is that of chzyer/readline, which leaves the processing of output on: output of other goroutines and of
+// crashes keeps its lines.
+func makeRaw(fd int) (restore func() error, err error) {
+	before, err := readline.MakeRaw(fd)
+	return func() error { return readline.Restore(fd, before) }, err
 }
 
 func openConsole() console {
 	t := &tty{File: os.Stdout, changes: make(chan os.Signal, 1)}
 	signal.Notify(t.changes, syscall.SIGWINCH, syscall.SIGCONT)
 	return t
-}
-
-func (t *tty) Raw() error {
-	before, err := readline.MakeRaw(int(os.Stdin.Fd()))
-	if err == nil && t.saved == nil {
-		t.saved = before
-	}
-	return err
-}
-
-func (t *tty) Cooked() error {
-	if t.saved == nil {
-		return nil
-	}
-	err := readline.Restore(int(os.Stdin.Fd()), t.saved)
-	t.saved = nil
-	return err
-}
-
-func (t *tty) Size() (columns, rows int) {
-	w, h, err := xterm.GetSize(int(t.Fd()))
-	if err != nil || w <= 0 || h <= 0 {
-		return 80, 24
-	}
-	return w, h
 }
 
 // Reflows is true for all terminals but the few that are known to cut lines or leave them: asking the
@@ -63,8 +36,6 @@ func (t *tty) Reflows() bool {
 }
 
 func (t *tty) Ahead() int { return unread.Bytes(os.Stdin.Fd()) }
-
-func (t *tty) Changes() <-chan os.Signal { return t.changes }
 
 // Suspend stops the whole group of processes, as the terminal does when it is not raw. It returns when the
 // shell has continued it, or at once, if no shell could.
