@@ -355,8 +355,8 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, loop))
 }
 
-// rangeVars returns the names of the variables that a rewritten loop sets to its key and its value, "" for one
-// that is not wanted, and the statements that begin the loop's body: they assign to the places of
+// rangeVars returns the names of the variables that a rewritten loop sets to its key and its value, "" for
+// one that is not wanted, and the statements that begin the loop's body: they assign to the places of
 // `for x = range`, both of which are known before one of them changes, or declare variables apart from those
 // of the loop.
 func (l *Lowerer) rangeVars(s *ast.RangeStmt, ts []types.Type, apart func(i int, o types.Object) bool) (names [2]string, start []ast.Stmt) {

@@ -24,8 +24,9 @@ type function struct {
 	uses    []int        // the places of the variables around a literal that its code uses
 }
 
-// describe finds the variables of the code of a declaration or a literal. Lowered code has no defer statements,
-// and no interfaces but any and those of compiled code, whose values the interpreter does not convert.
+// describe finds the variables of the code of a declaration or a literal. Lowered code has no defer
+// statements, and no interfaces but any and those of compiled code, whose values the interpreter does not
+// convert.
 func (in *Interp) describe(def *node) *function {
 	fn := &function{in: in, code: def.child[3], body: def.child[3].start, results: len(def.typ.ret), types: def.types}
 	if def.rval.IsValid() || fn.body == nil {
