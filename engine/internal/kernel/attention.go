@@ -101,33 +101,32 @@ type weighing struct {
 func newAttention(g *backend.Group, limits Limits) *attentionText {
 	in := &g.Insts[0]
 	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
-	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3], kept: 1,
-		vectors: map[string]bool{}, blocks: attentionSets[limits.Family]}
-	a.text = newText(g, a.far(g))
+	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3], kept: 1}
 	operands := []int{0, 1, 2}
 	if in.Op == ir.AttentionGrad {
 		a.kept, operands = 2, []int{0, 1, 2, 5}
 	}
-	a.cell = dtypeOf(g, in.Args[0])
+	return a.begin(g, limits, operands)
+}
+
+// begin begins the text. Its tiles have the type of the operands that are multiplied, if they have one.
+func (a *attentionText) begin(g *backend.Group, limits Limits, operands []int) *attentionText {
+	far := false // an index needs more than 32 bits
+	for _, i := range g.Inputs {
+		far = far || !isNumber(i) && reachOf(i.Layout) > most32
+	}
+	for _, o := range g.Outputs {
+		far = far || ir.Size(o.Shape) > most32
+	}
+	a.text, a.vectors, a.blocks = newText(g, far), map[string]bool{}, attentionSets[limits.Family]
+	a.cell = dtypeOf(g, a.in.Args[0])
 	for _, n := range operands {
-		if dtypeOf(g, in.Args[n]) != a.cell {
+		if dtypeOf(g, a.in.Args[n]) != a.cell {
 			a.cell = dtype.F32
 		}
 	}
 	a.wide = a.tileWidth()
 	return a
-}
-
-// far says whether an index needs more than 32 bits.
-func (a *attentionText) far(g *backend.Group) bool {
-	wide := false
-	for _, i := range g.Inputs {
-		wide = wide || !isNumber(i) && reachOf(i.Layout) > most32
-	}
-	for _, o := range g.Outputs {
-		wide = wide || ir.Size(o.Shape) > most32
-	}
-	return wide
 }
 
 // tileWidth chooses how many elements of a row a tile has: a power of two, that which leaves the fewest

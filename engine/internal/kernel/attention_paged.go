@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -18,15 +17,8 @@ func newPaged(g *backend.Group, limits Limits) *attentionText {
 	in := &g.Insts[0]
 	q, k, v, pages := shapeOf(g, in.Args[0]), shapeOf(g, in.Args[1]), shapeOf(g, in.Args[2]), shapeOf(g, in.Args[3])
 	set := ir.PagesOf(&in.Attr)
-	a := &attentionText{in: in, paged: &set, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * set.Page, dv: v[2], kept: 1,
-		vectors: map[string]bool{}, blocks: attentionSets[limits.Family]}
-	a.text = newText(g, a.far(g))
-	a.cell = dtypeOf(g, in.Args[0])
-	if dtypeOf(g, in.Args[1]) != a.cell { // a code times its scale has more digits than f16 and bf16
-		a.cell = dtype.F32
-	}
-	a.wide = a.tileWidth()
-	return a
+	a := &attentionText{in: in, paged: &set, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * set.Page, dv: v[2], kept: 1}
+	return a.begin(g, limits, []int{1}) // a code times its scale has more digits than f16 and bf16
 }
 
 func pagedAttention(g *backend.Group, k *Kernel) {

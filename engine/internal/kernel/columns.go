@@ -151,10 +151,7 @@ func (r *rowText) joinColumns(k *Kernel, limits Limits) *Kernel {
 		}
 		l := ir.Contiguous([]int{r.walkers, n})
 		l.Offset = r.columnsAt(o.Value.Result)
-		g.Inputs = append(g.Inputs, backend.Input{DType: dtype.F32, Layout: l, Buf: workspace})
-		g.Insts = append(g.Insts, backend.Inst{Op: ir.Sum, DType: dtype.F32, Shape: []int{1, n},
-			Args: []backend.Ref{backend.In(len(g.Inputs) - 1)}, Attr: ir.Attr{Axes: []int{0}}})
-		g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Index: len(g.Insts) - 1}, Buf: o.Buf, DType: o.DType, Shape: []int{1, n}})
+		addRows(g, workspace, l, o)
 	}
 	second := renderReduceAfter(g, 8*r.walkers*n, limits)
 	k.Dispatches, k.Scratch = append(k.Dispatches, second.Dispatches...), second.Scratch

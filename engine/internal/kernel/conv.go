@@ -49,22 +49,14 @@ func newWindowed(g *backend.Group, limits Limits, shape []int, operands ...backe
 func newWindowedParts(g *backend.Group, limits Limits, parts int, shape []int, operands ...backend.Ref) *windowed {
 	in := &g.Insts[0]
 	shape = append([]int{parts}, shape...)
-	unit := func(axis int) ir.Layout {
-		l := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
-		l.Stride[axis] = 1
-		return l
-	}
+	unit := func(axis int) ir.Layout { return counting(shape, axis, 1) }
 	lays := []named{contiguous("y", shape), {name: "part", layout: unit(0)}, {name: "n", layout: unit(1)}, {name: "c", layout: unit(2)}}
 	for axis := range shape[3:] {
 		lays = append(lays, named{name: fmt.Sprintf("t%d", axis), layout: unit(3 + axis)})
 	}
 	for i, v := range operands {
 		l := inputLayout(g, v)
-		reach := 1
-		for axis, n := range l.Shape {
-			reach += (n - 1) * max(l.Stride[axis], -l.Stride[axis])
-		}
-		lays = append(lays, named{name: operandNames[i], layout: ir.Layout{Offset: l.Offset}, reach: reach})
+		lays = append(lays, named{name: operandNames[i], layout: ir.Layout{Offset: l.Offset}, reach: reachOf(l)})
 	}
 	w := &windowed{elementText: newElements(g, limits, in.Op.String(), shape, lays...), in: in, windows: ir.WindowsOf(in.Attr)}
 	for i, v := range operands {
@@ -224,10 +216,9 @@ func weightConv(g *backend.Group, k *Kernel) {
 	if parts == 1 {
 		return
 	}
-	sum := backend.Inst{Op: ir.Sum, DType: dtype.F32, Shape: []int{1, size}, Args: []backend.Ref{backend.In(0)}, Attr: ir.Attr{Axes: []int{0}}}
-	joined := renderReduceAfter(&backend.Group{Name: g.Name, Kind: backend.Reduce, Insts: []backend.Inst{sum},
-		Inputs:  []backend.Input{{DType: dtype.F32, Buf: workspace, Layout: ir.Contiguous([]int{parts, size})}},
-		Outputs: []backend.Output{{Buf: o.Buf, DType: o.DType, Shape: sum.Shape}}}, ceilTo(4*parts*size, 64), k.limits)
+	sum := &backend.Group{Name: g.Name, Kind: backend.Reduce}
+	addRows(sum, workspace, ir.Contiguous([]int{parts, size}), o)
+	joined := renderReduceAfter(sum, ceilTo(4*parts*size, 64), k.limits)
 	k.Dispatches, k.Scratch = append(k.Dispatches, joined.Dispatches...), joined.Scratch
 }
 

@@ -146,6 +146,14 @@ func (c *columned) copy(x backend.Input, to ir.Layout, o backend.Output) {
 	c.steps = append(c.steps, copyInto(g, c.limits, o, backend.In(0), x.Layout, to)...)
 }
 
+// dense copies an input to the workspace, in C order.
+func (c *columned) dense(in backend.Input) backend.Input {
+	whole, to := ir.Contiguous(in.Layout.Shape), c.borrow(ir.Size(in.Layout.Shape), in.DType)
+	c.copy(in, whole, backend.Output{Buf: to, DType: in.DType})
+	in.Buf, in.Layout = to, whole
+	return in
+}
+
 // input is an operand of the convolution, seen through another layout.
 func (c *columned) input(v backend.Ref, l ir.Layout) backend.Input {
 	i, _ := v.Input()
@@ -176,10 +184,8 @@ func (c *columned) matrix(v backend.Ref, l ir.Layout) backend.Input {
 	in := c.input(v, l)
 	m, ok := flat(l, 1)
 	if !ok {
-		in.Buf = c.borrow(ir.Size(l.Shape), in.DType)
-		whole := ir.Contiguous(l.Shape)
-		c.copy(c.input(v, l), whole, backend.Output{Buf: in.Buf, DType: in.DType})
-		m, _ = flat(whole, 1)
+		in = c.dense(in)
+		m, _ = flat(in.Layout, 1)
 	}
 	in.Layout = c.grouped(m, 0)
 	return in
@@ -205,10 +211,8 @@ func (c *columned) turned(v backend.Ref, l ir.Layout) backend.Input {
 	in := c.input(v, w)
 	m, ok := flat(w, 2)
 	if !ok || m.Stride[2] < 0 {
-		in.Buf = c.borrow(ir.Size(w.Shape), in.DType)
-		whole := ir.Contiguous(w.Shape)
-		c.copy(c.input(v, w), whole, backend.Output{Buf: in.Buf, DType: in.DType})
-		m, _ = flat(whole, 2)
+		in = c.dense(in)
+		m, _ = flat(in.Layout, 2)
 	}
 	in.Layout = m
 	return in
@@ -337,10 +341,9 @@ func (c *columned) weight(x gathering, dy ir.Layout) {
 			backend.Output{Buf: c.within(sums.Buf, i*ir.Size(shape), sums.DType), DType: sums.DType, Shape: []int{c.groups, results, inner}})
 	}
 	if len(list) > 1 {
-		size := ir.Size(shape)
-		in := backend.Inst{Op: ir.Sum, DType: dtype.F32, Shape: []int{1, size}, Args: []backend.Ref{backend.In(0)}, Attr: ir.Attr{Axes: []int{0}}}
-		c.add(&backend.Group{Kind: backend.Reduce, Insts: []backend.Inst{in}, Inputs: []backend.Input{{DType: dtype.F32, Buf: sums.Buf, Layout: ir.Contiguous([]int{len(list), size})}},
-			Outputs: []backend.Output{{Buf: c.o.Buf, DType: c.o.DType, Shape: in.Shape}}})
+		g := &backend.Group{Kind: backend.Reduce}
+		addRows(g, sums.Buf, ir.Contiguous([]int{len(list), ir.Size(shape)}), c.o)
+		c.add(g)
 	}
 }
 

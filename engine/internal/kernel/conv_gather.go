@@ -32,12 +32,11 @@ func (c *columned) gather(x gathering, p part, to, next, apart int) {
 	copy(source.Stride, x.layout.Stride[:2])
 	list := []named{{name: "y", layout: y, reach: taps * apart}, {name: "x", layout: source, reach: reachOf(x.layout)}}
 	for axis := range x.windows {
-		l := ir.Layout{Shape: shape, Stride: make([]int, 2+spatial)}
-		l.Stride[2+axis] = 1
+		step := 1
 		if axis == last {
-			l.Stride[2+axis] = per
+			step = per
 		}
-		list = append(list, named{name: fmt.Sprintf("t%d", axis), layout: l})
+		list = append(list, named{name: fmt.Sprintf("t%d", axis), layout: counting(shape, 2+axis, step)})
 	}
 	g := &backend.Group{Name: c.g.Name, Kind: backend.Single, Inputs: c.g.Inputs, Insts: c.g.Insts}
 	e := newElements(g, c.limits, "columns", shape, list...)
@@ -105,9 +104,7 @@ func (c *columned) fold(p part, columns int, places []int, channels int) {
 	from.Stride[0], from.Stride[1] = c.groups*channels*taps*n, taps*n
 	list := []named{contiguous("y", shape), {name: "x", layout: from, reach: taps * n}}
 	for axis := range c.windows {
-		l := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
-		l.Stride[2+axis] = 1
-		list = append(list, named{name: fmt.Sprintf("s%d", axis), layout: l})
+		list = append(list, named{name: fmt.Sprintf("s%d", axis), layout: counting(shape, 2+axis, 1)})
 	}
 	g := &backend.Group{Name: c.g.Name, Kind: backend.Single, Insts: c.g.Insts, Inputs: []backend.Input{{DType: dtype.F32, Buf: columns, Layout: from}}}
 	e := newElements(g, c.limits, "fold", shape, list...)

@@ -135,3 +135,10 @@ func outputLayout(o *backend.Output) ir.Layout {
 	}
 	return l
 }
+
+// counting is a layout over a shape in which the place along an axis counts, in steps, and no other does.
+func counting(shape []int, axis, step int) ir.Layout {
+	l := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
+	l.Stride[axis] = step
+	return l
+}

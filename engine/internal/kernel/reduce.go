@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -112,6 +113,15 @@ func newReduction(g *backend.Group) *reduction {
 		}
 	}
 	return r
+}
+
+// addRows adds to a group of sums that of the rows of a matrix of F32, which goes to the memory of an output.
+func addRows(g *backend.Group, buf int, matrix ir.Layout, o backend.Output) {
+	shape := []int{1, matrix.Shape[1]}
+	g.Inputs = append(g.Inputs, backend.Input{DType: dtype.F32, Layout: matrix, Buf: buf})
+	g.Insts = append(g.Insts, backend.Inst{Op: ir.Sum, DType: dtype.F32, Shape: shape,
+		Args: []backend.Ref{backend.In(len(g.Inputs) - 1)}, Attr: ir.Attr{Axes: []int{0}}})
+	g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Index: len(g.Insts) - 1}, Buf: o.Buf, DType: o.DType, Shape: shape})
 }
 
 // isFold says whether an op makes one element of those along its axes.

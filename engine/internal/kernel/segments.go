@@ -114,8 +114,6 @@ func (s *scattering) ranking(k *Kernel) *ranking {
 func (t *segmented) begin(along int, list ...named) *elementText {
 	shape := slices.Clone(t.shape)
 	shape[t.axis] = along
-	here := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
-	here.Stride[t.axis] = 1
 	parts := shape
 	if along > t.pieces {
 		parts = slices.Clone(shape)
@@ -124,7 +122,7 @@ func (t *segmented) begin(along int, list ...named) *elementText {
 	part := ir.Layout{Shape: shape, Stride: ir.Contiguous(parts).Stride}
 	part.Stride[t.axis] = 0
 	list = append(list, named{name: "x", layout: t.x, reach: reachOf(inputLayout(t.g, t.in.Args[2]))},
-		named{name: "row", layout: t.row, reach: t.count}, named{name: "here", layout: here}, named{name: "part", layout: part, reach: t.pieces})
+		named{name: "row", layout: t.row, reach: t.count}, named{name: "here", layout: counting(shape, t.axis, 1)}, named{name: "part", layout: part, reach: t.pieces})
 	for i := range list {
 		list[i].layout.Shape = shape
 	}

@@ -72,9 +72,7 @@ func renderSingle(g *backend.Group, limits Limits) (*Kernel, error) {
 // iota_ needs the coordinate along an axis: a layout that has stride 1 there and 0 elsewhere.
 func iota_(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	along := ir.Layout{Shape: o.Shape, Stride: make([]int, len(o.Shape))}
-	along.Stride[in.Attr.Axis] = 1
-	e := newElements(g, k.limits, "iota", o.Shape, contiguous("y", o.Shape), named{name: "along", layout: along})
+	e := newElements(g, k.limits, "iota", o.Shape, contiguous("y", o.Shape), named{name: "along", layout: counting(o.Shape, in.Attr.Axis, 1)})
 	e.writes(o)
 	k.Dispatches = e.dispatch(func() { e.store(o.DType, "convert<"+register(o.DType)+">::from("+e.index+"("+e.here("along")+"))") })
 }
@@ -148,10 +146,8 @@ func rope(g *backend.Group, k *Kernel) {
 	}
 	x, positions := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
 	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
-	pair := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
-	pair.Stride[last] = 1
 	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(outputLayout(&o))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
-		named{name: "position", layout: at}, named{name: "pair", layout: pair})
+		named{name: "position", layout: at}, named{name: "pair", layout: counting(shape, last, 1)})
 	e.writes(o)
 	e.reads("x", in.Args[0])
 	e.reads("position", in.Args[1])
@@ -217,7 +213,7 @@ func (t *text) dequantised(prefix string, q ir.Quant, parts []backend.Ref, k, n 
 
 func dequantize(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	rows, columns := ir.Layout{Shape: o.Shape, Stride: []int{1, 0}}, ir.Layout{Shape: o.Shape, Stride: []int{0, 1}}
+	rows, columns := counting(o.Shape, 0, 1), counting(o.Shape, 1, 1)
 	if in.Attr.Flags&ir.Transposed != 0 {
 		rows, columns = columns, rows
 	}
@@ -230,11 +226,8 @@ func dequantize(g *backend.Group, k *Kernel) {
 func dequantizeTake(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	q := ir.QuantOf(&in.Attr)
-	rank := len(o.Shape) - 1
 	index := inputLayout(g, in.Args[0])
-	row := ir.Layout{Shape: o.Shape, Stride: make([]int, rank+1)}
-	row.Stride[rank] = 1
-	e := newElements(g, k.limits, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: row},
+	e := newElements(g, k.limits, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: counting(o.Shape, len(o.Shape)-1, 1)},
 		named{name: "index", layout: overLeading(index, o.Shape)}, named{name: "position", layout: overLeading(ir.Contiguous(index.Shape), o.Shape)})
 	e.writes(o)
 	e.reads("index", in.Args[0])

@@ -3,8 +3,8 @@
 // processor (package emulated), and one that only records its calls (package fake).
 //
 // A driver is thin. It does not cache memory, choose kernels, order streams or retry: the backend does. It
-// checks limits, freed buffers and offsets, because a mistake there would be a fault of the device. Its
-// errors are of type *Error.
+// checks limits, freed buffers and offsets, because a mistake there would be a fault of the device; owner.go
+// has what is the same in every driver. Its errors are of type *Error.
 //
 // How the parts belong together:
 //
