@@ -86,8 +86,8 @@ func (p *Product) Bytes(operand int) int {
 	return ((p.Batches-1)*m.Batch + (rows-1)*m.Stride + columns) * m.DType.Size()
 }
 
-// A Placement says where the operands of a library's work lie, by their numbers, and its workspace. The fields
-// are of the kinds Pointer and Scratch.
+// A Placement says where the operands of a library's work lie, by their numbers, and its workspace. The
+// fields are of the kinds Pointer and Scratch.
 type Placement struct {
 	Operands       [AttentionOperands]Field
 	Workspace      Field

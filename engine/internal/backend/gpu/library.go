@@ -69,9 +69,9 @@ type Chooser interface {
 	Choose(folder string)
 }
 
-// Operands are where the operands of work begin, by their numbers in package kernel: a buffer and an offset in
-// bytes; those that there are not are zero. The workspace is aligned to 256 bytes. Scale counts if a product is
-// scaled.
+// Operands are where the operands of work begin, by their numbers in package kernel: a buffer and an offset
+// in bytes; those that there are not are zero. The workspace is aligned to 256 bytes. Scale counts if a
+// product is scaled.
 type Operands struct {
 	List      [kernel.AttentionOperands]Arg
 	Workspace Arg
@@ -99,8 +99,8 @@ type library struct {
 	known    map[any]*choice // by Product or Attention; nil where the library has none
 }
 
-// A choice is how work is computed with operands that are aligned as usual, and with those that are aligned to
-// their elements alone.
+// A choice is how work is computed with operands that are aligned as usual, and with those that are aligned
+// to their elements alone.
 type choice struct{ usual, loose Computation }
 
 // newLibrary returns the library of a device, or nil if it has none or is not to be used.
@@ -244,8 +244,8 @@ func (c *libraryCall) operands(launch *backend.Launch, t *backend.Table) *Operan
 
 func (a *Arg) address() uint64 { return a.Buffer.Address() + uint64(a.Offset) }
 
-// A pin is what a library gets for a call, so that a graph has it: the addresses of its operands, 0 for what is
-// not there, and of its workspace, and the bits of a product's scale.
+// A pin is what a library gets for a call, so that a graph has it: the addresses of its operands, 0 for what
+// is not there, and of its workspace, and the bits of a product's scale.
 type pin [kernel.AttentionOperands + 2]uint64
 
 func (o *Operands) pin() (p pin) {

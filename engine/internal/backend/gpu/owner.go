@@ -10,8 +10,8 @@ import (
 )
 
 // What is the same in every driver: who owns which buffer, what is checked before a dispatch, what is freed
-// behind work, and in which order things are closed. A driver's device embeds an Owner, its buffers a Held, its
-// streams a Queue and its events an End.
+// behind work, and in which order things are closed. A driver's device embeds an Owner, its buffers a Held,
+// its streams a Queue and its events an End.
 
 // closing is how long things wait for work under way when they are closed.
 const closing = time.Second

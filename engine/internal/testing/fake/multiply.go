@@ -109,8 +109,8 @@ func CheckProduct(p *gpu.Product) error {
 	return nil
 }
 
-// Multiply computes a product of the processor's memory, from where each operand begins, by their numbers; the
-// scale counts if the product is scaled.
+// Multiply computes a product of the processor's memory, from where each operand begins, by their numbers;
+// the scale counts if the product is scaled.
 func Multiply(p *gpu.Product, scale float32, memory [kernel.AttentionOperands][]byte) {
 	a, b, c, d, bias := memory[kernel.ProductA], memory[kernel.ProductB], memory[kernel.ProductC], memory[kernel.ProductD], memory[kernel.ProductBias]
 	for batch := range p.Batches {

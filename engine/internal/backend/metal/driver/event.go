@@ -29,8 +29,8 @@ func (s *stream) newEnd() *event {
 	return e
 }
 
-// poll asks the last command buffer whether it is over, and looks for errors then. The first error of a stream
-// stays, because later commands have read the results of the one that failed.
+// poll asks the last command buffer whether it is over, and looks for errors then. The first error of a
+// stream stays, because later commands have read the results of the one that failed.
 func (e *event) poll() (over bool, err error) {
 	s, d, last := e.stream, e.stream.device, e.buffers[len(e.buffers)-1]
 	const completed = 4 // of MTLCommandBufferStatus; 5 is an error
