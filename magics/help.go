@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
@@ -90,9 +91,7 @@ const flagColumn = 19
 
 // Text writes the manual for a screen.
 func (m manual) Text(width int) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	lines := display.Wrap(m.usage(), width, 4)
 	add := func(text string, hang int) { lines = append(lines, display.Wrap(text, width, hang)...) }
 	add("    "+m.Summary, 0)

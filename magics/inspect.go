@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
-
-	"github.com/mattn/go-runewidth"
 )
 
 func runInspect(_ context.Context, c *call) (display.Value, error) {
@@ -87,9 +88,7 @@ func (v inspection) Text(width int) string { return v.StyledText(width, nil) }
 // StyledText writes the name with its type and place, the value, the documentation, and the members; with ??
 // the source or the plan, too.
 func (v inspection) StyledText(width int, style display.Style) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	w := &page{width: max(width-4, 16), style: style}
 	w.lines = append(w.lines, v.heading(style))
 	w.value(v)

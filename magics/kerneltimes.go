@@ -157,9 +157,7 @@ const roomy = 100
 
 // StyledText returns the table, the origin of each launch, and a summary of the time.
 func (k *kernelTimes) StyledText(width int, style display.Style) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	if k.Launches == 0 {
 		return "nothing was launched"
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -47,10 +46,7 @@ func (c *Comparison) Save(name string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(path, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return durable.WriteFile(path, durable.Text(string(text)+"\n"))
 }
 
 // Load reads what [Comparison.Save] kept. Without one of that name the error is fs.ErrNotExist.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -273,8 +272,5 @@ func (k *keeper) save(key string, c Ceilings) {
 	if err != nil {
 		return
 	}
-	_ = durable.WriteFile(path, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	_ = durable.WriteFile(path, durable.Text(string(text)+"\n"))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
@@ -251,9 +252,7 @@ const shownRows = 8
 // Text shows names, types and the first rows, and says what is missing. Columns that are too many for the
 // width are only counted.
 func (t *Table) Text(width int) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	head := fmt.Sprintf("%s of %s · %s", units.Plural(int64(t.Len()), "row"), units.Plural(int64(len(t.columns)), "column"), t.file)
 	shown := min(t.Len(), shownRows)
 	rows := make([][]string, shown+2)

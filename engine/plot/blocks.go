@@ -4,6 +4,8 @@ import (
 	"image"
 	"image/color"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
 // maxBlocks is how many pixels high a drawing in half blocks is: two for each line of text.
@@ -13,9 +15,7 @@ const maxBlocks = 44
 // upper and a lower one, of which a transparent one has no colour. paint is that of [Plot.Draw]. ok is false
 // for other plots, and for one without a finite cell.
 func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, paint func(series int, text string) string) (text string, ok bool) {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	var pixels *image.NRGBA
 	var scale string // below
 	switch {

@@ -2,7 +2,6 @@ package plot
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -27,10 +26,9 @@ func (p *Plot) File(name string) ([]byte, error) {
 // Save writes the plot to a file whose name ends in .svg or .png. A file of this name is replaced.
 func (p *Plot) Save(name string) error {
 	data, err := p.File(name)
-	if err != nil {
-		return fmt.Errorf("plot: save: %w", err)
+	if err == nil {
+		err = durable.WriteFile(name, durable.Text(string(data)))
 	}
-	err = durable.WriteFile(name, func(w io.Writer) error { _, err := w.Write(data); return err })
 	if err != nil {
 		return fmt.Errorf("plot: save: %w", err)
 	}

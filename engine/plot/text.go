@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
 // Text draws the plot with braille dots in a width of so many columns (0: 80), without colours.
@@ -14,9 +16,7 @@ func (p *Plot) Text(width int) string { return p.Draw(width, nil) }
 // Draw is Text with each series painted: paint gets the number of the series, from 0, and a piece of its line
 // or its name. Axes and labels are series -1. A nil paint paints nothing.
 func (p *Plot) Draw(width int, paint func(series int, text string) string) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	if paint == nil {
 		paint = func(_ int, text string) string { return text }
 	}

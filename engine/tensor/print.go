@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
 const (
@@ -46,9 +47,7 @@ func (t Tensor) Text(width int) string {
 		return t.Brief()
 	}
 	outsideOnly("print")
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	n := t.Eval().node("print")
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %v %s", n.Type(), n.Dev, byteCount(n.Type().Bytes()))

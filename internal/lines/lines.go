@@ -7,6 +7,14 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
+// Columns is a width in columns, 80 where it is not known (0).
+func Columns(width int) int {
+	if width <= 0 {
+		return 80
+	}
+	return width
+}
+
 // Fit is a report of lines, of which those that are too wide go on in indented ones: see [Wrap].
 func Fit(text string, width int) string { return strings.Join(Wrap(text, width, 2), "\n") }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -118,9 +119,7 @@ func (d *formatted) Text(width int) string { return d.StyledText(width, nil) }
 
 // StyledText is Text with the type dimmed.
 func (d *formatted) StyledText(width int, style Style) (text string) {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	// A value may be in the middle of being changed by another goroutine, or have a broken String method.
 	defer func() {
 		if r := recover(); r != nil {
@@ -236,9 +235,7 @@ type tuple []Value
 func (t tuple) Text(width int) string { return t.StyledText(width, nil) }
 
 func (t tuple) StyledText(width int, style Style) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	texts := make([]string, len(t))
 	separator, total := ", ", 0
 	for i, v := range t {

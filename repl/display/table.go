@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -84,9 +85,7 @@ func (t *Table) Text(width int) string { return t.StyledText(width, nil) }
 // screen, the widest left column becomes narrower; if that is not enough, each row is written on several
 // lines.
 func (t *Table) StyledText(width int, style Style) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	widths, fits := t.widths(width)
 	if !fits {
 		return t.records(width, style)

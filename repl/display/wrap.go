@@ -68,8 +68,6 @@ type Prose string
 
 // Text wraps the sentences.
 func (p Prose) Text(width int) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	return strings.Join(Wrap(string(p), width, 0), "\n")
 }

@@ -27,7 +27,7 @@ func examples() map[string]documented {
 	return map[string]documented{
 		"text := data.ReadText(data.GoSource":               {quick: map[string]string{"Steps: 200": "Steps: 2", "Layers: 4, Width: 192": "Layers: 1, Width: 48"}},
 		"git clone https://github.com":                      {not: "is what checks do on a fresh clone"},
-		"x := tensor.Randn(4, 3)\nw :=":                      {},
+		"x := tensor.Randn(4, 3)\nw :=":                     {},
 		"a := lora.Inject(m, lora.Config{Rank: 8})":         {},
 		"func area(r float64)":                              {exact: true},
 		"type Run struct":                                   {exact: true},

@@ -27,9 +27,7 @@ func (d *Diagram) Text(width int) string { return d.Draw(width, nil) }
 
 // Draw is Text with frames and titles painted.
 func (d *Diagram) Draw(width int, paint func(what int, text string) string) string {
-	if width <= 0 {
-		width = 80
-	}
+	width = lines.Columns(width)
 	if paint == nil {
 		paint = func(_ int, text string) string { return text }
 	}
