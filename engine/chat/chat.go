@@ -7,8 +7,8 @@
 // known, and nothing that a template is given can be changed. [Template.Render] stops a template that
 // computes, recurses or writes too much.
 //
-// Reading order: chat.go; lex.go, parse.go, statement.go (text to functions); value.go, expression.go, execute.go
-// (what these do); method.go, filter.go, test.go, format.go, json.go (what templates call).
+// Reading order: chat.go; lex.go, parse.go, statement.go (text to functions); value.go, expression.go,
+// execute.go (what these do); method.go, filter.go, test.go, format.go, json.go (what templates call).
 package chat
 
 import (

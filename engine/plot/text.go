@@ -301,8 +301,8 @@ func (c *canvas) bar(series int, from, to float64, y axis, v float64) {
 	}
 }
 
-// line is a row, runs of cells of the same series painted together; with all of its columns, or without blanks at
-// its end.
+// line is a row, runs of cells of the same series painted together; with all of its columns, or without
+// blanks at its end.
 func (c *canvas) line(row int, padded bool, paint func(int, string) string) string {
 	end := c.columns
 	for end > 0 && !padded && c.dots[row*c.columns+end-1] == 0 {

@@ -210,8 +210,8 @@ func (w *writer) clean(s string, depth int) string {
 	return s
 }
 
-// middle cuts the middle out of a text of more than limit bytes; left is what stands in its place, "" if there is
-// room for all of it.
+// middle cuts the middle out of a text of more than limit bytes; left is what stands in its place, "" if
+// there is room for all of it.
 func middle(s string, limit int) (head, left, tail string) {
 	if len(s) <= limit {
 		return s, "", ""

@@ -13,8 +13,8 @@ func makeRaw(fd int) (restore func() error, err error) {
 	return func() error { return xterm.Restore(fd, before) }, err
 }
 
-// openConsole speaks the escape sequences of xterm in both directions; those of Windows have since Windows 10.
-// A new size is seen with the next key.
+// openConsole speaks the escape sequences of xterm in both directions; those of Windows have since Windows
+// 10. A new size is seen with the next key.
 func openConsole() console {
 	enableSequences()
 	return &tty{File: os.Stdout}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeRaw is that of chzyer/readline, which leaves the processing of output on: output of other goroutines and of
-// crashes keeps its lines.
+// makeRaw is that of chzyer/readline, which leaves the processing of output on: output of other goroutines
+// and of crashes keeps its lines.
 func makeRaw(fd int) (restore func() error, err error) {
 	before, err := readline.MakeRaw(fd)
 	return func() error { return readline.Restore(fd, before) }, err
