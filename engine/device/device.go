@@ -124,7 +124,7 @@ func WithFlight(ctx context.Context, f *Flight) context.Context {
 }
 
 // Land waits for the evaluations, as long as ctx allows, and returns the errors of which nobody was told yet.
-func (f *Flight) Land(ctx context.Context) error { return f.flight.Land(ctx) }
+func (f *Flight) Land(ctx context.Context) error { return f.flight.Wait(ctx) }
 
 // Forget forgets them: their errors are told only when a value is read.
 func (f *Flight) Forget() { f.flight.Forget() }

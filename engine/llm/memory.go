@@ -326,7 +326,7 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 		x = block.Continue(x, step, s.caches[i])
 	}
 	if w == nothing {
-		access.Spare(x) // what the last block makes of its keys and values
+		access.Unwanted(x) // what the last block makes of its keys and values
 		return result
 	}
 	result = s.m.output(x)

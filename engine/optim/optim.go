@@ -129,8 +129,8 @@ func (u *Update) commit(others ...tensor.Tensor) {
 		u.made(true, tensor.Tensor{})
 	}
 	tensor.Eval(slices.Concat(others, u.new)...)
-	u.settle()
-	u.replace()
+	u.await()
+	u.store()
 	tensor.Callback(func([]tensor.Tensor) { u.count(1) })
 }
 
@@ -153,8 +153,8 @@ func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	}, guard)
 	switch {
 	case made:
-		u.settle() // if the step failed, all stays as it was
-		u.replace()
+		u.await() // if the step failed, all stays as it was
+		u.store()
 	case !u.shown:
 		tensor.Free(u.new...)
 	}
@@ -173,19 +173,19 @@ func (u *Update) CommitLater(guard tensor.Tensor, others ...tensor.Tensor) *Pend
 	var moved []int
 	bytes := 0
 	for i, t := range u.new {
-		if !access.Sure(u.old[i], t) { // else it is as it was if the step fails
+		if !access.CanTake(u.old[i], t) { // else it is as it was if the step fails
 			moved, bytes = append(moved, i), bytes+t.Size()*t.DType().Size()
 		}
 	}
 	const most = 256 << 20
 	if bytes > most || access.Tracing() {
-		u.settle()
+		u.await()
 	} else {
 		for _, i := range moved {
 			p.at, p.old = append(p.at, u.old[i]), append(p.old, u.old[i].Snapshot())
 		}
 	}
-	u.replace()
+	u.store()
 	tensor.Callback(func([]tensor.Tensor) { u.count(1) })
 	return p
 }
@@ -223,13 +223,13 @@ func (p *Pending) Done() {
 	p.at, p.old = nil, nil
 }
 
-// settle waits until it is sure that the device has made the step.
-func (u *Update) settle() {
-	access.Settle(u.new)
+// await waits until it is sure that the device has made the step.
+func (u *Update) await() {
+	access.Await(u.new)
 }
 
-// replace gives the parameters and the optimizer's memory what new holds.
-func (u *Update) replace() {
+// store gives the parameters and the optimizer's memory what new holds.
+func (u *Update) store() {
 	for i := range u.old {
 		if u.shown {
 			u.old[i].Set(u.new[i])

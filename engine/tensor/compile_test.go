@@ -214,9 +214,9 @@ func TestCompileRefuses(t *testing.T) {
 	Free(f()...)
 	gone.Free()
 	block := kept.node("test").Value().Buf.(*backend.Block)
-	before := block.Holders()
-	if err := Try(func() { f() }); err == nil || block.Holders() != before {
-		t.Errorf("a result that was freed: got %v and %d holders of another result, want an error and %d", err, block.Holders(), before)
+	before := block.References()
+	if err := Try(func() { f() }); err == nil || block.References() != before {
+		t.Errorf("a result that was freed: got %v and %d holders of another result, want an error and %d", err, block.References(), before)
 	}
 }
 

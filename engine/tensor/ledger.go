@@ -45,12 +45,12 @@ func (l *Ledger) Close() { l.record.Close() }
 // the results of the work, which may be older. It ends a run: later tensors belong to the next run. The
 // tensors stay lazy for the code that holds them, and their memory is freed at once. If the error is not
 // nil, some tensor could not be computed, and no time may be shown.
-func (l *Ledger) Settle(results ...Tensor) error { return l.settle(plan.Spend, results) }
+func (l *Ledger) Settle(results ...Tensor) error { return l.compute(plan.RunAndDiscard, results) }
 
 // Eval is Settle for code that runs once: the tensors keep their values.
-func (l *Ledger) Eval(results ...Tensor) error { return l.settle(plan.Run, results) }
+func (l *Ledger) Eval(results ...Tensor) error { return l.compute(plan.Run, results) }
 
-func (l *Ledger) settle(compute func(context.Context, []*ir.Node) error, results []Tensor) error {
+func (l *Ledger) compute(compute func(context.Context, []*ir.Node) error, results []Tensor) error {
 	defer l.record.Turn()
 	nodes := l.record.Left()
 	l.settled += len(nodes)

@@ -65,7 +65,7 @@ func newReplay(f func(...Tensor) []Tensor, args []*ir.Node) *replay {
 	for _, n := range args {
 		p.args = append(p.args, argumentOf(n))
 	}
-	wanted := tr.run(f, args)
+	wanted := tr.record(f, args)
 	p.results = len(wanted)
 	for _, v := range tr.sets {
 		wanted = append(wanted, tr.now[v])
@@ -190,10 +190,10 @@ func (p *replay) run(now *invocation) []Tensor {
 		}
 		p.forget(failed)
 	}()
-	p.hold(now, &stored)
+	p.retain(now, &stored)
 	err := p.compute(now)
 	if err == nil {
-		err = p.settle()
+		err = p.await()
 	}
 	check("eval", err)
 	failed = false
@@ -252,16 +252,16 @@ func (p *replay) forget(failed bool) {
 	}
 }
 
-// settle waits for the runs that compute what is to be set, unless that lies in its place: a tensor from
+// await waits for the runs that compute what is to be set, unless that lies in its place: a tensor from
 // outside keeps its value if a run fails.
-func (p *replay) settle() error {
+func (p *replay) await() error {
 	for i := range p.sets {
 		o := p.outs[p.results+i]
 		if o.index < 0 {
 			continue
 		}
 		if d := p.stages[p.last+o.stage].got[o.index]; d.Run != nil {
-			if err := o.dev.(*backend.Device).Settle(scope.Context(), d); err != nil {
+			if err := o.dev.(*backend.Device).Await(scope.Context(), d); err != nil {
 				return err
 			}
 		}
@@ -269,15 +269,15 @@ func (p *replay) settle() error {
 	return nil
 }
 
-// hold holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and lists
-// what it holds.
-func (p *replay) hold(now *invocation, stored *[]*ir.Data) {
+// retain holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and
+// lists what it holds.
+func (p *replay) retain(now *invocation, stored *[]*ir.Data) {
 	for _, o := range p.outs {
 		if o.index >= 0 {
 			continue
 		}
 		d, n := o.leaf.value(now.args)
-		if !d.Buf.(*backend.Block).Hold() {
+		if !d.Buf.(*backend.Block).Retain() {
 			fail("compile", "got %v, which was freed", n)
 		}
 		*stored = append(*stored, d)

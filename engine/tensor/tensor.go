@@ -309,12 +309,12 @@ func (t Tensor) To(d device.Device) Tensor {
 	if tracing() == nil && isViewOfStored(n) {
 		Eval(t) // to know how it lies in memory; it costs no launch
 	}
-	axes, turned := inMemory(n)
-	if turned {
+	axes, permuted := inMemory(n)
+	if permuted {
 		n = apply(ir.Permute, ir.Attr{Axes: axes}, n)
 	}
 	m := apply(ir.To, ir.Attr{Dev: to}, n)
-	if turned {
+	if permuted {
 		m = apply(ir.Permute, ir.Attr{Axes: inverse(axes)}, m)
 	}
 	m.Name = t.Name()
@@ -333,7 +333,7 @@ func isViewOfStored(n *ir.Node) bool {
 
 // inMemory returns the order in which n's axes lie in memory, if that is another one than theirs and nothing
 // lies between the elements: then a copy can leave them as they are.
-func inMemory(n *ir.Node) (axes []int, turned bool) {
+func inMemory(n *ir.Node) (axes []int, permuted bool) {
 	d := n.Value()
 	if d == nil || d.Layout.IsContiguous() {
 		return nil, false

@@ -59,8 +59,8 @@ func outsideOnly(op string) {
 	}
 }
 
-// run calls f with placeholders for args, in a trace, and returns what its results hold.
-func (tr *trace) run(f func(...Tensor) []Tensor, args []*ir.Node) (results []*ir.Node) {
+// record calls f with placeholders for args, in a trace, and returns what its results hold.
+func (tr *trace) record(f func(...Tensor) []Tensor, args []*ir.Node) (results []*ir.Node) {
 	box.Traced(tr, func() {
 		inner := make([]Tensor, len(args))
 		for i, n := range args {

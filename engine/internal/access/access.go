@@ -137,26 +137,26 @@ func Move(t, y tensor.Tensor, readers int) {
 	box.Of(t).Succeed(old, leaf, readers)
 }
 
-// Sure says whether t can take the value of y although the run that computes y is under way: no data can make
-// the run fail, or y lies where the value of t lies, which it replaces as a whole or, if its run fails, not
-// at all.
-func Sure(t, y tensor.Tensor) bool {
+// CanTake says whether t can take the value of y although the run that computes y is under way: no data can
+// make the run fail, or y lies where the value of t lies, which it replaces as a whole or, if its run fails,
+// not at all.
+func CanTake(t, y tensor.Tensor) bool {
 	if Tracing() {
 		return false
 	}
 	old, n := Node(t, "set"), Node(y, "set")
-	return box.InPlace(old, n) || n.Value() != nil && backend.Certain(n.Value())
+	return box.InPlace(old, n) || n.Value() != nil && backend.WillSucceed(n.Value())
 }
 
-// Settle waits until the evaluations that compute tensors have ended. If one of them failed, it fails as
+// Await waits until the evaluations that compute tensors have ended. If one of them failed, it fails as
 // reading a tensor does.
-func Settle(ts []tensor.Tensor) {
+func Await(ts []tensor.Tensor) {
 	if Tracing() {
 		return
 	}
 	for _, t := range ts {
 		if n := Node(t, "eval"); n.Value() != nil && n.Value().Run != nil {
-			check("eval", n.Dev.(*backend.Device).Settle(scope.Context(), n.Value()))
+			check("eval", n.Dev.(*backend.Device).Await(scope.Context(), n.Value()))
 		}
 	}
 }
@@ -182,9 +182,9 @@ func Built() int {
 	return built
 }
 
-// Spare says that nobody will ask for t, nor for what it is made of beyond what is evaluated later: a
+// Unwanted says that nobody will ask for t, nor for what it is made of beyond what is evaluated later: a
 // measurement that computes what code has left does not compute it.
-func Spare(t tensor.Tensor) {
+func Unwanted(t tensor.Tensor) {
 	records := events.Here()
 	if Tracing() || records == nil {
 		return

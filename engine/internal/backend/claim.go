@@ -28,5 +28,5 @@ func (b *Block) Claim(c *Claim, holders int, ok func() bool) bool {
 	return true
 }
 
-// Disclaim ends the block's part of a claim, before the claim's End.
-func (b *Block) Disclaim() { b.claim.Store(nil) }
+// EndClaim ends the block's part of a claim, before the claim's End.
+func (b *Block) EndClaim() { b.claim.Store(nil) }

@@ -127,9 +127,9 @@ func (b *Block) Raw() ir.Buffer { return b.raw }
 // Device is where the memory is.
 func (b *Block) Device() *Device { return b.dev }
 
-// Hold makes the caller one more holder. It returns false when the memory was given back already. While an
-// evaluation has claimed the block, Hold waits.
-func (b *Block) Hold() bool {
+// Retain makes the caller one more holder. It returns false when the memory was given back already. While an
+// evaluation has claimed the block, Retain waits.
+func (b *Block) Retain() bool {
 	for {
 		n := b.holders.Load()
 		if n == 0 {
@@ -160,8 +160,8 @@ func (b *Block) Release() {
 	}
 }
 
-// Holders is how many holders the block has: 0 when the memory was given back.
-func (b *Block) Holders() int { return int(b.holders.Load()) }
+// References is how many holders the block has: 0 when the memory was given back.
+func (b *Block) References() int { return int(b.holders.Load()) }
 
 // smallBlock is the size in bytes up to which a block's memory is an object of Go's, if the backend is a
 // [CollectedAllocator]: tracking the references to such a block would cost more than a new one. Small blocks
@@ -204,7 +204,7 @@ type lease struct {
 func giveBack(l lease) { l.dev.memory.queue(l.raw) }
 
 // Scratch returns memory as Alloc does, but without a Block: the caller gives it back by GiveBack.
-func (d *Device) Scratch(n int) (ir.Buffer, error) { return d.memory.take(n) }
+func (d *Device) Scratch(n int) (ir.Buffer, error) { return d.memory.allocate(n) }
 
 // GiveBack returns memory that Scratch gave.
 func (d *Device) GiveBack(raw ir.Buffer) { d.memory.queue(raw) }
@@ -239,7 +239,7 @@ func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset 
 	if err := d.Seen(d.backend.Download(ctx, dst, b.raw, offset)); err != nil {
 		return err
 	}
-	return d.Settle(ctx, src)
+	return d.Await(ctx, src)
 }
 
 // staging is how many bytes of the host a copy between devices goes through, at most.
@@ -274,7 +274,7 @@ func (d *Device) own(buf ir.Buffer) (*Block, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	if !b.Hold() {
+	if !b.Retain() {
 		return nil, fmt.Errorf("%s: got memory that was freed", d.name)
 	}
 	return b, nil

@@ -47,7 +47,7 @@ func Note(n *ir.Node) {
 
 // held is a block that still has holders, or nil.
 func held(p weak.Pointer[Block]) *Block {
-	if b := p.Value(); b != nil && b.Holders() > 0 {
+	if b := p.Value(); b != nil && b.References() > 0 {
 		return b
 	}
 	return nil

@@ -65,7 +65,7 @@ func classSize(n int) int {
 
 // takeBlock returns a buffer of at least n bytes that the collector will bring back.
 func (m *memory) takeBlock(n int) (ir.Buffer, error) {
-	raw, err := m.take(n)
+	raw, err := m.allocate(n)
 	if err == nil {
 		m.mu.Lock()
 		m.served += int64(raw.Bytes())
@@ -74,13 +74,13 @@ func (m *memory) takeBlock(n int) (ir.Buffer, error) {
 	return raw, err
 }
 
-// take returns a buffer of at least n bytes.
-func (m *memory) take(n int) (ir.Buffer, error) {
+// allocate returns a buffer of at least n bytes.
+func (m *memory) allocate(n int) (ir.Buffer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%s: alloc: got %d bytes, want 0 or more", m.name, n)
 	}
 	size := classSize(n)
-	raw, err := m.tryTake(size)
+	raw, err := m.tryAllocate(size)
 	if err == nil {
 		return raw, nil
 	}
@@ -90,13 +90,13 @@ func (m *memory) take(n int) (ir.Buffer, error) {
 	}
 	m.collect(scope.Context())
 	m.trim(0)
-	if raw, err = m.tryTake(size); errors.As(err, &full) {
+	if raw, err = m.tryAllocate(size); errors.As(err, &full) {
 		return nil, m.explain(full, n)
 	}
 	return raw, err
 }
 
-func (m *memory) tryTake(size int) (ir.Buffer, error) {
+func (m *memory) tryAllocate(size int) (ir.Buffer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drain()

@@ -19,11 +19,11 @@ import (
 // The backend calls Finish when the device has finished the run: at the latest before it returns from a Sync,
 // or from a Download of a value that the run has written.
 type Outcome struct {
-	mu     sync.Mutex
-	known  bool
-	sure   bool // see Sure
-	failed *failure
-	reads  []*Outcome // of the runs whose results this one reads, as long as they are not known
+	mu         sync.Mutex
+	known      bool
+	cannotFail bool // see CannotFail
+	failed     *failure
+	reads      []*Outcome // of the runs whose results this one reads, as long as they are not known
 }
 
 // A failure is the reason why a run failed. The runs that read its results share it.
@@ -59,28 +59,28 @@ func (o *Outcome) Finish(err error) {
 	}
 }
 
-// Sure says that no data can make the run fail: only the loss of the device, and of all values on it, can.
-// Nobody needs to wait for its end to know that it has done its work.
-func (o *Outcome) Sure() {
+// CannotFail says that no data can make the run fail: only the loss of the device, and of all values on it,
+// can. Nobody needs to wait for its end to know that it has done its work.
+func (o *Outcome) CannotFail() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.sure = true
+	o.cannotFail = true
 }
 
-// certain says whether the run has succeeded, or will unless the device is lost.
-func (o *Outcome) certain() bool {
+// willSucceed says whether the run has succeeded, or will unless the device is lost.
+func (o *Outcome) willSucceed() bool {
 	if o == nil {
 		return true
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sure && o.failed == nil
+	return o.cannotFail && o.failed == nil
 }
 
-// Certain says whether the run that writes a value has succeeded, or will unless the device is lost.
-func Certain(d *ir.Data) bool {
+// WillSucceed says whether the run that writes a value has succeeded, or will unless the device is lost.
+func WillSucceed(d *ir.Data) bool {
 	o, _ := d.Run.(*Outcome)
-	return o.certain()
+	return o.willSucceed()
 }
 
 // After says that the run reads what another one writes: if that fails, so does this one.
@@ -88,10 +88,10 @@ func (o *Outcome) After(other *Outcome) {
 	if known, failed := other.look(); other == o || known && failed == nil {
 		return
 	}
-	certain := other.certain()
+	certain := other.willSucceed()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.sure = o.sure && certain
+	o.cannotFail = o.cannotFail && certain
 	if !slices.Contains(o.reads, other) {
 		o.reads = append(o.reads, other)
 	}
@@ -143,10 +143,10 @@ func (o *Outcome) untold() (err error, pending bool) {
 // runs, so that a late error belongs to the cell. The zero Flight is ready.
 type Flight struct {
 	mu   sync.Mutex
-	runs []flying
+	runs []pendingRun
 }
 
-type flying struct {
+type pendingRun struct {
 	dev     *Device
 	outcome *Outcome
 }
@@ -166,20 +166,20 @@ func (d *Device) flightOf(ctx context.Context) *Flight {
 	return &d.flight
 }
 
-// Flies notes a run that is under way, within ctx.
-func (d *Device) Flies(ctx context.Context, o *Outcome) {
+// Track notes a run that is under way, within ctx.
+func (d *Device) Track(ctx context.Context, o *Outcome) {
 	f := d.flightOf(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runs = slices.DeleteFunc(f.runs, func(r flying) bool {
+	f.runs = slices.DeleteFunc(f.runs, func(r pendingRun) bool {
 		known, failed := r.outcome.look()
 		return known && (failed == nil || failed.told.Load())
 	})
-	f.runs = append(f.runs, flying{d, o})
+	f.runs = append(f.runs, pendingRun{d, o})
 }
 
-// Land waits for all runs of f, as long as ctx allows, and returns the errors that no caller has got yet.
-func (f *Flight) Land(ctx context.Context) error {
+// Wait waits for all runs of f, as long as ctx allows, and returns the errors that no caller has got yet.
+func (f *Flight) Wait(ctx context.Context) error {
 	f.mu.Lock()
 	runs := f.runs
 	f.runs = nil
@@ -216,19 +216,19 @@ func (d *Device) Sync(ctx context.Context) error {
 	if err := d.Seen(d.backend.Sync(ctx)); err != nil {
 		return err
 	}
-	err := d.flight.Land(ctx)
+	err := d.flight.Wait(ctx)
 	if f := d.flightOf(ctx); f != &d.flight {
-		err = errors.Join(err, f.Land(ctx))
+		err = errors.Join(err, f.Wait(ctx))
 	}
 	return err
 }
 
-// Settle waits, as long as ctx allows, until the outcomes of the runs that write values are known, or sure.
-// All values are of this device. It returns the error of one of the runs that failed.
-func (d *Device) Settle(ctx context.Context, values ...*ir.Data) error {
+// Await waits, as long as ctx allows, until the outcomes of the runs that write values are known, or cannot
+// be failures. All values are of this device. It returns the error of one of the runs that failed.
+func (d *Device) Await(ctx context.Context, values ...*ir.Data) error {
 	for _, v := range values {
 		o, ok := v.Run.(*Outcome)
-		if !ok || o.certain() {
+		if !ok || o.willSucceed() {
 			continue
 		}
 		if known, _ := o.look(); !known {

@@ -37,13 +37,13 @@ func TestSureRunsAreNotWaitedFor(t *testing.T) {
 		before, run := &Outcome{}, &Outcome{}
 		w := &waited{runs: []*Outcome{before, run}}
 		if c.before {
-			before.Sure()
+			before.CannotFail()
 		}
 		if c.sure {
-			run.Sure()
+			run.CannotFail()
 		}
 		run.After(before)
-		if err := (&Device{backend: w}).Settle(t.Context(), &ir.Data{Run: run}); err != nil || w.times != c.waits {
+		if err := (&Device{backend: w}).Await(t.Context(), &ir.Data{Run: run}); err != nil || w.times != c.waits {
 			t.Errorf("%s: got %v, waited %d times, want %d", c.name, err, w.times, c.waits)
 		}
 	}

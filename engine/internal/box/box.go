@@ -65,7 +65,7 @@ func Fill(t interface{ fill(*Box) }, b *Box) { t.fill(b) }
 
 // New returns a box that holds n.
 func New(n *ir.Node) *Box {
-	n.Hold()
+	n.Retain()
 	b := &Box{}
 	b.node.Store(n)
 	if tr := Tracing(); tr != nil {

@@ -42,7 +42,7 @@ func withoutValue(n *ir.Node) *ir.Node {
 
 // release drops a reference to n. With the last one it gives the memory of n's value back.
 func release(n *ir.Node) {
-	if !n.Drop() {
+	if !n.Release() {
 		return
 	}
 	if d := n.Free(); d != nil {
@@ -53,7 +53,7 @@ func release(n *ir.Node) {
 // Share returns a leaf that holds n's value, too, with the name of old, a parameter or frozen if old is.
 func Share(op string, n, old *ir.Node) (*ir.Node, error) {
 	d := n.Value()
-	if d.Freed || !d.Buf.(*backend.Block).Hold() {
+	if d.Freed || !d.Buf.(*backend.Block).Retain() {
 		return nil, wasFreed(op, n)
 	}
 	leaf := ir.NewLeaf(n.Dev, n.DType, d, old.Name)
@@ -67,18 +67,18 @@ func (b *Box) Put(n *ir.Node) { b.node.Store(n) }
 
 // Replace gives the box another node. The old one's value stays for the graphs that were built with it.
 func (b *Box) Replace(old, n *ir.Node) {
-	n.Hold()
+	n.Retain()
 	b.node.Store(n)
-	old.Drop()
+	old.Release()
 }
 
 // Succeed is Replace that gives the memory of the old value back, if no other box holds it and at most so
 // many operations read it.
 func (b *Box) Succeed(old, n *ir.Node, readers int) {
-	n.Hold()
+	n.Retain()
 	b.node.Store(n)
 	if old.Readers() > readers {
-		old.Drop()
+		old.Release()
 		return
 	}
 	release(old)

@@ -42,7 +42,7 @@ type Node struct {
 	Noted, Computed atomic.Uint32
 
 	data    atomic.Pointer[Data]
-	handles atomic.Int32 // of people: see Hold
+	handles atomic.Int32 // of people: see Retain
 	readers atomic.Int32 // how often the node became another one's source
 	counted bool         // whether the node is one of its sources' readers; settled before others get the node
 }
@@ -133,12 +133,12 @@ func (n *Node) SetValue(d *Data) {
 	}
 }
 
-// Hold counts one more handle on the node, Drop one less. A program that forgets a handle does not drop it:
-// so the count may be too large, and is never too small.
-func (n *Node) Hold() { n.handles.Add(1) }
+// Retain counts one more handle on the node, Release one less. A program that forgets a handle does not
+// release it: so the count may be too large, and is never too small.
+func (n *Node) Retain() { n.handles.Add(1) }
 
-// Drop returns whether it was the last handle.
-func (n *Node) Drop() bool { return n.handles.Add(-1) == 0 }
+// Release returns whether it was the last handle.
+func (n *Node) Release() bool { return n.handles.Add(-1) == 0 }
 
 // Handles is how many handles are on the node; Readers is how often it became the source of another node.
 func (n *Node) Handles() int { return int(n.handles.Load()) }

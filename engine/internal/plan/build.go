@@ -24,12 +24,12 @@ type plan struct {
 	from    [][]int32    // the nodes that each launch comes from: places in the walk's Nodes
 	known   atomic.Pointer[knownOrigins]
 	scalars []expr
-	blocks  []int    // bytes of the memory that outputs get, each for itself
-	arena   int      // bytes that all values between launches share
-	taken   []taking // the leaf in whose memory each block may lie
-	least   int      // bytes of them that live at once at most: no arena could be smaller
-	bytes   int64    // of the blocks and the arena
-	steps   int      // that it took to make the plan
+	blocks  []int   // bytes of the memory that outputs get, each for itself
+	arena   int     // bytes that all values between launches share
+	reused  []reuse // the leaf in whose memory each block may lie
+	least   int     // bytes of them that live at once at most: no arena could be smaller
+	bytes   int64   // of the blocks and the arena
+	steps   int     // that it took to make the plan
 	outs    []output
 	used    uint64    // when, by the clock of the device's plans
 	states  sync.Pool // of *state
@@ -57,7 +57,7 @@ type output struct {
 
 // build compiles a draft and loads its program.
 func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*plan, error) {
-	p := &plan{dev: dev, work: &events.Work{Device: dev.String(), Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken}
+	p := &plan{dev: dev, work: &events.Work{Device: dev.String(), Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, reused: d.memory.taken}
 	for _, e := range d.launches {
 		p.groups = append(p.groups, e.group)
 	}
@@ -68,9 +68,9 @@ func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*pl
 	scratch := d.memory.makeRoom(d.watch, p.kernels)
 	p.program = &backend.Program{Commit: d.memory.atOnce, Bufs: len(d.leaves) + len(p.blocks) + 1, Scalars: len(d.scalars)}
 	for i, e := range d.launches {
-		launch := backend.Launch{Kernel: p.kernels[i].Kernel, Scratch: d.place(source{fromArena, scratch[i]})}
+		launch := backend.Launch{Kernel: p.kernels[i].Kernel, Scratch: d.placeOf(source{fromArena, scratch[i]})}
 		for _, b := range e.bufs {
-			launch.Bufs = append(launch.Bufs, d.place(d.source(b)))
+			launch.Bufs = append(launch.Bufs, d.placeOf(d.source(b)))
 		}
 		for _, k := range e.scalars {
 			launch.Scalars = append(launch.Scalars, d.scalars[k].number(k))
@@ -86,7 +86,7 @@ func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*pl
 	}
 	p.bytes = int64(d.memory.arena)
 	for i, n := range p.blocks {
-		if p.taken[i].leaf < 0 {
+		if p.reused[i].leaf < 0 {
 			p.bytes += int64(n)
 		}
 	}
@@ -104,8 +104,8 @@ func (p *plan) load() (err error) {
 	return p.dev.Seen(err)
 }
 
-// place is where a source stands in the plan's table.
-func (d *draft) place(from source) backend.Place {
+// placeOf is where a source stands in the plan's table.
+func (d *draft) placeOf(from source) backend.Place {
 	switch from.kind {
 	case fromLeaf:
 		return backend.Place{Index: from.index}

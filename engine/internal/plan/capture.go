@@ -64,5 +64,5 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	records := events.Of(ctx)
 	c.in = inputs{records: records, asked: records.Now(), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
-	return c.plan.run(ctx, &c.in, true, result)
+	return c.plan.execute(ctx, &c.in, true, result)
 }

@@ -36,7 +36,7 @@ func CostOf(ctx context.Context, outs []*ir.Node) (c Cost, err error) {
 		c.Bytes, c.Flops = c.Bytes+g.Bytes, c.Flops+max(0, g.Flops)
 	}
 	for i, n := range p.blocks {
-		if p.taken[i].leaf >= 0 {
+		if p.reused[i].leaf >= 0 {
 			c.Replaced += int64(n)
 		}
 	}

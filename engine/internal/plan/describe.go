@@ -29,7 +29,7 @@ func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	d := draw(ctx, dev, w)
+	d := draftOf(ctx, dev, w)
 	var b strings.Builder
 	var bytes, flops int64
 	for i, e := range d.launches {

@@ -16,13 +16,13 @@ type draft struct {
 	launches []*emitter
 }
 
-// draw drafts the evaluation of a walk. It panics with a mistake of the planner, and with stopped when ctx is
-// done: see caught.
-func draw(ctx context.Context, dev *backend.Device, w *ir.Graph) *draft {
+// draftOf drafts the evaluation of a walk. It panics with a mistake of the planner, and with stopped when ctx
+// is done: see caught.
+func draftOf(ctx context.Context, dev *backend.Device, w *ir.Graph) *draft {
 	c := newClustering(buildGraph(&watch{ctx: ctx}, w, settings{fuse: Fused(ctx), tf32: TF32(ctx), hints: dev.Hints()}))
 	c.fuseAll()
 	o := c.schedule().best().replacingLast()
-	d := &draft{ordering: o, memory: o.place()}
+	d := &draft{ordering: o, memory: o.allocate()}
 	for i, k := range o.order {
 		e := c.emit(k, o.exports[i])
 		for j, v := range o.exports[i] {

@@ -14,7 +14,7 @@ import (
 type state struct {
 	table  backend.Table // its numbers are the values of the exprs
 	blocks []*backend.Block
-	takes  []bool         // which of them lie in the memory of a leaf
+	reuses []bool         // which of them lie in the memory of a leaf
 	claim  *backend.Claim // of that memory; nil if there is none
 	arena  ir.Buffer
 	times  []time.Duration
@@ -23,7 +23,7 @@ type state struct {
 func (p *plan) newState() *state {
 	return &state{
 		table:  backend.Table{Bufs: make([]ir.Buffer, p.program.Bufs), Scalars: make([]ir.Scalar, len(p.scalars))},
-		blocks: make([]*backend.Block, len(p.blocks)), takes: make([]bool, len(p.blocks)),
+		blocks: make([]*backend.Block, len(p.blocks)), reuses: make([]bool, len(p.blocks)),
 		times: make([]time.Duration, len(p.program.Launches)),
 	}
 }
@@ -34,7 +34,7 @@ type inputs struct {
 	consts  []ir.Scalar
 	nodes   []*ir.Node      // that hold the leaves; nil for a leaf that no result may replace
 	readers int             // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
-	spend   bool            // the results are given back: none may lie in the memory of a leaf
+	discard bool            // the results are given back: none may lie in the memory of a leaf
 	records *events.Records // that are told
 	asked   time.Duration   // when the evaluation was asked for, if somebody traces it
 	graph   *ir.Graph       // the walk; nil for a captured plan
@@ -50,17 +50,17 @@ func (in *inputs) name(leaf int) string {
 	return "a tensor"
 }
 
-// run executes the plan and calls result with the value of each output; nothing holds it yet but the result
+// execute runs the plan and calls result with the value of each output; nothing holds it yet but the result
 // itself.
-func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
+func (p *plan) execute(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
 	records := in.records
-	if err := in.hold(); err != nil {
+	if err := in.retain(); err != nil {
 		return err
 	}
 	defer in.release()
 	s := p.states.Get().(*state)
 	defer p.release(s)
-	defer p.disclaim(s)
+	defer p.endClaims(s)
 	if err := p.bind(s, in); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	}
 	records.Ran(&ran)
 	p.markReplaced(s, in)
-	p.disclaim(s)
+	p.endClaims(s)
 	for i := range p.outs {
 		result(i, p.data(s, in, i))
 	}
@@ -113,21 +113,21 @@ func (p *plan) flies(ctx context.Context, s *state, in *inputs) {
 		last = d.Run
 		if o == nil {
 			o = s.table.Later()
-			o.Sure()
+			o.CannotFail()
 			o.Finish(nil)
 		}
 		o.After(d.Run.(*backend.Outcome))
 	}
 	if o != nil {
-		p.dev.Flies(ctx, o)
+		p.dev.Track(ctx, o)
 	}
 }
 
-// hold keeps the memory of the leaves from being given back while a plan runs, and release ends that.
-func (in *inputs) hold() error {
+// retain keeps the memory of the leaves from being given back while a plan runs, and release ends that.
+func (in *inputs) retain() error {
 	var sound ir.Run // the last one that has no error
 	for i, d := range in.leaves {
-		if d.Freed || !d.Buf.(*backend.Block).Hold() {
+		if d.Freed || !d.Buf.(*backend.Block).Retain() {
 			for _, d := range in.leaves[:i] {
 				d.Buf.(*backend.Block).Release()
 			}
@@ -156,9 +156,9 @@ func (in *inputs) release() {
 // bind allocates memory and fills the table in.
 func (p *plan) bind(s *state, in *inputs) error {
 	p.dev.Running(p.bytes)
-	p.look(s, in)
+	p.claimReplaced(s, in)
 	for i, n := range p.blocks {
-		if s.takes[i] {
+		if s.reuses[i] {
 			continue
 		}
 		b, err := p.dev.Alloc(n)
@@ -200,10 +200,10 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 			run = outcome
 		}
 	}
-	if in.keep != nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b && (run == nil || p.taken[o.source.index].whole) {
+	if in.keep != nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b && (run == nil || p.reused[o.source.index].whole) {
 		return in.leaves[in.keep[i]] // which is as it was if the run fails
 	}
-	b.Hold()
+	b.Retain()
 	return &ir.Data{Buf: b, Layout: o.layout, Run: run}
 }
 

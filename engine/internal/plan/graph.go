@@ -193,7 +193,7 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	v := value{op: n.Op, attr: n.Attr, dtype: n.DType, shape: n.Shape, outs: n.Outs, args: args, node: n}
 	switch {
 	case n.Op == ir.Permute && g.fuse && g.values[args[0]].op == ir.Dequantize:
-		return g.turnedWeight(args[0], n)
+		return g.transposedWeight(args[0], n)
 	case n.Op == ir.Detach || n.Op == ir.Checkpoint:
 		return args[0]
 	case n.Op.Family() == ir.FamilyView:
@@ -237,9 +237,9 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	return g.add(v)
 }
 
-// turnedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do
+// transposedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do
 // without a copy.
-func (g *graph) turnedWeight(arg int, n *ir.Node) int {
+func (g *graph) transposedWeight(arg int, n *ir.Node) int {
 	v := g.values[arg]
 	if slices.Equal(n.Attr.Axes, []int{0, 1}) {
 		return arg

@@ -80,7 +80,7 @@ func (p *plan) runOne(ctx context.Context, s *state, times []time.Duration, i in
 		s.table.Reset()
 		s.table.Began = began
 	}()
-	return p.dev.Settle(ctx, &ir.Data{Run: s.table.Outcome()})
+	return p.dev.Await(ctx, &ir.Data{Run: s.table.Outcome()})
 }
 
 // A flaw is what is wrong with the numbers of a value.
@@ -163,7 +163,7 @@ func (p *plan) unsound(ctx context.Context, s *state, i int) (*flaw, error) {
 		if !o.DType.Float() {
 			continue
 		}
-		f, err := p.lookAt(ctx, p.at(s, i, o.Buf), ir.Type{DType: o.DType, Shape: o.Shape}, o.Layout())
+		f, err := p.lookAt(ctx, p.memoryOf(s, i, o.Buf), ir.Type{DType: o.DType, Shape: o.Shape}, o.Layout())
 		if err != nil || f.bad() {
 			return f, err
 		}
@@ -171,8 +171,8 @@ func (p *plan) unsound(ctx context.Context, s *state, i int) (*flaw, error) {
 	return nil, nil
 }
 
-// at is the memory of launch i's buffer.
-func (p *plan) at(s *state, i, buf int) backend.Slice {
+// memoryOf is the memory of launch i's buffer.
+func (p *plan) memoryOf(s *state, i, buf int) backend.Slice {
 	return s.table.At(p.program.Launches[i].Bufs[buf])
 }
 
@@ -237,10 +237,10 @@ func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *f
 		if input.Buf < 0 || !input.DType.Float() {
 			continue
 		}
-		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool { return p.at(s, i, o.Buf) == p.at(s, i, input.Buf) })
+		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool { return p.memoryOf(s, i, o.Buf) == p.memoryOf(s, i, input.Buf) })
 		if over {
 			reads = append(reads, fmt.Sprintf("%v%v, which was overwritten", input.DType, input.Layout.Shape))
-		} else if f, err := p.lookAt(ctx, p.at(s, i, input.Buf), ir.Type{DType: input.DType, Shape: input.Layout.Shape}, input.Layout); err == nil {
+		} else if f, err := p.lookAt(ctx, p.memoryOf(s, i, input.Buf), ir.Type{DType: input.DType, Shape: input.Layout.Shape}, input.Layout); err == nil {
 			reads = append(reads, f.spread())
 		}
 	}
@@ -259,7 +259,7 @@ func (p *plan) diagnoseNodes(ctx context.Context, w *ir.Graph, nodes []int32) er
 			return nil
 		}
 		b := d.Buf.(*backend.Block)
-		if !b.Hold() {
+		if !b.Retain() {
 			return nil
 		}
 		defer b.Release()

@@ -7,9 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A taking is a leaf in whose memory a block may lie: the maker of the operation says that nobody reads the
+// A reuse is a leaf in whose memory a block may lie: the maker of the operation says that nobody reads the
 // leaf's value afterwards. A run believes it only as far as nobody else can see the leaf.
-type taking struct {
+type reuse struct {
 	leaf int // -1 if there is none
 	// whole says that the launch, and what comes after it, is made as a whole or not at all: a step of an
 	// optimizer. It changes nothing that another operation waits to read. Otherwise the launch may be
@@ -17,34 +17,34 @@ type taking struct {
 	whole bool
 }
 
-// takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite in place,
-// if nothing else in the plan reads it; or what an optimizer's step in place replaces, if nothing reads that
-// later.
-func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
+// reuses returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite in
+// place, if nothing else in the plan reads it; or what an optimizer's step in place replaces, if nothing
+// reads that later.
+func (m *placement) reuses(o *ordering, v, i int) (reuse, bool) {
 	x, arg := &o.values[v], 0
 	switch {
 	case x.kind == heavy && x.op == ir.Overwrite && x.attr.Flags&ir.InPlace != 0:
 	case x.kind == result && ir.RowOf(o.values[x.args[0]].op).Steps > 0:
 		tuple := &o.values[x.args[0]]
 		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > o.hints.AtOnce {
-			return taking{}, false
+			return reuse{}, false
 		}
 		x, arg = tuple, ir.Replaced(tuple.op, tuple.attr.Flags, len(tuple.outs), x.index)
 	default:
-		return taking{}, false
+		return reuse{}, false
 	}
 	b, ch := o.base(x.args[arg])
 	base := &o.values[b]
-	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || m.stands(o, x, b) > 1 {
-		return taking{}, false
+	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || m.occurrences(o, x, b) > 1 {
+		return reuse{}, false
 	}
 	if l := o.leaves[base.index]; l.Offset != 0 || !slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
-		return taking{}, false
+		return reuse{}, false
 	}
 	if x.op == ir.Overwrite {
-		return taking{leaf: base.index}, len(o.users[b]) == 1
+		return reuse{leaf: base.index}, len(o.users[b]) == 1
 	}
-	return taking{leaf: base.index, whole: true}, m.last[b] <= i
+	return reuse{leaf: base.index, whole: true}, m.last[b] <= i
 }
 
 // moves is how many bytes the optimizer's step of a tuple reads and writes.
@@ -63,8 +63,8 @@ func (m *placement) moves(o *ordering, tuple int) (bytes int64) {
 	return bytes
 }
 
-// stands is how often b is an argument of x.
-func (m *placement) stands(o *ordering, x *value, b int) int {
+// occurrences is how often b is an argument of x.
+func (m *placement) occurrences(o *ordering, x *value, b int) int {
 	if m.of != x {
 		m.of, m.count = x, map[int]int{}
 		o.watch.step(len(x.args))
@@ -97,30 +97,30 @@ func (o *ordering) replacingLast() *ordering {
 	return o.permuted(append(first, last...))
 }
 
-// look finds out which blocks lie in the memory of leaves in this run, and claims that memory.
-func (p *plan) look(s *state, in *inputs) {
-	for i, t := range p.taken {
-		if s.takes[i] = false; t.leaf < 0 || in.spend || !in.replaceable(t) {
+// claimReplaced finds out which blocks lie in the memory of leaves in this run, and claims that memory.
+func (p *plan) claimReplaced(s *state, in *inputs) {
+	for i, t := range p.reused {
+		if s.reuses[i] = false; t.leaf < 0 || in.discard || !in.replaceable(t) {
 			continue
 		}
 		if s.claim == nil {
 			s.claim = backend.NewClaim()
 		}
 		b := in.leaves[t.leaf].Buf.(*backend.Block)
-		if s.takes[i] = b.Claim(s.claim, 2, func() bool { return in.replaceable(t) }); s.takes[i] {
+		if s.reuses[i] = b.Claim(s.claim, 2, func() bool { return in.replaceable(t) }); s.reuses[i] {
 			s.blocks[i] = b
 		}
 	}
 }
 
-// disclaim lets others hold the memory that look has claimed.
-func (p *plan) disclaim(s *state) {
+// endClaims lets others hold the memory that claimReplaced has claimed.
+func (p *plan) endClaims(s *state) {
 	if s.claim == nil {
 		return
 	}
 	for i, b := range s.blocks {
-		if i < len(s.takes) && s.takes[i] {
-			b.Disclaim()
+		if i < len(s.reuses) && s.reuses[i] {
+			b.EndClaim()
 		}
 	}
 	s.claim.End()
@@ -131,18 +131,18 @@ func (p *plan) disclaim(s *state) {
 // three things: there is no other handle on its node; no view and no other run holds its memory; and no
 // operation but the run's own was made from it, unless such operations count as lost. Only the collector
 // could tell whether a program still holds the result of an operation, so a weight that a loss was computed
-// from stays. A goroutine that makes an operation or a handle later gets the new value: see tensor.move.
-func (in *inputs) replaceable(t taking) bool {
+// from stays. A goroutine that makes an operation or a handle later gets the new value: see access.Move.
+func (in *inputs) replaceable(t reuse) bool {
 	n := in.nodes[t.leaf]
-	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && in.leaves[t.leaf].Buf.(*backend.Block).Holders() == 2
+	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && in.leaves[t.leaf].Buf.(*backend.Block).References() == 2
 }
 
 // markReplaced lets the nodes forget values whose memory has become a result's: reading one is an error from
 // here on. What an optimizer steps is given its new value by the optimizer, and what a captured plan replaces
 // by its caller.
 func (p *plan) markReplaced(s *state, in *inputs) {
-	for i, t := range p.taken {
-		if s.takes[i] && !t.whole && in.keep == nil {
+	for i, t := range p.reused {
+		if s.reuses[i] && !t.whole && in.keep == nil {
 			if d := in.nodes[t.leaf].Free(); d != nil {
 				d.Buf.(*backend.Block).Release()
 			}

@@ -168,14 +168,14 @@ func (g *graph) linearLossGrad(v value) int {
 			square := l.with(ir.Mul, share, share)
 			d = l.with(ir.Mul, d, l.with(ir.Sub, l.number(g.values[d].dtype, 1, g.values[d].shape), square))
 		}
-		list = append(list, l.product(d, l.turned(l.w)))
-		dw = l.sum(dw, l.product(l.turned(l.rows(l.x, i)), d))
+		list = append(list, l.product(d, l.transposed(l.w)))
+		dw = l.sum(dw, l.product(l.transposed(l.rows(l.x, i)), d))
 	}
 	return g.tuple(l.whole(list), l.narrowed(dw))
 }
 
-// turned is a transposed matrix.
-func (l *linearLoss) turned(v int) int {
+// transposed is the transpose of a matrix.
+func (l *linearLoss) transposed(v int) int {
 	s := l.values[v].shape
 	return l.view(v, step{op: ir.Permute, ints: []int{1, 0}, shape: []int{s[1], s[0]}})
 }

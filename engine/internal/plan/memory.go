@@ -16,7 +16,7 @@ type placement struct {
 	slots    []slot      // of the arena
 	over     map[int]int // see ordering
 	launches int
-	taken    []taking // of each block
+	taken    []reuse // of each block
 	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See
 	// run.
 	atOnce int
@@ -36,9 +36,9 @@ type slot struct {
 	value, bytes, first, last, offset int
 }
 
-// place gives outputs memory of their own, and everything else a slot in the arena such that no two values
+// allocate gives outputs memory of their own, and everything else a slot in the arena such that no two values
 // overlap in time and place: the largest first, each into the smallest gap that fits.
-func (o *ordering) place() *placement {
+func (o *ordering) allocate() *placement {
 	m := &placement{at: map[int]source{}, last: map[int]int{}, atOnce: len(o.order), tuple: -1}
 	for i, uses := range o.uses {
 		for _, u := range uses {
@@ -54,7 +54,7 @@ func (o *ordering) place() *placement {
 		for _, v := range o.exports[i] {
 			if o.wanted[v] {
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
-				if t, ok := m.takes(o, v, i); ok {
+				if t, ok := m.reuses(o, v, i); ok {
 					m.taken[len(m.taken)-1] = t
 					if t.whole {
 						m.atOnce = min(m.atOnce, i)
@@ -106,7 +106,7 @@ func (m *placement) final(v int) bool {
 
 func (m *placement) own(v, bytes int) {
 	m.at[v] = source{fromBlock, len(m.blocks)}
-	m.blocks, m.taken = append(m.blocks, bytes), append(m.taken, taking{leaf: -1})
+	m.blocks, m.taken = append(m.blocks, bytes), append(m.taken, reuse{leaf: -1})
 }
 
 // pack gives each slot its offset.

@@ -61,7 +61,7 @@ func Move(ctx context.Context, to ir.Device, t ir.Type, d *ir.Data) (*ir.Data, e
 		return nil, fmt.Errorf("got the device %v, want one that is open", to)
 	}
 	from, ok := d.Buf.(*backend.Block)
-	if !ok || !from.Hold() {
+	if !ok || !from.Retain() {
 		return nil, fmt.Errorf("got %v%v, which was freed", t.DType, t.Shape)
 	}
 	defer from.Release()

@@ -110,9 +110,9 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	})
 }
 
-// Spend computes what Run would compute, and gives the memory back: the nodes stay without values, for others
-// that may read them, and nothing is computed in the memory of a leaf.
-func Spend(ctx context.Context, outs []*ir.Node) error {
+// RunAndDiscard computes what Run would compute, and gives the memory back: the nodes stay without values,
+// for others that may read them, and nothing is computed in the memory of a leaf.
+func RunAndDiscard(ctx context.Context, outs []*ir.Node) error {
 	return run(ctx, outs, true, func(_ *ir.Node, d *ir.Data) { d.Buf.(*backend.Block).Release() })
 }
 
@@ -139,8 +139,8 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 	if err != nil {
 		return err
 	}
-	in := &inputs{records: records, asked: asked, graph: w, leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, spend: spend}
-	if err := p.run(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
+	in := &inputs{records: records, asked: asked, graph: w, leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, discard: spend}
+	if err := p.execute(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
 		return err
 	}
 	records.Computed(w.Nodes, w.LeafOf)
@@ -214,7 +214,7 @@ func (all *plans) find(key planKey) *plan {
 // make builds a plan. A mistake of the planner costs an evaluation, not the session.
 func (all *plans) make(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, err error) {
 	defer caught(&err)
-	return all.build(ctx, dev, draw(ctx, dev, w))
+	return all.build(ctx, dev, draftOf(ctx, dev, w))
 }
 
 // caught turns a panic of the planner into an error.

@@ -14,7 +14,7 @@ import (
 // Blocks of scores lie transposed: a row for each key, a column for each query, s = k·qᵀ. The probabilities
 // that they become are then the right operand of the second product, oᵀ = vᵀ·p, as they lie, and a
 // micro-kernel with as many columns as a block has queries holds both products' sums. Left operands are keys
-// and turned values, packed once for all heads and blocks of queries that look at them.
+// and transposed values, packed once for all heads and blocks of queries that look at them.
 
 // packedKeys are the keys and values of all heads, packed by blocks.
 type packedKeys struct {
@@ -28,7 +28,7 @@ type packedKeys struct {
 func (a *attention) pack(l *launch) *packedKeys {
 	tokens := a.tk
 	if a.paged != nil {
-		tokens = a.paged.most()
+		tokens = a.paged.longest()
 	}
 	n := min(tokens, keyBlock)
 	p := &packedKeys{tokens: tokens,
@@ -71,11 +71,11 @@ type blockTask struct {
 	first, queries int
 	begin          int // the first key of which a block of scores is computed
 
-	query  []float32 // transposed and scaled: a row for each feature
-	scores []float32 // a row for each key
-	sums   []float32 // a row for each feature of the values
-	turned []float32 // a row for each query
-	more   []float32 // a part of the mask, turned
+	query      []float32 // transposed and scaled: a row for each feature
+	scores     []float32 // a row for each key
+	sums       []float32 // a row for each feature of the values
+	transposed []float32 // a row for each query
+	more       []float32 // a part of the mask, transposed
 	// Of each query: the largest score so far, or 0 if that is −Inf; exp(what it was − what it is); the sum
 	// of exp(score − most).
 	most, shift, shrink, total []float32
@@ -86,8 +86,8 @@ func (a *attention) blockScratch() int {
 	return queryBlock * (a.d + keyBlock + a.dv + 4 + max(keyBlock, roundUp16(a.dv)) + vec.Line)
 }
 
-// take cuts up a worker's memory.
-func (t *blockTask) take(mem []float32) {
+// divide cuts up a worker's memory.
+func (t *blockTask) divide(mem []float32) {
 	next := func(rows int) []float32 {
 		r := mem[: rows*queryBlock : rows*queryBlock]
 		mem = mem[rows*queryBlock:]
@@ -95,7 +95,7 @@ func (t *blockTask) take(mem []float32) {
 	}
 	t.query, t.scores, t.sums = next(t.d), next(keyBlock), next(t.dv)
 	t.most, t.shift, t.shrink, t.total = next(1), next(1), next(1), next(1)
-	t.turned, t.more = next(max(keyBlock, roundUp16(t.dv))), next(vec.Line)
+	t.transposed, t.more = next(max(keyBlock, roundUp16(t.dv))), next(vec.Line)
 }
 
 func (t *blockTask) run() {
@@ -190,11 +190,11 @@ func (t *blockTask) hide(key, n int) {
 		for i := range t.queries {
 			t.hideWhereFalse(i, key, n)
 		}
-	default: // the mask is turned, then added
+	default: // the mask is transposed, then added
 		for i := range t.queries {
-			copy(t.turned[i*keyBlock:], unsafe.Slice((*float32)(t.maskOf(i, key, n)), n))
+			copy(t.transposed[i*keyBlock:], unsafe.Slice((*float32)(t.maskOf(i, key, n)), n))
 		}
-		s := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(t.turned)), Line: keyBlock, Step: 1}
+		s := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(t.transposed)), Line: keyBlock, Step: 1}
 		for i := 0; i < n; i += vec.Line { // a few keys at a time need little room
 			rows := min(vec.Line, n-i)
 			micro.PackPanel(t.more, queryBlock, s.At(0, i), t.queries, rows)
@@ -288,8 +288,8 @@ func (t *blockTask) store() {
 		return
 	}
 	width := roundUp16(t.dv)
-	micro.PackPanel(t.turned, width, features, t.dv, t.queries)
+	micro.PackPanel(t.transposed, width, features, t.dv, t.queries)
 	for i := range t.queries {
-		storeRows(t.l, t.out, (at+i)*t.dv, t.turned[i*width:][:t.dv])
+		storeRows(t.l, t.out, (at+i)*t.dv, t.transposed[i*width:][:t.dv])
 	}
 }

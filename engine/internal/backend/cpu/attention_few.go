@@ -39,13 +39,13 @@ func (a *attention) runFew(l *launch, heads int) {
 	memory := l.scratch.floats(l.pool.Threads() * a.scratch)
 	l.pool.For(heads/group, func(worker, chunk int) {
 		t := fewTask{attention: a, l: l, worker: worker, head: chunk * group, rows: group * a.tq}
-		t.take(memory[worker*a.scratch:])
+		t.divide(memory[worker*a.scratch:])
 		t.run()
 	})
 }
 
-// take cuts up a worker's memory.
-func (t *fewTask) take(mem []float32) {
+// divide cuts up a worker's memory.
+func (t *fewTask) divide(mem []float32) {
 	next := func(n int) []float32 {
 		r := mem[:n:n]
 		mem = mem[roundUp16(n):]

@@ -66,7 +66,7 @@ func (a *attention) run(l *launch) {
 		// The last queries see the most keys with a causal mask: they come first.
 		t.first = (blocks - 1 - chunk/heads) * queryBlock
 		t.queries = min(queryBlock, a.tq-t.first)
-		t.take(memory[worker*a.scratch:])
+		t.divide(memory[worker*a.scratch:])
 		t.run()
 	})
 }

@@ -209,7 +209,7 @@ func (r *gradLaunch) task(worker, chunk int) {
 	t.dvSum = r.dvSums[chunk*r.tk*r.heads.dv:][:r.tk*r.heads.dv]
 	clear(t.dkSum)
 	clear(t.dvSum)
-	t.take(r.scratch[worker*r.sizes.all:])
+	t.divide(r.scratch[worker*r.sizes.all:])
 	group := r.hq / r.hk
 	for item := chunk % r.parts; item < r.items() && !r.l.pool.Stopped(); item += r.parts {
 		t.head = t.keyHead%r.hk*group + item%group
@@ -219,8 +219,8 @@ func (r *gradLaunch) task(worker, chunk int) {
 	}
 }
 
-// take cuts up a worker's scratch memory.
-func (t *gradTask) take(mem []float32) {
+// divide cuts up a worker's scratch memory.
+func (t *gradTask) divide(mem []float32) {
 	next := func(n int) []float32 {
 		r := mem[:n:n]
 		mem = mem[n:]

@@ -86,8 +86,8 @@ func (p *paging) sees(batch, i int) (begin, end int) {
 	return begin, end
 }
 
-// most is how many keys the last query of any batch sees.
-func (p *paging) most() int {
+// longest is how many keys the last query of any batch sees.
+func (p *paging) longest() int {
 	n := 0
 	for i := p.tq - 1; i < len(p.until); i += p.tq {
 		n = max(n, int(p.until[i]))
@@ -95,8 +95,8 @@ func (p *paging) most() int {
 	return n
 }
 
-// run is the slot of a key, and how many of the n keys from it on lie in slots one behind the other.
-func (p *paging) run(batch, key, n int) (slot, count int) {
+// adjacent is the slot of a key, and how many of the n keys from it on lie in slots one behind the other.
+func (p *paging) adjacent(batch, key, n int) (slot, count int) {
 	page := func(key int) int {
 		return min(max(0, int(p.at[batch*p.pages+key/p.Page])), p.slots/p.Page-1)
 	}
@@ -114,7 +114,7 @@ func (h *heads) lines(l *launch, of *tensor4, which, batch, head, key, n int, ro
 	if h.paged == nil {
 		return of.source(l, batch, head, key), n
 	}
-	slot, count := h.paged.run(batch, key, n)
+	slot, count := h.paged.adjacent(batch, key, n)
 	if !of.codes {
 		return of.source(l, batch, head, slot), count
 	}

@@ -82,8 +82,8 @@ func New(threads int) *Backend {
 
 // Close ends the workers when no list of commands runs any more. Those that come later find the device lost.
 func (b *Backend) Close() error {
-	l := b.turns.take(context.Background(), b, time.Hour) // with all threads
-	defer b.turns.done(b, l)
+	l := b.turns.acquire(context.Background(), b, time.Hour) // with all threads
+	defer b.turns.release(b, l)
 	if !b.closed.Swap(true) {
 		b.pool.Close()
 		b.checked.Close()
@@ -265,11 +265,11 @@ func (b *Backend) runPart(ctx context.Context, p *loaded, t *backend.Table, time
 // run.
 func (b *Backend) turn(ctx context.Context, p *loaded, t *backend.Table, times []time.Duration, from, to int) (int, error) {
 	work := p.work[from] - p.work[to]
-	l := b.turns.take(ctx, b, work)
+	l := b.turns.acquire(ctx, b, work)
 	if l == nil {
 		return 0, backend.Interrupted(ctx)
 	}
-	defer b.turns.done(b, l)
+	defer b.turns.release(b, l)
 	if b.closed.Load() {
 		return 0, fmt.Errorf("cpu: %w", backend.ErrLost)
 	}

@@ -259,12 +259,13 @@ func (t *transposed) run(l *launch, y, w, x unsafe.Pointer) {
 		if l.pool.Stopped() {
 			return
 		}
-		ph.run(l, t.turned(l, ph, w), from, x)
+		ph.run(l, t.weightOfPhase(l, ph, w), from, x)
 	}
 }
 
-// turned is the weight with a row for each channel of x, which has the taps of the phase for all results.
-func (t *transposed) turned(l *launch, ph *phaseOfStride, w unsafe.Pointer) unsafe.Pointer {
+// weightOfPhase is the weight with a row for each channel of x, which has the taps of the phase for all
+// results.
+func (t *transposed) weightOfPhase(l *launch, ph *phaseOfStride, w unsafe.Pointer) unsafe.Pointer {
 	taps := t.w.size()
 	from := unsafe.Slice((*float32)(w), t.results()*t.in*taps)
 	to := l.scratch.floats(t.channels() * ph.k)

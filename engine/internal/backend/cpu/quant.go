@@ -78,7 +78,7 @@ func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error
 	return func(l *launch) {
 		weight, to := bindQuant(l, q, at), l.pointer(out)
 		l.pool.For(q.Blocks(), func(_, block int) {
-			var tile, turned [tileInputs * micro.Lanes]float32
+			var tile, transposed [tileInputs * micro.Lanes]float32
 			outputs := min(micro.Lanes, q.N-block*micro.Lanes)
 			for k := 0; k < q.K && !l.pool.Stopped(); k += tileInputs {
 				n := min(tileInputs, q.K-k)
@@ -91,9 +91,9 @@ func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error
 				}
 				for o := range outputs {
 					for i := range n {
-						turned[o*tileInputs+i] = tile[i*micro.Lanes+o]
+						transposed[o*tileInputs+i] = tile[i*micro.Lanes+o]
 					}
-					storeFloats(q.DType, to, (block*micro.Lanes+o)*q.K+k, &turned[o*tileInputs], n)
+					storeFloats(q.DType, to, (block*micro.Lanes+o)*q.K+k, &transposed[o*tileInputs], n)
 				}
 			}
 		})

@@ -25,7 +25,7 @@ const fewNumbers = 64
 
 // sortQuick is sortValues of all keys, which have 32 bits and are signed here.
 func (s *sorter) sortQuick() {
-	f := keying{uint32(s.float) & math.MaxInt32, uint32(s.turned^s.sign) ^ 1<<31}
+	f := keying{uint32(s.float) & math.MaxInt32, uint32(s.flip^s.sign) ^ 1<<31}
 	values := unsafe.Slice((*int32)(s.values), s.n)
 	whole := part{elements[int32](s.reserve(4 * s.n))[:s.n], values, true, &f}
 	s.each(s.n, func(p *sortPiece, lo, hi int) {

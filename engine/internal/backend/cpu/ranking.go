@@ -9,11 +9,11 @@ import (
 // A ranking makes keys of elements: whole numbers of their size, in the order in which the elements are to
 // stand. NaN has the greatest key of a rising order, and the zeros have the same one.
 type ranking struct {
-	size   int    // of an element
-	sign   uint64 // its highest bit; 0 of a type without a sign
-	inf    uint64 // infinity, beyond which are NaNs; 0 of integers
-	float  uint64 // all bits, of a float: its bits fall where the sign is set
-	turned uint64 // all bits, of a falling order
+	size  int    // of an element
+	sign  uint64 // its highest bit; 0 of a type without a sign
+	inf   uint64 // infinity, beyond which are NaNs; 0 of integers
+	float uint64 // all bits, of a float: its bits fall where the sign is set
+	flip  uint64 // all bits, of a falling order
 }
 
 func rankingOf(t dtype.Type, falling bool) *ranking {
@@ -26,7 +26,7 @@ func rankingOf(t dtype.Type, falling bool) *ranking {
 		r.inf = map[dtype.Type]uint64{dtype.F16: 0x7c00, dtype.BF16: 0x7f80, dtype.F32: 0x7f800000, dtype.F64: 0x7ff << 52}[t]
 	}
 	if falling {
-		r.turned = ^uint64(0)
+		r.flip = ^uint64(0)
 	}
 	return r
 }
@@ -51,7 +51,7 @@ func (r *ranking) keys(to []uint64, row unsafe.Pointer, at int) (shared bool) {
 }
 
 func keysOf[U word](r *ranking, to []uint64, row unsafe.Pointer) (shared bool) {
-	sign, inf, float, turned, top := U(r.sign), U(r.inf), U(r.float), U(r.turned), (8*r.size-1)&63
+	sign, inf, float, flip, top := U(r.sign), U(r.inf), U(r.float), U(r.flip), (8*r.size-1)&63
 	for i, b := range unsafe.Slice((*U)(row), len(to)) {
 		if size := b &^ sign & float; size > inf || b == sign && float != 0 {
 			shared = true
@@ -59,7 +59,7 @@ func keysOf[U word](r *ranking, to []uint64, row unsafe.Pointer) (shared bool) {
 				b = sign - 1
 			}
 		}
-		to[i] = uint64(b ^ (sign | -(b>>top)&float) ^ turned)
+		to[i] = uint64(b ^ (sign | -(b>>top)&float) ^ flip)
 	}
 	return shared
 }
@@ -81,10 +81,10 @@ func elementsOfKeys[E sortKey](r *ranking, row unsafe.Pointer, at int, keys []E)
 }
 
 func fromKeys[U word, E sortKey](r *ranking, row unsafe.Pointer, keys []E) {
-	sign, float, turned, top := U(r.sign), U(r.float), U(r.turned), (8*r.size-1)&63
+	sign, float, flip, top := U(r.sign), U(r.float), U(r.flip), (8*r.size-1)&63
 	x := unsafe.Slice((*U)(row), len(keys))
 	for i, key := range keys {
-		k := U(key) ^ turned
+		k := U(key) ^ flip
 		x[i] = k ^ (sign | (k>>top-1)&float)
 	}
 }

@@ -65,7 +65,7 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				s.pieces = s.own[:]
 				for first := lo * group; first < min(hi*group, rows) && !l.pool.Stopped(); first += group {
 					if at := first * n * t.Size(); group > 1 && first+group <= rows &&
-						sortAbreast(s.reserve(group*n*t.Size()), unsafe.Add(l.pointer(values.Buf), at), unsafe.Add(from, at), n, r.turned != 0) {
+						sortAbreast(s.reserve(group*n*t.Size()), unsafe.Add(l.pointer(values.Buf), at), unsafe.Add(from, at), n, r.flip != 0) {
 						continue
 					}
 					for row := first; row < min(first+group, rows) && !l.pool.Stopped(); row++ {

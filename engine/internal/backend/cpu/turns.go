@@ -59,8 +59,8 @@ type waiter struct {
 // need is how many processors b's launches take.
 func (t *turns) need(b *Backend) int { return min(b.pool.Threads(), t.size) }
 
-// take waits until b may run a list of so much work. It returns nil when ctx is done first.
-func (t *turns) take(ctx context.Context, b *Backend, work time.Duration) *launch {
+// acquire waits until b may run a list of so much work. It returns nil when ctx is done first.
+func (t *turns) acquire(ctx context.Context, b *Backend, work time.Duration) *launch {
 	if t.need(b) == t.size && t.quick.CompareAndSwap(idle, whole) {
 		return &b.launch
 	}
@@ -151,8 +151,8 @@ func (b *Backend) lane(all bool) *launch {
 	return l
 }
 
-// done ends a turn of b's and gives its processors to the lists that wait.
-func (t *turns) done(b *Backend, l *launch) {
+// release ends a turn of b's and gives its processors to the lists that wait.
+func (t *turns) release(b *Backend, l *launch) {
 	if t.quick.Load() == whole && t.quick.CompareAndSwap(whole, idle) {
 		return
 	}

@@ -258,7 +258,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	l.fill(memory, t)
 	r := &run{b: b, program: l, slot: memory, outcome: t.Later()}
 	if l.ends == stopWord { // nothing can report a fault
-		r.outcome.Sure()
+		r.outcome.CannotFail()
 	}
 	l.wrote(r, t)
 	left := l.leftOut(t)

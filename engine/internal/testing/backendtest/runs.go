@@ -229,7 +229,7 @@ func (s *suite) lateErrors(t *testing.T) {
 			case "wait":
 				err = s.dev.Sync(ctx)
 			case "land":
-				err = flight.Land(ctx)
+				err = flight.Wait(ctx)
 			}
 			if _, again := read(bad); again == nil {
 				t.Errorf("%s: the value that failed can be read", how)
@@ -238,7 +238,7 @@ func (s *suite) lateErrors(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", how, err, want)
 		}
-		if err := errors.Join(s.dev.Sync(ctx), flight.Land(ctx)); err != nil {
+		if err := errors.Join(s.dev.Sync(ctx), flight.Wait(ctx)); err != nil {
 			t.Errorf("%s: told twice: %v", how, err)
 		}
 		if _, err := read(other); err != nil {
@@ -299,7 +299,7 @@ func (s *suite) paused(t *testing.T, p Pausable) {
 	if err := b.Sync(soon()); !errors.Is(err, reason) {
 		t.Errorf("sync: got %v, want the context's cause", err)
 	}
-	if err := s.dev.Settle(soon(), &ir.Data{Run: table.Outcome()}); !errors.Is(err, reason) {
+	if err := s.dev.Await(soon(), &ir.Data{Run: table.Outcome()}); !errors.Is(err, reason) {
 		t.Errorf("settle: got %v, want the context's cause", err)
 	}
 	ctx := soon()

@@ -60,7 +60,7 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Lose()
-	if err := flight.Land(t.Context()); !errors.Is(err, backend.ErrLost) {
+	if err := flight.Wait(t.Context()); !errors.Is(err, backend.ErrLost) {
 		t.Errorf("the run under way: %v", err)
 	}
 	if err := dev.Err(); !errors.Is(err, backend.ErrLost) {

@@ -275,7 +275,7 @@ func (p *Product) multiplyRows(steps int, a *float32, lda int, b micro.Source, c
 // columns computes a range of columns of one matrix of the batch.
 func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	out, ld := unsafe.SliceData(sums), cols
-	aside := p.M > 1 && p.M <= Few || p.turned
+	aside := p.M > 1 && p.M <= Few || p.transposed
 	if !aside && !p.passing {
 		out, ld = c.c(batch, 0, col), c.LDC
 	}
@@ -310,7 +310,7 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	}
 	switch {
 	case p.passing:
-	case p.turned:
+	case p.transposed:
 		for j := range cols {
 			row := unsafe.Slice(c.c(batch, col+j, 0), p.M)
 			for i := range row {
@@ -324,18 +324,18 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	}
 }
 
-// turnedCols is the number of columns up to which a product of many rows is computed as the product of the
-// transposed operands.
-const turnedCols = 16
+// transposedCols is the number of columns up to which a product of many rows is computed as the product of
+// the transposed operands.
+const transposedCols = 16
 
-// turn returns the product of the transposed operands, which writes its result transposed. It returns nil
-// unless that product has few rows and a right operand that can be read unpacked, so that the larger
+// transpose returns the product of the transposed operands, which writes its result transposed. It returns
+// nil unless that product has few rows and a right operand that can be read unpacked, so that the larger
 // operand is not packed.
-func (p *Product) turn(threads int) *Product {
-	if p.N > turnedCols || p.M <= 4*turnedCols {
+func (p *Product) transpose(threads int) *Product {
+	if p.N > transposedCols || p.M <= 4*transposedCols {
 		return nil
 	}
-	t := &Product{M: p.N, N: p.M, Batch: p.Batch, turned: true}
+	t := &Product{M: p.N, N: p.M, Batch: p.Batch, transposed: true}
 	for _, x := range p.Terms {
 		if x.Codes != nil || x.A.Step != 1 && x.A.Line != 1 {
 			return nil
@@ -349,18 +349,18 @@ func (p *Product) turn(threads int) *Product {
 	return t
 }
 
-// runTurned computes the product that turn returned.
-func (p *Product) runTurned(workers *pool.Pool, c *Call) {
-	if c.kept.turned == nil {
-		c.kept.turned = new(Call)
+// runTransposed computes the product that transpose returned.
+func (p *Product) runTransposed(workers *pool.Pool, c *Call) {
+	if c.kept.transposed == nil {
+		c.kept.transposed = new(Call)
 		if c.Done != nil {
-			c.kept.turned.Done = func(worker int, t Part) {
+			c.kept.transposed.Done = func(worker int, t Part) {
 				c.Done(worker, Part{t.Batch, t.Col, t.Cols, t.Row, t.Rows, c.c(t.Batch, t.Col, t.Row), c.LDC})
 			}
 		}
 	}
-	t := c.kept.turned
+	t := c.kept.transposed
 	t.A, t.B, t.C, t.LDC, t.BatchC, t.Scratch = c.B, c.A, c.C, c.LDC, c.BatchC, c.Scratch
-	p.layout.turned.runFew(workers, t)
+	p.layout.transposed.runFew(workers, t)
 	t.A, t.B, t.C, t.Scratch = nil, nil, nil, nil
 }

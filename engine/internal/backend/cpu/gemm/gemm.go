@@ -56,9 +56,9 @@ type Product struct {
 	M, N, Batch int
 	Terms       []Term
 
-	layout  layout
-	turned  bool // the result is written transposed
-	passing bool // results are handed to Done and not kept
+	layout     layout
+	transposed bool // the result is written transposed
+	passing    bool // results are handed to Done and not kept
 }
 
 // New returns a product for a pool with that many threads.
@@ -105,13 +105,13 @@ type Call struct {
 // kept holds what a Call that runs again would otherwise allocate in each run. The product and the number
 // of threads must be the same.
 type kept struct {
-	product *Product
-	threads int
-	passes  bool // whether there is a Done
-	blocks  *blockLoop
-	turned  *Call
-	spreads []func(worker, lo, hi int)
-	columns func(worker, chunk int)
+	product    *Product
+	threads    int
+	passes     bool // whether there is a Done
+	blocks     *blockLoop
+	transposed *Call
+	spreads    []func(worker, lo, hi int)
+	columns    func(worker, chunk int)
 }
 
 // A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is their address;
@@ -156,8 +156,8 @@ func (p *Product) Run(workers *pool.Pool, c *Call) {
 		p.zero(workers, c)
 	case p.layout.blas:
 		p.runBLAS(workers, c)
-	case p.layout.turned != nil:
-		p.runTurned(workers, c)
+	case p.layout.transposed != nil:
+		p.runTransposed(workers, c)
 	case p.layout.few:
 		p.runFew(workers, c)
 	case p.layout.byBatch:

@@ -12,10 +12,10 @@ import (
 // time, and read it from a cache that they share. A task is a range of lines of the other operand. It packs
 // them itself, a chunk at a time, into memory that stays in the second-level cache of its core.
 type layout struct {
-	few     bool     // the product is computed by few.go
-	blas    bool     // the product is computed by blas.go
-	turned  *Product // the product of the transposed operands, see few.go
-	byBatch bool     // each matrix of the batch belongs to one worker
+	few        bool     // the product is computed by few.go
+	blas       bool     // the product is computed by blas.go
+	transposed *Product // the product of the transposed operands, see few.go
+	byBatch    bool     // each matrix of the batch belongs to one worker
 
 	pieces  int  // the largest number of tasks, unless the tasks would become too large
 	byRows  bool // tasks are ranges of rows and the right operand is shared; else ranges of columns
@@ -73,7 +73,7 @@ func (p *Product) arrange(threads int) layout {
 	if l.blas = p.fitsBLAS(); l.blas {
 		return l
 	}
-	if l.turned = p.turn(threads); l.turned != nil {
+	if l.transposed = p.transpose(threads); l.transposed != nil {
 		return l
 	}
 	l.byRows = p.M > p.N
@@ -240,8 +240,8 @@ func roundUp(n, step int) int { return (n + step - 1) / step * step }
 // ScratchLen returns the number of elements of scratch memory that a call needs.
 func (p *Product) ScratchLen() int {
 	switch l := &p.layout; {
-	case l.turned != nil:
-		return l.turned.ScratchLen()
+	case l.transposed != nil:
+		return l.transposed.ScratchLen()
 	case l.few:
 		return p.fewScratch(l.threads)
 	case l.byBatch:

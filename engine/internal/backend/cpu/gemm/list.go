@@ -14,9 +14,9 @@ func (p *Product) List(b *strings.Builder) {
 	switch {
 	case l.blas:
 		b.WriteString("\n  by the system's library")
-	case l.turned != nil:
+	case l.transposed != nil:
 		b.WriteString("\n  transposed:")
-		l.turned.List(b)
+		l.transposed.List(b)
 	case l.few:
 		fmt.Fprintf(b, "\n  few rows: the right operand is read once and not packed, with %v", isa.Level())
 	default:
