@@ -75,7 +75,7 @@ type cause = box.Cause
 func (e *Error) Error() string { return e.Op + ": " + e.Msg }
 
 // Unwrap returns the error below, for a failed evaluation.
-func (e *Error) Unwrap() error { return box.CauseOf(e) }
+func (e *Error) Unwrap() error { return box.CauseOf(e.cause) }
 
 // TensorOp names the operation; a session uses it to find the call in the cell.
 func (e *Error) TensorOp() string { return e.Op }

@@ -264,7 +264,7 @@ func (t *translator) assign(x, value *node) string {
 func (t *translator) several(targets []*node, value *node) string {
 	names := t.texts(targets)
 	known := !slices.ContainsFunc(names, func(name string) bool { return t.typeOf(name) == nil })
-	values := []string{}
+	var values []string
 	switch pair := t.pair(value); {
 	case pair != nil:
 		for i := len(names) - 1; i >= 0 && len(pair) == len(names); i-- {
