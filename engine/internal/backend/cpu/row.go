@@ -35,6 +35,7 @@ type rowKernel[T vec.Float] struct {
 	last     *vec.Lasts[T]          // of this launch: what computes and stores them
 	buffers  [][]byte               // results of a block, by worker
 	pool     *pool.Pool             // of the launch
+	work     func(l *launch)        // what a launch does
 	gradient *rowKernel[T]          // of a cross entropy: that of its rows, in the same launch; or nil
 }
 
@@ -97,6 +98,7 @@ func newRowKernel[T vec.Float](g *backend.Group, at int, runs *vec.Runs[T]) (*ro
 	if err := k.compileOperands(g, in, at, shape); err != nil {
 		return nil, err
 	}
+	k.work = k.workOf()
 	return k, k.compileEpilogue(g, in, at)
 }
 
@@ -226,28 +228,38 @@ func (k *rowKernel[T]) run(l *launch) {
 		k.gradient.bind(l)
 		defer k.gradient.release()
 	}
+	k.work(l)
+}
+
+// workOf returns what a launch does. It is made once: a method of a generic type that is passed on is a new
+// closure.
+func (k *rowKernel[T]) workOf() func(l *launch) {
+	each := func(f rowFunc[T]) func(l *launch) { return func(l *launch) { k.runRows(l, f) } }
 	switch k.op {
 	case ir.Softmax:
-		k.runRows(l, (*rowKernel[T]).softmax)
+		return each((*rowKernel[T]).softmax)
 	case ir.LogSoftmax:
-		k.runRows(l, (*rowKernel[T]).logSoftmax)
+		return each((*rowKernel[T]).logSoftmax)
 	case ir.SoftmaxGrad:
-		k.runRows(l, (*rowKernel[T]).softmaxGrad)
+		return each((*rowKernel[T]).softmaxGrad)
 	case ir.LogSoftmaxGrad:
-		k.runRows(l, (*rowKernel[T]).logSoftmaxGrad)
+		return each((*rowKernel[T]).logSoftmaxGrad)
 	case ir.LayerNorm:
-		k.runRows(l, (*rowKernel[T]).layerNorm)
+		return each((*rowKernel[T]).layerNorm)
 	case ir.RMSNorm:
-		k.runRows(l, (*rowKernel[T]).rmsNorm)
+		return each((*rowKernel[T]).rmsNorm)
 	case ir.LayerNormGrad:
-		k.runNormGrad(l, (*rowKernel[T]).layerNormGrad, 2)
+		f := (*rowKernel[T]).layerNormGrad
+		return func(l *launch) { k.runNormGrad(l, f, 2) }
 	case ir.RMSNormGrad:
-		k.runNormGrad(l, (*rowKernel[T]).rmsNormGrad, 1)
+		f := (*rowKernel[T]).rmsNormGrad
+		return func(l *launch) { k.runNormGrad(l, f, 1) }
 	case ir.CrossEntropy:
-		k.runCrossEntropy(l)
+		return k.runCrossEntropy
 	case ir.CrossEntropyGrad:
-		k.runCrossEntropyGrad(l)
+		return k.runCrossEntropyGrad
 	}
+	return nil
 }
 
 // size is how many bytes an element has that is computed with.
