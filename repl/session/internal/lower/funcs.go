@@ -77,7 +77,7 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 			if names != nil && names[i].Name != "_" {
 				o := l.info.Defs[names[i]]
 				if deferred || l.rangesFunction(body) { // an inner variable of the same name must not hide it from a return
-					l.locals[o] = l.fresh("r")
+					l.locals[o] = l.another(o)
 				}
 				name = l.renamed(o, names[i].Name).(*ast.Ident).Name
 			} else if deferred || names != nil {
@@ -96,6 +96,11 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	}
 	if !deferred {
 		l.fn.shared = l.sharedNames(body)
+		if l.fn.named && returnsBare(body) { // the caller's variables are the results
+			for _, name := range l.fn.names {
+				l.fn.shared[name] = true
+			}
+		}
 		list := l.scope(func() []ast.Stmt { return append(l.zeroResults(out, sig), l.stmts(body.List)...) })
 		return out, &ast.BlockStmt{Lbrace: body.Lbrace, List: list, Rbrace: body.Rbrace}
 	}
@@ -109,6 +114,20 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 		list = append(list, l.ret(returns...))
 	}
 	return out, l.block(list...)
+}
+
+// returnsBare says whether a function returns what its results are, without operands.
+func returnsBare(body *ast.BlockStmt) (bare bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			bare = bare || len(n.Results) == 0
+		}
+		return !bare
+	})
+	return bare
 }
 
 // zeroResults sets named results to zero: the interpreter takes the variable that the caller assigns to

@@ -172,7 +172,7 @@ func (l *Lowerer) perIteration(s *ast.ForStmt, label string, vars []types.Object
 	saved := map[types.Object]string{}
 	for _, o := range vars {
 		saved[o] = l.locals[o]
-		outer[o] = l.fresh(o.Name())
+		outer[o] = l.another(o)
 		l.locals[o] = outer[o]
 	}
 	f := l.forParts(s)

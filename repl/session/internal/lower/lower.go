@@ -510,6 +510,12 @@ func (l *Lowerer) fresh(prefix string) string {
 	return fmt.Sprintf("__%s%d", prefix, l.tmp)
 }
 
+// another is a new name of a variable that a person named: code may assign to it, so it does not look like
+// that of a temporary one.
+func (l *Lowerer) another(o types.Object) string {
+	return o.Name() + l.fresh("local")
+}
+
 func (l *Lowerer) int(n int) ast.Expr {
 	return &ast.BasicLit{Kind: token.INT, Value: fmt.Sprint(n), ValuePos: l.pos}
 }
