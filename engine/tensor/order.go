@@ -2,8 +2,10 @@ package tensor
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
 
 // Sort returns the elements of an axis in rising order, NaN last. [Tensor.TopK] has them in falling order.
@@ -76,26 +78,53 @@ type Distinct struct {
 	Counts  Tensor // i64 [n]: how often each occurs
 }
 
-// Unique finds the distinct elements. It evaluates t, as their number depends on the values; all but Values
-// and Counts need the order of the places, which takes longer.
+// Unique finds the distinct elements. It evaluates t, as their number depends on the values, which have no
+// gradient; First and Inverse need the order of the places, which takes longer.
 func (t Tensor) Unique() Distinct {
 	x := t.Flatten()
-	n := x.Len(0)
 	sorted := x.Sort(0)
-	begins := fromBeside(t, true, 1).Slice(0, 0, min(n, 1))
-	if n > 0 {
-		begins = Concat([]Tensor{begins, sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1))}, 0)
-	}
-	Eval(sorted, begins)
-	starts := begins.nonZero()
-	ends := Concat([]Tensor{starts.Slice(0, 1, n+1), fromBeside(t, []int{n})}, 0).Slice(0, 0, starts.Len(0))
-	order := x.ArgSort(0)
+	n := max(x.Len(0), 1)
+	rises := sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1)) // from one element to the next
+	Eval(sorted, rises)
+	values, order := sorted.compact(rises), x.ArgSort(0)
+	group := Concat([]Tensor{rangeOn(x.node("unique"), x.Len(0)-n+1), rises.CumSum(0)}, 0)
+	counts := rangeOn(values.node("unique"), values.Len(0)).Mul(0).ScatterAdd(0, group, OnesLike(group))
 	return Distinct{
-		Values:  sorted.Take(starts, 0),
-		First:   order.Take(starts, 0),
-		Inverse: ZerosLike(order).Put(0, order, begins.CumSum(0).Sub(1), Replace).Reshape(t.Shape()...),
-		Counts:  ends.Sub(starts),
+		Values:  values,
+		First:   order.Take(counts.CumSum(0).Sub(counts), 0),
+		Inverse: ZerosLike(order).Put(0, order, group, Replace).Reshape(t.Shape()...),
+		Counts:  counts,
 	}
+}
+
+// compact is a tensor of its own of an axis's first element and of those that the element before rises to. It
+// moves them on the host, which takes less time than to make places of them and gather there.
+func (t Tensor) compact(rises Tensor) Tensor {
+	data, size := t.Bytes(), t.DType().Size()
+	n := min(len(data)/size, 1)
+	switch rise := rises.Bytes(); size {
+	case 4:
+		n = compact[uint32](data, n, rise)
+	case 8:
+		n = compact[uint64](data, n, rise)
+	default:
+		for i, k := range rise {
+			copy(data[n*size:(n+1)*size], data[(i+1)*size:])
+			n += int(k)
+		}
+	}
+	return leafOn(t.node("compact").Dev.(*backend.Device), t.DType(), []int{n}, data[:n*size], "")
+}
+
+// compact moves elements of data up to the first n, and returns how many there are then. rise has a 1 for each
+// that moves and a 0 for the others: without a branch it takes as long whatever they are.
+func compact[T uint32 | uint64](data []byte, n int, rise []byte) int {
+	elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n+len(rise))
+	for i, x := range elements[n:] {
+		elements[n] = x
+		n += int(rise[i])
+	}
+	return n
 }
 
 // BinCount counts how often each of 0 … n−1 occurs among integers: i64 [n]. Others are not counted.
