@@ -1,6 +1,7 @@
 package session
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -27,9 +28,10 @@ type Sampling struct {
 	began time.Time
 	looks []look
 	// Took is how much longer the code took for being followed; Stop sets it.
-	Took time.Duration
-	stop chan struct{}
-	done chan struct{}
+	Took  time.Duration
+	alone bool // Go uses one processor only
+	stop  chan struct{}
+	done  chan struct{}
 }
 
 // A look is a sample before it is interpreted.
@@ -43,6 +45,10 @@ type look struct {
 // long to wait for the next sample. One takes the work some 10 µs: a processor has to wake up for it.
 func (s *Session) Sample(until func() time.Duration) *Sampling {
 	p := &Sampling{s: s, until: until, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	if p.alone = runtime.GOMAXPROCS(0) == 1; p.alone {
+		// Go would give the sampler its turn where the code waits, never where it works. Now the system does.
+		runtime.GOMAXPROCS(2)
+	}
 	s.places.follow(true)
 	go p.run()
 	return p
@@ -93,5 +99,8 @@ func (p *Sampling) Stop() (samples []Sample) {
 	f.mu.Unlock()
 	p.Took = p.s.interp.Followed()
 	p.s.places.follow(false)
+	if p.alone {
+		runtime.GOMAXPROCS(1)
+	}
 	return samples
 }

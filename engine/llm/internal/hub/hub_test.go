@@ -109,6 +109,8 @@ func TestToken(t *testing.T) {
 // half lets a server fall silent, or break off, after half of the large file; once.
 func (s *server) half(then func()) {
 	broken := false
+	s.mu.Lock() // the client may be another process
+	defer s.mu.Unlock()
 	s.tamper = func(w http.ResponseWriter, r *http.Request) bool {
 		b := s.files["model.safetensors"]
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") || broken {

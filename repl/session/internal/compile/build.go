@@ -112,8 +112,13 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 
 // Mark numbers a statement and keeps its mark.
 func (v *env) Mark(m lower.Mark) int {
-	v.compiler.marks = append(v.compiler.marks, m)
-	return len(v.compiler.marks)
+	var marks []lower.Mark
+	if old := v.compiler.marks.Load(); old != nil {
+		marks = *old
+	}
+	marks = append(marks, m)
+	v.compiler.marks.Store(&marks)
+	return len(marks)
 }
 
 // Slot notes that the unit needs a slot's variable.

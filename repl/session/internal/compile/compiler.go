@@ -24,6 +24,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
@@ -51,8 +52,8 @@ type Compiler struct {
 	instances map[types.Object][]*instance
 	// dispatchers are the variables with functions that call interface methods.
 	dispatchers map[dispatchKey]string
-	lineages    map[string][]*lineage // versions of functions
-	marks       []lower.Mark
+	lineages    map[string][]*lineage             // versions of functions
+	marks       atomic.Pointer[[]lower.Mark]      // statements by number; goroutines of cells before read it
 	notGo       map[*token.File]scanner.ErrorList // of files that have indices of several axes
 	slot        int                               // of the newest function
 	slots       []int                             // slots whose variables the interpreter has, in order
@@ -166,10 +167,11 @@ func (c *Compiler) Functions(name string) (list []*world.Decl) {
 
 // Mark returns the statement with a number, or nil.
 func (c *Compiler) Mark(n int) *lower.Mark {
-	if n < 1 || n > len(c.marks) {
+	marks := c.marks.Load()
+	if marks == nil || n < 1 || n > len(*marks) {
 		return nil
 	}
-	return &c.marks[n-1]
+	return &(*marks)[n-1]
 }
 
 // Position returns the place of code in a cell or file.

@@ -66,6 +66,9 @@ func (*Driver) Name() string { return "cuda" }
 
 // Present looks for what NVIDIA's kernel module makes.
 func (d *Driver) Present() error {
+	if visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set && (visible == "" || visible == "-1") {
+		return &gpu.Error{Code: gpu.NoDriver, Device: "cuda", Op: "find", Text: "CUDA_VISIBLE_DEVICES hides every GPU", Index: -1}
+	}
 	for _, sign := range d.Signs {
 		if _, err := os.Stat(sign); err == nil {
 			return nil

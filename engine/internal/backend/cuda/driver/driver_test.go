@@ -162,8 +162,12 @@ func TestNoDriver(t *testing.T) {
 	if err := nowhere.Present(); !errors.Is(err, gpu.NoDriver) || !strings.Contains(err.Error(), "/nowhere/nvidia") {
 		t.Errorf("got %v, want where it looked", err)
 	}
-	if err := (&Driver{Signs: []string{"/nowhere/nvidia", os.Args[0]}}).Present(); err != nil {
-		t.Errorf("got %v with a sign of a device", err)
+	for visible, hidden := range map[string]bool{"0": false, "GPU-1f": false, "": true, "-1": true} {
+		t.Setenv("CUDA_VISIBLE_DEVICES", visible)
+		err := (&Driver{Signs: []string{"/nowhere/nvidia", os.Args[0]}}).Present()
+		if errors.Is(err, gpu.NoDriver) != hidden {
+			t.Errorf("got %v with a sign of a device and CUDA_VISIBLE_DEVICES=%q", err, visible)
+		}
 	}
 	if err := ccall.Available(); err != nil {
 		t.Skip(err)

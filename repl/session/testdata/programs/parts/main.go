@@ -202,7 +202,7 @@ end:
 	for f := (func() bool { return tr("w", false) }); f(); {
 	}
 	show("end")
-	if len(os.Args) > 5 {
+	if len(os.Args) > 100 {
 		return
 	}
 	loop := 0
