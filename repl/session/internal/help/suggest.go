@@ -49,7 +49,7 @@ var rules = sync.OnceValue(func() (list []rule) {
 // advisors are the functions that rows name.
 var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg, hint string){
 	"extreme": (*advisor).extreme, "mathOfTensor": (*advisor).mathOfTensor, "otherMember": (*advisor).otherMember, "otherName": (*advisor).otherName,
-	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember,
+	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember, "unknownField": (*advisor).unknownField,
 	"condition": (*advisor).condition, "anew": (*advisor).anew, "constructor": (*advisor).constructor, "parameters": (*advisor).parameters,
 	"element": (*advisor).element, "topReturn": (*advisor).topReturn,
 }
@@ -141,6 +141,34 @@ func (a *advisor) path() []ast.Node {
 		}
 	}
 	return nil
+}
+
+// unknownField is about a field that a struct literal has and its type has not.
+func (a *advisor) unknownField(msg string, m []string) (string, string) {
+	for _, n := range a.path() {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok || a.c.Info.Types[lit].Type == nil {
+			continue
+		}
+		var names []string
+		t := a.c.Info.Types[lit].Type.Underlying()
+		if p, ok := t.(*types.Pointer); ok { // an element's &T may be left out
+			t = p.Elem().Underlying()
+		}
+		if st, ok := t.(*types.Struct); ok {
+			for f := range st.Fields() {
+				if f.Exported() || f.Pkg().Path() == a.c.Pkg.Path() {
+					names = append(names, f.Name())
+				}
+			}
+		}
+		fields := strings.Join(names, ", ")
+		if near := DidYouMean(m[1], names); near != "" || fields == "" {
+			return msg, near
+		}
+		return msg, "it has " + fields
+	}
+	return msg, ""
 }
 
 func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
