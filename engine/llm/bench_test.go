@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -11,9 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
-
-var long = flag.Bool("long", false, "also measure a model of half a billion parameters, which needs 4 GiB and a minute")
 
 // BenchmarkDecode generates greedily after a short prompt, with weights in several formats. It reports the
 // best rate of tokens, without the prompt's time, the bandwidth at which the weights are read for them, and
@@ -30,7 +28,7 @@ func BenchmarkDecode(b *testing.B) {
 	} {
 		for _, bits := range []int{32, 16, 8, 4} {
 			b.Run(bm.name+"/"+map[int]string{32: "f32", 16: "bf16", 8: "int8", 4: "int4"}[bits], func(b *testing.B) {
-				if bm.long && !*long {
+				if bm.long && !long.Tests() {
 					b.Skip("only with -long")
 				}
 				m := New(bm.c)
@@ -91,7 +89,7 @@ func BenchmarkPrefill(b *testing.B) {
 	for _, bm := range benchModels {
 		for _, n := range []int{32, 128, 512, 2048} {
 			b.Run(fmt.Sprintf("%s/%d", bm.name, n), func(b *testing.B) {
-				if bm.long && !*long {
+				if bm.long && !long.Tests() {
 					b.Skip("only with -long")
 				}
 				m := New(bm.c)
@@ -119,7 +117,7 @@ func BenchmarkBatch(b *testing.B) {
 	for _, bm := range benchModels {
 		for _, rows := range []int{1, 2, 4, 8, 16} {
 			b.Run(fmt.Sprintf("%s/%d", bm.name, rows), func(b *testing.B) {
-				if bm.long && !*long {
+				if bm.long && !long.Tests() {
 					b.Skip("only with -long")
 				}
 				m := New(bm.c)
@@ -149,7 +147,7 @@ func BenchmarkSpeculation(b *testing.B) {
 	for _, bm := range benchModels {
 		for _, guesses := range []int{0, 2, 4, 8} {
 			b.Run(fmt.Sprintf("%s/%d", bm.name, guesses), func(b *testing.B) {
-				if bm.long && !*long {
+				if bm.long && !long.Tests() {
 					b.Skip("only with -long")
 				}
 				m, small, o := New(bm.c), New(bm.c), Sampling{Tokens: tokens}

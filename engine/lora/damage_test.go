@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
@@ -18,7 +19,7 @@ import (
 // than the files.
 func TestDamagedFiles(t *testing.T) {
 	n := 500
-	if *long {
+	if long.Tests() {
 		n = 5000
 	}
 	for _, c := range []struct{ variant, weights string }{

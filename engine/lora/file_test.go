@@ -15,10 +15,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
-
-var long = flag.Bool("long", false, "kill many processes that save, and read many damaged files")
 
 // TestMain is also the process that TestKilledSaves kills: it saves two adapters in turn into one folder.
 func TestMain(m *testing.M) {
@@ -71,7 +70,7 @@ func checkWhole(t *testing.T, path, when string) {
 // one and the configuration of another.
 func TestKilledSaves(t *testing.T) {
 	rounds := 6
-	if *long {
+	if long.Tests() {
 		rounds = 200
 	}
 	path := filepath.Join(t.TempDir(), "adapter")
@@ -154,7 +153,7 @@ func TestMutants(t *testing.T) {
 	m := model()
 	before := nn.Hash(nn.Params(m))
 	n := 300
-	if *long {
+	if long.Tests() {
 		n = 5000
 	}
 	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors"} {

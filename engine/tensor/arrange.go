@@ -112,7 +112,7 @@ func (t Tensor) padFrom(axis, before, after int, from func(i, n int) int) Tensor
 
 // CumProd multiplies along an axis.
 func (t Tensor) CumProd(axis int) Tensor {
-	y := wrap(long(t.node("cumprod")))
+	y := wrap(wide(t.node("cumprod")))
 	n := y.Len(axis)
 	for step := 1; step < n; step *= 2 { // after each step an element is the product of 2·step elements
 		y = y.Mul(y.Slice(axis, 0, n-step).Pad(axis, step, 0, 1))

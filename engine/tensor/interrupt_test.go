@@ -3,11 +3,11 @@ package tensor
 import (
 	"context"
 	"errors"
-	"flag"
 	"testing"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // Long launches stop soon after their context is done, leave what they read as it was, and what they were to
@@ -69,13 +69,11 @@ func TestInterruptInsideOfALaunch(t *testing.T) {
 	}
 }
 
-var longRuns = flag.Bool("long", false, "interrupt launches of 16 million elements, which takes a minute and 1 GB")
-
 // One launch stops within 100 ms on a machine that does nothing else, whatever it computes of 16 million
 // elements; the limit is for one that does. Figures: go test ./engine/tensor -run InterruptOfOneLaunch -long
 // -v
 func TestInterruptOfOneLaunch(t *testing.T) {
-	if !*longRuns {
+	if !long.Tests() {
 		t.Skip("takes a minute: -long runs it")
 	}
 	use(t, "cpu")

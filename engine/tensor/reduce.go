@@ -32,8 +32,8 @@ func numbers(n *ir.Node) *ir.Node {
 	return n
 }
 
-// long makes 64-bit integers of narrower ones and of booleans, in which sums are less likely to wrap.
-func long(n *ir.Node) *ir.Node {
+// wide makes 64-bit integers of narrower ones and of booleans, in which sums are less likely to wrap.
+func wide(n *ir.Node) *ir.Node {
 	switch {
 	case n.DType.Float():
 		return n
@@ -53,13 +53,13 @@ func floats(n *ir.Node) *ir.Node {
 
 // Sum adds over axes; none means all. Integers are added up in 64 bits, i64 or u64, and booleans counted as
 // i64.
-func (t Tensor) Sum(axes ...int) Tensor { return drop(ir.Sum, long(t.node("sum")), axes) }
+func (t Tensor) Sum(axes ...int) Tensor { return drop(ir.Sum, wide(t.node("sum")), axes) }
 
 // SumKeep is Sum; the axes stay with length 1.
-func (t Tensor) SumKeep(axes ...int) Tensor { return wrap(keep(ir.Sum, long(t.node("sum")), axes)) }
+func (t Tensor) SumKeep(axes ...int) Tensor { return wrap(keep(ir.Sum, wide(t.node("sum")), axes)) }
 
 // Prod multiplies over axes; none means all. Integers are multiplied in 64 bits.
-func (t Tensor) Prod(axes ...int) Tensor { return drop(ir.Prod, long(t.node("prod")), axes) }
+func (t Tensor) Prod(axes ...int) Tensor { return drop(ir.Prod, wide(t.node("prod")), axes) }
 
 // Mean is the average over axes; none means all. Integers become f32.
 func (t Tensor) Mean(axes ...int) Tensor { return drop(ir.Mean, floats(t.node("mean")), axes) }
@@ -147,7 +147,7 @@ func (t Tensor) ArgMin(axis int) Tensor { return t.arg(ir.ArgMin, axis) }
 
 // CumSum adds up along an axis, integers in 64 bits.
 func (t Tensor) CumSum(axis int) Tensor {
-	n := long(t.node("cumsum"))
+	n := wide(t.node("cumsum"))
 	return wrap(apply(ir.CumSum, ir.Attr{Axis: axisOf("cumsum", n, axis)}, n))
 }
 

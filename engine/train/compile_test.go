@@ -16,6 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/race"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // noisy is a model whose loss needs random numbers.
@@ -143,7 +144,7 @@ func TestCompiledLossThatChanges(t *testing.T) {
 // quarter as wide.
 func adapted(t testing.TB) (*llm.Model, []nn.Param) {
 	c := llm.Config{Vocab: 512, Layers: 4, Width: 128, Heads: 8, KVHeads: 2, Hidden: 352, Seed: 1}
-	if *long {
+	if long.Tests() {
 		c.Vocab, c.Width, c.Hidden = 8192, 512, 1408
 	}
 	m := llm.New(c)
@@ -158,7 +159,7 @@ func adapted(t testing.TB) (*llm.Model, []nn.Param) {
 func TestCompiledStepAllocatesLittle(t *testing.T) {
 	m, params := adapted(t)
 	tokens, rows := 32, 2
-	if *long {
+	if long.Tests() {
 		tokens, rows = 256, 4
 	}
 	batch, err := data.Windows(text, tokens, rows).Batch(0)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // TestKilled: a process that trains and saves after each step is killed again and again, and at the end the
@@ -29,7 +30,7 @@ func TestKilled(t *testing.T) {
 		return
 	}
 	rounds := 4
-	if *long {
+	if long.Tests() {
 		rounds = 100
 	}
 	want, wantHash := run(t.TempDir())

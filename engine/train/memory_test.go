@@ -1,7 +1,6 @@
 package train
 
 import (
-	"flag"
 	"runtime"
 	"testing"
 
@@ -10,9 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
-
-var long = flag.Bool("long", false, "train larger models, which takes minutes")
 
 // A watched source notes how much memory is held when a batch is asked for.
 type watched struct {
@@ -35,7 +33,7 @@ func (w *watched) Batch(n int) (data.Batch, error) {
 // A run holds as much memory in its last quarter as in its second: on the device, and of Go's objects.
 func TestMemoryIsFlat(t *testing.T) {
 	c, steps, batch := llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: 1}, 64, data.Windows(text, 32, 4)
-	if *long {
+	if long.Tests() {
 		c, steps, batch = llm.Config{Vocab: 8192, Layers: 4, Width: 512, Heads: 8, KVHeads: 2, Hidden: 1408, Seed: 1}, 500, data.Windows(text, 64, 2)
 	}
 	m := llm.New(c)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/internal/testing/mutate"
 )
 
@@ -113,7 +114,7 @@ func TestStateMutants(t *testing.T) {
 	run.base = nn.Hash(nil)
 	fresh := nn.Hash(nn.Params(m))
 	n, taken := 500, 0
-	if *long {
+	if long.Tests() {
 		n = 10_000
 	}
 	mutate.Each(4, n, whole, func(i int, mutant []byte) {

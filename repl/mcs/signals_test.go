@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-var long = flag.Bool("long", false, "kill many programs")
+	"github.com/mcs-notebook/mcs/internal/testing/long"
+)
 
 // training is a session that trains into the folder run, and prints what came out.
 const training = `// %%
@@ -130,7 +129,7 @@ func TestHeldCtrlC(t *testing.T) {
 // run is the same as one that was not killed, and nothing lies about.
 func TestKilledProgram(t *testing.T) {
 	rounds := 2
-	if *long {
+	if long.Tests() {
 		rounds = 60
 	}
 	want, errs, code := mcs(t, writeFiles(t, map[string]string{"t.mcs": training}), "", "run", "t.mcs")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // The tests below measure on this machine, and only with -long. A busy machine cannot meet the limits for
@@ -304,7 +305,7 @@ func judgeVerdicts(t *testing.T, j *journal, verdicts map[string]int, ratio floa
 
 func needLong(t *testing.T) {
 	t.Helper()
-	if !*long {
+	if !long.Tests() {
 		t.Skip("measures on this machine for minutes; run with -long")
 	}
 }

@@ -2,7 +2,6 @@
 package honesty
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A model is a kind of machine. On a quiet one figures are exact and verdicts are right; on every other one
@@ -68,11 +68,9 @@ const (
 	different = 0.90 // of all comparisons of works that differ by 5 % must say so, with the right sign
 )
 
-var long = flag.Bool("long", false, "measure on this machine, for minutes, and simulate more machines")
-
 // trials is how often each figure is simulated. The seeds are the same each time.
 func trials() int {
-	if *long {
+	if long.Tests() {
 		return 200
 	}
 	return 40

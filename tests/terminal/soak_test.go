@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
 
 var (
-	long     = flag.Bool("long", false, "run TestSoak with 10,000 cells")
 	soak     = flag.Int("soak", 250, "how many cells TestSoak types")
 	soakSeed = flag.Uint64("soakseed", 1, "what TestSoak's cells are made from")
 )
@@ -148,7 +148,7 @@ var hanging = []soakCell{
 // seconds after Ctrl-C, with more for a test on a shared machine.
 func TestSoak(t *testing.T) {
 	cells := *soak
-	if *long {
+	if long.Tests() {
 		cells = 10_000
 	}
 	for i := range hanging {

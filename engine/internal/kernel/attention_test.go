@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // An attentionShape is an attention: queries, keys, heads, widths.
@@ -135,10 +136,10 @@ func TestAttention(t *testing.T) {
 		}
 		for _, m := range check.Modes {
 			list := short
-			if m == check.Plain && *long {
+			if m == check.Plain && long.Tests() {
 				list = all
 			}
-			if m == check.Plain || *long {
+			if m == check.Plain || long.Tests() {
 				t.Run(f.name+"/"+m.String(), func(t *testing.T) { checkAll(t, tools, m, list) })
 			}
 		}
@@ -148,6 +149,7 @@ func TestAttention(t *testing.T) {
 // TestAttentionPTX: attention of halves multiplies by mma.sync, and what a thread holds stays in registers:
 // an array that is indexed by a variable would lie in memory.
 func TestAttentionPTX(t *testing.T) {
+	long.Only(t, "translates attention to PTX")
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)

@@ -3,7 +3,6 @@ package kernel
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -18,10 +17,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/shaders"
 )
-
-var long = flag.Bool("long", false, "run kernels of more shapes and group sizes, under every sanitizer, for minutes")
 
 // A trial is a group that runs on the reference and, written down, on the checking device.
 type trial struct {
@@ -214,7 +212,7 @@ func trials() []trial {
 	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), rowTrials(dtype.F32, 2, 2100)[8:], otherTrials(5, 36), specialTrials(), columnTrials(),
 		normGradients(dtype.F32, 21, 30), normGradients(dtype.F32, 21, 900), normGradients(dtype.BF16, 21, 1200))
 	sizes := []int{64}
-	if *long {
+	if long.Tests() {
 		list = slices.Concat(list, rowTrials(dtype.F32, 1, 1), rowTrials(dtype.F16, 9, 31), rowTrials(dtype.F32, 2, 1000), rowTrials(dtype.BF16, 3, 3001),
 			otherTrials(1, 1), otherTrials(70, 33), otherTrials(3, 9000))
 		sizes = []int{32, 64, 256, 1024}
@@ -248,7 +246,7 @@ func TestChecked(t *testing.T) {
 		t.Skip(err)
 	}
 	modes := check.Modes[:1]
-	if *long {
+	if long.Tests() {
 		modes = check.Modes
 	}
 	for _, m := range modes {
@@ -472,6 +470,7 @@ func close(dt dtype.Type, got, want []byte, each bool) error {
 
 // TestPTX: clang makes PTX of every kernel.
 func TestPTX(t *testing.T) {
+	long.Only(t, "translates every trial to PTX")
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)
@@ -538,7 +537,7 @@ func TestPlanted(t *testing.T) {
 		{"memory of the group that is never written", check.Plain, "if (lane == 0) f.put(folds + simd);", "", 0, "want", false},
 		{"an overflow", check.Undefined, "const int i1 = row;", "const int i1 = row + ((1 << 30) - 1 + a.rows) * 3 * 0;", 0, "signed integer overflow", true},
 	} {
-		if c.long && !*long {
+		if c.long && !long.Tests() {
 			continue
 		}
 		t.Run(c.mode.String()+"/"+c.name, func(t *testing.T) {

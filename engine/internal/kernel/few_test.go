@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // loraGroup is x·W + s·(x·A)·B, with W as it lies in memory: [k n], or [n k] if it is transposed.
@@ -161,7 +162,7 @@ func TestFewChecked(t *testing.T) {
 		}
 	}
 	modes := check.Modes[:1]
-	if *long {
+	if long.Tests() {
 		modes = check.Modes
 	}
 	for _, m := range modes {
@@ -199,6 +200,7 @@ func checkTrials(t *testing.T, tools *check.Toolchain, m check.Mode, list []tria
 
 // TestFewPTX: what a thread of a product of few rows holds is in registers.
 func TestFewPTX(t *testing.T) {
+	long.Only(t, "translates products of few rows to PTX")
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A productTrial is one product, y[m n] = x[m k]·w[k n], with what a tile has to cope with.
@@ -114,7 +115,7 @@ func TestProducts(t *testing.T) {
 		}
 	}
 	modes := check.Modes[:1]
-	if *long {
+	if long.Tests() {
 		modes = check.Modes
 	}
 	for _, m := range modes {
@@ -164,6 +165,7 @@ func TestProductPTX(t *testing.T) {
 
 // TestWideProducts compiles products whose indices need 64 bits.
 func TestWideProducts(t *testing.T) {
+	long.Only(t, "translates products with indices of 64 bits")
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)

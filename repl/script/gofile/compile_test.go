@@ -1,7 +1,6 @@
 package gofile
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
-
-var long = flag.Bool("long", false, "export many random sessions")
 
 // TestExportsOfExamples: the sessions that come with mcs are programs that the real toolchain takes.
 func TestExportsOfExamples(t *testing.T) {
@@ -131,7 +129,7 @@ var snippets = []string{
 func TestExportsCompile(t *testing.T) {
 	goTool := toolchain(t)
 	n := 60
-	if *long {
+	if long.Tests() {
 		n = 5000
 	}
 	dir := t.TempDir()

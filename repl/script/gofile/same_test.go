@@ -3,10 +3,10 @@ package gofile_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/script/gofile"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -72,7 +72,7 @@ var printing = []string{
 // printed.
 func TestProgramsDoWhatSessionsDid(t *testing.T) {
 	n, made := 60, 0
-	if flag.Lookup("long").Value.String() == "true" {
+	if long.Tests() {
 		n = 1500
 	}
 	for i := range n {

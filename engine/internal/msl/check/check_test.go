@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"math"
 	"os"
 	"strings"
@@ -12,9 +11,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
-
-var long = flag.Bool("long", false, "run the tests of kernels under every sanitizer")
 
 // tools returns the toolchain, or skips the test.
 func tools(t *testing.T) *Toolchain {
@@ -112,7 +110,7 @@ func upTo(n int) []float32 {
 // the threads.
 func TestRun(t *testing.T) {
 	modes := Modes[:1]
-	if *long {
+	if long.Tests() {
 		modes = Modes
 	}
 	for _, m := range modes {
@@ -186,7 +184,7 @@ func TestFaults(t *testing.T) {
 		{"a barrier that orders no memory", instead("mem_flags::mem_threadgroup", "mem_flags::mem_none"), Thread, "sums_f32: data race, sum.metal:23:35, sum.metal:21:28"},
 	} {
 		t.Run(c.mode.String()+"/"+c.name, func(t *testing.T) {
-			if c.mode != Plain && !*long && c.name != "no barrier between a write and a read" {
+			if c.mode != Plain && !long.Tests() && c.name != "no barrier between a write and a read" {
 				t.Skip("with -long")
 			}
 			t.Parallel()

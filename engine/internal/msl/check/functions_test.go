@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // floats returns pairs of numbers: every kind, many that functions turn at, and random ones of all sizes.
@@ -36,7 +38,7 @@ func floats(n int) (x, y []float32) {
 func TestFunctions(t *testing.T) {
 	d := start(t, Plain, read(t, "testdata/functions.metal", same))
 	n := 6000
-	if *long {
+	if long.Tests() {
 		n = 3_000_000
 	}
 	x, y := floats(n)

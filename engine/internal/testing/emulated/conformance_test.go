@@ -12,10 +12,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 var (
-	long   = flag.Bool("long", false, "run the whole conformance suite on the emulated device, for minutes")
 	family = flag.String("family", "", "whose kernels run: sm_90 for those of NVIDIA's GPUs, or nothing for those of Apple's")
 	mode   = flag.String("mode", "plain", "what watches the kernels: plain, or the sanitizer address or undefined")
 )
@@ -23,7 +23,7 @@ var (
 // TestConformance runs the suite of all backends on the GPU's backend, or a part of it without -long.
 func TestConformance(t *testing.T) {
 	suite := backendtest.Few
-	if *long {
+	if long.Tests() {
 		suite = backendtest.Run
 	}
 	conform(t, &Driver{Family: *family}, suite)
@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 // TestUnifiedConformance runs a part of the suite on a device whose memory the processor sees, as that of
 // Macs: the backend then reads and writes it without copies, and waits where it must.
 func TestUnifiedConformance(t *testing.T) {
+	long.Only(t, "runs a part of the suite a second time")
 	conform(t, &Driver{Unified: true}, backendtest.Few)
 }
 

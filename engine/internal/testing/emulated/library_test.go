@@ -10,14 +10,16 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // TestLibrary computes all products and all attention that go to a library by one, and what the library lacks
 // of their groups by kernels: the parts together are right.
 func TestLibrary(t *testing.T) {
+	long.Only(t, "runs products, convolutions and attention on the emulated device")
 	t.Setenv("MCS_LIBRARIES", "always")
 	dtypes := []dtype.Type{dtype.F32, dtype.BF16}
-	if *long {
+	if long.Tests() {
 		dtypes = append(dtypes, dtype.F16)
 	}
 	d := &Driver{Library: true}
@@ -36,6 +38,7 @@ func TestLibrary(t *testing.T) {
 // TestAttentionByProducts computes attention of f32 by products of the library: all at once, and in parts
 // that a small device has memory for.
 func TestAttentionByProducts(t *testing.T) {
+	long.Only(t, "runs attention on the emulated device")
 	t.Setenv("MCS_LIBRARIES", "always")
 	for _, c := range []struct {
 		name   string

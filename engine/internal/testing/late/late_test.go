@@ -12,10 +12,17 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A device that is done later passes what every backend has to.
-func TestConformance(t *testing.T) { backendtest.Check(t, Open) }
+func TestConformance(t *testing.T) {
+	suite := backendtest.Few
+	if long.Tests() {
+		suite = backendtest.Check
+	}
+	suite(t, Open)
+}
 
 // ones is a leaf of n ones on a device of its own.
 func ones(t *testing.T, n int) (*Backend, *backend.Device, *ir.Node) {

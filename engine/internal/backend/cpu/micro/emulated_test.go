@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // emulator runs programs for arm64 on other processors.
@@ -17,9 +19,7 @@ const emulator = "qemu-aarch64"
 //
 //	GOARCH=arm64 go test -exec qemu-aarch64 ./engine/internal/backend/cpu/...
 func TestEmulated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("emulation takes several seconds")
-	}
+	long.Only(t, "builds for linux/arm64 and runs kernels under qemu")
 	if runtime.GOARCH == "arm64" {
 		t.Skip("this processor runs the kernels itself")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A stub is testdata/cuda.c, compiled, and the driver that uses it.
@@ -115,7 +116,10 @@ func axpy(p gpu.Pipeline, x, y gpu.Buffer, a float32) *gpu.Dispatch {
 }
 
 // The same on arm64, where launches have arguments on the stack, too.
-func TestARM64(t *testing.T) { cctest.UnderQEMU(t) }
+func TestARM64(t *testing.T) {
+	long.Only(t, "builds for linux/arm64 and runs under qemu")
+	cctest.UnderQEMU(t)
+}
 
 func TestConformance(t *testing.T) {
 	for name, pools := range map[string]uintptr{"with pools": 1, "without pools": 0} {

@@ -18,10 +18,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/drivertest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // The Metal of these tests is a C library for arm64. On other machines the tests run under qemu.
-func TestARM64(t *testing.T) { cctest.UnderQEMU(t) }
+func TestARM64(t *testing.T) {
+	long.Only(t, "builds for linux/arm64 and runs under qemu")
+	cctest.UnderQEMU(t)
+}
 
 // A stub is testdata/metal.c, compiled, and the driver that uses it.
 type stub struct {
