@@ -24,10 +24,22 @@ func fail(op, format string, args ...any) {
 	panic(&Error{op, fmt.Sprintf(format, args...)})
 }
 
-// Line draws y as a line over 0, 1, 2, …, or over the numbers of [Plot.Over]. y is a tensor or a slice of
-// numbers; of a tensor [n k], or a slice of slices, each of the k columns is a line. A tensor is computed.
-// Any other y panics with an [*Error].
-func Line(y any) *Plot { return columns("Line", y) }
+// Line draws a line: Line(y) over 0, 1, 2, … or over the numbers of [Plot.Over], Line(x, y) over x. Each is a
+// tensor or a slice of numbers, and is computed; of a y [n k], or a slice of slices, each of the k columns is a
+// line. Anything else panics with an [*Error].
+func Line(xy ...any) *Plot { return overX("Line", xy, func(y any) *Plot { return columns("Line", y) }) }
+
+// overX makes a plot of y, or of x and y.
+func overX(op string, xy []any, of func(y any) *Plot) *Plot {
+	switch len(xy) {
+	case 1:
+		return of(xy[0])
+	case 2:
+		return of(xy[1]).over(op, xy[0])
+	}
+	fail(op, "got %d values, want y, or x and y", len(xy))
+	return nil
+}
 
 // Scatter draws the points (x[i], y[i]). Each is a tensor of one axis or a slice of numbers, of the same
 // length; otherwise Scatter panics with an [*Error].
@@ -36,16 +48,26 @@ func Scatter(x, y any) *Plot {
 	return p.over("Scatter", x)
 }
 
-// Bars draws the numbers of a tensor of one axis or of a slice as columns, at 0, 1, 2, … or at the numbers of
-// [Plot.Over]. Anything else panics with an [*Error].
-func Bars(heights any) *Plot {
-	return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
+// Bars draws numbers as columns: Bars(heights) at 0, 1, 2, … or at the numbers of [Plot.Over], Bars(x, heights)
+// at x. Each is a tensor of one axis or a slice; anything else panics with an [*Error].
+func Bars(xy ...any) *Plot {
+	return overX("Bars", xy, func(heights any) *Plot {
+		return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
+	})
 }
 
-// Hist counts values, of a tensor of any shape or a slice of numbers, in bins of equal width; bins = 0
-// chooses their number (Freedman and Diaconis' rule). Values that are not finite are not counted. Anything
-// else, and a number of bins below 0, panics with an [*Error].
-func Hist(values any, bins int) *Plot {
+// Hist counts values, of a tensor of any shape or a slice of numbers, in so many bins of equal width; without
+// the number, or with 0, Freedman and Diaconis' rule chooses it. Values that are not finite are not counted.
+// Anything else, and a number of bins below 0, panics with an [*Error].
+func Hist(values any, count ...int) *Plot {
+	bins := 0
+	switch len(count) {
+	case 0:
+	case 1:
+		bins = count[0]
+	default:
+		fail("Hist", "got %d numbers of bins, want one", len(count))
+	}
 	if bins < 0 {
 		fail("Hist", "got %d bins, want at least 1, or 0 to choose", bins)
 	}
