@@ -126,7 +126,7 @@ func TestKeptMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := 0
-	mutate.Each(1, 60, whole, func(i int, mutant []byte) {
+	n := mutate.Each(1, 60, whole, func(i int, mutant []byte) {
 		if err := os.WriteFile(keptFiles(t, cache)[0], mutant, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -137,8 +137,8 @@ func TestKeptMutants(t *testing.T) {
 			made++
 		}
 	})
-	if made < 40 {
-		t.Errorf("%d of 60 damaged files were made anew, want nearly all", made)
+	if made < n*2/3 {
+		t.Errorf("%d of %d damaged files were made anew, want nearly all", made, n)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestDamagedFiles(t *testing.T) {
 				}
 				head := min(1<<10, len(text)) // what follows in the weights is data, which may be anything
 				refused := 0
-				mutate.Each(7, n, text[:head], func(i int, mutant []byte) {
+				n := mutate.Each(7, n, text[:head], func(i int, mutant []byte) {
 					write(name, bytes.Join([][]byte{mutant, text[head:]}, nil))
 					var from, to runtime.MemStats
 					runtime.ReadMemStats(&from)

@@ -23,7 +23,7 @@ func TestLowering(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command to compare with:", err)
 	}
-	batches, programs := 1, 40
+	batches, programs := 1, 20
 	if *allPrograms {
 		batches, programs = 20, 150
 	}

@@ -5,6 +5,8 @@ package mutate
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // tokens are parts of the formats that mcs reads, and values that often break programs.
@@ -13,8 +15,12 @@ var tokens = []string{
 	"\x00", "\xff", "\x1b[2J", "\u2028", "\n", "\r\n", `\`, `\ud800`, "// %%\n", "// > ", "`", "%", "NaN", "\xff\xff\xff\xff\xff\xff\xff\xff",
 }
 
-// Each calls f with n mutants of whole, chosen by the seed.
-func Each(seed uint64, n int, whole []byte, f func(i int, mutant []byte)) {
+// Each calls f with n mutants of whole, chosen by the seed; without -long with the first fifth of them. It
+// returns how many these are.
+func Each(seed uint64, n int, whole []byte, f func(i int, mutant []byte)) (made int) {
+	if !long.Tests() {
+		n = (n + 4) / 5
+	}
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		mutant := slices.Clone(whole)
@@ -23,6 +29,7 @@ func Each(seed uint64, n int, whole []byte, f func(i int, mutant []byte)) {
 		}
 		f(i, mutant)
 	}
+	return n
 }
 
 // one changes b in one of the ways in which files go wrong.
