@@ -25,8 +25,8 @@ func fail(op, format string, args ...any) {
 }
 
 // Line draws a line: Line(y) over 0, 1, 2, … or over the numbers of [Plot.Over], Line(x, y) over x. Each is a
-// tensor or a slice of numbers, and is computed; of a y [n k], or a slice of slices, each of the k columns is a
-// line. Anything else panics with an [*Error].
+// tensor or a slice of numbers, and is computed; of a y [n k], or a slice of slices, each of the k columns is
+// a line. Anything else panics with an [*Error].
 func Line(xy ...any) *Plot { return overX("Line", xy, func(y any) *Plot { return columns("Line", y) }) }
 
 // overX makes a plot of y, or of x and y.
@@ -48,8 +48,8 @@ func Scatter(x, y any) *Plot {
 	return p.over("Scatter", x)
 }
 
-// Bars draws numbers as columns: Bars(heights) at 0, 1, 2, … or at the numbers of [Plot.Over], Bars(x, heights)
-// at x. Each is a tensor of one axis or a slice; anything else panics with an [*Error].
+// Bars draws numbers as columns: Bars(heights) at 0, 1, 2, … or at the numbers of [Plot.Over], Bars(x,
+// heights) at x. Each is a tensor of one axis or a slice; anything else panics with an [*Error].
 func Bars(xy ...any) *Plot {
 	return overX("Bars", xy, func(heights any) *Plot {
 		return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
