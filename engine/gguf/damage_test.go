@@ -153,11 +153,11 @@ func TestMutants(t *testing.T) {
 			t.Errorf("mutant %d: %v", i, err)
 		}
 	}
-	mutate.Each(1, 500, whole, check)
+	n := mutate.Each(1, 500, whole, check)
 	const header = 2048
-	mutate.Each(2, 500, whole[:header], func(i int, mutant []byte) { check(i, slices.Concat(mutant, whole[header:])) })
-	if refused < 300 {
-		t.Errorf("%d of 1000 damaged files refused, want most of those whose header is damaged", refused)
+	n += mutate.Each(2, 500, whole[:header], func(i int, mutant []byte) { check(i, slices.Concat(mutant, whole[header:])) })
+	if refused < n*3/10 {
+		t.Errorf("%d of %d damaged files refused, want most of those whose header is damaged", refused, n)
 	}
 }
 
