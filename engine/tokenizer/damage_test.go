@@ -73,7 +73,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		refused := 0
 		start := time.Now()
-		mutate.Each(1, 500, whole, func(i int, mutant []byte) {
+		n := mutate.Each(1, 500, whole, func(i int, mutant []byte) {
 			tok, got, err := read(mutant)
 			if limit := 2*sound + uint64(2*len(mutant)) + 1<<20; got > limit {
 				t.Errorf("%s, mutant %d: %d bytes allocated, want at most %d", name, i, got, limit)
@@ -88,11 +88,11 @@ func TestDamagedFiles(t *testing.T) {
 			tok.Decode(ids, true)
 			tok.Decode([]int{-1, 1 << 40, 3}, false)
 		})
-		if refused < 50 || refused == 500 {
-			t.Errorf("%s: %d of 500 damaged files were refused", name, refused)
+		if refused < n/10 || refused == n {
+			t.Errorf("%s: %d of %d damaged files were refused", name, refused, n)
 		}
 		if d := time.Since(start); d > 2*time.Minute {
-			t.Errorf("%s: 500 damaged files took %v", name, d)
+			t.Errorf("%s: %d damaged files took %v", name, n, d)
 		}
 	}
 }
