@@ -31,6 +31,11 @@ type SVGer interface {
 	SVG() string
 }
 
+// A Markdowner can be shown as Markdown. Text that is not the value's own words is escaped.
+type Markdowner interface {
+	Markdown() string
+}
+
 // A JSONer has a machine-readable form.
 type JSONer interface {
 	JSON() ([]byte, error)
