@@ -31,7 +31,7 @@ var floors = []floor{
 	{name: "models and training", packages: []string{"engine", "engine/internal/pretrained"}},
 	{name: "packages of cells", packages: []string{"stdlib"}},
 	{name: "the session", packages: []string{"repl/cell", "repl/notation", "repl/display", "repl/journal", "repl/session"}},
-	{name: "scripts", packages: []string{"repl/script"}},
+	{name: "scripts", packages: []string{"repl/script", "repl/notebook"}},
 	{name: "commands", packages: []string{"magics"}, but: []string{"repl/mcs"}},
 	{name: "the terminal, Jupyter, training files", packages: []string{"repl/term", "repl/tuning", "repl/jupyter"}, but: []string{"repl/mcs"}},
 	{name: "the program", packages: []string{"repl/mcs"}, but: []string{}},
