@@ -33,7 +33,7 @@ func fileMagics() []*Magic {
 	}, {
 		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Takes: TakesFiles,
 		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
-		Summary: "write the session's cells to FILE.mcs, as a program to FILE.go, or to FILE.ipynb, FILE.html, FILE.md",
+		Summary: "write the session's cells to a .mcs, .ipynb, .html, .md or .go file",
 		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
 			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.",
 		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",

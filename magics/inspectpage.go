@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-// A section is a part of an inspection for a page: a paragraph, or below a title a text as it is, or names with
-// what is said of them.
+// A section is a part of an inspection for a page: a paragraph, or below a title a text as it is, or names
+// with what is said of them.
 type section struct {
 	title, text, code string
 	items             [][2]string

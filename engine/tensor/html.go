@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// HTML returns the header line and the values as tables, one for each matrix of the last two axes. It shows the
-// elements that [Tensor.Text] shows, and evaluates the tensor.
+// HTML returns the header line and the values as tables, one for each matrix of the last two axes. It shows
+// the elements that [Tensor.Text] shows, and evaluates the tensor.
 func (t Tensor) HTML() string {
 	if t.IsNone() || t.Freed() {
 		return "<p>" + html.EscapeString(t.Brief()) + "</p>"

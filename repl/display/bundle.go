@@ -17,8 +17,8 @@ const (
 	PNGImage  = "image/png" // in base64
 )
 
-// A Bundle is a value that was finished in all renderings that a page can use, by their media types. It always
-// has plain text.
+// A Bundle is a value that was finished in all renderings that a page can use, by their media types. It
+// always has plain text.
 type Bundle map[string]string
 
 // Text returns the plain text.
@@ -27,8 +27,8 @@ func (b Bundle) Text(int) string { return b[PlainText] }
 // maxRendering is how many bytes one rendering of a bundle may have: what a browser shows without a pause.
 const maxRendering = 4 << 20
 
-// Bundled renders v for a page, with lines of at most width columns in its text. A rendering that is too large
-// is left out, and the middle of such a text.
+// Bundled renders v for a page, with lines of at most width columns in its text. A rendering that is too
+// large is left out, and the middle of such a text.
 func Bundled(v Value, width int) Bundle {
 	b := Bundle{}
 	if d, ok := v.(Painter); ok {
@@ -71,8 +71,8 @@ func pngOf(v Painter) string {
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// HTML returns a value as a fragment of HTML where that shows more than its text. The fragment of a drawing is
-// its SVG.
+// HTML returns a value as a fragment of HTML where that shows more than its text. The fragment of a drawing
+// is its SVG.
 func HTML(v Value) (fragment string, ok bool) {
 	switch v := v.(type) {
 	case noted:

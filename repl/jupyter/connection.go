@@ -16,8 +16,8 @@ import (
 // maxConnection is how many bytes a connection file may have.
 const maxConnection = 64 << 10
 
-// A Connection says where a kernel listens, and how messages are signed. It is what a client's connection file
-// has.
+// A Connection says where a kernel listens, and how messages are signed. It is what a client's connection
+// file has.
 type Connection struct {
 	Transport       string `json:"transport"` // "tcp" or "ipc"
 	IP              string `json:"ip"`        // for ipc the beginning of the sockets' paths

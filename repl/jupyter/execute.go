@@ -104,8 +104,8 @@ func (k *kernel) expression(ctx context.Context, code string) any {
 	return map[string]any{"status": "ok", "data": bundled(r.Shown[len(r.Shown)-1]), "metadata": map[string]any{}}
 }
 
-// A preloader is a value with cells that the person may want to run, as %load returns. An editable is one with a
-// text to be changed, as %edit returns, and a compound is a value of several.
+// A preloader is a value with cells that the person may want to run, as %load returns. An editable is one
+// with a text to be changed, as %edit returns, and a compound is a value of several.
 type (
 	preloader interface{ Preload() []string }
 	editable  interface{ Edit() string }
@@ -182,8 +182,8 @@ func (k *kernel) show(r session.Result, code string) (last string) {
 	return last
 }
 
-// isPage says whether a cell asks what a name is, or for the help of a command: clients show the answer beside
-// the notebook.
+// isPage says whether a cell asks what a name is, or for the help of a command: clients show the answer
+// beside the notebook.
 func isPage(code string) bool {
 	pieces := cell.Split(strings.TrimSpace(code))
 	if len(pieces) != 1 || pieces[0].Kind != cell.Command {

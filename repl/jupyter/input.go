@@ -31,7 +31,8 @@ func (in *input) End() {
 	}
 }
 
-// Read asks for a line. Where the client does not allow it, and after the cell's end, it is the end of the file.
+// Read asks for a line. Where the client does not allow it, and after the cell's end, it is the end of the
+// file.
 func (in *input) Read(b []byte) (int, error) {
 	in.mu.Lock()
 	parent, allow, ended, rest := in.parent, in.allow, in.ended, in.rest

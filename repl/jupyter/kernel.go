@@ -1,11 +1,11 @@
-// Package jupyter is the notebook as a Jupyter kernel: clients type cells, it runs them in a session and sends
-// what they show. It speaks the messaging protocol 5.4 (jupyter-client.readthedocs.io/en/stable/messaging.html)
-// on sockets of package zmtp.
+// Package jupyter is the notebook as a Jupyter kernel: clients type cells, it runs them in a session and
+// sends what they show. It speaks the messaging protocol 5.4
+// (jupyter-client.readthedocs.io/en/stable/messaging.html) on sockets of package zmtp.
 //
 // One goroutine answers the shell channel, in order, so that a cell runs while the next ones wait; another
 // answers the control channel, which interrupts it. What cells print and show goes through an output, which
-// joins what comes fast. Reading order: connection.go, message.go, kernel.go, execute.go, output.go, input.go,
-// ask.go; spec.go installs a kernel.
+// joins what comes fast. Reading order: connection.go, message.go, kernel.go, execute.go, output.go,
+// input.go, ask.go; spec.go installs a kernel.
 package jupyter
 
 import (
@@ -42,8 +42,8 @@ type Session interface {
 type Options struct {
 	// Open starts the session. The kernel has filled in the streams and the rest of what it shows.
 	Open func(session.Options) (Session, error)
-	// Complete completes command lines, in the manner of Session.Complete. It is asked first; a nil list leaves
-	// the place to the session.
+	// Complete completes command lines, in the manner of Session.Complete. It is asked first; a nil list
+	// leaves the place to the session.
 	Complete func(cell string, pos int) (from int, list []session.Completion)
 	// Inspect describes a name, with all in full.
 	Inspect func(name string, all bool) (display.Value, error)

@@ -17,7 +17,8 @@ const (
 	// joinFor is how long printed text waits for more, and joinBytes how much of it waits.
 	joinFor   = 50 * time.Millisecond
 	joinBytes = 32 << 10
-	// maxPrinted is how many bytes a cell may print that are sent: notebooks keep them, and browsers show them.
+	// maxPrinted is how many bytes a cell may print that are sent: notebooks keep them, and browsers show
+	// them.
 	maxPrinted = 4 << 20
 )
 
@@ -94,8 +95,8 @@ func (s stream) Write(b []byte) (int, error) {
 // cleared matches what clears a terminal's screen, as the command clear prints it.
 var cleared = lazy.Regexp(`(?:\x1b\[H|\x1b\[1;1H|\x1b\[3J)*\x1b\[2J(?:\x1b\[H|\x1b\[1;1H|\x1b\[3J)*`)
 
-// clearOrWrite sends printed text, in which clearing the screen clears the cell's output. The caller holds mu,
-// as those of the functions below do.
+// clearOrWrite sends printed text, in which clearing the screen clears the cell's output. The caller holds
+// mu, as those of the functions below do.
 func (o *output) clearOrWrite(name string, b []byte) {
 	for {
 		at := cleared().FindIndex(b)

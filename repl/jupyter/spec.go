@@ -32,8 +32,8 @@ type spec struct {
 const logo = `<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64" viewBox="0 0 64 64"><rect width="64" height="64" rx="12" fill="#00758d"/>` +
 	`<path d="M10 14C18 44 30 48 54 50" fill="none" stroke="#fff" stroke-width="6" stroke-linecap="round"/></svg>` + "\n"
 
-// Install writes a kernel's specification, in which program is the path of mcs, into a folder of Jupyter's data.
-// It returns the folder of the kernel. A kernel of that name that is not one of mcs stays.
+// Install writes a kernel's specification, in which program is the path of mcs, into a folder of Jupyter's
+// data. It returns the folder of the kernel. A kernel of that name that is not one of mcs stays.
 func Install(data, name, program string) (dir string, err error) {
 	if err := checkName(name); err != nil {
 		return "", err
@@ -68,7 +68,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// Remove removes a kernel of mcs from a folder of Jupyter's data. It returns the folder that was the kernel's.
+// Remove removes a kernel of mcs from a folder of Jupyter's data. It returns the folder that was the
+// kernel's.
 func Remove(data, name string) (dir string, err error) {
 	if err := checkName(name); err != nil {
 		return "", err

@@ -1,11 +1,11 @@
-// Package notebook reads and writes Jupyter's notebooks (nbformat 4.5, nbformat.readthedocs.io), and turns them
-// into .mcs files and back, and into pages.
+// Package notebook reads and writes Jupyter's notebooks (nbformat 4.5, nbformat.readthedocs.io), and turns
+// them into .mcs files and back, and into pages.
 //
 // A .mcs file that becomes a notebook and comes back is the same byte for byte, and a notebook that becomes a
-// file and comes back has its names of cells, metadata, attachments and outputs: what the one has and the other
-// has not is kept in it (metadata "mcs" of a notebook, a [notebook] mark at the end of a file). It counts as long
-// as the cell to which it belongs stays as it was. Reading order: notebook.go, tofile.go, fromfile.go; page.go
-// and markdown.go write pages.
+// file and comes back has its names of cells, metadata, attachments and outputs: what the one has and the
+// other has not is kept in it (metadata "mcs" of a notebook, a [notebook] mark at the end of a file). It
+// counts as long as the cell to which it belongs stays as it was. Reading order: notebook.go, tofile.go,
+// fromfile.go; page.go and markdown.go write pages.
 package notebook
 
 import (
@@ -167,7 +167,8 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-// encode writes JSON with the keys in order, and <, > and & as they are. What was read as JSON can be written.
+// encode writes JSON with the keys in order, and <, > and & as they are. What was read as JSON can be
+// written.
 func encode(v any, indent string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -25,8 +25,8 @@ var (
 	pageScript string
 )
 
-// HTML returns the notebook as one page: its pictures are inside, it is light or dark as the reader has it, and
-// cells can be copied. No script runs on it but its own, whatever is in the outputs of a notebook.
+// HTML returns the notebook as one page: its pictures are inside, it is light or dark as the reader has it,
+// and cells can be copied. No script runs on it but its own, whatever is in the outputs of a notebook.
 func (nb *Notebook) HTML(title string) string {
 	var b strings.Builder
 	sum := sha256.Sum256([]byte(pageScript))

@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
-// ours is the key of the metadata in which a notebook keeps what a file has beside it, and fileExtension what the
-// kernel says that its files end in.
+// ours is the key of the metadata in which a notebook keeps what a file has beside it, and fileExtension what
+// the kernel says that its files end in.
 const (
 	ours          = "mcs"
 	fileExtension = ".mcs"

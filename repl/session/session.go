@@ -65,8 +65,8 @@ type Options struct {
 	// command. nil: the text of v for 80 columns.
 	Render func(v display.Value, result int) display.Value
 	// Show receives a value that a cell shows, as Render returned it, before more of the cell runs, which may
-	// print. Result.Shown is without it. nil: values that Render has made text are printed, and the others wait
-	// for the end of the cell.
+	// print. Result.Shown is without it. nil: values that Render has made text are printed, and the others
+	// wait for the end of the cell.
 	Show func(v display.Value)
 	// Progress receives the progress of long engine work, done and total in steps of the task; nil drops
 	// it.

@@ -208,8 +208,8 @@ func (s *Socket) list() []*peer {
 	return slices.Collect(maps.Values(s.peers))
 }
 
-// Send sends a message to the peer of a Router with this identity. It does not wait for the peer, and a message
-// to one that is gone, or that does not read, is lost.
+// Send sends a message to the peer of a Router with this identity. It does not wait for the peer, and a
+// message to one that is gone, or that does not read, is lost.
 func (s *Socket) Send(to string, frames [][]byte) {
 	s.mu.Lock()
 	p := s.peers[to]

@@ -1,10 +1,11 @@
-// Package zmtp is the server's side of the ZeroMQ message transport protocol 3.1 (rfc.zeromq.org/spec/37): the
-// sockets that a Jupyter kernel binds, over TCP and Unix sockets, without protection or with CURVE (spec/26).
+// Package zmtp is the server's side of the ZeroMQ message transport protocol 3.1 (rfc.zeromq.org/spec/37):
+// the sockets that a Jupyter kernel binds, over TCP and Unix sockets, without protection or with CURVE
+// (spec/26).
 //
-// github.com/go-zeromq/zmq4, the one library in Go without cgo that is kept, shakes hands in its accept loop, so
-// that a peer that says nothing keeps all others out; a subscriber that does not read stops its PUB socket; it
-// makes room for as many bytes as a peer claims to send; and it has no CURVE. Here each peer has two goroutines,
-// one that reads and one that writes from a bounded queue, and costs no other peer anything.
+// github.com/go-zeromq/zmq4, the one library in Go without cgo that is kept, shakes hands in its accept loop,
+// so that a peer that says nothing keeps all others out; a subscriber that does not read stops its PUB
+// socket; it makes room for as many bytes as a peer claims to send; and it has no CURVE. Here each peer has
+// two goroutines, one that reads and one that writes from a bounded queue, and costs no other peer anything.
 //
 // Reading order: zmtp.go (frames and commands), handshake.go, curve.go, socket.go.
 package zmtp
@@ -36,7 +37,8 @@ type frame struct {
 	body  []byte
 }
 
-// readFrame reads a frame of at most limit bytes. Memory grows with what arrives, not with what the peer claims.
+// readFrame reads a frame of at most limit bytes. Memory grows with what arrives, not with what the peer
+// claims.
 func readFrame(r io.Reader, limit int64) (f frame, err error) {
 	var head [9]byte
 	if _, err := io.ReadFull(r, head[:2]); err != nil {

@@ -16,8 +16,8 @@ import (
 type File struct {
 	Name  string // for messages
 	Cells []Cell
-	// Kept is what a [notebook] mark at the end of the file holds, a line each: what a notebook has that a file
-	// does not, such as names of cells and pictures. It neither runs nor is shown.
+	// Kept is what a [notebook] mark at the end of the file holds, a line each: what a notebook has that a
+	// file does not, such as names of cells and pictures. It neither runs nor is shown.
 	Kept []string
 	// Made says that the text was made of a notebook: its lines are not those of the file.
 	Made  bool
@@ -229,8 +229,8 @@ func (f *File) Text() string { return f.text }
 // Lines is the text with newlines as its line ends, also at its end.
 func (f *File) Lines() string { return joined(f.lines) }
 
-// Parts returns the lines of a cell as they stand in the file: before it, from the end of the cell before, and
-// its own, with its expected output. All end in newlines.
+// Parts returns the lines of a cell as they stand in the file: before it, from the end of the cell before,
+// and its own, with its expected output. All end in newlines.
 func (f *File) Parts(i int) (before, own string) {
 	from := 0
 	if i > 0 {
