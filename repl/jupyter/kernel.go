@@ -99,6 +99,7 @@ func Run(ctx context.Context, c *Connection, o Options) error {
 	k.input = &input{kernel: k}
 	if k.session, err = o.Open(session.Options{Stdin: k.input, Stdout: k.out.stream("stdout"), Stderr: k.out.stream("stderr"),
 		Render: k.render, Show: k.out.show, Progress: k.out.progress.Update, Draw: func(state func() display.Value) { k.out.progress.Draw(state, 0) }}); err != nil {
+		k.session = nil
 		return err
 	}
 	signals := make(chan os.Signal, 1)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -411,6 +412,21 @@ func TestLiveLine(t *testing.T) {
 	last := fmt.Sprint(list[len(list)-1].content)
 	if first := list[0].content["transient"].(map[string]any)["display_id"].(string); !strings.Contains(last, first) || !strings.Contains(last, "500/500") {
 		t.Errorf("got %s, want the last state of display %s", last, first)
+	}
+}
+
+// A live plot changes in one display, which has its last state in pixels, too.
+func TestLivePlot(t *testing.T) {
+	k := start(t)
+	k.run("type pen struct{}\nfunc (pen) Snapshot() any { return plot.Line([]float64{1, 2}) }")
+	_, list := k.run("for range 30 { progress.Draw(ctx, pen{}); time.Sleep(10*time.Millisecond) }\n7")
+	names := kinds(list)
+	if len(names) < 3 || len(names) > 10 || names[0] != "display_data" || names[len(names)-1] != "execute_result" {
+		t.Fatalf("got %v", names)
+	}
+	last := list[len(list)-2]
+	if !reflect.DeepEqual(last.content["transient"], list[0].content["transient"]) || data(last)["image/png"] == nil || data(list[0])["image/svg+xml"] == nil {
+		t.Errorf("got %.300v and %.300v", list[0].content, last.content)
 	}
 }
 
