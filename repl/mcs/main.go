@@ -86,7 +86,7 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 func rootCommand() *cobra.Command {
 	name, threads, lines, kept := "", 0, []string(nil), keeping{}
 	root := &cobra.Command{
-		Use:   "mcs [FILE.mcs]",
+		Use:   "mcs [FILE.mcs | FILE.ipynb]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
 		Long: `mcs is a notebook in a terminal: you type Go, the tensor engine is already there.
 
@@ -136,8 +136,8 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 
 func notebookArgs(cmd *cobra.Command, args []string) error {
 	switch {
-	case len(args) == 1 && filepath.Ext(args[0]) != ".mcs":
-		return fmt.Errorf("%s is neither a command nor a .mcs file; mcs help lists the commands", args[0])
+	case len(args) == 1 && !isCells(args[0]):
+		return fmt.Errorf("%s is neither a command nor a .mcs or .ipynb file; mcs help lists the commands", args[0])
 	case len(args) > 1:
 		return fmt.Errorf("got %d files, the notebook takes one; mcs test takes several", len(args))
 	}
