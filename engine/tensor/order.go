@@ -116,8 +116,8 @@ func (t Tensor) compact(rises Tensor) Tensor {
 	return leafOn(t.node("compact").Dev.(*backend.Device), t.DType(), []int{n}, data[:n*size], "")
 }
 
-// compact moves elements of data up to the first n, and returns how many there are then. rise has a 1 for each
-// that moves and a 0 for the others: without a branch it takes as long whatever they are.
+// compact moves elements of data up to the first n, and returns how many there are then. rise has a 1 for
+// each that moves and a 0 for the others: without a branch it takes as long whatever they are.
 func compact[T uint32 | uint64](data []byte, n int, rise []byte) int {
 	elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n+len(rise))
 	for i, x := range elements[n:] {
