@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/linalg"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -191,5 +193,33 @@ func TestFactors(t *testing.T) {
 				same("EigVals", im.Sum(-1), a.Trace().Mul(0))
 			})
 		}
+	}
+}
+
+// TestDevices: another device computes by way of the processor, and has the results and the gradients; a
+// replayed step factorises again.
+func TestDevices(t *testing.T) {
+	devicetest.Register("late64")
+	for _, name := range []string{"cpu", "ref", "late64"} {
+		d, err := device.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensor.Within(device.On(t.Context(), d), func() {
+			step := tensor.Compile(func(x ...Tensor) []Tensor {
+				inverse := linalg.Inv(definite(x[0]))
+				return append(tensor.Grad(inverse.Sum(), x[0]), inverse)
+			})
+			for i := range 6 {
+				a := tensor.FromAs(dtype.F64, []float64{1, 2, 3, float64(i)}, 2, 2)
+				got := step(a)
+				if got[1].Device() != d {
+					t.Errorf("%s: got a result on %v", name, got[1].Device())
+				}
+				near(t, name, got[1].MatMul(definite(a)), tensor.Eye(2).Cast(dtype.F64))
+				y, back := tensor.VJP(func(a Tensor) Tensor { return linalg.Inv(definite(a)).Sum() }, a)
+				near(t, name, got[0], back(tensor.OnesLike(y)))
+			}
+		})
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A peerCase is a call, with matrices in quarters, and projections of what NumPy or PyTorch answers: a shape and
-// two sums (tests/peers/linalg_cases.py).
+// A peerCase is a call, with matrices in quarters, and projections of what NumPy or PyTorch answers: a shape
+// and two sums (tests/peers/linalg_cases.py).
 type peerCase struct {
 	Op   string
 	Args [][2][]int // shape, elements
