@@ -29,7 +29,7 @@ func luOf(m, n int) routine {
 	k := min(m, n)
 	return func(in, out [][]float64) error {
 		a, pivots := slices.Clone(in[0]), make([]int, k)
-		implementation.Dgetrf(m, n, a, n, pivots)
+		eliminate(m, n, a, n, pivots)
 		rows, sign := make([]float64, m), 1.
 		for i := range rows {
 			rows[i] = float64(i)
@@ -60,6 +60,28 @@ func luOf(m, n int) routine {
 		}
 		return nil
 	}
+}
+
+// eliminate is LAPACK's dgetrf2: the columns are halved, so that most work is products also within what Dgetrf
+// would do column by column.
+func eliminate(m, n int, a []float64, lda int, pivots []int) {
+	const columns = 16
+	k := min(m, n)
+	if k <= columns {
+		implementation.Dgetf2(m, n, a, lda, pivots)
+		return
+	}
+	h := k / 2
+	b := blas64.Implementation()
+	eliminate(m, h, a, lda, pivots[:h])
+	implementation.Dlaswp(n-h, a[h:], lda, 0, h-1, pivots[:h], 1)
+	b.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, h, n-h, 1, a, lda, a[h:], lda)
+	b.Dgemm(blas.NoTrans, blas.NoTrans, m-h, n-h, h, -1, a[h*lda:], lda, a[h:], lda, 1, a[h*lda+h:], lda)
+	eliminate(m-h, n-h, a[h*lda+h:], lda, pivots[h:])
+	for i := h; i < k; i++ {
+		pivots[i] += h
+	}
+	implementation.Dlaswp(h, a, lda, h, k-1, pivots, 1)
 }
 
 // trianglesOf solves op(a)·x = b for a triangular a [n n] and b [n cols].
