@@ -62,8 +62,8 @@ func luOf(m, n int) routine {
 	}
 }
 
-// eliminate is LAPACK's dgetrf2: the columns are halved, so that most work is products also within what Dgetrf
-// would do column by column.
+// eliminate is LAPACK's dgetrf2: the columns are halved, so that most work is products also within what
+// Dgetrf would do column by column.
 func eliminate(m, n int, a []float64, lda int, pivots []int) {
 	const columns = 16
 	k := min(m, n)

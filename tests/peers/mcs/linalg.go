@@ -6,8 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// linalg factorises a matrix, or solves equations with it. Of vectors, whose signs are open, the result is the
-// sum of absolute values.
+// linalg factorises a matrix, or solves equations with it. Of vectors, whose signs are open, the result is
+// the sum of absolute values.
 func (w *work) linalg() func() []tensor.Tensor {
 	dt := dtype.F32
 	if w.DType == "f64" {
