@@ -12,7 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/script/gofile"
+	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -33,7 +33,7 @@ func fileMagics() []*Magic {
 	}, {
 		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Takes: TakesFiles,
 		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
-		Summary: "write the session's cells to FILE.mcs, or as a program to FILE.go",
+		Summary: "write the session's cells to a .mcs, .ipynb, .html, .md or .go file",
 		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
 			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.",
 		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",
@@ -60,7 +60,7 @@ func (c *call) readFile() (*mcsfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := mcsfile.Read(c.path(name), name)
+	f, err := notebook.Read(c.path(name), name)
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}
@@ -77,7 +77,7 @@ func runFile(ctx context.Context, c *call) (display.Value, error) {
 		r := c.s.Run(ctx, cell.Source)
 		shown = append(shown, r.Shown...)
 		if r.Err != nil {
-			return shown.value(), fmt.Errorf("%s:%d: %w", f.Name, cell.Line, r.Err)
+			return shown.value(), fmt.Errorf("%s: %w", f.At(cell.Line), r.Err)
 		}
 	}
 	return shown.value(), nil
@@ -178,17 +178,11 @@ func saveFile(_ context.Context, c *call) (display.Value, error) {
 
 // fileText returns the text of a file with this name for the cells.
 func fileText(name string, cells []string) (string, error) {
-	switch filepath.Ext(name) {
-	case ".go":
-		return gofile.Program(cells)
-	case ".mcs":
-		list := make([]mcsfile.Cell, len(cells))
-		for i, source := range cells {
-			list[i].Source = source
-		}
-		return mcsfile.Format(list), nil
+	list := make([]mcsfile.Cell, len(cells))
+	for i, source := range cells {
+		list[i].Source = source
 	}
-	return "", fmt.Errorf("got %s, want a name that ends in .mcs or .go", name)
+	return notebook.Text(mcsfile.Parse(name, mcsfile.Format(list)), name)
 }
 
 // saved returns the text of a cell for a file: nothing for a cell that failed, and no commands about the

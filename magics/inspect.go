@@ -21,11 +21,24 @@ func runInspect(_ context.Context, c *call) (display.Value, error) {
 	if name == "" {
 		return nil, fmt.Errorf("?: got no name; write it before the question mark")
 	}
-	info, err := c.s.Inspect(name)
+	return Inspect(c.s, name, c.magic.Name == "??")
+}
+
+// Inspect describes a name, a member or another expression as `name?` does, or, with all, as `name??`. For
+// %name it is the command's manual.
+func Inspect(s *session.Session, name string, all bool) (display.Value, error) {
+	if command, ok := strings.CutPrefix(name, "%"); ok {
+		m := Lookup(strings.TrimLeft(command, "%"))
+		if m == nil {
+			return nil, unknown(command, "")
+		}
+		return manual{m}, nil
+	}
+	info, err := s.Inspect(name)
 	if err != nil {
 		return nil, err
 	}
-	v := inspection{Info: info, all: c.magic.Name == "??"}
+	v := inspection{Info: info, all: all}
 	if t, ok := tensorOf(info.Value); ok {
 		v.tensor = &t
 		if t.Evaluated() {
@@ -35,7 +48,7 @@ func runInspect(_ context.Context, c *call) (display.Value, error) {
 		}
 	}
 	if v.all && v.tensor == nil {
-		if v.source, err = c.s.Source(info); err != nil {
+		if v.source, err = s.Source(info); err != nil {
 			v.noSource = err.Error()
 		}
 	}
@@ -142,11 +155,7 @@ func (v inspection) heading(style display.Style) string {
 	if v.Type != "" {
 		line += "  " + v.Type
 	}
-	note := v.Kind
-	if v.Place != "" {
-		note += ", " + v.Place
-	}
-	return line + style.Paint(display.Dim, "   "+note)
+	return line + style.Paint(display.Dim, "   "+v.note())
 }
 
 // A page is lines that are being written.

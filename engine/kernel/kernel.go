@@ -17,8 +17,8 @@
 // access outside of a tensor, a barrier that not all threads reach or that is missing. [Kernel.Check] looks
 // harder.
 //
-// Reading order: kernel.go, head.go (what a text takes), launch.go (how a call is launched), gradient.go,
-// check.go.
+// Reading order: kernel.go, head.go (what a text takes), launch.go (how a call is launched and what its
+// gradient is), check.go.
 package kernel
 
 import (

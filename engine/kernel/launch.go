@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -157,23 +158,32 @@ func (k *Kernel) want(what int, name string) {
 }
 
 // list names the arguments of a kind.
-func (k *Kernel) list(kind argumentKind) string {
-	var names []string
+func (k *Kernel) list(kind argumentKind) string { return strings.Join(k.named(kind), ", ") }
+
+func (k *Kernel) named(kind argumentKind) (names []string) {
 	for _, a := range k.args {
 		if a.kind == kind {
 			names = append(names, a.name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Call runs the kernel on its inputs, in the order of its head, and returns its output: the first one, if
 // there are several. A tensor of another dtype than the head says, and a mistake in Options.Launch, is a
 // panic of a *tensor.Error. Inputs whose elements do not lie one after the other are copied.
-func (k *Kernel) Call(in ...tensor.Tensor) tensor.Tensor { return k.result(k.call(in), 0) }
+func (k *Kernel) Call(in ...tensor.Tensor) tensor.Tensor {
+	first, err := ir.New(ir.Pick, ir.Attr{}, k.call(in))
+	k.check(err)
+	return access.Wrap(first)
+}
 
 // CallAll is Call for all outputs, in the order of the head.
-func (k *Kernel) CallAll(in ...tensor.Tensor) []tensor.Tensor { return k.results(k.call(in)) }
+func (k *Kernel) CallAll(in ...tensor.Tensor) []tensor.Tensor {
+	out, err := box.Results(access.Wrap, k.call(in))
+	k.check(err)
+	return out
+}
 
 // call makes the node of a call.
 func (k *Kernel) call(in []tensor.Tensor) *ir.Node {
@@ -183,26 +193,11 @@ func (k *Kernel) call(in []tensor.Tensor) *ir.Node {
 	}
 	made := k.prepare(nodes)
 	if k.options.Grad != nil {
-		made.Gradient = k.gradient
+		made.Gradient = box.GradientOf("Options.Grad", k.named(input), access.Wrap, k.options.Grad)
 	}
 	n, err := ir.New(ir.UserKernel, ir.Attr{Kernel: made}, nodes...)
 	k.check(err)
 	return n
-}
-
-// results are the outputs of a call.
-func (k *Kernel) results(n *ir.Node) []tensor.Tensor {
-	list := make([]tensor.Tensor, len(n.Outs))
-	for i := range list {
-		list[i] = k.result(n, i)
-	}
-	return list
-}
-
-func (k *Kernel) result(n *ir.Node, index int) tensor.Tensor {
-	pick, err := ir.New(ir.Pick, ir.Attr{Index: index}, n)
-	k.check(err)
-	return access.Wrap(pick)
 }
 
 // check panics if a node could not be made.

@@ -100,9 +100,9 @@ func Eye(n int) Tensor {
 func Scalar(v float64) Tensor { return Full(v) }
 
 // From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested
-// slices of them; nested slices must be even. Go floats become f32, which must have room for them, int and
-// uint i64 and u64, other integers the dtype of their size, bool bool. A shape may be given for flat data;
-// without one, the nesting says it.
+// slices of them; nested slices must be even. Go floats, those of a []float64 too, are rounded to f32, which
+// must have room for them (FromAs keeps them); int and uint become i64 and u64, other integers the dtype of
+// their size, bool bool. A shape may be given for flat data; without one, the nesting says it.
 func From(data any, shape ...int) Tensor { return from(backend.Default(), dtype.Invalid, data, shape) }
 
 // FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are

@@ -37,6 +37,11 @@ func over(f func(Tensor, ...int) Tensor) func(peerCase, []Tensor) Tensor {
 	return func(c peerCase, a []Tensor) Tensor { return f(a[0], c.ints("axes")...) }
 }
 
+// anyAxis is a function that goes along one axis if it is given one.
+func anyAxis(f func(Tensor, ...int) Tensor) func(Tensor, int) Tensor {
+	return func(x Tensor, axis int) Tensor { return f(x, axis) }
+}
+
 // peerFunctions are those of testdata/functions.json and random.json, which tests/peers/tensor_functions.py
 // and tensor_random.py write.
 var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
@@ -45,8 +50,8 @@ var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
 	"softplus": of(Tensor.Softplus), "log_sigmoid": of(Tensor.LogSigmoid), "trace": of(Tensor.Trace), "diag": of(Diag),
 	"hypot": of2(Tensor.Hypot), "log_add_exp": of2(Tensor.LogAddExp), "copysign": of2(Tensor.Copysign),
 	"next_after": of2(Tensor.NextAfter), "shl": of2(Tensor.Shl), "shr": of2(Tensor.Shr),
-	"sort": along(Tensor.Sort), "arg_sort": along(Tensor.ArgSort), "cum_max": along(Tensor.CumMax), "cum_min": along(Tensor.CumMin),
-	"diff": along(Tensor.Diff), "median": along(Tensor.Median),
+	"sort": along(anyAxis(Tensor.Sort)), "arg_sort": along(Tensor.ArgSort), "cum_max": along(Tensor.CumMax), "cum_min": along(Tensor.CumMin),
+	"diff": along(Tensor.Diff), "median": along(anyAxis(Tensor.Median)),
 
 	"sum_axes": over(Tensor.Sum), "prod_axes": over(Tensor.Prod), "max_axes": over(Tensor.Max), "min_axes": over(Tensor.Min),
 	"any_axes": over(Tensor.Any), "all_axes": over(Tensor.All), "count_non_zero_axes": over(Tensor.CountNonZero),

@@ -8,9 +8,22 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
 
-// Sort returns the elements of an axis in rising order, NaN last. [Tensor.TopK] has them in falling order.
-func (t Tensor) Sort(axis int) Tensor {
-	a := axisOf("sort", t.node("sort"), axis)
+// along returns t and the axis that a function goes along, one at most: none means all elements, in C order.
+func (t Tensor) along(op string, axis []int) (Tensor, int) {
+	switch n := t.node(op); len(axis) {
+	case 0:
+		return t.Flatten(), 0
+	case 1:
+		return t, axisOf(op, n, axis[0])
+	}
+	fail(op, "got the axes %v, want one, or none for all elements", axis)
+	return t, 0
+}
+
+// Sort returns the elements of an axis in rising order, NaN last; without an axis all elements, as one axis.
+// [Tensor.TopK] has them in falling order.
+func (t Tensor) Sort(axis ...int) Tensor {
+	t, a := t.along("sort", axis)
 	values, _ := t.SwapAxes(a, -1).BottomK(t.Len(a))
 	return values.SwapAxes(a, -1)
 }
@@ -140,9 +153,10 @@ func (t Tensor) BinCount(n int) Tensor {
 	return counts.Slice(0, 0, n)
 }
 
-// Quantile is the value below which the share q of an axis's elements lies, interpolated linearly between
-// neighbours; NaN if there is one.
-func (t Tensor) Quantile(q float64, axis int) Tensor {
+// Quantile is the value below which the share q of an axis's elements lies, without an axis of all elements,
+// interpolated linearly between neighbours; NaN if there is one.
+func (t Tensor) Quantile(q float64, axes ...int) Tensor {
+	t, axis := t.along("quantile", axes)
 	x := wrap(floats(t.node("quantile")))
 	n := x.Len(axis)
 	if !(q >= 0 && q <= 1) || n == 0 {
@@ -160,8 +174,9 @@ func (t Tensor) Quantile(q float64, axis int) Tensor {
 	return Where(last.IsNaN(), last, y)
 }
 
-// Median is the middle element of an axis, or the mean of the two in the middle.
-func (t Tensor) Median(axis int) Tensor { return t.Quantile(0.5, axis) }
+// Median is the middle element of an axis, without an axis of all elements, or the mean of the two in the
+// middle.
+func (t Tensor) Median(axis ...int) Tensor { return t.Quantile(0.5, axis...) }
 
 // CountNonZero counts the elements that are not 0 (i64) over axes; none means all.
 func (t Tensor) CountNonZero(axes ...int) Tensor { return t.Cast(dtype.Bool).Sum(axes...) }

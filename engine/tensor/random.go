@@ -70,12 +70,19 @@ func (r *RNG) Rand(shape ...int) Tensor { return r.fill(backend.Default(), ir.Ra
 // Randn returns f32 numbers of the normal distribution with mean 0 and variance 1.
 func (r *RNG) Randn(shape ...int) Tensor { return r.fill(backend.Default(), ir.RandNormal, shape) }
 
-// RandInt returns i64 numbers, uniform in low … high−1; the range is at most 2²⁴.
+// RandInt returns i64 numbers, uniform in low … high−1. Of n > 2²⁴ numbers the chances differ by the share
+// n/2⁶³ at most.
 func (r *RNG) RandInt(low, high int, shape ...int) Tensor {
-	if high <= low || high-low > 1<<24 {
-		fail("rand_int", "got range %d…%d, want low < high and at most 2²⁴ numbers", low, high)
+	n := high - low
+	switch {
+	case n <= 0:
+		fail("rand_int", "got range %d…%d, want low < high and fewer than 2⁶³ numbers", low, high)
+	case n <= 1<<24:
+		return r.Rand(shape...).Mul(float64(n)).Cast(dtype.I64).Add(low)
 	}
-	return r.Rand(shape...).Mul(float64(high - low)).Cast(dtype.I64).Add(low)
+	const bits = 24 // of one draw
+	draw := func(bits int) Tensor { return r.RandInt(0, 1<<bits, shape...) }
+	return draw(63 - 2*bits).Shl(bits).Or(draw(bits)).Shl(bits).Or(draw(bits)).Mod(n).Add(low)
 }
 
 // Perm returns 0 … n−1 in random order, i64.

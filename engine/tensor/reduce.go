@@ -133,22 +133,24 @@ func (t Tensor) All(axes ...int) Tensor {
 	return drop(ir.ReduceMin, cast(t.node("all"), dtype.Bool), axes)
 }
 
-func (t Tensor) arg(op ir.Op, axis int) Tensor {
-	n := t.node(op.String())
-	a := axisOf(op.String(), n, axis)
-	return wrap(apply(op, ir.Attr{Axis: a}, n)).Squeeze(a)
+func (t Tensor) arg(op ir.Op, axis []int) Tensor {
+	t, a := t.along(op.String(), axis)
+	return wrap(apply(op, ir.Attr{Axis: a}, t.node(op.String()))).Squeeze(a)
 }
 
-// ArgMax is the index (i64) of the first largest element of an axis.
-func (t Tensor) ArgMax(axis int) Tensor { return t.arg(ir.ArgMax, axis) }
+// ArgMax is the index (i64) of the first largest element of an axis; without one its place among all
+// elements, in C order.
+func (t Tensor) ArgMax(axis ...int) Tensor { return t.arg(ir.ArgMax, axis) }
 
-// ArgMin is the index (i64) of the first smallest element of an axis.
-func (t Tensor) ArgMin(axis int) Tensor { return t.arg(ir.ArgMin, axis) }
+// ArgMin is the index (i64) of the first smallest element of an axis; without one its place among all
+// elements, in C order.
+func (t Tensor) ArgMin(axis ...int) Tensor { return t.arg(ir.ArgMin, axis) }
 
-// CumSum adds up along an axis, integers in 64 bits.
-func (t Tensor) CumSum(axis int) Tensor {
+// CumSum adds up along an axis, without one all elements as one axis; integers in 64 bits.
+func (t Tensor) CumSum(axis ...int) Tensor {
+	t, a := t.along("cumsum", axis)
 	n := wide(t.node("cumsum"))
-	return wrap(apply(ir.CumSum, ir.Attr{Axis: axisOf("cumsum", n, axis)}, n))
+	return wrap(apply(ir.CumSum, ir.Attr{Axis: a}, n))
 }
 
 // SumSquares adds the squares of all elements of all tensors: an f32 number, in one launch.

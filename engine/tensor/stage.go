@@ -3,6 +3,7 @@ package tensor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -88,16 +89,37 @@ func (p *replay) moveIn(tr *trace, leaves []*ir.Node) {
 		}
 		waiting[from] = append(waiting[from], m)
 	}
-	for _, list := range ir.ByDevice(sources) {
-		s := p.stageOf(tr, list)
-		for i, n := range list {
-			for _, m := range waiting[n] {
-				m.index = i
-				s.moves = append(s.moves, m)
-			}
-		}
-		p.stages = append(p.stages, s)
+	levels := map[int][]*ir.Node{}
+	for _, n := range sources {
+		level := hops(n)
+		levels[level] = append(levels[level], n)
 	}
+	for _, level := range slices.Sorted(maps.Keys(levels)) { // what goes to and fro may need what does so less often
+		for _, list := range ir.ByDevice(levels[level]) {
+			s := p.stageOf(tr, list)
+			for i, n := range list {
+				for _, m := range waiting[n] {
+					m.index = i
+					s.moves = append(s.moves, m)
+				}
+			}
+			p.stages = append(p.stages, s)
+		}
+	}
+}
+
+// hops is how often values are copied between devices, at most, on the way to n.
+func hops(n *ir.Node) int {
+	most := map[*ir.Node]int{}
+	for _, m := range ir.History(n) { // sources come first
+		for _, s := range m.Src {
+			most[m] = max(most[m], most[s])
+		}
+		if m.Op == ir.To {
+			most[m]++
+		}
+	}
+	return most[n]
 }
 
 // bind looks up the leaves' values. It returns false if the layout of one of them is not that of the trace.

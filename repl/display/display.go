@@ -2,7 +2,7 @@
 //
 // Everything that mcs shows is a [Value]: it can be written as text for a terminal of a given width. It
 // may offer more renderings by more methods ([HTMLer], [SVGer], [JSONer]). The package prints nothing: a
-// front end (the terminal, a script, later a web page or a Jupyter kernel) chooses the rendering that it
+// front end (the terminal, a script, a Jupyter kernel, a page) chooses the rendering that it
 // can use.
 //
 // The interfaces use only built-in types, so the engine's types (tensors, training curves, kernel tables)
@@ -29,6 +29,11 @@ type HTMLer interface {
 // An SVGer can be shown as a whole SVG document.
 type SVGer interface {
 	SVG() string
+}
+
+// A Markdowner can be shown as Markdown. Text that is not the value's own words is escaped.
+type Markdowner interface {
+	Markdown() string
 }
 
 // A JSONer has a machine-readable form.

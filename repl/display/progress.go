@@ -25,10 +25,13 @@ type Progress struct {
 	width func() int
 	style Style
 	now   func() time.Time
+	frame func(Frame) // nil: out is written to
 
 	mu      sync.Mutex
-	block   []string // lines of a drawing, above the live line
-	rows    int      // of them that are on the screen
+	drawing Value     // above the live line, for frame
+	looked  time.Time // when the state of a drawing was last computed
+	block   []string  // lines of a drawing, above the live line
+	rows    int       // of them that are on the screen
 	current state
 	shown   bool      // the live line is on the screen
 	drawn   time.Time // when it was last drawn
@@ -53,6 +56,20 @@ func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progr
 		width = func() int { return 80 }
 	}
 	return &Progress{out: out, live: live, width: width, style: style, now: time.Now}
+}
+
+// A Frame is what there is to see of long work: a drawing, which may be nil, and the live line, which may be
+// empty. Last says that the line will not change any more.
+type Frame struct {
+	Drawing Value
+	Line    string
+	Last    bool
+}
+
+// NewFrames shows progress in a place of the front end's own: show gets each frame to put there, no more of
+// them than a person can read.
+func NewFrames(width int, show func(Frame)) *Progress {
+	return &Progress{out: io.Discard, live: true, width: func() int { return width }, now: time.Now, frame: show}
 }
 
 // Update says that done of total steps of task are done (total 0: the number is unknown); note is the
@@ -95,11 +112,14 @@ func (p *Progress) Draw(state func() Value, rows int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now().Sub(p.drawn) < redrawEvery {
+	if p.now().Sub(p.looked) < redrawEvery {
 		return
 	}
+	p.looked = p.now()
 	p.block = nil
-	if v := state(); v != nil {
+	if v := state(); p.frame != nil {
+		p.drawing = v
+	} else if v != nil {
 		p.block = strings.Split(Styled(v, p.width(), p.style), "\n")
 	}
 	if len(p.block) > rows-3 {
@@ -115,7 +135,7 @@ func (p *Progress) Finish() {
 	defer p.mu.Unlock()
 	p.end()
 	p.erase()
-	p.block = nil
+	p.block, p.drawing = nil, nil
 }
 
 // Write prints b above the live line.
@@ -161,7 +181,9 @@ func (p *Progress) end() {
 	if !p.current.active {
 		return
 	}
-	if p.live {
+	if p.frame != nil {
+		p.frame(Frame{Line: p.line(p.width(), nil), Last: true})
+	} else if p.live {
 		block := p.block
 		p.block = nil // it stays below
 		p.draw()
@@ -179,6 +201,15 @@ func (p *Progress) plain() {
 }
 
 func (p *Progress) draw() {
+	if p.frame != nil {
+		f := Frame{Drawing: p.drawing}
+		if p.current.active {
+			f.Line = p.line(p.width(), nil)
+		}
+		p.drawn = p.now()
+		p.frame(f)
+		return
+	}
 	p.freshLine()
 	// One write a frame, so that a slow terminal never shows half of it.
 	var frame strings.Builder
@@ -214,7 +245,7 @@ func (p *Progress) erase() {
 	} else {
 		io.WriteString(p.out, "\r\x1b[K")
 	}
-	p.shown, p.rows, p.drawn = false, 0, time.Time{}
+	p.shown, p.rows, p.drawn, p.looked = false, 0, time.Time{}, time.Time{}
 }
 
 // The bar's width in columns; it is left out of plain lines.

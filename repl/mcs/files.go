@@ -19,6 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -30,13 +31,13 @@ const (
 	commandLine   = "-e"
 )
 
-// readFile parses a .mcs file; "-" is standard input.
+// readFile parses a .mcs file or a notebook; "-" is standard input.
 func readFile(name string) (*mcsfile.File, error) {
 	if name == "-" {
 		text, err := regular.ReadFrom(os.Stdin, standardInput, regular.MaxSource)
 		return mcsfile.Parse(standardInput, string(text)), err
 	}
-	return mcsfile.Read(name, name)
+	return notebook.Read(name, name)
 }
 
 // folder is where the imports of a file start from; empty, the working folder, for a text that is no file.
@@ -75,9 +76,13 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 	}
 	defer r.close()
 	out, progress := streams()
+	page := &report{name: o.output}
 	report, err := script.Run(ctx, f, script.Options{
 		Stdout: out,
-		Done:   r.add,
+		Done: func(o script.Outcome) {
+			r.add(o)
+			page.done(o)
+		},
 		Open: func(stdout io.Writer) (script.Runner, error) {
 			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
 				Draw: func(state func() display.Value) { progress.Draw(state, rows(os.Stdout)) },
@@ -85,11 +90,15 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 			if f.Name != standardInput {
 				o.Stdin = os.Stdin
 			}
+			page.listen(&o)
 			return openSession(o)
 		},
 	})
 	progress.Finish()
 	if err != nil {
+		return err
+	}
+	if err := page.write(f); err != nil {
 		return err
 	}
 	if report.Failed != nil {
@@ -207,7 +216,7 @@ func testFile(ctx context.Context, f *mcsfile.File, o testOptions) (ok bool, err
 	fmt.Printf("FAIL  %s  %d cells, %s\n", name, report.Cells, took)
 	for _, m := range report.Mismatches {
 		if !o.update {
-			fmt.Printf("%s:%d: cell %d: output differs (- expected, + got)\n%s\n", name, m.Line, m.N, indent(visible.Text(m.Diff)))
+			fmt.Printf("%s: cell %d: output differs (- expected, + got)\n%s\n", f.At(m.Line), m.N, indent(visible.Text(m.Diff)))
 		}
 	}
 	if report.Failed != nil {
@@ -227,14 +236,19 @@ func updateFile(f *mcsfile.File, path string, report *script.Report) error {
 	if len(report.Mismatches) == 0 && len(report.Recorded) == 0 {
 		return nil
 	}
-	if same, err := f.Same(path); err != nil || !same {
+	now, err := notebook.Read(path, f.Name)
+	if err != nil || now.Text() != f.Text() {
 		return cmp.Or(err, fmt.Errorf("test -u: %s was changed while it ran: run it again", f.Name))
 	}
-	if err := durable.WriteFile(path, durable.Text(report.Update(f))); err != nil {
+	text, err := notebook.Text(mcsfile.Parse(f.Name, report.Update(f)), path)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(path, durable.Text(text)); err != nil {
 		return err
 	}
 	for _, m := range report.Mismatches {
-		fmt.Printf("%s:%d: cell %d: updated\n", visible.Line(f.Name), m.Line, m.N)
+		fmt.Printf("%s: cell %d: updated\n", f.At(m.Line), m.N)
 	}
 	for _, r := range report.Recorded {
 		fmt.Printf("%s: now expects this error:\n%s\n", script.Where(f, r.Cell, r.N), indent(visible.Text(r.Err.Error())))

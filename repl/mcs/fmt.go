@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script/gofile"
 	"github.com/mcs-notebook/mcs/repl/script/tidy"
 )
@@ -71,6 +72,9 @@ func formatFile(name string, list bool) (changed bool, err error) {
 		}
 		after = string(formatted)
 	} else {
+		if filepath.Ext(name) == notebook.Extension {
+			return false, fmt.Errorf("got %s, want a .mcs or .go file; mcs convert makes one of a notebook", name)
+		}
 		f, err := readFile(name)
 		if err != nil {
 			return false, err

@@ -42,7 +42,7 @@ func TestHelpExamples(t *testing.T) {
 			}
 			ran++
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", `mcs() { "$MCS" "$@"; }; `+line)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1", "MCS="+os.Args[0])
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1", "MCS="+os.Args[0], "JUPYTER_DATA_DIR="+dir, "VIRTUAL_ENV="+dir)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}

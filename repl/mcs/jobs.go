@@ -27,6 +27,7 @@ import (
 type jobOptions struct {
 	params   []string
 	parallel int
+	output   string // the report that `mcs run` writes, or ""
 	record   string // where this process, which is one of several, writes what its cells did
 }
 
@@ -62,6 +63,9 @@ func (o *jobOptions) jobs(command string, cmd *cobra.Command, names []string) (l
 	}
 	if len(all) > 1 && slices.Contains(names, "-") {
 		return nil, fmt.Errorf("%s: got several values of a parameter for standard input, which can be read once; want a file", command)
+	}
+	if len(all) > 1 && o.output != "" {
+		return nil, fmt.Errorf("%s: got -o %s and several values of a parameter, want one: a report is of one run", command, o.output)
 	}
 	var args []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -86,7 +86,7 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 func rootCommand() *cobra.Command {
 	name, threads, lines, kept := "", 0, []string(nil), keeping{}
 	root := &cobra.Command{
-		Use:   "mcs [FILE.mcs]",
+		Use:   "mcs [FILE.mcs | FILE.ipynb]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
 		Long: `mcs is a notebook in a terminal: you type Go, the tensor engine is already there.
 
@@ -121,7 +121,7 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 			if len(args) == 0 && !term.IsTerminal() {
 				return runFile(cmd.Context(), "-", jobOptions{})
 			}
-			return notebook(cmd.Context(), args, kept)
+			return openNotebook(cmd.Context(), args, kept)
 		},
 	}
 	root.PersistentFlags().StringVar(&name, "device", "", "compute on the device `NAME`, as %device NAME does; the default is the fastest that is there")
@@ -130,14 +130,14 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 	root.Flags().BoolVar(&kept.resume, "resume", false, "run the cells again of the newest notebook that was cut off: definitions, what took less than a second, and what reads files")
 	root.Flags().BoolVar(&kept.none, "no-journal", false, "keep nothing of this notebook for --resume")
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(runCommand(), testCommand(), trainCommand(), fmtCommand(), versionCommand())
+	root.AddCommand(runCommand(), testCommand(), trainCommand(), fmtCommand(), convertCommand(), jupyterCommand(), versionCommand())
 	return root
 }
 
 func notebookArgs(cmd *cobra.Command, args []string) error {
 	switch {
-	case len(args) == 1 && filepath.Ext(args[0]) != ".mcs":
-		return fmt.Errorf("%s is neither a command nor a .mcs file; mcs help lists the commands", args[0])
+	case len(args) == 1 && !isCells(args[0]):
+		return fmt.Errorf("%s is neither a command nor a .mcs or .ipynb file; mcs help lists the commands", args[0])
 	case len(args) > 1:
 		return fmt.Errorf("got %d files, the notebook takes one; mcs test takes several", len(args))
 	}
@@ -147,23 +147,27 @@ func notebookArgs(cmd *cobra.Command, args []string) error {
 func runCommand() *cobra.Command {
 	var o jobOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE.mcs | FILE.go… [ARGUMENT…]",
+		Use:   "run FILE.mcs | FILE.ipynb | FILE.go… [ARGUMENT…]",
 		Short: "Run a file's cells, or a Go program",
 		Long: `run runs a file's cells and prints what they put out; - is standard input. Files that end in .go are run as one
 Go program (package main), as go run does; what follows them are the program's arguments.
 
 With lists of values, -p lr=1e-3,1e-4 -p rank=4,8, the file is run with every combination, each in a process of its own,
 and a table at the end has the last value that each has shown.`,
-		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  mcs run lora.mcs -p lr=1e-3,1e-4 -p rank=4,8\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
+		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  mcs run lora.mcs -p lr=1e-3,1e-4 -p rank=4,8\n  mcs run lora.mcs -o report.html\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
 		Args:    runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if filepath.Ext(args[0]) == ".go" {
 				return runProgram(cmd.Context(), args)
 			}
+			if err := checkReport(o.output); err != nil {
+				return err
+			}
 			return runAll(cmd, args[0], o)
 		},
 	}
 	o.flags(cmd, "run `N` combinations at a time")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write what the cells show to `FILE`, too: a page (.html), a notebook (.ipynb) or Markdown (.md)")
 	return cmd
 }
 
@@ -174,8 +178,8 @@ func runArgs(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("run: got %d files, takes one", len(args))
 	}
-	if ext := filepath.Ext(args[0]); args[0] != "-" && ext != ".mcs" {
-		return fmt.Errorf("run: got %s, want a .mcs or .go file, or - for standard input", args[0])
+	if args[0] != "-" && !isCells(args[0]) {
+		return fmt.Errorf("run: got %s, want a .mcs, .ipynb or .go file, or - for standard input", args[0])
 	}
 	return nil
 }
@@ -183,7 +187,7 @@ func runArgs(_ *cobra.Command, args []string) error {
 func testCommand() *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{
-		Use:     "test FILE.mcs…",
+		Use:     "test FILE.mcs… | FILE.ipynb…",
 		Short:   "Run files and compare their output with what they expect",
 		Example: "  mcs test examples/*.mcs\n  mcs test -run 'softmax|merge' -junit report.xml examples/*.mcs\n  mcs test -u lora.mcs",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -130,8 +130,8 @@ func TestCommandLine(t *testing.T) {
 		{"a Go program", "run prog.go util.go arg", "", "[arg] 4", "", 0},
 		{"a Go program that panics", "run prog.go util.go arg boom", "", "[arg boom] 4", "panic: boom\n\ngoroutine 1 [running]:\n...", 2},
 		{"a Go program that is not complete", "run prog.go", "", "", "prog.go:3:40: undefined: twice", 1},
-		{"neither cells nor Go", "run notes.txt", "", "", "mcs: run: got notes.txt, want a .mcs or .go file, or - for standard input", 2},
-		{"no such command", "frobnicate", "", "", "mcs: frobnicate is neither a command nor a .mcs file; mcs help lists the commands", 2},
+		{"neither cells nor Go", "run notes.txt", "", "", "mcs: run: got notes.txt, want a .mcs, .ipynb or .go file, or - for standard input", 2},
+		{"no such command", "frobnicate", "", "", "mcs: frobnicate is neither a command nor a .mcs or .ipynb file; mcs help lists the commands", 2},
 		{"no such flag", "run -x", "", "", "mcs: unknown shorthand flag: 'x' in -x", 2},
 		{"no file", "test", "", "", "mcs: test: got no files", 2},
 	} {

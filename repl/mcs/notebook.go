@@ -23,9 +23,9 @@ type keeping struct {
 	none   bool // nothing of this one is kept
 }
 
-// notebook opens the terminal, with a file to step through if one is named, or resumes a session that was
+// openNotebook opens the terminal, with a file to step through if one is named, or resumes a session that was
 // cut off.
-func notebook(ctx context.Context, files []string, keep keeping) error {
+func openNotebook(ctx context.Context, files []string, keep keeping) error {
 	dir, noDir := journal.Place("journals")
 	var old *journal.Left
 	var cells []journal.Entry

@@ -50,13 +50,14 @@ type Options struct {
 
 // An Outcome is how a cell went.
 type Outcome struct {
-	Cell  *mcsfile.Cell
-	N     int // the cell's number in the session
-	Took  time.Duration
-	Asked bool   // Only wants it
-	Diff  string // as Diff writes it; "" if the output is as expected, or not compared
-	Err   error  // that ended the run
-	Value string // the text of the last value that the cell has shown
+	Cell   *mcsfile.Cell
+	N      int // the cell's number in the session
+	Took   time.Duration
+	Asked  bool   // Only wants it
+	Diff   string // as Diff writes it; "" if the output is as expected, or not compared
+	Err    error  // that ended the run
+	Value  string // the text of the last value that the cell has shown
+	Result session.Result
 }
 
 // A Report is the result of a run.
@@ -113,7 +114,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 		result, late := o.run(ctx, runner, cell)
 		report.Cells++
 		report.varying[cell] = loosened(result)
-		outcome := Outcome{Cell: cell, N: result.N, Took: time.Since(start), Value: show(stdout, &output, result)}
+		outcome := Outcome{Cell: cell, N: result.N, Took: time.Since(start), Value: show(stdout, &output, result), Result: result}
 		more := o.judge(ctx, report, &outcome, result.Err, late, stdout, &output)
 		if o.Done != nil {
 			o.Done(outcome)
@@ -231,7 +232,7 @@ func exitCode(err error) (int, bool) {
 
 // Where names the place of a cell in its file.
 func Where(f *mcsfile.File, cell *mcsfile.Cell, n int) string {
-	return fmt.Sprintf("%s:%d: cell %d", visible.Line(f.Name), cell.Line, n)
+	return fmt.Sprintf("%s: cell %d", f.At(cell.Line), n)
 }
 
 // Update returns the file's text with new expected output for the cells that ran and did not match.

@@ -186,9 +186,18 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 	return len(units), nil
 }
 
-// showNow prints the values that commands of the cell show, before code or commands run that may print. A
-// value that the front end has not rendered as text stays in the result.
+// showNow shows the values that commands of the cell show, before code or commands run that may print.
+// Without Options.Show they are printed, and one that the front end has not rendered as text stays in the
+// result.
 func (s *Session) showNow(r *Result) {
+	if s.opts.Show != nil {
+		s.streams.Flush()
+		for _, v := range r.Shown {
+			s.opts.Show(v)
+		}
+		r.Shown = nil
+		return
+	}
 	if s.opts.Stdout == nil {
 		return
 	}

@@ -72,5 +72,8 @@ func (s *Session) showDrawings(r *Result) {
 	if r.Out && at > 0 { // nothing is shown of a cell that ended before
 		at--
 	}
+	for i := range last {
+		r.Drawn = append(r.Drawn, at+i)
+	}
 	r.Shown = slices.Insert(r.Shown, at, last...)
 }

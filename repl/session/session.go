@@ -64,6 +64,10 @@ type Options struct {
 	// complete: it must not call v any more. Result is n for the value of In[n], and 0 for a value of a
 	// command. nil: the text of v for 80 columns.
 	Render func(v display.Value, result int) display.Value
+	// Show receives a value that a cell shows, as Render returned it, before more of the cell runs, which may
+	// print. Result.Shown is without it. nil: values that Render has made text are printed, and the others
+	// wait for the end of the cell.
+	Show func(v display.Value)
 	// Progress receives the progress of long engine work, done and total in steps of the task; nil drops
 	// it.
 	Progress func(task string, done, total int64, note string)
@@ -93,6 +97,7 @@ type Result struct {
 	Shown   []display.Value // the values that the cell shows, in order, as Options.Render returned them
 	Out     bool            // whether the last of Shown is the trailing expression's value (Out[N])
 	Varies  []int           // which of Shown have another text each time: what a command has measured
+	Drawn   []int           // which of Shown are the last states of drawings, of which Options.Draw has heard
 	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
 	Elapsed time.Duration   // from the start of the check to the end of the run
 }

@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
@@ -87,5 +89,37 @@ func TestDrawingsOfACellThatShowsNothing(t *testing.T) {
 	r := &Result{Out: true}
 	if s.showDrawings(r); len(r.Shown) != 0 {
 		t.Errorf("it shows %v", r.Shown)
+	}
+}
+
+// A front end that shows values by itself gets them before later code of the cell prints.
+func TestShowsInOrder(t *testing.T) {
+	var log strings.Builder
+	s, err := New(Options{Stdout: &log, Show: func(v display.Value) { log.WriteString("[" + v.Text(0) + "]") }, Commands: echoes{},
+		Render: func(v display.Value, _ int) display.Value { return display.Bundled(v, 80) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := s.Run(t.Context(), "fmt.Print(1)\n%two\nfmt.Print(3)\n4")
+	if r.Err != nil || log.String() != "1[%two]3" || len(r.Shown) != 1 || r.Shown[0].Text(0) != "4" {
+		t.Errorf("got %q, %v, %v", log.String(), r.Shown, r.Err)
+	}
+}
+
+// echoes are commands that show their line.
+type echoes struct{}
+
+func (echoes) Run(_ context.Context, _ *Session, line string) (display.Value, error) {
+	return display.Text(line), nil
+}
+
+// The last states of drawings are among what a cell shows, and known as such.
+func TestDrawn(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "type pen struct{}\nfunc (pen) Snapshot() any { return tensor.From(float32(7)) }")
+	r := s.Run(t.Context(), "progress.Draw(ctx, pen{})\n8")
+	if r.Err != nil || len(r.Shown) != 2 || !slices.Equal(r.Drawn, []int{0}) {
+		t.Errorf("got %v, drawn %v, %v", r.Shown, r.Drawn, r.Err)
 	}
 }

@@ -131,6 +131,10 @@ var (
 	errorCaret = lazy.Regexp(`^\s*\^+$`)
 )
 
+// ErrorText colours an error as the session writes it, for another front end that shows the escape sequences
+// of colours, in lines of so many columns.
+func ErrorText(text string, width int) string { return theme{enabled: true}.errorText(text, width) }
+
 // errorText colours an error as the session writes it: the place, the message, the line of source, carets
 // below it. Of a line of source that is wider than the screen it shows the part that the carets point at.
 func (t theme) errorText(text string, width int) string {

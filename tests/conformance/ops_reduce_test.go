@@ -26,10 +26,10 @@ var reductions = map[string]operator{
 		}
 		return x.LogSumExp(axes...)
 	}),
-	"ArgMax": arg(tensor.Tensor.ArgMax), "ArgMin": arg(tensor.Tensor.ArgMin),
+	"ArgMax": arg(func(x tensor.Tensor, axis int) tensor.Tensor { return x.ArgMax(axis) }), "ArgMin": arg(func(x tensor.Tensor, axis int) tensor.Tensor { return x.ArgMin(axis) }),
 	"TopK":    topK,
 	"Hardmax": hardmax,
-	"CumSum":  cumulate(tensor.Tensor.CumSum, 0),
+	"CumSum":  cumulate(func(x tensor.Tensor, axis int) tensor.Tensor { return x.CumSum(axis) }, 0),
 	"CumProd": cumulate(tensor.Tensor.CumProd, 1),
 }
 

@@ -130,6 +130,15 @@ def order(op, *shape, axis=-1):
                 close=1 if op == "argsort" else 1e-4)
 
 
+LINALG = dict(solve=8 / 3, inv=8 / 3, slogdet=2 / 3, cholesky=1 / 3, qr=8 / 3, svd=17, eigh=9)  # n³, as LAPACK's users count
+
+
+def linalg(op, n, dtype):
+    """What factorises [n n], or solves n right-hand sides. mcs computes in f64 and rounds, so what NumPy computes in f32 is off."""
+    size = 4 if dtype == "f32" else 8
+    return work(f"linalg/{op} {dtype} {n}", "linalg", round(LINALG[op] * n**3), 3 * size * n * n, close=1e-6 if dtype == "f64" else 2e-2, op=op, n=n, dtype=dtype)
+
+
 def load(gigabytes):
     """A safetensors file, in the page cache, to tensors that own their memory. made.py makes the file."""
     return work(f"load/{gigabytes} GB", "load", 0, gigabytes << 30, "copy", close=0, count=16 * gigabytes)
@@ -166,6 +175,7 @@ WORKS = (
     + [order(op, 1024, 1024, axis=axis) for op in ("sort", "argsort", "median", "cumsum") for axis in (-1, 0)]
     + [order(op, 1024 * 1024) for op in ("sort", "argsort", "median", "cumsum", "unique", "masked")]
     + [order("masked", 1024, 1024)]
+    + [linalg(op, n, d) for op in LINALG for d in ("f64", "f32") for n in (512, 1024)]
     + [attention(t) for t in (128, 512, 2048)]
     + [conv(name, *shape, grad=grad) for name, shape in CONVS.items() for grad in (False, True)]
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]

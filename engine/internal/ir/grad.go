@@ -112,10 +112,14 @@ func differentiable(n *Node) bool {
 }
 
 // flowing returns the sources of n to which a gradient may flow: the second one of a checkpoint, and of what
-// it computes again, only says where and when.
+// it computes again, only says where and when, and a kernel with a gradient of its own goes around what it is
+// composed of.
 func flowing(n *Node) []*Node {
-	if n.Op == Checkpoint || n.Op == Again {
+	switch {
+	case n.Op == Checkpoint || n.Op == Again:
 		return n.Src[:min(1, len(n.Src))]
+	case n.Op == UserKernel && n.Attr.Kernel.Composed():
+		return n.Src[:max(0, len(n.Src)-len(n.Outs))]
 	}
 	return n.Src
 }
@@ -124,7 +128,7 @@ func flowing(n *Node) []*Node {
 func (r *reverse) step(n *Node) error {
 	dy := r.sums(n)
 	if dy != nil && len(n.Src) == 0 && r.on[n] && !r.floor[n] && !slices.Contains(r.params, n) {
-		// Only the gradient of a kernel that a person wrote runs code that can evaluate nodes.
+		// Only a gradient that a person wrote runs code that can evaluate nodes.
 		return &Error{"grad", fmt.Sprintf("%v was evaluated while its gradient was written down, and only what is computed from a Param remembers how", n)}
 	}
 	if dy == nil || r.floor[n] || !slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] }) {

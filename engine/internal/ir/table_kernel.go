@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,10 +9,17 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-// A Kernel is a kernel that a person wrote, made ready for one call: with the types, the shapes and the
-// numbers of that call. Nodes share it, so nobody changes it.
+// A Kernel is what a person or a package above computes in a way of its own, made ready for one call: with
+// the types, the shapes and the numbers of that call. Nodes share it, so nobody changes it.
+//
+// It is a Text, or Go code, or neither: then its last sources are its results, so that all it brings is a
+// gradient of its own for what other nodes compute. The sources before them are those that the gradient is
+// of.
 type Kernel struct {
 	Name string // the person's
+	// Go computes the results in Go, on the processor, from the bytes of the sources, in C order. A result
+	// that nobody reads is nil. It looks at ctx between pieces of work. It must not refer to nodes.
+	Go func(ctx context.Context, in, out [][]byte) error
 	// Text is Metal Shading Language, complete: it defines the kernel Function, whose one argument is the
 	// address of a struct with a member for each of Args, in their order.
 	Text     string
@@ -22,7 +30,7 @@ type Kernel struct {
 	Threads  [3]int // of each
 	Flops    int64  // what the person says; -1 if unknown
 	// Gradient returns the gradient of each source of n, which is the kernel's node, nil where there is none.
-	// It is nil if the person gave none.
+	// It is nil if the person gave none. For a Kernel whose results are sources it has those before only.
 	Gradient func(n *Node, dy []*Node) ([]*Node, error)
 	// Key is equal for calls that compute the same: see SetKey.
 	Key string
@@ -46,7 +54,10 @@ const (
 	KernelNumber                      // Bits
 )
 
-// SetKey sets Key. Function has to have a hash of the text in it.
+// Composed says that the kernel computes nothing: its last sources are its results.
+func (k *Kernel) Composed() bool { return k.Text == "" && k.Go == nil }
+
+// SetKey sets Key. Function has to have a hash of the text in it, or all that Go code depends on.
 func (k *Kernel) SetKey() {
 	k.Key = fmt.Sprint(k.Name, " ", k.Function, k.Args, k.Outs, k.Groups, k.Threads, k.Flops)
 }
@@ -69,7 +80,8 @@ func (k *Kernel) Plain(message string) string {
 func kernelRows() []Row {
 	return []Row{{
 		Op: UserKernel, Name: "user_kernel", Family: FamilyKernel, Infer: inferKernel, Grad: gradKernel, Tol: exact,
-		Doc: "UserKernel runs a kernel that a person wrote in Metal's language (package kernel). Attr.Kernel is the text, the grid and the results. " +
+		Doc: "UserKernel runs a kernel that a person wrote in Metal's language (package kernel), or Go code (package linalg), or gives what other nodes compute " +
+			"another gradient (Custom). Attr.Kernel is the text, the grid and the results. " +
 			"Sources are contiguous. What it computes is what the text says: on ref and cpu the text runs in the checked path, thread by thread. Its gradient is what the person gave.",
 		Flops: func(n *Node) int64 { return n.Attr.Kernel.Flops },
 	}}
@@ -79,6 +91,9 @@ func inferKernel(n *Node) error {
 	k := n.Attr.Kernel
 	if k == nil || len(k.Outs) == 0 {
 		return wrong(n, "got no kernel, want one with results")
+	}
+	if args := len(n.Src) - len(k.Outs); k.Composed() && args < 1 {
+		return wrong(n, "got %d results and no arguments, want one at least", len(k.Outs))
 	}
 	n.tuple(slices.Clone(k.Outs)...)
 	return nil

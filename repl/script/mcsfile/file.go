@@ -9,14 +9,21 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // A File is a parsed .mcs file. Every line belongs to one cell or is a mark between two cells.
 type File struct {
 	Name  string // for messages
 	Cells []Cell
+	// Kept is what a [notebook] mark at the end of the file holds, a line each: what a notebook has that a
+	// file does not, such as names of cells and pictures. It neither runs nor is shown.
+	Kept []string
+	// Made says that the text was made of a notebook: its lines are not those of the file.
+	Made  bool
 	text  string
 	lines []string
+	ends  []int // of each cell the line behind it, from 0
 
 	problem error
 }
@@ -36,6 +43,7 @@ type Cell struct {
 const (
 	cellMark = "// %%"
 	wantMark = "// >"
+	keptTag  = "[notebook]"
 )
 
 // Read parses the file at path, which must be text of at most regular.MaxSource bytes. The name is for
@@ -68,7 +76,7 @@ func Parse(name, text string) *File {
 			continue
 		}
 		endsOutput := isWant(line) && (i+1 == len(f.lines) || !isWant(f.lines[i+1]))
-		if endsOutput && !at.markdown {
+		if endsOutput && !at.markdown && !at.kept {
 			f.addCell(start, i+1, at)
 			start, at = i+1, mark{}
 		}
@@ -83,6 +91,7 @@ func (f *File) Problem() error { return f.problem }
 
 type mark struct {
 	markdown bool
+	kept     bool // not a cell
 	title    string
 	limit    time.Duration
 	problem  error
@@ -126,6 +135,9 @@ func parseMark(line string) (mark, bool) {
 			return mark{markdown: true, title: strings.TrimSpace(title)}, true
 		}
 	}
+	if rest == keptTag {
+		return mark{kept: true}, true
+	}
 	m := mark{title: rest}
 	m.takeLimit()
 	return m, true
@@ -147,7 +159,12 @@ func (f *File) addCell(start, end int, at mark) {
 	if start == end {
 		return
 	}
+	if at.kept {
+		f.Kept = strings.Split(markdownText(f.lines[start:end]), "\n")
+		return
+	}
 	c := Cell{Markdown: at.markdown, Title: at.title, Limit: at.limit, Line: start + 1}
+	f.ends = append(f.ends, end)
 	if at.markdown {
 		c.Source = markdownText(f.lines[start:end])
 		f.Cells = append(f.Cells, c)
@@ -196,6 +213,55 @@ func (f *File) Code() []*Cell {
 		}
 	}
 	return cells
+}
+
+// At names a line of the file for messages: a.mcs:12, or, of a notebook, its name.
+func (f *File) At(line int) string {
+	if f.Made {
+		return visible.Line(f.Name)
+	}
+	return fmt.Sprintf("%s:%d", visible.Line(f.Name), line)
+}
+
+// Text is the file's text as it was parsed.
+func (f *File) Text() string { return f.text }
+
+// Lines is the text with newlines as its line ends, also at its end.
+func (f *File) Lines() string { return joined(f.lines) }
+
+// Parts returns the lines of a cell as they stand in the file: before it, from the end of the cell before,
+// and its own, with its expected output. All end in newlines.
+func (f *File) Parts(i int) (before, own string) {
+	from := 0
+	if i > 0 {
+		from = f.ends[i-1]
+	}
+	c := &f.Cells[i]
+	return joined(f.lines[from : c.Line-1]), joined(f.lines[c.Line-1 : f.ends[i]])
+}
+
+// Rest returns the lines behind the last cell.
+func (f *File) Rest() string {
+	if len(f.Cells) == 0 {
+		return joined(f.lines)
+	}
+	return joined(f.lines[f.ends[len(f.ends)-1]:])
+}
+
+func joined(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// Keep returns the text of cells with what a notebook has beside them.
+func Keep(text string, kept []string) string {
+	lines := []string{"", cellMark + " " + keptTag}
+	for _, line := range kept {
+		lines = append(lines, "// "+line)
+	}
+	return text + joined(lines)
 }
 
 // Same says whether the file at path still has the text that was parsed.

@@ -14,6 +14,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/embed", Name: "embed", Symbols: embedSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/gguf", Name: "gguf", Symbols: ggufSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/kernel", Name: "kernel", Symbols: kernelSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/linalg", Name: "linalg", Symbols: linalgSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/llm", Name: "llm", Symbols: llmSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/lora", Name: "lora", Symbols: loraSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/nn", Name: "nn", Symbols: nnSymbols},

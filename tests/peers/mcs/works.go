@@ -85,6 +85,8 @@ func (w *work) build() func() []tensor.Tensor {
 		return func() []tensor.Tensor {
 			return []tensor.Tensor{x.Mul(y).Add(0.5).Tanh().Mul(x.Sigmoid()).Sub(y)}
 		}
+	case "linalg":
+		return w.linalg()
 	case "order":
 		return w.order()
 	case "attention":

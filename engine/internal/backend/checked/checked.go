@@ -30,14 +30,10 @@ import (
 type Kernel struct {
 	own     *ir.Kernel
 	source  *msl.Source
-	sources []operand
-	results []operand
+	sources []backend.Piece
+	results []backend.Piece
 	ordered atomic.Bool // two orders of the threads gave the same results
 }
-
-// An operand is the part of a launch's buffer that belongs to a source or a result; buf is -1 for a result
-// that nobody reads.
-type operand struct{ buf, offset, bytes int }
 
 // Compile reads the text of a group. Clang compiles it in the first run, which can be stopped.
 func Compile(g *backend.Group) (*Kernel, error) {
@@ -47,18 +43,7 @@ func Compile(g *backend.Group) (*Kernel, error) {
 	if k.source, err = msl.Parse(k.own.Function+".metal", k.own.Text); err != nil {
 		return nil, k.Plain(err)
 	}
-	for _, a := range in.Args {
-		i, _ := a.Input()
-		x := g.Inputs[i]
-		size := x.DType.Size()
-		k.sources = append(k.sources, operand{x.Buf, x.Layout.Offset * size, ir.Size(x.Layout.Shape) * size})
-	}
-	for _, t := range k.own.Outs {
-		k.results = append(k.results, operand{buf: -1, bytes: t.Bytes()})
-	}
-	for _, o := range g.Outputs {
-		k.results[o.Value.Result].buf = o.Buf
-	}
+	k.sources, k.results = backend.PiecesOf(g)
 	return k, nil
 }
 
@@ -120,8 +105,8 @@ func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
 		return k.Plain(explained(ctx, k, bufs, err))
 	}
 	for i, b := range results {
-		if r := k.results[i]; r.buf >= 0 {
-			copy(bufs[r.buf], b)
+		if r := k.results[i]; r.Buf >= 0 {
+			copy(bufs[r.Buf], b)
 		}
 	}
 	return nil

@@ -45,15 +45,15 @@ func (k *Kernel) run(ctx context.Context, d *check.Device, bufs [][]byte, seed u
 		case ir.KernelSource:
 			o := k.sources[a.Index]
 			var p check.Pointer
-			p, err = m.put(o.bytes, bufs[o.buf][o.offset:o.offset+o.bytes])
+			p, err = m.put(o.Bytes, bufs[o.Buf][o.Offset:o.Offset+o.Bytes])
 			number = uint64(p)
 		case ir.KernelResult:
 			o := k.results[a.Index]
 			var zeros []byte
 			if a.Zero {
-				zeros = make([]byte, o.bytes)
+				zeros = make([]byte, o.Bytes)
 			}
-			at[a.Index], err = m.put(o.bytes, zeros)
+			at[a.Index], err = m.put(o.Bytes, zeros)
 			number = uint64(at[a.Index])
 		case ir.KernelNumber:
 			size = a.Size
@@ -70,7 +70,7 @@ func (k *Kernel) run(ctx context.Context, d *check.Device, bufs [][]byte, seed u
 	results := make([][]byte, len(k.results))
 	for i, o := range k.results {
 		if err == nil {
-			results[i] = make([]byte, o.bytes)
+			results[i] = make([]byte, o.Bytes)
 			err = d.Read(results[i], at[i])
 		}
 	}

@@ -1,0 +1,138 @@
+// Package linalg is linear algebra on tensors: factorisations, equations, and what follows from them.
+//
+// A matrix is the last two axes of a tensor; the axes before are a batch, and those of two operands
+// broadcast. Everything is lazy, takes part in what tensor.Compile replays, and has gradients of any order
+// where they are defined. Results have the dtype of the matrices; integers count as f32.
+//
+// Only [Cholesky], [QR], [LU], [SVD], [Eigh], [EigVals] and [TriangularSolve] are code of their own, LAPACK's
+// algorithms by gonum; the other functions are made of these and of tensor's operations. They compute on the
+// processor, in float64 whatever the dtype, and round once at the end: of another device (a GPU) the matrices
+// are copied to the processor and the results back, which profiles show as copies. Results of one
+// factorisation that are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being
+// factorised, not for the batch.
+//
+// A wrong shape is a panic of a *tensor.Error when the function is called. What only the values tell is an
+// error of the evaluation, which names the matrix of a batch: a singular matrix, one that is not positive
+// definite, NaN where an iteration would not end.
+//
+// Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; host.go and
+// lapack.go are the code on the processor, blas.go the products below it.
+package linalg
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Tensor is tensor.Tensor.
+type Tensor = tensor.Tensor
+
+// fail panics with a *tensor.Error.
+func fail(op, format string, args ...any) {
+	panic(&tensor.Error{Op: op, Msg: fmt.Sprintf(format, args...)})
+}
+
+// check panics with err as a *tensor.Error.
+func check(op string, err error) {
+	var wrong *ir.Error
+	if errors.As(err, &wrong) {
+		fail(op, "%s", wrong.Msg)
+	}
+	if err != nil {
+		fail(op, "%v", err)
+	}
+}
+
+// describe is a tensor in a message: f32[3 4].
+func describe(t Tensor) string { return access.Node(t, "linalg").Type().String() }
+
+// floats is t in a dtype of floats.
+func floats(op string, t Tensor) Tensor {
+	if t.IsNone() {
+		fail(op, "got no tensor (a zero Tensor)")
+	}
+	if !t.DType().Float() {
+		return t.Cast(dtype.F32)
+	}
+	return t
+}
+
+// matrix returns a as floats, with its lengths.
+func matrix(op string, a Tensor) (x Tensor, batch []int, m, n int) {
+	x = floats(op, a)
+	shape := x.Shape()
+	k := len(shape) - 2
+	if k < 0 {
+		fail(op, "got %s, want a matrix: two axes at least", describe(a))
+	}
+	return x, shape[:k:k], shape[k], shape[k+1]
+}
+
+// square is matrix for those with as many rows as columns.
+func square(op string, a Tensor) (x Tensor, batch []int, n int) {
+	x, batch, m, n := matrix(op, a)
+	if m != n {
+		fail(op, "got %s, want square matrices", describe(a))
+	}
+	return x, batch, n
+}
+
+// systems brings square matrices and right-hand sides to one dtype and one batch. A vector b counts as a
+// column; vector says that the result is to lose it again.
+func systems(op string, a, b Tensor, rows func(m, n int) int) (x, y Tensor, vector bool) {
+	x, batch, m, n := matrix(op, a)
+	y = floats(op, b)
+	if vector = y.Rank() == 1; vector {
+		y = y.Unsqueeze(1)
+	}
+	y, other, have, cols := matrix(op, y)
+	if want := rows(m, n); have != want {
+		fail(op, "got %s and %s, want right-hand sides with %d rows", describe(a), describe(b), want)
+	}
+	dt := dtype.Promote(x.DType(), y.DType())
+	shape := broadcast(op, a, b, batch, other)
+	return x.Cast(dt).Expand(join(shape, m, n)...), y.Cast(dt).Expand(join(shape, have, cols)...), vector
+}
+
+// broadcast is the batch of two operands.
+func broadcast(op string, a, b Tensor, x, y []int) []int {
+	shape := make([]int, max(len(x), len(y)))
+	at := func(s []int, i int) int {
+		if i -= len(shape) - len(s); i < 0 {
+			return 1
+		}
+		return s[i]
+	}
+	for i := range shape {
+		p, q := at(x, i), at(y, i)
+		if shape[i] = p; p == 1 {
+			shape[i] = q
+		} else if q != 1 && p != q {
+			fail(op, "got %s and %s, want batches that broadcast", describe(a), describe(b))
+		}
+	}
+	return shape
+}
+
+// join is a shape with more axes at its end.
+func join(shape []int, more ...int) []int { return append(slices.Clone(shape), more...) }
+
+// eye is the identity of x's matrices, which are square, or of their first n rows and columns.
+func eye(x Tensor, n int) Tensor { return tensor.Eye(n).Cast(x.DType()).To(x.Device()) }
+
+// dropColumn drops the column that stood for a vector.
+func dropColumn(y Tensor, vector bool) Tensor {
+	if vector {
+		return y.Squeeze(-1)
+	}
+	return y
+}
+
+// diagonal makes matrices [… n n] with v [… n] on their diagonals.
+func diagonal(v Tensor) Tensor { return v.Unsqueeze(-1).Mul(eye(v, v.Len(-1))) }

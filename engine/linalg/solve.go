@@ -1,0 +1,175 @@
+package linalg
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Triangle says how [TriangularSolve] reads its matrix. The other triangle is not read.
+type Triangle struct {
+	Upper      bool // the upper triangle counts; the lower one if false
+	Transposed bool // the equations are those of the transposed matrix
+	Unit       bool // the diagonal is ones, whatever stands there
+}
+
+// TriangularSolve returns x of a·x = b for triangular matrices a [… n n] and right-hand sides b [… n k], or
+// [n] for one vector. A 0 on the diagonal is an error. It is torch.linalg.solve_triangular.
+func TriangularSolve(a, b Tensor, o Triangle) Tensor { return triangular("triangular_solve", a, b, o) }
+
+// triangular is TriangularSolve for the operation op, which errors name.
+func triangular(op string, a, b Tensor, o Triangle) Tensor {
+	square(op, a)
+	x, y, vector := systems(op, a, b, func(_, n int) int { return n })
+	_, batch, n, cols := matrix(op, y)
+	solve := host{op: op, key: fmt.Sprint(o), outs: []ir.Type{{Shape: []int{n, cols}}}, run: trianglesOf(n, cols, o),
+		grad: func(in, out, dout []Tensor) []Tensor {
+			back := o
+			back.Transposed = !o.Transposed
+			db := triangular(op, in[0], dout[0], back)
+			da := db.MatMul(out[0].Transpose()).Neg()
+			if o.Transposed {
+				da = da.Transpose()
+			}
+			return []Tensor{o.of(da), db}
+		}}
+	return dropColumn(solve.call(batch, x, y)(0), vector)
+}
+
+// of is the triangle of a matrix that counts.
+func (o Triangle) of(x Tensor) Tensor {
+	off := 0
+	if o.Unit {
+		off = 1
+	}
+	if o.Upper {
+		return x.Triu(off)
+	}
+	return x.Tril(-off)
+}
+
+// Factors are a matrix a [… m n] as P·L·U: row i of L·U is row Perm[i] of a.
+type Factors struct {
+	Perm Tensor // i64 [… m]
+	L    Tensor // [… m k], k = min(m, n): ones on the diagonal, nothing above it
+	U    Tensor // [… k n]: nothing below the diagonal
+
+	sign Tensor // [… ]: 1 or −1, the determinant of P
+}
+
+// LU factorises matrices a [… m n] with partial pivoting; a may be singular. A.TakeAlong, by Perm along the
+// rows, is L·U. It is torch.linalg.lu, whose P is a matrix: [Factors.P].
+func LU(a Tensor) Factors { return factorsOf("lu", a) }
+
+// P returns the permutation as a matrix [… m m]: a = P·L·U.
+func (f Factors) P() Tensor {
+	m := f.Perm.Len(-1)
+	return f.Perm.Unsqueeze(-2).Eq(tensor.Range(m).To(f.Perm.Device()).Unsqueeze(1)).Cast(f.L.DType())
+}
+
+func factorsOf(op string, a Tensor) Factors {
+	x, batch, m, n := matrix(op, a)
+	k := min(m, n)
+	result := host{op: op, run: luOf(m, n), grad: luGradient,
+		outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, k}}, {Shape: []int{k, n}}, {Shape: []int{1, 1}}}}.call(batch, x)
+	return Factors{Perm: result(0), L: result(1), U: result(2), sign: result(3).Squeeze(-2, -1)}
+}
+
+// rows takes the rows of x [… m k] at places [… m].
+func rows(x, places Tensor) Tensor {
+	return x.TakeAlong(places.Unsqueeze(-1).Expand(x.Shape()...), -2)
+}
+
+// luGradient is that of PyTorch's plu_backward (Murray 2016 for the square case): the columns of a wide
+// matrix, or the rows of a tall one, that lie beyond the square are solutions of its triangles.
+func luGradient(_, out, dout []Tensor) []Tensor {
+	perm, l, u, dl, du := out[0], out[1], out[2], dout[1], dout[2]
+	m, k, n := l.Len(-2), l.Len(-1), u.Len(-1)
+	l1, u1, dl1, du1 := l.Slice(-2, 0, k), u.Slice(-1, 0, k), dl.Slice(-2, 0, k), du.Slice(-1, 0, k)
+	lower, upper := Triangle{Unit: true, Transposed: true}, Triangle{Upper: true}
+	var beyond Tensor // the gradient of the rest
+	switch {
+	case n > k:
+		beyond = TriangularSolve(l1, du.Slice(-1, k, n), lower)
+		dl1 = dl1.Sub(beyond.MatMul(u.Slice(-1, k, n).Transpose()))
+	case m > k:
+		beyond = TriangularSolve(u1, dl.Slice(-2, k, m).Transpose(), upper).Transpose()
+		du1 = du1.Sub(l.Slice(-2, k, m).Transpose().MatMul(beyond))
+	}
+	inner := l1.Transpose().MatMul(dl1).Tril(-1).Add(du1.MatMul(u1.Transpose()).Triu(0))
+	da := TriangularSolve(l1, TriangularSolve(u1, inner.Transpose(), upper).Transpose(), lower)
+	switch {
+	case n > k:
+		da = tensor.Concat([]Tensor{da, beyond}, -1)
+	case m > k:
+		da = tensor.Concat([]Tensor{da, beyond}, -2)
+	}
+	return []Tensor{rows(da, perm.ArgSort(-1))}
+}
+
+// solve is a⁻¹·b of what was factorised, or a⁻ᵀ·b.
+func (f Factors) solve(op string, b Tensor, transposed bool) Tensor {
+	if !transposed {
+		y := triangular(op, f.L, rows(b, f.Perm), Triangle{Unit: true})
+		return triangular(op, f.U, y, Triangle{Upper: true})
+	}
+	y := triangular(op, f.U, b, Triangle{Upper: true, Transposed: true})
+	y = triangular(op, f.L, y, Triangle{Unit: true, Transposed: true})
+	return rows(y, f.Perm.ArgSort(-1))
+}
+
+// Solve returns x of a·x = b for matrices a [… n n] and right-hand sides b [… n k], or [n] for one vector,
+// which gives vectors [… n]. A singular matrix is an error. It is numpy.linalg.solve.
+func Solve(a, b Tensor) Tensor { return solve("solve", a, b) }
+
+func solve(op string, a, b Tensor) Tensor {
+	square(op, a)
+	x, y, vector := systems(op, a, b, func(_, n int) int { return n })
+	return dropColumn(tensor.Custom(func(x ...Tensor) []Tensor {
+		return []Tensor{factorsOf(op, x[0]).solve(op, x[1], false)}
+	}, func(in, out, dout []Tensor) []Tensor {
+		db := factorsOf(op, in[0]).solve(op, dout[0], true) // the planner factorises once
+		return []Tensor{db.MatMul(out[0].Transpose()).Neg(), db}
+	})(x, y)[0], vector)
+}
+
+// Inv returns the inverse of matrices a [… n n]. A singular one is an error. [Solve] takes less time and is
+// more exact where the inverse is only a factor.
+func Inv(a Tensor) Tensor {
+	x, batch, n := square("inv", a)
+	return solve("inv", x, eye(x, n).Expand(join(batch, n, n)...))
+}
+
+// Det returns the determinants [… ] of matrices a [… n n]; that of a singular one is 0, and has no gradient
+// (the gradient's evaluation is an error).
+func Det(a Tensor) Tensor {
+	x, _, _ := square("det", a)
+	return tensor.Custom(func(x ...Tensor) []Tensor {
+		f := factorsOf("det", x[0])
+		return []Tensor{f.U.Diagonal(0).Prod(-1).Mul(f.sign)}
+	}, func(in, out, dout []Tensor) []Tensor {
+		return []Tensor{inverseTransposed("det", in[0]).Mul(out[0].Mul(dout[0]).Unsqueeze(-1).Unsqueeze(-1))}
+	})(x)[0]
+}
+
+// Slogdet returns the sign (−1, 0 or 1) and the logarithm of the absolute value of the determinants [… ] of
+// matrices a [… n n], which for large n no float may hold; of a singular one 0 and −Inf.
+func Slogdet(a Tensor) (sign, logAbs Tensor) {
+	x, _, _ := square("slogdet", a)
+	both := tensor.Custom(func(x ...Tensor) []Tensor {
+		f := factorsOf("slogdet", x[0])
+		d := f.U.Diagonal(0)
+		return []Tensor{d.Sign().Prod(-1).Mul(f.sign), d.Abs().Log().Sum(-1)}
+	}, func(in, _, dout []Tensor) []Tensor {
+		return []Tensor{inverseTransposed("slogdet", in[0]).Mul(dout[1].Unsqueeze(-1).Unsqueeze(-1))}
+	})(x)
+	return both[0], both[1]
+}
+
+// inverseTransposed is a⁻ᵀ.
+func inverseTransposed(op string, a Tensor) Tensor {
+	_, batch, n, _ := matrix(op, a)
+	return factorsOf(op, a).solve(op, eye(a, n).Expand(join(batch, n, n)...), true)
+}

@@ -1,0 +1,94 @@
+package linalg
+
+import (
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// SVD factorises matrices a [… m n] = U·diag(s)·Vᵀ, with k = min(m, n): U [… m k], the singular values s […
+// k] in falling order, and Vᵀ [… k n]. If only s is evaluated, only that is computed. The gradient of U and
+// Vᵀ needs singular values that differ and are not 0; where two are equal their part in it is left out, which
+// is right for functions that do not depend on the choice of vectors (PyTorch gives NaN).
+func SVD(a Tensor) (u, s, vt Tensor) {
+	return svd(a, false, host{op: "svd", grad: func(_, out, dout []Tensor) []Tensor {
+		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
+	}})
+}
+
+// FullSVD is [SVD] with all vectors: U [… m m], s [… k], Vᵀ [… n n]. It has no gradient: SVD has one.
+func FullSVD(a Tensor) (u, s, vt Tensor) {
+	return svd(a, true, host{op: "full_svd", never: "vectors beyond the singular values are any that complete a basis; SVD has a gradient"})
+}
+
+// SingularValues returns the singular values [… k] of matrices a [… m n], k = min(m, n), in falling order.
+func SingularValues(a Tensor) Tensor {
+	_, s, _ := SVD(a)
+	return s
+}
+
+func svd(a Tensor, full bool, h host) (u, s, vt Tensor) {
+	x, batch, m, n := matrix(h.op, a)
+	p, q := min(m, n), min(m, n)
+	if full {
+		p, q = m, n
+	}
+	h.outs, h.run = []ir.Type{{Shape: []int{m, p}}, {Shape: []int{min(m, n)}}, {Shape: []int{q, n}}}, svdOf(m, n, full)
+	result := h.call(batch, x)
+	return result(0), result(1), result(2)
+}
+
+// svdGradient is PyTorch's svd_backward, for real matrices.
+func svdGradient(u, s, vt, du, ds, dvt Tensor) Tensor {
+	m, k, n := u.Len(-2), u.Len(-1), vt.Len(-1)
+	ut, v, dv := u.Transpose(), vt.Transpose(), dvt.Transpose()
+	skew := func(x Tensor) Tensor { return x.Sub(x.Transpose()) }
+	row, col := s.Unsqueeze(-2), s.Unsqueeze(-1)
+	gaps := apart(row, col).Div(row.Add(col).Maximum(smallest(s))) // 1 / (s_j² − s_i²)
+	inner := skew(ut.MatMul(du)).Mul(gaps).Mul(row).Add(skew(vt.MatMul(dv)).Mul(gaps).Mul(col)).Add(diagonal(ds))
+	da := u.MatMul(inner)
+	if m > k {
+		over := du.Div(row)
+		da = da.Add(over.Sub(u.MatMul(ut.MatMul(over))))
+	}
+	da = da.MatMul(vt)
+	if n > k {
+		over := dvt.Div(col)
+		da = da.Add(u.MatMul(over.Sub(over.MatMul(v).MatMul(vt))))
+	}
+	return da
+}
+
+// smallest keeps a divisor of s's dtype from being 0.
+func smallest(s Tensor) float64 { return resolution(s) * resolution(s) * 1e-3 }
+
+// apart is 1 / (x − y), and 0 where they are equal.
+func apart(x, y Tensor) Tensor {
+	d := x.Sub(y)
+	same := d.Eq(0)
+	return tensor.Where(same, 0, tensor.Where(same, 1, d).Recip())
+}
+
+// Eigh factorises symmetric matrices a [… n n] = V·diag(w)·Vᵀ by their lower triangles: the eigenvalues w […
+// n] in rising order, and V [… n n] with their vectors as columns. If only w is evaluated, only that is
+// computed. In the gradient equal eigenvalues are as in [SVD]; it is symmetric.
+func Eigh(a Tensor) (w, v Tensor) {
+	x, batch, n := square("eigh", a)
+	result := host{op: "eigh", outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, run: eighOf(n),
+		grad: func(_, out, dout []Tensor) []Tensor {
+			w, v := out[0], out[1]
+			inner := v.Transpose().MatMul(dout[1]).Mul(apart(w.Unsqueeze(-2), w.Unsqueeze(-1))).Add(diagonal(dout[0]))
+			da := v.MatMul(inner).MatMul(v.Transpose())
+			return []Tensor{da.Add(da.Transpose()).Div(2)}
+		}}.call(batch, x)
+	return result(0), result(1)
+}
+
+// EigVals returns the eigenvalues of matrices a [… n n] in no order: their real and imaginary parts [… n],
+// because tensors have no complex numbers. Pairs of conjugates stand side by side, the positive imaginary
+// part first. They have no gradient; those of symmetric matrices have one, see [Eigh].
+func EigVals(a Tensor) (re, im Tensor) {
+	x, batch, n := square("eig_vals", a)
+	result := host{op: "eig_vals", outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n}}}, run: eigOf(n),
+		never: "it would need the complex eigenvectors; Eigh of a symmetric matrix has a gradient"}.call(batch, x)
+	return result(0), result(1)
+}

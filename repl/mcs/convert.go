@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/notebook"
+)
+
+func convertCommand() *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "convert FROM TO",
+		Short: "Turn a .mcs file into a notebook of Jupyter, a page, Markdown or Go, or a notebook into a .mcs file",
+		Long: `convert writes the cells of FROM, a .mcs file or a notebook (.ipynb), to TO: .mcs, .ipynb, .md, .html or .go. Nothing
+runs; mcs run FROM -o TO runs the cells and writes what they show. A file that becomes a notebook and comes back is the
+same, and a notebook that becomes a file and comes back keeps its names of cells, metadata, attachments and outputs.`,
+		Example: "  mcs convert lora.mcs lora.ipynb\n  mcs convert -f lora.ipynb lora.mcs\n  mcs convert lora.mcs lora.html",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := readFile(args[0])
+			if err != nil {
+				return fmt.Errorf("convert: %w", err)
+			}
+			text, err := notebook.Text(f, args[1])
+			if err != nil {
+				return fmt.Errorf("convert: %w", err)
+			}
+			if _, err := os.Lstat(args[1]); err == nil && !force {
+				return fmt.Errorf("convert: %s exists; -f replaces it", args[1])
+			}
+			if err := durable.WriteFile(args[1], durable.Text(text)); err != nil {
+				return fmt.Errorf("convert: %w", err)
+			}
+			fmt.Printf("%s: %s\n", visible.Line(args[1]), units.Plural(int64(len(f.Cells)), "cell"))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace a file that exists")
+	return cmd
+}
+
+// isCells says whether a file with this name has cells.
+func isCells(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".mcs" || ext == notebook.Extension
+}
+
+// checkReport refuses the name of a report that cannot be written, before anything runs.
+func checkReport(name string) error {
+	if name == "" || slices.Contains([]string{".html", ".md", notebook.Extension}, filepath.Ext(name)) {
+		return nil
+	}
+	return fmt.Errorf("run: -o: got %s, want a name that ends in .html, .md or %s", name, notebook.Extension)
+}

@@ -1,0 +1,214 @@
+package notebook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the page's style and script
+	"encoding/base64"
+	"fmt"
+	"go/token"
+	"html"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
+)
+
+var (
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
+
+// HTML returns the notebook as one page: its pictures are inside, it is light or dark as the reader has it,
+// and cells can be copied. No script runs on it but its own, whatever is in the outputs of a notebook.
+func (nb *Notebook) HTML(title string) string {
+	var b strings.Builder
+	sum := sha256.Sum256([]byte(pageScript))
+	fmt.Fprintf(&b, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; script-src 'sha256-%s'">
+<title>%s</title>
+<style>
+%s</style>
+</head>
+<body>
+`, base64.StdEncoding.EncodeToString(sum[:]), html.EscapeString(title), pageStyle)
+	for i := range nb.Cells {
+		nb.Cells[i].html(&b)
+	}
+	fmt.Fprintf(&b, "<script>%s</script>\n</body>\n</html>\n", pageScript)
+	return b.String()
+}
+
+func (c *Cell) html(b *strings.Builder) {
+	switch c.Kind {
+	case "markdown":
+		b.WriteString(c.prose())
+		return
+	case "raw":
+		fmt.Fprintf(b, "<pre>%s</pre>\n", html.EscapeString(c.Source))
+		return
+	}
+	if title := c.title(); title != "" {
+		fmt.Fprintf(b, "<div class=\"title\">%s</div>\n", html.EscapeString(title))
+	}
+	if strings.TrimSpace(c.Source) != "" {
+		fmt.Fprintf(b, "<div class=\"cell\"><pre><code>%s</code></pre><button>copy</button></div>\n", highlighted(c.Source))
+	}
+	for _, o := range c.Outputs {
+		b.WriteString("<div class=\"output\">" + o.html() + "</div>\n")
+	}
+}
+
+// title is what a file has behind the mark of a cell.
+func (c *Cell) title() string {
+	before, _ := ownOf(c.Metadata)["before"].(string)
+	if cells := mcsfile.Parse("", before+"x").Cells; len(cells) == 1 {
+		return cells[0].Title
+	}
+	return ""
+}
+
+// prose is a cell of Markdown. HTML in it is left out.
+func (c *Cell) prose() string {
+	source := c.Source
+	if attached, ok := c.rest["attachments"].(map[string]any); ok {
+		for name, v := range attached {
+			data, _ := v.(map[string]any)
+			for kind, text := range data {
+				if text, err := joined(text); err == nil {
+					source = strings.ReplaceAll(source, "(attachment:"+name+")", "(data:"+kind+";base64,"+strings.TrimSpace(text)+")")
+				}
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Convert([]byte(source), &b); err != nil {
+		return "<pre>" + html.EscapeString(source) + "</pre>\n"
+	}
+	return b.String()
+}
+
+// html is the best rendering of an output that a page can show.
+func (o Output) html() string {
+	data, _ := o["data"].(map[string]any)
+	text := func(kind string) string {
+		s, err := joined(data[kind])
+		if err != nil {
+			return ""
+		}
+		return s
+	}
+	image := func(kind, encoded string) string {
+		return fmt.Sprintf(`<img src="data:%s;base64,%s" alt="%s">`, kind, html.EscapeString(encoded), html.EscapeString(firstLine(text(display.PlainText))))
+	}
+	if svg := text(display.SVGImage); svg != "" {
+		return image(display.SVGImage, base64.StdEncoding.EncodeToString([]byte(svg)))
+	}
+	for _, kind := range []string{display.PNGImage, "image/jpeg"} {
+		if s := strings.ReplaceAll(strings.TrimSpace(text(kind)), "\n", ""); s != "" {
+			return image(kind, s)
+		}
+	}
+	if s := text(display.HTMLText); s != "" {
+		return s
+	}
+	class := ""
+	switch {
+	case o["output_type"] == "error":
+		class = ` class="bad"`
+	case o["name"] == "stderr":
+		s, _ := joined(o["text"])
+		return `<pre class="dim">` + html.EscapeString(coloured().ReplaceAllString(s, "")) + "</pre>"
+	}
+	return "<pre" + class + ">" + html.EscapeString(coloured().ReplaceAllString(outputText(o), "")) + "</pre>"
+}
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}
+
+// highlighted is the source of a cell with its tokens in the classes of the page's style.
+func highlighted(source string) string {
+	var b strings.Builder
+	at := 0
+	for _, t := range cell.Scan(source) {
+		b.WriteString(html.EscapeString(source[at:t.From]))
+		text := html.EscapeString(t.Text(source))
+		if class := classOf(t.Tok); class != "" {
+			text = fmt.Sprintf(`<span class="%s">%s</span>`, class, text)
+		}
+		b.WriteString(text)
+		at = t.To
+	}
+	return b.String() + html.EscapeString(source[at:])
+}
+
+func classOf(t token.Token) string {
+	switch {
+	case t.IsKeyword():
+		return "k"
+	case t == token.STRING || t == token.CHAR:
+		return "s"
+	case t == token.INT || t == token.FLOAT || t == token.IMAG:
+		return "n"
+	case t == token.COMMENT:
+		return "c"
+	case t == cell.Sign:
+		return "m"
+	}
+	return ""
+}
+
+// Markdown returns the notebook as Markdown: cells and the text of their outputs between fences.
+func (nb *Notebook) Markdown() string {
+	var b strings.Builder
+	for i := range nb.Cells {
+		c := &nb.Cells[i]
+		if strings.TrimSpace(c.Source) == "" && len(c.Outputs) == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		if c.Kind != "code" {
+			b.WriteString(strings.TrimRight(c.Source, "\n") + "\n")
+			continue
+		}
+		if title := c.title(); title != "" {
+			b.WriteString("*" + title + "*\n\n")
+		}
+		b.WriteString(fenced("go", c.Source))
+		var put strings.Builder
+		for _, o := range c.Outputs {
+			text := coloured().ReplaceAllString(outputText(o), "")
+			put.WriteString(text)
+			if text != "" && !strings.HasSuffix(text, "\n") {
+				put.WriteByte('\n')
+			}
+		}
+		if put.Len() > 0 {
+			b.WriteString("\n" + fenced("", put.String()))
+		}
+	}
+	return b.String()
+}
+
+// fenced is a block of code, between more quotes than it has itself.
+func fenced(language, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
+}
