@@ -105,7 +105,7 @@ var table struct {
 // rows are all magics in the order in which help lists them.
 func rows() []*Magic {
 	table.once.Do(func() {
-		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), fileMagics(), shellMagics()} {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), fileMagics(), moduleMagics(), shellMagics()} {
 			table.rows = append(table.rows, family...)
 		}
 	})
