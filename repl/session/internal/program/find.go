@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -154,39 +155,47 @@ func (ps *Packages) fileName(at place, name string) string {
 // pureTags are the words by which packages let people leave out assembly and unsafe memory.
 var pureTags = []string{"purego", "noasm", "appengine", "safe", "nounsafe", "generic", "disableunsafe"}
 
-// plainArchs are processors as a package may see them if it has assembly for this one: with 64 bits and
-// little ends as well, and for which hardly anybody writes assembly. "" is this machine's.
-var plainArchs = []string{"", "mips64le", "riscv64", "loong64"}
+// A view is how a package may see this machine and Go: its build constraints choose other files in each.
+type view struct {
+	arch     string // "": this machine's
+	releases int    // the newest Go 1.N; 0: this one
+}
+
+// views are the ways to look at a package of a module, until one of them needs neither assembly, unsafe nor
+// the compiler's directives: processors that have 64 bits and little ends as well, for which hardly anybody
+// writes assembly, then Go before it had what some files lean on.
+var views = []view{{}, {releases: 23}, {arch: "mips64le"}, {arch: "riscv64"}, {arch: "loong64"}, {arch: "mips64le", releases: 20}}
 
 // choose returns the files of a package that are to be loaded. Of a module's package those are chosen that
-// need neither assembly nor package unsafe, if its build constraints offer them; otherwise what stands in
-// the way is refused later, by file.
+// package compile can take, if its build constraints offer them; otherwise what stands in the way is refused
+// later, by file and line.
 func choose(at place, texts map[string][]byte) (names []string, err error) {
-	archs, tags := []string{""}, at.tags
+	looks, tags := views[:1], at.tags
 	if at.path != "" {
-		archs, tags = plainArchs, slices.Concat(tags, pureTags)
+		looks, tags = views, slices.Concat(tags, pureTags)
 	}
-	for _, arch := range archs {
+	for i, look := range looks {
 		c := build.Default
 		c.CgoEnabled, c.BuildTags = false, tags
-		if arch != "" {
-			c.GOARCH = arch
+		c.GOARCH = cmp.Or(look.arch, c.GOARCH)
+		if look.releases > 0 {
+			c.ReleaseTags = c.ReleaseTags[:look.releases]
 		}
 		var some []string
 		pure := true
 		for name, text := range texts {
 			c.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 			ok, err := c.MatchFile(at.dir, name)
-			switch {
-			case err != nil:
+			if err != nil {
 				return nil, err
-			case ok:
+			}
+			if ok {
 				some = append(some, name)
 				pure = pure && (at.path == "" || isPure(text))
 			}
 		}
 		slices.Sort(some)
-		if names == nil || pure {
+		if i == 0 || pure {
 			names = some
 		}
 		if pure {
@@ -196,8 +205,15 @@ func choose(at place, texts map[string][]byte) (names []string, err error) {
 	return names, nil
 }
 
-// isPure says whether a file of Go has neither a function without a body nor an import of unsafe.
+// impure are texts of what cells do not have.
+var impure = []string{"\n//go:linkname ", "runtime.AddCleanup("}
+
+// isPure says whether a file of Go has neither a function without a body, nor an import of unsafe or C, nor
+// what cells do not have.
 func isPure(text []byte) bool {
+	if slices.ContainsFunc(impure, func(s string) bool { return bytes.Contains(text, []byte(s)) }) {
+		return false
+	}
 	f, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	if err != nil {
 		return true // the compiler says what is wrong

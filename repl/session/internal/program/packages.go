@@ -132,6 +132,7 @@ func (ps *Packages) parseLocal(p *local) (err error) {
 		if f.ast, err = ps.c.ParseFile(f.n, f.text); err != nil {
 			return err
 		}
+		p.embed(f.ast)
 		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
 			continue
 		}
