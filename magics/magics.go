@@ -6,7 +6,7 @@
 //
 // Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
 // kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go,
-// shell.go, folder.go.
+// shell.go, folder.go, modules.go.
 package magics
 
 //go:generate go run ./gen

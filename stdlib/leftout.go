@@ -45,7 +45,7 @@ func WhyNot(path string) string {
 	}
 	switch first, _, _ := strings.Cut(path, "/"); {
 	case strings.Contains(first, "."):
-		return "cells can import the standard library and the engine, no other modules"
+		return "cells import other modules once %get has fetched them"
 	case strings.Contains("/"+path+"/", "/internal/"):
 		return "an internal package of the standard library"
 	}

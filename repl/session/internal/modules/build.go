@@ -43,7 +43,7 @@ func (c *Client) Main(root string) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.main, err = modfile.Parse(name, text, nil); err != nil {
+	if b.main, err = modfile.Parse("go.mod", text, nil); err != nil {
 		return nil, err
 	}
 	return b, b.readVendor()
@@ -286,7 +286,7 @@ func (b *Build) findVendored(importPath string) (*Found, error) {
 
 // GoMod returns the text of a go.mod, and of a go.sum, for a program with this path that imports what was
 // imported through the build.
-func (b *Build) GoMod(path, goVersion string) (mod, sum string, err error) {
+func (b *Build) GoMod(ctx context.Context, path, goVersion string) (mod, sum string, err error) {
 	f := new(modfile.File)
 	if err := errors.Join(f.AddModuleStmt(path), f.AddGoStmt(goVersion)); err != nil {
 		return "", "", err
@@ -304,6 +304,11 @@ func (b *Build) GoMod(path, goVersion string) (mod, sum string, err error) {
 				return "", "", err
 			}
 		}
+	}
+	// All of them are required by the program itself, so Go reads and checks the go.mod of each.
+	all := &Build{c: b.c, root: b.root, main: b.main, sums: b.sums, asked: slices.Collect(maps.Keys(used))}
+	if err := all.choose(ctx); err != nil {
+		return "", "", err
 	}
 	f.SetRequireSeparateIndirect(f.Require)
 	f.Cleanup()

@@ -295,7 +295,7 @@ func TestGoMod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mod, sum, err := b.GoMod("lora", "1.26")
+	mod, sum, err := b.GoMod(context.Background(), "lora", "1.26")
 	want := "module lora\n\ngo 1.26\n\nrequire example.com/a v1.1.0\n\nrequire example.com/b v1.0.0 // indirect\n"
 	if err != nil || mod != want {
 		t.Errorf("got %v\n%s\nwant\n%s", err, mod, want)

@@ -5,8 +5,9 @@
 // a main module and a session require, in the versions that minimal version selection chooses; it finds the
 // folder of a package. A [Set] is the builds of a session.
 //
-// Not heeded: GOAUTH and .netrc, GOVCS, GOINSECURE, go.work, -modfile. A module that comes from its repository (GOPRIVATE,
-// GOPROXY=direct) needs the go command. Protocol, cache and go.sum: https://go.dev/ref/mod.
+// Not heeded: GOAUTH and .netrc, GOVCS, GOINSECURE, go.work, -modfile. A module that comes from its
+// repository (GOPRIVATE, GOPROXY=direct) needs the go command. Protocol, cache and go.sum:
+// https://go.dev/ref/mod.
 //
 // Reading order: set.go, build.go, query.go, cache.go, proxy.go, sum.go, env.go.
 package modules

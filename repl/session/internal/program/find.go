@@ -234,3 +234,14 @@ func (ps *Packages) Get(ctx context.Context, module string) (modules.Version, er
 	root, _ := moduleOf(ps.home)
 	return ps.mods.Get(ctx, root, module)
 }
+
+// GoMod returns a go.mod and a go.sum for a program of the cells, see [modules.Build.GoMod].
+func (ps *Packages) GoMod(ctx context.Context, name string) (mod, sum string, err error) {
+	root, _ := moduleOf(ps.home)
+	b, err := ps.mods.Build(root)
+	if err != nil {
+		return "", "", err
+	}
+	tags := build.Default.ReleaseTags
+	return b.GoMod(ctx, name, strings.TrimPrefix(tags[len(tags)-1], "go"))
+}

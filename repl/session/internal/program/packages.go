@@ -6,8 +6,8 @@
 // finds the folders, reads and numbers the files, and watches them: before each cell it loads changed
 // packages again, and cells use the new versions. It runs nothing itself; a [Runner] does.
 //
-// Reading order: packages.go (finding and reading), local.go (loading, with imports), reload.go,
-// program.go (whole programs), docs.go.
+// Reading order: packages.go (the types), find.go (finding and reading, and which files of a module),
+// embed.go, local.go (loading, with imports), reload.go, program.go (whole programs), docs.go.
 package program
 
 import (
