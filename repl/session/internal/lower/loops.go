@@ -31,17 +31,12 @@ func (l *Lowerer) push(label string, kind targetKind) *target {
 
 func (l *Lowerer) pop() { l.fn.targets = l.fn.targets[:len(l.fn.targets)-1] }
 
-// labelName is a label's name for the interpreter, to which a label and a variable are one name.
-func (l *Lowerer) labelName(label string) *ast.Ident { return l.id(label + "__label") }
-
 // withLabel puts a label before a statement, in a block: the interpreter loses a label directly in a case.
 func (l *Lowerer) withLabel(label string, s ast.Stmt) ast.Stmt {
 	if label == "" {
 		return s
 	}
-	name := l.labelName(label)
-	name.NamePos = s.Pos()
-	return l.block(&ast.LabeledStmt{Label: name, Colon: s.Pos(), Stmt: s})
+	return l.block(&ast.LabeledStmt{Label: &ast.Ident{Name: label, NamePos: s.Pos()}, Colon: s.Pos(), Stmt: s})
 }
 
 // branch rewrites break, continue, goto and fallthrough.
@@ -72,11 +67,7 @@ func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt
 	switch {
 	case inner == nil || !inner.inside(l, t):
 		if t.kind != rangeTarget {
-			out := &ast.BranchStmt{TokPos: l.pos, Tok: tok}
-			if s.Label != nil {
-				out.Label = l.labelName(s.Label.Name)
-			}
-			return []ast.Stmt{out}
+			return []ast.Stmt{&ast.BranchStmt{TokPos: l.pos, Tok: tok, Label: s.Label}}
 		}
 		return []ast.Stmt{l.ret(l.id(map[token.Token]string{token.BREAK: "false", token.CONTINUE: "true"}[tok]))}
 	default:

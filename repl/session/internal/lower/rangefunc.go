@@ -149,7 +149,7 @@ func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
 		case l.has(e.to):
 			s := &ast.BranchStmt{Tok: e.tok}
 			if e.to.label != "" {
-				s.Label = l.labelName(e.to.label)
+				s.Label = l.id(e.to.label)
 			}
 			list = append(list, l.ifs(is, append([]ast.Stmt{reset}, l.jump(e.tok, e.to, s)...)...))
 		}
