@@ -3,6 +3,7 @@ package magics
 import (
 	"context"
 	"fmt"
+	"go/types"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/notebook"
+	"github.com/mcs-notebook/mcs/repl/script/gofile"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -35,7 +37,8 @@ func fileMagics() []*Magic {
 		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
 		Summary: "write the session's cells to a .mcs, .ipynb, .html, .md or .go file",
 		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
-			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.",
+			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.\n" +
+			"If cells import modules, %get lines get the versions that were used, and a program a go.mod and a go.sum beside it.",
 		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",
 		run:     saveFile,
 	}, {
@@ -147,7 +150,7 @@ func (l loaded) Preload() []string { return l }
 // %run ran are in the history themselves.
 var notSaved = []string{"save", "load", "history", "help", "run", "edit", "store"}
 
-func saveFile(_ context.Context, c *call) (display.Value, error) {
+func saveFile(ctx context.Context, c *call) (display.Value, error) {
 	words := c.words()
 	if len(words) == 0 {
 		_, err := c.need("file")
@@ -159,25 +162,36 @@ func saveFile(_ context.Context, c *call) (display.Value, error) {
 	}
 	var cells []string
 	for _, cell := range c.s.History() {
-		if source := saved(cell); source != "" && wanted(cell.N) {
+		if source := pinned(saved(cell), c.s.Modules()); source != "" && wanted(cell.N) {
 			cells = append(cells, source)
 		}
 	}
 	if len(cells) == 0 {
 		return nil, c.errorf("there is no cell to save")
 	}
-	text, err := fileText(words[0], cells)
+	text, err := fileText(words[0], cells, c.s.Importer())
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}
 	if err := writeNew(c.path(words[0]), text, c.on("f")); err != nil {
 		return nil, c.errorf("%w", err)
 	}
-	return display.Text(words[0] + ": " + units.Plural(int64(len(cells)), "cell")), nil
+	said := words[0] + ": " + units.Plural(int64(len(cells)), "cell")
+	if filepath.Ext(words[0]) == ".go" && len(c.s.Modules()) > 0 {
+		needs, err := c.saveGoMod(ctx, c.path(words[0]))
+		if err != nil {
+			return nil, c.errorf("%w", err)
+		}
+		said += "; " + needs
+	}
+	return display.Text(said), nil
 }
 
-// fileText returns the text of a file with this name for the cells.
-func fileText(name string, cells []string) (string, error) {
+// fileText returns the text of a file with this name for the cells, which import what im has.
+func fileText(name string, cells []string, im types.Importer) (string, error) {
+	if filepath.Ext(name) == ".go" {
+		return gofile.ProgramWith(cells, im)
+	}
 	list := make([]mcsfile.Cell, len(cells))
 	for i, source := range cells {
 		list[i].Source = source

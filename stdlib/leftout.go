@@ -11,14 +11,8 @@ import (
 var leftOut = map[string]string{
 	"crypto/fips140":         "it asks how the program was built, which cells cannot change",
 	"crypto/mlkem/mlkemtest": "it is for the tests of cryptographic code",
-	"database/sql":           "it needs a driver, and this program has none",
-	"database/sql/driver":    "it is for drivers of database/sql, which is not available",
 	"debug/buildinfo":        "it reads compiled programs",
-	"debug/dwarf":            "it reads compiled programs",
-	"debug/elf":              "it reads compiled programs",
 	"debug/gosym":            "it reads compiled programs",
-	"debug/macho":            "it reads compiled programs",
-	"debug/pe":               "it reads compiled programs",
 	"debug/plan9obj":         "it reads compiled programs",
 	"embed":                  "the compiler embeds files; os.ReadFile and os.DirFS read them",
 	"expvar":                 "linking it publishes this process's memory and arguments on each http.DefaultServeMux",
@@ -51,7 +45,7 @@ func WhyNot(path string) string {
 	}
 	switch first, _, _ := strings.Cut(path, "/"); {
 	case strings.Contains(first, "."):
-		return "cells can import the standard library and the engine, no other modules"
+		return "cells import other modules once %get has fetched them"
 	case strings.Contains("/"+path+"/", "/internal/"):
 		return "an internal package of the standard library"
 	}

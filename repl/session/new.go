@@ -23,6 +23,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
+	"github.com/mcs-notebook/mcs/repl/session/internal/modules"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
@@ -50,6 +51,7 @@ func open(o Options, p *programRun) (*Session, error) {
 	}
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
 	s.runner = supervise.New(host{s}, limits)
+	s.modules = modules.NewSet(func(text string) { s.Tell("%s", text) })
 	s.streams = library.NewStreams(o.Stdin, o.Stdout, o.Stderr, p != nil)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
@@ -92,7 +94,7 @@ func (s *Session) start() error {
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil, Plain: alone != nil,
 	})
-	s.packages = program.New(s.compiler, host{s}, home(s.opts))
+	s.packages = program.New(s.compiler, host{s}, s.modules, home(s.opts))
 	s.compiler.Loader = s.packages
 	s.places = &places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}, followed: followed{interp: s.interp}}
 	s.runner.Attach(s.interp, s.rt)

@@ -35,6 +35,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/library"
+	"github.com/mcs-notebook/mcs/repl/session/internal/modules"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
@@ -166,6 +167,7 @@ type Session struct {
 	precise tensor.Precision  // of products in cells
 	flight  device.Flight     // the evaluations of cells that devices have not done yet
 	program *programRun       // nil unless RunProgram made the session
+	modules *modules.Set      // the modules that its code may import
 	before  string            // the folder before the last Chdir, or ""
 	aliases map[string]string // see Aliases
 

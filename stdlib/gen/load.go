@@ -42,7 +42,8 @@ var stdPackages = strings.Fields(`
 	container/heap container/list container/ring context crypto crypto/aes crypto/cipher crypto/des crypto/dsa
 	crypto/ecdh crypto/ecdsa crypto/ed25519 crypto/elliptic crypto/hkdf crypto/hmac crypto/hpke crypto/md5
 	crypto/mlkem crypto/pbkdf2 crypto/rand crypto/rc4 crypto/rsa crypto/sha1 crypto/sha256 crypto/sha3 crypto/sha512
-	crypto/subtle crypto/tls crypto/x509 crypto/x509/pkix encoding encoding/ascii85 encoding/asn1 encoding/base32
+	crypto/subtle crypto/tls crypto/x509 crypto/x509/pkix database/sql database/sql/driver
+	debug/dwarf debug/elf debug/macho debug/pe encoding encoding/ascii85 encoding/asn1 encoding/base32
 	encoding/base64 encoding/binary encoding/csv encoding/gob encoding/hex encoding/json encoding/pem encoding/xml
 	errors flag fmt go/ast go/build go/build/constraint go/constant go/doc go/doc/comment go/format go/importer
 	go/parser go/printer go/scanner go/token go/types go/version hash hash/adler32 hash/crc32 hash/crc64 hash/fnv

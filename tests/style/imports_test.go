@@ -42,7 +42,7 @@ var floors = []floor{
 // running nothing of what a cell means. Those that are not named import none of the others.
 var session = map[string][]string{
 	"compile":   {"generic", "help", "lower", "world", "yaegi"},
-	"program":   {"compile", "help", "lower", "world"},
+	"program":   {"compile", "help", "lower", "modules", "world"},
 	"supervise": {"rt", "yaegi"},
 	"library":   {"rt"},
 	"help":      {"world"},

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/go/ast/astutil"
 
+	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -78,10 +79,10 @@ func (p *program) qualify(pkg *types.Package) string {
 	if pkg == p.pkg {
 		return ""
 	}
-	if name := p.imports[pkg.Path()]; name != "" {
+	if name := p.imports[session.ImportPath(pkg)]; name != "" {
 		return name
 	}
-	p.imports[pkg.Path()] = ""
+	p.imports[session.ImportPath(pkg)] = ""
 	return pkg.Name()
 }
 

@@ -49,6 +49,12 @@ const maxRounds = 100
 
 // Program returns a Go program with the effect of the cells.
 func Program(cells []string) (string, error) {
+	return ProgramWith(cells, stdlib.Importer(token.NewFileSet()))
+}
+
+// ProgramWith is Program for cells that import other packages than the standard library's and the engine's:
+// im has the types of all, as the session has that ran the cells.
+func ProgramWith(cells []string, im types.Importer) (string, error) {
 	p := &program{imports: map[string]string{}, globals: map[string]string{}}
 	for i, src := range cells {
 		units := p.runShell(split(src, p.isCommand, func(name string) bool { return p.declares(name, nil) }))
@@ -69,7 +75,6 @@ func Program(cells []string) (string, error) {
 		}
 	}
 	p.declareAgain()
-	im := stdlib.Importer(token.NewFileSet())
 	for range maxRounds {
 		if err := p.check(im); err != nil {
 			return "", err

@@ -16,6 +16,7 @@
 package compile
 
 import (
+	"context"
 	"go/ast"
 	"go/scanner"
 	"go/token"
@@ -100,7 +101,7 @@ type Loader interface {
 	// Load checks the package that an import of a cell means, and the packages that it imports, unless
 	// their newest versions are loaded. The units must run, in order, before the package is used. P is nil
 	// if the import does not mean one of the user's packages.
-	Load(spec *ast.ImportSpec) (p *Package, units []*Unit, err error)
+	Load(ctx context.Context, spec *ast.ImportSpec) (p *Package, units []*Unit, err error)
 }
 
 // Advice finds suggestions for wrong code. Package help implements it.

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -30,7 +32,7 @@ func (c *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece)
 	u := &Unit{Piece: p, cell: n, Change: world.Change{Imports: map[string]string{}}}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
-		own, more, err := c.Loader.Load(spec)
+		own, more, err := c.Loader.Load(cmp.Or(st.Ctx, context.Background()), spec)
 		if err != nil {
 			return nil, err
 		}

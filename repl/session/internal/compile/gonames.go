@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -30,7 +31,7 @@ func ProgramPath(p *types.Package) string {
 	if p.Path() == world.PkgPath {
 		return "main"
 	}
-	return p.Path()
+	return lower.ImportPath(p)
 }
 
 func writeName(b *strings.Builder, t types.Type, qualifier types.Qualifier) {

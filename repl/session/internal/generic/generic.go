@@ -31,6 +31,7 @@ func Source(path string) (texts []string, ok bool) {
 
 // Without are the generic functions and types of the standard library that cells cannot use, with the reason.
 var Without = map[string]string{
+	"database/sql.Null":            "database/sql finds its methods by reflection, and types of cells have none to find",
 	"hash/maphash.Comparable":      "it hashes memory as the compiler lays it out",
 	"hash/maphash.WriteComparable": "it hashes memory as the compiler lays it out",
 	"iter.Seq":                     "it needs none: a sequence is written as the function that it is",

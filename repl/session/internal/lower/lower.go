@@ -16,6 +16,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -33,6 +34,16 @@ const (
 // Interpreted says whether the interpreter runs a package's code. Then its types are the interpreter's.
 func Interpreted(p *types.Package) bool {
 	return p.Path() == CellsPath || strings.HasPrefix(p.Path(), LocalPrefix)
+}
+
+// ImportPath is the path by which code imports a package: for one of a module that is interpreted, without
+// the number of its version. One of the user's own has no such path, and keeps its name.
+func ImportPath(p *types.Package) string {
+	path, interpreted := strings.CutPrefix(p.Path(), LocalPrefix)
+	if !interpreted || filepath.IsAbs(path) {
+		return p.Path()
+	}
+	return path[:strings.LastIndexByte(path, '@')]
 }
 
 // StopVar is the interpreter's variable that is true when lowered code has to stop.

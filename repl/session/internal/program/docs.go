@@ -1,6 +1,10 @@
 package program
 
-import "github.com/mcs-notebook/mcs/stdlib"
+import (
+	"go/types"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
 
 // Doc returns the documentation of a symbol of a compiled package or of the user's, in the form of
 // [stdlib.Doc]: the declaration, and after a blank line the comment.
@@ -25,4 +29,19 @@ func (ps *Packages) Source(path, symbol string) string {
 		return p.symbol(symbol).Source
 	}
 	return ""
+}
+
+// An importer has the packages of cells and, by the paths of their imports, those of modules.
+type importer struct{ ps *Packages }
+
+// Importer has the types of the packages that cells import, by the paths in their import declarations.
+func (ps *Packages) Importer() types.Importer { return importer{ps} }
+
+func (im importer) Import(path string) (*types.Package, error) {
+	for _, p := range im.ps.current {
+		if p.path == path {
+			return p.Types, nil
+		}
+	}
+	return im.ps.c.Import(path)
 }

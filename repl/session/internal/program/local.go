@@ -1,6 +1,8 @@
 package program
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -12,13 +14,17 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// Load checks the user's package that an import of a cell means, and the packages that it imports.
-func (ps *Packages) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Unit, error) {
-	dir, own := ps.folder(ps.home, strings.Trim(spec.Path.Value, "\"`"))
+// Load checks the package of the user's or of a module that an import of a cell means, and the packages that
+// it imports. It fetches the modules that have them.
+func (ps *Packages) Load(ctx context.Context, spec *ast.ImportSpec) (*compile.Package, []*compile.Unit, error) {
+	at, own, err := ps.find(ctx, place{dir: ps.home}, strings.Trim(spec.Path.Value, "\"`"))
+	if err != nil {
+		return nil, nil, ps.importError(spec, err)
+	}
 	if !own {
 		return nil, nil, nil
 	}
-	p, units, err := ps.loadLocal(dir, nil)
+	p, units, err := ps.loadLocal(ctx, at, nil)
 	if err != nil {
 		return nil, nil, ps.importError(spec, err)
 	}
@@ -28,9 +34,9 @@ func (ps *Packages) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Uni
 // loadLocal loads the package in a folder and its imports, unless the newest versions are loaded. It
 // returns the package, and the units that have not run yet, in the order in which they must run. Above are
 // the packages whose imports have led here.
-func (ps *Packages) loadLocal(dir string, above []*local) (*local, []*compile.Unit, error) {
+func (ps *Packages) loadLocal(ctx context.Context, at place, above []*local) (*local, []*compile.Unit, error) {
 	for i, p := range above {
-		if p.Dir == dir {
+		if p.Dir == at.dir {
 			var round []string
 			for _, q := range append(above[i:len(above):len(above)], p) {
 				round = append(round, q.shown)
@@ -38,15 +44,19 @@ func (ps *Packages) loadLocal(dir string, above []*local) (*local, []*compile.Un
 			return nil, nil, &badPackage{p.shown, "import cycle not allowed: " + strings.Join(round, " imports ")}
 		}
 	}
-	if !slices.Contains(ps.watched, dir) {
-		ps.watched = append(ps.watched, dir)
+	old := ps.newest[at.dir]
+	if at.path != "" && old != nil && old.ran { // the module cache does not change
+		return old, nil, nil
 	}
-	p, err := ps.readLocal(dir)
+	if at.path == "" && !slices.Contains(ps.watched, at.dir) {
+		ps.watched = append(ps.watched, at.dir)
+	}
+	p, err := ps.read(at)
 	if err != nil {
 		return nil, nil, err
 	}
-	if old := ps.newest[dir]; old != nil && old.sum == p.sum {
-		deps, units, err := ps.loadDeps(old, above)
+	if old != nil && old.sum == p.sum {
+		deps, units, err := ps.loadDeps(ctx, old, above)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -60,31 +70,34 @@ func (ps *Packages) loadLocal(dir string, above []*local) (*local, []*compile.Un
 	if err := ps.parseLocal(p); err != nil {
 		return nil, nil, err
 	}
-	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ps.byPath)+1)
+	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, cmp.Or(at.path, at.dir), len(ps.byPath)+1)
 	var units []*compile.Unit
-	if p.deps, units, err = ps.loadDeps(p, above); err != nil {
+	if p.deps, units, err = ps.loadDeps(ctx, p, above); err != nil {
 		return nil, nil, err
 	}
 	if p.unit, err = ps.c.Package(p.Package, p.sources(), packagesOf(p.deps)); err != nil {
 		return nil, nil, err
 	}
-	ps.byPath[p.Path], ps.newest[dir] = p, p
+	ps.byPath[p.Path], ps.newest[at.dir] = p, p
 	return p, append(units, p.unit), nil
 }
 
 // loadDeps loads the imports of a package: the packages by their paths in its files, and the units that
 // have not run yet.
-func (ps *Packages) loadDeps(p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
+func (ps *Packages) loadDeps(ctx context.Context, p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)
 	for _, f := range p.files {
 		for _, spec := range f.ast.Imports {
 			importPath := strings.Trim(spec.Path.Value, "\"`")
-			dir, own := ps.folder(p.Dir, importPath)
-			if !own {
+			at, own, err := ps.find(ctx, p.place, importPath)
+			if err != nil {
+				return nil, nil, ps.importError(spec, err)
+			}
+			if !own || deps[importPath] != nil {
 				continue
 			}
-			dep, more, err := ps.loadLocal(dir, above)
+			dep, more, err := ps.loadLocal(ctx, at, above)
 			if err != nil {
 				return nil, nil, ps.importError(spec, err)
 			}

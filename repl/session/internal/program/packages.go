@@ -6,30 +6,23 @@
 // finds the folders, reads and numbers the files, and watches them: before each cell it loads changed
 // packages again, and cells use the new versions. It runs nothing itself; a [Runner] does.
 //
-// Reading order: packages.go (finding and reading), local.go (loading, with imports), reload.go,
-// program.go (whole programs), docs.go.
+// Reading order: packages.go (the types), find.go (finding and reading, and which files of a module),
+// embed.go, local.go (loading, with imports), reload.go, program.go (whole programs), docs.go.
 package program
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"go/ast"
-	"go/build"
 	"iter"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
-	"github.com/mcs-notebook/mcs/stdlib"
+	"github.com/mcs-notebook/mcs/repl/session/internal/modules"
 )
 
 // The user's packages come as source: `import "./dir"`, or a path below the module path of the nearest
@@ -37,13 +30,17 @@ import (
 // every compiled package and contains its version: values that an earlier version made keep the types of
 // that version.
 
+// A package of a module comes in the same way, from Go's module cache; the cache does not change, so such a
+// package is read once.
+
 // firstFile is the number of the first file of a package; smaller numbers are cells.
 const firstFile = 1 << 30
 
 // A local is one version of a package of the user's.
 type local struct {
 	*compile.Package
-	shown string // how people call it: ./util
+	place
+	shown string // how people call it: ./util, gonum.org/v1/gonum/stat
 	files []*localFile
 	deps  map[string]*local // by the path in the import declaration
 
@@ -68,6 +65,7 @@ type Packages struct {
 	c    *compile.Compiler
 	run  Runner
 	home string // the folder that the imports of cells start from
+	mods *modules.Set
 
 	files   []*localFile
 	byPath  map[string]*local
@@ -81,9 +79,9 @@ type Packages struct {
 // Move makes another folder the one that the imports of cells start from.
 func (ps *Packages) Move(home string) { ps.home = home }
 
-// New makes the packages of an empty session, whose cells import from the folder home.
-func New(c *compile.Compiler, run Runner, home string) *Packages {
-	return &Packages{c: c, run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
+// New makes the packages of an empty session, whose cells import from the folder home, and from modules.
+func New(c *compile.Compiler, run Runner, mods *modules.Set, home string) *Packages {
+	return &Packages{c: c, run: run, mods: mods, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
 }
 
 // Any says whether a package was loaded, so that its files may have changed.
@@ -110,57 +108,6 @@ func (ps *Packages) Files() iter.Seq2[string, string] {
 	}
 }
 
-// folder is where an import path leads if it is one of the user's own packages: relative to the folder from,
-// or below the module path of the go.mod nearest to it.
-func (ps *Packages) folder(from, importPath string) (dir string, ok bool) {
-	if build.IsLocalImport(importPath) {
-		return filepath.Join(from, filepath.FromSlash(importPath)), true
-	}
-	if _, compiled := stdlib.Name(importPath); compiled {
-		return "", false
-	}
-	root, module := moduleOf(from)
-	if module == "" {
-		return "", false
-	}
-	if importPath == module {
-		return root, true
-	}
-	below, ok := strings.CutPrefix(importPath, module+"/")
-	return filepath.Join(root, filepath.FromSlash(below)), ok
-}
-
-// moduleOf is the folder of the go.mod nearest to a folder, and the module path that it declares.
-func moduleOf(dir string) (root, module string) {
-	for {
-		text, err := regular.Read(filepath.Join(dir, "go.mod"), regular.MaxSource)
-		if err == nil {
-			return dir, modulePath(text)
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", ""
-		}
-		dir = up
-	}
-}
-
-// modulePath is the path in the module directive of a go.mod.
-func modulePath(mod []byte) string {
-	for line := range bytes.Lines(mod) {
-		text, _, _ := strings.Cut(string(line), "//")
-		rest, ok := strings.CutPrefix(strings.TrimSpace(text), "module")
-		if rest = strings.TrimSpace(rest); !ok || rest == "" {
-			continue
-		}
-		if p, err := strconv.Unquote(rest); err == nil {
-			return p
-		}
-		return rest
-	}
-	return ""
-}
-
 // shownPath is how messages call a file or folder: as seen from the session's folder.
 func (ps *Packages) shownPath(name string) string {
 	rel, err := filepath.Rel(ps.home, name)
@@ -175,58 +122,6 @@ type badPackage struct{ shown, why string }
 
 func (e *badPackage) Error() string { return fmt.Sprintf("package %s: %s", e.shown, e.why) }
 
-// readLocal reads and parses the files of a folder that go build would take.
-func (ps *Packages) readLocal(dir string) (*local, error) {
-	p := &local{Package: &compile.Package{Dir: dir}, shown: ps.shownPath(dir)}
-	if build.IsLocalImport("./"+p.shown) && !strings.HasPrefix(p.shown, ".") {
-		p.shown = "./" + p.shown
-	}
-	fail := func(format string, args ...any) (*local, error) {
-		return nil, &badPackage{p.shown, fmt.Sprintf(format, args...)}
-	}
-	list, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return fail("no such file or directory") // each system has words of its own
-	}
-	if err != nil {
-		if pe := new(os.PathError); errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return fail("%v", err)
-	}
-	sum := sha256.New()
-	for _, f := range list {
-		name := f.Name()
-		if f.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		text, err := regular.Read(filepath.Join(dir, name), regular.MaxSource)
-		if err != nil {
-			return nil, err
-		}
-		if ok, err := buildContext().MatchFile(dir, name); err != nil || !ok {
-			if err == nil {
-				continue
-			}
-			return fail("%v", err)
-		}
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
-		p.files = append(p.files, &localFile{name: ps.shownPath(filepath.Join(dir, name)), text: string(text)})
-	}
-	if len(p.files) == 0 {
-		return fail("no Go files in the folder that go build would take")
-	}
-	sum.Sum(p.sum[:0])
-	return p, nil
-}
-
-// buildContext is go build's without cgo, which cells have not.
-func buildContext() *build.Context {
-	c := build.Default
-	c.CgoEnabled = false
-	return &c
-}
-
 // parseLocal parses the files of a package and gives them numbers.
 func (ps *Packages) parseLocal(p *local) (err error) {
 	name := ""
@@ -237,6 +132,7 @@ func (ps *Packages) parseLocal(p *local) (err error) {
 		if f.ast, err = ps.c.ParseFile(f.n, f.text); err != nil {
 			return err
 		}
+		p.embed(f.ast)
 		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
 			continue
 		}

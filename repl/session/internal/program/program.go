@@ -1,6 +1,7 @@
 package program
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -18,7 +19,7 @@ type File struct {
 
 // Program parses, checks, lowers and compiles a program as one unit, after the user's packages that it
 // imports. Its files get the numbers of the cells 1, 2, ….
-func (ps *Packages) Program(files []File) ([]*compile.Unit, error) {
+func (ps *Packages) Program(ctx context.Context, files []File) ([]*compile.Unit, error) {
 	deps := map[string]*local{}
 	var units []*compile.Unit
 	var sources []compile.File
@@ -28,7 +29,7 @@ func (ps *Packages) Program(files []File) ([]*compile.Unit, error) {
 			return nil, err
 		}
 		sources = append(sources, compile.File{N: i + 1, Text: f.Source, Syntax: file})
-		more, others, err := ps.loadDeps(&local{Package: &compile.Package{Dir: folderOf(f)}, files: []*localFile{{ast: file}}}, nil)
+		more, others, err := ps.loadDeps(ctx, &local{Package: &compile.Package{Dir: folderOf(f)}, place: place{dir: folderOf(f)}, files: []*localFile{{ast: file}}}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -119,7 +119,7 @@ func (ps *Packages) imports() (list []*local) {
 
 // reload loads and runs a package as its files are now.
 func (ps *Packages) reload(ctx context.Context, p *local) (*local, error) {
-	again, units, err := ps.loadLocal(p.Dir, nil)
+	again, units, err := ps.loadLocal(ctx, p.place, nil)
 	if err != nil {
 		return nil, err
 	}
