@@ -98,8 +98,7 @@ func (t Tensor) Unique() Distinct {
 	sorted := x.Sort(0)
 	n := max(x.Len(0), 1)
 	rises := sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1)) // from one element to the next
-	Eval(sorted, rises)
-	values, order := sorted.compact(rises), x.ArgSort(0)
+	values, order := sorted.compact(), x.ArgSort(0)
 	group := Concat([]Tensor{rangeOn(x.node("unique"), x.Len(0)-n+1), rises.CumSum(0)}, 0)
 	counts := rangeOn(values.node("unique"), values.Len(0)).Mul(0).ScatterAdd(0, group, OnesLike(group))
 	return Distinct{
@@ -110,34 +109,49 @@ func (t Tensor) Unique() Distinct {
 	}
 }
 
-// compact is a tensor of its own of an axis's first element and of those that the element before rises to. It
-// moves them on the host, which takes less time than to make places of them and gather there.
-func (t Tensor) compact(rises Tensor) Tensor {
-	data, size := t.Bytes(), t.DType().Size()
-	n := min(len(data)/size, 1)
-	switch rise := rises.Bytes(); size {
-	case 4:
-		n = compact[uint32](data, n, rise)
-	case 8:
-		n = compact[uint64](data, n, rise)
+// compact is a tensor of its own of each element of an axis that differs from the one before. The host moves
+// them, which takes less time than to make places of them and gather there.
+func (t Tensor) compact() Tensor {
+	data, dt := t.Bytes(), t.DType()
+	switch dt {
+	case dtype.F32:
+		data = compact[float32](data)
+	case dtype.F64:
+		data = compact[float64](data)
+	case dtype.F16, dtype.BF16:
+		return t.Cast(dtype.F32).compact().Cast(dt)
 	default:
-		for i, k := range rise {
-			copy(data[n*size:(n+1)*size], data[(i+1)*size:])
-			n += int(k)
+		switch dt.Size() {
+		case 1:
+			data = compact[uint8](data)
+		case 2:
+			data = compact[uint16](data)
+		case 4:
+			data = compact[uint32](data)
+		case 8:
+			data = compact[uint64](data)
 		}
 	}
-	return leafOn(t.node("compact").Dev.(*backend.Device), t.DType(), []int{n}, data[:n*size], "")
+	return leafOn(t.node("compact").Dev.(*backend.Device), dt, []int{len(data) / dt.Size()}, data, "")
 }
 
-// compact moves elements of data up to the first n, and returns how many there are then. rise has a 1 for
-// each that moves and a 0 for the others: without a branch it takes as long whatever they are.
-func compact[T uint32 | uint64](data []byte, n int, rise []byte) int {
-	elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n+len(rise))
-	for i, x := range elements[n:] {
-		elements[n] = x
-		n += int(rise[i])
+// compact moves each element that differs from the one before to the front, and returns the front.
+func compact[T uint8 | uint16 | uint32 | uint64 | float32 | float64](data []byte) []byte {
+	size := int(unsafe.Sizeof(T(0)))
+	elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/size)
+	if len(elements) == 0 {
+		return data
 	}
-	return n
+	n, last := 1, elements[0]
+	for _, x := range elements[1:] {
+		elements[n] = x
+		move := 0
+		if x != last {
+			move = 1 // no branch: it takes as long whatever the elements are
+		}
+		n, last = n+move, x
+	}
+	return data[:n*size]
 }
 
 // BinCount counts how often each of 0 … n−1 occurs among integers: i64 [n]. Others are not counted.
