@@ -206,7 +206,7 @@ func (p *program) function(work func()) (call string) {
 		p.inside(work)
 		p.add("\tdone <- s")
 		p.add("\t}()")
-		p.add("\t%s", p.pick(light[:6])) // a launch would wait for the processor that the goroutine has
+		p.add("\t{ s := s; %s; _ = s }", p.pick(light[:6])) // a launch would wait for the processor that the goroutine has
 		p.add("\treturn <-done")
 		p.add("}")
 		call = name + "(s)"

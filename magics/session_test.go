@@ -177,7 +177,7 @@ func TestComplete(t *testing.T) {
 		{"%cd no", 4, nil, true}, // a file
 		{"%env -u PA", 8, []string{"PATH"}, false},
 		{"%al", 1, []string{"alias"}, true},
-		{"%g", 1, []string{"gone", "graph", "guard"}, true}, // gone is an alias
+		{"%g", 1, []string{"get", "gone", "graph", "guard"}, true}, // gone is an alias
 		{"%gone al", 6, []string{"alpha", "alphabet"}, true},
 		{"x := !cat notes.m", 10, []string{"notes.mcs"}, true},
 		{"%run no", 5, []string{"notes.mcs"}, true},

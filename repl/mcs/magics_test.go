@@ -53,6 +53,7 @@ func TestMagicExamplesAreStable(t *testing.T) {
 		"edit":     "opens an editor",
 		"!":        "shows what another program prints",
 		":=!":      "holds what another program prints",
+		"get":      "needs a proxy of modules; its test is beside the session",
 		"roofline": "measures the machine's ceilings for seconds; its session is in magics/testdata",
 		"mem":      "lists what the process of all sessions holds; its session is in magics/testdata",
 	}

@@ -37,7 +37,7 @@ func TestSpecialFiles(t *testing.T) {
 		{"run pipe.go", "", pipe},
 		{"run zero.mcs", "", device},
 		{"run zero.go", "", device},
-		{"run .", "", "want a .mcs or .go file"},
+		{"run .", "", "want a .mcs, .ipynb or .go file"},
 		{"run -", "%load pipe.mcs", pipe},
 		{"run -", "%run zero.mcs", device},
 		{"run -", "%save -f pipe.mcs", pipe},
