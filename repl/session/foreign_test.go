@@ -80,7 +80,7 @@ func TestPythonIsAnsweredInGo(t *testing.T) {
 		{"x.numpy()", "x.Floats()"},
 		{"x.view(3, 2)", "x.Reshape(3, 2)"},
 		{"x.float()", "x.Cast(dtype.F32)"},
-		{"x.argmax()", "x.Flatten().ArgMax(0)"},
+		{"x.argmax()", "x.ArgMax()"},
 		{"if x > 0 { n = 1 }", "if x.Gt(0).All().Item() != 0 { n = 1 }"},
 		{"1 if n > 2 else 0", "if n > 2 { fmt.Println(1) } else { fmt.Println(0) }"},
 		{"y := 1 if n > 2 else 0", "y := 0; if n > 2 { y = 1 }"},
