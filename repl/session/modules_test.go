@@ -1,61 +1,60 @@
 package session
 
 import (
-	"bytes"
-	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // TestModules runs examples of well-known modules. What they print is in out.txt, as `go run
 // -tags=purego,noasm,appengine,safe` prints it, and why one is refused in refused.txt. The modules come from
 // Go's cache or from the network; without either a module's example is skipped.
 func TestModules(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it loads large modules")
-	}
 	list, err := filepath.Glob("testdata/modules/*/main.go")
 	if err != nil || len(list) < 20 {
 		t.Fatal(len(list), err)
 	}
-	behave := 0
+	large := []string{"echarts", "graph", "lipgloss", "lo", "mat", "stat"} // each takes seconds to load
 	for _, name := range list {
 		t.Run(filepath.Base(filepath.Dir(name)), func(t *testing.T) {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
+			if dir, base := filepath.Dir(name), filepath.Base(filepath.Dir(name)); slices.Contains(large, base) {
+				long.Only(t, "loads "+dir)
 			}
-			var out bytes.Buffer
-			status, err := RunProgram(context.Background(), []ProgramFile{{Name: name, Source: string(text)}}, Options{Stdout: &out, Stderr: &out})
-			if err != nil && strings.Contains(err.Error(), "cannot be reached") {
-				t.Skip(err)
-			}
-			want, ok := os.ReadFile(filepath.Join(filepath.Dir(name), "refused.txt"))
-			if ok == nil {
-				if first, _, _ := strings.Cut(errText(err), "\n"); first != strings.TrimSpace(string(want)) {
-					t.Fatalf("got %q, want %q", first, want)
-				}
-				return
-			}
-			if want, ok = os.ReadFile(filepath.Join(filepath.Dir(name), "out.txt")); ok != nil {
-				t.Fatal(ok)
-			}
-			if err != nil || status != 0 || out.String() != string(want) {
-				t.Fatalf("status %d, %v\n%s\nwant:\n%s", status, err, out.String(), want)
-			}
-			behave++
+			runModule(t, name)
 		})
-	}
-	if behave < 15 && !t.Failed() {
-		t.Logf("%d of %d behave as under go run; others were refused or skipped", behave, len(list))
 	}
 }
 
-func errText(err error) string {
-	if err == nil {
-		return ""
+// runModule runs a program in a process of its own: what pools of a module make is kept until a process ends.
+func runModule(t *testing.T, name string) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return err.Error()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Dir = append(os.Environ(), beProgram+"="+path), filepath.Dir(path)
+	b, err := cmd.CombinedOutput()
+	got := string(b)
+	if strings.Contains(got, "cannot be reached") {
+		t.Skip(got)
+	}
+	want, file := os.ReadFile(filepath.Join(cmd.Dir, "refused.txt"))
+	if file == nil {
+		first, _, _ := strings.Cut(got, "\n")
+		if first != refusedMark+" "+strings.TrimSpace(string(want)) {
+			t.Errorf("got %q, want %q", first, want)
+		}
+		return
+	}
+	if want, file = os.ReadFile(filepath.Join(cmd.Dir, "out.txt")); file != nil {
+		t.Fatal(file)
+	}
+	if err != nil || got != string(want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, got, want)
+	}
 }
