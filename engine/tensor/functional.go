@@ -50,7 +50,7 @@ func Custom(forward func(x ...Tensor) []Tensor, backward func(in, out, dout []Te
 // Jacobian at x. It is torch.func.vjp. Both have gradients.
 func VJP(f func(x Tensor) Tensor, x Tensor) (y Tensor, back func(dy Tensor) Tensor) {
 	variable(x, "vjp")
-	y = f(x)
+	y = f(remembered(x))
 	return y, func(dy Tensor) Tensor { return pulled("vjp", y, dy, x) }
 }
 
@@ -122,6 +122,15 @@ func Vmap(f func(x ...Tensor) Tensor) func(x ...Tensor) Tensor {
 	}
 }
 
+// remembered is x for a function whose gradient is asked for: what is computed from it keeps its sources when
+// it is evaluated, as if x were a parameter.
+func remembered(x Tensor) Tensor {
+	n := x.node("vjp")
+	view := apply(ir.Reshape, ir.Attr{Shape: n.Shape}, n)
+	view.Tracked = true
+	return wrap(view)
+}
+
 // variable refuses what has no derivative.
 func variable(x Tensor, op string) {
 	if n := x.node(op); !n.DType.Float() {
@@ -136,7 +145,7 @@ func pulled(op string, y, dy, x Tensor) Tensor {
 	if !slices.Equal(n.Shape, d.Shape) {
 		fail(op, "got %v beside %v, want its shape", d, n)
 	}
-	if !slices.Contains(ir.History(n), x.node(op)) {
+	if !ir.Depends(n, x.node(op)) {
 		return ZerosLike(x)
 	}
 	return Grad(y.Mul(dy.Cast(y.DType())).Sum(), x)[0]

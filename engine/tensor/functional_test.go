@@ -168,3 +168,63 @@ func TestFunctional(t *testing.T) {
 		t.Errorf("the Hessian of a linear function: got %v, want zeros", linear)
 	}
 }
+
+// TestEvaluatedOnTheWay: whether values are read on the way changes no gradient. Where what they were computed
+// from is forgotten, the gradient is refused.
+func TestEvaluatedOnTheWay(t *testing.T) {
+	x := tensor.From([]float32{1, 2, 3})
+	f := func(x tensor.Tensor) tensor.Tensor {
+		y := x.Mul(x)
+		y.Eval()
+		return y.Add(x).Sum()
+	}
+	_, back := tensor.VJP(f, x)
+	_, along := tensor.JVP(f, x, tensor.Ones(3))
+	for _, c := range []struct {
+		name      string
+		got, want tensor.Tensor
+	}{
+		{"vjp", back(tensor.Scalar(1)), tensor.From([]float32{3, 5, 7})},
+		{"jvp", along, tensor.Scalar(15)},
+		{"jacobian", tensor.Jacobian(f)(x), tensor.From([]float32{3, 5, 7})},
+		{"hessian", tensor.Hessian(f)(x), tensor.Eye(3).Mul(2)},
+		{"a piecewise linear function's hessian", tensor.Hessian(func(x tensor.Tensor) tensor.Tensor { return x.Relu().Add(x.Abs()).Sum().Add(x.Max()) })(x), tensor.Zeros(3, 3)},
+		{"of what was computed before", tensor.Grad(tensor.Jacobian(f)(x).Sum(), x)[0], tensor.Full(2, 3)},
+	} {
+		if !tensor.AllClose(c.got, c.want, 1e-6, 0) {
+			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
+		}
+	}
+
+	read := func(t tensor.Tensor) tensor.Tensor { return t.Eval() }
+	w := tensor.From([]float32{1, 2, 3}).Param()
+	for _, c := range []struct {
+		name string
+		x    tensor.Tensor
+		loss func(x tensor.Tensor) tensor.Tensor
+		want string // in the error, if there is one
+	}{
+		{"a term of the loss", x, func(x tensor.Tensor) tensor.Tensor { return read(x.Mul(x).Sum()).Add(x.Sum()) }, "through f32[], which was evaluated"},
+		{"a layer", x, func(x tensor.Tensor) tensor.Tensor { return read(x.Exp()).Mul(x).Sum() }, "through f32[3], which was evaluated"},
+		{"what an evaluated value was computed from", x, func(x tensor.Tensor) tensor.Tensor { return read(read(x.Exp()).Add(1)).Mul(x).Sum() },
+			"through f32[3], which was evaluated"},
+		{"a gradient", x, func(x tensor.Tensor) tensor.Tensor { return read(tensor.Grad(x.Mul(x).Sum(), x)[0]).Mul(x).Sum() }, "through f32[3], which was evaluated"},
+		{"a parameter", w, func(x tensor.Tensor) tensor.Tensor { return read(x.Exp()).Mul(x).Sum() }, ""},
+		{"what is detached", x, func(x tensor.Tensor) tensor.Tensor { return read(x.Detach().Exp()).Mul(x).Sum() }, ""},
+		{"data", x, func(x tensor.Tensor) tensor.Tensor { return read(tensor.Ones(3).Mul(2)).Mul(x).Sum() }, ""},
+		{"the last step of a loop", x, func(x tensor.Tensor) tensor.Tensor { return x.Mul(x).Sum() }, ""},
+	} {
+		at := c.x
+		if c.name == "the last step of a loop" {
+			at = read(read(x.Mul(2)).Sub(1))
+		}
+		var got tensor.Tensor
+		err := tensor.Try(func() { got = tensor.Grad(c.loss(at), at)[0] })
+		switch {
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: got %v and error %v, want %q", c.name, got, err, c.want)
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

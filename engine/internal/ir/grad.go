@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"weak"
 )
 
 // Grad returns the gradients of loss, which has one element of a floating-point dtype, for each of params:
@@ -59,6 +60,7 @@ type reverse struct {
 	dy map[*Node][]flows // what flowed so far into each value of a node; nil where nothing did
 
 	floor  map[*Node]bool // nodes below which it does not go
+	forgot []*Node        // visited nodes that have let go of what a handle may hold
 	params []*Node
 	blame  blame
 }
@@ -99,6 +101,9 @@ func (r *reverse) order(ctx context.Context, loss *Node, params []*Node) []*Node
 			on = on || slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] })
 		}
 		r.on[n] = on
+		if len(n.lost) > 0 {
+			r.forgot = append(r.forgot, n)
+		}
 		if on {
 			order = append(order, n)
 		}
@@ -251,13 +256,17 @@ func (f flows) sum() *Node {
 	return sum
 }
 
-// unreached returns an error for the params that no way leads to.
+// unreached returns an error for the params that no way leads to, or one fewer than their values were used.
 func (r *reverse) unreached(loss *Node, params []*Node) error {
 	var errs []error
 	for _, p := range params {
+		lost := slices.IndexFunc(r.forgot, func(n *Node) bool { return slices.Contains(n.lost, weak.Make(p)) })
 		switch {
 		case !p.DType.Float():
 			errs = append(errs, &Error{"grad", fmt.Sprintf("got parameter %v, want a floating-point dtype", p)})
+		case lost >= 0:
+			errs = append(errs, &Error{"grad", fmt.Sprintf("the loss depends on %v through %v, which was evaluated, and only what is computed from a Param remembers how",
+				p, r.forgot[lost])})
 		case !r.on[p]:
 			errs = append(errs, unreached(loss, p, blocker(loss, p)))
 		}
@@ -270,12 +279,11 @@ func unreached(loss, p *Node, why string) error {
 	return &Error{"grad", fmt.Sprintf("the loss does not depend on %v%s", p, why)}
 }
 
-// blocker looks for what stops the gradient on the way from loss to p: an op without a gradient, or an
-// evaluation that let go of its sources. It returns "" if there is neither.
+// blocker looks for an op without a gradient that stops it on the way from loss to p. It returns "" if there
+// is none.
 func blocker(loss, p *Node) string {
 	through := map[*Node]*Node{loss: nil} // the last op without a gradient between a node and the loss
 	list := []*Node{loss}
-	forgot := false
 	for len(list) > 0 {
 		n := list[len(list)-1]
 		list = list[:len(list)-1]
@@ -286,7 +294,6 @@ func blocker(loss, p *Node) string {
 			}
 			return fmt.Sprintf(" but through %v, which has no gradient: %s", stop.Op, RowOf(stop.Op).NoGrad)
 		}
-		forgot = forgot || len(n.Src) == 0 && n.Op != Leaf && n.Op != Const && n.Op != Iota
 		if !differentiable(n) && RowOf(n.Op).NoGrad != "" {
 			stop = n
 		}
@@ -296,9 +303,6 @@ func blocker(loss, p *Node) string {
 				list = append(list, s)
 			}
 		}
-	}
-	if forgot && !p.Tracked {
-		return "; it was evaluated, and only what is computed from a Param remembers how"
 	}
 	return ""
 }

@@ -31,8 +31,11 @@ func TestGradErrors(t *testing.T) {
 	lse := pick(build(Attention, Attr{Float: 1}, q, f32(1, 1, 4, 8), f32(1, 1, 4, 8)), 1)
 	mask := param("mask", dtype.F32, 1, 1, 4, 4)
 	o := pick(build(Attention, Attr{Float: 1}, f32(1, 1, 4, 8), f32(1, 1, 4, 8), f32(1, 1, 4, 8), mask), 0)
+	x.Retain() // as a person's handle does
 	done := total(build(Exp, Attr{}, x))
 	done.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous(nil)})
+	again := mul(done, done)
+	again.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous(nil)})
 	for _, c := range []struct {
 		name   string
 		loss   *Node
@@ -51,7 +54,11 @@ func TestGradErrors(t *testing.T) {
 		{"a mask", total(o), []*Node{mask}, "grad: attention has no gradient for operand 4, mask f32[1 1 4 4]"},
 		{"integer parameter", total(w), []*Node{index}, "grad: got parameter i64[2], want a floating-point dtype"},
 		{"forgotten", done, []*Node{x},
-			"grad: the loss does not depend on f32[2 3]; it was evaluated, and only what is computed from a Param remembers how"},
+			"grad: the loss depends on f32[2 3] through f32[], which was evaluated, and only what is computed from a Param remembers how"},
+		{"forgotten in part", build(Add, Attr{}, done, total(x)), []*Node{x},
+			"grad: the loss depends on f32[2 3] through f32[], which was evaluated, and only what is computed from a Param remembers how"},
+		{"forgotten before", build(Add, Attr{}, again, total(x)), []*Node{x},
+			"grad: the loss depends on f32[2 3] through f32[], which was evaluated, and only what is computed from a Param remembers how"},
 	} {
 		_, err := Grad(t.Context(), c.loss, c.params)
 		if err == nil || err.Error() != c.want {

@@ -1,5 +1,10 @@
 package ir
 
+import (
+	"slices"
+	"weak"
+)
+
 // History lists n's ancestors and n itself, sources before users. It goes on through nodes that were
 // evaluated, as far as they still know their sources: everything that was computed from a parameter does.
 func History(n *Node) []*Node {
@@ -43,4 +48,60 @@ func Pending(n *Node, visit func(*Node) bool) {
 			list = append(list, s.Src...)
 		}
 	}
+}
+
+// forget lets go of n's sources. It notes which of the nodes that n was computed from a handle holds: a
+// gradient for one of these would lack what flowed through n, so [Grad] refuses it. The pointers are weak, and
+// what is gone is not noted again, so that a loop that goes on from its last value keeps no others.
+func (n *Node) forget() {
+	seen, list := map[*Node]bool{n: true}, []*Node{n}
+	note := func(s *Node, w weak.Pointer[Node]) {
+		if !seen[s] && s.Outs == nil && s.DType.Float() && s.Frozen == "" && s.Handles() > 0 {
+			n.lost = append(n.lost, w)
+		}
+		seen[s] = true
+	}
+	for len(list) > 0 {
+		m := list[len(list)-1]
+		list = list[:len(list)-1]
+		for _, w := range m.lost {
+			if s := w.Value(); m != n && s != nil {
+				note(s, w)
+			}
+		}
+		if !differentiable(m) {
+			continue
+		}
+		for _, s := range flowing(m) {
+			if !seen[s] {
+				note(s, weak.Make(s))
+				list = append(list, s)
+			}
+		}
+	}
+	n.Src = nil
+}
+
+// Depends says whether a gradient flows from n to p, or would if n's ancestors still knew their sources.
+func Depends(n, p *Node) bool {
+	links.RLock()
+	defer links.RUnlock()
+	seen, list := map[*Node]bool{n: true}, []*Node{n}
+	for len(list) > 0 {
+		m := list[len(list)-1]
+		list = list[:len(list)-1]
+		if m == p || slices.Contains(m.lost, weak.Make(p)) {
+			return true
+		}
+		if !differentiable(m) {
+			continue
+		}
+		for _, s := range flowing(m) {
+			if !seen[s] {
+				seen[s] = true
+				list = append(list, s)
+			}
+		}
+	}
+	return false
 }

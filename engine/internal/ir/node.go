@@ -14,6 +14,7 @@ package ir
 import (
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -41,6 +42,7 @@ type Node struct {
 	// value not kept.
 	Noted, Computed atomic.Uint32
 
+	lost    []weak.Pointer[Node] // see forget
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Retain
 	readers atomic.Int32 // how often the node became another one's source
@@ -128,7 +130,7 @@ func (n *Node) SetValue(d *Data) {
 	n.data.Store(d)
 	if !n.Tracked {
 		links.Lock()
-		n.Src = nil
+		n.forget()
 		links.Unlock()
 	}
 }
