@@ -189,6 +189,10 @@ func TestEvaluatedOnTheWay(t *testing.T) {
 		{"jacobian", tensor.Jacobian(f)(x), tensor.From([]float32{3, 5, 7})},
 		{"hessian", tensor.Hessian(f)(x), tensor.Eye(3).Mul(2)},
 		{"a piecewise linear function's hessian", tensor.Hessian(func(x tensor.Tensor) tensor.Tensor { return x.Relu().Add(x.Abs()).Sum().Add(x.Max()) })(x), tensor.Zeros(3, 3)},
+		{"a product's hessian with a zero", tensor.Hessian(func(x tensor.Tensor) tensor.Tensor { return x.Prod() })(tensor.From([]float32{0, 2, 3})),
+			tensor.From([]float32{0, 3, 2, 3, 0, 0, 2, 0, 0}, 3, 3)},
+		{"a product's hessian with two", tensor.Hessian(func(x tensor.Tensor) tensor.Tensor { return x.Prod() })(tensor.From([]float32{0, 0, 3})),
+			tensor.From([]float32{0, 3, 0, 3, 0, 0, 0, 0, 0}, 3, 3)},
 		{"of what was computed before", tensor.Grad(tensor.Jacobian(f)(x).Sum(), x)[0], tensor.Full(2, 3)},
 	} {
 		if !tensor.AllClose(c.got, c.want, 1e-6, 0) {

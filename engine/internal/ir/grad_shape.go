@@ -109,16 +109,40 @@ func gradMean(n *Node, dy []*Node) []*Node {
 	return []*Node{expand(times(dy[0], share), x.Shape)}
 }
 
-// gradProd is product/x, and where there is exactly one 0 the product of the others at its place.
+// gradProd is the product of the others: of those before an element and of those behind it. The quotient
+// product/x would take fewer steps, but has no derivative of its own where x is 0.
 func gradProd(n *Node, dy []*Node) []*Node {
-	x, zero := n.Src[0], like(n, 0)
-	isZero := compare(Eq, x, zero)
-	zeros := expand(sumOver(as01(isZero, x), n.Attr.Axes), x.Shape)
-	filled := choose(isZero, like(n, 1), x)
-	others := expand(build(Prod, n.Attr, filled), x.Shape)
-	alone := choose(compare(Eq, zeros, like(n, 1)), others, zero)
-	none := choose(compare(Eq, zeros, zero), div(others, filled), zero)
-	return []*Node{mul(expand(dy[0], x.Shape), choose(isZero, alone, none))}
+	x := n.Src[0]
+	order := make([]int, 0, len(x.Shape)) // the axes, those that are multiplied over last
+	for i := range x.Shape {
+		if !slices.Contains(n.Attr.Axes, i) {
+			order = append(order, i)
+		}
+	}
+	order = append(order, n.Attr.Axes...)
+	lines := build(Permute, Attr{Axes: order}, x)
+	rows := Size(n.Shape)
+	flat := reshape(lines, []int{rows, Size(x.Shape) / max(1, rows)})
+	others := reshape(mul(productsBefore(flat, 1), productsBefore(flat, -1)), lines.Shape)
+	return []*Node{mul(expand(dy[0], x.Shape), gradPermute(lines, []*Node{others})[0])}
+}
+
+// productsBefore multiplies, for each element of a row, those before it, or with side −1 those behind it: each
+// step doubles how many there are.
+func productsBefore(x *Node, side int) *Node {
+	k := x.Shape[1]
+	shifted := func(y *Node, by int) *Node {
+		one := like(y, 1)
+		if side < 0 {
+			return build(Pad, Attr{Ints: []int{0, 0, 0, by}}, cut(y, 1, by, k), one)
+		}
+		return build(Pad, Attr{Ints: []int{0, 0, by, 0}}, cut(y, 1, 0, k-by), one)
+	}
+	y := shifted(x, min(1, k))
+	for step := 1; step < k; step *= 2 {
+		y = mul(y, shifted(y, step))
+	}
+	return y
 }
 
 // gradExtreme shares the gradient evenly between the elements that equal the result.

@@ -36,7 +36,7 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_elementwise.go", "backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "tensor/bits.go",
 		}},
 		{"a reduction", ir.Prod, []string{
-			"ir/op.go", "ir/table_reduce.go", "ir/grad_shape.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go",
+			"ir/op.go", "ir/table_reduce.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go",
 		}},
 		{"a row op", ir.SoftmaxGrad, []string{
 			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "kernel/rowops.go",
