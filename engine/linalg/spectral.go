@@ -84,12 +84,12 @@ func Eigh(a Tensor) (w, v Tensor) {
 	return result(0), result(1)
 }
 
-// EigVals returns the eigenvalues of matrices a [… n n] in no order: their real and imaginary parts [… n],
-// because tensors have no complex numbers. Pairs of conjugates stand side by side, the positive imaginary
-// part first. They have no gradient; those of symmetric matrices have one, see [Eigh].
-func EigVals(a Tensor) (re, im Tensor) {
+// EigVals returns the eigenvalues of matrices a [… n n] in no order, complex [… n]. Pairs of conjugates stand
+// side by side, the positive imaginary part first. They have no gradient; those of symmetric matrices have
+// one, see [Eigh].
+func EigVals(a Tensor) Tensor {
 	x, batch, n := square("eig_vals", a)
 	result := host.Code{Op: "eig_vals", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n}}}, Run: eigOf(n),
 		Never: "it would need the complex eigenvectors; Eigh of a symmetric matrix has a gradient"}.Call(batch, x)
-	return result(0), result(1)
+	return tensor.Complex(result(0), result(1))
 }
