@@ -203,9 +203,14 @@ func along(op string, x Tensor, options []Options, count int, inverse bool, last
 
 // axesOf are the axes that are transformed.
 func axesOf(op string, x Tensor, o Options, count int) []int {
+	if x.IsNone() {
+		fail(op, "got no tensor (a zero Tensor)")
+	}
 	axes := slices.Clone(o.Axes)
 	rank := x.Rank()
 	switch {
+	case rank == 0:
+		fail(op, "got %s, want one axis at least", describe(x))
 	case axes == nil && count == 0 && o.N != nil:
 		count = len(o.N)
 		fallthrough
@@ -222,7 +227,7 @@ func axesOf(op string, x Tensor, o Options, count int) []int {
 		fail(op, "got lengths %v for axes %v, want one for each", o.N, axes)
 	}
 	if len(axes) == 0 {
-		fail(op, "got %s, want one axis at least", describe(x))
+		fail(op, "got no axes, want one at least")
 	}
 	for i, a := range axes {
 		if a < 0 {
@@ -230,6 +235,9 @@ func axesOf(op string, x Tensor, o Options, count int) []int {
 		}
 		if axes[i] < 0 || axes[i] >= rank {
 			fail(op, "got axis %d of %s, want one in %d…%d", a, describe(x), -rank, rank-1)
+		}
+		if slices.Contains(axes[:i], axes[i]) {
+			fail(op, "got axis %d of %s twice, want each axis once", axes[i], describe(x))
 		}
 	}
 	return axes
