@@ -312,13 +312,12 @@ func realRows(n int, scale float64) func(in, out [][]float64) error {
 		for k := range half + 1 {
 			a, b := z[k%half], z[(half-k)%half]
 			b = complex(real(b), -imag(b))
-			even, odd := (a+b)/2, (a-b)*turns[k]/2
-			y := even + complex(imag(odd), -real(odd))
+			even, odd := a+b, (a-b)*turns[k]
 			if out[0] != nil {
-				out[0][k] = real(y) * scale
+				out[0][k] = (real(even) + imag(odd)) / 2 * scale
 			}
 			if out[1] != nil {
-				out[1][k] = imag(y) * scale
+				out[1][k] = (imag(even) - real(odd)) / 2 * scale
 			}
 		}
 	})
