@@ -57,7 +57,10 @@ func floats(op string, t Tensor) Tensor {
 	if t.IsNone() {
 		fail(op, "got no tensor (a zero Tensor)")
 	}
-	if !t.DType().Float() {
+	switch n := access.Node(t, op); {
+	case n.DType.Complex():
+		fail(op, "%s", ir.NotReal(n))
+	case !n.DType.Float():
 		return t.Cast(dtype.F32)
 	}
 	return t
