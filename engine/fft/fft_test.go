@@ -77,7 +77,8 @@ func TestDevices(t *testing.T) {
 					t.Errorf("%s: got a result on %v", name, got[1].Device())
 				}
 				near(t, name, got[1], x)
-				// |RFFT|² counts all but the first and the last number once, where Parseval's sum has them twice.
+				// |RFFT|² counts all but the first and the last number once, where Parseval's sum has them
+				// twice.
 				sign := tensor.FromAs(dtype.F64, []float64{1, -1, 1, -1, 1, -1})
 				want := x.Mul(6).Add(x.Sum()).Add(sign.Mul(x.Mul(sign).Sum())).Mul(4)
 				near(t, name, got[0], want)

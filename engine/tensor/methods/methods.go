@@ -10,7 +10,7 @@ type Group struct {
 
 // Groups has every method of tensor.Tensor in one group.
 var Groups = []Group{
-	{"look at it", []string{"Shape", "DType", "Rank", "Size", "Len", "Device", "String", "Brief", "Text", "Plot", "Name", "Named", "Plan", "IsNone"}},
+	{"look at it", []string{"Shape", "DType", "Rank", "Size", "Len", "Device", "String", "Brief", "Text", "HTML", "Plot", "Name", "Named", "Plan", "IsNone"}},
 	{"read the numbers", []string{"Item", "Int", "Floats", "Ints", "Bools", "Float64s", "Uint64s", "Bytes", "Eval", "Evaluated"}},
 	{"shape", []string{"Reshape", "T", "Transpose", "Permute", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Repeat", "Tile", "SwapAxes", "MoveAxis", "Split", "Chunk", "Unstack",
 		"Flip", "Roll", "Pad", "PadReflect", "PadEdge", "PadWrap"}},
