@@ -30,6 +30,9 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
 	}
+	if got := statistics(tensor.From([]complex64{3 + 4i, 0})).text(60); !strings.HasPrefix(got, "of |z|: min 0 · max 5 ·") {
+		t.Errorf("complex numbers: got\n%s", got)
+	}
 	total := 0
 	s := statistics(tensor.Arange(0, 3*statsChunk+7, 1))
 	for _, n := range s.bins {

@@ -23,11 +23,16 @@ type stats struct {
 	min, max, mean, std      float64
 	bins                     [histogramBins]int
 	finite                   int
+	of                       string // begins the figures
 }
 
-// statistics reads the values twice: the histogram needs their range.
+// statistics reads the values twice: the histogram needs their range. Of complex numbers it is about their
+// magnitudes.
 func statistics(t tensor.Tensor) *stats {
 	s := &stats{min: math.Inf(1), max: math.Inf(-1)}
+	if t.DType().Complex() {
+		t, s.of = t.Abs().Eval(), "of |z|: "
+	}
 	var squares float64
 	eachValue(t, func(x float64) {
 		s.count++
@@ -101,7 +106,7 @@ func (s *stats) text(width int) string {
 	}
 	var facts []string
 	if s.finite > 0 {
-		facts = append(facts, "min "+figure(s.min), "max "+figure(s.max), "mean "+figure(s.mean), "std "+figure(s.std))
+		facts = append(facts, s.of+"min "+figure(s.min), "max "+figure(s.max), "mean "+figure(s.mean), "std "+figure(s.std))
 	}
 	for _, c := range []struct {
 		n    int

@@ -1,31 +1,20 @@
 package dtype
 
-import (
-	"strings"
-	"testing"
-)
-
-func TestParseRefusesComplexByName(t *testing.T) {
-	for _, name := range []string{"complex64", "cfloat", "c128"} {
-		if _, err := Parse(name); err == nil || !strings.HasSuffix(err.Error(), "f64]; complex numbers are not supported") {
-			t.Errorf("Parse(%q): got %v", name, err)
-		}
-	}
-}
+import "testing"
 
 func TestNames(t *testing.T) {
-	for _, dt := range All() {
+	for _, dt := range append(All(), C64, C128) {
 		if got, err := Parse(dt.String()); got != dt || err != nil {
 			t.Errorf("Parse(%q) = %v, %v", dt.String(), got, err)
 		}
-		if dt.Size() < 1 || dt.Float() && dt.Int() {
+		if dt.Size() < 1 || dt.Float() && dt.Int() || dt.Complex() != (dt.Part() != dt) {
 			t.Errorf("%v: size %d, float %v, int %v", dt, dt.Size(), dt.Float(), dt.Int())
 		}
 		if signed := dt.String()[0] == 'i' || dt.Float(); dt.Signed() != signed {
 			t.Errorf("%v: signed %v", dt, dt.Signed())
 		}
 	}
-	for _, name := range []string{"invalid", "", "F32", "float32"} {
+	for _, name := range []string{"invalid", "", "F32", "float32", "complex64"} {
 		if _, err := Parse(name); err == nil {
 			t.Errorf("Parse(%q) gave no error", name)
 		}
@@ -45,13 +34,15 @@ func TestPromote(t *testing.T) {
 		{U32, I8, I64}, {U32, I16, I64}, {U32, I32, I64}, {U32, I64, I64},
 		{U64, I8, F64}, {U64, I16, F64}, {U64, I32, F64}, {U64, I64, F64},
 		{U64, F16, F16}, {I64, F16, F16}, {F16, BF16, F32}, {BF16, F32, F32}, {F32, F64, F64},
+		{I64, C64, C64}, {F32, C64, C64}, {F64, C64, C128}, {F32, C128, C128}, {C64, C128, C128},
 	} {
 		if got := Promote(c.a, c.b); got != c.want {
 			t.Errorf("Promote(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
-	for _, a := range All() {
-		for _, b := range All() {
+	all := append(All(), C64, C128)
+	for _, a := range all {
+		for _, b := range all {
 			p := Promote(a, b)
 			if p != Promote(b, a) || Promote(a, a) != a || Promote(p, a) != p || Promote(p, b) != p {
 				t.Errorf("Promote(%v, %v) = %v: want a symmetric result that neither of the two changes", a, b, p)

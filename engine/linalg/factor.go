@@ -3,6 +3,7 @@ package linalg
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -12,14 +13,14 @@ import (
 // that is not above 0. The gradient is symmetric, as PyTorch's is.
 func Cholesky(a Tensor) Tensor {
 	x, batch, n := square("cholesky", a)
-	return host{op: "cholesky", outs: []ir.Type{{Shape: []int{n, n}}}, run: choleskyOf(n),
-		grad: func(_, out, dout []Tensor) []Tensor { // Murray 2016
+	return host.Code{Op: "cholesky", Outs: []ir.Type{{Shape: []int{n, n}}}, Run: choleskyOf(n),
+		Grad: func(_, out, dout []Tensor) []Tensor { // Murray 2016
 			l := out[0]
 			inner := halved(l.Transpose().MatMul(dout[0].Tril(0)))
 			inner = inner.Add(inner.Transpose()).Div(2)
 			back := Triangle{Transposed: true}
 			return []Tensor{TriangularSolve(l, TriangularSolve(l, inner, back).Transpose(), back)}
-		}}.call(batch, x)(0)
+		}}.Call(batch, x)(0)
 }
 
 // halved is the lower triangle of matrices, with half of the diagonal.
@@ -36,7 +37,7 @@ func CholeskySolve(l, b Tensor) Tensor {
 // to be independent.
 func QR(a Tensor) (q, r Tensor) {
 	_, _, m, n := matrix("qr", a)
-	return qr(a, min(m, n), host{op: "qr", grad: func(in, out, dout []Tensor) []Tensor {
+	return qr(a, min(m, n), host.Code{Op: "qr", Grad: func(in, out, dout []Tensor) []Tensor {
 		return []Tensor{qrGradient(in[0], out[0], out[1], dout[0], dout[1])}
 	}})
 }
@@ -47,13 +48,13 @@ func FullQR(a Tensor) (q, r Tensor) {
 	if m <= n {
 		return QR(a)
 	}
-	return qr(a, m, host{op: "full_qr", never: fmt.Sprintf("the %d columns of Q beyond R's are any that complete a basis; QR has a gradient", m-n)})
+	return qr(a, m, host.Code{Op: "full_qr", Never: fmt.Sprintf("the %d columns of Q beyond R's are any that complete a basis; QR has a gradient", m-n)})
 }
 
-func qr(a Tensor, cols int, h host) (q, r Tensor) {
-	x, batch, m, n := matrix(h.op, a)
-	h.outs, h.run = []ir.Type{{Shape: []int{m, cols}}, {Shape: []int{cols, n}}}, qrOf(m, n, cols)
-	result := h.call(batch, x)
+func qr(a Tensor, cols int, h host.Code) (q, r Tensor) {
+	x, batch, m, n := matrix(h.Op, a)
+	h.Outs, h.Run = []ir.Type{{Shape: []int{m, cols}}, {Shape: []int{cols, n}}}, qrOf(m, n, cols)
+	result := h.Call(batch, x)
 	return result(0), result(1)
 }
 

@@ -6,13 +6,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// What is computed for one matrix, by gonum's LAPACK. A routine says nothing of a batch: see host.
+// What is computed for one matrix, by gonum's LAPACK. A routine says nothing of a batch: see package host.
 
 var implementation gonum.Implementation
 
@@ -25,7 +26,7 @@ func worked(call func(work []float64, n int)) {
 }
 
 // luOf factorises [m n]: places of the rows, L [m k], U [k n], and the sign of the permutation.
-func luOf(m, n int) routine {
+func luOf(m, n int) host.Routine {
 	k := min(m, n)
 	return func(in, out [][]float64) error {
 		a, pivots := slices.Clone(in[0]), make([]int, k)
@@ -85,7 +86,7 @@ func eliminate(m, n int, a []float64, lda int, pivots []int) {
 }
 
 // trianglesOf solves op(a)·x = b for a triangular a [n n] and b [n cols].
-func trianglesOf(n, cols int, o Triangle) routine {
+func trianglesOf(n, cols int, o Triangle) host.Routine {
 	ul, trans, diag := blas.Lower, blas.NoTrans, blas.NonUnit
 	if o.Upper {
 		ul = blas.Upper
@@ -109,7 +110,7 @@ func trianglesOf(n, cols int, o Triangle) routine {
 }
 
 // choleskyOf factorises the lower triangle of a matrix [n n].
-func choleskyOf(n int) routine {
+func choleskyOf(n int) host.Routine {
 	return func(in, out [][]float64) error {
 		l := out[0]
 		for i := range n {
@@ -145,7 +146,7 @@ func minor(n int, a []float64) int {
 }
 
 // qrOf factorises [m n]: Q [m cols] and R [cols n], where cols is min(m, n) or m.
-func qrOf(m, n, cols int) routine {
+func qrOf(m, n, cols int) host.Routine {
 	k := min(m, n)
 	return func(in, out [][]float64) error {
 		a, tau := slices.Clone(in[0]), make([]float64, k)
@@ -180,7 +181,7 @@ func finite(x []float64) error {
 
 // svdOf factorises [m n]: U [m p], the singular values [k] in falling order, and Vᵀ [q n], where p and q are
 // k = min(m, n), or m and n if it is full.
-func svdOf(m, n int, full bool) routine {
+func svdOf(m, n int, full bool) host.Routine {
 	p, q := min(m, n), min(m, n)
 	if full {
 		p, q = m, n
@@ -260,7 +261,7 @@ func transposed(m, n int, a []float64) []float64 {
 
 // eighOf factorises a symmetric matrix [n n] by its lower triangle: the eigenvalues [n] in rising order, and
 // their vectors as columns.
-func eighOf(n int) routine {
+func eighOf(n int) host.Routine {
 	return func(in, out [][]float64) error {
 		if err := finite(in[0]); err != nil {
 			return err
@@ -289,7 +290,7 @@ func eighOf(n int) routine {
 }
 
 // eigOf computes the eigenvalues of a matrix [n n]: their real and imaginary parts.
-func eigOf(n int) routine {
+func eigOf(n int) host.Routine {
 	return func(in, out [][]float64) error {
 		if err := finite(in[0]); err != nil {
 			return err

@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -73,7 +74,7 @@ func lstsq(op string, a, b Tensor, rcond float64) Tensor {
 
 // svdAs is the SVD for another operation, which errors name.
 func svdAs(op string, a Tensor) (u, s, vt Tensor) {
-	return svd(a, false, host{op: op, grad: func(_, out, dout []Tensor) []Tensor {
+	return svd(a, false, host.Code{Op: op, Grad: func(_, out, dout []Tensor) []Tensor {
 		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
 	}})
 }

@@ -15,8 +15,8 @@
 // error of the evaluation, which names the matrix of a batch: a singular matrix, one that is not positive
 // definite, NaN where an iteration would not end.
 //
-// Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; host.go and
-// lapack.go are the code on the processor, blas.go the products below it.
+// Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; lapack.go
+// is the code on the processor, which package host runs, blas.go the products below it.
 package linalg
 
 import (
@@ -57,7 +57,10 @@ func floats(op string, t Tensor) Tensor {
 	if t.IsNone() {
 		fail(op, "got no tensor (a zero Tensor)")
 	}
-	if !t.DType().Float() {
+	switch n := access.Node(t, op); {
+	case n.DType.Complex():
+		fail(op, "%s", ir.NotReal(n))
+	case !n.DType.Float():
 		return t.Cast(dtype.F32)
 	}
 	return t

@@ -78,8 +78,8 @@ var values = map[string]func(a Tensor, more ...Tensor) []Tensor{
 		return []Tensor{w}
 	},
 	"eig_vals": func(a Tensor, _ ...Tensor) []Tensor {
-		re, im := linalg.EigVals(a)
-		return []Tensor{re.Sum(-1), re.Square().Sub(im.Square()).Sum(-1), re.Mul(re.Square().Sub(im.Square().Mul(3))).Sum(-1)}
+		z := linalg.EigVals(a)
+		return []Tensor{z.Sum(-1).Real(), z.Square().Sum(-1).Real(), z.Square().Mul(z).Sum(-1).Real()}
 	},
 	"matrix_power": func(a Tensor, _ ...Tensor) []Tensor {
 		return []Tensor{linalg.MatrixPower(a, 3), linalg.MatrixPower(a, 0)}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -24,8 +25,8 @@ func triangular(op string, a, b Tensor, o Triangle) Tensor {
 	square(op, a)
 	x, y, vector := systems(op, a, b, func(_, n int) int { return n })
 	_, batch, n, cols := matrix(op, y)
-	solve := host{op: op, key: fmt.Sprint(o), outs: []ir.Type{{Shape: []int{n, cols}}}, run: trianglesOf(n, cols, o),
-		grad: func(in, out, dout []Tensor) []Tensor {
+	solve := host.Code{Op: op, Key: fmt.Sprint(o), Outs: []ir.Type{{Shape: []int{n, cols}}}, Run: trianglesOf(n, cols, o),
+		Grad: func(in, out, dout []Tensor) []Tensor {
 			back := o
 			back.Transposed = !o.Transposed
 			db := triangular(op, in[0], dout[0], back)
@@ -35,7 +36,7 @@ func triangular(op string, a, b Tensor, o Triangle) Tensor {
 			}
 			return []Tensor{o.of(da), db}
 		}}
-	return dropColumn(solve.call(batch, x, y)(0), vector)
+	return dropColumn(solve.Call(batch, x, y)(0), vector)
 }
 
 // of is the triangle of a matrix that counts.
@@ -72,8 +73,8 @@ func (f Factors) P() Tensor {
 func factorsOf(op string, a Tensor) Factors {
 	x, batch, m, n := matrix(op, a)
 	k := min(m, n)
-	result := host{op: op, run: luOf(m, n), grad: luGradient,
-		outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, k}}, {Shape: []int{k, n}}, {Shape: []int{1, 1}}}}.call(batch, x)
+	result := host.Code{Op: op, Run: luOf(m, n), Grad: luGradient,
+		Outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, k}}, {Shape: []int{k, n}}, {Shape: []int{1, 1}}}}.Call(batch, x)
 	return Factors{Perm: result(0), L: result(1), U: result(2), sign: result(3).Squeeze(-2, -1)}
 }
 

@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -10,14 +11,14 @@ import (
 // Vᵀ needs singular values that differ and are not 0; where two are equal their part in it is left out, which
 // is right for functions that do not depend on the choice of vectors (PyTorch gives NaN).
 func SVD(a Tensor) (u, s, vt Tensor) {
-	return svd(a, false, host{op: "svd", grad: func(_, out, dout []Tensor) []Tensor {
+	return svd(a, false, host.Code{Op: "svd", Grad: func(_, out, dout []Tensor) []Tensor {
 		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
 	}})
 }
 
 // FullSVD is [SVD] with all vectors: U [… m m], s [… k], Vᵀ [… n n]. It has no gradient: SVD has one.
 func FullSVD(a Tensor) (u, s, vt Tensor) {
-	return svd(a, true, host{op: "full_svd", never: "vectors beyond the singular values are any that complete a basis; SVD has a gradient"})
+	return svd(a, true, host.Code{Op: "full_svd", Never: "vectors beyond the singular values are any that complete a basis; SVD has a gradient"})
 }
 
 // SingularValues returns the singular values [… k] of matrices a [… m n], k = min(m, n), in falling order.
@@ -26,14 +27,14 @@ func SingularValues(a Tensor) Tensor {
 	return s
 }
 
-func svd(a Tensor, full bool, h host) (u, s, vt Tensor) {
-	x, batch, m, n := matrix(h.op, a)
+func svd(a Tensor, full bool, h host.Code) (u, s, vt Tensor) {
+	x, batch, m, n := matrix(h.Op, a)
 	p, q := min(m, n), min(m, n)
 	if full {
 		p, q = m, n
 	}
-	h.outs, h.run = []ir.Type{{Shape: []int{m, p}}, {Shape: []int{min(m, n)}}, {Shape: []int{q, n}}}, svdOf(m, n, full)
-	result := h.call(batch, x)
+	h.Outs, h.Run = []ir.Type{{Shape: []int{m, p}}, {Shape: []int{min(m, n)}}, {Shape: []int{q, n}}}, svdOf(m, n, full)
+	result := h.Call(batch, x)
 	return result(0), result(1), result(2)
 }
 
@@ -73,22 +74,22 @@ func apart(x, y Tensor) Tensor {
 // computed. In the gradient equal eigenvalues are as in [SVD]; it is symmetric.
 func Eigh(a Tensor) (w, v Tensor) {
 	x, batch, n := square("eigh", a)
-	result := host{op: "eigh", outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, run: eighOf(n),
-		grad: func(_, out, dout []Tensor) []Tensor {
+	result := host.Code{Op: "eigh", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, Run: eighOf(n),
+		Grad: func(_, out, dout []Tensor) []Tensor {
 			w, v := out[0], out[1]
 			inner := v.Transpose().MatMul(dout[1]).Mul(apart(w.Unsqueeze(-2), w.Unsqueeze(-1))).Add(diagonal(dout[0]))
 			da := v.MatMul(inner).MatMul(v.Transpose())
 			return []Tensor{da.Add(da.Transpose()).Div(2)}
-		}}.call(batch, x)
+		}}.Call(batch, x)
 	return result(0), result(1)
 }
 
-// EigVals returns the eigenvalues of matrices a [… n n] in no order: their real and imaginary parts [… n],
-// because tensors have no complex numbers. Pairs of conjugates stand side by side, the positive imaginary
-// part first. They have no gradient; those of symmetric matrices have one, see [Eigh].
-func EigVals(a Tensor) (re, im Tensor) {
+// EigVals returns the eigenvalues of matrices a [… n n] in no order, complex [… n]. Pairs of conjugates stand
+// side by side, the positive imaginary part first. They have no gradient; those of symmetric matrices have
+// one, see [Eigh].
+func EigVals(a Tensor) Tensor {
 	x, batch, n := square("eig_vals", a)
-	result := host{op: "eig_vals", outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n}}}, run: eigOf(n),
-		never: "it would need the complex eigenvectors; Eigh of a symmetric matrix has a gradient"}.call(batch, x)
-	return result(0), result(1)
+	result := host.Code{Op: "eig_vals", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n}}}, Run: eigOf(n),
+		Never: "it would need the complex eigenvectors; Eigh of a symmetric matrix has a gradient"}.Call(batch, x)
+	return tensor.Complex(result(0), result(1))
 }

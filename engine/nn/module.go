@@ -127,6 +127,8 @@ func (p Param) Untrained() string {
 		return "fixed"
 	case why != "":
 		return why
+	case p.at.DType().Complex():
+		return fmt.Sprintf("%v, of which only the parts can be trained", p.at.DType())
 	case !p.at.DType().Float():
 		return fmt.Sprintf("%v, which has no gradient", p.at.DType())
 	}

@@ -23,7 +23,7 @@ const maxRank = 64
 // descriptors are NumPy's names of element types, without the order of their bytes. NumPy has no bf16.
 var descriptors = map[dtype.Type]string{
 	dtype.Bool: "b1", dtype.U8: "u1", dtype.I8: "i1", dtype.U16: "u2", dtype.I16: "i2", dtype.U32: "u4", dtype.I32: "i4",
-	dtype.U64: "u8", dtype.I64: "i8", dtype.F16: "f2", dtype.F32: "f4", dtype.F64: "f8",
+	dtype.U64: "u8", dtype.I64: "i8", dtype.F16: "f2", dtype.F32: "f4", dtype.F64: "f8", dtype.C64: "c8", dtype.C128: "c16",
 }
 
 // A header says what the elements are.
@@ -280,7 +280,7 @@ func (p *parser) descr() (dt dtype.Type, swapped bool) {
 			return dt, order == ">" && dt.Size() > 1
 		}
 	}
-	p.fail(at, "got elements of type %.40q%s, want bool, integers of 8 to 64 bits or floats of 16 to 64", name, advice(kind))
+	p.fail(at, "got elements of type %.40q%s, want bool, integers of 8 to 64 bits, floats of 16 to 64 or complex numbers of them", name, advice(kind))
 	return dt, false
 }
 
@@ -290,8 +290,6 @@ func advice(kind string) string {
 		return ""
 	}
 	switch kind[0] {
-	case 'c':
-		return " (complex numbers; save x.real and x.imag)"
 	case 'O':
 		return " (Python objects; give the array a dtype of numbers)"
 	case 'U', 'S':

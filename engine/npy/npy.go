@@ -8,7 +8,7 @@
 // A file is accepted only if it is exactly that: these three keys, an element type that tensors have, and as
 // many bytes as the shape needs. A refusal is a [FormatError], which says what is wrong and at which byte. No
 // more memory is taken than the file describes with bytes that it has. Objects, which NumPy stores as
-// Python's pickles, are refused, as are complex numbers, records and texts.
+// Python's pickles, are refused, as are records and texts.
 //
 // The format is described in NumPy's numpy.lib.format. Reading order: npy.go, header.go, zip.go.
 package npy
@@ -81,7 +81,7 @@ func read(r io.Reader, size, room int64, refused *FormatError) (tensor.Tensor, e
 		}
 	}
 	if h.swapped {
-		for n := h.dtype.Size(); len(data) >= n; data = data[n:] {
+		for n := h.dtype.Part().Size(); len(data) >= n; data = data[n:] {
 			slices.Reverse(data[:n])
 		}
 		data = s.last

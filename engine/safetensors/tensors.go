@@ -17,7 +17,7 @@ func formatName(dt dtype.Type) string { return strings.ToUpper(dt.String()) }
 // formatNames are those of all element types.
 func formatNames() []string {
 	var names []string
-	for _, dt := range dtype.All() {
+	for _, dt := range append(dtype.All(), dtype.C64) {
 		names = append(names, formatName(dt))
 	}
 	return names

@@ -61,8 +61,12 @@ func TestSaveThenLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	x := tensor.Arange(0, 6, 1).Reshape(2, 3)
 	saved := map[string]tensor.Tensor{"x": x, "view": x.Transpose(), "none": tensor.Zeros(0, 2), "yes": x.Gt(2)}
-	for _, dt := range dtype.All() {
+	for _, dt := range append(dtype.All(), dtype.C64) {
 		saved[dt.String()] = tensor.FromAs(dt, []int{0, 1, 1})
+	}
+	const want = `got dtype "C128", want one of the format's`
+	if err := Save(path, map[string]tensor.Tensor{"z": tensor.FromAs(dtype.C128, 1i)}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 	if err := Save(path, saved, map[string]string{"k": "v"}); err != nil {
 		t.Fatal(err)

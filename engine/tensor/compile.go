@@ -57,7 +57,7 @@ func Callback(f func(values []Tensor), ts ...Tensor) {
 	}
 	c := callback{f: f}
 	for _, t := range ts {
-		c.ts = append(c.ts, t.node("callback"))
+		c.ts = append(c.ts, t.real("callback"))
 	}
 	tr.after = append(tr.after, c)
 }
@@ -80,7 +80,7 @@ func (c *compiled) call(args ...Tensor) []Tensor {
 	defer c.mu.Unlock()
 	now := invocation{args: make([]*ir.Node, len(args))}
 	for i, t := range args {
-		n := t.node("compile")
+		n := t.real("compile")
 		if n.Value() == nil && n.Op != ir.Const {
 			t.Eval()
 		}

@@ -71,7 +71,7 @@ func atMostOne[T any](op string, o []T) (first T) {
 
 // batched returns x with an axis for the images in front, and whether it had one.
 func batched(op string, t Tensor, rank int) (x *ir.Node, had bool) {
-	x = t.node(op)
+	x = t.real(op)
 	if len(x.Shape) == rank+1 {
 		return reshape(x, append([]int{1}, x.Shape...)), false
 	}

@@ -16,6 +16,10 @@ import (
 
 // leafOn copies little-endian elements to a device.
 func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
+	if dt.Complex() {
+		re, im := apart(data, dt.Part().Size())
+		return pairOf(leafOn(d, dt.Part(), shape, re, name), leafOn(d, dt.Part(), slices.Clone(shape), im, name))
+	}
 	b, err := box.Leaf(d, dt, shape, len(data), name, func(buf *backend.Block) error { return d.Upload(buf, 0, data) })
 	check("tensor", err)
 	return on(b)
@@ -54,7 +58,7 @@ func Ones(shape ...int) Tensor { return Full(1, shape...) }
 // must have room; integers take its whole part.
 func FullLike(t Tensor, v float64) Tensor {
 	n := t.node("full")
-	return wrap(expand(ir.NewConst(n.Dev, n.DType, convert("full", v, n.DType, n)), n.Shape))
+	return wrap(expand(constant(n.Dev, n.DType, convert("full", v, n.DType.Part(), n)), n.Shape))
 }
 
 // ZerosLike returns zeros of t's shape, dtype and device.
@@ -108,7 +112,7 @@ func From(data any, shape ...int) Tensor { return from(backend.Default(), dtype.
 // FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are
 // converted as Cast does.
 func FromAs(dt dtype.Type, data any, shape ...int) Tensor {
-	check("from", box.CheckDType(dt))
+	check("from", box.CheckDType(dt.Part()))
 	return from(backend.Default(), dt, data, shape)
 }
 
@@ -130,11 +134,14 @@ func from(dev *backend.Device, dt dtype.Type, data any, shape []int) Tensor {
 	}
 	natural, ok := dtypeOf(v)
 	if !ok {
-		fail("from", "got %T, want numbers, booleans or slices of them%s", data, complexNote(data))
+		fail("from", "got %T, want numbers, booleans or slices of them", data)
 	}
 	chosen := dt != dtype.Invalid
 	if !chosen {
 		dt = natural
+	}
+	if natural.Complex() && chosen && !dt.Complex() {
+		fail("from", "got %T for %v, want real numbers", data, dt)
 	}
 	bytes := appendValues(nil, v, own, dt)
 	if !chosen && dt == dtype.F32 {
@@ -149,22 +156,9 @@ func from(dev *backend.Device, dt dtype.Type, data any, shape []int) Tensor {
 
 // dtypes are those of Go's types.
 var dtypes = map[reflect.Kind]dtype.Type{
-	reflect.Bool: dtype.Bool, reflect.Float32: dtype.F32, reflect.Float64: dtype.F32,
+	reflect.Complex64: dtype.C64, reflect.Complex128: dtype.C64, reflect.Bool: dtype.Bool, reflect.Float32: dtype.F32, reflect.Float64: dtype.F32,
 	reflect.Int: dtype.I64, reflect.Int8: dtype.I8, reflect.Int16: dtype.I16, reflect.Int32: dtype.I32, reflect.Int64: dtype.I64,
 	reflect.Uint: dtype.U64, reflect.Uint8: dtype.U8, reflect.Uint16: dtype.U16, reflect.Uint32: dtype.U32, reflect.Uint64: dtype.U64,
-}
-
-// complexNote is what a refusal adds for complex numbers, and slices of them; for other types it is empty.
-func complexNote(data any) string {
-	if t := reflect.TypeOf(data); t != nil {
-		for t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			t = t.Elem()
-		}
-		if t.Kind() == reflect.Complex64 || t.Kind() == reflect.Complex128 {
-			return "; complex numbers are not supported: keep the real and the imaginary part in two tensors"
-		}
-	}
-	return ""
 }
 
 // dtypeOf returns the dtype of a number, or of those in a slice.
@@ -193,6 +187,9 @@ func appendValues(b []byte, v reflect.Value, shape []int, dt dtype.Type) []byte 
 			b = appendValues(b, v.Index(i), shape[1:], dt)
 		}
 		return b
+	}
+	if dt.Complex() {
+		return appendComplex(b, v, dt)
 	}
 	if v.Kind() == reflect.Bool {
 		var s ir.Scalar
@@ -266,7 +263,7 @@ func wantRoom(v reflect.Value) {
 // FromBytes copies little-endian elements into a tensor on the default device.
 func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 	wantShape("from", shape)
-	check("from", box.CheckDType(dt))
+	check("from", box.CheckDType(dt.Part()))
 	if len(data) != ir.Size(shape)*dt.Size() {
 		fail("from", "got %d bytes for %v%v, want %d", len(data), dt, shape, ir.Size(shape)*dt.Size())
 	}

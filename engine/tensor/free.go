@@ -22,12 +22,14 @@ func (t Tensor) Free() {
 	if t.IsNone() {
 		return
 	}
-	if tr := tracing(); tr != nil {
-		tr.free(box.Of(t))
-		return
+	for _, x := range reals(t) {
+		if tr := tracing(); tr != nil {
+			tr.free(box.Of(x))
+		} else {
+			box.Of(x).Free()
+		}
 	}
-	box.Of(t).Free()
 }
 
 // Freed says whether Free was called, or something else has taken the tensor's memory that says so.
-func (t Tensor) Freed() bool { return !t.IsNone() && box.Of(t).Freed() }
+func (t Tensor) Freed() bool { return !t.IsNone() && box.Of(reals(t)[0]).Freed() }

@@ -24,7 +24,7 @@ func Custom(forward func(x ...Tensor) []Tensor, backward func(in, out, dout []Te
 		}
 		src, inside, names := make([]*ir.Node, len(x)), make([]Tensor, len(x)), make([]string, len(x))
 		for i, t := range x {
-			src[i], names[i] = t.node("custom"), fmt.Sprint("argument ", i+1)
+			src[i], names[i] = t.real("custom"), fmt.Sprint("argument ", i+1)
 			inside[i] = t
 			if src[i].DType.Float() {
 				inside[i] = t.Detach() // what forward computes need not be kept for a gradient through it
@@ -36,7 +36,7 @@ func Custom(forward func(x ...Tensor) []Tensor, backward func(in, out, dout []Te
 			fail("custom", "got a forward that returns nothing, want one tensor at least")
 		}
 		for _, y := range results {
-			n := y.node("custom")
+			n := y.real("custom")
 			src, k.Outs = append(src, n), append(k.Outs, n.Type())
 		}
 		k.SetKey()

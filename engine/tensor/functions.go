@@ -10,6 +10,9 @@ import (
 // floatPair brings two operands to one floating-point dtype and one shape.
 func floatPair(op string, t Tensor, y Operand) (a, b Tensor) {
 	p, q := pair(op, t, y)
+	for _, n := range []*ir.Node{p, q} {
+		wrap(n).real(op)
+	}
 	a, b = wrap(floats(p)), wrap(floats(q))
 	if shape := broadcast(op, p, q); len(shape) > 0 { // a number stays one elsewhere, where the op broadcasts it
 		a, b = a.Expand(shape...), b.Expand(shape...)

@@ -12,8 +12,13 @@ import (
 // Grad returns the gradients of loss, which has one element, with respect to parameters, lazily and in their
 // order. Any tensor that loss was computed from may be asked for; after loss was evaluated, only what was
 // made with [Tensor.Param]. A parameter that the loss does not reach, or reaches only through an op that has
-// no gradient, is an error that names it, and so is one that is frozen.
+// no gradient, is an error that names it, and so is one that is frozen. The gradient of a complex parameter
+// is that of its real part and, as imaginary part, that of its imaginary part: PyTorch's, along which the
+// loss rises most. One of the two that the loss does not reach is 0.
 func Grad(loss Tensor, params ...Tensor) []Tensor {
+	if list := reals(params...); len(list) > len(params) {
+		return gradOfParts(loss, params)
+	}
 	nodes := make([]*ir.Node, len(params))
 	for i, p := range params {
 		nodes[i] = p.node("grad")
@@ -26,6 +31,41 @@ func Grad(loss Tensor, params ...Tensor) []Tensor {
 	out := make([]Tensor, len(grads))
 	for i, g := range grads {
 		out[i] = wrap(g)
+	}
+	return out
+}
+
+// gradOfParts is Grad where some parameters are complex.
+func gradOfParts(loss Tensor, params []Tensor) []Tensor {
+	history := ir.History(loss.real("grad"))
+	zero := map[*ir.Node]bool{} // parts that the loss does not reach, though it reaches the other part
+	var wanted []Tensor
+	for _, p := range params {
+		parts := reals(p)
+		reached := slices.DeleteFunc(slices.Clone(parts), func(x Tensor) bool { return !slices.Contains(history, x.node("grad")) })
+		if len(reached) == 0 {
+			reached = parts // Grad says what is wrong
+		}
+		for _, x := range parts {
+			zero[x.node("grad")] = !slices.Contains(reached, x)
+		}
+		wanted = append(wanted, reached...)
+	}
+	grads := Grad(loss, wanted...)
+	next := func(x Tensor) (g Tensor) {
+		if zero[x.node("grad")] {
+			return ZerosLike(x)
+		}
+		g, grads = grads[0], grads[1:]
+		return g
+	}
+	out := make([]Tensor, len(params))
+	for i, p := range params {
+		if parts := p.parts(); parts != nil {
+			out[i] = pairOf(next(parts[0]), next(parts[1]))
+		} else {
+			out[i] = next(p)
+		}
 	}
 	return out
 }

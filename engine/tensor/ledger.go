@@ -54,7 +54,7 @@ func (l *Ledger) compute(compute func(context.Context, []*ir.Node) error, result
 	defer l.record.Turn()
 	nodes := l.record.Left()
 	l.settled += len(nodes)
-	for _, t := range results {
+	for _, t := range reals(results...) {
 		if n := t.node("eval"); n.Value() == nil && !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}
@@ -72,7 +72,7 @@ func (l *Ledger) compute(compute func(context.Context, []*ir.Node) error, result
 // Covers reports whether Settle computes these results without being given them.
 func (l *Ledger) Covers(results ...Tensor) bool {
 	left := l.record.Left()
-	return !slices.ContainsFunc(results, func(t Tensor) bool {
+	return !slices.ContainsFunc(reals(results...), func(t Tensor) bool {
 		n := t.node("eval")
 		return n.Value() == nil && !slices.Contains(left, n)
 	})

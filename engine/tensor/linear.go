@@ -44,7 +44,7 @@ func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 		fail("matmul", "got %v and %v, want inner dimensions equal (%d and %d)", givenA, givenB, k, l)
 	}
 	dt := meet("matmul", a, b)
-	a, b = numbers(cast(a, dt)), numbers(cast(b, dt))
+	a, b = numbers(beneath(a, dt)), numbers(beneath(b, dt))
 	if rb == 2 && ra > 2 && inRows(a) { // one matrix for all rows: a single product
 		n := apply(ir.MatMul, ir.Attr{}, asRows(a), b)
 		return reshape(n, append(slices.Clone(a.Shape[:ra-1]), b.Shape[1]))
@@ -58,6 +58,9 @@ func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 // inRows says whether a is one matrix [… K] without a copy. A permuted one may not be; products read it batch
 // by batch then.
 func inRows(a *ir.Node) bool {
+	if a.DType.Complex() {
+		a = a.Src[0]
+	}
 	_, ok := ir.LayoutOf(a).Reshape(rowsOf(a))
 	return ok
 }
@@ -86,8 +89,9 @@ func (t Tensor) Outer(y Tensor) Tensor {
 	return t.Unsqueeze(1).Mul(y)
 }
 
-// VecDot is the sum of the products of x and y along an axis; the other axes broadcast.
-func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Mul(y).Sum(axis) }
+// VecDot is the sum of the products of x and y along an axis, of complex numbers those of x's conjugates; the
+// other axes broadcast.
+func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Conj().Mul(y).Sum(axis) }
 
 // Linear returns x·w + bias: x [… K], w [K N], bias [N] or none. Where x is of F16 or BF16 so is the result:
 // a product of wider weights reads them as they are, and rounds the result only. x.MatMul(w.Cast(x.DType()))

@@ -44,7 +44,7 @@ func Find(ts []Tensor, list []Live) []int {
 		if t.IsNone() || t.Freed() {
 			continue
 		}
-		if d := t.node("find").Value(); d != nil {
+		if d := reals(t)[0].node("find").Value(); d != nil {
 			if k, ok := at[d.Buf.(*backend.Block)]; ok {
 				found[i] = k
 			}

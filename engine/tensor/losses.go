@@ -3,7 +3,7 @@ package tensor
 // The losses here are means over all elements; CrossEntropy is in linear.go, because it is one op.
 
 // MeanSquares is the mean of (x − y)².
-func MeanSquares(x, y Tensor) Tensor { return x.Sub(y).Square().Mean() }
+func MeanSquares(x, y Tensor) Tensor { return x.Sub(y).squares().Mean() }
 
 // BinaryCrossEntropy is the mean of −y·ln p − (1 − y)·ln(1 − p), where p = sigmoid(logits), without its
 // rounding.

@@ -33,10 +33,19 @@ func cast(n *ir.Node, dt dtype.Type) *ir.Node {
 	if n.DType == dt {
 		return n
 	}
-	if n.Op == ir.Const && n.Attr.Flags&ir.Varies == 0 {
+	if n.Op == ir.Const && !dt.Complex() && n.Attr.Flags&ir.Varies == 0 {
 		return ir.NewConst(n.Dev, dt, ir.Convert(n.Attr.Value, n.DType, dt))
 	}
 	return apply(ir.Cast, ir.Attr{DType: dt}, n)
+}
+
+// beneath is n in a dtype for an elementwise operation or a product; beside complex numbers real ones stay
+// real, in the precision of the parts.
+func beneath(n *ir.Node, dt dtype.Type) *ir.Node {
+	if !n.DType.Complex() {
+		dt = dt.Part()
+	}
+	return cast(n, dt)
 }
 
 // loosely is n in another dtype for a product, which may read n as it is where it is wider: the numbers of a
@@ -88,11 +97,14 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 		}
 		return ir.Number(n.Dev, dtype.Bool, f)
 	}
+	if z, ok := complexNumber(n, y); ok {
+		return z
+	}
 	v, from, ok := number(y)
 	if !ok {
-		fail(op, "got an operand of type %T, want a Tensor or a number%s", y, complexNote(y))
+		fail(op, "got an operand of type %T, want a Tensor or a number", y)
 	}
-	dt := n.DType
+	dt := n.DType.Part()
 	switch {
 	case dt.Float():
 	case from == dtype.F64:
@@ -112,7 +124,7 @@ func pair(op string, t Tensor, y Operand) (a, b *ir.Node) {
 	b = operand(op, a, y)
 	dt := meet(op, a, b)
 	shape := broadcast(op, a, b)
-	return spread(cast(a, dt), shape), spread(cast(b, dt), shape)
+	return spread(beneath(a, dt), shape), spread(beneath(b, dt), shape)
 }
 
 // meet is the dtype in which an op computes with a and b, which their device must have.
@@ -122,7 +134,7 @@ func meet(op string, a, b *ir.Node) dtype.Type {
 	}
 	dt := dtype.Promote(a.DType, b.DType)
 	if d, ok := a.Dev.(ir.LimitedDevice); ok {
-		if err := d.Lacks(dt); err != nil {
+		if err := d.Lacks(dt.Part()); err != nil {
 			fail(op, "%v with %v: %v", a.DType, b.DType, err)
 		}
 	}
@@ -156,10 +168,7 @@ func arithmetic(op ir.Op, t Tensor, y Operand) Tensor {
 // fraction is combine on floats: integers become f32.
 func fraction(op ir.Op, t Tensor, y Operand) Tensor {
 	a, b := pair(op.String(), t, y)
-	if !a.DType.Float() {
-		a, b = cast(a, dtype.F32), cast(b, dtype.F32)
-	}
-	return wrap(apply(op, ir.Attr{}, a, b))
+	return wrap(apply(op, ir.Attr{}, floats(a), floats(b)))
 }
 
 func unary(op ir.Op, t Tensor) Tensor {
@@ -168,11 +177,7 @@ func unary(op ir.Op, t Tensor) Tensor {
 
 // smooth is unary on floats: integers become f32.
 func smooth(op ir.Op, t Tensor, attr ir.Attr) Tensor {
-	n := t.node(op.String())
-	if !n.DType.Float() {
-		n = cast(n, dtype.F32)
-	}
-	return wrap(apply(op, attr, n))
+	return wrap(apply(op, attr, floats(t.node(op.String()))))
 }
 
 // Add returns x + y.
@@ -192,6 +197,7 @@ func (t Tensor) Div(y Operand) Tensor { return fraction(ir.Div, t, y) }
 func (t Tensor) FloorDiv(y Operand) Tensor {
 	t.wantDivisor("floor_div", y)
 	q := arithmetic(ir.Div, t, y)
+	q.real("floor_div")
 	if q.DType().Float() {
 		q = q.Floor()
 	}
@@ -217,7 +223,7 @@ func (t Tensor) wantDivisor(op string, y Operand) {
 func (t Tensor) Pow(y Operand) Tensor {
 	v, dt, ok := number(y)
 	switch {
-	case ok && v.F < 0 && dt.Int() && !t.DType().Float():
+	case ok && v.F < 0 && dt.Int() && t.DType() < dtype.F16:
 		fail("pow", "got %v beside %v, want an exponent of integers that is 0 or more; %v.0 gives floats", y, t.node("pow"), y)
 	case ok && v.F == 2:
 		a, _ := pair("pow", t, y)

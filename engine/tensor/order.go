@@ -23,6 +23,7 @@ func (t Tensor) along(op string, axis []int) (Tensor, int) {
 // Sort returns the elements of an axis in rising order, NaN last; without an axis all elements, as one axis.
 // [Tensor.TopK] has them in falling order.
 func (t Tensor) Sort(axis ...int) Tensor {
+	t.real("sort")
 	t, a := t.along("sort", axis)
 	values, _ := t.SwapAxes(a, -1).BottomK(t.Len(a))
 	return values.SwapAxes(a, -1)
@@ -31,7 +32,7 @@ func (t Tensor) Sort(axis ...int) Tensor {
 // ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last; equal ones keep
 // their order.
 func (t Tensor) ArgSort(axis int) Tensor {
-	a := axisOf("arg_sort", t.node("arg_sort"), axis)
+	a := axisOf("arg_sort", t.real("arg_sort"), axis)
 	_, places := t.SwapAxes(a, -1).BottomK(t.Len(a))
 	return places.SwapAxes(a, -1)
 }
@@ -39,7 +40,7 @@ func (t Tensor) ArgSort(axis int) Tensor {
 // SearchSorted returns for each value the place (i64) in t, one axis of elements in rising order, before
 // which it would have to stand: before all that are equal to it, or, on the right, after them.
 func (t Tensor) SearchSorted(values Tensor, right bool) Tensor {
-	n := t.node("search_sorted")
+	n := t.real("search_sorted")
 	if len(n.Shape) != 1 {
 		fail("search_sorted", "got %v, want one axis", n)
 	}

@@ -77,7 +77,7 @@ func (t Tensor) setIndex(op string, y Operand, parts []Part) Tensor {
 	n := t.node(op)
 	r := regionOf(op, n, parts)
 	var from *ir.Node
-	if _, _, ok := number(y); ok {
+	if _, _, ok := number(y); ok && !n.DType.Complex() {
 		from = ir.NewConst(n.Dev, n.DType, convert(op, y, n.DType, n))
 	} else {
 		from = operand(op, n, y)

@@ -95,36 +95,51 @@ func shownIndices(shape []int) [][]int {
 	return shown
 }
 
+// shownValues reads the shown elements, in C order.
+func shownValues(n *ir.Node, shown [][]int) []byte {
+	if ir.Size(n.Shape) == 0 {
+		return nil
+	}
+	r := reader{n: n, shown: shown, layout: n.Value().Layout}
+	r.axis(0, r.layout.Offset)
+	return r.out
+}
+
+// shownFloats are shownValues of a floating-point dtype.
+func shownFloats(n *ir.Node, shown [][]int) []float64 {
+	values := shownValues(n, shown)
+	floats := make([]float64, len(values)/n.DType.Size())
+	for i := range floats {
+		floats[i] = element(n.DType, values, i)
+	}
+	return floats
+}
+
 // cells returns the shown elements as text, in C order.
 func cells(n *ir.Node, shown [][]int) []string {
-	var values []byte
-	if ir.Size(n.Shape) > 0 {
-		r := reader{n: n, shown: shown, layout: n.Value().Layout}
-		r.axis(0, r.layout.Offset)
-		values = r.out
-	}
-	count := len(values) / n.DType.Size()
-	list := make([]string, count)
 	switch {
-	case n.DType == dtype.Bool:
-		for i := range list {
-			list[i] = strconv.FormatBool(values[i] != 0)
-		}
-	case n.DType.Int():
-		for i := range list {
-			v := ir.Load(n.DType, values[i*n.DType.Size():]).I
-			if list[i] = strconv.FormatInt(v, 10); n.DType == dtype.U64 {
-				list[i] = strconv.FormatUint(uint64(v), 10)
-			}
-		}
-	default:
-		floats := make([]float64, count)
-		for i := range floats {
-			floats[i] = element(n.DType, values, i)
-		}
-		format := formatOf(floats)
+	case n.DType.Complex():
+		return formatComplex(shownFloats(n.Src[0], shown), shownFloats(n.Src[1], shown))
+	case n.DType.Float():
+		floats := shownFloats(n, shown)
+		list, format := make([]string, len(floats)), formatOf(floats)
 		for i, f := range floats {
 			list[i] = formatFloat(f, format)
+		}
+		return list
+	}
+	values := shownValues(n, shown)
+	count := len(values) / n.DType.Size()
+	list := make([]string, count)
+	for i := range list {
+		v := ir.Load(n.DType, values[i*n.DType.Size():]).I
+		switch n.DType {
+		case dtype.Bool:
+			list[i] = strconv.FormatBool(v != 0)
+		case dtype.U64:
+			list[i] = strconv.FormatUint(uint64(v), 10)
+		default:
+			list[i] = strconv.FormatInt(v, 10)
 		}
 	}
 	return list

@@ -10,8 +10,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Bytes returns the elements in C order, little endian. It evaluates, as all reading does.
-func (t Tensor) Bytes() []byte { return hostBytes(t.Eval().node("read")) }
+// Bytes returns the elements in C order, little endian; of complex numbers the imaginary part stands behind
+// the real one. It evaluates, as all reading does.
+func (t Tensor) Bytes() []byte {
+	t.Eval()
+	if p := t.parts(); p != nil {
+		return alternating(p[0].Bytes(), p[1].Bytes(), p[0].DType().Size())
+	}
+	return hostBytes(t.node("read"))
+}
 
 // element reads element i of little-endian data as a float64; 64-bit integers beyond 2⁵³ are rounded.
 func element(dt dtype.Type, b []byte, i int) float64 {
@@ -25,6 +32,7 @@ func element(dt dtype.Type, b []byte, i int) float64 {
 // Item returns the value of a tensor of one element. An integer beyond 2⁵³ that no float64 is fails;
 // [Tensor.Int] reads it.
 func (t Tensor) Item() float64 {
+	t.real("item")
 	n := t.one("item")
 	v := ir.Load(n.DType, t.Bytes())
 	if n.DType.Int() {
@@ -57,7 +65,7 @@ func (t Tensor) one(op string) *ir.Node {
 
 // Float64s returns the elements in C order.
 func (t Tensor) Float64s() []float64 {
-	dt, b := t.DType(), t.Bytes()
+	dt, b := t.real("float64s").DType, t.Bytes()
 	hostRoom("read", t.Size(), 8)
 	out := make([]float64, t.Size())
 	for i := range out {
@@ -68,7 +76,7 @@ func (t Tensor) Float64s() []float64 {
 
 // Floats returns the elements in C order.
 func (t Tensor) Floats() []float32 {
-	dt, b := t.DType(), t.Bytes()
+	dt, b := t.real("floats").DType, t.Bytes()
 	hostRoom("read", t.Size(), 4)
 	out := make([]float32, t.Size())
 	if dt == dtype.F32 {
@@ -105,7 +113,7 @@ func (t Tensor) Uint64s() []uint64 {
 }
 
 func integers[T any](op string, t Tensor, of func(n *ir.Node, i int64) T) []T {
-	n := t.node(op)
+	n := t.real(op)
 	if n.DType.Float() {
 		fail(op, "got %v, want integers or booleans", n)
 	}
@@ -134,6 +142,11 @@ func (t Tensor) Bools() []bool {
 // MaxAbsDiff returns the largest |a − b|, NaN if there is one on either side only, 0 for empty tensors.
 // Shapes are as for [AllClose].
 func MaxAbsDiff(a, b Tensor) float64 {
+	if len(reals(a, b)) > 2 {
+		oneShape("max_abs_diff", a, b)
+		far := a.Sub(b).Abs()
+		return MaxAbsDiff(Where(a.Eq(b).Or(a.IsNaN().And(b.IsNaN())), 0, far), ZerosLike(far))
+	}
 	p, q := aligned("max_abs_diff", a, b)
 	worst := 0.0
 	for i := range p {
@@ -148,6 +161,12 @@ func MaxAbsDiff(a, b Tensor) float64 {
 // AllClose says whether |a − b| ≤ absolute + relative·|b| everywhere. Both have one shape, or one is a number
 // of shape [] that is compared with each element; other shapes panic, also such as would broadcast.
 func AllClose(a, b Tensor, relative, absolute float64) bool {
+	if len(reals(a, b)) > 2 {
+		oneShape("all_close", a, b)
+		far := a.Sub(b).Abs()
+		close := far.Le(b.Abs().Mul(relative).Add(absolute)).And(far.IsFinite())
+		return a.Eq(b).Or(close).All().Bools()[0]
+	}
 	p, q := aligned("all_close", a, b)
 	for i := range p {
 		// An infinity is close to itself only.
@@ -158,12 +177,18 @@ func AllClose(a, b Tensor, relative, absolute float64) bool {
 	return true
 }
 
-// aligned returns the elements of two tensors of one shape, or of one and a number.
-func aligned(op string, a, b Tensor) (p, q []float64) {
-	x, y := a.node(op), b.node(op)
+// oneShape refuses other tensors than two of one shape, or one and a number.
+func oneShape(op string, a, b Tensor) (x, y *ir.Node) {
+	x, y = a.node(op), b.node(op)
 	if len(x.Shape) > 0 && len(y.Shape) > 0 && !slices.Equal(x.Shape, y.Shape) {
 		fail(op, "got %v and %v, want one shape", x, y)
 	}
+	return x, y
+}
+
+// aligned returns the elements of two tensors of one shape, or of one and a number.
+func aligned(op string, a, b Tensor) (p, q []float64) {
+	x, y := oneShape(op, a, b)
 	shape := broadcast(op, x, y)
 	u, v := a.Expand(shape...), b.Expand(shape...)
 	Eval(u, v)

@@ -35,7 +35,7 @@ func numbers(n *ir.Node) *ir.Node {
 // wide makes 64-bit integers of narrower ones and of booleans, in which sums are less likely to wrap.
 func wide(n *ir.Node) *ir.Node {
 	switch {
-	case n.DType.Float():
+	case n.DType.Float() || n.DType.Complex():
 		return n
 	case n.DType.Signed() || n.DType == dtype.Bool:
 		return cast(n, dtype.I64)
@@ -43,9 +43,9 @@ func wide(n *ir.Node) *ir.Node {
 	return cast(n, dtype.U64)
 }
 
-// floats makes f32 of everything that is not floating-point.
+// floats makes f32 of integers and booleans.
 func floats(n *ir.Node) *ir.Node {
-	if n.DType.Float() {
+	if n.DType.Float() || n.DType.Complex() {
 		return n
 	}
 	return cast(n, dtype.F32)
@@ -84,7 +84,7 @@ func (t Tensor) MinKeep(axes ...int) Tensor { return wrap(keep(ir.ReduceMin, t.n
 // Var is the variance with the divisor n, as NumPy's var: the mean of the squared distance from the mean over
 // axes; none means all. PyTorch's var divides by n − 1, as [Tensor.SampleVar] does.
 func (t Tensor) Var(axes ...int) Tensor {
-	return t.Sub(t.MeanKeep(axes...)).Square().Mean(axes...)
+	return t.Sub(t.MeanKeep(axes...)).squares().Mean(axes...)
 }
 
 // Std is √Var, with the divisor n as NumPy's std; that of PyTorch is [Tensor.SampleStd].
@@ -93,7 +93,7 @@ func (t Tensor) Std(axes ...int) Tensor { return root(t.Var(axes...)) }
 // VarWith is the variance with the divisor n − correction over axes; none means all. Correction is NumPy's
 // ddof.
 func (t Tensor) VarWith(correction float64, axes ...int) Tensor {
-	sum := t.Sub(t.MeanKeep(axes...)).Square().Sum(axes...)
+	sum := t.Sub(t.MeanKeep(axes...)).squares().Sum(axes...)
 	return sum.Div(max(0, float64(t.Size()/max(1, sum.Size()))-correction))
 }
 
@@ -114,7 +114,15 @@ func (t Tensor) Norm(axes ...int) Tensor {
 	if len(axes) == 0 {
 		return root(SumSquares([]Tensor{t}))
 	}
-	return root(wrap(floats(t.node("norm"))).Square().Sum(axes...))
+	return root(wrap(floats(t.node("norm"))).squares().Sum(axes...))
+}
+
+// squares are |x|².
+func (t Tensor) squares() Tensor {
+	if p := t.parts(); p != nil {
+		return p[0].Square().Add(p[1].Square())
+	}
+	return t.Square()
 }
 
 // root is √t of sums of squares, whose gradient is 0 where they are: a square's is, and 0·∞ would be NaN.

@@ -256,7 +256,7 @@ func (t Tensor) Pad(axis, before, after int, value float64) Tensor {
 	widths := make([]int, 2*len(n.Shape))
 	a := axisOf("pad", n, axis)
 	widths[2*a], widths[2*a+1] = before, after
-	return wrap(apply(ir.Pad, ir.Attr{Ints: widths}, n, ir.Number(n.Dev, n.DType, value)))
+	return wrap(apply(ir.Pad, ir.Attr{Ints: widths}, n, cast(ir.Number(n.Dev, n.DType.Part(), value), n.DType)))
 }
 
 // Concat joins tensors along an axis; dtypes are promoted.

@@ -91,7 +91,8 @@ func one(f func(tensor.Tensor) tensor.Tensor) func(tensor.Tensor, tensor.Operand
 
 // Of the 470 rules of the standard (2025.12, elementwise functions) these are all for real numbers but four
 // of clip, of which three leave the behaviour open and one is for no bounds. The other 158 are for complex
-// numbers, which the engine does not have. A rule for two operands that may change places is two here.
+// numbers; TestComplexPeers has those that the engine keeps. A rule for two operands that may change places
+// is two here.
 var specialFunctions = []specialFunction{
 	{"acos", one(tensor.Tensor.Acos), []specialCase{
 		{isNaN, nil, value(nan)}, {operands{1.5, 2, 65280, inf}, nil, value(nan)},

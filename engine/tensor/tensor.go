@@ -116,6 +116,9 @@ func Try(f func()) (err error) {
 
 // apply makes a node and panics if the op does not take these operands.
 func apply(op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {
+	if attr.DType.Complex() || slices.ContainsFunc(src, func(n *ir.Node) bool { return n.DType.Complex() }) {
+		return ofParts(op, attr, src)
+	}
 	n, err := ir.New(op, attr, src...)
 	check(op.String(), err)
 	return n
@@ -163,7 +166,9 @@ func (t Tensor) Named(name string) Tensor {
 	if name = visible.Line(name); len(name) > limit {
 		name = strings.ToValidUTF8(name[:limit], "") + "…"
 	}
-	t.node("named").Name = name
+	for _, x := range reals(t) {
+		x.node("named").Name = name
+	}
 	return t
 }
 
@@ -173,6 +178,7 @@ func Eval(ts ...Tensor) {
 	if tracing() != nil {
 		return
 	}
+	ts = reals(ts...)
 	if len(ts) == 1 {
 		if n := ts[0].node("eval"); n.Value() == nil {
 			check("eval", plan.Run(scope.Context(), []*ir.Node{n}))
@@ -197,13 +203,24 @@ func (t Tensor) Eval() Tensor {
 }
 
 // Evaluated says whether the tensor was computed already.
-func (t Tensor) Evaluated() bool { return t.node("evaluated").Value() != nil }
+func (t Tensor) Evaluated() bool {
+	for _, x := range reals(t) {
+		if x.node("evaluated").Value() == nil {
+			return false
+		}
+	}
+	return true
+}
 
 // Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the
 // instructions that are fused into it, and what it writes. Nothing is computed. It is empty for a tensor that
 // has its values.
 func (t Tensor) Plan() string {
-	text, err := plan.Describe(scope.Context(), []*ir.Node{t.node("plan")})
+	var nodes []*ir.Node
+	for _, x := range reals(t) {
+		nodes = append(nodes, x.node("plan"))
+	}
+	text, err := plan.Describe(scope.Context(), nodes)
 	check("plan", err)
 	return text
 }
@@ -219,6 +236,12 @@ func (t Tensor) Set(y Tensor) {
 	}
 	if old.DType != n.DType || !slices.Equal(old.Shape, n.Shape) || old.Dev != n.Dev {
 		fail("set", "got %v on %v for %v on %v, want one type, shape and device", n, n.Dev, old, old.Dev)
+	}
+	if parts := t.parts(); parts != nil {
+		Eval(y)
+		parts[0].Set(y.Real())
+		parts[1].Set(y.Imag())
+		return
 	}
 	if tr := tracing(); tr != nil {
 		tr.set(box.Of(t), old, n)
@@ -243,7 +266,7 @@ func viewed(n *ir.Node) *ir.Node {
 // Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps
 // its history, so that [Grad] works even after the result was printed. Its dtype has to be one of floats.
 func (t Tensor) Param() Tensor {
-	if n := t.node("param"); !n.DType.Float() {
+	if n := t.node("param"); !n.DType.Float() && !n.DType.Complex() {
 		fail("param", "got %v, want floats, which can have a gradient: Cast(dtype.F32) makes some", n)
 	}
 	return t.mark("param", true, "")
@@ -258,6 +281,13 @@ func (t Tensor) Frozen() string { return t.node("frozen").Frozen }
 
 // mark gives all handles on t a value that is a parameter, or is frozen for a reason.
 func (t Tensor) mark(op string, tracked bool, frozen string) Tensor {
+	if parts := t.parts(); parts != nil {
+		Eval(t)
+		for _, x := range parts {
+			x.mark(op, tracked, frozen)
+		}
+		return t
+	}
 	if n := t.node(op); n.Op == ir.Leaf && n.Tracked == tracked && n.Frozen == frozen {
 		return t
 	}
@@ -276,6 +306,10 @@ func (t Tensor) Snapshot() Tensor { return wrap(t.node("snapshot")) }
 // history. It says whether t had another value before.
 func (t Tensor) Restore(was Tensor) (changed bool) {
 	outsideOnly("restore")
+	if parts, before := t.parts(), was.parts(); parts != nil && before != nil {
+		re, im := parts[0].Restore(before[0]), parts[1].Restore(before[1])
+		return re || im
+	}
 	old, n := t.node("restore"), was.node("restore")
 	if old != n {
 		box.Of(t).Replace(old, n)
@@ -285,7 +319,7 @@ func (t Tensor) Restore(was Tensor) (changed bool) {
 
 // IsParam says whether the tensor is a parameter.
 func (t Tensor) IsParam() bool {
-	n := t.node("param")
+	n := reals(t)[0].node("param")
 	return n.Op == ir.Leaf && n.Tracked
 }
 
@@ -296,6 +330,9 @@ func (t Tensor) Detach() Tensor { return unary(ir.Detach, t) }
 // needed: t on its device, and then the copy. Gradients flow back to t's device. What is made of numbers
 // alone (Zeros, Range, a cast or a view of them) is not copied but made over there.
 func (t Tensor) To(d device.Device) Tensor {
+	if p := t.parts(); p != nil {
+		return pairOf(p[0].To(d), p[1].To(d))
+	}
 	n, to := t.node("to"), backend.Inside(d)
 	switch {
 	case to == nil:

@@ -67,7 +67,7 @@ func (tr *trace) record(f func(...Tensor) []Tensor, args []*ir.Node) (results []
 			inner[i] = wrap(tr.argument(i, n))
 		}
 		for _, t := range f(inner...) {
-			results = append(results, t.node("compile"))
+			results = append(results, t.real("compile"))
 		}
 	})
 	return results

@@ -51,7 +51,7 @@ const worthTelling = 1000
 // opened, or elsewhere, and that are not among its results: its time has what others had left undone.
 func (l *Ledger) Older(results ...Tensor) (list []string) {
 	for _, n := range l.record.Older() {
-		if ir.Size(n.Shape) >= worthTelling && !slices.ContainsFunc(results, func(t Tensor) bool { return t.node("eval") == n }) {
+		if ir.Size(n.Shape) >= worthTelling && !slices.ContainsFunc(reals(results...), func(t Tensor) bool { return t.node("eval") == n }) {
 			list = append(list, workOf(n))
 		}
 	}
@@ -64,7 +64,7 @@ func (l *Ledger) Guarded() bool { return plan.Guarded(l.ctx) }
 // Elsewhere returns the work for results of the run which has ended that it has not done itself: what was
 // done before the run began, and what others did meanwhile. Its time does not have that work in it.
 func (l *Ledger) Elsewhere(results ...Tensor) (before, meanwhile []string) {
-	for _, t := range results {
+	for _, t := range reals(results...) {
 		n := t.node("eval")
 		if n.Value() == nil || n.Op == ir.Const {
 			continue

@@ -173,7 +173,7 @@ func (c *Calls) isNumber(e ast.Expr) bool {
 	if _, ok := e.(*ast.BasicLit); ok && c.info.Types[e].Type == nil { // the 1 of x++
 		return true
 	}
-	return c.kind(e)&(types.IsInteger|types.IsFloat|types.IsBoolean) != 0
+	return c.kind(e)&(types.IsNumeric|types.IsBoolean) != 0
 }
 
 // kind is the kind of a value of a basic type, or 0.

@@ -20,6 +20,8 @@ def arrays():
         "f16": np.array([0.5, -65504.0, np.nan], dtype=np.float16),
         "f32": table,
         "f64": np.array([[0.1, -2.5], [np.inf, 1e300]]),
+        "c64": np.array([[1 + 2j, 4 - 3.5j, np.inf]], dtype=np.complex64),
+        "c128": np.array([0.1 - 2.5j, 1e300], dtype=np.complex128),
         "scalar": np.array(3.25, dtype=np.float32),
         "empty": np.zeros((0, 4), dtype=np.float32),
         "naïve 名/a": np.ones((1, 2), dtype=np.float32),
@@ -32,7 +34,7 @@ def write(folder):
     table = arrays()["f32"]
     np.save(folder / "fortran.npy", np.asfortranarray(table))
     np.save(folder / "big.npy", table.astype(">f4"))
-    np.save(folder / "complex.npy", table.astype(np.complex64))
+    np.save(folder / "complex.npy", np.asfortranarray(table * (1 + 2j)).astype(">c8"))
     np.save(folder / "objects.npy", np.array([None, {}], dtype=object))
     np.save(folder / "records.npy", np.zeros(2, dtype=[("a", "<f4"), ("b", "<i4")]))
     with open(folder / "version2.npy", "wb") as f:

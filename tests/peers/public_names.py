@@ -20,6 +20,7 @@ FILES = {
     "torch.optim.lr_scheduler": ["optim/lr_scheduler.py"],
     "torch.utils.data": ["utils/data/__init__.py"],
     "torch.linalg": ["linalg/__init__.py"],
+    "torch.fft": ["fft/__init__.py"],
     "torch.Tensor": ["_C/__init__.pyi:TensorBase", "_tensor.py:Tensor"],
     "mlx.core": ["core/__init__.pyi"],
     "mlx.nn": ["nn/layers/__init__.py", "nn/utils.py", "nn/losses.py", "nn/init.py"],
@@ -28,6 +29,7 @@ FILES = {
     "numpy": ["__init__.pyi"],
     "numpy.random": ["random/__init__.pyi"],
     "numpy.linalg": ["linalg/__init__.pyi"],
+    "numpy.fft": ["fft/__init__.pyi"],
     "numpy.ndarray": ["__init__.pyi:ndarray", "__init__.pyi:_ArrayOrScalarCommon"],
 }
 SPELT = {

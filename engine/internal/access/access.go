@@ -77,6 +77,13 @@ func Unwritten(dt dtype.Type, shape ...int) tensor.Tensor {
 // from a place on. Several goroutines call it. An error of read is the error; a wrong shape panics.
 func Filled(dt dtype.Type, shape []int, read func(at int, to []byte) error) (tensor.Tensor, error) {
 	check("from", box.CheckShape("from", shape))
+	if dt.Complex() { // whose parts lie elsewhere than in the file
+		data := make([]byte, ir.Size(shape)*dt.Size())
+		if err := read(0, data); err != nil {
+			return tensor.Tensor{}, err
+		}
+		return tensor.FromBytes(dt, data, shape...), nil
+	}
 	check("from", box.CheckDType(dt))
 	d, n := backend.Default(), ir.Size(shape)*dt.Size()
 	var failed error

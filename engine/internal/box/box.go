@@ -37,9 +37,11 @@ func Because(e interface{ because(error) }, err error) { e.because(err) }
 // CauseOf returns the error below a *tensor.Error, or nil.
 func CauseOf(e interface{ cause() error }) error { return e.cause() }
 
-// A Box holds a node, and what packages of the engine keep with a tensor.
+// A Box holds a node, and what packages of the engine keep with a tensor. That of a complex tensor holds two
+// boxes instead, of its real and its imaginary part.
 type Box struct {
 	node  atomic.Pointer[ir.Node]
+	parts *[2]*Box
 	notes atomic.Pointer[sync.Map] // nil as long as nobody has any
 }
 
@@ -63,8 +65,22 @@ func On(b *Box) Handle { return Handle{b} }
 // Fill makes a zero Tensor one on a box.
 func Fill(t interface{ fill(*Box) }, b *Box) { t.fill(b) }
 
+// Pair returns the box of a complex tensor with these parts.
+func Pair(re, im *Box) *Box { return &Box{parts: &[2]*Box{re, im}} }
+
+// Parts are the boxes of a complex tensor's real and imaginary part; nil of others.
+func (b *Box) Parts() []*Box {
+	if b == nil || b.parts == nil {
+		return nil
+	}
+	return b.parts[:]
+}
+
 // New returns a box that holds n.
 func New(n *ir.Node) *Box {
+	if n.DType.Complex() {
+		return Pair(New(n.Src[0]), New(n.Src[1]))
+	}
 	n.Retain()
 	b := &Box{}
 	b.node.Store(n)
@@ -110,6 +126,17 @@ func (b *Box) Node(op string) (*ir.Node, error) {
 	if b == nil {
 		return nil, &ir.Error{Op: op, Msg: "got no tensor (a zero Tensor)"}
 	}
+	if b.parts != nil {
+		re, err := b.parts[0].Node(op)
+		if err != nil {
+			return nil, err
+		}
+		im, err := b.parts[1].Node(op)
+		if err != nil {
+			return nil, err
+		}
+		return ir.Pair(re, im), nil
+	}
 	n := b.node.Load()
 	if gone(n) {
 		return nil, wasFreed(op, n)
@@ -121,7 +148,12 @@ func (b *Box) Node(op string) (*ir.Node, error) {
 }
 
 // Held returns what the box holds outside of a function that is being compiled, also if it was freed.
-func (b *Box) Held() *ir.Node { return b.node.Load() }
+func (b *Box) Held() *ir.Node {
+	if b.parts != nil {
+		return ir.Pair(b.parts[0].Held(), b.parts[1].Held())
+	}
+	return b.node.Load()
+}
 
 // Notes are what packages of the engine keep with the tensor, each under a key of its own: they are there for
 // all handles on it and are collected with it, also where a note refers to it.

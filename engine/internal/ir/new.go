@@ -43,6 +43,9 @@ func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 		if s.Outs != nil && op != Pick {
 			return nil, wrong(n, "got a tuple %v, want a single value", s)
 		}
+		if s.DType.Complex() {
+			return nil, &Error{op.String(), NotReal(s)}
+		}
 	}
 	if err := RowOf(op).Infer(n); err != nil {
 		return nil, err
@@ -90,6 +93,21 @@ func tracked(n *Node) bool {
 		}
 	}
 	return false
+}
+
+// Pair returns what stands for complex numbers where an operation is made: Src are their real and their
+// imaginary part, nodes of one shape and dtype. It has no op and is in no graph: package tensor makes the
+// operation of the parts, and [New] refuses a Pair.
+func Pair(re, im *Node) *Node {
+	return &Node{
+		DType: dtype.ComplexOf(re.DType), Shape: re.Shape, Dev: re.Dev, Src: []*Node{re, im},
+		Name: re.Name, Frozen: re.Frozen, Tracked: re.Tracked || im.Tracked,
+	}
+}
+
+// NotReal is how an operation refuses complex numbers.
+func NotReal(n *Node) string {
+	return fmt.Sprintf("got %v, want real numbers: Real, Imag, Abs and Angle give some", n)
 }
 
 // NewConst returns a node of shape [] with that value.

@@ -15,8 +15,8 @@ import (
 )
 
 // Few files name an op: its number and row here, its meaning in ref, its loop in cpu, and the function that
-// people call. The table has all of them for one op of each kind. So an engineer that adds an op knows which
-// files to change, and that the planner is none of them.
+// people call, and what it is for complex numbers. The table has all of them for one op of each kind. So an
+// engineer that adds an op knows which files to change, and that the planner is none of them.
 func TestPlacesOfAnOp(t *testing.T) {
 	files, names := engineFiles(t), opNames(t)
 	for _, c := range []struct {
@@ -36,13 +36,13 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_elementwise.go", "backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "tensor/bits.go",
 		}},
 		{"a reduction", ir.Prod, []string{
-			"ir/op.go", "ir/table_reduce.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go",
+			"ir/op.go", "ir/table_reduce.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go", "tensor/complexrules.go",
 		}},
 		{"a row op", ir.SoftmaxGrad, []string{
 			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "kernel/rowops.go",
 		}},
 		{"a view", ir.Flip, []string{
-			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go",
+			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go", "tensor/complexrules.go",
 		}},
 		{"an op that runs alone", ir.TopK, []string{
 			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "kernel/single.go", "tensor/index.go",

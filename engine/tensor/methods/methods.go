@@ -24,6 +24,7 @@ var Groups = []Group{
 		"Median", "Quantile", "SumKeep", "MeanKeep", "MaxKeep", "MinKeep"}},
 	{"sort and accumulate", []string{"Sort", "ArgSort", "TopK", "BottomK", "Unique", "SearchSorted", "BinCount", "CumSum", "CumProd", "CumMax", "CumMin", "Diff"}},
 	{"linear algebra", []string{"MatMul", "Outer", "VecDot", "TensorDot", "Kron", "Trace"}},
+	{"complex numbers", []string{"Real", "Imag", "Conj", "Angle", "Complex64s", "Complex128s"}},
 	{"neural networks", []string{"Softmax", "LogSoftmax", "Relu", "Gelu", "Silu", "Sigmoid", "Tanh", "LayerNorm", "RMSNorm", "OneHot", "Rope", "LeakyRelu", "Elu", "GeluTanh", "Softplus", "LogSigmoid",
 		"Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AvgPool",
 		"LpPool", "MaxPoolPlaces", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"}},

@@ -32,6 +32,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Checkpoint":          reflect.ValueOf(tensor.Checkpoint),
 		"Combination":         reflect.ValueOf((*tensor.Combination)(nil)),
 		"Compile":             reflect.ValueOf(tensor.Compile),
+		"Complex":             reflect.ValueOf(tensor.Complex),
 		"Concat":              reflect.ValueOf(tensor.Concat),
 		"Context":             reflect.ValueOf(tensor.Context),
 		"Conv":                reflect.ValueOf((*tensor.Conv)(nil)),

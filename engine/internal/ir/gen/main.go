@@ -38,6 +38,9 @@ evaluated or goes from launch to launch is rounded. So what is evaluated on the 
 fusion does: ` + "`%kernels`" + ` shows the launches. With fusion off (` + "`tensor.WithFusion(ctx, false)`" + `) each op rounds its result,
 and the bits are those of evaluating one op after the other.
 
+Complex numbers are pairs of real ones here: package tensor makes an operation on them of these ops
+([dtypes](dtypes.md#complex-numbers)).
+
 Gradients are rules on the graph, each checked against central differences in float64. No gradient flows through
 integers and booleans.
 `

@@ -39,7 +39,7 @@ var modules = map[string]string{
 }
 
 // arrays are the modules whose names may be those of functions and methods of arrays.
-var arrays = map[string]bool{"": true, "numpy": true, "mlx": true, "random": true, "linalg": true, "nn": true, "cuda": true}
+var arrays = map[string]bool{"": true, "numpy": true, "mlx": true, "random": true, "linalg": true, "fft": true, "nn": true, "cuda": true}
 
 // Module returns a module's name in the table: numpy for np, nn for torch.nn.
 func Module(name string) string {

@@ -103,7 +103,7 @@ func example(v *types.Var) string {
 }
 
 // arrayModules are the qualifiers of modules whose names may be those of arrays.
-var arrayModules = []string{"", "numpy", "mlx", "random", "linalg", "nn"}
+var arrayModules = []string{"", "numpy", "mlx", "random", "linalg", "fft", "nn"}
 
 // find returns the key of a name in the table and its Go. The key is "" for a name without an equivalent.
 func (s *surface) find(module, name string) (key, goText string) {

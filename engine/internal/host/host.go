@@ -1,8 +1,11 @@
-package linalg
+// Package host is Go code on the processor that the graph knows as one node: for what packages above tensor
+// compute in loops of their own, matrix by matrix or row by row, and with float64.
+package host
 
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -19,33 +22,47 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A routine computes the results of one matrix, or of one of each operand, as float64 in rows. Results begin
-// as zeros, and one that nobody reads is nil. It must not change in. Its error completes "cholesky: ".
-type routine func(in, out [][]float64) error
+// A Tensor is a tensor.Tensor.
+type Tensor = tensor.Tensor
 
-// A host is a computation on the processor that the graph knows as one node.
-type host struct {
-	op    string
-	key   string    // what run depends on beside the shapes
-	outs  []ir.Type // of one matrix; Invalid stands for the dtype of the operands
-	run   routine
-	grad  func(in, out, dout []Tensor) []Tensor // nil if there is none, and
-	never string                                // why
+// check panics with err as a *tensor.Error.
+func check(op string, err error) {
+	var wrong *ir.Error
+	switch {
+	case errors.As(err, &wrong):
+		panic(&tensor.Error{Op: op, Msg: wrong.Msg})
+	case err != nil:
+		panic(&tensor.Error{Op: op, Msg: err.Error()})
+	}
 }
 
-// call makes the node over operands of one dtype and batch, and returns a function that gives its results.
-func (h host) call(batch []int, in ...Tensor) func(i int) Tensor {
+// A Routine computes the results of one matrix, or of one of each operand, as float64 in rows. Results begin
+// as zeros, and one that nobody reads is nil. It must not change in. Its error completes "cholesky: ".
+type Routine func(in, out [][]float64) error
+
+// Code is a computation on the processor that the graph knows as one node.
+type Code struct {
+	Op    string
+	Key   string                                // what Run depends on beside the shapes
+	Outs  []ir.Type                             // of one matrix; Invalid stands for the dtype of the operands
+	Run   Routine                               // several goroutines call it
+	Grad  func(in, out, dout []Tensor) []Tensor // nil if there is none, and
+	Never string                                // why
+}
+
+// Call makes the node over operands of one dtype and batch, and returns a function that gives its results.
+func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 	home := in[0].Device()
 	dt := in[0].DType()
 	src := make([]*ir.Node, len(in))
 	lens := make([]int, len(in)) // elements of one matrix
 	for i, t := range in {
-		src[i] = access.Node(onProcessor(t), h.op)
+		src[i] = access.Node(onProcessor(t), h.Op)
 		lens[i] = ir.Size(src[i].Shape[len(batch):])
 	}
-	outs := make([]ir.Type, len(h.outs))
-	for i, o := range h.outs {
-		outs[i] = ir.Type{DType: o.DType, Shape: join(batch, o.Shape...)}
+	outs := make([]ir.Type, len(h.Outs))
+	for i, o := range h.Outs {
+		outs[i] = ir.Type{DType: o.DType, Shape: slices.Concat(batch, o.Shape)}
 		if o.DType == dtype.Invalid {
 			outs[i].DType = dt
 		}
@@ -53,28 +70,28 @@ func (h host) call(batch []int, in ...Tensor) func(i int) Tensor {
 	if slices.ContainsFunc(lens, func(n int) bool { return n == 0 }) || slices.Contains(batch, 0) {
 		return func(i int) Tensor { return nothing(in[0], outs[i]) }
 	}
-	k := &ir.Kernel{Name: h.op, Function: fmt.Sprint(h.op, " ", h.key, " ", dt), Outs: outs, Flops: -1}
+	k := &ir.Kernel{Name: h.Op, Function: fmt.Sprint(h.Op, " ", h.Key, " ", dt), Outs: outs, Flops: -1}
 	k.Go = h.over(batch, dt, lens, outs)
-	if k.Gradient = func(*ir.Node, []*ir.Node) ([]*ir.Node, error) { return nil, fmt.Errorf("it has none: %s", h.never) }; h.grad != nil {
-		k.Gradient = box.GradientOf("its rule", make([]string, len(in)), access.Wrap, h.grad)
+	if k.Gradient = func(*ir.Node, []*ir.Node) ([]*ir.Node, error) { return nil, fmt.Errorf("it has none: %s", h.Never) }; h.Grad != nil {
+		k.Gradient = box.GradientOf("its rule", make([]string, len(in)), access.Wrap, h.Grad)
 	}
 	k.SetKey()
 	tuple, err := ir.New(ir.UserKernel, ir.Attr{Kernel: k}, src...)
-	check(h.op, err)
+	check(h.Op, err)
 	return func(i int) Tensor {
 		pick, err := ir.New(ir.Pick, ir.Attr{Index: i}, tuple)
-		check(h.op, err)
+		check(h.Op, err)
 		return access.Wrap(pick).To(home)
 	}
 }
 
 // onProcessor is t where Go code can read it: on its own device, or copied to the processor.
 func onProcessor(t Tensor) Tensor {
-	if _, ok := access.Node(t, "linalg").Dev.(*backend.Device).Backend().(backend.GoRunner); ok {
+	if _, ok := access.Node(t, "to").Dev.(*backend.Device).Backend().(backend.GoRunner); ok {
 		return t
 	}
 	d, err := device.Lookup(backend.Host)
-	check("linalg", err)
+	check("to", err)
 	return t.To(d)
 }
 
@@ -88,15 +105,15 @@ func nothing(beside Tensor, o ir.Type) Tensor {
 	case o.DType == dtype.I64:
 		return tensor.Range(last[0]).To(beside.Device()).Expand(shape...)
 	}
-	return eye(beside, last[0]).Cast(o.DType).Expand(shape...)
+	return tensor.Eye(last[0]).To(beside.Device()).Cast(o.DType).Expand(shape...)
 }
 
 // over returns the Go code of a kernel: the routine for each matrix of a batch, on as many threads as Go has.
 // It refers to no tensor.
-func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, [][]byte, [][]byte) error {
+func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, [][]byte, [][]byte) error {
 	batch = slices.Clone(batch)
 	count := ir.Size(batch)
-	op, run := h.op, h.run
+	op, run := h.Op, h.Run
 	sizes := make([]int, len(outs))
 	for i, o := range outs {
 		sizes[i] = ir.Size(o.Shape[len(batch):])
@@ -105,10 +122,17 @@ func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 		threads := min(count, runtime.GOMAXPROCS(0))
 		failed := make([]error, count)
 		var wg sync.WaitGroup
-		for worker := range threads {
+		for first := range threads {
 			wg.Go(func() {
-				for i := worker; i < count && ctx.Err() == nil; i += threads {
-					if err := one(run, i, dt, in, lens, out, sizes, outs); err != nil {
+				w := &worker{dt: dt, lens: lens, outs: outs, sizes: sizes, in: in, out: out,
+					x: make([][]float64, len(in)), y: make([][]float64, len(out)), room: make([][]float64, len(in))}
+				for k, n := range sizes {
+					if out[k] != nil {
+						w.y[k] = make([]float64, n)
+					}
+				}
+				for i := first; i < count && ctx.Err() == nil; i += threads {
+					if err := w.one(run, i); err != nil {
 						failed[i] = fmt.Errorf("%s: %w%s", op, err, place(i, batch))
 					}
 				}
@@ -124,23 +148,31 @@ func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 	}
 }
 
+// A worker has the memory of one goroutine, for one matrix at a time.
+type worker struct {
+	dt      dtype.Type
+	lens    []int // of the operands
+	outs    []ir.Type
+	sizes   []int
+	in, out [][]byte // of the whole batch
+	x, y    [][]float64
+	room    [][]float64 // of x
+}
+
 // one runs the routine for matrix i of a batch.
-func one(run routine, i int, dt dtype.Type, in [][]byte, lens []int, out [][]byte, sizes []int, outs []ir.Type) error {
-	x, y := make([][]float64, len(in)), make([][]float64, len(out))
-	for k, n := range lens {
-		x[k] = widened(dt, in[k][i*n*dt.Size():][:n*dt.Size()])
+func (w *worker) one(run Routine, i int) error {
+	for k, n := range w.lens {
+		w.x[k] = widened(w.dt, w.in[k][i*n*w.dt.Size():][:n*w.dt.Size()], &w.room[k])
 	}
-	for k, n := range sizes {
-		if out[k] != nil {
-			y[k] = make([]float64, n)
-		}
+	for _, y := range w.y {
+		clear(y)
 	}
-	if err := run(x, y); err != nil {
+	if err := run(w.x, w.y); err != nil {
 		return err
 	}
-	for k, n := range sizes {
-		if size := outs[k].DType.Size(); out[k] != nil {
-			narrow(outs[k].DType, out[k][i*n*size:][:n*size], y[k])
+	for k, n := range w.sizes {
+		if size := w.outs[k].DType.Size(); w.out[k] != nil {
+			narrow(w.outs[k].DType, w.out[k][i*n*size:][:n*size], w.y[k])
 		}
 	}
 	return nil
@@ -158,12 +190,15 @@ func place(i int, batch []int) string {
 	return fmt.Sprintf(", matrix %v of the batch", at)
 }
 
-// widened are elements as float64; those of f64 are not copied.
-func widened(dt dtype.Type, b []byte) []float64 {
+// widened are elements as float64, in the room; those of f64 are not copied.
+func widened(dt dtype.Type, b []byte, room *[]float64) []float64 {
 	if dt == dtype.F64 {
 		return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 	}
-	x := make([]float64, len(b)/dt.Size())
+	if *room == nil {
+		*room = make([]float64, len(b)/dt.Size())
+	}
+	x := *room
 	for i := range x {
 		if dt == dtype.F32 {
 			x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
