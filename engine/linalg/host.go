@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -21,7 +20,7 @@ import (
 
 // A routine computes the results of one matrix, or of one of each operand, as float64 in rows. Results begin
 // as zeros, and one that nobody reads is nil. It must not change in. Its error completes "cholesky: ".
-type routine func(in, out [][]float64) error
+type routine func(t threads, in, out [][]float64) error
 
 // A host is a computation on the processor that the graph knows as one node.
 type host struct {
@@ -91,9 +90,10 @@ func nothing(beside Tensor, o ir.Type) Tensor {
 	return eye(beside, last[0]).Cast(o.DType).Expand(shape...)
 }
 
-// over returns the Go code of a kernel: the routine for each matrix of a batch, on as many threads as Go has.
+// over returns the Go code of a kernel: the routine for each matrix of a batch, on as many threads as the
+// device has.
 // It refers to no tensor.
-func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, [][]byte, [][]byte) error {
+func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, int, [][]byte, [][]byte) error {
 	batch = slices.Clone(batch)
 	count := ir.Size(batch)
 	op, run := h.op, h.run
@@ -101,14 +101,14 @@ func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 	for i, o := range outs {
 		sizes[i] = ir.Size(o.Shape[len(batch):])
 	}
-	return func(ctx context.Context, in, out [][]byte) error {
-		threads := min(count, runtime.GOMAXPROCS(0))
+	return func(ctx context.Context, most int, in, out [][]byte) error {
+		workers := min(count, most)
 		failed := make([]error, count)
 		var wg sync.WaitGroup
-		for worker := range threads {
+		for worker := range workers {
 			wg.Go(func() {
-				for i := worker; i < count && ctx.Err() == nil; i += threads {
-					if err := one(run, i, dt, in, lens, out, sizes, outs); err != nil {
+				for i := worker; i < count && ctx.Err() == nil; i += workers {
+					if err := one(run, threads(most/workers), i, dt, in, lens, out, sizes, outs); err != nil {
 						failed[i] = fmt.Errorf("%s: %w%s", op, err, place(i, batch))
 					}
 				}
@@ -125,7 +125,7 @@ func (h host) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 }
 
 // one runs the routine for matrix i of a batch.
-func one(run routine, i int, dt dtype.Type, in [][]byte, lens []int, out [][]byte, sizes []int, outs []ir.Type) error {
+func one(run routine, t threads, i int, dt dtype.Type, in [][]byte, lens []int, out [][]byte, sizes []int, outs []ir.Type) error {
 	x, y := make([][]float64, len(in)), make([][]float64, len(out))
 	for k, n := range lens {
 		x[k] = widened(dt, in[k][i*n*dt.Size():][:n*dt.Size()])
@@ -135,7 +135,7 @@ func one(run routine, i int, dt dtype.Type, in [][]byte, lens []int, out [][]byt
 			y[k] = make([]float64, n)
 		}
 	}
-	if err := run(x, y); err != nil {
+	if err := run(t, x, y); err != nil {
 		return err
 	}
 	for k, n := range sizes {

@@ -4,12 +4,12 @@
 
 package micro
 
-// double14x16AVX512 multiplies two packed panels of float64; see gen/double.go.
+// double14x16AVX512 multiplies two panels of float64; see gen/double.go.
 //
 //go:noescape
-func double14x16AVX512(k int, a *float64, b *float64, c *float64)
+func double14x16AVX512(k int, a *float64, b *float64, ldb int, c *float64, ldc int, onto int)
 
-// double6x8AVX2 multiplies two packed panels of float64; see gen/double.go.
+// double6x8AVX2 multiplies two panels of float64; see gen/double.go.
 //
 //go:noescape
-func double6x8AVX2(k int, a *float64, b *float64, c *float64)
+func double6x8AVX2(k int, a *float64, b *float64, ldb int, c *float64, ldc int, onto int)

@@ -8,15 +8,17 @@ var doubleTiles = []struct {
 	rows, vectors int
 }{{avx512, 14, 2}, {avx2, 6, 2}}
 
-// emitDouble writes kernels for c[rows cols] = a·b over k ≥ 1 steps; the rows of all three are contiguous.
-// For each step a holds rows values and b cols values. Each sum is a chain of fused multiply-adds in the
-// order of k.
+// emitDouble writes kernels for c[rows cols] = a·b over k ≥ 1 steps, or c ± a·b. For each step a holds rows
+// values, and b cols values, ldb after those of the step before; rows of c are ldc apart. Each sum is a chain
+// of fused multiply-adds in the order of k.
 func emitDouble(f *file) {
 	for _, t := range doubleTiles {
 		rows, v := t.rows, t.vectors
-		fn := f.function("multiplies two packed panels of float64; see gen/double.go.",
-			fmt.Sprintf("double%dx%d%s", rows, v*t.lanes/2, t.name), "k int, a *float64, b *float64, c *float64")
-		fn.load("k", "AX", "a", "SI", "b", "BX", "c", "DI")
+		fn := f.function("multiplies two panels of float64; see gen/double.go.",
+			fmt.Sprintf("double%dx%d%s", rows, v*t.lanes/2, t.name), "k int, a *float64, b *float64, ldb int, c *float64, ldc int, onto int")
+		fn.load("k", "AX", "a", "SI", "b", "BX", "ldb", "R8", "c", "DI", "ldc", "R9", "onto", "R10")
+		fn.op("SHLQ", imm(3), "R8")
+		fn.op("SHLQ", imm(3), "R9")
 		fn.op("VXORPS", t.y(0), t.y(0), t.y(0)) // clears the whole register
 		for i := 1; i < rows*v; i++ {
 			fn.op("VMOVUPS", t.v(0), t.v(i))
@@ -34,12 +36,32 @@ func emitDouble(f *file) {
 			}
 		}
 		fn.op("ADDQ", imm(8*rows), "SI")
-		fn.op("ADDQ", imm(v*t.bytes()), "BX")
+		fn.op("ADDQ", "R8", "BX")
 		fn.op("DECQ", "AX")
 		fn.op("JNZ", loop)
-		for i := range rows * v {
-			fn.op("VMOVUPS", t.v(i), mem(i*t.bytes(), "DI"))
+		plus, minus := fn.label("plus"), fn.label("minus")
+		fn.op("CMPQ", "R10", imm(0))
+		fn.op("JGT", plus)
+		fn.op("JLT", minus)
+		for _, way := range []string{"", plus, minus} {
+			if way != "" {
+				fn.at(way)
+			}
+			for i := range rows {
+				for j := range v {
+					sum, at := t.v(i*v+j), mem(j*t.bytes(), "DI")
+					switch way {
+					case plus:
+						fn.op("VADDPD", at, sum, sum)
+					case minus:
+						fn.op("VMOVUPS", at, t.v(b))
+						fn.op("VSUBPD", sum, t.v(b), sum)
+					}
+					fn.op("VMOVUPS", sum, at)
+				}
+				fn.op("ADDQ", "R9", "DI")
+			}
+			fn.end()
 		}
-		fn.end()
 	}
 }
