@@ -8,10 +8,12 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// Symmetric tridiagonal and bidiagonal matrices are divided into halves whose values and vectors are found first
-// (Cuppen 1981; Gu and Eisenstat 1995; LAPACK's dstedc and dbdsdc). Vectors are rows, which lie together in memory.
+// Symmetric tridiagonal and bidiagonal matrices are divided into halves whose values and vectors are found
+// first (Cuppen 1981; Gu and Eisenstat 1995; LAPACK's dstedc and dbdsdc). Vectors are rows, which lie
+// together in memory.
 
-// A merge brings the values and the vectors of two halves together. Value j has row j of each matrix of vectors.
+// A merge brings the values and the vectors of two halves together. Value j has row j of each matrix of
+// vectors.
 type merge struct {
 	threads
 	d, z  []float64
@@ -30,7 +32,8 @@ const (
 	second
 )
 
-// vectors are rows in memory; those of the first half are 0 from column split on, those of the second before it.
+// vectors are rows in memory; those of the first half are 0 from column split on, those of the second before
+// it.
 type vectors struct {
 	a         []float64
 	ld, n     int
@@ -49,8 +52,8 @@ func turn(c, s float64, x, y []float64) {
 	}
 }
 
-// deflate finds what stays as it is: values whose z is small, and of two that are close one, when their vectors are
-// rotated so that its z is 0. close says whether two are, given the rotation.
+// deflate finds what stays as it is: values whose z is small, and of two that are close one, when their
+// vectors are rotated so that its z is 0. close says whether two are, given the rotation.
 func (m *merge) deflate(small func(j int) bool, close func(i, j int, c, s float64) bool) {
 	order := make([]int, len(m.d))
 	for i := range order {
@@ -85,8 +88,8 @@ func (m *merge) deflate(small func(j int) bool, close func(i, j int, c, s float6
 	}
 }
 
-// solve finds the new values and rows, described by describe, which is given the poles less a root, z, and the place
-// of each pole in a row of described.
+// solve finds the new values and rows, described by describe, which is given the poles less a root, z, and
+// the place of each pole in a row of described.
 func (m *merge) solve(rho float64, squared bool, describe func(root int, d, far, z []float64, to []int)) error {
 	k := len(m.keep)
 	s := secular{make([]float64, k), make([]float64, k), rho, squared}
@@ -179,8 +182,8 @@ const (
 	nothingBeside1 = 1e-100 // the largest element of a matrix is about 1; the square of this is above 0
 )
 
-// tridiagonal makes eigenvalues of the diagonal d, in rising order, of a matrix whose diagonal beside is e, and
-// their vectors in the rows of vt [n n], which begins as zeros.
+// tridiagonal makes eigenvalues of the diagonal d, in rising order, of a matrix whose diagonal beside is e,
+// and their vectors in the rows of vt [n n], which begins as zeros.
 func (t threads) tridiagonal(d, e, vt []float64, ld int) error {
 	n := len(d)
 	if n <= whole {
@@ -238,9 +241,9 @@ func (t threads) tridiagonal(d, e, vt []float64, ld int) error {
 	})
 }
 
-// bidiagonal makes singular values, in rising order, of the diagonal d of an upper bidiagonal matrix [n w] whose
-// diagonal above is e, and their vectors in the rows of ut [n n] and vt [w w], which begin as zeros; w is n or n+1,
-// when the last row of vt is what the matrix maps to 0.
+// bidiagonal makes singular values, in rising order, of the diagonal d of an upper bidiagonal matrix [n w]
+// whose diagonal above is e, and their vectors in the rows of ut [n n] and vt [w w], which begin as zeros; w
+// is n or n+1, when the last row of vt is what the matrix maps to 0.
 func (t threads) bidiagonal(w int, d, e, ut []float64, ldu int, vt []float64, ldv int) error {
 	n := len(d)
 	if n <= whole {

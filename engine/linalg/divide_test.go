@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
 )
 
-// diagonals are matrices of two diagonals with what makes halves hard to bring together: equal values, clusters,
-// zeros, entries of all sizes.
+// diagonals are matrices of two diagonals with what makes halves hard to bring together: equal values,
+// clusters, zeros, entries of all sizes.
 var diagonals = []struct {
 	name   string
 	of     func(i int, r *rand.Rand) float64
@@ -36,8 +37,8 @@ var diagonals = []struct {
 	{"tiny", func(i int, r *rand.Rand) float64 { return 1e-8 * r.NormFloat64() }, func(i int, r *rand.Rand) float64 { return r.NormFloat64() * math.Pow(10, float64(-r.IntN(16))) }},
 }
 
-// TestHalves: vectors are orthonormal and give the matrix back, and values are those of the QL and QR iterations,
-// which gonum's functions without vectors are.
+// TestHalves: vectors are orthonormal and give the matrix back, and values are those of the QL and QR
+// iterations, which gonum's functions without vectors are.
 func TestHalves(t *testing.T) {
 	for _, c := range diagonals {
 		for _, n := range []int{whole + 1, 67, 130, 259} {
@@ -179,6 +180,95 @@ func TestProducts(t *testing.T) {
 			if n < ldc && got[n] != c[n] {
 				t.Fatalf("%v: wrote beyond a row", s)
 			}
+		}
+	}
+}
+
+// TestSymmetric: a symmetric matrix times a vector is what its whole is, by the lower triangle, on any threads.
+func TestSymmetric(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{1, 3, 4, 9, 66, 300, 301} {
+		ld := n + 5
+		a, whole, x := make([]float64, n*ld), make([]float64, n*n), make([]float64, n)
+		for i := range n {
+			x[i] = r.NormFloat64()
+			for j := range n {
+				a[i*ld+j] = math.NaN() // above the diagonal
+			}
+			for j := range i + 1 {
+				v := r.NormFloat64()
+				a[i*ld+j], whole[i*n+j], whole[j*n+i] = v, v, v
+			}
+		}
+		want, got := make([]float64, n), make([]float64, n)
+		threads(1).gemm(false, false, n, 1, n, whole, n, x, 1, 0, want, 1)
+		for workers := 1; workers <= 3; workers++ {
+			threads(workers).symv(n, a, ld, x, got)
+			for i := range got {
+				if !(math.Abs(got[i]-want[i]) <= 1e-12) {
+					t.Fatalf("%d rows on %d threads: element %d: got %v, want %v", n, workers, i, got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestEigenvalues: blocks that bulges are chased through have the eigenvalues that gonum's dgeev finds.
+func TestEigenvalues(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		of    func(i, j int, r *rand.Rand) float64
+		limit float64
+	}{
+		{"random", func(_, _ int, r *rand.Rand) float64 { return r.NormFloat64() }, 1e-9},
+		{"positive", func(_, _ int, r *rand.Rand) float64 { return r.Float64() }, 1e-9},
+		{"skew", func(i, j int, _ *rand.Rand) float64 { return math.Sin(float64(i - j)) }, 1e-9},
+		{"symmetric", func(i, j int, _ *rand.Rand) float64 { return math.Cos(float64(i * j)) }, 1e-10},
+		{"triangular", func(i, j int, r *rand.Rand) float64 { return float64(max(0, j-i+1)) / float64(1+i+j) }, 1e-9},
+		{"blocks", func(i, j int, r *rand.Rand) float64 {
+			if i/100 != j/100 {
+				return 0
+			}
+			return r.NormFloat64()
+		}, 1e-9},
+		{"graded", func(i, j int, r *rand.Rand) float64 { return r.NormFloat64() * math.Pow(0.9, float64(i+j)) }, 1e-11},
+		{"zero", func(int, int, *rand.Rand) float64 { return 0 }, 0},
+		{"cycle", func(i, j int, _ *rand.Rand) float64 { // a permutation: no shift of it is better than another
+			if i == (j+1)%150 {
+				return 1
+			}
+			return 0
+		}, 1e-9},
+	} {
+		for _, n := range []int{smallEigen + 5, 150, 260, 430} {
+			t.Run(fmt.Sprint(c.name, " ", n), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(n), 7))
+				a := make([]float64, n*n)
+				for i := range a {
+					a[i] = c.of(i/n, i%n, r)
+				}
+				re, im := make([]float64, n), make([]float64, n)
+				if err := eigOf(n)(2, [][]float64{a}, [][]float64{re, im}); err != nil {
+					t.Fatal(err)
+				}
+				wr, wi := make([]float64, n), make([]float64, n)
+				size := max(1, largest(a))
+				worked(func(work []float64, l int) {
+					implementation.Dgeev(lapack.LeftEVNone, lapack.RightEVNone, n, slices.Clone(a), n, wr, wi, nil, 1, nil, 1, work, l)
+				})
+				for i := range n {
+					near, at := math.Inf(1), 0
+					for j := range wr {
+						if d := math.Hypot(re[i]-wr[j], im[i]-wi[j]); d < near {
+							near, at = d, j
+						}
+					}
+					if !(near <= c.limit*size*math.Sqrt(float64(n))) {
+						t.Fatalf("got the eigenvalue %v %+vi, the nearest is off by %v", re[i], im[i], near)
+					}
+					wr[at] = math.Inf(1) // each is one
+				}
+			})
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
@@ -164,8 +163,8 @@ func choleskyOf(n int) routine {
 	}
 }
 
-// potrf is LAPACK's dpotrf2 of a lower triangle; it may change what stands above the diagonal. It returns the order of
-// the first leading minor that is not above 0, or 0.
+// potrf is LAPACK's dpotrf2 of a lower triangle; it may change what stands above the diagonal. It returns the
+// order of the first leading minor that is not above 0, or 0.
 func (t threads) potrf(n int, a []float64, lda int) int {
 	if n > few {
 		h := halfOf(n)
@@ -234,7 +233,8 @@ func finite(x []float64) error {
 	return nil
 }
 
-// scaled divides a copy of a matrix [m n] by its largest absolute value, and returns that, unless they are not finite.
+// scaled divides a copy of a matrix [m n] by its largest absolute value, and returns that, unless they are
+// not finite.
 func scaled(m, n int, a []float64) (x []float64, ld int, by float64, err error) {
 	x, ld = padded(m, n, a)
 	if err := finite(x); err != nil {
@@ -266,7 +266,8 @@ func svdOf(m, n int, full bool) routine {
 	}
 }
 
-// tallSVD factorises a [m n], m ≥ n: the singular values in falling order, Uᵀ [cols m] and Vᵀ [n n], if they are wanted.
+// tallSVD factorises a [m n], m ≥ n: the singular values in falling order, Uᵀ [cols m] and Vᵀ [n n], if they
+// are wanted.
 func (t threads) tallSVD(m, n, cols int, a []float64, vectors bool) (s, ut, vt []float64, err error) {
 	x, ld, by, err := scaled(m, n, a)
 	if err != nil {
@@ -417,20 +418,17 @@ func (t threads) sytrd(n int, a []float64, lda int, d, e, tau []float64) {
 // eigOf computes the eigenvalues of a matrix [n n]: their real and imaginary parts.
 func eigOf(n int) routine {
 	return func(t threads, in, out [][]float64) error {
-		a, ld := padded(n, n, in[0])
-		if err := finite(a); err != nil {
+		a, ld, by, err := scaled(n, n, in[0])
+		if err != nil {
 			return err
 		}
 		re, im := make([]float64, n), make([]float64, n)
-		first := 0
-		worked(func(work []float64, l int) {
-			first = implementation.Dgeev(lapack.LeftEVNone, lapack.RightEVNone, n, a, ld, re, im, nil, 1, nil, 1, work, l)
-		})
-		if first != 0 {
-			return errUnconverged
+		if err := t.eigenvalues(n, a, ld, re, im); err != nil {
+			return err
 		}
 		for i, part := range [][]float64{re, im} {
 			if out[i] != nil {
+				scale(by, part)
 				copy(out[i], part)
 			}
 		}

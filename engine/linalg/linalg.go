@@ -4,8 +4,8 @@
 // broadcast. Everything is lazy, takes part in what tensor.Compile replays, and has gradients of any order
 // where they are defined. Results have the dtype of the matrices; integers count as f32.
 //
-// Only [Cholesky], [QR], [LU], [SVD], [Eigh], [EigVals], [TriangularSolve] and [Expm] are code of their own; the
-// other functions are made of these and of tensor's operations. They compute on the processor, in float64
+// Only [Cholesky], [QR], [LU], [SVD], [Eigh], [EigVals], [TriangularSolve] and [Expm] are code of their own;
+// the other functions are made of these and of tensor's operations. They compute on the processor, in float64
 // whatever the dtype, and round once at the end, as NumPy does: of another device (a GPU) the matrices are
 // copied to the processor and the results back, which profiles show as copies. Results of one factorisation
 // that are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being factorised,
@@ -20,7 +20,8 @@
 //
 // Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; host.go and
 // lapack.go are the code on the processor, blas.go, reflect.go and reduce.go what it is made of, divide.go,
-// secular.go and ql.go eigenvalues and singular values.
+// secular.go and ql.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
+// eigenvalues.
 package linalg
 
 import (

@@ -4,20 +4,19 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// Half of the work of a reduction to tridiagonal or bidiagonal form is products of the whole rest of the matrix
-// with a vector: it takes as long as reading that from memory. These are LAPACK's dlatrd and dlabrd, for lower
-// triangles and m ≥ n, with those products divided among threads.
+// Half of the work of a reduction to tridiagonal or bidiagonal form is products of the whole rest of the
+// matrix with a vector: it takes as long as reading that from memory. These are LAPACK's dlatrd and dlabrd,
+// for lower triangles and m ≥ n, with those products divided among threads.
 
-// dot is Σ x·y, with four sums at a time.
+// dot is Σ x·y.
 func dot(x, y []float64) float64 { return plain.Ddot(len(x), x, 1, y, 1) }
 
-// symv computes y = a·x of a symmetric matrix by its lower triangle, in blocks of a size that the first cache holds
-// while both of its parts are used.
+// symv computes y = a·x of a symmetric matrix by its lower triangle, which it reads once, four rows at a time.
 func (t threads) symv(n int, a []float64, lda int, x, y []float64) {
-	const block = 48
-	blocks := (n + block - 1) / block
 	if n < 256 {
 		t = 1
 	}
@@ -27,18 +26,20 @@ func (t threads) symv(n int, a []float64, lda int, x, y []float64) {
 		wg.Go(func() {
 			y := make([]float64, n)
 			sums[worker] = y
-			for b := blocks - 1 - worker; b >= 0; b -= int(t) {
-				i := b * block
-				rows := min(block, n-i)
-				for j := 0; j < i; j += block {
-					c := a[i*lda+j:]
-					plain.Dgemv(blas.NoTrans, rows, block, 1, c, lda, x[j:], 1, 1, y[i:], 1)
-					plain.Dgemv(blas.Trans, rows, block, 1, c, lda, x[i:], 1, 1, y[j:], 1)
+			for i := 4 * worker; i < n; i += 4 * int(t) {
+				below := 0 // of the block on the diagonal, row by row
+				if i+4 <= n {
+					for r, s := range micro.Symmetric(i, a[i*lda:], lda, (*[4]float64)(x[i:]), x, y) {
+						y[i+r] += s
+					}
+					below = i
 				}
-				for r := i; r < i+rows; r++ {
-					row := a[r*lda+i:][:r-i]
-					y[r] += a[r*lda+r]*x[r] + dot(row, x[i:][:len(row)])
-					plain.Daxpy(len(row), x[r], row, 1, y[i:], 1)
+				for r := i; r < min(n, i+4); r++ {
+					for c, v := range a[r*lda+below : r*lda+r] {
+						y[r] += v * x[below+c]
+						y[below+c] += v * x[r]
+					}
+					y[r] += a[r*lda+r] * x[r]
 				}
 			}
 		})
@@ -94,8 +95,8 @@ func (t threads) latrd(n, nb int, a []float64, lda int, e, tau, w []float64, ldw
 	}
 }
 
-// labrd reduces the first nb rows and columns of a [m n], and makes x [m nb] and y [n nb], such that a − V·Yᵀ −
-// X·Uᵀ is the rest.
+// labrd reduces the first nb rows and columns of a [m n], and makes x [m nb] and y [n nb], such that a − V·Yᵀ
+// − X·Uᵀ is the rest.
 func (t threads) labrd(m, n, nb int, a []float64, lda int, d, e, tauQ, tauP, x []float64, ldx int, y []float64, ldy int) {
 	v, to, s := make([]float64, m), make([]float64, m), make([]float64, nb+1)
 	for i := range nb {

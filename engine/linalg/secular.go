@@ -9,8 +9,8 @@ var errUnconverged = errors.New("got a matrix for which the iteration does not c
 
 const unit = 0x1p-53 // of rounding
 
-// A secular equation is 1/rho + Σ z²/(pole − x) = 0, whose roots lie between the poles, one above the last: what is
-// left of a symmetric matrix, or of a bidiagonal one, when the two halves of it are known.
+// A secular equation is 1/rho + Σ z²/(pole − x) = 0, whose roots lie between the poles, one above the last:
+// what is left of a symmetric matrix, or of a bidiagonal one, when the two halves of it are known.
 type secular struct {
 	d, z    []float64 // of the poles, in rising order; no z is 0, no two d are equal
 	rho     float64
@@ -26,8 +26,8 @@ func (s *secular) gap(j, i int) float64 {
 	return x
 }
 
-// solve finds root i as the distance from the pole that is nearest to it, and all far[j] = pole j − root with a
-// small relative error (Li 1993; LAPACK's dlaed4).
+// solve finds root i as the distance from the pole that is nearest to it, and all far[j] = pole j − root with
+// a small relative error (Li 1993; LAPACK's dlaed4).
 func (s *secular) solve(i int, far []float64) (origin int, x float64, err error) {
 	k := len(s.d)
 	from := func(o int) {
@@ -82,8 +82,8 @@ func (s *secular) solve(i int, far []float64) (origin int, x float64, err error)
 	return origin, x, nil
 }
 
-// values are f at a point, the derivatives of its terms up to pole i and of those beyond, and what rounding can
-// make of f.
+// values are f at a point, the derivatives of its terms up to pole i and of those beyond, and what rounding
+// can make of f.
 type values struct{ f, below, above, error float64 }
 
 func (s *secular) sums(i int, far []float64, x float64) (v values) {
@@ -138,8 +138,8 @@ func (s *secular) step(i int, far []float64, x float64, v values) float64 {
 	return eta
 }
 
-// solveAll returns the roots as values of d, and far [k k]: the poles less each root. It changes z to that of which
-// these are the exact roots, so vectors made of them are orthogonal (Gu and Eisenstat 1994).
+// solveAll returns the roots as values of d, and far [k k]: the poles less each root. It changes z to that of
+// which these are the exact roots, so vectors made of them are orthogonal (Gu and Eisenstat 1994).
 func (s *secular) solveAll(t threads) (roots, far []float64, err error) {
 	k := len(s.d)
 	roots, far = make([]float64, k), make([]float64, k*k)

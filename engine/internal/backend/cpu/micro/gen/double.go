@@ -64,4 +64,44 @@ func emitDouble(f *file) {
 			fn.end()
 		}
 	}
+	emitSymmetric(f)
+}
+
+// emitSymmetric writes the product of four rows of a symmetric matrix with x: sums[4 4] of what they give for
+// their own elements of y, and y += what they give as columns. n is a multiple of 4.
+func emitSymmetric(f *file) {
+	t := avx2
+	fn := f.function("multiplies four rows of a symmetric matrix, see gen/double.go.", "symmetricAVX2",
+		"n int, a *float64, lda int, of *float64, x *float64, y *float64, sums *float64")
+	rows := [4]string{"SI", "R8", "R9", "R10"}
+	fn.load("n", "AX", "a", rows[0], "lda", "R11", "of", "BX", "x", "CX", "y", "DX", "sums", "DI")
+	fn.op("SHLQ", imm(3), "R11")
+	for i := 1; i < 4; i++ {
+		fn.op("MOVQ", rows[i-1], rows[i])
+		fn.op("ADDQ", "R11", rows[i])
+	}
+	of, sum, y, x, a := 0, 4, 8, 9, 10
+	for i := range 4 {
+		fn.op("VBROADCASTSD", mem(8*i, "BX"), t.v(of+i))
+		fn.op("VXORPS", t.v(sum+i), t.v(sum+i), t.v(sum+i))
+	}
+	loop := fn.label("loop")
+	fn.at(loop)
+	fn.op("VMOVUPS", mem(0, "DX"), t.v(y))
+	fn.op("VMOVUPS", mem(0, "CX"), t.v(x))
+	for i, row := range rows {
+		fn.op("VMOVUPS", mem(0, row), t.v(a+i))
+		fn.op("VFMADD231PD", t.v(x), t.v(a+i), t.v(sum+i))
+		fn.op("VFMADD231PD", t.v(of+i), t.v(a+i), t.v(y))
+		fn.op("ADDQ", imm(32), row)
+	}
+	fn.op("VMOVUPS", t.v(y), mem(0, "DX"))
+	fn.op("ADDQ", imm(32), "CX")
+	fn.op("ADDQ", imm(32), "DX")
+	fn.op("SUBQ", imm(4), "AX")
+	fn.op("JNZ", loop)
+	for i := range 4 {
+		fn.op("VMOVUPS", t.v(sum+i), mem(32*i, "DI"))
+	}
+	fn.end()
 }
