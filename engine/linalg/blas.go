@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"math"
 	"sync"
 	"unsafe"
 
@@ -18,8 +19,9 @@ type threads int
 var plain gonum.Implementation // for what is small
 
 const (
-	few  = 16      // rows and columns up to which equations are left to plain loops
-	work = 1 << 20 // multiplications from which a product is divided among threads
+	few   = 16      // rows and columns up to which equations are left to plain loops
+	small = 1 << 13 // multiplications up to which a product is
+	work  = 1 << 20 // and from which it is divided among threads
 )
 
 // stride is the length of a matrix's rows in memory. Columns whose elements lie a power of 2 apart share one
@@ -60,6 +62,14 @@ func (t threads) gemm(ta, tb bool, m, n, k int, a []float64, lda int, b []float6
 	if m == 0 || n == 0 || k == 0 && onto != 0 {
 		return
 	}
+	if m*n*k <= small {
+		alpha, beta := 1., math.Abs(float64(onto))
+		if onto < 0 {
+			alpha = -1
+		}
+		plain.Dgemm(transpose(ta), transpose(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		return
+	}
 	term := gemm.Term{K: k, A: gemm.Operand{Line: lda, Step: 1}, B: gemm.Operand{Line: 1, Step: ldb}}
 	if ta {
 		term.A = gemm.Operand{Line: 1, Step: lda}
@@ -82,6 +92,13 @@ func (t threads) gemm(ta, tb bool, m, n, k int, a []float64, lda int, b []float6
 		return
 	}
 	t.apart(m, 16, func(lo, hi int) { part(hi-lo, n, a[lo*term.A.Line:], b, c[lo*ldc:]) })
+}
+
+func transpose(is bool) blas.Transpose {
+	if is {
+		return blas.Trans
+	}
+	return blas.NoTrans
 }
 
 // halfOf is where a triangle of n rows is divided: at a multiple of 16.

@@ -184,7 +184,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// TestSymmetric: a symmetric matrix times a vector is what its whole is, by the lower triangle, on any threads.
+// TestSymmetric: a symmetric matrix times a vector is what its whole is, by the lower triangle, on any
+// threads.
 func TestSymmetric(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{1, 3, 4, 9, 66, 300, 301} {

@@ -15,7 +15,8 @@ import (
 // dot is Σ x·y.
 func dot(x, y []float64) float64 { return plain.Ddot(len(x), x, 1, y, 1) }
 
-// symv computes y = a·x of a symmetric matrix by its lower triangle, which it reads once, four rows at a time.
+// symv computes y = a·x of a symmetric matrix by its lower triangle, which it reads once, four rows at a
+// time.
 func (t threads) symv(n int, a []float64, lda int, x, y []float64) {
 	if n < 256 {
 		t = 1
