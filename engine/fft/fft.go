@@ -278,19 +278,19 @@ func (k kind) transform(op string, x Tensor, n int, inverse bool, scale float64)
 
 func complexRow(op string, x Tensor, n int, inverse bool, scale float64) Tensor {
 	return row(op, fmt.Sprint("complex ", n, inverse, scale), parts(x), []int{n, n},
-		func() host.Routine { return complexRows(n, inverse, scale) },
+		func() routine { return complexRows(n, inverse, scale) },
 		func(dy Tensor) Tensor { return complexRow(op, dy, n, !inverse, scale) })
 }
 
 func realRow(op string, x Tensor, n int, scale float64) Tensor {
 	return row(op, fmt.Sprint("real ", n, scale), []Tensor{x}, []int{n/2 + 1, n/2 + 1},
-		func() host.Routine { return realRows(n, scale) },
+		func() routine { return realRows(n, scale) },
 		func(dy Tensor) Tensor { return halfRow(op, dy.Mul(weights(dy, n, 0.5)), n, scale) })
 }
 
 func halfRow(op string, x Tensor, n int, scale float64) Tensor {
 	return row(op, fmt.Sprint("half ", n, scale), parts(x), []int{n},
-		func() host.Routine { return halfRows(n, scale) },
+		func() routine { return halfRows(n, scale) },
 		func(dy Tensor) Tensor {
 			dx := realRow(op, dy, n, scale)
 			return dx.Mul(weights(dx, n, 2))
@@ -309,9 +309,12 @@ func weights(x Tensor, n int, v float64) Tensor {
 
 func parts(x Tensor) []Tensor { return []Tensor{x.Real(), x.Imag()} }
 
+// A routine transforms one row of each part, on one thread.
+type routine func(in, out [][]float64) error
+
 // row is the node of a transform of rows: one part of numbers that are real, two of complex ones. The code is
 // made ready when it runs for the first time.
-func row(op, key string, in []Tensor, lengths []int, code func() host.Routine, grad func(dy Tensor) Tensor) Tensor {
+func row(op, key string, in []Tensor, lengths []int, code func() routine, grad func(dy Tensor) Tensor) Tensor {
 	ready := sync.OnceValue(code)
 	join := func(parts []Tensor) Tensor {
 		if len(parts) == 1 {
@@ -320,7 +323,7 @@ func row(op, key string, in []Tensor, lengths []int, code func() host.Routine, g
 		return tensor.Complex(parts[0], parts[1])
 	}
 	c := host.Code{Op: op, Key: key,
-		Run: func(in, out [][]float64) error { return ready()(in, out) },
+		Run: func(_ int, in, out [][]float64) error { return ready()(in, out) },
 		Grad: func(_, _, dout []Tensor) []Tensor {
 			if dx := grad(join(dout)); len(in) == 2 {
 				return parts(dx)

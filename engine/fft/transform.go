@@ -250,7 +250,7 @@ func (b *bluestein) run(x []complex128) {
 
 // complexRows returns the code for one row: complex numbers [n] to [n], with e^(−2πi·kt/n), or its conjugate,
 // times scale.
-func complexRows(n int, inverse bool, scale float64) func(in, out [][]float64) error {
+func complexRows(n int, inverse bool, scale float64) routine {
 	f := newTransform(n)
 	return f.rows(n, func(in, out [][]float64, z, room []complex128) {
 		re, im := in[0], in[1]
@@ -266,7 +266,7 @@ func complexRows(n int, inverse bool, scale float64) func(in, out [][]float64) e
 }
 
 // rows gives a row's code room for two rows of size numbers.
-func (f *transform) rows(size int, row func(in, out [][]float64, z, room []complex128)) func(in, out [][]float64) error {
+func (f *transform) rows(size int, row func(in, out [][]float64, z, room []complex128)) routine {
 	rooms := sync.Pool{New: func() any { return &[2][]complex128{make([]complex128, size), make([]complex128, size)} }}
 	return func(in, out [][]float64) error {
 		room := rooms.Get().(*[2][]complex128)
@@ -292,7 +292,7 @@ func write(out [][]float64, z []complex128, scale float64) {
 
 // realRows returns the code for one row: real numbers [n] to the first n/2+1 of their transform, times scale.
 // An even row is transformed as n/2 complex numbers.
-func realRows(n int, scale float64) func(in, out [][]float64) error {
+func realRows(n int, scale float64) routine {
 	if n%2 == 1 {
 		f := newTransform(n)
 		return f.rows(n, func(in, out [][]float64, z, room []complex128) {
@@ -326,7 +326,7 @@ func realRows(n int, scale float64) func(in, out [][]float64) error {
 // halfRows returns the code for one row, the reverse of realRows but for a factor n: the first n/2+1 of n
 // complex numbers, of which the others are the conjugates, to the real numbers Σₖ z[k]·e^(2πi·kt/n), times
 // scale. What is imaginary in z[0], and in z[n/2] of an even n, is not read.
-func halfRows(n int, scale float64) func(in, out [][]float64) error {
+func halfRows(n int, scale float64) routine {
 	if n%2 == 1 {
 		f := newTransform(n)
 		return f.rows(n, func(in, out [][]float64, z, room []complex128) {

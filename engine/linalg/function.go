@@ -3,7 +3,12 @@ package linalg
 import (
 	"math"
 	"math/bits"
+	"slices"
 
+	"gonum.org/v1/gonum/blas"
+
+	"github.com/mcs-notebook/mcs/engine/internal/host"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -33,50 +38,76 @@ func MatrixPower(a Tensor, power int) Tensor {
 	return y
 }
 
-// Expm returns the exponentials of matrices a [… n n]: I + a + a²/2! + …, by the Padé approximant of order 13
-// of a/2ˢ, squared s times (Higham 2005). s is decided for each matrix, by its values.
+// Expm returns the exponentials of matrices a [… n n]: I + a + a²/2! + …. NaN and infinities give NaN. It is
+// scipy.linalg.expm. Each gradient is a part of the exponential of a matrix [… 2n 2n] (Van Loan 1978), so
+// gradients of any order work.
 func Expm(a Tensor) Tensor {
 	x, batch, n := square("expm", a)
-	if n == 0 {
-		return x
-	}
-	const radius = 5.371920351148152 // of the 1-norm, within which the approximant is exact to 53 bits
-	const most = 40                  // squarings: a norm of 10¹²
-	norm := MatrixNorm(x.Detach(), 1).Reshape(join(batch, 1, 1)...)
-	times := norm.Div(radius).Maximum(1).Log2().Ceil().Minimum(most)
-	x = x.Mul(times.Neg().Exp2())
-	b := [...]float64{64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
-		670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}
-	for i := range b { // so that f32 holds them, too
-		b[i] /= 64764752532480000
-	}
-	one := eye(x, n).Expand(join(batch, n, n)...)
-	x2 := x.MatMul(x)
-	x4 := x2.MatMul(x2)
-	x6 := x4.MatMul(x2)
-	sum := func(k int) Tensor { // of b[k], b[k+2] … b[k+12]
-		if k == 1 {
-			high := x6.Mul(b[13]).Add(x4.Mul(b[11])).Add(x2.Mul(b[9]))
-			return x6.MatMul(high).Add(x6.Mul(b[7])).Add(x4.Mul(b[5])).Add(x2.Mul(b[3])).Add(one.Mul(b[1]))
-		}
-		high := x6.Mul(b[12]).Add(x4.Mul(b[10])).Add(x2.Mul(b[8]))
-		return x6.MatMul(high).Add(x6.Mul(b[6])).Add(x4.Mul(b[4])).Add(x2.Mul(b[2])).Add(one.Mul(b[0]))
-	}
-	u, v := x.MatMul(sum(1)), sum(0)
-	y := solve("expm", v.Sub(u), v.Add(u))
-	return squared(y, times)
+	return host.Code{Op: "expm", Outs: []ir.Type{{Shape: []int{n, n}}}, Run: expmOf(n).on, Grad: func(in, _, dout []Tensor) []Tensor {
+		at, along := in[0].Transpose(), dout[0]
+		above, below := tensor.Concat([]Tensor{at, along}, -1), tensor.Concat([]Tensor{tensor.ZerosLike(at), at}, -1)
+		return []Tensor{Expm(tensor.Concat([]Tensor{above, below}, -2)).Slice(-2, 0, n).Slice(-1, n, 2*n)}
+	}}.Call(batch, x)(0)
 }
 
-// squared squares matrices y [… n n] as many times as times [… 1 1] says. How many that is at most, the
-// values tell, so they are evaluated.
-func squared(y, times Tensor) Tensor {
-	if times.Size() == 0 {
-		return y
+// expmOf is the Padé approximant of order 13 of a/2ˢ, squared s times (Higham 2005).
+func expmOf(n int) routine {
+	const radius = 5.371920351148152 // of the 1-norm, within which the approximant is exact to 53 bits
+	b := [...]float64{64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+		670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}
+	return func(t threads, in, out [][]float64) error {
+		sums, norm := make([]float64, n), 0.
+		for i := range n {
+			for j, x := range in[0][i*n : (i+1)*n] {
+				sums[j] += math.Abs(x)
+			}
+		}
+		if norm = largest(sums); norm-norm != 0 {
+			for i := range out[0] {
+				out[0][i] = math.NaN()
+			}
+			return nil
+		}
+		squarings := max(0, int(math.Ceil(math.Log2(norm/radius))))
+		x := slices.Clone(in[0])
+		scale(math.Ldexp(1, -squarings), x)
+		times := func(x, y []float64) []float64 {
+			z := make([]float64, n*n)
+			t.gemm(false, false, n, n, n, x, n, y, n, 0, z, n)
+			return z
+		}
+		x2 := times(x, x)
+		x4 := times(x2, x2)
+		x6 := times(x4, x2)
+		half := func(k int) []float64 { // Σ b[k+2j]·x²ʲ
+			y := make([]float64, n*n)
+			for i := range y {
+				y[i] = x6[i]*b[k+12] + x4[i]*b[k+10] + x2[i]*b[k+8]
+			}
+			y = times(x6, y)
+			for i := range y {
+				y[i] += x6[i]*b[k+6] + x4[i]*b[k+4] + x2[i]*b[k+2]
+			}
+			for i := range n {
+				y[i*n+i] += b[k]
+			}
+			return y
+		}
+		u, y := times(x, half(1)), half(0)
+		for i, odd := range u { // (even − odd)·y = even + odd
+			u[i], y[i] = y[i]-odd, y[i]+odd
+		}
+		pivots := make([]int, n)
+		t.getrf(n, n, u, n, pivots)
+		interchange(pivots, 0, n, y, n)
+		t.trsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, n, n, u, n, y, n)
+		t.trsm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, n, n, u, n, y, n)
+		for range squarings {
+			y = times(y, y)
+		}
+		copy(out[0], y)
+		return nil
 	}
-	for i := range int(math.Max(0, times.Max().Item())) {
-		y = tensor.Where(times.Gt(i), y.MatMul(y), y)
-	}
-	return y
 }
 
 // Cross returns the cross products [… 3] of vectors a and b [… 3], along their last axes; the axes before

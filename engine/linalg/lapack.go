@@ -6,14 +6,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// What is computed for one matrix, by gonum's LAPACK. A routine says nothing of a batch: see package host.
+// A routine computes something of one matrix, as a host.Routine does.
+type routine func(t threads, in, out [][]float64) error
+
+func (f routine) on(most int, in, out [][]float64) error { return f(threads(most), in, out) }
 
 var implementation gonum.Implementation
 
@@ -26,11 +26,12 @@ func worked(call func(work []float64, n int)) {
 }
 
 // luOf factorises [m n]: places of the rows, L [m k], U [k n], and the sign of the permutation.
-func luOf(m, n int) host.Routine {
+func luOf(m, n int) routine {
 	k := min(m, n)
-	return func(in, out [][]float64) error {
-		a, pivots := slices.Clone(in[0]), make([]int, k)
-		eliminate(m, n, a, n, pivots)
+	return func(t threads, in, out [][]float64) error {
+		a, lda := padded(m, n, in[0])
+		pivots := make([]int, k)
+		t.getrf(m, n, a, lda, pivots)
 		rows, sign := make([]float64, m), 1.
 		for i := range rows {
 			rows[i] = float64(i)
@@ -45,7 +46,7 @@ func luOf(m, n int) host.Routine {
 		}
 		if l := out[1]; l != nil {
 			for i := range m {
-				copy(l[i*k:][:min(i, k)], a[i*n:])
+				copy(l[i*k:][:min(i, k)], a[i*lda:])
 				if i < k {
 					l[i*k+i] = 1
 				}
@@ -53,7 +54,7 @@ func luOf(m, n int) host.Routine {
 		}
 		if u := out[2]; u != nil {
 			for i := range k {
-				copy(u[i*n+i:(i+1)*n], a[i*n+i:])
+				copy(u[i*n+i:(i+1)*n], a[i*lda+i:])
 			}
 		}
 		if out[3] != nil {
@@ -63,30 +64,69 @@ func luOf(m, n int) host.Routine {
 	}
 }
 
-// eliminate is LAPACK's dgetrf2: the columns are halved, so that most work is products also within what
-// Dgetrf would do column by column.
-func eliminate(m, n int, a []float64, lda int, pivots []int) {
-	const columns = 16
+// getrf is LAPACK's dgetrf2: the columns are halved, so that most work is products.
+func (t threads) getrf(m, n int, a []float64, lda int, pivots []int) {
+	const columns = 8
 	k := min(m, n)
 	if k <= columns {
-		implementation.Dgetf2(m, n, a, lda, pivots)
+		getf2(m, n, a, lda, pivots)
 		return
 	}
 	h := k / 2
-	b := blas64.Implementation()
-	eliminate(m, h, a, lda, pivots[:h])
-	implementation.Dlaswp(n-h, a[h:], lda, 0, h-1, pivots[:h], 1)
-	b.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, h, n-h, 1, a, lda, a[h:], lda)
-	b.Dgemm(blas.NoTrans, blas.NoTrans, m-h, n-h, h, -1, a[h*lda:], lda, a[h:], lda, 1, a[h*lda+h:], lda)
-	eliminate(m-h, n-h, a[h*lda+h:], lda, pivots[h:])
+	t.getrf(m, h, a, lda, pivots[:h])
+	interchange(pivots[:h], 0, n-h, a[h:], lda)
+	t.trsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, h, n-h, a, lda, a[h:], lda)
+	t.gemm(false, false, m-h, n-h, h, a[h*lda:], lda, a[h:], lda, -1, a[h*lda+h:], lda)
+	t.getrf(m-h, n-h, a[h*lda+h:], lda, pivots[h:])
+	interchange(pivots[h:], h, h, a, lda)
 	for i := h; i < k; i++ {
 		pivots[i] += h
 	}
-	implementation.Dlaswp(h, a, lda, h, k-1, pivots, 1)
+}
+
+// interchange swaps row from+i of a with row from+pivots[i], over n columns.
+func interchange(pivots []int, from, n int, a []float64, lda int) {
+	for i, p := range pivots {
+		if i != p {
+			swap(a[(from+i)*lda:][:n], a[(from+p)*lda:])
+		}
+	}
+}
+
+// getf2 is LAPACK's, with one pass over the rows for each column, which finds the next pivot, too.
+func getf2(m, n int, a []float64, lda int, pivots []int) {
+	next := 0
+	for i := range m {
+		if math.Abs(a[i*lda]) > math.Abs(a[next*lda]) {
+			next = i
+		}
+	}
+	for j := range pivots {
+		p := next
+		if pivots[j] = p; p != j {
+			swap(a[j*lda:][:n], a[p*lda:])
+		}
+		top := a[j*lda+j : j*lda+n]
+		largest := -1.
+		next = j + 1
+		for i := j + 1; i < m; i++ {
+			row := a[i*lda+j:][:len(top)]
+			if top[0] != 0 {
+				f := row[0] / top[0]
+				row[0] = f
+				for c := 1; c < len(top); c++ {
+					row[c] -= f * top[c]
+				}
+			}
+			if len(row) > 1 && math.Abs(row[1]) > largest {
+				largest, next = math.Abs(row[1]), i
+			}
+		}
+	}
 }
 
 // trianglesOf solves op(a)·x = b for a triangular a [n n] and b [n cols].
-func trianglesOf(n, cols int, o Triangle) host.Routine {
+func trianglesOf(n, cols int, o Triangle) routine {
 	ul, trans, diag := blas.Lower, blas.NoTrans, blas.NonUnit
 	if o.Upper {
 		ul = blas.Upper
@@ -97,77 +137,94 @@ func trianglesOf(n, cols int, o Triangle) host.Routine {
 	if o.Unit {
 		diag = blas.Unit
 	}
-	return func(in, out [][]float64) error {
+	return func(t threads, in, out [][]float64) error {
 		for i := range n {
 			if !o.Unit && in[0][i*n+i] == 0 {
 				return fmt.Errorf("got a singular matrix: pivot %d is 0", i+1)
 			}
 		}
 		copy(out[0], in[1])
-		blas64.Implementation().Dtrsm(blas.Left, ul, trans, diag, n, cols, 1, in[0], n, out[0], cols)
+		t.trsm(blas.Left, ul, trans, diag, n, cols, in[0], n, out[0], cols)
 		return nil
 	}
 }
 
 // choleskyOf factorises the lower triangle of a matrix [n n].
-func choleskyOf(n int) host.Routine {
-	return func(in, out [][]float64) error {
+func choleskyOf(n int) routine {
+	return func(t threads, in, out [][]float64) error {
 		l := out[0]
 		for i := range n {
 			copy(l[i*n:][:i+1], in[0][i*n:])
 		}
-		if !implementation.Dpotrf(blas.Lower, n, l, n) {
-			return fmt.Errorf("got a matrix that is not positive definite: its leading minor of order %d is not above 0", minor(n, in[0]))
+		if minor := t.potrf(n, l, n); minor > 0 {
+			return fmt.Errorf("got a matrix that is not positive definite: its leading minor of order %d is not above 0", minor)
+		}
+		for i := range n {
+			clear(l[i*n+i+1 : (i+1)*n])
 		}
 		return nil
 	}
 }
 
-// minor is the order of the first leading minor that is not above 0, found as the textbook has it.
-func minor(n int, a []float64) int {
-	l := slices.Clone(a)
+// potrf is LAPACK's dpotrf2 of a lower triangle; it may change what stands above the diagonal. It returns the
+// order of the first leading minor that is not above 0, or 0.
+func (t threads) potrf(n int, a []float64, lda int) int {
+	if n > few {
+		h := halfOf(n)
+		if minor := t.potrf(h, a, lda); minor > 0 {
+			return minor
+		}
+		below, last := a[h*lda:], a[h*lda+h:]
+		t.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, n-h, h, a, lda, below, lda)
+		t.lower(n-h, h, below, lda, below, lda, last, lda)
+		if minor := t.potrf(n-h, last, lda); minor > 0 {
+			return h + minor
+		}
+		return 0
+	}
 	for i := range n {
-		for j := range i + 1 {
-			s := l[i*n+j]
+		row := a[i*lda:][:i+1]
+		for j := range row {
+			other, s := a[j*lda:][:j+1], row[j]
 			for k := range j {
-				s -= l[i*n+k] * l[j*n+k]
+				s -= row[k] * other[k]
 			}
 			switch {
 			case i > j:
-				l[i*n+j] = s / l[j*n+j]
+				row[j] = s / other[j]
 			case !(s > 0):
 				return i + 1
 			default:
-				l[i*n+i] = math.Sqrt(s)
+				row[j] = math.Sqrt(s)
 			}
 		}
 	}
-	return n
+	return 0
 }
 
 // qrOf factorises [m n]: Q [m cols] and R [cols n], where cols is min(m, n) or m.
-func qrOf(m, n, cols int) host.Routine {
+func qrOf(m, n, cols int) routine {
 	k := min(m, n)
-	return func(in, out [][]float64) error {
-		a, tau := slices.Clone(in[0]), make([]float64, k)
-		worked(func(work []float64, l int) { implementation.Dgeqrf(m, n, a, n, tau, work, l) })
+	return func(t threads, in, out [][]float64) error {
+		a, lda := padded(m, n, in[0])
+		tau := make([]float64, k)
+		t.geqrf(m, n, a, lda, tau)
 		if r := out[1]; r != nil {
 			for i := range k {
-				copy(r[i*n+i:(i+1)*n], a[i*n+i:])
+				copy(r[i*n+i:(i+1)*n], a[i*lda+i:])
 			}
 		}
 		if q := out[0]; q != nil {
-			for i := range m {
-				copy(q[i*cols:][:k], a[i*n:])
+			for i := range cols {
+				q[i*cols+i] = 1
 			}
-			worked(func(work []float64, l int) { implementation.Dorgqr(m, cols, k, q, cols, tau, work, l) })
+			t.backwards(m, k, a, lda, tau, func(r reflections, from int) { r.left(false, cols-from, q[from*cols+from:], cols) })
 		}
 		return nil
 	}
 }
 
 var errEndless = errors.New("got NaN or an infinity, want finite elements")
-var errUnconverged = errors.New("got a matrix for which the iteration does not converge")
 
 // finite refuses what an iteration would not end for.
 func finite(x []float64) error {
@@ -179,51 +236,97 @@ func finite(x []float64) error {
 	return nil
 }
 
+// scaled divides a copy of a matrix [m n] by its largest absolute value, and returns that, unless they are
+// not finite.
+func scaled(m, n int, a []float64) (x []float64, ld int, by float64, err error) {
+	x, ld = padded(m, n, a)
+	if err := finite(x); err != nil {
+		return nil, 0, 0, err
+	}
+	if by = largest(x); by == 0 {
+		by = 1
+	}
+	for i := range x {
+		x[i] /= by
+	}
+	return x, ld, by, nil
+}
+
 // svdOf factorises [m n]: U [m p], the singular values [k] in falling order, and Vᵀ [q n], where p and q are
 // k = min(m, n), or m and n if it is full.
-func svdOf(m, n int, full bool) host.Routine {
+func svdOf(m, n int, full bool) routine {
 	p, q := min(m, n), min(m, n)
 	if full {
 		p, q = m, n
 	}
-	return func(in, out [][]float64) error {
-		if err := finite(in[0]); err != nil {
-			return err
-		}
-		x := slices.Clone(in[0])
+	return func(t threads, in, out [][]float64) error {
 		if m < n { // of the transposed matrix: the vectors change places
-			x = transposed(m, n, in[0])
-			s, vt, ut, err := tallSVD(n, m, q, x, out[2] != nil, out[0] != nil)
+			s, vt, ut, err := t.tallSVD(n, m, q, transposed(m, n, in[0]), out[2] != nil || out[0] != nil)
 			return spread(err, m, p, s, ut, vt, out)
 		}
-		s, ut, v, err := tallSVD(m, n, p, x, out[0] != nil, out[2] != nil)
-		return spread(err, m, p, s, ut, v, out)
+		s, ut, vt, err := t.tallSVD(m, n, p, in[0], out[0] != nil || out[2] != nil)
+		return spread(err, m, p, s, ut, vt, out)
 	}
 }
 
-// tallSVD factorises a [m n], m ≥ n, and changes it: the singular values, Uᵀ [cols m] and Vᵀ [n n], if they
-// are wanted. It is LAPACK's dgesvd, but for rotations that change rows of Uᵀ: columns of U lie far apart.
-func tallSVD(m, n, cols int, a []float64, wantU, wantV bool) (s, ut, vt []float64, err error) {
+// tallSVD factorises a [m n], m ≥ n: the singular values in falling order, Uᵀ [cols m] and Vᵀ [n n], if they
+// are wanted.
+func (t threads) tallSVD(m, n, cols int, a []float64, vectors bool) (s, ut, vt []float64, err error) {
+	x, ld, by, err := scaled(m, n, a)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	s, e, tauQ, tauP := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	worked(func(work []float64, l int) { implementation.Dgebrd(m, n, a, n, s, e[:n-1], tauQ, tauP, work, l) })
-	rowsU, colsV := 0, 0
-	if wantV {
-		vt, colsV = make([]float64, n*n), n
-		implementation.Dlacpy(blas.Upper, n, n, a, n, vt, n)
-		worked(func(work []float64, l int) { implementation.Dorgbr(lapack.GeneratePT, n, n, n, vt, n, tauP, work, l) })
+	t.gebrd(m, n, x, ld, s, e, tauQ, tauP)
+	if !vectors {
+		if !implementation.Dbdsqr(blas.Upper, n, 0, 0, 0, s, e[:n-1], nil, 1, nil, 1, nil, 1, make([]float64, 4*n)) {
+			return nil, nil, nil, errUnconverged
+		}
+		scale(by, s)
+		return s, nil, nil, nil
 	}
-	if wantU {
-		u := make([]float64, m*cols)
-		implementation.Dlacpy(blas.Lower, m, n, a, n, u, cols)
-		worked(func(work []float64, l int) {
-			implementation.Dorgbr(lapack.GenerateQ, m, cols, n, u, cols, tauQ, work, l)
-		})
-		ut, rowsU = transposed(m, cols, u), m
+	ut, vt = make([]float64, cols*m), make([]float64, n*n)
+	if err := t.bidiagonal(n, s, e, ut, m, vt, n); err != nil {
+		return nil, nil, nil, err
 	}
-	if !implementation.Dbdsqr(blas.Upper, n, colsV, 0, rowsU, s, e[:n-1], vt, max(1, colsV), nil, 1, ut, max(1, rowsU), make([]float64, 4*n)) {
-		err = errUnconverged
+	slices.Reverse(s)
+	for i := range n / 2 {
+		swap(ut[i*m:][:n], ut[(n-1-i)*m:])
+		swap(vt[i*n:][:n], vt[(n-1-i)*n:])
 	}
-	return s, ut, vt, err
+	for i := n; i < cols; i++ {
+		ut[i*m+i] = 1
+	}
+	t.backwards(m, n, x, ld, tauQ, func(r reflections, from int) { r.right(cols, ut[from:], m) })
+	if n > 1 {
+		right, ldr := transposed(n-1, ld, x), n-1 // the vectors of row i are right of its diagonal
+		t.backwards(n-1, n-1, right[ldr:], ldr, tauP, func(r reflections, from int) { r.right(n, vt[1+from:], n) })
+	}
+	scale(by, s)
+	return s, ut, vt, nil
+}
+
+func scale(by float64, x []float64) {
+	for i := range x {
+		x[i] *= by
+	}
+}
+
+// gebrd is LAPACK's for m ≥ n, with the products of a block by gemm.
+func (t threads) gebrd(m, n int, a []float64, lda int, d, e, tauQ, tauP []float64) {
+	const nb = 32
+	x, y := make([]float64, m*nb), make([]float64, n*nb)
+	i := 0
+	for ; n-i > 2*nb; i += nb {
+		t.labrd(m-i, n-i, nb, a[i*lda+i:], lda, d[i:], e[i:], tauQ[i:], tauP[i:], x, nb, y, nb)
+		rest := a[(i+nb)*lda+i+nb:]
+		t.gemm(false, true, m-i-nb, n-i-nb, nb, a[(i+nb)*lda+i:], lda, y[nb*nb:], nb, -1, rest, lda)
+		t.gemm(false, false, m-i-nb, n-i-nb, nb, x[nb*nb:], nb, a[i*lda+i+nb:], lda, -1, rest, lda)
+		for j := i; j < i+nb; j++ {
+			a[j*lda+j], a[j*lda+j+1] = d[j], e[j]
+		}
+	}
+	implementation.Dgebd2(m-i, n-i, a[i*lda+i:], lda, d[i:], e[i:], tauQ[i:], tauP[i:], make([]float64, m))
 }
 
 // spread hands out the parts of an SVD with Uᵀ [p m] in the place of U.
@@ -261,50 +364,74 @@ func transposed(m, n int, a []float64) []float64 {
 
 // eighOf factorises a symmetric matrix [n n] by its lower triangle: the eigenvalues [n] in rising order, and
 // their vectors as columns.
-func eighOf(n int) host.Routine {
-	return func(in, out [][]float64) error {
-		if err := finite(in[0]); err != nil {
+func eighOf(n int) routine {
+	return func(t threads, in, out [][]float64) error {
+		a, ld, by, err := scaled(n, n, in[0])
+		if err != nil {
 			return err
 		}
-		a, w, e, tau := slices.Clone(in[0]), make([]float64, n), make([]float64, n), make([]float64, n)
-		worked(func(work []float64, l int) {
-			implementation.Dsytrd(blas.Lower, n, a, n, w, e[:n-1], tau[:n-1], work, l)
-		})
-		var ok bool
+		w, e, tau := make([]float64, n), make([]float64, n), make([]float64, n)
+		t.sytrd(n, a, ld, w, e, tau)
 		if out[1] == nil {
-			ok = implementation.Dsterf(n, w, e[:n-1])
+			if !implementation.Dsterf(n, w, e[:n-1]) {
+				return errUnconverged
+			}
 		} else {
-			worked(func(work []float64, l int) { implementation.Dorgtr(blas.Lower, n, a, n, tau[:n-1], work, l) })
-			vt := transposed(n, n, a)
-			ok = tridiagonal(n, w, e, vt)
+			vt := make([]float64, n*n)
+			if err := t.tridiagonal(w, e, vt, n); err != nil {
+				return err
+			}
+			if n > 1 {
+				t.backwards(n-1, n-1, a[ld:], ld, tau, func(r reflections, from int) { r.right(n, vt[1+from:], n) })
+			}
 			copy(out[1], transposed(n, n, vt))
 		}
-		if !ok {
-			return errUnconverged
-		}
 		if out[0] != nil {
+			scale(by, w)
 			copy(out[0], w)
 		}
 		return nil
 	}
 }
 
+// sytrd is LAPACK's for a lower triangle, with the products of a block by gemm.
+func (t threads) sytrd(n int, a []float64, lda int, d, e, tau []float64) {
+	const nb = 32
+	w, vw, wv := make([]float64, n*nb), make([]float64, n*2*nb), make([]float64, n*2*nb)
+	i := 0
+	for ; n-i > 2*nb; i += nb {
+		t.latrd(n-i, nb, a[i*lda+i:], lda, e[i:], tau[i:], w, nb)
+		for j := nb; j < n-i; j++ { // V·Wᵀ + W·Vᵀ are one product
+			x, y := vw[j*2*nb:][:2*nb], wv[j*2*nb:]
+			copy(x, a[(i+j)*lda+i:][:nb])
+			copy(x[nb:], w[j*nb:][:nb])
+			copy(y, x[nb:])
+			copy(y[nb:], x[:nb])
+		}
+		t.lower(n-i-nb, 2*nb, vw[nb*2*nb:], 2*nb, wv[nb*2*nb:], 2*nb, a[(i+nb)*lda+i+nb:], lda)
+		for j := i; j < i+nb; j++ {
+			a[(j+1)*lda+j], d[j] = e[j], a[j*lda+j]
+		}
+	}
+	if rest := n - i; rest > 0 {
+		implementation.Dsytd2(blas.Lower, rest, a[i*lda+i:], lda, d[i:], e[i:][:max(0, rest-1)], tau[i:][:max(0, rest-1)])
+	}
+}
+
 // eigOf computes the eigenvalues of a matrix [n n]: their real and imaginary parts.
-func eigOf(n int) host.Routine {
-	return func(in, out [][]float64) error {
-		if err := finite(in[0]); err != nil {
+func eigOf(n int) routine {
+	return func(t threads, in, out [][]float64) error {
+		a, ld, by, err := scaled(n, n, in[0])
+		if err != nil {
 			return err
 		}
-		a, re, im := slices.Clone(in[0]), make([]float64, n), make([]float64, n)
-		first := 0
-		worked(func(work []float64, l int) {
-			first = implementation.Dgeev(lapack.LeftEVNone, lapack.RightEVNone, n, a, n, re, im, nil, 1, nil, 1, work, l)
-		})
-		if first != 0 {
-			return errUnconverged
+		re, im := make([]float64, n), make([]float64, n)
+		if err := t.eigenvalues(n, a, ld, re, im); err != nil {
+			return err
 		}
 		for i, part := range [][]float64{re, im} {
 			if out[i] != nil {
+				scale(by, part)
 				copy(out[i], part)
 			}
 		}

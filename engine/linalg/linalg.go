@@ -4,19 +4,24 @@
 // broadcast. Everything is lazy, takes part in what tensor.Compile replays, and has gradients of any order
 // where they are defined. Results have the dtype of the matrices; integers count as f32.
 //
-// Only [Cholesky], [QR], [LU], [SVD], [Eigh], [EigVals] and [TriangularSolve] are code of their own, LAPACK's
-// algorithms by gonum; the other functions are made of these and of tensor's operations. They compute on the
-// processor, in float64 whatever the dtype, and round once at the end: of another device (a GPU) the matrices
-// are copied to the processor and the results back, which profiles show as copies. Results of one
-// factorisation that are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being
-// factorised, not for the batch.
+// Only [Cholesky], [QR], [LU], [SVD], [Eigh], [EigVals], [TriangularSolve] and [Expm] are code of their own;
+// the other functions are made of these and of tensor's operations. They compute on the processor, in float64
+// whatever the dtype, and round once at the end, as NumPy does: of another device (a GPU) the matrices are
+// copied to the processor and the results back, which profiles show as copies. Results of one factorisation
+// that are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being factorised,
+// not for the batch.
 //
 // A wrong shape is a panic of a *tensor.Error when the function is called. What only the values tell is an
 // error of the evaluation, which names the matrix of a batch: a singular matrix, one that is not positive
 // definite, NaN where an iteration would not end.
 //
+// The algorithms are LAPACK's, arranged so that most work is products of matrices, which the engine's own
+// kernels compute on the threads of the device; gonum has what is left.
+//
 // Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; lapack.go
-// is the code on the processor, which package host runs, blas.go the products below it.
+// is the code on the processor, which package host runs, blas.go, reflect.go and reduce.go what it is made of, divide.go,
+// secular.go and ql.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
+// eigenvalues.
 package linalg
 
 import (

@@ -208,7 +208,7 @@ func TestDevices(t *testing.T) {
 		tensor.Within(device.On(t.Context(), d), func() {
 			step := tensor.Compile(func(x ...Tensor) []Tensor {
 				inverse := linalg.Inv(definite(x[0]))
-				return append(tensor.Grad(inverse.Sum(), x[0]), inverse)
+				return append(tensor.Grad(inverse.Sum(), x[0]), inverse, linalg.Expm(x[0]))
 			})
 			for i := range 6 {
 				a := tensor.FromAs(dtype.F64, []float64{1, 2, 3, float64(i)}, 2, 2)
@@ -217,6 +217,7 @@ func TestDevices(t *testing.T) {
 					t.Errorf("%s: got a result on %v", name, got[1].Device())
 				}
 				near(t, name, got[1].MatMul(definite(a)), tensor.Eye(2).Cast(dtype.F64))
+				near(t, name, got[2].MatMul(linalg.Expm(a.Neg())), tensor.Eye(2).Cast(dtype.F64))
 				y, back := tensor.VJP(func(a Tensor) Tensor { return linalg.Inv(definite(a)).Sum() }, a)
 				near(t, name, got[0], back(tensor.OnesLike(y)))
 			}

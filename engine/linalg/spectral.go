@@ -33,7 +33,7 @@ func svd(a Tensor, full bool, h host.Code) (u, s, vt Tensor) {
 	if full {
 		p, q = m, n
 	}
-	h.Outs, h.Run = []ir.Type{{Shape: []int{m, p}}, {Shape: []int{min(m, n)}}, {Shape: []int{q, n}}}, svdOf(m, n, full)
+	h.Outs, h.Run = []ir.Type{{Shape: []int{m, p}}, {Shape: []int{min(m, n)}}, {Shape: []int{q, n}}}, svdOf(m, n, full).on
 	result := h.Call(batch, x)
 	return result(0), result(1), result(2)
 }
@@ -74,7 +74,7 @@ func apart(x, y Tensor) Tensor {
 // computed. In the gradient equal eigenvalues are as in [SVD]; it is symmetric.
 func Eigh(a Tensor) (w, v Tensor) {
 	x, batch, n := square("eigh", a)
-	result := host.Code{Op: "eigh", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, Run: eighOf(n),
+	result := host.Code{Op: "eigh", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, Run: eighOf(n).on,
 		Grad: func(_, out, dout []Tensor) []Tensor {
 			w, v := out[0], out[1]
 			inner := v.Transpose().MatMul(dout[1]).Mul(apart(w.Unsqueeze(-2), w.Unsqueeze(-1))).Add(diagonal(dout[0]))
@@ -89,7 +89,7 @@ func Eigh(a Tensor) (w, v Tensor) {
 // one, see [Eigh].
 func EigVals(a Tensor) Tensor {
 	x, batch, n := square("eig_vals", a)
-	result := host.Code{Op: "eig_vals", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n}}}, Run: eigOf(n),
+	result := host.Code{Op: "eig_vals", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n}}}, Run: eigOf(n).on,
 		Never: "it would need the complex eigenvectors; Eigh of a symmetric matrix has a gradient"}.Call(batch, x)
 	return tensor.Complex(result(0), result(1))
 }

@@ -259,7 +259,7 @@ func (t Tensor) Pad(axis, before, after int, value float64) Tensor {
 	return wrap(apply(ir.Pad, ir.Attr{Ints: widths}, n, cast(ir.Number(n.Dev, n.DType.Part(), value), n.DType)))
 }
 
-// Concat joins tensors along an axis; dtypes are promoted.
+// Concat joins tensors along an axis; dtypes are promoted. The tensors are a list: []tensor.Tensor{a, b}.
 func Concat(ts []Tensor, axis int) Tensor {
 	if len(ts) == 0 {
 		fail("concat", "got no tensors")
@@ -279,7 +279,7 @@ func Concat(ts []Tensor, axis int) Tensor {
 	return wrap(apply(ir.Concat, ir.Attr{Axis: axisOf("concat", nodes[0], axis)}, nodes...))
 }
 
-// Stack joins tensors of one shape along a new axis.
+// Stack joins tensors of one shape along a new axis. The tensors are a list: []tensor.Tensor{a, b}.
 func Stack(ts []Tensor, axis int) Tensor {
 	list := make([]Tensor, len(ts))
 	for i, t := range ts {

@@ -28,6 +28,8 @@ func examples() map[string]documented {
 		"text := data.ReadText(data.GoSource":               {quick: map[string]string{"Steps: 200": "Steps: 2", "Layers: 4, Width: 192": "Layers: 1, Width: 48"}},
 		"git clone https://github.com":                      {not: "is what checks do on a fresh clone"},
 		"x := tensor.Randn(4, 3)\nw :=":                     {},
+		"linalg.Solve(h, tensor.Ones(8))":                   {},
+		"straight := tensor.Custom(":                        {},
 		"a := lora.Inject(m, lora.Config{Rank: 8})":         {},
 		"func area(r float64)":                              {exact: true},
 		"type Run struct":                                   {exact: true},

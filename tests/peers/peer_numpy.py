@@ -28,11 +28,12 @@ class NumPy:
             a, b = (values(i, w["n"], w["n"]).astype(w["dtype"].replace("f", "float")) for i in (1, 2))
             h = a @ a.T / f32(w["n"]) + np.eye(w["n"], dtype=a.dtype)
             la = np.linalg
-            vectors = {"svd": lambda: la.svd(a), "eigh": lambda: la.eigh(h)}
+            vectors = {"svd": lambda: la.svd(a), "eigh": lambda: la.eigh(h), "eigvals": lambda: [la.eigvals(a)]}
             if w["op"] in vectors:  # their signs are open
                 return lambda: [np.abs(x).sum() for x in vectors[w["op"]]()]
             return {"solve": lambda: [la.solve(a, b)], "inv": lambda: [la.inv(a)], "slogdet": lambda: list(la.slogdet(a)),
-                    "cholesky": lambda: [la.cholesky(h)], "qr": lambda: list(la.qr(a))}[w["op"]]
+                    "cholesky": lambda: [la.cholesky(h)], "qr": lambda: list(la.qr(a)), "svdvals": lambda: [la.svdvals(a)],
+                    "eigvalsh": lambda: [la.eigvalsh(h)], "lstsq": lambda: [la.lstsq(a, b)[0]]}[w["op"]]
         if kind == "order":
             x, axis = values(1, *w["image"]), w["axis"]
             return {"sort": lambda: [np.sort(x, axis)], "argsort": lambda: [np.argsort(x, axis)], "median": lambda: [np.median(x, axis)],

@@ -130,7 +130,7 @@ def order(op, *shape, axis=-1):
                 close=1 if op == "argsort" else 1e-4)
 
 
-LINALG = dict(solve=8 / 3, inv=8 / 3, slogdet=2 / 3, cholesky=1 / 3, qr=8 / 3, svd=17, eigh=9)  # n³, as LAPACK's users count
+LINALG = dict(solve=8 / 3, inv=8 / 3, slogdet=2 / 3, cholesky=1 / 3, qr=8 / 3, svd=17, eigh=9, svdvals=8 / 3, eigvalsh=4 / 3, eigvals=10, lstsq=17)  # n³, as LAPACK's users count
 
 
 def linalg(op, n, dtype):

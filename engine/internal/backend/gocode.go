@@ -45,10 +45,10 @@ func PiecesOf(g *Group) (sources, results []Piece) {
 
 // GoCode returns what runs a group whose kernel is Go code. Each of bufs is the memory of the launch's buffer
 // of that number, from its place on.
-func GoCode(g *Group) func(ctx context.Context, bufs [][]byte) error {
+func GoCode(g *Group) func(ctx context.Context, threads int, bufs [][]byte) error {
 	run := g.Insts[0].Attr.Kernel.Go
 	sources, results := PiecesOf(g)
-	return func(ctx context.Context, bufs [][]byte) error {
+	return func(ctx context.Context, threads int, bufs [][]byte) error {
 		in, out := make([][]byte, len(sources)), make([][]byte, len(results))
 		for i, p := range sources {
 			in[i] = p.of(bufs)
@@ -56,6 +56,6 @@ func GoCode(g *Group) func(ctx context.Context, bufs [][]byte) error {
 		for i, p := range results {
 			out[i] = p.of(bufs)
 		}
-		return run(ctx, in, out)
+		return run(ctx, threads, in, out)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -37,8 +36,9 @@ func check(op string, err error) {
 }
 
 // A Routine computes the results of one matrix, or of one of each operand, as float64 in rows. Results begin
-// as zeros, and one that nobody reads is nil. It must not change in. Its error completes "cholesky: ".
-type Routine func(in, out [][]float64) error
+// as zeros, and one that nobody reads is nil. It must not change in, and has so many threads. Its error
+// completes "cholesky: ".
+type Routine func(threads int, in, out [][]float64) error
 
 // Code is a computation on the processor that the graph knows as one node.
 type Code struct {
@@ -108,9 +108,9 @@ func nothing(beside Tensor, o ir.Type) Tensor {
 	return tensor.Eye(last[0]).To(beside.Device()).Cast(o.DType).Expand(shape...)
 }
 
-// over returns the Go code of a kernel: the routine for each matrix of a batch, on as many threads as Go has.
-// It refers to no tensor.
-func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, [][]byte, [][]byte) error {
+// over returns the Go code of a kernel: the routine for each matrix of a batch, on as many threads as the
+// device has. It refers to no tensor.
+func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, int, [][]byte, [][]byte) error {
 	batch = slices.Clone(batch)
 	count := ir.Size(batch)
 	op, run := h.Op, h.Run
@@ -118,11 +118,11 @@ func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 	for i, o := range outs {
 		sizes[i] = ir.Size(o.Shape[len(batch):])
 	}
-	return func(ctx context.Context, in, out [][]byte) error {
-		threads := min(count, runtime.GOMAXPROCS(0))
+	return func(ctx context.Context, most int, in, out [][]byte) error {
+		workers := min(count, most)
 		failed := make([]error, count)
 		var wg sync.WaitGroup
-		for first := range threads {
+		for first := range workers {
 			wg.Go(func() {
 				w := &worker{dt: dt, lens: lens, outs: outs, sizes: sizes, in: in, out: out,
 					x: make([][]float64, len(in)), y: make([][]float64, len(out)), room: make([][]float64, len(in))}
@@ -131,8 +131,8 @@ func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 						w.y[k] = make([]float64, n)
 					}
 				}
-				for i := first; i < count && ctx.Err() == nil; i += threads {
-					if err := w.one(run, i); err != nil {
+				for i := first; i < count && ctx.Err() == nil; i += workers {
+					if err := w.one(run, most/workers, i); err != nil {
 						failed[i] = fmt.Errorf("%s: %w%s", op, err, place(i, batch))
 					}
 				}
@@ -160,14 +160,14 @@ type worker struct {
 }
 
 // one runs the routine for matrix i of a batch.
-func (w *worker) one(run Routine, i int) error {
+func (w *worker) one(run Routine, threads, i int) error {
 	for k, n := range w.lens {
 		w.x[k] = widened(w.dt, w.in[k][i*n*w.dt.Size():][:n*w.dt.Size()], &w.room[k])
 	}
 	for _, y := range w.y {
 		clear(y)
 	}
-	if err := run(w.x, w.y); err != nil {
+	if err := run(threads, w.x, w.y); err != nil {
 		return err
 	}
 	for k, n := range w.sizes {

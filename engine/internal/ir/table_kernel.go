@@ -18,8 +18,9 @@ import (
 type Kernel struct {
 	Name string // the person's
 	// Go computes the results in Go, on the processor, from the bytes of the sources, in C order. A result
-	// that nobody reads is nil. It looks at ctx between pieces of work. It must not refer to nodes.
-	Go func(ctx context.Context, in, out [][]byte) error
+	// that nobody reads is nil. It looks at ctx between pieces of work, and uses at most so many threads. It
+	// must not refer to nodes.
+	Go func(ctx context.Context, threads int, in, out [][]byte) error
 	// Text is Metal Shading Language, complete: it defines the kernel Function, whose one argument is the
 	// address of a struct with a member for each of Args, in their order.
 	Text     string

@@ -30,5 +30,9 @@ func (w *work) linalg() func() []tensor.Tensor {
 		"qr":       func() []tensor.Tensor { return list(linalg.QR(a)) },
 		"svd":      func() []tensor.Tensor { return sums(linalg.SVD(a)) },
 		"eigh":     func() []tensor.Tensor { return sums(linalg.Eigh(h)) },
+		"svdvals":  func() []tensor.Tensor { return list(linalg.SingularValues(a)) },
+		"eigvalsh": func() []tensor.Tensor { w, _ := linalg.Eigh(h); return list(w) },
+		"lstsq":    func() []tensor.Tensor { return list(linalg.Lstsq(a, b, linalg.Default)) },
+		"eigvals":  func() []tensor.Tensor { return sums(linalg.EigVals(a).Abs()) },
 	}[w.Op]
 }

@@ -19,7 +19,7 @@ func (b *Backend) compileUser(g *backend.Group) (backend.Kernel, error) {
 		return newKernel(g.Name, time.Second, func(ls *listing) (func(*launch), error) {
 			ls.loops(own.Go)
 			return func(l *launch) {
-				if err := code(l.ctx, l.bufs); err != nil && l.ctx.Err() == nil {
+				if err := code(l.ctx, l.pool.Threads(), l.bufs); err != nil && l.ctx.Err() == nil {
 					l.fail("%w", err)
 				}
 			}, nil

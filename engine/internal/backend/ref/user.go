@@ -15,7 +15,7 @@ func (*Backend) RunsGo() {}
 // A goKernel is a group of Go code.
 type goKernel struct {
 	kernel
-	code func(ctx context.Context, bufs [][]byte) error
+	code func(ctx context.Context, threads int, bufs [][]byte) error
 }
 
 // A userKernel is a group of a kernel that a person wrote. Its meaning is its text.
@@ -42,7 +42,7 @@ func (b *Backend) launch(ctx context.Context, l *backend.Launch, t *backend.Tabl
 	var own func(ctx context.Context, bufs [][]byte) error
 	switch k := l.Kernel.(type) {
 	case *goKernel:
-		own = k.code
+		own = func(ctx context.Context, bufs [][]byte) error { return k.code(ctx, 1, bufs) }
 	case *userKernel:
 		own = func(ctx context.Context, bufs [][]byte) error { return b.checked.Run(ctx, k.text, bufs) }
 	default:

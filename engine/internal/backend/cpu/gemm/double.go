@@ -21,6 +21,7 @@ type Double struct {
 
 	kernel     *micro.DoubleKernel
 	rows, cols int // of a worker's piece
+	depth      int // of a piece of K, at most
 }
 
 // NewDouble returns a product for a pool of that many threads.
@@ -30,6 +31,9 @@ func NewDouble(m, n, batch int, terms []Term, threads int) *Double {
 	down := batch * pieces(m, d.rows)
 	across := max(1, 2*threads/max(1, down)) // a result with few rows is divided by columns
 	d.cols = max(8*d.kernel.Cols, roundTo((n+across-1)/across, d.kernel.Cols))
+	for _, t := range terms {
+		d.depth = max(d.depth, min(t.K, doubleDepth))
+	}
 	return d
 }
 
@@ -41,13 +45,15 @@ func pieces(n, length int) int { return (n + length - 1) / length }
 func (d *Double) ScratchLen(threads int) int { return threads * d.scratch() }
 
 func (d *Double) scratch() int {
-	return doubleDepth*(d.rows+d.kernel.Cols) + d.kernel.Rows*d.kernel.Cols
+	return d.depth*(d.rows+d.kernel.Cols) + d.kernel.Rows*d.kernel.Cols
 }
 
-// A DoubleCall is one evaluation. Its fields are those of a Call, but C is contiguous.
+// A DoubleCall is one evaluation. Its fields are those of a Call; matrices of a batch follow each other.
 type DoubleCall struct {
 	A, B    []unsafe.Pointer
 	C       unsafe.Pointer
+	LDC     int // of C's rows; 0 stands for N
+	Onto    int // 1: the product is added to what C holds; −1: it is subtracted from that
 	Done    func(worker int, part Part)
 	Scratch []float64
 }
@@ -61,8 +67,8 @@ func (d *Double) Run(workers *pool.Pool, c *DoubleCall) {
 			Double: d, call: c, batch: batch, row: row, col: col, rows: min(d.rows, d.M-row), cols: min(d.cols, d.N-col),
 		}
 		scratch := c.Scratch[worker*d.scratch():][:d.scratch()]
-		w.left, scratch = scratch[:doubleDepth*d.rows], scratch[doubleDepth*d.rows:]
-		w.right, w.tile = scratch[:doubleDepth*d.kernel.Cols], scratch[doubleDepth*d.kernel.Cols:]
+		w.left, scratch = scratch[:d.depth*d.rows], scratch[d.depth*d.rows:]
+		w.right, w.tile = scratch[:d.depth*d.kernel.Cols], scratch[d.depth*d.kernel.Cols:]
 		w.run(workers)
 		if c.Done != nil && !workers.Stopped() {
 			c.Done(worker, Part{Batch: batch, Row: row, Rows: w.rows, Col: col, Cols: w.cols})
@@ -79,7 +85,7 @@ type doublePiece struct {
 }
 
 func (w *doublePiece) run(workers *pool.Pool) {
-	began := false
+	began := w.call.Onto != 0
 	for i := range w.Terms {
 		t := &w.Terms[i]
 		for k := 0; k < t.K && !workers.Stopped(); k += doubleDepth {
@@ -97,29 +103,67 @@ func (w *doublePiece) run(workers *pool.Pool) {
 
 // line returns a part of a row of the result.
 func (w *doublePiece) line(row, col, n int) []float64 {
-	at := (w.batch*w.M+w.row+row)*w.N + w.col + col
+	at := (w.batch*w.M+w.row+row)*w.ldc() + w.col + col
 	return unsafe.Slice((*float64)(unsafe.Add(w.call.C, 8*at)), n)
 }
+
+// ldc is the distance of the result's rows.
+func (w *doublePiece) ldc() int {
+	if w.call.LDC == 0 {
+		return w.N
+	}
+	return w.call.LDC
+}
+
+// direct is how many rows of a piece make it pay to pack columns that lie in memory as the kernel reads them.
+const direct = 48
 
 // multiply adds n steps from k on to the sums; without add it starts the sums with them.
 func (w *doublePiece) multiply(t *Term, a, b unsafe.Pointer, k, n int, add bool) {
 	kr, kc := w.kernel.Rows, w.kernel.Cols
+	onto := 0
+	if add {
+		if onto = 1; w.call.Onto < 0 {
+			onto = -1
+		}
+	}
 	for r := 0; r < w.rows; r += kr {
 		packDouble(w.left[r*n:], a, &t.A, w.batch, w.row+r, min(kr, w.rows-r), kr, k, n)
 	}
 	for j := 0; j < w.cols; j += kc {
 		cols := min(kc, w.cols-j)
-		packDouble(w.right, b, &t.B, w.batch, w.col+j, cols, kc, k, n)
+		right, ldb := w.right, kc
+		if cols == kc && t.B.Line == 1 && w.rows <= direct {
+			at := w.col + j + k*t.B.Step
+			if t.B.Batch != nil {
+				at += t.B.Batch[w.batch]
+			}
+			right, ldb = unsafe.Slice((*float64)(unsafe.Add(b, 8*at)), (n-1)*t.B.Step+kc), t.B.Step
+		} else {
+			packDouble(w.right, b, &t.B, w.batch, w.col+j, cols, kc, k, n)
+		}
 		for r := 0; r < w.rows; r += kr {
-			w.kernel.Run(n, w.left[r*n:], w.right, w.tile)
-			for i := range min(kr, w.rows-r) {
+			rows := min(kr, w.rows-r)
+			if rows == kr && cols == kc {
+				to, ldc := w.line(r, j, kc), w.ldc()
+				to = unsafe.Slice(unsafe.SliceData(to), (kr-1)*ldc+kc)
+				w.kernel.Run(n, w.left[r*n:], right, ldb, to, ldc, onto)
+				continue
+			}
+			w.kernel.Run(n, w.left[r*n:], right, ldb, w.tile, kc, 0)
+			for i := range rows {
 				line, sums := w.line(r+i, j, cols), w.tile[i*kc:][:cols]
-				if !add {
+				switch {
+				case onto == 0:
 					copy(line, sums)
-					continue
-				}
-				for x, s := range sums {
-					line[x] += s
+				case onto < 0:
+					for x, s := range sums {
+						line[x] -= s
+					}
+				default:
+					for x, s := range sums {
+						line[x] += s
+					}
 				}
 			}
 		}
@@ -137,8 +181,23 @@ func packDouble(dst []float64, base unsafe.Pointer, o *Operand, batch, line, lin
 	}
 	// No pointer may leave the matrix, because the collector checks pointers.
 	if o.Line == 1 {
+		if lines == 8 { // without a call for each step
+			for s := range n {
+				*(*[8]float64)(dst[8*s:]) = *(*[8]float64)(unsafe.Add(base, 8*(at+s*o.Step)))
+			}
+			return
+		}
 		for s := range n {
 			copy(dst[s*width:], unsafe.Slice((*float64)(unsafe.Add(base, 8*(at+s*o.Step))), lines))
+		}
+		return
+	}
+	if o.Step == 1 {
+		for l := range lines {
+			to := dst[l:]
+			for s, x := range unsafe.Slice((*float64)(unsafe.Add(base, 8*(at+l*o.Line))), n) {
+				to[s*width] = x
+			}
 		}
 		return
 	}

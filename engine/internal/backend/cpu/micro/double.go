@@ -10,29 +10,65 @@ import (
 // registers.
 type DoubleKernel struct {
 	Rows, Cols int
-	run        func(k int, a, b, c *float64)
+	run        func(k int, a, b *float64, ldb int, c *float64, ldc, onto int)
 }
 
-// Run computes c[Rows Cols] = a·b over k ≥ 1 steps. For each step a holds Rows values and b Cols values.
-func (d *DoubleKernel) Run(k int, a, b, c []float64) {
-	_, _, _ = a[k*d.Rows-1], b[k*d.Cols-1], c[d.Rows*d.Cols-1]
-	d.run(k, &a[0], &b[0], &c[0])
+// Run computes c[Rows Cols] = a·b over k ≥ 1 steps, or with onto 1 or −1 c plus or minus that. For each step
+// a holds Rows values, and b Cols values, ldb after those of the step before. Rows of c are ldc apart.
+func (d *DoubleKernel) Run(k int, a, b []float64, ldb int, c []float64, ldc, onto int) {
+	_, _, _ = a[k*d.Rows-1], b[(k-1)*ldb+d.Cols-1], c[(d.Rows-1)*ldc+d.Cols-1]
+	d.run(k, &a[0], &b[0], ldb, &c[0], ldc, onto)
 }
 
 // Double returns the kernel of this machine.
 func Double() *DoubleKernel { return doubleKernels[isa.Level()] }
 
-var doublePortable = &DoubleKernel{Rows: 4, Cols: 4, run: func(k int, a, b, c *float64) {
-	x, y := unsafe.Slice(a, 4*k), unsafe.Slice(b, 4*k)
+var doublePortable = &DoubleKernel{Rows: 4, Cols: 4, run: func(k int, a, b *float64, ldb int, c *float64, ldc, onto int) {
+	x, y, to := unsafe.Slice(a, 4*k), unsafe.Slice(b, (k-1)*ldb+4), unsafe.Slice(c, 3*ldc+4)
 	for i := range 4 {
-		var s0, s1, s2, s3 float64
-		for p := 0; p < 4*k; p += 4 {
-			f, row := x[p+i], y[p:p+4]
-			s0 += f * row[0]
-			s1 += f * row[1]
-			s2 += f * row[2]
-			s3 += f * row[3]
+		var s [4]float64
+		for p := range k {
+			f, row := x[4*p+i], y[p*ldb:][:4]
+			s[0] += f * row[0]
+			s[1] += f * row[1]
+			s[2] += f * row[2]
+			s[3] += f * row[3]
 		}
-		copy(unsafe.Slice(c, 16)[4*i:], []float64{s0, s1, s2, s3})
+		for j, sum := range s {
+			switch at := &to[i*ldc+j]; {
+			case onto > 0:
+				*at += sum
+			case onto < 0:
+				*at -= sum
+			default:
+				*at = sum
+			}
+		}
 	}
 }}
+
+// Symmetric adds four rows of a symmetric matrix times a vector to y: y[j] += Σ of[i]·a[i][j], and it returns
+// Σ a[i][j]·x[j] of each row, over n columns, a multiple of 4. Rows are lda apart.
+func Symmetric(n int, a []float64, lda int, of *[4]float64, x, y []float64) (sums [4]float64) {
+	if n == 0 {
+		return sums
+	}
+	_, _, _ = a[3*lda+n-1], x[n-1], y[n-1]
+	var parts [16]float64
+	if symmetric(n, &a[0], lda, &of[0], &x[0], &y[0], &parts[0]) {
+		for i := range sums {
+			sums[i] = parts[4*i] + parts[4*i+1] + (parts[4*i+2] + parts[4*i+3])
+		}
+		return sums
+	}
+	for i := range sums {
+		s, f, to := 0., of[i], y[:n]
+		from := x[:n]
+		for j, v := range a[i*lda:][:n] {
+			s += v * from[j]
+			to[j] += v * f
+		}
+		sums[i] = s
+	}
+	return sums
+}

@@ -4,12 +4,17 @@
 
 package micro
 
-// double14x16AVX512 multiplies two packed panels of float64; see gen/double.go.
+// double14x16AVX512 multiplies two panels of float64; see gen/double.go.
 //
 //go:noescape
-func double14x16AVX512(k int, a *float64, b *float64, c *float64)
+func double14x16AVX512(k int, a *float64, b *float64, ldb int, c *float64, ldc int, onto int)
 
-// double6x8AVX2 multiplies two packed panels of float64; see gen/double.go.
+// double6x8AVX2 multiplies two panels of float64; see gen/double.go.
 //
 //go:noescape
-func double6x8AVX2(k int, a *float64, b *float64, c *float64)
+func double6x8AVX2(k int, a *float64, b *float64, ldb int, c *float64, ldc int, onto int)
+
+// symmetricAVX2 multiplies four rows of a symmetric matrix, see gen/double.go.
+//
+//go:noescape
+func symmetricAVX2(n int, a *float64, lda int, of *float64, x *float64, y *float64, sums *float64)

@@ -2,9 +2,7 @@ package linalg
 
 import (
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 )
 
 // A rotation turns two rows of a matrix, i and the one after it.
@@ -13,10 +11,10 @@ type rotation struct {
 	c, s float64
 }
 
-// tridiagonal makes the eigenvalues of a tridiagonal matrix of its diagonal d, in rising order, and turns the
+// ql makes the eigenvalues of a tridiagonal matrix of its diagonal d, in rising order, and turns the
 // rows of vt [n n] into their vectors: EISPACK's tql2, with vectors as rows, which lie together in memory. e
 // [n] is the diagonal beside, and is lost. It says whether it converged.
-func tridiagonal(n int, d, e, vt []float64) bool {
+func ql(n int, d, e, vt []float64) bool {
 	const eps, most = 0x1p-52, 60 // sweeps for one eigenvalue
 	shift, largest := 0., 0.
 	var turns []rotation
@@ -33,7 +31,9 @@ func tridiagonal(n int, d, e, vt []float64) bool {
 			}
 			shift += ahead(d, e, l)
 			turns = sweepUp(d, e, l, m, turns[:0])
-			turn(n, vt, turns)
+			for _, r := range turns {
+				turn(r.c, -r.s, vt[r.i*n:][:n], vt[(r.i+1)*n:][:n])
+			}
 			if math.Abs(e[l]) <= eps*largest {
 				break
 			}
@@ -75,33 +75,6 @@ func sweepUp(d, e []float64, l, m int, turns []rotation) []rotation {
 	p = -s * s2 * c3 * beside * e[l] / next
 	e[l], d[l] = s*p, c*p
 	return turns
-}
-
-// turn applies rotations to the rows of vt [n n], some columns at a time: each thread has its own, which its
-// cache holds meanwhile.
-func turn(n int, vt []float64, turns []rotation) {
-	threads := 1
-	if n*len(turns) > 1<<16 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	const columns = 128
-	var wg sync.WaitGroup
-	for worker := range threads {
-		wg.Go(func() {
-			for from := worker * columns; from < n; from += threads * columns {
-				to := min(n, from+columns)
-				for _, t := range turns {
-					x, y := vt[t.i*n+from:t.i*n+to], vt[(t.i+1)*n+from:(t.i+1)*n+to]
-					y = y[:len(x)]
-					for k, v := range x {
-						w := y[k]
-						x[k], y[k] = t.c*v-t.s*w, t.s*v+t.c*w
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // sortRows puts values in rising order, and the rows of vt with them.
