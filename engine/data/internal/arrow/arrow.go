@@ -66,15 +66,15 @@ type Reader struct {
 	inRow        int64 // items of the row's lists
 }
 
-// Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
-// missing; if all are, the error is a *columns.Missing.
+// Open begins to read a file of size bytes. Names are those of the columns to read, nil for all; some may be
+// missing, but if all are, the error is a *columns.Missing.
 func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	p := &Reader{r: r, size: size, coded: map[int64]*field{}, dictionaries: map[int64][]*array{}, text: columns.MostDeflated*size + columns.SomeText, items: itemsOfByte*size + someItems}
 	if err := p.scan(); err != nil {
 		return nil, err
 	}
 	for _, f := range p.fields {
-		chosen := slices.Contains(names, f.name)
+		chosen := names == nil || slices.Contains(names, f.name)
 		p.chosen = append(p.chosen, chosen)
 		p.names = append(p.names, f.name)
 		if !chosen {
@@ -189,8 +189,8 @@ func (p *Reader) Rows() int64 { return p.rows }
 // Row is the number of rows that were read.
 func (p *Reader) Row() int64 { return p.at }
 
-// Next returns the values of the next row by the names of the columns: nil, bool, int64, float64, string,
-// columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
+// Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
+// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
 	for p.row == p.left {
 		if len(p.messages) == 0 {

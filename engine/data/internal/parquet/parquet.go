@@ -31,8 +31,8 @@ type Reader struct {
 	byLeaf []*column // by the number of the leaf; nil: not chosen
 }
 
-// Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
-// missing; if all are, the error is a *columns.Missing.
+// Open begins to read a file of size bytes. Names are those of the columns to read, nil for all; some may be
+// missing, but if all are, the error is a *columns.Missing.
 func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	root, groups, err := footer(r, size)
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	}
 	p := &Reader{r: r, groups: groups, text: columns.MostDeflated*size + columns.SomeText}
 	for _, n := range root.children {
-		if slices.Contains(names, n.name) {
+		if names == nil || slices.Contains(names, n.name) {
 			p.chosen = append(p.chosen, n)
 		}
 	}
@@ -72,8 +72,8 @@ func (p *Reader) Rows() int64 { return p.rows }
 // Row is the number of rows that were read.
 func (p *Reader) Row() int64 { return p.at }
 
-// Next returns the values of the next row by the names of the columns: nil, bool, int64, float64, string,
-// columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
+// Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
+// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
 	for p.left == 0 {
 		if p.next == len(p.groups) {
@@ -156,6 +156,11 @@ func (p *Reader) value(n *node) (any, error) {
 func (p *Reader) inner(n *node) (any, error) {
 	if n.children == nil {
 		v, err := p.byLeaf[n.column].take()
+		if i, ok := v.(int64); ok && n.unit > 0 && err == nil {
+			return columns.At(i, n.unit)
+		} else if ok && n.unsigned && err == nil {
+			return uint64(i), nil
+		}
 		if s, ok := v.(string); ok {
 			if p.text -= int64(len(s)); p.text < 0 {
 				return nil, fmt.Errorf("the file holds more text than its bytes can")
