@@ -181,17 +181,23 @@ func (t *Table) grid(width, most int) (grid [][]string, left int) {
 	return append(grid, back...), to - from
 }
 
-// head says how much there is.
-func (t *Table) head() string {
+// head says how much there is, and how many columns are not shown.
+func (t *Table) head(left int) string {
 	head := fmt.Sprintf("%s of %s", units.Plural(int64(t.rows), "row"), units.Plural(int64(len(t.columns)), "column"))
+	if left > 0 {
+		head += fmt.Sprintf(", %d not shown", left)
+	}
 	if t.origin != nil {
 		head += " · " + t.origin.file
 	}
 	return head
 }
 
-// lacks says what is missing, of the first columns that lack something.
+// lacks says what is missing in a file, of the first columns that lack something.
 func (t *Table) lacks(width int) (list []string) {
+	if t.origin == nil {
+		return nil
+	}
 	more := 0
 	for i := range t.columns {
 		c := &t.columns[i]
@@ -215,16 +221,12 @@ func (t *Table) lacks(width int) (list []string) {
 	return list
 }
 
-// Text shows names, types and rows, and says what is missing. Of many rows those in the middle are left out, and
+// Text shows names, types and rows, and of a file what is missing. Of many rows those in the middle are left out, and
 // columns if the width is too small.
 func (t *Table) Text(width int) string {
 	width = lines.Columns(width)
 	grid, left := t.grid(width, len(t.columns))
-	head := t.head()
-	if left > 0 {
-		head += fmt.Sprintf(" · %s not shown", units.Plural(int64(left), "column"))
-	}
-	list := []string{cut(head, width)}
+	list := []string{cut(t.head(left), width)}
 	widths := make([]int, len(grid))
 	for k := range grid {
 		widths[k] = widest(grid[k])
@@ -271,10 +273,7 @@ func (t *Table) HTML() string {
 	} else {
 		b.WriteString("</thead>")
 	}
-	b.WriteString("\n</table>\n<p>" + html.EscapeString(t.head()))
-	if left > 0 {
-		fmt.Fprintf(&b, " · %s not shown", units.Plural(int64(left), "column"))
-	}
+	b.WriteString("\n</table>\n<p>" + html.EscapeString(t.head(left)))
 	for _, line := range t.lacks(math.MaxInt32) {
 		b.WriteString("<br>" + html.EscapeString(line))
 	}

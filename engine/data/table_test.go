@@ -132,7 +132,7 @@ func TestTableText(t *testing.T) {
 3     99      2      two\nlines   120000  false
 rooms: 1 value missing, first in line 4
 price: 1 value missing, first in line 3`},
-		{long, 40, `12 rows of 5 columns · houses.csv · 1 c…
+		{long, 40, `12 rows of 5 columns, 1 not shown · hou…
       n        name  …    w    x
     i64        text  …  f64  f64
 0     1  a name th…  …  2.5    –

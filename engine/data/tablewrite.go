@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/arrow"
@@ -18,8 +19,8 @@ import (
 
 // Write writes the table by the ending of the name, as ReadTable reads it: .csv, .tsv, .jsonl, .ndjson, .json (an
 // object in each line, too), .parquet (compressed by snappy), .arrow or .feather; all but the last three also with
-// .gz. Times have no zone there. A missing value is "", null, or left out of an object; as CSV has no other sign for
-// it, an empty text is read as missing, too. Readers find the old file or the whole new one.
+// .gz. Times have no zone there. A missing value is "" in CSV, so that an empty text is read as missing, too, and left out
+// of objects. Readers find the old file or the whole new one.
 func (t *Table) Write(path string) error {
 	write := map[string]func(io.Writer) error{
 		".csv": t.csvTo(','), ".tsv": t.csvTo('\t'),
@@ -95,7 +96,7 @@ func (t *Table) csvTo(comma byte) func(io.Writer) error {
 				}
 				text := t.columns[k].name
 				if i >= 0 {
-					text = t.columns[k].text(i)
+					text = t.columns[k].stored(i)
 				}
 				quoted(&b, text, comma, len(t.columns) == 1)
 			}
@@ -108,6 +109,15 @@ func (t *Table) csvTo(comma byte) func(io.Writer) error {
 		}
 		return nil
 	}
+}
+
+// stored is value i as files of texts have it: a float is not written as an integer.
+func (c *column) stored(i int) string {
+	text := c.text(i)
+	if c.values.kind() == "f64" && text != "" && strings.Trim(text, "-0123456789") == "" {
+		text += ".0"
+	}
+	return text
 }
 
 // quoted writes a text, in quotes where it would be read as another one; a value alone in its line also if it is
@@ -135,8 +145,8 @@ func (t *Table) jsonTo(w io.Writer) error {
 		b.WriteByte('{')
 		first := true
 		for k := range t.columns {
-			x, _ := plain(t.columns[k].value(i))
-			if x == nil {
+			c := &t.columns[k]
+			if c.lacks(i) {
 				continue
 			}
 			if !first {
@@ -145,11 +155,17 @@ func (t *Table) jsonTo(w io.Writer) error {
 			first = false
 			b.WriteString(keys[k])
 			b.WriteByte(':')
-			if err := writeValue(&b, x); err != nil {
-				return fmt.Errorf("%s: column %q: %w", t.place(i), t.columns[k].name, err)
-			}
-			if end := b.Len() - 1; b.Bytes()[end] == '\n' { // of a text
-				b.Truncate(end)
+			switch x, _ := plain(c.value(i)); x := x.(type) {
+			case string:
+				writeText(&b, x)
+				b.Truncate(b.Len() - 1) // the line's end
+			case columns.Time:
+				b.WriteString(`"` + x.String() + `"`)
+			default:
+				if f, ok := x.(float64); ok && math.IsInf(f, 0) {
+					return fmt.Errorf("%s: column %q: got the number %v, which JSON does not have", t.place(i), c.name, f)
+				}
+				b.WriteString(c.stored(i))
 			}
 		}
 		b.WriteString("}\n")
