@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A builder makes a column of values that come one by one, of any types: integers beside floats are f64, other
-// types beside each other text.
+// A builder makes a column of values that come one by one, of any types: integers beside floats are f64,
+// other types beside each other text.
 type builder struct {
 	level   level
 	n       int

@@ -285,19 +285,21 @@ func widened(a, b column) (column, column) {
 	to := (*column).toTexts
 	switch {
 	case a.lacking() == a.len():
-		a.values, a.dtype = b.values.take(make([]int, a.len())), b.dtype
+		a.values, a.dtype = b.values.take(slices.Repeat([]int{-1}, a.len())), b.dtype
 		return a, b
 	case b.lacking() == b.len():
-		b.values = a.values.take(make([]int, 0))
-		b.values = a.values.take(slices.Repeat([]int{-1}, b.len()))
+		b.values, b.dtype = a.values.take(slices.Repeat([]int{-1}, b.len())), a.dtype
 		return a, b
-	case a.values.number() && b.values.number() && a.dtype != dtype.Bool && b.dtype != dtype.Bool:
+	case a.quantity() && b.quantity():
 		to = (*column).toFloats
 	}
 	to(&a)
 	to(&b)
 	return a, b
 }
+
+// quantity says whether there are numbers, and no bools.
+func (c *column) quantity() bool { return c.values.number() && c.values.kind() != "bool" }
 
 func (c *column) toFloats() {
 	list := make([]float64, c.len())

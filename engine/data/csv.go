@@ -21,9 +21,9 @@ type CSV struct {
 	NoHeader bool // the first line has values: columns are named "0", "1", …
 	// Missing are texts that stand for no value, in any case; nil: "", "NA", "N/A", "NaN" and "null".
 	Missing []string
-	// Types are chosen types of columns, by name; dtype.Invalid: text. Those of the others are inferred from all
-	// of their values: bool where all are true or false, i64, f64 for other numbers, time for days and times of
-	// them as 2006-01-02, 2006-01-02 15:04:05 or RFC 3339 has them, and text.
+	// Types are chosen types of columns, by name; dtype.Invalid: text. Those of the others are inferred from
+	// all of their values: bool where all are true or false, i64, f64 for other numbers, time for days and
+	// times of them as 2006-01-02, 2006-01-02 15:04:05 or RFC 3339 has them, and text.
 	Types map[string]dtype.Type
 }
 
@@ -65,7 +65,7 @@ func (c CSV) read(f io.ReaderAt, size int64, file string) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return (&csvReader{CSV: c, d: d, f: f, size: size, file: file, block: int(min(blockSize, size+1))}).read()
+	return (&csvReader{CSV: c, d: d, f: f, size: size, file: file, block: int(min(blockSize, size+1)), most: csv.MaxRecord}).read()
 }
 
 func (r *csvReader) read() (*Table, error) {
@@ -77,7 +77,7 @@ func (r *csvReader) read() (*Table, error) {
 
 // header reads the names of the columns, and chooses those types that are told.
 func (r *csvReader) header() error {
-	blocks := csv.Blocks{Dialect: r.d, R: io.NewSectionReader(r.f, 0, r.size), Size: r.block}
+	blocks := csv.Blocks{Dialect: r.d, R: io.NewSectionReader(r.f, 0, r.size), Size: r.block, Most: r.most}
 	l := csv.Lexer{Dialect: r.d, Line: 1, Final: true}
 	for at, state := int64(0), csv.End; state == csv.End; at += int64(len(l.Text)) {
 		block, _, err := blocks.Next(nil)

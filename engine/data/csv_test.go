@@ -84,7 +84,7 @@ func TestTimesAsTime(t *testing.T) {
 func textCSV(text string, block int) ([][]string, error) {
 	c := CSV{Missing: []string{"\x01"}}
 	d, _ := c.dialect(true)
-	r := &csvReader{CSV: c, d: d, f: strings.NewReader(text), size: int64(len(text)), file: "x.csv", block: block}
+	r := &csvReader{CSV: c, d: d, f: strings.NewReader(text), size: int64(len(text)), file: "x.csv", block: block, most: 1000}
 	if err := r.header(); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func TestTypesOfWholeFile(t *testing.T) {
 		for _, block := range []int{8, 50, blockSize} {
 			x := CSV{}
 			d, _ := x.dialect(true)
-			got, err := (&csvReader{CSV: x, d: d, f: strings.NewReader(c.text), size: int64(len(c.text)), file: "x.csv", block: block}).read()
+			got, err := (&csvReader{CSV: x, d: d, f: strings.NewReader(c.text), size: int64(len(c.text)), file: "x.csv", block: block, most: 1000}).read()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,14 +211,15 @@ func TestTypesOfWholeFile(t *testing.T) {
 	}
 }
 
-// An error names the first bad line of the file, whatever block it stands in, and lines are those of the file.
+// An error names the first bad line of the file, whatever block it stands in, and lines are those of the
+// file.
 func TestLinesOfBlocks(t *testing.T) {
 	good := "a,b\n" + strings.Repeat("1,\"x\ny\"\n\n", 40)
 	for _, block := range []int{8, 50, blockSize} {
 		read := func(text string) (*Table, error) {
 			x := CSV{Types: map[string]dtype.Type{"a": dtype.I8}}
 			d, _ := x.dialect(true)
-			return (&csvReader{CSV: x, d: d, f: strings.NewReader(text), size: int64(len(text)), file: "x.csv", block: block}).read()
+			return (&csvReader{CSV: x, d: d, f: strings.NewReader(text), size: int64(len(text)), file: "x.csv", block: block, most: 1000}).read()
 		}
 		for text, want := range map[string]string{
 			good + "1,2,3\n" + good:     "x.csv:122: got 3 values, want 2 as in the first line",
@@ -230,6 +231,10 @@ func TestLinesOfBlocks(t *testing.T) {
 			if _, err := read(text); err == nil || err.Error() != want {
 				t.Errorf("blocks of %d: got  %v\nwant %s", block, err, want)
 			}
+		}
+		long := good + "1," + strings.Repeat("x", 5000) + "\n2,"
+		if _, err := read(long + strings.Repeat("y", 5000)); block < 1000 && (err == nil || err.Error() != "x.csv:122: the row has more than 1000 B") {
+			t.Errorf("blocks of %d: got %v, want a row that is too long", block, err)
 		}
 		x, err := read(good + "1,\n")
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -11,7 +12,8 @@ import (
 
 // Cells are the values of a column in a block.
 type cells interface {
-	// read appends the values of the worker's rows. It returns the row of one that is none of its kind, or −1.
+	// read appends the values of the worker's rows. It returns the row of one that is none of its kind, or
+	// −1.
 	read(w *csvWorker, column int) int
 	end(level level) partColumn
 }
@@ -62,12 +64,18 @@ type typedCells[T comparable] struct {
 
 func (c *typedCells[T]) read(w *csvWorker, column int) int {
 	parse, step, at, vs := c.k.parse, len(w.levels), column, c.v
+	spans, block := w.spans, w.block
 	dt, chosen := w.r.Types[w.r.names[column]]
 	special := chosen || len(w.r.Missing) > 0 // a text of a CSV's own that stands for no value may be a number, too
 	for row := range w.lines {
-		b := w.cell(at)
-		at += step
+		b := spans[at].Bytes(block)
 		x, ok := parse(b)
+		if !ok {
+			if b = w.cell(at); len(b) > 0 {
+				x, ok = parse(b)
+			}
+		}
+		at += step
 		if !ok || special || x != x {
 			var none T
 			switch {
@@ -105,8 +113,8 @@ func fits(x any, dt dtype.Type) bool {
 	return true
 }
 
-// textCells are texts as spans of bytes, which the collector does not look at. A text that stands a little before
-// is not kept twice.
+// textCells are texts as spans of bytes, which the collector does not look at. A text that stands a little
+// before is not kept twice.
 type textCells struct {
 	text    []byte
 	spans   [][2]uint32
@@ -118,7 +126,7 @@ func (c *textCells) read(w *csvWorker, column int) int {
 	step, at := len(w.levels), column
 	for range w.lines {
 		b := w.spans[at].Bytes(w.block)
-		if w.gone(w.cell(at)) {
+		if n := len(b); n <= w.r.longest && w.gone(b) || n > 0 && (b[0] <= ' ' || b[n-1] <= ' ' || b[n-1] >= utf8.RuneSelf) && w.gone(w.cell(at)) {
 			c.missing = append(append(c.missing, make([]bool, len(c.spans)-len(c.missing))...), true)
 			b = nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // blockSize is how many bytes of a file of rows are read at once: they and their values stay in a processor's
@@ -61,8 +62,8 @@ func (l level) or(m level) level {
 	return textLevel
 }
 
-// A csvReader reads a file's rows block by block. Workers read the next block in turn, and each its own block's
-// values.
+// A csvReader reads a file's rows block by block. Workers read the next block in turn, and each its own
+// block's values.
 type csvReader struct {
 	CSV
 	d       csv.Dialect
@@ -70,6 +71,7 @@ type csvReader struct {
 	size    int64
 	file    string
 	block   int // bytes that are read at once
+	most    int // of a row
 	names   []string
 	start   int64 // of the rows in the file
 	line    int   // of the first row
@@ -114,7 +116,7 @@ type badValue struct {
 func (b *badValue) Error() string { return b.msg }
 
 func (r *csvReader) table() (*Table, error) {
-	r.blocks = csv.Blocks{Dialect: r.d, R: io.NewSectionReader(r.f, r.start, r.size-r.start), Size: r.block}
+	r.blocks = csv.Blocks{Dialect: r.d, R: io.NewSectionReader(r.f, r.start, r.size-r.start), Size: r.block, Most: r.most}
 	workers := min(runtime.GOMAXPROCS(0), int((r.size-r.start)/int64(r.block))+1)
 	var wait sync.WaitGroup
 	for range workers {
@@ -257,6 +259,9 @@ func (w *csvWorker) read(p *part) {
 	}
 	for {
 		fits, err := w.try(p)
+		if err == nil && fits && !p.final && w.block[len(w.block)-1] != '\n' {
+			err = &badValue{p.lines, fmt.Sprintf("the row has more than %s", units.Bytes(int64(w.r.most)))}
+		}
 		if p.err = err; fits || err != nil {
 			return
 		}
@@ -351,8 +356,8 @@ func (w *csvWorker) lex(l *csv.Lexer, p *part) (more bool, err error) {
 // cell is a value's text, without the blanks around it.
 func (w *csvWorker) cell(i int) []byte {
 	b := w.spans[i].Bytes(w.block)
-	if len(b) > 0 && (b[0] <= ' ' || b[len(b)-1] <= ' ' || b[len(b)-1] >= utf8.RuneSelf) {
-		b = bytes.TrimSpace(b)
+	if n := len(b); n > 0 && (b[0] <= ' ' || b[n-1] <= ' ' || b[n-1] >= utf8.RuneSelf) {
+		return bytes.TrimSpace(b)
 	}
 	return b
 }

@@ -200,8 +200,8 @@ func Median(name string) Aggregate {
 	return Reduce(name, "median", func(v []float64) float64 { slices.Sort(v); return quantile(v, 0.5) })
 }
 
-// Quantile is the number below which a share q of all lies, 0 to 1; between two numbers it is interpolated. Its
-// column is "NAME_quantile".
+// Quantile is the number below which a share q of all lies, 0 to 1; between two numbers it is interpolated.
+// Its column is "NAME_quantile".
 func Quantile(name string, q float64) Aggregate {
 	return Reduce(name, "quantile", func(v []float64) float64 { slices.Sort(v); return quantile(v, q) })
 }
@@ -232,7 +232,8 @@ func Reduce(name, what string, f func(v []float64) float64) Aggregate {
 	return Aggregate{name: name + "_" + what, column: name, numbers: f}
 }
 
-// picking is an aggregate that is the value of one of the rows: better says whether that of row i replaces j's.
+// picking is an aggregate that is the value of one of the rows: better says whether that of row i replaces
+// j's.
 func picking(name, what string, better func(c *column, i, j int) bool) Aggregate {
 	return Aggregate{name: name + "_" + what, column: name, pick: func(c *column, rows []int) int {
 		at := -1

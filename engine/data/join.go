@@ -2,14 +2,15 @@ package data
 
 import "slices"
 
-// Join returns the rows of both tables that are equal in the columns on, beside each other: each row of t with
-// each of other, in the order of t. The columns of t come first; a name that both have gets "_right" behind that of
-// other. Missing values are equal to none.
+// Join returns the rows of both tables that are equal in the columns on, beside each other: each row of t
+// with each of other, in the order of t. The columns of t come first; a name that both have gets "_right"
+// behind that of other. Missing values are equal to none.
 //
 //	orders.Join(customers, "id")
 func (t *Table) Join(other *Table, on ...string) *Table { return t.join(other, on, false, false) }
 
-// LeftJoin is Join that also has the rows of t that no row of other is equal to, with missing values beside them.
+// LeftJoin is Join that also has the rows of t that no row of other is equal to, with missing values beside
+// them.
 func (t *Table) LeftJoin(other *Table, on ...string) *Table { return t.join(other, on, true, false) }
 
 // OuterJoin is LeftJoin that also has the rows of other that no row of t is equal to, at the end.
@@ -23,7 +24,7 @@ func (t *Table) join(other *Table, on []string, left, right bool) *Table {
 	var keys []*column
 	for i, name := range on {
 		a, b := t.column(name), other.column(name)
-		if a.values.kind() != b.values.kind() && !(a.values.number() && b.values.number()) && a.len() > 0 && b.len() > 0 {
+		if a.values.kind() != b.values.kind() && !(a.quantity() && b.quantity()) && a.lacking() < a.len() && b.lacking() < b.len() {
 			t.fail("column %q is %s and %s, want one type to join on", name, a.typed(), b.typed())
 		}
 		both[i] = a.joined(b)
@@ -64,8 +65,8 @@ func (t *Table) join(other *Table, on []string, left, right bool) *Table {
 	return t.beside(other, on, both, lefts, rights)
 }
 
-// beside are rows of two tables beside each other, −1 where there is none. Both are the columns on, those of other
-// below those of t.
+// beside are rows of two tables beside each other, −1 where there is none. Both are the columns on, those of
+// other below those of t.
 func (t *Table) beside(other *Table, on []string, both []column, lefts, rights []int) *Table {
 	keys := slices.Clone(lefts)
 	for i, row := range keys {
@@ -95,8 +96,8 @@ func (t *Table) beside(other *Table, on []string, both []column, lefts, rights [
 }
 
 // Pivot returns a row for each value of the column index, and beside it a column for each value of the column
-// across, with what the aggregate makes of the rows that have both; where there are none it is missing. Both are in
-// the order of their values.
+// across, with what the aggregate makes of the rows that have both; where there are none it is missing. Both
+// are in the order of their values.
 //
 //	sales.Pivot("month", "shop", data.Sum("price"))
 func (t *Table) Pivot(index, across string, value Aggregate) *Table {

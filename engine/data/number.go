@@ -93,13 +93,19 @@ func decimal(b []byte) (mantissa uint64, exponent int, ok bool) {
 	for ; at < len(b); at++ {
 		c := b[at] - '0'
 		if c > 9 {
-			if b[at] != '.' || point >= 0 {
-				break
-			}
-			point = at
-			continue
+			break
 		}
 		mantissa = 10*mantissa + uint64(c)
+	}
+	if at < len(b) && b[at] == '.' {
+		point = at
+		for at++; at < len(b); at++ {
+			c := b[at] - '0'
+			if c > 9 {
+				break
+			}
+			mantissa = 10*mantissa + uint64(c)
+		}
 	}
 	digits := at
 	if point >= 0 {
@@ -122,7 +128,8 @@ func decimal(b []byte) (mantissa uint64, exponent int, ok bool) {
 	return mantissa, exponent + int(power), true
 }
 
-// Powers of ten from 10^-powers to 10^powers, as 128 bits whose highest one is set: the high and the low half.
+// Powers of ten from 10^-powers to 10^powers, as 128 bits whose highest one is set: the high and the low
+// half.
 const powers = 64
 
 var tens = sync.OnceValue(func() *[2*powers + 1][2]uint64 {
@@ -260,7 +267,8 @@ func daysOf(year, month int) int {
 	return 31
 }
 
-// daysTo is the number of days from 1970-01-01. A year begins with March here, so that a leap day is its last.
+// daysTo is the number of days from 1970-01-01. A year begins with March here, so that a leap day is its
+// last.
 func daysTo(year, month, day int) int64 {
 	if month < 3 {
 		year, month = year-1, month+12

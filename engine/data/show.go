@@ -21,9 +21,9 @@ const (
 	pageWidth = 20 // columns of a page
 )
 
-// Describe returns a row for each column: its type, how many values are missing, how many different ones there
-// are of texts, times and bools, and of numbers the mean, the standard deviation of a sample, the least and the
-// greatest, and the quartiles.
+// Describe returns a row for each column: its type, how many values are missing, how many different ones
+// there are of texts, times and bools, and of numbers the mean, the standard deviation of a sample, the least
+// and the greatest, and the quartiles.
 func (t *Table) Describe() *Table {
 	names := []string{"mean", "std", "min", "25%", "median", "75%", "max"}
 	numbers, distincts := make([][]float64, len(t.columns)), make([]float64, len(t.columns))
@@ -116,8 +116,8 @@ func (t *Table) window() (list []int) {
 	return list
 }
 
-// cells are the name, the type and the values of a column in the rows of a window. Column −1 is that of the rows'
-// numbers, column −2 stands for those between.
+// cells are the name, the type and the values of a column in the rows of a window. Column −1 is that of the
+// rows' numbers, column −2 stands for those between.
 func (t *Table) cells(k, width int, window []int) (list []string) {
 	switch k {
 	case -1:
@@ -221,8 +221,8 @@ func (t *Table) lacks(width int) (list []string) {
 	return list
 }
 
-// Text shows names, types and rows, and of a file what is missing. Of many rows those in the middle are left out, and
-// columns if the width is too small.
+// Text shows names, types and rows, and of a file what is missing. Of many rows those in the middle are left
+// out, and columns if the width is too small.
 func (t *Table) Text(width int) string {
 	width = lines.Columns(width)
 	grid, left := t.grid(width, len(t.columns))

@@ -352,7 +352,8 @@ func (t *Table) all() []int {
 }
 
 // Append returns the table with the rows of another one below its own, by the names of the columns. Where one
-// lacks a column its values are missing. Integers beside floats become f64, other types beside each other text.
+// lacks a column its values are missing. Integers beside floats become f64, other types beside each other
+// text.
 func (t *Table) Append(other *Table) *Table {
 	both := &Table{rows: t.rows + other.rows}
 	gap := func(c *column, n int) column { return c.take(slices.Repeat([]int{-1}, n)) }

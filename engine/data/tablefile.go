@@ -16,11 +16,11 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// ReadTable reads a table by the ending of its name: .csv, .tsv (tabs), .jsonl, .ndjson, .json, .parquet, .arrow
-// or .feather; all but the last three may end in .gz, too. CSV.Read has more to say of the first two.
+// ReadTable reads a table by the ending of its name: .csv, .tsv (tabs), .jsonl, .ndjson, .json, .parquet,
+// .arrow or .feather; all but the last three may end in .gz, too. CSV.Read has more to say of the first two.
 //
-// Of JSON each object is a row; of its fields, and of columns in Parquet and Arrow, lists and objects are texts
-// in JSON.
+// Of JSON each object is a row; of its fields, and of columns in Parquet and Arrow, lists and objects are
+// texts in JSON.
 func ReadTable(path string) (*Table, error) {
 	switch format := tableFormat(path); format {
 	case ".csv":

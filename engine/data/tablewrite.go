@@ -17,10 +17,10 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
-// Write writes the table by the ending of the name, as ReadTable reads it: .csv, .tsv, .jsonl, .ndjson, .json (an
-// object in each line, too), .parquet (compressed by snappy), .arrow or .feather; all but the last three also with
-// .gz. Times have no zone there. A missing value is "" in CSV, so that an empty text is read as missing, too, and left out
-// of objects. Readers find the old file or the whole new one.
+// Write writes the table by the ending of the name, as ReadTable reads it: .csv, .tsv, .jsonl, .ndjson, .json
+// (an object in each line, too), .parquet (compressed by snappy), .arrow or .feather; all but the last three
+// also with .gz. Times have no zone there. A missing value is "" in CSV, so that an empty text is read as
+// missing, too, and left out of objects. Readers find the old file or the whole new one.
 func (t *Table) Write(path string) error {
 	write := map[string]func(io.Writer) error{
 		".csv": t.csvTo(','), ".tsv": t.csvTo('\t'),
@@ -120,8 +120,8 @@ func (c *column) stored(i int) string {
 	return text
 }
 
-// quoted writes a text, in quotes where it would be read as another one; a value alone in its line also if it is
-// empty.
+// quoted writes a text, in quotes where it would be read as another one; a value alone in its line also if it
+// is empty.
 func quoted(b *bytes.Buffer, text string, comma byte, alone bool) {
 	plain := !strings.ContainsAny(text, "\"\r\n"+string(rune(comma))) && strings.TrimSpace(text) == text && !strings.HasPrefix(text, "\ufeff")
 	if plain && (text != "" || !alone) {

@@ -6,7 +6,7 @@
 // Nothing that a file claims is believed: one batch at a time takes memory, as much as its bytes, and what is
 // claimed without taking bytes is bounded by the file's. An error names the row and the column, or the byte.
 //
-// Reading order: arrow.go, schema.go, batch.go, array.go, flat.go.
+// Reading order: arrow.go, schema.go, batch.go, array.go, flat.go; write.go writes tables.
 package arrow
 
 import (
@@ -190,7 +190,8 @@ func (p *Reader) Rows() int64 { return p.rows }
 func (p *Reader) Row() int64 { return p.at }
 
 // Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
-// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
+// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
+// io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
 	for p.row == p.left {
 		if len(p.messages) == 0 {

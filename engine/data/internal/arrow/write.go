@@ -160,8 +160,8 @@ func buffersOf(c *columns.Written, from, to int) [][]byte {
 	return [][]byte{b}
 }
 
-// Fields are a table of a flatbuffer: bool, int8, int16, int32, int64, string, fields, tables, records, or nil for
-// one that is left out.
+// Fields are a table of a flatbuffer: bool, int8, int16, int32, int64, string, fields, tables, records, or
+// nil for one that is left out.
 type fields []any
 
 // Tables are a list of tables, records one of values that stand side by side, of so many bytes each.

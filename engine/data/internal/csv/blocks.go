@@ -13,13 +13,14 @@ type Blocks struct {
 	Dialect
 	R    io.Reader
 	Size int // of a block, about
+	Most int // bytes of a record, about: MaxRecord
 
 	rest []byte // of what was read, behind the last cut
 	done bool
 }
 
 // Next reads a block into the memory of b, if there is enough. Final says that it is the last one. A block
-// may end within a record if that is longer than MaxRecord, or if quotes are not as they should be: its Lexer
+// may end within a record if that is longer than Most, or if quotes are not as they should be: its Lexer
 // finds the place.
 func (s *Blocks) Next(b []byte) (block []byte, final bool, err error) {
 	b = append(b[:0], s.rest...)
@@ -40,7 +41,7 @@ func (s *Blocks) Next(b []byte) (block []byte, final bool, err error) {
 		if !s.done {
 			cut = s.cut(b)
 		}
-		if cut > 0 || s.done || len(b) > MaxRecord {
+		if cut > 0 || s.done || len(b) > s.Most {
 			if cut == 0 {
 				cut = len(b)
 			}

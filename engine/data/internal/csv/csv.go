@@ -43,13 +43,14 @@ const rewritten = 1 << 31
 
 // Bytes is the field in its text, or a copy where quotes are doubled, or a line's end has two bytes.
 func (s Span) Bytes(text []byte) []byte {
-	if s.to < rewritten {
-		return text[s.From:s.to]
+	if s.to >= rewritten {
+		return s.unquoted(text)
 	}
-	return unquote(text[s.From : s.to&^rewritten])
+	return text[s.From:s.to]
 }
 
-func unquote(b []byte) []byte {
+func (s Span) unquoted(text []byte) []byte {
+	b := text[s.From : s.to&^rewritten]
 	to := make([]byte, 0, len(b))
 	for i := 0; i < len(b); i++ {
 		if i+1 < len(b) && (b[i] == '"' || b[i] == '\r' && b[i+1] == '\n') {
@@ -200,7 +201,7 @@ func zeros(w uint64) uint64 { return (w - ones) &^ w & (0x80 * ones) }
 func (l *Lexer) plain(at int) int {
 	text, comma := l.Text, uint64(l.Comma)*ones
 	for ; at+8 <= len(text); at += 8 {
-		w := binary.LittleEndian.Uint64(text[at:])
+		w := binary.LittleEndian.Uint64(text[at : at+8])
 		if m := zeros(w^comma) | zeros(w^('\n'*ones)) | zeros(w^('"'*ones)); m != 0 {
 			return at + bits.TrailingZeros64(m)/8
 		}

@@ -45,6 +45,7 @@ type node struct {
 	json     bool  // its texts are JSON
 	unit     int64 // of a time, in nanoseconds; 0: it is none
 	unsigned bool  // 64 bits without a sign
+	decimal  bool  // has a scale
 	children []*node
 	def, rep int
 	column   int // of a leaf, among all leaves
@@ -70,7 +71,7 @@ type element struct {
 	children          int
 	list, table, json bool
 	unit              int64
-	unsigned          bool
+	unsigned, decimal bool
 	leaf              bool
 }
 
@@ -162,11 +163,11 @@ func (t *thrift) element() (e element) {
 			e.list, e.table = e.list || converted == 3, e.table || converted == 1 || converted == 2
 			e.json = e.json || converted == 19
 			e.unit = max(e.unit, units[converted])
-			e.unsigned = converted == 14
+			e.unsigned, e.decimal = converted == 14, e.decimal || converted == 5
 		case id == 10 && kind == kindStruct:
 			t.fields(func(id int, kind byte) bool {
 				e.list, e.table = e.list || id == 3, e.table || id == 2
-				e.json = e.json || id == 12
+				e.json, e.decimal = e.json || id == 12, e.decimal || id == 5
 				switch {
 				case id == 6:
 					e.unit = day
@@ -273,7 +274,7 @@ func tree(schema []element) (*node, error) {
 		}
 		e := schema[at]
 		at++
-		n := &node{name: e.name, often: e.often, physical: e.physical, list: e.list, table: e.table, json: e.json, unit: e.unit, unsigned: e.unsigned, def: def, rep: rep}
+		n := &node{name: e.name, often: e.often, physical: e.physical, list: e.list, table: e.table, json: e.json, unit: e.unit, unsigned: e.unsigned, decimal: e.decimal, def: def, rep: rep}
 		if depth > 0 && n.often != required {
 			n.def++
 			if n.often == repeated {

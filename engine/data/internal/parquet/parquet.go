@@ -5,7 +5,7 @@
 // Nothing that a file claims is believed: what it holds takes memory as it is read, pages and rows are
 // bounded by the bytes of the file. An error names the row and the column.
 //
-// Reading order: parquet.go, footer.go, thrift.go, page.go, encoding.go.
+// Reading order: parquet.go, footer.go, thrift.go, page.go, encoding.go; write.go writes tables.
 package parquet
 
 import (
@@ -49,6 +49,9 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	}
 	for _, n := range p.chosen {
 		for _, leaf := range n.leaves {
+			if leaf.decimal {
+				return nil, fmt.Errorf("column %q has decimal numbers, want text or numbers", n.name)
+			}
 			if leaf.physical == typeInt96 || leaf.physical == typeFixed {
 				return nil, fmt.Errorf("column %q has values of %s, want text or numbers", n.name, map[int]string{typeInt96: "96 bits", typeFixed: "a fixed length"}[leaf.physical])
 			}
@@ -73,7 +76,8 @@ func (p *Reader) Rows() int64 { return p.rows }
 func (p *Reader) Row() int64 { return p.at }
 
 // Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
-// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
+// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
+// io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
 	for p.left == 0 {
 		if p.next == len(p.groups) {
