@@ -27,6 +27,7 @@ type values interface {
 	cut(from, to int) values
 	join(more values) values // of the same type
 	compare(i, j int) int
+	order(i int) uint64          // greater values have greater numbers, or equal ones
 	codes() (codes []int, n int) // equal values have equal numbers below n
 	value(i int) any
 	text(i int) string
@@ -44,6 +45,7 @@ type vector[T comparable] struct {
 type kind[T comparable] struct {
 	name    string
 	compare func(a, b T) int
+	order   func(T) uint64
 	text    func(T) string
 	parse   func([]byte) (T, bool) // a value in a file
 	float   func(T) float64        // nil: it is no number
@@ -51,13 +53,13 @@ type kind[T comparable] struct {
 }
 
 var (
-	bools  = &kind[bool]{name: "bool", compare: compareBools, text: strconv.FormatBool, parse: parseBool, float: floatOfBool}
-	ints   = &kind[int64]{name: "i64", compare: cmp.Compare[int64], text: textOfInt, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
-	words  = &kind[uint64]{name: "u64", compare: cmp.Compare[uint64], text: func(x uint64) string { return strconv.FormatUint(x, 10) }, parse: parseWord, float: func(x uint64) float64 { return float64(x) }}
-	floats = &kind[float64]{name: "f64", compare: cmp.Compare[float64], text: textOfFloat, parse: parseFloat, float: func(x float64) float64 { return x }}
-	texts  = &kind[string]{name: "text", compare: cmp.Compare[string], text: func(s string) string { return s }}
+	bools  = &kind[bool]{name: "bool", compare: compareBools, order: func(b bool) uint64 { return uint64(floatOfBool(b)) }, text: strconv.FormatBool, parse: parseBool, float: floatOfBool}
+	ints   = &kind[int64]{name: "i64", compare: cmp.Compare[int64], order: orderOfInt, text: textOfInt, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
+	words  = &kind[uint64]{name: "u64", compare: cmp.Compare[uint64], order: func(x uint64) uint64 { return x }, text: func(x uint64) string { return strconv.FormatUint(x, 10) }, parse: parseWord, float: func(x uint64) float64 { return float64(x) }}
+	floats = &kind[float64]{name: "f64", compare: cmp.Compare[float64], order: orderOfFloat, text: textOfFloat, parse: parseFloat, float: func(x float64) float64 { return x }}
+	texts  = &kind[string]{name: "text", compare: cmp.Compare[string], order: orderOfText, text: func(s string) string { return s }}
 	// times are nanoseconds since 1970 in UTC.
-	times = &kind[int64]{name: "time", compare: cmp.Compare[int64], text: textOfTime, parse: parseTime, value: func(x int64) any { return time.Unix(0, x).UTC() }}
+	times = &kind[int64]{name: "time", compare: cmp.Compare[int64], order: orderOfInt, text: textOfTime, parse: parseTime, value: func(x int64) any { return time.Unix(0, x).UTC() }}
 )
 
 func compareBools(a, b bool) int { return cmp.Compare(floatOfBool(a), floatOfBool(b)) }
@@ -67,6 +69,26 @@ func floatOfBool(b bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+func orderOfInt(x int64) uint64 { return uint64(x) ^ 1<<63 }
+
+// orderOfFloat has the bits of x in the order of floats; −0 is 0.
+func orderOfFloat(x float64) uint64 {
+	b := math.Float64bits(x + 0)
+	if b>>63 > 0 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+// orderOfText is its first seven bytes, and its length up to eight: two below eight are equal only if the
+// texts are.
+func orderOfText(s string) (n uint64) {
+	for i := range min(len(s), 7) {
+		n |= uint64(s[i]) << (56 - 8*i)
+	}
+	return n | uint64(min(len(s), 8))
 }
 
 func textOfInt(x int64) string { return strconv.FormatInt(x, 10) }
@@ -85,6 +107,7 @@ func textOfTime(x int64) string {
 func (v vector[T]) kind() string         { return v.k.name }
 func (v vector[T]) len() int             { return len(v.v) }
 func (v vector[T]) compare(i, j int) int { return v.k.compare(v.v[i], v.v[j]) }
+func (v vector[T]) order(i int) uint64   { return v.k.order(v.v[i]) }
 func (v vector[T]) text(i int) string    { return v.k.text(v.v[i]) }
 func (v vector[T]) number() bool         { return v.k.float != nil }
 func (v vector[T]) float(i int) float64  { return v.k.float(v.v[i]) }

@@ -18,6 +18,7 @@ import (
 // A columnFile is a file that is read row by row, though it keeps its values by columns.
 type columnFile interface {
 	Next() (map[string]any, error)
+	NextValues(row []any) error
 	Rows() int64
 	Row() int64
 	Columns() []string // names of all

@@ -63,14 +63,11 @@ func (t *Table) Group(names ...string) *Groups {
 	}
 	ids, n := keyed(columns, t.rows)
 	first := firsts(ids, n)
-	slices.SortFunc(first, func(i, j int) int {
-		for _, c := range columns {
-			if d := c.compare(i, j); d != 0 {
-				return d
-			}
-		}
-		return 0
-	})
+	keys := make([]sortKey, len(columns))
+	for i, c := range columns {
+		keys[i].column = c
+	}
+	sortRows(first, keys)
 	rank := make([]int, n)
 	for k, row := range first {
 		rank[ids[row]] = k

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -315,32 +316,99 @@ func (t *Table) Where(mask tensor.Tensor) *Table {
 // Sort returns the rows in the order of these columns, of which the first one counts most; "-fare" is from
 // high to low. Rows with equal values stay in their order, missing values are last.
 func (t *Table) Sort(names ...string) *Table {
-	type key struct {
-		c    *column
-		sign int
-	}
-	var keys []key
+	var keys []sortKey
 	for _, name := range names {
-		k := key{sign: 1}
+		k := sortKey{}
 		if rest, down := strings.CutPrefix(name, "-"); down && t.at(name) < 0 {
-			name, k.sign = rest, -1
+			name, k.down = rest, true
 		}
-		k.c = t.column(name)
+		k.column = t.column(name)
 		keys = append(keys, k)
 	}
 	list := t.all()
-	slices.SortStableFunc(list, func(i, j int) int {
-		for _, k := range keys {
-			if d := k.c.compare(i, j); d != 0 {
-				if k.c.lacks(i) || k.c.lacks(j) {
+	sortRows(list, keys)
+	return t.pick(list)
+}
+
+// A sortKey is a column by which rows are sorted.
+type sortKey struct {
+	*column
+	down bool
+}
+
+// compare is that of two rows; missing values are last in any case.
+func (k sortKey) compare(i, j int) int {
+	d := k.column.compare(i, j)
+	if k.down && !k.lacks(i) && !k.lacks(j) {
+		return -d
+	}
+	return d
+}
+
+// orders are numbers that tell most values apart: greater ones are further behind.
+func (k sortKey) orders() []uint64 {
+	list := make([]uint64, k.len())
+	for i := range list {
+		switch {
+		case k.lacks(i):
+			list[i] = math.MaxUint64
+		case k.down:
+			list[i] = ^k.values.order(i)
+		default:
+			list[i] = k.values.order(i)
+		}
+	}
+	return list
+}
+
+// told says whether values of one order are equal.
+func (k sortKey) told(order uint64) bool {
+	if order == math.MaxUint64 {
+		return false
+	}
+	if k.down {
+		order = ^order
+	}
+	return k.values.kind() != "text" || order&0xff < 8
+}
+
+// sortRows sorts rows, which rise, by some columns; equal ones stay in their order.
+func sortRows(rows []int, keys []sortKey) {
+	if len(keys) == 0 {
+		return
+	}
+	orders := make([][]uint64, len(keys))
+	for i, k := range keys {
+		orders[i] = k.orders()
+	}
+	type entry struct {
+		order uint64 // by the first key
+		row   int
+	}
+	list := make([]entry, len(rows))
+	for i, row := range rows {
+		list[i] = entry{orders[0][row], row}
+	}
+	slices.SortFunc(list, func(a, b entry) int {
+		if a.order != b.order {
+			return cmp.Compare(a.order, b.order)
+		}
+		for i, k := range keys {
+			x, y := orders[i][a.row], orders[i][b.row]
+			if x != y {
+				return cmp.Compare(x, y)
+			}
+			if !k.told(x) {
+				if d := k.compare(a.row, b.row); d != 0 {
 					return d
 				}
-				return k.sign * d
 			}
 		}
-		return 0
+		return a.row - b.row
 	})
-	return t.pick(list)
+	for i, e := range list {
+		rows[i] = e.row
+	}
 }
 
 func (t *Table) all() []int {

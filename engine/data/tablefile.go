@@ -122,9 +122,9 @@ func readRows(path, format string) (*Table, error) {
 // ofColumns reads all rows of a file that keeps its values by columns.
 func ofColumns(r columnFile) (*Table, error) {
 	t := NewTable()
-	builders := make([]builder, len(r.Columns()))
+	builders, row := make([]builder, len(r.Columns())), make([]any, len(r.Columns()))
 	for {
-		row, err := r.Next()
+		err := r.NextValues(row)
 		if err == io.EOF {
 			break
 		}
@@ -132,12 +132,12 @@ func ofColumns(r columnFile) (*Table, error) {
 			return nil, err
 		}
 		t.rows++
-		for i, name := range r.Columns() {
-			x, ok := plain(row[name])
+		for i := range builders {
+			x, ok := plain(row[i])
 			if !ok {
 				var b bytes.Buffer
-				if err := writeValue(&b, row[name]); err != nil {
-					return nil, fmt.Errorf("%d: column %q: %w", t.rows, name, err)
+				if err := writeValue(&b, row[i]); err != nil {
+					return nil, fmt.Errorf("%d: column %q: %w", t.rows, r.Columns()[i], err)
 				}
 				x = b.String()
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -216,5 +217,59 @@ func TestSetAndRead(t *testing.T) {
 	}
 	if at := m.Head(5).Append(m.Tail(1)).Append(TableOf([]house{{Rooms: 1}})); at.Len() != 4 || !at.Row(3).Missing("a") || !at.Row(0).Missing("Rooms") || at.Row(2).Float("a") != 3 {
 		t.Errorf("got %v", at)
+	}
+}
+
+// Rows are in the order of a stable sort by values, for each type, up and down.
+func TestSortIsStable(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	gap := func(x any) any {
+		if random.IntN(5) == 0 {
+			return nil
+		}
+		return x
+	}
+	numbers := []float64{math.Inf(-1), -1e300, -2, -1.5, -5e-324, math.Copysign(0, -1), 0, 5e-324, 1, 2, math.MaxFloat64, math.Inf(1)}
+	words := []string{"", "a", "abcdefgh", "abcdefghi", "abcdefgi", "abcdefg", "ü", "z\x00"}
+	x := NewTable().Set("row", make([]int, 500)).Set("row", func(r Row) int { return r.Number() }).
+		Set("float", func(Row) any { return gap(numbers[random.IntN(len(numbers))]) }).
+		Set("int", func(Row) any { return gap([]int{math.MinInt64, -1, 0, 1, math.MaxInt64}[random.IntN(5)]) }).
+		Set("word", make([]uint64, 500)).
+		Set("text", func(Row) any { return gap(words[random.IntN(len(words))]) }).
+		Set("bool", func(Row) any { return gap(random.IntN(2) == 0) }).
+		Set("time", func(Row) any { return gap(time.Unix(random.Int64N(5)-2, 0)) })
+	for _, name := range x.Names()[1:] {
+		for _, sign := range []int{1, -1} {
+			c, want := x.column(name), x.all()
+			slices.SortStableFunc(want, func(i, j int) int {
+				if c.lacks(i) || c.lacks(j) {
+					return compareBools(c.lacks(i), c.lacks(j))
+				}
+				return sign * c.values.compare(i, j)
+			})
+			sorted := x.Sort(map[int]string{1: name, -1: "-" + name}[sign])
+			for i, row := range want {
+				if got := sorted.Row(i).Int("row"); got != row {
+					t.Fatalf("%s, sign %d: row %d is %d, want %d", name, sign, i, got, row)
+				}
+			}
+		}
+	}
+}
+
+// A page has what the screen has, escaped.
+func TestTableHTML(t *testing.T) {
+	got := table(t, CSV{}, "a<b,c\n1,<i>\n,x\n").HTML()
+	want := `<table>
+<thead><tr><th style="text-align:right"></th><th style="text-align:right">a&lt;b</th><th style="text-align:right">c</th></tr>
+<tr><th style="text-align:right"></th><th style="text-align:right">i64</th><th style="text-align:right">text</th></tr>
+</thead>
+<tbody><tr><td style="text-align:right">0</td><td style="text-align:right">1</td><td style="text-align:right">&lt;i&gt;</td></tr>
+<tr><td style="text-align:right">1</td><td style="text-align:right">–</td><td style="text-align:right">x</td></tr>
+</tbody>
+</table>
+<p>2 rows of 2 columns · houses.csv<br>a&lt;b: 1 value missing, first in line 3</p>`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -193,31 +193,47 @@ func (p *Reader) Row() int64 { return p.at }
 // string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
 // io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
+	values := make([]any, len(p.fields))
+	if err := p.NextValues(values); err != nil {
+		return nil, err
+	}
+	row := make(map[string]any, len(values))
+	at := 0
+	for i, f := range p.fields {
+		if p.chosen[i] {
+			row[f.name] = values[at]
+			at++
+		}
+	}
+	return row, nil
+}
+
+// NextValues is Next that puts the values into row, in the order of the columns that are read.
+func (p *Reader) NextValues(row []any) (err error) {
 	for p.row == p.left {
 		if len(p.messages) == 0 {
-			return nil, io.EOF
+			return io.EOF
 		}
 		m := p.messages[0]
 		p.messages = p.messages[1:]
 		if err := p.read(m); err != nil {
-			return nil, fmt.Errorf("%d: byte %d: %w", p.at+1, m.at, err)
+			return fmt.Errorf("%d: byte %d: %w", p.at+1, m.at, err)
 		}
 	}
 	p.at++
 	p.inRow = 0
-	row := map[string]any{}
+	at := 0
 	for i, f := range p.fields {
 		if !p.chosen[i] {
 			continue
 		}
-		v, err := p.value(p.columns[i], p.row)
-		if err != nil {
-			return nil, fmt.Errorf("%d: column %q: %w", p.at, f.name, err)
+		if row[at], err = p.value(p.columns[i], p.row); err != nil {
+			return fmt.Errorf("%d: column %q: %w", p.at, f.name, err)
 		}
-		row[f.name] = v
+		at++
 	}
 	p.row++
-	return row, nil
+	return nil
 }
 
 // read reads a batch or a dictionary.

@@ -79,25 +79,35 @@ func (p *Reader) Row() int64 { return p.at }
 // string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
 // io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
+	values := make([]any, len(p.chosen))
+	if err := p.NextValues(values); err != nil {
+		return nil, err
+	}
+	row := make(map[string]any, len(values))
+	for i, n := range p.chosen {
+		row[n.name] = values[i]
+	}
+	return row, nil
+}
+
+// NextValues is Next that puts the values into row, in the order of the columns that are read.
+func (p *Reader) NextValues(row []any) (err error) {
 	for p.left == 0 {
 		if p.next == len(p.groups) {
-			return nil, io.EOF
+			return io.EOF
 		}
 		if err := p.group(); err != nil {
-			return nil, fmt.Errorf("%d: %w", p.at+1, err)
+			return fmt.Errorf("%d: %w", p.at+1, err)
 		}
 	}
 	p.left--
 	p.at++
-	row := map[string]any{}
-	for _, n := range p.chosen {
-		v, err := p.column(n)
-		if err != nil {
-			return nil, fmt.Errorf("%d: column %q: %w", p.at, n.name, err)
+	for i, n := range p.chosen {
+		if row[i], err = p.column(n); err != nil {
+			return fmt.Errorf("%d: column %q: %w", p.at, n.name, err)
 		}
-		row[n.name] = v
 	}
-	return row, nil
+	return nil
 }
 
 // group begins the next group of rows.
