@@ -18,6 +18,7 @@ import (
 // A columnFile is a file that is read row by row, though it keeps its values by columns.
 type columnFile interface {
 	Next() (map[string]any, error)
+	NextValues(row []any) error
 	Rows() int64
 	Row() int64
 	Columns() []string // names of all
@@ -87,6 +88,8 @@ func writeValue(b *bytes.Buffer, v any) error {
 		b.WriteString(strconv.FormatBool(v))
 	case int64:
 		b.WriteString(strconv.FormatInt(v, 10))
+	case uint64:
+		b.WriteString(strconv.FormatUint(v, 10))
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("got the number %v, which JSON does not have", v)
@@ -94,6 +97,8 @@ func writeValue(b *bytes.Buffer, v any) error {
 		text, err := json.Marshal(v)
 		b.Write(text)
 		return err
+	case columns.Time:
+		writeText(b, v.String())
 	case string:
 		writeText(b, v)
 	case columns.JSON:

@@ -9,142 +9,130 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // A CSV says how a file of rows is written. The zero CSV has commas, and a first line of names.
 type CSV struct {
-	Comma    rune // between values; 0: ','
+	Comma    rune // between values, an ASCII character; 0: ','
 	Comment  rune // begins lines that are left out; 0: there are none
 	NoHeader bool // the first line has values: columns are named "0", "1", …
 	// Missing are texts that stand for no value, in any case; nil: "", "NA", "N/A", "NaN" and "null".
 	Missing []string
-	// Types are chosen types of columns, by name. Those of the others are inferred: bool where all values are
-	// true or false, i64, f32 for other numbers, and text.
+	// Types are chosen types of columns, by name; dtype.Invalid: text. Those of the others are inferred from
+	// all of their values: bool where all are true or false, i64, f64 for other numbers, time for days and
+	// times of them as 2006-01-02, 2006-01-02 15:04:05 or RFC 3339 has them, and text.
 	Types map[string]dtype.Type
 }
 
 // ReadCSV reads a file of rows with commas, whose first line has the names of the columns: CSV{}.Read(path).
 func ReadCSV(path string) (*Table, error) { return CSV{}.Read(path) }
 
-// Read reads a file of rows, as RFC 4180 describes it. Values may stand in quotes, and blanks before a value
-// do not count; around a number, true or false, and the name of a column none count. All rows have as many
-// values. A row of another length, and a value that is none of its column's chosen type, are errors that name
-// the line.
+// Read reads a file of rows, as RFC 4180 describes it, by all processors; one that ends in .gz is unpacked.
+// Values may stand in quotes, and blanks before a value do not count; around a number, a time, true or false,
+// and the name of a column none count. All rows have as many values. A row of another length, and a value
+// that is none of its column's chosen type, are errors that name the line.
 func (c CSV) Read(path string) (*Table, error) {
-	text, err := regular.Text(path, maxText)
+	f, size, err := openPlain(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: read csv: %w", err)
 	}
-	t, err := c.parse(text, filepath.Base(path))
+	defer f.Close()
+	t, err := c.read(f, size, visible.Line(filepath.Base(path)))
 	if err != nil {
 		return nil, fmt.Errorf("data: read csv: %w", err)
 	}
 	return t, nil
 }
 
-// parse makes a table of a file's text. Its values are parts of the text's lines, one copy of it.
-func (c CSV) parse(text, file string) (*Table, error) {
-	r := newCSVRows(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
-	r.r.Comment, r.r.ReuseRecord, r.r.TrimLeadingSpace = c.Comment, true, true
-	if c.Comma != 0 {
-		r.r.Comma = c.Comma
+func (c CSV) dialect(trim bool) (csv.Dialect, error) {
+	comma := c.Comma
+	if comma == 0 {
+		comma = ','
 	}
-	t := &Table{file: visible.Line(file)}
-	for first := true; ; first = false {
-		values, line, err := r.read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%w", t.file, err)
-		}
-		if first {
-			if err := t.name(values, c.NoHeader, line); err != nil {
-				return nil, err
-			}
-			if !c.NoHeader {
-				continue
-			}
-		}
-		if len(values) != len(t.columns) {
-			return nil, fmt.Errorf("%s:%d: got %d values, want %d as in the first line", t.file, line, len(values), len(t.columns))
-		}
-		for i, v := range values {
-			t.columns[i].values = append(t.columns[i].values, v)
-		}
-		t.lines = append(t.lines, line)
+	if comma > 127 || comma < 0 || c.Comment > 127 || c.Comment < 0 {
+		return csv.Dialect{}, fmt.Errorf("got %q between values and %q before comments, want ASCII characters", comma, c.Comment)
 	}
-	if t.columns == nil {
-		return nil, fmt.Errorf("%s: the file is empty", t.file)
-	}
-	return t, c.choose(t)
+	d := csv.Dialect{Comma: byte(comma), Comment: byte(c.Comment), Trim: trim}
+	return d, d.Check()
 }
 
-// name makes the columns. One without a name has its number.
-func (t *Table) name(values []string, numbered bool, line int) error {
-	for i, name := range values {
-		name = strings.TrimSpace(name)
-		if numbered || name == "" {
+// read makes a table of a file's text.
+func (c CSV) read(f io.ReaderAt, size int64, file string) (*Table, error) {
+	d, err := c.dialect(true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return (&csvReader{CSV: c, d: d, f: f, size: size, file: file, block: int(min(blockSize, size+1)), most: csv.MaxRecord}).read()
+}
+
+func (r *csvReader) read() (*Table, error) {
+	if err := r.header(); err != nil {
+		return nil, err
+	}
+	return r.table()
+}
+
+// header reads the names of the columns, and chooses those types that are told.
+func (r *csvReader) header() error {
+	blocks := csv.Blocks{Dialect: r.d, R: io.NewSectionReader(r.f, 0, r.size), Size: r.block, Most: r.most}
+	l := csv.Lexer{Dialect: r.d, Line: 1, Final: true}
+	for at, state := int64(0), csv.End; state == csv.End; at += int64(len(l.Text)) {
+		block, _, err := blocks.Next(nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.file, err)
+		}
+		if len(block) == 0 {
+			return fmt.Errorf("%s: the file is empty", r.file)
+		}
+		l.Text, l.At = block, 0
+		if at == 0 && strings.HasPrefix(string(block[:min(3, len(block))]), "\ufeff") {
+			l.At = 3
+		}
+		r.start, r.line = at+int64(l.At), l.Line
+		if state, err = l.Next(); err != nil {
+			return fmt.Errorf("%s:%w", r.file, err)
+		}
+		if !r.NoHeader {
+			r.start, r.line = at+int64(l.At), l.Line
+		}
+	}
+	for i, s := range l.Spans {
+		name := strings.TrimSpace(string(s.Bytes(l.Text)))
+		if r.NoHeader || name == "" {
 			name = strconv.Itoa(i)
 		}
-		if t.at(name) >= 0 {
-			return fmt.Errorf("%s:%d: two columns have the name %q", t.file, line, name)
+		if slices.Contains(r.names, name) {
+			return fmt.Errorf("%s:%d: two columns have the name %q", r.file, l.Start, name)
 		}
-		t.columns = append(t.columns, column{name: name})
+		r.names = append(r.names, name)
 	}
+	r.levels = make([]level, len(r.names))
+	for _, name := range slices.Sorted(maps.Keys(r.Types)) {
+		i, dt := slices.Index(r.names, name), r.Types[name]
+		if i < 0 {
+			return fmt.Errorf("%s: got a type for column %q, want one of %.300q", r.file, name, r.names)
+		}
+		if dt != dtype.Invalid && !slices.Contains(dtype.All(), dt) {
+			return fmt.Errorf("%s: column %q: got type %v, want one of %v", r.file, name, dt, dtype.All())
+		}
+		r.levels[i] = levelOf(dt)
+	}
+	r.absent()
 	return nil
 }
 
-// choose gives each column its type.
-func (c CSV) choose(t *Table) error {
-	for _, name := range slices.Sorted(maps.Keys(c.Types)) {
-		if t.at(name) < 0 {
-			return fmt.Errorf("%s: got a type for column %q, want one of %s", t.file, name, t.names())
-		}
+// absent prepares the texts that stand for no value.
+func (r *csvReader) absent() {
+	list := r.Missing
+	if list == nil {
+		list = []string{"", "NA", "N/A", "NaN", "null"}
 	}
-	for k := range t.columns {
-		col := &t.columns[k]
-		col.missing = c.absent(col.values)
-		if dt, chosen := c.Types[col.name]; chosen {
-			if col.dtype = dt; !slices.Contains(dtype.All(), dt) {
-				return fmt.Errorf("%s: column %q: got type %v, want one of %v", t.file, col.name, dt, dtype.All())
-			}
-			if i := col.firstNot(dt); i >= 0 {
-				return fmt.Errorf("%s:%d: column %q: got %.40q, want %v", t.file, t.lines[i], col.name, col.values[i], dt)
-			}
-			continue
-		}
-		if col.lacking() == len(col.values) {
-			col.dtype = dtype.F32 // a column without values is one of numbers
-			continue
-		}
-		for _, dt := range []dtype.Type{dtype.Bool, dtype.I64, dtype.F32} {
-			if col.firstNot(dt) < 0 {
-				col.dtype = dt
-				break
-			}
-		}
+	for _, text := range list {
+		text = strings.ToLower(strings.TrimSpace(text))
+		r.longest = max(r.longest, len(text))
+		r.gone = append(r.gone, text)
 	}
-	return nil
-}
-
-// absent says which values are missing; nil: none.
-func (c CSV) absent(values []string) (missing []bool) {
-	texts := c.Missing
-	if texts == nil {
-		texts = []string{"", "NA", "N/A", "NaN", "null"}
-	}
-	for i, v := range values {
-		v = strings.TrimSpace(v)
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.EqualFold(text, v) }) {
-			if missing == nil {
-				missing = make([]bool, len(values))
-			}
-			missing[i] = true
-		}
-	}
-	return missing
 }

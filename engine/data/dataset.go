@@ -2,7 +2,6 @@ package data
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -284,12 +283,7 @@ func (r *reading) begin(f *os.File, file dataFile, names fields) error {
 	case ".csv":
 		r.rows = newCSVRows(plain)
 	case ".json", ".jsonl", ".ndjson":
-		start, _ := plain.Peek(512)
-		if start = bytes.TrimLeft(start, " \t\r\n"); len(start) > 0 && start[0] == '[' {
-			r.rows = &jsonList{r: plain, line: 1}
-		} else {
-			r.rows = &jsonLines{r: plain}
-		}
+		r.rows = newJSONRows(plain)
 	}
 	return nil
 }

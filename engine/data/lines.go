@@ -3,12 +3,13 @@ package data
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 )
 
 // maxLine bounds a line of JSON, or an object of a list: one example.
@@ -77,6 +78,15 @@ func placed(err error, text []byte, line int) *badRow {
 	return &badRow{line, len(before), err}
 }
 
+// newJSONRows reads the objects of a list that is the whole file, or one in each line.
+func newJSONRows(r *bufio.Reader) rowReader {
+	start, _ := r.Peek(512)
+	if start = bytes.TrimLeft(start, " \t\r\n"); len(start) > 0 && start[0] == '[' {
+		return &jsonList{r: r, line: 1}
+	}
+	return &jsonLines{r: r}
+}
+
 // jsonLines reads an object in each line. Empty lines do not count.
 type jsonLines struct {
 	r    *bufio.Reader
@@ -98,7 +108,7 @@ func (l *jsonLines) next() (row, error) {
 		if err != nil {
 			return row{}, placed(err, text, l.line)
 		}
-		return row{line: l.line, fields: fields}, nil
+		return row{line: l.line, fields: fields, text: text}, nil
 	}
 }
 
@@ -186,7 +196,7 @@ func (l *jsonList) next() (row, error) {
 	if err != nil {
 		return row{}, placed(err, l.text, line)
 	}
-	return row{line: line, fields: fields}, nil
+	return row{line: line, fields: fields, text: l.text}, nil
 }
 
 // end says whether nothing follows the list.
@@ -238,16 +248,15 @@ func (l *jsonList) item(c byte) error {
 	}
 }
 
-// csvRows reads rows of values. For next the first one has their names, and they keep their blanks.
+// csvRows reads rows of values, of which the first one has their names. They keep their blanks.
 type csvRows struct {
-	r     *csv.Reader
+	r     io.Reader
+	l     csv.Lexer
 	names []string
 }
 
 func newCSVRows(r io.Reader) *csvRows {
-	c := csv.NewReader(r)
-	c.FieldsPerRecord = -1
-	return &csvRows{r: c}
+	return &csvRows{r: r, l: csv.Lexer{Dialect: csv.Dialect{Comma: ','}, Line: 1}}
 }
 
 func (c *csvRows) next() (row, error) {
@@ -280,17 +289,40 @@ func (c *csvRows) next() (row, error) {
 }
 
 func (c *csvRows) read() (values []string, line int, err error) {
-	values, err = c.r.Read()
-	var at *csv.ParseError
-	switch {
-	case err == nil:
-		line, _ = c.r.FieldPos(0)
-	case errors.As(err, &at) && errors.Is(err, csv.ErrBareQuote) && c.names != nil:
-		err = &badRow{at.Line, at.Column, at.Err}
-	case errors.As(err, &at): // an open quote: what follows may belong to the value
-		err = fmt.Errorf("%d:%d: %w", at.Line, at.Column, at.Err)
-	case err != io.EOF:
-		err = fmt.Errorf(" %w", err)
+	for {
+		c.l.Spans = c.l.Spans[:0]
+		state, err := c.l.Next()
+		var at *csv.Error
+		switch {
+		case errors.As(err, &at) && !at.Open && c.names != nil && state == csv.Record:
+			return nil, 0, &badRow{at.Line, at.Column, errors.New(at.Msg)}
+		case err != nil && (state == csv.Record || c.l.Final): // what follows an open quote may belong to the value
+			return nil, 0, err
+		case state == csv.Record:
+			for _, s := range c.l.Spans {
+				values = append(values, string(s.Bytes(c.l.Text)))
+			}
+			return values, c.l.Start, nil
+		case c.l.Final:
+			return nil, 0, io.EOF
+		}
+		if err := c.more(); err != nil {
+			return nil, 0, err
+		}
 	}
-	return values, line, err
+}
+
+// more reads further bytes behind those that are no whole record.
+func (c *csvRows) more() error {
+	rest := c.l.Text[c.l.At:]
+	if len(rest) > csv.MaxRecord {
+		return fmt.Errorf("%d: a row has more than %d MiB", c.l.Line, csv.MaxRecord>>20)
+	}
+	b := make([]byte, len(rest)+max(len(rest), 64<<10))
+	n, err := io.ReadFull(c.r, b[copy(b, rest):])
+	c.l.Text, c.l.At = b[:len(rest)+n], 0
+	if c.l.Final = err == io.EOF || err == io.ErrUnexpectedEOF; c.l.Final || err == nil {
+		return nil
+	}
+	return fmt.Errorf("%d: %w", c.l.Line, err)
 }

@@ -80,6 +80,7 @@ type row struct {
 	line   int
 	fields map[string]any
 	names  []string // of all columns, of a file that has more than was read
+	text   []byte   // of an object in JSON
 }
 
 // A badRow is the error of a row after which the next one can be read.

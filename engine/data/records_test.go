@@ -302,7 +302,7 @@ func TestRecordsRefused(t *testing.T) {
 		{"a.json", `[{"text": "a"}] 1`, "a.json:1: got '1' after the list, want the end of the file"},
 		{"a.json", `[{"text": "a"`, "a.json:1: the file ends, want the end of an item"},
 		{"a.csv", "text,text\n1,2", `a.csv:1: two columns have the name "text"`},
-		{"a.csv", "text\n\"open", `a.csv:2:6: extraneous or missing " in quoted-field`},
+		{"a.csv", "text\n\"open", `a.csv:2:1: a quote is opened here and never closed`},
 		{"a.jsonl.gz", string(z.Bytes()[:len(z.Bytes())-9]), "a.jsonl.gz:2: unexpected EOF"},
 		{"a.parquet", "this is no Parquet file", `a.parquet: byte 19: got "file" at the file's end, want PAR1`},
 		{"a.jsonl.gz", "this is no gzip file", "a.jsonl.gz: gzip: invalid header"},

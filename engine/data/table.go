@@ -1,74 +1,50 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
-	"strconv"
+	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/lines"
 	"github.com/mcs-notebook/mcs/internal/units"
-	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// A Table is the content of a file of rows: columns with names, which become tensors. ReadCSV makes one.
+// A Table has columns with names: bool, integers, floats, text and time, of which some values may be missing.
+// ReadTable and ReadCSV read one, NewTable and TableOf make one.
 //
-//	t, err := data.ReadCSV("houses.csv")
-//	x, y := t.Tensor("area", "rooms"), t.Tensor("price")
+//	t := data.ReadCSV("titanic.csv")
+//	old := t.Filter(func(r data.Row) bool { return r.Float("age") > 60 })
+//	t.Group("class", "sex").Agg(data.Mean("fare"), data.Count()).Sort("-fare_mean")
+//	x, y := t.DropMissing().Tensor("age", "fare"), t.DropMissing().Tensor("survived")
 //
-// The methods that name columns panic with a *tensor.Error for a name that the table lacks, for a text where
-// a number is needed, and for a missing value, with its line.
+// A table does not change: each method returns another one, which has the columns that stay the same in
+// common with it. The methods panic with a *tensor.Error for a column that the table lacks, and where a value
+// is not what is asked for, with its row or its line in the file. NaN counts as missing.
 type Table struct {
-	file    string
+	rows    int
 	columns []column
-	lines   []int // of the rows in the file
+	origin  *origin // nil: the rows are not those of a file
 }
 
-// A column has the texts of its values.
-type column struct {
-	name    string
-	dtype   dtype.Type // Invalid: text
-	values  []string
-	missing []bool // nil: none
+// An origin says where the rows stand in a file.
+type origin struct {
+	file  string
+	jumps []jump
 }
 
-func (c *column) lacks(i int) bool { return c.missing != nil && c.missing[i] }
-
-// firstNot is the first value that is there and none of the type, or -1.
-func (c *column) firstNot(dt dtype.Type) int {
-	for i, v := range c.values {
-		if _, ok := number(v, dt); !ok && !c.lacks(i) {
-			return i
-		}
-	}
-	return -1
-}
-
-// number reads a text as an element of the type: integers as they are, other numbers as a float64.
-func number(text string, dt dtype.Type) (x any, ok bool) {
-	text = strings.TrimSpace(text)
-	switch {
-	case dt == dtype.Bool:
-		yes := strings.EqualFold(text, "true")
-		return yes, yes || strings.EqualFold(text, "false")
-	case dt.Int() && dt.Signed():
-		n, err := strconv.ParseInt(text, 10, 8*dt.Size())
-		return n, err == nil
-	case dt.Int():
-		n, err := strconv.ParseUint(text, 10, 8*dt.Size())
-		return n, err == nil
-	case dt.Float():
-		f, err := strconv.ParseFloat(text, 64)
-		return f, err == nil
-	}
-	return nil, false
-}
+// NewTable returns a table without columns: Set makes them, and the first one says how many rows there are.
+func NewTable() *Table { return &Table{} }
 
 // Len is the number of rows.
-func (t *Table) Len() int { return len(t.lines) }
+func (t *Table) Len() int { return t.rows }
 
 // Names are those of the columns.
 func (t *Table) Names() []string {
@@ -82,17 +58,50 @@ func (t *Table) Names() []string {
 func (t *Table) names() string { return fmt.Sprintf("%.300q", t.Names()) }
 
 func (t *Table) at(name string) int {
-	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
+	for i := range t.columns {
+		if t.columns[i].name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 func (t *Table) fail(format string, args ...any) {
 	panic(&tensor.Error{Op: "data.Table", Msg: fmt.Sprintf(format, args...)})
 }
 
+// prefix names the file for an error.
+func (t *Table) prefix() string {
+	if t.origin == nil {
+		return ""
+	}
+	return t.origin.file + ": "
+}
+
+// place names a row: by its line if there is a file.
+func (t *Table) place(row int) string {
+	if t.origin == nil {
+		return fmt.Sprintf("row %d", row)
+	}
+	if line := t.origin.line(row); line > 0 {
+		return fmt.Sprintf("%s:%d", t.origin.file, line)
+	}
+	return fmt.Sprintf("%s: row %d", t.origin.file, row)
+}
+
+// line is that of a row; 0 if the file has no lines.
+func (o *origin) line(row int) int {
+	if o == nil || len(o.jumps) == 0 {
+		return 0
+	}
+	i := sort.Search(len(o.jumps), func(i int) bool { return o.jumps[i].row > row })
+	return row + o.jumps[i-1].by
+}
+
 func (t *Table) column(name string) *column {
 	i := t.at(name)
 	if i < 0 {
-		t.fail("%s: got column %q, want one of %s", t.file, name, t.names())
+		t.fail("%sgot column %q, want one of %s", t.prefix(), name, t.names())
 	}
 	return &t.columns[i]
 }
@@ -108,220 +117,407 @@ func (t *Table) chosen(names []string) (list []*column) {
 	return list
 }
 
-// Tensor returns columns beside each other, [rows columns], or one column, [rows 1], in the type to which
-// theirs promote. Without names it returns all.
-func (t *Table) Tensor(names ...string) tensor.Tensor {
-	var list []tensor.Tensor
-	for _, c := range t.chosen(names) {
-		list = append(list, t.vector(c))
-	}
-	return tensor.Stack(list, 1)
+// with is the table with other columns in the same rows.
+func (t *Table) with(columns []column) *Table {
+	return &Table{rows: t.rows, columns: columns, origin: t.origin}
 }
 
-// Column returns one column, [rows].
-func (t *Table) Column(name string) tensor.Tensor { return t.vector(t.column(name)) }
-
-func (t *Table) vector(c *column) tensor.Tensor {
-	if c.dtype == dtype.Invalid {
-		i := c.firstNot(dtype.F64)
-		t.fail("%s:%d: column %q has the text %.40q, want numbers: t.Classes(%q) numbers its texts", t.file, t.lines[i], c.name, c.values[i], c.name)
-	}
-	t.complete(c)
-	floats, ints, words := make([]float64, 0), make([]int64, 0), make([]uint64, 0)
-	for _, v := range c.values {
-		switch x, _ := number(v, c.dtype); x := x.(type) {
-		case bool:
-			if x {
-				ints = append(ints, 1)
-			} else {
-				ints = append(ints, 0)
-			}
-		case int64:
-			ints = append(ints, x)
-		case uint64:
-			words = append(words, x)
-		case float64:
-			floats = append(floats, x)
+// Select returns the table with these columns only, in this order.
+func (t *Table) Select(names ...string) *Table {
+	part := t.with(nil)
+	for _, name := range names {
+		if part.at(name) >= 0 {
+			t.fail("%sgot column %q twice", t.prefix(), name)
 		}
-	}
-	switch {
-	case c.dtype.Float():
-		return tensor.FromAs(c.dtype, floats, len(floats))
-	case c.dtype == dtype.Bool || c.dtype.Signed():
-		return tensor.FromAs(c.dtype, ints, len(ints))
-	}
-	return tensor.FromAs(c.dtype, words, len(words))
-}
-
-// complete panics if a value is missing.
-func (t *Table) complete(c *column) {
-	if i := slices.Index(c.missing, true); i >= 0 {
-		t.fail("%s:%d: column %q has no value, as %d of %s: t.Drop(%q) leaves them out, t.Fill(%q, 0) fills them",
-			t.file, t.lines[i], c.name, c.lacking(), units.Plural(int64(t.Len()), "row"), c.name, c.name)
-	}
-}
-
-func (c *column) lacking() (n int) {
-	for _, m := range c.missing {
-		if m {
-			n++
-		}
-	}
-	return n
-}
-
-// Classes numbers the texts of a column in their order: classes[codes[i]] is the text of row i. The codes are
-// i64 [rows].
-func (t *Table) Classes(name string) (codes tensor.Tensor, classes []string) {
-	c := t.column(name)
-	t.complete(c)
-	classes = slices.Clone(c.values)
-	slices.Sort(classes)
-	classes = slices.Compact(classes)
-	list := make([]int, len(c.values))
-	for i, v := range c.values {
-		list[i], _ = slices.BinarySearch(classes, v)
-	}
-	return tensor.From(list, len(list)), classes
-}
-
-// Drop returns the table without the rows in which one of the columns has no value; without names one of all.
-func (t *Table) Drop(names ...string) *Table {
-	var keep []int
-	chosen := t.chosen(names)
-	for i := range t.lines {
-		if !slices.ContainsFunc(chosen, func(c *column) bool { return c.lacks(i) }) {
-			keep = append(keep, i)
-		}
-	}
-	return t.rows(keep)
-}
-
-// rows is the table of these rows.
-func (t *Table) rows(list []int) *Table {
-	part := &Table{file: t.file, columns: slices.Clone(t.columns)}
-	for k := range part.columns {
-		c := &part.columns[k]
-		all, missing := c.values, c.missing
-		c.values, c.missing = nil, nil
-		for at, i := range list {
-			c.values = append(c.values, all[i])
-			if missing != nil && missing[i] {
-				if c.missing == nil {
-					c.missing = make([]bool, len(list))
-				}
-				c.missing[at] = true
-			}
-		}
-	}
-	for _, i := range list {
-		part.lines = append(part.lines, t.lines[i])
+		part.columns = append(part.columns, *t.column(name))
 	}
 	return part
 }
 
-// Fill returns the table with a number in place of the missing values of a column.
-func (t *Table) Fill(name string, value float64) *Table {
-	c := *t.column(name)
-	text := strconv.FormatFloat(value, 'g', -1, 64)
-	if c.dtype.Int() && value == math.Trunc(value) {
-		text = strconv.FormatFloat(value, 'f', 0, 64)
+// Drop returns the table without these columns. DropMissing leaves rows out.
+func (t *Table) Drop(names ...string) *Table {
+	if len(names) == 0 {
+		t.fail("%sgot no column to drop: t.DropMissing() drops the rows that lack a value", t.prefix())
 	}
-	if _, ok := number(text, c.dtype); !ok {
-		kind := "text"
-		if c.dtype != dtype.Invalid {
-			kind = c.dtype.String()
-		}
-		t.fail("%s: column %q is %s: got %s to fill it with", t.file, name, kind, text)
-	}
-	c.values = slices.Clone(c.values)
-	for i := range c.values {
-		if c.lacks(i) {
-			c.values[i] = text
-		}
-	}
-	c.missing = nil
-	filled := &Table{file: t.file, columns: slices.Clone(t.columns), lines: t.lines}
-	filled.columns[t.at(name)] = c
-	return filled
+	t.chosen(names)
+	return t.with(slices.DeleteFunc(slices.Clone(t.columns), func(c column) bool { return slices.Contains(names, c.name) }))
 }
 
-// shownRows is how many rows Text shows.
-const shownRows = 8
-
-// Text shows names, types and the first rows, and says what is missing. Columns that are too many for the
-// width are only counted.
-func (t *Table) Text(width int) string {
-	width = lines.Columns(width)
-	head := fmt.Sprintf("%s of %s · %s", units.Plural(int64(t.Len()), "row"), units.Plural(int64(len(t.columns)), "column"), t.file)
-	shown := min(t.Len(), shownRows)
-	rows := make([][]string, shown+2)
-	for i := range shown {
-		rows[i+2] = []string{strconv.Itoa(i)}
+// Rename returns the table with another name for a column.
+func (t *Table) Rename(from, to string) *Table {
+	t.column(from)
+	if to != from && t.at(to) >= 0 {
+		t.fail("%sgot the name %q, which another column has", t.prefix(), to)
 	}
-	rows[0], rows[1] = []string{""}, []string{""}
-	used, left := len(strconv.Itoa(max(0, shown-1))), 0
-	for k := range t.columns {
-		cells := t.columns[k].cells(shown)
-		widest := 0
-		for _, cell := range cells {
-			widest = max(widest, len([]rune(cell)))
-		}
-		if used += 2 + widest; used > width && k > 0 {
-			left = len(t.columns) - k
-			break
-		}
-		for i, cell := range cells {
-			rows[i] = append(rows[i], cell)
-		}
-	}
-	lines := []string{head, units.Table(rows, 0)}
-	if more := t.Len() - shown; more > 0 {
-		lines = append(lines, "… "+units.Plural(int64(more), "more row"))
-	}
-	if left > 0 {
-		var names []string
-		for _, c := range t.columns[len(t.columns)-left:] {
-			names = append(names, c.short())
-		}
-		lines = append(lines, cut("and "+units.Plural(int64(left), "column")+": "+strings.Join(names, ", "), width))
-	}
-	for _, c := range t.columns {
-		if n := c.lacking(); n > 0 {
-			lines = append(lines, cut(fmt.Sprintf("%s: %s missing, first in line %d", c.short(), units.Plural(int64(n), "value"), t.lines[slices.Index(c.missing, true)]), width))
-		}
-	}
-	return strings.Join(lines, "\n")
+	named := t.with(slices.Clone(t.columns))
+	named.columns[t.at(from)].name = to
+	return named
 }
 
-// String is Text.
-func (t *Table) String() string { return t.Text(0) }
-
-func (c *column) short() string { return cut(visible.Line(c.name), 24) }
-
-// cells are the name, the type and the first values of a column.
-func (c *column) cells(rows int) []string {
-	kind := "text"
-	if c.dtype != dtype.Invalid {
-		kind = c.dtype.String()
+// Set returns the table with a column: its values in place of those that there were, or a further one. Values
+// are a slice (of bool, int, int64, uint64, float32, float64, string or time.Time), a tensor [rows], a
+// function of a Row whose result is a bool, int, float64, string, time.Time or any, or one such value for all
+// rows. NaN, and nil of a function, are missing.
+//
+//	t = t.Set("ratio", func(r data.Row) float64 { return r.Float("price") / r.Float("area") })
+func (t *Table) Set(name string, values any) *Table {
+	c := t.made(name, values)
+	set := t.with(slices.Clone(t.columns))
+	if len(t.columns) == 0 {
+		set.rows = c.len()
 	}
-	list := []string{c.short(), kind}
-	for i, v := range c.values[:rows] {
-		if c.lacks(i) {
-			v = "–"
+	if c.len() != set.rows {
+		t.fail("%scolumn %q: got %s, want one for each of %s", t.prefix(), name, units.Plural(int64(c.len()), "value"), units.Plural(int64(t.rows), "row"))
+	}
+	if i := t.at(name); i >= 0 {
+		set.columns[i] = c
+	} else {
+		set.columns = append(set.columns, c)
+	}
+	return set
+}
+
+// made makes a column of what Set takes.
+func (t *Table) made(name string, values any) column {
+	if c, ok := newColumn(name, values); ok {
+		return c
+	}
+	if x, ok := values.(tensor.Tensor); ok {
+		return t.ofTensor(name, x)
+	}
+	b := &builder{}
+	f := rowFunction(values)
+	if f == nil {
+		x, ok := plain(values)
+		if !ok {
+			t.fail("column %q: got values of type %T, want a slice, a tensor, a function of a data.Row, or one value", name, values)
 		}
-		if c.dtype != dtype.Invalid {
-			v = strings.TrimSpace(v)
+		f = func(Row) any { return x }
+	}
+	rows := t.rows
+	if len(t.columns) == 0 {
+		rows = 1
+	}
+	for i := range rows {
+		x, ok := plain(f(Row{t, i}))
+		if !ok {
+			t.fail("%s: column %q: got a value of type %T, want bool, int, float64, string, time.Time or nil", t.place(i), name, f(Row{t, i}))
 		}
-		list = append(list, cut(visible.Line(v), 24))
+		b.add(x)
+	}
+	return b.column(name)
+}
+
+// rowFunction is a function of rows with any result; nil if it is none.
+func rowFunction(values any) func(Row) any {
+	switch f := values.(type) {
+	case func(Row) any:
+		return f
+	case func(Row) float64:
+		return func(r Row) any { return f(r) }
+	case func(Row) int:
+		return func(r Row) any { return f(r) }
+	case func(Row) bool:
+		return func(r Row) any { return f(r) }
+	case func(Row) string:
+		return func(r Row) any { return f(r) }
+	case func(Row) time.Time:
+		return func(r Row) any { return f(r) }
+	}
+	return nil
+}
+
+func (t *Table) ofTensor(name string, x tensor.Tensor) (c column) {
+	if x.Rank() != 1 {
+		t.fail("column %q: got %s, want a tensor of one axis", name, x.Brief())
+	}
+	ok := false
+	switch dt := x.DType(); {
+	case dt == dtype.Bool:
+		c, ok = newColumn(name, x.Bools())
+	case dt == dtype.U64:
+		c, ok = newColumn(name, x.Uint64s())
+	case dt.Int():
+		c, ok = newColumn(name, x.Ints())
+	default:
+		c, ok = newColumn(name, x.Float64s())
+	}
+	if !ok {
+		t.fail("column %q: got %s", name, x.Brief())
+	}
+	c.dtype = x.DType()
+	return c
+}
+
+// Head returns the first n rows, Tail the last n; all, if there are fewer.
+func (t *Table) Head(n int) *Table { return t.cut(0, n) }
+
+// Tail returns the last n rows.
+func (t *Table) Tail(n int) *Table { return t.cut(t.rows-n, n) }
+
+// cut is n rows, of which those that there are not are left out.
+func (t *Table) cut(from, n int) *Table {
+	from, to := max(from, 0), min(max(from+n, 0), t.rows)
+	part := &Table{rows: max(to-from, 0), columns: slices.Clone(t.columns)}
+	for i := range part.columns {
+		part.columns[i] = t.columns[i].cut(min(from, to), to)
+	}
+	return part
+}
+
+// pick is the table of these rows; −1 is a row without values.
+func (t *Table) pick(list []int) *Table {
+	part := &Table{rows: len(list), columns: make([]column, len(t.columns))}
+	spread(len(t.columns), func(i int) { part.columns[i] = t.columns[i].take(list) })
+	return part
+}
+
+// spread calls f with 0 to n−1, on all processors.
+func spread(n int, f func(i int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// Filter returns the rows for which keep says so. For many rows Where is faster.
+func (t *Table) Filter(keep func(Row) bool) *Table {
+	var list []int
+	for i := range t.rows {
+		if keep(Row{t, i}) {
+			list = append(list, i)
+		}
+	}
+	return t.pick(list)
+}
+
+// Where returns the rows at which a mask is true: bool [rows].
+//
+//	t.Where(t.Column("age").Gt(60))
+func (t *Table) Where(mask tensor.Tensor) *Table {
+	if mask.DType() != dtype.Bool || mask.Rank() != 1 || mask.Len(0) != t.rows {
+		t.fail("%sgot a mask %s, want bool[%d]", t.prefix(), mask.Brief(), t.rows)
+	}
+	var list []int
+	for i, keep := range mask.Bools() {
+		if keep {
+			list = append(list, i)
+		}
+	}
+	return t.pick(list)
+}
+
+// Sort returns the rows in the order of these columns, of which the first one counts most; "-fare" is from
+// high to low. Rows with equal values stay in their order, missing values are last.
+func (t *Table) Sort(names ...string) *Table {
+	var keys []sortKey
+	for _, name := range names {
+		k := sortKey{}
+		if rest, down := strings.CutPrefix(name, "-"); down && t.at(name) < 0 {
+			name, k.down = rest, true
+		}
+		k.column = t.column(name)
+		keys = append(keys, k)
+	}
+	list := t.all()
+	sortRows(list, keys)
+	return t.pick(list)
+}
+
+// A sortKey is a column by which rows are sorted.
+type sortKey struct {
+	*column
+	down bool
+}
+
+// compare is that of two rows; missing values are last in any case.
+func (k sortKey) compare(i, j int) int {
+	d := k.column.compare(i, j)
+	if k.down && !k.lacks(i) && !k.lacks(j) {
+		return -d
+	}
+	return d
+}
+
+// orders are numbers that tell most values apart: greater ones are further behind.
+func (k sortKey) orders() []uint64 {
+	list := make([]uint64, k.len())
+	for i := range list {
+		switch {
+		case k.lacks(i):
+			list[i] = math.MaxUint64
+		case k.down:
+			list[i] = ^k.values.order(i)
+		default:
+			list[i] = k.values.order(i)
+		}
 	}
 	return list
 }
 
-// cut shortens a text to so many runes.
-func cut(s string, width int) string {
-	if r := []rune(s); len(r) > width {
-		return string(r[:max(0, width-1)]) + "…"
+// told says whether values of one order are equal.
+func (k sortKey) told(order uint64) bool {
+	if order == math.MaxUint64 {
+		return false
 	}
-	return s
+	if k.down {
+		order = ^order
+	}
+	return k.values.kind() != "text" || order&0xff < 8
+}
+
+// sortRows sorts rows, which rise, by some columns; equal ones stay in their order.
+func sortRows(rows []int, keys []sortKey) {
+	if len(keys) == 0 {
+		return
+	}
+	orders := make([][]uint64, len(keys))
+	for i, k := range keys {
+		orders[i] = k.orders()
+	}
+	type entry struct {
+		order uint64 // by the first key
+		row   int
+	}
+	list := make([]entry, len(rows))
+	for i, row := range rows {
+		list[i] = entry{orders[0][row], row}
+	}
+	slices.SortFunc(list, func(a, b entry) int {
+		if a.order != b.order {
+			return cmp.Compare(a.order, b.order)
+		}
+		for i, k := range keys {
+			x, y := orders[i][a.row], orders[i][b.row]
+			if x != y {
+				return cmp.Compare(x, y)
+			}
+			if !k.told(x) {
+				if d := k.compare(a.row, b.row); d != 0 {
+					return d
+				}
+			}
+		}
+		return a.row - b.row
+	})
+	for i, e := range list {
+		rows[i] = e.row
+	}
+}
+
+func (t *Table) all() []int {
+	list := make([]int, t.rows)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// Append returns the table with the rows of another one below its own, by the names of the columns. Where one
+// lacks a column its values are missing. Integers beside floats become f64, other types beside each other
+// text.
+func (t *Table) Append(other *Table) *Table {
+	both := &Table{rows: t.rows + other.rows}
+	gap := func(c *column, n int) column { return c.take(slices.Repeat([]int{-1}, n)) }
+	for i := range t.columns {
+		c := &t.columns[i]
+		below := gap(c, other.rows)
+		if k := other.at(c.name); k >= 0 {
+			below = other.columns[k]
+		}
+		both.columns = append(both.columns, c.joined(&below))
+	}
+	for i := range other.columns {
+		if c := &other.columns[i]; t.at(c.name) < 0 {
+			above := gap(c, t.rows)
+			both.columns = append(both.columns, above.joined(c))
+		}
+	}
+	return both
+}
+
+// A Row is one row of a table. Its methods panic with a *tensor.Error as those of the table do.
+type Row struct {
+	t *Table
+	i int
+}
+
+// Row returns row i, counted from 0.
+func (t *Table) Row(i int) Row {
+	if i < 0 || i >= t.rows {
+		t.fail("%sgot row %d of %d", t.prefix(), i, t.rows)
+	}
+	return Row{t, i}
+}
+
+// Number is that of the row, counted from 0.
+func (r Row) Number() int { return r.i }
+
+// Missing says whether a column has no value here.
+func (r Row) Missing(name string) bool { return r.t.column(name).lacks(r.i) }
+
+// Float is a number or a bool; NaN if it is missing.
+func (r Row) Float(name string) float64 { return r.number(name).float(r.i) }
+
+// Int is an integer or a bool, which has to be there.
+func (r Row) Int(name string) int {
+	c := r.number(name)
+	x := c.float(r.i)
+	switch v := c.value(r.i).(type) {
+	case int64:
+		return int(v)
+	case uint64:
+		return int(v)
+	}
+	if x != math.Trunc(x) || math.IsNaN(x) {
+		r.t.fail("%s: column %q: got %v, want an integer", r.t.place(r.i), name, c.cell(r.i))
+	}
+	return int(x)
+}
+
+// Bool is true where a bool is; a missing one is false.
+func (r Row) Bool(name string) bool { x, _ := r.want(name, "bool").value(r.i).(bool); return x }
+
+// Text is a value as text; "" if it is missing.
+func (r Row) Text(name string) string { return r.t.column(name).text(r.i) }
+
+// Time is a time; the zero time if it is missing.
+func (r Row) Time(name string) time.Time {
+	x, _ := r.want(name, "time").value(r.i).(time.Time)
+	return x
+}
+
+// Value is a bool, int64, uint64, float64, string or time.Time; nil if it is missing.
+func (r Row) Value(name string) any { return r.t.column(name).value(r.i) }
+
+func (r Row) number(name string) *column {
+	c := r.t.column(name)
+	if !c.values.number() {
+		r.t.fail("%scolumn %q is %s, want numbers", r.t.prefix(), name, c.typed())
+	}
+	return c
+}
+
+func (r Row) want(name, kind string) *column {
+	c := r.t.column(name)
+	if c.values.kind() != kind {
+		r.t.fail("%scolumn %q is %s, want %s", r.t.prefix(), name, c.typed(), kind)
+	}
+	return c
+}
+
+// String is the values by the names of the columns.
+func (r Row) String() string {
+	var list []string
+	for i := range r.t.columns {
+		c := &r.t.columns[i]
+		list = append(list, c.short()+": "+c.cell(r.i))
+	}
+	return strings.Join(list, ", ")
 }

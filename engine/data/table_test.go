@@ -49,14 +49,14 @@ func TestTable(t *testing.T) {
 		{"a column", h.Column("area"), "f32[4] [120.5 80 60 99]"},
 		{"columns", h.Tensor("area", "sold"), "f32[4 2] [120.5 1 80 0 60 1 99 0]"},
 		{"one column as a matrix", h.Tensor("sold"), "bool[4 1] [1 0 1 0]"},
-		{"without missing values", h.Drop("rooms").Tensor("rooms", "area"), "f32[3 2] [4 120.5 3 80 2 99]"},
-		{"whole numbers", h.Drop().Column("rooms"), "i64[2] [4 2]"},
+		{"without missing values", h.DropMissing("rooms").Tensor("rooms", "area"), "f32[3 2] [4 120.5 3 80 2 99]"},
+		{"whole numbers", h.DropMissing().Column("rooms"), "i64[2] [4 2]"},
 		{"filled", h.Fill("rooms", 1).Fill("price", 0.5).Tensor("rooms", "price"), "f32[4 2] [4 250000 3 0.5 1 99000.5 2 120000]"},
 		{"all", table(t, CSV{}, "a,b\n1,2\n3,4\n").Tensor(), "i64[2 2] [1 2 3 4]"},
-		{"other signs", table(t, CSV{Comma: ';', Comment: '#', NoHeader: true, Missing: []string{"?"}}, "# x\n1;2\n?;4\n").Drop().Tensor(), "i64[1 2] [1 2]"},
-		{"chosen types", table(t, CSV{Types: map[string]dtype.Type{"a": dtype.F64, "b": dtype.U8}}, "a,b\n1,255\n").Tensor(), "f64[1 2] [1 255]"},
+		{"other signs", table(t, CSV{Comma: ';', Comment: '#', NoHeader: true, Missing: []string{"?"}}, "# x\n1;2\n?;4\n").DropMissing().Tensor(), "i64[1 2] [1 2]"},
+		{"chosen types", table(t, CSV{Types: map[string]dtype.Type{"a": dtype.F64, "b": dtype.U8}}, "a,b\n1,255\n").TensorAs(dtype.F64), "f64[1 2] [1 255]"},
 		{"large numbers", table(t, CSV{Types: map[string]dtype.Type{"b": dtype.U64}}, "b\n18446744073709551615\n").Column("b").Eq(tensor.From([]uint64{1<<64 - 1})), "bool[1] [1]"},
-		{"blanks around numbers", table(t, CSV{}, " a , b\n 1 ,\" 2 \"\n NA , true \n").Drop().Tensor("a"), "i64[1 1] [1]"},
+		{"blanks around numbers", table(t, CSV{}, " a , b\n 1 ,\" 2 \"\n NA , true \n").DropMissing().Tensor("a"), "i64[1 1] [1]"},
 		{"a mark of UTF-8, a row index without a name", table(t, CSV{}, "\ufeff,a\n0,1.5\n").Tensor("0", "a"), "f32[1 2] [0 1.5]"},
 	} {
 		if got := c.got.DType().String() + shapeAndValues(c.got); got != c.want {
@@ -75,11 +75,11 @@ func TestTable(t *testing.T) {
 		t.Errorf("blanks around a text: got %q, want those before it left out", classes)
 	}
 	for want, f := range map[string]func(){
-		`data.Table: houses.csv: got column "Area", want one of ["area" "rooms" "street, number" "price" "sold"]`:                                 func() { h.Column("Area") },
-		`data.Table: houses.csv:4: column "rooms" has no value, as 1 of 4 rows: t.Drop("rooms") leaves them out, t.Fill("rooms", 0) fills them`:   func() { h.Tensor("area", "rooms") },
-		`data.Table: houses.csv:2: column "street, number" has the text "Elm St, 1", want numbers: t.Classes("street, number") numbers its texts`: func() { h.Tensor("street, number") },
-		`data.Table: houses.csv: column "rooms" is i64: got 0.5 to fill it with`:                                                                  func() { h.Fill("rooms", 0.5) },
-		`data.Table: houses.csv: column "street, number" is text: got 0 to fill it with`:                                                          func() { h.Fill("street, number", 0) },
+		`data.Table: houses.csv: got column "Area", want one of ["area" "rooms" "street, number" "price" "sold"]`:                                      func() { h.Column("Area") },
+		`data.Table: houses.csv:4: column "rooms" has no value, as 1 of 4 rows: t.DropMissing("rooms") leaves them out, t.Fill("rooms", 0) fills them`: func() { h.Tensor("area", "rooms") },
+		`data.Table: houses.csv:2: column "street, number" has the text "Elm St, 1", want numbers: t.Classes("street, number") numbers its texts`:      func() { h.Tensor("street, number") },
+		`data.Table: houses.csv: column "rooms" is i64: got 0.5 to fill it with`:                                                                       func() { h.Fill("rooms", 0.5) },
+		`data.Table: houses.csv: column "street, number" is text: got 0 to fill it with`:                                                               func() { h.Fill("street, number", 0) },
 	} {
 		if err := tensor.Try(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -98,11 +98,11 @@ func TestCSVRefused(t *testing.T) {
 	}{
 		{CSV{}, "", "data: read csv: houses.csv: the file is empty"},
 		{CSV{}, "a,b\n1,2\n3\n", "data: read csv: houses.csv:3: got 1 values, want 2 as in the first line"},
-		{CSV{}, "a,b\n1,\"2\n", `data: read csv: houses.csv:2:6: extraneous or missing " in quoted-field`},
-		{CSV{}, "a,b\n1,x\"y\n", `data: read csv: houses.csv:2:4: bare " in non-quoted-field`},
+		{CSV{}, "a,b\n1,\"2\n", `data: read csv: houses.csv:2:3: a quote is opened here and never closed`},
+		{CSV{}, "a,b\n1,x\"y\n", `data: read csv: houses.csv:2:4: a quote stands in a value without quotes`},
 		{CSV{}, "a,b, a\n", `data: read csv: houses.csv:1: two columns have the name "a"`},
-		{CSV{}, "a\n\xff\n", "houses.csv is no text: got byte 0xff at offset 2, want UTF-8"},
-		{CSV{Comma: '\n'}, "a\n", "houses.csv: csv: invalid field or comment delimiter"},
+		{CSV{}, "a\n\xff\n", "houses.csv: the file is no text: got byte 0xff at offset 2, want UTF-8"},
+		{CSV{Comma: '\n'}, "a\n", `houses.csv: got '\n' between or before values`},
 		{CSV{Types: map[string]dtype.Type{"b": dtype.F32}}, "a\n1\n", `houses.csv: got a type for column "b", want one of ["a"]`},
 		{CSV{Types: map[string]dtype.Type{"a": dtype.U8}}, "a\n1\n\n256\n", `houses.csv:4: column "a": got "256", want u8`},
 		{CSV{Types: map[string]dtype.Type{"a": 99}}, "a\n1\n", `houses.csv: column "a": got type `},
@@ -125,28 +125,29 @@ func TestTableText(t *testing.T) {
 	}{
 		{houses, 80, `4 rows of 5 columns · houses.csv
     area  rooms  street, number    price   sold
-     f32    i64            text      f32   bool
+     f64    i64            text      f64   bool
 0  120.5      4       Elm St, 1   250000   true
 1     80      3    Oak "Ring" 2        –  false
-2     60      –       Elm St, 3  99000.5   TRUE
+2     60      –       Elm St, 3  99000.5   true
 3     99      2      two\nlines   120000  false
 rooms: 1 value missing, first in line 4
 price: 1 value missing, first in line 3`},
-		{long, 40, `12 rows of 5 columns · houses.csv
-     n                      name
-   i64                      text
-0    1  a name that is longer t…
-1    1  a name that is longer t…
-2    1  a name that is longer t…
-3    1  a name that is longer t…
-4    1  a name that is longer t…
-5    1  a name that is longer t…
-6    1  a name that is longer t…
-7    1  a name that is longer t…
-… 4 more rows
-and 3 columns: \x1b[2Jevil, w, x
+		{long, 40, `12 rows of 5 columns, 1 not shown · hou…
+      n        name  …    w    x
+    i64        text  …  f64  f64
+0     1  a name th…  …  2.5    –
+1     1  a name th…  …  2.5    –
+2     1  a name th…  …  2.5    –
+3     1  a name th…  …  2.5    –
+4     1  a name th…  …  2.5    –
+…     …           …  …    …    …
+7     1  a name th…  …  2.5    –
+8     1  a name th…  …  2.5    –
+9     1  a name th…  …  2.5    –
+10    1  a name th…  …  2.5    –
+11    1  a name th…  …  2.5    –
 x: 12 values missing, first in line 2`},
-		{"a,b\n", 80, "0 rows of 2 columns · houses.csv\n    a    b\n  f32  f32"},
+		{"a,b\n", 80, "0 rows of 2 columns · houses.csv\n    a    b\n  f64  f64"},
 	} {
 		if got := table(t, CSV{}, c.text).Text(c.width); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
@@ -160,12 +161,12 @@ func TestCSVMutants(t *testing.T) {
 }
 
 func useCSV(t *testing.T, text string) {
-	c, err := CSV{}.parse(text, "x.csv")
+	c, err := CSV{}.read(strings.NewReader(text), int64(len(text)), "x.csv")
 	if err != nil {
 		return
 	}
 	c.Text(40)
-	whole := c.Drop()
+	whole := c.DropMissing()
 	for _, name := range whole.Names() {
 		if whole.column(name).dtype == dtype.Invalid {
 			whole.Classes(name)

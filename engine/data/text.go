@@ -6,14 +6,16 @@
 // function of the seed and its number, so the position of a training run is one integer, and going back to it
 // is exact.
 //
-// Tensors come from [ReadCSV] (a [Table] of named columns), [ReadImage], [ReadIDX] (MNIST's format), and from
-// the packages npy and safetensors. Text is a plain string, from [ReadText]; a token is a byte.
+// Tensors come from [ReadTable] and [ReadCSV] (a [Table] of named columns, with verbs to look at it, choose
+// rows, group, join and write it), [ReadImage], [ReadIDX] (MNIST's format), and from the packages npy and
+// safetensors. Text is a plain string, from [ReadText]; a token is a byte.
 //
 // What language models are tuned on comes from [ReadRecords]: a [Dataset] of texts, prompts with completions,
 // chats or preferences. [Tokens] makes [Sequences] of it, and these hand out [Rows].
 //
-// Reading order of the latter: record.go, lines.go, json.go, columns.go (files), dataset.go, folder.go;
-// tokens.go, sequences.go, stored.go, rows.go.
+// Reading order of tables: table.go, column.go, values.go, group.go, join.go, show.go; csv.go, csvread.go,
+// csvcells.go, number.go; tablefile.go, builder.go, tablewrite.go. Of records: record.go, lines.go, json.go,
+// columns.go (files), dataset.go, folder.go; tokens.go, sequences.go, stored.go, rows.go.
 package data
 
 import (

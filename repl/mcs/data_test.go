@@ -17,7 +17,7 @@ func TestTableInCells(t *testing.T) {
 t := data.ReadCSV("houses.csv")
 t
 // %%
-npy.Save("x.npy", t.Drop().Tensor("area", "rooms"))
+npy.Save("x.npy", t.DropMissing().Tensor("area", "rooms"))
 x := npy.Load("x.npy")
 fmt.Println(x.Ints())
 // %%
@@ -27,7 +27,7 @@ t.Tensor("area", "rooms")
 	if want := "2 rows of 3 columns · houses.csv\n   area  rooms  street\n    i64    i64    text\n0   120      4     Elm\n1    80      –     Oak\nrooms: 1 value missing, first in line 3\n[120 4]\n"; code == 0 || !strings.HasPrefix(stdout, want) {
 		t.Errorf("code %d, got\n%s\nwant\n%s", code, stdout, want)
 	}
-	for _, want := range []string{`data.Table: houses.csv:3: column "rooms" has no value, as 1 of 2 rows: t.Drop("rooms") leaves them out, t.Fill("rooms", 0) fills them`, `t.Tensor("area", "rooms")`} {
+	for _, want := range []string{`data.Table: houses.csv:3: column "rooms" has no value, as 1 of 2 rows: t.DropMissing("rooms") leaves them out, t.Fill("rooms", 0) fills them`, `t.Tensor("area", "rooms")`} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("got no %s in\n%s", want, stderr)
 		}

@@ -4,6 +4,7 @@
 
 The columns are those of parquet_files.py, and others that Parquet does not have.
 """
+import datetime
 import json
 import os
 
@@ -53,6 +54,9 @@ def plainly(name, value):
         return dict(value)
     if name == "json":
         return value and json.loads(value)
+    if isinstance(value, datetime.date):  # as RFC 3339 has it, without zeros at the end
+        whole, _, part = value.isoformat().partition(".")
+        return whole + ("" if "T" in whole else "T00:00:00") + ("." + part.rstrip("0") if part else "") + "Z"
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -65,10 +69,8 @@ def write(name, t, file=False, batch=None, **options):
 def main():
     os.makedirs(OUT, exist_ok=True)
     t = table()
-    ints = t.drop_columns(UNREAD)
-    for name, kind in {"day": pa.int32(), "time": pa.int64()}.items():
-        ints = ints.set_column(ints.schema.get_field_index(name), name, ints[name].cast(kind))
-    rows = [{n: plainly(n, v) for n, v in r.items()} for r in ints.to_pylist()]
+    read = t.drop_columns(UNREAD)
+    rows = [{n: plainly(n, v) for n, v in r.items()} for r in read.to_pylist()]
     with open(os.path.join(OUT, "rows.json"), "w") as f:
         json.dump(rows, f, ensure_ascii=False, separators=(",", ":"))
     write("stream", t)

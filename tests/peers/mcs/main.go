@@ -14,6 +14,7 @@
 // prepared. Work that is run several times is queued; what waits is the end, and whatever reads a result.
 //
 //	mcs [-device NAME] THREADS
+//	mcs -csv FILE
 //
 // Reading order: main.go, inputs.go, works.go, families.go, decoder.go, memory.go, profile.go.
 package main
@@ -58,7 +59,15 @@ type answer struct {
 
 func main() {
 	name := flag.String("device", "cpu", "the device to work on")
+	csv := flag.String("csv", "", "read this file of tables.py, and nothing else")
 	flag.Parse()
+	if *csv != "" {
+		if err := readCSV(*csv, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	threads, err := strconv.Atoi(flag.Arg(0))
 	if err != nil || flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: mcs [-device NAME] THREADS, started by cpu.py or cuda.py")

@@ -111,7 +111,16 @@ func (r *Reader) value(a *array, i int64) (any, error) {
 	switch a.f.kind {
 	case typeBool:
 		return bit(a.data, i), nil
-	case typeInt, typeDate, typeTime, typeTimestamp, typeDuration:
+	case typeDate, typeTimestamp:
+		n, err := whole(a.data, i, a.f)
+		if err != nil {
+			return nil, err
+		}
+		return columns.At(n, a.f.unit)
+	case typeInt, typeTime, typeDuration:
+		if a.f.unsigned && a.f.width == 8 {
+			return binary.LittleEndian.Uint64(a.data[8*i:]), nil
+		}
 		return whole(a.data, i, a.f)
 	case typeFloat:
 		return float(a.data, i, a.f.width), nil

@@ -6,7 +6,7 @@
 // Nothing that a file claims is believed: one batch at a time takes memory, as much as its bytes, and what is
 // claimed without taking bytes is bounded by the file's. An error names the row and the column, or the byte.
 //
-// Reading order: arrow.go, schema.go, batch.go, array.go, flat.go.
+// Reading order: arrow.go, schema.go, batch.go, array.go, flat.go; write.go writes tables.
 package arrow
 
 import (
@@ -66,15 +66,15 @@ type Reader struct {
 	inRow        int64 // items of the row's lists
 }
 
-// Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
-// missing; if all are, the error is a *columns.Missing.
+// Open begins to read a file of size bytes. Names are those of the columns to read, nil for all; some may be
+// missing, but if all are, the error is a *columns.Missing.
 func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	p := &Reader{r: r, size: size, coded: map[int64]*field{}, dictionaries: map[int64][]*array{}, text: columns.MostDeflated*size + columns.SomeText, items: itemsOfByte*size + someItems}
 	if err := p.scan(); err != nil {
 		return nil, err
 	}
 	for _, f := range p.fields {
-		chosen := slices.Contains(names, f.name)
+		chosen := names == nil || slices.Contains(names, f.name)
 		p.chosen = append(p.chosen, chosen)
 		p.names = append(p.names, f.name)
 		if !chosen {
@@ -189,34 +189,51 @@ func (p *Reader) Rows() int64 { return p.rows }
 // Row is the number of rows that were read.
 func (p *Reader) Row() int64 { return p.at }
 
-// Next returns the values of the next row by the names of the columns: nil, bool, int64, float64, string,
-// columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
+// Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
+// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
+// io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
+	values := make([]any, len(p.fields))
+	if err := p.NextValues(values); err != nil {
+		return nil, err
+	}
+	row := make(map[string]any, len(values))
+	at := 0
+	for i, f := range p.fields {
+		if p.chosen[i] {
+			row[f.name] = values[at]
+			at++
+		}
+	}
+	return row, nil
+}
+
+// NextValues is Next that puts the values into row, in the order of the columns that are read.
+func (p *Reader) NextValues(row []any) (err error) {
 	for p.row == p.left {
 		if len(p.messages) == 0 {
-			return nil, io.EOF
+			return io.EOF
 		}
 		m := p.messages[0]
 		p.messages = p.messages[1:]
 		if err := p.read(m); err != nil {
-			return nil, fmt.Errorf("%d: byte %d: %w", p.at+1, m.at, err)
+			return fmt.Errorf("%d: byte %d: %w", p.at+1, m.at, err)
 		}
 	}
 	p.at++
 	p.inRow = 0
-	row := map[string]any{}
+	at := 0
 	for i, f := range p.fields {
 		if !p.chosen[i] {
 			continue
 		}
-		v, err := p.value(p.columns[i], p.row)
-		if err != nil {
-			return nil, fmt.Errorf("%d: column %q: %w", p.at, f.name, err)
+		if row[at], err = p.value(p.columns[i], p.row); err != nil {
+			return fmt.Errorf("%d: column %q: %w", p.at, f.name, err)
 		}
-		row[f.name] = v
+		at++
 	}
 	p.row++
-	return row, nil
+	return nil
 }
 
 // read reads a batch or a dictionary.

@@ -29,6 +29,8 @@ func plainly(t testing.TB, v any) any {
 	switch v := v.(type) {
 	case int64:
 		return float64(v)
+	case columns.Time:
+		return v.String()
 	case columns.JSON:
 		var value any
 		if err := json.Unmarshal([]byte(v), &value); err != nil {

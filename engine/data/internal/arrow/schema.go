@@ -48,11 +48,12 @@ var refused = map[int]string{
 type field struct {
 	name     string
 	kind     int
-	width    int  // of a number, in bytes
-	unsigned bool // a whole number
-	json     bool // its texts are JSON
-	sparse   bool // a union
-	size     int  // of a fixed list
+	width    int   // of a number, in bytes
+	unsigned bool  // a whole number
+	json     bool  // its texts are JSON
+	unit     int64 // of a time, in nanoseconds; 0: it is none
+	sparse   bool  // a union
+	size     int   // of a fixed list
 	children []*field
 
 	coded      bool // values are numbers of a dictionary's entries
@@ -106,16 +107,18 @@ func (f *field) kindOf(t table) {
 	case typeFloat:
 		f.width = 2 << min(uint16(t.int(0, 2)), 4)
 	case typeDate:
-		f.width = 8
+		f.width, f.unit = 8, 1e6
 		if at := t.place(0); at > 0 && t.int(0, 2) == 0 {
-			f.width = 4
+			f.width, f.unit = 4, 24*60*60*1e9
 		}
 	case typeTime:
 		f.width = 4
 		if at := t.place(1); at > 0 {
 			f.width = int(t.int(1, 4) / 8)
 		}
-	case typeTimestamp, typeDuration:
+	case typeTimestamp:
+		f.width, f.unit = 8, []int64{1e9, 1e6, 1e3, 1}[t.int(0, 2)&3]
+	case typeDuration:
 		f.width = 8
 	case typeFixedList:
 		f.size = int(t.int(0, 4))

@@ -2,7 +2,11 @@
 // of a row, and how compressed bytes become plain ones.
 package columns
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // A Field is a part of an Object.
 type Field struct {
@@ -15,6 +19,56 @@ type Object []Field
 
 // JSON is a text that the file says to be a value in JSON.
 type JSON string
+
+// A Written is a column as the writers of files take it.
+type Written struct {
+	Name    string
+	Values  any  // []bool, []int64, []uint64, []float64 or []string
+	Time    bool // integers are nanoseconds since 1970
+	Single  bool // floats are f32
+	Missing []bool
+}
+
+// Text is how many bytes text i has; 0 if there are no texts.
+func (w *Written) Text(i int) int {
+	if v, ok := w.Values.([]string); ok {
+		return len(v[i])
+	}
+	return 0
+}
+
+// Lacks says whether value i is missing.
+func (w *Written) Lacks(i int) bool { return w.Missing != nil && w.Missing[i] }
+
+// Limits of the values that writers put together.
+const (
+	writtenRows = 1 << 17
+	writtenText = 64 << 20
+)
+
+// Together is how many rows from a row on are written as one group.
+func Together(list []Written, from, rows int) (n int) {
+	for text := 0; from+n < rows && n < writtenRows && text < writtenText; n++ {
+		for i := range list {
+			text += list[i].Text(from + n)
+		}
+	}
+	return n
+}
+
+// Time is nanoseconds since 1970, in UTC.
+type Time int64
+
+// At is a number of units of so many nanoseconds since 1970.
+func At(n, unit int64) (Time, error) {
+	if n > math.MaxInt64/unit || n < math.MinInt64/unit {
+		return 0, fmt.Errorf("got the time %d in units of %d ns, want one from 1678 to 2261", n, unit)
+	}
+	return Time(n * unit), nil
+}
+
+// String is the time as RFC 3339 has it.
+func (t Time) String() string { return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano) }
 
 // Limits of what a file may hold.
 const (

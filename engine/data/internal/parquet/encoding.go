@@ -90,6 +90,9 @@ type plain struct {
 	bit      int
 }
 
+// sizes are the bytes of a value by its physical type; of texts those of their length.
+var sizes = [typeFixed + 1]int{typeInt32: 4, typeInt64: 8, typeFloat: 4, typeDouble: 8, typeBytes: 4}
+
 func (p *plain) next() (any, error) {
 	if p.physical == typeBool {
 		if p.bit >= 8*len(p.b) {
@@ -98,7 +101,7 @@ func (p *plain) next() (any, error) {
 		p.bit++
 		return p.b[(p.bit-1)/8]>>((p.bit-1)%8)&1 == 1, nil
 	}
-	size := map[int]int{typeInt32: 4, typeInt64: 8, typeFloat: 4, typeDouble: 8, typeBytes: 4}[p.physical]
+	size := sizes[p.physical]
 	if len(p.b) < size {
 		return nil, errShort
 	}

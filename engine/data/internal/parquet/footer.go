@@ -41,8 +41,11 @@ type node struct {
 	often    int
 	physical int // of a leaf
 	list     bool
-	table    bool // a map
-	json     bool // its texts are JSON
+	table    bool  // a map
+	json     bool  // its texts are JSON
+	unit     int64 // of a time, in nanoseconds; 0: it is none
+	unsigned bool  // 64 bits without a sign
+	decimal  bool  // has a scale
 	children []*node
 	def, rep int
 	column   int // of a leaf, among all leaves
@@ -67,6 +70,8 @@ type element struct {
 	physical, often   int
 	children          int
 	list, table, json bool
+	unit              int64
+	unsigned, decimal bool
 	leaf              bool
 }
 
@@ -157,10 +162,19 @@ func (t *thrift) element() (e element) {
 			converted := t.int()
 			e.list, e.table = e.list || converted == 3, e.table || converted == 1 || converted == 2
 			e.json = e.json || converted == 19
+			e.unit = max(e.unit, units[converted])
+			e.unsigned, e.decimal = converted == 14, e.decimal || converted == 5
 		case id == 10 && kind == kindStruct:
 			t.fields(func(id int, kind byte) bool {
 				e.list, e.table = e.list || id == 3, e.table || id == 2
-				e.json = e.json || id == 12
+				e.json, e.decimal = e.json || id == 12, e.decimal || id == 5
+				switch {
+				case id == 6:
+					e.unit = day
+				case id == 8 && kind == kindStruct:
+					e.unit = t.unit()
+					return true
+				}
 				return false
 			})
 		default:
@@ -172,6 +186,26 @@ func (t *thrift) element() (e element) {
 		t.fail("a field has no name")
 	}
 	return e
+}
+
+const day = 24 * 60 * 60 * 1e9
+
+// units of times, by the number of the converted type, in nanoseconds.
+var units = map[int64]int64{6: day, 9: 1e6, 10: 1e3}
+
+// unit reads that of a type of times.
+func (t *thrift) unit() (ns int64) {
+	t.fields(func(id int, kind byte) bool {
+		if id != 2 || kind != kindStruct {
+			return false
+		}
+		t.fields(func(id int, _ byte) bool {
+			ns = map[int]int64{1: 1e6, 2: 1e3, 3: 1}[id]
+			return false
+		})
+		return true
+	})
+	return ns
 }
 
 func (t *thrift) group(end int64) (g group) {
@@ -240,7 +274,7 @@ func tree(schema []element) (*node, error) {
 		}
 		e := schema[at]
 		at++
-		n := &node{name: e.name, often: e.often, physical: e.physical, list: e.list, table: e.table, json: e.json, def: def, rep: rep}
+		n := &node{name: e.name, often: e.often, physical: e.physical, list: e.list, table: e.table, json: e.json, unit: e.unit, unsigned: e.unsigned, decimal: e.decimal, def: def, rep: rep}
 		if depth > 0 && n.often != required {
 			n.def++
 			if n.often == repeated {

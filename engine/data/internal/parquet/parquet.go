@@ -5,7 +5,7 @@
 // Nothing that a file claims is believed: what it holds takes memory as it is read, pages and rows are
 // bounded by the bytes of the file. An error names the row and the column.
 //
-// Reading order: parquet.go, footer.go, thrift.go, page.go, encoding.go.
+// Reading order: parquet.go, footer.go, thrift.go, page.go, encoding.go; write.go writes tables.
 package parquet
 
 import (
@@ -31,8 +31,8 @@ type Reader struct {
 	byLeaf []*column // by the number of the leaf; nil: not chosen
 }
 
-// Open begins to read a file of size bytes. Names are those of the columns to read, of which some may be
-// missing; if all are, the error is a *columns.Missing.
+// Open begins to read a file of size bytes. Names are those of the columns to read, nil for all; some may be
+// missing, but if all are, the error is a *columns.Missing.
 func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	root, groups, err := footer(r, size)
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	}
 	p := &Reader{r: r, groups: groups, text: columns.MostDeflated*size + columns.SomeText}
 	for _, n := range root.children {
-		if slices.Contains(names, n.name) {
+		if names == nil || slices.Contains(names, n.name) {
 			p.chosen = append(p.chosen, n)
 		}
 	}
@@ -49,6 +49,9 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 	}
 	for _, n := range p.chosen {
 		for _, leaf := range n.leaves {
+			if leaf.decimal {
+				return nil, fmt.Errorf("column %q has decimal numbers, want text or numbers", n.name)
+			}
 			if leaf.physical == typeInt96 || leaf.physical == typeFixed {
 				return nil, fmt.Errorf("column %q has values of %s, want text or numbers", n.name, map[int]string{typeInt96: "96 bits", typeFixed: "a fixed length"}[leaf.physical])
 			}
@@ -72,28 +75,39 @@ func (p *Reader) Rows() int64 { return p.rows }
 // Row is the number of rows that were read.
 func (p *Reader) Row() int64 { return p.at }
 
-// Next returns the values of the next row by the names of the columns: nil, bool, int64, float64, string,
-// columns.JSON, []any for a list, or a columns.Object. After the last one it returns io.EOF.
+// Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
+// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
+// io.EOF.
 func (p *Reader) Next() (map[string]any, error) {
+	values := make([]any, len(p.chosen))
+	if err := p.NextValues(values); err != nil {
+		return nil, err
+	}
+	row := make(map[string]any, len(values))
+	for i, n := range p.chosen {
+		row[n.name] = values[i]
+	}
+	return row, nil
+}
+
+// NextValues is Next that puts the values into row, in the order of the columns that are read.
+func (p *Reader) NextValues(row []any) (err error) {
 	for p.left == 0 {
 		if p.next == len(p.groups) {
-			return nil, io.EOF
+			return io.EOF
 		}
 		if err := p.group(); err != nil {
-			return nil, fmt.Errorf("%d: %w", p.at+1, err)
+			return fmt.Errorf("%d: %w", p.at+1, err)
 		}
 	}
 	p.left--
 	p.at++
-	row := map[string]any{}
-	for _, n := range p.chosen {
-		v, err := p.column(n)
-		if err != nil {
-			return nil, fmt.Errorf("%d: column %q: %w", p.at, n.name, err)
+	for i, n := range p.chosen {
+		if row[i], err = p.column(n); err != nil {
+			return fmt.Errorf("%d: column %q: %w", p.at, n.name, err)
 		}
-		row[n.name] = v
 	}
-	return row, nil
+	return nil
 }
 
 // group begins the next group of rows.
@@ -156,6 +170,11 @@ func (p *Reader) value(n *node) (any, error) {
 func (p *Reader) inner(n *node) (any, error) {
 	if n.children == nil {
 		v, err := p.byLeaf[n.column].take()
+		if i, ok := v.(int64); ok && n.unit > 0 && err == nil {
+			return columns.At(i, n.unit)
+		} else if ok && n.unsigned && err == nil {
+			return uint64(i), nil
+		}
 		if s, ok := v.(string); ok {
 			if p.text -= int64(len(s)); p.text < 0 {
 				return nil, fmt.Errorf("the file holds more text than its bytes can")

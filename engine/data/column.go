@@ -1,0 +1,366 @@
+package data
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// A column has its values one after the other. Where one is missing the zero value stands, and no column has
+// a NaN: that is a missing value.
+type column struct {
+	name    string
+	dtype   dtype.Type // of its tensor; Invalid: texts and times have none
+	values  values
+	missing []bool // nil: none
+}
+
+// values are a vector of some type.
+type values interface {
+	kind() string
+	len() int
+	take(rows []int) values // −1: the zero value
+	cut(from, to int) values
+	join(more values) values // of the same type
+	compare(i, j int) int
+	order(i int) uint64          // greater values have greater numbers, or equal ones
+	codes() (codes []int, n int) // equal values have equal numbers below n
+	value(i int) any
+	text(i int) string
+	float(i int) float64 // of a number
+	number() bool
+}
+
+// A vector is values of a type, of which k knows the rest.
+type vector[T comparable] struct {
+	v []T
+	k *kind[T]
+}
+
+// A kind is a row of the table of kinds: all that a table knows of a type.
+type kind[T comparable] struct {
+	name    string
+	compare func(a, b T) int
+	order   func(T) uint64
+	text    func(T) string
+	parse   func([]byte) (T, bool) // a value in a file
+	float   func(T) float64        // nil: it is no number
+	value   func(T) any            // as Go has it; nil: as it is
+}
+
+var (
+	bools  = &kind[bool]{name: "bool", compare: compareBools, order: func(b bool) uint64 { return uint64(floatOfBool(b)) }, text: strconv.FormatBool, parse: parseBool, float: floatOfBool}
+	ints   = &kind[int64]{name: "i64", compare: cmp.Compare[int64], order: orderOfInt, text: textOfInt, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
+	words  = &kind[uint64]{name: "u64", compare: cmp.Compare[uint64], order: func(x uint64) uint64 { return x }, text: func(x uint64) string { return strconv.FormatUint(x, 10) }, parse: parseWord, float: func(x uint64) float64 { return float64(x) }}
+	floats = &kind[float64]{name: "f64", compare: cmp.Compare[float64], order: orderOfFloat, text: textOfFloat, parse: parseFloat, float: func(x float64) float64 { return x }}
+	texts  = &kind[string]{name: "text", compare: cmp.Compare[string], order: orderOfText, text: func(s string) string { return s }}
+	// times are nanoseconds since 1970 in UTC.
+	times = &kind[int64]{name: "time", compare: cmp.Compare[int64], order: orderOfInt, text: textOfTime, parse: parseTime, value: func(x int64) any { return time.Unix(0, x).UTC() }}
+)
+
+func compareBools(a, b bool) int { return cmp.Compare(floatOfBool(a), floatOfBool(b)) }
+
+func floatOfBool(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func orderOfInt(x int64) uint64 { return uint64(x) ^ 1<<63 }
+
+// orderOfFloat has the bits of x in the order of floats; −0 is 0.
+func orderOfFloat(x float64) uint64 {
+	b := math.Float64bits(x + 0)
+	if b>>63 > 0 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+// orderOfText is its first seven bytes, and its length up to eight: two below eight are equal only if the
+// texts are.
+func orderOfText(s string) (n uint64) {
+	for i := range min(len(s), 7) {
+		n |= uint64(s[i]) << (56 - 8*i)
+	}
+	return n | uint64(min(len(s), 8))
+}
+
+func textOfInt(x int64) string { return strconv.FormatInt(x, 10) }
+
+func textOfFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// textOfTime is a day, or a day and a time of it, as parseTime reads them.
+func textOfTime(x int64) string {
+	t := time.Unix(0, x).UTC()
+	if x%int64(24*time.Hour) == 0 {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format("2006-01-02 15:04:05.999999999")
+}
+
+func (v vector[T]) kind() string         { return v.k.name }
+func (v vector[T]) len() int             { return len(v.v) }
+func (v vector[T]) compare(i, j int) int { return v.k.compare(v.v[i], v.v[j]) }
+func (v vector[T]) order(i int) uint64   { return v.k.order(v.v[i]) }
+func (v vector[T]) text(i int) string    { return v.k.text(v.v[i]) }
+func (v vector[T]) number() bool         { return v.k.float != nil }
+func (v vector[T]) float(i int) float64  { return v.k.float(v.v[i]) }
+
+func (v vector[T]) value(i int) any {
+	if v.k.value != nil {
+		return v.k.value(v.v[i])
+	}
+	return v.v[i]
+}
+
+func (v vector[T]) take(rows []int) values {
+	list := make([]T, len(rows))
+	for i, r := range rows {
+		if r >= 0 {
+			list[i] = v.v[r]
+		}
+	}
+	return vector[T]{list, v.k}
+}
+
+func (v vector[T]) cut(from, to int) values { return vector[T]{v.v[from:to:to], v.k} }
+
+func (v vector[T]) join(more values) values {
+	return vector[T]{slices.Concat(v.v, more.(vector[T]).v), v.k}
+}
+
+func (v vector[T]) codes() (codes []int, n int) {
+	codes, seen := make([]int, len(v.v)), map[T]int{}
+	for i, x := range v.v {
+		code, ok := seen[x]
+		if !ok {
+			code = len(seen)
+			seen[x] = code
+		}
+		codes[i] = code
+	}
+	return codes, len(seen)
+}
+
+// newColumn makes a column of Go values: NaN is missing.
+func newColumn(name string, list any) (column, bool) {
+	c := column{name: name}
+	switch v := list.(type) {
+	case []bool:
+		c.dtype, c.values = dtype.Bool, vector[bool]{slices.Clone(v), bools}
+	case []int64:
+		c.dtype, c.values = dtype.I64, vector[int64]{slices.Clone(v), ints}
+	case []int:
+		c.dtype, c.values = dtype.I64, vector[int64]{converted[int, int64](v), ints}
+	case []uint64:
+		c.dtype, c.values = dtype.U64, vector[uint64]{slices.Clone(v), words}
+	case []float32:
+		c.dtype, c.values = dtype.F32, vector[float64]{converted[float32, float64](v), floats}
+	case []float64:
+		c.dtype, c.values = dtype.F64, vector[float64]{slices.Clone(v), floats}
+	case []string:
+		c.values = vector[string]{slices.Clone(v), texts}
+	case []time.Time:
+		list := make([]int64, len(v))
+		for i, t := range v {
+			if list[i] = t.UnixNano(); t.Year() < minYear || t.Year() > maxYear {
+				c.lose(i, len(v))
+				list[i] = 0
+			}
+		}
+		c.values = vector[int64]{list, times}
+	default:
+		return c, false
+	}
+	c.loseNaN()
+	return c, true
+}
+
+func converted[From, To int | int64 | float32 | float64](v []From) []To {
+	list := make([]To, len(v))
+	for i, x := range v {
+		list[i] = To(x)
+	}
+	return list
+}
+
+func (c *column) len() int { return c.values.len() }
+
+func (c *column) lacks(i int) bool { return c.missing != nil && c.missing[i] }
+
+// lose says that value i of n is missing.
+func (c *column) lose(i, n int) {
+	if c.missing == nil {
+		c.missing = make([]bool, n)
+	}
+	c.missing[i] = true
+}
+
+func (c *column) loseNaN() {
+	if v, ok := c.values.(vector[float64]); ok {
+		for i, x := range v.v {
+			if math.IsNaN(x) {
+				c.lose(i, len(v.v))
+				v.v[i] = 0
+			}
+		}
+	}
+}
+
+func (c *column) lacking() (n int) {
+	for _, m := range c.missing {
+		if m {
+			n++
+		}
+	}
+	return n
+}
+
+// typed names the type: that of the tensor, "text" or "time".
+func (c *column) typed() string {
+	if c.dtype != dtype.Invalid {
+		return c.dtype.String()
+	}
+	return c.values.kind()
+}
+
+// take is the column of these rows; −1 is a missing value.
+func (c *column) take(rows []int) column {
+	part := column{name: c.name, dtype: c.dtype, values: c.values.take(rows)}
+	for i, r := range rows {
+		if r < 0 || c.lacks(r) {
+			part.lose(i, len(rows))
+		}
+	}
+	return part
+}
+
+func (c *column) cut(from, to int) column {
+	part := column{name: c.name, dtype: c.dtype, values: c.values.cut(from, to)}
+	if c.missing != nil && slices.Contains(c.missing[from:to], true) {
+		part.missing = c.missing[from:to:to]
+	}
+	return part
+}
+
+// compare is by value; missing ones are behind all others.
+func (c *column) compare(i, j int) int {
+	if c.missing != nil && (c.missing[i] || c.missing[j]) {
+		return compareBools(c.missing[i], c.missing[j])
+	}
+	return c.values.compare(i, j)
+}
+
+// text is value i as a file of texts has it; "" if it is missing.
+func (c *column) text(i int) string {
+	if c.lacks(i) {
+		return ""
+	}
+	if c.dtype.Float() && c.dtype != dtype.F64 { // the digits that tell it from other numbers of its type
+		return strconv.FormatFloat(c.values.float(i), 'g', -1, 32)
+	}
+	return c.values.text(i)
+}
+
+// value is value i as Go has it: bool, int64, uint64, float64, string or time.Time; nil if it is missing.
+func (c *column) value(i int) any {
+	if c.lacks(i) {
+		return nil
+	}
+	return c.values.value(i)
+}
+
+// float is value i of numbers; NaN if it is missing.
+func (c *column) float(i int) float64 {
+	if c.lacks(i) {
+		return math.NaN()
+	}
+	return c.values.float(i)
+}
+
+// joined is c with the values of other below its own. Numbers of two types become f64, all else of two types
+// texts.
+func (c *column) joined(other *column) column {
+	a, b := *c, *other
+	if a.values.kind() != b.values.kind() {
+		a, b = widened(a, b)
+	} else if a.dtype != b.dtype {
+		a.dtype = kindType(a.values.kind())
+	}
+	if a.missing != nil || b.missing != nil {
+		n := a.len()
+		a.missing = append(slices.Grow(slices.Clone(a.missing), n+b.len()), make([]bool, n-len(a.missing))...)
+		a.missing = append(a.missing, b.missing...)
+		a.missing = append(a.missing, make([]bool, n+b.len()-len(a.missing))...)
+	}
+	a.values = a.values.join(b.values)
+	return a
+}
+
+// widened are two columns of one kind, which has the values of both.
+func widened(a, b column) (column, column) {
+	to := (*column).toTexts
+	switch {
+	case a.lacking() == a.len():
+		a.values, a.dtype = b.values.take(slices.Repeat([]int{-1}, a.len())), b.dtype
+		return a, b
+	case b.lacking() == b.len():
+		b.values, b.dtype = a.values.take(slices.Repeat([]int{-1}, b.len())), a.dtype
+		return a, b
+	case a.quantity() && b.quantity():
+		to = (*column).toFloats
+	}
+	to(&a)
+	to(&b)
+	return a, b
+}
+
+// quantity says whether there are numbers, and no bools.
+func (c *column) quantity() bool { return c.values.number() && c.values.kind() != "bool" }
+
+func (c *column) toFloats() {
+	list := make([]float64, c.len())
+	for i := range list {
+		list[i] = c.values.float(i)
+	}
+	c.dtype, c.values = dtype.F64, vector[float64]{list, floats}
+}
+
+func (c *column) toTexts() {
+	list := make([]string, c.len())
+	for i := range list {
+		list[i] = c.text(i)
+	}
+	c.dtype, c.values = dtype.Invalid, vector[string]{list, texts}
+}
+
+// kindType is the widest dtype of a kind of values.
+func kindType(kind string) dtype.Type {
+	for _, dt := range []dtype.Type{dtype.Bool, dtype.I64, dtype.U64, dtype.F64} {
+		if dt.String() == kind {
+			return dt
+		}
+	}
+	return dtype.Invalid
+}
+
+// empty is a vector of zeros for a dtype, or of texts.
+func empty(dt dtype.Type, n int) values {
+	switch {
+	case dt == dtype.Bool:
+		return vector[bool]{make([]bool, n), bools}
+	case dt.Int() && dt.Signed():
+		return vector[int64]{make([]int64, n), ints}
+	case dt.Int():
+		return vector[uint64]{make([]uint64, n), words}
+	case dt.Float():
+		return vector[float64]{make([]float64, n), floats}
+	}
+	return vector[string]{make([]string, n), texts}
+}

@@ -1,0 +1,230 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/data/internal/arrow"
+	"github.com/mcs-notebook/mcs/engine/data/internal/parquet"
+	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/visible"
+)
+
+// ReadTable reads a table by the ending of its name: .csv, .tsv (tabs), .jsonl, .ndjson, .json, .parquet,
+// .arrow or .feather; all but the last three may end in .gz, too. CSV.Read has more to say of the first two.
+//
+// Of JSON each object is a row; of its fields, and of columns in Parquet and Arrow, lists and objects are
+// texts in JSON.
+func ReadTable(path string) (*Table, error) {
+	switch format := tableFormat(path); format {
+	case ".csv":
+		return CSV{}.Read(path)
+	case ".tsv":
+		return CSV{Comma: '\t'}.Read(path)
+	case "":
+		return nil, fmt.Errorf("data: read table: %s ends in none of %s", path, strings.Join(tableFormats, ", "))
+	default:
+		t, err := readRows(path, format)
+		if err != nil {
+			return nil, fmt.Errorf("data: read table: %w", err)
+		}
+		t.origin = &origin{file: visible.Line(filepath.Base(path))}
+		return t, nil
+	}
+}
+
+var tableFormats = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow", ".feather"}
+
+// tableFormat is the ending that says how a table is written, or "".
+func tableFormat(path string) string {
+	name := strings.ToLower(path)
+	format := filepath.Ext(strings.TrimSuffix(name, ".gz"))
+	for _, f := range tableFormats {
+		if f == format && !(strings.HasSuffix(name, ".gz") && (byColumns(f) || f == ".feather")) {
+			return f
+		}
+	}
+	return ""
+}
+
+// A plainFile is a file that can be read at any place.
+type plainFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// openPlain opens a file; one that ends in .gz is unpacked into memory.
+func openPlain(path string) (plainFile, int64, error) {
+	f, size, err := regular.OpenSized(path)
+	if err != nil || !strings.HasSuffix(strings.ToLower(path), ".gz") {
+		return f, size, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	b, err := regular.ReadFrom(z, path, maxUnpacked)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return unpacked{bytes.NewReader(b)}, int64(len(b)), nil
+}
+
+// maxUnpacked bounds what a compressed file may hold.
+const maxUnpacked = 16 << 30
+
+type unpacked struct{ *bytes.Reader }
+
+func (unpacked) Close() error { return nil }
+
+// readRows reads a file of objects or of columns.
+func readRows(path, format string) (*Table, error) {
+	f, size, err := openPlain(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	name := visible.Line(filepath.Base(path))
+	var t *Table
+	switch format {
+	case ".parquet":
+		var r *parquet.Reader
+		if r, err = parquet.Open(f, size, nil); err == nil {
+			t, err = ofColumns(r)
+		}
+	case ".arrow", ".feather":
+		var r *arrow.Reader
+		if r, err = arrow.Open(f, size, nil); err == nil {
+			t, err = ofColumns(r)
+		}
+	default:
+		plain := bufio.NewReader(io.NewSectionReader(f, 0, size))
+		if mark, _ := plain.Peek(3); string(mark) == "\ufeff" {
+			plain.Discard(3)
+		}
+		if t, err = ofObjects(newJSONRows(plain)); err != nil {
+			return nil, fmt.Errorf("%s:%w", name, err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// ofColumns reads all rows of a file that keeps its values by columns.
+func ofColumns(r columnFile) (*Table, error) {
+	t := NewTable()
+	builders, row := make([]builder, len(r.Columns())), make([]any, len(r.Columns()))
+	for {
+		err := r.NextValues(row)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.rows++
+		for i := range builders {
+			x, ok := plain(row[i])
+			if !ok {
+				var b bytes.Buffer
+				if err := writeValue(&b, row[i]); err != nil {
+					return nil, fmt.Errorf("%d: column %q: %w", t.rows, r.Columns()[i], err)
+				}
+				x = b.String()
+			}
+			builders[i].add(x)
+		}
+	}
+	for i, name := range r.Columns() {
+		if t.at(name) >= 0 {
+			return nil, fmt.Errorf("two columns have the name %q", name)
+		}
+		t.columns = append(t.columns, builders[i].column(name))
+	}
+	return t, nil
+}
+
+// ofObjects reads all objects. Columns are in the order in which they come first.
+func ofObjects(r rowReader) (*Table, error) {
+	t := NewTable()
+	var names []string
+	builders := map[string]*builder{}
+	for {
+		row, err := r.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = each(row.text, func(key, _ []byte) error {
+			name, err := unquote(key)
+			if err == nil && builders[name] == nil {
+				names, builders[name] = append(names, name), &builder{}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%d: %w", row.line, err)
+		}
+		for name, v := range row.fields {
+			b := builders[name]
+			for b.n < t.rows {
+				b.add(nil)
+			}
+			b.add(ofJSON(v))
+		}
+		t.rows++
+	}
+	for _, name := range names {
+		for b := builders[name]; b.n < t.rows; {
+			b.add(nil)
+		}
+		c := builders[name].column(name)
+		c.toTimes()
+		t.columns = append(t.columns, c)
+	}
+	return t, nil
+}
+
+// ofJSON is a field of an object as builders take it.
+func ofJSON(v any) any {
+	raw, ok := v.(json.RawMessage)
+	if !ok {
+		return v
+	}
+	if yes, ok := parseBool(raw); ok {
+		return yes
+	}
+	if n, ok := parseInt(raw); ok {
+		return n
+	}
+	if x, ok := parseFloat(raw); ok {
+		return x
+	}
+	return string(raw)
+}
+
+// toTimes makes times of texts, if all are such.
+func (c *column) toTimes() {
+	v, ok := c.values.(vector[string])
+	if !ok {
+		return
+	}
+	list := make([]int64, len(v.v))
+	for i, s := range v.v {
+		if list[i], ok = parseTime([]byte(s)); !ok && !c.lacks(i) {
+			return
+		}
+	}
+	c.values = vector[int64]{list, times}
+}
