@@ -34,7 +34,13 @@ and is named; a package in which all is generic stays for %get.`,
 		Example: "  mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := b.run(cmd.Context()); err != nil {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			err := b.run(ctx)
+			if code, ok := stoppedBy(ctx); ok {
+				return code
+			}
+			if err != nil {
 				return fmt.Errorf("build: %w", err)
 			}
 			return nil
