@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // moduleMagics are about other people's packages.
@@ -16,7 +18,7 @@ func moduleMagics() []*Magic {
 	return []*Magic{{
 		Name: "get", Family: "Files and history", Args: "[MODULE[@VERSION] …]",
 		Summary: "fetch modules of other people, or list those that were fetched",
-		Help: "Cells import their packages then. It does what go get does and needs no Go: a module comes from GOPROXY, is checked against go.sum or GOSUMDB, and is kept in\n" +
+		Help: "Cells import their packages then, interpreted; mcs build compiles them in. It does what go get does and needs no Go: a module comes from GOPROXY, is checked against go.sum or GOSUMDB, and is kept in\n" +
 			"Go's module cache. GOPRIVATE, GONOSUMDB, GOFLAGS, and the go.mod and vendor folder of the session's folder are heeded.\n" +
 			"VERSION is v1.2.3, the beginning of one, a branch, a commit, or latest. Packages are interpreted from their source; those\n" +
 			"that need cgo, assembly or unsafe are refused. The line belongs into a .mcs file: mcs run fetches what it names.",
@@ -37,13 +39,18 @@ func runGet(ctx context.Context, c *call) (display.Value, error) {
 	if len(got) > 0 || strings.TrimSpace(c.rest) != "" {
 		return got.value(), nil
 	}
-	list := c.s.Modules()
-	if len(list) == 0 {
+	list, compiled := c.s.Modules(), stdlib.Modules()
+	if len(list)+len(compiled) == 0 {
 		return display.Text("no modules yet; %get gonum.org/v1/gonum fetches one"), nil
 	}
 	t := display.NewTable("module", "version")
 	for _, m := range list {
-		t.Add(display.Cell{Text: m.Path, Role: display.Name}, m.Version)
+		if !slices.Contains(compiled, stdlib.Module(m)) {
+			t.Add(display.Cell{Text: m.Path, Role: display.Name}, m.Version)
+		}
+	}
+	for _, m := range compiled {
+		t.Add(display.Cell{Text: m.Path, Role: display.Name}, strings.TrimSpace(m.Version+" compiled in"))
 	}
 	return t, nil
 }

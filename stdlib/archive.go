@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// The archives hold an entry types/PATH and an entry doc/PATH for each package.
+// The archives, and those of [Add], hold an entry types/PATH and an entry doc/PATH for each package.
 var (
 	//go:embed data/std.zip
 	stdArchive string
@@ -20,7 +20,7 @@ var (
 // archiveIndex is where the entries are. Reading the two directories costs some 0.1 ms, once.
 var archiveIndex = sync.OnceValue(func() map[string]*zip.File {
 	index := map[string]*zip.File{}
-	for _, archive := range []string{stdArchive, engineArchive} {
+	for _, archive := range append([]string{stdArchive, engineArchive}, added.archives...) {
 		z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
 		if err != nil {
 			panic(fmt.Sprintf("stdlib: the archive in this binary is damaged: %v", err))

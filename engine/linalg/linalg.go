@@ -18,9 +18,9 @@
 // The algorithms are LAPACK's, arranged so that most work is products of matrices, which the engine's own
 // kernels compute on the threads of the device; gonum has what is left.
 //
-// Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; lapack.go
-// is the code on the processor, which package host runs, blas.go, reflect.go and reduce.go what it is made of, divide.go,
-// secular.go and ql.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
+// Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; lapack.go is
+// the code on the processor, which package host runs, blas.go, reflect.go and reduce.go what it is made of,
+// divide.go, secular.go and ql.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
 // eigenvalues.
 package linalg
 

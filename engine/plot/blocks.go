@@ -13,12 +13,14 @@ const maxBlocks = 44
 
 // Blocks draws a heat map or a picture in colours, two pixels in each character: half makes a character of an
 // upper and a lower one, of which a transparent one has no colour. paint is that of [Plot.Draw]. ok is false
-// for other plots, and for one without a finite cell.
+// for other plots, for one without a finite cell, and for a grid that has neither.
 func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, paint func(series int, text string) string) (text string, ok bool) {
 	width = lines.Columns(width)
 	var pixels *image.NRGBA
 	var scale string // below
 	switch {
+	case p.Kind == KindGrid:
+		return p.gridBlocks(width, half, paint)
 	case p.Kind == KindImage && p.tile != nil:
 		pixels, scale = p.tile.pixels, paint(-1, p.tile.note)
 	case p.Kind == KindHeat:

@@ -19,7 +19,7 @@ func TestBlocks(t *testing.T) {
 	for name, p := range gallery() {
 		for _, width := range []int{20, 40, 80, 200} {
 			text, ok := p.Titled("").Blocks(width, func(_, _ color.NRGBA) string { return "▀" }, none)
-			if ok != (p.Kind == KindHeat || p.Kind == KindImage) {
+			if ok != (p.Kind == KindHeat || p.Kind == KindImage || p.Kind == KindGrid) {
 				t.Errorf("%s: ok is %v", name, ok)
 			}
 			for _, line := range strings.Split(text, "\n") {

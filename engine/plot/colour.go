@@ -39,7 +39,16 @@ const (
 	inkGround
 )
 
+// inkFixed and above are colours that all themes have alike: their red, green and blue stand below it.
+const inkFixed ink = 1 << 24
+
+// inkOf is the ink of a colour.
+func inkOf(c color.NRGBA) ink { return inkFixed | ink(c.R)<<16 | ink(c.G)<<8 | ink(c.B) }
+
 func (t *theme) colour(i ink) color.NRGBA {
+	if i >= inkFixed {
+		return rgb(uint32(i &^ inkFixed))
+	}
 	switch i {
 	case inkText:
 		return t.text

@@ -20,9 +20,9 @@ type figure struct {
 	pen           pen
 	width, height float64
 	area          box // between the axes
-	x, y          axis
-	inset         box  // how far within the area the ends of the axes are, so that data do not touch its edges
-	down          bool // y grows downwards, as rows do
+	axes
+	inset box  // how far within the area the ends of the axes are, so that data do not touch its edges
+	down  bool // y grows downwards, as rows do
 }
 
 // figure draws the plot in so many units.
@@ -30,18 +30,23 @@ func (p *Plot) figure(to pen, width, height float64) {
 	drawn := *p // the layout may add a note to a label
 	f := &figure{Plot: &drawn, pen: to, width: width, height: height}
 	f.area = box{edge, edge, width - edge, height - edge}
+	if p.Kind == KindGrid {
+		f.grid()
+	}
 	if p.Title != "" {
 		to.text(point{width / 2, edge + 9}, cutText(p.Title, width-2*edge), 0.5, inkText, false)
 		f.area.y0 += rowHeight + 4
 	}
 	ok := false
 	switch p.Kind {
+	case KindGrid:
+		ok = true
 	case KindHeat:
 		ok = f.heat()
 	case KindImage:
 		ok = f.image()
 	default:
-		if f.x, f.y, ok = p.bounds(); ok {
+		if f.axes, ok = p.bounds(); ok {
 			f.series()
 		}
 	}
@@ -73,9 +78,15 @@ func (f *figure) series() {
 	if !f.look.y.set {
 		f.inset.y0, f.inset.y1 = room, room
 	}
-	if f.Kind == KindBars && (f.y.log || f.y.low >= 0) {
-		f.inset.y1 = 0 // columns stand on the axis
+	for k := range f.Series {
+		if f.Series[k].sizes != nil {
+			f.inset = box{maxRadius, maxRadius, maxRadius, maxRadius}
+		}
+		if y := f.of(&f.Series[k]); f.isBars(&f.Series[k]) && (y.log || y.low >= 0) {
+			f.inset.y1 = 0 // columns stand on the axis
+		}
 	}
+	whole = f.scale(whole)
 	f.reserve(whole)
 	ways := make([]trace, len(f.Series))
 	for k := range ways {
@@ -85,12 +96,12 @@ func (f *figure) series() {
 	if l.outside {
 		whole.x1 -= l.box.width() + gap
 		f.reserve(whole)
-		l.box = box{f.area.x1 + gap, f.area.y0, f.area.x1 + gap + l.box.width(), f.area.y0 + l.box.height()}
+		l.box = box{whole.x1 + gap, f.area.y0, whole.x1 + gap + l.box.width(), f.area.y0 + l.box.height()}
 		for k := range ways {
 			ways[k] = f.trace(k)
 		}
 	}
-	f.axes()
+	f.drawAxes()
 	f.pen.clip(box{f.area.x0 - 1, f.area.y0 - 1, f.area.x1 + 1, f.area.y1 + 1})
 	for k := range ways {
 		ways[k].draw(f.pen)
@@ -98,6 +109,27 @@ func (f *figure) series() {
 	f.pen.unclip()
 	f.marks()
 	l.draw(f.pen)
+}
+
+// scale draws the bar of the colours of points at the right of a box, if they have some, and returns the
+// rest.
+func (f *figure) scale(whole box) box {
+	colours, a, ok := f.pointColours()
+	if !ok {
+		return whole
+	}
+	f.area = whole
+	values, widest := a.ticks(f.rowTicks(a)), 0.0
+	for _, t := range values {
+		widest = math.Max(widest, textWidth(t.label))
+	}
+	bar := box{whole.x1 - widest - 6 - barWide, whole.y0, whole.x1 - widest - 6, whole.y1 - rowHeight - 2}
+	if f.XLabel != "" {
+		bar.y1 -= rowHeight + 2
+	}
+	f.colourBar(bar, colours, a, values)
+	whole.x1 = bar.x0 - 2*gap
+	return whole
 }
 
 // reserve makes room for the labels of the axes within a box.
@@ -115,9 +147,12 @@ func (f *figure) reserve(whole box) {
 	if f.YLabel != "" {
 		f.area.x0 += rowHeight + 2
 	}
+	if f.twin != nil {
+		f.area.x1 -= f.rightWidth()
+	}
 	if ticks := f.xTicks(); len(ticks) > 0 { // the last label is centred, and may be at the end
 		last := ticks[len(ticks)-1]
-		f.area.x1 -= math.Max(0, f.place(last.value, f.y.low).x+textWidth(last.label)/2-whole.x1)
+		f.area.x1 -= math.Max(0, f.place(last.value, f.y[0].low).x+textWidth(last.label)/2-whole.x1)
 	}
 }
 
@@ -132,17 +167,31 @@ func (f *figure) rowTicks(a axis) int {
 }
 
 // yTicks are at a distance that is easily read; in a low figure, so many that their labels do not touch.
-func (f *figure) yTicks() []tick {
-	return apart(f.y, f.rowTicks(f.y), func(t tick) (from, to float64) {
-		at := f.place(f.x.low, t.value).y
+func (f *figure) yTicks() []tick { return f.ticksOf(f.y[0]) }
+
+func (f *figure) ticksOf(a axis) []tick {
+	return apart(a, f.rowTicks(a), func(t tick) (from, to float64) {
+		at := f.placeOn(a, f.x.low, t.value).y
 		return at - fontSize/2, at + fontSize/2
 	})
+}
+
+// rightWidth is the room of the labels of the axis at the right.
+func (f *figure) rightWidth() float64 {
+	widest := 0.0
+	for _, t := range f.ticksOf(f.y[1]) {
+		widest = math.Max(widest, textWidth(t.label))
+	}
+	if f.twin.YLabel != "" {
+		widest += rowHeight + 2
+	}
+	return widest + gap
 }
 
 // xTicks are so many that their labels do not touch.
 func (f *figure) xTicks() []tick {
 	return apart(f.x, max(4, int(f.area.width()/80)), func(t tick) (from, to float64) {
-		at, half := f.place(t.value, f.y.low).x, textWidth(t.label)/2
+		at, half := f.place(t.value, f.y[0].low).x, textWidth(t.label)/2
 		return at - half - gap/2, at + half + gap/2
 	})
 }
@@ -166,13 +215,15 @@ func apart(a axis, n int, span func(tick) (from, to float64)) []tick {
 	}
 }
 
-// place is where a point of the data is drawn.
-func (f *figure) place(x, y float64) point {
+// place is where a point of the data is drawn, by the axis at the left.
+func (f *figure) place(x, y float64) point { return f.placeOn(f.y[0], x, y) }
+
+func (f *figure) placeOn(a axis, x, y float64) point {
 	b := f.data()
 	if f.down {
-		return point{b.x0 + f.x.at(x)*b.width(), b.y0 + f.y.at(y)*b.height()}
+		return point{b.x0 + f.x.at(x)*b.width(), b.y0 + a.at(y)*b.height()}
 	}
-	return point{b.x0 + f.x.at(x)*b.width(), b.y1 - f.y.at(y)*b.height()}
+	return point{b.x0 + f.x.at(x)*b.width(), b.y1 - a.at(y)*b.height()}
 }
 
 // data is the box between the ends of the axes.
@@ -180,19 +231,32 @@ func (f *figure) data() box {
 	return box{f.area.x0 + f.inset.x0, f.area.y0 + f.inset.y0, f.area.x1 - f.inset.x1, f.area.y1 - f.inset.y1}
 }
 
-func (f *figure) axes() {
+func (f *figure) drawAxes() {
 	for _, t := range f.yTicks() {
 		at := f.place(f.x.low, t.value).y
 		f.pen.line([]point{{f.area.x0, at}, {f.area.x1, at}}, inkGrid, 1, nil)
 		f.pen.text(point{f.area.x0 - gap, at + 4}, t.label, 1, inkText, false)
 	}
 	for _, t := range f.xTicks() {
-		at := f.place(t.value, f.y.low).x
-		f.pen.line([]point{{at, f.area.y0}, {at, f.area.y1}}, inkGrid, 1, nil)
+		at := f.place(t.value, f.y[0].low).x
+		if f.x.names == nil {
+			f.pen.line([]point{{at, f.area.y0}, {at, f.area.y1}}, inkGrid, 1, nil)
+		}
 		f.pen.text(point{at, f.area.y1 + rowHeight + 2}, t.label, 0.5, inkText, false)
 	}
 	f.pen.line([]point{{f.area.x0, f.area.y1}, {f.area.x1, f.area.y1}}, inkText, 1, nil)
 	f.pen.line([]point{{f.area.x0, f.area.y0}, {f.area.x0, f.area.y1}}, inkText, 1, nil)
+	if f.twin != nil {
+		for _, t := range f.ticksOf(f.y[1]) {
+			at := f.placeOn(f.y[1], f.x.low, t.value).y
+			f.pen.line([]point{{f.area.x1, at}, {f.area.x1 + 3, at}}, inkText, 1, nil)
+			f.pen.text(point{f.area.x1 + gap, at + 4}, t.label, 0, inkText, false)
+		}
+		f.pen.line([]point{{f.area.x1, f.area.y0}, {f.area.x1, f.area.y1}}, inkText, 1, nil)
+		if f.twin.YLabel != "" {
+			f.pen.text(point{f.area.x1 + f.rightWidth(), (f.area.y0 + f.area.y1) / 2}, cutText(f.twin.YLabel, f.area.height()), 0.5, inkText, true)
+		}
+	}
 	f.axisNames()
 }
 
@@ -218,7 +282,7 @@ func (f *figure) marks() {
 		}
 		for i := range s.len() {
 			if at, ok := f.visible(s, i); ok {
-				f.pen.disc(at, markRadius, ink(k), 1)
+				f.pen.disc(at, markRadius, f.ink(k), 1)
 			}
 		}
 		if i := s.len() - 1; i >= 0 && s.Name != "" {
@@ -241,10 +305,10 @@ func (f *figure) nameMark(at point, name string) {
 // visible is the place of the i-th point, if it can be drawn within the axes.
 func (f *figure) visible(s *Series, i int) (point, bool) {
 	x, y := s.x(i), s.Y[i]
-	if !f.drawable(x, y) {
+	if !f.drawable(s, x, y) {
 		return point{}, false
 	}
-	at := f.place(x, y)
+	at := f.placeOn(f.of(s), x, y)
 	const slack = 1e-6
 	return at, at.x >= f.area.x0-slack && at.x <= f.area.x1+slack && at.y >= f.area.y0-slack && at.y <= f.area.y1+slack
 }

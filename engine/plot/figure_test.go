@@ -24,6 +24,7 @@ type recorder struct {
 	texts    []string
 	pictures []box
 	masks    []*image.Alpha
+	fills    [][]point
 }
 
 func (r *recorder) line(points []point, colour ink, _ float64, _ []float64) {
@@ -33,6 +34,7 @@ func (r *recorder) line(points []point, colour ink, _ float64, _ []float64) {
 }
 func (r *recorder) rect(b box, _ ink)                          { r.rects = append(r.rects, b) }
 func (r *recorder) disc(at point, _ float64, _ ink, _ float64) { r.discs = append(r.discs, at) }
+func (r *recorder) fill(outline []point, _ ink, _ float64)     { r.fills = append(r.fills, outline) }
 func (r *recorder) text(_ point, text string, _ float64, _ ink, _ bool) {
 	r.texts = append(r.texts, text)
 }
@@ -43,7 +45,7 @@ func (r *recorder) unclip()                               {}
 
 func record(p *Plot) *recorder {
 	r := new(recorder)
-	width, height := p.look.size()
+	width, height := p.size()
 	p.figure(r, width, height)
 	return r
 }
@@ -78,7 +80,7 @@ func TestSameLayout(t *testing.T) {
 			if x -= anchor * width; !inked(box{x, y - 9, x + width, y}) {
 				t.Errorf("%s: no text %q at %.1f, %.1f", name, m[4], x, y)
 			}
-			if x < 0 || y > 360 || x+width > 640+2 {
+			if w, h := p.size(); x < 0 || y > h || x+width > w+2 {
 				t.Errorf("%s: the text %q is cut off", name, m[4])
 			}
 			shapes++
@@ -212,7 +214,7 @@ func TestLegendHidesNothing(t *testing.T) {
 	} {
 		p := c.a.Named("first").And(c.b.Named("second"))
 		f := &figure{Plot: p, pen: new(recorder), width: 640, height: 360, area: box{edge, edge, 640 - edge, 360 - edge}}
-		f.x, f.y, _ = p.bounds()
+		f.axes, _ = p.bounds()
 		f.reserve(f.area)
 		var ways []trace
 		for k := range p.Series {
@@ -307,7 +309,7 @@ func TestHeatFigure(t *testing.T) {
 func TestAxesHaveEnoughNumbers(t *testing.T) {
 	for high := 1.0; high < 100; high *= 1.13 {
 		for _, low := range []float64{0, -high / 3} {
-			f := figure{Plot: Line([]float64{low, high}), y: axis{low: low, high: high}, x: axis{high: 1}, area: box{40, 20, 460, 230}}
+			f := figure{Plot: Line([]float64{low, high}), axes: axes{x: axis{high: 1}, y: [2]axis{{low: low, high: high}}}, area: box{40, 20, 460, 230}}
 			if got := f.yTicks(); len(got) < 3 {
 				t.Errorf("from %.3g to %.3g: %d numbers, want at least 3", low, high, len(got))
 			}

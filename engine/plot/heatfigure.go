@@ -25,7 +25,7 @@ func (f *figure) heat() bool {
 	}
 	bar := box{f.area.x1 - widest - 6 - barWide, f.area.y0, f.area.x1 - widest - 6, f.area.y1}
 	f.area.x1 = bar.x0 - 2*gap
-	f.x, f.y, f.down = axis{low: -0.5, high: float64(columns) - 0.5}, axis{low: -0.5, high: float64(rows) - 0.5}, true
+	f.x, f.y[0], f.down = axis{low: -0.5, high: float64(columns) - 0.5}, axis{low: -0.5, high: float64(rows) - 0.5}, true
 	block := f.block(rows, columns)
 	f.XLabel = noted(f.XLabel, block)
 	f.reserve(f.area)
@@ -83,7 +83,7 @@ func (f *figure) cellTicks() {
 		widest = math.Max(widest, textWidth(t.label))
 	}
 	for _, t := range whole(f.xTicks()) {
-		f.pen.text(point{f.place(t.value, f.y.low).x, f.area.y1 + rowHeight}, t.label, 0.5, inkText, false)
+		f.pen.text(point{f.place(t.value, f.y[0].low).x, f.area.y1 + rowHeight}, t.label, 0.5, inkText, false)
 	}
 	middle := point{(f.area.x0 + f.area.x1) / 2, (f.area.y0 + f.area.y1) / 2}
 	if f.XLabel != "" {

@@ -16,9 +16,10 @@ type legend struct {
 }
 
 type legendRow struct {
-	series int
 	name   string
 	line   bool
+	colour ink
+	dash   []float64
 }
 
 // sample is the width of a line's sample.
@@ -27,7 +28,7 @@ const sample = 22.0
 // legend finds a place: the one that was asked for, else the first that hides no data, else outside.
 func (f *figure) legend(ways []trace) legend {
 	var l legend
-	if len(f.Series) < 2 || !f.named() || f.look.legend == "none" {
+	if len(f.Series) < 2 || f.Kind == KindBox || !f.named() || f.look.legend == "none" {
 		return l
 	}
 	widest := 0.0
@@ -35,7 +36,7 @@ func (f *figure) legend(ways []trace) legend {
 		if s.Marks && f.Kind == KindLines || s.Name == "" {
 			continue // the name stands beside the mark
 		}
-		r := legendRow{k, cutMiddle(strings.TrimSpace(s.Name), f.width/5), f.Kind == KindLines}
+		r := legendRow{cutMiddle(strings.TrimSpace(s.Name), f.width/5), f.isLine(&f.Series[k]), f.ink(k), f.dashes(k)}
 		l.rows, widest = append(l.rows, r), math.Max(widest, textWidth(r.name))
 	}
 	if len(l.rows) == 0 {
@@ -106,6 +107,11 @@ func (t *trace) touches(b box) bool {
 	if t.cloud != nil && t.cloud.within(b) {
 		return true
 	}
+	for _, bar := range t.errors {
+		if _, _, ok := b.cut(bar[0], bar[1]); ok {
+			return true
+		}
+	}
 	return slices.ContainsFunc(t.rects, b.overlaps) || slices.ContainsFunc(t.discs, within)
 }
 
@@ -114,9 +120,9 @@ func (l *legend) draw(to pen) {
 		x := l.box.x0 + float64(i/l.perRow)*l.column
 		y := l.box.y0 + float64(i%l.perRow)*rowHeight + rowHeight - 3
 		if r.line {
-			to.line([]point{{x, y - 4}, {x + sample, y - 4}}, ink(r.series), 2.5, dashes(r.series))
+			to.line([]point{{x, y - 4}, {x + sample, y - 4}}, r.colour, 2.5, r.dash)
 		} else {
-			to.rect(box{x + sample - 11, y - 9, x + sample - 1, y + 1}, ink(r.series))
+			to.rect(box{x + sample - 11, y - 9, x + sample - 1, y + 1}, r.colour)
 		}
 		to.text(point{x + sample + 6, y}, r.name, 0, inkText, false)
 	}

@@ -49,11 +49,27 @@ func Scatter(x, y any) *Plot {
 }
 
 // Bars draws numbers as columns: Bars(heights) at 0, 1, 2, … or at the numbers of [Plot.Over], Bars(x,
-// heights) at x. Each is a tensor of one axis or a slice; anything else panics with an [*Error].
+// heights) at x, which may be a []string of names. Each is a tensor of one axis or a slice; anything else
+// panics with an [*Error].
 func Bars(xy ...any) *Plot {
+	if names, ok := first(xy).([]string); ok && len(xy) == 2 {
+		p := Bars(xy[1])
+		if n := len(p.Series[0].Y); n != len(names) {
+			fail("Bars", "got %d names and %d heights, want as many of both", len(names), n)
+		}
+		p.names = names
+		return p
+	}
 	return overX("Bars", xy, func(heights any) *Plot {
 		return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
 	})
+}
+
+func first(list []any) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
 }
 
 // Hist counts values, of a tensor of any shape or a slice of numbers, in so many bins of equal width; without
@@ -165,30 +181,32 @@ func (p *Plot) Named(names ...string) *Plot {
 	return p
 }
 
-// And adds the series of q. Points on lines stay points, and lines over points stay lines. Heat maps, and
-// bars together with lines or points, panic with an [*Error].
-func (p *Plot) And(q *Plot) *Plot {
-	if p.Kind >= KindHeat || q.Kind >= KindHeat || (p.Kind == KindBars) != (q.Kind == KindBars) {
-		fail("And", "cannot draw %v and %v on the same axes", p.Kind, q.Kind)
+// And adds the series of q. Points on lines stay points, and lines over points or bars stay lines. Boxes,
+// heat maps, pictures and grids panic with an [*Error].
+func (p *Plot) And(q *Plot) *Plot { return p.add("And", q) }
+
+func (p *Plot) add(op string, q *Plot) *Plot {
+	if p.Kind >= KindBox || q.Kind >= KindBox {
+		fail(op, "cannot draw %v and %v on the same axes", p.Kind, q.Kind)
 	}
 	added := slices.Clone(q.Series)
 	if p.Kind != q.Kind {
-		p.mark()
-		for i := range added {
-			added[i].Marks = added[i].Marks || q.Kind == KindPoints
-		}
+		mixed(p.Series, p.Kind)
+		mixed(added, q.Kind)
+		p.Kind = KindLines
 	}
 	p.Series = append(p.Series, added...)
+	if p.names == nil {
+		p.names = q.names
+	}
 	return p
 }
 
-// mark makes a scatter plot a plot of lines, whose points are not joined.
-func (p *Plot) mark() {
-	if p.Kind == KindPoints {
-		p.Kind = KindLines
-		for i := range p.Series {
-			p.Series[i].Marks = true
-		}
+// mixed makes series of a kind stay so in a plot of lines.
+func mixed(list []Series, kind Kind) {
+	for i := range list {
+		list[i].Marks = list[i].Marks || kind == KindPoints
+		list[i].Bars = list[i].Bars || kind == KindBars
 	}
 }
 
@@ -217,7 +235,7 @@ func (p *Plot) Log(axes string) *Plot {
 	return p
 }
 
-var kinds = [...]string{"lines", "points", "bars", "a heat map", "a picture"}
+var kinds = [...]string{"lines", "points", "bars", "boxes", "a heat map", "a picture", "a grid"}
 
 // String names the kind: "lines".
 func (k Kind) String() string {
@@ -309,6 +327,21 @@ func numbers(op, name string, v any) (values []float64, shape []int) {
 		}
 	}
 	return values, shape
+}
+
+// number is a number, of any type.
+func number(v any) (x float64, ok bool) {
+	switch r := reflect.ValueOf(v); {
+	case !r.IsValid():
+		return 0, false
+	case r.CanFloat():
+		return r.Float(), true
+	case r.CanInt():
+		return float64(r.Int()), true
+	case r.CanUint():
+		return float64(r.Uint()), true
+	}
+	return 0, false
 }
 
 // integerElements says whether the numbers of a slice, or of a slice of slices, are of an integer type.

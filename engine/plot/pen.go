@@ -15,6 +15,8 @@ type pen interface {
 	line(points []point, colour ink, width float64, dash []float64)
 	rect(r box, colour ink)
 	disc(at point, radius float64, colour ink, opacity float64)
+	// fill fills what an outline of at least three points surrounds.
+	fill(outline []point, colour ink, opacity float64)
 	// text writes at a baseline; anchor 0 starts there, 0.5 centres and 1 ends. upwards turns it by 90°.
 	text(at point, text string, anchor float64, colour ink, upwards bool)
 	// picture fills r with the pixels, without smoothing where they are enlarged.

@@ -19,7 +19,7 @@ import (
 
 // PNG draws the plot as a PNG file of [Plot.Size] times [Plot.Scale] pixels, light without a [Plot.Theme].
 func (p *Plot) PNG() []byte {
-	width, height := p.look.size()
+	width, height := p.size()
 	scale := p.look.scale
 	if scale == 0 {
 		scale = 1
@@ -32,7 +32,7 @@ func (p *Plot) PNG() []byte {
 
 // Proportion is the width of the plot's pictures divided by their height.
 func (p *Plot) Proportion() float64 {
-	width, height := p.look.size()
+	width, height := p.size()
 	return width / height
 }
 
@@ -81,9 +81,9 @@ func (r *raster) ink(i ink, opacity float64) *image.Uniform {
 	return image.NewUniform(c)
 }
 
-// fill fills what the outlines cover. All of them have the same direction, so overlaps count once. bounds
+// cover fills what the outlines cover. All of them have the same direction, so overlaps count once. bounds
 // holds them, in pixels.
-func (r *raster) fill(bounds box, colour image.Image, outlines func(shape *coverage.Rasterizer, x0, y0 float32)) {
+func (r *raster) cover(bounds box, colour image.Image, outlines func(shape *coverage.Rasterizer, x0, y0 float32)) {
 	area := image.Rect(int(math.Floor(bounds.x0)), int(math.Floor(bounds.y0)), int(math.Ceil(bounds.x1))+1, int(math.Ceil(bounds.y1))+1)
 	if area = area.Intersect(r.dst.Bounds()); area.Empty() {
 		return
@@ -148,7 +148,7 @@ func (r *raster) stretch(points []point, half float64, colour image.Image) {
 		r.straight(px[0], px[1], half, colour)
 		return
 	}
-	r.fill(bounds, colour, func(shape *coverage.Rasterizer, x0, y0 float32) {
+	r.cover(bounds, colour, func(shape *coverage.Rasterizer, x0, y0 float32) {
 		for i, p := range px {
 			circle(shape, x0, y0, p, half)
 			if i == 0 || p == px[i-1] {
@@ -177,16 +177,26 @@ func (r *raster) straight(a, b point, half float64, colour image.Image) {
 
 func (r *raster) rect(b box, colour ink) {
 	b = box{b.x0 * r.scale, b.y0 * r.scale, b.x1 * r.scale, b.y1 * r.scale}
-	r.fill(b, r.ink(colour, 1), func(shape *coverage.Rasterizer, x0, y0 float32) {
+	r.cover(b, r.ink(colour, 1), func(shape *coverage.Rasterizer, x0, y0 float32) {
 		polygon(shape, x0, y0, point{b.x0, b.y0}, point{b.x1, b.y0}, point{b.x1, b.y1}, point{b.x0, b.y1})
 	})
 }
 
 func (r *raster) disc(at point, radius float64, colour ink, opacity float64) {
 	at, radius = point{at.x * r.scale, at.y * r.scale}, radius*r.scale
-	r.fill(box{at.x - radius, at.y - radius, at.x + radius, at.y + radius}, r.ink(colour, opacity), func(shape *coverage.Rasterizer, x0, y0 float32) {
+	r.cover(box{at.x - radius, at.y - radius, at.x + radius, at.y + radius}, r.ink(colour, opacity), func(shape *coverage.Rasterizer, x0, y0 float32) {
 		circle(shape, x0, y0, at, radius)
 	})
+}
+
+func (r *raster) fill(outline []point, colour ink, opacity float64) {
+	px := make([]point, len(outline))
+	bounds := box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for i, p := range outline {
+		px[i] = point{p.x * r.scale, p.y * r.scale}
+		bounds = box{math.Min(bounds.x0, px[i].x), math.Min(bounds.y0, px[i].y), math.Max(bounds.x1, px[i].x), math.Max(bounds.y1, px[i].y)}
+	}
+	r.cover(bounds, r.ink(colour, opacity), func(shape *coverage.Rasterizer, x0, y0 float32) { polygon(shape, x0, y0, px...) })
 }
 
 func (r *raster) text(at point, text string, anchor float64, colour ink, upwards bool) {

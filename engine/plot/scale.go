@@ -11,6 +11,7 @@ import (
 type axis struct {
 	low, high float64
 	log       bool
+	names     []string // of the places 0, 1, 2, …, in the place of numbers
 }
 
 func (a *axis) include(v float64) {
@@ -52,6 +53,9 @@ type tick struct {
 
 // ticks gives about n round values within the axis (at least one), in ascending order.
 func (a axis) ticks(n int) []tick {
+	if a.names != nil {
+		return a.named(n)
+	}
 	if a.log {
 		if t := a.decades(n); len(t) > 1 {
 			return t
@@ -64,6 +68,20 @@ func (a axis) ticks(n int) []tick {
 	}
 	if len(list) == 0 {
 		list = append(list, tick{a.low, label(a.low, step)})
+	}
+	return list
+}
+
+// named are the names of about n places within the axis.
+func (a axis) named(n int) (list []tick) {
+	every := (len(a.names) + max(n, 1) - 1) / max(n, 1)
+	if n >= 4 { // names are wanted as long as there is room for them
+		every = 1
+	}
+	for i := 0; i < len(a.names); i += every {
+		if v := float64(i); v >= a.low && v <= a.high {
+			list = append(list, tick{v, a.names[i]})
+		}
 	}
 	return list
 }

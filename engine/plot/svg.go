@@ -14,7 +14,7 @@ import (
 // SVG draws the plot as a whole SVG document of [Plot.Size]. Without a [Plot.Theme] its colours follow the
 // reader's preference for a light or a dark ground.
 func (p *Plot) SVG() string {
-	width, height := p.look.size()
+	width, height := p.size()
 	s := &svg{colours: themes[p.look.theme]}
 	follows := s.colours == nil
 	if follows {
@@ -67,6 +67,9 @@ type svg struct {
 }
 
 func (s *svg) filled(i ink) string {
+	if i >= inkFixed {
+		return fmt.Sprintf(`fill="%s"`, hexColour(s.colours.colour(i)))
+	}
 	return fmt.Sprintf(`class="%s" fill="%s"`, inkClass("f", i), hexColour(s.colours.colour(i)))
 }
 
@@ -82,12 +85,16 @@ func (s *svg) line(points []point, colour ink, width float64, dash []float64) {
 	if dash != nil {
 		pattern = fmt.Sprintf(` stroke-dasharray="%s"`, strings.Trim(fmt.Sprint(dash), "[]"))
 	}
+	fmt.Fprintf(&s.b, `<polyline points="%s" fill="none" %s%s stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
+		pointList(points), s.stroked(colour, width), pattern)
+}
+
+func pointList(points []point) string {
 	list := make([]string, len(points))
 	for i, p := range points {
 		list[i] = fmt.Sprintf("%.1f,%.1f", p.x, p.y)
 	}
-	fmt.Fprintf(&s.b, `<polyline points="%s" fill="none" %s%s stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
-		strings.Join(list, " "), s.stroked(colour, width), pattern)
+	return strings.Join(list, " ")
 }
 
 func (s *svg) rect(r box, colour ink) {
@@ -96,6 +103,10 @@ func (s *svg) rect(r box, colour ink) {
 
 func (s *svg) disc(at point, radius float64, colour ink, opacity float64) {
 	fmt.Fprintf(&s.b, `<circle cx="%.1f" cy="%.1f" r="%g" %s fill-opacity="%g"/>`+"\n", at.x, at.y, radius, s.filled(colour), opacity)
+}
+
+func (s *svg) fill(outline []point, colour ink, opacity float64) {
+	fmt.Fprintf(&s.b, `<polygon points="%s" %s fill-opacity="%g"/>`+"\n", pointList(outline), s.filled(colour), opacity)
 }
 
 func (s *svg) text(at point, text string, anchor float64, colour ink, upwards bool) {

@@ -21,6 +21,9 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 		paint = func(_ int, text string) string { return text }
 	}
 	switch p.Kind {
+	case KindGrid:
+		bare := func(q *Plot, width int) string { return q.Text(width) }
+		return p.drawGrid(width, func(q *Plot, width int) string { return q.Draw(width, paint) }, bare)
 	case KindHeat:
 		return p.drawHeat(width, paint)
 	case KindImage:
@@ -30,22 +33,23 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 		}
 		return text
 	}
-	x, y, ok := p.bounds()
+	a, ok := p.bounds()
 	if !ok {
 		return strings.TrimSpace(p.Title + " (no finite points to draw)")
 	}
-	f := p.frame(width, x, y, paint)
+	f := p.frame(width, &a, paint)
 	c := newCanvas(f.columns, f.rows)
 	for k := range p.Series {
-		p.trace(c, k, x, y)
+		p.trace(c, k, &a)
 	}
-	return f.assemble(p, c, x, paint)
+	return f.assemble(p, c, a.x, paint)
 }
 
 // A frame is the text around the canvas.
 type frame struct {
 	columns, rows int
 	labels        []string // of the rows, all of the same width
+	right         []string // of the axis at the right
 	names         []named  // of the rows: which series ends there
 	title         string
 }
@@ -56,27 +60,23 @@ type named struct {
 }
 
 // frame divides the width between the labels of the y axis, the canvas and the names of the series.
-func (p *Plot) frame(width int, x, y axis, paint func(int, string) string) *frame {
+func (p *Plot) frame(width int, a *axes, paint func(int, string) string) *frame {
 	height := p.Height
 	if height <= 0 {
 		height = min(max(width/5, 8), 16)
 	}
 	f := &frame{rows: max(height-3, 2)}
-	labels := make([]string, f.rows)
-	for _, t := range y.ticks(max(2, f.rows/3)) {
-		labels[f.row(y.at(t.value))] = t.label
-	}
-	labelWidth := 0
-	for _, l := range labels {
-		labelWidth = max(labelWidth, len(l))
-	}
+	labels, labelWidth := f.rowLabels(a.y[0])
 	for _, l := range labels {
 		f.labels = append(f.labels, strings.Repeat(" ", labelWidth-len(l))+l)
 	}
 	f.names = make([]named, f.rows)
 	nameWidth := 0
-	if p.Kind == KindLines && len(p.Series) > 1 {
-		nameWidth = f.placeNames(p, y, width/4)
+	if p.twin != nil {
+		f.right, nameWidth = f.rowLabels(a.y[1])
+		nameWidth += 2
+	} else if p.Kind == KindLines && len(p.Series) > 1 {
+		nameWidth = f.placeNames(p, a.y[0], width/4)
 	}
 	f.columns = max(width-labelWidth-3-nameWidth, 8)
 	f.title = p.Title
@@ -85,7 +85,13 @@ func (p *Plot) frame(width int, x, y axis, paint func(int, string) string) *fram
 	} else if p.YLabel != "" && p.YLabel != p.Title {
 		f.title = p.YLabel + ": " + p.Title
 	}
-	if len(p.Series) > 1 && p.Kind != KindLines || p.Title == "" && len(p.Series) == 1 {
+	if p.Kind == KindBox {
+		return f
+	}
+	if p.twin != nil && p.twin.YLabel != "" {
+		f.title = strings.TrimSpace(f.title + " │ " + p.twin.YLabel)
+	}
+	if len(p.Series) > 1 && (p.Kind != KindLines || p.twin != nil) || p.Title == "" && len(p.Series) == 1 {
 		f.title = strings.TrimSpace(f.title + " " + p.seriesNames(paint))
 	}
 	return f
@@ -98,12 +104,22 @@ func (p *Plot) seriesNames(paint func(int, string) string) string {
 		switch {
 		case s.Name == "" || s.Name == p.YLabel:
 		case len(p.Series) > 1:
-			list = append(list, paint(k, s.Name))
+			list = append(list, paint(int(p.ink(k)), s.Name))
 		default:
 			list = append(list, s.Name)
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// rowLabels are the labels of an axis by row, and their width.
+func (f *frame) rowLabels(y axis) (labels []string, width int) {
+	labels = make([]string, f.rows)
+	for _, t := range y.ticks(max(2, f.rows/3)) {
+		labels[f.row(y.at(t.value))] = t.label
+		width = max(width, len(t.label))
+	}
+	return labels, width
 }
 
 // row is the canvas row (0 on top) of a place 0…1 on the y axis.
@@ -133,7 +149,7 @@ func (f *frame) placeNames(p *Plot, y axis, limit int) int {
 			}
 			if row >= 0 {
 				name := runewidth.Truncate(s.Name, limit, "…")
-				f.names[row] = named{k, name}
+				f.names[row] = named{int(p.ink(k)), name}
 				widest = max(widest, runewidth.StringWidth(name)+1)
 				break
 			}
@@ -158,6 +174,13 @@ func (f *frame) assemble(p *Plot, c *canvas, x axis, paint func(int, string) str
 		body := c.line(r, false, paint)
 		if n := f.names[r]; n.text != "" {
 			body = c.line(r, true, paint) + " " + paint(n.series, n.text)
+		}
+		if f.right != nil {
+			edge := "│ "
+			if f.right[r] != "" {
+				edge = "├ "
+			}
+			body = c.line(r, true, paint) + paint(-1, strings.TrimRight(edge+f.right[r], " "))
 		}
 		lines = append(lines, line+body)
 	}
@@ -192,37 +215,77 @@ func xRule(x axis, columns int, name string) (rule, labels string) {
 }
 
 // trace draws the k-th series.
-func (p *Plot) trace(c *canvas, k int, x, y axis) {
-	s := &p.Series[k]
-	joined := false
+func (p *Plot) trace(c *canvas, k int, a *axes) {
+	s, x, ink := &p.Series[k], a.x, int(p.ink(k))
+	y, joined := a.of(s), false
+	if p.Kind == KindBox {
+		if values := p.positive(s.Y); len(values) > 0 {
+			c.box(ink, x.at(s.X[0]), 0.3/max(1, x.high-x.low), y, boxOf(values))
+		}
+		return
+	}
 	var before point
 	for i := range s.len() {
 		vx, vy := s.x(i), s.Y[i]
-		if !p.drawable(vx, vy) {
+		if !p.drawable(s, vx, vy) {
 			joined = false
 			continue
 		}
 		at := point{x.at(vx), y.at(vy)}
+		if s.low != nil {
+			p.dotted(c, s, i, ink, x, y)
+		}
 		switch inside := unit.has(at); {
-		case p.Kind == KindBars:
+		case p.isBars(s):
 			from, to := p.barSpan(k, vx)
-			c.bar(k, clamped(x.at(from)), clamped(x.at(to)), y, vy)
-		case p.Kind == KindLines && joined && !s.Marks:
+			c.bar(ink, clamped(x.at(from)), clamped(x.at(to)), y, vy)
+		case p.isLine(s) && joined:
 			if a, b, ok := unit.cut(before, at); ok {
 				x0, y0 := c.place(a.x, a.y)
 				x1, y1 := c.place(b.x, b.y)
-				c.segment(k, x0, y0, x1, y1)
+				c.segment(ink, x0, y0, x1, y1)
 			}
 		case inside:
 			dx, dy := c.place(at.x, at.y)
-			c.dot(k, dx, dy)
-			if (p.Kind == KindPoints || s.Marks) && s.len() < 200 { // a few single dots are easily overlooked
-				c.dot(k, dx^1, dy)
-				c.dot(k, dx, dy^1)
-				c.dot(k, dx^1, dy^1)
+			c.dot(ink, dx, dy)
+			if (p.isPoints(s) || s.Marks) && s.len() < 200 { // a few single dots are easily overlooked
+				c.dot(ink, dx^1, dy)
+				c.dot(ink, dx, dy^1)
+				c.dot(ink, dx^1, dy^1)
 			}
 		}
 		before, joined = at, true
+	}
+}
+
+// dotted draws the error bar of a point, or the edges of its band up to the next one.
+func (p *Plot) dotted(c *canvas, s *Series, i, ink int, x, y axis) {
+	at := func(i int, v float64) (int, int) {
+		if y.log && v <= 0 {
+			v = y.low
+		}
+		return c.place(clamped(x.at(s.x(i))), clamped(y.at(v)))
+	}
+	if !finite(s.low[i]) || !finite(s.high[i]) || !unit.has(point{x.at(s.x(i)), 0}) {
+		return
+	}
+	if !s.band {
+		x0, y0 := at(i, s.low[i])
+		x1, y1 := at(i, s.high[i])
+		c.segment(ink, x0, y0, x1, y1)
+		return
+	}
+	if i+1 == s.len() || !finite(s.low[i+1]) || !finite(s.high[i+1]) {
+		return
+	}
+	for _, ends := range [][]float64{s.low, s.high} {
+		x0, y0 := at(i, ends[i])
+		x1, y1 := at(i+1, ends[i+1])
+		for dx := x0; dx <= x1; dx++ {
+			if dx%3 == 0 {
+				c.dot(ink, dx, y0+(y1-y0)*(dx-x0)/max(x1-x0, 1))
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package plot
 import (
 	"image"
 	"math"
+	"slices"
 )
 
 // maxDiscs is how many points of a series are drawn one by one; more are drawn as their density.
@@ -11,28 +12,84 @@ const maxDiscs = 5000
 // A trace is a series as shapes. A series of a million points has no more shapes than the figure can show:
 // nothing that would be seen is left out.
 type trace struct {
-	series int
 	colour ink
+	dash   []float64
 	lines  [][]point
+	errors [][]point // bars of errors
 	rects  []box
+	fills  [][]point // pale areas
 	discs  []point
-	radius float64
-	cloud  *cloud // where there are too many points to draw each
+	radii  []float64 // of the discs; nil: all are discRadius
+	inks   []ink     // likewise; nil: all have the series' colour
+	cloud  *cloud    // where there are too many points to draw each
 	area   box
 }
 
 func (f *figure) trace(k int) trace {
-	t := trace{series: k, colour: ink(k), area: f.area, radius: 2.5}
+	t := trace{colour: f.ink(k), dash: f.dashes(k), area: f.area}
 	s := &f.Series[k]
-	switch {
-	case f.Kind == KindBars:
-		f.bars(&t, s)
-	case f.Kind == KindPoints:
-		f.points(&t, s)
-	case !s.Marks:
+	if f.Kind == KindBox {
+		f.box(&t, s)
+	}
+	if f.isBars(s) {
+		f.bars(&t, k)
+	}
+	if f.isLine(s) {
 		f.lines(&t, s)
 	}
+	if f.isPoints(s) {
+		f.points(&t, s)
+	}
+	if s.low != nil && s.band {
+		f.band(&t, s)
+	} else if s.low != nil {
+		f.errorBars(&t, k)
+	}
 	return t
+}
+
+// band makes the area between the ends of a series; it is interrupted where the line is.
+func (f *figure) band(t *trace, s *Series) {
+	var upper, lower []point
+	flush := func() {
+		if len(upper) > 1 {
+			slices.Reverse(lower)
+			t.fills = append(t.fills, append(upper, lower...))
+		}
+		upper, lower = nil, nil
+	}
+	for i := range s.len() {
+		if x := s.x(i); !f.drawable(s, x, s.low[i]) || !f.drawable(s, x, s.high[i]) {
+			flush()
+			continue
+		}
+		upper = append(upper, f.placeOn(f.of(s), s.x(i), s.high[i]))
+		lower = append(lower, f.placeOn(f.of(s), s.x(i), s.low[i]))
+	}
+	flush()
+}
+
+// errorBars makes a bar with caps for each point. On a logarithmic axis one that ends at 0 or below goes to
+// the foot.
+func (f *figure) errorBars(t *trace, k int) {
+	const cap = 3.0
+	s := &f.Series[k]
+	for i := range s.len() {
+		if !f.drawable(s, s.x(i), s.Y[i]) || !finite(s.low[i]) || !finite(s.high[i]) {
+			continue
+		}
+		a, x := f.of(s), s.x(i)
+		if f.isBars(s) {
+			from, to := f.barSpan(k, x)
+			x = (from + to) / 2
+		}
+		foot := s.low[i]
+		if a.log && foot <= 0 {
+			foot = a.low
+		}
+		low, high := f.placeOn(a, x, foot), f.placeOn(a, x, s.high[i])
+		t.errors = append(t.errors, []point{low, high}, []point{{low.x - cap, low.y}, {low.x + cap, low.y}}, []point{{high.x - cap, high.y}, {high.x + cap, high.y}})
+	}
 }
 
 // lines joins points. Those that follow each other within half a unit of x become four: the first, the
@@ -64,11 +121,11 @@ func (f *figure) lines(t *trace, s *Series) {
 		run = nil
 	}
 	for i := range s.len() {
-		if !f.drawable(s.x(i), s.Y[i]) {
+		if !f.drawable(s, s.x(i), s.Y[i]) {
 			flush()
 			continue
 		}
-		p := f.place(s.x(i), s.Y[i])
+		p := f.placeOn(f.of(s), s.x(i), s.Y[i])
 		if b := math.Floor(2 * p.x); b != bin {
 			settle()
 			bin = b
@@ -133,21 +190,21 @@ func (b box) nearest(p point) point {
 
 // bars makes columns. Those that are thinner than a unit become columns of a unit, from the lowest to the
 // highest of them.
-func (f *figure) bars(t *trace, s *Series) {
-	b := f.data()
-	foot := b.y1
-	if !f.y.log {
-		foot = b.y1 - math.Min(math.Max(f.y.at(0), 0), 1)*b.height()
+func (f *figure) bars(t *trace, k int) {
+	b, s := f.data(), &f.Series[k]
+	a, foot := f.of(s), b.y1
+	if !a.log {
+		foot = b.y1 - math.Min(math.Max(a.at(0), 0), 1)*b.height()
 	}
 	for i := range s.len() {
 		x, y := s.x(i), s.Y[i]
-		if !f.drawable(x, y) {
+		if !f.drawable(s, x, y) {
 			continue
 		}
-		from, to := f.barSpan(t.series, x)
+		from, to := f.barSpan(k, x)
 		r := box{b.x0 + f.x.at(from)*b.width(), foot, b.x0 + f.x.at(to)*b.width(), foot}
 		r.x0, r.x1 = math.Max(r.x0, f.area.x0), math.Min(r.x1, f.area.x1)
-		top := math.Min(math.Max(f.place(x, y).y, f.area.y0), f.area.y1)
+		top := math.Min(math.Max(f.placeOn(a, x, y).y, f.area.y0), f.area.y1)
 		r.y0, r.y1 = math.Min(top, foot), math.Max(top, foot)
 		if r.x0 > r.x1 {
 			continue
@@ -167,14 +224,25 @@ func (f *figure) bars(t *trace, s *Series) {
 	}
 }
 
-// points makes discs, or the density of very many.
+// points makes discs, or the density of very many that look alike.
 func (f *figure) points(t *trace, s *Series) {
+	radii := s.radii()
+	colours, scale, _ := f.pointColours()
 	for i := range s.len() {
 		at, ok := f.visible(s, i)
 		if !ok {
 			continue
 		}
-		if t.cloud == nil && len(t.discs) == maxDiscs {
+		if radii != nil {
+			t.radii = append(t.radii, radii[i])
+		}
+		if s.colours != nil {
+			t.inks = append(t.inks, inkText)
+			if v := s.colours[i]; finite(v) {
+				t.inks[len(t.inks)-1] = inkOf(colours(clamped(scale.at(v))))
+			}
+		}
+		if t.cloud == nil && len(t.discs) == maxDiscs && radii == nil && s.colours == nil {
 			t.cloud = newCloud(f.area)
 			for _, p := range t.discs {
 				t.cloud.add(p)
@@ -190,14 +258,31 @@ func (f *figure) points(t *trace, s *Series) {
 }
 
 func (t *trace) draw(to pen) {
+	for _, outline := range t.fills {
+		to.fill(outline, t.colour, 0.2)
+	}
 	for _, line := range t.lines {
-		to.line(line, t.colour, lineWidth, dashes(t.series))
+		to.line(line, t.colour, lineWidth, t.dash)
 	}
 	for _, r := range t.rects {
 		to.rect(r, t.colour)
 	}
-	for _, p := range t.discs {
-		to.disc(p, t.radius, t.colour, 0.7)
+	for i, p := range t.discs {
+		radius, colour := discRadius, t.colour
+		if t.radii != nil {
+			radius = t.radii[i]
+		}
+		if t.inks != nil {
+			colour = t.inks[i]
+		}
+		to.disc(p, radius, colour, 0.7)
+	}
+	for _, line := range t.errors {
+		colour := t.colour
+		if t.rects != nil {
+			colour = inkText
+		}
+		to.line(line, colour, 1.2, nil)
 	}
 	if t.cloud != nil {
 		to.cloud(t.area, t.colour, t.cloud.mask())

@@ -169,8 +169,8 @@ func TestFunctional(t *testing.T) {
 	}
 }
 
-// TestEvaluatedOnTheWay: whether values are read on the way changes no gradient. Where what they were computed
-// from is forgotten, the gradient is refused.
+// TestEvaluatedOnTheWay: whether values are read on the way changes no gradient. Where what they were
+// computed from is forgotten, the gradient is refused.
 func TestEvaluatedOnTheWay(t *testing.T) {
 	x := tensor.From([]float32{1, 2, 3})
 	f := func(x tensor.Tensor) tensor.Tensor {

@@ -15,6 +15,7 @@ import (
 var notRun = map[string]string{
 	"mcs lora.mcs":       "opens the notebook in a terminal",
 	"mcs train job.toml": "needs the folder of a model, as all that begin so",
+	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs": "needs the network",
 }
 
 // The examples that mcs --help and the help of its commands give run.

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 const version = "0.1"
 
-// versionText names the version, the commit where it is known, the Go release and the platform.
+// versionText names the version, the commit where it is known, the Go release and the platform, and the
+// modules that are compiled in.
 func versionText() string {
 	text := "mcs " + version
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -21,7 +23,11 @@ func versionText() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s · %s · %s/%s", text, goVersion(), runtime.GOOS, runtime.GOARCH)
+	text = fmt.Sprintf("%s · %s · %s/%s", text, goVersion(), runtime.GOOS, runtime.GOARCH)
+	for _, m := range stdlib.Modules() {
+		text += strings.TrimRight("\nwith "+m.Path+" "+m.Version, " ")
+	}
+	return text
 }
 
 // goVersion is "go 1.26" for go1.26.8.

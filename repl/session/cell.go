@@ -123,7 +123,9 @@ func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finis
 		}
 		return false, nil
 	}
+	end := s.hot()
 	quit, err = s.runner.Run(ctx, u.Program, more, finish)
+	end()
 	if err != nil {
 		s.flight.Forget() // the cell has an error already
 	}

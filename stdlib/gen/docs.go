@@ -30,7 +30,7 @@ type docWriter struct {
 func packageDocs(p part, sp *sourcePackage) ([]byte, error) {
 	w := &docWriter{fset: token.NewFileSet(), pkg: sp.Types, full: p.fullDocs, text: map[string]string{}}
 	var files []*ast.File
-	for _, name := range sp.GoFiles {
+	for _, name := range slices.Concat(sp.GoFiles, sp.CgoFiles) {
 		f, err := parser.ParseFile(w.fset, filepath.Join(sp.Dir, name), nil, parser.ParseComments)
 		if err != nil {
 			return nil, err

@@ -22,6 +22,7 @@ type part struct {
 	patterns []string // arguments of `go list`
 	prefix   string   // cut from import paths to make file names
 	fullDocs bool     // whole doc comments instead of the first sentence
+	added    bool     // other people's: read as this machine compiles them, with what they show of other modules
 }
 
 var (
@@ -43,7 +44,7 @@ var stdPackages = strings.Fields(`
 	crypto/ecdh crypto/ecdsa crypto/ed25519 crypto/elliptic crypto/hkdf crypto/hmac crypto/hpke crypto/md5
 	crypto/mlkem crypto/pbkdf2 crypto/rand crypto/rc4 crypto/rsa crypto/sha1 crypto/sha256 crypto/sha3 crypto/sha512
 	crypto/subtle crypto/tls crypto/x509 crypto/x509/pkix database/sql database/sql/driver
-	debug/dwarf debug/elf debug/macho debug/pe encoding encoding/ascii85 encoding/asn1 encoding/base32
+	encoding encoding/ascii85 encoding/asn1 encoding/base32
 	encoding/base64 encoding/binary encoding/csv encoding/gob encoding/hex encoding/json encoding/pem encoding/xml
 	errors flag fmt go/ast go/build go/build/constraint go/constant go/doc go/doc/comment go/format go/importer
 	go/parser go/printer go/scanner go/token go/types go/version hash hash/adler32 hash/crc32 hash/crc64 hash/fnv
@@ -65,12 +66,23 @@ type sourcePackage struct {
 	GoFiles []string
 	Error   *struct{ Err string }
 	Types   *types.Package `json:"-"`
+
+	CgoFiles []string
+	Standard bool
+	DepOnly  bool // a package of the patterns imports it
+	Module   *struct {
+		Path, Version string
+		Replace       *struct{ Version string }
+	}
+
+	generic []string // exported names without a value
+	empty   bool     // no exported name has a value
 }
 
-// load lists and imports the packages of a part, sorted by import path. It reads them as linux/amd64
-// compiles them, on any machine.
+// load lists and imports the packages of a part, sorted by import path. It reads those of mcs and of the
+// standard library as linux/amd64 compiles them, on any machine.
 func load(dir string, p part) ([]*sourcePackage, error) {
-	pkgs, err := list(dir, p.patterns)
+	pkgs, err := list(dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +98,22 @@ func load(dir string, p part) ([]*sourcePackage, error) {
 			return nil, fmt.Errorf("%s: %w", pkg.Path, err)
 		}
 	}
+	if p.added {
+		pkgs = shown(pkgs)
+	}
 	return pkgs, nil
 }
 
-func list(dir string, patterns []string) ([]*sourcePackage, error) {
-	cmd := exec.Command("go", append([]string{"list", "-export", "-json=ImportPath,Name,Dir,Export,GoFiles,Error"}, patterns...)...)
+func list(dir string, p part) ([]*sourcePackage, error) {
+	args, env := []string{"list", "-export", "-json=ImportPath,Name,Dir,Export,GoFiles,CgoFiles,Error,Standard,DepOnly,Module"}, []string(nil)
+	if p.added {
+		args = append(args, "-e", "-deps")
+	} else {
+		env = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOEXPERIMENT=", "GOWORK=off"}
+	}
+	cmd := exec.Command("go", append(args, p.patterns...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOEXPERIMENT=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -106,6 +127,17 @@ func list(dir string, patterns []string) ([]*sourcePackage, error) {
 			break
 		} else if err != nil {
 			return nil, fmt.Errorf("go list: %w", err)
+		}
+		if p.added && (pkg.Standard || strings.HasPrefix(pkg.Path+"/", modulePath+"/")) {
+			continue // cells have them
+		}
+		if p.added && pkg.Name != "" && (pkg.Error != nil || pkg.Export == "") {
+			why := "a package that it imports does not compile"
+			if pkg.Error != nil {
+				why = pkg.Error.Err
+			}
+			fmt.Printf("%s: left out: %s\n", pkg.Path, why)
+			continue
 		}
 		if pkg.Error != nil {
 			return nil, fmt.Errorf("%s: %s", pkg.Path, pkg.Error.Err)

@@ -6,6 +6,9 @@
 // Go toolchain and no network. The standard library's part is rewritten only by the toolchain that wrote it,
 // or with -std, so that a colleague's other patch release changes nothing.
 //
+// With -with FOLDER it writes a package that adds the packages of its arguments, as go list takes them, to
+// those that cells can import: mcs build compiles it in.
+//
 // Reading order: load.go, symbols.go, typedata.go, docs.go, output.go.
 package main
 
@@ -19,8 +22,15 @@ import (
 func main() {
 	std := flag.Bool("std", false, "rewrite the standard library's part even if another toolchain wrote it")
 	dir := flag.String("dir", ".", "folder of package stdlib")
+	with := flag.String("with", "", "write a package for the `FOLDER` that adds the packages of the arguments")
 	flag.Parse()
-	if err := run(*dir, *std); err != nil {
+	err := error(nil)
+	if *with != "" {
+		err = writeAdded(*with, flag.Args())
+	} else {
+		err = run(*dir, *std)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
@@ -61,6 +71,9 @@ func build(dir string, p part) (*output, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", pkg.Path, err)
 		}
+		if p.added && pkg.empty {
+			continue
+		}
 		out.sources[fileName(p, pkg.Path)] = src
 		data, err := typeData(pkg.Types)
 		if err != nil {
@@ -73,6 +86,11 @@ func build(dir string, p part) (*output, error) {
 		}
 		out.entries["doc/"+pkg.Path] = docs
 	}
-	out.sources["packages.go"], err = packageTable(p, pkgs)
+	if p.added {
+		pkgs = leaveOut(pkgs)
+	}
+	if out.sources["packages.go"], err = packageTable(p, pkgs); err == nil && p.added {
+		out.sources["add.go"], err = addition(p, pkgs)
+	}
 	return out, err
 }

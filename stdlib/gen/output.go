@@ -27,7 +27,11 @@ func archivePath(dir string, p part) string { return filepath.Join(dir, "data", 
 func sourceDir(dir string, p part) string { return filepath.Join(dir, "internal", p.name) }
 
 func fileName(p part, importPath string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(importPath, p.prefix), "/", "_") + ".go"
+	name := strings.ReplaceAll(strings.TrimPrefix(importPath, p.prefix), "/", "_")
+	if p.added {
+		name += "_" // a name that ends in _windows or _test would be left out
+	}
+	return name + ".go"
 }
 
 // write updates files and leaves current ones alone: an archive with the same entries stays, even if this

@@ -36,6 +36,7 @@ type symbolFile struct {
 	taken    map[string]bool
 	table    bytes.Buffer
 	wrappers bytes.Buffer
+	generic  []string // names that are left out
 }
 
 // symbolSource returns the Go source of a package's symbol table. Generic functions and types have no value
@@ -57,6 +58,7 @@ func symbolSource(p part, sp *sourcePackage) ([]byte, error) {
 	for _, path := range slices.Sorted(maps.Keys(f.names)) {
 		fmt.Fprintf(&src, "\t%s %q\n", importName(path, f.names[path]), path)
 	}
+	sp.generic, sp.empty = f.generic, f.table.Len() == 0
 	fmt.Fprintf(&src, ")\n\nfunc %s() map[string]reflect.Value {\n\treturn map[string]reflect.Value{\n%s\t}\n}\n",
 		tableFunc(p, sp.Path), f.table.Bytes())
 	src.Write(f.wrappers.Bytes())
@@ -101,24 +103,20 @@ func (f *symbolFile) add(obj types.Object) {
 	case *types.Var:
 		f.row(obj.Name(), "&%s).Elem()", f.ref(obj))
 	case *types.Func:
-		if obj.Signature().TypeParams().Len() == 0 {
-			f.row(obj.Name(), "%s)", f.ref(obj))
+		if obj.Signature().TypeParams().Len() > 0 {
+			f.generic = append(f.generic, obj.Name())
+			return
 		}
+		f.row(obj.Name(), "%s)", f.ref(obj))
 	case *types.TypeName:
 		f.addType(obj)
 	}
 }
 
 func (f *symbolFile) addType(obj *types.TypeName) {
-	switch t := obj.Type().(type) {
-	case *types.Named:
-		if t.TypeParams().Len() > 0 {
-			return
-		}
-	case *types.Alias:
-		if t.TypeParams().Len() > 0 {
-			return
-		}
+	if t, ok := obj.Type().(interface{ TypeParams() *types.TypeParamList }); ok && t.TypeParams().Len() > 0 {
+		f.generic = append(f.generic, obj.Name())
+		return
 	}
 	iface, isInterface := obj.Type().Underlying().(*types.Interface)
 	if isInterface && !iface.IsMethodSet() {
@@ -182,32 +180,22 @@ func nameable(t types.Type) bool {
 	return ok && !namesUnexported(t)
 }
 
-// namesUnexported reports whether a signature has parameters or results of named types that are not
-// exported.
+// namesUnexported reports whether a named type in t is not exported.
 func namesUnexported(t types.Type) bool {
-	sig, ok := t.(*types.Signature)
-	if !ok {
-		return false
+	some := func(tuple *types.Tuple) bool {
+		return slices.ContainsFunc(slices.Collect(tuple.Variables()), func(v *types.Var) bool { return namesUnexported(v.Type()) })
 	}
-	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
-		for v := range tuple.Variables() {
-			named, ok := types.Unalias(deref(v.Type())).(*types.Named)
-			if ok && named.Obj().Pkg() != nil && !named.Obj().Exported() {
-				return true
-			}
-		}
+	switch t := t.(type) {
+	case *types.Signature:
+		return some(t.Params()) || some(t.Results())
+	case *types.Map:
+		return namesUnexported(t.Key()) || namesUnexported(t.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		return namesUnexported(t.Elem())
+	case interface{ Obj() *types.TypeName }: // named types and aliases
+		return t.Obj().Pkg() != nil && !t.Obj().Exported()
 	}
 	return false
-}
-
-func deref(t types.Type) types.Type {
-	switch u := t.(type) {
-	case *types.Pointer:
-		return deref(u.Elem())
-	case *types.Slice:
-		return deref(u.Elem())
-	}
-	return t
 }
 
 // addWrapper writes the struct that carries an interpreted value as a compiled interface. IValue is the
@@ -254,8 +242,12 @@ func (f *symbolFile) signature(sig *types.Signature) (params, args, results stri
 // packageTable returns the source of the list of a part's packages.
 func packageTable(p part, pkgs []*sourcePackage) ([]byte, error) {
 	var src bytes.Buffer
-	fmt.Fprintf(&src, "%spackage %s\n\nimport %q\n\n", header, p.name, modulePath+"/stdlib/internal/table")
-	fmt.Fprint(&src, "// Packages are all packages of this part, sorted by import path.\nvar Packages = []table.Package{\n")
+	from := modulePath + "/stdlib/internal/table"
+	if p.added {
+		from = modulePath + "/stdlib"
+	}
+	fmt.Fprintf(&src, "%spackage %s\n\nimport %q\n\n", header, p.name, from)
+	fmt.Fprintf(&src, "// Packages are all packages of this part, sorted by import path.\nvar Packages = []%s.Package{\n", path.Base(from))
 	for _, pkg := range pkgs {
 		fmt.Fprintf(&src, "\t{Path: %q, Name: %q, Symbols: %s},\n", pkg.Path, pkg.Name, tableFunc(p, pkg.Path))
 	}
@@ -271,7 +263,10 @@ func tableFunc(p part, importPath string) string {
 func identifier(importPath string) string {
 	var b strings.Builder
 	upper := false
-	for _, r := range strings.TrimPrefix(importPath, modulePath+"/engine/") {
+	for i, r := range strings.TrimPrefix(importPath, modulePath+"/engine/") {
+		if i == 0 && unicode.IsDigit(r) {
+			b.WriteByte('p')
+		}
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			upper = true
 			continue

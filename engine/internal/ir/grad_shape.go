@@ -127,8 +127,8 @@ func gradProd(n *Node, dy []*Node) []*Node {
 	return []*Node{mul(expand(dy[0], x.Shape), gradPermute(lines, []*Node{others})[0])}
 }
 
-// productsBefore multiplies, for each element of a row, those before it, or with side −1 those behind it: each
-// step doubles how many there are.
+// productsBefore multiplies, for each element of a row, those before it, or with side −1 those behind it:
+// each step doubles how many there are.
 func productsBefore(x *Node, side int) *Node {
 	k := x.Shape[1]
 	shifted := func(y *Node, by int) *Node {

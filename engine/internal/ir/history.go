@@ -51,8 +51,8 @@ func Pending(n *Node, visit func(*Node) bool) {
 }
 
 // forget lets go of n's sources. It notes which of the nodes that n was computed from a handle holds: a
-// gradient for one of these would lack what flowed through n, so [Grad] refuses it. The pointers are weak, and
-// what is gone is not noted again, so that a loop that goes on from its last value keeps no others.
+// gradient for one of these would lack what flowed through n, so [Grad] refuses it. The pointers are weak,
+// and what is gone is not noted again, so that a loop that goes on from its last value keeps no others.
 func (n *Node) forget() {
 	seen, list := map[*Node]bool{n: true}, []*Node{n}
 	note := func(s *Node, w weak.Pointer[Node]) {

@@ -12,12 +12,16 @@ import (
 func plotSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Bars":       reflect.ValueOf(plot.Bars),
+		"Box":        reflect.ValueOf(plot.Box),
 		"Error":      reflect.ValueOf((*plot.Error)(nil)),
+		"Grid":       reflect.ValueOf(plot.Grid),
 		"Heat":       reflect.ValueOf(plot.Heat),
 		"Hist":       reflect.ValueOf(plot.Hist),
 		"Image":      reflect.ValueOf(plot.Image),
 		"Kind":       reflect.ValueOf((*plot.Kind)(nil)),
 		"KindBars":   reflect.ValueOf(plot.KindBars),
+		"KindBox":    reflect.ValueOf(plot.KindBox),
+		"KindGrid":   reflect.ValueOf(plot.KindGrid),
 		"KindHeat":   reflect.ValueOf(plot.KindHeat),
 		"KindImage":  reflect.ValueOf(plot.KindImage),
 		"KindLines":  reflect.ValueOf(plot.KindLines),

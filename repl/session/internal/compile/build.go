@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -291,6 +292,12 @@ func (c *Compiler) know(path string) error {
 	name, symbols, err := c.Library.Symbols(path)
 	if err != nil {
 		return err
+	}
+	symbols = maps.Clone(symbols)
+	for name, v := range symbols {
+		if v.CanAddr() { // a variable
+			symbols[name+lower.PlaceOf] = v.Addr()
+		}
 	}
 	if err := c.Interp.Use(path, name, symbols); err != nil {
 		return err

@@ -44,7 +44,7 @@ func (l *Lowerer) selectStmt(s *ast.SelectStmt, label string) []ast.Stmt {
 		if c.Comm == nil {
 			hasDefault = "true"
 			clause.List = []ast.Expr{&ast.UnaryExpr{OpPos: c.Case, Op: token.SUB, X: l.int(1)}}
-			clause.Body = l.stmts(c.Body)
+			clause.Body = l.clauseBody(c.Body)
 		} else {
 			var body []ast.Stmt
 			head = append(head, l.collect(func() {
@@ -53,7 +53,7 @@ func (l *Lowerer) selectStmt(s *ast.SelectStmt, label string) []ast.Stmt {
 				body = start
 			})...)
 			clause.List = []ast.Expr{l.int(n)}
-			clause.Body = append(body, l.stmts(c.Body)...)
+			clause.Body = append(body, l.clauseBody(c.Body)...)
 			n++
 		}
 		out.Body.List = append(out.Body.List, clause)

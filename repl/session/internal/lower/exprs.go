@@ -204,8 +204,14 @@ func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
 	}
 	x := l.id(l.env.Package(p.Path()))
 	l.pos = e.Sel.Pos()
+	if _, ok := o.(*types.Var); ok { // the interpreter keeps the value that it has when the code is compiled
+		return &ast.ParenExpr{X: &ast.StarExpr{Star: l.pos, X: l.sel(x, e.Sel.Name+PlaceOf)}}
+	}
 	return l.sel(x, e.Sel.Name)
 }
+
+// PlaceOf ends the name of a pointer to a variable of a compiled package.
+const PlaceOf = "__place"
 
 // methodValue writes x.Method as a function literal with x bound, if the method is not called: the
 // interpreter takes the receiver for a parameter.
@@ -271,7 +277,13 @@ func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
 			return l.addr(l.composite(x, l.typeOf(x)))
 		}
 	}
-	return &ast.UnaryExpr{OpPos: e.OpPos, Op: e.Op, X: l.expr(e.X)}
+	x := l.expr(e.X)
+	if p, ok := x.(*ast.ParenExpr); ok && e.Op == token.AND {
+		if star, ok := p.X.(*ast.StarExpr); ok { // &*p is p
+			return star.X
+		}
+	}
+	return &ast.UnaryExpr{OpPos: e.OpPos, Op: e.Op, X: x}
 }
 
 func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {

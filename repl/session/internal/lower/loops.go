@@ -31,13 +31,21 @@ func (l *Lowerer) push(label string, kind targetKind) *target {
 
 func (l *Lowerer) pop() { l.fn.targets = l.fn.targets[:len(l.fn.targets)-1] }
 
-// withLabel puts a label before a statement, in a block: the interpreter loses a label directly in a case.
+// withLabel puts a label before a statement, in a block of its own, because of clauses
+// ([Lowerer.clauseBody]).
 func (l *Lowerer) withLabel(label string, s ast.Stmt) ast.Stmt {
 	if label == "" {
 		return s
 	}
-	return l.block(&ast.LabeledStmt{Label: &ast.Ident{Name: label, NamePos: s.Pos()}, Colon: s.Pos(), Stmt: s})
+	return l.block(&ast.LabeledStmt{Label: &ast.Ident{Name: label + loopLabel, NamePos: s.Pos()}, Colon: s.Pos(), Stmt: s})
 }
+
+// The labels of break and continue, and of goto, end in these: to the interpreter a label and a variable are
+// one name.
+const (
+	loopLabel = "__loop"
+	gotoLabel = "__goto"
+)
 
 // branch rewrites break, continue, goto and fallthrough.
 func (l *Lowerer) branch(s *ast.BranchStmt) []ast.Stmt {
@@ -45,10 +53,10 @@ func (l *Lowerer) branch(s *ast.BranchStmt) []ast.Stmt {
 	case token.FALLTHROUGH:
 		return []ast.Stmt{s}
 	case token.GOTO:
-		if len(l.fn.ranges) > 0 {
-			l.refuse(s.Pos(), "goto inside of a range over a function is not available in cells")
+		if r := l.innermostRange(); r != nil && !r.has(s.Label.Name) {
+			return r.leave(l, exit{tok: token.GOTO, label: s.Label.Name})
 		}
-		return []ast.Stmt{&ast.BranchStmt{TokPos: s.TokPos, Tok: s.Tok, Label: l.id(s.Label.Name + "__goto")}}
+		return []ast.Stmt{&ast.BranchStmt{TokPos: s.TokPos, Tok: s.Tok, Label: l.id(s.Label.Name + gotoLabel)}}
 	}
 	i := len(l.fn.targets) - 1
 	for ; i >= 0; i-- {
@@ -67,11 +75,15 @@ func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt
 	switch {
 	case inner == nil || !inner.inside(l, t):
 		if t.kind != rangeTarget {
-			return []ast.Stmt{&ast.BranchStmt{TokPos: l.pos, Tok: tok, Label: s.Label}}
+			out := &ast.BranchStmt{TokPos: l.pos, Tok: tok}
+			if s.Label != nil {
+				out.Label = l.id(s.Label.Name + loopLabel)
+			}
+			return []ast.Stmt{out}
 		}
 		return []ast.Stmt{l.ret(l.id(map[token.Token]string{token.BREAK: "false", token.CONTINUE: "true"}[tok]))}
 	default:
-		return []ast.Stmt{l.assign(token.ASSIGN, l.id(inner.state), l.int(inner.code(tok, t))), l.ret(l.id("false"))}
+		return inner.leave(l, exit{tok: tok, to: t})
 	}
 }
 

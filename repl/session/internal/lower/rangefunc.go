@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // A rangeFunc is a range over a function whose body is being rewritten into a function literal. A jump out
@@ -14,12 +15,14 @@ type rangeFunc struct {
 	results []string
 	codes   *[]exit
 	target  *target
+	body    *ast.BlockStmt
 }
 
 // An exit is a way out of a range over a function. Its number is its index plus one.
 type exit struct {
-	tok token.Token // break, continue, or return
-	to  *target
+	tok   token.Token // break, continue, goto, or return
+	to    *target     // of break and continue
+	label string      // of goto
 }
 
 func (l *Lowerer) innermostRange() *rangeFunc {
@@ -42,14 +45,28 @@ func (r *rangeFunc) inside(l *Lowerer, t *target) bool {
 	return true
 }
 
-func (r *rangeFunc) code(tok token.Token, t *target) int {
-	for i, e := range *r.codes {
-		if e.tok == tok && e.to == t {
-			return i + 1
-		}
+// code is the number of an exit.
+func (r *rangeFunc) code(e exit) int {
+	if i := slices.Index(*r.codes, e); i >= 0 {
+		return i + 1
 	}
-	*r.codes = append(*r.codes, exit{tok, t})
+	*r.codes = append(*r.codes, e)
 	return len(*r.codes)
+}
+
+// leave ends the function literal, and with it the range, by an exit.
+func (r *rangeFunc) leave(l *Lowerer, e exit) []ast.Stmt {
+	return []ast.Stmt{l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(e))), l.ret(l.id("false"))}
+}
+
+// has says whether a label stands in the body.
+func (r *rangeFunc) has(label string) (found bool) {
+	inspect(r.body, func(n ast.Node) bool {
+		s, ok := n.(*ast.LabeledStmt)
+		found = found || ok && s.Label.Name == label
+		return !found
+	})
+	return found
 }
 
 // returnFrom is a return statement in the body.
@@ -59,7 +76,7 @@ func (r *rangeFunc) returnFrom(l *Lowerer, s *ast.ReturnStmt) []ast.Stmt {
 		out = l.setResults(r.results, s)
 	}
 	l.pos = s.Pos()
-	return append(out, l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(token.RETURN, nil))), l.ret(l.id("false")))
+	return append(out, r.leave(l, exit{tok: token.RETURN})...)
 }
 
 // rangeFunction writes a range over a function as a call with the body as a literal: the interpreter panics
@@ -69,7 +86,7 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 	x := l.expr(s.X)
 	l.pos = s.Pos()
 	outer := l.innermostRange()
-	r := &rangeFunc{}
+	r := &rangeFunc{body: s.Body}
 	var head []ast.Stmt
 	if outer != nil {
 		r.state, r.codes, r.results = outer.state, outer.codes, outer.results
@@ -144,7 +161,10 @@ func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
 		switch {
 		case e.tok == token.RETURN && outer == nil:
 			list = append(list, l.ifs(is, l.returnResults(r)...))
-		case e.tok == token.RETURN || outer != nil && outer.inside(l, e.to):
+		case e.tok == token.GOTO && r.has(e.label): // it was done there
+		case e.tok == token.GOTO && (outer == nil || outer.has(e.label)):
+			list = append(list, l.ifs(is, reset, &ast.BranchStmt{TokPos: l.pos, Tok: token.GOTO, Label: l.id(e.label + gotoLabel)}))
+		case e.tok == token.RETURN || e.tok == token.GOTO || outer != nil && outer.inside(l, e.to):
 			beyond = true
 		case l.has(e.to):
 			s := &ast.BranchStmt{Tok: e.tok}

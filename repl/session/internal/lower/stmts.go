@@ -101,7 +101,7 @@ func (l *Lowerer) labeled(s *ast.LabeledStmt) []ast.Stmt {
 		return body
 	}
 	first := l.stopCheck()
-	return append([]ast.Stmt{&ast.LabeledStmt{Label: l.id(name + "__goto"), Colon: s.Colon, Stmt: first}}, body...)
+	return append([]ast.Stmt{&ast.LabeledStmt{Label: l.id(name + gotoLabel), Colon: s.Colon, Stmt: first}}, body...)
 }
 
 // jumpedTo says whether a goto names the label.

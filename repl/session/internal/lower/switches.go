@@ -49,7 +49,7 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 			}
 		})
 		picks = picks || len(to.before) > 0
-		to.Body = l.stmts(c.Body)
+		to.Body = l.clauseBody(c.Body)
 		clauses = append(clauses, to)
 		out.Body.List = append(out.Body.List, to.CaseClause)
 	}
@@ -69,6 +69,20 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 		head = nil
 	}
 	return l.scoped(head, l.withLabel(label, out))
+}
+
+// clauseBody rewrites the statements of a clause. If one has a label they are a block, because the
+// interpreter loses a label directly in a clause.
+func (l *Lowerer) clauseBody(list []ast.Stmt) []ast.Stmt {
+	out := l.stmts(list)
+	if !slices.ContainsFunc(list, func(s ast.Stmt) bool { _, ok := s.(*ast.LabeledStmt); return ok }) {
+		return out
+	}
+	n := len(out)
+	if b, ok := out[n-1].(*ast.BranchStmt); ok && b.Tok == token.FALLTHROUGH {
+		n--
+	}
+	return append([]ast.Stmt{l.block(out[:n:n]...)}, out[n:]...)
 }
 
 // fallsThrough says whether a switch has a fallthrough, which the interpreter gets wrong at the default
@@ -166,7 +180,7 @@ func (l *Lowerer) typeSwitch(s *ast.TypeSwitchStmt, label string) []ast.Stmt {
 			}
 			before = []ast.Stmt{l.declare(name, l.typ(v.Type())), l.assign(token.ASSIGN, l.id(name), l.id(value))}
 		}
-		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon, Body: append(before, l.stmts(c.Body)...)}
+		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon, Body: append(before, l.clauseBody(c.Body)...)}
 		if c.List != nil {
 			clause.List = []ast.Expr{l.int(k)}
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/mod/module"
@@ -25,6 +26,7 @@ import (
 type Client struct {
 	env  *Env
 	http *http.Client
+	mu   sync.Mutex
 	sums *database
 	// Tell says that a module is being fetched; it may be nil.
 	Tell func(text string)
@@ -62,7 +64,18 @@ func (c *Client) folder(m module.Version) (string, error) {
 
 // file returns a file of a version, from the cache if it is there, and where it lies in the cache. Check
 // sees what was fetched before the cache gets it.
-func (c *Client) file(ctx context.Context, m module.Version, ending string, check func(text []byte) error) ([]byte, string, error) {
+func (c *Client) file(ctx context.Context, m module.Version, ending string, check func(text []byte) error) (text []byte, name string, err error) {
+	text, name, err = c.proxied(ctx, m, ending, check)
+	if led := new(directError); errors.As(err, &led) {
+		if _, err = c.direct(ctx, m.Path, m.Version, led); err == nil {
+			text, err = os.ReadFile(name)
+		}
+	}
+	return text, name, err
+}
+
+// proxied is file without the repositories: the error is a directError where one is next.
+func (c *Client) proxied(ctx context.Context, m module.Version, ending string, check func(text []byte) error) ([]byte, string, error) {
 	name, err := c.cached(m, ending)
 	if err != nil {
 		return nil, "", err
@@ -77,19 +90,13 @@ func (c *Client) file(ctx context.Context, m module.Version, ending string, chec
 			c.Tell("fetching " + m.String())
 		}
 	}
-	text, err := []byte(nil), errDirect
+	text, err := []byte(nil), error(&directError{})
 	if !c.env.direct(m.Path) {
 		version, _ := module.EscapeVersion(m.Version) // cached has done the same
 		text, err = c.fetch(ctx, m.Path, "@v/"+version+"."+ending, limit)
 	}
-	if errors.Is(err, errDirect) {
-		if _, err = c.direct(ctx, m.Path, m.Version); err == nil {
-			text, err = os.ReadFile(name)
-		}
-		return text, name, err
-	}
 	if err != nil {
-		return nil, "", err
+		return nil, name, err
 	}
 	if err := check(text); err != nil {
 		return nil, "", err
@@ -123,7 +130,7 @@ func (c *Client) goMod(ctx context.Context, m module.Version, sums *sums) ([]byt
 		if err != nil {
 			return err
 		}
-		return c.check(sums, module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
+		return c.check(ctx, sums, module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
 	}
 	text, _, err := c.file(ctx, m, "mod", check)
 	if err != nil {
@@ -147,7 +154,7 @@ func (c *Client) unpack(ctx context.Context, m module.Version, sums *sums) (stri
 	hashName, _ := c.cached(m, "ziphash")
 	hash, err := os.ReadFile(hashName)
 	if unpacked == nil && half != nil && err == nil {
-		return dir, moduleError(m, c.check(sums, m, strings.TrimSpace(string(hash))))
+		return dir, moduleError(m, c.check(ctx, sums, m, strings.TrimSpace(string(hash))))
 	}
 	if err := c.unzip(ctx, m, sums, dir); err != nil {
 		return "", moduleError(m, err)
@@ -175,7 +182,7 @@ func (c *Client) unzip(ctx context.Context, m module.Version, sums *sums, dir st
 	}
 	hash, err := dirhash.HashZip(name, dirhash.DefaultHash)
 	if err == nil {
-		err = c.check(sums, m, hash)
+		err = c.check(ctx, sums, m, hash)
 	}
 	if err != nil {
 		os.Remove(name) // the cache keeps nothing that is not what it should be

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -280,6 +281,62 @@ func TestReach(t *testing.T) {
 		if d := time.Since(start); d > 5*time.Second {
 			t.Errorf("%s: took %v", c.proxy, d)
 		}
+	}
+}
+
+// TestDirect: the repository is asked behind a comma for what a proxy does not have, behind a bar after any
+// error, and once for all paths above a package's. A script stands for the go command.
+func TestDirect(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for the go command is a shell script")
+	}
+	server := httptest.NewServer(served())
+	defer server.Close()
+	bin := t.TempDir()
+	script := "#!/bin/sh\necho \"$4\" >>" + bin + "/asked\necho '{\"Version\":\"v9.0.0\"}'\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ proxy, path, want, asked, wrong string }{
+		{proxy: server.URL + ",direct", path: "example.com/nothing/sub", want: "example.com/nothing/sub@v9.0.0", asked: "example.com/nothing/sub@latest"},
+		{proxy: server.URL + "|direct", path: "example.com/nothing", want: "example.com/nothing@v9.0.0", asked: "example.com/nothing@latest"},
+		{proxy: "http://127.0.0.1:1|direct", path: "example.com/nothing", want: "example.com/nothing@v9.0.0", asked: "example.com/nothing@latest"},
+		{proxy: "http://127.0.0.1:1,direct", path: "example.com/nothing", wrong: "cannot be reached"},
+		{proxy: server.URL + ",off", path: "example.com/nothing", wrong: "GOPROXY=off"},
+		{proxy: server.URL + ",direct", path: "example.com/a/sub", want: "example.com/a@v1.1.0"},
+	} {
+		t.Setenv("PATH", bin)
+		s := open(t, map[string]string{"GOPROXY": c.proxy})
+		if _, err := s.Build(""); err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.client.resolve(context.Background(), c.path, "latest")
+		asked, _ := os.ReadFile(filepath.Join(bin, "asked"))
+		os.Remove(filepath.Join(bin, "asked"))
+		switch {
+		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
+			t.Errorf("%s: got %v, %v, want %s", c.proxy, m, err, c.wrong)
+		case c.wrong == "" && (err != nil || m.String() != c.want || strings.TrimSpace(string(asked)) != c.asked):
+			t.Errorf("%s: got %v, %v from %q, want %s from %q", c.proxy, m, err, asked, c.want, c.asked)
+		}
+		t.Setenv("PATH", "")
+		if m, err := s.client.resolve(context.Background(), c.path, "latest"); c.asked != "" && err == nil {
+			t.Errorf("%s: got %v without Go", c.proxy, m)
+		}
+	}
+}
+
+// TestCancelled: a checksum database that does not answer keeps nobody waiting.
+func TestCancelled(t *testing.T) {
+	asked, ended := make(chan bool, 10), make(chan bool)
+	database := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- true; <-ended }))
+	defer database.Close()
+	defer close(ended)
+	s := open(t, map[string]string{"GOSUMDB": sumKey + " " + database.URL})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-asked; cancel() }()
+	if _, err := s.Get(ctx, "", "example.com/a@v1.0.0"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
 

@@ -97,14 +97,15 @@ func netError(ctx context.Context, u *url.URL, err error) error {
 }
 
 // fetch reads a file of a module, such as @v/v1.2.3.zip, from the first proxy that has it: from one
-// behind a comma if those before do not have the module, and from one behind a bar after any error.
+// behind a comma if those before do not have the module, and from one behind a bar after any error. The
+// error is errDirect if the repository is next.
 func (c *Client) fetch(ctx context.Context, path, file string, limit int64) (text []byte, err error) {
 	escaped, err := module.EscapePath(path)
 	if err != nil {
 		return nil, err
 	}
 	rest := c.env.Proxy
-	for first := true; rest != ""; first = false {
+	for rest != "" {
 		end := strings.IndexAny(rest, ",|")
 		proxy, always := rest, false
 		if rest = ""; end >= 0 {
@@ -117,10 +118,7 @@ func (c *Client) fetch(ctx context.Context, path, file string, limit int64) (tex
 		case "off":
 			return nil, errors.Join(err, errors.New("GOPROXY=off forbids to fetch modules"))
 		case "direct":
-			if first {
-				return nil, errDirect
-			}
-			return nil, err // a repository is not asked for what a proxy does not have
+			return nil, &directError{err}
 		}
 		if !strings.Contains(proxy, "://") {
 			proxy = "https://" + proxy
@@ -133,18 +131,31 @@ func (c *Client) fetch(ctx context.Context, path, file string, limit int64) (tex
 	return nil, err
 }
 
-// errDirect says that a module comes from its repository, not from a proxy.
-var errDirect = errors.New("it comes from its repository (GOPROXY, GONOPROXY or GOPRIVATE say so), which needs Go: install it, or name a proxy in GOPROXY")
+// A directError says that a module comes from its repository: GOPROXY, GONOPROXY or GOPRIVATE say so, or the
+// proxies before did not have it, and why.
+type directError struct{ before error }
+
+func (e *directError) Error() string {
+	if e.before != nil {
+		return e.before.Error()
+	}
+	return "it comes from its repository (GOPROXY, GONOPROXY or GOPRIVATE say so), which needs Go: install it, or name a proxy in GOPROXY"
+}
+
+func (e *directError) Unwrap() error { return e.before }
 
 // direct has the go command bring a module from its repository into the cache; query is a version or what
-// else may stand behind the @.
-func (c *Client) direct(ctx context.Context, path, query string) (string, error) {
+// else may stand behind the @. Without Go the error is what led here.
+func (c *Client) direct(ctx context.Context, path, query string, led *directError) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path+"@"+query)
 	cmd.Dir = os.TempDir()
 	cmd.Env = append(os.Environ(), "GOPROXY="+c.env.Proxy, "GO111MODULE=on", "GOWORK=off", "GOFLAGS=-mod=mod", "GOMODCACHE="+c.env.ModCache)
 	out, err := cmd.Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errDirect
+		return "", led
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
 	}
 	var got struct{ Version, Error string }
 	if json.Unmarshal(out, &got) != nil || got.Error != "" || got.Version == "" {

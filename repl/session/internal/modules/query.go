@@ -68,35 +68,38 @@ func (c *Client) resolve(ctx context.Context, path, query string) (module.Versio
 		wait.Go(func() { versions[i], errs[i] = c.version(ctx, p, query) })
 	}
 	wait.Wait()
+	missing, led := new(missingError), new(directError)
 	for i, err := range errs {
-		missing := new(missingError)
 		if err == nil {
 			return module.Version{Path: paths[i], Version: versions[i]}, nil
 		}
-		if !errors.As(err, &missing) {
+		if !errors.As(err, &missing) && !errors.As(err, &led) {
 			return module.Version{}, fmt.Errorf("%s@%s: %w", paths[i], query, err)
+		}
+	}
+	for i := range paths { // no proxy has any of them
+		if errors.As(errs[i], &led) {
+			if versions[i], errs[i] = c.direct(ctx, paths[i], query, led); errs[i] == nil {
+				return module.Version{Path: paths[i], Version: versions[i]}, nil
+			}
 		}
 	}
 	return module.Version{}, fmt.Errorf("%s@%s: %w", path, query, errs[0])
 }
 
-// version finds the version that a query means.
+// version finds the version that a query means. The error is a directError if a repository has to be asked.
 func (c *Client) version(ctx context.Context, path, query string) (string, error) {
 	if module.CanonicalVersion(query) == query {
 		if err := module.Check(path, query); err != nil {
 			return "", err
 		}
-		_, _, err := c.file(ctx, module.Version{Path: path, Version: query}, "info", func([]byte) error { return nil })
+		_, _, err := c.proxied(ctx, module.Version{Path: path, Version: query}, "info", func([]byte) error { return nil })
 		return query, err
 	}
 	if c.env.direct(path) {
-		return c.direct(ctx, path, query)
+		return "", &directError{}
 	}
-	version, err := c.listed(ctx, path, query)
-	if errors.Is(err, errDirect) {
-		return c.direct(ctx, path, query)
-	}
-	return version, err
+	return c.listed(ctx, path, query)
 }
 
 // listed finds the version that a query means among those that a proxy lists, or asks it for a commit.

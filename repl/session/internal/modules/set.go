@@ -15,6 +15,7 @@ package modules
 import (
 	"context"
 	"os"
+	"slices"
 
 	"golang.org/x/mod/module"
 )
@@ -73,6 +74,15 @@ func (s *Set) Get(ctx context.Context, root, arg string) (Version, error) {
 	s.asked = b.Asked()
 	s.builds = map[string]*Build{root: b}
 	return m, nil
+}
+
+// Have requires a version that is compiled in, and fetches nothing. That of a folder stays unknown.
+func (s *Set) Have(m Version) Version {
+	if m.Version != "" && !slices.Contains(s.asked, m) {
+		s.asked = append(slices.Clip(s.asked), m)
+		s.builds = map[string]*Build{}
+	}
+	return m
 }
 
 // Asked are the modules that the session requires, in order.

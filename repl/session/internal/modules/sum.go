@@ -63,7 +63,7 @@ func (s *sums) lines() string {
 }
 
 // check holds the checksum of a module, or of its go.mod, against go.sum, or else the database.
-func (c *Client) check(s *sums, m module.Version, got string) error {
+func (c *Client) check(ctx context.Context, s *sums, m module.Version, got string) error {
 	s.mu.Lock()
 	known, right := s.known[m], s.right[m]
 	s.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *Client) check(s *sums, m module.Version, got string) error {
 		}
 	}
 	if len(known) == 0 && !c.env.unchecked(m.Path) {
-		if err := c.sums.check(m, got); err != nil {
+		if err := c.ask(ctx, m, got); err != nil {
 			return err
 		}
 	}
@@ -84,6 +84,27 @@ func (c *Client) check(s *sums, m module.Version, got string) error {
 	defer s.mu.Unlock()
 	s.right[m] = got
 	return nil
+}
+
+// ask holds a checksum against the database. The database keeps its answers, and that it could not be
+// reached, so the next time another one is asked.
+func (c *Client) ask(ctx context.Context, m module.Version, got string) error {
+	c.mu.Lock()
+	d := c.sums
+	c.mu.Unlock()
+	answer := make(chan error, 1)
+	go func() { answer <- d.check(m, got) }() // package sumdb knows no context
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-answer:
+		if wrong := new(SumError); err != nil && !errors.As(err, &wrong) {
+			c.mu.Lock()
+			c.sums = newDatabase(c)
+			c.mu.Unlock()
+		}
+		return err
+	}
 }
 
 // A SumError says that a module is not what it was: its checksum differs from the one that was written down.
@@ -175,7 +196,8 @@ func (d *database) address(ctx context.Context) (string, error) {
 	return d.base, d.err
 }
 
-// ReadRemote reads from the database. The interface has no context; the client's own limits of time hold.
+// ReadRemote reads from the database. The interface has no context; the client's own limits of time hold,
+// and [Client.ask] does not wait for them.
 func (d *database) ReadRemote(path string) ([]byte, error) {
 	base, err := d.address(context.Background())
 	if err != nil {

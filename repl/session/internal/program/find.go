@@ -231,6 +231,16 @@ func isPure(text []byte) bool {
 
 // Get has code import from a module from now on, see [modules.Build.Get].
 func (ps *Packages) Get(ctx context.Context, module string) (modules.Version, error) {
+	path, version, asked := strings.Cut(module, "@")
+	for _, m := range stdlib.Modules() {
+		if !strings.HasPrefix(path+"/", m.Path+"/") {
+			continue
+		}
+		if asked && version != m.Version {
+			return modules.Version{}, fmt.Errorf("%s: this mcs has %s@%s compiled in; mcs build --with %[1]s makes another", module, m.Path, cmp.Or(m.Version, "FOLDER"))
+		}
+		return ps.mods.Have(modules.Version(m)), nil
+	}
 	root, _ := moduleOf(ps.home)
 	return ps.mods.Get(ctx, root, module)
 }

@@ -87,6 +87,27 @@ func New(c *compile.Compiler, run Runner, mods *modules.Set, home string) *Packa
 // Any says whether a package was loaded, so that its files may have changed.
 func (ps *Packages) Any() bool { return len(ps.watched) > 0 }
 
+// FromModules says whether a package of a module was loaded.
+func (ps *Packages) FromModules() bool {
+	for _, p := range ps.byPath {
+		if p.path != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ModuleOf is the package of a module that has the file with a name, and its module, path@version; both are
+// empty for other files.
+func (ps *Packages) ModuleOf(file string) (pkg, module string) {
+	for _, p := range ps.byPath {
+		if p.path != "" && slices.ContainsFunc(p.files, func(f *localFile) bool { return f.name == file }) {
+			return p.path, p.module
+		}
+	}
+	return "", ""
+}
+
 // Text returns the text and the name of the file with a number, or "" if the number is a cell's.
 func (ps *Packages) Text(n int) (text, name string) {
 	if n < firstFile || n-firstFile >= len(ps.files) {

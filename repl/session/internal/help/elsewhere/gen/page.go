@@ -9,7 +9,7 @@ import (
 
 const pageHead = `# From PyTorch
 
-What stands here for the names of PyTorch, NumPy and MLX. Typed by habit in a cell, such a name is answered with its
+What stands here for the names of PyTorch, NumPy and MLX, and for the first of matplotlib. Typed by habit in a cell, such a name is answered with its
 Go, and most lines of their tutorials with a line to paste. [quickstart](../examples/quickstart.mcs) goes through the first tutorial
 of PyTorch, with its lines beside the Go.
 
