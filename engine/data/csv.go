@@ -70,7 +70,7 @@ func (c CSV) parse(text, file string) (*Table, error) {
 			}
 		}
 		if len(values) != len(t.columns) {
-			return nil, fmt.Errorf("%s:%d: got %d values, want %d as in the first line", t.file, line, len(values), len(t.columns))
+			return nil, fmt.Errorf("%s:%d: got %d values, want %d as in the first line%s", t.file, line, len(values), len(t.columns), otherComma(strings.Join(t.Names(), ",")))
 		}
 		for i, v := range values {
 			t.columns[i].values = append(t.columns[i].values, v)
@@ -81,6 +81,16 @@ func (c CSV) parse(text, file string) (*Table, error) {
 		return nil, fmt.Errorf("%s: the file is empty", t.file)
 	}
 	return t, c.choose(t)
+}
+
+// otherComma says how a file is read whose first line seems to have another sign between its values.
+func otherComma(line string) string {
+	for _, comma := range ";\t|" {
+		if strings.ContainsRune(line, comma) && !strings.Contains(line, ",") {
+			return fmt.Sprintf("; data.CSV{Comma: %q} reads values with %[1]q between them", comma)
+		}
+	}
+	return ""
 }
 
 // name makes the columns. One without a name has its number.
