@@ -45,7 +45,7 @@ func (t *translator) call(n *node) string {
 		module = t.module(f.kids[0], f.text)
 	} else if f.op == "name" && t.typeOf(name) == nil {
 		module = imported(name)
-		if len(args) == 1 && t.s.Exported("math", name) != "" && slices.Contains([]string{"int", "float"}, t.family(args[0].text)) {
+		if len(args) == 1 && module == "torch" && slices.Contains([]string{"int", "float"}, t.family(args[0].text)) {
 			module = "" // sqrt(2) is of package math
 		}
 		switch {
