@@ -136,3 +136,13 @@ func (r *csvReader) absent() {
 		r.gone = append(r.gone, text)
 	}
 }
+
+// otherComma says how a file is read whose first line seems to have another sign between its values.
+func otherComma(line string) string {
+	for _, comma := range ";\t|" {
+		if strings.ContainsRune(line, comma) && !strings.Contains(line, ",") {
+			return fmt.Sprintf("; data.CSV{Comma: %q} reads values with %[1]q between them", comma)
+		}
+	}
+	return ""
+}

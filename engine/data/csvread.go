@@ -342,7 +342,7 @@ func (w *csvWorker) lex(l *csv.Lexer, p *part) (more bool, err error) {
 		}
 		line := l.Start
 		if n := len(w.spans) - before; n != columns {
-			return false, &badValue{line, fmt.Sprintf("got %d values, want %d as in the first line", n, columns)}
+			return false, &badValue{line, fmt.Sprintf("got %d values, want %d as in the first line%s", n, columns, otherComma(strings.Join(w.r.names, ",")))}
 		}
 		w.lines = append(w.lines, line)
 		row, n := p.rows+len(w.lines)-1, len(p.jumps)

@@ -97,6 +97,7 @@ func TestCSVRefused(t *testing.T) {
 		text, want string
 	}{
 		{CSV{}, "", "data: read csv: houses.csv: the file is empty"},
+		{CSV{}, "a;b\n1,5;2\n", "data: read csv: houses.csv:2: got 2 values, want 1 as in the first line; data.CSV{Comma: ';'} reads values with ';' between them"},
 		{CSV{}, "a,b\n1,2\n3\n", "data: read csv: houses.csv:3: got 1 values, want 2 as in the first line"},
 		{CSV{}, "a,b\n1,\"2\n", `data: read csv: houses.csv:2:3: a quote is opened here and never closed`},
 		{CSV{}, "a,b\n1,x\"y\n", `data: read csv: houses.csv:2:4: a quote stands in a value without quotes`},

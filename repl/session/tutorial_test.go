@@ -83,12 +83,8 @@ func answer(t *testing.T, s *Session, typed string) string {
 	}
 	_, hint, _ := strings.Cut(firstLine(r.Err), "\x00")
 	goText, ok := strings.CutPrefix(hint, "write ")
-	if name, meant := strings.CutPrefix(hint, "did you mean "); meant {
-		name = strings.TrimSuffix(name, "?")
-		bare := strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "()")
-		if at := strings.Index(strings.ToLower(typed), strings.ToLower(bare)); at >= 0 {
-			goText, ok = typed[:at]+name+typed[at+len(bare):], true
-		}
+	if text, said := meant(typed, hint); said {
+		goText, ok = text, true
 	}
 	if hint == "declare it with :=" {
 		goText, ok = strings.Replace(typed, " = ", " := ", 1), true
@@ -100,6 +96,18 @@ func answer(t *testing.T, s *Session, typed string) string {
 		t.Errorf("%s: pasted: %s: %v", typed, goText, r.Err)
 	}
 	return "-> " + goText
+}
+
+// meant returns what was typed with the name that a hint proposes.
+func meant(typed, hint string) (string, bool) {
+	name, ok := strings.CutPrefix(hint, "did you mean ")
+	name = strings.TrimSuffix(name, "?")
+	bare := strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "()")
+	at := strings.Index(strings.ToLower(typed), strings.ToLower(bare))
+	if !ok || at < 0 {
+		return "", false
+	}
+	return typed[:at] + name + typed[at+len(bare):], true
 }
 
 // A line that needs what the session does not have gets a message, too.

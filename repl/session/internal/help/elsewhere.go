@@ -20,11 +20,12 @@ func (a *advisor) elsewhere(module, name, operand string) string {
 	if say == "" || strings.HasPrefix(elsewhere.Lookup(module, name), "// ") {
 		return say
 	}
-	return cmp.Or(a.inGo(), a.called(module, name), say)
+	return cmp.Or(a.inGo(), a.called(module, name), a.h.pasteable(say, a.line()))
 }
 
 // tableSays returns what the table has for a name that a line uses, or why there is nothing. It is a form to
-// fill in where its names are not those of the line, or the line has more arguments.
+// fill in where its names are not those of the line, or the line has more arguments; what it has no place for
+// is named.
 func tableSays(module, name, operand, line string) string {
 	goText := elsewhere.Lookup(module, name)
 	if why, ok := strings.CutPrefix(goText, "// "); ok || goText == "" {
@@ -35,25 +36,34 @@ func tableSays(module, name, operand, line string) string {
 	}
 	words := namesIn(line)
 	strange := slices.ContainsFunc(python.Operands(goText), func(name string) bool { return !slices.Contains(words, name) })
-	if strange || strings.ContainsAny(line, ",0123456789") || strings.Count(line, "=") > 1 {
+	left, alone := python.LeftOut(line, name, goText)
+	if len(left) > 0 {
+		return "its Go is " + goText + ", which has no place for " + strings.Join(left, ", ")
+	}
+	if strange || !alone || example().MatchString(goText) {
 		return "its Go is " + goText
 	}
 	return "write " + goText
 }
 
-// called returns the advice to call what stands for a name, with the arguments that the line has:
-// tensor.Concat for tensor.Cat.
+// example matches a number, which is one of the table's examples.
+var example = lazy.Regexp(`\b\d`)
+
+// called returns the advice to call what stands for a name of package tensor, with the arguments that the
+// line has: tensor.Concat for tensor.Cat.
 func (a *advisor) called(module, name string) string {
 	goName := python.Callee(module, name)
+	if module != "tensor" || goName == "" {
+		return ""
+	}
 	text, n := a.h.Text(a.pos)
 	line := a.line()
 	f := &foreign{h: a.h, st: a.st, before: statementsAbove(text, n)}
-	for _, typed := range []string{module + "." + name, name} {
-		if fixed := strings.Replace(line, typed+"(", goName+"(", 1); goName != "" && fixed != line && f.checks(strings.TrimSpace(fixed), line) {
-			return "write " + strings.TrimSpace(fixed)
-		}
+	fixed := strings.Replace(line, module+"."+name+"(", goName+"(", 1)
+	if fixed == line || !f.checks(strings.TrimSpace(fixed), line) {
+		return ""
 	}
-	return ""
+	return "write " + strings.TrimSpace(fixed)
 }
 
 // foreignModule returns the advice for the name in a module around the complaint: torch.cuda.is_available.
@@ -95,9 +105,9 @@ func modulesOf(name string) []string {
 // callOf is a line that calls a name, of a module or alone, and may assign the result.
 var callOf = lazy.Regexp(`^(?:\w+\s*:?=\s*)?(with\s+)?(?:(\w+(?:\.\w+)*)\.)?(\w+)\(`)
 
-// foreignCall returns the advice for a line that calls a name of PyTorch, NumPy or MLX, but does not read as
+// call returns the advice for a line that calls a name of PyTorch, NumPy or MLX, but does not read as
 // a line of Python that has its Go.
-func foreignCall(line string) string {
+func (f *foreign) call(line string) string {
 	m := callOf().FindStringSubmatch(line)
 	if m == nil {
 		return ""
@@ -105,7 +115,11 @@ func foreignCall(line string) string {
 	module, name := m[2], m[3]
 	if module != "" {
 		root, _, _ := strings.Cut(module, ".")
-		return cmp.Or(tableSays(module, name, "", line), ForeignNames()[root])
+		say := tableSays(module, name, "", line)
+		if say == "" && python.IsTensor(f.TypeOf("", module, "")) {
+			say = tableSays("", name, module, line)
+		}
+		return cmp.Or(say, ForeignNames()[root])
 	}
 	for _, module := range modulesOf(name) {
 		if module == "" && !unicode.IsUpper(rune(name[0])) || m[1] != "" { // Python's own: max, sum

@@ -138,6 +138,21 @@ func (f *foreign) Exported(pkg, name string) string {
 	return ""
 }
 
+// Rank implements python.Session.
+func (f *foreign) Rank(name string) int {
+	if e := f.st.Lookup(name); e != nil && e.Kind == world.Var && strings.TrimSpace(f.before) == "" {
+		v, _ := f.h.Value(e)
+		if x, ok := v.(interface {
+			Rank() int
+			IsNone() bool
+			Freed() bool
+		}); ok && python.IsTensor(e.Obj.Type()) && !x.IsNone() && !x.Freed() {
+			return x.Rank()
+		}
+	}
+	return -1
+}
+
 // Stands implements python.Session.
 func (f *foreign) Stands(name string) string {
 	switch name {
@@ -255,9 +270,10 @@ func (f *foreign) checks(line, original string) bool {
 	}
 	for _, err := range c.Errs {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
-		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg) && atTop(c.Files[0], err.Pos)
+		part := strings.Contains(err.Msg, "single-value context")
+		missing := !part && strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || errorLeftOut().MatchString(err.Msg) && atTop(c.Files[0], err.Pos)
 		switch {
-		case undefined && strings.Contains(original, name) && ForeignNames()[name] == "" && !strings.Contains(line, name+"("):
+		case undefined && strings.Contains(original, name) && ForeignNames()[name] == "" && !strings.Contains(line, name+"(") && !strings.Contains(line, name+"."):
 		case strings.HasSuffix(err.Msg, "is not used"), missing:
 		default:
 			return false

@@ -3,11 +3,13 @@ package help
 import (
 	"go/ast"
 	"go/parser"
+	"go/token"
 	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -30,6 +32,7 @@ var ForeignLines = sync.OnceValue(func() (list []ForeignLine) {
 func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
+	leading := len(line) - len(strings.TrimLeft(line, " \t"))
 	line = strings.TrimSpace(line)
 	if say := importAdvice(line); say != "" {
 		return say
@@ -45,8 +48,10 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 			return `a string has double quotes: "` + parts[1] + `"`
 		}
 	}
-	if say := foreignCall(line); say != "" {
-		return say
+	line = statementAt(line, off-start-leading)
+	f := &foreign{h: h, st: h.World().Stage(), before: statementsAbove(text, 1+strings.Count(text[:start], "\n"))}
+	if say := f.call(line); say != "" {
+		return h.pasteable(say, line)
 	}
 	for _, i := range ForeignLines() {
 		if m := i.line.FindStringSubmatchIndex(line); m != nil {
@@ -57,6 +62,21 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 		return "a list of values is shown only at the end of a cell"
 	}
 	return ""
+}
+
+// statementAt returns the one of a line's statements in which an offset lies.
+func statementAt(line string, off int) string {
+	from := 0
+	for _, t := range cell.Scan(line) {
+		if t.Tok != token.SEMICOLON || t.Depth > 0 || t.Text(line) != ";" {
+			continue
+		}
+		if off <= t.From {
+			return strings.TrimSpace(line[from:t.From])
+		}
+		from = t.To
+	}
+	return strings.TrimSpace(line[from:])
 }
 
 // opener returns the line that opens the statement of line n, which is in a block of it or goes on with it:

@@ -51,7 +51,7 @@ var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg,
 	"extreme": (*advisor).extreme, "mathOfTensor": (*advisor).mathOfTensor, "otherMember": (*advisor).otherMember, "otherName": (*advisor).otherName,
 	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember, "unknownField": (*advisor).unknownField,
 	"condition": (*advisor).condition, "anew": (*advisor).anew, "constructor": (*advisor).constructor, "parameters": (*advisor).parameters,
-	"element": (*advisor).element, "topReturn": (*advisor).topReturn,
+	"element": (*advisor).element, "spread": (*advisor).spread, "topReturn": (*advisor).topReturn,
 }
 
 // advise follows a rule, which m are the groups of.
@@ -192,6 +192,9 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 		}
 	}
 	near := DidYouMean(name, candidates)
+	if to, ok := strings.CutPrefix(python.Callee("", name), pkg+"."); ok && pkg == "dtype" { // dtype.Float32
+		near = "did you mean " + to + "?"
+	}
 	say := ""
 	if !slices.Contains(stdlib.Engine(), o.Imported().Path()) { // time.time()
 		say = a.more(a.line())
@@ -448,6 +451,20 @@ func (a *advisor) element(msg string, m []string) (string, string) {
 		}
 	}
 	return msg, fmt.Sprintf("strings do not change: write b := []byte(%s); b[%s] = '…'; %[1]s = string(b)", m[1], m[2])
+}
+
+// spread is about a list of values for a parameter that takes several: f(xs...).
+func (a *advisor) spread(msg string, m []string) (string, string) {
+	call := a.callAround()
+	if call == nil || len(call.Args) == 0 {
+		return msg, ""
+	}
+	sig, _ := a.c.Info.TypeOf(call.Fun).(*types.Signature)
+	last := call.Args[len(call.Args)-1]
+	if sig == nil || !sig.Variadic() || len(call.Args) != sig.Params().Len() || !(last.Pos() <= a.pos && a.pos <= last.End()) || m[2] != m[3] {
+		return msg, ""
+	}
+	return msg, "three dots take it apart: " + m[1] + "..."
 }
 
 // callAround returns the innermost call around the complaint.

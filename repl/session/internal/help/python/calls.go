@@ -45,7 +45,7 @@ func (t *translator) call(n *node) string {
 		module = t.module(f.kids[0], f.text)
 	} else if f.op == "name" && t.typeOf(name) == nil {
 		module = imported(name)
-		if len(args) == 1 && unicode.IsLower(rune(name[0])) && slices.Contains([]string{"int", "float"}, t.family(args[0].text)) {
+		if len(args) == 1 && module == "torch" && slices.Contains([]string{"int", "float"}, t.family(args[0].text)) {
 			module = "" // sqrt(2) is of package math
 		}
 		switch {
@@ -62,13 +62,18 @@ func (t *translator) call(n *node) string {
 			return t.table(keys, values)
 		}
 	}
+	text := ""
 	switch {
 	case module != "":
 		return t.moduleCall(module, name, args)
-	case f.op == "." && t.typeOf(in(t.expr(f.kids[0]), primary)+"."+f.text) == nil:
-		return t.methodCall(f, args)
+	case f.op == ".":
+		text = in(t.expr(f.kids[0]), primary) + "." + f.text
+		if t.typeOf(text) == nil || slices.ContainsFunc(args, func(a argument) bool { return a.name != "" }) {
+			return t.methodCall(f, args)
+		}
+	default:
+		text = t.expr(f)
 	}
-	text := t.expr(f)
 	typ := t.typeOf(text)
 	if _, ok := under(typ).(*types.Signature); !ok && has(typ, "Forward") { // a layer
 		return t.plainCall(in(text, primary)+".Forward", args)
@@ -81,12 +86,12 @@ func (t *translator) call(n *node) string {
 	return t.plainCall(text, args)
 }
 
-func textsOf(args []argument) string {
+func textsOf(args []argument) []string {
 	list := make([]string, len(args))
 	for i, a := range args {
 		list[i] = a.text
 	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 func (t *translator) family(text string) string { return Family(t.typeOf(text)) }
@@ -148,39 +153,48 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 			return text
 		}
 	}
-	if !foreign {
-		return t.plainCall(text, args)
-	}
 	sig, ok := t.typeOf(text).(*types.Signature)
 	if ok && len(args) == 0 && strings.HasSuffix(name, "Loss") && sig.Params().Len() == 2 {
 		return text // nn.MSELoss() returns the function
 	}
 	after, path := "", module
 	var rest []argument
-	for _, a := range args {
+	for i, a := range args {
 		switch {
 		case a.name == "requires_grad":
 			if a.text == "true" {
 				after += ".Param()"
 			}
-		case a.name == "dtype" && strings.HasPrefix(a.text, "dtype."):
-			after = ".Cast(" + a.text + ")" + after
+		case i > 0 && a.name == "" && strings.HasPrefix(a.text, "dtype."), a.name == "dtype" && strings.HasPrefix(dtypeOf(a.text), "dtype."):
+			after = ".Cast(" + dtypeOf(a.text) + ")" + after
 		case a.name == "device":
+			after = t.deviceOf(a) + after
 		case a.name == "bias" && a.text == "false" && text == "nn.NewLinearBias":
 			text, path = "nn.NewLinear", "go"
+		case a.name == "bias" && a.text == "true" && text == "nn.NewLinearBias":
 		default:
 			rest = append(rest, a)
 		}
 	}
-	made, ok := t.known(path, name, rest)
+	made, ok := "", false
+	if !foreign {
+		if made, ok = t.plainCall(text, rest), true; t.typeOf(made) == nil {
+			made, ok = t.known(path, name, rest)
+		}
+	} else {
+		made, ok = t.known(path, name, rest)
+	}
 	if !ok && len(rest) > 0 && t.family(rest[0].text) == "tensor" && elsewhere.Known(module) { // F.relu(x)
 		n := of("call", &node{op: ".", text: name, kids: []*node{rest[0].node}})
 		for _, a := range rest[1:] {
 			n.kids = append(n.kids, a.node)
 		}
-		if made, ok = t.ruled(n); !ok {
+		if made, ok = t.ruled(n); !ok && !strings.HasPrefix(elsewhere.Lookup(module, name), "// ") {
 			made, ok = t.known("", name, rest)
 		}
+	}
+	if !ok && strings.HasPrefix(elsewhere.Lookup(module, name), "// ") {
+		giveUp() // it has words
 	}
 	if !ok {
 		made = t.plainCall(text, rest)
@@ -191,6 +205,29 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 	return made
 }
 
+// deviceOf writes an argument device=… as a call behind what is made.
+func (t *translator) deviceOf(a argument) string {
+	n := of("call", &node{op: ".", text: "to", kids: []*node{{op: "name", text: "x"}}}, &node{op: a.node.op, text: a.node.text, kids: a.node.kids})
+	for _, r := range rules()["call"] {
+		b := &binding{nodes: map[string][]*node{}}
+		if t.matches(r.pattern, n, b) && len(b.kinds) == 1 && b.kinds[0].kind == "tensor" && !b.loses(r) {
+			return strings.TrimPrefix(t.filledRule(r.goText, b, false), "x")
+		}
+	}
+	giveUp()
+	return ""
+}
+
+// dtypeOf returns the type that a text names, "float32", or the text.
+func dtypeOf(text string) string {
+	if name, err := strconv.Unquote(text); err == nil {
+		if to := Callee("", name); strings.HasPrefix(to, "dtype.") {
+			return to
+		}
+	}
+	return text
+}
+
 // methodCall writes the call of a method of a value.
 func (t *translator) methodCall(f *node, args []argument) string {
 	operand, name := f.kids[0].bare(), f.text
@@ -199,7 +236,8 @@ func (t *translator) methodCall(f *node, args []argument) string {
 		if strings.Join(fields, "") != "" {
 			giveUp()
 		}
-		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, textsOf(args))
+		keep(!slices.ContainsFunc(args, func(a argument) bool { return a.name != "" }))
+		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, t.formatted(format, textsOf(args)))
 	}
 	x := t.expr(operand)
 	typ := t.typeOf(x)
@@ -208,7 +246,8 @@ func (t *translator) methodCall(f *node, args []argument) string {
 		return t.plainCall(text, args)
 	}
 	kind := Kind(typ)
-	if found := sameLetters(typ, name); found != nil && (found.Name() == name || len(elsewhere.Forms(kind, name)) == 0) {
+	named := slices.ContainsFunc(args, func(a argument) bool { return a.name != "" })
+	if found := sameLetters(typ, name); found != nil && (found.Name() == name && !named || len(elsewhere.Forms(kind, name)) == 0) {
 		return t.plainCall(in(x, primary)+"."+found.Name(), args)
 	}
 	if kind == "Module" && name == "generate" && len(args) > 0 && t.family(args[0].text) == "slice" {
@@ -283,18 +322,23 @@ func sameLetters(t types.Type, name string) types.Object {
 // printed writes print(…): with a format, if a text has one or stands between the others.
 func printed(args []argument) string {
 	var list []string
-	sep := ""
+	said := map[string]string{"sep": " ", "end": "\n"}
 	for _, a := range args {
-		if a.name == "sep" {
-			sep = a.text
-		} else {
+		value, err := strconv.Unquote(a.text)
+		switch _, known := said[a.name]; {
+		case known && err == nil:
+			said[a.name] = value
+		case a.name != "":
+			giveUp()
+		default:
 			list = append(list, a.text)
 		}
 	}
 	all := strings.Join(list, ", ")
-	if between, err := strconv.Unquote(sep); err == nil && len(list) > 1 {
-		format := strings.TrimSuffix(strings.Repeat("%v"+strings.ReplaceAll(between, "%", "%%"), len(list)), between)
-		return fmt.Sprintf("fmt.Printf(%q, %s)", format+"\n", all)
+	if said["sep"] != " " && len(list) > 1 || said["end"] != "\n" && len(list) > 0 {
+		between := strings.ReplaceAll(said["sep"], "%", "%%")
+		format := strings.TrimSuffix(strings.Repeat("%v"+between, len(list)), between) + strings.ReplaceAll(said["end"], "%", "%%")
+		return fmt.Sprintf("fmt.Printf(%q, %s)", format, all)
 	}
 	if format, ok := strings.CutPrefix(all, `fmt.Sprintf("`); ok && len(list) == 1 { // one call is enough
 		if body, rest, ok := strings.Cut(format, `", `); ok {
@@ -332,9 +376,10 @@ func (t *translator) plainCall(f string, args []argument) string {
 	var list []string
 	var named []argument
 	for _, a := range args {
-		if a.name == "" {
+		switch {
+		case a.name == "":
 			list = append(list, a.text)
-		} else {
+		case !implied(a):
 			named = append(named, a)
 		}
 	}
@@ -343,6 +388,7 @@ func (t *translator) plainCall(f string, args []argument) string {
 		switch made := under(t.typeOf("*new(" + f + ")")).(type) {
 		case *types.Struct:
 			if len(list) > 0 || t.typeOf("New"+f) != nil { // nn.Linear(4, 8), Net()
+				keep(len(named) == 0)
 				module, name := cutLast(f)
 				return fmt.Sprintf("%sNew%s(%s)", strings.TrimPrefix(module+".", "."), name, strings.Join(list, ", "))
 			}
@@ -351,6 +397,7 @@ func (t *translator) plainCall(f string, args []argument) string {
 			}
 			return f + "{" + t.fields(made, named) + "}"
 		case *types.Slice: // nn.Sequential(a, b)
+			keep(len(named) == 0)
 			return f + "{" + strings.Join(list, ", ") + "}"
 		}
 	}
@@ -360,7 +407,8 @@ func (t *translator) plainCall(f string, args []argument) string {
 			list, named = append(list, typeText(last)+"{"+t.fields(options, named)+"}"), nil
 		}
 	}
-	for _, a := range named {
+	for _, a := range named { // in their places
+		keep(sig != nil && len(list) < sig.Params().Len() && isNamed(sig.Params().At(len(list)).Name(), a.name))
 		list = append(list, a.text)
 	}
 	last := len(args) - 1
@@ -368,6 +416,19 @@ func (t *translator) plainCall(f string, args []argument) string {
 		list = append(list[:len(list)-1], t.texts(args[last].items())...) // a shape: zeros((2, 3))
 	}
 	return fmt.Sprintf("%s(%s)", in(f, primary), strings.Join(list, ", "))
+}
+
+// keep gives up a line of which an argument would be lost.
+func keep(used bool) {
+	if !used {
+		giveUp()
+	}
+}
+
+// isNamed says whether a parameter is what an argument of another library is called.
+func isNamed(parameter, name string) bool {
+	return strings.EqualFold(parameter, strings.ReplaceAll(name, "_", "")) || isAxis(parameter) && isAxis(name) ||
+		settings()[name].field == "."
 }
 
 // fields writes keyword arguments as the fields of a literal.

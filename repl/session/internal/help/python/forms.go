@@ -6,10 +6,12 @@ import (
 	"go/parser"
 	gotoken "go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
 
@@ -24,7 +26,8 @@ type form struct {
 const examples = "var x, y, index, mask, weight, bias, loss tensor.Tensor; var m nn.Layer; var p nn.Param; " +
 	"var opt optim.Optimizer; var lm *llm.Model; var tok *tokenizer.Tokenizer"
 
-var exampleNames = strings.Fields("p x y index mask weight bias loss m opt lm tok")
+// exampleNames are the same in the order in which other libraries take them.
+var exampleNames = strings.Fields("p m opt lm tok loss x index mask y weight bias")
 
 // readForm parses Go of the table; it fails for a statement.
 func readForm(text string) (form, bool) {
@@ -144,6 +147,11 @@ func (t *translator) known(module, name string, args []argument) (string, bool) 
 	if !ok {
 		return "", false
 	}
+	if module == "" || elsewhere.Fold(name) != "where" { // where(mask, x, y)
+		slices.SortStableFunc(f.names, func(a, b string) int {
+			return slices.Index(exampleNames, a) - slices.Index(exampleNames, b)
+		})
+	}
 	if i := slices.Index(f.names, "x"); i > 0 && module == "" { // x.where(mask, y): the operand comes first
 		f.names = slices.Insert(slices.Delete(f.names, i, i+1), 0, "x")
 	}
@@ -153,6 +161,58 @@ func (t *translator) known(module, name string, args []argument) (string, bool) 
 		goText = args[0].text + " = " + goText
 	}
 	return goText, ok
+}
+
+// LeftOut returns the arguments of the call of a name in a line that Go of the table has no place for, as
+// they were typed, and whether the line is that call alone, with names as arguments that the Go has, too.
+func LeftOut(line, name, goText string) (list []string, alone bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(notUnderstood); !ok {
+				panic(r)
+			}
+		}
+	}()
+	b, _ := parsed(line)
+	f, _ := readForm(strings.TrimPrefix(goText, "x = "))
+	b.each(func(n *node) {
+		if n.op != "call" || elsewhere.Fold(n.kids[0].text) != elsewhere.Fold(name) || len(list) > 0 {
+			return
+		}
+		places := len(f.names)
+		if f.call != nil {
+			places += len(literals(f.call))
+		}
+		if callee := n.kids[0]; callee.op == "." && elsewhere.Lookup(callee.kids[0].path(), name) == "" { // the operand of a method
+			places--
+		}
+		alone = n == b.kids[0]
+		for _, a := range n.kids[1:] {
+			places--
+			_, known := settings()[a.key]
+			known = known || isAxis(a.key) && !(&filling{form: f}).flat()
+			if a.key == "" && places < 0 || a.key != "" && !known {
+				list = append(list, a.typed)
+			}
+			alone = alone && a.op == "name" && a.key == "" && wordIn(goText, a.text)
+		}
+	})
+	first := b.kids[0]
+	return list, len(b.kids) == 1 && (alone || first.op == "." && elsewhere.Fold(first.text) == elsewhere.Fold(name))
+}
+
+// wordIn says whether a name stands in a text.
+func wordIn(text, name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
+
+// literals returns the arguments of a call that values of a line may replace.
+func literals(call *ast.CallExpr) (list []int) {
+	for i, arg := range call.Args {
+		switch arg.(type) {
+		case *ast.BasicLit, *ast.UnaryExpr, *ast.CompositeLit, *ast.SelectorExpr:
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // A filling is a form on its way to a call with the arguments of a line.
@@ -177,12 +237,7 @@ func (t *translator) filled(f form, args []argument) (string, bool) {
 	l := &filling{t: t, form: f, bound: map[string]string{}, given: map[int]string{}, listAt: -1}
 	l.names = slices.Clone(f.names)
 	if f.call != nil {
-		for i, arg := range f.call.Args {
-			switch arg.(type) {
-			case *ast.BasicLit, *ast.UnaryExpr, *ast.CompositeLit, *ast.SelectorExpr:
-				l.slots = append(l.slots, i)
-			}
-		}
+		l.slots = literals(f.call)
 	}
 	for i, a := range args {
 		l.take(a, i == 0)
@@ -204,11 +259,14 @@ func (l *filling) take(a argument, first bool) {
 	switch {
 	case a.name == "" || settings()[a.name].field == ".":
 		l.takeNext(a, first)
-	case a.name == "retain_graph" || a.name == "create_graph": // gradients are values, which can be used again
 	case a.name == "keepdim" || a.name == "keepdims":
 		l.keep = a.text == "true"
-	case a.name == "dim" || a.name == "axis" || a.name == "dims":
+	case isAxis(a.name):
 		at := l.axis()
+		if l.flat() { // has no axis left
+			l.options = append(l.options, a)
+			return
+		}
 		if at < 0 {
 			l.more = append(l.more, l.shapeOf(a)...)
 			return
@@ -218,6 +276,11 @@ func (l *filling) take(a argument, first bool) {
 	default:
 		l.options = append(l.options, a)
 	}
+}
+
+// flat says whether the form is of all elements, whatever their axes.
+func (l *filling) flat() bool {
+	return strings.Contains(l.text, ".Masked(") || strings.Contains(l.text, ".Flatten().")
 }
 
 func (l *filling) takeNext(a argument, first bool) {
@@ -241,6 +304,8 @@ func (l *filling) takeNext(a argument, first bool) {
 		l.list = append(l.list, a.text)
 	case len(items) > 0 && len(l.slots) > 0 && l.square(items):
 		l.given[l.slots[0]], l.slots = l.t.expr(items[0]), l.slots[1:]
+	case l.flat() && len(l.slots) == 0:
+		l.options = append(l.options, a)
 	case len(l.slots) == 0 || items != nil && !l.nextIs("[]"):
 		l.more = append(l.more, l.shapeOf(a)...)
 	default:
@@ -249,7 +314,9 @@ func (l *filling) takeNext(a argument, first bool) {
 		if sel, ok := l.call.Fun.(*ast.SelectorExpr); ok && len(l.given) == 0 && slices.Contains(axisFirst, sel.Sel.Name) {
 			next = len(l.slots) - 1 // the axis stands last in PyTorch, but first here
 		}
-		l.given[l.slots[next]] = a.text
+		if l.given[l.slots[next]] = a.text; l.nextIs("dtype.") {
+			l.given[l.slots[next]] = dtypeOf(a.text)
+		}
 		l.slots = slices.Delete(l.slots, next, next+1)
 	}
 }
@@ -270,12 +337,18 @@ func (l *filling) lacks() bool {
 	if len(l.slots) == 1 && strings.Contains(l.text, ".Clip(") { // both ends are needed
 		return true
 	}
+	if madeInside().MatchString(l.text) {
+		return true
+	}
 	replaced := len(l.given)+len(l.more) > 0
 	return !strings.HasPrefix(l.text, "data.") && slices.ContainsFunc(l.slots, func(i int) bool { // any batch is one
 		n, err := strconv.Atoi(l.textOf(l.call.Args[i]))
 		return err == nil && n > 1 && !(replaced && l.ofShape(i))
 	})
 }
+
+// madeInside matches a tensor of an example's shape that is an operand within a form.
+var madeInside = lazy.Regexp(`(?:^|\()tensor\.\w+\([0-9., ]*[2-9][0-9., ]*\)[.),]`)
 
 // shapeOf returns the texts of a tuple's or list's elements, or that of another value.
 func (l *filling) shapeOf(a argument) []string {

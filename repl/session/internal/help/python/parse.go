@@ -31,7 +31,8 @@ import (
 type node struct {
 	op, text, key, kind string
 	kids                []*node
-	end                 int // of a block: the token behind it
+	end                 int    // of a block: the token behind it
+	typed               string // of an argument: its text
 }
 
 func of(op string, kids ...*node) *node { return &node{op: op, kids: kids} }
@@ -47,6 +48,17 @@ func (n *node) is(op, text string) bool {
 // has says whether a node with a text is in a node.
 func (n *node) has(op, text string) bool {
 	return n != nil && (n.is(op, text) || slices.ContainsFunc(n.kids, func(k *node) bool { return k.has(op, text) }))
+}
+
+// each calls f with a node and its parts.
+func (n *node) each(f func(*node)) {
+	if n == nil {
+		return
+	}
+	f(n)
+	for _, k := range n.kids {
+		k.each(f)
+	}
 }
 
 // bare returns an expression without brackets around it.
@@ -318,7 +330,7 @@ func (p *reader) atom() *node {
 // items reads what stands in brackets, up to the closing one.
 func (p *reader) items(closing string) (list []*node, comma bool) {
 	for !p.take(closing) {
-		key := ""
+		key, from := "", p.tok().off
 		if p.tok().kind == word && p.peek("=") {
 			key = p.name()
 			p.i++
@@ -341,6 +353,7 @@ func (p *reader) items(closing string) (list []*node, comma bool) {
 		if key != "" {
 			a = &node{op: a.op, text: a.text, kids: a.kids, kind: a.kind, key: key}
 		}
+		a.typed = strings.TrimSpace(p.line[from:p.tok().off])
 		list = append(list, a)
 		if !p.at(closing) {
 			p.want(",")

@@ -27,6 +27,8 @@ type Session interface {
 	TypeOf(before, expr, after string) types.Type
 	// Exported returns the exported name of a package that equals name in any case, or "".
 	Exported(pkg, name string) string
+	// Rank returns the number of axes of the tensor that a variable holds, or -1.
+	Rank(name string) int
 	// Stands returns what the session has for a name of package elsewhere's table, or "": m is its newest
 	// model, opt its optimizer, lossfn its loss, loss a tensor of that name or the newest one
 	// of one number, weight the parameters that are variables, as arguments of tensor.Grad, rate the

@@ -12,6 +12,7 @@ type nothing struct{}
 func (nothing) TypeOf(_, _, _ string) types.Type { return nil }
 func (nothing) Exported(_, _ string) string      { return "" }
 func (nothing) Stands(string) string             { return "" }
+func (nothing) Rank(string) int                  { return -1 }
 
 // anything is a session in which each text has some type.
 type anything struct{ types []types.Type }
@@ -34,11 +35,13 @@ func (a anything) TypeOf(_, expr, _ string) types.Type {
 
 func (anything) Exported(_, name string) string { return name }
 func (anything) Stands(name string) string      { return name }
+func (anything) Rank(name string) int           { return len(name) }
 
 // Without a session only the form of a line is translated. The lines with types are tests of package session.
 func TestLine(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"for i in range(3): pass", "for i := range 3 { fmt.Println(i) }"},
+		{"for i in range(3): pass", "for i := range 3 { _ = i }"},
+		{"while True: pass", "for { }"},
 		{"while True: # for ever", "for { break }"},
 		{"a or not b and c", "a || !b && c"},
 		{"(a or b) and c", "(a || b) && c"},

@@ -20,6 +20,7 @@ import (
 type rule struct {
 	pattern *node
 	goText  string
+	spreads map[string]bool // whether its Go has the arguments *A; if not they have to be implied
 }
 
 //go:embed rules.txt
@@ -59,7 +60,14 @@ func readRule(text, goText string) (r rule, err error) {
 	if n.op == "for" { // of which it is the loop
 		n = n.kids[0]
 	}
-	return rule{n, strings.TrimSpace(goText)}, nil
+	r = rule{pattern: n, goText: strings.TrimSpace(goText)}
+	r.spreads = map[string]bool{}
+	n.each(func(k *node) {
+		if k.op == "spread" && k.kids[0].kind == "" {
+			r.spreads[k.kids[0].text] = strings.Contains(goText, "*"+k.kids[0].text)
+		}
+	})
+	return r, nil
 }
 
 // alternatives writes a.{b,c} as a.b and a.c.
@@ -96,7 +104,7 @@ func (t *translator) ruled(n *node) (string, bool) {
 	for _, r := range list {
 		b := &binding{nodes: map[string][]*node{}}
 		another := func(k *node) bool { return !t.isKind(b.nodes[k.text][0], k.kind) }
-		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, another) {
+		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, another) || b.loses(r) {
 			continue
 		}
 		if r.goText == "-" {
@@ -106,6 +114,21 @@ func (t *translator) ruled(n *node) (string, bool) {
 	}
 	return "", false
 }
+
+// loses says whether a rule's Go has no place for an argument that a spread stands for: it has none for the
+// name of an argument, unless that is an axis.
+func (b *binding) loses(r rule) bool {
+	for letter, kept := range r.spreads {
+		lost := func(n *node) bool { return !kept || n.key != "" && !isAxis(n.key) }
+		if slices.ContainsFunc(b.nodes[letter], lost) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAxis says whether an argument of a name is an axis, or several.
+func isAxis(name string) bool { return slices.Contains([]string{"axis", "axes", "dim", "dims"}, name) }
 
 // matches says whether a node looks like a pattern. The kinds of its parts are looked at later.
 func (t *translator) matches(p, n *node, b *binding) bool {
@@ -121,6 +144,9 @@ func (t *translator) matches(p, n *node, b *binding) bool {
 			b.kinds = append(b.kinds, p)
 		}
 		return true
+	}
+	if p.op == "list" && n.op == "tuple" && n.text == "" {
+		n = of("list", n.kids...)
 	}
 	if p.op == "call" && len(p.kids) == 1 && n.op == "." {
 		n = of("call", n)
@@ -177,7 +203,7 @@ func cutLast(path string) (before, name string) {
 
 // matchesArguments matches those with a name by it, and the others in their order; *A takes what is left.
 func (t *translator) matchesArguments(patterns, args []*node, b *binding) bool {
-	args = slices.Clone(args)
+	args = slices.DeleteFunc(slices.Clone(args), func(n *node) bool { return n.key != "" && implied(argument{name: n.key}) })
 	rest := ""
 	for _, p := range patterns {
 		if p.op == "spread" && p.kids[0].kind == "" {
@@ -350,6 +376,10 @@ func (t *translator) isKind(n *node, kind string) bool {
 		return n.op == "tuple" || n.op == "list"
 	case "repo":
 		return n.op == "string" && strings.Contains(n.text, "/")
+	case "vector":
+		return t.s.Rank(t.operand(n)) == 1
+	case "matrix":
+		return t.s.Rank(t.operand(n)) == 2
 	case "dtype":
 		return strings.HasPrefix(t.expr(n), "dtype.")
 	}

@@ -32,7 +32,7 @@ func (p *reader) statement() *node {
 	p.i++
 	switch t.text {
 	case "pass":
-		return nil
+		return &node{op: "go"}
 	case "continue", "break":
 		return &node{op: "go", text: t.text}
 	case "++", "--":

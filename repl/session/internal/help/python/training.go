@@ -5,6 +5,7 @@ import (
 	gotoken "go/token"
 	"go/types"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,9 @@ func (t *translator) step(n *node) (text string, ok bool) {
 	name, call, _ := strings.Cut(n.kids[0].path(), ".")
 	typ := t.typeOf(name)
 	kind := Kind(typ)
+	if call == "zero_grad" || call == "backward" || call == "step" {
+		keep(!slices.ContainsFunc(n.kids[1:], func(k *node) bool { return !implied(argument{name: k.key}) }))
+	}
 	steps := t.root.has(".", "step")
 	switch {
 	case call == "grad.zero_" && kind == "", call == "zero_grad" && (kind == "Optimizer" || kind == "Module"):
@@ -29,7 +33,7 @@ func (t *translator) step(n *node) (text string, ok bool) {
 	case call == "backward" && kind == "" && (steps || t.root.has(".", "grad")):
 		t.training.loss = name
 		return "", true
-	case strings.HasSuffix(call, "utils.clip_grad_norm_") && steps && len(n.kids) > 2:
+	case strings.HasSuffix(call, "utils.clip_grad_norm_") && steps && len(n.kids) == 3:
 		t.training.clip = t.expr(n.kids[2])
 		return "", true
 	case call != "step":
@@ -88,8 +92,10 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 	}
 	var list []argument
 	decay := map[string]string{"AdamW": "0.01"}[name]
-	for _, a := range args[1:] {
+	for i, a := range args[1:] {
 		switch {
+		case a.name == "" && i > 0:
+			return "", false
 		case a.name == "lr" || a.name == "":
 			typ := t.typeOf(a.text)
 			kept := Family(typ) == "float" && !untyped(a.text, typ) && gotoken.IsIdentifier(a.text)
@@ -102,7 +108,7 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 			for i, n := range a.items() {
 				list = append(list, argument{name: fmt.Sprint("beta", i+1), text: t.expr(n)})
 			}
-		case a.name != "foreach" && a.name != "fused":
+		default:
 			list = append(list, a)
 		}
 	}

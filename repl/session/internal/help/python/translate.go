@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
 )
@@ -69,6 +70,13 @@ func (t *translator) translate(n *node) string {
 			n.kids[0].kids[0] = d.kids[0]
 		}
 	}
+	if n.op == "%" && len(n.kids) == 2 && n.kids[0].op == "string" { // "%.2f" % loss
+		list := []*node{n.kids[1]}
+		if n.kids[1].op == "tuple" {
+			list = n.kids[1].kids
+		}
+		return fmt.Sprintf("fmt.Sprintf(%s, %s)", n.kids[0].text, t.formatted(n.kids[0].text, t.texts(list)))
+	}
 	callee := n.op == "call" && n.kids[0].op == "name" && t.typeOf(n.kids[0].text) != nil // a function of the user's
 	if !callee && n.op != "name" {
 		if text, ok := t.ruled(n); ok {
@@ -87,7 +95,7 @@ func (t *translator) translate(n *node) string {
 	case "number", "string":
 		return n.text
 	case "f":
-		return fmt.Sprintf("fmt.Sprintf(%s, %s)", n.text, t.joined(n.kids))
+		return fmt.Sprintf("fmt.Sprintf(%s, %s)", n.text, t.formatted(n.text, t.texts(n.kids)))
 	case "(":
 		return in(t.expr(n.kids[0]), primary)
 	case "list", "tuple":
@@ -120,6 +128,19 @@ func (t *translator) translate(n *node) string {
 		giveUp()
 	}
 	return t.operation(n)
+}
+
+// verb matches one of package fmt for a value.
+var verb = lazy.Regexp(`%[-+# 0-9.]*[a-zA-Z]`)
+
+// formatted writes the values of a format: for a verb of numbers a tensor is its one number.
+func (t *translator) formatted(format string, values []string) string {
+	for i, v := range verb().FindAllString(strings.ReplaceAll(format, "%%", ""), -1) {
+		if i < len(values) && t.family(values[i]) == "tensor" && !strings.HasSuffix(v, "v") && !strings.HasSuffix(v, "s") {
+			values[i] = in(values[i], primary) + map[bool]string{true: ".Int()", false: ".Item()"}[strings.HasSuffix(v, "d")]
+		}
+	}
+	return strings.Join(values, ", ")
 }
 
 // methods are the methods of tensors for operators.

@@ -364,7 +364,11 @@ func (t *translator) forLoop(n *node) string {
 	for _, name := range loop.kids[:len(loop.kids)-1] {
 		names = append(names, name.text)
 	}
-	return opening + t.body(body, opening, "fmt.Println("+strings.Join(names, ", ")+")") + closed(opening)
+	text := t.body(body, opening, "fmt.Println("+strings.Join(names, ", ")+")")
+	if text == "" { // pass
+		text = strings.TrimSuffix(strings.Repeat("_, ", len(names)), ", ") + " = " + strings.Join(names, ", ")
+	}
+	return opening + text + closed(opening)
 }
 
 // loop writes the Go that opens the loop `row in xs`.
