@@ -33,6 +33,8 @@ type Series struct {
 	// Marks says that the points are not joined, in a plot of lines, and that the name stands beside the last
 	// of them.
 	Marks bool
+
+	bar float64 // the width of a histogram's only bar; 0: the distance of points
 }
 
 // A Plot is data to draw, with its title and axes.
@@ -117,6 +119,8 @@ func (s *Series) barWidth(kind Kind) float64 {
 	switch {
 	case kind != KindBars:
 		return 0
+	case s.bar > 0:
+		return s.bar
 	case s.len() < 2:
 		return 1
 	}
