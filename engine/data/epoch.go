@@ -21,8 +21,8 @@ func Epoch(s Source) int {
 	return 0
 }
 
-// Once returns batch n of a source's first epoch. Where [Examples] and [Batches] fill the last batch up with rows of
-// the next epoch it has fewer rows, so that all batches together have each row once.
+// Once returns batch n of a source's first epoch. Where [Examples] and [Batches] fill the last batch up with
+// rows of the next epoch it has fewer rows, so that all batches together have each row once.
 func Once(s Source, n int) (Batch, error) {
 	b, err := s.Batch(n)
 	rows, batch := filled(s)

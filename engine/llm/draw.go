@@ -12,8 +12,8 @@ import (
 // is a tensor like others, computed where the scores are: the host reads none of them, and a step that goes
 // on from the token needs not wait for it. Random numbers come from tensor's generator (see
 // [tensor.WithRNG]), not from Seed, which belongs to [Model.GenerateTokens]. Numbers that mean nothing panic
-// with a *tensor.Error, and so do penalties, because Draw does not know the text. Scores that are NaN are drawn
-// never, and scores that all are fail where the token is computed.
+// with a *tensor.Error, and so do penalties, because Draw does not know the text. Scores that are NaN are
+// drawn never, and scores that all are fail where the token is computed.
 func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	if wrong := o.wrong(); wrong != "" {
 		panic(&tensor.Error{Op: "draw", Msg: wrong})

@@ -9,9 +9,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Format writes the tensor for package fmt, and evaluates it. One element is written as a Go number of its dtype
-// or as a bool: %v is 0.25, %.1f is 0.2. Of more, %v and %s are [Tensor.String], and other verbs write the values
-// alone, each in that form, those that Text shows: %.1f is [0.2 0.5]. Verbs of floats write integers, too.
+// Format writes the tensor for package fmt, and evaluates it. One element is written as a Go number of its
+// dtype or as a bool: %v is 0.25, %.1f is 0.2. Of more, %v and %s are [Tensor.String], and other verbs write
+// the values alone, each in that form, those that Text shows: %.1f is [0.2 0.5]. Verbs of floats write
+// integers, too.
 func (t Tensor) Format(s fmt.State, verb rune) {
 	if t.IsNone() || t.Freed() {
 		fmt.Fprint(s, t.Brief())

@@ -37,8 +37,8 @@ func (t Tensor) Brief() string {
 	return fmt.Sprintf("%v %v", n, n.Dev)
 }
 
-// OneLine returns Brief and the values of at most 16 elements, which it evaluates: f32[2] cpu [0.25 1.5]. So a
-// tensor looks inside of a struct, slice or map.
+// OneLine returns Brief and the values of at most 16 elements, which it evaluates: f32[2] cpu [0.25 1.5]. So
+// a tensor looks inside of a struct, slice or map.
 func (t Tensor) OneLine() string {
 	if t.IsNone() || t.Freed() || t.Size() > lineItems || tracing() != nil {
 		return t.Brief()
@@ -53,8 +53,8 @@ func (t Tensor) OneLine() string {
 // shown, and only they are read from the device. Text evaluates the tensor.
 //
 // Floats have four decimals, or two from ten thousand on. They become scientific where that would hide them:
-// when one of them is a million or more, below 0.0001, or would be 0.00 without being 0. Whole numbers end in a
-// point.
+// when one of them is a million or more, below 0.0001, or would be 0.00 without being 0. Whole numbers end in
+// a point.
 func (t Tensor) Text(width int) string {
 	if t.IsNone() || t.Freed() {
 		return t.Brief()

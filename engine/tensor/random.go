@@ -109,8 +109,8 @@ func (r *RNG) Dropout(x Tensor, p float64) Tensor {
 	return Where(keep, x.Mul(1/(1-p)), 0)
 }
 
-// Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V]. Where they are
-// computed, logits that have a NaN fail, and those that are all −Inf.
+// Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V]. Where they
+// are computed, logits that have a NaN fail, and those that are all −Inf.
 func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 	x := logits.Unsqueeze(-2)
 	shape := x.Shape()

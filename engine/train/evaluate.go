@@ -13,9 +13,9 @@ import (
 )
 
 // Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning:
-// the mean over all their targets that count. Each row counts once: as many batches as an epoch has, or 0, are
-// all of the data (see data.Once); of a source that does not say how much it has 0 is 8 batches. With another function of outputs and targets in place of the
-// loss it returns the mean of that:
+// the mean over all their targets that count. Each row counts once: as many batches as an epoch has, or 0,
+// are all of the data (see data.Once); of a source that does not say how much it has 0 is 8 batches. With
+// another function of outputs and targets in place of the loss it returns the mean of that:
 //
 //	train.Evaluate(ctx, train.WithLoss(m, nn.Accuracy), test, 0)
 func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {

@@ -265,7 +265,7 @@ func (b *tableBuilder) foot(rows reflect.Value, t types.Type, width int) {
 	parts := []string{units.Int(int64(rows.Len())) + " rows", b.f.typeName(rows, t)}
 	if len(b.dropped) > 0 {
 		list := strings.Join(b.dropped, ", ")
-		parts = append(parts, fmt.Sprintf("%d more columns: %s", len(b.dropped), runewidth.Truncate(list, 48, elision)))
+		parts = append(parts, fmt.Sprintf("%s: %s", units.Plural(int64(len(b.dropped)), "more column"), runewidth.Truncate(list, 48, elision)))
 	}
 	if len(b.dropped) > 0 || len(b.table.Rows) < rows.Len() || b.note != "" {
 		parts = append(parts, seeAll)

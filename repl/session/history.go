@@ -13,8 +13,8 @@ type history struct {
 	outside    int // commands that changed what is outside of the session
 }
 
-// NoteOutside notes that a command is about to change what is outside of the session: it writes a file, or runs
-// a command of the system.
+// NoteOutside notes that a command is about to change what is outside of the session: it writes a file, or
+// runs a command of the system.
 func (s *Session) NoteOutside() { s.past.outside++ }
 
 // text returns the text of a cell.

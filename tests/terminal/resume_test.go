@@ -77,8 +77,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What commands have done outside of the session is not done again: what a shell's line is assigned to, an alias,
-// a file of cells, an option that writes. A cell that was interrupted is told of, and is not at the prompt.
+// What commands have done outside of the session is not done again: what a shell's line is assigned to, an
+// alias, a file of cells, an option that writes. A cell that was interrupted is told of, and is not at the
+// prompt.
 func TestResumeOutside(t *testing.T) {
 	h := newHome(t)
 	h.write("effect.mcs", "os.WriteFile(`made.txt`, nil, 0o600)\n")

@@ -33,6 +33,7 @@ func dataSymbols() map[string]reflect.Value {
 		"Loader":         reflect.ValueOf((*data.Loader)(nil)),
 		"Map":            reflect.ValueOf(data.Map),
 		"Mapped":         reflect.ValueOf((*data.Mapped)(nil)),
+		"Once":           reflect.ValueOf(data.Once),
 		"Pairs":          reflect.ValueOf(data.Pairs),
 		"Passage":        reflect.ValueOf((*data.Passage)(nil)),
 		"PreferenceKind": reflect.ValueOf(data.PreferenceKind),
