@@ -21,10 +21,10 @@ func measuringFlags() []Flag {
 		{Name: "cold", Kind: Switch, Help: "measure again with the caches emptied before each run, and show that beside it"},
 		{Name: "w", Kind: Switch, Help: "show all: host and device time, allocations, the first run, what the machine is"},
 		{Name: "hist", Kind: Switch, Help: "draw how often which time was measured"},
-		{Name: "save", Kind: Text, Arg: "NAME", Help: "keep the samples as a baseline; a name that ends in .json is a file"},
+		{Name: "save", Kind: Text, Arg: "NAME", Outside: true, Help: "keep the samples as a baseline; a name that ends in .json is a file"},
 		{Name: "vs", Kind: Text, Arg: "NAME", Help: "compare with what -save has kept, and say in what the machine is another one"},
 		{Name: "assert", Kind: Text, Arg: "'CONDITION'", Help: "fail unless this is surely so: 'a <= 1.1*b', 'a < 5ms', 'a.allocs <= 10'"},
-		{Name: "o", Kind: Text, Arg: "FILE", Help: "write the figures to FILE.txt (for benchstat), .json, .csv or .md"},
+		{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the figures to FILE.txt (for benchstat), .json, .csv or .md"},
 	}
 }
 

@@ -21,7 +21,7 @@ func graphMagics() []*Magic {
 		Flags: []Flag{
 			{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}, Help: "with fusion on or off for this statement"},
 			{Name: "n", Kind: Integer, Default: "50", Help: "show so many launches"},
-			{Name: "o", Kind: Text, Arg: "FILE", Help: "write the graph to a file: .svg, .dot or .json"},
+			{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the graph to a file: .svg, .dot or .json"},
 		},
 		Summary: "what a statement launches, what was fused, and what goes from launch to launch",
 		Help: "The statement runs once. A box is a launch: its kernel, the operations that were fused into it with their shapes, the lines\n" +

@@ -24,6 +24,8 @@ func kernelMagics() []*Magic {
 		Summary: "count or time the kernels that a statement launches",
 		Help: "One launch is one command given to the device. Bytes are the inputs and outputs of the kernel, each once; flops are\n" +
 			"what the mathematics needs. Tensors that the statement reads are evaluated before, and are not counted.\n" +
+			"What the statement assigns is put back; %time keeps it. What it does in memory that variables share stays: -diff runs a step of\n" +
+			"a training with fusion off and on, which are two steps.\n" +
 			"With -t the device runs one kernel at a time and is waited for: the times of kernels are right, the whole takes longer. If\n" +
 			"plans are made, the statement runs twice, and the second time is shown. bound is what a launch cannot be faster than: its\n" +
 			"arithmetic (comp) in its own type, its bytes (mem) from memory of the size that it works on, or that it is a launch at all. roof is\n" +

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,6 +39,7 @@ type Magic struct {
 	Help    string // the rest, wrapped by hand
 	Example string // lines that a reader can type
 	Varies  bool   // it shows what it has measured: another text each time
+	Outside bool   // it runs a command of the system
 
 	run func(ctx context.Context, c *call) (display.Value, error)
 }
@@ -64,6 +66,7 @@ type Flag struct {
 	Choices []string // of a Choice flag
 	Arg     string   // help's name for the value of a Text flag: "FILE"
 	Help    string
+	Outside bool // with it the magic writes a file
 }
 
 // FlagKind is the type of a flag's value.
@@ -140,6 +143,9 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 	if err != nil {
 		return nil, err
 	}
+	if m.outside(flags) {
+		s.NoteOutside()
+	}
 	var v display.Value
 	tensor.Within(ctx, func() { v, err = m.run(ctx, &call{s: s, magic: m, clock: t.Clock, flags: flags, rest: rest}) })
 	if refused := new(session.CheckError); !whole && errors.As(err, &refused) {
@@ -150,6 +156,11 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 		err = session.ErrInterrupted // an evaluation that ctx has stopped
 	}
 	return v, err
+}
+
+// outside says whether a call with these flags changes what is outside of the session.
+func (m *Magic) outside(flags map[string]any) bool {
+	return m.Outside || slices.ContainsFunc(m.Flags, func(f Flag) bool { return f.Outside && flags[f.Name] != "" })
 }
 
 // Varies says whether a command shows another text each time.

@@ -13,7 +13,7 @@ import (
 func plotMagics() []*Magic {
 	return []*Magic{{
 		Name: "plot", Family: "Variables", Args: "EXPRESSION", Takes: TakesGo,
-		Flags: []Flag{{Name: "o", Kind: Text, Arg: "FILE", Help: "write the plot to FILE.svg or FILE.png"},
+		Flags: []Flag{{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the plot to FILE.svg or FILE.png"},
 			{Name: "images", Kind: Text, Arg: "HOW", Help: "how the terminal shows plots from now on: kitty, sixel, off, or auto"}},
 		Summary: "draw a plot, a tensor, a slice of numbers or the curves of a training run",
 		Help: "A tensor or slice of one axis is a line, one of two axes a heat map. The functions of package plot draw more: plot.Scatter,\n" +

@@ -29,7 +29,7 @@ func profileMagics() []*Magic {
 	return []*Magic{{
 		Name: "profile", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Flags: []Flag{budget, runs,
-			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
+			{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
 			"innermost one under way, in kernels, in the rest of the engine and in Go. Kernels are timed one by one and belong to the line that\n" +

@@ -22,14 +22,14 @@ const interpolation = "{x} is the value of the session's variable x, if it is te
 
 func shellMagics() []*Magic {
 	return append([]*Magic{{
-		Name: "!", Family: "System", Args: "COMMAND", Takes: TakesFiles,
+		Name: "!", Family: "System", Args: "COMMAND", Takes: TakesFiles, Outside: true,
 		Summary: "run a command of the system's shell",
 		Help: "Its output appears as it comes. It has no standard input. Ctrl-C ends it. What Go can read, with names that the session\n" +
 			"knows, is Go: !ok negates ok. A blank behind the sign asks the shell.\n" + interpolation,
 		Example: "!ls -l\n!wc -l {file}",
 		run:     runShell,
 	}, {
-		Name: ":=!", Family: "System", Args: "NAME := !COMMAND", Takes: TakesFiles,
+		Name: ":=!", Family: "System", Args: "NAME := !COMMAND", Takes: TakesFiles, Outside: true,
 		Summary: "keep the lines that a command of the shell prints, a []string",
 		Help: "An exit status other than 0 is an error, which ends the cell; with a second name it is that variable's value. Errors\n" +
 			"that the command prints appear as they come. What Go can read stays Go: x := !done negates done, and is a command only\n" +

@@ -142,7 +142,12 @@ func anyTerm(text string, names []string) (term, error) {
 	return term{}, fmt.Errorf("assert: got %q, want a number, a duration, or a case (%s) with a factor", text, strings.Join(names, ", "))
 }
 
+// caseTerm reads the name of a case, with a field or without. One case alone, which may be a whole statement,
+// is also called a.
 func caseTerm(text string, names []string) (term, bool) {
+	if rest, ok := strings.CutPrefix(text, "a"); ok && len(names) == 1 && (rest == "" || rest[0] == '.') {
+		text = names[0] + rest
+	}
 	if slices.Contains(names, text) {
 		return term{factor: 1, name: text}, true
 	}

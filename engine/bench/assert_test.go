@@ -58,6 +58,24 @@ func TestAssertions(t *testing.T) {
 	}
 }
 
+// A case that is alone is called a, too, whatever its statement is.
+func TestAssertionOfOneCase(t *testing.T) {
+	one := &Comparison{Lines: judged.Lines[:1]}
+	name := one.Lines[0].Name
+	one.Lines[0].Name = "1+1"
+	defer func() { one.Lines[0].Name = name }()
+	for _, text := range []string{"a < 11ms", "1+1 < 11ms", "a.launches <= 3", "1.5*a < 20ms"} {
+		a, err := ParseAssertion(text, []string{"1+1"})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if j := a.Judge(one); !j.Holds() {
+			t.Errorf("%s: got %q", text, j.Text)
+		}
+	}
+}
+
 func TestParseAssertionErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"", "want two sides of <, <=, > or >="},

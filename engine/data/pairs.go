@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Examples are inputs with their targets, in random order. Make them with Pairs, or of pictures with
@@ -101,7 +102,7 @@ func (e *Examples) Fingerprint() string {
 
 // String says what there is.
 func (e *Examples) String() string {
-	text := fmt.Sprintf("%d examples, %s, %d a batch", e.Len(), e.rows, e.batch)
+	text := fmt.Sprintf("%s, %s, %d a batch", units.Plural(int64(e.Len()), "example"), e.rows, e.batch)
 	if e.Classes != nil {
 		text += fmt.Sprintf(", %d classes", len(e.Classes))
 	}

@@ -18,7 +18,6 @@ type merge struct {
 	threads
 	d, z  []float64
 	parts []half // of each value: of which half its vectors are
-	tol   float64
 	x     []vectors
 	keep  []int // values that change, in rising order
 	stay  []int // those that do not

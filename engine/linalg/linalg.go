@@ -25,7 +25,6 @@
 package linalg
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -41,17 +40,6 @@ type Tensor = tensor.Tensor
 // fail panics with a *tensor.Error.
 func fail(op, format string, args ...any) {
 	panic(&tensor.Error{Op: op, Msg: fmt.Sprintf(format, args...)})
-}
-
-// check panics with err as a *tensor.Error.
-func check(op string, err error) {
-	var wrong *ir.Error
-	if errors.As(err, &wrong) {
-		fail(op, "%s", wrong.Msg)
-	}
-	if err != nil {
-		fail(op, "%v", err)
-	}
 }
 
 // describe is a tensor in a message: f32[3 4].

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -11,7 +12,8 @@ import (
 // is a tensor like others, computed where the scores are: the host reads none of them, and a step that goes
 // on from the token needs not wait for it. Random numbers come from tensor's generator (see
 // [tensor.WithRNG]), not from Seed, which belongs to [Model.GenerateTokens]. Numbers that mean nothing panic
-// with a *tensor.Error, and so do penalties, because Draw does not know the text.
+// with a *tensor.Error, and so do penalties, because Draw does not know the text. Scores that are NaN are
+// drawn never, and scores that all are fail where the token is computed.
 func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	if wrong := o.wrong(); wrong != "" {
 		panic(&tensor.Error{Op: "draw", Msg: wrong})
@@ -21,7 +23,8 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	}
 	x := tensor.Where(scores.IsNaN(), math.Inf(-1), scores).Cast(dtype.F32)
 	if o.Temperature == 0 {
-		return x.ArgMax(-1)
+		refused := tensor.Where(x.Max(-1).Gt(math.Inf(-1)), 0, ir.NoDraw)
+		return x.ArgMax(-1).Add(tensor.Range(1).To(x.Device()).Take(refused, 0))
 	}
 	x = x.Div(o.Temperature)
 	vocab := x.Len(-1)

@@ -5,8 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -69,7 +71,6 @@ func TestDrawSpecialScores(t *testing.T) {
 		{"not a number", []float32{nan, 2, nan}, Sampling{}, 1},
 		{"not a number", []float32{nan, 2, nan}, Sampling{Temperature: 1}, 1},
 		{"not a number", []float32{nan, 2, nan}, Sampling{Temperature: 1, TopK: 2, TopP: 0.5}, 1},
-		{"nothing is a number", []float32{nan, nan}, Sampling{Temperature: 1}, 0},
 		{"masked", []float32{-inf, -5, -inf}, Sampling{Temperature: 1, TopP: 0.9}, 1},
 	} {
 		within(1, func() {
@@ -78,11 +79,29 @@ func TestDrawSpecialScores(t *testing.T) {
 			}
 		})
 	}
+	for _, o := range []Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 2, TopP: 0.5}} {
+		err := tensor.Try(func() { o.Draw(tensor.From([]float32{nan, nan, nan})).Ints() })
+		if err == nil || !strings.Contains(err.Error(), "NaN") {
+			t.Errorf("%+v: got %v, want an error that names NaN", o, err)
+		}
+	}
 	if err := tensor.Try(func() { Sampling{Presence: 1}.Draw(tensor.From([]float32{1})) }); err == nil {
 		t.Error("a penalty was taken")
 	}
 	err := tensor.Try(func() { Sampling{Temperature: -1}.Draw(tensor.From([]float32{1})) })
 	if want := "draw: got temperature -1, want 0 or more"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A model whose weights are NaN writes no text.
+func TestGenerateNaN(t *testing.T) {
+	m := New(tiny())
+	w := nn.Params(m)[0].Value()
+	w.Set(w.Mul(math.NaN()))
+	for _, o := range []Sampling{{Tokens: 5}, {Tokens: 5, Temperature: 1}} {
+		if text, err := m.Generate(context.Background(), "hello", o); err == nil || !strings.Contains(err.Error(), "NaN") {
+			t.Errorf("%+v: got %q and %v, want an error that names NaN", o, text, err)
+		}
 	}
 }

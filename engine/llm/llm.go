@@ -253,6 +253,6 @@ func (m *Model) Members() []nn.Member {
 func (m *Model) String() string {
 	c := m.Config
 	parameters, bytes := nn.Size(m)
-	return fmt.Sprintf("decoder: %d layers × %d, %d heads (%d for keys), vocabulary %d · %d parameters, %s",
-		c.Layers, c.Width, c.Heads, c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	return fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
+		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 
@@ -186,6 +187,11 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []fl
 	})
 	if err != nil {
 		return nil, err
+	}
+	for row := range slices.Chunk(all, s.m.Config.Vocab) {
+		if !slices.ContainsFunc(row, func(score float32) bool { return score == score }) {
+			return nil, errors.New("llm: the scores of the next token are all NaN: a weight is NaN, or too large")
+		}
 	}
 	for _, t := range texts {
 		t.known = len(t.ids)

@@ -182,7 +182,7 @@ func (a *Adapter) String() string {
 		text += ", off"
 	}
 	if n := len(a.Layers()); n > 0 {
-		text += fmt.Sprintf(", %d layers", n)
+		text += ", " + units.Plural(int64(n), "layer")
 	}
 	if n := len(a.wholes); n > 0 {
 		text += fmt.Sprintf(", %s whole", units.Plural(int64(n), "weight"))

@@ -84,7 +84,8 @@ func NewEmbedding(random *tensor.RNG, vocabulary, width int, deviation float64) 
 	return &Embedding{Weight: random.Randn(vocabulary, width).Mul(deviation).Named("weight").Param()}
 }
 
-// Forward maps integers [B T] to [B T width].
+// Forward maps integers [B T] to [B T width]. One below 0 counts from the end, as in Take: −1 is the last
+// row, which padding with −1 would train. Others that are no row fail where the result is computed.
 func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor {
 	if e.layer != nil {
 		return e.layer.Forward(tokens)

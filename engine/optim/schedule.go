@@ -57,8 +57,14 @@ func made(s Schedule) Schedule {
 }
 
 // Constant is always rate. As Cosine, Linear and Stable it panics with a *tensor.Error for numbers that mean
-// nothing.
-func Constant(rate float64) Schedule { return made(Schedule{Shape: Flat, Peak: rate}) }
+// nothing. A run with a rate of 0 changes no weight.
+func Constant(rate float64) Schedule {
+	s := Schedule{Shape: Flat, Peak: rate}
+	if rate == 0 {
+		s.Hold = 1 // which Flat does not look at: the zero Schedule is none
+	}
+	return made(s)
+}
 
 // Cosine rises to peak in warmup steps and falls to 0 at step total along half a cosine (Loshchilov and
 // Hutter, SGDR, https://arxiv.org/abs/1608.03983, without restarts).

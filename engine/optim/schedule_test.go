@@ -96,3 +96,10 @@ func TestSchedulesOfTransformers(t *testing.T) {
 		}
 	}
 }
+
+// A rate of 0 is a rate: only the zero Schedule is none.
+func TestConstantZero(t *testing.T) {
+	if s := Constant(0); s == (Schedule{}) || s.At(0) != 0 || s.At(9) != 0 || s.String() != "constant 0" {
+		t.Errorf("got %#v, %v; want a schedule of 0", s, s)
+	}
+}

@@ -109,6 +109,9 @@ func Hist(values any, count ...int) *Plot {
 	}
 	width := (high - low) / float64(bins)
 	s := Series{X: make([]float64, bins), Y: make([]float64, bins)}
+	if bins == 1 {
+		s.bar = min(math.Ldexp(width, unit), math.MaxFloat64)
+	}
 	for i := range s.X {
 		center := math.Ldexp(low+(float64(i)+0.5)*width, unit)
 		s.X[i] = min(max(center, -math.MaxFloat64), math.MaxFloat64)

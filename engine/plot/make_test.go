@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/plot"
@@ -92,6 +94,19 @@ func TestWrongData(t *testing.T) {
 		}()
 		if got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// One bin goes from the least value to the greatest, as several do together.
+func TestHistOneBin(t *testing.T) {
+	for _, values := range [][]float64{{0, 10, 20}, {1, 2, 3}, {-4e9, 8e9}, {1e-6, 3e-6}} {
+		axis := func(bins int) []string {
+			lines := strings.Split(strings.TrimRight(plot.Hist(values, bins).Text(80), "\n"), "\n")
+			return strings.Fields(lines[len(lines)-1])
+		}
+		if one, two := axis(1), axis(2); !slices.Equal(one, two) {
+			t.Errorf("%g: got the ticks %q with one bin and %q with two", values, one, two)
 		}
 	}
 }

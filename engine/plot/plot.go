@@ -38,6 +38,8 @@ type Series struct {
 	Marks bool
 	Bars  bool // the points are columns, in a plot of lines
 	mark
+
+	bar float64 // the width of a histogram's only bar; 0: the distance of points
 }
 
 // A Plot is data to draw, with its title and axes.
@@ -177,6 +179,8 @@ func (s *Series) barWidth(p *Plot) float64 {
 	switch {
 	case !p.isBars(s):
 		return 0
+	case s.bar > 0:
+		return s.bar
 	case s.len() < 2:
 		return 1
 	}

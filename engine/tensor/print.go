@@ -19,6 +19,7 @@ import (
 const (
 	printAll  = 1000 // up to so many elements are printed; of more only the edges
 	edgeItems = 3    // elements at each end of an axis whose middle is left out
+	lineItems = 16   // up to so many stand in one line
 )
 
 // String returns the header and the values for a terminal of 100 columns.
@@ -36,12 +37,24 @@ func (t Tensor) Brief() string {
 	return fmt.Sprintf("%v %v", n, n.Dev)
 }
 
+// OneLine returns Brief and the values of at most 16 elements, which it evaluates: f32[2] cpu [0.25 1.5]. So
+// a tensor looks inside of a struct, slice or map.
+func (t Tensor) OneLine() string {
+	if t.IsNone() || t.Freed() || t.Size() > lineItems || tracing() != nil {
+		return t.Brief()
+	}
+	_, values, _ := strings.Cut(t.Text(0), "\n")
+	values = strings.Join(strings.Fields(values), " ")
+	return t.Brief() + " " + strings.ReplaceAll(values, "[ ", "[")
+}
+
 // Text returns a header line, f32[4 1024] cpu 16.0 KiB, and the values as NumPy and PyTorch write them, in
 // lines of at most width columns (0: 80) where possible. Of more than 1,000 elements only the edges are
 // shown, and only they are read from the device. Text evaluates the tensor.
 //
-// Floats have four decimals. They become scientific where that would hide them: when one of them is below
-// 0.0001 or above a million. Whole numbers end in a point.
+// Floats have four decimals, or two from ten thousand on. They become scientific where that would hide them:
+// when one of them is a million or more, below 0.0001, or would be 0.00 without being 0. Whole numbers end in
+// a point.
 func (t Tensor) Text(width int) string {
 	if t.IsNone() || t.Freed() {
 		return t.Brief()
@@ -55,13 +68,19 @@ func (t Tensor) Text(width int) string {
 		b.WriteString(" · " + n.Name)
 	}
 	b.WriteByte('\n')
-	p := &printer{b: &b, width: width, shown: shownIndices(n.Shape)}
-	p.cells = cells(n, p.shown)
-	for _, c := range p.cells {
+	shown := shownIndices(n.Shape)
+	b.WriteString(inBrackets(width, shown, cells(n, shown)))
+	return b.String()
+}
+
+// inBrackets writes the cells of the shown indices in lines of at most width columns.
+func inBrackets(width int, shown [][]int, cells []string) string {
+	p := &printer{width: width, shown: shown, cells: cells}
+	for _, c := range cells {
 		p.cell = max(p.cell, utf8.RuneCountInString(c))
 	}
 	p.axis(0)
-	return b.String()
+	return p.b.String()
 }
 
 // byteCount writes a size as people read it: 12 B, 16.0 KiB.
@@ -222,7 +241,7 @@ func formatOf(values []float64) floatFormat {
 	switch {
 	case whole && large < 1e8:
 		return floatFormat{'f', 0}
-	case large >= 1e6 || small < 1e-4:
+	case large >= 1e6 || small < 1e-4 || large >= 1e4 && small < 0.005: // 0.00
 		return floatFormat{'e', 4}
 	case large >= 1e4:
 		return floatFormat{'f', 2}
@@ -248,7 +267,7 @@ func formatFloat(v float64, f floatFormat) string {
 
 // A printer writes cells in nested brackets.
 type printer struct {
-	b     *strings.Builder
+	b     strings.Builder
 	width int
 	shown [][]int
 	cells []string

@@ -109,14 +109,17 @@ func (r *RNG) Dropout(x Tensor, p float64) Tensor {
 	return Where(keep, x.Mul(1/(1-p)), 0)
 }
 
-// Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
+// Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V]. Where they
+// are computed, logits that have a NaN fail, and those that are all −Inf.
 func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 	x := logits.Unsqueeze(-2)
 	shape := x.Shape()
 	shape[len(shape)-2] = n
 	// Gumbel's trick: the largest of logit − log(−log u) is drawn from the softmax.
 	u := r.fill(x.node("categorical").Dev, ir.Rand, shape).Maximum(math.SmallestNonzeroFloat32 * (1 << 24))
-	return x.Sub(u.Log().Neg().Log()).ArgMax(-1)
+	x = x.Sub(u.Log().Neg().Log())
+	refused := Where(x.Max(-1).Gt(math.Inf(-1)), 0, ir.NoDraw)
+	return x.ArgMax(-1).Add(Range(1).To(x.Device()).Take(refused, 0))
 }
 
 // shared is the generator of all code that WithRNG gave none.

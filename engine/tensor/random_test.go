@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -114,6 +115,25 @@ func TestRandPerm(t *testing.T) {
 	for i, k := range first {
 		if mean, off := draws/4., 5*math.Sqrt(draws*0.25*0.75); math.Abs(float64(k)-mean) > off {
 			t.Errorf("%d was in front %d times of %d, want %.0f ± %.0f", i, k, draws, mean, off)
+		}
+	}
+}
+
+// Logits that give no distribution are refused where a draw is read, on every row of them.
+func TestCategoricalRefuses(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		logits [][]float64
+		want   string // of the error, or empty
+	}{
+		{[][]float64{{nan, 1}}, "draw 0 that have a NaN"},
+		{[][]float64{{0, 1}, {1, nan}}, "draw 2 that have a NaN"},
+		{[][]float64{{-inf, -inf}}, "draw 0 that have a NaN, or are all -Inf"},
+		{[][]float64{{-inf, 1}, {inf, 1}}, ""},
+	} {
+		err := Try(func() { Categorical(From(c.logits), 2).Eval() })
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: got %v, want %q", c.logits, err, c.want)
 		}
 	}
 }

@@ -16,7 +16,7 @@
 // Reading order: tensor.go (handles, evaluation, parameters), within.go, ledger.go, free.go, compile.go,
 // trace.go, create.go, math.go, reversed.go, trig.go, functions.go, bits.go, shape.go, arrange.go, reduce.go,
 // order.go, linear.go, einsum.go, attention.go, index.go, part.go, parttext.go, random.go, grad.go,
-// functional.go, read.go, print.go.
+// functional.go, read.go, print.go, format.go.
 package tensor
 
 import (

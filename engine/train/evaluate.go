@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,11 @@ import (
 )
 
 // Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning:
-// the mean over all their targets that count. With another function of outputs and targets in place of the
-// loss it returns the mean of that:
+// the mean over all their targets that count. Each row counts once: as many batches as an epoch has, or 0,
+// are all of the data (see data.Once); of a source that does not say how much it has 0 is 8 batches. With
+// another function of outputs and targets in place of the loss it returns the mean of that:
 //
-//	train.Evaluate(ctx, train.WithLoss(m, nn.Accuracy), test, 10)
+//	train.Evaluate(ctx, train.WithLoss(m, nn.Accuracy), test, 0)
 func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
 	means, err := measure(ctx, m, d, batches, []measured{func(b []tensor.Tensor) tensor.Tensor { return lossOf(m, b) }})
 	if err != nil {
@@ -29,8 +31,15 @@ type measured func(batch []tensor.Tensor) tensor.Tensor
 
 // measure returns the mean of each number over the targets of the first batches.
 func measure(ctx context.Context, m Model, d data.Source, batches int, list []measured) ([]float64, error) {
-	if batches < 1 {
-		return nil, fmt.Errorf("train: evaluate: got %d batches, want at least 1", batches)
+	if batches < 0 {
+		return nil, fmt.Errorf("train: evaluate: got %d batches, want at least 0", batches)
+	}
+	all := data.Epoch(d)
+	switch {
+	case batches == 0:
+		batches = cmp.Or(all, 8)
+	case all > 0:
+		batches = min(batches, all)
 	}
 	nn.SetTraining(m, false)
 	means, dev, targets := make([]float64, len(list)), nn.Device(m), 0.0
@@ -40,7 +49,7 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 		}
 		err := within(device.On(ctx, dev), func() (err error) {
 			defer unwound(ctx, &err)
-			b, err := d.Batch(n)
+			b, err := data.Once(d, n)
 			if err != nil {
 				return err
 			}

@@ -123,3 +123,19 @@ func TestMetricsRefused(t *testing.T) {
 		}
 	}
 }
+
+// An evaluation of as many batches as an epoch has, or of more, is over each row once.
+func TestEvaluateOnce(t *testing.T) {
+	m := &halved{}
+	x := tensor.Range(5).Cast(dtype.F32).Reshape(5, 1)
+	share := func(_, x tensor.Tensor) tensor.Tensor { return x.Ge(4).Cast(dtype.F32).Mean() }
+	test := data.Pairs(x, x, 4)
+	for _, source := range []data.Source{test, data.Map(test, func(b data.Batch, _ int) data.Batch { return b }), data.Pairs(x, x, 8)} {
+		for _, batches := range []int{0, 2, 3, 9} {
+			got, err := Evaluate(context.Background(), WithLoss(m, share), source, batches)
+			if err != nil || math.Abs(got-0.2) > 1e-6 {
+				t.Errorf("%v, %d batches: got %v and %v, want 0.2", source, batches, got, err)
+			}
+		}
+	}
+}

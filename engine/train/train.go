@@ -60,7 +60,7 @@ type Options struct {
 
 	Eval        data.Source // data for evaluation, not for training; nil: no evaluation
 	EvalEvery   int         // steps between evaluations; 0: at the end only
-	EvalBatches int         // batches of an evaluation; 0: 8
+	EvalBatches int         // batches of an evaluation; 0: all of the data once (see Evaluate)
 	// Metrics are numbers of outputs and targets that an evaluation shows beside the loss, by name:
 	// {"accuracy": nn.Accuracy}. The model then has to be a layer, or made of one by WithLoss.
 	Metrics map[string]nn.Loss
@@ -98,7 +98,6 @@ func (o Options) withDefaults() Options {
 	if o.Optimizer == nil {
 		o.Optimizer = optim.AdamW{}
 	}
-	o.EvalBatches = cmp.Or(o.EvalBatches, 8)
 	o.Keep = cmp.Or(o.Keep, 2)
 	return o
 }

@@ -321,7 +321,7 @@ func TestEvaluateLearnsNothing(t *testing.T) {
 	if nn.Hash(nn.Params(m)) != before {
 		t.Error("the weights changed")
 	}
-	if _, err := Evaluate(context.Background(), m, windows(), 0); err == nil {
+	if _, err := Evaluate(context.Background(), m, windows(), -1); err == nil {
 		t.Error("no batches: got no error")
 	}
 }

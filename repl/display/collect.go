@@ -210,6 +210,9 @@ func (w *writer) fields(v reflect.Value, t types.Type, depth int) doc {
 		return d
 	}
 	for i := range v.NumField() {
+		if internal(v.Type().Field(i)) {
+			continue
+		}
 		label, ft := fieldName(v.Type(), i), types.Type(nil)
 		if st != nil && i < st.NumFields() {
 			label, ft = st.Field(i).Name(), st.Field(i).Type()
@@ -218,7 +221,20 @@ func (w *writer) fields(v reflect.Value, t types.Type, depth int) doc {
 		item.label = label + ": "
 		d.items = append(d.items, item)
 	}
+	if len(d.items) < v.NumField() {
+		d.items = append(d.items, atom(elision))
+	}
 	return d
+}
+
+// internal says whether a field is left out: what a compiled package keeps in a field that no cell can read,
+// unless it is plain.
+func internal(f reflect.StructField) bool {
+	switch f.Type.Kind() {
+	case reflect.Struct, reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Array, reflect.Map, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return !f.IsExported() && !f.Anonymous
+	}
+	return false
 }
 
 // fieldName is the name of a field as the source has it: yaegi stores x as Xx, because reflect cannot set x.

@@ -41,8 +41,12 @@ type JSONer interface {
 	JSON() ([]byte, error)
 }
 
-// A Briefer describes itself in one line, without computing anything. So a tensor looks inside of a
-// struct.
+// A OneLiner writes itself in one line inside of a struct, slice or map: a tensor of few elements.
+type OneLiner interface {
+	OneLine() string
+}
+
+// A Briefer describes itself in one line, without computing anything. So a model looks inside of a struct.
 type Briefer interface {
 	Brief() string
 }

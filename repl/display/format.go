@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/types"
+	"math/big"
 	"reflect"
 	"strings"
 
@@ -65,7 +66,7 @@ func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil)
 // one.
 func Own(v any) (Value, bool) {
 	switch v := v.(type) {
-	case number:
+	case *big.Int: // the argument of its Text is a base
 		return nil, false
 	case Value:
 		return v, true
@@ -73,12 +74,6 @@ func Own(v any) (Value, bool) {
 		return Own(v.Drawing())
 	}
 	return nil, false
-}
-
-// A number is one of math/big: it formats itself, and the argument of its Text is a base.
-type number interface {
-	Value
-	fmt.Formatter
 }
 
 func isNil(v reflect.Value) bool {

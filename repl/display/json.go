@@ -104,7 +104,7 @@ func (w *writer) jsonFields(v reflect.Value, t types.Type, depth int) any {
 		return object
 	}
 	for i, name := range s.names {
-		object[name] = w.json(v.Field(i), s.types[i], depth+1)
+		object[name] = w.json(v.Field(s.fields[i]), s.types[i], depth+1)
 	}
 	return object
 }

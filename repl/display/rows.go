@@ -55,6 +55,7 @@ type structType struct {
 	static  types.Type
 	names   []string
 	types   []types.Type
+	fields  []int  // their indices
 	numbers []bool // aligned right
 }
 
@@ -64,7 +65,7 @@ func (f *Formatter) structOf(rt reflect.Type, t types.Type) *structType {
 	if rt.Kind() == reflect.Pointer {
 		rt, t = rt.Elem(), elemType(t)
 	}
-	if rt.Kind() != reflect.Struct || rt.NumField() == 0 {
+	if rt.Kind() != reflect.Struct {
 		return nil
 	}
 	s := &structType{typ: rt, static: t}
@@ -73,13 +74,20 @@ func (f *Formatter) structOf(rt reflect.Type, t types.Type) *structType {
 		st, _ = t.Underlying().(*types.Struct)
 	}
 	for i := range rt.NumField() {
+		if internal(rt.Field(i)) {
+			continue
+		}
 		name, ft := fieldName(rt, i), types.Type(nil)
 		if st != nil && i < st.NumFields() {
 			name, ft = st.Field(i).Name(), st.Field(i).Type()
 		}
+		s.fields = append(s.fields, i)
 		s.names = append(s.names, name)
 		s.types = append(s.types, ft)
 		s.numbers = append(s.numbers, isNumber(rt.Field(i).Type.Kind()))
+	}
+	if len(s.fields) == 0 {
+		return nil
 	}
 	return s
 }
@@ -195,8 +203,8 @@ func (b *tableBuilder) row(first Cell, v reflect.Value) {
 		v = v.Elem()
 	}
 	cells := []Cell{first}
-	for i := range v.NumField() {
-		cells = append(cells, b.cell(v.Field(i), b.columns.types[i]))
+	for k, i := range b.columns.fields {
+		cells = append(cells, b.cell(v.Field(i), b.columns.types[k]))
 	}
 	b.table.Rows = append(b.table.Rows, cells)
 }
@@ -257,7 +265,7 @@ func (b *tableBuilder) foot(rows reflect.Value, t types.Type, width int) {
 	parts := []string{units.Int(int64(rows.Len())) + " rows", b.f.typeName(rows, t)}
 	if len(b.dropped) > 0 {
 		list := strings.Join(b.dropped, ", ")
-		parts = append(parts, fmt.Sprintf("%d more columns: %s", len(b.dropped), runewidth.Truncate(list, 48, elision)))
+		parts = append(parts, fmt.Sprintf("%s: %s", units.Plural(int64(len(b.dropped)), "more column"), runewidth.Truncate(list, 48, elision)))
 	}
 	if len(b.dropped) > 0 || len(b.table.Rows) < rows.Len() || b.note != "" {
 		parts = append(parts, seeAll)

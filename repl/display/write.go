@@ -3,6 +3,7 @@ package display
 import (
 	"fmt"
 	"go/types"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -151,8 +152,11 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc
 			return atom(x.Format("2006-01-02 15:04:05.999999999 -0700 MST")), true
 		case reflect.Value, reflect.Type:
 			return atom(fmt.Sprint(x)), true
-		case number:
+		case *big.Int:
 			return atom(w.clean(fmt.Sprint(x), depth)), true
+		case OneLiner:
+			method = "OneLine"
+			return atom(w.clean(x.OneLine(), 1)), true
 		case Briefer:
 			method = "Brief"
 			return atom(w.clean(x.Brief(), 1)), true

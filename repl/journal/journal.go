@@ -24,22 +24,29 @@ import (
 
 // An Entry is a cell of a journal.
 type Entry struct {
-	N      int
-	Cell   string // empty for one that looked as if it held a secret
-	Out    string // the beginning of what it printed and showed
-	Took   time.Duration
-	Ended  bool // it had ended when the process did
-	Failed bool
+	N     int
+	Cell  string // empty for one that looked as if it held a secret
+	Out   string // the beginning of what it printed and showed
+	Took  time.Duration
+	Ended bool // it had ended when the process did
+	End
+}
+
+// An End is how a cell has ended.
+type End struct {
+	Failed      bool `json:"failed,omitempty"`
+	Interrupted bool `json:"interrupted,omitempty"`
+	Outside     bool `json:"outside,omitempty"` // it changed what is outside of the session
 }
 
 // A record is a line of the file.
 type record struct {
-	N      int     `json:"n,omitempty"` // of a cell that begins
-	Cell   string  `json:"cell,omitempty"`
-	Out    string  `json:"out,omitempty"`
-	Took   float64 `json:"took,omitempty"` // seconds
-	Ended  bool    `json:"ended,omitempty"`
-	Failed bool    `json:"failed,omitempty"`
+	N     int     `json:"n,omitempty"` // of a cell that begins
+	Cell  string  `json:"cell,omitempty"`
+	Out   string  `json:"out,omitempty"`
+	Took  float64 `json:"took,omitempty"` // seconds
+	Ended bool    `json:"ended,omitempty"`
+	End
 }
 
 // maxOut is how many bytes of a cell's output are kept.
@@ -127,13 +134,13 @@ func (j *Journal) Write(b []byte) (int, error) {
 }
 
 // End notes that the cell has ended.
-func (j *Journal) End(took time.Duration, failed bool) {
+func (j *Journal) End(took time.Duration, how End) {
 	if j == nil {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.add(record{Ended: true, Took: took.Seconds(), Failed: failed})
+	j.add(record{Ended: true, Took: took.Seconds(), End: how})
 	j.room = 0
 }
 
@@ -142,7 +149,7 @@ func (j *Journal) Keep(e Entry) {
 	j.Begin(e.N, e.Cell)
 	j.Write([]byte(e.Out))
 	if e.Ended {
-		j.End(e.Took, e.Failed)
+		j.End(e.Took, e.End)
 	}
 }
 
@@ -223,7 +230,7 @@ func (l Left) Read() (list []Entry, err error) {
 		e := &list[len(list)-1]
 		e.Out += r.Out
 		if r.Ended {
-			e.Ended, e.Failed, e.Took = true, r.Failed, time.Duration(r.Took*float64(time.Second))
+			e.Ended, e.End, e.Took = true, r.End, time.Duration(r.Took*float64(time.Second))
 		}
 	}
 	return list, nil

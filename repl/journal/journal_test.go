@@ -34,10 +34,10 @@ func TestJournal(t *testing.T) {
 	j.Begin(1, "x := 1\ny := 2")
 	j.Write([]byte("one\n"))
 	j.Write([]byte("two hf_abcdefghijklmnop"))
-	j.End(1500*time.Millisecond, true)
+	j.End(1500*time.Millisecond, End{Failed: true})
 	j.Begin(2, `password := "correcthorse"`)
 	j.Write([]byte("correcthorse"))
-	j.End(time.Second, false)
+	j.End(time.Second, End{Outside: true})
 	j.Begin(3, "for { fmt.Println(1) }")
 	for range maxOut {
 		j.Write([]byte("1\n"))
@@ -54,8 +54,8 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Entry{
-		{N: 1, Cell: "x := 1\ny := 2", Out: "one\ntwo …", Took: 1500 * time.Millisecond, Ended: true, Failed: true},
-		{N: 2, Took: time.Second, Ended: true},
+		{N: 1, Cell: "x := 1\ny := 2", Out: "one\ntwo …", Took: 1500 * time.Millisecond, Ended: true, End: End{Failed: true}},
+		{N: 2, Took: time.Second, Ended: true, End: End{Outside: true}},
 		{N: 3, Cell: "for { fmt.Println(1) }", Out: strings.Repeat("1\n", maxOut/2)},
 	}
 	if !slices.Equal(got, want) {
@@ -118,7 +118,7 @@ func TestFull(t *testing.T) {
 	j.f = full
 	j.Begin(1, "x")
 	j.Write([]byte("text"))
-	j.End(0, false)
+	j.End(0, End{})
 	j.Begin(2, "y")
 	if said != 1 {
 		t.Errorf("said %d times, want once", said)
@@ -127,6 +127,6 @@ func TestFull(t *testing.T) {
 	var none *Journal
 	none.Begin(1, "x")
 	none.Write([]byte("text"))
-	none.End(0, false)
+	none.End(0, End{})
 	none.Remove()
 }

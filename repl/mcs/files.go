@@ -210,10 +210,10 @@ func testFile(ctx context.Context, f *mcsfile.File, o testOptions) (ok bool, err
 	took := units.Duration(time.Since(start))
 	name := visible.Line(f.Name)
 	if report.OK() || o.update && report.Failed == nil && report.Exit == 0 {
-		fmt.Printf("ok    %s  %d cells, %s\n", name, report.Cells, took)
+		fmt.Printf("ok    %s  %s, %s\n", name, units.Plural(int64(report.Cells), "cell"), took)
 		return true, nil
 	}
-	fmt.Printf("FAIL  %s  %d cells, %s\n", name, report.Cells, took)
+	fmt.Printf("FAIL  %s  %s, %s\n", name, units.Plural(int64(report.Cells), "cell"), took)
 	for _, m := range report.Mismatches {
 		if !o.update {
 			fmt.Printf("%s: cell %d: output differs (- expected, + got)\n%s\n", f.At(m.Line), m.N, indent(visible.Text(m.Diff)))

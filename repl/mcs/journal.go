@@ -23,17 +23,23 @@ import (
 type journaled struct {
 	*session.Session
 	journal *journal.Journal
+	outside effects
 }
 
-func (s journaled) Run(ctx context.Context, text string) session.Result {
+func (s *journaled) Run(ctx context.Context, text string) session.Result {
 	s.journal.Begin(s.Next(), text)
+	before := len(s.History())
 	r := s.Session.Run(ctx, text)
 	for _, v := range r.Shown {
 		if v != nil {
 			fmt.Fprintln(s.journal, v.Text(80))
 		}
 	}
-	s.journal.End(r.Elapsed, r.Err != nil)
+	how := journal.End{Failed: r.Err != nil, Interrupted: r.Err == session.ErrInterrupted, Outside: r.Outside}
+	for _, c := range s.History()[before:] { // it, and those of files that it runs
+		how.Outside = s.outside.in(c.Source) || how.Outside
+	}
+	s.journal.End(r.Elapsed, how)
 	return r
 }
 
@@ -55,10 +61,9 @@ func offer(dir string) string {
 const cheap = time.Second
 
 // resumed runs the cells of a session that was cut off: definitions and cheap ones, and those that read
-// files. It returns the others, each with the reason; they stay in the journal.
-func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell string) session.Result) (rest []term.Step) {
+// files. It tells the reason of each other. Those that had run stay in the journal, and are returned.
+func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell string) session.Result, tell func(step term.Step)) (rest []term.Step) {
 	stopped := false
-	var outside effects
 	for _, e := range entries {
 		reason := ""
 		text := magics.Again(e.Cell)
@@ -69,9 +74,11 @@ func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell strin
 			continue
 		case !e.Ended:
 			reason = "The process ended in it."
+		case e.Interrupted:
+			reason = "It was interrupted."
 		case e.Failed:
 			reason = "It failed."
-		case outside.in(text):
+		case e.Outside:
 			reason = "It changes files, or runs a command of the system."
 		case e.Took > cheap && !declares(text) && !loads(text):
 			reason = fmt.Sprintf("It took %s.", units.Duration(e.Took))
@@ -89,8 +96,12 @@ func resumed(entries []journal.Entry, kept *journal.Journal, run func(cell strin
 				run(line)
 			}
 		}
-		kept.Keep(e)
-		rest = append(rest, term.Step{Prose: fmt.Sprintf("In[%d]: %s%s", e.N, reason, printed(e.Out)), Title: fmt.Sprintf("In[%d]", e.N), Text: cmp.Or(e.Cell, "// In["+strconv.Itoa(e.N)+"]")})
+		step := term.Step{Prose: fmt.Sprintf("In[%d]: %s%s", e.N, reason, printed(e.Out)), Title: fmt.Sprintf("In[%d]", e.N), Text: cmp.Or(e.Cell, "// In["+strconv.Itoa(e.N)+"]")}
+		tell(step)
+		if !e.Failed {
+			kept.Keep(e)
+			rest = append(rest, step)
+		}
 	}
 	return rest
 }
@@ -119,8 +130,8 @@ var function = lazy.Regexp(`(?m)^func\s*(?:\([^)]*\)\s*)?([\pL_][\pL_\d]*)`)
 // effects are the functions of cells that change what is outside of the session.
 type effects []string
 
-// in says whether a cell changes what is outside of the session: by itself, by a line for the shell, or by a
-// function of an earlier cell. Functions that it declares and that would are remembered.
+// in says whether Go of a cell changes what is outside of the session: by itself, or by a function of an
+// earlier cell. Functions that it declares and that would are remembered.
 func (e *effects) in(text string) bool {
 	found := false
 	for _, piece := range cell.Split(text) {
@@ -132,20 +143,11 @@ func (e *effects) in(text string) bool {
 			if m := function().FindStringSubmatch(line); does && m != nil {
 				*e = append(*e, m[1])
 			}
-		case does || isShell(piece, line):
+		case does:
 			found = true
 		}
 	}
 	return found
-}
-
-// isShell says whether a piece is a line for the shell.
-func isShell(piece cell.Piece, line string) bool {
-	if _, command, ok := cell.Capture(line); ok {
-		line = command
-	}
-	name, _, _ := cell.ParseCommand(line)
-	return piece.Kind == cell.Command && name == "!"
 }
 
 // declares says whether a cell only declares functions, types, constants and imports.

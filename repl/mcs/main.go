@@ -126,7 +126,7 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 	}
 	root.PersistentFlags().StringVar(&name, "device", "", "compute on the device `NAME`, as %device NAME does; the default is the fastest that is there")
 	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads: --device cpu:N; 0 are all")
-	root.Flags().StringArrayVarP(&lines, "eval", "e", nil, "run the cell `GO`, and show the value of each expression; can be repeated for more lines")
+	root.Flags().StringArrayVarP(&lines, "eval", "e", nil, "run the cell `GO`, and show the value of each line that is an expression; can be repeated for more lines")
 	root.Flags().BoolVar(&kept.resume, "resume", false, "run the cells again of the newest notebook that was cut off: definitions, what took less than a second, and what reads files")
 	root.Flags().BoolVar(&kept.none, "no-journal", false, "keep nothing of this notebook for --resume")
 	root.CompletionOptions.DisableDefaultCmd = true

@@ -71,7 +71,7 @@ func openNotebook(ctx context.Context, files []string, keep keeping) error {
 			var err error
 			o.Stdout, o.Stderr = io.MultiWriter(o.Stdout, kept), io.MultiWriter(o.Stderr, kept)
 			s, err = openSession(o)
-			return journaled{s, kept}, err
+			return &journaled{Session: s, journal: kept}, err
 		},
 		Complete: func(cell string, pos int) (int, []session.Completion) {
 			return magics.Table{}.Complete(s, cell, pos)
@@ -82,11 +82,10 @@ func openNotebook(ctx context.Context, files []string, keep keeping) error {
 	}
 	if keep.resume {
 		o.Begin = func(run func(cell string) session.Result) term.File {
-			rest := resumed(cells, kept, run)
-			for _, step := range rest {
+			rest := resumed(cells, kept, run, func(step term.Step) {
 				first, _, _ := strings.Cut(step.Prose, "\n")
 				fmt.Fprintf(stderr, "not run again: %s %s\n", visible.Line(first), visible.Line(cell.Line(step.Text, 1)))
-			}
+			})
 			old.Remove() // what runs again, and what does not, is in the new journal
 			return term.File{Name: "the rest of the session", Steps: rest}
 		}

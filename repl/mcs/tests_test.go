@@ -32,11 +32,11 @@ func TestFilesGoOn(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	const want = `FAIL  kill.mcs  ended without a result: signal: killed
-FAIL  stack.mcs  1 cells, [time]
+FAIL  stack.mcs  1 cell, [time]
 stack.mcs:1: cell 1
 In[1]:2:1: panic: stack limit reached: endless recursion?
 ...
-FAIL  exit.mcs  1 cells, [time]
+FAIL  exit.mcs  1 cell, [time]
 exit.mcs: a cell ended the run with exit status 3
 FAIL  slow.mcs  2 cells, [time]
 slow.mcs:5: cell 2
@@ -81,8 +81,8 @@ func TestRunSelects(t *testing.T) {
 	for _, tt := range []struct{ args, stdout, stderr string }{
 		{"-run good good.mcs bad.mcs", "ok    good.mcs  2 cells, [time]", ""},
 		{"-run products good.mcs bad.mcs", "ok    good.mcs  2 cells, [time]\nok    bad.mcs  2 cells, [time]", ""},
-		{"-run ^sums$ good.mcs bad.mcs", "ok    good.mcs  1 cells, [time]\nFAIL  bad.mcs  1 cells, [time]\n...", ""},
-		{"-run sums|quick slow.mcs", "ok    slow.mcs  1 cells, [time]", ""},
+		{"-run ^sums$ good.mcs bad.mcs", "ok    good.mcs  1 cell, [time]\nFAIL  bad.mcs  1 cell, [time]\n...", ""},
+		{"-run sums|quick slow.mcs", "ok    slow.mcs  1 cell, [time]", ""},
 		{"-run never error.mcs", "FAIL  error.mcs  2 cells, [time]\nerror.mcs:3: cell 2\n...", ""}, // a cell before it fails
 		{"-run none good.mcs bad.mcs", "", "mcs: test: -run none: no file has this in its name, and no cell in its title"},
 		{"-run [ good.mcs", "", "mcs: test: -run: error parsing regexp: [..]"},

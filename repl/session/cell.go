@@ -41,11 +41,12 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	at := len(s.past.cells) - 1
 	own, leave := s.runner.Enter(ctx)
 	defer leave()
-	r := Result{N: s.past.n}
+	r, outside := Result{N: s.past.n}, s.past.outside
 	s.drawings.begin()
 	r.Err = s.runCell(own, &r, cell)
 	s.showDrawings(&r)
 	s.past.cells[at].Err = r.Err != nil
+	r.Outside = s.past.outside != outside
 	r.Elapsed = time.Since(start)
 	return r
 }

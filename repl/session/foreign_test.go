@@ -283,7 +283,7 @@ func firstLine(err error) string {
 // Go that runs with another meaning than in Python has a note behind its value.
 func TestDoubtsAreNoted(t *testing.T) {
 	s, _ := newSession(t, Options{})
-	run(t, s, "n := 5; f := 2.5; x := tensor.Ones(2)")
+	run(t, s, "n := 5; f := 2.5; x := tensor.Ones(2); whole := tensor.From([]int{1, 1})")
 	for _, c := range []struct{ cell, want string }{
 		{"2*n^3", "9 (^ is exclusive or; a power is math.Pow(float64(n), 3))"},
 		{"n^2", "7 (^ is exclusive or; a power is math.Pow(float64(n), 2))"},
@@ -294,6 +294,9 @@ func TestDoubtsAreNoted(t *testing.T) {
 		{"n // 2", "5 (// begins a comment; / divides, and integers give integers)"},
 		{"f // n", "2.5 float64 (// begins a comment; / divides, and integers give integers)"},
 		{"x // 2", "f32[2] cpu 8 B\n[1. 1.] (// begins a comment; x.FloorDiv(2) divides and rounds down)"},
+		{"n //= 2", "5 (// begins a comment; / divides, and integers give integers)"},
+		{"whole^2", "i64[2] cpu 16 B\n[3 3] (^ is exclusive or; a power is whole.Pow(2))"},
+		{"whole.Xor(2)", "i64[2] cpu 16 B\n[3 3]"},
 		{"n // a remark", "5"},
 		{"n // remark", "5"},
 	} {

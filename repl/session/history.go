@@ -10,7 +10,12 @@ type history struct {
 	lastPanic *PanicError
 	// generation counts the changes that commands make, after which the rest of a cell is checked again.
 	generation int
+	outside    int // commands that changed what is outside of the session
 }
+
+// NoteOutside notes that a command is about to change what is outside of the session: it writes a file, or
+// runs a command of the system.
+func (s *Session) NoteOutside() { s.past.outside++ }
 
 // text returns the text of a cell.
 func (h *history) text(n int) string {

@@ -99,6 +99,7 @@ type Result struct {
 	Out     bool            // whether the last of Shown is the trailing expression's value (Out[N])
 	Varies  []int           // which of Shown have another text each time: what a command has measured
 	Drawn   []int           // which of Shown are the last states of drawings, of which Options.Draw has heard
+	Outside bool            // whether a command noted that it changes what is outside of the session
 	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
 	Elapsed time.Duration   // from the start of the check to the end of the run
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // journals are the files that notebooks have written and not removed.
@@ -74,6 +75,57 @@ func TestResume(t *testing.T) {
 	if list := h.journals(); len(list) != 0 {
 		t.Errorf("got journals %q when the person has left, want none", list)
 	}
+}
+
+// What commands have done outside of the session is not done again: what a shell's line is assigned to, an
+// alias, a file of cells, an option that writes. A cell that was interrupted is told of, and is not at the
+// prompt.
+func TestResumeOutside(t *testing.T) {
+	h := newHome(t)
+	h.write("effect.mcs", "os.WriteFile(`made.txt`, nil, 0o600)\n")
+	h.write("plain.mcs", "plain := 6\n")
+	p := h.open(nil)
+	for _, cell := range []string{
+		"a := !echo again >> log.txt",
+		"b, err := !echo again >> log.txt",
+		"%alias note = !echo again >> log.txt",
+		"%note",
+		"%plot -o made.svg tensor.Arange(0, 3, 1)",
+		"%run effect.mcs",
+		"%run plain.mcs",
+		"done := false; ok := !done",
+	} {
+		run(p, cell)
+	}
+	p.Send("time.Sleep(time.Hour)\r")
+	time.Sleep(200 * time.Millisecond)
+	p.Send("\x03")
+	p.See("interrupted")
+	p.Hangup()
+	p.Exit()
+	for _, name := range []string{"made.svg", "made.txt"} {
+		if err := os.Remove(filepath.Join(h.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	p = h.open(nil, "--resume")
+	for _, n := range []string{"1", "2", "4", "5", "6"} {
+		p.See("not run again: In[" + n + "]: It changes files")
+	}
+	p.See("It was interrupted.")
+	p.See("the rest of the session has 5 cells")
+	p.Send("\x03")
+	run(p, "fmt.Println(plain, ok)", "6 true")
+	for _, name := range []string{"made.svg", "made.txt"} {
+		if _, err := os.Stat(filepath.Join(h.dir, name)); err == nil {
+			t.Errorf("%s is written again", name)
+		}
+	}
+	if log, _ := os.ReadFile(filepath.Join(h.dir, "log.txt")); strings.Count(string(log), "again") != 3 {
+		t.Errorf("commands of the system have run again: %q", log)
+	}
+	leave(t, p)
 }
 
 // lineAfter is the line of a screen below the one that ends in text.

@@ -16,7 +16,7 @@ func (e *elementText) indexed(k *Kernel, op ir.Op, axis, length int) {
 		if !known {
 			return fmt.Errorf("%v: the index at position %d is out of range for axis %d of length %d", op, position, axis, length)
 		}
-		return fmt.Errorf("%v: index %d at position %d is out of range for axis %d of length %d", op, value, position, axis, length)
+		return ir.OutOfRange(op, value, int(position), axis, length)
 	}
 }
 

@@ -44,6 +44,7 @@ func dataSymbols() map[string]reflect.Value {
 		"Median":         reflect.ValueOf(data.Median),
 		"Min":            reflect.ValueOf(data.Min),
 		"NewTable":       reflect.ValueOf(data.NewTable),
+		"Once":           reflect.ValueOf(data.Once),
 		"Pairs":          reflect.ValueOf(data.Pairs),
 		"Passage":        reflect.ValueOf((*data.Passage)(nil)),
 		"PreferenceKind": reflect.ValueOf(data.PreferenceKind),

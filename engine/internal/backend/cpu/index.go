@@ -19,7 +19,7 @@ func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
 			return false
 		}
 		if uint64(i+int64(length)) >= 2*uint64(length) {
-			l.fail("%v: index %d at position %d is out of range for axis %d of length %d", op, i, n, axis, length)
+			l.fail("%w", ir.OutOfRange(op, i, n, axis, length))
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package ref
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -76,7 +75,7 @@ func concat(in *backend.Inst, a []value) value {
 func position(op ir.Op, axis int, index value, n, length int) int {
 	i := index.i[n]
 	if i < -int64(length) || i >= int64(length) {
-		panic(failure{fmt.Errorf("%v: index %d at position %d is out of range for axis %d of length %d", op, i, n, axis, length)})
+		panic(failure{ir.OutOfRange(op, i, n, axis, length)})
 	}
 	if i < 0 {
 		i += int64(length)

@@ -317,14 +317,17 @@ func (f *foreign) check(decl string) *Facts {
 	return f.h.Check(fset, f.st, file)
 }
 
-// commented matches a value with a comment that looks like an operand: n // 2.
-var commented = lazy.Regexp(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
+// commented matches a value with a comment that looks like an operand: n // 2, n //= 2.
+var commented = lazy.Regexp(`[\w)\]]\s*//=?\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
 // doubt returns a note for a value whose Go means something else than the same text in a formula: n^2, n
 // // 2.
 func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && note == "" && strings.Contains(cell, "^") {
+			note = tensorPower(call)
+		}
 		b, ok := n.(*ast.BinaryExpr)
 		if !ok || b.Op != token.XOR || note != "" {
 			return true
@@ -357,6 +360,18 @@ func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 		}
 	}
 	return note
+}
+
+// tensorPower returns the note for what x^2 of a tensor is lowered to, or "".
+func tensorPower(call *ast.CallExpr) string {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || f.Sel.Name != "Xor" || len(call.Args) != 1 {
+		return ""
+	}
+	if power, ok := call.Args[0].(*ast.BasicLit); ok && len(power.Value) <= 2 {
+		return fmt.Sprintf("^ is exclusive or; a power is %s.Pow(%s)", types.ExprString(f.X), power.Value)
+	}
+	return ""
 }
 
 // NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or
