@@ -181,7 +181,7 @@ func packDouble(dst []float64, base unsafe.Pointer, o *Operand, batch, line, lin
 	}
 	// No pointer may leave the matrix, because the collector checks pointers.
 	if o.Line == 1 {
-		if lines == 8 { // without a call for each step
+		if lines == 8 && width == 8 { // without a call for each step
 			for s := range n {
 				*(*[8]float64)(dst[8*s:]) = *(*[8]float64)(unsafe.Add(base, 8*(at+s*o.Step)))
 			}
