@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func (s *journaled) Run(ctx context.Context, text string) session.Result {
 			fmt.Fprintln(s.journal, v.Text(80))
 		}
 	}
-	how := journal.End{Failed: r.Err != nil, Interrupted: r.Err == session.ErrInterrupted, Outside: r.Outside}
+	how := journal.End{Failed: r.Err != nil, Interrupted: errors.Is(r.Err, session.ErrInterrupted), Outside: r.Outside}
 	for _, c := range s.History()[before:] { // it, and those of files that it runs
 		how.Outside = s.outside.in(c.Source) || how.Outside
 	}

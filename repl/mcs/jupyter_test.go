@@ -11,10 +11,10 @@ import (
 // Clients in Python: all of jupyter_kernel_test, and what it does not ask.
 func TestJupyterClients(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("-short: clients ask the kernel for half a minute")
 	}
 	if out, err := exec.Command("python3", "-c", "import jupyter_kernel_test, nbclient").CombinedOutput(); err != nil {
-		t.Skipf("python3 with jupyter_kernel_test and nbclient of PyPI asks the kernel: %v %s", err, out)
+		t.Skipf("python3 with jupyter_kernel_test and nbclient of PyPI is not there to ask the kernel: %v %s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), "python3", "../../tests/peers/jupyter_kernel.py", os.Args[0])
 	cmd.Env = append(os.Environ(), beCommand+"=1")

@@ -41,7 +41,7 @@ func runModule(t *testing.T, name string) {
 	b, err := cmd.CombinedOutput()
 	got := string(b)
 	if strings.Contains(got, "cannot be reached") {
-		t.Skip(got)
+		t.Skip("its module is neither in Go's cache nor in reach: ", got)
 	}
 	want, file := os.ReadFile(filepath.Join(cmd.Dir, "refused.txt"))
 	if file == nil {

@@ -57,7 +57,7 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 		return nil
 	case *ast.IncDecStmt:
 		x, _ := l.place(s.X)
-		if b, ok := l.typeOf(s.X).Underlying().(*types.Basic); ok && b.Kind() == types.Uintptr { // a function ends at such a step
+		if b, ok := l.typeOf(s.X).Underlying().(*types.Basic); ok && b.Kind() == types.Uintptr { // the interpreter ends the function at such a step
 			op := map[token.Token]token.Token{token.INC: token.ADD_ASSIGN, token.DEC: token.SUB_ASSIGN}[s.Tok]
 			return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: op, Rhs: []ast.Expr{&ast.BasicLit{Kind: token.INT, Value: "1"}}}}
 		}
