@@ -229,6 +229,22 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
+// What was cut off is told of the first part of a split, too.
+func TestSplitTellsWhatWasCut(t *testing.T) {
+	d, err := ReadRecords(folder(t, map[string]string{"a.jsonl": strings.Repeat(`{"text": "abcdefghij"}`+"\n", 4)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Tokens{Length: 3}.Of(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest := s.Split(0.5, 1)
+	if got := first.Padded(1).String(); !strings.Contains(got, "4 records cut by 24 tokens") || strings.Contains(rest.String(), "cut") {
+		t.Errorf("got %s, and %v", got, rest)
+	}
+}
+
 func TestTokensRefused(t *testing.T) {
 	_, tok := readTokenCases(t)
 	raising, err := chat.Parse("strict", "{{ raise_exception('roles must alternate') }}")
