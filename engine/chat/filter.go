@@ -338,8 +338,8 @@ func indent(r *run, v any, a args) any {
 	return strings.Join(lines, "\n")
 }
 
-// tojson is that of transformers: json.dumps with ensure_ascii off at first, not the one of Jinja that escapes for
-// HTML.
+// tojson is that of transformers: json.dumps with ensure_ascii off at first, not the one of Jinja that
+// escapes for HTML.
 func tojson(r *run, v any, a args) any {
 	w := a.want(r, "tojson", "ensure_ascii?", "indent?", "separators?", "sort_keys?")
 	style := jsonStyle{item: ", ", key: ": ", sorted: orElse(r, "tojson", w[3], false), ascii: orElse(r, "tojson", w[0], false)}

@@ -29,7 +29,8 @@ type Records struct {
 	Text, Prompt, Completion, Messages, Tools, Chosen, Rejected string
 
 	// SkipBad leaves out records that are damaged, of another kind, that the model's template refuses, or
-	// whose field "label" says that their completion is not wanted, and counts them. Otherwise the first one is an error. A file that cannot be read on is one in any case.
+	// whose field "label" says that their completion is not wanted, and counts them. Otherwise the first one
+	// is an error. A file that cannot be read on is one in any case.
 	SkipBad bool
 }
 

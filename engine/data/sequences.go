@@ -148,7 +148,8 @@ func (s *Sequences) text(ids []int) string {
 }
 
 // Split cuts the sequences in two: share (0.9) of them, drawn by the seed, and the rest. Both get at least
-// one; what became of the other records is told by the first. A share that is not from 0 to 1, and fewer than two sequences, panic with a *tensor.Error.
+// one; what became of the other records is told by the first. A share that is not from 0 to 1, and fewer than
+// two sequences, panic with a *tensor.Error.
 func (s *Sequences) Split(share float64, seed uint64) (first, rest *Sequences) {
 	if !(share >= 0 && share <= 1) || len(s.list) < 2 {
 		s.fail("data.Split", "got share %v of %d sequences, want 0 to 1 of at least 2", share, len(s.list))

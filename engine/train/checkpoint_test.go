@@ -54,7 +54,8 @@ func TestAFinishedRunResumesAsFinished(t *testing.T) {
 	}
 }
 
-// A finished run goes on to more steps, with a schedule that takes as long; nothing else of it may be another.
+// A finished run goes on to more steps, with a schedule that takes as long; nothing else of it may be
+// another.
 func TestMoreSteps(t *testing.T) {
 	for _, c := range []struct {
 		steps int
