@@ -1,5 +1,5 @@
-// Package runner runs the cells of a notebook in a session, for front ends that show pages: what a cell prints,
-// shows and draws becomes messages, in the words of Jupyter's
+// Package runner runs the cells of a notebook in a session, for front ends that show pages: what a cell
+// prints, shows and draws becomes messages, in the words of Jupyter's
 // (jupyter-client.readthedocs.io/en/stable/messaging.html): stream, display_data, update_display_data,
 // execute_result, error, clear_output. repl/jupyter sends them to clients, repl/web to a browser.
 //
