@@ -29,6 +29,8 @@ type book struct {
 	saved    int              // how many of them the file has
 	kept     int              // how many unsaved has
 	unsaved  string           // where changes are kept until they are saved
+	stale    bool             // the file is newer than the changes that have come back
+	records  bool             // the file is a .mcs file that keeps what only a notebook has
 	lock     *durable.Lock
 	notice   string // that changes have come back
 }
@@ -108,6 +110,9 @@ func (b *book) read() error {
 		return err
 	}
 	if stat, err := os.Stat(b.unsaved); err == nil {
+		if file, err := os.Stat(b.path); err == nil {
+			b.stale = file.ModTime().After(stat.ModTime())
+		}
 		again, err := notebook.Read(b.unsaved, b.unsaved)
 		if err != nil {
 			return err
@@ -117,7 +122,7 @@ func (b *book) read() error {
 		b.kept = b.changes
 		b.notice = fmt.Sprintf("Shown with changes of %s that were not saved. To be rid of them, end mcs web and delete %s", stat.ModTime().Format("Jan 2 15:04"), b.unsaved)
 	}
-	b.nb = notebook.FromFile(f)
+	b.nb, b.records = notebook.FromFile(f), len(f.Kept) > 0
 	if len(b.nb.Cells) == 0 {
 		b.nb.Cells = []notebook.Cell{{Kind: "code", ID: "first", Metadata: map[string]any{}}}
 	}
@@ -187,7 +192,7 @@ func (b *book) change(list []edit) error {
 // which mcs test -u writes.
 func (b *book) text() string {
 	if filepath.Ext(b.path) != notebook.Extension {
-		if strings.Contains(b.disk, "[notebook]") {
+		if b.records {
 			return b.nb.File()
 		}
 		return b.nb.Lines()
@@ -217,7 +222,7 @@ func (b *book) save(over bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !over {
 		return err
 	}
-	if now != b.disk && !over {
+	if (now != b.disk || b.stale) && !over {
 		return errOthers
 	}
 	text := b.text()
@@ -228,7 +233,7 @@ func (b *book) save(over bool) error {
 	if err := os.Remove(b.unsaved); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b.notice = ""
+	b.notice, b.stale = "", false
 	return nil
 }
 

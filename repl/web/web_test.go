@@ -407,8 +407,20 @@ func TestFiles(t *testing.T) {
 	if v := b.book(); v.Saved || v.Cells[0].Source != "unsaved := 1" || !strings.Contains(v.Notice, "were not saved") {
 		t.Errorf("after the end: got %+v", v)
 	}
-	b.done("/save", fields{})
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	b.end()
+	b = serve(t, path, dir)
+	if code, _ := b.post("/save", fields{}); code != http.StatusConflict {
+		t.Errorf("changes that are older than the file: got %d", code)
+	}
+	b.done("/save", fields{"over": true})
 	saved("// %%\nunsaved := 1\n")
+	b.end()
+	if v := serve(t, path, dir).book(); !v.Saved || v.Notice != "" {
+		t.Errorf("after a save: got %+v", v)
+	}
 }
 
 // A notebook that is saved has outputs of this session, and those that did not run keep theirs.

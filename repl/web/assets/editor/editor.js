@@ -15,7 +15,8 @@ const cells = StreamLanguage.define({
       stream.skipToEnd()
       return "meta"
     }
-    return go.token(stream, state)
+    const style = go.token(stream, state)
+    return stream.current() === "." ? null : style // which the mode takes for a number
   },
 })
 
