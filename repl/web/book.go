@@ -1,10 +1,12 @@
 package web
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -129,7 +131,7 @@ func (b *book) read() error {
 	for i := range b.nb.Cells {
 		c := &b.nb.Cells[i]
 		if !cellID().MatchString(c.ID) { // a notebook of another program may have any
-			c.ID = fmt.Sprintf("cell-%d", i)
+			c.ID = rand.Text()
 		}
 		s := b.at(c.ID)
 		for _, o := range c.Outputs {
@@ -281,10 +283,13 @@ func (b *book) cells(outputs bool) []viewed {
 	for i := range b.nb.Cells {
 		c := &b.nb.Cells[i]
 		v := viewed{edit: edit{c.ID, c.Kind, c.Source}}
-		if c.Kind == "markdown" {
+		switch c.Kind {
+		case "markdown":
 			v.Prose = c.Prose()
+		case "raw":
+			v.Prose = "<pre>" + html.EscapeString(c.Source) + "</pre>"
 		}
-		if s := b.seen[c.ID]; s != nil && outputs {
+		if s := b.seen[c.ID]; s != nil && outputs && c.Kind == "code" {
 			v.State, v.Count, v.Took = s.state, s.count, s.took
 			for _, o := range s.outputs {
 				v.Outputs = append(v.Outputs, fragment(o.value()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -269,6 +270,9 @@ func (s *server) printed(id, stream, text string) {
 	s.place(id, output{stream: stream, text: text})
 }
 
+// maxOutputs is how many outputs of a cell a page has.
+const maxOutputs = 1000
+
 // place puts an output below the others of a cell, or in the place of the display that it draws again.
 func (s *server) place(id string, o output) {
 	c := s.book.at(id)
@@ -278,9 +282,16 @@ func (s *server) place(id string, o output) {
 			at = i
 		}
 	}
-	if at == len(c.outputs) {
+	failed := o.made["output_type"] == "error"
+	switch {
+	case at > maxOutputs && !failed:
+		return
+	case at == maxOutputs && !failed:
+		o = output{stream: "stderr", text: fmt.Sprintf("… more than %d outputs are left out: show less\n", maxOutputs)}
+		fallthrough
+	case at == len(c.outputs):
 		c.outputs = append(c.outputs, o)
-	} else {
+	default:
 		c.outputs[at] = o
 	}
 	s.send(event{Kind: "output", Cell: id, At: at, HTML: fragment(o.value())})

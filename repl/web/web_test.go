@@ -314,6 +314,20 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// A cell that shows without end has as many outputs as a page can show, and its error.
+func TestManyOutputs(t *testing.T) {
+	b := serve(t, filepath.Join(t.TempDir(), "a.mcs"), t.TempDir())
+	b.edit("")
+	for i := range 2 * maxOutputs {
+		b.s.message("a", "display_data", fields{"data": display.Bundle{display.PlainText: fmt.Sprint(i)}})
+	}
+	b.s.message("a", "error", &runner.Failure{Name: "error", Value: "no", Traceback: []string{"no"}})
+	got := b.book().Cells[0].Outputs
+	if len(got) != maxOutputs+2 || !strings.Contains(got[maxOutputs], "left out") || !strings.Contains(got[maxOutputs+1], "no") {
+		t.Errorf("got %d outputs, the last %q", len(got), got[len(got)-2:])
+	}
+}
+
 // TestLostConnection: a cell runs on while no page is there, and the one that comes back has all of it.
 func TestLostConnection(t *testing.T) {
 	b := serve(t, filepath.Join(t.TempDir(), "a.mcs"), t.TempDir())

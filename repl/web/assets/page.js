@@ -36,10 +36,9 @@ const lost = "The connection to mcs web is lost. Cells run on, and what you type
 
 function complain(e) {
   if (e.status === 409 && e.message.includes("window")) {
-    const now = latest
     notice(e.message + ".", {
-      "Show its text": () => { dirty = false; if (now) { revision = now.revision; apply(now.book.cells, true) } },
-      "Keep mine": () => { if (now) revision = now.revision; sync().catch(complain) },
+      "Show its text": () => { dirty = false; revision = latest.revision; apply(latest.book.cells, true) },
+      "Keep mine": () => { revision = latest.revision; sync().catch(complain) },
     })
   } else if (e.status) notice(e.message, {OK() {}})
   else notice(lost, {"Download the text": download})
