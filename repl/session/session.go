@@ -185,6 +185,7 @@ type Session struct {
 	places   *places            // the places of code
 	outs     outs               // the results of cells
 	format   *display.Formatter // formats values
+	given    context.Context    // what the session gave the variable ctx last
 
 	// busy is held while a cell runs, and while completion or a hint reads the session from another
 	// goroutine.

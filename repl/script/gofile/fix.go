@@ -197,39 +197,60 @@ func (p *program) assignVar(d *ast.DeclStmt, seen map[string]bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// checkErrors writes out the check of an error that an assignment of main left out.
+// statements calls visit for the statements of main, of its own block and of those in it, but not of function
+// literals.
+func (p *program) statements(visit func(s ast.Stmt, top bool)) {
+	main := p.main().Body
+	ast.Inspect(main, func(n ast.Node) bool {
+		var list []ast.Stmt
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.BlockStmt:
+			list = n.List
+		case *ast.CaseClause:
+			list = n.Body
+		case *ast.CommClause:
+			list = n.Body
+		}
+		for _, s := range list {
+			visit(s, n == main)
+		}
+		return true
+	})
+}
+
+// checkErrors writes out the checks of errors that main leaves out.
 func (p *program) checkErrors() (edits []edit) {
-	for _, s := range p.main().Body.List {
+	change := func(from, to token.Pos, text string) { edits = append(edits, edit{p.offset(from), p.offset(to), text}) }
+	p.statements(func(s ast.Stmt, top bool) {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
-			if len(s.Rhs) == 1 && p.leavesOutError(len(s.Lhs), s.Rhs[0]) {
-				if s.Tok != token.DEFINE && !p.areLocal(s.Lhs) {
-					edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), p.assignChecked(s)})
-					continue
-				}
+			switch {
+			case len(s.Rhs) != 1 || !p.leavesOutError(len(s.Lhs), s.Rhs[0]):
+			case s.Tok != token.DEFINE && (!top || !p.areLocal(s.Lhs)):
+				change(s.Pos(), s.End(), p.assignChecked(s))
+			default:
 				lhs := p.text[p.offset(s.Pos()):p.offset(s.Lhs[len(s.Lhs)-1].End())]
-				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()),
-					fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(s.Rhs[0]), p.fatal())})
+				change(s.Pos(), s.End(), fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(s.Rhs[0]), p.fatal()))
 			}
 		case *ast.DeclStmt:
 			specs := s.Decl.(*ast.GenDecl).Specs
 			v, ok := specs[0].(*ast.ValueSpec)
 			if ok && len(specs) == 1 && len(v.Values) == 1 && v.Type == nil && p.leavesOutError(len(v.Names), v.Values[0]) {
 				lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
-				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()),
-					fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(v.Values[0]), p.fatal())})
+				change(s.Pos(), s.End(), fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(v.Values[0]), p.fatal()))
 			}
 		case *ast.RangeStmt:
-			if s.Value == nil && s.Tok != token.ASSIGN && yieldsErrors(p.info.TypeOf(s.X)) {
+			if top && s.Value == nil && s.Tok != token.ASSIGN && yieldsErrors(p.info.TypeOf(s.X)) {
 				key := "_"
 				if s.Key != nil {
 					key = p.source(s.Key)
 				}
-				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.Body.Lbrace) + 1,
-					fmt.Sprintf("for %s, err := range %s {\n%s", key, p.source(s.X), p.fatal())})
+				change(s.Pos(), s.Body.Lbrace+1, fmt.Sprintf("for %s, err := range %s {\n%s", key, p.source(s.X), p.fatal()))
 			}
 		}
-	}
+	})
 	return edits
 }
 
@@ -425,32 +446,58 @@ func (p *program) taken(name string) bool {
 // showValues prints the values that the session would have shown, and drops those that it would have
 // dropped.
 func (p *program) showValues() (edits []edit) {
-	for _, s := range p.main().Body.List {
+	p.statements(func(s ast.Stmt, top bool) {
 		x, ok := s.(*ast.ExprStmt)
 		if !ok {
-			continue
+			return
 		}
 		u, tv := p.unitOf(s.Pos()), p.info.Types[x.X]
 		if u == nil || !tv.IsValue() || isPrint(x.X) {
-			continue
+			return
 		}
 		_, isCall := ast.Unparen(x.X).(*ast.CallExpr)
-		before, after := "", ""
-		switch {
-		case !isCall && (u.quiet || !u.last):
-			before = "_ = "
-		case u.quiet || !u.last:
-			continue
-		case isError(tv.Type):
-			before, after = "if err := ", "; err != nil {\n\tlog.Fatal(err)\n}"
-			p.imports["log"] = ""
-		default:
-			before, after = "fmt.Println(", ")"
+		shown := top && u.last && !u.quiet
+		text := ""
+		switch results := resultsOf(tv.Type); {
+		case isCall && len(results) > 0 && isError(results[len(results)-1]):
+			text = p.callChecked(x.X, len(results)-1, shown)
+		case shown:
 			p.imports["fmt"] = ""
+			text = "fmt.Println(" + p.source(s) + ")"
+		case !isCall:
+			text = "_ = " + p.source(s)
+		default:
+			return
 		}
-		edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), before + p.source(s) + after})
-	}
+		edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), text})
+	})
 	return edits
+}
+
+// resultsOf are the types of a call's results.
+func resultsOf(t types.Type) (list []types.Type) {
+	tuple, ok := t.(*types.Tuple)
+	if !ok {
+		return []types.Type{t}
+	}
+	for v := range tuple.Variables() {
+		list = append(list, v.Type())
+	}
+	return list
+}
+
+// callChecked is a call that gives n values, which may be shown, and an error.
+func (p *program) callChecked(call ast.Expr, n int, shown bool) string {
+	var values, lhs []string
+	for i := range n {
+		values, lhs = append(values, fmt.Sprint("value", i)), append(lhs, "_")
+	}
+	if !shown || n == 0 {
+		return fmt.Sprintf("if %s := %s; err != nil {\n\tlog.Fatal(err)\n}", strings.Join(append(lhs, "err"), ", "), p.logged(call))
+	}
+	p.imports["fmt"] = ""
+	made := strings.Join(values, ", ")
+	return fmt.Sprintf("if %s, err := %s; err != nil {\n\tlog.Fatal(err)\n} else {\n\tfmt.Println(%s)\n}", made, p.logged(call), made)
 }
 
 // isPrint says whether a call is one of fmt's that print: its results are never shown.

@@ -88,6 +88,43 @@ func main() {
 		log.Fatal(err)
 	}
 }`},
+		{"an error that a call leaves out", []string{"os.Remove(\"f\")\nstrconv.Atoi(\"3\")\nn := 1", "for range n {\n\tos.Remove(\"g\")\n\tn = strconv.Atoi(\"4\")\n\tm := strconv.Atoi(\"5\")\n\tfunc() { os.Remove(\"h\") }()\n\tfmt.Println(m)\n}", "strconv.Atoi(\"6\")"}, `
+import (
+	"fmt"
+	"log"
+	"os"
+	"strconv"
+)
+func main() {
+	if err := os.Remove("f"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := strconv.Atoi("3"); err != nil {
+		log.Fatal(err)
+	}
+	n := 1
+	for range n {
+		if err := os.Remove("g"); err != nil {
+			log.Fatal(err)
+		}
+		if value0, err := strconv.Atoi("4"); err != nil {
+			log.Fatal(err)
+		} else {
+			n = value0
+		}
+		m, err := strconv.Atoi("5")
+		if err != nil {
+			log.Fatal(err)
+		}
+		func() { os.Remove("h") }()
+		fmt.Println(m)
+	}
+	if value0, err := strconv.Atoi("6"); err != nil {
+		log.Fatal(err)
+	} else {
+		fmt.Println(value0)
+	}
+}`},
 		{"the output of a command", []string{`dir := "a b"`, "files := !ls -l {dir} | head -2", "files, err := !exit 3", "ls := true", "y := !ls", "files, err.Error(), y"}, `
 import (
 	"fmt"

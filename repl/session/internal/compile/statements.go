@@ -309,7 +309,8 @@ func (ch *checked) hideAdded(u *Unit) {
 	}
 }
 
-// completeErrors gives top-level assignments a variable for the error that they leave out: `m := f()` becomes
+// completeErrors gives assignments outside of functions a variable for the error that they leave out: `m := f()`
+// becomes
 //
 //	val, err := f(); __checkValue(err, val); m := val; __check(err)
 //
@@ -318,11 +319,14 @@ func (ch *checked) hideAdded(u *Unit) {
 // assignment that is completed has as many places as its call has results, so that it is not completed again.
 func (c *Compiler) completeErrors(facts *checked, u *Unit, list []ast.Stmt) []ast.Stmt {
 	var out []ast.Stmt
+	found := false
 	for _, stmt := range list {
 		if !facts.leavesErrorOut(stmt) {
+			found = c.completeBlocks(facts, u, stmt) || found
 			out = append(out, stmt)
 			continue
 		}
+		found = true
 		if u.added == nil {
 			u.added = map[string]ast.Expr{}
 		}
@@ -342,10 +346,33 @@ func (c *Compiler) completeErrors(facts *checked, u *Unit, list []ast.Stmt) []as
 			})...)
 		}
 	}
-	if len(out) == len(list) {
+	if !found {
 		return nil
 	}
 	return out
+}
+
+// completeBlocks completes the errors of the blocks in a statement, and says whether there were any.
+func (c *Compiler) completeBlocks(facts *checked, u *Unit, stmt ast.Stmt) (found bool) {
+	complete := func(list *[]ast.Stmt) {
+		if again := c.completeErrors(facts, u, *list); again != nil {
+			*list, found = again, true
+		}
+	}
+	ast.Inspect(stmt, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.BlockStmt:
+			complete(&n.List)
+		case *ast.CaseClause:
+			complete(&n.Body)
+		case *ast.CommClause:
+			complete(&n.Body)
+		}
+		return true
+	})
+	return found
 }
 
 // complete makes the statements for a call that returns n values and an error; assign makes the statement
@@ -406,8 +433,7 @@ func callPos(e ast.Expr) token.Pos {
 }
 
 // declareVars makes session variables of the variables that the statements declare at the top. A variable
-// that keeps its type stays the same variable, so closures see the new value; a cell's own ctx is another one
-// than the session's, which is set anew for each cell.
+// that keeps its type stays the same variable, so closures see the new value.
 func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 	kept := keptBy(u.checked.Info, u.body)
 	u.Holders, u.Rebinds = c.holders(u), c.rebinds(u)
@@ -425,7 +451,7 @@ func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 			}
 			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: u.cell, Obj: types.NewVar(id.Pos(), u.checked.Pkg, id.Name, v.Type())}
 			old := st.Lookup(id.Name)
-			if old != nil && old.Kind == world.Var && old.Cell != 0 && types.Identical(old.Obj.Type(), v.Type()) {
+			if old != nil && old.Kind == world.Var && types.Identical(old.Obj.Type(), v.Type()) {
 				e.Internal, e.Kept = old.Internal, old.Kept
 				e.Obj = old.Obj
 			} else {

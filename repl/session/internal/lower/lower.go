@@ -162,8 +162,8 @@ func (l *Lowerer) refuse(pos token.Pos, format string, args ...any) {
 }
 
 // Cell rewrites the statements of a cell into the body of a function. Top-level variables have become
-// assignments to session variables. A top-level defer runs when the cell ends. An error that a top-level
-// call returns and the cell does not assign stops the cell. Shown is the trailing expression whose values
+// assignments to session variables. A top-level defer runs when the cell ends. An error that a call outside of
+// functions returns and the cell does not assign stops the cell. Shown is the trailing expression whose values
 // the session gets, or nil.
 func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err error) {
 	err = guard(func() {
@@ -175,13 +175,9 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 					l.pos = s.Pos()
 					list = append(list, l.stopBefore(s)...)
 				}
-				es, ok := s.(*ast.ExprStmt)
-				switch {
-				case ok && i == len(body)-1 && shown != nil:
+				if _, ok := s.(*ast.ExprStmt); ok && i == len(body)-1 && shown != nil {
 					list = append(list, l.begin(s, func() []ast.Stmt { return l.show(shown) })...)
-				case ok && l.returnsError(es.X):
-					list = append(list, l.begin(s, func() []ast.Stmt { return l.checked(es.X.(*ast.CallExpr)) })...)
-				default:
+				} else {
 					list = append(list, l.stmt(s)...)
 				}
 			}
@@ -364,11 +360,11 @@ func (l *Lowerer) returnsError(e ast.Expr) bool {
 		return true
 	}
 	o := l.info.Uses[sel.Sel]
-	return o == nil || o.Pkg() == nil || o.Pkg().Path() != "fmt"
+	return o == nil || o.Pkg() == nil || o.Pkg().Path() != "fmt" || !strings.HasPrefix(o.Name(), "Print") && !strings.HasPrefix(o.Name(), "Fprint")
 }
 
 // checked makes a call and stops the cell if its last result, an error, is not nil.
-func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
+func (l *Lowerer) checked(e *ast.CallExpr) {
 	n := len(Results(l.typeOf(e)))
 	x := l.value(e)
 	l.pos = e.Pos()
@@ -378,9 +374,9 @@ func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
 		lhs[i] = l.id("_")
 	}
 	lhs[n-1] = l.id(err)
-	return []ast.Stmt{l.declare(err, l.id("error")),
+	l.emit(l.declare(err, l.id("error")),
 		&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}},
-		l.do(l.rt("Check", l.id(err), l.int(l.env.Mark(Mark{Pos: call(e).Pos, End: e.End()}))))}
+		l.do(l.rt("Check", l.id(err), l.int(l.env.Mark(Mark{Pos: call(e).Pos, End: e.End()})))))
 }
 
 // Func rewrites a function or method declaration; name is the interpreter's name for a function, slot the

@@ -255,7 +255,9 @@ func (l *Lowerer) exprStmt(s *ast.ExprStmt) []ast.Stmt {
 		l.drop(x)
 		return nil
 	}
-	if y := l.value(x); y != nil {
+	if l.fn.cell && l.returnsError(e) {
+		l.checked(e)
+	} else if y := l.value(x); y != nil {
 		l.emit(l.do(y))
 	}
 	return l.grownBuffer(e)
