@@ -91,8 +91,7 @@ func (k *kernel) run(ctx context.Context, code string) session.Result {
 
 // expression is the value of one of a request's expressions. It is a cell of its own, which nobody sees.
 func (k *kernel) expression(ctx context.Context, code string) any {
-	k.out.hush(true)
-	defer k.out.hush(false)
+	defer k.out.hush(k.out.hush(true))
 	r := k.run(ctx, code)
 	switch {
 	case r.Err != nil:
@@ -148,18 +147,13 @@ func (k *kernel) next(text string) {
 }
 
 // bundled is a value that render or the session has finished.
-func bundled(v display.Value) display.Bundle {
-	if b, ok := v.(display.Bundle); ok {
-		return b
-	}
-	return display.Bundle{display.PlainText: v.Text(textWidth)}
-}
+func bundled(v display.Value) display.Bundle { return display.BundleOf(v, textWidth) }
 
 // show sends the values of a cell that has ended, and returns the text of the last.
 func (k *kernel) show(r session.Result, code string) (last string) {
-	drawn := map[int]bool{}
-	for _, i := range r.Drawn {
-		drawn[i] = true
+	drawn := -1 // the drawing that stays
+	if n := len(r.Drawn); n > 0 {
+		drawn = r.Drawn[n-1]
 	}
 	page := isPage(code)
 	for i, v := range r.Shown {
@@ -169,7 +163,7 @@ func (k *kernel) show(r session.Result, code string) (last string) {
 		case page:
 			k.payload = append(k.payload, map[string]any{"source": "page", "data": bundled(v), "start": 0})
 			continue
-		case drawn[i] && i == r.Drawn[len(r.Drawn)-1] && k.out.drawn(bundled(v)):
+		case i == drawn && k.out.drawn(bundled(v)):
 			continue
 		case r.Out && i == len(r.Shown)-1:
 			last = v.Text(textWidth)
