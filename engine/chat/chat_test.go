@@ -229,6 +229,43 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// What a template is given as JSON it writes as json.dumps does, integers of any length digit by digit;
+// from_json reads what tojson wrote.
+func TestJSONStaysWhatItWas(t *testing.T) {
+	const arguments = `{"id": 12345678901234567890, "less": -98765432109876543210, "most": 9223372036854775807, "x": [1e+20, 1.5]}`
+	var m Message
+	if err := json.Unmarshal([]byte(`{"role": "assistant", "content": "", "arguments": `+arguments+`}`), &m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(m.Fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ template, want string }{
+		{"{{ messages[0].arguments|tojson }}", arguments},
+		{"{{ messages[0].arguments|tojson|from_json|tojson }}", arguments},
+		{"{{ messages[0].arguments.id }} {{ messages[0].arguments.id|int|string|length }}", "12345678901234567890 20"},
+		{"{{ messages[0].arguments.id is number and messages[0].arguments.id is integer and messages[0].arguments.id == ('12345678901234567890'|from_json) }}", "True"},
+		{"{{ messages[0].arguments.id + 1 }}", "error: got an int beyond 64 bits + an int"},
+		{"{{ '{'|from_json }}", `error: from_json: got "{"`},
+	} {
+		tmpl, err := Parse("t", c.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tmpl.Render([]Message{m}, Options{})
+		if err != nil {
+			got = "error: " + strings.TrimPrefix(err.Error(), "chat: t:1: ")
+		}
+		if got != c.want && (err == nil || !strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s: got %q, want %q", c.template, got, c.want)
+		}
+	}
+	if !strings.Contains(string(again), "12345678901234567890") {
+		t.Errorf("a message became %s", again)
+	}
+}
+
 // What the assistant said is marked by the template, where its text goes straight into the conversation's.
 func TestMarked(t *testing.T) {
 	for _, c := range []struct {

@@ -117,6 +117,8 @@ func init() { // map looks them up while it runs
 			}
 			return &list{items: items}
 		},
+		"min":        extreme("min", -1),
+		"max":        extreme("max", 1),
 		"map":        mapFilter,
 		"select":     chosen(true, false),
 		"reject":     chosen(false, false),
@@ -124,6 +126,15 @@ func init() { // map looks them up while it runs
 		"rejectattr": chosen(false, true),
 		"indent":     indent,
 		"tojson":     tojson,
+		"from_json": func(r *run, v any, _ args) any {
+			text := orElse(r, "from_json", v, "")
+			r.spend(16 * len(text))
+			value, err := fromJSON([]byte(text))
+			if err != nil {
+				r.fail("from_json: got %.40q: %v", text, err)
+			}
+			return value
+		},
 	}
 }
 
@@ -150,7 +161,7 @@ func defaultFilter(r *run, v any, a args) any {
 func intFilter(r *run, v any, a args) any {
 	otherwise := orElse(r, "int", a.want(r, "int", "default?")[0], int64(0))
 	switch v := number(v).(type) {
-	case int64:
+	case int64, digits:
 		return v
 	case float64:
 		if math.Abs(v) < 1<<63 {
@@ -193,8 +204,12 @@ func (r *run) path(v any, name string) any {
 	return v
 }
 
+// mapItems is a generator, as map, select and their like give: of None, too, as Jinja has it.
 func (r *run) mapItems(v any, f func(any) any) *list {
 	l := &list{once: true}
+	if v == nil {
+		return l
+	}
 	for _, item := range r.iterate(v) {
 		r.spend(stepWork)
 		l.items = append(l.items, f(item))
@@ -242,6 +257,9 @@ func chosen(keep, field bool) func(*run, any, args) any {
 			a.positional = a.positional[1:]
 		}
 		l := &list{once: true}
+		if v == nil {
+			return l
+		}
 		for _, item := range r.iterate(v) {
 			r.spend(stepWork)
 			if test(r, of(item), a) == keep {
@@ -249,6 +267,34 @@ func chosen(keep, field bool) func(*run, any, args) any {
 			}
 		}
 		return l
+	}
+}
+
+// extreme is the first item that comes before all others, or behind them.
+func extreme(name string, sign int) func(*run, any, args) any {
+	return func(r *run, v any, a args) any {
+		w := a.want(r, name, "case_sensitive?", "attribute?")
+		by := func(item any) any {
+			if name, ok := w[1].(string); ok {
+				item = r.path(item, name)
+			}
+			if orElse(r, name, w[0], false) {
+				return item
+			}
+			return fold(item)
+		}
+		items := r.iterate(v)
+		if len(items) == 0 {
+			return undefined{name + " of nothing"}
+		}
+		best := items[0]
+		for _, item := range items[1:] {
+			r.spend(stepWork)
+			if sign*r.order(by(item), by(best)) > 0 {
+				best = item
+			}
+		}
+		return best
 	}
 }
 
@@ -292,14 +338,11 @@ func indent(r *run, v any, a args) any {
 	return strings.Join(lines, "\n")
 }
 
-// tojson is that of transformers: json.dumps with ensure_ascii off, not the one of Jinja that escapes for
-// HTML.
+// tojson is that of transformers: json.dumps with ensure_ascii off at first, not the one of Jinja that
+// escapes for HTML.
 func tojson(r *run, v any, a args) any {
 	w := a.want(r, "tojson", "ensure_ascii?", "indent?", "separators?", "sort_keys?")
-	style := jsonStyle{item: ", ", key: ": ", sorted: orElse(r, "tojson", w[3], false)}
-	if orElse(r, "tojson", w[0], false) {
-		r.fail("tojson: got ensure_ascii, want it off")
-	}
+	style := jsonStyle{item: ", ", key: ": ", sorted: orElse(r, "tojson", w[3], false), ascii: orElse(r, "tojson", w[0], false)}
 	if by, ok := w[1].(string); ok {
 		style.indent, style.item = &by, ","
 	} else if n, ok := w[1].(int64); ok {

@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ func (r *run) writeRepr(b *strings.Builder, v any) {
 		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
 	case int64:
 		b.WriteString(strconv.FormatInt(v, 10))
+	case digits:
+		b.WriteString(string(v))
 	case float64:
 		b.WriteString(floatText(v))
 	case string:
@@ -152,6 +155,44 @@ func (r *run) percent(format string, v any) string {
 	}
 	r.spend(b.Len())
 	return b.String()
+}
+
+// braces is the method format of a string, with {}, {0}, {name}, {{ and }}.
+func (r *run) braces(format string, a args) string {
+	var b strings.Builder
+	for next := 0; ; {
+		at := strings.IndexAny(format, "{}")
+		if at < 0 {
+			b.WriteString(format)
+			r.spend(b.Len())
+			return b.String()
+		}
+		b.WriteString(format[:at])
+		if strings.HasPrefix(format[at+1:], format[at:at+1]) {
+			b.WriteByte(format[at])
+			format = format[at+2:]
+			continue
+		}
+		name, rest, closed := strings.Cut(format[at+1:], "}")
+		if format[at] == '}' || !closed || strings.ContainsAny(name, "{:!.[") {
+			r.fail("format: got %.40q, want {}, {0} or {name} for each value", format[at:])
+		}
+		if name == "" {
+			name = strconv.Itoa(next)
+			next++
+		}
+		i, err := strconv.Atoi(name)
+		switch named := slices.Index(a.names, name); {
+		case err == nil && i >= 0 && i < len(a.positional):
+			b.WriteString(r.text(a.positional[i]))
+		case named >= 0:
+			b.WriteString(r.text(a.named[named]))
+		default:
+			r.fail("format: got no value for {%s}", name)
+		}
+		r.spend(b.Len())
+		format = rest
+	}
 }
 
 var clock = map[byte]string{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf16"
 )
 
 // fromJSON reads a value and keeps the order of keys.
@@ -34,6 +35,9 @@ func readJSON(d *json.Decoder, depth int) (any, error) {
 	case json.Number:
 		if i, err := t.Int64(); err == nil {
 			return i, nil
+		}
+		if !strings.ContainsAny(t.String(), ".eE") {
+			return digits(t), nil
 		}
 		return t.Float64()
 	case json.Delim:
@@ -72,6 +76,7 @@ type jsonStyle struct {
 	indent    *string
 	item, key string
 	sorted    bool
+	ascii     bool // all other characters as \u and four digits
 }
 
 func toJSON(r *run, v any, style jsonStyle) string {
@@ -85,11 +90,11 @@ func writeJSON(r *run, b *strings.Builder, v any, style jsonStyle, line string) 
 	switch v := v.(type) {
 	case nil:
 		b.WriteString("null")
-	case bool, int64, float64:
+	case bool, int64, digits, float64:
 		b.WriteString(strings.ToLower(r.text(v)))
 	case string:
 		r.spend(len(v))
-		quoteJSON(b, v)
+		quoteJSON(b, v, style.ascii)
 	case *list:
 		writeItems(r, b, "[]", len(v.items), style, line, func(i int, line string) {
 			writeJSON(r, b, v.items[i], style, line)
@@ -103,7 +108,7 @@ func writeJSON(r *run, b *strings.Builder, v any, style jsonStyle, line string) 
 			if _, ok := v.keys[i].(string); !ok {
 				k = strings.ToLower(strings.Replace(k, "None", "null", 1))
 			}
-			quoteJSON(b, k)
+			quoteJSON(b, k, style.ascii)
 			b.WriteString(style.key)
 			writeJSON(r, b, v.values[i], style, line)
 		})
@@ -134,7 +139,7 @@ func writeItems(r *run, b *strings.Builder, brackets string, n int, style jsonSt
 	b.WriteByte(brackets[1])
 }
 
-func quoteJSON(b *strings.Builder, s string) {
+func quoteJSON(b *strings.Builder, s string, ascii bool) {
 	b.WriteByte('"')
 	for _, c := range s {
 		switch short := strings.IndexRune("\"\\\n\r\t\b\f", c); {
@@ -143,6 +148,10 @@ func quoteJSON(b *strings.Builder, s string) {
 			b.WriteByte(`"\nrtbf`[short])
 		case c < 0x20:
 			fmt.Fprintf(b, `\u%04x`, c)
+		case ascii && c > 0x7e:
+			for _, unit := range utf16.AppendRune(nil, c) {
+				fmt.Fprintf(b, `\u%04x`, unit)
+			}
 		default:
 			b.WriteRune(c)
 		}

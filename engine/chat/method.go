@@ -121,6 +121,7 @@ func init() { // the table and what calls it through a run refer to each other
 		},
 		"rsplit":  func(r *run, s string, a args) any { return r.split("rsplit", s, a, splitRight) },
 		"replace": replace,
+		"format":  func(r *run, s string, a args) any { return r.braces(s, a) },
 	}
 }
 

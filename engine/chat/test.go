@@ -13,7 +13,7 @@ func init() { // select and map look them up while they run
 		"boolean":  is[bool],
 		"string":   is[string],
 		"float":    is[float64],
-		"integer":  is[int64],
+		"integer":  func(r *run, v any, a args) bool { return is[int64](r, v, a) || is[digits](r, v, a) },
 		"mapping":  is[*dict],
 		"callable": is[*callable],
 		"undefined": func(_ *run, v any, _ args) bool {
@@ -24,7 +24,7 @@ func init() { // select and map look them up while they run
 			_, is := v.(undefined)
 			return !is
 		},
-		"number":   func(_ *run, v any, _ args) bool { _, is := asFloat(v); return is },
+		"number":   func(r *run, v any, a args) bool { _, number := asFloat(v); return number || is[digits](r, v, a) },
 		"sequence": func(_ *run, v any, _ args) bool { _, is := length(v); return is },
 		"iterable": func(_ *run, v any, _ args) bool { _, is := length(v); return is || isList(v) },
 		"odd":      func(r *run, v any, _ args) bool { return r.equal(r.arithmetic("%", v, int64(2)), int64(1)) },

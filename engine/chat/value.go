@@ -9,6 +9,7 @@ import (
 // namespace are never changed once made, so a value can't hold itself.
 type (
 	undefined struct{ name string }
+	digits    string // an integer of JSON beyond 64 bits, which is only written and compared
 	list      struct {
 		items []any
 		tuple bool
@@ -32,7 +33,7 @@ func newDict() *dict { return &dict{at: map[any]int{}} }
 // key returns what a map finds a value by, so that 1, 1.0 and true are one key, as in Python.
 func key(v any) (k any, ok bool) {
 	switch v := v.(type) {
-	case nil, string, int64:
+	case nil, string, int64, digits:
 		return v, true
 	case bool:
 		if v {
@@ -85,6 +86,8 @@ func typeName(v any) string {
 		return "a bool"
 	case int64:
 		return "an int"
+	case digits:
+		return "an int beyond 64 bits"
 	case float64:
 		return "a float"
 	case string:
@@ -165,6 +168,8 @@ func (r *run) equal(a, b any) bool {
 	case string:
 		s, ok := b.(string)
 		return ok && a == s
+	case digits:
+		return a == b
 	case *list:
 		b, ok := b.(*list)
 		return ok && (a == b || a.tuple == b.tuple && !a.once && !b.once && r.equalItems(a.items, b.items))

@@ -32,7 +32,7 @@ type columnRows struct {
 }
 
 func newColumnRows(f *os.File, format string, size int64, names fields, read *int64) (*columnRows, error) {
-	list := []string{names.text, names.prompt, names.completion, names.messages, names.tools, names.chosen, names.rejected, names.extra}
+	list := []string{names.text, names.prompt, names.completion, names.messages, names.tools, names.chosen, names.rejected, names.extra, names.label}
 	if names.messages == "messages" {
 		list = append(list, "conversations")
 	}

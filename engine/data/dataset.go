@@ -28,8 +28,9 @@ type Records struct {
 	// "chosen", "rejected".
 	Text, Prompt, Completion, Messages, Tools, Chosen, Rejected string
 
-	// SkipBad leaves out records that are damaged, of another kind, or that the model's template refuses, and
-	// counts them. Otherwise the first one is an error. A file that cannot be read on is one in any case.
+	// SkipBad leaves out records that are damaged, of another kind, that the model's template refuses, or
+	// whose field "label" says that their completion is not wanted, and counts them. Otherwise the first one
+	// is an error. A file that cannot be read on is one in any case.
 	SkipBad bool
 }
 
@@ -83,7 +84,7 @@ func (o Records) open(path string) (*Dataset, error) {
 	}
 	d := &Dataset{o: o, Kind: o.Kind, fields: fields{
 		text: o.Text, prompt: o.Prompt, completion: o.Completion, messages: o.Messages, tools: o.Tools,
-		chosen: o.Chosen, rejected: o.Rejected, extra: "chat_template_kwargs",
+		chosen: o.Chosen, rejected: o.Rejected, extra: "chat_template_kwargs", label: "label",
 	}}
 	f := &d.fields
 	for name, standard := range map[*string]string{&f.text: "text", &f.prompt: "prompt", &f.completion: "completion", &f.messages: "messages", &f.tools: "tools", &f.chosen: "chosen", &f.rejected: "rejected"} {

@@ -72,7 +72,7 @@ func (r Record) String() string {
 func brief(text string) string { return strconv.Quote(cut(text, 60)) }
 
 // fields are the names of what is read.
-type fields struct{ text, prompt, completion, messages, tools, chosen, rejected, extra string }
+type fields struct{ text, prompt, completion, messages, tools, chosen, rejected, extra, label string }
 
 // A row is what a reader finds: the values of its fields, each a string or JSON. A field that is null is not
 // there.
@@ -150,6 +150,9 @@ func (f fields) record(r row, kind Kind) (rec Record, err error) {
 	case CompletionKind:
 		take(f.prompt, passage(&rec.Prompt))
 		take(f.completion, passage(&rec.Completion))
+		if unwanted(r.fields[f.label]) {
+			err = fmt.Errorf("field %q is false: the completion is one that is not wanted (KTO), which no method learns; SkipBad leaves such records out", f.label)
+		}
 	case ChatKind:
 		take(f.messages, func(v any) (err error) { rec.Messages, err = toMessages(v); return err })
 	case PreferenceKind:
@@ -169,6 +172,17 @@ func (f fields) record(r row, kind Kind) (rec Record, err error) {
 		err = rec.consistent()
 	}
 	return rec, err
+}
+
+// unwanted says whether a label is false. In a table's cell it is a text.
+func unwanted(label any) bool {
+	switch v := label.(type) {
+	case string:
+		return strings.EqualFold(v, "false")
+	case json.RawMessage:
+		return string(v) == "false"
+	}
+	return false
 }
 
 // consistent says whether the passages of a record go together.

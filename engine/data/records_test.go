@@ -284,6 +284,30 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// A completion that is not wanted, as KTO has them, is an error, or left out; other labels say nothing.
+func TestUnwantedCompletions(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.jsonl": `{"prompt": "a", "completion": "b", "label": true}` + "\n" + `{"prompt": "a", "completion": "c", "label": false}` + "\n" + `{"prompt": "a", "completion": "d", "label": 0}`,
+		"a.csv":   "prompt,completion,label\na,b,True\na,c,False\na,d,0\n",
+	} {
+		path := filepath.Join(folder(t, map[string]string{name: text}), name)
+		d, err := ReadRecords(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Head(9); err == nil || !strings.Contains(err.Error(), `: field "label" is false: the completion is one that is not wanted (KTO)`) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if d, err = (Records{SkipBad: true}).Read(path); err != nil {
+			t.Fatal(err)
+		}
+		list, err := d.Head(9)
+		if err != nil || len(list) != 2 || list[1].Completion.Text != "d" {
+			t.Errorf("%s: got %v, %v, want b and d", name, list, err)
+		}
+	}
+}
+
 // What cannot be read on is an error, also where bad records are left out.
 func TestRecordsRefused(t *testing.T) {
 	var z bytes.Buffer

@@ -148,14 +148,17 @@ func (s *Sequences) text(ids []int) string {
 }
 
 // Split cuts the sequences in two: share (0.9) of them, drawn by the seed, and the rest. Both get at least
-// one. A share that is not from 0 to 1, and fewer than two sequences, panic with a *tensor.Error.
+// one; what became of the other records is told by the first. A share that is not from 0 to 1, and fewer than
+// two sequences, panic with a *tensor.Error.
 func (s *Sequences) Split(share float64, seed uint64) (first, rest *Sequences) {
 	if !(share >= 0 && share <= 1) || len(s.list) < 2 {
 		s.fail("data.Split", "got share %v of %d sequences, want 0 to 1 of at least 2", share, len(s.list))
 	}
 	order := rand.New(rand.NewPCG(seed, uint64(math.MaxUint64))).Perm(len(s.list)) // no epoch has this order
 	n := min(max(int(math.Round(share*float64(len(order)))), 1), len(order)-1)
-	return s.part(order[:n]), s.part(order[n:])
+	first, rest = s.part(order[:n]), s.part(order[n:])
+	first.Skipped, first.Empty, first.Cut, first.CutTokens, first.Rewritten = s.Skipped, s.Empty, s.Cut, s.CutTokens, s.Rewritten
+	return first, rest
 }
 
 func (s *Sequences) part(order []int) *Sequences {

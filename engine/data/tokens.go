@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -31,9 +32,10 @@ type Speaker interface {
 //     where the tokens of both together are others than those of the prompt alone, so that a token that
 //     holds characters of both counts. With messages in place of texts the template writes both.
 //   - Of a chat the assistant's turns count: what the template marks by {% generation %}, or, for a template
-//     without such marks, what a turn adds to the conversation before it with AddGenerationPrompt. A turn
-//     that the template writes in another way once a further one follows (as thoughts are left out later)
-//     does not count, and is counted in Sequences.Rewritten.
+//     without such marks, what a turn adds to the conversation before it with AddGenerationPrompt. Where that
+//     ends with what the turn does not begin with, as a thought that it begins, the turn counts from where
+//     they part. A turn that the template writes in another way once a further one follows (as thoughts are
+//     left out later) does not count, and is counted in Sequences.Rewritten.
 //   - Of a preference both answers become a sequence each, as completions of the prompt. Where the record
 //     has no prompt, it is what chosen and rejected have in common at their beginning.
 //
@@ -148,7 +150,11 @@ func (o Tokens) make(ctx context.Context, d *Dataset) (*Sequences, error) {
 		s.Skipped.First = skipped.First
 	}
 	if len(s.list) == 0 {
-		return nil, fmt.Errorf("no record gives a sequence with a token that counts: %s", s)
+		way := ""
+		if s.Rewritten > 0 {
+			way = "; with Prompts all tokens count"
+		}
+		return nil, fmt.Errorf("no record gives a sequence with a token that counts: %s%s", s, way)
 	}
 	return s, nil
 }
@@ -386,13 +392,32 @@ func (o Tokens) turns(e *tokenized, r Record, text string) (said []chat.Span) {
 		if e.err != nil {
 			return nil
 		}
-		if !strings.HasPrefix(text, after) || !strings.HasPrefix(after, before) {
+		from := len(before)
+		if !strings.HasPrefix(after, before) {
+			from = alike(before, after)
+			if from < len(e.render(o, r, r.Messages[:i], false)) {
+				from = -1
+			}
+		}
+		if from < 0 || !strings.HasPrefix(text, after) {
 			e.rewritten++
 			continue
 		}
-		said = append(said, chat.Span{From: len(before), To: len(after)})
+		said = append(said, chat.Span{From: from, To: len(after)})
 	}
 	return said
+}
+
+// alike is how many bytes two texts begin with, in whole characters.
+func alike(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
 }
 
 // common is how many tokens are the same at the beginning of both.
@@ -415,13 +440,7 @@ func inCommon(chosen, rejected Passage) (prompt, a, b Passage) {
 		}
 		return Passage{Messages: chosen.Messages[:n:n]}, Passage{Messages: chosen.Messages[n:]}, Passage{Messages: rejected.Messages[n:]}
 	}
-	n := 0
-	for n < min(len(chosen.Text), len(rejected.Text)) && chosen.Text[n] == rejected.Text[n] {
-		n++
-	}
-	for n > 0 && n < len(chosen.Text) && chosen.Text[n]&0xC0 == 0x80 { // inside of a character
-		n--
-	}
+	n := alike(rejected.Text, chosen.Text)
 	if n > 0 && chosen.Text[n-1] == ' ' {
 		n--
 	}

@@ -155,6 +155,36 @@ func TestRewrittenAnswers(t *testing.T) {
 	}
 }
 
+// Reasoning models' templates end a prompt with a thought that answers in a conversation do not have, or have
+// in another way. An answer counts from where the two part.
+func TestPromptIsNoPrefix(t *testing.T) {
+	chats := `{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]}`
+	const turn = "{% for m in messages %}<{{ m.role }}>"
+	for _, c := range []struct{ name, template, line, want string }{
+		{"DeepSeek's R1", turn + "{{ m.content }}|{% endfor %}{% if add_generation_prompt %}<assistant><think>\n{% endif %}", chats,
+			"<user>a|<assistant>⟦b|⟧<user>c|<assistant>⟦d|⟧"},
+		{"GLM 4.7", turn + "{% if m.role == 'assistant' %}</think>{% endif %}{{ m.content }}|{% endfor %}{% if add_generation_prompt %}<assistant><think>{% endif %}", chats,
+			"<user>a|<assistant><⟦/think>b|⟧<user>c|<assistant><⟦/think>d|⟧"},
+		{"a character in two", turn + "{{ m.content }}|{% endfor %}{% if add_generation_prompt %}<assistant>ä{% endif %}",
+			`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "ö"}]}`, "<user>a|<assistant>⟦ö|⟧"},
+		{"a prompt of its own", turn + "{{ m.content }}|{% endfor %}{% if add_generation_prompt %}[answer]{% endif %}", chats,
+			"<user>a|⟦<assistant>b|⟧<user>c|⟦<assistant>d|⟧"},
+	} {
+		tmpl, err := chat.Parse(c.name, c.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := ReadRecords(folder(t, map[string]string{"a.jsonl": c.line}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Tokens{Template: tmpl}.Of(t.Context(), d)
+		if err != nil || s.Show(0) != c.want || s.Rewritten != 0 {
+			t.Errorf("%s: got %q, %v, want %q", c.name, s.Show(0), err, c.want)
+		}
+	}
+}
+
 // Where a span begins inside of a token, the token belongs to it; where it ends inside of one, it does not.
 func TestPlaces(t *testing.T) {
 	_, tok := readTokenCases(t)
@@ -196,6 +226,22 @@ func TestLongTexts(t *testing.T) {
 		if !slices.Equal(got, c.want) || s.CutTokens != c.cut || s.Cut != min(1, c.cut) {
 			t.Errorf("wrap %v: got %q, %d tokens cut of %d records, want %q", c.wrap, got, s.CutTokens, s.Cut, c.want)
 		}
+	}
+}
+
+// What was cut off is told of the first part of a split, too.
+func TestSplitTellsWhatWasCut(t *testing.T) {
+	d, err := ReadRecords(folder(t, map[string]string{"a.jsonl": strings.Repeat(`{"text": "abcdefghij"}`+"\n", 4)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Tokens{Length: 3}.Of(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest := s.Split(0.5, 1)
+	if got := first.Padded(1).String(); !strings.Contains(got, "4 records cut by 24 tokens") || strings.Contains(rest.String(), "cut") {
+		t.Errorf("got %s, and %v", got, rest)
 	}
 }
 

@@ -142,9 +142,7 @@ func parseConfig(s *pretrained.Settings) (Config, error) {
 		s.Fail("model_type", "got %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 		return Config{}, s.Err()
 	}
-	if q := s.Object("quantization_config"); q != nil {
-		s.Fail("quantization_config", "weights in codes of %q are not read", q.Text("quant_method", "?"))
-	}
+	s.NoCodes()
 	key := func(name string) string {
 		if other, ok := f.keys[name]; ok {
 			return other

@@ -13,7 +13,6 @@ type transform struct {
 	turns   []complex128 // e^(−2πi·k/n)
 	factors []int        // of n; nil if long says how
 	long    *bluestein
-	room    sync.Pool // *[]complex128 of n, for what lies between two stages
 }
 
 // direct is the largest prime factor for which the sum of its terms is written out: above it Bluestein's way
@@ -40,7 +39,6 @@ func newTransform(n int) *transform {
 	if slices.ContainsFunc(f.factors, func(p int) bool { return p > direct }) {
 		f.factors, f.long = nil, newBluestein(n)
 	}
-	f.room.New = func() any { x := make([]complex128, n); return &x }
 	return f
 }
 

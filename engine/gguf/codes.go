@@ -43,13 +43,13 @@ func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, err
 			o = rows(o)
 		}
 		block := data[(o*in/k.block+g)*k.bytes:][:k.bytes]
-		if c.Bits == 8 {
-			for i, q := range block[2:] {
-				codes[i] = q ^ 0x80 // from −128…127 to 0…255
-			}
-		} else {
-			for i, q := range block[2:] {
-				codes[i], codes[i+16] = q&15, q>>4
+		for q := block[2:]; len(q) > 0; q, codes = q[8:], codes[8:] {
+			eight := binary.LittleEndian.Uint64(q)
+			if c.Bits == 8 {
+				binary.LittleEndian.PutUint64(codes, eight^0x8080808080808080) // from −128…127 to 0…255
+			} else {
+				binary.LittleEndian.PutUint64(codes, eight&0x0f0f0f0f0f0f0f0f)
+				binary.LittleEndian.PutUint64(codes[16:], eight>>4&0x0f0f0f0f0f0f0f0f)
 			}
 		}
 		return half(block)

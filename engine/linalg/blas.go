@@ -46,16 +46,11 @@ func padded(m, n int, a []float64) (x []float64, ld int) {
 // apart runs work on the pieces of n lines, some of which a thread takes at once.
 func (t threads) apart(n, least int, work func(lo, hi int)) {
 	parts := max(1, min(int(t), n/least))
-	if parts == 1 {
-		work(0, n)
-		return
-	}
-	var wg sync.WaitGroup
-	for i := range parts {
-		wg.Go(func() { work(i*n/parts, (i+1)*n/parts) })
-	}
-	wg.Wait()
+	pool.Apart(parts, func(i int) { work(i*n/parts, (i+1)*n/parts) })
 }
+
+// rooms keep memory for packed panels: a factorisation makes hundreds of products.
+var rooms sync.Pool // *[]float64
 
 // gemm computes c [m n] = op(a)·op(b), or with onto 1 or −1 c plus or minus that; ta and tb transpose.
 func (t threads) gemm(ta, tb bool, m, n, k int, a []float64, lda int, b []float64, ldb int, onto int, c []float64, ldc int) {
@@ -79,9 +74,14 @@ func (t threads) gemm(ta, tb bool, m, n, k int, a []float64, lda int, b []float6
 	}
 	part := func(m, n int, a, b, c []float64) {
 		d := gemm.NewDouble(m, n, 1, []gemm.Term{term}, 1)
+		room, _ := rooms.Get().(*[]float64)
+		if size := d.ScratchLen(1); room == nil || len(*room) < size {
+			room = new(make([]float64, size))
+		}
+		defer rooms.Put(room)
 		d.Run(pool.Serial(1), &gemm.DoubleCall{
 			A: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(a))}, B: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(b))},
-			C: unsafe.Pointer(unsafe.SliceData(c)), LDC: ldc, Onto: onto, Scratch: make([]float64, d.ScratchLen(1)),
+			C: unsafe.Pointer(unsafe.SliceData(c)), LDC: ldc, Onto: onto, Scratch: *room,
 		})
 	}
 	if m*n*k < work {

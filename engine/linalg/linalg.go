@@ -92,28 +92,11 @@ func systems(op string, a, b Tensor, rows func(m, n int) int) (x, y Tensor, vect
 		fail(op, "got %s and %s, want right-hand sides with %d rows", describe(a), describe(b), want)
 	}
 	dt := dtype.Promote(x.DType(), y.DType())
-	shape := broadcast(op, a, b, batch, other)
+	shape, ok := ir.Broadcast(batch, other)
+	if !ok {
+		fail(op, "got %s and %s, want batches that broadcast", describe(a), describe(b))
+	}
 	return x.Cast(dt).Expand(join(shape, m, n)...), y.Cast(dt).Expand(join(shape, have, cols)...), vector
-}
-
-// broadcast is the batch of two operands.
-func broadcast(op string, a, b Tensor, x, y []int) []int {
-	shape := make([]int, max(len(x), len(y)))
-	at := func(s []int, i int) int {
-		if i -= len(shape) - len(s); i < 0 {
-			return 1
-		}
-		return s[i]
-	}
-	for i := range shape {
-		p, q := at(x, i), at(y, i)
-		if shape[i] = p; p == 1 {
-			shape[i] = q
-		} else if q != 1 && p != q {
-			fail(op, "got %s and %s, want batches that broadcast", describe(a), describe(b))
-		}
-	}
-	return shape
 }
 
 // join is a shape with more axes at its end.

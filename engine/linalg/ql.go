@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -83,15 +84,7 @@ func sortRows(n int, d, vt []float64) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case d[i] < d[j]:
-			return -1
-		case d[i] > d[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(d[i], d[j]) })
 	values, rows := slices.Clone(d), slices.Clone(vt)
 	for to, from := range order {
 		d[to] = values[from]

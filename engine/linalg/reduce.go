@@ -1,11 +1,10 @@
 package linalg
 
 import (
-	"sync"
-
 	"gonum.org/v1/gonum/blas"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
 // Half of the work of a reduction to tridiagonal or bidiagonal form is products of the whole rest of the
@@ -22,30 +21,26 @@ func (t threads) symv(n int, a []float64, lda int, x, y []float64) {
 		t = 1
 	}
 	sums := make([][]float64, t)
-	var wg sync.WaitGroup
-	for worker := range int(t) {
-		wg.Go(func() {
-			y := make([]float64, n)
-			sums[worker] = y
-			for i := 4 * worker; i < n; i += 4 * int(t) {
-				below := 0 // of the block on the diagonal, row by row
-				if i+4 <= n {
-					for r, s := range micro.Symmetric(i, a[i*lda:], lda, (*[4]float64)(x[i:]), x, y) {
-						y[i+r] += s
-					}
-					below = i
+	pool.Apart(int(t), func(worker int) {
+		y := make([]float64, n)
+		sums[worker] = y
+		for i := 4 * worker; i < n; i += 4 * int(t) {
+			below := 0 // of the block on the diagonal, row by row
+			if i+4 <= n {
+				for r, s := range micro.Symmetric(i, a[i*lda:], lda, (*[4]float64)(x[i:]), x, y) {
+					y[i+r] += s
 				}
-				for r := i; r < min(n, i+4); r++ {
-					for c, v := range a[r*lda+below : r*lda+r] {
-						y[r] += v * x[below+c]
-						y[below+c] += v * x[r]
-					}
-					y[r] += a[r*lda+r] * x[r]
-				}
+				below = i
 			}
-		})
-	}
-	wg.Wait()
+			for r := i; r < min(n, i+4); r++ {
+				for c, v := range a[r*lda+below : r*lda+r] {
+					y[r] += v * x[below+c]
+					y[below+c] += v * x[r]
+				}
+				y[r] += a[r*lda+r] * x[r]
+			}
+		}
+	})
 	clear(y[:n])
 	for _, s := range sums {
 		plain.Daxpy(n, 1, s, 1, y, 1)

@@ -169,3 +169,12 @@ func (s *memory) tokens(ctx context.Context, rows []*row, texts []*text) (ids []
 func (m *Model) varies() bool {
 	return slices.ContainsFunc(m.Blocks, func(b *Block) bool { return b.Attn.Rope.Varies() })
 }
+
+// turnsAnew says whether keys that were turned in a text of so many tokens are not those of a text of another
+// length: longrope has two sets of rates.
+func (m *Model) turnsAnew(before, now int) bool {
+	return slices.ContainsFunc(m.Blocks, func(b *Block) bool {
+		r := b.Attn.Rope.Scaling
+		return r.Kind == "longrope" && (before > r.Original) != (now > r.Original)
+	})
+}

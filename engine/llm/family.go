@@ -112,9 +112,7 @@ func (s settings) config() Config {
 		s.Fail("model_type", "got %q, want one of %s", name, inFiles())
 		return Config{}
 	}
-	if q := s.Object("quantization_config"); q != nil {
-		s.Fail("quantization_config", "weights in codes of %q are not read", q.Text("quant_method", "?"))
-	}
+	s.NoCodes()
 	c := Config{
 		Family: name, Vocab: s.Need("vocab_size"), Layers: s.Need("num_hidden_layers"), Width: s.Need("hidden_size"),
 		Heads: s.Need("num_attention_heads"), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),

@@ -68,6 +68,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"llama-2", map[string]any{"attention_bias": true}, `no tensor "model.layers.0.self_attn.q_proj.bias"`},
 		{"llama-2", map[string]any{"hidden_act": "relu"}, `hidden_act: got "relu", want one of`},
 		{"llama-2", map[string]any{"quantization_config": map[string]any{"quant_method": "gptq"}}, `weights in codes of "gptq"`},
+		{"llama-2", map[string]any{"quantization_config": map[string]any{"group_size": 64, "bits": 4}}, "quantization_config: weights in codes of mlx (4 bits, groups of 64) are not read: mlx_lm.convert --dequantize"},
+		{"llama-2", map[string]any{"quantization": map[string]any{"group_size": 32, "bits": 8, "mode": "affine"}}, "quantization: weights in codes of mlx (8 bits, groups of 32)"},
 		{"llama-2", map[string]any{"rope_parameters": map[string]any{"rope_type": "spiral"}}, `rope scaling "spiral"`},
 		{"llama-2", map[string]any{"rope_parameters": map[string]any{"rope_type": "linear"}}, "factor 0, want a positive"},
 		{"llama-2", map[string]any{"rope_parameters": 7}, "rope_parameters: got 7, want an object"},

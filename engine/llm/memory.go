@@ -42,6 +42,7 @@ type text struct {
 	ids    []int
 	known  int    // how many of them did
 	held   []held // by pool
+	turned int    // tokens of the text when its keys were turned; 0: none was
 	// While only the device knows the last of ids, which is then no token, coming is that one, i64 [1 1].
 	coming tensor.Tensor
 }
@@ -75,7 +76,7 @@ func (s *memory) goOn(t *text, r room) *memory {
 	r.asked = max(r.asked, len(t.ids))
 	c := s.m.memory(s.kept, r)
 	c.furnish()
-	c.begun = &text{ids: t.ids, known: t.known, held: make([]held, len(c.pools))}
+	c.begun = &text{ids: t.ids, known: t.known, turned: t.turned, held: make([]held, len(c.pools))}
 	for k, p := range c.pools {
 		from, h := &t.held[k], &c.begun.held[k]
 		h.first = from.first
@@ -112,7 +113,7 @@ func (s *memory) forget(t *text) {
 	for k, p := range s.pools {
 		p.release(&t.held[k])
 	}
-	t.known = 0
+	t.known, t.turned = 0, 0
 }
 
 // within runs f where the model is; what stops it is its error.
@@ -131,6 +132,10 @@ func (t *text) unread() int { return len(t.ids) - 1 - t.known }
 func (s *memory) read(ctx context.Context, texts ...*text) error {
 	all := 0
 	for _, t := range texts {
+		if s.m.turnsAnew(t.turned, len(t.ids)) {
+			s.forget(t)
+		}
+		t.turned = len(t.ids)
 		all += t.unread()
 	}
 	for done := 0; done < all; {
@@ -150,6 +155,18 @@ func (s *memory) read(ctx context.Context, texts ...*text) error {
 		}
 		if all > longBlock {
 			progress.Report(ctx, progress.Event{Task: "prompt", Done: int64(done), Total: int64(all), Unit: "tok", Final: done == all})
+		}
+	}
+	return nil
+}
+
+// renew reads texts again whose length has come to turn all keys in another way.
+func (s *memory) renew(ctx context.Context, texts []*text) error {
+	for _, t := range texts {
+		if s.m.turnsAnew(t.turned, len(t.ids)) {
+			if err := s.read(ctx, t); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -177,6 +194,9 @@ func together(texts []*text) (rows []*text, width int) {
 // · width · Vocab]. A text has that many tokens, or fewer that did not go through the model before; then the
 // scores of its first one stand repeated before.
 func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []float32, err error) {
+	if err := s.renew(ctx, texts); err != nil {
+		return nil, err
+	}
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
 		out := s.step(rows, width, scores)
@@ -202,6 +222,9 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []fl
 // best asks for the best token after each text, i64 [rows 1], of which the last ones are theirs. It does not
 // wait for a device that computes them later, and the scores stay there.
 func (s *memory) best(ctx context.Context, texts []*text) (ids tensor.Tensor, err error) {
+	if err := s.renew(ctx, texts); err != nil {
+		return ids, err
+	}
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
 		ids = s.step(rows, 1, theBest)
@@ -320,7 +343,7 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 		longest = max(longest, len(t.ids))
 	}
 	tokens := rows[0].coming
-	if tokens.IsNone() {
+	if tokens.IsNone() || w == nothing { // which stops before it
 		tokens = tensor.From(ids, b, width)
 	}
 	steps := s.place(rows, positions)

@@ -139,7 +139,7 @@ func (s *memory) from(p *Prefix, prompt []int) (*text, error) {
 			return t, nil // a window has passed what the prompt looks at
 		}
 	}
-	t.known = n
+	t.known, t.turned = n, s.begun.turned
 	for k, pool := range s.pools {
 		if s.room.texts == 1 {
 			t.held[k] = s.begun.held[k].clone()
@@ -290,7 +290,7 @@ func (f *prefixFile) read(p *Prefix) {
 	}
 	p.mem = f.m.memory(kept, room{texts: 1, asked: len(tokens)})
 	p.text = p.mem.text(tokens)
-	p.text.known = len(tokens) - 1
+	p.text.known, p.text.turned = len(tokens)-1, len(tokens)
 	p.mem.furnish()
 	for k := range p.mem.pools {
 		if p.text.known > 0 {

@@ -205,6 +205,9 @@ func TestLoadRefuses(t *testing.T) {
 		{"other method", func(_ map[string]tensor.Tensor, md map[string]string) {
 			md["adapter_config"] = `{"peft_type":"IA3"}`
 		}, `got peft_type "IA3"`},
+		{"other method with keys of its own", func(_ map[string]tensor.Tensor, md map[string]string) {
+			md["adapter_config"] = `{"peft_type":"VERA","r":256,"d_initial":0.1,"projection_prng_key":0}`
+		}, `got peft_type "VERA", want "LORA"`},
 		{"rank", func(_ map[string]tensor.Tensor, md map[string]string) {
 			md["adapter_config"] = `{"peft_type":"LORA","r":0,"lora_alpha":1}`
 		}, "got r 0"},

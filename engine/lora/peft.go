@@ -105,12 +105,13 @@ func readPEFT(text []byte) (p peftConfig, c Config, err error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, c, fmt.Errorf("configuration: %w", err)
 	}
+	if p.PeftType != "LORA" { // whose keys are others
+		return p, c, fmt.Errorf("got peft_type %q, want \"LORA\"", p.PeftType)
+	}
 	if err := checkKeys(text); err != nil {
 		return p, c, err
 	}
 	switch {
-	case p.PeftType != "LORA":
-		return p, c, fmt.Errorf("got peft_type %q, want \"LORA\"", p.PeftType)
 	case p.R < 1 || !(p.Alpha > 0):
 		return p, c, fmt.Errorf("got r %d and lora_alpha %g, want both positive", p.R, p.Alpha)
 	case !(p.Dropout >= 0 && p.Dropout <= 1):
@@ -439,7 +440,7 @@ func (f *file) peftWholes(m nn.Module, tied bool) error {
 		if !ok {
 			continue
 		}
-		if sameAs(p, t) { // PEFT writes adapted embeddings, too, as they were
+		if sameAs(p, t) && !f.config.trains(p.Name) { // PEFT writes adapted embeddings, too, as they were
 			f.take(prefix + head + ofBaseLayer + ".weight")
 			continue
 		}
@@ -457,6 +458,22 @@ func (f *file) peftWholes(m nn.Module, tied bool) error {
 		}
 	}
 	return nil
+}
+
+// trains says whether an adapter of PEFT trains a weight whole that has still the values of the base: as one
+// of modules_to_save, which are the ends of names, or as a bias.
+func (c Config) trains(weight string) bool {
+	if strings.HasSuffix(weight, ".bias") && cmp.Or(c.Bias, NoBias) != NoBias {
+		return true
+	}
+	saved := strings.Fields(c.Train)
+	for dot := strings.LastIndexByte(weight, '.'); dot > 0; dot = strings.LastIndexByte(weight, '.') {
+		weight = weight[:dot]
+		if slices.ContainsFunc(saved, func(end string) bool { return strings.HasSuffix(weight, end) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameAs says whether a weight has the values of a file's tensor, bit for bit.

@@ -70,6 +70,35 @@ func TestTrainedWhole(t *testing.T) {
 	}
 }
 
+// What is trained whole is trained after a save and a load, too, also while it has the values of the base: so
+// are the files that PEFT writes of an adapter that it has just made.
+func TestUntrainedWholesStayTrained(t *testing.T) {
+	for _, c := range []lora.Config{
+		{Targets: "q_proj", Train: "lm_head"},
+		{Targets: "q_proj", Train: "norm embed_tokens"},
+		{Targets: "q_proj", Train: "layers.1.self_attn"},
+		{Targets: "q_proj", Bias: lora.AllBiases},
+		{Targets: "q_proj", Bias: lora.AdaptedBiases},
+		{Targets: "q_proj embed_tokens"}, // PEFT writes embeddings that it adapts, too
+	} {
+		m := base(t, "own")
+		made := inject(t, m, c)
+		want := made.Params()
+		dir := filepath.Join(t.TempDir(), "a")
+		if err := made.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		ad, err := lora.Load(dir, base(t, "own"))
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+			continue
+		}
+		if got := ad.Params(); len(got) != len(want) {
+			t.Errorf("%v: %d weights are trained after a load, want %d", c, len(got), len(want))
+		}
+	}
+}
+
 // A merged adapter leaves what it trained whole in the model, as it leaves the merged weights.
 func TestMergedWholesStay(t *testing.T) {
 	m := base(t, "own")

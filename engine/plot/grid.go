@@ -109,13 +109,15 @@ func (p *Plot) drawGrid(width int, draw, bare func(q *Plot, width int) string) s
 		var rows []string
 		widths := make([]int, 0, 24)
 		for i, q := range p.parts[from:min(from+columns, len(p.parts))] {
-			texts, plain := strings.Split(draw(q, each), "\n"), strings.Split(bare(q, each), "\n")
+			short := *q
+			short.Title = runewidth.Truncate(q.Title, each-8, "…") // it stands behind the labels of the y axis
+			texts, plain := strings.Split(draw(&short, each), "\n"), strings.Split(bare(&short, each), "\n")
 			for len(rows) < len(texts) {
 				rows, widths = append(rows, ""), append(widths, 0)
 			}
 			for r, text := range texts {
-				rows[r] += strings.Repeat(" ", i*(each+2)-widths[r]) + text
-				widths[r] = i*(each+2) + runewidth.StringWidth(plain[r])
+				rows[r] += strings.Repeat(" ", max(min(i, 1), i*(each+2)-widths[r])) + text
+				widths[r] = max(i*(each+2), widths[r]+min(i, 1)) + runewidth.StringWidth(plain[r])
 			}
 		}
 		if len(out) > 0 {

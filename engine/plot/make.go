@@ -192,6 +192,12 @@ func (p *Plot) add(op string, q *Plot) *Plot {
 	if p.Kind >= KindBox || q.Kind >= KindBox {
 		fail(op, "cannot draw %v and %v on the same axes", p.Kind, q.Kind)
 	}
+	if q.twin != nil {
+		if p.twin != nil {
+			fail(op, "got a third axis, want one at each side")
+		}
+		p.twin = q.twin
+	}
 	added := slices.Clone(q.Series)
 	if p.Kind != q.Kind {
 		mixed(p.Series, p.Kind)

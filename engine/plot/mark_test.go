@@ -149,3 +149,32 @@ func TestGrid(t *testing.T) {
 		t.Errorf("got the texts %s", got)
 	}
 }
+
+// TestGridOfLongTitles: what is wider than its place in a grid of text moves its neighbour and is cut.
+func TestGridOfLongTitles(t *testing.T) {
+	none := Line([]float64{math.NaN()}).Titled("loss")
+	for _, g := range []*Plot{Grid(2, Line([]int{1, 2}).Titled(strings.Repeat("long ", 12)), Line([]int{2, 1})), Grid(3, none, none, none)} {
+		for _, width := range []int{20, 40, 80} {
+			if text := g.Text(width); text == "" {
+				t.Errorf("nothing at %d columns", width)
+			}
+		}
+	}
+	if text := Grid(2, Line([]int{1, 2}).Titled(strings.Repeat("long ", 12)), Line([]int{2, 1})).Text(80); !strings.Contains(text, "…") {
+		t.Errorf("the title is not cut:\n%s", text)
+	}
+}
+
+// TestAndOfTwin: the axis at the right comes along, and a third is refused.
+func TestAndOfTwin(t *testing.T) {
+	two := func() *Plot { return Line([]int{1, 2}).Twin(Line([]int{10, 20})) }
+	if text := Line([]int{1, 2}).And(two()).Text(60); !strings.Contains(text, "├ 20") {
+		t.Errorf("no axis at the right:\n%s", text)
+	}
+	defer func() {
+		if e, ok := recover().(*Error); !ok || !strings.Contains(e.Error(), "third axis") {
+			t.Errorf("got %v, want a refusal of a third axis", e)
+		}
+	}()
+	two().And(two())
+}

@@ -227,7 +227,11 @@ func (f *figure) bars(t *trace, k int) {
 // points makes discs, or the density of very many that look alike.
 func (f *figure) points(t *trace, s *Series) {
 	radii := s.radii()
-	colours, scale, _ := f.pointColours()
+	var colours ramp
+	var scale axis
+	if s.colours != nil {
+		colours, scale, _ = f.pointColours()
+	}
 	for i := range s.len() {
 		at, ok := f.visible(s, i)
 		if !ok {

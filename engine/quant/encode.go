@@ -131,20 +131,29 @@ func (e *encoder) group(block, group int) (bad int) {
 		scale, zero := e.fit(low, high)
 		e.store(first+lane, scale)
 		e.zeros[first+lane] = byte(zero)
+		var list [128]byte
 		for i, v := range values {
-			e.put(codes, lane, i, byte(e.code(v, scale, zero)))
+			list[i] = byte(e.code(v, scale, zero))
 		}
+		e.lay(codes, lane, list[:e.Group])
 	}
 	return -1
 }
 
-// put writes a code into those of a group, where the bits are 0.
-func (e *encoder) put(codes []byte, lane, i int, code byte) {
+// lay writes the codes of an output into those of a group, as the comment of Quantised has them: four bytes
+// of each lane stand side by side.
+func (e *encoder) lay(to []byte, lane int, codes []byte) {
+	to = to[4*lane:]
 	if e.Bits == 8 {
-		codes[i>>2<<6+lane<<2+i&3] = code
+		for i := 0; i < len(codes); i += 4 {
+			binary.LittleEndian.PutUint32(to[i*lanes:], binary.LittleEndian.Uint32(codes[i:]))
+		}
 		return
 	}
-	codes[i>>3<<6+lane<<2+i&3] |= code << (i & 4)
+	for i := 0; i < len(codes); i += 8 {
+		eight := binary.LittleEndian.Uint64(codes[i:])
+		binary.LittleEndian.PutUint32(to[i/2*lanes:], uint32(eight)|uint32(eight>>32)<<4)
+	}
 }
 
 // read copies the weights of a group, with 0 beyond the matrix. It returns the place of the first that is

@@ -1,9 +1,12 @@
 package quant
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Pack makes a Weight [in out] of codes that something else has quantised, number for number. The function
@@ -18,26 +21,38 @@ func Pack(in, out int, c Config, group func(output, group int, codes []byte) (sc
 	if c.Scheme != Symmetric || c.Scale != dtype.F32 || in < 1 || out < 1 || in%c.Group != 0 {
 		return nil, fmt.Errorf("quant: got codes [%d %d] of %v, want whole groups, symmetric, scales f32", in, out, c)
 	}
-	e := newEncoder(c, in, out)
-	e.each(func(b, g int) {
-		first := (b*e.groups + g) * lanes
-		to := e.codes[first*e.Group*e.Bits/8:][:lanes*e.Group*e.Bits/8]
-		var codes [128]byte
-		for lane := range lanes {
-			scale, zero := float32(0), byte(1)<<(e.Bits-1)
-			for i := range codes {
-				codes[i] = zero
-			}
-			if output := b*lanes + lane; output < out {
-				scale = group(output, g, codes[:e.Group])
-			}
-			e.store(first+lane, scale)
-			for i, code := range codes[:e.Group] {
-				e.put(to, lane, i, code)
-			}
-		}
+	w := &Weight{Config: c, Quantised: tensor.Quantised{In: in, Out: out, Bits: c.Bits, Group: c.Group}}
+	codes, scales := w.Shapes()
+	e := &encoder{Config: c, in: in, out: out, groups: in / c.Group, scales: make([]byte, 4*scales[0]*scales[1]*scales[2])}
+	var err error
+	failed := tensor.Try(func() {
+		w.Codes, err = access.Filled(dtype.U8, codes, func(at int, to []byte) error { e.pack(at, to, group); return nil })
+		w.Scales = tensor.FromBytes(dtype.F32, e.scales, scales...)
 	})
-	return e.weight(), nil
+	if err = cmp.Or(failed, err); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// pack writes the bytes of the codes from a place on, which are those of whole groups of all lanes.
+func (e *encoder) pack(at int, to []byte, group func(output, group int, codes []byte) float32) {
+	size := lanes * e.Group * e.Bits / 8
+	var codes [128]byte
+	for n := at / size; len(to) > 0; n, to = n+1, to[size:] {
+		for lane := range lanes {
+			scale := float32(0)
+			if output := n/e.groups*lanes + lane; output < e.out {
+				scale = group(output, n%e.groups, codes[:e.Group])
+			} else {
+				for i := range codes {
+					codes[i] = 1 << (e.Bits - 1)
+				}
+			}
+			e.store(n*lanes+lane, scale)
+			e.lay(to[:size], lane, codes[:e.Group])
+		}
+	}
 }
 
 // Unpack is the inverse of [Pack]: it gives the codes and the scale of each group, output by output.

@@ -9,7 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A number is the operand of an operation of which at least one operand is complex: im is nil if it is real.
+// An operandParts is an operand of an operation of which at least one operand is complex: im is nil if it is
+// real.
 type operandParts struct{ re, im *ir.Node }
 
 // A complexRule makes an operation on complex numbers of operations on their parts.

@@ -37,12 +37,12 @@ func Grad(loss Tensor, params ...Tensor) []Tensor {
 
 // gradOfParts is Grad where some parameters are complex.
 func gradOfParts(loss Tensor, params []Tensor) []Tensor {
-	history := ir.History(loss.real("grad"))
+	from := loss.real("grad")
 	zero := map[*ir.Node]bool{} // parts that the loss does not reach, though it reaches the other part
 	var wanted []Tensor
 	for _, p := range params {
 		parts := reals(p)
-		reached := slices.DeleteFunc(slices.Clone(parts), func(x Tensor) bool { return !slices.Contains(history, x.node("grad")) })
+		reached := slices.DeleteFunc(slices.Clone(parts), func(x Tensor) bool { return !ir.Depends(from, x.node("grad")) })
 		if len(reached) == 0 {
 			reached = parts // Grad says what is wrong
 		}

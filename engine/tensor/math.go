@@ -59,24 +59,13 @@ func loosely(n *ir.Node, dt dtype.Type) *ir.Node {
 
 // broadcast returns the shape that shapes have in common, as NumPy does.
 func broadcast(op string, nodes ...*ir.Node) []int {
-	rank := 0
-	for _, n := range nodes {
-		rank = max(rank, len(n.Shape))
+	shapes := make([][]int, len(nodes))
+	for i, n := range nodes {
+		shapes[i] = n.Shape
 	}
-	shape := make([]int, rank)
-	for i := range shape {
-		shape[i] = 1
-	}
-	for _, n := range nodes {
-		lead := rank - len(n.Shape)
-		for i, d := range n.Shape {
-			switch have := &shape[lead+i]; {
-			case *have == 1:
-				*have = d
-			case d != 1 && d != *have:
-				fail(op, "got %v and %v, want shapes that broadcast (lengths equal or 1, aligned at the end)", nodes[0], nodes[1])
-			}
-		}
+	shape, ok := ir.Broadcast(shapes...)
+	if !ok {
+		fail(op, "got %v and %v, want shapes that broadcast (lengths equal or 1, aligned at the end)", nodes[0], nodes[1])
 	}
 	return shape
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/box"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // along returns t and the axis that a function goes along, one at most: none means all elements, in C order.
@@ -96,7 +98,7 @@ type Distinct struct {
 // gradient; First and Inverse need the order of the places, which takes longer.
 func (t Tensor) Unique() Distinct {
 	x := t.Flatten()
-	sorted := x.Sort(0)
+	sorted := x.Sort(0).Eval()
 	n := max(x.Len(0), 1)
 	rises := sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1)) // from one element to the next
 	values, order := sorted.compact(), x.ArgSort(0)
@@ -110,49 +112,68 @@ func (t Tensor) Unique() Distinct {
 	}
 }
 
-// compact is a tensor of its own of each element of an axis that differs from the one before. The host moves
-// them, which takes less time than to make places of them and gather there.
+// compact is the elements of an evaluated t that differ from the one before. They pass the host in pieces
+// that stay in its caches, which takes less time than to make places of them and gather there.
 func (t Tensor) compact() Tensor {
-	data, dt := t.Bytes(), t.DType()
-	switch dt {
+	var keep func(data []byte) []byte
+	switch dt := t.DType(); dt {
 	case dtype.F32:
-		data = compact[float32](data)
+		keep = distinct[float32]()
 	case dtype.F64:
-		data = compact[float64](data)
+		keep = distinct[float64]()
 	case dtype.F16, dtype.BF16:
-		return t.Cast(dtype.F32).compact().Cast(dt)
+		return t.Cast(dtype.F32).Eval().compact().Cast(dt)
 	default:
-		switch dt.Size() {
-		case 1:
-			data = compact[uint8](data)
-		case 2:
-			data = compact[uint16](data)
-		case 4:
-			data = compact[uint32](data)
-		case 8:
-			data = compact[uint64](data)
-		}
+		keep = map[int]func([]byte) []byte{1: distinct[uint8](), 2: distinct[uint16](), 4: distinct[uint32](), 8: distinct[uint64]()}[dt.Size()]
 	}
-	return leafOn(t.node("compact").Dev.(*backend.Device), dt, []int{len(data) / dt.Size()}, data, "")
+	from, size, kept := t.node("unique"), t.DType().Size(), 0
+	v, d, bytes := from.Value(), from.Dev.(*backend.Device), t.Len(0)*size
+	b, err := box.Leaf(d, t.DType(), t.Shape(), bytes, "", func(to *backend.Block) error {
+		room := make([]byte, min(1<<18, bytes))
+		for at := 0; at < bytes; at += len(room) {
+			piece := room[:min(len(room), bytes-at)]
+			if err := d.Download(scope.Context(), piece, v, v.Layout.Offset*size+at); err != nil {
+				return err
+			}
+			piece = keep(piece)
+			if err := d.Upload(to, kept, piece); err != nil {
+				return err
+			}
+			kept += len(piece)
+		}
+		return nil
+	})
+	check("unique", err)
+	y := on(b).Slice(0, 0, kept/size)
+	if kept < bytes/2 { // a few values keep no memory of many
+		y = leafOn(d, t.DType(), y.Shape(), y.Bytes(), "")
+	}
+	return y
 }
 
-// compact moves each element that differs from the one before to the front, and returns the front.
-func compact[T uint8 | uint16 | uint32 | uint64 | float32 | float64](data []byte) []byte {
-	size := int(unsafe.Sizeof(T(0)))
-	elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/size)
-	if len(elements) == 0 {
-		return data
-	}
-	n, last := 1, elements[0]
-	for _, x := range elements[1:] {
-		elements[n] = x
-		move := 0
-		if x != last {
-			move = 1 // no branch: it takes as long whatever the elements are
+// distinct moves each element that differs from the one before to the front of a piece, and returns the
+// front. Pieces follow each other.
+func distinct[T uint8 | uint16 | uint32 | uint64 | float32 | float64]() func(piece []byte) []byte {
+	var last T
+	begun := 0
+	return func(piece []byte) []byte {
+		size := int(unsafe.Sizeof(last))
+		elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(piece))), len(piece)/size)
+		n, before := begun^1, last // the first of all has none before
+		if n > 0 {
+			before = elements[0]
 		}
-		n, last = n+move, x
+		for _, x := range elements[n:] {
+			elements[n] = x
+			move := 0
+			if x != before {
+				move = 1 // no branch: it takes as long whatever the elements are
+			}
+			n, before = n+move, x
+		}
+		last, begun = before, 1
+		return piece[:n*size]
 	}
-	return data[:n*size]
 }
 
 // BinCount counts how often each of 0 … n−1 occurs among integers: i64 [n]. Others are not counted.

@@ -190,6 +190,9 @@ func (t *trainer) load(dir string, step int) error {
 	t.random.SetState(s.Random)
 	history := s.History
 	history.Total, history.Interrupted = t.o.Steps, false
+	if s.Signature != t.signature {
+		history.Notes = append(history.Notes, fmt.Sprintf("from step %d on the learning rate is that of a run of %d steps: %v", step, t.o.Steps, t.o.LR))
+	}
 	t.taken, t.history, t.due = s.Batches, history, s.Due
 	t.saved = savedState{step, s.Due}
 	return nil
@@ -200,7 +203,7 @@ func (t *trainer) same(s state) error {
 	if s.Signature == "" {
 		return errors.New("it does not say which options its run had: an earlier version could not write an infinite Clip")
 	}
-	what, err := difference(s.Signature, t.signature)
+	what, err := difference(s.Signature, t.signature, t.o.Steps > s.History.Total)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: signature: %w", stateFile, err)

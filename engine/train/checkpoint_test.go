@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
@@ -50,6 +51,38 @@ func TestAFinishedRunResumesAsFinished(t *testing.T) {
 	o := saved(t)
 	if h := mustRun(t, newModel(), windows(), o); h.Steps() != 4 {
 		t.Errorf("%d steps, want 4", h.Steps())
+	}
+}
+
+// A finished run goes on to more steps, with a schedule that takes as long; nothing else of it may be
+// another.
+func TestMoreSteps(t *testing.T) {
+	for _, c := range []struct {
+		steps int
+		rate  optim.Schedule
+		want  string
+	}{
+		{9, optim.Cosine(1e-2, 2, 9), ""},
+		{9, optim.Cosine(1e-2, 1, 4), ""},
+		{9, optim.Cosine(2e-2, 2, 9), "the learning rate's Peak was 0.01, and is 0.02 now"},
+		{9, optim.Linear(1e-2, 2, 9), "the learning rate's Shape was 1, and is 2 now"},
+		{4, optim.Cosine(1e-2, 1, 9), "the learning rate's Total was 4, and is 9 now"},
+	} {
+		o := options(4)
+		o.Checkpoint, o.CheckpointEvery, o.LR = t.TempDir(), 2, optim.Cosine(1e-2, 1, 4)
+		mustRun(t, newModel(), windows(), o)
+		o.Resume, o.Steps, o.LR = true, c.steps, c.rate
+		h, err := Run(t.Context(), newModel(), windows(), o)
+		switch {
+		case c.want != "":
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d steps of %v: got %v, want %s", c.steps, c.rate, err, c.want)
+			}
+		case err != nil || h.Steps() != 9 || h.LR[8] != c.rate.At(8):
+			t.Errorf("%d steps of %v: got %v, %v", c.steps, c.rate, h, err)
+		case (len(h.Notes) > 0) != (c.rate.Total == 9):
+			t.Errorf("%d steps of %v: notes %q", c.steps, c.rate, h.Notes)
+		}
 	}
 }
 

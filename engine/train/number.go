@@ -136,8 +136,9 @@ func (h *History) UnmarshalJSON(b []byte) error {
 }
 
 // difference says what the first difference is between the signature of a checkpoint and that of the run, in
-// words: "the learning rate's Peak was 0.003, and is 1 now". It is empty if there is none.
-func difference(saved, now string) (string, error) {
+// words: "the learning rate's Peak was 0.003, and is 1 now". It is empty if there is none. A longer run may
+// have another schedule of the same shape and height.
+func difference(saved, now string, longer bool) (string, error) {
 	was, err := decodeSignature(saved)
 	if err != nil {
 		return "", err
@@ -145,6 +146,13 @@ func difference(saved, now string) (string, error) {
 	is, err := decodeSignature(now)
 	if err != nil {
 		return "", err
+	}
+	for _, values := range []map[string]any{was, is} {
+		if rate, ok := values["learning rate"].(map[string]any); ok && longer {
+			for _, key := range []string{"Warmup", "Hold", "Total"} {
+				delete(rate, key)
+			}
+		}
 	}
 	all := maps.Clone(was)
 	maps.Copy(all, is)

@@ -297,8 +297,8 @@ func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, erro
 	return t, err
 }
 
-// signatureOf returns a text of all that must be equal for a run to continue exactly. More steps are
-// allowed.
+// signatureOf returns a text of all that must be equal for a run to continue exactly. More steps are allowed,
+// and with them a schedule that takes longer: see difference.
 func signatureOf(d data.Source, o Options, params []nn.Param) string {
 	shapes := make([]string, len(params))
 	for i, p := range params {

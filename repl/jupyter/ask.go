@@ -3,7 +3,6 @@ package jupyter
 import (
 	"context"
 	"fmt"
-	"go/token"
 	"path"
 	"runtime"
 	"slices"
@@ -11,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
-	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 // shells are the messages that the shell channel answers, controls those of the control channel.
@@ -94,6 +91,14 @@ type place struct {
 	Detail int    `json:"detail_level"`
 }
 
+// byte is the place in bytes: the cell's end if the client has not said it.
+func (p place) byte() int {
+	if p.Cursor < 0 {
+		return len(p.Code)
+	}
+	return byteAt(p.Code, p.Cursor)
+}
+
 // completionTypes are the kinds of completions for which clients have icons.
 var completionTypes = map[string]string{"var": "instance", "func": "function", "method": "function", "field": "property", "type": "class", "package": "module",
 	"magic": "magic", "flag": "param", "file": "path", "keyword": "keyword"}
@@ -103,17 +108,8 @@ func complete(k *kernel, _ context.Context, m *message) any {
 	if err := decode(m, &request); err != nil {
 		return failed("ValueError", err)
 	}
-	pos := len(request.Code)
-	if request.Cursor >= 0 {
-		pos = byteAt(request.Code, request.Cursor)
-	}
-	from, list := pos, []session.Completion(nil)
-	if k.o.Complete != nil {
-		from, list = k.o.Complete(request.Code, pos)
-	}
-	if list == nil {
-		from, list = k.session.Complete(request.Code, pos)
-	}
+	pos := request.byte()
+	from, list := k.runner.Complete(request.Code, pos)
 	start, end := characterAt(request.Code, from), characterAt(request.Code, pos)
 	matches, types := make([]string, len(list)), make([]map[string]any, len(list))
 	for i, c := range list {
@@ -133,54 +129,11 @@ func inspect(k *kernel, _ context.Context, m *message) any {
 	if err := decode(m, &request); err != nil {
 		return failed("ValueError", err)
 	}
-	pos := len(request.Code)
-	if request.Cursor >= 0 {
-		pos = byteAt(request.Code, request.Cursor)
-	}
 	reply := map[string]any{"status": "ok", "found": false, "data": map[string]any{}, "metadata": map[string]any{}}
-	name := nameAt(request.Code, pos)
-	if name == "" {
-		if hint, ok := k.session.Hint(request.Code, pos); ok {
-			reply["found"], reply["data"] = true, display.Bundle{display.PlainText: strings.TrimSpace(hint.Signature + "\n" + hint.Doc)}
-		}
-		return reply
-	}
-	if v, err := k.o.Inspect(name, request.Detail > 0); err == nil {
-		reply["found"], reply["data"] = true, display.Bundled(v, textWidth)
+	if b := k.runner.Inspect(request.Code, request.byte(), request.Detail > 0); b != nil {
+		reply["found"], reply["data"] = true, b
 	}
 	return reply
-}
-
-// nameAt is the name at a byte of a cell, with the names before its points, such as nn.Linear or m.Blocks, or
-// the command in whose name the byte is, with its sign. It is "" where there is none.
-func nameAt(code string, pos int) string {
-	list := cell.Scan(code)
-	at := slices.IndexFunc(list, func(t cell.Token) bool { return isName(t) && t.From <= pos && pos <= t.To })
-	if at < 0 {
-		return commandAt(code, pos)
-	}
-	from := at
-	for from >= 2 && list[from-1].Tok == token.PERIOD && isName(list[from-2]) {
-		from -= 2
-	}
-	return code[list[from].From:list[at].To]
-}
-
-func isName(t cell.Token) bool { return !t.Command && (t.Tok == token.IDENT || t.Tok.IsKeyword()) }
-
-// commandAt is the command in whose name a byte of a cell is, with its sign, or what a line asks about.
-func commandAt(code string, pos int) string {
-	start := strings.LastIndexByte(code[:pos], '\n') + 1
-	line, _, _ := strings.Cut(code[start:], "\n")
-	name, _, _ := cell.ParseCommand(line)
-	asked, isQuestion := strings.CutSuffix(strings.TrimSpace(line), "?")
-	switch {
-	case !strings.HasPrefix(asked, "%") && isQuestion:
-		return strings.TrimRight(asked, "?")
-	case strings.HasPrefix(asked, "%") && pos-start <= strings.Index(line, name)+len(name):
-		return "%" + name
-	}
-	return ""
 }
 
 // past are the cells that clients have run.

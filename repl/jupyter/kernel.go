@@ -3,9 +3,9 @@
 // (jupyter-client.readthedocs.io/en/stable/messaging.html) on sockets of package zmtp.
 //
 // One goroutine answers the shell channel, in order, so that a cell runs while the next ones wait; another
-// answers the control channel, which interrupts it. What cells print and show goes through an output, which
-// joins what comes fast. Reading order: connection.go, message.go, kernel.go, execute.go, output.go,
-// input.go, ask.go; spec.go installs a kernel.
+// answers the control channel, which interrupts it. Package runner runs cells and makes messages of what they
+// print and show. Reading order: connection.go, message.go, kernel.go, execute.go, ask.go; spec.go installs a
+// kernel.
 package jupyter
 
 import (
@@ -23,30 +23,13 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
-	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/jupyter/zmtp"
-	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/repl/runner"
 )
-
-// A Session is the kernel's view of a session; *session.Session implements it.
-type Session interface {
-	Run(ctx context.Context, cell string) session.Result
-	Next() int
-	Complete(cell string, pos int) (from int, list []session.Completion)
-	Hint(cell string, pos int) (session.Hint, bool)
-	Kill()
-	Close() error
-}
 
 // Options configure a kernel.
 type Options struct {
-	// Open starts the session. The kernel has filled in the streams and the rest of what it shows.
-	Open func(session.Options) (Session, error)
-	// Complete completes command lines, in the manner of Session.Complete. It is asked first; a nil list
-	// leaves the place to the session.
-	Complete func(cell string, pos int) (from int, list []session.Completion)
-	// Inspect describes a name, with all in full.
-	Inspect func(name string, all bool) (display.Value, error)
+	runner.Options
 	// Version is that of mcs, Banner what a console shows first.
 	Version, Banner string
 	// Log gets lines about clients that are refused.
@@ -69,16 +52,9 @@ type kernel struct {
 	o       Options
 	sockets [channelCount]*zmtp.Socket
 	signer  *signer
-	session Session
-	out     *output
-	input   *input
+	runner  *runner.Runner
 	past    past
-	payload []map[string]any // of the cell that runs
 	leave   context.CancelFunc
-
-	mu      sync.Mutex
-	stop    context.CancelFunc // of the cell that runs, or nil
-	pressed int                // how often it was interrupted
 }
 
 // Run serves clients until one shuts the kernel down, its parent goes, or ctx ends. An interrupt (SIGINT)
@@ -95,11 +71,7 @@ func Run(ctx context.Context, c *Connection, o Options) error {
 		return err
 	}
 	defer k.close()
-	k.out = newOutput(k)
-	k.input = &input{kernel: k}
-	if k.session, err = o.Open(session.Options{Stdin: k.input, Stdout: k.out.stream("stdout"), Stderr: k.out.stream("stderr"),
-		Render: k.render, Show: k.out.show, Progress: k.out.progress.Update, Draw: func(state func() display.Value) { k.out.progress.Draw(state, 0) }}); err != nil {
-		k.session = nil
+	if k.runner, err = runner.New(o.Options); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 1)
@@ -125,14 +97,14 @@ func Run(ctx context.Context, c *Connection, o Options) error {
 
 // close ends the session and the sockets. A file that is being saved is finished before.
 func (k *kernel) close() {
-	if k.session != nil {
-		_ = k.session.Close()
+	if k.runner != nil {
+		k.runner.Close()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
 	defer cancel()
 	_ = durable.Settle(ctx) // a file that takes longer keeps its old contents
-	if k.out != nil {
-		k.out.flush()
+	if k.runner != nil {
+		k.runner.Flush()
 	}
 	var all sync.WaitGroup
 	for _, s := range k.sockets {
@@ -159,28 +131,12 @@ func (k *kernel) watch(ctx context.Context, signals <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-signals:
-			k.interrupt()
+			k.runner.Interrupt()
 		case <-time.After(time.Second):
 			if parent != 0 && os.Getppid() != parent {
 				k.leave()
 			}
 		}
-	}
-}
-
-// interrupt stops the cell that runs; again, a cell that does not stop is dropped.
-func (k *kernel) interrupt() {
-	k.mu.Lock()
-	stop := k.stop
-	k.pressed++
-	again := k.pressed > 1
-	k.mu.Unlock()
-	switch {
-	case stop == nil:
-	case again:
-		k.session.Kill()
-	default:
-		stop()
 	}
 }
 
@@ -288,11 +244,11 @@ func sent(waiting <-chan zmtp.Message) (list []zmtp.Message) {
 
 // aborted answers a request to run a cell that waited behind one that has failed.
 func aborted(k *kernel, _ context.Context, _ *message) any {
-	return map[string]any{"status": "aborted", "execution_count": k.session.Next() - 1}
+	return map[string]any{"status": "aborted", "execution_count": k.runner.Next() - 1}
 }
 
 func (k *kernel) status(m *message, state string) {
-	k.out.flush()
+	k.runner.Flush()
 	k.publish("status", m, map[string]any{"execution_state": state})
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/runner"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -113,14 +114,14 @@ func start(t *testing.T) *client {
 	k := &client{signer: newSigner(c.Key), t: t, c: c, ended: make(chan error, 1), stop: stop}
 	ready := make(chan bool)
 	var s *session.Session
-	o := Options{Version: "test", Ready: func() { close(ready) },
-		Open: func(o session.Options) (_ Session, err error) {
+	o := Options{Version: "test", Ready: func() { close(ready) }, Options: runner.Options{
+		Open: func(o session.Options) (_ runner.Session, err error) {
 			o.Commands = magics.Table{}
 			s, err = session.New(o)
 			return s, err
 		},
 		Complete: func(cell string, pos int) (int, []session.Completion) { return magics.Table{}.Complete(s, cell, pos) },
-		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Inspect(s, name, all) }}
+		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Inspect(s, name, all) }}}
 	go func() { k.ended <- Run(ctx, c, o) }()
 	select {
 	case <-ready:
@@ -256,7 +257,7 @@ func TestCells(t *testing.T) {
 			return printed(l) == strings.Repeat("\ufffd", 100_000)+"end"
 		}},
 		{"a flood", "for i := range 300_000 { fmt.Println(\"a line of the flood\", i) }", "any", func(_ content, l []received) bool {
-			return len(l) < 400 && len(printed(l)) < maxPrinted+1000 && strings.Contains(printed(l), "left out")
+			return len(l) < 400 && len(printed(l)) < runner.MaxPrinted+1000 && strings.Contains(printed(l), "left out")
 		}},
 	} {
 		reply, list := k.run(c.code)

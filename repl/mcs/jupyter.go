@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/journal"
 	"github.com/mcs-notebook/mcs/repl/jupyter"
+	"github.com/mcs-notebook/mcs/repl/runner"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -138,14 +141,21 @@ func jupyterRun() *cobra.Command {
 // kernelOptions are those of a kernel with the magics.
 func kernelOptions() jupyter.Options {
 	var s *session.Session
-	return jupyter.Options{
-		Open: func(o session.Options) (jupyter.Session, error) {
+	return jupyter.Options{Options: runnerOptions(&s, "", nil), Version: version, Banner: banner(), Log: os.Stderr}
+}
+
+// runnerOptions are those of a page's session with the magics, which is then in s. Its cells import from the
+// folder source, and kept keeps them unless it is nil.
+func runnerOptions(s **session.Session, source string, kept *journal.Journal) runner.Options {
+	return runner.Options{
+		Open: func(o session.Options) (runner.Session, error) {
+			o.Source = source
+			o.Stdout, o.Stderr = io.MultiWriter(o.Stdout, kept), io.MultiWriter(o.Stderr, kept)
 			var err error
-			s, err = openSession(o)
-			return s, err
+			*s, err = openSession(o)
+			return &journaled{Session: *s, journal: kept}, err
 		},
-		Complete: func(cell string, pos int) (int, []session.Completion) { return magics.Table{}.Complete(s, cell, pos) },
-		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Inspect(s, name, all) },
-		Version:  version, Banner: banner(), Log: os.Stderr,
+		Complete: func(cell string, pos int) (int, []session.Completion) { return magics.Table{}.Complete(*s, cell, pos) },
+		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Inspect(*s, name, all) },
 	}
 }

@@ -26,7 +26,7 @@ type keeping struct {
 // openNotebook opens the terminal, with a file to step through if one is named, or resumes a session that was
 // cut off.
 func openNotebook(ctx context.Context, files []string, keep keeping) error {
-	dir, noDir := journal.Place("journals")
+	dir, _ := journal.Place("journals")
 	var old *journal.Left
 	var cells []journal.Entry
 	if keep.resume {
@@ -60,13 +60,7 @@ func openNotebook(ctx context.Context, files []string, keep keeping) error {
 			}
 			stderr = o.Stderr
 			if !keep.none {
-				err := noDir
-				if err == nil {
-					kept, err = journal.New(dir, func(err error) { fmt.Fprintln(stderr, visible.Line(err.Error())+"; cells are not kept") })
-				}
-				if err != nil {
-					fmt.Fprintln(stderr, visible.Line(err.Error())+"; a crash will lose the session")
-				}
+				kept = openJournal(stderr)
 			}
 			var err error
 			o.Stdout, o.Stderr = io.MultiWriter(o.Stdout, kept), io.MultiWriter(o.Stderr, kept)

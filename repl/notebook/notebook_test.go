@@ -124,3 +124,12 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Cells that have moved are as many as they were, whatever lines stood between them.
+func TestMovedCells(t *testing.T) {
+	nb := FromFile(mcsfile.Parse("f", "x := 1\nx\n// > 1\ny\n"))
+	nb.Cells = append([]Cell{{Kind: "code", ID: "new", Source: "z := 3"}}, nb.Cells...)
+	if got, want := nb.Lines(), "// %%\nz := 3\n\n// %%\nx := 1\nx\n// > 1\n\n// %%\ny\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

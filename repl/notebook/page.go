@@ -51,7 +51,7 @@ func (nb *Notebook) HTML(title string) string {
 func (c *Cell) html(b *strings.Builder) {
 	switch c.Kind {
 	case "markdown":
-		b.WriteString(c.prose())
+		b.WriteString(c.Prose())
 		return
 	case "raw":
 		fmt.Fprintf(b, "<pre>%s</pre>\n", html.EscapeString(c.Source))
@@ -64,7 +64,7 @@ func (c *Cell) html(b *strings.Builder) {
 		fmt.Fprintf(b, "<div class=\"cell\"><pre><code>%s</code></pre><button>copy</button></div>\n", highlighted(c.Source))
 	}
 	for _, o := range c.Outputs {
-		b.WriteString("<div class=\"output\">" + o.html() + "</div>\n")
+		b.WriteString("<div class=\"output\">" + o.HTML() + "</div>\n")
 	}
 }
 
@@ -77,8 +77,8 @@ func (c *Cell) title() string {
 	return ""
 }
 
-// prose is a cell of Markdown. HTML in it is left out.
-func (c *Cell) prose() string {
+// Prose is a cell of Markdown as HTML. HTML in it is left out.
+func (c *Cell) Prose() string {
 	source := c.Source
 	if attached, ok := c.rest["attachments"].(map[string]any); ok {
 		for name, v := range attached {
@@ -97,8 +97,9 @@ func (c *Cell) prose() string {
 	return b.String()
 }
 
-// html is the best rendering of an output that a page can show.
-func (o Output) html() string {
+// HTML is the best rendering of an output that a page can show. What another program has put into a notebook
+// is as it was: a page that does more than show it takes out what it does not know.
+func (o Output) HTML() string {
 	data, _ := o["data"].(map[string]any)
 	text := func(kind string) string {
 		s, err := joined(data[kind])

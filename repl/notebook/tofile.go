@@ -31,15 +31,20 @@ type record struct {
 
 // File returns the notebook as the text of a .mcs file.
 func (nb *Notebook) File() string {
-	text := nb.cells()
-	whole := text
-	if own, ok := nb.own()["file"].(string); ok && mcsfile.Parse("", own).Lines() == text {
-		whole = own // it was made of this one, which has other line ends
-	}
+	text, whole := nb.cells(), nb.Lines()
 	if string(FromFile(mcsfile.Parse("", whole)).Format()) == string(nb.Format()) {
 		return whole
 	}
 	return mcsfile.Keep(text, nb.records(mcsfile.Parse("", text)))
+}
+
+// Lines returns the cells as the text of a .mcs file: without what only a notebook has.
+func (nb *Notebook) Lines() string {
+	text := nb.cells()
+	if own, ok := nb.own()["file"].(string); ok && mcsfile.Parse("", own).Lines() == text {
+		return own // it was made of this one, which has other line ends
+	}
+	return text
 }
 
 // own is what the notebook keeps of a file.
@@ -50,17 +55,28 @@ func ownOf(metadata map[string]any) map[string]any {
 	return own
 }
 
-// cells are the cells that have text, as a file has them.
+// cells are the cells that have text, as a file has them: with the lines of the file that they were made of,
+// unless these mean something else now, because cells have moved.
 func (nb *Notebook) cells() string {
+	text, n := nb.written(true)
+	if len(mcsfile.Parse("", text).Cells) != n {
+		text, _ = nb.written(false)
+	}
+	return text
+}
+
+// written are the n cells that have text, with their own lines of a file or without.
+func (nb *Notebook) written(lines bool) (text string, n int) {
 	var b strings.Builder
 	for i := range nb.Cells {
 		c := nb.inFile(&nb.Cells[i])
 		if strings.TrimSpace(c.Source) == "" {
 			continue
 		}
+		n++
 		before, text := canonical(c, b.Len() == 0)
 		own := ownOf(nb.Cells[i].Metadata)
-		if s, ok := own["before"].(string); ok {
+		if s, ok := own["before"].(string); ok && lines {
 			before = s
 		}
 		if s, ok := own["text"].(string); ok && means(before+s, c) {
@@ -71,7 +87,7 @@ func (nb *Notebook) cells() string {
 	if rest, ok := nb.own()["rest"].(string); ok {
 		b.WriteString(rest)
 	}
-	return b.String()
+	return b.String(), n
 }
 
 // inFile is a cell as a file has it.

@@ -18,14 +18,14 @@ var traceLine = lazy.Regexp(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
 // userFrames returns the calls of cells' code that a panic went through, and the place of the panic. The
 // interpreter names the functions, but it confuses a function literal with the function around it, and its
 // places may be those of another statement of the same kind. So the places come from the marks.
-func (ps *places) userFrames(trace []string, value any) (list []Frame, place *Diag) {
+func (ps *places) userFrames(trace []string, value any, stack []string) (list []Frame, place *Diag) {
 	add := func(m *lower.Mark) {
 		if m == nil {
 			return
 		}
 		f := ps.frame(m)
 		if len(list) == 0 {
-			place = ps.panicPlace(m, value)
+			place = ps.panicPlace(m, value, stack)
 			f.Line, f.Col = place.Line, place.Col
 		}
 		if n := len(list); n == 0 || list[n-1] != f {
@@ -89,12 +89,15 @@ func (ps *places) functionMark(name string) *lower.Mark {
 	return nil
 }
 
-// panicPlace returns the place in a statement that panicked: the call of the tensor op that the panic
-// names, or the statement's only call, or the whole statement.
-func (ps *places) panicPlace(m *lower.Mark, value any) *Diag {
+// panicPlace returns the place in a statement that panicked: the call of the engine's function that the
+// goroutine's stack or else the panic names, or the statement's only call, or the whole statement.
+func (ps *places) panicPlace(m *lower.Mark, value any, stack []string) *Diag {
 	var call *lower.Call
 	if te, ok := value.(tensorError); ok {
-		call = opCall(m.Calls, te.TensorOp())
+		_, name := engineCall(stack)
+		if call = opCall(m.Calls, name); call == nil {
+			call = opCall(m.Calls, te.TensorOp())
+		}
 	} else if _, fault := value.(runtime.Error); !fault && len(m.Calls) == 1 {
 		call = &m.Calls[0]
 	}
@@ -106,11 +109,30 @@ func (ps *places) panicPlace(m *lower.Mark, value any) *Diag {
 	return &d
 }
 
+// engineFrame matches a line of a goroutine's stack about an exported function or method of the engine.
+var engineFrame = lazy.Regexp(`^github\.com/mcs-notebook/mcs/engine/(?:\S*/)?(\w+)\.(?:\(\*\w+\)\.|\w+\.)?([A-Z]\w*)(?:\[\.\.\.\])?\(`)
+
+// engineCall returns the package and the name of the engine's function that the code of a cell called when it
+// panicked, "" if there is none: in a goroutine's stack the last between the panic and the interpreter.
+func engineCall(stack []string) (pkg, name string) {
+	begun := false
+	for _, line := range stack {
+		switch m := engineFrame().FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "panic("):
+			begun = true
+		case begun && m != nil:
+			pkg, name = m[1], m[2]
+		case begun && strings.HasPrefix(line, "github.com/traefik/yaegi/"):
+			return pkg, name
+		}
+	}
+	return "", ""
+}
+
 // opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It
 // returns nil if several calls fit. An evaluation fails in the last of the calls that made the value.
 func opCall(calls []lower.Call, op string) *lower.Call {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c lower.Call) bool { return c.Name == lower.Values })
-	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	var found *lower.Call
 	for i := range calls {
 		if plain(calls[i].Name) == plain(op) {
@@ -125,3 +147,6 @@ func opCall(calls []lower.Call, op string) *lower.Call {
 	}
 	return found
 }
+
+// plain is the name of an op without what its function's name does not have: layer_norm as layernorm.
+func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }

@@ -60,7 +60,12 @@ func (s *Session) panicked(o rt.Outcome) error {
 		return v
 	}
 	e := &PanicError{Value: o.Value, text: panicText(o), Stack: strings.Split(strings.TrimSpace(string(o.Stack)), "\n")}
-	e.Frames, e.Diag = s.places.userFrames(o.Trace, e.Value)
+	if te, ok := e.Value.(tensorError); ok { // an op that is made of others fails in one of these
+		if pkg, name := engineCall(e.Stack); pkg == "tensor" && plain(name) != plain(te.TensorOp()) {
+			e.text = strings.ToLower(name) + ": " + e.text
+		}
+	}
+	e.Frames, e.Diag = s.places.userFrames(o.Trace, e.Value, e.Stack)
 	s.past.lastPanic = e
 	return e
 }

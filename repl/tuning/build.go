@@ -147,6 +147,9 @@ func (c *Config) records(ctx context.Context, m *llm.Model, path, split string, 
 	if share == 0 {
 		return rows(all), nil, nil
 	}
+	if all.Len() < 2 {
+		return nil, nil, fmt.Errorf("%s: got 1 example (%s), want at least 2, as a share of them is for evaluations", path, all)
+	}
 	first, second := all.Split(1-share, c.Seed)
 	return rows(first), rows(second), nil
 }

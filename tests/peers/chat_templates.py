@@ -318,6 +318,7 @@ LANGUAGE = [
     "{{ 3 is divisibleby 3 }}{{ 3 is divisibleby(2) }}{{ 1 is not none and 2 is even }}", "{{ not 1 == 1 }}{{ 1 or 2 }}{{ '' or 'x' }}{{ 0 and 1 }}", "{{ 1.0 }} {{ 1e20 }} {{ 1e-5 }} {{ 0.1 + 0.2 }}", "{{ 1 == 1.0 }}{{ true == 1 }}{{ [1] == [1.0] }}", "{{ 'a' 'b' }}",
     "{{ '%s-%d' % ('a', 1) }}", "{{ strftime_now('%Y-%m-%d %H:%M:%S %B %b %A %a %j %I %p %y %%') }}", "{{ raise_exception('no') }}", "{% if x %}", "{{ 1 + }}", "{% endfor %}", "{{ 'a' | nope }}", "{{ [].append(1) }}", "{{ 1 / 0 }}", "{{ 'a' + 1 }}", "{% for i in none %}{% endfor %}", "{{ range(1000000)|length }}",
     "{% for i in [[1, [2]], 3] recursive %}{{ loop(i) if i is iterable else i }}{{ loop.depth }}{% endfor %}", "{{ dict(a=1, b=2) }}", "{{ {'a': 1}.get('b', 2) }}{{ {'items': 1}['items'] }}{{ {'a': 1}|items|list }}", "{{ -2 ** 2 }}{{ 2 ** 3 ** 2 }}", "{{ 1 if true else 2 if false else 3 }}", "{{ \"\\u00e9\\x41\\t|\" }}",
+    "{{ [3, 1, 2]|min }}{{ [3, 1, 2]|max }}{{ ['b', 'A']|min }}{{ ['b', 'A']|min(case_sensitive=true) }}{{ [{'a': 2}, {'a': 1}]|min(attribute='a') }}{{ []|max }}|", "{{ '{}..{}'.format(1, 'b') }}{{ '{1}{0}{{x}}'.format('a', none) }}{{ '{a}'.format(a=2.0) }}", "{{ '{}'.format() }}", "{{ '}'.format(1) }}", "{{ ['ü\\u2028😀', '\\x7f<']|tojson(ensure_ascii=true) }}{{ {'ä': 1}|tojson(true, 2) }}", "{{ none|selectattr('a')|list }}{{ none|select|list }}{{ none|rejectattr('a')|list }}{{ none|map('upper')|list }}{{ none|map(attribute='a')|list }}",
 ]
 
 

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -121,24 +121,20 @@ func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 	return func(ctx context.Context, most int, in, out [][]byte) error {
 		workers := min(count, most)
 		failed := make([]error, count)
-		var wg sync.WaitGroup
-		for first := range workers {
-			wg.Go(func() {
-				w := &worker{dt: dt, lens: lens, outs: outs, sizes: sizes, in: in, out: out,
-					x: make([][]float64, len(in)), y: make([][]float64, len(out)), room: make([][]float64, len(in))}
-				for k, n := range sizes {
-					if out[k] != nil {
-						w.y[k] = make([]float64, n)
-					}
+		pool.Apart(workers, func(first int) {
+			w := &worker{dt: dt, lens: lens, outs: outs, sizes: sizes, in: in, out: out,
+				x: make([][]float64, len(in)), y: make([][]float64, len(out)), room: make([][]float64, len(in))}
+			for k, n := range sizes {
+				if out[k] != nil {
+					w.y[k] = make([]float64, n)
 				}
-				for i := first; i < count && ctx.Err() == nil; i += workers {
-					if err := w.one(run, most/workers, i); err != nil {
-						failed[i] = fmt.Errorf("%s: %w%s", op, err, place(i, batch))
-					}
+			}
+			for i := first; i < count && ctx.Err() == nil; i += workers {
+				if err := w.one(run, most/workers, i); err != nil {
+					failed[i] = fmt.Errorf("%s: %w%s", op, err, place(i, batch))
 				}
-			})
-		}
-		wg.Wait()
+			}
+		})
 		for _, err := range failed { // the first matrix counts, on any number of threads
 			if err != nil {
 				return err

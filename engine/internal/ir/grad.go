@@ -101,7 +101,7 @@ func (r *reverse) order(ctx context.Context, loss *Node, params []*Node) []*Node
 			on = on || slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] })
 		}
 		r.on[n] = on
-		if len(n.lost) > 0 {
+		if n.lost != nil {
 			r.forgot = append(r.forgot, n)
 		}
 		if on {
@@ -256,11 +256,12 @@ func (f flows) sum() *Node {
 	return sum
 }
 
-// unreached returns an error for the params that no way leads to, or one fewer than their values were used.
+// unreached returns an error for the params that no way leads to, or that an evaluated value has forgotten.
 func (r *reverse) unreached(loss *Node, params []*Node) error {
 	var errs []error
 	for _, p := range params {
-		lost := slices.IndexFunc(r.forgot, func(n *Node) bool { return slices.Contains(n.lost, weak.Make(p)) })
+		held := weak.Make(p)
+		lost := slices.IndexFunc(r.forgot, func(n *Node) bool { return n.lost.has(held) })
 		switch {
 		case !p.DType.Float():
 			errs = append(errs, &Error{"grad", fmt.Sprintf("got parameter %v, want a floating-point dtype", p)})

@@ -50,47 +50,107 @@ func Pending(n *Node, visit func(*Node) bool) {
 	}
 }
 
-// forget lets go of n's sources. It notes which of the nodes that n was computed from a handle holds: a
-// gradient for one of these would lack what flowed through n, so [Grad] refuses it. The pointers are weak,
-// and what is gone is not noted again, so that a loop that goes on from its last value keeps no others.
+// A record is what evaluated values have forgotten of how they were computed: the nodes with handles among
+// their sources, to which no gradient flows any more, and the records of those sources that have one. The
+// pointers are weak, so that a record keeps no value.
+type record struct {
+	held []weak.Pointer[Node]
+	from []*record
+	age  int // how many records follow each other
+}
+
+// maxAge is how many records may follow each other before they become one: a loop that goes on from its last
+// value makes one in each step, and those of values that are gone tell nothing.
+const maxAge = 1000
+
+// forget lets go of n's sources. It records which of the nodes that n was computed from a handle holds: a
+// gradient for one of these would lack what flowed through n, so [Grad] refuses it.
 func (n *Node) forget() {
-	seen, list := map[*Node]bool{n: true}, []*Node{n}
-	note := func(s *Node, w weak.Pointer[Node]) {
-		if !seen[s] && s.Outs == nil && s.DType.Float() && s.Frozen == "" && s.Handles() > 0 {
-			n.lost = append(n.lost, w)
-		}
-		seen[s] = true
+	if len(n.Src) == 0 || !differentiable(n) {
+		n.Src = nil
+		return
 	}
+	r := &record{}
+	seen, list := map[*Node]bool{n: true}, []*Node{n}
 	for len(list) > 0 {
 		m := list[len(list)-1]
 		list = list[:len(list)-1]
-		for _, w := range m.lost {
-			if s := w.Value(); m != n && s != nil {
-				note(s, w)
-			}
+		if m != n && m.lost != nil && !slices.Contains(r.from, m.lost) {
+			r.from, r.age = append(r.from, m.lost), max(r.age, m.lost.age+1)
 		}
 		if !differentiable(m) {
 			continue
 		}
 		for _, s := range flowing(m) {
-			if !seen[s] {
-				note(s, weak.Make(s))
-				list = append(list, s)
+			if seen[s] {
+				continue
+			}
+			seen[s], list = true, append(list, s)
+			if s.Outs == nil && s.DType.Float() && s.Frozen == "" && s.Handles() > 0 {
+				r.held = append(r.held, weak.Make(s))
 			}
 		}
 	}
-	n.Src = nil
+	n.Src, n.lost = nil, r.short()
+}
+
+// short returns a record that says the same in fewer words; nil if r says nothing.
+func (r *record) short() *record {
+	switch {
+	case len(r.held) == 0 && len(r.from) == 0:
+		return nil
+	case len(r.held) == 0 && len(r.from) == 1:
+		return r.from[0]
+	case r.age < maxAge:
+		return r
+	}
+	one, noted := &record{}, map[weak.Pointer[Node]]bool{}
+	r.each(func(w weak.Pointer[Node]) bool {
+		if s := w.Value(); s != nil && s.Handles() > 0 && !noted[w] {
+			noted[w] = true
+			one.held = append(one.held, w)
+		}
+		return true
+	})
+	return one
+}
+
+// each calls visit for the nodes of r and of the records before it, until it returns false.
+func (r *record) each(visit func(weak.Pointer[Node]) bool) {
+	seen, list := map[*record]bool{r: true}, []*record{r}
+	for len(list) > 0 {
+		r := list[len(list)-1]
+		list = list[:len(list)-1]
+		for _, w := range r.held {
+			if !visit(w) {
+				return
+			}
+		}
+		for _, f := range r.from {
+			if !seen[f] {
+				seen[f], list = true, append(list, f)
+			}
+		}
+	}
+}
+
+// has says whether p is among the nodes of r.
+func (r *record) has(p weak.Pointer[Node]) (found bool) {
+	if r != nil {
+		r.each(func(w weak.Pointer[Node]) bool { found = w == p; return !found })
+	}
+	return found
 }
 
 // Depends says whether a gradient flows from n to p, or would if n's ancestors still knew their sources.
 func Depends(n, p *Node) bool {
 	links.RLock()
 	defer links.RUnlock()
-	seen, list := map[*Node]bool{n: true}, []*Node{n}
+	held, seen, list := weak.Make(p), map[*Node]bool{n: true}, []*Node{n}
 	for len(list) > 0 {
 		m := list[len(list)-1]
 		list = list[:len(list)-1]
-		if m == p || slices.Contains(m.lost, weak.Make(p)) {
+		if m == p || m.lost.has(held) {
 			return true
 		}
 		if !differentiable(m) {
@@ -98,8 +158,7 @@ func Depends(n, p *Node) bool {
 		}
 		for _, s := range flowing(m) {
 			if !seen[s] {
-				seen[s] = true
-				list = append(list, s)
+				seen[s], list = true, append(list, s)
 			}
 		}
 	}

@@ -15,6 +15,27 @@ func Size(shape []int) int {
 	return n
 }
 
+// Broadcast returns the shape that shapes have in common, aligned at the end, as NumPy does; ok is false if
+// two lengths of an axis differ and neither is 1.
+func Broadcast(shapes ...[]int) (shape []int, ok bool) {
+	rank := 0
+	for _, s := range shapes {
+		rank = max(rank, len(s))
+	}
+	shape = slices.Repeat([]int{1}, rank)
+	for _, s := range shapes {
+		for i, d := range s {
+			switch have := &shape[rank-len(s)+i]; {
+			case *have == 1:
+				*have = d
+			case d != 1 && d != *have:
+				return nil, false
+			}
+		}
+	}
+	return shape, true
+}
+
 // MostElements is the power of two of the number of elements that a tensor may have at most: a factor 16
 // leaves room for the bytes of an element in an int.
 const MostElements = bits.UintSize - 5

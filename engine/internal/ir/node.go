@@ -14,7 +14,6 @@ package ir
 import (
 	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -42,7 +41,7 @@ type Node struct {
 	// value not kept.
 	Noted, Computed atomic.Uint32
 
-	lost    []weak.Pointer[Node] // see forget
+	lost    *record // what the node has forgotten of how it was computed, nil for nothing
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Retain
 	readers atomic.Int32 // how often the node became another one's source

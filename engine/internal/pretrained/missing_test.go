@@ -3,6 +3,9 @@ package pretrained
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +21,27 @@ func TestMissing(t *testing.T) {
 		err := Missing(c.path)
 		if got := errorText(err); got != c.want || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %q, want %q", c.path, got, c.want)
+		}
+	}
+}
+
+// A folder whose weights are a pickle is told from one without weights.
+func TestPickled(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"", "no such file"},
+		{"pytorch_model.bin", "got no model.safetensors, and pytorch_model.bin, a Python pickle"},
+		{"pytorch_model.bin.index.json", "and pytorch_model.bin.index.json, a Python pickle"},
+		{WeightsFile, WeightsFile},
+	} {
+		dir := t.TempDir()
+		if c.file != "" {
+			if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := OpenWeights(t.Context(), dir)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "pickle") != strings.Contains(c.want, "pickle") {
+			t.Errorf("%s: got %v, want %s", c.file, err, c.want)
 		}
 	}
 }

@@ -184,6 +184,20 @@ func (s *Settings) Not(key string) {
 	}
 }
 
+// NoCodes refuses a folder whose weights are codes. Those of mlx have no name.
+func (s *Settings) NoCodes() {
+	for _, key := range []string{"quantization_config", "quantization"} {
+		q := s.Object(key)
+		switch {
+		case q == nil:
+		case !q.Has("quant_method") && q.Has("bits"):
+			s.Fail(key, "weights in codes of mlx (%d bits, groups of %d) are not read: mlx_lm.convert --dequantize makes numbers of them", q.Int("bits", 0), q.Int("group_size", 64))
+		default:
+			s.Fail(key, "weights in codes of %q are not read", q.Text("quant_method", "?"))
+		}
+	}
+}
+
 // DType is the type in which the folder says that its matrices are.
 func (s *Settings) DType() dtype.Type {
 	name := s.Text("dtype", s.Text("torch_dtype", "float32"))

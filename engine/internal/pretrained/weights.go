@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,7 +70,7 @@ func OpenWeights(ctx context.Context, dir string) (*Weights, error) {
 	if err != nil {
 		f, err := s.open(WeightsFile)
 		if err != nil {
-			return nil, err
+			return nil, cmp.Or(pickled(dir), err)
 		}
 		for _, info := range f.Tensors() {
 			s.at[info.Name] = shard{f}

@@ -177,15 +177,19 @@ func (s *sorter) restore(k int) {
 	var keys [sortBlock]uint64
 	for _, bits := range []uint64{0, ^uint64(0)} {
 		s.keys(special[:], unsafe.Pointer(&bits), 0)
-		at := sort.Search(k, func(i int) bool {
-			s.keys(key[:], s.values, i)
-			return key[0] >= special[0]
-		})
-		for i := 0; i < s.n && at < k && !s.l.stopped(i); i += sortBlock {
+		first := func(reached func(key uint64) bool) int {
+			return sort.Search(k, func(i int) bool {
+				s.keys(key[:], s.values, i)
+				return reached(key[0])
+			})
+		}
+		at := first(func(key uint64) bool { return key >= special[0] })
+		end := first(func(key uint64) bool { return key > special[0] })
+		for i := 0; i < s.n && at < end && !s.l.stopped(i); i += sortBlock {
 			block := keys[:min(sortBlock, s.n-i)]
 			s.keys(block, s.row, i)
 			for j, key := range block {
-				if key == special[0] && at < k {
+				if key == special[0] && at < end {
 					copyElement(s.size, s.values, at, s.row, i+j)
 					at++
 				}

@@ -406,7 +406,8 @@ func callPos(e ast.Expr) token.Pos {
 }
 
 // declareVars makes session variables of the variables that the statements declare at the top. A variable
-// that keeps its type stays the same variable, so closures see the new value.
+// that keeps its type stays the same variable, so closures see the new value; a cell's own ctx is another one
+// than the session's, which is set anew for each cell.
 func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 	kept := keptBy(u.checked.Info, u.body)
 	u.Holders, u.Rebinds = c.holders(u), c.rebinds(u)
@@ -424,7 +425,7 @@ func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 			}
 			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: u.cell, Obj: types.NewVar(id.Pos(), u.checked.Pkg, id.Name, v.Type())}
 			old := st.Lookup(id.Name)
-			if old != nil && old.Kind == world.Var && types.Identical(old.Obj.Type(), v.Type()) {
+			if old != nil && old.Kind == world.Var && old.Cell != 0 && types.Identical(old.Obj.Type(), v.Type()) {
 				e.Internal, e.Kept = old.Internal, old.Kept
 				e.Obj = old.Obj
 			} else {

@@ -263,9 +263,12 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	if b, ok := l.typeOf(s.X).Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
 		return l.rangeString(s, label)
 	}
-	x := l.value(s.X)
+	x, xt := l.value(s.X), l.typeOf(s.X)
 	l.pos = s.Pos()
-	kt, vt := elementTypes(l.typeOf(s.X))
+	kt, vt := elementTypes(xt)
+	if _, ok := xt.Underlying().(*types.Pointer); ok { // one in a variable of the session the interpreter finds empty
+		x, xt = &ast.SliceExpr{X: x}, types.NewSlice(vt)
+	}
 	names, start := l.rangeVars(s, []types.Type{kt, vt}, func(i int, o types.Object) bool {
 		// The interpreter counts on from the key that the body has assigned.
 		return l.captured(o, s.Body) || i == 0 && l.assigned(o, s.Body)
@@ -274,7 +277,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	var head, fetch []ast.Stmt
 	if _, ok := vt.Underlying().(*types.Chan); ok && value != "" { // the interpreter would range over the channel
 		over := l.fresh("v")
-		head = []ast.Stmt{l.declare(over, l.typ(l.typeOf(s.X))), l.assign(token.ASSIGN, l.id(over), x)}
+		head = []ast.Stmt{l.declare(over, l.typ(xt)), l.assign(token.ASSIGN, l.id(over), x)}
 		if x = l.id(over); key == "" {
 			key = l.fresh("k")
 		}

@@ -26,15 +26,15 @@ func Double() *DoubleKernel { return doubleKernels[isa.Level()] }
 var doublePortable = &DoubleKernel{Rows: 4, Cols: 4, run: func(k int, a, b *float64, ldb int, c *float64, ldc, onto int) {
 	x, y, to := unsafe.Slice(a, 4*k), unsafe.Slice(b, (k-1)*ldb+4), unsafe.Slice(c, 3*ldc+4)
 	for i := range 4 {
-		var s [4]float64
+		var s0, s1, s2, s3 float64 // an array would lie in memory
 		for p := range k {
 			f, row := x[4*p+i], y[p*ldb:][:4]
-			s[0] += f * row[0]
-			s[1] += f * row[1]
-			s[2] += f * row[2]
-			s[3] += f * row[3]
+			s0 += f * row[0]
+			s1 += f * row[1]
+			s2 += f * row[2]
+			s3 += f * row[3]
 		}
-		for j, sum := range s {
+		for j, sum := range [4]float64{s0, s1, s2, s3} {
 			switch at := &to[i*ldc+j]; {
 			case onto > 0:
 				*at += sum

@@ -19,7 +19,6 @@ package pool
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -277,11 +276,7 @@ func (p *Pool) take(worker int, e era, rest int) {
 func (p *Pool) try(worker int, e era, rest int) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			f, is := v.(*Fault)
-			if !is {
-				f = &Fault{Value: v, Stack: string(debug.Stack())}
-			}
-			p.fault.CompareAndSwap(nil, f)
+			p.fault.CompareAndSwap(nil, faultOf(v))
 		}
 	}()
 	own := &p.workers[worker]

@@ -1,4 +1,4 @@
-package jupyter
+package runner
 
 import (
 	"crypto/rand"
@@ -17,21 +17,19 @@ const (
 	// joinFor is how long printed text waits for more, and joinBytes how much of it waits.
 	joinFor   = 50 * time.Millisecond
 	joinBytes = 32 << 10
-	// maxPrinted is how many bytes a cell may print that are sent: notebooks keep them, and browsers show
+	// MaxPrinted is how many bytes a cell may print that are sent: notebooks keep them, and browsers show
 	// them.
-	maxPrinted = 4 << 20
+	MaxPrinted = 4 << 20
 )
 
 // An output sends what cells print and show. What a goroutine prints after its cell has ended is sent as the
 // newest cell's.
 type output struct {
-	k        *kernel
 	progress *display.Progress
 
 	mu      sync.Mutex
-	parent  *message // the request of the newest cell
-	silent  bool     // nothing of it is sent
-	name    string   // of the stream whose text waits
+	to      func(kind string, content any) // who has asked for the newest cell; nil: nothing of it is sent
+	name    string                         // of the stream whose text waits
 	waiting []byte
 	timer   *time.Timer
 	printed int    // bytes of the cell so far
@@ -39,19 +37,19 @@ type output struct {
 	drawing string // the display of the drawing, or ""
 }
 
-func newOutput(k *kernel) *output {
-	o := &output{k: k}
+func newOutput() *output {
+	o := new(output)
 	o.timer = time.AfterFunc(time.Hour, o.flush)
-	o.progress = display.NewFrames(textWidth, o.frame)
+	o.progress = display.NewFrames(TextWidth, o.frame)
 	return o
 }
 
 // begin is called before a cell runs.
-func (o *output) begin(m *message, silent bool) {
+func (o *output) begin(to func(kind string, content any)) {
 	o.flush()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.parent, o.silent, o.printed, o.line, o.drawing = m, silent, 0, "", ""
+	o.to, o.printed, o.line, o.drawing = to, 0, "", ""
 }
 
 // end is called when the cell has ended, before its values are sent.
@@ -59,20 +57,26 @@ func (o *output) end() {
 	o.progress.Finish()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if left := o.printed - maxPrinted; left > 0 {
+	if left := o.printed - MaxPrinted; left > 0 {
 		o.send()
 		o.write("stderr", []byte(fmt.Sprintf("\n… %s more that the cell has printed are left out: print less, or to a file\n", units.Bytes(int64(left)))))
 	}
 	o.send()
 }
 
-// hush has nothing sent, or all again, and returns how it was before.
-func (o *output) hush(on bool) (was bool) {
+// hush has nothing sent until the returned function is called.
+func (o *output) hush() (end func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.send()
-	was, o.silent = o.silent, on
-	return was
+	to := o.to
+	o.to = nil
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.send()
+		o.to = to
+	}
 }
 
 // stream is the writer of standard output or standard error.
@@ -86,7 +90,7 @@ type stream struct {
 func (s stream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	room := max(maxPrinted-s.printed, 0)
+	room := max(MaxPrinted-s.printed, 0)
 	if s.printed += len(b); room > 0 {
 		s.clearOrWrite(s.name, b[:min(len(b), room)])
 	}
@@ -161,8 +165,8 @@ func (o *output) flush() {
 
 // publishNow sends a message of the cell, before the text that waits.
 func (o *output) publishNow(kind string, content any) {
-	if !o.silent {
-		o.k.publish(kind, o.parent, content)
+	if o.to != nil {
+		o.to(kind, content)
 	}
 }
 
@@ -183,7 +187,7 @@ func (o *output) show(v display.Value) {
 		return
 	}
 	if v != nil {
-		o.publish("display_data", displayed(bundled(v), ""))
+		o.publish("display_data", displayed(Bundled(v), ""))
 	}
 }
 
@@ -211,7 +215,7 @@ func (o *output) frame(f display.Frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if f.Drawing != nil {
-		o.place(&o.drawing, display.Drawn(f.Drawing, textWidth))
+		o.place(&o.drawing, display.Drawn(f.Drawing, TextWidth))
 	}
 	if f.Line != "" {
 		o.place(&o.line, display.Bundle{display.PlainText: f.Line})

@@ -1,0 +1,146 @@
+// Package web is the notebook as a page: a server on the loopback address that a browser shows. It runs cells
+// with package runner, as the kernel of Jupyter does, and keeps the notebook itself, so a page that is
+// closed, or loses its connection in the middle of a training, shows all of it when it comes back.
+//
+// The browser posts what a person does, and reads one stream of server-sent events
+// (html.spec.whatwg.org/multipage/server-sent-events.html). A WebSocket would carry both in one connection,
+// and need a library, a protocol for lost messages and checks of its own; a stream is answered by the same
+// router, under the same guard, and browsers connect it again by themselves.
+//
+// Reading order: web.go, guard.go (who may ask), routes.go (what can be asked), book.go (the notebook and its
+// file), running.go (cells and what they put out), events.go. The page is written by hand in assets; its
+// editor is bundled by assets/build.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/runner"
+)
+
+// Options configure the server of a notebook.
+type Options struct {
+	runner.Options
+	// Path is the notebook's file, .mcs or .ipynb; it is made by the first save if it does not exist.
+	Path string
+	// Dir is the folder of locks and of changes that were not saved.
+	Dir string
+	// Port is the server's; 0 is a free one.
+	Port int
+	// Variables lists those of the session. It is called while no cell runs.
+	Variables func() (display.Value, error)
+	// Log gets what a person should know: the page's address, and what was kept.
+	Log io.Writer
+}
+
+const (
+	// lastMoment is the time for a cell to stop, and to begin to save, when the server ends.
+	lastMoment = 2 * time.Second
+	// lastSave is how long it may then take to save.
+	lastSave = 30 * time.Second
+	// slowHeaders is the time for a client to say what it wants.
+	slowHeaders = 10 * time.Second
+)
+
+// A server serves one notebook.
+type server struct {
+	o      Options
+	guard  *guard
+	runner *runner.Runner
+	book   *book
+	hub    hub
+	wake   chan struct{} // there is work, for the goroutine that runs cells
+
+	work sync.Mutex // held while the session is used
+
+	mu      sync.Mutex // guards what follows, the book and the order of events
+	waiting []job
+	running string      // the cell that runs, or ""
+	names   string      // the table of variables
+	asks    chan string // takes the line that the cell waits for; nil: it waits for none
+}
+
+// Run serves a notebook until ctx ends. Changes that were not saved are then kept beside the locks.
+func Run(ctx context.Context, o Options) error {
+	b, err := open(o.Path, o.Dir)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	l, err := listen(o.Port)
+	if err != nil {
+		return err
+	}
+	s := newServer(o, b, l.Addr().(*net.TCPAddr).Port)
+	if s.runner, err = runner.New(o.Options); err != nil {
+		l.Close()
+		return err
+	}
+	if b.notice != "" {
+		fmt.Fprintln(o.Log, visible.Line(b.notice))
+	}
+	fmt.Fprintf(o.Log, "%s is at %s\nCtrl-C ends it. Who has this address can run programs as you: it is for this machine only.\n", visible.Line(b.path), s.guard.address())
+	return s.serve(ctx, l)
+}
+
+func newServer(o Options, b *book, port int) *server {
+	return &server{o: o, guard: newGuard(port), book: b, wake: make(chan struct{}, 1)}
+}
+
+// listen takes a port of the loopback address.
+func listen(port int) (net.Listener, error) {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d is taken by another program; --port 0 takes a free one", port)
+	}
+	return l, err
+}
+
+func (s *server) serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h := &http.Server{Handler: s.guard.protect(s.mux()), ReadHeaderTimeout: slowHeaders, BaseContext: func(net.Listener) context.Context { return ctx }}
+	ended, served := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(ended)
+		s.runCells(ctx)
+	}()
+	go func() { served <- h.Serve(l) }()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+		cancel()
+	}
+	s.mu.Lock()
+	_, _ = s.book.keep() // again below, with the outputs; a signal may leave no time for them
+	s.mu.Unlock()
+	select {
+	case <-ended:
+	case <-time.After(lastMoment):
+	}
+	s.runner.Close()
+	settling, stop := context.WithTimeout(context.Background(), lastSave)
+	defer stop()
+	_ = durable.Settle(settling) // a file that takes longer keeps its old contents
+	h.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if where, kept := s.book.keep(); kept != nil {
+		return kept
+	} else if where != "" {
+		fmt.Fprintf(s.o.Log, "not saved: changes of %s. The next mcs web of it shows them; they are in %s\n", visible.Line(s.book.path), visible.Line(where))
+	}
+	return err
+}
