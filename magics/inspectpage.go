@@ -62,7 +62,7 @@ func (v inspection) Markdown() string {
 			b.WriteString(markdownText(s.text) + "\n\n")
 		}
 		if s.code != "" {
-			b.WriteString(fenced(s.code))
+			b.WriteString(display.Fenced("go", s.code) + "\n")
 		}
 		for i, item := range s.items {
 			fmt.Fprintf(&b, "- %s %s\n", inCode(item[0]), markdownText(item[1]))
@@ -101,15 +101,6 @@ func (v inspection) note() string {
 		return v.Kind + ", " + v.Place
 	}
 	return v.Kind
-}
-
-// fenced is a block of code in Markdown, between more quotes than it has itself.
-func fenced(code string) string {
-	fence := "```"
-	for strings.Contains(code, fence) {
-		fence += "`"
-	}
-	return fence + "go\n" + code + "\n" + fence + "\n\n"
 }
 
 // inCode is a piece of code within a line of Markdown.

@@ -2,12 +2,12 @@ package magics
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/gomod"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -82,14 +82,12 @@ func (c *call) saveGoMod(ctx context.Context, program string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for dir := filepath.Dir(program); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			var list []string
-			for _, m := range c.s.Modules() {
-				list = append(list, m.String())
-			}
-			return "it lies in a module: `go get " + strings.Join(list, " ") + "` adds what it needs", nil
+	if root, _ := gomod.Above(filepath.Dir(program)); root != "" {
+		var list []string
+		for _, m := range c.s.Modules() {
+			list = append(list, m.String())
 		}
+		return "it lies in a module: `go get " + strings.Join(list, " ") + "` adds what it needs", nil
 	}
 	mod, sum, err := c.s.GoMod(ctx, strings.TrimSuffix(filepath.Base(program), ".go"))
 	if err != nil {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -57,13 +58,18 @@ func TryLock(path string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
-// WaitLock calls TryLock again and again until patience has passed.
-func WaitLock(path string, patience time.Duration) (*Lock, error) {
+// WaitLock calls TryLock again and again until patience has passed, or ctx ends, whose error it returns then.
+func WaitLock(ctx context.Context, path string, patience time.Duration) (*Lock, error) {
 	var held *HeldError
-	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(patience); ; {
 		l, err := TryLock(path)
 		if !errors.As(err, &held) || time.Now().After(until) {
 			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -51,12 +52,17 @@ func TestLock(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
 		t.Fatalf("the other process: %q, %v", line, err)
 	}
-	if _, err := WaitLock(path, 20*time.Millisecond); !errors.As(err, &held) || !strings.Contains(err.Error(), "in use by process ") {
+	if _, err := WaitLock(t.Context(), path, 20*time.Millisecond); !errors.As(err, &held) || !strings.Contains(err.Error(), "in use by process ") {
 		t.Errorf("while another process has it: got %v, want to be told which", err)
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := WaitLock(over, path, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the caller has given up: got %v, want %v", err, context.Canceled)
 	}
 	other.Process.Kill()
 	other.Wait()
-	l, err = WaitLock(path, 10*time.Second)
+	l, err = WaitLock(t.Context(), path, 10*time.Second)
 	if err != nil {
 		t.Errorf("after the other process died: %v", err)
 	}

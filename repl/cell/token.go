@@ -31,6 +31,24 @@ func (t Token) Text(src string) string { return src[t.From:t.To] }
 // Raw says whether a token is a raw string, in which blanks are data.
 func (t Token) Raw(src string) bool { return t.Tok == token.STRING && src[t.From] == '`' }
 
+// Class is the letter of the colour that a token of Go, a comment or the sign of a command has: k of
+// keywords, s of strings, n of numbers, c of comments, m of signs, 0 of the rest.
+func (t Token) Class() byte {
+	switch {
+	case t.Tok.IsKeyword():
+		return 'k'
+	case t.Tok == token.STRING || t.Tok == token.CHAR:
+		return 's'
+	case t.Tok == token.INT || t.Tok == token.FLOAT || t.Tok == token.IMAG:
+		return 'n'
+	case t.Tok == token.COMMENT:
+		return 'c'
+	case t.Tok == Sign:
+		return 'm'
+	}
+	return 0
+}
+
 // Ends says whether a token can end a statement: a semicolon, typed or implied. A command extends to the
 // end of its line, with the semicolons in it.
 func (t Token) Ends() bool { return t.Tok == LineEnd || t.Tok == token.SEMICOLON && !t.Command }

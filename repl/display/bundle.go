@@ -24,6 +24,23 @@ type Bundle map[string]string
 // Text returns the plain text.
 func (b Bundle) Text(int) string { return b[PlainText] }
 
+// BundleOf returns a value that is a bundle, or else its text as one, with lines of at most width columns.
+func BundleOf(v Value, width int) Bundle {
+	if b, ok := v.(Bundle); ok {
+		return b
+	}
+	return Bundle{PlainText: v.Text(width)}
+}
+
+// Fenced is a block of code in Markdown, between more quotes than it has itself.
+func Fenced(language, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
+}
+
 // maxRendering is how many bytes one rendering of a bundle may have: what a browser shows without a pause.
 const maxRendering = 4 << 20
 

@@ -28,7 +28,7 @@ type Progress struct {
 	frame func(Frame) // nil: out is written to
 
 	mu      sync.Mutex
-	drawing Value     // above the live line, for frame
+	drawing Value     // above the live line, for frame, which has not got it yet
 	looked  time.Time // when the state of a drawing was last computed
 	block   []string  // lines of a drawing, above the live line
 	rows    int       // of them that are on the screen
@@ -58,8 +58,8 @@ func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progr
 	return &Progress{out: out, live: live, width: width, style: style, now: time.Now}
 }
 
-// A Frame is what there is to see of long work: a drawing, which may be nil, and the live line, which may be
-// empty. Last says that the line will not change any more.
+// A Frame is what there is to see of long work: a drawing, which is nil while it is as in the frame before,
+// and the live line, which may be empty. Last says that the line will not change any more.
 type Frame struct {
 	Drawing Value
 	Line    string
@@ -203,6 +203,7 @@ func (p *Progress) plain() {
 func (p *Progress) draw() {
 	if p.frame != nil {
 		f := Frame{Drawing: p.drawing}
+		p.drawing = nil
 		if p.current.active {
 			f.Line = p.line(p.width(), nil)
 		}

@@ -69,18 +69,7 @@ func isComplete(_ *kernel, _ context.Context, m *message) any {
 	case fault.Missing == "":
 		return map[string]any{"status": "invalid"}
 	}
-	return map[string]any{"status": "incomplete", "indent": indent(request.Code)}
-}
-
-// indent is what the next line of an unfinished cell begins with: a tab for each open bracket.
-func indent(code string) string {
-	depth := 0
-	for _, t := range cell.Scan(code) {
-		if !t.Command {
-			depth += cell.Nesting(t.Tok)
-		}
-	}
-	return strings.Repeat("\t", max(depth, 0))
+	return map[string]any{"status": "incomplete", "indent": strings.Repeat("\t", cell.Indent(request.Code))}
 }
 
 // byteAt is where the n-th character of a text begins, and characterAt how many there are before a byte.

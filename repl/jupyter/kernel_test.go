@@ -253,12 +253,15 @@ func TestCells(t *testing.T) {
 			return strings.Contains(fmt.Sprint(r["payload"]), "set_next_input")
 		}},
 		{"blank", " \n", "", func(r content, _ []received) bool { return r["status"] == "ok" }},
-		{"a flood", "for i := range 300_000 { fmt.Println(\"a line of the flood\", i) }", "", func(_ content, l []received) bool {
+		{"bytes that are no text", "os.Stdout.Write(bytes.Repeat([]byte{0x80}, 100_000)); fmt.Print(\"end\")", "any", func(_ content, l []received) bool {
+			return printed(l) == strings.Repeat("\ufffd", 100_000)+"end"
+		}},
+		{"a flood", "for i := range 300_000 { fmt.Println(\"a line of the flood\", i) }", "any", func(_ content, l []received) bool {
 			return len(l) < 400 && len(printed(l)) < runner.MaxPrinted+1000 && strings.Contains(printed(l), "left out")
 		}},
 	} {
 		reply, list := k.run(c.code)
-		if got := strings.Join(kinds(list), " "); got != c.kinds && c.name != "a flood" || c.check != nil && !c.check(reply, list) {
+		if got := strings.Join(kinds(list), " "); got != c.kinds && c.kinds != "any" || c.check != nil && !c.check(reply, list) {
 			t.Errorf("%s: got %s: %v and %.2000v, want %s", c.name, got, reply, list, c.kinds)
 		}
 	}
@@ -308,6 +311,8 @@ func TestQuestions(t *testing.T) {
 		{"history_request", content{"hist_access_type": "all"}, `"status":"error"`},
 		{"comm_info_request", content{}, `"comms":{}`},
 		{"is_complete_request", content{"code": "x)"}, "invalid"},
+		{"is_complete_request", content{"code": "f(g(func() {"}, `"indent":"\t","status":"incomplete"`},
+		{"is_complete_request", content{"code": "for {\n\tf(`a\n"}, `"indent":"","status":"incomplete"`},
 		{"complete_request", content{"code": 5}, `"status":"error"`},
 	} {
 		k.ask(k.shell, c.kind, c.ask)
@@ -328,6 +333,17 @@ func TestExpressionsAndSilence(t *testing.T) {
 	k.ask(k.shell, "history_request", content{"hist_access_type": "tail", "n": 5})
 	if m := k.next(k.shell); len(m.content["history"].([]any)) != 0 {
 		t.Errorf("got %v, want no history of silent cells", m.content)
+	}
+	// A goroutine of it that prints after its expressions is silent, too.
+	k.ask(k.shell, "execute_request", content{"code": "late := make(chan bool)\ngo func() { <-late; time.Sleep(20*time.Millisecond); fmt.Println(1); late <- true }()",
+		"silent": true, "user_expressions": content{"b": "func() bool { late <- true; return true }()"}})
+	k.next(k.shell)
+	time.Sleep(100 * time.Millisecond)
+	last := k.ask(k.shell, "execute_request", content{"code": "<-late", "silent": true})
+	for m := k.next(k.iopub); m.parent != last || m.content["execution_state"] != "idle"; m = k.next(k.iopub) {
+		if m.kind == "stream" {
+			t.Errorf("got %v of a silent cell", m.content)
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/modfile"
+
+	"github.com/mcs-notebook/mcs/internal/gomod"
 )
 
 // mcsModule is the path of mcs's own module.
@@ -133,7 +135,7 @@ func (b *building) modules() error {
 // source requires mcs: in a folder, or in the version of this program.
 func (b *building) source() error {
 	dir := b.mcs
-	if here, path := moduleAbove("."); dir == "" && path == mcsModule {
+	if here, path := gomod.Above("."); dir == "" && path == mcsModule {
 		dir = here
 	}
 	info, _ := debug.ReadBuildInfo()
@@ -150,7 +152,7 @@ func (b *building) source() error {
 		}
 	}
 	if dir != "" {
-		if _, path := moduleAbove(dir); path != mcsModule {
+		if _, path := gomod.Above(dir); path != mcsModule {
 			return fmt.Errorf("--mcs %s: it has no go.mod of %s", dir, mcsModule)
 		}
 		return b.replace(mcsModule, dir)
@@ -171,7 +173,7 @@ func (b *building) folder(arg string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("--with %s: there is no such folder", arg)
 	}
-	root, path := moduleAbove(dir)
+	root, path := gomod.Above(dir)
 	if root == "" {
 		return fmt.Errorf("--with %s: it lies in no module; go mod init NAME makes one there", arg)
 	}
@@ -219,24 +221,6 @@ func (b *building) replace(path, dir string) error {
 		}
 	}
 	return errors.Join(b.mod.AddRequire(path, "v0.0.0"), b.mod.AddReplace(path, "", dir, ""))
-}
-
-// moduleAbove is the folder of the go.mod nearest to a folder, and the path of its module.
-func moduleAbove(dir string) (root, path string) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", ""
-	}
-	for {
-		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, modfile.ModulePath(text)
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", ""
-		}
-		dir = up
-	}
 }
 
 // copyMain copies this program's own package, has it import the tables, and makes patterns of modules.

@@ -28,8 +28,10 @@ type journaled struct {
 }
 
 func (s *journaled) Run(ctx context.Context, text string) session.Result {
+	if s.journal == nil {
+		return s.Session.Run(ctx, text)
+	}
 	s.journal.Begin(s.Next(), text)
-	before := len(s.History())
 	r := s.Session.Run(ctx, text)
 	for _, v := range r.Shown {
 		if v != nil {
@@ -37,7 +39,7 @@ func (s *journaled) Run(ctx context.Context, text string) session.Result {
 		}
 	}
 	how := journal.End{Failed: r.Err != nil, Interrupted: errors.Is(r.Err, session.ErrInterrupted), Outside: r.Outside}
-	for _, c := range s.History()[before:] { // it, and those of files that it runs
+	for _, c := range s.Since(r.N) { // it, and those of files that it runs
 		how.Outside = s.outside.in(c.Source) || how.Outside
 	}
 	s.journal.End(r.Elapsed, how)

@@ -22,7 +22,8 @@ type report struct {
 	mu      sync.Mutex
 	outputs []notebook.Output // of the cell that runs
 	stream  string            // of the text that was printed last
-	printed string            // that text
+	printed []byte            // that text
+	size    int               // bytes that the cell has printed
 	cells   map[*mcsfile.Cell]ran
 }
 
@@ -64,10 +65,11 @@ func (r reported) Write(b []byte) (int, error) {
 		r.endText()
 		r.report.stream = r.stream
 	}
-	if room := maxReported - len(r.printed); room > 0 {
-		r.printed += string(b[:min(len(b), room)])
+	room := maxReported - r.size
+	if r.size += len(b); room >= 0 {
+		r.printed = append(r.printed, b[:min(len(b), room)]...)
 		if len(b) > room {
-			r.printed += "\n… the rest is left out\n"
+			r.printed = append(r.printed, "\n… the rest is left out\n"...)
 		}
 	}
 	return len(b), nil
@@ -75,10 +77,10 @@ func (r reported) Write(b []byte) (int, error) {
 
 // endText makes an output of what was printed. The caller holds mu.
 func (r *report) endText() {
-	if r.printed != "" {
-		r.outputs = append(r.outputs, notebook.Printed(r.stream, r.printed))
+	if len(r.printed) > 0 {
+		r.outputs = append(r.outputs, notebook.Printed(r.stream, string(r.printed)))
 	}
-	r.stream, r.printed = "", ""
+	r.stream, r.printed = "", r.printed[:0]
 }
 
 func (r *report) add(o notebook.Output) {
@@ -111,7 +113,7 @@ func (r *report) done(o script.Outcome) {
 	if r.cells == nil {
 		r.cells = map[*mcsfile.Cell]ran{}
 	}
-	r.cells[o.Cell], r.outputs = ran{o.N, r.outputs}, nil
+	r.cells[o.Cell], r.outputs, r.size = ran{o.N, r.outputs}, nil, 0
 }
 
 // write writes the report. Cells that have not run have no output.

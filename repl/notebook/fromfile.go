@@ -19,7 +19,8 @@ func FromFile(f *mcsfile.File) *Notebook {
 	}
 	for i := range f.Cells {
 		c := &f.Cells[i]
-		at := slices.IndexFunc(records, func(r record) bool { return r.Cell == mark(c) })
+		name := mark(c)
+		at := slices.IndexFunc(records, func(r record) bool { return r.Cell == name })
 		if at < 0 {
 			nb.Cells = append(nb.Cells, fresh(f, i))
 			continue

@@ -185,12 +185,8 @@ func Printed(stream, text string) Output {
 
 // Shown is the output of a value; n is the number of its cell if it is the cell's result, else 0.
 func Shown(v display.Value, n int) Output {
-	b, ok := v.(display.Bundle)
-	if !ok {
-		b = display.Bundle{display.PlainText: v.Text(0)}
-	}
 	data := map[string]any{}
-	for kind, text := range b {
+	for kind, text := range display.BundleOf(v, 0) {
 		if data[kind] = lined(text); kind == display.PNGImage {
 			data[kind] = text
 		}

@@ -6,7 +6,6 @@ import (
 	_ "embed" // the page's style and script
 	"encoding/base64"
 	"fmt"
-	"go/token"
 	"html"
 	"strings"
 
@@ -35,7 +34,7 @@ func (nb *Notebook) HTML(title string) string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; script-src 'sha256-%s'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">
 <title>%s</title>
 <style>
 %s</style>
@@ -146,29 +145,13 @@ func highlighted(source string) string {
 	for _, t := range cell.Scan(source) {
 		b.WriteString(html.EscapeString(source[at:t.From]))
 		text := html.EscapeString(t.Text(source))
-		if class := classOf(t.Tok); class != "" {
-			text = fmt.Sprintf(`<span class="%s">%s</span>`, class, text)
+		if class := t.Class(); class != 0 {
+			text = fmt.Sprintf(`<span class="%c">%s</span>`, class, text)
 		}
 		b.WriteString(text)
 		at = t.To
 	}
 	return b.String() + html.EscapeString(source[at:])
-}
-
-func classOf(t token.Token) string {
-	switch {
-	case t.IsKeyword():
-		return "k"
-	case t == token.STRING || t == token.CHAR:
-		return "s"
-	case t == token.INT || t == token.FLOAT || t == token.IMAG:
-		return "n"
-	case t == token.COMMENT:
-		return "c"
-	case t == cell.Sign:
-		return "m"
-	}
-	return ""
 }
 
 // Markdown returns the notebook as Markdown: cells and the text of their outputs between fences.
@@ -189,7 +172,7 @@ func (nb *Notebook) Markdown() string {
 		if title := c.title(); title != "" {
 			b.WriteString("*" + title + "*\n\n")
 		}
-		b.WriteString(fenced("go", c.Source))
+		b.WriteString(display.Fenced("go", c.Source))
 		var put strings.Builder
 		for _, o := range c.Outputs {
 			text := coloured().ReplaceAllString(outputText(o), "")
@@ -199,17 +182,8 @@ func (nb *Notebook) Markdown() string {
 			}
 		}
 		if put.Len() > 0 {
-			b.WriteString("\n" + fenced("", put.String()))
+			b.WriteString("\n" + display.Fenced("", put.String()))
 		}
 	}
 	return b.String()
-}
-
-// fenced is a block of code, between more quotes than it has itself.
-func fenced(language, text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
 }

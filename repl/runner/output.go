@@ -137,13 +137,19 @@ func (o *output) write(name string, b []byte) {
 // send sends the text that waits.
 func (o *output) send() { o.sendPart(len(o.waiting)) }
 
-// sendPart sends at most n bytes, and no part of a letter if the rest of it waits.
+// sendPart sends at most n bytes, and no part of a letter if the rest of it waits. Bytes that are no text are
+// cut anywhere.
 func (o *output) sendPart(n int) {
-	for n > 0 && n < len(o.waiting) && !utf8.RuneStart(o.waiting[n]) {
-		n--
-	}
 	if n == 0 {
 		return
+	}
+	if n < len(o.waiting) {
+		for back := range min(utf8.UTFMax, n) {
+			if utf8.RuneStart(o.waiting[n-back]) {
+				n -= back
+				break
+			}
+		}
 	}
 	text := string(o.waiting[:n])
 	o.waiting = append(o.waiting[:0], o.waiting[n:]...)

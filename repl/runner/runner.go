@@ -218,18 +218,13 @@ func (r *Runner) next(text string) {
 }
 
 // Bundled is a value that render or the session has finished.
-func Bundled(v display.Value) display.Bundle {
-	if b, ok := v.(display.Bundle); ok {
-		return b
-	}
-	return display.Bundle{display.PlainText: v.Text(TextWidth)}
-}
+func Bundled(v display.Value) display.Bundle { return display.BundleOf(v, TextWidth) }
 
 // show sends the values of a cell that has ended, and returns the text of the last.
 func (r *Runner) show(result session.Result, code string) (last string) {
-	drawn := map[int]bool{}
-	for _, i := range result.Drawn {
-		drawn[i] = true
+	drawn := -1 // the drawing that stays
+	if n := len(result.Drawn); n > 0 {
+		drawn = result.Drawn[n-1]
 	}
 	page := isPage(code)
 	for i, v := range result.Shown {
@@ -239,7 +234,7 @@ func (r *Runner) show(result session.Result, code string) (last string) {
 		case page:
 			r.payload = append(r.payload, map[string]any{"source": "page", "data": Bundled(v), "start": 0})
 			continue
-		case drawn[i] && i == result.Drawn[len(result.Drawn)-1] && r.out.drawn(Bundled(v)):
+		case i == drawn && r.out.drawn(Bundled(v)):
 			continue
 		case result.Out && i == len(result.Shown)-1:
 			last = v.Text(TextWidth)

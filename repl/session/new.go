@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/kernel"
@@ -179,6 +180,16 @@ func (s *Session) Dir() string { return s.opts.Dir }
 
 // History returns the cells so far, the oldest first.
 func (s *Session) History() []Cell { return append([]Cell(nil), s.past.cells...) }
+
+// Since returns a cell and those that began after it, in the manner of History.
+func (s *Session) Since(n int) []Cell {
+	for i := len(s.past.cells) - 1; i >= 0; i-- {
+		if s.past.cells[i].N == n {
+			return slices.Clone(s.past.cells[i:])
+		}
+	}
+	return nil
+}
 
 // LastPanic is the newest panic of a cell, or nil.
 func (s *Session) LastPanic() *PanicError { return s.past.lastPanic }

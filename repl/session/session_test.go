@@ -225,6 +225,19 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// TestSince: a cell, and those that began after it.
+func TestSince(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	for _, text := range []string{"a := 1", "nonsense +", "b := 2"} {
+		s.Run(t.Context(), text)
+	}
+	for n, want := range []int{0, 3, 2, 1, 0} {
+		if got := s.Since(n); len(got) != want || want > 0 && (got[0].N != n || got[want-1].Source != "b := 2") {
+			t.Errorf("since %d: got %v, want %d cells", n, got, want)
+		}
+	}
+}
+
 func TestStdin(t *testing.T) {
 	s, _ := newSession(t, Options{Stdin: strings.NewReader("12 abc\n")})
 	if got := run(t, s, "var n int\nvar w string\nfmt.Scan(&n, &w);\nfmt.Sprint(n, w)"); got != `"12 abc"` && got != `"12abc"` {

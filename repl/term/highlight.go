@@ -42,21 +42,15 @@ var predeclared = func() map[string]chroma.TokenType {
 	return m
 }()
 
+// classes are those of tokens, as chroma names them.
+var classes = map[byte]chroma.TokenType{'k': chroma.Keyword, 's': chroma.LiteralString, 'n': chroma.LiteralNumber, 'c': chroma.Comment, 'm': chroma.KeywordPseudo}
+
 // kindOf is a token of a cell as chroma names it.
-func kindOf(tok token.Token, text string) chroma.TokenType {
-	switch {
-	case tok.IsKeyword():
-		return chroma.Keyword
-	case tok == token.STRING || tok == token.CHAR:
-		return chroma.LiteralString
-	case tok == token.INT || tok == token.FLOAT || tok == token.IMAG:
-		return chroma.LiteralNumber
-	case tok == token.COMMENT:
-		return chroma.Comment
-	case tok == cell.Sign:
-		return chroma.KeywordPseudo
+func kindOf(t cell.Token, src string) chroma.TokenType {
+	if kind := classes[t.Class()]; kind != 0 {
+		return kind
 	}
-	return predeclared[text]
+	return predeclared[t.Text(src)]
 }
 
 // A span is a coloured piece of source: bytes from…to.
@@ -68,7 +62,7 @@ type span struct {
 // spansOf returns the coloured spans of a cell that is being typed, from its tokens.
 func spansOf(src string, tokens []cell.Token) (spans []span) {
 	for _, t := range tokens {
-		if kind := kindOf(t.Tok, t.Text(src)); kind != 0 {
+		if kind := kindOf(t, src); kind != 0 {
 			spans = append(spans, span{t.From, t.To, colours()[kind]})
 		}
 	}
@@ -102,7 +96,7 @@ func (t theme) source(src string, calls bool) string {
 	var list []chroma.Token
 	last := 0
 	for _, tok := range cell.Scan(src) {
-		kind := kindOf(tok.Tok, tok.Text(src))
+		kind := kindOf(tok, src)
 		if calls && kind == 0 && tok.Tok == token.IDENT && strings.HasPrefix(src[tok.To:], "(") {
 			kind = chroma.NameFunction
 		}

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ func (h historyFile) load() ([]string, error) {
 	if err != nil || lines <= historyLimit*3/2 {
 		return cells, err
 	}
-	lock, err := durable.WaitLock(h.path+".lock", lockPatience)
+	lock, err := durable.WaitLock(context.Background(), h.path+".lock", lockPatience)
 	if err != nil { // it can be cut another time
 		return cells, nil
 	}
@@ -99,7 +100,7 @@ func (h historyFile) add(cell string) error {
 		return fmt.Errorf("history: %s is a %s, want a regular file", h.path, regular.Kind(stat.Mode()))
 	}
 	// Without the lock, appending is still one write, which only meets another notebook that cuts the file.
-	lock, _ := durable.WaitLock(h.path+".lock", lockPatience)
+	lock, _ := durable.WaitLock(context.Background(), h.path+".lock", lockPatience)
 	defer lock.Unlock()
 	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -29,12 +29,12 @@ type Build struct {
 	selected map[string]string // path -> version; nil if it must be chosen anew
 	vendored map[string]module.Version
 	vendor   string
-	used     map[module.Version]bool // whose packages were found
+	used     map[string]string // path -> version in which a package was found last
 }
 
 // Main reads the go.mod of a folder; without a folder nothing is required yet.
 func (c *Client) Main(root string) (*Build, error) {
-	b := &Build{c: c, root: root, sums: readSums(root), used: map[module.Version]bool{}}
+	b := &Build{c: c, root: root, sums: readSums(root), used: map[string]string{}}
 	if root == "" {
 		return b, nil
 	}
@@ -215,7 +215,7 @@ func (b *Build) Find(ctx context.Context, importPath string) (*Found, error) {
 		}
 		dir = filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(importPath[len(path):], "/")))
 		if hasGo(dir) {
-			b.used[m] = true
+			b.used[path] = version
 			m.Version = cmp.Or(r.Version, "")
 			found = append(found, &Found{dir, m, b.c.env.Tags})
 		}
@@ -280,7 +280,7 @@ func (b *Build) findVendored(importPath string) (*Found, error) {
 	if !ok {
 		return nil, fmt.Errorf("the vendor folder of %s does not have it; go mod vendor adds what the code imports, and GOFLAGS=-mod=mod leaves the folder out", b.main.Module.Mod.Path)
 	}
-	b.used[m] = true
+	b.used[m.Path] = m.Version
 	return &Found{filepath.Join(b.vendor, filepath.FromSlash(importPath)), m, b.c.env.Tags}, nil
 }
 
@@ -293,10 +293,11 @@ func (b *Build) GoMod(ctx context.Context, path, goVersion string) (mod, sum str
 	}
 	used := maps.Clone(b.used)
 	for _, m := range b.asked {
-		used[m] = true
+		used[m.Path] = m.Version
 	}
-	for _, m := range slices.SortedFunc(maps.Keys(used), func(a, b module.Version) int { return cmp.Compare(a.Path, b.Path) }) {
-		f.AddNewRequire(m.Path, m.Version, !slices.Contains(b.asked, m))
+	var list []module.Version
+	for _, path := range slices.Sorted(maps.Keys(used)) {
+		list = append(list, module.Version{Path: path, Version: used[path]})
 	}
 	if b.main != nil {
 		for _, r := range b.main.Replace {
@@ -306,9 +307,13 @@ func (b *Build) GoMod(ctx context.Context, path, goVersion string) (mod, sum str
 		}
 	}
 	// All of them are required by the program itself, so Go reads and checks the go.mod of each.
-	all := &Build{c: b.c, root: b.root, main: b.main, sums: b.sums, asked: slices.Collect(maps.Keys(used))}
+	all := &Build{c: b.c, root: b.root, main: b.main, sums: b.sums, asked: list}
 	if err := all.choose(ctx); err != nil {
 		return "", "", err
+	}
+	for _, m := range list {
+		asked := slices.ContainsFunc(b.asked, func(a module.Version) bool { return a.Path == m.Path })
+		f.AddNewRequire(m.Path, cmp.Or(all.selected[m.Path], m.Version), !asked)
 	}
 	f.SetRequireSeparateIndirect(f.Require)
 	f.Cleanup()

@@ -104,23 +104,13 @@ func (c *Client) proxied(ctx context.Context, m module.Version, ending string, c
 	return text, name, store(name, text)
 }
 
-// store writes a file of the cache as a whole: another process may read it at any time.
+// store writes a file of the cache as a whole: another process may read it at any time, and what a crash has
+// cut off would be taken for a forgery.
 func store(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+"*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(0o666&^0o022), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return durable.Writer{Perm: 0o644}.WriteFile(name, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // goMod returns the go.mod of a version, checked.
@@ -171,7 +161,7 @@ func (c *Client) unzip(ctx context.Context, m module.Version, sums *sums, dir st
 	if err := os.MkdirAll(filepath.Dir(lockName), 0o777); err != nil {
 		return err
 	}
-	lock, err := durable.WaitLock(lockName, time.Minute)
+	lock, err := durable.WaitLock(ctx, lockName, time.Minute)
 	if err != nil {
 		return err
 	}

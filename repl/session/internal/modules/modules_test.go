@@ -13,10 +13,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/mod/module"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
 // A proxy serves modules: the files of each version.
@@ -52,12 +55,13 @@ func (p proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := strings.TrimPrefix(file, "v/")
-	if name == "main.info" { // a branch
+	if slices.Contains([]string{"main.info", "v!next.info", "!x/y.info"}, name) { // branches
 		fmt.Fprintf(w, `{"Version":%q}`, versions[0])
 		return
 	}
 	ending := name[strings.LastIndexByte(name, '.')+1:]
-	m := module.Version{Path: path, Version: strings.TrimSuffix(name, "."+ending)}
+	version, _ := module.UnescapeVersion(strings.TrimSuffix(name, "."+ending)) // "" is no version
+	m := module.Version{Path: path, Version: version}
 	files, ok := p[m]
 	switch {
 	case !ok:
@@ -95,8 +99,17 @@ func served() proxy {
 	add("example.com/old", "v1.0.0", "require example.com/b v1.0.0\n")
 	add("example.com/b", "v1.5.0", "go 1.17\n")
 	add("example.com/deep", "v1.0.0", "go 1.17\n")
+	add("example.com/newer", "v1.0.0", "go 1.17\nrequire example.com/b v1.5.0\n")
 	add("example.com/commit", "v0.0.0-20240102030405-abcdefabcdef", "go 1.17\n")
 	add("example.com/Upper/Case", "v1.0.0", "go 1.17\n")
+	add("example.com/rc", "v1.0.0-RC0", "go 1.17\n")
+	add("example.com/rc", "v1.0.0-RC1", "go 1.17\nretract v1.0.0-RC1\n")
+	add("example.com/moved", "v1.0.0", "go 1.17\n")
+	add("example.com/moved", "v2.0.0+incompatible", "")
+	add("example.com/moving", "v1.0.0-rc.1", "go 1.17\n")
+	add("example.com/moving", "v2.0.0+incompatible", "")
+	add("example.com/legacy", "v1.0.0", "")
+	add("example.com/legacy", "v2.0.0+incompatible", "")
 	return p
 }
 
@@ -129,6 +142,15 @@ func TestGet(t *testing.T) {
 		{arg: "example.com/commit", want: "example.com/commit@v0.0.0-20240102030405-abcdefabcdef"},
 		{arg: "example.com/commit@main", want: "example.com/commit@v0.0.0-20240102030405-abcdefabcdef"},
 		{arg: "example.com/Upper/Case", want: "example.com/Upper/Case@v1.0.0"},
+		{arg: "example.com/commit@vNext", want: "example.com/commit@v0.0.0-20240102030405-abcdefabcdef"},
+		{arg: "example.com/commit@X/y", want: "example.com/commit@v0.0.0-20240102030405-abcdefabcdef"},
+		{arg: "example.com/rc@v1.0.0-RC1", want: "example.com/rc@v1.0.0-RC1"},
+		{arg: "example.com/rc", want: "example.com/rc@v1.0.0-RC0"},          // the newest takes itself back
+		{arg: "example.com/moved", want: "example.com/moved@v1.0.0"},        // it has a go.mod
+		{arg: "example.com/moving", want: "example.com/moving@v1.0.0-rc.1"}, // likewise
+		{arg: "example.com/moved@v2", want: "example.com/moved@v2.0.0+incompatible"},
+		{arg: "example.com/legacy", want: "example.com/legacy@v2.0.0+incompatible"},
+		{arg: "example.com/commit@v1!", wrong: "disallowed version string"},
 		{arg: "example.com/a@v2.0.0", wrong: "should be v0 or v1, not v2"},
 		{arg: "example.com/a@v1.9.9", wrong: "example.com/a@v1.9.9: 127.0.0.1: does not have it: unknown revision v1.9.9"},
 		{arg: "example.com/nothing", wrong: "example.com/nothing@latest: 127.0.0.1: does not have it: module example.com/nothing: no such repository"},
@@ -265,6 +287,50 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
+// TestOtherSums: lines of go.sum that Go does not know leave the question to the database.
+func TestOtherSums(t *testing.T) {
+	asked := make(chan bool, 10)
+	database := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		http.Error(w, "closed", http.StatusInternalServerError)
+	}))
+	defer database.Close()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "module main\ngo 1.26\nrequire example.com/a v1.0.0\n")
+	write(t, filepath.Join(root, "go.sum"), "example.com/a v1.0.0/go.mod h2:AAAA\nexample.com/a v1.0.0 h2:AAAA\n")
+	b, err := open(t, map[string]string{"GOSUMDB": sumKey + " " + database.URL}).Build(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := b.Find(context.Background(), "example.com/a"); err == nil || len(asked) == 0 {
+		t.Errorf("got %v, %v, and the database was asked %d times", found, err, len(asked))
+	}
+}
+
+// TestInfo: what a proxy says of a version is kept only if it is about that version.
+func TestInfo(t *testing.T) {
+	for _, c := range []struct{ info, wrong string }{
+		{`{"Version":"v1.0.0"}`, ""},
+		{"<html>please log in</html>", "example.com/x@v1.0.0: info: invalid character"},
+		{`{"Version":"v1.0.1"}`, `example.com/x@v1.0.0: info: got version "v1.0.1", want v1.0.0`},
+		{"{}", `got version "", want v1.0.0`},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.info) }))
+		s := open(t, map[string]string{"GOPROXY": server.URL})
+		if _, err := s.Build(""); err != nil {
+			t.Fatal(err)
+		}
+		m := module.Version{Path: "example.com/x", Version: "v1.0.0"}
+		_, err := s.client.resolve(context.Background(), m.Path, m.Version)
+		name, _ := s.client.cached(m, "info")
+		_, stat := os.Stat(name)
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) || (stat == nil) != (err == nil) {
+			t.Errorf("%s: got %v, kept: %v, want %q", c.info, err, stat == nil, c.wrong)
+		}
+		server.Close()
+	}
+}
+
 // TestReach: without a network the answer comes at once, and names the host.
 func TestReach(t *testing.T) {
 	for _, c := range []struct{ proxy, want string }{
@@ -272,6 +338,7 @@ func TestReach(t *testing.T) {
 		{"http://127.0.0.1:1,direct", "127.0.0.1:1 cannot be reached"},
 		{"http://127.0.0.1:1|off", "GOPROXY=off forbids to fetch modules"},
 		{"off", "GOPROXY=off forbids to fetch modules"},
+		{" , |", "GOPROXY has no entries"},
 	} {
 		start := time.Now()
 		_, err := open(t, map[string]string{"GOPROXY": c.proxy}).Get(context.Background(), "", "example.com/a")
@@ -326,15 +393,48 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestCancelled: a checksum database that does not answer keeps nobody waiting.
+// TestCancelled: a checksum database that does not answer keeps nobody waiting, and is asked again later.
 func TestCancelled(t *testing.T) {
 	asked, ended := make(chan bool, 10), make(chan bool)
-	database := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- true; <-ended }))
+	var hung atomic.Bool
+	database := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if hung.Swap(true) {
+			http.Error(w, "closed", http.StatusInternalServerError)
+			return
+		}
+		asked <- true
+		<-ended
+	}))
 	defer database.Close()
 	defer close(ended)
 	s := open(t, map[string]string{"GOSUMDB": sumKey + " " + database.URL})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-asked; cancel() }()
+	if _, err := s.Get(ctx, "", "example.com/a@v1.0.0"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := s.Get(ctx, "", "example.com/a@v1.0.0"); err == nil || !strings.Contains(err.Error(), "500 Internal Server Error") {
+		t.Errorf("later: got %v, want the database's answer", err)
+	}
+}
+
+// TestLocked: who waits for another process that unpacks a module can stop.
+func TestLocked(t *testing.T) {
+	s := open(t, nil)
+	if _, err := s.Build(""); err != nil {
+		t.Fatal(err)
+	}
+	name, _ := s.client.cached(module.Version{Path: "example.com/a", Version: "v1.0.0"}, "lock")
+	write(t, name, "")
+	lock, err := durable.TryLock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := s.Get(ctx, "", "example.com/a@v1.0.0"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -361,5 +461,32 @@ func TestGoMod(t *testing.T) {
 		if !bytes.Contains([]byte(sum), []byte(line)) {
 			t.Errorf("go.sum has no %s:\n%s", line, sum)
 		}
+	}
+	// A newer version that is asked for later takes the place of the one that was imported.
+	if _, err := s.Get(context.Background(), "", "example.com/b@v1.5.0"); err != nil {
+		t.Fatal(err)
+	}
+	want = "module lora\n\ngo 1.26\n\nrequire (\n\texample.com/a v1.1.0\n\texample.com/b v1.5.0\n)\n"
+	for _, again := range []bool{false, true} {
+		if b, _ = s.Build(""); again {
+			if _, err := b.Find(context.Background(), "example.com/b"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 8 {
+			if mod, _, err := b.GoMod(context.Background(), "lora", "1.26"); err != nil || mod != want {
+				t.Fatalf("imported again: %v: got %v\n%s\nwant\n%s", again, err, mod, want)
+			}
+		}
+	}
+	// What another module requires may be newer than what was asked for.
+	for _, arg := range []string{"example.com/b@v1.0.0", "example.com/newer"} {
+		if _, err := s.Get(context.Background(), "", arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want = strings.Replace(want, "\n)", "\n\texample.com/newer v1.0.0\n)", 1)
+	if mod, _, err := b.GoMod(context.Background(), "lora", "1.26"); err != nil || mod != want {
+		t.Errorf("required newer: got %v\n%s\nwant\n%s", err, mod, want)
 	}
 }

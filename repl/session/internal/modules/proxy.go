@@ -87,7 +87,7 @@ func (c *Client) get(ctx context.Context, address string, limit int64) ([]byte, 
 
 // netError says that a host cannot be reached, without the address that it was asked for.
 func netError(ctx context.Context, u *url.URL, err error) error {
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
 	if ue := new(url.Error); errors.As(err, &ue) {
@@ -98,7 +98,7 @@ func netError(ctx context.Context, u *url.URL, err error) error {
 
 // fetch reads a file of a module, such as @v/v1.2.3.zip, from the first proxy that has it: from one
 // behind a comma if those before do not have the module, and from one behind a bar after any error. The
-// error is errDirect if the repository is next.
+// error is a directError if the repository is next.
 func (c *Client) fetch(ctx context.Context, path, file string, limit int64) (text []byte, err error) {
 	escaped, err := module.EscapePath(path)
 	if err != nil {
@@ -127,6 +127,9 @@ func (c *Client) fetch(ctx context.Context, path, file string, limit int64) (tex
 		if missing := new(missingError); err == nil || !always && !errors.As(err, &missing) {
 			return text, err
 		}
+	}
+	if err == nil {
+		err = errors.New("GOPROXY has no entries")
 	}
 	return nil, err
 }

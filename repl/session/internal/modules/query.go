@@ -93,7 +93,13 @@ func (c *Client) version(ctx context.Context, path, query string) (string, error
 		if err := module.Check(path, query); err != nil {
 			return "", err
 		}
-		_, _, err := c.proxied(ctx, module.Version{Path: path, Version: query}, "info", func([]byte) error { return nil })
+		_, _, err := c.proxied(ctx, module.Version{Path: path, Version: query}, "info", func(text []byte) error {
+			got, err := versionOf(text)
+			if err == nil && got != query {
+				err = fmt.Errorf("info: got version %q, want %s", got, query)
+			}
+			return err
+		})
 		return query, err
 	}
 	if c.env.direct(path) {
@@ -105,7 +111,7 @@ func (c *Client) version(ctx context.Context, path, query string) (string, error
 // listed finds the version that a query means among those that a proxy lists, or asks it for a commit.
 func (c *Client) listed(ctx context.Context, path, query string) (string, error) {
 	if query != "latest" && !strings.HasPrefix(query, "v") || strings.Contains(query, "/") {
-		return c.revision(ctx, path, "@v/"+strings.ReplaceAll(query, "/", "%2F")+".info")
+		return c.revision(ctx, path, query)
 	}
 	text, err := c.fetch(ctx, path, "@v/list", maxText)
 	if err != nil {
@@ -126,19 +132,45 @@ func (c *Client) listed(ctx context.Context, path, query string) (string, error)
 		}
 		return semver.Compare(b, a)
 	})
+	if list, err = c.compatible(ctx, path, list); err != nil {
+		return "", err
+	}
 	if len(list) > 0 {
 		return c.kept(ctx, path, list), nil
 	}
-	if query == "latest" {
-		return c.revision(ctx, path, "@latest")
+	return c.revision(ctx, path, query) // the newest commit, or a branch or a tag that begins with v
+}
+
+// compatible leaves versions of a module without go.mod files (+incompatible) out of a list, if the newest of
+// the others has a go.mod: cmd/go/internal/modload does. A proxy makes a go.mod where there is none; it
+// consists of the module's path.
+func (c *Client) compatible(ctx context.Context, path string, list []string) ([]string, error) {
+	kept := slices.DeleteFunc(slices.Clone(list), func(v string) bool { return semver.Build(v) == "+incompatible" })
+	if len(kept) == 0 || len(kept) == len(list) {
+		return list, nil
 	}
-	return c.revision(ctx, path, "@v/"+query+".info") // a branch or a tag that begins with v
+	text, err := c.modOf(ctx, path, slices.MaxFunc(kept, semver.Compare))
+	if err != nil {
+		return nil, err
+	}
+	if made := "module " + modfile.AutoQuote(path) + "\n"; string(text) == made {
+		return list, nil
+	}
+	return kept, nil
+}
+
+// modOf fetches the go.mod of a version, for what it says of others.
+func (c *Client) modOf(ctx context.Context, path, version string) ([]byte, error) {
+	escaped, err := module.EscapeVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	return c.fetch(ctx, path, "@v/"+escaped+".mod", maxText)
 }
 
 // kept is the first of some versions that the module has not taken back: the newest go.mod says which.
 func (c *Client) kept(ctx context.Context, path string, list []string) string {
-	newest := slices.MaxFunc(list, semver.Compare)
-	text, err := c.fetch(ctx, path, "@v/"+strings.ReplaceAll(newest, "!", "!!")+".mod", maxText)
+	text, err := c.modOf(ctx, path, slices.MaxFunc(list, semver.Compare))
 	if err != nil {
 		return list[0] // fetching it says what is wrong
 	}
@@ -156,15 +188,36 @@ func (c *Client) kept(ctx context.Context, path string, list []string) string {
 	return list[0]
 }
 
-// revision reads the version of a branch or commit, for which the proxy makes a pseudo-version.
-func (c *Client) revision(ctx context.Context, path, file string) (string, error) {
+// revision reads the version of a branch, of a commit or of the newest one, for which the proxy makes a
+// pseudo-version.
+func (c *Client) revision(ctx context.Context, path, query string) (string, error) {
+	file := "@latest"
+	if query != "latest" {
+		parts := strings.Split(query, "/")
+		for i, part := range parts {
+			var err error
+			if parts[i], err = module.EscapeVersion(part); err != nil {
+				return "", err
+			}
+		}
+		file = "@v/" + strings.Join(parts, "%2F") + ".info"
+	}
 	text, err := c.fetch(ctx, path, file, maxText)
 	if err != nil {
 		return "", err
 	}
-	var info struct{ Version string }
-	if err := json.Unmarshal(text, &info); err != nil {
+	version, err := versionOf(text)
+	if err != nil {
 		return "", err
 	}
-	return info.Version, module.Check(path, info.Version)
+	return version, module.Check(path, version)
+}
+
+// versionOf reads the version in a proxy's answer about one.
+func versionOf(text []byte) (string, error) {
+	var info struct{ Version string }
+	if err := json.Unmarshal(text, &info); err != nil {
+		return "", fmt.Errorf("info: %w", err)
+	}
+	return info.Version, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb"
@@ -75,7 +76,7 @@ func (c *Client) check(ctx context.Context, s *sums, m module.Version, got strin
 			return &SumError{Got: got, Want: want, Where: "go.sum"}
 		}
 	}
-	if len(known) == 0 && !c.env.unchecked(m.Path) {
+	if !slices.Contains(known, got) && !c.env.unchecked(m.Path) {
 		if err := c.ask(ctx, m, got); err != nil {
 			return err
 		}
@@ -86,25 +87,28 @@ func (c *Client) check(ctx context.Context, s *sums, m module.Version, got strin
 	return nil
 }
 
-// ask holds a checksum against the database. The database keeps its answers, and that it could not be
-// reached, so the next time another one is asked.
+// ask holds a checksum against the database. The database keeps its answers, that it could not be reached,
+// and a question that hangs, so the next time another one is asked.
 func (c *Client) ask(ctx context.Context, m module.Version, got string) error {
 	c.mu.Lock()
 	d := c.sums
 	c.mu.Unlock()
 	answer := make(chan error, 1)
 	go func() { answer <- d.check(m, got) }() // package sumdb knows no context
+	var err error
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-answer:
-		if wrong := new(SumError); err != nil && !errors.As(err, &wrong) {
-			c.mu.Lock()
-			c.sums = newDatabase(c)
-			c.mu.Unlock()
-		}
-		return err
+		err = ctx.Err()
+	case err = <-answer:
 	}
+	if wrong := new(SumError); err != nil && !errors.As(err, &wrong) {
+		c.mu.Lock()
+		if c.sums == d { // others have asked it at the same time
+			c.sums = newDatabase(c)
+		}
+		c.mu.Unlock()
+	}
+	return err
 }
 
 // A SumError says that a module is not what it was: its checksum differs from the one that was written down.
@@ -196,14 +200,19 @@ func (d *database) address(ctx context.Context) (string, error) {
 	return d.base, d.err
 }
 
-// ReadRemote reads from the database. The interface has no context; the client's own limits of time hold,
-// and [Client.ask] does not wait for them.
+// answerWait is how long the database may take for an answer.
+const answerWait = time.Minute
+
+// ReadRemote reads from the database. The interface has no context, and [Client.ask] does not wait longer
+// than its own.
 func (d *database) ReadRemote(path string) ([]byte, error) {
-	base, err := d.address(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	defer cancel()
+	base, err := d.address(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return d.c.get(context.Background(), base+path, maxText)
+	return d.c.get(ctx, base+path, maxText)
 }
 
 // ReadConfig reads what is known of the database's tree.
@@ -226,7 +235,7 @@ func (d *database) WriteConfig(file string, old, now []byte) error {
 	}
 	// The go command locks the file itself, which store replaces: a writer that comes between is found by the
 	// next check, because trees only grow.
-	lock, err := durable.WaitLock(name+".lock", patience)
+	lock, err := durable.WaitLock(context.Background(), name+".lock", patience)
 	if err != nil {
 		return err
 	}

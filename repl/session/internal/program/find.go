@@ -19,8 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/mod/modfile"
-
+	"github.com/mcs-notebook/mcs/internal/gomod"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/modules"
@@ -47,7 +46,7 @@ func (ps *Packages) find(ctx context.Context, from place, importPath string) (to
 	}
 	root, main := from.root, ""
 	if from.path == "" {
-		root, main = moduleOf(from.dir)
+		root, main = gomod.Above(from.dir)
 		if below, ok := strings.CutPrefix(importPath+"/", main+"/"); ok && main != "" {
 			return place{dir: filepath.Join(root, filepath.FromSlash(below))}, true, nil
 		}
@@ -75,21 +74,6 @@ func cutInternal(importPath string) (above, below string, found bool) {
 		return "", "", false
 	}
 	return importPath[:i], importPath[i:], true
-}
-
-// moduleOf is the folder of the go.mod nearest to a folder, and the module path that it declares.
-func moduleOf(dir string) (root, module string) {
-	for {
-		text, err := regular.Read(filepath.Join(dir, "go.mod"), regular.MaxSource)
-		if err == nil {
-			return dir, modfile.ModulePath(text)
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", ""
-		}
-		dir = up
-	}
 }
 
 // read reads the files of a package that go build would take.
@@ -241,13 +225,13 @@ func (ps *Packages) Get(ctx context.Context, module string) (modules.Version, er
 		}
 		return ps.mods.Have(modules.Version(m)), nil
 	}
-	root, _ := moduleOf(ps.home)
+	root, _ := gomod.Above(ps.home)
 	return ps.mods.Get(ctx, root, module)
 }
 
 // GoMod returns a go.mod and a go.sum for a program of the cells, see [modules.Build.GoMod].
 func (ps *Packages) GoMod(ctx context.Context, name string) (mod, sum string, err error) {
-	root, _ := moduleOf(ps.home)
+	root, _ := gomod.Above(ps.home)
 	b, err := ps.mods.Build(root)
 	if err != nil {
 		return "", "", err

@@ -90,11 +90,14 @@ func (ps *Packages) loadDeps(ctx context.Context, p *local, above []*local) (dep
 	for _, f := range p.files {
 		for _, spec := range f.ast.Imports {
 			importPath := strings.Trim(spec.Path.Value, "\"`")
+			if deps[importPath] != nil {
+				continue
+			}
 			at, own, err := ps.find(ctx, p.place, importPath)
 			if err != nil {
 				return nil, nil, ps.importError(spec, err)
 			}
-			if !own || deps[importPath] != nil {
+			if !own {
 				continue
 			}
 			dep, more, err := ps.loadLocal(ctx, at, above)

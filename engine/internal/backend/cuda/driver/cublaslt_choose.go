@@ -45,7 +45,7 @@ func (m *multiplication) Choose(folder string) {
 		if os.MkdirAll(folder, 0o755) != nil {
 			return
 		}
-		lock, err := durable.WaitLock(filepath.Join(folder, choosing), patience)
+		lock, err := durable.WaitLock(context.Background(), filepath.Join(folder, choosing), patience)
 		if err != nil {
 			return
 		}
