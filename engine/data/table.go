@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -199,9 +199,10 @@ func (t *Table) made(name string, values any) column {
 		rows = 1
 	}
 	for i := range rows {
-		x, ok := plain(f(Row{t, i}))
+		got := f(Row{t, i})
+		x, ok := plain(got)
 		if !ok {
-			t.fail("%s: column %q: got a value of type %T, want bool, int, float64, string, time.Time or nil", t.place(i), name, f(Row{t, i}))
+			t.fail("%s: column %q: got a value of type %T, want bool, int, float64, string, time.Time or nil", t.place(i), name, got)
 		}
 		b.add(x)
 	}
@@ -235,8 +236,8 @@ func (t *Table) ofTensor(name string, x tensor.Tensor) (c column) {
 	switch dt := x.DType(); {
 	case dt == dtype.Bool:
 		c, ok = newColumn(name, x.Bools())
-	case dt == dtype.U64:
-		c, ok = newColumn(name, x.Uint64s())
+	case dt.Int() && !dt.Signed():
+		c, ok = newColumn(name, x.Cast(dtype.U64).Uint64s())
 	case dt.Int():
 		c, ok = newColumn(name, x.Ints())
 	default:
@@ -275,15 +276,11 @@ func (t *Table) pick(list []int) *Table {
 // spread calls f with 0 to n−1, on all processors.
 func spread(n int, f func(i int)) {
 	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wait.Wait()
+	pool.Apart(min(n, runtime.GOMAXPROCS(0)), func(int) {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			f(i)
+		}
+	})
 }
 
 // Filter returns the rows for which keep says so. For many rows Where is faster.
@@ -345,17 +342,17 @@ func (k sortKey) compare(i, j int) int {
 	return d
 }
 
-// orders are numbers that tell most values apart: greater ones are further behind.
-func (k sortKey) orders() []uint64 {
-	list := make([]uint64, k.len())
-	for i := range list {
+// orders are numbers that tell most values of rows apart: greater ones are further behind.
+func (k sortKey) orders(rows []int) []uint64 {
+	list := make([]uint64, len(rows))
+	for i, row := range rows {
 		switch {
-		case k.lacks(i):
+		case k.lacks(row):
 			list[i] = math.MaxUint64
 		case k.down:
-			list[i] = ^k.values.order(i)
+			list[i] = ^k.values.order(row)
 		default:
-			list[i] = k.values.order(i)
+			list[i] = k.values.order(row)
 		}
 	}
 	return list
@@ -379,35 +376,36 @@ func sortRows(rows []int, keys []sortKey) {
 	}
 	orders := make([][]uint64, len(keys))
 	for i, k := range keys {
-		orders[i] = k.orders()
+		orders[i] = k.orders(rows)
 	}
 	type entry struct {
 		order uint64 // by the first key
-		row   int
+		at    int    // among the rows
 	}
 	list := make([]entry, len(rows))
-	for i, row := range rows {
-		list[i] = entry{orders[0][row], row}
+	for i := range rows {
+		list[i] = entry{orders[0][i], i}
 	}
 	slices.SortFunc(list, func(a, b entry) int {
 		if a.order != b.order {
 			return cmp.Compare(a.order, b.order)
 		}
 		for i, k := range keys {
-			x, y := orders[i][a.row], orders[i][b.row]
+			x, y := orders[i][a.at], orders[i][b.at]
 			if x != y {
 				return cmp.Compare(x, y)
 			}
 			if !k.told(x) {
-				if d := k.compare(a.row, b.row); d != 0 {
+				if d := k.compare(rows[a.at], rows[b.at]); d != 0 {
 					return d
 				}
 			}
 		}
-		return a.row - b.row
+		return a.at - b.at
 	})
+	before := slices.Clone(rows)
 	for i, e := range list {
-		rows[i] = e.row
+		rows[i] = before[e.at]
 	}
 }
 
