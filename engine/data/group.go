@@ -54,31 +54,36 @@ type Groups struct {
 	ends  []int // of the groups in order
 }
 
-// Group puts rows together that are equal in these columns; without names it is one group. Missing values are
-// a group of their own. Groups come in the order of their values.
+// Group puts rows together that are equal in these columns; without names it is one group, also of no rows.
+// Missing values are a group of their own. Groups come in the order of their values.
 func (t *Table) Group(names ...string) *Groups {
 	g := &Groups{t: t, names: names}
 	if len(names) == 0 {
 		g.order, g.ends = t.all(), []int{t.rows}
 		return g
 	}
-	columns := t.chosen(names)
-	ids, n := keyed(columns, t.rows)
-	first := firsts(ids, n)
+	ids, first := numbered(t.chosen(names), t.rows)
+	g.order, g.ends = gathered(ids, len(first))
+	return g
+}
+
+// numbered are the ids of keyed in the order of the values, and the first row with each of them.
+func numbered(columns []*column, rows int) (ids, first []int) {
+	ids, n := keyed(columns, rows)
+	first = firsts(ids, n)
 	keys := make([]sortKey, len(columns))
 	for i, c := range columns {
-		keys[i].column = c
+		values := c.take(first)
+		keys[i].column = &values
 	}
-	sortRows(first, keys)
-	rank := make([]int, n)
-	for k, row := range first {
-		rank[ids[row]] = k
+	order, rank := sorted(keys, n), make([]int, n)
+	for k, id := range order {
+		rank[id], order[k] = k, first[id]
 	}
-	for i := range ids {
-		ids[i] = rank[ids[i]]
+	for i, id := range ids {
+		ids[i] = rank[id]
 	}
-	g.order, g.ends = gathered(ids, n)
-	return g
+	return ids, order
 }
 
 // gathered are the rows by their numbers below n, and where those of each end.

@@ -322,9 +322,7 @@ func (t *Table) Sort(names ...string) *Table {
 		k.column = t.column(name)
 		keys = append(keys, k)
 	}
-	list := t.all()
-	sortRows(list, keys)
-	return t.pick(list)
+	return t.pick(sorted(keys, t.rows))
 }
 
 // A sortKey is a column by which rows are sorted.
@@ -342,17 +340,17 @@ func (k sortKey) compare(i, j int) int {
 	return d
 }
 
-// orders are numbers that tell most values of rows apart: greater ones are further behind.
-func (k sortKey) orders(rows []int) []uint64 {
-	list := make([]uint64, len(rows))
-	for i, row := range rows {
+// orders are numbers that tell most values apart: greater ones are further behind.
+func (k sortKey) orders() []uint64 {
+	list := make([]uint64, k.len())
+	for i := range list {
 		switch {
-		case k.lacks(row):
+		case k.lacks(i):
 			list[i] = math.MaxUint64
 		case k.down:
-			list[i] = ^k.values.order(row)
+			list[i] = ^k.values.order(i)
 		default:
-			list[i] = k.values.order(row)
+			list[i] = k.values.order(i)
 		}
 	}
 	return list
@@ -369,44 +367,45 @@ func (k sortKey) told(order uint64) bool {
 	return k.values.kind() != "text" || order&0xff < 8
 }
 
-// sortRows sorts rows, which rise, by some columns; equal ones stay in their order.
-func sortRows(rows []int, keys []sortKey) {
-	if len(keys) == 0 {
-		return
-	}
+// sorted are the n rows of some columns in their order; equal ones stay as they are.
+func sorted(keys []sortKey, n int) []int {
 	orders := make([][]uint64, len(keys))
 	for i, k := range keys {
-		orders[i] = k.orders(rows)
+		orders[i] = k.orders()
 	}
 	type entry struct {
 		order uint64 // by the first key
-		at    int    // among the rows
+		row   int
 	}
-	list := make([]entry, len(rows))
-	for i := range rows {
-		list[i] = entry{orders[0][i], i}
+	list := make([]entry, n)
+	for i := range list {
+		list[i].row = i
+		if len(keys) > 0 {
+			list[i].order = orders[0][i]
+		}
 	}
 	slices.SortFunc(list, func(a, b entry) int {
 		if a.order != b.order {
 			return cmp.Compare(a.order, b.order)
 		}
 		for i, k := range keys {
-			x, y := orders[i][a.at], orders[i][b.at]
+			x, y := orders[i][a.row], orders[i][b.row]
 			if x != y {
 				return cmp.Compare(x, y)
 			}
 			if !k.told(x) {
-				if d := k.compare(rows[a.at], rows[b.at]); d != 0 {
+				if d := k.compare(a.row, b.row); d != 0 {
 					return d
 				}
 			}
 		}
-		return a.at - b.at
+		return a.row - b.row
 	})
-	before := slices.Clone(rows)
+	rows := make([]int, n)
 	for i, e := range list {
-		rows[i] = before[e.at]
+		rows[i] = e.row
 	}
+	return rows
 }
 
 func (t *Table) all() []int {

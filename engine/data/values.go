@@ -129,15 +129,11 @@ func (t *Table) Times(name string) []time.Time {
 func (t *Table) Classes(name string) (codes tensor.Tensor, classes []string) {
 	c := t.column(name)
 	t.complete(c)
-	g, list := t.Group(name), make([]int, t.rows)
-	for k := range g.Len() {
-		rows := g.rows(k)
-		classes = append(classes, c.text(rows[0]))
-		for _, row := range rows {
-			list[row] = k
-		}
+	ids, first := numbered([]*column{c}, t.rows)
+	for _, row := range first {
+		classes = append(classes, c.text(row))
 	}
-	return tensor.From(list, len(list)), classes
+	return tensor.From(ids, len(ids)), classes
 }
 
 // firsts are the first rows with each of n codes.
