@@ -142,7 +142,7 @@ func (b *builder) column(name string) column {
 	}
 	switch b.level {
 	case unknown:
-		c.dtype, c.values = dtype.F64, empty(dtype.F64, b.n)
+		c.dtype, c.values = dtype.F64, vector[float64]{make([]float64, b.n), floats}
 	case boolLevel:
 		c.dtype, c.values = dtype.Bool, vector[bool]{b.bools, bools}
 	case intLevel:

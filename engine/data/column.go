@@ -29,6 +29,7 @@ type values interface {
 	compare(i, j int) int
 	order(i int) uint64          // greater values have greater numbers, or equal ones
 	codes() (codes []int, n int) // equal values have equal numbers below n
+	distinct(rows []int, missing []bool) int
 	value(i int) any
 	text(i int) string
 	float(i int) float64 // of a number
@@ -146,6 +147,17 @@ func (v vector[T]) codes() (codes []int, n int) {
 		codes[i] = code
 	}
 	return codes, len(seen)
+}
+
+// distinct is how many different values stand in these rows; those that are missing do not count.
+func (v vector[T]) distinct(rows []int, missing []bool) int {
+	seen := map[T]struct{}{}
+	for _, i := range rows {
+		if missing == nil || !missing[i] {
+			seen[v.v[i]] = struct{}{}
+		}
+	}
+	return len(seen)
 }
 
 // newColumn makes a column of Go values: NaN is missing.
@@ -348,19 +360,4 @@ func kindType(kind string) dtype.Type {
 		}
 	}
 	return dtype.Invalid
-}
-
-// empty is a vector of zeros for a dtype, or of texts.
-func empty(dt dtype.Type, n int) values {
-	switch {
-	case dt == dtype.Bool:
-		return vector[bool]{make([]bool, n), bools}
-	case dt.Int() && dt.Signed():
-		return vector[int64]{make([]int64, n), ints}
-	case dt.Int():
-		return vector[uint64]{make([]uint64, n), words}
-	case dt.Float():
-		return vector[float64]{make([]float64, n), floats}
-	}
-	return vector[string]{make([]string, n), texts}
 }

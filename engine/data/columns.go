@@ -142,5 +142,6 @@ func writeValue(b *bytes.Buffer, v any) error {
 func writeText(b *bytes.Buffer, s string) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
-	e.Encode(s) // a text is always JSON; the line's end after it is a blank
+	e.Encode(s)             // a text is always JSON
+	b.Truncate(b.Len() - 1) // the line's end
 }

@@ -47,7 +47,7 @@ func (c CSV) Read(path string) (*Table, error) {
 	return t, nil
 }
 
-func (c CSV) dialect(trim bool) (csv.Dialect, error) {
+func (c CSV) dialect() (csv.Dialect, error) {
 	comma := c.Comma
 	if comma == 0 {
 		comma = ','
@@ -55,13 +55,13 @@ func (c CSV) dialect(trim bool) (csv.Dialect, error) {
 	if comma > 127 || comma < 0 || c.Comment > 127 || c.Comment < 0 {
 		return csv.Dialect{}, fmt.Errorf("got %q between values and %q before comments, want ASCII characters", comma, c.Comment)
 	}
-	d := csv.Dialect{Comma: byte(comma), Comment: byte(c.Comment), Trim: trim}
+	d := csv.Dialect{Comma: byte(comma), Comment: byte(c.Comment), Trim: true}
 	return d, d.Check()
 }
 
 // read makes a table of a file's text.
 func (c CSV) read(f io.ReaderAt, size int64, file string) (*Table, error) {
-	d, err := c.dialect(true)
+	d, err := c.dialect()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -94,6 +94,9 @@ func (r *csvReader) header() error {
 		r.start, r.line = at+int64(l.At), l.Line
 		if state, err = l.Next(); err != nil {
 			return fmt.Errorf("%s:%w", r.file, err)
+		}
+		if err := checkText(block[:l.At], at); err != nil {
+			return fmt.Errorf("%s: %w", r.file, err)
 		}
 		if !r.NoHeader {
 			r.start, r.line = at+int64(l.At), l.Line

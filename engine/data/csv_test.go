@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // Numbers are those of strconv, bit for bit.
@@ -83,7 +84,7 @@ func TestTimesAsTime(t *testing.T) {
 // textCSV chooses text for all columns, so that values are what a reader of texts gives.
 func textCSV(text string, block int) ([][]string, error) {
 	c := CSV{Missing: []string{"\x01"}}
-	d, _ := c.dialect(true)
+	d, _ := c.dialect()
 	r := &csvReader{CSV: c, d: d, f: strings.NewReader(text), size: int64(len(text)), file: "x.csv", block: block, most: 1000}
 	if err := r.header(); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func textCSV(text string, block int) ([][]string, error) {
 
 // asStandard holds the reader against encoding/csv, for several sizes of blocks.
 func asStandard(t *testing.T, text string) {
-	if notText([]byte(text)) >= 0 || strings.HasPrefix(text, "\ufeff") || strings.Contains(text, "\x01") {
+	if regular.NotText([]byte(text)) >= 0 || strings.HasPrefix(text, "\ufeff") || strings.Contains(text, "\x01") {
 		return
 	}
 	r := stdcsv.NewReader(strings.NewReader(text))
@@ -177,6 +178,8 @@ func TestTypesOfWholeFile(t *testing.T) {
 		{many("TRUE", "1"), "text", "TRUE", "1"},
 		{many("2020-01-02", "2020-01-02T03:04:05Z"), "time", "2020-01-02", "2020-01-02 03:04:05"},
 		{many("2020-01-02", "soon"), "text", "2020-01-02", "soon"},
+		{many("true", "2020-01-02"), "text", "true", "2020-01-02"},
+		{many("2020-01-02", "1.5"), "text", "2020-01-02", "1.5"},
 		{many("", "5"), "i64", "", "5"},
 		{many("na", "x"), "text", "", "x"},
 		{many("1", "NaN"), "i64", "1", ""},
@@ -187,7 +190,7 @@ func TestTypesOfWholeFile(t *testing.T) {
 	} {
 		for _, block := range []int{8, 50, blockSize} {
 			x := CSV{}
-			d, _ := x.dialect(true)
+			d, _ := x.dialect()
 			got, err := (&csvReader{CSV: x, d: d, f: strings.NewReader(c.text), size: int64(len(c.text)), file: "x.csv", block: block, most: 1000}).read()
 			if err != nil {
 				t.Fatal(err)
@@ -211,6 +214,26 @@ func TestTypesOfWholeFile(t *testing.T) {
 	}
 }
 
+// The level of two is that of their text, but for equal ones and for numbers; what is missing has none.
+func TestLevels(t *testing.T) {
+	for l := unknown; l <= wordLevel; l++ {
+		for m := unknown; m <= wordLevel; m++ {
+			want := textLevel
+			switch {
+			case l == m || m == unknown:
+				want = l
+			case l == unknown:
+				want = m
+			case l == intLevel && m == floatLevel || l == floatLevel && m == intLevel:
+				want = floatLevel
+			}
+			if got := l.or(m); got != want {
+				t.Errorf("levels %d and %d: got %d, want %d", l, m, got, want)
+			}
+		}
+	}
+}
+
 // An error names the first bad line of the file, whatever block it stands in, and lines are those of the
 // file.
 func TestLinesOfBlocks(t *testing.T) {
@@ -218,7 +241,7 @@ func TestLinesOfBlocks(t *testing.T) {
 	for _, block := range []int{8, 50, blockSize} {
 		read := func(text string) (*Table, error) {
 			x := CSV{Types: map[string]dtype.Type{"a": dtype.I8}}
-			d, _ := x.dialect(true)
+			d, _ := x.dialect()
 			return (&csvReader{CSV: x, d: d, f: strings.NewReader(text), size: int64(len(text)), file: "x.csv", block: block, most: 1000}).read()
 		}
 		for text, want := range map[string]string{

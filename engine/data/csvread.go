@@ -13,6 +13,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -57,7 +59,7 @@ func (l level) or(m level) level {
 		return l
 	case l == unknown:
 		return m
-	case l+m == intLevel+floatLevel:
+	case min(l, m) == intLevel && max(l, m) == floatLevel:
 		return floatLevel
 	}
 	return textLevel
@@ -119,11 +121,7 @@ func (b *badValue) Error() string { return b.msg }
 func (r *csvReader) table() (*Table, error) {
 	r.blocks = csv.Blocks{Dialect: r.d, R: io.NewSectionReader(r.f, r.start, r.size-r.start), Size: r.block, Most: r.most}
 	workers := min(runtime.GOMAXPROCS(0), int((r.size-r.start)/int64(r.block))+1)
-	var wait sync.WaitGroup
-	for range workers {
-		wait.Go(r.work)
-	}
-	wait.Wait()
+	pool.Apart(workers, func(int) { r.work() })
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
@@ -200,16 +198,12 @@ func (r *csvReader) again(workers int) error {
 			list = append(list, p)
 		}
 	}
-	var wait sync.WaitGroup
-	for n := range workers {
-		wait.Go(func() {
-			w := &csvWorker{r: r}
-			for i := n; i < len(list); i += workers {
-				w.reread(list[i])
-			}
-		})
-	}
-	wait.Wait()
+	pool.Apart(workers, func(n int) {
+		w := &csvWorker{r: r}
+		for i := n; i < len(list); i += workers {
+			w.reread(list[i])
+		}
+	})
 	return r.failure()
 }
 
@@ -254,8 +248,7 @@ type csvWorker struct {
 // read reads the values of a block. Where a value is not what its column is thought to be the block is begun
 // anew.
 func (w *csvWorker) read(p *part) {
-	if at := notText(w.block); at >= 0 {
-		p.err = fmt.Errorf("the file is no text: got byte 0x%02x at offset %d, want UTF-8", w.block[at], p.at+int64(at))
+	if p.err = checkText(w.block, p.at); p.err != nil {
 		return
 	}
 	for {
@@ -269,21 +262,12 @@ func (w *csvWorker) read(p *part) {
 	}
 }
 
-// notText is the place of the first byte that is none of text in UTF-8, or −1.
-func notText(b []byte) int {
-	if at := bytes.IndexByte(b, 0); at >= 0 {
-		return at
+// checkText says whether the bytes at an offset of a file are text.
+func checkText(b []byte, offset int64) error {
+	if at := regular.NotText(b); at >= 0 {
+		return fmt.Errorf("the file is no text: got byte 0x%02x at offset %d, want UTF-8", b[at], offset+int64(at))
 	}
-	if utf8.Valid(b) {
-		return -1
-	}
-	for at := 0; ; {
-		c, n := utf8.DecodeRune(b[at:])
-		if c == utf8.RuneError && n == 1 {
-			return at
-		}
-		at += n
-	}
+	return nil
 }
 
 // try reads a block's values as what their columns are thought to be, and says whether all are.

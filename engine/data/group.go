@@ -1,10 +1,11 @@
 package data
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // keyed numbers rows by their values in some columns: rows that are equal in all of them have equal numbers
@@ -53,30 +54,36 @@ type Groups struct {
 	ends  []int // of the groups in order
 }
 
-// Group puts rows together that are equal in these columns; without names it is one group. Missing values are
-// a group of their own. Groups come in the order of their values.
+// Group puts rows together that are equal in these columns; without names it is one group, also of no rows.
+// Missing values are a group of their own. Groups come in the order of their values.
 func (t *Table) Group(names ...string) *Groups {
 	g := &Groups{t: t, names: names}
-	var columns []*column
-	if len(names) > 0 {
-		columns = t.chosen(names)
+	if len(names) == 0 {
+		g.order, g.ends = t.all(), []int{t.rows}
+		return g
 	}
-	ids, n := keyed(columns, t.rows)
-	first := firsts(ids, n)
+	ids, first := numbered(t.chosen(names), t.rows)
+	g.order, g.ends = gathered(ids, len(first))
+	return g
+}
+
+// numbered are the ids of keyed in the order of the values, and the first row with each of them.
+func numbered(columns []*column, rows int) (ids, first []int) {
+	ids, n := keyed(columns, rows)
+	first = firsts(ids, n)
 	keys := make([]sortKey, len(columns))
 	for i, c := range columns {
-		keys[i].column = c
+		values := c.take(first)
+		keys[i].column = &values
 	}
-	sortRows(first, keys)
-	rank := make([]int, n)
-	for k, row := range first {
-		rank[ids[row]] = k
+	order, rank := sorted(keys, n), make([]int, n)
+	for k, id := range order {
+		rank[id], order[k] = k, first[id]
 	}
-	for i := range ids {
-		ids[i] = rank[ids[i]]
+	for i, id := range ids {
+		ids[i] = rank[id]
 	}
-	g.order, g.ends = gathered(ids, n)
-	return g
+	return ids, order
 }
 
 // gathered are the rows by their numbers below n, and where those of each end.
@@ -121,10 +128,11 @@ func (g *Groups) Rows(k int) *Table {
 func (g *Groups) Agg(list ...Aggregate) *Table {
 	first := make([]int, g.Len())
 	for k := range first {
-		first[k] = g.rows(k)[0]
+		if rows := g.rows(k); len(rows) > 0 { // a group of no rows has no names
+			first[k] = rows[0]
+		}
 	}
 	t := g.t.Select(g.names...).pick(first)
-	t.rows = g.Len()
 	made := make([]column, len(list))
 	for i, a := range list {
 		if a.column != "" {
@@ -134,7 +142,16 @@ func (g *Groups) Agg(list ...Aggregate) *Table {
 			g.t.fail("two columns have the name %q: data.Mean(…).As(name) gives another one", a.name)
 		}
 	}
-	spread(len(list), func(i int) { made[i] = list[i].of(g) })
+	spread(len(list), func(i int) {
+		if !list[i].own {
+			made[i] = list[i].of(g)
+		}
+	})
+	for i, a := range list {
+		if a.own {
+			made[i] = a.of(g)
+		}
+	}
 	t.columns = append(t.columns, made...)
 	return t
 }
@@ -145,20 +162,15 @@ func (g *Groups) String() string { return g.Agg(Count()).String() }
 // Text is the number of rows of each group.
 func (g *Groups) Text(width int) string { return g.Agg(Count()).Text(width) }
 
-// Agg returns one row: what the aggregates make of all rows.
-func (t *Table) Agg(list ...Aggregate) *Table {
-	g := &Groups{t: t, order: t.all(), ends: []int{t.rows}}
-	if t.rows == 0 {
-		g.ends = nil
-	}
-	return g.Agg(list...)
-}
+// Agg returns one row: what the aggregates make of all rows, also of none.
+func (t *Table) Agg(list ...Aggregate) *Table { return t.Group().Agg(list...) }
 
 // An Aggregate makes one value of the rows of a group. Missing values do not count; where none is left the
 // value is missing, too.
 type Aggregate struct {
 	name, column string
 	numbers      func(v []float64) float64                 // of numbers; v may be changed
+	own          bool                                      // numbers is the caller's, and runs on its goroutine
 	pick         func(c *column, rows []int) int           // a row whose value it is
 	count        func(c *column, rows []int) int64         // c is nil if there is no column
 	whole        func(c *column, rows []int) (int64, bool) // of integers, in place of numbers
@@ -174,33 +186,38 @@ func Count() Aggregate {
 
 // Distinct is the number of different values, in the column "NAME_distinct".
 func Distinct(name string) Aggregate {
-	return Aggregate{name: name + "_distinct", column: name, count: distinct}
+	return Aggregate{name: name + "_distinct", column: name, count: func(c *column, rows []int) int64 {
+		return int64(c.values.distinct(rows, c.missing))
+	}}
 }
 
 // Mean is the mean of numbers, in the column "NAME_mean"; the other aggregates are named in the same way.
 func Mean(name string) Aggregate {
-	return Reduce(name, "mean", func(v []float64) float64 { return sum(v) / float64(len(v)) })
+	return reducing(name, "mean", func(v []float64) float64 { return sum(v) / float64(len(v)) })
 }
 
 // Sum is the sum of numbers; that of integers is i64. A sum of none is 0.
 func Sum(name string) Aggregate {
-	a := Reduce(name, "sum", sum)
+	a := reducing(name, "sum", sum)
 	a.whole = sumWhole
 	return a
 }
 
 // Std is the standard deviation of a sample: the squares are divided by one less than their number.
-func Std(name string) Aggregate { return Reduce(name, "std", std) }
+func Std(name string) Aggregate { return reducing(name, "std", std) }
 
 // Median is the middle of numbers, or the mean of the two in the middle.
 func Median(name string) Aggregate {
-	return Reduce(name, "median", func(v []float64) float64 { slices.Sort(v); return quantile(v, 0.5) })
+	return reducing(name, "median", func(v []float64) float64 { slices.Sort(v); return quantile(v, 0.5) })
 }
 
 // Quantile is the number below which a share q of all lies, 0 to 1; between two numbers it is interpolated.
-// Its column is "NAME_quantile".
+// Its column is "NAME_quantile". Another q panics with a *tensor.Error.
 func Quantile(name string, q float64) Aggregate {
-	return Reduce(name, "quantile", func(v []float64) float64 { slices.Sort(v); return quantile(v, q) })
+	if !(q >= 0 && q <= 1) {
+		panic(&tensor.Error{Op: "data.Quantile", Msg: fmt.Sprintf("got a share of %v, want 0 to 1", q)})
+	}
+	return reducing(name, "quantile", func(v []float64) float64 { slices.Sort(v); return quantile(v, q) })
 }
 
 // Min is the smallest value, also of texts and times.
@@ -226,6 +243,12 @@ func Last(name string) Aggregate {
 // Reduce is an aggregate of one's own: f gets the numbers of a group, of which there is at least one, and
 // returns the value of the column "NAME_WHAT". NaN is missing.
 func Reduce(name, what string, f func(v []float64) float64) Aggregate {
+	a := reducing(name, what, f)
+	a.own = true
+	return a
+}
+
+func reducing(name, what string, f func(v []float64) float64) Aggregate {
 	return Aggregate{name: name + "_" + what, column: name, numbers: f}
 }
 
@@ -267,13 +290,12 @@ func (a Aggregate) of(g *Groups) column {
 	}
 	b := &builder{}
 	var v []float64
-	integers := a.whole != nil && c.dtype != dtype.Bool && kindType(c.values.kind()).Int()
 	for k := range g.Len() {
 		if a.count != nil {
 			b.add(a.count(c, g.rows(k)))
 			continue
 		}
-		if integers {
+		if a.whole != nil {
 			if n, ok := a.whole(c, g.rows(k)); ok {
 				b.add(n)
 				continue
@@ -296,16 +318,6 @@ func (a Aggregate) of(g *Groups) column {
 	return b.column(a.name)
 }
 
-func distinct(c *column, rows []int) int64 {
-	part := c.take(rows)
-	codes, n := keyed([]*column{&part}, len(rows))
-	_ = codes
-	if part.missing != nil {
-		n--
-	}
-	return int64(n)
-}
-
 // sum adds with the error of each addition, as Neumaier has it: the result does not depend on the order much.
 func sum(v []float64) (s float64) {
 	lost := 0.0
@@ -324,19 +336,25 @@ func sum(v []float64) (s float64) {
 	return s + lost
 }
 
-// sumWhole adds integers; one that does not fit is added as floats.
+// sumWhole adds integers, if their sums are in the range of i64.
 func sumWhole(c *column, rows []int) (s int64, ok bool) {
-	v, ok := c.values.(vector[int64])
-	if !ok {
-		return 0, false
+	switch v := c.values.(type) {
+	case vector[int64]:
+		return sumIntegers(v.v, rows)
+	case vector[uint64]:
+		return sumIntegers(v.v, rows)
 	}
+	return 0, false
+}
+
+func sumIntegers[T int64 | uint64](v []T, rows []int) (s int64, ok bool) {
 	for _, i := range rows {
-		x := v.v[i]
-		if t := s + x; (t > s) == (x > 0) {
-			s = t
-		} else {
+		x := int64(v[i])
+		t := s + x
+		if (x > 0) != (v[i] > 0) || (t > s) != (x > 0) {
 			return 0, false
 		}
+		s = t
 	}
 	return s, true
 }
@@ -350,12 +368,16 @@ func std(v []float64) float64 {
 	return math.Sqrt(sum(squares) / float64(len(v)-1))
 }
 
-// quantile is that of sorted numbers.
+// quantile is that of sorted numbers, some of which may be infinite.
 func quantile(v []float64, q float64) float64 {
-	at := min(max(q, 0), 1) * float64(len(v)-1)
+	at := q * float64(len(v)-1)
 	i := int(at)
-	if i+1 == len(v) {
+	share := at - float64(i)
+	if share == 0 {
 		return v[i]
 	}
-	return v[i] + (at-float64(i))*(v[i+1]-v[i])
+	if d := v[i+1] - v[i]; d <= math.MaxFloat64 {
+		return v[i] + share*d
+	}
+	return (1-share)*v[i] + share*v[i+1]
 }

@@ -21,27 +21,28 @@ type rowReader interface {
 	next() (row, error)
 }
 
-// fieldsOf reads a JSON object.
-func fieldsOf(text []byte) (map[string]any, error) {
+// fieldsOf reads a JSON object. Names are those of all fields, also of null.
+func fieldsOf(text []byte) (fields map[string]any, names []string, err error) {
 	if !utf8.Valid(text) {
-		return nil, errors.New("got bytes that are no UTF-8")
+		return nil, nil, errors.New("got bytes that are no UTF-8")
 	}
 	if text = bytes.TrimSpace(text); !json.Valid(text) || text[0] != '{' {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(text, &object); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return nil, errors.New("got null, want an object")
+		return nil, nil, errors.New("got null, want an object")
 	}
-	fields := map[string]any{}
-	err := each(text, func(key, value []byte) error {
+	fields = map[string]any{}
+	err = each(text, func(key, value []byte) error {
 		name, err := unquote(key)
 		if err != nil {
 			return err
 		}
+		names = append(names, name)
 		return put(fields, name, value)
 	})
-	return fields, err
+	return fields, names, err
 }
 
 // put sets a field to a value in JSON.
@@ -104,11 +105,11 @@ func (l *jsonLines) next() (row, error) {
 		if len(text) == 0 {
 			continue
 		}
-		fields, err := fieldsOf(text)
+		fields, names, err := fieldsOf(text)
 		if err != nil {
 			return row{}, placed(err, text, l.line)
 		}
-		return row{line: l.line, fields: fields, text: text}, nil
+		return row{line: l.line, fields: fields, names: names}, nil
 	}
 }
 
@@ -192,11 +193,11 @@ func (l *jsonList) next() (row, error) {
 	if err := l.item(c); err != nil {
 		return row{}, err
 	}
-	fields, err := fieldsOf(l.text)
+	fields, names, err := fieldsOf(l.text)
 	if err != nil {
 		return row{}, placed(err, l.text, line)
 	}
-	return row{line: line, fields: fields, text: l.text}, nil
+	return row{line: line, fields: fields, names: names}, nil
 }
 
 // end says whether nothing follows the list.

@@ -79,8 +79,7 @@ type fields struct{ text, prompt, completion, messages, tools, chosen, rejected,
 type row struct {
 	line   int
 	fields map[string]any
-	names  []string // of all columns, of a file that has more than was read
-	text   []byte   // of an object in JSON
+	names  []string // of all columns or fields, in the file's order; nil: those of fields
 }
 
 // A badRow is the error of a row after which the next one can be read.

@@ -319,7 +319,7 @@ func TestRecordsRefused(t *testing.T) {
 		{"a.arrow", "text", "a.arrow: byte 0: got the bytes 74657874, want those of a batch"},
 		{"a.jsonl", "", "a.jsonl has no records"},
 		{"a.jsonl", "{}", `no record is good: a.jsonl:1: got no fields, want "messages", "prompt" with "completion", "text", or "chosen" with "rejected"`},
-		{"a.jsonl", `{"b": 1, "a": 2}`, `a.jsonl:1: got the fields "a", "b", want "messages"`},
+		{"a.jsonl", `{"b": 1, "a": 2}`, `a.jsonl:1: got the fields "b", "a", want "messages"`},
 		{"a.jsonl", `{"prompt": "a", "completion": [{"role": "assistant", "content": "b"}]}`, "a.jsonl:1: some of the fields are texts and others messages"},
 		{"a.json", `[{"text": "a"}`, "a.json:1: the file ends, want the end of the list"},
 		{"a.json", `[{"text": "a"} 1]`, "a.json:1: got '1' after an item of the list, want a comma or the list's end"},

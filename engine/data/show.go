@@ -32,7 +32,7 @@ func (t *Table) Describe() *Table {
 		distincts[i] = math.NaN()
 		numbers[i] = slices.Repeat([]float64{math.NaN()}, len(names))
 		if kind := c.values.kind(); kind == "bool" || kind == "text" || kind == "time" {
-			distincts[i] = float64(distinct(c, t.all()))
+			distincts[i] = float64(c.values.distinct(t.all(), c.missing))
 		}
 		if c.values.number() {
 			numbers[i] = summary(c)
@@ -226,23 +226,13 @@ func (t *Table) lacks(width int) (list []string) {
 func (t *Table) Text(width int) string {
 	width = lines.Columns(width)
 	grid, left := t.grid(width, len(t.columns))
-	list := []string{cut(t.head(left), width)}
-	widths := make([]int, len(grid))
-	for k := range grid {
-		widths[k] = widest(grid[k])
-	}
-	for i := range grid[0] {
-		var b strings.Builder
-		for k := range grid {
-			pad := strings.Repeat(" ", widths[k]-runewidth.StringWidth(grid[k][i]))
-			if k == 0 {
-				b.WriteString(grid[k][i] + pad)
-			} else {
-				b.WriteString("  " + pad + grid[k][i])
-			}
+	rows := make([][]string, len(grid[0]))
+	for _, list := range grid {
+		for i, text := range list {
+			rows[i] = append(rows[i], text)
 		}
-		list = append(list, strings.TrimRight(b.String(), " "))
 	}
+	list := []string{cut(t.head(left), width), units.Table(rows, 0)}
 	return strings.Join(append(list, t.lacks(width)...), "\n")
 }
 

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -199,9 +199,10 @@ func (t *Table) made(name string, values any) column {
 		rows = 1
 	}
 	for i := range rows {
-		x, ok := plain(f(Row{t, i}))
+		got := f(Row{t, i})
+		x, ok := plain(got)
 		if !ok {
-			t.fail("%s: column %q: got a value of type %T, want bool, int, float64, string, time.Time or nil", t.place(i), name, f(Row{t, i}))
+			t.fail("%s: column %q: got a value of type %T, want bool, int, float64, string, time.Time or nil", t.place(i), name, got)
 		}
 		b.add(x)
 	}
@@ -235,8 +236,8 @@ func (t *Table) ofTensor(name string, x tensor.Tensor) (c column) {
 	switch dt := x.DType(); {
 	case dt == dtype.Bool:
 		c, ok = newColumn(name, x.Bools())
-	case dt == dtype.U64:
-		c, ok = newColumn(name, x.Uint64s())
+	case dt.Int() && !dt.Signed():
+		c, ok = newColumn(name, x.Cast(dtype.U64).Uint64s())
 	case dt.Int():
 		c, ok = newColumn(name, x.Ints())
 	default:
@@ -275,15 +276,11 @@ func (t *Table) pick(list []int) *Table {
 // spread calls f with 0 to n−1, on all processors.
 func spread(n int, f func(i int)) {
 	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wait.Wait()
+	pool.Apart(min(n, runtime.GOMAXPROCS(0)), func(int) {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			f(i)
+		}
+	})
 }
 
 // Filter returns the rows for which keep says so. For many rows Where is faster.
@@ -325,9 +322,7 @@ func (t *Table) Sort(names ...string) *Table {
 		k.column = t.column(name)
 		keys = append(keys, k)
 	}
-	list := t.all()
-	sortRows(list, keys)
-	return t.pick(list)
+	return t.pick(sorted(keys, t.rows))
 }
 
 // A sortKey is a column by which rows are sorted.
@@ -372,11 +367,8 @@ func (k sortKey) told(order uint64) bool {
 	return k.values.kind() != "text" || order&0xff < 8
 }
 
-// sortRows sorts rows, which rise, by some columns; equal ones stay in their order.
-func sortRows(rows []int, keys []sortKey) {
-	if len(keys) == 0 {
-		return
-	}
+// sorted are the n rows of some columns in their order; equal ones stay as they are.
+func sorted(keys []sortKey, n int) []int {
 	orders := make([][]uint64, len(keys))
 	for i, k := range keys {
 		orders[i] = k.orders()
@@ -385,9 +377,12 @@ func sortRows(rows []int, keys []sortKey) {
 		order uint64 // by the first key
 		row   int
 	}
-	list := make([]entry, len(rows))
-	for i, row := range rows {
-		list[i] = entry{orders[0][row], row}
+	list := make([]entry, n)
+	for i := range list {
+		list[i].row = i
+		if len(keys) > 0 {
+			list[i].order = orders[0][i]
+		}
 	}
 	slices.SortFunc(list, func(a, b entry) int {
 		if a.order != b.order {
@@ -406,9 +401,11 @@ func sortRows(rows []int, keys []sortKey) {
 		}
 		return a.row - b.row
 	})
+	rows := make([]int, n)
 	for i, e := range list {
 		rows[i] = e.row
 	}
+	return rows
 }
 
 func (t *Table) all() []int {

@@ -103,6 +103,8 @@ func TestCSVRefused(t *testing.T) {
 		{CSV{}, "a,b\n1,x\"y\n", `data: read csv: houses.csv:2:4: a quote stands in a value without quotes`},
 		{CSV{}, "a,b, a\n", `data: read csv: houses.csv:1: two columns have the name "a"`},
 		{CSV{}, "a\n\xff\n", "houses.csv: the file is no text: got byte 0xff at offset 2, want UTF-8"},
+		{CSV{}, "\xffa\n1\n", "houses.csv: the file is no text: got byte 0xff at offset 0, want UTF-8"},
+		{CSV{}, "a,b\x00\n1,2\n", "houses.csv: the file is no text: got byte 0x00 at offset 3, want UTF-8"},
 		{CSV{Comma: '\n'}, "a\n", `houses.csv: got '\n' between or before values`},
 		{CSV{Types: map[string]dtype.Type{"b": dtype.F32}}, "a\n1\n", `houses.csv: got a type for column "b", want one of ["a"]`},
 		{CSV{Types: map[string]dtype.Type{"a": dtype.U8}}, "a\n1\n\n256\n", `houses.csv:4: column "a": got "256", want u8`},

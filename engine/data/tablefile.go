@@ -166,15 +166,10 @@ func ofObjects(r rowReader) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = each(row.text, func(key, _ []byte) error {
-			name, err := unquote(key)
-			if err == nil && builders[name] == nil {
+		for _, name := range row.names {
+			if builders[name] == nil {
 				names, builders[name] = append(names, name), &builder{}
 			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%d: %w", row.line, err)
 		}
 		for name, v := range row.fields {
 			b := builders[name]

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/arrow"
 	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
@@ -139,7 +140,7 @@ func (t *Table) jsonTo(w io.Writer) error {
 	for k := range t.columns {
 		var key bytes.Buffer
 		writeText(&key, t.columns[k].name)
-		keys[k] = strings.TrimSpace(key.String())
+		keys[k] = key.String()
 	}
 	for i := range t.rows {
 		b.WriteByte('{')
@@ -155,12 +156,11 @@ func (t *Table) jsonTo(w io.Writer) error {
 			first = false
 			b.WriteString(keys[k])
 			b.WriteByte(':')
-			switch x, _ := plain(c.value(i)); x := x.(type) {
+			switch x := c.value(i).(type) {
 			case string:
 				writeText(&b, x)
-				b.Truncate(b.Len() - 1) // the line's end
-			case columns.Time:
-				b.WriteString(`"` + x.String() + `"`)
+			case time.Time:
+				b.WriteString(x.Format(`"` + time.RFC3339Nano + `"`))
 			default:
 				if f, ok := x.(float64); ok && math.IsInf(f, 0) {
 					return fmt.Errorf("%s: column %q: got the number %v, which JSON does not have", t.place(i), c.name, f)

@@ -97,7 +97,7 @@ func readOne(file string, room int64) (string, error) {
 		return "", fmt.Errorf("%s: there are more than %d MiB of text: choose a smaller folder", file, maxText>>20)
 	}
 	b, err := regular.Read(file, room)
-	if err != nil || !utf8.Valid(b) || slices.Contains(b, 0) {
+	if err != nil || regular.NotText(b) >= 0 {
 		return "", err
 	}
 	return string(b), nil

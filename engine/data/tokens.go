@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
@@ -184,24 +182,7 @@ type tokenized struct {
 // encodeAll encodes records by several goroutines.
 func (o Tokens) encodeAll(block []Record) []tokenized {
 	list := make([]tokenized, len(block))
-	var next int
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(block)) {
-		wait.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= len(block) {
-					return
-				}
-				list[i] = o.encode(block[i])
-			}
-		})
-	}
-	wait.Wait()
+	spread(len(block), func(i int) { list[i] = o.encode(block[i]) })
 	return list
 }
 

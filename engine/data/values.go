@@ -114,10 +114,12 @@ func (t *Table) Texts(name string) []string {
 
 // Times are those of a column, in UTC; the zero time where one is missing.
 func (t *Table) Times(name string) []time.Time {
+	c := Row{t, 0}.want(name, "time")
 	list := make([]time.Time, t.rows)
-	Row{t, 0}.want(name, "time")
-	for i := range list {
-		list[i] = Row{t, i}.Time(name)
+	for i, x := range c.values.(vector[int64]).v {
+		if !c.lacks(i) {
+			list[i] = time.Unix(0, x).UTC()
+		}
 	}
 	return list
 }
@@ -127,27 +129,11 @@ func (t *Table) Times(name string) []time.Time {
 func (t *Table) Classes(name string) (codes tensor.Tensor, classes []string) {
 	c := t.column(name)
 	t.complete(c)
-	list, n := c.values.codes()
-	rank, rows := ranked(c, list, n)
-	for _, row := range rows {
+	ids, first := numbered([]*column{c}, t.rows)
+	for _, row := range first {
 		classes = append(classes, c.text(row))
 	}
-	for i, code := range list {
-		list[i] = rank[code]
-	}
-	return tensor.From(list, len(list)), classes
-}
-
-// ranked are the places of n codes in the order of their values, and a row with each value in that order.
-func ranked(c *column, codes []int, n int) (rank, rows []int) {
-	rows = firsts(codes, n)
-	order := slices.Clone(rows)
-	slices.SortFunc(order, c.compare)
-	rank = make([]int, n)
-	for i, row := range order {
-		rank[codes[row]] = i
-	}
-	return rank, order
+	return tensor.From(ids, len(ids)), classes
 }
 
 // firsts are the first rows with each of n codes.
@@ -225,6 +211,11 @@ func fillable(c, one *column) (values, bool) {
 // columns] with a name for each column. A field is a bool, int, float, string or time.Time.
 func TableOf(rows any, names ...string) *Table {
 	t := NewTable()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			t.fail("got the name %q twice", name)
+		}
+	}
 	if x, ok := rows.(tensor.Tensor); ok {
 		if x.Rank() != 2 || x.Len(1) != len(names) {
 			t.fail("got a tensor %s and %s, want [rows columns] and a name for each column", x.Brief(), units.Plural(int64(len(names)), "name"))
@@ -258,7 +249,7 @@ func TableOf(rows any, names ...string) *Table {
 		t.fail("got %s for %s", units.Plural(int64(len(names)), "name"), units.Plural(int64(len(t.columns)), "column"))
 	}
 	for i, name := range names {
-		t = t.Rename(t.columns[i].name, name)
+		t.columns[i].name = name
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -171,6 +174,67 @@ func sameTable(got, want *Table, objects bool) error {
 	return nil
 }
 
+// Objects have the order and the names of their keys, those of null, too, and what Parquet nests is one line
+// of JSON. A time beyond the years that are read is written, too.
+func TestObjects(t *testing.T) {
+	dir := folder(t, map[string]string{"a.jsonl": `{"a":1}` + "\n" + `{"b":null,"a":1}` + "\n" + `{"c":1,"b":2}`})
+	x, err := ReadTable(filepath.Join(dir, "a.jsonl"))
+	if err != nil || !slices.Equal(x.Names(), []string{"a", "b", "c"}) || x.Len() != 3 {
+		t.Errorf("got %v, error %v, want the columns a, b and c", x, err)
+	}
+	var b bytes.Buffer
+	nested := columns.Object{{Name: "a", Value: []any{"x<y", columns.Time(0)}}}
+	if err := writeValue(&b, nested); err != nil || b.String() != `{"a":["x<y","1970-01-01T00:00:00Z"]}` {
+		t.Errorf("got %q, error %v", b.String(), err)
+	}
+	b.Reset()
+	late := &Table{rows: 1, columns: []column{{name: "t", values: vector[int64]{[]int64{math.MaxInt64}, times}}}}
+	if err := late.jsonTo(&b); err != nil || b.String() != `{"t":"2262-04-11T23:47:16.854775807Z"}`+"\n" {
+		t.Errorf("got %q, error %v", b.String(), err)
+	}
+}
+
+// Aggregates of infinite numbers are those of pandas' median, of integers without a sign i64, and of a table
+// without rows one row. A caller's function runs where the caller is.
+func TestAggregates(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		v    []float64
+		q    float64
+		want float64
+	}{
+		{[]float64{1, 2, inf}, 0.5, 2}, {[]float64{-inf, 1, 2}, 0.5, 1}, {[]float64{-inf, 1, 2}, 0, -inf}, {[]float64{inf, inf}, 0.5, inf}, {[]float64{1, inf}, 0.5, inf}, {[]float64{-inf, 1}, 0.5, -inf}, {[]float64{-1.5e308, 1.5e308}, 0.5, 0}, {[]float64{1, 2}, 0.25, 1.25}, {[]float64{3}, 1, 3},
+	} {
+		if got := NewTable().Set("x", c.v).Agg(Quantile("x", c.q)).Floats("x_quantile")[0]; got != c.want {
+			t.Errorf("quantile %v of %v: got %v, want %v", c.q, c.v, got, c.want)
+		}
+	}
+	for _, dt := range []dtype.Type{dtype.U8, dtype.U16, dtype.U32, dtype.U64, dtype.I8} {
+		x := NewTable().Set("x", tensor.From([]int{100, 27}).Cast(dt))
+		if got := x.Agg(Sum("x")).Row(0).Value("x_sum"); got != int64(127) || x.column("x").dtype != dt || (x.column("x").values.kind() == "u64") == dt.Signed() {
+			t.Errorf("%v: got %T %v, want the int64 127, and values of %v", dt, got, got, dt)
+		}
+	}
+	if got := NewTable().Set("x", []uint64{1 << 63, 1 << 63}).Agg(Sum("x")).Floats("x_sum")[0]; got != 1<<64 {
+		t.Errorf("got %v, want 2^64", got)
+	}
+	none := NewTable().Set("x", []int{}).Agg(Count(), Sum("x"), Mean("x"), Max("x"), Distinct("x"))
+	if got, want := fmt.Sprint(none.Row(0)), "count: 0, x_sum: 0, x_mean: –, x_max: –, x_distinct: 0"; none.Len() != 1 || got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	x := NewTable().Set("x", []int{1, 2})
+	own := &tensor.Error{Op: "own"}
+	if got := tensor.Try(func() { x.Agg(Mean("x"), Reduce("x", "own", func([]float64) float64 { panic(own) })) }); got != own {
+		t.Errorf("got the panic %v, want %v", got, own)
+	}
+	defer func() {
+		if f, ok := recover().(*pool.Fault); !ok || f.Value != "a worker" {
+			t.Errorf("got the panic %v, want a worker's", f)
+		}
+	}()
+	spread(3, func(int) { panic("a worker") })
+}
+
 // Columns are set from what people have, and read as what they need.
 func TestSetAndRead(t *testing.T) {
 	type house struct {
@@ -184,6 +248,16 @@ func TestSetAndRead(t *testing.T) {
 	h := TableOf([]house{{3, "Elm", 1.5, 0, built}, {4, "Oak", float32(math.NaN()), 0, time.Time{}}})
 	if want := []string{"Rooms", "Street", "Price", "Built"}; !slices.Equal(h.Names(), want) || !h.Row(1).Missing("Price") || !h.Times("Built")[0].Equal(built) || !h.Row(1).Missing("Built") {
 		t.Errorf("got %v", h)
+	}
+	if got := TableOf([]house{{Rooms: 3, Street: "Elm"}}, "Street", "Rooms", "Price", "Built"); got.Row(0).Int("Street") != 3 || got.Row(0).Text("Rooms") != "Elm" {
+		t.Errorf("fields with each other's names: got %v", got)
+	}
+	if got := TableOf([]house{{}, {}}).Set("any", func(r Row) any { return []any{true, built}[r.Number()] }).Texts("any"); !slices.Equal(got, []string{"true", "1990-01-02 03:04:05"}) {
+		t.Errorf("a bool and a time: got %q, want texts", got)
+	}
+	calls := 0
+	if err := tensor.Try(func() { h.Set("c", func(Row) any { calls++; return house{} }) }); err == nil || calls != 1 {
+		t.Errorf("got %d calls and error %v, want one of each", calls, err)
 	}
 	x := tensor.From([]float32{1, 2, 3, 4}, 2, 2)
 	m := TableOf(x, "a", "b").Set("half", tensor.From([]int{5, 6}).Cast(dtype.F16)).Set("flag", tensor.From([]bool{true, false})).Set("same", "x").Set("big", tensor.From([]uint64{1 << 63, 1}))
@@ -209,6 +283,8 @@ func TestSetAndRead(t *testing.T) {
 		"data.Table: got row 2 of 2":                                                        func() { h.Row(2) },
 		"data.Table: column \"a\" is f32 and text, want one type to join on":                func() { m.Join(m.Rename("a", "c").Rename("same", "a"), "a") },
 		"data.Table: column \"Built\" has times, want numbers: t.Times(\"Built\") are they": func() { h.Column("Built") },
+		"data.Table: got the name \"a\" twice":                                              func() { TableOf(x, "a", "a") },
+		"data.Quantile: got a share of NaN, want 0 to 1":                                    func() { Quantile("a", math.NaN()) },
 		"data.Table: got column \"a\" twice":                                                func() { m.Select("a", "a") },
 	} {
 		if err := tensor.Try(f); err == nil || err.Error() != want {

@@ -131,16 +131,22 @@ func Text(path string, limit int64) (string, error) {
 // CheckText returns b as a string if it is text. The error gives the place of the first byte that is not
 // text.
 func CheckText(b []byte, name string) (string, error) {
-	at := bytes.IndexByte(b, 0)
-	for i := 0; at < 0 && i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			at = i
-		}
-		i += n
-	}
-	if at >= 0 {
+	if at := NotText(b); at >= 0 {
 		return "", fmt.Errorf("%s is no text: got byte %#02x at offset %d, want UTF-8", name, b[at], at)
 	}
 	return string(b), nil
+}
+
+// NotText is the place of a byte that is not text, the first one or a zero byte, or −1.
+func NotText(b []byte) int {
+	if at := bytes.IndexByte(b, 0); at >= 0 || utf8.Valid(b) {
+		return at
+	}
+	for at := 0; ; {
+		r, n := utf8.DecodeRune(b[at:])
+		if r == utf8.RuneError && n == 1 {
+			return at
+		}
+		at += n
+	}
 }

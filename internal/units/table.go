@@ -3,6 +3,8 @@ package units
 import (
 	"strings"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/mcs-notebook/mcs/internal/lines"
 )
 
@@ -29,7 +31,7 @@ func Table(rows [][]string, width int) string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], len([]rune(text)))
+			widths[i] = max(widths[i], runewidth.StringWidth(text))
 		}
 	}
 	if all := sum(widths) + 2*(len(widths)-1); width > 0 && all > width {
@@ -39,7 +41,7 @@ func Table(rows [][]string, width int) string {
 	for k, row := range rows {
 		var b strings.Builder
 		for i, text := range row {
-			pad := strings.Repeat(" ", widths[i]-len([]rune(text)))
+			pad := strings.Repeat(" ", widths[i]-runewidth.StringWidth(text))
 			if i == 0 {
 				b.WriteString(text + pad)
 			} else {

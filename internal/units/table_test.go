@@ -16,9 +16,16 @@ func TestPlural(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	const want = "      µs\nlong   1\nb"
-	if got := Table([][]string{{"", "µs"}, {"long", "1"}, {"b"}}, 0); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for _, c := range []struct {
+		rows [][]string
+		want string
+	}{
+		{[][]string{{"", "µs"}, {"long", "1"}, {"b"}}, "      µs\nlong   1\nb"},
+		{[][]string{{"日本", "語"}, {"a", "1"}}, "日本  語\na      1"}, // two columns of the screen each
+	} {
+		if got := Table(c.rows, 0); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
 

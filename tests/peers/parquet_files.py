@@ -84,6 +84,8 @@ def main():
     pq.write_table(required, os.path.join(OUT, "map.parquet"))
     pq.write_table(table.select(["half"]), os.path.join(OUT, "split.parquet"), use_dictionary=False, use_byte_stream_split=["half"])
     pq.write_table(pa.table({"json": pa.array(['{"a": [1, null]}', None], pa.json_())}), os.path.join(OUT, "json.parquet"))
+    unsigned = {t: pa.array([0, 2**bits - 1, 2**(bits - 1)], getattr(pa, t)()) for t, bits in {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}.items()}
+    pq.write_table(pa.table(unsigned), os.path.join(OUT, "unsigned.parquet"))
     pq.write_table(pa.table({"text": [b"\xff\xfe"]}), os.path.join(OUT, "bytes.parquet"))
     pq.write_table(pa.table({"time": pa.array([1], pa.timestamp("ns"))}), os.path.join(OUT, "int96.parquet"), use_deprecated_int96_timestamps=True)
     pq.write_table(pa.table({"text": ["the same text in each of a hundred thousand rows"] * 100000}), os.path.join(OUT, "many.parquet"), compression="zstd")

@@ -44,7 +44,7 @@ type node struct {
 	table    bool  // a map
 	json     bool  // its texts are JSON
 	unit     int64 // of a time, in nanoseconds; 0: it is none
-	unsigned bool  // 64 bits without a sign
+	unsigned bool  // integers have no sign
 	decimal  bool  // has a scale
 	children []*node
 	def, rep int
@@ -163,7 +163,7 @@ func (t *thrift) element() (e element) {
 			e.list, e.table = e.list || converted == 3, e.table || converted == 1 || converted == 2
 			e.json = e.json || converted == 19
 			e.unit = max(e.unit, units[converted])
-			e.unsigned, e.decimal = converted == 14, e.decimal || converted == 5
+			e.unsigned, e.decimal = e.unsigned || converted >= 11 && converted <= 14, e.decimal || converted == 5
 		case id == 10 && kind == kindStruct:
 			t.fields(func(id int, kind byte) bool {
 				e.list, e.table = e.list || id == 3, e.table || id == 2
@@ -173,6 +173,12 @@ func (t *thrift) element() (e element) {
 					e.unit = day
 				case id == 8 && kind == kindStruct:
 					e.unit = t.unit()
+					return true
+				case id == 10 && kind == kindStruct:
+					t.fields(func(id int, kind byte) bool {
+						e.unsigned = e.unsigned || id == 2 && kind == kindFalse
+						return false
+					})
 					return true
 				}
 				return false

@@ -170,10 +170,15 @@ func (p *Reader) value(n *node) (any, error) {
 func (p *Reader) inner(n *node) (any, error) {
 	if n.children == nil {
 		v, err := p.byLeaf[n.column].take()
-		if i, ok := v.(int64); ok && n.unit > 0 && err == nil {
-			return columns.At(i, n.unit)
-		} else if ok && n.unsigned && err == nil {
-			return uint64(i), nil
+		if i, ok := v.(int64); ok && err == nil {
+			switch {
+			case n.unit > 0:
+				return columns.At(i, n.unit)
+			case n.unsigned && n.physical == typeInt32:
+				return int64(uint32(i)), nil
+			case n.unsigned:
+				return uint64(i), nil
+			}
 		}
 		if s, ok := v.(string); ok {
 			if p.text -= int64(len(s)); p.text < 0 {

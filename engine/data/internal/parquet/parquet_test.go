@@ -105,6 +105,14 @@ func TestRows(t *testing.T) {
 	if want := []any{map[string]any{"json": columns.JSON(`{"a": [1, null]}`)}, map[string]any{"json": nil}}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, error %v", got, err)
 	}
+	got, err = readAll(file(t, "unsigned.parquet"), "uint8", "uint16", "uint32", "uint64")
+	if want := []any{
+		map[string]any{"uint8": 0.0, "uint16": 0.0, "uint32": 0.0, "uint64": uint64(0)},
+		map[string]any{"uint8": 255.0, "uint16": 65535.0, "uint32": 4294967295.0, "uint64": uint64(1<<64 - 1)},
+		map[string]any{"uint8": 128.0, "uint16": 32768.0, "uint32": 2147483648.0, "uint64": uint64(1 << 63)},
+	}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, error %v, want %v", got, err, want)
+	}
 	if rows, err := readAll(file(t, "many.parquet"), "text"); err != nil || len(rows) != 100000 {
 		t.Errorf("many equal rows: got %d, error %v", len(rows), err)
 	}
