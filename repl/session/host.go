@@ -18,7 +18,8 @@ func (h host) Cell() string { return world.CellName(h.s.past.n) }
 
 func (h host) Context(ctx context.Context) context.Context { return h.s.settings(h.s.progress(ctx)) }
 
-// Begin sets the variable ctx, unless a cell has given it another value, and forgets the marks of earlier code.
+// Begin sets the variable ctx, unless a cell has given it another value, and forgets the marks of earlier
+// code.
 func (h host) Begin(ctx context.Context) {
 	if v := h.s.rt.Variable("ctx"); v.IsValid() && (v.IsNil() || v.Comparable() && v.Interface() == h.s.given) {
 		v.Set(reflect.ValueOf(&ctx).Elem())

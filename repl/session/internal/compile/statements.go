@@ -309,8 +309,8 @@ func (ch *checked) hideAdded(u *Unit) {
 	}
 }
 
-// completeErrors gives assignments outside of functions a variable for the error that they leave out: `m := f()`
-// becomes
+// completeErrors gives assignments outside of functions a variable for the error that they leave out: `m :=
+// f()` becomes
 //
 //	val, err := f(); __checkValue(err, val); m := val; __check(err)
 //

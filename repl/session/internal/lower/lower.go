@@ -162,9 +162,9 @@ func (l *Lowerer) refuse(pos token.Pos, format string, args ...any) {
 }
 
 // Cell rewrites the statements of a cell into the body of a function. Top-level variables have become
-// assignments to session variables. A top-level defer runs when the cell ends. An error that a call outside of
-// functions returns and the cell does not assign stops the cell. Shown is the trailing expression whose values
-// the session gets, or nil.
+// assignments to session variables. A top-level defer runs when the cell ends. An error that a call outside
+// of functions returns and the cell does not assign stops the cell. Shown is the trailing expression whose
+// values the session gets, or nil.
 func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		l.fn = &function{cell: true, body: body}
