@@ -9,7 +9,7 @@ import (
 
 // A line of a cell can look like a mark or like expected output, and would be taken for it when the file is
 // read. It is written another way that means the same in Go: a comment gets a third slash, a raw string
-// becomes a sum of two.
+// becomes a sum of two. A line of Markdown gets a backslash.
 
 // withoutMarks returns the text of a cell with no line that looks like a mark or like expected output.
 func withoutMarks(source string) string {
@@ -36,6 +36,13 @@ func withoutMarks(source string) string {
 	}
 	b.WriteString(body[at:])
 	return b.String()
+}
+
+// proseMark says whether a line of Markdown is one that looks like a mark, behind backslashes that say that it is
+// none: it is written with one more.
+func proseMark(line string) bool {
+	_, mark := parseMark("// " + strings.TrimLeft(line, `\`))
+	return mark && strings.HasPrefix(line, `\`)
 }
 
 // before returns the text of a line before a byte.

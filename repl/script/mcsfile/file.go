@@ -186,7 +186,9 @@ func markdownText(lines []string) string {
 	text := make([]string, len(lines))
 	for i, line := range lines {
 		line = strings.TrimPrefix(strings.TrimRight(line, " \t"), "//")
-		text[i] = strings.TrimPrefix(line, " ")
+		if text[i] = strings.TrimPrefix(line, " "); proseMark(text[i]) {
+			text[i] = text[i][1:]
+		}
 	}
 	return strings.Join(text, "\n")
 }
@@ -334,6 +336,9 @@ func Format(cells []Cell) string {
 		}
 		for line := range strings.SplitSeq(strings.TrimRight(source, "\n"), "\n") {
 			if c.Markdown {
+				if proseMark(`\` + line) {
+					line = `\` + line
+				}
 				line = strings.TrimRight("// "+line, " ")
 			}
 			b.WriteString(line + "\n")

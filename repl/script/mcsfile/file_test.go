@@ -57,6 +57,7 @@ func TestParse(t *testing.T) {
 func TestFormatIsParsedBack(t *testing.T) {
 	cells := []Cell{
 		{Markdown: true, Title: "intro", Source: "# Title\n\ntext"},
+		{Markdown: true, Source: "a mark in prose:\n%% [markdown]\n\\%%\n\\\\%% x\n\\x\n> quoted"},
 		{Source: "x := 1\n\n%whos"},
 		{Title: "with output", Source: "x", Checked: true, Want: []string{"1", "", " 2"}},
 		{Source: "x;", Checked: true},
