@@ -41,6 +41,7 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	at := len(s.past.cells) - 1
 	own, leave := s.runner.Enter(ctx)
 	defer leave()
+	defer s.guardSleep(ctx)()
 	r, outside := Result{N: s.past.n}, s.past.outside
 	s.drawings.begin()
 	r.Err = s.runCell(own, &r, cell)
@@ -280,6 +281,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	if u.Program == nil {
 		return false, nil
 	}
+	s.sleeps(u)
 	var left *result
 	if u.Shown != nil {
 		left = &result{n: r.N, types: u.ShownTypes, from: u.Shown, listed: u.Listed}
