@@ -72,9 +72,9 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	if len(negated) > 0 && s.once("negation") {
 		s.Tell("%s is Go here, as its names are; %s asks the shell", negated[0], "! "+negated[0][1:])
 	}
-	for _, surprise := range s.helper().Surprises(src) {
-		if s.once(surprise.Kind) {
-			s.Tell("%s", surprise.Text)
+	for _, comment := range s.helper().CommentedDivisions(src) {
+		if s.once("comment") {
+			s.Tell("%s", comment)
 		}
 	}
 	for len(pieces) > 0 {
@@ -85,6 +85,11 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 		})
 		if err != nil {
 			return err
+		}
+		if strings.Contains(src, "/") {
+			for _, line := range s.compiler.Divisions(r.N, units) {
+				s.Tell("%s", line)
+			}
 		}
 		done, err := s.runUnits(ctx, r, units)
 		if err != nil {
