@@ -97,7 +97,17 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 		}
 		pieces = pieces[done:]
 	}
+	if e := s.compiler.World.Names["main"]; e != nil && e.Kind == world.Func && e.Cell == r.N && !calls(src, "main") && s.once("main") {
+		s.Tell("main is declared; main() runs it")
+	}
 	return nil
+}
+
+// calls says whether a statement of a cell mentions a function.
+func calls(src, name string) bool {
+	return slices.ContainsFunc(cell.Split(src), func(p cell.Piece) bool {
+		return p.Kind == cell.Statement && slices.ContainsFunc(p.Tokens, func(t cell.Token) bool { return t.Text(src) == name })
+	})
 }
 
 // prepared has f check and build code, and waits for it until ctx is cancelled. A check that hangs is a
