@@ -42,7 +42,7 @@ func TestDamagedFolders(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				m, err := Load(ctx, dir)
 				runtime.ReadMemStats(&after)
-				if got, limit := after.TotalAlloc-before.TotalAlloc, 2*size+(1<<20); got > limit {
+				if got, limit := after.TotalAlloc-before.TotalAlloc, 2*size+uint64(runtime.NumCPU())<<19; got > limit {
 					t.Errorf("%s, mutant %d: %d bytes allocated for %d", path, i, got, size)
 				}
 				tried++

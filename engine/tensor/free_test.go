@@ -29,7 +29,7 @@ func TestFreeGivesMemoryBackAtOnce(t *testing.T) {
 	if grown := loop(true); grown != 0 {
 		t.Errorf("20 results that were freed hold %d MiB", grown)
 	}
-	if grown := loop(false); grown < 10 {
+	if grown := loop(false); grown < 5 { // of 20: some take what lay there
 		t.Errorf("20 results that were not freed hold %d MiB: the loop measures nothing", grown)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // Clients in Python: all of jupyter_kernel_test, and what it does not ask.
@@ -13,10 +15,14 @@ func TestJupyterClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: clients ask the kernel for half a minute")
 	}
-	if out, err := exec.Command("python3", "-c", "import jupyter_kernel_test, nbclient").CombinedOutput(); err != nil {
-		t.Skipf("python3 with jupyter_kernel_test and nbclient of PyPI is not there to ask the kernel: %v %s", err, out)
+	if out, err := exec.Command("python3", "-c", "import jupyter_kernel_test, nbclient, nbconvert").CombinedOutput(); err != nil {
+		t.Skipf("python3 with jupyter_kernel_test, nbclient and nbconvert of PyPI is not there to ask the kernel: %v %s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), "python3", "../../tests/peers/jupyter_kernel.py", os.Args[0])
+	examples := "tensors.mcs"
+	if long.Tests() {
+		examples = "all"
+	}
+	cmd := exec.CommandContext(t.Context(), "python3", "../../tests/peers/jupyter_kernel.py", os.Args[0], examples)
 	cmd.Env = append(os.Environ(), beCommand+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

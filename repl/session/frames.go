@@ -113,7 +113,8 @@ func (ps *places) panicPlace(m *lower.Mark, value any, stack []string) *Diag {
 var engineFrame = lazy.Regexp(`^github\.com/mcs-notebook/mcs/engine/(?:\S*/)?(\w+)\.(?:\(\*\w+\)\.|\w+\.)?([A-Z]\w*)(?:\[\.\.\.\])?\(`)
 
 // engineCall returns the package and the name of the engine's function that the code of a cell called when it
-// panicked, "" if there is none: in a goroutine's stack the last between the panic and the interpreter.
+// panicked, "" if there is none: in a goroutine's stack the last between the panic and the interpreter or the
+// session.
 func engineCall(stack []string) (pkg, name string) {
 	begun := false
 	for _, line := range stack {
@@ -122,7 +123,7 @@ func engineCall(stack []string) (pkg, name string) {
 			begun = true
 		case begun && m != nil:
 			pkg, name = m[1], m[2]
-		case begun && strings.HasPrefix(line, "github.com/traefik/yaegi/"):
+		case begun && (strings.HasPrefix(line, "github.com/traefik/yaegi/") || strings.HasPrefix(line, "github.com/mcs-notebook/mcs/repl/")):
 			return pkg, name
 		}
 	}

@@ -1,11 +1,15 @@
-"""Runs jupyter_kernel_test against the kernel, and what it does not ask: interrupts, stdin, CURVE, a second client.
+"""Runs jupyter_kernel_test against the kernel, and what it does not ask: interrupts, stdin, CURVE, a second client,
+whole notebooks.
 
-    python tests/peers/jupyter_kernel.py PATH_OF_MCS
+    python tests/peers/jupyter_kernel.py PATH_OF_MCS [NAME.mcs | all]
 
-It needs jupyter_kernel_test, nbclient and nbformat of PyPI. It installs the kernel into a folder that it removes.
+It needs jupyter_kernel_test, nbclient and nbconvert of PyPI. It installs the kernel into a folder that it removes. The
+examples that are named run as notebooks, too.
 """
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,8 +20,11 @@ DATA = tempfile.TemporaryDirectory()
 os.environ["JUPYTER_PATH"] = os.path.join(DATA.name, "share", "jupyter")
 
 import jupyter_kernel_test
+import nbconvert
+import nbformat
 from jupyter_client.manager import KernelManager, start_new_kernel
 from jupyter_kernel_test.msgspec_v5 import validate_message
+from nbclient import NotebookClient
 
 NAME = "mcs-tested"
 PLOT = "plot.Line([]float64{1, 2, 4})"
@@ -184,6 +191,29 @@ class FurtherTests(unittest.TestCase):
         km.shutdown_kernel()
 
 
+class Notebooks(unittest.TestCase):
+    """Examples become notebooks, whose cells a client runs, and pages."""
+
+    examples = []
+
+    def test_examples(self):
+        for example in self.examples:
+            with self.subTest(example.name), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, example.stem + ".ipynb")
+                subprocess.run([sys.argv[1], "convert", str(example), path], check=True, stdout=subprocess.DEVNULL)
+                book = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+                nbformat.validate(book)
+                wrong = [c.id for c in book.cells if any(re.search(r"^In\[\d+\]:\d+:\d+: ", o.get("text", "")) for o in c.get("outputs", []))]
+                NotebookClient(book, timeout=900, allow_errors=True, kernel_name=NAME, resources={"metadata": {"path": str(example.parent)}}).execute()
+                nbformat.validate(book)
+                self.assertEqual([c.id for c in book.cells if any(o.output_type == "error" for o in c.get("outputs", []))], wrong)
+                self.assertTrue([o for c in book.cells for o in c.get("outputs", [])], "no cell has shown anything")
+                page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
+                self.assertIn("</html>", page)
+
+
 if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        Notebooks.examples += sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.mcs" if name == "all" else name))
     subprocess.run([sys.argv[1], "jupyter", "install", "--prefix", DATA.name, "--name", NAME], check=True)
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -129,7 +129,7 @@ func (s *server) resolve(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	w.Header().Set("X-Linked-Etag", `"`+largeHash(b)+`"`)
 	w.Header().Set("X-Linked-Size", fmt.Sprint(len(b)))
-	w.Header().Set("Location", s.URL+"/blobs/"+url.PathEscape(name))
+	w.Header().Set("Location", strings.Replace(s.URL, "127.0.0.1", "localhost", 1)+"/blobs/"+url.PathEscape(name)) // another host, as the hub has
 	w.WriteHeader(http.StatusFound)
 }
 
