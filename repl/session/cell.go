@@ -439,6 +439,9 @@ func (l *result) format(s *Session) []display.Value {
 
 // take adds the cell's value to its result, and keeps it as Out[n].
 func (l *result) take(s *Session, r *Result) error {
+	if call, ok := l.from.(*ast.CallExpr); ok && l.err != nil && len(cell.Split(s.source(l.n))) > 1 { // as one in the middle
+		return &FailedError{Diag: s.compiler.DiagAt(call.Pos(), 0, l.err.Error(), ""), Err: l.err, pos: call.Pos()}
+	}
 	if l.err != nil {
 		return l.err
 	}
