@@ -77,8 +77,9 @@ func CheckTokens(src string, list []Token) (f Fault, ok bool) {
 	return Fault{}, true
 }
 
-// neverGo says whether the last line cannot be the beginning of a statement of Go, whatever follows: it begins
-// with a name, and has two names or two periods side by side, as commands of the shell do: ls .., cp a b/.
+// neverGo says whether the last line cannot be the beginning of a statement of Go, whatever follows: it
+// begins with a name, and has two names or two periods side by side, as commands of the shell do: ls .., cp a
+// b/.
 func neverGo(list []Token) bool {
 	from := len(list)
 	for from > 0 && list[from-1].Tok == LineEnd {

@@ -68,8 +68,8 @@ func hasInfo(t types.Type, info types.BasicInfo) bool {
 	return ok && b.Info()&info != 0
 }
 
-// wantsFraction says whether a float, or a call that makes a tensor, takes the value of the constant that n is
-// a part of.
+// wantsFraction says whether a float, or a call that makes a tensor, takes the value of the constant that n
+// is a part of.
 func (f *Facts) wantsFraction(n ast.Expr, above []ast.Node) bool {
 	for i := len(above) - 1; i >= 0; i-- {
 		up, ok := above[i].(ast.Expr)
@@ -90,8 +90,8 @@ func (f *Facts) wantsFraction(n ast.Expr, above []ast.Node) bool {
 // operandOnly matches a comment that looks like the right operand of a division: // 2.
 var operandOnly = lazy.Regexp(`^//\s*(\d[\d.]*|[A-Za-z_]\w*)$`)
 
-// CommentedDivisions finds, in lines of a cell that mention tensors, a comment that looks like a division. Of a
-// comment behind an expression the note behind its value speaks.
+// CommentedDivisions finds, in lines of a cell that mention tensors, a comment that looks like a division. Of
+// a comment behind an expression the note behind its value speaks.
 func (h *Helper) CommentedDivisions(src string) (list []string) {
 	if !strings.Contains(src, "/") {
 		return nil

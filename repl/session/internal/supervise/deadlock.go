@@ -44,16 +44,16 @@ func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state s
 	}
 }
 
-// A DeadlockError is the error of a cell whose goroutines all wait for each other. State is the reason why the
-// cell waits.
+// A DeadlockError is the error of a cell whose goroutines all wait for each other. State is the reason why
+// the cell waits.
 type DeadlockError struct{ State string }
 
 func (e *DeadlockError) Error() string {
 	return "all goroutines are asleep - deadlock! [" + e.State + "]"
 }
 
-// EndAsleep stops the cell that runs when all goroutines of cells wait for each other, until ctx is cancelled.
-// Before is as in Deadlock.
+// EndAsleep stops the cell that runs when all goroutines of cells wait for each other, until ctx is
+// cancelled. Before is as in Deadlock.
 func (rn *Runner) EndAsleep(ctx context.Context, before map[uint64]bool) {
 	state := rn.Deadlock(ctx, before)
 	if c := rn.code.rt.Current(); state != "" && c != nil {
