@@ -136,8 +136,8 @@ var (
 func ErrorText(text string, width int) string { return theme{enabled: true}.errorText(text, width) }
 
 // errorText colours an error as the session writes it: the place, the message, the line of source, carets
-// below it. Of a line of source that is wider than the screen it shows the part that the carets point at; other
-// lines are broken at blanks.
+// below it. Of a line of source that is wider than the screen it shows the part that the carets point at;
+// other lines are broken at blanks.
 func (t theme) errorText(text string, width int) string {
 	text = visible.Text(text)
 	lines := strings.Split(text, "\n")
