@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/journal"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -82,6 +83,11 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 		return from, slices.DeleteFunc(list, func(c session.Completion) bool { return !strings.HasSuffix(c.Text, string(filepath.Separator)) })
 	case TakesEnv:
 		return end - len(word), completeEnv(word)
+	case TakesKept:
+		if flags, _, err := m.parse(line[args:]); err == nil && (flags["r"] == true || flags["d"] == true) {
+			return end - len(word), completeStored(word)
+		}
+		return end - len(word), completeVar(s, word)
 	case TakesNames:
 		return end - len(word), completeVar(s, word)
 	case TakesMagics:
@@ -141,6 +147,19 @@ func completeVar(s *session.Session, prefix string) (list []session.Completion) 
 	for _, v := range s.Vars() {
 		if strings.HasPrefix(v.Name, prefix) {
 			list = append(list, session.Completion{Text: v.Name, Kind: v.Kind, Detail: v.Type})
+		}
+	}
+	return list
+}
+
+func completeStored(prefix string) (list []session.Completion) {
+	dir, err := journal.Place("store")
+	if err != nil {
+		return nil
+	}
+	for _, f := range storedFiles(dir) {
+		if name := strings.TrimSuffix(f.Name(), storedSuffix); strings.HasPrefix(name, prefix) {
+			list = append(list, session.Completion{Text: name, Kind: "var"})
 		}
 	}
 	return list

@@ -282,6 +282,9 @@ func showHistory(_ context.Context, c *call) (display.Value, error) {
 			h = append(h, cell)
 		}
 	}
+	if len(h) == 0 && len(c.words()) > 0 {
+		return nil, c.errorf("there is no cell %s", strings.Join(c.words(), " "))
+	}
 	return h, nil
 }
 

@@ -56,6 +56,7 @@ const (
 	TakesEnv
 	TakesMagics
 	TakesDevices
+	TakesKept // names of variables, or with -r or -d of what %store keeps
 )
 
 // A Flag is an option of a magic: -name, -name=value or -name value.

@@ -1,6 +1,7 @@
 package magics_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,6 +64,22 @@ func TestStore(t *testing.T) {
 	}
 	if got := run(shown); got != values {
 		t.Errorf("got %s, want %s", got, values)
+	}
+	s, err := session.New(session.Options{Commands: magics.Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Run(t.Context(), "mine := 1")
+	for line, want := range map[string]string{"%store -r ": "[both h m w]", "%store -d b": "[both]", "%store ": "[mine]", "%store m": "[mine]"} {
+		var names []string
+		_, list := magics.Table{}.Complete(s, line, len(line))
+		for _, c := range list {
+			names = append(names, c.Text)
+		}
+		if got := fmt.Sprint(names); got != want {
+			t.Errorf("%q completes to %s, want %s", line, got, want)
+		}
 	}
 	run("%store -d w h both m")
 	if got := run("%store"); !strings.Contains(got, "nothing is kept") {

@@ -116,6 +116,9 @@ func TestNoticesAreShort(t *testing.T) {
 	if got := strings.Join(c.Remarks(), "\n"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if got, want := (&Result{High: 321e-9, P75: 3e-9}).Spread(), "95 % below 321 ns · middle half below 3.00 ns"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	if got, want := (&Result{High: 321e-9, Min: 1e-9, P25: 2e-9, P75: 3e-9}).Spread(), "95 % below 321 ns · min 1.00 ns · middle half 2.00 ns – 3.00 ns"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -61,10 +61,18 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // Spread says where the samples lie.
 func (r *Result) Spread() string {
-	if r.Low <= 0 { // shorter than what is not known about the clock
-		return fmt.Sprintf("95 %% below %s · min %s · middle half %s – %s", units.Seconds(r.High), units.Seconds(r.Min), units.Seconds(r.P25), units.Seconds(r.P75))
+	// Nothing takes no time: what is 0 is shorter than what is not known about the clock.
+	within := func(low, high float64, form string) string {
+		if low <= 0 {
+			return "below " + units.Seconds(high)
+		}
+		return fmt.Sprintf(form, units.Seconds(low), units.Seconds(high))
 	}
-	return fmt.Sprintf("95 %% [%s, %s] · min %s · middle half %s – %s", units.Seconds(r.Low), units.Seconds(r.High), units.Seconds(r.Min), units.Seconds(r.P25), units.Seconds(r.P75))
+	least := ""
+	if r.Min > 0 {
+		least = " · min " + units.Seconds(r.Min)
+	}
+	return "95 % " + within(r.Low, r.High, "[%s, %s]") + least + " · middle half " + within(r.P25, r.P75, "%s – %s")
 }
 
 // String is Text.

@@ -67,12 +67,35 @@ func CheckTokens(src string, list []Token) (f Fault, ok bool) {
 	case len(open) > 0:
 		bracket := open[len(open)-1]
 		return missing(bracket.From, partners[bracket.Tok].String())
+	case neverGo(list):
+		return Fault{}, true // the parser says what is wrong
 	case last.Tok == token.PERIOD:
 		return missing(last.From, "a name")
 	case wantsOperand(last.Tok):
 		return missing(last.From, "an operand")
 	}
 	return Fault{}, true
+}
+
+// neverGo says whether the last line cannot be the beginning of a statement of Go, whatever follows: it
+// begins with a name, and has two names or two periods side by side, as commands of the shell do: ls .., cp a
+// b/.
+func neverGo(list []Token) bool {
+	from := len(list)
+	for from > 0 && list[from-1].Tok == LineEnd {
+		from--
+	}
+	line := list[:from]
+	for from > 0 && !list[from-1].Ends() {
+		from--
+	}
+	line = line[from:]
+	for i := 1; i < len(line); i++ {
+		if a, b := line[i-1].Tok, line[i].Tok; a == b && (a == token.IDENT || a == token.PERIOD) {
+			return line[0].Tok == token.IDENT
+		}
+	}
+	return false
 }
 
 func missing(at int, what string) (Fault, bool) {

@@ -23,6 +23,14 @@ func TestForeign(t *testing.T) {
 		{"switch x {\ncase 1:", false, false, 1},
 		{"loop:", false, true, 0},
 		{"x := m[1:]", false, true, 0},
+		{"ls ..", false, true, 0},
+		{"cd ../", false, true, 0},
+		{"cp a.txt b/", false, true, 0},
+		{"x := 1\nls ..", false, true, 0},
+		{"x.", false, false, 0},
+		{"x /", false, false, 0},
+		{"y := f(a, b).", false, false, 0},
+		{"var c chan T; c.", false, false, 0},
 	} {
 		if got := Foreign(tt.src); got != tt.foreign {
 			t.Errorf("Foreign(%q) = %v", tt.src, got)

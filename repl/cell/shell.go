@@ -93,7 +93,7 @@ func Captures(src string, pieces []Piece, isCommand func(name string) bool) []Pi
 
 // Negations makes statements of the command lines that Go can read, too, and whose names are all known: !ok,
 // !(a > b). A blank behind the sign keeps a command. It returns these lines. Known is asked for names that no
-// earlier piece mentions; those of Go itself are known, but are not enough.
+// earlier piece mentions; those of Go itself are known, but only true and false are enough.
 func Negations(src string, pieces []Piece, known func(name string) bool) (negated []string) {
 	for i, p := range pieces {
 		text := p.Text(src)
@@ -116,7 +116,8 @@ func Negations(src string, pieces []Piece, known func(name string) bool) (negate
 	return negated
 }
 
-// allKnown says whether all names of an expression are known or Go's own, and one of them is known.
+// allKnown says whether all names of an expression are known or Go's own, and one of them is known, true or
+// false.
 func allKnown(e ast.Expr, known func(name string) bool) bool {
 	one, all := false, true
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -126,7 +127,7 @@ func allKnown(e ast.Expr, known func(name string) bool) bool {
 			one, all = one || base, all && base
 			return false
 		case *ast.Ident:
-			is := known(n.Name)
+			is := n.Name == "true" || n.Name == "false" || known(n.Name)
 			one, all = one || is, all && (is || types.Universe.Lookup(n.Name) != nil)
 		}
 		return true

@@ -104,7 +104,9 @@ func TestNegations(t *testing.T) {
 		{"!run.sh", Command},
 		{"!(a > unknown)", Command},
 		{"!echo ok", Command},
-		{"!true", Command},
+		{"!true", Statement},
+		{"!(false || true)", Statement},
+		{"!nil", Command},
 		{"%time !ok", Command},
 	} {
 		known := []string{"a", "b", "ok", "list", "name", "strings", "x"}

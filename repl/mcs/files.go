@@ -84,7 +84,7 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 			page.done(o)
 		},
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
+			o := session.Options{Script: true, Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
 				Draw: func(state func() display.Value) { progress.Draw(state, rows(os.Stdout)) },
 				Each: f.Name == standardInput || f.Name == commandLine, Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
 			if f.Name != standardInput {
@@ -196,7 +196,7 @@ func testFile(ctx context.Context, f *mcsfile.File, o testOptions) (ok bool, err
 		Only:   o.selection(f),
 		Done:   r.add,
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Source: folder(f.Name)})
+			return openSession(session.Options{Script: true, Stdout: stdout, Stderr: os.Stderr, Params: params, Source: folder(f.Name)})
 		},
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // Calls are the calls that have taken the place of operators and indices in some files. The zero value is
@@ -221,6 +223,9 @@ func (c *Calls) Reword(errs []types.Error, files []*ast.File, syntax func(from, 
 				errs[i] = e
 			}
 		}
+		if c.indexed(errs[i].Pos) {
+			errs[i].Msg = asArgument().ReplaceAllString(errs[i].Msg, "as an index of a tensor")
+		}
 		errs[i].Msg = c.typed(errs[i].Msg, len(c.order))
 	}
 	if len(c.order) == 0 {
@@ -240,6 +245,14 @@ func (c *Calls) Reword(errs []types.Error, files []*ast.File, syntax func(from, 
 		})
 	}
 	return errs
+}
+
+// asArgument is what the checker says of an index or a bound that became an argument of a call.
+var asArgument = lazy.Regexp(`as int value in argument to \S+\.(?:At|Span|SpanStep)\b`)
+
+// indexed says whether a place is in the brackets of an index that became a call.
+func (c *Calls) indexed(pos token.Pos) bool {
+	return slices.ContainsFunc(c.order, func(m *made) bool { return m.index && m.from <= pos && pos < m.to })
 }
 
 // typed writes the first n calls in a text as they were typed, the outer ones first.

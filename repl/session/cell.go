@@ -41,6 +41,7 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	at := len(s.past.cells) - 1
 	own, leave := s.runner.Enter(ctx)
 	defer leave()
+	defer s.guardSleep(ctx)()
 	r, outside := Result{N: s.past.n}, s.past.outside
 	s.drawings.begin()
 	r.Err = s.runCell(own, &r, cell)
@@ -71,9 +72,9 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	if len(negated) > 0 && s.once("negation") {
 		s.Tell("%s is Go here, as its names are; %s asks the shell", negated[0], "! "+negated[0][1:])
 	}
-	for _, surprise := range s.helper().Surprises(src) {
-		if s.once(surprise.Kind) {
-			s.Tell("%s", surprise.Text)
+	for _, comment := range s.helper().CommentedDivisions(src) {
+		if s.once("comment") {
+			s.Tell("%s", comment)
 		}
 	}
 	for len(pieces) > 0 {
@@ -85,13 +86,28 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 		if err != nil {
 			return err
 		}
+		if strings.Contains(src, "/") {
+			for _, line := range s.compiler.Divisions(r.N, units) {
+				s.Tell("%s", line)
+			}
+		}
 		done, err := s.runUnits(ctx, r, units)
 		if err != nil {
 			return err
 		}
 		pieces = pieces[done:]
 	}
+	if e := s.compiler.World.Names["main"]; e != nil && e.Kind == world.Func && e.Cell == r.N && !calls(src, "main") && s.once("main") {
+		s.Tell("main is declared; main() runs it")
+	}
 	return nil
+}
+
+// calls says whether a statement of a cell mentions a function.
+func calls(src, name string) bool {
+	return slices.ContainsFunc(cell.Split(src), func(p cell.Piece) bool {
+		return p.Kind == cell.Statement && slices.ContainsFunc(p.Tokens, func(t cell.Token) bool { return t.Text(src) == name })
+	})
 }
 
 // prepared has f check and build code, and waits for it until ctx is cancelled. A check that hangs is a
@@ -280,6 +296,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	if u.Program == nil {
 		return false, nil
 	}
+	s.sleeps(u)
 	var left *result
 	if u.Shown != nil {
 		left = &result{n: r.N, types: u.ShownTypes, from: u.Shown, listed: u.Listed}
@@ -422,6 +439,9 @@ func (l *result) format(s *Session) []display.Value {
 
 // take adds the cell's value to its result, and keeps it as Out[n].
 func (l *result) take(s *Session, r *Result) error {
+	if call, ok := l.from.(*ast.CallExpr); ok && l.err != nil && len(cell.Split(s.source(l.n))) > 1 { // as one in the middle
+		return &FailedError{Diag: s.compiler.DiagAt(call.Pos(), 0, l.err.Error(), ""), Err: l.err, pos: call.Pos()}
+	}
 	if l.err != nil {
 		return l.err
 	}

@@ -306,11 +306,25 @@ func TestDoubtsAreNoted(t *testing.T) {
 	}
 }
 
-// What Go makes of a line of tensors otherwise than a formula means is told, once for each kind.
+// What Go makes of a line otherwise than a formula means is told: of divisions each, of comments one.
 func TestSurprisesAreTold(t *testing.T) {
 	for _, c := range []struct{ cell, want string }{
 		{"2 / 3 * x", "2 / 3 is 0, as Go divides integer constants; 2.0 / 3 is a fraction\n"},
-		{"y := x * (1/2)\nz := 3/2 + x", "1 / 2 is 0, as Go divides integer constants; 1.0 / 2 is a fraction\n"},
+		{"y := x * (1/2)\nz := 3/2 + x", "1 / 2 is 0, as Go divides integer constants; 1.0 / 2 is a fraction\n3 / 2 is 1, as Go divides integer constants; 3.0 / 2 is a fraction\n"},
+		{"y := 1/2*x; z := 1/2*x", "1 / 2 is 0, as Go divides integer constants; 1.0 / 2 is a fraction\n"},
+		{"1/2*tensor.Ones(2)", "1 / 2 is 0, as Go divides integer constants; 1.0 / 2 is a fraction\n"},
+		{"z := tensor.Ones(2); 3/2*z", "3 / 2 is 1, as Go divides integer constants; 3.0 / 2 is a fraction\n"},
+		{"tensor.Full(7/2, 2)", "7 / 2 is 3, as Go divides integer constants; 7.0 / 2 is a fraction\n"},
+		{"math.Pow(2, 1/2)", "1 / 2 is 0, as Go divides integer constants; 1.0 / 2 is a fraction\n"},
+		{"var f float64 = 1 + 7/2", "7 / 2 is 3, as Go divides integer constants; 7.0 / 2 is a fraction\n"},
+		{"g := 3/2 * 0.1", "3 / 2 is 1, as Go divides integer constants; 3.0 / 2 is a fraction\n"},
+		{"lr := 1/10", "1 / 10 is 0, as Go divides integer constants; 1.0 / 10 is a fraction\n"},
+		{"const k = 7\nf := func() float64 { return k / 2 }", "k / 2 is 3, as Go divides integer constants; float64(k) / 2 is a fraction\n"},
+		{"7 / 2", ""},
+		{"var a [7/2]int", ""},
+		{"f := 1 / 2.0", ""},
+		{"b := 7/2 < 3.5", "7 / 2 is 3, as Go divides integer constants; 7.0 / 2 is a fraction\n"},
+		{"b := 7/2 < 3", ""},
 		{"y := x // 2", "// 2 is a comment, so nothing was divided; x.FloorDiv(2) divides and rounds down\n"},
 		{"x *= x // n\nx += 1 // 3", "// n is a comment, so nothing was divided; x.FloorDiv(n) divides and rounds down\n"},
 		{"x * 1 / 2", ""},
@@ -318,7 +332,6 @@ func TestSurprisesAreTold(t *testing.T) {
 		{"6 / 3 * x", ""},
 		{"y := n // 2", ""}, // no tensor
 		{"x := 5\ny := x // 2", "x is an int now, it was a tensor.Tensor\n"},
-		{"k := 2 / 3", ""},
 		{"y := x // twice", ""},
 		{"y := x // 2 rows", ""},
 		{"x // 2", ""}, // its value has a note

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -23,7 +24,11 @@ type tensorError interface {
 // Error gives the place, the message, the line with a caret, and the calls that led there.
 func (e *PanicError) Error() string {
 	msg := e.text
-	if _, ok := e.Value.(tensorError); !ok {
+	switch e.Value.(type) {
+	case tensorError:
+	case *supervise.DeadlockError:
+		msg = "fatal error: " + msg
+	default:
 		msg = "panic: " + msg
 	}
 	if e.Diag == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/types"
 	"io"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	if err != nil {
 		return statusRefused, p.refusal(err)
 	}
-	if !mayWake(units) {
+	if !slices.ContainsFunc(units, func(u *compile.Unit) bool { return mayWake(u) }) {
 		watch, unwatch := context.WithCancel(ctx)
 		defer unwatch()
 		go p.endAsleep(watch, supervise.Goroutines())
@@ -103,22 +102,6 @@ type programRun struct {
 	s     *Session
 	files []ProgramFile
 	exit  chan int // gets the exit status if the program ends before main returns
-}
-
-// wakers are the functions and packages that can cause an event while all goroutines wait.
-var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "context.WithTimeout",
-	"context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.", "net/http.", "os/exec.", "testing."}
-
-// mayWake says whether the code of some units uses one of the wakers.
-func mayWake(units []*compile.Unit) bool {
-	wakes := func(f *types.Func) bool {
-		if f.Pkg() == nil {
-			return false
-		}
-		name := f.Pkg().Path() + "." + f.Name()
-		return slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) })
-	}
-	return slices.ContainsFunc(units, func(u *compile.Unit) bool { return u.Mentions(wakes) })
 }
 
 // endAsleep ends the program when all of its goroutines wait for each other. Before lists the goroutines

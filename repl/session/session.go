@@ -57,6 +57,9 @@ type Options struct {
 	Params map[string]string
 	// Each shows the values of all expressions among a cell's statements, not of the last one alone.
 	Each bool
+	// Script says that the cells are those of a script: no later cell can wake what waits for it, so a cell
+	// whose goroutines all wait for each other is stopped, as Go's runtime stops a program.
+	Script bool
 	// Commands runs the lines that are not Go (%name …, !command, name?). nil: such lines are errors.
 	Commands Commands
 	// Render renders a value that a cell shows, for example as text as wide as the terminal. Result.Shown
@@ -167,6 +170,7 @@ type Session struct {
 	finite  tensor.Guard      // stops evaluations of cells that make a NaN or an infinity
 	precise tensor.Precision  // of products in cells
 	flight  device.Flight     // the evaluations of cells that devices have not done yet
+	asleep  sleepGuard        // of the cells of a script
 	program *programRun       // nil unless RunProgram made the session
 	modules *modules.Set      // the modules that its code may import
 	before  string            // the folder before the last Chdir, or ""

@@ -47,6 +47,10 @@ func TestColours(t *testing.T) {
 	if want := "<place In[2]:1:3:> no\n    x.Foo(<number 1>)\n<place       ^^^>\n    hint"; got != want {
 		t.Errorf("error: got %s, want %s", got, want)
 	}
+	got = tag(th.errorText("In[2]:1:3: undefined: somewhere; did you mean\n    x.Foo(1)\n      ^^^", 24))
+	if want := "<place In[2]:1:3:> undefined:\n  somewhere; did you\n  mean\n    x.Foo(<number 1>)\n<place       ^^^>"; got != want {
+		t.Errorf("error: got %s, want %s", got, want)
+	}
 }
 
 // Colours never change the text, whatever is typed.

@@ -136,7 +136,8 @@ var (
 func ErrorText(text string, width int) string { return theme{enabled: true}.errorText(text, width) }
 
 // errorText colours an error as the session writes it: the place, the message, the line of source, carets
-// below it. Of a line of source that is wider than the screen it shows the part that the carets point at.
+// below it. Of a line of source that is wider than the screen it shows the part that the carets point at;
+// other lines are broken at blanks.
 func (t theme) errorText(text string, width int) string {
 	text = visible.Text(text)
 	lines := strings.Split(text, "\n")
@@ -145,9 +146,21 @@ func (t theme) errorText(text string, width int) string {
 			lines[i-1], lines[i] = pointedAt(lines[i-1], lines[i], width)
 		}
 	}
+	first := 1 // the lines of the first
+	for i := len(lines) - 1; i >= 0; i-- {
+		if errorCaret().MatchString(lines[i]) {
+			i-- // the source above it
+			continue
+		}
+		broken := display.Wrap(lines[i], width, 2)
+		if lines = slices.Replace(lines, i, i+1, broken...); i == 0 {
+			first = len(broken)
+		}
+	}
 	if !t.enabled {
 		return strings.Join(lines, "\n")
 	}
+	noPlace := !errorPlace().MatchString(lines[0])
 	for i, line := range lines {
 		place := errorPlace().FindString(line)
 		switch {
@@ -157,7 +170,7 @@ func (t theme) errorText(text string, width int) string {
 			lines[i] = t.paint(boldRed, line)
 		case i+1 < len(lines) && errorCaret().MatchString(lines[i+1]):
 			lines[i] = t.live(line)
-		case i == 0:
+		case i < first && noPlace:
 			lines[i] = t.paint(red, line)
 		}
 	}

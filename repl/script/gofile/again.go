@@ -168,7 +168,7 @@ func endDeferred(units []unit) ([]unit, error) {
 			continue
 		}
 		tokens = slices.DeleteFunc(tokens, func(t cell.Token) bool { return t.Tok == token.COMMENT })
-		if deferred < 0 && len(tokens) > 0 && tokens[0].Tok == token.DEFER {
+		if deferred < 0 && defers(u.text) {
 			deferred = i
 		}
 		declares = declares || slices.ContainsFunc(tokens, func(t cell.Token) bool {
@@ -193,6 +193,24 @@ func endDeferred(units []unit) ([]unit, error) {
 	}
 	body.text = "func() {\n" + body.text + "}()"
 	return append(rest, body), nil
+}
+
+// defers says whether statements defer a call, in blocks of theirs, too.
+func defers(text string) (found bool) {
+	if !strings.Contains(text, "defer") {
+		return false
+	}
+	file, _ := notation.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+text+"\n}", parser.SkipObjectResolution)
+	if file == nil || len(file.Decls) == 0 {
+		return false
+	}
+	ast.Inspect(file.Decls[0], func(n ast.Node) bool {
+		_, closure := n.(*ast.FuncLit)
+		_, is := n.(*ast.DeferStmt)
+		found = found || is
+		return !found && !closure
+	})
+	return found
 }
 
 // isControl says whether a statement that begins so has a scope of its own.

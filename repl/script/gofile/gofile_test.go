@@ -282,6 +282,21 @@ func main() {
 	}()
 	defer fmt.Println(3)
 }`},
+		{"calls that blocks defer run at the end of the cell", []string{"for i := range 2 {\n\tdefer fmt.Println(i)\n}", "func() {\n\tdefer fmt.Println(3)\n}()", "fmt.Println(2)"}, `
+import (
+	"fmt"
+)
+func main() {
+	func() {
+		for i := range 2 {
+			defer fmt.Println(i)
+		}
+	}()
+	func() {
+		defer fmt.Println(3)
+	}()
+	fmt.Println(2)
+}`},
 		{"commands become comments", []string{"x := 1\n%timeit x\nx;", "%%time\nx"}, `
 func main() {
 	x := 1

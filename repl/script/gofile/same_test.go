@@ -45,6 +45,7 @@ var printing = []string{
 	"p := &y\n*p += 10",
 	"fmt.Println(*p)",
 	"defer fmt.Println(`deferred`, y)",
+	"for i := range 2 {\n\tdefer fmt.Println(`deferred`, i, y)\n}",
 	"func() { defer fmt.Println(`inner`); y = 4 }()",
 	"for i := range 3 {\n\ty += i\n}",
 	"if y := 9; y > 1 {\n\tfmt.Println(y)\n}",

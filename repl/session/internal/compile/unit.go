@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -125,4 +126,20 @@ func (u *Unit) Mentions(is func(*types.Func) bool) bool {
 		}
 	}
 	return false
+}
+
+// Divisions are the notices of [help.Divisions] about the code of cell n in some units.
+func (c *Compiler) Divisions(n int, units [][]*Unit) (list []string) {
+	own := func(pos token.Pos) bool { return yaegi.CellOf(c.Position(pos).Filename) == n }
+	for _, u := range slices.Concat(units...) {
+		if u.checked == nil || u.Own != nil {
+			continue
+		}
+		for _, text := range help.Divisions(&u.checked.Facts, own) {
+			if !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
 }

@@ -64,11 +64,18 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	return ""
 }
 
-// statementAt returns the one of a line's statements in which an offset lies.
+// statementAt returns the one of a line's statements in which an offset lies. Semicolons in the head of an if
+// or a for do not end it.
 func statementAt(line string, off int) string {
-	from := 0
+	from, head := 0, false
 	for _, t := range cell.Scan(line) {
-		if t.Tok != token.SEMICOLON || t.Depth > 0 || t.Text(line) != ";" {
+		switch t.Tok {
+		case token.IF, token.FOR, token.SWITCH:
+			head = true
+		case token.LBRACE:
+			head = false
+		}
+		if t.Tok != token.SEMICOLON || t.Depth > 0 || head || t.Text(line) != ";" {
 			continue
 		}
 		if off <= t.From {

@@ -52,6 +52,7 @@ var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg,
 	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember, "unknownField": (*advisor).unknownField,
 	"condition": (*advisor).condition, "anew": (*advisor).anew, "constructor": (*advisor).constructor, "parameters": (*advisor).parameters,
 	"element": (*advisor).element, "spread": (*advisor).spread, "topReturn": (*advisor).topReturn,
+	"earlier": (*advisor).earlier, "hidden": (*advisor).hidden,
 }
 
 // advise follows a rule, which m are the groups of.
@@ -207,7 +208,10 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	name := m[1]
 	if name == "Out" {
-		return msg, "no such result was kept"
+		if index, ok := a.parent().(*ast.IndexExpr); ok {
+			name = types.ExprString(index)
+		}
+		return "there is no " + name, "a cell that shows no value keeps none"
 	}
 	near := DidYouMean(name, a.names())
 	if assigned(a.c.Files, a.pos) {
@@ -232,7 +236,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return msg, a.h.pasteable(say, a.line())
 	}
 	if qualifies {
-		return msg, DidYouMean(name, append(a.names(), packageNames()...))
+		return msg, cmp.Or(DidYouMean(name, append(a.names(), packageNames()...)), a.packageWith(name))
 	}
 	if unicode.IsUpper(rune(name[0])) && near == "" {
 		if say := a.bare(name); say != "" {
@@ -249,6 +253,18 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		near = DidYouMean(name, types.Universe.Names())
 	}
 	return msg, near
+}
+
+// packageWith suggests the package whose name is near to a misspelt one, and which has what is selected.
+func (a *advisor) packageWith(name string) string {
+	sel, _ := a.parent().(*ast.SelectorExpr)
+	for _, path := range stdlib.Paths() {
+		pkg, _ := stdlib.Name(path)
+		if sel != nil && len(name) > 2 && near.Edits(name, pkg) <= 2 && a.h.exports(path, sel.Sel.Name) {
+			return "did you mean " + pkg + "?"
+		}
+	}
+	return ""
 }
 
 // mentions says whether a text uses a name without declaring it.

@@ -2,25 +2,97 @@ package help
 
 import (
 	"fmt"
+	"go/ast"
+	"go/constant"
 	"go/token"
-	"strconv"
+	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A Surprise is what Go makes of a line otherwise than a formula of tensors means. Kind tells one from
-// another: a session speaks of each kind once.
-type Surprise struct{ Kind, Text string }
+// Divisions finds the divisions of two integer constants that leave a rest, where a float or a tensor takes
+// what is left of them, or where nothing is left of them: 1/2*x, math.Pow(2, 1/2), lr := 1/10. It looks at
+// what is said to be own.
+func Divisions(f *Facts, own func(pos token.Pos) bool) (list []string) {
+	for _, file := range f.Files {
+		var above []ast.Node
+		ast.Inspect(file, func(n ast.Node) bool {
+			if n == nil {
+				above = above[:len(above)-1]
+				return true
+			}
+			if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.QUO && own(b.OpPos) {
+				if text := f.division(b, above); text != "" && !slices.Contains(list, text) {
+					list = append(list, text)
+				}
+			}
+			above = append(above, n)
+			return true
+		})
+	}
+	return list
+}
+
+// division returns the notice of a division below other nodes, or "".
+func (f *Facts) division(n *ast.BinaryExpr, above []ast.Node) string {
+	a, b := f.Info.Types[n.X], f.Info.Types[n.Y]
+	if !isInteger(a) || !isInteger(b) || constant.Sign(b.Value) == 0 {
+		return ""
+	}
+	x, y := constant.ToInt(a.Value), constant.ToInt(b.Value)
+	quotient := constant.BinaryOp(x, token.QUO_ASSIGN, y)
+	if constant.Sign(constant.BinaryOp(x, token.REM, y)) == 0 || constant.Sign(quotient) != 0 && !f.wantsFraction(n, above) {
+		return ""
+	}
+	left, right := types.ExprString(n.X), types.ExprString(n.Y)
+	fraction := left + ".0"
+	if lit, ok := n.X.(*ast.BasicLit); !ok || lit.Kind != token.INT || !isDecimal(left) {
+		fraction = "float64(" + left + ")"
+	}
+	return fmt.Sprintf("%s / %s is %s, as Go divides integer constants; %s / %s is a fraction", left, right, quotient, fraction, right)
+}
+
+func isDecimal(lit string) bool { return len(lit) == 1 || lit[0] != '0' }
+
+func isInteger(v types.TypeAndValue) bool {
+	return v.Value != nil && hasInfo(v.Type, types.IsInteger) && constant.ToInt(v.Value).Kind() == constant.Int
+}
+
+func hasInfo(t types.Type, info types.BasicInfo) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&info != 0
+}
+
+// wantsFraction says whether a float, or a call that makes a tensor, takes the value of the constant that n
+// is a part of.
+func (f *Facts) wantsFraction(n ast.Expr, above []ast.Node) bool {
+	for i := len(above) - 1; i >= 0; i-- {
+		up, ok := above[i].(ast.Expr)
+		if !ok {
+			break
+		}
+		if call, ok := up.(*ast.CallExpr); ok && n != call.Fun && python.IsTensor(f.Info.Types[call].Type) {
+			return true
+		}
+		if f.Info.Types[up].Value == nil || hasInfo(f.Info.Types[up].Type, types.IsBoolean) {
+			break
+		}
+		n = up
+	}
+	return hasInfo(f.Info.Types[n].Type, types.IsFloat|types.IsComplex)
+}
 
 // operandOnly matches a comment that looks like the right operand of a division: // 2.
 var operandOnly = lazy.Regexp(`^//\s*(\d[\d.]*|[A-Za-z_]\w*)$`)
 
-// Surprises finds, in lines of a cell that mention tensors, an integer division of constants and a comment
-// that looks like a division. Of a comment behind an expression the note behind its value speaks.
-func (h *Helper) Surprises(src string) (list []Surprise) {
+// CommentedDivisions finds, in lines of a cell that mention tensors, a comment that looks like a division. Of
+// a comment behind an expression the note behind its value speaks.
+func (h *Helper) CommentedDivisions(src string) (list []string) {
 	if !strings.Contains(src, "/") {
 		return nil
 	}
@@ -29,7 +101,9 @@ func (h *Helper) Surprises(src string) (list []Surprise) {
 	for _, t := range cell.Scan(src) {
 		line = append(line, t)
 		if t.Ends() || t.Tok == token.COMMENT {
-			list = append(list, h.surprisesOf(src, line, made)...)
+			if text := h.commentedDivision(src, line, made); text != "" {
+				list = append(list, text)
+			}
 			for i, t := range line {
 				if t.Tok == token.DEFINE {
 					for _, name := range line[:i] {
@@ -43,7 +117,7 @@ func (h *Helper) Surprises(src string) (list []Surprise) {
 	return list
 }
 
-func (h *Helper) surprisesOf(src string, line []cell.Token, made map[string]bool) (list []Surprise) {
+func (h *Helper) commentedDivision(src string, line []cell.Token, made map[string]bool) string {
 	code := cell.Code(line)
 	tensor, assigns := "", false
 	for i, t := range code {
@@ -53,25 +127,13 @@ func (h *Helper) surprisesOf(src string, line []cell.Token, made map[string]bool
 		}
 		assigns = assigns || t.Tok.Precedence() == token.LowestPrec && strings.HasSuffix(t.Tok.String(), "=")
 	}
-	if tensor == "" {
-		return nil
-	}
-	for i := 1; i+1 < len(code); i++ {
-		if t := code[i]; t.Tok == token.QUO && (i == 1 || code[i-2].Tok.Precedence() < token.QUO.Precedence()) {
-			a, errA := strconv.ParseInt(code[i-1].Text(src), 0, 64)
-			b, errB := strconv.ParseInt(code[i+1].Text(src), 0, 64)
-			if errA == nil && errB == nil && b != 0 && a%b != 0 {
-				list = append(list, Surprise{"division", fmt.Sprintf("%d / %d is %d, as Go divides integer constants; %d.0 / %d is a fraction", a, b, a/b, a, b)})
-			}
-		}
-	}
 	last := line[len(line)-1]
 	m := operandOnly().FindStringSubmatch(strings.TrimSpace(last.Text(src)))
-	if m == nil || last.Tok != token.COMMENT || !assigns || len(code) == 0 {
-		return list
+	if tensor == "" || m == nil || last.Tok != token.COMMENT || !assigns || len(code) == 0 {
+		return ""
 	}
 	if e := h.World().Names[m[1]]; m[1][0] <= '9' || e != nil && e.Kind == world.Var {
-		list = append(list, Surprise{"comment", fmt.Sprintf("%s is a comment, so nothing was divided; %s.FloorDiv(%s) divides and rounds down", last.Text(src), tensor, m[1])})
+		return fmt.Sprintf("%s is a comment, so nothing was divided; %s.FloorDiv(%s) divides and rounds down", last.Text(src), tensor, m[1])
 	}
-	return list
+	return ""
 }

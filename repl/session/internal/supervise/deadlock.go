@@ -7,15 +7,19 @@ import (
 	"time"
 )
 
-// A program whose goroutines all wait for each other ends as Go's runtime would end it. The runtime itself
-// never sees this, because the session's own goroutines are never all asleep. So from time to time the
-// session reads the states of the program's goroutines from their stacks. In doubt there is no deadlock:
-// if compiled code has started goroutines, or if the program uses something that wakes goroutines from
-// outside, like timers and connections.
+// A program, or a cell of a script, whose goroutines all wait for each other ends as Go's runtime would end
+// it. The runtime itself never sees this, because the session's own goroutines are never all asleep. So from
+// time to time the session reads the states of the program's goroutines from their stacks. In doubt there is
+// no deadlock: if compiled code has started goroutines, or if the program uses something that wakes
+// goroutines from outside, like timers and connections.
 
 // deadlockEvery is the time between two looks; two must find all asleep. Where a look takes long, they are
 // rarer.
 const deadlockEvery = 50 * time.Millisecond
+
+// harmless are what starts goroutines that wake none of the program's by themselves: the session, the
+// interpreter, and the engine's pool, which works only while a call of the engine waits for it.
+var harmless = []string{"github.com/mcs-notebook/mcs/repl/session", "github.com/traefik/yaegi/", "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool."}
 
 // Deadlock waits until all goroutines of the program wait for each other. State is the reason why the
 // first one waits, or "" if ctx was cancelled before. Before has the goroutines that existed before the
@@ -40,11 +44,28 @@ func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state s
 	}
 }
 
+// A DeadlockError is the error of a cell whose goroutines all wait for each other. State is the reason why
+// the cell waits.
+type DeadlockError struct{ State string }
+
+func (e *DeadlockError) Error() string {
+	return "all goroutines are asleep - deadlock! [" + e.State + "]"
+}
+
+// EndAsleep stops the cell that runs when all goroutines of cells wait for each other, until ctx is
+// cancelled. Before is as in Deadlock.
+func (rn *Runner) EndAsleep(ctx context.Context, before map[uint64]bool) {
+	state := rn.Deadlock(ctx, before)
+	if c := rn.code.rt.Current(); state != "" && c != nil {
+		rn.code.rt.Interrupt(c, &DeadlockError{state})
+	}
+}
+
 // asleep says whether all goroutines of the program wait for each other, and why its first one waits.
 // Before has the goroutines that existed before the program began.
 func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
 	own := rn.code.rt.Goroutines()
-	if len(own) == 0 {
+	if len(own) == 0 || rn.code.rt.Current() == nil {
 		return "", false
 	}
 	seen, behind := 0, ""
@@ -68,7 +89,7 @@ func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
 			}
 		case !before[g.id] && strings.HasSuffix(g.creator, "/rt.(*Runtime).Go"): // begins, or ends
 			return "", false
-		case !before[g.id] && !strings.HasPrefix(g.creator, "github.com/mcs-notebook/mcs/repl/session") && !strings.HasPrefix(g.creator, "github.com/traefik/yaegi/"):
+		case !before[g.id] && !slices.ContainsFunc(harmless, func(by string) bool { return strings.HasPrefix(g.creator, by) }):
 			return "", false
 		}
 	}

@@ -62,12 +62,29 @@ func (g goroutineState) inside(method string) bool {
 	return bytes.Contains(g.stack, []byte("/rt.(*"+method+"("))
 }
 
+// works says whether the call that a goroutine is in is one of mcs itself: of the engine, of a command, or of
+// the session that prepares code. It waits for goroutines that are no code of cells. A call of package rt is
+// one that code of cells makes, and below supervise.(*Runner).supervise are other goroutines of that code.
+func (g goroutineState) works() bool {
+	for line := range bytes.Lines(g.stack) {
+		name, own := bytes.CutPrefix(line, []byte("github.com/mcs-notebook/mcs/"))
+		in := func(prefix string) bool { return bytes.HasPrefix(name, []byte("repl/session/internal/"+prefix)) }
+		switch {
+		case bytes.HasPrefix(line, []byte("github.com/traefik/yaegi/")), in("yaegi."), in("supervise.(*Runner).supervise"):
+			return false
+		case own && !in("rt.") && !in("library."):
+			return true
+		}
+	}
+	return false
+}
+
 // waitsFor returns why a goroutine waits for another one, in the runtime's words. It is empty if the
 // goroutine does not wait, or waits for something else: "semacquire" is a wait for the runtime, such as for
 // the start of a collection.
 func (g goroutineState) waitsFor() string {
 	switch {
-	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // its wait may be over
+	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep") || g.works(): // its wait may be over
 		return ""
 	case g.inside("Select).never"):
 		return "select (no cases)"
