@@ -11,8 +11,8 @@ import (
 
 // SVD factorises matrices a [… m n] = U·diag(s)·Vᵀ, with k = min(m, n): U [… m k], the singular values s […
 // k] in falling order, and Vᵀ [… k n]. If only s is evaluated, only that is computed. The gradient of U and
-// Vᵀ needs singular values that differ and are not 0: where two are equal there is none, and it is NaN, as for
-// PyTorch. That of s alone is there always.
+// Vᵀ needs singular values that differ and are not 0: where two are equal there is none, and it is NaN, as
+// for PyTorch. That of s alone is there always.
 func SVD(a Tensor) (u, s, vt Tensor) {
 	return svd(a, false, host.Code{Op: "svd", Grad: func(_, out, dout []Tensor) []Tensor {
 		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
@@ -68,7 +68,8 @@ func svdGradient(u, s, vt, du, ds, dvt Tensor) Tensor {
 // smallest keeps a divisor of s's dtype from being 0.
 func smallest(s Tensor) float64 { return resolution(s) * resolution(s) * 1e-3 }
 
-// apart is 1 / (x_j − x_i) of values in a row and in a column, NaN where two are equal, and 0 on the diagonal.
+// apart is 1 / (x_j − x_i) of values in a row and in a column, NaN where two are equal, and 0 on the
+// diagonal.
 func apart(row, col Tensor) Tensor {
 	d := row.Sub(col)
 	same := d.Eq(0)
@@ -76,7 +77,8 @@ func apart(row, col Tensor) Tensor {
 	return tensor.Where(eye(d, d.Len(-1)).Ne(0), 0, off)
 }
 
-// none says whether nothing has flowed back through a result: its gradient is then a constant 0 (package box).
+// none says whether nothing has flowed back through a result: its gradient is then a constant 0 (package
+// box).
 func none(d Tensor) bool {
 	n := access.Node(d, "linalg")
 	for n.Op == ir.Expand && len(n.Src) == 1 {

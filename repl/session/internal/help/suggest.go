@@ -463,8 +463,8 @@ func (a *advisor) parameters(msg string, m []string) (string, string) {
 	return strings.TrimSuffix(msg, m[1]) + strings.TrimPrefix(types.TypeString(alone, world.Qualifier), "func"), ""
 }
 
-// calledField is about a field that is called as if it were a method: one that sets it has a longer name, or a
-// shorter one.
+// calledField is about a field that is called as if it were a method: one that sets it has a longer name, or
+// a shorter one.
 func (a *advisor) calledField(msg string, m []string) (string, string) {
 	operand, field := m[1], m[2]
 	for _, n := range a.path() {
