@@ -1,7 +1,9 @@
 package data
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -9,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A builder makes a column of values that come one by one, of any types: integers beside floats are f64,
-// other types beside each other text.
+// A builder makes a column of values that come one by one, of any types, as levels have them: integers beside
+// floats are f64, other types beside each other text.
 type builder struct {
 	level   level
 	n       int
@@ -22,30 +24,62 @@ type builder struct {
 	texts   []string
 }
 
-// plain is a Go value as builders take it: nil, bool, int64, uint64, float64, string or columns.Time.
-func plain(x any) (any, bool) {
+// builderOf is one of values of a Go type, which has the column also if all are missing.
+func builderOf(t reflect.Type) *builder {
+	b := &builder{}
+	switch v := reflect.Zero(t); {
+	case t == reflect.TypeFor[time.Time]():
+		b.level = timeLevel
+	case v.CanInt():
+		b.level = naturalLevel
+	case v.CanUint():
+		b.level = wordLevel
+	case v.CanFloat():
+		b.level = floatLevel
+	case v.Kind() == reflect.Bool:
+		b.level = boolLevel
+	case v.Kind() == reflect.String:
+		b.level = textLevel
+	}
+	return b
+}
+
+// digits are an integer beyond those of 64 bits.
+type digits string
+
+// plain is a Go value as builders take it: nil, bool, int64, uint64, float64, string or columns.Time. Types
+// of one's own are those below them. NaN and the zero time are missing.
+func plain(x any) (any, error) {
 	switch v := x.(type) {
 	case nil, bool, int64, uint64, string:
+		return x, nil
 	case columns.Time:
-	case int:
-		return int64(v), true
-	case int32:
-		return int64(v), true
-	case float32:
-		return plain(float64(v))
-	case float64:
-		if math.IsNaN(v) {
-			return nil, true
-		}
+		return x, nil
 	case time.Time:
-		if v.Year() < minYear || v.Year() > maxYear {
-			return nil, true
+		if v.IsZero() {
+			return nil, nil
 		}
-		return columns.Time(v.UnixNano()), true
-	default:
-		return nil, false
+		if year := v.UTC().Year(); year < minYear || year > maxYear {
+			return nil, fmt.Errorf("got the time %s, want one from %d to %d, as nanoseconds in 64 bits have", v.Format(time.RFC3339), minYear, maxYear)
+		}
+		return columns.Time(v.UnixNano()), nil
 	}
-	return x, true
+	switch v := reflect.ValueOf(x); {
+	case v.CanInt():
+		return v.Int(), nil
+	case v.CanUint():
+		return v.Uint(), nil
+	case v.CanFloat():
+		if math.IsNaN(v.Float()) {
+			return nil, nil
+		}
+		return v.Float(), nil
+	case v.Kind() == reflect.Bool:
+		return v.Bool(), nil
+	case v.Kind() == reflect.String:
+		return v.String(), nil
+	}
+	return nil, fmt.Errorf("got a value of type %T, want a bool, a number, a text, a time.Time or nil", x)
 }
 
 func (b *builder) add(x any) {
@@ -60,19 +94,31 @@ func (b *builder) add(x any) {
 			b.text(bools.text(v))
 		}
 	case int64:
-		switch {
-		case b.to(intLevel):
+		switch b.to(levelOfInt(v)); b.level.kept() {
+		case intLevel:
 			b.ints = append(b.ints, v)
-		case b.level == floatLevel:
+		case wordLevel:
+			b.words = append(b.words, uint64(v))
+		case floatLevel:
 			b.floats = append(b.floats, float64(v))
 		default:
 			b.text(ints.text(v))
 		}
 	case uint64:
-		if b.to(wordLevel) {
+		switch b.to(wordLevel); b.level {
+		case wordLevel:
 			b.words = append(b.words, v)
-		} else {
+		case floatLevel:
+			b.floats = append(b.floats, float64(v))
+		default:
 			b.text(words.text(v))
+		}
+	case digits:
+		if b.to(digitsLevel); b.level == floatLevel {
+			x, _ := parseFloat([]byte(v))
+			b.floats = append(b.floats, x)
+		} else {
+			b.text(string(v))
 		}
 	case float64:
 		if b.to(floatLevel) {
@@ -97,7 +143,7 @@ func (b *builder) text(s string) { b.texts = append(b.texts, s) }
 
 // zero stands for a missing value.
 func (b *builder) zero() {
-	switch b.level {
+	switch b.level.kept() {
 	case boolLevel:
 		b.bools = append(b.bools, false)
 	case intLevel, timeLevel:
@@ -120,15 +166,20 @@ func (b *builder) to(l level) bool {
 	if to == b.level {
 		return false
 	}
-	if c := b.column(""); b.level == unknown {
-		b.level = to
+	c, from := b.column(""), b.level.kept()
+	b.level = to
+	switch {
+	case from == unknown:
 		for range b.n {
 			b.zero()
 		}
-	} else if b.level = to; to == floatLevel {
+	case from == to.kept():
+	case to == wordLevel:
+		b.words = converted[int64, uint64](b.ints)
+	case to == floatLevel:
 		c.toFloats()
-		b.floats, b.ints = c.values.(vector[float64]).v, nil
-	} else {
+		b.floats = c.values.(vector[float64]).v
+	default:
 		c.toTexts()
 		b.texts = c.values.(vector[string]).v
 	}
@@ -140,7 +191,7 @@ func (b *builder) column(name string) column {
 	if c.missing != nil {
 		c.missing = append(slices.Clip(c.missing), make([]bool, b.n-len(c.missing))...)
 	}
-	switch b.level {
+	switch b.level.kept() {
 	case unknown:
 		c.dtype, c.values = dtype.F64, vector[float64]{make([]float64, b.n), floats}
 	case boolLevel:

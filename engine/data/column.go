@@ -160,7 +160,7 @@ func (v vector[T]) distinct(rows []int, missing []bool) int {
 	return len(seen)
 }
 
-// newColumn makes a column of Go values: NaN is missing.
+// newColumn makes a column of a slice that is a vector as it is: NaN is missing.
 func newColumn(name string, list any) (column, bool) {
 	c := column{name: name}
 	switch v := list.(type) {
@@ -178,15 +178,6 @@ func newColumn(name string, list any) (column, bool) {
 		c.dtype, c.values = dtype.F64, vector[float64]{slices.Clone(v), floats}
 	case []string:
 		c.values = vector[string]{slices.Clone(v), texts}
-	case []time.Time:
-		list := make([]int64, len(v))
-		for i, t := range v {
-			if list[i] = t.UnixNano(); t.Year() < minYear || t.Year() > maxYear {
-				c.lose(i, len(v))
-				list[i] = 0
-			}
-		}
-		c.values = vector[int64]{list, times}
 	default:
 		return c, false
 	}
@@ -194,7 +185,7 @@ func newColumn(name string, list any) (column, bool) {
 	return c, true
 }
 
-func converted[From, To int | int64 | float32 | float64](v []From) []To {
+func converted[From, To int | int64 | uint64 | float32 | float64](v []From) []To {
 	list := make([]To, len(v))
 	for i, x := range v {
 		list[i] = To(x)
@@ -296,8 +287,8 @@ func (c *column) float(i int) float64 {
 	return c.values.float(i)
 }
 
-// joined is c with the values of other below its own. Numbers of two types become f64, all else of two types
-// texts.
+// joined is c with the values of other below its own. Integers of two types become one that has both, texts
+// if none has, other numbers of two types f64, and all else of two types texts.
 func (c *column) joined(other *column) column {
 	a, b := *c, *other
 	if a.values.kind() != b.values.kind() {
@@ -326,7 +317,12 @@ func widened(a, b column) (column, column) {
 		b.values, b.dtype = a.values.take(slices.Repeat([]int{-1}, b.len())), a.dtype
 		return a, b
 	case a.quantity() && b.quantity():
-		to = (*column).toFloats
+		switch level := a.level().or(b.level()); level.kept() {
+		case wordLevel:
+			to = (*column).toWords
+		case floatLevel:
+			to = (*column).toFloats
+		}
 	}
 	to(&a)
 	to(&b)
@@ -336,12 +332,36 @@ func widened(a, b column) (column, column) {
 // quantity says whether there are numbers, and no bools.
 func (c *column) quantity() bool { return c.values.number() && c.values.kind() != "bool" }
 
+// toFloats makes floats of numbers, or of texts that are such.
 func (c *column) toFloats() {
 	list := make([]float64, c.len())
 	for i := range list {
-		list[i] = c.values.float(i)
+		if c.values.number() {
+			list[i] = c.values.float(i)
+		} else if !c.lacks(i) {
+			list[i], _ = parseFloat([]byte(c.text(i)))
+		}
 	}
 	c.dtype, c.values = dtype.F64, vector[float64]{list, floats}
+}
+
+// level is that of a column of numbers.
+func (c *column) level() level {
+	switch v := c.values.(type) {
+	case vector[int64]:
+		return levelOfInts(v.v)
+	case vector[uint64]:
+		return wordLevel
+	}
+	return floatLevel
+}
+
+// toWords makes integers from 0 on those of u64.
+func (c *column) toWords() {
+	if v, ok := c.values.(vector[int64]); ok {
+		c.values = vector[uint64]{converted[int64, uint64](v.v), words}
+	}
+	c.dtype = dtype.U64
 }
 
 func (c *column) toTexts() {

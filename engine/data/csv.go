@@ -19,21 +19,29 @@ type CSV struct {
 	Comma    rune // between values, an ASCII character; 0: ','
 	Comment  rune // begins lines that are left out; 0: there are none
 	NoHeader bool // the first line has values: columns are named "0", "1", …
-	// Missing are texts that stand for no value, in any case; nil: "", "NA", "N/A", "NaN" and "null".
+	// Missing are texts that stand for no value; nil: "", "NA", "N/A", "NaN", "None", "null" and the others
+	// that pandas takes for such: "NULL", "<NA>", "#N/A", "#NA", "n/a", "nan", "-nan" and what C writes for
+	// NaN.
 	Missing []string
 	// Types are chosen types of columns, by name; dtype.Invalid: text. Those of the others are inferred from
-	// all of their values: bool where all are true or false, i64, f64 for other numbers, time for days and
-	// times of them as 2006-01-02, 2006-01-02 15:04:05 or RFC 3339 has them, and text.
+	// all of their values: bool where all are true or false; i64, or u64 for greater integers; f64 for other
+	// decimal numbers; time for days and times of them as 2006-01-02, 2006-01-02 15:04:05 or RFC 3339 has
+	// them, from 1678 to 2261; and text. Integers of which neither i64 nor u64 has all are text.
 	Types map[string]dtype.Type
 }
+
+// missingWords are those of pandas.read_csv.
+var missingWords = []string{"", "NA", "N/A", "NaN", "None", "null", "NULL", "<NA>", "n/a", "nan", "-nan", "-NaN", "#N/A", "#N/A N/A", "#NA",
+	"1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 
 // ReadCSV reads a file of rows with commas, whose first line has the names of the columns: CSV{}.Read(path).
 func ReadCSV(path string) (*Table, error) { return CSV{}.Read(path) }
 
 // Read reads a file of rows, as RFC 4180 describes it, by all processors; one that ends in .gz is unpacked.
-// Values may stand in quotes, and blanks before a value do not count; around a number, a time, true or false,
-// and the name of a column none count. All rows have as many values. A row of another length, and a value
-// that is none of its column's chosen type, are errors that name the line.
+// Lines end in \n, \r\n or \r. Values may stand in quotes, with blanks before. Other blanks belong to a text,
+// and do not count around a number, a time, true, false, what stands for no value and the name of a column.
+// All rows have as many values. A row of another length, and a value that is none of its column's chosen
+// type, are errors that name the line.
 func (c CSV) Read(path string) (*Table, error) {
 	f, size, err := openPlain(path)
 	if err != nil {
@@ -55,7 +63,7 @@ func (c CSV) dialect() (csv.Dialect, error) {
 	if comma > 127 || comma < 0 || c.Comment > 127 || c.Comment < 0 {
 		return csv.Dialect{}, fmt.Errorf("got %q between values and %q before comments, want ASCII characters", comma, c.Comment)
 	}
-	d := csv.Dialect{Comma: byte(comma), Comment: byte(c.Comment), Trim: true}
+	d := csv.Dialect{Comma: byte(comma), Comment: byte(c.Comment)}
 	return d, d.Check()
 }
 
@@ -131,12 +139,17 @@ func (r *csvReader) header() error {
 func (r *csvReader) absent() {
 	list := r.Missing
 	if list == nil {
-		list = []string{"", "NA", "N/A", "NaN", "null"}
+		list = missingWords
 	}
+	r.gone = map[string]bool{}
 	for _, text := range list {
-		text = strings.ToLower(strings.TrimSpace(text))
-		r.longest = max(r.longest, len(text))
-		r.gone = append(r.gone, text)
+		text = strings.TrimSpace(text)
+		r.gone[text] = true
+		if text == "" {
+			r.begins[0] = true
+		} else {
+			r.begins[text[0]] = true
+		}
 	}
 }
 

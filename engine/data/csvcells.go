@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -21,7 +20,7 @@ type cells interface {
 // newCells are those of a level, with room for as many values and bytes of text as the block before had.
 func newCells(level level, rows, bytes int) cells {
 	rows, bytes = rows+rows/32, bytes+bytes/16
-	switch level {
+	switch level.kept() {
 	case unknown:
 		return &noCells{}
 	case boolLevel:
@@ -35,7 +34,7 @@ func newCells(level level, rows, bytes int) cells {
 	case timeLevel:
 		return &typedCells[int64]{k: times, v: make([]int64, 0, rows)}
 	}
-	return &textCells{spans: make([][2]uint32, 0, rows), text: make([]byte, 0, bytes)}
+	return &textCells{digits: level == digitsLevel, spans: make([][2]uint32, 0, rows), text: make([]byte, 0, bytes)}
 }
 
 // noCells are values of which none is there.
@@ -96,6 +95,9 @@ func (c *typedCells[T]) end(level level) partColumn {
 	if c.missing != nil {
 		c.missing = append(c.missing, make([]bool, len(c.v)-len(c.missing))...)
 	}
+	if v, ok := any(c.v).([]int64); ok && level.kept() == intLevel {
+		level = levelOfInts(v)
+	}
 	return partColumn{level: level, values: vector[T]{c.v, c.k}, missing: c.missing}
 }
 
@@ -119,16 +121,19 @@ type textCells struct {
 	text    []byte
 	spans   [][2]uint32
 	missing []bool
+	digits  bool // each is an integer
 	recent  [256][2]uint32
 }
 
 func (c *textCells) read(w *csvWorker, column int) int {
 	step, at := len(w.levels), column
-	for range w.lines {
+	for row := range w.lines {
 		b := w.spans[at].Bytes(w.block)
-		if n := len(b); n <= w.r.longest && w.gone(b) || n > 0 && (b[0] <= ' ' || b[n-1] <= ' ' || b[n-1] >= utf8.RuneSelf) && w.gone(w.cell(at)) {
+		if cell := w.cell(at); w.gone(cell) {
 			c.missing = append(append(c.missing, make([]bool, len(c.spans)-len(c.missing))...), true)
 			b = nil
+		} else if c.digits && guess(cell).or(digitsLevel) != digitsLevel {
+			return row
 		}
 		at += step
 		c.spans = append(c.spans, c.keep(b))
@@ -190,13 +195,13 @@ func (r *csvReader) assemble() *Table {
 // join makes column i, of n values.
 func (r *csvReader) join(i, n int) column {
 	var c column
-	switch dt := r.Types[r.names[i]]; r.levels[i] {
+	switch dt := r.Types[r.names[i]]; r.levels[i].kept() {
 	case boolLevel:
 		c = joinParts(r.parts, i, n, bools, dtype.Bool)
 	case intLevel:
 		c = joinParts(r.parts, i, n, ints, cmp.Or(dt, dtype.I64))
 	case wordLevel:
-		c = joinParts(r.parts, i, n, words, dt)
+		c = joinParts(r.parts, i, n, words, cmp.Or(dt, dtype.U64))
 	case timeLevel:
 		c = joinParts(r.parts, i, n, times, dtype.Invalid)
 	case textLevel:
@@ -208,6 +213,13 @@ func (r *csvReader) join(i, n int) column {
 	return c
 }
 
+// toFloats are the integers of a part among the floats of others.
+func toFloats[T int64 | uint64](to []float64, from []T) {
+	for i, x := range from {
+		to[i] = float64(x)
+	}
+}
+
 func joinParts[T comparable](parts []*part, i, n int, k *kind[T], dt dtype.Type) column {
 	list, c := make([]T, n), column{dtype: dt}
 	at := 0
@@ -216,10 +228,10 @@ func joinParts[T comparable](parts []*part, i, n int, k *kind[T], dt dtype.Type)
 		switch v := from.values.(type) {
 		case vector[T]:
 			copy(list[at:], v.v)
-		case vector[int64]: // whole numbers among others
-			for k, x := range v.v {
-				any(list).([]float64)[at+k] = float64(x)
-			}
+		case vector[int64]:
+			toFloats(any(list).([]float64)[at:], v.v)
+		case vector[uint64]:
+			toFloats(any(list).([]float64)[at:], v.v)
 		}
 		if from.texts != nil {
 			from.texts.strings(any(list).([]string)[at:])

@@ -31,11 +31,13 @@ type level int
 const (
 	unknown level = iota // all are missing
 	boolLevel
-	intLevel
+	naturalLevel // integers from 0 on that i64 and u64 have
+	intLevel     // those of i64, of which some are negative
+	wordLevel    // those of u64, of which some are greater than i64 has
+	digitsLevel  // integers that neither has all of: the column is text unless there are floats
 	floatLevel
 	timeLevel
 	textLevel
-	wordLevel // only where it is chosen
 )
 
 func levelOf(dt dtype.Type) level {
@@ -59,27 +61,40 @@ func (l level) or(m level) level {
 		return l
 	case l == unknown:
 		return m
-	case min(l, m) == intLevel && max(l, m) == floatLevel:
-		return floatLevel
+	case min(l, m) < naturalLevel || max(l, m) > floatLevel:
+		return textLevel
+	case min(l, m) == naturalLevel || max(l, m) == floatLevel:
+		return max(l, m)
 	}
-	return textLevel
+	return digitsLevel
+}
+
+// kept is the level in whose way the values of a level are kept.
+func (l level) kept() level {
+	switch l {
+	case naturalLevel:
+		return intLevel
+	case digitsLevel:
+		return textLevel
+	}
+	return l
 }
 
 // A csvReader reads a file's rows block by block. Workers read the next block in turn, and each its own
 // block's values.
 type csvReader struct {
 	CSV
-	d       csv.Dialect
-	f       io.ReaderAt
-	size    int64
-	file    string
-	block   int // bytes that are read at once
-	most    int // of a row
-	names   []string
-	start   int64 // of the rows in the file
-	line    int   // of the first row
-	gone    []string
-	longest int // of the texts in gone
+	d      csv.Dialect
+	f      io.ReaderAt
+	size   int64
+	file   string
+	block  int // bytes that are read at once
+	most   int // of a row
+	names  []string
+	start  int64 // of the rows in the file
+	line   int   // of the first row
+	gone   map[string]bool
+	begins [256]bool // the first bytes of the texts in gone; 0 of an empty one
 
 	mu     sync.Mutex
 	blocks csv.Blocks
@@ -207,11 +222,12 @@ func (r *csvReader) again(workers int) error {
 	return r.failure()
 }
 
-// stale says which columns have to be read once more. Whole numbers become floats without that.
+// stale says which columns have to be read once more. Integers become floats without that.
 func (r *csvReader) stale(p *part) []bool {
 	list := make([]bool, len(p.columns))
 	for i, c := range p.columns {
-		list[i] = c.level != r.levels[i] && c.level != unknown && r.levels[i] != floatLevel
+		from, to := c.level.kept(), r.levels[i].kept()
+		list[i] = from != to && from != unknown && (to != floatLevel || from == textLevel)
 	}
 	return list
 }
@@ -253,7 +269,7 @@ func (w *csvWorker) read(p *part) {
 	}
 	for {
 		fits, err := w.try(p)
-		if err == nil && fits && !p.final && w.block[len(w.block)-1] != '\n' {
+		if err == nil && fits && !p.final && !bytes.ContainsAny(w.block[len(w.block)-1:], "\r\n") {
 			err = &badValue{p.lines, fmt.Sprintf("the row has more than %s", units.Bytes(int64(w.r.most)))}
 		}
 		if p.err = err; fits || err != nil {
@@ -349,15 +365,10 @@ func (w *csvWorker) cell(i int) []byte {
 
 // gone says whether a text stands for no value.
 func (w *csvWorker) gone(b []byte) bool {
-	if len(b) > w.r.longest {
-		return false
+	if len(b) == 0 {
+		return w.r.begins[0]
 	}
-	for _, text := range w.r.gone {
-		if len(b) == len(text) && bytes.EqualFold(b, []byte(text)) {
-			return true
-		}
-	}
-	return false
+	return w.r.begins[b[0]] && w.r.gone[string(b)]
 }
 
 // raise gives column i a level that has the value of a row, too. A chosen type has to have it already.
@@ -370,15 +381,35 @@ func (w *csvWorker) raise(i, row int) error {
 	return nil
 }
 
+func levelOfInts(list []int64) level {
+	if len(list) == 0 {
+		return naturalLevel
+	}
+	return levelOfInt(slices.Min(list))
+}
+
+func levelOfInt(x int64) level {
+	if x < 0 {
+		return intLevel
+	}
+	return naturalLevel
+}
+
 // guess is the level of one value.
 func guess(b []byte) level {
 	if _, ok := parseBool(b); ok {
 		return boolLevel
 	}
-	if _, ok := parseInt(b); ok {
-		return intLevel
+	if x, ok := parseInt(b); ok {
+		return levelOfInt(x)
 	}
-	if _, ok := parseFloat(b); ok {
+	if _, ok := parseWord(b); ok {
+		return wordLevel
+	}
+	if x, ok := parseFloat(b); ok {
+		if long(b, x) {
+			return digitsLevel
+		}
 		return floatLevel
 	}
 	if _, ok := parseTime(b); ok {

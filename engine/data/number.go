@@ -51,15 +51,22 @@ func unsigned(b []byte) (digits []byte, negative bool) {
 	return b, false
 }
 
+// parseWord reads an integer in 64 bits without a sign, but for a plus.
 func parseWord(b []byte) (uint64, bool) {
-	x, err := strconv.ParseUint(string(b), 10, 64)
-	return x, err == nil
+	digits, negative := unsigned(b)
+	x, err := strconv.ParseUint(string(digits), 10, 64)
+	return x, err == nil && !negative
+}
+
+// long says whether a number that parseFloat has read as x is an integer beyond those of 64 bits.
+func long(b []byte, x float64) bool {
+	return math.Abs(x) >= 1<<63 && !bytes.ContainsAny(b, ".eEfF") // inf has an f
 }
 
 // exact are the powers of ten that a float64 has.
 var exact = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// parseFloat reads a number as strconv.ParseFloat does.
+// parseFloat reads a decimal number, or an infinite one, as strconv.ParseFloat does.
 func parseFloat(b []byte) (float64, bool) {
 	digits, negative := unsigned(b)
 	mantissa, exponent, ok := decimal(digits)
@@ -80,7 +87,7 @@ func parseFloat(b []byte) (float64, bool) {
 			return x, true
 		}
 	}
-	if len(b) == 0 {
+	if len(b) == 0 || bytes.ContainsAny(b, "_xX") { // Go's own syntax
 		return 0, false
 	}
 	x, err := strconv.ParseFloat(unsafe.String(&b[0], len(b)), 64) // which keeps nothing of the text but for errors

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"sort"
@@ -155,9 +156,10 @@ func (t *Table) Rename(from, to string) *Table {
 }
 
 // Set returns the table with a column: its values in place of those that there were, or a further one. Values
-// are a slice (of bool, int, int64, uint64, float32, float64, string or time.Time), a tensor [rows], a
-// function of a Row whose result is a bool, int, float64, string, time.Time or any, or one such value for all
-// rows. NaN, and nil of a function, are missing.
+// are a slice of bools, numbers, texts or times, a tensor [rows], a function of a Row whose result is a bool,
+// int, float64, string, time.Time or any, or one such value for all rows. A time.Duration is a number of
+// nanoseconds, as for Go. NaN, nil and the zero time are missing; a time that is not from 1678 to 2261
+// panics.
 //
 //	t = t.Set("ratio", func(r data.Row) float64 { return r.Float("price") / r.Float("area") })
 func (t *Table) Set(name string, values any) *Table {
@@ -185,12 +187,23 @@ func (t *Table) made(name string, values any) column {
 	if x, ok := values.(tensor.Tensor); ok {
 		return t.ofTensor(name, x)
 	}
+	if v := reflect.ValueOf(values); v.Kind() == reflect.Slice {
+		b := builderOf(v.Type().Elem())
+		for i := range v.Len() {
+			x, err := plain(v.Index(i).Interface())
+			if err != nil {
+				t.fail("row %d: column %q: %v", i, name, err)
+			}
+			b.add(x)
+		}
+		return b.column(name)
+	}
 	b := &builder{}
 	f := rowFunction(values)
 	if f == nil {
-		x, ok := plain(values)
-		if !ok {
-			t.fail("column %q: got values of type %T, want a slice, a tensor, a function of a data.Row, or one value", name, values)
+		x, err := plain(values)
+		if err != nil {
+			t.fail("column %q: %v; or a slice of them, a tensor, or a func(data.Row) any", name, err)
 		}
 		f = func(Row) any { return x }
 	}
@@ -200,9 +213,9 @@ func (t *Table) made(name string, values any) column {
 	}
 	for i := range rows {
 		got := f(Row{t, i})
-		x, ok := plain(got)
-		if !ok {
-			t.fail("%s: column %q: got a value of type %T, want bool, int, float64, string, time.Time or nil", t.place(i), name, got)
+		x, err := plain(got)
+		if err != nil {
+			t.fail("%s: column %q: %v", t.place(i), name, err)
 		}
 		b.add(x)
 	}
@@ -470,6 +483,9 @@ func (r Row) Int(name string) int {
 	case int64:
 		return int(v)
 	case uint64:
+		if v > math.MaxInt64 {
+			r.t.fail("%s: column %q: got %d, want an int: Value has it", r.t.place(r.i), name, v)
+		}
 		return int(v)
 	}
 	if x != math.Trunc(x) || math.IsNaN(x) {

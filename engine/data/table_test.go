@@ -71,8 +71,8 @@ func TestTable(t *testing.T) {
 	if _, classes := table(t, CSV{}, quoted).Classes("a"); classes[0] != "  x  " {
 		t.Errorf("blanks within quotes: got %q, want them kept", classes)
 	}
-	if _, classes := table(t, CSV{}, quoted).Classes("b"); classes[0] != "y " {
-		t.Errorf("blanks around a text: got %q, want those before it left out", classes)
+	if _, classes := table(t, CSV{}, quoted).Classes("b"); classes[0] != " y " {
+		t.Errorf("blanks around a text: got %q, want them kept", classes)
 	}
 	for want, f := range map[string]func(){
 		`data.Table: houses.csv: got column "Area", want one of ["area" "rooms" "street, number" "price" "sold"]`:                                      func() { h.Column("Area") },

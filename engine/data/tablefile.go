@@ -133,8 +133,8 @@ func ofColumns(r columnFile) (*Table, error) {
 		}
 		t.rows++
 		for i := range builders {
-			x, ok := plain(row[i])
-			if !ok {
+			x, err := plain(row[i])
+			if err != nil { // a list or an object
 				var b bytes.Buffer
 				if err := writeValue(&b, row[i]); err != nil {
 					return nil, fmt.Errorf("%d: column %q: %w", t.rows, r.Columns()[i], err)
@@ -203,10 +203,17 @@ func ofJSON(v any) any {
 	if n, ok := parseInt(raw); ok {
 		return n
 	}
-	if x, ok := parseFloat(raw); ok {
-		return x
+	if n, ok := parseWord(raw); ok {
+		return n
 	}
-	return string(raw)
+	x, ok := parseFloat(raw)
+	switch {
+	case !ok:
+		return string(raw)
+	case long(raw, x):
+		return digits(raw)
+	}
+	return x
 }
 
 // toTimes makes times of texts, if all are such.

@@ -163,8 +163,11 @@ func (t *Table) DropMissing(names ...string) *Table {
 // Fill returns the table with a value in place of the missing ones of a column: one of its type.
 func (t *Table) Fill(name string, value any) *Table {
 	c := *t.column(name)
-	x, ok := plain(value)
-	if !ok || x == nil {
+	x, err := plain(value)
+	switch {
+	case err != nil:
+		t.fail("%scolumn %q: %v", t.prefix(), name, err)
+	case x == nil:
 		t.fail("%scolumn %q is %s: got %v to fill it with", t.prefix(), name, c.typed(), value)
 	}
 	if f, isFloat := x.(float64); isFloat && c.dtype.Int() && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
@@ -208,7 +211,8 @@ func fillable(c, one *column) (values, bool) {
 }
 
 // TableOf returns a slice of structs as a table, whose columns are the exported fields, or a tensor [rows
-// columns] with a name for each column. A field is a bool, int, float, string or time.Time.
+// columns] with a name for each column. A field is a bool, a number, a text or a time.Time, as Set takes
+// them.
 func TableOf(rows any, names ...string) *Table {
 	t := NewTable()
 	for i, name := range names {
@@ -235,11 +239,11 @@ func TableOf(rows any, names ...string) *Table {
 		if !f.IsExported() || f.Anonymous {
 			continue
 		}
-		b := &builder{}
+		b := builderOf(f.Type)
 		for i := range v.Len() {
-			x, ok := plainField(v.Index(i).FieldByIndex(f.Index))
-			if !ok {
-				t.fail("field %s is a %v, want bool, int, float64, string or time.Time", f.Name, f.Type)
+			x, err := plainField(v.Index(i), f.Index)
+			if err != nil {
+				t.fail("row %d: field %s: %v", i, f.Name, err)
 			}
 			b.add(x)
 		}
@@ -254,19 +258,11 @@ func TableOf(rows any, names ...string) *Table {
 	return t
 }
 
-// plainField is a field as builders take it: types of one's own are those below them.
-func plainField(v reflect.Value) (any, bool) {
-	switch {
-	case v.CanInt():
-		return v.Int(), true
-	case v.CanUint():
-		return v.Uint(), true
-	case v.CanFloat():
-		return plain(v.Float())
-	case v.Kind() == reflect.Bool:
-		return v.Bool(), true
-	case v.Kind() == reflect.String:
-		return v.String(), true
+// plainField is a field as builders take it; nil, if it is that of an embedded struct that is not there.
+func plainField(row reflect.Value, index []int) (any, error) {
+	f, err := row.FieldByIndexErr(index)
+	if err != nil {
+		return nil, nil
 	}
-	return plain(v.Interface())
+	return plain(f.Interface())
 }

@@ -2,6 +2,7 @@ package linalg_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -93,6 +94,29 @@ func TestGradients(t *testing.T) {
 			y, back := tensor.VJP(second, a)
 			near(t, "second gradient", back(tensor.OnesLike(y)).Mul(along).Sum(), slope(second, a, along))
 		})
+	}
+}
+
+// Vectors of equal values have no gradient: it is NaN, as for PyTorch. That of the values is the identity.
+func TestGradientsOfEqualValues(t *testing.T) {
+	p := tensor.Eye(3).Cast(dtype.F64).Param()
+	w, v := linalg.Eigh(p)
+	u, s, vt := linalg.SVD(p)
+	for name, y := range map[string]Tensor{"eigh": v, "u": u, "vt": vt, "eigh's function": v.Mul(w.Exp().Unsqueeze(-2)).MatMul(v.Transpose())} {
+		if dp := tensor.Grad(y.Sum(), p)[0]; !dp.Ne(dp).All().Bools()[0] {
+			t.Errorf("%s: got %v, want NaN", name, dp)
+		}
+	}
+	for name, y := range map[string]Tensor{"w": w, "s": s} {
+		near(t, name, tensor.Grad(y.Sum(), p)[0], tensor.Eye(3).Cast(dtype.F64))
+	}
+	q := tensor.FromAs(dtype.F64, []float64{3, 0, 0, 1}, 2, 2).Param()
+	_, v = linalg.Eigh(q)
+	if dq := tensor.Grad(v.Square().Select(0, 0).Sum(), q)[0]; dq.Ne(dq).Any().Bools()[0] {
+		t.Errorf("got %v, want a gradient", dq)
+	}
+	if d := linalg.Det(tensor.From([]float32{1, 2, 2, 4}, 2, 2)).Item(); d != 0 || math.Signbit(float64(d)) {
+		t.Errorf("got the determinant %v, want 0 as of NumPy", d)
 	}
 }
 

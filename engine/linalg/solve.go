@@ -149,7 +149,8 @@ func Det(a Tensor) Tensor {
 	x, _, _ := square("det", a)
 	return tensor.Custom(func(x ...Tensor) []Tensor {
 		f := factorsOf("det", x[0])
-		return []Tensor{f.U.Diagonal(0).Prod(-1).Mul(f.sign)}
+		d := f.U.Diagonal(0).Prod(-1).Mul(f.sign)
+		return []Tensor{tensor.Where(d.Eq(0), 0, d)} // which has no sign
 	}, func(in, out, dout []Tensor) []Tensor {
 		return []Tensor{inverseTransposed("det", in[0]).Mul(out[0].Mul(dout[0]).Unsqueeze(-1).Unsqueeze(-1))}
 	})(x)[0]

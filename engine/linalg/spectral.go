@@ -1,6 +1,9 @@
 package linalg
 
 import (
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -8,8 +11,8 @@ import (
 
 // SVD factorises matrices a [… m n] = U·diag(s)·Vᵀ, with k = min(m, n): U [… m k], the singular values s […
 // k] in falling order, and Vᵀ [… k n]. If only s is evaluated, only that is computed. The gradient of U and
-// Vᵀ needs singular values that differ and are not 0; where two are equal their part in it is left out, which
-// is right for functions that do not depend on the choice of vectors (PyTorch gives NaN).
+// Vᵀ needs singular values that differ and are not 0: where two are equal there is none, and it is NaN, as
+// for PyTorch. That of s alone is there always.
 func SVD(a Tensor) (u, s, vt Tensor) {
 	return svd(a, false, host.Code{Op: "svd", Grad: func(_, out, dout []Tensor) []Tensor {
 		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
@@ -44,8 +47,11 @@ func svdGradient(u, s, vt, du, ds, dvt Tensor) Tensor {
 	ut, v, dv := u.Transpose(), vt.Transpose(), dvt.Transpose()
 	skew := func(x Tensor) Tensor { return x.Sub(x.Transpose()) }
 	row, col := s.Unsqueeze(-2), s.Unsqueeze(-1)
-	gaps := apart(row, col).Div(row.Add(col).Maximum(smallest(s))) // 1 / (s_j² − s_i²)
-	inner := skew(ut.MatMul(du)).Mul(gaps).Mul(row).Add(skew(vt.MatMul(dv)).Mul(gaps).Mul(col)).Add(diagonal(ds))
+	inner := diagonal(ds)
+	if !none(du) || !none(dvt) {
+		gaps := apart(row, col).Div(row.Add(col).Maximum(smallest(s))) // 1 / (s_j² − s_i²)
+		inner = skew(ut.MatMul(du)).Mul(gaps).Mul(row).Add(skew(vt.MatMul(dv)).Mul(gaps).Mul(col)).Add(inner)
+	}
 	da := u.MatMul(inner)
 	if m > k {
 		over := du.Div(row)
@@ -62,22 +68,37 @@ func svdGradient(u, s, vt, du, ds, dvt Tensor) Tensor {
 // smallest keeps a divisor of s's dtype from being 0.
 func smallest(s Tensor) float64 { return resolution(s) * resolution(s) * 1e-3 }
 
-// apart is 1 / (x − y), and 0 where they are equal.
-func apart(x, y Tensor) Tensor {
-	d := x.Sub(y)
+// apart is 1 / (x_j − x_i) of values in a row and in a column, NaN where two are equal, and 0 on the
+// diagonal.
+func apart(row, col Tensor) Tensor {
+	d := row.Sub(col)
 	same := d.Eq(0)
-	return tensor.Where(same, 0, tensor.Where(same, 1, d).Recip())
+	off := tensor.Where(same, math.NaN(), tensor.Where(same, 1, d).Recip())
+	return tensor.Where(eye(d, d.Len(-1)).Ne(0), 0, off)
+}
+
+// none says whether nothing has flowed back through a result: its gradient is then a constant 0 (package
+// box).
+func none(d Tensor) bool {
+	n := access.Node(d, "linalg")
+	for n.Op == ir.Expand && len(n.Src) == 1 {
+		n = n.Src[0]
+	}
+	return n.Op == ir.Const && n.Attr.Value == ir.Scalar{}
 }
 
 // Eigh factorises symmetric matrices a [… n n] = V·diag(w)·Vᵀ by their lower triangles: the eigenvalues w […
 // n] in rising order, and V [… n n] with their vectors as columns. If only w is evaluated, only that is
-// computed. In the gradient equal eigenvalues are as in [SVD]; it is symmetric.
+// computed. The gradient of V, where two eigenvalues are equal, is NaN as in [SVD]; it is symmetric.
 func Eigh(a Tensor) (w, v Tensor) {
 	x, batch, n := square("eigh", a)
 	result := host.Code{Op: "eigh", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, Run: eighOf(n).on,
 		Grad: func(_, out, dout []Tensor) []Tensor {
 			w, v := out[0], out[1]
-			inner := v.Transpose().MatMul(dout[1]).Mul(apart(w.Unsqueeze(-2), w.Unsqueeze(-1))).Add(diagonal(dout[0]))
+			inner := diagonal(dout[0])
+			if !none(dout[1]) {
+				inner = v.Transpose().MatMul(dout[1]).Mul(apart(w.Unsqueeze(-2), w.Unsqueeze(-1))).Add(inner)
+			}
 			da := v.MatMul(inner).MatMul(v.Transpose())
 			return []Tensor{da.Add(da.Transpose()).Div(2)}
 		}}.Call(batch, x)

@@ -86,6 +86,27 @@ func TestNamesArePainted(t *testing.T) {
 	}
 }
 
+// An axis has two labels at least, whatever its ends are. What a program prints is the text.
+func TestTwoLabels(t *testing.T) {
+	p := Line([]float64{0.13, 0.97, 0.4})
+	var got []string
+	for line := range strings.Lines(fmt.Sprintln(p)) {
+		if label, _, ok := strings.Cut(line, "┤"); ok {
+			got = append(got, strings.TrimSpace(label))
+		}
+	}
+	if want := "0.8 0.6 0.4 0.2"; strings.Join(got, " ") != want { // matplotlib's
+		t.Errorf("got the labels %q, want %s", got, want)
+	}
+	for _, ends := range [][2]float64{{0.13, 0.97}, {1, 9}, {-4.9, 4.9}, {99.1, 100.9}, {1e-300, 9e-300}, {-1e308, 1e308}} {
+		for n := range 9 {
+			if got := (axis{low: ends[0], high: ends[1]}).ticks(n); len(got) < 2 || len(got) > max(n, 4)+1 {
+				t.Errorf("%v: got %d labels, want about %d", ends, len(got), n)
+			}
+		}
+	}
+}
+
 // A number that rounds to zero has no sign.
 func TestZeroLabel(t *testing.T) {
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ type tick struct {
 	label string
 }
 
-// ticks gives about n round values within the axis (at least one), in ascending order.
+// ticks gives about n round values within the axis, at least two, in ascending order.
 func (a axis) ticks(n int) []tick {
 	if a.names != nil {
 		return a.named(n)
@@ -61,13 +61,16 @@ func (a axis) ticks(n int) []tick {
 			return t
 		}
 	}
-	step := niceStep(min(a.high-a.low, math.MaxFloat64/2) / float64(max(n, 1)))
 	var list []tick
-	for k := math.Ceil(a.low/step - 1e-9); k <= a.high/step+1e-9; k++ {
-		list = append(list, tick{k * step, label(k*step, step)})
+	for n = max(n, 1); len(list) < 2 && n < 100; n *= 2 { // a fifth of the axis is there twice
+		step := niceStep(min(a.high/float64(n)-a.low/float64(n), math.MaxFloat64/2))
+		list = list[:0]
+		for k := math.Ceil(a.low/step - 1e-9); k <= a.high/step+1e-9; k++ {
+			list = append(list, tick{k * step, label(k*step, step)})
+		}
 	}
 	if len(list) == 0 {
-		list = append(list, tick{a.low, label(a.low, step)})
+		list = append(list, tick{a.low, label(a.low, math.Abs(a.low))})
 	}
 	return list
 }

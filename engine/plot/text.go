@@ -13,6 +13,9 @@ import (
 // Text draws the plot with braille dots in a width of so many columns (0: 80), without colours.
 func (p *Plot) Text(width int) string { return p.Draw(width, nil) }
 
+// String is Text in 80 columns: what a program prints.
+func (p *Plot) String() string { return p.Text(80) }
+
 // Draw is Text with each series painted: paint gets the number of the series, from 0, and a piece of its line
 // or its name. Axes and labels are series -1. A nil paint paints nothing.
 func (p *Plot) Draw(width int, paint func(series int, text string) string) string {
@@ -189,15 +192,22 @@ func (f *frame) assemble(p *Plot, c *canvas, x axis, paint func(int, string) str
 	return strings.Join(lines, "\n")
 }
 
+// shortestName is how many columns a name keeps: where names have less room some are left out.
+const shortestName = 6
+
 // xRule draws the x axis with its ticks, and the labels below; the axis's name stands at its right end.
 func xRule(x axis, columns int, name string) (rule, labels string) {
-	line, text := []rune(strings.Repeat("─", columns)), []rune(strings.Repeat(" ", columns))
-	nameAt := columns - len([]rune(name))
-	free := 0
+	line, text, last := []rune(strings.Repeat("─", columns)), []rune(strings.Repeat(" ", columns)), byColumns(name)
+	nameAt := columns - len(last)
+	free, room := 0, columns
+	if x.names != nil { // a name has the room up to its neighbours
+		room = max(int((x.at(1)-x.at(0))*float64(columns-1))-1, shortestName)
+	}
 	for _, t := range x.ticks(max(2, columns/14)) {
 		at := int(math.Round(x.at(t.value) * float64(columns-1)))
-		from := min(max(at-len(t.label)/2, 0), columns-len(t.label))
-		end := from + len(t.label)
+		label := byColumns(runewidth.Truncate(t.label, min(room, columns), "…"))
+		from := min(max(at-len(label)/2, 0), columns-len(label))
+		end := from + len(label)
 		if from < free || from < 0 {
 			continue
 		}
@@ -205,13 +215,23 @@ func xRule(x axis, columns int, name string) (rule, labels string) {
 			break
 		}
 		line[at] = '┬'
-		copy(text[from:], []rune(t.label))
+		copy(text[from:], label)
 		free = end + 1
 	}
 	if nameAt >= free {
-		copy(text[nameAt:], []rune(name))
+		copy(text[nameAt:], last)
 	}
-	return string(line), strings.TrimRight(string(text), " ")
+	return string(line), strings.TrimRight(strings.ReplaceAll(string(text), "\x00", ""), " ")
+}
+
+// byColumns has as many runes as a text has columns: 0 stands behind one that takes two.
+func byColumns(s string) (list []rune) {
+	for _, r := range s {
+		if list = append(list, r); runewidth.RuneWidth(r) == 2 {
+			list = append(list, 0)
+		}
+	}
+	return list
 }
 
 // trace draws the k-th series.

@@ -344,7 +344,8 @@ func TestCompleteKeys(t *testing.T) {
 		"m := map[string]int{`lr`: 1, `layer 1`: 2, `a\"b\\c`: 3, `über`: 4}",
 		"n := map[int]string{10: ``, -2: ``, 9: ``}; b := map[bool]int{true: 1}; f := map[float64]int{0.5: 1}",
 		"deep := map[string]map[string]int{`x`: {`inner`: 1}}; o := &opts{map[uint8]bool{7: true}, map[name]int{`n1`: 1}}",
-		"func get() map[string]int { panic(`run`) }; var empty map[string]int; p := map[*int]int{nil: 1}; names := map[string]tensor.Tensor{`w.0`: tensor.Ones(1)}")
+		"func get() map[string]int { panic(`run`) }; var empty map[string]int; p := map[*int]int{nil: 1}; names := map[string]tensor.Tensor{`w.0`: tensor.Ones(1)}",
+		"t := data.NewTable().Set(`town`, []int{1}).Set(`city`, []int{2})")
 	for _, c := range []struct{ cell, from, want string }{
 		{`m["`, "", `a\"b\\c|layer 1|lr|über`},
 		{"m[`", "", "a\"b\\c|layer 1|lr|über"},
@@ -365,6 +366,11 @@ func TestCompleteKeys(t *testing.T) {
 		{`o.Names["`, "", "n1"},
 		{`names["w`, "w", "w.0"},
 		{`get()["`, "", ""},
+		{`t.Group("`, "", "town|city"},
+		{`t.Select("town", "ci`, "ci", "city"},
+		{`t.Rename("`, "", "town|city"},
+		{`t.Rename("city", "`, "", ""},
+		{`t.Head(1).Group("`, "", ""},
 		{`empty["`, "", ""},
 		{`m := map[string]int{}; m["`, "", ""}, // another m
 		{`f := func(m map[string]int) { m["`, "", ""},

@@ -51,8 +51,8 @@ func (s *Blocks) Next(b []byte) (block []byte, final bool, err error) {
 	}
 }
 
-// cut is the place behind the last record that ends in b; 0 if none does. A line's end with an even number
-// of quotes before it is not in quotes; only the lines of comments may have quotes of their own.
+// cut is the place behind a record that ends in b, about the last one; 0 if none does. A line's end with an
+// even number of quotes before it is not in quotes; only the lines of comments may have quotes of their own.
 func (s *Blocks) cut(b []byte) int {
 	if s.Comment != 0 {
 		l := Lexer{Dialect: s.Dialect, Text: b}
@@ -63,9 +63,16 @@ func (s *Blocks) cut(b []byte) int {
 			}
 		}
 	}
+	if at := cutAt(b, '\n'); at > 0 {
+		return at
+	}
+	return cutAt(b[:max(len(b)-1, 0)], '\r') // behind which stands no \n
+}
+
+func cutAt(b []byte, sign byte) int {
 	quotes := bytes.Count(b, []byte{'"'})
 	for end := len(b); ; {
-		at := bytes.LastIndexByte(b[:end], '\n')
+		at := bytes.LastIndexByte(b[:end], sign)
 		if at < 0 {
 			return 0
 		}

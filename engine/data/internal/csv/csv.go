@@ -1,5 +1,6 @@
-// Package csv splits text into records of fields, as RFC 4180 describes it. It makes no strings: fields are
-// spans of the text, so that a column of numbers is read where it stands.
+// Package csv splits text into records of fields, as RFC 4180 describes it. Lines end in \n, \r\n or \r.
+// Blanks belong to a field, but for those before a quote. It makes no strings: fields are spans of the text,
+// so that a column of numbers is read where it stands.
 //
 // Reading order: csv.go, blocks.go.
 package csv
@@ -17,7 +18,6 @@ import (
 type Dialect struct {
 	Comma   byte // between fields
 	Comment byte // begins lines that are left out; 0: there are none
-	Trim    bool // blanks before a field do not count
 }
 
 // Check says whether the signs can be told from the fields.
@@ -94,28 +94,46 @@ const (
 // are those of the line behind the error.
 func (l *Lexer) Next() (State, error) {
 	for l.At < len(l.Text) {
-		c := l.Text[l.At]
+		c, end := l.Text[l.At], l.At
 		switch {
-		case c == '\n':
-		case c == '\r' && l.At+1 < len(l.Text) && l.Text[l.At+1] == '\n':
-			l.At++
-		case c == '\r' && l.At+1 == len(l.Text) && l.Final:
+		case c == '\n' || c == '\r':
 		case c == l.Comment && c != 0:
-			end := bytes.IndexByte(l.Text[l.At:], '\n')
-			if end < 0 && !l.Final {
+			if end = lineEnd(l.Text, l.At); end == len(l.Text) && !l.Final {
 				return More, nil
 			}
-			if end < 0 {
-				end = len(l.Text) - l.At - 1
-			}
-			l.At += end
 		default:
 			return l.record()
 		}
-		l.At++
+		if end = l.behind(end); end < 0 {
+			return More, nil
+		}
+		l.At = end
 		l.Line++
 	}
 	return End, nil
+}
+
+// lineEnd is the place of the next line's end from a place on, or the text's.
+func lineEnd(text []byte, at int) int {
+	if i := bytes.IndexAny(text[at:], "\r\n"); i >= 0 {
+		return at + i
+	}
+	return len(text)
+}
+
+// behind is the place behind the line's end at a place. −1: after \r the text ends, and \n may follow.
+func (l *Lexer) behind(at int) int {
+	switch {
+	case at == len(l.Text):
+		return at
+	case l.Text[at] == '\n':
+		return at + 1
+	case at+1 < len(l.Text) && l.Text[at+1] == '\n':
+		return at + 2
+	case at+1 == len(l.Text) && !l.Final:
+		return -1
+	}
+	return at + 1
 }
 
 // record reads a record, of which there is at least a byte.
@@ -123,10 +141,10 @@ func (l *Lexer) record() (State, error) {
 	text, at, line, start, before := l.Text, l.At, l.Line, l.At, len(l.Spans)
 	l.Start = line
 	for {
-		if l.Trim && at < len(text) && (text[at] <= ' ' || text[at] >= utf8.RuneSelf) {
+		from := at
+		if at < len(text) && (text[at] <= ' ' || text[at] >= utf8.RuneSelf) {
 			at = l.blanks(at)
 		}
-		from := at
 		if at < len(text) && text[at] == '"' {
 			end, lines, err := l.quoted(at+1, line, start)
 			if end < 0 {
@@ -135,30 +153,25 @@ func (l *Lexer) record() (State, error) {
 			}
 			line += lines
 			if lines > 0 {
-				start = bytes.LastIndexByte(text[:end], '\n') + 1
+				start = bytes.LastIndexAny(text[:end], "\r\n") + 1
 			}
 			if at = end; err != nil {
 				return l.bad(before, &Error{line, at - start + 1, err.Error(), true}, at)
 			}
 		} else {
 			at = l.plain(at)
-			end := at
-			if end > from && text[end-1] == '\r' && (end == len(text) && l.Final || end < len(text) && text[end] == '\n') {
-				end--
-			}
-			l.Spans = append(l.Spans, Span{uint32(from), uint32(end)})
+			l.Spans = append(l.Spans, Span{uint32(from), uint32(at)})
 		}
 		switch {
-		case at == len(text) && !l.Final:
-			l.Spans = l.Spans[:before]
-			return More, nil
-		case at == len(text):
-			l.At, l.Line = at, line+1
-			return Record, nil
-		case text[at] == l.Comma:
+		case at < len(text) && text[at] == l.Comma:
 			at++
-		case text[at] == '\n':
-			l.At, l.Line = at+1, line+1
+		case at == len(text) || text[at] == '\n' || text[at] == '\r':
+			end := l.behind(at)
+			if end < 0 || at == len(text) && !l.Final {
+				l.Spans = l.Spans[:before]
+				return More, nil
+			}
+			l.At, l.Line = end, line+1
 			return Record, nil
 		default:
 			return l.bad(before, &Error{Line: line, Column: at - start + 1, Msg: "a quote stands in a value without quotes"}, at)
@@ -169,22 +182,19 @@ func (l *Lexer) record() (State, error) {
 // bad goes behind the line with an error.
 func (l *Lexer) bad(before int, err *Error, at int) (State, error) {
 	l.Spans = l.Spans[:before]
-	end := bytes.IndexByte(l.Text[at:], '\n')
-	if end < 0 && !l.Final {
-		return More, err
+	end := lineEnd(l.Text, at)
+	if next := l.behind(end); next >= 0 && (end < len(l.Text) || l.Final) {
+		l.At, l.Line = next, err.Line+1
+		return Record, err
 	}
-	if end < 0 {
-		end = len(l.Text) - at - 1
-	}
-	l.At, l.Line = at+end+1, err.Line+1
-	return Record, err
+	return More, err
 }
 
 // blanks goes past blanks, but for the comma and the line's end.
 func (l *Lexer) blanks(at int) int {
 	for at < len(l.Text) {
 		c, n := utf8.DecodeRune(l.Text[at:])
-		if !unicode.IsSpace(c) || c == '\n' || c == rune(l.Comma) || c == '\r' && at+1 < len(l.Text) && l.Text[at+1] == '\n' {
+		if !unicode.IsSpace(c) || c == '\n' || c == '\r' || c == rune(l.Comma) {
 			break
 		}
 		at += n
@@ -202,12 +212,12 @@ func (l *Lexer) plain(at int) int {
 	text, comma := l.Text, uint64(l.Comma)*ones
 	for ; at+8 <= len(text); at += 8 {
 		w := binary.LittleEndian.Uint64(text[at : at+8])
-		if m := zeros(w^comma) | zeros(w^('\n'*ones)) | zeros(w^('"'*ones)); m != 0 {
+		if m := zeros(w^comma) | zeros(w^('\n'*ones)) | zeros(w^('\r'*ones)) | zeros(w^('"'*ones)); m != 0 {
 			return at + bits.TrailingZeros64(m)/8
 		}
 	}
 	for ; at < len(text); at++ {
-		if c := text[at]; c == l.Comma || c == '\n' || c == '"' {
+		if c := text[at]; c == l.Comma || c == '\n' || c == '\r' || c == '"' {
 			break
 		}
 	}
@@ -220,10 +230,14 @@ func (l *Lexer) quoted(from, line, start int) (end, lines int, err error) {
 	text, flag, at := l.Text, uint32(0), from
 	for ; ; at++ {
 		for at < len(text) && text[at] != '"' {
-			if text[at] == '\n' {
+			switch text[at] {
+			case '\n':
 				if lines++; text[at-1] == '\r' {
+					lines--
 					flag = rewritten
 				}
+			case '\r':
+				lines++
 			}
 			at++
 		}
@@ -242,14 +256,7 @@ func (l *Lexer) quoted(from, line, start int) (end, lines int, err error) {
 		}
 		l.Spans = append(l.Spans, Span{uint32(from), uint32(at) | flag})
 		at++
-		if at+1 < len(text) && text[at] == '\r' && text[at+1] == '\n' || at+1 == len(text) && text[at] == '\r' && l.Final {
-			at++
-		}
-		switch {
-		case at+1 == len(text) && text[at] == '\r' && !l.Final:
-			l.Spans = l.Spans[:len(l.Spans)-1]
-			return -1, 0, nil
-		case at < len(text) && text[at] != l.Comma && text[at] != '\n':
+		if at < len(text) && text[at] != l.Comma && text[at] != '\n' && text[at] != '\r' {
 			err = fmt.Errorf("%q stands behind the quote that ends a value", text[at])
 		}
 		return at, lines, err

@@ -22,7 +22,13 @@ const maxKeys = 1000
 // write to it.
 func (pl *place) keys() []reflect.Value {
 	l := pl.Inner()
-	if l.Inside != cursor.Brackets || !l.Call || pl.Facts == nil || !pl.h.Quiet() {
+	if !l.Call || pl.Facts == nil || !pl.h.Quiet() {
+		return nil
+	}
+	if l.Inside == cursor.Parens {
+		return pl.named(l)
+	}
+	if l.Inside != cursor.Brackets {
 		return nil
 	}
 	at := pl.position(l)
@@ -40,6 +46,33 @@ func (pl *place) keys() []reflect.Value {
 		return list
 	}
 	return nil
+}
+
+// named are the names that the receiver of a call has itself, where the argument is one of them: the columns
+// of a table, in its order.
+func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
+	call := pl.callAt(l)
+	if call == nil {
+		return nil
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	sig, isCall := pl.Info.TypeOf(call.Fun).(*types.Signature)
+	if !ok || !isCall {
+		return nil
+	}
+	if p, _ := parameterAt(sig, l.Commas); p == nil || !slices.Contains([]string{"name", "names", "from", "on", "index", "across"}, p.Name()) {
+		return nil
+	}
+	v := pl.valueOf(sel.X)
+	if !v.IsValid() || !v.CanAddr() || !v.Addr().CanInterface() {
+		return nil
+	}
+	if x, ok := v.Addr().Interface().(interface{ Names() []string }); ok {
+		for _, name := range x.Names() {
+			list = append(list, reflect.ValueOf(name))
+		}
+	}
+	return list
 }
 
 // compareKeys orders keys as maps are shown.

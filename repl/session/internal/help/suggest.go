@@ -51,7 +51,7 @@ var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg,
 	"extreme": (*advisor).extreme, "mathOfTensor": (*advisor).mathOfTensor, "otherMember": (*advisor).otherMember, "otherName": (*advisor).otherName,
 	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember, "unknownField": (*advisor).unknownField,
 	"condition": (*advisor).condition, "anew": (*advisor).anew, "constructor": (*advisor).constructor, "parameters": (*advisor).parameters,
-	"element": (*advisor).element, "spread": (*advisor).spread, "topReturn": (*advisor).topReturn,
+	"calledField": (*advisor).calledField, "element": (*advisor).element, "spread": (*advisor).spread, "topReturn": (*advisor).topReturn,
 	"earlier": (*advisor).earlier, "hidden": (*advisor).hidden,
 }
 
@@ -95,7 +95,30 @@ func (a *advisor) otherName(_ string, m []string) (string, string) {
 
 // Suggest words a message and finds a suggestion for it.
 func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (newMsg, hint string) {
-	a := &advisor{h, st, c, pos}
+	newMsg, hint = (&advisor{h, st, c, pos}).suggest(c.oneName(msg))
+	return c.oneName(newMsg), hint
+}
+
+// qualified matches a name of a package.
+var qualified = lazy.Regexp(`\b[a-z]\w*\.[A-Z]\w*`)
+
+// oneName writes a type that a message has under the names of two packages under that of its own one.
+func (c *Facts) oneName(msg string) string {
+	return qualified().ReplaceAllStringFunc(msg, func(name string) string {
+		pkg, member, _ := strings.Cut(name, ".")
+		if p, ok := c.Pkg.Scope().Lookup(pkg).(*types.PkgName); ok {
+			if o, ok := p.Imported().Scope().Lookup(member).(*types.TypeName); ok && o.IsAlias() {
+				if own := world.TypeString(types.Unalias(o.Type())); strings.Contains(msg, own) {
+					return own
+				}
+			}
+		}
+		return name
+	})
+}
+
+// suggest is Suggest for a message with one name for each type.
+func (a *advisor) suggest(msg string) (newMsg, hint string) {
 	for _, r := range rules() {
 		if m := r.message.FindStringSubmatch(msg); m != nil {
 			if said, hint := a.advise(r, msg, m); hint != "" || said != msg {
@@ -454,6 +477,32 @@ func (a *advisor) parameters(msg string, m []string) (string, string) {
 	}
 	alone := types.NewSignatureType(nil, nil, nil, sig.Params(), nil, sig.Variadic())
 	return strings.TrimSuffix(msg, m[1]) + strings.TrimPrefix(types.TypeString(alone, world.Qualifier), "func"), ""
+}
+
+// calledField is about a field that is called as if it were a method: one that sets it has a longer name, or
+// a shorter one.
+func (a *advisor) calledField(msg string, m []string) (string, string) {
+	operand, field := m[1], m[2]
+	for _, n := range a.path() {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || sel.Sel.Name != field || len(call.Args) == 0 {
+			continue
+		}
+		for _, o := range members(a.c.Info.TypeOf(sel.X)) {
+			f, ok := o.(*types.Func)
+			if ok && f.Signature().Params().Len() > 0 && (strings.HasPrefix(f.Name(), field) || strings.HasPrefix(field, f.Name())) {
+				return msg, field + " is a field: did you mean " + f.Name() + strings.TrimPrefix(types.TypeString(f.Type(), world.Qualifier), "func") + "?"
+			}
+		}
+		if _, ok := sel.X.(*ast.Ident); ok && len(call.Args) == 1 {
+			return msg, fmt.Sprintf("%s is a field: write %s.%[1]s = %[3]s", field, operand, types.ExprString(call.Args[0]))
+		}
+	}
+	return msg, fmt.Sprintf("%s is a field: write %s.%[1]s", field, operand)
 }
 
 // element explains an element that cannot be assigned to.
