@@ -20,8 +20,8 @@ const redrawEvery = 100 * time.Millisecond
 const shortWork = time.Second
 
 // Progress shows the progress of long work. On a terminal it is one line that is drawn again and again;
-// elsewhere it is a plain line for every 10 %, once the work has taken a second. All other output meanwhile goes through Write, so the live
-// line stays below it. Several goroutines may call its methods.
+// elsewhere it is a plain line for every 10 %, once the work has taken a second. All other output meanwhile
+// goes through Write, so the live line stays below it. Several goroutines may call its methods.
 type Progress struct {
 	out   io.Writer
 	live  bool
