@@ -234,7 +234,11 @@ func (l *line) report(ctx context.Context, final bool) {
 	note := ""
 	switch {
 	case h.Interrupted:
-		note = fmt.Sprintf("interrupted: %s kept", units.Plural(int64(h.Steps()), "step"))
+		how := ""
+		if l.t.o.Checkpoint != "" && !l.t.o.Resume { // another process, as that of mcs train, wants it
+			how = " with Resume"
+		}
+		note = fmt.Sprintf("interrupted: %s kept; run it again%s to go on", units.Plural(int64(h.Steps()), "step"), how)
 	case h.Steps() > 0:
 		note = "loss " + h.fall()
 		if learnt := h.Examples - l.examples; learnt > 0 { // a run that goes on may have nothing left to do

@@ -164,7 +164,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	if want := "run it again to go on"; !strings.Contains(err.Error(), want) {
 		t.Errorf("got %q, want it to say %q", err, want)
 	}
-	if want := fmt.Sprintf("interrupted: %d steps kept", h.Steps()); !last.Final || last.Note != want {
+	if want := fmt.Sprintf("interrupted: %d steps kept; run it again to go on", h.Steps()); !last.Final || last.Note != want {
 		t.Errorf("the live line ends with %q, want %q", last.Note, want)
 	}
 	again := mustRun(t, m, windows(), options(12))

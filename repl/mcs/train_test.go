@@ -171,7 +171,8 @@ func TestTrainGoesOn(t *testing.T) {
 			t.Logf("%v came too late", s)
 			continue
 		}
-		if s == syscall.SIGINT && (code != exitInterrupted || !strings.Contains(out.String(), "the same command with --resume goes on")) {
+		if s == syscall.SIGINT && (code != exitInterrupted || !strings.Contains(out.String(), "the same command with --resume goes on") ||
+			strings.Contains(out.String(), "run it again to go on")) {
 			t.Errorf("%v: code %d, want %d\n%s", s, code, exitInterrupted, out)
 		}
 		if _, errs, code := mcs(t, dir, "", "train", "job.toml"); code != exitUsage || !strings.Contains(errs, "--resume goes on from the newest one") {
