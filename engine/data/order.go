@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 )
@@ -26,6 +27,15 @@ func (o *order) take(n, batch, length int, draw func(epoch int) []int) []int {
 		list[i] = o.list[at%length]
 	}
 	return list
+}
+
+// aBatch says how many rows of an epoch a batch has, and that there are not so many.
+func aBatch(batch, length int) string {
+	text := fmt.Sprintf("%d a batch", batch)
+	if batch > length {
+		text += ", some more than once"
+	}
+	return text
 }
 
 // mix is a seed for batch n.

@@ -37,8 +37,8 @@ type rows interface {
 }
 
 // Pairs gives out the rows of inputs [n …] and of targets [n …], batch at a time. In one epoch every row
-// comes once. It evaluates both, and panics with a *tensor.Error if their numbers of rows differ, or if there
-// is nothing.
+// comes once; a batch of more rows than there are has them more than once. It evaluates both, and panics with
+// a *tensor.Error if their numbers of rows differ, or if there is nothing.
 func Pairs(inputs, targets tensor.Tensor, batch int) *Examples {
 	fail := func(format string, args ...any) {
 		panic(&tensor.Error{Op: "data.Pairs", Msg: fmt.Sprintf(format, args...)})
@@ -102,7 +102,7 @@ func (e *Examples) Fingerprint() string {
 
 // String says what there is.
 func (e *Examples) String() string {
-	text := fmt.Sprintf("%s, %s, %d a batch", units.Plural(int64(e.Len()), "example"), e.rows, e.batch)
+	text := fmt.Sprintf("%s, %s, %s", units.Plural(int64(e.Len()), "example"), e.rows, aBatch(e.batch, e.Len()))
 	if e.Classes != nil {
 		text += fmt.Sprintf(", %d classes", len(e.Classes))
 	}

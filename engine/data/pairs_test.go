@@ -2,6 +2,7 @@ package data
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -18,6 +19,10 @@ func TestPairs(t *testing.T) {
 	e := squares(6, 4)
 	if got, want := e.String(), "6 examples, inputs f32[1], targets i64[], 4 a batch"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	large := Pairs(tensor.From([]float32{1, 2}, 2, 1), tensor.From([]int{0, 1}), 5)
+	if b, err := large.Batch(0); err != nil || b.Examples() != 5 || !strings.HasSuffix(large.String(), ", 5 a batch, some more than once") {
+		t.Errorf("a batch of more rows than there are: got %v of %v, %v", b.Examples(), large, err)
 	}
 	var inputs []int
 	for n := range 3 {

@@ -97,7 +97,8 @@ type Batches struct {
 }
 
 // Windows cuts text into windows of length tokens (bytes) and gives them out batch at a time. In one epoch
-// every window comes once; the next epoch cuts at other places. Batch returns an error for lengths below 1
+// every window comes once; the next epoch cuts at other places. A batch of more windows than there are takes
+// from several epochs. Batch returns an error for lengths below 1
 // and for a text that is too short.
 func Windows(text string, length, batch int) *Batches {
 	return &Batches{text: text, length: length, batch: batch}
@@ -160,5 +161,5 @@ func (b *Batches) Fingerprint() string {
 
 // String says what there is.
 func (b *Batches) String() string {
-	return fmt.Sprintf("%d tokens, %d windows of %d, %d a batch", len(b.text), b.Len(), b.length, b.batch)
+	return fmt.Sprintf("%d tokens, %d windows of %d, %s", len(b.text), b.Len(), b.length, aBatch(b.batch, b.Len()))
 }

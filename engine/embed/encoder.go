@@ -59,6 +59,9 @@ func (e *Encoder) Room() int { return e.Config.Positions - e.Config.first() }
 // Vectors maps tokens, integers [B T], to [B T width]. Seen is a bool [B T] that is false for padding; the
 // zero Tensor: there is none. More tokens than there are positions panic with a *tensor.Error.
 func (e *Encoder) Vectors(ids, seen tensor.Tensor) tensor.Tensor {
+	if ids.Rank() != 2 {
+		panic(&tensor.Error{Op: "embed", Msg: fmt.Sprintf("got tokens %v%v, want [batch time]: ids.Unsqueeze(0) is a batch of one text", ids.DType(), ids.Shape())})
+	}
 	t := ids.Len(1)
 	if t > e.Room() {
 		panic(&tensor.Error{Op: "embed", Msg: fmt.Sprintf("got texts of %d tokens, want at most %d", t, e.Room())})

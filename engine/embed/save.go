@@ -104,13 +104,13 @@ func (m *Model) whole() error {
 	}
 	for _, d := range m.Dense {
 		if _, ok := d.Layer.(*nn.Linear); !ok {
-			return fmt.Errorf("a dense layer is %T: remove or merge adapters", d.Layer)
+			return fmt.Errorf("a dense layer is %T: lora.Remove(model) takes adapters out, and what is merged stays", d.Layer)
 		}
 	}
 	list := nn.Params(m.Body)
 	for _, p := range list {
 		if !want[p.Name] || p.Fixed() {
-			return fmt.Errorf("weight %s has no place in a folder of this family: remove or merge adapters", p.Name)
+			return fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
 		}
 	}
 	if len(list) != len(want) {

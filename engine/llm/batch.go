@@ -10,9 +10,9 @@ import (
 )
 
 // GenerateBatch goes on from several prompts at once, and returns each with what follows: text i is what
-// Generate gives with Seed + i. At most o.Rows texts grow at a time, and the next prompt takes the place of
-// one that has ended. A step costs little more than that of one text as long as reading the weights is most
-// of it. When ctx is done it returns the texts so far, with the cause.
+// Generate gives with Seed + i, also of a Seed that is drawn. At most o.Rows texts grow at a time, and the
+// next prompt takes the place of one that has ended. A step costs little more than that of one text as long
+// as reading the weights is most of it. When ctx is done it returns the texts so far, with the cause.
 func (m *Model) GenerateBatch(ctx context.Context, prompts []string, o Sampling) ([]string, error) {
 	texts, ids := slices.Clone(prompts), make([][]int, len(prompts))
 	speeches := make([]*speech, len(prompts))
@@ -85,6 +85,7 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		return err
 	}
 	defer mem.free()
+	o = o.seeded(ctx)
 	var rows []*row
 	built, first := access.Built(), true
 	for next := 0; next < len(prompts) || len(rows) > 0; {

@@ -120,7 +120,8 @@ func TestSaveRefusesAdapters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lora.Inject(m, lora.Config{Rank: 2}); err != nil {
+	a, err := lora.Inject(m, lora.Config{Rank: 2})
+	if err != nil {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "m")
@@ -129,6 +130,16 @@ func TestSaveRefusesAdapters(t *testing.T) {
 	}
 	if _, err := os.Stat(to); err == nil {
 		t.Error("a folder was written all the same")
+	}
+	if _, err := a.Merge(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(to, m); err == nil || !strings.Contains(err.Error(), "lora.Remove(model) takes adapters out, and what is merged stays") {
+		t.Errorf("merged: got %v, want what to do", err)
+	}
+	lora.Remove(m)
+	if err := Save(to, m); err != nil {
+		t.Errorf("merged and taken out: %v", err)
 	}
 }
 

@@ -165,7 +165,7 @@ func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 			continue
 		}
 		if !want[p.Name] || p.Fixed() {
-			return nil, nil, fmt.Errorf("weight %s has no place in a folder of this family: remove or merge adapters", p.Name)
+			return nil, nil, fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
 		}
 		delete(want, p.Name)
 		params = append(params, p)

@@ -133,8 +133,16 @@ func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 
 // hidden gives the vectors after tokens went through the blocks, [B T width].
 func (m *Model) hidden(ids tensor.Tensor) tensor.Tensor {
+	wantBatch(ids)
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
 	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) })
+}
+
+// wantBatch panics with a *tensor.Error unless ids are [B T].
+func wantBatch(ids tensor.Tensor) {
+	if ids.Rank() != 2 {
+		panic(&tensor.Error{Op: "llm", Msg: fmt.Sprintf("got tokens %v%v, want [batch time]: ids.Unsqueeze(0) is a batch of one text", ids.DType(), ids.Shape())})
+	}
 }
 
 // through gives the vectors after tokens went through the blocks.
@@ -233,6 +241,7 @@ func (m *Model) matrix() tensor.Tensor {
 func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
+	wantBatch(inputs)
 	return m.loss(m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) }), targets, false)
 }
 

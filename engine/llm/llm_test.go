@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -194,6 +195,20 @@ func TestSave(t *testing.T) {
 }
 
 // Losses are those of each target, whose mean over the targets that count is Loss; other targets have 0.
+// Tokens that are no batch are refused in words of tokens.
+func TestTokensWithoutABatch(t *testing.T) {
+	m, ids := New(Config{Vocab: 8, Layers: 1, Width: 4, Heads: 1}), tensor.From([]int{1, 3})
+	for name, f := range map[string]func(){
+		"Logits":     func() { m.Logits(ids) },
+		"Loss":       func() { m.Loss(ids, ids) },
+		"PackedLoss": func() { m.PackedLoss(ids, ids, ids) },
+	} {
+		if err := tensor.Try(f); err == nil || !strings.Contains(err.Error(), "got tokens i64[2], want [batch time]") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestLosses(t *testing.T) {
 	m := New(Config{Vocab: 32, Layers: 1, Width: 16, Heads: 2, Seed: 1})
 	inputs := tensor.From([]int{1, 2, 3, 4, 5, 6}, 2, 3)

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Sampling says how the next token is chosen, and where the text ends. The zero value takes the best token
@@ -21,7 +23,7 @@ type Sampling struct {
 	TopK        int     // only the k best; 0: all
 	TopP        float64 // only the best that together have this probability; 0: all
 	MinP        float64 // only those with at least this share of the best one's probability; 0: all
-	Seed        uint64
+	Seed        uint64  // of what is drawn: the same text each time; 0: other ones, from tensor's generator, which tensor.Seed restarts
 
 	// Repetition divides positive scores of tokens that the text already has, prompt and all, and multiplies
 	// negative ones; 0 or 1 changes nothing (Keskar and others 2019, as in transformers).
@@ -136,6 +138,14 @@ func (o Sampling) rows() int {
 // kept is the type in which keys and values are kept.
 func (o Sampling) kept() dtype.Type {
 	return cmp.Or(o.Cache, dtype.F32)
+}
+
+// seeded is o with a seed, which tensor's generator gives if nobody did.
+func (o Sampling) seeded(ctx context.Context) Sampling {
+	if o.Seed == 0 && o.Temperature > 0 {
+		tensor.Within(ctx, func() { o.Seed = tensor.DefaultRNG().Uint64() })
+	}
+	return o
 }
 
 // A sampler chooses the tokens of one text.

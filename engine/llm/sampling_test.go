@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Numbers that mean nothing are errors, before anything is computed.
@@ -131,3 +132,39 @@ func TestSamplingSays(t *testing.T) {
 		}
 	}
 }
+
+// TestSeedless: without a Seed each call draws anew, by the generator that tensor.Seed restarts.
+func TestSeedless(t *testing.T) {
+	m := New(Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 64})
+	o := Sampling{Tokens: 12, Temperature: 2}
+	guessed := o
+	guessed.Draft = &Draft{Model: m}
+	for name, generate := range map[string]func(ctx context.Context) (string, error){
+		"Generate":      func(ctx context.Context) (string, error) { return m.Generate(ctx, "a", o) },
+		"with a draft":  func(ctx context.Context) (string, error) { return m.Generate(ctx, "a", guessed) },
+		"GenerateBatch": func(ctx context.Context) (string, error) { return oneOf(m.GenerateBatch(ctx, []string{"a", "a"}, o)) },
+	} {
+		rng := tensor.NewRNG(0)
+		ctx := tensor.WithRNG(t.Context(), rng)
+		var texts []string
+		for _, seed := range []uint64{5, 0, 5} { // 0: as the generator stands
+			if seed != 0 {
+				rng.SetState(tensor.RNGState{Seed: seed})
+			}
+			text, err := generate(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, text)
+		}
+		if texts[0] == texts[1] || texts[0] != texts[2] {
+			t.Errorf("%s: got %q, want two texts, and the first again", name, texts)
+		}
+		o := rng.State()
+		if _, err := m.Generate(ctx, "a", Sampling{Tokens: 2, Temperature: 1, Seed: 3}); err != nil || rng.State() != o {
+			t.Errorf("%s: a text with a seed moves the generator: %v", name, err)
+		}
+	}
+}
+
+func oneOf(texts []string, err error) (string, error) { return strings.Join(texts, "|"), err }

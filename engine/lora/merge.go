@@ -89,7 +89,8 @@ func (r *MergeReport) kind(like MergedLayer) string {
 // Weights are kept as they were for Unmerge, which costs as much memory again. In f32 the sum is exact up to
 // the rounding of f32; the report says what bf16 and codes take of it. Beside weights in codes the adapter is
 // kept apart where the codes would lose more than a tenth of what it changes; see MergeDequantized. It is an
-// error if a weight would not be finite; then nothing changes.
+// error if a weight would not be finite; then nothing changes. To save the merged model, take the adapter out
+// by [Adapter.Remove]: the weights stay merged.
 func (a *Adapter) Merge() (*MergeReport, error) { return a.mergeInto(false) }
 
 // MergeDequantized is Merge that puts weights in f32, which lose nothing, in the place of those in codes, to

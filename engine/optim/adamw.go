@@ -10,11 +10,12 @@ import (
 )
 
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019). A field that is 0 has its usual
-// value; WeightDecay is usually 0 with LoRA and 0.1 in pre-training.
+// value, and 1e-30 or less is as good as a true 0: the steps are the same. WeightDecay is usually 0 with LoRA
+// and 0.1 in pre-training.
 type AdamW struct {
-	Beta1       float64 // 0.9; at least 0 and less than 1
-	Beta2       float64 // 0.999; likewise
-	Eps         float64 // 1e-8; not negative
+	Beta1       float64 // 0 is 0.9; not negative, and less than 1
+	Beta2       float64 // 0 is 0.999; likewise
+	Eps         float64 // 0 is 1e-8; not negative
 	WeightDecay float64 // of all parameters: p −= rate·WeightDecay·p in each step
 	// Bits is how the moments are kept: 32 (0 means that), or 8 for those of parameters of 4096 elements and
 	// more, a quarter of the memory (Dettmers et al. 2022).
@@ -83,7 +84,15 @@ func (a AdamW) String() string {
 	if a.Bits == 8 {
 		bits = " in 8 bits"
 	}
-	return fmt.Sprintf("AdamW%s β %g %g, ε %g, weight decay %g%s", bits, a.Beta1, a.Beta2, a.Eps, a.WeightDecay, masterless(a.NoMasters))
+	return fmt.Sprintf("AdamW%s β %g %g, ε %g, weight decay %g%s", bits, shown(a.Beta1), shown(a.Beta2), shown(a.Eps), a.WeightDecay, masterless(a.NoMasters))
+}
+
+// shown is a setting, or 0 where it is as good as that.
+func shown(x float64) float64 {
+	if x > 0 && x <= 1e-30 {
+		return 0
+	}
+	return x
 }
 
 type adamW struct {

@@ -3,6 +3,7 @@ package tensor
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -21,7 +22,7 @@ type RNG struct {
 // RNGState is where an RNG stands: with it the same numbers follow.
 type RNGState struct {
 	Seed    uint64
-	Counter uint64 // how many tensors were made
+	Counter uint64 // how many tensors, and numbers of Uint64, were made
 }
 
 // NewRNG returns a generator that starts at the beginning of a seed's sequence.
@@ -47,6 +48,13 @@ func (r *RNG) next() RNGState {
 	s := r.state
 	r.state.Counter++
 	return s
+}
+
+// Uint64 draws one number on the host, and counts as a tensor does. So an RNG is a source of math/rand/v2:
+// rand.New(tensor.DefaultRNG()).
+func (r *RNG) Uint64() uint64 {
+	s := r.next()
+	return rand.NewPCG(s.Seed, s.Counter).Uint64()
 }
 
 // fill draws a tensor on a device: the numbers are the same on each.

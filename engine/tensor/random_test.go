@@ -63,6 +63,11 @@ func TestRNGState(t *testing.T) {
 	if d := MaxAbsDiff(first, r.Rand(3)); d == 0 {
 		t.Error("two calls gave the same numbers")
 	}
+	r.SetState(state)
+	x, y := r.Uint64(), r.Uint64()
+	if r.SetState(state); x == y || x != r.Uint64() || r.State().Counter != state.Counter+1 {
+		t.Errorf("Uint64 after SetState: got %d and %d, at %v", x, y, r.State())
+	}
 	Seed(3)
 	a := Rand(5)
 	Seed(3)

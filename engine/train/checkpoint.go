@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -47,6 +48,7 @@ type fileSum struct {
 // state is what a run is besides tensors.
 type state struct {
 	Signature string // see signatureOf
+	Data      string `json:",omitempty"` // what the data says that it is, for people
 	Base      string // hash of the weights that are not trained
 	Step      int    // of the optimizer
 	Batches   int    // taken from the data
@@ -203,7 +205,7 @@ func (t *trainer) same(s state) error {
 	if s.Signature == "" {
 		return errors.New("it does not say which options its run had: an earlier version could not write an infinite Clip")
 	}
-	what, err := difference(s.Signature, t.signature, t.o.Steps > s.History.Total)
+	what, err := difference(s.Signature, t.signature, t.o.Steps > s.History.Total, s.Data, described(t.data))
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: signature: %w", stateFile, err)
@@ -213,6 +215,14 @@ func (t *trainer) same(s state) error {
 		return errors.New("the weights that are not trained differ from those of that run")
 	}
 	return nil
+}
+
+// described is what data says that it is, or "".
+func described(d data.Source) string {
+	if s, ok := d.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return ""
 }
 
 // save writes a checkpoint, unless the state has one already, and then removes those that are too old.
@@ -269,7 +279,7 @@ func (t *trainer) write(dir string, due bool) error {
 	add(optimizerFile, func(w io.Writer) error { return writeTensors(w, optimizer.Tensors) })
 	add(stateFile, func(w io.Writer) error {
 		return writeJSON(w, state{
-			Signature: t.signature, Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: t.history, Due: due,
+			Signature: t.signature, Data: described(t.data), Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: t.history, Due: due,
 		})
 	})
 	add(manifestFile, func(w io.Writer) error { return writeJSON(w, manifest{m.Format, maps.Clone(m.Files)}) })

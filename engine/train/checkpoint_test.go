@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/internal/durable"
@@ -181,6 +182,24 @@ func TestCheckpointsOfAnotherRun(t *testing.T) {
 	other.Seed = 1
 	if _, err := Run(context.Background(), newModel(), other, o); err == nil || !strings.Contains(err.Error(), "another run: the data was ") {
 		t.Errorf("another order of the data: got %v", err)
+	}
+	o.Seed = 8
+	larger := data.Windows(text, 16, 3)
+	want := fmt.Sprintf("another run: the data was %v, and is %v now; the seed was 7, and is 8 now", windows(), larger)
+	if _, err := Run(context.Background(), newModel(), larger, o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("another batch and seed: got %v, want it to say %q", err, want)
+	}
+}
+
+// TestNoStepLeft: a run that goes on from its last checkpoint says that it made no step.
+func TestNoStepLeft(t *testing.T) {
+	o := saved(t)
+	if h := mustRun(t, newModel(), windows(), o); h.Steps() != o.Steps || !strings.HasSuffix(h.Text(0), "\n"+nothingLeft) {
+		t.Errorf("got %s", h)
+	}
+	o.Steps++
+	if h := mustRun(t, newModel(), windows(), o); h.Steps() != o.Steps || slices.Contains(h.Notes, nothingLeft) {
+		t.Errorf("a step more: got %s", h)
 	}
 }
 

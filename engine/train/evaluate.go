@@ -31,6 +31,9 @@ type measured func(batch []tensor.Tensor) tensor.Tensor
 
 // measure returns the mean of each number over the targets of the first batches.
 func measure(ctx context.Context, m Model, d data.Source, batches int, list []measured) ([]float64, error) {
+	if err := missing(m, d); err != nil {
+		return nil, err
+	}
 	if batches < 0 {
 		return nil, fmt.Errorf("train: evaluate: got %d batches, want at least 0", batches)
 	}

@@ -82,7 +82,7 @@ func TestLeftoversOfACrashGo(t *testing.T) {
 	if err := os.Rename(newest, newest+".replaced-"+digits); err != nil {
 		t.Fatal(err)
 	}
-	if h := mustRun(t, newModel(), windows(), o); h.Steps() != 4 || len(h.Notes) != 0 {
+	if h := mustRun(t, newModel(), windows(), o); h.Steps() != 4 || !slices.Equal(h.Notes, []string{nothingLeft}) {
 		t.Errorf("%d steps, notes %q, want the 4 of the checkpoint", h.Steps(), h.Notes)
 	}
 	left, err := filepath.Glob(filepath.Join(o.Checkpoint, "*-"+digits))

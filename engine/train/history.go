@@ -86,7 +86,10 @@ func (h *History) Text(width int) string {
 	if h.Steps() < h.Total {
 		steps = fmt.Sprintf("%s of %s", units.Int(int64(h.Steps())), units.Plural(int64(h.Total), "step"))
 	}
-	parts := []string{steps, "loss " + h.fall()}
+	parts := []string{steps}
+	if h.Steps() > 0 {
+		parts = append(parts, "loss "+h.fall())
+	}
 	if n := len(h.Eval); n > 0 {
 		parts = append(parts, "on other data "+h.Eval[n-1].text())
 	}
@@ -231,7 +234,11 @@ func (l *line) report(ctx context.Context, final bool) {
 	note := ""
 	switch {
 	case h.Interrupted:
-		note = fmt.Sprintf("interrupted: %s kept; run it again to go on", units.Plural(int64(h.Steps()), "step"))
+		how := ""
+		if l.t.o.Checkpoint != "" && !l.t.o.Resume { // another process, as that of mcs train, wants it
+			how = " with Resume"
+		}
+		note = fmt.Sprintf("interrupted: %s kept; run it again%s to go on", units.Plural(int64(h.Steps()), "step"), how)
 	case h.Steps() > 0:
 		note = "loss " + h.fall()
 		if learnt := h.Examples - l.examples; learnt > 0 { // a run that goes on may have nothing left to do

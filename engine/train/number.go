@@ -135,10 +135,11 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// difference says what the first difference is between the signature of a checkpoint and that of the run, in
-// words: "the learning rate's Peak was 0.003, and is 1 now". It is empty if there is none. A longer run may
-// have another schedule of the same shape and height.
-func difference(saved, now string, longer bool) (string, error) {
+// difference says what the differences are between the signature of a checkpoint and that of the run, in
+// words: "the learning rate's Peak was 0.003, and is 1 now". It is empty if there are none. A longer run may
+// have another schedule of the same shape and height. Data that differ are shown as they describe themselves,
+// if that differs, too.
+func difference(saved, now string, longer bool, dataWas, dataIs string) (string, error) {
 	was, err := decodeSignature(saved)
 	if err != nil {
 		return "", err
@@ -154,14 +155,18 @@ func difference(saved, now string, longer bool) (string, error) {
 			}
 		}
 	}
+	if was["data"] != is["data"] && dataWas != dataIs && dataWas != "" && dataIs != "" {
+		was["data"], is["data"] = dataWas, dataIs
+	}
+	var list []string
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	for _, what := range slices.Sorted(maps.Keys(all)) {
 		if d := differ("the "+what, was[what], is[what]); d != "" {
-			return d, nil
+			list = append(list, d)
 		}
 	}
-	return "", nil
+	return strings.Join(list, "; "), nil
 }
 
 // decodeSignature keeps numbers as they are written: a seed has more digits than a float64.
@@ -214,7 +219,7 @@ func differLists(what string, was, is []any) string {
 
 // show is a value of a signature, for people.
 func show(v any) string {
-	const limit = 100
+	const limit = 160
 	if v == nil {
 		return "nothing"
 	}

@@ -44,6 +44,9 @@ type Estimate struct {
 // is written. If the memory would not suffice no step is measured. An evaluation and the making of
 // checkpoints are left out.
 func Predict(ctx context.Context, m Model, d data.Source, o Options) (*Estimate, error) {
+	if err := missing(m, d); err != nil {
+		return nil, err
+	}
 	o = o.withSteps(d).withDefaults()
 	params := o.Params
 	if params == nil {
@@ -76,6 +79,9 @@ func Predict(ctx context.Context, m Model, d data.Source, o Options) (*Estimate,
 
 // PredictLoRA is [Predict] for [LoRA], PredictFull for [Full].
 func PredictLoRA(ctx context.Context, m Model, d data.Source, o Options) (e *Estimate, err error) {
+	if err := missing(m, d); err != nil {
+		return nil, err
+	}
 	adapter, injected, err := adapterOf(m, o.LoRA)
 	if err != nil {
 		return nil, err

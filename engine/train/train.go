@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -178,6 +179,9 @@ type trainer struct {
 // ended. What it makes lives on the model's device: batches, which are moved there, the optimizer's memory,
 // and new tensors of the model's own.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
+	if err := missing(m, d); err != nil {
+		return nil, err
+	}
 	o = o.withSteps(d).withDefaults()
 	params := o.Params
 	if params == nil {
@@ -226,6 +230,16 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 		pause(t)
 	}
 	return t.history, err
+}
+
+// missing says that there is no model, or no data.
+func missing(m Model, d data.Source) error {
+	for i, x := range []any{m, d} {
+		if v := reflect.ValueOf(x); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return fmt.Errorf("train: got nil, want %s", [...]string{"a model", "data"}[i])
+		}
+	}
+	return nil
 }
 
 func (o Options) check(params []nn.Param) error {
@@ -339,6 +353,9 @@ func (t *trainer) leftOut() string {
 // elapsed is the time that the run took until now, pauses left out.
 func (t *trainer) elapsed() time.Duration { return t.before + time.Since(t.began) }
 
+// nothingLeft is the note of a run that goes on from its last checkpoint.
+const nothingLeft = "no step was left to make: all of this is of earlier calls"
+
 // loop makes steps until the last one, an interrupt or an error.
 func (t *trainer) loop(ctx context.Context) error {
 	t.began, t.before = time.Now(), t.history.Elapsed
@@ -348,6 +365,9 @@ func (t *trainer) loop(ctx context.Context) error {
 		line.report(ctx, false)
 	}
 	defer func() { line.report(ctx, true) }()
+	if t.ended() && !t.due && !slices.Contains(t.history.Notes, nothingLeft) {
+		t.history.Notes = append(t.history.Notes, nothingLeft)
+	}
 	for t.due || !t.ended() {
 		err := t.advance(ctx)
 		if ctx.Err() != nil {

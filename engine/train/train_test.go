@@ -311,6 +311,29 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestNothing: a model or data that is nil is an error of each function that takes them.
+func TestNothing(t *testing.T) {
+	for _, x := range []struct {
+		m    Model
+		d    data.Source
+		want string
+	}{{nil, windows(), "a model"}, {(*llm.Model)(nil), nil, "a model"}, {newModel(), nil, "data"}} {
+		for name, f := range map[string]func() error{
+			"Run":         func() error { _, err := Run(t.Context(), x.m, x.d, options(1)); return err },
+			"LoRA":        func() error { _, err := LoRA(t.Context(), x.m, x.d, Options{}); return err },
+			"Full":        func() error { _, err := Full(t.Context(), x.m, x.d, Options{}); return err },
+			"Predict":     func() error { _, err := Predict(t.Context(), x.m, x.d, options(1)); return err },
+			"PredictLoRA": func() error { _, err := PredictLoRA(t.Context(), x.m, x.d, Options{}); return err },
+			"PredictFull": func() error { _, err := PredictFull(t.Context(), x.m, x.d, Options{}); return err },
+			"Evaluate":    func() error { _, err := Evaluate(t.Context(), x.m, x.d, 1); return err },
+		} {
+			if err := f(); err == nil || err.Error() != "train: got nil, want "+x.want {
+				t.Errorf("%s: got %v, want %s", name, err, x.want)
+			}
+		}
+	}
+}
+
 func TestEvaluateLearnsNothing(t *testing.T) {
 	m := newModel()
 	before := nn.Hash(nn.Params(m))
@@ -329,6 +352,9 @@ func TestEvaluateLearnsNothing(t *testing.T) {
 func TestHistoryText(t *testing.T) {
 	h := &History{Total: 4, Loss: []float64{5.5, 3, 2}, Tokens: 600, Elapsed: 2e9, Eval: []Point{{Step: 2, Loss: 2.5, Tokens: true}}}
 	if got, want := h.Text(0), "3 of 4 steps · loss 5.500 → 2.000 · on other data 2.500, perplexity 12.18 · 300 tokens/s · 2.00 s"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, want := (&History{Total: 4}).Text(0), "0 of 4 steps"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got, want := h.Plot().String(), "loss: training 5.5 → 2 in 3 points, other data 2.5 → 2.5 in 1 point"; got != want {

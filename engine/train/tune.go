@@ -38,6 +38,9 @@ type Tuned struct {
 // configuration, it is trained further: so a call that was interrupted, whose error is an *Interrupted, goes
 // on when it is made again. An error of the options leaves the model as it was.
 func LoRA(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error) {
+	if err := missing(m, d); err != nil {
+		return nil, err
+	}
 	if o.Params != nil {
 		return nil, errors.New("train: got Params, which say what Run trains: LoRA trains the adapter that Options.LoRA describes")
 	}
@@ -61,6 +64,9 @@ func LoRA(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error
 
 // Full is LoRA without an adapter: it trains all trainable weights of the model. The rate rises to 2e-5.
 func Full(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error) {
+	if err := missing(m, d); err != nil {
+		return nil, err
+	}
 	if !o.LoRA.IsZero() || o.LoRAPlus != 0 {
 		return nil, errors.New("train: got Options.LoRA or LoRAPlus, which are for train.LoRA: Full trains the model's own weights")
 	}

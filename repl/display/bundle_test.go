@@ -63,7 +63,7 @@ func TestFrames(t *testing.T) {
 	now := time.Unix(0, 0)
 	p.now = func() time.Time { return now }
 	for i := range int64(100) {
-		p.Update("step", i, 100, "")
+		p.Update("step", i, 100, "", 0)
 		p.Draw(func() Value { states++; return Text("curve") }, 0)
 		now = now.Add(10 * time.Millisecond)
 	}

@@ -16,9 +16,12 @@ import (
 // redrawEvery limits a live line to 10 changes a second: more cannot be read and costs the terminal work.
 const redrawEvery = 100 * time.Millisecond
 
+// shortWork gets no plain line: a log is not for what nobody waits for.
+const shortWork = time.Second
+
 // Progress shows the progress of long work. On a terminal it is one line that is drawn again and again;
-// elsewhere it is a plain line for every 10 %. All other output meanwhile goes through Write, so the live
-// line stays below it. Several goroutines may call its methods.
+// elsewhere it is a plain line for every 10 %, once the work has taken a second. All other output meanwhile
+// goes through Write, so the live line stays below it. Several goroutines may call its methods.
 type Progress struct {
 	out   io.Writer
 	live  bool
@@ -73,8 +76,9 @@ func NewFrames(width int, show func(Frame)) *Progress {
 }
 
 // Update says that done of total steps of task are done (total 0: the number is unknown); note is the
-// work's current message. A new task, or a task that starts again, ends the line of the task before.
-func (p *Progress) Update(task string, done, total int64, note string) {
+// work's current message, and took the time that it has taken (0: that since its first Update). A new task,
+// or a task that starts again, ends the line of the task before.
+func (p *Progress) Update(task string, done, total int64, note string, took time.Duration) {
 	task, note = visible.Line(task), visible.Line(note)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,6 +91,9 @@ func (p *Progress) Update(task string, done, total int64, note string) {
 		p.percent, p.drawn = 0, time.Time{}
 	}
 	p.current.task, p.current.done, p.current.total, p.current.note = task, done, total, note
+	if took > 0 { // what goes on beside other cells may be older than the line
+		p.current.start = now.Add(-took)
+	}
 	if total > 0 && done >= total {
 		p.end()
 		return
@@ -97,7 +104,7 @@ func (p *Progress) Update(task string, done, total int64, note string) {
 		}
 		return
 	}
-	if total > 0 && 10*done/total > p.percent {
+	if total > 0 && 10*done/total > p.percent && now.Sub(p.current.start) >= shortWork {
 		p.percent = 10 * done / total
 		p.plain()
 	}
@@ -189,7 +196,7 @@ func (p *Progress) end() {
 		p.draw()
 		io.WriteString(p.out, "\n")
 		p.shown, p.block = false, block
-	} else {
+	} else if p.now().Sub(p.current.start) >= shortWork {
 		p.plain()
 	}
 	p.current = state{}

@@ -19,7 +19,7 @@ func TestProgressPlain(t *testing.T) {
 	p, out, now := testProgress(false)
 	for i := int64(1); i <= 300; i++ {
 		*now = now.Add(100 * time.Millisecond)
-		p.Update("step", i, 300, "loss 1.5")
+		p.Update("step", i, 300, "loss 1.5", 0)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 10 {
@@ -33,11 +33,33 @@ func TestProgressPlain(t *testing.T) {
 	}
 }
 
+// Work of less than a second has no plain line, whether it ends or is stopped.
+func TestProgressOfShortWork(t *testing.T) {
+	p, out, now := testProgress(false)
+	for i := int64(1); i <= 100; i++ {
+		*now = now.Add(9 * time.Millisecond)
+		p.Update("load", i, 100, "", 0)
+		p.Update("step", i, 0, "", 0)
+	}
+	if p.Finish(); out.Len() > 0 {
+		t.Errorf("got %q, want nothing", out)
+	}
+}
+
+// The line of work that goes on beside a cell, and is new to it, says how long the work has taken.
+func TestProgressOfOldWork(t *testing.T) {
+	p, out, _ := testProgress(true)
+	p.Update("step", 3, 3, "", 1420*time.Millisecond)
+	if want := "step 3/3 ███████████████ 1.42 s"; !strings.Contains(out.String(), want) {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
 func TestProgressLive(t *testing.T) {
 	p, out, now := testProgress(true)
 	for i := int64(1); i <= 1000; i++ {
 		*now = now.Add(10 * time.Millisecond)
-		p.Update("step", i, 1000, "")
+		p.Update("step", i, 1000, "", 0)
 	}
 	frames := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\r")[1:]
 	if len(frames) > 102 || len(frames) < 90 {
@@ -54,10 +76,10 @@ func TestProgressLive(t *testing.T) {
 // What a cell prints stands above the live line, which is drawn again; an incomplete line is completed first.
 func TestProgressBesideOutput(t *testing.T) {
 	p, out, now := testProgress(true)
-	p.Update("load", 1, 0, "")
+	p.Update("load", 1, 0, "", 0)
 	p.Write([]byte("hello"))
 	*now = now.Add(time.Second)
-	p.Update("load", 2, 0, "")
+	p.Update("load", 2, 0, "", 0)
 	p.Finish()
 	p.Finish()
 	want := "\rload 1 0 s\x1b[K" + "\r\x1b[K" + "hello" + "\n" + "\rload 2 1.00 s\x1b[K" + "\rload 2 1.00 s\x1b[K" + "\n"
@@ -73,7 +95,7 @@ func TestProgressEchoed(t *testing.T) {
 	p.Echoed()
 	p.Write([]byte("stopped"))
 	p.Write([]byte(" now"))
-	p.Update("step", 1, 0, "")
+	p.Update("step", 1, 0, "", 0)
 	p.Echoed() // on the live line, which is drawn again
 	p.Finish()
 	want := "waiting\n\nstopped now\n\rstep 1 0 s\x1b[K\rstep 1 0 s\x1b[K\n"
@@ -84,10 +106,10 @@ func TestProgressEchoed(t *testing.T) {
 
 func TestProgressNewTaskEndsTheOld(t *testing.T) {
 	p, out, _ := testProgress(false)
-	p.Update("load", 1, 4, "")
-	p.Update("step", 1, 4, "")
+	p.Update("load", 1, 4, "", 3*time.Second)
+	p.Update("step", 1, 4, "", 2*time.Second)
 	p.Finish()
-	want := "load 1/4 · 0 s\nload 1/4 · 0 s\nstep 1/4 · 0 s\nstep 1/4 · 0 s\n"
+	want := "load 1/4 · 3.00 s, 9.00 s left\nload 1/4 · 3.00 s, 9.00 s left\nstep 1/4 · 2.00 s, 6.00 s left\nstep 1/4 · 2.00 s, 6.00 s left\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -114,7 +136,7 @@ func TestProgressDraws(t *testing.T) {
 	}{
 		{func() { p.Draw(state("a\nb"), 24) }, "\ra\x1b[K\nb\x1b[K\n\x1b[K"},
 		{func() { p.Draw(state("too soon"), 24) }, ""},
-		{func() { *now = now.Add(time.Second); p.Update("step", 1, 0, "") }, "\r\x1b[2Aa\x1b[K\nb\x1b[K\nstep 1 0 s\x1b[K"},
+		{func() { *now = now.Add(time.Second); p.Update("step", 1, 0, "", 0) }, "\r\x1b[2Aa\x1b[K\nb\x1b[K\nstep 1 0 s\x1b[K"},
 		{func() { *now = now.Add(time.Second); p.Draw(state("c"), 24) }, "\r\x1b[2Ac\x1b[K\nstep 1 1.00 s\x1b[K\x1b[J"},
 		{func() { p.Write([]byte("said\n")) }, "\r\x1b[1A\x1b[Jsaid\n"},
 		{func() { p.Draw(state("d"), 24) }, "\rd\x1b[K\nstep 1 1.00 s\x1b[K"},

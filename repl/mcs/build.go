@@ -34,7 +34,7 @@ MODULE is the path of a module, for all its packages, or of one package; VERSION
 ./mypackage, stands for its package, and for all of the module if its go.mod lies there. What is generic is left out,
 and is named; a package in which all is generic stays for %get.`,
 		Example: "  mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()

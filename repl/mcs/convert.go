@@ -23,7 +23,7 @@ func convertCommand() *cobra.Command {
 runs; mcs run FROM -o TO runs the cells and writes what they show. A file that becomes a notebook and comes back is the
 same, and a notebook that becomes a file and comes back keeps its names of cells, metadata, attachments and outputs.`,
 		Example: "  mcs convert lora.mcs lora.ipynb\n  mcs convert -f lora.ipynb lora.mcs\n  mcs convert lora.mcs lora.html",
-		Args:    cobra.ExactArgs(2),
+		Args:    exactly(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := readFile(args[0])
 			if err != nil {

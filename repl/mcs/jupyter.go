@@ -26,6 +26,8 @@ func jupyterCommand() *cobra.Command {
 		Long: `jupyter makes mcs a kernel of Jupyter's clients: JupyterLab, VS Code, nbconvert and others. install tells them of it;
 they start it by themselves.`,
 		Example: "  mcs jupyter install\n  mcs jupyter install --sys-prefix\n  mcs jupyter install --list",
+		Args:    exactly(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(jupyterInstall(), jupyterRun())
 	return cmd
@@ -43,7 +45,7 @@ func jupyterInstall() *cobra.Command {
 		Use:     "install",
 		Short:   "Tell Jupyter's clients of this mcs",
 		Example: "  mcs jupyter install\n  mcs jupyter install --prefix jupyter\n  mcs jupyter install --remove",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0),
 		RunE:    func(*cobra.Command, []string) error { return o.do() },
 	}
 	cmd.Flags().BoolVar(&o.user, "user", false, "for this user, which is the default")
@@ -124,7 +126,7 @@ func jupyterRun() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run CONNECTION",
 		Short: "Run the kernel that a client asks for in its connection file",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := jupyter.ReadConnection(args[0])
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/term"
@@ -184,6 +185,17 @@ func runArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// exactly refuses any other number of arguments than n, and shows how the command is called.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		root, usage := cmd.Root().Name()+" ", strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		return fmt.Errorf("%s: got %s, takes %d: %s", strings.TrimPrefix(cmd.CommandPath(), root), units.Plural(int64(len(args)), "argument"), n, usage)
+	}
+}
+
 func testCommand() *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{
@@ -212,7 +224,7 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  exactly(0),
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Println(versionText())
 		},

@@ -134,6 +134,9 @@ func TestCommandLine(t *testing.T) {
 		{"no such command", "frobnicate", "", "", "mcs: frobnicate is neither a command nor a .mcs or .ipynb file; mcs help lists the commands", 2},
 		{"no such flag", "run -x", "", "", "mcs: unknown shorthand flag: 'x' in -x", 2},
 		{"no file", "test", "", "", "mcs: test: got no files", 2},
+		{"one file too few", "convert a.mcs", "", "", "mcs: convert: got 1 argument, takes 2: mcs convert FROM TO", 2},
+		{"an argument too many", "version x", "", "", "mcs: version: got 1 argument, takes 0: mcs version", 2},
+		{"no command of a command", "jupyter x", "", "", "mcs: jupyter: got 1 argument, takes 0: mcs jupyter", 2},
 	} {
 		stdout, stderr, code := mcs(t, dir, tt.stdin, strings.Fields(tt.args)...)
 		if code != tt.code {

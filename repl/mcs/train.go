@@ -60,7 +60,7 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	_, shown := streams()
-	ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note) })
+	ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
 	var opened *tuning.Job
 	wrong := tensor.Try(func() {
 		var c *tuning.Config

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A call that fails leaves the variables that should have got its results as they were. Of each row the
@@ -109,7 +110,7 @@ windows := data.Windows(text, 16, 2); h := 7`
 				t.Skip("a folder with an open file cannot be removed there")
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			s, out := newSession(t, Options{Progress: func(_ string, done, _ int64, _ string) {
+			s, out := newSession(t, Options{Progress: func(_ string, done, _ int64, _ string, _ time.Duration) {
 				if done > 3 {
 					cancel()
 				}

@@ -228,7 +228,7 @@ func (s *Session) progress(ctx context.Context) context.Context {
 	if s.opts.Progress == nil {
 		return ctx
 	}
-	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note) })
+	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
 }
 
 // Guard is the guard that stops an evaluation of the session's cells when it makes a NaN or an infinity.

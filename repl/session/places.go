@@ -22,9 +22,11 @@ type places struct {
 	compiler *compile.Compiler
 	rt       *rt.Runtime
 	past     *history
-	lines    map[token.Pos]string   // the names of the lines of marks
 	words    atomic.Pointer[[]*int] // the variables of marks, by slot; nil: not known
 
+	// Goroutines of cells and of the engine ask for lines, too.
+	mu          sync.RWMutex
+	lines       map[token.Pos]string // the names of the lines of marks
 	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
 	commandCell int
 
@@ -173,13 +175,18 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	if m == nil {
 		return world.CellName(ps.past.n)
 	}
-	if text, ok := ps.lines[m.Pos]; ok {
+	ps.mu.RLock()
+	text, known := ps.lines[m.Pos]
+	if !known && ps.commandCell == ps.past.n {
+		text, known = ps.commands[m.Pos]
+	}
+	ps.mu.RUnlock()
+	if known {
 		return text
 	}
-	if text, ok := ps.commands[m.Pos]; ok && ps.commandCell == ps.past.n {
-		return text
-	}
-	text := ps.lineAt(m.Pos)
+	text = ps.lineAt(m.Pos)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	if ps.cellOf(m) >= 0 {
 		ps.lines[m.Pos] = text
 		return text

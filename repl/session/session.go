@@ -74,7 +74,7 @@ type Options struct {
 	Show func(v display.Value)
 	// Progress receives the progress of long engine work, done and total in steps of the task; nil drops
 	// it.
-	Progress func(task string, done, total int64, note string)
+	Progress func(task string, done, total int64, note string, took time.Duration)
 	// Draw receives each change of a drawing, such as a live plot, while a cell runs; state computes what it
 	// shows now, which may be nil. It is called by goroutines of the cell. The last states of a cell's
 	// drawings are among its shown values; nil draws nothing before.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -247,11 +248,11 @@ func TestStdin(t *testing.T) {
 
 func TestContextCarriesProgress(t *testing.T) {
 	var got []string
-	s, _ := newSession(t, Options{Progress: func(task string, done, total int64, note string) {
-		got = append(got, fmt.Sprint(task, done, total, note))
+	s, _ := newSession(t, Options{Progress: func(task string, done, total int64, note string, took time.Duration) {
+		got = append(got, fmt.Sprint(task, done, total, note, took))
 	}})
-	run(t, s, `progress.Report(ctx, progress.Event{Task: "step", Done: 1, Total: 2, Note: "n"})`)
-	if len(got) != 1 || got[0] != "step1 2n" {
+	run(t, s, `progress.Report(ctx, progress.Event{Task: "step", Done: 1, Total: 2, Note: "n", Elapsed: 2e9})`)
+	if len(got) != 1 || got[0] != "step1 2n2s" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -122,14 +122,14 @@ func (s *obedient) Run(ctx context.Context, cell string) session.Result {
 		r.Shown = append(r.Shown, display.Text(fmt.Sprintf("read %q %v", line, err)))
 	case "steps":
 		for i := int64(1); i <= 4; i++ {
-			s.io.Progress("step", i, 4, "loss 1.5")
+			s.io.Progress("step", i, 4, "loss 1.5", 0)
 		}
 	case "fail":
 		r.Err = errors.New("In[1]:1:3: x.Foo undefined\n    x.Foo()\n      ^^^")
 	case "progress":
 		go func() {
 			for i := int64(1); i <= 3; i++ {
-				s.io.Progress("far", i, 4, rest)
+				s.io.Progress("far", i, 4, rest, 0)
 				time.Sleep(150 * time.Millisecond)
 			}
 		}()

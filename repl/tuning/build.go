@@ -3,11 +3,11 @@ package tuning
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
-	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -17,6 +17,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/train"
 )
+
+// tiny stands for a 0 that is given, where that of the engine is a default: see optim.AdamW.
+const tiny = 1e-30
 
 // Tiny as model.path is a small model with random weights, which reads bytes: to try a file out.
 const Tiny = "tiny"
@@ -90,6 +93,9 @@ func (c *Config) evalSplit() (string, error) {
 	return "", nil
 }
 
+// ofText are the keys of section data that a text has.
+var ofText = []string{"train", "eval", "share", "length", "batch", "cache"}
+
 // windows cuts a text; share of it is for evaluations.
 func (c *Config) windows(_ context.Context, m *llm.Model, path, _ string, share float64) (fit, rest data.Source, err error) {
 	text, err := data.ReadText(path)
@@ -98,6 +104,11 @@ func (c *Config) windows(_ context.Context, m *llm.Model, path, _ string, share 
 	}
 	if m.Tokenizer != nil {
 		return nil, nil, fmt.Errorf("%s: got a text for a model with a tokenizer, want records: lines of JSON as {\"text\": \"…\"}, in a file that ends in .jsonl", path)
+	}
+	for _, key := range Keys() {
+		if section, name, _ := strings.Cut(key, "."); section == "data" && !slices.Contains(ofText, name) && !c.value(key).IsZero() {
+			return nil, nil, fmt.Errorf("%s: got a text and %s, which is for records", path, key)
+		}
 	}
 	length := cmp.Or(c.Data.Length, 128)
 	cut := func(text string) data.Source {
@@ -171,16 +182,12 @@ func (c *Config) trained(m *llm.Model) train.Model {
 func (c *Config) options(fit, eval data.Source, resume bool) (train.Options, error) {
 	output := c.at(c.Output)
 	o := train.Options{
-		Steps: c.Train.Steps, Epochs: c.Train.Epochs, Accumulate: c.Train.Accumulate, Clip: c.Train.Clip, Compile: c.Train.Compile,
+		Steps: c.Train.Steps, Epochs: c.Train.Epochs, Accumulate: c.Train.Accumulate, Clip: c.or("train.clip", math.Inf(1)), Compile: c.Train.Compile,
 		Seed: c.Seed + 1, Optimizer: c.rule(), Spikes: map[string]train.Spikes{"skip": train.SkipSpikes, "back": train.GoBack}[c.Train.Spikes],
 		Eval: eval, EvalEvery: c.Eval.Every, EvalBatches: c.Eval.Batches, Best: c.Eval.Best, Patience: c.Eval.Patience, MinDelta: c.Eval.MinDelta,
 		Checkpoint: filepath.Join(output, "checkpoints"), CheckpointEvery: c.Checkpoints.Every, Keep: c.Checkpoints.Keep, Resume: resume,
 	}
-	if c.full() {
-		if !reflect.ValueOf(c.LoRA).IsZero() {
-			return o, errors.New(`got a section [lora] and train.method "full", want one of them`)
-		}
-	} else {
+	if !c.full() {
 		l := c.LoRA
 		o.LoRA = lora.Config{
 			Rank: l.Rank, Alpha: l.Alpha, Dropout: l.Dropout, Targets: l.Targets, Exclude: l.Exclude, Blocks: l.Blocks, LastBlocks: l.LastBlocks,
@@ -195,12 +202,13 @@ func (c *Config) options(fit, eval data.Source, resume bool) (train.Options, err
 		o.TensorBoard = filepath.Join(output, "tensorboard")
 	}
 	if eval != nil && o.EvalBatches == 0 {
-		o.EvalBatches = min(8, max(1, data.Epoch(eval)))
+		o.EvalBatches = max(1, data.Epoch(eval))
+		if !c.given["eval.batches"] {
+			o.EvalBatches = min(8, o.EvalBatches)
+		}
 	}
 	o = o.Tuning(fit, !c.full())
-	if c.Schedule.Rate != 0 {
-		o.LR = c.schedule(o.Steps)
-	}
+	o.LR = c.schedule(o.LR, o.Steps)
 	return o, o.LR.Check()
 }
 
@@ -211,24 +219,31 @@ func (c *Config) rule() optim.Rule {
 		return optim.SGD{Momentum: c.Optimizer.Momentum, WeightDecay: c.Optimizer.WeightDecay, NoMasters: c.Optimizer.NoMasters}
 	}
 	return optim.AdamW{
-		Beta1: c.Optimizer.Beta1, Beta2: c.Optimizer.Beta2, Eps: c.Optimizer.Eps, WeightDecay: c.Optimizer.WeightDecay,
+		Beta1: c.or("optimizer.beta1", tiny), Beta2: c.or("optimizer.beta2", tiny), Eps: c.or("optimizer.eps", tiny), WeightDecay: c.Optimizer.WeightDecay,
 		Bits: c.Optimizer.Bits, NoMasters: c.Optimizer.NoMasters,
 	}
 }
 
-// schedule is the learning rate of a run of so many steps.
-func (c *Config) schedule(steps int) optim.Schedule {
-	s := optim.Schedule{Peak: c.Schedule.Rate, Floor: c.Schedule.Floor, Warmup: c.Schedule.Warmup, Total: steps}
+// schedule is the learning rate of a run of so many steps: usual, but for what is given.
+func (c *Config) schedule(usual optim.Schedule, steps int) optim.Schedule {
+	s := usual
+	s.Floor = c.Schedule.Floor
+	if c.given["schedule.rate"] {
+		s = optim.Schedule{Shape: optim.CosineDecay, Peak: c.Schedule.Rate, Floor: s.Floor, Total: steps}
+	}
+	if c.given["schedule.warmup"] {
+		s.Warmup = c.Schedule.Warmup
+	}
 	switch c.Schedule.Shape {
 	case "constant":
-		s.Total = 0
+		warmup := s.Warmup
+		s = optim.Constant(s.Peak)
+		s.Warmup = warmup
 	case "linear":
 		s.Shape = optim.LinearDecay
 	case "stable":
 		s.Shape = optim.LinearDecay
 		s.Hold = max(0, steps-s.Warmup-cmp.Or(c.Schedule.Decay, steps/5))
-	default:
-		s.Shape = optim.CosineDecay
 	}
 	return s
 }

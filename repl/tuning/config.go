@@ -5,13 +5,16 @@
 package tuning
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A Config is what a file says. Example has each key with what it means.
+// A Config is what a file says. Example has each key with what it means. A number that is 0 may be given, or
+// left out: see has.
 type Config struct {
 	Output string `toml:"output"`
 	Seed   uint64 `toml:"seed"`
@@ -112,8 +115,9 @@ type Config struct {
 		TensorBoard bool `toml:"tensorboard"`
 	} `toml:"logs"`
 
-	dir      string   // of the file, from which paths start
-	replaced []string // what values of the command line stand in place of, a line each
+	dir      string          // of the file, from which paths start
+	given    map[string]bool // keys that the file or the command line has
+	replaced []string        // what values of the command line stand in place of, a line each
 }
 
 // maxFile is more than anybody writes by hand.
@@ -127,7 +131,7 @@ func Read(path string, overrides []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{dir: filepath.Dir(path)}
+	c := &Config{dir: filepath.Dir(path), given: map[string]bool{}}
 	c.Data.Batch, c.Data.Cache, c.Logs.JSONL = 4, true, true
 	if err := decode(text, c); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
@@ -157,20 +161,14 @@ func (c *Config) check(path string) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
 	}
-	oneOf := map[string]struct {
-		value string
-		names []string
-	}{
-		"train.method":   {c.Train.Method, []string{"", "lora", "full", "dpo", "orpo"}},
-		"train.spikes":   {c.Train.Spikes, []string{"", "note", "skip", "back"}},
-		"optimizer.name": {c.Optimizer.Name, []string{"", "adamw", "sgd"}},
-		"schedule.shape": {c.Schedule.Shape, []string{"", "cosine", "linear", "constant", "stable"}},
-		"model.compute":  {c.Model.Compute, []string{"", "f32", "bf16", "f16"}},
-		"data.kind":      {c.Data.Kind, []string{"", "text", "completion", "chat", "preference"}},
-	}
-	for _, key := range sortedKeys(oneOf) {
-		if err := known(key, oneOf[key].value, oneOf[key].names); err != nil {
+	for _, key := range sortedKeys(names) {
+		if err := known(key, c.value(key).String(), names[key]); err != nil {
 			return fail("%v", err)
+		}
+	}
+	for _, key := range positive {
+		if v := c.value(key); c.given[key] && !(number(v) > 0) {
+			return fail("got %s %v, want more than 0", key, v)
 		}
 	}
 	switch {
@@ -182,12 +180,6 @@ func (c *Config) check(path string) error {
 		return fail("output is missing: the folder for what comes of it")
 	case c.Model.Bits != 0 && c.Model.Bits != 4 && c.Model.Bits != 8:
 		return fail("got model.bits %d, want 4 or 8", c.Model.Bits)
-	case c.Model.Bits != 0 && c.full():
-		return fail("got model.bits and train.method \"full\": weights in codes are not trained, an adapter beside them is")
-	case c.Data.Batch < 1:
-		return fail("got data.batch %d, want at least 1", c.Data.Batch)
-	case c.Data.Length < 0:
-		return fail("got data.length %d, want at least 1", c.Data.Length)
 	case !(c.Data.Share >= 0 && c.Data.Share < 1):
 		return fail("got data.share %v, want a share for evaluations from 0 to less than 1", c.Data.Share)
 	case c.Data.Share > 0 && c.evalPath() != "":
@@ -196,8 +188,16 @@ func (c *Config) check(path string) error {
 		return fail("eval.best and eval.patience want data for evaluations: set data.eval, data.eval_split or data.share")
 	case c.Train.Steps != 0 && c.Train.Epochs != 0:
 		return fail("got train.steps and train.epochs, want one of them")
-	case c.Schedule.Rate == 0 && (c.Schedule.Shape != "" || c.Schedule.Floor != 0 || c.Schedule.Warmup != 0 || c.Schedule.Decay != 0):
-		return fail("schedule.rate is missing: the largest learning rate, as 2e-4")
+	}
+	for _, u := range uses {
+		if u.with(c) {
+			continue
+		}
+		for _, key := range u.list() {
+			if !c.value(key).IsZero() {
+				return fail("got %s and %s %q: it is for %s", key, u.of, cmp.Or(c.value(u.of).String(), names[u.of][1]), strings.Join(u.values, ", "))
+			}
+		}
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package tuning
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/data"
 )
 
 // file writes a file and returns its path.
@@ -25,7 +28,8 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := regexp.MustCompile(`(?m)^(# )?([a-z0-9_]+) = `)
-	all := key.ReplaceAllString(Example, "$2 = ")
+	other := regexp.MustCompile(`(?m)^# (steps|beta) = .*`) // than the method and the epochs of the example
+	all := key.ReplaceAllString(other.ReplaceAllString(Example, ""), "$2 = ")
 	c, err := Read(file(t, all), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +78,15 @@ func TestFilesThatCannotBe(t *testing.T) {
 		{"no data", "output = \"o\"\nmodel.path = \"tiny\"\n", nil, ": data.train is missing"},
 		{"no output", "model.path = \"tiny\"\ndata.train = \"x\"", nil, ": output is missing"},
 		{"steps and epochs", good, []string{"train.steps=1", "train.epochs=2"}, ": got train.steps and train.epochs, want one of them"},
-		{"a warm-up without a rate", good, []string{"schedule.warmup=10"}, ": schedule.rate is missing"},
+		{"a rank of 0", good + "[lora]\nrank = 0\n", nil, ": got lora.rank 0, want more than 0"},
+		{"no steps, by hand", good + "[train]\nepochs = 3\n", []string{"train.steps=0"}, ": got train.steps 0, want more than 0"},
+		{"an alpha that is no number", good, []string{"lora.alpha=nan"}, ": got lora.alpha NaN, want more than 0"},
+		{"momentum of adamw", good, []string{"optimizer.momentum=0.9"}, `: got optimizer.momentum and optimizer.name "adamw": it is for sgd`},
+		{"moments of sgd", good + "[optimizer]\nname = \"sgd\"\nbeta1 = 0.5\n", nil, `: got optimizer.beta1 and optimizer.name "sgd": it is for adamw`},
+		{"beta of an adapter", good, []string{"train.beta=0.2"}, `: got train.beta and train.method "lora": it is for dpo, orpo`},
+		{"an adapter of all weights", good + "[train]\nmethod = \"full\"\n[lora]\nrank = 2\n", nil, `: got lora.rank and train.method "full": it is for lora, dpo, orpo`},
+		{"the end of a constant", good, []string{"schedule.shape=constant", "schedule.floor=1e-5"}, `: got schedule.floor and schedule.shape "constant"`},
+		{"a fall that is a cosine's", good, []string{"schedule.decay=3"}, `: got schedule.decay and schedule.shape "cosine": it is for stable`},
 		{"best without evaluations", good, []string{"eval.best=true"}, ": eval.best and eval.patience want data for evaluations: set data.eval, data.eval_split or data.share"},
 		{"patience without evaluations", good, []string{"eval.patience=2"}, ": eval.best and eval.patience want"},
 		{"a share and a split", good, []string{"data.share=0.1", "data.eval_split=test"}, ": got data.share and data.eval or data.eval_split, want one of them"},
@@ -119,7 +131,7 @@ func TestGivenByHand(t *testing.T) {
 		{"train.steps = 3\n", []string{"train.epochs=1"}, "train.epochs=1, in place of train.steps = 3", func(c *Config) bool { return c.Train.Steps == 0 && c.Train.Epochs == 1 }},
 		{"data.share = 0.1\n", []string{"data.eval=e.jsonl"}, "data.eval=e.jsonl, in place of data.share = 0.1", func(c *Config) bool { return c.Data.Share == 0 }},
 		{"lora.rank = 4\nmodel.bits = 4\n", []string{"train.method=full"}, "train.method=full, in place of model.bits = 4, lora.rank = 4", func(c *Config) bool { return c.LoRA.Rank == 0 && c.Model.Bits == 0 }},
-		{"train.epochs = 3\n", []string{"train.steps=0"}, "", func(c *Config) bool { return c.Train.Epochs == 3 }},
+		{"[optimizer]\nbeta1 = 0.5\n", []string{"optimizer.name=sgd"}, "optimizer.name=sgd, in place of optimizer.beta1 = 0.5", func(c *Config) bool { return c.Optimizer.Beta1 == 0 }},
 		{"train.epochs = 3\n", []string{"train.epochs=1"}, "", func(c *Config) bool { return c.Train.Epochs == 1 }},
 	} {
 		got, err := Read(file(t, good+c.text), c.overrides)
@@ -129,6 +141,71 @@ func TestGivenByHand(t *testing.T) {
 		}
 		if said := strings.Join(got.replaced, "\n"); said != c.want || !c.right(got) {
 			t.Errorf("%q %q: got %q, want %q; %+v", c.text, c.overrides, said, c.want, got)
+		}
+	}
+}
+
+// made is the options of a job of so many steps, or the error that it cannot be.
+func made(t *testing.T, overrides ...string) (string, error) {
+	t.Helper()
+	c, err := Read(file(t, "output = \"o\"\nmodel.path = \"tiny\"\ndata.train = \"t.txt\"\n"), overrides)
+	if err != nil {
+		return "", err
+	}
+	text := data.Windows(strings.Repeat("to and fro. ", 400), 16, 4)
+	o, err := c.options(text, text, false)
+	o.Eval = nil // which is a pointer
+	return fmt.Sprintf("%+v", o), err
+}
+
+// TestZeros: a number that is given as 0 is none that is left out, unless the example has a 0 there: it is
+// refused by name, or another job.
+func TestZeros(t *testing.T) {
+	number := regexp.MustCompile(`^(?:# )?([a-z0-9_]+) = ([0-9.e-]+)\b`)
+	section, tried := "", 0
+	for line := range strings.Lines(Example) {
+		if strings.HasPrefix(line, "[") {
+			section = strings.Trim(line, "[]\n") + "."
+			continue
+		}
+		m := number.FindStringSubmatch(line)
+		if m == nil || strings.Trim(m[2], "0.") == "" {
+			continue
+		}
+		tried++
+		key := section + m[1]
+		usual, err := made(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := made(t, key+"=0")
+		switch {
+		case err != nil && !strings.Contains(err.Error(), "got "+key+" 0, want "):
+			t.Errorf("%s=0: got the error %v", key, err)
+		case err == nil && got == usual:
+			t.Errorf("%s=0: got the job of a file that leaves it out", key)
+		}
+	}
+	if tried < 15 {
+		t.Errorf("%d keys of the example have a number that is not 0, want more", tried)
+	}
+	for _, c := range []struct{ override, want string }{
+		{"train.clip=0", "Clip:+Inf "},
+		{"optimizer.beta1=0", "AdamW β 0 0.999, ε 1e-08,"},
+		{"optimizer.beta2=0", "AdamW β 0.9 0, ε 1e-08,"},
+		{"optimizer.eps=0", "AdamW β 0.9 0.999, ε 0,"},
+		{"schedule.rate=0", "LR:cosine 0 to 0 "},
+		{"eval.batches=0", "EvalBatches:75 "},
+		{"schedule.warmup=3", "LR:cosine 0.0002 after 3 steps of warm-up to 0 at step 225 "},
+		{"schedule.warmup=0", "LR:cosine 0.0002 to 0 at step 225 "},
+		{"schedule.shape=linear", "LR:linear 0.0002 after 11 steps of warm-up to 0 at step 225 "},
+		{"schedule.shape=constant", "LR:constant 0.0002 after 11 steps of warm-up "},
+		{"schedule.floor=1e-5", "LR:cosine 0.0002 after 11 steps of warm-up to 1e-05 at step 225 "},
+		{"schedule.rate=1e-3", "LR:cosine 0.001 to 0 at step 225 "},
+		{"optimizer.name=sgd", "SGD momentum 0,"},
+	} {
+		if got, err := made(t, c.override); err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s, %v, want %s", c.override, got, err, c.want)
 		}
 	}
 }

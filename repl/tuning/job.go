@@ -112,10 +112,13 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 		text = tuned.Text(0)
 	}
 	var stopped *train.Interrupted
-	if errors.As(err, &stopped) {
+	var paused *train.Paused
+	switch {
+	case errors.As(err, &stopped):
 		return text, fmt.Errorf("interrupted at step %d of %d, a checkpoint is saved: the same command with --resume goes on", stopped.Step, stopped.Steps)
-	}
-	if err != nil {
+	case errors.As(err, &paused): // nobody calls Run again in this process
+		return text, fmt.Errorf("%w; stopped at step %d of %d: the same command with --resume goes on from the newest checkpoint", paused.Cause, paused.Step, paused.Steps)
+	case err != nil:
 		return text, err
 	}
 	saved := filepath.Join(output, "adapter")

@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -20,7 +21,52 @@ import (
 //go:embed example.toml
 var Example string
 
-// decode reads a text into what c says already. Its errors begin with line and column.
+// names are the values of keys that are a choice: none, that of a key that is left out, and the others.
+var names = map[string][]string{
+	"train.method":   {"", "lora", "full", "dpo", "orpo"},
+	"train.spikes":   {"", "note", "skip", "back"},
+	"optimizer.name": {"", "adamw", "sgd"},
+	"schedule.shape": {"", "cosine", "linear", "constant", "stable"},
+	"model.compute":  {"", "f32", "bf16", "f16"},
+	"data.kind":      {"", "text", "completion", "chat", "preference"},
+}
+
+// positive are the numbers of which 0 means nothing. Where they are left out they have another value.
+var positive = []string{
+	"data.length", "data.batch", "train.steps", "train.epochs", "train.accumulate", "train.beta", "lora.rank", "lora.alpha", "optimizer.bits",
+	"checkpoints.keep",
+}
+
+// A use says for which values of another key some keys are, each of which may be a section.
+type use struct {
+	keys   []string
+	of     string
+	values []string
+}
+
+var uses = []use{
+	{[]string{"lora.", "model.bits"}, "train.method", []string{"lora", "dpo", "orpo"}},
+	{[]string{"train.beta"}, "train.method", []string{"dpo", "orpo"}},
+	{[]string{"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.bits"}, "optimizer.name", []string{"adamw"}},
+	{[]string{"optimizer.momentum"}, "optimizer.name", []string{"sgd"}},
+	{[]string{"schedule.decay"}, "schedule.shape", []string{"stable"}},
+	{[]string{"schedule.floor"}, "schedule.shape", []string{"cosine", "linear", "stable"}},
+}
+
+// with says whether the keys are for the value that the other one has.
+func (u use) with(c *Config) bool {
+	return slices.Contains(u.values, cmp.Or(c.value(u.of).String(), names[u.of][1]))
+}
+
+// list is the keys, those of sections one by one.
+func (u use) list() []string {
+	return slices.DeleteFunc(Keys(), func(key string) bool {
+		return !slices.ContainsFunc(u.keys, func(k string) bool { return k == key || strings.HasSuffix(k, ".") && strings.HasPrefix(key, k) })
+	})
+}
+
+// decode reads a text into what c says already, and notes which keys it gives. Its errors begin with line and
+// column.
 func decode(text []byte, c *Config) error {
 	d := toml.NewDecoder(strings.NewReader(string(text)))
 	err := d.DisallowUnknownFields().Decode(c)
@@ -46,7 +92,43 @@ func decode(text []byte, c *Config) error {
 		}
 		return fmt.Errorf("%d:%d: %s", row, column, text)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	var any map[string]any
+	if err := toml.Unmarshal(text, &any); err != nil {
+		return err
+	}
+	c.note("", any)
+	return nil
+}
+
+// note takes down the keys of a section.
+func (c *Config) note(section string, values map[string]any) {
+	for name, v := range values {
+		if list, ok := v.(map[string]any); ok {
+			c.note(section+name+".", list)
+		} else {
+			c.given[section+name] = true
+		}
+	}
+}
+
+// number is the value of a key whose type is one of numbers.
+func number(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
+	}
+	return v.Float()
+}
+
+// or is the number of a key, and zero where the key is given as 0: for the engine a field that is 0 was left
+// out.
+func (c *Config) or(key string, zero float64) float64 {
+	if x := number(c.value(key)); x != 0 || !c.given[key] {
+		return x
+	}
+	return zero
 }
 
 // mistyped is what the decoder says of a value of another type: it writes out the Go struct.
@@ -127,11 +209,9 @@ func (c *Config) excluded(key string) (list []string) {
 			}
 		}
 	}
-	if key == "train.method" && c.full() {
-		for _, k := range Keys() {
-			if strings.HasPrefix(k, "lora.") || k == "model.bits" {
-				list = append(list, k)
-			}
+	for _, u := range uses {
+		if u.of == key && !u.with(c) {
+			list = append(list, u.list()...)
 		}
 	}
 	return list
@@ -148,6 +228,7 @@ func (c *Config) replace(given map[string]string) {
 			if v := c.value(k); given[k] == "" && !v.IsZero() {
 				gone = append(gone, fmt.Sprintf("%s = %v", k, v))
 				v.SetZero()
+				delete(c.given, k)
 			}
 		}
 		if len(gone) > 0 {
