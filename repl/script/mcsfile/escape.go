@@ -38,8 +38,8 @@ func withoutMarks(source string) string {
 	return b.String()
 }
 
-// proseMark says whether a line of Markdown is one that looks like a mark, behind backslashes that say that it is
-// none: it is written with one more.
+// proseMark says whether a line of Markdown is one that looks like a mark, behind backslashes that say that
+// it is none: it is written with one more.
 func proseMark(line string) bool {
 	_, mark := parseMark("// " + strings.TrimLeft(line, `\`))
 	return mark && strings.HasPrefix(line, `\`)
