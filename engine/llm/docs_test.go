@@ -45,8 +45,14 @@ func TestDocsListFamilies(t *testing.T) {
 		compared[c.Family]++
 	}
 	for _, f := range families {
-		if n, ok := rows[f.Type]; !ok || n != compared[f.Type] || n < 3 {
-			t.Errorf("%s: got a row of docs/models.md that says %d (there: %v), want %d small models of testdata/families, at least 3", f.Type, n, ok, compared[f.Type])
+		n, ok := rows[f.Type]
+		switch small := compared[f.Type]; {
+		case small < 3:
+			t.Errorf("%s: testdata/families has %d small models, want at least 3", f.Type, small)
+		case !ok:
+			t.Errorf("%s: docs/models.md has no row, want one with %d small models", f.Type, small)
+		case n != small:
+			t.Errorf("%s: docs/models.md says %d small models, want the %d of testdata/families", f.Type, n, small)
 		}
 	}
 	if len(rows) != len(families) {
@@ -59,6 +65,21 @@ func TestPlacesOfAFamily(t *testing.T) {
 	small, err := filepath.Glob("testdata/gguf/*")
 	if err != nil {
 		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := 0
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += strings.Count(string(text), " = family{\n\tFamily:")
+	}
+	if written != len(families) {
+		t.Errorf("the list families has %d rows, want the %d that are written", len(families), written)
 	}
 	for _, f := range families {
 		if f.class == "" || f.read == nil || f.has == nil {

@@ -1,6 +1,6 @@
 """Writes engine/llm/testdata/families: small random decoders of each family, and what transformers computes with them.
 
-usage: python tests/peers/decoder_families.py        (needs torch, transformers, safetensors)
+usage: python tests/peers/decoder_families.py [NAME…]        (needs torch, transformers, safetensors; NAME: only that one)
 
 Each folder is what save_pretrained writes, and expected.safetensors:
 
@@ -11,6 +11,7 @@ Each folder is what save_pretrained writes, and expected.safetensors:
 """
 import os
 import shutil
+import sys
 import warnings
 
 import torch
@@ -93,9 +94,9 @@ def make(name, kind, changes):
 
 def main():
     warnings.filterwarnings("ignore")
-    shutil.rmtree(OUT, ignore_errors=True)
-    for name, (kind, changes) in MODELS.items():
-        make(name, kind, changes)
+    for name in sys.argv[1:] or MODELS:
+        shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
+        make(name, *MODELS[name])
 
 
 if __name__ == "__main__":

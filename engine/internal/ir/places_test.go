@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,34 @@ func TestPlacesOfAnOp(t *testing.T) {
 		slices.Sort(c.places)
 		if slices.Sort(got); !slices.Equal(got, c.places) {
 			t.Errorf("%s, %v, is named in\n%v, want\n%v", c.what, c.op, got, c.places)
+		}
+	}
+}
+
+// Each op of these families is named in all of these files. A GPU's kernel finds an elementwise op by its
+// name.
+func TestPlacesOfAFamilysOps(t *testing.T) {
+	files, names := engineFiles(t), opNames(t)
+	blocks, err := os.ReadFile(filepath.Join("..", "..", "..", "shaders", "scalar.metal"))
+	if err != nil {
+		t.Skip("the blocks of kernels are not beside the sources: ", err)
+	}
+	for family, places := range map[ir.Family][]string{
+		ir.FamilyElementwise: {"backend/ref/", "backend/cpu/tile/"},
+		ir.FamilyRow:         {"backend/ref/", "backend/cpu/row.go", "kernel/rowops.go"},
+	} {
+		for _, r := range ir.Rows() {
+			if r.Family != family {
+				continue
+			}
+			for _, place := range places {
+				if !slices.ContainsFunc(files, func(f goFile) bool { return strings.HasPrefix(f.place, place) && f.names(names[r.Op]) }) {
+					t.Errorf("%s: %s does not name ir.%s", r.Name, place, names[r.Op])
+				}
+			}
+			if family == ir.FamilyElementwise && r.Op != ir.Cast && r.Op != ir.Bitcast && !strings.Contains(string(blocks), " op_"+r.Name+"(") {
+				t.Errorf("%s: shaders/scalar.metal has no op_%s", r.Name, r.Name)
+			}
 		}
 	}
 }

@@ -45,11 +45,7 @@ const blockElements = 2048
 // longRow is the length from which a softmax is no longer computed in the cache and then stored past it.
 const longRow = 8 * blockElements
 
-func isRowOp(op ir.Op) bool { return slices.Contains(rowOps, op) }
-
-// rowOps are the ops that a rowKernel runs.
-var rowOps = []ir.Op{ir.Softmax, ir.LogSoftmax, ir.SoftmaxGrad, ir.LogSoftmaxGrad, ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad,
-	ir.RMSNormGrad, ir.CrossEntropy, ir.CrossEntropyGrad}
+func isRowOp(op ir.Op) bool { return ir.RowOf(op).Family == ir.FamilyRow }
 
 // compileRow runs a row op with the elementwise work around it.
 func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
@@ -98,7 +94,9 @@ func newRowKernel[T vec.Float](g *backend.Group, at int, runs *vec.Runs[T]) (*ro
 	if err := k.compileOperands(g, in, at, shape); err != nil {
 		return nil, err
 	}
-	k.work = k.workOf()
+	if k.work = k.workOf(); k.work == nil {
+		return nil, fmt.Errorf("row: got %v, want an op that workOf has", k.op)
+	}
 	return k, k.compileEpilogue(g, in, at)
 }
 

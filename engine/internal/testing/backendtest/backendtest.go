@@ -76,7 +76,7 @@ func newSuite(t *testing.T, open func() (backend.Backend, error), few bool) *sui
 	}
 	return &suite{
 		dev: backend.NewDevice("tested", b), exact: newReference(t), dtypes: b.Info().DTypes, few: few,
-		passed: map[ir.Op]map[dtype.Type]bool{},
+		tried: map[ir.Op]bool{}, passed: map[ir.Op]map[dtype.Type]bool{},
 	}
 }
 
@@ -115,12 +115,14 @@ func newReference(t *testing.T) *backend.Device {
 type suite struct {
 	dev, exact *backend.Device
 	dtypes     []dtype.Type
-	few        bool // see Few
+	few        bool           // see Few
+	tried      map[ir.Op]bool // -run chooses some
 	passed     map[ir.Op]map[dtype.Type]bool
 }
 
 // op runs the cases of a row with each dtype that its rule accepts, see everyCase.
 func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
+	s.tried[r.Op] = true
 	dtypes := s.dtypes
 	if s.few { // most ops take the first, and then that is all
 		dtypes = append([]dtype.Type{dtype.F32}, dtypes...)
@@ -304,9 +306,14 @@ func Record(name string) map[string][]string {
 	return ran
 }
 
+// checkRecord compares the record with what has run; it keeps what -run has left out.
 func (s *suite) checkRecord(t *testing.T, name string) {
 	var text strings.Builder
+	recorded := Record(name)
 	for _, r := range ir.Rows() {
+		if kept := recorded[r.Name]; !s.tried[r.Op] && kept != nil {
+			text.WriteString(r.Name + ": " + strings.Join(kept, " ") + "\n")
+		}
 		if len(s.passed[r.Op]) == 0 {
 			continue
 		}

@@ -270,14 +270,15 @@ func rowCases(op ir.Op) []Case {
 // rowOp applies a row op to x and to further operands that suit it.
 func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
 	switch op {
-	case ir.Softmax, ir.LogSoftmax:
-		return []*ir.Node{b.New(op, attr, x)}
 	case ir.SoftmaxGrad:
 		return []*ir.Node{b.New(op, attr, b.New(ir.Softmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
 	case ir.LogSoftmaxGrad:
 		return []*ir.Node{b.New(op, attr, b.New(ir.LogSoftmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
 	case ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad, ir.RMSNormGrad:
 		return weightedRows(b, op, dt, x, attr)
+	case ir.CrossEntropy, ir.CrossEntropyGrad:
+	default: // one operand is enough
+		return []*ir.Node{b.New(op, attr, x)}
 	}
 	if len(x.Shape) != 2 {
 		panic(stop{errNotForDType})
