@@ -68,7 +68,7 @@ func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
 	if len(own) == 0 || rn.code.rt.Current() == nil {
 		return "", false
 	}
-	seen, behind := 0, ""
+	seen, behind, waits := 0, "", false
 	for _, g := range goroutines() {
 		switch {
 		case !before[g.id] && strings.Contains(g.creator, "/rt.(*Runtime).Block"): // makes a call that one of the program's waits for
@@ -81,6 +81,7 @@ func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
 			if why == "" {
 				return "", false
 			}
+			waits = waits || !g.supervises()
 			if g.id == own[0] {
 				state = why
 			}
@@ -96,5 +97,5 @@ func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
 	if state == "" {
 		state = behind
 	}
-	return state, state != "" && seen == len(own)
+	return state, state != "" && seen == len(own) && (waits || behind != "")
 }

@@ -79,6 +79,16 @@ func (g goroutineState) works() bool {
 	return false
 }
 
+// supervises says whether a goroutine waits for one that runs code for it, which may just begin or have ended.
+func (g goroutineState) supervises() bool {
+	for line := range bytes.Lines(g.stack) {
+		if name, own := bytes.CutPrefix(line, []byte("github.com/mcs-notebook/mcs/repl/session/internal/")); own {
+			return bytes.HasPrefix(name, []byte("supervise.(*Runner).supervise"))
+		}
+	}
+	return false
+}
+
 // waitsFor returns why a goroutine waits for another one, in the runtime's words. It is empty if the
 // goroutine does not wait, or waits for something else: "semacquire" is a wait for the runtime, such as for
 // the start of a collection.
