@@ -79,7 +79,8 @@ func (g goroutineState) works() bool {
 	return false
 }
 
-// supervises says whether a goroutine waits for one that runs code for it, which may just begin or have ended.
+// supervises says whether a goroutine waits for one that runs code for it, which may just begin or have
+// ended.
 func (g goroutineState) supervises() bool {
 	for line := range bytes.Lines(g.stack) {
 		if name, own := bytes.CutPrefix(line, []byte("github.com/mcs-notebook/mcs/repl/session/internal/")); own {
