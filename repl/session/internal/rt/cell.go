@@ -393,11 +393,22 @@ func (r *Runtime) Busy() bool {
 	return r.run != nil || len(r.cells) > 0
 }
 
-// Goroutines are the goroutines that run code of cells, the oldest first.
+// Goroutines are the goroutines that run code of cells: those of the cell that runs before others, and the
+// oldest of each first.
 func (r *Runtime) Goroutines() []uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.cells))
+	list := slices.Sorted(maps.Keys(r.cells))
+	slices.SortStableFunc(list, func(a, b uint64) int {
+		other := func(g uint64) int {
+			if r.run != nil && r.cells[g] == r.run.cell {
+				return 0
+			}
+			return 1
+		}
+		return other(a) - other(b)
+	})
+	return list
 }
 
 // Others says whether a goroutine runs code of another cell.
