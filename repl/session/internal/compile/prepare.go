@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -112,8 +113,7 @@ func isPrinting(facts *checked, e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	o := facts.Info.Uses[sel.Sel]
-	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
+	return lower.Prints(facts.Info.Uses[sel.Sel])
 }
 
 // Split splits a cell into pieces. Negated are its lines that begin as a command of the shell does and are

@@ -359,8 +359,12 @@ func (l *Lowerer) returnsError(e ast.Expr) bool {
 	if !ok {
 		return true
 	}
-	o := l.info.Uses[sel.Sel]
-	return o == nil || o.Pkg() == nil || o.Pkg().Path() != "fmt" || !strings.HasPrefix(o.Name(), "Print") && !strings.HasPrefix(o.Name(), "Fprint")
+	return !Prints(l.info.Uses[sel.Sel])
+}
+
+// Prints says whether an object is a function of fmt that prints: its results are no news.
+func Prints(o types.Object) bool {
+	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
 
 // checked makes a call and stops the cell if its last result, an error, is not nil.
