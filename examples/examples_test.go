@@ -11,11 +11,15 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/kernel"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
+
+// fewer are parameters of examples that train for long: with them what they say still holds.
+var fewer = map[string]map[string]string{"lora.mcs": {"steps": "60"}, "chat.mcs": {"steps": "40"}}
 
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("*.mcs")
@@ -31,11 +35,15 @@ func TestExamples(t *testing.T) {
 			if err := kernel.Checked(); err != nil && strings.Contains(string(text), "kernel.New(") {
 				t.Skip(err)
 			}
+			params := fewer[name]
+			if long.Tests() {
+				params = nil
+			}
 			f := mcsfile.Parse(name, string(text))
 			report, err := script.Run(context.Background(), f, script.Options{
 				Check: true,
 				Open: func(stdout io.Writer) (script.Runner, error) {
-					return session.New(session.Options{Stdout: stdout, Stderr: os.Stderr, Commands: magics.Table{}})
+					return session.New(session.Options{Stdout: stdout, Stderr: os.Stderr, Commands: magics.Table{}, Params: params})
 				},
 			})
 			if err != nil {

@@ -44,9 +44,6 @@ func New(o Options) (*Session, error) { return open(o, nil) }
 func open(o Options, p *programRun) (*Session, error) {
 	limits := o.limits.Or(supervise.MachineLimits())
 	debug.SetMaxStack(stackHeadroom)
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect garbage before the watchdog counts it as memory in use
-		debug.SetMemoryLimit(int64(min(limits.Memory, math.MaxInt64)))
-	}
 	if o.Source != "" {
 		o.Source = home(o) // it stays where it is if the session's folder changes
 	}
