@@ -86,16 +86,13 @@ var undefined = lazy.Regexp(`^undefined: ([\pL_][\pL_\d]*)`)
 // notAsAsked says which names of an answer the check cannot use, as it was refused.
 func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []session.Var) string {
 	own := l.declared()
-	var said []string
-	say := func(format string, args ...any) {
-		if line := fmt.Sprintf(format, args...); !slices.Contains(said, line) {
-			said = append(said, line)
-		}
-	}
+	given := map[string]string{} // by the exercise
+	declare(given, e.Start, true)
+	var said, others []string
 	for _, d := range refused.Diags {
 		if m := undefined().FindStringSubmatch(d.Message); m != nil {
 			if _, asked := own[m[1]]; asked {
-				say("%s is not declared, and the exercise asks for it", m[1])
+				said = append(said, m[1]+" is not declared, and the exercise asks for it")
 			}
 			continue
 		}
@@ -106,46 +103,57 @@ func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []ses
 			if !asked || at < 0 || t.Tok != token.IDENT {
 				continue
 			}
+			line := fmt.Sprintf("%s is not of the type that is asked for: got %s", name, vars[at].Type)
 			if head != "" {
-				head = ", want " + head
+				line += ", want " + head
 			}
-			say("%s is not of the type that is asked for: got %s%s", name, vars[at].Type, head)
+			if _, first := given[name]; first {
+				said = append(said, line)
+			} else {
+				others = append(others, line)
+			}
 		}
 	}
-	return cmp.Or(strings.Join(said, "\n"), "the check does not fit the names that are declared now: are all cells above run, as they were given?")
+	if len(said) == 0 {
+		said = others
+	}
+	slices.Sort(said)
+	return cmp.Or(strings.Join(slices.Compact(said), "\n"), "the check does not fit the names that are declared now: are all cells above run, as they were given?")
 }
 
 // declared are the names that the lesson's cells and solutions declare, functions of cells with the lines that
 // say their types: learners see those.
 func (l *Lesson) declared() map[string]string {
 	names := map[string]string{}
-	note := func(source string, seen bool) {
-		tokens := cell.Scan(source)
-		for i, t := range tokens {
-			if t.Tok != token.IDENT || t.Depth > 0 {
-				continue
-			}
-			before := token.ILLEGAL
-			if i > 0 {
-				before = tokens[i-1].Tok
-			}
-			name := t.Text(source)
-			switch {
-			case before == token.FUNC && seen:
-				line, _ := cell.LineCol(source, t.From)
-				names[name] = strings.TrimSuffix(strings.TrimSpace(cell.Line(source, line)), " {")
-			case names[name] == "" && (slices.Contains([]token.Token{token.FUNC, token.VAR, token.CONST, token.TYPE}, before) || defines(tokens[i+1:])):
-				names[name] = ""
-			}
-		}
-	}
 	for _, c := range l.File.Code() {
-		note(c.Source, true)
+		declare(names, c.Source, true)
 	}
 	for i := range l.Exercises {
-		note(l.Exercises[i].Solution, false)
+		declare(names, l.Exercises[i].Solution, false)
 	}
 	return names
+}
+
+// declare adds the names that a cell declares; seen says that learners see it.
+func declare(names map[string]string, source string, seen bool) {
+	tokens := cell.Scan(source)
+	for i, t := range tokens {
+		if t.Tok != token.IDENT || t.Depth > 0 {
+			continue
+		}
+		before := token.ILLEGAL
+		if i > 0 {
+			before = tokens[i-1].Tok
+		}
+		name := t.Text(source)
+		switch {
+		case before == token.FUNC && seen:
+			line, _ := cell.LineCol(source, t.From)
+			names[name] = strings.TrimSuffix(strings.TrimSpace(cell.Line(source, line)), " {")
+		case names[name] == "" && (slices.Contains([]token.Token{token.FUNC, token.VAR, token.CONST, token.TYPE}, before) || defines(tokens[i+1:])):
+			names[name] = ""
+		}
+	}
 }
 
 // defines says whether what follows a name is the rest of a list of names and :=.
