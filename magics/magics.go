@@ -144,6 +144,9 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 	if err != nil {
 		return nil, err
 	}
+	if m.Outside && s.Confined() {
+		return nil, fmt.Errorf("%s: %w", name, session.ErrConfined)
+	}
 	if m.outside(flags) {
 		s.NoteOutside()
 	}
