@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,6 +133,13 @@ func (l *Lesson) declared() map[string]string {
 		declare(names, l.Exercises[i].Solution, false)
 	}
 	return names
+}
+
+// Declared are the names that a cell declares, sorted.
+func Declared(source string) []string {
+	names := map[string]string{}
+	declare(names, source, false)
+	return slices.Sorted(maps.Keys(names))
 }
 
 // declare adds the names that a cell declares; seen says that learners see it.
