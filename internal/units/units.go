@@ -80,6 +80,21 @@ func Bytes(n int64) string {
 	return strconv.FormatFloat(x/1024, 'f', 1, 64) + " PiB"
 }
 
+// ParseBytes reads a size as Bytes writes it: 512MiB, 1.5 GiB, and 1024 without a unit.
+func ParseBytes(text string) (int64, error) {
+	number, unit := text, 1.0
+	for i, u := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+		if rest, ok := strings.CutSuffix(text, u); ok {
+			number, unit = strings.TrimSpace(rest), math.Pow(1024, float64(i))
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if n *= unit; err != nil || !(n >= 0 && n < 1<<62) {
+		return 0, fmt.Errorf("got size %q, want one such as 512MiB or 2GiB", text)
+	}
+	return int64(n), nil
+}
+
 // Int writes n with thousands separators: 1,064,960.
 func Int(n int64) string {
 	s := strconv.FormatInt(n, 10)

@@ -88,15 +88,17 @@ type Style func(role Role, text string) string
 type Role int
 
 const (
-	Plain   Role = iota
-	Dim          // secondary facts: units, elisions
-	Strong       // the figure that the reader came for
-	Good         // better than the value it is compared with
-	Bad          // worse than the value it is compared with, errors
-	Heading      // names of columns
-	Name         // names of variables, kernels, files
-	Code         // Go source: a front end that can colours its tokens
-	Series1      // the lines of a plot
+	Plain    Role = iota
+	Dim           // secondary facts: units, elisions
+	Strong        // the figure that the reader came for
+	Good          // better than the value it is compared with
+	Bad           // worse than the value it is compared with, errors
+	Heading       // names of columns
+	Name          // names of variables, kernels, files
+	Code          // Go source: a front end that can colours its tokens
+	Emphasis      // stressed words of prose
+	Link          // words of prose that lead somewhere
+	Series1       // the lines of a plot
 	Series2
 	Series3
 	Series4

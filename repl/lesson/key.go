@@ -11,8 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
-// readKey reads the key of the lesson at base, open or sealed; nil if there is none.
-func readKey(base string) (*mcsfile.File, error) {
+// ReadKey reads the key that lies beside the lesson at path, open or sealed; nil if there is none.
+func ReadKey(path string) (*mcsfile.File, error) {
+	base := strings.TrimSuffix(path, fileEnd)
 	key, err := mcsfile.Read(base+keyEnd, base+keyEnd)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err

@@ -84,7 +84,7 @@ func Read(path string) (*Lesson, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := readKey(strings.TrimSuffix(path, fileEnd))
+	key, err := ReadKey(path)
 	if err != nil {
 		return nil, err
 	}

@@ -68,15 +68,11 @@ type seconds float64
 // MarshalText writes no exponent: not every reader takes one.
 func (s seconds) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.6f", float64(s)), nil }
 
-// writeJUnit writes what the tests did.
-func writeJUnit(name string, jobs []*job) error {
+// writeJUnit writes a report.
+func writeJUnit(name string, suites []junitSuite) error {
 	host, _ := os.Hostname()
 	var report junitReport
-	for i, j := range jobs {
-		if j.start.IsZero() { // the run was stopped before
-			continue
-		}
-		s := j.suite()
+	for i, s := range suites {
 		s.ID, s.Hostname = i, cmp.Or(host, "localhost")
 		report.Suites = append(report.Suites, s)
 		report.Tests, report.Failures, report.Errors, report.Seconds = report.Tests+s.Tests, report.Failures+s.Failures, report.Errors+s.Errors, report.Seconds+s.Seconds
@@ -88,9 +84,12 @@ func writeJUnit(name string, jobs []*job) error {
 	return durable.WriteFile(name, durable.Text(xml.Header+string(text)+"\n"))
 }
 
+// begun is a time as the reports have it.
+func begun(t time.Time) string { return t.UTC().Format(time.DateOnly + "T" + time.TimeOnly) }
+
 // suite is the report of one process.
 func (j *job) suite() junitSuite {
-	s := junitSuite{Name: j.name, Package: "mcs", Begun: j.start.UTC().Format(time.DateOnly + "T" + time.TimeOnly), Stdout: j.stdout.String(), Stderr: j.stderr.String()}
+	s := junitSuite{Name: j.name, Package: "mcs", Begun: begun(j.start), Stdout: j.stdout.String(), Stderr: j.stderr.String()}
 	var list []junitProperty
 	for _, p := range j.params {
 		name, value, _ := strings.Cut(p, "=")

@@ -77,7 +77,13 @@ func testAll(cmd *cobra.Command, names []string, o testOptions) error {
 	}
 	err = o.run(cmd, jobs)
 	if o.junit != "" {
-		if failed := writeJUnit(o.junit, jobs); failed != nil {
+		var suites []junitSuite
+		for _, j := range jobs {
+			if !j.start.IsZero() { // the run was not stopped before
+				suites = append(suites, j.suite())
+			}
+		}
+		if failed := writeJUnit(o.junit, suites); failed != nil {
 			return failed
 		}
 	}

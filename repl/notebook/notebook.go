@@ -5,7 +5,7 @@
 // file and comes back has its names of cells, metadata, attachments and outputs: what the one has and the
 // other has not is kept in it (metadata "mcs" of a notebook, a [notebook] mark at the end of a file). It
 // counts as long as the cell to which it belongs stays as it was. Reading order: notebook.go, tofile.go,
-// fromfile.go; page.go and markdown.go write pages.
+// fromfile.go; page.go and markdown.go write pages; recorder.go takes what cells put out.
 package notebook
 
 import (

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"go/types"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -14,8 +15,17 @@ type Module = modules.Version
 // Get fetches a module, PATH@VERSION, and has cells import its packages from now on. It returns the version
 // that was chosen, and says what the go command would; without a version it is the newest release.
 func (s *Session) Get(ctx context.Context, module string) (Module, error) {
+	if s.opts.Confined {
+		return Module{}, ErrConfined
+	}
 	return s.packages.Get(ctx, module)
 }
+
+// ErrConfined is the error of what a confined session refuses: see Options.Confined.
+var ErrConfined = errors.New("not available here: this session reaches neither the network nor other programs")
+
+// Confined says whether the session was started so.
+func (s *Session) Confined() bool { return s.opts.Confined }
 
 // GoMod returns a go.mod and a go.sum for a program with this name, made of the session's cells: what they
 // import, in the versions that they import.

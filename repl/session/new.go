@@ -43,6 +43,9 @@ func New(o Options) (*Session, error) { return open(o, nil) }
 // open starts a session for cells, or for a program.
 func open(o Options, p *programRun) (*Session, error) {
 	limits := o.limits.Or(supervise.MachineLimits())
+	if o.Memory > 0 {
+		limits = o.limits.Or(supervise.LimitsOf(o.Memory))
+	}
 	debug.SetMaxStack(stackHeadroom)
 	if o.Source != "" {
 		o.Source = home(o) // it stays where it is if the session's folder changes
@@ -87,10 +90,10 @@ func (s *Session) start() error {
 		}
 	}
 	s.outs = outs{list: map[int]*out{}}
-	s.library = library.New(s.rt, s.streams, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
+	s.library = library.New(s.rt, s.streams, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil, Confined: s.opts.Confined})
 	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
-		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil, Plain: alone != nil,
+		Params: s.opts.Params, Each: s.opts.Each, Once: s.program != nil, Plain: alone != nil, Confined: s.opts.Confined,
 	})
 	s.packages = program.New(s.compiler, host{s}, s.modules, home(s.opts))
 	s.compiler.Loader = s.packages

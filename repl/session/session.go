@@ -80,6 +80,13 @@ type Options struct {
 	// drawings are among its shown values; nil draws nothing before.
 	Draw func(state func() display.Value)
 
+	// Confined keeps cells from the network and from starting programs: packages and commands that do are
+	// refused by name. It is no wall: what a cell may do to files it may still do.
+	Confined bool
+	// Memory is how many bytes cells may hold, tensors included, before they are stopped; 0: as many as the
+	// machine bears.
+	Memory uint64
+
 	limits supervise.Limits // lower in tests
 }
 

@@ -212,7 +212,7 @@ func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	default:
 	}
 	width, _ := e.console.Size()
-	if news := e.steps.news(width); news != "" {
+	if news := e.steps.news(width, e.theme.style()); news != "" {
 		io.WriteString(e.console, strings.ReplaceAll(news, "\n", "\r\n"))
 	}
 	if err := e.console.Raw(); err != nil {

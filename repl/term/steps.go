@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/display/prose"
 	"github.com/mcs-notebook/mcs/repl/term/paint"
 )
 
@@ -84,12 +85,15 @@ func (s *steps) ended(ran bool) {
 	s.shown, s.own = false, ""
 }
 
-// news is the prose of steps up to the one that is due, each of which is shown once, wrapped at a width.
-func (s *steps) news(width int) string {
+// readable is how wide lines of prose are at most: the eye loses its line in longer ones.
+const readable = 100
+
+// news is the prose of steps up to the one that is due, each of which is shown once, set for a width.
+func (s *steps) news(width int, style display.Style) string {
 	var parts []string
 	for ; s.due && s.told <= s.at; s.told++ {
-		if prose := s.Steps[s.told].Prose; prose != "" {
-			parts = append(parts, strings.Join(display.Wrap(visible.Text(prose), width, 0), "\n")+"\n\n")
+		if text := s.Steps[s.told].Prose; text != "" {
+			parts = append(parts, prose.Set(text, min(width, readable), style)+"\n\n")
 		}
 	}
 	return strings.Join(parts, "")

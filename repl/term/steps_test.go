@@ -82,7 +82,9 @@ func TestStepsLook(t *testing.T) {
 	ty.console.Writer = ty.screen
 	ty.view.restart()
 	ty.next()
-	if got, want := strings.TrimRight(strings.ReplaceAll(ty.screen.Dump(), "<>", ""), "\n "), `# Sums
+	if got, want := strings.TrimRight(strings.ReplaceAll(ty.screen.Dump(), "<>", ""), "\n "), `Sums
+════
+
 A line of prose that is wider than the
 screen is.
 

@@ -11,16 +11,18 @@ import (
 type colour string
 
 const (
-	none    colour = ""
-	dim     colour = "2"
-	bold    colour = "1"
-	red     colour = "31"
-	green   colour = "32"
-	yellow  colour = "33"
-	blue    colour = "34"
-	magenta colour = "35"
-	cyan    colour = "36"
-	grey    colour = "90"
+	none       colour = ""
+	dim        colour = "2"
+	bold       colour = "1"
+	italic     colour = "3"
+	underlined colour = "4"
+	red        colour = "31"
+	green      colour = "32"
+	yellow     colour = "33"
+	blue       colour = "34"
+	magenta    colour = "35"
+	cyan       colour = "36"
+	grey       colour = "90"
 
 	boldRed   colour = "1;31"
 	boldGreen colour = "1;32"
@@ -65,16 +67,18 @@ func (t theme) spans(text string) []paint.Span {
 }
 
 var roleColours = map[display.Role]colour{
-	display.Dim:     grey,
-	display.Strong:  bold,
-	display.Good:    green,
-	display.Bad:     red,
-	display.Heading: grey,
-	display.Name:    cyan,
-	display.Series1: cyan,
-	display.Series2: yellow,
-	display.Series3: magenta,
-	display.Series4: green,
+	display.Dim:      grey,
+	display.Strong:   bold,
+	display.Good:     green,
+	display.Bad:      red,
+	display.Heading:  grey,
+	display.Name:     cyan,
+	display.Emphasis: italic,
+	display.Link:     underlined,
+	display.Series1:  cyan,
+	display.Series2:  yellow,
+	display.Series3:  magenta,
+	display.Series4:  green,
 }
 
 // seriesColours are fixed colours for the series of a plot: thin lines in a theme's yellow or cyan are hard

@@ -288,7 +288,7 @@ func TestStepsThroughFile(t *testing.T) {
 	}
 	p := h.open(nil, "a.mcs")
 	p.See("a.mcs has 3 cells")
-	p.See("# Seven")
+	p.See("Seven\n═════")
 	p.SeeLine("In [1]: x := 6")
 	p.See("a.mcs 1/3 · a number")
 	p.Send("\r")

@@ -17,6 +17,7 @@ package compile
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"go/scanner"
 	"go/token"
@@ -86,6 +87,8 @@ type Config struct {
 	Plain bool
 	// Once says that the compiler compiles one program, which declares nothing twice.
 	Once bool
+	// Confined refuses packages that reach the network or start programs.
+	Confined bool
 }
 
 // A Library supplies the compiled packages for code of cells.
@@ -123,7 +126,7 @@ type Package struct {
 func New(config Config) *Compiler {
 	c := &Compiler{Config: config, World: world.New(), fset: config.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
 	c.packages, c.names = map[string]*Package{}, map[types.Object]string{}
-	c.importer = importer{stdlib.Importer(c.fset), c.packages}
+	c.importer = importer{stdlib.Importer(c.fset), c.packages, c.Confined}
 	c.imported, c.known, c.aliases = map[string]bool{}, map[string]bool{}, map[string]string{notation.Tensor: notation.TensorPath}
 	c.typeNames = map[*types.TypeName]string{}
 	c.instances = map[types.Object][]*instance{}
@@ -140,13 +143,31 @@ func New(config Config) *Compiler {
 type importer struct {
 	types.Importer
 	packages map[string]*Package
+	confined bool
 }
 
 func (im importer) Import(path string) (*types.Package, error) {
 	if p := im.packages[path]; p != nil {
 		return p.Types, nil
 	}
+	if im.confined && beyond(path) {
+		return nil, errConfined
+	}
 	return im.Importer.Import(path)
+}
+
+// errConfined is why a package of [beyond] cannot be imported.
+var errConfined = errors.New("not available here: it reaches the network or other programs")
+
+// beyond says whether a package reaches the network, starts programs, or undoes what keeps others from it.
+func beyond(path string) bool {
+	switch path {
+	case "net/mail", "net/netip", "net/url":
+		return false
+	case "crypto/tls", "go/build", "go/importer", "os/exec", "unsafe":
+		return true
+	}
+	return path == "net" || strings.HasPrefix(path, "net/")
 }
 
 // Functions returns the declarations of functions that have this name in the interpreter.

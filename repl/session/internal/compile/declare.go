@@ -3,6 +3,7 @@ package compile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -41,11 +42,13 @@ func (c *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece)
 		}
 		pkg, err := c.importer.Import(path)
 		if err != nil {
-			hint := help.Modules()[path]
-			if hint == "" {
+			hint, why := help.Modules()[path], stdlib.WhyNot(path)
+			if errors.Is(err, errConfined) {
+				why = err.Error()
+			} else if hint == "" {
 				hint = help.DidYouMean(path, stdlib.Paths())
 			}
-			return nil, &CheckError{Diags: []Diag{c.DiagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
+			return nil, &CheckError{Diags: []Diag{c.DiagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, why), hint)}}
 		}
 		name := pkg.Name()
 		if spec.Name != nil {

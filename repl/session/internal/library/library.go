@@ -13,6 +13,7 @@ import (
 	"go/types"
 	"log"
 	"net/http"
+	"os"
 	"reflect"
 	"unsafe"
 
@@ -37,6 +38,8 @@ type Limits struct {
 	Exit func(code int)
 	// Whole says that the code is a whole program: its print writes like a compiled program's.
 	Whole bool
+	// Confined says that no programs may be started: package os can, and is no package to refuse for that.
+	Confined bool
 }
 
 // New makes the library of an empty session.
@@ -113,6 +116,11 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 		own = map[string]any{"Benchmark": lib.rt.Benchmark}
 	case "os":
 		own = map[string]any{"Exit": lib.limits.Exit, "Stdin": reflect.ValueOf(&lib.streams.In.file).Elem(), "Stdout": reflect.ValueOf(&lib.streams.Out.file).Elem(), "Stderr": reflect.ValueOf(&lib.streams.Err.file).Elem()}
+		if lib.limits.Confined {
+			own["StartProcess"] = func(name string, _ []string, _ *os.ProcAttr) (*os.Process, error) {
+				return nil, &os.PathError{Op: "start", Path: name, Err: os.ErrPermission}
+			}
+		}
 	case "time":
 		own = map[string]any{"Sleep": lib.rt.Sleep, "Now": lib.clock.now, "Since": lib.clock.since}
 	default:

@@ -36,5 +36,10 @@ func MachineLimits() Limits {
 	if n := machine.Memory(); n > 0 {
 		memory = uint64(n)
 	}
+	return LimitsOf(memory)
+}
+
+// LimitsOf are the limits for so many bytes of memory.
+func LimitsOf(memory uint64) Limits {
 	return Limits{Memory: memory / 2, Whole: memory / 8 * 7, Grace: time.Second}
 }

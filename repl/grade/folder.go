@@ -1,0 +1,121 @@
+package grade
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/repl/notebook"
+)
+
+// shareData copies the lesson's data, which is what lies beside it but lessons, keys and notebooks, into a
+// folder that is not written to. End removes it.
+func (g *grader) shareData() (end func(), err error) {
+	from := filepath.Dir(g.path)
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, err
+	}
+	end = func() {}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".mcs") || strings.HasSuffix(name, ".key") || strings.HasSuffix(name, notebook.Extension) {
+			continue
+		}
+		if g.data == "" {
+			if g.data, err = os.MkdirTemp("", "mcs-grade-"); err != nil {
+				return nil, err
+			}
+			end = func() { removeAll(g.data) }
+		}
+		if err := copyReadOnly(filepath.Join(from, e.Name()), filepath.Join(g.data, e.Name())); err != nil {
+			end()
+			return nil, err
+		}
+	}
+	return end, nil
+}
+
+// copyReadOnly copies a file, or a folder with what is in it.
+func copyReadOnly(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(at, 0o700)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return copyFile(path, at, 0o400)
+	})
+}
+
+func copyFile(from, to string, mode fs.FileMode) error {
+	f, err := regular.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, f); err != nil {
+		w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+// removeAll removes a folder, also what may not be written to. What links lead to stays as it is.
+func removeAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && (d.IsDir() || d.Type().IsRegular()) {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// folder makes the folder of a process: the learner's file, and links to the lesson's data.
+func (p *process) folder() (string, error) {
+	dir, err := os.MkdirTemp("", "mcs-grade-")
+	if err != nil {
+		return "", err
+	}
+	if err := p.fill(dir); err != nil {
+		removeAll(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+func (p *process) fill(dir string) error {
+	if err := copyFile(p.file, filepath.Join(dir, filepath.Base(p.file)), 0o600); err != nil || p.data == "" {
+		return err
+	}
+	entries, err := os.ReadDir(p.data)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		from, to := filepath.Join(p.data, e.Name()), filepath.Join(dir, e.Name())
+		if os.Symlink(from, to) == nil {
+			continue
+		}
+		if err := copyReadOnly(from, to); err != nil { // a system whose users may not make links
+			return err
+		}
+	}
+	return nil
+}
