@@ -117,17 +117,7 @@ func (t *Tutor) NextHint() (display.Value, error) {
 	return prose.Markdown(strings.Join(parts, "\n\n")), t.work.save()
 }
 
-// A solution is shown, and is the next cell.
-type solution struct{ name, text string }
-
-func (s solution) Text(int) string {
-	return "a solution of " + s.name + " is the next cell: Return runs it"
-}
-
-// Preload is what the next cell may be.
-func (s solution) Preload() []string { return []string{s.text} }
-
-// ShowSolution offers the solution of the exercise as the next cell, once there was an answer.
+// ShowSolution offers the solution of the exercise, in the terminal as the next cell, once there was an answer.
 func (t *Tutor) ShowSolution() (display.Value, error) {
 	t.moved = true // the step comes again
 	e, err := t.current()
@@ -145,7 +135,10 @@ func (t *Tutor) ShowSolution() (display.Value, error) {
 	if i := t.stepOf(e); i >= 0 {
 		t.step = i
 	}
-	return solution{e.Name, e.Solution}, t.work.save()
+	if t.pages {
+		return prose.Markdown("A solution, to copy into the cell of " + e.Name + ":\n\n" + display.Fenced("go", e.Solution)), t.work.save()
+	}
+	return display.Lines("a solution of " + e.Name + " is the next cell: Return runs it"), t.work.save()
 }
 
 // Progress is a table of the exercises, what the learner has done, and where the learner is.

@@ -39,7 +39,8 @@ type Tutor struct {
 	offered string // a solution, in the place of the answer
 	last    string // the exercise that was answered last
 	going   int    // the lesson to which a command of the cell goes, or -1
-	moved   bool
+	moved   bool // the step is another, or has another text
+	turned  bool // the lesson is another, or begins again
 }
 
 // NewTutor opens a folder of lessons for a learner. Pages says that the front end keeps the learner's copies
@@ -109,8 +110,11 @@ func (t *Tutor) turn(at int) error {
 		}
 	}
 	t.step = max(min(t.state().Step, len(t.steps)), 0)
+	if t.pages { // a page runs the cells up to the last right answer, where others may have come
+		t.step = t.state().behind(t.lesson(), cells)
+	}
 	t.work.progress.Lesson = t.lesson().Name
-	t.moved = true
+	t.moved, t.turned = true, true
 	return t.work.save()
 }
 
@@ -119,6 +123,13 @@ func (t *Tutor) state() *state   { return t.work.of(t.lesson()) }
 
 // Path is the learner's copy of the lesson.
 func (t *Tutor) Path() string { return t.work.path(t.lesson()) }
+
+// Turned is the learner's copy of a lesson that has begun since it was asked last, if one has, and how many of
+// its cells the learner has behind them.
+func (t *Tutor) Turned() (path string, ran int, ok bool) {
+	ok, t.turned = t.turned, false
+	return t.Path(), t.step, ok
+}
 
 // Place is the cells of the lesson through which the learner steps, and which of those that run comes next.
 // Moved says that it is another, or has another text, since Place was asked last.

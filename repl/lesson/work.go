@@ -135,7 +135,12 @@ func (w *work) copyOf(l *Lesson) ([]mcsfile.Cell, error) {
 	if err := w.write(l, cells); err != nil {
 		return nil, err
 	}
-	s.Step, s.Given = 0, sums
+	s.Step, s.Given = s.behind(l, cells), sums
+	return cells, nil
+}
+
+// behind is the step behind the last right answer among cells.
+func (s *state) behind(l *Lesson, cells []mcsfile.Cell) (behind int) {
 	step := 0
 	for i := range cells {
 		if cells[i].Markdown {
@@ -143,10 +148,10 @@ func (w *work) copyOf(l *Lesson) ([]mcsfile.Cell, error) {
 		}
 		step++
 		if e := l.Of(&cells[i]); e != nil && s.of(e).Right {
-			s.Step = step
+			behind = step
 		}
 	}
-	return cells, nil
+	return behind
 }
 
 func hasAll(l *Lesson, f *mcsfile.File) bool {

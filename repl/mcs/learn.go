@@ -155,7 +155,6 @@ func learnOnPage(ctx context.Context, dir string, port int) error {
 		return err
 	}
 	table := courseMagics(t)
-	fmt.Println(t.Welcome())
 	return web.Run(ctx, web.Options{
 		Options: runner.Options{
 			Open: func(o session.Options) (runner.Session, error) {
@@ -165,7 +164,8 @@ func learnOnPage(ctx context.Context, dir string, port int) error {
 			Complete: func(cell string, pos int) (int, []session.Completion) { return table.Complete(t.Session, cell, pos) },
 			Inspect:  func(name string, all bool) (display.Value, error) { return table.Inspect(t.Session, name, all) },
 		},
-		Path: t.Path(), Dir: kept, Port: port, Log: os.Stdout,
+		Dir: kept, Port: port, Log: os.Stdout, Notice: t.Welcome(),
+		Follow: t.Turned,
 		Variables: func() (display.Value, error) { return table.Run(ctx, t.Session, "%whos") },
 	})
 }
