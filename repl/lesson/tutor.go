@@ -39,8 +39,8 @@ type Tutor struct {
 	offered string // a solution, in the place of the answer
 	last    string // the exercise that was answered last
 	going   int    // the lesson to which a command of the cell goes, or -1
-	moved   bool // the step is another, or has another text
-	turned  bool // the lesson is another, or begins again
+	moved   bool   // the step is another, or has another text
+	turned  bool   // the lesson is another, or begins again
 }
 
 // NewTutor opens a folder of lessons for a learner. Pages says that the front end keeps the learner's copies
