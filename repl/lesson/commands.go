@@ -55,7 +55,7 @@ func (t *Tutor) refusal(e *Exercise, a *attempt, words string) string {
 	if n := len(e.Hints) - a.Hints; n > 0 {
 		help = append(help, fmt.Sprintf("%%hint helps (%d left)", n))
 	}
-	if e.Solution != "" {
+	if e.Solution != "" && a.Tries > 0 {
 		help = append(help, "%solution shows one")
 	}
 	if len(help) > 0 {
