@@ -117,7 +117,8 @@ func (t *Tutor) NextHint() (display.Value, error) {
 	return prose.Markdown(strings.Join(parts, "\n\n")), t.work.save()
 }
 
-// ShowSolution offers the solution of the exercise, in the terminal as the next cell, once there was an answer.
+// ShowSolution offers the solution of the exercise, in the terminal as the next cell, once there was an
+// answer.
 func (t *Tutor) ShowSolution() (display.Value, error) {
 	t.moved = true // the step comes again
 	e, err := t.current()

@@ -17,7 +17,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A Refusal says what is wrong with an answer. Nothing of the check's text or of the expected answer is in it.
+// A Refusal says what is wrong with an answer. Nothing of the check's text or of the expected answer is in
+// it.
 type Refusal struct {
 	Words string
 	Err   error // of the check, which only a teacher may see; nil: the check did not run
@@ -121,8 +122,8 @@ func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []ses
 	return cmp.Or(strings.Join(slices.Compact(said), "\n"), "the check does not fit the names that are declared now: are all cells above run, as they were given?")
 }
 
-// declared are the names that the lesson's cells and solutions declare, functions of cells with the lines that
-// say their types: learners see those.
+// declared are the names that the lesson's cells and solutions declare, functions of cells with the lines
+// that say their types: learners see those.
 func (l *Lesson) declared() map[string]string {
 	names := map[string]string{}
 	for _, c := range l.File.Code() {

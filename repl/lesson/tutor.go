@@ -124,8 +124,8 @@ func (t *Tutor) state() *state   { return t.work.of(t.lesson()) }
 // Path is the learner's copy of the lesson.
 func (t *Tutor) Path() string { return t.work.path(t.lesson()) }
 
-// Turned is the learner's copy of a lesson that has begun since it was asked last, if one has, and how many of
-// its cells the learner has behind them.
+// Turned is the learner's copy of a lesson that has begun since it was asked last, if one has, and how many
+// of its cells the learner has behind them.
 func (t *Tutor) Turned() (path string, ran int, ok bool) {
 	ok, t.turned = t.turned, false
 	return t.Path(), t.step, ok
