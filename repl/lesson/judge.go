@@ -92,8 +92,14 @@ func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []ses
 	var said, others []string
 	for _, d := range refused.Diags {
 		if m := undefined().FindStringSubmatch(d.Message); m != nil {
-			if _, asked := own[m[1]]; asked {
+			solved := map[string]string{}
+			declare(solved, e.Solution, false)
+			_, first := given[m[1]]
+			_, second := solved[m[1]]
+			if _, asked := own[m[1]]; first || second {
 				said = append(said, m[1]+" is not declared, and the exercise asks for it")
+			} else if asked {
+				others = append(others, m[1]+" is not declared: a cell above does that; %lesson runs them all again")
 			}
 			continue
 		}

@@ -159,6 +159,14 @@ func (t *Tutor) Run(ctx context.Context, text string) session.Result {
 	return r
 }
 
+// RunTitled runs a cell of a page, which may have the title of an exercise.
+func (t *Tutor) RunTitled(ctx context.Context, title, text string) session.Result {
+	if e := t.lesson().Of(&mcsfile.Cell{Title: title}); e != nil {
+		return t.answer(ctx, e, t.stepOf(e), text)
+	}
+	return t.Run(ctx, text)
+}
+
 // RunStep runs a cell as the i-th step of the lesson.
 func (t *Tutor) RunStep(ctx context.Context, i int, text string) session.Result {
 	if i < 0 || i >= len(t.steps) {

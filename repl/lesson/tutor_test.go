@@ -219,6 +219,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("got %s, %d, %v", path, ran, ok)
 	}
 	l.run(wrongDot, "not right yet")
+	l.says(l.RunTitled(t.Context(), "exercise dot", "func product() {}"), "dot is not right yet")
 	l.run("%solution", "copy into the cell of dot", "x.Mul(y).Sum()")
 	l.run(rightDot, "✓ dot is right")
 	if l.file("01-sums.mcs") != before {
