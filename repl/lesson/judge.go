@@ -38,7 +38,7 @@ func (l *Lesson) Judge(ctx context.Context, s *session.Session, e *Exercise) err
 	}
 	vars := s.Vars()
 	if names := l.hidden(e, vars); len(names) > 0 {
-		return &Refusal{Words: fmt.Sprintf("a cell of yours declares %s, which the check needs as it was: give yours another name, and %%del %s", strings.Join(names, " and "), strings.Join(names, " "))}
+		return &Refusal{Words: fmt.Sprintf("a cell of yours declares %s, which the check needs as it was: give yours another name, and forget it: %%del %s", strings.Join(names, " and "), strings.Join(names, " "))}
 	}
 	err := s.RunAside(ctx, e.CheckCell())
 	var refused *session.CheckError
