@@ -16,6 +16,8 @@ var notRun = map[string]string{
 	"mcs lora.mcs":                   "opens the notebook in a terminal",
 	"mcs web lora.mcs":               "serves until Ctrl-C, as TestWeb shows",
 	"mcs web --port 8888 lora.ipynb": "serves until Ctrl-C",
+	"mcs learn workshop":             "opens the terminal, as tests/terminal does",
+	"mcs learn workshop --web":       "serves until Ctrl-C",
 	"mcs train job.toml":             "needs the folder of a model, as all that begin so",
 	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs": "needs the network",
 }
@@ -33,6 +35,9 @@ func TestHelpExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "examples", "softmax.mcs"), []byte(session), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "workshop"), os.DirFS("../lesson/testdata/course")); err != nil {
 		t.Fatal(err)
 	}
 	ran := 0
