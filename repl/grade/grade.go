@@ -29,7 +29,7 @@ type Options struct {
 	Time   time.Duration // for a file with all its cells and checks; each of them has a quarter of it
 	Memory int64         // bytes that a process may hold
 	Jobs   int           // files at a time
-	Pages  bool          // keep what cells put out, for Report.Page
+	Pages  bool          // have Done make pages: see Report.Page
 	// Command makes the command whose process calls Work.
 	Command func() *exec.Cmd
 	// Done gets each report when it is there, one at a time.
@@ -109,11 +109,12 @@ func Grade(ctx context.Context, path string, hands []Hand, o Options) ([]*Report
 				return
 			}
 			list[i] = r
+			done.Lock()
+			defer done.Unlock()
 			if o.Done != nil {
-				done.Lock()
-				defer done.Unlock()
 				o.Done(r)
 			}
+			r.file, r.ran = nil, nil
 		})
 	}
 	all.Wait()

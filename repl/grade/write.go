@@ -75,6 +75,7 @@ func plain(text string) string {
 }
 
 // Page is a learner's page: the points, and the cells with what they have put out and what the checks say.
+// Once Options.Done has returned, the cells are let go.
 func (r *Report) Page() string {
 	f := r.file
 	if f == nil {
