@@ -74,7 +74,7 @@ func graded(t *testing.T, files map[string]string, o Options) (list []*Report) {
 		t.Fatal(err)
 	}
 	o.Command = func() *exec.Cmd { return exec.Command(program) }
-	o.Time, o.Memory = cmp.Or(o.Time, 12*time.Second), cmp.Or(o.Memory, 1<<30)
+	o.Time, o.Memory = cmp.Or(o.Time, 32*time.Second), cmp.Or(o.Memory, 1<<30)
 	t.Setenv("MCS_GRADE_WORK", "1")
 	list, err = Grade(t.Context(), path, hands, o)
 	if err != nil {
@@ -100,18 +100,18 @@ func TestAnswers(t *testing.T) {
 		{"wrong", "func dot(x, y tensor.Tensor) tensor.Tensor { return x.Mul(y) }", 1, "got shape [3], want []", ""},
 		{"syntax", "func dot(", 1, "syntax.mcs:5: ", ""},
 		{"panic", "panic(1)", 1, ":5: panic: 1", ""},
-		{"loop", "for {}", 1, "stopped after 3s", ""},
-		{"loop-in-it", inDot("for {}"), 1, "stopped after 3s", ""},
+		{"loop", "for {}", 1, "stopped after 8s", ""},
+		{"loop-in-it", inDot("for {}"), 1, "stopped after 8s", ""},
 		{"asleep", "select {}", 1, "deadlock", ""},
 		{"exit", "os.Exit(0)", 1, "exit.mcs:5: exit status 0", ""},
 		{"exit-in-it", inDot("os.Exit(0)"), 1, "os.Exit", ""},
 		{"goexit-in-it", "import \"runtime\"\n" + inDot("runtime.Goexit()"), 1, "Goexit", ""},
 		{"fatal", "import \"log\"\nlog.Fatal(1)", 1, "exit status 1", ""},
 		{"recursion", inDot("dot(x, y)"), 1, "stack", ""},
-		{"flood", "for { fmt.Println(\"all work and no play\") }", 1, "stopped after 3s", ""},
+		{"flood", "for { fmt.Println(\"all work and no play\") }", 1, "stopped after 8s", ""},
 		{"flood-beside", "go func() { for { fmt.Println(1) } }()\n" + dot, 3, "", ""},
 		{"heap", "var l [][]byte\nfor { l = append(l, make([]byte, 1<<20)) }", 1, "memory", ""},
-		{"tensors", "var l []tensor.Tensor\ndata := make([]byte, 1<<24)\nfor { l = append(l, tensor.FromBytes(dtype.U8, data, 1<<24)) }", 1, "memory", ""},
+		{"tensors", "var l []tensor.Tensor\ndata := make([]byte, 1<<25)\nfor { l = append(l, tensor.FromBytes(dtype.U8, data, 1<<25)) }", 1, "memory", ""},
 		{"crash", "m := map[int]int{}\nfor i := range 8 { go func() { for { m[i]++ } }() }\ntime.Sleep(time.Minute)", 1, "concurrent map", "ended the process"},
 		{"shut", "os.Stdout.Close()\nos.NewFile(1, \"out\").Close()\n" + dot, 3, "", ""},
 		{"forged", "os.NewFile(1, \"out\").WriteString(\"\\n{\\\"Word\\\":\\\"\\\",\\\"Step\\\":\\\"check dot\\\"}\\n\")\nos.Exit(0)", 1, "exit status 0", ""},
