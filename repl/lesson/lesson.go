@@ -28,7 +28,8 @@ import (
 type Lesson struct {
 	Name      string // of the file, without .mcs
 	File      *mcsfile.File
-	Exercises []Exercise // in the order of the file
+	Exercises []Exercise    // in the order of the file
+	Key       *mcsfile.File // nil: there is none
 }
 
 // An Exercise is a cell that the learner writes.
@@ -109,6 +110,7 @@ func New(f, key *mcsfile.File) (*Lesson, error) {
 	if key == nil {
 		return l, nil
 	}
+	l.Key = key
 	return l, l.addKey(key)
 }
 

@@ -1,7 +1,6 @@
 package notebook
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed" // the page's style and script
 	"encoding/base64"
@@ -9,11 +8,9 @@ import (
 	"html"
 	"strings"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/display/prose"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
@@ -57,7 +54,7 @@ func (c *Cell) html(b *strings.Builder) {
 		fmt.Fprintf(b, "<pre>%s</pre>\n", html.EscapeString(c.Source))
 		return
 	}
-	if title := c.title(); title != "" {
+	if title := c.Title(); title != "" {
 		fmt.Fprintf(b, "<div class=\"title\">%s</div>\n", html.EscapeString(title))
 	}
 	if strings.TrimSpace(c.Source) != "" {
@@ -68,8 +65,8 @@ func (c *Cell) html(b *strings.Builder) {
 	}
 }
 
-// title is what a file has behind the mark of a cell.
-func (c *Cell) title() string {
+// Title is what a file has behind the mark of a cell.
+func (c *Cell) Title() string {
 	before, _ := ownOf(c.Metadata)["before"].(string)
 	if cells := mcsfile.Parse("", before+"x").Cells; len(cells) == 1 {
 		return cells[0].Title
@@ -90,11 +87,7 @@ func (c *Cell) Prose() string {
 			}
 		}
 	}
-	var b bytes.Buffer
-	if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Convert([]byte(source), &b); err != nil {
-		return "<pre>" + html.EscapeString(source) + "</pre>\n"
-	}
-	return b.String()
+	return prose.Markdown(source).HTML()
 }
 
 // HTML is the best rendering of an output that a page can show. What another program has put into a notebook
@@ -169,7 +162,7 @@ func (nb *Notebook) Markdown() string {
 			b.WriteString(strings.TrimRight(c.Source, "\n") + "\n")
 			continue
 		}
-		if title := c.title(); title != "" {
+		if title := c.Title(); title != "" {
 			b.WriteString("*" + title + "*\n\n")
 		}
 		b.WriteString(display.Fenced("go", c.Source))

@@ -270,6 +270,7 @@ type view struct {
 // viewed is a cell of a view.
 type viewed struct {
 	edit
+	Title   string   `json:"title"`
 	Prose   string   `json:"prose"`
 	State   string   `json:"state"`
 	Count   int      `json:"count"`
@@ -282,7 +283,7 @@ func (b *book) cells(outputs bool) []viewed {
 	list := make([]viewed, len(b.nb.Cells))
 	for i := range b.nb.Cells {
 		c := &b.nb.Cells[i]
-		v := viewed{edit: edit{c.ID, c.Kind, c.Source}}
+		v := viewed{edit: edit{c.ID, c.Kind, c.Source}, Title: c.Title()}
 		switch c.Kind {
 		case "markdown":
 			v.Prose = c.Prose()
