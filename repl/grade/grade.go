@@ -82,11 +82,7 @@ func Grade(ctx context.Context, path string, hands []Hand, o Options) ([]*Report
 	case l.Exercises[0].Check == "":
 		return nil, fmt.Errorf("%s: got no key beside it, want %s.key.mcs with the checks", l.File.Name, l.Name)
 	}
-	key, err := lesson.ReadKey(path)
-	if err != nil {
-		return nil, err
-	}
-	g := &grader{Options: o, path: path, lesson: l, key: key.Text()}
+	g := &grader{Options: o, path: path, lesson: l}
 	end, err := g.shareData()
 	if err != nil {
 		return nil, err
@@ -132,8 +128,7 @@ type grader struct {
 	Options
 	path   string // of the lesson
 	lesson *lesson.Lesson
-	key    string      // the text of the lesson's key
-	data   string      // a folder with the lesson's data; "" if it has none
+	data   string      // a folder with the lesson's data
 	bare   atomic.Bool // this system gives processes no namespaces of their own
 }
 
