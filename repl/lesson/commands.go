@@ -55,7 +55,7 @@ func (t *Tutor) refusal(e *Exercise, a *attempt, words string) string {
 	if n := len(e.Hints) - a.Hints; n > 0 {
 		help = append(help, fmt.Sprintf("%%hint helps (%d left)", n))
 	}
-	if e.Solution != "" {
+	if e.Solution != "" && a.Tries > 0 {
 		help = append(help, "%solution shows one")
 	}
 	if len(help) > 0 {
@@ -117,7 +117,8 @@ func (t *Tutor) NextHint() (display.Value, error) {
 	return prose.Markdown(strings.Join(parts, "\n\n")), t.work.save()
 }
 
-// ShowSolution offers the solution of the exercise, in the terminal as the next cell, once there was an answer.
+// ShowSolution offers the solution of the exercise, in the terminal as the next cell, once there was an
+// answer.
 func (t *Tutor) ShowSolution() (display.Value, error) {
 	t.moved = true // the step comes again
 	e, err := t.current()

@@ -18,7 +18,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A Refusal says what is wrong with an answer. Nothing of the check's text or of the expected answer is in it.
+// A Refusal says what is wrong with an answer. Nothing of the check's text or of the expected answer is in
+// it.
 type Refusal struct {
 	Words string
 	Err   error // of the check, which only a teacher may see; nil: the check did not run
@@ -38,7 +39,7 @@ func (l *Lesson) Judge(ctx context.Context, s *session.Session, e *Exercise) err
 	}
 	vars := s.Vars()
 	if names := l.hidden(e, vars); len(names) > 0 {
-		return &Refusal{Words: fmt.Sprintf("a cell of yours declares %s, which the check needs as it was: give yours another name, and %%del %s", strings.Join(names, " and "), strings.Join(names, " "))}
+		return &Refusal{Words: fmt.Sprintf("a cell of yours declares %s, which the check needs as it was: give yours another name, and forget it: %%del %s", strings.Join(names, " and "), strings.Join(names, " "))}
 	}
 	err := s.RunAside(ctx, e.CheckCell())
 	var refused *session.CheckError
@@ -92,8 +93,14 @@ func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []ses
 	var said, others []string
 	for _, d := range refused.Diags {
 		if m := undefined().FindStringSubmatch(d.Message); m != nil {
-			if _, asked := own[m[1]]; asked {
+			solved := map[string]string{}
+			declare(solved, e.Solution, false)
+			_, first := given[m[1]]
+			_, second := solved[m[1]]
+			if _, asked := own[m[1]]; first || second {
 				said = append(said, m[1]+" is not declared, and the exercise asks for it")
+			} else if asked {
+				others = append(others, m[1]+" is not declared: a cell above does that; %lesson runs them all again")
 			}
 			continue
 		}
@@ -122,8 +129,8 @@ func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []ses
 	return cmp.Or(strings.Join(slices.Compact(said), "\n"), "the check does not fit the names that are declared now: are all cells above run, as they were given?")
 }
 
-// declared are the names that the lesson's cells and solutions declare, functions of cells with the lines that
-// say their types: learners see those.
+// declared are the names that the lesson's cells and solutions declare, functions of cells with the lines
+// that say their types: learners see those.
 func (l *Lesson) declared() map[string]string {
 	names := map[string]string{}
 	for _, c := range l.File.Code() {

@@ -24,9 +24,9 @@ type TestOptions struct {
 	Done func(l *Lesson, e *Exercise, took time.Duration, problems []string)
 }
 
-// Test tries what a key says of a lesson. All cells run with the solutions, which the checks must accept; each
-// wrong answer is tried in a session of its own behind the cells before it, and must be refused in the words
-// that the key expects. The error is of ctx, or of starting a session.
+// Test tries what a key says of a lesson. All cells run with the solutions, which the checks must accept;
+// each wrong answer is tried in a session of its own behind the cells before it, and must be refused in the
+// words that the key expects. The error is of ctx, or of starting a session.
 func (l *Lesson) Test(ctx context.Context, o TestOptions) error {
 	begun := time.Now()
 	problems, err := l.testSolutions(ctx, o)

@@ -34,7 +34,8 @@ type Tutor struct {
 
 	at      int // the lesson
 	cells   []*mcsfile.Cell
-	steps   []*mcsfile.Cell // those that the learner steps through
+	steps   []*mcsfile.Cell        // those that the learner steps through
+	own     map[*mcsfile.Cell]bool // those that the learner has added
 	step    int
 	offered string // a solution, in the place of the answer
 	last    string // the exercise that was answered last
@@ -103,10 +104,12 @@ func (t *Tutor) turn(at int) error {
 	if err != nil {
 		return err
 	}
-	t.at, t.cells, t.steps, t.offered, t.last = at, nil, nil, "", ""
+	t.at, t.cells, t.steps, t.own, t.offered, t.last = at, nil, nil, map[*mcsfile.Cell]bool{}, "", ""
 	for i := range cells {
-		if t.cells = append(t.cells, &cells[i]); !cells[i].Markdown {
-			t.steps = append(t.steps, &cells[i])
+		c := &cells[i]
+		if t.cells = append(t.cells, c); !c.Markdown {
+			t.steps = append(t.steps, c)
+			t.own[c] = t.lesson().Of(c) == nil && !slices.Contains(t.state().Given, sum(c))
 		}
 	}
 	t.step = max(min(t.state().Step, len(t.steps)), 0)
@@ -124,8 +127,8 @@ func (t *Tutor) state() *state   { return t.work.of(t.lesson()) }
 // Path is the learner's copy of the lesson.
 func (t *Tutor) Path() string { return t.work.path(t.lesson()) }
 
-// Turned is the learner's copy of a lesson that has begun since it was asked last, if one has, and how many of
-// its cells the learner has behind them.
+// Turned is the learner's copy of a lesson that has begun since it was asked last, if one has, and how many
+// of its cells the learner has behind them.
 func (t *Tutor) Turned() (path string, ran int, ok bool) {
 	ok, t.turned = t.turned, false
 	return t.Path(), t.step, ok
@@ -152,11 +155,56 @@ func (t *Tutor) Run(ctx context.Context, text string) session.Result {
 		return t.answer(ctx, e, t.stepOf(e), text)
 	}
 	r := t.run(ctx, text)
-	if r.Err == nil && !r.Out && !t.pages && !onlyCommands(text) {
+	if r.Err != nil || t.pages {
+		return r
+	}
+	forgot := t.forget(text)
+	if !r.Out && !onlyCommands(text) {
 		t.insert(text)
+		forgot = true
+	}
+	if forgot {
 		t.keep(&r)
 	}
 	return r
+}
+
+// forget drops the learner's own cells that declare nothing but names which a cell has deleted.
+func (t *Tutor) forget(text string) (dropped bool) {
+	var gone []string
+	for _, p := range cell.Split(text) {
+		if name, args, _ := cell.ParseCommand(p.Text(text)); p.Kind == cell.Command && name == "del" {
+			gone = append(gone, strings.Fields(args)...)
+		}
+	}
+	for _, c := range slices.Clone(t.cells) {
+		names := map[string]string{}
+		if declare(names, c.Source, false); len(names) == 0 {
+			continue
+		}
+		for _, name := range gone {
+			delete(names, name)
+		}
+		if len(gone) == 0 || !t.own[c] || len(names) > 0 {
+			continue
+		}
+		t.cells, dropped = slices.DeleteFunc(t.cells, func(each *mcsfile.Cell) bool { return each == c }), true
+		if i := slices.Index(t.steps, c); i >= 0 {
+			t.steps = slices.Delete(t.steps, i, i+1)
+			if t.moved = true; i < t.step {
+				t.step--
+			}
+		}
+	}
+	return dropped
+}
+
+// RunTitled runs a cell of a page, which may have the title of an exercise.
+func (t *Tutor) RunTitled(ctx context.Context, title, text string) session.Result {
+	if e := t.lesson().Of(&mcsfile.Cell{Title: title}); e != nil {
+		return t.answer(ctx, e, t.stepOf(e), text)
+	}
+	return t.Run(ctx, text)
 }
 
 // RunStep runs a cell as the i-th step of the lesson.
@@ -282,7 +330,7 @@ func (t *Tutor) insert(text string) {
 	declare(now, text, false)
 	for _, c := range t.cells {
 		was := map[string]string{}
-		if declare(was, c.Source, false); len(now) > 0 && c.Title == "" && !c.Markdown && !slices.Contains(t.steps, c) && sameNames(was, now) {
+		if declare(was, c.Source, false); len(now) > 0 && t.own[c] && sameNames(was, now) {
 			c.Source = text
 			return
 		}
@@ -291,7 +339,8 @@ func (t *Tutor) insert(text string) {
 	if t.step < len(t.steps) {
 		at = slices.Index(t.cells, t.steps[t.step])
 	}
-	t.cells = slices.Insert(t.cells, at, &mcsfile.Cell{Source: text})
+	c := &mcsfile.Cell{Source: text}
+	t.cells, t.own[c] = slices.Insert(t.cells, at, c), true
 }
 
 func sameNames(a, b map[string]string) bool {

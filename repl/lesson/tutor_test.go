@@ -20,7 +20,7 @@ import (
 // commands are a course's, as the program makes them.
 type commands struct{ t *Tutor }
 
-func (c commands) Run(_ context.Context, _ *session.Session, line string) (display.Value, error) {
+func (c commands) Run(_ context.Context, s *session.Session, line string) (display.Value, error) {
 	name, args, _ := cell.ParseCommand(line)
 	switch name {
 	case "hint":
@@ -29,6 +29,8 @@ func (c commands) Run(_ context.Context, _ *session.Session, line string) (displ
 		return c.t.ShowSolution()
 	case "progress":
 		return c.t.Progress()
+	case "del":
+		return nil, s.Delete(args)
 	}
 	return nil, c.t.GoTo(strings.TrimSpace(args))
 }
@@ -169,6 +171,12 @@ func TestTutor(t *testing.T) {
 	l.run("dot", "undefined: dot") // another session
 	l.run("answer := 41", "got 41, want 42")
 	l.run("answer := 42", "✓ answer is right")
+	l.run("kept := 1")
+	l.run("gone := 1")
+	l.run("%del gone")
+	if given := l.file("02-more.mcs"); strings.Contains(given, "gone") || !strings.Contains(given, "kept") {
+		t.Errorf("the copy is\n%s", given)
+	}
 	l.run("%lesson 3", "want a number from 1 to 2")
 	l.run("%lesson 0", "got 0, which may be 01-sums or 02-more")
 	l.run("%progress", "right, after the solution", "4 of 4 points")
@@ -219,6 +227,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("got %s, %d, %v", path, ran, ok)
 	}
 	l.run(wrongDot, "not right yet")
+	l.says(l.RunTitled(t.Context(), "exercise dot", "func product() {}"), "dot is not right yet")
 	l.run("%solution", "copy into the cell of dot", "x.Mul(y).Sum()")
 	l.run(rightDot, "✓ dot is right")
 	if l.file("01-sums.mcs") != before {

@@ -17,6 +17,8 @@ var notRun = map[string]string{
 	"mcs lora.mcs":                   "opens the notebook in a terminal",
 	"mcs web lora.mcs":               "serves until Ctrl-C, as TestWeb shows",
 	"mcs web --port 8888 lora.ipynb": "serves until Ctrl-C",
+	"mcs learn workshop":             "opens the terminal, as tests/terminal does",
+	"mcs learn workshop --web":       "serves until Ctrl-C",
 	"mcs train job.toml":             "needs the folder of a model, as all that begin so",
 	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs": "needs the network",
 }
@@ -37,6 +39,9 @@ func TestHelpExamples(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "workshop"), os.DirFS("../lesson/testdata/course")); err != nil {
+		t.Fatal(err)
 	}
 	ran := 0
 	var each func(c *cobra.Command)

@@ -165,7 +165,7 @@ func learnOnPage(ctx context.Context, dir string, port int) error {
 			Inspect:  func(name string, all bool) (display.Value, error) { return table.Inspect(t.Session, name, all) },
 		},
 		Dir: kept, Port: port, Log: os.Stdout, Notice: t.Welcome(),
-		Follow: t.Turned,
+		Follow:    t.Turned,
 		Variables: func() (display.Value, error) { return table.Run(ctx, t.Session, "%whos") },
 	})
 }

@@ -28,7 +28,9 @@ func testLessons(ctx context.Context, dir string, limit time.Duration) error {
 		}
 		err := l.Test(ctx, lesson.TestOptions{
 			Limit: limit,
-			Open:  func() (*session.Session, error) { return openSession(session.Options{Script: true, Dir: dir, Source: dir}) },
+			Open: func() (*session.Session, error) {
+				return openSession(session.Options{Script: true, Dir: dir, Source: dir})
+			},
 			Done: func(l *lesson.Lesson, e *lesson.Exercise, took time.Duration, problems []string) {
 				name, what := l.Name, "all cells with the solutions"
 				if e != nil {

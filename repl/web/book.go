@@ -62,11 +62,14 @@ func (o output) value() notebook.Output {
 	return o.made
 }
 
-// fragment is an output as a page gets it. Columns of numbers have a class, as the page takes no style but
-// its own.
-func fragment(o notebook.Output) string {
-	return strings.ReplaceAll(o.HTML(), ` style="text-align:right"`, ` class="right"`)
-}
+// fragment is an output as a page gets it.
+func fragment(o notebook.Output) string { return unstyled(o.HTML()) }
+
+// aligned matches how a column of a table is aligned.
+var aligned = lazy.Regexp(` style="text-align:(right|center|left)"`)
+
+// unstyled is HTML whose columns have classes, as the page takes no style but its own.
+func unstyled(html string) string { return aligned().ReplaceAllString(html, ` class="$1"`) }
 
 // open reads a notebook's file, or begins one that is not there yet, and locks it against another mcs web.
 // Changes that an earlier one has kept are shown as changes.
@@ -286,7 +289,7 @@ func (b *book) cells(outputs bool) []viewed {
 		v := viewed{edit: edit{c.ID, c.Kind, c.Source}, Title: c.Title()}
 		switch c.Kind {
 		case "markdown":
-			v.Prose = c.Prose()
+			v.Prose = unstyled(c.Prose())
 		case "raw":
 			v.Prose = "<pre>" + html.EscapeString(c.Source) + "</pre>"
 		}

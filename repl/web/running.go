@@ -176,7 +176,7 @@ func (s *server) runOne(ctx context.Context, j job) {
 	}
 	request := runner.Cell{Code: j.code}
 	if c != nil {
-		request = runner.Cell{Code: c.Source, Ask: s.ask, Send: func(kind string, content any) { s.message(j.cell, kind, content) }}
+		request = runner.Cell{Title: c.Title(), Code: c.Source, Ask: s.ask, Send: func(kind string, content any) { s.message(j.cell, kind, content) }}
 		s.running = j.cell
 		s.book.at(j.cell).took = ""
 		s.clear(j.cell)

@@ -41,9 +41,9 @@ type Options struct {
 	Port int
 	// Variables lists those of the session. It is called while no cell runs.
 	Variables func() (display.Value, error)
-	// Follow names the notebook to which the session has led since it was asked last, if it has, and how many of
-	// its cells run at once, as they were run before. It is asked at the start, in place of Path, and after
-	// each cell; the notebook is saved then, too. nil: the person saves.
+	// Follow names the notebook to which the session has led since it was asked last, if it has, and how many
+	// of its cells run at once, as they were run before. It is asked at the start, in place of Path, and
+	// after each cell; the notebook is saved then, too. nil: the person saves.
 	Follow func() (path string, ran int, ok bool)
 	// Notice is shown above the notebook at first, or empty.
 	Notice string
