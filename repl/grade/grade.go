@@ -2,8 +2,8 @@
 //
 // Each file runs in a process of its own, which calls [Work]: its cells in order, and behind the last cell of
 // an exercise the check of it, in the same session. The process has a folder of its own and limits; it tells
-// the one that has started it what it begins and what has come of it. A step, which is a cell or a check, that
-// ends the process, or does not end, costs only itself: the file is run once more without it.
+// the one that has started it what it begins and what has come of it. A step, which is a cell or a check,
+// that ends the process, or does not end, costs only itself: the file is run once more without it.
 //
 // Reading order: grade.go (what is asked and answered), hand.go (the learners' files), changed.go (what of
 // the lesson they have changed), process.go (a file's processes), confine_linux.go, work.go (what runs in
