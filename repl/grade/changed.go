@@ -92,7 +92,7 @@ func source(c *mcsfile.Cell) string {
 func (g *grader) otherKey(path string) bool {
 	for _, base := range []string{strings.TrimSuffix(path, filepath.Ext(path)), filepath.Join(filepath.Dir(path), g.lesson.Name)} {
 		key, err := lesson.ReadKey(base + ".mcs")
-		if err != nil || key != nil && key.Text() != g.key {
+		if err != nil || key != nil && key.Text() != g.lesson.Key.Text() {
 			return true
 		}
 	}

@@ -8,40 +8,32 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/repl/lesson"
 	"github.com/mcs-notebook/mcs/repl/notebook"
 )
 
-// shareData copies the lesson's data, which is what lies beside it but lessons, keys and notebooks, into a
-// folder that is not written to. End removes it.
+// shareData copies the lesson's data, which is what lies beside it but lessons, keys and work, into a folder
+// that nothing is written to. Links stay links. End removes it.
 func (g *grader) shareData() (end func(), err error) {
-	from := filepath.Dir(g.path)
-	entries, err := os.ReadDir(from)
-	if err != nil {
+	if g.data, err = os.MkdirTemp("", "mcs-grade-"); err != nil {
 		return nil, err
 	}
-	end = func() {}
-	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".mcs") || strings.HasSuffix(name, ".key") || strings.HasSuffix(name, notebook.Extension) {
-			continue
-		}
-		if g.data == "" {
-			if g.data, err = os.MkdirTemp("", "mcs-grade-"); err != nil {
-				return nil, err
-			}
-			end = func() { removeAll(g.data) }
-		}
-		if err := copyReadOnly(filepath.Join(from, e.Name()), filepath.Join(g.data, e.Name())); err != nil {
-			end()
-			return nil, err
-		}
+	if err := copyReadOnly(filepath.Dir(g.path), g.data); err != nil {
+		removeAll(g.data)
+		return nil, err
 	}
-	return end, nil
+	return func() { removeAll(g.data) }, nil
 }
 
-// copyReadOnly copies a file, or a folder with what is in it.
+// isData says whether what lies beside a lesson is data of it.
+func isData(name string) bool {
+	return name != lesson.WorkDir && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".mcs") && !strings.HasSuffix(name, ".key") && !strings.HasSuffix(name, notebook.Extension)
+}
+
+// copyReadOnly copies the data in a folder, with that in the folders in it.
 func copyReadOnly(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err != nil || path == from {
 			return err
 		}
 		rel, err := filepath.Rel(from, path)
@@ -50,8 +42,19 @@ func copyReadOnly(from, to string) error {
 		}
 		at := filepath.Join(to, rel)
 		switch {
+		case !isData(d.Name()):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
 		case d.IsDir():
 			return os.MkdirAll(at, 0o700)
+		case d.Type() == fs.ModeSymlink:
+			target, err := filepath.EvalSymlinks(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, at)
 		case !d.Type().IsRegular():
 			return nil
 		}
@@ -87,6 +90,19 @@ func removeAll(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
+// sizeOf is how many bytes the files in a folder have.
+func sizeOf(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
+}
+
 // folder makes the folder of a process: the learner's file, and links to the lesson's data.
 func (p *process) folder() (string, error) {
 	dir, err := os.MkdirTemp("", "mcs-grade-")
@@ -101,7 +117,7 @@ func (p *process) folder() (string, error) {
 }
 
 func (p *process) fill(dir string) error {
-	if err := copyFile(p.file, filepath.Join(dir, filepath.Base(p.file)), 0o600); err != nil || p.data == "" {
+	if err := copyFile(p.file, filepath.Join(dir, filepath.Base(p.file)), 0o600); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(p.data)
@@ -109,12 +125,8 @@ func (p *process) fill(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		from, to := filepath.Join(p.data, e.Name()), filepath.Join(dir, e.Name())
-		if os.Symlink(from, to) == nil {
-			continue
-		}
-		if err := copyReadOnly(from, to); err != nil { // a system whose users may not make links
-			return err
+		if os.Symlink(filepath.Join(p.data, e.Name()), filepath.Join(dir, e.Name())) != nil {
+			return copyReadOnly(p.data, dir) // a system whose users may not make links
 		}
 	}
 	return nil

@@ -2,8 +2,8 @@
 //
 // Each file runs in a process of its own, which calls [Work]: its cells in order, and behind the last cell of
 // an exercise the check of it, in the same session. The process has a folder of its own and limits; it tells
-// the one that has started it what it begins and what has come of it. A step, which is a cell or a check, that
-// ends the process, or does not end, costs only itself: the file is run once more without it.
+// the one that has started it what it begins and what has come of it. A step, which is a cell or a check,
+// that ends the process, or does not end, costs only itself: the file is run once more without it.
 //
 // Reading order: grade.go (what is asked and answered), hand.go (the learners' files), changed.go (what of
 // the lesson they have changed), process.go (a file's processes), confine_linux.go, work.go (what runs in
@@ -29,7 +29,7 @@ type Options struct {
 	Time   time.Duration // for a file with all its cells and checks; each of them has a quarter of it
 	Memory int64         // bytes that a process may hold
 	Jobs   int           // files at a time
-	Pages  bool          // keep what cells put out, for Report.Page
+	Pages  bool          // have Done make pages: see Report.Page
 	// Command makes the command whose process calls Work.
 	Command func() *exec.Cmd
 	// Done gets each report when it is there, one at a time.
@@ -82,11 +82,7 @@ func Grade(ctx context.Context, path string, hands []Hand, o Options) ([]*Report
 	case l.Exercises[0].Check == "":
 		return nil, fmt.Errorf("%s: got no key beside it, want %s.key.mcs with the checks", l.File.Name, l.Name)
 	}
-	key, err := lesson.ReadKey(path)
-	if err != nil {
-		return nil, err
-	}
-	g := &grader{Options: o, path: path, lesson: l, key: key.Text()}
+	g := &grader{Options: o, path: path, lesson: l}
 	end, err := g.shareData()
 	if err != nil {
 		return nil, err
@@ -109,11 +105,12 @@ func Grade(ctx context.Context, path string, hands []Hand, o Options) ([]*Report
 				return
 			}
 			list[i] = r
+			done.Lock()
+			defer done.Unlock()
 			if o.Done != nil {
-				done.Lock()
-				defer done.Unlock()
 				o.Done(r)
 			}
+			r.file, r.ran = nil, nil
 		})
 	}
 	all.Wait()
@@ -131,8 +128,7 @@ type grader struct {
 	Options
 	path   string // of the lesson
 	lesson *lesson.Lesson
-	key    string      // the text of the lesson's key
-	data   string      // a folder with the lesson's data; "" if it has none
+	data   string      // a folder with the lesson's data
 	bare   atomic.Bool // this system gives processes no namespaces of their own
 }
 

@@ -167,7 +167,7 @@ func (p *process) run(ctx context.Context) error {
 	if _, err := in.Write(append(text, '\n')); err != nil {
 		end(cmd)
 	}
-	why := p.watch(ctx, cmd, lines)
+	why := p.watch(ctx, cmd, dir, lines)
 	if why != nil || p.all {
 		end(cmd)
 	}
@@ -190,10 +190,10 @@ func (p *process) run(ctx context.Context) error {
 }
 
 // watch waits until the process has told all, or has to be ended, which the error says.
-func (p *process) watch(ctx context.Context, cmd *exec.Cmd, lines <-chan told) error {
+func (p *process) watch(ctx context.Context, cmd *exec.Cmd, dir string, lines <-chan told) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case t, ok := <-lines:
 			if !ok || t.All {
@@ -210,6 +210,9 @@ func (p *process) watch(ctx context.Context, cmd *exec.Cmd, lines <-chan told) e
 			}
 			if held := resident(cmd.Process.Pid); held > p.Memory {
 				return fmt.Errorf("held more than %s of memory", units.Bytes(p.Memory))
+			}
+			if n%20 == 0 && sizeOf(dir) > p.Memory {
+				return fmt.Errorf("wrote more than %s", units.Bytes(p.Memory))
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)

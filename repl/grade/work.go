@@ -71,6 +71,7 @@ func stepsOf(l *lesson.Lesson, f *mcsfile.File) (list []step) {
 // Work does what the process that has started this one orders, in a session that open starts. In and out are
 // standard input and output.
 func Work(ctx context.Context, in io.Reader, out *os.File, open func(session.Options) (*session.Session, error)) error {
+	fence()
 	line, err := bufio.NewReader(in).ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("grade: got no order: %w", err)

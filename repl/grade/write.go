@@ -16,7 +16,7 @@ import (
 // Table is a line for each learner: what each exercise is worth, the points, and remarks.
 func Table(reports []*Report) *display.Table {
 	var head []string
-	head = append(head, "=learner")
+	head = append(head, "learner")
 	if len(reports) > 0 {
 		for _, m := range reports[0].Marks {
 			head = append(head, m.Exercise)
@@ -75,6 +75,7 @@ func plain(text string) string {
 }
 
 // Page is a learner's page: the points, and the cells with what they have put out and what the checks say.
+// Once Options.Done has returned, the cells are let go.
 func (r *Report) Page() string {
 	f := r.file
 	if f == nil {

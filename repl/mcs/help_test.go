@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,11 +32,13 @@ func TestHelpExamples(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"lora.mcs": session, "main.go": "package main\n\nfunc main() { hello() }\n", "util.go": "package main\n\nfunc hello() { println(\"hello\") }\n",
 	})
-	if err := os.Mkdir(filepath.Join(dir, "examples"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "examples", "softmax.mcs"), []byte(session), 0o644); err != nil {
-		t.Fatal(err)
+	for path, text := range map[string]string{
+		"examples/softmax.mcs": session, "lessons/01-tensors.mcs": sums, "lessons/01-tensors.key.mcs": sumsKey, "handed-in/anna.mcs": sums,
+	} {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.CopyFS(filepath.Join(dir, "workshop"), os.DirFS("../lesson/testdata/course")); err != nil {
 		t.Fatal(err)
