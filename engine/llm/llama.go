@@ -1,6 +1,8 @@
 package llm
 
-import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+import (
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+)
 
 // Llama 2 and 3.
 var llama = family{
@@ -9,12 +11,19 @@ var llama = family{
 		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"},
 	},
 	class: "LlamaForCausalLM",
+	read:  func(s settings, c *Config) { s.biases(c, false) },
+}
+
+// CWM, whose layers have windows.
+var cwm = family{
+	Family: ggufhub.Family{Type: "cwm"},
+	class:  "CwmForCausalLM",
 	read: func(s settings, c *Config) {
-		c.QKVBias = s.Bool("attention_bias", false)
-		c.OutBias = c.QKVBias
-		c.MLPBias = s.Bool("mlp_bias", false)
+		s.biases(c, false)
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.Window = s.window(8192)
+		c.Local = s.layers(c.Layers, func(i int) bool { return i%4 != 0 })
 	},
-	has: func(Config) bool { return true },
 }
 
 // Mistral, whose files are Llama's with a window.
@@ -25,5 +34,132 @@ var mistral = family{
 		c.KVHeads = s.Int("num_key_value_heads", 8)
 		c.Window = s.Int("sliding_window", 0)
 	},
-	has: func(c Config) bool { return c.Window > 0 },
+}
+
+// Ministral, of which some layers have the window.
+var ministral = family{
+	Family: ggufhub.Family{Type: "ministral"},
+	class:  "MinistralForCausalLM",
+	read: func(s settings, c *Config) {
+		c.KVHeads = s.Int("num_key_value_heads", 8)
+		c.Window = s.window(4096)
+		c.Local = s.layers(c.Layers, func(int) bool { return c.Window > 0 })
+	},
+}
+
+// Ministral 3, whose queries grow with their position.
+var ministral3 = family{
+	Family: ggufhub.Family{Type: "ministral3"},
+	class:  "Ministral3ForCausalLM",
+	grows:  true,
+	read: func(s settings, c *Config) {
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.Window = s.window(0)
+	},
+}
+
+// Seed-OSS.
+var seedOSS = family{
+	Family: ggufhub.Family{Type: "seed_oss"},
+	class:  "SeedOssForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, true)
+		c.OutBias, c.MLPBias = s.Bool("attention_out_bias", false), s.Bool("mlp_bias", false)
+		c.KVHeads, c.HeadDim = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128)
+	},
+}
+
+// SmolLM 3, of which every fourth layer turns nothing.
+var smolLM3 = family{
+	Family: ggufhub.Family{Type: "smollm3", Theta: 2e6},
+	class:  "SmolLM3ForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.KVHeads, c.Untied = s.Int("num_key_value_heads", 4), !s.Bool("tie_word_embeddings", true)
+		c.NoRope = s.noRope(c.Layers)
+		if s.Bool("use_sliding_window", false) && s.Has("sliding_window") {
+			c.Window = s.window(0)
+			c.Local = s.layers(c.Layers, func(i int) bool { return c.NoRope[i] })
+		}
+	},
+}
+
+// noRope reads which layers turn nothing: those with a 0 in no_rope_layers, or every few.
+func (s settings) noRope(n int) []bool {
+	turning := s.Numbers("no_rope_layers")
+	turns := s.every("no_rope_layer_interval", 4)
+	if n < 1 || n > 1<<20 || s.Err() != nil {
+		return nil // refused by the check of all lengths
+	}
+	if turning != nil && len(turning) < n {
+		s.Fail("no_rope_layers", "got %d layers, want %d", len(turning), n)
+		return nil
+	}
+	list := make([]bool, n)
+	for i := range list {
+		if list[i] = !turns(i); turning != nil {
+			list[i] = turning[i] == 0
+		}
+	}
+	return list
+}
+
+// Granite, which scales four places.
+var granite = family{
+	Family: ggufhub.Family{Type: "granite"},
+	class:  "GraniteForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.EmbedScale, c.ResidualScale = s.factor("embedding_multiplier", 1), s.factor("residual_multiplier", 1)
+		c.Scale = s.Number("attention_multiplier", 1)
+		if by := s.factor("logits_scaling", 1); by != 0 {
+			c.HeadScale = 1 / by
+		}
+	},
+}
+
+// Helium.
+var helium = family{
+	Family:      ggufhub.Family{Type: "helium", Theta: 1e5},
+	class:       "HeliumForCausalLM",
+	interleaved: true,
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.OutBias = false
+		c.HeadDim, c.Eps = s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-8)
+	},
+}
+
+// ERNIE 4.5.
+var ernie = family{
+	Family:      ggufhub.Family{Type: "ernie4_5", Theta: 5e5},
+	class:       "Ernie4_5ForCausalLM",
+	interleaved: true,
+	read: func(s settings, c *Config) {
+		c.QKVBias = s.Bool("use_bias", false)
+		c.OutBias, c.MLPBias = c.QKVBias, c.QKVBias
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 2), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.Untied = !s.Bool("tie_word_embeddings", true)
+	},
+}
+
+// Arcee, whose feed-forward layers have no gate.
+var arcee = family{
+	Family: ggufhub.Family{Type: "arcee"},
+	class:  "ArceeForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.Plain, c.Act, c.Eps = true, s.activation("hidden_act", "relu2"), s.Number("rms_norm_eps", 1e-5)
+	},
+}
+
+// Hunyuan's dense models, whose queries and keys are normalised after their turn.
+var hunyuan = family{
+	Family: ggufhub.Family{Type: "hunyuan_v1_dense"},
+	class:  "HunYuanDenseV1ForCausalLM",
+	names:  map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm"},
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.QKNorm, c.LateQKNorm, c.MLPBias, c.Eps = true, true, false, s.Number("rms_norm_eps", 1e-5)
+	},
 }

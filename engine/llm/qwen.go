@@ -10,7 +10,6 @@ var qwen2 = family{
 		c.QKVBias = true
 		qwenWindow(s, c)
 	},
-	has: func(c Config) bool { return c.QKVBias && !c.OutBias },
 }
 
 // Qwen 3.
@@ -24,7 +23,6 @@ var qwen3 = family{
 		c.OutBias = c.QKVBias
 		qwenWindow(s, c)
 	},
-	has: func(c Config) bool { return c.QKNorm },
 }
 
 // qwenWindow reads the windows of Qwen's models, which only the upper layers have, if any.

@@ -7,6 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // reader makes layers of the weights of a folder.
@@ -53,8 +54,12 @@ func (r *reader) codes(name string, in, out int) *quant.Weight {
 	return w
 }
 
-func (r *reader) norm(path string, width int) *nn.RMSNorm {
-	return &nn.RMSNorm{Weight: r.Vector(path+".weight", width), Eps: r.c.Eps, Plus: r.c.NormPlus}
+func (r *reader) norm(path string, width int) nn.Layer {
+	weight, bias := r.Vector(path+".weight", width), tensor.Tensor{}
+	if r.c.NormBias {
+		bias = r.Vector(path+".bias", width)
+	}
+	return r.c.norm(weight, bias)
 }
 
 // readWeights builds the model of c with the weights of a source. The path is for errors.

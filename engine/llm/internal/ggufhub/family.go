@@ -8,7 +8,7 @@ import (
 // A Family says how the files of a family of models differ from its folders.
 type Family struct {
 	Type         string            // model_type of the folder's config.json
-	Architecture string            // general.architecture of the file
+	Architecture string            // general.architecture of the file; "": there are only folders
 	Windowed     bool              // of several families with the architecture it is the one with a window
 	Interleaved  bool              // the halves of each head of q and k are interleaved in the file
 	PlusOne      bool              // the file has weights of norms plus 1
@@ -30,11 +30,13 @@ type Family struct {
 // Families are those that are known.
 type Families []Family
 
-// String lists them by model_type.
+// String lists those that files may have, by model_type.
 func (list Families) String() string {
 	var names []string
 	for _, f := range list {
-		names = append(names, f.Type)
+		if f.Architecture != "" {
+			names = append(names, f.Type)
+		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")

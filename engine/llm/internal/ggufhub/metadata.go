@@ -30,8 +30,8 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 	}
 	kind, _ := f.config["model_type"].(string)
 	i := slices.IndexFunc(families, func(f Family) bool { return f.Type == kind })
-	if i < 0 {
-		return nil, fmt.Errorf("got a model of type %q, want one of %s", kind, families)
+	if i < 0 || families[i].Architecture == "" {
+		return nil, fmt.Errorf("got a model of type %q, want one of %s, which GGUF files may be", kind, families)
 	}
 	f.family, f.arch = families[i], families[i].Architecture
 	f.metadata["general.architecture"] = f.arch
