@@ -4,7 +4,7 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // Cohere's Command R.
 var cohere = family{
-	Family:      ggufhub.Family{Type: "cohere", Theta: 5e5},
+	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: biasTells, Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"}, Theta: 5e5},
 	class:       "CohereForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -15,7 +15,7 @@ var cohere = family{
 
 // Cohere 2, Command R7B and A, whose layers without a window turn nothing.
 var cohere2 = family{
-	Family:      ggufhub.Family{Type: "cohere2"},
+	Family:      ggufhub.Family{Type: "cohere2", Architecture: "cohere2", Unscaled: true, Layers: true, Every: 4, Tells: biasTells, Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"}},
 	class:       "Cohere2ForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -37,9 +37,9 @@ func parallel(s settings, c *Config) {
 
 // StableLM.
 var stableLM = family{
-	Family:  ggufhub.Family{Type: "stablelm"},
-	class:   "StableLmForCausalLM",
-	partial: 0.25,
+	Family: ggufhub.Family{Type: "stablelm", Partial: 0.25, Architecture: "stablelm", Tells: map[string]string{"use_qkv_bias": "blk.0.attn_q.bias"},
+		Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "use_parallel_residual": "use_parallel_residual"}},
+	class: "StableLmForCausalLM",
 	read: func(s settings, c *Config) {
 		s.Not("qk_layernorm")
 		s.layerNorm(c, "layer_norm_eps", true)
@@ -49,9 +49,10 @@ var stableLM = family{
 
 // StarCoder 2.
 var starCoder2 = family{
-	Family: ggufhub.Family{Type: "starcoder2"},
-	class:  "Starcoder2ForCausalLM",
-	names:  map[string]string{"up_proj": "c_fc", "down_proj": "c_proj"},
+	Family: ggufhub.Family{Type: "starcoder2", Architecture: "starcoder2", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"},
+		Keys: map[string]string{"attention.layer_norm_epsilon": "norm_epsilon"}},
+	class: "Starcoder2ForCausalLM",
+	names: map[string]string{"up_proj": "c_fc", "down_proj": "c_proj"},
 	read: func(s settings, c *Config) {
 		s.layerNorm(c, "norm_epsilon", true)
 		c.QKVBias = s.Bool("use_bias", true)
@@ -63,9 +64,9 @@ var starCoder2 = family{
 
 // Nemotron 3 and 4, Minitron.
 var nemotron = family{
-	Family:  ggufhub.Family{Type: "nemotron"},
-	class:   "NemotronForCausalLM",
-	partial: 0.5,
+	Family: ggufhub.Family{Type: "nemotron", Partial: 0.5, Architecture: "nemotron", PlusOne: true, Unscaled: true, Tells: biasTells,
+		Keys: map[string]string{"attention.layer_norm_epsilon": "norm_eps", "attention.layer_norm_rms_epsilon": "norm_eps"}},
+	class: "NemotronForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
 		s.layerNorm(c, "norm_eps", true)
@@ -75,7 +76,7 @@ var nemotron = family{
 
 // Jais 2.
 var jais2 = family{
-	Family: ggufhub.Family{Type: "jais2"},
+	Family: ggufhub.Family{Type: "jais2", Architecture: "jais2", Tells: biasTells, Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps"}},
 	class:  "Jais2ForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, true)

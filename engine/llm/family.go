@@ -28,9 +28,8 @@ type family struct {
 	read func(s settings, c *Config)
 	// ropeKinds are other words for kinds of scaling.
 	ropeKinds   map[string]string
-	interleaved bool    // rotary positions turn neighbours
-	grows       bool    // queries grow with their position, by llama_4_scaling_beta
-	partial     float64 // partial_rotary_factor of a folder that does not say it; 0: 1
+	interleaved bool // rotary positions turn neighbours
+	grows       bool // queries grow with their position, by llama_4_scaling_beta
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
 	names map[string]string
 }
@@ -210,7 +209,7 @@ func (s settings) ropes(c *Config) {
 
 // rope reads an object of rotary positions; nil: there is none.
 func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope {
-	partial := s.Number("partial_rotary_factor", cmp.Or(s.family.partial, 1))
+	partial := s.Number("partial_rotary_factor", cmp.Or(s.family.Partial, 1))
 	if o == nil {
 		o = s.None()
 	}

@@ -9,7 +9,7 @@ import (
 
 // Gemma.
 var gemma1 = family{
-	Family: ggufhub.Family{Type: "gemma"},
+	Family: ggufhub.Family{Type: "gemma", Architecture: "gemma", PlusOne: true, Tells: biasTells},
 	class:  "GemmaForCausalLM",
 	read: func(s settings, c *Config) {
 		gemma(s, c)

@@ -4,17 +4,17 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // GLM 4 of 2024.
 var glm = family{
-	Family:      ggufhub.Family{Type: "glm"},
+	Family:      ggufhub.Family{Type: "glm", Partial: 0.5},
 	class:       "GlmForCausalLM",
-	interleaved: true, partial: 0.5,
-	read: glmRead,
+	interleaved: true,
+	read:        glmRead,
 }
 
 // GLM 4 of 2025, GLM-4-0414 and GLM-Z1.
 var glm4 = family{
-	Family:      ggufhub.Family{Type: "glm4"},
+	Family:      ggufhub.Family{Type: "glm4", Partial: 0.5, Architecture: "glm4", Tells: biasTells},
 	class:       "Glm4ForCausalLM",
-	interleaved: true, partial: 0.5,
+	interleaved: true,
 	names: map[string]string{
 		"post_attention_layernorm": "post_self_attn_layernorm", "pre_feedforward_layernorm": "post_attention_layernorm",
 		"post_feedforward_layernorm": "post_mlp_layernorm",

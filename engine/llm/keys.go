@@ -105,7 +105,7 @@ func (c Config) allKeys(f family) map[string]any {
 	if c.Window > 0 {
 		k["sliding_window"] = c.Window
 	}
-	if f.partial != 0 || c.Rope.Rotary != 0 {
+	if f.Partial != 0 || c.Rope.Rotary != 0 {
 		k["partial_rotary_factor"] = float64(cmp.Or(c.Rope.Rotary, c.HeadDim)) / float64(c.HeadDim)
 	}
 	if c.Rope.Scaling.Kind != "" {

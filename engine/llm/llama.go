@@ -4,11 +4,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 )
 
+// biasTells says by which tensors a file tells that there are biases.
+var biasTells = map[string]string{"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"}
+
 // Llama 2 and 3.
 var llama = family{
 	Family: ggufhub.Family{
 		Type: "llama", Architecture: "llama", Interleaved: true,
-		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"},
+		Tells: biasTells,
 	},
 	class: "LlamaForCausalLM",
 	read:  func(s settings, c *Config) { s.biases(c, false) },
@@ -49,9 +52,10 @@ var ministral = family{
 
 // Ministral 3, whose queries grow with their position.
 var ministral3 = family{
-	Family: ggufhub.Family{Type: "ministral3"},
-	class:  "Ministral3ForCausalLM",
-	grows:  true,
+	Family: ggufhub.Family{Type: "ministral3", Architecture: "mistral3", Interleaved: true,
+		Yarn: map[string]string{"rope.scaling.yarn_log_multiplier": "mscale_all_dim", "attention.temperature_scale": "llama_4_scaling_beta"}},
+	class: "Ministral3ForCausalLM",
+	grows: true,
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
 		c.Window = s.window(0)
@@ -60,8 +64,9 @@ var ministral3 = family{
 
 // Seed-OSS.
 var seedOSS = family{
-	Family: ggufhub.Family{Type: "seed_oss"},
-	class:  "SeedOssForCausalLM",
+	Family: ggufhub.Family{Type: "seed_oss", Architecture: "seed_oss",
+		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "attention_out_bias": "blk.0.attn_output.bias", "mlp_bias": "blk.0.ffn_up.bias"}},
+	class: "SeedOssForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, true)
 		c.OutBias, c.MLPBias = s.Bool("attention_out_bias", false), s.Bool("mlp_bias", false)
@@ -71,7 +76,7 @@ var seedOSS = family{
 
 // SmolLM 3, of which every fourth layer turns nothing.
 var smolLM3 = family{
-	Family: ggufhub.Family{Type: "smollm3", Theta: 2e6},
+	Family: ggufhub.Family{Type: "smollm3", Architecture: "smollm3", Interleaved: true, Tells: biasTells, Theta: 2e6},
 	class:  "SmolLM3ForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
@@ -106,8 +111,13 @@ func (s settings) noRope(n int) []bool {
 
 // Granite, which scales four places.
 var granite = family{
-	Family: ggufhub.Family{Type: "granite"},
-	class:  "GraniteForCausalLM",
+	Family: ggufhub.Family{Type: "granite", Architecture: "granite", Interleaved: true, Tells: biasTells,
+		Keys: map[string]string{
+			"attention.scale": "attention_multiplier", "embedding_scale": "embedding_multiplier", "residual_scale": "residual_multiplier",
+			"logit_scale": "logits_scaling",
+		},
+	},
+	class: "GraniteForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
 		c.EmbedScale, c.ResidualScale = s.factor("embedding_multiplier", 1), s.factor("residual_multiplier", 1)
@@ -132,7 +142,7 @@ var helium = family{
 
 // ERNIE 4.5.
 var ernie = family{
-	Family:      ggufhub.Family{Type: "ernie4_5", Theta: 5e5},
+	Family:      ggufhub.Family{Type: "ernie4_5", Architecture: "ernie4_5", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"}, Theta: 5e5},
 	class:       "Ernie4_5ForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -145,7 +155,7 @@ var ernie = family{
 
 // Arcee, whose feed-forward layers have no gate.
 var arcee = family{
-	Family: ggufhub.Family{Type: "arcee"},
+	Family: ggufhub.Family{Type: "arcee", Architecture: "arcee", Interleaved: true, Tells: biasTells},
 	class:  "ArceeForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
@@ -155,7 +165,7 @@ var arcee = family{
 
 // Hunyuan's dense models, whose queries and keys are normalised after their turn.
 var hunyuan = family{
-	Family: ggufhub.Family{Type: "hunyuan_v1_dense"},
+	Family: ggufhub.Family{Type: "hunyuan_v1_dense", Architecture: "hunyuan-dense", Tells: biasTells},
 	class:  "HunYuanDenseV1ForCausalLM",
 	names:  map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm"},
 	read: func(s settings, c *Config) {

@@ -7,14 +7,14 @@ import (
 
 // Olmo 2.
 var olmo2 = family{
-	Family: ggufhub.Family{Type: "olmo2"},
+	Family: ggufhub.Family{Type: "olmo2", Architecture: "olmo2", Tells: biasTells},
 	class:  "Olmo2ForCausalLM",
 	read:   olmo,
 }
 
 // Olmo 3, of which three of four layers have a window, and rotary positions without a scaling.
 var olmo3 = family{
-	Family: ggufhub.Family{Type: "olmo3", Theta: 5e5},
+	Family: ggufhub.Family{Type: "olmo3", Architecture: "olmo2", Windowed: true, Layers: true, Tells: biasTells, Theta: 5e5},
 	class:  "Olmo3ForCausalLM",
 	read: func(s settings, c *Config) {
 		olmo(s, c)
@@ -36,7 +36,7 @@ func olmo(s settings, c *Config) {
 
 // EXAONE 4, whose layers without a window turn nothing, if others have one.
 var exaone4 = family{
-	Family: ggufhub.Family{Type: "exaone4"},
+	Family: ggufhub.Family{Type: "exaone4", Architecture: "exaone4", Layers: true},
 	class:  "Exaone4ForCausalLM",
 	read: func(s settings, c *Config) {
 		c.PostNorm, c.QKNorm, c.Eps = true, true, s.Number("rms_norm_eps", 1e-5)

@@ -4,9 +4,8 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // Phi 1, 1.5 and 2.
 var phi = family{
-	Family:  ggufhub.Family{Type: "phi"},
-	class:   "PhiForCausalLM",
-	partial: 0.5,
+	Family: ggufhub.Family{Type: "phi", Partial: 0.5, Architecture: "phi2", Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps"}},
+	class:  "PhiForCausalLM",
 	names: map[string]string{
 		"o_proj": "dense", "up_proj": "fc1", "down_proj": "fc2", "norm": "final_layernorm", "q_norm": "q_layernorm", "k_norm": "k_layernorm",
 	},

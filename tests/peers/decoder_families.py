@@ -120,7 +120,7 @@ MODELS = {
     "glm4-plain": ("Glm4", dict(head_dim=4, attention_bias=False, num_hidden_layers=3, num_key_value_heads=1)),
     "glm4-tied": ("Glm4", dict(head_dim=8, tie_word_embeddings=True,
                                rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.75})),
-    "phi": ("Phi", dict(num_key_value_heads=4)),
+    "phi": ("Phi", dict(num_key_value_heads=4, intermediate_size=64)),
     "phi-norms": ("Phi", dict(qk_layernorm=True, num_hidden_layers=3)),
     "phi-wide": ("Phi", dict(hidden_size=32, num_key_value_heads=1, hidden_act="gelu",
                              rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.75})),

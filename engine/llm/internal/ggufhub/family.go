@@ -13,6 +13,9 @@ type Family struct {
 	Interleaved  bool              // the halves of each head of q and k are interleaved in the file
 	PlusOne      bool              // the file has weights of norms plus 1
 	Tells        map[string]string // settings that are true where the file has that tensor
+	Keys         map[string]string // numbers and switches of the metadata, after the architecture, and settings that are the same
+	Yarn         map[string]string // the same for settings of yarn
+	Unscaled     bool              // a file says that nothing is scaled
 
 	Layers bool // the window is not that of all layers: the metadata say which have it, or else Every does
 	Every  int  // every so many layers one has no window; 0: there is no such rule
@@ -21,6 +24,7 @@ type Family struct {
 	Gemma   bool // llama.cpp knows of it, without metadata, its activation and the width by which scores are divided,
 	Largest int  // which is another one in the model of so many layers
 
+	Partial     float64 // partial_rotary_factor of a folder that does not say it; 0: 1
 	Theta       float64 // rope_theta of a folder that does not say it; 0: 10000
 	LocalTheta  float64 // rope_local_base_freq of a file that does not say it; 0: there is no such setting
 	SaysWindow  bool    // a file says that there is no window: llama.cpp takes one that does not for an old converter's
