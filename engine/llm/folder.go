@@ -36,6 +36,9 @@ var carried = []string{
 // whose settings change what the model computes in a way that is not known here, and tensors without a place
 // are errors. Load stops when ctx is done.
 //
+// Of a model of pictures or sound around a model of text (Gemma 3, Mistral 3, Qwen 2 to 3 VL, LLaVA, …) the
+// model of text is read, and Save writes a folder of that alone; String says so.
+//
 // The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and no
 // config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in other
 // quantised types they are expanded to bf16.
@@ -55,9 +58,12 @@ func load(ctx context.Context, path string) (m *Model, err error) {
 				return
 			}
 			defer s.close()
+			if err = s.textOnly(); err != nil {
+				return
+			}
 			var c Config
 			if c, err = parseConfig(filepath.Join(s.path, configFile), s.files[configFile]); err == nil {
-				m, err = readWeights(s.path, c, s.weights)
+				m, err = readWeights(c, s)
 			}
 		})
 	})

@@ -117,6 +117,8 @@ type Model struct {
 	files map[string][]byte // what Load found beside the weights, by name
 	names map[string]string // of members, where the family has others
 
+	unread int // tensors of the folder that are of its pictures or sound
+
 	steps sync.RWMutex
 }
 
@@ -293,6 +295,10 @@ func (m *Model) Members() []nn.Member {
 func (m *Model) String() string {
 	c := m.Config
 	parameters, bytes := nn.Size(m)
-	return fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
+	text := fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
 		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	if m.unread > 0 {
+		text += fmt.Sprintf(" · text only: %s of pictures or sound not read", units.Plural(int64(m.unread), "tensor"))
+	}
+	return text
 }

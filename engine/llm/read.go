@@ -62,12 +62,13 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-// readWeights builds the model of c with the weights of a source. The path is for errors.
-func readWeights(path string, c Config, w *pretrained.Weights) (*Model, error) {
+// readWeights builds the model of c with the weights of a source.
+func readWeights(c Config, s *source) (*Model, error) {
+	w := s.weights
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
-		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", path, w.Len(), c.Layers)
+		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
 	}
-	if !w.Has("model.embed_tokens.weight") && w.Has("embed_tokens.weight") { // the model without its head
+	if w.Stored == nil && !w.Has("model.embed_tokens.weight") && w.Has("embed_tokens.weight") { // the model without its head
 		w.Stored = func(name string) string { return strings.TrimPrefix(name, "model.") }
 	}
 	m := build(c, &reader{c, w})
@@ -77,6 +78,10 @@ func readWeights(path string, c Config, w *pretrained.Weights) (*Model, error) {
 	nn.SetNames(m) // those of codes
 	// A tied model may store its output matrix a second time, and old files the rates of rotary positions.
 	err := w.Rest(c.Family, func(stored string) bool {
+		if s.left(stored) {
+			m.unread++
+			return true
+		}
 		return !c.Untied && stored == "lm_head.weight" || strings.HasSuffix(stored, "rotary_emb.inv_freq")
 	})
 	if err != nil {
