@@ -38,7 +38,7 @@ type family struct {
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
-	hunyuan, helium, arcee, ernie, stableLM, jais2, vaultGemma,
+	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
 }
 
 // familyOf finds a family by its model_type.

@@ -90,6 +90,10 @@ func (c Config) allKeys(f family) map[string]any {
 	c = c.withDefaults()
 	act := map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2"}[c.Act]
 	said := c.said()
+	logits := 1 / said.HeadScale
+	if f.Type == "hyperclovax" {
+		logits = said.HeadScale
+	}
 	k := map[string]any{
 		"model_type": c.Family, "vocab_size": c.Vocab, "hidden_size": c.Width, "num_hidden_layers": c.Layers,
 		"num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim, "intermediate_size": c.Hidden,
@@ -99,7 +103,7 @@ func (c Config) allKeys(f family) map[string]any {
 		"attention_bias": c.QKVBias, "qkv_bias": c.QKVBias, "use_qkv_bias": c.QKVBias, "use_bias": c.QKVBias, "attention_out_bias": c.OutBias,
 		"mlp_bias": c.MLPBias, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
 		"embedding_multiplier": said.EmbedScale, "residual_multiplier": said.ResidualScale, "attention_multiplier": said.Scale,
-		"logit_scale": said.HeadScale, "logits_scaling": 1 / said.HeadScale, "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
+		"logit_scale": said.HeadScale, "logits_scaling": logits, "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
 		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": layerTypes(said.Local),
 	}
 	if c.Window > 0 {

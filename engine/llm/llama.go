@@ -17,6 +17,16 @@ var llama = family{
 	read:  func(s settings, c *Config) { s.biases(c, false) },
 }
 
+// IQuest-Coder.
+var iQuestCoder = family{
+	Family: ggufhub.Family{Type: "iquestcoder"},
+	class:  "LlamaForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+	},
+}
+
 // CWM, whose layers have windows.
 var cwm = family{
 	Family: ggufhub.Family{Type: "cwm"},
@@ -124,6 +134,22 @@ var granite = family{
 		c.Scale = s.Number("attention_multiplier", 1)
 		if by := s.factor("logits_scaling", 1); by != 0 {
 			c.HeadScale = 1 / by
+		}
+	},
+}
+
+// HyperCLOVA X, which is Granite with norms on both sides, and multiplies logits.
+var hyperCLOVAX = family{
+	Family: ggufhub.Family{Type: "hyperclovax"},
+	class:  "HyperCLOVAXForCausalLM",
+	names: map[string]string{
+		"post_attention_layernorm": "post_norm1", "pre_feedforward_layernorm": "post_attention_layernorm", "post_feedforward_layernorm": "post_norm2",
+	},
+	read: func(s settings, c *Config) {
+		granite.read(s, c)
+		c.HeadScale, c.Scale, c.Sandwich = s.factor("logits_scaling", 1), s.Number("attention_multiplier", 0), true
+		if !s.Bool("use_post_norm", true) {
+			s.Fail("use_post_norm", "got false, want true")
 		}
 	},
 }

@@ -135,6 +135,13 @@ MODELS = {
         "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 1000.0, "factor": 1.0})),
     "hunyuan_v1_dense-plain": ("HunYuanDenseV1", dict(head_dim=4, tie_word_embeddings=True)),
     "hunyuan_v1_dense-bias": ("HunYuanDenseV1", dict(head_dim=6, attention_bias=True, num_hidden_layers=3, num_key_value_heads=1)),
+    "hyperclovax": ("HyperCLOVAX", dict(embedding_multiplier=10.0, logits_scaling=0.125, residual_multiplier=0.3, attention_multiplier=0.2)),
+    "hyperclovax-plain": ("HyperCLOVAX", dict(head_dim=8, tie_word_embeddings=True, num_hidden_layers=3, num_key_value_heads=1)),
+    "hyperclovax-bias": ("HyperCLOVAX", dict(attention_bias=True, mlp_bias=True, logits_scaling=4.0)),
+    "iquestcoder": ("IQuestCoder", dict(head_dim=8)),
+    "iquestcoder-bias": ("IQuestCoder", dict(head_dim=4, attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    "iquestcoder-yarn": ("IQuestCoder", dict(head_dim=6, num_hidden_layers=3, num_key_value_heads=1, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 5e5, "factor": 4.0, "original_max_position_embeddings": 8})),
     "helium": ("Helium", dict(head_dim=4)),
     "helium-bias": ("Helium", dict(head_dim=4, attention_bias=True, mlp_bias=True, num_key_value_heads=4)),
     "helium-tied": ("Helium", dict(head_dim=4, tie_word_embeddings=True, num_hidden_layers=3, num_key_value_heads=1)),
