@@ -32,16 +32,16 @@ var carried = []string{
 
 // Load reads a model from a folder as Hugging Face's transformers write it: config.json, and
 // model.safetensors or the shards that model.safetensors.index.json lists, in f32, f16 or bf16. Matrices keep
-// their dtype, and all else is computed in f32. docs/models.md lists the families; a folder of another one, one
-// whose settings change what the model computes in a way that is not known here, and tensors without a place
-// are errors. Load stops when ctx is done.
+// their dtype, and all else is computed in f32. docs/models.md lists the families; a folder of another one,
+// one whose settings change what the model computes in a way that is not known here, and tensors without a
+// place are errors. Load stops when ctx is done.
 //
 // Of a model of pictures or sound around a model of text (Gemma 3, Mistral 3, Qwen 2 to 3 VL, LLaVA, …) the
 // model of text is read, and Save writes a folder of that alone; String says so.
 //
-// The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and no
-// config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in other
-// quantised types they are expanded to bf16.
+// The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and
+// no config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in
+// other quantised types they are expanded to bf16.
 func Load(ctx context.Context, path string) (*Model, error) {
 	m, err := load(ctx, path)
 	if err != nil {

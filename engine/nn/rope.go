@@ -37,8 +37,8 @@ type RopeScaling struct {
 	// Attention multiplies cosines and sines; 0: as yarn and longrope say, for the others 1.
 	Attention float64
 
-	// QueryBeta multiplies the queries at position p by 1 + QueryBeta·ln(1 + ⌊p/Original⌋), as Llama 4 does; 0:
-	// they stay.
+	// QueryBeta multiplies the queries at position p by 1 + QueryBeta·ln(1 + ⌊p/Original⌋), as Llama 4 does;
+	// 0: they stay.
 	QueryBeta float64
 }
 
