@@ -29,8 +29,19 @@ var (
 		{"post_attention_norm", "post_attention_layernorm"},
 		{"ffn_norm", "pre_feedforward_layernorm"}, {"post_ffw_norm", "post_feedforward_layernorm"},
 	}
+	after    = []pair{{"post_attention_norm", "post_attention_layernorm"}, {"post_ffw_norm", "post_feedforward_layernorm"}}
+	glmNorms = []pair{
+		{"post_attention_norm", "post_self_attn_layernorm"}, {"ffn_norm", "post_attention_layernorm"}, {"post_ffw_norm", "post_mlp_layernorm"},
+	}
 	gateApart = []pair{{"ffn_up", "mlp.up_proj"}}
 	gateIn    = []pair{{"ffn_up", "mlp.gate_up_proj"}}
+)
+
+// Names of some families, which come before the others.
+var (
+	phiNames       = []pair{{"attn_output", "self_attn.dense"}, {"ffn_up", "mlp.fc1"}, {"ffn_down", "mlp.fc2"}}
+	starCoderNames = []pair{{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}}
+	hunyuanNames   = []pair{{"attn_q_norm", "self_attn.query_layernorm"}, {"attn_k_norm", "self_attn.key_layernorm"}}
 )
 
 // families are the models whose names are known, by general.architecture.
@@ -42,7 +53,28 @@ var families = map[string][][]pair{
 	"gemma2": {tensorsOfLayer, fourNorms, gateApart},
 	"gemma3": {tensorsOfLayer, fourNorms, gateApart},
 	"phi3":   {tensorsOfLayer, twoNorms, gateIn},
+
+	"arcee":         {tensorsOfLayer, twoNorms, gateApart},
+	"cohere2":       {tensorsOfLayer, gateApart},
+	"command-r":     {tensorsOfLayer, gateApart},
+	"ernie4_5":      {tensorsOfLayer, twoNorms, gateApart},
+	"exaone4":       {tensorsOfLayer, after, gateApart},
+	"glm4":          {tensorsOfLayer, glmNorms, gateIn},
+	"granite":       {tensorsOfLayer, twoNorms, gateApart},
+	"hunyuan-dense": {hunyuanNames, tensorsOfLayer, twoNorms, gateApart},
+	"jais2":         {tensorsOfLayer, twoNorms, gateApart},
+	"mistral3":      {tensorsOfLayer, twoNorms, gateApart},
+	"nemotron":      {tensorsOfLayer, twoNorms, gateApart},
+	"olmo2":         {tensorsOfLayer, after, gateApart},
+	"phi2":          {phiNames, tensorsOfLayer},
+	"seed_oss":      {tensorsOfLayer, after, gateApart},
+	"smollm3":       {tensorsOfLayer, twoNorms, gateApart},
+	"stablelm":      {tensorsOfLayer, twoNorms, gateApart},
+	"starcoder2":    {starCoderNames, tensorsOfLayer, twoNorms},
 }
+
+// tied are the architectures whose output matrix is the embedding.
+var tied = []string{"command-r", "cohere2"}
 
 // Architectures are those whose names are known.
 func Architectures() []string { return slices.Sorted(maps.Keys(families)) }
@@ -74,6 +106,12 @@ func rename(architecture, name, layers, otherLayers string, sides func(pair) (fr
 		return "", false
 	}
 	tables, prefix := [][]pair{tensorsOutside}, ""
+	switch {
+	case architecture == "phi2":
+		tables = [][]pair{{{"output_norm", "model.final_layernorm"}}, tensorsOutside}
+	case slices.Contains(tied, architecture):
+		tables = [][]pair{tensorsOutside[:2]}
+	}
 	if rest, ok := strings.CutPrefix(stem, layers); ok {
 		number, inside, _ := strings.Cut(rest, ".")
 		if number == "" || strings.Trim(number, "0123456789") != "" {

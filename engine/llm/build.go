@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -14,43 +16,58 @@ type weights interface {
 	// linear has out×in weights; the deviation is that of random ones.
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
-	norm(path string, width int) *nn.RMSNorm
+	norm(path string, width int) nn.Layer
 }
 
 // build makes the model of a Config that was checked, layer by layer in the order of the forward pass.
 func build(c Config, w weights) *Model {
 	const deviation = 0.02
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
-	m := &Model{Config: c, Embed: w.embedding("model.embed_tokens", deviation)}
+	m := &Model{Config: c, names: c.names()}
+	w = renamed{w, m.names}
+	m.Embed = w.embedding("model.embed_tokens", deviation)
 	for i := range c.Layers {
-		path := fmt.Sprintf("model.layers.%d.", i)
-		b := &Block{AttnNorm: w.norm(path+"input_layernorm", c.Width), Attn: c.attention(w, i, path+"self_attn.", deviation, residual)}
-		before := "post_attention_layernorm"
-		if c.Sandwich {
-			b.AttnAfter = w.norm(path+before, c.Width)
-			before = "pre_feedforward_layernorm"
-		}
-		b.MLPNorm = w.norm(path+before, c.Width)
-		b.MLP = c.mlp(w, path+"mlp.", deviation, residual)
-		if c.Sandwich {
-			b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
-		}
-		m.Blocks = append(m.Blocks, b)
+		m.Blocks = append(m.Blocks, c.block(w, i, deviation, residual))
 	}
 	m.Norm = w.norm("model.norm", c.Width)
 	if c.Untied {
-		m.Head = w.linear("lm_head", c.Width, c.Vocab, false, deviation)
+		m.Head = w.linear("lm_head", c.Width, c.Vocab, c.HeadBias, deviation)
 	}
 	return m
 }
 
+func (c Config) block(w weights, layer int, deviation, residual float64) *Block {
+	path := fmt.Sprintf("model.layers.%d.", layer)
+	b := &Block{Parallel: c.Parallel, Scale: c.ResidualScale}
+	if !c.PostNorm {
+		b.AttnNorm = w.norm(path+"input_layernorm", c.Width)
+	}
+	b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	before := "post_attention_layernorm"
+	if c.Sandwich || c.PostNorm {
+		b.AttnAfter = w.norm(path+before, c.Width)
+		before = "pre_feedforward_layernorm"
+	}
+	if !c.PostNorm && !c.Parallel {
+		b.MLPNorm = w.norm(path+before, c.Width)
+	}
+	b.MLP = c.mlp(w, path+"mlp.", deviation, residual)
+	if c.Sandwich || c.PostNorm {
+		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
+	}
+	return b
+}
+
 func (c Config) attention(w weights, layer int, path string, deviation, residual float64) *nn.Attention {
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := &nn.Attention{Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap}
+	a := &nn.Attention{
+		Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, NoRope: c.NoRope != nil && c.NoRope[layer],
+		WideNorm: c.WideQKNorm, LateNorm: c.LateQKNorm,
+	}
 	if c.local(layer) {
 		a.Window, a.Rope = c.Window, c.localRope()
 	}
-	if c.Joined {
+	if c.JoinedQKV {
 		a.QKV = w.linear(path+"qkv_proj", c.Width, q+2*kv, c.QKVBias, deviation)
 	} else {
 		a.Q = w.linear(path+"q_proj", c.Width, q, c.QKVBias, deviation)
@@ -58,7 +75,10 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 		a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
 	}
 	a.O = w.linear(path+"o_proj", q, c.Width, c.OutBias, residual)
-	if c.QKNorm {
+	switch {
+	case c.WideQKNorm:
+		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
+	case c.QKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", c.HeadDim), w.norm(path+"k_norm", c.HeadDim)
 	}
 	return a
@@ -66,10 +86,12 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 
 func (c Config) mlp(w weights, path string, deviation, residual float64) *nn.MLP {
 	m := &nn.MLP{Act: activations[c.Act]}
-	if c.Joined {
+	if c.JoinedMLP {
 		m.GateUp = w.linear(path+"gate_up_proj", c.Width, 2*c.Hidden, c.MLPBias, deviation)
 	} else {
-		m.Gate = w.linear(path+"gate_proj", c.Width, c.Hidden, c.MLPBias, deviation)
+		if !c.Plain {
+			m.Gate = w.linear(path+"gate_proj", c.Width, c.Hidden, c.MLPBias, deviation)
+		}
 		m.Up = w.linear(path+"up_proj", c.Width, c.Hidden, c.MLPBias, deviation)
 	}
 	m.Down = w.linear(path+"down_proj", c.Hidden, c.Width, c.MLPBias, residual)
@@ -94,10 +116,63 @@ func (r *random) embedding(_ string, deviation float64) nn.Layer {
 	return nn.NewEmbedding(r.rng, r.c.Vocab, r.c.Width, deviation)
 }
 
-func (r *random) norm(_ string, width int) *nn.RMSNorm {
-	n := nn.NewRMSNorm(width, r.c.Eps)
-	if n.Plus = r.c.NormPlus; n.Plus != 0 {
-		n.Weight = tensor.Full(1-n.Plus, width).Param()
+func (r *random) norm(_ string, width int) nn.Layer {
+	weight, bias := tensor.Full(1-r.c.NormPlus, width).Param(), tensor.Tensor{}
+	if r.c.NormBias {
+		bias = tensor.Zeros(width).Param()
 	}
-	return n
+	return r.c.norm(weight, bias)
+}
+
+// norm is a norm of the model with these weights.
+func (c Config) norm(weight, bias tensor.Tensor) nn.Layer {
+	if c.LayerNorm {
+		return &nn.LayerNorm{Weight: weight, Bias: bias, Eps: c.Eps, Plus: c.NormPlus}
+	}
+	return &nn.RMSNorm{Weight: weight, Eps: c.Eps, Plus: c.NormPlus}
+}
+
+// renamed makes layers by the names that a family has for them.
+type renamed struct {
+	weights
+	names map[string]string
+}
+
+func (r renamed) linear(path string, in, out int, bias bool, deviation float64) nn.Layer {
+	return r.weights.linear(rename(r.names, path), in, out, bias, deviation)
+}
+
+func (r renamed) norm(path string, width int) nn.Layer {
+	return r.weights.norm(rename(r.names, path), width)
+}
+
+// rename gives the last part of a path the name that the family has for it.
+func rename(names map[string]string, path string) string {
+	dot := strings.LastIndexByte(path, '.') + 1
+	return path[:dot] + cmp.Or(names[path[dot:]], path[dot:])
+}
+
+// members are a part of a model.
+type members []nn.Member
+
+// Members lists them.
+func (list members) Members() []nn.Member { return list }
+
+// called is a part of a model whose members have the names of a family.
+type called struct {
+	nn.Module
+	names map[string]string
+}
+
+// Members lists those of the part.
+func (c called) Members() []nn.Member {
+	list := c.Module.Members()
+	for i, member := range list {
+		list[i].Name = rename(c.names, member.Name)
+		switch member.Part.(type) {
+		case *Block, *nn.Attention, *nn.MLP:
+			list[i].Part = called{member.Part, c.names}
+		}
+	}
+	return list
 }

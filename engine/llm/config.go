@@ -28,20 +28,36 @@ type Config struct {
 	Rope      nn.Rope // rotary positions
 	LocalRope nn.Rope // of the layers with a window (Gemma 3); the zero value: Rope
 
-	QKVBias    bool    // q, k and v add a bias (Qwen 2)
-	OutBias    bool    // attention's output adds one (Llama's attention_bias is both)
-	MLPBias    bool    // the feed-forward layers add one
-	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
-	Joined     bool    // q, k and v are one matrix, gate and up another (Phi 3)
-	Sandwich   bool    // norms follow attention and feed-forward layer, too (Gemma 2 and 3)
+	NoRope []bool // which layers turn nothing (SmolLM 3, Cohere 2); nil: none
+
+	QKVBias  bool // q, k and v add a bias (Qwen 2)
+	OutBias  bool // attention's output adds one (Llama's attention_bias is both)
+	MLPBias  bool // the feed-forward layers add one
+	HeadBias bool // the output matrix adds one (Phi)
+
+	JoinedQKV bool   // q, k and v are one matrix (Phi 3)
+	JoinedMLP bool   // gate and up are one matrix (Phi 3, GLM)
+	Plain     bool   // feed-forward layers have no gate (Phi, StarCoder 2, Nemotron)
+	Act       string // "silu", "gelu_tanh", "gelu" or "relu2"; empty means silu
+
+	LayerNorm  bool    // norms are LayerNorm, not RMSNorm (Phi, Cohere)
+	NormBias   bool    // which add a bias (Phi, but not Cohere)
 	NormPlus   float64 // what norms add to their weight: 1 in Gemma
-	EmbedScale float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
-	Act        string  // "silu", "gelu_tanh" or "gelu"; empty means silu
-	Scale      float64 // of attention's scores; 0 means 1/√HeadDim
-	ScoreCap   float64 // attention's scores become cap·tanh(scores/cap) (Gemma 2); 0: they do not
-	LogitCap   float64 // and so do the model's
-	Window     int     // keys that a query sees; 0: all before it
-	Local      []bool  // which layers have the window; nil: all
+	Sandwich   bool    // norms follow attention and feed-forward layer, too (Gemma 2 and 3, GLM 4)
+	PostNorm   bool    // norms follow them, and none comes before (Olmo 2, EXAONE 4)
+	Parallel   bool    // both have the same input, and one norm (Phi, Cohere)
+	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
+	WideQKNorm bool    // or all heads together (Olmo 2)
+	LateQKNorm bool    // or after their turn (Hunyuan)
+
+	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
+	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
+	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
+	Scale         float64 // of attention's scores; 0 means 1/√HeadDim
+	ScoreCap      float64 // attention's scores become cap·tanh(scores/cap) (Gemma 2); 0: they do not
+	LogitCap      float64 // and so do the model's
+	Window        int     // keys that a query sees; 0: all before it
+	Local         []bool  // which layers have the window; nil: all
 
 	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32
 	// Compute is the type of what goes from layer to layer, and of its gradients: F32, BF16 or F16; Invalid
@@ -66,7 +82,7 @@ func (c Config) withDefaults() Config {
 }
 
 // activations are the functions of the gate by their names in Config.
-var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU()}
+var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu2": nn.ReLU2()}
 
 // check says what no model can have. The defaults are filled in.
 func (c Config) check() error {
@@ -92,11 +108,20 @@ func (c Config) check() error {
 	case c.Compute != dtype.Invalid && c.Compute != dtype.F32 && c.Compute != dtype.BF16 && c.Compute != dtype.F16:
 		return fmt.Errorf("got compute %v, want f32, bf16 or f16", c.Compute)
 	case !known:
-		return fmt.Errorf("got activation %q, want silu, gelu_tanh or gelu", c.Act)
+		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu or relu2", c.Act)
 	case c.Window < 0 || c.Local != nil && len(c.Local) != c.Layers:
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want 0 or more, and one kind for each of %d layers", c.Window, len(c.Local), c.Layers)
+	case c.NoRope != nil && len(c.NoRope) != c.Layers:
+		return fmt.Errorf("got %d layers with or without rotary positions, want %d", len(c.NoRope), c.Layers)
 	}
-	for name, x := range map[string]float64{"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap} {
+	if err := c.together(); err != nil {
+		return err
+	}
+	numbers := map[string]float64{
+		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
+		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap,
+	}
+	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {
 			return fmt.Errorf("got %s %v, want a finite number of at least 0", name, x)
 		}
@@ -105,6 +130,27 @@ func (c Config) check() error {
 		return err
 	}
 	return c.localRope().Check(c.HeadDim)
+}
+
+// together says which two of the switches no model can have.
+func (c Config) together() error {
+	for _, wrong := range []struct {
+		is   bool
+		text string
+	}{
+		{c.Plain && c.JoinedMLP, "Plain and JoinedMLP, want a gate to be joined"},
+		{c.NormBias && !c.LayerNorm, "NormBias without LayerNorm, want norms that have one"},
+		{c.PostNorm && (c.Sandwich || c.Parallel), "PostNorm with Sandwich or Parallel, want one order of norms"},
+		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
+		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
+		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
+		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},
+	} {
+		if wrong.is {
+			return fmt.Errorf("got %s", wrong.text)
+		}
+	}
+	return nil
 }
 
 // local says whether a layer's queries see only the window.

@@ -130,6 +130,27 @@ func TestSaveWritesWhatLoadRead(t *testing.T) {
 	})
 }
 
+// A model that New makes of a Config that a folder says becomes a folder that says the same, though the
+// Config does not name its family.
+func TestSaveOfNewOfEachFamily(t *testing.T) {
+	eachFamily(t, func(t *testing.T, _ string, old *Model, expected map[string]tensor.Tensor) {
+		c := old.Config
+		c.Family, c.Seed = "", 7
+		m := New(c)
+		to := filepath.Join(t.TempDir(), "m")
+		if err := Save(to, m); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(context.Background(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := relative(again.Logits(expected["ids"]), m.Logits(expected["ids"])); !(d <= 1e-6) {
+			t.Errorf("the model that was read, of the family %s, differs by %g", again.Config.Family, d)
+		}
+	})
+}
+
 // A model that New made becomes a folder of the family that its Config says, and is the same when read.
 func TestSaveOfNew(t *testing.T) {
 	small := Config{Vocab: 16, Layers: 3, Width: 16, Heads: 4, KVHeads: 2, Hidden: 24}
@@ -143,7 +164,7 @@ func TestSaveOfNew(t *testing.T) {
 			gemmaShape(c)
 			c.QKNorm, c.LocalRope.Base, c.Local = true, 5000, []bool{true, false, true}
 		},
-		"phi3": func(c *Config) { c.Joined = true },
+		"phi3": func(c *Config) { c.JoinedQKV, c.JoinedMLP = true, true },
 		"llama, scaled": func(c *Config) {
 			c.Rope = nn.Rope{Base: 5e5, Scaling: nn.RopeScaling{Kind: "llama3", Factor: 8, LowFreq: 1, HighFreq: 4, Original: 64}}
 			c.Context = 512
@@ -169,7 +190,7 @@ func TestSaveOfNew(t *testing.T) {
 		}
 	}
 	c := small
-	c.Joined, c.QKNorm = true, true
+	c.JoinedQKV, c.JoinedMLP, c.QKNorm = true, true, true
 	if err := Save(filepath.Join(t.TempDir(), "m"), New(c)); err == nil {
 		t.Error("a model of no family was saved")
 	}

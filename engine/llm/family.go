@@ -26,13 +26,20 @@ type family struct {
 	// read says what a config.json means, beyond what all have in common. Defaults are those of transformers'
 	// classes.
 	read func(s settings, c *Config)
-	// has says whether a Config of New is one of the family, if it is of none further down in families.
-	has func(c Config) bool
 	// ropeKinds are other words for kinds of scaling.
-	ropeKinds map[string]string
+	ropeKinds   map[string]string
+	interleaved bool // rotary positions turn neighbours
+	grows       bool // queries grow with their position, by llama_4_scaling_beta
+	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
+	names map[string]string
 }
 
-var families = []family{llama, mistral, qwen2, qwen3, gemma2, gemma3, phi3}
+// families are all. One that New made is of the first that can say its Config.
+var families = []family{
+	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
+	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
+	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
+}
 
 // familyOf finds a family by its model_type.
 func familyOf(name string) (f family, ok bool) {
@@ -41,6 +48,15 @@ func familyOf(name string) (f family, ok bool) {
 		return f, false
 	}
 	return families[i], true
+}
+
+// types are the model_types of all families.
+func types() (list []string) {
+	for _, f := range families {
+		list = append(list, f.Type)
+	}
+	slices.Sort(list)
+	return list
 }
 
 // inFiles are the families as package ggufhub wants them.
@@ -82,9 +98,48 @@ func (s settings) layers(n int, other func(i int) bool) []bool {
 	return local
 }
 
+// window reads a window, of all tokens where there is none; other is that of a folder that does not say.
+func (s settings) window(other int) int {
+	if s.Null("sliding_window") {
+		return 0
+	}
+	return s.Int("sliding_window", other)
+}
+
+// every says of a layer whether it is not each n-th.
+func (s settings) every(key string, n int) func(layer int) bool {
+	n = s.Int(key, n)
+	if n < 1 {
+		s.Fail(key, "got %d, want a positive number", n)
+		return func(int) bool { return false }
+	}
+	return func(i int) bool { return (i+1)%n != 0 }
+}
+
+// biases reads those of attention, and of the feed-forward layer.
+func (s settings) biases(c *Config, other bool) {
+	c.QKVBias = s.Bool("attention_bias", other)
+	c.OutBias = c.QKVBias
+	c.MLPBias = s.Bool("mlp_bias", other)
+}
+
+// layerNorm reads LayerNorms.
+func (s settings) layerNorm(c *Config, eps string, bias bool) {
+	c.LayerNorm, c.NormBias = true, bias
+	c.Eps = s.Number(eps, 1e-5)
+}
+
+// factor reads a factor, 0 where it is 1.
+func (s settings) factor(key string, other float64) float64 {
+	if x := s.Number(key, other); x != 1 {
+		return x
+	}
+	return 0
+}
+
 // activation translates the name of an activation.
 func (s settings) activation(key, other string) string {
-	names := map[string]string{"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu"}
+	names := map[string]string{"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu", "relu2": "relu2"}
 	return names[s.OneOf(key, other, slices.Sorted(maps.Keys(names))...)]
 }
 
@@ -94,6 +149,10 @@ func parseConfig(file string, text []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	return parseSettings(all)
+}
+
+func parseSettings(all *pretrained.Settings) (Config, error) {
 	s := settings{Settings: all}
 	c := s.config()
 	if s.Err() == nil {
@@ -109,7 +168,7 @@ func (s settings) config() Config {
 	name := s.Text("model_type", "")
 	var ok bool
 	if s.family, ok = familyOf(name); !ok {
-		s.Fail("model_type", "got %q, want one of %s", name, inFiles())
+		s.Fail("model_type", "%s", unknown(name))
 		return Config{}
 	}
 	s.NoCodes()
@@ -132,7 +191,7 @@ func (s settings) config() Config {
 // ropes reads rotary positions in today's form, rope_parameters, which may have an object for each kind of
 // layer, or in the older one, rope_theta and rope_scaling.
 func (s settings) ropes(c *Config) {
-	theta := s.Number("rope_theta", 10000)
+	theta := s.Number("rope_theta", cmp.Or(s.family.Theta, 10000))
 	all := s.Object("rope_parameters")
 	switch {
 	case all == nil && c.LocalRope.Base != 0: // the family has read them
@@ -150,11 +209,11 @@ func (s settings) ropes(c *Config) {
 
 // rope reads an object of rotary positions; nil: there is none.
 func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope {
-	partial := s.Number("partial_rotary_factor", 1)
+	partial := s.Number("partial_rotary_factor", cmp.Or(s.family.Partial, 1))
 	if o == nil {
 		o = s.None()
 	}
-	r := nn.Rope{Base: o.Number("rope_theta", theta)}
+	r := nn.Rope{Base: o.Number("rope_theta", theta), Interleaved: s.family.interleaved}
 	partial = o.Number("partial_rotary_factor", partial)
 	if !(partial > 0 && partial <= 1) {
 		s.Fail("partial_rotary_factor", "got %v, want a share of 1", partial)
@@ -165,6 +224,11 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 	}
 	kind := o.Text("rope_type", o.Text("type", "default"))
 	kind = cmp.Or(s.family.ropeKinds[kind], kind)
+	if alpha := o.Number("alpha", 0); kind == "dynamic" && alpha > 0 { // Hunyuan's, which does not vary
+		width := float64(cmp.Or(r.Rotary, c.HeadDim))
+		r.Base *= math.Pow(alpha, width/(width-2))
+		return r
+	}
 	if kind == "default" {
 		return r
 	}
@@ -177,6 +241,9 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 		LowFreq: o.Number("low_freq_factor", 0), HighFreq: o.Number("high_freq_factor", 0),
 		BetaFast: o.Number("beta_fast", 0), BetaSlow: o.Number("beta_slow", 0), Untruncated: !o.Bool("truncate", true),
 		Short: o.Numbers("short_factor"), Long: o.Numbers("long_factor"), Attention: o.Number("attention_factor", 0),
+	}
+	if s.family.grows {
+		r.Scaling.QueryBeta = o.Number("llama_4_scaling_beta", 0)
 	}
 	if kind == "yarn" {
 		yarnDefaults(o, &r.Scaling)

@@ -32,13 +32,16 @@ var carried = []string{
 
 // Load reads a model from a folder as Hugging Face's transformers write it: config.json, and
 // model.safetensors or the shards that model.safetensors.index.json lists, in f32, f16 or bf16. Matrices keep
-// their dtype, and all else is computed in f32. Families are Llama 2 and 3, Mistral, Qwen 2, 2.5 and 3, Gemma
-// 2 and 3, Phi 3; a folder of another one, one whose settings change what the model computes in a way that is
-// not known here, and tensors without a place are errors. Load stops when ctx is done.
+// their dtype, and all else is computed in f32. docs/models.md lists the families; a folder of another one,
+// one whose settings change what the model computes in a way that is not known here, and tensors without a
+// place are errors. Load stops when ctx is done.
 //
-// The path may be that of a GGUF file of these families, too, or of a folder with one such file and no
-// config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in other
-// quantised types they are expanded to bf16.
+// Of a model of pictures or sound around a model of text (Gemma 3, Mistral 3, Qwen 2 to 3 VL, LLaVA, …) the
+// model of text is read, and Save writes a folder of that alone; String says so.
+//
+// The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and
+// no config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in
+// other quantised types they are expanded to bf16.
 func Load(ctx context.Context, path string) (*Model, error) {
 	m, err := load(ctx, path)
 	if err != nil {
@@ -55,9 +58,12 @@ func load(ctx context.Context, path string) (m *Model, err error) {
 				return
 			}
 			defer s.close()
+			if err = s.textOnly(); err != nil {
+				return
+			}
 			var c Config
 			if c, err = parseConfig(filepath.Join(s.path, configFile), s.files[configFile]); err == nil {
-				m, err = readWeights(s.path, c, s.weights)
+				m, err = readWeights(c, s)
 			}
 		})
 	})
@@ -170,24 +176,25 @@ func save(dir string, m *Model, limit int) error {
 	return f.Commit()
 }
 
-// names collects the paths of a model's weights instead of making them.
-type names map[string]bool
+// places collects the paths of a model's weights instead of making them.
+type places struct {
+	c  Config
+	of map[string]bool
+}
 
-func (n names) linear(path string, _, _ int, bias bool, _ float64) nn.Layer {
-	n[path+".weight"] = true
+func (p places) linear(path string, _, _ int, bias bool, _ float64) nn.Layer {
+	return p.layer(path, bias)
+}
+
+func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path, false) }
+
+func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
+
+func (p places) layer(path string, bias bool) nn.Layer {
+	p.of[path+".weight"] = true
 	if bias {
-		n[path+".bias"] = true
+		p.of[path+".bias"] = true
 	}
-	return nil
-}
-
-func (n names) embedding(path string, _ float64) nn.Layer {
-	n[path+".weight"] = true
-	return nil
-}
-
-func (n names) norm(path string, _ int) *nn.RMSNorm {
-	n[path+".weight"] = true
 	return nil
 }
 

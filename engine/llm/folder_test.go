@@ -54,7 +54,10 @@ func TestLoadRefuses(t *testing.T) {
 		changes map[string]any
 		want    string
 	}{
-		{"llama-2", map[string]any{"model_type": "mamba"}, `config.json: model_type: got "mamba", want one of gemma2`},
+		{"llama-2", map[string]any{"model_type": "mamba"}, `config.json: model_type: got "mamba", which has layers with a state, and no family`},
+		{"llama-2", map[string]any{"model_type": "qwen3_moe"}, `got "qwen3_moe", which has a mixture of experts, and no family`},
+		{"llama-2", map[string]any{"model_type": "bert"}, `got "bert", an encoder, which embed.Load reads`},
+		{"llama-2", map[string]any{"model_type": "lama"}, `got "lama", want one of arcee, `},
 		{"llama-2", map[string]any{"model_type": nil}, `model_type: got ""`},
 		{"llama-2", map[string]any{"hidden_size": nil}, "hidden_size: is not there"},
 		{"llama-2", map[string]any{"hidden_size": "16"}, `hidden_size: got "16", want an integer`},

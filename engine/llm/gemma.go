@@ -7,6 +7,30 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
+// Gemma.
+var gemma1 = family{
+	Family: ggufhub.Family{Type: "gemma", Architecture: "gemma", PlusOne: true, Tells: biasTells},
+	class:  "GemmaForCausalLM",
+	read: func(s settings, c *Config) {
+		gemma(s, c)
+		c.KVHeads = s.Int("num_key_value_heads", 16)
+		if c.Act = s.activation("hidden_act", "gelu_pytorch_tanh"); c.Act == "gelu" { // which the first releases say
+			c.Act = "gelu_tanh"
+		}
+	},
+}
+
+// VaultGemma is Gemma 2 with norms on one side.
+var vaultGemma = family{
+	Family: ggufhub.Family{Type: "vaultgemma"},
+	class:  "VaultGemmaForCausalLM",
+	names:  map[string]string{"post_attention_layernorm": "pre_feedforward_layernorm"},
+	read: func(s settings, c *Config) {
+		gemma2.read(s, c)
+		c.Sandwich = false
+	},
+}
+
 // Gemma 2.
 var gemma2 = family{
 	Family: ggufhub.Family{
@@ -15,10 +39,11 @@ var gemma2 = family{
 	class: "Gemma2ForCausalLM",
 	read: func(s settings, c *Config) {
 		gemma(s, c)
+		gemmaWindow(s, c)
+		c.Sandwich = true
 		c.ScoreCap, c.LogitCap = s.Number("attn_logit_softcapping", 0), s.Number("final_logit_softcapping", 0)
 		c.Local = s.layers(c.Layers, func(i int) bool { return (i+1)%2 != 0 })
 	},
-	has: func(c Config) bool { return c.Sandwich },
 }
 
 // Gemma 3, its model of text.
@@ -30,56 +55,37 @@ var gemma3 = family{
 	class: "Gemma3ForCausalLM",
 	read: func(s settings, c *Config) {
 		gemma(s, c)
-		c.QKNorm = true
+		gemmaWindow(s, c)
+		c.Sandwich, c.QKNorm = true, true
 		c.LogitCap = s.Number("final_logit_softcapping", 0)
 		c.ScoreCap = s.Number("attn_logit_softcapping", 0)
-		pattern := s.Int("sliding_window_pattern", 6)
-		if pattern < 1 {
-			s.Fail("sliding_window_pattern", "got %d, want a positive number", pattern)
-			return
-		}
-		c.Local = s.layers(c.Layers, func(i int) bool { return (i+1)%pattern != 0 })
+		c.Local = s.layers(c.Layers, s.every("sliding_window_pattern", 6))
 		if s.Object("rope_parameters") == nil {
 			c.Rope = s.rope(c, s.Object("rope_scaling"), s.Number("rope_theta", 1e6))
 			c.LocalRope = nn.Rope{Base: s.Number("rope_local_base_freq", 10000)}
 		}
 	},
-	has: func(c Config) bool { return c.Sandwich && c.QKNorm },
 }
 
-// gemma reads what Gemma 2 and 3 have in common.
+// gemma reads what all have in common.
 func gemma(s settings, c *Config) {
 	s.Not("use_bidirectional_attention")
 	c.HeadDim = s.Int("head_dim", 256)
-	c.KVHeads = s.Int("num_key_value_heads", 4)
 	c.Untied = !s.Bool("tie_word_embeddings", true)
 	c.QKVBias = s.Bool("attention_bias", false)
 	c.OutBias = c.QKVBias
-	c.Sandwich, c.NormPlus = true, 1
+	c.NormPlus = 1
 	c.EmbedScale = math.Sqrt(float64(max(1, c.Width)))
+}
+
+// gemmaWindow reads what Gemma 2 and 3 have in common.
+func gemmaWindow(s settings, c *Config) {
+	c.KVHeads = s.Int("num_key_value_heads", 4)
 	c.Act = s.activation("hidden_activation", "gelu_pytorch_tanh")
 	c.Window = s.Int("sliding_window", 4096)
 	if scalar := s.Number("query_pre_attn_scalar", 256); scalar > 0 {
 		c.Scale = 1 / math.Sqrt(scalar)
 	} else {
 		s.Fail("query_pre_attn_scalar", "got %v, want a positive number", scalar)
-	}
-}
-
-func gemmaKeys(c Config, k map[string]any, act string) {
-	k["hidden_activation"], k["sliding_window"] = act, c.Window
-	scale := c.Scale
-	if scale == 0 {
-		scale = 1 / math.Sqrt(float64(c.HeadDim))
-	}
-	k["query_pre_attn_scalar"] = math.Round(1 / (scale * scale))
-	if c.ScoreCap != 0 {
-		k["attn_logit_softcapping"] = c.ScoreCap
-	}
-	if c.LogitCap != 0 {
-		k["final_logit_softcapping"] = c.LogitCap
-	}
-	if c.LocalRope.Base != 0 {
-		k["rope_local_base_freq"] = c.LocalRope.Base
 	}
 }

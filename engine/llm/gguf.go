@@ -80,32 +80,55 @@ func (c Config) foundAs(found Config) error {
 	if b, ok := familyOf(c.Family); ok && !a.Windowed && a.Architecture == b.Architecture { // without a window files do not tell them apart
 		found.Family = c.Family
 	}
-	c.Seed, c.Checkpoint, c.DType, found.DType = 0, false, 0, 0
+	c.Family, found.Family = c.family(), found.family()
 	for _, x := range []*Config{&c, &found} {
-		*x = x.withDefaults()
-		if x.Family, x.LocalRope = x.family(), x.localRope(); x.Act == "" {
-			x.Act = "silu"
-		}
-		if x.Scale == 0 {
-			x.Scale = 1 / math.Sqrt(float64(x.HeadDim))
-		}
 		if x.Rope.Scaling.Kind == "llama3" { // whose divisors the file holds, not how they were found
+			x.LocalRope = x.localRope()
 			x.Rope.Scaling, x.LocalRope.Scaling = nn.RopeScaling{Kind: "llama3"}, nn.RopeScaling{}
 		}
-		local := make([]bool, x.Layers)
-		for i := range local {
-			local[i] = x.local(i)
-		}
-		x.Local = local
 	}
-	c.Context = cmp.Or(c.Context, found.Context)
-	is, read := reflect.ValueOf(c), reflect.ValueOf(found)
-	for i := range is.NumField() {
-		if !near(is.Field(i), read.Field(i)) {
-			return fmt.Errorf("%s %+v would be read as %+v", is.Type().Field(i).Name, is.Field(i), read.Field(i))
-		}
+	for _, d := range c.differences(found) {
+		return fmt.Errorf("%s %+v would be read as %+v", d.name, d.is, d.read)
 	}
 	return nil
+}
+
+// A difference is a field of two Configs that is not the same.
+type difference struct {
+	name     string
+	is, read reflect.Value
+}
+
+// differences are the fields in which a Config that was read of a folder or file computes something else.
+func (c Config) differences(read Config) (list []difference) {
+	c.Context = cmp.Or(c.Context, read.Context)
+	a, b := reflect.ValueOf(c.said()), reflect.ValueOf(read.said())
+	for i := range a.NumField() {
+		if !near(a.Field(i), b.Field(i)) {
+			list = append(list, difference{a.Type().Field(i).Name, a.Field(i), b.Field(i)})
+		}
+	}
+	return list
+}
+
+// said is c in the one form of several that say the same, without what folders and files do not say.
+func (c Config) said() Config {
+	c = c.withDefaults()
+	c.Seed, c.Checkpoint, c.DType, c.Compute = 0, false, 0, 0
+	c.Act = cmp.Or(c.Act, "silu")
+	c.Scale = cmp.Or(c.Scale, 1/math.Sqrt(float64(c.HeadDim)))
+	c.EmbedScale, c.ResidualScale, c.HeadScale = cmp.Or(c.EmbedScale, 1), cmp.Or(c.ResidualScale, 1), cmp.Or(c.HeadScale, 1)
+	local, noRope, windows := make([]bool, c.Layers), make([]bool, c.Layers), false
+	for i := range local {
+		local[i], noRope[i] = c.local(i), c.NoRope != nil && c.NoRope[i]
+		windows = windows || local[i]
+	}
+	c.LocalRope = c.localRope()
+	if !windows {
+		c.Window, c.LocalRope = 0, c.Rope
+	}
+	c.Local, c.NoRope = local, noRope
+	return c
 }
 
 // near says whether values are equal, and fractions within the rounding of f32.
@@ -137,8 +160,8 @@ func near(a, b reflect.Value) bool {
 // stored are the weights of the model, which must be exactly those of its Config: parameters, and, by the
 // names of the matrices for which they stand, codes.
 func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
-	want := names{}
-	build(m.Config, want)
+	want := map[string]bool{}
+	build(m.Config, places{m.Config, want})
 	codes, parts := map[string]*quant.Weight{}, map[string]bool{}
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil {

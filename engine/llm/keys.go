@@ -4,69 +4,150 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
+	"maps"
+	"math"
 
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
-// family is the family that a Config of New belongs to.
+// family is the family that a Config of New belongs to, "" if no folder can say it.
 func (c Config) family() string {
 	if c.Family != "" {
 		return c.Family
 	}
-	for _, f := range slices.Backward(families) {
-		if f.has(c) {
-			return f.Type
-		}
+	f, _, err := c.inFolder()
+	if err != nil {
+		return ""
 	}
-	return ""
+	return f.Type
+}
+
+// names are those that the family has for members of a model.
+func (c Config) names() map[string]string {
+	f, _ := familyOf(c.family())
+	return f.names
 }
 
 // keys are the settings of a config.json that say what c says. It is an error if no family can say it.
 func (c Config) keys() (map[string]any, error) {
-	c.Family = c.family()
-	family, ok := familyOf(c.Family)
-	if !ok {
-		return nil, fmt.Errorf("got family %q, want one that folders have", c.Family)
+	_, keys, err := c.inFolder()
+	return keys, err
+}
+
+// inFolder finds the family whose folder says what c says: its own, or else the first that can. The error
+// tells what the one that comes nearest cannot say.
+func (c Config) inFolder() (family, map[string]any, error) {
+	c = c.withDefaults()
+	list := families
+	if c.Family != "" {
+		f, ok := familyOf(c.Family)
+		if !ok {
+			return f, nil, fmt.Errorf("got family %q, want one that folders have", c.Family)
+		}
+		list = []family{f}
 	}
-	context := cmp.Or(c.Context, 4096)
-	act := map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu"}[c.Act]
+	fewest := math.MaxInt
+	var nearest error
+	for _, f := range list {
+		keys, missing, err := c.saidBy(f)
+		if err == nil && len(missing) == 0 {
+			return f, keys, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("no folder of %s can say %s: %v", f.Type, missing[0].name, missing[0].is)
+		}
+		if n := len(missing); nearest == nil || n > 0 && n < fewest {
+			fewest, nearest = cmp.Or(n, fewest), err
+		}
+	}
+	return family{}, nil, nearest
+}
+
+// saidBy are the settings of a folder of a family, and what its readers would find otherwise.
+func (c Config) saidBy(f family) (map[string]any, []difference, error) {
+	c.Family = f.Type
+	k := c.allKeys(f)
+	text, err := json.Marshal(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := pretrained.ParseSettings(configFile, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	got, err := parseSettings(s)
+	if err != nil {
+		return nil, nil, fmt.Errorf("no folder of %s can say this Config: %w", f.Type, err)
+	}
+	maps.DeleteFunc(k, func(key string, _ any) bool { return !s.Asked(key) })
+	k["architectures"] = []string{f.class}
+	return k, c.differences(got), nil
+}
+
+// allKeys are the settings of all families that c says, under each name that a family has for them.
+func (c Config) allKeys(f family) map[string]any {
+	c = c.withDefaults()
+	act := map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2"}[c.Act]
+	said := c.said()
+	logits := 1 / said.HeadScale
+	if f.Type == "hyperclovax" {
+		logits = said.HeadScale
+	}
 	k := map[string]any{
-		"model_type": c.Family, "architectures": []string{family.class}, "vocab_size": c.Vocab, "hidden_size": c.Width,
-		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim,
-		"intermediate_size": c.Hidden, "max_position_embeddings": context, "tie_word_embeddings": !c.Untied, "rms_norm_eps": c.Eps,
-		"hidden_act": act, "attention_bias": c.OutBias, "mlp_bias": c.MLPBias, "rope_theta": c.Rope.Base,
+		"model_type": c.Family, "vocab_size": c.Vocab, "hidden_size": c.Width, "num_hidden_layers": c.Layers,
+		"num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim, "intermediate_size": c.Hidden,
+		"max_position_embeddings": cmp.Or(c.Context, 4096), "tie_word_embeddings": !c.Untied,
+		"rms_norm_eps": c.Eps, "layer_norm_eps": c.Eps, "norm_eps": c.Eps, "norm_epsilon": c.Eps,
+		"hidden_act": act, "hidden_activation": act, "rope_theta": c.Rope.Base,
+		"attention_bias": c.QKVBias, "qkv_bias": c.QKVBias, "use_qkv_bias": c.QKVBias, "use_bias": c.QKVBias, "attention_out_bias": c.OutBias,
+		"mlp_bias": c.MLPBias, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
+		"embedding_multiplier": said.EmbedScale, "residual_multiplier": said.ResidualScale, "attention_multiplier": said.Scale,
+		"logit_scale": said.HeadScale, "logits_scaling": logits, "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
+		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": layerTypes(said.Local),
 	}
-	if c.Rope.Rotary != 0 {
-		k["partial_rotary_factor"] = float64(c.Rope.Rotary) / float64(c.HeadDim)
+	if c.Window > 0 {
+		k["sliding_window"] = c.Window
+	}
+	if f.Partial != 0 || c.Rope.Rotary != 0 {
+		k["partial_rotary_factor"] = float64(cmp.Or(c.Rope.Rotary, c.HeadDim)) / float64(c.HeadDim)
 	}
 	if c.Rope.Scaling.Kind != "" {
 		k["rope_scaling"] = ropeKeys(c.Rope.Scaling)
 	}
-	if c.Window > 0 {
-		k["sliding_window"], k["use_sliding_window"], k["max_window_layers"] = c.Window, true, 0
+	if c.LocalRope.Base != 0 {
+		k["rope_local_base_freq"] = c.LocalRope.Base
 	}
-	if c.Local != nil || c.Sandwich {
-		kinds := make([]string, c.Layers)
-		for i := range kinds {
-			if kinds[i] = "full_attention"; c.local(i) {
-				kinds[i] = "sliding_attention"
-			}
+	for key, x := range map[string]float64{"attn_logit_softcapping": c.ScoreCap, "final_logit_softcapping": c.LogitCap} {
+		if x != 0 {
+			k[key] = x
 		}
-		k["layer_types"] = kinds
 	}
-	if c.Sandwich {
-		gemmaKeys(c, k, act)
+	turning := make([]int, c.Layers)
+	for i := range turning {
+		if !said.NoRope[i] {
+			turning[i] = 1
+		}
 	}
-	return k, c.saidBy(k)
+	k["no_rope_layers"] = turning
+	return k
+}
+
+func layerTypes(local []bool) []string {
+	kinds := make([]string, len(local))
+	for i := range kinds {
+		if kinds[i] = "full_attention"; local[i] {
+			kinds[i] = "sliding_attention"
+		}
+	}
+	return kinds
 }
 
 func ropeKeys(s nn.RopeScaling) map[string]any {
 	k := map[string]any{"rope_type": s.Kind}
 	for name, x := range map[string]float64{
 		"factor": s.Factor, "low_freq_factor": s.LowFreq, "high_freq_factor": s.HighFreq, "beta_fast": s.BetaFast, "beta_slow": s.BetaSlow,
-		"attention_factor": s.Attention, "original_max_position_embeddings": float64(s.Original),
+		"attention_factor": s.Attention, "llama_4_scaling_beta": s.QueryBeta, "original_max_position_embeddings": float64(s.Original),
 	} {
 		if x != 0 {
 			k[name] = x
@@ -79,27 +160,4 @@ func ropeKeys(s nn.RopeScaling) map[string]any {
 		k["short_factor"], k["long_factor"] = s.Short, s.Long
 	}
 	return k
-}
-
-// saidBy says whether a reader of the keys gets c again.
-func (c Config) saidBy(k map[string]any) error {
-	text, err := json.Marshal(k)
-	if err != nil {
-		return err
-	}
-	got, err := parseConfig(configFile, text)
-	if err != nil {
-		return fmt.Errorf("no folder of %s can say this Config: %w", c.Family, err)
-	}
-	want := c
-	want.Seed, want.Checkpoint, want.DType, got.DType = 0, false, 0, 0
-	want.Context = cmp.Or(want.Context, got.Context)
-	want.Act = cmp.Or(want.Act, got.Act)
-	a, b := reflect.ValueOf(want), reflect.ValueOf(got)
-	for i := range a.NumField() {
-		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			return fmt.Errorf("no folder of %s can say %s: %v", c.Family, a.Type().Field(i).Name, a.Field(i).Interface())
-		}
-	}
-	return nil
 }

@@ -1,20 +1,42 @@
 package llm
 
-import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+import (
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+)
+
+// biasTells says by which tensors a file tells that there are biases.
+var biasTells = map[string]string{"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"}
 
 // Llama 2 and 3.
 var llama = family{
 	Family: ggufhub.Family{
 		Type: "llama", Architecture: "llama", Interleaved: true,
-		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"},
+		Tells: biasTells,
 	},
 	class: "LlamaForCausalLM",
+	read:  func(s settings, c *Config) { s.biases(c, false) },
+}
+
+// IQuest-Coder.
+var iQuestCoder = family{
+	Family: ggufhub.Family{Type: "iquestcoder"},
+	class:  "LlamaForCausalLM",
 	read: func(s settings, c *Config) {
-		c.QKVBias = s.Bool("attention_bias", false)
-		c.OutBias = c.QKVBias
-		c.MLPBias = s.Bool("mlp_bias", false)
+		s.biases(c, false)
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
 	},
-	has: func(Config) bool { return true },
+}
+
+// CWM, whose layers have windows.
+var cwm = family{
+	Family: ggufhub.Family{Type: "cwm"},
+	class:  "CwmForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.Window = s.window(8192)
+		c.Local = s.layers(c.Layers, func(i int) bool { return i%4 != 0 })
+	},
 }
 
 // Mistral, whose files are Llama's with a window.
@@ -25,5 +47,155 @@ var mistral = family{
 		c.KVHeads = s.Int("num_key_value_heads", 8)
 		c.Window = s.Int("sliding_window", 0)
 	},
-	has: func(c Config) bool { return c.Window > 0 },
+}
+
+// Ministral, of which some layers have the window.
+var ministral = family{
+	Family: ggufhub.Family{Type: "ministral"},
+	class:  "MinistralForCausalLM",
+	read: func(s settings, c *Config) {
+		c.KVHeads = s.Int("num_key_value_heads", 8)
+		c.Window = s.window(4096)
+		c.Local = s.layers(c.Layers, func(int) bool { return c.Window > 0 })
+	},
+}
+
+// Ministral 3, whose queries grow with their position.
+var ministral3 = family{
+	Family: ggufhub.Family{Type: "ministral3", Architecture: "mistral3", Interleaved: true,
+		Yarn: map[string]string{"rope.scaling.yarn_log_multiplier": "mscale_all_dim", "attention.temperature_scale": "llama_4_scaling_beta"}},
+	class: "Ministral3ForCausalLM",
+	grows: true,
+	read: func(s settings, c *Config) {
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.Window = s.window(0)
+	},
+}
+
+// Seed-OSS.
+var seedOSS = family{
+	Family: ggufhub.Family{Type: "seed_oss", Architecture: "seed_oss",
+		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "attention_out_bias": "blk.0.attn_output.bias", "mlp_bias": "blk.0.ffn_up.bias"}},
+	class: "SeedOssForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, true)
+		c.OutBias, c.MLPBias = s.Bool("attention_out_bias", false), s.Bool("mlp_bias", false)
+		c.KVHeads, c.HeadDim = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128)
+	},
+}
+
+// SmolLM 3, of which every fourth layer turns nothing.
+var smolLM3 = family{
+	Family: ggufhub.Family{Type: "smollm3", Architecture: "smollm3", Interleaved: true, Tells: biasTells, Theta: 2e6},
+	class:  "SmolLM3ForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.KVHeads, c.Untied = s.Int("num_key_value_heads", 4), !s.Bool("tie_word_embeddings", true)
+		c.NoRope = s.noRope(c.Layers)
+		if s.Bool("use_sliding_window", false) && s.Has("sliding_window") {
+			c.Window = s.window(0)
+			c.Local = s.layers(c.Layers, func(i int) bool { return c.NoRope[i] })
+		}
+	},
+}
+
+// noRope reads which layers turn nothing: those with a 0 in no_rope_layers, or every few.
+func (s settings) noRope(n int) []bool {
+	turning := s.Numbers("no_rope_layers")
+	turns := s.every("no_rope_layer_interval", 4)
+	if n < 1 || n > 1<<20 || s.Err() != nil {
+		return nil // refused by the check of all lengths
+	}
+	if turning != nil && len(turning) < n {
+		s.Fail("no_rope_layers", "got %d layers, want %d", len(turning), n)
+		return nil
+	}
+	list := make([]bool, n)
+	for i := range list {
+		if list[i] = !turns(i); turning != nil {
+			list[i] = turning[i] == 0
+		}
+	}
+	return list
+}
+
+// Granite, which scales four places.
+var granite = family{
+	Family: ggufhub.Family{Type: "granite", Architecture: "granite", Interleaved: true, Tells: biasTells,
+		Keys: map[string]string{
+			"attention.scale": "attention_multiplier", "embedding_scale": "embedding_multiplier", "residual_scale": "residual_multiplier",
+			"logit_scale": "logits_scaling",
+		},
+	},
+	class: "GraniteForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.EmbedScale, c.ResidualScale = s.factor("embedding_multiplier", 1), s.factor("residual_multiplier", 1)
+		c.Scale = s.Number("attention_multiplier", 1)
+		if by := s.factor("logits_scaling", 1); by != 0 {
+			c.HeadScale = 1 / by
+		}
+	},
+}
+
+// HyperCLOVA X, which is Granite with norms on both sides, and multiplies logits.
+var hyperCLOVAX = family{
+	Family: ggufhub.Family{Type: "hyperclovax"},
+	class:  "HyperCLOVAXForCausalLM",
+	names: map[string]string{
+		"post_attention_layernorm": "post_norm1", "pre_feedforward_layernorm": "post_attention_layernorm", "post_feedforward_layernorm": "post_norm2",
+	},
+	read: func(s settings, c *Config) {
+		granite.read(s, c)
+		c.HeadScale, c.Scale, c.Sandwich = s.factor("logits_scaling", 1), s.Number("attention_multiplier", 0), true
+		if !s.Bool("use_post_norm", true) {
+			s.Fail("use_post_norm", "got false, want true")
+		}
+	},
+}
+
+// Helium.
+var helium = family{
+	Family:      ggufhub.Family{Type: "helium", Theta: 1e5},
+	class:       "HeliumForCausalLM",
+	interleaved: true,
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.OutBias = false
+		c.HeadDim, c.Eps = s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-8)
+	},
+}
+
+// ERNIE 4.5.
+var ernie = family{
+	Family:      ggufhub.Family{Type: "ernie4_5", Architecture: "ernie4_5", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"}, Theta: 5e5},
+	class:       "Ernie4_5ForCausalLM",
+	interleaved: true,
+	read: func(s settings, c *Config) {
+		c.QKVBias = s.Bool("use_bias", false)
+		c.OutBias, c.MLPBias = c.QKVBias, c.QKVBias
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 2), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.Untied = !s.Bool("tie_word_embeddings", true)
+	},
+}
+
+// Arcee, whose feed-forward layers have no gate.
+var arcee = family{
+	Family: ggufhub.Family{Type: "arcee", Architecture: "arcee", Interleaved: true, Tells: biasTells},
+	class:  "ArceeForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.Plain, c.Act, c.Eps = true, s.activation("hidden_act", "relu2"), s.Number("rms_norm_eps", 1e-5)
+	},
+}
+
+// Hunyuan's dense models, whose queries and keys are normalised after their turn.
+var hunyuan = family{
+	Family: ggufhub.Family{Type: "hunyuan_v1_dense", Architecture: "hunyuan-dense", Tells: biasTells},
+	class:  "HunYuanDenseV1ForCausalLM",
+	names:  map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm"},
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.QKNorm, c.LateQKNorm, c.MLPBias, c.Eps = true, true, false, s.Number("rms_norm_eps", 1e-5)
+	},
 }

@@ -1,14 +1,14 @@
 // Package llm has decoder language models: blocks of rotary grouped-query attention and a gated feed-forward
-// layer. There is one decoder. Families (Llama, Mistral, Qwen 2 and 3, Gemma 2 and 3, Phi 3) differ in what
-// their Config says. Parameters carry the names of the Hugging Face checkpoints, so that adapters and weights
-// can travel.
+// layer. There is one decoder. Families (Llama, Mistral, Qwen, Gemma, Phi, …) differ in what their Config
+// says. Parameters carry the names of the Hugging Face checkpoints, so that adapters and weights can travel.
 //
 // [New] makes a model with random weights, [Load] reads a folder as Hugging Face's transformers write it, and
 // [Save] writes one.
 //
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
 // pages.go, memory.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go, read.go;
-// chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go, phi.go.
+// chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go, phi.go, olmo.go,
+// cohere.go, glm.go.
 package llm
 
 import (
@@ -24,56 +24,79 @@ import (
 )
 
 // A Block is one layer of a decoder: x + attention(norm(x)), then x + mlp(norm(x)). With AttnAfter and
-// MLPAfter what attention and mlp give is normalised, too, before it is added.
+// MLPAfter what attention and mlp give is normalised, too, before it is added. A norm that is nil leaves what
+// it gets.
 type Block struct {
-	AttnNorm  *nn.RMSNorm
+	AttnNorm  nn.Layer
 	Attn      *nn.Attention
-	AttnAfter *nn.RMSNorm // nil: none
-	MLPNorm   *nn.RMSNorm
+	AttnAfter nn.Layer
+	MLPNorm   nn.Layer
 	MLP       *nn.MLP
-	MLPAfter  *nn.RMSNorm // nil: none
+	MLPAfter  nn.Layer
+	Parallel  bool    // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
+	Scale     float64 // of what is added to x; 0 means 1
 }
 
 // Forward maps x [B T width] at positions i64 [T].
 func (b *Block) Forward(x, positions tensor.Tensor) tensor.Tensor {
-	return b.rest(x, b.Attn.Forward(b.AttnNorm.Forward(x), positions))
+	in := through(b.AttnNorm, x)
+	return b.rest(x, in, b.Attn.Forward(in, positions))
 }
 
 // ForwardPacked is Forward for rows of several documents: see nn.Attention.
 func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
-	return b.rest(x, b.Attn.ForwardPacked(b.AttnNorm.Forward(x), starts))
+	in := through(b.AttnNorm, x)
+	return b.rest(x, in, b.Attn.ForwardPacked(in, starts))
 }
 
 // Continue is Forward for tokens that follow those in the cache.
 func (b *Block) Continue(x tensor.Tensor, s nn.Step, c *nn.Cache) tensor.Tensor {
-	return b.rest(x, b.Attn.Continue(b.AttnNorm.Forward(x), s, c))
+	in := through(b.AttnNorm, x)
+	return b.rest(x, in, b.Attn.Continue(in, s, c))
 }
 
-// rest is what follows attention.
-func (b *Block) rest(x, seen tensor.Tensor) tensor.Tensor {
-	x = x.Add(after(b.AttnAfter, seen))
-	return x.Add(after(b.MLPAfter, b.MLP.Forward(b.MLPNorm.Forward(x))))
+// rest is what follows attention to in, which has seen what it has.
+func (b *Block) rest(x, in, seen tensor.Tensor) tensor.Tensor {
+	x = x.Add(scaled(through(b.AttnAfter, seen), b.Scale))
+	if !b.Parallel {
+		in = through(b.MLPNorm, x)
+	}
+	return x.Add(scaled(through(b.MLPAfter, b.MLP.Forward(in)), b.Scale))
 }
 
-func after(n *nn.RMSNorm, x tensor.Tensor) tensor.Tensor {
+func through(n nn.Layer, x tensor.Tensor) tensor.Tensor {
 	if n == nil {
 		return x
 	}
 	return n.Forward(x)
 }
 
+// scaled is x·scale; a scale of 0 means 1.
+func scaled(x tensor.Tensor, scale float64) tensor.Tensor {
+	if scale == 0 {
+		return x
+	}
+	return x.Mul(scale)
+}
+
 // Members lists norms, attention and feed-forward layer.
 func (b *Block) Members() []nn.Member {
-	list := []nn.Member{{Name: "input_layernorm", Part: b.AttnNorm}, {Name: "self_attn", Part: b.Attn}}
 	before := "post_attention_layernorm" // in files the norm before the feed-forward layer, where attention has none
 	if b.AttnAfter != nil {
-		list = append(list, nn.Member{Name: before, Part: b.AttnAfter})
 		before = "pre_feedforward_layernorm"
 	}
-	list = append(list, nn.Member{Name: before, Part: b.MLPNorm}, nn.Member{Name: "mlp", Part: b.MLP})
-	if b.MLPAfter != nil {
-		list = append(list, nn.Member{Name: "post_feedforward_layernorm", Part: b.MLPAfter})
+	var list []nn.Member
+	norm := func(name string, n nn.Layer) {
+		if n != nil {
+			list = append(list, nn.Member{Name: name, Part: n})
+		}
 	}
+	norm("input_layernorm", b.AttnNorm)
+	list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
+	norm("post_attention_layernorm", b.AttnAfter)
+	norm(before, b.MLPNorm)
+	list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
+	norm("post_feedforward_layernorm", b.MLPAfter)
 	return list
 }
 
@@ -82,7 +105,7 @@ type Model struct {
 	Config Config
 	Embed  nn.Layer // tokens to vectors
 	Blocks []*Block
-	Norm   *nn.RMSNorm
+	Norm   nn.Layer
 	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
 
 	Tokenizer *tokenizer.Tokenizer // of the folder it came from; nil: tokens are bytes
@@ -92,6 +115,9 @@ type Model struct {
 	conversation conversation
 
 	files map[string][]byte // what Load found beside the weights, by name
+	names map[string]string // of members, where the family has others
+
+	unread int // tensors of the folder that are of its pictures or sound
 
 	steps sync.RWMutex
 }
@@ -164,18 +190,22 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 func (m *Model) vectors(ids tensor.Tensor) tensor.Tensor {
 	compute := m.Config.Compute
 	if compute == dtype.Invalid {
-		compute = m.Norm.Weight.DType()
+		compute = m.normWeight().DType()
 	}
-	x := m.Embed.Forward(ids).Cast(compute)
-	if s := m.Config.EmbedScale; s != 0 {
-		x = x.Mul(s)
-	}
-	return x
+	return scaled(m.Embed.Forward(ids).Cast(compute), m.Config.EmbedScale)
+}
+
+// normWeight is the weight of the last norm, which is where the model is.
+func (m *Model) normWeight() tensor.Tensor { return *m.Norm.Members()[0].Weight }
+
+// last is what the output matrix gets.
+func (m *Model) last(x tensor.Tensor) tensor.Tensor {
+	return scaled(m.Norm.Forward(x), m.Config.HeadScale)
 }
 
 // output turns vectors into scores.
 func (m *Model) output(x tensor.Tensor) tensor.Tensor {
-	scores := m.scores(m.Norm.Forward(x))
+	scores := m.scores(m.last(x))
 	if limit := m.Config.LogitCap; limit != 0 {
 		return scores.Div(limit).Tanh().Mul(limit)
 	}
@@ -217,7 +247,7 @@ func (m *Model) loss(x, targets tensor.Tensor, each bool) tensor.Tensor {
 	if w.IsNone() {
 		return tensor.CrossEntropy(m.output(x), targets, tensor.CrossEntropyOptions{PerRow: each})
 	}
-	return tensor.LinearCrossEntropy(m.Norm.Forward(x), w, targets, tensor.CrossEntropyOptions{Cap: m.Config.LogitCap, PerRow: each})
+	return tensor.LinearCrossEntropy(m.last(x), w, targets, tensor.CrossEntropyOptions{Cap: m.Config.LogitCap, PerRow: each})
 }
 
 // matrix is the weight [width vocabulary] that the scores are computed with, or none if they are computed in
@@ -255,6 +285,9 @@ func (m *Model) Members() []nn.Member {
 	if m.Head != nil {
 		list = append(list, nn.Member{Name: "lm_head", Slot: &m.Head})
 	}
+	if m.names != nil {
+		list = called{members(list), m.names}.Members()
+	}
 	return list
 }
 
@@ -262,6 +295,10 @@ func (m *Model) Members() []nn.Member {
 func (m *Model) String() string {
 	c := m.Config
 	parameters, bytes := nn.Size(m)
-	return fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
+	text := fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
 		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	if m.unread > 0 {
+		text += fmt.Sprintf(" · text only: %s of pictures or sound not read", units.Plural(int64(m.unread), "tensor"))
+	}
+	return text
 }

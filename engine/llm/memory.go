@@ -118,7 +118,7 @@ func (s *memory) forget(t *text) {
 
 // within runs f where the model is; what stops it is its error.
 func (s *memory) within(ctx context.Context, f func()) error {
-	err := tensor.Try(func() { tensor.Within(device.On(ctx, s.m.Norm.Weight.Device()), f) })
+	err := tensor.Try(func() { tensor.Within(device.On(ctx, s.m.normWeight().Device()), f) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

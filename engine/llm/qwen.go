@@ -4,19 +4,20 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // Qwen 2 and 2.5.
 var qwen2 = family{
-	Family: ggufhub.Family{Type: "qwen2", Architecture: "qwen2", Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}, Layers: true},
-	class:  "Qwen2ForCausalLM",
+	Family:    ggufhub.Family{Type: "qwen2", Architecture: "qwen2", Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}, Layers: true},
+	class:     "Qwen2ForCausalLM",
+	ropeKinds: map[string]string{"mrope": "default"}, // of texts
 	read: func(s settings, c *Config) {
 		c.QKVBias = true
 		qwenWindow(s, c)
 	},
-	has: func(c Config) bool { return c.QKVBias && !c.OutBias },
 }
 
 // Qwen 3.
 var qwen3 = family{
-	Family: ggufhub.Family{Type: "qwen3", Architecture: "qwen3", Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}, Layers: true},
-	class:  "Qwen3ForCausalLM",
+	Family:    ggufhub.Family{Type: "qwen3", Architecture: "qwen3", Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}, Layers: true},
+	class:     "Qwen3ForCausalLM",
+	ropeKinds: map[string]string{"mrope": "default"}, // of texts
 	read: func(s settings, c *Config) {
 		c.QKNorm = true
 		c.HeadDim = s.Int("head_dim", 128)
@@ -24,7 +25,6 @@ var qwen3 = family{
 		c.OutBias = c.QKVBias
 		qwenWindow(s, c)
 	},
-	has: func(c Config) bool { return c.QKNorm },
 }
 
 // qwenWindow reads the windows of Qwen's models, which only the upper layers have, if any.

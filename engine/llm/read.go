@@ -7,6 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // reader makes layers of the weights of a folder.
@@ -53,16 +54,21 @@ func (r *reader) codes(name string, in, out int) *quant.Weight {
 	return w
 }
 
-func (r *reader) norm(path string, width int) *nn.RMSNorm {
-	return &nn.RMSNorm{Weight: r.Vector(path+".weight", width), Eps: r.c.Eps, Plus: r.c.NormPlus}
+func (r *reader) norm(path string, width int) nn.Layer {
+	weight, bias := r.Vector(path+".weight", width), tensor.Tensor{}
+	if r.c.NormBias {
+		bias = r.Vector(path+".bias", width)
+	}
+	return r.c.norm(weight, bias)
 }
 
-// readWeights builds the model of c with the weights of a source. The path is for errors.
-func readWeights(path string, c Config, w *pretrained.Weights) (*Model, error) {
+// readWeights builds the model of c with the weights of a source.
+func readWeights(c Config, s *source) (*Model, error) {
+	w := s.weights
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
-		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", path, w.Len(), c.Layers)
+		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
 	}
-	if !w.Has("model.embed_tokens.weight") && w.Has("embed_tokens.weight") { // the model without its head
+	if w.Stored == nil && !w.Has("model.embed_tokens.weight") && w.Has("embed_tokens.weight") { // the model without its head
 		w.Stored = func(name string) string { return strings.TrimPrefix(name, "model.") }
 	}
 	m := build(c, &reader{c, w})
@@ -72,6 +78,10 @@ func readWeights(path string, c Config, w *pretrained.Weights) (*Model, error) {
 	nn.SetNames(m) // those of codes
 	// A tied model may store its output matrix a second time, and old files the rates of rotary positions.
 	err := w.Rest(c.Family, func(stored string) bool {
+		if s.left(stored) {
+			m.unread++
+			return true
+		}
 		return !c.Untied && stored == "lm_head.weight" || strings.HasSuffix(stored, "rotary_emb.inv_freq")
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func (p *pool) table(tokens int) int {
 
 // device is where the caches are.
 func (s *memory) device() *backend.Device {
-	return access.Node(s.m.Norm.Weight, "generate").Dev.(*backend.Device)
+	return access.Node(s.m.normWeight(), "generate").Dev.(*backend.Device)
 }
 
 // furnish makes the caches.

@@ -18,6 +18,10 @@ type source struct {
 	files   map[string][]byte
 	weights *pretrained.Weights
 	close   func()
+
+	// Of a folder with a model of pictures or sound only the tensors with the prefix are read, and the output
+	// matrix, head.
+	prefix, head string
 }
 
 // openSource opens a folder, a GGUF file, or the only GGUF file of a folder without a config.json.
@@ -36,7 +40,7 @@ func openSource(ctx context.Context, path string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{file, m.Files, pretrained.WeightsOf(ctx, file, m, m.Names()), func() { m.Close() }}, nil
+	return &source{path: file, files: m.Files, weights: pretrained.WeightsOf(ctx, file, m, m.Names()), close: func() { m.Close() }}, nil
 }
 
 // ggufAt is the GGUF file that a path means, "" if it means a folder.

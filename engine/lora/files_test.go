@@ -56,6 +56,35 @@ func expected(t *testing.T) map[string]tensor.Tensor {
 	return all
 }
 
+// An adapter for a model of text within one of pictures or sound, whose names are longer, is one of the model
+// of text.
+func TestAdapterOfATextPart(t *testing.T) {
+	want := expected(t)
+	for _, outer := range []string{"model.language_model.", "language_model.model.", "model.text_model."} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(variantFiles, "own-rslora"))); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "adapter_model.safetensors")
+		tensors, metadata, err := safetensors.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longer := map[string]tensor.Tensor{}
+		for name, v := range tensors {
+			longer[strings.Replace(name, "base_model.model.model.", "base_model.model."+outer, 1)] = v
+		}
+		if err := safetensors.Save(path, longer, metadata); err != nil {
+			t.Fatal(err)
+		}
+		m := base(t, "own")
+		if _, err := lora.Load(dir, m); err != nil {
+			t.Fatal(err)
+		}
+		wantClose(t, outer+" logits", m.Logits(want["ids"]), want["own-rslora.logits"], 1e-5)
+	}
+}
+
 // Adapters of all kinds that PEFT and mlx-lm made compute here what they compute there, and have the same
 // gradients; so do they after they were saved and read again, as PEFT's files and as mlx-lm's. Removed they
 // leave the model as it was.

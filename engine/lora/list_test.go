@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -65,7 +66,7 @@ func TestAdapterElsewhere(t *testing.T) {
 func TestWholeWeightsElsewhere(t *testing.T) {
 	m := model()
 	ad := inject(t, m, lora.Config{Rank: 2, Train: "model.norm"})
-	norm := m.Norm.Weight
+	norm := m.Norm.(*nn.RMSNorm).Weight
 	norm.Set(norm.Mul(2).Detach())
 	want := m.Logits(ids).Eval()
 	other, err := device.Lookup("ref")

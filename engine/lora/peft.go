@@ -344,6 +344,7 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 	}
 	f.config, f.turned = c, true
 	f.config.Name = name
+	f.textNames()
 	tied := !hasHead(m)
 	for _, s := range linears(m) {
 		v, ok := f.peftValues(s, s.embeds() && p.targetsWeight(s.name))
@@ -385,6 +386,19 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 		f.rows = rows
 	}
 	return f.peftWholes(m, tied)
+}
+
+// textNames gives what an adapter has for a model of text within one of pictures or sound the names of the
+// model of text alone, which is what package llm reads of such a model.
+func (f *file) textNames() {
+	alone := strings.NewReplacer(
+		prefix+"model.language_model.", prefix+"model.", prefix+"language_model.model.", prefix+"model.",
+		prefix+"model.text_model.", prefix+"model.", prefix+"language_model.lm_head.", prefix+"lm_head.")
+	tensors := map[string]tensor.Tensor{}
+	for name, t := range f.tensors {
+		tensors[alone.Replace(name)] = t
+	}
+	f.tensors = tensors
 }
 
 // peftValues takes what the file has of a layer. Of an embedding whose weight [vocabulary width] is one of

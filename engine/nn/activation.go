@@ -24,6 +24,11 @@ func (f Func) String() string { return f.Name }
 // ReLU is max(x, 0).
 func ReLU() Func { return Func{"ReLU", tensor.Tensor.Relu} }
 
+// ReLU2 is max(x, 0)² (So and others 2021).
+func ReLU2() Func {
+	return Func{"ReLU2", func(x tensor.Tensor) tensor.Tensor { return x.Relu().Square() }}
+}
+
 // LeakyReLU is x, and slope·x below 0. PyTorch's slope is 0.01 if nothing is said.
 func LeakyReLU(slope float64) Func {
 	return Func{fmt.Sprintf("LeakyReLU: slope %g", slope), func(x tensor.Tensor) tensor.Tensor { return x.LeakyRelu(slope) }}

@@ -9,10 +9,13 @@ type Attention struct {
 	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
 	Heads, KVHeads int
 	Rope           Rope
-	QNorm, KNorm   *RMSNorm // of each head's queries and keys, before they are turned; nil: none
-	Scale          float64  // of the scores; 0 means 1/√D
-	Cap            float64  // see tensor.AttentionOptions
-	Window         int      // keys that a query sees, itself among them; 0: all before it
+	NoRope         bool    // queries and keys are not turned
+	QNorm, KNorm   Layer   // of each head's queries and keys, before they are turned; nil: none
+	WideNorm       bool    // those norms are of all heads together
+	LateNorm       bool    // or come after the turn
+	Scale          float64 // of the scores; 0 means 1/√D
+	Cap            float64 // see tensor.AttentionOptions
+	Window         int     // keys that a query sees, itself among them; 0: all before it
 }
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
@@ -33,7 +36,7 @@ func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 // within is attention of each token to those before it, as far as o has no further limits.
 func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
 	q, k, v := a.project(x)
-	q, k = a.Rope.Turn(q, positions, x.Len(1)), a.Rope.Turn(k, positions, x.Len(1))
+	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
 	o.Causal, o.Window = true, a.Window
 	if o.Window >= x.Len(1) {
 		o.Window = 0
@@ -61,7 +64,7 @@ func (a *Attention) Both(x, mask tensor.Tensor) tensor.Tensor {
 func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
 	q, k, v := a.project(x)
 	at := s.Positions.Unsqueeze(1)
-	q, k = a.Rope.turn(q, at, s.Turns), a.Rope.turn(k, at, s.Turns)
+	q, k = a.turned(q, k, at, func(x tensor.Tensor) tensor.Tensor { return a.Rope.turn(x, at, s.Turns) })
 	c.Keys.add(k, s)
 	c.Values.add(v, s)
 	return a.join(c.attend(q, s, a.Window, a.options()).Cast(x.DType()))
@@ -77,11 +80,26 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v tensor.Tensor) {
 	} else {
 		q, k, v = a.Q.Forward(x), a.K.Forward(x), a.V.Forward(x) // side by side: the planner makes one matmul of them
 	}
+	if a.QNorm != nil && a.WideNorm {
+		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
+	}
 	q, k, v = split(q, a.Heads), split(k, a.KVHeads), split(v, a.KVHeads)
-	if a.QNorm != nil {
+	if a.QNorm != nil && !a.WideNorm && !a.LateNorm {
 		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
 	}
 	return q, k, v
+}
+
+// turned are queries and keys at positions, which turn gives their turn.
+func (a *Attention) turned(q, k, positions tensor.Tensor, turn func(tensor.Tensor) tensor.Tensor) (tensor.Tensor, tensor.Tensor) {
+	if !a.NoRope {
+		q, k = turn(q), turn(k)
+		q = a.Rope.Scaling.stronger(q, positions)
+	}
+	if a.QNorm != nil && a.LateNorm {
+		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
+	}
+	return q, k
 }
 
 // split turns [B T heads·D] into [B heads T D].

@@ -37,10 +37,12 @@ func (n *RMSNorm) String() string {
 	return fmt.Sprintf("RMSNorm: width %d, eps %g", n.Weight.Len(0), n.Eps)
 }
 
-// A LayerNorm is (x − mean)/√(variance + Eps)·Weight + Bias along the last axis (Ba, Kiros and Hinton 2016).
+// A LayerNorm is (x − mean)/√(variance + Eps)·(Weight + Plus) + Bias along the last axis (Ba, Kiros and
+// Hinton 2016).
 type LayerNorm struct {
 	Weight, Bias tensor.Tensor // [width]; Bias may be none
 	Eps          float64
+	Plus         float64 // 1 in Nemotron, whose weights are near 0; else 0
 }
 
 // NewLayerNorm returns a norm whose weight is 1 and whose bias is 0. Eps is a finite number that is not
@@ -53,12 +55,20 @@ func NewLayerNorm(width int, eps float64) *LayerNorm {
 
 // Forward normalises the rows of x [… width].
 func (n *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
-	return x.LayerNorm(n.Weight, n.Bias, n.Eps)
+	weight := n.Weight
+	if n.Plus != 0 {
+		weight = weight.Add(n.Plus)
+	}
+	return x.LayerNorm(weight, n.Bias, n.Eps)
 }
 
-// Members lists weight and bias.
+// Members lists the weight, and the bias if there is one.
 func (n *LayerNorm) Members() []Member {
-	return []Member{{Name: "weight", Weight: &n.Weight}, {Name: "bias", Weight: &n.Bias}}
+	list := []Member{{Name: "weight", Weight: &n.Weight}}
+	if !n.Bias.IsNone() {
+		list = append(list, Member{Name: "bias", Weight: &n.Bias})
+	}
+	return list
 }
 
 // String describes the layer.

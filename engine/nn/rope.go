@@ -5,15 +5,17 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A Rope says how rotary positions turn the pairs of a head (Su and others 2021), and how the turns are
 // scaled for texts that are longer than those of the training.
 type Rope struct {
-	Base    float64 // θ; 0 means 10,000
-	Rotary  int     // how many numbers of a head turn, the first ones; 0: all
-	Scaling RopeScaling
+	Base        float64 // θ; 0 means 10,000
+	Rotary      int     // how many numbers of a head turn, the first ones; 0: all
+	Interleaved bool    // the pairs are neighbours; else a number and the one half of them further
+	Scaling     RopeScaling
 }
 
 // A RopeScaling stretches rotary positions. The zero value does not. Names and formulas are those of the
@@ -34,6 +36,10 @@ type RopeScaling struct {
 
 	// Attention multiplies cosines and sines; 0: as yarn and longrope say, for the others 1.
 	Attention float64
+
+	// QueryBeta multiplies the queries at position p by 1 + QueryBeta·ln(1 + ⌊p/Original⌋), as Llama 4 does;
+	// 0: they stay.
+	QueryBeta float64
 }
 
 // Check says what no rope of heads of width d can have.
@@ -69,6 +75,9 @@ func (r Rope) Check(d int) error {
 		wants["short factor"], wants["long factor"] = slices.Min(s.Short), slices.Min(s.Long)
 	default:
 		return fmt.Errorf("got rope scaling %q, want linear, dynamic, llama3, yarn or longrope", s.Kind)
+	}
+	if s.QueryBeta != 0 {
+		wants["original context"], wants["query beta"] = float64(s.Original), s.QueryBeta
 	}
 	for name, x := range wants {
 		if err := positive(name, x); err != nil {
@@ -225,6 +234,7 @@ func (r Rope) turned(x, positions tensor.Tensor, o tensor.RopeOptions) tensor.Te
 	if n < d {
 		turning = x.Slice(-1, 0, n)
 	}
+	o.Interleaved = r.Interleaved
 	turning = turning.Rope(positions, o)
 	if s := r.Strength(); s != 1 {
 		turning = turning.Mul(s)
@@ -233,4 +243,13 @@ func (r Rope) turned(x, positions tensor.Tensor, o tensor.RopeOptions) tensor.Te
 		turning = tensor.Concat([]tensor.Tensor{turning, x.Slice(-1, n, d)}, -1)
 	}
 	return turning
+}
+
+// stronger multiplies queries x [B heads T D] at positions i64 [T] or [B 1 T] by what QueryBeta says.
+func (s RopeScaling) stronger(x, positions tensor.Tensor) tensor.Tensor {
+	if s.QueryBeta == 0 {
+		return x
+	}
+	texts := positions.Cast(dtype.F32).Div(s.Original).Floor()
+	return x.Mul(texts.Add(1).Log().Mul(s.QueryBeta).Add(1).Unsqueeze(-1).Cast(x.DType()))
 }

@@ -99,7 +99,7 @@ func (p *poison) Batch(n int) (data.Batch, error) {
 func TestCompiledNotFinite(t *testing.T) {
 	for _, from := range []int{1, 6} { // in a trace, and in a replay
 		m := newModel()
-		norm := m.Blocks[0].MLPNorm.Weight
+		norm := m.Blocks[0].MLPNorm.(*nn.RMSNorm).Weight
 		o := Options{Steps: 12, LR: optim.Constant(1e-3), Clip: 1, Compile: true, Params: nn.Trainable(m.Blocks[0].AttnNorm)}
 		short := o
 		short.Steps = from

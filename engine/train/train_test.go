@@ -242,7 +242,7 @@ type result struct {
 
 func TestNotFinite(t *testing.T) {
 	m := newModel()
-	m.Blocks[0].MLPNorm.Weight.Set(tensor.Full(1e38, 16))
+	m.Blocks[0].MLPNorm.(*nn.RMSNorm).Weight.Set(tensor.Full(1e38, 16))
 	before := nn.Hash(nn.Params(m))
 	h, err := Run(context.Background(), m, windows(), options(5))
 	var bad *NotFinite

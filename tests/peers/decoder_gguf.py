@@ -24,7 +24,9 @@ HERE = pathlib.Path(__file__).parent
 FAMILIES = HERE / "../../engine/llm/testdata/families"
 OUT = HERE / "../../engine/llm/testdata/gguf"
 NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen2", "qwen2-yarn", "qwen3", "qwen3-bias", "gemma2", "gemma2-one",
-         "gemma3", "phi3", "phi3-long"]
+         "gemma3", "phi3", "phi3-long", "gemma", "ministral3", "seed_oss-bias", "smollm3", "olmo2-grouped", "olmo3", "granite", "exaone4", "exaone4-full",
+         "cohere", "cohere2", "glm4", "phi", "starcoder2", "nemotron-bias", "hunyuan_v1_dense-plain", "arcee", "ernie4_5", "stablelm-bias",
+         "stablelm-parallel", "jais2"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -43,6 +45,7 @@ def convert(llama_cpp, folder, out, kind="f32", words=None):
     hparams = ModelBase.load_hparams(pathlib.Path(folder), False)
     conversion.load_all_models()
     cls = ModelBase.from_model_architecture(hparams["architectures"][0], model_type=ModelType.TEXT)
+    cls = getattr(cls, "Ministral3Model", cls)  # which the class of its file only wraps
     if words is None:
         patched = type("Silent", (cls,), {"set_vocab": lambda self: self._set_vocab_none(), "model_arch": cls.model_arch})
         (pathlib.Path(folder) / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {str(i): i for i in range(48)}}, "added_tokens": []}))
@@ -57,6 +60,10 @@ def families(llama_cpp):
     for name in NAMES:
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(FAMILIES / name, folder, dirs_exist_ok=True)
+            config = json.loads((pathlib.Path(folder) / "config.json").read_text())
+            if config["model_type"] == "cohere2":
+                config["rotary_pct"] = 1.0  # of the models' own folders
+            (pathlib.Path(folder) / "config.json").write_text(json.dumps(config))
             convert(llama_cpp, folder, OUT / f"{name}.gguf")
 
 

@@ -91,15 +91,19 @@ def names(folder):
                  head_dim=4, pad_token_id=0)
     tensors, config = [], set()
     for name, of in {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma", "gemma2": "Gemma2", "gemma3": "Gemma3",
-                     "phi3": "Phi3"}.items():
+                     "phi3": "Phi3", "arcee": "Arcee", "cohere2": "Cohere2", "command-r": "Cohere", "ernie4_5": "Ernie4_5", "exaone4": "Exaone4",
+                     "glm4": "Glm4", "granite": "Granite", "hunyuan-dense": "HunYuanDenseV1", "jais2": "Jais2", "mistral3": "Ministral3",
+                     "nemotron": "Nemotron", "olmo2": "Olmo2", "phi2": "Phi", "seed_oss": "SeedOss", "smollm3": "SmolLM3", "stablelm": "StableLm",
+                     "starcoder2": "Starcoder2"}.items():
         settings = getattr(transformers, of + ("TextConfig" if of == "Gemma3" else "Config"))(**small)
         model = getattr(transformers, of + "ForCausalLM")(settings)
         table = gguf.get_tensor_name_map(architectures[name], 12)
         for hub in model.state_dict():
-            if not (hub.startswith("model.layers.") and hub.split(".")[2] not in ("0", "11")):
-                tensors.append([name, hub, table.get_name(hub, try_suffixes=(".weight", ".bias")) or "output.weight"])  # gemma ties it
+            tied = hub == "lm_head.weight" and settings.tie_word_embeddings
+            if not tied and not (hub.startswith("model.layers.") and hub.split(".")[2] not in ("0", "11")):
+                tensors.append([name, hub, table.get_name(hub, try_suffixes=(".weight", ".bias"))])
         for key, field in GGUF_CONFIG_MAPPING.get(name, {}).items():
-            if field and key != "rope.dimension_count":
+            if field and key != "rope.dimension_count" and ("norm" not in field or field == "rms_norm_eps"):  # others are some families' own
                 config.add((name + "." + key, field))
     rows = lambda list: "[\n" + ",\n".join(json.dumps(row) for row in list) + "]"
     (folder / "names.json").write_text(f'{{"tensors": {rows(tensors)},\n"config": {rows(sorted(config))}}}\n')

@@ -19,6 +19,7 @@ type Settings struct {
 	file string
 	in   string // "rope_scaling." for an inner object
 	keys map[string]json.RawMessage
+	asks map[string]bool // keys that somebody has looked for
 	err  *error
 }
 
@@ -30,7 +31,7 @@ func ParseSettings(file string, text []byte) (*Settings, error) {
 	if err := depth(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	s := &Settings{file: file, err: new(error)}
+	s := &Settings{file: file, asks: map[string]bool{}, err: new(error)}
 	if err := json.Unmarshal(text, &s.keys); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -69,9 +70,16 @@ func (s *Settings) Fail(key, format string, args ...any) {
 
 // Has says whether the key is there and not null.
 func (s *Settings) Has(key string) bool {
+	s.asks[key] = true
 	raw, ok := s.keys[key]
 	return ok && string(raw) != "null"
 }
+
+// Asked says whether somebody has looked for the key.
+func (s *Settings) Asked(key string) bool { return s.asks[key] }
+
+// Null says whether the key is there and null.
+func (s *Settings) Null(key string) bool { return string(s.keys[key]) == "null" }
 
 // Read decodes a key's value into to, and says whether there is one.
 func (s *Settings) Read(key string, to any, want string) bool {
@@ -161,7 +169,7 @@ func (s *Settings) Numbers(key string) []float64 {
 
 // Object returns an inner object, nil if there is none.
 func (s *Settings) Object(key string) *Settings {
-	inner := &Settings{file: s.file, in: s.in + key + ".", err: s.err}
+	inner := &Settings{file: s.file, in: s.in + key + ".", asks: map[string]bool{}, err: s.err}
 	if !s.Read(key, &inner.keys, "an object") {
 		return nil
 	}
@@ -211,4 +219,6 @@ func (s *Settings) DType() dtype.Type {
 func (s *Settings) Err() error { return *s.err }
 
 // None returns an object of the same file without keys.
-func (s *Settings) None() *Settings { return &Settings{file: s.file, in: s.in, err: s.err} }
+func (s *Settings) None() *Settings {
+	return &Settings{file: s.file, in: s.in, asks: map[string]bool{}, err: s.err}
+}

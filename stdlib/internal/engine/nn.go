@@ -80,6 +80,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Params":             reflect.ValueOf(nn.Params),
 		"RMSNorm":            reflect.ValueOf((*nn.RMSNorm)(nil)),
 		"ReLU":               reflect.ValueOf(nn.ReLU),
+		"ReLU2":              reflect.ValueOf(nn.ReLU2),
 		"Replaceable":        reflect.ValueOf((*nn.Replaceable)(nil)),
 		"_Replaceable":       reflect.ValueOf((*nnReplaceable)(nil)),
 		"Rope":               reflect.ValueOf((*nn.Rope)(nil)),

@@ -147,14 +147,23 @@ func (m *Model) config() map[string]any {
 	for field, tensor := range m.family.Tells {
 		k[field] = m.has(tensor)
 	}
+	for key, field := range m.family.Keys {
+		switch v := m.value(m.own(key)).(type) {
+		case nil:
+		case bool:
+			k[field] = v
+		default:
+			k[field] = m.number(m.own(key), 0)
+		}
+	}
 	if m.family.Gemma {
 		m.gemma(k, head)
 	}
 	if m.family.Layers {
 		m.window(k, m.family.Every)
 	}
-	if k["sliding_window"] == 0.0 {
-		k["sliding_window"] = nil
+	if x, ok := k["sliding_window"]; !ok || x == 0.0 {
+		k["sliding_window"] = nil // none, where a folder that does not say it may have one
 	}
 	return k
 }

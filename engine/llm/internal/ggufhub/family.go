@@ -8,11 +8,14 @@ import (
 // A Family says how the files of a family of models differ from its folders.
 type Family struct {
 	Type         string            // model_type of the folder's config.json
-	Architecture string            // general.architecture of the file
+	Architecture string            // general.architecture of the file; "": there are only folders
 	Windowed     bool              // of several families with the architecture it is the one with a window
 	Interleaved  bool              // the halves of each head of q and k are interleaved in the file
 	PlusOne      bool              // the file has weights of norms plus 1
 	Tells        map[string]string // settings that are true where the file has that tensor
+	Keys         map[string]string // numbers and switches of the metadata, after the architecture, and settings that are the same
+	Yarn         map[string]string // the same for settings of yarn
+	Unscaled     bool              // a file says that nothing is scaled
 
 	Layers bool // the window is not that of all layers: the metadata say which have it, or else Every does
 	Every  int  // every so many layers one has no window; 0: there is no such rule
@@ -21,6 +24,7 @@ type Family struct {
 	Gemma   bool // llama.cpp knows of it, without metadata, its activation and the width by which scores are divided,
 	Largest int  // which is another one in the model of so many layers
 
+	Partial     float64 // partial_rotary_factor of a folder that does not say it; 0: 1
 	Theta       float64 // rope_theta of a folder that does not say it; 0: 10000
 	LocalTheta  float64 // rope_local_base_freq of a file that does not say it; 0: there is no such setting
 	SaysWindow  bool    // a file says that there is no window: llama.cpp takes one that does not for an old converter's
@@ -30,11 +34,13 @@ type Family struct {
 // Families are those that are known.
 type Families []Family
 
-// String lists them by model_type.
+// String lists those that files may have, by model_type.
 func (list Families) String() string {
 	var names []string
 	for _, f := range list {
-		names = append(names, f.Type)
+		if f.Architecture != "" {
+			names = append(names, f.Type)
+		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")

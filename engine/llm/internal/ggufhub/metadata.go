@@ -30,8 +30,8 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 	}
 	kind, _ := f.config["model_type"].(string)
 	i := slices.IndexFunc(families, func(f Family) bool { return f.Type == kind })
-	if i < 0 {
-		return nil, fmt.Errorf("got a model of type %q, want one of %s", kind, families)
+	if i < 0 || families[i].Architecture == "" {
+		return nil, fmt.Errorf("got a model of type %q, want one of %s, which GGUF files may be", kind, families)
 	}
 	f.family, f.arch = families[i], families[i].Architecture
 	f.metadata["general.architecture"] = f.arch
@@ -42,6 +42,17 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 		if x, ok := f.config[field].(float64); ok {
 			f.number(name, x)
 		}
+	}
+	for key, field := range f.family.Keys {
+		switch v := f.config[field].(type) {
+		case bool:
+			f.metadata[f.arch+"."+key] = v
+		case float64:
+			f.number(key, v)
+		}
+	}
+	if f.family.Unscaled {
+		f.metadata[f.arch+".rope.scaling.type"] = "none"
 	}
 	if f.config["use_sliding_window"] == false && f.config["max_window_layers"] != nil { // Qwen's files may say a window that they do not use
 		delete(f.metadata, f.arch+".attention.sliding_window")
@@ -55,7 +66,7 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 
 // number adds a number: an integer, or a fraction for the keys that are one.
 func (f *folder) number(name string, x float64) {
-	fraction := strings.HasSuffix(name, "epsilon") || strings.HasSuffix(name, "freq_base") || strings.HasSuffix(name, "softcapping") ||
+	fraction := strings.HasSuffix(name, "epsilon") || strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "freq_base") || strings.HasSuffix(name, "softcapping") ||
 		strings.Contains(name, "rope.scaling.") && !strings.HasSuffix(name, "context_length") || strings.HasSuffix(name, "freq_base_swa")
 	switch {
 	case fraction:
@@ -140,6 +151,10 @@ func (f *folder) rope(head int) {
 	if kind == "" {
 		kind, _ = all["type"].(string)
 	}
+	if alpha := get("alpha"); kind == "dynamic" && alpha > 0 { // which is another base
+		f.number("rope.freq_base", base*math.Pow(alpha, float64(head)/float64(head-2)))
+		kind = ""
+	}
 	f.scaling(kind, all, get, base, int(turning/2))
 }
 
@@ -161,9 +176,9 @@ func (f *folder) scaling(kind string, all object, get func(fields ...string) flo
 		}
 		f.metadata[f.arch+".rope.scaling.type"] = kind
 		f.number("rope.scaling.factor", factor)
-		for key, field := range yarnKeys {
+		for key, field := range yarnKeys(f.family) {
 			if x := get(field); x != 0 {
-				f.number("rope.scaling."+key, x)
+				f.number(key, x)
 			}
 		}
 	case "longrope", "su":

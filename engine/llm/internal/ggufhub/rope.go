@@ -2,6 +2,7 @@ package ggufhub
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -20,7 +21,7 @@ func isRope(name string) bool { return name == ropeFreqs || name == ropeLong || 
 // rope adds what a folder says of rotary positions. Heads have that width.
 func (m *Model) rope(k map[string]any, head int) {
 	turning := m.number(m.own("rope.dimension_count"), float64(head))
-	if turning != float64(head) {
+	if turning != float64(head) || m.family.Partial != 0 {
 		k["partial_rotary_factor"] = turning / float64(head)
 	}
 	if base := m.family.LocalTheta; base != 0 {
@@ -38,10 +39,13 @@ func (m *Model) rope(k map[string]any, head int) {
 		m.llama3(k, m.factors(ropeFreqs))
 	case kind == "yarn":
 		s := map[string]any{"rope_type": "yarn", "factor": factor}
-		for key, field := range yarnKeys {
-			if x := m.number(m.own("rope.scaling."+key), 0); x != 0 {
+		for key, field := range yarnKeys(m.family) {
+			if x := m.number(m.own(key), 0); x != 0 {
 				s[field] = x
 			}
+		}
+		if s["mscale_all_dim"] != nil {
+			s["mscale"] = 1.0 // which llama.cpp knows
 		}
 		k["rope_scaling"] = s
 	case kind == "linear" || kind == "" && factor > 0 && factor != 1:
@@ -51,8 +55,14 @@ func (m *Model) rope(k map[string]any, head int) {
 	}
 }
 
-// yarnKeys are metadata after "rope.scaling." and fields of yarn.
-var yarnKeys = map[string]string{"yarn_attn_factor": "attention_factor", "yarn_beta_fast": "beta_fast", "yarn_beta_slow": "beta_slow"}
+// yarnKeys are metadata and fields of yarn.
+func yarnKeys(f Family) map[string]string {
+	keys := map[string]string{
+		"rope.scaling.yarn_attn_factor": "attention_factor", "rope.scaling.yarn_beta_fast": "beta_fast", "rope.scaling.yarn_beta_slow": "beta_slow",
+	}
+	maps.Copy(keys, f.Yarn)
+	return keys
+}
 
 // factors reads a tensor of settings.
 func (m *Model) factors(name string) []float64 {

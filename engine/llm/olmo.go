@@ -1,0 +1,69 @@
+package llm
+
+import (
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+	"github.com/mcs-notebook/mcs/engine/nn"
+)
+
+// Olmo 2.
+var olmo2 = family{
+	Family: ggufhub.Family{Type: "olmo2", Architecture: "olmo2", Tells: biasTells},
+	class:  "Olmo2ForCausalLM",
+	read:   olmo,
+}
+
+// Olmo 3, of which three of four layers have a window, and rotary positions without a scaling.
+var olmo3 = family{
+	Family: ggufhub.Family{Type: "olmo3", Architecture: "olmo2", Windowed: true, Layers: true, Tells: biasTells, Theta: 5e5},
+	class:  "Olmo3ForCausalLM",
+	read: func(s settings, c *Config) {
+		olmo(s, c)
+		c.Window = s.window(4096)
+		c.Local = s.layers(c.Layers, s.every("sliding_window_pattern", 4))
+		if s.Object("rope_parameters") == nil {
+			theta := s.Number("rope_theta", s.family.Theta)
+			c.Rope, c.LocalRope = s.rope(c, s.Object("rope_scaling"), theta), nn.Rope{Base: theta}
+		}
+	},
+}
+
+// olmo reads what both have in common: norms that follow, and those of all queries and all keys together.
+func olmo(s settings, c *Config) {
+	s.biases(c, false)
+	c.MLPBias = false
+	c.PostNorm, c.QKNorm, c.WideQKNorm, c.Eps = true, true, true, s.Number("rms_norm_eps", 1e-5)
+}
+
+// EXAONE 4, whose layers without a window turn nothing, if others have one.
+var exaone4 = family{
+	Family: ggufhub.Family{Type: "exaone4", Architecture: "exaone4", Layers: true},
+	class:  "Exaone4ForCausalLM",
+	read: func(s settings, c *Config) {
+		c.PostNorm, c.QKNorm, c.Eps = true, true, s.Number("rms_norm_eps", 1e-5)
+		if c.Window = s.window(4096); c.Window > 0 {
+			c.Local = s.layers(c.Layers, s.pattern("sliding_window_pattern", 4))
+			c.NoRope = c.global()
+		}
+	},
+}
+
+// pattern is every, of a number or of a text such as "LLLG".
+func (s settings) pattern(key string, n int) func(layer int) bool {
+	var text string
+	if s.Try(key, &text) && text != "" {
+		return func(i int) bool { return text[i%len(text)] == 'L' }
+	}
+	return s.every(key, n)
+}
+
+// global are the layers without a window, nil if all have one.
+func (c Config) global() []bool {
+	if c.Local == nil {
+		return nil
+	}
+	list := make([]bool, len(c.Local))
+	for i, local := range c.Local {
+		list[i] = !local
+	}
+	return list
+}

@@ -1,0 +1,85 @@
+"""Writes engine/llm/testdata/wrapped: small models of pictures or sound around a model of text, and what transformers computes for texts.
+
+usage: python tests/peers/decoder_wrapped.py [NAME…]         (needs torch, transformers, safetensors, pillow)
+
+Each folder is what save_pretrained writes, of whose encoders only two tensors are kept, and expected.safetensors as decoder_families.py
+writes it. "-flat" is a config.json as Qwen 2 VL was first written, without text_config.
+"""
+import json
+import os
+import shutil
+import sys
+import warnings
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForImageTextToText, AutoModelForMultimodalLM
+
+OUT = os.path.join(os.path.dirname(__file__), "../../engine/llm/testdata/wrapped")
+TEXT = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            max_position_embeddings=32, initializer_range=0.4, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+ENCODER = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4, depth=1, num_heads=2,
+               embed_dim=16, out_hidden_size=16, encoder_layers=1, encoder_ffn_dim=16, encoder_attention_heads=2, d_model=16, num_mel_bins=8,
+               num_position_embeddings=16, fullatt_block_indexes=[0], deepstack_visual_indexes=[0], head_dim=8)
+TURNS = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 0, 1]}
+MODELS = {
+    "gemma3": dict(head_dim=8, sliding_window=6, layer_types=["sliding_attention", "full_attention"]),
+    "mistral3": dict(head_dim=8, model_type="ministral3", rope_parameters={
+        "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 4, "beta_fast": 32.0, "beta_slow": 1.0,
+        "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}),
+    "qwen2_vl-flat": dict(rope_parameters=TURNS),
+    "qwen2_5_vl": dict(rope_parameters=TURNS),
+    "qwen3_vl": dict(head_dim=8),
+    "llava": dict(),
+    "idefics3": dict(),
+    "qwen2_audio": dict(),
+}
+
+
+def make(name, changes):
+    torch.manual_seed(sum(map(ord, name)))
+    kind = name.split("-")[0]
+    default = AutoConfig.for_model(kind)
+    inner = {}
+    for key, settings in default.to_dict().items():
+        if key.endswith("_config") and key != "text_config":
+            inner[key] = {k: v for k, v in ENCODER.items() if k in settings} | {"model_type": settings["model_type"]}
+    config = type(default)(text_config={**TEXT, "model_type": default.text_config.model_type, **changes}, **inner)
+    config.text_config._attn_implementation = "eager"
+    auto = AutoModelForMultimodalLM if kind == "qwen2_audio" else AutoModelForImageTextToText
+    model = auto.from_config(config, attn_implementation="eager").float().eval()
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            if "norm" in key or "bias" in key:
+                p.add_(0.2 * torch.randn_like(p))
+    folder = os.path.join(OUT, name)
+    model.save_pretrained(folder)
+    os.remove(os.path.join(folder, "generation_config.json"))
+    ids = torch.randint(8, 48, (2, 20))  # none that means a picture
+    with torch.no_grad():
+        save_file({"ids": ids, "logits": model(input_ids=ids).logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
+    path = os.path.join(folder, "model.safetensors")
+    tensors = load_file(path)
+    text = ("language_model.", "model.language_model.", "model.text_model.", "lm_head.", "model.embed_tokens.", "model.layers.", "model.norm.")
+    encoders = sorted((key for key in tensors if not key.startswith(text)), key=lambda key: tensors[key].numel())
+    save_file({k: v for k, v in tensors.items() if k not in encoders[2:]}, path, metadata={"format": "pt"})
+    if name.endswith("-flat"):
+        path = os.path.join(folder, "config.json")
+        with open(path) as f:
+            flat = json.load(f)
+        text = flat.pop("text_config")
+        flat = {**text, **flat, "rope_theta": 1e6, "rope_scaling": {"type": "mrope", "mrope_section": [1, 0, 1]}}
+        flat.pop("rope_parameters")
+        with open(path, "w") as f:
+            json.dump(flat, f, indent=2)
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    for name in sys.argv[1:] or MODELS:
+        shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
+        make(name, MODELS[name])
+
+
+if __name__ == "__main__":
+    main()
