@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/visible"
@@ -136,6 +137,7 @@ func (r *report) write(f *mcsfile.File) error {
 			code = code[at+1:]
 		}
 	}
+	nb.SetRecorded(time.Now(), deviceText(), version)
 	text, err := nb.Text(r.name)
 	if err == nil {
 		err = durable.WriteFile(r.name, durable.Text(text))

@@ -57,7 +57,7 @@ func (c *Cell) html(b *strings.Builder) {
 		fmt.Fprintf(b, "<pre>%s</pre>\n", html.EscapeString(c.Source))
 		return
 	}
-	if title := c.title(); title != "" {
+	if title := c.Title(); title != "" {
 		fmt.Fprintf(b, "<div class=\"title\">%s</div>\n", html.EscapeString(title))
 	}
 	if strings.TrimSpace(c.Source) != "" {
@@ -68,8 +68,8 @@ func (c *Cell) html(b *strings.Builder) {
 	}
 }
 
-// title is what a file has behind the mark of a cell.
-func (c *Cell) title() string {
+// Title is what a file has behind the mark of a cell.
+func (c *Cell) Title() string {
 	before, _ := ownOf(c.Metadata)["before"].(string)
 	if cells := mcsfile.Parse("", before+"x").Cells; len(cells) == 1 {
 		return cells[0].Title
@@ -169,7 +169,7 @@ func (nb *Notebook) Markdown() string {
 			b.WriteString(strings.TrimRight(c.Source, "\n") + "\n")
 			continue
 		}
-		if title := c.title(); title != "" {
+		if title := c.Title(); title != "" {
 			b.WriteString("*" + title + "*\n\n")
 		}
 		b.WriteString(display.Fenced("go", c.Source))

@@ -124,7 +124,7 @@ const (
 )
 
 // keyCodes are those of keys that are no letters.
-var keyCodes = map[string]int{"Enter": 13, "Escape": 27, "Tab": 9}
+var keyCodes = map[string]int{"Enter": 13, "Escape": 27, "Tab": 9, "ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35}
 
 // press presses a key.
 func (c *chromium) press(key string, modifiers int) {
@@ -163,7 +163,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := serve(t, path, t.TempDir())
-	c.call("Page.navigate", fields{"url": b.s.guard.address()})
+	c.call("Page.navigate", fields{"url": b.s.guard.address("")})
 	c.until("the notebook", `cell(1)?.innerText.includes("in a table") && cell(1).innerText.includes("In [7]") && cell(0).querySelector("h1")?.innerText === "Title"`)
 	c.until("nothing that acts", `!document.querySelector("#cells iframe, #cells script, #cells [onclick], #cells [href], .prose img") && document.title === "a.ipynb" && location.search === ""`)
 	c.logged = nil // of what the notebook brings, and the policy blocks
