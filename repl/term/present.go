@@ -12,6 +12,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/display/prose"
 	"github.com/mcs-notebook/mcs/repl/term/key"
 	"github.com/mcs-notebook/mcs/repl/term/paint"
@@ -263,9 +264,10 @@ func (p *presenter) draw() {
 	if !s.Blank {
 		made = p.body(s, columns)
 	}
-	foot := p.foot(s, columns)
-	room := max(rows-len(foot), 1)
+	foot := p.said(s, columns)
+	room := max(rows-len(foot)-1, 1)
 	p.most = max(len(made)-room, 0)
+	foot = append(foot, p.status(s, columns))
 	p.top = min(p.top, p.most)
 	above := max((room-len(made))/3, 0) // the eye takes what is a little above the middle for the middle
 	frame := paint.Frame{Rows: make([]paint.Row, above, rows)}
@@ -331,17 +333,26 @@ func (p *presenter) body(s Slide, columns int) []paint.Row {
 	return list
 }
 
-// foot are the rows below a slide: what is replayed, what a cell asks, and the place in the talk.
-func (p *presenter) foot(s Slide, columns int) (list []paint.Row) {
+// said are the rows below a slide: what is replayed, what a cell asks, and an answer to a key.
+func (p *presenter) said(s Slide, columns int) (list []paint.Row) {
 	if s.Replay != "" {
 		list = append(list, paint.NewRow(columns, p.theme.span(" "+visible.Line(s.Replay), yellow)))
 	}
 	if s.Asks {
 		list = append(list, paint.NewRow(columns, p.theme.span(" the cell waits for a line: ", bold), p.theme.span(p.line+"▏", none)))
 	}
-	left := p.notice
+	if p.notice != "" {
+		for _, line := range display.Wrap(visible.Line(p.notice), columns-2, 0) {
+			list = append(list, paint.NewRow(columns, p.theme.span(" "+line, grey)))
+		}
+	}
+	return list
+}
+
+// status is the last row: what runs, and the place in the talk.
+func (p *presenter) status(s Slide, columns int) paint.Row {
+	left := ""
 	switch {
-	case left != "":
 	case s.State == "running":
 		left = "runs; Ctrl-C stops it"
 	case s.State == "waiting":
@@ -362,5 +373,5 @@ func (p *presenter) foot(s Slide, columns int) (list []paint.Row) {
 	}
 	left = runewidth.Truncate(" "+visible.Line(left), max(columns-len(place)-1, 1), "…")
 	gap := max(columns-runewidth.StringWidth(left)-runewidth.StringWidth(place)-1, 1)
-	return append(list, paint.NewRow(columns, p.theme.span(left+strings.Repeat(" ", gap)+place, grey)))
+	return paint.NewRow(columns, p.theme.span(left+strings.Repeat(" ", gap)+place, grey))
 }

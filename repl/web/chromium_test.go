@@ -201,6 +201,10 @@ func TestPage(t *testing.T) {
 	c.value("cell(4).focus()")
 	c.press("s", ctrl)
 	c.until("a save", `document.getElementById("saved").innerText === "saved"`)
+	b.s.mu.Lock()
+	b.s.send(event{Kind: "notice", Text: "kept in /" + strings.Repeat("folder", 20)})
+	b.s.mu.Unlock()
+	c.until("a notice, below the buttons", `document.getElementById("notice").getBoundingClientRect().top >= document.getElementById("save").getBoundingClientRect().bottom`)
 	for _, width := range []int{390, 1920} {
 		for _, look := range []string{"light", "dark"} {
 			c.call("Emulation.setDeviceMetricsOverride", fields{"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500})
