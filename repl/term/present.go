@@ -260,6 +260,9 @@ func (p *presenter) draw() {
 	if s.ID != p.id {
 		p.id, p.top = s.ID, 0
 	}
+	if p.leaving && !s.Running {
+		p.leaving, p.notice = false, ""
+	}
 	var made []paint.Row
 	if !s.Blank {
 		made = p.body(s, columns)
