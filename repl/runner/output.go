@@ -17,8 +17,8 @@ const (
 	// joinFor is how long printed text waits for more, and joinBytes how much of it waits.
 	joinFor   = 50 * time.Millisecond
 	joinBytes = 32 << 10
-	// lineWidth is how many columns the live line of long work has: pages scroll or break it, and what it says
-	// about an interruption is not to be cut.
+	// lineWidth is how many columns the live line of long work has: pages scroll or break it, and what it
+	// says about an interruption is not to be cut.
 	lineWidth = 120
 	// MaxPrinted is how many bytes a cell may print that are sent: notebooks keep them, and browsers show
 	// them.

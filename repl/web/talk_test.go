@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/chromium"
 	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
@@ -210,49 +211,49 @@ func TestReplayRefused(t *testing.T) {
 // A talk in a browser: keys move it, the speaker's page has notes and the next cell, and moves with it; the
 // type is as large as it fits, on a projector and on a phone.
 func TestTalkPage(t *testing.T) {
-	c := startChromium(t)
+	c := chromium.Start(t)
 	b := present(t, talkText, false, nil)
 	now := `document.getElementById("now").innerText`
 	at := func(n int, more string) {
 		t.Helper()
-		c.until(fmt.Sprint("slide ", n), fmt.Sprintf(`document.getElementById("place").innerText === "%d/5" && %s`, n, more))
+		c.Until(fmt.Sprint("slide ", n), fmt.Sprintf(`document.getElementById("place").innerText === "%d/5" && %s`, n, more))
 	}
-	c.call("Page.navigate", fields{"url": b.s.guard.address("present")})
+	c.Call("Page.navigate", fields{"url": b.s.guard.address("present")})
 	at(1, now+`.includes("First") && !document.body.innerText.includes("Ask")`)
-	c.press("ArrowRight", 0)
+	c.Press("ArrowRight", 0)
 	at(2, now+`.includes("1 + 1") && !document.querySelector(".output")`)
-	c.press("Enter", 0)
+	c.Press("Enter", 0)
 	at(2, `document.querySelector(".output").innerText.trim() === "2"`)
-	c.press("e", 0)
-	c.until("the editor", `!!document.activeElement.closest(".cm-editor")`)
-	c.call("Input.insertText", fields{"text": "40 + "})
-	c.press("Enter", shift)
+	c.Press("e", 0)
+	c.Until("the editor", `!!document.activeElement.closest(".cm-editor")`)
+	c.Type("40 + ")
+	c.Press("Enter", chromium.Shift)
 	at(2, `document.querySelector(".output").innerText.trim() === "42"`)
-	c.press("Escape", 0)
-	c.press("b", 0)
-	c.until("nothing", `getComputedStyle(document.getElementById("now")).visibility === "hidden"`)
-	c.press("ArrowRight", 0)
-	c.press("Enter", 0)
+	c.Press("Escape", 0)
+	c.Press("b", 0)
+	c.Until("nothing", `getComputedStyle(document.getElementById("now")).visibility === "hidden"`)
+	c.Press("ArrowRight", 0)
+	c.Press("Enter", 0)
 	at(3, `document.querySelector(".slide").classList.contains("running") && getComputedStyle(document.getElementById("now")).visibility === "visible"`)
-	c.press("ArrowRight", 0)
+	c.Press("ArrowRight", 0)
 	at(4, `document.getElementById("doing").innerText.includes("slide 3 runs")`)
-	c.press("i", 0)
+	c.Press("i", 0)
 	at(4, `!document.getElementById("doing").innerText.includes("runs")`)
-	c.call("Page.navigate", fields{"url": b.base + "/speaker"})
+	c.Call("Page.navigate", fields{"url": b.base + "/speaker"})
 	at(4, `document.getElementById("notes").innerText.includes("Again.") && document.getElementById("next").innerText.includes("four") && /^\d\d:\d\d$/.test(document.getElementById("gone").innerText)`)
-	c.press("1", 0)
-	c.press("Enter", 0)
+	c.Press("1", 0)
+	c.Press("Enter", 0)
 	at(1, `document.getElementById("notes").innerText.includes("Ask")`)
 	b.done("/show", fields{"to": -1}) // another screen
 	at(5, `document.getElementById("next").innerText.includes("end")`)
 	for _, size := range [][2]int{{390, 844}, {1920, 1080}} {
 		for _, page := range []string{"/speaker", "/present"} {
-			c.call("Emulation.setDeviceMetricsOverride", fields{"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500})
-			c.call("Page.navigate", fields{"url": b.base + page})
-			c.until(fmt.Sprint(size, page), fmt.Sprintf(`document.documentElement.scrollWidth <= %d && (now => now.scrollHeight <= now.clientHeight && parseFloat(getComputedStyle(now).fontSize) > %d)(document.getElementById("now"))`, size[0], size[0]/50))
+			c.Call("Emulation.setDeviceMetricsOverride", fields{"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500})
+			c.Call("Page.navigate", fields{"url": b.base + page})
+			c.Until(fmt.Sprint(size, page), fmt.Sprintf(`document.documentElement.scrollWidth <= %d && (now => now.scrollHeight <= now.clientHeight && parseFloat(getComputedStyle(now).fontSize) > %d)(document.getElementById("now"))`, size[0], size[0]/50))
 		}
 	}
-	if len(c.logged) > 0 {
-		t.Errorf("the page has logged %s", c.logged)
+	if len(c.Logged) > 0 {
+		t.Errorf("the page has logged %s", c.Logged)
 	}
 }
