@@ -87,8 +87,8 @@ func (c *call) baseline(name string) string {
 // beforehand warns on standard error if the machine is busy.
 func (c *call) beforehand(ctx context.Context) {
 	var noise []string
-	if c.clock != nil {
-		noise = c.clock.Machine().Noise()
+	if c.table.Clock != nil {
+		noise = c.table.Clock.Machine().Noise()
 	} else {
 		noise = bench.Survey(ctx).Noise()
 	}
@@ -137,7 +137,7 @@ func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, er
 // options returns the options of package bench for the flags.
 func (c *call) options() bench.Options {
 	unchecked := c.magic.flag("check") != nil && !c.on("check")
-	return bench.Options{Time: c.duration("t"), Clock: c.clock, Unchecked: unchecked}
+	return bench.Options{Time: c.duration("t"), Clock: c.table.Clock, Unchecked: unchecked}
 }
 
 // works compiles statements and evaluates the lazy variables that they read.

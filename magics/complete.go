@@ -14,7 +14,7 @@ import (
 
 // Complete returns the ways to go on at the byte offset pos of a cell, and where the text that they replace
 // begins, if the line there is a command. Otherwise the list is nil: the place is the session's.
-func (Table) Complete(s *session.Session, text string, pos int) (from int, list []session.Completion) {
+func (t Table) Complete(s *session.Session, text string, pos int) (from int, list []session.Completion) {
 	start := strings.LastIndexByte(text[:pos], '\n') + 1
 	if cell.Whole(text) && start > 0 {
 		body := strings.IndexByte(text, '\n') + 1
@@ -24,7 +24,7 @@ func (Table) Complete(s *session.Session, text string, pos int) (from int, list 
 	if !onCommand(text[:pos]) {
 		return pos, nil
 	}
-	from, list = completeLine(s, text[start:pos])
+	from, list = t.completeLine(s, text[start:pos])
 	if list == nil {
 		list = []session.Completion{}
 	}
@@ -42,7 +42,7 @@ func onCommand(text string) bool {
 }
 
 // completeLine completes the end of a command line.
-func completeLine(s *session.Session, line string) (from int, list []session.Completion) {
+func (t Table) completeLine(s *session.Session, line string) (from int, list []session.Completion) {
 	end := len(line)
 	command := strings.TrimLeft(line, " \t")
 	name := end - len(command) + 1 // where the name begins
@@ -55,15 +55,15 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 	}
 	args := strings.IndexAny(line[name:], " \t")
 	if args < 0 {
-		return name, append(completeName(line[name:], whole), completeAlias(s, line[name:], whole)...)
+		return name, append(t.completeName(line[name:], whole), completeAlias(s, line[name:], whole)...)
 	}
 	args += name
 	if full := unalias(s.Aliases(), line[name-1:]+"\x00"); !strings.HasPrefix(full, line[name-1:]) { // of what an alias stands for
 		full = strings.TrimSuffix(full, "\x00")
-		from, list = completeLine(s, full)
+		from, list = t.completeLine(s, full)
 		return from + end - len(full), list
 	}
-	m := Lookup(line[name:args])
+	m := t.lookup(line[name:args])
 	if m == nil {
 		return end, nil
 	}
@@ -91,7 +91,7 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 	case TakesNames:
 		return end - len(word), completeVar(s, word)
 	case TakesMagics:
-		return end - len(word), completeName(strings.TrimPrefix(word, "%"), false)
+		return end - len(word), t.completeName(strings.TrimPrefix(word, "%"), false)
 	case TakesDevices:
 		return end - len(word), completeDevice(word)
 	}
@@ -107,8 +107,8 @@ func skipFlags(m *Magic, line string, at int) int {
 	return len(line) - len(rest)
 }
 
-func completeName(prefix string, whole bool) (list []session.Completion) {
-	for _, m := range rows() {
+func (t Table) completeName(prefix string, whole bool) (list []session.Completion) {
+	for _, m := range t.rows() {
 		if strings.HasPrefix(m.Name, prefix) && isLetter(m.Name[0]) && (m.Cell || !whole) {
 			list = append(list, session.Completion{Text: m.Name, Kind: "magic", Detail: m.usage(), Doc: m.Summary})
 		}

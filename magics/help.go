@@ -36,11 +36,11 @@ func helpMagics() []*Magic {
 func runHelp(_ context.Context, c *call) (display.Value, error) {
 	name := strings.TrimLeft(strings.TrimSpace(c.rest), "%")
 	if name == "" {
-		return overview(), nil
+		return overview(c.table), nil
 	}
-	m := Lookup(name)
+	m := c.table.lookup(name)
 	if m == nil {
-		return nil, unknown(name, "")
+		return nil, c.table.unknown(name, "")
 	}
 	return manual{m}, nil
 }
@@ -59,17 +59,17 @@ var habits = [][2]string{
 }
 
 // overview lists what people type most, and then all magics by family.
-func overview() display.Value {
+func overview(all Table) display.Value {
 	most := display.NewTable("typed most", "~does")
 	for _, h := range habits {
 		most.Add(display.Cell{Text: h[0], Role: display.Name}, h[1])
 	}
-	return values{most, display.Text(""), commands()}
+	return values{most, display.Text(""), commands(all)}
 }
 
-func commands() *display.Table {
+func commands(all Table) *display.Table {
 	t := display.NewTable("command", "~does")
-	for _, m := range rows() {
+	for _, m := range all.rows() {
 		usage := m.sign()
 		if m.Args != "" {
 			usage = strings.TrimSuffix(m.sign()+" "+m.Args, " ")

@@ -21,16 +21,16 @@ func runInspect(_ context.Context, c *call) (display.Value, error) {
 	if name == "" {
 		return nil, fmt.Errorf("?: got no name; write it before the question mark")
 	}
-	return Inspect(c.s, name, c.magic.Name == "??")
+	return c.table.Inspect(c.s, name, c.magic.Name == "??")
 }
 
 // Inspect describes a name, a member or another expression as `name?` does, or, with all, as `name??`. For
 // %name it is the command's manual.
-func Inspect(s *session.Session, name string, all bool) (display.Value, error) {
+func (t Table) Inspect(s *session.Session, name string, all bool) (display.Value, error) {
 	if command, ok := strings.CutPrefix(name, "%"); ok {
-		m := Lookup(strings.TrimLeft(command, "%"))
+		m := t.lookup(strings.TrimLeft(command, "%"))
 		if m == nil {
-			return nil, unknown(command, "")
+			return nil, t.unknown(command, "")
 		}
 		return manual{m}, nil
 	}

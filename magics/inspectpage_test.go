@@ -29,7 +29,7 @@ func TestInspectPages(t *testing.T) {
 		{"strings.Cut", false, "func Cut(s, sep string)", "func Cut(s, sep string)"},
 		{"tensor", false, "- `", "<li><code>"},
 	} {
-		v, err := magics.Inspect(s, c.name, c.all)
+		v, err := (magics.Table{}).Inspect(s, c.name, c.all)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -39,10 +39,10 @@ func TestInspectPages(t *testing.T) {
 			t.Errorf("%s: got\n%s\n%s\nwant %q and %q", c.name, b[display.Markdown], b[display.HTMLText], c.markdown, c.html)
 		}
 	}
-	if v, err := magics.Inspect(s, "%time", false); err != nil || !strings.Contains(v.Text(80), "%time") {
+	if v, err := (magics.Table{}).Inspect(s, "%time", false); err != nil || !strings.Contains(v.Text(80), "%time") {
 		t.Errorf("a command: got %v, %v", v, err)
 	}
-	if _, err := magics.Inspect(s, "%tim", false); err == nil {
+	if _, err := (magics.Table{}).Inspect(s, "%tim", false); err == nil {
 		t.Error("a command that is not there: no error")
 	}
 }

@@ -20,7 +20,7 @@ import (
 // traced runs the work and keeps each launch. If the run made a plan, the work runs again, so that r has
 // the times of later runs. Then first is the first recording; else first is r. M is the machine meanwhile.
 func (c *call) traced(ctx context.Context, w *work) (r, first *profile.Recording, m bench.Machine, err error) {
-	watch := bench.NewWatch(c.clock)
+	watch := bench.NewWatch(c.table.Clock)
 	if first, err = w.record(ctx, profile.RecordTraced); err != nil || first.PlansBuilt == 0 {
 		return first, first, watch.Machine(), err
 	}

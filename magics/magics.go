@@ -42,6 +42,8 @@ type Magic struct {
 	Outside bool   // it runs a command of the system
 
 	run func(ctx context.Context, c *call) (display.Value, error)
+	// Do runs a command of Table.More; args is the text behind its name.
+	Do func(ctx context.Context, s *session.Session, args string) (display.Value, error)
 }
 
 // Takes is a kind of arguments.
@@ -84,9 +86,9 @@ const (
 // A call is one use of a magic.
 type call struct {
 	s     *session.Session
+	table Table
 	magic *Magic
 	flags map[string]any // by name, every flag of the row: bool, int, time.Duration or string
-	clock bench.Clock    // nil: the machine's
 	rest  string         // the text after the flags; for %% the rest of the line and the cell's other lines
 
 	before *notation.Statements // of -setup; nil without it
@@ -97,6 +99,7 @@ type call struct {
 // Table is the table of magics; it implements session.Commands.
 type Table struct {
 	Clock bench.Clock // what %timeit and %bench measure with; nil: the machine's
+	More  []*Magic    // commands of one front end, such as those of a course
 }
 
 var _ session.Commands = Table{}
@@ -120,9 +123,19 @@ func rows() []*Magic {
 // them.
 func Magics() []*Magic { return rows() }
 
+// rows are those of the table and those of its front end.
+func (t Table) rows() []*Magic {
+	if len(t.More) == 0 {
+		return rows()
+	}
+	return slices.Concat(rows(), t.More)
+}
+
 // Lookup returns the magic with this name, without percent sign, or nil.
-func Lookup(name string) *Magic {
-	for _, m := range rows() {
+func Lookup(name string) *Magic { return Table{}.lookup(name) }
+
+func (t Table) lookup(name string) *Magic {
+	for _, m := range t.rows() {
 		if m.Name == name {
 			return m
 		}
@@ -133,10 +146,10 @@ func Lookup(name string) *Magic {
 // Run runs one command line, or a whole cell that begins with %%.
 func (t Table) Run(ctx context.Context, s *session.Session, line string) (display.Value, error) {
 	name, args, whole := cell.ParseCommand(unalias(s.Aliases(), line))
-	m := Lookup(name)
+	m := t.lookup(name)
 	switch {
 	case m == nil:
-		return nil, unknown(name, args)
+		return nil, t.unknown(name, args)
 	case whole && !m.Cell:
 		return nil, fmt.Errorf("%%%%%s: works on a line only; write %%%s", name, name)
 	}
@@ -148,7 +161,13 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 		s.NoteOutside()
 	}
 	var v display.Value
-	tensor.Within(ctx, func() { v, err = m.run(ctx, &call{s: s, magic: m, clock: t.Clock, flags: flags, rest: rest}) })
+	tensor.Within(ctx, func() {
+		if m.Do != nil {
+			v, err = m.Do(ctx, s, strings.TrimSpace(rest))
+			return
+		}
+		v, err = m.run(ctx, &call{s: s, table: t, magic: m, flags: flags, rest: rest})
+	})
 	if refused := new(session.CheckError); !whole && errors.As(err, &refused) {
 		typeable(refused, line, rest)
 	}
@@ -165,9 +184,9 @@ func (m *Magic) outside(flags map[string]any) bool {
 }
 
 // Varies says whether a command shows another text each time.
-func (Table) Varies(s *session.Session, line string) bool {
+func (t Table) Varies(s *session.Session, line string) bool {
 	name, _, _ := cell.ParseCommand(unalias(s.Aliases(), line))
-	m := Lookup(name)
+	m := t.lookup(name)
 	return m != nil && m.Varies
 }
 

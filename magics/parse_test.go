@@ -101,7 +101,7 @@ func TestUnknownMagic(t *testing.T) {
 		{"histroy", "%histroy: no such command; did you mean %history?"},
 		{"frobnicate", "%frobnicate: no such command; %help lists them"},
 	} {
-		if got := unknown(tt.name, "").Error(); got != tt.want {
+		if got := (Table{}).unknown(tt.name, "").Error(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

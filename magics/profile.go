@@ -127,7 +127,7 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer, turns bool)
 		}
 		defer pprof.StopCPUProfile()
 	}
-	watch := bench.NewWatch(c.clock)
+	watch := bench.NewWatch(c.table.Clock)
 	how := watching{every: sampleEvery(n, budget), only: n == 1}
 	if turns && n <= 0 {
 		how.short = 50 * time.Microsecond

@@ -78,7 +78,7 @@ And more.
 // Whatever the width, help is broken between words: a line that is too wide is one word.
 func TestHelpFitsAnyWidth(t *testing.T) {
 	for width := 20; width <= 200; width += 7 {
-		shown := map[string]display.Value{"overview": overview()}
+		shown := map[string]display.Value{"overview": overview(Table{})}
 		for _, m := range rows() {
 			shown[m.sign()] = manual{m}
 		}

@@ -26,7 +26,7 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.settleInputs(code); err != nil {
 		return nil, err
 	}
-	o := oneRun{watch: bench.NewWatch(c.clock)}
+	o := oneRun{watch: bench.NewWatch(c.table.Clock)}
 	before := c.state(code, code.Assigned())
 	o.Recording = profile.Record(ctx, func(ctx context.Context) {
 		l := tensor.NewLedger(ctx)

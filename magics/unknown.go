@@ -30,7 +30,7 @@ var foreign = map[string]string{
 }
 
 // unknown returns the error for a command that does not exist, with a suggestion.
-func unknown(name, args string) error {
+func (t Table) unknown(name, args string) error {
 	if name == "" && args != "" { // % time x
 		return fmt.Errorf("%%: a command stands right behind the sign; write %%%s", args)
 	}
@@ -41,7 +41,7 @@ func unknown(name, args string) error {
 		return fmt.Errorf("%%%s: no such command; %s", name, fillIn(instead, args))
 	}
 	var names []string
-	for _, m := range rows() {
+	for _, m := range t.rows() {
 		if isLetter(m.Name[0]) {
 			names = append(names, m.Name)
 		}

@@ -121,7 +121,7 @@ func start(t *testing.T) *client {
 			return s, err
 		},
 		Complete: func(cell string, pos int) (int, []session.Completion) { return magics.Table{}.Complete(s, cell, pos) },
-		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Inspect(s, name, all) }}}
+		Inspect:  func(name string, all bool) (display.Value, error) { return (magics.Table{}).Inspect(s, name, all) }}}
 	go func() { k.ended <- Run(ctx, c, o) }()
 	select {
 	case <-ready:

@@ -1,7 +1,7 @@
-// Package lesson reads lessons and their keys. A lesson is a .mcs file; a code cell of it with the title
-// "exercise NAME" is an exercise, whose text is what the learner begins with. The key is a second .mcs file,
-// NAME.key.mcs beside NAME.mcs, which a teacher writes and learners get sealed (NAME.key) or not at all. Its
-// cells say by their titles what they are for an exercise of the lesson:
+// Package lesson reads lessons and their keys, judges answers, and leads a learner. A lesson is a .mcs file;
+// a code cell of it with the title "exercise NAME" is an exercise, whose text is what the learner begins
+// with. The key is a second .mcs file, NAME.key.mcs beside NAME.mcs, which a teacher writes and learners get
+// sealed (NAME.key) or not at all. Its cells say by their titles what they are for an exercise of the lesson:
 //
 //	check NAME points=2     Go that finds out whether the exercise is solved, with package check and its t
 //	[markdown] hint NAME    a hint; several are given one at a time
@@ -10,7 +10,11 @@
 //
 // So a lesson without its key is a file like any other, and a key is one that mcs fmt formats.
 //
-// Reading order: lesson.go, key.go, seal.go.
+// A [Tutor] is a session in which a learner takes the lessons of a folder; it keeps the learner's copies in a
+// folder work beside them. Front ends see a session, and know no lessons.
+//
+// Reading order: lesson.go, key.go, judge.go, seal.go; then tutor.go, work.go (what is kept), commands.go
+// (what learners ask for); test.go tries what a key says.
 package lesson
 
 import (
@@ -28,7 +32,8 @@ import (
 type Lesson struct {
 	Name      string // of the file, without .mcs
 	File      *mcsfile.File
-	Exercises []Exercise // in the order of the file
+	Exercises []Exercise    // in the order of the file
+	Key       *mcsfile.File // nil: there is none
 }
 
 // An Exercise is a cell that the learner writes.
@@ -109,6 +114,7 @@ func New(f, key *mcsfile.File) (*Lesson, error) {
 	if key == nil {
 		return l, nil
 	}
+	l.Key = key
 	return l, l.addKey(key)
 }
 

@@ -82,13 +82,29 @@ func TestMistakes(t *testing.T) {
 // TestSeal: learners get lessons whose keys cannot be read and still check.
 func TestSeal(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "given")
-	for name, text := range map[string]string{"a.mcs": text, "a.key.mcs": key, "data.csv": "1,2\n"} {
+	for name, text := range map[string]string{"a.mcs": text, "a.key.mcs": key, "data/rows.csv": "1,2\n", "work/a.mcs": text, ".git/config": "x"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := Seal(from, to); err != nil {
 		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"data/rows.csv": true, "work": false, ".git": false} {
+		if _, err := os.Stat(filepath.Join(to, name)); (err == nil) != want {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, bad := range []string{from, filepath.Join(from, "data"), filepath.Join(from, "x", "y")} {
+		if err := Seal(from, bad); err == nil || !strings.Contains(err.Error(), "want a folder beside it") {
+			t.Errorf("to %s: got %v", bad, err)
+		}
+	}
+	if err := Seal(from, from+"/../"+filepath.Base(from)); err == nil {
+		t.Error("wrote the lessons over themselves")
 	}
 	given, err := ReadFolder(to)
 	if err != nil || len(given) != 1 || given[0].Exercises[0].Points != 2 {
@@ -103,5 +119,11 @@ func TestSeal(t *testing.T) {
 	}
 	if _, err := ReadFolder(to); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("got %v for half a key", err)
+	}
+	if err := os.WriteFile(filepath.Join(to, "a.key.mcs"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Seal(from, to); err == nil || !strings.Contains(err.Error(), "can be read by learners") {
+		t.Errorf("got %v for an open key", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,35 +39,75 @@ func open(path string) (*mcsfile.File, error) {
 }
 
 // Seal writes the lessons of a folder into another, with sealed keys and everything else as it is: what a
-// teacher gives to learners.
+// teacher gives to learners. Hidden files, links and the work of a learner are left out.
 func Seal(dir, to string) error {
 	if _, err := ReadFolder(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	if err := apart(dir, to); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			continue
-		}
-		text, err := regular.Read(filepath.Join(dir, e.Name()), regular.MaxSource)
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		name := e.Name()
-		if base, ok := strings.CutSuffix(name, keyEnd); ok {
-			name, text = base+sealEnd, seal(text)
-		}
-		if err := durable.WriteFile(filepath.Join(to, name), durable.Text(string(text))); err != nil {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
 			return err
 		}
+		target := filepath.Join(to, name)
+		switch {
+		case name != "." && (name == WorkDir || strings.HasPrefix(d.Name(), ".")):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		if base, ok := strings.CutSuffix(target, keyEnd); ok {
+			key, err := regular.Read(path, regular.MaxSource)
+			if err != nil {
+				return err
+			}
+			return durable.WriteFile(base+sealEnd, durable.Text(string(seal(key))))
+		}
+		return copyFile(path, target)
+	})
+}
+
+// apart refuses a folder to write that lies in the other one, or that has open keys already.
+func apart(dir, to string) error {
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	target, err := filepath.Abs(to)
+	if err != nil {
+		return err
+	}
+	if inside, err := filepath.Rel(from, target); err == nil && filepath.IsLocal(inside) {
+		return fmt.Errorf("got %s, which lies in %s, want a folder beside it", visible.Line(to), visible.Line(dir))
+	}
+	if open, _ := filepath.Glob(filepath.Join(to, "*"+keyEnd)); len(open) > 0 {
+		return fmt.Errorf("%s can be read by learners: delete it, or write to another folder", visible.Line(open[0]))
 	}
 	return nil
+}
+
+// copyFile copies a file of any size.
+func copyFile(from, to string) error {
+	f, err := regular.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return durable.WriteFile(to, func(w io.Writer) error {
+		_, err := io.Copy(w, f)
+		return err
+	})
 }
 
 func seal(key []byte) []byte {

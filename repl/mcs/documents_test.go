@@ -49,6 +49,8 @@ func examples() map[string]documented {
 		`{"run":{"steps":300`:                               {not: "is a file that mcs writes"},
 		"train.PredictLoRA(ctx":                             {setup: tinyModel + "\nchats := data.ReadRecords(\"chats.jsonl\")\nlist := data.Tokens{Model: m}.Of(ctx, chats)\nrows := list.Padded(4); options := train.Options{Steps: 2, LR: optim.Constant(1e-3)}"},
 		"mcs train --example > job.toml":                    {not: "TestTrain runs jobs of all these forms"},
+		"// %% exercise dot":                                {not: "is in the course that package lesson tests"},
+		"// %% check dot":                                   {not: "is in the course that package lesson tests"},
 		"%get gonum.org/v1/gonum":                           {not: "needs the network: TestModules runs programs that import it"},
 		"mcs build --with gonum":                            {not: "needs the network: TestBuild compiles a package of one's own in"},
 		"output = \"tuned\"":                                {not: "TestTrain runs such a job"},

@@ -19,6 +19,8 @@ var notRun = map[string]string{
 	"mcs present lora.mcs":                   "shows a talk in a terminal, as TestPresent does",
 	"mcs present --web --port 8888 lora.mcs": "serves until Ctrl-C, as TestTalkPage shows",
 	"mcs present --replay lora.ipynb":        "shows a talk in a terminal, as TestPresentReplay does",
+	"mcs learn workshop":                     "opens the terminal, as tests/terminal does",
+	"mcs learn workshop --web":               "serves until Ctrl-C",
 	"mcs train job.toml":                     "needs the folder of a model, as all that begin so",
 	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs": "needs the network",
 }
@@ -36,6 +38,9 @@ func TestHelpExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "examples", "softmax.mcs"), []byte(session), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "workshop"), os.DirFS("../lesson/testdata/course")); err != nil {
 		t.Fatal(err)
 	}
 	ran := 0

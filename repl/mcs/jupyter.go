@@ -158,6 +158,6 @@ func runnerOptions(s **session.Session, source string, kept *journal.Journal) ru
 			return &journaled{Session: *s, journal: kept}, err
 		},
 		Complete: func(cell string, pos int) (int, []session.Completion) { return magics.Table{}.Complete(*s, cell, pos) },
-		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Inspect(*s, name, all) },
+		Inspect:  func(name string, all bool) (display.Value, error) { return magics.Table{}.Inspect(*s, name, all) },
 	}
 }

@@ -44,7 +44,7 @@ func openNotebook(ctx context.Context, files []string, keep keeping) error {
 		if err != nil {
 			return err
 		}
-		file = term.File{Name: filepath.Base(name), Path: name, Steps: steps(f)}
+		file = term.File{Name: filepath.Base(name), Path: name, Steps: steps(f.Cells)}
 	}
 	head := banner()
 	if line := offer(dir); !keep.resume && line != "" {
@@ -87,10 +87,10 @@ func openNotebook(ctx context.Context, files []string, keep keeping) error {
 	return term.Run(ctx, o)
 }
 
-// steps are the cells of a file, each with the prose above it.
-func steps(f *mcsfile.File) (list []term.Step) {
+// steps are the cells of a file that run, each with the prose above it.
+func steps(cells []mcsfile.Cell) (list []term.Step) {
 	var prose []string
-	for _, cell := range f.Cells {
+	for _, cell := range cells {
 		if cell.Markdown {
 			prose = append(prose, cell.Source)
 			continue

@@ -1,7 +1,6 @@
 package notebook
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed" // the page's style and script
 	"encoding/base64"
@@ -9,11 +8,9 @@ import (
 	"html"
 	"strings"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/display/prose"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
@@ -90,11 +87,7 @@ func (c *Cell) Prose() string {
 			}
 		}
 	}
-	var b bytes.Buffer
-	if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Convert([]byte(source), &b); err != nil {
-		return "<pre>" + html.EscapeString(source) + "</pre>\n"
-	}
-	return b.String()
+	return prose.Markdown(source).HTML()
 }
 
 // HTML is the best rendering of an output that a page can show. What another program has put into a notebook

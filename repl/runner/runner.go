@@ -32,6 +32,11 @@ type Session interface {
 	Close() error
 }
 
+// A Titled is a Session to which the titles of cells mean something.
+type Titled interface {
+	RunTitled(ctx context.Context, title, cell string) session.Result
+}
+
 // Options configure a runner.
 type Options struct {
 	// Open starts the session. The runner has filled in the streams and the rest of what it shows.
@@ -83,7 +88,8 @@ func (r *Runner) Next() int { return r.session.Next() }
 
 // A Cell is a request to run code.
 type Cell struct {
-	Code string
+	Title string // or empty
+	Code  string
 	// Send gets the messages about the cell, until another one runs; nil: nobody sees them.
 	Send func(kind string, content any)
 	// Ask asks the person for a line of standard input, until ended is closed; nil: the input is empty.
@@ -116,7 +122,7 @@ func (r *Runner) Run(ctx context.Context, c Cell) Outcome {
 	o.N = r.Next()
 	r.out.publish("execute_input", map[string]any{"code": c.Code, "execution_count": o.N})
 	r.payload = o.Payload
-	result := r.run(ctx, c.Code)
+	result := r.run(ctx, c.Title, c.Code)
 	r.out.end()
 	o.Text = r.show(result, c.Code)
 	if result.Err != nil {
@@ -131,7 +137,7 @@ func (r *Runner) Run(ctx context.Context, c Cell) Outcome {
 // Value is the value of an expression: a cell of its own, which nobody sees.
 func (r *Runner) Value(ctx context.Context, code string) (display.Bundle, *Failure) {
 	defer r.out.hush()()
-	result := r.run(ctx, code)
+	result := r.run(ctx, "", code)
 	switch {
 	case result.Err != nil:
 		return nil, failureOf(result.Err)
@@ -142,7 +148,7 @@ func (r *Runner) Value(ctx context.Context, code string) (display.Bundle, *Failu
 }
 
 // run runs a cell, which Interrupt stops.
-func (r *Runner) run(ctx context.Context, code string) session.Result {
+func (r *Runner) run(ctx context.Context, title, code string) session.Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
@@ -155,6 +161,9 @@ func (r *Runner) run(ctx context.Context, code string) session.Result {
 	}()
 	defer r.input.End()
 	defer context.AfterFunc(ctx, r.input.End)()
+	if s, ok := r.session.(Titled); ok {
+		return s.RunTitled(ctx, title, code)
+	}
 	return r.session.Run(ctx, code)
 }
 

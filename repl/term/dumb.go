@@ -21,6 +21,7 @@ type dumbEditor struct {
 func (e *dumbEditor) Print(b []byte) (int, error) { return os.Stdout.Write(b) }
 func (e *dumbEditor) Remember(string)             {}
 func (e *dumbEditor) Step(File)                   {}
+func (e *dumbEditor) Ran() int                    { return -1 }
 func (e *dumbEditor) Prefill(text string)         { e.prefilled = text }
 func (e *dumbEditor) Older(func() []string)       {}
 func (e *dumbEditor) Status(string)               {}

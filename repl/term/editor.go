@@ -21,8 +21,10 @@ type editor interface {
 	Remember(cell string)
 	// Older adds the cells of earlier runs, which load reads while the prompt is there already.
 	Older(load func() []string)
-	// Step has the person go through a file.
+	// Step has the person go through a file, on from where they are if it is the same one.
 	Step(f File)
+	// Ran is the step that was submitted last, or -1 if it was another cell.
+	Ran() int
 	// Prefill puts a text into the next cell that is read.
 	Prefill(text string)
 	// Print writes whole lines to the terminal, above the cell that is being typed if there is one.
@@ -129,7 +131,13 @@ func (e *cellEditor) Older(load func() []string) {
 func (e *cellEditor) Step(f File) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.steps = steps{File: f, due: len(f.Steps) > 0}
+	e.steps = e.steps.begin(f)
+}
+
+func (e *cellEditor) Ran() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.steps.ran
 }
 
 func (e *cellEditor) Prefill(text string) {
@@ -374,9 +382,12 @@ func (e *cellEditor) submit(cell string) {
 	e.result = &result{cell: cell}
 }
 
-// interrupt gives the cell up.
+// interrupt gives the cell up. A step that was changed comes again as it is.
 func (e *cellEditor) interrupt() {
 	empty := e.buf.Text() == ""
+	if e.stepping() {
+		e.steps.keep(e.buf.Text())
+	}
 	e.finish("^C")
 	e.steps.ended(false)
 	e.result = &result{err: &interruptError{empty: empty}}

@@ -16,6 +16,7 @@ type File struct {
 	Name  string
 	Path  string // as commands such as %run take it
 	Steps []Step
+	At    int // the step with which the prompt begins
 }
 
 // A Step is a cell of a file.
@@ -34,6 +35,16 @@ type steps struct {
 	told  int            // the first step whose prose was not shown
 	left  map[int]string // steps that were changed and not run
 	own   string         // what the person typed before a key brought a step
+	ran   int            // the step that was submitted last, or -1
+}
+
+// begin is the way through a file that begins, or goes on as its Guide says, with the step At.
+func (s steps) begin(f File) steps {
+	now := steps{File: f, at: f.At, due: f.At < len(f.Steps), told: f.At, ran: -1}
+	if f.Name == s.Name && len(f.Steps) == len(s.Steps) {
+		now.told, now.left, now.own = s.told, s.left, s.own
+	}
+	return now
 }
 
 // text is the i-th step as it was left.
@@ -77,7 +88,9 @@ func (s *steps) keep(text string) {
 // ended notes that the cell was submitted, as the step that is shown or as the person's own, or was given
 // up. A step that has run brings the next one.
 func (s *steps) ended(ran bool) {
+	s.ran = -1
 	if s.shown && ran {
+		s.ran = s.at
 		delete(s.left, s.at)
 		s.at++
 		s.due = s.at < len(s.Steps)

@@ -42,6 +42,15 @@ type Session interface {
 	Close() error
 }
 
+// A Guide is a Session that leads the person through a file: it says after a cell with which step the person
+// goes on.
+type Guide interface {
+	// RunStep runs a cell as the i-th step of the file.
+	RunStep(ctx context.Context, i int, cell string) session.Result
+	// NextStep is the file with the step; ok is false if the person stays as they are.
+	NextStep() (f File, ok bool)
+}
+
 // Options configure the notebook.
 type Options struct {
 	// Open starts the session. The terminal has filled in the streams and the progress; Open adds the rest.
@@ -164,7 +173,22 @@ func (nb *notebook) again(ctx context.Context, cell string) session.Result {
 	front := fmt.Sprintf("In [%d]: ", nb.session.Next())
 	text := front + strings.ReplaceAll(cell, "\n", "\n"+strings.Repeat(" ", len(front)))
 	fmt.Fprintln(nb.out, nb.theme.paint(grey, visible.Text(text)))
-	return nb.run(ctx, cell)
+	return nb.run(ctx, cell, -1)
+}
+
+// guided goes on behind a cell with the step that the session's guide wants.
+func (nb *notebook) guided(r session.Result) {
+	g, ok := nb.session.(Guide)
+	if !ok {
+		return
+	}
+	f, ok := g.NextStep()
+	if !ok {
+		return
+	}
+	if nb.editor.Step(f); !r.Out {
+		fmt.Fprintln(nb.out)
+	}
 }
 
 // completer asks for commands before it asks the session.
@@ -234,7 +258,7 @@ func (nb *notebook) loop(ctx context.Context) error {
 		if history := nb.history.Load(); history != nil {
 			nb.historyFailed(history.add(cell))
 		}
-		nb.run(ctx, cell)
+		nb.guided(nb.run(ctx, cell, nb.editor.Ran()))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -286,8 +310,8 @@ func (nb *notebook) interrupted(e *interruptError) {
 	}
 }
 
-// run runs one cell and shows its values.
-func (nb *notebook) run(ctx context.Context, cell string) session.Result {
+// run runs one cell, which may be a step of a file, and shows its values.
+func (nb *notebook) run(ctx context.Context, cell string, step int) session.Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	meant := 0
@@ -301,7 +325,12 @@ func (nb *notebook) run(ctx context.Context, cell string) session.Result {
 	nb.input.begin()
 	defer nb.input.End()
 	defer context.AfterFunc(ctx, nb.input.End)()
-	result := nb.session.Run(ctx, cell)
+	var result session.Result
+	if g, ok := nb.session.(Guide); ok && step >= 0 {
+		result = g.RunStep(ctx, step, cell)
+	} else {
+		result = nb.session.Run(ctx, cell)
+	}
 	stop()
 	nb.progress.Finish()
 	nb.progress.FreshLine()

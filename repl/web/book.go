@@ -63,11 +63,14 @@ func (o output) value() notebook.Output {
 	return o.made
 }
 
-// fragment is an output as a page gets it. Columns of numbers have a class, as the page takes no style but
-// its own.
-func fragment(o notebook.Output) string {
-	return strings.ReplaceAll(o.HTML(), ` style="text-align:right"`, ` class="right"`)
-}
+// fragment is an output as a page gets it.
+func fragment(o notebook.Output) string { return unstyled(o.HTML()) }
+
+// aligned matches how a column of a table is aligned.
+var aligned = lazy.Regexp(` style="text-align:(right|center|left)"`)
+
+// unstyled is HTML whose columns have classes, as the page takes no style but its own.
+func unstyled(html string) string { return aligned().ReplaceAllString(html, ` class="$1"`) }
 
 // open reads a notebook's file, or begins one that is not there yet, and locks it against another mcs web.
 // Changes that an earlier one has kept are shown as changes.
@@ -276,9 +279,10 @@ type view struct {
 // viewed is a cell of a view.
 type viewed struct {
 	edit
+	Title   string   `json:"title"`
 	Prose   string   `json:"prose"`
-	Role    string   `json:"role"`  // in a talk: "slide", "notes" or ""
-	Title   string   `json:"title"` // of the slide
+	Role    string   `json:"role"` // in a talk: "slide", "notes" or ""
+	Head    string   `json:"head"` // the line above the slide
 	State   string   `json:"state"`
 	Count   int      `json:"count"`
 	Took    string   `json:"took"`
@@ -290,7 +294,7 @@ func (b *book) cells(outputs bool) []viewed {
 	list, slides := make([]viewed, len(b.nb.Cells)), b.slides()
 	for i := range b.nb.Cells {
 		c := &b.nb.Cells[i]
-		v := viewed{edit: edit{c.ID, c.Kind, c.Source}, Title: b.title(i)}
+		v := viewed{edit: edit{c.ID, c.Kind, c.Source}, Title: c.Title(), Head: b.title(i)}
 		if c.Notes() {
 			v.Role = "notes"
 		} else if slices.Contains(slides, i) {
@@ -298,7 +302,7 @@ func (b *book) cells(outputs bool) []viewed {
 		}
 		switch c.Kind {
 		case "markdown":
-			v.Prose = c.Prose()
+			v.Prose = unstyled(c.Prose())
 		case "raw":
 			v.Prose = "<pre>" + html.EscapeString(c.Source) + "</pre>"
 		}

@@ -11,6 +11,14 @@ import (
 	"github.com/mcs-notebook/mcs/internal/testing/chromium"
 )
 
+// browse starts a browser in whose pages cell(i) is the i-th cell.
+func browse(t *testing.T) *chromium.Browser {
+	t.Helper()
+	c := chromium.Start(t)
+	c.Call("Page.addScriptToEvaluateOnNewDocument", fields{"source": "window.cell = i => document.querySelectorAll('.cell')[i]"})
+	return c
+}
+
 // write makes a cell below the selected one, and types into it.
 func write(c *chromium.Browser, text string) {
 	c.Press("b", 0)
@@ -21,7 +29,7 @@ func write(c *chromium.Browser, text string) {
 // TestPage is a visit to the page in a browser: it runs under its own policy, keys are those of Jupyter, what
 // cells do is shown, and it is as wide as a phone or a projector.
 func TestPage(t *testing.T) {
-	c := chromium.Start(t)
+	c := browse(t)
 	path := filepath.Join(t.TempDir(), "a.ipynb")
 	err := os.WriteFile(path, []byte(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
 {"cell_type": "markdown", "id": "m", "metadata": {}, "source": "# Title\n<img src=x onerror=a>"},
@@ -31,7 +39,6 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := serve(t, path, t.TempDir())
-	c.Call("Page.addScriptToEvaluateOnNewDocument", fields{"source": "window.cell = i => document.querySelectorAll('.cell')[i]"})
 	c.Call("Page.navigate", fields{"url": b.s.guard.address("")})
 	c.Until("the notebook", `cell(1)?.innerText.includes("in a table") && cell(1).innerText.includes("In [7]") && cell(0).querySelector("h1")?.innerText === "Title"`)
 	c.Until("nothing that acts", `!document.querySelector("#cells iframe, #cells script, #cells [onclick], #cells [href], .prose img") && document.title === "a.ipynb" && location.search === ""`)

@@ -188,7 +188,7 @@ func (s *server) runOne(ctx context.Context, j job) {
 	}
 	request := runner.Cell{Code: j.code}
 	if c != nil {
-		request = runner.Cell{Code: c.Source, Ask: s.ask, Send: func(kind string, content any) { s.message(j.cell, kind, content) }}
+		request = runner.Cell{Title: c.Title(), Code: c.Source, Ask: s.ask, Send: func(kind string, content any) { s.message(j.cell, kind, content) }}
 		s.running = j.cell
 		s.book.at(j.cell).took = ""
 		s.clear(j.cell)
@@ -211,6 +211,50 @@ func (s *server) runOne(ctx context.Context, j job) {
 	}
 	s.names = variables
 	s.send(event{Kind: "variables", HTML: variables})
+	if s.o.Follow != nil {
+		if err := s.follow(); err != nil {
+			s.send(event{Kind: "notice", Text: err.Error()})
+		}
+	}
+}
+
+// follow saves the notebook, and shows the one that the session leads to.
+func (s *server) follow() error {
+	if err := s.book.save(false); err != nil {
+		return err
+	}
+	s.send(event{Kind: "saved", Revision: s.book.revision})
+	path, ran, led := s.o.Follow()
+	switch {
+	case !led:
+		return nil
+	case path == s.book.path:
+		s.queue(ran)
+		return nil
+	}
+	b, err := open(path, s.o.Dir)
+	if err != nil {
+		return err
+	}
+	b.revision = s.book.revision + 1 // no page has it
+	s.drop()
+	s.book.close()
+	s.book = b
+	s.send(event{Kind: "book", Book: s.view(), Revision: b.revision})
+	s.queue(ran)
+	return nil
+}
+
+// queue has the first cells wait to be run.
+func (s *server) queue(n int) {
+	for i := range s.book.nb.Cells {
+		if c := &s.book.nb.Cells[i]; c.Kind == "code" && n > 0 {
+			s.waiting = append(s.waiting, job{cell: c.ID})
+			s.state(c.ID, "waiting")
+			n--
+		}
+	}
+	s.rouse()
 }
 
 // variables are those of the session, as a table.

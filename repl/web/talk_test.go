@@ -74,7 +74,7 @@ func TestSlides(t *testing.T) {
 	b := present(t, talkText, false, nil)
 	var got []string
 	for _, c := range b.book().Cells {
-		got = append(got, fmt.Sprint(c.Role, " ", c.Kind, " ", c.Title, len(c.Outputs)))
+		got = append(got, fmt.Sprint(c.Role, " ", c.Kind, " ", c.Head, len(c.Outputs)))
 	}
 	want := []string{"slide markdown 0", "notes markdown 0", "slide code First0", "slide code A name0", "slide markdown 0", "notes markdown 0", "slide code Second0"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {

@@ -14,6 +14,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,12 @@ type Options struct {
 	Port int
 	// Variables lists those of the session. It is called while no cell runs.
 	Variables func() (display.Value, error)
+	// Follow names the notebook to which the session has led since it was asked last, if it has, and how many
+	// of its cells run at once, as they were run before. It is asked at the start, in place of Path, and
+	// after each cell; the notebook is saved then, too. nil: the person saves.
+	Follow func() (path string, ran int, ok bool)
+	// Notice is shown above the notebook at first, or empty.
+	Notice string
 	// Log gets what a person should know: the page's address, and what was kept.
 	Log io.Writer
 	// Present has the notebook presented, and Replay its recorded outputs shown in the place of running it.
@@ -80,22 +87,29 @@ type server struct {
 
 // Run serves a notebook until ctx ends. Changes that were not saved are then kept beside the locks.
 func Run(ctx context.Context, o Options) error {
+	ran := 0
+	if o.Follow != nil {
+		o.Path, ran, _ = o.Follow()
+	}
 	b, err := open(o.Path, o.Dir)
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	b.notice = cmp.Or(b.notice, o.Notice)
 	l, err := listen(o.Port)
 	if err != nil {
+		b.close()
 		return err
 	}
 	s := newServer(o, b, l.Addr().(*net.TCPAddr).Port)
+	defer func() { s.book.close() }()
 	if o.Present {
 		if err := s.present(o.Replay); err != nil {
 			l.Close()
 			return err
 		}
 	}
+	s.queue(ran)
 	if s.runner, err = runner.New(o.Options); err != nil {
 		l.Close()
 		return err

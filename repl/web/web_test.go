@@ -57,7 +57,7 @@ func serve(t *testing.T, path, dir string, before ...func(*server) error) *brows
 		Complete: func(cell string, pos int) (int, []session.Completion) {
 			return magics.Table{}.Complete(held, cell, pos)
 		},
-		Inspect: func(name string, all bool) (display.Value, error) { return magics.Inspect(held, name, all) }}}
+		Inspect: func(name string, all bool) (display.Value, error) { return (magics.Table{}).Inspect(held, name, all) }}}
 	o.Variables = func() (display.Value, error) { return magics.Table{}.Run(t.Context(), held, "%whos") }
 	s := newServer(o, b, l.Addr().(*net.TCPAddr).Port)
 	if s.runner, err = runner.New(o.Options); err != nil {

@@ -26,7 +26,7 @@ var floors = []floor{
 	{name: "backends", packages: []string{"engine/internal/backend", "engine/internal/kernel", "engine/internal/msl", "engine/internal/ccall"}},
 	{name: "the planner", packages: []string{"engine/internal/plan"}},
 	{name: "tensors", packages: []string{"engine/device", "engine/profile", "engine/plot", "engine/tensor", "engine/internal/box", "engine/internal/access"}},
-	{name: "measuring", packages: []string{"engine/bench"}, but: []string{"magics", "stdlib", "repl/mcs"}},
+	{name: "measuring", packages: []string{"engine/bench", "engine/check"}, but: []string{"magics", "stdlib", "repl/mcs"}},
 	{name: "layers and files of tensors", packages: []string{"engine/internal/host", "engine/fft", "engine/safetensors", "engine/npy", "engine/tokenizer", "engine/chat", "engine/kernel", "engine/linalg", "engine/nn", "engine/quant", "engine/optim", "engine/gguf"}},
 	{name: "models and training", packages: []string{"engine", "engine/internal/pretrained"}},
 	{name: "packages of cells", packages: []string{"stdlib"}},

@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 
@@ -22,7 +20,7 @@ import (
 // is stressed, and source in Go; without one, the marks of Markdown in a line stay.
 func Set(markdown string, width int, style display.Style) string {
 	s := setter{source: []byte(visible.Text(markdown)), style: style}
-	doc := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(s.source))
+	doc := converter().Parser().Parse(text.NewReader(s.source))
 	return strings.Join(s.blocks(doc, max(width, 1), false), "\n")
 }
 

@@ -82,13 +82,14 @@ async function run(list) {
 // ---- cells
 
 class Cell {
-  constructor({id, kind, source, prose = ""}) {
+  constructor({id, kind, source, prose = "", title = ""}) {
     Object.assign(this, {id, kind, state: "", number: 0, took: ""})
+    this.title = make("div", "title", title)
     this.count = make("div", "count")
     this.box = make("div", "editor")
     this.prose = make("div", "prose", ...clean(prose))
     this.outs = make("div", "outputs")
-    this.node = make("section", "cell " + kind, this.count, make("div", "body", this.box, this.prose, this.outs))
+    this.node = make("section", "cell " + kind, this.count, make("div", "body", this.title, this.box, this.prose, this.outs))
     this.node.tabIndex = -1
     this.node.onmousedown = () => select(this)
     this.prose.ondblclick = () => this.edit()

@@ -28,7 +28,7 @@ class Slide {
   constructor(box, cell, live) {
     Object.assign(this, {box, id: cell.id, kind: cell.kind})
     this.node = make("div", "slide " + cell.kind)
-    if (cell.title) this.node.append(make("div", "title", cell.title))
+    if (cell.head) this.node.append(make("div", "title", cell.head))
     this.outs = make("div", "outputs")
     if (cell.kind === "code") {
       const text = make("div", "editor")

@@ -8,6 +8,7 @@ import "github.com/mcs-notebook/mcs/stdlib/internal/table"
 var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/bench", Name: "bench", Symbols: benchSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/chat", Name: "chat", Symbols: chatSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/check", Name: "check", Symbols: checkSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/data", Name: "data", Symbols: dataSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/device", Name: "device", Symbols: deviceSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/dtype", Name: "dtype", Symbols: dtypeSymbols},
