@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/notebook"
@@ -40,7 +41,9 @@ func (r *report) write(f *mcsfile.File) error {
 	if r.name == "" {
 		return nil
 	}
-	text, err := notebook.Recorded(f, r.cells).Text(r.name)
+	nb := notebook.Recorded(f, r.cells)
+	nb.SetRecorded(time.Now(), deviceText(), version)
+	text, err := nb.Text(r.name)
 	if err == nil {
 		err = durable.WriteFile(r.name, durable.Text(text))
 	}

@@ -41,6 +41,11 @@ func goVersion() string {
 
 // banner is the notebook's first line.
 func banner() string {
+	return fmt.Sprintf("mcs %s · %s · %s · %%help · name? · Ctrl-D leaves", version, goVersion(), deviceText())
+}
+
+// deviceText names the device that computes, and what it is.
+func deviceText() string {
 	d := device.Default()
-	return fmt.Sprintf("mcs %s · %s · %s: %s · %%help · name? · Ctrl-D leaves", version, goVersion(), d, d.Info().Detail)
+	return fmt.Sprintf("%s: %s", d, d.Info().Detail)
 }

@@ -17,6 +17,9 @@ const (
 	// joinFor is how long printed text waits for more, and joinBytes how much of it waits.
 	joinFor   = 50 * time.Millisecond
 	joinBytes = 32 << 10
+	// lineWidth is how many columns the live line of long work has: pages scroll or break it, and what it
+	// says about an interruption is not to be cut.
+	lineWidth = 120
 	// MaxPrinted is how many bytes a cell may print that are sent: notebooks keep them, and browsers show
 	// them.
 	MaxPrinted = 4 << 20
@@ -40,7 +43,7 @@ type output struct {
 func newOutput() *output {
 	o := new(output)
 	o.timer = time.AfterFunc(time.Hour, o.flush)
-	o.progress = display.NewFrames(TextWidth, o.frame)
+	o.progress = display.NewFrames(lineWidth, o.frame)
 	return o
 }
 

@@ -35,6 +35,7 @@ type book struct {
 	records  bool             // the file is a .mcs file that keeps what only a notebook has
 	lock     *durable.Lock
 	notice   string // that changes have come back
+	talk     bool   // it is presented: what changes is gone at the end
 }
 
 // seen is what there is to see of a cell below its text.
@@ -206,6 +207,7 @@ func (b *book) text() string {
 	for i := range out.Cells {
 		c := &out.Cells[i]
 		if s := b.seen[c.ID]; s != nil && s.ran && c.Kind == "code" {
+			out.ForgetRecorded()
 			c.Outputs, c.Count = nil, nil
 			if s.count > 0 {
 				c.Count = new(s.count)
@@ -245,7 +247,7 @@ func (b *book) save(over bool) error {
 // keep writes changes that are not saved to the place where the next mcs web finds them, and returns it; ""
 // if all is saved.
 func (b *book) keep() (where string, err error) {
-	if b.changes == b.saved {
+	if b.changes == b.saved || b.talk {
 		return "", nil
 	}
 	if b.kept != b.changes {
@@ -268,6 +270,10 @@ type view struct {
 	Cells  []viewed `json:"cells"`
 	Asks   string   `json:"asks"`  // the cell that waits for a line of input
 	Names  string   `json:"names"` // the table of variables
+	Slide  string   `json:"slide"` // the cell that a talk shows
+	Blank  bool     `json:"blank"`
+	Began  int64    `json:"began"`  // when the talk began, in milliseconds of Unix time
+	Replay string   `json:"replay"` // what a replay replays
 }
 
 // viewed is a cell of a view.
@@ -275,6 +281,8 @@ type viewed struct {
 	edit
 	Title   string   `json:"title"`
 	Prose   string   `json:"prose"`
+	Role    string   `json:"role"` // in a talk: "slide", "notes" or ""
+	Head    string   `json:"head"` // the line above the slide
 	State   string   `json:"state"`
 	Count   int      `json:"count"`
 	Took    string   `json:"took"`
@@ -283,10 +291,15 @@ type viewed struct {
 
 // cells are those of the notebook as pages get them, with their outputs or without.
 func (b *book) cells(outputs bool) []viewed {
-	list := make([]viewed, len(b.nb.Cells))
+	list, slides := make([]viewed, len(b.nb.Cells)), b.slides()
 	for i := range b.nb.Cells {
 		c := &b.nb.Cells[i]
-		v := viewed{edit: edit{c.ID, c.Kind, c.Source}, Title: c.Title()}
+		v := viewed{edit: edit{c.ID, c.Kind, c.Source}, Title: c.Title(), Head: b.title(i)}
+		if c.Notes() {
+			v.Role = "notes"
+		} else if slices.Contains(slides, i) {
+			v.Role = "slide"
+		}
 		switch c.Kind {
 		case "markdown":
 			v.Prose = unstyled(c.Prose())
@@ -307,7 +320,11 @@ func (b *book) cells(outputs bool) []viewed {
 // view is the notebook as a page gets it. The caller holds mu.
 func (s *server) view() *view {
 	b := s.book
-	v := &view{Name: filepath.Base(b.path), Path: b.path, Saved: b.changes == b.saved, Notice: b.notice, Cells: b.cells(true), Names: s.names}
+	v := &view{Name: filepath.Base(b.path), Path: b.path, Saved: b.changes == b.saved, Notice: b.notice, Cells: b.cells(true), Names: s.names,
+		Slide: s.talk.slide, Blank: s.talk.blank, Began: s.talk.began.UnixMilli(), Replay: s.talk.replay}
+	if slides := b.slides(); len(slides) > 0 {
+		v.Slide = b.nb.Cells[slides[s.at(slides)]].ID
+	}
 	if s.asks != nil {
 		v.Asks = s.running
 	}

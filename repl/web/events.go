@@ -38,6 +38,10 @@ func (s *server) send(e event) {
 	if err != nil {
 		return // strings and numbers can be encoded
 	}
+	select {
+	case s.talk.wake <- struct{}{}:
+	default:
+	}
 	for page := range s.hub.pages {
 		select {
 		case page <- text:

@@ -24,9 +24,9 @@ func newGuard(port int) *guard {
 	return g
 }
 
-// address is the page's, with the token.
-func (g *guard) address() string {
-	return fmt.Sprintf("http://127.0.0.1:%d/?token=%s", g.port, g.token)
+// address is that of a page, with the token.
+func (g *guard) address(page string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/%s?token=%s", g.port, page, g.token)
 }
 
 // cookieName has the port, as browsers give cookies of one port to the others of a host.
@@ -44,9 +44,9 @@ func (g *guard) protect(next http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("got host %q, want that of the address that mcs web has printed", r.Host), http.StatusMisdirectedRequest)
 		case !g.own(r):
 			http.Error(w, "the request comes from another page", http.StatusForbidden)
-		case r.Method == http.MethodGet && r.URL.Path == "/" && same(r.URL.Query().Get("token"), g.token):
+		case r.Method == http.MethodGet && isPage(r.URL.Path) && same(r.URL.Query().Get("token"), g.token):
 			http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			http.Redirect(w, r, "/", http.StatusSeeOther)
+			http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
 		case !g.known(r):
 			http.Error(w, "open the address that mcs web has printed: its token lets you in", http.StatusUnauthorized)
 		default:
@@ -71,7 +71,7 @@ func (g *guard) head(h http.Header, nonce string) {
 func (g *guard) own(r *http.Request) bool {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return (origin == "" || origin == "http://"+r.Host) && (r.URL.Path == "/" || site == "" || site == "same-origin" || site == "none")
+		return (origin == "" || origin == "http://"+r.Host) && (isPage(r.URL.Path) || site == "" || site == "same-origin" || site == "none")
 	}
 	return origin == "http://"+r.Host && (site == "" || site == "same-origin")
 }

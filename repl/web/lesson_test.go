@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/internal/testing/chromium"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/lesson"
@@ -55,26 +56,26 @@ func teach(t *testing.T, dir string) (address string, end func()) {
 // TestLesson is a course on the page: an answer is checked and saved where it ran, another lesson takes the
 // place of the first, and who comes back finds the cells before them run.
 func TestLesson(t *testing.T) {
-	c := startChromium(t)
+	c := browse(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../lesson/testdata/course")); err != nil {
 		t.Fatal(err)
 	}
 	write := func(i int, text string) {
-		c.value("cell(" + string(rune('0'+i)) + ").querySelector('.cm-content').focus()")
-		c.press("a", ctrl)
-		c.call("Input.insertText", fields{"text": text})
-		c.press("Enter", ctrl)
+		c.Value("cell(" + string(rune('0'+i)) + ").querySelector('.cm-content').focus()")
+		c.Press("a", chromium.Ctrl)
+		c.Type(text)
+		c.Press("Enter", chromium.Ctrl)
 	}
 	address, end := teach(t, dir)
-	c.call("Page.navigate", fields{"url": address})
-	c.until("the lesson", `cell(0)?.querySelector("h1")?.innerText === "Sums" && cell(4).innerText.includes("exercise dot") && document.body.innerText.includes("2 lessons")`)
+	c.Call("Page.navigate", fields{"url": address})
+	c.Until("the lesson", `cell(0)?.querySelector("h1")?.innerText === "Sums" && cell(4).innerText.includes("exercise dot") && document.body.innerText.includes("2 lessons")`)
 	write(4, "func product(x, y tensor.Tensor) tensor.Tensor { return x.Mul(y) }")
-	c.until("a failed check", `cell(4).querySelector(".bad")?.innerText.includes("dot is not declared, and the exercise asks for it")`)
+	c.Until("a failed check", `cell(4).querySelector(".bad")?.innerText.includes("dot is not declared, and the exercise asks for it")`)
 	write(1, "x := tensor.Ones(2)")
 	write(4, "func dot(x, y tensor.Tensor) tensor.Tensor { return x.Mul(y).Sum() }")
-	c.until("a right answer", `cell(4).innerText.includes("✓ dot is right: 2 points")`)
-	c.until("a save", `document.getElementById("saved").innerText === "saved"`)
+	c.Until("a right answer", `cell(4).innerText.includes("✓ dot is right: 2 points")`)
+	c.Until("a save", `document.getElementById("saved").innerText === "saved"`)
 	text, err := os.ReadFile(filepath.Join(dir, lesson.WorkDir, "01-sums.mcs"))
 	if err != nil || !strings.Contains(string(text), "return x.Mul(y).Sum()") {
 		t.Errorf("saved %s, %v", text, err)
@@ -83,13 +84,13 @@ func TestLesson(t *testing.T) {
 
 	address, end = teach(t, dir)
 	defer end()
-	c.call("Page.navigate", fields{"url": address})
-	c.until("the cells before run again", `cell(4)?.innerText.includes("✓ dot is right")`)
+	c.Call("Page.navigate", fields{"url": address})
+	c.Until("the cells before run again", `cell(4)?.innerText.includes("✓ dot is right")`)
 	write(6, "%lesson 2")
-	c.until("the next lesson", `cell(0)?.querySelector("h1")?.innerText === "More" && cell(1).innerText.includes("exercise answer") && !cell(2)`)
+	c.Until("the next lesson", `cell(0)?.querySelector("h1")?.innerText === "More" && cell(1).innerText.includes("exercise answer") && !cell(2)`)
 	write(1, "answer := 42")
-	c.until("its answer", `cell(1).innerText.includes("✓ answer is right")`)
-	for _, line := range c.logged {
+	c.Until("its answer", `cell(1).innerText.includes("✓ answer is right")`)
+	for _, line := range c.Logged {
 		if strings.Contains(line, "Runtime.exceptionThrown") {
 			t.Error(line)
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/notebook"
 )
 
-//go:embed assets/page.html assets/page.css assets/page.js assets/editor.js
+//go:embed assets/page.html assets/page.css assets/page.js assets/shared.js assets/editor.js
+//go:embed assets/talk.html assets/talk.css assets/talk.js
 var assets embed.FS
 
 // A route is something that a page can ask for.
@@ -25,8 +26,9 @@ type route struct {
 // routes are all there are: what is not here is not found.
 func (s *server) routes() []route {
 	return []route{
-		{"GET /{$}", s.page},
-		{"GET /page.css", asset}, {"GET /page.js", asset}, {"GET /editor.js", asset},
+		{"GET /{$}", s.page}, {"GET /present", s.page}, {"GET /speaker", s.page},
+		{"GET /page.css", asset}, {"GET /page.js", asset}, {"GET /shared.js", asset}, {"GET /editor.js", asset},
+		{"GET /talk.css", asset}, {"GET /talk.js", asset},
 		{"GET /events", s.stream},
 		{"POST /edit", posted(s.edit)},
 		{"POST /run", posted(s.run)},
@@ -36,6 +38,7 @@ func (s *server) routes() []route {
 		{"POST /complete", posted(s.complete)},
 		{"POST /inspect", posted(s.inspect)},
 		{"POST /save", posted(s.save)},
+		{"POST /show", posted(s.show)},
 	}
 }
 
@@ -53,13 +56,18 @@ func withNonce(ctx context.Context, nonce string) context.Context {
 	return context.WithValue(ctx, nonceKey{}, nonce)
 }
 
-var pageTemplate = template.Must(template.ParseFS(assets, "assets/page.html"))
+var pageTemplates = template.Must(template.ParseFS(assets, "assets/page.html", "assets/talk.html"))
 
-// page is the page. The nonce lets the editor add its style.
+// pages are the addresses that a person opens, and what is there.
+var pages = map[string]string{"/": "page.html", "/present": "talk.html", "/speaker": "talk.html"}
+
+func isPage(path string) bool { return pages[path] != "" }
+
+// page is a page. The nonce lets the editor add its style.
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
 	nonce, _ := r.Context().Value(nonceKey{}).(string)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pageTemplate.Execute(w, map[string]string{"Nonce": nonce}) // a lost connection fails the write
+	_ = pageTemplates.ExecuteTemplate(w, pages[r.URL.Path], map[string]string{"Nonce": nonce, "Page": path.Base(r.URL.Path)}) // a lost connection fails the write
 }
 
 func asset(w http.ResponseWriter, r *http.Request) {
@@ -134,6 +142,9 @@ func (s *server) save(request struct {
 }) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.talk.replay != "" {
+		return nil, refusal{http.StatusConflict, errors.New("a replay changes no file")}
+	}
 	switch err := s.book.save(request.Over); {
 	case errors.Is(err, errOthers):
 		return nil, refusal{http.StatusConflict, err}

@@ -20,12 +20,18 @@ import (
 // A job is a cell that waits to be run, or code that is none.
 type job struct{ cell, code string }
 
-// run has cells wait to be run, in order.
-func (s *server) run(request struct {
+type runRequest struct {
 	Cells []string `json:"cells"`
-}) (any, error) {
+	Slide bool     `json:"slide"` // the cell that a talk shows
+}
+
+// run has cells wait to be run, in order. A replay shows what they have put out instead.
+func (s *server) run(request runRequest) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slides := s.book.slides(); request.Slide && len(slides) > 0 {
+		request.Cells = []string{s.book.nb.Cells[slides[s.at(slides)]].ID}
+	}
 	for _, id := range request.Cells {
 		c := s.book.cell(id)
 		if c == nil {
@@ -33,6 +39,10 @@ func (s *server) run(request struct {
 		}
 		if c.Kind != "code" || s.book.at(id).state != "" {
 			continue // prose, or a cell that runs already or will
+		}
+		if s.talk.replay != "" {
+			s.play(c)
+			continue
 		}
 		s.waiting = append(s.waiting, job{cell: id})
 		s.state(id, "waiting")
@@ -60,10 +70,12 @@ func (s *server) interrupt(nothing) (any, error) {
 	return nothing{}, nil
 }
 
-// line gives a cell the line that it waits for.
-func (s *server) line(request struct {
+type lineRequest struct {
 	Line string `json:"line"`
-}) (any, error) {
+}
+
+// line gives a cell the line that it waits for.
+func (s *server) line(request lineRequest) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.asks == nil {

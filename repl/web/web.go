@@ -8,7 +8,8 @@
 // router, under the same guard, and browsers connect it again by themselves.
 //
 // Reading order: web.go, guard.go (who may ask), routes.go (what can be asked), book.go (the notebook and its
-// file), running.go (cells and what they put out), events.go. The page is written by hand in assets; its
+// file), running.go (cells and what they put out), events.go, talk.go
+// (the notebook presented). The page is written by hand in assets; its
 // editor is bundled by assets/build.
 package web
 
@@ -28,6 +29,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/runner"
+	"github.com/mcs-notebook/mcs/repl/term"
 )
 
 // Options configure the server of a notebook.
@@ -49,6 +51,10 @@ type Options struct {
 	Notice string
 	// Log gets what a person should know: the page's address, and what was kept.
 	Log io.Writer
+	// Present has the notebook presented, and Replay its recorded outputs shown in the place of running it.
+	Present, Replay bool
+	// Screen shows the talk beside the pages until the person leaves, which ends the server; nil: pages only.
+	Screen func(ctx context.Context, address string, d term.Deck) error
 }
 
 const (
@@ -66,6 +72,7 @@ type server struct {
 	guard  *guard
 	runner *runner.Runner
 	book   *book
+	talk   talk
 	hub    hub
 	wake   chan struct{} // there is work, for the goroutine that runs cells
 
@@ -96,6 +103,12 @@ func Run(ctx context.Context, o Options) error {
 	}
 	s := newServer(o, b, l.Addr().(*net.TCPAddr).Port)
 	defer func() { s.book.close() }()
+	if o.Present {
+		if err := s.present(o.Replay); err != nil {
+			l.Close()
+			return err
+		}
+	}
 	s.queue(ran)
 	if s.runner, err = runner.New(o.Options); err != nil {
 		l.Close()
@@ -104,8 +117,30 @@ func Run(ctx context.Context, o Options) error {
 	if b.notice != "" {
 		fmt.Fprintln(o.Log, visible.Line(b.notice))
 	}
-	fmt.Fprintf(o.Log, "%s is at %s\nCtrl-C ends it. Who has this address can run programs as you: it is for this machine only.\n", visible.Line(b.path), s.guard.address())
+	switch {
+	case o.Screen != nil:
+		return s.beside(ctx, l)
+	case o.Present:
+		fmt.Fprintf(o.Log, "%s is presented at %s\nThe speaker's page is %s\n", visible.Line(b.path), s.guard.address("present"), s.guard.address("speaker"))
+	default:
+		fmt.Fprintf(o.Log, "%s is at %s\n", visible.Line(b.path), s.guard.address(""))
+	}
+	fmt.Fprintln(o.Log, "Ctrl-C ends it. Who has this address can run programs as you: it is for this machine only.")
 	return s.serve(ctx, l)
+}
+
+// beside serves the pages while the terminal shows the talk.
+func (s *server) beside(ctx context.Context, l net.Listener) error {
+	s.talk.wake = make(chan struct{}, 1)
+	ctx, leave := context.WithCancel(ctx)
+	shown := make(chan error, 1)
+	go func() {
+		defer leave()
+		shown <- s.o.Screen(ctx, s.guard.address("speaker"), deck{s})
+	}()
+	err := s.serve(ctx, l)
+	leave()
+	return errors.Join(<-shown, err)
 }
 
 func newServer(o Options, b *book, port int) *server {

@@ -35,8 +35,9 @@ type browser struct {
 	end      func()
 }
 
-// serve serves a file, and returns a browser that has opened its address.
-func serve(t *testing.T, path, dir string) *browser {
+// serve serves a file, and returns a browser that has opened its address. What is done with the server before
+// may fail.
+func serve(t *testing.T, path, dir string, before ...func(*server) error) *browser {
 	t.Helper()
 	b, err := open(path, dir)
 	if err != nil {
@@ -62,6 +63,11 @@ func serve(t *testing.T, path, dir string) *browser {
 	if s.runner, err = runner.New(o.Options); err != nil {
 		t.Fatal(err)
 	}
+	for _, do := range before {
+		if err := do(s); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan bool)
 	go func() {
@@ -75,7 +81,7 @@ func serve(t *testing.T, path, dir string) *browser {
 	}
 	page := &browser{t: t, s: s, client: &http.Client{Jar: jar}, base: "http://" + l.Addr().String(), end: func() { cancel(); <-ended }}
 	t.Cleanup(page.end)
-	if code, text := page.get(s.guard.address()); code != http.StatusOK || !strings.Contains(text, "page.js") {
+	if code, text := page.get(s.guard.address("")); code != http.StatusOK || !strings.Contains(text, "page.js") {
 		t.Fatalf("the page: got %d %s", code, text)
 	}
 	return page
@@ -241,7 +247,7 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	b.client.Jar = jar
-	for path, want := range map[string]int{"/": 200, "/page.js": 200, "/editor.js": 200, "/page.css": 200, "/nothing": 404, "/assets/page.js": 404, "/edit": 405, "/?token=guess": 200} {
+	for path, want := range map[string]int{"/": 200, "/present": 200, "/speaker": 200, "/talk.js": 200, "/talk.html": 404, "/page.js": 200, "/editor.js": 200, "/page.css": 200, "/nothing": 404, "/assets/page.js": 404, "/edit": 405, "/?token=guess": 200} {
 		if code, _ := b.ask("GET", path, own); code != want {
 			t.Errorf("GET %s: got %d, want %d", path, code, want)
 		}
@@ -249,6 +255,11 @@ func TestGuard(t *testing.T) {
 	b.client.Jar = nil
 	if code, _ := b.ask("GET", "/?token=guess", fields{}); code != 401 {
 		t.Errorf("a guess of the token: got %d", code)
+	}
+	for path, want := range map[string]int{"/present": 303, "/speaker": 303, "/events": 401} {
+		if code, head := b.ask("GET", path+"?token="+b.s.guard.token, fields{}); code != want || code == 303 && head.Get("Location") != path {
+			t.Errorf("%s with the token: got %d %v", path, code, head)
+		}
 	}
 	if code, _ := b.ask("GET", "/events", fields{"Sec-Fetch-Site": "cross-site"}); code != 403 {
 		t.Errorf("the stream from another site: got %d", code)

@@ -1,9 +1,8 @@
 // The page of a notebook. The server has the notebook; the page shows it, posts what a person does, and reads what
 // happens from one stream of events.
 import {editor, put} from "./editor.js"
+import {$, clean, client, connect, make, nonce, post} from "./shared.js"
 
-const $ = id => document.getElementById(id)
-const client = crypto.randomUUID(), nonce = $("style").nonce
 const newID = () => crypto.randomUUID().slice(0, 8)
 
 // cells are those of the notebook in order; one of them is selected.
@@ -12,15 +11,6 @@ let cells = [], selected = null
 let revision = 0, dirty = false, syncing = null, timer = 0
 
 // ---- talking to the server
-
-async function post(path, body = {}) {
-  const r = await fetch(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)})
-  const text = await r.text()
-  let reply = {error: text}
-  try { reply = JSON.parse(text) } catch { /* an error of the guard is plain text */ }
-  if (!r.ok) throw Object.assign(new Error(reply.error), {status: r.status})
-  return reply
-}
 
 function notice(text, choices = {}) {
   $("notice").hidden = !text
@@ -87,37 +77,6 @@ async function run(list) {
     await sync()
     await post("run", {cells: list.filter(c => c.kind === "code").map(c => c.id)})
   } catch (e) { complain(e) }
-}
-
-// ---- what the server sends, as nodes
-
-const tags = new Set("A B BLOCKQUOTE BR CODE DD DEL DETAILS DIV DL DT EM H1 H2 H3 H4 H5 H6 HR I IMG LI OL P PRE S SMALL SPAN STRONG SUB SUMMARY SUP TABLE TBODY TD TFOOT TH THEAD TR U UL".split(" "))
-
-// clean makes nodes of HTML, of tags and attributes that can only show something.
-function clean(html) {
-  const copy = from => {
-    const list = []
-    for (const n of from.childNodes) {
-      if (n.nodeType === Node.TEXT_NODE) list.push(n.data)
-      if (n.nodeType !== Node.ELEMENT_NODE || !tags.has(n.tagName)) continue
-      const e = document.createElement(n.tagName)
-      for (const name of ["class", "title", "alt", "colspan", "rowspan"]) if (n.hasAttribute(name)) e.setAttribute(name, n.getAttribute(name))
-      const src = n.getAttribute("src") ?? "", href = n.getAttribute("href") ?? ""
-      if (src.startsWith("data:image/")) e.src = src
-      if (/^(https?:|#)/.test(href)) Object.assign(e, {href, target: "_blank", rel: "noopener noreferrer"})
-      e.append(...copy(n))
-      list.push(e)
-    }
-    return list
-  }
-  return copy(new DOMParser().parseFromString(html, "text/html").body)
-}
-
-function make(tag, name, ...children) {
-  const e = document.createElement(tag)
-  e.className = name
-  e.append(...children)
-  return e
 }
 
 // ---- cells
@@ -351,15 +310,8 @@ const happens = {
   alive() {},
 }
 
-function connect() {
-  const stream = new EventSource("events")
-  stream.onmessage = e => {
-    const now = JSON.parse(e.data)
-    happens[now.kind]?.(now)
-  }
-  stream.onerror = () => {
-    notice(stream.readyState === EventSource.CLOSED ? "This mcs web has ended. Start it again and open the address that it prints; changes that it had are kept." : lost, {"Download the text": download})
-  }
+function failed(closed) {
+  notice(closed ? "This mcs web has ended. Start it again and open the address that it prints; changes that it had are kept." : lost, {"Download the text": download})
 }
 
 // ---- keys and buttons
@@ -410,4 +362,4 @@ const buttons = {
 for (const [id, act] of Object.entries(buttons)) $(id).onclick = act
 if (localStorage.look) document.documentElement.style.colorScheme = localStorage.look
 addEventListener("beforeunload", e => { if (dirty) e.preventDefault() })
-connect()
+connect(happens, failed)
