@@ -11,8 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// TestWorkshop: every exercise has a solution that its check accepts and five wrong answers that it refuses in
-// the words that the key says; and the lessons, with the exercises as learners get them, put out what they say.
+// TestWorkshop: every exercise has a solution that its check accepts and five wrong answers that it refuses
+// in the words that the key says; and the lessons, with the exercises as learners get them, put out what they
+// say.
 func TestWorkshop(t *testing.T) {
 	lessons, err := lesson.ReadFolder("workshop")
 	if err != nil || len(lessons) != 6 {
