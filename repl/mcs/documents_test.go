@@ -51,6 +51,7 @@ func examples() map[string]documented {
 		"mcs train --example > job.toml":                    {not: "TestTrain runs jobs of all these forms"},
 		"// %% exercise dot":                                {not: "is in the course that package lesson tests"},
 		"// %% check dot":                                   {not: "is in the course that package lesson tests"},
+		"$ mcs grade handed-in":                             {not: "TestHelpExamples and package grade grade such files"},
 		"%get gonum.org/v1/gonum":                           {not: "needs the network: TestModules runs programs that import it"},
 		"mcs build --with gonum":                            {not: "needs the network: TestBuild compiles a package of one's own in"},
 		"output = \"tuned\"":                                {not: "TestTrain runs such a job"},

@@ -151,7 +151,7 @@ func (nb *notebook) step(f File, dumb bool) {
 	if len(f.Steps) == 0 {
 		return
 	}
-	how := "a run brings the next one, PageDown and PageUp turn to others"
+	how := "a run brings the next one, PageDown and PageUp turn to others, Ctrl-C leaves them for a line of your own"
 	switch { // a dumb terminal reads lines, and cannot put a cell at the prompt
 	case dumb && f.Path == "":
 		return
