@@ -241,3 +241,17 @@ func TestMany(t *testing.T) {
 	}
 	t.Logf("%d files in %v", len(reports), time.Since(start).Round(time.Second))
 }
+
+// TestFence: where the kernel has Landlock, cells write in the folder of their process only.
+func TestFence(t *testing.T) {
+	if !fences() {
+		t.Skip("the kernel has no Landlock")
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	r := graded(t, map[string]string{
+		"a.mcs": handedIn(fmt.Sprintf("if err := os.WriteFile(\"inside\", nil, 0o600); err != nil { panic(err) }\nos.WriteFile(%q, nil, 0o600)\n%s", outside, dot), ""),
+	}, Options{Jobs: 1})[0]
+	if _, err := os.Stat(outside); err == nil || !strings.Contains(r.Marks[0].Wrong, "permission denied") {
+		t.Errorf("got %q, and %v for the file outside", r.Marks[0].Wrong, err)
+	}
+}
