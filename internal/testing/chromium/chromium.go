@@ -41,7 +41,11 @@ func Start(t testing.TB) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	profile, err := os.MkdirTemp("", "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if err := cmd.Start(); err != nil {
 		t.Skipf("chromium does not run: %v", err)
@@ -53,6 +57,12 @@ func Start(t testing.TB) *Browser {
 		in.Close() // which ends it
 		out.Close()
 		_ = cmd.Wait()
+		for range 50 { // its children may write for another moment
+			if os.RemoveAll(profile) == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
 	})
 	target := c.Call("Target.createTarget", fields{"url": "about:blank"})
 	c.session, _ = c.Call("Target.attachToTarget", fields{"targetId": target["targetId"], "flatten": true})["sessionId"].(string)
