@@ -115,8 +115,15 @@ type runningNotebook struct {
 
 func startNotebook(b *testing.B, name string) *runningNotebook {
 	b.Helper()
-	n := &runningNotebook{cmd: exec.Command(name)}
-	n.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "HOME="+b.TempDir())
+	n := startInTerminal(b, exec.Command(name))
+	n.see(b, "In [")
+	return n
+}
+
+func startInTerminal(b testing.TB, cmd *exec.Cmd) *runningNotebook {
+	b.Helper()
+	n := &runningNotebook{cmd: cmd}
+	n.cmd.Env = append(n.cmd.Environ(), "TERM=xterm-256color", "HOME="+b.TempDir())
 	var err error
 	if n.terminal, err = pty.StartWithSize(n.cmd, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
 		b.Skip(err)
@@ -133,11 +140,10 @@ func startNotebook(b *testing.B, name string) *runningNotebook {
 			}
 		}
 	}()
-	n.see(b, "In [")
 	return n
 }
 
-func (n *runningNotebook) send(b *testing.B, keys string) {
+func (n *runningNotebook) send(b testing.TB, keys string) {
 	b.Helper()
 	if _, err := n.terminal.WriteString(keys); err != nil {
 		b.Fatal(err)
@@ -145,7 +151,7 @@ func (n *runningNotebook) send(b *testing.B, keys string) {
 }
 
 // see waits for a text.
-func (n *runningNotebook) see(b *testing.B, text string) {
+func (n *runningNotebook) see(b testing.TB, text string) {
 	b.Helper()
 	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(100 * time.Microsecond) {
 		n.mu.Lock()

@@ -18,13 +18,20 @@ func convertCommand() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "convert FROM TO",
-		Short: "Turn a .mcs file into a notebook of Jupyter, a page, Markdown or Go, or a notebook into a .mcs file",
+		Short: "Turn a .mcs file into a notebook of Jupyter, a page, Markdown or Go, or a notebook into a .mcs file; or a model into another format",
 		Long: `convert writes the cells of FROM, a .mcs file or a notebook (.ipynb), to TO: .mcs, .ipynb, .md, .html or .go. Nothing
 runs; mcs run FROM -o TO runs the cells and writes what they show. A file that becomes a notebook and comes back is the
-same, and a notebook that becomes a file and comes back keeps its names of cells, metadata, attachments and outputs.`,
-		Example: "  mcs convert lora.mcs lora.ipynb\n  mcs convert -f lora.ipynb lora.mcs\n  mcs convert lora.mcs lora.html",
-		Args:    exactly(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+same, and a notebook that becomes a file and comes back keeps its names of cells, metadata, attachments and outputs.
+
+A model, which may be a folder, a GGUF file or a repository of the hub, is written as a GGUF file where TO ends in .gguf, else as a
+folder of Hugging Face, whose weights are numbers: codes become f16.`,
+		Example: "  mcs convert lora.mcs lora.ipynb\n  mcs convert -f lora.ipynb lora.mcs\n  mcs convert lora.mcs lora.html\n" +
+			"  mcs convert Qwen2.5-0.5B-Instruct model.gguf",
+		Args: exactly(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isModel(args[0]) {
+				return rewrite(cmd, args[0], args[1], "", force)
+			}
 			f, err := readFile(args[0])
 			if err != nil {
 				return fmt.Errorf("convert: %w", err)
@@ -43,7 +50,7 @@ same, and a notebook that becomes a file and comes back keeps its names of cells
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace a file that exists")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace what exists")
 	return cmd
 }
 

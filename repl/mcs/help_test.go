@@ -23,6 +23,7 @@ var notRun = map[string]string{
 	"mcs learn workshop":                     "opens the terminal, as tests/terminal does",
 	"mcs learn workshop --web":               "serves until Ctrl-C",
 	"mcs train job.toml":                     "needs the folder of a model, as all that begin so",
+	"mcs chat Qwen/Qwen2.5-0.5B-Instruct":    "needs the network",
 	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs": "needs the network",
 }
 
@@ -45,6 +46,12 @@ func TestHelpExamples(t *testing.T) {
 	}
 	if err := os.CopyFS(filepath.Join(dir, "workshop"), os.DirFS("../lesson/testdata/course")); err != nil {
 		t.Fatal(err)
+	}
+	writeModelFolders(t, dir, "Qwen2.5-0.5B-Instruct", "tuned/adapter")
+	for _, name := range []string{"story.txt", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Repeat("once upon a time ", 20)), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ran := 0
 	var each func(c *cobra.Command)

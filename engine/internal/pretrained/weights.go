@@ -189,7 +189,11 @@ func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
 
 // Report tells how many tensors are read.
 func (s *Weights) Report() {
-	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.used)), Total: int64(len(s.at)), Unit: "tensors"})
+	s.report(len(s.used), len(s.used) == len(s.at))
+}
+
+func (s *Weights) report(done int, final bool) {
+	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(done), Total: int64(len(s.at)), Unit: "tensors", Final: final})
 }
 
 // Values reads the tensor of that name, which must have that shape, in any dtype.
@@ -268,7 +272,9 @@ func (s *Weights) Embedding(path string, vocab, width int) *nn.Embedding {
 // Rest ends the reading: it is the error for tensors of the files that no layer has asked for, and that may
 // not be left.
 func (s *Weights) Rest(model string, may func(stored string) bool) error {
-	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(len(s.at)), Total: int64(len(s.at)), Unit: "tensors", Final: true})
+	if len(s.used) < len(s.at) {
+		s.report(len(s.at), true)
+	}
 	var left []string
 	for name := range s.at {
 		if !s.used[name] && !may(name) {
