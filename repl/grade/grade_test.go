@@ -120,6 +120,7 @@ func TestAnswers(t *testing.T) {
 		{"net", "import \"net\"\n" + dot, 1, "package net: not available here", ""},
 		{"exec", "import \"os/exec\"\n" + dot, 1, "package os/exec: not available here", ""},
 		{"data", "text, err := os.ReadFile(\"numbers.csv\")\nif err != nil || string(text) != \"1,2\\n\" { panic(err) }\n" + dot, 3, "", ""},
+		{"shown", dot + "\n\n// %%\nvar none []int\nnone[3]\n// > In[..]: panic: runtime error: index out of range[..]\n// > ...", 3, "", ""},
 		{"given", "ones := tensor.Ones(4)\n" + dot, 2, "", "declares ones, which the lesson gives, as something else"},
 	}
 	if !long.Tests() {

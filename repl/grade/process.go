@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/notebook"
+	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
@@ -93,7 +95,7 @@ func (r *Report) cell(c *mcsfile.Cell, t told, fatal, ran bool) {
 		t.Ran.Outputs = append(t.Ran.Outputs, notebook.Failed(t.Wrong))
 	}
 	r.ran[c] = t.Ran
-	if t.Wrong == "" || !ran {
+	if t.Wrong == "" || !ran || c.Checked && script.Match(c.Want, visible.Text(t.Wrong)) { // a lesson may show an error
 		return
 	}
 	text := r.placed(c, t)
