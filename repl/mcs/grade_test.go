@@ -106,7 +106,7 @@ func TestGrade(t *testing.T) {
 // TestGradeStopped: Ctrl-C keeps what is there.
 func TestGradeStopped(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("needs SIGINT")
+		t.Skip("Windows has no signal that interrupts a process")
 	}
 	dir, err := gradeFolder()
 	if err != nil {
