@@ -162,9 +162,11 @@ func TestChatInTerminal(t *testing.T) {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
 	n := startInTerminal(t, cmd)
 	defer n.kill()
+	// While no line is read a terminal throws away what was typed before Ctrl-C.
+	prompt := "\x1b[2K\r" + turn
 	n.see(t, "Ctrl-D leaves")
 	for range 2 {
-		n.see(t, turn)
+		n.see(t, prompt)
 		n.send(t, "hello\r")
 		n.see(t, "hello\r\n")
 		n.forget()
@@ -172,7 +174,13 @@ func TestChatInTerminal(t *testing.T) {
 		n.send(t, "\x03")
 		n.see(t, "(stopped: ")
 	}
-	n.send(t, "/clear\r\x03")
+	n.see(t, prompt)
+	n.send(t, "/clear\r")
+	n.see(t, "(begun anew)")
+	n.forget()
+	n.send(t, " \b")
+	n.see(t, prompt)
+	n.send(t, "\x03")
 	n.see(t, "Ctrl-D leaves")
 	n.send(t, "\x04")
 	if err := cmd.Wait(); err != nil {
