@@ -1,8 +1,10 @@
 package session
 
 import (
+	"io"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // A cell that is over leaves next to nothing: neither its code nor the tensors that no variable holds any
@@ -31,5 +33,46 @@ func TestCellsLeaveNothing(t *testing.T) {
 	const cells = 600
 	if grown := run(cells) - before; grown > cells*8<<10 {
 		t.Errorf("%d cells left %d bytes each, want less than 8 KiB", cells, grown/cells)
+	}
+}
+
+// A session that has ended is garbage, whatever it declared: reflection keeps the types of cells for ever, and
+// their methods do not keep the session.
+func TestEndedSessionsAreCollected(t *testing.T) {
+	for _, cells := range [][]string{
+		{"1 + 1"},
+		{"type T struct{ n int }", "func (t T) String() string { return fmt.Sprint(t.n) }", "fmt.Sprint(T{1}, []T{{2}})"},
+		{"x := tensor.Ones(2, 2)", "x.MatMul(x)", "%time x.Sum()", "%kernels x.Exp()"},
+		{"c := make(chan int)", "go func() { c <- 1 }()", "<-c", "!echo 1"},
+		{"import \"sync\"\nvar p = sync.Pool{New: func() any { return new(int) }}", "p.Put(p.Get())"},
+		{"f := func(x float64) float64 { return x * x }", "s := []int{2, 1}", "sort.Slice(s, func(i, j int) bool { return s[i] < s[j] })", "f(2)"},
+		{"panic(1)"},
+	} {
+		collected := make(chan bool)
+		func() {
+			s, err := New(Options{Stdout: io.Discard, Stderr: io.Discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range cells {
+				_ = s.Run(t.Context(), c) // the last one panics
+			}
+			runtime.AddCleanup(s, func(int) { close(collected) }, 0)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		ended := false
+		for start := time.Now(); !ended && time.Since(start) < 10*time.Second; {
+			runtime.GC()
+			select {
+			case <-collected:
+				ended = true
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		if !ended {
+			t.Errorf("%q: the session is kept", cells)
+		}
 	}
 }

@@ -54,6 +54,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 		s.past.cells = append(s.past.cells, Cell{N: i + 1, Source: f.Source})
 	}
 	defer s.streams.Flush()
+	defer s.runner.Close()
 	units, err := s.packages.Program(ctx, files)
 	if err != nil {
 		return statusRefused, p.refusal(err)

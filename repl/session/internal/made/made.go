@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
+	"weak"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -262,12 +263,17 @@ func (m *Types) setMethods(made *gotype.Type, t types.Type, values, pointers *ty
 	}
 }
 
-// method is a method of the type with this number.
+// method is a method of the type with this number. A reflection type is never collected, and its method
+// does not keep the session.
 func (m *Types) method(key int, f *types.Func) gotype.Method {
-	sig := f.Signature()
+	sig, name, session := f.Signature(), f.Name(), weak.Make(m)
 	t := reflect.FuncOf(m.tuple(sig.Params()), m.tuple(sig.Results()), sig.Variadic())
-	return gotype.Method{Name: f.Name(), Type: t, Call: func(recv reflect.Value, args []reflect.Value) []reflect.Value {
-		return m.s.Invoke(t, key, f.Name(), recv, args)
+	return gotype.Method{Name: name, Type: t, Call: func(recv reflect.Value, args []reflect.Value) []reflect.Value {
+		m := session.Value()
+		if m == nil {
+			panic(fmt.Sprintf("%s: the session that declares this method has ended", name))
+		}
+		return m.s.Invoke(t, key, name, recv, args)
 	}}
 }
 
