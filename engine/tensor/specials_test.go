@@ -64,7 +64,7 @@ func TestReductionsOfSpecialValues(t *testing.T) {
 	}
 	for _, dev := range everyDevice(t) {
 		for _, dt := range []dtype.Type{dtype.F64, dtype.F32, dtype.BF16, dtype.I32, dtype.U64, dtype.Bool} {
-			for _, shape := range [][]int{{1, 1}, {3, 5}, {2, 40}, {40, 2}, {3, 700}, {700, 3}, {0, 3}, {3, 0}} {
+			for _, shape := range [][]int{{1, 1}, {3, 5}, {2, 40}, {40, 2}, {3, 260}, {260, 3}, {0, 3}, {3, 0}} {
 				for kind := range 3 + len(specials) {
 					if dt.Int() && kind > 0 && kind != 6 {
 						continue // as integers, the others are far apart, or alike

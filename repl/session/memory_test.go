@@ -36,8 +36,8 @@ func TestCellsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A session that has ended is garbage, whatever it declared: reflection keeps the types of cells for ever, and
-// their methods do not keep the session.
+// A session that has ended is garbage, whatever it declared: reflection keeps the types of cells for ever,
+// and their methods do not keep the session.
 func TestEndedSessionsAreCollected(t *testing.T) {
 	for _, cells := range [][]string{
 		{"1 + 1"},
