@@ -80,6 +80,9 @@ func factorsOf(op string, a Tensor) Factors {
 
 // rows takes the rows of x [… m k] at places [… m].
 func rows(x, places Tensor) Tensor {
+	if places.Rank() == 1 { // without an index for each element
+		return x.Take(places, -2)
+	}
 	return x.TakeAlong(places.Unsqueeze(-1).Expand(x.Shape()...), -2)
 }
 

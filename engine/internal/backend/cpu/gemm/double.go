@@ -183,7 +183,9 @@ func packDouble(dst []float64, base unsafe.Pointer, o *Operand, batch, line, lin
 	if o.Line == 1 {
 		if lines == 8 && width == 8 { // without a call for each step
 			for s := range n {
-				*(*[8]float64)(dst[8*s:]) = *(*[8]float64)(unsafe.Add(base, 8*(at+s*o.Step)))
+				to, from := dst[8*s:][:8], (*[8]float64)(unsafe.Add(base, 8*(at+s*o.Step)))
+				to[0], to[1], to[2], to[3] = from[0], from[1], from[2], from[3]
+				to[4], to[5], to[6], to[7] = from[4], from[5], from[6], from[7]
 			}
 			return
 		}
