@@ -130,7 +130,26 @@ func (c Config) allKeys(f family) map[string]any {
 		}
 	}
 	k["no_rope_layers"] = turning
+	maps.Copy(k, c.Mixture.keys(c))
 	return k
+}
+
+// keys are the settings of a mixture of experts.
+func (m Mixture) keys(c Config) map[string]any {
+	if m.Experts == 0 {
+		return nil
+	}
+	dense := []int{}
+	for i := range c.Layers {
+		if !c.mixes(i) {
+			dense = append(dense, i)
+		}
+	}
+	return map[string]any{
+		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
+		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
+		"output_router_logits": m.Balance != 0, "router_aux_loss_coef": m.Balance,
+	}
 }
 
 func layerTypes(local []bool) []string {
