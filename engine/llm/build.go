@@ -17,8 +17,7 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
-	// matrix has in×out weights in no layer, and vector n numbers, of which random ones are 0.
-	matrix(name string, in, out int, deviation float64) tensor.Tensor
+	// vector has n numbers, of which random ones are 0.
 	vector(name string, n int) tensor.Tensor
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
 	grouped(path string, parts []string, groups, in, out int, deviation float64) *nn.Grouped
@@ -60,7 +59,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
 	if c.mixes(layer) {
-		b.MLP = c.mixture(w, path+"mlp.", deviation, residual)
+		b.Mixture = c.mixture(w, path+"mlp.", deviation, residual)
 	} else {
 		b.MLP = c.mlp(w, path+"mlp.", c.Hidden, deviation, residual)
 	}
@@ -102,7 +101,7 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups},
 		Experts: &nn.Experts{Act: activations[c.Act]},
 	}
-	m.Router.Weight = w.matrix(path+"gate.weight", c.Width, x.Experts, deviation)
+	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, false, deviation)
 	if x.Correction {
 		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", x.Experts)
 	}
@@ -155,10 +154,6 @@ func (r *random) norm(_ string, width int) nn.Layer {
 		bias = tensor.Zeros(width).Param()
 	}
 	return r.c.norm(weight, bias)
-}
-
-func (r *random) matrix(_ string, in, out int, deviation float64) tensor.Tensor {
-	return nn.NewLinearNormal(r.rng, in, out, deviation).Weight
 }
 
 func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }

@@ -191,8 +191,6 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
-func (p places) matrix(name string, _, _ int, _ float64) tensor.Tensor { return p.vector(name, 0) }
-
 func (p places) vector(name string, _ int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}

@@ -31,7 +31,8 @@ type Block struct {
 	Attn      *nn.Attention
 	AttnAfter nn.Layer
 	MLPNorm   nn.Layer
-	MLP       nn.Layer // an *nn.MLP, or an *nn.Mixture of experts
+	MLP       *nn.MLP
+	Mixture   *nn.Mixture // of experts, in the place of MLP, which is nil then; or nil
 	MLPAfter  nn.Layer
 	Parallel  bool    // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
 	Scale     float64 // of what is added to x; 0 means 1
@@ -75,12 +76,13 @@ func (b *Block) rest(x, in, seen tensor.Tensor, routed *[]nn.Routing) tensor.Ten
 
 // feed is what the feed-forward layer makes of in.
 func (b *Block) feed(in tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
-	m, ok := b.MLP.(*nn.Mixture)
-	if !ok || routed == nil {
+	if b.Mixture == nil {
 		return b.MLP.Forward(in)
 	}
-	y, r := m.Routed(in)
-	*routed = append(*routed, r)
+	y, r := b.Mixture.Routed(in)
+	if routed != nil {
+		*routed = append(*routed, r)
+	}
 	return y
 }
 
@@ -115,7 +117,11 @@ func (b *Block) Members() []nn.Member {
 	list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
 	norm("post_attention_layernorm", b.AttnAfter)
 	norm(before, b.MLPNorm)
-	list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
+	if b.Mixture != nil {
+		list = append(list, nn.Member{Name: "mlp", Part: b.Mixture})
+	} else {
+		list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
+	}
 	norm("post_feedforward_layernorm", b.MLPAfter)
 	return list
 }

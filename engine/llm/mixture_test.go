@@ -75,7 +75,7 @@ func TestMixtureBalance(t *testing.T) {
 				t.Errorf("again %v: the routers' loss is %g, want %g", again, got, want)
 			}
 			for _, b := range m.Blocks {
-				if mix, ok := b.MLP.(*nn.Mixture); ok && tensor.Grad(loss, mix.Router.Weight)[0].Abs().Max().Item() == 0 {
+				if mix := b.Mixture; mix != nil && tensor.Grad(loss, mix.Router.Logits.(*nn.Linear).Weight)[0].Abs().Max().Item() == 0 {
 					t.Error("a router has no gradient")
 				}
 			}
@@ -116,7 +116,7 @@ func joinedExperts(t *testing.T, dir string, m *Model) *Model {
 func TestMixtureReadsItsExperts(t *testing.T) {
 	m := New(Config{Vocab: 32, Layers: 1, Width: 64, Heads: 2, Hidden: 32, Mixture: Mixture{Experts: 64, TopK: 2, Hidden: 96}})
 	x := tensor.NewRNG(1).Randn(1, 1, 64).Eval()
-	y := m.Blocks[0].MLP.Forward(x)
+	y := m.Blocks[0].Mixture.Forward(x)
 	r := profile.Record(t.Context(), func(context.Context) { y.Eval() })
 	expert := int64(4 * 3 * 64 * 96)
 	if r.Bytes() < 2*expert || r.Bytes() > 4*expert {

@@ -63,14 +63,6 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *reader) matrix(name string, in, out int, _ float64) tensor.Tensor {
-	w := r.Tensor(name, out, in)
-	if r.Err() != nil {
-		return w
-	}
-	return w.Transpose().Named(name).Param()
-}
-
 func (r *reader) vector(name string, n int) tensor.Tensor { return r.Vector(name, n) }
 
 // grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each

@@ -39,7 +39,11 @@ func (m *Mixture) Routed(x tensor.Tensor) (tensor.Tensor, Routing) {
 
 // Members lists router, experts and what is shared.
 func (m *Mixture) Members() []Member {
-	list := []Member{{Name: "gate", Part: m.Router}, {Name: "experts", Part: m.Experts}}
+	list := []Member{{Name: "gate", Slot: &m.Router.Logits}}
+	if !m.Router.Correction.IsNone() {
+		list = append(list, Member{Name: "gate.e_score_correction_bias", Weight: &m.Router.Correction})
+	}
+	list = append(list, Member{Name: "experts", Part: m.Experts})
 	if m.Shared != nil {
 		list = append(list, Member{Name: "shared_expert", Part: m.Shared})
 	}
@@ -51,7 +55,7 @@ func (m *Mixture) Members() []Member {
 
 // A Router chooses experts for each token.
 type Router struct {
-	Weight     tensor.Tensor // [width experts]
+	Logits     Layer         // width to experts
 	Correction tensor.Tensor // [experts], added to the scores by which experts are chosen, not to their weights; or none
 	TopK       int           // experts of a token
 	Sigmoid    bool          // scores are each logit's sigmoid, not the softmax of all
@@ -71,7 +75,7 @@ type Routing struct {
 
 // Route chooses experts for x [tokens width]. Scores are computed in f32, of logits in x's dtype.
 func (r *Router) Route(x tensor.Tensor) Routing {
-	scores := tensor.Linear(x, r.Weight, tensor.Tensor{}).Cast(dtype.F32)
+	scores := r.Logits.Forward(x).Cast(dtype.F32)
 	if r.Sigmoid {
 		scores = scores.Sigmoid()
 	} else {
@@ -129,20 +133,6 @@ func Balance(list []Routing) tensor.Tensor {
 		return tensor.Zeros()
 	}
 	return often.Mul(score).Sum().Mul(float64(score.Len(0)) / float64(rows) / float64(rows))
-}
-
-// Members lists the weights.
-func (r *Router) Members() []Member {
-	list := []Member{{Name: "weight", Weight: &r.Weight, Turned: true}}
-	if !r.Correction.IsNone() {
-		list = append(list, Member{Name: "e_score_correction_bias", Weight: &r.Correction})
-	}
-	return list
-}
-
-// String describes the router.
-func (r *Router) String() string {
-	return fmt.Sprintf("Router: in %d, %d of %d experts", r.Weight.Len(0), r.TopK, r.Weight.Len(1))
 }
 
 // Experts are gated feed-forward blocks beside each other.
