@@ -233,8 +233,8 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	return list
 }
 
-// partsOfExperts are the layers of all experts that the weight of a [nn.Grouped] consists of, [experts out in]
-// each; nil: it is another weight.
+// partsOfExperts are the layers of all experts that the weight of a [nn.Grouped] consists of, [experts out
+// in] each; nil: it is another weight.
 func partsOfExperts(p nn.Param) (list []stored) {
 	path, ok := strings.CutSuffix(p.Name, ".weight")
 	dot := strings.LastIndexByte(path, '.')

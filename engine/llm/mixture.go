@@ -38,8 +38,9 @@ func (s settings) sparse(c *Config) {
 
 // Qwen 3 with experts.
 var qwen3Moe = family{
-	Family: ggufhub.Family{Type: "qwen3_moe"},
-	class:  "Qwen3MoeForCausalLM",
+	Family: ggufhub.Family{Type: "qwen3_moe", Architecture: "qwen3moe", Layers: true, Experts: map[string]any{"norm_topk_prob": true},
+		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}},
+	class: "Qwen3MoeForCausalLM",
 	read: func(s settings, c *Config) {
 		m := s.mixture(c, 0.001)
 		m.Hidden, m.Normalise = s.Int("moe_intermediate_size", 768), s.Bool("norm_topk_prob", false)
@@ -55,7 +56,7 @@ var qwen3Moe = family{
 
 // Qwen 1.5 and 2 with experts, of which all tokens have one.
 var qwen2Moe = family{
-	Family: ggufhub.Family{Type: "qwen2_moe"},
+	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
 	class:  "Qwen2MoeForCausalLM",
 	read: func(s settings, c *Config) {
 		m := s.mixture(c, 0.001)
@@ -73,7 +74,7 @@ var qwen2Moe = family{
 
 // Mixtral.
 var mixtral = family{
-	Family: ggufhub.Family{Type: "mixtral", Theta: 1e6},
+	Family: ggufhub.Family{Type: "mixtral", Architecture: "llama", Mixed: true, Interleaved: true, Theta: 1e6},
 	class:  "MixtralForCausalLM",
 	files:  []string{".mlp.", ".block_sparse_moe.", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
 	read: func(s settings, c *Config) {
@@ -84,7 +85,7 @@ var mixtral = family{
 
 // OLMoE.
 var olmoe = family{
-	Family: ggufhub.Family{Type: "olmoe"},
+	Family: ggufhub.Family{Type: "olmoe", Architecture: "olmoe", Tells: biasTells},
 	class:  "OlmoeForCausalLM",
 	read: func(s settings, c *Config) {
 		s.mixture(c, 0.01).Normalise = s.Bool("norm_topk_prob", false)

@@ -30,9 +30,9 @@ func eachMixture(t *testing.T, test func(t *testing.T, dir string, m *Model, exp
 	}
 }
 
-// Experts are chosen by scores, so that what is a little off may choose another one: the scores of models with
-// experts are those of transformers within 1e-5. Texts in a batch choose as each does alone, and so do those
-// in a folder whose experts are one tensor, as transformers holds them.
+// Experts are chosen by scores, so that what is a little off may choose another one: the scores of models
+// with experts are those of transformers within 1e-5. Texts in a batch choose as each does alone, and so do
+// those in a folder whose experts are one tensor, as transformers holds them.
 func TestMixtures(t *testing.T) {
 	eachMixture(t, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
 		logits := m.Logits(expected["ids"])
@@ -85,6 +85,32 @@ func TestMixtureBalance(t *testing.T) {
 			t.Errorf("packed rows have the loss %g, want %g", got, want)
 		}
 	})
+}
+
+// A GGUF file has the experts in codes; the router stays in f32. What is read of it is expanded.
+func TestMixtureGGUFTypes(t *testing.T) {
+	m := New(Config{Vocab: 48, Layers: 2, Width: 64, Heads: 4, Hidden: 96, QKNorm: true, Untied: true, Seed: 3,
+		Mixture: Mixture{Experts: 6, TopK: 5, Hidden: 32, Normalise: true}})
+	ids := tensor.From([]int{1, 2, 3, 4, 5, 6, 7, 8}, 1, 8)
+	want := m.Logits(ids).Eval()
+	for typ, limit := range map[string]float64{"f32": 1e-6, "bf16": 5e-2, "q8_0": 5e-2, "q4_0": 0.6} {
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		if err := SaveGGUF(path, m, GGUF{Type: typ}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := relative(again.Logits(ids), want); !(d <= limit) || again.Config.Family != "qwen3_moe" {
+			t.Errorf("%s: logits of a %s differ by %.3g of the largest, want at most %g", typ, again.Config.Family, d, limit)
+		}
+		for name, want := range map[string]string{"blk.1.ffn_gate_inp.weight": "f32", "blk.1.ffn_up_exps.weight": typ} {
+			if info, err := opened(t, path).Info(name); err != nil || !strings.EqualFold(info.Type, want) {
+				t.Errorf("%s: %s is in %s, %v, want %s", typ, name, info.Type, err, want)
+			}
+		}
+	}
 }
 
 // joinedExperts is the model of a folder whose experts are one tensor each, under the names of the model.

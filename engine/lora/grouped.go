@@ -9,14 +9,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Grouped is the layers of all experts with adapters, one for each: A is [groups in rank] and B [groups rank
-// out].
+// A Grouped is the layers of all experts with adapters, one for each: A is [groups in rank] and B [groups
+// rank out].
 type Grouped struct {
 	Linear // whose Base is an *nn.Grouped
 }
 
-// Of maps x [… in] to [… out], each row by the matrix that an index [… ] names, and what the adapters that are
-// on add to that. An adapter costs three launches more, which read the factors of these groups alone.
+// Of maps x [… in] to [… out], each row by the matrix that an index [… ] names, and what the adapters that
+// are on add to that. An adapter costs three launches more, which read the factors of these groups alone.
 func (g *Grouped) Of(x, index tensor.Tensor) tensor.Tensor {
 	w, _, beside := g.split(x, x.DType())
 	times := func(x, w tensor.Tensor) tensor.Tensor { return tensor.GroupedMatMul(x, w, index) }

@@ -113,8 +113,8 @@ func (r *Router) among(scores tensor.Tensor) tensor.Tensor {
 	return tensor.Where(open.Unsqueeze(-1).Gt(0), groups, 0).Reshape(tokens, experts)
 }
 
-// Balance is the loss by which routers learn to use all experts alike (Fedus and others 2021): experts·Σ fᵢ·Pᵢ
-// over the tokens of all routings, where fᵢ is how often a token has expert i and Pᵢ its mean score.
+// Balance is the loss by which routers learn to use all experts alike (Fedus and others 2021): experts·Σ
+// fᵢ·Pᵢ over the tokens of all routings, where fᵢ is how often a token has expert i and Pᵢ its mean score.
 func Balance(list []Routing) tensor.Tensor {
 	var often, score tensor.Tensor
 	rows := 0
