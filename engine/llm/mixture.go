@@ -10,7 +10,7 @@ import (
 // them alike.
 func (s settings) mixture(c *Config, balance float64) *Mixture {
 	m := &c.Mixture
-	m.Experts, m.TopK = s.Int("num_local_experts", s.Int("num_experts", 0)), s.Need("num_experts_per_tok")
+	m.Experts, m.TopK = s.Int("num_local_experts", s.Int("num_experts", s.Int("n_routed_experts", 0))), s.Need("num_experts_per_tok")
 	if m.Experts < 1 {
 		s.Fail("num_experts", "got %d, want a positive number", m.Experts)
 	}
@@ -34,6 +34,60 @@ func (s settings) sparse(c *Config) {
 	if slices.Contains(list, true) {
 		c.Mixture.Dense = list
 	}
+}
+
+// deepSeek reads the settings of mixtures as DeepSeek V3 has them, whose first layers have no experts.
+func (s settings) deepSeek(c *Config, dense int, normalise bool) {
+	m := s.mixture(c, 0)
+	m.Hidden, m.Normalise, m.Sigmoid, m.Correction = s.Int("moe_intermediate_size", 1408), s.Bool("norm_topk_prob", normalise), true, true
+	m.Scale = s.factor("routed_scaling_factor", 1)
+	m.Groups, m.TopGroups = s.Int("n_group", 1), s.Int("topk_group", 1)
+	m.Shared = m.Hidden * s.Int("n_shared_experts", 1)
+	if first := min(s.Int("first_k_dense_replace", dense), c.Layers); first > 0 && c.Layers <= 1<<20 {
+		m.Dense = make([]bool, c.Layers)
+		for i := range first {
+			m.Dense[i] = true
+		}
+	}
+}
+
+// GLM 4.5 to 4.7, of which half of each head turns.
+var glm4Moe = family{
+	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5},
+	class:  "Glm4MoeForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	ahead:  true,
+	read: func(s settings, c *Config) {
+		s.deepSeek(c, 1, true)
+		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
+		c.QKVBias, c.QKNorm = s.Bool("attention_bias", false), s.Bool("use_qk_norm", false)
+	},
+}
+
+// dots.llm1, which is Qwen 3 with the experts of DeepSeek V3.
+var dots1 = family{
+	Family: ggufhub.Family{Type: "dots1"},
+	class:  "Dots1ForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	read: func(s settings, c *Config) {
+		s.deepSeek(c, 0, false)
+		s.biases(c, false)
+		c.MLPBias, c.QKNorm = false, true
+		if c.Window = s.window(4096); c.Window > 0 {
+			first := s.Int("max_window_layers", 62)
+			c.Local = s.layers(c.Layers, func(i int) bool { return i >= first })
+		}
+	},
+}
+
+// FlexOlmo, which is Olmo 2 with the experts of OLMoE.
+var flexOlmo = family{
+	Family: ggufhub.Family{Type: "flex_olmo", Theta: 5e5},
+	class:  "FlexOlmoForCausalLM",
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.01).Normalise = s.Bool("norm_topk_prob", false)
+		olmo(s, c)
+	},
 }
 
 // Qwen 3 with experts.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -104,6 +105,14 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
 }
 
+// beyond says whether a tensor is of a layer after the last.
+func beyond(stored string, layers int) bool {
+	rest, ok := strings.CutPrefix(stored, "model.layers.")
+	number, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n >= layers
+}
+
 // inFiles is the name of a tensor in the files.
 func (r *reader) inFiles(name string) string {
 	if r.Stored == nil {
@@ -138,6 +147,9 @@ func readWeights(c Config, s *source) (*Model, error) {
 	err := w.Rest(c.Family, func(stored string) bool {
 		if s.left(stored) {
 			m.unread++
+			return true
+		}
+		if family, _ := familyOf(c.Family); family.ahead && beyond(stored, c.Layers) {
 			return true
 		}
 		return !c.Untied && stored == "lm_head.weight" || strings.HasSuffix(stored, "rotary_emb.inv_freq")

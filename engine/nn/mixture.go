@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -73,9 +74,9 @@ type Routing struct {
 	Weights tensor.Tensor // [tokens TopK] in f32, by which their results are multiplied
 }
 
-// Route chooses experts for x [tokens width]. Scores are computed in f32, of logits in x's dtype.
+// Route chooses experts for x [tokens width]. Logits and scores are computed in f32.
 func (r *Router) Route(x tensor.Tensor) Routing {
-	scores := r.Logits.Forward(x).Cast(dtype.F32)
+	scores := r.Logits.Forward(x.Cast(dtype.F32))
 	if r.Sigmoid {
 		scores = scores.Sigmoid()
 	} else {
@@ -110,7 +111,7 @@ func (r *Router) among(scores tensor.Tensor) tensor.Tensor {
 	}
 	_, chosen := best.TopK(r.TopGroups)
 	open := tensor.ZerosLike(best).PutAlong(1, chosen, tensor.OnesLike(chosen), tensor.Replace)
-	return tensor.Where(open.Unsqueeze(-1).Gt(0), groups, 0).Reshape(tokens, experts)
+	return tensor.Where(open.Unsqueeze(-1).Gt(0), groups, math.Inf(-1)).Reshape(tokens, experts)
 }
 
 // Balance is the loss by which routers learn to use all experts alike (Fedus and others 2021): experts·Σ

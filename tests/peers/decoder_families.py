@@ -38,6 +38,7 @@ def llama4(beta, mscale=1.0):
 
 
 MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
+DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
 LOCAL, FULL = "sliding_attention", "full_attention"
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
@@ -115,6 +116,22 @@ MODELS = {
     "olmoe-bias": ("Olmoe", dict(num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True, num_key_value_heads=1)),
     "olmoe-one": ("Olmoe", dict(num_experts=16, num_experts_per_tok=1, intermediate_size=5, num_hidden_layers=3)),
     "olmoe-linear": ("Olmoe", dict(num_experts=6, num_experts_per_tok=6, rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0})),
+    "glm4_moe": ("Glm4Moe", DEEP | dict(head_dim=8, use_qk_norm=True, attention_bias=True, num_experts_per_tok=5, routed_scaling_factor=1.5)),
+    "glm4_moe-groups": ("Glm4Moe", DEEP | dict(head_dim=8, n_routed_experts=12, n_group=4, topk_group=2, num_experts_per_tok=3, n_shared_experts=2)),
+    "glm4_moe-dense": ("Glm4Moe", DEEP | dict(head_dim=8, num_hidden_layers=4, first_k_dense_replace=2, norm_topk_prob=False, tie_word_embeddings=True)),
+    "glm4_moe-all": ("Glm4Moe", DEEP | dict(head_dim=16, first_k_dense_replace=0, num_experts_per_tok=1, num_key_value_heads=1)),
+    "glm4_moe-whole": ("Glm4Moe", DEEP | dict(head_dim=8, n_routed_experts=5, rope_parameters={
+        "rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 1.0})),
+    "dots1": ("Dots1", DEEP | dict(num_experts_per_tok=5, head_dim=8, norm_topk_prob=True, routed_scaling_factor=2.5)),
+    "dots1-window": ("Dots1", DEEP | dict(sliding_window=6, max_window_layers=1, num_hidden_layers=3, n_shared_experts=2)),
+    "dots1-groups": ("Dots1", DEEP | dict(n_routed_experts=8, n_group=2, topk_group=1, head_dim=8, attention_bias=True)),
+    "dots1-dense": ("Dots1", DEEP | dict(first_k_dense_replace=1, num_key_value_heads=1, sliding_window=None, tie_word_embeddings=True)),
+    "dots1-one": ("Dots1", DEEP | dict(num_experts_per_tok=1, n_routed_experts=3, moe_intermediate_size=5)),
+    "flex_olmo": ("FlexOlmo", dict(num_experts=6, num_experts_per_tok=5)),
+    "flex_olmo-normed": ("FlexOlmo", dict(num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, num_key_value_heads=4)),
+    "flex_olmo-bias": ("FlexOlmo", dict(num_experts=7, num_experts_per_tok=1, attention_bias=True, num_key_value_heads=1)),
+    "flex_olmo-tied": ("FlexOlmo", dict(num_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, num_hidden_layers=3)),
+    "flex_olmo-small": ("FlexOlmo", dict(num_experts=12, num_experts_per_tok=4, intermediate_size=5, hidden_act="gelu")),
     "olmo2": ("Olmo2", dict()),
     "olmo2-grouped": ("Olmo2", dict(num_key_value_heads=1, tie_word_embeddings=True, num_hidden_layers=3)),
     "olmo2-bias": ("Olmo2", dict(num_key_value_heads=4, attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 5e5})),
@@ -200,13 +217,16 @@ def make(name, kind, changes):
         for key, p in model.named_parameters():
             if "norm" in key or "bias" in key:
                 p.add_(0.2 * torch.randn_like(p))
+        for key, b in model.named_buffers():
+            if "correction" in key:  # by which experts are chosen
+                b.add_(0.2 * torch.randn_like(b))
     folder = os.path.join(OUT, name)
     model.save_pretrained(folder)
     os.remove(os.path.join(folder, "generation_config.json"))
     ids = torch.randint(0, VOCAB, (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
-        if "num_experts_per_tok" in changes or kind == "Mixtral":
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo"):
             expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides
