@@ -59,7 +59,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
 	if c.mixes(layer) {
-		b.Mixture = c.mixture(w, path+"mlp.", deviation, residual)
+		b.Mixture = c.mixture(w, rename(c.names(), path+"mlp")+".", deviation, residual)
 	} else {
 		b.MLP = c.mlp(w, path+"mlp.", c.Hidden, deviation, residual)
 	}

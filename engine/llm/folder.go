@@ -215,11 +215,16 @@ type stored struct {
 	value tensor.Tensor
 }
 
-// inFolder are the tensors of a folder, by their names there. Each expert has tensors of its own.
+// inFolder are the tensors of a folder, by their names there. In most families each expert has tensors of its
+// own.
 func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	family, _ := familyOf(m.Config.family())
 	for _, p := range params {
 		parts := partsOfExperts(p)
+		if parts != nil && family.joined {
+			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), p.InFile()})
+			continue
+		}
 		if parts == nil {
 			list = append(list, stored{family.inFolder(p.Name), p.InFile()})
 		}

@@ -80,6 +80,19 @@ var dots1 = family{
 	},
 }
 
+// Granite 3 with experts.
+var graniteMoe = family{
+	Family: ggufhub.Family{Type: "granitemoe"},
+	class:  "GraniteMoeForCausalLM",
+	names:  map[string]string{"mlp": "block_sparse_moe", "gate": "router"},
+	files:  []string{".experts.gate_up_proj", ".input_linear.weight", ".experts.down_proj", ".output_linear.weight", ".router.", ".router.layer."},
+	joined: true,
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.001).Normalise = true
+		granite.read(s, c)
+	},
+}
+
 // FlexOlmo, which is Olmo 2 with the experts of OLMoE.
 var flexOlmo = family{
 	Family: ggufhub.Family{Type: "flex_olmo", Theta: 5e5},

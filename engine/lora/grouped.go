@@ -87,6 +87,9 @@ func nested(name string, targets []string) string {
 func routers(slots []slot) (names []string) {
 	for _, s := range slots {
 		module, ok := strings.CutSuffix(s.name, ".gate")
+		if !ok {
+			module, ok = strings.CutSuffix(s.name, ".router")
+		}
 		if ok && slices.ContainsFunc(slots, func(e slot) bool { return e.grouped() && strings.HasPrefix(e.name, module+".experts.") }) {
 			names = append(names, s.name)
 		}

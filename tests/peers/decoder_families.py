@@ -116,6 +116,11 @@ MODELS = {
     "olmoe-bias": ("Olmoe", dict(num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True, num_key_value_heads=1)),
     "olmoe-one": ("Olmoe", dict(num_experts=16, num_experts_per_tok=1, intermediate_size=5, num_hidden_layers=3)),
     "olmoe-linear": ("Olmoe", dict(num_experts=6, num_experts_per_tok=6, rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0})),
+    "granitemoe": ("GraniteMoe", dict(num_local_experts=6, num_experts_per_tok=5, residual_multiplier=0.5, attention_multiplier=0.3, logits_scaling=4.0)),
+    "granitemoe-bias": ("GraniteMoe", dict(num_local_experts=4, attention_bias=True, embedding_multiplier=3.0, tie_word_embeddings=True)),
+    "granitemoe-one": ("GraniteMoe", dict(num_local_experts=9, num_experts_per_tok=1, intermediate_size=7, num_key_value_heads=1)),
+    "granitemoe-deep": ("GraniteMoe", dict(num_local_experts=3, num_hidden_layers=4, attention_multiplier=0.125, residual_multiplier=0.22)),
+    "granitemoe-gelu": ("GraniteMoe", dict(num_local_experts=5, num_experts_per_tok=3, hidden_act="gelu", num_key_value_heads=4)),
     "glm4_moe": ("Glm4Moe", DEEP | dict(head_dim=8, use_qk_norm=True, attention_bias=True, num_experts_per_tok=5, routed_scaling_factor=1.5)),
     "glm4_moe-groups": ("Glm4Moe", DEEP | dict(head_dim=8, n_routed_experts=12, n_group=4, topk_group=2, num_experts_per_tok=3, n_shared_experts=2)),
     "glm4_moe-dense": ("Glm4Moe", DEEP | dict(head_dim=8, num_hidden_layers=4, first_k_dense_replace=2, norm_topk_prob=False, tie_word_embeddings=True)),
@@ -226,7 +231,7 @@ def make(name, kind, changes):
     ids = torch.randint(0, VOCAB, (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
-        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo"):
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe"):
             expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides
