@@ -98,7 +98,7 @@ func (m Mixture) check(layers int) error {
 	case m.Experts == 0:
 		return nil
 	case m.Experts < 1 || m.Experts > 1<<16 || m.TopK < 1 || m.TopK > m.Experts || m.Hidden < 1:
-		return fmt.Errorf("got %d of %d experts of width %d, want one of one or more, and a positive width", m.TopK, m.Experts, m.Hidden)
+		return fmt.Errorf("got %d of %d experts of width %d, want at least 1, at most all of them, and a positive width", m.TopK, m.Experts, m.Hidden)
 	case m.Dense != nil && len(m.Dense) != layers:
 		return fmt.Errorf("got %d layers with or without experts, want %d", len(m.Dense), layers)
 	case m.Groups > 1 && (m.Experts%m.Groups != 0 || m.TopGroups < 1 || m.TopGroups > m.Groups || m.TopK > m.TopGroups*(m.Experts/m.Groups)):

@@ -337,6 +337,9 @@ func (m *Model) String() string {
 	parameters, bytes := nn.Size(m)
 	text := fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
 		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	if x := c.Mixture; x.Experts > 0 {
+		text += fmt.Sprintf(" · %d of %d experts a token", x.TopK, x.Experts)
+	}
 	if m.unread > 0 {
 		text += fmt.Sprintf(" · text only: %s of pictures or sound not read", units.Plural(int64(m.unread), "tensor"))
 	}
