@@ -37,6 +37,13 @@ var (
 	gateIn    = []pair{{"ffn_up", "mlp.gate_up_proj"}}
 )
 
+// experts are the layers of all experts of a layer, [experts out in], and what stands beside them.
+var experts = []pair{
+	{"ffn_gate_inp", "mlp.gate"}, {"ffn_gate_exps", "mlp.experts.gate_proj"}, {"ffn_up_exps", "mlp.experts.up_proj"},
+	{"ffn_down_exps", "mlp.experts.down_proj"}, {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"}, {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+	{"ffn_up_shexp", "mlp.shared_expert.up_proj"}, {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
+}
+
 // Names of some families, which come before the others.
 var (
 	phiNames       = []pair{{"attn_output", "self_attn.dense"}, {"ffn_up", "mlp.fc1"}, {"ffn_down", "mlp.fc2"}}
@@ -46,7 +53,7 @@ var (
 
 // families are the models whose names are known, by general.architecture.
 var families = map[string][][]pair{
-	"llama":  {tensorsOfLayer, twoNorms, gateApart},
+	"llama":  {tensorsOfLayer, twoNorms, gateApart, experts},
 	"qwen2":  {tensorsOfLayer, twoNorms, gateApart},
 	"qwen3":  {tensorsOfLayer, twoNorms, gateApart},
 	"gemma":  {tensorsOfLayer, twoNorms, gateApart},
@@ -65,6 +72,9 @@ var families = map[string][][]pair{
 	"jais2":         {tensorsOfLayer, twoNorms, gateApart},
 	"mistral3":      {tensorsOfLayer, twoNorms, gateApart},
 	"nemotron":      {tensorsOfLayer, twoNorms, gateApart},
+	"olmoe":         {tensorsOfLayer, twoNorms, experts},
+	"qwen2moe":      {tensorsOfLayer, twoNorms, experts},
+	"qwen3moe":      {tensorsOfLayer, twoNorms, experts},
 	"olmo2":         {tensorsOfLayer, after, gateApart},
 	"phi2":          {phiNames, tensorsOfLayer},
 	"seed_oss":      {tensorsOfLayer, after, gateApart},
@@ -136,6 +146,8 @@ var config = []pair{
 	{"attention.head_count", "num_attention_heads"}, {"attention.head_count_kv", "num_key_value_heads"},
 	{"attention.key_length", "head_dim"}, {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
 	{"attention.sliding_window", "sliding_window"}, {"rope.freq_base", "rope_theta"},
+	{"expert_count", "num_local_experts"}, {"expert_used_count", "num_experts_per_tok"},
+	{"expert_feed_forward_length", "moe_intermediate_size"}, {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
 }
 
 // ConfigKeys are the metadata for which there is a field of config.json, without the architecture before

@@ -17,7 +17,14 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
+	// vector has n numbers, of which random ones are 0.
+	vector(name string, n int) tensor.Tensor
+	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
+	grouped(path string, parts []string, groups, in, out int, deviation float64) *nn.Grouped
 }
+
+// expertParts are the layers of an expert in files, by those of a [nn.Experts] which consist of them.
+var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "down_proj": {"down_proj"}}
 
 // build makes the model of a Config that was checked, layer by layer in the order of the forward pass.
 func build(c Config, w weights) *Model {
@@ -51,7 +58,11 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 	if !c.PostNorm && !c.Parallel {
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
-	b.MLP = c.mlp(w, path+"mlp.", deviation, residual)
+	if c.mixes(layer) {
+		b.Mixture = c.mixture(w, rename(c.names(), path+"mlp")+".", deviation, residual)
+	} else {
+		b.MLP = c.mlp(w, path+"mlp.", c.Hidden, deviation, residual)
+	}
 	if c.Sandwich || c.PostNorm {
 		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
 	}
@@ -84,17 +95,38 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	return a
 }
 
-func (c Config) mlp(w weights, path string, deviation, residual float64) *nn.MLP {
+func (c Config) mixture(w weights, path string, deviation, residual float64) *nn.Mixture {
+	x := c.Mixture
+	m := &nn.Mixture{
+		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups},
+		Experts: &nn.Experts{Act: activations[c.Act]},
+	}
+	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, false, deviation)
+	if x.Correction {
+		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", x.Experts)
+	}
+	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
+	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)
+	if x.Shared > 0 {
+		m.Shared = c.mlp(w, rename(c.names(), path+"shared_expert")+".", x.Shared, deviation, residual)
+	}
+	if x.SharedGate {
+		m.Gate = w.linear(path+"shared_expert_gate", c.Width, 1, false, deviation)
+	}
+	return m
+}
+
+func (c Config) mlp(w weights, path string, hidden int, deviation, residual float64) *nn.MLP {
 	m := &nn.MLP{Act: activations[c.Act]}
 	if c.JoinedMLP {
-		m.GateUp = w.linear(path+"gate_up_proj", c.Width, 2*c.Hidden, c.MLPBias, deviation)
+		m.GateUp = w.linear(path+"gate_up_proj", c.Width, 2*hidden, c.MLPBias, deviation)
 	} else {
 		if !c.Plain {
-			m.Gate = w.linear(path+"gate_proj", c.Width, c.Hidden, c.MLPBias, deviation)
+			m.Gate = w.linear(path+"gate_proj", c.Width, hidden, c.MLPBias, deviation)
 		}
-		m.Up = w.linear(path+"up_proj", c.Width, c.Hidden, c.MLPBias, deviation)
+		m.Up = w.linear(path+"up_proj", c.Width, hidden, c.MLPBias, deviation)
 	}
-	m.Down = w.linear(path+"down_proj", c.Hidden, c.Width, c.MLPBias, residual)
+	m.Down = w.linear(path+"down_proj", hidden, c.Width, c.MLPBias, residual)
 	return m
 }
 
@@ -122,6 +154,12 @@ func (r *random) norm(_ string, width int) nn.Layer {
 		bias = tensor.Zeros(width).Param()
 	}
 	return r.c.norm(weight, bias)
+}
+
+func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }
+
+func (r *random) grouped(_ string, _ []string, groups, in, out int, deviation float64) *nn.Grouped {
+	return &nn.Grouped{Weight: r.rng.Randn(groups, in, out).Mul(deviation).Param()}
 }
 
 // norm is a norm of the model with these weights.
@@ -170,7 +208,7 @@ func (c called) Members() []nn.Member {
 	for i, member := range list {
 		list[i].Name = rename(c.names, member.Name)
 		switch member.Part.(type) {
-		case *Block, *nn.Attention, *nn.MLP:
+		case *Block, *nn.Attention, *nn.MLP, *nn.Mixture:
 			list[i].Part = called{member.Part, c.names}
 		}
 	}

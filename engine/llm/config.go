@@ -59,6 +59,8 @@ type Config struct {
 	Window        int     // keys that a query sees; 0: all before it
 	Local         []bool  // which layers have the window; nil: all
 
+	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
+
 	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32
 	// Compute is the type of what goes from layer to layer, and of its gradients: F32, BF16 or F16; Invalid
 	// means F32. Sums, the statistics of norms and losses are in f32 in any case, and parameters keep their
@@ -68,6 +70,48 @@ type Config struct {
 	Compute dtype.Type
 
 	Checkpoint bool // gradients compute each block again instead of keeping what it computed: see tensor.Checkpoint
+}
+
+// A Mixture says which layers of a model are mixtures of experts, and how a router chooses among these.
+type Mixture struct {
+	Experts int    // of each layer
+	TopK    int    // experts of a token
+	Hidden  int    // width inside of an expert
+	Dense   []bool // which layers have an ordinary feed-forward layer; nil: none
+
+	Sigmoid    bool    // a router's scores are the sigmoids of its logits, not their softmax
+	Normalise  bool    // the weights of a token's experts add up to 1
+	Scale      float64 // of these weights; 0 means 1
+	Correction bool    // experts are chosen by their scores plus a number of each
+	Groups     int     // parts of the experts, of which a token has those of the TopGroups best; 0: there are none
+	TopGroups  int
+
+	Shared     int  // width inside of an expert that all tokens go through; 0: there is none
+	SharedGate bool // whose result has a factor of its own for each token (Qwen 2)
+
+	Balance float64 // times [nn.Balance] is a part of Model.Loss, so that all experts are used; 0: it is not
+}
+
+// check says what no mixture can have.
+func (m Mixture) check(layers int) error {
+	switch {
+	case m.Experts == 0:
+		return nil
+	case m.Experts < 1 || m.Experts > 1<<16 || m.TopK < 1 || m.TopK > m.Experts || m.Hidden < 1:
+		return fmt.Errorf("got %d of %d experts of width %d, want at least 1, at most all of them, and a positive width", m.TopK, m.Experts, m.Hidden)
+	case m.Dense != nil && len(m.Dense) != layers:
+		return fmt.Errorf("got %d layers with or without experts, want %d", len(m.Dense), layers)
+	case m.Groups > 1 && (m.Experts%m.Groups != 0 || m.TopGroups < 1 || m.TopGroups > m.Groups || m.TopK > m.TopGroups*(m.Experts/m.Groups)):
+		return fmt.Errorf("got %d of %d groups of %d experts, want groups of equal size with experts enough for %d", m.TopGroups, m.Groups, m.Experts, m.TopK)
+	case m.Shared < 0 || m.SharedGate && m.Shared == 0:
+		return fmt.Errorf("got a shared expert of width %d, want a positive width", m.Shared)
+	}
+	return nil
+}
+
+// mixes says whether a layer is a mixture of experts.
+func (c Config) mixes(layer int) bool {
+	return c.Mixture.Experts > 0 && (c.Mixture.Dense == nil || !c.Mixture.Dense[layer])
 }
 
 func (c Config) withDefaults() Config {
@@ -117,9 +161,12 @@ func (c Config) check() error {
 	if err := c.together(); err != nil {
 		return err
 	}
+	if err := c.Mixture.check(c.Layers); err != nil {
+		return err
+	}
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
-		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap,
+		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {
@@ -143,6 +190,7 @@ func (c Config) together() error {
 		{c.PostNorm && (c.Sandwich || c.Parallel), "PostNorm with Sandwich or Parallel, want one order of norms"},
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
 		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
+		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP), "Mixture with Plain or JoinedMLP, want experts with a gate"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
 		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
@@ -29,15 +30,24 @@ type family struct {
 	// ropeKinds are other words for kinds of scaling.
 	ropeKinds   map[string]string
 	interleaved bool // rotary positions turn neighbours
+	joined      bool // folders have one tensor for the layers of all experts
+	ahead       bool // folders have layers beyond the last, which guess tokens further ahead: they are not read
 	grows       bool // queries grow with their position, by llama_4_scaling_beta
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
 	names map[string]string
+	// files are other names of tensors in folders than those of the model's weights: ".mlp." and what stands
+	// for it, in pairs.
+	files []string
 }
+
+// inFolder is the name in a folder of what the model calls by another one.
+func (f family) inFolder(name string) string { return strings.NewReplacer(f.files...).Replace(name) }
 
 // families are all. One that New made is of the first that can say its Config.
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
+	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
@@ -159,7 +160,7 @@ func save(dir string, m *Model, limit int) error {
 		return err
 	}
 	defer f.Drop()
-	if err := writeShards(f, params, limit); err != nil {
+	if err := writeShards(f, m.inFolder(params), limit); err != nil {
 		return err
 	}
 	for name, content := range m.files {
@@ -190,6 +191,16 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
+func (p places) vector(name string, _ int) tensor.Tensor {
+	p.of[name] = true
+	return tensor.Tensor{}
+}
+
+func (p places) grouped(path string, _ []string, _, _, _ int, _ float64) *nn.Grouped {
+	p.of[path+".weight"] = true
+	return nil
+}
+
 func (p places) layer(path string, bias bool) nn.Layer {
 	p.of[path+".weight"] = true
 	if bias {
@@ -198,17 +209,63 @@ func (p places) layer(path string, bias bool) nn.Layer {
 	return nil
 }
 
-// writeShards writes weights as files of about limit bytes, with an index if there are several.
-func writeShards(f *durable.Folder, params []nn.Param, limit int) error {
-	var shards [][]nn.Param
-	room, total := 0, 0
+// A stored is a tensor of a folder.
+type stored struct {
+	name  string
+	value tensor.Tensor
+}
+
+// inFolder are the tensors of a folder, by their names there. In most families each expert has tensors of its
+// own.
+func (m *Model) inFolder(params []nn.Param) (list []stored) {
+	family, _ := familyOf(m.Config.family())
 	for _, p := range params {
-		size := p.Value().Size() * p.Value().DType().Size()
+		parts := partsOfExperts(p)
+		if parts != nil && family.joined {
+			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), p.InFile()})
+			continue
+		}
+		if parts == nil {
+			list = append(list, stored{family.inFolder(p.Name), p.InFile()})
+		}
+		for _, part := range parts {
+			for i := range part.value.Len(0) {
+				name := strings.Replace(part.name, ".experts.", fmt.Sprintf(".experts.%d.", i), 1)
+				list = append(list, stored{family.inFolder(name), part.value.Select(0, i)})
+			}
+		}
+	}
+	return list
+}
+
+// partsOfExperts are the layers of all experts that the weight of a [nn.Grouped] consists of, [experts out
+// in] each; nil: it is another weight.
+func partsOfExperts(p nn.Param) (list []stored) {
+	path, ok := strings.CutSuffix(p.Name, ".weight")
+	dot := strings.LastIndexByte(path, '.')
+	if !ok || dot < 0 || p.Value().Rank() != 3 {
+		return nil
+	}
+	parts := expertParts[path[dot+1:]]
+	for i, part := range parts {
+		t := p.InFile()
+		each := t.Len(1) / len(parts)
+		list = append(list, stored{path[:dot+1] + part + ".weight", t.Slice(1, i*each, (i+1)*each)})
+	}
+	return list
+}
+
+// writeShards writes tensors as files of about limit bytes, with an index if there are several.
+func writeShards(f *durable.Folder, all []stored, limit int) error {
+	var shards [][]stored
+	room, total := 0, 0
+	for _, t := range all {
+		size := t.value.Size() * t.value.DType().Size()
 		if total += size; room < size || len(shards) == 0 {
 			shards, room = append(shards, nil), limit
 		}
 		room -= size
-		shards[len(shards)-1] = append(shards[len(shards)-1], p)
+		shards[len(shards)-1] = append(shards[len(shards)-1], t)
 	}
 	index := map[string]string{}
 	for i, shard := range shards {
@@ -217,8 +274,8 @@ func writeShards(f *durable.Folder, params []nn.Param, limit int) error {
 			name = fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(shards))
 		}
 		tensors := map[string]tensor.Tensor{}
-		for _, p := range shard {
-			tensors[p.Name], index[p.Name] = p.InFile(), name
+		for _, t := range shard {
+			tensors[t.name], index[t.name] = t.value, name
 		}
 		if err := safetensors.Save(f.Path(name), tensors, map[string]string{"format": "pt"}); err != nil {
 			return err

@@ -50,7 +50,13 @@ func (m *Model) saveGGUF(path, typ string) error {
 	}
 	var weights []ggufhub.Weight
 	for _, p := range params {
-		weights = append(weights, ggufhub.Weight{Name: p.Name, Tensor: p.InFile()})
+		parts := partsOfExperts(p)
+		if parts == nil {
+			parts = []stored{{p.Name, p.InFile()}}
+		}
+		for _, t := range parts {
+			weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
+		}
 	}
 	for name, w := range codes {
 		weights = append(weights, ggufhub.Weight{Name: name, Codes: w})
@@ -128,7 +134,23 @@ func (c Config) said() Config {
 		c.Window, c.LocalRope = 0, c.Rope
 	}
 	c.Local, c.NoRope = local, noRope
+	c.Mixture = c.Mixture.said(c.Layers)
 	return c
+}
+
+// said is m in the one form of several that say the same. How much training heeds the balance is no part of
+// what it computes.
+func (m Mixture) said(layers int) Mixture {
+	if m.Experts == 0 {
+		return Mixture{}
+	}
+	dense := make([]bool, layers)
+	copy(dense, m.Dense)
+	m.Dense, m.Scale, m.Balance = dense, cmp.Or(m.Scale, 1), 0
+	if m.Groups < 2 {
+		m.Groups, m.TopGroups = 0, 0
+	}
+	return m
 }
 
 // near says whether values are equal, and fractions within the rounding of f32.

@@ -237,6 +237,10 @@ func TestLoadOfFolderWithGGUF(t *testing.T) {
 var noGGUF = map[string]string{
 	"llama-dynamic": "Rope", "qwen2-yarn": "Rope", // dynamic scaling has no place in a file, nor have yarn's fractions of pairs
 	"ministral3-strong": "Rope", "phi-wide": "Act", "starcoder2-plain": "Act", // nor have a factor of yarn's, and other activations than the family's
+	"mixtral-gelu": "Act", "qwen2_moe-all": "Act",
+	"qwen2_moe-dense": "mlp.up_proj.weight", "qwen3_moe-dense": "mlp.up_proj.weight", // its layers have experts, all of them,
+	"olmoe-normed": "Normalise", "qwen2_moe-window": "Normalise", // and it knows whether their weights add up to 1
+	"qwen3_moe-window": "Normalise", "qwen3_moe-yarn": "Normalise",
 	"smollm3-bias": "NoRope", "smollm3-window": "NoRope", // llama.cpp knows which layers turn nothing
 	"cohere-bias": "lm_head.weight", "cohere2-bias": "lm_head.weight", "phi-norms": "k_layernorm.bias", // tensors that it does not have
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head

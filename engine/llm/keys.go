@@ -130,7 +130,31 @@ func (c Config) allKeys(f family) map[string]any {
 		}
 	}
 	k["no_rope_layers"] = turning
+	maps.Copy(k, c.Mixture.keys(c))
 	return k
+}
+
+// keys are the settings of a mixture of experts.
+func (m Mixture) keys(c Config) map[string]any {
+	if m.Experts == 0 {
+		return nil
+	}
+	dense, first := []int{}, 0
+	for i := range c.Layers {
+		if !c.mixes(i) {
+			dense = append(dense, i)
+			if i == first {
+				first++
+			}
+		}
+	}
+	return map[string]any{
+		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
+		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
+		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
+		"routed_scaling_factor": cmp.Or(m.Scale, 1), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
+		"output_router_logits": m.Balance != 0, "router_aux_loss_coef": m.Balance,
+	}
 }
 
 func layerTypes(local []bool) []string {

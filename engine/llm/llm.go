@@ -32,6 +32,7 @@ type Block struct {
 	AttnAfter nn.Layer
 	MLPNorm   nn.Layer
 	MLP       *nn.MLP
+	Mixture   *nn.Mixture // of experts, in the place of MLP, which is nil then; or nil
 	MLPAfter  nn.Layer
 	Parallel  bool    // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
 	Scale     float64 // of what is added to x; 0 means 1
@@ -39,29 +40,50 @@ type Block struct {
 
 // Forward maps x [B T width] at positions i64 [T].
 func (b *Block) Forward(x, positions tensor.Tensor) tensor.Tensor {
+	return b.forward(x, positions, nil)
+}
+
+// forward is Forward, which adds what the block's router says to routed, unless that is nil.
+func (b *Block) forward(x, positions tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	in := through(b.AttnNorm, x)
-	return b.rest(x, in, b.Attn.Forward(in, positions))
+	return b.rest(x, in, b.Attn.Forward(in, positions), routed)
 }
 
 // ForwardPacked is Forward for rows of several documents: see nn.Attention.
 func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
+	return b.forwardPacked(x, starts, nil)
+}
+
+func (b *Block) forwardPacked(x, starts tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	in := through(b.AttnNorm, x)
-	return b.rest(x, in, b.Attn.ForwardPacked(in, starts))
+	return b.rest(x, in, b.Attn.ForwardPacked(in, starts), routed)
 }
 
 // Continue is Forward for tokens that follow those in the cache.
 func (b *Block) Continue(x tensor.Tensor, s nn.Step, c *nn.Cache) tensor.Tensor {
 	in := through(b.AttnNorm, x)
-	return b.rest(x, in, b.Attn.Continue(in, s, c))
+	return b.rest(x, in, b.Attn.Continue(in, s, c), nil)
 }
 
 // rest is what follows attention to in, which has seen what it has.
-func (b *Block) rest(x, in, seen tensor.Tensor) tensor.Tensor {
+func (b *Block) rest(x, in, seen tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	x = x.Add(scaled(through(b.AttnAfter, seen), b.Scale))
 	if !b.Parallel {
 		in = through(b.MLPNorm, x)
 	}
-	return x.Add(scaled(through(b.MLPAfter, b.MLP.Forward(in)), b.Scale))
+	return x.Add(scaled(through(b.MLPAfter, b.feed(in, routed)), b.Scale))
+}
+
+// feed is what the feed-forward layer makes of in.
+func (b *Block) feed(in tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
+	if b.Mixture == nil {
+		return b.MLP.Forward(in)
+	}
+	y, r := b.Mixture.Routed(in)
+	if routed != nil {
+		*routed = append(*routed, r)
+	}
+	return y
 }
 
 func through(n nn.Layer, x tensor.Tensor) tensor.Tensor {
@@ -95,7 +117,11 @@ func (b *Block) Members() []nn.Member {
 	list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
 	norm("post_attention_layernorm", b.AttnAfter)
 	norm(before, b.MLPNorm)
-	list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
+	if b.Mixture != nil {
+		list = append(list, nn.Member{Name: "mlp", Part: b.Mixture})
+	} else {
+		list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
+	}
 	norm("post_feedforward_layernorm", b.MLPAfter)
 	return list
 }
@@ -154,14 +180,15 @@ func (m *Model) StepLock() *sync.RWMutex { return &m.steps }
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
-	return m.output(m.hidden(ids))
+	return m.output(m.hidden(ids, nil))
 }
 
-// hidden gives the vectors after tokens went through the blocks, [B T width].
-func (m *Model) hidden(ids tensor.Tensor) tensor.Tensor {
+// hidden gives the vectors after tokens went through the blocks, [B T width]. What routers say is added to
+// routed, unless that is nil.
+func (m *Model) hidden(ids tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	wantBatch(ids)
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
-	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) })
+	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forward(x, positions, routed) })
 }
 
 // wantBatch panics with a *tensor.Error unless ids are [B T].
@@ -224,11 +251,21 @@ func (m *Model) scores(x tensor.Tensor) tensor.Tensor {
 }
 
 // Loss is the mean cross-entropy, in nats a token, of the targets that follow the inputs; both are integers
-// [B T]. Targets of −100 do not count.
+// [B T]. Targets of −100 do not count. With Config.Mixture.Balance that of the routers is added.
 func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
-	return m.loss(m.hidden(inputs), targets, false)
+	return m.balanced(func(routed *[]nn.Routing) tensor.Tensor { return m.loss(m.hidden(inputs, routed), targets, false) })
+}
+
+// balanced is a loss and, where the Config asks for it, that of the routers. These count all tokens.
+func (m *Model) balanced(loss func(routed *[]nn.Routing) tensor.Tensor) tensor.Tensor {
+	by := m.Config.Mixture.Balance
+	if by == 0 {
+		return loss(nil)
+	}
+	var routed []nn.Routing
+	return loss(&routed).Add(nn.Balance(routed).Mul(by))
 }
 
 // Losses are the cross-entropies of the targets, [B T], 0 where a target does not count: how unlikely each
@@ -236,7 +273,7 @@ func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 func (m *Model) Losses(inputs, targets tensor.Tensor) tensor.Tensor {
 	m.steps.RLock()
 	defer m.steps.RUnlock()
-	return m.loss(m.hidden(inputs), targets, true)
+	return m.loss(m.hidden(inputs, nil), targets, true)
 }
 
 // loss is the mean cross-entropy after the blocks, or that of each row. The scores of all tokens exist at
@@ -272,7 +309,10 @@ func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor 
 	m.steps.RLock()
 	defer m.steps.RUnlock()
 	wantBatch(inputs)
-	return m.loss(m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.ForwardPacked(x, starts) }), targets, false)
+	return m.balanced(func(routed *[]nn.Routing) tensor.Tensor {
+		x := m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forwardPacked(x, starts, routed) })
+		return m.loss(x, targets, false)
+	})
 }
 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.
@@ -297,6 +337,9 @@ func (m *Model) String() string {
 	parameters, bytes := nn.Size(m)
 	text := fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
 		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	if x := c.Mixture; x.Experts > 0 {
+		text += fmt.Sprintf(" · %d of %d experts a token", x.TopK, x.Experts)
+	}
 	if m.unread > 0 {
 		text += fmt.Sprintf(" · text only: %s of pictures or sound not read", units.Plural(int64(m.unread), "tensor"))
 	}

@@ -2,8 +2,10 @@ package llm
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -62,6 +64,63 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
+func (r *reader) vector(name string, n int) tensor.Tensor { return r.Vector(name, n) }
+
+// grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
+// part in a GGUF file; or one in all, as transformers holds them.
+func (r *reader) grouped(path string, parts []string, groups, in, out int, _ float64) *nn.Grouped {
+	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
+	var w tensor.Tensor
+	switch first := of + parts[0] + ".weight"; {
+	case r.Has(r.inFiles(path)):
+		w = r.Tensor(path, groups, out, in)
+	case r.Has(r.inFiles(first)):
+		var list []tensor.Tensor
+		for _, part := range parts {
+			list = append(list, r.Tensor(of+part+".weight", groups, each, in))
+		}
+		if r.Err() == nil {
+			w = tensor.Concat(list, 1)
+		}
+	default:
+		var bytes []byte
+		dt := dtype.Invalid
+		for i := range groups {
+			for _, part := range parts {
+				t := r.Tensor(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in)
+				if r.Err() != nil {
+					return &nn.Grouped{}
+				}
+				if dt == dtype.Invalid {
+					dt, bytes = t.DType(), make([]byte, 0, groups*out*in*t.DType().Size())
+				}
+				bytes = append(bytes, t.Cast(dt).Bytes()...)
+			}
+		}
+		w = tensor.FromBytes(dt, bytes, groups, out, in)
+	}
+	if r.Err() != nil {
+		return &nn.Grouped{}
+	}
+	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
+}
+
+// beyond says whether a tensor is of a layer after the last.
+func beyond(stored string, layers int) bool {
+	rest, ok := strings.CutPrefix(stored, "model.layers.")
+	number, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n >= layers
+}
+
+// inFiles is the name of a tensor in the files.
+func (r *reader) inFiles(name string) string {
+	if r.Stored == nil {
+		return name
+	}
+	return r.Stored(name)
+}
+
 // readWeights builds the model of c with the weights of a source.
 func readWeights(c Config, s *source) (*Model, error) {
 	w := s.weights
@@ -70,6 +129,14 @@ func readWeights(c Config, s *source) (*Model, error) {
 	}
 	if w.Stored == nil && !w.Has("model.embed_tokens.weight") && w.Has("embed_tokens.weight") { // the model without its head
 		w.Stored = func(name string) string { return strings.TrimPrefix(name, "model.") }
+	}
+	if f, _ := familyOf(c.Family); w.Stored == nil && f.files != nil {
+		w.Stored = func(name string) string {
+			if stored := f.inFolder(name); w.Has(stored) {
+				return stored
+			}
+			return name // as transformers holds it, or a GGUF file has it
+		}
 	}
 	m := build(c, &reader{c, w})
 	if err := w.Err(); err != nil {
@@ -80,6 +147,9 @@ func readWeights(c Config, s *source) (*Model, error) {
 	err := w.Rest(c.Family, func(stored string) bool {
 		if s.left(stored) {
 			m.unread++
+			return true
+		}
+		if family, _ := familyOf(c.Family); family.ahead && beyond(stored, c.Layers) {
 			return true
 		}
 		return !c.Untied && stored == "lm_head.weight" || strings.HasSuffix(stored, "rotary_emb.inv_freq")

@@ -15,17 +15,18 @@ import (
 
 // An Adapter is all of the low-rank layers that were put into a model.
 type Adapter struct {
-	Config Config
-	names  []string
-	layers []*Linear
-	parts  []*Part // of the layers
-	off    bool
-	factor float64       // of what it adds
-	wholes []*whole      // what it trains without A and B
-	merged bool          // Merge was called, and Unmerge was not
-	blocks int           // of the model
-	model  nn.Module     // nil after it was removed
-	lock   *sync.RWMutex // of the model's steps; nil: the model has none, or the adapter was removed
+	Config  Config
+	names   []string
+	layers  []*Linear
+	parts   []*Part // of the layers
+	off     bool
+	factor  float64       // of what it adds
+	wholes  []*whole      // what it trains without A and B
+	merged  bool          // Merge was called, and Unmerge was not
+	blocks  int           // of the model
+	model   nn.Module     // nil after it was removed
+	routers []string      // names of layers that files of PEFT have as weights
+	lock    *sync.RWMutex // of the model's steps; nil: the model has none, or the adapter was removed
 }
 
 // change calls f between two steps of the model.

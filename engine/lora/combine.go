@@ -128,6 +128,8 @@ func (c Combination) check(m nn.Module) (rank int, err error) {
 		switch {
 		case a == nil || !slices.Contains(list, a):
 			return 0, fmt.Errorf("got adapter %d that is not in the model", i)
+		case a.hasGrouped():
+			return 0, fmt.Errorf("%q adapts experts, which are not combined", a.Name())
 		case slices.Contains(c.Adapters[:i], a):
 			return 0, fmt.Errorf("got adapter %q twice", a.Name())
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -168,7 +169,9 @@ func (f *file) take(name string) (tensor.Tensor, bool) {
 func (f *file) add(s slot, c Config, v values) error {
 	l, _ := adapt(s.get())
 	in, out := l.In(), l.Out()
-	wantA, wantB := []int{in, c.Rank}, []int{c.Rank, out}
+	groups := slices.Clone(l.bare(dtype.F32).Shape())
+	groups = groups[:len(groups)-2] // of experts
+	wantA, wantB := slices.Concat(groups, []int{in, c.Rank}), slices.Concat(groups, []int{c.Rank, out})
 	switch {
 	case has(s.get(), f.config.Name):
 		return adaptedAlready(s.name, f.config.Name)
@@ -194,7 +197,11 @@ func (f *file) add(s slot, c Config, v values) error {
 	case !c.DoRA && !v.magnitude.IsNone():
 		return fmt.Errorf("%s has a magnitude vector, but the configuration does not say DoRA", s.name)
 	}
-	if err := c.check(); err != nil {
+	err := c.check()
+	if err == nil && s.grouped() {
+		err = c.checkGrouped()
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	f.layers, f.values = append(f.layers, targeted{s, c}), append(f.values, v)

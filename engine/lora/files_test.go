@@ -145,7 +145,7 @@ func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map
 	of := map[string]tensor.Tensor{}
 	for name, g := range want {
 		if name, ok := strings.CutPrefix(name, variant+".grad.base_model.model."); ok {
-			name = strings.NewReplacer("lora_B.default.bias", "lora_B_bias", ".default", "", "lora_embedding", "lora", ".modules_to_save", "", ".base_layer", "").Replace(name)
+			name = strings.NewReplacer("experts.base_layer.", "experts.gate_up_proj.", "experts.lora_", "experts.down_proj.lora_", "lora_B.default.bias", "lora_B_bias", ".default", "", "lora_embedding", "lora", ".modules_to_save", "", ".base_layer", "").Replace(name)
 			if strings.Contains(name, "lora_") {
 				name = strings.TrimSuffix(name, ".weight")
 			}
@@ -161,6 +161,14 @@ func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map
 		w, ok := of[name]
 		if !ok {
 			continue
+		}
+		if g.Rank() == 3 { // of experts: rows of A by expert, columns of B by rank
+			groups := g.Len(0)
+			if strings.HasSuffix(name, "lora_A") {
+				w = w.Reshape(groups, g.Len(2), g.Len(1)).Transpose()
+			} else {
+				w = w.Reshape(g.Len(2), g.Len(1), groups).Permute(2, 1, 0)
+			}
 		}
 		if g.Rank() == 2 && !strings.HasSuffix(name, "embed_tokens.weight") {
 			w = w.Transpose()

@@ -70,6 +70,8 @@ func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
 		return b.Weight.Dequantize(dt), b.Bias
 	case *nn.Embedding:
 		return b.Weight, tensor.Tensor{}
+	case *nn.Grouped:
+		return b.Weight, tensor.Tensor{}
 	}
 	panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got %T, want *nn.Linear, *quant.Linear or *nn.Embedding", base)})
 }
@@ -207,10 +209,10 @@ func asRows(t tensor.Tensor) tensor.Tensor {
 }
 
 // In is the length of the rows that go in.
-func (l *Linear) In() int { return l.bare(dtype.F32).Len(0) }
+func (l *Linear) In() int { return l.bare(dtype.F32).Len(-2) }
 
 // Out is the length of the rows that come out.
-func (l *Linear) Out() int { return l.bare(dtype.F32).Len(1) }
+func (l *Linear) Out() int { return l.bare(dtype.F32).Len(-1) }
 
 // SetTraining says whether dropout takes place; package train calls it around training.
 func (l *Linear) SetTraining(on bool) { l.training = on }

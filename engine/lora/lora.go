@@ -21,8 +21,8 @@
 // and layers are those of the one before it needs no new plan.
 //
 // Reading order: lora.go, targets.go (which layers), start.go (the first A and B), linear.go (what a layer
-// computes), dora.go, embedding.go, tokens.go, side.go, choice.go, adapter.go, whole.go, merge.go, plus.go,
-// list.go, combine.go, file.go, peft.go, mlx.go.
+// computes), dora.go, embedding.go, grouped.go, tokens.go, side.go, choice.go, adapter.go, whole.go,
+// merge.go, plus.go, list.go, combine.go, file.go, peft.go, mlx.go.
 package lora
 
 import (
@@ -40,7 +40,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// AllLinear as Config.Targets means every linear layer but the output layer lm_head.
+// AllLinear as Config.Targets means every linear layer but the output layer lm_head: those of all experts and
+// the routers, too.
 const AllLinear = nn.AllLinear
 
 // head is the name of the output matrix in models that have one of their own.
@@ -166,7 +167,8 @@ func injectChosen(m nn.Module, c Config, fill func(*Adapter)) (*Adapter, error) 
 
 // inject puts an adapter of some layers into a model. Fill is called before the model has it.
 func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func(*Adapter)) (*Adapter, error) {
-	ad := &Adapter{Config: c, factor: 1, off: true, wholes: wholes, blocks: Config{}.count(linears(m)), model: m}
+	slots := linears(m)
+	ad := &Adapter{Config: c, factor: 1, off: true, wholes: wholes, blocks: Config{}.count(slots), model: m, routers: routers(slots)}
 	ofLayers := len(layers)
 	if len(c.Tokens) > 0 {
 		s, err := c.tokenSlot(m)
@@ -432,6 +434,10 @@ func fieldOf(part nn.Module) nn.Replaceable {
 		return l
 	case *nn.Embedding:
 		return l
+	case *nn.Grouped:
+		return l
+	case *Grouped:
+		return l.field
 	case *Linear:
 		return l.field
 	case *Embedding:
@@ -447,6 +453,8 @@ func adapted(layer nn.Layer) *Linear {
 		return l
 	case *Embedding:
 		return &l.Linear
+	case *Grouped:
+		return &l.Linear
 	}
 	return nil
 }
@@ -456,9 +464,13 @@ func adapt(layer nn.Layer) (*Linear, nn.Layer) {
 	if l := adapted(layer); l != nil {
 		return l, layer
 	}
-	if _, ok := layer.(*nn.Embedding); ok {
+	switch layer.(type) {
+	case *nn.Embedding:
 		e := &Embedding{Linear{Base: layer}}
 		return &e.Linear, e
+	case *nn.Grouped:
+		g := &Grouped{Linear{Base: layer}}
+		return &g.Linear, g
 	}
 	l := &Linear{Base: layer}
 	return l, l

@@ -114,6 +114,9 @@ func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 		}
 		return mlxConfig{Type: "full", Layers: -1}, tensors, nil
 	}
+	if a.hasGrouped() {
+		return mlxConfig{}, nil, fmt.Errorf("experts are adapted, which mlx-lm has in another form")
+	}
 	if len(a.Config.Tokens) > 0 {
 		return mlxConfig{}, nil, fmt.Errorf("vectors of %d tokens are trained, which mlx-lm does not have", len(a.Config.Tokens))
 	}

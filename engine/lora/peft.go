@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -131,7 +132,7 @@ func readPEFT(text []byte) (p peftConfig, c Config, err error) {
 // of is what a layer has of c, with its rank and alpha.
 func (p *peftConfig) of(c Config, layer string) (Config, error) {
 	key := layer
-	if p.targetsWeight(layer) {
+	if p.targetsParameter(layer + ".weight") {
 		key += ".weight"
 	}
 	rank, err := p.RankPattern.find(key, float64(c.Rank))
@@ -147,10 +148,10 @@ func (p *peftConfig) of(c Config, layer string) (Config, error) {
 	return c, nil
 }
 
-// targetsWeight says whether target_parameters has the weight of a layer. Beside a weight [out in] an adapter
-// is what it is beside the layer.
-func (p *peftConfig) targetsWeight(layer string) bool {
-	return slices.ContainsFunc(p.Parameters, func(target string) bool { return strings.HasSuffix("."+layer+".weight", "."+target) })
+// targetsParameter says whether target_parameters has a weight: that of a layer, q_proj.weight, beside which
+// [out in] an adapter is what it is beside the layer, or that of all experts, experts.down_proj.
+func (p *peftConfig) targetsParameter(name string) bool {
+	return slices.ContainsFunc(p.Parameters, func(target string) bool { return strings.HasSuffix("."+name, "."+target) })
 }
 
 // checkKeys refuses keys that mcs does not know, unless their values say that they are not in use.
@@ -210,7 +211,16 @@ func readInit(value any) (string, error) {
 // (path_initial_model_for_weight_conversion).
 func (a *Adapter) writePEFT() ([]byte, error) {
 	names, tokens := []string{}, json.RawMessage("null")
+	var parameters []string
 	for i, part := range a.parts {
+		if part.A.Rank() == 3 {
+			parameters = append(parameters, a.names[i])
+			continue
+		}
+		if slices.Contains(a.routers, a.names[i]) {
+			parameters = append(parameters, a.names[i]+".weight")
+			continue
+		}
 		if part.tokens == nil {
 			names = append(names, a.names[i])
 			continue
@@ -237,7 +247,7 @@ func (a *Adapter) writePEFT() ([]byte, error) {
 	p := peftConfig{
 		PeftType: "LORA", TaskType: "CAUSAL_LM", InferenceMode: true, Targets: targets, Init: true, Bias: cmp.Or(a.Config.Bias, NoBias),
 		Dropout: a.Config.Dropout, RSLoRA: a.Config.RankStabilized, DoRA: a.Config.DoRA, LoRABias: a.Config.LoRABias,
-		R: a.Config.Rank, Alpha: a.Config.Alpha, TieWeights: tied, Tokens: tokens, Whole: slices.Compact(whole),
+		R: a.Config.Rank, Alpha: a.Config.Alpha, TieWeights: tied, Tokens: tokens, Whole: slices.Compact(whole), Parameters: parameters,
 	}
 	if len(a.parts) > 0 {
 		p.R, p.Alpha = a.stored(a.parts[0])
@@ -261,7 +271,7 @@ func (a *Adapter) writePEFT() ([]byte, error) {
 func (a *Adapter) stored(p *Part) (rank int, alpha float64) {
 	c := a.Config
 	at, _ := p.lowRank()
-	c.Rank = at.Len(1)
+	c.Rank = at.Len(-1)
 	c.Alpha = a.Config.Alpha
 	if p.startA.IsNone() && c.Scale() == p.Scale {
 		return c.Rank, c.Alpha
@@ -302,6 +312,11 @@ func (a *Adapter) peftTensors() map[string]tensor.Tensor {
 			continue
 		}
 		pa, pb := p.lowRank()
+		if pa.Rank() == 3 {
+			nameA, nameB, _ := peftNames(nested(a.names[i], a.names), false)
+			tensors[nameA], tensors[nameB] = toGrouped(pa.Detach(), pb.Detach())
+			continue
+		}
 		nameA, nameB, nameM := peftNames(a.names[i], p.embeds)
 		tensors[nameA], tensors[nameB] = pa.Detach().Transpose(), pb.Detach().Transpose()
 		if !p.Bias.IsNone() {
@@ -346,8 +361,19 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 	f.config.Name = name
 	f.textNames()
 	tied := !hasHead(m)
-	for _, s := range linears(m) {
-		v, ok := f.peftValues(s, s.embeds() && p.targetsWeight(s.name))
+	slots := linears(m)
+	grouped := p.groupedNames(slots)
+	for _, s := range slots {
+		if s.grouped() && !slices.Contains(grouped, s.name) {
+			continue
+		}
+		if s.grouped() {
+			if err := f.peftGrouped(s, &p, nested(s.name, grouped)); err != nil {
+				return err
+			}
+			continue
+		}
+		v, ok := f.peftValues(s, s.embeds() && p.targetsParameter(s.name+".weight"))
 		if !ok {
 			continue
 		}
@@ -414,6 +440,28 @@ func (f *file) peftValues(s slot, swapped bool) (v values, ok bool) {
 	v.bias, _ = f.take(prefix + s.name + biasB)
 	v.magnitude, _ = f.take(nameM)
 	return v, hasA || hasB
+}
+
+// peftGrouped adds what the file has of the layers of experts, under the name of a wrapper.
+func (f *file) peftGrouped(s slot, p *peftConfig, wrapper string) error {
+	nameA, nameB, _ := peftNames(wrapper, false)
+	a, hasA := f.take(nameA)
+	b, hasB := f.take(nameB)
+	if !hasA && !hasB {
+		return nil
+	}
+	l, _ := adapt(s.get())
+	var err error
+	if hasA && hasB {
+		if a, b, err = fromGrouped(a, b, l.bare(dtype.F32).Len(0)); err != nil {
+			return fmt.Errorf("%s has %w", s.name, err)
+		}
+	}
+	c, err := p.of(f.config, s.name)
+	if err != nil {
+		return err
+	}
+	return f.add(s, c, values{a: a, b: b})
 }
 
 // turned is a matrix [a b] as [b a]; what is none stays so.

@@ -53,6 +53,9 @@ func iterations(init string) (n int, ok bool) {
 // computes scale·A·B less than its weight: the adapter begins with a part of the weight.
 // Beside an embedding A is 0 and B normal, as PEFT has it.
 func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
+	if w.Rank() == 3 { // experts
+		return c.startGrouped(w, rng)
+	}
 	in, out := w.Len(0), w.Len(1)
 	if _, ok := base.(*nn.Embedding); ok {
 		a = tensor.Zeros(in, c.Rank)
@@ -87,6 +90,24 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 	}
 	a, b = widened(a, b, c.Rank) // the weight may have no more
 	return a, b, true
+}
+
+// startGrouped is start for the weights [groups in out] of experts, which have one matrix of all in PEFT.
+func (c Config) startGrouped(w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
+	groups, in, out := w.Len(0), w.Len(1), w.Len(2)
+	uniform := func(inputs, rows, columns int) tensor.Tensor {
+		bound := 1 / math.Sqrt(max(1, float64(inputs)))
+		return rng.Rand(groups, rows, columns).Mul(2 * bound).Sub(bound)
+	}
+	if c.Init == Gaussian {
+		a = rng.Randn(groups, in, c.Rank).Mul(1 / float64(c.Rank))
+	} else {
+		a = uniform(in, in, c.Rank)
+	}
+	if c.Init == Random {
+		return a, uniform(c.Rank*groups, c.Rank, out), false
+	}
+	return a, tensor.Zeros(groups, c.Rank, out), false
 }
 
 // startBias returns the first values of the bias of B, as PEFT has them: 0, or uniform in ±1/√rank.

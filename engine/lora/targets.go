@@ -66,6 +66,11 @@ func (c Config) choose(m nn.Module) ([]targeted, error) {
 		if err := l.config.check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.name, err)
 		}
+		if l.grouped() {
+			if err := l.config.checkGrouped(); err != nil {
+				return nil, fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
 		if c.LoRABias && l.embeds() {
 			return nil, fmt.Errorf("%s: got LoRABias for an embedding, which has none", l.name)
 		}

@@ -9,7 +9,7 @@
 // transposed, and [Save] writes it so.
 //
 // Reading order: module.go, linear.go, sequential.go, activation.go, loss.go, file.go; conv.go, batchnorm.go;
-// norm.go, attention.go, cache.go, mlp.go.
+// norm.go, attention.go, cache.go, mlp.go, mixture.go.
 package nn
 
 import (
@@ -265,10 +265,10 @@ func Convert(m Module, dt dtype.Type) {
 	}
 	for _, p := range Params(m) {
 		w := *p.at
-		if p.fixed || w.Rank() != 2 || w.DType() == dt {
+		if p.fixed || w.Rank() != 2 && !(p.turned && w.Rank() > 2) || w.DType() == dt {
 			continue
 		}
-		if p.turned && w.Len(0) >= w.Len(1) {
+		if p.turned && w.Len(-2) >= w.Len(-1) {
 			p.become(w.Detach().Transpose().Cast(dt).Eval().Transpose()) // evaluated: Set refuses views
 		} else {
 			p.become(w.Detach().Cast(dt))

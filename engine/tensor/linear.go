@@ -132,6 +132,26 @@ func LoRALinear(x, w, a, b Tensor, scale float64) Tensor {
 	return wrap(reshape(y, append(slices.Clone(n.Shape[:len(n.Shape)-1]), y.Shape[1])))
 }
 
+// GroupedMatMul multiplies each row of x [… K] by the matrix of w [G K N] that its index names: integers of
+// x's leading axes, of which one below 0 counts from the end. The result is [… N], in x's dtype; w may have
+// another one, which is widened as it is read. It is one launch, which reads no matrix that no row names. So
+// a mixture of experts multiplies a token by the weights of its experts. An index out of range is an error,
+// with its value, when the result is evaluated.
+func GroupedMatMul(x, w, index Tensor) Tensor {
+	const op = "grouped_matmul"
+	n, weights := floats(x.node(op)), floats(w.node(op))
+	i := indexOf(op, index)
+	last := len(n.Shape) - 1
+	if last < 0 || !slices.Equal(i.Shape, n.Shape[:last]) {
+		fail(op, "got x %v and index %v, want one index for each row", n, i)
+	}
+	if (n.DType == dtype.F64) != (weights.DType == dtype.F64) {
+		weights = cast(weights, n.DType)
+	}
+	y := apply(ir.GroupedMatMul, ir.Attr{}, asRows(n), weights, reshape(i, []int{ir.Size(i.Shape)}))
+	return wrap(reshape(y, append(slices.Clone(n.Shape[:last]), y.Shape[1])))
+}
+
 // rows applies a row op along an axis: rows run along the last axis, so another one is moved there and back.
 func (t Tensor) rows(op ir.Op, axis int) Tensor {
 	n := floats(t.node(op.String()))

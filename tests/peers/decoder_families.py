@@ -7,6 +7,7 @@ Each folder is what save_pretrained writes, and expected.safetensors:
   ids       two texts of 20 tokens
   logits    of all tokens, in f32
   rounded   the same of the model in bf16, for the first of a family
+  balance   the loss of its routers, of models with experts
   greedy    the 12 tokens that follow the first 5 of the first text, each the best one
 """
 import os
@@ -36,6 +37,8 @@ def llama4(beta, mscale=1.0):
             "mscale": mscale, "mscale_all_dim": 1.0, "llama_4_scaling_beta": beta}
 
 
+MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
+DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
 LOCAL, FULL = "sliding_attention", "full_attention"
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
@@ -90,6 +93,50 @@ MODELS = {
     "smollm3": ("SmolLM3", dict(num_hidden_layers=5)),
     "smollm3-window": ("SmolLM3", dict(use_sliding_window=True, sliding_window=5, no_rope_layers=[0, 1, 0], num_hidden_layers=3)),
     "smollm3-bias": ("SmolLM3", dict(no_rope_layers=[1, 0], attention_bias=True, mlp_bias=True, tie_word_embeddings=False)),
+    "qwen2_moe": ("Qwen2Moe", MOE | dict(shared_expert_intermediate_size=20)),
+    "qwen2_moe-dense": ("Qwen2Moe", MOE | dict(shared_expert_intermediate_size=8, num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[3])),
+    "qwen2_moe-window": ("Qwen2Moe", MOE | dict(shared_expert_intermediate_size=12, use_sliding_window=True, sliding_window=5, max_window_layers=2,
+                                                num_hidden_layers=3, norm_topk_prob=True)),
+    "qwen2_moe-plain": ("Qwen2Moe", MOE | dict(shared_expert_intermediate_size=16, qkv_bias=False, num_experts_per_tok=1, tie_word_embeddings=True)),
+    "qwen2_moe-all": ("Qwen2Moe", MOE | dict(shared_expert_intermediate_size=4, num_experts_per_tok=6, hidden_act="gelu", moe_intermediate_size=5)),
+    "qwen3_moe": ("Qwen3Moe", MOE | dict(head_dim=8, norm_topk_prob=True, num_experts_per_tok=5)),
+    "qwen3_moe-dense": ("Qwen3Moe", MOE | dict(num_hidden_layers=4, mlp_only_layers=[0, 2], num_experts=3, num_experts_per_tok=1)),
+    "qwen3_moe-window": ("Qwen3Moe", MOE | dict(use_sliding_window=True, sliding_window=6, attention_bias=True, tie_word_embeddings=True)),
+    "qwen3_moe-many": ("Qwen3Moe", MOE | dict(num_experts=40, num_experts_per_tok=7, moe_intermediate_size=3, norm_topk_prob=True, num_key_value_heads=1)),
+    "qwen3_moe-yarn": ("Qwen3Moe", MOE | dict(num_experts_per_tok=3, head_dim=4, num_key_value_heads=4, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 8})),
+    "mixtral": ("Mixtral", dict(num_local_experts=4)),
+    "mixtral-window": ("Mixtral", dict(num_local_experts=5, num_experts_per_tok=3, sliding_window=6, num_key_value_heads=1)),
+    "mixtral-one": ("Mixtral", dict(num_local_experts=8, num_experts_per_tok=1, tie_word_embeddings=True, head_dim=8)),
+    "mixtral-deep": ("Mixtral", dict(num_local_experts=3, num_hidden_layers=4, rms_norm_eps=1e-6, intermediate_size=7)),
+    "mixtral-gelu": ("Mixtral", dict(num_local_experts=2, hidden_act="gelu", num_key_value_heads=4,
+                                     rope_parameters={"rope_type": "default", "rope_theta": 1e4})),
+    "olmoe": ("Olmoe", dict(num_experts=8, num_experts_per_tok=4, num_key_value_heads=4)),
+    "olmoe-normed": ("Olmoe", dict(num_experts=5, num_experts_per_tok=2, norm_topk_prob=True, num_key_value_heads=4)),
+    "olmoe-bias": ("Olmoe", dict(num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True, num_key_value_heads=1)),
+    "olmoe-one": ("Olmoe", dict(num_experts=16, num_experts_per_tok=1, intermediate_size=5, num_hidden_layers=3)),
+    "olmoe-linear": ("Olmoe", dict(num_experts=6, num_experts_per_tok=6, rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0})),
+    "granitemoe": ("GraniteMoe", dict(num_local_experts=6, num_experts_per_tok=5, residual_multiplier=0.5, attention_multiplier=0.3, logits_scaling=4.0)),
+    "granitemoe-bias": ("GraniteMoe", dict(num_local_experts=4, attention_bias=True, embedding_multiplier=3.0, tie_word_embeddings=True)),
+    "granitemoe-one": ("GraniteMoe", dict(num_local_experts=9, num_experts_per_tok=1, intermediate_size=7, num_key_value_heads=1)),
+    "granitemoe-deep": ("GraniteMoe", dict(num_local_experts=3, num_hidden_layers=4, attention_multiplier=0.125, residual_multiplier=0.22)),
+    "granitemoe-gelu": ("GraniteMoe", dict(num_local_experts=5, num_experts_per_tok=3, hidden_act="gelu", num_key_value_heads=4)),
+    "glm4_moe": ("Glm4Moe", DEEP | dict(head_dim=8, use_qk_norm=True, attention_bias=True, num_experts_per_tok=5, routed_scaling_factor=1.5)),
+    "glm4_moe-groups": ("Glm4Moe", DEEP | dict(head_dim=8, n_routed_experts=12, n_group=4, topk_group=2, num_experts_per_tok=3, n_shared_experts=2)),
+    "glm4_moe-dense": ("Glm4Moe", DEEP | dict(head_dim=8, num_hidden_layers=4, first_k_dense_replace=2, norm_topk_prob=False, tie_word_embeddings=True)),
+    "glm4_moe-all": ("Glm4Moe", DEEP | dict(head_dim=16, first_k_dense_replace=0, num_experts_per_tok=1, num_key_value_heads=1)),
+    "glm4_moe-whole": ("Glm4Moe", DEEP | dict(head_dim=8, n_routed_experts=5, rope_parameters={
+        "rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 1.0})),
+    "dots1": ("Dots1", DEEP | dict(num_experts_per_tok=5, head_dim=8, norm_topk_prob=True, routed_scaling_factor=2.5)),
+    "dots1-window": ("Dots1", DEEP | dict(sliding_window=6, max_window_layers=1, num_hidden_layers=3, n_shared_experts=2)),
+    "dots1-groups": ("Dots1", DEEP | dict(n_routed_experts=8, n_group=2, topk_group=1, head_dim=8, attention_bias=True)),
+    "dots1-dense": ("Dots1", DEEP | dict(first_k_dense_replace=1, num_key_value_heads=1, sliding_window=None, tie_word_embeddings=True)),
+    "dots1-one": ("Dots1", DEEP | dict(num_experts_per_tok=1, n_routed_experts=3, moe_intermediate_size=5)),
+    "flex_olmo": ("FlexOlmo", dict(num_experts=6, num_experts_per_tok=5)),
+    "flex_olmo-normed": ("FlexOlmo", dict(num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, num_key_value_heads=4)),
+    "flex_olmo-bias": ("FlexOlmo", dict(num_experts=7, num_experts_per_tok=1, attention_bias=True, num_key_value_heads=1)),
+    "flex_olmo-tied": ("FlexOlmo", dict(num_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, num_hidden_layers=3)),
+    "flex_olmo-small": ("FlexOlmo", dict(num_experts=12, num_experts_per_tok=4, intermediate_size=5, hidden_act="gelu")),
     "olmo2": ("Olmo2", dict()),
     "olmo2-grouped": ("Olmo2", dict(num_key_value_heads=1, tie_word_embeddings=True, num_hidden_layers=3)),
     "olmo2-bias": ("Olmo2", dict(num_key_value_heads=4, attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 5e5})),
@@ -170,17 +217,22 @@ MODELS = {
 def make(name, kind, changes):
     torch.manual_seed(sum(map(ord, name)))
     config = getattr(transformers, kind + "Config")(**{**SMALL, **changes})
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
             if "norm" in key or "bias" in key:
                 p.add_(0.2 * torch.randn_like(p))
+        for key, b in model.named_buffers():
+            if "correction" in key:  # by which experts are chosen
+                b.add_(0.2 * torch.randn_like(b))
     folder = os.path.join(OUT, name)
     model.save_pretrained(folder)
     os.remove(os.path.join(folder, "generation_config.json"))
     ids = torch.randint(0, VOCAB, (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe"):
+            expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides
             greedy = torch.cat([greedy, model(greedy).logits[:, -1:].argmax(-1)], 1)

@@ -26,7 +26,7 @@ OUT = HERE / "../../engine/llm/testdata/gguf"
 NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen2", "qwen2-yarn", "qwen3", "qwen3-bias", "gemma2", "gemma2-one",
          "gemma3", "phi3", "phi3-long", "gemma", "ministral3", "seed_oss-bias", "smollm3", "olmo2-grouped", "olmo3", "granite", "exaone4", "exaone4-full",
          "cohere", "cohere2", "glm4", "phi", "starcoder2", "nemotron-bias", "hunyuan_v1_dense-plain", "arcee", "ernie4_5", "stablelm-bias",
-         "stablelm-parallel", "jais2"]
+         "stablelm-parallel", "jais2", "qwen3_moe", "qwen2_moe", "mixtral", "olmoe"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -56,8 +56,8 @@ def convert(llama_cpp, folder, out, kind="f32", words=None):
     m.write()
 
 
-def families(llama_cpp):
-    for name in NAMES:
+def families(llama_cpp, names=NAMES):
+    for name in names:
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(FAMILIES / name, folder, dirs_exist_ok=True)
             config = json.loads((pathlib.Path(folder) / "config.json").read_text())

@@ -1,6 +1,6 @@
 """Writes engine/train/testdata/curves: 50 steps of LoRA on small decoders, as PEFT and PyTorch make them.
 
-usage: python tests/peers/lora_curves.py        (needs torch, transformers, peft, safetensors)
+usage: python tests/peers/lora_curves.py [FAMILY…]        (needs torch, transformers, peft, safetensors; FAMILY: only these)
 
   FAMILY/                     a small model as transformers writes it
   FAMILY/VARIANT/             the adapter before the first step, as PEFT writes it
@@ -12,6 +12,7 @@ tokens, with some of them at random, so there is something to learn.
 """
 import os
 import shutil
+import sys
 
 import torch
 import transformers
@@ -22,7 +23,9 @@ OUT = os.path.join(os.path.dirname(__file__), "../../engine/train/testdata/curve
 STEPS, ROWS, T, VOCAB = 50, 4, 16, 48
 SMALL = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
              max_position_embeddings=64, initializer_range=0.15, pad_token_id=None, bos_token_id=None, eos_token_id=None)
-FAMILIES = {"llama": ("Llama", dict(tie_word_embeddings=False)), "qwen2": ("Qwen2", dict(tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6}))}
+FAMILIES = {"llama": ("Llama", dict(tie_word_embeddings=False)), "qwen2": ("Qwen2", dict(tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6})),
+            "qwen3_moe": ("Qwen3Moe", dict(head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=16, norm_topk_prob=True,
+                                           output_router_logits=True, router_aux_loss_coef=0.05))}
 VARIANTS = {"lora": {}, "rslora": dict(use_rslora=True), "dora": dict(use_dora=True)}
 
 
@@ -35,6 +38,7 @@ def batches():
 def base(kind, changes):
     torch.manual_seed(3)
     config = getattr(transformers, kind + "Config")(**{**SMALL, **changes})
+    config._experts_implementation = "eager"
     return getattr(transformers, kind + "ForCausalLM")._from_config(config, attn_implementation="eager").float()
 
 
@@ -43,7 +47,10 @@ def curve(model, ids):
     optimizer = torch.optim.AdamW(parameters, lr=5e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
     losses, norms = [], []
     for batch in ids:
-        loss = torch.nn.functional.cross_entropy(model(input_ids=batch[:, :-1]).logits.flatten(0, 1), batch[:, 1:].flatten())
+        out = model(input_ids=batch[:, :-1])
+        loss = torch.nn.functional.cross_entropy(out.logits.flatten(0, 1), batch[:, 1:].flatten())
+        if getattr(out, "aux_loss", None) is not None:  # that of the routers
+            loss = loss + model.config.router_aux_loss_coef * out.aux_loss
         optimizer.zero_grad()
         loss.backward()
         norms.append(torch.nn.utils.clip_grad_norm_(parameters, 1.0))
@@ -54,8 +61,9 @@ def curve(model, ids):
 
 def main():
     torch.use_deterministic_algorithms(True)
-    shutil.rmtree(OUT, ignore_errors=True)
-    for family, settings in FAMILIES.items():
+    for family in sys.argv[1:] or FAMILIES:
+        settings = FAMILIES[family]
+        shutil.rmtree(os.path.join(OUT, family), ignore_errors=True)
         folder = os.path.join(OUT, family)
         base(*settings).save_pretrained(folder)
         os.remove(os.path.join(folder, "generation_config.json"))
@@ -63,6 +71,8 @@ def main():
         ids = batches()
         made = {"ids": ids}
         for variant, changes in VARIANTS.items():
+            if family == "qwen3_moe" and variant == "dora":
+                continue  # which PEFT does not have for experts
             torch.manual_seed(7)
             model = get_peft_model(base(*settings), LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM", **changes))
             model.save_pretrained(os.path.join(folder, variant))

@@ -21,7 +21,7 @@ func (c gradCase) within(low, high float64) gradCase {
 func gradCases() []gradCase {
 	var list []gradCase
 	for _, part := range [][]gradCase{
-		viewCases(), functionCases(), pairCases(), reduceCases(), productCases(), rowCases(), attentionCases(), convCases(), indexCases(),
+		viewCases(), functionCases(), pairCases(), reduceCases(), productCases(), groupedCases(), rowCases(), attentionCases(), convCases(), indexCases(),
 	} {
 		list = append(list, part...)
 	}
@@ -136,6 +136,25 @@ func reduceCases() []gradCase {
 		simple(ir.CumSum, "forward", ir.Attr{Axis: 0}, []int{4, 2}),
 		simple(ir.CumSum, "reverse, exclusive", ir.Attr{Axis: 1, Flags: ir.Reverse | ir.Exclusive}, []int{2, 4}),
 		simple(ir.CumSum, "empty", ir.Attr{Axis: 0}, []int{0, 2}))
+}
+
+func groupedCases() (list []gradCase) {
+	for _, c := range []struct {
+		name  string
+		index []int
+	}{
+		{"several rows of a group, and a group without", []int{2, 0, 2, 3, -1}}, {"one row", []int{1}}, {"no rows", nil},
+	} {
+		m := len(c.index)
+		list = append(list,
+			gradCase{op: ir.GroupedMatMul, name: c.name, shapes: shapes([]int{m, 3}, []int{4, 3, 2}), f: func(l *lab, p []*ir.Node) *ir.Node {
+				return l.op(ir.GroupedMatMul, ir.Attr{}, p[0], p[1], l.ints([]int{m}, c.index...))
+			}},
+			gradCase{op: ir.GroupedWeight, name: c.name, shapes: shapes([]int{m, 3}, []int{m, 2}), f: func(l *lab, p []*ir.Node) *ir.Node {
+				return l.op(ir.GroupedWeight, ir.Attr{Index: 4, DType: p[0].DType}, p[0], p[1], l.ints([]int{m}, c.index...))
+			}})
+	}
+	return list
 }
 
 func linearLossCases() (list []gradCase) {

@@ -77,6 +77,8 @@ func TestErrors(t *testing.T) {
 			"conv_weight: got f32[1 2 9] and f32[1 4 5], want dy[1 4 4], which is what a convolution gives for [1 2 9]"},
 		{MaxPool, Attr{Ints: []int{2, 2, 2, 0, 1}}, []*Node{f32(1, 2, 8)},
 			"max_pool: got f32[1 2 8], want less around spatial axis 0 than 2 before and 0 after: a window of 2 would hold no element"},
+		{GroupedMatMul, Attr{}, []*Node{f32(2, 3), f32(4, 5, 6), i64(2)}, "grouped_matmul: got f32[2 3], f32[4 5 6] and i64[2], want x [M K], w [G K N] of one group or more, and index i64[M]"},
+		{GroupedWeight, Attr{Index: 2}, []*Node{f32(2, 3), f32(2, 4), i64(2)}, "grouped_weight: got f32[2 3], f32[2 4] and i64[2], want a floating-point result (not invalid)"},
 		{LoRALinear, Attr{}, []*Node{f32(2, 3), f32(3, 4), f32(3, 2), f32(3, 4)},
 			"lora_linear: got f32[2 3], f32[3 4], f32[3 2] and f32[3 4], want x[M K], w[K N], a[K R], b[R N]"},
 		{Add, Attr{}, []*Node{f32(2), NewConst(testDevice("other"), dtype.F32, Scalar{})},

@@ -101,6 +101,8 @@ const (
 	LoRALinear             // x[M K], w[K N], a[K R], b[R N] (Attr.Float = scale): x·w + scale·(x·a)·b
 	LinearCrossEntropy     // x[N D], w[D V], targets I64[N] -> as CrossEntropy of x·w; Rates: a cap of its logits
 	LinearCrossEntropyGrad // x, w, targets, logsumexp, dloss -> dx, dw
+	GroupedMatMul          // x[M K], w[G K N], index I64[M] -> y[M N]: each row times the matrix that its index names
+	GroupedWeight          // x[M K], dy[M N], index I64[M] -> w[G K N], G = Attr.Index, as Attr.DType
 
 	// Quantised weights: codes, scales and perhaps zero points; Attr.Shape = [K N], Attr.Ints = bits and
 	// group.

@@ -13,7 +13,7 @@ var table [NumOps]Row
 func init() {
 	for _, family := range [][]Row{
 		leafRows(), randomRows(), viewRows(), copyRows(), unaryRows(), binaryRows(), compareRows(),
-		reduceRows(), scanRows(), linearRows(), linearLossRows(), quantRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), convRows(), indexRows(), optimizerRows(), kernelRows(),
+		reduceRows(), scanRows(), linearRows(), linearLossRows(), groupedRows(), quantRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), convRows(), indexRows(), optimizerRows(), kernelRows(),
 	} {
 		for _, r := range family {
 			if table[r.Op].Name != "" {

@@ -136,6 +136,12 @@ func otherTrials(m, n int) []trial {
 		trial{name: "scatter_with, long", group: oneOp(backend.Single, ir.ScatterWith, ir.Attr{Axis: 1}, []ir.Type{f(2, n), typeOf(dtype.I64, 2, 600), f(2, 600)}, f(2, n)), below: n},
 		trial{name: "scatter_along", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9), f(m, 9)}, f(m, n)), below: n},
 	)
+	x, w, groups := f(m, 40), f(5, 40, min(n, 300)), typeOf(dtype.I64, m)
+	y := f(m, w.Shape[2])
+	list = append(list,
+		trial{name: "grouped_matmul", group: oneOp(backend.Single, ir.GroupedMatMul, ir.Attr{}, []ir.Type{x, w, groups}, y), below: 5},
+		trial{name: "grouped_weight", group: oneOp(backend.Single, ir.GroupedWeight, ir.Attr{Index: 5, DType: dtype.F32}, []ir.Type{x, y, groups}, w), below: 5},
+	)
 	moves := ir.Attr{Index: 2, Ints: ir.Ints([]ir.Window{{Kernel: 3, Stride: 2, Before: 1, Dilation: 1}, {Kernel: 2, Stride: 1, After: 2, Dilation: 2}})}
 	image, weight, result := f(2, 4, m, min(n, 30)), f(6, 2, 3, 2), f(2, 6, (m-2)/2+1, min(n, 30))
 	back := moves

@@ -9,9 +9,9 @@ import (
 )
 
 // indexed declares what a lookup needs: the length of the axis, and the fault record, which it explains.
-func (e *elementText) indexed(k *Kernel, op ir.Op, axis, length int) {
-	e.member("long", "length", Field{Kind: Constant, Size: 8, Value: int64(length)})
-	e.faulty()
+func (t *text) indexed(k *Kernel, op ir.Op, axis, length int) {
+	t.member("long", "length", Field{Kind: Constant, Size: 8, Value: int64(length)})
+	t.faulty()
 	k.Fault = func(position uint32, value int64, known bool) error {
 		if !known {
 			return fmt.Errorf("%v: the index at position %d is out of range for axis %d of length %d", op, position, axis, length)

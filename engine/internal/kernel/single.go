@@ -43,6 +43,8 @@ func init() {
 		ir.Attention:      attention,
 		ir.AttentionGrad:  attentionGrad,
 		ir.PagedAttention: pagedAttention,
+		ir.GroupedMatMul:  groupedMatMul,
+		ir.GroupedWeight:  groupedWeight,
 		ir.AdamW:          optimizer(adamW),
 		ir.AdamW8:         optimizer(adamW8),
 		ir.SumSquares:     sumSquares,

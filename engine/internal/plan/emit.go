@@ -269,7 +269,8 @@ func (e *emitter) finish() {
 }
 
 // inParts says whether the launch reads only a part of input i: of the table of a gather, or the base of an
-// overwrite, as much as it writes; of a cache of keys and values those that there are.
+// overwrite, as much as it writes; of grouped matrices those that rows name; of a cache of keys and values
+// those that there are.
 func (e *emitter) inParts(i int) bool {
 	if e.k.kind != backend.Single {
 		return false
@@ -277,7 +278,7 @@ func (e *emitter) inParts(i int) bool {
 	for _, in := range e.group.Insts {
 		at := slices.IndexFunc(in.Args, func(r backend.Ref) bool { n, ok := r.Input(); return ok && n == i })
 		switch {
-		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.DequantizeTake && at > 0, in.Op == ir.PagedAttention && cached(at):
+		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.GroupedMatMul && at == 1, in.Op == ir.DequantizeTake && at > 0, in.Op == ir.PagedAttention && cached(at):
 			return true
 		}
 	}
@@ -299,6 +300,10 @@ func (e *emitter) written(o backend.Output) int64 {
 	case ir.Overwrite:
 		updates, _ := in.Args[2].Input()
 		return int64(touched(e.group.Inputs[updates].Layout) * o.DType.Size())
+	case ir.GroupedMatMul: // a matrix for each row, up to all
+		w, _ := in.Args[1].Input()
+		l := e.group.Inputs[w].Layout
+		return bytes + int64(min(o.Shape[0], l.Shape[0])*ir.Size(l.Shape[1:])*e.group.Inputs[w].DType.Size())
 	case ir.PagedAttention: // how many keys it reads is data: one for each query, as its flops are counted
 		for at, arg := range in.Args {
 			if i, ok := arg.Input(); ok && cached(at) {

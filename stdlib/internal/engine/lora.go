@@ -29,6 +29,7 @@ func loraSymbols() map[string]reflect.Value {
 		"DefaultName":   reflect.ValueOf(constant.MakeFromLiteral("\"default\"", token.STRING, 0)),
 		"Embedding":     reflect.ValueOf((*lora.Embedding)(nil)),
 		"Gaussian":      reflect.ValueOf(constant.MakeFromLiteral("\"gaussian\"", token.STRING, 0)),
+		"Grouped":       reflect.ValueOf((*lora.Grouped)(nil)),
 		"Inject":        reflect.ValueOf(lora.Inject),
 		"Linear":        reflect.ValueOf((*lora.Linear)(nil)),
 		"Load":          reflect.ValueOf(lora.Load),

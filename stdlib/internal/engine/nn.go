@@ -22,6 +22,7 @@ func nnSymbols() map[string]reflect.Value {
 		"AvgPool1d":          reflect.ValueOf(nn.AvgPool1d),
 		"AvgPool2d":          reflect.ValueOf(nn.AvgPool2d),
 		"BCEWithLogitsLoss":  reflect.ValueOf(nn.BCEWithLogitsLoss),
+		"Balance":            reflect.ValueOf(nn.Balance),
 		"BatchNorm":          reflect.ValueOf((*nn.BatchNorm)(nil)),
 		"Cache":              reflect.ValueOf((*nn.Cache)(nil)),
 		"Change":             reflect.ValueOf(nn.Change),
@@ -35,12 +36,16 @@ func nnSymbols() map[string]reflect.Value {
 		"Dropout":            reflect.ValueOf((*nn.Dropout)(nil)),
 		"ELU":                reflect.ValueOf(nn.ELU),
 		"Embedding":          reflect.ValueOf((*nn.Embedding)(nil)),
+		"Experts":            reflect.ValueOf((*nn.Experts)(nil)),
 		"Flatten":            reflect.ValueOf(nn.Flatten),
 		"Freeze":             reflect.ValueOf(nn.Freeze),
 		"Func":               reflect.ValueOf((*nn.Func)(nil)),
 		"GELU":               reflect.ValueOf(nn.GELU),
 		"GELUTanh":           reflect.ValueOf(nn.GELUTanh),
 		"GlobalAvgPool":      reflect.ValueOf(nn.GlobalAvgPool),
+		"Grouped":            reflect.ValueOf((*nn.Grouped)(nil)),
+		"GroupedLayer":       reflect.ValueOf((*nn.GroupedLayer)(nil)),
+		"_GroupedLayer":      reflect.ValueOf((*nnGroupedLayer)(nil)),
 		"Hash":               reflect.ValueOf(nn.Hash),
 		"HuberLoss":          reflect.ValueOf(nn.HuberLoss),
 		"L1Loss":             reflect.ValueOf(nn.L1Loss),
@@ -57,6 +62,7 @@ func nnSymbols() map[string]reflect.Value {
 		"MaxPool1d":          reflect.ValueOf(nn.MaxPool1d),
 		"MaxPool2d":          reflect.ValueOf(nn.MaxPool2d),
 		"Member":             reflect.ValueOf((*nn.Member)(nil)),
+		"Mixture":            reflect.ValueOf((*nn.Mixture)(nil)),
 		"Module":             reflect.ValueOf((*nn.Module)(nil)),
 		"_Module":            reflect.ValueOf((*nnModule)(nil)),
 		"NewBatchNorm1d":     reflect.ValueOf(nn.NewBatchNorm1d),
@@ -85,6 +91,8 @@ func nnSymbols() map[string]reflect.Value {
 		"_Replaceable":       reflect.ValueOf((*nnReplaceable)(nil)),
 		"Rope":               reflect.ValueOf((*nn.Rope)(nil)),
 		"RopeScaling":        reflect.ValueOf((*nn.RopeScaling)(nil)),
+		"Router":             reflect.ValueOf((*nn.Router)(nil)),
+		"Routing":            reflect.ValueOf((*nn.Routing)(nil)),
 		"Rows":               reflect.ValueOf((*nn.Rows)(nil)),
 		"Save":               reflect.ValueOf(nn.Save),
 		"Scorer":             reflect.ValueOf((*nn.Scorer)(nil)),
@@ -123,6 +131,26 @@ type nnCounted struct {
 
 func (w nnCounted) Parameters() int {
 	return w.WParameters()
+}
+
+// nnGroupedLayer lets an interpreted type be a nn.GroupedLayer.
+type nnGroupedLayer struct {
+	IValue   any
+	WForward func(a0 tensor.Tensor) tensor.Tensor
+	WMembers func() []nn.Member
+	WOf      func(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor
+}
+
+func (w nnGroupedLayer) Forward(a0 tensor.Tensor) tensor.Tensor {
+	return w.WForward(a0)
+}
+
+func (w nnGroupedLayer) Members() []nn.Member {
+	return w.WMembers()
+}
+
+func (w nnGroupedLayer) Of(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor {
+	return w.WOf(a0, a1)
 }
 
 // nnLayer lets an interpreted type be a nn.Layer.

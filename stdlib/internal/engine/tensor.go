@@ -64,6 +64,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"FullLike":            reflect.ValueOf(tensor.FullLike),
 		"Grad":                reflect.ValueOf(tensor.Grad),
 		"Greatest":            reflect.ValueOf(tensor.Greatest),
+		"GroupedMatMul":       reflect.ValueOf(tensor.GroupedMatMul),
 		"Guard":               reflect.ValueOf((*tensor.Guard)(nil)),
 		"Hessian":             reflect.ValueOf(tensor.Hessian),
 		"JVP":                 reflect.ValueOf(tensor.JVP),

@@ -117,20 +117,29 @@ func (b *Backend) Download(_ context.Context, dst []byte, src ir.Buffer, offset 
 type arena struct {
 	block []byte
 	used  int
-	want  int // what the launch would have needed in one block
+	want  int // what the launch would need now in one block
+	most  int // the most that it would have needed
 }
 
 func (a *arena) reset() {
-	if a.want > len(a.block) {
-		a.block = alignedBytes(a.want)
+	if a.most > len(a.block) {
+		a.block = alignedBytes(a.most)
 	}
-	a.used, a.want = 0, 0
+	a.used, a.want, a.most = 0, 0, 0
+}
+
+// within calls f, whose memory is free again when it ends.
+func (a *arena) within(f func()) {
+	used, want := a.used, a.want
+	f()
+	a.used, a.want = used, want
 }
 
 // bytes returns n bytes of uninitialised memory that is valid until the launch ends.
 func (a *arena) bytes(n int) []byte {
 	size := (n + alignment - 1) &^ (alignment - 1)
 	a.want += size
+	a.most = max(a.most, a.want)
 	if a.used+size > len(a.block) {
 		return alignedBytes(size)[:n] // the next launch has a larger block
 	}

@@ -36,6 +36,9 @@ var singles = map[ir.Op]compiler{
 	ir.ConvTranspose: compileConv,
 	ir.ConvWeight:    compileConv,
 
+	ir.GroupedMatMul: compileGrouped,
+	ir.GroupedWeight: compileGrouped,
+
 	ir.AdamW:  compileAdamW,
 	ir.AdamW8: compileAdamW8,
 

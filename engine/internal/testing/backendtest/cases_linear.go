@@ -15,6 +15,8 @@ func productCases(op ir.Op) []Case {
 		return loraCases()
 	case ir.LinearCrossEntropy, ir.LinearCrossEntropyGrad:
 		return linearLossCases(op)
+	case ir.GroupedMatMul, ir.GroupedWeight:
+		return groupedCases(op)
 	}
 	var list []Case
 	add := func(name string, f func(b *B, dt dtype.Type) []*ir.Node) {
@@ -188,6 +190,49 @@ func loraCases() []Case {
 			return list
 		}})
 	}
+	return list
+}
+
+// groupedCases are rows in some order, in few and in many groups, beside weights of the rows' dtype and of
+// others.
+func groupedCases(op ir.Op) []Case {
+	var list []Case
+	add := func(name string, build func(b *B, dt dtype.Type) *ir.Node) {
+		list = append(list, Case{Name: name, Build: single(func(b *B, dt dtype.Type) *ir.Node {
+			if !dt.Float() {
+				panic(stop{errNotForDType})
+			}
+			return build(b, dt)
+		})})
+	}
+	grouped := func(b *B, dt, weight dtype.Type, x, w *ir.Node, index *ir.Node) *ir.Node {
+		if op == ir.GroupedMatMul {
+			return b.New(op, ir.Attr{}, x, w, index)
+		}
+		return b.New(op, ir.Attr{Index: w.Shape[0], DType: weight}, x, b.Normal(dt, x.Shape[0], w.Shape[2]), index)
+	}
+	for _, s := range [][4]int{{1, 1, 1, 1}, {1, 7, 5, 3}, {8, 72, 40, 16}, {5, 33, 70, 2}, {70, 20, 65, 3}, {300, 64, 33, 5}, {40, 130, 17, 64}, {0, 3, 4, 2}, {3, 0, 4, 2}, {3, 4, 0, 2}} {
+		m, k, n, g := s[0], s[1], s[2], s[3]
+		add(fmt.Sprint(s), func(b *B, dt dtype.Type) *ir.Node {
+			return grouped(b, dt, dt, b.Normal(dt, m, k), b.Normal(dt, g, k, n), b.Index(g, m))
+		})
+		add(fmt.Sprint(s, " transposed"), func(b *B, dt dtype.Type) *ir.Node {
+			return grouped(b, dt, dt, b.Transposed(dt, m, k), b.Swap(b.Normal(dt, g, n, k)), b.Index(g, m))
+		})
+	}
+	for _, stored := range []dtype.Type{dtype.BF16, dtype.F16, dtype.F32} {
+		for _, m := range []int{1, 40} {
+			add(fmt.Sprintf("weights stored in %v, %d rows", stored, m), func(b *B, dt dtype.Type) *ir.Node {
+				if dt == dtype.F64 {
+					panic(stop{errNotForDType})
+				}
+				return grouped(b, dt, stored, b.Normal(dt, m, 70), b.Swap(b.Normal(stored, 4, 33, 70)), b.Index(4, m))
+			})
+		}
+	}
+	add("all rows of the last group", func(b *B, dt dtype.Type) *ir.Node {
+		return grouped(b, dt, dt, b.Normal(dt, 9, 20), b.Normal(dt, 3, 20, 30), b.Ints(dtype.I64, []int{9}, 2, -1, 2, -1, 2, 2, 2, 2, 2))
+	})
 	return list
 }
 

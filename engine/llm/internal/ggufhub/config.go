@@ -2,6 +2,7 @@ package ggufhub
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -141,7 +142,7 @@ func (m *Model) config() map[string]any {
 	}
 	k["head_dim"] = head
 	window, _ := k["sliding_window"].(float64)
-	m.family = m.families.of(m.arch, window > 0)
+	m.family = m.families.of(m.arch, window > 0, m.file.Has(m.own("expert_count")))
 	m.rope(k, head)
 	k["model_type"] = m.family.Type
 	for field, tensor := range m.family.Tells {
@@ -156,6 +157,7 @@ func (m *Model) config() map[string]any {
 			k[field] = m.number(m.own(key), 0)
 		}
 	}
+	maps.Copy(k, m.family.Experts)
 	if m.family.Gemma {
 		m.gemma(k, head)
 	}

@@ -17,6 +17,9 @@ type Family struct {
 	Yarn         map[string]string // the same for settings of yarn
 	Unscaled     bool              // a file says that nothing is scaled
 
+	Mixed   bool           // of several families with the architecture it is the one with experts
+	Experts map[string]any // what llama.cpp knows of experts without metadata
+
 	Layers bool // the window is not that of all layers: the metadata say which have it, or else Every does
 	Every  int  // every so many layers one has no window; 0: there is no such rule
 	Always bool // layers have the window, though the metadata do not say its size
@@ -47,10 +50,10 @@ func (list Families) String() string {
 }
 
 // of finds the family of an architecture.
-func (list Families) of(architecture string, windowed bool) Family {
+func (list Families) of(architecture string, windowed, mixed bool) Family {
 	found := Family{Type: architecture, Architecture: architecture}
 	for _, f := range list {
-		if f.Architecture == architecture && (!f.Windowed || windowed) {
+		if f.Architecture == architecture && (!f.Windowed || windowed) && (!f.Mixed || mixed) {
 			found = f
 		}
 	}

@@ -35,6 +35,9 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 	}
 	f.family, f.arch = families[i], families[i].Architecture
 	f.metadata["general.architecture"] = f.arch
+	if n := f.config["num_experts"]; n != nil { // as folders of the hub have it
+		f.config["num_local_experts"] = n
+	}
 	f.metadata["general.quantization_version"] = uint32(2)
 	for _, name := range gguf.ConfigKeys() {
 		key := f.arch + "." + name

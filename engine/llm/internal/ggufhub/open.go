@@ -102,6 +102,9 @@ func (m *Model) Names() []string { return slices.Collect(maps.Keys(m.names)) }
 // Describe is the type of a weight in the file, and its shape.
 func (m *Model) Describe(name string) (typ string, shape []int, err error) {
 	info, err := m.file.Info(m.names[name])
+	if isRow(name) && len(info.Shape) == 1 {
+		info.Shape = []int{1, info.Shape[0]}
+	}
 	return info.Type, info.Shape, err
 }
 
@@ -121,6 +124,9 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 		if plusOne(m.family, name) {
 			t = t.Cast(dtype.F32).Sub(1).Eval()
 		}
+		if isRow(name) && t.Rank() == 1 {
+			t = t.Unsqueeze(0)
+		}
 	})
 	return t, err
 }
@@ -137,6 +143,9 @@ func (m *Model) Codes(name string) (*quant.Weight, error) {
 	}
 	return m.weights.Codes(info.Name, rows)
 }
+
+// isRow says whether a matrix of the folder with one row is a vector in the file.
+func isRow(name string) bool { return strings.HasSuffix(name, ".shared_expert_gate.weight") }
 
 // turned is the number of heads whose rows stand in another order in the file, 0 where none do: llama.cpp
 // turns neighbours, transformers turns the number at i together with the one half a head further.

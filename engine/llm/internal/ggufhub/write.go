@@ -101,11 +101,15 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	if heads > 0 {
 		e.Tensor = turn(e.Tensor, heads, shape[0]/heads/2)
 	}
+	if isRow(w.Name) {
+		e.Tensor = e.Tensor.Flatten()
+		shape = e.Tensor.Shape()
+	}
 	if plusOne(f.family, w.Name) {
 		e.Tensor = e.Tensor.Cast(dtype.F32).Add(1)
 	}
 	switch {
-	case len(shape) < 2:
+	case len(shape) < 2 || strings.HasSuffix(w.Name, ".mlp.gate.weight"): // a router is never quantised
 		e.Type = "F32"
 	case typ == "":
 		e.Type = strings.ToUpper(w.Tensor.DType().String())

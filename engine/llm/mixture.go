@@ -1,0 +1,165 @@
+package llm
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+)
+
+// mixture reads how many experts there are, under one of the names for that, and what most families say of
+// them alike.
+func (s settings) mixture(c *Config, balance float64) *Mixture {
+	m := &c.Mixture
+	m.Experts, m.TopK = s.Int("num_local_experts", s.Int("num_experts", s.Int("n_routed_experts", 0))), s.Need("num_experts_per_tok")
+	if m.Experts < 1 {
+		s.Fail("num_experts", "got %d, want a positive number", m.Experts)
+	}
+	m.Hidden = c.Hidden
+	if coefficient := s.Number("router_aux_loss_coef", balance); s.Bool("output_router_logits", false) {
+		m.Balance = coefficient
+	}
+	return m
+}
+
+// sparse reads which layers have no experts, as Qwen's families say it.
+func (s settings) sparse(c *Config) {
+	dense, each := s.Numbers("mlp_only_layers"), s.every("decoder_sparse_step", 1)
+	if c.Layers < 1 || c.Layers > 1<<20 || s.Err() != nil {
+		return // refused by the check of all lengths
+	}
+	list := make([]bool, c.Layers)
+	for i := range list {
+		list[i] = each(i) || slices.Contains(dense, float64(i))
+	}
+	if slices.Contains(list, true) {
+		c.Mixture.Dense = list
+	}
+}
+
+// deepSeek reads the settings of mixtures as DeepSeek V3 has them, whose first layers have no experts.
+func (s settings) deepSeek(c *Config, dense int, normalise bool) {
+	m := s.mixture(c, 0)
+	m.Hidden, m.Normalise, m.Sigmoid, m.Correction = s.Int("moe_intermediate_size", 1408), s.Bool("norm_topk_prob", normalise), true, true
+	m.Scale = s.factor("routed_scaling_factor", 1)
+	m.Groups, m.TopGroups = s.Int("n_group", 1), s.Int("topk_group", 1)
+	m.Shared = m.Hidden * s.Int("n_shared_experts", 1)
+	if first := min(s.Int("first_k_dense_replace", dense), c.Layers); first > 0 && c.Layers <= 1<<20 {
+		m.Dense = make([]bool, c.Layers)
+		for i := range first {
+			m.Dense[i] = true
+		}
+	}
+}
+
+// GLM 4.5 to 4.7, of which half of each head turns.
+var glm4Moe = family{
+	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5},
+	class:  "Glm4MoeForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	ahead:  true,
+	read: func(s settings, c *Config) {
+		s.deepSeek(c, 1, true)
+		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
+		c.QKVBias, c.QKNorm = s.Bool("attention_bias", false), s.Bool("use_qk_norm", false)
+	},
+}
+
+// dots.llm1, which is Qwen 3 with the experts of DeepSeek V3.
+var dots1 = family{
+	Family: ggufhub.Family{Type: "dots1"},
+	class:  "Dots1ForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	read: func(s settings, c *Config) {
+		s.deepSeek(c, 0, false)
+		s.biases(c, false)
+		c.MLPBias, c.QKNorm = false, true
+		if c.Window = s.window(4096); c.Window > 0 {
+			first := s.Int("max_window_layers", 62)
+			c.Local = s.layers(c.Layers, func(i int) bool { return i >= first })
+		}
+	},
+}
+
+// Granite 3 with experts.
+var graniteMoe = family{
+	Family: ggufhub.Family{Type: "granitemoe"},
+	class:  "GraniteMoeForCausalLM",
+	names:  map[string]string{"mlp": "block_sparse_moe", "gate": "router"},
+	files:  []string{".experts.gate_up_proj", ".input_linear.weight", ".experts.down_proj", ".output_linear.weight", ".router.", ".router.layer."},
+	joined: true,
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.001).Normalise = true
+		granite.read(s, c)
+	},
+}
+
+// FlexOlmo, which is Olmo 2 with the experts of OLMoE.
+var flexOlmo = family{
+	Family: ggufhub.Family{Type: "flex_olmo", Theta: 5e5},
+	class:  "FlexOlmoForCausalLM",
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.01).Normalise = s.Bool("norm_topk_prob", false)
+		olmo(s, c)
+	},
+}
+
+// Qwen 3 with experts.
+var qwen3Moe = family{
+	Family: ggufhub.Family{Type: "qwen3_moe", Architecture: "qwen3moe", Layers: true, Experts: map[string]any{"norm_topk_prob": true},
+		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}},
+	class: "Qwen3MoeForCausalLM",
+	read: func(s settings, c *Config) {
+		m := s.mixture(c, 0.001)
+		m.Hidden, m.Normalise = s.Int("moe_intermediate_size", 768), s.Bool("norm_topk_prob", false)
+		s.sparse(c)
+		c.KVHeads, c.QKNorm = s.Int("num_key_value_heads", 4), true
+		c.QKVBias = s.Bool("attention_bias", false)
+		c.OutBias = c.QKVBias
+		if s.Bool("use_sliding_window", false) {
+			c.Window = s.window(4096)
+		}
+	},
+}
+
+// Qwen 1.5 and 2 with experts, of which all tokens have one.
+var qwen2Moe = family{
+	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
+	class:  "Qwen2MoeForCausalLM",
+	read: func(s settings, c *Config) {
+		m := s.mixture(c, 0.001)
+		m.Hidden, m.Normalise = s.Int("moe_intermediate_size", 1408), s.Bool("norm_topk_prob", false)
+		m.Shared, m.SharedGate = s.Int("shared_expert_intermediate_size", 5632), true
+		s.sparse(c)
+		c.KVHeads, c.QKVBias = s.Int("num_key_value_heads", 16), s.Bool("qkv_bias", true)
+		if s.Bool("use_sliding_window", false) {
+			c.Window = s.window(4096)
+			upTo := s.Int("max_window_layers", 28)
+			c.Local = s.layers(c.Layers, func(i int) bool { return i%2 == 0 && i < upTo })
+		}
+	},
+}
+
+// Mixtral.
+var mixtral = family{
+	Family: ggufhub.Family{Type: "mixtral", Architecture: "llama", Mixed: true, Interleaved: true, Theta: 1e6},
+	class:  "MixtralForCausalLM",
+	files:  []string{".mlp.", ".block_sparse_moe.", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.001).Normalise = true
+		c.KVHeads, c.Eps, c.Window = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5), s.window(0)
+	},
+}
+
+// OLMoE.
+var olmoe = family{
+	Family: ggufhub.Family{Type: "olmoe", Architecture: "olmoe", Tells: biasTells},
+	class:  "OlmoeForCausalLM",
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.01).Normalise = s.Bool("norm_topk_prob", false)
+		s.biases(c, false)
+		c.QKNorm, c.WideQKNorm, c.MLPBias, c.Eps = true, true, false, s.Number("rms_norm_eps", 1e-5)
+		if limit := s.Number("clip_qkv", 0); limit != 0 {
+			s.Fail("clip_qkv", "got %v, want null", limit)
+		}
+	},
+}

@@ -1,0 +1,200 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Mixture is a feed-forward block of experts, of which a router chooses a few for each token (Shazeer and
+// others 2017; Fedus and others 2021).
+type Mixture struct {
+	Router  *Router
+	Experts *Experts
+	Shared  *MLP  // an expert that all tokens go through; nil: none
+	Gate    Layer // width to 1, whose sigmoid is the factor of Shared's result; nil: 1
+}
+
+// Forward maps x [… width] to [… width].
+func (m *Mixture) Forward(x tensor.Tensor) tensor.Tensor {
+	y, _ := m.Routed(x)
+	return y
+}
+
+// Routed is Forward, and what the router said.
+func (m *Mixture) Routed(x tensor.Tensor) (tensor.Tensor, Routing) {
+	rows := x.Reshape(x.Size()/max(1, x.Len(-1)), x.Len(-1))
+	r := m.Router.Route(rows)
+	y := m.Experts.Forward(rows, r)
+	if m.Shared != nil {
+		shared := m.Shared.Forward(rows)
+		if m.Gate != nil {
+			shared = shared.Mul(m.Gate.Forward(rows).Sigmoid())
+		}
+		y = y.Add(shared)
+	}
+	return y.Reshape(x.Shape()...), r
+}
+
+// Members lists router, experts and what is shared.
+func (m *Mixture) Members() []Member {
+	list := []Member{{Name: "gate", Slot: &m.Router.Logits}}
+	if !m.Router.Correction.IsNone() {
+		list = append(list, Member{Name: "gate.e_score_correction_bias", Weight: &m.Router.Correction})
+	}
+	list = append(list, Member{Name: "experts", Part: m.Experts})
+	if m.Shared != nil {
+		list = append(list, Member{Name: "shared_expert", Part: m.Shared})
+	}
+	if m.Gate != nil {
+		list = append(list, Member{Name: "shared_expert_gate", Slot: &m.Gate})
+	}
+	return list
+}
+
+// A Router chooses experts for each token.
+type Router struct {
+	Logits     Layer         // width to experts
+	Correction tensor.Tensor // [experts], added to the scores by which experts are chosen, not to their weights; or none
+	TopK       int           // experts of a token
+	Sigmoid    bool          // scores are each logit's sigmoid, not the softmax of all
+	Normalise  bool          // the weights of a token's experts are divided by their sum
+	Scale      float64       // of the weights after that; 0 means 1
+	// Groups are parts of equal size of the experts, of which a token has those of the TopGroups best: by the
+	// sum of their two best scores with Correction, by the best one without; 0 or 1: there are none.
+	Groups, TopGroups int
+}
+
+// A Routing is what a router said of some tokens.
+type Routing struct {
+	Scores  tensor.Tensor // [tokens experts] in f32: probabilities
+	Index   tensor.Tensor // i64 [tokens TopK], of the experts
+	Weights tensor.Tensor // [tokens TopK] in f32, by which their results are multiplied
+}
+
+// Route chooses experts for x [tokens width]. Logits and scores are computed in f32.
+func (r *Router) Route(x tensor.Tensor) Routing {
+	scores := r.Logits.Forward(x.Cast(dtype.F32))
+	if r.Sigmoid {
+		scores = scores.Sigmoid()
+	} else {
+		scores = scores.Softmax(-1)
+	}
+	_, index := r.among(scores).Detach().TopK(r.TopK)
+	w := scores.TakeAlong(index, -1)
+	if r.Normalise {
+		w = w.Div(w.SumKeep(-1).Add(1e-20))
+	}
+	if r.Scale != 0 {
+		w = w.Mul(r.Scale)
+	}
+	return Routing{scores, index, w}
+}
+
+// among are the scores by which experts are chosen.
+func (r *Router) among(scores tensor.Tensor) tensor.Tensor {
+	by := scores
+	if !r.Correction.IsNone() {
+		by = scores.Add(r.Correction)
+	}
+	if r.Groups < 2 {
+		return by
+	}
+	tokens, experts := by.Len(0), by.Len(1)
+	groups := by.Reshape(tokens, r.Groups, experts/r.Groups)
+	best := groups.Max(-1)
+	if !r.Correction.IsNone() {
+		two, _ := groups.TopK(2)
+		best = two.Sum(-1)
+	}
+	_, chosen := best.TopK(r.TopGroups)
+	open := tensor.ZerosLike(best).PutAlong(1, chosen, tensor.OnesLike(chosen), tensor.Replace)
+	return tensor.Where(open.Unsqueeze(-1).Gt(0), groups, math.Inf(-1)).Reshape(tokens, experts)
+}
+
+// Balance is the loss by which routers learn to use all experts alike (Fedus and others 2021): experts·Σ
+// fᵢ·Pᵢ over the tokens of all routings, where fᵢ is how often a token has expert i and Pᵢ its mean score.
+func Balance(list []Routing) tensor.Tensor {
+	var often, score tensor.Tensor
+	rows := 0
+	for _, r := range list {
+		experts := r.Scores.Len(1)
+		one := tensor.Ones(r.Index.Size()).To(r.Scores.Device())
+		n := tensor.Zeros(experts).To(r.Scores.Device()).ScatterAdd(0, r.Index.Flatten(), one)
+		if s := r.Scores.Sum(0); rows == 0 {
+			often, score = n, s
+		} else {
+			often, score = often.Add(n), score.Add(s)
+		}
+		rows += r.Scores.Len(0)
+	}
+	if rows == 0 {
+		return tensor.Zeros()
+	}
+	return often.Mul(score).Sum().Mul(float64(score.Len(0)) / float64(rows) / float64(rows))
+}
+
+// Experts are gated feed-forward blocks beside each other.
+type Experts struct {
+	GateUp *Grouped // width to twice the hidden width: the gate's columns, then the others
+	Down   *Grouped
+	Act    Func // the zero Func is SiLU
+}
+
+// Forward sends x [tokens width] through the experts of a routing: [tokens width], the sum of what they give
+// times their weights, in f32, rounded once to x's dtype.
+func (e *Experts) Forward(x tensor.Tensor, r Routing) tensor.Tensor {
+	act := e.Act.Apply
+	if act == nil {
+		act = tensor.Tensor.Silu
+	}
+	tokens, k, width := x.Len(0), r.Index.Len(1), x.Len(1)
+	both := e.GateUp.Of(x.Unsqueeze(1).Expand(tokens, k, width), r.Index)
+	half := both.Len(-1) / 2
+	y := e.Down.Of(act(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half)), r.Index)
+	return y.Cast(dtype.F32).Mul(r.Weights.Unsqueeze(-1)).Sum(1).Cast(x.DType())
+}
+
+// Members lists the projections.
+func (e *Experts) Members() []Member {
+	return []Member{{Name: "gate_up_proj", Part: e.GateUp}, {Name: "down_proj", Part: e.Down}}
+}
+
+// A Grouped is a linear layer of which each row has a matrix of its own, by an index.
+type Grouped struct {
+	Weight tensor.Tensor // [groups in out]
+	standIn
+}
+
+// A GroupedLayer computes in the place of a Grouped.
+type GroupedLayer interface {
+	Layer
+	// Of maps x [… in] to [… out], each row by the matrix that an index [… ] of integers names.
+	Of(x, index tensor.Tensor) tensor.Tensor
+}
+
+// Of maps x [… in] to [… out], each row by the matrix that an index [… ] of integers names.
+func (g *Grouped) Of(x, index tensor.Tensor) tensor.Tensor {
+	if l, ok := g.layer.(GroupedLayer); ok {
+		return l.Of(x, index)
+	}
+	return tensor.GroupedMatMul(x, g.Weight, index)
+}
+
+// Forward maps x [groups rows in] to [groups rows out], the rows of each group by its matrix.
+func (g *Grouped) Forward(x tensor.Tensor) tensor.Tensor {
+	groups, rows := x.Len(0), x.Len(1)
+	return g.Of(x, tensor.Range(groups).To(x.Device()).Unsqueeze(1).Expand(groups, rows))
+}
+
+// Members lists the weight.
+func (g *Grouped) Members() []Member {
+	return []Member{{Name: "weight", Weight: &g.Weight, Turned: true}}
+}
+
+// String describes the layer.
+func (g *Grouped) String() string {
+	return fmt.Sprintf("Grouped: %d groups, in %d, out %d", g.Weight.Len(0), g.Weight.Len(1), g.Weight.Len(2))
+}
