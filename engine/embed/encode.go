@@ -114,8 +114,8 @@ func (m *Model) tokens(text string) ([]int, error) {
 // room is the number of tokens of the longest text.
 func (m *Model) room() int {
 	most := m.MaxTokens
-	if e, ok := m.Body.(*Encoder); ok && (most == 0 || most > e.Room()) {
-		most = e.Room()
+	if b, ok := m.Body.(interface{ Room() int }); ok && b.Room() > 0 && (most == 0 || most > b.Room()) {
+		most = b.Room()
 	}
 	return cmp.Or(most, 1<<30)
 }

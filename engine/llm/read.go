@@ -82,7 +82,7 @@ func readWeights(c Config, s *source) (*Model, error) {
 			m.unread++
 			return true
 		}
-		return !c.Untied && stored == "lm_head.weight" || strings.HasSuffix(stored, "rotary_emb.inv_freq")
+		return !c.Untied && (stored == "lm_head.weight" || stored == "lm_head.bias") || strings.HasSuffix(stored, "rotary_emb.inv_freq")
 	})
 	if err != nil {
 		return nil, err
