@@ -59,6 +59,7 @@ type family struct {
 	types    bool   // there is a table of kinds of text
 	padded   bool   // positions begin after Pad
 	buckets  int    // relative positions have so many kinds (MPNet); 0: there are none
+	head     head   // of one number, for a text or two
 	// read takes from config.json what no other family has.
 	read func(s *pretrained.Settings, c *Config)
 	// keys are names in config.json, where they differ.
@@ -68,7 +69,16 @@ type family struct {
 var bert = family{
 	prefix: "bert.", words: "embeddings.word_embeddings", norm: "embeddings.LayerNorm", layer: "encoder.layer.%d.", q: "attention.self.query", k: "attention.self.key", v: "attention.self.value",
 	out: "attention.output.dense", seen: "attention.output.LayerNorm", up: "intermediate.dense", down: "output.dense",
-	after: "output.LayerNorm", types: true,
+	after: "output.LayerNorm", types: true, head: head{dense: "pooler.dense", act: "tanh", out: "classifier", inside: true},
+}
+
+// ofRoberta is the head of RoBERTa and MPNet.
+var ofRoberta = head{dense: "classifier.dense", act: "tanh", out: "classifier.out_proj"}
+
+// A head is a layer with an activation, perhaps a norm, and a layer of a column for each label.
+type head struct {
+	dense, act, norm, out string
+	inside                bool // dense has the family's prefix
 }
 
 // families are the encoders by model_type.
@@ -79,23 +89,25 @@ var families = map[string]family{
 	"mpnet": {
 		prefix: "mpnet.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
 		out: "attention.attn.o", seen: "attention.LayerNorm", up: "intermediate.dense", down: "output.dense",
-		after: "output.LayerNorm", padded: true, buckets: 32,
+		after: "output.LayerNorm", padded: true, buckets: 32, head: ofRoberta,
 	},
 	"distilbert": {
 		prefix: "distilbert.", words: bert.words, norm: bert.norm, layer: "transformer.layer.%d.", q: "attention.q_lin", k: "attention.k_lin", v: "attention.v_lin",
 		out: "attention.out_lin", seen: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", after: "output_layer_norm",
+		head: head{dense: "pre_classifier", act: "relu", out: "classifier"},
 		keys: map[string]string{"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
 			"intermediate_size": "hidden_dim", "hidden_act": "activation"},
 	},
 	"modernbert": {
 		prefix: "model.", words: "embeddings.tok_embeddings", norm: "embeddings.norm", layer: "layers.%d.", qkv: "attn.Wqkv", out: "attn.Wo",
 		seen: "attn_norm", gateUp: "mlp.Wi", down: "mlp.Wo", after: "mlp_norm", last: "final_norm", before: true, rotary: true, bare: true,
+		head: head{dense: "head.dense", norm: "head.norm", out: "classifier"},
 		keys: map[string]string{"hidden_act": "hidden_activation", "layer_norm_eps": "norm_eps"},
 		read: modernBERT,
 	},
 	"nomic_bert": {
 		prefix: "nomic_bert.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "attn.Wqkv", out: "attn.out_proj", seen: "norm1",
-		gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true,
+		gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true, head: bert.head,
 		read: nomicBERT,
 	},
 }
@@ -162,7 +174,7 @@ func rope(o *pretrained.Settings, other float64) float64 {
 
 func roberta() family {
 	f := bert
-	f.prefix, f.padded = "roberta.", true
+	f.prefix, f.padded, f.head = "roberta.", true, ofRoberta
 	return f
 }
 

@@ -10,8 +10,10 @@
 //	q := m.EncodeAs(ctx, "query", "how long is a day?") // with the prompt of that name
 //	m.Similarity(q, docs).TopK(3)
 //
+// [LoadReranker] reads models that compare a query with each document, word by word.
+//
 // Reading order: embed.go, encode.go; config.go, encoder.go, decoder.go, table.go, pool.go; folder.go, save.go;
-// contrast.go.
+// contrast.go; rerank.go.
 package embed
 
 import (

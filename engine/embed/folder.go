@@ -186,6 +186,11 @@ func (l *loader) encoder(path string) error {
 		return err
 	}
 	l.m.bodyPath = path
+	return l.texts(path)
+}
+
+// texts reads the tokenizer, and how long texts are.
+func (l *loader) texts(path string) error {
 	for _, name := range carried {
 		if text, err := regular.Read(filepath.Join(l.dir, path, name), maxText); err == nil {
 			l.m.remember(filepath.Join(path, name), text)
@@ -194,7 +199,8 @@ func (l *loader) encoder(path string) error {
 	if _, err := l.tokenizer(path); err != nil {
 		return err
 	}
-	if s, err = l.settings(path, "tokenizer_config.json"); err != nil {
+	s, err := l.settings(path, "tokenizer_config.json")
+	if err != nil {
 		return err
 	}
 	if s != nil {

@@ -51,7 +51,7 @@ func Load(ctx context.Context, path string) (*Model, error) {
 }
 
 // LoadBody is [Load] of a model of which only the Vectors are wanted: an output matrix is not read, and need
-// not be there.
+// not be there, and the head of a classifier is left.
 func LoadBody(ctx context.Context, path string) (*Model, error) {
 	m, err := load(ctx, path, true)
 	if err != nil {
@@ -76,7 +76,7 @@ func load(ctx context.Context, path string, body bool) (m *Model, err error) {
 				if body {
 					c.Untied, c.HeadBias = false, false
 				}
-				m, err = readWeights(c, s)
+				m, err = readWeights(c, s, body)
 			}
 		})
 	})

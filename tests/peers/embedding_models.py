@@ -10,6 +10,7 @@ Each folder is what sentence-transformers writes (model2vec for "model2vec"), an
   hidden      the vectors of their tokens, in f32
   rounded     the same of the model in bf16, for the first of a family
   vectors     of the texts in texts.json
+  short       their first five numbers, of length 1
   queries     the same texts with the prompt "query", where there is one
 """
 import json
@@ -22,7 +23,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, StaticEmbedding, Transformer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
@@ -66,14 +67,30 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "gemma3-full": ("Gemma3Text", dict(head_dim=8, num_key_value_heads=2, layer_types=["full_attention"] * 2), "mean", False, None, {"max_seq_length": 7}),
     "gemma3-causal": ("Gemma3Text", dict(head_dim=8, num_key_value_heads=2, sliding_window=4, use_bidirectional_attention=False), "lasttoken", True, None, {}),
 }
+KINDS = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+RERANKERS = {  # class, changes, other settings: expected.safetensors has the scores of QUERY and each text, and the logits
+    "rank-bert": ("Bert", {}, {"tokenizer": KINDS}),
+    "rank-bert-raw": ("Bert", dict(type_vocab_size=3, hidden_act="relu"), {"activation": torch.nn.Identity(), "tokenizer": KINDS}),
+    "rank-roberta": ("Roberta", dict(pad_token_id=1, type_vocab_size=1), {}),
+    "rank-xlm": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, num_attention_heads=2), {}),
+    "rank-mpnet": ("MPNet", {}, {}),
+    "rank-distilbert": ("DistilBert", {}, {}),
+    "rank-modernbert": ("ModernBert", dict(local_attention=6), {}),
+    "rank-modernbert-mean": ("ModernBert", dict(local_attention=4, classifier_pooling="mean", classifier_bias=True, norm_bias=True, classifier_activation="relu"), {}),
+    "rank-nomic": ("NomicBert", {}, {"tokenizer": KINDS}),
+    "rank-qwen3": ("Qwen3", dict(head_dim=8, num_key_value_heads=2, max_position_embeddings=400), {"asked": True}),
+    "rank-qwen3-untied": ("Qwen3", dict(head_dim=8, num_key_value_heads=4, max_position_embeddings=270, tie_word_embeddings=False), {"asked": True}),
+    "rank-qwen3-class": ("Qwen3", dict(head_dim=8, num_key_value_heads=2), {}),
+}
+QUERY = "where is the big cat"
 DECODERS = {"Qwen3", "Gemma3Text"}
 
 
-def tokenizer(pad, special=True, ending=False):
+def tokenizer(pad, special=True, ending=False, extra=()):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     if pad:
         tokens[:2] = ["[UNK]", "[PAD]"]
-    tokens += WORDS + list("abcdefghijklmnopqrstuvwxyz!?.") + ["##" + c for c in "abcdefghijklmnopqrstuvwxyz"]
+    tokens += WORDS + list(extra) + list("abcdefghijklmnopqrstuvwxyz!?.") + ["##" + c for c in "abcdefghijklmnopqrstuvwxyz"]
     tokens = list(dict.fromkeys(tokens))
     t = Tokenizer(models.WordPiece({w: i for i, w in enumerate(tokens)}, unk_token="[UNK]"))
     t.normalizer = normalizers.BertNormalizer()
@@ -150,6 +167,59 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
     prune(folder)
 
 
+def reranker(name, kind, changes, other):
+    torch.manual_seed(sum(map(ord, name)))
+    t, vocab = tokenizer(changes.get("pad_token_id", 0) == 1, extra=["yes", "no"])
+    asked = other.get("asked")
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+                                                mask_token="[MASK]", model_max_length=400 if asked else 18, **other.get("tokenizer", {}))
+    settings = {**SMALL, **changes, "vocab_size": vocab}
+    if kind in DECODERS or kind == "ModernBert":
+        settings = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **settings}
+    if kind == "ModernBert":
+        settings |= {"cls_token_id": 2, "sep_token_id": 3}
+    if kind == "DistilBert":
+        names = dict(hidden_size="dim", num_hidden_layers="n_layers", num_attention_heads="n_heads", intermediate_size="hidden_dim")
+        settings = {names.get(k, k): v for k, v in settings.items()}
+    if not asked:
+        settings["num_labels"] = 1
+    model = getattr(transformers, kind + ("ForCausalLM" if asked else "ForSequenceClassification"))(getattr(transformers, kind + "Config")(**settings)).float().eval()
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            if "norm" in key.lower() or "bias" in key:
+                p.add_(0.2 * torch.randn_like(p))
+    folder, plain = os.path.join(OUT, name), os.path.join(OUT, "plain")
+    model.save_pretrained(folder if asked else plain)
+    fast.save_pretrained(folder if asked else plain)
+    with torch.no_grad():
+        if asked:
+            expected = {"scores": torch.stack([answered(fast, model, text) for text in TEXTS])}
+        else:
+            ce = CrossEncoder(plain, device="cpu", activation_fn=other.get("activation"))
+            ce.save(folder)
+            ce = CrossEncoder(folder, device="cpu")
+            expected = {"scores": ce.predict([(QUERY, text) for text in TEXTS], convert_to_tensor=True, batch_size=4),
+                        "logits": ce.predict([(QUERY, text) for text in TEXTS], convert_to_tensor=True, activation_fn=torch.nn.Identity())}
+            shutil.rmtree(plain)
+    write(folder, expected)
+    prune(folder)
+
+
+def answered(fast, model, text):
+    """How Qwen3-Reranker's page computes its score."""
+    before = ("<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. "
+              "Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n")
+    after = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    before, after = fast.encode(before, add_special_tokens=False), fast.encode(after, add_special_tokens=False)
+    task = "Given a web search query, retrieve relevant passages that answer the query"
+    pair = fast.encode(f"<Instruct>: {task}\n<Query>: {QUERY}\n<Document>: {text}", add_special_tokens=False)
+    most = min(400, model.config.max_position_embeddings) - len(before) - len(after)
+    assert most > 10, most
+    logits = model(torch.tensor([before + pair[:most] + after])).logits[0, -1]
+    two = logits[[fast.convert_tokens_to_ids("no"), fast.convert_tokens_to_ids("yes")]]
+    return torch.log_softmax(two, 0)[1].exp()
+
+
 def tables():
     rng = np.random.default_rng(3)
     t, vocab = tokenizer(False, special=False)
@@ -192,12 +262,15 @@ def real(folder, out):
 
 def main():
     warnings.filterwarnings("ignore")
-    if len(sys.argv) == 3 and sys.argv[1] not in MODELS:
+    if len(sys.argv) == 3 and sys.argv[1] not in [*MODELS, *RERANKERS]:
         return real(*sys.argv[1:])
-    some = [name for name in sys.argv[1:] if name in MODELS]
-    for name in some or MODELS:
+    some = [name for name in sys.argv[1:] if name in MODELS or name in RERANKERS]
+    for name in some or [*MODELS, *RERANKERS]:
         shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
-        encoder(name, *MODELS[name])
+        if name in MODELS:
+            encoder(name, *MODELS[name])
+        else:
+            reranker(name, *RERANKERS[name])
     if some:
         return
     tables()
