@@ -14,6 +14,7 @@ import (
 
 func trainSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Answer":       reflect.ValueOf((*train.Answer)(nil)),
 		"Counter":      reflect.ValueOf((*train.Counter)(nil)),
 		"_Counter":     reflect.ValueOf((*trainCounter)(nil)),
 		"Curves":       reflect.ValueOf((*train.Curves)(nil)),
@@ -22,6 +23,7 @@ func trainSymbols() map[string]reflect.Value {
 		"Evaluate":     reflect.ValueOf(train.Evaluate),
 		"Forget":       reflect.ValueOf(train.Forget),
 		"Full":         reflect.ValueOf(train.Full),
+		"GRPO":         reflect.ValueOf((*train.GRPO)(nil)),
 		"GoBack":       reflect.ValueOf(train.GoBack),
 		"History":      reflect.ValueOf((*train.History)(nil)),
 		"Interrupted":  reflect.ValueOf((*train.Interrupted)(nil)),
