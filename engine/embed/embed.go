@@ -1,9 +1,10 @@
 // Package embed turns texts into vectors that lie close together when the texts mean something alike.
 //
 // [Load] reads a folder as sentence-transformers, transformers and model2vec write it: an encoder (BERT, of
-// which MiniLM, BGE, E5 and GTE are weights; RoBERTa and XLM-R; MPNet; DistilBERT; ModernBERT; Nomic BERT), the
-// decoder of a language model (Qwen3-Embedding, EmbeddingGemma), or a table of a vector for each token. [New] makes an encoder with random weights, and [NewTable] such a table. Parameters carry
-// the names of the checkpoints, so that adapters fit them.
+// which MiniLM, BGE, E5 and GTE are weights; RoBERTa and XLM-R; MPNet; DistilBERT; ModernBERT; Nomic BERT),
+// the decoder of a language model (Qwen3-Embedding, EmbeddingGemma), or a table of a vector for each token.
+// [New] makes an encoder with random weights, and [NewTable] such a table. Parameters carry the names of the
+// checkpoints, so that adapters fit them.
 //
 //	m := embed.Load(ctx, "all-MiniLM-L6-v2")
 //	docs := m.Encode(ctx, texts...)                     // f32 [texts width]
@@ -12,8 +13,8 @@
 //
 // [LoadReranker] reads models that compare a query with each document, word by word.
 //
-// Reading order: embed.go, encode.go; config.go, encoder.go, decoder.go, table.go, pool.go; folder.go, save.go;
-// contrast.go; rerank.go.
+// Reading order: embed.go, encode.go; config.go, encoder.go, decoder.go, table.go, pool.go; folder.go,
+// save.go; contrast.go; rerank.go.
 package embed
 
 import (

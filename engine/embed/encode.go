@@ -146,9 +146,9 @@ func (m *Model) encode(ctx context.Context, texts [][]int) tensor.Tensor {
 	return tensor.From(all, len(texts), width).To(nn.Device(m))
 }
 
-// batches computes so many numbers for each text, batch by batch, those of similar length together. Of a batch
-// forward gets the texts' places, and the rows and tokens that it has with padding. The result is nil if ctx
-// was done.
+// batches computes so many numbers for each text, batch by batch, those of similar length together. Of a
+// batch forward gets the texts' places, and the rows and tokens that it has with padding. The result is nil
+// if ctx was done.
 func batches(ctx context.Context, texts [][]int, room, width int, forward func(at []int, count, length int) tensor.Tensor) []float32 {
 	order := make([]int, len(texts))
 	for i := range order {

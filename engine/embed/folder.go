@@ -34,8 +34,9 @@ var carried = []string{"special_tokens_map.json", "added_tokens.json", "vocab.tx
 // is an encoder of transformers, which pools by the mean, a model of model2vec, or a folder of tokenizer.json
 // and model.safetensors with one matrix. Weights are f32, f16 or bf16; matrices keep their dtype, and all
 // else is computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet, DistilBERT, ModernBERT, Nomic BERT, and
-// those of llm.Load; a folder of another one, modules and settings that change what the model computes in a way that is not known here, and tensors
-// without a place are errors that name them. Load stops when ctx is done.
+// those of llm.Load; a folder of another one, modules and settings that change what the model computes in a
+// way that is not known here, and tensors without a place are errors that name them. Load stops when ctx is
+// done.
 func Load(ctx context.Context, dir string) (*Model, error) {
 	var m *Model
 	var err error

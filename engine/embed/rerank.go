@@ -24,7 +24,8 @@ import (
 type Reranker struct {
 	Model *Model // body, tokenizer, and how many tokens query and document may have together
 
-	// Head maps the vector of a pair to its score: a layer and what follows it, mostly, and one of one column.
+	// Head maps the vector of a pair to its score: a layer and what follows it, mostly, and one of one
+	// column.
 	Head []nn.Layer
 	Raw  bool // scores are any numbers; otherwise they are probabilities
 
@@ -181,8 +182,8 @@ func (a *answers) forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // LoadReranker reads a reranker from a folder as transformers and sentence-transformers write it: an encoder
-// or a decoder with a head of one label (BertForSequenceClassification and its like), or a language model that
-// answers yes or no (Qwen3-Reranker), which is asked as that one is. Scores are probabilities unless the
+// or a decoder with a head of one label (BertForSequenceClassification and its like), or a language model
+// that answers yes or no (Qwen3-Reranker), which is asked as that one is. Scores are probabilities unless the
 // folder says that they are not (activation_fn). LoadReranker stops when ctx is done.
 func LoadReranker(ctx context.Context, dir string) (*Reranker, error) {
 	var r *Reranker

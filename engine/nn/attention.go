@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads it is
-// grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
+// An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads
+// it is grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
 	Q, K, V, O     Layer // K and V give KVHeads·D columns
 	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none

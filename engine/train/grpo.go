@@ -88,10 +88,10 @@ func (g *GRPO) questions() int { return cmp.Or(g.Questions, 4) }
 func (g *GRPO) group() int     { return cmp.Or(g.Group, 8) }
 func (g *GRPO) tokens() int    { return cmp.Or(g.Tokens, 64) }
 
-// Batch lets the model answer, and rewards it. Inputs are i64 [2·answers T], tokens and then those that follow
-// them, −100 where they are not of the answer; targets are f32 [2·answers T], the advantage of each token's
-// answer, and then the logarithm of the probability that the token had. The steps of one set of answers have
-// the same batch.
+// Batch lets the model answer, and rewards it. Inputs are i64 [2·answers T], tokens and then those that
+// follow them, −100 where they are not of the answer; targets are f32 [2·answers T], the advantage of each
+// token's answer, and then the logarithm of the probability that the token had. The steps of one set of
+// answers have the same batch.
 func (g *GRPO) Batch(n int) (data.Batch, error) {
 	if err := g.check(); err != nil {
 		return data.Batch{}, fmt.Errorf("train.GRPO: %w", err)
