@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
 // A Reranker says how well documents answer a query. It reads both at once, so it is better than a comparison
@@ -34,6 +35,9 @@ type Reranker struct {
 
 	mean    bool     // of the vectors of all tokens; otherwise the first one's, or of a decoder the last one's
 	answers *answers // nil: Head
+	prefix  string   // of the body's names
+	names   []string // of the layers of Head, "" for what has no weights
+	stored  []string // the names of the weights that it was read with
 }
 
 // A Ranked is a document with its score.
@@ -148,13 +152,89 @@ func (r *Reranker) Forward(ids, kinds tensor.Tensor) tensor.Tensor {
 	return x.Squeeze(-1).Cast(dtype.F32)
 }
 
-// Members lists the body and the layers of the head.
+// Tokens returns the tokens of queries, each with its document, and their kinds, i64 [pairs 2 T], where T is
+// the length of the longest pair: what Loss wants. Where a pair has ended the token is −1.
+func (r *Reranker) Tokens(queries, documents []string) (tensor.Tensor, error) {
+	if len(queries) != len(documents) || len(queries) == 0 {
+		return tensor.Tensor{}, fmt.Errorf("rank: got %d queries and %d documents, want a document for each query", len(queries), len(documents))
+	}
+	var list [][]int
+	longest := 1
+	for i, query := range queries {
+		ids, kinds, err := r.tokens(query, documents[i])
+		if err != nil {
+			return tensor.Tensor{}, fmt.Errorf("rank: %w", err)
+		}
+		list, longest = append(list, ids, kinds), max(longest, len(ids))
+	}
+	return rows(list, len(list), longest).Reshape(len(queries), 2, longest).To(nn.Device(r)), nil
+}
+
+// Loss is the mean binary cross-entropy of pairs, as rows of Tokens, whose documents answer the query with the
+// probabilities of the targets, f32 [B]: 1 or 0, mostly. So a Reranker is a model as package train wants it.
+func (r *Reranker) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
+	if inputs.Rank() != 3 || inputs.Len(1) != 2 || targets.Rank() != 1 || targets.Len(0) != inputs.Len(0) {
+		panic(&tensor.Error{Op: "embed.Reranker", Msg: fmt.Sprintf("got inputs %v and targets %v, want [B 2 T] and [B]", inputs.Shape(), targets.Shape())})
+	}
+	x := r.Forward(inputs.Slice(1, 0, 1).Squeeze(1), inputs.Slice(1, 1, 2).Squeeze(1).Maximum(0))
+	return targets.Mul(x.LogSigmoid()).Add(tensor.Sub(1, targets).Mul(x.Neg().LogSigmoid())).Mean().Neg()
+}
+
+// Members lists the body and the layers of the head, by their names in the folder.
 func (r *Reranker) Members() []nn.Member {
+	if r.answers != nil {
+		return r.answers.m.Members()
+	}
 	list := r.Model.Body.Members()
-	for i := range r.Head {
-		list = append(list, nn.Member{Name: fmt.Sprintf("head.%d", i), Slot: &r.Head[i]})
+	for i := range list {
+		list[i].Name = r.prefix + list[i].Name
+	}
+	for i, name := range r.names {
+		if name != "" {
+			list = append(list, nn.Member{Name: name, Slot: &r.Head[i]})
+		}
 	}
 	return list
+}
+
+// SaveReranker writes a reranker as a folder like the one that it came from, with its weights as they are
+// now. A model with other weights than that had, those of adapters for example, is an error: merge or remove
+// an adapter first. Readers find the old folder or the whole new one.
+func SaveReranker(dir string, r *Reranker) error {
+	if err := r.save(dir); err != nil {
+		return fmt.Errorf("embed: %w", err)
+	}
+	return nil
+}
+
+func (r *Reranker) save(dir string) error {
+	list := nn.Params(r)
+	for _, p := range list {
+		if !slices.Contains(r.stored, p.Name) || p.Fixed() {
+			return fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
+		}
+	}
+	if len(list) != len(r.stored) {
+		return fmt.Errorf("got %d weights, want %d", len(list), len(r.stored))
+	}
+	f, err := durable.NewFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Drop()
+	content, err := r.Model.content(list[0].Value().DType())
+	if err != nil {
+		return err
+	}
+	for name, text := range content {
+		if err := writeBytes(f, name, text); err != nil {
+			return err
+		}
+	}
+	if err := writeWeights(f, "", r); err != nil {
+		return err
+	}
+	return f.Commit()
 }
 
 // String says what the model is.
@@ -240,8 +320,14 @@ func (l *loader) reranker() (*Reranker, error) {
 	if err == nil {
 		err = l.texts("")
 	}
+	if err != nil {
+		return nil, err
+	}
 	nn.SetNames(r)
-	return r, err
+	for _, p := range nn.Params(r) {
+		r.stored = append(r.stored, p.Name)
+	}
+	return r, nil
 }
 
 // asked reads a language model that answers.
@@ -282,7 +368,7 @@ func (l *loader) classifier(r *Reranker, s *pretrained.Settings) (err error) {
 	defer w.Close()
 	e, ok := l.m.Body.(*Encoder)
 	if !ok {
-		r.Head = []nn.Layer{w.Linear("score", l.m.Body.Width(), 1, false)}
+		r.Head, r.prefix, r.names = []nn.Layer{w.Linear("score", l.m.Body.Width(), 1, false)}, "model.", []string{"score"}
 		return w.Err()
 	}
 	f, width := families[e.Config.Family], e.Width()
@@ -300,14 +386,14 @@ func (l *loader) classifier(r *Reranker, s *pretrained.Settings) (err error) {
 	if f.head.inside {
 		dense = f.prefix + dense
 	}
-	r.Head = []nn.Layer{w.Linear(dense, width, width, bias), acts[act]}
+	r.Head, r.names, r.prefix = []nn.Layer{w.Linear(dense, width, width, bias), acts[act]}, []string{dense, ""}, f.prefix
 	if f.head.norm != "" {
 		n := &nn.LayerNorm{Weight: w.Vector(f.head.norm+".weight", width), Eps: e.Config.Eps}
 		if e.Config.NormBias {
 			n.Bias = w.Vector(f.head.norm+".bias", width)
 		}
-		r.Head = append(r.Head, n)
+		r.Head, r.names = append(r.Head, n), append(r.names, f.head.norm)
 	}
-	r.Head = append(r.Head, w.Linear(f.head.out, width, 1, true))
+	r.Head, r.names = append(r.Head, w.Linear(f.head.out, width, 1, true)), append(r.names, f.head.out)
 	return w.Err()
 }

@@ -3,15 +3,17 @@ package embed
 import (
 	"cmp"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/train"
 )
 
 const question = "where is the big cat"
@@ -54,6 +56,17 @@ func TestRerankersAgree(t *testing.T) {
 			if best := ranked[0]; best.Score != slices.Max(got) || best.Text != list[best.Index] {
 				t.Errorf("got %v as the best of %v", best, got)
 			}
+			to := filepath.Join(t.TempDir(), "m")
+			if err := SaveReranker(to, r); err != nil {
+				t.Fatal(err)
+			}
+			again, err := LoadReranker(ctx, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now, err := again.Scores(ctx, question, list...); err != nil || !slices.Equal(now, got) {
+				t.Errorf("after it was saved: got %v, want %v, %v", now, got, err)
+			}
 		})
 	}
 }
@@ -68,19 +81,45 @@ func TestRerankersAreTrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, kinds, err := r.tokens(question, "the cat")
+	if layers := a.Layers(); !slices.Contains(layers, "bert.encoder.layer.1.attention.self.query") {
+		t.Errorf("got %q", layers)
+	}
+	pairs, err := r.Tokens([]string{question, question, "who"}, []string{"the cat", "a red house in the day", "dog"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	answers := tensor.From([]float32{1, 0, 0.5})
 	var values []tensor.Tensor
 	for _, p := range a.Params() {
 		values = append(values, p.Value())
 	}
-	score := r.Forward(tensor.From([][]int{ids}), tensor.From([][]int{kinds}))
-	for i, g := range tensor.Grad(score.Sum(), values...) {
+	x, err := r.Scores(ctx, question, "the cat", "a red house in the day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := r.Scores(ctx, "who", "dog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := -(math.Log(x[0]) + math.Log(1-x[1]) + 0.5*math.Log(third[0]) + 0.5*math.Log(1-third[0])) / 3
+	loss := r.Loss(pairs, answers)
+	if got := loss.Item(); math.Abs(got-want) > 1e-5 {
+		t.Errorf("got the loss %g, want %g", got, want)
+	}
+	for i, g := range tensor.Grad(loss, values...) {
 		if strings.HasSuffix(a.Params()[i].Name, "lora_B") && g.Abs().Max().Item() == 0 {
 			t.Errorf("no gradient reaches %s", a.Params()[i].Name)
 		}
+	}
+	if err := SaveReranker(filepath.Join(t.TempDir(), "m"), r); err == nil || !strings.Contains(err.Error(), "lora_") {
+		t.Errorf("with an adapter: got %v", err)
+	}
+	_, err = train.Run(ctx, r, data.Pairs(pairs, answers, 3), train.Options{Steps: 30, LR: optim.Constant(0.05), Params: a.Params()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := r.Loss(pairs, answers).Item(); !(now < want-0.1) {
+		t.Errorf("after training the loss is %g, before it was %g", now, want)
 	}
 }
 
@@ -101,10 +140,5 @@ func TestLoadRerankerRefuses(t *testing.T) {
 	}
 	if _, err := r.Scores(ctx, question); err == nil {
 		t.Error("no documents are no error")
-	}
-	if _, err := os.Stat(filepath.Join(fixtures, "rank-bert", "modules.json")); err == nil {
-		if _, err := Load(ctx, filepath.Join(fixtures, "rank-bert")); err != nil {
-			t.Logf("a reranker as a model of vectors: %v", err)
-		}
 	}
 }

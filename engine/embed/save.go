@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -44,7 +45,7 @@ func save(dir string, m *Model) error {
 		return err
 	}
 	defer f.Drop()
-	content, err := m.content()
+	content, err := m.content(nn.Params(m.Body)[0].Value().DType())
 	if err != nil {
 		return err
 	}
@@ -64,13 +65,13 @@ func save(dir string, m *Model) error {
 	return f.Commit()
 }
 
-// content are the files beside the weights.
-func (m *Model) content() (map[string][]byte, error) {
+// content are the files beside the weights, whose matrices have that dtype.
+func (m *Model) content(dt dtype.Type) (map[string][]byte, error) {
 	content := maps.Clone(m.files)
 	if _, table := m.Body.(*Table); !table {
 		name := path.Join(m.bodyPath, configFile)
 		text, err := pretrained.Changed(content[name], func(keys map[string]any) {
-			pretrained.SetDType(keys, nn.Params(m.Body)[0].Value().DType())
+			pretrained.SetDType(keys, dt)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
