@@ -170,8 +170,9 @@ func (r *Reranker) Tokens(queries, documents []string) (tensor.Tensor, error) {
 	return rows(list, len(list), longest).Reshape(len(queries), 2, longest).To(nn.Device(r)), nil
 }
 
-// Loss is the mean binary cross-entropy of pairs, as rows of Tokens, whose documents answer the query with the
-// probabilities of the targets, f32 [B]: 1 or 0, mostly. So a Reranker is a model as package train wants it.
+// Loss is the mean binary cross-entropy of pairs, as rows of Tokens, whose documents answer the query with
+// the probabilities of the targets, f32 [B]: 1 or 0, mostly. So a Reranker is a model as package train wants
+// it.
 func (r *Reranker) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	if inputs.Rank() != 3 || inputs.Len(1) != 2 || targets.Rank() != 1 || targets.Len(0) != inputs.Len(0) {
 		panic(&tensor.Error{Op: "embed.Reranker", Msg: fmt.Sprintf("got inputs %v and targets %v, want [B 2 T] and [B]", inputs.Shape(), targets.Shape())})

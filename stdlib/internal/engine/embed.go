@@ -35,6 +35,7 @@ func embedSymbols() map[string]reflect.Value {
 		"Ranked":       reflect.ValueOf((*embed.Ranked)(nil)),
 		"Reranker":     reflect.ValueOf((*embed.Reranker)(nil)),
 		"Save":         reflect.ValueOf(embed.Save),
+		"SaveReranker": reflect.ValueOf(embed.SaveReranker),
 		"Table":        reflect.ValueOf((*embed.Table)(nil)),
 	}
 }
