@@ -36,6 +36,9 @@ func newColumnRows(f *os.File, format string, size int64, names fields, read *in
 	if names.messages == "messages" {
 		list = append(list, "conversations")
 	}
+	if names.standard() {
+		list = append(list, alpaca...)
+	}
 	var r columnFile
 	var err error
 	if format == ".arrow" {

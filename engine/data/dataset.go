@@ -25,7 +25,8 @@ type Records struct {
 	Kind   Kind   // what the records are; empty: what the first one's fields say
 
 	// Names of fields; empty: "text", "prompt", "completion", "messages" (or "conversations"), "tools",
-	// "chosen", "rejected".
+	// "chosen", "rejected". Instead of prompt and completion Alpaca's are known, too: "instruction" and, in a
+	// line below it, "input" are the prompt, and "output" is the completion.
 	Text, Prompt, Completion, Messages, Tools, Chosen, Rejected string
 
 	// SkipBad leaves out records that are damaged, of another kind, that the model's template refuses, or
@@ -205,6 +206,7 @@ func (d *Dataset) record(r row) (Record, error) {
 	if d.fields.messages == "messages" && r.fields["messages"] == nil && r.fields["conversations"] != nil {
 		r.fields["messages"] = r.fields["conversations"]
 	}
+	d.fields.ofAlpaca(r)
 	if d.Kind == "" {
 		kind, err := d.fields.kindOf(r)
 		if err != nil {

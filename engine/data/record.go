@@ -97,6 +97,25 @@ func (b *badRow) Error() string {
 
 func (b *badRow) Unwrap() error { return b.err }
 
+// alpaca are the names of Stanford Alpaca's fields, the middle one of which may be missing.
+var alpaca = []string{"instruction", "input", "output"}
+
+// standard says whether prompts and completions have their common names.
+func (f fields) standard() bool { return f.prompt == "prompt" && f.completion == "completion" }
+
+// ofAlpaca makes a prompt and a completion of a row that has these fields, all of them texts.
+func (f fields) ofAlpaca(r row) {
+	prompt, ok := r.fields["instruction"].(string)
+	output, ok2 := r.fields["output"].(string)
+	if !ok || !ok2 || !f.standard() || r.fields["prompt"] != nil || r.fields["completion"] != nil {
+		return
+	}
+	if input, _ := r.fields["input"].(string); input != "" {
+		prompt += "\n" + input
+	}
+	r.fields["prompt"], r.fields["completion"] = prompt, output
+}
+
 // kindOf says what a row is by the fields that it has; of several the one that says most.
 func (f fields) kindOf(r row) (Kind, error) {
 	has := func(names ...string) bool {

@@ -284,6 +284,32 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// Alpaca's fields are a prompt and a completion, unless the fields are named or others are there.
+func TestAlpaca(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.jsonl": `{"instruction": "add", "input": "1 2", "output": "3", "text": "whole"}` + "\n" + `{"instruction": "name one", "input": "", "output": "x"}` + "\n" + `{"instruction": "two", "output": "y"}`,
+		"a.csv":   "instruction,input,output\nadd,1 2,3\nname one,,x\ntwo,,y\n",
+	} {
+		path := filepath.Join(folder(t, map[string]string{name: text}), name)
+		d, err := ReadRecords(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := d.Head(9)
+		if err != nil || len(list) != 3 || d.Kind != CompletionKind {
+			t.Fatalf("%s: got %v, %v", name, list, err)
+		}
+		for i, want := range []string{"add\n1 2|3", "name one|x", "two|y"} {
+			if got := list[i].Prompt.Text + "|" + list[i].Completion.Text; got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		if _, err := (Records{Prompt: "instruction"}).Read(path); err == nil && name == "a.csv" {
+			t.Error("a prompt with another name has no completion, and no error")
+		}
+	}
+}
+
 // A completion that is not wanted, as KTO has them, is an error, or left out; other labels say nothing.
 func TestUnwantedCompletions(t *testing.T) {
 	for name, text := range map[string]string{

@@ -22,7 +22,14 @@ type Config struct {
 	Heads     int
 	Hidden    int // width inside of the feed-forward layers; 0 means 4·Width
 	Positions int // rows of the table of positions; 0 means 512 and those that the family leaves out
-	Types     int // rows of the table of kinds of text, of which only the first is used; 0 means 2 if the family has them
+	Types     int // rows of the table of kinds of text; 0 means 2 if the family has them
+
+	Rope      nn.Rope // rotary positions, of the families that have them
+	LocalRope nn.Rope // of the layers with a window; the zero value: Rope
+	Window    int     // how near tokens see each other in the layers of Local: at most Window − 1 apart; 0: all
+	Local     []bool  // which layers have the window; nil: all but each third, as in ModernBERT, if there is one
+
+	AttnBias, MLPBias, NormBias bool // layers add biases (ModernBERT's may; the other families say it themselves)
 
 	Act   string     // "gelu", "gelu_tanh", "relu" or "silu"; empty means gelu
 	Eps   float64    // of the norms; 0 means 1e-12
@@ -34,23 +41,44 @@ type Config struct {
 // A family says how an encoder's folder differs from BERT's.
 type family struct {
 	prefix   string // of the names, in the folder of a model with a head
-	layer    string // the name of a block, with its number
+	words    string // the name of the table of tokens
+	norm     string // of the norm of what the tables give
+	layer    string // of a block, with its number
 	q, k, v  string
+	qkv      string // in place of these three, side by side in one layer
 	out      string
-	seen     string // the norm after attention
+	seen     string // the norm of attention
+	gate     string
 	up, down string
-	after    string // the norm after the feed-forward layer
+	gateUp   string // in place of gate and up
+	after    string // the norm of the feed-forward layer
+	last     string // the norm after all blocks
+	before   bool   // norms come before attention and feed-forward layer, not after the sum; the first block has none
+	rotary   bool   // positions turn queries and keys, and have no table
+	bare     bool   // layers without biases, unless Config says so; norms too, with before
 	types    bool   // there is a table of kinds of text
 	padded   bool   // positions begin after Pad
 	buckets  int    // relative positions have so many kinds (MPNet); 0: there are none
+	head     head   // of one number, for a text or two
+	// read takes from config.json what no other family has.
+	read func(s *pretrained.Settings, c *Config)
 	// keys are names in config.json, where they differ.
 	keys map[string]string
 }
 
 var bert = family{
-	prefix: "bert.", layer: "encoder.layer.%d.", q: "attention.self.query", k: "attention.self.key", v: "attention.self.value",
+	prefix: "bert.", words: "embeddings.word_embeddings", norm: "embeddings.LayerNorm", layer: "encoder.layer.%d.", q: "attention.self.query", k: "attention.self.key", v: "attention.self.value",
 	out: "attention.output.dense", seen: "attention.output.LayerNorm", up: "intermediate.dense", down: "output.dense",
-	after: "output.LayerNorm", types: true,
+	after: "output.LayerNorm", types: true, head: head{dense: "pooler.dense", act: "tanh", out: "classifier", inside: true},
+}
+
+// ofRoberta is the head of RoBERTa and MPNet.
+var ofRoberta = head{dense: "classifier.dense", act: "tanh", out: "classifier.out_proj"}
+
+// A head is a layer with an activation, perhaps a norm, and a layer of a column for each label.
+type head struct {
+	dense, act, norm, out string
+	inside                bool // dense has the family's prefix
 }
 
 // families are the encoders by model_type.
@@ -59,21 +87,94 @@ var families = map[string]family{
 	"roberta":     roberta(),
 	"xlm-roberta": roberta(),
 	"mpnet": {
-		prefix: "mpnet.", layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
+		prefix: "mpnet.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
 		out: "attention.attn.o", seen: "attention.LayerNorm", up: "intermediate.dense", down: "output.dense",
-		after: "output.LayerNorm", padded: true, buckets: 32,
+		after: "output.LayerNorm", padded: true, buckets: 32, head: ofRoberta,
 	},
 	"distilbert": {
-		prefix: "distilbert.", layer: "transformer.layer.%d.", q: "attention.q_lin", k: "attention.k_lin", v: "attention.v_lin",
+		prefix: "distilbert.", words: bert.words, norm: bert.norm, layer: "transformer.layer.%d.", q: "attention.q_lin", k: "attention.k_lin", v: "attention.v_lin",
 		out: "attention.out_lin", seen: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", after: "output_layer_norm",
+		head: head{dense: "pre_classifier", act: "relu", out: "classifier"},
 		keys: map[string]string{"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
 			"intermediate_size": "hidden_dim", "hidden_act": "activation"},
 	},
+	"modernbert": {
+		prefix: "model.", words: "embeddings.tok_embeddings", norm: "embeddings.norm", layer: "layers.%d.", qkv: "attn.Wqkv", out: "attn.Wo",
+		seen: "attn_norm", gateUp: "mlp.Wi", down: "mlp.Wo", after: "mlp_norm", last: "final_norm", before: true, rotary: true, bare: true,
+		head: head{dense: "head.dense", norm: "head.norm", out: "classifier"},
+		keys: map[string]string{"hidden_act": "hidden_activation", "layer_norm_eps": "norm_eps"},
+		read: modernBERT,
+	},
+	"nomic_bert": {
+		prefix: "nomic_bert.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "attn.Wqkv", out: "attn.out_proj", seen: "norm1",
+		gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true, head: bert.head,
+		read: nomicBERT,
+	},
+}
+
+// ofGPT2 are the names of settings in the first folders of Nomic BERT.
+var ofGPT2 = map[string]string{
+	"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head", "intermediate_size": "n_inner",
+	"hidden_act": "activation_function", "layer_norm_eps": "layer_norm_epsilon", "max_position_embeddings": "n_positions",
+}
+
+// modernBERT reads windows, the rotary positions of both kinds of layer, and which biases there are.
+func modernBERT(s *pretrained.Settings, c *Config) {
+	c.Eps = s.Number("norm_eps", 1e-5)
+	c.AttnBias, c.MLPBias, c.NormBias = s.Bool("attention_bias", false), s.Bool("mlp_bias", false), s.Bool("norm_bias", false)
+	c.Window = s.Int("local_attention", 128)/2 + 1
+	all := s.Object("rope_parameters")
+	for kind, of := range map[string]struct {
+		rope  *nn.Rope
+		key   string
+		theta float64
+	}{"full_attention": {&c.Rope, "global_rope_theta", 160000}, "sliding_attention": {&c.LocalRope, "local_rope_theta", 10000}} {
+		of.rope.Base = s.Number(of.key, of.theta)
+		if all != nil && all.Has(kind) {
+			of.rope.Base = rope(all.Object(kind), of.rope.Base)
+		}
+	}
+	every, kinds := s.Int("global_attn_every_n_layers", 3), s.Texts("layer_types")
+	if c.Layers < 1 || c.Layers > 1<<16 || every < 1 || kinds != nil && len(kinds) != c.Layers {
+		s.Fail("layer_types", "got %d layers of %d kinds, a window in all but each %d, want a kind for each", c.Layers, len(kinds), every)
+		return
+	}
+	c.Local = make([]bool, c.Layers)
+	for i := range c.Local {
+		if c.Local[i] = i%every != 0; kinds != nil {
+			c.Local[i] = kinds[i] == "sliding_attention"
+		}
+	}
+}
+
+// nomicBERT reads rotary positions, and refuses what other models of the first code had.
+func nomicBERT(s *pretrained.Settings, c *Config) {
+	c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rotary_emb_base", 1000))
+	for _, key := range []string{"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved", "use_rms_norm", "parallel_block"} {
+		s.Not(key)
+	}
+	for key, want := range map[string]float64{"rotary_emb_fraction": 1, "rotary_scaling_factor": 0, "num_experts": 0} {
+		if got := s.Number(key, want); got != want {
+			s.Fail(key, "got %v, want %v", got, want)
+		}
+	}
+	if d := s.Int("head_dim", 0); d != 0 && d*c.Heads != c.Width {
+		s.Fail("head_dim", "got %d, want %d heads to be %d wide", d, c.Heads, c.Width)
+	}
+}
+
+// rope reads θ of rotary positions that are not scaled.
+func rope(o *pretrained.Settings, other float64) float64 {
+	if o == nil {
+		return other
+	}
+	o.OneOf("rope_type", "default", "default")
+	return o.Number("rope_theta", other)
 }
 
 func roberta() family {
 	f := bert
-	f.prefix, f.padded = "roberta.", true
+	f.prefix, f.padded, f.head = "roberta.", true, ofRoberta
 	return f
 }
 
@@ -96,6 +197,12 @@ func (c Config) withDefaults() Config {
 	}
 	c.Act = cmp.Or(c.Act, "gelu")
 	c.Eps = cmp.Or(c.Eps, 1e-12)
+	if c.Window > 0 && c.Local == nil && c.Layers > 0 && c.Layers < 1<<16 {
+		c.Local = make([]bool, c.Layers)
+		for i := range c.Local {
+			c.Local[i] = i%3 != 0
+		}
+	}
 	return c
 }
 
@@ -124,6 +231,10 @@ func (c Config) check() error {
 		return fmt.Errorf("got %d kinds of text for %s", c.Types, c.Family)
 	case c.Pad < 0 || c.Pad >= most || c.Positions <= c.first() || c.Positions > most:
 		return fmt.Errorf("got %d positions, of which the first is %d", c.Positions, c.first())
+	case c.Window < 0 || c.Window > most || c.Window > 0 && len(c.Local) != c.Layers:
+		return fmt.Errorf("got a window of %d and %d kinds of layers, want one for each of %d", c.Window, len(c.Local), c.Layers)
+	case !families[c.Family].rotary && (c.Window > 0 || c.Rope.Base != 0):
+		return fmt.Errorf("got rotary positions or a window for %s, want a family that has them", c.Family)
 	case !act:
 		return fmt.Errorf("got activation %q, want gelu, gelu_tanh, relu or silu", c.Act)
 	case !(c.Eps >= 0) || math.IsInf(c.Eps, 0):
@@ -131,7 +242,22 @@ func (c Config) check() error {
 	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
 		return fmt.Errorf("got dtype %v, want f32, bf16 or f16", c.DType)
 	}
-	return nil
+	if !families[c.Family].rotary {
+		return nil
+	}
+	return cmp.Or(c.Rope.Check(c.Width/c.Heads), c.LocalRope.Check(c.Width/c.Heads))
+}
+
+// attention has no layers yet: how those of a block see.
+func (c Config) attention(layer int) *nn.Attention {
+	a := &nn.Attention{Heads: c.Heads, KVHeads: c.Heads, Rope: c.Rope, NoRope: !families[c.Family].rotary}
+	if c.Window > 0 && c.Local[layer] {
+		a.Window = c.Window
+		if c.LocalRope.Base != 0 {
+			a.Rope = c.LocalRope
+		}
+	}
+	return a
 }
 
 // parseConfig reads the config.json of an encoder.
@@ -147,16 +273,23 @@ func parseConfig(s *pretrained.Settings) (Config, error) {
 		if other, ok := f.keys[name]; ok {
 			return other
 		}
+		if other, ok := ofGPT2[name]; ok && f.rotary && s.Has("n_embd") {
+			return other
+		}
 		return name
 	}
 	s.OneOf("position_embedding_type", "absolute", "absolute")
 	s.Not("is_decoder")
 	s.Not("add_cross_attention")
 	names := map[string]string{"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
+	act := "gelu"
+	if f.gate != "" {
+		names["swiglu"], act = "silu", "silu"
+	}
 	c := Config{
 		Family: name, Vocab: s.Need("vocab_size"), Layers: s.Need(key("num_hidden_layers")), Width: s.Need(key("hidden_size")),
-		Heads: s.Need(key("num_attention_heads")), Hidden: s.Need(key("intermediate_size")), Positions: s.Int("max_position_embeddings", 512),
-		Eps: s.Number("layer_norm_eps", 1e-12), Act: names[s.OneOf(key("hidden_act"), "gelu", slices.Sorted(maps.Keys(names))...)], DType: s.DType(),
+		Heads: s.Need(key("num_attention_heads")), Hidden: s.Need(key("intermediate_size")), Positions: s.Int(key("max_position_embeddings"), 512),
+		Eps: s.Number(key("layer_norm_eps"), 1e-12), Act: names[s.OneOf(key("hidden_act"), act, slices.Sorted(maps.Keys(names))...)], DType: s.DType(),
 	}
 	if f.types {
 		c.Types = s.Int("type_vocab_size", 2)
@@ -171,6 +304,9 @@ func parseConfig(s *pretrained.Settings) (Config, error) {
 		if n := s.Int("relative_attention_num_buckets", f.buckets); n != f.buckets {
 			s.Fail("relative_attention_num_buckets", "got %d, want %d", n, f.buckets)
 		}
+	}
+	if f.read != nil && s.Err() == nil {
+		f.read(s, &c)
 	}
 	if s.Err() == nil {
 		c = c.withDefaults()

@@ -15,7 +15,7 @@ import (
 // Every file of a folder is damaged in many ways, 500 in all and more: an error that names the folder's file,
 // or a model that works. Memory stays near to what the files take.
 func TestDamagedFolders(t *testing.T) {
-	for _, fixture := range []string{"bert-both", "mpnet", "static", "model2vec"} {
+	for _, fixture := range []string{"bert-both", "mpnet", "modernbert-local", "gemma3-groups", "static", "model2vec"} {
 		dir := filepath.Join(t.TempDir(), "m")
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(fixtures, fixture))); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func altered(t *testing.T, fixture, file, old, new string) string {
 // What would compute something else is refused, by the name of the setting, the module or the tensor.
 func TestLoadRefuses(t *testing.T) {
 	for _, test := range []struct{ fixture, file, old, new, want string }{
-		{"bert", "config.json", `"bert"`, `"albert"`, `model_type: got "albert", want one of bert, distilbert`},
+		{"bert", "config.json", `"bert"`, `"albert"`, `model_type: got "albert", want one of arcee`},
 		{"bert", "config.json", `"hidden_size": 16`, `"hidden_size": 32`, `tensor "embeddings.word_embeddings.weight": got F32[`},
 		{"bert", "config.json", `"hidden_size": 16`, `"hidden_size": "16"`, `hidden_size: got "16", want an integer`},
 		{"bert", "config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 1`, `has no place for tensors ["encoder.layer.1.`},
@@ -108,6 +108,13 @@ func TestLoadRefuses(t *testing.T) {
 		{"bert", "config_sentence_transformers.json", `{`, `{"prompts": 3,`, ""}, // the later one counts
 		{"bert-both", "2_Dense/config.json", `"in_features": 32`, `"in_features": 31`, "in_features: got 31, want 32"},
 		{"bert-both", "2_Dense/config.json", `activation.Tanh`, `activation.Mish`, "activation_function: got"},
+		{"modernbert", "config.json", `"rope_type": "default"`, `"rope_type": "yarn"`, `rope_type: got "yarn", want one of default`},
+		{"modernbert", "config.json", `"sliding_attention",`, ``, "layer_types: got 4 layers of 3 kinds"},
+		{"nomic", "config.json", `{`, `{"prenorm": true,`, "prenorm"},
+		{"nomic", "config.json", `{`, `{"num_experts": 8,`, "num_experts: got 8, want 0"},
+		{"nomic", "config.json", `{`, `{"n_embd": 32, "n_layer": 2, "n_head": 4, "n_inner": 24,`, "head_dim: got 4, want 4 heads to be 32 wide"},
+		{"qwen3", "config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 1`, "has no place for tensors"},
+		{"gemma3", "config.json", `"head_dim": 8`, `"head_dim": 4`, "want shape [16 16]"},
 		{"bert", "tokenizer.json", `"WordPiece"`, `"Guess"`, "tokenizer.json"},
 	} {
 		_, err := Load(ctx, altered(t, test.fixture, test.file, test.old, test.new))

@@ -1,17 +1,20 @@
 // Package embed turns texts into vectors that lie close together when the texts mean something alike.
 //
 // [Load] reads a folder as sentence-transformers, transformers and model2vec write it: an encoder (BERT, of
-// which MiniLM, BGE, E5 and GTE are weights; RoBERTa and XLM-R; MPNet; DistilBERT), or a table of a vector
-// for each token. [New] makes an encoder with random weights, and [NewTable] such a table. Parameters carry
-// the names of the checkpoints, so that adapters fit them.
+// which MiniLM, BGE, E5 and GTE are weights; RoBERTa and XLM-R; MPNet; DistilBERT; ModernBERT; Nomic BERT),
+// the decoder of a language model (Qwen3-Embedding, EmbeddingGemma), or a table of a vector for each token.
+// [New] makes an encoder with random weights, and [NewTable] such a table. Parameters carry the names of the
+// checkpoints, so that adapters fit them.
 //
 //	m := embed.Load(ctx, "all-MiniLM-L6-v2")
 //	docs := m.Encode(ctx, texts...)                     // f32 [texts width]
 //	q := m.EncodeAs(ctx, "query", "how long is a day?") // with the prompt of that name
 //	m.Similarity(q, docs).TopK(3)
 //
-// Reading order: embed.go, encode.go; config.go, encoder.go, table.go, pool.go; folder.go, save.go;
-// contrast.go.
+// [LoadReranker] reads models that compare a query with each document, word by word.
+//
+// Reading order: embed.go, encode.go; config.go, encoder.go, decoder.go, table.go, pool.go; folder.go,
+// save.go; contrast.go; rerank.go.
 package embed
 
 import (
@@ -27,7 +30,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// A Body turns tokens into a vector for each of them: an [Encoder] or a [Table].
+// A Body turns tokens into a vector for each of them: an [Encoder], a [Decoder] or a [Table].
 type Body interface {
 	nn.Module
 	// Vectors maps tokens, integers [B T], to [B T width]. Seen is a bool [B T] that is false for padding;
@@ -44,7 +47,8 @@ type Model struct {
 	Body      Body
 	Pooling   []Pooling // one, or several whose vectors are put side by side
 	Dense     []*Dense  // layers after the pooling, mostly none
-	Normalize bool      // vectors have length 1
+	Dims      int       // how many numbers of a vector are kept, the first ones (matryoshka); 0: all
+	Normalize bool      // vectors have length 1, after that
 	MaxTokens int       // longer texts are cut, special tokens included; 0: as many as the body takes
 
 	// Prompts are what texts begin with by what they are: {"query": "query: ", "passage": "passage: "}.
@@ -74,6 +78,9 @@ func (m *Model) Forward(ids tensor.Tensor) tensor.Tensor {
 	for _, d := range m.Dense {
 		x = d.Forward(x)
 	}
+	if n := m.Width(); n < x.Len(-1) {
+		x = x.Slice(-1, 0, n)
+	}
 	if m.Normalize {
 		x = normal(x)
 	}
@@ -82,10 +89,14 @@ func (m *Model) Forward(ids tensor.Tensor) tensor.Tensor {
 
 // Width is the length of a text's vector.
 func (m *Model) Width() int {
+	width := m.Body.Width() * max(1, len(m.Pooling))
 	if n := len(m.Dense); n > 0 {
-		return m.Dense[n-1].Out()
+		width = m.Dense[n-1].Out()
 	}
-	return m.Body.Width() * max(1, len(m.Pooling))
+	if m.Dims > 0 && m.Dims < width {
+		return m.Dims
+	}
+	return width
 }
 
 // Similarity compares each row of a [n width] with each row of b [m width], [n m]: by the cosine of their

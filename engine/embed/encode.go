@@ -114,8 +114,8 @@ func (m *Model) tokens(text string) ([]int, error) {
 // room is the number of tokens of the longest text.
 func (m *Model) room() int {
 	most := m.MaxTokens
-	if e, ok := m.Body.(*Encoder); ok && (most == 0 || most > e.Room()) {
-		most = e.Room()
+	if b, ok := m.Body.(interface{ Room() int }); ok && b.Room() > 0 && (most == 0 || most > b.Room()) {
+		most = b.Room()
 	}
 	return cmp.Or(most, 1<<30)
 }
@@ -134,27 +134,36 @@ func (m *Model) ending() []int {
 	return nil
 }
 
-// encode computes the vectors of texts, batch by batch, those of similar length together.
+// encode computes the vectors of texts.
 func (m *Model) encode(ctx context.Context, texts [][]int) tensor.Tensor {
+	width := m.Width()
+	all := batches(ctx, texts, m.room(), width, func(at []int, count, length int) tensor.Tensor {
+		return m.Forward(chosen(texts, at, count, length).To(nn.Device(m)))
+	})
+	if all == nil {
+		return tensor.Tensor{}
+	}
+	return tensor.From(all, len(texts), width).To(nn.Device(m))
+}
+
+// batches computes so many numbers for each text, batch by batch, those of similar length together. Of a
+// batch forward gets the texts' places, and the rows and tokens that it has with padding. The result is nil
+// if ctx was done.
+func batches(ctx context.Context, texts [][]int, room, width int, forward func(at []int, count, length int) tensor.Tensor) []float32 {
 	order := make([]int, len(texts))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(texts[b]), len(texts[a])) }) // the longest first: it needs the most memory
-	width := m.Width()
 	all := make([]float32, len(texts)*width)
 	for done := 0; done < len(order); {
 		if ctx.Err() != nil {
-			return tensor.Tensor{}
+			return nil
 		}
-		length := min(rounded(len(texts[order[done]])), m.room())
+		length := min(rounded(len(texts[order[done]])), room)
 		batch := order[done:min(len(order), done+max(1, min(batchTexts, batchTokens/length)))]
-		list := make([][]int, len(batch))
-		for i, at := range batch {
-			list[i] = texts[at]
-		}
 		count := 1 << bits.Len(uint(len(batch)-1)) // so that few shapes occur, and few plans are made
-		y := m.Forward(rows(list, count, length).To(nn.Device(m)))
+		y := forward(batch, count, length)
 		values := y.Floats()
 		y.Free()
 		for i, at := range batch {
@@ -163,7 +172,7 @@ func (m *Model) encode(ctx context.Context, texts [][]int) tensor.Tensor {
 		done += len(batch)
 		progress.Report(ctx, progress.Event{Task: "encoding", Done: int64(done), Total: int64(len(order)), Unit: "texts", Final: done == len(order)})
 	}
-	return tensor.From(all, len(texts), width).To(nn.Device(m))
+	return all
 }
 
 // rounded is a length of at least n, of which there are four between a power of two and the next.
@@ -173,6 +182,15 @@ func rounded(n int) int {
 		step *= 2
 	}
 	return max(step, (n+step-1)/step*step)
+}
+
+// chosen are the rows of some texts.
+func chosen(texts [][]int, at []int, count, length int) tensor.Tensor {
+	list := make([][]int, len(at))
+	for i, n := range at {
+		list[i] = texts[n]
+	}
+	return rows(list, count, length)
 }
 
 // rows puts texts into a batch, i64 [count length], with −1 where they have ended.

@@ -9,40 +9,59 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Block is one layer of an encoder: n(x + attention(x)), then n(x + down(act(up(x)))). Its layers have the
-// names of the family's checkpoints.
+// A Block is one layer of an encoder: n(x + attention(x)), then n(x + mlp(x)), or with Before x +
+// attention(n(x)), then x + mlp(n(x)). Its layers have the names of the family's checkpoints.
 type Block struct {
 	Attn     *nn.Attention
-	AttnNorm *nn.LayerNorm
-	Up, Down nn.Layer
-	Act      nn.Func
+	AttnNorm *nn.LayerNorm // nil: none, in the first block of ModernBERT
+	MLP      *nn.MLP
 	MLPNorm  *nn.LayerNorm
+	Before   bool
 	family   family
 }
 
-// Forward maps x [B T width]; mask is that of [nn.Attention.Both].
-func (b *Block) Forward(x, mask tensor.Tensor) tensor.Tensor {
-	x = b.AttnNorm.Forward(x.Add(b.Attn.Both(x, mask)))
-	return b.MLPNorm.Forward(x.Add(b.Down.Forward(b.Act.Forward(b.Up.Forward(x)))))
+// Forward maps x [B T width] at positions i64 [T]; mask is that of [nn.Attention.Both].
+func (b *Block) Forward(x, positions, mask tensor.Tensor) tensor.Tensor {
+	if !b.Before {
+		x = b.AttnNorm.Forward(x.Add(b.Attn.Both(x, positions, mask)))
+		return b.MLPNorm.Forward(x.Add(b.MLP.Forward(x)))
+	}
+	in := x
+	if b.AttnNorm != nil {
+		in = b.AttnNorm.Forward(x)
+	}
+	x = x.Add(b.Attn.Both(in, positions, mask))
+	return x.Add(b.MLP.Forward(b.MLPNorm.Forward(x)))
 }
 
 // Members lists attention and feed-forward layer, each with its norm.
 func (b *Block) Members() []nn.Member {
 	f := b.family
-	return []nn.Member{
-		{Name: f.q, Slot: &b.Attn.Q}, {Name: f.k, Slot: &b.Attn.K}, {Name: f.v, Slot: &b.Attn.V}, {Name: f.out, Slot: &b.Attn.O},
-		{Name: f.seen, Part: b.AttnNorm}, {Name: f.up, Slot: &b.Up}, {Name: f.down, Slot: &b.Down}, {Name: f.after, Part: b.MLPNorm},
+	var list []nn.Member
+	for _, of := range []struct {
+		name string
+		slot *nn.Layer
+	}{{f.q, &b.Attn.Q}, {f.k, &b.Attn.K}, {f.v, &b.Attn.V}, {f.qkv, &b.Attn.QKV}, {f.out, &b.Attn.O},
+		{f.gate, &b.MLP.Gate}, {f.up, &b.MLP.Up}, {f.gateUp, &b.MLP.GateUp}, {f.down, &b.MLP.Down}} {
+		if of.name != "" {
+			list = append(list, nn.Member{Name: of.name, Slot: of.slot})
+		}
 	}
+	if b.AttnNorm != nil {
+		list = append(list, nn.Member{Name: f.seen, Part: b.AttnNorm})
+	}
+	return append(list, nn.Member{Name: f.after, Part: b.MLPNorm})
 }
 
 // An Encoder is the body of BERT and its relatives: every token sees all others.
 type Encoder struct {
 	Config    Config
 	Words     *nn.Embedding
-	Positions *nn.Embedding
-	Types     *nn.Embedding // of kinds of text, of which all have the first; nil: none
+	Positions *nn.Embedding // nil: they are rotary
+	Types     *nn.Embedding // of kinds of text; nil: none
 	Norm      *nn.LayerNorm
 	Blocks    []*Block
+	Last      *nn.LayerNorm // after all blocks; nil: none
 	// Distances are added to the scores of each head by how far the tokens are apart, [32 heads]; nil: none.
 	Distances *nn.Embedding
 }
@@ -59,6 +78,11 @@ func (e *Encoder) Room() int { return e.Config.Positions - e.Config.first() }
 // Vectors maps tokens, integers [B T], to [B T width]. Seen is a bool [B T] that is false for padding; the
 // zero Tensor: there is none. More tokens than there are positions panic with a *tensor.Error.
 func (e *Encoder) Vectors(ids, seen tensor.Tensor) tensor.Tensor {
+	return e.ofKinds(ids, tensor.Tensor{}, seen)
+}
+
+// ofKinds is Vectors of tokens of these kinds of text, integers [B T]; the zero Tensor: all are of the first.
+func (e *Encoder) ofKinds(ids, kinds, seen tensor.Tensor) tensor.Tensor {
 	if ids.Rank() != 2 {
 		panic(&tensor.Error{Op: "embed", Msg: fmt.Sprintf("got tokens %v%v, want [batch time]: ids.Unsqueeze(0) is a batch of one text", ids.DType(), ids.Shape())})
 	}
@@ -69,13 +93,22 @@ func (e *Encoder) Vectors(ids, seen tensor.Tensor) tensor.Tensor {
 	width := e.Norm.Weight.DType()
 	first := e.Config.first()
 	x := e.Words.Forward(ids).Cast(width)
-	if e.Types != nil {
+	switch {
+	case e.Types != nil && kinds.IsNone():
 		x = x.Add(e.Types.Weight.Slice(0, 0, 1).Cast(width))
+	case e.Types != nil:
+		x = x.Add(e.Types.Forward(kinds).Cast(width))
 	}
-	x = e.Norm.Forward(x.Add(e.Positions.Weight.Slice(0, first, first+t).Cast(width)))
-	mask := e.mask(t, seen)
+	if e.Positions != nil {
+		x = x.Add(e.Positions.Weight.Slice(0, first, first+t).Cast(width))
+	}
+	x = e.Norm.Forward(x)
+	mask, positions := e.mask(t, seen), tensor.Range(t).To(ids.Device())
 	for _, b := range e.Blocks {
-		x = b.Forward(x, mask)
+		x = b.Forward(x, positions, mask)
+	}
+	if e.Last != nil {
+		x = e.Last.Forward(x)
 	}
 	return x
 }
@@ -120,17 +153,24 @@ func distances(tokens int) []int64 {
 
 // Members lists tables and blocks.
 func (e *Encoder) Members() []nn.Member {
-	list := []nn.Member{{Name: "embeddings.word_embeddings", Part: e.Words}, {Name: "embeddings.position_embeddings", Part: e.Positions}}
+	f := families[e.Config.Family]
+	list := []nn.Member{{Name: f.words, Part: e.Words}}
+	if e.Positions != nil {
+		list = append(list, nn.Member{Name: "embeddings.position_embeddings", Part: e.Positions})
+	}
 	if e.Types != nil {
 		list = append(list, nn.Member{Name: "embeddings.token_type_embeddings", Part: e.Types})
 	}
-	list = append(list, nn.Member{Name: "embeddings.LayerNorm", Part: e.Norm})
+	list = append(list, nn.Member{Name: f.norm, Part: e.Norm})
 	for i, b := range e.Blocks {
 		name := fmt.Sprintf(b.family.layer, i)
 		list = append(list, nn.Member{Name: name[:len(name)-1], Part: b})
 	}
 	if e.Distances != nil {
 		list = append(list, nn.Member{Name: "encoder.relative_attention_bias", Part: e.Distances})
+	}
+	if e.Last != nil {
+		list = append(list, nn.Member{Name: f.last, Part: e.Last})
 	}
 	return list
 }
@@ -153,29 +193,42 @@ type weights interface {
 func build(c Config, w weights) *Encoder {
 	f := families[c.Family]
 	norm := func(path string) *nn.LayerNorm {
-		return &nn.LayerNorm{Weight: w.Vector(path+".weight", c.Width), Bias: w.Vector(path+".bias", c.Width), Eps: c.Eps}
+		n := &nn.LayerNorm{Weight: w.Vector(path+".weight", c.Width), Eps: c.Eps}
+		if c.NormBias || !f.before {
+			n.Bias = w.Vector(path+".bias", c.Width)
+		}
+		return n
 	}
-	e := &Encoder{
-		Config:    c,
-		Words:     w.Embedding("embeddings.word_embeddings", c.Vocab, c.Width),
-		Positions: w.Embedding("embeddings.position_embeddings", c.Positions, c.Width),
+	e := &Encoder{Config: c, Words: w.Embedding(f.words, c.Vocab, c.Width)}
+	if !f.rotary {
+		e.Positions = w.Embedding("embeddings.position_embeddings", c.Positions, c.Width)
 	}
 	if c.Types > 0 {
 		e.Types = w.Embedding("embeddings.token_type_embeddings", c.Types, c.Width)
 	}
-	e.Norm = norm("embeddings.LayerNorm")
+	e.Norm = norm(f.norm)
 	for i := range c.Layers {
 		path := fmt.Sprintf(f.layer, i)
-		linear := func(name string, in, out int) nn.Layer { return w.Linear(path+name, in, out, true) }
-		e.Blocks = append(e.Blocks, &Block{
-			Attn: &nn.Attention{
-				Q: linear(f.q, c.Width, c.Width), K: linear(f.k, c.Width, c.Width), V: linear(f.v, c.Width, c.Width), O: linear(f.out, c.Width, c.Width),
-				Heads: c.Heads, KVHeads: c.Heads,
-			},
-			AttnNorm: norm(path + f.seen),
-			Up:       linear(f.up, c.Width, c.Hidden), Down: linear(f.down, c.Hidden, c.Width), Act: activations[c.Act],
-			MLPNorm: norm(path + f.after), family: f,
-		})
+		linear := func(name string, in, out int, bias bool) nn.Layer {
+			if name == "" {
+				return nil
+			}
+			return w.Linear(path+name, in, out, bias || !f.bare)
+		}
+		b := &Block{Attn: c.attention(i), MLP: &nn.MLP{Act: activations[c.Act]}, Before: f.before, family: f}
+		b.Attn.Q, b.Attn.K = linear(f.q, c.Width, c.Width, c.AttnBias), linear(f.k, c.Width, c.Width, c.AttnBias)
+		b.Attn.V, b.Attn.QKV = linear(f.v, c.Width, c.Width, c.AttnBias), linear(f.qkv, c.Width, 3*c.Width, c.AttnBias)
+		b.Attn.O = linear(f.out, c.Width, c.Width, c.AttnBias)
+		if i > 0 || !f.before {
+			b.AttnNorm = norm(path + f.seen)
+		}
+		b.MLP.Gate, b.MLP.Up = linear(f.gate, c.Width, c.Hidden, c.MLPBias), linear(f.up, c.Width, c.Hidden, c.MLPBias)
+		b.MLP.GateUp, b.MLP.Down = linear(f.gateUp, c.Width, 2*c.Hidden, c.MLPBias), linear(f.down, c.Hidden, c.Width, c.MLPBias)
+		b.MLPNorm = norm(path + f.after)
+		e.Blocks = append(e.Blocks, b)
+	}
+	if f.last != "" {
+		e.Last = norm(f.last)
 	}
 	if f.buckets > 0 {
 		e.Distances = w.Embedding("encoder.relative_attention_bias", f.buckets, c.Heads)
@@ -186,9 +239,11 @@ func build(c Config, w weights) *Encoder {
 // random makes random weights: normal with standard deviation 0.02, biases of 0, norms that change nothing.
 type random struct{ rng *tensor.RNG }
 
-func (r random) Linear(_ string, in, out int, _ bool) *nn.Linear {
+func (r random) Linear(_ string, in, out int, bias bool) *nn.Linear {
 	l := nn.NewLinearNormal(r.rng, in, out, 0.02)
-	l.Bias = tensor.Zeros(out).Param()
+	if bias {
+		l.Bias = tensor.Zeros(out).Param()
+	}
 	return l
 }
 

@@ -33,9 +33,10 @@ var carried = []string{"special_tokens_map.json", "added_tokens.json", "vocab.tx
 // table, pooling, dense layers, normalisation; its prompts and its longest text are taken over. Without, it
 // is an encoder of transformers, which pools by the mean, a model of model2vec, or a folder of tokenizer.json
 // and model.safetensors with one matrix. Weights are f32, f16 or bf16; matrices keep their dtype, and all
-// else is computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet and DistilBERT; a folder of another one,
-// modules and settings that change what the model computes in a way that is not known here, and tensors
-// without a place are errors that name them. Load stops when ctx is done.
+// else is computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet, DistilBERT, ModernBERT, Nomic BERT, and
+// those of llm.Load; a folder of another one, modules and settings that change what the model computes in a
+// way that is not known here, and tensors without a place are errors that name them. Load stops when ctx is
+// done.
 func Load(ctx context.Context, dir string) (*Model, error) {
 	var m *Model
 	var err error
@@ -182,14 +183,15 @@ func (l *loader) encoder(path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := parseConfig(s)
-	if err != nil {
-		return err
-	}
-	if l.m.Body, err = readEncoder(l.ctx, filepath.Join(l.dir, path), c); err != nil {
+	if l.m.Body, err = l.body(s, filepath.Join(l.dir, path)); err != nil {
 		return err
 	}
 	l.m.bodyPath = path
+	return l.texts(path)
+}
+
+// texts reads the tokenizer, and how long texts are.
+func (l *loader) texts(path string) error {
 	for _, name := range carried {
 		if text, err := regular.Read(filepath.Join(l.dir, path, name), maxText); err == nil {
 			l.m.remember(filepath.Join(path, name), text)
@@ -198,7 +200,8 @@ func (l *loader) encoder(path string) error {
 	if _, err := l.tokenizer(path); err != nil {
 		return err
 	}
-	if s, err = l.settings(path, "tokenizer_config.json"); err != nil {
+	s, err := l.settings(path, "tokenizer_config.json")
+	if err != nil {
 		return err
 	}
 	if s != nil {
@@ -219,6 +222,18 @@ func (l *loader) encoder(path string) error {
 	return s.Err()
 }
 
+// body reads an encoder, or the decoder of a language model.
+func (l *loader) body(s *pretrained.Settings, dir string) (Body, error) {
+	if _, ok := families[s.Text("model_type", "")]; !ok {
+		return readDecoder(l.ctx, dir)
+	}
+	c, err := parseConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	return readEncoder(l.ctx, dir, c)
+}
+
 // readEncoder builds the encoder of c with the weights of a folder.
 func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
 	w, err := pretrained.OpenWeights(ctx, dir)
@@ -226,11 +241,11 @@ func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
 		return nil, err
 	}
 	defer w.Close()
-	if w.Len() < 16*c.Layers { // so that a hostile number of layers costs nothing
+	if w.Len() < 5*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", dir, w.Len(), c.Layers)
 	}
 	prefix := families[c.Family].prefix
-	if !w.Has(prefix + "embeddings.word_embeddings.weight") {
+	if !w.Has(prefix + families[c.Family].words + ".weight") {
 		prefix = ""
 	}
 	w.Stored = func(name string) string {
@@ -247,7 +262,7 @@ func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
-	heads := []string{"cls.", "lm_head.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "classifier.", "pre_classifier."}
+	heads := []string{"cls.", "lm_head.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "classifier.", "pre_classifier.", "head.", "decoder."}
 	err = w.Rest(c.Family, func(stored string) bool { // the heads of other tasks
 		if strings.HasPrefix(stored, prefix+"pooler.") || strings.HasSuffix(stored, "embeddings.position_ids") {
 			return true

@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -45,7 +45,7 @@ func save(dir string, m *Model) error {
 		return err
 	}
 	defer f.Drop()
-	content, err := m.content()
+	content, err := m.content(nn.Params(m.Body)[0].Value().DType())
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,13 @@ func save(dir string, m *Model) error {
 	return f.Commit()
 }
 
-// content are the files beside the weights.
-func (m *Model) content() (map[string][]byte, error) {
+// content are the files beside the weights, whose matrices have that dtype.
+func (m *Model) content(dt dtype.Type) (map[string][]byte, error) {
 	content := maps.Clone(m.files)
-	if _, encoder := m.Body.(*Encoder); encoder {
+	if _, table := m.Body.(*Table); !table {
 		name := path.Join(m.bodyPath, configFile)
 		text, err := pretrained.Changed(content[name], func(keys map[string]any) {
-			pretrained.SetDType(keys, m.Body.(*Encoder).Words.Weight.DType())
+			pretrained.SetDType(keys, dt)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -97,9 +97,17 @@ func (m *Model) content() (map[string][]byte, error) {
 // whole says whether the weights are exactly those of such a model.
 func (m *Model) whole() error {
 	want := names{}
-	if e, ok := m.Body.(*Encoder); ok {
-		build(e.Config, want)
-	} else if want["embedding.weight"] = true; m.files[path.Join(m.bodyPath, configFile)] != nil {
+	switch b := m.Body.(type) {
+	case *Encoder:
+		build(b.Config, want)
+	case *Decoder:
+		for _, name := range b.stored {
+			want[name] = true
+		}
+	default:
+		want["embedding.weight"] = true
+	}
+	if _, table := m.Body.(*Table); table && m.files[path.Join(m.bodyPath, configFile)] != nil {
 		return errors.New("tables of model2vec are not written")
 	}
 	for _, d := range m.Dense {
@@ -122,8 +130,11 @@ func (m *Model) whole() error {
 // names collects the paths of an encoder's weights instead of making them.
 type names map[string]bool
 
-func (n names) Linear(path string, _, _ int, _ bool) *nn.Linear {
-	n[path+".weight"], n[path+".bias"] = true, true
+func (n names) Linear(path string, _, _ int, bias bool) *nn.Linear {
+	n[path+".weight"] = true
+	if bias {
+		n[path+".bias"] = true
+	}
 	return nil
 }
 
@@ -143,15 +154,11 @@ func writeWeights(f *durable.Folder, at string, m nn.Module) error {
 	for _, p := range nn.Params(m) {
 		tensors[p.Name] = p.InFile()
 	}
-	entries, err := safetensors.Entries(tensors)
-	if err != nil {
+	name := path.Join(at, pretrained.WeightsFile)
+	if err := os.MkdirAll(filepath.Dir(f.Path(name)), 0o777); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := safetensors.Write(&b, entries, map[string]string{"format": "pt"}); err != nil {
-		return err
-	}
-	return writeBytes(f, path.Join(at, pretrained.WeightsFile), b.Bytes())
+	return safetensors.Save(f.Path(name), tensors, map[string]string{"format": "pt"})
 }
 
 func writeBytes(f *durable.Folder, name string, content []byte) error {

@@ -61,6 +61,10 @@ type Config struct {
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
 
+	// Bidirectional lets tokens see those after them, too, and with a window those that are nearer than it
+	// (EmbeddingGemma). Such a model has vectors, and generates nothing.
+	Bidirectional bool
+
 	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32
 	// Compute is the type of what goes from layer to layer, and of its gradients: F32, BF16 or F16; Invalid
 	// means F32. Sums, the statistics of norms and losses are in f32 in any case, and parameters keep their

@@ -44,14 +44,24 @@ var carried = []string{
 // no config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in
 // other quantised types they are expanded to bf16.
 func Load(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path)
+	m, err := load(ctx, path, false)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	return m, nil
 }
 
-func load(ctx context.Context, path string) (m *Model, err error) {
+// LoadBody is [Load] of a model of which only the Vectors are wanted: an output matrix is not read, and need
+// not be there, and the head of a classifier is left.
+func LoadBody(ctx context.Context, path string) (*Model, error) {
+	m, err := load(ctx, path, true)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	return m, nil
+}
+
+func load(ctx context.Context, path string, body bool) (m *Model, err error) {
 	var s *source
 	failed := tensor.Try(func() {
 		tensor.Within(ctx, func() {
@@ -64,7 +74,10 @@ func load(ctx context.Context, path string) (m *Model, err error) {
 			}
 			var c Config
 			if c, err = parseConfig(filepath.Join(s.path, configFile), s.files[configFile]); err == nil {
-				m, err = readWeights(c, s)
+				if body {
+					c.Untied, c.HeadBias = false, false
+				}
+				m, err = readWeights(c, s, body)
 			}
 		})
 	})

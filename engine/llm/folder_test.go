@@ -78,7 +78,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"llama-2", map[string]any{"rope_parameters": 7}, "rope_parameters: got 7, want an object"},
 		{"phi3-long", map[string]any{"num_attention_heads": 2}, "short and"},
 		{"gemma3", map[string]any{"layer_types": []string{"full_attention"}}, "layer_types: got 1 layers, want 7"},
-		{"gemma3", map[string]any{"use_bidirectional_attention": true}, "use_bidirectional_attention"},
+		{"gemma2", map[string]any{"use_bidirectional_attention": true}, "use_bidirectional_attention"},
 		{"gemma2", map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar: got 0"},
 	} {
 		_, err := Load(context.Background(), changed(t, test.fixture, test.changes))
@@ -249,5 +249,41 @@ func TestSaveOfTuned(t *testing.T) {
 	}
 	if d := relative(again.Logits(ids), want); !(d <= 1e-4) {
 		t.Errorf("the tuned model that was read differs by %.3g of the largest score", d)
+	}
+}
+
+// A model whose tokens see those after them has vectors, of which each depends on all tokens that are seen,
+// and no next token. Its folder is read again as it was.
+func TestBidirectional(t *testing.T) {
+	c := Config{Family: "gemma3_text", Vocab: 256, Layers: 2, Width: 16, Heads: 2, KVHeads: 1, HeadDim: 8, Hidden: 24, Seed: 1, Context: 64, Bidirectional: true}
+	gemmaShape(&c)
+	c.QKNorm, c.LocalRope.Base, c.Local = true, 5000, []bool{true, false}
+	m := New(c)
+	a, b := tensor.From([][]int{{1, 2, 3, 4}}), tensor.From([][]int{{1, 2, 3, 5}})
+	seen := tensor.From([][]bool{{true, true, true, false}})
+	first := func(m *Model, ids, seen tensor.Tensor) tensor.Tensor { return m.Vectors(ids, seen).Slice(1, 0, 3) }
+	if d := tensor.MaxAbsDiff(first(m, a, tensor.Tensor{}), first(m, b, tensor.Tensor{})); d == 0 {
+		t.Error("a token changes no vector of those before it")
+	}
+	if d := tensor.MaxAbsDiff(first(m, a, seen), first(m, b, seen)); d != 0 {
+		t.Errorf("padding changes vectors by %g", d)
+	}
+	const want = "tokens see those after them"
+	if err := tensor.Try(func() { m.Loss(a, b) }); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("loss: got %v", err)
+	}
+	if _, err := m.Generate(context.Background(), "a", Sampling{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("generate: got %v", err)
+	}
+	dir := filepath.Join(t.TempDir(), "m")
+	if err := Save(dir, m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := LoadBody(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := tensor.MaxAbsDiff(first(m, a, seen), first(again, a, seen)); d > 1e-5 || again.Config.Window != 5 {
+		t.Errorf("vectors of the folder differ by %g, its window is %d", d, again.Config.Window)
 	}
 }

@@ -13,6 +13,7 @@ var gemma1 = family{
 	class:  "GemmaForCausalLM",
 	read: func(s settings, c *Config) {
 		gemma(s, c)
+		s.Not("use_bidirectional_attention")
 		c.KVHeads = s.Int("num_key_value_heads", 16)
 		if c.Act = s.activation("hidden_act", "gelu_pytorch_tanh"); c.Act == "gelu" { // which the first releases say
 			c.Act = "gelu_tanh"
@@ -40,6 +41,7 @@ var gemma2 = family{
 	read: func(s settings, c *Config) {
 		gemma(s, c)
 		gemmaWindow(s, c)
+		s.Not("use_bidirectional_attention")
 		c.Sandwich = true
 		c.ScoreCap, c.LogitCap = s.Number("attn_logit_softcapping", 0), s.Number("final_logit_softcapping", 0)
 		c.Local = s.layers(c.Layers, func(i int) bool { return (i+1)%2 != 0 })
@@ -60,6 +62,9 @@ var gemma3 = family{
 		c.LogitCap = s.Number("final_logit_softcapping", 0)
 		c.ScoreCap = s.Number("attn_logit_softcapping", 0)
 		c.Local = s.layers(c.Layers, s.every("sliding_window_pattern", 6))
+		if c.Bidirectional = s.Bool("use_bidirectional_attention", false); c.Bidirectional {
+			c.Window = c.Window/2 + 1 // on each side, itself included
+		}
 		if s.Object("rope_parameters") == nil {
 			c.Rope = s.rope(c, s.Object("rope_scaling"), s.Number("rope_theta", 1e6))
 			c.LocalRope = nn.Rope{Base: s.Number("rope_local_base_freq", 10000)}
@@ -69,7 +74,6 @@ var gemma3 = family{
 
 // gemma reads what all have in common.
 func gemma(s settings, c *Config) {
-	s.Not("use_bidirectional_attention")
 	c.HeadDim = s.Int("head_dim", 256)
 	c.Untied = !s.Bool("tie_word_embeddings", true)
 	c.QKVBias = s.Bool("attention_bias", false)

@@ -213,6 +213,9 @@ func (m *Model) refuses(prompt []int, o Sampling) error {
 	if len(prompt) == 0 {
 		return fmt.Errorf("generate: got an empty prompt, want at least one token")
 	}
+	if m.Config.Bidirectional {
+		return fmt.Errorf("generate: the model's tokens see those after them: it has vectors (package embed), and no next token")
+	}
 	for _, id := range prompt {
 		if id < 0 || id >= m.Config.Vocab {
 			return fmt.Errorf("generate: got token %d, want one in 0…%d", id, m.Config.Vocab-1)

@@ -109,6 +109,9 @@ func (c Config) allKeys(f family) map[string]any {
 	if c.Window > 0 {
 		k["sliding_window"] = c.Window
 	}
+	if c.Bidirectional {
+		k["use_bidirectional_attention"], k["sliding_window"] = true, 2*(c.Window-1)
+	}
 	if f.Partial != 0 || c.Rope.Rotary != 0 {
 		k["partial_rotary_factor"] = float64(cmp.Or(c.Rope.Rotary, c.HeadDim)) / float64(c.HeadDim)
 	}

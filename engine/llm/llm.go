@@ -49,6 +49,12 @@ func (b *Block) forward(x, positions tensor.Tensor, routed *[]nn.Routing) tensor
 	return b.rest(x, in, b.Attn.Forward(in, positions), routed)
 }
 
+// Both is Forward for tokens that see those after them, too: see nn.Attention.
+func (b *Block) Both(x, positions, seen tensor.Tensor) tensor.Tensor {
+	in := through(b.AttnNorm, x)
+	return b.rest(x, in, b.Attn.Both(in, positions, seen), nil)
+}
+
 // ForwardPacked is Forward for rows of several documents: see nn.Attention.
 func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 	return b.forwardPacked(x, starts, nil)
@@ -183,10 +189,27 @@ func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 	return m.output(m.hidden(ids, nil))
 }
 
+// Vectors returns a vector for each token of ids (integers [B T]), [B T Width]: what the output matrix gets.
+// Seen is a bool [B T] that is false for the padding that follows a text; the zero Tensor: there is none.
+func (m *Model) Vectors(ids, seen tensor.Tensor) tensor.Tensor {
+	m.steps.RLock()
+	defer m.steps.RUnlock()
+	if !m.Config.Bidirectional {
+		return m.Norm.Forward(m.hidden(ids, nil)) // nobody sees padding
+	}
+	wantBatch(ids)
+	if !seen.IsNone() {
+		seen = seen.Unsqueeze(1).Unsqueeze(1) // [B 1 1 T]
+	}
+	positions := tensor.Range(ids.Len(1)).To(ids.Device())
+	return m.Norm.Forward(m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Both(x, positions, seen) }))
+}
+
 // hidden gives the vectors after tokens went through the blocks, [B T width]. What routers say is added to
 // routed, unless that is nil.
 func (m *Model) hidden(ids tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	wantBatch(ids)
+	m.wantCausal()
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
 	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forward(x, positions, routed) })
 }
@@ -195,6 +218,13 @@ func (m *Model) hidden(ids tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 func wantBatch(ids tensor.Tensor) {
 	if ids.Rank() != 2 {
 		panic(&tensor.Error{Op: "llm", Msg: fmt.Sprintf("got tokens %v%v, want [batch time]: ids.Unsqueeze(0) is a batch of one text", ids.DType(), ids.Shape())})
+	}
+}
+
+// wantCausal panics with a *tensor.Error where tokens would have to be guessed that the model sees.
+func (m *Model) wantCausal() {
+	if m.Config.Bidirectional {
+		panic(&tensor.Error{Op: "llm", Msg: "the model's tokens see those after them: it has Vectors, and no next token (package embed)"})
 	}
 }
 
@@ -309,6 +339,7 @@ func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor 
 	m.steps.RLock()
 	defer m.steps.RUnlock()
 	wantBatch(inputs)
+	m.wantCausal()
 	return m.balanced(func(routed *[]nn.Routing) tensor.Tensor {
 		x := m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forwardPacked(x, starts, routed) })
 		return m.loss(x, targets, false)

@@ -122,7 +122,7 @@ func (r *reader) inFiles(name string) string {
 }
 
 // readWeights builds the model of c with the weights of a source.
-func readWeights(c Config, s *source) (*Model, error) {
+func readWeights(c Config, s *source, body bool) (*Model, error) {
 	w := s.weights
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
@@ -152,7 +152,7 @@ func readWeights(c Config, s *source) (*Model, error) {
 		if family, _ := familyOf(c.Family); family.ahead && beyond(stored, c.Layers) {
 			return true
 		}
-		return !c.Untied && stored == "lm_head.weight" || strings.HasSuffix(stored, "rotary_emb.inv_freq")
+		return !c.Untied && stored == "lm_head.weight" || body && (stored == "lm_head.bias" || stored == "score.weight") || strings.HasSuffix(stored, "rotary_emb.inv_freq")
 	})
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ var lacks = []struct{ part, types string }{
 }
 
 // encoders are those of package embed.
-const encoders = "bert distilbert mpnet roberta xlm-roberta"
+const encoders = "bert distilbert modernbert mpnet nomic_bert roberta xlm-roberta"
 
 // unknown says why a model_type is not read.
 func unknown(name string) string {
@@ -40,7 +40,7 @@ func unknown(name string) string {
 			return fmt.Sprintf("got %q, which has %s, and no family that is read has that: docs/models.md lists them", name, l.part)
 		}
 	}
-	return fmt.Sprintf("got %q, want one of %s", name, strings.Join(types(), ", "))
+	return fmt.Sprintf("got %q, want one of %s, or an encoder, which embed.Load reads: %s", name, strings.Join(types(), ", "), encoders)
 }
 
 func named(list, name string) bool { return slices.Contains(strings.Fields(list), name) }

@@ -1,9 +1,14 @@
 package nn
 
-import "github.com/mcs-notebook/mcs/engine/tensor"
+import (
+	"math"
 
-// An Attention is causal self-attention with rotary positions. With fewer key heads than query heads it is
-// grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads
+// it is grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
 	Q, K, V, O     Layer // K and V give KVHeads·D columns
 	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
@@ -48,10 +53,22 @@ func (a *Attention) options() tensor.AttentionOptions {
 	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
 }
 
-// Both is Forward for encoders, whose tokens see those before and after them, and have no positions here.
-// Mask says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
-func (a *Attention) Both(x, mask tensor.Tensor) tensor.Tensor {
+// Both is Forward for encoders, whose tokens see those before and after them: with a Window those that are
+// nearer than that. Mask says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
+func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 	q, k, v := a.project(x)
+	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
+	if a.Window > 0 && a.Window < x.Len(1) {
+		near := positions.Unsqueeze(1).Sub(positions).Abs().Lt(a.Window)
+		switch {
+		case mask.IsNone():
+			mask = near
+		case mask.DType() == dtype.Bool:
+			mask = mask.And(near)
+		default:
+			mask = tensor.Where(near, mask, math.Inf(-1))
+		}
+	}
 	o := a.options()
 	o.Mask = mask
 	return a.join(tensor.Attention(q, k, v, o))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
@@ -101,6 +102,7 @@ type part struct {
 	Stop    int    `json:"stop"`
 
 	Single        []map[string]templateItem `json:"single"`
+	Pair          []map[string]templateItem `json:"pair"`
 	SpecialTokens map[string]struct {
 		IDs []int `json:"ids"`
 	} `json:"special_tokens"`
@@ -109,7 +111,8 @@ type part struct {
 }
 
 type templateItem struct {
-	ID string `json:"id"`
+	ID   string `json:"id"`
+	Kind int    `json:"type_id"`
 }
 
 type patternPart struct {
@@ -369,6 +372,11 @@ func (f *file) post(p *part) {
 	case "ByteLevel": // changes offsets only
 	case "BertProcessing", "RobertaProcessing":
 		f.t.before, f.t.after = []int{pair(p.Cls, "cls")}, []int{pair(p.Sep, "sep")}
+		middle, kind := f.t.after, 1
+		if p.Type == "RobertaProcessing" {
+			middle, kind = slices.Repeat(f.t.after, 2), 0
+		}
+		f.t.pair = []span{{ids: f.t.before}, {text: 1}, {ids: middle}, {text: 2, kind: kind}, {ids: f.t.after, kind: kind}}
 	case "TemplateProcessing":
 		f.template(p)
 	default:
@@ -394,5 +402,18 @@ func (f *file) template(p *part) {
 		} else {
 			f.t.before = append(f.t.before, known.IDs...)
 		}
+	}
+	for _, item := range p.Pair {
+		if text, ok := item["Sequence"]; ok {
+			f.t.pair = append(f.t.pair, span{text: 1 + strings.Index("AB", text.ID), kind: text.Kind})
+			continue
+		}
+		token := item["SpecialToken"]
+		known, ok := p.SpecialTokens[token.ID]
+		if !ok {
+			f.fail("post_processor.pair", "the token %q has no number", brief(token.ID, 40))
+			return
+		}
+		f.t.pair = append(f.t.pair, span{ids: known.IDs, kind: token.Kind})
 	}
 }

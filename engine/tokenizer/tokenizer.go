@@ -5,8 +5,9 @@
 // pipeline: added tokens are found in the text, what lies between is normalised and cut into words, and a
 // model cuts words into tokens. A file with a part that is not known here is an error that names it.
 //
-// Reading order: tokenizer.go, added.go; file.go (tokenizer.json), normalize.go, words.go, pattern.go,
-// compile.go, class.go; bpe.go, wordpiece.go (and unigram); decode.go; sentencepiece.go, ranks.go.
+// Reading order: tokenizer.go, pair.go, added.go; file.go (tokenizer.json), normalize.go, words.go,
+// pattern.go, compile.go, class.go; bpe.go, wordpiece.go (and unigram); decode.go; sentencepiece.go,
+// ranks.go.
 package tokenizer
 
 import (
@@ -26,6 +27,7 @@ type Tokenizer struct {
 	model     model
 	before    []int // what Encode puts around a text, if asked
 	after     []int
+	pair      []span // what EncodePair makes of two texts; nil: nothing is known
 	decoders  []decoder
 	spaced    bool // without decoders tokens are joined by spaces
 	about     string

@@ -119,7 +119,12 @@ func (d DPO) check() error {
 	if d.Reference != nil {
 		return nil
 	}
-	list := lora.Of(d.Model)
+	return hasReference(d.Model)
+}
+
+// hasReference says whether the model without its adapters is what it was.
+func hasReference(m nn.Module) error {
+	list := lora.Of(m)
 	if len(list) == 0 {
 		return fmt.Errorf("the model has no adapter, and so nothing to be compared with: lora.Inject one, or set Reference")
 	}

@@ -24,6 +24,8 @@ func (s scores) Losses(_, targets tensor.Tensor) tensor.Tensor {
 	return tensor.CrossEntropy(*s.at, targets, tensor.CrossEntropyOptions{PerRow: true})
 }
 
+func (s scores) Logits(tensor.Tensor) tensor.Tensor { return *s.at }
+
 func (s scores) Members() []nn.Member { return []nn.Member{{Name: "scores", Weight: s.at}} }
 
 // Losses and gradients are trl's: testdata/preferences.json was written by tests/peers/preferences.py.
@@ -62,6 +64,10 @@ func TestPreferencesAgreeWithTRL(t *testing.T) {
 			"ipo":               DPO{Model: m, Reference: reference, Beta: 0.4, Kind: "ipo"},
 			"orpo":              ORPO{Model: m},
 			"orpo with prompts": ORPO{Model: m, Beta: 0.5, Prompts: true},
+			"forward":           Distill{Model: m, Teacher: reference},
+			"reverse":           Distill{Model: m, Teacher: reference, Beta: 1, Temperature: 2.5},
+			"between":           Distill{Model: m, Teacher: reference, Beta: 0.3, Temperature: 0.7},
+			"half hard":         Distill{Model: m, Teacher: reference, Beta: 0.5, Hard: 0.5},
 		}
 		for _, want := range c.Losses {
 			compared++
@@ -75,7 +81,7 @@ func TestPreferencesAgreeWithTRL(t *testing.T) {
 			}
 		}
 	}
-	if compared < 24 {
+	if compared < 36 {
 		t.Errorf("%d losses were compared", compared)
 	}
 }

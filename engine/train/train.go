@@ -9,7 +9,8 @@
 // the data are all saved.
 //
 // Reading order: train.go, tune.go, step.go, spike.go, evaluate.go, best.go, predict.go, pause.go,
-// history.go, logs.go, checkpoint.go, folders.go, number.go, preference.go.
+// history.go, logs.go, checkpoint.go, folders.go, number.go, preference.go,
+// distill.go, grpo.go.
 package train
 
 import (

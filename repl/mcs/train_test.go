@@ -230,7 +230,7 @@ func TestTrainOnSavedDataset(t *testing.T) {
 	files := map[string]string{
 		"job.toml":         "output = \"out\"\nmodel.path = \"model\"\ndata.train = \"saved\"\ntrain.steps = 2\n",
 		"empty/state.json": `{"_data_files": []}`,
-		"alpaca.jsonl":     `{"instruction": "a", "output": "b"}` + "\n",
+		"other.jsonl":      `{"question": "a", "answer": "b"}` + "\n",
 	}
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
@@ -253,7 +253,7 @@ func TestTrainOnSavedDataset(t *testing.T) {
 		{"-p data.config=x --dry-run", "", "...\nmcs: data: read records: saved was written by save_to_disk and has no configs, got \"x\"", 2},
 		{"-p data.train=empty --dry-run", "", "...\nmcs: data: read records: empty has no records", 2},
 		{"-p data.messages=turns --dry-run", "", "...\nmcs: data: read records: data-00000-of-00002.arrow: got the fields \"messages\", \"id\", want \"turns\", [..]; fields of other names have to be named", 2},
-		{"-p data.train=alpaca.jsonl --dry-run", "", "...\nmcs: data: read records: alpaca.jsonl:1: got the fields \"instruction\", \"output\", want \"messages\", [..]", 2},
+		{"-p data.train=other.jsonl --dry-run", "", "...\nmcs: data: read records: other.jsonl:1: got the fields \"question\", \"answer\", want \"messages\", [..]", 2},
 	} {
 		stdout, stderr, code := mcs(t, dir, "", append([]string{"train", "job.toml"}, strings.Fields(c.args)...)...)
 		if code != c.code || !matches(c.stdout, stdout) || !matches(c.stderr, stderr) {

@@ -1,6 +1,6 @@
 """Writes engine/embed/testdata: small random encoders and tables, and the vectors that sentence-transformers gives.
 
-usage: python tests/peers/embedding_models.py              (needs torch, transformers, sentence-transformers, model2vec)
+usage: python tests/peers/embedding_models.py [NAME …]     (needs torch, transformers, sentence-transformers, model2vec)
        python tests/peers/embedding_models.py FOLDER OUT   writes OUT/expected.safetensors for one folder and for texts of
                                                            many lengths, for go test ./engine/embed -run Real -real OUT
 
@@ -10,6 +10,7 @@ Each folder is what sentence-transformers writes (model2vec for "model2vec"), an
   hidden      the vectors of their tokens, in f32
   rounded     the same of the model in bf16, for the first of a family
   vectors     of the texts in texts.json
+  short       their first five numbers, of length 1
   queries     the same texts with the prompt "query", where there is one
 """
 import json
@@ -22,7 +23,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, StaticEmbedding, Transformer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
@@ -41,14 +42,55 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "xlm-roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1), "lasttoken", True, None, {}),
     "mpnet": ("MPNet", {}, "mean", True, None, {}),
     "distilbert": ("DistilBert", {}, "mean_sqrt_len_tokens", True, None, {}),
+    "modernbert": ("ModernBert", dict(local_attention=4, num_hidden_layers=4), "cls", True, {"query": "where is the "}, {}),
+    "modernbert-mean": ("ModernBert", dict(local_attention=7, hidden_activation="silu", norm_eps=1e-3), "mean", True, None, {}),
+    "modernbert-biases": ("ModernBert", dict(local_attention=4, attention_bias=True, mlp_bias=True, norm_bias=True, num_attention_heads=2), "mean", False, None, {}),
+    "modernbert-local": ("ModernBert", dict(local_attention=2, num_hidden_layers=3, layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+                         "lasttoken", True, None, {}),
+    "modernbert-ropes": ("ModernBert", dict(local_attention=6, rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 50.0},
+                                                                                "sliding_attention": {"rope_type": "default", "rope_theta": 7.0}}), "max", True, None, {}),
+    "nomic": ("NomicBert", {}, "mean", True, {"search_query": "who ", "query": "the "}, {}),
+    "nomic-gelu": ("NomicBert", dict(hidden_act="gelu", num_hidden_layers=1, layer_norm_eps=1e-5), "cls", True, None, {}),
+    "nomic-rope": ("NomicBert", dict(rope_parameters={"rope_type": "default", "rope_theta": 11.0}, num_attention_heads=2), "mean", False, None, {}),
+    "nomic-types": ("NomicBert", dict(type_vocab_size=3, intermediate_size=40), "max", True, None, {"max_seq_length": 8}),
+    "nomic-deep": ("NomicBert", dict(num_hidden_layers=4, num_attention_heads=8), ("cls", "mean"), True, None, {"dense": True}),
+    "qwen3": ("Qwen3", dict(head_dim=8, num_key_value_heads=2), "lasttoken", True, {"query": "where is the ", "document": ""}, {}),
+    "qwen3-wide": ("Qwen3", dict(head_dim=16, num_key_value_heads=1, num_attention_heads=2), "lasttoken", True, None, {}),
+    "qwen3-untied": ("Qwen3", dict(head_dim=4, num_key_value_heads=4, tie_word_embeddings=False, attention_bias=True), "mean", True, None, {}),
+    "qwen3-window": ("Qwen3", dict(head_dim=4, num_key_value_heads=4, use_sliding_window=True, sliding_window=5, max_window_layers=1, num_hidden_layers=3), "lasttoken", False, None, {}),
+    "qwen3-yarn": ("Qwen3", dict(head_dim=8, num_key_value_heads=2, rope_parameters={"rope_type": "yarn", "factor": 2.0, "rope_theta": 100.0, "original_max_position_embeddings": 12}),
+                   "lasttoken", True, None, {"max_seq_length": 9}),
+    "gemma3": ("Gemma3Text", dict(head_dim=8, num_key_value_heads=1, sliding_window=6, query_pre_attn_scalar=8, num_hidden_layers=7), "mean", True,
+               {"query": "where is the ", "document": "the "}, {"dense": 2}),
+    "gemma3-groups": ("Gemma3Text", dict(head_dim=4, num_key_value_heads=2, sliding_window=5, sliding_window_pattern=2), "mean", True, None, {}),
+    "gemma3-wide": ("Gemma3Text", dict(head_dim=16, num_key_value_heads=4, sliding_window=3, sliding_window_pattern=3, num_hidden_layers=3), "cls", True, None, {}),
+    "gemma3-full": ("Gemma3Text", dict(head_dim=8, num_key_value_heads=2, layer_types=["full_attention"] * 2), "mean", False, None, {"max_seq_length": 7}),
+    "gemma3-causal": ("Gemma3Text", dict(head_dim=8, num_key_value_heads=2, sliding_window=4, use_bidirectional_attention=False), "lasttoken", True, None, {}),
 }
+KINDS = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+RERANKERS = {  # class, changes, other settings: expected.safetensors has the scores of QUERY and each text, and the logits
+    "rank-bert": ("Bert", {}, {"tokenizer": KINDS}),
+    "rank-bert-raw": ("Bert", dict(type_vocab_size=3, hidden_act="relu"), {"activation": torch.nn.Identity(), "tokenizer": KINDS}),
+    "rank-roberta": ("Roberta", dict(pad_token_id=1, type_vocab_size=1), {}),
+    "rank-xlm": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, num_attention_heads=2), {}),
+    "rank-mpnet": ("MPNet", {}, {}),
+    "rank-distilbert": ("DistilBert", {}, {}),
+    "rank-modernbert": ("ModernBert", dict(local_attention=6), {}),
+    "rank-modernbert-mean": ("ModernBert", dict(local_attention=4, classifier_pooling="mean", classifier_bias=True, norm_bias=True, classifier_activation="relu"), {}),
+    "rank-nomic": ("NomicBert", {}, {"tokenizer": KINDS}),
+    "rank-qwen3": ("Qwen3", dict(head_dim=8, num_key_value_heads=2, max_position_embeddings=400), {"asked": True}),
+    "rank-qwen3-untied": ("Qwen3", dict(head_dim=8, num_key_value_heads=4, max_position_embeddings=270, tie_word_embeddings=False), {"asked": True}),
+    "rank-qwen3-class": ("Qwen3", dict(head_dim=8, num_key_value_heads=2), {}),
+}
+QUERY = "where is the big cat"
+DECODERS = {"Qwen3", "Gemma3Text"}
 
 
-def tokenizer(pad, special=True):
+def tokenizer(pad, special=True, ending=False, extra=()):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     if pad:
         tokens[:2] = ["[UNK]", "[PAD]"]
-    tokens += WORDS + list("abcdefghijklmnopqrstuvwxyz!?.") + ["##" + c for c in "abcdefghijklmnopqrstuvwxyz"]
+    tokens += WORDS + list(extra) + list("abcdefghijklmnopqrstuvwxyz!?.") + ["##" + c for c in "abcdefghijklmnopqrstuvwxyz"]
     tokens = list(dict.fromkeys(tokens))
     t = Tokenizer(models.WordPiece({w: i for i, w in enumerate(tokens)}, unk_token="[UNK]"))
     t.normalizer = normalizers.BertNormalizer()
@@ -56,7 +98,7 @@ def tokenizer(pad, special=True):
     t.decoder = decoders.WordPiece()
     if special:
         ids = {w: tokens.index(w) for w in ("[CLS]", "[SEP]")}
-        t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items()))
+        t.post_processor = processors.TemplateProcessing(single="$A [SEP]" if ending else "[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items()))
         t.add_special_tokens(tokens[:5])
     return t, len(tokens)
 
@@ -74,10 +116,16 @@ def prune(folder):
 
 def encoder(name, kind, changes, pooling, normalize, prompts, other):
     torch.manual_seed(sum(map(ord, name)))
-    t, vocab = tokenizer(changes.get("pad_token_id", 0) == 1)
+    t, vocab = tokenizer(changes.get("pad_token_id", 0) == 1, ending=kind in DECODERS)
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
                                                 mask_token="[MASK]", model_max_length=20)
     settings = {**SMALL, **changes, "vocab_size": vocab}
+    if kind in DECODERS or kind == "ModernBert":
+        settings = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **settings}
+    if kind == "ModernBert":
+        settings |= {"cls_token_id": 2, "sep_token_id": 3}
+    if kind == "Gemma3Text":
+        settings = {"use_bidirectional_attention": True, **settings}
     if kind == "DistilBert":
         names = dict(hidden_size="dim", num_hidden_layers="n_layers", num_attention_heads="n_heads", intermediate_size="hidden_dim")
         settings = {names.get(k, k): v for k, v in settings.items()}
@@ -91,7 +139,9 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
     fast.save_pretrained(plain)
     width = model.config.hidden_size if kind != "DistilBert" else model.config.dim
     modules = [Transformer(plain, max_seq_length=other.get("max_seq_length")), Pooling(width, pooling)]
-    if other.get("dense"):
+    if other.get("dense") == 2:
+        modules += [Dense(width, 24, bias=False, activation_function=torch.nn.Identity()), Dense(24, 12, bias=False, activation_function=torch.nn.Identity())]
+    elif other.get("dense"):
         modules.append(Dense(modules[-1].pooling_output_dimension, 6))
     if normalize:
         modules.append(Normalize())
@@ -110,10 +160,64 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
         expected["vectors"] = st.encode(TEXTS, convert_to_tensor=True, prompt="")
         if prompts:
             expected["queries"] = st.encode(TEXTS, convert_to_tensor=True, prompt_name="query")
+        expected["short"] = st.encode(TEXTS, convert_to_tensor=True, prompt="", truncate_dim=5, normalize_embeddings=True)
         if "-" not in name:
             expected["rounded"] = model.bfloat16()(ids, attention_mask=seen).last_hidden_state.float()
     write(folder, expected)
     prune(folder)
+
+
+def reranker(name, kind, changes, other):
+    torch.manual_seed(sum(map(ord, name)))
+    t, vocab = tokenizer(changes.get("pad_token_id", 0) == 1, extra=["yes", "no"])
+    asked = other.get("asked")
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+                                                mask_token="[MASK]", model_max_length=400 if asked else 18, **other.get("tokenizer", {}))
+    settings = {**SMALL, **changes, "vocab_size": vocab}
+    if kind in DECODERS or kind == "ModernBert":
+        settings = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **settings}
+    if kind == "ModernBert":
+        settings |= {"cls_token_id": 2, "sep_token_id": 3}
+    if kind == "DistilBert":
+        names = dict(hidden_size="dim", num_hidden_layers="n_layers", num_attention_heads="n_heads", intermediate_size="hidden_dim")
+        settings = {names.get(k, k): v for k, v in settings.items()}
+    if not asked:
+        settings["num_labels"] = 1
+    model = getattr(transformers, kind + ("ForCausalLM" if asked else "ForSequenceClassification"))(getattr(transformers, kind + "Config")(**settings)).float().eval()
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            if "norm" in key.lower() or "bias" in key:
+                p.add_(0.2 * torch.randn_like(p))
+    folder, plain = os.path.join(OUT, name), os.path.join(OUT, "plain")
+    model.save_pretrained(folder if asked else plain)
+    fast.save_pretrained(folder if asked else plain)
+    with torch.no_grad():
+        if asked:
+            expected = {"scores": torch.stack([answered(fast, model, text) for text in TEXTS])}
+        else:
+            ce = CrossEncoder(plain, device="cpu", activation_fn=other.get("activation"))
+            ce.save(folder)
+            ce = CrossEncoder(folder, device="cpu")
+            expected = {"scores": ce.predict([(QUERY, text) for text in TEXTS], convert_to_tensor=True, batch_size=4),
+                        "logits": ce.predict([(QUERY, text) for text in TEXTS], convert_to_tensor=True, activation_fn=torch.nn.Identity())}
+            shutil.rmtree(plain)
+    write(folder, expected)
+    prune(folder)
+
+
+def answered(fast, model, text):
+    """How Qwen3-Reranker's page computes its score."""
+    before = ("<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. "
+              "Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n")
+    after = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    before, after = fast.encode(before, add_special_tokens=False), fast.encode(after, add_special_tokens=False)
+    task = "Given a web search query, retrieve relevant passages that answer the query"
+    pair = fast.encode(f"<Instruct>: {task}\n<Query>: {QUERY}\n<Document>: {text}", add_special_tokens=False)
+    most = min(400, model.config.max_position_embeddings) - len(before) - len(after)
+    assert most > 10, most
+    logits = model(torch.tensor([before + pair[:most] + after])).logits[0, -1]
+    two = logits[[fast.convert_tokens_to_ids("no"), fast.convert_tokens_to_ids("yes")]]
+    return torch.log_softmax(two, 0)[1].exp()
 
 
 def tables():
@@ -158,11 +262,17 @@ def real(folder, out):
 
 def main():
     warnings.filterwarnings("ignore")
-    if len(sys.argv) == 3:
+    if len(sys.argv) == 3 and sys.argv[1] not in [*MODELS, *RERANKERS]:
         return real(*sys.argv[1:])
-    shutil.rmtree(OUT, ignore_errors=True)
-    for name, settings in MODELS.items():
-        encoder(name, *settings)
+    some = [name for name in sys.argv[1:] if name in MODELS or name in RERANKERS]
+    for name in some or [*MODELS, *RERANKERS]:
+        shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
+        if name in MODELS:
+            encoder(name, *MODELS[name])
+        else:
+            reranker(name, *RERANKERS[name])
+    if some:
+        return
     tables()
     with open(os.path.join(OUT, "texts.json"), "w") as f:
         json.dump(TEXTS, f, indent=1)

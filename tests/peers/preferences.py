@@ -4,7 +4,7 @@ usage: python tests/peers/preferences.py        (needs torch, trl)
 
 Each case has the scores of a model and of a reference [2·pairs T V], inputs and targets [2·pairs T], and by kind the
 loss and its gradient by the scores. The code that runs is trl's own (DPOTrainer._compute_loss, ORPOTrainer's
-get_batch_logps and odds_ratio_loss); conservative DPO, which trl no longer has, is its old line.
+get_batch_logps and odds_ratio_loss, GKDTrainer.generalized_jsd_loss, whose teacher is the reference); conservative DPO, which trl no longer has, is its old line.
 """
 import json
 import os
@@ -14,6 +14,7 @@ from unittest.mock import MagicMock
 import torch
 import torch.nn.functional as F
 from trl import DPOTrainer
+from trl.experimental.gkd import GKDTrainer
 from trl.experimental.orpo import ORPOTrainer
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/train/testdata/preferences.json")
@@ -103,6 +104,11 @@ def main():
             "ipo": lambda s: dpo("ipo", 0.4, 0.0, s, reference, targets),
             "orpo": lambda s: orpo(0.1, False, s, inputs, targets),
             "orpo with prompts": lambda s: orpo(0.5, True, s, inputs, targets),
+            "forward": lambda s: GKDTrainer.generalized_jsd_loss(s, reference, targets, beta=0),
+            "reverse": lambda s: GKDTrainer.generalized_jsd_loss(s, reference, targets, beta=1, temperature=2.5),
+            "between": lambda s: GKDTrainer.generalized_jsd_loss(s, reference, targets, beta=0.3, temperature=0.7),
+            "half hard": lambda s: 0.5 * GKDTrainer.generalized_jsd_loss(s, reference, targets, beta=0.5)
+            + 0.5 * F.cross_entropy(s.flatten(0, 1), targets.flatten()),
         }.items():
             s = scores.clone().requires_grad_()
             loss = f(s)

@@ -18,6 +18,7 @@ func llmSymbols() map[string]reflect.Value {
 		"GGUF":     reflect.ValueOf((*llm.GGUF)(nil)),
 		"Hub":      reflect.ValueOf((*llm.Hub)(nil)),
 		"Load":     reflect.ValueOf(llm.Load),
+		"LoadBody": reflect.ValueOf(llm.LoadBody),
 		"Mixture":  reflect.ValueOf((*llm.Mixture)(nil)),
 		"Model":    reflect.ValueOf((*llm.Model)(nil)),
 		"New":      reflect.ValueOf(llm.New),

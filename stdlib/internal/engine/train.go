@@ -14,14 +14,17 @@ import (
 
 func trainSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Answer":       reflect.ValueOf((*train.Answer)(nil)),
 		"Counter":      reflect.ValueOf((*train.Counter)(nil)),
 		"_Counter":     reflect.ValueOf((*trainCounter)(nil)),
 		"Curves":       reflect.ValueOf((*train.Curves)(nil)),
 		"DPO":          reflect.ValueOf((*train.DPO)(nil)),
+		"Distill":      reflect.ValueOf((*train.Distill)(nil)),
 		"Estimate":     reflect.ValueOf((*train.Estimate)(nil)),
 		"Evaluate":     reflect.ValueOf(train.Evaluate),
 		"Forget":       reflect.ValueOf(train.Forget),
 		"Full":         reflect.ValueOf(train.Full),
+		"GRPO":         reflect.ValueOf((*train.GRPO)(nil)),
 		"GoBack":       reflect.ValueOf(train.GoBack),
 		"History":      reflect.ValueOf((*train.History)(nil)),
 		"Interrupted":  reflect.ValueOf((*train.Interrupted)(nil)),
@@ -39,6 +42,8 @@ func trainSymbols() map[string]reflect.Value {
 		"Predict":      reflect.ValueOf(train.Predict),
 		"PredictFull":  reflect.ValueOf(train.PredictFull),
 		"PredictLoRA":  reflect.ValueOf(train.PredictLoRA),
+		"Predictor":    reflect.ValueOf((*train.Predictor)(nil)),
+		"_Predictor":   reflect.ValueOf((*trainPredictor)(nil)),
 		"Run":          reflect.ValueOf(train.Run),
 		"Scorer":       reflect.ValueOf((*train.Scorer)(nil)),
 		"_Scorer":      reflect.ValueOf((*trainScorer)(nil)),
@@ -103,6 +108,21 @@ func (w trainPackedModel) Members() []nn.Member {
 
 func (w trainPackedModel) PackedLoss(a0 tensor.Tensor, a1 tensor.Tensor, a2 tensor.Tensor) tensor.Tensor {
 	return w.WPackedLoss(a0, a1, a2)
+}
+
+// trainPredictor lets an interpreted type be a train.Predictor.
+type trainPredictor struct {
+	IValue   any
+	WLogits  func(a0 tensor.Tensor) tensor.Tensor
+	WMembers func() []nn.Member
+}
+
+func (w trainPredictor) Logits(a0 tensor.Tensor) tensor.Tensor {
+	return w.WLogits(a0)
+}
+
+func (w trainPredictor) Members() []nn.Member {
+	return w.WMembers()
 }
 
 // trainScorer lets an interpreted type be a train.Scorer.
