@@ -10,9 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Batch lets texts grow side by side, each by a token in a step. A text may come at any time and leaves when
-// it has ended, so a step costs little more than that of one text as long as reading the weights is most of
-// it. What a text becomes does not depend on the others. A Batch belongs to one goroutine.
+// A Batch lets texts grow side by side, each by a token in a step. A text may come at any time and leaves
+// when it has ended, so a step costs little more than that of one text as long as reading the weights is most
+// of it. What a text becomes does not depend on the others. A Batch belongs to one goroutine.
 //
 //	b := m.NewBatch(ctx, llm.Sampling{Rows: 4})
 //	g := b.Add(ctx, llm.Request{Prompt: ids, Sampling: llm.Sampling{Tokens: 20}})
@@ -68,8 +68,8 @@ type Growth struct {
 	missing int     // tokens to be made
 }
 
-// NewBatch begins a batch of at most o.Rows texts, whose keys and values are kept in o.Cache, and all of which
-// go on from o.Prefix, if there is one.
+// NewBatch begins a batch of at most o.Rows texts, whose keys and values are kept in o.Cache, and all of
+// which go on from o.Prefix, if there is one.
 func (m *Model) NewBatch(ctx context.Context, o Sampling) (*Batch, error) {
 	if err := o.check(); err != nil {
 		return nil, err

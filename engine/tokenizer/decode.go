@@ -28,8 +28,8 @@ func (t *Tokenizer) Decode(ids []int, special bool) string {
 	return valid(strings.Join(list, ""))
 }
 
-// Bytes returns what a token adds to a text in which others stand before it: perhaps a part of a character. It
-// is nil for a token that marks something, and for a number that no token has.
+// Bytes returns what a token adds to a text in which others stand before it: perhaps a part of a character.
+// It is nil for a token that marks something, and for a number that no token has.
 func (t *Tokenizer) Bytes(id int) []byte {
 	text := t.Token(id)
 	switch {

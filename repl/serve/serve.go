@@ -151,9 +151,9 @@ func (s *server) talkers() (list []string) {
 	return list
 }
 
-// guarded lets in who knows the token. Where none is asked for, the name of the host has to be this machine's,
-// against pages whose name leads here (DNS rebinding), and no page of another server may ask: it would use
-// the model for its own ends.
+// guarded lets in who knows the token. Where none is asked for, the name of the host has to be this
+// machine's, against pages whose name leads here (DNS rebinding), and no page of another server may ask: it
+// would use the model for its own ends.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -311,8 +311,8 @@ func slow() *llm.Model {
 	return m
 }
 
-// TestLeaving: a client that leaves frees its place, a server that ends says so to those who wait, and so does
-// one whose limit of time has passed.
+// TestLeaving: a client that leaves frees its place, a server that ends says so to those who wait, and so
+// does one whose limit of time has passed.
 func TestLeaving(t *testing.T) {
 	o := Options{Name: "m", Model: slow(), Rows: 1, Requests: 1, Tokens: 1 << 19}
 	at, stop := start(t, o)
