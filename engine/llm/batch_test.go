@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A batch of prompts of any lengths gives what each gives alone, however many grow at once.
@@ -104,5 +106,81 @@ func TestBatchLaunches(t *testing.T) {
 	one := launches([]int{1, 2})
 	if all := launches([]int{1, 2}, []int{3, 4, 5}, []int{6}, []int{7, 8}); all > one*11/10 || one == 0 {
 		t.Errorf("four texts take %d launches, one %d", all, one)
+	}
+}
+
+// Texts that join and leave a batch at any step are what each is alone, and their log-probabilities are those
+// of the model's scores.
+func TestBatchJoins(t *testing.T) {
+	for name, m := range decoders() {
+		m.Stop = nil
+		rng := rand.New(rand.NewPCG(4, 2))
+		b, err := m.NewBatch(t.Context(), Sampling{Rows: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []*Growth
+		var wants [][]int
+		made := map[*Growth][]Token{}
+		for step := 0; len(all) < 12 || b.Len() > 0; step++ {
+			for len(all) < 12 && b.Places() > 0 && rng.IntN(3) > 0 {
+				o := Sampling{Tokens: 1 + rng.IntN(9), Seed: uint64(1 + len(all)), Temperature: float64(len(all) % 2)}
+				prompt := randomTokens(rng, 1+rng.IntN(70))
+				g, err := b.Add(t.Context(), Request{Prompt: prompt, Sampling: o, LogProbs: len(all)%3 == 0, Top: 2, Echo: len(all)%3 == 0})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := m.GenerateTokens(t.Context(), prompt, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all, wants = append(all, g), append(wants, want)
+			}
+			if step%5 == 4 && b.Len() > 1 { // one that is not wanted any more
+				g := b.rows[0]
+				b.Remove(g)
+				wants[slices.Index(all, g)] = nil
+			}
+			rows := slices.Clone(b.rows)
+			if err := b.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range rows {
+				made[g] = append(made[g], g.Token)
+			}
+		}
+		for i, g := range all {
+			if wants[i] == nil {
+				continue
+			}
+			if !slices.Equal(g.ids, wants[i]) || g.End != EndLength {
+				t.Errorf("%s, text %d: got %v, %q, want %v", name, i, g.ids, g.End, wants[i])
+			}
+			if g.request.LogProbs {
+				checkLikelihoods(t, m, g, append(slices.Clone(g.Read), made[g]...))
+			}
+		}
+		b.Free()
+	}
+}
+
+func checkLikelihoods(t *testing.T, m *Model, g *Growth, said []Token) {
+	t.Helper()
+	scores := m.Logits(tensor.From(g.ids, 1, len(g.ids))).LogSoftmax(-1).Floats()
+	vocab := m.Config.Vocab
+	for i, token := range said {
+		if token.ID != g.ids[i] {
+			t.Fatalf("token %d: got %d, want %d", i, token.ID, g.ids[i])
+		}
+		if i == 0 {
+			continue
+		}
+		row := scores[(i-1)*vocab : i*vocab]
+		if math.Abs(token.LogProb-float64(row[token.ID])) > 1e-4 || len(token.Top) != 2 || math.Abs(token.Top[0].LogProb-float64(slices.Max(row))) > 1e-4 || token.Top[1].LogProb > token.Top[0].LogProb {
+			t.Errorf("token %d: got %+v, want log-probability %v and a best one of %v", i, token, row[token.ID], slices.Max(row))
+		}
+	}
+	if len(said) != len(g.ids) {
+		t.Errorf("got %d tokens with log-probabilities, want %d", len(said), len(g.ids))
 	}
 }

@@ -22,7 +22,7 @@ type conversation struct {
 // of the assistant, and returns what the model says to its end. A model without a template, and messages that
 // the template refuses, are errors. When ctx is done it returns the text so far, with the cause.
 func (m *Model) Chat(ctx context.Context, messages []chat.Message, o Sampling) (string, error) {
-	ids, err := m.chatTokens(messages, chat.Options{})
+	ids, err := m.ChatTokens(messages, chat.Options{})
 	if err != nil {
 		return "", err
 	}
@@ -31,7 +31,7 @@ func (m *Model) Chat(ctx context.Context, messages []chat.Message, o Sampling) (
 
 // StreamChat is Chat that gives the answer part by part, as [Model.Stream] does.
 func (m *Model) StreamChat(ctx context.Context, messages []chat.Message, o Sampling) iter.Seq2[string, error] {
-	return m.streamed(ctx, o, func() ([]int, error) { return m.chatTokens(messages, chat.Options{}) })
+	return m.streamed(ctx, o, func() ([]int, error) { return m.ChatTokens(messages, chat.Options{}) })
 }
 
 // ChatText writes messages as the model's chat template has them, the special tokens of the model filled in.
@@ -56,15 +56,15 @@ func (m *Model) ChatText(messages []chat.Message, o chat.Options) (string, error
 	return t.Render(messages, o)
 }
 
-// chatTokens are the tokens of a conversation that the assistant goes on from.
-func (m *Model) chatTokens(messages []chat.Message, o chat.Options) ([]int, error) {
+// ChatTokens are the tokens of a conversation, as ChatText writes it, from which the assistant answers.
+func (m *Model) ChatTokens(messages []chat.Message, o chat.Options) ([]int, error) {
 	o.AddGenerationPrompt = true
 	text, err := m.ChatText(messages, o)
 	if err != nil {
 		return nil, err
 	}
 	if m.Tokenizer == nil {
-		return m.encode(text)
+		return m.Encode(text)
 	}
 	ids := m.Tokenizer.Encode(text, false)
 	if len(ids) == 0 {

@@ -53,7 +53,7 @@ func TestChatAsTransformers(t *testing.T) {
 		if text, err := m.ChatText(c.Messages, chat.Options{AddGenerationPrompt: true}); err != nil || text != c.Text {
 			t.Errorf("%d: got the text %q, %v, want %q", i, text, err, c.Text)
 		}
-		ids, err := m.chatTokens(c.Messages, chat.Options{})
+		ids, err := m.ChatTokens(c.Messages, chat.Options{})
 		if err != nil || !slices.Equal(ids, c.IDs) {
 			t.Errorf("%d: got the tokens %v, %v, want %v", i, ids, err, c.IDs)
 		}

@@ -15,7 +15,7 @@ import (
 // Tokenizer, or byte by byte where the vocabulary is the 256 bytes. When ctx is done it returns the text so
 // far, with the cause.
 func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
-	ids, err := m.encode(prompt)
+	ids, err := m.Encode(prompt)
 	if err != nil {
 		return prompt, err
 	}
@@ -44,7 +44,7 @@ func (m *Model) text(ctx context.Context, prompt []int, o Sampling, tokens iter.
 //		fmt.Print(text)
 //	}
 func (m *Model) Stream(ctx context.Context, prompt string, o Sampling) iter.Seq2[string, error] {
-	return m.streamed(ctx, o, func() ([]int, error) { return m.encode(prompt) })
+	return m.streamed(ctx, o, func() ([]int, error) { return m.Encode(prompt) })
 }
 
 // streamed is Stream from the tokens that prompt gives when the loop begins.

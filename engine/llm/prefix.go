@@ -24,7 +24,7 @@ type Prefix struct {
 
 // Prefix reads the beginning of prompts. Of the Sampling it takes the type of the cache.
 func (m *Model) Prefix(ctx context.Context, prompt string, o Sampling) (*Prefix, error) {
-	ids, err := m.encode(prompt)
+	ids, err := m.Encode(prompt)
 	if err != nil {
 		return nil, err
 	}

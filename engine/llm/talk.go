@@ -63,7 +63,7 @@ func (t *Talk) Stream(ctx context.Context, content string, o Sampling) iter.Seq2
 // ask returns the messages with one of the user, and the tokens from which the model answers.
 func (t *Talk) ask(ctx context.Context, content string, o Sampling) (messages []chat.Message, ids []int, err error) {
 	messages = append(slices.Clip(t.Messages), chat.Message{Role: "user", Content: content})
-	if ids, err = t.m.chatTokens(messages, t.Options); err == nil {
+	if ids, err = t.m.ChatTokens(messages, t.Options); err == nil {
 		err = t.m.refuses(ids, o)
 	}
 	if err == nil {

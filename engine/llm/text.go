@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// encode turns a prompt into tokens.
-func (m *Model) encode(prompt string) ([]int, error) {
+// Encode turns a prompt into tokens, as Generate does: by the model's Tokenizer, with the special tokens that
+// mark a beginning, or byte by byte where the vocabulary is the 256 bytes.
+func (m *Model) Encode(prompt string) ([]int, error) {
 	var ids []int
 	switch {
 	case m.Tokenizer != nil:

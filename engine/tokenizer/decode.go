@@ -28,6 +28,29 @@ func (t *Tokenizer) Decode(ids []int, special bool) string {
 	return valid(strings.Join(list, ""))
 }
 
+// Bytes returns what a token adds to a text in which others stand before it: perhaps a part of a character.
+// It is nil for a token that marks something, and for a number that no token has.
+func (t *Tokenizer) Bytes(id int) []byte {
+	text := t.Token(id)
+	switch {
+	case text == "" || t.special[id]:
+		return nil
+	case t.spaced:
+		return []byte(" " + text)
+	}
+	const before = "a"
+	joined := func(list ...string) string {
+		for _, d := range t.decoders {
+			list = d(list)
+		}
+		return strings.Join(list, "")
+	}
+	if n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(text, "<0x"), ">"), 16, 8); err == nil && len(text) == 6 && joined(text) != text {
+		return []byte{byte(n)} // which is no UTF-8 alone
+	}
+	return []byte(strings.TrimPrefix(joined(before, text), joined(before)))
+}
+
 // valid puts a U+FFFD in the place of each beginning of a character that is not completed, and of each byte
 // that begins none, as Unicode recommends and other libraries do.
 func valid(s string) string {

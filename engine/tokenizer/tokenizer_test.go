@@ -173,3 +173,25 @@ func TestValid(t *testing.T) {
 		}
 	}
 }
+
+// The bytes of tokens are what they add to a text.
+func TestBytes(t *testing.T) {
+	eachTokenizer(t, "testdata", func(t *testing.T, tok *Tokenizer, rows []expected) {
+		if strings.HasSuffix(t.Name(), "/clip") {
+			t.Skip("a blank of its tokens depends on what follows; no decoder has such")
+		}
+		for _, row := range rows {
+			if len(row.ids) == 0 {
+				continue
+			}
+			whole := tok.Decode(row.ids, false)
+			var rest []byte
+			for _, id := range row.ids[1:] {
+				rest = append(rest, tok.Bytes(id)...)
+			}
+			if first := tok.Decode(row.ids[:1], false); first != "" && utf8.ValidString(whole) && !strings.Contains(whole, "\uFFFD") && !strings.Contains(first, "\uFFFD") && whole != first+string(rest) {
+				t.Errorf("%q: got %q after %q, want %q", row.text, rest, first, whole)
+			}
+		}
+	})
+}

@@ -54,7 +54,9 @@ func examples() map[string]documented {
 		"$ mcs grade handed-in":                             {not: "TestHelpExamples and package grade grade such files"},
 		"%get gonum.org/v1/gonum":                           {not: "needs the network: TestModules runs programs that import it"},
 		"mcs build --with gonum":                            {not: "needs the network: TestBuild compiles a package of one's own in"},
-		"mcs chat Qwen2.5-0.5B-Instruct --adapter":          {not: "TestHelpExamples runs all of these commands"},
+		"lm_eval --model local-completions":                 {not: "needs a package of PyPI and a data set: the log-probabilities are those that package llm tests"},
+		"client = openai.OpenAI(":                           {not: "is Python: TestServeClient runs such a client"},
+		"mcs chat Qwen2.5-0.5B-Instruct --adapter":          {not: "TestHelpExamples and TestServeStarts run all of these commands"},
 		"output = \"tuned\"":                                {not: "TestTrain runs such a job"},
 	}
 }

@@ -14,17 +14,20 @@ import (
 
 // notRun says why an example of the help is not run.
 var notRun = map[string]string{
-	"mcs lora.mcs":                           "opens the notebook in a terminal",
-	"mcs web lora.mcs":                       "serves until Ctrl-C, as TestWeb shows",
-	"mcs web --port 8888 lora.ipynb":         "serves until Ctrl-C",
-	"mcs present lora.mcs":                   "shows a talk in a terminal, as TestPresent does",
-	"mcs present --web --port 8888 lora.mcs": "serves until Ctrl-C, as TestTalkPage shows",
-	"mcs present --replay lora.ipynb":        "shows a talk in a terminal, as TestPresentReplay does",
-	"mcs learn workshop":                     "opens the terminal, as tests/terminal does",
-	"mcs learn workshop --web":               "serves until Ctrl-C",
-	"mcs train job.toml":                     "needs the folder of a model, as all that begin so",
-	"mcs chat Qwen/Qwen2.5-0.5B-Instruct":    "needs the network",
-	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs": "needs the network",
+	"mcs lora.mcs":                                            "opens the notebook in a terminal",
+	"mcs web lora.mcs":                                        "serves until Ctrl-C, as TestWeb shows",
+	"mcs web --port 8888 lora.ipynb":                          "serves until Ctrl-C",
+	"mcs present lora.mcs":                                    "shows a talk in a terminal, as TestPresent does",
+	"mcs present --web --port 8888 lora.mcs":                  "serves until Ctrl-C, as TestTalkPage shows",
+	"mcs present --replay lora.ipynb":                         "shows a talk in a terminal, as TestPresentReplay does",
+	"mcs learn workshop":                                      "opens the terminal, as tests/terminal does",
+	"mcs learn workshop --web":                                "serves until Ctrl-C",
+	"mcs train job.toml":                                      "needs the folder of a model, as all that begin so",
+	"mcs serve Qwen2.5-0.5B-Instruct --adapter tuned/adapter": "serves until Ctrl-C, as TestServeStarts shows",
+	"mcs serve Qwen2.5-0.5B-Instruct --host 0.0.0.0 --port 8080 --max-tokens 1024": "serves until Ctrl-C, as TestServeStarts shows",
+	"mcs serve --embed all-MiniLM-L6-v2":                                           "serves until Ctrl-C, as TestServeStarts shows",
+	"mcs chat Qwen/Qwen2.5-0.5B-Instruct":                                          "needs the network",
+	"mcs build --with gonum.org/v1/gonum@v0.16.0 --with ./mypackage -o mymcs":      "needs the network",
 }
 
 // The examples that mcs --help and the help of its commands give run.

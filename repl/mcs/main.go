@@ -131,7 +131,7 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 	root.Flags().BoolVar(&kept.resume, "resume", false, "run the cells again of the newest notebook that was cut off: definitions, what took less than a second, and what reads files")
 	root.Flags().BoolVar(&kept.none, "no-journal", false, "keep nothing of this notebook for --resume")
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(runCommand(), testCommand(), trainCommand(), chatCommand(), generateCommand(), evalCommand(), fuseCommand(), quantizeCommand(),
+	root.AddCommand(runCommand(), testCommand(), trainCommand(), chatCommand(), generateCommand(), serveCommand(), evalCommand(), fuseCommand(), quantizeCommand(),
 		fmtCommand(), convertCommand(), buildCommand(), jupyterCommand(), webCommand(), learnCommand(), gradeCommand(), presentCommand(), versionCommand())
 	return root
 }

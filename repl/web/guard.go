@@ -2,9 +2,10 @@ package web
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"fmt"
 	"net/http"
+
+	"github.com/mcs-notebook/mcs/internal/local"
 )
 
 // A guard lets nobody to the notebook but the page that it gave a cookie: who may ask, may run programs. It
@@ -44,7 +45,7 @@ func (g *guard) protect(next http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("got host %q, want that of the address that mcs web has printed", r.Host), http.StatusMisdirectedRequest)
 		case !g.own(r):
 			http.Error(w, "the request comes from another page", http.StatusForbidden)
-		case r.Method == http.MethodGet && isPage(r.URL.Path) && same(r.URL.Query().Get("token"), g.token):
+		case r.Method == http.MethodGet && isPage(r.URL.Path) && local.Same(r.URL.Query().Get("token"), g.token):
 			http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
 		case !g.known(r):
@@ -78,8 +79,5 @@ func (g *guard) own(r *http.Request) bool {
 
 func (g *guard) known(r *http.Request) bool {
 	c, err := r.Cookie(g.cookieName())
-	return err == nil && same(c.Value, g.cookie)
+	return err == nil && local.Same(c.Value, g.cookie)
 }
-
-// same compares secrets in a time that does not tell how much of them is right.
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -22,10 +22,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/local"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/runner"
@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	b.notice = cmp.Or(b.notice, o.Notice)
-	l, err := listen(o.Port)
+	l, err := local.Listen(local.Loopback, o.Port)
 	if err != nil {
 		b.close()
 		return err
@@ -145,15 +145,6 @@ func (s *server) beside(ctx context.Context, l net.Listener) error {
 
 func newServer(o Options, b *book, port int) *server {
 	return &server{o: o, guard: newGuard(port), book: b, wake: make(chan struct{}, 1)}
-}
-
-// listen takes a port of the loopback address.
-func listen(port int) (net.Listener, error) {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d is taken by another program; --port 0 takes a free one", port)
-	}
-	return l, err
 }
 
 func (s *server) serve(ctx context.Context, l net.Listener) error {

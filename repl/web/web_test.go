@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/local"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/runner"
@@ -43,7 +44,7 @@ func serve(t *testing.T, path, dir string, before ...func(*server) error) *brows
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := listen(0)
+	l, err := local.Listen(local.Loopback, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,12 +490,12 @@ func TestBad(t *testing.T) {
 			t.Errorf("a broken notebook: got %v", err)
 		}
 	}
-	l, err := listen(0)
+	l, err := local.Listen(local.Loopback, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := listen(l.Addr().(*net.TCPAddr).Port); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
+	if _, err := local.Listen(local.Loopback, l.Addr().(*net.TCPAddr).Port); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
 		t.Errorf("a port that is taken: got %v", err)
 	}
 	b := serve(t, filepath.Join(t.TempDir(), "b.mcs"), dir)

@@ -33,7 +33,7 @@ var floors = []floor{
 	{name: "the session", packages: []string{"repl/cell", "repl/notation", "repl/display", "repl/journal", "repl/session"}},
 	{name: "scripts", packages: []string{"repl/script", "repl/notebook", "repl/lesson"}},
 	{name: "commands", packages: []string{"magics"}, but: []string{"repl/mcs"}},
-	{name: "front ends", packages: []string{"repl/term", "repl/tuning", "repl/jupyter", "repl/runner", "repl/web", "repl/grade"}, but: []string{"repl/mcs"}},
+	{name: "front ends", packages: []string{"repl/term", "repl/tuning", "repl/jupyter", "repl/runner", "repl/web", "repl/serve", "repl/grade"}, but: []string{"repl/mcs"}},
 	{name: "the program", packages: []string{"repl/mcs"}, but: []string{}},
 	{name: "tests", packages: []string{"tests", "examples"}, but: []string{}},
 }

@@ -27,9 +27,9 @@ var rooms = map[string][]string{
 	"beside":                    {"internal"},
 }
 
-// mostLines is what the product may have, rounded up to the next thousand when it was last looked at: to go
+// mostLines is what the product may have, rounded up to the next hundred when it was last looked at: to go
 // beyond is a decision. The aim is 125,000.
-const mostLines = 202_600
+const mostLines = 203_900
 
 var generatedHead = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDIT\.$`)
 
