@@ -14,9 +14,9 @@ func HasCodes(typ string) bool {
 	return kindBy(func(k kind) bool { return k.name == typ && k.group != nil }) != nil
 }
 
-// Codes reads a matrix of a quantised type without expanding it: the numbers of all types are codes of package
-// quant, with scales in f32. A row of the file is an output: the Weight
-// is [columns rows]. Output o is the row rows(o), or row o where rows is nil.
+// Codes reads a matrix of a quantised type without expanding it: the numbers of all types are codes of
+// package quant, with scales in f32. A row of the file is an output: the Weight is [columns rows]. Output o
+// is the row rows(o), or row o where rows is nil.
 func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, error) {
 	info, err := f.Info(name)
 	if err != nil {

@@ -15,12 +15,13 @@
 // memory: a mapped file that another program truncates kills the process.
 //
 // Weights are numbers of a type of package dtype, or quantised in blocks of 32 or 256: Q8_0 is a scale and 32
-// integers. [File.Tensor] gives quantised weights as f32, equal bit for bit to what ggml's reference code
-// makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's reference code does.
+// integers. [File.Codes] gives quantised weights as codes of package quant, [File.Tensor] as f32, both equal
+// bit for bit to what ggml's reference code makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's
+// reference code does.
 //
 // The format is described at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Reading order:
-// file.go, header.go (the bytes), value.go (metadata), blocks.go, k.go and iq.go (codes), write.go, quantise.go,
-// names.go.
+// file.go, header.go (the bytes), value.go (metadata), blocks.go, k.go and iq.go (codes), write.go,
+// quantise.go, names.go.
 package gguf
 
 import (

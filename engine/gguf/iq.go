@@ -73,7 +73,8 @@ func groupIQ2XS(b []byte, g int, codes []byte) (scale, minimum float32) {
 	return half(b) * (0.5 + float32(b[66+g/2]>>(g%2*4)&15)) * 0.25, 0
 }
 
-// groupIQ2S: the block's scale, the lower 8 bits of places, 8 signs of each, 2 upper bits, 16 scales of 4 bits.
+// groupIQ2S: the block's scale, the lower 8 bits of places, 8 signs of each, 2 upper bits, 16 scales of 4
+// bits.
 func groupIQ2S(b []byte, g int, codes []byte) (scale, minimum float32) {
 	for l := range 2 {
 		at := 2*g + l
@@ -92,7 +93,8 @@ func groupIQ3XXS(b []byte, g int, codes []byte) (scale, minimum float32) {
 	return half(b) * (0.5 + float32(signs>>28)) * 0.5, 0
 }
 
-// groupIQ3S: the block's scale, the lower 8 bits of 64 places, their upper bits, 256 signs, 8 scales of 4 bits.
+// groupIQ3S: the block's scale, the lower 8 bits of 64 places, their upper bits, 256 signs, 8 scales of 4
+// bits.
 func groupIQ3S(b []byte, g int, codes []byte) (scale, minimum float32) {
 	for l := range 8 {
 		gridIQ3S.read(codes[4*l:][:4], int(b[2+8*g+l])|int(b[66+g])>>l&1<<8, b[74+4*g+l/2]>>(l%2*4))
@@ -113,8 +115,8 @@ func ternary(codes []byte, place int, less bool) {
 	}
 }
 
-// groupIQ1S: the block's scale, the lower 8 bits of 32 places; for each group 4 times 3 upper bits, a scale of
-// 3 bits, and whether it is an eighth less.
+// groupIQ1S: the block's scale, the lower 8 bits of 32 places; for each group 4 times 3 upper bits, a scale
+// of 3 bits, and whether it is an eighth less.
 func groupIQ1S(b []byte, g int, codes []byte) (scale, minimum float32) {
 	h := binary.LittleEndian.Uint16(b[34+2*g:])
 	for l := range 4 {
@@ -123,8 +125,8 @@ func groupIQ1S(b []byte, g int, codes []byte) (scale, minimum float32) {
 	return half(b) * float32(2*(h>>12&7)+1), 0
 }
 
-// groupIQ1M: the lower 8 bits of 32 places, 3 upper bits of each and whether it is an eighth less, 16 scales of
-// 3 bits in four words, whose upper 4 bits are the block's scale.
+// groupIQ1M: the lower 8 bits of 32 places, 3 upper bits of each and whether it is an eighth less, 16 scales
+// of 3 bits in four words, whose upper 4 bits are the block's scale.
 func groupIQ1M(b []byte, g int, codes []byte) (scale, minimum float32) {
 	var block uint16
 	for i := range 4 {

@@ -13,9 +13,10 @@ import (
 )
 
 // A file is safetensors with all weights of a model under their paths. A quantised layer L has
-// L.weight_codes, L.weight_scales and, as its scheme needs, L.weight_zeros, L.weight_minimums or L.weight_table,
-// which lie as the package's comment says; a plain linear layer has L.weight as [out in], as the files of other libraries do. The metadata's
-// entry "quantization" is JSON: for each quantised layer what its tensors mean.
+// L.weight_codes, L.weight_scales and, as its scheme needs, L.weight_zeros, L.weight_minimums or
+// L.weight_table, which lie as the package's comment says; a plain linear layer has L.weight as [out in], as
+// the files of other libraries do. The metadata's entry "quantization" is JSON: for each quantised layer what
+// its tensors mean.
 const metadataKey = "quantization"
 
 // stored describes a quantised layer in a file.

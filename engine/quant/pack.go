@@ -57,8 +57,8 @@ func (e *encoder) pack(at int, to []byte, group func(output, group int, codes []
 	}
 }
 
-// Unpack is the inverse of [Pack]: it gives the codes of each group, its scale, and its zero point or minimum,
-// output by output.
+// Unpack is the inverse of [Pack]: it gives the codes of each group, its scale, and its zero point or
+// minimum, output by output.
 func (w *Weight) Unpack(group func(output, group int, codes []byte, scale, extra float32)) {
 	codes, scales := w.Codes.Bytes(), w.Scales.Cast(dtype.F32).Floats()
 	extra := make([]float32, len(scales))

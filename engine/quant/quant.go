@@ -1,12 +1,13 @@
 // Package quant stores weights in 8 or 4 bits.
 //
 // A [Weight] is a matrix [in out] whose numbers are codes: unsigned integers of 8 or 4 bits. Codes of one
-// output share a scale, and perhaps a zero point or a minimum, along a group of 16 to 128 consecutive inputs. A
-// [Scheme] says what a code stands for: scale·(code − zero), scale·code + minimum, or scale·table[code], so the
-// codes of most formats are a Weight as they are ([Pack]). A product with few rows takes the time of reading the weight, so a model in 4 bits
-// answers up to seven times as fast as in f32, and its weights need a seventh of the memory. Nothing else
-// changes: activations keep their dtype, gradients flow to the input as through any linear layer, and an
-// adapter beside a quantised layer can be trained (QLoRA; Dettmers and others 2023).
+// output share a scale, and perhaps a zero point or a minimum, along a group of 16 to 128 consecutive inputs.
+// A [Scheme] says what a code stands for: scale·(code − zero), scale·code + minimum, or scale·table[code], so
+// the codes of most formats are a Weight as they are ([Pack]). A product with few rows takes the time of
+// reading the weight, so a model in 4 bits answers up to seven times as fast as in f32, and its weights need
+// a seventh of the memory. Nothing else changes: activations keep their dtype, gradients flow to the input as
+// through any linear layer, and an adapter beside a quantised layer can be trained (QLoRA; Dettmers and
+// others 2023).
 //
 // [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. A quantised number differs
 // from the one that it stands for by at most half a scale.
@@ -20,8 +21,9 @@
 //	Minimum    m = min(w,0), s as above, code = round((w − m)/s), within 0…2^bits−1
 //	Table      s = max|w|/max|table|, code is that of the number nearest to w/s
 //
-// round goes to the nearest integer, ties to even. So 0 is exact but in Minimum. A group of zeros, or one whose scale
-// would be less than the least normal f32, gets the scale 0 and becomes zeros. NaN and infinities are errors.
+// round goes to the nearest integer, ties to even. So 0 is exact but in Minimum. A group of zeros, or one
+// whose scale would be less than the least normal f32, gets the scale 0 and becomes zeros. NaN and infinities
+// are errors.
 //
 // # How it lies in memory
 //
@@ -29,7 +31,8 @@
 // are u8 [blocks lines 64]. A line holds 4 inputs in 8 bits, or 8 inputs in 4 bits, of the 16 outputs of a
 // block: byte 4·o+i of line l is the code of output o, input 4·l+i; with 4 bits its lower half is input 8·l+i
 // and its upper half input 8·l+4+i. Scales are f32 or bf16 [blocks groups 16], zero points u8 and minimums
-// are of the same shape, minimums of the scales' dtype; a table is f32 [2^bits]. So a vector of 32-bit lanes holds 16 outputs, and all of a block is read in one go.
+// are of the same shape, minimums of the scales' dtype; a table is f32 [2^bits]. So a vector of 32-bit lanes
+// holds 16 outputs, and all of a block is read in one go.
 //
 // Reading order: quant.go, tables.go, encode.go, pack.go, layer.go, module.go, file.go.
 package quant
@@ -97,7 +100,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// String says what the codes are: "int4, groups of 64, symmetric, scales f32", "nf4, groups of 64, scales f32".
+// String says what the codes are: "int4, groups of 64, symmetric, scales f32", "nf4, groups of 64, scales
+// f32".
 func (c Config) String() string {
 	c = c.withDefaults()
 	if c.Scheme == Table {
