@@ -5,72 +5,98 @@
 // 20 or 40 operations for 4 bytes and a share of a scale, where an M-series GPU does some 140. So memory is the limit of
 // products of few rows, if neighbouring threads have neighbouring outputs: 16 of them read a line. In a tile of many rows
 // the product is the limit, and an element is unpacked once for all rows of the tile.
-template <typename S> inline float dequantized(device const uchar* codes, device const S* scales, device const uchar* zeros, int bits, int group, long lines, long groups, long k, long n) {
+//
+// form is ir.Form, and extra what it needs: 0 nothing, 1 zero points, 2 minimums, 3 the table of the codes.
+
+// unscaled is what a scale multiplies: a code less its zero point, or its number in the table.
+template <int form, typename E> inline float unscaled(device const E* extra, int bits, int code, long at) {
+	if (form == 1) return float(code) - float(loaded(extra[at]));
+	if (form == 2) return float(code);
+	if (form == 3) return float(loaded(extra[code]));
+	return float(code - (1 << (bits - 1)));
+}
+
+// least is the minimum that is added to what is scaled.
+template <int form, typename E> inline float least(device const E* extra, long at) { return form == 2 ? float(loaded(extra[at])) : 0.0f; }
+
+template <int form, typename S, typename E> inline float dequantized(device const uchar* codes, device const S* scales, device const E* extra, int bits, int group, long lines, long groups, long k, long n) {
 	const int per_line = 32 / bits;
 	const long block = n / 16, lane = n % 16, line = k / per_line, place = k % per_line;
 	int code = int(codes[((block * lines + line) * 16 + lane) * 4 + place % 4]);
 	if (bits == 4) code = (code >> (4 * int(place / 4))) & 15;
 	const long at = (block * groups + k / group) * 16 + lane;
-	const int zero = zeros ? int(zeros[at]) : 1 << (bits - 1);
-	return loaded(scales[at]) * float(code - zero);
+	return loaded(scales[at]) * unscaled<form>(extra, bits, code, at) + least<form>(extra, at);
 }
 
 // code_of is code d of a word: of 4 (8 bits) or 8 (4 bits) inputs of an output.
 template <int bits> inline int code_of(uint word, int d) { return int(word >> (8 * (d % 4) + 4 * (d / 4))) & ((1 << bits) - 1); }
 
 // dequantized_word gives w the elements of a weight at the inputs of a word from k on, and at output n.
-template <int bits, typename S, int count> inline void dequantized_word(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
+template <int bits, int form, typename S, typename E, int count> inline void dequantized_word(device const uchar* codes, device const S* scales, device const E* extra, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
 	const long block = n / 16, lane = n % 16;
 	const uint word = ((device const uint*)codes)[(block * lines + k / count) * 16 + lane];
 	const long at = (block * groups + k / group) * 16 + lane;
-	const float scale = loaded(scales[at]);
-	const int zero = zeros ? int(zeros[at]) : 1 << (bits - 1);
-	for (int d = 0; d < count; d++) w[d] = scale * float(code_of<bits>(word, d) - zero);
+	const float scale = loaded(scales[at]), minimum = least<form>(extra, at);
+	for (int d = 0; d < count; d++) w[d] = scale * unscaled<form>(extra, bits, code_of<bits>(word, d), at) + minimum;
 }
 
 // code_less is code d of a word, less a zero point, of which zero is 2²³ more: the bits of a code behind those of 2²³ are a
-// float, from which another is subtracted exactly. That takes less time than to convert an integer.
-template <int bits> inline float code_less(uint word, int d, float zero) {
+// float, from which another is subtracted exactly. That takes less time than to convert an integer. With a table it is the
+// code's number there.
+template <int bits, int form, typename E> inline float code_less(device const E* extra, uint word, int d, float zero) {
+	if (form == 3) return float(loaded(extra[code_of<bits>(word, d)]));
 	return as_type<float>(0x4b000000u | uint(code_of<bits>(word, d))) - zero;
 }
 
 // four_zeros are the zero points of four outputs, and 2²³.
-inline void four_zeros(device const uchar* zeros, int bits, long at, thread float (&zero)[4]) {
-	uint four[4] = {1u << (bits - 1), 1u << (bits - 1), 1u << (bits - 1), 1u << (bits - 1)};
-	if (zeros) load4(zeros + at, four);
-	UNROLL for (int j = 0; j < 4; j++) zero[j] = 8388608.0f + float(four[j]);
+template <int form, typename E> inline void four_zeros(device const E* extra, int bits, long at, thread float (&zero)[4]) {
+	const float middle = form == 0 ? float(1 << (bits - 1)) : 0.0f;
+	float four[4] = {middle, middle, middle, middle};
+	if (form == 1) load4(extra + at, four);
+	UNROLL for (int j = 0; j < 4; j++) zero[j] = 8388608.0f + four[j];
 }
 
-// coded_line gives w the codes, less their zero points, of 4 (8 bits) or 8 (4 bits) inputs from k on and of 4 outputs from n
-// on, a multiple of 4: w[4·d + j] is that of input k + d and output n + j. line_scales are the outputs' scales there.
-template <int bits, int count> inline void coded_line(device const uchar* codes, device const uchar* zeros, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
+// four_minimums are those of four outputs.
+template <int form, typename E> inline void four_minimums(device const E* extra, long at, thread float (&minimum)[4]) {
+	UNROLL for (int j = 0; j < 4; j++) minimum[j] = 0.0f;
+	if (form == 2) load4(extra + at, minimum);
+}
+
+// coded_line gives w the codes, less their zero points, or their numbers in the table, of 4 (8 bits) or 8 (4 bits) inputs from k on and of 4 outputs from n
+// on, a multiple of 4: w[4·d + j] is that of input k + d and output n + j. line_scales are the outputs' scales there, and
+// line_minimums what is added.
+template <int bits, int form, typename E, int count> inline void coded_line(device const uchar* codes, device const E* extra, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
 	constexpr int per_line = 32 / bits;
 	const long block = n / 16, lane = n % 16;
 	uint words[4];
 	float zero[4];
 	load4((device const uint*)(codes + ((block * lines + k / per_line) * 16 + lane) * 4), words);
-	four_zeros(zeros, bits, (block * groups + k / group) * 16 + lane, zero);
+	four_zeros<form>(extra, bits, (block * groups + k / group) * 16 + lane, zero);
 	UNROLL for (int d = 0; d < per_line; d++) {
-		UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = code_less<bits>(words[j], d, zero[j]);
+		UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = code_less<bits, form>(extra, words[j], d, zero[j]);
 	}
 }
 template <typename S> inline void line_scales(device const S* scales, int group, long groups, long k, long n, thread float (&scale)[4]) {
 	load4(scales + ((n / 16 * groups + k / group) * 16 + n % 16), scale);
 }
+template <typename E> inline void line_minimums(device const E* minimums, int group, long groups, long k, long n, thread float (&minimum)[4]) {
+	load4(minimums + ((n / 16 * groups + k / group) * 16 + n % 16), minimum);
+}
 
 // transposed_line gives w elements of a weight whose rows are outputs: w[4·d + j] is that of output k + d, k a multiple of 4,
 // and input n + j, and 0 beyond the length of the outputs. Of a word of 4 bits it takes a half.
-template <int bits, typename S> inline void transposed_line(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long length, long k, long n, thread float (&w)[16]) {
+template <int bits, int form, typename S, typename E> inline void transposed_line(device const uchar* codes, device const S* scales, device const E* extra, int group, long lines, long groups, long length, long k, long n, thread float (&w)[16]) {
 	constexpr int per_line = 32 / bits;
 	const long block = k / 16, lane = k % 16, at = (block * groups + n / group) * 16 + lane;
 	const int half_line = int(n % per_line);
 	uint words[4];
-	float zero[4], scale[4];
+	float zero[4], scale[4], minimum[4];
 	load4((device const uint*)(codes + ((block * lines + n / per_line) * 16 + lane) * 4), words);
-	four_zeros(zeros, bits, at, zero);
+	four_zeros<form>(extra, bits, at, zero);
+	four_minimums<form>(extra, at, minimum);
 	load4(scales + at, scale);
 	UNROLL for (int d = 0; d < 4; d++) {
 		const bool inside = k + d < length;
-		UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = inside ? scale[d] * code_less<bits>(words[d] >> half_line, j, zero[d]) : 0.0f;
+		UNROLL for (int j = 0; j < 4; j++) w[4 * d + j] = inside ? scale[d] * code_less<bits, form>(extra, words[d] >> half_line, j, zero[d]) + minimum[d] : 0.0f;
 	}
 }

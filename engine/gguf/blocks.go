@@ -5,14 +5,37 @@ import (
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/quant"
 )
+
+// A group is what package quant calls one: codes that share a scale, and perhaps a minimum. The functions of
+// these files read group g of a block: its codes, as the type's quant.Config says what they stand for, scale
+// and minimum. ggml multiplies and adds in the same order, so weights are equal bit for bit. Products are
+// converted to float32 before a sum, so that no processor fuses the two.
+type group func(block []byte, g int, codes []byte) (scale, minimum float32)
 
 // decodeAs decodes blocks into the bytes of f32, f16 or bf16.
 func (k *kind) decodeAs(dt dtype.Type, dst, src []byte) {
-	block, size := make([]float32, k.block), dt.Size()
-	for i := range len(src) / k.bytes {
-		k.decode(block, src[i*k.bytes:][:k.bytes])
-		put(dt, dst[i*k.block*size:], block)
+	var codes [128]byte
+	var values [128]float32
+	table, size, middle := quant.Codes(k.codes.Table), k.codes.Group*dt.Size(), 1<<(k.codes.Bits-1)
+	list := values[:k.codes.Group]
+	for ; len(src) > 0; src = src[k.bytes:] {
+		for g := range k.block / k.codes.Group {
+			scale, minimum := k.group(src[:k.bytes], g, codes[:len(list)])
+			for i := range list {
+				switch code := codes[i]; k.codes.Scheme {
+				case quant.Table:
+					list[i] = scale * table[code]
+				case quant.Minimum:
+					list[i] = float32(scale*float32(code)) + minimum
+				default:
+					list[i] = scale * float32(int(code)-middle)
+				}
+			}
+			put(dt, dst, list)
+			dst = dst[size:]
+		}
 	}
 }
 
@@ -33,55 +56,105 @@ func put(dt dtype.Type, dst []byte, values []float32) {
 // half reads an f16.
 func half(b []byte) float32 { return dtype.F16ToFloat32(binary.LittleEndian.Uint16(b)) }
 
-// The products below are converted to float32 before a sum, so that no processor fuses the two: ggml's
-// reference code rounds twice.
+// Eight codes at a time.
+const (
+	lowHalves = 0x0f0f0f0f0f0f0f0f
+	lowTwo    = 0x0303030303030303
+	ones      = 0x0101010101010101
+	signs     = 0x8080808080808080
+)
 
-// decodeQ4_0 decodes a scale and 32 numbers of 4 bits: the first half of the block in the low ones.
-func decodeQ4_0(dst []float32, src []byte) {
-	d := half(src)
-	for i, q := range src[2:18] {
-		dst[i] = d * float32(int(q&15)-8)
-		dst[i+16] = d * float32(int(q>>4)-8)
+func eight(b []byte) uint64       { return binary.LittleEndian.Uint64(b) }
+func putEight(b []byte, x uint64) { binary.LittleEndian.PutUint64(b, x) }
+
+// nibbles reads the codes of 4 bits of n bytes: the first n are the lower halves.
+func nibbles(codes, src []byte) {
+	n := len(src)
+	for i := 0; i < n; i += 8 {
+		x := eight(src[i:])
+		putEight(codes[i:], x&lowHalves)
+		putEight(codes[n+i:], x>>4&lowHalves)
 	}
 }
 
-// decodeQ4_1 decodes a scale, a least value, and 32 numbers of 4 bits.
-func decodeQ4_1(dst []float32, src []byte) {
-	d, m := half(src), half(src[2:])
-	for i, q := range src[4:20] {
-		dst[i] = float32(d*float32(q&15)) + m
-		dst[i+16] = float32(d*float32(q>>4)) + m
-	}
+// groupQ4_0 is a scale and 32 numbers of 4 bits: the first half of the block in the low ones.
+func groupQ4_0(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	nibbles(codes, b[2:18])
+	return half(b), 0
+}
+
+// groupQ4_1 is a scale, a minimum, and 32 numbers of 4 bits.
+func groupQ4_1(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	nibbles(codes, b[4:20])
+	return half(b), half(b[2:])
 }
 
 // fives reads 32 numbers of 5 bits: 32 fifth bits, then the others like those of Q4_0.
-func fives(src []byte) (q [32]int) {
+func fives(codes, src []byte) {
+	nibbles(codes, src[4:20])
 	high := binary.LittleEndian.Uint32(src)
-	for i, low := range src[4:20] {
-		q[i] = int(low&15) | int(high>>i&1)<<4
-		q[i+16] = int(low>>4) | int(high>>(i+16)&1)<<4
-	}
-	return q
-}
-
-func decodeQ5_0(dst []float32, src []byte) {
-	d := half(src)
-	for i, q := range fives(src[2:]) {
-		dst[i] = d * float32(q-16)
+	for i := range 32 {
+		codes[i] |= byte(high >> i & 1 << 4)
 	}
 }
 
-func decodeQ5_1(dst []float32, src []byte) {
-	d, m := half(src), half(src[2:])
-	for i, q := range fives(src[4:]) {
-		dst[i] = float32(d*float32(q)) + m
+func groupQ5_0(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	fives(codes, b[2:])
+	for i := range codes {
+		codes[i] += 128 - 16
 	}
+	return half(b), 0
 }
 
-// decodeQ8_0 decodes a scale and 32 numbers of 8 bits.
-func decodeQ8_0(dst []float32, src []byte) {
-	d := half(src)
-	for i, q := range src[2:34] {
-		dst[i] = d * float32(int8(q))
+func groupQ5_1(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	fives(codes, b[4:])
+	return half(b), half(b[2:])
+}
+
+// groupQ8_0 is a scale and 32 numbers of 8 bits.
+func groupQ8_0(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	for i := 0; i < 32; i += 8 {
+		putEight(codes[i:], eight(b[2+i:])^signs) // from −128…127 to 0…255
 	}
+	return half(b), 0
+}
+
+// groupMXFP4 is an exponent and 32 numbers of 4 bits.
+func groupMXFP4(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	nibbles(codes, b[1:17])
+	return float32(math.Ldexp(1, int(b[0])-127)), 0
+}
+
+// groupIQ4NL is a scale and 32 places in a table.
+func groupIQ4NL(b []byte, _ int, codes []byte) (scale, minimum float32) {
+	nibbles(codes, b[2:18])
+	return half(b), 0
+}
+
+// groupTQ1 has five numbers of three values in a byte, and four in each of the last ones.
+func groupTQ1(b []byte, g int, codes []byte) (scale, minimum float32) {
+	for i := range codes {
+		at, power := g*len(codes)+i, 0
+		var q byte
+		switch {
+		case at < 160:
+			q, power = b[at%32], at/32
+		case at < 240:
+			q, power = b[32+at%160%16], at%160/16
+		default:
+			q, power = b[48+at%4], (at-240)/4
+		}
+		for range power {
+			q *= 3
+		}
+		codes[i] = byte(uint16(q)*3>>8) + 7
+	}
+	return half(b[52:]), 0
+}
+
+func groupTQ2(b []byte, g int, codes []byte) (scale, minimum float32) {
+	for i := range codes {
+		codes[i] = twoBits(b, g*len(codes)+i) + 7
+	}
+	return half(b[64:]), 0
 }

@@ -9,50 +9,34 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 )
 
-// codesOf are the types whose numbers are codes of package quant, too, number for number.
-var codesOf = map[string]quant.Config{
-	"Q8_0": {Bits: 8, Group: 32, Scale: dtype.F32},
-	"Q4_0": {Bits: 4, Group: 32, Scale: dtype.F32},
-}
-
-// HasCodes says whether [File.Codes] can read tensors of the type.
+// HasCodes says whether [File.Codes] can read tensors of the type: whether it is quantised.
 func HasCodes(typ string) bool {
-	_, ok := codesOf[typ]
-	return ok
+	return kindBy(func(k kind) bool { return k.name == typ && k.group != nil }) != nil
 }
 
-// Codes reads a matrix of type Q8_0 or Q4_0 without expanding it. A row of the file is an output: the Weight
-// is [columns rows]. Output o is the row rows(o), or row o where rows is nil.
+// Codes reads a matrix of a quantised type without expanding it: the numbers of all types are codes of
+// package quant, with scales in f32. A row of the file is an output: the Weight is [columns rows]. Output o
+// is the row rows(o), or row o where rows is nil.
 func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, error) {
 	info, err := f.Info(name)
 	if err != nil {
 		return nil, err
 	}
-	c, ok := codesOf[info.Type]
-	if !ok || len(info.Shape) != 2 {
-		return nil, fmt.Errorf("gguf: %s: tensor %q is %s%v, want a matrix in Q8_0 or Q4_0", f.name, name, info.Type, info.Shape)
+	k := kindBy(func(k kind) bool { return k.name == info.Type })
+	if k.group == nil || len(info.Shape) != 2 {
+		return nil, fmt.Errorf("gguf: %s: tensor %q is %s%v, want a matrix of a quantised type", f.name, name, info.Type, info.Shape)
 	}
 	data, err := f.Bytes(name)
 	if err != nil {
 		return nil, err
 	}
 	out, in := info.Shape[0], info.Shape[1]
-	k := kindBy(func(k kind) bool { return k.name == info.Type })
-	w, err := quant.Pack(in, out, c, func(o, g int, codes []byte) float32 {
+	groups := k.block / k.codes.Group
+	w, err := quant.Pack(in, out, k.codes, func(o, g int, codes []byte) (scale, minimum float32) {
 		if rows != nil {
 			o = rows(o)
 		}
-		block := data[(o*in/k.block+g)*k.bytes:][:k.bytes]
-		for q := block[2:]; len(q) > 0; q, codes = q[8:], codes[8:] {
-			eight := binary.LittleEndian.Uint64(q)
-			if c.Bits == 8 {
-				binary.LittleEndian.PutUint64(codes, eight^0x8080808080808080) // from −128…127 to 0…255
-			} else {
-				binary.LittleEndian.PutUint64(codes, eight&0x0f0f0f0f0f0f0f0f)
-				binary.LittleEndian.PutUint64(codes[16:], eight>>4&0x0f0f0f0f0f0f0f0f)
-			}
-		}
-		return half(block)
+		return k.group(data[(o*in/k.block+g/groups)*k.bytes:][:k.bytes], g%groups, codes)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)
@@ -62,7 +46,8 @@ func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, err
 
 // TypeOf is the type that holds the codes of w as they are, "" if there is none.
 func TypeOf(w *quant.Weight) string {
-	for name, c := range codesOf {
+	for _, name := range []string{"Q8_0", "Q4_0"} {
+		c := kindBy(func(k kind) bool { return k.name == name }).codes
 		if w.Config.Bits != c.Bits || w.Config.Group != c.Group || w.Config.Scheme != quant.Symmetric || w.In%c.Group != 0 {
 			continue
 		}
@@ -86,7 +71,7 @@ func (e Entry) blocks(k *kind) []byte {
 		}
 		row[o] = r
 	}
-	w.Unpack(func(o, g int, codes []byte, scale float32) {
+	w.Unpack(func(o, g int, codes []byte, scale, _ float32) {
 		block := b[(row[o]*w.In/k.block+g)*k.bytes:][:k.bytes]
 		binary.LittleEndian.PutUint16(block, dtype.Float32ToF16(scale))
 		for i := range block[2:] {

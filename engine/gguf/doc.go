@@ -15,18 +15,21 @@
 // memory: a mapped file that another program truncates kills the process.
 //
 // Weights are numbers of a type of package dtype, or quantised in blocks of 32 or 256: Q8_0 is a scale and 32
-// integers. [File.Tensor] gives quantised weights as f32, equal bit for bit to what ggml's reference code
-// makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's reference code does.
+// integers. [File.Codes] gives quantised weights as codes of package quant, [File.Tensor] as f32, both equal
+// bit for bit to what ggml's reference code makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's
+// reference code does.
 //
 // The format is described at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Reading order:
-// file.go, header.go (the bytes), value.go (metadata), blocks.go and k.go (to f32), write.go, quantise.go,
-// names.go.
+// file.go, header.go (the bytes), value.go (metadata), blocks.go, k.go and iq.go (codes), write.go,
+// quantise.go, names.go.
 package gguf
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -56,45 +59,59 @@ type kind struct {
 	number uint32 // in files
 	block  int
 	bytes  int
-	decode func(dst []float32, src []byte) // one block; nil for the types of package dtype and unknown ones
+	codes  quant.Config                    // of which the blocks are codes, number for number
+	group  group                           // nil for the types of package dtype and unknown ones
 	encode func(dst []byte, src []float32) // one block; nil if gguf does not write the type
 }
 
-// kinds are all types of the format. A tensor of one without decode that package dtype lacks, as IQ2_XS, can
-// be read as bytes only.
+// What codes stand for in quantised types: the middle is 0, or there is a minimum, or a table.
+func middle(bits, group int) quant.Config {
+	return quant.Config{Bits: bits, Group: group, Scale: dtype.F32}
+}
+
+func minimums(bits, group int) quant.Config {
+	return quant.Config{Bits: bits, Group: group, Scheme: quant.Minimum, Scale: dtype.F32}
+}
+
+func table(name string, group int) quant.Config {
+	return quant.Config{Bits: 4, Group: group, Scheme: quant.Table, Scale: dtype.F32, Table: name}
+}
+
+// kinds are all types of the format. A tensor of one without group that package dtype lacks, as Q8_1, can be
+// read as bytes only.
 var kinds = []kind{
 	{name: "F32", number: 0, block: 1, bytes: 4},
 	{name: "F16", number: 1, block: 1, bytes: 2},
-	{name: "Q4_0", number: 2, block: 32, bytes: 18, decode: decodeQ4_0, encode: encodeQ4_0},
-	{name: "Q4_1", number: 3, block: 32, bytes: 20, decode: decodeQ4_1},
-	{name: "Q5_0", number: 6, block: 32, bytes: 22, decode: decodeQ5_0},
-	{name: "Q5_1", number: 7, block: 32, bytes: 24, decode: decodeQ5_1},
-	{name: "Q8_0", number: 8, block: 32, bytes: 34, decode: decodeQ8_0, encode: encodeQ8_0},
+	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), group: groupQ4_0, encode: encodeQ4_0},
+	{name: "Q4_1", number: 3, block: 32, bytes: 20, codes: minimums(4, 32), group: groupQ4_1},
+	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), group: groupQ5_0},
+	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), group: groupQ5_1},
+	{name: "Q8_0", number: 8, block: 32, bytes: 34, codes: middle(8, 32), group: groupQ8_0, encode: encodeQ8_0},
 	{name: "Q8_1", number: 9, block: 32, bytes: 40},
-	{name: "Q2_K", number: 10, block: 256, bytes: 84, decode: decodeQ2K},
-	{name: "Q3_K", number: 11, block: 256, bytes: 110, decode: decodeQ3K},
-	{name: "Q4_K", number: 12, block: 256, bytes: 144, decode: decodeQ4K},
-	{name: "Q5_K", number: 13, block: 256, bytes: 176, decode: decodeQ5K},
-	{name: "Q6_K", number: 14, block: 256, bytes: 210, decode: decodeQ6K},
+	{name: "Q2_K", number: 10, block: 256, bytes: 84, codes: minimums(4, 16), group: groupQ2K},
+	{name: "Q3_K", number: 11, block: 256, bytes: 110, codes: middle(4, 16), group: groupQ3K},
+	{name: "Q4_K", number: 12, block: 256, bytes: 144, codes: minimums(4, 32), group: groupQ4K},
+	{name: "Q5_K", number: 13, block: 256, bytes: 176, codes: minimums(8, 32), group: groupQ5K},
+	{name: "Q6_K", number: 14, block: 256, bytes: 210, codes: middle(8, 16), group: groupQ6K},
 	{name: "Q8_K", number: 15, block: 256, bytes: 292},
-	{name: "IQ2_XXS", number: 16, block: 256, bytes: 66},
-	{name: "IQ2_XS", number: 17, block: 256, bytes: 74},
-	{name: "IQ3_XXS", number: 18, block: 256, bytes: 98},
-	{name: "IQ1_S", number: 19, block: 256, bytes: 50},
-	{name: "IQ4_NL", number: 20, block: 32, bytes: 18},
-	{name: "IQ3_S", number: 21, block: 256, bytes: 110},
-	{name: "IQ2_S", number: 22, block: 256, bytes: 82},
-	{name: "IQ4_XS", number: 23, block: 256, bytes: 136},
+	{name: "IQ2_XXS", number: 16, block: 256, bytes: 66, codes: table("iq2", 32), group: groupIQ2XXS},
+	{name: "IQ2_XS", number: 17, block: 256, bytes: 74, codes: table("iq2", 16), group: groupIQ2XS},
+	{name: "IQ3_XXS", number: 18, block: 256, bytes: 98, codes: table("iq3xxs", 32), group: groupIQ3XXS},
+	{name: "IQ1_S", number: 19, block: 256, bytes: 50, codes: table("iq1", 32), group: groupIQ1S},
+	{name: "IQ4_NL", number: 20, block: 32, bytes: 18, codes: table("iq4", 32), group: groupIQ4NL},
+	{name: "IQ3_S", number: 21, block: 256, bytes: 110, codes: table("iq3s", 32), group: groupIQ3S},
+	{name: "IQ2_S", number: 22, block: 256, bytes: 82, codes: table("iq2", 16), group: groupIQ2S},
+	{name: "IQ4_XS", number: 23, block: 256, bytes: 136, codes: table("iq4", 32), group: groupIQ4XS},
 	{name: "I8", number: 24, block: 1, bytes: 1},
 	{name: "I16", number: 25, block: 1, bytes: 2},
 	{name: "I32", number: 26, block: 1, bytes: 4},
 	{name: "I64", number: 27, block: 1, bytes: 8},
 	{name: "F64", number: 28, block: 1, bytes: 8},
-	{name: "IQ1_M", number: 29, block: 256, bytes: 56},
+	{name: "IQ1_M", number: 29, block: 256, bytes: 56, codes: table("iq1", 16), group: groupIQ1M},
 	{name: "BF16", number: 30, block: 1, bytes: 2},
-	{name: "TQ1_0", number: 34, block: 256, bytes: 54},
-	{name: "TQ2_0", number: 35, block: 256, bytes: 66},
-	{name: "MXFP4", number: 39, block: 32, bytes: 17},
+	{name: "TQ1_0", number: 34, block: 256, bytes: 54, codes: middle(4, 128), group: groupTQ1},
+	{name: "TQ2_0", number: 35, block: 256, bytes: 66, codes: middle(4, 128), group: groupTQ2},
+	{name: "MXFP4", number: 39, block: 32, bytes: 17, codes: table("e2m1", 32), group: groupMXFP4},
 }
 
 // kindBy finds a type, or returns nil.

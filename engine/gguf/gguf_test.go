@@ -61,7 +61,7 @@ func TestMetadata(t *testing.T) {
 func TestQuantisedWeights(t *testing.T) {
 	f := open(t, fixture)
 	for _, k := range kinds {
-		if k.decode == nil {
+		if k.group == nil {
 			continue
 		}
 		got, err := f.Tensor(k.name)
@@ -74,6 +74,13 @@ func TestQuantisedWeights(t *testing.T) {
 		}
 		if got.DType() != dtype.F32 || !slices.Equal(got.Shape(), want.Shape()) || !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Errorf("%s: got %v, want %v", k.name, got, want)
+		}
+		codes, err := f.Codes(k.name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dense := codes.Dequantized().Transpose(); !bytes.Equal(dense.Bytes(), want.Bytes()) {
+			t.Errorf("%s: got codes of %v, want %v", k.name, dense, want)
 		}
 	}
 }

@@ -1,75 +1,77 @@
 package gguf
 
-// The K types are blocks of 256 elements in parts of 16 or 32, each with a scale (and a least value) of its
-// own, a few bits that multiply those of the block.
-
-// decodeQ2K decodes 16 scales and least values of 4 bits, 256 numbers of 2 bits, the block's two.
-func decodeQ2K(dst []float32, src []byte) {
-	scales, qs, d, m := src[:16], src[16:80], half(src[80:]), half(src[82:])
-	for i := range dst {
-		part, q := scales[i/16], twoBits(qs, i)
-		dst[i] = float32(float32(d*float32(part&15))*float32(q)) - float32(m*float32(part>>4))
-	}
-}
-
-// decodeQ3K decodes 256 third bits, 256 numbers of 2 bits, 16 scales of 6 bits, the block's scale.
-func decodeQ3K(dst []float32, src []byte) {
-	high, qs, packed, d := src[:32], src[32:96], src[96:108], half(src[108:])
-	var scales [16]float32
-	for i := range scales {
-		low := packed[i%8] >> (i / 8 * 4) & 15
-		scales[i] = d * float32(int(low|packed[8+i%4]>>(i/4*2)&3<<4)-32)
-	}
-	for i := range dst {
-		q := int(twoBits(qs, i))
-		if high[i%32]>>(i/32)&1 == 0 {
-			q -= 4
-		}
-		dst[i] = scales[i/16] * float32(q)
-	}
-}
+// The K types are blocks of 256 elements in groups of 16 or 32, each with a scale (and a minimum) of its own,
+// a few bits that multiply those of the block.
 
 // twoBits is number i of 2 bits: a byte has those of four runs of 32.
 func twoBits(qs []byte, i int) byte { return qs[i/128*32+i%32] >> (i % 128 / 32 * 2) & 3 }
 
-// sixes reads the 8 scales and the 8 least values of Q4_K and Q5_K, 6 bits each: the upper two of the last
-// four lie over the first four.
-func sixes(b []byte) (scales, least [8]float32) {
-	for i := range 4 {
-		scales[i], least[i] = float32(b[i]&63), float32(b[i+4]&63)
-		scales[i+4] = float32(b[i+8]&15 | b[i]>>6<<4)
-		least[i+4] = float32(b[i+8]>>4 | b[i+4]>>6<<4)
-	}
-	return scales, least
-}
-
-// fours is number i of 4 bits: a byte has those of two runs of 32.
-func fours(qs []byte, i int) byte { return qs[i/64*32+i%32] >> (i % 64 / 32 * 4) & 15 }
-
-func decodeQ4K(dst []float32, src []byte) {
-	d, m := half(src), half(src[2:])
-	scales, least := sixes(src[4:16])
-	for i := range dst {
-		dst[i] = float32(float32(d*scales[i/32])*float32(fours(src[16:], i))) - float32(m*least[i/32])
+// twos reads the n numbers of 2 bits from number i on, all of one run.
+func twos(codes, qs []byte, i int) {
+	qs, shift := qs[i/128*32+i%32:], i%128/32*2
+	for j := 0; j < len(codes); j += 8 {
+		putEight(codes[j:], eight(qs[j:])>>shift&lowTwo)
 	}
 }
 
-// decodeQ5K decodes what Q4_K has, with 256 fifth bits before the others.
-func decodeQ5K(dst []float32, src []byte) {
-	d, m := half(src), half(src[2:])
-	scales, least := sixes(src[4:16])
-	for i := range dst {
-		q := fours(src[48:], i) | src[16+i%32]>>(i/32)&1<<4
-		dst[i] = float32(float32(d*scales[i/32])*float32(q)) - float32(m*least[i/32])
+// groupQ2K: 16 scales and minimums of 4 bits, 256 numbers of 2 bits, the block's two.
+func groupQ2K(b []byte, g int, codes []byte) (scale, minimum float32) {
+	twos(codes, b[16:80], 16*g)
+	return half(b[80:]) * float32(b[g]&15), -(half(b[82:]) * float32(b[g]>>4))
+}
+
+// groupQ3K: 256 third bits, 256 numbers of 2 bits, 16 scales of 6 bits, the block's scale.
+func groupQ3K(b []byte, g int, codes []byte) (scale, minimum float32) {
+	packed := b[96:108]
+	twos(codes, b[32:96], 16*g)
+	for i := 0; i < 16; i += 8 { // less 4 without a third bit
+		third := eight(b[g*16%32+i:]) >> (g / 2) & ones
+		putEight(codes[i:], eight(codes[i:])+third<<2+4*ones)
+	}
+	low := packed[g%8] >> (g / 8 * 4) & 15
+	return half(b[108:]) * float32(int(low|packed[8+g%4]>>(g/4*2)&3<<4)-32), 0
+}
+
+// sixes reads one of the 8 scales and of the 8 minimums of Q4_K and Q5_K, 6 bits each: the upper two of the
+// last four lie over the first four.
+func sixes(b []byte, g int) (scale, least float32) {
+	if g < 4 {
+		return float32(b[g] & 63), float32(b[g+4] & 63)
+	}
+	return float32(b[g+4]&15 | b[g-4]>>6<<4), float32(b[g+4]>>4 | b[g]>>6<<4)
+}
+
+// fours reads the 32 numbers of 4 bits of a group: a byte has those of two.
+func fours(codes, qs []byte, g int) {
+	qs = qs[g/2*32:]
+	for i := 0; i < 32; i += 8 {
+		putEight(codes[i:], eight(qs[i:])>>(g%2*4)&lowHalves)
 	}
 }
 
-// decodeQ6K decodes 256 numbers' lower 4 bits, their upper 2, 16 scales of 8 bits, the block's scale.
-func decodeQ6K(dst []float32, src []byte) {
-	low, high, scales, d := src[:128], src[128:192], src[192:208], half(src[208:])
-	for i := range dst {
-		q := low[i/128*64+i%64] >> (i % 128 / 64 * 4) & 15
-		q |= twoBits(high, i) << 4
-		dst[i] = float32(d*float32(int8(scales[i/16]))) * float32(int(q)-32)
+func groupQ4K(b []byte, g int, codes []byte) (scale, minimum float32) {
+	fours(codes, b[16:144], g)
+	scale, least := sixes(b[4:16], g)
+	return half(b) * scale, -(half(b[2:]) * least)
+}
+
+// groupQ5K is what Q4_K has, with 256 fifth bits before the others.
+func groupQ5K(b []byte, g int, codes []byte) (scale, minimum float32) {
+	fours(codes, b[48:176], g)
+	for i := 0; i < 32; i += 8 {
+		putEight(codes[i:], eight(codes[i:])|eight(b[16+i:])>>g&ones<<4)
 	}
+	scale, least := sixes(b[4:16], g)
+	return half(b) * scale, -(half(b[2:]) * least)
+}
+
+// groupQ6K: 256 numbers' lower 4 bits, their upper 2, 16 scales of 8 bits, the block's scale.
+func groupQ6K(b []byte, g int, codes []byte) (scale, minimum float32) {
+	at := 16 * g
+	twos(codes, b[128:192], at)
+	low := b[at/128*64+at%64:]
+	for i := 0; i < 16; i += 8 { // from −32…31 to 96…159
+		putEight(codes[i:], (eight(codes[i:])<<4|eight(low[i:])>>(at%128/64*4)&lowHalves)+96*ones)
+	}
+	return half(b[208:]) * float32(int8(b[192+g])), 0
 }

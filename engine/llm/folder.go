@@ -41,8 +41,7 @@ var carried = []string{
 // model of text is read, and Save writes a folder of that alone; String says so.
 //
 // The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and
-// no config.json. Matrices in Q8_0 and Q4_0 stay the codes that they are, as layers of package quant; in
-// other quantised types they are expanded to bf16.
+// no config.json. Quantised matrices stay the codes that they are, as layers of package quant.
 func Load(ctx context.Context, path string) (*Model, error) {
 	m, err := load(ctx, path, false)
 	if err != nil {

@@ -199,8 +199,8 @@ func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 		if name := path + ".weight"; w != nil && want[name] {
 			codes[name] = w
 			delete(want, name)
-			for _, part := range []string{"_codes", "_scales", "_zeros"} {
-				parts[name+part] = true
+			for _, part := range quant.Parts() {
+				parts[path+"."+part] = true
 			}
 		}
 	})

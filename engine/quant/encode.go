@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 		return nil, fmt.Errorf("quant: got %s%v%v, want a matrix of a floating-point dtype", named(w), w.DType(), w.Shape())
 	}
 	e := newEncoder(c, w.Len(0), w.Len(1))
+	e.codes = make([]byte, (e.out+lanes-1)/lanes*lanes*e.groups*c.Group*c.Bits/8)
 	if err := tensor.Try(func() { e.data = w.Detach().Cast(dtype.F32).Bytes() }); err != nil {
 		return nil, err
 	}
@@ -33,22 +35,31 @@ func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 		return nil, fmt.Errorf("quant: %selement [%d %d] is %g, want a finite number", named(w), at/e.out, at%e.out, e.at(at/e.out, at%e.out))
 	}
 	r := e.weight()
-	r.Codes, r.Scales = r.Codes.To(w.Device()).Named(w.Name()+"_codes"), r.Scales.To(w.Device()).Named(w.Name()+"_scales")
-	if c.Scheme == Affine {
-		r.Zeros = r.Zeros.To(w.Device()).Named(w.Name() + "_zeros")
+	for _, m := range r.members() {
+		*m.Weight = m.Weight.To(w.Device()).Named(w.Name() + strings.TrimPrefix(m.Name, "weight"))
 	}
 	return r, nil
 }
 
 // weight is what the encoder has written.
 func (e *encoder) weight() *Weight {
-	r := &Weight{Config: e.Config, Quantised: tensor.Quantised{In: e.in, Out: e.out, Bits: e.Bits, Group: e.Group}}
-	codes, scales := r.Shapes()
-	r.Codes, r.Scales = tensor.FromBytes(dtype.U8, e.codes, codes...), tensor.FromBytes(e.Scale, e.scales, scales...)
-	if e.Scheme == Affine {
-		r.Zeros = tensor.FromBytes(dtype.U8, e.zeros, scales...)
-	}
+	r := newWeight(e.Config, e.in, e.out)
+	codes, _ := r.Shapes()
+	r.Codes = tensor.FromBytes(dtype.U8, e.codes, codes...)
+	e.finish(r)
 	return r
+}
+
+// finish makes tensors of scales, zero points and minimums.
+func (e *encoder) finish(w *Weight) {
+	_, scales := w.Shapes()
+	w.Scales = tensor.FromBytes(e.Scale, e.scales, scales...)
+	switch e.Scheme {
+	case Affine:
+		w.Extra = tensor.FromBytes(dtype.U8, e.extra, scales...)
+	case Minimum:
+		w.Extra = tensor.FromBytes(e.Scale, e.extra, scales...)
+	}
 }
 
 func named(w tensor.Tensor) string {
@@ -63,15 +74,20 @@ type encoder struct {
 	Config
 	in, out, groups      int
 	data                 []byte // f32 [in out]
-	codes, scales, zeros []byte
+	codes, scales, extra []byte // extra: zero points or minimums
+	table                []float32
 }
 
 func newEncoder(c Config, in, out int) *encoder {
-	e := &encoder{Config: c, in: in, out: out, groups: (in + c.Group - 1) / c.Group}
-	blocks := (out + lanes - 1) / lanes
-	e.codes = make([]byte, blocks*lanes*e.groups*c.Group*c.Bits/8)
-	e.scales = make([]byte, blocks*lanes*e.groups*c.Scale.Size())
-	e.zeros = make([]byte, blocks*lanes*e.groups)
+	e := &encoder{Config: c, in: in, out: out, groups: (in + c.Group - 1) / c.Group, table: tables[c.Table]}
+	n := (out + lanes - 1) / lanes * lanes * e.groups
+	e.scales = make([]byte, n*c.Scale.Size())
+	switch c.Scheme {
+	case Affine:
+		e.extra = make([]byte, n)
+	case Minimum:
+		e.extra = make([]byte, n*c.Scale.Size())
+	}
 	return e
 }
 
@@ -128,12 +144,11 @@ func (e *encoder) group(block, group int) (bad int) {
 		for _, v := range values {
 			low, high = min(low, v), max(high, v)
 		}
-		scale, zero := e.fit(low, high)
-		e.store(first+lane, scale)
-		e.zeros[first+lane] = byte(zero)
+		scale, extra := e.fit(low, high)
+		e.store(first+lane, scale, extra)
 		var list [128]byte
 		for i, v := range values {
-			list[i] = byte(e.code(v, scale, zero))
+			list[i] = byte(e.code(v, scale, extra))
 		}
 		e.lay(codes, lane, list[:e.Group])
 	}
@@ -177,24 +192,29 @@ func (e *encoder) read(tile *[lanes][128]float32, block, group int) int {
 // leastNormal is the least f32 that is not subnormal.
 const leastNormal = 0x1p-126
 
-// fit returns the scale and the zero point of a group between low ≤ 0 and high ≥ 0.
-func (e *encoder) fit(low, high float32) (scale float32, zero int) {
-	middle := 1 << (e.Bits - 1)
+// fit returns the scale of a group between low ≤ 0 and high ≥ 0, and its zero point or minimum.
+func (e *encoder) fit(low, high float32) (scale, extra float32) {
 	reach := float64(high) - float64(low)
 	steps := float64(int(1)<<e.Bits - 1)
-	if e.Scheme == Symmetric {
-		reach, steps = float64(max(-low, high)), float64(middle-1)
+	switch e.Scheme {
+	case Symmetric:
+		reach, steps = float64(max(-low, high)), float64(int(1)<<(e.Bits-1)-1)
+	case Table:
+		reach, steps = float64(max(-low, high)), largest(e.table)
+	case Minimum:
+		low = -e.round(-low)
+		reach = float64(high) - float64(low)
 	}
 	scale = e.round(float32(reach / steps))
 	switch {
-	case scale < leastNormal && e.Scheme == Symmetric:
-		return 0, middle
 	case scale < leastNormal:
 		return 0, 0
-	case e.Scheme == Symmetric:
-		return scale, middle
+	case e.Scheme == Affine:
+		return scale, float32(math.RoundToEven(-float64(low) / float64(scale)))
+	case e.Scheme == Minimum:
+		return scale, low
 	}
-	return scale, int(math.RoundToEven(-float64(low) / float64(scale)))
+	return scale, 0
 }
 
 // round rounds a scale up to its dtype.
@@ -205,22 +225,67 @@ func (e *encoder) round(s float32) float32 {
 	return math.Float32frombits((math.Float32bits(s) + 0xffff) &^ 0xffff)
 }
 
-func (e *encoder) store(at int, scale float32) {
+// store writes the scale of group number at, and its zero point or minimum.
+func (e *encoder) store(at int, scale, extra float32) {
+	e.put(e.scales, at, scale)
+	switch e.Scheme {
+	case Affine:
+		e.extra[at] = byte(extra)
+	case Minimum:
+		e.put(e.extra, at, extra)
+	}
+}
+
+func (e *encoder) put(to []byte, at int, v float32) {
 	if e.Scale == dtype.BF16 {
-		binary.LittleEndian.PutUint16(e.scales[2*at:], uint16(math.Float32bits(scale)>>16))
+		binary.LittleEndian.PutUint16(to[2*at:], uint16(math.Float32bits(v)>>16))
 		return
 	}
-	binary.LittleEndian.PutUint32(e.scales[4*at:], math.Float32bits(scale))
+	binary.LittleEndian.PutUint32(to[4*at:], math.Float32bits(v))
 }
 
 // code returns the code of v.
-func (e *encoder) code(v, scale float32, zero int) int {
-	if scale == 0 {
-		return zero
-	}
-	code := int(math.RoundToEven(float64(v)/float64(scale))) + zero
+func (e *encoder) code(v, scale, extra float32) int {
+	middle := 1 << (e.Bits - 1)
 	if e.Scheme == Symmetric {
-		return min(max(code, 1), 2*zero-1)
+		if scale == 0 {
+			return middle
+		}
+		return min(max(int(math.RoundToEven(float64(v)/float64(scale)))+middle, 1), 2*middle-1)
+	}
+	if scale == 0 {
+		return 0
+	}
+	var code int
+	switch e.Scheme {
+	case Table:
+		return nearest(e.table, v/scale)
+	case Minimum:
+		code = int(math.RoundToEven((float64(v) - float64(extra)) / float64(scale)))
+	default:
+		code = int(math.RoundToEven(float64(v)/float64(scale))) + int(extra)
 	}
 	return min(max(code, 0), 1<<e.Bits-1)
+}
+
+// largest is the largest magnitude in a table that is a number.
+func largest(table []float32) float64 {
+	most := 0.0
+	for _, t := range table {
+		if m := math.Abs(float64(t)); m > most {
+			most = m
+		}
+	}
+	return most
+}
+
+// nearest is the place of the number in a table that is nearest to v, the first of several.
+func nearest(table []float32, v float32) int {
+	best := 0
+	for i, t := range table {
+		if math.Abs(float64(t)-float64(v)) < math.Abs(float64(table[best])-float64(v)) {
+			best = i
+		}
+	}
+	return best
 }

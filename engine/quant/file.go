@@ -13,9 +13,10 @@ import (
 )
 
 // A file is safetensors with all weights of a model under their paths. A quantised layer L has
-// L.weight_codes, L.weight_scales and, if it is affine, L.weight_zeros, which lie as the package's comment
-// says; a plain linear layer has L.weight as [out in], as the files of other libraries do. The metadata's
-// entry "quantization" is JSON: for each quantised layer what its tensors mean.
+// L.weight_codes, L.weight_scales and, as its scheme needs, L.weight_zeros, L.weight_minimums or
+// L.weight_table, which lie as the package's comment says; a plain linear layer has L.weight as [out in], as
+// the files of other libraries do. The metadata's entry "quantization" is JSON: for each quantised layer what
+// its tensors mean.
 const metadataKey = "quantization"
 
 // stored describes a quantised layer in a file.
@@ -23,6 +24,7 @@ type stored struct {
 	Bits   int    `json:"bits"`
 	Group  int    `json:"group"`
 	Scheme string `json:"scheme"`
+	Table  string `json:"table,omitempty"`
 	In     int    `json:"in"`
 	Out    int    `json:"out"`
 }
@@ -42,7 +44,7 @@ func Save(path string, m nn.Module) error {
 		case *nn.Embedding:
 		case interface{ weight() *Weight }:
 			w := l.weight()
-			layers[name] = stored{w.Bits, w.Group, w.Config.Scheme.String(), w.In, w.Out}
+			layers[name] = stored{w.Bits, w.Group, w.Config.Scheme.String(), w.Config.Table, w.In, w.Out}
 		default:
 			failed = fmt.Errorf("quant: %s is a %T, want no adapters (merge or remove them first)", name, l)
 		}
@@ -116,8 +118,8 @@ func (l *loader) prepare(m nn.Module) error {
 			return err
 		}
 		replaced[name+".weight"] = true
-		for _, part := range []string{".weight_codes", ".weight_scales", ".weight_zeros"} {
-			replaced[name+part] = true
+		for _, part := range parts {
+			replaced[name+"."+part] = true
 		}
 	}
 	for _, p := range nn.Params(m) {
@@ -168,7 +170,7 @@ func (l *loader) layer(name string, s stored) error {
 	}
 	scheme := slices.Index(schemes[:], s.Scheme)
 	if scheme < 0 {
-		return l.fail("layer %q: got scheme %q, want symmetric or affine", name, s.Scheme)
+		return l.fail("layer %q: got scheme %q, want one of %v", name, s.Scheme, schemes)
 	}
 	in, out, bias, err := sizes(*slot)
 	if err != nil {
@@ -178,11 +180,11 @@ func (l *loader) layer(name string, s stored) error {
 		return l.fail("layer %q is [%d %d], want [%d %d]", name, s.In, s.Out, in, out)
 	}
 	// A file has no defaults: bits or groups that are missing are 0, which check refuses.
-	w := &Weight{Config: Config{Bits: s.Bits, Group: s.Group, Scheme: Scheme(scheme), Scale: dtype.F32}}
-	if err := w.Config.check(); err != nil {
+	c := Config{Bits: s.Bits, Group: s.Group, Scheme: Scheme(scheme), Scale: dtype.F32, Table: s.Table}
+	if err := c.check(); err != nil {
 		return l.fail("layer %q: %v", name, err)
 	}
-	w.Quantised = tensor.Quantised{In: in, Out: out, Bits: s.Bits, Group: s.Group}
+	w := newWeight(c, in, out)
 	if err := l.parts(name, w); err != nil {
 		return err
 	}
@@ -200,30 +202,36 @@ func (l *loader) layer(name string, s stored) error {
 	return nil
 }
 
-// parts reads codes, scales and zero points.
+// parts reads codes, scales and what the scheme needs.
 func (l *loader) parts(name string, w *Weight) error {
 	codes, scales := w.Shapes()
 	take := func(part string, shape []int, dtypes ...dtype.Type) (tensor.Tensor, error) {
-		t, ok := l.tensors[name+part]
+		part = name + "." + part
+		t, ok := l.tensors[part]
 		if !ok {
-			return t, l.fail("no tensor %q", name+part)
+			return t, l.fail("no tensor %q", part)
 		}
-		l.used[name+part] = true
+		l.used[part] = true
 		if !slices.Contains(dtypes, t.DType()) || !slices.Equal(t.Shape(), shape) {
-			return t, l.fail("tensor %q is %v%v, want %v%v", name+part, t.DType(), t.Shape(), dtypes[0], shape)
+			return t, l.fail("tensor %q is %v%v, want %v%v", part, t.DType(), t.Shape(), dtypes[0], shape)
 		}
 		return t, nil
 	}
 	var err error
-	if w.Codes, err = take(".weight_codes", codes, dtype.U8); err != nil {
+	if w.Codes, err = take(parts[0], codes, dtype.U8); err != nil {
 		return err
 	}
-	if w.Scales, err = take(".weight_scales", scales, dtype.F32, dtype.BF16); err != nil {
+	if w.Scales, err = take(parts[1], scales, dtype.F32, dtype.BF16); err != nil {
 		return err
 	}
 	w.Config.Scale = w.Scales.DType()
-	if w.Config.Scheme == Affine {
-		w.Zeros, err = take(".weight_zeros", scales, dtype.U8)
+	switch w.Config.Scheme {
+	case Affine:
+		w.Extra, err = take(parts[2], scales, dtype.U8)
+	case Minimum:
+		w.Extra, err = take(parts[3], scales, w.Config.Scale)
+	case Table:
+		w.Extra, err = take(parts[4], []int{1 << w.Bits}, dtype.F32)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package quant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -89,11 +90,17 @@ func (e *Embedding) String() string {
 	return fmt.Sprintf("Embedding: vocabulary %d, %v", e.Weight.Out, e.Weight)
 }
 
-// members lists codes, scales and zero points under the names that files use.
+// parts are codes, scales, and the third part of each scheme that has one.
+var parts = [...]string{"weight_codes", "weight_scales", "weight_zeros", "weight_minimums", "weight_table"}
+
+// members lists the parts of a weight.
 func (w *Weight) members() []nn.Member {
-	list := []nn.Member{{Name: "weight_codes", Weight: &w.Codes, Fixed: true}, {Name: "weight_scales", Weight: &w.Scales, Fixed: true}}
-	if !w.Zeros.IsNone() {
-		list = append(list, nn.Member{Name: "weight_zeros", Weight: &w.Zeros, Fixed: true})
+	list := []nn.Member{{Name: parts[0], Weight: &w.Codes, Fixed: true}, {Name: parts[1], Weight: &w.Scales, Fixed: true}}
+	if w.Form != 0 {
+		list = append(list, nn.Member{Name: parts[1+w.Form], Weight: &w.Extra, Fixed: true})
 	}
 	return list
 }
+
+// Parts are the names that the parts of a Weight of any scheme have in the place of a layer's "weight".
+func Parts() []string { return slices.Clone(parts[:]) }

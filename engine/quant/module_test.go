@@ -82,7 +82,7 @@ func TestModuleRefuses(t *testing.T) {
 
 // A model comes back from a file bit for bit, into one that was quantised in another way or not at all.
 func TestSaveLoad(t *testing.T) {
-	for _, c := range []quant.Config{{}, {Bits: 4, Scheme: quant.Affine, Group: 32}} {
+	for _, c := range []quant.Config{{}, {Bits: 4, Scheme: quant.Affine, Group: 32}, {Scheme: quant.Minimum}, {Bits: 4, Scheme: quant.Table, Table: "nf4"}} {
 		m := decoder()
 		if _, err := quant.Module(m, c, "all-linear", "embed_tokens"); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestLoadRefuses(t *testing.T) {
 		}, `layer "` + q + `": quant: got 0 bits, want 4 or 8`},
 		{"no group", func(_ map[string]tensor.Tensor, meta map[string]string) {
 			meta["quantization"] = strings.Replace(meta["quantization"], `"group":64,`, ``, 1)
-		}, `layer "` + q + `": quant: got groups of 0, want 32, 64 or 128`},
+		}, `layer "` + q + `": quant: got groups of 0, want 16, 32, 64 or 128`},
 		{"size", func(_ map[string]tensor.Tensor, meta map[string]string) {
 			meta["quantization"] = strings.Replace(meta["quantization"], `"in":64`, `"in":63`, 1)
 		}, `layer "` + q + `" is [63 64], want [64 64]`},

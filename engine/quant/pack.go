@@ -10,24 +10,25 @@ import (
 )
 
 // Pack makes a Weight [in out] of codes that something else has quantised, number for number. The function
-// fills in the codes of a group of c.Group inputs of an output, and returns their scale; a code stands for
-// scale·(code − zero), where zero is 128 in 8 bits and 8 in 4. All goroutines of Pack call it. Inputs are
-// whole groups, the scheme is Symmetric and the scales are f32; another Config is an error.
-func Pack(in, out int, c Config, group func(output, group int, codes []byte) (scale float32)) (*Weight, error) {
+// fills in the codes of a group of c.Group inputs of an output, less in the last group where in is no
+// multiple, and returns their scale, and their zero point or minimum if the scheme has those. All goroutines
+// of Pack call it.
+func Pack(in, out int, c Config, group func(output, group int, codes []byte) (scale, extra float32)) (*Weight, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if c.Scheme != Symmetric || c.Scale != dtype.F32 || in < 1 || out < 1 || in%c.Group != 0 {
-		return nil, fmt.Errorf("quant: got codes [%d %d] of %v, want whole groups, symmetric, scales f32", in, out, c)
+	if in < 1 || out < 1 {
+		return nil, fmt.Errorf("quant: got codes [%d %d], want a matrix with elements", in, out)
 	}
-	w := &Weight{Config: c, Quantised: tensor.Quantised{In: in, Out: out, Bits: c.Bits, Group: c.Group}}
-	codes, scales := w.Shapes()
-	e := &encoder{Config: c, in: in, out: out, groups: in / c.Group, scales: make([]byte, 4*scales[0]*scales[1]*scales[2])}
+	e := newEncoder(c, in, out)
+	var w *Weight
 	var err error
 	failed := tensor.Try(func() {
+		w = newWeight(c, in, out)
+		codes, _ := w.Shapes()
 		w.Codes, err = access.Filled(dtype.U8, codes, func(at int, to []byte) error { e.pack(at, to, group); return nil })
-		w.Scales = tensor.FromBytes(dtype.F32, e.scales, scales...)
+		e.finish(w)
 	})
 	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
@@ -36,28 +37,34 @@ func Pack(in, out int, c Config, group func(output, group int, codes []byte) (sc
 }
 
 // pack writes the bytes of the codes from a place on, which are those of whole groups of all lanes.
-func (e *encoder) pack(at int, to []byte, group func(output, group int, codes []byte) float32) {
+func (e *encoder) pack(at int, to []byte, group func(output, group int, codes []byte) (scale, extra float32)) {
 	size := lanes * e.Group * e.Bits / 8
 	var codes [128]byte
 	for n := at / size; len(to) > 0; n, to = n+1, to[size:] {
+		inputs := min(e.Group, e.in-n%e.groups*e.Group)
 		for lane := range lanes {
-			scale := float32(0)
+			scale, extra, filled := float32(0), float32(0), 0
 			if output := n/e.groups*lanes + lane; output < e.out {
-				scale = group(output, n%e.groups, codes[:e.Group])
-			} else {
-				for i := range codes {
-					codes[i] = 1 << (e.Bits - 1)
-				}
+				scale, extra = group(output, n%e.groups, codes[:inputs])
+				filled = inputs
 			}
-			e.store(n*lanes+lane, scale)
+			for i := filled; i < e.Group; i++ {
+				codes[i] = 1 << (e.Bits - 1)
+			}
+			e.store(n*lanes+lane, scale, extra)
 			e.lay(to[:size], lane, codes[:e.Group])
 		}
 	}
 }
 
-// Unpack is the inverse of [Pack]: it gives the codes and the scale of each group, output by output.
-func (w *Weight) Unpack(group func(output, group int, codes []byte, scale float32)) {
+// Unpack is the inverse of [Pack]: it gives the codes of each group, its scale, and its zero point or
+// minimum, output by output.
+func (w *Weight) Unpack(group func(output, group int, codes []byte, scale, extra float32)) {
 	codes, scales := w.Codes.Bytes(), w.Scales.Cast(dtype.F32).Floats()
+	extra := make([]float32, len(scales))
+	if w.Config.Scheme == Affine || w.Config.Scheme == Minimum {
+		extra = w.Extra.Cast(dtype.F32).Floats()
+	}
 	groups := (w.In + w.Group - 1) / w.Group
 	list := make([]byte, w.Group)
 	for output := range w.Out {
@@ -72,7 +79,7 @@ func (w *Weight) Unpack(group func(output, group int, codes []byte, scale float3
 					list[i] = from[i>>3<<6+lane<<2+i&3] >> (i & 4) & 15
 				}
 			}
-			group(output, g, list, scales[first+lane])
+			group(output, g, list[:min(w.Group, w.In-g*w.Group)], scales[first+lane], extra[first+lane])
 		}
 	}
 }

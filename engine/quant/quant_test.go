@@ -17,10 +17,10 @@ import (
 func configs() []Config {
 	var list []Config
 	for _, bits := range []int{4, 8} {
-		for _, group := range []int{32, 64, 128} {
+		for _, group := range []int{16, 32, 64, 128} {
 			for _, scheme := range []Scheme{Symmetric, Affine} {
 				for _, scale := range []dtype.Type{dtype.F32, dtype.BF16} {
-					list = append(list, Config{bits, group, scheme, scale})
+					list = append(list, Config{Bits: bits, Group: group, Scheme: scheme, Scale: scale})
 				}
 			}
 		}
@@ -111,8 +111,8 @@ func TestRefused(t *testing.T) {
 		{tensor.Zeros(3), Config{}, "quant: got f32[3], want a matrix of a floating-point dtype"},
 		{tensor.Zeros(3, 2).Cast(dtype.I32), Config{}, "quant: got i32[3 2], want a matrix of a floating-point dtype"},
 		{tensor.Zeros(3, 2), Config{Bits: 5}, "quant: got 5 bits, want 4 or 8"},
-		{tensor.Zeros(3, 2), Config{Group: 48}, "quant: got groups of 48, want 32, 64 or 128"},
-		{tensor.Zeros(3, 2), Config{Scheme: 7}, "quant: got scheme(7), want symmetric or affine"},
+		{tensor.Zeros(3, 2), Config{Group: 48}, "quant: got groups of 48, want 16, 32, 64 or 128"},
+		{tensor.Zeros(3, 2), Config{Scheme: 7}, "quant: got scheme(7), want one of [symmetric affine minimum table]"},
 		{tensor.Zeros(3, 2), Config{Scale: dtype.F16}, "quant: got scales in f16, want f32 or bf16"},
 	} {
 		if _, err := Quantize(tt.w, tt.c); err == nil || err.Error() != tt.want {
@@ -156,7 +156,7 @@ func TestAgreesWithNumPy(t *testing.T) {
 			equal(t, "scales", w.Scales.Cast(dtype.F32).Floats(), c.Scales)
 			equal(t, "dequantised", w.Dequantized().Floats(), c.Dequantized)
 			if config.Scheme == Affine {
-				equal(t, "zero points", w.Zeros.Ints(), c.Zeros)
+				equal(t, "zero points", w.Extra.Ints(), c.Zeros)
 			}
 			x := tensor.From(c.X, len(c.X)/c.In, c.In).Param()
 			y := w.MatMul(x)

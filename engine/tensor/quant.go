@@ -6,13 +6,15 @@ import (
 )
 
 // A Quantised is a matrix [In Out] of 4-bit or 8-bit codes which share scales along groups of inputs. Package
-// quant makes them, and says how the parts lie.
+// quant makes them, and says how the parts lie. Form says what the codes stand for: 0 scale·(code −
+// 2^(bits−1)), 1 scale·(code − zero), 2 scale·code + minimum, 3 scale·table[code].
 type Quantised struct {
 	In, Out     int
 	Bits, Group int
+	Form        int
 	Codes       Tensor // u8 [blocks lines 64]
 	Scales      Tensor // f32 or bf16 [blocks groups 16]
-	Zeros       Tensor // u8 of the scales' shape, or none
+	Extra       Tensor // by Form: none; zero points u8 or minimums, of the scales' shape; a table f32 [2^bits]
 }
 
 // Dequantize returns the matrix [In Out] in a floating-point dtype. As the right-hand side of MatMul, or the
@@ -28,20 +30,20 @@ func (q Quantised) Take(index Tensor, dt dtype.Type) Tensor {
 	return wrap(apply(ir.DequantizeTake, q.attr(dt), append([]*ir.Node{i}, q.parts("dequantize_take")...)...))
 }
 
-// Shapes returns the shapes of the codes, and of scales and zero points.
+// Shapes returns the shapes of the codes, and of scales, zero points and minimums.
 func (q Quantised) Shapes() (codes, scales []int) {
 	l := ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group}
 	return []int{l.Blocks(), l.Lines(), 4 * ir.QuantBlock}, []int{l.Blocks(), l.Groups(), ir.QuantBlock}
 }
 
 func (q Quantised) attr(dt dtype.Type) ir.Attr {
-	return ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group, DType: dt}.Attr()
+	return ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group, Form: ir.Form(q.Form), DType: dt}.Attr()
 }
 
 func (q Quantised) parts(op string) []*ir.Node {
 	list := []*ir.Node{q.Codes.node(op), q.Scales.node(op)}
-	if !q.Zeros.IsNone() {
-		list = append(list, q.Zeros.node(op))
+	if q.Form != 0 {
+		list = append(list, q.Extra.node(op))
 	}
 	return list
 }

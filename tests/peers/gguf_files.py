@@ -2,6 +2,7 @@
 
     pip install gguf transformers torch
     python gguf_files.py write FOLDER    # the fixtures engine/gguf/testdata: python.gguf, names.json
+    python gguf_files.py grids FILE      # engine/gguf/grids.bin: magnitudes of the IQ types by place, 2 or 3 bits each
     python gguf_files.py check FILE      # a file that the Go test TestPythonReads wrote
 
 For each type T that the package decodes: "T" holds random blocks, "T.f32" what the package makes of them. "values" is f32, "Q8_0.of"
@@ -17,9 +18,12 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as T
 
-DECODED = [T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1, T.Q8_0, T.Q2_K, T.Q3_K, T.Q4_K, T.Q5_K, T.Q6_K]
+DECODED = [T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1, T.Q8_0, T.Q2_K, T.Q3_K, T.Q4_K, T.Q5_K, T.Q6_K, T.IQ4_NL, T.IQ4_XS, T.IQ3_XXS, T.IQ3_S, T.IQ2_XXS, T.IQ2_XS,
+           T.IQ2_S, T.IQ1_S, T.IQ1_M, T.TQ1_0, T.TQ2_0, T.MXFP4]
 # Where the f16 numbers of a block are, by type.
-SCALES = {T.Q4_1: (0, 2), T.Q5_1: (0, 2), T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,)}
+SCALES = {T.Q4_1: (0, 2), T.Q5_1: (0, 2), T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,), T.TQ1_0: (52,), T.TQ2_0: (64,)}
+GRIDS = [("IQ2_XXS", (8, 25, 43)), ("IQ2_XS", (8, 25, 43)), ("IQ2_S", (8, 25, 43)), ("IQ3_XXS", (4, 12, 20, 28, 36, 44, 52, 62)),
+         ("IQ3_S", (1, 3, 5, 7, 9, 11, 13, 15)), ("IQ1_S", (-1, 0, 1))]
 METADATA = {
     "test.u8": (200, gguf.GGUFValueType.UINT8), "test.i8": (-100, gguf.GGUFValueType.INT8),
     "test.u16": (60000, gguf.GGUFValueType.UINT16), "test.i16": (-30000, gguf.GGUFValueType.INT16),
@@ -34,11 +38,31 @@ ARRAYS = {"test.tokens": ["<s>", "", "▁the"], "test.scores": [0.5, -1.5], "tes
 def blocks(r, kind):
     block, size = gguf.GGML_QUANT_SIZES[kind]
     b = r.integers(0, 256, (2, 2048 // block // 2, size), dtype=np.uint8)
+    if kind == T.MXFP4:
+        b[..., 0] = r.integers(100, 140, b.shape[:2])
+        return b.reshape(2, -1)
+    if kind == T.IQ1_M:  # the scale is the upper 4 bits of four words
+        d = r.normal(0, 0.1, b.shape[:2]).astype(np.float16).view(np.uint16)
+        for i in range(4):
+            b[..., 49 + 2 * i] = b[..., 49 + 2 * i] & 15 | ((d >> 4 * i & 15) << 4).astype(np.uint8)
+        return b.reshape(2, -1)
     for at in SCALES.get(kind, (0,)):
         d = r.normal(0, 0.1, b.shape[:2]).astype(np.float16)
         d[0, 0] = 6e-8  # a subnormal
         b[..., at:at + 2] = d[..., None].view(np.uint8)
     return b.reshape(2, -1)
+
+
+def grids(path):
+    out = []
+    for name, magnitudes in GRIDS:
+        of = getattr(gguf.quants, name)
+        of.init_grid()
+        g = of.grid.reshape(-1, of.grid.shape[-1]).astype(int)
+        width = 2 if g.shape[1] == 8 else 3
+        codes = np.vectorize({m: i for i, m in enumerate(magnitudes)}.get)(g)
+        out.append((codes << width * np.arange(g.shape[1])).sum(-1).astype("<u2"))
+    path.write_bytes(np.concatenate(out).tobytes())
 
 
 def values(r):
@@ -128,5 +152,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "write":
         write(pathlib.Path(sys.argv[2]))
         names(pathlib.Path(sys.argv[2]))
+    elif sys.argv[1] == "grids":
+        grids(pathlib.Path(sys.argv[2]))
     else:
         check(sys.argv[2])

@@ -10,29 +10,40 @@ import (
 // output, each with codes of consecutive inputs.
 const QuantBlock = 16
 
-// A Quant is how a weight [K N] is quantised: codes of 4 or 8 bits, which share a scale and a zero point
-// along groups of inputs.
+// A Form is what the codes of a quantised weight stand for, and what its third part is.
+type Form int
+
+const (
+	Middle   Form = iota // scale·(code − 2^(bits−1)); no third part
+	Zeros                // scale·(code − zero), zero points u8 [blocks groups 16]
+	Minimums             // scale·code + minimum, of the scales' shape and dtype; scale·code is rounded to f32 before
+	Table                // scale·table[code], the table f32 [2^bits]
+)
+
+// A Quant is how a weight [K N] is quantised: codes of 4 or 8 bits, which share a scale, and perhaps a zero
+// point or a minimum, along groups of inputs.
 //
 // Outputs are cut into blocks of [QuantBlock], inputs into groups; where the last of them is not full it is
-// filled up. Scales and zero points are [blocks groups 16]. Codes are [blocks lines 64] bytes; a line holds 4
+// filled up. Scales are [blocks groups 16]. Codes are [blocks lines 64] bytes; a line holds 4
 // inputs (8 bits) or 8 inputs (4 bits) of all outputs of a block: byte 4·o + i of line l is the code of
 // output o and input 4·l + i; with 4 bits its low half is input 8·l + i and its high half input 8·l + 4 + i.
-// The weight is scale·(code − zero), where zero is 2^(bits−1) if there are no zero points.
+// [Form] says what they stand for.
 type Quant struct {
 	K, N        int
 	Bits, Group int
+	Form        Form
 	DType       dtype.Type // of what it is dequantised to
 	Transposed  bool
 }
 
 // QuantOf reads the settings of a Dequantize or DequantizeTake.
 func QuantOf(a *Attr) Quant {
-	return Quant{K: a.Shape[0], N: a.Shape[1], Bits: a.Ints[0], Group: a.Ints[1], DType: a.DType, Transposed: a.Flags&Transposed != 0}
+	return Quant{K: a.Shape[0], N: a.Shape[1], Bits: a.Ints[0], Group: a.Ints[1], Form: Form(a.Ints[2]), DType: a.DType, Transposed: a.Flags&Transposed != 0}
 }
 
 // Attr is the opposite of QuantOf.
 func (q Quant) Attr() Attr {
-	a := Attr{Shape: []int{q.K, q.N}, Ints: []int{q.Bits, q.Group}, DType: q.DType}
+	a := Attr{Shape: []int{q.K, q.N}, Ints: []int{q.Bits, q.Group, int(q.Form)}, DType: q.DType}
 	if q.Transposed {
 		a.Flags = Transposed
 	}
@@ -52,13 +63,13 @@ func (q Quant) PerLine() int { return 32 / q.Bits }
 func (q Quant) Lines() int { return q.Groups() * q.Group / q.PerLine() }
 
 func quantRows() []Row {
-	const layout = "Codes are u8 [blocks lines 64], scales f32 or bf16 [blocks groups 16], zero points u8 of the scales' shape, " +
-		"or 2^(bits−1) where there are none; Attr.Shape is [K N], Attr.Ints are bits (4 or 8) and group; ir.Quant says what lies where."
+	const layout = "Codes are u8 [blocks lines 64], scales f32 or bf16 [blocks groups 16]; a third operand is zero points u8 or minimums, " +
+		"of the scales' shape, or a table f32 [2^bits]. Attr.Shape is [K N], Attr.Ints are bits (4 or 8), group and form; ir.Quant says what lies where."
 	const noGrad = "codes are integers, and the scales are not trained"
 	return []Row{
 		{
 			Op: Dequantize, Name: "dequantize", Family: FamilyMatMul, Infer: inferDequantize, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
-			Doc: "Dequantize is the weight w[k n] = scale·(code − zero) of a quantised matrix, as [K N], or [N K] with Flags Transposed, in Attr.DType. " + layout +
+			Doc: "Dequantize is the weight w[k n] = scale·(code − zero), scale·code + minimum or scale·table[code] of a quantised matrix, as [K N], or [N K] with Flags Transposed, in Attr.DType. " + layout +
 				" As the right-hand side of a MatMul or the w of a LoRALinear it is not written to memory: the product reads the codes, and its gradient for the other side reads them again.",
 		},
 		{
@@ -96,20 +107,33 @@ func inferDequantizeTake(n *Node) error {
 // inferQuant checks the settings and the parts of a quantised weight.
 func inferQuant(n *Node, parts []*Node) (Quant, error) {
 	a := &n.Attr
-	if len(a.Shape) != 2 || len(a.Ints) != 2 || checkShape(a.Shape) != nil || !a.DType.Float() {
-		return Quant{}, wrong(n, "got shape %v, settings %v and dtype %v, want [K N], bits and group, and a floating-point dtype", a.Shape, a.Ints, a.DType)
+	if len(a.Shape) != 2 || len(a.Ints) != 3 || checkShape(a.Shape) != nil || !a.DType.Float() {
+		return Quant{}, wrong(n, "got shape %v, settings %v and dtype %v, want [K N], bits, group and form, and a floating-point dtype", a.Shape, a.Ints, a.DType)
 	}
 	q := QuantOf(a)
-	if q.Bits != 4 && q.Bits != 8 || q.Group != 32 && q.Group != 64 && q.Group != 128 {
-		return q, wrong(n, "got %d bits in groups of %d, want 4 or 8 in groups of 32, 64 or 128", q.Bits, q.Group)
+	if q.Bits != 4 && q.Bits != 8 || q.Group != 16 && q.Group != 32 && q.Group != 64 && q.Group != 128 || q.Form < Middle || q.Form > Table {
+		return q, wrong(n, "got %d bits in groups of %d, form %d, want 4 or 8 in groups of 16, 32, 64 or 128", q.Bits, q.Group, q.Form)
 	}
 	codes, scales := []int{q.Blocks(), q.Lines(), 4 * QuantBlock}, []int{q.Blocks(), q.Groups(), QuantBlock}
-	if len(parts) < 2 || len(parts) > 3 || parts[0].DType != dtype.U8 || !slices.Equal(parts[0].Shape, codes) ||
+	if len(parts) < 2 || parts[0].DType != dtype.U8 || !slices.Equal(parts[0].Shape, codes) ||
 		parts[1].DType != dtype.F32 && parts[1].DType != dtype.BF16 || !slices.Equal(parts[1].Shape, scales) {
-		return q, got(n, "codes u8%v, scales f32 or bf16%v, and perhaps zero points", codes, scales)
+		return q, got(n, "codes u8%v, scales f32 or bf16%v, and what the form needs", codes, scales)
 	}
-	if len(parts) == 3 && (parts[2].DType != dtype.U8 || !slices.Equal(parts[2].Shape, scales)) {
-		return q, got(n, "zero points u8%v", scales)
+	if q.Form == Middle {
+		if len(parts) != 2 {
+			return q, got(n, "codes and scales")
+		}
+		return q, nil
+	}
+	dt, shape := dtype.U8, scales
+	switch q.Form {
+	case Minimums:
+		dt = parts[1].DType
+	case Table:
+		dt, shape = dtype.F32, []int{1 << q.Bits}
+	}
+	if len(parts) != 3 || parts[2].DType != dt || !slices.Equal(parts[2].Shape, shape) {
+		return q, got(n, "codes, scales and %v%v", dt, shape)
 	}
 	return q, nil
 }

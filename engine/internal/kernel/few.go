@@ -265,10 +265,18 @@ func (p *product) addFew(n int) {
 		p.leftRows(n, depth, codes, scaled)
 	}
 	if codes && !scaled {
+		minimums := ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).Form == ir.Minimums
+		if minimums {
+			p.line("float lefts_sum = 0.0f;")
+			p.line("UNROLL for (int d = 0; d < %d; d++) lefts_sum += l[d];", depth)
+		}
 		p.line("UNROLL for (int j = 0; j < 4; j++) {")
 		p.line("float all = 0.0f;")
 		p.line("UNROLL for (int d = 0; d < %d; d++) all = op_fma(l[d], w[4 * d + j], all);", depth)
 		p.line("sum[4 * r + j] = op_fma(scale[j], all, sum[4 * r + j]);")
+		if minimums {
+			p.line("sum[4 * r + j] = op_fma(minimum[j], lefts_sum, sum[4 * r + j]);")
+		}
 		p.line("}")
 	} else {
 		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)

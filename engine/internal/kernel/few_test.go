@@ -60,21 +60,29 @@ func quantTrials() []trial {
 	var list []trial
 	for _, m := range []int{1, 5, 11, 40} {
 		for _, bits := range []int{4, 8} {
-			for _, transposed := range []bool{false, true} {
-				q := ir.Quant{K: 70, N: 45, Bits: bits, Group: 32, DType: dtype.F32, Transposed: transposed}
+			for kind := range 2 * (ir.Table + 1) {
+				form, transposed := kind/2, kind%2 == 1
+				q := ir.Quant{K: 70, N: 45, Bits: bits, Group: 32, Form: form, DType: dtype.F32, Transposed: transposed}
 				k, n := q.K, q.N
 				if transposed {
 					k, n = n, k
 				}
 				g := &backend.Group{Name: "quantised", Kind: backend.MatMul}
+				extra := tensorInput(3, dtype.U8, q.Blocks(), q.Groups(), 16)
+				switch form {
+				case ir.Minimums:
+					extra = tensorInput(3, dtype.F32, q.Blocks(), q.Groups(), 16)
+				case ir.Table:
+					extra = tensorInput(3, dtype.F32, 1<<bits)
+				}
 				g.Inputs = []backend.Input{tensorInput(0, dtype.F32, m, k), tensorInput(1, dtype.U8, q.Blocks(), q.Lines(), 64),
-					tensorInput(2, dtype.F32, q.Blocks(), q.Groups(), 16), tensorInput(3, dtype.U8, q.Blocks(), q.Groups(), 16)}
+					tensorInput(2, dtype.F32, q.Blocks(), q.Groups(), 16), extra}
 				g.Insts = []backend.Inst{
-					{Op: ir.Dequantize, Attr: q.Attr(), DType: dtype.F32, Shape: []int{k, n}, Args: []backend.Ref{backend.In(1), backend.In(2), backend.In(3)}},
+					{Op: ir.Dequantize, Attr: q.Attr(), DType: dtype.F32, Shape: []int{k, n}, Args: []backend.Ref{backend.In(1), backend.In(2), backend.In(3)}[:min(3, 2+int(form))]},
 					{Op: ir.MatMul, DType: dtype.F32, Shape: []int{m, n}, Args: []backend.Ref{backend.In(0), {Index: 0}}},
 				}
 				g.Outputs = []backend.Output{{Value: backend.Ref{Index: 1}, Buf: 4, DType: dtype.F32, Shape: []int{m, n}}}
-				list = append(list, trial{name: fmt.Sprintf("%d rows, %d bits, transposed: %v", m, bits, transposed), group: g, below: 256})
+				list = append(list, trial{name: fmt.Sprintf("%d rows, %d bits, form %d, transposed: %v", m, bits, form, transposed), group: g, below: 256})
 			}
 		}
 	}

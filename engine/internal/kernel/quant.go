@@ -7,7 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Quantised weights as right operands: w = scale·(code − zero), of codes in 8 or 4 bits;
+// Quantised weights as right operands: w = scale·(code − zero), scale·code + minimum or
+// scale·table[code], of codes in 8 or 4 bits;
 // shaders/quant.metal says how they lie. A product never writes w to memory.
 //
 // Tiles get it as floats: a thread turns a word, 4 or 8 codes of an output, into as many elements of a
@@ -29,13 +30,16 @@ func (p *product) words(n int) bool {
 	})
 }
 
-// zeros is the expression of the zero points of operand n.
-func (p *product) zeros(n int) string {
+// extra is the expression of the third part of operand n.
+func (p *product) extra(n int) string {
 	if len(weight(p.g, p.inst.Args[n]).Args) == 3 {
-		return "a." + p.operand(n) + "_zeros"
+		return "a." + p.operand(n) + "_extra"
 	}
-	return "(device const uchar*)0"
+	return noExtra
 }
+
+// noExtra is the third part of a weight that has none.
+const noExtra = "(device const uchar*)0"
 
 // codeLine loads w of a product of few rows from words of codes, up to the place `to` of the inner axis.
 // Four words are those of four columns, to be scaled, or of a transposed weight those of four places of the
@@ -44,12 +48,16 @@ func (p *product) codeLine(n int, to string) {
 	q, name := ir.QuantOf(&weight(p.g, p.inst.Args[n]).Attr), p.operand(n)
 	p.line("const %s beside = min(column + 4 * x, (a.n0 - 1) / 4 * 4);", p.index)
 	if q.Transposed {
-		p.line("transposed_line<%[1]d>(a.%[2]s_codes, a.%[2]s_scales, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, %[4]s, k, beside, w);",
-			q.Bits, name, p.zeros(n), to)
+		p.line("transposed_line<%[1]d, %[5]d>(a.%[2]s_codes, a.%[2]s_scales, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, %[4]s, k, beside, w);",
+			q.Bits, name, p.extra(n), to, q.Form)
 		return
 	}
 	p.line("float scale[4];")
-	p.line("coded_line<%[1]d>(a.%[2]s_codes, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, k, beside, w);", q.Bits, name, p.zeros(n))
+	p.line("coded_line<%[1]d, %[4]d>(a.%[2]s_codes, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, k, beside, w);", q.Bits, name, p.extra(n), q.Form)
+	if q.Form == ir.Minimums {
+		p.line("float minimum[4];")
+		p.line("line_minimums(%[2]s, int(a.%[1]s_group), a.%[1]s_groups, k, beside, minimum);", name, p.extra(n))
+	}
 	p.line("line_scales(a.%[1]s_scales, int(a.%[1]s_group), a.%[1]s_groups, k, beside, scale);", name)
 }
 
@@ -74,8 +82,8 @@ func (p *product) fetchWords(o side, to string) {
 			p.line("const %s deep = next + line, i0 = column + output;", p.index)
 		}
 		p.line("float w[%d] = {};", count)
-		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[3]s, w);",
-			input, length, output, limit, q.Bits, name, p.zeros(o.n))
+		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d, %[8]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[3]s, w);",
+			input, length, output, limit, q.Bits, name, p.extra(o.n), q.Form)
 		p.line("UNROLL for (int d = 0; d < %d; d++) right_tile[%s] = %s(%s + d < %s ? w[d] : 0.0f);", count, t.place(o.cell, o.size, wide, under, beside), o.cell, input, length)
 	})
 }

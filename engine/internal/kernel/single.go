@@ -202,15 +202,15 @@ func (t *text) dequantised(prefix string, q ir.Quant, parts []backend.Ref, k, n 
 		t.pointer("const ", prefix+name, in.DType, in.Buf, in.Layout.Offset)
 		return "a." + prefix + name
 	}
-	codes, scales, zeros := pointer("codes", parts[0]), pointer("scales", parts[1]), "(device const uchar*)0"
+	codes, scales, extra := pointer("codes", parts[0]), pointer("scales", parts[1]), noExtra
 	if len(parts) == 3 {
-		zeros = pointer("zeros", parts[2])
+		extra = pointer("extra", parts[2])
 	}
 	t.constant(prefix+"bits", q.Bits)
 	t.constant(prefix+"group", q.Group)
 	t.constant(prefix+"lines", q.Lines())
 	t.constant(prefix+"groups", q.Groups())
-	return fmt.Sprintf("dequantized(%s, %s, %s, int(a.%[4]sbits), int(a.%[4]sgroup), a.%[4]slines, a.%[4]sgroups, %[5]s, %[6]s)", codes, scales, zeros, prefix, k, n)
+	return fmt.Sprintf("dequantized<%[7]d>(%[1]s, %[2]s, %[3]s, int(a.%[4]sbits), int(a.%[4]sgroup), a.%[4]slines, a.%[4]sgroups, %[5]s, %[6]s)", codes, scales, extra, prefix, k, n, q.Form)
 }
 
 func dequantize(g *backend.Group, k *Kernel) {

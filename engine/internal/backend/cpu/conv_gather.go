@@ -44,7 +44,7 @@ func (g *gathered) run(l *launch, a, b, to unsafe.Pointer) {
 	}
 	c := &g.call
 	c.A, c.B = append(c.A[:0], a), append(c.B[:0], b)
-	c.Scales, c.Zeros = []unsafe.Pointer{nil}, []unsafe.Pointer{nil}
+	c.Scales, c.Extra = []unsafe.Pointer{nil}, []unsafe.Pointer{nil}
 	c.C, c.LDC, c.BatchC, c.Done = (*float32)(to), g.n, g.m*g.n, nil
 	if g.to != nil {
 		c.C = unsafe.SliceData(l.scratch.floats(g.batch * g.m * g.n))

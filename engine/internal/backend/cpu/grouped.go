@@ -161,7 +161,7 @@ func (p *grouped) product(rows int) *groupedProduct {
 // run computes the product of a group's rows, the first of which is the packed row from.
 func (q *groupedProduct) run(l *launch, p *grouped, group, from int) {
 	q.a, q.b = append(q.a[:0], p.rows[0].row(from)), q.b[:0]
-	q.scales, q.zeros = append(q.scales[:0], nil), append(q.zeros[:0], nil)
+	q.scales, q.extra = append(q.scales[:0], nil), append(q.extra[:0], nil)
 	var place func(row int) unsafe.Pointer
 	if p.w != nil {
 		at := p.w.Layout.Offset + group*p.w.Layout.Stride[0]

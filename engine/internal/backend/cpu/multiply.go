@@ -31,18 +31,18 @@ func newMultiplier(p *problem, t dtype.Type) multiplier {
 // a launch allocates none.
 type arguments struct {
 	a, b          []unsafe.Pointer // of each term; of a quantised weight b is its codes
-	scales, zeros []unsafe.Pointer // of a quantised weight; nil otherwise
+	scales, extra []unsafe.Pointer // of a quantised weight; nil otherwise
 	c             unsafe.Pointer   // nil if only done sees the product
 	done          func(worker int, part gemm.Part)
 }
 
 func (a *arguments) bind(l *launch, scratch []byte, p *problem, raw place) {
-	a.a, a.b, a.scales, a.zeros = a.a[:0], a.b[:0], a.scales[:0], a.zeros[:0]
+	a.a, a.b, a.scales, a.extra = a.a[:0], a.b[:0], a.scales[:0], a.extra[:0]
 	for i := range p.left {
 		a.a = append(a.a, p.left[i].at(l, scratch))
 		a.b = append(a.b, p.right[i].at(l, scratch))
 		a.scales = append(a.scales, p.scales[i].at(l, scratch))
-		a.zeros = append(a.zeros, p.zeros[i].at(l, scratch))
+		a.extra = append(a.extra, p.extra[i].at(l, scratch))
 	}
 	a.c = raw.at(l, scratch)
 }
@@ -52,7 +52,7 @@ func (a *arguments) release() {
 	clear(a.a)
 	clear(a.b)
 	clear(a.scales)
-	clear(a.zeros)
+	clear(a.extra)
 	a.c = nil
 }
 
@@ -77,7 +77,7 @@ func (f *floatProduct) multiply(l *launch, _ []byte, a *arguments) {
 	if to == nil && !f.passing {
 		to = unsafe.Pointer(unsafe.SliceData(l.scratch.floats(p.size())))
 	}
-	c.A, c.B, c.Scales, c.Zeros, c.Done = a.a, a.b, a.scales, a.zeros, a.done
+	c.A, c.B, c.Scales, c.Extra, c.Done = a.a, a.b, a.scales, a.extra, a.done
 	c.C, c.LDC, c.BatchC = (*float32)(to), p.n, p.m*p.n
 	c.Scratch = l.scratch.floats(f.product.ScratchLen())
 	defer func() { c.C, c.Scratch = nil, nil }()

@@ -20,7 +20,7 @@ type problem struct {
 	left    []place
 	right   []place         // of a quantised weight: its codes
 	scales  []place         // of a quantised weight; nowhere otherwise
-	zeros   []place         // likewise, if it has zero points
+	extra   []place         // likewise, of its third part
 	weights []writtenWeight // what a product of float64 reads instead of codes
 }
 
@@ -57,7 +57,7 @@ func (m *matMul) read(p *problem, inst int) error {
 		}
 		if t.K == 0 { // adds nothing, and need not have an address
 			n := len(p.left) - 1
-			p.left, p.right, p.scales, p.zeros, lays = p.left[:n], p.right[:n], p.scales[:n], p.zeros[:n], lays[:2*n]
+			p.left, p.right, p.scales, p.extra, lays = p.left[:n], p.right[:n], p.scales[:n], p.extra[:n], lays[:2*n]
 			continue
 		}
 		p.terms = append(p.terms, t)

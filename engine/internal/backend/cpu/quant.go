@@ -19,7 +19,7 @@ var nowhere = place{buf: -1, offset: -1}
 // gives the layout that the weight would have, and where the codes are.
 func (m *matMul) rightOperand(p *problem, t *gemm.Term, r backend.Ref) (ir.Layout, place, error) {
 	if _, input := r.Input(); input || m.g.Insts[r.Index].Op != ir.Dequantize {
-		p.scales, p.zeros = append(p.scales, nowhere), append(p.zeros, nowhere)
+		p.scales, p.extra = append(p.scales, nowhere), append(p.extra, nowhere)
 		return m.operand(r)
 	}
 	in := &m.g.Insts[r.Index]
@@ -29,17 +29,17 @@ func (m *matMul) rightOperand(p *problem, t *gemm.Term, r backend.Ref) (ir.Layou
 	}
 	q := ir.QuantOf(&in.Attr)
 	if in.DType == dtype.F64 {
-		p.scales, p.zeros = append(p.scales, nowhere), append(p.zeros, nowhere)
+		p.scales, p.extra = append(p.scales, nowhere), append(p.extra, nowhere)
 		to := m.reserve(in.DType, q.K*q.N)
 		p.weights = append(p.weights, writtenWeight{q, at, to})
 		return ir.Contiguous(in.Shape), to, nil
 	}
-	p.scales, p.zeros = append(p.scales, at[1]), append(p.zeros, at[2])
-	t.Codes = &gemm.Codes{K: q.K, N: q.N, Bits: q.Bits, Group: q.Group, Scale: elemOf(at[1].dtype), Transposed: q.Transposed}
+	p.scales, p.extra = append(p.scales, at[1]), append(p.extra, at[2])
+	t.Codes = &gemm.Codes{K: q.K, N: q.N, Bits: q.Bits, Group: q.Group, Form: q.Form, Scale: elemOf(at[1].dtype), Transposed: q.Transposed}
 	return ir.Contiguous(in.Shape), at[0], nil
 }
 
-// quantParts returns where codes, scales and zero points of a quantised weight are.
+// quantParts returns where the parts of a quantised weight are: codes, scales, and what its form needs.
 func quantParts(g *backend.Group, args []backend.Ref) (at [3]place, err error) {
 	at[2] = nowhere
 	for i, arg := range args {
@@ -55,8 +55,8 @@ func quantParts(g *backend.Group, args []backend.Ref) (at [3]place, err error) {
 // bindQuant is the weight during a launch.
 func bindQuant(l *launch, q ir.Quant, at [3]place) *micro.Quant {
 	return &micro.Quant{
-		Bits: q.Bits, Group: q.Group, Groups: q.Groups(), Scale: elemOf(at[1].dtype),
-		Codes: at[0].at(l, nil), Scales: at[1].at(l, nil), Zeros: at[2].at(l, nil),
+		Bits: q.Bits, Group: q.Group, Form: q.Form, Groups: q.Groups(), Scale: elemOf(at[1].dtype),
+		Codes: at[0].at(l, nil), Scales: at[1].at(l, nil), Extra: at[2].at(l, nil),
 	}
 }
 

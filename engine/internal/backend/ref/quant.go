@@ -19,11 +19,16 @@ func weight(q ir.Quant, parts []value, k, n int) float64 {
 		code = code >> (4 * (place / 4)) & 15
 	}
 	at := (block*q.Groups()+k/q.Group)*ir.QuantBlock + lane
-	zero := int64(1) << (q.Bits - 1)
-	if len(parts) == 3 {
-		zero = parts[2].i[at]
+	scale := parts[1].f[at]
+	switch q.Form {
+	case ir.Zeros:
+		return scale * float64(code-parts[2].i[at])
+	case ir.Minimums:
+		return float64(float32(scale*float64(code))) + parts[2].f[at]
+	case ir.Table:
+		return scale * parts[2].f[code]
 	}
-	return parts[1].f[at] * float64(code-zero)
+	return scale * float64(code-1<<(q.Bits-1))
 }
 
 func dequantize(in *backend.Inst, a []value) value {

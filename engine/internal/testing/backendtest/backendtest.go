@@ -270,7 +270,7 @@ func (s *suite) errors(t *testing.T) {
 		}},
 		{"dequantize_take beyond the end", func(b *B) *ir.Node {
 			q := ir.Quant{K: 3, N: 5, Bits: 4, Group: 32, DType: dtype.F32}
-			return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Ints(dtype.I64, []int{1}, 5)}, b.Quantised(q, dtype.F32, false)...)...)
+			return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Ints(dtype.I64, []int{1}, 5)}, b.Quantised(q, dtype.F32)...)...)
 		}},
 		{"a target that is no class", func(b *B) *ir.Node {
 			ce := b.New(ir.CrossEntropy, ir.Attr{Index: -100}, b.Normal(dtype.F32, 2, 5), b.Ints(dtype.I64, []int{2}, 4, 5))

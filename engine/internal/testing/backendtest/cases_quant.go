@@ -7,15 +7,20 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Quantised returns the parts of a quantised weight with random codes, scales and perhaps zero points.
-func (b *B) Quantised(q ir.Quant, scale dtype.Type, affine bool) []*ir.Node {
+// Quantised returns the parts of a quantised weight with random codes, scales, and what its form needs.
+func (b *B) Quantised(q ir.Quant, scale dtype.Type) []*ir.Node {
 	shape := []int{q.Blocks(), q.Groups(), ir.QuantBlock}
 	parts := []*ir.Node{
 		b.Leaf(dtype.U8, []int{q.Blocks(), q.Lines(), 64}, func(int) float64 { return float64(b.rng.IntN(256)) }),
 		b.Leaf(scale, shape, func(int) float64 { return b.rng.NormFloat64() / float64(int(1)<<(q.Bits-1)) }),
 	}
-	if affine {
+	switch q.Form {
+	case ir.Zeros:
 		parts = append(parts, b.Leaf(dtype.U8, shape, func(int) float64 { return float64(b.rng.IntN(1 << q.Bits)) }))
+	case ir.Minimums:
+		parts = append(parts, b.Leaf(scale, shape, func(int) float64 { return b.rng.NormFloat64() }))
+	case ir.Table:
+		parts = append(parts, b.Leaf(dtype.F32, []int{1 << q.Bits}, func(int) float64 { return b.rng.NormFloat64() * float64(int(1)<<(q.Bits-1)) }))
 	}
 	return parts
 }
@@ -24,25 +29,22 @@ func (b *B) Quantised(q ir.Quant, scale dtype.Type, affine bool) []*ir.Node {
 type quantKind struct {
 	bits, group int
 	scale       dtype.Type
-	affine      bool
+	form        ir.Form
 }
 
 var quantKinds = []quantKind{
-	{8, 32, dtype.F32, false}, {4, 64, dtype.F32, false}, {4, 32, dtype.BF16, true}, {8, 128, dtype.F32, true}, {4, 128, dtype.BF16, false},
+	{8, 32, dtype.F32, ir.Middle}, {4, 64, dtype.F32, ir.Middle}, {4, 32, dtype.BF16, ir.Zeros}, {8, 128, dtype.F32, ir.Zeros}, {4, 128, dtype.BF16, ir.Middle},
+	{8, 16, dtype.F32, ir.Middle}, {4, 32, dtype.F32, ir.Minimums}, {8, 64, dtype.BF16, ir.Minimums}, {4, 16, dtype.BF16, ir.Table}, {8, 128, dtype.F32, ir.Table},
 }
 
 func (k quantKind) String() string {
-	scheme := "symmetric"
-	if k.affine {
-		scheme = "affine"
-	}
-	return fmt.Sprintf("int%d in %d, %v, %s", k.bits, k.group, k.scale, scheme)
+	return fmt.Sprintf("int%d in %d, %v, %s", k.bits, k.group, k.scale, [...]string{"symmetric", "affine", "minimums", "table"}[k.form])
 }
 
 // quantised returns a lazy weight [k n].
 func (b *B) quantised(kind quantKind, dt dtype.Type, k, n int) *ir.Node {
-	q := ir.Quant{K: k, N: n, Bits: kind.bits, Group: kind.group, DType: dt}
-	return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale, kind.affine)...)
+	q := ir.Quant{K: k, N: n, Bits: kind.bits, Group: kind.group, Form: kind.form, DType: dt}
+	return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale)...)
 }
 
 // dequantizeCases are weights alone, and products with them: with the weight as stored and transposed, with
@@ -58,8 +60,8 @@ func dequantizeCases() []Case {
 			k, n := s[0], s[1]
 			for _, turned := range []bool{false, true} {
 				add(fmt.Sprint(kind, s, turned), 0, single(func(b *B, dt dtype.Type) *ir.Node {
-					q := ir.Quant{K: k, N: n, Bits: kind.bits, Group: kind.group, DType: dt, Transposed: turned}
-					return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale, kind.affine)...)
+					q := ir.Quant{K: k, N: n, Bits: kind.bits, Group: kind.group, Form: kind.form, DType: dt, Transposed: turned}
+					return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale)...)
 				}))
 			}
 		}
@@ -101,8 +103,8 @@ func dequantizeTakeCases() []Case {
 	for _, kind := range quantKinds {
 		for _, index := range [][]int{{}, {7}, {2, 3}, {0}} {
 			list = append(list, Case{Name: fmt.Sprint(kind, index), Build: single(func(b *B, dt dtype.Type) *ir.Node {
-				q := ir.Quant{K: 133, N: 50, Bits: kind.bits, Group: kind.group, DType: dt}
-				return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Places(50, index...)}, b.Quantised(q, kind.scale, kind.affine)...)...)
+				q := ir.Quant{K: 133, N: 50, Bits: kind.bits, Group: kind.group, Form: kind.form, DType: dt}
+				return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Places(50, index...)}, b.Quantised(q, kind.scale)...)...)
 			})})
 		}
 	}

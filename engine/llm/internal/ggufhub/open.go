@@ -131,7 +131,7 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 	return t, err
 }
 
-// Codes reads a matrix whose numbers package quant holds as they are; it is nil where that is not so.
+// Codes reads a matrix of a quantised type as the codes that it is; it is nil for other tensors.
 func (m *Model) Codes(name string) (*quant.Weight, error) {
 	info, err := m.file.Info(m.names[name])
 	if err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) != 2 {

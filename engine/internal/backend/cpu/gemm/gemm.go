@@ -86,8 +86,8 @@ func NewPassing(m, n, batch int, terms []Term, threads int) *Product {
 // A Call is one evaluation of a product.
 type Call struct {
 	A, B []unsafe.Pointer // of each term; of a quantised weight B is its codes
-	// Scales and Zeros belong to the terms with quantised weights; they are nil for other terms.
-	Scales, Zeros []unsafe.Pointer
+	// Scales and Extra belong to the terms with quantised weights; they are nil for other terms.
+	Scales, Extra []unsafe.Pointer
 	// C is the address of the results: M rows of N columns, rows LDC elements apart, matrices BatchC
 	// elements apart. A product that only passes results on does not use it.
 	C           *float32

@@ -181,7 +181,7 @@ func checkPassing(t *testing.T, workers *pool.Pool, p *Product, kept *Call, done
 	was, want := slices.Clone(done), slices.Clone(passed)
 	clear(done)
 	clear(passed)
-	q.Run(workers, &Call{A: kept.A, B: kept.B, Scales: kept.Scales, Zeros: kept.Zeros, Done: kept.Done, Scratch: random(q.ScratchLen())})
+	q.Run(workers, &Call{A: kept.A, B: kept.B, Scales: kept.Scales, Extra: kept.Extra, Done: kept.Done, Scratch: random(q.ScratchLen())})
 	if !slices.Equal(done, was) {
 		t.Fatalf("m %d n %d batch %d: a product that passes its results on hands on other elements", p.M, p.N, p.Batch)
 	}

@@ -4,12 +4,14 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // Codes describes a quantised right operand [K N]. Its parts, each contiguous, come with a Call.
 type Codes struct {
 	K, N        int // of the weight; a Transposed term reads it as [N K]
 	Bits, Group int
+	Form        ir.Form
 	Scale       micro.Elem
 	Transposed  bool
 }
@@ -18,8 +20,8 @@ type Codes struct {
 func (t *Term) quant(c *Call, i int) micro.Quant {
 	w := t.Codes
 	return micro.Quant{
-		Bits: w.Bits, Group: w.Group, Groups: (w.K + w.Group - 1) / w.Group, Scale: w.Scale,
-		Codes: c.B[i], Scales: c.Scales[i], Zeros: c.Zeros[i],
+		Bits: w.Bits, Group: w.Group, Form: w.Form, Groups: (w.K + w.Group - 1) / w.Group, Scale: w.Scale,
+		Codes: c.B[i], Scales: c.Scales[i], Extra: c.Extra[i],
 	}
 }
 
@@ -28,7 +30,7 @@ func (t *Term) inputLen(rows int) int {
 	if t.Codes == nil || t.K == 0 {
 		return 0
 	}
-	q := micro.Quant{Bits: t.Codes.Bits, Group: t.Codes.Group, Groups: (t.Codes.K + t.Codes.Group - 1) / t.Codes.Group}
+	q := micro.Quant{Bits: t.Codes.Bits, Group: t.Codes.Group, Form: t.Codes.Form, Groups: (t.Codes.K + t.Codes.Group - 1) / t.Codes.Group}
 	return roundUp(q.InputLen(rows), 16)
 }
 

@@ -44,7 +44,7 @@ func (c codesCase) prepare(threads int) (p *Product, args *Call, x, z []float32,
 	x, z = random(c.m*steps), make([]float32, c.m*cols)
 	args = call(p, x, nil, z)
 	args.B[0] = unsafe.Pointer(unsafe.SliceData(codes))
-	args.Scales, args.Zeros = []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(scales))}, []unsafe.Pointer{nil}
+	args.Scales, args.Extra = []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(scales))}, []unsafe.Pointer{nil}
 	return p, args, x, z, codes
 }
 

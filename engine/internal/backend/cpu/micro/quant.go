@@ -1,6 +1,10 @@
 package micro
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
 
 // Lanes is the number of outputs in a block of a quantised weight.
 const Lanes = 16
@@ -8,14 +12,17 @@ const Lanes = 16
 // A Quant is a quantised weight in memory; ir.Quant describes its layout.
 type Quant struct {
 	Bits, Group   int
-	Groups        int // of a block
-	Scale         Elem
+	Form          ir.Form
+	Groups        int  // of a block
+	Scale         Elem // of scales and minimums
 	Codes, Scales unsafe.Pointer
-	Zeros         unsafe.Pointer // one byte for each scale; nil stands for 2^(Bits−1)
+	Extra         unsafe.Pointer // zero points, minimums or the table, as the form says
 }
 
-// middle4 and middle8 are the zero points of a weight without zero points of its own.
+// middle4 and middle8 are the zero points of a weight without zero points of its own, none those of one with
+// minimums.
 var (
+	none    [Lanes]byte
 	middle4 = [Lanes]byte{8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}
 	middle8 = [Lanes]byte{128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128}
 )
@@ -28,8 +35,8 @@ func (q *Quant) lines() int { return q.Group / q.perLine() }
 
 func (q *Quant) blockBytes() int { return q.Groups * q.lines() * 4 * Lanes }
 
-// codes, scales and zeros return the address of the data of a group; step is the distance to the zeros of
-// the next group.
+// codes, scales, minimums and zeros return the address of the data of a group; step is the distance to the
+// zeros of the next group. What vectors read in the place of zeros may be the table.
 func (q *Quant) codes(block, group int) unsafe.Pointer {
 	return unsafe.Add(q.Codes, block*q.blockBytes()+group*q.lines()*4*Lanes)
 }
@@ -38,19 +45,34 @@ func (q *Quant) scales(block, group int) unsafe.Pointer {
 	return unsafe.Add(q.Scales, (block*q.Groups+group)*Lanes*q.Scale.Size())
 }
 
+func (q *Quant) minimums(block, group int) unsafe.Pointer {
+	return unsafe.Add(q.Extra, (block*q.Groups+group)*Lanes*q.Scale.Size())
+}
+
 func (q *Quant) zeros(block, group int) (p *byte, step int) {
-	if q.Zeros != nil {
-		return (*byte)(unsafe.Add(q.Zeros, (block*q.Groups+group)*Lanes)), Lanes
-	}
-	if q.Bits == 4 {
+	switch {
+	case q.Form == ir.Zeros:
+		return (*byte)(unsafe.Add(q.Extra, (block*q.Groups+group)*Lanes)), Lanes
+	case q.Form == ir.Minimums:
+		return &none[0], 0
+	case q.Form == ir.Table:
+		return (*byte)(q.Extra), 0
+	case q.Bits == 4:
 		return &middle4[0], 0
 	}
 	return &middle8[0], 0
 }
 
-// scale and zero return the scale and the zero point of one output.
+// scale, minimum and zero return those of one output.
 func (q *Quant) scale(block, group, lane int) float32 {
 	return Source{Base: unsafe.Add(q.scales(block, group), lane*q.Scale.Size()), Elem: q.Scale}.first()
+}
+
+func (q *Quant) minimum(block, group, lane int) float32 {
+	if q.Form != ir.Minimums {
+		return 0
+	}
+	return Source{Base: unsafe.Add(q.minimums(block, group), lane*q.Scale.Size()), Elem: q.Scale}.first()
 }
 
 func (q *Quant) zero(block, group, lane int) int {
@@ -68,10 +90,24 @@ func (q *Quant) code(block, group, lane, i int) int {
 	return int(b)
 }
 
-// At returns element [k n] of the weight; nothing is rounded.
+// unscaled is what a scale multiplies at input i of a group: the code less the zero point, or its number in
+// the table.
+func (q *Quant) unscaled(block, group, lane, i int) float32 {
+	code := q.code(block, group, lane, i)
+	if q.Form == ir.Table {
+		return unsafe.Slice((*float32)(q.Extra), 1<<q.Bits)[code]
+	}
+	return float32(code - q.zero(block, group, lane))
+}
+
+// At returns element [k n] of the weight; nothing is rounded but the product that a minimum is added to.
 func (q *Quant) At(k, n int) float64 {
 	block, lane, group := n/Lanes, n%Lanes, k/q.Group
-	return float64(q.scale(block, group, lane)) * float64(q.code(block, group, lane, k%q.Group)-q.zero(block, group, lane))
+	w := float64(q.scale(block, group, lane)) * float64(q.unscaled(block, group, lane, k%q.Group))
+	if q.Form == ir.Minimums {
+		return float64(float32(w)) + float64(q.minimum(block, group, lane))
+	}
+	return w
 }
 
 // Column writes elements [from n], [from+1 n] … of the weight to dst; from is a multiple of 32.
@@ -80,9 +116,9 @@ func (q *Quant) Column(n, from int, dst []float32) {
 	for len(dst) > 0 {
 		group, first := from/q.Group, from%q.Group
 		count := min(len(dst), q.Group-first)
-		s, z := q.scale(block, group, lane), q.zero(block, group, lane)
+		s, m := q.scale(block, group, lane), q.minimum(block, group, lane)
 		for i := range dst[:count] {
-			dst[i] = s * float32(q.code(block, group, lane, first+i)-z)
+			dst[i] = float32(s*q.unscaled(block, group, lane, first+i)) + m
 		}
 		from, dst = from+count, dst[count:]
 	}
@@ -126,6 +162,7 @@ type QuantInput struct {
 	rows   int
 	digits []byte    // rows of records, if there are integer products and all numbers have digits; else nil
 	floats []float32 // rows of Groups·Group, if digits is nil
+	sums   []float32 // of a weight with minimums: rows of the sums of Groups groups
 }
 
 // record returns the bytes of a group of digits. They are the unit of the group (f32); the negative sums of
@@ -134,23 +171,45 @@ type QuantInput struct {
 func (q *Quant) record() int { return 16 + 4*q.Group }
 
 // InputLen returns how many elements of scratch memory Prepare needs for the rows.
-func (q *Quant) InputLen(rows int) int { return rows * q.Groups * q.record() / 4 }
+func (q *Quant) InputLen(rows int) int { return rows * q.Groups * (q.record()/4 + 1) }
 
 // Prepare reads rows of k values, lda apart, and keeps them in scratch.
 func (q *Quant) Prepare(scratch []float32, rows, k int, a *float32, lda int) QuantInput {
-	if integerDot() {
-		if d := q.digits(scratch, rows, k, a, lda); d != nil {
-			return QuantInput{rows: rows, digits: d}
+	x := QuantInput{rows: rows}
+	if q.Form == ir.Minimums {
+		x.sums = scratch[q.InputLen(rows)-rows*q.Groups:][:rows*q.Groups]
+		for i := range x.sums {
+			row, at := i/q.Groups, i%q.Groups*q.Group
+			x.sums[i] = sum(unsafe.Slice(offset(a, row*lda+at), min(q.Group, k-at)))
+		}
+	}
+	if integerDot() && q.Form != ir.Table {
+		if x.digits = q.digits(scratch, rows, k, a, lda); x.digits != nil {
+			return x
 		}
 	}
 	width := q.Groups * q.Group
-	x := QuantInput{rows: rows, floats: scratch[:rows*width]}
+	x.floats = scratch[:rows*width]
 	for i := range rows {
 		row := x.floats[i*width : (i+1)*width]
 		copy(row, unsafe.Slice(offset(a, i*lda), k))
 		clear(row[k:])
 	}
 	return x
+}
+
+// sum adds up in four parts, so that an addition need not wait for the one before.
+func sum(x []float32) float32 {
+	var part [4]float32
+	for ; len(x) >= 4; x = x[4:] {
+		for i := range part {
+			part[i] += x[i]
+		}
+	}
+	for i, v := range x {
+		part[i] += v
+	}
+	return part[0] + part[1] + (part[2] + part[3])
 }
 
 // digits returns the digits of all rows. It returns nil if a group has none, because a number is not
@@ -207,6 +266,13 @@ func (q *Quant) multiplyBlocks(x *QuantInput, block, blocks int, c *float32, ldc
 
 // multiplyRows multiplies up to four rows by whole blocks; c is where the first row's result goes.
 func (q *Quant) multiplyRows(x *QuantInput, row, rows, block, blocks int, c *float32, ldc int) {
+	if x.sums != nil {
+		for r := range rows {
+			for b := range blocks {
+				q.multiplySums(x.sums[(row+r)*q.Groups:][:q.Groups], block+b, offset(c, r*ldc+b*Lanes))
+			}
+		}
+	}
 	if x.digits != nil {
 		q.multiplyDigits(x, row, rows, block, blocks, c, ldc)
 		return
@@ -223,13 +289,26 @@ func (q *Quant) multiplyRows(x *QuantInput, row, rows, block, blocks int, c *flo
 	}
 }
 
+// multiplySums multiplies the sums of a row's groups by the minimums of a block.
+func (q *Quant) multiplySums(sums []float32, block int, c *float32) {
+	if q.multiplySumsVector(unsafe.SliceData(sums), block, c) {
+		return
+	}
+	for lane, to := range unsafe.Slice(c, Lanes) {
+		for g, s := range sums {
+			to += float32(s * q.minimum(block, g, lane))
+		}
+		unsafe.Slice(c, Lanes)[lane] = to
+	}
+}
+
 // multiplyScalar multiplies a row by a block in Go.
 func (q *Quant) multiplyScalar(x []float32, block int, c []float32) {
 	for lane := range c {
 		for g := range q.Groups {
-			z, sum := q.zero(block, g, lane), float32(0)
+			sum := float32(0)
 			for i, v := range x[g*q.Group:][:q.Group] {
-				sum += v * float32(q.code(block, g, lane, i)-z)
+				sum += v * q.unscaled(block, g, lane, i)
 			}
 			c[lane] += sum * q.scale(block, g, lane)
 		}

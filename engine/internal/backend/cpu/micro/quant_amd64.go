@@ -44,6 +44,16 @@ func quantFloat8F32AVX2(groups int, lines int, codes *byte, x *float32, scales *
 //go:noescape
 func dequantize8F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
 
+// quantTable8F32AVX2 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable8F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable8F32AVX2 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable8F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+
 // quantFloat8F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
@@ -53,6 +63,16 @@ func quantFloat8F32AVX512(groups int, lines int, codes *byte, x *float32, scales
 //
 //go:noescape
 func dequantize8F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+
+// quantTable8F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable8F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable8F32AVX512 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable8F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot8x1x1BF16 multiplies digits by codes; see gen/quant.go.
 //
@@ -89,6 +109,16 @@ func quantFloat8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales 
 //go:noescape
 func dequantize8BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
 
+// quantTable8BF16AVX2 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable8BF16AVX2 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable8BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+
 // quantFloat8BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
@@ -98,6 +128,16 @@ func quantFloat8BF16AVX512(groups int, lines int, codes *byte, x *float32, scale
 //
 //go:noescape
 func dequantize8BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+
+// quantTable8BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable8BF16AVX512 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable8BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot4x1x1F32 multiplies digits by codes; see gen/quant.go.
 //
@@ -134,6 +174,16 @@ func quantFloat4F32AVX2(groups int, lines int, codes *byte, x *float32, scales *
 //go:noescape
 func dequantize4F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
 
+// quantTable4F32AVX2 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable4F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable4F32AVX2 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable4F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+
 // quantFloat4F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
@@ -143,6 +193,16 @@ func quantFloat4F32AVX512(groups int, lines int, codes *byte, x *float32, scales
 //
 //go:noescape
 func dequantize4F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+
+// quantTable4F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable4F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable4F32AVX512 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable4F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot4x1x1BF16 multiplies digits by codes; see gen/quant.go.
 //
@@ -179,6 +239,16 @@ func quantFloat4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales 
 //go:noescape
 func dequantize4BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
 
+// quantTable4BF16AVX2 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable4BF16AVX2 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable4BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+
 // quantFloat4BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
@@ -188,3 +258,53 @@ func quantFloat4BF16AVX512(groups int, lines int, codes *byte, x *float32, scale
 //
 //go:noescape
 func dequantize4BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+
+// quantTable4BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
+//
+//go:noescape
+func quantTable4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+
+// dequantizeTable4BF16AVX512 writes the weights of a block; see gen/quant.go.
+//
+//go:noescape
+func dequantizeTable4BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+
+// quantSumsF32AVX2 multiplies sums of groups by the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func quantSumsF32AVX2(groups int, sums *float32, minimums *float32, c *float32)
+
+// addMinimumsF32AVX2 adds the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func addMinimumsF32AVX2(groups int, inputs int, minimums *float32, dst *float32, ldd int)
+
+// quantSumsF32AVX512 multiplies sums of groups by the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func quantSumsF32AVX512(groups int, sums *float32, minimums *float32, c *float32)
+
+// addMinimumsF32AVX512 adds the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func addMinimumsF32AVX512(groups int, inputs int, minimums *float32, dst *float32, ldd int)
+
+// quantSumsBF16AVX2 multiplies sums of groups by the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func quantSumsBF16AVX2(groups int, sums *float32, minimums *uint16, c *float32)
+
+// addMinimumsBF16AVX2 adds the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func addMinimumsBF16AVX2(groups int, inputs int, minimums *uint16, dst *float32, ldd int)
+
+// quantSumsBF16AVX512 multiplies sums of groups by the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func quantSumsBF16AVX512(groups int, sums *float32, minimums *uint16, c *float32)
+
+// addMinimumsBF16AVX512 adds the minimums of a block; see gen/quant.go.
+//
+//go:noescape
+func addMinimumsBF16AVX512(groups int, inputs int, minimums *uint16, dst *float32, ldd int)

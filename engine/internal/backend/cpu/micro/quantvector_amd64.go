@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 type (
@@ -26,7 +27,7 @@ const (
 	dot4x1
 )
 
-// Kernels by bits (8, 4), and by shape or set.
+// Kernels by bits (8, 4), those with a table behind those without, and by shape or set.
 var (
 	quantDotF32 = [2][5]quantDot32{
 		{quantDot8x1x1F32, quantDot8x1x4F32, quantDot8x2x1F32, quantDot8x2x2F32, quantDot8x4x1F32},
@@ -36,18 +37,28 @@ var (
 		{quantDot8x1x1BF16, quantDot8x1x4BF16, quantDot8x2x1BF16, quantDot8x2x2BF16, quantDot8x4x1BF16},
 		{quantDot4x1x1BF16, quantDot4x1x4BF16, quantDot4x2x1BF16, quantDot4x2x2BF16, quantDot4x4x1BF16},
 	}
-	quantFloatF32 = [2][3]quantFloat32{
+	quantFloatF32 = [4][3]quantFloat32{
 		{isa.AVX2: quantFloat8F32AVX2, isa.AVX512: quantFloat8F32AVX512}, {isa.AVX2: quantFloat4F32AVX2, isa.AVX512: quantFloat4F32AVX512},
+		{isa.AVX2: quantTable8F32AVX2, isa.AVX512: quantTable8F32AVX512}, {isa.AVX2: quantTable4F32AVX2, isa.AVX512: quantTable4F32AVX512},
 	}
-	quantFloatBF16 = [2][3]quantFloat16{
+	quantFloatBF16 = [4][3]quantFloat16{
 		{isa.AVX2: quantFloat8BF16AVX2, isa.AVX512: quantFloat8BF16AVX512}, {isa.AVX2: quantFloat4BF16AVX2, isa.AVX512: quantFloat4BF16AVX512},
+		{isa.AVX2: quantTable8BF16AVX2, isa.AVX512: quantTable8BF16AVX512}, {isa.AVX2: quantTable4BF16AVX2, isa.AVX512: quantTable4BF16AVX512},
 	}
-	dequantizeF32 = [2][3]dequantize32{
+	dequantizeF32 = [4][3]dequantize32{
 		{isa.AVX2: dequantize8F32AVX2, isa.AVX512: dequantize8F32AVX512}, {isa.AVX2: dequantize4F32AVX2, isa.AVX512: dequantize4F32AVX512},
+		{isa.AVX2: dequantizeTable8F32AVX2, isa.AVX512: dequantizeTable8F32AVX512},
+		{isa.AVX2: dequantizeTable4F32AVX2, isa.AVX512: dequantizeTable4F32AVX512},
 	}
-	dequantizeBF16 = [2][3]dequantize16{
+	dequantizeBF16 = [4][3]dequantize16{
 		{isa.AVX2: dequantize8BF16AVX2, isa.AVX512: dequantize8BF16AVX512}, {isa.AVX2: dequantize4BF16AVX2, isa.AVX512: dequantize4BF16AVX512},
+		{isa.AVX2: dequantizeTable8BF16AVX2, isa.AVX512: dequantizeTable8BF16AVX512},
+		{isa.AVX2: dequantizeTable4BF16AVX2, isa.AVX512: dequantizeTable4BF16AVX512},
 	}
+	quantSumsF32    = [3]func(int, *float32, *float32, *float32){isa.AVX2: quantSumsF32AVX2, isa.AVX512: quantSumsF32AVX512}
+	quantSumsBF16   = [3]func(int, *float32, *uint16, *float32){isa.AVX2: quantSumsBF16AVX2, isa.AVX512: quantSumsBF16AVX512}
+	addMinimumsF32  = [3]func(int, int, *float32, *float32, int){isa.AVX2: addMinimumsF32AVX2, isa.AVX512: addMinimumsF32AVX512}
+	addMinimumsBF16 = [3]func(int, int, *uint16, *float32, int){isa.AVX2: addMinimumsBF16AVX2, isa.AVX512: addMinimumsBF16AVX512}
 )
 
 // integerDot reports whether there are dot products of bytes in vectors of 512 bits.
@@ -61,10 +72,14 @@ func digitsVector(to *byte, x *float32, n int) bool {
 
 // which returns the index of the kernels for the weight's codes.
 func (q *Quant) which() int {
+	at := 0
 	if q.Bits == 4 {
-		return 1
+		at = 1
 	}
-	return 0
+	if q.Form == ir.Table {
+		at += 2
+	}
+	return at
 }
 
 // multiplyDigits multiplies one to four rows by whole blocks.
@@ -128,6 +143,26 @@ func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *fl
 		dequantizeF32[q.which()][isa.Level()](groups, lines, codes, (*float32)(q.scales(block, group)), zeros, step, dst, 4*ldd)
 	} else {
 		dequantizeBF16[q.which()][isa.Level()](groups, lines, codes, (*uint16)(q.scales(block, group)), zeros, step, dst, 4*ldd)
+	}
+	switch {
+	case q.Form != ir.Minimums:
+	case q.Scale == F32:
+		addMinimumsF32[isa.Level()](groups, count, (*float32)(q.minimums(block, group)), dst, 4*ldd)
+	default:
+		addMinimumsBF16[isa.Level()](groups, count, (*uint16)(q.minimums(block, group)), dst, 4*ldd)
+	}
+	return true
+}
+
+// multiplySumsVector is multiplySums. It returns false if the machine has no vectors.
+func (q *Quant) multiplySumsVector(sums *float32, block int, c *float32) bool {
+	if isa.Level() == isa.Portable {
+		return false
+	}
+	if q.Scale == F32 {
+		quantSumsF32[isa.Level()](q.Groups, sums, (*float32)(q.minimums(block, 0)), c)
+	} else {
+		quantSumsBF16[isa.Level()](q.Groups, sums, (*uint16)(q.minimums(block, 0)), c)
 	}
 	return true
 }

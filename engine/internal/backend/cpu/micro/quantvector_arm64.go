@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 type (
@@ -76,9 +77,10 @@ func (q *Quant) dot(shape int, x *QuantInput, row, block int, c *float32, ldc in
 	quantDotBF16[q.which()][shape](q.Groups, q.lines(), codes, d, stride, (*uint16)(q.scales(block, 0)), zeros, step, c, 4*ldc)
 }
 
-// multiplyVector multiplies a row by a block. It returns false if the machine has no vectors.
+// multiplyVector multiplies a row by a block. It returns false if the machine has no vectors, or the weight
+// has a table.
 func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
-	if isa.Level() == isa.Portable {
+	if isa.Level() == isa.Portable || q.Form == ir.Table {
 		return false
 	}
 	codes := (*byte)(q.codes(block, 0))
@@ -92,9 +94,9 @@ func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 }
 
 // dequantizeVector writes count inputs, from input first on, of each of some groups of a block. It returns
-// false if the machine has no vectors.
+// false if the machine has no vectors, or the weight has a table or minimums.
 func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
-	if isa.Level() == isa.Portable {
+	if isa.Level() == isa.Portable || q.Form == ir.Table || q.Form == ir.Minimums {
 		return false
 	}
 	lines, skip := count/q.perLine(), first/q.perLine()*4*Lanes
@@ -107,3 +109,6 @@ func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *fl
 	}
 	return true
 }
+
+// multiplySumsVector leaves multiplySums to Go.
+func (q *Quant) multiplySumsVector(*float32, int, *float32) bool { return false }

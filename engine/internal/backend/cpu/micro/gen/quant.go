@@ -4,8 +4,9 @@ import "fmt"
 
 // emitQuant writes the kernels of quantised weights. "digits" makes fixed-point numbers of f32. "quantDot"
 // multiplies them by codes with integer dot products (AVX-512 VNNI). "quantFloat" multiplies f32 by codes
-// that it converts. "dequantize" writes the weight. ir.Quant and micro.QuantInput describe the layout of
-// the operands.
+// that it converts, or, as "quantTable", looks up. "dequantize" and "dequantizeTable" write the weight, to
+// which "addMinimums" adds; "quantSums" multiplies by minimums. ir.Quant and micro.QuantInput describe the
+// layout of the operands.
 func emitQuant(f *file) {
 	digits(f)
 	for _, bits := range []int{8, 4} {
@@ -14,9 +15,17 @@ func emitQuant(f *file) {
 				quantDot(f, bits, t.name, t.size, shape[0], shape[1])
 			}
 			for _, s := range []set{avx2, avx512} {
-				quantFloat(f, s, bits, t.name, t.size)
-				dequantize(f, s, bits, t.name, t.size)
+				for _, table := range []bool{false, true} {
+					quantFloat(f, s, bits, t.name, t.size, table)
+					dequantize(f, s, bits, t.name, t.size, table)
+				}
 			}
+		}
+	}
+	for _, t := range packTypes[:2] {
+		for _, s := range []set{avx2, avx512} {
+			quantSums(f, s, t.name, t.size)
+			addMinimums(f, s, t.name, t.size)
 		}
 	}
 }
@@ -286,13 +295,14 @@ func (k *dotKernel) finish() {
 }
 
 // A codeReader converts codes to f32 with any set: 16 outputs are one vector or two. Vectors: codes from 0
-// on, zero points from 2 on, scales from 4 on, a result from 6 on, the mask in the last.
+// on, zero points or a table of 16 from 2 on, scales from 4 on, a result from 6 on, the mask in the last.
 type codeReader struct {
 	*function
-	s    set
-	bits int
-	typ  string
-	size int
+	s     set
+	bits  int
+	typ   string
+	size  int
+	table bool
 }
 
 func (k *codeReader) halves() int { return 16 / k.s.lanes }
@@ -313,24 +323,33 @@ func (k *codeReader) start() {
 		word = 0x0f
 	}
 	k.op("VPBROADCASTD", k.f.words(k.name+"Mask", word)+"+0(SB)", k.mask())
+	if k.table && k.bits == 4 {
+		for h := range k.halves() {
+			k.op("VMOVUPS", mem(32*h, "R11"), k.s.v(2+h))
+		}
+	}
 }
 
 // group loads zero points and scales and moves on.
 func (k *codeReader) group() {
 	for h := range k.halves() {
-		k.op("VPMOVZXBD", mem(8*h, "R11"), k.s.v(2+h))
+		if !k.table {
+			k.op("VPMOVZXBD", mem(8*h, "R11"), k.s.v(2+h))
+		}
 		widen(k.function, k.typ, mem(k.s.lanes*k.size*h, "R10"), k.s.v(4+h))
 	}
 	k.op("ADDQ", imm(16*k.size), "R10")
-	k.op("ADDQ", "R12", "R11")
+	if !k.table {
+		k.op("ADDQ", "R12", "R11")
+	}
 }
 
 // inputs is the number of inputs in a line.
 func (k *codeReader) inputs() int { return 32 / k.bits }
 
-// code puts code − zero of input i of the line into vector 6 + half, as f32.
+// code puts code − zero of input i of the line, as f32, or its number in the table into vector 6 or 7.
 func (k *codeReader) code(i, half int) string {
-	r := k.s.v(6 + half)
+	r, other := k.s.v(6+half), k.s.v(7-half)
 	shift := 8 * (i % 4)
 	if k.bits == 4 {
 		shift += 4 * (i / 4)
@@ -340,8 +359,33 @@ func (k *codeReader) code(i, half int) string {
 		k.op("VPSRLD", imm(shift), from, r)
 		from = r
 	}
+	switch {
+	case k.table && k.bits == 4 && k.s == avx512: // permutations read the low bits of an index
+		k.op("VPERMPS", k.s.v(2), from, r)
+		return r
+	case k.table && k.bits == 4: // of 8 numbers, so the fourth bit chooses between two
+		k.op("VPERMPS", k.s.v(3), from, other)
+		k.op("VPERMPS", k.s.v(2), from, r)
+		if shift < 28 {
+			k.op("VPSLLD", imm(28-shift), k.s.v(half), k.mask())
+			k.op("VBLENDVPS", k.mask(), other, r, r)
+		} else {
+			k.op("VBLENDVPS", k.s.v(half), other, r, r)
+		}
+		return r
+	}
 	if shift+k.bits < 32 {
 		k.op(k.and(), k.mask(), from, r)
+	}
+	if k.table {
+		if k.s == avx512 {
+			k.op("KXNORW", "K1", "K1", "K1")
+			k.op("VGATHERDPS", fmt.Sprintf("(R11)(%s*4)", r), "K1", other)
+		} else {
+			k.op("VPCMPEQD", k.s.v(2), k.s.v(2), k.s.v(2))
+			k.op("VGATHERDPS", k.s.v(2), fmt.Sprintf("(R11)(%s*4)", r), other)
+		}
+		return other
 	}
 	k.op("VPSUBD", k.s.v(2+half), r, r)
 	k.op("VCVTDQ2PS", r, r)
@@ -369,10 +413,14 @@ func (k *codeReader) lines(begin, each, end func()) {
 }
 
 // quantFloat writes c[o] += Σ x·w[o] for one row of f32 and one block.
-func quantFloat(f *file, s set, bits int, typ string, size int) {
-	fn := f.function("multiplies a row by a block of codes; see gen/quant.go.", fmt.Sprintf("quantFloat%d%s%s", bits, typ, s.name),
+func quantFloat(f *file, s set, bits int, typ string, size int, table bool) {
+	name := "quantFloat"
+	if table {
+		name = "quantTable"
+	}
+	fn := f.function("multiplies a row by a block of codes; see gen/quant.go.", fmt.Sprintf("%s%d%s%s", name, bits, typ, s.name),
 		fmt.Sprintf("groups int, lines int, codes *byte, x *float32, scales *%s, zeros *byte, zeroStep int, c *float32", goType(typ)))
-	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size}
+	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size, table: table}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "x", "SI", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "c", "DI")
 	// Sums of a group in 8 to 11, for even and odd inputs; of all groups in 12 and 13; x in 14.
 	group := func(h, i int) string { return s.v(8 + 2*h + i%2) }
@@ -409,10 +457,14 @@ func quantFloat(f *file, s set, bits int, typ string, size int) {
 }
 
 // dequantize writes the weights of a block, 16 outputs for each input, ldd bytes apart.
-func dequantize(f *file, s set, bits int, typ string, size int) {
-	fn := f.function("writes the weights of a block; see gen/quant.go.", fmt.Sprintf("dequantize%d%s%s", bits, typ, s.name),
+func dequantize(f *file, s set, bits int, typ string, size int, table bool) {
+	name := "dequantize"
+	if table {
+		name = "dequantizeTable"
+	}
+	fn := f.function("writes the weights of a block; see gen/quant.go.", fmt.Sprintf("%s%d%s%s", name, bits, typ, s.name),
 		fmt.Sprintf("groups int, lines int, codes *byte, scales *%s, zeros *byte, zeroStep int, dst *float32, ldd int", goType(typ)))
-	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size}
+	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size, table: table}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "dst", "DI", "ldd", "R13")
 	k.start()
 	k.lines(func() {}, func() {
@@ -425,5 +477,57 @@ func dequantize(f *file, s set, bits int, typ string, size int) {
 			fn.op("ADDQ", "R13", "DI")
 		}
 	}, func() {})
+	fn.end()
+}
+
+// quantSums writes c[o] += Σ sums[g]·minimum[g o] for a block.
+func quantSums(f *file, s set, typ string, size int) {
+	fn := f.function("multiplies sums of groups by the minimums of a block; see gen/quant.go.", "quantSums"+typ+s.name,
+		fmt.Sprintf("groups int, sums *float32, minimums *%s, c *float32", goType(typ)))
+	fn.load("groups", "CX", "sums", "SI", "minimums", "R10", "c", "DI")
+	halves := 16 / s.lanes
+	for h := range halves {
+		fn.op("VMOVUPS", mem(32*h, "DI"), s.v(h))
+	}
+	loop := fn.label("loop")
+	fn.at(loop)
+	fn.op("VBROADCASTSS", mem(0, "SI"), s.v(4))
+	for h := range halves {
+		widen(fn, typ, mem(s.lanes*size*h, "R10"), s.v(2))
+		fn.op("VFMADD231PS", s.v(2), s.v(4), s.v(h))
+	}
+	fn.op("ADDQ", imm(4), "SI")
+	fn.op("ADDQ", imm(16*size), "R10")
+	fn.op("DECQ", "CX")
+	fn.op("JNZ", loop)
+	for h := range halves {
+		fn.op("VMOVUPS", s.v(h), mem(32*h, "DI"))
+	}
+	fn.end()
+}
+
+// addMinimums adds the minimums of each group to its inputs' 16 outputs, ldd bytes apart.
+func addMinimums(f *file, s set, typ string, size int) {
+	fn := f.function("adds the minimums of a block; see gen/quant.go.", "addMinimums"+typ+s.name,
+		fmt.Sprintf("groups int, inputs int, minimums *%s, dst *float32, ldd int", goType(typ)))
+	fn.load("groups", "CX", "inputs", "DX", "minimums", "R10", "dst", "DI", "ldd", "R13")
+	halves := 16 / s.lanes
+	group, input := fn.label("group"), fn.label("input")
+	fn.at(group)
+	for h := range halves {
+		widen(fn, typ, mem(s.lanes*size*h, "R10"), s.v(h))
+	}
+	fn.op("ADDQ", imm(16*size), "R10")
+	fn.op("MOVQ", "DX", "AX")
+	fn.at(input)
+	for h := range halves {
+		fn.op("VADDPS", mem(32*h, "DI"), s.v(h), s.v(2+h))
+		fn.op("VMOVUPS", s.v(2+h), mem(32*h, "DI"))
+	}
+	fn.op("ADDQ", "R13", "DI")
+	fn.op("DECQ", "AX")
+	fn.op("JNZ", input)
+	fn.op("DECQ", "CX")
+	fn.op("JNZ", group)
 	fn.end()
 }
