@@ -229,6 +229,20 @@ func TestForgets(t *testing.T) {
 	}
 }
 
+// TestAmbiguous: a schema that doubles the ways to read a text at each level takes few levels, and no more
+// time.
+func TestAmbiguous(t *testing.T) {
+	g, err := Compile([]byte(`{"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "array", "items": {"$ref": "#"}, "maxItems": 9}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for depth, want := range map[int]bool{6: true, 60: false} {
+		if got := takes(t, g, single, strings.Repeat("[", depth)+strings.Repeat("]", depth)); got != want {
+			t.Errorf("%d levels: got %v", depth, got)
+		}
+	}
+}
+
 // BenchmarkMask makes the masks of a text anew over 128 thousand tokens.
 func BenchmarkMask(b *testing.B) {
 	rng := rand.New(rand.NewPCG(5, 5))

@@ -9,9 +9,13 @@ import (
 
 // Limits of what a machine keeps; it forgets all where there is more.
 const (
-	mostStates = 1 << 13
-	mostMasks  = 1 << 10
+	mostStates = 1 << 12
+	mostMasks  = 1 << 9
 )
+
+// mostPositions is in how many ways a text may be read at once. Schemas that double them at each level are
+// held to few levels.
+const mostPositions = 1 << 13
 
 // A Machine runs a grammar over a vocabulary. Many goroutines can use it.
 type Machine struct {
@@ -171,7 +175,7 @@ func (s *State) stepped(b byte) *State {
 			}
 		}
 	}
-	if len(t.at) == 0 && !t.accepts {
+	if len(t.at) == 0 && !t.accepts || len(t.at) > mostPositions {
 		return dead
 	}
 	return m.same(t)
@@ -181,7 +185,7 @@ func (s *State) stepped(b byte) *State {
 func (m *Machine) reach(s *State, p position) {
 	n := &m.g.nodes[p.node]
 	switch {
-	case !m.lives[p.node]:
+	case !m.lives[p.node] || len(s.at) > mostPositions:
 	case n.end && p.in == nil:
 		s.accepts = true
 	case n.end:

@@ -79,5 +79,6 @@ func (s *sampler) mask(scores []float32) {
 	}
 }
 
-// over says whether nothing can follow by the grammar.
-func (s *sampler) over() bool { return s.state != nil && s.state.Ends() }
+// over says whether nothing can follow by the grammar, or a token came that it does not allow, for want of
+// one that it does.
+func (s *sampler) over() bool { return s.Grammar != nil && (s.state == nil || s.state.Ends()) }
