@@ -115,8 +115,13 @@ func (b *Batch) add(r Request) (*Growth, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := b.m.constrained(r.Prompt, r.Sampling)
+	if err != nil {
+		b.mem.forget(t)
+		return nil, err
+	}
 	t.number = r.Row
-	g := &Growth{text: t, request: r, s: r.sampler(r.Prompt), missing: r.count(), Token: Token{ID: -1}}
+	g := &Growth{text: t, request: r, s: s, missing: r.count(), Token: Token{ID: -1}}
 	if b.m.Tokenizer != nil || b.m.Config.Vocab == 256 {
 		g.speech = b.m.speech(r.Prompt, r.Stop)
 	}
@@ -218,7 +223,7 @@ func (b *Batch) take(g *Growth) {
 			g.Token.Text, over = g.speech.next(id)
 		}
 		switch {
-		case over:
+		case over || g.s.over():
 			g.End = EndStop
 		case g.missing == 0:
 			g.End = EndLength

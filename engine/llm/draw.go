@@ -12,14 +12,14 @@ import (
 // is a tensor like others, computed where the scores are: the host reads none of them, and a step that goes
 // on from the token needs not wait for it. Random numbers come from tensor's generator (see
 // [tensor.WithRNG]), not from Seed, which belongs to [Model.GenerateTokens]. Numbers that mean nothing panic
-// with a *tensor.Error, and so do penalties, because Draw does not know the text. Scores that are NaN are
-// drawn never, and scores that all are fail where the token is computed.
+// with a *tensor.Error, and so do penalties and a grammar, because Draw does not know the text. Scores that
+// are NaN are drawn never, and scores that all are fail where the token is computed.
 func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	if wrong := o.wrong(); wrong != "" {
 		panic(&tensor.Error{Op: "draw", Msg: wrong})
 	}
-	if o.penalises() {
-		panic(&tensor.Error{Op: "draw", Msg: "got a penalty, want none: draw sees the scores only, not the text"})
+	if o.penalises() || o.Grammar != nil {
+		panic(&tensor.Error{Op: "draw", Msg: "got a penalty or a grammar, want none: draw sees the scores only, not the text"})
 	}
 	x := tensor.Where(scores.IsNaN(), math.Inf(-1), scores).Cast(dtype.F32)
 	if o.Temperature == 0 {

@@ -141,7 +141,12 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		yield(-1, err)
 		return
 	}
-	next, w := s.drawn(t, o), scores
+	choose, err := s.m.constrained(t.ids, o)
+	if err != nil {
+		yield(-1, err)
+		return
+	}
+	next, w := s.drawn(t, choose), scores
 	if o.best() {
 		next, w = s.ahead(t, o.count()), theBest
 	}
@@ -165,15 +170,14 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 				return
 			}
 		}
-		if over {
+		if over || choose.over() {
 			return
 		}
 	}
 }
 
 // drawn returns a function that draws the token after a text.
-func (s *memory) drawn(t *text, o Sampling) func(ctx context.Context) (int, error) {
-	choose := o.sampler(t.ids)
+func (s *memory) drawn(t *text, choose *sampler) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		all, err := s.scores(ctx, []*text{t}, 1)
 		if err != nil {

@@ -151,6 +151,8 @@ type Model struct {
 
 	unread int // tensors of the folder that are of its pictures or sound
 
+	spoken vocabulary
+
 	steps sync.RWMutex
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/grammar"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -34,6 +35,10 @@ type Sampling struct {
 	// Stop ends the text before the first of these texts that is generated, also where it begins or ends
 	// inside of a token.
 	Stop []string
+
+	// Grammar is what the text that follows has to be, as JSON by a schema; it ends where the grammar does.
+	// One that is cut off after Tokens is the beginning of such a text. nil: any text. Not with a Draft.
+	Grammar *grammar.Grammar
 
 	// Cache is the type in which keys and values of attention are kept: F32, BF16, F16, or I8 with a scale
 	// for each token and head; Invalid means F32.
@@ -77,6 +82,8 @@ func (o Sampling) wrong() string {
 		return fmt.Sprintf("got penalties of presence %v and frequency %v, want finite numbers", o.Presence, o.Frequency)
 	case !slices.Contains([]dtype.Type{dtype.Invalid, dtype.F32, dtype.BF16, dtype.F16, dtype.I8}, o.Cache):
 		return fmt.Sprintf("got a cache of %v, want f32, bf16, f16 or i8", o.Cache)
+	case o.Grammar != nil && o.Draft != nil:
+		return "got a grammar and a draft, want one of them: guesses know no grammar"
 	case slices.Contains(o.Stop, ""):
 		return `got the stop string "", want one that a text need not have`
 	}
@@ -103,6 +110,9 @@ func (o Sampling) String() string {
 	if len(o.Stop) > 0 {
 		list = append(list, fmt.Sprintf("to %q", o.Stop))
 	}
+	if o.Grammar != nil {
+		list = append(list, o.Grammar.String())
+	}
 	if o.Cache != dtype.Invalid {
 		list = append(list, fmt.Sprintf("cache in %v", o.Cache))
 	}
@@ -117,7 +127,7 @@ func (o Sampling) String() string {
 
 // best says whether each token is the one with the greatest score.
 func (o Sampling) best() bool {
-	return o.Temperature <= 0 && !o.penalises()
+	return o.Temperature <= 0 && !o.penalises() && o.Grammar == nil
 }
 
 // penalises says whether scores depend on the text.
@@ -151,9 +161,11 @@ func (o Sampling) seeded(ctx context.Context) Sampling {
 // A sampler chooses the tokens of one text.
 type sampler struct {
 	Sampling
-	rng  *rand.Rand
-	seen map[int]bool // tokens of the text so far; nil where Repetition changes nothing
-	made map[int]int  // how often each token was generated; nil without Presence and Frequency
+	rng   *rand.Rand
+	seen  map[int]bool   // tokens of the text so far; nil where Repetition changes nothing
+	made  map[int]int    // how often each token was generated; nil without Presence and Frequency
+	state *grammar.State // where the text is in its grammar; nil without one
+	stop  []int          // what ends a text that its grammar lets end
 }
 
 func (o Sampling) sampler(prompt []int) *sampler {
@@ -180,6 +192,7 @@ func (s *sampler) clone() *sampler {
 // next chooses the token that follows, and takes it into account. It changes the scores.
 func (s *sampler) next(scores []float32) int {
 	s.penalise(scores)
+	s.mask(scores)
 	id := s.choose(scores, s.rng)
 	s.note(id)
 	return id
@@ -192,6 +205,9 @@ func (s *sampler) note(id int) {
 	}
 	if s.made != nil {
 		s.made[id]++
+	}
+	if s.state != nil && !slices.Contains(s.stop, id) {
+		s.state = s.state.Next(id)
 	}
 }
 

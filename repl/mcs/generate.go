@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcs-notebook/mcs/engine/grammar"
+	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
@@ -16,11 +18,14 @@ func generateCommand() *cobra.Command {
 	var f modelFlags
 	var s samplingFlags
 	var stop []string
+	schema := ""
 	cmd := &cobra.Command{
 		Use:   "generate MODEL [PROMPT | -]",
 		Short: "Go on from a text",
 		Long: `generate goes on from PROMPT and prints what follows, as it is made, and nothing else. The prompt - is standard input without
 its last line break; so is no prompt where standard input is not a terminal. Ctrl-C ends it.
+
+With --schema what follows is JSON that a JSON schema in a file allows; it is cut off only where --tokens ends it.
 
 ` + aboutModels,
 		Example: "  mcs generate Qwen2.5-0.5B-Instruct 'Once upon a time' --temperature 0.8 --tokens 100\n" +
@@ -45,13 +50,34 @@ its last line break; so is no prompt where standard input is not a terminal. Ctr
 			if err != nil {
 				return fmt.Errorf("generate: %w", err)
 			}
-			return generate(cmd, args[0], prompt, stop, &f, &s)
+			g, err := grammarOf(schema)
+			if err != nil {
+				return fmt.Errorf("generate: %w", err)
+			}
+			return generate(cmd, args[0], prompt, llm.Sampling{Stop: stop, Grammar: g}, &f, &s)
 		},
 	}
 	f.add(cmd)
 	s.add(cmd)
 	cmd.Flags().StringArrayVar(&stop, "stop", nil, "end before `TEXT`; can be repeated")
+	cmd.Flags().StringVar(&schema, "schema", "", "make JSON that the JSON schema in `FILE` allows")
 	return cmd
+}
+
+// grammarOf is the grammar of a schema in a file; nil of none.
+func grammarOf(path string) (*grammar.Grammar, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := regular.Read(path, regular.MaxSource)
+	if err != nil {
+		return nil, err
+	}
+	g, err := grammar.Compile(b)
+	if err != nil {
+		return nil, fmt.Errorf("--schema %s: %w", path, err)
+	}
+	return g, nil
 }
 
 // promptOf is the prompt of the command line, or standard input.
@@ -67,7 +93,7 @@ func promptOf(args []string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), err
 }
 
-func generate(cmd *cobra.Command, name, prompt string, stop []string, f *modelFlags, s *samplingFlags) error {
+func generate(cmd *cobra.Command, name, prompt string, own llm.Sampling, f *modelFlags, s *samplingFlags) error {
 	ctx, end := interruptible(cmd.Context())
 	defer end()
 	m, err := f.load(ctx, name)
@@ -75,7 +101,7 @@ func generate(cmd *cobra.Command, name, prompt string, stop []string, f *modelFl
 		return gaveUp(ctx, err, exitUsage)
 	}
 	o := s.sampling(m)
-	o.Stop = stop
+	o.Stop, o.Grammar = own.Stop, own.Grammar
 	read, bar := progressing(ctx)
 	said := ""
 	for text, err := range m.Stream(read, prompt, o) {

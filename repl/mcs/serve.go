@@ -29,7 +29,8 @@ func serveCommand() *cobra.Command {
 		Use:   "serve [MODEL]",
 		Short: "Answer OpenAI's requests: chat, completions, embeddings",
 		Long: `serve answers the requests of OpenAI's clients at http://127.0.0.1:8000/v1: chat/completions, completions (also streamed, with
-log-probabilities and echo), embeddings and models. The texts of all requests grow side by side, each as it would alone.
+log-probabilities and echo), embeddings and models. Chats may ask for JSON (response_format, also by a schema) and for calls of
+tools. The texts of all requests grow side by side, each as it would alone.
 Tokens are chosen as the request says, else as the model's folder says. Ctrl-C ends it, and answers in progress with an error.
 
 A request calls the model by its folder's name, and an adapter by its own: --adapter french=tuned/french is the model

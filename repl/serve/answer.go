@@ -35,6 +35,9 @@ type choice struct {
 	end  llm.End
 	made int // tokens
 	at   int // characters of the completion's tokens so far
+
+	calls  []call
+	caller *caller // nil where nothing can be called
 }
 
 // completions answers both routes of generated text.
@@ -81,7 +84,11 @@ func newAnswer(q *question, words words, jobs []*job, w http.ResponseWriter) *an
 	a := &answer{q: q, words: words, id: id + rand.Text(), created: time.Now().Unix(), jobs: jobs, w: w}
 	a.noTokens = q.Echo && q.MaxTokens != nil && *q.MaxTokens == 0
 	for range jobs {
-		a.choices = append(a.choices, &choice{})
+		c := &choice{}
+		if q.form != nil {
+			c.caller = &caller{form: q.form, must: q.forced}
+		}
+		a.choices = append(a.choices, c)
 	}
 	return a
 }
@@ -105,7 +112,13 @@ func (a *answer) add(j *job, u update) error {
 			part.said = append(part.said, t)
 		}
 	}
-	c.end, part.end = u.end, u.end
+	part.end = u.end
+	if c.caller != nil {
+		if part.text, part.calls = c.caller.take(part.text, u.end != ""); part.calls != nil {
+			part.end = "tool_calls"
+		}
+	}
+	c.end, c.calls = part.end, part.calls
 	if a.noTokens {
 		c.made = 0
 	}
@@ -132,7 +145,14 @@ func (a *answer) whole() object {
 	for i, c := range a.choices {
 		o := object{"index": i, "finish_reason": c.end, "logprobs": a.logProbs(c, c.said)}
 		if a.q.chat {
-			o["message"] = object{"role": "assistant", "content": c.text, "refusal": nil}
+			m := object{"role": "assistant", "content": c.text, "refusal": nil}
+			if c.calls != nil {
+				m["tool_calls"] = c.calls
+				if c.text = strings.TrimSpace(c.text); c.text == "" {
+					m["content"] = nil
+				}
+			}
+			o["message"] = m
 		} else {
 			o["text"] = c.text
 		}
@@ -165,6 +185,10 @@ func (a *answer) stream(index int, part *choice) error {
 		return a.event(a.part(o))
 	}
 	delta := object{"content": part.text}
+	for i := range part.calls {
+		part.calls[i].Index = &i
+		delta["tool_calls"] = part.calls
+	}
 	if c.at == 0 {
 		c.at = 1
 		delta["role"] = "assistant"

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
+	"github.com/mcs-notebook/mcs/engine/grammar"
 	"github.com/mcs-notebook/mcs/engine/llm"
 )
 
@@ -33,9 +34,11 @@ type question struct {
 	Messages            []chat.Message `json:"messages"`
 	MaxCompletionTokens *int           `json:"max_completion_tokens"`
 	TopLogProbs         *int           `json:"top_logprobs"`
-	ResponseFormat      *struct {
-		Type string `json:"type"`
-	} `json:"response_format"`
+	ResponseFormat      *format        `json:"response_format"`
+
+	Tools             []json.RawMessage `json:"tools"`
+	ToolChoice        json.RawMessage   `json:"tool_choice"`
+	ParallelToolCalls any               `json:"parallel_tool_calls"`
 
 	Prompt json.RawMessage `json:"prompt"`
 	Echo   bool            `json:"echo"`
@@ -56,6 +59,9 @@ type question struct {
 	scored  bool // tokens have log-probabilities
 	top     int  // and so many of the best
 	prompts []asked
+	grammar *grammar.Grammar // of the answer; nil: any text
+	form    *callForm        // of calls of tools; nil where there are none
+	forced  bool             // the answer is a call
 }
 
 type streaming struct {
@@ -87,14 +93,22 @@ func (q *question) understand(s *server) (err error) {
 		return wrong("n", "got %d, want 1 to %d", n, mostChoices)
 	case q.BestOf != nil && *q.BestOf != n:
 		return wrong("best_of", "got %d, want n", *q.BestOf)
-	case q.ResponseFormat != nil && q.ResponseFormat.Type != "text":
-		return wrong("response_format", "got type %q, want text", q.ResponseFormat.Type)
+	case !q.chat && q.Tools != nil:
+		return wrong("tools", "they belong to /v1/chat/completions")
+	case !q.chat && q.ResponseFormat != nil:
+		return wrong("response_format", "it belongs to /v1/chat/completions")
 	case q.chat && (q.Prompt != nil || q.Echo):
 		return wrong("prompt", "it belongs to /v1/completions")
 	case !q.chat && q.Messages != nil:
 		return wrong("messages", "they belong to /v1/chat/completions")
 	}
 	if err := q.readLogProbs(); err != nil {
+		return err
+	}
+	if q.grammar, err = q.ResponseFormat.grammar(s); err != nil {
+		return err
+	}
+	if err := q.readTools(s); err != nil {
 		return err
 	}
 	if q.chat {
@@ -143,15 +157,18 @@ func (q *question) readMessages(m *llm.Model) error {
 			return wrong(fmt.Sprintf("messages[%d].content", i), "%v", err)
 		}
 	}
-	ids, err := m.ChatTokens(q.Messages, chat.Options{})
+	ids, err := m.ChatTokens(q.Messages, chat.Options{Tools: q.Tools})
 	if err != nil {
 		return wrong("messages", "%v", err)
+	}
+	if q.forced && m.Tokenizer != nil {
+		ids = append(ids, m.Tokenizer.Encode(q.form.begin, false)...)
 	}
 	q.prompts = []asked{{ids: ids}}
 	return nil
 }
 
-// flatten makes one text of a message's parts.
+// flatten makes one text of a message's parts, and objects of the arguments of its calls.
 func flatten(m *chat.Message) error {
 	if len(m.Fields) == 0 {
 		return nil
@@ -160,21 +177,26 @@ func flatten(m *chat.Message) error {
 	if err := json.Unmarshal(m.Fields, &fields); err != nil {
 		return err
 	}
-	var parts []struct{ Type, Text string }
-	content := fields["content"]
-	if !bytes.HasPrefix(bytes.TrimSpace(content), []byte("[")) {
-		return nil
-	}
-	if err := json.Unmarshal(content, &parts); err != nil {
+	if err := openCalls(fields); err != nil {
 		return err
 	}
-	for _, p := range parts {
-		if p.Type != "text" {
-			return fmt.Errorf("got a part of type %q, want text", p.Type)
+	content := fields["content"]
+	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("[")) {
+		var parts []struct{ Type, Text string }
+		if err := json.Unmarshal(content, &parts); err != nil {
+			return err
 		}
-		m.Content += p.Text
+		for _, p := range parts {
+			if p.Type != "text" {
+				return fmt.Errorf("got a part of type %q, want text", p.Type)
+			}
+			m.Content += p.Text
+		}
+		delete(fields, "content")
 	}
-	delete(fields, "content")
+	if string(content) == "null" { // templates join it to texts
+		delete(fields, "content")
+	}
 	m.Fields = nil
 	if len(fields) > 0 {
 		m.Fields, _ = json.Marshal(fields)
@@ -217,6 +239,7 @@ func (q *question) readPrompts(m *llm.Model) error {
 // sampling is how tokens are chosen: as the request says, else as the model's folder says.
 func (q *question) sampling(m *llm.Model) (o llm.Sampling, err error) {
 	o = m.Defaults
+	o.Grammar = q.grammar
 	for _, f := range []struct{ from, to *float64 }{
 		{q.Temperature, &o.Temperature}, {q.TopP, &o.TopP}, {q.MinP, &o.MinP}, {q.Repetition, &o.Repetition},
 		{q.Presence, &o.Presence}, {q.Frequency, &o.Frequency},

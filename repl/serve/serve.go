@@ -61,14 +61,15 @@ const (
 
 // A server serves a model.
 type server struct {
-	o       Options
-	open    bool // no token is asked for
-	started time.Time
-	waiting chan *job
-	taken   atomic.Int64    // texts that grow or wait
-	inUse   chan struct{}   // held by who computes embeddings
-	ended   <-chan struct{} // the server ends
-	rows    []*lora.Adapter // that a row of a batch can have; nil for the model as it is
+	o        Options
+	open     bool // no token is asked for
+	started  time.Time
+	waiting  chan *job
+	taken    atomic.Int64    // texts that grow or wait
+	inUse    chan struct{}   // held by who computes embeddings
+	ended    <-chan struct{} // the server ends
+	compiled compiled
+	rows     []*lora.Adapter // that a row of a batch can have; nil for the model as it is
 }
 
 // Run serves until ctx ends. Answers in progress then end with an error that says so.

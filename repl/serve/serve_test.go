@@ -69,8 +69,8 @@ func start(t testing.TB, o Options) (at string, stop func()) {
 type reply struct {
 	Choices []struct {
 		Text         string
-		Message      struct{ Role, Content string }
-		Delta        struct{ Role, Content string }
+		Message      said
+		Delta        said
 		FinishReason string `json:"finish_reason"`
 	}
 	Usage *struct {
@@ -85,6 +85,11 @@ type reply struct {
 		Message, Type string
 		Param, Code   any
 	}
+}
+
+type said struct {
+	Role, Content string
+	Calls         []call `json:"tool_calls"`
 }
 
 func post(t testing.TB, url, body string) (status int, r reply) {
@@ -252,7 +257,9 @@ func TestRefusals(t *testing.T) {
 		{"completions", `{"model": "m", "prompt": ` + quoted(strings.Repeat("fox ", 400)) + `}`, 400, "max_tokens", "context is 256 tokens"},
 		{"chat/completions", `{"model": "m", "messages": []}`, 400, "messages", "got none"},
 		{"chat/completions", `{"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, 400, "messages[0].content", "image_url"},
-		{"chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a"}], "response_format": {"type": "json_object"}}`, 400, "response_format", "want text"},
+		{"chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a"}], "response_format": {"type": "xml"}}`, 400, "response_format", "want text, json_object"},
+		{"chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a"}], "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}}`, 400, "response_format", `schema at #: got the keyword "not"`},
+		{"chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a"}], "response_format": {"type": "json_schema"}}`, 400, "response_format", "no json_schema"},
 		{"chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a"}], "top_logprobs": 2}`, 400, "top_logprobs", "without logprobs"},
 		{"embeddings", `{"model": "m", "input": "a"}`, 404, "model", "want one of"},
 		{"audio/speech", `{}`, 404, "<nil>", "not served"},

@@ -54,6 +54,16 @@ l = r.choices[0].logprobs
 assert r.choices[0].text == "a fox" and "".join(l.tokens) == "a fox" and l.token_logprobs[0] is None and r.usage.completion_tokens == 0
 assert all(p <= max(top.values()) <= 0 for p, top in zip(l.token_logprobs[1:], l.top_logprobs[1:]))
 
+person = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}, "tall": {"type": "boolean"}}, "required": ["name", "tall"], "additionalProperties": False}
+form = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": person}}
+r = client.chat.completions.create(model=model, messages=messages, max_tokens=150, response_format=form)
+made = json.loads(r.choices[0].message.content)
+assert list(made) == ["name", "tall"] and len(made["name"]) <= 5 and isinstance(made["tall"], bool) and r.choices[0].finish_reason == "stop"
+r = client.chat.completions.create(model=model, messages=messages, max_tokens=2, response_format=form)
+assert r.choices[0].finish_reason == "length" and r.choices[0].message.content.startswith("{")
+form["json_schema"]["schema"] = {"type": "string", "pattern": "a"}
+assert "pattern" in refused(openai.BadRequestError, client.chat.completions.create, model=model, messages=messages, response_format=form).message
+
 floats = client.embeddings.create(model=embedder, input=["a fox", "the sea"], encoding_format="float")
 packed = client.embeddings.create(model=embedder, input=["a fox", "the sea"])  # as base64
 for a, b in zip(floats.data, packed.data):

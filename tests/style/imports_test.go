@@ -27,7 +27,7 @@ var floors = []floor{
 	{name: "the planner", packages: []string{"engine/internal/plan"}},
 	{name: "tensors", packages: []string{"engine/device", "engine/profile", "engine/plot", "engine/tensor", "engine/internal/box", "engine/internal/access"}},
 	{name: "measuring", packages: []string{"engine/bench", "engine/check"}, but: []string{"magics", "stdlib", "repl/mcs"}},
-	{name: "layers and files of tensors", packages: []string{"engine/internal/host", "engine/fft", "engine/safetensors", "engine/npy", "engine/tokenizer", "engine/chat", "engine/kernel", "engine/linalg", "engine/nn", "engine/quant", "engine/optim", "engine/gguf"}},
+	{name: "layers and files of tensors", packages: []string{"engine/internal/host", "engine/fft", "engine/safetensors", "engine/npy", "engine/tokenizer", "engine/chat", "engine/grammar", "engine/kernel", "engine/linalg", "engine/nn", "engine/quant", "engine/optim", "engine/gguf"}},
 	{name: "models and training", packages: []string{"engine", "engine/internal/pretrained"}},
 	{name: "packages of cells", packages: []string{"stdlib"}},
 	{name: "the session", packages: []string{"repl/cell", "repl/notation", "repl/display", "repl/journal", "repl/session"}},

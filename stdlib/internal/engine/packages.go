@@ -15,6 +15,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/embed", Name: "embed", Symbols: embedSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/fft", Name: "fft", Symbols: fftSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/gguf", Name: "gguf", Symbols: ggufSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/grammar", Name: "grammar", Symbols: grammarSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/kernel", Name: "kernel", Symbols: kernelSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/linalg", Name: "linalg", Symbols: linalgSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/llm", Name: "llm", Symbols: llmSymbols},
