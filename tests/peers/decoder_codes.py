@@ -1,10 +1,10 @@
 """Writes engine/llm/testdata/codes: small decoders whose weights are codes, and what transformers computes with what they stand for.
 
-usage: python tests/peers/decoder_codes.py [NAME…]         (needs torch, transformers, safetensors; mlx; bitsandbytes)
+usage: python tests/peers/decoder_codes.py [NAME…]         (needs torch, transformers, safetensors, mlx, bitsandbytes, compressed-tensors)
 
 Each folder NAME has config.json and model.safetensors, and expected.safetensors: ids, and logits in f32. mlx's codes are those of
-mlx.core.quantize, and bitsandbytes' those of its own functions, which expand them, too. The others are packed here as their
-documentation says, and expanded by its formula.
+mlx.core.quantize, and bitsandbytes' those of its own functions, which expand them, too; compressed-tensors packs its words. The others are packed here
+as their documentation says, and expanded by its formula.
 """
 import json
 import os
@@ -85,13 +85,62 @@ def awq():
                                           "modules_to_not_convert": [PLAIN]}}
 
 
+def fp8():
+    def pack(path, w):
+        if "embed" in path:
+            return None
+        rows, columns = -(-w.shape[0] // 64), w.shape[1] // 64
+        full = torch.zeros(rows * 64, w.shape[1])
+        full[: w.shape[0]] = w
+        blocks = full.reshape(rows, 64, columns, 64)
+        scale = blocks.abs().amax((1, 3)) / 448
+        q = (blocks / scale[:, None, :, None]).to(torch.float8_e4m3fn)
+        wide = (q.float() * scale[:, None, :, None]).reshape(full.shape)[: w.shape[0]]
+        return {".weight": q.reshape(full.shape)[: w.shape[0]], ".weight_scale_inv": scale}, wide
+
+    return pack, {"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [64, 64],
+                                          "modules_to_not_convert": [PLAIN]}}
+
+
+def nf4(double):
+    def pack(path, w):
+        import bitsandbytes.functional as F
+        if "embed" in path:
+            return None
+        q, state = F.quantize_4bit(w, blocksize=64, quant_type="nf4", compress_statistics=double)
+        parts = {".weight." + key: t for key, t in state.as_dict(packed=True).items()}
+        return {".weight": q, **parts}, F.dequantize_4bit(q, state)
+
+    return pack, {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False, "bnb_4bit_quant_type": "nf4",
+                                          "bnb_4bit_use_double_quant": double, "bnb_4bit_quant_storage": "uint8"}}
+
+
+def compressed(bits):
+    def pack(path, w):
+        from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+        if "embed" in path:
+            return None
+        codes, scale, zero, wide = grid(w, bits, 32, True)
+        words = pack_to_int32((codes - 2 ** (bits - 1)).to(torch.int8), bits)
+        return {".weight_packed": words, ".weight_scale": scale, ".weight_shape": torch.tensor(w.shape)}, wide
+
+    weights = {"num_bits": bits, "type": "int", "symmetric": True, "strategy": "group", "group_size": 32, "actorder": None}
+    return pack, {"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["lm_head"], "config_groups": {
+        "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": None, "output_activations": None}}}}
+
+
 FORMATS = {
+    "fp8": fp8,
+    "nf4": lambda: nf4(False),
+    "nf4-double": lambda: nf4(True),
+    "compressed": lambda: compressed(4),
     "gptq4": lambda: gptq(4, 64, False),
     "gptq4-v2": lambda: gptq(4, 32, False, "gptq_v2"),
     "gptq8": lambda: gptq(8, -1, True),
     "awq": awq,
     "mlx4": lambda: mlx(4, 32, embed=True),
     "mlx8": lambda: mlx(8, 64, dtype="bfloat16"),
+    "mlx3": lambda: mlx(3, 64),
     "mlx6": lambda: mlx(6, 128),
 }
 

@@ -30,6 +30,17 @@ var formats = map[string]*format{
 			q.Fail("zero_point", "got false, want true")
 		}
 	}, awq},
+	"fp8": {[]string{".weight_scale_inv", ".weight"}, func(q *pretrained.Settings) {
+		q.OneOf("activation_scheme", "dynamic", "dynamic")
+		q.OneOf("fmt", "e4m3", "e4m3")
+	}, fp8},
+	"bitsandbytes": {[]string{".weight" + stateOf, ".weight", ".weight.absmax", ".weight.quant_map", ".weight.nested_absmax", ".weight.nested_quant_map"},
+		func(q *pretrained.Settings) {
+			q.Not("load_in_8bit")
+			q.OneOf("bnb_4bit_quant_type", "nf4", "nf4")
+			q.OneOf("bnb_4bit_quant_storage", "uint8", "uint8")
+		}, nf4},
+	"compressed-tensors": {[]string{".weight_packed", ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx"}, checkCompressed, compressed},
 }
 
 // firstOf is the first of two keys that is there, or the first.
@@ -99,6 +110,12 @@ func gptq(m *matrix) layout {
 	pack := 32 / max(1, l.bits)
 	shape := m.shape(".qweight", 2, words...)
 	l.in, l.out = shape[0]*pack, shape[1]
+	if l.out%pack != 0 {
+		m.fail("tensor %q: got %d outputs, want a multiple of %d", m.path+".qweight", l.out, pack)
+	}
+	if m.q.Bool("desc_act", false) && !m.has(".g_idx") {
+		m.fail("quantization_config.desc_act: got true, and no tensor %q", m.path+".g_idx")
+	}
 	groups := m.groups(&l)
 	m.want(".scales", floats, groups, l.out)
 	m.want(".qzeros", words, groups, l.out/pack)
