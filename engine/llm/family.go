@@ -181,7 +181,6 @@ func (s settings) config() Config {
 		s.Fail("model_type", "%s", unknown(name))
 		return Config{}
 	}
-	s.NoCodes()
 	c := Config{
 		Family: name, Vocab: s.Need("vocab_size"), Layers: s.Need("num_hidden_layers"), Width: s.Need("hidden_size"),
 		Heads: s.Need("num_attention_heads"), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),

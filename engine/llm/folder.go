@@ -41,7 +41,8 @@ var carried = []string{
 // model of text is read, and Save writes a folder of that alone; String says so.
 //
 // The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and
-// no config.json. Quantised matrices stay the codes that they are, as layers of package quant.
+// no config.json. Matrices in codes, there or in a folder with a quantization_config, stay the codes that
+// they are, as layers of package quant.
 func Load(ctx context.Context, path string) (*Model, error) {
 	m, err := load(ctx, path, false)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/coded"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
@@ -91,5 +92,29 @@ func openFolder(ctx context.Context, dir string) (*source, error) {
 		return nil, err
 	}
 	s.close = s.weights.Close
+	if err := s.openCodes(); err != nil {
+		s.close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// openCodes makes matrices of what a folder has in codes. The settings say nothing of codes afterwards.
+func (s *source) openCodes() error {
+	all, err := pretrained.ParseSettings(filepath.Join(s.path, configFile), s.files[configFile])
+	if err != nil {
+		return err
+	}
+	found, err := coded.Open(s.weights, all)
+	if err != nil || !found {
+		return err
+	}
+	s.files[configFile], err = pretrained.Changed(s.files[configFile], func(keys map[string]any) {
+		text, _ := keys["text_config"].(map[string]any)
+		for _, key := range coded.Keys {
+			delete(keys, key)
+			delete(text, key)
+		}
+	})
+	return err
 }

@@ -53,7 +53,7 @@ func (s *source) textOnly() error {
 		text = maps.Clone(outer)
 		text["model_type"] = name + "_text"
 	}
-	for _, key := range []string{"torch_dtype", "dtype", "quantization_config", "quantization", "bos_token_id", "eos_token_id", "pad_token_id"} {
+	for _, key := range []string{"torch_dtype", "dtype", "bos_token_id", "eos_token_id", "pad_token_id"} {
 		if x := outer[key]; x != nil && text[key] == nil {
 			text[key] = x
 		}

@@ -40,7 +40,7 @@ func (m *Mixture) Routed(x tensor.Tensor) (tensor.Tensor, Routing) {
 
 // Members lists router, experts and what is shared.
 func (m *Mixture) Members() []Member {
-	list := []Member{{Name: "gate", Slot: &m.Router.Logits}}
+	list := []Member{{Name: "gate", Slot: &m.Router.Logits, Exact: true}}
 	if !m.Router.Correction.IsNone() {
 		list = append(list, Member{Name: "gate.e_score_correction_bias", Weight: &m.Router.Correction})
 	}

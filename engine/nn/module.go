@@ -100,6 +100,7 @@ type Member struct {
 	// Fixed.
 	Running bool
 	Slot    *Layer // a layer that may be exchanged
+	Exact   bool   // of a slot whose numbers choose: they are not to become codes
 	Part    Module // a Replaceable one stands for what computes in its place
 }
 

@@ -26,7 +26,8 @@ func (r *Report) String() string {
 
 // Module quantises the linear layers and embeddings of m that targets choose, as nn.Targeted says. Without
 // targets it takes AllLinear, which chooses no embedding ("embed_tokens" chooses that of a decoder). The rest
-// of the model stays as it is, trainable or frozen. If a layer cannot be quantised, or no layer is chosen,
+// of the model stays as it is, trainable or frozen, and so do the routers of experts, as a rounded score
+// chooses other experts. If a layer cannot be quantised, or no layer is chosen,
 // that is an error and m is unchanged.
 func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 	c = c.withDefaults()
@@ -41,7 +42,7 @@ func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 	var layers []nn.Layer
 	var failed error
 	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot == nil || failed != nil {
+		if member.Slot == nil || member.Exact || failed != nil {
 			return
 		}
 		layer, bytes, err := replacement(*member.Slot, path, c, strings.Join(targets, " "))

@@ -242,6 +242,21 @@ func TestQLoRA(t *testing.T) {
 	}
 }
 
+// The router of experts keeps its numbers, whatever targets say.
+func TestModuleLeavesRouters(t *testing.T) {
+	m := llm.New(llm.Config{Vocab: 32, Layers: 1, Width: 64, Heads: 2, Hidden: 64, Seed: 1, Mixture: llm.Mixture{Experts: 4, TopK: 2, Hidden: 32}})
+	if _, err := quant.Module(m, quant.Config{Bits: 4}, quant.AllLinear, "gate"); err != nil {
+		t.Fatal(err)
+	}
+	b := m.Blocks[0]
+	if _, plain := b.Mixture.Router.Logits.(*nn.Linear); !plain {
+		t.Errorf("the router is %v", b.Mixture.Router.Logits)
+	}
+	if _, coded := b.Attn.Q.(*quant.Linear); !coded {
+		t.Errorf("q_proj is %v", b.Attn.Q)
+	}
+}
+
 // Generation with and without codes in the caches' prompt agrees with the logits.
 func TestGenerate(t *testing.T) {
 	m := decoder()

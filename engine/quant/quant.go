@@ -9,8 +9,9 @@
 // through any linear layer, and an adapter beside a quantised layer can be trained (QLoRA; Dettmers and
 // others 2023).
 //
-// [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. A quantised number differs
-// from the one that it stands for by at most half a scale.
+// [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. A number differs from the
+// one whose code it is by at most half a scale, and with Scheme Table by at most half the distance of two
+// neighbours in the table, times the scale.
 //
 // # How a weight is quantised
 //

@@ -129,6 +129,22 @@ func (s *Weights) Len() int { return len(s.at) }
 // Has says whether the files have a tensor of that name.
 func (s *Weights) Has(stored string) bool { return s.at[stored] != nil }
 
+// Names lists the tensors in the files.
+func (s *Weights) Names() []string { return slices.Sorted(maps.Keys(s.at)) }
+
+// Take returns the source of a tensor, which belongs to the caller from then on; nil if there is none.
+func (s *Weights) Take(stored string) Source {
+	f := s.at[stored]
+	delete(s.at, stored)
+	return f
+}
+
+// Add makes a tensor of another source one of the files.
+func (s *Weights) Add(stored string, from Source) { s.at[stored] = from }
+
+// Wrong is an error that says in which folder it is.
+func (s *Weights) Wrong(err error) error { return fmt.Errorf("%s: %w", s.dir, err) }
+
 // Err is the first problem.
 func (s *Weights) Err() error { return s.err }
 

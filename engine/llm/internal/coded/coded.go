@@ -1,0 +1,227 @@
+// Package coded reads the matrices of folders of transformers and mlx whose weights are codes.
+//
+// A [format] says which tensors such a folder has for a matrix, where the bits of each code are, and which
+// scale, zero point or minimum belongs to it. The rest is the same for all: the codes become those of package
+// quant, number for number, and the folder looks as if it had one tensor more, the matrix.
+package coded
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Keys are those of settings that say that weights are codes.
+var Keys = []string{"quantization_config", "quantization"}
+
+// Open makes tensors of the matrices in codes of a folder, as its settings say, and says whether those do.
+// Matrices that are not codes in the files stay what they are. A setting that is not read is an error that
+// names its key.
+func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
+	q := settings(s)
+	if text := s.Object("text_config"); q == nil && text != nil {
+		q = settings(text)
+	}
+	if q == nil {
+		return false, s.Err()
+	}
+	f := formatOf(q)
+	if f == nil {
+		return false, s.Err()
+	}
+	f.check(q)
+	for _, name := range w.Names() {
+		path, ok := strings.CutSuffix(name, f.parts[0])
+		if !ok {
+			continue
+		}
+		m := &matrix{w: w, q: q, path: path, parts: map[string]pretrained.Source{}}
+		for _, part := range f.parts {
+			if from := w.Take(path + part); from != nil {
+				m.parts[part] = from
+			}
+		}
+		m.layout = f.layout(m)
+		if err := s.Err(); err != nil {
+			return false, err
+		}
+		if m.err != nil {
+			return false, w.Wrong(m.err)
+		}
+		w.Add(path+".weight", m)
+	}
+	return true, s.Err()
+}
+
+func settings(s *pretrained.Settings) *pretrained.Settings {
+	for _, key := range Keys {
+		if q := s.Object(key); q != nil {
+			return q
+		}
+	}
+	return nil
+}
+
+// A layout says what the tensors of a matrix mean.
+type layout struct {
+	out, in int
+	bits    int // of a code in the files
+	group   int // inputs that share a scale; 0: all
+	config  quant.Config
+	codes   string // the tensor of codes
+
+	at func(output, input int) int // the place of a code in its tensor, in bits
+
+	// open reads the other tensors, and returns the scale of an input, and its zero point or minimum.
+	open func() func(output, input int) (scale, extra float32)
+}
+
+// A matrix is a source of one tensor, of those that a folder has for it.
+type matrix struct {
+	layout
+	w     *pretrained.Weights
+	q     *pretrained.Settings
+	path  string
+	parts map[string]pretrained.Source
+	err   error
+}
+
+// Describe returns the shape [out in].
+func (m *matrix) Describe(string) (string, []int, error) { return "codes", []int{m.out, m.in}, nil }
+
+// Close does nothing: the files are the folder's.
+func (m *matrix) Close() error { return nil }
+
+// Tensor returns what the codes stand for, [out in].
+func (m *matrix) Tensor(name string) (tensor.Tensor, error) {
+	w, err := m.Codes(name)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	return w.Dequantize(w.Config.Scale).Transpose(), nil
+}
+
+// Codes reads the matrix [in out].
+func (m *matrix) Codes(string) (*quant.Weight, error) {
+	data, of := m.bytes(m.codes), m.open()
+	if m.err != nil {
+		return nil, m.w.Wrong(m.err)
+	}
+	c, mask := m.config, uint(1)<<m.bits-1
+	if c.Bits = 4; m.bits > 4 {
+		c.Bits = 8
+	}
+	if c.Group = quantGroup(m.group); c.Group == 0 {
+		return nil, m.w.Wrong(fmt.Errorf("%s.weight: got groups of %d, want multiples of 16", m.path, m.group))
+	}
+	return quant.Pack(m.in, m.out, c, func(output, group int, codes []byte) (scale, extra float32) {
+		first := group * c.Group
+		for i := range codes {
+			at := m.at(output, first+i)
+			bits := uint(data[at>>3])
+			if at&7+m.bits > 8 {
+				bits |= uint(data[at>>3+1]) << 8
+			}
+			codes[i] = byte(bits >> (at & 7) & mask)
+		}
+		return of(output, first)
+	})
+}
+
+// quantGroup is the largest group of package quant that divides a group of a format, 0 if there is none.
+func quantGroup(group int) int {
+	for _, g := range []int{128, 64, 32, 16} {
+		if group%g == 0 {
+			return g
+		}
+	}
+	return 0
+}
+
+// fail makes an error of the matrix, if there is none yet.
+func (m *matrix) fail(format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf(format, args...)
+	}
+}
+
+// has says whether the folder has a part.
+func (m *matrix) has(part string) bool { return m.parts[part] != nil }
+
+// shape is that of a part of as many dimensions, which has one of these types.
+func (m *matrix) shape(part string, rank int, types ...string) []int {
+	from := m.parts[part]
+	if from == nil {
+		m.fail("no tensor %q", m.path+part)
+		return make([]int, rank)
+	}
+	typ, shape, err := from.Describe(m.path + part)
+	if err == nil && (len(shape) != rank || !slices.Contains(types, typ)) {
+		err = fmt.Errorf("tensor %q: got %s%v, want %d dimensions of %s", m.path+part, typ, shape, rank, strings.Join(types, " or "))
+	}
+	if err != nil {
+		m.fail("%w", err)
+		return make([]int, rank)
+	}
+	return shape
+}
+
+// want checks the shape of a part.
+func (m *matrix) want(part string, types []string, shape ...int) {
+	if got := m.shape(part, len(shape), types...); m.err == nil && !slices.Equal(got, shape) {
+		m.fail("tensor %q: got shape %v, want %v", m.path+part, got, shape)
+	}
+}
+
+// bytes are those of a part.
+func (m *matrix) bytes(part string) []byte {
+	if m.err != nil {
+		return nil
+	}
+	file, ok := m.parts[part].(interface {
+		Bytes(name string) ([]byte, error)
+	})
+	if !ok {
+		m.fail("no tensor %q", m.path+part)
+		return nil
+	}
+	data, err := file.Bytes(m.path + part)
+	if err != nil {
+		m.fail("%w", err)
+	}
+	return data
+}
+
+// numbers are those of a part.
+func (m *matrix) numbers(part string) []float32 {
+	if m.err != nil {
+		return nil
+	}
+	t, err := m.parts[part].Tensor(m.path + part)
+	if err != nil {
+		m.fail("%w", err)
+		return nil
+	}
+	return t.Cast(dtype.F32).Floats()
+}
+
+// floats are the types of scales.
+var floats = []string{"F32", "F16", "BF16"}
+
+// words are the types of packed codes.
+var words = []string{"I32", "U32"}
+
+// scaleType is the dtype that holds the numbers of a part.
+func (m *matrix) scaleType(part string) dtype.Type {
+	if from := m.parts[part]; from != nil {
+		if typ, _, err := from.Describe(m.path + part); err == nil && typ == "BF16" {
+			return dtype.BF16
+		}
+	}
+	return dtype.F32
+}

@@ -1,0 +1,190 @@
+"""Writes engine/llm/testdata/codes: small decoders whose weights are codes, and what transformers computes with what they stand for.
+
+usage: python tests/peers/decoder_codes.py [NAME…]         (needs torch, transformers, safetensors, mlx, bitsandbytes, compressed-tensors)
+
+Each folder NAME has config.json and model.safetensors, and expected.safetensors: ids, and logits in f32. mlx's codes are those of
+mlx.core.quantize, and bitsandbytes' those of its own functions, which expand them, too; compressed-tensors packs its words. The others are packed here
+as their documentation says, and expanded by its formula.
+"""
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig, LlamaForCausalLM
+
+OUT = os.path.join(os.path.dirname(__file__), "../../engine/llm/testdata/codes")
+PLAIN = "layers.0.mlp.down_proj"  # the matrix that stays numbers
+
+
+def mlx(bits, group, dtype="float32", embed=False):
+    def pack(path, w):
+        import mlx.core as mx
+        if "embed" in path and not embed:
+            return None
+        size = group if "up_proj" not in path else 64
+        q, s, b = mx.quantize(mx.array(w.numpy()).astype(getattr(mx, dtype)), group_size=size, bits=bits)
+        wide = mx.dequantize(q, s.astype(mx.float32), b.astype(mx.float32), group_size=size, bits=bits)
+        torch_of = lambda x: torch.from_numpy(np.array(x.astype(mx.float32))).to(getattr(torch, dtype))
+        return {".weight": torch.from_numpy(np.array(q).view(np.int32)).view(torch.uint32), ".scales": torch_of(s), ".biases": torch_of(b)}, torch.from_numpy(np.array(wide))
+
+    own = {"model.layers.0.mlp.up_proj": {"group_size": 64, "bits": bits}}
+    return pack, {"quantization": {"group_size": group, "bits": bits, "mode": "affine", **own, "model." + PLAIN: False}}
+
+
+def grid(w, bits, group, sym):
+    """Integers [out in], scales and zero points [out groups] of a grid as AutoGPTQ and AutoAWQ choose it."""
+    high = 2**bits - 1
+    x = w.reshape(w.shape[0], -1, group)
+    if sym:
+        scale, zero = x.abs().amax(-1) * 2 / high, torch.full(x.shape[:2], (high + 1) / 2)
+    else:
+        low = x.amin(-1).clamp(max=0)
+        scale = (x.amax(-1).clamp(min=0) - low) / high
+        zero = (-low / scale).round().clamp(1, high)
+    scale = scale.half().float()
+    codes = ((x / scale[..., None]).round() + zero[..., None]).clamp(0, high)
+    wide = (codes - zero[..., None]) * scale[..., None]
+    return codes.reshape(w.shape).long(), scale, zero.long(), wide.reshape(w.shape)
+
+
+def packed(codes, bits, order=None):
+    """Packs integers along the last dimension into words, the first in the lowest bits. order: which goes where."""
+    n = 32 // bits
+    codes = codes.reshape(*codes.shape[:-1], -1, n)
+    codes = codes[..., order] if order else codes
+    words = (codes << (torch.arange(n) * bits)).sum(-1)
+    return torch.where(words >= 2**31, words - 2**32, words).int()
+
+
+def gptq(bits, group, sym, version="gptq"):
+    def pack(path, w):
+        if "embed" in path:
+            return None
+        codes, scale, zero, wide = grid(w, bits, group if group > 0 else w.shape[1], sym)
+        minus = 1 if version == "gptq" else 0
+        return {".qweight": packed(codes, bits).T, ".qzeros": packed(zero.T - minus, bits), ".scales": scale.T.half(),
+                ".g_idx": (torch.arange(w.shape[1]) // (group if group > 0 else w.shape[1])).int()}, wide
+
+    return pack, {"quantization_config": {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": sym, "desc_act": False,
+                                          "checkpoint_format": version}}
+
+
+def awq():
+    def pack(path, w):
+        if "embed" in path:
+            return None
+        codes, scale, zero, wide = grid(w, 4, 64, False)
+        order = [0, 2, 4, 6, 1, 3, 5, 7]
+        return {".qweight": packed(codes.T.contiguous(), 4, order), ".qzeros": packed(zero.T.contiguous(), 4, order), ".scales": scale.T.half()}, wide
+
+    return pack, {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64, "version": "gemm", "zero_point": True,
+                                          "modules_to_not_convert": [PLAIN]}}
+
+
+def fp8():
+    def pack(path, w):
+        if "embed" in path:
+            return None
+        rows, columns = -(-w.shape[0] // 64), w.shape[1] // 64
+        full = torch.zeros(rows * 64, w.shape[1])
+        full[: w.shape[0]] = w
+        blocks = full.reshape(rows, 64, columns, 64)
+        scale = blocks.abs().amax((1, 3)) / 448
+        q = (blocks / scale[:, None, :, None]).to(torch.float8_e4m3fn)
+        wide = (q.float() * scale[:, None, :, None]).reshape(full.shape)[: w.shape[0]]
+        return {".weight": q.reshape(full.shape)[: w.shape[0]], ".weight_scale_inv": scale}, wide
+
+    return pack, {"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [64, 64],
+                                          "modules_to_not_convert": [PLAIN]}}
+
+
+def nf4(double):
+    def pack(path, w):
+        import bitsandbytes.functional as F
+        if "embed" in path:
+            return None
+        q, state = F.quantize_4bit(w, blocksize=64, quant_type="nf4", compress_statistics=double)
+        parts = {".weight." + key: t for key, t in state.as_dict(packed=True).items()}
+        return {".weight": q, **parts}, F.dequantize_4bit(q, state)
+
+    return pack, {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False, "bnb_4bit_quant_type": "nf4",
+                                          "bnb_4bit_use_double_quant": double, "bnb_4bit_quant_storage": "uint8"}}
+
+
+def compressed(bits):
+    def pack(path, w):
+        from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+        if "embed" in path:
+            return None
+        codes, scale, zero, wide = grid(w, bits, 32, True)
+        words = pack_to_int32((codes - 2 ** (bits - 1)).to(torch.int8), bits)
+        return {".weight_packed": words, ".weight_scale": scale, ".weight_shape": torch.tensor(w.shape)}, wide
+
+    weights = {"num_bits": bits, "type": "int", "symmetric": True, "strategy": "group", "group_size": 32, "actorder": None}
+    return pack, {"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["lm_head"], "config_groups": {
+        "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": None, "output_activations": None}}}}
+
+
+FORMATS = {
+    "fp8": fp8,
+    "nf4": lambda: nf4(False),
+    "nf4-double": lambda: nf4(True),
+    "compressed": lambda: compressed(4),
+    "gptq4": lambda: gptq(4, 64, False),
+    "gptq4-v2": lambda: gptq(4, 32, False, "gptq_v2"),
+    "gptq8": lambda: gptq(8, -1, True),
+    "awq": awq,
+    "mlx4": lambda: mlx(4, 32, embed=True),
+    "mlx8": lambda: mlx(8, 64, dtype="bfloat16"),
+    "mlx3": lambda: mlx(3, 64),
+    "mlx6": lambda: mlx(6, 128),
+}
+
+
+def make(name):
+    torch.manual_seed(sum(map(ord, name)))
+    pack, keys = FORMATS[name]()
+    config = LlamaConfig(vocab_size=48, hidden_size=128, intermediate_size=128, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+                         max_position_embeddings=32, initializer_range=0.1, tie_word_embeddings=True, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    config._attn_implementation = "eager"
+    model = LlamaForCausalLM(config).float().eval()
+    folder = os.path.join(OUT, name)
+    model.save_pretrained(folder)
+    os.remove(os.path.join(folder, "generation_config.json"))
+    path = os.path.join(folder, "model.safetensors")
+    tensors, wide = {}, {}
+    for key, w in load_file(path).items():
+        packed = pack(key.removesuffix(".weight"), w) if w.dim() == 2 and PLAIN not in key else None
+        if packed is None:
+            w = w if w.dim() == 1 else w.half().float()
+            tensors[key] = wide[key] = w
+            if w.dim() == 2:
+                tensors[key] = w.half()
+        else:
+            tensors.update({key.removesuffix(".weight") + part: t.contiguous() for part, t in packed[0].items()})
+            wide[key] = packed[1].float()
+    save_file(tensors, path, metadata={"format": "pt"})
+    model.load_state_dict(wide, strict=False)
+    model.tie_weights()
+    path = os.path.join(folder, "config.json")
+    with open(path) as f:
+        settings = json.load(f)
+    with open(path, "w") as f:
+        json.dump({**settings, **keys}, f, indent=2)
+    ids = torch.randint(0, 48, (2, 12))
+    with torch.no_grad():
+        save_file({"ids": ids, "logits": model(input_ids=ids).logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
+
+
+def main():
+    for name in sys.argv[1:] or FORMATS:
+        shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
+        make(name)
+
+
+if __name__ == "__main__":
+    main()
