@@ -102,6 +102,7 @@ func TestRefusals(t *testing.T) {
 		`{"allOf": [{}, {}]}`:                                  "allOf of 2",
 		`{"minLength": -1}`:                                    "minLength -1", `{"minLength": "a"}`: `at #/minLength: got "a"`,
 		`{"maxLength": 3000000}`: "nodes", `{"uniqueItems": true}`: "uniqueItems",
+		`{"enum": [1` + strings.Repeat(`, 1`, mostPositions) + `]}`:           "an enum of 8193 values, want at most 8192",
 		strings.Repeat(`{"items": `, 300) + "true" + strings.Repeat("}", 300): "deep",
 	} {
 		if _, err := Compile([]byte(schema)); err == nil || !strings.Contains(err.Error(), want) {

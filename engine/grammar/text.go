@@ -48,7 +48,11 @@ func (c *compiler) literals(s schema, says, of []string) (ways []int32) {
 	if len(rest) > 1 {
 		c.fail(s, "got %s, want enum or const beside no more than type", strings.Join(rest, " and "))
 	}
-	for _, text := range c.constants(s) {
+	constants := c.constants(s)
+	if len(constants) > mostPositions {
+		c.fail(s, "got an enum of %d values, want at most %d", len(constants), mostPositions)
+	}
+	for _, text := range constants {
 		if slices.Contains(of, typeOf(text)) || typeOf(text) == "integer" && slices.Contains(of, "number") {
 			ways = append(ways, c.literal(text, ended))
 		}
