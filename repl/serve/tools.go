@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A tool is a function that an answer may call.
@@ -23,19 +24,19 @@ type tool struct {
 
 // A callForm is how a model writes calls.
 type callForm struct {
-	probe       *regexp.Regexp // finds it in a call that the chat template writes
-	begin       string         // what stands before a call, for the tokenizer
-	open, close string         // what stands around it in the text of an answer, where special tokens are left out
-	anywhere    bool           // not only at the beginning of an answer
-	list        bool           // calls are a list
-	arguments   string         // their key
+	probe       func() *regexp.Regexp // finds it in a call that the chat template writes
+	begin       string                // what stands before a call, for the tokenizer
+	open, close string                // what stands around it in the text of an answer, where special tokens are left out
+	anywhere    bool                  // not only at the beginning of an answer
+	list        bool                  // calls are a list
+	arguments   string                // their key
 }
 
 // callForms are those that are known.
 var callForms = []callForm{
-	{probe: regexp.MustCompile(`<tool_call>\s*\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<tool_call>\n", open: "<tool_call>", close: "</tool_call>", anywhere: true, arguments: "arguments"}, // Hermes, Qwen
-	{probe: regexp.MustCompile(`\[TOOL_CALLS\] ?\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "[TOOL_CALLS]", open: "[", list: true, arguments: "arguments"},                                   // Mistral
-	{probe: regexp.MustCompile(`\{"name": ?"probe", ?"parameters": ?\{"x": ?1`), open: "{", arguments: "parameters"},                                                                                      // Llama 3
+	{probe: lazy.Regexp(`<tool_call>\s*\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<tool_call>\n", open: "<tool_call>", close: "</tool_call>", anywhere: true, arguments: "arguments"}, // Hermes, Qwen
+	{probe: lazy.Regexp(`\[TOOL_CALLS\] ?\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "[TOOL_CALLS]", open: "[", list: true, arguments: "arguments"},                                   // Mistral
+	{probe: lazy.Regexp(`\{"name": ?"probe", ?"parameters": ?\{"x": ?1`), open: "{", arguments: "parameters"},                                                                                      // Llama 3
 }
 
 // formOf finds how a model writes calls: as its chat template writes one that it is given.
@@ -48,7 +49,7 @@ func formOf(m *llm.Model) (*callForm, error) {
 		return nil, wrong("tools", "%v", err)
 	}
 	for i := range callForms {
-		if f := &callForms[i]; f.probe.MatchString(text) {
+		if f := &callForms[i]; f.probe().MatchString(text) {
 			return f, nil
 		}
 	}

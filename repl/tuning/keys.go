@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/internal/near"
 )
 
@@ -132,14 +132,14 @@ func (c *Config) or(key string, zero float64) float64 {
 }
 
 // mistyped is what the decoder says of a value of another type: it writes out the Go struct.
-var mistyped = regexp.MustCompile(`^cannot decode TOML (\w+) into .*type (\w+)$`)
+var mistyped = lazy.Regexp(`^cannot decode TOML (\w+) into .*type (\w+)$`)
 
 // wanted are the types of keys in words.
 var wanted = map[string]string{"int": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number", "bool": "true or false", "string": "a text in quotes"}
 
 // plain is a decoder's message in the words of the file.
 func plain(message string) string {
-	m := mistyped.FindStringSubmatch(strings.ReplaceAll(message, "\n", " "))
+	m := mistyped().FindStringSubmatch(strings.ReplaceAll(message, "\n", " "))
 	if m == nil || wanted[m[2]] == "" {
 		return message
 	}

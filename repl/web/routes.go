@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/repl/notebook"
 )
@@ -56,7 +57,9 @@ func withNonce(ctx context.Context, nonce string) context.Context {
 	return context.WithValue(ctx, nonceKey{}, nonce)
 }
 
-var pageTemplates = template.Must(template.ParseFS(assets, "assets/page.html", "assets/talk.html"))
+var pageTemplates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(assets, "assets/page.html", "assets/talk.html"))
+})
 
 // pages are the addresses that a person opens, and what is there.
 var pages = map[string]string{"/": "page.html", "/present": "talk.html", "/speaker": "talk.html"}
@@ -67,7 +70,7 @@ func isPage(path string) bool { return pages[path] != "" }
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
 	nonce, _ := r.Context().Value(nonceKey{}).(string)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pageTemplates.ExecuteTemplate(w, pages[r.URL.Path], map[string]string{"Nonce": nonce, "Page": path.Base(r.URL.Path)}) // a lost connection fails the write
+	_ = pageTemplates().ExecuteTemplate(w, pages[r.URL.Path], map[string]string{"Nonce": nonce, "Page": path.Base(r.URL.Path)}) // a lost connection fails the write
 }
 
 func asset(w http.ResponseWriter, r *http.Request) {

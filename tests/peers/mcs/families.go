@@ -215,6 +215,12 @@ func products() []family {
 		family{"product of few columns", "f32", func(w *work) func() []tensor.Tensor {
 			x, y := values(1, w.M, w.N), values(2, w.N, 16)
 			return func() []tensor.Tensor { return []tensor.Tensor{x.MatMul(y)} }
+		}},
+		family{"product of each row with one of 8 matrices, gradient", "f32", func(w *work) func() []tensor.Tensor {
+			x, y, index := values(1, w.M, w.N), values(2, 8, w.N, w.N), tensor.Range(w.M).Mod(8).Eval()
+			return func() []tensor.Tensor {
+				return append(tensor.Grad(tensor.GroupedMatMul(x, y, index).Square().Sum(), x, y), tensor.GroupedMatMul(x, y, index))
+			}
 		}})
 }
 
