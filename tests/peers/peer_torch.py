@@ -166,6 +166,21 @@ class Torch:
             return torch.addmm(x @ wt, x @ a, b, alpha=2.0)
         return self.backward(f, [x, a, b, wt], 3, dy) if w["grad"] else self.forward(f, x, a, b, wt)
 
+    def experts(self, w):
+        """What transformers calls grouped_mm: rows in the order of their experts, and PyTorch's products of groups."""
+        m, k, n, hidden, count = w["m"], w["k"], w["n"], w["hidden"], w["count"]
+        x, up, down, dy = self.stored(w, *(self.values(s, *shape) for s, shape in ((1, (m, n)), (2, (count, 2 * hidden, n)), (3, (count, n, hidden)), (6, (m, n)))))
+        weights, index = self.values(4, m, k), self.words(5, m * k, count)
+
+        def f(x, up, down):
+            order = torch.argsort(index)
+            back = torch.argsort(order)
+            ends = torch.cumsum(torch.histc(index[order].float(), bins=count, min=0, max=count - 1), 0, dtype=torch.int32)
+            gate, linear = torch._grouped_mm(x[order // k], up.transpose(-2, -1), offs=ends).chunk(2, dim=-1)
+            y = torch._grouped_mm(F.silu(gate) * linear, down.transpose(-2, -1), offs=ends)
+            return (y[back].float() * weights.reshape(-1, 1)).view(m, k, n).sum(1).to(x.dtype)
+        return self.backward(f, [x, up, down], 1, dy) if w["grad"] else self.forward(f, x, up, down)
+
     def row(self, w, f, wanted):
         x, weight, bias, dy = (self.values(s, *shape) for s, shape in ((1, (w["m"], w["n"])), (2, (w["n"],)), (3, (w["n"],)), (5, (w["m"], w["n"]))))
         inputs = [x, weight, bias]

@@ -27,6 +27,13 @@ def lora(n, r, m, dtype):
     return work(f"lora/{dtype} {n} r{r} {m} rows", "lora", flops, touched, "read", dtype, CLOSE[dtype], n=n, r=r, m=m, dtype=dtype, grad=False, library=True)
 
 
+def experts(tokens, count, k, n, hidden, dtype, grad=False):
+    name = f"experts/{dtype} {count} of {hidden}, top {k}, {tokens} tokens" + (" fwd+bwd" if grad else "")
+    read = min(count, tokens * k) * 3 * n * hidden
+    return work(name, "experts", 6 * tokens * k * n * hidden * (2 if grad else 1), SIZE[dtype] * read * (2 if grad else 1), "read", dtype, CLOSE[dtype],
+                m=tokens, count=count, k=k, n=n, hidden=hidden, dtype=dtype, grad=grad)
+
+
 def attention(batch, heads, kv, t, d, dtype, grad=False):
     seen = t * (t + 1) // 2
     name = f"attention/{dtype} {batch}x{heads}x{t}x{d}" + (" fwd+bwd" if grad else "")
@@ -74,6 +81,7 @@ def works(quick=False):
         + [lora(size, 16, count, dtype) for dtype in ("f32", "bf16") for size in s["lora"] for count in LORA]
         + [attention(s["batch"], s["heads"], s["heads"] // 4, s["tokens"], d, dtype, grad)
            for dtype in ("f32", "bf16") for d in (64, 128) for grad in (False, True)]
+        + [experts(*((count, 4, 2, 64, 64) if quick else (count, 32, 4, 2048, 1024)), "bf16", grad) for count in (16, 40 if quick else 4096) for grad in (False, True)]
         + [convolution(*((2, 16, 9, 16, *layer[4:]) if quick else layer), dtype, grad) for dtype in ("f32", "bf16") for layer in CONVOLUTIONS for grad in (False, True)]
         + [work("small/add 4x4", "small", 0, 0, n=4)]
         + [train(shape, name, batch, t, dtype) for dtype in ("f32", "bf16")]

@@ -142,6 +142,11 @@ func otherTrials(m, n int) []trial {
 		trial{name: "grouped_matmul", group: oneOp(backend.Single, ir.GroupedMatMul, ir.Attr{}, []ir.Type{x, w, groups}, y), below: 5},
 		trial{name: "grouped_weight", group: oneOp(backend.Single, ir.GroupedWeight, ir.Attr{Index: 5, DType: dtype.F32}, []ir.Type{x, y, groups}, w), below: 5},
 	)
+	halves := func(shape ...int) ir.Type { return typeOf(dtype.F16, shape...) }
+	list = append(list,
+		trial{name: "grouped_matmul of halves", group: oneOp(backend.Single, ir.GroupedMatMul, ir.Attr{}, []ir.Type{halves(m, 40), halves(5, 40, min(n, 300)), groups}, halves(m, w.Shape[2])), below: 5},
+		trial{name: "grouped_weight of halves", group: oneOp(backend.Single, ir.GroupedWeight, ir.Attr{Index: 5, DType: dtype.F16}, []ir.Type{halves(m, 40), halves(m, w.Shape[2]), groups}, halves(5, 40, w.Shape[2])), below: 5},
+	)
 	moves := ir.Attr{Index: 2, Ints: ir.Ints([]ir.Window{{Kernel: 3, Stride: 2, Before: 1, Dilation: 1}, {Kernel: 2, Stride: 1, After: 2, Dilation: 2}})}
 	image, weight, result := f(2, 4, m, min(n, 30)), f(6, 2, 3, 2), f(2, 6, (m-2)/2+1, min(n, 30))
 	back := moves

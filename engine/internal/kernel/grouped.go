@@ -3,183 +3,283 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A groupedText is a grouped_matmul or a grouped_weight that is being written down. A threadgroup computes
-// columns of the product of one group, and finds the rows of that group by itself, in their order: so one
-// launch is enough, and equal work gives equal bits. A group without rows reads no matrix.
+// A groupedText is a grouped_matmul or a grouped_weight that is being written down: y[m] = x[m]·w[index[m]],
+// or w[g] = Σ x[m]ᵀ·y[m] over the rows m of group g.
 //
-// What is computed: a tile of 32×64 sums, of 32 steps of the inner axis at a time, in registers. The index is
-// read once by each threadgroup, 8 bytes a row beside the 2·K operations of each of its columns.
+// A first dispatch puts rows into the order of their groups. A threadgroup for each group counts the rows of
+// the groups before it and finds its own, so groups need nothing of one another; it reads the index twice,
+// 16 bytes a row. The second dispatch multiplies by tiles, as products do, of rows where they lie. A group's
+// rows begin a tile of their own, so there are up to one for each group more than full ones; those that
+// nothing is left for end at once. A group without rows reads no matrix. Equal work gives equal bits.
 type groupedText struct {
 	*text
-	in     *backend.Inst
-	o      backend.Output
-	simds  int
-	groups int
-	k, n   int // of each matrix
+	in           *backend.Inst
+	o            backend.Output
+	tile         tile
+	left, right  groupedSide
+	as, times    string // the type that is multiplied, and by which function of matrix.metal
+	rows, groups int
+	inner, width int // of each matrix
 }
 
-// A tile of a grouped product.
-const (
-	groupedRows    = 32
-	groupedColumns = 64
-	groupedDepth   = 32
-)
+// A groupedSide is an operand, and where its elements lie: at the place `deep` of the inner axis and i of the
+// other one, which begins at a tile's first and ends at limit.
+type groupedSide struct {
+	side
+	at, first, limit string
+}
+
+// gathered is the axis of an operand along which its rows are those of a group.
+const gathered = -1
+
+// orderEach is how many rows that follow one another a thread looks at.
+const orderEach = 4
 
 func groupedMatMul(g *backend.Group, k *Kernel) {
 	w := shapeOf(g, g.Insts[0].Args[1])
-	t := newGrouped(g, k, w[0], w[1], w[2])
+	rows := shapeOf(g, g.Insts[0].Args[2])[0]
+	t := newGrouped(g, k, w[0], w[1], w[2], max(leastMatrix, (rows+w[0]-1)/w[0]))
 	if ir.Size(t.o.Shape) == 0 {
 		return
 	}
-	t.find()
-	t.clear()
-	t.line("for (%[1]s from = 0; from < a.inner; from += %[2]d) {", t.index, groupedDepth)
-	t.step("r < take && from + p < a.inner", "a.x[found[r] * a.x_0 + (from + p) * a.x_1]", inputLayout(g, t.in.Args[0]).Stride[1] == 1,
-		"from + p < a.inner && column + c < a.columns", "a.w[matrix * a.w_0 + (from + p) * a.w_1 + (column + c) * a.w_2]", inputLayout(g, t.in.Args[1]).Stride[1] == 1)
-	t.line("}")
-	t.store("r < take", "found[r] * a.columns")
-	t.next()
-	k.Dispatches = []Dispatch{t.dispatch([3]int{(t.n + groupedColumns - 1) / groupedColumns, 1, t.groups})}
+	t.lie(&t.left, 0, 1, gathered, "a.order[begin + min(i, take - 1)] * a.x_0 + deep * a.x_1", "0", "take")
+	t.lie(&t.right, 1, 1, 2, "matrix * a.w_0 + deep * a.w_1 + i * a.w_2", "column", "a.columns")
+	tall := t.tile.rows()
+	t.line("const int slot = int(group.x), matrix = a.slots[slot], start = a.starts[matrix];")
+	t.line("const int begin = start + (slot - matrix - start / %d) * %[1]d, take = min(a.starts[matrix + 1] - begin, %[1]d);", tall)
+	t.line("if (take <= 0) return; // uniform: take is that of the slot, and so of the threadgroup")
+	t.multiply("a.inner")
+	t.store("i1 < take", "a.order[begin + i1] * a.columns", "0")
+	k.Dispatches = []Dispatch{t.find(k), t.dispatch([3]int{t.slots(), (t.width + t.tile.columns() - 1) / t.tile.columns(), 1})}
 }
 
 func groupedWeight(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	t := newGrouped(g, k, in.Shape[0], in.Shape[1], in.Shape[2])
+	t := newGrouped(g, k, in.Shape[0], in.Shape[1], in.Shape[2], in.Shape[1])
 	if ir.Size(t.o.Shape) == 0 {
 		return
 	}
-	t.line("const %[1]s top = %[1]s(group.y) * %[2]d;", t.index, groupedRows)
-	t.clear()
-	t.find()
-	t.step("p < take && top + r < a.inner", "a.x[found[p] * a.x_0 + (top + r) * a.x_1]", false,
-		"p < take && column + c < a.columns", "a.w[found[p] * a.w_0 + (column + c) * a.w_1]", false)
-	t.next()
-	t.store("top + r < a.inner", "(matrix * a.inner + top + r) * a.columns")
-	k.Dispatches = []Dispatch{t.dispatch([3]int{(t.n + groupedColumns - 1) / groupedColumns, (t.k + groupedRows - 1) / groupedRows, t.groups})}
+	t.lie(&t.left, 0, gathered, 1, "a.order[begin + min(deep, take - 1)] * a.x_0 + i * a.x_1", "row", "a.inner")
+	t.lie(&t.right, 1, gathered, 1, "a.order[begin + min(deep, take - 1)] * a.w_0 + i * a.w_1", "column", "a.columns")
+	t.line("const int matrix = int(group.z), begin = a.starts[matrix], take = a.starts[matrix + 1] - begin;")
+	t.line("const %[1]s row = %[1]s(group.x) * %[2]d;", t.index, t.tile.rows())
+	t.multiply("take")
+	t.store("i1 < a.inner", "(matrix * a.inner + i1) * a.columns", "row")
+	k.Dispatches = []Dispatch{t.find(k), t.dispatch([3]int{(t.inner + t.tile.rows() - 1) / t.tile.rows(), (t.width + t.tile.columns() - 1) / t.tile.columns(), t.groups})}
 }
 
-func newGrouped(g *backend.Group, k *Kernel, groups, inner, columns int) *groupedText {
+// newGrouped declares what the tiles read and write, and chooses them for so many rows at a time.
+func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *groupedText {
 	in, o := &g.Insts[0], g.Outputs[0]
 	wide := ir.Size(o.Shape) > most32
 	for _, v := range in.Args {
 		wide = wide || reachOf(inputLayout(g, v)) > most32
 	}
-	t := &groupedText{text: newText(g, wide), in: in, o: o, simds: k.limits.group() / simdWidth, groups: groups, k: inner, n: columns}
-	for i, name := range []string{"x", "w", "index"} {
+	t := &groupedText{text: newText(g, wide), in: in, o: o, rows: shapeOf(g, in.Args[2])[0], groups: groups, inner: inner, width: width}
+	for i, name := range []string{"x", "w"} {
 		l := inputLayout(g, in.Args[i])
-		t.pointer("const ", name, dtypeOf(g, in.Args[i]), t.buffer(in.Args[i]), l.Offset)
+		t.pointer("const ", name, dtypeOf(g, in.Args[i]), t.buffer(i), l.Offset)
 		for axis, s := range l.Stride {
 			t.constant(fmt.Sprintf("%s_%d", name, axis), s)
 		}
 	}
 	t.pointer("", "y", o.DType, o.Buf, 0)
-	t.constant("rows", shapeOf(g, in.Args[2])[0])
 	t.constant("inner", inner)
-	t.constant("columns", columns)
-	t.indexed(k, in.Op, 0, groups)
-	t.line("threadgroup %s found[%d];", t.index, groupedRows+rowThreads)
-	t.line("threadgroup float left[%d];", groupedRows*(groupedDepth+1))
-	t.line("threadgroup float right[%d];", groupedDepth*(groupedColumns+1))
-	t.line("threadgroup uint sums[32];")
-	t.line("const %[1]s matrix = %[1]s(group.z), column = %[1]s(group.x) * %[2]d;", t.index, groupedColumns)
-	t.line("%s next = 0;", t.index)
-	t.line("int have = 0;")
+	t.constant("columns", width)
+	t.ordered("const ")
+	t.chooseTile(high, k.limits)
+	bytes := max(t.tile.stages*t.tile.stage(t.left.side, t.right.side), t.tile.ends(4))
+	t.line("threadgroup uint4 space[%d];", (bytes+15)/16)
+	t.line("const %[1]s column = %[1]s(group.y) * %[2]d;", t.index, t.tile.columns())
 	return t
 }
 
-// buffer is the buffer of an input.
-func (t *groupedText) buffer(v backend.Ref) int {
-	i, _ := v.Input()
+// buffer is the buffer of an operand.
+func (t *groupedText) buffer(arg int) int {
+	i, _ := t.in.Args[arg].Input()
 	return t.g.Inputs[i].Buf
 }
 
-// clear declares the sums of a thread: some rows, and two columns.
-func (t *groupedText) clear() {
-	t.line("float sum[%d][2];", groupedRows/t.simds)
-	t.line("for (int u = 0; u < %d; u++) sum[u][0] = sum[u][1] = 0.0f;", groupedRows/t.simds)
+// ordered declares the workspace: rows in the order of their groups, where each group begins there and the
+// last one ends, and the group of each tile of rows.
+func (t *groupedText) ordered(access string) {
+	t.pointer(access, "order", dtype.I32, workspace, 0)
+	t.pointer(access, "starts", dtype.I32, workspace, t.rows)
+	t.pointer(access, "slots", dtype.I32, workspace, t.rows+t.groups+1)
 }
 
-// find begins a loop over tiles of take rows of the group, whose places are in found.
-func (t *groupedText) find() {
-	t.line("while (true) {")
-	t.line("while (have < %d && next < a.rows) {", groupedRows)
-	t.line("const %[1]s mine = next + %[1]s(at.x);", t.index)
-	t.line("bool hit = false;")
-	t.line("if (mine < a.rows) {")
-	t.line("const long chosen = a.index[mine * a.index_0];")
-	t.line("if ((chosen < -a.length || chosen >= a.length) && group.x + group.y + group.z == 0) report(a.fault, a.stop, uint(mine), chosen);")
-	t.line("hit = (chosen < 0 ? chosen + a.length : chosen) == long(matrix);")
-	t.line("}")
-	t.line("uint all;")
-	t.line("const uint earlier = row_earlier(uint(hit), sums, lane, simd, %d, all);", t.simds)
-	t.line("if (hit) found[have + int(earlier)] = mine;")
-	t.line("have += int(all);")
-	t.line("next += %s(size.x);", t.index)
-	t.line("}")
-	t.line("if (have == 0) break;")
-	t.line("const int take = min(have, %d);", groupedRows)
-	t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-}
-
-// next ends the loop: the places that are left move to the front.
-func (t *groupedText) next() {
-	t.line("have -= take;")
-	t.line("%s kept = 0;", t.index)
-	t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	t.line("if (int(at.x) < have) kept = found[take + int(at.x)];")
-	t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	t.line("if (int(at.x) < have) found[at.x] = kept;")
-	t.line("}")
-}
-
-// step adds the products of one part of the inner axis: of row r and step p of the left operand, and step p
-// and column c of the right one, where there are such. Neighbouring threads load neighbouring steps, where
-// these lie side by side, or else rows and columns.
-func (t *groupedText) step(isLeft, left string, leftSteps bool, isRight, right string, rightSteps bool) {
-	load := func(to, line, is, from string, lines int, steps bool, place string) {
-		t.line("for (int i = int(at.x); i < %d; i += int(size.x)) {", lines*groupedDepth)
-		if steps {
-			t.line("const int %s = i / %d, p = i %% %[2]d;", line, groupedDepth)
-		} else {
-			t.line("const int %s = i %% %d, p = i / %[2]d;", line, lines)
-		}
-		t.line("float v = 0.0f;")
-		t.line("if (%s) v = float(loaded(%s));", is, from)
-		t.line("%s[%s] = v;", to, place)
-		t.line("}")
+// chooseTile chooses what multiplies, as products do: matrix units if they can multiply the operands exactly,
+// or if one operand has 16 bits and the result has them, too.
+func (t *groupedText) chooseTile(high int, l Limits) {
+	a, b := dtypeOf(t.g, t.in.Args[0]), dtypeOf(t.g, t.in.Args[1])
+	short := func(dt dtype.Type) bool { return dt.Size() == 2 }
+	t.tile = tileOf(high, t.width, t.groups, t.in.DType, short(a) || short(b) || t.g.TF32, l)
+	cells := [2]string{"float", "float"}
+	t.as, t.times = "float", "multiply"
+	switch {
+	case t.tile.by == byThreads:
+	case a == b && short(a):
+		t.as = memoryTypes[a]
+		cells = [2]string{t.as, t.as}
+	case t.tile.by == byFragments && short(a) && t.in.DType == a:
+		t.as = memoryTypes[a]
+		cells[0] = t.as
+	case t.tile.by == byFragments && t.g.TF32:
+		t.times = "multiply_tf32"
+	case t.tile.by == byFragments:
+		t.times = fmt.Sprintf("multiply_floats<%v, %v>", !short(a), !short(b))
 	}
-	t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	load("left", "r", isLeft, left, groupedRows, leftSteps, fmt.Sprintf("r * %d + p", groupedDepth+1))
-	load("right", "c", isRight, right, groupedColumns, rightSteps, fmt.Sprintf("p * %d + c", groupedColumns+1))
-	t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	t.line("for (int p = 0; p < %d; p++) {", groupedDepth)
-	t.line("const float first = right[p * %d + int(lane)], second = right[p * %[1]d + int(lane) + 32];", groupedColumns+1)
-	t.line("UNROLL for (int u = 0; u < %d; u++) {", groupedRows/t.simds)
-	t.line("const float x = left[(int(simd) * %d + u) * %d + p];", groupedRows/t.simds, groupedDepth+1)
-	t.line("sum[u][0] += x * first;")
-	t.line("sum[u][1] += x * second;")
-	t.line("}")
-	t.line("}")
+	sizes := map[string]int{"float": 4, "half": 2, "bfloat": 2}
+	for i, o := range []*groupedSide{&t.left, &t.right} {
+		o.cell, o.size = cells[i], sizes[cells[i]]
+	}
+	t.left.depth = 64 / max(t.left.size, t.right.size)
+	t.right.depth = t.left.depth
+	if t.tile.thin(high, t.width) {
+		t.left.depth, t.right.depth = 2*t.left.depth, 2*t.right.depth
+		t.tile.stages = max(2, min(mostStages, bytesAhead/t.tile.stage(t.left.side, t.right.side)))
+	}
 }
 
-// store stores the sums of row r, if there is such, to where the row lies.
-func (t *groupedText) store(is, row string) {
-	t.line("for (int u = 0; u < %d; u++) {", groupedRows/t.simds)
-	t.line("const int r = int(simd) * %d + u;", groupedRows/t.simds)
-	t.line("if (%s) {", is)
-	t.line("for (int e = 0; e < 2; e++) {")
-	t.line("const %[1]s c = column + %[1]s(lane) + 32 * e;", t.index)
-	t.line("if (c < a.columns) a.y[%s + c] = %s(sum[u][e]);", row, memoryTypes[t.o.DType])
-	t.line("}")
+// lie finds out how an operand's elements lie along the inner axis and the other one, and so how they are
+// read.
+func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limit string) {
+	l := inputLayout(t.g, t.in.Args[arg])
+	step := func(axis int) int {
+		if axis == gathered {
+			return 0
+		}
+		return l.Stride[axis]
+	}
+	o.n, o.at, o.first, o.limit = arg, at, first, limit
+	along, beside := inner, other
+	if arg == 1 {
+		along, beside = other, inner
+	}
+	if o.turned = step(along) != 1 && step(beside) == 1; o.turned {
+		along = beside
+	}
+	per := 16 / o.size
+	if memoryTypes[dtypeOf(t.g, t.in.Args[arg])] != o.cell || step(along) != 1 || l.Offset%per != 0 {
+		return
+	}
+	for axis, s := range l.Stride {
+		if axis != along && s%per != 0 {
+			return
+		}
+	}
+	o.reads = byPieces
+}
+
+// multiply adds up the inner axis, as long as an expression says.
+func (t *groupedText) multiply(to string) {
+	t.tile.clear(t.text, "float")
+	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, func() {
+		t.fetch(&t.left, "left_tile", to, t.tile.rows())
+		t.fetch(&t.right, "right_tile", to, t.tile.columns())
+	}, func() { t.tile.add(t.text, t.left.side, t.right.side, t.as, t.times, t.right.turned) })
+}
+
+// fetch loads the part of an operand from `next` of the inner axis on into threadgroup memory, and 0 beyond
+// its edges.
+func (t *groupedText) fetch(o *groupedSide, name, to string, across int) {
+	deep := (o.n == 0) != o.turned // lines go along the inner axis
+	lines, along, inner, other := o.depth, across, "line", "beside"
+	if deep {
+		lines, along, inner, other = across, o.depth, "beside", "line"
+	}
+	per := 1
+	if o.reads == byPieces {
+		per = 16 / o.size
+	}
+	from := fmt.Sprintf("a.%s + (%s)", []string{"x", "w"}[o.n], o.at)
+	place := t.tile.place(o.cell, o.size, along, "line", "beside")
+	t.tile.each(t.text, lines*along/per, func() {
+		t.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
+		t.line("const %s deep = next + %s, i = %s + %s;", t.index, inner, o.first, other)
+		switch {
+		case per == 1:
+			t.line("%s v = %[1]s(0.0f);", o.cell)
+			t.line("if (deep < %s && i < %s) v = %s(loaded(*(%s)));", to, o.limit, o.cell, from)
+			t.line("%s[%s] = v;", name, place)
+		case deep:
+			t.line("copies.take(%s + %s, %s, i < %s ? int(min(%s - deep, %s(%d))) : 0);", name, place, from, o.limit, to, t.index, per)
+		default:
+			t.line("copies.take(%s + %s, %s, deep < %s ? int(min(%s - i, %s(%d))) : 0);", name, place, from, to, o.limit, t.index, per)
+		}
+	})
+}
+
+// store stores the sums of row i1, from first on, to where an expression says, if another one holds.
+func (t *groupedText) store(is, to, first string) {
+	wide, tall := t.tile.columns(), t.tile.tall()
+	t.tile.putSums(t.text, "float", t.right.turned)
+	t.line("for (int e = me; e < %d; e += %d) {", t.tile.down*tall*wide, t.tile.threads())
+	t.line("const int line = e / %d, beside = e %% %[1]d;", wide)
+	t.line("const %s i0 = column + beside, i1 = %s + line / %d * %d + line %% %[3]d + i * %[3]d;", t.index, first, tall, tall*t.tile.high)
+	t.line("if (i0 < a.columns && %s) a.y[%s + i0] = %s(sums[line * %d + beside]);", is, to, memoryTypes[t.o.DType], wide+endPad)
 	t.line("}")
 	t.line("}")
 }
 
 func (t *groupedText) dispatch(groups [3]int) Dispatch {
-	return t.finish(t.in.Op.String(), describe(t.g), inGroup+", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]]",
-		groups, along(t.simds*simdWidth))
+	return t.finish(t.in.Op.String(), describe(t.g), inGroup+inSimds, groups, along(t.tile.threads()))
 }
+
+// inSimds are the parameters of a text whose threads know their simdgroup.
+const inSimds = ", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]]"
+
+// find puts rows into the order of their groups, and reports an index that is out of range.
+func (t *groupedText) find(k *Kernel) Dispatch {
+	x := &groupedText{text: newText(t.g, t.index == "long"), rows: t.rows, groups: t.groups}
+	l := inputLayout(t.g, t.in.Args[2])
+	x.pointer("const ", "index", dtype.I64, t.buffer(2), l.Offset)
+	x.constant("index_0", l.Stride[0])
+	x.constant("rows", t.rows)
+	x.ordered("")
+	x.indexed(k, t.in.Op, 0, t.groups)
+	simds, tall := k.limits.group()/simdWidth, t.tile.rows()
+	x.line("threadgroup uint sums[32];")
+	x.line("const int mine = int(group.x), rows = int(a.rows);")
+	x.line("uint before = 0, all;")
+	x.line("for (int m = int(at.x); m < rows; m += int(size.x)) {")
+	x.line("const long chosen = a.index[m * a.index_0];")
+	x.line("const bool bad = chosen < -a.length || chosen >= a.length;")
+	x.line("if (bad && mine == 0) report(a.fault, a.stop, uint(m), chosen);")
+	x.line("before += uint(!bad && (chosen < 0 ? chosen + a.length : chosen) < mine);")
+	x.line("}")
+	x.line("row_earlier(before, sums, lane, simd, %d, all);", simds)
+	x.line("const int start = int(all);")
+	x.line("int end = start;")
+	x.line("for (int next = 0; next < rows; next += int(size.x) * %d) {", orderEach)
+	x.line("const int from = next + int(at.x) * %d;", orderEach)
+	x.line("bool hit[%d];", orderEach)
+	x.line("uint hits = 0;")
+	x.line("UNROLL for (int d = 0; d < %d; d++) {", orderEach)
+	x.line("const long chosen = from + d < rows ? a.index[(from + d) * a.index_0] : a.length;")
+	x.line("hit[d] = (chosen < 0 ? chosen + a.length : chosen) == mine;")
+	x.line("hits += uint(hit[d]);")
+	x.line("}")
+	x.line("int to = end + int(row_earlier(hits, sums, lane, simd, %d, all));", simds)
+	x.line("UNROLL for (int d = 0; d < %d; d++) {", orderEach)
+	x.line("if (hit[d]) a.order[to++] = from + d;")
+	x.line("}")
+	x.line("end += int(all);")
+	x.line("}")
+	x.line("if (at.x == 0) a.starts[mine] = start;")
+	x.line("if (mine + 1 == int(a.length)) {")
+	x.line("if (at.x == 0) a.starts[mine + 1] = end;")
+	x.line("end = rows;") // where an index is out of range, tiles are left: they have no rows
+	x.line("}")
+	x.line("for (int slot = start / %d + mine + int(at.x); slot <= end / %[1]d + mine; slot += int(size.x)) a.slots[slot] = mine;", tall)
+	k.Scratch = 4 * (t.rows + t.groups + 1 + t.slots())
+	return x.finish("grouped_order", describe(t.g), inGroup+inSimds, along(t.groups), along(simds*simdWidth))
+}
+
+// slots is how many tiles of rows there may be.
+func (t *groupedText) slots() int { return t.rows/t.tile.rows() + t.groups }

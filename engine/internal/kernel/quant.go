@@ -69,7 +69,7 @@ func (p *product) fetchWords(o side, to string) {
 	q := ir.QuantOf(&inst.Attr)
 	count, name := q.PerLine(), p.operand(o.n)
 	high, wide := o.depth, t.columns()
-	p.each(high*wide/count, func() {
+	p.tile.each(p.text, high*wide/count, func() {
 		input, output, length, limit := "deep", "i0", to, "a.n0"
 		under, beside := "line + d", "output"
 		if q.Transposed {

@@ -154,7 +154,7 @@ func (s *scan) rows(threads int, parts *reduction) Dispatch {
 	e.line("}")
 	e.line("before.take(all);")
 	e.line("}")
-	return e.finish("cum_sum", describe(e.g), inGroup+", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]]",
+	return e.finish("cum_sum", describe(e.g), inGroup+inSimds,
 		[3]int{(s.count + perGroup - 1) / perGroup, groups, 1}, [3]int{threads, perGroup, 1})
 }
 

@@ -165,3 +165,181 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact bool, l Limits) til
 func (t *tile) count(rows, columns, batches int) int {
 	return (rows + t.rows() - 1) / t.rows() * ((columns + t.columns() - 1) / t.columns()) * batches
 }
+
+// clear declares and clears the sums of a thread, which later lines call sum, and its place among them.
+func (t *tile) clear(x *text, typ string) {
+	x.line("const int me = int(at.x), down = int(simd) / %d * %d, right = int(simd) %% %[1]d * %[3]d;", t.across, t.tall()*t.high, t.broad())
+	if t.by == byThreads {
+		x.line("const int x = int(lane) %% 8, y = int(lane) / 8;")
+		x.line("%s sum[%d];", typ, t.high*t.wide)
+		x.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
+		return
+	}
+	x.line("sum_%s sum[%d];", t.blocks(), t.high*t.wide)
+	x.line("UNROLL for (int e = 0; e < %d; e++) clear(sum[e]);", t.high*t.wide)
+}
+
+// steps writes down a loop along the inner axis, between two expressions: fetch loads a part from `next` on
+// into left_tile and right_tile, add multiplies what they hold. With several stages the loop goes as many
+// steps ahead: the first ones only load.
+func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func()) {
+	depth, ahead := left.depth, t.stages-1
+	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
+	if left.turned {
+		across = t.stride(left.size, t.rows()) * depth
+	}
+	if right.turned {
+		down = t.stride(right.size, depth) * t.columns()
+	}
+	across, down = across*left.size, down*right.size
+	tiles := func(qualifier, step string) {
+		for _, o := range []struct {
+			side
+			name string
+			at   int
+		}{{left, "left_tile", 0}, {right, "right_tile", across}} {
+			at := fmt.Sprint(o.at / o.size)
+			if step != "" {
+				at += fmt.Sprintf(" + %s %% %d * %d", step, t.stages, (across+down)/o.size)
+			}
+			x.line("threadgroup %s%s* %s = (threadgroup %[1]s%[2]s*)space + (%[4]s);", qualifier, o.cell, o.name, at)
+		}
+	}
+	x.line("{")
+	if ahead > 0 {
+		x.line("queued_copies copies;")
+		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		x.line("for (%s k = %s - %d; k < %s; k += %d) {", x.index, from, ahead*depth, to, depth)
+		x.line("const int step = int((k - %s) / %d);", from, depth)
+		x.line("copies.finish<%d>();", ahead-1)
+		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		x.line("if (k + %d < %s) {", ahead*depth, to)
+		x.line("const %s next = k + %d;", x.index, ahead*depth)
+		tiles("", fmt.Sprintf("(step + %d)", ahead))
+		fetch()
+		x.line("}")
+		x.line("copies.commit();") // of nothing, too, so that each step has a batch
+		x.line("if (k >= %s) {", from)
+		tiles("const ", "step")
+		add()
+		x.line("}")
+	} else {
+		x.line("plain_copies copies;")
+		tiles("", "")
+		x.line("for (%s next = %s; next < %s; next += %d) {", x.index, from, to, depth)
+		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		fetch()
+		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		add()
+	}
+	x.line("}")
+	x.line("}")
+}
+
+// each writes down a loop of the group's threads over e, in steps that a compiler can unroll where all
+// threads have as many.
+func (t *tile) each(x *text, count int, body func()) {
+	if threads := t.threads(); count%threads == 0 {
+		x.line("UNROLL for (int q = 0; q < %d; q++) {", count/threads)
+		x.line("const int e = me + q * %d;", threads)
+	} else {
+		x.line("for (int e = me; e < %d; e += %d) {", count, threads)
+	}
+	body()
+	x.line("}")
+}
+
+// add multiplies what the tiles hold by blocks of a type, with a function of matrix.metal; or by threads,
+// whose columns are spread.
+func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
+	if t.by == byThreads {
+		t.addByThreads(x, left, right, spread)
+		return
+	}
+	depth := left.depth
+	leftWide, rightWide := depth, t.columns()
+	if left.turned {
+		leftWide = t.rows()
+	}
+	if right.turned {
+		rightWide = depth
+	}
+	x.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
+	load := func(o side) string {
+		if o.cell != as {
+			return "round"
+		}
+		return "load"
+	}
+	x.line("left_%s<%s> l[%d];", t.blocks(), as, t.high)
+	x.line("right_%s<%s> r[%d];", t.blocks(), as, t.wide)
+	x.line("UNROLL for (int i = 0; i < %d; i++) %s_left<%d, %v>(l[i], left_tile, down + 16 * i, d);", t.high, load(left), t.stride(left.size, leftWide), left.turned)
+	x.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, load(right), t.stride(right.size, rightWide), right.turned)
+	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	x.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
+	x.line("}")
+	x.line("}")
+}
+
+// columnsOf is the expression of column j of a thread, among those of its simdgroup.
+func columnsOf(j string, spread bool) string {
+	if spread {
+		return fmt.Sprintf("x + 8 * %s", j)
+	}
+	return fmt.Sprintf("4 * x + %s / 4 * 32 + %[1]s %% 4", j)
+}
+
+// addByThreads lets each thread multiply its rows by its columns, four of the inner axis at a time:
+// 4·high·wide multiplications for 4·(high+wide) numbers, most of them read four at once.
+func (t *tile) addByThreads(x *text, left, right side, spread bool) {
+	typ, depth := left.cell, left.depth
+	fours := typ == "float"
+	l := func(deep string) string {
+		if left.turned {
+			return t.place(typ, left.size, t.rows(), deep, "down + y + 4 * i")
+		}
+		return t.place(typ, left.size, depth, "down + y + 4 * i", deep)
+	}
+	r := func(column string) string {
+		if right.turned {
+			return t.place(typ, right.size, depth, column, "d + s")
+		}
+		return t.place(typ, right.size, t.columns(), "d + s", column)
+	}
+	x.line("for (int d = 0; d < %d; d += 4) {", depth)
+	x.line("%s l[%d];", typ, 4*t.high)
+	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	if fours && !left.turned {
+		x.line("read4(left_tile + %s, l + 4 * i);", l("d"))
+	} else {
+		x.line("UNROLL for (int s = 0; s < 4; s++) l[4 * i + s] = left_tile[%s];", l("d + s"))
+	}
+	x.line("}")
+	x.line("UNROLL for (int s = 0; s < 4; s++) {")
+	x.line("%s r[%d];", typ, t.wide)
+	if fours && !right.turned && !spread {
+		x.line("UNROLL for (int j = 0; j < %d; j += 4) read4(right_tile + %s, r + j);", t.wide, r("right + 4 * x + 8 * j"))
+	} else {
+		x.line("UNROLL for (int j = 0; j < %d; j++) r[j] = right_tile[%s];", t.wide, r("right + "+columnsOf("j", spread)))
+	}
+	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	x.line("UNROLL for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[4 * i + s], r[j], sum[%[1]d * i + j]);", t.wide)
+	x.line("}")
+	x.line("}")
+	x.line("}")
+}
+
+// putSums writes down a loop over the rows of blocks of a simdgroup, i, that ends where its caller ends it:
+// it puts the sums of one into threadgroup memory, as lines of columns()+endPad.
+func (t *tile) putSums(x *text, typ string, spread bool) {
+	stride := t.columns() + endPad
+	x.line("threadgroup %s* sums = (threadgroup %[1]s*)space;", typ)
+	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	if t.by == byThreads {
+		x.line("UNROLL for (int j = 0; j < %d; j++) sums[(int(simd) / %d * 4 + y) * %d + right + %s] = sum[%d * i + j];", t.wide, t.across, stride, columnsOf("j", spread), t.wide)
+	} else {
+		x.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%d * i + j], sums + (int(simd) / %d * 16 * %d + right + 16 * j));", t.wide, stride, t.wide, t.across, stride)
+	}
+	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+}

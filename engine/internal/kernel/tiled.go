@@ -210,31 +210,13 @@ func (p *product) begin() {
 		p.line("const long batch = long(left);")
 	}
 	p.batch()
-	p.line("const int me = int(at.x), down = int(simd) / %d * %d, right = int(simd) %% %[1]d * %[3]d;", t.across, t.tall()*t.high, t.broad())
-	if t.by == byThreads {
-		p.line("const int x = int(lane) %% 8, y = int(lane) / 8;")
-		p.line("%s sum[%d];", typ, t.high*t.wide)
-		p.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
-		return
-	}
-	p.line("sum_%s sum[%d];", t.blocks(), t.high*t.wide)
-	p.line("UNROLL for (int e = 0; e < %d; e++) clear(sum[e]);", t.high*t.wide)
+	t.clear(p.text, typ)
 }
 
-// multiply adds a pair to the sums. With several stages it goes as many steps ahead: the first ones only
-// load.
+// multiply adds a pair to the sums.
 func (p *product) multiply(pair int) {
 	t := &p.tile
 	left, right, as := p.pairOf(pair)
-	depth, ahead := left.depth, t.stages-1
-	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
-	if left.turned {
-		across = t.stride(left.size, t.rows()) * depth
-	}
-	if right.turned {
-		down = t.stride(right.size, depth) * t.columns()
-	}
-	across, down = across*left.size, down*right.size
 	from, to := "0", fmt.Sprintf("a.k%d", pair)
 	if p.parts > 1 && pair == p.longest() {
 		p.line("const %[1]s begin = %[1]s(part) * a.length, end = min(begin + a.length, %s);", p.index, to)
@@ -242,53 +224,11 @@ func (p *product) multiply(pair int) {
 	} else if p.parts > 1 {
 		to = fmt.Sprintf("(part == 0 ? %s : %s(0))", to, p.index)
 	}
-	p.line("{")
-	copies := "plain_copies"
-	if t.stages > 1 {
-		copies = "queued_copies"
-	}
-	p.line("%s copies;", copies)
-	tiles := func(qualifier, step string) {
-		for _, o := range []struct {
-			side
-			name string
-			at   int
-		}{{left, "left_tile", 0}, {right, "right_tile", across}} {
-			at := fmt.Sprint(o.at / o.size)
-			if step != "" {
-				at += fmt.Sprintf(" + %s %% %d * %d", step, t.stages, (across+down)/o.size)
-			}
-			p.line("threadgroup %s%s* %s = (threadgroup %[1]s%[2]s*)space + (%[4]s);", qualifier, o.cell, o.name, at)
-		}
-	}
-	if t.stages > 1 {
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("for (%s k = %s - %d; k < %s; k += %d) {", p.index, from, ahead*depth, to, depth)
-		p.line("const int step = int((k - %s) / %d);", from, depth)
-		p.line("copies.finish<%d>();", ahead-1)
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("if (k + %d < %s) {", ahead*depth, to)
-		p.line("const %s next = k + %d;", p.index, ahead*depth)
-		tiles("", fmt.Sprintf("(step + %d)", ahead))
+	fetch := func() {
 		p.fetch(left, to)
 		p.fetch(right, to)
-		p.line("}")
-		p.line("copies.commit();") // of nothing, too, so that each step has a batch
-		p.line("if (k >= %s) {", from)
-		tiles("const ", "step")
-		p.add(pair, left, right, as)
-		p.line("}")
-	} else {
-		tiles("", "")
-		p.line("for (%s next = %s; next < %s; next += %d) {", p.index, from, to, depth)
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.fetch(left, to)
-		p.fetch(right, to)
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.add(pair, left, right, as)
 	}
-	p.line("}")
-	p.line("}")
+	t.steps(p.text, from, to, left, right, fetch, func() { p.add(pair, left, right, as) })
 }
 
 // fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into
@@ -310,7 +250,7 @@ func (p *product) fetch(o side, to string) {
 		return
 	}
 	per := map[reads]int{singly: 1, byFours: 4, byPieces: 16 / o.size}[o.reads]
-	p.each(lines*along/per, func() {
+	t.each(p.text, lines*along/per, func() {
 		p.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
 		inner, outer, limit := "line", "beside", "a.n"+axis
 		if deep {
@@ -339,56 +279,16 @@ func (p *product) fetch(o side, to string) {
 	})
 }
 
-// each writes down a loop of the group's threads over e, in steps that a compiler can unroll where all
-// threads have as many.
-func (p *product) each(count int, body func()) {
-	if threads := p.tile.threads(); count%threads == 0 {
-		p.line("UNROLL for (int q = 0; q < %d; q++) {", count/threads)
-		p.line("const int e = me + q * %d;", threads)
-	} else {
-		p.line("for (int e = me; e < %d; e += %d) {", count, threads)
-	}
-	body()
-	p.line("}")
-}
-
 // add multiplies what the tiles hold.
 func (p *product) add(pair int, left, right side, as string) {
-	t := &p.tile
-	if t.by == byThreads {
-		p.addByThreads(left, right)
-		return
-	}
 	times := "multiply"
-	if t.by == byFragments && as == "float" {
+	if p.tile.by == byFragments && as == "float" {
 		times = "multiply_tf32"
 		if l, r := p.rests(pair); !p.g.TF32 {
 			times = fmt.Sprintf("multiply_floats<%v, %v>", l, r)
 		}
 	}
-	depth := left.depth
-	leftWide, rightWide := depth, t.columns()
-	if left.turned {
-		leftWide = t.rows()
-	}
-	if right.turned {
-		rightWide = depth
-	}
-	p.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
-	load := func(o side) string {
-		if o.cell != as {
-			return "round"
-		}
-		return "load"
-	}
-	p.line("left_%s<%s> l[%d];", t.blocks(), as, t.high)
-	p.line("right_%s<%s> r[%d];", t.blocks(), as, t.wide)
-	p.line("UNROLL for (int i = 0; i < %d; i++) %s_left<%d, %v>(l[i], left_tile, down + 16 * i, d);", t.high, load(left), t.stride(left.size, leftWide), left.turned)
-	p.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, load(right), t.stride(right.size, rightWide), right.turned)
-	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
-	p.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
-	p.line("}")
-	p.line("}")
+	p.tile.add(p.text, left, right, as, times, p.spread())
 }
 
 // spread says whether a thread's columns are eight apart, because the right operand has lines along the
@@ -399,69 +299,12 @@ func (p *product) spread() bool {
 	return right.turned
 }
 
-// columnOf is the expression of column j of a thread, among those of its simdgroup.
-func (p *product) columnOf(j string) string {
-	if p.spread() {
-		return fmt.Sprintf("x + 8 * %s", j)
-	}
-	return fmt.Sprintf("4 * x + %s / 4 * 32 + %[1]s %% 4", j)
-}
-
-// addByThreads lets each thread multiply its rows by its columns, four of the inner axis at a time:
-// 4·high·wide multiplications for 4·(high+wide) numbers, most of them read four at once.
-func (p *product) addByThreads(left, right side) {
-	t, typ, depth := &p.tile, register(p.inst.DType), left.depth
-	fours := typ == "float"
-	l := func(deep string) string {
-		if left.turned {
-			return t.place(typ, left.size, t.rows(), deep, "down + y + 4 * i")
-		}
-		return t.place(typ, left.size, depth, "down + y + 4 * i", deep)
-	}
-	r := func(column string) string {
-		if right.turned {
-			return t.place(typ, right.size, depth, column, "d + s")
-		}
-		return t.place(typ, right.size, t.columns(), "d + s", column)
-	}
-	p.line("for (int d = 0; d < %d; d += 4) {", depth)
-	p.line("%s l[%d];", typ, 4*t.high)
-	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
-	if fours && !left.turned {
-		p.line("read4(left_tile + %s, l + 4 * i);", l("d"))
-	} else {
-		p.line("UNROLL for (int s = 0; s < 4; s++) l[4 * i + s] = left_tile[%s];", l("d + s"))
-	}
-	p.line("}")
-	p.line("UNROLL for (int s = 0; s < 4; s++) {")
-	p.line("%s r[%d];", typ, t.wide)
-	if fours && !right.turned && !p.spread() {
-		p.line("UNROLL for (int j = 0; j < %d; j += 4) read4(right_tile + %s, r + j);", t.wide, r("right + 4 * x + 8 * j"))
-	} else {
-		p.line("UNROLL for (int j = 0; j < %d; j++) r[j] = right_tile[%s];", t.wide, r("right + "+p.columnOf("j")))
-	}
-	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
-	p.line("UNROLL for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[4 * i + s], r[j], sum[%[1]d * i + j]);", t.wide)
-	p.line("}")
-	p.line("}")
-	p.line("}")
-}
-
 // end takes the sums to threadgroup memory, as many rows of each simdgroup at a time as make a block, and
 // ends them there: neighbouring threads have neighbouring elements then, four each where all that the
 // epilogue reads and stores lies so.
 func (p *product) end(first int) {
 	t, typ := &p.tile, register(p.inst.DType)
-	stride := t.columns() + endPad
-	p.line("threadgroup %s* sums = (threadgroup %[1]s*)space;", typ)
-	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	if t.by == byThreads {
-		p.line("UNROLL for (int j = 0; j < %d; j++) sums[(int(simd) / %d * 4 + y) * %d + right + %s] = sum[%d * i + j];", t.wide, t.across, stride, p.columnOf("j"), t.wide)
-	} else {
-		p.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%d * i + j], sums + (int(simd) / %d * 16 * %d + right + 16 * j));", t.wide, stride, t.wide, t.across, stride)
-	}
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	t.putSums(p.text, typ, p.spread())
 	per := 1
 	if p.endsByFours(first) {
 		per = 4
@@ -470,7 +313,7 @@ func (p *product) end(first int) {
 	p.line("for (int e = me; e < %d; e += %d) {", t.down*t.tall()*wide, t.threads())
 	p.line("const int line = e / %d, beside = e %% %d * %d;", wide, wide, per)
 	p.line("const %s i0 = column + beside, i1 = row + line / %d * %d + line %% %[2]d + i * %[2]d;", p.index, t.tall(), t.tall()*t.high)
-	at := fmt.Sprintf("sums[line * %d + beside", stride)
+	at := fmt.Sprintf("sums[line * %d + beside", t.columns()+endPad)
 	switch {
 	case p.parts > 1:
 		p.line("if (i0 < a.n0 && i1 < a.n1) {")

@@ -72,6 +72,8 @@ func (w *work) build() func() []tensor.Tensor {
 	case "matmul":
 		a, b := w.stored(values(1, w.N, w.N)), w.stored(values(2, w.N, w.N))
 		return func() []tensor.Tensor { return []tensor.Tensor{a.MatMul(b)} }
+	case "experts":
+		return w.experts()
 	case "matvec":
 		// A linear layer holds its weight as [in out] here, and as [out in] in PyTorch: each side gets its
 		// own order.
@@ -188,6 +190,17 @@ func (w *work) maybeGrad(dy tensor.Tensor, inputs []tensor.Tensor, f func() tens
 		}
 		return append([]tensor.Tensor{y}, tensor.Grad(y.Mul(dy).Sum(), inputs...)...)
 	}
+}
+
+// experts sends M tokens of width N through K of Count feed-forward blocks each.
+func (w *work) experts() func() []tensor.Tensor {
+	x, weights := w.stored(values(1, w.M, w.N)), values(4, w.M, w.K)
+	layer := func(seed uint32, in, out int) *nn.Grouped {
+		return &nn.Grouped{Weight: w.stored(values(seed, w.Count, out, in)).Transpose()}
+	}
+	e := nn.Experts{GateUp: layer(2, w.N, 2*w.Hidden), Down: layer(3, w.Hidden, w.N)}
+	r := nn.Routing{Index: tensor.From(words(5, w.M*w.K, w.Count), w.M, w.K).Eval(), Weights: weights}
+	return w.maybeGrad(w.stored(values(6, w.M, w.N)), []tensor.Tensor{x}, func() tensor.Tensor { return e.Forward(x, r) })
 }
 
 func (w *work) lora() func() []tensor.Tensor {

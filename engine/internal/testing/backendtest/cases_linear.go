@@ -211,7 +211,7 @@ func groupedCases(op ir.Op) []Case {
 		}
 		return b.New(op, ir.Attr{Index: w.Shape[0], DType: weight}, x, b.Normal(dt, x.Shape[0], w.Shape[2]), index)
 	}
-	for _, s := range [][4]int{{1, 1, 1, 1}, {1, 7, 5, 3}, {8, 72, 40, 16}, {5, 33, 70, 2}, {70, 20, 65, 3}, {300, 64, 33, 5}, {40, 130, 17, 64}, {0, 3, 4, 2}, {3, 0, 4, 2}, {3, 4, 0, 2}} {
+	for _, s := range [][4]int{{1, 1, 1, 1}, {1, 7, 5, 3}, {8, 72, 40, 16}, {5, 33, 70, 2}, {70, 20, 65, 3}, {300, 64, 33, 5}, {40, 130, 17, 64}, {400, 72, 136, 3}, {0, 3, 4, 2}, {3, 0, 4, 2}, {3, 4, 0, 2}} {
 		m, k, n, g := s[0], s[1], s[2], s[3]
 		add(fmt.Sprint(s), func(b *B, dt dtype.Type) *ir.Node {
 			return grouped(b, dt, dt, b.Normal(dt, m, k), b.Normal(dt, g, k, n), b.Index(g, m))
