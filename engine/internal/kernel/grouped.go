@@ -28,10 +28,12 @@ type groupedText struct {
 }
 
 // A groupedSide is an operand, and where its elements lie: at the place `deep` of the inner axis and i of the
-// other one, which begins at a tile's first and ends at limit.
+// other one, which begins at a tile's first and ends at limit. Row `found` is that of a group's row.
 type groupedSide struct {
 	side
 	at, first, limit string
+	row              string // which of the group's rows that is; "" of a matrix
+	kept             bool   // a thread remembers its rows, by the number q of a piece
 }
 
 // gathered is the axis of an operand along which its rows are those of a group.
@@ -47,7 +49,7 @@ func groupedMatMul(g *backend.Group, k *Kernel) {
 	if ir.Size(t.o.Shape) == 0 {
 		return
 	}
-	t.lie(&t.left, 0, 1, gathered, "a.order[begin + min(i, take - 1)] * a.x_0 + deep * a.x_1", "0", "take")
+	t.lie(&t.left, 0, 1, gathered, "found * a.x_0 + deep * a.x_1", "0", "take")
 	t.lie(&t.right, 1, 1, 2, "matrix * a.w_0 + deep * a.w_1 + i * a.w_2", "column", "a.columns")
 	tall := t.tile.rows()
 	t.line("const int slot = int(group.x), matrix = a.slots[slot], start = a.starts[matrix];")
@@ -64,8 +66,8 @@ func groupedWeight(g *backend.Group, k *Kernel) {
 	if ir.Size(t.o.Shape) == 0 {
 		return
 	}
-	t.lie(&t.left, 0, gathered, 1, "a.order[begin + min(deep, take - 1)] * a.x_0 + i * a.x_1", "row", "a.inner")
-	t.lie(&t.right, 1, gathered, 1, "a.order[begin + min(deep, take - 1)] * a.w_0 + i * a.w_1", "column", "a.columns")
+	t.lie(&t.left, 0, gathered, 1, "found * a.x_0 + i * a.x_1", "row", "a.inner")
+	t.lie(&t.right, 1, gathered, 1, "found * a.w_0 + i * a.w_1", "column", "a.columns")
 	t.line("const int matrix = int(group.z), begin = a.starts[matrix], take = a.starts[matrix + 1] - begin;")
 	t.line("const %[1]s row = %[1]s(group.x) * %[2]d;", t.index, t.tile.rows())
 	t.multiply("take")
@@ -157,6 +159,12 @@ func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limi
 		return l.Stride[axis]
 	}
 	o.n, o.at, o.first, o.limit = arg, at, first, limit
+	switch gathered {
+	case inner:
+		o.row = "deep"
+	case other:
+		o.row = "i"
+	}
 	along, beside := inner, other
 	if arg == 1 {
 		along, beside = other, inner
@@ -179,10 +187,25 @@ func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limi
 // multiply adds up the inner axis, as long as an expression says.
 func (t *groupedText) multiply(to string) {
 	t.tile.clear(t.text, "float")
+	t.keepRows()
 	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, func() {
 		t.fetch(&t.left, "left_tile", to, t.tile.rows())
 		t.fetch(&t.right, "right_tile", to, t.tile.columns())
 	}, func() { t.tile.add(t.text, t.left.side, t.right.side, t.as, t.times, t.right.turned) })
+}
+
+// keepRows lets a thread remember the rows whose pieces it loads in each step.
+func (t *groupedText) keepRows() {
+	o := &t.left
+	pieces, threads := t.tile.rows()*o.depth*o.size/16, t.tile.threads()
+	if o.row != "i" || o.reads != byPieces || pieces%threads != 0 {
+		return
+	}
+	t.line("int kept[%d];", pieces/threads)
+	t.tile.each(t.text, pieces, func() {
+		t.line("kept[q] = a.order[begin + min(e / %d, take - 1)];", o.depth*o.size/16)
+	})
+	o.kept = true
 }
 
 // fetch loads the part of an operand from `next` of the inner axis on into threadgroup memory, and 0 beyond
@@ -202,6 +225,12 @@ func (t *groupedText) fetch(o *groupedSide, name, to string, across int) {
 	t.tile.each(t.text, lines*along/per, func() {
 		t.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
 		t.line("const %s deep = next + %s, i = %s + %s;", t.index, inner, o.first, other)
+		switch {
+		case o.kept:
+			t.line("const int found = kept[q];")
+		case o.row != "":
+			t.line("const int found = a.order[begin + min(int(%s), take - 1)];", o.row)
+		}
 		switch {
 		case per == 1:
 			t.line("%s v = %[1]s(0.0f);", o.cell)

@@ -14,11 +14,11 @@ import (
 // Tile: where the innermost axis is reduced, a simdgroup folds an output of up to 1,024 elements, and a
 // threadgroup of 256 a longer one; neighbouring threads read neighbouring elements, four at once if they are
 // aligned. Where the innermost axis is kept, a threadgroup has 32 columns side by side, 128 bytes of f32, and
-// 8 threads below each. Few large outputs are cut into parts of 16,384 elements or more, of columns 512,
-// until 65,536 threads are busy, or 2,048 for each processor, and a second dispatch merges the parts in
-// order. Those of rows are twice as many, so that a processor that is done early gets another one. A device
-// that has no more than a few outputs to fold, in one piece, or from parts, waits for one threadgroup: that
-// has up to 1,024 threads then.
+// 8 threads below each, unless a column is so short that a thread folds it alone. Few large outputs are cut
+// into parts of 16,384 elements or more, of columns 512, until 65,536 threads are busy, or 2,048 for each
+// processor, and a second dispatch merges the parts in order. Those of rows are twice as many, so that a
+// processor that is done early gets another one. A device that has no more than a few outputs to fold, in one
+// piece, or from parts, waits for one threadgroup: that has up to 1,024 threads then.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
 // rounding errors (fold_sum). An M-series GPU does some 140 in the time of an element of f32, so memory is
@@ -28,6 +28,7 @@ import (
 const (
 	simdWidth   = 32
 	shortRow    = 1024    // elements that one simdgroup folds by itself
+	shortColumn = 8       // elements that one thread folds by itself
 	rowThreads  = 256     // of a threadgroup
 	wantThreads = 1 << 16 // below which the elements of an output are split into parts
 	leastPart   = 16384   // elements of a part, that pay for a second dispatch
@@ -164,6 +165,8 @@ func (r *reduction) shape(limits Limits) {
 	r.vectors = r.reduced[0] && r.space.vectors()
 	r.parts, r.chunk = 1, r.total
 	switch {
+	case r.columns && r.total <= shortColumn:
+		r.perGroup, r.threads = min(most, ceilPower(r.space.lens[0])), 1
 	case r.columns:
 		r.perGroup = min(simdWidth, ceilPower(r.space.lens[0]))
 		r.threads = min(most/r.perGroup, ceilPower(r.total))
