@@ -202,6 +202,11 @@ func (k *kernel) answer(ctx context.Context, s *zmtp.Socket, waiting <-chan zmtp
 	if m.header.Type == "shutdown_request" {
 		defer k.leave()
 	}
+	if m.header.Type == "execute_request" {
+		within, end := k.runner.Begin(ctx)
+		defer end()
+		ctx = within
+	}
 	k.status(m, "busy")
 	defer k.status(m, "idle")
 	do := answers[m.header.Type]

@@ -57,7 +57,7 @@ type Runner struct {
 	payload []map[string]any // of the cell that runs
 
 	mu      sync.Mutex
-	stop    context.CancelFunc // of the cell that runs, or nil
+	stop    context.CancelFunc // of what runs, or nil
 	pressed int                // how often it was interrupted
 }
 
@@ -147,18 +147,28 @@ func (r *Runner) Value(ctx context.Context, code string) (display.Bundle, *Failu
 	return Bundled(result.Shown[len(result.Shown)-1]), nil
 }
 
-// run runs a cell, which Interrupt stops.
-func (r *Runner) run(ctx context.Context, title, code string) session.Result {
+// Begin lets Interrupt stop what runs in the context that it returns, until end. A front end calls it before
+// it says that a cell runs: a person who reads that may interrupt at once.
+func (r *Runner) Begin(ctx context.Context) (within context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	r.mu.Lock()
-	r.stop, r.pressed = cancel, 0
-	r.mu.Unlock()
-	defer func() {
+	defer r.mu.Unlock()
+	before := r.stop
+	if r.stop = cancel; before == nil {
+		r.pressed = 0
+	}
+	return ctx, func() {
+		cancel()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.stop = nil
-	}()
+		r.stop = before
+	}
+}
+
+// run runs a cell, which Interrupt stops.
+func (r *Runner) run(ctx context.Context, title, code string) session.Result {
+	ctx, end := r.Begin(ctx)
+	defer end()
 	defer r.input.End()
 	defer context.AfterFunc(ctx, r.input.End)()
 	if s, ok := r.session.(Titled); ok {

@@ -65,9 +65,6 @@ func (s *server) reset(nothing) (any, error) {
 func (s *server) interrupt(nothing) (any, error) {
 	s.mu.Lock()
 	s.drop()
-	if s.stop != nil { // the runner may not have begun what the page shows as running
-		s.stop()
-	}
 	s.mu.Unlock()
 	s.runner.Interrupt()
 	return nothing{}, nil
@@ -189,8 +186,8 @@ func (s *server) runOne(ctx context.Context, j job) {
 		s.mu.Unlock()
 		return
 	}
-	ctx, s.stop = context.WithCancel(ctx)
-	defer s.stop()
+	ctx, end := s.runner.Begin(ctx)
+	defer end()
 	request := runner.Cell{Code: j.code}
 	if c != nil {
 		request = runner.Cell{Title: c.Title(), Code: c.Source, Ask: s.ask, Send: func(kind string, content any) { s.message(j.cell, kind, content) }}

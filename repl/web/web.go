@@ -81,7 +81,6 @@ type server struct {
 	mu      sync.Mutex // guards what follows, the book and the order of events
 	waiting []job
 	running string      // the cell that runs, or ""
-	stop    func()      // ends what runs, or has run
 	names   string      // the table of variables
 	asks    chan string // takes the line that the cell waits for; nil: it waits for none
 }
