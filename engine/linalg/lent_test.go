@@ -8,6 +8,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/linalg"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -17,15 +20,26 @@ func TestMain(m *testing.M) { devicetest.Main(m) }
 // onLibrary runs f on the device of the flag -device, as cuda:0, or else on one whose library is Go code.
 func onLibrary(t *testing.T, f func(d device.Device)) {
 	t.Helper()
+	onLibraryOf(t, "rehearsal", f)
+}
+
+func onLibraryOf(t *testing.T, name string, f func(d device.Device)) {
+	t.Helper()
 	d := device.Default()
 	if d.Info().Name == "cpu" {
-		devicetest.Register("rehearsal")
+		devicetest.Register(name)
 		var err error
-		if d, err = device.Lookup("rehearsal"); err != nil {
+		if d, err = device.Lookup(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tensor.Within(device.On(t.Context(), d), func() { f(d) })
+	tensor.Within(device.On(t.Context(), d), func() {
+		by, ok := access.Node(tensor.Ones(1), "linalg").Dev.(*backend.Device).Backend().(backend.Lender)
+		if !ok || !by.Lends(ir.Routine{Name: ir.CholeskyRoutine, Batches: 1, Rows: 2, Columns: 2, Vectors: true}) {
+			t.Fatalf("%v has no library of linear algebra", d)
+		}
+		f(d)
+	})
 }
 
 // onProcessor computes what f returns on the processor.
@@ -161,35 +175,42 @@ func TestLentGradients(t *testing.T) {
 }
 
 // TestLentRefuses: what a library says of a matrix is the processor's error.
-func TestLentRefuses(t *testing.T) {
-	onLibrary(t, func(device.Device) {
-		singular := tensor.From([]float32{1, 2, 2, 4}, 2, 2)
-		pair := tensor.Stack([]Tensor{tensor.Eye(2), singular}, 0)
-		indefinite := tensor.From([]float32{1, 0, 0, 0, 1, 0, 0, 0, -1}, 3, 3)
-		nan := tensor.From([]float32{1, 2, 2, float32(math.NaN())}, 2, 2)
-		for _, c := range []struct {
-			f    func() Tensor
-			want string
-		}{
-			{func() Tensor { return linalg.Solve(singular, tensor.Ones(2)) }, "solve: got a singular matrix: pivot 2 is 0"},
-			{func() Tensor { return linalg.Inv(pair) }, "inv: got a singular matrix: pivot 2 is 0, matrix [1] of the batch"},
-			{func() Tensor { return linalg.Cholesky(indefinite) }, "cholesky: got a matrix that is not positive definite: its leading minor of order 3 is not above 0"},
-			{func() Tensor { return linalg.SingularValues(nan) }, "svd: got NaN or an infinity, want finite elements"},
-			{func() Tensor { w, _ := linalg.Eigh(nan); return w }, "eigh: got NaN or an infinity, want finite elements"},
-			{func() Tensor {
-				a := tensor.Ones(3, 2).Param()
-				q, _ := linalg.FullQR(a)
-				return tensor.Grad(q.Sum(), a)[0]
-			}, "full_qr: it has none: the 1 columns of Q beyond R's"},
-		} {
-			if err := tensor.Try(func() { c.f().Eval().Float64s() }); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %s", err, c.want)
-			}
+func TestLentRefuses(t *testing.T) { onLibrary(t, func(device.Device) { lentRefuses(t) }) }
+
+// TestLentRefusesOnEmulated is TestLentRefuses with the texts of a GPU, which look at what the library says.
+func TestLentRefusesOnEmulated(t *testing.T) {
+	devicetest.Emulated(t)
+	onLibraryOf(t, "emulated-library", func(device.Device) { lentRefuses(t) })
+}
+
+func lentRefuses(t *testing.T) {
+	t.Helper()
+	singular := tensor.From([]float32{1, 2, 2, 4}, 2, 2)
+	pair := tensor.Stack([]Tensor{tensor.Eye(2), singular}, 0)
+	indefinite := tensor.From([]float32{1, 0, 0, 0, 1, 0, 0, 0, -1}, 3, 3)
+	nan := tensor.From([]float32{1, 2, 2, float32(math.NaN())}, 2, 2)
+	for _, c := range []struct {
+		f    func() Tensor
+		want string
+	}{
+		{func() Tensor { return linalg.Solve(singular, tensor.Ones(2)) }, "solve: got a singular matrix: pivot 2 is 0"},
+		{func() Tensor { return linalg.Inv(pair) }, "inv: got a singular matrix: pivot 2 is 0, matrix [1] of the batch"},
+		{func() Tensor { return linalg.Cholesky(indefinite) }, "cholesky: got a matrix that is not positive definite: its leading minor of order 3 is not above 0"},
+		{func() Tensor { return linalg.SingularValues(nan) }, "svd: got NaN or an infinity, want finite elements"},
+		{func() Tensor { w, _ := linalg.Eigh(nan); return w }, "eigh: got NaN or an infinity, want finite elements"},
+		{func() Tensor {
+			a := tensor.Ones(3, 2).Param()
+			q, _ := linalg.FullQR(a)
+			return tensor.Grad(q.Sum(), a)[0]
+		}, "full_qr: it has none: the 1 columns of Q beyond R's"},
+	} {
+		if err := tensor.Try(func() { c.f().Eval().Float64s() }); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
 		}
-		if x := linalg.Det(singular).Item(); math.Abs(float64(x)) > 1e-6 {
-			t.Errorf("got the determinant %v, want 0", x)
-		}
-	})
+	}
+	if x := linalg.Det(singular).Item(); math.Abs(float64(x)) > 1e-6 {
+		t.Errorf("got the determinant %v, want 0", x)
+	}
 }
 
 // TestLentPeers holds values of f32 against NumPy, of matrices that are far from singular. The pivots of LU

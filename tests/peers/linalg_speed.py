@@ -4,9 +4,11 @@
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import torch
@@ -14,12 +16,15 @@ import torch
 
 def mcs(device, pattern, times, limit):
     """The milliseconds of engine/linalg's BenchmarkDevice, by name and length."""
-    command = ["go", "test", "./engine/linalg", "-run", "^$", "-bench", f"BenchmarkDevice/{pattern}", "-benchtime", f"{times}x", "-device", device]
-    try:
-        out = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-        text = out.stdout + out.stderr
-    except subprocess.TimeoutExpired as e:
-        text = (e.stdout or b"").decode() + "\n(the time was over)"
+    with tempfile.TemporaryDirectory() as folder:
+        binary = os.path.join(folder, "linalg.test")
+        subprocess.run(["go", "test", "-c", "-o", binary, "./engine/linalg"], check=True)
+        command = [binary, "-test.run", "^$", "-test.bench", f"BenchmarkDevice/{pattern}", "-test.benchtime", f"{times}x", "-device", device]
+        try:
+            out = subprocess.run(command, capture_output=True, timeout=limit)
+            text = (out.stdout + out.stderr).decode()
+        except subprocess.TimeoutExpired as e:
+            text = (e.stdout or b"").decode() + (e.stderr or b"").decode() + "\n(the time was over)"
     found = {(m[1], int(m[2])): float(m[3]) / 1e6 for m in re.finditer(r"BenchmarkDevice/(\w+)/(\d+?)(?:-\d+)?\s+\d+\s+([\d.e+]+) ns/op", text)}
     if not found or "FAIL" in text or "(the time" in text:
         print(text, file=sys.stderr)
@@ -27,8 +32,7 @@ def mcs(device, pattern, times, limit):
 
 
 def peer(device, names, sizes, times):
-    """The milliseconds of PyTorch."""
-    found = {}
+    """The names, lengths and milliseconds of PyTorch, as they are measured."""
     torch.backends.cuda.matmul.allow_tf32 = False
     for n in sizes:
         torch.manual_seed(1)
@@ -50,8 +54,7 @@ def peer(device, names, sizes, times):
             for _ in range(times):
                 calls[name]()
             finish()
-            found[name, n] = (time.perf_counter() - begun) / times * 1e3
-    return found
+            yield name, n, (time.perf_counter() - begun) / times * 1e3
 
 
 def main():
@@ -64,11 +67,10 @@ def main():
     a = p.parse_args()
     names, sizes = a.names.split(","), [int(n) for n in a.sizes.split(",")]
     pattern = f"^({'|'.join(names)})$/^({'|'.join(map(str, sizes))})$"
-    ours, theirs = mcs(a.device, pattern, a.times, a.limit), peer(a.device, names, sizes, a.times)
-    print(f"torch {torch.__version__}, {a.device}\n{'':18}mcs ms    torch ms")
-    for n in sizes:
-        for name in names:
-            print(f"{name + ' ' + str(n):14}{ours.get((name, n), float('nan')):10.3f}{theirs[name, n]:12.3f}")
+    ours = mcs(a.device, pattern, a.times, a.limit)
+    print(f"torch {torch.__version__}, {a.device}\n{'':18}mcs ms    torch ms", flush=True)
+    for name, n, theirs in peer(a.device, names, sizes, a.times):
+        print(f"{name + ' ' + str(n):14}{ours.get((name, n), float('nan')):10.3f}{theirs:12.3f}", flush=True)
 
 
 main()
