@@ -208,6 +208,9 @@ func lentRefuses(t *testing.T) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
+	if x := linalg.Det(tensor.From([]float32{0, 2, 3, 1}, 2, 2)).Item(); math.Abs(float64(x)+6) > 1e-5 {
+		t.Errorf("got the determinant %v, want -6", x)
+	}
 	if x := linalg.Det(singular).Item(); math.Abs(float64(x)) > 1e-6 {
 		t.Errorf("got the determinant %v, want 0", x)
 	}

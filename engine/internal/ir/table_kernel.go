@@ -12,9 +12,9 @@ import (
 // A Kernel is what a person or a package above computes in a way of its own, made ready for one call: with
 // the types, the shapes and the numbers of that call. Nodes share it, so nobody changes it.
 //
-// It is a Text, or Go code, or a Routine, or none of them: then its last sources are its results, so that all it brings is a
-// gradient of its own for what other nodes compute. The sources before them are those that the gradient is
-// of.
+// It is a Text, or Go code, or a Routine, or none of them: then its last sources are its results, so that all
+// it brings is a gradient of its own for what other nodes compute. The sources before them are those that the
+// gradient is of.
 type Kernel struct {
 	Name string // the person's
 	// Go computes the results in Go, on the processor, from the bytes of the sources, in C order. A result

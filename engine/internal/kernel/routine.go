@@ -14,9 +14,9 @@ type RoutineCall struct {
 	Routine ir.Routine
 }
 
-// NotFinite is the code, for ir.Kernel.Fail, of a matrix with a singular value or an eigenvalue that is NaN or
-// infinite. Codes above 0 are info, or of SolveRoutine the first element of the diagonal that is 0, counted
-// from 1.
+// NotFinite is the code, for ir.Kernel.Fail, of a matrix with a singular value or an eigenvalue that is NaN
+// or infinite. Codes above 0 are info, or of SolveRoutine the first element of the diagonal that is 0,
+// counted from 1.
 const NotFinite = 0
 
 // routine writes a routine as a call of the library, and as texts that look at what it says.

@@ -10,11 +10,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
 )
 
-// Register makes the device "emulated" known, for the tests of a package; "emulated-library",
-// which has libraries; "emulated-address" and "emulated-undefined", whose kernels run under clang's sanitizers; and "rehearsal", which finds out what to
-// compile: what ran there before an emulated device is opened is compiled with it. "rehearsal:1" is one of a
-// single processor, which cuts no work into parts: what it launches for few tokens is what a large device
-// launches for many. To do so again does nothing.
+// Register makes the device "emulated" known, for the tests of a package; "emulated-library", which has
+// libraries; "emulated-address" and "emulated-undefined", whose kernels run under clang's sanitizers; and
+// "rehearsal", which finds out what to compile: what ran there before an emulated device is opened is
+// compiled with it. "rehearsal:1" is one of a single processor, which cuts no work into parts: what it
+// launches for few tokens is what a large device launches for many. To do so again does nothing.
 func Register() {
 	if slices.Contains(backend.Names(), "emulated") {
 		return

@@ -1,5 +1,6 @@
 // Package driver is CUDA's driver API as a gpu.Driver. It opens libcuda, which is part of NVIDIA's driver,
-// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER and cuDNN are used where they are found.
+// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER and cuDNN are used where
+// they are found.
 //
 // Every entry into libcuda is a batch (package ccall) that begins with cuCtxSetCurrent: a context is current
 // by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
