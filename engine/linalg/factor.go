@@ -13,7 +13,7 @@ import (
 // that is not above 0. The gradient is symmetric, as PyTorch's is.
 func Cholesky(a Tensor) Tensor {
 	x, batch, n := square("cholesky", a)
-	return host.Code{Op: "cholesky", Outs: []ir.Type{{Shape: []int{n, n}}}, Run: choleskyOf(n).on,
+	return host.Code{Op: "cholesky", Outs: []ir.Type{{Shape: []int{n, n}}}, Run: choleskyOf(n).on, Lent: lentCholesky(n),
 		Grad: func(_, out, dout []Tensor) []Tensor { // Murray 2016
 			l := out[0]
 			inner := halved(l.Transpose().MatMul(dout[0].Tril(0)))
@@ -54,6 +54,7 @@ func FullQR(a Tensor) (q, r Tensor) {
 func qr(a Tensor, cols int, h host.Code) (q, r Tensor) {
 	x, batch, m, n := matrix(h.Op, a)
 	h.Outs, h.Run = []ir.Type{{Shape: []int{m, cols}}, {Shape: []int{cols, n}}}, qrOf(m, n, cols).on
+	h.Lent = lentQR(m, n, cols)
 	result := h.Call(batch, x)
 	return result(0), result(1)
 }

@@ -2,7 +2,6 @@ package linalg
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -140,7 +139,7 @@ func trianglesOf(n, cols int, o Triangle) routine {
 	return func(t threads, in, out [][]float64) error {
 		for i := range n {
 			if !o.Unit && in[0][i*n+i] == 0 {
-				return fmt.Errorf("got a singular matrix: pivot %d is 0", i+1)
+				return singular(i + 1)
 			}
 		}
 		copy(out[0], in[1])
@@ -157,7 +156,7 @@ func choleskyOf(n int) routine {
 			copy(l[i*n:][:i+1], in[0][i*n:])
 		}
 		if minor := t.potrf(n, l, n); minor > 0 {
-			return fmt.Errorf("got a matrix that is not positive definite: its leading minor of order %d is not above 0", minor)
+			return indefinite(minor)
 		}
 		for i := range n {
 			clear(l[i*n+i+1 : (i+1)*n])

@@ -7,7 +7,9 @@
 // Only [Cholesky], [QR], [LU], [SVD], [Eigh], [EigVals], [TriangularSolve] and [Expm] are code of their own;
 // the other functions are made of these and of tensor's operations. They compute on the processor, in float64
 // whatever the dtype, and round once at the end, as NumPy does: of another device (a GPU) the matrices are
-// copied to the processor and the results back, which profiles show as copies. Results of one factorisation
+// copied to the processor and the results back, which profiles show as copies. But of f32 on an NVIDIA GPU
+// all but EigVals and Expm are computed there, in float32, by cuSOLVER and cuBLAS where these are installed,
+// one matrix of a batch after the other, up to 512. Results of one factorisation
 // that are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being factorised,
 // not for the batch.
 //
@@ -19,7 +21,8 @@
 // kernels compute on the threads of the device; gonum has what is left.
 //
 // Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; lapack.go is
-// the code on the processor, which package host runs, blas.go, reflect.go and reduce.go what it is made of,
+// the code on the processor, which package host runs, lent.go what a device's library computes instead,
+// blas.go, reflect.go and reduce.go what it is made of,
 // divide.go, secular.go and ql.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
 // eigenvalues.
 package linalg

@@ -155,22 +155,7 @@ var losses = map[string]func(a, b Tensor) Tensor{
 
 // TestPeers holds values against NumPy and gradients against PyTorch.
 func TestPeers(t *testing.T) {
-	f, err := os.Open("testdata/peers.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases struct{ Values, Gradients []*peerCase }
-	if err := json.NewDecoder(z).Decode(&cases); err != nil {
-		t.Fatal(err)
-	}
-	if len(cases.Values) < 2000 || len(cases.Gradients) < 80 {
-		t.Fatalf("got %d values and %d gradients, want 2000 and 80", len(cases.Values), len(cases.Gradients))
-	}
+	cases := peerCases(t)
 	for i, c := range cases.Values {
 		args := c.tensors(dtype.F64)
 		got := values[c.Op](args[0], args[1:]...)
@@ -195,4 +180,24 @@ func TestPeers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// peerCases reads the fixture.
+func peerCases(t *testing.T) (cases struct{ Values, Gradients []*peerCase }) {
+	f, err := os.Open("testdata/peers.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(z).Decode(&cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases.Values) < 2000 || len(cases.Gradients) < 80 {
+		t.Fatalf("got %d values and %d gradients, want 2000 and 80", len(cases.Values), len(cases.Gradients))
+	}
+	return cases
 }

@@ -25,7 +25,7 @@ func triangular(op string, a, b Tensor, o Triangle) Tensor {
 	square(op, a)
 	x, y, vector := systems(op, a, b, func(_, n int) int { return n })
 	_, batch, n, cols := matrix(op, y)
-	solve := host.Code{Op: op, Key: fmt.Sprint(o), Outs: []ir.Type{{Shape: []int{n, cols}}}, Run: trianglesOf(n, cols, o).on,
+	solve := host.Code{Op: op, Key: fmt.Sprint(o), Outs: []ir.Type{{Shape: []int{n, cols}}}, Run: trianglesOf(n, cols, o).on, Lent: lentTriangles(n, cols, o),
 		Grad: func(in, out, dout []Tensor) []Tensor {
 			back := o
 			back.Transposed = !o.Transposed
@@ -73,7 +73,7 @@ func (f Factors) P() Tensor {
 func factorsOf(op string, a Tensor) Factors {
 	x, batch, m, n := matrix(op, a)
 	k := min(m, n)
-	result := host.Code{Op: op, Run: luOf(m, n).on, Grad: luGradient,
+	result := host.Code{Op: op, Run: luOf(m, n).on, Lent: lentLU(m, n), Grad: luGradient,
 		Outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, k}}, {Shape: []int{k, n}}, {Shape: []int{1, 1}}}}.Call(batch, x)
 	return Factors{Perm: result(0), L: result(1), U: result(2), sign: result(3).Squeeze(-2, -1)}
 }

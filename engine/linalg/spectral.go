@@ -37,6 +37,7 @@ func svd(a Tensor, full bool, h host.Code) (u, s, vt Tensor) {
 		p, q = m, n
 	}
 	h.Outs, h.Run = []ir.Type{{Shape: []int{m, p}}, {Shape: []int{min(m, n)}}, {Shape: []int{q, n}}}, svdOf(m, n, full).on
+	h.Lent = lentSVD(m, n, full)
 	result := h.Call(batch, x)
 	return result(0), result(1), result(2)
 }
@@ -92,7 +93,7 @@ func none(d Tensor) bool {
 // computed. The gradient of V, where two eigenvalues are equal, is NaN as in [SVD]; it is symmetric.
 func Eigh(a Tensor) (w, v Tensor) {
 	x, batch, n := square("eigh", a)
-	result := host.Code{Op: "eigh", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, Run: eighOf(n).on,
+	result := host.Code{Op: "eigh", Outs: []ir.Type{{Shape: []int{n}}, {Shape: []int{n, n}}}, Run: eighOf(n).on, Lent: lentEigh(n),
 		Grad: func(_, out, dout []Tensor) []Tensor {
 			w, v := out[0], out[1]
 			inner := diagonal(dout[0])

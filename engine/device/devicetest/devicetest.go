@@ -23,7 +23,8 @@ import (
 //   - "emulated" is a GPU of which the processor runs the kernels, thread by thread, and watches them. It
 //     needs clang. It is slow, and most of that is compiling: code that ran on the device "rehearsal"
 //     before, which computes the same on the processor, finds its kernels compiled together when "emulated"
-//     is opened. With it come "emulated-address" and "emulated-undefined", where sanitizers watch, too.
+//     is opened. With it come "emulated-library", which computes products, attention and linear algebra as
+//     by libraries, and "emulated-address" and "emulated-undefined", where sanitizers watch, too.
 func Register(name string) {
 	if strings.HasPrefix(name, "emulated") || name == "rehearsal" {
 		emulated.Register()
@@ -78,7 +79,7 @@ func Main(m *testing.M) {
 	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late, emulated is a GPU")
 	flag.Parse()
 	if *name != "" {
-		if strings.HasPrefix(*name, "late") || strings.HasPrefix(*name, "emulated") {
+		if strings.HasPrefix(*name, "late") || strings.HasPrefix(*name, "emulated") || *name == "rehearsal" {
 			Register(*name)
 		}
 		if err := device.Use(*name); err != nil {

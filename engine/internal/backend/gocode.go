@@ -13,6 +13,13 @@ type GoRunner interface {
 	RunsGo()
 }
 
+// A Lender is a Backend whose device has a library of linear algebra: it runs kernels that are routines
+// (ir.Kernel.Routine) of those that it lends.
+type Lender interface {
+	Backend
+	Lends(r ir.Routine) bool
+}
+
 // A Piece is the part of a launch's buffer Buf, in bytes, that belongs to a source or a result; Buf is -1 for
 // a result that nobody reads.
 type Piece struct{ Buf, Offset, Bytes int }

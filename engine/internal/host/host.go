@@ -40,6 +40,16 @@ func check(op string, err error) {
 // completes "cholesky: ".
 type Routine func(threads int, in, out [][]float64) error
 
+// Lent is how a library of the device computes the same, where it has the routine: without a copy to the
+// processor.
+type Lent struct {
+	Routine ir.Routine                  // its Batches are set by Call
+	Outs    []ir.Type                   // of one matrix, as ir.Kernel.Routine says
+	Before  func(in []Tensor) []Tensor  // makes the sources of the operands; nil if they are those
+	After   func(out []Tensor) []Tensor // makes the results
+	Fail    func(code int) error        // see ir.Kernel.Fail
+}
+
 // Code is a computation on the processor that the graph knows as one node.
 type Code struct {
 	Op    string
@@ -48,10 +58,14 @@ type Code struct {
 	Run   Routine                               // several goroutines call it
 	Grad  func(in, out, dout []Tensor) []Tensor // nil if there is none, and
 	Never string                                // why
+	Lent  *Lent                                 // nil if no library has it
 }
 
 // Call makes the node over operands of one dtype and batch, and returns a function that gives its results.
 func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
+	if result := h.lent(batch, in); result != nil {
+		return result
+	}
 	home := in[0].Device()
 	dt := in[0].DType()
 	src := make([]*ir.Node, len(in))
@@ -72,7 +86,7 @@ func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 	}
 	k := &ir.Kernel{Name: h.Op, Function: fmt.Sprint(h.Op, " ", h.Key, " ", dt), Outs: outs, Flops: -1}
 	k.Go = h.over(batch, dt, lens, outs)
-	if k.Gradient = func(*ir.Node, []*ir.Node) ([]*ir.Node, error) { return nil, fmt.Errorf("it has none: %s", h.Never) }; h.Grad != nil {
+	if k.Gradient = h.never; h.Grad != nil {
 		k.Gradient = box.GradientOf("its rule", make([]string, len(in)), access.Wrap, h.Grad)
 	}
 	k.SetKey()
@@ -83,6 +97,11 @@ func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 		check(h.Op, err)
 		return access.Wrap(pick).To(home)
 	}
+}
+
+// never is the gradient of what has none.
+func (h Code) never(*ir.Node, []*ir.Node) ([]*ir.Node, error) {
+	return nil, fmt.Errorf("it has none: %s", h.Never)
 }
 
 // onProcessor is t where Go code can read it: on its own device, or copied to the processor.

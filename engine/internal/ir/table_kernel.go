@@ -12,9 +12,9 @@ import (
 // A Kernel is what a person or a package above computes in a way of its own, made ready for one call: with
 // the types, the shapes and the numbers of that call. Nodes share it, so nobody changes it.
 //
-// It is a Text, or Go code, or neither: then its last sources are its results, so that all it brings is a
-// gradient of its own for what other nodes compute. The sources before them are those that the gradient is
-// of.
+// It is a Text, or Go code, or a Routine, or none of them: then its last sources are its results, so that all
+// it brings is a gradient of its own for what other nodes compute. The sources before them are those that the
+// gradient is of.
 type Kernel struct {
 	Name string // the person's
 	// Go computes the results in Go, on the processor, from the bytes of the sources, in C order. A result
@@ -23,7 +23,12 @@ type Kernel struct {
 	Go func(ctx context.Context, threads int, in, out [][]byte) error
 	// Text is Metal Shading Language, complete: it defines the kernel Function, whose one argument is the
 	// address of a struct with a member for each of Args, in their order.
-	Text     string
+	Text string
+	// Routine is computed by a library of the device. Of LURoutine the results are (L and U)ᵀ, the places i64
+	// [m] of a's rows and the permutation's sign [1 1]; of others those of the routine but for info. Fail is
+	// the error of matrix i of the batch by its code, see package kernel.
+	Routine  *Routine
+	Fail     func(i, code int) error
 	Function string // its name has a hash of Text in it
 	Args     []KernelArg
 	Outs     []Type
@@ -56,7 +61,7 @@ const (
 )
 
 // Composed says that the kernel computes nothing: its last sources are its results.
-func (k *Kernel) Composed() bool { return k.Text == "" && k.Go == nil }
+func (k *Kernel) Composed() bool { return k.Text == "" && k.Go == nil && k.Routine == nil }
 
 // SetKey sets Key. Function has to have a hash of the text in it, or all that Go code depends on.
 func (k *Kernel) SetKey() {
@@ -81,7 +86,7 @@ func (k *Kernel) Plain(message string) string {
 func kernelRows() []Row {
 	return []Row{{
 		Op: UserKernel, Name: "user_kernel", Family: FamilyKernel, Infer: inferKernel, Grad: gradKernel, Tol: exact,
-		Doc: "UserKernel runs a kernel that a person wrote in Metal's language (package kernel), or Go code (packages linalg and fft), or gives what other nodes compute " +
+		Doc: "UserKernel runs a kernel that a person wrote in Metal's language (package kernel), or Go code (packages linalg and fft) or a device's library, or gives what other nodes compute " +
 			"another gradient (Custom). Attr.Kernel is the text, the grid and the results. " +
 			"Sources are contiguous. What it computes is what the text says: on ref and cpu the text runs in the checked path, thread by thread. Its gradient is what the person gave.",
 		Flops: func(n *Node) int64 { return n.Attr.Kernel.Flops },

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A Product is a matrix product as a library of a device computes it: for each of a number of batches
@@ -149,6 +150,8 @@ func (d *Dispatch) placed() *Placement {
 		return &d.Library.Placement
 	case d.Attend != nil:
 		return &d.Attend.Placement
+	case d.Solve != nil:
+		return &d.Solve.Placement
 	}
 	return nil
 }
@@ -159,6 +162,8 @@ type Library struct {
 	Offer func(p Product) (workspace int, ok bool)
 	// Attend says so of attention; nil if the library has none.
 	Attend func(a Attention) (workspace int, ok bool)
+	// Solve says so of a routine of linear algebra; nil if the library has none.
+	Solve func(r ir.Routine) (workspace int, ok bool)
 	// Room is how many bytes of workspace attention of f32 may have for its scores; with 0 it is left to the
 	// texts.
 	Room int

@@ -10,6 +10,10 @@ import (
 func userKernel(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
 	own := in.Attr.Kernel
+	if own.Routine != nil {
+		routine(g, k, own)
+		return
+	}
 	t := newText(g, false)
 	for _, a := range own.Args {
 		switch a.Kind {

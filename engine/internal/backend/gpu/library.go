@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
@@ -19,7 +20,7 @@ type (
 	Attention = kernel.Attention
 )
 
-// A Work is a *Product or an *Attention.
+// A Work is a *Product, an *Attention or an *ir.Routine.
 type Work interface {
 	fmt.Stringer
 	// Bytes is how far an operand reaches from where it begins; 0 if there is none.
@@ -43,6 +44,15 @@ type Attender interface {
 	// error has the code Unsupported if the library lacks it. It takes tens of milliseconds, and a second
 	// where the library compiles or is loaded.
 	Attention(a Attention) (Computation, error)
+}
+
+// A Solver is a Device with a library of linear algebra: cuSOLVER.
+type Solver interface {
+	Device
+	// Routine chooses how the library computes a routine. Its error has the code Unsupported if the library
+	// lacks it. It takes microseconds, but the first time the library is loaded. Streams do not record it: it
+	// may wait for the device while it is encoded.
+	Routine(r ir.Routine) (Computation, error)
 }
 
 // A Computation is work that is ready to be computed by a library. One goroutine at a time encodes it.
@@ -94,9 +104,10 @@ type library struct {
 	sync.Mutex
 	device   Multiplier
 	attender Attender // nil if the device has no library of attention
+	solver   Solver   // nil if it has none of linear algebra
 	always   bool
 	timed    bool            // the fastest of a library's ways is taken
-	known    map[any]*choice // by Product or Attention; nil where the library has none
+	known    map[any]*choice // by Product, Attention or ir.Routine; nil where the library has none
 }
 
 // A choice is how work is computed with operands that are aligned as usual, and with those that are aligned
@@ -111,10 +122,11 @@ func newLibrary(d Device) *library {
 		return nil
 	}
 	attender, _ := d.(Attender)
-	return &library{device: m, attender: attender, always: wanted == "always", timed: wanted != "always" && wanted != "untimed", known: map[any]*choice{}}
+	solver, _ := d.(Solver)
+	return &library{device: m, attender: attender, solver: solver, always: wanted == "always", timed: wanted != "always" && wanted != "untimed", known: map[any]*choice{}}
 }
 
-// choose returns how a Product or an Attention is computed, or nil.
+// choose returns how a Product, an Attention or a Routine is computed, or nil.
 func (l *library) choose(work any) *choice {
 	l.Lock()
 	defer l.Unlock()
@@ -125,6 +137,13 @@ func (l *library) choose(work any) *choice {
 			c = l.prepare(w)
 		case Attention:
 			if by, err := l.attender.Attention(w); err == nil {
+				c = &choice{by, by}
+			}
+		case ir.Routine:
+			if l.solver == nil {
+				break
+			}
+			if by, err := l.solver.Routine(w); err == nil {
 				c = &choice{by, by}
 			}
 		}
@@ -149,7 +168,7 @@ func (l *library) prepare(p Product) *choice {
 	return &choice{usual, loose}
 }
 
-// offer tells package kernel whether there is a Product or an Attention.
+// offer tells package kernel whether there is a Product, an Attention or a Routine.
 func (l *library) offer(work any) (workspace int, ok bool) {
 	c := l.choose(work)
 	if c == nil {
@@ -184,6 +203,9 @@ func (l *library) limits() *kernel.Library {
 	if l.attender != nil {
 		k.Attend = func(a Attention) (int, bool) { return l.offer(a) }
 	}
+	if l.solver != nil {
+		k.Solve = func(r ir.Routine) (int, bool) { return l.offer(r) }
+	}
 	return k
 }
 
@@ -206,8 +228,15 @@ func (b *Backend) newCall(d *kernel.Dispatch) *libraryCall {
 		return c
 	case d.Attend != nil:
 		return &libraryCall{b.library.choose(d.Attend.Attention), &d.Attend.Attention, &d.Attend.Placement, -1}
+	case d.Solve != nil:
+		return &libraryCall{b.library.choose(d.Solve.Routine), &d.Solve.Routine, &d.Solve.Placement, -1}
 	}
 	return nil
+}
+
+// Lends says whether the device's library has a routine.
+func (b *Backend) Lends(r ir.Routine) bool {
+	return b.library != nil && b.library.solver != nil && b.library.choose(r) != nil
 }
 
 func (c *libraryCall) launches() int { return max(c.usual.Launches(), c.loose.Launches()) }

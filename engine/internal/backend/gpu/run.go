@@ -37,6 +37,7 @@ type loaded struct {
 	bytes  int
 	ends   int  // of the records
 	reads  bool // whether a dispatch reads the block: calls of libraries do not
+	waits  bool // whether a library may wait for the device, so that no graph can be recorded
 
 	slots  []*slot // that no run uses; Backend.mu guards what follows
 	made   int     // slots that there are
@@ -83,6 +84,7 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 		c := p.Launches[i].Kernel.(*compiled)
 		for n, d := range c.kernel.Dispatches {
 			l.reads = l.reads || c.calls[n] == nil
+			l.waits = l.waits || d.Solve != nil
 			l.bytes = (l.bytes + aligned - 1) &^ (aligned - 1)
 			at = append(at, l.bytes)
 			l.bytes += d.Args.Size
@@ -285,7 +287,7 @@ func (b *Backend) encode(r *run, t *backend.Table, left []bool, pinned []pin) er
 		s.graph = nil
 	}
 	s.pinned = pinned
-	if s.runs == 1 || !same || !records {
+	if s.runs == 1 || !same || !records || r.program.waits {
 		return b.all(r, t, left, false)
 	}
 	if err := recorder.Record(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
@@ -35,6 +36,19 @@ func (d *device) Attention(a gpu.Attention) (gpu.Computation, error) {
 		d.driver.attentions.Add(1)
 		fake.Attend(&a, memory)
 	}}, nil
+}
+
+// Routine is a routine of the library, if there is one. It is computed in this process.
+func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
+	if !d.driver.Library {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "routine", Text: "no library", Index: -1}
+	}
+	list, sources := r.Operands()
+	var results []int
+	for i := sources; i < len(list); i++ {
+		results = append(results, i)
+	}
+	return &computation{d, &r, 4, results, func(_ float32, memory [kernel.AttentionOperands][]byte) { fake.Solve(&r, memory[:]) }}, nil
 }
 
 // A computation is work of the library.

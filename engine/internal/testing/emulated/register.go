@@ -10,11 +10,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
 )
 
-// Register makes the device "emulated" known, for the tests of a package; "emulated-address" and
-// "emulated-undefined", whose kernels run under clang's sanitizers; and "rehearsal", which finds out what to
-// compile: what ran there before an emulated device is opened is compiled with it. "rehearsal:1" is one of a
-// single processor, which cuts no work into parts: what it launches for few tokens is what a large device
-// launches for many. To do so again does nothing.
+// Register makes the device "emulated" known, for the tests of a package; "emulated-library", which has
+// libraries; "emulated-address" and "emulated-undefined", whose kernels run under clang's sanitizers; and
+// "rehearsal", which finds out what to compile: what ran there before an emulated device is opened is
+// compiled with it. "rehearsal:1" is one of a single processor, which cuts no work into parts: what it
+// launches for few tokens is what a large device launches for many. To do so again does nothing.
 func Register() {
 	if slices.Contains(backend.Names(), "emulated") {
 		return
@@ -38,11 +38,8 @@ func Register() {
 		},
 	})
 	tools := sync.OnceValues(check.Find)
-	for _, mode := range []check.Mode{check.Plain, check.Address, check.Undefined} {
-		name := "emulated"
-		if mode != check.Plain {
-			name += "-" + mode.String()
-		}
+	for name, mode := range map[string]check.Mode{"emulated": check.Plain, "emulated-library": check.Plain,
+		"emulated-address": check.Address, "emulated-undefined": check.Undefined} {
 		backend.Register(backend.Driver{
 			Name: name,
 			Probe: func() []backend.Found {
@@ -57,7 +54,7 @@ func Register() {
 				if err != nil {
 					return nil, err
 				}
-				return gpu.Open(&Driver{Tools: t, Mode: mode, Prepared: r.Texts()}, 0, name)
+				return gpu.Open(&Driver{Tools: t, Mode: mode, Library: name == "emulated-library", Prepared: r.Texts()}, 0, name)
 			},
 		})
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
 // A Rehearsal is a backend that is asked for what a driver's device would be asked for. It computes on the
@@ -52,13 +54,29 @@ func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
 	}
 	r.mu.Lock()
 	for _, d := range k.Dispatches {
-		if d.Library == nil && d.Attend == nil {
+		if d.Library == nil && d.Attend == nil && d.Solve == nil {
 			r.texts[d.Function] = d.Text
 		}
 	}
 	r.mu.Unlock()
-	exact, err := r.Backend.Compile(g)
+	exact, err := r.Backend.Compile(inGo(g))
 	return rehearsed{exact, k.Launches()}, err
+}
+
+// Lends every routine: Go code computes it.
+func (r *Rehearsal) Lends(ir.Routine) bool { return true }
+
+// inGo is a group of a routine as one of Go code.
+func inGo(g *backend.Group) *backend.Group {
+	if len(g.Insts) != 1 || g.Insts[0].Attr.Kernel == nil || g.Insts[0].Attr.Kernel.Routine == nil {
+		return g
+	}
+	own := g.Insts[0].Attr.Kernel
+	plain, k := *g, *own
+	k.Go = fake.RoutineCode(own)
+	plain.Insts = slices.Clone(g.Insts)
+	plain.Insts[0].Attr.Kernel = &k
+	return &plain
 }
 
 // A rehearsed kernel counts the launches that the device would make. Those of a library's calls are more, if

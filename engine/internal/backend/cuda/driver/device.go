@@ -28,6 +28,8 @@ type device struct {
 	nvrtc      compiler
 	products   opening[cublasLt]
 	attentions opening[cudnn]
+	solvers    opening[cusolver]
+	triangles  opening[cublas]
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -268,6 +270,12 @@ func (d *device) Close() error {
 	}
 	if l := d.attentions.opened.Load(); l != nil {
 		l.do("cudnnDestroy", l.destroy, l.handle)
+	}
+	if l := d.solvers.opened.Load(); l != nil {
+		l.close()
+	}
+	if l := d.triangles.opened.Load(); l != nil {
+		l.do("cublasDestroy", l.destroy, l.handle)
 	}
 	if d.pool != 0 {
 		d.do(cuMemPoolDestroy, d.pool)

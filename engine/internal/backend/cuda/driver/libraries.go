@@ -100,6 +100,12 @@ func (d *device) vendors() (list []*vendor) {
 	if l := d.attentions.opened.Load(); l != nil {
 		list = append(list, &l.vendor)
 	}
+	if l := d.solvers.opened.Load(); l != nil {
+		list = append(list, &l.vendor)
+	}
+	if l := d.triangles.opened.Load(); l != nil {
+		list = append(list, &l.vendor)
+	}
 	return list
 }
 

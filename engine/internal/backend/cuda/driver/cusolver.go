@@ -1,0 +1,331 @@
+package driver
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A cusolver is NVIDIA's library of linear algebra, by its functions for f32 with lengths of 32 bits: those
+// with lengths of 64 bits want more arguments than a call has. Triangular equations are cuBLAS's, which comes
+// with it.
+//
+// The libraries' matrices lie by columns. A matrix of ours is there its transposed one: a lower triangle is
+// an upper one, and a·x = b is xᵀ·aᵀ = bᵀ.
+type cusolver struct {
+	vendor         // its handle is for questions alone, which other goroutines may ask while work is encoded
+	asking         sync.Mutex
+	works, jacobi  uintptr // the handle that work is encoded with; how singular values are iterated
+	create         ccall.Func
+	destroy        ccall.Func
+	setStream      ccall.Func
+	version        ccall.Func
+	createJacobi   ccall.Func
+	destroyJacobi  ccall.Func
+	potrf, getrf   ccall.Func
+	geqrf, orgqr   ccall.Func
+	syevd, gesvdj  ccall.Func
+	potrfN, getrfN ccall.Func // how many elements of work they need
+	geqrfN, orgqrN ccall.Func
+	syevdN         ccall.Func
+	gesvdjN        ccall.Func
+}
+
+// A cublas is NVIDIA's library of products and triangular equations.
+type cublas struct {
+	vendor
+	create, destroy, setStream, version, trsm ccall.Func
+}
+
+// openSolvers opens the library.
+func (d *device) openSolvers() (*cusolver, error) {
+	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library) (*cusolver, error) {
+		l := &cusolver{vendor: vendor{device: d}}
+		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, solverStatuses, name, code) }
+		if err := lookUp(library, map[string]*ccall.Func{"cusolverDnCreate": &l.create, "cusolverDnDestroy": &l.destroy, "cusolverDnSetStream": &l.setStream,
+			"cusolverGetVersion": &l.version, "cusolverDnCreateGesvdjInfo": &l.createJacobi, "cusolverDnDestroyGesvdjInfo": &l.destroyJacobi,
+			"cusolverDnSpotrf": &l.potrf, "cusolverDnSpotrf_bufferSize": &l.potrfN, "cusolverDnSgetrf": &l.getrf, "cusolverDnSgetrf_bufferSize": &l.getrfN,
+			"cusolverDnSgeqrf": &l.geqrf, "cusolverDnSgeqrf_bufferSize": &l.geqrfN, "cusolverDnSorgqr": &l.orgqr, "cusolverDnSorgqr_bufferSize": &l.orgqrN,
+			"cusolverDnSsyevd": &l.syevd, "cusolverDnSsyevd_bufferSize": &l.syevdN, "cusolverDnSgesvdj": &l.gesvdj, "cusolverDnSgesvdj_bufferSize": &l.gesvdjN}); err != nil {
+			return nil, err
+		}
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cusolverDnSetStream", false}, l.potrf: {"cusolverDnSpotrf", true}, l.getrf: {"cusolverDnSgetrf", true},
+			l.geqrf: {"cusolverDnSgeqrf", true}, l.orgqr: {"cusolverDnSorgqr", true}, l.syevd: {"cusolverDnSsyevd", true}, l.gesvdj: {"cusolverDnSgesvdj", true}}
+		version := new(int32)
+		if err := l.do("cusolverGetVersion", l.version, uintptr(unsafe.Pointer(version))); err != nil {
+			return nil, err
+		}
+		l.name = "cusolver " + versionOf(int(*version), 1000) // 12401 is 12.4.1, which is of CUDA 13
+		if err := d.fits(library, cudaOf(int(*version))); err != nil {
+			return nil, err
+		}
+		if err := l.begin("cusolverDnCreate", l.create); err != nil {
+			return nil, err
+		}
+		made := new([2]uintptr)
+		if err := l.do("cusolverDnCreate", l.create, uintptr(unsafe.Pointer(&made[0]))); err != nil {
+			return nil, err
+		}
+		if err := l.do("cusolverDnCreateGesvdjInfo", l.createJacobi, uintptr(unsafe.Pointer(&made[1]))); err != nil {
+			return nil, err
+		}
+		l.works, l.jacobi = made[0], made[1]
+		return l, nil
+	})
+}
+
+// close destroys the handles.
+func (l *cusolver) close() {
+	l.do("cusolverDnDestroyGesvdjInfo", l.destroyJacobi, l.jacobi)
+	l.do("cusolverDnDestroy", l.destroy, l.works)
+	l.do("cusolverDnDestroy", l.destroy, l.handle)
+}
+
+// openTriangles opens cuBLAS.
+func (d *device) openTriangles() (*cublas, error) {
+	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library) (*cublas, error) {
+		l := &cublas{vendor: vendor{device: d}}
+		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, statuses, name, code) }
+		if err := lookUp(library, map[string]*ccall.Func{"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
+			"cublasGetVersion_v2": &l.version, "cublasStrsm_v2": &l.trsm}); err != nil {
+			return nil, err
+		}
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cublasSetStream", false}, l.trsm: {"cublasStrsm", true}}
+		if err := l.begin("cublasCreate", l.create); err != nil {
+			return nil, err
+		}
+		version := new(int32)
+		if err := l.do("cublasGetVersion", l.version, l.handle, uintptr(unsafe.Pointer(version))); err != nil {
+			return nil, err
+		}
+		l.name = "cublas " + versionOf(int(*version), 10000)
+		return l, nil
+	})
+}
+
+// solverStatuses are the codes of cusolverStatus_t that mean something of their own.
+var solverStatuses = map[int]gpu.Code{2: gpu.OutOfMemory, 3: gpu.Misuse, 4: gpu.Unsupported, 9: gpu.Unsupported}
+
+func statusOf(d *device, codes map[int]gpu.Code, name string, code int) *gpu.Error {
+	return &gpu.Error{Code: codes[code], Device: d.Name, Op: name, Native: code, Text: fmt.Sprintf("status %d", code), Free: -1, Index: -1}
+}
+
+// A solution is a routine that is ready to be encoded.
+type solution struct {
+	device    *device
+	routine   ir.Routine
+	name      string
+	solver    *cusolver // nil of triangular equations
+	triangles *cublas   // nil of others
+	lwork     int       // elements of work of one matrix
+	second    int       // of the second function, if there is one
+	before    int       // elements of the workspace before the work: a copy of the matrix, or factors of QR
+}
+
+// mostElements are those of a matrix, whose lengths the libraries have as 32 bits.
+const mostElements = math.MaxInt32
+
+// The numbers of cublas_api.h and cusolver_common.h.
+const (
+	fillLower, fillUpper = 0, 1
+	sideRight            = 1
+	noVectors, vectors   = 0, 1
+)
+
+// Routine asks the library how much work it needs.
+func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
+	s := &solution{device: d, routine: r}
+	refused := &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "routine", Text: r.String(), Index: -1}
+	m, n := r.Rows, r.Columns
+	if longest := max(m, n, r.Right); longest >= mostElements/max(longest, 1) {
+		return nil, refused
+	}
+	if r.Name == ir.SolveRoutine {
+		l, err := d.openTriangles()
+		if err != nil {
+			return nil, err
+		}
+		s.triangles, s.name = l, l.name
+		return s, nil
+	}
+	l, err := d.openSolvers()
+	if err != nil {
+		return nil, err
+	}
+	s.solver, s.name = l, l.name
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	var memory ccall.Arena
+	length := memory.Take(1)
+	ask := func(name string, f ccall.Func, args ...uintptr) int {
+		if err == nil {
+			err = l.do(name+"_bufferSize", f, append([]uintptr{l.handle}, args...)...)
+		}
+		return int(int32(length[0]))
+	}
+	at := ccall.Address(length)
+	M, N := uintptr(m), uintptr(n)
+	switch r.Name {
+	case ir.CholeskyRoutine:
+		s.lwork = ask("cusolverDnSpotrf", l.potrfN, fillUpper, N, 0, N, at)
+	case ir.LURoutine:
+		s.lwork = ask("cusolverDnSgetrf", l.getrfN, M, N, 0, M, at)
+	case ir.QRRoutine:
+		s.before = min(m, n)
+		s.lwork = ask("cusolverDnSgeqrf", l.geqrfN, M, N, 0, M, at)
+		s.second = ask("cusolverDnSorgqr", l.orgqrN, M, uintptr(r.Right), uintptr(min(m, n)), 0, M, 0, at)
+	case ir.EighRoutine:
+		s.lwork = ask("cusolverDnSsyevd", l.syevdN, mode(&r), fillUpper, N, 0, N, 0, at)
+	case ir.SVDRoutine:
+		s.before = m * n
+		s.lwork = ask("cusolverDnSgesvdj", l.gesvdjN, mode(&r), economy(&r), M, N, 0, M, 0, 0, M, 0, N, at, l.jacobi)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Name says which library it is.
+func (s *solution) Name() string { return s.name }
+
+// work is where the work begins in the workspace, in elements.
+func (s *solution) work() int { return (s.before + 63) &^ 63 }
+
+// Workspace has what stands before the work, and the work.
+func (s *solution) Workspace() int { return 4 * (s.work() + max(s.lwork, s.second)) }
+
+// Launches counts the calls: how many launches each makes the libraries do not say.
+func (s *solution) Launches() int {
+	if s.routine.Name == ir.QRRoutine {
+		return 2 * s.routine.Batches
+	}
+	return s.routine.Batches
+}
+
+// Close does nothing: there is no description.
+func (s *solution) Close() {}
+
+// Encode encodes a call for each matrix.
+func (s *solution) Encode(to gpu.Stream, o *gpu.Operands) error {
+	st, ok := to.(*stream)
+	if !ok || st.device != s.device {
+		return s.device.misused(cuLaunchKernel, "got a stream of another device")
+	}
+	if err := s.device.checkOperands(&s.routine, o, 4, s.Workspace()); err != nil {
+		return s.device.misused(cuLaunchKernel, "%v: %v", &s.routine, err)
+	}
+	list := st.target()
+	e := &encoding{solution: s, list: list, stream: st, operands: o}
+	e.types, e.sources = s.routine.Operands()
+	if l := s.triangles; l != nil {
+		e.call(l.setStream, l.handle, st.handle)
+	} else {
+		e.call(s.solver.setStream, s.solver.works, st.handle)
+	}
+	for i := range s.routine.Batches {
+		e.matrix(i)
+	}
+	return nil
+}
+
+// An encoding encodes the calls of a solution.
+type encoding struct {
+	*solution
+	list     *list
+	stream   *stream
+	operands *gpu.Operands
+	types    []ir.Type
+	sources  int
+}
+
+func (e *encoding) call(f ccall.Func, args ...uintptr) {
+	c := ccall.Call{Func: f, Check: ccall.Zero}
+	copy(c.Args[:], args)
+	e.list.calls = append(e.list.calls, c)
+}
+
+// at is where operand k of matrix i begins.
+func (e *encoding) at(k, i int) uintptr {
+	return addressOf(e.operands.List[k]) + uintptr(i*e.types[k].Bytes())
+}
+
+// copy copies so many elements of f32.
+func (e *encoding) copy(to, from uintptr, elements int) {
+	e.stream.encode(cuMemcpyAsync, to, from, uintptr(4*elements), e.stream.handle)
+}
+
+// matrix encodes the calls for matrix i. Functions work in place, so the source is copied first.
+func (e *encoding) matrix(i int) {
+	r := &e.routine
+	m, n := uintptr(r.Rows), uintptr(r.Columns)
+	a, y := e.at(0, i), e.at(e.sources, i)
+	info := e.at(len(e.types)-1, i)
+	before := addressOf(e.operands.Workspace)
+	work, lwork := before+uintptr(4*e.work()), uintptr(e.lwork)
+	l := e.solver
+	switch r.Name {
+	case ir.SolveRoutine:
+		upper, transposed, unit := uintptr(fillUpper), uintptr(0), uintptr(0)
+		if r.Upper {
+			upper = fillLower
+		}
+		if r.Transposed {
+			transposed = 1
+		}
+		if r.Unit {
+			unit = 1
+		}
+		k := uintptr(r.Right)
+		e.copy(y, e.at(1, i), r.Rows*r.Right)
+		e.call(e.triangles.trsm, e.triangles.handle, sideRight, upper, transposed, unit, k, n, e.list.args.Words(uint64(math.Float32bits(1))), a, n, y, k)
+	case ir.CholeskyRoutine:
+		e.copy(y, a, r.Rows*r.Rows)
+		e.call(l.potrf, l.works, fillUpper, n, y, n, work, lwork, info)
+	case ir.LURoutine:
+		e.copy(y, a, r.Rows*r.Columns)
+		e.call(l.getrf, l.works, m, n, y, m, work, e.at(2, i), info)
+	case ir.QRRoutine:
+		k, q := min(r.Rows, r.Columns), e.at(2, i)
+		e.copy(y, a, r.Rows*r.Columns)
+		e.call(l.geqrf, l.works, m, n, y, m, before, work, lwork, info)
+		e.copy(q, y, r.Rows*k) // the columns of the reflections
+		e.call(l.orgqr, l.works, m, uintptr(r.Right), uintptr(k), q, m, before, work, uintptr(e.second), info)
+	case ir.EighRoutine:
+		v := e.at(2, i)
+		e.copy(v, a, r.Rows*r.Rows)
+		e.call(l.syevd, l.works, mode(r), fillUpper, n, v, n, y, work, lwork, info)
+	case ir.SVDRoutine:
+		e.copy(before, a, r.Rows*r.Columns)
+		e.call(l.gesvdj, l.works, mode(r), economy(r), m, n, before, m, y, e.at(2, i), m, e.at(3, i), n, work, lwork, info, l.jacobi)
+	}
+}
+
+// mode is whether vectors are wanted, as cusolverEigMode_t.
+func mode(r *ir.Routine) uintptr {
+	if r.Vectors {
+		return vectors
+	}
+	return noVectors
+}
+
+// economy is whether there are only the vectors of singular values.
+func economy(r *ir.Routine) uintptr {
+	if r.Full {
+		return 0
+	}
+	return 1
+}
+
+// cudaOf is the version of CUDA that a cuSOLVER wants at least: 12 is of CUDA 13, 11 of 11 and 12.
+func cudaOf(version int) int {
+	if version/1000 >= 12 {
+		return version/1000 + 1
+	}
+	return 11
+}
