@@ -19,6 +19,8 @@ type weights interface {
 	norm(path string, width int) nn.Layer
 	// vector has n numbers, of which random ones are 0.
 	vector(name string, n int) tensor.Tensor
+	// conv has a kernel for each channel.
+	conv(path string, channels, kernel int, bias bool, deviation float64) *nn.Conv
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
 	grouped(path string, parts []string, groups, in, out int, deviation float64) *nn.Grouped
 }
@@ -49,7 +51,11 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 	if !c.PostNorm {
 		b.AttnNorm = w.norm(path+"input_layernorm", c.Width)
 	}
-	b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	if c.recurs(layer) {
+		b.Recurrent = c.recurrent(w, rename(c.names(), path+"mixer")+".", deviation, residual)
+	} else {
+		b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	}
 	before := "post_attention_layernorm"
 	if c.Sandwich || c.PostNorm {
 		b.AttnAfter = w.norm(path+before, c.Width)
@@ -61,7 +67,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 	if c.mixes(layer) {
 		b.Mixture = c.mixture(w, rename(c.names(), path+"mlp")+".", deviation, residual)
 	} else {
-		b.MLP = c.mlp(w, path+"mlp.", c.Hidden, deviation, residual)
+		b.MLP = c.mlp(w, rename(c.names(), path+"mlp")+".", c.Hidden, deviation, residual)
 	}
 	if c.Sandwich || c.PostNorm {
 		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
@@ -157,6 +163,14 @@ func (r *random) norm(_ string, width int) nn.Layer {
 }
 
 func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }
+
+func (r *random) conv(_ string, channels, kernel int, bias bool, deviation float64) *nn.Conv {
+	c := &nn.Conv{Weight: r.rng.Randn(channels, 1, kernel).Mul(deviation).Param(), Settings: tensor.Conv{Groups: channels}}
+	if bias {
+		c.Bias = tensor.Zeros(channels).Param()
+	}
+	return c
+}
 
 func (r *random) grouped(_ string, _ []string, groups, in, out int, deviation float64) *nn.Grouped {
 	return &nn.Grouped{Weight: r.rng.Randn(groups, in, out).Mul(deviation).Param()}

@@ -61,6 +61,8 @@ type Config struct {
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
 
+	Recurrent Recurrent // layers in the place of attention; the zero value: there are none
+
 	// Bidirectional lets tokens see those after them, too, and with a window those that are nearer than it
 	// (EmbeddingGemma). Such a model has vectors, and generates nothing.
 	Bidirectional bool
@@ -165,7 +167,7 @@ func (c Config) check() error {
 	if err := c.together(); err != nil {
 		return err
 	}
-	if err := c.Mixture.check(c.Layers); err != nil {
+	if err := cmp.Or(c.Mixture.check(c.Layers), c.Recurrent.check(c.Layers)); err != nil {
 		return err
 	}
 	numbers := map[string]float64{
@@ -195,6 +197,7 @@ func (c Config) together() error {
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
 		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
 		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP), "Mixture with Plain or JoinedMLP, want experts with a gate"},
+		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
 		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},
 	} {

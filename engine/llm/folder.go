@@ -209,6 +209,11 @@ func (p places) vector(name string, _ int) tensor.Tensor {
 	return tensor.Tensor{}
 }
 
+func (p places) conv(path string, _, _ int, bias bool, _ float64) *nn.Conv {
+	p.layer(path, bias)
+	return nil
+}
+
 func (p places) grouped(path string, _ []string, _, _, _ int, _ float64) *nn.Grouped {
 	p.of[path+".weight"] = true
 	return nil

@@ -66,6 +66,17 @@ func (r *reader) norm(path string, width int) nn.Layer {
 
 func (r *reader) vector(name string, n int) tensor.Tensor { return r.Vector(name, n) }
 
+func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
+	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}
+	if w := r.Tensor(path+".weight", channels, 1, kernel); r.Err() == nil {
+		c.Weight = w.Named(path + ".weight").Param()
+	}
+	if bias {
+		c.Bias = r.Vector(path+".bias", channels)
+	}
+	return c
+}
+
 // grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
 // part in a GGUF file; or one in all, as transformers holds them.
 func (r *reader) grouped(path string, parts []string, groups, in, out int, _ float64) *nn.Grouped {

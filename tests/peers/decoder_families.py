@@ -39,6 +39,7 @@ def llama4(beta, mscale=1.0):
 
 MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
+LFM = dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False)
 LOCAL, FULL = "sliding_attention", "full_attention"
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
@@ -209,6 +210,13 @@ MODELS = {
     "vaultgemma": ("VaultGemma", dict(head_dim=8, sliding_window=6, query_pre_attn_scalar=8, attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
     "vaultgemma-plain": ("VaultGemma", dict(head_dim=4, sliding_window=64, query_pre_attn_scalar=16, attn_logit_softcapping=None,
                                             final_logit_softcapping=None, num_hidden_layers=3)),
+    "lfm2": ("Lfm2", LFM | dict(layer_types=["conv", FULL, "conv"])),
+    "lfm2-bias": ("Lfm2", LFM | dict(conv_bias=True, conv_L_cache=4, layer_types=[FULL, "conv", "conv", FULL], num_hidden_layers=4,
+                                     num_key_value_heads=1, tie_word_embeddings=False)),
+    "lfm2-wide": ("Lfm2", LFM | dict(layer_types=["conv", FULL, "conv"], intermediate_size=50, block_auto_adjust_ff_dim=True, block_multiple_of=16,
+                                     block_ffn_dim_multiplier=1.3, conv_L_cache=2)),
+    "lfm2-last": ("Lfm2", LFM | dict(full_attn_idxs=[2], num_key_value_heads=4)),
+    "lfm2-attention": ("Lfm2", LFM | dict(full_attn_idxs=[0, 1], num_hidden_layers=2, head_dim=6, norm_eps=1e-6)),
     "vaultgemma-types": ("VaultGemma", dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=6, layer_types=[FULL, LOCAL],
                                             num_key_value_heads=1)),
 }
