@@ -17,6 +17,8 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
+	// plainNorm is an RMSNorm whose weight nothing is added to.
+	plainNorm(path string, width int) nn.Layer
 	// vector has n numbers, of which random ones are 0.
 	vector(name string, n int) tensor.Tensor
 	// conv has a kernel for each channel.
@@ -78,7 +80,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 func (c Config) attention(w weights, layer int, path string, deviation, residual float64) *nn.Attention {
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	a := &nn.Attention{
-		Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, NoRope: c.NoRope != nil && c.NoRope[layer],
+		Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.NoRope != nil && c.NoRope[layer],
 		WideNorm: c.WideQKNorm, LateNorm: c.LateQKNorm,
 	}
 	if c.local(layer) {
@@ -87,7 +89,11 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	if c.JoinedQKV {
 		a.QKV = w.linear(path+"qkv_proj", c.Width, q+2*kv, c.QKVBias, deviation)
 	} else {
-		a.Q = w.linear(path+"q_proj", c.Width, q, c.QKVBias, deviation)
+		queries := q
+		if c.GatedAttn {
+			queries = 2 * q
+		}
+		a.Q = w.linear(path+"q_proj", c.Width, queries, c.QKVBias, deviation)
 		a.K = w.linear(path+"k_proj", c.Width, kv, c.QKVBias, deviation)
 		a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
 	}
@@ -160,6 +166,10 @@ func (r *random) norm(_ string, width int) nn.Layer {
 		bias = tensor.Zeros(width).Param()
 	}
 	return r.c.norm(weight, bias)
+}
+
+func (r *random) plainNorm(_ string, width int) nn.Layer {
+	return &nn.RMSNorm{Weight: tensor.Ones(width).Param(), Eps: r.c.Eps}
 }
 
 func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }

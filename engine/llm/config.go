@@ -49,6 +49,7 @@ type Config struct {
 	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
+	GatedAttn  bool    // attention's result has a gate, beside the queries (Qwen 3 Next)
 
 	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
 	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
@@ -198,6 +199,7 @@ func (c Config) together() error {
 		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
 		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP), "Mixture with Plain or JoinedMLP, want experts with a gate"},
 		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},
+		{c.GatedAttn && c.JoinedQKV, "GatedAttn and JoinedQKV, want one of them"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
 		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},
 	} {

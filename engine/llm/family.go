@@ -47,7 +47,7 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
-	lfm2,
+	lfm2, qwen3Next, qwen35, qwen35Moe,
 	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
 }

@@ -204,6 +204,8 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
+func (p places) plainNorm(path string, _ int) nn.Layer { return p.layer(path, false) }
+
 func (p places) vector(name string, _ int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}

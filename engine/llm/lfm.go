@@ -30,10 +30,13 @@ var lfm2 = family{
 	},
 }
 
-// hidden is the width inside of a feed-forward layer, which LFM 2 calls otherwise.
+// hidden is the width inside of a feed-forward layer, which some families call otherwise.
 func (s settings) hidden() int {
 	if s.Has("block_ff_dim") {
 		return s.Need("block_ff_dim")
+	}
+	if s.Has("moe_intermediate_size") && !s.Has("intermediate_size") {
+		return s.Need("moe_intermediate_size") // Qwen 3.5, all of whose layers have experts
 	}
 	return s.Need("intermediate_size")
 }

@@ -64,6 +64,10 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
+func (r *reader) plainNorm(path string, width int) nn.Layer {
+	return &nn.RMSNorm{Weight: r.Vector(path+".weight", width), Eps: r.c.Eps}
+}
+
 func (r *reader) vector(name string, n int) tensor.Tensor { return r.Vector(name, n) }
 
 func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
@@ -121,7 +125,7 @@ func beyond(stored string, layers int) bool {
 	rest, ok := strings.CutPrefix(stored, "model.layers.")
 	number, _, _ := strings.Cut(rest, ".")
 	n, err := strconv.Atoi(number)
-	return ok && err == nil && n >= layers
+	return ok && err == nil && n >= layers || strings.HasPrefix(stored, "mtp.")
 }
 
 // inFiles is the name of a tensor in the files.

@@ -42,6 +42,9 @@ var peersRead = []struct {
 	{"mixed-gate", lora.Config{Targets: "gate layers.0.mlp.experts.gate_up_proj", Init: lora.Random}, false},
 	{"lfm2-all", lora.Config{}, true},
 	{"lfm2-conv", lora.Config{Targets: "in_proj w2", RankStabilized: true}, true},
+	// PEFT takes layers of a shared expert that are called like those of the experts for these.
+	{"qwen3_next-all", lora.Config{Exclude: "gate_proj up_proj down_proj"}, false},
+	{"qwen3_next-delta", lora.Config{Targets: "in_proj_qkvz in_proj_ba out_proj q_proj"}, true},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},
 	{"tied-modules", lora.Config{Targets: "q_proj", Train: "embed_tokens"}, false},
