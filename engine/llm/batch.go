@@ -378,13 +378,16 @@ func (m *Model) refusesInBatch(prompt []int, o Sampling) error {
 
 // varies says whether keys depend on the length of their text.
 func (m *Model) varies() bool {
-	return slices.ContainsFunc(m.Blocks, func(b *Block) bool { return b.Attn.Rope.Varies() })
+	return slices.ContainsFunc(m.Blocks, func(b *Block) bool { return b.Attn != nil && b.Attn.Rope.Varies() })
 }
 
 // turnsAnew says whether keys that were turned in a text of so many tokens are not those of a text of another
 // length: longrope has two sets of rates.
 func (m *Model) turnsAnew(before, now int) bool {
 	return slices.ContainsFunc(m.Blocks, func(b *Block) bool {
+		if b.Attn == nil {
+			return false
+		}
 		r := b.Attn.Rope.Scaling
 		return r.Kind == "longrope" && (before > r.Original) != (now > r.Original)
 	})

@@ -17,8 +17,12 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
+	// plainNorm is an RMSNorm whose weight nothing is added to.
+	plainNorm(path string, width int) nn.Layer
 	// vector has n numbers, of which random ones are 0.
 	vector(name string, n int) tensor.Tensor
+	// conv has a kernel for each channel.
+	conv(path string, channels, kernel int, bias bool, deviation float64) *nn.Conv
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
 	grouped(path string, parts []string, groups, in, out int, deviation float64) *nn.Grouped
 }
@@ -49,7 +53,11 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 	if !c.PostNorm {
 		b.AttnNorm = w.norm(path+"input_layernorm", c.Width)
 	}
-	b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	if c.recurs(layer) {
+		b.Recurrent = c.recurrent(w, rename(c.names(), path+"mixer")+".", deviation, residual)
+	} else {
+		b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	}
 	before := "post_attention_layernorm"
 	if c.Sandwich || c.PostNorm {
 		b.AttnAfter = w.norm(path+before, c.Width)
@@ -61,7 +69,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 	if c.mixes(layer) {
 		b.Mixture = c.mixture(w, rename(c.names(), path+"mlp")+".", deviation, residual)
 	} else {
-		b.MLP = c.mlp(w, path+"mlp.", c.Hidden, deviation, residual)
+		b.MLP = c.mlp(w, rename(c.names(), path+"mlp")+".", c.Hidden, deviation, residual)
 	}
 	if c.Sandwich || c.PostNorm {
 		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
@@ -72,7 +80,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 func (c Config) attention(w weights, layer int, path string, deviation, residual float64) *nn.Attention {
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	a := &nn.Attention{
-		Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, NoRope: c.NoRope != nil && c.NoRope[layer],
+		Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.NoRope != nil && c.NoRope[layer],
 		WideNorm: c.WideQKNorm, LateNorm: c.LateQKNorm,
 	}
 	if c.local(layer) {
@@ -81,7 +89,11 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	if c.JoinedQKV {
 		a.QKV = w.linear(path+"qkv_proj", c.Width, q+2*kv, c.QKVBias, deviation)
 	} else {
-		a.Q = w.linear(path+"q_proj", c.Width, q, c.QKVBias, deviation)
+		queries := q
+		if c.GatedAttn {
+			queries = 2 * q
+		}
+		a.Q = w.linear(path+"q_proj", c.Width, queries, c.QKVBias, deviation)
 		a.K = w.linear(path+"k_proj", c.Width, kv, c.QKVBias, deviation)
 		a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
 	}
@@ -156,7 +168,19 @@ func (r *random) norm(_ string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
+func (r *random) plainNorm(_ string, width int) nn.Layer {
+	return &nn.RMSNorm{Weight: tensor.Ones(width).Param(), Eps: r.c.Eps}
+}
+
 func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }
+
+func (r *random) conv(_ string, channels, kernel int, bias bool, deviation float64) *nn.Conv {
+	c := &nn.Conv{Weight: r.rng.Randn(channels, 1, kernel).Mul(deviation).Param(), Settings: tensor.Conv{Groups: channels}}
+	if bias {
+		c.Bias = tensor.Zeros(channels).Param()
+	}
+	return c
+}
 
 func (r *random) grouped(_ string, _ []string, groups, in, out int, deviation float64) *nn.Grouped {
 	return &nn.Grouped{Weight: r.rng.Randn(groups, in, out).Mul(deviation).Param()}

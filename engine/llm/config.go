@@ -49,6 +49,7 @@ type Config struct {
 	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
+	GatedAttn  bool    // attention's result has a gate, beside the queries (Qwen 3 Next)
 
 	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
 	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
@@ -60,6 +61,8 @@ type Config struct {
 	Local         []bool  // which layers have the window; nil: all
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
+
+	Recurrent Recurrent // layers in the place of attention; the zero value: there are none
 
 	// Bidirectional lets tokens see those after them, too, and with a window those that are nearer than it
 	// (EmbeddingGemma). Such a model has vectors, and generates nothing.
@@ -165,7 +168,7 @@ func (c Config) check() error {
 	if err := c.together(); err != nil {
 		return err
 	}
-	if err := c.Mixture.check(c.Layers); err != nil {
+	if err := cmp.Or(c.Mixture.check(c.Layers), c.Recurrent.check(c.Layers)); err != nil {
 		return err
 	}
 	numbers := map[string]float64{
@@ -195,6 +198,8 @@ func (c Config) together() error {
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
 		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
 		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP), "Mixture with Plain or JoinedMLP, want experts with a gate"},
+		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},
+		{c.GatedAttn && c.JoinedQKV, "GatedAttn and JoinedQKV, want one of them"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
 		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},
 	} {

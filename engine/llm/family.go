@@ -47,6 +47,7 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
+	lfm2, qwen3Next, qwen35, qwen35Moe,
 	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
 }
@@ -184,7 +185,7 @@ func (s settings) config() Config {
 	c := Config{
 		Family: name, Vocab: s.Need("vocab_size"), Layers: s.Need("num_hidden_layers"), Width: s.Need("hidden_size"),
 		Heads: s.Need("num_attention_heads"), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),
-		Hidden: s.Need("intermediate_size"), Context: s.Int("max_position_embeddings", 0),
+		Hidden: s.hidden(), Context: s.Int("max_position_embeddings", 0),
 		Untied: !s.Bool("tie_word_embeddings", false), Eps: s.Number("rms_norm_eps", 1e-6),
 	}
 	if s.Has("hidden_act") {

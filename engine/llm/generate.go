@@ -150,7 +150,7 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 	if o.best() {
 		next, w = s.ahead(t, o.count()), theBest
 	}
-	defer func() { t.known = min(t.known, len(t.ids)) }() // a token that ends the text may have been read
+	defer func() { s.goBack(t, min(t.known, len(t.ids))) }() // a token that ends the text may have been read
 	for i := range o.count() {
 		id, err := next(ctx)
 		if err != nil {

@@ -134,7 +134,7 @@ func (c Config) said() Config {
 		c.Window, c.LocalRope = 0, c.Rope
 	}
 	c.Local, c.NoRope = local, noRope
-	c.Mixture = c.Mixture.said(c.Layers)
+	c.Mixture, c.Recurrent = c.Mixture.said(c.Layers), c.Recurrent.said(c.Layers)
 	return c
 }
 

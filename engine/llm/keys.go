@@ -134,6 +134,7 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	k["no_rope_layers"] = turning
 	maps.Copy(k, c.Mixture.keys(c))
+	maps.Copy(k, c.Recurrent.keys(c))
 	return k
 }
 

@@ -6,9 +6,9 @@
 // [Save] writes one.
 //
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
-// pages.go, memory.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go, read.go;
-// chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go, phi.go, olmo.go,
-// cohere.go, glm.go.
+// pages.go, memory.go, states.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go,
+// read.go; chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go, phi.go, olmo.go, cohere.go,
+// glm.go, lfm.go, qwen_next.go.
 package llm
 
 import (
@@ -29,6 +29,7 @@ import (
 type Block struct {
 	AttnNorm  nn.Layer
 	Attn      *nn.Attention
+	Recurrent nn.Recurrent // in the place of Attn, which is nil then; or nil
 	AttnAfter nn.Layer
 	MLPNorm   nn.Layer
 	MLP       *nn.MLP
@@ -46,6 +47,9 @@ func (b *Block) Forward(x, positions tensor.Tensor) tensor.Tensor {
 // forward is Forward, which adds what the block's router says to routed, unless that is nil.
 func (b *Block) forward(x, positions tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	in := through(b.AttnNorm, x)
+	if b.Recurrent != nil {
+		return b.rest(x, in, b.Recurrent.Forward(in, tensor.Tensor{}), routed)
+	}
 	return b.rest(x, in, b.Attn.Forward(in, positions), routed)
 }
 
@@ -62,12 +66,18 @@ func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 
 func (b *Block) forwardPacked(x, starts tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	in := through(b.AttnNorm, x)
+	if b.Recurrent != nil {
+		return b.rest(x, in, b.Recurrent.Forward(in, starts), routed)
+	}
 	return b.rest(x, in, b.Attn.ForwardPacked(in, starts), routed)
 }
 
 // Continue is Forward for tokens that follow those in the cache.
 func (b *Block) Continue(x tensor.Tensor, s nn.Step, c *nn.Cache) tensor.Tensor {
 	in := through(b.AttnNorm, x)
+	if b.Recurrent != nil {
+		return b.rest(x, in, b.Recurrent.Continue(in, s, c), nil)
+	}
 	return b.rest(x, in, b.Attn.Continue(in, s, c), nil)
 }
 
@@ -120,7 +130,11 @@ func (b *Block) Members() []nn.Member {
 		}
 	}
 	norm("input_layernorm", b.AttnNorm)
-	list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
+	if b.Recurrent != nil {
+		list = append(list, nn.Member{Name: "mixer", Part: b.Recurrent})
+	} else {
+		list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
+	}
 	norm("post_attention_layernorm", b.AttnAfter)
 	norm(before, b.MLPNorm)
 	if b.Mixture != nil {
@@ -372,6 +386,9 @@ func (m *Model) String() string {
 		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
 	if x := c.Mixture; x.Experts > 0 {
 		text += fmt.Sprintf(" · %d of %d experts a token", x.TopK, x.Experts)
+	}
+	if n := len(m.recurrent()); n > 0 {
+		text += fmt.Sprintf(" · %s with a state", units.Plural(int64(n), "layer"))
 	}
 	if m.unread > 0 {
 		text += fmt.Sprintf(" · text only: %s of pictures or sound not read", units.Plural(int64(m.unread), "tensor"))

@@ -31,7 +31,8 @@ type memory struct {
 	pools  []*pool
 	of     []*pool     // of each layer
 	caches []*nn.Cache // nil before the first step
-	begun  *text       // what a prefix has read, for texts that go on from it; nil: nothing
+	states states
+	begun  *text // what a prefix has read, for texts that go on from it; nil: nothing
 
 	places tensor.Tensor // of the step that is not evaluated yet: see place
 }
@@ -42,6 +43,7 @@ type text struct {
 	ids    []int
 	known  int    // how many of them did
 	held   []held // by pool
+	seat   int    // of its states, counted from 1; 0: none
 	turned int    // tokens of the text when its keys were turned; 0: none was
 	// While only the device knows the last of ids, which is then no token, coming is that one, i64 [1 1].
 	coming tensor.Tensor
@@ -50,6 +52,10 @@ type text struct {
 func (m *Model) memory(kept dtype.Type, r room) *memory {
 	s := &memory{m: m, kept: kept, room: r}
 	for i, b := range m.Blocks {
+		if b.Recurrent != nil {
+			s.states.layers, s.of = append(s.states.layers, i), append(s.of, nil)
+			continue
+		}
 		window := b.Attn.Window
 		k := slices.IndexFunc(s.pools, func(p *pool) bool { return p.window == window })
 		if k < 0 {
@@ -106,6 +112,7 @@ func (s *memory) free() {
 	for _, p := range s.pools {
 		p.pages, p.free, p.shared = 0, nil, nil
 	}
+	s.states.seats, s.states.free = 0, nil
 }
 
 // forget gives the pages of a text to others.
@@ -113,6 +120,7 @@ func (s *memory) forget(t *text) {
 	for k, p := range s.pools {
 		p.release(&t.held[k])
 	}
+	s.leave(t)
 	t.known, t.turned = 0, 0
 }
 
@@ -257,7 +265,7 @@ func filled(texts []*text, rows int) []*text {
 // prepare plans the steps of other prompts, and of batches of so many texts, from which something is wanted,
 // as soon as those of a first one had to be planned: nobody waits for plans again.
 func (s *memory) prepare(ctx context.Context, texts int, w wanted) error {
-	if slices.ContainsFunc(s.pools, func(p *pool) bool { return len(p.free) == 0 }) {
+	if slices.ContainsFunc(s.pools, func(p *pool) bool { return len(p.free) == 0 }) || s.states.full() {
 		return nil // the caches would have to grow for it
 	}
 	return s.within(ctx, func() {
@@ -351,7 +359,9 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 	x := s.m.vectors(tokens)
 	for i, block := range s.m.Blocks {
 		step := steps[s.of[i]]
-		step.Turns = turns.of(block.Attn.Rope, s.m.Config.HeadDim)
+		if block.Attn != nil {
+			step.Turns = turns.of(block.Attn.Rope, s.m.Config.HeadDim)
+		}
 		x = block.Continue(x, step, s.caches[i])
 	}
 	if w == nothing {
@@ -369,7 +379,10 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 // there. All of it goes to the device in one copy.
 func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
 	b, width := len(rows), len(positions)/len(rows)
-	all := slices.Clone(positions)
+	if s.caches == nil {
+		s.furnish()
+	}
+	all := append(slices.Clone(positions), s.seats(rows)...)
 	for k, p := range s.pools {
 		s.reserve(rows, positions, k)
 		slots, last := make([]int, len(positions)), make([]int, len(positions))
@@ -397,6 +410,9 @@ func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
 		return part
 	}
 	at, steps := next(b, width), map[*pool]nn.Step{}
+	if s.states.layers != nil {
+		steps[nil] = nn.Step{Positions: at, Texts: next(b)}
+	}
 	for _, p := range s.pools {
 		steps[p] = nn.Step{Positions: at, Slots: next(b * width), Last: next(b, width), Pages: next(b, p.listed), Page: pageTokens}
 	}
@@ -405,9 +421,6 @@ func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
 
 // reserve gives rows the pages of new tokens in a pool; the caches of its layers grow if they have too few.
 func (s *memory) reserve(rows []*text, positions []int, k int) {
-	if s.caches == nil {
-		s.furnish()
-	}
 	p, width := s.pools[k], len(positions)/len(rows)
 	wanted, listed, done := 0, 0, map[*text]bool{}
 	for i, t := range rows {

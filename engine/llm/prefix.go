@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,7 +34,7 @@ func (m *Model) Prefix(ctx context.Context, prompt string, o Sampling) (*Prefix,
 
 // PrefixTokens is Prefix of tokens.
 func (m *Model) PrefixTokens(ctx context.Context, prompt []int, o Sampling) (*Prefix, error) {
-	if err := m.refuses(prompt, o); err != nil {
+	if err := cmp.Or(m.refuses(prompt, o), m.refusesPrefix()); err != nil {
 		return nil, err
 	}
 	p := &Prefix{m: m, mem: m.memory(o.kept(), room{texts: 1, asked: len(prompt)})}
@@ -205,6 +206,9 @@ func prefixTensors(layer int, c *nn.Cache) map[string]tensor.Tensor {
 // LoadPrefix reads what [Prefix.Save] wrote. A file of another model is an error: one that says something
 // else.
 func (m *Model) LoadPrefix(ctx context.Context, path string) (*Prefix, error) {
+	if err := m.refusesPrefix(); err != nil {
+		return nil, err
+	}
 	tensors, metadata, err := safetensors.Load(path)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)

@@ -64,7 +64,22 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
+func (r *reader) plainNorm(path string, width int) nn.Layer {
+	return &nn.RMSNorm{Weight: r.Vector(path+".weight", width), Eps: r.c.Eps}
+}
+
 func (r *reader) vector(name string, n int) tensor.Tensor { return r.Vector(name, n) }
+
+func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
+	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}
+	if w := r.Tensor(path+".weight", channels, 1, kernel); r.Err() == nil {
+		c.Weight = w.Named(path + ".weight").Param()
+	}
+	if bias {
+		c.Bias = r.Vector(path+".bias", channels)
+	}
+	return c
+}
 
 // grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
 // part in a GGUF file; or one in all, as transformers holds them.
@@ -110,7 +125,7 @@ func beyond(stored string, layers int) bool {
 	rest, ok := strings.CutPrefix(stored, "model.layers.")
 	number, _, _ := strings.Cut(rest, ".")
 	n, err := strconv.Atoi(number)
-	return ok && err == nil && n >= layers
+	return ok && err == nil && n >= layers || strings.HasPrefix(stored, "mtp.")
 }
 
 // inFiles is the name of a tensor in the files.

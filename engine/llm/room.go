@@ -97,6 +97,7 @@ func (s *memory) allot(texts, tokens int) {
 			s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim)
 		}
 	}
+	s.allotStates(texts + 1) // one for plans
 }
 
 // grow gives a pool at least so many pages, of which a text has at most listed. What its texts know goes to

@@ -45,6 +45,9 @@ func (d *Draft) refuses(m *Model) error {
 	case d.Tokens < 0:
 		return fmt.Errorf("generate: got %d guesses at a time, want a positive number, or 0 for 4", d.Tokens)
 	}
+	if err := cmp.Or(m.refusesDraft(), d.Model.refusesDraft()); err != nil {
+		return err
+	}
 	a, b := m.Tokenizer, d.Model.Tokenizer
 	if a == nil || b == nil || a == b {
 		if v, w := m.Config.Vocab, d.Model.Config.Vocab; v != w {

@@ -129,10 +129,8 @@ func (t *Talk) goBack(ctx context.Context, ids []int, o Sampling) error {
 			n = 0
 		}
 	}
-	if n == 0 {
-		t.mem.forget(t.text)
-	}
-	t.text.ids, t.text.known = append([]int(nil), ids...), n
+	t.mem.goBack(t.text, n)
+	t.text.ids = append([]int(nil), ids...)
 	return nil
 }
 

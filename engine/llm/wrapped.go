@@ -15,7 +15,7 @@ import (
 // alone, by their model_types. What encodes pictures and sound is not read. The logits of aya_vision and
 // cohere2_vision have the factor of Cohere 2, which transformers leaves out.
 const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 glmasr got_ocr2 granite_speech hyperclovax_vision_v2 idefics2 idefics3 internvl janus lighton_ocr " +
-	"llava llava_next llava_next_video llava_onevision mistral3 ovis2 qwen2_5_vl qwen2_audio qwen2_vl qwen3_vl smolvlm video_llama_3 video_llava vipllava voxtral"
+	"llava llava_next llava_next_video llava_onevision mistral3 ovis2 qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_vl smolvlm video_llama_3 video_llava vipllava voxtral"
 
 // textTypes are the families of the text parts that have a model_type of their own.
 var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3"}

@@ -40,6 +40,11 @@ var peersRead = []struct {
 	{"mixed-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj q_proj", RankStabilized: true,
 		Patterns: []lora.Pattern{{Layers: "layers.1.mlp.experts.down_proj", Rank: 2, Alpha: 5}}}, false},
 	{"mixed-gate", lora.Config{Targets: "gate layers.0.mlp.experts.gate_up_proj", Init: lora.Random}, false},
+	{"lfm2-all", lora.Config{}, true},
+	{"lfm2-conv", lora.Config{Targets: "in_proj w2", RankStabilized: true}, true},
+	// PEFT takes layers of a shared expert that are called like those of the experts for these.
+	{"qwen3_next-all", lora.Config{Exclude: "gate_proj up_proj down_proj"}, false},
+	{"qwen3_next-delta", lora.Config{Targets: "in_proj_qkvz in_proj_ba out_proj q_proj"}, true},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},
 	{"tied-modules", lora.Config{Targets: "q_proj", Train: "embed_tokens"}, false},

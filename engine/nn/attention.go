@@ -16,6 +16,7 @@ type Attention struct {
 	Rope           Rope
 	NoRope         bool    // queries and keys are not turned
 	QNorm, KNorm   Layer   // of each head's queries and keys, before they are turned; nil: none
+	Gated          bool    // Q gives 2·D columns for each head, of which the last D's sigmoid is the gate of its result
 	WideNorm       bool    // those norms are of all heads together
 	LateNorm       bool    // or come after the turn
 	Scale          float64 // of the scores; 0 means 1/√D
@@ -40,13 +41,13 @@ func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 
 // within is attention of each token to those before it, as far as o has no further limits.
 func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
-	q, k, v := a.project(x)
+	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
 	o.Causal, o.Window = true, a.Window
 	if o.Window >= x.Len(1) {
 		o.Window = 0
 	}
-	return a.join(tensor.Attention(q, k, v, o))
+	return a.join(tensor.Attention(q, k, v, o), gate)
 }
 
 func (a *Attention) options() tensor.AttentionOptions {
@@ -56,7 +57,7 @@ func (a *Attention) options() tensor.AttentionOptions {
 // Both is Forward for encoders, whose tokens see those before and after them: with a Window those that are
 // nearer than that. Mask says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
 func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
-	q, k, v := a.project(x)
+	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
 	if a.Window > 0 && a.Window < x.Len(1) {
 		near := positions.Unsqueeze(1).Sub(positions).Abs().Lt(a.Window)
@@ -71,7 +72,7 @@ func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 	}
 	o := a.options()
 	o.Mask = mask
-	return a.join(tensor.Attention(q, k, v, o))
+	return a.join(tensor.Attention(q, k, v, o), gate)
 }
 
 // Continue is Forward for tokens that follow those in a cache: it adds them to the cache, and lets them see
@@ -79,16 +80,17 @@ func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 // at first, and take the memory of those before when they are evaluated. An older result that was never
 // evaluated cannot be evaluated any more then, which is an error.
 func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
-	q, k, v := a.project(x)
+	q, k, v, gate := a.project(x)
 	at := s.Positions.Unsqueeze(1)
 	q, k = a.turned(q, k, at, func(x tensor.Tensor) tensor.Tensor { return a.Rope.turn(x, at, s.Turns) })
 	c.Keys.add(k, s)
 	c.Values.add(v, s)
-	return a.join(c.attend(q, s, a.Window, a.options()).Cast(x.DType()))
+	return a.join(c.attend(q, s, a.Window, a.options()).Cast(x.DType()), gate)
 }
 
-// project maps x to queries [B Heads T D] and to keys and values [B KVHeads T D].
-func (a *Attention) project(x tensor.Tensor) (q, k, v tensor.Tensor) {
+// project maps x to queries [B Heads T D], to keys and values [B KVHeads T D], and to gates [B T Heads·D], if
+// there are any.
+func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
 		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
@@ -97,6 +99,11 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v tensor.Tensor) {
 	} else {
 		q, k, v = a.Q.Forward(x), a.K.Forward(x), a.V.Forward(x) // side by side: the planner makes one matmul of them
 	}
+	if a.Gated {
+		b, t, d := q.Len(0), q.Len(1), q.Len(2)/a.Heads/2
+		both := q.Reshape(b, t, a.Heads, 2*d)
+		q, gate = both.Slice(3, 0, d).Reshape(b, t, a.Heads*d), both.Slice(3, d, 2*d).Reshape(b, t, a.Heads*d)
+	}
 	if a.QNorm != nil && a.WideNorm {
 		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
 	}
@@ -104,7 +111,7 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v tensor.Tensor) {
 	if a.QNorm != nil && !a.WideNorm && !a.LateNorm {
 		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
 	}
-	return q, k, v
+	return q, k, v, gate
 }
 
 // turned are queries and keys at positions, which turn gives their turn.
@@ -124,9 +131,13 @@ func split(x tensor.Tensor, heads int) tensor.Tensor {
 	return x.Reshape(x.Len(0), x.Len(1), heads, x.Len(2)/heads).Permute(0, 2, 1, 3)
 }
 
-func (a *Attention) join(y tensor.Tensor) tensor.Tensor {
+func (a *Attention) join(y, gate tensor.Tensor) tensor.Tensor {
 	y = y.Permute(0, 2, 1, 3)
-	return a.O.Forward(y.Reshape(y.Len(0), y.Len(1), y.Len(2)*y.Len(3)))
+	y = y.Reshape(y.Len(0), y.Len(1), y.Len(2)*y.Len(3))
+	if a.Gated {
+		y = y.Mul(gate.Sigmoid())
+	}
+	return a.O.Forward(y)
 }
 
 // Members lists the projections, and the norms of heads if there are any.

@@ -13,9 +13,10 @@ import (
 
 // A Cache holds the keys and values of an attention layer for the tokens so far, so that a step of generation
 // looks at the new ones only. It has slots, one for each token of any text; a [Step] says which slot is
-// whose.
+// whose. That of a [Recurrent] holds states of texts instead.
 type Cache struct {
 	Keys, Values Rows
+	States       []tensor.Tensor // [texts …] each; nil: keys and values
 }
 
 // Rows are vectors in slots, for each head.
@@ -39,7 +40,7 @@ func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
 		r.Stored = access.Unwritten(dt, heads, slots, d)
 		return r
 	}
-	return &Cache{rows(), rows()}
+	return &Cache{Keys: rows(), Values: rows()}
 }
 
 // Slots is how many tokens have a place.
@@ -83,6 +84,7 @@ func (c *Cache) Tensors() []tensor.Tensor {
 // Snapshot returns a cache that stays as this one is now: whichever goes on first copies.
 func (c *Cache) Snapshot() *Cache {
 	s := *c
+	s.States = slices.Clone(c.States)
 	for _, t := range s.places() {
 		*t = t.Snapshot()
 	}
@@ -90,6 +92,13 @@ func (c *Cache) Snapshot() *Cache {
 }
 
 func (c *Cache) places() []*tensor.Tensor {
+	if c.States != nil {
+		list := make([]*tensor.Tensor, len(c.States))
+		for i := range list {
+			list[i] = &c.States[i]
+		}
+		return list
+	}
 	list := []*tensor.Tensor{&c.Keys.Stored, &c.Values.Stored}
 	if !c.Keys.Scale.IsNone() {
 		list = append(list, &c.Keys.Scale, &c.Values.Scale)
@@ -111,6 +120,7 @@ type Step struct {
 	Last tensor.Tensor
 	// Turns are those of a Rope that varies with the text's length: see [Rope.Turns].
 	Turns tensor.Tensor
+	Texts tensor.Tensor // i64 [B], which of the states of a [Recurrent] is each row's
 }
 
 // attend is attention of queries [B H T D] to what the rows of a step see, of a window's length: [B H T D].

@@ -39,7 +39,12 @@ def llama4(beta, mscale=1.0):
 
 MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
-LOCAL, FULL = "sliding_attention", "full_attention"
+LFM = dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False)
+LOCAL, FULL, LINEAR = "sliding_attention", "full_attention", "linear_attention"
+PART = {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25}
+DELTA = dict(head_dim=8, num_hidden_layers=3, layer_types=[LINEAR, FULL, LINEAR], linear_num_key_heads=2, linear_num_value_heads=4,
+             linear_key_head_dim=6, linear_value_head_dim=4, rope_parameters=PART,
+             initializer_range=0.1)  # keys of length 1 make wilder weights lose 1e-4 to the last bit of a weight
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
     "llama-3": ("Llama", dict(rope_parameters=llama3(8), tie_word_embeddings=True, num_hidden_layers=3)),
@@ -209,6 +214,33 @@ MODELS = {
     "vaultgemma": ("VaultGemma", dict(head_dim=8, sliding_window=6, query_pre_attn_scalar=8, attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
     "vaultgemma-plain": ("VaultGemma", dict(head_dim=4, sliding_window=64, query_pre_attn_scalar=16, attn_logit_softcapping=None,
                                             final_logit_softcapping=None, num_hidden_layers=3)),
+    "lfm2": ("Lfm2", LFM | dict(layer_types=["conv", FULL, "conv"])),
+    "lfm2-bias": ("Lfm2", LFM | dict(conv_bias=True, conv_L_cache=4, layer_types=[FULL, "conv", "conv", FULL], num_hidden_layers=4,
+                                     num_key_value_heads=1, tie_word_embeddings=False)),
+    "lfm2-wide": ("Lfm2", LFM | dict(layer_types=["conv", FULL, "conv"], intermediate_size=50, block_auto_adjust_ff_dim=True, block_multiple_of=16,
+                                     block_ffn_dim_multiplier=1.3, conv_L_cache=2)),
+    "lfm2-last": ("Lfm2", LFM | dict(full_attn_idxs=[2], num_key_value_heads=4)),
+    "lfm2-attention": ("Lfm2", LFM | dict(full_attn_idxs=[0, 1], num_hidden_layers=2, head_dim=6, norm_eps=1e-6)),
+    "qwen3_next": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=20, num_experts_per_tok=5)),
+    "qwen3_next-dense": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=8, mlp_only_layers=[1], norm_topk_prob=False,
+                                                         linear_num_value_heads=2, linear_value_head_dim=5, attention_bias=True)),
+    "qwen3_next-types": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=12, decoder_sparse_step=2, num_hidden_layers=4,
+                                                         layer_types=[FULL, LINEAR, LINEAR, FULL], linear_conv_kernel_dim=2, tie_word_embeddings=True)),
+    "qwen3_next-wide": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=4, linear_num_key_heads=1, linear_num_value_heads=3,
+                                                        linear_key_head_dim=12, rope_parameters=PART | {"partial_rotary_factor": 1.0})),
+    "qwen3_next-gelu": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=16, hidden_act="gelu", num_key_value_heads=1, head_dim=16,
+                                                        num_hidden_layers=5, layer_types=None, moe_intermediate_size=5)),
+    "qwen3_5_text": ("Qwen3_5Text", DELTA),
+    "qwen3_5_text-types": ("Qwen3_5Text", DELTA | dict(layer_types=[FULL, LINEAR], num_hidden_layers=2, linear_num_value_heads=2, attention_bias=True,
+                                                       rope_parameters=PART | {"mrope_section": [1, 0, 0], "mrope_interleaved": True})),
+    "qwen3_5_text-wide": ("Qwen3_5Text", DELTA | dict(linear_key_head_dim=3, linear_num_key_heads=3, linear_num_value_heads=6, tie_word_embeddings=True,
+                                                      linear_conv_kernel_dim=3, num_key_value_heads=4)),
+    "qwen3_5_text-deep": ("Qwen3_5Text", DELTA | dict(num_hidden_layers=5, layer_types=None, head_dim=16, hidden_act="gelu_pytorch_tanh")),
+    "qwen3_5_moe_text": ("Qwen3_5MoeText", DELTA | MOE | dict(shared_expert_intermediate_size=12, num_experts_per_tok=6, moe_intermediate_size=5,
+                                                              layer_types=[FULL, LINEAR, LINEAR])),
+    "qwen3_5_moe_text-some": ("Qwen3_5MoeText", DELTA | MOE | dict(shared_expert_intermediate_size=20)),
+    "qwen3_5_moe_text-one": ("Qwen3_5MoeText", DELTA | MOE | dict(shared_expert_intermediate_size=4, num_experts_per_tok=1, tie_word_embeddings=True,
+                                                                  linear_num_value_heads=2)),
     "vaultgemma-types": ("VaultGemma", dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=6, layer_types=[FULL, LOCAL],
                                             num_key_value_heads=1)),
 }

@@ -22,6 +22,10 @@ ENCODER = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_at
                embed_dim=16, out_hidden_size=16, encoder_layers=1, encoder_ffn_dim=16, encoder_attention_heads=2, d_model=16, num_mel_bins=8,
                num_position_embeddings=16, fullatt_block_indexes=[0], deepstack_visual_indexes=[0], head_dim=8)
 TURNS = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 0, 1]}
+DELTA = dict(head_dim=8, layer_types=["linear_attention", "full_attention"], linear_num_key_heads=2, linear_num_value_heads=4,
+             linear_key_head_dim=6, linear_value_head_dim=4, initializer_range=0.1,
+             rope_parameters={"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 0, 0], "mrope_interleaved": True,
+                              "partial_rotary_factor": 0.25})
 MODELS = {
     "gemma3": dict(head_dim=8, sliding_window=6, layer_types=["sliding_attention", "full_attention"]),
     "mistral3": dict(head_dim=8, model_type="ministral3", rope_parameters={
@@ -30,6 +34,8 @@ MODELS = {
     "qwen2_vl-flat": dict(rope_parameters=TURNS),
     "qwen2_5_vl": dict(rope_parameters=TURNS),
     "qwen3_vl": dict(head_dim=8),
+    "qwen3_5": DELTA,
+    "qwen3_5_moe": DELTA | dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=8),
     "llava": dict(),
     "idefics3": dict(),
     "qwen2_audio": dict(),

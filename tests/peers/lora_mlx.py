@@ -16,7 +16,7 @@ import sys
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten, tree_map
-from mlx_lm.models import qwen2
+from mlx_lm.models import lfm2, qwen2, qwen3_next
 from mlx_lm.tuner.utils import linear_to_lora_layers, load_adapters
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/lora/testdata/variants")
@@ -36,8 +36,11 @@ def base(name):
         settings = json.load(f)
     settings["rope_theta"] = settings["rope_parameters"]["rope_theta"]
     settings["rope_parameters"] = None
-    model = qwen2.Model(qwen2.ModelArgs.from_dict({**settings, "rope_scaling": None}))
+    kind = {"lfm2": lfm2, "qwen2": qwen2, "qwen3_next": qwen3_next}[settings["model_type"]]
+    model = kind.Model(kind.ModelArgs.from_dict({**settings, "rope_scaling": None, "block_dim": settings["hidden_size"], "partial_rotary_factor": 0.25,
+                                                "full_attention_interval": 2}))
     weights = mx.load(os.path.join(folder, "model.safetensors"))
+    weights = model.sanitize(weights)
     model.load_weights([(n, w) for n, w in weights.items() if n != "lm_head.weight" or not settings["tie_word_embeddings"]])
     model.eval()
     return model

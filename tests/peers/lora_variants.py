@@ -4,7 +4,7 @@ usage: python tests/peers/lora_variants.py        (needs torch, transformers, pe
        python tests/peers/lora_variants.py add BASE-NAME…    writes only these, beside those that there are
        python tests/peers/lora_variants.py load FOLDER    loads what mcs wrote there, and compares
 
-  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), or Qwen3-MoE ("mixed"), as transformers saves it
+  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), or Qwen3-MoE ("mixed"), LFM 2 or Qwen 3 Next, as transformers saves it
   BASE-NAME/                  an adapter with random values, as PEFT saves it
   expected.safetensors        ids and targets; BASE-NAME.logits, BASE-NAME.loss and gradients of some; losses of LoRA+
 
@@ -19,7 +19,8 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.optimizers import create_loraplus_optimizer
 from safetensors.torch import load_file, save_file
-from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import (Lfm2Config, Lfm2ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, Qwen3NextConfig,
+                          Qwen3NextForCausalLM)
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/lora/testdata/variants")
 
@@ -49,19 +50,25 @@ VARIANTS = {
                           rank_pattern={"experts.down_proj": 3}),
     "mixed-down": dict(target_modules=["q_proj"], target_parameters=["layers.1.mlp.experts.down_proj", "layers.0.mlp.experts.gate_up_proj"]),
     "mixed-linear": dict(target_modules="all-linear"),
+    "lfm2-linear": dict(target_modules="all-linear"),
+    "lfm2-conv": dict(target_modules=["in_proj", "w1"], use_rslora=True),
+    "qwen3_next-linear": dict(target_modules="all-linear"),
+    "qwen3_next-delta": dict(target_modules=["in_proj_qkvz", "in_proj_ba", "shared_expert_gate"], use_rslora=True),
     "tied-parameters": dict(target_modules=[], target_parameters=["embed_tokens.weight"]),
     "tied-embedding": dict(target_modules=["embed_tokens", "q_proj"], ensure_weight_tying=True),
     "tied-apart": dict(target_modules=["embed_tokens", "q_proj"]),
     "tied-modules": dict(target_modules=QV, modules_to_save=["embed_tokens"], ensure_weight_tying=True),
     "tied-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
 }
-GRADIENTS = ["mixed-experts", "own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules", "own-bias_all", "own-embedding", "tied-embedding"]
+GRADIENTS = ["lfm2-linear", "qwen3_next-linear", "mixed-experts", "own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules", "own-bias_all", "own-embedding", "tied-embedding"]
 
 
 def base(name):
     torch.manual_seed(0)
     if name == "mixed":
         return mixed()
+    if name in ("lfm2", "qwen3_next"):
+        return recurrent(name)
     model = Qwen2ForCausalLM(Qwen2Config(
         vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
         num_key_value_heads=1, max_position_embeddings=64, tie_word_embeddings=name == "tied", initializer_range=0.3))
@@ -84,6 +91,24 @@ def mixed():
     return model.eval()
 
 
+def recurrent(name):
+    size = dict(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+                max_position_embeddings=64, initializer_range=0.3)
+    if name == "lfm2":
+        model = Lfm2ForCausalLM(Lfm2Config(**size, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention"]))
+    else:
+        config = Qwen3NextConfig(
+            **size, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=4, num_experts=4,
+            num_experts_per_tok=2, moe_intermediate_size=6, shared_expert_intermediate_size=8, layer_types=["linear_attention", "full_attention"])
+        config._experts_implementation = "eager"
+        model = Qwen3NextForCausalLM(config)
+    with torch.no_grad():
+        for n, p in model.named_parameters():
+            if "norm" in n:
+                p.add_(0.2 * torch.randn_like(p))
+    return model.eval()
+
+
 def main(names):
     warnings.filterwarnings("ignore")
     torch.use_deterministic_algorithms(True)
@@ -99,7 +124,7 @@ def main(names):
             assert all(torch.equal(v, base(name).state_dict()[k]) for k, v in stored.items())
     else:
         shutil.rmtree(OUT, ignore_errors=True)
-        for name in ("own", "tied", "mixed"):
+        for name in ("own", "tied", "mixed", "lfm2", "qwen3_next"):
             base(name).save_pretrained(os.path.join(OUT, name))
             os.remove(os.path.join(OUT, name, "generation_config.json"))
         ids, targets = torch.randint(0, 40, (2, 8)), torch.randint(0, 40, (2, 8))

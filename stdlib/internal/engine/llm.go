@@ -28,6 +28,7 @@ func llmSymbols() map[string]reflect.Value {
 		"Model":     reflect.ValueOf((*llm.Model)(nil)),
 		"New":       reflect.ValueOf(llm.New),
 		"Prefix":    reflect.ValueOf((*llm.Prefix)(nil)),
+		"Recurrent": reflect.ValueOf((*llm.Recurrent)(nil)),
 		"Request":   reflect.ValueOf((*llm.Request)(nil)),
 		"Sampling":  reflect.ValueOf((*llm.Sampling)(nil)),
 		"Save":      reflect.ValueOf(llm.Save),

@@ -42,6 +42,8 @@ func nnSymbols() map[string]reflect.Value {
 		"Func":               reflect.ValueOf((*nn.Func)(nil)),
 		"GELU":               reflect.ValueOf(nn.GELU),
 		"GELUTanh":           reflect.ValueOf(nn.GELUTanh),
+		"GatedConv":          reflect.ValueOf((*nn.GatedConv)(nil)),
+		"GatedDelta":         reflect.ValueOf((*nn.GatedDelta)(nil)),
 		"GlobalAvgPool":      reflect.ValueOf(nn.GlobalAvgPool),
 		"Grouped":            reflect.ValueOf((*nn.Grouped)(nil)),
 		"GroupedLayer":       reflect.ValueOf((*nn.GroupedLayer)(nil)),
@@ -87,6 +89,8 @@ func nnSymbols() map[string]reflect.Value {
 		"RMSNorm":            reflect.ValueOf((*nn.RMSNorm)(nil)),
 		"ReLU":               reflect.ValueOf(nn.ReLU),
 		"ReLU2":              reflect.ValueOf(nn.ReLU2),
+		"Recurrent":          reflect.ValueOf((*nn.Recurrent)(nil)),
+		"_Recurrent":         reflect.ValueOf((*nnRecurrent)(nil)),
 		"Replaceable":        reflect.ValueOf((*nn.Replaceable)(nil)),
 		"_Replaceable":       reflect.ValueOf((*nnReplaceable)(nil)),
 		"Rope":               reflect.ValueOf((*nn.Rope)(nil)),
@@ -176,6 +180,31 @@ type nnModule struct {
 
 func (w nnModule) Members() []nn.Member {
 	return w.WMembers()
+}
+
+// nnRecurrent lets an interpreted type be a nn.Recurrent.
+type nnRecurrent struct {
+	IValue     any
+	WContinue  func(a0 tensor.Tensor, a1 nn.Step, a2 *nn.Cache) tensor.Tensor
+	WForward   func(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor
+	WMembers   func() []nn.Member
+	WNewStates func(a0 int) *nn.Cache
+}
+
+func (w nnRecurrent) Continue(a0 tensor.Tensor, a1 nn.Step, a2 *nn.Cache) tensor.Tensor {
+	return w.WContinue(a0, a1, a2)
+}
+
+func (w nnRecurrent) Forward(a0 tensor.Tensor, a1 tensor.Tensor) tensor.Tensor {
+	return w.WForward(a0, a1)
+}
+
+func (w nnRecurrent) Members() []nn.Member {
+	return w.WMembers()
+}
+
+func (w nnRecurrent) NewStates(a0 int) *nn.Cache {
+	return w.WNewStates(a0)
 }
 
 // nnReplaceable lets an interpreted type be a nn.Replaceable.

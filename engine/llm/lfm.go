@@ -1,0 +1,63 @@
+package llm
+
+import (
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+)
+
+// LFM 2, most of whose layers are short convolutions.
+var lfm2 = family{
+	Family: ggufhub.Family{Type: "lfm2", Theta: 1e6},
+	class:  "Lfm2ForCausalLM",
+	names: map[string]string{
+		"mixer": "conv", "mlp": "feed_forward", "gate_proj": "w1", "up_proj": "w3", "down_proj": "w2", "o_proj": "out_proj",
+		"q_norm": "q_layernorm", "k_norm": "k_layernorm", "norm": "embedding_norm",
+		"input_layernorm": "operator_norm", "post_attention_layernorm": "ffn_norm",
+	},
+	read: func(s settings, c *Config) {
+		c.KVHeads, c.QKNorm, c.Act, c.Eps = s.Int("num_key_value_heads", 8), true, "", s.Number("norm_eps", 1e-5)
+		c.Untied = !s.Bool("tie_embedding", s.Bool("tie_word_embeddings", true))
+		c.Recurrent = Recurrent{Kind: "conv", Kernel: s.Int("conv_L_cache", 3), Bias: s.Bool("conv_bias", false)}
+		attention := s.Numbers("full_attn_idxs")
+		c.Recurrent.Attention = s.attends(c.Layers, "conv", func(i int) bool {
+			return attention == nil || slices.Contains(attention, float64(i))
+		})
+		if s.Bool("block_auto_adjust_ff_dim", true) {
+			c.Hidden = s.adjusted(c.Hidden)
+		}
+	},
+}
+
+// hidden is the width inside of a feed-forward layer, which some families call otherwise.
+func (s settings) hidden() int {
+	if s.Has("block_ff_dim") {
+		return s.Need("block_ff_dim")
+	}
+	if s.Has("moe_intermediate_size") && !s.Has("intermediate_size") {
+		return s.Need("moe_intermediate_size") // Qwen 3.5, all of whose layers have experts
+	}
+	return s.Need("intermediate_size")
+}
+
+// adjusted is the width inside of LFM 2's feed-forward layers: two thirds of what its settings say, times a
+// factor, rounded up.
+func (s settings) adjusted(hidden int) int {
+	const most = 1 << 32 // which the check of all lengths refuses
+	multiple := s.Int("block_multiple_of", 256)
+	if multiple < 1 || multiple > most {
+		s.Fail("block_multiple_of", "got %d, want a positive number", multiple)
+		return hidden
+	}
+	n := float64(2 * min(max(hidden, 0), most) / 3)
+	if !s.Null("block_ffn_dim_multiplier") {
+		n = math.Trunc(n * s.Number("block_ffn_dim_multiplier", 1))
+	} else {
+		return int(n)
+	}
+	if !(n >= 0 && n <= most) {
+		return most
+	}
+	return (int(n) + multiple - 1) / multiple * multiple
+}
