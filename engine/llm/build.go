@@ -17,8 +17,8 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
-	// vector has n numbers, of which random ones are 0.
-	vector(name string, n int) tensor.Tensor
+	// vector has numbers of a shape, of which random ones are 0.
+	vector(name string, shape ...int) tensor.Tensor
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
 	grouped(path string, parts []string, groups, in, out int, deviation float64) *nn.Grouped
 }
@@ -86,6 +86,9 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 		a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
 	}
 	a.O = w.linear(path+"o_proj", q, c.Width, c.OutBias, residual)
+	if c.Sinks {
+		a.Sinks = w.vector(path+"sinks", c.Heads)
+	}
 	switch {
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
@@ -99,14 +102,18 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 	x := c.Mixture
 	m := &nn.Mixture{
 		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups},
-		Experts: &nn.Experts{Act: activations[c.Act]},
+		Experts: &nn.Experts{Act: activations[c.Act], Limit: x.Limit},
 	}
-	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, false, deviation)
+	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, x.Bias, deviation)
 	if x.Correction {
 		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", x.Experts)
 	}
 	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
 	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)
+	if x.Bias {
+		m.Experts.GateUpBias = w.vector(path+"experts.gate_up_proj_bias", x.Experts, 2*x.Hidden)
+		m.Experts.DownBias = w.vector(path+"experts.down_proj_bias", x.Experts, c.Width)
+	}
 	if x.Shared > 0 {
 		m.Shared = c.mlp(w, rename(c.names(), path+"shared_expert")+".", x.Shared, deviation, residual)
 	}
@@ -156,7 +163,7 @@ func (r *random) norm(_ string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }
+func (r *random) vector(_ string, shape ...int) tensor.Tensor { return tensor.Zeros(shape...).Param() }
 
 func (r *random) grouped(_ string, _ []string, groups, in, out int, deviation float64) *nn.Grouped {
 	return &nn.Grouped{Weight: r.rng.Randn(groups, in, out).Mul(deviation).Param()}

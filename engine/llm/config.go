@@ -58,6 +58,7 @@ type Config struct {
 	LogitCap      float64 // and so do the model's
 	Window        int     // keys that a query sees; 0: all before it
 	Local         []bool  // which layers have the window; nil: all
+	Sinks         bool    // a number of each head joins the sum of the softmax (gpt-oss)
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
 
@@ -92,6 +93,9 @@ type Mixture struct {
 
 	Shared     int  // width inside of an expert that all tokens go through; 0: there is none
 	SharedGate bool // whose result has a factor of its own for each token (Qwen 2)
+
+	Bias  bool    // router and experts add biases (gpt-oss)
+	Limit float64 // of what experts multiply, and their form: see nn.Experts (gpt-oss); 0: none
 
 	Balance float64 // times [nn.Balance] is a part of Model.Loss, so that all experts are used; 0: it is not
 }
@@ -170,7 +174,7 @@ func (c Config) check() error {
 	}
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
-		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "balance": c.Mixture.Balance,
+		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {

@@ -204,7 +204,7 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
-func (p places) vector(name string, _ int) tensor.Tensor {
+func (p places) vector(name string, _ ...int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}
 }
@@ -235,7 +235,11 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	for _, p := range params {
 		parts := partsOfExperts(p)
 		if parts != nil && family.joined {
-			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), p.InFile()})
+			value := p.InFile()
+			if family.straight {
+				value = p.Value()
+			}
+			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), value})
 			continue
 		}
 		if parts == nil {

@@ -40,6 +40,8 @@ var peersRead = []struct {
 	{"mixed-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj q_proj", RankStabilized: true,
 		Patterns: []lora.Pattern{{Layers: "layers.1.mlp.experts.down_proj", Rank: 2, Alpha: 5}}}, false},
 	{"mixed-gate", lora.Config{Targets: "gate layers.0.mlp.experts.gate_up_proj", Init: lora.Random}, false},
+	{"oss-all", lora.Config{}, false},
+	{"oss-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj router", RankStabilized: true}, false},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},
 	{"tied-modules", lora.Config{Targets: "q_proj", Train: "embed_tokens"}, false},

@@ -14,13 +14,14 @@ type Attention struct {
 	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
 	Heads, KVHeads int
 	Rope           Rope
-	NoRope         bool    // queries and keys are not turned
-	QNorm, KNorm   Layer   // of each head's queries and keys, before they are turned; nil: none
-	WideNorm       bool    // those norms are of all heads together
-	LateNorm       bool    // or come after the turn
-	Scale          float64 // of the scores; 0 means 1/√D
-	Cap            float64 // see tensor.AttentionOptions
-	Window         int     // keys that a query sees, itself among them; 0: all before it
+	NoRope         bool          // queries and keys are not turned
+	QNorm, KNorm   Layer         // of each head's queries and keys, before they are turned; nil: none
+	WideNorm       bool          // those norms are of all heads together
+	LateNorm       bool          // or come after the turn
+	Scale          float64       // of the scores; 0 means 1/√D
+	Cap            float64       // see tensor.AttentionOptions
+	Window         int           // keys that a query sees, itself among them; 0: all before it
+	Sinks          tensor.Tensor // [Heads]: see tensor.AttentionOptions; or none
 }
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
@@ -50,7 +51,7 @@ func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions
 }
 
 func (a *Attention) options() tensor.AttentionOptions {
-	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
+	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap, Sinks: a.Sinks}
 }
 
 // Both is Forward for encoders, whose tokens see those before and after them: with a Window those that are
@@ -129,7 +130,7 @@ func (a *Attention) join(y tensor.Tensor) tensor.Tensor {
 	return a.O.Forward(y.Reshape(y.Len(0), y.Len(1), y.Len(2)*y.Len(3)))
 }
 
-// Members lists the projections, and the norms of heads if there are any.
+// Members lists the projections, and the norms and sinks of heads if there are any.
 func (a *Attention) Members() []Member {
 	list := []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}}
 	if a.QKV != nil {
@@ -138,6 +139,9 @@ func (a *Attention) Members() []Member {
 	list = append(list, Member{Name: "o_proj", Slot: &a.O})
 	if a.QNorm != nil {
 		list = append(list, Member{Name: "q_norm", Part: a.QNorm}, Member{Name: "k_norm", Part: a.KNorm})
+	}
+	if !a.Sinks.IsNone() {
+		list = append(list, Member{Name: "sinks", Weight: &a.Sinks})
 	}
 	return list
 }

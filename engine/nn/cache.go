@@ -129,11 +129,19 @@ func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOp
 	for i, t := range operands {
 		nodes[i] = access.Node(t, "attention")
 	}
-	n, err := ir.New(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
-	if err != nil {
-		panic(&tensor.Error{Op: "attention", Msg: err.Error()})
+	apply := func(op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {
+		n, err := ir.New(op, attr, src...)
+		if err != nil {
+			panic(&tensor.Error{Op: "attention", Msg: err.Error()})
+		}
+		return n
 	}
-	return access.Wrap(n)
+	both := apply(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
+	value := func(i int) tensor.Tensor { return access.Wrap(apply(ir.Pick, ir.Attr{Index: i}, both)) }
+	if o.Sinks.IsNone() {
+		return value(0)
+	}
+	return tensor.Sink(value(0), value(1), o.Sinks)
 }
 
 // add stores vectors x [B KVHeads T D] in their slots.

@@ -39,6 +39,8 @@ def llama4(beta, mscale=1.0):
 
 MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
+OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+       "original_max_position_embeddings": 8}
 LOCAL, FULL = "sliding_attention", "full_attention"
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
@@ -137,6 +139,14 @@ MODELS = {
     "flex_olmo-bias": ("FlexOlmo", dict(num_experts=7, num_experts_per_tok=1, attention_bias=True, num_key_value_heads=1)),
     "flex_olmo-tied": ("FlexOlmo", dict(num_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, num_hidden_layers=3)),
     "flex_olmo-small": ("FlexOlmo", dict(num_experts=12, num_experts_per_tok=4, intermediate_size=5, hidden_act="gelu")),
+    "gpt_oss": ("GptOss", dict(head_dim=8, num_local_experts=6, sliding_window=6, rope_parameters=OSS)),
+    "gpt_oss-plain": ("GptOss", dict(head_dim=4, num_local_experts=5, num_experts_per_tok=1, attention_bias=False, sliding_window=64, layer_types=[FULL, FULL],
+                                     rope_parameters={"rope_type": "default", "rope_theta": 1e4}, tie_word_embeddings=True)),
+    "gpt_oss-limit": ("GptOss", dict(head_dim=8, num_local_experts=4, num_experts_per_tok=4, swiglu_limit=0.7, num_key_value_heads=1, num_hidden_layers=3,
+                                     sliding_window=5, rope_parameters=OSS)),
+    "gpt_oss-types": ("GptOss", dict(head_dim=6, num_local_experts=8, num_experts_per_tok=3, layer_types=[FULL, LOCAL, LOCAL], num_hidden_layers=3, sliding_window=4,
+                                     intermediate_size=7, num_key_value_heads=4, rope_parameters=OSS)),
+    "gpt_oss-narrow": ("GptOss", dict(head_dim=16, num_local_experts=3, num_experts_per_tok=2, sliding_window=1, intermediate_size=16, rope_parameters=OSS)),
     "olmo2": ("Olmo2", dict()),
     "olmo2-grouped": ("Olmo2", dict(num_key_value_heads=1, tie_word_embeddings=True, num_hidden_layers=3)),
     "olmo2-bias": ("Olmo2", dict(num_key_value_heads=4, attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 5e5})),
@@ -220,7 +230,7 @@ def make(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key:
+            if "norm" in key or "bias" in key or "sinks" in key:
                 p.add_(0.2 * torch.randn_like(p))
         for key, b in model.named_buffers():
             if "correction" in key:  # by which experts are chosen
@@ -231,7 +241,7 @@ def make(name, kind, changes):
     ids = torch.randint(0, VOCAB, (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
-        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe"):
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe", "GptOss"):
             expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides

@@ -1,0 +1,73 @@
+package coded
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// The codes of all experts of gpt-oss: blocks U8 [experts out in/32 16], with two numbers of e2m1 in a byte, the
+// first in the lower half, and scales U8 [experts out in/32], exponents of 2 with the bias 127. Layers of
+// experts have no codes here, so they become numbers, which bf16 holds without rounding.
+const (
+	mxBlocks, mxScales = "_blocks", "_scales"
+	mxBlock            = 32 // numbers with one scale
+)
+
+// An expanded is a source of one tensor [experts in out] in bf16.
+type expanded struct {
+	m                *matrix
+	experts, out, in int
+}
+
+// mxfp4 is the tensor of a path, which has the name of the path.
+func mxfp4(m *matrix) pretrained.Source {
+	shape := m.shape(mxBlocks, 4, "U8")
+	m.want(mxBlocks, []string{"U8"}, shape[0], shape[1], shape[2], mxBlock/2)
+	m.want(mxScales, []string{"U8"}, shape[:3]...)
+	return expanded{m, shape[0], shape[1], shape[2] * mxBlock}
+}
+
+// Close does nothing: the files are the folder's.
+func (e expanded) Close() error { return nil }
+
+// Describe returns the shape.
+func (e expanded) Describe(string) (string, []int, error) {
+	return "MXFP4", []int{e.experts, e.in, e.out}, nil
+}
+
+// Tensor returns what the codes stand for.
+func (e expanded) Tensor(string) (tensor.Tensor, error) {
+	m := e.m
+	blocks, scales := m.bytes(mxBlocks), m.bytes(mxScales)
+	if m.err != nil {
+		return tensor.Tensor{}, m.w.Wrong(m.err)
+	}
+	if i := slices.Index(scales, 255); i >= 0 {
+		return tensor.Tensor{}, m.w.Wrong(fmt.Errorf("tensor %q: got the scale NaN at %d, want numbers", m.path+mxScales, i))
+	}
+	codes := quant.Codes("e2m1")
+	numbers := make([]byte, 0, 4*len(blocks)) // of one block after the other: a row [in] of each output
+	var of [256][4]byte                       // of a byte of codes with a scale
+	last := -1
+	for i, scale := range scales {
+		if int(scale) != last {
+			last = int(scale)
+			for b := range of {
+				for half := range 2 {
+					bits := math.Float32bits(float32(math.Ldexp(float64(codes[b>>(4*half)&15]), last-127))) >> 16
+					of[b][2*half], of[b][2*half+1] = byte(bits), byte(bits>>8)
+				}
+			}
+		}
+		for _, b := range blocks[i*mxBlock/2 : (i+1)*mxBlock/2] {
+			numbers = append(numbers, of[b][:]...)
+		}
+	}
+	return tensor.FromBytes(dtype.BF16, numbers, e.experts, e.out, e.in).Transpose(), nil
+}
