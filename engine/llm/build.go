@@ -78,7 +78,10 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	if c.local(layer) {
 		a.Window, a.Rope = c.Window, c.localRope()
 	}
-	if c.JoinedQKV {
+	if c.Latent.KV > 0 {
+		c.latent(w, a, path, deviation)
+		q = c.Heads * c.Latent.Value
+	} else if c.JoinedQKV {
 		a.QKV = w.linear(path+"qkv_proj", c.Width, q+2*kv, c.QKVBias, deviation)
 	} else {
 		a.Q = w.linear(path+"q_proj", c.Width, q, c.QKVBias, deviation)

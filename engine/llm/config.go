@@ -50,6 +50,8 @@ type Config struct {
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
 
+	Latent Latent // attention of short vectors (DeepSeek); the zero value: there is none
+
 	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
 	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
 	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
@@ -170,6 +172,9 @@ func (c Config) check() error {
 		return err
 	}
 	if err := c.Mixture.check(c.Layers); err != nil {
+		return err
+	}
+	if err := c.Latent.check(c); err != nil {
 		return err
 	}
 	numbers := map[string]float64{

@@ -134,6 +134,7 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	k["no_rope_layers"] = turning
 	maps.Copy(k, c.Mixture.keys(c))
+	c.latentKeys(k)
 	return k
 }
 

@@ -42,6 +42,7 @@ var peersRead = []struct {
 	{"mixed-gate", lora.Config{Targets: "gate layers.0.mlp.experts.gate_up_proj", Init: lora.Random}, false},
 	{"oss-all", lora.Config{}, false},
 	{"oss-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj router", RankStabilized: true}, false},
+	{"latent-all", lora.Config{}, false},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},
 	{"tied-modules", lora.Config{Targets: "q_proj", Train: "embed_tokens"}, false},

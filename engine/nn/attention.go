@@ -10,8 +10,9 @@ import (
 // An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads
 // it is grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
-	Q, K, V, O     Layer // K and V give KVHeads·D columns
-	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
+	Q, K, V, O     Layer   // K and V give KVHeads·D columns
+	Latent         *Latent // in place of K and V, and mostly of Q; nil: none
+	QKV            Layer   // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
 	Heads, KVHeads int
 	Rope           Rope
 	NoRope         bool          // queries and keys are not turned
@@ -90,6 +91,9 @@ func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
 
 // project maps x to queries [B Heads T D] and to keys and values [B KVHeads T D].
 func (a *Attention) project(x tensor.Tensor) (q, k, v tensor.Tensor) {
+	if a.Latent != nil {
+		return a.Latent.project(x, a.Q, a.Heads)
+	}
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
 		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
@@ -135,6 +139,9 @@ func (a *Attention) Members() []Member {
 	list := []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}}
 	if a.QKV != nil {
 		list = []Member{{Name: "qkv_proj", Slot: &a.QKV}}
+	}
+	if a.Latent != nil {
+		list = a.Latent.members(&a.Q)
 	}
 	list = append(list, Member{Name: "o_proj", Slot: &a.O})
 	if a.QNorm != nil {

@@ -24,11 +24,11 @@ type Rows struct {
 	Scale  tensor.Tensor // f32 [KVHeads slots 1], what a stored vector of i8 is multiplied by; else none
 }
 
-// NewCache returns a cache that stores vectors of length d in a dtype: F32, BF16, F16, or I8, which adds 4
+// NewCache returns a cache that stores keys of length d and values of length e in a dtype: F32, BF16, F16, or I8, which adds 4
 // bytes to each vector. What nobody has stored means nothing, and takes no memory on a device that gives
 // memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other dtypes.
-func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
-	rows := func() (r Rows) {
+func NewCache(dt dtype.Type, heads, slots, d, e int) *Cache {
+	rows := func(d int) (r Rows) {
 		switch dt {
 		case dtype.F32, dtype.BF16, dtype.F16:
 		case dtype.I8:
@@ -39,7 +39,7 @@ func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
 		r.Stored = access.Unwritten(dt, heads, slots, d)
 		return r
 	}
-	return &Cache{rows(), rows()}
+	return &Cache{rows(d), rows(e)}
 }
 
 // Slots is how many tokens have a place.
