@@ -48,7 +48,7 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
-	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3,
+	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
 }
 

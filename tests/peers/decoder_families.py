@@ -163,6 +163,12 @@ MODELS = {
     "deepseek_v3-bias": ("DeepseekV3", DEEP | LATENT | dict(attention_bias=True, q_lora_rank=None, n_group=1, topk_group=1, first_k_dense_replace=1, qk_nope_head_dim=12, v_head_dim=5)),
     "deepseek_v3-dense": ("DeepseekV3", DEEP | LATENT | dict(first_k_dense_replace=3, num_hidden_layers=4, n_group=3, topk_group=2, n_shared_experts=2, rms_norm_eps=1e-5,
                                                              num_experts_per_tok=4)),
+    "hunyuan_v1_moe": ("HunYuanMoEV1", dict(head_dim=8, num_experts=6, moe_topk=5)),
+    "hunyuan_v1_moe-list": ("HunYuanMoEV1", dict(head_dim=8, num_experts=4, moe_topk=[2, 2, 2], num_hidden_layers=3, num_key_value_heads=1)),
+    "hunyuan_v1_moe-bias": ("HunYuanMoEV1", dict(head_dim=6, num_experts=5, moe_topk=3, attention_bias=True, tie_word_embeddings=True)),
+    "hunyuan_v1_moe-alpha": ("HunYuanMoEV1", dict(head_dim=8, num_experts=3, rope_parameters={
+        "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 1000.0, "factor": 1.0})),
+    "hunyuan_v1_moe-all": ("HunYuanMoEV1", dict(head_dim=4, num_experts=4, moe_topk=4, hidden_act="gelu", intermediate_size=7, num_key_value_heads=4)),
     "olmo2": ("Olmo2", dict()),
     "olmo2-grouped": ("Olmo2", dict(num_key_value_heads=1, tie_word_embeddings=True, num_hidden_layers=3)),
     "olmo2-bias": ("Olmo2", dict(num_key_value_heads=4, attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 5e5})),
