@@ -132,6 +132,7 @@ func (c Config) withDefaults() Config {
 	c.Hidden = cmp.Or(c.Hidden, (8*c.Width/3+31)/32*32)
 	c.Eps = cmp.Or(c.Eps, 1e-5)
 	c.Rope.Base = cmp.Or(c.Rope.Base, 10000)
+	c.Rope.Rotary = cmp.Or(c.Rope.Rotary, c.Latent.Turning)
 	return c
 }
 

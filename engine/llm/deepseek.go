@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
-// A Latent says of which lengths latent attention is: see [nn.Latent]. Config.HeadDim is the width of a head's
-// queries and keys, Turning among it.
+// A Latent says of which lengths latent attention is: see [nn.Latent]. Config.HeadDim is the width of a
+// head's queries and keys, Turning among it.
 type Latent struct {
 	Q, KV   int // of the short vectors; Q 0: queries are made of the whole one. KV 0: there is no latent attention
 	Turning int // numbers of a head's queries and keys that turn

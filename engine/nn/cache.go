@@ -24,9 +24,10 @@ type Rows struct {
 	Scale  tensor.Tensor // f32 [KVHeads slots 1], what a stored vector of i8 is multiplied by; else none
 }
 
-// NewCache returns a cache that stores keys of length d and values of length e in a dtype: F32, BF16, F16, or I8, which adds 4
-// bytes to each vector. What nobody has stored means nothing, and takes no memory on a device that gives
-// memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other dtypes.
+// NewCache returns a cache that stores keys of length d and values of length e in a dtype: F32, BF16, F16, or
+// I8, which adds 4 bytes to each vector. What nobody has stored means nothing, and takes no memory on a
+// device that gives memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other
+// dtypes.
 func NewCache(dt dtype.Type, heads, slots, d, e int) *Cache {
 	rows := func(d int) (r Rows) {
 		switch dt {

@@ -2,10 +2,10 @@ package nn
 
 import "github.com/mcs-notebook/mcs/engine/tensor"
 
-// A Latent is what latent attention has in place of Q, K and V: a short vector of each token, of which the keys
-// and values of all heads are made, and a turning part of the keys that all heads share (DeepSeek-AI 2024:
-// DeepSeek-V2). Heads are as wide in queries and keys as a part that does not turn and one that does, which
-// comes first here; values have a width of their own. A [Cache] has keys and values as heads see them.
+// A Latent is what latent attention has in place of Q, K and V: a short vector of each token, of which the
+// keys and values of all heads are made, and a turning part of the keys that all heads share (DeepSeek-AI
+// 2024: DeepSeek-V2). Heads are as wide in queries and keys as a part that does not turn and one that does,
+// which comes first here; values have a width of their own. A [Cache] has keys and values as heads see them.
 type Latent struct {
 	QA, QNorm, QB    Layer // width to a short vector, its norm, and that to queries; nil: Attention.Q makes these
 	KVA, KVNorm, KVB Layer // width to the short vector and the turning part; the norm; to keys and values of heads

@@ -143,8 +143,9 @@ type Experts struct {
 	Act    Func // the zero Func is SiLU
 	// Biases of the projections, [experts out]; or none.
 	GateUpBias, DownBias tensor.Tensor
-	// Limit other than 0 makes the experts those of gpt-oss: the gate's columns and the others alternate, gates g
-	// are at most Limit, the others u within ±Limit, and the block is Down(g·sigmoid(1.702·g)·(u + 1)).
+	// Limit other than 0 makes the experts those of gpt-oss: the gate's columns and the others alternate,
+	// gates g are at most Limit, the others u within ±Limit, and the block is
+	// Down(g·sigmoid(1.702·g)·(u + 1)).
 	Limit float64
 }
 

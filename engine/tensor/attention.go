@@ -24,8 +24,8 @@ type AttentionOptions struct {
 	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are. Scores
 	// are stored then, Tq·Tk for each head, in f32.
 	Cap float64
-	// Sinks are [H], a number of each head whose exponential joins the sum of the softmax, as if there were one
-	// key more with that score and a value of 0 (gpt-oss); the zero Tensor: none.
+	// Sinks are [H], a number of each head whose exponential joins the sum of the softmax, as if there were
+	// one key more with that score and a value of 0 (gpt-oss); the zero Tensor: none.
 	Sinks Tensor
 }
 

@@ -71,7 +71,8 @@ func TestAttentionCap(t *testing.T) {
 	}
 }
 
-// Sinks are a key more, with that score and a value of 0: alone, with a cap, a mask and a window, and in gradients.
+// Sinks are a key more, with that score and a value of 0: alone, with a cap, a mask and a window, and in
+// gradients.
 func TestAttentionSinks(t *testing.T) {
 	rng := NewRNG(5)
 	rows := func(n ...int) Tensor { return rng.Randn(n...).Param() }

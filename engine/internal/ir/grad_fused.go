@@ -93,8 +93,8 @@ func gradRope(n *Node, dy []*Node) []*Node {
 	return append([]*Node{back}, make([]*Node, len(n.Src)-1)...)
 }
 
-// gradAttention is the rule of Attention. The gradient of the logsumexp is p, so what flows into it is one more
-// column of do, whose values are 1 and whose result is taken for 0: ds = p·(do·vᵀ + dlse·1 − do·o).
+// gradAttention is the rule of Attention. The gradient of the logsumexp is p, so what flows into it is one
+// more column of do, whose values are 1 and whose result is taken for 0: ds = p·(do·vᵀ + dlse·1 − do·o).
 func gradAttention(n *Node, dy []*Node) []*Node {
 	q, k, v, o, do := n.Src[0], n.Src[1], n.Src[2], pick(n, 0), dy[0]
 	if do == nil {

@@ -1,6 +1,7 @@
 package coded
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// The codes of all experts of gpt-oss: blocks U8 [experts out in/32 16], with two numbers of e2m1 in a byte, the
-// first in the lower half, and scales U8 [experts out in/32], exponents of 2 with the bias 127. Layers of
+// The codes of all experts of gpt-oss: blocks U8 [experts out in/32 16], with two numbers of e2m1 in a byte,
+// the first in the lower half, and scales U8 [experts out in/32], exponents of 2 with the bias 127. Layers of
 // experts have no codes here, so they become numbers, which bf16 holds without rounding.
 const (
 	mxBlocks, mxScales = "_blocks", "_scales"
@@ -51,23 +52,29 @@ func (e expanded) Tensor(string) (tensor.Tensor, error) {
 	if i := slices.Index(scales, 255); i >= 0 {
 		return tensor.Tensor{}, m.w.Wrong(fmt.Errorf("tensor %q: got the scale NaN at %d, want numbers", m.path+mxScales, i))
 	}
-	codes := quant.Codes("e2m1")
-	numbers := make([]byte, 0, 4*len(blocks)) // of one block after the other: a row [in] of each output
-	var of [256][4]byte                       // of a byte of codes with a scale
-	last := -1
+	numbers := make([]byte, 4*len(blocks)) // rows [in] of each output
+	var tables [255]*[256]uint32           // by scale
 	for i, scale := range scales {
-		if int(scale) != last {
-			last = int(scale)
-			for b := range of {
-				for half := range 2 {
-					bits := math.Float32bits(float32(math.Ldexp(float64(codes[b>>(4*half)&15]), last-127))) >> 16
-					of[b][2*half], of[b][2*half+1] = byte(bits), byte(bits>>8)
-				}
-			}
+		if tables[scale] == nil {
+			tables[scale] = mxPairs(int(scale))
 		}
-		for _, b := range blocks[i*mxBlock/2 : (i+1)*mxBlock/2] {
-			numbers = append(numbers, of[b][:]...)
+		for at := i * mxBlock / 2; at < (i+1)*mxBlock/2; at++ {
+			binary.LittleEndian.PutUint32(numbers[4*at:], tables[scale][blocks[at]])
 		}
 	}
 	return tensor.FromBytes(dtype.BF16, numbers, e.experts, e.out, e.in).Transpose(), nil
+}
+
+// mxPairs are the two numbers in bf16 that each byte of codes stands for with a scale, the first in the lower
+// half.
+func mxPairs(scale int) *[256]uint32 {
+	var pairs [256]uint32
+	codes := quant.Codes("e2m1")
+	bits := func(code int) uint32 {
+		return math.Float32bits(float32(math.Ldexp(float64(codes[code]), scale-127))) >> 16
+	}
+	for b := range pairs {
+		pairs[b] = bits(b&15) | bits(b>>4)<<16
+	}
+	return &pairs
 }
