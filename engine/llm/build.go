@@ -19,8 +19,8 @@ type weights interface {
 	norm(path string, width int) nn.Layer
 	// plainNorm is an RMSNorm whose weight nothing is added to.
 	plainNorm(path string, width int) nn.Layer
-	// vector has n numbers, of which random ones are 0.
-	vector(name string, n int) tensor.Tensor
+	// vector has numbers of a shape, of which random ones are 0.
+	vector(name string, shape ...int) tensor.Tensor
 	// conv has a kernel for each channel.
 	conv(path string, channels, kernel int, bias bool, deviation float64) *nn.Conv
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
@@ -86,7 +86,10 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	if c.local(layer) {
 		a.Window, a.Rope = c.Window, c.localRope()
 	}
-	if c.JoinedQKV {
+	if c.Latent.KV > 0 {
+		c.latent(w, a, path, deviation)
+		q = c.Heads * c.Latent.Value
+	} else if c.JoinedQKV {
 		a.QKV = w.linear(path+"qkv_proj", c.Width, q+2*kv, c.QKVBias, deviation)
 	} else {
 		queries := q
@@ -98,6 +101,9 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 		a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
 	}
 	a.O = w.linear(path+"o_proj", q, c.Width, c.OutBias, residual)
+	if c.Sinks {
+		a.Sinks = w.vector(path+"sinks", c.Heads)
+	}
 	switch {
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
@@ -111,14 +117,18 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 	x := c.Mixture
 	m := &nn.Mixture{
 		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups},
-		Experts: &nn.Experts{Act: activations[c.Act]},
+		Experts: &nn.Experts{Act: activations[c.Act], Limit: x.Limit},
 	}
-	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, false, deviation)
+	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, x.Bias, deviation)
 	if x.Correction {
 		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", x.Experts)
 	}
 	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
 	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)
+	if x.Bias {
+		m.Experts.GateUpBias = w.vector(path+"experts.gate_up_proj_bias", x.Experts, 2*x.Hidden)
+		m.Experts.DownBias = w.vector(path+"experts.down_proj_bias", x.Experts, c.Width)
+	}
 	if x.Shared > 0 {
 		m.Shared = c.mlp(w, rename(c.names(), path+"shared_expert")+".", x.Shared, deviation, residual)
 	}
@@ -172,7 +182,7 @@ func (r *random) plainNorm(_ string, width int) nn.Layer {
 	return &nn.RMSNorm{Weight: tensor.Ones(width).Param(), Eps: r.c.Eps}
 }
 
-func (r *random) vector(_ string, n int) tensor.Tensor { return tensor.Zeros(n).Param() }
+func (r *random) vector(_ string, shape ...int) tensor.Tensor { return tensor.Zeros(shape...).Param() }
 
 func (r *random) conv(_ string, channels, kernel int, bias bool, deviation float64) *nn.Conv {
 	c := &nn.Conv{Weight: r.rng.Randn(channels, 1, kernel).Mul(deviation).Param(), Settings: tensor.Conv{Groups: channels}}

@@ -51,6 +51,8 @@ type Config struct {
 	LateQKNorm bool    // or after their turn (Hunyuan)
 	GatedAttn  bool    // attention's result has a gate, beside the queries (Qwen 3 Next)
 
+	Latent Latent // attention of short vectors (DeepSeek); the zero value: there is none
+
 	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
 	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
 	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
@@ -59,6 +61,7 @@ type Config struct {
 	LogitCap      float64 // and so do the model's
 	Window        int     // keys that a query sees; 0: all before it
 	Local         []bool  // which layers have the window; nil: all
+	Sinks         bool    // a number of each head joins the sum of the softmax (gpt-oss)
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
 
@@ -96,6 +99,9 @@ type Mixture struct {
 	Shared     int  // width inside of an expert that all tokens go through; 0: there is none
 	SharedGate bool // whose result has a factor of its own for each token (Qwen 2)
 
+	Bias  bool    // router and experts add biases (gpt-oss)
+	Limit float64 // of what experts multiply, and their form: see nn.Experts (gpt-oss); 0: none
+
 	Balance float64 // times [nn.Balance] is a part of Model.Loss, so that all experts are used; 0: it is not
 }
 
@@ -129,6 +135,7 @@ func (c Config) withDefaults() Config {
 	c.Hidden = cmp.Or(c.Hidden, (8*c.Width/3+31)/32*32)
 	c.Eps = cmp.Or(c.Eps, 1e-5)
 	c.Rope.Base = cmp.Or(c.Rope.Base, 10000)
+	c.Rope.Rotary = cmp.Or(c.Rope.Rotary, c.Latent.Turning)
 	return c
 }
 
@@ -171,9 +178,12 @@ func (c Config) check() error {
 	if err := cmp.Or(c.Mixture.check(c.Layers), c.Recurrent.check(c.Layers)); err != nil {
 		return err
 	}
+	if err := c.Latent.check(c); err != nil {
+		return err
+	}
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
-		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "balance": c.Mixture.Balance,
+		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {

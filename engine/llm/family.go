@@ -31,6 +31,7 @@ type family struct {
 	ropeKinds   map[string]string
 	interleaved bool // rotary positions turn neighbours
 	joined      bool // folders have one tensor for the layers of all experts
+	straight    bool // which is [experts in out], not [experts out in]
 	ahead       bool // folders have layers beyond the last, which guess tokens further ahead: they are not read
 	grows       bool // queries grow with their position, by llama_4_scaling_beta
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
@@ -48,7 +49,7 @@ var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
 	lfm2, qwen3Next, qwen35, qwen35Moe,
-	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe,
+	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
 }
 
@@ -194,6 +195,7 @@ func (s settings) config() Config {
 	s.family.read(s, &c)
 	c = c.withDefaults()
 	s.ropes(&c)
+	s.latentRope(&c)
 	c.DType = s.DType()
 	return c
 }

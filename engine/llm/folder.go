@@ -206,7 +206,7 @@ func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.Nor
 
 func (p places) plainNorm(path string, _ int) nn.Layer { return p.layer(path, false) }
 
-func (p places) vector(name string, _ int) tensor.Tensor {
+func (p places) vector(name string, _ ...int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}
 }
@@ -242,7 +242,11 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	for _, p := range params {
 		parts := partsOfExperts(p)
 		if parts != nil && family.joined {
-			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), p.InFile()})
+			value := p.InFile()
+			if family.straight {
+				value = p.Value()
+			}
+			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), value})
 			continue
 		}
 		if parts == nil {

@@ -135,6 +135,7 @@ func (c Config) allKeys(f family) map[string]any {
 	k["no_rope_layers"] = turning
 	maps.Copy(k, c.Mixture.keys(c))
 	maps.Copy(k, c.Recurrent.keys(c))
+	c.latentKeys(k)
 	return k
 }
 
@@ -157,7 +158,7 @@ func (m Mixture) keys(c Config) map[string]any {
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
 		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
 		"routed_scaling_factor": cmp.Or(m.Scale, 1), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
-		"output_router_logits": m.Balance != 0, "router_aux_loss_coef": m.Balance,
+		"output_router_logits": m.Balance != 0, "swiglu_limit": m.Limit, "moe_topk": m.TopK, "router_aux_loss_coef": m.Balance,
 	}
 }
 

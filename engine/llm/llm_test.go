@@ -32,6 +32,10 @@ func TestConfig(t *testing.T) {
 		{"odd heads", func(c *Config) { c.Width = 36; c.Heads = 12 }, "llm.New: got width 36 and 12 heads, want heads of an even width"},
 		{"dtype", func(c *Config) { c.DType = dtype.I32 }, "llm.New: got dtype i32, want f32, bf16 or f16"},
 		{"groups", func(c *Config) { c.KVHeads = 3 }, "llm.New: got 4 query heads and 3 key heads, want a multiple"},
+		{"latent heads", func(c *Config) { c.Latent = Latent{KV: 8, Turning: 4, Value: 8} }, "llm.New: got Latent with 2 heads for keys of 4, JoinedQKV false, QKNorm false, want as many heads, and none of these"},
+		{"latent turns", func(c *Config) { c.KVHeads, c.Latent = 4, Latent{KV: 8, Turning: 10, Value: 8} }, "llm.New: got 10 turning numbers of heads of 8, want 2 or more of them"},
+		{"latent length", func(c *Config) { c.KVHeads, c.Latent = 4, Latent{Q: 8, Turning: 4, Value: 8} }, "llm.New: got short vectors of 8 and 0 and values of 8, want positive lengths"},
+		{"limit", func(c *Config) { c.Mixture = Mixture{Experts: 2, TopK: 1, Hidden: 4, Limit: -1} }, "llm.New: got expert limit -1, want a finite number of at least 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

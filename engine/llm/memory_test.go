@@ -26,6 +26,8 @@ func decoders() map[string]*Model {
 		"window":        func(c *Config) { c.Window = 70 },
 		"narrow window": func(c *Config) { c.Window = 3 },
 		"some windows":  func(c *Config) { c.Layers, c.Window, c.Local, c.ScoreCap = 3, 100, []bool{true, false, true}, 5 },
+		"sinks":         func(c *Config) { c.Sinks, c.Window, c.Local = true, 70, []bool{true, false} },
+		"latent":        func(c *Config) { c.KVHeads, c.Latent = 4, Latent{Q: 12, KV: 10, Turning: 4, Value: 6} },
 	} {
 		c := tiny()
 		change(&c)

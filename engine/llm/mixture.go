@@ -93,6 +93,30 @@ var graniteMoe = family{
 	},
 }
 
+// Hunyuan's models with experts, of which all tokens have one as wide as the others.
+var hunyuanMoe = family{
+	Family: ggufhub.Family{Type: "hunyuan_v1_moe"},
+	class:  "HunYuanMoEV1ForCausalLM",
+	names:  map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm", "gate": "gate.wg", "shared_expert": "shared_mlp"},
+	read: func(s settings, c *Config) {
+		hunyuan.read(s, c)
+		c.Mixture = Mixture{Experts: s.Int("num_experts", 1), TopK: s.same("moe_topk", 1), Hidden: c.Hidden, Normalise: true, Shared: c.Hidden}
+	},
+}
+
+// same reads an integer, or a list of one for each layer, which must be the same.
+func (s settings) same(key string, other int) int {
+	var list []int
+	if !s.Try(key, &list) {
+		return s.Int(key, other)
+	}
+	if len(list) == 0 || len(slices.Compact(list)) > 1 {
+		s.Fail(key, "got %v, want the same for all layers", list)
+		return other
+	}
+	return list[0]
+}
+
 // FlexOlmo, which is Olmo 2 with the experts of OLMoE.
 var flexOlmo = family{
 	Family: ggufhub.Family{Type: "flex_olmo", Theta: 5e5},

@@ -147,11 +147,14 @@ func joinedExperts(t *testing.T, dir string, m *Model) *Model {
 	}
 	tensors := map[string]tensor.Tensor{}
 	for _, p := range nn.Params(m) {
-		name := p.Name
+		name, value := p.Name, p.InFile()
 		if strings.Contains(name, ".experts.") {
 			name = strings.TrimSuffix(name, ".weight")
+			if f, _ := familyOf(m.Config.Family); f.straight {
+				value = p.Value()
+			}
 		}
-		tensors[name] = p.InFile()
+		tensors[name] = value
 	}
 	if err := safetensors.Save(filepath.Join(to, weightsFile), tensors, nil); err != nil {
 		t.Fatal(err)

@@ -330,7 +330,7 @@ func (f *prefixFile) pool(p *Prefix, k int) {
 		}
 		read := &nn.Cache{Keys: f.rows(p, keys, name, length)}
 		name = fmt.Sprintf("layers.%d.values", i)
-		if values, ok := f.take(name, []int{c.KVHeads, length, c.HeadDim}, p.mem.kept); ok {
+		if values, ok := f.take(name, []int{c.KVHeads, length, c.valueDim()}, p.mem.kept); ok {
 			read.Values = f.rows(p, values, name, length)
 		}
 		if f.err != nil {

@@ -16,6 +16,7 @@ import (
 type reader struct {
 	c Config
 	*pretrained.Weights
+	straight bool // see family
 }
 
 func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer {
@@ -68,7 +69,13 @@ func (r *reader) plainNorm(path string, width int) nn.Layer {
 	return &nn.RMSNorm{Weight: r.Vector(path+".weight", width), Eps: r.c.Eps}
 }
 
-func (r *reader) vector(name string, n int) tensor.Tensor { return r.Vector(name, n) }
+func (r *reader) vector(name string, shape ...int) tensor.Tensor {
+	t := r.Tensor(name, shape...)
+	if r.Err() != nil {
+		return t
+	}
+	return t.Cast(dtype.F32).Named(name).Param()
+}
 
 func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
 	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}
@@ -87,6 +94,10 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
+	case r.straight:
+		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
+			w = w.Transpose() // and back below
+		}
 	case r.Has(r.inFiles(path)):
 		w = r.Tensor(path, groups, out, in)
 	case r.Has(r.inFiles(first)):
@@ -153,7 +164,8 @@ func readWeights(c Config, s *source, body bool) (*Model, error) {
 			return name // as transformers holds it, or a GGUF file has it
 		}
 	}
-	m := build(c, &reader{c, w})
+	f, _ := familyOf(c.Family)
+	m := build(c, &reader{c, w, f.straight})
 	if err := w.Err(); err != nil {
 		return nil, err
 	}

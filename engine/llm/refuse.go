@@ -8,10 +8,10 @@ import (
 
 // lacks are the parts that well-known models have and that no Config says, with their model_types.
 var lacks = []struct{ part, types string }{
-	{"experts with parts of their own", "afmoe cohere2_moe dbrx ernie4_5_moe ernie4_5_vl_moe exaone_moe glm4v_moe gpt_oss " +
-		"granitemoeshared hunyuan_v1_moe jetmoe llama4 llama4_text mimo_v2_flash minimax_m2 phimoe " +
+	{"experts with parts of their own", "afmoe cohere2_moe dbrx ernie4_5_moe ernie4_5_vl_moe exaone_moe glm4v_moe " +
+		"granitemoeshared jetmoe llama4 llama4_text mimo_v2_flash minimax_m2 phimoe " +
 		"qwen3_omni_moe qwen3_vl_moe sarvam_moe solar_open"},
-	{"latent attention", "deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 glm4_moe_lite glm_moe_dsa kimi_k25 longcat_flash minicpm3 mistral4 sarvam_mla youtu"},
+	{"latent attention", "deepseek_v32 deepseek_v4 glm4_moe_lite glm_moe_dsa kimi_k25 longcat_flash minicpm3 mistral4 sarvam_mla youtu"},
 	{"linear attention", "bailing_hybrid kimi_linear minimax olmo_hybrid"},
 	{"layers with a state", "bamba falcon_h1 falcon_mamba granitemoehybrid jamba mamba mamba2 nemotron_h recurrent_gemma rwkv xlstm zamba zamba2"},
 	{"short convolutions", "lfm2_moe lfm2_vl lfm3 lfm3_vl"},

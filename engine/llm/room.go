@@ -30,7 +30,7 @@ type room struct {
 // vector is how many bytes a token takes in a layer's cache.
 func (s *memory) vector() int {
 	c := s.m.Config
-	bytes := 2 * c.KVHeads * c.HeadDim * s.kept.Size()
+	bytes := c.KVHeads * (c.HeadDim + c.valueDim()) * s.kept.Size()
 	if s.kept == dtype.I8 {
 		bytes += 2 * c.KVHeads * 4
 	}
@@ -94,7 +94,7 @@ func (s *memory) allot(texts, tokens int) {
 		p.listed = p.table(tokens)
 		p.add(texts * p.listed)
 		for _, i := range p.layers {
-			s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim)
+			s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim, c.valueDim())
 		}
 	}
 	s.allotStates(texts + 1) // one for plans
@@ -127,7 +127,7 @@ func (s *memory) grow(p *pool, pages, listed int) {
 	c := s.m.Config
 	for _, i := range p.layers {
 		old := s.caches[i]
-		s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim)
+		s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim, c.valueDim())
 		s.caches[i].Copy(used, old, used)
 		old.Free()
 	}

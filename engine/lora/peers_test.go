@@ -45,6 +45,9 @@ var peersRead = []struct {
 	// PEFT takes layers of a shared expert that are called like those of the experts for these.
 	{"qwen3_next-all", lora.Config{Exclude: "gate_proj up_proj down_proj"}, false},
 	{"qwen3_next-delta", lora.Config{Targets: "in_proj_qkvz in_proj_ba out_proj q_proj"}, true},
+	{"oss-all", lora.Config{}, false},
+	{"oss-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj router", RankStabilized: true}, false},
+	{"latent-all", lora.Config{}, false},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},
 	{"tied-modules", lora.Config{Targets: "q_proj", Train: "embed_tokens"}, false},

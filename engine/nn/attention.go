@@ -10,18 +10,20 @@ import (
 // An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads
 // it is grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
-	Q, K, V, O     Layer // K and V give KVHeads·D columns
-	QKV            Layer // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
+	Q, K, V, O     Layer   // K and V give KVHeads·D columns
+	Latent         *Latent // in place of K and V, and mostly of Q; nil: none
+	QKV            Layer   // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
 	Heads, KVHeads int
 	Rope           Rope
-	NoRope         bool    // queries and keys are not turned
-	QNorm, KNorm   Layer   // of each head's queries and keys, before they are turned; nil: none
-	Gated          bool    // Q gives 2·D columns for each head, of which the last D's sigmoid is the gate of its result
-	WideNorm       bool    // those norms are of all heads together
-	LateNorm       bool    // or come after the turn
-	Scale          float64 // of the scores; 0 means 1/√D
-	Cap            float64 // see tensor.AttentionOptions
-	Window         int     // keys that a query sees, itself among them; 0: all before it
+	NoRope         bool          // queries and keys are not turned
+	QNorm, KNorm   Layer         // of each head's queries and keys, before they are turned; nil: none
+	Gated          bool          // Q gives 2·D columns for each head, of which the last D's sigmoid is the gate of its result
+	WideNorm       bool          // those norms are of all heads together
+	LateNorm       bool          // or come after the turn
+	Scale          float64       // of the scores; 0 means 1/√D
+	Cap            float64       // see tensor.AttentionOptions
+	Window         int           // keys that a query sees, itself among them; 0: all before it
+	Sinks          tensor.Tensor // [Heads]: see tensor.AttentionOptions; or none
 }
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
@@ -51,7 +53,7 @@ func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions
 }
 
 func (a *Attention) options() tensor.AttentionOptions {
-	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap}
+	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap, Sinks: a.Sinks}
 }
 
 // Both is Forward for encoders, whose tokens see those before and after them: with a Window those that are
@@ -91,6 +93,10 @@ func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
 // project maps x to queries [B Heads T D], to keys and values [B KVHeads T D], and to gates [B T Heads·D], if
 // there are any.
 func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
+	if a.Latent != nil {
+		q, k, v = a.Latent.project(x, a.Q, a.Heads)
+		return q, k, v, gate
+	}
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
 		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
@@ -140,15 +146,21 @@ func (a *Attention) join(y, gate tensor.Tensor) tensor.Tensor {
 	return a.O.Forward(y)
 }
 
-// Members lists the projections, and the norms of heads if there are any.
+// Members lists the projections, and the norms and sinks of heads if there are any.
 func (a *Attention) Members() []Member {
 	list := []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}}
 	if a.QKV != nil {
 		list = []Member{{Name: "qkv_proj", Slot: &a.QKV}}
 	}
+	if a.Latent != nil {
+		list = a.Latent.members(&a.Q)
+	}
 	list = append(list, Member{Name: "o_proj", Slot: &a.O})
 	if a.QNorm != nil {
 		list = append(list, Member{Name: "q_norm", Part: a.QNorm}, Member{Name: "k_norm", Part: a.KNorm})
+	}
+	if !a.Sinks.IsNone() {
+		list = append(list, Member{Name: "sinks", Weight: &a.Sinks})
 	}
 	return list
 }

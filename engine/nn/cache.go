@@ -25,11 +25,12 @@ type Rows struct {
 	Scale  tensor.Tensor // f32 [KVHeads slots 1], what a stored vector of i8 is multiplied by; else none
 }
 
-// NewCache returns a cache that stores vectors of length d in a dtype: F32, BF16, F16, or I8, which adds 4
-// bytes to each vector. What nobody has stored means nothing, and takes no memory on a device that gives
-// memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other dtypes.
-func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
-	rows := func() (r Rows) {
+// NewCache returns a cache that stores keys of length d and values of length e in a dtype: F32, BF16, F16, or
+// I8, which adds 4 bytes to each vector. What nobody has stored means nothing, and takes no memory on a
+// device that gives memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other
+// dtypes.
+func NewCache(dt dtype.Type, heads, slots, d, e int) *Cache {
+	rows := func(d int) (r Rows) {
 		switch dt {
 		case dtype.F32, dtype.BF16, dtype.F16:
 		case dtype.I8:
@@ -40,7 +41,7 @@ func NewCache(dt dtype.Type, heads, slots, d int) *Cache {
 		r.Stored = access.Unwritten(dt, heads, slots, d)
 		return r
 	}
-	return &Cache{Keys: rows(), Values: rows()}
+	return &Cache{Keys: rows(d), Values: rows(e)}
 }
 
 // Slots is how many tokens have a place.
@@ -139,11 +140,19 @@ func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOp
 	for i, t := range operands {
 		nodes[i] = access.Node(t, "attention")
 	}
-	n, err := ir.New(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
-	if err != nil {
-		panic(&tensor.Error{Op: "attention", Msg: err.Error()})
+	apply := func(op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {
+		n, err := ir.New(op, attr, src...)
+		if err != nil {
+			panic(&tensor.Error{Op: "attention", Msg: err.Error()})
+		}
+		return n
 	}
-	return access.Wrap(n)
+	both := apply(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
+	value := func(i int) tensor.Tensor { return access.Wrap(apply(ir.Pick, ir.Attr{Index: i}, both)) }
+	if o.Sinks.IsNone() {
+		return value(0)
+	}
+	return tensor.Sink(value(0), value(1), o.Sinks)
 }
 
 // add stores vectors x [B KVHeads T D] in their slots.

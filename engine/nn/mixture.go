@@ -141,25 +141,54 @@ type Experts struct {
 	GateUp *Grouped // width to twice the hidden width: the gate's columns, then the others
 	Down   *Grouped
 	Act    Func // the zero Func is SiLU
+	// Biases of the projections, [experts out]; or none.
+	GateUpBias, DownBias tensor.Tensor
+	// Limit other than 0 makes the experts those of gpt-oss: the gate's columns and the others alternate,
+	// gates g are at most Limit, the others u within ±Limit, and the block is
+	// Down(g·sigmoid(1.702·g)·(u + 1)).
+	Limit float64
 }
 
 // Forward sends x [tokens width] through the experts of a routing: [tokens width], the sum of what they give
 // times their weights, in f32, rounded once to x's dtype.
 func (e *Experts) Forward(x tensor.Tensor, r Routing) tensor.Tensor {
+	tokens, k, width := x.Len(0), r.Index.Len(1), x.Len(1)
+	both := biased(e.GateUp.Of(x.Unsqueeze(1).Expand(tokens, k, width), r.Index), e.GateUpBias, r.Index)
+	y := biased(e.Down.Of(e.gated(both), r.Index), e.DownBias, r.Index)
+	return y.Cast(dtype.F32).Mul(r.Weights.Unsqueeze(-1)).Sum(1).Cast(x.DType())
+}
+
+// gated is what Down gets of the columns that GateUp gives.
+func (e *Experts) gated(both tensor.Tensor) tensor.Tensor {
+	half := both.Len(-1) / 2
+	if e.Limit != 0 {
+		const slope = 1.702
+		pairs := both.Reshape(both.Len(0), both.Len(1), half, 2)
+		gate, up := pairs.Select(-1, 0).Minimum(e.Limit), pairs.Select(-1, 1).Maximum(-e.Limit).Minimum(e.Limit)
+		return gate.Mul(gate.Mul(slope).Sigmoid()).Mul(up.Add(1))
+	}
 	act := e.Act.Apply
 	if act == nil {
 		act = tensor.Tensor.Silu
 	}
-	tokens, k, width := x.Len(0), r.Index.Len(1), x.Len(1)
-	both := e.GateUp.Of(x.Unsqueeze(1).Expand(tokens, k, width), r.Index)
-	half := both.Len(-1) / 2
-	y := e.Down.Of(act(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half)), r.Index)
-	return y.Cast(dtype.F32).Mul(r.Weights.Unsqueeze(-1)).Sum(1).Cast(x.DType())
+	return act(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half))
 }
 
-// Members lists the projections.
+// biased adds to each row of y the bias that its index names, if there are any.
+func biased(y, bias, index tensor.Tensor) tensor.Tensor {
+	if bias.IsNone() {
+		return y
+	}
+	return y.Add(bias.Take(index, 0).Cast(y.DType()))
+}
+
+// Members lists the projections, and their biases if there are any.
 func (e *Experts) Members() []Member {
-	return []Member{{Name: "gate_up_proj", Part: e.GateUp}, {Name: "down_proj", Part: e.Down}}
+	list := []Member{{Name: "gate_up_proj", Part: e.GateUp}, {Name: "down_proj", Part: e.Down}}
+	if !e.GateUpBias.IsNone() {
+		list = append(list, Member{Name: "gate_up_proj_bias", Weight: &e.GateUpBias}, Member{Name: "down_proj_bias", Weight: &e.DownBias})
+	}
+	return list
 }
 
 // A Grouped is a linear layer of which each row has a matrix of its own, by an index.

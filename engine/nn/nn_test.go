@@ -186,12 +186,12 @@ func TestContinueIsForward(t *testing.T) {
 	want := a.Forward(x, tensor.Range(7))
 	for dt, limit := range map[dtype.Type]float64{dtype.F32: 1e-5, dtype.BF16: 3e-2, dtype.F16: 3e-3, dtype.I8: 5e-2} {
 		for _, pieces := range [][]int{{7}, {1, 1, 1, 1, 1, 1, 1}, {3, 1, 3}} {
-			c := NewCache(dt, 2, 2, 4)
+			c := NewCache(dt, 2, 2, 4, 4)
 			var got []tensor.Tensor
 			at := 0
 			for _, n := range pieces {
 				if at+n+1 > c.Slots() {
-					larger := NewCache(dt, 2, at+n+1, 4)
+					larger := NewCache(dt, 2, at+n+1, 4, 4)
 					if at > 0 {
 						larger.Copy(tensor.Range(at).Ints(), c, tensor.Range(at).Ints())
 					}
@@ -210,7 +210,7 @@ func TestContinueIsForward(t *testing.T) {
 			}
 		}
 	}
-	if err := tensor.Try(func() { NewCache(dtype.I32, 1, 1, 1) }); err == nil {
+	if err := tensor.Try(func() { NewCache(dtype.I32, 1, 1, 1, 1) }); err == nil {
 		t.Error("a cache of i32 was made")
 	}
 }
@@ -222,7 +222,7 @@ func TestContinueOfSeveralTexts(t *testing.T) {
 	x := random.Randn(2, 5, 16)
 	slots := [][]int{{9, 3, 0, 7, 4}, {1, 8, 2, 5, 6}} // of the tokens of each text
 	for _, dt := range []dtype.Type{dtype.F32, dtype.I8} {
-		c := NewCache(dt, 2, 10, 4)
+		c := NewCache(dt, 2, 10, 4, 4)
 		var got []tensor.Tensor
 		for at := range 5 { // the second text begins two tokens later: rows stand at different places
 			positions := [][]int{{at}, {max(0, at-2)}}
@@ -256,7 +256,7 @@ func TestCachesFromASnapshot(t *testing.T) {
 		tensor.Eval(append(c.Tensors(), y)...)
 		return y
 	}
-	c := NewCache(dtype.F32, 2, room, 4)
+	c := NewCache(dtype.F32, 2, room, 4, 4)
 	token(c, 0)
 	before := device.Default().Memory().InUse
 	for at := 1; at < 6; at++ {

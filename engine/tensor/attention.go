@@ -24,6 +24,9 @@ type AttentionOptions struct {
 	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are. Scores
 	// are stored then, Tq·Tk for each head, in f32.
 	Cap float64
+	// Sinks are [H], a number of each head whose exponential joins the sum of the softmax, as if there were
+	// one key more with that score and a value of 0 (gpt-oss); the zero Tensor: none.
+	Sinks Tensor
 }
 
 // Attention is softmax(scale·q·kᵀ + mask)·v for q [B H Tq D], k [B G Tk D], v [B G Tk E], where H is a
@@ -46,7 +49,20 @@ func Attention(q, k, v Tensor, o AttentionOptions) Tensor {
 	if !mask.IsNone() {
 		src = append(src, mask.node("attention"))
 	}
-	return pick(apply(ir.Attention, attr, src...), 0)
+	both := apply(ir.Attention, attr, src...)
+	if o.Sinks.IsNone() {
+		return pick(both, 0)
+	}
+	return Sink(pick(both, 0), pick(both, 1), o.Sinks)
+}
+
+// Sink is y [B H T E], what attention gives, with [AttentionOptions.Sinks] [H] in the sums of its softmax,
+// whose logarithms are logsumexp [B H T]: y·sigmoid(logsumexp − sink).
+func Sink(y, logsumexp, sinks Tensor) Tensor {
+	if sinks.Rank() != 1 || sinks.Len(0) != y.Len(1) {
+		fail("attention", "got sinks %v, want [%d], one for each head", sinks.node("attention"), y.Len(1))
+	}
+	return y.Mul(logsumexp.Sub(sinks.Unsqueeze(1)).Sigmoid().Unsqueeze(-1).Cast(y.DType()))
 }
 
 // mask joins the kinds of mask into one of four axes, the last two as long as q and k.

@@ -38,6 +38,11 @@ func (o AttentionOptions) capped(q, k, v *ir.Node, attr ir.Attr, mask Tensor) Te
 	if o.Causal {
 		scores = Where(causal, scores, math.Inf(-1))
 	}
+	if !o.Sinks.IsNone() {
+		sinks := o.Sinks.Cast(dtype.F32).Unsqueeze(1).Unsqueeze(2).Expand(b, h, tq, 1)
+		weights := Concat([]Tensor{scores, sinks}, -1).Softmax(-1).Slice(-1, 0, tk)
+		return weights.MatMul(group(v).Cast(dtype.F32)).Cast(q.DType)
+	}
 	none := scores.Max(-1).Unsqueeze(-1).Eq(math.Inf(-1)) // such a query gives 0
 	weights := Where(none, 0, Where(none, 0, scores).Softmax(-1))
 	return weights.MatMul(group(v).Cast(dtype.F32)).Cast(q.DType)

@@ -70,3 +70,50 @@ func TestAttentionCap(t *testing.T) {
 		}
 	}
 }
+
+// Sinks are a key more, with that score and a value of 0: alone, with a cap, a mask and a window, and in
+// gradients.
+func TestAttentionSinks(t *testing.T) {
+	rng := NewRNG(5)
+	rows := func(n ...int) Tensor { return rng.Randn(n...).Param() }
+	q, k, v, sinks := rows(2, 4, 5, 3), rows(2, 2, 5, 3), rows(2, 2, 5, 4), rows(4)
+	blind := Range(5).Gt(0).Unsqueeze(1).Expand(5, 5) // the first query sees nothing but the sink
+	for name, o := range map[string]AttentionOptions{
+		"plain": {}, "causal": {Causal: true, Scale: 0.3}, "window": {Causal: true, Window: 2}, "capped": {Causal: true, Cap: 1e4}, "blind": {Mask: blind}, "blind, capped": {Mask: blind, Cap: 1e4},
+	} {
+		// Queries and keys have a place more for each head, of which the key of the sink has the scores.
+		one := o
+		one.Mask = o.mask(q.node(""), k.node(""))
+		if one.Mask.IsNone() {
+			one.Mask = Ones(1, 1, 5, 5).Cast(dtype.Bool)
+		}
+		if o.Causal {
+			one.Mask = one.Mask.And(Range(5).Le(Range(5).Unsqueeze(1)))
+		}
+		one.Mask = Concat([]Tensor{one.Mask, Ones(1, 1, 5, 1).Cast(dtype.Bool)}, -1)
+		one.Causal, one.Window, one.Cap = false, 0, 0
+		if one.Scale == 0 {
+			one.Scale = 1 / math.Sqrt(3)
+		}
+		o.Sinks = sinks
+		got := Attention(q, k, v, o)
+		column := sinks.Div(one.Scale).Unsqueeze(1).Unsqueeze(2).Expand(2, 4, 5, 1)
+		wide := Concat([]Tensor{q, column}, -1)
+		last := Concat([]Tensor{Zeros(2, 2, 1, 3), Ones(2, 2, 1, 1)}, -1)
+		keys := Concat([]Tensor{Concat([]Tensor{k, Zeros(2, 2, 5, 1)}, -1), last}, 2)
+		want := Attention(wide, keys, Concat([]Tensor{v, Zeros(2, 2, 1, 4)}, 2), one)
+		if d := MaxAbsDiff(got, want); !(d < 1e-5) {
+			t.Errorf("%s: differs by %g", name, d)
+		}
+		params := []Tensor{q, k, v, sinks}
+		a, b := Grad(got.Square().Sum(), params...), Grad(want.Square().Sum(), params...)
+		for i := range a {
+			if d := MaxAbsDiff(a[i], b[i]); !(d < 1e-4) {
+				t.Errorf("%s: gradient %d differs by %g", name, i, d)
+			}
+		}
+	}
+	if err := Try(func() { Attention(q, k, v, AttentionOptions{Sinks: Zeros(3)}) }); err == nil {
+		t.Error("three sinks of four heads are no error")
+	}
+}

@@ -30,7 +30,7 @@ func (w written) Fingerprint() string { return "written" }
 // batches in the same order, have the losses of PEFT and PyTorch at every step, and the gradients' norms.
 // tests/peers/lora_curves.py wrote testdata/curves.
 func TestCurvesAgreeWithPEFT(t *testing.T) {
-	for _, family := range []string{"llama", "qwen2", "qwen3_moe"} {
+	for _, family := range []string{"llama", "qwen2", "qwen3_moe", "gpt_oss", "deepseek_v3"} {
 		dir := filepath.Join("testdata", "curves", family)
 		made, _, err := safetensors.Load(filepath.Join(dir, "curves.safetensors"))
 		if err != nil {

@@ -45,6 +45,11 @@ PART = {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25
 DELTA = dict(head_dim=8, num_hidden_layers=3, layer_types=[LINEAR, FULL, LINEAR], linear_num_key_heads=2, linear_num_value_heads=4,
              linear_key_head_dim=6, linear_value_head_dim=4, rope_parameters=PART,
              initializer_range=0.1)  # keys of length 1 make wilder weights lose 1e-4 to the last bit of a weight
+OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+       "original_max_position_embeddings": 8}
+LATENT = dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6)
+DEEP_YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 40.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 0.707, "mscale_all_dim": 0.707,
+             "original_max_position_embeddings": 8}
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
     "llama-3": ("Llama", dict(rope_parameters=llama3(8), tie_word_embeddings=True, num_hidden_layers=3)),
@@ -142,6 +147,33 @@ MODELS = {
     "flex_olmo-bias": ("FlexOlmo", dict(num_experts=7, num_experts_per_tok=1, attention_bias=True, num_key_value_heads=1)),
     "flex_olmo-tied": ("FlexOlmo", dict(num_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, num_hidden_layers=3)),
     "flex_olmo-small": ("FlexOlmo", dict(num_experts=12, num_experts_per_tok=4, intermediate_size=5, hidden_act="gelu")),
+    "gpt_oss": ("GptOss", dict(head_dim=8, num_local_experts=6, sliding_window=6, rope_parameters=OSS)),
+    "gpt_oss-plain": ("GptOss", dict(head_dim=4, num_local_experts=5, num_experts_per_tok=1, attention_bias=False, sliding_window=64, layer_types=[FULL, FULL],
+                                     rope_parameters={"rope_type": "default", "rope_theta": 1e4}, tie_word_embeddings=True)),
+    "gpt_oss-limit": ("GptOss", dict(head_dim=8, num_local_experts=4, num_experts_per_tok=4, swiglu_limit=0.7, num_key_value_heads=1, num_hidden_layers=3,
+                                     sliding_window=5, rope_parameters=OSS)),
+    "gpt_oss-types": ("GptOss", dict(head_dim=6, num_local_experts=8, num_experts_per_tok=3, layer_types=[FULL, LOCAL, LOCAL], num_hidden_layers=3, sliding_window=4,
+                                     intermediate_size=7, num_key_value_heads=4, rope_parameters=OSS)),
+    "gpt_oss-narrow": ("GptOss", dict(head_dim=16, num_local_experts=3, num_experts_per_tok=2, sliding_window=1, intermediate_size=16, rope_parameters=OSS)),
+    "deepseek_v2": ("DeepseekV2", DEEP | LATENT | dict(num_experts_per_tok=3, n_shared_experts=2, first_k_dense_replace=1, num_hidden_layers=3)),
+    "deepseek_v2-lite": ("DeepseekV2", DEEP | LATENT | dict(q_lora_rank=None, rope_parameters=DEEP_YARN, routed_scaling_factor=2.0, num_hidden_layers=3)),
+    "deepseek_v2-groups": ("DeepseekV2", DEEP | LATENT | dict(n_routed_experts=12, topk_method="group_limited_greedy", n_group=4, topk_group=2, num_experts_per_tok=4,
+                                                              v_head_dim=10, qk_nope_head_dim=4)),
+    "deepseek_v2-bias": ("DeepseekV2", DEEP | LATENT | dict(attention_bias=True, mlp_bias=True, first_k_dense_replace=1, tie_word_embeddings=True, rms_norm_eps=1e-4)),
+    "deepseek_v2-dense": ("DeepseekV2", DEEP | LATENT | dict(first_k_dense_replace=2, num_hidden_layers=3, hidden_act="gelu", num_experts_per_tok=1, v_head_dim=2)),
+    "deepseek_v3": ("DeepseekV3", DEEP | LATENT | dict(first_k_dense_replace=1, n_group=1, topk_group=1, num_experts_per_tok=5)),
+    "deepseek_v3-yarn": ("DeepseekV3", DEEP | LATENT | dict(first_k_dense_replace=1, n_routed_experts=12, n_group=4, topk_group=2, num_experts_per_tok=3, rope_parameters=DEEP_YARN | {"mscale": 1.0, "mscale_all_dim": 1.0})),
+    "deepseek_v3-halves": ("DeepseekV3", DEEP | LATENT | dict(first_k_dense_replace=0, n_group=2, topk_group=1, rope_interleave=False, norm_topk_prob=False,
+                                                              routed_scaling_factor=1.5, tie_word_embeddings=True)),
+    "deepseek_v3-bias": ("DeepseekV3", DEEP | LATENT | dict(attention_bias=True, q_lora_rank=None, n_group=1, topk_group=1, first_k_dense_replace=1, qk_nope_head_dim=12, v_head_dim=5)),
+    "deepseek_v3-dense": ("DeepseekV3", DEEP | LATENT | dict(first_k_dense_replace=3, num_hidden_layers=4, n_group=3, topk_group=2, n_shared_experts=2, rms_norm_eps=1e-5,
+                                                             num_experts_per_tok=4)),
+    "hunyuan_v1_moe": ("HunYuanMoEV1", dict(head_dim=8, num_experts=6, moe_topk=5)),
+    "hunyuan_v1_moe-list": ("HunYuanMoEV1", dict(head_dim=8, num_experts=4, moe_topk=[2, 2, 2], num_hidden_layers=3, num_key_value_heads=1)),
+    "hunyuan_v1_moe-bias": ("HunYuanMoEV1", dict(head_dim=6, num_experts=5, moe_topk=3, attention_bias=True, tie_word_embeddings=True)),
+    "hunyuan_v1_moe-alpha": ("HunYuanMoEV1", dict(head_dim=8, num_experts=3, rope_parameters={
+        "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 1000.0, "factor": 1.0})),
+    "hunyuan_v1_moe-all": ("HunYuanMoEV1", dict(head_dim=4, num_experts=4, moe_topk=4, hidden_act="gelu", intermediate_size=7, num_key_value_heads=4)),
     "olmo2": ("Olmo2", dict()),
     "olmo2-grouped": ("Olmo2", dict(num_key_value_heads=1, tie_word_embeddings=True, num_hidden_layers=3)),
     "olmo2-bias": ("Olmo2", dict(num_key_value_heads=4, attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 5e5})),
@@ -252,7 +284,7 @@ def make(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key:
+            if "norm" in key or "bias" in key or "sinks" in key:
                 p.add_(0.2 * torch.randn_like(p))
         for key, b in model.named_buffers():
             if "correction" in key:  # by which experts are chosen
@@ -263,7 +295,7 @@ def make(name, kind, changes):
     ids = torch.randint(0, VOCAB, (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
-        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe"):
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe", "GptOss"):
             expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides

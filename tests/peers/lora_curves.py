@@ -25,7 +25,12 @@ SMALL = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_hidden_
              max_position_embeddings=64, initializer_range=0.15, pad_token_id=None, bos_token_id=None, eos_token_id=None)
 FAMILIES = {"llama": ("Llama", dict(tie_word_embeddings=False)), "qwen2": ("Qwen2", dict(tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6})),
             "qwen3_moe": ("Qwen3Moe", dict(head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=16, norm_topk_prob=True,
-                                           output_router_logits=True, router_aux_loss_coef=0.05))}
+                                           output_router_logits=True, router_aux_loss_coef=0.05)),
+            "gpt_oss": ("GptOss", dict(head_dim=8, num_local_experts=5, num_experts_per_tok=2, sliding_window=6, rope_parameters={
+                "rope_type": "yarn", "rope_theta": 150000.0, "factor": 4.0, "truncate": False, "original_max_position_embeddings": 16})),
+            "deepseek_v3": ("DeepseekV3", dict(num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=16, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6,
+                                               first_k_dense_replace=1, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=16, n_group=1, topk_group=1))}
+EXPERTS = {"gpt_oss": ["experts.gate_up_proj", "experts.down_proj"]}  # which all-linear does not choose there
 VARIANTS = {"lora": {}, "rslora": dict(use_rslora=True), "dora": dict(use_dora=True)}
 
 
@@ -71,10 +76,10 @@ def main():
         ids = batches()
         made = {"ids": ids}
         for variant, changes in VARIANTS.items():
-            if family == "qwen3_moe" and variant == "dora":
+            if family not in ("llama", "qwen2") and variant == "dora":
                 continue  # which PEFT does not have for experts
             torch.manual_seed(7)
-            model = get_peft_model(base(*settings), LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM", **changes))
+            model = get_peft_model(base(*settings), LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", target_parameters=EXPERTS.get(family), task_type="CAUSAL_LM", **changes))
             model.save_pretrained(os.path.join(folder, variant))
             os.remove(os.path.join(folder, variant, "README.md"))
             made["loss." + variant], made["norm." + variant] = curve(model, ids)

@@ -4,7 +4,7 @@ usage: python tests/peers/lora_variants.py        (needs torch, transformers, pe
        python tests/peers/lora_variants.py add BASE-NAME…    writes only these, beside those that there are
        python tests/peers/lora_variants.py load FOLDER    loads what mcs wrote there, and compares
 
-  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), or Qwen3-MoE ("mixed"), LFM 2 or Qwen 3 Next, as transformers saves it
+  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), or Qwen3-MoE ("mixed"), gpt-oss ("oss"), DeepSeek V3 ("latent"), LFM 2 or Qwen 3 Next, as transformers saves it
   BASE-NAME/                  an adapter with random values, as PEFT saves it
   expected.safetensors        ids and targets; BASE-NAME.logits, BASE-NAME.loss and gradients of some; losses of LoRA+
 
@@ -19,8 +19,8 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.optimizers import create_loraplus_optimizer
 from safetensors.torch import load_file, save_file
-from transformers import (Lfm2Config, Lfm2ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, Qwen3NextConfig,
-                          Qwen3NextForCausalLM)
+from transformers import (DeepseekV3Config, DeepseekV3ForCausalLM, GptOssConfig, GptOssForCausalLM, Lfm2Config, Lfm2ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3MoeConfig, Qwen3MoeForCausalLM, Qwen3NextConfig, Qwen3NextForCausalLM)
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/lora/testdata/variants")
 
@@ -54,13 +54,16 @@ VARIANTS = {
     "lfm2-conv": dict(target_modules=["in_proj", "w1"], use_rslora=True),
     "qwen3_next-linear": dict(target_modules="all-linear"),
     "qwen3_next-delta": dict(target_modules=["in_proj_qkvz", "in_proj_ba", "shared_expert_gate"], use_rslora=True),
+    "oss-experts": dict(target_modules=["q_proj", "o_proj"], target_parameters=["experts.gate_up_proj", "experts.down_proj"], rank_pattern={"experts.down_proj": 3}),
+    "latent-experts": dict(target_modules=["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"], target_parameters=["experts.down_proj"]),
     "tied-parameters": dict(target_modules=[], target_parameters=["embed_tokens.weight"]),
     "tied-embedding": dict(target_modules=["embed_tokens", "q_proj"], ensure_weight_tying=True),
     "tied-apart": dict(target_modules=["embed_tokens", "q_proj"]),
     "tied-modules": dict(target_modules=QV, modules_to_save=["embed_tokens"], ensure_weight_tying=True),
     "tied-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
 }
-GRADIENTS = ["lfm2-linear", "qwen3_next-linear", "mixed-experts", "own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules", "own-bias_all", "own-embedding", "tied-embedding"]
+GRADIENTS = ["lfm2-linear", "qwen3_next-linear", "mixed-experts", "oss-experts", "latent-experts", "own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules",
+             "own-bias_all", "own-embedding", "tied-embedding"]
 
 
 def base(name):
@@ -69,6 +72,10 @@ def base(name):
         return mixed()
     if name in ("lfm2", "qwen3_next"):
         return recurrent(name)
+    if name == "oss":
+        return oss()
+    if name == "latent":
+        return latent()
     model = Qwen2ForCausalLM(Qwen2Config(
         vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
         num_key_value_heads=1, max_position_embeddings=64, tie_word_embeddings=name == "tied", initializer_range=0.3))
@@ -109,6 +116,31 @@ def recurrent(name):
     return model.eval()
 
 
+def oss():
+    config = GptOssConfig(vocab_size=40, hidden_size=16, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=8,
+                          max_position_embeddings=64, initializer_range=0.3, num_local_experts=4, num_experts_per_tok=2, sliding_window=5)
+    config._experts_implementation = "eager"
+    model = GptOssForCausalLM._from_config(config, attn_implementation="eager")
+    with torch.no_grad():
+        for n, p in model.named_parameters():
+            if "norm" in n or "bias" in n:
+                p.add_(0.2 * torch.randn_like(p))
+    return model.eval()
+
+
+def latent():
+    config = DeepseekV3Config(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2, q_lora_rank=10,
+                              kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=8, first_k_dense_replace=1, n_routed_experts=5,
+                              num_experts_per_tok=2, moe_intermediate_size=6, n_group=1, topk_group=1, max_position_embeddings=64, initializer_range=0.3)
+    config._experts_implementation = "eager"
+    model = DeepseekV3ForCausalLM(config)
+    with torch.no_grad():
+        for n, p in model.named_parameters():
+            if "norm" in n:
+                p.add_(0.2 * torch.randn_like(p))
+    return model.eval()
+
+
 def main(names):
     warnings.filterwarnings("ignore")
     torch.use_deterministic_algorithms(True)
@@ -124,7 +156,7 @@ def main(names):
             assert all(torch.equal(v, base(name).state_dict()[k]) for k, v in stored.items())
     else:
         shutil.rmtree(OUT, ignore_errors=True)
-        for name in ("own", "tied", "mixed", "lfm2", "qwen3_next"):
+        for name in ("own", "tied", "mixed", "lfm2", "qwen3_next", "oss", "latent"):
             base(name).save_pretrained(os.path.join(OUT, name))
             os.remove(os.path.join(OUT, name, "generation_config.json"))
         ids, targets = torch.randint(0, 40, (2, 8)), torch.randint(0, 40, (2, 8))

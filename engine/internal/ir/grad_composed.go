@@ -110,6 +110,9 @@ func composeCrossEntropyGrad(n *Node) []*Node {
 
 // gradAttentionGrad gives no gradient for o and the logsumexp: they depend on q, k and v.
 func gradAttentionGrad(n *Node, dy []*Node) []*Node {
+	if n.Src[3].Op == Concat { // as gradAttention makes it, and composeAttentionGrad does not
+		panic(refusal("it is one of a logsumexp, which has a first derivative only"))
+	}
 	grads := composed(composeAttentionGrad, 0, 1, 2, 5)(n, dy)
 	grads[3], grads[4] = nothing, nothing
 	return grads

@@ -93,11 +93,23 @@ func gradRope(n *Node, dy []*Node) []*Node {
 	return append([]*Node{back}, make([]*Node, len(n.Src)-1)...)
 }
 
+// gradAttention is the rule of Attention. The gradient of the logsumexp is p, so what flows into it is one
+// more column of do, whose values are 1 and whose result is taken for 0: ds = p·(do·vᵀ + dlse·1 − do·o).
 func gradAttention(n *Node, dy []*Node) []*Node {
-	if dy[1] != nil {
-		panic(refusal("nothing flows back through its logsumexp"))
+	q, k, v, o, do := n.Src[0], n.Src[1], n.Src[2], pick(n, 0), dy[0]
+	if do == nil {
+		do = full(o, 0, o.Shape)
 	}
-	src := append([]*Node{n.Src[0], n.Src[1], n.Src[2], pick(n, 0), pick(n, 1), dy[0]}, n.Src[3:]...)
-	d := build(AttentionGrad, n.Attr, src...)
-	return append([]*Node{pick(d, 0), pick(d, 1), pick(d, 2)}, make([]*Node, len(n.Src)-3)...)
+	if dlse := dy[1]; dlse != nil {
+		column := with(o.Shape, 3, 1)
+		beside := func(x, last *Node) *Node { return build(Concat, Attr{Axis: 3}, x, last) }
+		v, o = beside(v, full(v, 1, with(v.Shape, 3, 1))), beside(o, full(o, 0, column))
+		do = beside(do, reshape(build(Cast, Attr{DType: do.DType}, dlse), column))
+	}
+	d := build(AttentionGrad, n.Attr, append([]*Node{q, k, v, o, pick(n, 1), do}, n.Src[3:]...)...)
+	dv := pick(d, 2)
+	if dy[1] != nil {
+		dv = cut(dv, 3, 0, n.Src[2].Shape[3])
+	}
+	return append([]*Node{pick(d, 0), pick(d, 1), dv}, make([]*Node, len(n.Src)-3)...)
 }

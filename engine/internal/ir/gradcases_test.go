@@ -249,6 +249,15 @@ func attentionCases() []gradCase {
 			return l.pick(l.op(ir.Attention, ir.Attr{Float: 0.7, Flags: flags}, src...), 0)
 		}}
 	}
+	sums := func(name string, q, k, v []int) gradCase { // o·sigmoid(logsumexp), where both flow
+		return gradCase{op: ir.Attention, name: name, shapes: shapes(q, k, v), f: func(l *lab, p []*ir.Node) *ir.Node {
+			n := l.op(ir.Attention, ir.Attr{Float: 0.7, Flags: ir.Causal}, p...)
+			o := l.pick(n, 0)
+			share := l.op(ir.Cast, ir.Attr{DType: o.DType}, l.op(ir.Sigmoid, ir.Attr{}, l.pick(n, 1)))
+			share = l.op(ir.Reshape, ir.Attr{Shape: []int{q[0], q[1], q[2], 1}}, share)
+			return l.op(ir.Mul, ir.Attr{}, o, l.op(ir.Expand, ir.Attr{Shape: o.Shape}, share))
+		}}
+	}
 	boolean := func(l *lab) *ir.Node { // query 0 may look nowhere
 		m := l.ints([]int{1, 1, 3, 3}, 0, 0, 0, 1, 1, 0, 1, 0, 1)
 		return l.op(ir.Cast, ir.Attr{DType: dtype.Bool}, m)
@@ -268,6 +277,8 @@ func attentionCases() []gradCase {
 		attend("grouped queries", 0, nil, []int{1, 4, 2, 2}, []int{1, 2, 3, 2}, []int{1, 2, 3, 2}),
 		attend("bool mask", 0, boolean, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
 		attend("added mask", ir.Causal, added, []int{1, 2, 2, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
+		sums("logsumexp", []int{2, 4, 3, 2}, []int{2, 2, 4, 2}, []int{2, 2, 4, 3}),
+		sums("logsumexp of no key", []int{1, 1, 3, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
 		attend("no queries", 0, nil, []int{1, 1, 0, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
 	}...)
 }

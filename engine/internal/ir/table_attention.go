@@ -32,7 +32,7 @@ func attentionRows() []Row {
 			Doc: "PagedAttention is softmax(s·q·kᵀ)·v with s = Attr.Float: q [B H T D] in f16, bf16 or f32, k [G S D] and v [G S E] in these or in i8, H a multiple of G. " +
 				"Key j of batch b lies in slot pages[b, j/n]·n + j%n, pages i64 [B P], where n = Attr.Ints[0] divides S. Query t of it sees keys up to last[b, t], i64 [B T], " +
 				"which does not fall from one t to the next; with w = Attr.Ints[1] > 0 only the last w of them. Slots of keys behind the last are not read. A page and a last that do not exist stand for the nearest that does; " +
-				"a query with a last below 0 gives 0. Vectors in i8 are multiplied by their scales, f32 [G S 1], one operand for k and one for v. With a number c in Attr.Rates scores are c·tanh(s·q·kᵀ/c).",
+				"a query with a last below 0 gives 0. Vectors in i8 are multiplied by their scales, f32 [G S 1], one operand for k and one for v. With a number c in Attr.Rates scores are c·tanh(s·q·kᵀ/c). Values: o [B H T E] and the logsumexp of the scores, f32 [B H T].",
 		},
 	}
 }
@@ -211,7 +211,7 @@ func inferPagedAttention(n *Node) error {
 	if a := n.Attr; len(a.Ints) != 2 || a.Ints[0] < 1 || a.Ints[1] < 0 || k.Shape[1]%a.Ints[0] != 0 || k.Shape[1] == 0 || pages.Shape[1] == 0 || len(a.Rates) > 1 {
 		return got(n, "pages of one length, at least one, that divide the %d slots, and a window of 0 or more", k.Shape[1])
 	}
-	n.DType, n.Shape = q.DType, with(q.Shape, 3, v.Shape[2])
+	n.tuple(Type{q.DType, with(q.Shape, 3, v.Shape[2])}, Type{dtype.F32, q.Shape[:3]})
 	return nil
 }
 

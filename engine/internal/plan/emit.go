@@ -306,7 +306,7 @@ func (e *emitter) written(o backend.Output) int64 {
 		return bytes + int64(min(o.Shape[0], l.Shape[0])*ir.Size(l.Shape[1:])*e.group.Inputs[w].DType.Size())
 	case ir.PagedAttention: // how many keys it reads is data: one for each query, as its flops are counted
 		for at, arg := range in.Args {
-			if i, ok := arg.Input(); ok && cached(at) {
+			if i, ok := arg.Input(); ok && cached(at) && o.Value.Result == 0 {
 				kept := e.group.Inputs[i]
 				bytes += int64(o.Shape[0] * o.Shape[2] * kept.Layout.Shape[0] * kept.Layout.Shape[2] * kept.DType.Size())
 			}

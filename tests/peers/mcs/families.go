@@ -281,7 +281,7 @@ func (w *work) decoding(kept dtype.Type) func() []tensor.Tensor {
 	}
 	a := nn.Attention{Q: layer(1, heads*width, heads*width), K: layer(2, heads*width, shared*width), V: layer(3, heads*width, shared*width),
 		O: layer(4, heads*width, heads*width), Heads: heads, KVHeads: shared}
-	cache, all := nn.NewCache(kept, shared, texts*texts*page, width), tensor.Range(texts*page).Unsqueeze(0)
+	cache, all := nn.NewCache(kept, shared, texts*texts*page, width, width), tensor.Range(texts*page).Unsqueeze(0)
 	var pages [][]int
 	var last, slots []int
 	for i := range texts {

@@ -12,7 +12,7 @@ func init() {
 	ops[ir.Rope] = one(rope)
 	ops[ir.Attention] = attention
 	ops[ir.AttentionGrad] = attentionGrad
-	ops[ir.PagedAttention] = one(pagedAttention)
+	ops[ir.PagedAttention] = pagedAttention
 }
 
 // rope turns each pair of a row of width d by position times the pair's rate, or by minus that angle with
@@ -179,8 +179,8 @@ func attentionGrad(in *backend.Inst, a []value) []value {
 	return []value{dq, dk, dv}
 }
 
-// pagedAttention takes q, k, v, pages, last and perhaps the scales of k and v.
-func pagedAttention(in *backend.Inst, a []value) value {
+// pagedAttention takes q, k, v, pages, last and perhaps the scales of k and v, and gives what attention does.
+func pagedAttention(in *backend.Inst, a []value) []value {
 	q, k, v, pages, last := a[0], a[1], a[2], a[3], a[4]
 	set := ir.PagesOf(&in.Attr)
 	H, T, D := q.shape[1], q.shape[2], q.shape[3]
@@ -195,8 +195,9 @@ func pagedAttention(in *backend.Inst, a []value) value {
 		page := min(max(0, int(pages.i[b*P+j/set.Page])), S/set.Page-1)
 		return page*set.Page + j%set.Page
 	}
-	r := newValue(in.DType, in.Shape)
+	r, lse := newValue(in.Outs[0].DType, in.Outs[0].Shape), newValue(in.Outs[1].DType, in.Outs[1].Shape)
 	for row := range q.shape[0] * H * T {
+		lse.f[row] = math.Inf(-1)
 		b, head, t := row/(H*T), row/T%H, row%T
 		end := int(min(max(-1, last.i[b*T+t]), int64(P*set.Page-1)))
 		begin := 0
@@ -217,7 +218,7 @@ func pagedAttention(in *backend.Inst, a []value) value {
 			}
 		}
 		top, rest := logSumExp(scores)
-		if math.IsInf(top, -1) {
+		if lse.f[row] = top + rest; math.IsInf(top, -1) {
 			continue
 		}
 		for j, x := range scores {
@@ -228,5 +229,5 @@ func pagedAttention(in *backend.Inst, a []value) value {
 			}
 		}
 	}
-	return r
+	return []value{r, lse}
 }

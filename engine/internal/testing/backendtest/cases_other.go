@@ -129,7 +129,7 @@ func pagedCases() []Case {
 				src = append(src, ks, vs)
 			}
 			attr := ir.Paging{Page: g.page, Window: g.window, Cap: g.cap}.Attr(0.3)
-			return []*ir.Node{b.New(ir.PagedAttention, attr, src...)}
+			return b.Picks(b.New(ir.PagedAttention, attr, src...))
 		}})
 	}
 	return list

@@ -46,14 +46,19 @@ func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
 				m.parts[part] = from
 			}
 		}
-		m.layout = f.layout(m)
+		as, of := path+".weight", pretrained.Source(m)
+		if f.whole != nil {
+			as, of = path, f.whole(m)
+		} else {
+			m.layout = f.layout(m)
+		}
 		if err := s.Err(); err != nil {
 			return false, err
 		}
 		if m.err != nil {
 			return false, w.Wrong(m.err)
 		}
-		w.Add(path+".weight", m)
+		w.Add(as, of)
 	}
 	return true, s.Err()
 }

@@ -15,32 +15,35 @@ type format struct {
 	parts  []string // endings of a matrix' tensors; the first one is there if it is in codes
 	check  func(q *pretrained.Settings)
 	layout func(m *matrix) layout
+	// whole is in place of layout where codes become numbers: the tensor with the name of the path.
+	whole func(m *matrix) pretrained.Source
 }
 
 // formats are those that are read, by quant_method.
 var formats = map[string]*format{
-	"mlx": {[]string{".scales", ".weight", ".biases"}, func(*pretrained.Settings) {}, mlx},
+	"mxfp4": {parts: []string{mxBlocks, mxScales}, check: func(*pretrained.Settings) {}, whole: mxfp4},
+	"mlx":   {[]string{".scales", ".weight", ".biases"}, func(*pretrained.Settings) {}, mlx, nil},
 	"gptq": {[]string{".qweight", ".qzeros", ".scales", ".g_idx"}, func(q *pretrained.Settings) {
 		q.OneOf("checkpoint_format", "gptq", "gptq", "gptq_v2")
-	}, gptq},
+	}, gptq, nil},
 	"awq": {[]string{".qweight", ".qzeros", ".scales"}, func(q *pretrained.Settings) {
 		oneOf(q, "bits", 4, 4)
 		q.OneOf(firstOf(q, "version", "format"), "gemm", "gemm", "GEMM")
 		if !q.Bool("zero_point", true) {
 			q.Fail("zero_point", "got false, want true")
 		}
-	}, awq},
+	}, awq, nil},
 	"fp8": {[]string{".weight_scale_inv", ".weight"}, func(q *pretrained.Settings) {
 		q.OneOf("activation_scheme", "dynamic", "dynamic")
 		q.OneOf("fmt", "e4m3", "e4m3")
-	}, fp8},
+	}, fp8, nil},
 	"bitsandbytes": {[]string{".weight" + stateOf, ".weight", ".weight.absmax", ".weight.quant_map", ".weight.nested_absmax", ".weight.nested_quant_map"},
 		func(q *pretrained.Settings) {
 			q.Not("load_in_8bit")
 			q.OneOf("bnb_4bit_quant_type", "nf4", "nf4")
 			q.OneOf("bnb_4bit_quant_storage", "uint8", "uint8")
-		}, nf4},
-	"compressed-tensors": {[]string{".weight_packed", ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx"}, checkCompressed, compressed},
+		}, nf4, nil},
+	"compressed-tensors": {[]string{".weight_packed", ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx"}, checkCompressed, compressed, nil},
 }
 
 // firstOf is the first of two keys that is there, or the first.

@@ -1,0 +1,150 @@
+package llm
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+	"github.com/mcs-notebook/mcs/engine/nn"
+)
+
+// A Latent says of which lengths latent attention is: see [nn.Latent]. Config.HeadDim is the width of a
+// head's queries and keys, Turning among it.
+type Latent struct {
+	Q, KV   int // of the short vectors; Q 0: queries are made of the whole one. KV 0: there is no latent attention
+	Turning int // numbers of a head's queries and keys that turn
+	Value   int // of a head's values
+}
+
+// check says what no latent attention can have.
+func (l Latent) check(c Config) error {
+	switch {
+	case l == Latent{}:
+		return nil
+	case l.KV < 1 || l.Q < 0 || l.Value < 1 || max(l.KV, l.Q, l.Value) > 1<<31:
+		return fmt.Errorf("got short vectors of %d and %d and values of %d, want positive lengths", l.Q, l.KV, l.Value)
+	case l.Turning < 2 || l.Turning > c.HeadDim:
+		return fmt.Errorf("got %d turning numbers of heads of %d, want 2 or more of them", l.Turning, c.HeadDim)
+	case c.KVHeads != c.Heads || c.JoinedQKV || c.QKNorm:
+		return fmt.Errorf("got Latent with %d heads for keys of %d, JoinedQKV %v, QKNorm %v, want as many heads, and none of these", c.KVHeads, c.Heads, c.JoinedQKV, c.QKNorm)
+	}
+	return nil
+}
+
+// valueDim is the width of a head's values.
+func (c Config) valueDim() int {
+	if c.Latent.KV > 0 {
+		return c.Latent.Value
+	}
+	return c.HeadDim
+}
+
+// latent makes what an attention has in place of q, k and v.
+func (c Config) latent(w weights, a *nn.Attention, path string, deviation float64) {
+	l := c.Latent
+	norm := func(name string, width int) nn.Layer {
+		n := w.norm(path+name, width)
+		if rms, ok := n.(*nn.RMSNorm); ok {
+			rms.Eps = 1e-6 // whatever the others have
+		}
+		return n
+	}
+	a.Latent = &nn.Latent{Turning: l.Turning, Value: l.Value}
+	if l.Q > 0 {
+		a.Latent.QA = w.linear(path+"q_a_proj", c.Width, l.Q, c.QKVBias, deviation)
+		a.Latent.QNorm = norm("q_a_layernorm", l.Q)
+		a.Latent.QB = w.linear(path+"q_b_proj", l.Q, c.Heads*c.HeadDim, false, deviation)
+	} else {
+		a.Q = w.linear(path+"q_proj", c.Width, c.Heads*c.HeadDim, false, deviation)
+	}
+	a.Latent.KVA = w.linear(path+"kv_a_proj_with_mqa", c.Width, l.KV+l.Turning, c.QKVBias, deviation)
+	a.Latent.KVNorm = norm("kv_a_layernorm", l.KV)
+	a.Latent.KVB = w.linear(path+"kv_b_proj", l.KV, c.Heads*(c.HeadDim-l.Turning+l.Value), false, deviation)
+}
+
+// latent reads the lengths of latent attention.
+func (s settings) latent(c *Config) {
+	l := &c.Latent
+	if l.Q = s.Int("q_lora_rank", 1536); s.Null("q_lora_rank") {
+		l.Q = 0
+	}
+	l.KV, l.Turning, l.Value = s.Int("kv_lora_rank", 512), s.Int("qk_rope_head_dim", 64), s.Int("v_head_dim", 128)
+	c.HeadDim = s.Int("qk_nope_head_dim", 128) + l.Turning
+	c.KVHeads = c.Heads
+	c.QKVBias = s.Bool("attention_bias", false)
+	c.OutBias = c.QKVBias
+	if l.KV < 1 {
+		s.Fail("kv_lora_rank", "got %d, want a positive length", l.KV)
+	}
+}
+
+// latentRope says which part of heads turns, and how scores grow with yarn.
+func (s settings) latentRope(c *Config) {
+	if c.Latent.KV < 1 {
+		return
+	}
+	c.Rope.Rotary, c.Rope.Interleaved = c.Latent.Turning, s.Bool("rope_interleave", true)
+	o := s.Object("rope_parameters")
+	if o == nil {
+		o = s.Object("rope_scaling")
+	}
+	if o == nil || c.Rope.Scaling.Kind == "" {
+		return
+	}
+	if all, factor := o.Number("mscale_all_dim", 0), o.Number("factor", 1); all != 0 && factor > 1 {
+		more := 0.1*all*math.Log(factor) + 1
+		c.Scale = more * more / math.Sqrt(float64(c.HeadDim))
+	}
+}
+
+// latentKeys are the settings of latent attention.
+func (c Config) latentKeys(k map[string]any) {
+	l := c.Latent
+	if l.KV == 0 {
+		return
+	}
+	delete(k, "partial_rotary_factor")
+	k["q_lora_rank"], k["kv_lora_rank"], k["rope_interleave"] = any(nil), l.KV, c.Rope.Interleaved
+	if l.Q > 0 {
+		k["q_lora_rank"] = l.Q
+	}
+	k["qk_rope_head_dim"], k["qk_nope_head_dim"], k["v_head_dim"], k["head_dim"] = l.Turning, c.HeadDim-l.Turning, l.Value, l.Turning
+	if k["topk_method"] = "greedy"; c.Mixture.Groups > 1 {
+		k["topk_method"] = "group_limited_greedy"
+	}
+	if more := math.Sqrt(c.said().Scale * math.Sqrt(float64(c.HeadDim))); more > 1+1e-9 && c.Rope.Scaling.Factor > 1 {
+		k["rope_scaling"].(map[string]any)["mscale_all_dim"] = (more - 1) / (0.1 * math.Log(c.Rope.Scaling.Factor))
+	}
+}
+
+// DeepSeek V2, whose experts are chosen by the softmax of their logits.
+var deepSeek2 = family{
+	Family: ggufhub.Family{Type: "deepseek_v2"},
+	class:  "DeepseekV2ForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	read: func(s settings, c *Config) {
+		s.latent(c)
+		s.deepSeek(c, 0, false)
+		c.MLPBias = s.Bool("mlp_bias", false)
+		m := &c.Mixture
+		m.Sigmoid, m.Correction = false, false
+		s.Not("norm_topk_prob") // which transformers does not heed
+		if s.OneOf("topk_method", "greedy", "greedy", "group_limited_greedy") == "greedy" {
+			m.Groups, m.TopGroups = 0, 0
+		}
+	},
+}
+
+// DeepSeek V3 and R1.
+var deepSeek3 = family{
+	Family: ggufhub.Family{Type: "deepseek_v3"},
+	class:  "DeepseekV3ForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	ahead:  true,
+	read: func(s settings, c *Config) {
+		s.latent(c)
+		s.deepSeek(c, 3, true)
+		m := &c.Mixture
+		m.Scale, m.Groups, m.TopGroups = s.factor("routed_scaling_factor", 2.5), s.Int("n_group", 8), s.Int("topk_group", 4)
+	},
+}
