@@ -22,6 +22,7 @@ func llmSymbols() map[string]reflect.Value {
 		"GGUF":      reflect.ValueOf((*llm.GGUF)(nil)),
 		"Growth":    reflect.ValueOf((*llm.Growth)(nil)),
 		"Hub":       reflect.ValueOf((*llm.Hub)(nil)),
+		"Latent":    reflect.ValueOf((*llm.Latent)(nil)),
 		"Load":      reflect.ValueOf(llm.Load),
 		"LoadBody":  reflect.ValueOf(llm.LoadBody),
 		"Mixture":   reflect.ValueOf((*llm.Mixture)(nil)),

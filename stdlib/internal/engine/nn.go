@@ -49,6 +49,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Hash":               reflect.ValueOf(nn.Hash),
 		"HuberLoss":          reflect.ValueOf(nn.HuberLoss),
 		"L1Loss":             reflect.ValueOf(nn.L1Loss),
+		"Latent":             reflect.ValueOf((*nn.Latent)(nil)),
 		"Layer":              reflect.ValueOf((*nn.Layer)(nil)),
 		"_Layer":             reflect.ValueOf((*nnLayer)(nil)),
 		"LayerNorm":          reflect.ValueOf((*nn.LayerNorm)(nil)),

@@ -112,6 +112,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Seed":                reflect.ValueOf(tensor.Seed),
 		"Shl":                 reflect.ValueOf(tensor.Shl),
 		"Shr":                 reflect.ValueOf(tensor.Shr),
+		"Sink":                reflect.ValueOf(tensor.Sink),
 		"Span":                reflect.ValueOf(tensor.Span),
 		"SpanStep":            reflect.ValueOf(tensor.SpanStep),
 		"Stack":               reflect.ValueOf(tensor.Stack),
