@@ -155,7 +155,7 @@ func (d *formatted) suffix(body doc) string {
 		return ""
 	}
 	if d.v.CanInterface() && !isNil(d.v) {
-		if err, ok := d.v.Interface().(error); ok {
+		if err, ok := reflect.TypeAssert[error](d.v); ok {
 			return errorTypes(err)
 		}
 	}
