@@ -168,7 +168,7 @@ type page struct {
 
 // add writes lines, indented.
 func (w *page) add(text string) {
-	for _, l := range strings.Split(text, "\n") {
+	for l := range strings.SplitSeq(text, "\n") {
 		w.lines = append(w.lines, strings.TrimRight("    "+l, " "))
 	}
 }
@@ -176,7 +176,7 @@ func (w *page) add(text string) {
 // block writes a text below a heading.
 func (w *page) block(heading, text string) {
 	w.add(w.style.Paint(display.Heading, heading))
-	for _, l := range strings.Split(text, "\n") {
+	for l := range strings.SplitSeq(text, "\n") {
 		w.add("  " + l)
 	}
 }

@@ -29,7 +29,7 @@ func moduleMagics() []*Magic {
 
 func runGet(ctx context.Context, c *call) (display.Value, error) {
 	var got values
-	for _, arg := range strings.Fields(c.rest) {
+	for arg := range strings.FieldsSeq(c.rest) {
 		m, err := c.s.Get(ctx, arg)
 		if err != nil {
 			return got.value(), c.errorf("%w", err)

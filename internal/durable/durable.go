@@ -159,8 +159,7 @@ func writable(path string) error {
 
 // named makes an error about the temporary file one about path.
 func named(err error, temp, path string) error {
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		return &fs.PathError{Op: "write", Path: path, Err: link.Err}
 	}
 	var p *fs.PathError

@@ -28,8 +28,7 @@ func Open(path string) (*os.File, error) {
 func OpenSized(path string) (*os.File, int64, error) {
 	stat, err := os.Stat(path) // opening a device can do something, so ask first
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = &fs.PathError{Op: "open", Path: path, Err: p.Err}
 		}
 		return nil, 0, err

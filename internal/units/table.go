@@ -15,8 +15,8 @@ func Plural(n int64, what string) string {
 	}
 	if strings.HasSuffix(what, "ch") || strings.HasSuffix(what, "s") {
 		what += "e"
-	} else if strings.HasSuffix(what, "y") {
-		what = strings.TrimSuffix(what, "y") + "ie"
+	} else if before, ok := strings.CutSuffix(what, "y"); ok {
+		what = before + "ie"
 	}
 	return Int(n) + " " + what + "s"
 }

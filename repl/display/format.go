@@ -59,9 +59,6 @@ func (f *Formatter) recovered(p any) string {
 	return f.Recovered(p)
 }
 
-// Format shows a compiled value; see [Formatter.Format].
-func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil) }
-
 // Own returns the Value of a value that can show itself: v itself if it is a Value, its drawing if it has
 // one.
 func Own(v any) (Value, bool) {
@@ -155,7 +152,7 @@ func (d *formatted) suffix(body doc) string {
 		return ""
 	}
 	if d.v.CanInterface() && !isNil(d.v) {
-		if err, ok := d.v.Interface().(error); ok {
+		if err, ok := reflect.TypeAssert[error](d.v); ok {
 			return errorTypes(err)
 		}
 	}

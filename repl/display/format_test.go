@@ -260,3 +260,6 @@ func TestStyledTextIsTextWithStyles(t *testing.T) {
 		}
 	}
 }
+
+// Format shows a compiled value; see [Formatter.Format].
+func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil) }

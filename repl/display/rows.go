@@ -119,8 +119,8 @@ func (f *Formatter) speaksFor(v reflect.Value, t types.Type) bool {
 			continue
 		}
 		set := types.NewMethodSet(t)
-		for i := range set.Len() {
-			if name := set.At(i).Obj().Name(); name == "String" || name == "Error" || name == "Brief" || name == "Text" {
+		for method := range set.Methods() {
+			if name := method.Obj().Name(); name == "String" || name == "Error" || name == "Brief" || name == "Text" {
 				return true
 			}
 		}

@@ -62,12 +62,3 @@ func Reflow(text string) string {
 	}
 	return b.String()
 }
-
-// Prose is a Value of sentences, which are broken at blanks to fit the width.
-type Prose string
-
-// Text wraps the sentences.
-func (p Prose) Text(width int) string {
-	width = lines.Columns(width)
-	return strings.Join(Wrap(string(p), width, 0), "\n")
-}

@@ -102,8 +102,8 @@ func (g *grader) otherKey(path string) bool {
 // last is the place of the last cell of a file that is the exercise; -1: none is.
 func last(l *lesson.Lesson, f *mcsfile.File, e *lesson.Exercise) int {
 	code := f.Code()
-	for i := len(code) - 1; i >= 0; i-- {
-		if l.Of(code[i]) == e {
+	for i, c := range slices.Backward(code) {
+		if l.Of(c) == e {
 			return i
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,12 +51,7 @@ func (o *testOptions) selected(names []string) (list []string, err error) {
 }
 
 func anyCell(f *mcsfile.File, is func(*mcsfile.Cell) bool) bool {
-	for _, c := range f.Code() {
-		if is(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Code(), is)
 }
 
 // testAll is `mcs test`. Several files are tested by a process for each of them, because some faults end a

@@ -61,8 +61,7 @@ func wrong(param, format string, args ...any) error {
 
 // refused is any error as a refusal.
 func refused(err error) *refusal {
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
 	return &refusal{status: http.StatusInternalServerError, Type: "server_error", Message: err.Error()}

@@ -53,10 +53,9 @@ type Adapter struct {
 }
 
 const (
-	slowHeaders = 10 * time.Second // for a client to say what it wants
-	slowBody    = time.Minute
-	lastMoment  = 800 * time.Millisecond // for answers to say that they end
-	maxBody     = 8 << 20
+	slowBody   = time.Minute
+	lastMoment = 800 * time.Millisecond // for answers to say that they end
+	maxBody    = 8 << 20
 )
 
 // A server serves a model.
@@ -105,21 +104,8 @@ func newServer(ctx context.Context, o Options) *server {
 }
 
 func (s *server) serve(ctx context.Context, l net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	h := &http.Server{Handler: s.guarded(s.mux()), ReadHeaderTimeout: slowHeaders, ReadTimeout: slowBody, BaseContext: func(net.Listener) context.Context { return ctx }}
-	grown, served := make(chan struct{}), make(chan error, 1)
-	go func() {
-		defer close(grown)
-		s.grow(ctx)
-	}()
-	go func() { served <- h.Serve(l) }()
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-served:
-	}
-	cancel()
+	h := &http.Server{Handler: s.guarded(s.mux()), ReadTimeout: slowBody}
+	grown, err := local.Serve(ctx, l, h, s.grow)
 	last, stop := context.WithTimeout(context.Background(), lastMoment)
 	defer stop()
 	if h.Shutdown(last) != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"go/types"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/modules"
 )
@@ -38,6 +39,9 @@ func (s *Session) Importer() types.Importer { return s.packages.Importer() }
 
 // ImportPath is the path by which Go imports a package of [Session.Importer].
 func ImportPath(p *types.Package) string { return lower.ImportPath(p) }
+
+// YieldsErrors says whether a loop over a value of the type gets pairs whose second part is an error.
+func YieldsErrors(t types.Type) bool { return compile.YieldsErrors(t) }
 
 // Modules are those that Get has fetched, in order.
 func (s *Session) Modules() []Module { return s.modules.Asked() }

@@ -138,7 +138,7 @@ func (s *Session) begin() error {
 	if err := s.interp.Run(p); err != nil {
 		return err
 	}
-	stop, ok := s.rt.Variable(lower.StopVar).Addr().Interface().(*bool)
+	stop, ok := reflect.TypeAssert[*bool](s.rt.Variable(lower.StopVar).Addr())
 	if !ok {
 		return errors.New("the interpreter's variables are not where they should be")
 	}
@@ -183,8 +183,8 @@ func (s *Session) History() []Cell { return append([]Cell(nil), s.past.cells...)
 
 // Since returns a cell and those that began after it, in the manner of History.
 func (s *Session) Since(n int) []Cell {
-	for i := len(s.past.cells) - 1; i >= 0; i-- {
-		if s.past.cells[i].N == n {
+	for i, v := range slices.Backward(s.past.cells) {
+		if v.N == n {
 			return slices.Clone(s.past.cells[i:])
 		}
 	}

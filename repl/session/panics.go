@@ -132,7 +132,7 @@ func asError(v reflect.Value) (error, bool) {
 	if !u.IsValid() || !u.CanInterface() {
 		return nil, false
 	}
-	err, ok := u.Interface().(error)
+	err, ok := reflect.TypeAssert[error](u)
 	return err, ok && err != nil
 }
 

@@ -90,8 +90,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	case errors.As(err, &exit):
 		return exit.Code, nil
 	}
-	var ce *CheckError
-	if errors.As(err, &ce) {
+	if _, ok := errors.AsType[*CheckError](err); ok {
 		err = p.refusal(err)
 	}
 	return statusRefused, err

@@ -3,6 +3,7 @@ package session
 import (
 	"go/types"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -54,8 +55,8 @@ func (f *search) in(v reflect.Value) bool {
 			}
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f.in(v.Field(i)) {
+		for _, field := range v.Fields() {
+			if f.in(field) {
 				return true
 			}
 		}
@@ -66,10 +67,8 @@ func (f *search) in(v reflect.Value) bool {
 // leadsToInterfaces says whether values of a type may be or lead to interfaces. Compiled types with a name do
 // not.
 func leadsToInterfaces(t reflect.Type, within []reflect.Type) bool {
-	for _, outer := range within {
-		if outer == t {
-			return false
-		}
+	if slices.Contains(within, t) {
+		return false
 	}
 	within = append(within, t)
 	switch t.Kind() {

@@ -35,7 +35,7 @@ var predeclared = func() map[string]chroma.TokenType {
 		chroma.NameBuiltin:     "append cap clear close complex copy delete imag len make max min new panic print println real recover",
 		chroma.KeywordConstant: "true false iota nil",
 	} {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			m[name] = kind
 		}
 	}

@@ -12,7 +12,6 @@ type colour string
 
 const (
 	none       colour = ""
-	dim        colour = "2"
 	bold       colour = "1"
 	italic     colour = "3"
 	underlined colour = "4"
@@ -24,8 +23,7 @@ const (
 	cyan       colour = "36"
 	grey       colour = "90"
 
-	boldRed   colour = "1;31"
-	boldGreen colour = "1;32"
+	boldRed colour = "1;31"
 
 	paired colour = "1;4" // brackets that belong together
 	found  colour = "7"   // matches of a search

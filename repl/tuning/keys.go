@@ -70,8 +70,7 @@ func (u use) list() []string {
 func decode(text []byte, c *Config) error {
 	d := toml.NewDecoder(strings.NewReader(string(text)))
 	err := d.DisallowUnknownFields().Decode(c)
-	var unknown *toml.StrictMissingError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		var list []error
 		for i, e := range unknown.Errors {
 			row, column := e.Position()
@@ -83,8 +82,7 @@ func decode(text []byte, c *Config) error {
 		}
 		return errors.Join(list...)
 	}
-	var wrong *toml.DecodeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		row, column := wrong.Position()
 		text := plain(strings.TrimPrefix(wrong.Error(), "toml: "))
 		if key := strings.Join(wrong.Key(), "."); key != "" {
@@ -240,7 +238,7 @@ func (c *Config) replace(given map[string]string) {
 // value is that of a key that there is.
 func (c *Config) value(key string) reflect.Value {
 	v := reflect.ValueOf(c).Elem()
-	for _, name := range strings.Split(key, ".") {
+	for name := range strings.SplitSeq(key, ".") {
 		for f, field := range v.Fields() {
 			if f.Tag.Get("toml") == name {
 				v = field

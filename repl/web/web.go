@@ -62,8 +62,6 @@ const (
 	lastMoment = 2 * time.Second
 	// lastSave is how long it may then take to save.
 	lastSave = 30 * time.Second
-	// slowHeaders is the time for a client to say what it wants.
-	slowHeaders = 10 * time.Second
 )
 
 // A server serves one notebook.
@@ -148,21 +146,8 @@ func newServer(o Options, b *book, port int) *server {
 }
 
 func (s *server) serve(ctx context.Context, l net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	h := &http.Server{Handler: s.guard.protect(s.mux()), ReadHeaderTimeout: slowHeaders, BaseContext: func(net.Listener) context.Context { return ctx }}
-	ended, served := make(chan struct{}), make(chan error, 1)
-	go func() {
-		defer close(ended)
-		s.runCells(ctx)
-	}()
-	go func() { served <- h.Serve(l) }()
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-served:
-		cancel()
-	}
+	h := &http.Server{Handler: s.guard.protect(s.mux())}
+	ended, err := local.Serve(ctx, l, h, s.runCells)
 	s.mu.Lock()
 	_, _ = s.book.keep() // again below, with the outputs; a signal may leave no time for them
 	s.mu.Unlock()

@@ -110,10 +110,8 @@ func (p *program) atTop(ident *ast.Ident) ast.Stmt {
 		case *ast.DeclStmt:
 			for _, spec := range s.Decl.(*ast.GenDecl).Specs {
 				if v, ok := spec.(*ast.ValueSpec); ok {
-					for _, name := range v.Names {
-						if name == ident {
-							return s
-						}
+					if slices.Contains(v.Names, ident) {
+						return s
 					}
 				}
 			}
@@ -242,7 +240,7 @@ func (p *program) checkErrors() (edits []edit) {
 				change(s.Pos(), s.End(), fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(v.Values[0]), p.fatal()))
 			}
 		case *ast.RangeStmt:
-			if top && s.Value == nil && s.Tok != token.ASSIGN && yieldsErrors(p.info.TypeOf(s.X)) {
+			if top && s.Value == nil && s.Tok != token.ASSIGN && session.YieldsErrors(p.info.TypeOf(s.X)) {
 				key := "_"
 				if s.Key != nil {
 					key = p.source(s.Key)
@@ -254,18 +252,7 @@ func (p *program) checkErrors() (edits []edit) {
 	return edits
 }
 
-// yieldsErrors says whether a loop over a value of the type gets pairs whose second part is an error.
-func yieldsErrors(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	f, ok := t.Underlying().(*types.Signature)
-	if !ok || f.Params().Len() != 1 {
-		return false
-	}
-	yield, ok := f.Params().At(0).Type().Underlying().(*types.Signature)
-	return ok && yield.Params().Len() == 2 && isError(yield.Params().At(1).Type())
-}
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
 // areLocal says whether all of these are variables of main, which a := in it can assign to.
 func (p *program) areLocal(list []ast.Expr) bool {
@@ -302,8 +289,6 @@ func (p *program) leavesOutError(n int, call ast.Expr) bool {
 	tuple, ok := p.info.TypeOf(call).(*types.Tuple)
 	return ok && tuple.Len() == n+1 && isError(tuple.At(n).Type())
 }
-
-func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
 // redeclared answers a := that declares again: the same type becomes an assignment, another type another
 // name.

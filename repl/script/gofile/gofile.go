@@ -182,8 +182,7 @@ func (p *program) checkFile(im types.Importer) {
 	conf := types.Config{
 		Importer: im,
 		Error: func(err error) {
-			var problem types.Error
-			if errors.As(err, &problem) {
+			if problem, ok := errors.AsType[types.Error](err); ok {
 				p.problems = append(p.problems, problem)
 			}
 		},

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -150,9 +149,4 @@ func (s Screen) Fit(width, height float64, columns, rows int) (c, r int) {
 		c = min(columns, max(1, int(float64(r*s.CellHeight)*width/height/float64(s.CellWidth)+0.5)))
 	}
 	return c, max(r, 1)
-}
-
-// String describes the screen in a line.
-func (s Screen) String() string {
-	return fmt.Sprintf("images: %v, characters of %d×%d pixels", s.Images, s.CellWidth, s.CellHeight)
 }

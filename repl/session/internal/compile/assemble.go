@@ -289,12 +289,12 @@ func (v *env) methodsOf(l *lower.Lowerer, t types.Type, rtCall func(string, ...a
 		return nil
 	}
 	set := types.NewMethodSet(types.NewPointer(t))
-	for i := range set.Len() {
-		f := set.At(i).Obj().(*types.Func)
+	for method := range set.Methods() {
+		f := method.Obj().(*types.Func)
 		if !f.Exported() && !lower.Interpreted(f.Pkg()) {
 			continue
 		}
-		lit, err := l.MethodFunc(t, set.At(i), v.u.pos)
+		lit, err := l.MethodFunc(t, method, v.u.pos)
 		if err != nil {
 			return err
 		}

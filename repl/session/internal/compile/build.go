@@ -66,10 +66,8 @@ func (v *env) Name(o types.Object) string {
 func (v *env) Package(path string) string {
 	alias := v.compiler.alias(path)
 	if !v.compiler.imported[path] {
-		for _, p := range v.u.packages {
-			if p == path {
-				return alias
-			}
+		if slices.Contains(v.u.packages, path) {
+			return alias
 		}
 		v.u.packages = append(v.u.packages, path)
 	}
@@ -239,9 +237,7 @@ func (c *Compiler) Build(st *world.Stage, u *Unit) error {
 // scope collects the interpreter's names of the objects that the unit uses and declares.
 func (v *env) scope(u *Unit) {
 	scope := u.checked.Pkg.Scope()
-	for o, name := range u.checked.names {
-		v.vars[o] = name
-	}
+	maps.Copy(v.vars, u.checked.names)
 	for _, d := range u.decls {
 		for _, e := range d.ents {
 			if t, ok := e.Obj.(*types.TypeName); ok {

@@ -44,7 +44,7 @@ func (u *Unit) completeLoop(facts *checked, stmt ast.Stmt) ast.Stmt {
 		return &again
 	}
 	loop, ok := stmt.(*ast.RangeStmt)
-	if !ok || loop.Value != nil || loop.Tok == token.ASSIGN || !yieldsErrors(facts.Info.Types[loop.X].Type) {
+	if !ok || loop.Value != nil || loop.Tok == token.ASSIGN || !YieldsErrors(facts.Info.Types[loop.X].Type) {
 		return nil
 	}
 	if u.added == nil {
@@ -65,8 +65,8 @@ func (u *Unit) completeLoop(facts *checked, stmt ast.Stmt) ast.Stmt {
 	return &again
 }
 
-// yieldsErrors says whether a loop over a value of the type gets pairs whose second part is an error.
-func yieldsErrors(t types.Type) bool {
+// YieldsErrors says whether a loop over a value of the type gets pairs whose second part is an error.
+func YieldsErrors(t types.Type) bool {
 	if t == nil {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -171,9 +172,7 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, 
 	if err := v.compiler.Library.Open(c.Info); err != nil {
 		return err
 	}
-	for o, n := range c.names {
-		v.vars[o] = n
-	}
+	maps.Copy(v.vars, c.names)
 	v.vars[c.Info.Defs[f.Name]] = f.Name.Name
 	return v.lowerFunc(lower.New(v, c.Info), c.Info, f, key, f.Name.Name, display, slot)
 }

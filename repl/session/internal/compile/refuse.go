@@ -29,7 +29,7 @@ func (c *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
 	}
 	what, pos := "this code", u.pos
 	if place != nil {
-		if what = describeNode(u.checked.Info, innermost(u.checked.Files, place.Pos(), c.fset)); what == "" {
+		if what = describeNode(u.checked.Info, innermost(u.checked.Files, place.Pos())); what == "" {
 			what = "this code"
 		}
 		pos = place.Pos()
@@ -108,7 +108,7 @@ func (c *Compiler) failingStatement(file *ast.File) ast.Node {
 }
 
 // innermost returns the smallest node that begins at a place or contains it.
-func innermost(files []*ast.File, pos token.Pos, fset *token.FileSet) (found ast.Node) {
+func innermost(files []*ast.File, pos token.Pos) (found ast.Node) {
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if n == nil || pos < n.Pos() || pos >= n.End() {
@@ -184,8 +184,7 @@ func (c *Compiler) NotRun(u *Unit, cause error) error {
 
 // Refusal is the complaint about a construct that cannot be lowered.
 func (c *Compiler) Refusal(err error) error {
-	var le *lower.Error
-	if errors.As(err, &le) {
+	if le, ok := errors.AsType[*lower.Error](err); ok {
 		d := c.DiagAt(le.Pos, 0, le.Msg, "")
 		if le.Handles && !strings.Contains(d.Source, "any(") { // a conversion says nothing of tensors
 			_, d.Hint = c.Advice.Suggest(c.World.Stage(), &help.Facts{}, le.Pos, le.Msg)

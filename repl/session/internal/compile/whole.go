@@ -98,8 +98,7 @@ func (w *whole) check() (u *Unit, main types.Object, err error) {
 		facts.Files = append(facts.Files, f.Syntax)
 	}
 	conf := types.Config{Importer: relativeImporter{c.importer, w.deps}, Sizes: c.sizes, Error: func(err error) {
-		var te types.Error
-		if errors.As(err, &te) {
+		if te, ok := errors.AsType[types.Error](err); ok {
 			facts.Errs = append(facts.Errs, te)
 		}
 	}}
@@ -231,8 +230,7 @@ func (im relativeImporter) Import(path string) (*types.Package, error) {
 // ParseFile parses a whole file; n is the number that stands for it.
 func (c *Compiler) ParseFile(n int, text string) (*ast.File, error) {
 	file, err := parser.ParseFile(c.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
-	var list scanner.ErrorList
-	if errors.As(err, &list) {
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 		e := &CheckError{}
 		for _, le := range list {
 			e.Diags = append(e.Diags, c.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))

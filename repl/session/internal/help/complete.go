@@ -257,8 +257,8 @@ func (c *candidates) members(x ast.Expr) {
 	}
 	if tv.IsType() { // a method expression
 		set := types.NewMethodSet(tv.Type)
-		for i := range set.Len() {
-			if o := set.At(i).Obj(); visible(o) {
+		for method := range set.Methods() {
+			if o := method.Obj(); visible(o) {
 				c.add(Completion{Text: o.Name(), Kind: "method", Detail: detail(o), Doc: c.h.memberDoc(c.st, tv.Type, o)}, nil, ownGroup)
 			}
 		}

@@ -67,7 +67,7 @@ func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
 	if !v.IsValid() || !v.CanAddr() || !v.Addr().CanInterface() {
 		return nil
 	}
-	if x, ok := v.Addr().Interface().(interface{ Names() []string }); ok {
+	if x, ok := reflect.TypeAssert[interface{ Names() []string }](v.Addr()); ok {
 		for _, name := range x.Names() {
 			list = append(list, reflect.ValueOf(name))
 		}

@@ -40,12 +40,12 @@ func fields(t types.Type, depth int, f func(types.Object)) {
 	if !ok || depth > 4 {
 		return
 	}
-	for i := range st.NumFields() {
-		f(st.Field(i))
+	for field := range st.Fields() {
+		f(field)
 	}
-	for i := range st.NumFields() {
-		if st.Field(i).Embedded() {
-			fields(st.Field(i).Type(), depth+1, f)
+	for field := range st.Fields() {
+		if field.Embedded() {
+			fields(field.Type(), depth+1, f)
 		}
 	}
 }

@@ -148,8 +148,8 @@ func (c *candidates) constants() {
 // usedCases returns the names in the clauses of the switch around the cursor.
 func (c *candidates) usedCases() map[string]bool {
 	used := map[string]bool{}
-	for i := len(c.path) - 1; i >= 0; i-- {
-		s, ok := c.path[i].(*ast.SwitchStmt)
+	for _, v := range slices.Backward(c.path) {
+		s, ok := v.(*ast.SwitchStmt)
 		if !ok {
 			continue
 		}

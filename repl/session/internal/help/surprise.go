@@ -71,8 +71,8 @@ func hasInfo(t types.Type, info types.BasicInfo) bool {
 // wantsFraction says whether a float, or a call that makes a tensor, takes the value of the constant that n
 // is a part of.
 func (f *Facts) wantsFraction(n ast.Expr, above []ast.Node) bool {
-	for i := len(above) - 1; i >= 0; i-- {
-		up, ok := above[i].(ast.Expr)
+	for _, a := range slices.Backward(above) {
+		up, ok := a.(ast.Expr)
 		if !ok {
 			break
 		}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"go/types"
 	"log"
+	"maps"
 	"net/http"
 	"os"
 	"reflect"
@@ -130,9 +131,7 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 		return symbols
 	}
 	merged := make(map[string]reflect.Value, len(symbols))
-	for name, v := range symbols {
-		merged[name] = v
-	}
+	maps.Copy(merged, symbols)
 	for name, f := range own {
 		v, ok := f.(reflect.Value) // a variable
 		if !ok {

@@ -155,15 +155,8 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 
 // callsCompiled says whether the called function or method is compiled code.
 func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
-	var id *ast.Ident
-	switch f := ast.Unparen(e.Fun).(type) {
-	case *ast.Ident:
-		id = f
-	case *ast.SelectorExpr:
-		id = f.Sel
-	}
-	f, ok := l.info.Uses[id].(*types.Func)
-	return ok && f.Pkg() != nil && !Interpreted(f.Pkg())
+	pkg := l.calledPackage(e)
+	return pkg != nil && !Interpreted(pkg)
 }
 
 // declaredFunc returns the name in an expression that is the name of a declared function or an instance of

@@ -203,8 +203,8 @@ func (l *Lowerer) reached(root ast.Node, f func(ast.Node)) {
 // parameter says whether a variable is a parameter or result of the function.
 func (l *Lowerer) parameter(v *types.Var) bool {
 	for _, t := range []*types.Tuple{l.fn.sig.Params(), l.fn.sig.Results()} {
-		for i := range t.Len() {
-			if t.At(i) == v {
+		for p := range t.Variables() {
+			if p == v {
 				return true
 			}
 		}

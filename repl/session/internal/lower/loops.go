@@ -23,10 +23,8 @@ const (
 	rangeTarget // a range over a function: its body is a function literal
 )
 
-func (l *Lowerer) push(label string, kind targetKind) *target {
-	t := &target{label, kind}
-	l.fn.targets = append(l.fn.targets, t)
-	return t
+func (l *Lowerer) push(label string, kind targetKind) {
+	l.fn.targets = append(l.fn.targets, &target{label, kind})
 }
 
 func (l *Lowerer) pop() { l.fn.targets = l.fn.targets[:len(l.fn.targets)-1] }
@@ -140,7 +138,7 @@ func (l *Lowerer) loop(s *ast.ForStmt, label string, f forLoop) []ast.Stmt {
 		if out.Cond = f.cond; len(f.post) == 1 {
 			out.Post = f.post[0]
 		}
-		out.Body = l.loopBody(s.Body, label, loopTarget, f.copies...)
+		out.Body = l.loopBody(s.Body, label, f.copies...)
 		return l.scoped(f.head, l.withLabel(label, out))
 	}
 	var start []ast.Stmt
@@ -152,7 +150,7 @@ func (l *Lowerer) loop(s *ast.ForStmt, label string, f forLoop) []ast.Stmt {
 	if start = append(start, f.before...); f.cond != nil {
 		start = append(start, l.ifs(l.not(f.cond), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
 	}
-	out.Body = l.loopBody(s.Body, label, loopTarget, append(start, f.copies...)...)
+	out.Body = l.loopBody(s.Body, label, append(start, f.copies...)...)
 	return l.scoped(f.head, l.withLabel(label, out))
 }
 
@@ -165,8 +163,8 @@ func (l *Lowerer) scoped(head []ast.Stmt, s ast.Stmt) []ast.Stmt {
 }
 
 // loopBody rewrites the body of a loop, and puts statements before it.
-func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, kind targetKind, before ...ast.Stmt) *ast.BlockStmt {
-	l.push(label, kind)
+func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, before ...ast.Stmt) *ast.BlockStmt {
+	l.push(label, loopTarget)
 	defer l.pop()
 	l.pos = b.Pos()
 	if l.env.Plain() {
@@ -297,7 +295,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 			out.Key = l.id("_")
 		}
 	}
-	out.Body = l.loopBody(s.Body, label, loopTarget, append(fetch, start...)...)
+	out.Body = l.loopBody(s.Body, label, append(fetch, start...)...)
 	return l.scoped(head, l.withLabel(label, out))
 }
 
@@ -366,7 +364,7 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 		l.ifs(l.binary(l.id(c), token.GEQ, l.int(utf8.RuneSelf)), decode)}
 	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.call(l.id("len"), l.id(text))),
 		Post: &ast.AssignStmt{Lhs: []ast.Expr{l.id(i)}, TokPos: l.pos, Tok: token.ADD_ASSIGN, Rhs: []ast.Expr{l.id(n)}},
-		Body: l.loopBody(s.Body, label, loopTarget, append(start, copies...)...)}
+		Body: l.loopBody(s.Body, label, append(start, copies...)...)}
 	return l.scoped(head, l.withLabel(label, loop))
 }
 
@@ -413,7 +411,7 @@ func (l *Lowerer) rangeInt(s *ast.RangeStmt, label string) []ast.Stmt {
 	head := []ast.Stmt{l.declare(n, l.typ(t)), l.assign(token.ASSIGN, l.id(n), x), l.declare(i, l.typ(t))}
 	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.id(n)),
 		Post: &ast.IncDecStmt{X: l.id(i), TokPos: l.pos, Tok: token.INC},
-		Body: l.loopBody(s.Body, label, loopTarget, copies...)}
+		Body: l.loopBody(s.Body, label, copies...)}
 	return l.scoped(head, l.withLabel(label, loop))
 }
 
@@ -431,6 +429,6 @@ func (l *Lowerer) rangeChan(s *ast.RangeStmt, label string, t *types.Chan) []ast
 	start := []ast.Stmt{l.declare(v, l.typ(t.Elem()))}
 	recv := l.rt("Recv", l.id(ch), l.addr(l.id(v)))
 	start = append(start, l.ifs(l.not(recv), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
-	loop := &ast.ForStmt{For: s.For, Body: l.loopBody(s.Body, label, loopTarget, append(start, after...)...)}
+	loop := &ast.ForStmt{For: s.For, Body: l.loopBody(s.Body, label, append(start, after...)...)}
 	return l.scoped([]ast.Stmt{l.define(ch, x)}, l.withLabel(label, loop))
 }

@@ -300,8 +300,8 @@ func Results(t types.Type) (list []types.Type) {
 	switch t := t.(type) {
 	case nil:
 	case *types.Tuple:
-		for i := range t.Len() {
-			list = append(list, t.At(i).Type())
+		for v := range t.Variables() {
+			list = append(list, v.Type())
 		}
 	case *types.Basic:
 		if t.Kind() == types.Invalid {

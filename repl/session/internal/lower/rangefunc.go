@@ -34,11 +34,11 @@ func (l *Lowerer) innermostRange() *rangeFunc {
 
 // inside says whether a jump to t leaves the body of the range over a function.
 func (r *rangeFunc) inside(l *Lowerer, t *target) bool {
-	for i := len(l.fn.targets) - 1; i >= 0; i-- {
-		if l.fn.targets[i] == t {
+	for _, v := range slices.Backward(l.fn.targets) {
+		if v == t {
 			return false
 		}
-		if l.fn.targets[i] == r.target {
+		if v == r.target {
 			return true
 		}
 	}
@@ -143,10 +143,10 @@ func (l *Lowerer) returnVars(r *rangeFunc) (decls []ast.Stmt) {
 		r.results = l.fn.names
 		return nil
 	}
-	for i := range l.fn.sig.Results().Len() {
+	for v := range l.fn.sig.Results().Variables() {
 		name := l.fresh("r")
 		r.results = append(r.results, name)
-		decls = append(decls, l.declare(name, l.typ(l.fn.sig.Results().At(i).Type())))
+		decls = append(decls, l.declare(name, l.typ(v.Type())))
 	}
 	return decls
 }
@@ -181,12 +181,7 @@ func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
 }
 
 func (l *Lowerer) has(t *target) bool {
-	for _, x := range l.fn.targets {
-		if x == t {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(l.fn.targets, t)
 }
 
 func (l *Lowerer) returnResults(r *rangeFunc) []ast.Stmt {

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // risky says whether a node may panic, without its parts: a mark is worth its cost only before code that
@@ -34,10 +35,8 @@ func (l *Lowerer) risky(n ast.Node) bool {
 	case *ast.IncDecStmt:
 		return l.mapElement(n.X)
 	case *ast.AssignStmt:
-		for _, e := range n.Lhs {
-			if l.mapElement(e) {
-				return true
-			}
+		if slices.ContainsFunc(n.Lhs, l.mapElement) {
+			return true
 		}
 		switch n.Tok {
 		case token.QUO_ASSIGN:

@@ -255,8 +255,8 @@ func (l *Lowerer) signature(t *types.Signature, names []string) *ast.FuncType {
 	}
 	if t.Results().Len() > 0 {
 		ft.Results = &ast.FieldList{}
-		for i := range t.Results().Len() {
-			ft.Results.List = append(ft.Results.List, &ast.Field{Type: l.typ(t.Results().At(i).Type())})
+		for v := range t.Results().Variables() {
+			ft.Results.List = append(ft.Results.List, &ast.Field{Type: l.typ(v.Type())})
 		}
 	}
 	return ft

@@ -50,7 +50,7 @@ func ReadEnv(getenv func(string) string) (*Env, error) {
 		ModCache: get("GOMODCACHE", filepath.Join(gopath[0], "pkg", "mod")),
 		SumTree:  filepath.Join(gopath[0], "pkg", "sumdb"),
 	}
-	for _, flag := range strings.Fields(get("GOFLAGS", "")) {
+	for flag := range strings.FieldsSeq(get("GOFLAGS", "")) {
 		name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 		switch name {
 		case "mod":

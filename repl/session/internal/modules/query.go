@@ -118,7 +118,7 @@ func (c *Client) listed(ctx context.Context, path, query string) (string, error)
 		return "", err
 	}
 	var list []string
-	for _, v := range strings.Fields(string(text)) {
+	for v := range strings.FieldsSeq(string(text)) {
 		if semver.IsValid(v) && module.Check(path, v) == nil && (query == "latest" || strings.HasPrefix(v, query+".") || strings.HasPrefix(v, query+"-")) {
 			list = append(list, v)
 		}

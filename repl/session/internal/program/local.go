@@ -86,7 +86,7 @@ func (ps *Packages) loadLocal(ctx context.Context, at place, above []*local) (*l
 // have not run yet.
 func (ps *Packages) loadDeps(ctx context.Context, p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
 	deps = map[string]*local{}
-	above = append(above[:len(above):len(above)], p)
+	above = append(slices.Clip(above), p)
 	for _, f := range p.files {
 		for _, spec := range f.ast.Imports {
 			importPath := strings.Trim(spec.Path.Value, "\"`")
@@ -134,8 +134,7 @@ func packagesOf(locals map[string]*local) map[string]*compile.Package {
 
 // importError gives an error about a package as a whole the place of the import that led to it.
 func (ps *Packages) importError(spec *ast.ImportSpec, err error) error {
-	var bad *badPackage
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*badPackage](err); ok {
 		return ps.c.Refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
 	}
 	return err

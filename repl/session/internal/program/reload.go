@@ -80,9 +80,7 @@ func (ps *Packages) Refresh(ctx context.Context) {
 	ps.stamped = stamp
 	for _, p := range ps.imports() {
 		before := map[string]*local{}
-		for dir, q := range ps.current {
-			before[dir] = q
-		}
+		maps.Copy(before, ps.current)
 		again, err := ps.reload(ctx, p)
 		if err != nil {
 			text := err.Error()
@@ -106,7 +104,7 @@ func (ps *Packages) Refresh(ctx context.Context) {
 func (ps *Packages) imports() (list []*local) {
 	paths := ps.c.World.Dots
 	for _, path := range ps.c.World.Imports {
-		paths = append(paths[:len(paths):len(paths)], path)
+		paths = append(slices.Clip(paths), path)
 	}
 	for _, path := range paths {
 		if p := ps.byPath[path]; p != nil && !slices.Contains(list, p) {

@@ -26,8 +26,8 @@ func (r *Runtime) boxIn(v reflect.Value) (b box, ok bool) {
 	if v = Inner(v); !v.IsValid() || v.Kind() != reflect.Struct || !v.CanInterface() {
 		return b, false
 	}
-	if b, ok = v.Interface().(box); !ok && v.NumField() > 0 && v.Type().Field(0).Name == wrapped {
-		b, ok = v.Field(0).Interface().(box)
+	if b, ok = reflect.TypeAssert[box](v); !ok && v.NumField() > 0 && v.Type().Field(0).Name == wrapped {
+		b, ok = reflect.TypeAssert[box](v.Field(0))
 	}
 	if ok {
 		b.t = r.typ(b.t.key)
@@ -57,7 +57,7 @@ func (e errorBox) Unwrap() error {
 	if !b.has("Unwrap") {
 		return nil
 	}
-	err, _ := b.call("Unwrap")[0].Interface().(error)
+	err, _ := reflect.TypeAssert[error](b.call("Unwrap")[0])
 	return err
 }
 

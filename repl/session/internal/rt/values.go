@@ -45,7 +45,7 @@ func (r *Runtime) Variable(name string) reflect.Value {
 // Word returns the variable of type int with this name, or nil.
 func (r *Runtime) Word(name string) *int {
 	if v := r.Variable(name); v.IsValid() {
-		p, _ := v.Addr().Interface().(*int)
+		p, _ := reflect.TypeAssert[*int](v.Addr())
 		return p
 	}
 	return nil

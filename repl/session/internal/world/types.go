@@ -20,8 +20,8 @@ func WalkNamed(t types.Type, f func(*types.Named)) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		f(t)
-		for i := range t.TypeArgs().Len() {
-			WalkNamed(t.TypeArgs().At(i), f)
+		for arg := range t.TypeArgs().Types() {
+			WalkNamed(arg, f)
 		}
 	case *types.Pointer:
 		WalkNamed(t.Elem(), f)
@@ -36,13 +36,13 @@ func WalkNamed(t types.Type, f func(*types.Named)) {
 		WalkNamed(t.Elem(), f)
 	case *types.Signature:
 		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for i := range tuple.Len() {
-				WalkNamed(tuple.At(i).Type(), f)
+			for v := range tuple.Variables() {
+				WalkNamed(v.Type(), f)
 			}
 		}
 	case *types.Struct:
-		for i := range t.NumFields() {
-			WalkNamed(t.Field(i).Type(), f)
+		for field := range t.Fields() {
+			WalkNamed(field.Type(), f)
 		}
 	}
 }

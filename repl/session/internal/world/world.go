@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -246,9 +248,7 @@ func (w *World) Commit(c *Change) {
 	for _, e := range c.Define {
 		w.Names[e.Name] = e
 	}
-	for name, m := range c.Methods {
-		w.Methods[name] = m
-	}
+	maps.Copy(w.Methods, c.Methods)
 	for name, path := range c.Imports {
 		delete(w.Names, name)
 		w.Imports[name] = path
@@ -275,7 +275,7 @@ func (st *Stage) Apply(c *Change) {
 		st.names[name] = nil
 		st.Imports[name] = path
 	}
-	st.Dots = append(st.Dots[:len(st.Dots):len(st.Dots)], c.Dots...)
+	st.Dots = append(slices.Clip(st.Dots), c.Dots...)
 }
 
 // FunctionBefore returns the session's declaration that the declaration of a function or method replaces,

@@ -238,7 +238,7 @@ func (t *translator) filledRule(goText string, b *binding, header bool) string {
 	value := statements[len(statements)-1]
 	for i, s := range statements[:len(statements)-1] {
 		if m := declares().FindStringSubmatch(s); m != nil {
-			for _, name := range strings.Split(m[1], ", ") {
+			for name := range strings.SplitSeq(m[1], ", ") {
 				free := name
 				switch {
 				case name == "_":

@@ -32,7 +32,7 @@ func readSurface(means string) (*surface, error) {
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
 		}
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			key := elsewhere.Fold(name)
 			if _, twice := s.means[key]; twice {
 				return nil, fmt.Errorf("means.txt: %s stands there twice", name)
