@@ -47,7 +47,7 @@ var peersRead = []struct {
 	{"qwen3_next-delta", lora.Config{Targets: "in_proj_qkvz in_proj_ba out_proj q_proj"}, true},
 	{"oss-all", lora.Config{}, false},
 	{"oss-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj router", RankStabilized: true}, false},
-	{"latent-all", lora.Config{}, false},
+	{"latent-all", lora.Config{Exclude: "gate_proj up_proj down_proj"}, false},
 	{"tied-embedding", lora.Config{Targets: "embed_tokens q_proj"}, true},
 	{"tied-apart", lora.Config{Targets: "embed_tokens q_proj", OnlyInput: true}, false},
 	{"tied-modules", lora.Config{Targets: "q_proj", Train: "embed_tokens"}, false},
