@@ -21,7 +21,7 @@ var cohere2 = family{
 	read: func(s settings, c *Config) {
 		parallel(s, c)
 		c.Window = s.window(4096)
-		c.Local = s.layers(c.Layers, s.every("sliding_window_pattern", 4))
+		c.Local = s.windows(c.Layers, s.every("sliding_window_pattern", 4))
 		c.NoRope = c.global()
 	},
 }

@@ -79,8 +79,13 @@ func inFiles() (list ggufhub.Families) {
 	return list
 }
 
-// layers reads which layers have a window: layer_types, or what other says where there is none.
-func (s settings) layers(n int, other func(i int) bool) []bool {
+// windows reads which layers have a window.
+func (s settings) windows(n int, other func(i int) bool) []bool {
+	return s.layers(n, "sliding_attention", other)
+}
+
+// layers reads which layers are of a kind: layer_types, or what other says where there is none; nil: all.
+func (s settings) layers(n int, kind string, other func(i int) bool) []bool {
 	kinds := s.Texts("layer_types")
 	if n < 1 || n > 1<<20 || s.Err() != nil {
 		return nil // refused by the check of all lengths
@@ -89,25 +94,22 @@ func (s settings) layers(n int, other func(i int) bool) []bool {
 		s.Fail("layer_types", "got %d layers, want %d", len(kinds), n)
 		return nil
 	}
-	local := make([]bool, n)
-	for i := range local {
-		if kinds == nil {
-			local[i] = other(i)
-			continue
-		}
-		switch kinds[i] {
-		case "sliding_attention":
-			local[i] = true
-		case "full_attention":
-		default:
-			s.Fail("layer_types", "got %q, want full_attention or sliding_attention", kinds[i])
+	list := make([]bool, n)
+	for i := range list {
+		switch {
+		case kinds == nil:
+			list[i] = other(i)
+		case kinds[i] == kind:
+			list[i] = true
+		case kinds[i] != "full_attention":
+			s.Fail("layer_types", "got %q, want full_attention or %s", kinds[i], kind)
 			return nil
 		}
 	}
-	if !slices.Contains(local, false) {
+	if !slices.Contains(list, false) {
 		return nil // all of them, which Config says so
 	}
-	return local
+	return list
 }
 
 // window reads a window, of all tokens where there is none; other is that of a folder that does not say.

@@ -44,7 +44,7 @@ var gemma2 = family{
 		s.Not("use_bidirectional_attention")
 		c.Sandwich = true
 		c.ScoreCap, c.LogitCap = s.Number("attn_logit_softcapping", 0), s.Number("final_logit_softcapping", 0)
-		c.Local = s.layers(c.Layers, func(i int) bool { return (i+1)%2 != 0 })
+		c.Local = s.windows(c.Layers, func(i int) bool { return (i+1)%2 != 0 })
 	},
 }
 
@@ -61,7 +61,7 @@ var gemma3 = family{
 		c.Sandwich, c.QKNorm = true, true
 		c.LogitCap = s.Number("final_logit_softcapping", 0)
 		c.ScoreCap = s.Number("attn_logit_softcapping", 0)
-		c.Local = s.layers(c.Layers, s.every("sliding_window_pattern", 6))
+		c.Local = s.windows(c.Layers, s.every("sliding_window_pattern", 6))
 		if c.Bidirectional = s.Bool("use_bidirectional_attention", false); c.Bidirectional {
 			c.Window = c.Window/2 + 1 // on each side, itself included
 		}

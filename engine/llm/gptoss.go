@@ -25,7 +25,7 @@ var gptOSS = family{
 		c.Sinks, c.MLPBias = true, false
 		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 64), s.Number("rms_norm_eps", 1e-5)
 		c.Window = s.window(128)
-		c.Local = s.layers(c.Layers, func(i int) bool { return i%2 == 0 })
+		c.Local = s.windows(c.Layers, func(i int) bool { return i%2 == 0 })
 		if !s.Has("rope_parameters") && !s.Has("rope_scaling") && !s.Has("rope_theta") {
 			c.Rope = nn.Rope{Base: 150000, Scaling: nn.RopeScaling{
 				Kind: "yarn", Factor: 32, BetaFast: 32, BetaSlow: 1, Untruncated: true, Original: 4096, Context: c.Context,

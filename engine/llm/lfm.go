@@ -21,8 +21,8 @@ var lfm2 = family{
 		c.Untied = !s.Bool("tie_embedding", s.Bool("tie_word_embeddings", true))
 		c.Recurrent = Recurrent{Kind: "conv", Kernel: s.Int("conv_L_cache", 3), Bias: s.Bool("conv_bias", false)}
 		attention := s.Numbers("full_attn_idxs")
-		c.Recurrent.Attention = s.attends(c.Layers, "conv", func(i int) bool {
-			return attention == nil || slices.Contains(attention, float64(i))
+		c.Recurrent.Layers = s.layers(c.Layers, "conv", func(i int) bool {
+			return attention != nil && !slices.Contains(attention, float64(i))
 		})
 		if s.Bool("block_auto_adjust_ff_dim", true) {
 			c.Hidden = s.adjusted(c.Hidden)

@@ -35,7 +35,7 @@ var cwm = family{
 		s.biases(c, false)
 		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
 		c.Window = s.window(8192)
-		c.Local = s.layers(c.Layers, func(i int) bool { return i%4 != 0 })
+		c.Local = s.windows(c.Layers, func(i int) bool { return i%4 != 0 })
 	},
 }
 
@@ -56,7 +56,7 @@ var ministral = family{
 	read: func(s settings, c *Config) {
 		c.KVHeads = s.Int("num_key_value_heads", 8)
 		c.Window = s.window(4096)
-		c.Local = s.layers(c.Layers, func(int) bool { return c.Window > 0 })
+		c.Local = s.windows(c.Layers, func(int) bool { return c.Window > 0 })
 	},
 }
 
@@ -94,7 +94,7 @@ var smolLM3 = family{
 		c.NoRope = s.noRope(c.Layers)
 		if s.Bool("use_sliding_window", false) && s.Has("sliding_window") {
 			c.Window = s.window(0)
-			c.Local = s.layers(c.Layers, func(i int) bool { return c.NoRope[i] })
+			c.Local = s.windows(c.Layers, func(i int) bool { return c.NoRope[i] })
 		}
 	},
 }

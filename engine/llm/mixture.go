@@ -75,7 +75,7 @@ var dots1 = family{
 		c.MLPBias, c.QKNorm = false, true
 		if c.Window = s.window(4096); c.Window > 0 {
 			first := s.Int("max_window_layers", 62)
-			c.Local = s.layers(c.Layers, func(i int) bool { return i >= first })
+			c.Local = s.windows(c.Layers, func(i int) bool { return i >= first })
 		}
 	},
 }
@@ -158,7 +158,7 @@ var qwen2Moe = family{
 		if s.Bool("use_sliding_window", false) {
 			c.Window = s.window(4096)
 			upTo := s.Int("max_window_layers", 28)
-			c.Local = s.layers(c.Layers, func(i int) bool { return i%2 == 0 && i < upTo })
+			c.Local = s.windows(c.Layers, func(i int) bool { return i%2 == 0 && i < upTo })
 		}
 	},
 }

@@ -19,7 +19,7 @@ var olmo3 = family{
 	read: func(s settings, c *Config) {
 		olmo(s, c)
 		c.Window = s.window(4096)
-		c.Local = s.layers(c.Layers, s.every("sliding_window_pattern", 4))
+		c.Local = s.windows(c.Layers, s.every("sliding_window_pattern", 4))
 		if s.Object("rope_parameters") == nil {
 			theta := s.Number("rope_theta", s.family.Theta)
 			c.Rope, c.LocalRope = s.rope(c, s.Object("rope_scaling"), theta), nn.Rope{Base: theta}
@@ -41,7 +41,7 @@ var exaone4 = family{
 	read: func(s settings, c *Config) {
 		c.PostNorm, c.QKNorm, c.Eps = true, true, s.Number("rms_norm_eps", 1e-5)
 		if c.Window = s.window(4096); c.Window > 0 {
-			c.Local = s.layers(c.Layers, s.pattern("sliding_window_pattern", 4))
+			c.Local = s.windows(c.Layers, s.pattern("sliding_window_pattern", 4))
 			c.NoRope = c.global()
 		}
 	},

@@ -34,5 +34,5 @@ func qwenWindow(s settings, c *Config) {
 	}
 	c.Window = s.Int("sliding_window", 4096)
 	first := s.Int("max_window_layers", 28)
-	c.Local = s.layers(c.Layers, func(i int) bool { return i >= first })
+	c.Local = s.windows(c.Layers, func(i int) bool { return i >= first })
 }

@@ -45,11 +45,10 @@ func qwenDelta(s settings, c *Config, kvHeads int) {
 	c.QKNorm, c.GatedAttn, c.NormPlus = true, true, 1
 	c.QKVBias = s.Bool("attention_bias", false)
 	c.OutBias = c.QKVBias
-	attention := s.every("full_attention_interval", 4)
 	c.Recurrent = Recurrent{
 		Kind: "delta", Kernel: s.Int("linear_conv_kernel_dim", 4), Keys: s.Int("linear_num_key_heads", 16), Values: s.Int("linear_num_value_heads", 32),
 		KeyDim: s.Int("linear_key_head_dim", 128), ValueDim: s.Int("linear_value_head_dim", 128),
-		Attention: s.attends(c.Layers, "linear_attention", func(i int) bool { return !attention(i) }),
+		Layers: s.layers(c.Layers, "linear_attention", s.every("full_attention_interval", 4)),
 	}
 }
 

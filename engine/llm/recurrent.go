@@ -12,10 +12,10 @@ import (
 type Recurrent struct {
 	// Kind is "conv": short convolutions between two gates (LFM 2); "delta": gated delta nets (Qwen 3 Next
 	// and 3.5); empty: there are none.
-	Kind      string
-	Attention []bool // which layers have attention all the same; nil: none
-	Kernel    int    // inputs of a token's convolution, its own among them
-	Bias      bool   // convolutions and projections add one ("conv")
+	Kind   string
+	Layers []bool // which layers keep one; nil: all
+	Kernel int    // inputs of a token's convolution, its own among them
+	Bias   bool   // convolutions and projections add one ("conv")
 
 	Keys, Values     int  // heads of keys and of values ("delta")
 	KeyDim, ValueDim int  // their widths
@@ -40,8 +40,8 @@ func (r Recurrent) check(layers int) error {
 			r.Keys, r.KeyDim, r.Values, r.ValueDim)
 	case r.Kernel < 1 || r.Kernel > maxKernel:
 		return fmt.Errorf("got convolutions of %d inputs, want 1 to %d", r.Kernel, maxKernel)
-	case r.Attention != nil && len(r.Attention) != layers:
-		return fmt.Errorf("got %d layers with a state or attention, want %d", len(r.Attention), layers)
+	case r.Layers != nil && len(r.Layers) != layers:
+		return fmt.Errorf("got %d layers with a state or attention, want %d", len(r.Layers), layers)
 	}
 	return nil
 }
@@ -51,9 +51,9 @@ func (r Recurrent) said(layers int) Recurrent {
 	if r.Kind == "" {
 		return Recurrent{}
 	}
-	attention := make([]bool, layers)
-	copy(attention, r.Attention)
-	r.Attention = attention
+	if r.Layers == nil {
+		r.Layers = slices.Repeat([]bool{true}, layers)
+	}
 	return r
 }
 
@@ -77,7 +77,7 @@ func (r Recurrent) keys(c Config) map[string]any {
 
 // recurs says whether a layer keeps a state.
 func (c Config) recurs(layer int) bool {
-	return c.Recurrent.Kind != "" && (c.Recurrent.Attention == nil || !c.Recurrent.Attention[layer])
+	return c.Recurrent.Kind != "" && (c.Recurrent.Layers == nil || c.Recurrent.Layers[layer])
 }
 
 func (c Config) recurrent(w weights, path string, deviation, residual float64) nn.Recurrent {
@@ -110,33 +110,4 @@ func (c Config) delta(w weights, path string, deviation, residual float64) nn.Re
 	d.Norm = w.plainNorm(path+"norm", r.ValueDim)
 	d.Out = w.linear(path+"out_proj", values, c.Width, false, residual)
 	return d
-}
-
-// attends reads which layers have attention: those of layer_types that are no recurrent one of a kind, or
-// where there are no layer_types what other says.
-func (s settings) attends(n int, kind string, other func(layer int) bool) []bool {
-	kinds := s.Texts("layer_types")
-	if n < 1 || n > 1<<20 || s.Err() != nil {
-		return nil // refused by the check of all lengths
-	}
-	if kinds != nil && len(kinds) != n {
-		s.Fail("layer_types", "got %d layers, want %d", len(kinds), n)
-		return nil
-	}
-	list := make([]bool, n)
-	for i := range list {
-		switch {
-		case kinds == nil:
-			list[i] = other(i)
-		case kinds[i] == "full_attention":
-			list[i] = true
-		case kinds[i] != kind:
-			s.Fail("layer_types", "got %q, want full_attention or %s", kinds[i], kind)
-			return nil
-		}
-	}
-	if !slices.Contains(list, true) {
-		return nil // none of them, which Config says so
-	}
-	return list
 }

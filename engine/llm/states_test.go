@@ -22,7 +22,7 @@ func recurrentDecoders() map[string]*Model {
 	} {
 		c := tiny()
 		c.Layers, c.Recurrent = 4, r
-		c.Recurrent.Attention = []bool{false, true, false, false}
+		c.Recurrent.Layers = []bool{true, false, true, true}
 		m := New(c)
 		rng := tensor.NewRNG(3) // so that no part of a layer is without effect
 		for _, p := range nn.Params(m) {

@@ -79,9 +79,14 @@ def base(name):
     model = Qwen2ForCausalLM(Qwen2Config(
         vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
         num_key_value_heads=1, max_position_embeddings=64, tie_word_embeddings=name == "tied", initializer_range=0.3))
-    with torch.no_grad():  # so that norms and biases matter
+    return shaken(model, "norm", "bias")
+
+
+def shaken(model, *parts):
+    """The model with other numbers in these parts, so that they matter."""
+    with torch.no_grad():
         for n, p in model.named_parameters():
-            if "norm" in n or "bias" in n:
+            if any(part in n for part in parts):
                 p.add_(0.2 * torch.randn_like(p))
     return model.eval()
 
@@ -91,11 +96,7 @@ def mixed():
                             head_dim=8, max_position_embeddings=64, initializer_range=0.3, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=6)
     config._experts_implementation = "eager"
     model = Qwen3MoeForCausalLM(config)
-    with torch.no_grad():
-        for n, p in model.named_parameters():
-            if "norm" in n:
-                p.add_(0.2 * torch.randn_like(p))
-    return model.eval()
+    return shaken(model, "norm")
 
 
 def recurrent(name):
@@ -109,11 +110,7 @@ def recurrent(name):
             num_experts_per_tok=2, moe_intermediate_size=6, shared_expert_intermediate_size=8, layer_types=["linear_attention", "full_attention"])
         config._experts_implementation = "eager"
         model = Qwen3NextForCausalLM(config)
-    with torch.no_grad():
-        for n, p in model.named_parameters():
-            if "norm" in n:
-                p.add_(0.2 * torch.randn_like(p))
-    return model.eval()
+    return shaken(model, "norm")
 
 
 def oss():
@@ -121,11 +118,7 @@ def oss():
                           max_position_embeddings=64, initializer_range=0.3, num_local_experts=4, num_experts_per_tok=2, sliding_window=5)
     config._experts_implementation = "eager"
     model = GptOssForCausalLM._from_config(config, attn_implementation="eager")
-    with torch.no_grad():
-        for n, p in model.named_parameters():
-            if "norm" in n or "bias" in n:
-                p.add_(0.2 * torch.randn_like(p))
-    return model.eval()
+    return shaken(model, "norm", "bias")
 
 
 def latent():
@@ -134,11 +127,7 @@ def latent():
                               num_experts_per_tok=2, moe_intermediate_size=6, n_group=1, topk_group=1, max_position_embeddings=64, initializer_range=0.3)
     config._experts_implementation = "eager"
     model = DeepseekV3ForCausalLM(config)
-    with torch.no_grad():
-        for n, p in model.named_parameters():
-            if "norm" in n:
-                p.add_(0.2 * torch.randn_like(p))
-    return model.eval()
+    return shaken(model, "norm")
 
 
 def main(names):
