@@ -33,8 +33,8 @@ func iterated(code int) error {
 }
 
 func lentCholesky(n int) *host.Lent {
-	return &host.Lent{Routine: ir.Routine{Name: ir.CholeskyRoutine, Rows: n, Columns: n}, Outs: []ir.Type{f32(n, n)}, Fail: indefinite,
-		After: func(out []Tensor) []Tensor { return []Tensor{out[0].Tril(0)} }}
+	return &host.Lent{Routine: ir.Routine{Name: ir.CholeskyRoutine, Rows: n, Columns: n}, Before: flipped, Outs: []ir.Type{f32(n, n)}, Fail: indefinite,
+		After: func(out []Tensor) []Tensor { return []Tensor{out[0].Transpose().Tril(0)} }}
 }
 
 func lentTriangles(n, cols int, o Triangle) *host.Lent {

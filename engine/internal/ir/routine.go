@@ -29,7 +29,7 @@ type RoutineName uint8
 // The routines, with their operands: sources → results. Each but Solve has one more, info i32 []: 0, or which
 // leading minor is not above 0 of Cholesky, which pivot is 0 of LU, above 0 of what did not converge.
 const (
-	CholeskyRoutine RoutineName = iota // a [n n], of which the lower triangle counts → L [n n], of which it does
+	CholeskyRoutine RoutineName = iota // aᵀ [n n], of which the upper triangle counts → Lᵀ [n n], of which it does
 	LURoutine                          // aᵀ [n m] → (L and U)ᵀ [n m], pivots i32 [min(m, n)], counted from 1
 	SolveRoutine                       // a [n n], of which a triangle counts, b [n k] → x [n k]
 	QRRoutine                          // aᵀ [n m] → (R and reflections)ᵀ [n m], Qᵀ [k m]

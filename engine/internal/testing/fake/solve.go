@@ -85,12 +85,12 @@ func solveOne(r *ir.Routine, v [][]float64) {
 		copy(v[1], v[0])
 		for minor := 1; minor <= n; minor++ { // gonum does not say which
 			part := slices.Clone(v[0])
-			if !lapacks.Dpotrf(blas.Lower, minor, part, n) {
+			if !lapacks.Dpotrf(blas.Upper, minor, part, n) {
 				info[0] = float64(minor)
 				return
 			}
 		}
-		lapacks.Dpotrf(blas.Lower, n, v[1], n)
+		lapacks.Dpotrf(blas.Upper, n, v[1], n)
 	case ir.LURoutine:
 		a, pivots := turned(n, m, v[0]), make([]int, min(m, n))
 		if !lapacks.Dgetrf(m, n, a, n, pivots) {

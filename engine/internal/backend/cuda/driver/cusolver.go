@@ -172,7 +172,7 @@ func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
 	M, N := uintptr(m), uintptr(n)
 	switch r.Name {
 	case ir.CholeskyRoutine:
-		s.lwork = ask("cusolverDnSpotrf", l.potrfN, fillUpper, N, 0, N, at)
+		s.lwork = ask("cusolverDnSpotrf", l.potrfN, fillLower, N, 0, N, at)
 	case ir.LURoutine:
 		s.lwork = ask("cusolverDnSgetrf", l.getrfN, M, N, 0, M, at)
 	case ir.QRRoutine:
@@ -284,9 +284,9 @@ func (e *encoding) matrix(i int) {
 		k := uintptr(r.Right)
 		e.copy(y, e.at(1, i), r.Rows*r.Right)
 		e.call(e.triangles.trsm, e.triangles.handle, sideRight, upper, transposed, unit, k, n, e.list.args.Words(uint64(math.Float32bits(1))), a, n, y, k)
-	case ir.CholeskyRoutine:
+	case ir.CholeskyRoutine: // of the upper triangle it takes twice as long
 		e.copy(y, a, r.Rows*r.Rows)
-		e.call(l.potrf, l.works, fillUpper, n, y, n, work, lwork, info)
+		e.call(l.potrf, l.works, fillLower, n, y, n, work, lwork, info)
 	case ir.LURoutine:
 		e.copy(y, a, r.Rows*r.Columns)
 		e.call(l.getrf, l.works, m, n, y, m, work, e.at(2, i), info)

@@ -60,21 +60,21 @@ static int potrf(void *data) {
 	float *a = q.a;
 	*q.info = 0;
 	for (int j = 0; j < m; j++)
-		for (int i = 0; i <= j; i++) { // a = uᵀ·u
+		for (int i = j; i < m; i++) { // a = l·lᵀ
 			double s = A(i, j);
-			for (int k = 0; k < i; k++) s -= (double)A(k, i) * A(k, j);
-			if (i < j) A(i, j) = s / A(i, i);
+			for (int k = 0; k < j; k++) s -= (double)A(i, k) * A(j, k);
+			if (i > j) A(i, j) = s / A(j, j);
 			else if (s > 0) A(j, j) = sqrt(s);
 			else return *q.info = j + 1, OK;
 		}
 	return OK;
 }
 int cusolverDnSpotrf_bufferSize(object *h, int ul, int n, float *a, int ld, int *work) {
-	WANT(is(h, "solver") && ul == UPPER && n > 0 && ld == n)
+	WANT(is(h, "solver") && ul == LOWER && n > 0 && ld == n)
 	return *work = WORK, OK;
 }
 int cusolverDnSpotrf(object *h, int ul, int n, float *a, int ld, float *work, int lwork, int *info) {
-	WANT(is(h, "solver") && ul == UPPER && ld == n && lwork == WORK && has(a, n * n) && has(work, WORK) && has(info, 1))
+	WANT(is(h, "solver") && ul == LOWER && ld == n && lwork == WORK && has(a, n * n) && has(work, WORK) && has(info, 1))
 	return later(h, potrf, (job){.n = n, .a = a, .info = info});
 }
 
