@@ -54,7 +54,7 @@ func TestLoadRefuses(t *testing.T) {
 		changes map[string]any
 		want    string
 	}{
-		{"llama-2", map[string]any{"model_type": "mamba"}, `config.json: model_type: got "mamba", which has layers with a state, and no family`},
+		{"llama-2", map[string]any{"model_type": "mamba"}, `config.json: model_type: got "mamba", which has layers with a state of another kind, and no family`},
 		{"llama-2", map[string]any{"model_type": "llama4"}, `got "llama4", which has experts with parts of their own, and no family`},
 		{"llama-2", map[string]any{"model_type": "bert"}, `got "bert", an encoder, which embed.Load reads`},
 		{"llama-2", map[string]any{"model_type": "lama"}, `got "lama", want one of arcee, `},
