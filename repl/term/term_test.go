@@ -288,11 +288,11 @@ func TestOutput(t *testing.T) {
 	p.See("step 4/4 ███████████████ loss 1.5 ·")
 	p.See("In [4]:")
 	p.Send("read\rmy line\r")
-	p.See(`read "my line\n" <nil>`)
+	p.See("read \"my line\\n\" <nil>\nIn [5]:") // what is typed before is typed for the cell
 	p.Send("read\r")
 	p.See("In [5]: read\n")
 	p.Send("\x03")
-	p.See(`read "" EOF`)
+	p.See("read \"\" EOF\nIn [6]:")
 	p.Send("after\r") // the read that was given up must not swallow this
 	p.See(`Out[6]: "after"`)
 	p.Send("fail\r")
