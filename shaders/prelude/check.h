@@ -414,3 +414,59 @@ struct queued_copies {
 };
 
 #include "mma.h"
+
+// queued_products multiplies as late as it may, so that a thread which does not wait, or another one which overwrites a tile,
+// changes the sums. A simdgroup has 16 of a warpgroup's 64 rows.
+struct queued_products {
+	struct product {
+		metal::sum_fragment* sum;
+		__UINTPTR_TYPE__ tile[2]; // the left one's lines are rows, the right one's columns
+		int across[2];
+		bool turned[2];
+		float (*value)(ushort bits);
+	};
+	static constexpr int most = 256;
+	product list[most];
+	int made = 0, batches = 0, ends[most];
+	void see() {}
+	void begin() {}
+	template <bool left_turned, bool right_turned, class P> void multiply(metal::sum_fragment* sum, P left, int left_across, P right, int right_across) {
+		using T = __remove_cvref(decltype(*left));
+		if (made == most) __builtin_trap();
+		list[made++] = {sum, {(__UINTPTR_TYPE__)left, (__UINTPTR_TYPE__)right}, {left_across, right_across}, {left_turned, right_turned},
+			[](ushort bits) { return float(__builtin_bit_cast(T, bits)); }};
+	}
+	void commit() {
+		if (batches == most) __builtin_trap();
+		ends[batches++] = made;
+	}
+	template <int n> void finish() {
+		if (batches <= n) return;
+		const int done = ends[batches - n - 1];
+		for (int i = 0; i < done; i++) add(list[i]);
+		made -= done;
+		for (int i = 0; i < made; i++) list[i] = list[i + done];
+		for (int i = 0; i < n; i++) ends[i] = ends[batches - n + i] - done;
+		batches = n;
+	}
+	// element is that of a line, at k of the inner axis, where the PTX manual's 128-byte swizzle has it: bits 4 to 6 of an address
+	// are changed by bits 7 to 9.
+	static float element(const product& p, int operand, int line, int k) {
+		const int far = p.turned[operand] ? line / 64 * 1024 + k / 8 * p.across[operand] + k % 8 * 128 + line % 64 * 2
+		                                  : line / 8 * p.across[operand] + line % 8 * 128 + k * 2;
+		__UINTPTR_TYPE__ at = p.tile[operand] + far;
+		at ^= (at >> 7 & 7) << 4;
+		ushort bits;
+		__builtin_memcpy(&bits, (const char*)at, 2);
+		return p.value(bits);
+	}
+	static void add(const product& p) {
+		const int lane = int(check::self.index % check::simd_width), first = int(check::self.index / check::simd_width % 4) * 16;
+		for (int j = 0; j < 8; j++) {
+			for (int e = 0; e < 8; e++) {
+				const int row = first + lane / 4 + e / 2 % 2 * 8, column = 16 * j + e / 4 * 8 + lane % 4 * 2 + e % 2;
+				for (int k = 0; k < 16; k++) p.sum[j].part[e] += element(p, 0, row, k) * element(p, 1, column, k);
+			}
+		}
+	}
+};

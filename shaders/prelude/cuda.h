@@ -186,7 +186,7 @@ namespace msl {
 
 // What a kernel can ask for.
 
-extern __shared__ __attribute__((aligned(16))) char shared[];
+extern __shared__ __attribute__((aligned(1024))) char shared[]; // paved tiles lie from there on
 
 template <class P> struct Value { MSL_MEMBER static P of(uint x, uint, uint) { return P(x); } };
 template <class T> struct Value<vec<T, 2>> { MSL_MEMBER static vec<T, 2> of(uint x, uint y, uint) { return vec<T, 2>(T(x), T(y)); } };
@@ -437,3 +437,28 @@ struct queued_copies {
 };
 
 #include "mma.h"
+
+// queued_products are those of warpgroups, of compute capability 9.0: four warps multiply tiles in threadgroup memory while the
+// threads go on. A tile lies there as `paved` says, from a multiple of 1024 bytes on. `across` is how far eight lines lie from the
+// next eight, in bytes; lines go along the inner axis unless an operand is turned.
+struct queued_products {
+	// see lets the matrix units see what the thread has written, or copied and finished.
+	MSL_MEMBER __forceinline__ void see() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+	MSL_MEMBER __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+	MSL_MEMBER __forceinline__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+	template <int n> MSL_MEMBER __forceinline__ void finish() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(n) : "memory"); }
+	static MSL_MEMBER __forceinline__ ulong tile(const void* p, int across) {
+		return ulong((msl::shared_address(p) & 0x3ffff) >> 4) | ulong(1024 >> 4) << 16 | ulong(across >> 4) << 32 | ulong(1) << 62;
+	}
+#define MSL_SUM(J) "+f"(sum[J].part[0]), "+f"(sum[J].part[1]), "+f"(sum[J].part[2]), "+f"(sum[J].part[3]), "+f"(sum[J].part[4]), "+f"(sum[J].part[5]), "+f"(sum[J].part[6]), "+f"(sum[J].part[7])
+#define MSL_GROUP(T, TYPE) \
+	template <bool left_turned, bool right_turned> MSL_MEMBER __forceinline__ void multiply(metal::sum_fragment* sum, const T* left, int left_across, const T* right, int right_across) { \
+		asm volatile("{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " {" \
+			"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63" \
+			"}, %64, %65, p, 1, 1, %66, %67; }" \
+			: MSL_SUM(0), MSL_SUM(1), MSL_SUM(2), MSL_SUM(3), MSL_SUM(4), MSL_SUM(5), MSL_SUM(6), MSL_SUM(7) \
+			: "l"(tile(left, left_across)), "l"(tile(right, right_across)), "n"(int(left_turned)), "n"(int(right_turned)) : "memory"); \
+	}
+	MSL_GROUP(half, "f16")
+	MSL_GROUP(bfloat, "bf16")
+};

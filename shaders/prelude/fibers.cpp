@@ -297,7 +297,7 @@ void forget(unsigned n) {
 // reserve makes room for the memory of a group. The scheduler calls it, because the sanitizer takes an
 // allocation for a write by the thread that made it.
 void reserve() {
-	if (left >= 2 * most_threadgroup_bytes) return;
+	if (left >= 2 * most_argument_bytes) return;
 	chunks.push_back((char*)mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0));
 	if (chunks.back() == MAP_FAILED) abort();
 	left = chunk_bytes;
@@ -315,8 +315,6 @@ void forget(unsigned) {}
 #endif
 
 char* allocate(unsigned size, unsigned align) {
-	if ((group.bytes = (group.bytes + align - 1) / align * align + size) > most_threadgroup_bytes)
-		fail("got more than %u bytes of threadgroup memory", most_threadgroup_bytes);
 	void* p = nullptr;
 #ifdef CHECK_THREADS
 	p = fresh(size, align);
@@ -437,13 +435,16 @@ const void* published(unsigned lane) { return group.simds[current->index / simd_
 void* threadgroup_memory(const void* key, unsigned size, unsigned align) {
 	for (const Local& l : group.locals)
 		if (l.key == key) return l.memory;
+	if ((group.bytes = (group.bytes + align - 1) / align * align + size) > most_threadgroup_bytes)
+		fail("got more than %u bytes of threadgroup memory", most_threadgroup_bytes);
 	group.locals.push_back({key, allocate(size, align)});
 	return group.locals.back().memory;
 }
 
 void* threadgroup_argument(int index) {
 	char*& p = group.arguments[index];
-	if (!p) p = allocate(self.launch->threadgroup_bytes[index], 16);
+	if (self.launch->threadgroup_bytes[index] > most_argument_bytes) fail("got an argument of more than %u bytes of threadgroup memory", most_argument_bytes);
+	if (!p) p = allocate(self.launch->threadgroup_bytes[index], 1024);
 	return p;
 }
 

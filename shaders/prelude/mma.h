@@ -36,6 +36,13 @@ template <class T, int wide> MSL_INLINE int woven(int line, int beside) {
 	return line * wide + ((beside / per) ^ (line / (8 / fold) % fold)) * per + beside % per;
 }
 
+// paved is the place of an element of two bytes where a warpgroup multiplies: a tile is paved with squares of eight lines of
+// 128 bytes, woven, that lie one behind the other.
+template <int wide> MSL_INLINE int paved(int line, int beside) {
+	static_assert(wide % 64 == 0, "a tile is paved with lines of 128 bytes");
+	return line / 8 * (8 * wide) + beside / 64 * 512 + woven<half, 64>(line % 8, beside % 64);
+}
+
 template <int wide, bool turned, class T, class P> MSL_INLINE void load_left(left_fragment<T>& l, P tile, int row, int deep) {
 	const int lane = int(msl::lane()), line = lane % 8, lower = lane / 8 % 2 * 8, right = lane / 16 * 8;
 	if constexpr (turned) msl::load_matrices<true>(l.part, tile + woven<T, wide>(deep + right + line, row + lower));
@@ -89,6 +96,13 @@ template <int wide, bool turned, class T, class P> MSL_INLINE void round_right(r
 
 MSL_INLINE void multiply_half_block(half, float* d, const uint* a, const uint* b) { msl::multiply_half(d, a, b); }
 MSL_INLINE void multiply_half_block(bfloat, float* d, const uint* a, const uint* b) { msl::multiply_bfloat(d, a, b); }
+
+// multiply_group adds, in a queue of products, 16 of the inner axis from `deep` on: of 64 rows of a left tile from `row` on, and of
+// 128 columns of a right one. The four simdgroups of a warpgroup have 16 of these rows each, so eight sums.
+template <int left_wide, bool left_turned, int right_wide, bool right_turned, class Q, class P> MSL_INLINE void multiply_group(Q& queue, sum_fragment* sum, P left, int row, P right, int column, int deep) {
+	queue.template multiply<left_turned, !right_turned>(sum, left + (left_turned ? paved<left_wide>(deep, row) : paved<left_wide>(row, deep)), 16 * left_wide,
+		right + (right_turned ? paved<right_wide>(column, deep) : paved<right_wide>(deep, column)), 16 * right_wide);
+}
 
 template <class T> MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<T>& l, const right_fragment<T>& r) {
 	multiply_half_block(T(), sum.part, l.part, r.part);

@@ -30,14 +30,6 @@ type piece struct {
 // isMap says whether the text knows a thread's place in the grid, `at` of `all`, instead of a threadgroup.
 func (c *piece) isMap() bool { return c.kind == "map" }
 
-// declaration is that of the piece's threadgroup memory, if it has some.
-func (c *piece) declaration() string {
-	if c.space == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\tthreadgroup %s space[%d];\n", c.of, c.space)
-}
-
 // alone makes a dispatch of the piece.
 func (c *piece) alone(g *backend.Group) Dispatch {
 	if c.isMap() {
@@ -45,14 +37,15 @@ func (c *piece) alone(g *backend.Group) Dispatch {
 	}
 	body := c.body.String()
 	c.body.Reset()
-	c.body.WriteString(c.declaration() + body)
+	c.threadgroup(c.of, "space", c.space, c.size)
+	c.body.WriteString(body)
 	threads := along(c.threads)
 	return c.finish(c.kind, describe(g), parameters, along(c.groups), threads)
 }
 
 // variant is equal for pieces of one text.
 func (c *piece) variant() string {
-	return c.kind + c.members.String() + c.declaration() + c.body.String()
+	return fmt.Sprint(c.kind, c.members.String(), c.of, c.space, c.body.String())
 }
 
 // spread lets the text of a map find its place in a grid whose sides are in its struct.
@@ -111,9 +104,7 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		space = max(space, c.space*c.size)
 	}
 	t := newText(g, false)
-	if space > 0 {
-		t.line("threadgroup uint4 shared[%d];", (space+15)/16)
-	}
+	t.threadgroup("uint4", "shared", (space+15)/16, 16)
 	t.line("const long whole = long(group.x);")
 	groups := 0
 	for n, v := range order {

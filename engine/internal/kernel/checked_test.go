@@ -430,7 +430,11 @@ func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, 
 		if err != nil {
 			return err
 		}
-		if err := d.Run(context.Background(), check.Launch{Kernel: x.Function, Groups: x.Groups, Threads: x.Threads, Seed: seed, Buffers: map[int]check.Pointer{0: check.Pointer(p)}}); err != nil {
+		l := check.Launch{Kernel: x.Function, Groups: x.Groups, Threads: x.Threads, Seed: seed, Buffers: map[int]check.Pointer{0: check.Pointer(p)}}
+		if x.Threadgroup > 0 {
+			l.Threadgroup = map[int]int{0: x.Threadgroup}
+		}
+		if err := d.Run(context.Background(), l); err != nil {
 			return err
 		}
 	}

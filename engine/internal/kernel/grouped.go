@@ -96,7 +96,7 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 	t.ordered("const ")
 	t.chooseTile(high, k.limits)
 	bytes := max(t.tile.stages*t.tile.stage(t.left.side, t.right.side), t.tile.ends(4))
-	t.line("threadgroup uint4 space[%d];", (bytes+15)/16)
+	t.threadgroup("uint4", "space", (bytes+15)/16, 16)
 	t.line("const %[1]s column = %[1]s(group.y) * %[2]d;", t.index, t.tile.columns())
 	return t
 }
@@ -120,7 +120,7 @@ func (t *groupedText) ordered(access string) {
 func (t *groupedText) chooseTile(high int, l Limits) {
 	a, b := dtypeOf(t.g, t.in.Args[0]), dtypeOf(t.g, t.in.Args[1])
 	short := func(dt dtype.Type) bool { return dt.Size() == 2 }
-	t.tile = tileOf(high, t.width, t.groups, t.in.DType, short(a) || short(b) || t.g.TF32, l)
+	t.tile = tileOf(high, t.width, t.groups, t.in.DType, short(a) || short(b) || t.g.TF32, short(a) && a == b, l)
 	cells := [2]string{"float", "float"}
 	t.as, t.times = "float", "multiply"
 	switch {
@@ -142,6 +142,7 @@ func (t *groupedText) chooseTile(high int, l Limits) {
 	}
 	t.left.depth = 64 / max(t.left.size, t.right.size)
 	t.right.depth = t.left.depth
+	t.tile.pave(&t.left.side, &t.right.side)
 	if t.tile.thin(high, t.width) {
 		t.left.depth, t.right.depth = 2*t.left.depth, 2*t.right.depth
 		t.tile.stages = max(2, min(mostStages, bytesAhead/t.tile.stage(t.left.side, t.right.side)))
@@ -221,7 +222,7 @@ func (t *groupedText) fetch(o *groupedSide, name, to string, across int) {
 		per = 16 / o.size
 	}
 	from := fmt.Sprintf("a.%s + (%s)", []string{"x", "w"}[o.n], o.at)
-	place := t.tile.place(o.cell, o.size, along, "line", "beside")
+	place := t.tile.place(o.side, along, "line", "beside")
 	t.tile.each(t.text, lines*along/per, func() {
 		t.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
 		t.line("const %s deep = next + %s, i = %s + %s;", t.index, inner, o.first, other)

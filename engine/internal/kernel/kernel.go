@@ -50,6 +50,8 @@ type Dispatch struct {
 	Args     Args
 	Groups   [3]int // threadgroups
 	Threads  [3]int // threads of each
+	// Threadgroup is how many bytes of threadgroup memory the function gets as an argument; 0 if it has none.
+	Threadgroup int
 	// Same names two buffers of the command: where they are one, the dispatch would copy them to themselves,
 	// and is not made. Spared says that they are meant to be one, so that it does not count as a launch.
 	Same   *[2]int
@@ -166,6 +168,7 @@ type Limits struct {
 	Processors int // that run threadgroups side by side; 0 if unknown
 	Room       int // bytes of workspace that the columns of a convolution may take; 0 if there is no limit
 	Family     Family
+	Warpgroups bool     // four simdgroups multiply together (wgmma), and may have 227 KB of threadgroup memory
 	Library    *Library // of matrix products; nil if there is none
 }
 

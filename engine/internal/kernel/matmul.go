@@ -212,7 +212,7 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	}
 	batches := s.size() / max(m*n, 1)
 	left, right := p.rests(p.longest())
-	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, limits)
+	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, !left && !right && p.cellOf(p.longest()) != "float", limits)
 	p.loadAhead()
 }
 

@@ -23,10 +23,15 @@ type productTrial struct {
 	tf32       bool
 	processors int
 	family     Family
+	warpgroups bool
 }
 
 func (p productTrial) String() string {
-	return fmt.Sprintf("%v×%v[%d %d %d], down %v, from %d, epilogue %v, tf32 %v, %d processors", p.a, p.b, p.m, p.k, p.n, p.down, p.offset, p.epilogue, p.tf32, p.processors)
+	s := fmt.Sprintf("%v×%v[%d %d %d], down %v, from %d, epilogue %v, tf32 %v, %d processors", p.a, p.b, p.m, p.k, p.n, p.down, p.offset, p.epilogue, p.tf32, p.processors)
+	if p.warpgroups {
+		s += ", warpgroups"
+	}
+	return s
 }
 
 // lies is a matrix in memory, column by column or row by row.
@@ -87,6 +92,14 @@ func productTrials() []productTrial {
 			productTrial{m: 150, k: 40, n: 136, a: dtype.F32, b: dtype.F32, processors: 1, down: [2]bool{true, true}, family: family},
 		)
 	}
+	for _, dt := range []dtype.Type{dtype.F16, dtype.BF16} {
+		for _, down := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+			for _, processors := range []int{1, 5} { // tiles of 128×256 and of 128×128
+				list = append(list, productTrial{m: 136, k: 328, n: 264, a: dt, b: dt, down: down, epilogue: down[0], processors: processors, family: NVIDIA, warpgroups: true})
+			}
+		}
+		list = append(list, productTrial{m: 33, k: 17, n: 37, a: dt, b: dt, epilogue: true, processors: 1, family: NVIDIA, warpgroups: true}) // nothing is aligned
+	}
 	return append(list, productTrial{m: 72, k: 64, n: 136, a: dtype.F32, b: dtype.BF16, tf32: true, family: NVIDIA})
 }
 
@@ -102,8 +115,13 @@ func TestProducts(t *testing.T) {
 		list = append(list, trial{name: fmt.Sprintf("%s, family %d", name, l.Family), group: g, below: below, limits: l})
 	}
 	for _, p := range productTrials() {
-		add(p.String(), p.group(), 5, Limits{Family: p.family, Processors: p.processors})
+		add(p.String(), p.group(), 5, Limits{Family: p.family, Processors: p.processors, Warpgroups: p.warpgroups})
 	}
+	halves := func(shape ...int) ir.Type { return typeOf(dtype.BF16, shape...) }
+	groups := Limits{Family: NVIDIA, Processors: 1, Warpgroups: true}
+	add("grouped_matmul by warpgroups", oneOp(backend.Single, ir.GroupedMatMul, ir.Attr{}, []ir.Type{halves(300, 72), halves(3, 72, 264), typeOf(dtype.I64, 300)}, halves(300, 264)), 3, groups)
+	add("grouped_weight by warpgroups", oneOp(backend.Single, ir.GroupedWeight, ir.Attr{Index: 3, DType: dtype.BF16}, []ir.Type{halves(300, 72), halves(300, 264), typeOf(dtype.I64, 300)}, halves(3, 72, 264)), 3, groups)
+	add("lora by warpgroups", loraGroup(dtype.BF16, 136, 72, 264, 16, false), 0, groups)
 	for _, family := range []Family{Apple, NVIDIA} {
 		for _, dt := range []dtype.Type{dtype.BF16, dtype.F32} {
 			add(fmt.Sprintf("lora %v", dt), loraGroup(dt, 40, 72, 136, 16, false), 0, Limits{Family: family})

@@ -84,6 +84,6 @@ func (p *product) fetchWords(o side, to string) {
 		p.line("float w[%d] = {};", count)
 		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d, %[8]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[3]s, w);",
 			input, length, output, limit, q.Bits, name, p.extra(o.n), q.Form)
-		p.line("UNROLL for (int d = 0; d < %d; d++) right_tile[%s] = %s(%s + d < %s ? w[d] : 0.0f);", count, t.place(o.cell, o.size, wide, under, beside), o.cell, input, length)
+		p.line("UNROLL for (int d = 0; d < %d; d++) right_tile[%s] = %s(%s + d < %s ? w[d] : 0.0f);", count, t.place(o, wide, under, beside), o.cell, input, length)
 	})
 }

@@ -22,6 +22,8 @@ type text struct {
 	indent  int
 	inputs  numbering // of the names of inputs
 	values  numbering // of those of instructions' values
+	memory  string    // the parameter that is threadgroup memory, if one is
+	bytes   int       // of it
 }
 
 // A numbering numbers things from 0 on, in the order in which a text asks for them. So texts that differ in
@@ -133,6 +135,20 @@ func (t *text) line(format string, args ...any) {
 	}
 }
 
+// mostDeclared is how many bytes of threadgroup memory a text may declare. More is a parameter, on devices that
+// have more.
+const mostDeclared = 32 << 10
+
+// threadgroup declares n elements of so many bytes of threadgroup memory, if there are any.
+func (t *text) threadgroup(typ, name string, n, size int) {
+	switch {
+	case n*size > mostDeclared:
+		t.memory, t.bytes = fmt.Sprintf(", threadgroup %s* %s [[threadgroup(0)]]", typ, name), n*size
+	case n > 0:
+		t.line("threadgroup %s %s[%d];", typ, name, n)
+	}
+}
+
 // finish makes a dispatch of the text. Its function's name is kind and the hash of the text without its
 // comment, so that groups whose ops come to the same share one. In the text the name stands as NAME until
 // then. The text says how many threads a group has at most: a compiler then gives each no more registers than
@@ -144,11 +160,11 @@ func (t *text) finish(kind, comment, parameters string, groups, threads [3]int) 
 		most = mostThreads
 	}
 	s := fmt.Sprintf("struct NAME_args {\n%s};\n\n[[max_total_threads_per_threadgroup(%d)]] kernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",
-		t.members.String(), most, parameters, t.body.String())
+		t.members.String(), most, t.memory+parameters, t.body.String())
 	sum := sha256.Sum256([]byte(s))
 	function := kind + "_" + hex.EncodeToString(sum[:6])
 	source := "// " + function + ": " + comment + "\n" + strings.ReplaceAll(s, "NAME", function)
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: groups, Threads: threads}
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: groups, Threads: threads, Threadgroup: t.bytes}
 }
 
 // along is a grid of n beside each other.

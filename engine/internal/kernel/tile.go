@@ -20,6 +20,12 @@ import (
 // 64×64, for which it reads 8 blocks for 16 products: a fifth faster on an H200 than eight simdgroups of
 // 64×32. Sums and blocks of f32 would not leave room for that in registers.
 //
+// A warpgroup of compute capability 9.0 multiplies operands of 16 bits that both lie in threadgroup memory,
+// and goes on meanwhile. Two of them have a tile of 128×256, so a step of 64 of the inner axis takes the
+// matrix units 1,024 cycles for 48 KB: a third less memory for an operation than 128×128, which is what
+// threadgroup memory can give while it takes in the next parts. Two parts are loaded ahead, one is
+// multiplied, and one may be in the hands of the other warpgroup.
+//
 // Products of few columns or of few rows, as those of adapters, have thin tiles: memory limits them. NVIDIA's
 // are 32 rows or 64 columns, so that an adapter's of 4096 rows have one for each processor and need not be
 // cut along the inner axis. Up to five parts of 4 KB are loaded ahead.
@@ -29,6 +35,7 @@ type tile struct {
 	high, wide   int  // each simdgroup's blocks of 16×16; or, by threads, each thread's elements
 	stages       int  // how many parts of the inner axis are in threadgroup memory: all but one are loaded ahead
 	woven        bool // how lines lie in threadgroup memory: woven (prelude/mma.h), or a few elements apart
+	warpgroups   bool // four simdgroups multiply together where both operands have 16 bits
 }
 
 // means is what multiplies.
@@ -79,12 +86,24 @@ func (t *tile) stride(size, wide int) int {
 	return wide + max(16/size, 4)
 }
 
-// place is the expression of an element's place in a part with lines of wide elements.
-func (t *tile) place(typ string, size, wide int, line, beside string) string {
-	if t.woven {
-		return fmt.Sprintf("woven<%s, %d>(%s, %s)", typ, wide, line, beside)
+// place is the expression of an element's place in a part of an operand with lines of wide elements.
+func (t *tile) place(o side, wide int, line, beside string) string {
+	switch {
+	case o.paved:
+		return fmt.Sprintf("paved<%d>(%s, %s)", wide, line, beside)
+	case t.woven:
+		return fmt.Sprintf("woven<%s, %d>(%s, %s)", o.cell, wide, line, beside)
 	}
-	return fmt.Sprintf("(%s) * %d + %s", line, t.stride(size, wide), beside)
+	return fmt.Sprintf("(%s) * %d + %s", line, t.stride(o.size, wide), beside)
+}
+
+// pave lets warpgroups multiply the operands of a pair, if both lie in 16 bits: so many of the inner axis at
+// a time make a line of 128 bytes.
+func (t *tile) pave(left, right *side) {
+	if t.warpgroups && left.size == 2 && left.cell == right.cell {
+		left.paved, right.paved = true, true
+		left.depth, right.depth = pavedDepth, pavedDepth
+	}
 }
 
 // endPad is how many numbers more than it has a line of sums takes in threadgroup memory.
@@ -98,6 +117,13 @@ func (t *tile) stage(left, right side) int {
 
 // ends is the threadgroup memory that sums of so many bytes take.
 func (t *tile) ends(sum int) int { return t.down * t.tall() * (t.columns() + endPad) * sum }
+
+// What warpgroups multiply lies in threadgroup memory pavedDepth deep, in pavedStages parts, of which one more
+// than of other tiles is in use: an earlier product may not have ended.
+const (
+	pavedDepth  = 64
+	pavedStages = 4
+)
 
 // Products have at least leastMatrix rows and columns to be worth a tile of matrices, and up to mostThin of
 // one of them to be thin.
@@ -120,8 +146,8 @@ func (t *tile) thin(rows, columns int) bool {
 
 // tileOf chooses the tile of a product of rows×columns of a type, in batches. exact says that NVIDIA's
 // matrix units can multiply its longest pair: they take at most 11 bits of a number, so one operand has no
-// more of them, or may be rounded.
-func tileOf(rows, columns, batches int, dt dtype.Type, exact bool, l Limits) tile {
+// more of them, or may be rounded. short says that both its operands have 16 bits.
+func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limits) tile {
 	t := tile{by: byMatrices, across: 2, down: 2, high: 2, wide: 2, stages: 1}
 	if l.Family == NVIDIA {
 		t.by, t.stages, t.woven = byFragments, 2, true
@@ -143,17 +169,11 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact bool, l Limits) til
 	case rows <= mostThin:
 		t.across, t.down = 4, 1
 	case l.Family == NVIDIA && dt.Float():
-		big := t
-		switch {
-		case t.by == byThreads:
-			big.high, big.wide = 8, 8
-		case dt == dtype.F32:
-			big.across, big.high = 4, 4
-		default:
-			big.high, big.wide = 4, 4
-		}
-		if big.count(rows, columns, batches) >= l.Processors {
-			t = big
+		for _, big := range t.larger(dt, short && l.Warpgroups) {
+			if big.count(rows, columns, batches) >= l.Processors {
+				t = big
+				break
+			}
 		}
 	}
 	for t.threads() > l.Threads && t.down*t.across > 1 {
@@ -164,6 +184,24 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact bool, l Limits) til
 		}
 	}
 	return t
+}
+
+// larger are NVIDIA's tiles for products that have as many as fill the device, the largest first.
+func (t tile) larger(dt dtype.Type, warpgroups bool) (list []tile) {
+	if t.by == byFragments && warpgroups {
+		for _, wide := range []int{16, 8} {
+			list = append(list, tile{by: t.by, across: 1, down: 8, high: 1, wide: wide, stages: pavedStages, woven: true, warpgroups: true})
+		}
+	}
+	switch {
+	case t.by == byThreads:
+		t.high, t.wide = 8, 8
+	case dt == dtype.F32:
+		t.across, t.high = 4, 4
+	default:
+		t.high, t.wide = 4, 4
+	}
+	return append(list, t)
 }
 
 // count is the number of tiles of a product.
@@ -189,6 +227,9 @@ func (t *tile) clear(x *text, typ string) {
 // steps ahead: the first ones only load.
 func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func()) {
 	depth, ahead := left.depth, t.stages-1
+	if left.paved {
+		ahead--
+	}
 	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
 	if left.turned {
 		across = t.stride(left.size, t.rows()) * depth
@@ -211,12 +252,18 @@ func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func
 		}
 	}
 	x.line("{")
+	if left.paved {
+		x.line("queued_products products;")
+	}
 	if ahead > 0 {
 		x.line("queued_copies copies;")
 		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		x.line("for (%s k = %s - %d; k < %s; k += %d) {", x.index, from, ahead*depth, to, depth)
 		x.line("const int step = int((k - %s) / %d);", from, depth)
 		x.line("copies.finish<%d>();", ahead-1)
+		if left.paved {
+			x.line("products.see();")
+		}
 		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		x.line("if (k + %d < %s) {", ahead*depth, to)
 		x.line("const %s next = k + %d;", x.index, ahead*depth)
@@ -238,6 +285,9 @@ func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func
 		add()
 	}
 	x.line("}")
+	if left.paved {
+		x.line("products.finish<0>();")
+	}
 	x.line("}")
 }
 
@@ -268,6 +318,15 @@ func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
 	}
 	if right.turned {
 		rightWide = depth
+	}
+	if left.paved {
+		x.line("products.begin();")
+		x.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
+		x.line("UNROLL for (int j = 0; j < %d; j += 8) multiply_group<%d, %v, %d, %v>(products, sum + j, left_tile, down / 64 * 64, right_tile, 16 * j, d);", t.wide, leftWide, left.turned, rightWide, right.turned)
+		x.line("}")
+		x.line("products.commit();")
+		x.line("products.finish<1>();")
+		return
 	}
 	x.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
 	load := func(o side) string {
@@ -301,15 +360,15 @@ func (t *tile) addByThreads(x *text, left, right side, spread bool) {
 	fours := typ == "float"
 	l := func(deep string) string {
 		if left.turned {
-			return t.place(typ, left.size, t.rows(), deep, "down + y + 4 * i")
+			return t.place(left, t.rows(), deep, "down + y + 4 * i")
 		}
-		return t.place(typ, left.size, depth, "down + y + 4 * i", deep)
+		return t.place(left, depth, "down + y + 4 * i", deep)
 	}
 	r := func(column string) string {
 		if right.turned {
-			return t.place(typ, right.size, depth, column, "d + s")
+			return t.place(right, depth, column, "d + s")
 		}
-		return t.place(typ, right.size, t.columns(), "d + s", column)
+		return t.place(right, t.columns(), "d + s", column)
 	}
 	x.line("for (int d = 0; d < %d; d += 4) {", depth)
 	x.line("%s l[%d];", typ, 4*t.high)

@@ -24,6 +24,7 @@ type side struct {
 	size   int // bytes of a cell
 	depth  int // cells of the inner axis that are in threadgroup memory at a time
 	turned bool
+	paved  bool // it lies as warpgroups read it
 	reads  reads
 }
 
@@ -122,7 +123,7 @@ func (p *product) longest() int {
 }
 
 // pairOf returns the operands of a pair, and the type in which they are multiplied. Of the inner axis 64
-// bytes are in threadgroup memory at a time, or 128 bytes of that type if the product is thin.
+// bytes are in threadgroup memory at a time, or 128 bytes of that type if the product is thin or paved.
 func (p *product) pairOf(pair int) (left, right side, as string) {
 	as = register(p.inst.DType)
 	if p.tile.by != byThreads {
@@ -137,7 +138,9 @@ func (p *product) pairOf(pair int) (left, right side, as string) {
 	if p.thin() {
 		depth = 128 / p.sizeOf(as)
 	}
-	return p.sideOf(2*pair, cells[0], depth), p.sideOf(2*pair+1, cells[1], depth), as
+	left, right = p.sideOf(2*pair, cells[0], depth), p.sideOf(2*pair+1, cells[1], depth)
+	p.tile.pave(&left, &right)
+	return left, right, as
 }
 
 // rounds says whether an operand of F32 is rounded to the product's type of 16 bits, which the other one has:
@@ -257,7 +260,7 @@ func (p *product) fetch(o side, to string) {
 			inner, outer = outer, inner
 		}
 		p.line("const %s deep = next + %s, i%s = %s + %s;", p.index, inner, axis, from, outer)
-		place := t.place(o.cell, o.size, along, "line", "beside")
+		place := t.place(o, along, "line", "beside")
 		inside := fmt.Sprintf("deep < %s && i%s < %s", to, axis, limit)
 		switch o.reads {
 		case byPieces:

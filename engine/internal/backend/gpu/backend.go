@@ -89,6 +89,7 @@ func LimitsOf(d Info) kernel.Limits {
 	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors, Room: RoomOf(d)}
 	if strings.HasPrefix(d.Family, "sm_") {
 		l.Family = kernel.NVIDIA
+		l.Warpgroups = d.Family == "sm_90" // no later one has their instructions
 	}
 	return l
 }

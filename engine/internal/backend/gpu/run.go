@@ -448,8 +448,12 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 		if by := c.calls[n]; by != nil {
 			err = by.encode(b.compute, by.operands(launch, t))
 		} else {
+			var memory []int
+			if d.Threadgroup > 0 {
+				memory = []int{d.Threadgroup}
+			}
 			err = b.compute.Dispatch(&Dispatch{
-				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads),
+				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads), Threadgroup: memory,
 				Args: []Arg{{Buffer: r.slot.block, Offset: r.program.args[i][n]}}, Uses: uses,
 			})
 		}

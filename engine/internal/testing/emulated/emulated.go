@@ -17,6 +17,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -65,10 +66,14 @@ func (d *Driver) Devices() ([]gpu.Info, error) {
 
 // info describes the device in the driver's mode.
 func (d *Driver) info() gpu.Info {
+	memory := 32 << 10
+	if strings.HasPrefix(d.Family, "sm_") {
+		memory = 227 << 10
+	}
 	return gpu.Info{
 		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: cmp.Or(d.Memory, 4<<30), Language: gpu.Metal, Unified: d.Unified,
 		Limits: gpu.Limits{
-			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 10, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
+			Threads: 1024, ThreadgroupMemory: memory, Simdgroup: 32, Processors: 10, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
 			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,
 		},
 	}

@@ -116,6 +116,9 @@ func target(family string, known []int) (target string, ptx bool, err error) {
 	case 0:
 		return "", false, fmt.Errorf("it compiles for %v, want %s or older", known, family)
 	case own:
+		if own == 90 {
+			family += "a" // with the instructions that no later GPU has: those of warpgroups
+		}
 		return family, false, nil
 	}
 	return fmt.Sprintf("compute_%d", best), true, nil
