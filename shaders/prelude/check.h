@@ -420,6 +420,7 @@ struct queued_copies {
 struct queued_products {
 	struct product {
 		metal::sum_fragment* sum;
+		int sums;
 		__UINTPTR_TYPE__ tile[2]; // the left one's lines are rows, the right one's columns
 		int across[2];
 		bool turned[2];
@@ -430,10 +431,10 @@ struct queued_products {
 	int made = 0, batches = 0, ends[most];
 	void see() {}
 	void begin() {}
-	template <bool left_turned, bool right_turned, class P> void multiply(metal::sum_fragment* sum, P left, int left_across, P right, int right_across) {
+	template <int sums, bool left_turned, bool right_turned, class P> void multiply(metal::sum_fragment* sum, P left, int left_across, P right, int right_across) {
 		using T = __remove_cvref(decltype(*left));
 		if (made == most) __builtin_trap();
-		list[made++] = {sum, {(__UINTPTR_TYPE__)left, (__UINTPTR_TYPE__)right}, {left_across, right_across}, {left_turned, right_turned},
+		list[made++] = {sum, sums, {(__UINTPTR_TYPE__)left, (__UINTPTR_TYPE__)right}, {left_across, right_across}, {left_turned, right_turned},
 			[](ushort bits) { return float(__builtin_bit_cast(T, bits)); }};
 	}
 	void commit() {
@@ -462,7 +463,7 @@ struct queued_products {
 	}
 	static void add(const product& p) {
 		const int lane = int(check::self.index % check::simd_width), first = int(check::self.index / check::simd_width % 4) * 16;
-		for (int j = 0; j < 8; j++) {
+		for (int j = 0; j < p.sums; j++) {
 			for (int e = 0; e < 8; e++) {
 				const int row = first + lane / 4 + e / 2 % 2 * 8, column = 16 * j + e / 4 * 8 + lane % 4 * 2 + e % 2;
 				for (int k = 0; k < 16; k++) p.sum[j].part[e] += element(p, 0, row, k) * element(p, 1, column, k);

@@ -451,14 +451,19 @@ struct queued_products {
 		return ulong((msl::shared_address(p) & 0x3ffff) >> 4) | ulong(1024 >> 4) << 16 | ulong(across >> 4) << 32 | ulong(1) << 62;
 	}
 #define MSL_SUM(J) "+f"(sum[J].part[0]), "+f"(sum[J].part[1]), "+f"(sum[J].part[2]), "+f"(sum[J].part[3]), "+f"(sum[J].part[4]), "+f"(sum[J].part[5]), "+f"(sum[J].part[6]), "+f"(sum[J].part[7])
-#define MSL_GROUP(T, TYPE) \
-	template <bool left_turned, bool right_turned> MSL_MEMBER __forceinline__ void multiply(metal::sum_fragment* sum, const T* left, int left_across, const T* right, int right_across) { \
-		asm volatile("{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " {" \
-			"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63" \
-			"}, %64, %65, p, 1, 1, %66, %67; }" \
-			: MSL_SUM(0), MSL_SUM(1), MSL_SUM(2), MSL_SUM(3), MSL_SUM(4), MSL_SUM(5), MSL_SUM(6), MSL_SUM(7) \
-			: "l"(tile(left, left_across)), "l"(tile(right, right_across)), "n"(int(left_turned)), "n"(int(right_turned)) : "memory"); \
+#define MSL_SUMS(J) MSL_SUM(J), MSL_SUM(J + 1), MSL_SUM(J + 2), MSL_SUM(J + 3), MSL_SUM(J + 4), MSL_SUM(J + 5), MSL_SUM(J + 6), MSL_SUM(J + 7)
+#define MSL_LOW "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31" ", " "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define MSL_HIGH ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" ", " "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define MSL_NONE
+#define MSL_GROUP(COLUMNS, TYPE, MORE, AFTER, ...) \
+	asm volatile("{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE " {" MSL_LOW MORE "}, " AFTER "; }" \
+		: __VA_ARGS__ : "l"(tile(left, left_across)), "l"(tile(right, right_across)), "n"(int(left_turned)), "n"(int(right_turned)) : "memory");
+#define MSL_GROUPS(T, TYPE) \
+	template <int sums, bool left_turned, bool right_turned> MSL_MEMBER __forceinline__ void multiply(metal::sum_fragment* sum, const T* left, int left_across, const T* right, int right_across) { \
+		static_assert(sums == 8 || sums == 16, "a warpgroup multiplies by 128 or 256 columns"); \
+		if constexpr (sums == 8) MSL_GROUP("128", TYPE, MSL_NONE, "%64, %65, p, 1, 1, %66, %67", MSL_SUMS(0)) \
+		else MSL_GROUP("256", TYPE, MSL_HIGH, "%128, %129, p, 1, 1, %130, %131", MSL_SUMS(0), MSL_SUMS(8)) \
 	}
-	MSL_GROUP(half, "f16")
-	MSL_GROUP(bfloat, "bf16")
+	MSL_GROUPS(half, "f16")
+	MSL_GROUPS(bfloat, "bf16")
 };

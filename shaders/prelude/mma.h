@@ -97,11 +97,11 @@ template <int wide, bool turned, class T, class P> MSL_INLINE void round_right(r
 MSL_INLINE void multiply_half_block(half, float* d, const uint* a, const uint* b) { msl::multiply_half(d, a, b); }
 MSL_INLINE void multiply_half_block(bfloat, float* d, const uint* a, const uint* b) { msl::multiply_bfloat(d, a, b); }
 
-// multiply_group adds, in a queue of products, 16 of the inner axis from `deep` on: of 64 rows of a left tile from `row` on, and of
-// 128 columns of a right one. The four simdgroups of a warpgroup have 16 of these rows each, so eight sums.
-template <int left_wide, bool left_turned, int right_wide, bool right_turned, class Q, class P> MSL_INLINE void multiply_group(Q& queue, sum_fragment* sum, P left, int row, P right, int column, int deep) {
-	queue.template multiply<left_turned, !right_turned>(sum, left + (left_turned ? paved<left_wide>(deep, row) : paved<left_wide>(row, deep)), 16 * left_wide,
-		right + (right_turned ? paved<right_wide>(column, deep) : paved<right_wide>(deep, column)), 16 * right_wide);
+// multiply_group adds, in a queue of products, 16 of the inner axis from `deep` on: of 64 rows of a left tile from `row` on,
+// and of the columns of a right one, 16 for each of the sums. The four simdgroups of a warpgroup have 16 of these rows each.
+template <int sums, int left_wide, bool left_turned, int right_wide, bool right_turned, class Q, class P> MSL_INLINE void multiply_group(Q& queue, sum_fragment* sum, P left, int row, P right, int deep) {
+	queue.template multiply<sums, left_turned, !right_turned>(sum, left + (left_turned ? paved<left_wide>(deep, row) : paved<left_wide>(row, deep)), 16 * left_wide,
+		right + (right_turned ? paved<right_wide>(0, deep) : paved<right_wide>(deep, 0)), 16 * right_wide);
 }
 
 template <class T> MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<T>& l, const right_fragment<T>& r) {

@@ -321,9 +321,7 @@ func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
 	}
 	if left.paved {
 		x.line("products.begin();")
-		x.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
-		x.line("UNROLL for (int j = 0; j < %d; j += 8) multiply_group<%d, %v, %d, %v>(products, sum + j, left_tile, down / 64 * 64, right_tile, 16 * j, d);", t.wide, leftWide, left.turned, rightWide, right.turned)
-		x.line("}")
+		x.line("UNROLL for (int d = 0; d < %d; d += 16) multiply_group<%d, %d, %v, %d, %v>(products, sum, left_tile, down / 64 * 64, right_tile, d);", depth, t.wide, leftWide, left.turned, rightWide, right.turned)
 		x.line("products.commit();")
 		x.line("products.finish<1>();")
 		return
