@@ -393,9 +393,11 @@ typedef metal::atomic<unsigned> atomic_uint;
 namespace msl {
 
 MSL_INLINE uint shared_address(const void* p) {
-	uint r;
-	asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(r) : "l"(p));
-	return r;
+#ifdef __clang__ // either way a compiler knows what this is, and computes with 32 bits before
+	return (uint)(__UINTPTR_TYPE__)(__attribute__((address_space(3))) const void*)p;
+#else
+	return uint(__cvta_generic_to_shared(p));
+#endif
 }
 
 // load_matrices loads four matrices of 8×8 numbers of two bytes. Lane 8·m + i has the address of line i of matrix m.

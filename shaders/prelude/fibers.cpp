@@ -297,7 +297,7 @@ void forget(unsigned n) {
 // reserve makes room for the memory of a group. The scheduler calls it, because the sanitizer takes an
 // allocation for a write by the thread that made it.
 void reserve() {
-	if (left >= 2 * most_argument_bytes) return;
+	if (left >= 2 * more_threadgroup_bytes) return;
 	chunks.push_back((char*)mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0));
 	if (chunks.back() == MAP_FAILED) abort();
 	left = chunk_bytes;
@@ -314,7 +314,15 @@ void reserve() {}
 void forget(unsigned) {}
 #endif
 
+// most_bytes is that of a device that has memory for the launch's arguments.
+unsigned most_bytes() {
+	for (unsigned n : self.launch->threadgroup_bytes)
+		if (n > most_threadgroup_bytes) return more_threadgroup_bytes;
+	return most_threadgroup_bytes;
+}
+
 char* allocate(unsigned size, unsigned align) {
+	if ((group.bytes = (group.bytes + align - 1) / align * align + size) > most_bytes()) fail("got more than %u bytes of threadgroup memory", most_bytes());
 	void* p = nullptr;
 #ifdef CHECK_THREADS
 	p = fresh(size, align);
@@ -435,15 +443,12 @@ const void* published(unsigned lane) { return group.simds[current->index / simd_
 void* threadgroup_memory(const void* key, unsigned size, unsigned align) {
 	for (const Local& l : group.locals)
 		if (l.key == key) return l.memory;
-	if ((group.bytes = (group.bytes + align - 1) / align * align + size) > most_threadgroup_bytes)
-		fail("got more than %u bytes of threadgroup memory", most_threadgroup_bytes);
 	group.locals.push_back({key, allocate(size, align)});
 	return group.locals.back().memory;
 }
 
 void* threadgroup_argument(int index) {
 	char*& p = group.arguments[index];
-	if (self.launch->threadgroup_bytes[index] > most_argument_bytes) fail("got an argument of more than %u bytes of threadgroup memory", most_argument_bytes);
 	if (!p) p = allocate(self.launch->threadgroup_bytes[index], 1024);
 	return p;
 }

@@ -52,8 +52,8 @@ struct Entry {
 
 constexpr unsigned simd_width = 32;
 constexpr unsigned most_indexes = 31;
-constexpr unsigned most_threadgroup_bytes = 32768; // that a kernel declares
-constexpr unsigned most_argument_bytes = 232448;  // that a launch adds
+constexpr unsigned most_threadgroup_bytes = 32768;  // of Apple's GPUs
+constexpr unsigned more_threadgroup_bytes = 232448; // of those that have warpgroups
 
 // A Launch is a grid of threads that run a kernel.
 struct Launch {

@@ -189,9 +189,9 @@ func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limi
 func (t *groupedText) multiply(to string) {
 	t.tile.clear(t.text, "float")
 	t.keepRows()
-	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, func() {
-		t.fetch(&t.left, "left_tile", to, t.tile.rows())
-		t.fetch(&t.right, "right_tile", to, t.tile.columns())
+	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, t.whole(&t.left, t.tile.rows())+" && "+t.whole(&t.right, t.tile.columns()), func(whole bool) {
+		t.fetch(&t.left, "left_tile", to, t.tile.rows(), whole)
+		t.fetch(&t.right, "right_tile", to, t.tile.columns(), whole)
 	}, func() { t.tile.add(t.text, t.left.side, t.right.side, t.as, t.times, t.right.turned) })
 }
 
@@ -209,9 +209,14 @@ func (t *groupedText) keepRows() {
 	o.kept = true
 }
 
+// whole is the condition under which a tile does not go beyond an operand.
+func (t *groupedText) whole(o *groupedSide, across int) string {
+	return fmt.Sprintf("%s + %d <= %s", o.first, across, o.limit)
+}
+
 // fetch loads the part of an operand from `next` of the inner axis on into threadgroup memory, and 0 beyond
-// its edges.
-func (t *groupedText) fetch(o *groupedSide, name, to string, across int) {
+// its edges, unless all of it is there.
+func (t *groupedText) fetch(o *groupedSide, name, to string, across int, whole bool) {
 	deep := (o.n == 0) != o.turned // lines go along the inner axis
 	lines, along, inner, other := o.depth, across, "line", "beside"
 	if deep {
@@ -223,8 +228,7 @@ func (t *groupedText) fetch(o *groupedSide, name, to string, across int) {
 	}
 	from := fmt.Sprintf("a.%s + (%s)", []string{"x", "w"}[o.n], o.at)
 	place := t.tile.place(o.side, along, "line", "beside")
-	t.tile.each(t.text, lines*along/per, func() {
-		t.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
+	t.tile.pieces(t.text, lines, along, per, func() {
 		t.line("const %s deep = next + %s, i = %s + %s;", t.index, inner, o.first, other)
 		switch {
 		case o.kept:
@@ -237,6 +241,8 @@ func (t *groupedText) fetch(o *groupedSide, name, to string, across int) {
 			t.line("%s v = %[1]s(0.0f);", o.cell)
 			t.line("if (deep < %s && i < %s) v = %s(loaded(*(%s)));", to, o.limit, o.cell, from)
 			t.line("%s[%s] = v;", name, place)
+		case whole:
+			t.line("copies.take(%s + %s, %s, %d);", name, place, from, per)
 		case deep:
 			t.line("copies.take(%s + %s, %s, i < %s ? int(min(%s - deep, %s(%d))) : 0);", name, place, from, o.limit, to, t.index, per)
 		default:

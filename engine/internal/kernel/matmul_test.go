@@ -158,16 +158,22 @@ func TestProductPTX(t *testing.T) {
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1, tf32: true}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.F32, processors: 1}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.BF16, processors: 1}, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.BF16, processors: 1, warpgroups: true}, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F16, b: dtype.F16, processors: 3, warpgroups: true}, "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "st.local"},
 		{productTrial{m: 4096, k: 256, n: 16, a: dtype.BF16, b: dtype.BF16, processors: 132}, "cp.async.wait_group 2", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "fma.rn.f32", "mma.sync"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "cp.async.cg.shared.global", "st.local"},
 	} {
-		k, err := Render(c.group(), Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: c.processors, Family: NVIDIA})
+		k, err := Render(c.group(), Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: c.processors, Family: NVIDIA, Warpgroups: c.warpgroups})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range sourcesOf(t, map[string]string{k.Dispatches[0].Function: k.Dispatches[0].Text}) {
-			ptx, err := tools.PTX(context.Background(), "sm_80", s)
+			arch := "sm_80"
+			if c.warpgroups {
+				arch = "sm_90a"
+			}
+			ptx, err := tools.PTX(context.Background(), arch, s)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -224,8 +224,9 @@ func (t *tile) clear(x *text, typ string) {
 
 // steps writes down a loop along the inner axis, between two expressions: fetch loads a part from `next` on
 // into left_tile and right_tile, add multiplies what they hold. With several stages the loop goes as many
-// steps ahead: the first ones only load.
-func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func()) {
+// steps ahead: the first ones only load. whole is the condition under which a tile has no edges: parts of its
+// that go as far as they can then have none, and are fetched without looking for them.
+func (t *tile) steps(x *text, from, to string, left, right side, whole string, fetch func(whole bool), add func()) {
 	depth, ahead := left.depth, t.stages-1
 	if left.paved {
 		ahead--
@@ -268,7 +269,15 @@ func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func
 		x.line("if (k + %d < %s) {", ahead*depth, to)
 		x.line("const %s next = k + %d;", x.index, ahead*depth)
 		tiles("", fmt.Sprintf("(step + %d)", ahead))
-		fetch()
+		if left.paved && left.reads == byPieces && right.reads == byPieces {
+			x.line("if (%s && next + %d <= %s) {", whole, depth, to)
+			fetch(true)
+			x.line("} else {")
+			fetch(false)
+			x.line("}")
+		} else {
+			fetch(false)
+		}
 		x.line("}")
 		x.line("copies.commit();") // of nothing, too, so that each step has a batch
 		x.line("if (k >= %s) {", from)
@@ -280,7 +289,7 @@ func (t *tile) steps(x *text, from, to string, left, right side, fetch, add func
 		tiles("", "")
 		x.line("for (%s next = %s; next < %s; next += %d) {", x.index, from, to, depth)
 		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		fetch()
+		fetch(false)
 		x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		add()
 	}
@@ -302,6 +311,20 @@ func (t *tile) each(x *text, count int, body func()) {
 	}
 	body()
 	x.line("}")
+}
+
+// pieces writes down a loop of the group's threads over pieces of so many elements, lines of them: a piece
+// begins at the place `beside` of a line. Where each thread has one place in its lines, which are equally far
+// apart, a compiler finds that the addresses are, too.
+func (t *tile) pieces(x *text, lines, along, per int, body func()) {
+	line, beside := "e / %[1]d", "e %% %[1]d * %[2]d"
+	if threads := t.threads(); lines*along/per%threads == 0 && threads%(along/per) == 0 {
+		line, beside = "me / %[1]d + q * %[3]d", "me %% %[1]d * %[2]d"
+	}
+	t.each(x, lines*along/per, func() {
+		x.line("const int line = "+line+", beside = "+beside+";", along/per, per, t.threads()*per/along)
+		body()
+	})
 }
 
 // add multiplies what the tiles hold by blocks of a type, with a function of matrix.metal; or by threads,

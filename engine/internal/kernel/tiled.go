@@ -227,17 +227,18 @@ func (p *product) multiply(pair int) {
 	} else if p.parts > 1 {
 		to = fmt.Sprintf("(part == 0 ? %s : %s(0))", to, p.index)
 	}
-	fetch := func() {
-		p.fetch(left, to)
-		p.fetch(right, to)
+	whole := fmt.Sprintf("row + %d <= a.n1 && column + %d <= a.n0", t.rows(), t.columns())
+	fetch := func(whole bool) {
+		p.fetch(left, to, whole)
+		p.fetch(right, to, whole)
 	}
-	t.steps(p.text, from, to, left, right, fetch, func() { p.add(pair, left, right, as) })
+	t.steps(p.text, from, to, left, right, whole, fetch, func() { p.add(pair, left, right, as) })
 }
 
 // fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into
-// threadgroup memory; 0 stands beyond its edges. Neighbouring threads load what lies side by side in a
+// threadgroup memory; 0 stands beyond its edges, unless all of it is there. Neighbouring threads load what lies side by side in a
 // line.
-func (p *product) fetch(o side, to string) {
+func (p *product) fetch(o side, to string, whole bool) {
 	t, name, axis, from := &p.tile, "left_tile", "1", "row"
 	along, lines := o.depth, t.rows() // of the inner axis, and of the other one
 	if o.n%2 == 1 {
@@ -253,8 +254,7 @@ func (p *product) fetch(o side, to string) {
 		return
 	}
 	per := map[reads]int{singly: 1, byFours: 4, byPieces: 16 / o.size}[o.reads]
-	t.each(p.text, lines*along/per, func() {
-		p.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
+	t.pieces(p.text, lines, along, per, func() {
 		inner, outer, limit := "line", "beside", "a.n"+axis
 		if deep {
 			inner, outer = outer, inner
@@ -268,7 +268,11 @@ func (p *product) fetch(o side, to string) {
 			if deep {
 				counted, left, guard = "deep", to, fmt.Sprintf("i%s < %s", axis, limit)
 			}
-			p.line("copies.take(%s + %s, a.%s + (%s), %s ? int(min(%s - %s, %s(%d))) : 0);", name, place, p.operand(o.n), p.operandIndex(o.n), guard, left, counted, p.index, per)
+			count := fmt.Sprint(per)
+			if !whole {
+				count = fmt.Sprintf("%s ? int(min(%s - %s, %s(%d))) : 0", guard, left, counted, p.index, per)
+			}
+			p.line("copies.take(%s + %s, a.%s + (%s), %s);", name, place, p.operand(o.n), p.operandIndex(o.n), count)
 		case byFours:
 			p.line("%s v[4] = {};", register(p.inst.DType))
 			p.line("if (%s) load4(a.%s + (%s), v);", inside, p.operand(o.n), p.operandIndex(o.n))

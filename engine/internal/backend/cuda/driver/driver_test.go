@@ -361,7 +361,7 @@ func TestTarget(t *testing.T) {
 	for _, c := range []struct {
 		family, want string
 		ptx          bool
-	}{{"sm_90", "sm_90", false}, {"sm_75", "sm_75", false}, {"sm_86", "compute_80", true}, {"sm_120", "compute_90", true}, {"sm_61", "", false}} {
+	}{{"sm_90", "sm_90a", false}, {"sm_75", "sm_75", false}, {"sm_86", "compute_80", true}, {"sm_120", "compute_90", true}, {"sm_61", "", false}} {
 		got, ptx, err := target(c.family, known)
 		if got != c.want || ptx != c.ptx || (err != nil) != (c.want == "") {
 			t.Errorf("%s: got %q, %v, %v, want %q, %v", c.family, got, ptx, err, c.want, c.ptx)

@@ -24,7 +24,7 @@ int nvrtcCompileProgram(program *p, int n, const char **options) {
 	if (strstr(p->text, "#crash")) abort();
 	while (strstr(p->text, "#endless")) pause();
 	for (int i = 0; i < n; i++) snprintf(p->log + strlen(p->log), sizeof p->log - strlen(p->log), "%s ", options[i]);
-	if (strcmp(options[0], "--gpu-architecture=sm_90")) return 5;
+	if (strcmp(options[0], "--gpu-architecture=sm_90a")) return 5;
 	if (strstr(p->text, "#error")) return strcpy(p->log, "row.metal(7): error: #error no such thing\n"), 6;
 	return 0;
 }
