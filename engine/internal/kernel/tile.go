@@ -16,9 +16,9 @@ import (
 // core, so one computes while others load. What limits it is the arithmetic of the simdgroup matrices.
 //
 // NVIDIA's tile is 128×128×32: 64 operations a byte, for a GPU that has ten times the arithmetic and loads
-// ahead: two stages of 16 KB, one of which fills while the other is multiplied. Of halves a simdgroup has
-// 64×64, for which it reads 8 blocks for 16 products: a fifth faster on an H200 than eight simdgroups of
-// 64×32. Sums and blocks of f32 would not leave room for that in registers.
+// ahead: two stages of 16 KB, one of which fills while the other is multiplied. Of two halves a simdgroup
+// has 64×64, for which it reads 8 blocks for 16 products: a fifth faster on an H200 than eight simdgroups of
+// 64×32. What becomes halves on the way, and f32, would not leave room for that in registers.
 //
 // A warpgroup of compute capability 9.0 multiplies operands of 16 bits that both lie in threadgroup memory,
 // and goes on meanwhile. Two of them have a tile of 128×256, so a step of 64 of the inner axis takes the
@@ -169,7 +169,7 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limi
 	case rows <= mostThin:
 		t.across, t.down = 4, 1
 	case l.Family == NVIDIA && dt.Float():
-		for _, big := range t.larger(dt, short && l.Warpgroups) {
+		for _, big := range t.larger(short, l.Warpgroups) {
 			if big.count(rows, columns, batches) >= l.Processors {
 				t = big
 				break
@@ -187,8 +187,8 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limi
 }
 
 // larger are NVIDIA's tiles for products that have as many as fill the device, the largest first.
-func (t tile) larger(dt dtype.Type, warpgroups bool) (list []tile) {
-	if t.by == byFragments && warpgroups {
+func (t tile) larger(short, warpgroups bool) (list []tile) {
+	if t.by == byFragments && short && warpgroups {
 		for _, wide := range []int{16, 8} {
 			list = append(list, tile{by: t.by, across: 1, down: 8, high: 1, wide: wide, stages: pavedStages, woven: true, warpgroups: true})
 		}
@@ -196,10 +196,10 @@ func (t tile) larger(dt dtype.Type, warpgroups bool) (list []tile) {
 	switch {
 	case t.by == byThreads:
 		t.high, t.wide = 8, 8
-	case dt == dtype.F32:
-		t.across, t.high = 4, 4
-	default:
+	case short:
 		t.high, t.wide = 4, 4
+	default:
+		t.across, t.high = 4, 4
 	}
 	return append(list, t)
 }
