@@ -54,9 +54,7 @@ func (t *translator) call(n *node) string {
 		case name == "dict":
 			var keys, values []*node
 			for _, a := range n.kids[1:] {
-				if a.key == "" {
-					giveUp()
-				}
+				need(a.key != "")
 				keys, values = append(keys, &node{op: "string", text: strconv.Quote(a.key)}), append(values, a)
 			}
 			return t.table(keys, values)
@@ -233,10 +231,8 @@ func (t *translator) methodCall(f *node, args []argument) string {
 	operand, name := f.kids[0].bare(), f.text
 	if body, err := strconv.Unquote(operand.text); operand.op == "string" && name == "format" && err == nil {
 		format, fields := formatOf(body, false)
-		if strings.Join(fields, "") != "" {
-			giveUp()
-		}
-		keep(!slices.ContainsFunc(args, func(a argument) bool { return a.name != "" }))
+		need(strings.Join(fields, "") == "")
+		need(!slices.ContainsFunc(args, func(a argument) bool { return a.name != "" }))
 		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, t.formatted(format, textsOf(args)))
 	}
 	x := t.expr(operand)
@@ -388,7 +384,7 @@ func (t *translator) plainCall(f string, args []argument) string {
 		switch made := under(t.typeOf("*new(" + f + ")")).(type) {
 		case *types.Struct:
 			if len(list) > 0 || t.typeOf("New"+f) != nil { // nn.Linear(4, 8), Net()
-				keep(len(named) == 0)
+				need(len(named) == 0)
 				module, name := cutLast(f)
 				return fmt.Sprintf("%sNew%s(%s)", strings.TrimPrefix(module+".", "."), name, strings.Join(list, ", "))
 			}
@@ -397,7 +393,7 @@ func (t *translator) plainCall(f string, args []argument) string {
 			}
 			return f + "{" + t.fields(made, named) + "}"
 		case *types.Slice: // nn.Sequential(a, b)
-			keep(len(named) == 0)
+			need(len(named) == 0)
 			return f + "{" + strings.Join(list, ", ") + "}"
 		}
 	}
@@ -408,7 +404,7 @@ func (t *translator) plainCall(f string, args []argument) string {
 		}
 	}
 	for _, a := range named { // in their places
-		keep(sig != nil && len(list) < sig.Params().Len() && isNamed(sig.Params().At(len(list)).Name(), a.name))
+		need(sig != nil && len(list) < sig.Params().Len() && isNamed(sig.Params().At(len(list)).Name(), a.name))
 		list = append(list, a.text)
 	}
 	last := len(args) - 1
@@ -416,13 +412,6 @@ func (t *translator) plainCall(f string, args []argument) string {
 		list = append(list[:len(list)-1], t.texts(args[last].items())...) // a shape: zeros((2, 3))
 	}
 	return fmt.Sprintf("%s(%s)", in(f, primary), strings.Join(list, ", "))
-}
-
-// keep gives up a line of which an argument would be lost.
-func keep(used bool) {
-	if !used {
-		giveUp()
-	}
 }
 
 // isNamed says whether a parameter is what an argument of another library is called.

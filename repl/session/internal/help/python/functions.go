@@ -60,9 +60,7 @@ func (f *signature) list(otherwise string) string {
 // typed writes a function. A parameter without a type has that of the variable of its name, if that is a
 // tensor or a part of training, or else the first with which the body checks.
 func (t *translator) typed(f *signature, name string, body func() string) string {
-	if t.loops > 1 || t.function != nil { // each would try all types for each type of the outer one
-		giveUp()
-	}
+	need(t.loops <= 1 && t.function == nil) // each would try all types for each type of the outer one
 	for _, param := range f.params {
 		typ := t.typeOf(param)
 		kinds := []string{"", "Module", "Optimizer"}
@@ -104,18 +102,14 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 
 // returned writes a return.
 func (t *translator) returned(list []*node) string {
-	if t.function == nil {
-		giveUp()
-	}
+	need(t.function != nil)
 	if len(list) == 1 && list[0].op == "tuple" {
 		list = list[0].kids
 	}
 	results := make([]string, len(list))
 	for i, n := range list {
 		typ := t.typeOf(t.expr(n))
-		if typ == nil {
-			giveUp()
-		}
+		need(typ != nil)
 		results[i] = typeText(typ)
 	}
 	if f := t.function; !f.returns {
@@ -160,9 +154,7 @@ func (t *translator) typeNamed(n *node) string {
 	if to := goTypes[name]; to != "" {
 		return to
 	}
-	if name == "" {
-		giveUp()
-	}
+	need(name != "")
 	return name
 }
 
@@ -177,9 +169,7 @@ func (t *translator) class(n *node) string {
 		}
 	}
 	made, forward := methods["__init__"], methods["forward"]
-	if made == nil || forward == nil || made.last() == nil || len(forward.kids) != 3 || forward.last() == nil {
-		giveUp()
-	}
+	need(made != nil && forward != nil && made.last() != nil && len(forward.kids) == 3 && forward.last() != nil)
 	if body := forward.last(); len(body.kids) == 0 || body.last().op != "return" {
 		giveUp()
 	}
@@ -188,21 +178,15 @@ func (t *translator) class(n *node) string {
 		if s.op == "call" && s.has("call", "super") {
 			continue
 		}
-		if s.op != "=" || len(s.kids) != 2 || s.kids[0].op != "." || s.kids[0].kids[0].text != "self" {
-			giveUp()
-		}
+		need(s.op == "=" && len(s.kids) == 2 && s.kids[0].op == "." && s.kids[0].kids[0].text == "self")
 		name, value := s.kids[0].text, t.expr(s.kids[1])
 		typ := t.typeOf(value)
-		if Kind(typ) != "Module" {
-			giveUp()
-		}
+		need(Kind(typ) == "Module")
 		fields = append(fields, name+" "+typeText(typ))
 		values = append(values, name+": "+value)
 		members = append(members, fmt.Sprintf("{Name: %q, Part: net.%s}", name, name))
 	}
-	if len(fields) == 0 {
-		giveUp()
-	}
+	need(len(fields) > 0)
 	input, all, body := forward.kids[1].text, strings.Join(fields, "; "), ""
 	t.receiver, t.function = "net", &signature{}
 	t.inBlock(fmt.Sprintf("var net struct { %s }; _ = func(%s tensor.Tensor) {", all, input), func() {

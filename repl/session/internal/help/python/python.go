@@ -61,6 +61,13 @@ type notUnderstood struct{}
 
 func giveUp() { panic(notUnderstood{}) }
 
+// need gives up unless something is so.
+func need(so bool) {
+	if !so {
+		giveUp()
+	}
+}
+
 // The marks around the statements of an indented block, which Block writes and the parser reads.
 const (
 	indent = "\x01"
@@ -116,28 +123,17 @@ func goesOn(line string) bool {
 // uncommented returns a line without the comment at its end.
 func uncommented(line string) string {
 	tokens := scan(line)
-	if !strings.Contains(line, "#") {
-		return line
-	}
 	return line[:tokens[len(tokens)-1].off]
 }
 
 // joined returns lines with the first one joined to those in which its brackets go on.
 func joined(lines []string) []string {
-	open := func(s string) (n int) {
-		for _, c := range s {
-			switch c {
-			case '(', '[', '{':
-				n++
-			case ')', ']', '}':
-				n--
-			}
-		}
-		return n
+	open := func(s string) bool { // text in quotes counts, too
+		return strings.Count(s, "(")+strings.Count(s, "[")+strings.Count(s, "{") > strings.Count(s, ")")+strings.Count(s, "]")+strings.Count(s, "}")
 	}
 	first := lines[0]
-	for i := 1; i < len(lines) && open(first) > 0; i++ {
-		if first += " " + strings.TrimSpace(lines[i]); open(first) == 0 {
+	for i := 1; i < len(lines) && open(first); i++ {
+		if first += " " + strings.TrimSpace(lines[i]); !open(first) {
 			return append([]string{first}, lines[i+1:]...)
 		}
 	}

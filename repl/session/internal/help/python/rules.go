@@ -54,9 +54,7 @@ func readRule(text, goText string) (r rule, err error) {
 	}()
 	p := &reader{line: text, toks: scan(text), rule: true}
 	n := p.statement()
-	if !p.at(end) {
-		giveUp()
-	}
+	need(p.at(end))
 	if n.op == "for" { // of which it is the loop
 		n = n.kids[0]
 	}
@@ -107,9 +105,7 @@ func (t *translator) ruled(n *node) (string, bool) {
 		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, another) || b.loses(r) {
 			continue
 		}
-		if r.goText == "-" {
-			giveUp()
-		}
+		need(r.goText != "-")
 		return t.filledRule(r.goText, b, n.op == "loop"), true
 	}
 	return "", false

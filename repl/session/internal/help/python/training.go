@@ -24,7 +24,7 @@ func (t *translator) step(n *node) (text string, ok bool) {
 	typ := t.typeOf(name)
 	kind := Kind(typ)
 	if call == "zero_grad" || call == "backward" || call == "step" {
-		keep(!slices.ContainsFunc(n.kids[1:], func(k *node) bool { return !implied(argument{name: k.key}) }))
+		need(!slices.ContainsFunc(n.kids[1:], func(k *node) bool { return !implied(argument{name: k.key}) }))
 	}
 	steps := t.root.has(".", "step")
 	switch {
@@ -50,9 +50,7 @@ func (t *translator) step(n *node) (text string, ok bool) {
 // stepped is optimizer.step().
 func (t *translator) stepped(optimizer string) string {
 	loss, schedule := t.stands("loss"), t.stands("schedule")
-	if loss == "" {
-		giveUp()
-	}
+	need(loss != "")
 	if t.training.clip == "" && schedule == "" {
 		return fmt.Sprintf("%s.Step(%s, %s)", optimizer, loss, t.rate())
 	}
@@ -128,9 +126,7 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 // batches opens the loop over the batches of a source; n is their number, if it has a name. Each epoch has an
 // order of its own.
 func (t *translator) batches(source, n string, names []*node) string {
-	if len(names) > 2 {
-		giveUp()
-	}
+	need(len(names) <= 2)
 	if n == "" || n == "_" {
 		n = t.fresh("n")
 	}
@@ -169,9 +165,7 @@ func (t *translator) learn(n *node, opening string) {
 		}
 	}
 	model, loss := t.stands("m"), t.stands("lossfn")
-	if model == "" || t.function != nil {
-		giveUp()
-	}
+	need(model != "" && t.function == nil)
 	if loss == "" {
 		loss = "nn.CrossEntropyLoss"
 	}
@@ -200,9 +194,7 @@ func (t *translator) fails(f func()) (failed bool) {
 // withoutGradients writes the statements of a block in which PyTorch makes no gradients: they stand alone.
 func (t *translator) withoutGradients(n *node) string {
 	call := n.kids[0]
-	if call.op != "call" || n.last() == nil {
-		giveUp()
-	}
+	need(call.op == "call" && n.last() != nil)
 	switch _, name := cutLast(call.kids[0].path()); name {
 	case "no_grad", "inference_mode", "set_grad_enabled":
 	default:

@@ -124,9 +124,7 @@ func (t *translator) translate(n *node) string {
 			return "-" + in(t.expr(n.kids[0]), unaryPrec)
 		}
 	}
-	if levels[n.op] == 0 || len(n.kids) != 2 {
-		giveUp()
-	}
+	need(levels[n.op] != 0 && len(n.kids) == 2)
 	return t.operation(n)
 }
 
@@ -174,9 +172,7 @@ func (t *translator) operation(n *node) string {
 		op = to
 	}
 	prec := precedence("a " + op + " b")
-	if prec == 0 {
-		giveUp()
-	}
+	need(prec > 0)
 	switch {
 	case fx == "int" && fy == "float" && !untyped(x, tx):
 		x = "float64(" + x + ")"
@@ -199,9 +195,7 @@ func (t *translator) index(n *node) string {
 		if s.op == "slice" {
 			bounds = s.kids
 		}
-		if f != "tensor" && (len(parts) > 1 || s.text == "nil" || len(bounds) == 3 && bounds[2] != nil) {
-			giveUp()
-		}
+		need(f == "tensor" || len(parts) == 1 && s.text != "nil" && (len(bounds) < 3 || bounds[2] == nil))
 		for j, at := range bounds {
 			if j == 2 && at == nil {
 				break
@@ -319,9 +313,7 @@ func (t *translator) common(list []string) string {
 
 // comprehension writes [v*v for v in xs if v > 1] as a loop before the statement.
 func (t *translator) comprehension(n *node) string {
-	if t.loops > 0 {
-		giveUp()
-	}
+	need(t.loops == 0)
 	elem, opening, target := n.kids[0], "", t.target
 	t.target = ""
 	opening = t.loop(n.kids[1])
@@ -409,9 +401,7 @@ func (t *translator) typeOf(expr string) types.Type {
 
 // first puts a statement before the current one.
 func (t *translator) first(format string, args ...any) {
-	if t.loops > 0 {
-		giveUp()
-	}
+	need(t.loops == 0)
 	s := fmt.Sprintf(format, args...)
 	t.before = append(t.before, s)
 	t.scope += s + "\n"

@@ -92,9 +92,7 @@ func (t *translator) statement(n *node) string {
 		opening := fmt.Sprintf("if %s := tensor.Try(func() { %s }); %[1]s != nil { ", err, t.body(n.kids[0], "_ = func() {", ""))
 		return opening + t.body(n.kids[2], opening, "") + " }"
 	case "def":
-		if t.function != nil || t.open > 0 {
-			giveUp()
-		}
+		need(t.function == nil && t.open == 0)
 		return t.definition(n)
 	case "class":
 		return t.class(n)
@@ -112,9 +110,7 @@ func (t *translator) statement(n *node) string {
 			return text
 		}
 	case "tuple":
-		if n.text == "open" {
-			giveUp()
-		}
+		need(n.text != "open")
 	}
 	text := t.expr(n)
 	if strings.HasPrefix(text, "!") { // a command of the shell, at the start of a line
@@ -150,9 +146,7 @@ func (t *translator) ifStatement(n *node) string {
 	if otherwise != nil && otherwise.op == "if" {
 		before := len(t.before)
 		text += " else " + t.ifStatement(otherwise)
-		if len(t.before) > before { // would run before the first condition
-			giveUp()
-		}
+		need(len(t.before) == before) // would run before the first condition
 		return text
 	}
 	if body := t.body(otherwise, "{", ""); body != "" {
@@ -307,9 +301,7 @@ func (t *translator) operator(name, value string) string {
 // update is x += y.
 func (t *translator) update(n *node) string {
 	x, y := t.expr(n.kids[0]), t.expr(n.kids[1])
-	if t.family(y) == "string" && t.family(x) != "string" { // wrong in Python, too
-		giveUp()
-	}
+	need(t.family(y) != "string" || t.family(x) == "string") // wrong in Python, too
 	op := n.text
 	if to := renamed[op]; to != "" {
 		op = to
@@ -383,8 +375,6 @@ func (t *translator) loop(n *node) string {
 		return t.batches(t.expr(over), "", names)
 	}
 	text, ok := t.ruled(n)
-	if !ok {
-		giveUp()
-	}
+	need(ok)
 	return text + " "
 }
