@@ -52,12 +52,12 @@ func (t *translator) call(n *node) string {
 		case name == "print":
 			return printed(args)
 		case name == "dict":
-			var keys, values []*node
+			var pairs []*node
 			for _, a := range n.kids[1:] {
 				need(a.key != "")
-				keys, values = append(keys, &node{op: "string", text: strconv.Quote(a.key)}), append(values, a)
+				pairs = append(pairs, of("pair", &node{op: "string", text: strconv.Quote(a.key)}, a))
 			}
-			return t.table(keys, values)
+			return t.table(pairs)
 		}
 	}
 	text := ""
@@ -258,9 +258,9 @@ func (t *translator) methodCall(f *node, args []argument) string {
 // member writes x.name that is not called: what is a field in Python may be a method here.
 func (t *translator) member(n *node) string {
 	name := n.text
-	if name == "values" || name == "indices" {
+	if at := slices.Index(halves, name); at >= 0 {
 		if pair := t.pair(n.kids[0]); pair != nil {
-			return t.half(pair, name == "indices")
+			return t.half(pair, at)
 		}
 	}
 	if module := t.module(n.kids[0], name); module != "" {

@@ -166,14 +166,10 @@ func (t *translator) known(module, name string, args []argument) (string, bool) 
 // LeftOut returns the arguments of the call of a name in a line that Go of the table has no place for, as
 // they were typed, and whether the line is that call alone, with names as arguments that the Go has, too.
 func LeftOut(line, name, goText string) (list []string, alone bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(notUnderstood); !ok {
-				panic(r)
-			}
-		}
-	}()
-	b, _ := parsed(line)
+	var b *node
+	if !understood(func() { b, _ = parsed(line) }) {
+		return nil, false
+	}
 	f, _ := readForm(strings.TrimPrefix(goText, "x = "))
 	b.each(func(n *node) {
 		if n.op != "call" || elsewhere.Fold(n.kids[0].text) != elsewhere.Fold(name) || len(list) > 0 {

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,26 +34,16 @@ func (t *translator) definition(n *node) string {
 	if body != nil && (len(body.kids) > 1 || len(body.kids) == 1 && body.kids[0].text != "...") {
 		return t.typed(f, n.text, func() string { return t.block(body) })
 	}
-	if len(f.params) == 0 {
-		return "func " + n.text + "() { }"
-	}
-	for _, param := range f.params { // without a body it returns its first parameter
-		if f.types[param] == "" {
-			f.types[param] = "int"
-		}
-	}
-	return fmt.Sprintf("func %s(%s) %s { return %s }", n.text, f.list(""), f.types[f.params[0]], f.params[0])
+	need(len(f.params) > 0)
+	first := f.params[0] // without a body it returns this one
+	return fmt.Sprintf("func %s(%s) %s { return %s }", n.text, f.list("int"), cmp.Or(f.types[first], "int"), first)
 }
 
 // list writes the parameters; those without a type have another.
 func (f *signature) list(otherwise string) string {
 	list := make([]string, len(f.params))
 	for i, name := range f.params {
-		typ := f.types[name]
-		if typ == "" {
-			typ = otherwise
-		}
-		list[i] = name + " " + typ
+		list[i] = name + " " + cmp.Or(f.types[name], otherwise)
 	}
 	return strings.Join(list, ", ")
 }
@@ -77,7 +68,7 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 		if name != "" && t.root.has("call", name) {
 			itself = fmt.Sprintf("var %s func(%s) %s; ", name, params, typ)
 		}
-		t.fails(func() {
+		t.tries(func() {
 			t.inBlock(itself+"_ = func("+params+") {", func() {
 				t.function, t.base = f, t.depth
 				text = body()
@@ -88,16 +79,12 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 		if len(f.results) > 1 {
 			results = "(" + results + ")"
 		}
-		if results != "" {
-			results += " "
-		}
-		rest := fmt.Sprintf("(%s) %s{ %s }", params, results, text)
+		rest := strings.Replace(fmt.Sprintf("(%s) %s { %s }", params, results, text), ")  {", ") {", 1)
 		if text != "" && t.s.TypeOf(t.scope+itself, "func"+rest, strings.Repeat("\n}", t.open)) != nil {
 			return strings.TrimSpace("func "+name) + rest
 		}
 	}
-	giveUp()
-	return ""
+	panic(notUnderstood{})
 }
 
 // returned writes a return.
@@ -112,11 +99,9 @@ func (t *translator) returned(list []*node) string {
 		need(typ != nil)
 		results[i] = typeText(typ)
 	}
-	if f := t.function; !f.returns {
-		f.results, f.returns = results, true
-	} else if !slices.Equal(f.results, results) {
-		giveUp()
-	}
+	f := t.function
+	need(!f.returns || slices.Equal(f.results, results))
+	f.results, f.returns = results, true
 	return strings.TrimSpace("return " + t.joined(list))
 }
 
@@ -141,21 +126,16 @@ var goTypes = map[string]string{
 
 // typeNamed writes a type: int, torch.Tensor, list[int].
 func (t *translator) typeNamed(n *node) string {
-	name := n.path()
 	if n.op == "index" {
-		args := n.kids[1:]
-		switch strings.ToLower(n.kids[0].path()) + fmt.Sprint(len(args)) {
+		switch args := n.kids[1:]; strings.ToLower(n.kids[0].path()) + fmt.Sprint(len(args)) {
 		case "list1":
 			return "[]" + t.typeNamed(args[0])
 		case "dict2":
 			return "map[" + t.typeNamed(args[0]) + "]" + t.typeNamed(args[1])
 		}
 	}
-	if to := goTypes[name]; to != "" {
-		return to
-	}
-	need(name != "")
-	return name
+	need(n.path() != "")
+	return cmp.Or(goTypes[n.path()], n.path())
 }
 
 // class writes a model of PyTorch: a type with its layers, the function that makes it, Forward, and Members.
@@ -170,9 +150,7 @@ func (t *translator) class(n *node) string {
 	}
 	made, forward := methods["__init__"], methods["forward"]
 	need(made != nil && forward != nil && made.last() != nil && len(forward.kids) == 3 && forward.last() != nil)
-	if body := forward.last(); len(body.kids) == 0 || body.last().op != "return" {
-		giveUp()
-	}
+	need(forward.last().kids != nil && forward.last().last().op == "return")
 	var fields, values, members []string
 	for _, s := range made.last().kids {
 		if s.op == "call" && s.has("call", "super") {

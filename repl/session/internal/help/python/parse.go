@@ -18,7 +18,7 @@ import (
 //	lambda               parameters and, last, the body
 //	call                 what is called, arguments; key is the name of one, *x is a spread
 //	.                    an operand; text is the name behind it
-//	index slice          an operand and subscripts; low, high, step
+//	index slice          an operand and subscripts; low, high and maybe step
 //	either               condition, value, other value
 //	= update             what is assigned to, a value; text is the operator of an update
 //	block go             statements; a text that is Go
@@ -347,9 +347,9 @@ func (p *reader) subscripts() (list []*node) {
 	for !p.take("]") {
 		s := bound()
 		if p.take(":") {
-			s = of("slice", s, bound(), nil)
-			if p.take(":") {
-				s.kids[2] = bound()
+			s = of("slice", s, bound())
+			if p.take(":") && !p.at("]") {
+				s.with(bound())
 			}
 		}
 		need(s != nil)

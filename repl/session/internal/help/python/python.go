@@ -40,24 +40,32 @@ type Session interface {
 // line that only opens a block gets a body that shows its variables, so the result can run. A class of
 // layers, with __init__ and forward, is a type with its methods.
 func Line(line string, s Session) (goLine string) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case notUnderstood:
-			goLine = ""
-		case whole:
-			goLine = string(r)
-		default:
-			panic(r)
-		}
-	}()
-	b, toks := parsed(line)
-	t := &translator{s: s, toks: toks, root: b, done: map[*node]string{}, taken: map[string]bool{}, epochs: "1"}
-	return t.block(b)
+	t := &translator{s: s, done: map[*node]string{}, taken: map[string]bool{}, epochs: "1"}
+	if !understood(func() {
+		t.root, t.toks = parsed(line)
+		goLine = t.block(t.root)
+	}) {
+		return t.whole
+	}
+	return goLine
 }
 
-// notUnderstood is the panic value that ends a translation; Line recovers it.
+// notUnderstood is the panic value that ends a translation.
 type notUnderstood struct{}
+
+// understood says whether f ends, and does not give up.
+func understood(f func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, gaveUp := r.(notUnderstood); !gaveUp {
+				panic(r)
+			}
+			ok = false
+		}
+	}()
+	f()
+	return true
+}
 
 func giveUp() { panic(notUnderstood{}) }
 

@@ -47,19 +47,15 @@ var rules = sync.OnceValue(func() map[string][]rule {
 
 // readRule parses a pattern.
 func readRule(text, goText string) (r rule, err error) {
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("rules.txt: %s cannot be read", text)
-		}
-	}()
 	p := &reader{line: text, toks: scan(text), rule: true}
-	n := p.statement()
-	need(p.at(end))
+	var n *node
+	if !understood(func() { n = p.statement() }) || !p.at(end) {
+		return r, fmt.Errorf("rules.txt: %s cannot be read", text)
+	}
 	if n.op == "for" { // of which it is the loop
 		n = n.kids[0]
 	}
-	r = rule{pattern: n, goText: strings.TrimSpace(goText)}
-	r.spreads = map[string]bool{}
+	r = rule{n, strings.TrimSpace(goText), map[string]bool{}}
 	n.each(func(k *node) {
 		if k.op == "spread" && k.kids[0].kind == "" {
 			r.spreads[k.kids[0].text] = strings.Contains(goText, "*"+k.kids[0].text)

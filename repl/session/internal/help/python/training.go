@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	gotoken "go/token"
 	"go/types"
@@ -69,12 +70,7 @@ func (t *translator) stepped(optimizer string) string {
 }
 
 // rate returns the learning rate: a variable that has it, or the usual one.
-func (t *translator) rate() string {
-	if rate := t.stands("rate"); rate != "" {
-		return rate
-	}
-	return "1e-3"
-}
+func (t *translator) rate() string { return cmp.Or(t.stands("rate"), "1e-3") }
 
 // optimizer writes optim.SGD(m.parameters(), lr=…). The rate is kept as a variable for the steps, where it is
 // given. Adam adds its weight_decay to the gradients, which no rule here does; AdamW has one in any case.
@@ -147,10 +143,6 @@ func (t *translator) batches(source, n string, names []*node) string {
 	return opening
 }
 
-// whole is the panic value with the Go for a whole line, whose parts have none of their own; Line recovers
-// it.
-type whole string
-
 // learn ends the line with train.Run, if the statements of a loop over batches have no Go of their own: it
 // makes the steps.
 func (t *translator) learn(n *node, opening string) {
@@ -158,48 +150,34 @@ func (t *translator) learn(n *node, opening string) {
 	if body != nil {
 		start := *t
 		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
-		failed := t.fails(func() { t.body(body, opening, "") })
+		failed := !t.tries(func() { t.body(body, opening, "") })
 		*t = start
 		if !failed || !body.has(".", "backward") {
 			return
 		}
 	}
-	model, loss := t.stands("m"), t.stands("lossfn")
+	model, loss := t.stands("m"), cmp.Or(t.stands("lossfn"), "nn.CrossEntropyLoss")
 	need(model != "" && t.function == nil)
-	if loss == "" {
-		loss = "nn.CrossEntropyLoss"
-	}
 	_, source, _ := strings.Cut(opening, "data.Epoch(")
 	source, _, _ = strings.Cut(source, ") {")
-	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})",
-		model, loss, source, t.epochs, t.rate())))
+	t.whole = fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})",
+		model, loss, source, t.epochs, t.rate())
+	giveUp()
 }
 
-// fails says whether f gives up.
-func (t *translator) fails(f func()) (failed bool) {
-	before := append([]string(nil), t.before...)
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(notUnderstood); !ok {
-				panic(r)
-			}
-			failed = true
-		}
-		t.before = before
-	}()
-	f()
-	return false
+// tries says whether f does not give up. What f puts before the statement is forgotten.
+func (t *translator) tries(f func()) bool {
+	before := slices.Clone(t.before)
+	defer func() { t.before = before }()
+	return understood(f)
 }
 
 // withoutGradients writes the statements of a block in which PyTorch makes no gradients: they stand alone.
 func (t *translator) withoutGradients(n *node) string {
 	call := n.kids[0]
 	need(call.op == "call" && n.last() != nil)
-	switch _, name := cutLast(call.kids[0].path()); name {
-	case "no_grad", "inference_mode", "set_grad_enabled":
-	default:
-		giveUp()
-	}
+	_, name := cutLast(call.kids[0].path())
+	need(slices.Contains([]string{"no_grad", "inference_mode", "set_grad_enabled"}, name))
 	t.training.held = true
 	text := t.block(n.last())
 	t.training.held = false

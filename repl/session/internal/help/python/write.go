@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	gotoken "go/token"
 	"go/types"
@@ -12,9 +13,6 @@ import (
 
 // block writes statements. Each sees what those before it declare.
 func (t *translator) block(b *node) string {
-	if b.op == "go" {
-		return b.text
-	}
 	var all []string
 	end := t.end
 	t.end = b.end
@@ -222,9 +220,8 @@ func (t *translator) assign(x, value *node) string {
 	switch {
 	case name == "":
 		text := t.expr(x)
-		if _, err := notation.ParseExpr(text); err != nil {
-			giveUp()
-		}
+		_, err := notation.ParseExpr(text)
+		need(err == nil)
 		return text + " = " + y
 	case name == "tokenizer" && call == "tokenizer.Load": // so does this package
 		return "tok := " + y
@@ -302,10 +299,7 @@ func (t *translator) operator(name, value string) string {
 func (t *translator) update(n *node) string {
 	x, y := t.expr(n.kids[0]), t.expr(n.kids[1])
 	need(t.family(y) != "string" || t.family(x) == "string") // wrong in Python, too
-	op := n.text
-	if to := renamed[op]; to != "" {
-		op = to
-	}
+	op := cmp.Or(renamed[n.text], n.text)
 	text := t.expr(of(n.text, n.kids...))
 	switch {
 	case text == x+" "+op+" "+in(y, precedence("a "+op+" b")+1):
