@@ -86,10 +86,10 @@ func (c *candidates) find() {
 		c.keyword("default", keywordGroup)
 		return
 	}
-	id, ok := c.innermost().(*ast.Ident)
-	if !ok || id.Name != cursor.Name || n < 2 {
+	if !c.found() || n < 2 {
 		return
 	}
+	id := c.path[n-1].(*ast.Ident)
 	switch parent := c.path[n-2].(type) {
 	case *ast.SelectorExpr:
 		if parent.Sel == id {
@@ -124,13 +124,6 @@ func (c *candidates) find() {
 	c.names()
 	c.constants()
 	c.keywords()
-}
-
-func (c *candidates) innermost() ast.Node {
-	if len(c.path) == 0 {
-		return nil
-	}
-	return c.path[len(c.path)-1]
 }
 
 // add adds a candidate that matches the typed letters. T is its type, nil if it has none.
@@ -255,16 +248,16 @@ func (c *candidates) members(x ast.Expr) {
 	if !known(tv.Type) {
 		return
 	}
+	list := members(tv.Type)
 	if tv.IsType() { // a method expression
-		set := types.NewMethodSet(tv.Type)
-		for method := range set.Methods() {
-			if o := method.Obj(); visible(o) {
-				c.add(Completion{Text: o.Name(), Kind: "method", Detail: detail(o), Doc: c.h.memberDoc(c.st, tv.Type, o)}, nil, ownGroup)
+		list = nil
+		for method := range types.NewMethodSet(tv.Type).Methods() {
+			if visible(method.Obj()) {
+				list = append(list, method.Obj())
 			}
 		}
-		return
 	}
-	for _, o := range members(tv.Type) {
+	for _, o := range list {
 		about := func() (string, string) { return detail(o), c.h.memberDoc(c.st, tv.Type, o) }
 		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
 	}
@@ -283,18 +276,8 @@ func (c *candidates) exported(pkg *types.Package) {
 // literalFields completes a key of a struct literal, from the fields that the literal does not set yet.
 func (c *candidates) literalFields(at int) {
 	l := c.Inner()
-	if l.Inside != cursor.Elements || l.Key != "" || l.Commas > len(l.Keys) {
-		return
-	}
-	lit, t := c.literalAt(l)
-	if lit == nil || c.path[at-1] != ast.Node(lit) {
-		return
-	}
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	u, ok := t.Underlying().(*types.Struct)
-	if !ok {
+	lit, t, u := c.structAt(l)
+	if u == nil || l.Key != "" || l.Commas > len(l.Keys) || c.path[at-1] != ast.Node(lit) {
 		return
 	}
 	given := append(slices.Clone(l.Keys), keysAfter(c.after)...)

@@ -22,13 +22,7 @@ const maxKeys = 1000
 // write to it.
 func (pl *place) keys() []reflect.Value {
 	l := pl.Inner()
-	if !l.Call || pl.Facts == nil || !pl.h.Quiet() {
-		return nil
-	}
-	if l.Inside == cursor.Parens {
-		return pl.named(l)
-	}
-	if l.Inside != cursor.Brackets {
+	if pl.Facts == nil || !pl.h.Quiet() {
 		return nil
 	}
 	at := pl.position(l)
@@ -45,22 +39,18 @@ func (pl *place) keys() []reflect.Value {
 		slices.SortFunc(list, compareKeys)
 		return list
 	}
-	return nil
+	return pl.named(l)
 }
 
 // named are the names that the receiver of a call has itself, where the argument is one of them: the columns
 // of a table, in its order.
 func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
-	call := pl.callAt(l)
-	if call == nil {
+	call, p := pl.parameter(l)
+	if p == nil || !slices.Contains([]string{"name", "names", "from", "on", "index", "across"}, p.Name()) {
 		return nil
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	sig, isCall := pl.Info.TypeOf(call.Fun).(*types.Signature)
-	if !ok || !isCall {
-		return nil
-	}
-	if p, _ := parameterAt(sig, l.Commas); p == nil || !slices.Contains([]string{"name", "names", "from", "on", "index", "across"}, p.Name()) {
+	if !ok {
 		return nil
 	}
 	v := pl.valueOf(sel.X)
