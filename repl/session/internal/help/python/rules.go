@@ -409,7 +409,7 @@ func (t *translator) isKind(n *node, kind string) bool {
 	return typ != nil && typeText(typ) == kind
 }
 
-// Member returns the Go for a member x.name that Go does not have, or "". It leaves its arguments open.
+// Member says what to write for a member x.name that Go does not have, or "". It leaves its arguments open.
 func Member(t types.Type, x, name string) string {
 	for _, r := range rules()["call"] {
 		f := r.pattern.kids[0]
@@ -422,7 +422,7 @@ func Member(t types.Type, x, name string) string {
 			}
 			return "…"
 		})
-		return text
+		return "write " + text
 	}
 	return ""
 }
