@@ -107,7 +107,7 @@ func (c *candidates) pkgName(name, path string, group int) {
 // constants adds the constants of a compiled named type where a value of it is wanted: pkg.Name.
 func (c *candidates) constants() {
 	n, ok := types.Unalias(c.want).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == world.PkgPath {
+	if !ok || !compiled(n.Obj()) {
 		return
 	}
 	pkg, err := c.h.Package(n.Obj().Pkg().Path())
@@ -145,20 +145,17 @@ func (c *candidates) constants() {
 	}
 }
 
-// usedCases returns the names in the clauses of the switch around the cursor.
+// usedCases returns the names in the clauses of the switches around the cursor.
 func (c *candidates) usedCases() map[string]bool {
 	used := map[string]bool{}
-	for _, v := range slices.Backward(c.path) {
-		s, ok := v.(*ast.SwitchStmt)
-		if !ok {
-			continue
-		}
-		for _, clause := range s.Body.List {
-			for _, x := range clause.(*ast.CaseClause).List {
-				used[types.ExprString(x)] = true
+	for _, n := range c.path {
+		if s, ok := n.(*ast.SwitchStmt); ok {
+			for _, clause := range s.Body.List {
+				for _, x := range clause.(*ast.CaseClause).List {
+					used[types.ExprString(x)] = true
+				}
 			}
 		}
-		break
 	}
 	return used
 }
@@ -223,13 +220,10 @@ func (a *advisor) names() (list []string) {
 	for name := range a.h.World().Imports {
 		list = append(list, name)
 	}
-	for _, f := range a.c.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && a.c.Info.Defs[id] != nil && id.Name != "cell" {
-				list = append(list, id.Name)
-			}
-			return true
-		})
+	for id, o := range a.c.Info.Defs {
+		if o != nil && id.Name != "cell" {
+			list = append(list, id.Name)
+		}
 	}
 	return list
 }
@@ -248,16 +242,9 @@ var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "er
 // exportedAs finds the meaning of a name without a package: Println and println are fmt.Println, sqrt is
 // math.Sqrt.
 func (h *Helper) exportedAs(name string) string {
-	paths := append(slices.Clone(common), stdlib.Engine()...)
-	for _, path := range paths {
-		p, err := h.Package(path)
-		if err != nil {
-			continue
-		}
-		for _, n := range p.Scope().Names() {
-			if token.IsExported(n) && strings.EqualFold(n, name) {
-				return p.Name() + "." + n
-			}
+	for _, path := range append(slices.Clone(common), stdlib.Engine()...) {
+		if found := h.exported(path, name); found != "" {
+			return path[strings.LastIndexByte(path, '/')+1:] + "." + found
 		}
 	}
 	return ""

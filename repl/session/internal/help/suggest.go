@@ -230,7 +230,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return "there is no " + name, "a cell that shows no value keeps none"
 	}
 	near := DidYouMean(name, a.names())
-	if assigned(a.c.Files, a.pos) {
+	if a.assigned() {
 		if goLine := a.inGo(); goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
@@ -299,19 +299,10 @@ func (a *advisor) parent() ast.Node {
 	return nil
 }
 
-// assigned says whether the identifier at pos stands on the left of a plain assignment.
-func assigned(files []*ast.File, pos token.Pos) (found bool) {
-	for _, f := range files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
-				for _, e := range a.Lhs {
-					found = found || e.Pos() == pos
-				}
-			}
-			return !found
-		})
-	}
-	return found
+// assigned says whether the identifier of the complaint stands on the left of a plain assignment.
+func (a *advisor) assigned() bool {
+	s := around[*ast.AssignStmt](a.path())
+	return s != nil && s.Tok == token.ASSIGN && slices.ContainsFunc(s.Lhs, func(x ast.Expr) bool { return x.Pos() == a.pos })
 }
 
 // selector returns the selection whose name the complaint is about, and whether it is called.

@@ -93,7 +93,7 @@ func Block(lines []string) string {
 func Statement(lines []string) (text string, rest []string) {
 	lines = joined(lines)
 	text = strings.TrimSpace(uncommented(lines[0]))
-	lines, depth := lines[1:], indentation(lines[0])
+	lines, depth := lines[1:], Indentation(lines[0])
 	if !strings.HasSuffix(text, ":") {
 		return text, lines
 	}
@@ -103,7 +103,7 @@ func Statement(lines []string) (text string, rest []string) {
 			lines = lines[1:]
 			continue
 		}
-		if indentation(lines[0]) <= depth {
+		if Indentation(lines[0]) <= depth {
 			break
 		}
 		var inner string
@@ -113,14 +113,15 @@ func Statement(lines []string) (text string, rest []string) {
 	if len(body) > 0 {
 		text += indent + strings.Join(body, "; ") + dedent
 	}
-	if len(lines) > 0 && indentation(lines[0]) == depth && goesOn(lines[0]) {
+	if len(lines) > 0 && Indentation(lines[0]) == depth && goesOn(lines[0]) {
 		more, after := Statement(lines)
 		return text + " " + more, after
 	}
 	return text, lines
 }
 
-func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+// Indentation returns the number of blanks and tabs that a line begins with.
+func Indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // goesOn says whether a line is a part of the statement above it.
 func goesOn(line string) bool {
