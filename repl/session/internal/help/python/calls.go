@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/types"
@@ -102,10 +103,7 @@ func (t *translator) module(n *node, member string) string {
 			return ""
 		}
 	}
-	if path == "random" || path == "re" { // Python's own
-		return map[string]string{"random": "rand", "re": "regexp"}[path]
-	}
-	return path
+	return cmp.Or(map[string]string{"random": "rand", "re": "regexp"}[path], path) // Python's own
 }
 
 // imported returns the module from which people import a name to use it alone: nn for Linear, or "".
@@ -155,21 +153,19 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 	if ok && len(args) == 0 && strings.HasSuffix(name, "Loss") && sig.Params().Len() == 2 {
 		return text // nn.MSELoss() returns the function
 	}
-	after, path := "", module
+	after := ""
 	var rest []argument
+	var to []*node
 	for i, a := range args {
 		switch {
 		case a.name == "requires_grad":
 			if a.text == "true" {
-				after += ".Param()"
+				after = ".Param()"
 			}
 		case i > 0 && a.name == "" && strings.HasPrefix(a.text, "dtype."), a.name == "dtype" && strings.HasPrefix(dtypeOf(a.text), "dtype."):
-			after = ".Cast(" + dtypeOf(a.text) + ")" + after
+			to = append(to, &node{op: "go", text: dtypeOf(a.text)})
 		case a.name == "device":
-			after = t.deviceOf(a) + after
-		case a.name == "bias" && a.text == "false" && text == "nn.NewLinearBias":
-			text, path = "nn.NewLinear", "go"
-		case a.name == "bias" && a.text == "true" && text == "nn.NewLinearBias":
+			to = append(to, &node{op: a.node.op, text: a.node.text, kids: a.node.kids})
 		default:
 			rest = append(rest, a)
 		}
@@ -177,10 +173,10 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 	made, ok := "", false
 	if !foreign {
 		if made, ok = t.plainCall(text, rest), true; t.typeOf(made) == nil {
-			made, ok = t.known(path, name, rest)
+			made, ok = t.known(module, name, rest)
 		}
 	} else {
-		made, ok = t.known(path, name, rest)
+		made, ok = t.known(module, name, rest)
 	}
 	if !ok && len(rest) > 0 && t.family(rest[0].text) == "tensor" && elsewhere.Known(module) { // F.relu(x)
 		n := of("call", &node{op: ".", text: name, kids: []*node{rest[0].node}})
@@ -191,29 +187,17 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 			made, ok = t.known("", name, rest)
 		}
 	}
-	if !ok && strings.HasPrefix(elsewhere.Lookup(module, name), "// ") {
-		giveUp() // it has words
-	}
 	if !ok {
+		need(!strings.HasPrefix(elsewhere.Lookup(module, name), "// ")) // it has words
 		made = t.plainCall(text, rest)
+	}
+	for _, d := range slices.Backward(to) {
+		made = t.expr(of("call", &node{op: ".", text: "to", kids: []*node{{op: "go", text: made}}}, d))
 	}
 	if after != "" {
 		made = in(made, primary) + after
 	}
 	return made
-}
-
-// deviceOf writes an argument device=… as a call behind what is made.
-func (t *translator) deviceOf(a argument) string {
-	n := of("call", &node{op: ".", text: "to", kids: []*node{{op: "name", text: "x"}}}, &node{op: a.node.op, text: a.node.text, kids: a.node.kids})
-	for _, r := range rules()["call"] {
-		b := &binding{nodes: map[string][]*node{}}
-		if t.matches(r.pattern, n, b) && len(b.kinds) == 1 && b.kinds[0].kind == "tensor" && !b.loses(r) {
-			return strings.TrimPrefix(t.filledRule(r.goText, b, false), "x")
-		}
-	}
-	giveUp()
-	return ""
 }
 
 // dtypeOf returns the type that a text names, "float32", or the text.
@@ -336,10 +320,8 @@ func printed(args []argument) string {
 		format := strings.TrimSuffix(strings.Repeat("%v"+between, len(list)), between) + strings.ReplaceAll(said["end"], "%", "%%")
 		return fmt.Sprintf("fmt.Printf(%q, %s)", format, all)
 	}
-	if format, ok := strings.CutPrefix(all, `fmt.Sprintf("`); ok && len(list) == 1 { // one call is enough
-		if body, rest, ok := strings.Cut(format, `", `); ok {
-			return fmt.Sprintf(`fmt.Printf("%s\n", %s`, body, rest)
-		}
+	if format, rest, ok := strings.Cut(all, `", `); ok && len(list) == 1 && strings.HasPrefix(format, `fmt.Sprintf("`) { // one call is enough
+		return strings.Replace(format, "Sprintf", "Printf", 1) + `\n", ` + rest
 	}
 	return "fmt.Println(" + all + ")"
 }
@@ -395,12 +377,6 @@ func (t *translator) plainCall(f string, args []argument) string {
 		case *types.Slice: // nn.Sequential(a, b)
 			need(len(named) == 0)
 			return f + "{" + strings.Join(list, ", ") + "}"
-		}
-	}
-	if sig != nil && len(named) > 0 && sig.Params().Len() == len(list)+1 {
-		last := sig.Params().At(len(list)).Type()
-		if options, ok := last.Underlying().(*types.Struct); ok {
-			list, named = append(list, typeText(last)+"{"+t.fields(options, named)+"}"), nil
 		}
 	}
 	for _, a := range named { // in their places

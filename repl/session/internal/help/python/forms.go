@@ -81,13 +81,9 @@ func bind(text string, bound map[string]string) string {
 
 // WithOperand returns Go of the table with the operand of a method put in.
 func WithOperand(goText, operand string) string {
-	names := Operands(goText)
-	if len(names) == 0 {
-		return goText
-	}
 	name := "x"
-	if !slices.Contains(names, name) {
-		name = names[0]
+	if names := Operands(goText); !slices.Contains(names, name) {
+		name = append(names, name)[0]
 	}
 	text, changes := strings.CutPrefix(goText, "x = ")
 	if text = bind(text, map[string]string{name: operand}); changes {
@@ -112,28 +108,20 @@ func Callee(module, name string) string {
 	if t, ok := strings.CutPrefix(forms[0], "x.Cast(dtype."); ok {
 		return "dtype." + strings.TrimSuffix(t, ")")
 	}
-	expr, err := parser.ParseExpr(forms[0])
-	for err == nil {
-		switch e := expr.(type) {
-		case *ast.CallExpr:
-			expr = e.Fun
-			continue
-		case *ast.CompositeLit:
-			expr = e.Type
-			continue
-		case *ast.SelectorExpr:
-			if lit, ok := e.X.(*ast.CompositeLit); ok { // optim.AdamW{}.New
-				expr = lit
-				continue
-			}
-			if x, ok := e.X.(*ast.Ident); ok && !slices.Contains(exampleNames, x.Name) && gotoken.IsExported(e.Sel.Name) {
-				return types.ExprString(e)
-			}
-		}
-		break
+	f, _ := readForm(forms[0])
+	called := forms[0]
+	for call := f.call; call != nil; call, _ = call.Fun.(*ast.CallExpr) {
+		called = types.ExprString(call.Fun)
 	}
-	return ""
+	m := ofPackage().FindStringSubmatch(called)
+	if m == nil || slices.Contains(exampleNames, m[2]) {
+		return ""
+	}
+	return m[1]
 }
+
+// ofPackage matches an exported name of a package, or what is made of its type: optim.AdamW{}.New.
+var ofPackage = lazy.Regexp(`^((\w+)\.[A-Z]\w*)(?:\{.*\}(?:\.\w+)?)?$`)
 
 // known writes a call of a name of PyTorch, NumPy or MLX that the table has. The first argument of a
 // method is its operand. There is one form for each number of arguments, and the last is that for more.

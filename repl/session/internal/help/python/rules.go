@@ -287,7 +287,7 @@ func (t *translator) filledText(goText string, b *binding) string {
 		switch prec := precedence(text); {
 		case after != "" && strings.IndexByte(".[(", after[0]) >= 0:
 			text = in(text, primary)
-		case prec < unaryPrec && (operates(before, true) || operates(strings.TrimLeft(after, " "), false)):
+		case prec < unaryPrec && (endsOperator().MatchString(before) || beginsOperator().MatchString(after)):
 			text = "(" + text + ")"
 		}
 		out.WriteString(text)
@@ -296,15 +296,11 @@ func (t *translator) filledText(goText string, b *binding) string {
 	return out.String() + goText[from:]
 }
 
-// operates says whether a text ends or begins with an operator between operands.
-func operates(text string, ends bool) bool {
-	for _, op := range []string{"==", "!=", "+", "-", "*", "/", "%", "!", "&&", "<", ">"} {
-		if ends && strings.HasSuffix(text, op) || !ends && strings.HasPrefix(text, op) {
-			return true
-		}
-	}
-	return false
-}
+// endsOperator and beginsOperator match a text that ends or begins with an operator between operands.
+var (
+	endsOperator   = lazy.Regexp(`([=!]=|[-+*/%!<>]|&&)$`)
+	beginsOperator = lazy.Regexp(`^ *([=!]=|[-+*/%!<>]|&&)`)
+)
 
 // part writes one part: word is its name in the rule, or a function of it.
 func (t *translator) part(word string, nodes []*node) string {
@@ -375,8 +371,8 @@ func (t *translator) isKind(n *node, kind string) bool {
 	case "dtype":
 		return strings.HasPrefix(t.expr(n), "dtype.")
 	}
-	if n.op == "either" || n.op == "go" {
-		return false
+	if n.op == "either" || n.op == "go" { // of a call, a tensor is moved
+		return n.op == "go" && kind == "tensor"
 	}
 	x := t.operand(n)
 	typ := t.typeOf(x)

@@ -93,7 +93,7 @@ func (t *translator) translate(n *node) string {
 			return t.stands("tok")
 		}
 		return n.text
-	case "number", "string":
+	case "number", "string", "go":
 		return n.text
 	case "f":
 		return fmt.Sprintf("fmt.Sprintf(%s, %s)", n.text, t.formatted(n.text, t.texts(n.kids)))
