@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -77,13 +78,12 @@ const (
 // find collects the candidates.
 func (c *candidates) find() {
 	n := len(c.path)
-	if c.afterIf() {
-		c.keyword("else", keywordGroup)
+	switch {
+	case c.afterIf():
+		c.addKeywords("else")
 		return
-	}
-	if strings.HasPrefix(c.Rest, "default") { // in a switch, before its first clause
-		c.keyword("case", keywordGroup)
-		c.keyword("default", keywordGroup)
+	case strings.HasPrefix(c.Rest, "default"): // in a switch, before its first clause
+		c.addKeywords("case", "default")
 		return
 	}
 	if !c.found() || n < 2 {
@@ -102,12 +102,8 @@ func (c *candidates) find() {
 		return
 	case *ast.FuncDecl, *ast.LabeledStmt:
 		return // the cursor is in a new name
-	case *ast.Field:
-		if parent.Type != id && len(parent.Names) > 0 {
-			return
-		}
-	case *ast.TypeSpec:
-		if parent.Name == id {
+	case *ast.Field, *ast.TypeSpec:
+		if !c.typePosition(n - 1) {
 			return
 		}
 	case *ast.ValueSpec:
@@ -201,10 +197,7 @@ func (c *candidates) fits(kind string, t types.Type) int {
 	if sig, ok := t.Underlying().(*types.Signature); ok && sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), c.want) {
 		return 1
 	}
-	if i, ok := c.want.Underlying().(*types.Interface); ok && i.Empty() {
-		return 2
-	}
-	if types.AssignableTo(t, c.want) {
+	if i, ok := c.want.Underlying().(*types.Interface); (!ok || !i.Empty()) && types.AssignableTo(t, c.want) {
 		return 1
 	}
 	return 2
@@ -216,12 +209,7 @@ const MaxListed = 500
 // sorted returns the candidates in order, each with its documentation.
 func (c *candidates) sorted() []Completion {
 	slices.SortFunc(c.list, func(a, b candidate) int {
-		for _, d := range [...]int{a.match - b.match, a.fit - b.fit, a.group - b.group} {
-			if d != 0 {
-				return d
-			}
-		}
-		return strings.Compare(a.Text, b.Text)
+		return cmp.Or(a.match-b.match, a.fit-b.fit, a.group-b.group, strings.Compare(a.Text, b.Text))
 	})
 	list := make([]Completion, 0, min(len(c.list), MaxListed))
 	for i, x := range c.list {
@@ -238,11 +226,9 @@ func (c *candidates) sorted() []Completion {
 
 // members completes the name after a dot.
 func (c *candidates) members(x ast.Expr) {
-	if id, ok := x.(*ast.Ident); ok {
-		if name, ok := c.Info.Uses[id].(*types.PkgName); ok {
-			c.exported(name.Imported())
-			return
-		}
+	if name, ok := c.place.object(x).(*types.PkgName); ok {
+		c.exported(name.Imported())
+		return
 	}
 	tv := c.Info.Types[x]
 	if !known(tv.Type) {
@@ -281,20 +267,15 @@ func (c *candidates) literalFields(at int) {
 		return
 	}
 	given := append(slices.Clone(l.Keys), keysAfter(c.after)...)
-	want := c.want
-	c.want = nil
-	for i := range u.NumFields() {
-		f := u.Field(i)
-		if !visible(f) || slices.Contains(given, f.Name()) {
-			continue
-		}
-		text := f.Name() + ": "
-		if strings.HasPrefix(strings.TrimLeft(c.after, " "), ":") {
-			text = f.Name()
-		}
-		c.add(Completion{Text: text, Kind: "field", Detail: detail(f), Doc: c.h.memberDoc(c.st, t, f)}, nil, fieldGroup+i-1000)
+	colon := ": "
+	if strings.HasPrefix(strings.TrimLeft(c.after, " "), ":") {
+		colon = ""
 	}
-	c.want = want
+	for i := range u.NumFields() {
+		if f := u.Field(i); visible(f) && !slices.Contains(given, f.Name()) {
+			c.add(Completion{Text: f.Name() + colon, Kind: "field", Detail: detail(f), Doc: c.h.memberDoc(c.st, t, f)}, nil, fieldGroup+i-1000)
+		}
+	}
 }
 
 // keysAfter returns the keys of a literal behind the cursor.

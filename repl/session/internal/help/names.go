@@ -22,12 +22,13 @@ func (c *candidates) names() {
 			}
 		}
 	}
+	locals := c.extra
 	for _, name := range c.Pkg.Scope().Names() {
 		if o := c.Pkg.Scope().Lookup(name); c.file.FileStart <= o.Pos() && o.Pos() <= c.file.FileEnd {
-			c.object(o, localGroup)
+			locals = append(locals, o)
 		}
 	}
-	for _, o := range c.extra {
+	for _, o := range locals {
 		c.object(o, localGroup)
 	}
 	c.st.All(func(e *world.Entity) {
@@ -58,13 +59,11 @@ func (c *candidates) object(o types.Object, group int) {
 		return
 	}
 	t := o.Type()
+	if u, ok := t.Underlying().(*types.Interface); ok && !u.IsMethodSet() {
+		t = nil // a constraint is no type of a value
+	}
 	if _, ok := o.(*types.Builtin); ok {
 		t = nil
-	}
-	if _, ok := o.(*types.TypeName); ok {
-		if b, ok := o.Type().Underlying().(*types.Interface); ok && !b.IsMethodSet() {
-			t = nil
-		}
 	}
 	if ptr, ok := c.want.(*types.Pointer); ok && c.Prefix == "" && kindOfObject(o) == "var" && types.Identical(ptr.Elem(), t) {
 		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: world.TypeString(ptr)}, ptr, group)
@@ -162,24 +161,26 @@ func (c *candidates) usedCases() map[string]bool {
 
 // keywords adds the keywords that can stand at the cursor.
 func (c *candidates) keywords() {
-	var list []string
 	if c.Prefix != "" {
-		list = append(list, "func", "map", "struct", "chan", "interface")
+		c.addKeywords("func", "map", "struct", "chan", "interface")
 	}
 	l := c.Inner()
 	if c.Begins && (c.Prefix != "" || l.Inside == cursor.Cases) {
-		list = append(list, c.statementKeywords(l)...)
+		c.addKeywords(c.statementKeywords(l)...)
 	}
 	if l.Header == token.FOR && (c.Prev == token.DEFINE || c.Prev == token.ASSIGN || c.Prev == token.FOR) {
-		c.keyword("range", fieldGroup)
-	}
-	for _, k := range list {
-		c.keyword(k, keywordGroup)
+		c.addKeywords("range")
 	}
 }
 
-func (c *candidates) keyword(name string, group int) {
-	c.add(Completion{Text: name, Kind: "keyword", Doc: Language()[name].Doc}, nil, group)
+func (c *candidates) addKeywords(names ...string) {
+	for _, name := range names {
+		group := keywordGroup
+		if name == "range" { // nothing else is likelier where it can stand
+			group = fieldGroup
+		}
+		c.add(Completion{Text: name, Kind: "keyword", Doc: Language()[name].Doc}, nil, group)
+	}
 }
 
 func (c *candidates) statementKeywords(l *cursor.Level) (list []string) {

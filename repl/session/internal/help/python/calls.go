@@ -108,16 +108,20 @@ func (t *translator) module(n *node, member string) string {
 
 // imported returns the module from which people import a name to use it alone: nn for Linear, or "".
 func imported(name string) string {
-	modules := []string{"nn", "optim", "data", "torch", "hub"}
-	if name == "" || !unicode.IsUpper(rune(name[0])) {
-		modules = modules[3:]
-	}
-	for _, module := range modules {
+	for _, module := range ModulesOf(name) {
 		if len(elsewhere.Forms(module, name)) > 0 {
 			return module
 		}
 	}
 	return ""
+}
+
+// ModulesOf lists the modules from which people import a name to use it alone.
+func ModulesOf(name string) []string {
+	if name != "" && unicode.IsUpper(rune(name[0])) {
+		return []string{"nn", "optim", "data", "torch", "hub"}
+	}
+	return []string{"torch", "hub"}
 }
 
 // packageName returns Go's name for one of a module, and whether it is another library's.

@@ -231,8 +231,6 @@ func (t *translator) assign(x, value *node) string {
 		return y
 	case strings.HasPrefix(y, "lora.Inject("+name+", "): // changes the model
 		return "adapter := " + y
-	case y == "nil" && t.family(name) == "tensor":
-		return name + " = tensor.Tensor{}"
 	case y == "nil" && t.typeOf(name) == nil:
 		return "var " + name + " any"
 	case call == "safetensors.Load":
@@ -270,20 +268,16 @@ func (t *translator) several(targets []*node, value *node) string {
 		list := t.expr(value)
 		if values = []string{list}; t.family(list) == "slice" { // rows, columns = x.shape
 			values = nil
+			x, form := list, "%s[%d]"
+			if shaped, ok := strings.CutSuffix(list, ".Shape()"); ok {
+				x, form = shaped, "%s.Len(%d)"
+			}
 			for i := range names {
-				if x, ok := strings.CutSuffix(list, ".Shape()"); ok {
-					values = append(values, fmt.Sprintf("%s.Len(%d)", x, i))
-				} else {
-					values = append(values, fmt.Sprintf("%s[%d]", list, i))
-				}
+				values = append(values, fmt.Sprintf(form, x, i))
 			}
 		}
 	}
-	op := ":="
-	if known {
-		op = "="
-	}
-	return strings.Join(names, ", ") + " " + op + " " + strings.Join(values, ", ")
+	return strings.Join(names, ", ") + map[bool]string{true: " = ", false: " := "}[known] + strings.Join(values, ", ")
 }
 
 // operator returns = for a variable that can hold the value, and := otherwise.
@@ -346,10 +340,7 @@ func (t *translator) forLoop(n *node) string {
 	if strings.Contains(opening, ".Batch(") {
 		t.learn(n, opening)
 	}
-	names := make([]string, 0, len(loop.kids))
-	for _, name := range loop.kids[:len(loop.kids)-1] {
-		names = append(names, name.text)
-	}
+	names := t.texts(loop.kids[:len(loop.kids)-1])
 	text := t.body(body, opening, "fmt.Println("+strings.Join(names, ", ")+")")
 	if text == "" { // pass
 		text = strings.TrimSuffix(strings.Repeat("_, ", len(names)), ", ") + " = " + strings.Join(names, ", ")
