@@ -245,13 +245,9 @@ func (l *filling) take(a argument, first bool) {
 		l.takeNext(a, first)
 	case a.name == "keepdim" || a.name == "keepdims":
 		l.keep = a.text == "true"
-	case isAxis(a.name):
+	case isAxis(a.name) && !l.flat():
 		at := l.axis()
-		if l.flat() { // has no axis left
-			l.options = append(l.options, a)
-			return
-		}
-		if at < 0 {
+		if at < 0 || at >= len(l.call.Args) {
 			l.more = append(l.more, l.shapeOf(a)...)
 			return
 		}
@@ -272,10 +268,7 @@ func (l *filling) takeNext(a argument, first bool) {
 	number := f == "int" || f == "float"
 	ofTensor := f == "tensor"
 	operand := !number && f != "string" && items == nil // not a path or a number
-	name := ""
-	if len(l.names) > 0 {
-		name = l.names[0]
-	}
+	name := append(l.names, "")[0]
 	switch {
 	case first && name == "x" && strings.HasPrefix(l.text, "x.") && (number || f == "slice"): // np.mean([1, 2])
 		l.bound["x"], l.names = "tensor.From("+a.text+")", l.names[1:]
@@ -288,8 +281,6 @@ func (l *filling) takeNext(a argument, first bool) {
 		l.list = append(l.list, a.text)
 	case len(items) > 0 && len(l.slots) > 0 && l.square(items):
 		l.given[l.slots[0]], l.slots = l.t.expr(items[0]), l.slots[1:]
-	case l.flat() && len(l.slots) == 0:
-		l.options = append(l.options, a)
 	case len(l.slots) == 0 || items != nil && !l.nextIs("[]"):
 		l.more = append(l.more, l.shapeOf(a)...)
 	default:
@@ -318,17 +309,12 @@ func (l *filling) lacks() bool {
 			return true
 		}
 	}
-	if len(l.slots) == 1 && strings.Contains(l.text, ".Clip(") { // both ends are needed
-		return true
-	}
-	if madeInside().MatchString(l.text) {
-		return true
-	}
 	replaced := len(l.given)+len(l.more) > 0
-	return !strings.HasPrefix(l.text, "data.") && slices.ContainsFunc(l.slots, func(i int) bool { // any batch is one
+	example := func(i int) bool {
 		n, err := strconv.Atoi(l.textOf(l.call.Args[i]))
 		return err == nil && n > 1 && !(replaced && l.ofShape(i))
-	})
+	}
+	return madeInside().MatchString(l.text) || !strings.HasPrefix(l.text, "data.") && slices.ContainsFunc(l.slots, example) // any batch is one
 }
 
 // madeInside matches a tensor of an example's shape that is an operand within a form.
@@ -364,16 +350,13 @@ func (l *filling) signature() *types.Signature {
 	return sig
 }
 
-// axis returns the argument of the outermost call that is one axis, or -1.
+// axis returns the parameter of the outermost call that is one axis, or -1.
 func (l *filling) axis() int {
-	if sig := l.signature(); sig != nil {
-		for i := range min(sig.Params().Len(), len(l.call.Args)) {
-			if sig.Params().At(i).Name() == "axis" {
-				return i
-			}
-		}
+	sig := l.signature()
+	if sig == nil {
+		return -1
 	}
-	return -1
+	return slices.IndexFunc(slices.Collect(sig.Params().Variables()), func(v *types.Var) bool { return v.Name() == "axis" })
 }
 
 // ofShape says whether an argument of the outermost call belongs to a shape.
@@ -390,14 +373,11 @@ func (l *filling) written() (string, bool) {
 	}
 	var list []string
 	for i, arg := range l.call.Args {
-		text, ok := l.given[i]
-		if l.ofShape(i) && !ok && len(l.given)+len(l.more) > 0 {
-			continue // of the example's shape
+		if text, ok := l.given[i]; ok {
+			list = append(list, text)
+		} else if !l.ofShape(i) || len(l.given)+len(l.more) == 0 { // not of the example's shape
+			list = append(list, bind(l.textOf(arg), l.bound))
 		}
-		if !ok {
-			text = bind(l.textOf(arg), l.bound)
-		}
-		list = append(list, text)
 	}
 	if len(l.options)+len(l.more) > 0 {
 		if s, typ := optionsOf(sig); s != nil {
@@ -432,9 +412,8 @@ func optionsOf(sig *types.Signature) (*types.Struct, string) {
 	if list, ok := t.(*types.Slice); ok && sig.Variadic() {
 		t = list.Elem()
 	}
-	s, _ := t.Underlying().(*types.Struct)
-	if IsTensor(t) {
-		s = nil
+	if s, ok := t.Underlying().(*types.Struct); ok && !IsTensor(t) {
+		return s, typeText(t)
 	}
-	return s, typeText(t)
+	return nil, ""
 }

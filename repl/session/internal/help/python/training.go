@@ -81,7 +81,7 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 	params := "New(" + args[0].text + ")"
 	if list := args[0].items(); len(list) > 0 { // optim.SGD([w, b])
 		params = "Of(" + t.joined(list) + ")"
-	} else if !strings.HasPrefix(args[0].text, "nn.Params(") {
+	} else if !strings.HasPrefix(params, "New(nn.Params(") {
 		return "", false
 	}
 	var list []argument
@@ -112,10 +112,8 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 		}
 		list = append(list, argument{name: "weight_decay", text: decay})
 	}
-	options, _ := under(t.typeOf(f + "{}")).(*types.Struct)
-	if options == nil {
-		return "", false
-	}
+	options, ok := under(t.typeOf(f + "{}")).(*types.Struct)
+	need(ok)
 	return fmt.Sprintf("%s{%s}.%s", f, t.fields(options, list), params), true
 }
 
