@@ -95,7 +95,13 @@ func (c *candidates) wanted(parent, x ast.Node, i int) types.Type {
 	case *ast.ReturnStmt:
 		return c.result(max(indexOf(p.Results, x), 0), i)
 	case *ast.CaseClause:
-		return c.tag(i)
+		s, ok := c.path[i-2].(*ast.SwitchStmt)
+		if ok && s.Tag != nil {
+			return c.typeOf(s.Tag)
+		}
+		if ok {
+			return types.Typ[types.Bool]
+		}
 	case *ast.IfStmt, *ast.ForStmt:
 		return types.Typ[types.Bool]
 	case *ast.SendStmt:
@@ -275,16 +281,4 @@ func (c *candidates) result(at, i int) types.Type {
 		break
 	}
 	return nil
-}
-
-// tag returns the type of the value that a switch compares; path[i] is the clause.
-func (c *candidates) tag(i int) types.Type {
-	s, ok := c.path[i-2].(*ast.SwitchStmt)
-	switch {
-	case !ok:
-		return nil
-	case s.Tag == nil:
-		return types.Typ[types.Bool]
-	}
-	return c.typeOf(s.Tag)
 }

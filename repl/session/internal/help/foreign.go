@@ -372,8 +372,8 @@ func tensorPower(call *ast.CallExpr) string {
 // NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or
 // what was probably meant.
 func (h *Helper) NoteOf(x ast.Expr, t types.Type, src string) string {
-	if place := h.placeOfFunc(x); place != "" {
-		return place
+	if e := h.World().Names[types.ExprString(x)]; e != nil && e.Kind == world.Func {
+		return h.placeOf(e)
 	}
 	if sel, ok := x.(*ast.SelectorExpr); ok { // x.T without its parentheses
 		if e := h.World().Names[types.ExprString(sel.X)]; e != nil && e.Kind == world.Var && family(e.Obj.Type()) == "tensor" {

@@ -143,17 +143,6 @@ func (h *Helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
 	return info
 }
 
-// placeOfFunc returns the place where a cell has declared the function that an expression names. It is
-// empty for every other expression.
-func (h *Helper) placeOfFunc(x ast.Expr) string {
-	if id, ok := x.(*ast.Ident); ok {
-		if e := h.World().Names[id.Name]; e != nil && e.Kind == world.Func {
-			return h.placeOf(e)
-		}
-	}
-	return ""
-}
-
 // placeOf returns the place where a cell has declared an entity.
 func (h *Helper) placeOf(e *world.Entity) string {
 	switch {

@@ -15,7 +15,7 @@ import (
 // names completes a name without a dot: locals of the unfinished cell, declarations of the cell and the
 // session, packages, predeclared names.
 func (c *candidates) names() {
-	for scope := c.Pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.Pkg.Scope(); scope = scope.Parent() {
+	for _, scope := range c.scopes() {
 		for _, name := range scope.Names() {
 			if _, o := scope.LookupParent(name, c.at); o != nil && o.Parent() == scope {
 				c.object(o, localGroup)
@@ -225,14 +225,6 @@ func (a *advisor) names() (list []string) {
 		if o != nil && id.Name != "cell" {
 			list = append(list, id.Name)
 		}
-	}
-	return list
-}
-
-func packageNames() (list []string) {
-	for _, path := range stdlib.Paths() {
-		name, _ := stdlib.Name(path)
-		list = append(list, name)
 	}
 	return list
 }

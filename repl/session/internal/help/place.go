@@ -57,7 +57,14 @@ func (h *Helper) place(src string, pos int) *place {
 	text, at := pl.Whole(src[pl.start:pos])
 	after := laterDecls(src, pl.start, pos)
 	if kind == cell.Declaration {
-		pl.extra = pl.variables(decls.String(), stmts.String())
+		pl.check("package "+world.PkgPath+"\n"+decls.String()+"\nfunc cell__() {\n"+stmts.String(), "", "\n}", 0)
+		for _, scope := range pl.scopes() {
+			for _, name := range scope.Names() {
+				if o, ok := scope.Lookup(name).(*types.Var); ok { // which the declaration sees
+					pl.extra = append(pl.extra, types.NewVar(token.NoPos, pl.Pkg, name, o.Type()))
+				}
+			}
+		}
 		pl.check("package "+world.PkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at)
 		return pl
 	}
@@ -133,27 +140,13 @@ func laterDecls(src string, start, pos int) string {
 	return b.String()
 }
 
-// variables returns the variables that the statements before a declaration declare: the declaration sees
-// them.
-func (pl *place) variables(decls, stmts string) (list []types.Object) {
-	if strings.TrimSpace(stmts) == "" {
+// scopes returns the scopes around the cursor within the text that was checked, the innermost first.
+func (pl *place) scopes() (list []*types.Scope) {
+	if pl.Facts == nil {
 		return nil
 	}
-	fset := token.NewFileSet()
-	src := "package " + world.PkgPath + "\n" + decls + "\nfunc cell__() {\n" + stmts + "\n}"
-	file, _ := notation.ParseFile(fset, "", src, parser.SkipObjectResolution|parser.AllErrors)
-	c := pl.h.checkUnfinished(fset, pl.st, file, nil)
-	if c == nil {
-		return nil
-	}
-	scope := c.Pkg.Scope().Innermost(file.End() - 1) // of cell__
-	if scope == nil {
-		return nil
-	}
-	for _, name := range scope.Names() {
-		if o, ok := scope.Lookup(name).(*types.Var); ok {
-			list = append(list, types.NewVar(token.NoPos, c.Pkg, name, o.Type()))
-		}
+	for s := pl.Pkg.Scope().Innermost(pl.at); s != nil && s != types.Universe && s != pl.Pkg.Scope(); s = s.Parent() {
+		list = append(list, s)
 	}
 	return list
 }

@@ -230,7 +230,8 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return "there is no " + name, "a cell that shows no value keeps none"
 	}
 	near := DidYouMean(name, a.names())
-	if a.assigned() {
+	s := around[*ast.AssignStmt](a.path())
+	if s != nil && s.Tok == token.ASSIGN && slices.ContainsFunc(s.Lhs, func(x ast.Expr) bool { return x.Pos() == a.pos }) {
 		if goLine := a.inGo(); goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
@@ -252,7 +253,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return msg, a.h.pasteable(say, a.line())
 	}
 	if qualifies {
-		return msg, cmp.Or(DidYouMean(name, append(a.names(), packageNames()...)), a.packageWith(name))
+		return msg, a.nearPackage(name)
 	}
 	if unicode.IsUpper(rune(name[0])) && near == "" {
 		if say := a.bare(name); say != "" {
@@ -271,16 +272,18 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	return msg, near
 }
 
-// packageWith suggests the package whose name is near to a misspelt one, and which has what is selected.
-func (a *advisor) packageWith(name string) string {
+// nearPackage suggests a name or a package for a misspelt one, or the package that has what is selected.
+func (a *advisor) nearPackage(name string) (has string) {
 	sel, _ := a.parent().(*ast.SelectorExpr)
+	names := a.names()
 	for _, path := range stdlib.Paths() {
 		pkg, _ := stdlib.Name(path)
-		if sel != nil && len(name) > 2 && near.Edits(name, pkg) <= 2 && a.h.exports(path, sel.Sel.Name) {
-			return "did you mean " + pkg + "?"
+		names = append(names, pkg)
+		if has == "" && sel != nil && len(name) > 2 && near.Edits(name, pkg) <= 2 && a.h.exports(path, sel.Sel.Name) {
+			has = "did you mean " + pkg + "?"
 		}
 	}
-	return ""
+	return cmp.Or(DidYouMean(name, names), has)
 }
 
 // mentions says whether a text uses a name without declaring it.
@@ -297,12 +300,6 @@ func (a *advisor) parent() ast.Node {
 		return path[1]
 	}
 	return nil
-}
-
-// assigned says whether the identifier of the complaint stands on the left of a plain assignment.
-func (a *advisor) assigned() bool {
-	s := around[*ast.AssignStmt](a.path())
-	return s != nil && s.Tok == token.ASSIGN && slices.ContainsFunc(s.Lhs, func(x ast.Expr) bool { return x.Pos() == a.pos })
 }
 
 // selector returns the selection whose name the complaint is about, and whether it is called.

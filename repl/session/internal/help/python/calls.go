@@ -85,14 +85,6 @@ func (t *translator) call(n *node) string {
 	return t.plainCall(text, args)
 }
 
-func textsOf(args []argument) []string {
-	list := make([]string, len(args))
-	for i, a := range args {
-		list[i] = a.text
-	}
-	return list
-}
-
 func (t *translator) family(text string) string { return Family(t.typeOf(text)) }
 
 // module returns the module whose member a name is: the names of packages stand for no value.
@@ -220,8 +212,12 @@ func (t *translator) methodCall(f *node, args []argument) string {
 	if body, err := strconv.Unquote(operand.text); operand.op == "string" && name == "format" && err == nil {
 		format, fields := formatOf(body, false)
 		need(strings.Join(fields, "") == "")
-		need(!slices.ContainsFunc(args, func(a argument) bool { return a.name != "" }))
-		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, t.formatted(format, textsOf(args)))
+		var list []string
+		for _, a := range args {
+			need(a.name == "")
+			list = append(list, a.text)
+		}
+		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, t.formatted(format, list))
 	}
 	x := t.expr(operand)
 	typ := t.typeOf(x)
@@ -384,7 +380,9 @@ func (t *translator) plainCall(f string, args []argument) string {
 		}
 	}
 	for _, a := range named { // in their places
-		need(sig != nil && len(list) < sig.Params().Len() && isNamed(sig.Params().At(len(list)).Name(), a.name))
+		need(sig != nil && len(list) < sig.Params().Len())
+		name := sig.Params().At(len(list)).Name()
+		need(strings.EqualFold(name, strings.ReplaceAll(a.name, "_", "")) || isAxis(name) && isAxis(a.name) || settings()[a.name].field == ".")
 		list = append(list, a.text)
 	}
 	last := len(args) - 1
@@ -392,12 +390,6 @@ func (t *translator) plainCall(f string, args []argument) string {
 		list = append(list[:len(list)-1], t.texts(args[last].items())...) // a shape: zeros((2, 3))
 	}
 	return fmt.Sprintf("%s(%s)", in(f, primary), strings.Join(list, ", "))
-}
-
-// isNamed says whether a parameter is what an argument of another library is called.
-func isNamed(parameter, name string) bool {
-	return strings.EqualFold(parameter, strings.ReplaceAll(name, "_", "")) || isAxis(parameter) && isAxis(name) ||
-		settings()[name].field == "."
 }
 
 // fields writes keyword arguments as the fields of a literal.

@@ -308,20 +308,16 @@ func (t *translator) update(n *node) string {
 // in Python it lives as long as the function.
 func (t *translator) hoist(name, value string) bool {
 	typ := t.typeOf(value)
-	if t.depth == t.base || t.loops > 0 || typ == nil || !t.usedBehind(name) {
+	behind := func(k token) bool {
+		return k.is(name) || k.kind == text && strings.Contains(k.prefix, "f") && strings.Contains(k.text, name)
+	}
+	if t.depth == t.base || t.loops > 0 || typ == nil || !slices.ContainsFunc(t.toks[t.end:], behind) {
 		return false
 	}
 	declaration := "var " + name + " " + typeText(typ)
 	t.hoisted = append(t.hoisted, declaration)
 	t.scope += declaration + "\n"
 	return true
-}
-
-// usedBehind says whether a name stands behind the block around the current statement.
-func (t *translator) usedBehind(name string) bool {
-	return slices.ContainsFunc(t.toks[t.end:], func(k token) bool {
-		return k.is(name) || k.kind == text && strings.Contains(k.prefix, "f") && strings.Contains(k.text, name)
-	})
 }
 
 // forLoop writes a loop over something. If it has no body, the names are printed.
