@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 )
 
 // constructor explains nn.Linear(3, 4), where Linear is a type and NewLinear makes one, and nn.ReLU(x), which
@@ -48,7 +50,7 @@ func (a *advisor) calledField(msg string, m []string) (string, string) {
 		if !ok || sel.Sel.Name != field {
 			continue
 		}
-		for _, o := range members(a.c.Info.TypeOf(sel.X)) {
+		for _, o := range python.Members(a.c.Info.TypeOf(sel.X)) {
 			f, ok := o.(*types.Func)
 			if ok && f.Signature().Params().Len() > 0 && (strings.HasPrefix(f.Name(), field) || strings.HasPrefix(field, f.Name())) {
 				return msg, field + " is a field: did you mean " + f.Name() + detail(f) + "?"

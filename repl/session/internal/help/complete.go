@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 )
 
 // A Completion is one way to go on at the cursor.
@@ -234,11 +235,11 @@ func (c *candidates) members(x ast.Expr) {
 	if !known(tv.Type) {
 		return
 	}
-	list := members(tv.Type)
+	list := python.Members(tv.Type)
 	if tv.IsType() { // a method expression
 		list = nil
 		for method := range types.NewMethodSet(tv.Type).Methods() {
-			if visible(method.Obj()) {
+			if python.Visible(method.Obj()) {
 				list = append(list, method.Obj())
 			}
 		}
@@ -272,7 +273,7 @@ func (c *candidates) literalFields(at int) {
 		colon = ""
 	}
 	for i := range u.NumFields() {
-		if f := u.Field(i); visible(f) && !slices.Contains(given, f.Name()) {
+		if f := u.Field(i); python.Visible(f) && !slices.Contains(given, f.Name()) {
 			c.add(Completion{Text: f.Name() + colon, Kind: "field", Detail: detail(f), Doc: c.h.memberDoc(c.st, t, f)}, nil, fieldGroup+i-1000)
 		}
 	}

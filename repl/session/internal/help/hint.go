@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -268,7 +269,7 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	var parts []string
 	for i := range u.NumFields() {
 		f := u.Field(i)
-		if !visible(f) || i != active && l.Key != f.Name() && slices.Contains(l.Keys, f.Name()) {
+		if !python.Visible(f) || i != active && l.Key != f.Name() && slices.Contains(l.Keys, f.Name()) {
 			continue
 		}
 		if i == active {
@@ -285,9 +286,6 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 func fieldIndex(u *types.Struct, name string) int {
 	return slices.IndexFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return f.Name() == name })
 }
-
-// visible says whether cells can name an object.
-func visible(o types.Object) bool { return o.Exported() || o.Pkg() != nil && !compiled(o) }
 
 func conversionHint(t types.Type) Hint {
 	head, from := types.TypeString(t, world.Qualifier), "value"

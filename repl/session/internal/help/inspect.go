@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -225,7 +226,7 @@ func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr
 	if t == nil {
 		return Info{}, false
 	}
-	for _, o := range members(t) {
+	for _, o := range python.Members(t) {
 		if o.Name() != x.Sel.Name {
 			continue
 		}
@@ -251,7 +252,7 @@ func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr
 // describe lists the members of a type.
 func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 	fields, funcs := Group{Title: "fields"}, Group{Title: "methods"}
-	for _, o := range members(t) {
+	for _, o := range python.Members(t) {
 		group := &fields
 		if _, ok := o.(*types.Func); ok {
 			group = &funcs

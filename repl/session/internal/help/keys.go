@@ -54,12 +54,11 @@ func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
 		return nil
 	}
 	v := pl.valueOf(sel.X)
-	if !v.IsValid() || !v.CanAddr() || !v.Addr().CanInterface() {
-		return nil
-	}
-	if x, ok := reflect.TypeAssert[interface{ Names() []string }](v.Addr()); ok {
-		for _, name := range x.Names() {
-			list = append(list, reflect.ValueOf(name))
+	if v.IsValid() && v.CanAddr() && v.Addr().CanInterface() {
+		if x, ok := reflect.TypeAssert[interface{ Names() []string }](v.Addr()); ok {
+			for _, name := range x.Names() {
+				list = append(list, reflect.ValueOf(name))
+			}
 		}
 	}
 	return list
@@ -68,8 +67,6 @@ func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
 // compareKeys orders keys as maps are shown.
 func compareKeys(a, b reflect.Value) int {
 	switch {
-	case a.Kind() == reflect.String:
-		return cmp.Compare(a.String(), b.String())
 	case a.CanInt():
 		return cmp.Compare(a.Int(), b.Int())
 	case a.CanUint():
@@ -77,7 +74,7 @@ func compareKeys(a, b reflect.Value) int {
 	case a.CanFloat():
 		return cmp.Compare(a.Float(), b.Float())
 	}
-	return 0
+	return cmp.Compare(a.String(), b.String())
 }
 
 // keyText writes a key as Go does, or returns "" for a key that has no short text.

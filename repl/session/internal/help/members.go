@@ -7,46 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"sort"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
-
-	"golang.org/x/tools/go/types/typeutil"
 )
-
-// members returns the fields and methods that can follow a dot after a value of the type, sorted by name.
-func members(t types.Type) (list []types.Object) {
-	seen := map[string]bool{}
-	add := func(o types.Object) {
-		if !seen[o.Name()] && visible(o) {
-			seen[o.Name()] = true
-			list = append(list, o)
-		}
-	}
-	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
-		add(m.Obj())
-	}
-	fields(t, 0, add)
-	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
-	return list
-}
-
-// fields calls f for the fields of a struct and of its embedded structs.
-func fields(t types.Type, depth int, f func(types.Object)) {
-	st, ok := underlying(t).(*types.Struct)
-	if !ok || depth > 4 {
-		return
-	}
-	for field := range st.Fields() {
-		f(field)
-	}
-	for field := range st.Fields() {
-		if field.Embedded() {
-			fields(field.Type(), depth+1, f)
-		}
-	}
-}
 
 func kindOfObject(o types.Object) string {
 	switch o := o.(type) {

@@ -182,7 +182,7 @@ func (a *advisor) unknownField(msg string, m []string) (string, string) {
 	var names []string
 	if st, ok := underlying(a.c.Info.TypeOf(around[*ast.CompositeLit](a.path()))).(*types.Struct); ok {
 		for f := range st.Fields() {
-			if visible(f) {
+			if python.Visible(f) {
 				names = append(names, f.Name())
 			}
 		}
@@ -323,7 +323,7 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 		return msg, fmt.Sprintf("%s is a variable of yours that hides the package %s", operand, path)
 	}
 	var candidates []string
-	for _, o := range members(t) {
+	for _, o := range python.Members(t) {
 		candidates = append(candidates, o.Name())
 	}
 	if goLine := a.more(a.line()); goLine != "" {

@@ -281,23 +281,53 @@ func (t *translator) member(n *node) string {
 // sameLetters returns the exported member of a type that has the same name in any case.
 func sameLetters(t types.Type, name string) types.Object {
 	name = strings.ReplaceAll(name, "_", "")
-	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
-		if o := m.Obj(); o.Exported() && strings.EqualFold(o.Name(), name) {
+	for _, o := range Members(t) {
+		if o.Exported() && strings.EqualFold(o.Name(), name) {
 			return o
-		}
-	}
-	if pointer, ok := t.Underlying().(*types.Pointer); ok {
-		t = pointer.Elem()
-	}
-	if s, ok := t.Underlying().(*types.Struct); ok {
-		for f := range s.Fields() {
-			if f.Exported() && strings.EqualFold(f.Name(), name) {
-				return f
-			}
 		}
 	}
 	return nil
 }
+
+// Members returns the methods that can follow a dot after a value of the type, and its fields and those of
+// its embedded structs, which cells can name, in the order of their names.
+func Members(t types.Type) (list []types.Object) {
+	seen := map[string]bool{}
+	add := func(o types.Object) {
+		if !seen[o.Name()] && Visible(o) {
+			seen[o.Name()] = true
+			list = append(list, o)
+		}
+	}
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
+		add(m.Obj())
+	}
+	fields(t, 0, add)
+	slices.SortFunc(list, func(a, b types.Object) int { return strings.Compare(a.Name(), b.Name()) })
+	return list
+}
+
+// fields calls f for the fields of a struct and of its embedded structs.
+func fields(t types.Type, depth int, f func(types.Object)) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok || depth > 4 {
+		return
+	}
+	for field := range st.Fields() {
+		f(field)
+	}
+	for field := range st.Fields() {
+		if field.Embedded() {
+			fields(field.Type(), depth+1, f)
+		}
+	}
+}
+
+// Visible says whether cells can name an object.
+func Visible(o types.Object) bool { return o.Exported() || o.Pkg() != nil && o.Pkg().Path() == "mcs" }
 
 // printed writes print(…): with a format, if a text has one or stands between the others.
 func printed(args []argument) string {
