@@ -157,9 +157,10 @@ func matches(name, typed string) (rank int, ok bool) {
 	word := true
 	for i, r := range name {
 		if word || unicode.IsUpper(r) {
-			if cased, ok := subsequence(name[i:], typed); cased {
+			if subsequence(name[i:], typed, func(n, r rune) bool { return n == r || unicode.ToLower(r) == r && unicode.ToLower(n) == r }) {
 				return 2, true
-			} else if ok {
+			}
+			if subsequence(name[i:], typed, sameLetter) {
 				rank = 3
 			}
 		}
@@ -168,24 +169,20 @@ func matches(name, typed string) (rank int, ok bool) {
 	return rank, rank > 0
 }
 
-// subsequence says whether a name begins with the first typed letter and has the others behind it, in
-// order. Cased says that each typed capital is a capital in the name.
-func subsequence(name, typed string) (cased, ok bool) {
-	cased = true
+// subsequence says whether a name begins with the first typed letter and has the others behind it, in order.
+func subsequence(name, typed string, same func(n, r rune) bool) bool {
 	for i, r := range typed {
-		at := strings.IndexFunc(name, func(n rune) bool { return n == r || cased && unicode.ToLower(r) == r && unicode.ToLower(n) == r })
+		at := strings.IndexFunc(name, func(n rune) bool { return same(n, r) })
 		if at < 0 || i == 0 && at > 0 {
-			cased = false
-			at = strings.IndexFunc(name, func(n rune) bool { return unicode.ToLower(n) == unicode.ToLower(r) })
-		}
-		if at < 0 || i == 0 && at > 0 {
-			return false, false
+			return false
 		}
 		_, size := utf8.DecodeRuneInString(name[at:])
 		name = name[at+size:]
 	}
-	return cased, true
+	return true
 }
+
+func sameLetter(n, r rune) bool { return unicode.ToLower(n) == unicode.ToLower(r) }
 
 // fits ranks a candidate's type against the wanted type.
 func (c *candidates) fits(kind string, t types.Type) int {

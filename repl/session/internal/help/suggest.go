@@ -461,8 +461,7 @@ func DidYouMean(name string, candidates []string) string {
 			d = min(d, 2) - 1
 		}
 		// Of two equally near names, a left-out letter is likelier than an added or a wrong one.
-		_, leftOut := subsequence(c, name)
-		if d < least || d == least && best != "" && len(best) < len(name) && leftOut {
+		if d < least || d == least && best != "" && len(best) < len(name) && subsequence(c, name, sameLetter) {
 			best, least = c, d
 		}
 	}

@@ -15,7 +15,7 @@ var parameterTypes = []string{"int", "float64", "string", "tensor.Tensor", "[]in
 type signature struct {
 	params  []string
 	types   map[string]string // that are known
-	results []string
+	results string
 	returns bool // a return was read
 }
 
@@ -63,7 +63,7 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 	for _, typ := range parameterTypes {
 		*t = start
 		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
-		f.results, f.returns = nil, false
+		f.results, f.returns = "", false
 		params, itself, text := f.list(typ), "", ""
 		if name != "" && t.root.has("call", name) {
 			itself = fmt.Sprintf("var %s func(%s) %s; ", name, params, typ)
@@ -75,11 +75,7 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 			})
 		})
 		t.function, t.base, t.done, t.taken = nil, start.base, done, start.taken
-		results := strings.Join(f.results, ", ")
-		if len(f.results) > 1 {
-			results = "(" + results + ")"
-		}
-		rest := strings.Replace(fmt.Sprintf("(%s) %s { %s }", params, results, text), ")  {", ") {", 1)
+		rest := fmt.Sprintf("(%s) %s{ %s }", params, f.results, text)
 		if text != "" && t.s.TypeOf(t.scope+itself, "func"+rest, strings.Repeat("\n}", t.open)) != nil {
 			return strings.TrimSpace("func "+name) + rest
 		}
@@ -93,14 +89,18 @@ func (t *translator) returned(list []*node) string {
 	if len(list) == 1 && list[0].op == "tuple" {
 		list = list[0].kids
 	}
-	results := make([]string, len(list))
-	for i, n := range list {
+	var types []string
+	for _, n := range list {
 		typ := t.typeOf(t.expr(n))
 		need(typ != nil)
-		results[i] = typeText(typ)
+		types = append(types, typeText(typ))
+	}
+	results := strings.TrimLeft(strings.Join(types, ", ")+" ", " ")
+	if len(types) > 1 {
+		results = "(" + strings.TrimSpace(results) + ") "
 	}
 	f := t.function
-	need(!f.returns || slices.Equal(f.results, results))
+	need(!f.returns || f.results == results)
 	f.results, f.returns = results, true
 	return strings.TrimSpace("return " + t.joined(list))
 }
