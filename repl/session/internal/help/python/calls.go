@@ -210,7 +210,7 @@ func dtypeOf(text string) string {
 func (t *translator) methodCall(f *node, args []argument) string {
 	operand, name := f.kids[0].bare(), f.text
 	if body, err := strconv.Unquote(operand.text); operand.op == "string" && name == "format" && err == nil {
-		format, fields := formatOf(body, false)
+		format, fields := formatOf(body)
 		need(strings.Join(fields, "") == "")
 		var list []string
 		for _, a := range args {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A node is a part of a text: an expression or a statement. Op says which:
@@ -379,7 +381,7 @@ func stringOf(t token) *node {
 	if !strings.Contains(t.prefix, "f") {
 		return &node{op: "string", text: quote(t)}
 	}
-	format, fields := formatOf(t.text, true)
+	format, fields := formatOf(t.text)
 	n := &node{op: "f", text: quote(token{text: format})}
 	for _, field := range fields {
 		q := &reader{line: field, toks: scan(field)}
@@ -404,57 +406,32 @@ func quote(t token) string {
 	return s
 }
 
-// formatOf returns the format of package fmt for a text with fields, and the fields' expressions. Double
-// braces are braces in an f-string.
-func formatOf(body string, double bool) (format string, fields []string) {
-	var b strings.Builder
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case double && (strings.HasPrefix(body[i:], "{{") || strings.HasPrefix(body[i:], "}}")):
-			b.WriteByte(c)
-			i++
-		case c == '{':
-			expr, spec, length := field(body[i+1:])
-			if name, ok := strings.CutSuffix(expr, "="); ok { // {n=}
-				b.WriteString(expr)
-				expr = name
-			}
-			if strings.HasSuffix(spec, "%") {
-				expr = "percent(" + expr + ")"
-			}
-			fields = append(fields, expr)
-			b.WriteString(verbOf(spec))
-			i += length + 1
-		case c == '%':
-			b.WriteString("%%")
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), fields
-}
+// fieldOf matches what is not itself in a format: a brace that is doubled, a percent sign, and a field with
+// its expression, whose brackets may have brackets in them, and its format.
+var fieldOf = lazy.Regexp(`\{\{|\}\}|%|\{((?:[^][(){}:!]|!=|\((?:[^()]|\([^()]*\))*\)|\[(?:[^][]|\[[^][]*\])*\])*)(?:!\w)?(?::([^{}]*))?\}|\{`)
 
-// field reads a field of a formatted string up to its closing brace, whose place it returns: an expression
-// and, behind a colon outside of all brackets, the format.
-func field(s string) (expr, spec string, length int) {
-	depth, colon := 0, -1
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '}' && depth == 0:
-			if colon < 0 {
-				colon = i
-			}
-			expr, _, _ = strings.Cut(s[:colon], "!") // {s!r}
-			return strings.TrimSpace(expr), strings.TrimPrefix(s[colon:i], ":"), i
-		case strings.IndexByte("([{", c) >= 0:
-			depth++
-		case strings.IndexByte(")]}", c) >= 0:
-			depth--
-		case c == ':' && depth == 0 && colon < 0:
-			colon = i
+// formatOf returns the format of package fmt for a text with fields, and the fields' expressions.
+func formatOf(body string) (format string, fields []string) {
+	format = fieldOf().ReplaceAllStringFunc(body, func(s string) string {
+		if s == "{{" || s == "}}" {
+			return s[1:]
 		}
-	}
-	panic(notUnderstood{})
+		if s == "%" {
+			return "%%"
+		}
+		need(s != "{")
+		m := fieldOf().FindStringSubmatch(s)
+		expr, before := strings.TrimSpace(m[1]), ""
+		if name, ok := strings.CutSuffix(expr, "="); ok { // {n=}
+			expr, before = name, expr
+		}
+		if strings.HasSuffix(m[2], "%") {
+			expr = "percent(" + expr + ")"
+		}
+		fields = append(fields, expr)
+		return before + verbOf(m[2])
+	})
+	return format, fields
 }
 
 // verbOf returns fmt's verb for a format of Python: .2f, 5d, >10, .1%.

@@ -1,12 +1,12 @@
 package python
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/ast"
 	gotoken "go/token"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -227,30 +227,29 @@ func (t *translator) filledRule(goText string, b *binding, header bool) string {
 		return t.filledText(goText, b)
 	}
 	statements := split(goText, "; ")
-	value := statements[len(statements)-1]
-	for i, s := range statements[:len(statements)-1] {
+	last, names := len(statements)-1, map[string]string{}
+	renamed := func(s string) string {
+		return lowercase().ReplaceAllStringFunc(s, func(word string) string { return cmp.Or(names[word], word) })
+	}
+	for _, s := range statements[:last] {
 		if m := declares().FindStringSubmatch(s); m != nil {
 			for name := range strings.SplitSeq(m[1], ", ") {
-				free := name
-				switch {
-				case name == "_":
-				case name == value:
-					free = t.result(name)
+				switch name {
+				case "_":
+				case statements[last]:
+					names[name] = t.result(name)
 				default:
-					free = t.fresh(name)
+					names[name] = t.fresh(name)
 				}
-				word := regexp.MustCompile(`(^|[^.\w])` + name + `\b`)
-				for j := i; j < len(statements); j++ {
-					statements[j] = word.ReplaceAllString(statements[j], "${1}"+free)
-				}
-				value = statements[len(statements)-1]
-				s = statements[i]
 			}
 		}
-		t.first("%s", t.filledText(s, b))
+		t.first("%s", t.filledText(renamed(s), b))
 	}
-	return t.filledText(value, b)
+	return t.filledText(renamed(statements[last]), b)
 }
+
+// lowercase matches a word that may be a name that a rule declares, and one behind a dot.
+var lowercase = lazy.Regexp(`\.?\b[a-z]\w*\b`)
 
 // split cuts a text at a separator outside of brackets.
 func split(text, sep string) (list []string) {
