@@ -320,8 +320,12 @@ var commented = lazy.Regexp(`[\w)\]]\s*//=?\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && note == "" && strings.Contains(cell, "^") {
-			note = tensorPower(call)
+		if call, ok := n.(*ast.CallExpr); ok && note == "" && strings.Contains(cell, "^") && len(call.Args) == 1 { // x^2 of a tensor
+			f, isMethod := call.Fun.(*ast.SelectorExpr)
+			power, isLit := call.Args[0].(*ast.BasicLit)
+			if isMethod && isLit && f.Sel.Name == "Xor" && len(power.Value) <= 2 {
+				note = fmt.Sprintf("^ is exclusive or; a power is %s.Pow(%s)", types.ExprString(f.X), power.Value)
+			}
 		}
 		b, ok := n.(*ast.BinaryExpr)
 		if !ok || b.Op != token.XOR || note != "" {
@@ -355,18 +359,6 @@ func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 		}
 	}
 	return note
-}
-
-// tensorPower returns the note for what x^2 of a tensor is lowered to, or "".
-func tensorPower(call *ast.CallExpr) string {
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || f.Sel.Name != "Xor" || len(call.Args) != 1 {
-		return ""
-	}
-	if power, ok := call.Args[0].(*ast.BasicLit); ok && len(power.Value) <= 2 {
-		return fmt.Sprintf("^ is exclusive or; a power is %s.Pow(%s)", types.ExprString(f.X), power.Value)
-	}
-	return ""
 }
 
 // NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or

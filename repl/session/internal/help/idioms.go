@@ -45,9 +45,6 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	if goLine := h.translated(h.World().Stage(), text, opener(text, 1+strings.Count(text[:start], "\n"))); goLine != "" {
 		return goLine
 	}
-	if parts := strings.Split(line, "'"); strings.Contains(msg, "rune literal") && len(parts) > 2 {
-		return `a string has double quotes: "` + parts[1] + `"`
-	}
 	line = statementAt(line, off-start-leading)
 	f := &foreign{h: h, st: h.World().Stage(), before: statementsAbove(text, 1+strings.Count(text[:start], "\n"))}
 	if say := f.call(line); say != "" {

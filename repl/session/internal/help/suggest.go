@@ -330,7 +330,7 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 		return msg, goLine
 	}
 	if !slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) }) {
-		if say := cmp.Or(python.Member(t, operand, name), a.elsewhere(python.Kind(t), name, operand)); say != "" {
+		if say := a.elsewhere(python.Kind(t), name, operand); say != "" {
 			return msg, say
 		}
 	}
@@ -418,7 +418,10 @@ func (a *advisor) ofTensor(msg string, m []string) (string, string) {
 	if method == "" { // of package math: its operand comes first
 		method, of = m[len(m)-1], 1
 	}
-	if at < 0 || at >= of || of == 2 && len(call.Args) != 2 || !hasMember(a.c.Info.TypeOf(call.Args[at]), method) {
+	if at < 0 || at >= of || of == 2 && len(call.Args) != 2 {
+		return msg, ""
+	}
+	if o, _, _ := types.LookupFieldOrMethod(a.c.Info.TypeOf(call.Args[at]), true, nil, method); o == nil {
 		return msg, ""
 	}
 	var rest []string
@@ -428,12 +431,6 @@ func (a *advisor) ofTensor(msg string, m []string) (string, string) {
 		}
 	}
 	return msg, fmt.Sprintf("write %s.%s(%s)", types.ExprString(call.Args[at]), method, strings.Join(rest, ", "))
-}
-
-// hasMember says whether a value of a type has a field or method.
-func hasMember(t types.Type, name string) bool {
-	o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
-	return o != nil
 }
 
 // DidYouMean suggests the candidate that is nearest to a misspelt name. Names of two letters may differ in

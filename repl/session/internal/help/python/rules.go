@@ -404,24 +404,6 @@ func (t *translator) isKind(n *node, kind string) bool {
 	return typ != nil && typeText(typ) == kind
 }
 
-// Member says what to write for a member x.name that Go does not have, or "". It leaves its arguments open.
-func Member(t types.Type, x, name string) string {
-	for _, r := range rules()["call"] {
-		f := r.pattern.kids[0]
-		if f.op != "." || elsewhere.Fold(f.text) != elsewhere.Fold(name) || f.kids[0].kind != Family(t) || Family(t) == "" || IsTensor(t) {
-			continue
-		}
-		text := holes().ReplaceAllStringFunc(r.goText, func(word string) string {
-			if word == f.kids[0].text {
-				return x
-			}
-			return "…"
-		})
-		return "write " + text
-	}
-	return ""
-}
-
 // Precedences of Go's operators; a primary can be called and selected from.
 const (
 	unaryPrec = gotoken.HighestPrec - 1
