@@ -57,7 +57,9 @@ func (h *Helper) place(src string, pos int) *place {
 	text, at := pl.Whole(src[pl.start:pos])
 	after := laterDecls(src, pl.start, pos)
 	if kind == cell.Declaration {
-		pl.check("package "+world.PkgPath+"\n"+decls.String()+"\nfunc cell__() {\n"+stmts.String(), "", "\n}", 0)
+		if stmts.Len() > 0 {
+			pl.check("package "+world.PkgPath+"\n"+decls.String()+"\nfunc cell__() {\n"+stmts.String(), "", "\n}", 0)
+		}
 		for _, scope := range pl.scopes() {
 			for _, name := range scope.Names() {
 				if o, ok := scope.Lookup(name).(*types.Var); ok { // which the declaration sees

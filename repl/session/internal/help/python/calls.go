@@ -433,15 +433,7 @@ func (t *translator) fields(s *types.Struct, named []argument) string {
 		if to := settings()[name]; to.field != "" && to.field != "." {
 			name, text = to.field, strings.Replace(to.value, "A", text, 1)
 			if to.value == "names" { // of layers: one text
-				var words []string
-				for _, item := range a.items() {
-					words = append(words, strings.Trim(t.expr(item), `"`))
-				}
-				if text = a.text; words != nil {
-					text = strconv.Quote(strings.Join(words, " "))
-				} else if text == `"all-linear"` {
-					text = "lora.AllLinear"
-				}
+				text = strings.NewReplacer("[]string{", "", `", "`, " ", "}", "", `"all-linear"`, "lora.AllLinear").Replace(a.text)
 			}
 		}
 		for f := range s.Fields() {

@@ -347,14 +347,13 @@ func (t *translator) part(word string, nodes []*node) string {
 	case "name":
 		return fmt.Sprintf("%q", x)
 	case "file": // in the format that it will have
-		for _, ending := range []string{`.pth"`, `.pt"`, `.bin"`} {
-			if name, ok := strings.CutSuffix(x, ending); ok {
-				return name + `.safetensors"`
-			}
-		}
+		return ofTorch().ReplaceAllString(x, `.safetensors"`)
 	}
 	return x
 }
+
+// ofTorch matches the end of the name of a file of PyTorch.
+var ofTorch = lazy.Regexp(`\.(?:pth?|bin)"$`)
 
 // isKind says whether an expression is of a kind that a rule names.
 func (t *translator) isKind(n *node, kind string) bool {
