@@ -71,7 +71,8 @@ func (pl *place) callAt(l *cursor.Level) (call *ast.CallExpr, sig *types.Signatu
 	return nil, nil
 }
 
-// parameter returns the call whose arguments are in a level, and the parameter at the cursor; nil if there is none.
+// parameter returns the call whose arguments are in a level, and the parameter at the cursor; nil if there is
+// none.
 func (pl *place) parameter(l *cursor.Level) (*ast.CallExpr, *types.Var) {
 	call, sig := pl.callAt(l)
 	if sig == nil {

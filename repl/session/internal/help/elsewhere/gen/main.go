@@ -72,7 +72,8 @@ func page() string {
 	return b.String()
 }
 
-// class is that of the reason why a name has nothing, "!" of a row that says it, and "" of a name that has Go.
+// class is that of the reason why a name has nothing, "!" of a row that says it, and "" of a name that has
+// Go.
 func class(r elsewhere.Row) string {
 	switch {
 	case r.Go[0] == '!':
