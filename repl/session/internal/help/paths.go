@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,10 +68,7 @@ func (h *Helper) CompletePath(path string) (from int, list []Completion) {
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(h.Dir(), folder)
 	}
-	if folder == "" {
-		folder = "."
-	}
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(cmp.Or(folder, "."))
 	if err != nil {
 		return len(dir), nil
 	}

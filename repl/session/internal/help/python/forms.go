@@ -163,10 +163,7 @@ func LeftOut(line, name, goText string) (list []string, alone bool) {
 		if n.op != "call" || elsewhere.Fold(n.kids[0].text) != elsewhere.Fold(name) || len(list) > 0 {
 			return
 		}
-		places := len(f.names)
-		if f.call != nil {
-			places += len(literals(f.call))
-		}
+		places := len(f.names) + len(literals(f.call))
 		if callee := n.kids[0]; callee.op == "." && elsewhere.Lookup(callee.kids[0].path(), name) == "" { // the operand of a method
 			places--
 		}
@@ -188,8 +185,11 @@ func LeftOut(line, name, goText string) (list []string, alone bool) {
 // wordIn says whether a name stands in a text.
 func wordIn(text, name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 
-// literals returns the arguments of a call that values of a line may replace.
+// literals returns the arguments of a call, which may be nil, that values of a line may replace.
 func literals(call *ast.CallExpr) (list []int) {
+	if call == nil {
+		return nil
+	}
 	for i, arg := range call.Args {
 		switch arg.(type) {
 		case *ast.BasicLit, *ast.UnaryExpr, *ast.CompositeLit, *ast.SelectorExpr:
@@ -218,11 +218,8 @@ type filling struct {
 // next one of the outermost call. What is left of those has its usual value, but a shape is replaced as a
 // whole.
 func (t *translator) filled(f form, args []argument) (string, bool) {
-	l := &filling{t: t, form: f, bound: map[string]string{}, given: map[int]string{}, listAt: -1}
+	l := &filling{t: t, form: f, slots: literals(f.call), bound: map[string]string{}, given: map[int]string{}, listAt: -1}
 	l.names = slices.Clone(f.names)
-	if f.call != nil {
-		l.slots = literals(f.call)
-	}
 	for i, a := range args {
 		l.take(a, i == 0)
 	}
