@@ -297,8 +297,16 @@ func (h *Helper) exprType(st *world.Stage, expr string) types.Type {
 	body := file.Decls[0].(*ast.FuncDecl).Body.List
 	extra := h.Outs(body)
 	c := h.Check(fset, st, file, extra...)
-	if t := c.Info.Types[body[0].(*ast.AssignStmt).Rhs[0]].Type; known(t) {
+	x := body[0].(*ast.AssignStmt).Rhs[0]
+	if t := c.Info.TypeOf(x); known(t) {
 		return t
+	}
+	id, _ := x.(*ast.Ident)
+	if sel, ok := x.(*ast.SelectorExpr); ok {
+		id = sel.Sel
+	}
+	if o, ok := c.Info.Uses[id].(*types.TypeName); ok { // a generic type
+		return o.Type()
 	}
 	return nil
 }
