@@ -26,7 +26,6 @@ package gguf
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -41,16 +40,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("gguf: %s: byte %d: %s", visible.Line(e.File), e.Offset, clip(e.Msg))
-}
-
-// clip cuts what a file says to a length that a person reads.
-func clip(s string) string {
-	const limit = 300
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	return fmt.Sprintf("gguf: %s: byte %d: %s", visible.Line(e.File), e.Offset, visible.Clip(e.Msg))
 }
 
 // A kind is a type of elements: so many of them make a block, a block has so many bytes.

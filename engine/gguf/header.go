@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 const (
@@ -112,7 +114,7 @@ func (h *header) label(what string) (string, error) {
 	}
 	s, err := h.text(what, true)
 	if err == nil && (s == "" || !utf8.ValidString(s)) {
-		err = h.refuse(at, "%s is %q, want UTF-8 that is not empty", what, clip(s))
+		err = h.refuse(at, "%s is %q, want UTF-8 that is not empty", what, visible.Clip(s))
 	}
 	return s, err
 }
@@ -210,7 +212,7 @@ func (h *header) metadata(f *File, count int) (alignment int64, err error) {
 		if key == "general.alignment" {
 			n, ok := v.(uint32)
 			if !ok || bits.OnesCount32(n) != 1 {
-				return 0, h.refuse(at, "general.alignment is %T %v, want a power of two of type uint32", v, clip(fmt.Sprint(v)))
+				return 0, h.refuse(at, "general.alignment is %T %v, want a power of two of type uint32", v, visible.Clip(fmt.Sprint(v)))
 			}
 			alignment = int64(n)
 		}

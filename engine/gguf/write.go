@@ -17,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // maxWritten is the longest name that llama.cpp reads, in bytes.
@@ -124,7 +125,7 @@ func (zeros) Read(b []byte) (int, error) {
 func appendMetadata(b []byte, metadata map[string]any) ([]byte, error) {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
-			return nil, fmt.Errorf("got key %q, want UTF-8 of 1 to %d bytes", clip(key), maxKey)
+			return nil, fmt.Errorf("got key %q, want UTF-8 of 1 to %d bytes", visible.Clip(key), maxKey)
 		}
 		code := codeOf(reflect.TypeOf(metadata[key]))
 		b = binary.LittleEndian.AppendUint32(appendString(b, key), code)

@@ -137,10 +137,4 @@ func (a *adamW) memories() []memory { return withMasters([]memory{{"m", a.m}, {"
 
 func (a *adamW) State() State { return stateOf(a.step, a.params, a.memories()) }
 
-func (a *adamW) SetState(s State) error {
-	if err := restore(s, a.params, a.memories()); err != nil {
-		return err
-	}
-	a.step = s.Step
-	return nil
-}
+func (a *adamW) SetState(s State) error { return restore(s, a.params, a.memories(), &a.step) }

@@ -70,10 +70,4 @@ func (o *adamW8) memories() []memory {
 
 func (o *adamW8) State() State { return stateOf(o.step, o.params, o.memories()) }
 
-func (o *adamW8) SetState(s State) error {
-	if err := restore(s, o.params, o.memories()); err != nil {
-		return err
-	}
-	o.step = s.Step
-	return nil
-}
+func (o *adamW8) SetState(s State) error { return restore(s, o.params, o.memories(), &o.step) }

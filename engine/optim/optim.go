@@ -297,8 +297,8 @@ func stateOf(step int, params []nn.Param, memories []memory) State {
 	return s
 }
 
-// restore checks the whole state before it changes anything.
-func restore(s State, params []nn.Param, memories []memory) error {
+// restore checks the whole state before it changes anything, and sets the step, too.
+func restore(s State, params []nn.Param, memories []memory, step *int) error {
 	want := 0
 	for _, m := range memories {
 		for i := range params {
@@ -333,5 +333,6 @@ func restore(s State, params []nn.Param, memories []memory) error {
 			m.tensors[i].Set(s.Tensors[m.name+"."+p.Name].To(m.tensors[i].Device()))
 		}
 	}
+	*step = s.Step
 	return nil
 }

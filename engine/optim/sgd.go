@@ -123,10 +123,4 @@ func (s *sgd) memories() []memory {
 
 func (s *sgd) State() State { return stateOf(s.step, s.params, s.memories()) }
 
-func (s *sgd) SetState(state State) error {
-	if err := restore(state, s.params, s.memories()); err != nil {
-		return err
-	}
-	s.step = state.Step
-	return nil
-}
+func (s *sgd) SetState(state State) error { return restore(state, s.params, s.memories(), &s.step) }

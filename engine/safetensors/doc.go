@@ -20,7 +20,6 @@ package safetensors
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
@@ -39,18 +38,9 @@ type FormatError struct {
 func (e *FormatError) Error() string {
 	where := fmt.Sprintf("safetensors: %s: byte %d", visible.Line(e.File), e.Offset)
 	if e.Tensor != "" {
-		where += ": tensor " + clip(strconv.Quote(e.Tensor))
+		where += ": tensor " + visible.Clip(strconv.Quote(e.Tensor))
 	}
-	return where + ": " + clip(e.Msg)
-}
-
-// clip cuts what a file says to a length that a person reads.
-func clip(s string) string {
-	const limit = 300
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	return where + ": " + visible.Clip(e.Msg)
 }
 
 // typeBits holds the size of an element for every type name of the format, in bits.

@@ -36,6 +36,15 @@ func Text(s string) string {
 // Line is Text on one line: line breaks and tabs are escaped, too.
 func Line(s string) string { return breaks.Replace(Text(s)) }
 
+// Clip cuts what a file says to a length that a person reads.
+func Clip(s string) string {
+	const limit = 300
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
 var breaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the

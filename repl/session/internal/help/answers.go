@@ -27,22 +27,19 @@ func (h *Helper) Answers(st *world.Stage, src string) (list []Answer) {
 	statements := statementsOf(src)
 	for len(statements) > 0 {
 		first := statements[0]
-		if advice := importAdvice(first.text); advice != "" && !strings.Contains(first.text, `"`) && !strings.HasPrefix(first.text, "import (") {
+		advice, n := importAdvice(first.text), 1
+		switch {
+		case advice != "" && !strings.Contains(first.text, `"`) && !strings.HasPrefix(first.text, "import ("):
 			if len(list) == 0 || list[0].Hint != advice { // is said once
 				list = append(list, Answer{first.from, first.to, advice})
 			}
-			statements = statements[1:]
-			continue
-		}
-		if f.checks(first.raw, "") || f.checksDeclared(first.raw) {
+		case f.checks(first.raw, "") || f.checksDeclared(first.raw):
 			f.before += first.raw + "\n"
-			statements = statements[1:]
-			continue
-		}
-		text, n := f.together(statements)
-		if text != "" {
-			list = append(list, Answer{first.from, statements[n-1].to, "write " + text})
-			f.before += closure().ReplaceAllString(text, "$1 := func(") + "\n"
+		default:
+			if advice, n = f.together(statements); advice != "" {
+				list = append(list, Answer{first.from, statements[n-1].to, "write " + advice})
+				f.before += closure().ReplaceAllString(advice, "$1 := func(") + "\n"
+			}
 		}
 		statements = statements[n:]
 	}

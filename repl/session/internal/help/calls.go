@@ -3,10 +3,11 @@ package help
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 )
 
 // constructor explains nn.Linear(3, 4), where Linear is a type and NewLinear makes one, and nn.ReLU(x), which
@@ -32,34 +33,35 @@ func (a *advisor) parameters(msg string, m []string) (string, string) {
 	if sig == nil || sig.TypeParams() != nil || sig.Params().Len() == 0 || sig.Params().At(0).Name() == "" {
 		return msg, ""
 	}
-	alone := types.NewSignatureType(nil, nil, nil, sig.Params(), nil, sig.Variadic())
-	return strings.TrimSuffix(msg, m[1]) + strings.TrimPrefix(types.TypeString(alone, world.Qualifier), "func"), ""
+	return strings.TrimSuffix(msg, m[1]) + parameters(types.NewSignatureType(nil, nil, nil, sig.Params(), nil, sig.Variadic())), ""
 }
 
 // calledField is about a field that is called as if it were a method: one that sets it has a longer name, or
 // a shorter one.
 func (a *advisor) calledField(msg string, m []string) (string, string) {
 	operand, field := m[1], m[2]
+	say := fmt.Sprintf("%s is a field: write %s.%[1]s", field, operand)
 	for _, n := range a.path() {
 		call, ok := n.(*ast.CallExpr)
-		if !ok {
+		if !ok || len(call.Args) == 0 {
 			continue
 		}
 		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || sel.Sel.Name != field || len(call.Args) == 0 {
+		if !ok || sel.Sel.Name != field {
 			continue
 		}
-		for _, o := range members(a.c.Info.TypeOf(sel.X)) {
+		for _, o := range python.Members(a.c.Info.TypeOf(sel.X)) {
 			f, ok := o.(*types.Func)
 			if ok && f.Signature().Params().Len() > 0 && (strings.HasPrefix(f.Name(), field) || strings.HasPrefix(field, f.Name())) {
-				return msg, field + " is a field: did you mean " + f.Name() + strings.TrimPrefix(types.TypeString(f.Type(), world.Qualifier), "func") + "?"
+				return msg, field + " is a field: did you mean " + f.Name() + detail(f) + "?"
 			}
 		}
-		if _, ok := sel.X.(*ast.Ident); ok && len(call.Args) == 1 {
-			return msg, fmt.Sprintf("%s is a field: write %s.%[1]s = %[3]s", field, operand, types.ExprString(call.Args[0]))
+		if token.IsIdentifier(operand) && len(call.Args) == 1 {
+			say += " = " + types.ExprString(call.Args[0])
 		}
+		break
 	}
-	return msg, fmt.Sprintf("%s is a field: write %s.%[1]s", field, operand)
+	return msg, say
 }
 
 // element explains an element that cannot be assigned to.
@@ -78,12 +80,11 @@ func (a *advisor) element(msg string, m []string) (string, string) {
 // spread is about a list of values for a parameter that takes several: f(xs...).
 func (a *advisor) spread(msg string, m []string) (string, string) {
 	call := a.callAround()
-	if call == nil || len(call.Args) == 0 {
+	if call == nil || m[2] != m[3] {
 		return msg, ""
 	}
 	sig, _ := a.c.Info.TypeOf(call.Fun).(*types.Signature)
-	last := call.Args[len(call.Args)-1]
-	if sig == nil || !sig.Variadic() || len(call.Args) != sig.Params().Len() || !(last.Pos() <= a.pos && a.pos <= last.End()) || m[2] != m[3] {
+	if sig == nil || !sig.Variadic() || len(call.Args) != sig.Params().Len() || call.Args[len(call.Args)-1].Pos() > a.pos {
 		return msg, ""
 	}
 	return msg, "three dots take it apart: " + m[1] + "..."

@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 )
 
 // A Completion is one way to go on at the cursor.
@@ -77,19 +79,18 @@ const (
 // find collects the candidates.
 func (c *candidates) find() {
 	n := len(c.path)
-	if c.afterIf() {
-		c.keyword("else", keywordGroup)
+	switch {
+	case c.afterIf():
+		c.addKeywords("else")
+		return
+	case strings.HasPrefix(c.Rest, "default"): // in a switch, before its first clause
+		c.addKeywords("case", "default")
 		return
 	}
-	if strings.HasPrefix(c.Rest, "default") { // in a switch, before its first clause
-		c.keyword("case", keywordGroup)
-		c.keyword("default", keywordGroup)
+	if !c.found() || n < 2 {
 		return
 	}
-	id, ok := c.innermost().(*ast.Ident)
-	if !ok || id.Name != cursor.Name || n < 2 {
-		return
-	}
+	id := c.path[n-1].(*ast.Ident)
 	switch parent := c.path[n-2].(type) {
 	case *ast.SelectorExpr:
 		if parent.Sel == id {
@@ -102,12 +103,8 @@ func (c *candidates) find() {
 		return
 	case *ast.FuncDecl, *ast.LabeledStmt:
 		return // the cursor is in a new name
-	case *ast.Field:
-		if parent.Type != id && len(parent.Names) > 0 {
-			return
-		}
-	case *ast.TypeSpec:
-		if parent.Name == id {
+	case *ast.Field, *ast.TypeSpec:
+		if !c.typePosition(n - 1) {
 			return
 		}
 	case *ast.ValueSpec:
@@ -124,13 +121,6 @@ func (c *candidates) find() {
 	c.names()
 	c.constants()
 	c.keywords()
-}
-
-func (c *candidates) innermost() ast.Node {
-	if len(c.path) == 0 {
-		return nil
-	}
-	return c.path[len(c.path)-1]
 }
 
 // add adds a candidate that matches the typed letters. T is its type, nil if it has none.
@@ -167,9 +157,10 @@ func matches(name, typed string) (rank int, ok bool) {
 	word := true
 	for i, r := range name {
 		if word || unicode.IsUpper(r) {
-			if cased, ok := subsequence(name[i:], typed); cased {
+			if subsequence(name[i:], typed, func(n, r rune) bool { return n == r || unicode.ToLower(r) == r && unicode.ToLower(n) == r }) {
 				return 2, true
-			} else if ok {
+			}
+			if subsequence(name[i:], typed, sameLetter) {
 				rank = 3
 			}
 		}
@@ -178,24 +169,20 @@ func matches(name, typed string) (rank int, ok bool) {
 	return rank, rank > 0
 }
 
-// subsequence says whether a name begins with the first typed letter and has the others behind it, in
-// order. Cased says that each typed capital is a capital in the name.
-func subsequence(name, typed string) (cased, ok bool) {
-	cased = true
+// subsequence says whether a name begins with the first typed letter and has the others behind it, in order.
+func subsequence(name, typed string, same func(n, r rune) bool) bool {
 	for i, r := range typed {
-		at := strings.IndexFunc(name, func(n rune) bool { return n == r || cased && unicode.ToLower(r) == r && unicode.ToLower(n) == r })
+		at := strings.IndexFunc(name, func(n rune) bool { return same(n, r) })
 		if at < 0 || i == 0 && at > 0 {
-			cased = false
-			at = strings.IndexFunc(name, func(n rune) bool { return unicode.ToLower(n) == unicode.ToLower(r) })
-		}
-		if at < 0 || i == 0 && at > 0 {
-			return false, false
+			return false
 		}
 		_, size := utf8.DecodeRuneInString(name[at:])
 		name = name[at+size:]
 	}
-	return cased, true
+	return true
 }
+
+func sameLetter(n, r rune) bool { return unicode.ToLower(n) == unicode.ToLower(r) }
 
 // fits ranks a candidate's type against the wanted type.
 func (c *candidates) fits(kind string, t types.Type) int {
@@ -208,10 +195,7 @@ func (c *candidates) fits(kind string, t types.Type) int {
 	if sig, ok := t.Underlying().(*types.Signature); ok && sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), c.want) {
 		return 1
 	}
-	if i, ok := c.want.Underlying().(*types.Interface); ok && i.Empty() {
-		return 2
-	}
-	if types.AssignableTo(t, c.want) {
+	if i, ok := c.want.Underlying().(*types.Interface); (!ok || !i.Empty()) && types.AssignableTo(t, c.want) {
 		return 1
 	}
 	return 2
@@ -223,12 +207,7 @@ const MaxListed = 500
 // sorted returns the candidates in order, each with its documentation.
 func (c *candidates) sorted() []Completion {
 	slices.SortFunc(c.list, func(a, b candidate) int {
-		for _, d := range [...]int{a.match - b.match, a.fit - b.fit, a.group - b.group} {
-			if d != 0 {
-				return d
-			}
-		}
-		return strings.Compare(a.Text, b.Text)
+		return cmp.Or(a.match-b.match, a.fit-b.fit, a.group-b.group, strings.Compare(a.Text, b.Text))
 	})
 	list := make([]Completion, 0, min(len(c.list), MaxListed))
 	for i, x := range c.list {
@@ -245,26 +224,24 @@ func (c *candidates) sorted() []Completion {
 
 // members completes the name after a dot.
 func (c *candidates) members(x ast.Expr) {
-	if id, ok := x.(*ast.Ident); ok {
-		if name, ok := c.Info.Uses[id].(*types.PkgName); ok {
-			c.exported(name.Imported())
-			return
-		}
+	if name, ok := c.place.object(x).(*types.PkgName); ok {
+		c.exported(name.Imported())
+		return
 	}
 	tv := c.Info.Types[x]
 	if !known(tv.Type) {
 		return
 	}
+	list := python.Members(tv.Type)
 	if tv.IsType() { // a method expression
-		set := types.NewMethodSet(tv.Type)
-		for method := range set.Methods() {
-			if o := method.Obj(); visible(o) {
-				c.add(Completion{Text: o.Name(), Kind: "method", Detail: detail(o), Doc: c.h.memberDoc(c.st, tv.Type, o)}, nil, ownGroup)
+		list = nil
+		for method := range types.NewMethodSet(tv.Type).Methods() {
+			if python.Visible(method.Obj()) {
+				list = append(list, method.Obj())
 			}
 		}
-		return
 	}
-	for _, o := range members(tv.Type) {
+	for _, o := range list {
 		about := func() (string, string) { return detail(o), c.h.memberDoc(c.st, tv.Type, o) }
 		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
 	}
@@ -283,35 +260,20 @@ func (c *candidates) exported(pkg *types.Package) {
 // literalFields completes a key of a struct literal, from the fields that the literal does not set yet.
 func (c *candidates) literalFields(at int) {
 	l := c.Inner()
-	if l.Inside != cursor.Elements || l.Key != "" || l.Commas > len(l.Keys) {
-		return
-	}
-	lit, t := c.literalAt(l)
-	if lit == nil || c.path[at-1] != ast.Node(lit) {
-		return
-	}
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	u, ok := t.Underlying().(*types.Struct)
-	if !ok {
+	lit, t, u := c.structAt(l)
+	if u == nil || l.Key != "" || l.Commas > len(l.Keys) || c.path[at-1] != ast.Node(lit) {
 		return
 	}
 	given := append(slices.Clone(l.Keys), keysAfter(c.after)...)
-	want := c.want
-	c.want = nil
-	for i := range u.NumFields() {
-		f := u.Field(i)
-		if !visible(f) || slices.Contains(given, f.Name()) {
-			continue
-		}
-		text := f.Name() + ": "
-		if strings.HasPrefix(strings.TrimLeft(c.after, " "), ":") {
-			text = f.Name()
-		}
-		c.add(Completion{Text: text, Kind: "field", Detail: detail(f), Doc: c.h.memberDoc(c.st, t, f)}, nil, fieldGroup+i-1000)
+	colon := ": "
+	if strings.HasPrefix(strings.TrimLeft(c.after, " "), ":") {
+		colon = ""
 	}
-	c.want = want
+	for i := range u.NumFields() {
+		if f := u.Field(i); python.Visible(f) && !slices.Contains(given, f.Name()) {
+			c.add(Completion{Text: f.Name() + colon, Kind: "field", Detail: detail(f), Doc: c.h.memberDoc(c.st, t, f)}, nil, fieldGroup+i-1000)
+		}
+	}
 }
 
 // keysAfter returns the keys of a literal behind the cursor.

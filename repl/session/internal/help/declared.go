@@ -31,11 +31,8 @@ func (a *advisor) earlier(msg string, m []string) (string, string) {
 
 // taker names the variable that a value is assigned or appended to; around are the nodes around the value.
 func taker(around []ast.Node) string {
-	if len(around) == 0 {
-		return "what takes it"
-	}
 	var to ast.Expr
-	switch n := around[0].(type) {
+	switch n := append(around, nil)[0].(type) {
 	case *ast.CallExpr:
 		if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "append" {
 			to = n.Args[0]
@@ -44,20 +41,17 @@ func taker(around []ast.Node) string {
 		if len(n.Lhs) == 1 {
 			to = n.Lhs[0]
 		}
-	case *ast.SendStmt:
-		to = n.Chan
-	}
-	for {
-		index, ok := to.(*ast.IndexExpr)
-		if !ok {
-			break
-		}
-		to = index.X
 	}
 	if to == nil {
 		return "what takes it"
 	}
-	return types.ExprString(to)
+	for {
+		index, ok := to.(*ast.IndexExpr)
+		if !ok {
+			return types.ExprString(to)
+		}
+		to = index.X
+	}
 }
 
 // isCurrent says whether the names of the session in a type have the meanings that they have now.

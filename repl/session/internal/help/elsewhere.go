@@ -70,12 +70,10 @@ func (a *advisor) called(module, name string) string {
 func (a *advisor) foreignModule() string {
 	var outer *ast.SelectorExpr
 	for _, n := range a.path() {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok && outer != nil || ok && outer != nil && sel.X != outer {
-			break
-		}
-		if ok {
+		if sel, ok := n.(*ast.SelectorExpr); ok && (outer == nil || sel.X == outer) {
 			outer = sel
+		} else if outer != nil {
+			break
 		}
 	}
 	if outer == nil {
@@ -86,20 +84,12 @@ func (a *advisor) foreignModule() string {
 
 // bare returns the advice for a name without its module, as after `from torch.nn import Linear`.
 func (a *advisor) bare(name string) string {
-	for _, module := range modulesOf(name) {
+	for _, module := range python.ModulesOf(name) {
 		if goText := elsewhere.Lookup(module, name); goText != "" && !strings.HasPrefix(goText, "// nothing") {
 			return a.elsewhere(module, name, "")
 		}
 	}
 	return ""
-}
-
-// modulesOf lists the modules from which people import a name to use it alone.
-func modulesOf(name string) []string {
-	if unicode.IsUpper(rune(name[0])) {
-		return []string{"nn", "optim", "data", "", "hub"}
-	}
-	return []string{"", "hub"}
 }
 
 // callOf is a line that calls a name, of a module or alone, and may assign the result.
@@ -121,8 +111,8 @@ func (f *foreign) call(line string) string {
 		}
 		return cmp.Or(say, ForeignNames()[root])
 	}
-	for _, module := range modulesOf(name) {
-		if module == "" && !unicode.IsUpper(rune(name[0])) || m[1] != "" { // Python's own: max, sum
+	for _, module := range python.ModulesOf(name) {
+		if module == "torch" && !unicode.IsUpper(rune(name[0])) || m[1] != "" { // Python's own: max, sum
 			continue
 		}
 		if say := tableSays(module, name, "", line); say != "" {

@@ -86,15 +86,16 @@ type foreign struct {
 
 // TypeOf implements python.Session.
 func (f *foreign) TypeOf(before, expr, after string) types.Type {
-	body := f.before + before + "\n_ = " + expr + after
-	if t, ok := f.known[body]; ok {
-		return t
-	}
 	if f.known == nil {
 		f.known = map[string]types.Type{}
 	}
-	f.known[body] = f.typeOf(body)
-	return f.known[body]
+	body := f.before + before + "\n_ = " + expr + after
+	t, ok := f.known[body]
+	if !ok {
+		t = f.typeOf(body)
+		f.known[body] = t
+	}
+	return t
 }
 
 func (f *foreign) typeOf(body string) types.Type {
@@ -103,12 +104,11 @@ func (f *foreign) typeOf(body string) types.Type {
 		return nil
 	}
 	var asked ast.Expr
-	ast.Inspect(c.Files[0], func(n ast.Node) bool {
+	for n := range ast.Preorder(c.Files[0]) {
 		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Rhs) == 1 && types.ExprString(a.Lhs[0]) == "_" {
 			asked = a.Rhs[0]
 		}
-		return true
-	})
+	}
 	for _, err := range c.Errs {
 		if asked == nil || asked.Pos() <= err.Pos && err.Pos <= asked.End() {
 			return nil
@@ -126,7 +126,12 @@ func (f *foreign) Exported(pkg, name string) string {
 	if path == "" {
 		path, _ = stdlib.ImportFor(pkg)
 	}
-	p, err := f.h.Package(path)
+	return f.h.exported(path, name)
+}
+
+// exported returns the exported name of a package that equals name in any case, or "".
+func (h *Helper) exported(path, name string) string {
+	p, err := h.Package(path)
 	if path == "" || err != nil {
 		return ""
 	}
@@ -140,13 +145,20 @@ func (f *foreign) Exported(pkg, name string) string {
 
 // Rank implements python.Session.
 func (f *foreign) Rank(name string) int {
-	if e := f.st.Lookup(name); e != nil && e.Kind == world.Var && strings.TrimSpace(f.before) == "" {
+	if e := f.st.Lookup(name); e != nil && strings.TrimSpace(f.before) == "" {
+		return f.rank(e)
+	}
+	return -1
+}
+
+func (f *foreign) rank(e *world.Entity) int {
+	if e.Kind == world.Var && python.IsTensor(e.Obj.Type()) {
 		v, _ := f.h.Value(e)
 		if x, ok := v.(interface {
 			Rank() int
 			IsNone() bool
 			Freed() bool
-		}); ok && python.IsTensor(e.Obj.Type()) && !x.IsNone() && !x.Freed() {
+		}); ok && !x.IsNone() && !x.Freed() {
 			return x.Rank()
 		}
 	}
@@ -157,18 +169,7 @@ func (f *foreign) Rank(name string) int {
 func (f *foreign) Stands(name string) string {
 	switch name {
 	case "loss":
-		if python.IsTensor(f.TypeOf("", "loss", "")) {
-			return "loss"
-		}
-		return f.newest(func(e *world.Entity) bool {
-			v, _ := f.h.Value(e)
-			x, ok := v.(interface {
-				IsNone() bool
-				Freed() bool
-				Rank() int
-			})
-			return ok && python.IsTensor(e.Obj.Type()) && !x.IsNone() && !x.Freed() && x.Rank() == 0
-		})
+		return f.newest(func(e *world.Entity) bool { return f.rank(e) == 0 })
 	case "weight":
 		return strings.Join(f.params(), ", ")
 	}
@@ -198,12 +199,12 @@ func (f *foreign) Stands(name string) string {
 // ofType returns the newest variable whose name and type are as is says: of those that the statements above
 // the line declare, or else of the session's.
 func (f *foreign) ofType(is func(name string, t types.Type) bool) string {
+	var found token.Pos
 	name := ""
 	if c := f.check("func cell(){\n" + f.before + "\n}"); c != nil && f.before != "" {
-		var at token.Pos
 		for id, o := range c.Info.Defs {
-			if v, ok := o.(*types.Var); ok && !v.IsField() && id.Pos() > at && known(v.Type()) && is(id.Name, v.Type()) {
-				name, at = id.Name, id.Pos()
+			if v, ok := o.(*types.Var); ok && !v.IsField() && id.Pos() > found && known(v.Type()) && is(id.Name, v.Type()) {
+				name, found = id.Name, id.Pos()
 			}
 		}
 	}
@@ -288,13 +289,7 @@ var declaresFunc = lazy.Regexp(`^func \w`)
 // atTop says whether a place is in a statement of the cell itself, not in a block.
 func atTop(file *ast.File, pos token.Pos) bool {
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
-	blocks := 0
-	for _, n := range path {
-		if _, ok := n.(*ast.BlockStmt); ok {
-			blocks++
-		}
-	}
-	return blocks == 1
+	return around[*ast.BlockStmt](path) == file.Decls[len(file.Decls)-1].(*ast.FuncDecl).Body
 }
 
 // errorLeftOut matches the complaint about an assignment that leaves out an error, which a cell may.
@@ -325,8 +320,12 @@ var commented = lazy.Regexp(`[\w)\]]\s*//=?\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && note == "" && strings.Contains(cell, "^") {
-			note = tensorPower(call)
+		if call, ok := n.(*ast.CallExpr); ok && note == "" && strings.Contains(cell, "^") && len(call.Args) == 1 { // x^2 of a tensor
+			f, isMethod := call.Fun.(*ast.SelectorExpr)
+			power, isLit := call.Args[0].(*ast.BasicLit)
+			if isMethod && isLit && f.Sel.Name == "Xor" && len(power.Value) <= 2 {
+				note = fmt.Sprintf("^ is exclusive or; a power is %s.Pow(%s)", types.ExprString(f.X), power.Value)
+			}
 		}
 		b, ok := n.(*ast.BinaryExpr)
 		if !ok || b.Op != token.XOR || note != "" {
@@ -344,11 +343,11 @@ func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 		base := types.ExprString(last)
 		switch {
 		case !ok || power.Kind != token.INT || len(power.Value) > 2 || strings.HasPrefix(base, "0"):
-		case base == "10" || base == "2":
-			note = fmt.Sprintf("^ is exclusive or; a power is math.Pow(%s, %s)", base, power.Value)
-		default:
-			note = fmt.Sprintf("^ is exclusive or; a power is math.Pow(float64(%s), %s)", base, power.Value)
+			return true
+		case base != "10" && base != "2":
+			base = "float64(" + base + ")"
 		}
+		note = fmt.Sprintf("^ is exclusive or; a power is math.Pow(%s, %s)", base, power.Value)
 		return true
 	})
 	if m := commented().FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
@@ -362,23 +361,11 @@ func (h *Helper) doubt(x ast.Expr, t types.Type, cell string) string {
 	return note
 }
 
-// tensorPower returns the note for what x^2 of a tensor is lowered to, or "".
-func tensorPower(call *ast.CallExpr) string {
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || f.Sel.Name != "Xor" || len(call.Args) != 1 {
-		return ""
-	}
-	if power, ok := call.Args[0].(*ast.BasicLit); ok && len(power.Value) <= 2 {
-		return fmt.Sprintf("^ is exclusive or; a power is %s.Pow(%s)", types.ExprString(f.X), power.Value)
-	}
-	return ""
-}
-
 // NoteOf returns the note behind the value, of type t, of an expression: where a function is declared, or
 // what was probably meant.
 func (h *Helper) NoteOf(x ast.Expr, t types.Type, src string) string {
-	if place := h.placeOfFunc(x); place != "" {
-		return place
+	if e := h.World().Names[types.ExprString(x)]; e != nil && e.Kind == world.Func {
+		return h.placeOf(e)
 	}
 	if sel, ok := x.(*ast.SelectorExpr); ok { // x.T without its parentheses
 		if e := h.World().Names[types.ExprString(sel.X)]; e != nil && e.Kind == world.Var && family(e.Obj.Type()) == "tensor" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -36,9 +37,7 @@ func (h *Helper) Hint(cell string, pos int) (Hint, bool) {
 			if l.Params {
 				return Hint{}, false
 			}
-			if l.Call {
-				h, ok = pl.callHint(l)
-			}
+			h, ok = pl.callHint(l)
 		case cursor.Brackets:
 			if l.Call {
 				h, ok = pl.typeArgHint(l)
@@ -58,35 +57,50 @@ func (pl *place) position(l *cursor.Level) token.Pos {
 	return pl.file.FileStart + token.Pos(pl.base+l.Off)
 }
 
-// callAt returns the call whose arguments are in a level.
-func (pl *place) callAt(l *cursor.Level) *ast.CallExpr {
+// callAt returns the call whose arguments are in a level, and its signature; nil if there is none.
+func (pl *place) callAt(l *cursor.Level) (call *ast.CallExpr, sig *types.Signature) {
 	at := pl.position(l)
 	for _, n := range pl.path {
-		if c, ok := n.(*ast.CallExpr); ok && c.Lparen == at {
-			return c
-		}
-	}
-	return nil
-}
-
-// literalAt returns the composite literal of a level, with its type.
-func (pl *place) literalAt(l *cursor.Level) (*ast.CompositeLit, types.Type) {
-	at := pl.position(l)
-	for _, n := range pl.path {
-		if c, ok := n.(*ast.CompositeLit); ok && c.Lbrace == at {
-			if t := pl.Info.Types[c].Type; known(t) {
-				return c, t
+		if c, ok := n.(*ast.CallExpr); ok && c.Lparen == at && l.Inside == cursor.Parens && l.Call {
+			if t := pl.Info.TypeOf(c.Fun); known(t) {
+				sig, _ = t.Underlying().(*types.Signature)
 			}
-			return nil, nil
+			return c, sig
 		}
 	}
 	return nil, nil
 }
 
+// parameter returns the call whose arguments are in a level, and the parameter at the cursor; nil if there is
+// none.
+func (pl *place) parameter(l *cursor.Level) (*ast.CallExpr, *types.Var) {
+	call, sig := pl.callAt(l)
+	if sig == nil {
+		return nil, nil
+	}
+	p, _ := parameterAt(sig, l.Commas)
+	return call, p
+}
+
+// structAt returns the composite literal of a level, if it is that of a struct, with its type.
+func (pl *place) structAt(l *cursor.Level) (lit *ast.CompositeLit, t types.Type, u *types.Struct) {
+	at := pl.position(l)
+	for _, n := range pl.path {
+		if c, ok := n.(*ast.CompositeLit); ok && c.Lbrace == at && l.Inside == cursor.Elements {
+			if t = pl.Info.TypeOf(c); known(t) { // a pointer in []*T{{…}}
+				t = deref(t)
+				u, _ = t.Underlying().(*types.Struct)
+			}
+			return c, t, u
+		}
+	}
+	return nil, nil, nil
+}
+
 func known(t types.Type) bool { return t != nil && t != types.Typ[types.Invalid] }
 
 func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
-	call := pl.callAt(l)
+	call, sig := pl.callAt(l)
 	if call == nil {
 		return Hint{}, false
 	}
@@ -96,15 +110,10 @@ func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
 		word, ok := Language()[b.Name()]
 		return marked(word.Form, len(b.Name()), l.Commas, word.Doc), ok
 	}
-	tv := pl.Info.Types[call.Fun]
-	if !known(tv.Type) {
-		return Hint{}, false
-	}
-	if tv.IsType() {
+	if tv := pl.Info.Types[call.Fun]; tv.IsType() && known(tv.Type) {
 		return conversionHint(tv.Type), true
 	}
-	sig, ok := coreSignature(tv.Type)
-	if !ok {
+	if sig == nil {
 		return Hint{}, false
 	}
 	head := pl.name(fun) + typeParams(sig.TypeParams())
@@ -157,30 +166,16 @@ func parameters(sig *types.Signature) string {
 	return strings.TrimPrefix(types.TypeString(sig, world.Qualifier), "func")
 }
 
-// coreSignature returns the signature for calling a value of the type.
-func coreSignature(t types.Type) (*types.Signature, bool) {
-	if p, ok := types.Unalias(t).(*types.TypeParam); ok {
-		t = p.Constraint()
-		if u, ok := t.Underlying().(*types.Interface); ok && u.NumEmbeddeds() == 1 {
-			t = u.EmbeddedType(0)
-		}
-	}
-	sig, ok := t.Underlying().(*types.Signature)
-	return sig, ok
-}
-
 // callee returns an expression without brackets and type arguments around it.
 func callee(x ast.Expr) ast.Expr {
 	for {
-		switch y := x.(type) {
-		case *ast.ParenExpr:
-			x = y.X
+		switch y := ast.Unparen(x).(type) {
 		case *ast.IndexExpr:
 			x = y.X
 		case *ast.IndexListExpr:
 			x = y.X
 		default:
-			return x
+			return y
 		}
 	}
 }
@@ -240,23 +235,16 @@ func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
 				x = n.X
 			}
 		}
-		if x == nil {
+		o := pl.object(x)
+		list := typeParamsOf(o)
+		if list == nil {
 			continue
 		}
-		o := pl.object(x)
-		name, list, rest := pl.name(x), "", ""
-		switch o := o.(type) {
-		case *types.Func:
-			list, rest = typeParams(o.Signature().TypeParams()), parameters(o.Signature())
-		case *types.TypeName:
-			if t, ok := o.Type().(interface{ TypeParams() *types.TypeParamList }); ok {
-				list = typeParams(t.TypeParams())
-			}
+		name, rest := pl.name(x), ""
+		if f, ok := o.(*types.Func); ok {
+			rest = parameters(f.Signature())
 		}
-		if list == "" {
-			return Hint{}, false
-		}
-		return marked(name+list+rest, len(name), l.Commas, pl.docOf(x, o)), true
+		return marked(name+typeParams(list)+rest, len(name), l.Commas, pl.docOf(x, o)), true
 	}
 	return Hint{}, false
 }
@@ -264,15 +252,8 @@ func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
 // literalHint describes the fields of the struct whose literal is around the cursor. Inner says that no
 // other bracket is between them.
 func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
-	_, t := pl.literalAt(l)
-	if t == nil {
-		return Hint{}, false
-	}
-	if p, ok := t.Underlying().(*types.Pointer); ok { // in []*T{{…}}
-		t = p.Elem()
-	}
-	u, ok := t.Underlying().(*types.Struct)
-	if !ok {
+	_, t, u := pl.structAt(l)
+	if u == nil {
 		return Hint{}, false
 	}
 	active := -1
@@ -282,14 +263,14 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	case len(l.Keys) == 0 && (l.Commas > 0 || pl.Prefix == "" && pl.Prev != token.LBRACE || !inner):
 		active = l.Commas
 	}
-	head, at := "struct", -1
+	head, doc, at := "struct", "", -1
 	if n, ok := types.Unalias(t).(*types.Named); ok {
-		head = types.TypeString(n, world.Qualifier)
+		head, doc = types.TypeString(n, world.Qualifier), pl.h.objectDoc(pl.st, n.Obj())
 	}
 	var parts []string
 	for i := range u.NumFields() {
 		f := u.Field(i)
-		if !visible(f) || i != active && l.Key != f.Name() && slices.Contains(l.Keys, f.Name()) {
+		if !python.Visible(f) || i != active && l.Key != f.Name() && slices.Contains(l.Keys, f.Name()) {
 			continue
 		}
 		if i == active {
@@ -297,27 +278,14 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 		}
 		parts = append(parts, f.Name()+" "+types.TypeString(f.Type(), world.Qualifier))
 	}
-	doc := ""
 	if active >= 0 && active < u.NumFields() {
 		doc = pl.h.memberDoc(pl.st, t, u.Field(active))
-	} else if n, ok := types.Unalias(t).(*types.Named); ok {
-		doc = pl.h.objectDoc(pl.st, n.Obj())
 	}
 	return marked(head+"{"+strings.Join(parts, ", ")+"}", len(head), at, doc), true
 }
 
 func fieldIndex(u *types.Struct, name string) int {
-	for i := range u.NumFields() {
-		if u.Field(i).Name() == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// visible says whether cells can name an object.
-func visible(o types.Object) bool {
-	return o.Exported() || o.Pkg() != nil && o.Pkg().Path() == world.PkgPath
+	return slices.IndexFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return f.Name() == name })
 }
 
 func conversionHint(t types.Type) Hint {
@@ -335,7 +303,7 @@ func (h *Helper) objectDoc(st *world.Stage, o types.Object) string {
 	if o.Pkg() == nil {
 		return Language()[o.Name()].Doc
 	}
-	if o.Pkg().Path() != world.PkgPath {
+	if compiled(o) {
 		return firstSentence(h.Doc(o.Pkg().Path(), o.Name()))
 	}
 	if e := st.Lookup(o.Name()); e != nil && e.Decl != nil {

@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -42,11 +44,6 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	}
 	if goLine := h.translated(h.World().Stage(), text, opener(text, 1+strings.Count(text[:start], "\n"))); goLine != "" {
 		return goLine
-	}
-	if strings.Contains(msg, "rune literal") {
-		if parts := strings.SplitN(text[off:], "'", 3); len(parts) == 3 && !strings.Contains(parts[1], "\n") {
-			return `a string has double quotes: "` + parts[1] + `"`
-		}
 	}
 	line = statementAt(line, off-start-leading)
 	f := &foreign{h: h, st: h.World().Stage(), before: statementsAbove(text, 1+strings.Count(text[:start], "\n"))}
@@ -90,14 +87,13 @@ func statementAt(line string, off int) string {
 // else, elif and except do. Python marks blocks by a colon and by indentation.
 func opener(text string, n int) int {
 	lines := strings.Split(text, "\n")
-	indentation := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 	for {
 		line, above := lines[n-1], n-1
-		least := indentation(line)
+		least := python.Indentation(line)
 		if word := strings.TrimSpace(line); !strings.HasPrefix(word, "except") && !strings.HasPrefix(word, "el") {
 			least--
 		}
-		for above > 0 && (strings.TrimSpace(lines[above-1]) == "" || indentation(lines[above-1]) > least) {
+		for above > 0 && (strings.TrimSpace(lines[above-1]) == "" || python.Indentation(lines[above-1]) > least) {
 			above--
 		}
 		if above == 0 || !strings.HasSuffix(strings.TrimSpace(lines[above-1]), ":") {
@@ -136,18 +132,16 @@ func commandAdvice(name, command, args string) string {
 	return strings.TrimSpace("write %"+command+" "+args) + " in a cell; its result is _ in the next one: " + name + " := _"
 }
 
+// imports matches `import numpy as np` and `from torch import nn`, with what is imported.
+var imports = lazy.Regexp(`^(?:import\s+["']?([^\s"';,]+)|from\s+([^\s"';,]+)(?:.*\s)import\s)`)
+
 // importAdvice returns the advice for `import numpy as np` and `from torch import nn`, "" for another line.
 func importAdvice(line string) string {
-	rest, imports := strings.CutPrefix(line, "import ")
-	before, _, from := strings.Cut(strings.TrimPrefix(line, "from "), " import ")
-	if from = from && strings.HasPrefix(line, "from "); from {
-		rest = before
-	}
-	words := strings.Fields(rest)
-	if len(words) == 0 || !imports && !from {
+	m := imports().FindStringSubmatch(line)
+	if m == nil {
 		return ""
 	}
-	name := strings.Trim(words[0], "\"';,")
+	name, from := cmp.Or(m[1], m[2]), m[2] != ""
 	module, _, _ := strings.Cut(name, ".")
 	if instead, ok := Modules()[module]; ok {
 		return instead

@@ -2,6 +2,7 @@ package help
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -81,21 +83,24 @@ func (h *Helper) Inspect(expr string) (Info, error) {
 	if t == nil {
 		var candidates []string
 		st.All(func(e *world.Entity) { candidates = append(candidates, e.Name) })
-		msg := "inspect: undefined: " + expr
 		hint := DidYouMean(expr, candidates)
 		if s, ok := x.(*ast.SelectorExpr); ok {
 			if id, ok := s.X.(*ast.Ident); ok && elsewhere.Known(id.Name) {
 				hint = cmp.Or(standsFor(id.Name, s.Sel.Name), hint)
 			}
 		}
-		if hint != "" {
-			msg += "; " + hint
-		}
-		return Info{}, fmt.Errorf("%s", msg)
+		return Info{}, undefined(expr, hint)
 	}
 	info := Info{Name: expr, Kind: "expression", Type: world.TypeString(t), Doc: h.typeDoc(t)}
 	h.describe(&info, st, t)
 	return info, nil
+}
+
+func undefined(name, hint string) error {
+	if hint != "" {
+		name += "; " + hint
+	}
+	return errors.New("inspect: undefined: " + name)
 }
 
 func (h *Helper) inspectPredeclared(o types.Object) Info {
@@ -139,17 +144,6 @@ func (h *Helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
 	return info
 }
 
-// placeOfFunc returns the place where a cell has declared the function that an expression names. It is
-// empty for every other expression.
-func (h *Helper) placeOfFunc(x ast.Expr) string {
-	if id, ok := x.(*ast.Ident); ok {
-		if e := h.World().Names[id.Name]; e != nil && e.Kind == world.Func {
-			return h.placeOf(e)
-		}
-	}
-	return ""
-}
-
 // placeOf returns the place where a cell has declared an entity.
 func (h *Helper) placeOf(e *world.Entity) string {
 	switch {
@@ -166,11 +160,8 @@ func (h *Helper) placeOf(e *world.Entity) string {
 
 // typeDoc returns the documentation of a compiled type.
 func (h *Helper) typeDoc(t types.Type) string {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != world.PkgPath {
-		return h.Doc(n.Obj().Pkg().Path(), n.Obj().Name())
+	if n := named(t); n != nil && compiled(n) {
+		return h.Doc(n.Pkg().Path(), n.Name())
 	}
 	return ""
 }
@@ -187,15 +178,7 @@ func (h *Helper) inspectPackage(path string) (Info, error) {
 		if !o.Exported() {
 			continue
 		}
-		at := 0
-		switch o.(type) {
-		case *types.TypeName:
-			at = 1
-		case *types.Const:
-			at = 2
-		case *types.Var:
-			at = 3
-		}
+		at := map[string]int{"type": 1, "const": 2, "var": 3}[kindOfObject(o)]
 		groups[at].Items = append(groups[at].Items, Item{name, detail(o), firstSentence(h.Doc(path, name))})
 	}
 	info.group(groups...)
@@ -218,11 +201,7 @@ func (h *Helper) inspectSymbol(path, name string) (Info, error) {
 	}
 	o := pkg.Scope().Lookup(name)
 	if o == nil || !o.Exported() {
-		msg := fmt.Sprintf("inspect: undefined: %s.%s", pkg.Name(), name)
-		if hint := cmp.Or(DidYouMean(name, pkg.Scope().Names()), standsFor(pkg.Name(), name)); hint != "" {
-			msg += "; " + hint
-		}
-		return Info{}, fmt.Errorf("%s", msg)
+		return Info{}, undefined(pkg.Name()+"."+name, cmp.Or(DidYouMean(name, pkg.Scope().Names()), standsFor(pkg.Name(), name)))
 	}
 	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), world.Qualifier), Doc: h.Doc(path, name), path: path, symbol: name}
 	info.Source = h.SourceOf(path, name)
@@ -243,26 +222,17 @@ func standsFor(module, name string) string {
 
 // inspectMember describes a field or method of an operand, or of a type that a cell declared.
 func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr) (Info, bool) {
-	operand := strings.TrimSuffix(strings.TrimSpace(expr), "."+x.Sel.Name)
-	var t types.Type
-	if e := st.Lookup(operand); e != nil && e.Kind == world.Type {
-		t = e.Obj.Type()
-	} else if sel, ok := x.X.(*ast.SelectorExpr); ok {
-		t = h.qualifiedType(st, sel)
-	}
-	if t == nil {
-		t = h.exprType(st, operand)
-	}
+	t := h.exprType(st, strings.TrimSuffix(expr, "."+x.Sel.Name))
 	if t == nil {
 		return Info{}, false
 	}
-	for _, o := range members(t) {
+	for _, o := range python.Members(t) {
 		if o.Name() != x.Sel.Name {
 			continue
 		}
 		info := Info{Name: expr, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), world.Qualifier)}
 		owner := ownerName(t, o)
-		if o.Pkg() != nil && o.Pkg().Path() != world.PkgPath {
+		if compiled(o) {
 			info.path, info.symbol = o.Pkg().Path(), owner+"."+o.Name()
 			info.Doc = h.Doc(info.path, info.symbol)
 		} else if d := st.MethodsOf(owner)[o.Name()]; d != nil {
@@ -279,26 +249,10 @@ func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr
 	return Info{}, false
 }
 
-// qualifiedType returns the type that pkg.Name names.
-func (h *Helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Type {
-	id, ok := sel.X.(*ast.Ident)
-	if !ok || st.Lookup(id.Name) != nil {
-		return nil
-	}
-	pkg, err := h.Package(h.packagePath(st, id.Name))
-	if err != nil {
-		return nil
-	}
-	if o, ok := pkg.Scope().Lookup(sel.Sel.Name).(*types.TypeName); ok {
-		return o.Type()
-	}
-	return nil
-}
-
 // describe lists the members of a type.
 func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 	fields, funcs := Group{Title: "fields"}, Group{Title: "methods"}
-	for _, o := range members(t) {
+	for _, o := range python.Members(t) {
 		group := &fields
 		if _, ok := o.(*types.Func); ok {
 			group = &funcs
@@ -343,8 +297,16 @@ func (h *Helper) exprType(st *world.Stage, expr string) types.Type {
 	body := file.Decls[0].(*ast.FuncDecl).Body.List
 	extra := h.Outs(body)
 	c := h.Check(fset, st, file, extra...)
-	if t := c.Info.Types[body[0].(*ast.AssignStmt).Rhs[0]].Type; known(t) {
+	x := body[0].(*ast.AssignStmt).Rhs[0]
+	if t := c.Info.TypeOf(x); known(t) {
 		return t
+	}
+	id, _ := x.(*ast.Ident)
+	if sel, ok := x.(*ast.SelectorExpr); ok {
+		id = sel.Sel
+	}
+	if o, ok := c.Info.Uses[id].(*types.TypeName); ok { // a generic type
+		return o.Type()
 	}
 	return nil
 }

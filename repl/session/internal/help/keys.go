@@ -22,13 +22,7 @@ const maxKeys = 1000
 // write to it.
 func (pl *place) keys() []reflect.Value {
 	l := pl.Inner()
-	if !l.Call || pl.Facts == nil || !pl.h.Quiet() {
-		return nil
-	}
-	if l.Inside == cursor.Parens {
-		return pl.named(l)
-	}
-	if l.Inside != cursor.Brackets {
+	if pl.Facts == nil || !pl.h.Quiet() {
 		return nil
 	}
 	at := pl.position(l)
@@ -45,31 +39,26 @@ func (pl *place) keys() []reflect.Value {
 		slices.SortFunc(list, compareKeys)
 		return list
 	}
-	return nil
+	return pl.named(l)
 }
 
 // named are the names that the receiver of a call has itself, where the argument is one of them: the columns
 // of a table, in its order.
 func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
-	call := pl.callAt(l)
-	if call == nil {
+	call, p := pl.parameter(l)
+	if p == nil || !slices.Contains([]string{"name", "names", "from", "on", "index", "across"}, p.Name()) {
 		return nil
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	sig, isCall := pl.Info.TypeOf(call.Fun).(*types.Signature)
-	if !ok || !isCall {
-		return nil
-	}
-	if p, _ := parameterAt(sig, l.Commas); p == nil || !slices.Contains([]string{"name", "names", "from", "on", "index", "across"}, p.Name()) {
+	if !ok {
 		return nil
 	}
 	v := pl.valueOf(sel.X)
-	if !v.IsValid() || !v.CanAddr() || !v.Addr().CanInterface() {
-		return nil
-	}
-	if x, ok := reflect.TypeAssert[interface{ Names() []string }](v.Addr()); ok {
-		for _, name := range x.Names() {
-			list = append(list, reflect.ValueOf(name))
+	if v.IsValid() && v.CanAddr() && v.Addr().CanInterface() {
+		if x, ok := reflect.TypeAssert[interface{ Names() []string }](v.Addr()); ok {
+			for _, name := range x.Names() {
+				list = append(list, reflect.ValueOf(name))
+			}
 		}
 	}
 	return list
@@ -78,8 +67,6 @@ func (pl *place) named(l *cursor.Level) (list []reflect.Value) {
 // compareKeys orders keys as maps are shown.
 func compareKeys(a, b reflect.Value) int {
 	switch {
-	case a.Kind() == reflect.String:
-		return cmp.Compare(a.String(), b.String())
 	case a.CanInt():
 		return cmp.Compare(a.Int(), b.Int())
 	case a.CanUint():
@@ -87,7 +74,7 @@ func compareKeys(a, b reflect.Value) int {
 	case a.CanFloat():
 		return cmp.Compare(a.Float(), b.Float())
 	}
-	return 0
+	return cmp.Compare(a.String(), b.String())
 }
 
 // keyText writes a key as Go does, or returns "" for a key that has no short text.

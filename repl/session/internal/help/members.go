@@ -1,54 +1,16 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"sort"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
-
-	"golang.org/x/tools/go/types/typeutil"
 )
-
-// members returns the fields and methods that can follow a dot after a value of the type, sorted by name.
-func members(t types.Type) (list []types.Object) {
-	seen := map[string]bool{}
-	add := func(o types.Object) {
-		if !seen[o.Name()] && visible(o) {
-			seen[o.Name()] = true
-			list = append(list, o)
-		}
-	}
-	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
-		add(m.Obj())
-	}
-	fields(t, 0, add)
-	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
-	return list
-}
-
-// fields calls f for the fields of a struct and of its embedded structs.
-func fields(t types.Type, depth int, f func(types.Object)) {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	st, ok := t.Underlying().(*types.Struct)
-	if !ok || depth > 4 {
-		return
-	}
-	for field := range st.Fields() {
-		f(field)
-	}
-	for field := range st.Fields() {
-		if field.Embedded() {
-			fields(field.Type(), depth+1, f)
-		}
-	}
-}
 
 func kindOfObject(o types.Object) string {
 	switch o := o.(type) {
@@ -59,17 +21,14 @@ func kindOfObject(o types.Object) string {
 		return "func"
 	case *types.Builtin:
 		return "func"
-	case *types.Var:
-		if o.IsField() {
-			return "field"
-		}
-		return "var"
 	case *types.TypeName:
 		return "type"
 	case *types.Const:
 		return "const"
-	case *types.PkgName:
-		return "package"
+	case *types.Var:
+		if o.IsField() {
+			return "field"
+		}
 	}
 	return "var"
 }
@@ -80,13 +39,11 @@ func detail(o types.Object) string {
 	case *types.Func:
 		return strings.TrimPrefix(types.TypeString(o.Type(), world.Qualifier), "func")
 	case *types.TypeName:
-		if n, ok := o.Type().(*types.Named); ok {
-			switch n.Underlying().(type) {
-			case *types.Struct:
-				return "struct"
-			case *types.Interface:
-				return "interface"
-			}
+		switch o.Type().Underlying().(type) {
+		case *types.Struct:
+			return "struct"
+		case *types.Interface:
+			return "interface"
 		}
 		return types.TypeString(o.Type().Underlying(), world.Qualifier)
 	case *types.Const:
@@ -102,28 +59,22 @@ func detail(o types.Object) string {
 // memberDoc returns the first sentence about a method or field.
 func (h *Helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
-	if o.Pkg() == nil || o.Pkg().Path() == world.PkgPath {
-		if d := st.MethodsOf(owner)[o.Name()]; d != nil {
-			return sentence(d.Comment)
-		}
-		return h.fieldComments(st, t)[o.Name()]
-	}
-	if owner != "" {
+	if compiled(o) {
 		return firstSentence(h.Doc(o.Pkg().Path(), owner+"."+o.Name()))
 	}
-	return ""
+	if d := st.MethodsOf(owner)[o.Name()]; d != nil {
+		return sentence(d.Comment)
+	}
+	return h.fieldComments(st, t)[o.Name()]
 }
 
 // fieldComments returns the comments of the fields of a struct type that a cell has declared, by name.
 func (h *Helper) fieldComments(st *world.Stage, t types.Type) map[string]string {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != world.PkgPath {
+	n := named(t)
+	if n == nil || compiled(n) {
 		return nil
 	}
-	e := st.Lookup(n.Obj().Name())
+	e := st.Lookup(n.Name())
 	if e == nil || e.Decl == nil {
 		return nil
 	}
@@ -132,19 +83,25 @@ func (h *Helper) fieldComments(st *world.Stage, t types.Type) map[string]string 
 		return nil
 	}
 	docs := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
+	for n := range ast.Preorder(file) {
 		if f, ok := n.(*ast.Field); ok {
-			text := f.Doc.Text()
-			if text == "" {
-				text = f.Comment.Text()
-			}
 			for _, name := range f.Names {
-				docs[name.Name] = sentence(text)
+				docs[name.Name] = sentence(cmp.Or(f.Doc.Text(), f.Comment.Text()))
 			}
 		}
-		return true
-	})
+	}
 	return docs
+}
+
+// named returns the name of a type, or of what a pointer points to, or nil.
+func named(t types.Type) *types.TypeName {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj()
+	}
+	return nil
 }
 
 // ownerName returns the name of the type that a member belongs to.
@@ -152,11 +109,8 @@ func ownerName(t types.Type, o types.Object) string {
 	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
 		t = f.Signature().Recv().Type()
 	}
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		return n.Obj().Name()
+	if n := named(t); n != nil {
+		return n.Name()
 	}
 	return ""
 }
@@ -182,54 +136,26 @@ func sentence(doc string) string {
 			break
 		}
 	}
-	var b strings.Builder
-	b.Grow(len(doc))
-	for word := range strings.FieldsSeq(doc) {
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(word)
-	}
-	return b.String()
+	return strings.Join(strings.Fields(doc), " ")
 }
 
 // methodOf says that what was taken for a function of a package is a method of one of its types, and of which
 // variable, if the session has one.
-func (a *advisor) methodOf(pkg *types.Package, name string) string {
-	owner := ""
+func (a *advisor) methodOf(pkg *types.Package, name string) (owner string) {
 	for _, n := range pkg.Scope().Names() {
 		o, ok := pkg.Scope().Lookup(n).(*types.TypeName)
 		if !ok || !o.Exported() {
 			continue
 		}
-		if f, _, _ := types.LookupFieldOrMethod(o.Type(), true, pkg, name); f == nil || !isFunc(f) {
+		member, _, _ := types.LookupFieldOrMethod(o.Type(), true, pkg, name)
+		if _, ok := member.(*types.Func); !ok {
 			continue
 		}
-		variable := a.newest(func(t types.Type) bool {
-			if p, ok := t.(*types.Pointer); ok {
-				t = p.Elem()
-			}
-			return types.Identical(t, o.Type())
-		})
-		if variable != "" {
+		f := &foreign{h: a.h, st: a.st}
+		if variable := f.newest(func(e *world.Entity) bool { return named(e.Obj.Type()) == o }); variable != "" {
 			return fmt.Sprintf("it is a method: %s.%s(…)", variable, name)
 		}
-		if owner == "" {
-			owner = pkg.Name() + "." + n
-		}
+		owner = cmp.Or(owner, "it is a method of "+pkg.Name()+"."+n)
 	}
-	if owner == "" {
-		return ""
-	}
-	return "it is a method of " + owner
-}
-
-func isFunc(o types.Object) bool {
-	_, ok := o.(*types.Func)
-	return ok
-}
-
-// newest returns the variable of the newest cell whose type is as is says, or "".
-func (a *advisor) newest(is func(types.Type) bool) string {
-	return (&foreign{h: a.h, st: a.st}).newest(func(e *world.Entity) bool { return is(e.Obj.Type()) })
+	return owner
 }

@@ -15,19 +15,20 @@ import (
 // names completes a name without a dot: locals of the unfinished cell, declarations of the cell and the
 // session, packages, predeclared names.
 func (c *candidates) names() {
-	for scope := c.Pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.Pkg.Scope(); scope = scope.Parent() {
+	for _, scope := range c.scopes() {
 		for _, name := range scope.Names() {
 			if _, o := scope.LookupParent(name, c.at); o != nil && o.Parent() == scope {
 				c.object(o, localGroup)
 			}
 		}
 	}
+	locals := c.extra
 	for _, name := range c.Pkg.Scope().Names() {
 		if o := c.Pkg.Scope().Lookup(name); c.file.FileStart <= o.Pos() && o.Pos() <= c.file.FileEnd {
-			c.object(o, localGroup)
+			locals = append(locals, o)
 		}
 	}
-	for _, o := range c.extra {
+	for _, o := range locals {
 		c.object(o, localGroup)
 	}
 	c.st.All(func(e *world.Entity) {
@@ -58,13 +59,11 @@ func (c *candidates) object(o types.Object, group int) {
 		return
 	}
 	t := o.Type()
+	if u, ok := t.Underlying().(*types.Interface); ok && !u.IsMethodSet() {
+		t = nil // a constraint is no type of a value
+	}
 	if _, ok := o.(*types.Builtin); ok {
 		t = nil
-	}
-	if _, ok := o.(*types.TypeName); ok {
-		if b, ok := o.Type().Underlying().(*types.Interface); ok && !b.IsMethodSet() {
-			t = nil
-		}
 	}
 	if ptr, ok := c.want.(*types.Pointer); ok && c.Prefix == "" && kindOfObject(o) == "var" && types.Identical(ptr.Elem(), t) {
 		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: world.TypeString(ptr)}, ptr, group)
@@ -107,7 +106,7 @@ func (c *candidates) pkgName(name, path string, group int) {
 // constants adds the constants of a compiled named type where a value of it is wanted: pkg.Name.
 func (c *candidates) constants() {
 	n, ok := types.Unalias(c.want).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == world.PkgPath {
+	if !ok || !compiled(n.Obj()) {
 		return
 	}
 	pkg, err := c.h.Package(n.Obj().Pkg().Path())
@@ -145,44 +144,43 @@ func (c *candidates) constants() {
 	}
 }
 
-// usedCases returns the names in the clauses of the switch around the cursor.
+// usedCases returns the names in the clauses of the switches around the cursor.
 func (c *candidates) usedCases() map[string]bool {
 	used := map[string]bool{}
-	for _, v := range slices.Backward(c.path) {
-		s, ok := v.(*ast.SwitchStmt)
-		if !ok {
-			continue
-		}
-		for _, clause := range s.Body.List {
-			for _, x := range clause.(*ast.CaseClause).List {
-				used[types.ExprString(x)] = true
+	for _, n := range c.path {
+		if s, ok := n.(*ast.SwitchStmt); ok {
+			for _, clause := range s.Body.List {
+				for _, x := range clause.(*ast.CaseClause).List {
+					used[types.ExprString(x)] = true
+				}
 			}
 		}
-		break
 	}
 	return used
 }
 
 // keywords adds the keywords that can stand at the cursor.
 func (c *candidates) keywords() {
-	var list []string
 	if c.Prefix != "" {
-		list = append(list, "func", "map", "struct", "chan", "interface")
+		c.addKeywords("func", "map", "struct", "chan", "interface")
 	}
 	l := c.Inner()
 	if c.Begins && (c.Prefix != "" || l.Inside == cursor.Cases) {
-		list = append(list, c.statementKeywords(l)...)
+		c.addKeywords(c.statementKeywords(l)...)
 	}
 	if l.Header == token.FOR && (c.Prev == token.DEFINE || c.Prev == token.ASSIGN || c.Prev == token.FOR) {
-		c.keyword("range", fieldGroup)
-	}
-	for _, k := range list {
-		c.keyword(k, keywordGroup)
+		c.addKeywords("range")
 	}
 }
 
-func (c *candidates) keyword(name string, group int) {
-	c.add(Completion{Text: name, Kind: "keyword", Doc: Language()[name].Doc}, nil, group)
+func (c *candidates) addKeywords(names ...string) {
+	for _, name := range names {
+		group := keywordGroup
+		if name == "range" { // nothing else is likelier where it can stand
+			group = fieldGroup
+		}
+		c.add(Completion{Text: name, Kind: "keyword", Doc: Language()[name].Doc}, nil, group)
+	}
 }
 
 func (c *candidates) statementKeywords(l *cursor.Level) (list []string) {
@@ -223,21 +221,10 @@ func (a *advisor) names() (list []string) {
 	for name := range a.h.World().Imports {
 		list = append(list, name)
 	}
-	for _, f := range a.c.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && a.c.Info.Defs[id] != nil && id.Name != "cell" {
-				list = append(list, id.Name)
-			}
-			return true
-		})
-	}
-	return list
-}
-
-func packageNames() (list []string) {
-	for _, path := range stdlib.Paths() {
-		name, _ := stdlib.Name(path)
-		list = append(list, name)
+	for id, o := range a.c.Info.Defs {
+		if o != nil && id.Name != "cell" {
+			list = append(list, id.Name)
+		}
 	}
 	return list
 }
@@ -248,16 +235,9 @@ var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "er
 // exportedAs finds the meaning of a name without a package: Println and println are fmt.Println, sqrt is
 // math.Sqrt.
 func (h *Helper) exportedAs(name string) string {
-	paths := append(slices.Clone(common), stdlib.Engine()...)
-	for _, path := range paths {
-		p, err := h.Package(path)
-		if err != nil {
-			continue
-		}
-		for _, n := range p.Scope().Names() {
-			if token.IsExported(n) && strings.EqualFold(n, name) {
-				return p.Name() + "." + n
-			}
+	for _, path := range append(slices.Clone(common), stdlib.Engine()...) {
+		if found := h.exported(path, name); found != "" {
+			return path[strings.LastIndexByte(path, '/')+1:] + "." + found
 		}
 	}
 	return ""

@@ -1,13 +1,12 @@
 package help
 
 import (
-	"go/types"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -42,19 +41,7 @@ func (pl *place) completeString(before string) (from int, list []Completion) {
 
 // pathWanted says whether the string at the cursor is the argument of a parameter with a name like path.
 func (pl *place) pathWanted() bool {
-	l := pl.Inner()
-	if l.Inside != cursor.Parens || !l.Call {
-		return false
-	}
-	call := pl.callAt(l)
-	if call == nil {
-		return false
-	}
-	sig, ok := pl.Info.Types[call.Fun].Type.(*types.Signature)
-	if !ok {
-		return false
-	}
-	p, _ := parameterAt(sig, l.Commas)
+	call, p := pl.parameter(pl.Inner())
 	if p == nil {
 		return false
 	}
@@ -81,10 +68,7 @@ func (h *Helper) CompletePath(path string) (from int, list []Completion) {
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(h.Dir(), folder)
 	}
-	if folder == "" {
-		folder = "."
-	}
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(cmp.Or(folder, "."))
 	if err != nil {
 		return len(dir), nil
 	}

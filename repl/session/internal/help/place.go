@@ -1,11 +1,14 @@
 package help
 
 import (
+	"bytes"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -54,13 +57,21 @@ func (h *Helper) place(src string, pos int) *place {
 	text, at := pl.Whole(src[pl.start:pos])
 	after := laterDecls(src, pl.start, pos)
 	if kind == cell.Declaration {
-		pl.extra = pl.variables(decls.String(), stmts.String())
+		if stmts.Len() > 0 {
+			pl.check("package "+world.PkgPath+"\n"+decls.String()+"\nfunc cell__() {\n"+stmts.String(), "", "\n}", 0)
+		}
+		for _, scope := range pl.scopes() {
+			for _, name := range scope.Names() {
+				if o, ok := scope.Lookup(name).(*types.Var); ok { // which the declaration sees
+					pl.extra = append(pl.extra, types.NewVar(token.NoPos, pl.Pkg, name, o.Type()))
+				}
+			}
+		}
 		pl.check("package "+world.PkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at)
 		return pl
 	}
 	open, shut := "package "+world.PkgPath+"\n"+decls.String()+after+"\nfunc cell__() {\n", "\n}"
-	opened := nest(stmts.String())
-	pl.check(open+opened, text, strings.Repeat("}", strings.Count(opened, nestMark))+shut, at)
+	pl.check(open+stmts.String(), text, shut, at)
 	if pl.Kind == cursor.Code && strings.HasPrefix(pl.Rest, cursor.Name) && !pl.found() && !pl.afterIf() {
 		pl.lastLine(src[pl.start:pos], open, shut)
 	}
@@ -131,35 +142,13 @@ func laterDecls(src string, start, pos int) string {
 	return b.String()
 }
 
-// variables returns the variables that the statements before a declaration declare: the declaration sees
-// them.
-func (pl *place) variables(decls, stmts string) (list []types.Object) {
-	if strings.TrimSpace(stmts) == "" {
+// scopes returns the scopes around the cursor within the text that was checked, the innermost first.
+func (pl *place) scopes() (list []*types.Scope) {
+	if pl.Facts == nil {
 		return nil
 	}
-	fset := token.NewFileSet()
-	src := "package " + world.PkgPath + "\n" + decls + "\nfunc cell__() {\n" + stmts + "\n}"
-	file, _ := notation.ParseFile(fset, "", src, parser.SkipObjectResolution|parser.AllErrors)
-	if file == nil || len(file.Decls) == 0 {
-		return nil
-	}
-	foreignMethods(file)
-	c := pl.h.checkUnfinished(fset, pl.st, file, nil)
-	if c == nil {
-		return nil
-	}
-	f, ok := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
-	if !ok || f.Body == nil {
-		return nil
-	}
-	scope := c.Pkg.Scope().Innermost(f.Body.Rbrace)
-	if scope == nil {
-		return nil
-	}
-	for _, name := range scope.Names() {
-		if o, ok := scope.Lookup(name).(*types.Var); ok {
-			list = append(list, types.NewVar(token.NoPos, c.Pkg, name, o.Type()))
-		}
+	for s := pl.Pkg.Scope().Innermost(pl.at); s != nil && s != types.Universe && s != pl.Pkg.Scope(); s = s.Parent() {
+		list = append(list, s)
 	}
 	return list
 }
@@ -190,9 +179,9 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 		}
 		if ok && f.Body != nil && f.Name.Name == "cell__" {
 			outs = pl.h.Outs(f.Body.List)
+			nest(f.Body)
 		}
 	}
-	foreignMethods(pl.file)
 	pl.Facts = pl.h.checkUnfinished(fset, pl.st, pl.file, append(outs, pl.extra...))
 	pl.path = pathTo(pl.file, pl.at)
 }
@@ -205,6 +194,7 @@ func (h *Helper) checkUnfinished(fset *token.FileSet, st *world.Stage, file *ast
 			c = nil
 		}
 	}()
+	foreignMethods(file)
 	return h.Check(fset, st, file, extra...)
 }
 
@@ -237,18 +227,12 @@ func foreignMethods(file *ast.File) {
 // blankBroken replaces the first line with a syntax error by blanks, if the line is before the cursor and
 // its brackets match.
 func blankBroken(src []byte, err error, cursor int) bool {
-	list, ok := err.(scanner.ErrorList)
-	if !ok {
-		return false
-	}
+	var list scanner.ErrorList
+	errors.As(err, &list)
 	for _, e := range list {
-		off := min(e.Pos.Offset, len(src))
-		from := strings.LastIndexByte(string(src[:off]), '\n') + 1
-		to := len(src)
-		if i := strings.IndexByte(string(src[from:]), '\n'); i >= 0 {
-			to = from + i
-		}
-		line := string(src[from:to])
+		from := bytes.LastIndexByte(src[:min(e.Pos.Offset, len(src))], '\n') + 1
+		before, _, _ := bytes.Cut(src[from:], []byte("\n"))
+		line, to := string(before), from+len(before)
 		depth, open := 0, false
 		for _, t := range cell.ScanGo(line) {
 			depth += cell.Nesting(t.Tok)
@@ -257,9 +241,7 @@ func blankBroken(src []byte, err error, cursor int) bool {
 		if to > cursor || depth != 0 || open || strings.TrimSpace(line) == "" {
 			continue
 		}
-		for i := from; i < to; i++ {
-			src[i] = ' '
-		}
+		copy(src[from:to], strings.Repeat(" ", to-from))
 		return true
 	}
 	return false
@@ -267,10 +249,7 @@ func blankBroken(src []byte, err error, cursor int) bool {
 
 // found says whether the cursor's name is still there after parsing.
 func (pl *place) found() bool {
-	if len(pl.path) == 0 {
-		return false
-	}
-	id, ok := pl.path[len(pl.path)-1].(*ast.Ident)
+	id, ok := append([]ast.Node{nil}, pl.path...)[len(pl.path)].(*ast.Ident)
 	return ok && id.Name == cursor.Name
 }
 
@@ -293,42 +272,28 @@ func (pl *place) lastLine(src, open, shut string) {
 	pl.base -= line
 }
 
-// nestMark begins a block in the function that has the statements of a cell.
-const nestMark = "{;"
-
 // nest opens a block before each statement that declares a name for the second time: a cell may do so,
 // with another type.
-func nest(stmts string) string {
-	list := cell.Code(cell.ScanGo(stmts))
+func nest(body *ast.BlockStmt) {
 	seen := map[string]bool{}
-	var starts []int
-	start := -1
-	for i, t := range list {
-		if t.Depth == 0 && t.Ends() {
-			start = -1
-			continue
-		}
-		if start < 0 {
-			start = i
-		}
-		if t.Depth != 0 || t.Tok != token.DEFINE || list[start].Tok != token.IDENT {
+	for i, s := range body.List {
+		as, ok := s.(*ast.AssignStmt)
+		if !ok || as.Tok != token.DEFINE {
 			continue
 		}
 		again := false
-		for _, t := range list[start:i] {
-			if name := t.Text(stmts); t.Tok == token.IDENT {
-				again = again || seen[name]
-				seen[name] = true
-			}
+		for _, x := range as.Lhs {
+			name := types.ExprString(x)
+			again = again || seen[name]
+			seen[name] = true
 		}
-		if again {
-			starts = append(starts, list[start].From)
+		if again && i > 0 {
+			inner := &ast.BlockStmt{Lbrace: s.Pos(), List: body.List[i:], Rbrace: body.Rbrace}
+			nest(inner)
+			body.List = append(slices.Clip(body.List[:i]), inner)
+			return
 		}
 	}
-	for i := len(starts) - 1; i >= 0; i-- {
-		stmts = stmts[:starts[i]] + nestMark + stmts[starts[i]:]
-	}
-	return stmts
 }
 
 // pathTo returns the nodes around a position, the innermost last.

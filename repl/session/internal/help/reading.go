@@ -48,21 +48,16 @@ func (i Info) ReadSource() (string, error) {
 func PackageFiles(pkg string) (texts []string, err error) {
 	dir, own := strings.CutPrefix(pkg, enginePath)
 	var files fs.FS = engine.Source
-	match := func(string) bool { return true }
+	root := ""
 	if !own {
-		root := data.GoSource(pkg)
-		if root == "" {
+		if root = data.GoSource(pkg); root == "" {
 			return nil, errors.New("it is compiled into mcs, and there is no Go installation here to read it from")
 		}
 		files, dir = os.DirFS(root), "."
-		match = func(name string) bool { ok, err := build.Default.MatchFile(root, name); return ok && err == nil }
 	}
 	names, err := fs.Glob(files, path.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || !match(path.Base(name)) {
+		if own, _ := build.Default.MatchFile(root, name); strings.HasSuffix(name, "_test.go") || root != "" && !own {
 			continue
 		}
 		b, err := fs.ReadFile(files, name)
@@ -71,10 +66,7 @@ func PackageFiles(pkg string) (texts []string, err error) {
 		}
 		texts = append(texts, string(b))
 	}
-	if len(texts) == 0 {
-		return nil, fmt.Errorf("no Go files of %s", pkg)
-	}
-	return texts, nil
+	return texts, err
 }
 
 // declarationIn returns the declaration of a symbol, Name or Type.Name, with its comment.

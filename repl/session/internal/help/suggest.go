@@ -48,7 +48,7 @@ var rules = sync.OnceValue(func() (list []rule) {
 
 // advisors are the functions that rows name.
 var advisors = map[string]func(a *advisor, msg string, groups []string) (newMsg, hint string){
-	"extreme": (*advisor).extreme, "mathOfTensor": (*advisor).mathOfTensor, "otherMember": (*advisor).otherMember, "otherName": (*advisor).otherName,
+	"ofTensor": (*advisor).ofTensor, "otherMember": (*advisor).otherMember, "otherName": (*advisor).otherName,
 	"undefinedMember": (*advisor).undefinedMember, "undefinedName": (*advisor).undefinedName, "noMember": (*advisor).noMember, "unknownField": (*advisor).unknownField,
 	"condition": (*advisor).condition, "anew": (*advisor).anew, "constructor": (*advisor).constructor, "parameters": (*advisor).parameters,
 	"calledField": (*advisor).calledField, "element": (*advisor).element, "spread": (*advisor).spread, "topReturn": (*advisor).topReturn,
@@ -167,32 +167,31 @@ func (a *advisor) path() []ast.Node {
 	return nil
 }
 
+// around returns the innermost node of a type around a place, of those that the path has, or its zero.
+func around[T ast.Node](path []ast.Node) (found T) {
+	for _, n := range path {
+		if n, ok := n.(T); ok {
+			return n
+		}
+	}
+	return found
+}
+
 // unknownField is about a field that a struct literal has and its type has not.
 func (a *advisor) unknownField(msg string, m []string) (string, string) {
-	for _, n := range a.path() {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok || a.c.Info.Types[lit].Type == nil {
-			continue
-		}
-		var names []string
-		t := a.c.Info.Types[lit].Type.Underlying()
-		if p, ok := t.(*types.Pointer); ok { // an element's &T may be left out
-			t = p.Elem().Underlying()
-		}
-		if st, ok := t.(*types.Struct); ok {
-			for f := range st.Fields() {
-				if f.Exported() || f.Pkg().Path() == a.c.Pkg.Path() {
-					names = append(names, f.Name())
-				}
+	var names []string
+	if st, ok := underlying(a.c.Info.TypeOf(around[*ast.CompositeLit](a.path()))).(*types.Struct); ok {
+		for f := range st.Fields() {
+			if python.Visible(f) {
+				names = append(names, f.Name())
 			}
 		}
-		fields := strings.Join(names, ", ")
-		if near := DidYouMean(m[1], names); near != "" || fields == "" {
-			return msg, near
-		}
-		return msg, "it has " + fields
 	}
-	return msg, ""
+	fields := strings.Join(names, ", ")
+	if near := DidYouMean(m[1], names); near != "" || fields == "" {
+		return msg, near
+	}
+	return msg, "it has " + fields
 }
 
 func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
@@ -209,13 +208,7 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 			return msg, fmt.Sprintf("%s is %s here; %s is in %s: import %q", pkg, o.Imported().Path(), name, path, path)
 		}
 	}
-	var candidates []string
-	for _, n := range o.Imported().Scope().Names() {
-		if token.IsExported(n) {
-			candidates = append(candidates, n)
-		}
-	}
-	near := DidYouMean(name, candidates)
+	near := DidYouMean(name, slices.DeleteFunc(o.Imported().Scope().Names(), func(n string) bool { return !token.IsExported(n) }))
 	if to, ok := strings.CutPrefix(python.Callee("", name), pkg+"."); ok && pkg == "dtype" { // dtype.Float32
 		near = "did you mean " + to + "?"
 	}
@@ -237,7 +230,8 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return "there is no " + name, "a cell that shows no value keeps none"
 	}
 	near := DidYouMean(name, a.names())
-	if assigned(a.c.Files, a.pos) {
+	s := around[*ast.AssignStmt](a.path())
+	if s != nil && s.Tok == token.ASSIGN && slices.ContainsFunc(s.Lhs, func(x ast.Expr) bool { return x.Pos() == a.pos }) {
 		if goLine := a.inGo(); goLine != "" && unblanked(goLine) != unblanked("write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
@@ -259,7 +253,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		return msg, a.h.pasteable(say, a.line())
 	}
 	if qualifies {
-		return msg, cmp.Or(DidYouMean(name, append(a.names(), packageNames()...)), a.packageWith(name))
+		return msg, a.nearPackage(name)
 	}
 	if unicode.IsUpper(rune(name[0])) && near == "" {
 		if say := a.bare(name); say != "" {
@@ -278,16 +272,18 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	return msg, near
 }
 
-// packageWith suggests the package whose name is near to a misspelt one, and which has what is selected.
-func (a *advisor) packageWith(name string) string {
+// nearPackage suggests a name or a package for a misspelt one, or the package that has what is selected.
+func (a *advisor) nearPackage(name string) (has string) {
 	sel, _ := a.parent().(*ast.SelectorExpr)
+	names := a.names()
 	for _, path := range stdlib.Paths() {
 		pkg, _ := stdlib.Name(path)
-		if sel != nil && len(name) > 2 && near.Edits(name, pkg) <= 2 && a.h.exports(path, sel.Sel.Name) {
-			return "did you mean " + pkg + "?"
+		names = append(names, pkg)
+		if has == "" && sel != nil && len(name) > 2 && near.Edits(name, pkg) <= 2 && a.h.exports(path, sel.Sel.Name) {
+			has = "did you mean " + pkg + "?"
 		}
 	}
-	return ""
+	return cmp.Or(DidYouMean(name, names), has)
 }
 
 // mentions says whether a text uses a name without declaring it.
@@ -306,57 +302,34 @@ func (a *advisor) parent() ast.Node {
 	return nil
 }
 
-// assigned says whether the identifier at pos stands on the left of a plain assignment.
-func assigned(files []*ast.File, pos token.Pos) (found bool) {
-	for _, f := range files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
-				for _, e := range a.Lhs {
-					found = found || e.Pos() == pos
-				}
-			}
-			return !found
-		})
-	}
-	return found
-}
-
 // selector returns the selection whose name the complaint is about, and whether it is called.
 func (a *advisor) selector() (sel *ast.SelectorExpr, called bool) {
-	path := a.path()
-	for i, n := range path {
-		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Pos() == a.pos {
-			if i+1 < len(path) {
-				call, ok := path[i+1].(*ast.CallExpr)
-				called = ok && call.Fun == sel
-			}
-			return sel, called
-		}
+	sel = around[*ast.SelectorExpr](a.path())
+	if sel == nil || sel.Sel.Pos() != a.pos {
+		return nil, false
 	}
-	return nil, false
+	call := around[*ast.CallExpr](a.path())
+	return sel, call != nil && call.Fun == sel
 }
 
 func (a *advisor) noMember(msg string, m []string) (string, string) {
 	operand, name := m[1], m[4]
 	sel, called := a.selector()
-	if sel == nil || a.c.Info.Types[sel.X].Type == nil {
+	if sel == nil {
 		return msg, ""
 	}
-	t := a.c.Info.Types[sel.X].Type
+	t := a.c.Info.TypeOf(sel.X)
 	if path, ok := stdlib.ImportFor(operand); ok && a.h.exports(path, name) {
 		return msg, fmt.Sprintf("%s is a variable of yours that hides the package %s", operand, path)
 	}
 	var candidates []string
-	for _, o := range members(t) {
+	for _, o := range python.Members(t) {
 		candidates = append(candidates, o.Name())
 	}
 	if goLine := a.more(a.line()); goLine != "" {
 		return msg, goLine
 	}
 	if !slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) }) {
-		if say := python.Member(t, operand, name); say != "" {
-			return msg, "write " + say
-		}
 		if say := a.elsewhere(python.Kind(t), name, operand); say != "" {
 			return msg, say
 		}
@@ -391,38 +364,23 @@ func family(t types.Type) string {
 
 // topReturn explains a return at the top of a cell.
 func (a *advisor) topReturn(msg string, _ []string) (string, string) {
-	for _, n := range a.path() {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return msg, ""
-		case *ast.FuncDecl:
-			if n.Name.Name == "cell" {
-				return msg, "a cell returns nothing: its last expression is shown"
-			}
-			return msg, ""
-		}
+	f := around[*ast.FuncDecl](a.path())
+	if f == nil || f.Name.Name != "cell" || around[*ast.FuncLit](a.path()) != nil {
+		return msg, ""
 	}
-	return msg, ""
+	return msg, "a cell returns nothing: its last expression is shown"
 }
 
 // condition explains `if n`.
 func (a *advisor) condition(msg string, _ []string) (string, string) {
+	forms := map[string]string{"number": "%s != 0", "string": `%s != ""`, "error": "%s != nil", "slice": "len(%s) > 0", "map": "len(%s) > 0"}
 	for _, n := range a.path() {
 		e, ok := n.(ast.Expr)
 		if !ok {
 			break
 		}
-		if t := a.c.Info.Types[e].Type; t != nil {
-			zero := map[string]string{"number": "!= 0", "string": `!= ""`, "error": "!= nil"}[family(t)]
-			if f := family(t); f == "slice" || f == "map" {
-				return msg, fmt.Sprintf("write len(%s) > 0", types.ExprString(e))
-			}
-			if zero == "" && world.IsPointer(t) {
-				zero = "!= nil"
-			}
-			if zero != "" {
-				return msg, fmt.Sprintf("write %s %s", types.ExprString(e), zero)
-			}
+		if form := forms[family(a.c.Info.TypeOf(e))]; form != "" {
+			return msg, "write " + fmt.Sprintf(form, types.ExprString(e))
 		}
 	}
 	return msg, ""
@@ -430,16 +388,13 @@ func (a *advisor) condition(msg string, _ []string) (string, string) {
 
 // anew explains the assignment of another type to a variable of the session, which := allows.
 func (a *advisor) anew(msg string, _ []string) (string, string) {
-	for _, n := range a.path() {
-		as, ok := n.(*ast.AssignStmt)
-		if !ok || len(as.Lhs) != 1 || as.Tok != token.ASSIGN {
-			continue
-		}
-		if id, ok := as.Lhs[0].(*ast.Ident); ok {
-			if e := a.st.Lookup(id.Name); e != nil && e.Kind == world.Var {
-				return msg, fmt.Sprintf("%s is %s; %s := … declares it anew", id.Name, Article(world.TypeString(e.Obj.Type())), id.Name)
-			}
-		}
+	as := around[*ast.AssignStmt](a.path())
+	if as == nil || len(as.Lhs) != 1 || as.Tok != token.ASSIGN {
+		return msg, ""
+	}
+	name := types.ExprString(as.Lhs[0])
+	if e := a.st.Lookup(name); e != nil && e.Kind == world.Var {
+		return msg, fmt.Sprintf("%s is %s; %[1]s := … declares it anew", name, Article(world.TypeString(e.Obj.Type())))
 	}
 	return msg, ""
 }
@@ -452,38 +407,30 @@ func Article(t string) string {
 	return "a " + t
 }
 
-// extreme writes min(x, y) of tensors.
-func (a *advisor) extreme(msg string, _ []string) (string, string) {
+// ofTensor writes min(x, y) and math.Sqrt(x) of tensors as methods.
+func (a *advisor) ofTensor(msg string, m []string) (string, string) {
 	call := a.callAround()
-	if call == nil || len(call.Args) != 2 {
+	if call == nil {
 		return msg, ""
 	}
-	method := map[string]string{"min": "Minimum", "max": "Maximum"}[types.ExprString(call.Fun)]
-	x, y := call.Args[0], call.Args[1]
-	if family(a.c.Info.Types[x].Type) != "tensor" {
-		x, y = y, x
+	at := slices.IndexFunc(call.Args, func(x ast.Expr) bool { return family(a.c.Info.TypeOf(x)) == "tensor" })
+	method, of := map[string]string{"min": "Minimum", "max": "Maximum"}[types.ExprString(call.Fun)], 2
+	if method == "" { // of package math: its operand comes first
+		method, of = m[len(m)-1], 1
 	}
-	if method == "" || family(a.c.Info.Types[x].Type) != "tensor" {
+	if at < 0 || at >= of || of == 2 && len(call.Args) != 2 {
 		return msg, ""
 	}
-	return msg, "write " + types.ExprString(x) + "." + method + "(" + types.ExprString(y) + ")"
-}
-
-// mathOfTensor writes a function of package math as the method of a tensor, if there is one.
-func (a *advisor) mathOfTensor(msg string, m []string) (string, string) {
-	call := a.callAround()
-	if call == nil || len(call.Args) == 0 {
+	if o, _, _ := types.LookupFieldOrMethod(a.c.Info.TypeOf(call.Args[at]), true, nil, method); o == nil {
 		return msg, ""
 	}
-	t := a.c.Info.Types[call.Args[0]].Type
-	if o, _, _ := types.LookupFieldOrMethod(t, false, nil, m[1]); o == nil || family(t) != "tensor" {
-		return msg, ""
+	var rest []string
+	for i, x := range call.Args {
+		if i != at {
+			rest = append(rest, types.ExprString(x))
+		}
 	}
-	rest := make([]string, len(call.Args)-1)
-	for i, x := range call.Args[1:] {
-		rest[i] = types.ExprString(x)
-	}
-	return msg, "write " + types.ExprString(call.Args[0]) + "." + m[1] + "(" + strings.Join(rest, ", ") + ")"
+	return msg, fmt.Sprintf("write %s.%s(%s)", types.ExprString(call.Args[at]), method, strings.Join(rest, ", "))
 }
 
 // DidYouMean suggests the candidate that is nearest to a misspelt name. Names of two letters may differ in
@@ -511,8 +458,7 @@ func DidYouMean(name string, candidates []string) string {
 			d = min(d, 2) - 1
 		}
 		// Of two equally near names, a left-out letter is likelier than an added or a wrong one.
-		_, leftOut := subsequence(c, name)
-		if d < least || d == least && best != "" && len(best) < len(name) && leftOut {
+		if d < least || d == least && best != "" && len(best) < len(name) && subsequence(c, name, sameLetter) {
 			best, least = c, d
 		}
 	}

@@ -51,13 +51,11 @@ func (f *Facts) division(n *ast.BinaryExpr, above []ast.Node) string {
 	}
 	left, right := types.ExprString(n.X), types.ExprString(n.Y)
 	fraction := left + ".0"
-	if lit, ok := n.X.(*ast.BasicLit); !ok || lit.Kind != token.INT || !isDecimal(left) {
+	if lit, ok := n.X.(*ast.BasicLit); !ok || lit.Kind != token.INT || len(left) > 1 && left[0] == '0' {
 		fraction = "float64(" + left + ")"
 	}
 	return fmt.Sprintf("%s / %s is %s, as Go divides integer constants; %s / %s is a fraction", left, right, quotient, fraction, right)
 }
-
-func isDecimal(lit string) bool { return len(lit) == 1 || lit[0] != '0' }
 
 func isInteger(v types.TypeAndValue) bool {
 	return v.Value != nil && hasInfo(v.Type, types.IsInteger) && constant.ToInt(v.Value).Kind() == constant.Int

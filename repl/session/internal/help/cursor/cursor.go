@@ -10,7 +10,6 @@ import (
 	"go/token"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
@@ -91,7 +90,7 @@ func At(src string) *Place {
 		if n := len(r.tokens); n > 0 && r.tokens[n-1].To > p.From {
 			last := r.tokens[n-1]
 			r.tokens = r.tokens[:n-1]
-			if last.Tok == token.INT || last.Tok == token.FLOAT || last.Tok == token.IMAG || last.Tok == token.CHAR {
+			if last.Tok.IsLiteral() && last.Tok != token.IDENT && last.Tok != token.STRING {
 				p.Kind = Literal
 			}
 		}
@@ -113,15 +112,7 @@ func At(src string) *Place {
 
 // trailingName returns the identifier at the end of a text.
 func trailingName(src string) string {
-	i := len(src)
-	for i > 0 {
-		c, n := utf8.DecodeLastRuneInString(src[:i])
-		if c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
-			break
-		}
-		i -= n
-	}
-	return src[i:]
+	return src[len(strings.TrimRightFunc(src, func(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) })):]
 }
 
 // Whole returns the completed text, and the offset of the cursor in it.
@@ -175,11 +166,7 @@ func (r *reader) at(i int) token.Token {
 
 // operandEnd says whether a token can end an operand.
 func operandEnd(t token.Token) bool {
-	switch t {
-	case token.IDENT, token.RPAREN, token.RBRACK, token.RBRACE, token.STRING, token.INT, token.FLOAT, token.IMAG, token.CHAR:
-		return true
-	}
-	return false
+	return t.IsLiteral() || t == token.RPAREN || t == token.RBRACK || t == token.RBRACE
 }
 
 // step updates the stack for one token.
@@ -286,17 +273,8 @@ func (r *reader) brace(i int) {
 func (r *reader) literalType(i int) bool {
 	i--
 	if r.at(i) == token.RBRACE {
-		depth := 0
-		for ; i >= 0; i-- {
-			if r.at(i) == token.RBRACE {
-				depth++
-			} else if r.at(i) == token.LBRACE {
-				if depth--; depth == 0 {
-					return r.at(i-1) == token.STRUCT || r.at(i-1) == token.INTERFACE
-				}
-			}
-		}
-		return false
+		before := r.at(r.opening(i) - 1)
+		return before == token.STRUCT || before == token.INTERFACE
 	}
 	names := 0
 	for ; r.at(i) == token.IDENT || r.at(i) == token.PERIOD || r.at(i) == token.MUL; i-- {
@@ -322,37 +300,24 @@ func (r *reader) wanted(p *Place) bool {
 			return true
 		}
 	}
-	return l.Params || prev == token.RBRACK && r.typeBracket(n-1)
+	return l.Params || prev == token.RBRACK && !operandEnd(r.at(r.opening(n-1)-1)) // of a type: there is nothing to index
 }
 
-// typeBracket says whether the bracket that token i closes began a type: no operand before it could be
-// indexed.
-func (r *reader) typeBracket(i int) bool {
-	depth := 0
-	for ; i >= 0; i-- {
-		switch r.at(i) {
-		case token.RBRACK:
-			depth++
-		case token.LBRACK:
-			if depth--; depth == 0 {
-				return !operandEnd(r.at(i - 1))
-			}
+// opening returns the index of the bracket that token i closes, or -1.
+func (r *reader) opening(i int) int {
+	for depth := 0; i >= 0; i-- {
+		if depth += cell.Nesting(r.at(i)); depth == 0 {
+			break
 		}
 	}
-	return false
+	return i
 }
 
 // rest returns the text that completes the code.
 func (r *reader) rest(p *Place) string {
 	var b strings.Builder
-	switch {
-	case p.Kind == String:
-		b.WriteString(`""`)
-	case p.Kind == Comment:
-		b.WriteString("\n")
-	case p.Kind == Literal:
-		b.WriteString(p.Prefix)
-	case r.wanted(p):
+	b.WriteString([...]string{String: `""`, Comment: "\n", Literal: p.Prefix}[p.Kind])
+	if p.Kind == Code && r.wanted(p) {
 		if l := r.top(); l.Inside == Cases && !l.clauses {
 			b.WriteString("default: ") // only a clause can stand there
 		}
@@ -385,41 +350,26 @@ func (l *Level) finish(b *strings.Builder) {
 		b.WriteString(" = 0")
 		l.assign = true
 	}
-	switch l.Header {
-	case token.IF:
-		if l.assign {
-			b.WriteString("; true")
-		}
-		b.WriteString(" {}")
-	case token.FOR:
-		switch {
-		case l.semis == 1:
-			b.WriteString(";")
-		case l.assign && l.semis == 0:
-			b.WriteString(";;")
-		}
-		b.WriteString(" {}")
-	case token.SWITCH:
-		if l.assign {
-			b.WriteString(";")
-		}
-		b.WriteString(" {}")
-	case token.SELECT:
-		b.WriteString(" {}")
-	case token.CASE:
-		b.WriteString(":")
+	switch {
+	case l.Header == token.FOR && l.semis == 1:
+		b.WriteString(";")
+	case l.Header == token.FOR && l.assign && l.semis == 0:
+		b.WriteString(";;")
+	case l.Header == token.IF && l.assign:
+		b.WriteString("; true")
+	case l.Header == token.SWITCH && l.assign:
+		b.WriteString(";")
 	}
-	switch l.Inside {
-	case Parens:
-		b.WriteString(")")
-	case Brackets:
-		b.WriteString("]")
-		if l.First == token.MAP {
-			b.WriteString("int")
-		}
-	case TopLevel:
-		b.WriteString("\n")
-	default:
-		b.WriteString("}")
+	switch {
+	case l.Header == token.CASE:
+		b.WriteString(":")
+	case l.Header != token.ILLEGAL:
+		b.WriteString(" {}")
+	}
+	if b.WriteString(closing[l.Inside]); l.Inside == Brackets && l.First == token.MAP {
+		b.WriteString("int")
 	}
 }
+
+// closing has what ends the contents of a bracket.
+var closing = [...]string{Block: "}", Cases: "}", Members: "}", Elements: "}", Parens: ")", Brackets: "]", TopLevel: "\n"}

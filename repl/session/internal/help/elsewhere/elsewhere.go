@@ -1,9 +1,6 @@
-// Package elsewhere knows the public names of PyTorch, NumPy and MLX, and the Go that stands for them here.
-//
-// Names.txt has the names, which tests/peers/public_names.py reads from the installed packages. Means.txt
-// says what stands here for names that are spelt otherwise, and absent.txt why nothing stands for some.
-// Package gen joins the three with the engine's surface: table.txt, which this package reads, and
-// docs/from-pytorch.md.
+// Package elsewhere knows the public names of PyTorch, NumPy and MLX, and the Go that stands for them here:
+// table.txt. Command gen makes docs/from-pytorch.md of it. Names.txt, which tests/peers/public_names.py reads
+// from the installed packages, has the names that the table has to have.
 package elsewhere
 
 import (
@@ -17,12 +14,43 @@ import (
 //go:embed table.txt
 var table string
 
+// A Row is a name of the table in a section, with its Go or the reason why there is none.
+type Row struct{ Section, Name, Key, Go string }
+
+// Rows returns the table. A class of reasons is a row whose name begins with an exclamation mark.
+func Rows() (list []Row) {
+	section := ""
+	for line := range strings.Lines(table) {
+		line = strings.TrimSuffix(line, "\n")
+		names, goText, ok := strings.Cut(line, "\t")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			section = line[len("## "):]
+		case ok && names[0] == '!':
+			list = append(list, Row{section, names, names, goText})
+		case ok:
+			for name := range strings.FieldsSeq(names) {
+				list = append(list, Row{section, name, keyOf(name, goText), goText})
+			}
+		}
+	}
+	return list
+}
+
+// keyOf returns the key of a name with its module. What has nothing here has it as a method, too.
+func keyOf(name, goText string) string {
+	at := strings.LastIndexByte(name, '.')
+	mod := Module(name[:max(at, 0)])
+	if goText[0] == '!' && (mod == "numpy" || mod == "mlx") {
+		mod = ""
+	}
+	return strings.TrimPrefix(mod+"."+Fold(name[at+1:]), ".")
+}
+
 var entries = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
-	for line := range strings.Lines(table) {
-		if name, goText, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
-			m[name] = goText
-		}
+	for _, r := range Rows() {
+		m[r.Key] = r.Go
 	}
 	return m
 })
@@ -90,9 +118,14 @@ func Lookup(mod, name string) string {
 // lookup returns the table's text for a name, or "".
 func lookup(mod, name string) string {
 	name, mod = Fold(name), Module(mod)
-	goText, ok := entries()[mod+"."+name]
+	goText, ok := entries()[strings.TrimPrefix(mod+"."+name, ".")]
 	if !ok && arrays[mod] {
 		goText = entries()[name]
+	}
+	if base, changes := strings.CutSuffix(name, "_"); changes && goText == "" && mod == "" { // add_ changes x
+		if text := entries()[base]; strings.HasPrefix(text, "x.") {
+			goText = "x = " + strings.ReplaceAll(text, " | ", " | x = ")
+		}
 	}
 	return goText
 }

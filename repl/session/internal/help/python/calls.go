@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/types"
@@ -52,14 +53,12 @@ func (t *translator) call(n *node) string {
 		case name == "print":
 			return printed(args)
 		case name == "dict":
-			var keys, values []*node
+			var pairs []*node
 			for _, a := range n.kids[1:] {
-				if a.key == "" {
-					giveUp()
-				}
-				keys, values = append(keys, &node{op: "string", text: strconv.Quote(a.key)}), append(values, a)
+				need(a.key != "")
+				pairs = append(pairs, of("pair", &node{op: "string", text: strconv.Quote(a.key)}, a))
 			}
-			return t.table(keys, values)
+			return t.table(pairs)
 		}
 	}
 	text := ""
@@ -86,14 +85,6 @@ func (t *translator) call(n *node) string {
 	return t.plainCall(text, args)
 }
 
-func textsOf(args []argument) []string {
-	list := make([]string, len(args))
-	for i, a := range args {
-		list[i] = a.text
-	}
-	return list
-}
-
 func (t *translator) family(text string) string { return Family(t.typeOf(text)) }
 
 // module returns the module whose member a name is: the names of packages stand for no value.
@@ -104,24 +95,25 @@ func (t *translator) module(n *node, member string) string {
 			return ""
 		}
 	}
-	if path == "random" || path == "re" { // Python's own
-		return map[string]string{"random": "rand", "re": "regexp"}[path]
-	}
-	return path
+	return cmp.Or(map[string]string{"random": "rand", "re": "regexp"}[path], path) // Python's own
 }
 
 // imported returns the module from which people import a name to use it alone: nn for Linear, or "".
 func imported(name string) string {
-	modules := []string{"nn", "optim", "data", "torch", "hub"}
-	if name == "" || !unicode.IsUpper(rune(name[0])) {
-		modules = modules[3:]
-	}
-	for _, module := range modules {
+	for _, module := range ModulesOf(name) {
 		if len(elsewhere.Forms(module, name)) > 0 {
 			return module
 		}
 	}
 	return ""
+}
+
+// ModulesOf lists the modules from which people import a name to use it alone.
+func ModulesOf(name string) []string {
+	if name != "" && unicode.IsUpper(rune(name[0])) {
+		return []string{"nn", "optim", "data", "torch", "hub"}
+	}
+	return []string{"torch", "hub"}
 }
 
 // packageName returns Go's name for one of a module, and whether it is another library's.
@@ -157,21 +149,19 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 	if ok && len(args) == 0 && strings.HasSuffix(name, "Loss") && sig.Params().Len() == 2 {
 		return text // nn.MSELoss() returns the function
 	}
-	after, path := "", module
+	after := ""
 	var rest []argument
+	var to []*node
 	for i, a := range args {
 		switch {
 		case a.name == "requires_grad":
 			if a.text == "true" {
-				after += ".Param()"
+				after = ".Param()"
 			}
 		case i > 0 && a.name == "" && strings.HasPrefix(a.text, "dtype."), a.name == "dtype" && strings.HasPrefix(dtypeOf(a.text), "dtype."):
-			after = ".Cast(" + dtypeOf(a.text) + ")" + after
+			to = append(to, &node{op: "go", text: dtypeOf(a.text)})
 		case a.name == "device":
-			after = t.deviceOf(a) + after
-		case a.name == "bias" && a.text == "false" && text == "nn.NewLinearBias":
-			text, path = "nn.NewLinear", "go"
-		case a.name == "bias" && a.text == "true" && text == "nn.NewLinearBias":
+			to = append(to, &node{op: a.node.op, text: a.node.text, kids: a.node.kids})
 		default:
 			rest = append(rest, a)
 		}
@@ -179,10 +169,10 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 	made, ok := "", false
 	if !foreign {
 		if made, ok = t.plainCall(text, rest), true; t.typeOf(made) == nil {
-			made, ok = t.known(path, name, rest)
+			made, ok = t.known(module, name, rest)
 		}
 	} else {
-		made, ok = t.known(path, name, rest)
+		made, ok = t.known(module, name, rest)
 	}
 	if !ok && len(rest) > 0 && t.family(rest[0].text) == "tensor" && elsewhere.Known(module) { // F.relu(x)
 		n := of("call", &node{op: ".", text: name, kids: []*node{rest[0].node}})
@@ -193,29 +183,17 @@ func (t *translator) moduleCall(module, name string, args []argument) string {
 			made, ok = t.known("", name, rest)
 		}
 	}
-	if !ok && strings.HasPrefix(elsewhere.Lookup(module, name), "// ") {
-		giveUp() // it has words
-	}
 	if !ok {
+		need(!strings.HasPrefix(elsewhere.Lookup(module, name), "// ")) // it has words
 		made = t.plainCall(text, rest)
+	}
+	for _, d := range slices.Backward(to) {
+		made = t.expr(of("call", &node{op: ".", text: "to", kids: []*node{{op: "go", text: made}}}, d))
 	}
 	if after != "" {
 		made = in(made, primary) + after
 	}
 	return made
-}
-
-// deviceOf writes an argument device=… as a call behind what is made.
-func (t *translator) deviceOf(a argument) string {
-	n := of("call", &node{op: ".", text: "to", kids: []*node{{op: "name", text: "x"}}}, &node{op: a.node.op, text: a.node.text, kids: a.node.kids})
-	for _, r := range rules()["call"] {
-		b := &binding{nodes: map[string][]*node{}}
-		if t.matches(r.pattern, n, b) && len(b.kinds) == 1 && b.kinds[0].kind == "tensor" && !b.loses(r) {
-			return strings.TrimPrefix(t.filledRule(r.goText, b, false), "x")
-		}
-	}
-	giveUp()
-	return ""
 }
 
 // dtypeOf returns the type that a text names, "float32", or the text.
@@ -232,12 +210,14 @@ func dtypeOf(text string) string {
 func (t *translator) methodCall(f *node, args []argument) string {
 	operand, name := f.kids[0].bare(), f.text
 	if body, err := strconv.Unquote(operand.text); operand.op == "string" && name == "format" && err == nil {
-		format, fields := formatOf(body, false)
-		if strings.Join(fields, "") != "" {
-			giveUp()
+		format, fields := formatOf(body)
+		need(strings.Join(fields, "") == "")
+		var list []string
+		for _, a := range args {
+			need(a.name == "")
+			list = append(list, a.text)
 		}
-		keep(!slices.ContainsFunc(args, func(a argument) bool { return a.name != "" }))
-		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, t.formatted(format, textsOf(args)))
+		return fmt.Sprintf("fmt.Sprintf(%q, %s)", format, t.formatted(format, list))
 	}
 	x := t.expr(operand)
 	typ := t.typeOf(x)
@@ -262,9 +242,9 @@ func (t *translator) methodCall(f *node, args []argument) string {
 // member writes x.name that is not called: what is a field in Python may be a method here.
 func (t *translator) member(n *node) string {
 	name := n.text
-	if name == "values" || name == "indices" {
+	if at := slices.Index(halves, name); at >= 0 {
 		if pair := t.pair(n.kids[0]); pair != nil {
-			return t.half(pair, name == "indices")
+			return t.half(pair, at)
 		}
 	}
 	if module := t.module(n.kids[0], name); module != "" {
@@ -301,23 +281,53 @@ func (t *translator) member(n *node) string {
 // sameLetters returns the exported member of a type that has the same name in any case.
 func sameLetters(t types.Type, name string) types.Object {
 	name = strings.ReplaceAll(name, "_", "")
-	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
-		if o := m.Obj(); o.Exported() && strings.EqualFold(o.Name(), name) {
+	for _, o := range Members(t) {
+		if o.Exported() && strings.EqualFold(o.Name(), name) {
 			return o
-		}
-	}
-	if pointer, ok := t.Underlying().(*types.Pointer); ok {
-		t = pointer.Elem()
-	}
-	if s, ok := t.Underlying().(*types.Struct); ok {
-		for f := range s.Fields() {
-			if f.Exported() && strings.EqualFold(f.Name(), name) {
-				return f
-			}
 		}
 	}
 	return nil
 }
+
+// Members returns the methods that can follow a dot after a value of the type, and its fields and those of
+// its embedded structs, which cells can name, in the order of their names.
+func Members(t types.Type) (list []types.Object) {
+	seen := map[string]bool{}
+	add := func(o types.Object) {
+		if !seen[o.Name()] && Visible(o) {
+			seen[o.Name()] = true
+			list = append(list, o)
+		}
+	}
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
+		add(m.Obj())
+	}
+	fields(t, 0, add)
+	slices.SortFunc(list, func(a, b types.Object) int { return strings.Compare(a.Name(), b.Name()) })
+	return list
+}
+
+// fields calls f for the fields of a struct and of its embedded structs.
+func fields(t types.Type, depth int, f func(types.Object)) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok || depth > 4 {
+		return
+	}
+	for field := range st.Fields() {
+		f(field)
+	}
+	for field := range st.Fields() {
+		if field.Embedded() {
+			fields(field.Type(), depth+1, f)
+		}
+	}
+}
+
+// Visible says whether cells can name an object.
+func Visible(o types.Object) bool { return o.Exported() || o.Pkg() != nil && o.Pkg().Path() == "mcs" }
 
 // printed writes print(…): with a format, if a text has one or stands between the others.
 func printed(args []argument) string {
@@ -340,10 +350,8 @@ func printed(args []argument) string {
 		format := strings.TrimSuffix(strings.Repeat("%v"+between, len(list)), between) + strings.ReplaceAll(said["end"], "%", "%%")
 		return fmt.Sprintf("fmt.Printf(%q, %s)", format, all)
 	}
-	if format, ok := strings.CutPrefix(all, `fmt.Sprintf("`); ok && len(list) == 1 { // one call is enough
-		if body, rest, ok := strings.Cut(format, `", `); ok {
-			return fmt.Sprintf(`fmt.Printf("%s\n", %s`, body, rest)
-		}
+	if format, rest, ok := strings.Cut(all, `", `); ok && len(list) == 1 && strings.HasPrefix(format, `fmt.Sprintf("`) { // one call is enough
+		return strings.Replace(format, "Sprintf", "Printf", 1) + `\n", ` + rest
 	}
 	return "fmt.Println(" + all + ")"
 }
@@ -388,7 +396,7 @@ func (t *translator) plainCall(f string, args []argument) string {
 		switch made := under(t.typeOf("*new(" + f + ")")).(type) {
 		case *types.Struct:
 			if len(list) > 0 || t.typeOf("New"+f) != nil { // nn.Linear(4, 8), Net()
-				keep(len(named) == 0)
+				need(len(named) == 0)
 				module, name := cutLast(f)
 				return fmt.Sprintf("%sNew%s(%s)", strings.TrimPrefix(module+".", "."), name, strings.Join(list, ", "))
 			}
@@ -397,18 +405,14 @@ func (t *translator) plainCall(f string, args []argument) string {
 			}
 			return f + "{" + t.fields(made, named) + "}"
 		case *types.Slice: // nn.Sequential(a, b)
-			keep(len(named) == 0)
+			need(len(named) == 0)
 			return f + "{" + strings.Join(list, ", ") + "}"
 		}
 	}
-	if sig != nil && len(named) > 0 && sig.Params().Len() == len(list)+1 {
-		last := sig.Params().At(len(list)).Type()
-		if options, ok := last.Underlying().(*types.Struct); ok {
-			list, named = append(list, typeText(last)+"{"+t.fields(options, named)+"}"), nil
-		}
-	}
 	for _, a := range named { // in their places
-		keep(sig != nil && len(list) < sig.Params().Len() && isNamed(sig.Params().At(len(list)).Name(), a.name))
+		need(sig != nil && len(list) < sig.Params().Len())
+		name := sig.Params().At(len(list)).Name()
+		need(strings.EqualFold(name, strings.ReplaceAll(a.name, "_", "")) || isAxis(name) && isAxis(a.name) || settings()[a.name].field == ".")
 		list = append(list, a.text)
 	}
 	last := len(args) - 1
@@ -416,19 +420,6 @@ func (t *translator) plainCall(f string, args []argument) string {
 		list = append(list[:len(list)-1], t.texts(args[last].items())...) // a shape: zeros((2, 3))
 	}
 	return fmt.Sprintf("%s(%s)", in(f, primary), strings.Join(list, ", "))
-}
-
-// keep gives up a line of which an argument would be lost.
-func keep(used bool) {
-	if !used {
-		giveUp()
-	}
-}
-
-// isNamed says whether a parameter is what an argument of another library is called.
-func isNamed(parameter, name string) bool {
-	return strings.EqualFold(parameter, strings.ReplaceAll(name, "_", "")) || isAxis(parameter) && isAxis(name) ||
-		settings()[name].field == "."
 }
 
 // fields writes keyword arguments as the fields of a literal.
@@ -442,15 +433,7 @@ func (t *translator) fields(s *types.Struct, named []argument) string {
 		if to := settings()[name]; to.field != "" && to.field != "." {
 			name, text = to.field, strings.Replace(to.value, "A", text, 1)
 			if to.value == "names" { // of layers: one text
-				var words []string
-				for _, item := range a.items() {
-					words = append(words, strings.Trim(t.expr(item), `"`))
-				}
-				if text = a.text; words != nil {
-					text = strconv.Quote(strings.Join(words, " "))
-				} else if text == `"all-linear"` {
-					text = "lora.AllLinear"
-				}
+				text = strings.NewReplacer("[]string{", "", `", "`, " ", "}", "", `"all-linear"`, "lora.AllLinear").Replace(a.text)
 			}
 		}
 		for f := range s.Fields() {

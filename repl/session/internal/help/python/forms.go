@@ -81,13 +81,9 @@ func bind(text string, bound map[string]string) string {
 
 // WithOperand returns Go of the table with the operand of a method put in.
 func WithOperand(goText, operand string) string {
-	names := Operands(goText)
-	if len(names) == 0 {
-		return goText
-	}
 	name := "x"
-	if !slices.Contains(names, name) {
-		name = names[0]
+	if names := Operands(goText); !slices.Contains(names, name) {
+		name = append(names, name)[0]
 	}
 	text, changes := strings.CutPrefix(goText, "x = ")
 	if text = bind(text, map[string]string{name: operand}); changes {
@@ -112,28 +108,20 @@ func Callee(module, name string) string {
 	if t, ok := strings.CutPrefix(forms[0], "x.Cast(dtype."); ok {
 		return "dtype." + strings.TrimSuffix(t, ")")
 	}
-	expr, err := parser.ParseExpr(forms[0])
-	for err == nil {
-		switch e := expr.(type) {
-		case *ast.CallExpr:
-			expr = e.Fun
-			continue
-		case *ast.CompositeLit:
-			expr = e.Type
-			continue
-		case *ast.SelectorExpr:
-			if lit, ok := e.X.(*ast.CompositeLit); ok { // optim.AdamW{}.New
-				expr = lit
-				continue
-			}
-			if x, ok := e.X.(*ast.Ident); ok && !slices.Contains(exampleNames, x.Name) && gotoken.IsExported(e.Sel.Name) {
-				return types.ExprString(e)
-			}
-		}
-		break
+	f, _ := readForm(forms[0])
+	called := forms[0]
+	for call := f.call; call != nil; call, _ = call.Fun.(*ast.CallExpr) {
+		called = types.ExprString(call.Fun)
 	}
-	return ""
+	m := ofPackage().FindStringSubmatch(called)
+	if m == nil || slices.Contains(exampleNames, m[2]) {
+		return ""
+	}
+	return m[1]
 }
+
+// ofPackage matches an exported name of a package, or what is made of its type: optim.AdamW{}.New.
+var ofPackage = lazy.Regexp(`^((\w+)\.[A-Z]\w*)(?:\{.*\}(?:\.\w+)?)?$`)
 
 // known writes a call of a name of PyTorch, NumPy or MLX that the table has. The first argument of a
 // method is its operand. There is one form for each number of arguments, and the last is that for more.
@@ -166,23 +154,16 @@ func (t *translator) known(module, name string, args []argument) (string, bool) 
 // LeftOut returns the arguments of the call of a name in a line that Go of the table has no place for, as
 // they were typed, and whether the line is that call alone, with names as arguments that the Go has, too.
 func LeftOut(line, name, goText string) (list []string, alone bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(notUnderstood); !ok {
-				panic(r)
-			}
-		}
-	}()
-	b, _ := parsed(line)
+	var b *node
+	if !understood(func() { b, _ = parsed(line) }) {
+		return nil, false
+	}
 	f, _ := readForm(strings.TrimPrefix(goText, "x = "))
 	b.each(func(n *node) {
 		if n.op != "call" || elsewhere.Fold(n.kids[0].text) != elsewhere.Fold(name) || len(list) > 0 {
 			return
 		}
-		places := len(f.names)
-		if f.call != nil {
-			places += len(literals(f.call))
-		}
+		places := len(f.names) + len(literals(f.call))
 		if callee := n.kids[0]; callee.op == "." && elsewhere.Lookup(callee.kids[0].path(), name) == "" { // the operand of a method
 			places--
 		}
@@ -204,8 +185,11 @@ func LeftOut(line, name, goText string) (list []string, alone bool) {
 // wordIn says whether a name stands in a text.
 func wordIn(text, name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 
-// literals returns the arguments of a call that values of a line may replace.
+// literals returns the arguments of a call, which may be nil, that values of a line may replace.
 func literals(call *ast.CallExpr) (list []int) {
+	if call == nil {
+		return nil
+	}
 	for i, arg := range call.Args {
 		switch arg.(type) {
 		case *ast.BasicLit, *ast.UnaryExpr, *ast.CompositeLit, *ast.SelectorExpr:
@@ -234,11 +218,8 @@ type filling struct {
 // next one of the outermost call. What is left of those has its usual value, but a shape is replaced as a
 // whole.
 func (t *translator) filled(f form, args []argument) (string, bool) {
-	l := &filling{t: t, form: f, bound: map[string]string{}, given: map[int]string{}, listAt: -1}
+	l := &filling{t: t, form: f, slots: literals(f.call), bound: map[string]string{}, given: map[int]string{}, listAt: -1}
 	l.names = slices.Clone(f.names)
-	if f.call != nil {
-		l.slots = literals(f.call)
-	}
 	for i, a := range args {
 		l.take(a, i == 0)
 	}
@@ -261,13 +242,9 @@ func (l *filling) take(a argument, first bool) {
 		l.takeNext(a, first)
 	case a.name == "keepdim" || a.name == "keepdims":
 		l.keep = a.text == "true"
-	case isAxis(a.name):
+	case isAxis(a.name) && !l.flat():
 		at := l.axis()
-		if l.flat() { // has no axis left
-			l.options = append(l.options, a)
-			return
-		}
-		if at < 0 {
+		if at < 0 || at >= len(l.call.Args) {
 			l.more = append(l.more, l.shapeOf(a)...)
 			return
 		}
@@ -288,10 +265,7 @@ func (l *filling) takeNext(a argument, first bool) {
 	number := f == "int" || f == "float"
 	ofTensor := f == "tensor"
 	operand := !number && f != "string" && items == nil // not a path or a number
-	name := ""
-	if len(l.names) > 0 {
-		name = l.names[0]
-	}
+	name := append(l.names, "")[0]
 	switch {
 	case first && name == "x" && strings.HasPrefix(l.text, "x.") && (number || f == "slice"): // np.mean([1, 2])
 		l.bound["x"], l.names = "tensor.From("+a.text+")", l.names[1:]
@@ -304,8 +278,6 @@ func (l *filling) takeNext(a argument, first bool) {
 		l.list = append(l.list, a.text)
 	case len(items) > 0 && len(l.slots) > 0 && l.square(items):
 		l.given[l.slots[0]], l.slots = l.t.expr(items[0]), l.slots[1:]
-	case l.flat() && len(l.slots) == 0:
-		l.options = append(l.options, a)
 	case len(l.slots) == 0 || items != nil && !l.nextIs("[]"):
 		l.more = append(l.more, l.shapeOf(a)...)
 	default:
@@ -334,17 +306,12 @@ func (l *filling) lacks() bool {
 			return true
 		}
 	}
-	if len(l.slots) == 1 && strings.Contains(l.text, ".Clip(") { // both ends are needed
-		return true
-	}
-	if madeInside().MatchString(l.text) {
-		return true
-	}
 	replaced := len(l.given)+len(l.more) > 0
-	return !strings.HasPrefix(l.text, "data.") && slices.ContainsFunc(l.slots, func(i int) bool { // any batch is one
+	example := func(i int) bool {
 		n, err := strconv.Atoi(l.textOf(l.call.Args[i]))
 		return err == nil && n > 1 && !(replaced && l.ofShape(i))
-	})
+	}
+	return madeInside().MatchString(l.text) || !strings.HasPrefix(l.text, "data.") && slices.ContainsFunc(l.slots, example) // any batch is one
 }
 
 // madeInside matches a tensor of an example's shape that is an operand within a form.
@@ -380,16 +347,13 @@ func (l *filling) signature() *types.Signature {
 	return sig
 }
 
-// axis returns the argument of the outermost call that is one axis, or -1.
+// axis returns the parameter of the outermost call that is one axis, or -1.
 func (l *filling) axis() int {
-	if sig := l.signature(); sig != nil {
-		for i := range min(sig.Params().Len(), len(l.call.Args)) {
-			if sig.Params().At(i).Name() == "axis" {
-				return i
-			}
-		}
+	sig := l.signature()
+	if sig == nil {
+		return -1
 	}
-	return -1
+	return slices.IndexFunc(slices.Collect(sig.Params().Variables()), func(v *types.Var) bool { return v.Name() == "axis" })
 }
 
 // ofShape says whether an argument of the outermost call belongs to a shape.
@@ -406,14 +370,11 @@ func (l *filling) written() (string, bool) {
 	}
 	var list []string
 	for i, arg := range l.call.Args {
-		text, ok := l.given[i]
-		if l.ofShape(i) && !ok && len(l.given)+len(l.more) > 0 {
-			continue // of the example's shape
+		if text, ok := l.given[i]; ok {
+			list = append(list, text)
+		} else if !l.ofShape(i) || len(l.given)+len(l.more) == 0 { // not of the example's shape
+			list = append(list, bind(l.textOf(arg), l.bound))
 		}
-		if !ok {
-			text = bind(l.textOf(arg), l.bound)
-		}
-		list = append(list, text)
 	}
 	if len(l.options)+len(l.more) > 0 {
 		if s, typ := optionsOf(sig); s != nil {
@@ -448,9 +409,8 @@ func optionsOf(sig *types.Signature) (*types.Struct, string) {
 	if list, ok := t.(*types.Slice); ok && sig.Variadic() {
 		t = list.Elem()
 	}
-	s, _ := t.Underlying().(*types.Struct)
-	if IsTensor(t) {
-		s = nil
+	if s, ok := t.Underlying().(*types.Struct); ok && !IsTensor(t) {
+		return s, typeText(t)
 	}
-	return s, typeText(t)
+	return nil, ""
 }

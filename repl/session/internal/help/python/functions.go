@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,7 @@ var parameterTypes = []string{"int", "float64", "string", "tensor.Tensor", "[]in
 type signature struct {
 	params  []string
 	types   map[string]string // that are known
-	results []string
+	results string
 	returns bool // a return was read
 }
 
@@ -33,26 +34,16 @@ func (t *translator) definition(n *node) string {
 	if body != nil && (len(body.kids) > 1 || len(body.kids) == 1 && body.kids[0].text != "...") {
 		return t.typed(f, n.text, func() string { return t.block(body) })
 	}
-	if len(f.params) == 0 {
-		return "func " + n.text + "() { }"
-	}
-	for _, param := range f.params { // without a body it returns its first parameter
-		if f.types[param] == "" {
-			f.types[param] = "int"
-		}
-	}
-	return fmt.Sprintf("func %s(%s) %s { return %s }", n.text, f.list(""), f.types[f.params[0]], f.params[0])
+	need(len(f.params) > 0)
+	first := f.params[0] // without a body it returns this one
+	return fmt.Sprintf("func %s(%s) %s { return %s }", n.text, f.list("int"), cmp.Or(f.types[first], "int"), first)
 }
 
 // list writes the parameters; those without a type have another.
 func (f *signature) list(otherwise string) string {
 	list := make([]string, len(f.params))
 	for i, name := range f.params {
-		typ := f.types[name]
-		if typ == "" {
-			typ = otherwise
-		}
-		list[i] = name + " " + typ
+		list[i] = name + " " + cmp.Or(f.types[name], otherwise)
 	}
 	return strings.Join(list, ", ")
 }
@@ -60,9 +51,7 @@ func (f *signature) list(otherwise string) string {
 // typed writes a function. A parameter without a type has that of the variable of its name, if that is a
 // tensor or a part of training, or else the first with which the body checks.
 func (t *translator) typed(f *signature, name string, body func() string) string {
-	if t.loops > 1 || t.function != nil { // each would try all types for each type of the outer one
-		giveUp()
-	}
+	need(t.loops <= 1 && t.function == nil) // each would try all types for each type of the outer one
 	for _, param := range f.params {
 		typ := t.typeOf(param)
 		kinds := []string{"", "Module", "Optimizer"}
@@ -74,55 +63,45 @@ func (t *translator) typed(f *signature, name string, body func() string) string
 	for _, typ := range parameterTypes {
 		*t = start
 		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
-		f.results, f.returns = nil, false
+		f.results, f.returns = "", false
 		params, itself, text := f.list(typ), "", ""
 		if name != "" && t.root.has("call", name) {
 			itself = fmt.Sprintf("var %s func(%s) %s; ", name, params, typ)
 		}
-		t.fails(func() {
+		t.tries(func() {
 			t.inBlock(itself+"_ = func("+params+") {", func() {
 				t.function, t.base = f, t.depth
 				text = body()
 			})
 		})
 		t.function, t.base, t.done, t.taken = nil, start.base, done, start.taken
-		results := strings.Join(f.results, ", ")
-		if len(f.results) > 1 {
-			results = "(" + results + ")"
-		}
-		if results != "" {
-			results += " "
-		}
-		rest := fmt.Sprintf("(%s) %s{ %s }", params, results, text)
+		rest := fmt.Sprintf("(%s) %s{ %s }", params, f.results, text)
 		if text != "" && t.s.TypeOf(t.scope+itself, "func"+rest, strings.Repeat("\n}", t.open)) != nil {
 			return strings.TrimSpace("func "+name) + rest
 		}
 	}
-	giveUp()
-	return ""
+	panic(notUnderstood{})
 }
 
 // returned writes a return.
 func (t *translator) returned(list []*node) string {
-	if t.function == nil {
-		giveUp()
-	}
+	need(t.function != nil)
 	if len(list) == 1 && list[0].op == "tuple" {
 		list = list[0].kids
 	}
-	results := make([]string, len(list))
-	for i, n := range list {
+	var types []string
+	for _, n := range list {
 		typ := t.typeOf(t.expr(n))
-		if typ == nil {
-			giveUp()
-		}
-		results[i] = typeText(typ)
+		need(typ != nil)
+		types = append(types, typeText(typ))
 	}
-	if f := t.function; !f.returns {
-		f.results, f.returns = results, true
-	} else if !slices.Equal(f.results, results) {
-		giveUp()
+	results := strings.TrimLeft(strings.Join(types, ", ")+" ", " ")
+	if len(types) > 1 {
+		results = "(" + strings.TrimSpace(results) + ") "
 	}
+	f := t.function
+	need(!f.returns || f.results == results)
+	f.results, f.returns = results, true
 	return strings.TrimSpace("return " + t.joined(list))
 }
 
@@ -147,23 +126,16 @@ var goTypes = map[string]string{
 
 // typeNamed writes a type: int, torch.Tensor, list[int].
 func (t *translator) typeNamed(n *node) string {
-	name := n.path()
 	if n.op == "index" {
-		args := n.kids[1:]
-		switch strings.ToLower(n.kids[0].path()) + fmt.Sprint(len(args)) {
+		switch args := n.kids[1:]; strings.ToLower(n.kids[0].path()) + fmt.Sprint(len(args)) {
 		case "list1":
 			return "[]" + t.typeNamed(args[0])
 		case "dict2":
 			return "map[" + t.typeNamed(args[0]) + "]" + t.typeNamed(args[1])
 		}
 	}
-	if to := goTypes[name]; to != "" {
-		return to
-	}
-	if name == "" {
-		giveUp()
-	}
-	return name
+	need(n.path() != "")
+	return cmp.Or(goTypes[n.path()], n.path())
 }
 
 // class writes a model of PyTorch: a type with its layers, the function that makes it, Forward, and Members.
@@ -177,32 +149,22 @@ func (t *translator) class(n *node) string {
 		}
 	}
 	made, forward := methods["__init__"], methods["forward"]
-	if made == nil || forward == nil || made.last() == nil || len(forward.kids) != 3 || forward.last() == nil {
-		giveUp()
-	}
-	if body := forward.last(); len(body.kids) == 0 || body.last().op != "return" {
-		giveUp()
-	}
+	need(made != nil && forward != nil && made.last() != nil && len(forward.kids) == 3 && forward.last() != nil)
+	need(forward.last().kids != nil && forward.last().last().op == "return")
 	var fields, values, members []string
 	for _, s := range made.last().kids {
 		if s.op == "call" && s.has("call", "super") {
 			continue
 		}
-		if s.op != "=" || len(s.kids) != 2 || s.kids[0].op != "." || s.kids[0].kids[0].text != "self" {
-			giveUp()
-		}
+		need(s.op == "=" && len(s.kids) == 2 && s.kids[0].op == "." && s.kids[0].kids[0].text == "self")
 		name, value := s.kids[0].text, t.expr(s.kids[1])
 		typ := t.typeOf(value)
-		if Kind(typ) != "Module" {
-			giveUp()
-		}
+		need(Kind(typ) == "Module")
 		fields = append(fields, name+" "+typeText(typ))
 		values = append(values, name+": "+value)
 		members = append(members, fmt.Sprintf("{Name: %q, Part: net.%s}", name, name))
 	}
-	if len(fields) == 0 {
-		giveUp()
-	}
+	need(len(fields) > 0)
 	input, all, body := forward.kids[1].text, strings.Join(fields, "; "), ""
 	t.receiver, t.function = "net", &signature{}
 	t.inBlock(fmt.Sprintf("var net struct { %s }; _ = func(%s tensor.Tensor) {", all, input), func() {

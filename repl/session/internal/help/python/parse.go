@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A node is a part of a text: an expression or a statement. Op says which:
@@ -18,7 +20,7 @@ import (
 //	lambda               parameters and, last, the body
 //	call                 what is called, arguments; key is the name of one, *x is a spread
 //	.                    an operand; text is the name behind it
-//	index slice          an operand and subscripts; low, high, step
+//	index slice          an operand and subscripts; low, high and maybe step
 //	either               condition, value, other value
 //	= update             what is assigned to, a value; text is the operator of an update
 //	block go             statements; a text that is Go
@@ -37,6 +39,12 @@ type node struct {
 
 func of(op string, kids ...*node) *node { return &node{op: op, kids: kids} }
 
+// with adds parts to a node, and returns it.
+func (n *node) with(kids ...*node) *node {
+	n.kids = append(n.kids, kids...)
+	return n
+}
+
 // last returns the last part of a node.
 func (n *node) last() *node { return n.kids[len(n.kids)-1] }
 
@@ -52,12 +60,11 @@ func (n *node) has(op, text string) bool {
 
 // each calls f with a node and its parts.
 func (n *node) each(f func(*node)) {
-	if n == nil {
-		return
-	}
-	f(n)
-	for _, k := range n.kids {
-		k.each(f)
+	if n != nil {
+		f(n)
+		for _, k := range n.kids {
+			k.each(f)
+		}
 	}
 }
 
@@ -71,15 +78,13 @@ func (n *node) bare() *node {
 
 // path returns the names of a.b.c, or "".
 func (n *node) path() string {
-	switch n.op {
-	case "name":
+	if n.op == "name" {
 		return n.text
-	case ".":
-		if p := n.kids[0].path(); p != "" {
-			return p + "." + n.text
-		}
 	}
-	return ""
+	if n.op != "." || n.kids[0].path() == "" {
+		return ""
+	}
+	return n.kids[0].path() + "." + n.text
 }
 
 // A reader makes nodes of the tokens of a text.
@@ -94,9 +99,7 @@ type reader struct {
 func parsed(text string) (*node, []token) {
 	p := &reader{line: text, toks: scan(text)}
 	b := p.statements()
-	if !p.at(end) {
-		giveUp()
-	}
+	need(p.at(end))
 	return b, p.toks
 }
 
@@ -116,16 +119,12 @@ func (p *reader) take(texts ...string) bool {
 }
 
 func (p *reader) want(text string) {
-	if !p.take(text) {
-		giveUp()
-	}
+	need(p.take(text))
 }
 
 func (p *reader) name() string {
 	t := p.tok()
-	if t.kind != word {
-		giveUp()
-	}
+	need(t.kind == word)
 	p.i++
 	return t.text
 }
@@ -176,8 +175,7 @@ func (p *reader) lambda(before string) *node {
 		p.want(")")
 	}
 	p.want(before)
-	n.kids = append(n.kids, p.expr())
-	return n
+	return n.with(p.expr())
 }
 
 // levels are the ranks of operators between operands: the higher, the closer they bind.
@@ -207,50 +205,41 @@ func (p *reader) operator() (op string, n int) {
 // infix reads operands between operators of a level or above.
 func (p *reader) infix(least int) *node {
 	x := p.prefix()
-	var chain *node
+	var last *node // the second operand of a comparison, which may go on: 0 < n < 10
 	for {
 		op, n := p.operator()
 		level := levels[op]
 		if level == 0 || level < least {
-			break
+			return x
 		}
 		p.i += n
-		if op == "**" {
+		before := last
+		if last = nil; op == "**" {
 			x = of(op, x, p.infix(unaryLevel))
 			continue
 		}
 		y := p.infix(level + 1)
-		if chain != nil && level < compareLevel {
-			x, chain = of("and", chain, x), nil
+		if level == compareLevel {
+			last = y
 		}
-		if level == compareLevel && levels[x.op] == compareLevel { // 0 < n < 10
-			if chain == nil {
-				chain = x
-			} else {
-				chain = of("and", chain, x)
-			}
-			x = x.kids[1]
+		if before != nil && last != nil {
+			x = of("and", x, of(op, before, y))
+		} else {
+			x = of(op, x, y)
 		}
-		x = of(op, x, y)
 	}
-	if chain != nil {
-		return of("and", chain, x)
-	}
-	return x
 }
 
 func (p *reader) prefix() *node {
-	switch {
+	switch t := p.tok(); {
 	case p.take("not"):
 		return of("not", p.infix(notLevel))
 	case p.take("!"):
 		return of("not", p.infix(unaryLevel))
 	case p.take("+"):
 		return p.infix(unaryLevel)
-	case p.take("-"):
-		return of("-", p.infix(unaryLevel))
-	case p.take("~"):
-		return of("~", p.infix(unaryLevel))
+	case p.take("-", "~"):
+		return of(t.text, p.infix(unaryLevel))
 	}
 	x := p.atom()
 	for {
@@ -259,9 +248,9 @@ func (p *reader) prefix() *node {
 			x = &node{op: ".", text: p.name(), kids: []*node{x}}
 		case p.take("("):
 			args, _ := p.items(")")
-			x = of("call", append([]*node{x}, args...)...)
+			x = of("call", x).with(args...)
 		case p.take("["):
-			x = of("index", append([]*node{x}, p.subscripts()...)...)
+			x = of("index", x).with(p.subscripts()...)
 		default:
 			return x
 		}
@@ -277,9 +266,9 @@ func (p *reader) atom() *node {
 	switch {
 	case t.kind == number:
 		return &node{op: "number", text: strings.TrimSuffix(t.text, "L")}
-	case t.kind == text && t.text != unclosed:
+	case t.kind == text:
 		x := stringOf(t)
-		for ; p.tok().kind == text && p.tok().text != unclosed; p.i++ {
+		for ; p.tok().kind == text; p.i++ {
 			x = of("+", x, stringOf(p.tok()))
 		}
 		return x
@@ -298,33 +287,19 @@ func (p *reader) atom() *node {
 		return n
 	case t.is("..."):
 		return &node{op: "name", text: "..."}
-	case t.is("("):
-		list, comma := p.items(")")
-		if len(list) == 1 && list[0].op == "comprehension" {
-			return list[0]
-		}
-		if len(list) == 1 && !comma {
-			return of("(", list[0])
-		}
-		return of("tuple", list...)
-	case t.is("["):
-		list, _ := p.items("]")
-		if len(list) == 1 && list[0].op == "comprehension" {
-			return list[0]
-		}
-		return of("list", list...)
-	case t.is("{"):
-		list, _ := p.items("}")
-		switch {
-		case len(list) == 1 && list[0].op == "comprehension":
-			return list[0]
-		case len(list) == 0 || list[0].op == "pair":
-			return of("dict", list...)
-		}
-		return of("set", list...)
 	}
-	giveUp()
-	return nil
+	closing := map[string]string{"(": ")", "[": "]", "{": "}"}[t.text]
+	need(closing != "" && t.kind == operator)
+	list, comma := p.items(closing)
+	switch {
+	case len(list) == 1 && list[0].op == "comprehension":
+		return list[0]
+	case t.text == "(" && len(list) == 1 && !comma:
+		return of("(", list[0])
+	case t.text == "{" && (len(list) == 0 || list[0].op == "pair"):
+		return of("dict", list...)
+	}
+	return of(map[string]string{"(": "tuple", "[": "list", "{": "set"}[t.text], list...)
 }
 
 // items reads what stands in brackets, up to the closing one.
@@ -374,21 +349,18 @@ func (p *reader) subscripts() (list []*node) {
 	for !p.take("]") {
 		s := bound()
 		if p.take(":") {
-			s = of("slice", s, bound(), nil)
-			if p.take(":") {
-				s.kids[2] = bound()
+			s = of("slice", s, bound())
+			if p.take(":") && !p.at("]") {
+				s.with(bound())
 			}
-		} else if s == nil {
-			giveUp()
 		}
+		need(s != nil)
 		list = append(list, s)
 		if !p.at("]") {
 			p.want(",")
 		}
 	}
-	if len(list) == 0 {
-		giveUp()
-	}
+	need(len(list) > 0)
 	return list
 }
 
@@ -401,8 +373,7 @@ func (p *reader) loop() *node {
 			n.kids = append(n.kids, p.named())
 		}
 	}
-	n.kids = append(n.kids, p.infix(1))
-	return n
+	return n.with(p.infix(1))
 }
 
 // stringOf is a string, or the format and the values of one that has fields.
@@ -410,14 +381,12 @@ func stringOf(t token) *node {
 	if !strings.Contains(t.prefix, "f") {
 		return &node{op: "string", text: quote(t)}
 	}
-	format, fields := formatOf(t.text, true)
+	format, fields := formatOf(t.text)
 	n := &node{op: "f", text: quote(token{text: format})}
 	for _, field := range fields {
 		q := &reader{line: field, toks: scan(field)}
 		n.kids = append(n.kids, q.expr())
-		if !q.at(end) {
-			giveUp()
-		}
+		need(q.at(end))
 	}
 	if len(n.kids) == 0 {
 		return &node{op: "string", text: quote(token{text: strings.ReplaceAll(format, "%%", "%")})}
@@ -437,58 +406,32 @@ func quote(t token) string {
 	return s
 }
 
-// formatOf returns the format of package fmt for a text with fields, and the fields' expressions. Double
-// braces are braces in an f-string.
-func formatOf(body string, double bool) (format string, fields []string) {
-	var b strings.Builder
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case double && (strings.HasPrefix(body[i:], "{{") || strings.HasPrefix(body[i:], "}}")):
-			b.WriteByte(c)
-			i++
-		case c == '{':
-			expr, spec, length := field(body[i+1:])
-			if name, ok := strings.CutSuffix(expr, "="); ok { // {n=}
-				b.WriteString(expr)
-				expr = name
-			}
-			if strings.HasSuffix(spec, "%") {
-				expr = "percent(" + expr + ")"
-			}
-			fields = append(fields, expr)
-			b.WriteString(verbOf(spec))
-			i += length + 1
-		case c == '%':
-			b.WriteString("%%")
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), fields
-}
+// fieldOf matches what is not itself in a format: a brace that is doubled, a percent sign, and a field with
+// its expression, whose brackets may have brackets in them, and its format.
+var fieldOf = lazy.Regexp(`\{\{|\}\}|%|\{((?:[^][(){}:!]|!=|\((?:[^()]|\([^()]*\))*\)|\[(?:[^][]|\[[^][]*\])*\])*)(?:!\w)?(?::([^{}]*))?\}|\{`)
 
-// field reads a field of a formatted string up to its closing brace, whose place it returns: an expression
-// and, behind a colon outside of all brackets, the format.
-func field(s string) (expr, spec string, length int) {
-	depth, colon := 0, -1
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '}' && depth == 0:
-			if colon < 0 {
-				colon = i
-			}
-			expr, _, _ = strings.Cut(s[:colon], "!") // {s!r}
-			return strings.TrimSpace(expr), strings.TrimPrefix(s[colon:i], ":"), i
-		case strings.IndexByte("([{", c) >= 0:
-			depth++
-		case strings.IndexByte(")]}", c) >= 0:
-			depth--
-		case c == ':' && depth == 0 && colon < 0:
-			colon = i
+// formatOf returns the format of package fmt for a text with fields, and the fields' expressions.
+func formatOf(body string) (format string, fields []string) {
+	format = fieldOf().ReplaceAllStringFunc(body, func(s string) string {
+		if s == "{{" || s == "}}" {
+			return s[1:]
 		}
-	}
-	giveUp()
-	return "", "", 0
+		if s == "%" {
+			return "%%"
+		}
+		need(s != "{")
+		m := fieldOf().FindStringSubmatch(s)
+		expr, before := strings.TrimSpace(m[1]), ""
+		if name, ok := strings.CutSuffix(expr, "="); ok { // {n=}
+			expr, before = name, expr
+		}
+		if strings.HasSuffix(m[2], "%") {
+			expr = "percent(" + expr + ")"
+		}
+		fields = append(fields, expr)
+		return before + verbOf(m[2])
+	})
+	return format, fields
 }
 
 // verbOf returns fmt's verb for a format of Python: .2f, 5d, >10, .1%.

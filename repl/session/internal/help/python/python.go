@@ -40,26 +40,41 @@ type Session interface {
 // line that only opens a block gets a body that shows its variables, so the result can run. A class of
 // layers, with __init__ and forward, is a type with its methods.
 func Line(line string, s Session) (goLine string) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case notUnderstood:
-			goLine = ""
-		case whole:
-			goLine = string(r)
-		default:
-			panic(r)
-		}
-	}()
-	b, toks := parsed(line)
-	t := &translator{s: s, toks: toks, root: b, done: map[*node]string{}, taken: map[string]bool{}, epochs: "1"}
-	return t.block(b)
+	t := &translator{s: s, done: map[*node]string{}, taken: map[string]bool{}, epochs: "1"}
+	if !understood(func() {
+		t.root, t.toks = parsed(line)
+		goLine = t.block(t.root)
+	}) {
+		return t.whole
+	}
+	return goLine
 }
 
-// notUnderstood is the panic value that ends a translation; Line recovers it.
+// notUnderstood is the panic value that ends a translation.
 type notUnderstood struct{}
 
+// understood says whether f ends, and does not give up.
+func understood(f func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, gaveUp := r.(notUnderstood); !gaveUp {
+				panic(r)
+			}
+			ok = false
+		}
+	}()
+	f()
+	return true
+}
+
 func giveUp() { panic(notUnderstood{}) }
+
+// need gives up unless something is so.
+func need(so bool) {
+	if !so {
+		giveUp()
+	}
+}
 
 // The marks around the statements of an indented block, which Block writes and the parser reads.
 const (
@@ -78,7 +93,7 @@ func Block(lines []string) string {
 func Statement(lines []string) (text string, rest []string) {
 	lines = joined(lines)
 	text = strings.TrimSpace(uncommented(lines[0]))
-	lines, depth := lines[1:], indentation(lines[0])
+	lines, depth := lines[1:], Indentation(lines[0])
 	if !strings.HasSuffix(text, ":") {
 		return text, lines
 	}
@@ -88,7 +103,7 @@ func Statement(lines []string) (text string, rest []string) {
 			lines = lines[1:]
 			continue
 		}
-		if indentation(lines[0]) <= depth {
+		if Indentation(lines[0]) <= depth {
 			break
 		}
 		var inner string
@@ -98,14 +113,15 @@ func Statement(lines []string) (text string, rest []string) {
 	if len(body) > 0 {
 		text += indent + strings.Join(body, "; ") + dedent
 	}
-	if len(lines) > 0 && indentation(lines[0]) == depth && goesOn(lines[0]) {
+	if len(lines) > 0 && Indentation(lines[0]) == depth && goesOn(lines[0]) {
 		more, after := Statement(lines)
 		return text + " " + more, after
 	}
 	return text, lines
 }
 
-func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+// Indentation returns the number of blanks and tabs that a line begins with.
+func Indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // goesOn says whether a line is a part of the statement above it.
 func goesOn(line string) bool {
@@ -116,28 +132,17 @@ func goesOn(line string) bool {
 // uncommented returns a line without the comment at its end.
 func uncommented(line string) string {
 	tokens := scan(line)
-	if !strings.Contains(line, "#") {
-		return line
-	}
 	return line[:tokens[len(tokens)-1].off]
 }
 
 // joined returns lines with the first one joined to those in which its brackets go on.
 func joined(lines []string) []string {
-	open := func(s string) (n int) {
-		for _, c := range s {
-			switch c {
-			case '(', '[', '{':
-				n++
-			case ')', ']', '}':
-				n--
-			}
-		}
-		return n
+	open := func(s string) bool { // text in quotes counts, too
+		return strings.Count(s, "(")+strings.Count(s, "[")+strings.Count(s, "{") > strings.Count(s, ")")+strings.Count(s, "]")+strings.Count(s, "}")
 	}
 	first := lines[0]
-	for i := 1; i < len(lines) && open(first) > 0; i++ {
-		if first += " " + strings.TrimSpace(lines[i]); open(first) == 0 {
+	for i := 1; i < len(lines) && open(first); i++ {
+		if first += " " + strings.TrimSpace(lines[i]); !open(first) {
 			return append([]string{first}, lines[i+1:]...)
 		}
 	}

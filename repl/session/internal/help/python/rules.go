@@ -1,12 +1,12 @@
 package python
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/ast"
 	gotoken "go/token"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -47,21 +47,15 @@ var rules = sync.OnceValue(func() map[string][]rule {
 
 // readRule parses a pattern.
 func readRule(text, goText string) (r rule, err error) {
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("rules.txt: %s cannot be read", text)
-		}
-	}()
 	p := &reader{line: text, toks: scan(text), rule: true}
-	n := p.statement()
-	if !p.at(end) {
-		giveUp()
+	var n *node
+	if !understood(func() { n = p.statement() }) || !p.at(end) {
+		return r, fmt.Errorf("rules.txt: %s cannot be read", text)
 	}
 	if n.op == "for" { // of which it is the loop
 		n = n.kids[0]
 	}
-	r = rule{pattern: n, goText: strings.TrimSpace(goText)}
-	r.spreads = map[string]bool{}
+	r = rule{n, strings.TrimSpace(goText), map[string]bool{}}
 	n.each(func(k *node) {
 		if k.op == "spread" && k.kids[0].kind == "" {
 			r.spreads[k.kids[0].text] = strings.Contains(goText, "*"+k.kids[0].text)
@@ -107,9 +101,7 @@ func (t *translator) ruled(n *node) (string, bool) {
 		if !t.matches(r.pattern, n, b) || slices.ContainsFunc(b.kinds, another) || b.loses(r) {
 			continue
 		}
-		if r.goText == "-" {
-			giveUp()
-		}
+		need(r.goText != "-")
 		return t.filledRule(r.goText, b, n.op == "loop"), true
 	}
 	return "", false
@@ -235,30 +227,29 @@ func (t *translator) filledRule(goText string, b *binding, header bool) string {
 		return t.filledText(goText, b)
 	}
 	statements := split(goText, "; ")
-	value := statements[len(statements)-1]
-	for i, s := range statements[:len(statements)-1] {
+	last, names := len(statements)-1, map[string]string{}
+	renamed := func(s string) string {
+		return lowercase().ReplaceAllStringFunc(s, func(word string) string { return cmp.Or(names[word], word) })
+	}
+	for _, s := range statements[:last] {
 		if m := declares().FindStringSubmatch(s); m != nil {
 			for name := range strings.SplitSeq(m[1], ", ") {
-				free := name
-				switch {
-				case name == "_":
-				case name == value:
-					free = t.result(name)
+				switch name {
+				case "_":
+				case statements[last]:
+					names[name] = t.result(name)
 				default:
-					free = t.fresh(name)
+					names[name] = t.fresh(name)
 				}
-				word := regexp.MustCompile(`(^|[^.\w])` + name + `\b`)
-				for j := i; j < len(statements); j++ {
-					statements[j] = word.ReplaceAllString(statements[j], "${1}"+free)
-				}
-				value = statements[len(statements)-1]
-				s = statements[i]
 			}
 		}
-		t.first("%s", t.filledText(s, b))
+		t.first("%s", t.filledText(renamed(s), b))
 	}
-	return t.filledText(value, b)
+	return t.filledText(renamed(statements[last]), b)
 }
+
+// lowercase matches a word that may be a name that a rule declares, and one behind a dot.
+var lowercase = lazy.Regexp(`\.?\b[a-z]\w*\b`)
 
 // split cuts a text at a separator outside of brackets.
 func split(text, sep string) (list []string) {
@@ -295,7 +286,7 @@ func (t *translator) filledText(goText string, b *binding) string {
 		switch prec := precedence(text); {
 		case after != "" && strings.IndexByte(".[(", after[0]) >= 0:
 			text = in(text, primary)
-		case prec < unaryPrec && (operates(before, true) || operates(strings.TrimLeft(after, " "), false)):
+		case prec < unaryPrec && (endsOperator().MatchString(before) || beginsOperator().MatchString(after)):
 			text = "(" + text + ")"
 		}
 		out.WriteString(text)
@@ -304,15 +295,11 @@ func (t *translator) filledText(goText string, b *binding) string {
 	return out.String() + goText[from:]
 }
 
-// operates says whether a text ends or begins with an operator between operands.
-func operates(text string, ends bool) bool {
-	for _, op := range []string{"==", "!=", "+", "-", "*", "/", "%", "!", "&&", "<", ">"} {
-		if ends && strings.HasSuffix(text, op) || !ends && strings.HasPrefix(text, op) {
-			return true
-		}
-	}
-	return false
-}
+// endsOperator and beginsOperator match a text that ends or begins with an operator between operands.
+var (
+	endsOperator   = lazy.Regexp(`([=!]=|[-+*/%!<>]|&&)$`)
+	beginsOperator = lazy.Regexp(`^ *([=!]=|[-+*/%!<>]|&&)`)
+)
 
 // part writes one part: word is its name in the rule, or a function of it.
 func (t *translator) part(word string, nodes []*node) string {
@@ -360,14 +347,13 @@ func (t *translator) part(word string, nodes []*node) string {
 	case "name":
 		return fmt.Sprintf("%q", x)
 	case "file": // in the format that it will have
-		for _, ending := range []string{`.pth"`, `.pt"`, `.bin"`} {
-			if name, ok := strings.CutSuffix(x, ending); ok {
-				return name + `.safetensors"`
-			}
-		}
+		return ofTorch().ReplaceAllString(x, `.safetensors"`)
 	}
 	return x
 }
+
+// ofTorch matches the end of the name of a file of PyTorch.
+var ofTorch = lazy.Regexp(`\.(?:pth?|bin)"$`)
 
 // isKind says whether an expression is of a kind that a rule names.
 func (t *translator) isKind(n *node, kind string) bool {
@@ -383,8 +369,8 @@ func (t *translator) isKind(n *node, kind string) bool {
 	case "dtype":
 		return strings.HasPrefix(t.expr(n), "dtype.")
 	}
-	if n.op == "either" || n.op == "go" {
-		return false
+	if n.op == "either" || n.op == "go" { // of a call, a tensor is moved
+		return n.op == "go" && kind == "tensor"
 	}
 	x := t.operand(n)
 	typ := t.typeOf(x)
@@ -415,24 +401,6 @@ func (t *translator) isKind(n *node, kind string) bool {
 		return strings.ToLower(Kind(typ)) == kind
 	}
 	return typ != nil && typeText(typ) == kind
-}
-
-// Member returns the Go for a member x.name that Go does not have, or "". It leaves its arguments open.
-func Member(t types.Type, x, name string) string {
-	for _, r := range rules()["call"] {
-		f := r.pattern.kids[0]
-		if f.op != "." || elsewhere.Fold(f.text) != elsewhere.Fold(name) || f.kids[0].kind != Family(t) || Family(t) == "" || IsTensor(t) {
-			continue
-		}
-		text := holes().ReplaceAllStringFunc(r.goText, func(word string) string {
-			if word == f.kids[0].text {
-				return x
-			}
-			return "…"
-		})
-		return text
-	}
-	return ""
 }
 
 // Precedences of Go's operators; a primary can be called and selected from.

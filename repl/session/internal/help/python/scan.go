@@ -1,8 +1,11 @@
 package python
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A kind is the kind of a token.
@@ -29,82 +32,29 @@ const end = "\x00"
 // is says whether a token is an operator or a word with this text.
 func (t token) is(text string) bool { return t.kind <= word && t.text == text }
 
-// operators of more than one letter, the longer ones first.
-var operators = []string{"**=", "//=", "...", "===", "!==", "**", "//", "==", "!=", "<=", ">=", "->", "=>", ":=", "+=", "-=", "*=", "/=", "%=", "@=", "&&", "||", "<<", ">>", "++", "--"}
+// tokens matches a token: the prefix and the body of a string in one of four pairs of quotes, one without an
+// end, which no translation accepts, a word, a number, or an operator.
+var tokens = lazy.Regexp(`(?s)^(?:([fFrRbBuU]*)("""((?:\\.|[^\\])*?)"""|'''((?:\\.|[^\\])*?)'''|"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)')|` +
+	`["'].*|([\pL_][\pL\pN_]*)|(0[xX]\w*|\.?\d(?:[eE][-+]|[\w.])*)|\*\*=|//=|\.\.\.|[!=]==|\*\*|//|[-=!<>+*/%@:]=|[-=]>|&&|\|\||<<|>>|\+\+|--|.)`)
 
 // scan cuts a line into tokens. A comment ends it.
 func scan(line string) (list []token) {
-	for i := 0; i < len(line); {
-		c := rune(line[i])
-		n, t := 1, token{off: i}
-		switch {
-		case unicode.IsSpace(c):
-			i++
-			continue
-		case c == '#':
-			return append(list, token{text: end, off: i})
-		case c == '"' || c == '\'':
-			n, t.text = quoted(line[i:])
-			t.kind = text
-		case isLetter(c):
-			for i+n < len(line) && (isLetter(rune(line[i+n])) || unicode.IsDigit(rune(line[i+n]))) {
-				n++
-			}
-			t.kind, t.text = word, line[i:i+n]
-			prefix := strings.ToLower(t.text)
-			if i+n < len(line) && (line[i+n] == '"' || line[i+n] == '\'') && strings.Trim(prefix, "frbu") == "" {
-				m, body := quoted(line[i+n:])
-				n, t.kind, t.text, t.prefix = n+m, text, body, prefix
-			}
-		case unicode.IsDigit(c) || c == '.' && i+1 < len(line) && unicode.IsDigit(rune(line[i+1])):
-			n = numberLength(line[i:])
-			t.kind, t.text = number, line[i:i+n]
-		default:
-			t.text = line[i : i+1]
-			for _, op := range operators {
-				if strings.HasPrefix(line[i:], op) {
-					n, t.text = len(op), op
-					break
-				}
-			}
+	for rest := line; ; {
+		rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+		t := token{text: end, off: len(line) - len(rest)}
+		if rest == "" || rest[0] == '#' {
+			return append(list, t)
 		}
-		i += n
+		m := tokens().FindStringSubmatch(rest)
+		switch t.text = m[0]; {
+		case m[2] != "":
+			t.kind, t.prefix, t.text = text, strings.ToLower(m[1]), cmp.Or(m[3], m[4], m[5], m[6])
+		case m[7] != "":
+			t.kind = word
+		case m[8] != "":
+			t.kind = number
+		}
+		rest = rest[len(m[0]):]
 		list = append(list, t)
 	}
-	return append(list, token{text: end, off: len(line)})
-}
-
-func isLetter(c rune) bool { return c == '_' || c >= 0x80 || unicode.IsLetter(c) }
-
-// unclosed is the body of a string without an end, which no translation accepts.
-const unclosed = "\x00unclosed"
-
-// quoted reads a string with its quotes, one or three: its length and what stands between them.
-func quoted(s string) (length int, body string) {
-	quote := s[:1]
-	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
-		quote = s[:3]
-	}
-	for i := len(quote); i < len(s); i++ {
-		if s[i] == '\\' {
-			i++
-		} else if strings.HasPrefix(s[i:], quote) {
-			return i + len(quote), s[len(quote):i]
-		}
-	}
-	return len(s), unclosed
-}
-
-// numberLength returns the length in bytes of the number at the start of s.
-func numberLength(s string) int {
-	n := 0
-	for n < len(s) {
-		c := s[n]
-		exponent := (c == '+' || c == '-') && (s[n-min(n, 1)]|0x20) == 'e' && !strings.HasPrefix(s, "0x")
-		if c != '.' && c != '_' && !unicode.IsDigit(rune(c)) && !unicode.IsLetter(rune(c)) && !exponent {
-			break
-		}
-		n++
-	}
-	return n
 }

@@ -53,8 +53,7 @@ func (p *reader) statement() *node {
 		if p.take("as") {
 			n.kids[1] = p.named()
 		}
-		n.kids = append(n.kids, p.block())
-		return n
+		return n.with(p.block())
 	case "try":
 		return p.try()
 	case "class":
@@ -69,7 +68,7 @@ func (p *reader) statement() *node {
 		}
 		n := p.ahead(t.text)
 		if t.text == "print" {
-			n = of("call", append([]*node{{op: "name", text: "print"}}, n.kids...)...)
+			n = of("call", &node{op: "name", text: "print"}).with(n.kids...)
 		}
 		return n
 	case "let", "var", "const", "auto", "val", "int", "float", "double", "string", "bool", "str":
@@ -96,24 +95,20 @@ func (p *reader) ahead(op string) *node {
 // nothing in it.
 func (p *reader) block() *node {
 	if p.take("{") {
-		from, depth := p.tok().off, 1
-		for ; ; p.i++ {
-			switch {
-			case p.at("{"):
+		from := p.tok().off
+		for depth := 1; ; p.i++ {
+			if p.at("{") {
 				depth++
-			case p.at(end):
-				giveUp()
-			case p.at("}"):
-				if depth--; depth == 0 {
-					p.i++
-					return &node{op: "go", text: strings.TrimSpace(p.line[from:p.toks[p.i-1].off])}
-				}
+			} else if p.at("}") {
+				depth--
+			}
+			if need(!p.at(end)); depth == 0 {
+				p.i++
+				return &node{op: "go", text: strings.TrimSpace(p.line[from:p.toks[p.i-1].off])}
 			}
 		}
 	}
-	if !p.take(":") && !p.at(end) {
-		giveUp()
-	}
+	need(p.take(":") || p.at(end))
 	if p.at(end) {
 		return nil
 	}
@@ -141,15 +136,12 @@ func (p *reader) try() *node {
 	n := of("try", p.block(), nil)
 	p.want("except")
 	for !p.at(":") {
-		if p.at(end) {
-			giveUp()
-		}
+		need(!p.at(end))
 		if p.i++; p.toks[p.i-1].is("as") {
 			n.kids[1] = p.named()
 		}
 	}
-	n.kids = append(n.kids, p.block())
-	return n
+	return n.with(p.block())
 }
 
 func (p *reader) class() *node {
@@ -157,8 +149,7 @@ func (p *reader) class() *node {
 	if n.text = p.name(); p.take("(") {
 		p.items(")")
 	}
-	n.kids = append(n.kids, p.block())
-	return n
+	return n.with(p.block())
 }
 
 // def reads def f(x, y: int = 3) -> int: and its body.
@@ -183,10 +174,9 @@ func (p *reader) def() *node {
 		p.expr()
 	}
 	if !p.take("{") {
-		n.kids = append(n.kids, p.block())
-		return n
+		return n.with(p.block())
 	}
-	n.kids = append(n.kids, p.statements())
+	n.with(p.statements())
 	p.take("}")
 	return n
 }
@@ -198,9 +188,8 @@ var updates = []string{"+=", "-=", "*=", "/=", "%=", "@=", "//=", "**="}
 func (p *reader) assignment() *node {
 	x := p.list()
 	if x.op == "name" && p.take(":") { // x: int = 3
-		if p.expr(); !p.at("=") {
-			giveUp()
-		}
+		p.expr()
+		need(p.at("="))
 	}
 	for _, op := range updates {
 		if p.take(op) {
@@ -212,7 +201,7 @@ func (p *reader) assignment() *node {
 	}
 	n := of("=", x, p.list())
 	for p.take("=") { // a = b = 3
-		n.kids = append(n.kids, p.list())
+		n.with(p.list())
 	}
 	return n
 }

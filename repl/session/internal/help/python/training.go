@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	gotoken "go/token"
 	"go/types"
@@ -24,7 +25,7 @@ func (t *translator) step(n *node) (text string, ok bool) {
 	typ := t.typeOf(name)
 	kind := Kind(typ)
 	if call == "zero_grad" || call == "backward" || call == "step" {
-		keep(!slices.ContainsFunc(n.kids[1:], func(k *node) bool { return !implied(argument{name: k.key}) }))
+		need(!slices.ContainsFunc(n.kids[1:], func(k *node) bool { return !implied(argument{name: k.key}) }))
 	}
 	steps := t.root.has(".", "step")
 	switch {
@@ -50,9 +51,7 @@ func (t *translator) step(n *node) (text string, ok bool) {
 // stepped is optimizer.step().
 func (t *translator) stepped(optimizer string) string {
 	loss, schedule := t.stands("loss"), t.stands("schedule")
-	if loss == "" {
-		giveUp()
-	}
+	need(loss != "")
 	if t.training.clip == "" && schedule == "" {
 		return fmt.Sprintf("%s.Step(%s, %s)", optimizer, loss, t.rate())
 	}
@@ -71,12 +70,7 @@ func (t *translator) stepped(optimizer string) string {
 }
 
 // rate returns the learning rate: a variable that has it, or the usual one.
-func (t *translator) rate() string {
-	if rate := t.stands("rate"); rate != "" {
-		return rate
-	}
-	return "1e-3"
-}
+func (t *translator) rate() string { return cmp.Or(t.stands("rate"), "1e-3") }
 
 // optimizer writes optim.SGD(m.parameters(), lr=…). The rate is kept as a variable for the steps, where it is
 // given. Adam adds its weight_decay to the gradients, which no rule here does; AdamW has one in any case.
@@ -87,7 +81,7 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 	params := "New(" + args[0].text + ")"
 	if list := args[0].items(); len(list) > 0 { // optim.SGD([w, b])
 		params = "Of(" + t.joined(list) + ")"
-	} else if !strings.HasPrefix(args[0].text, "nn.Params(") {
+	} else if !strings.HasPrefix(params, "New(nn.Params(") {
 		return "", false
 	}
 	var list []argument
@@ -118,19 +112,15 @@ func (t *translator) optimizer(f, name string, args []argument) (string, bool) {
 		}
 		list = append(list, argument{name: "weight_decay", text: decay})
 	}
-	options, _ := under(t.typeOf(f + "{}")).(*types.Struct)
-	if options == nil {
-		return "", false
-	}
+	options, ok := under(t.typeOf(f + "{}")).(*types.Struct)
+	need(ok)
 	return fmt.Sprintf("%s{%s}.%s", f, t.fields(options, list), params), true
 }
 
 // batches opens the loop over the batches of a source; n is their number, if it has a name. Each epoch has an
 // order of its own.
 func (t *translator) batches(source, n string, names []*node) string {
-	if len(names) > 2 {
-		giveUp()
-	}
+	need(len(names) <= 2)
 	if n == "" || n == "_" {
 		n = t.fresh("n")
 	}
@@ -151,10 +141,6 @@ func (t *translator) batches(source, n string, names []*node) string {
 	return opening
 }
 
-// whole is the panic value with the Go for a whole line, whose parts have none of their own; Line recovers
-// it.
-type whole string
-
 // learn ends the line with train.Run, if the statements of a loop over batches have no Go of their own: it
 // makes the steps.
 func (t *translator) learn(n *node, opening string) {
@@ -162,52 +148,34 @@ func (t *translator) learn(n *node, opening string) {
 	if body != nil {
 		start := *t
 		t.done, t.taken = map[*node]string{}, maps.Clone(t.taken)
-		failed := t.fails(func() { t.body(body, opening, "") })
+		failed := !t.tries(func() { t.body(body, opening, "") })
 		*t = start
 		if !failed || !body.has(".", "backward") {
 			return
 		}
 	}
-	model, loss := t.stands("m"), t.stands("lossfn")
-	if model == "" || t.function != nil {
-		giveUp()
-	}
-	if loss == "" {
-		loss = "nn.CrossEntropyLoss"
-	}
+	model, loss := t.stands("m"), cmp.Or(t.stands("lossfn"), "nn.CrossEntropyLoss")
+	need(model != "" && t.function == nil)
 	_, source, _ := strings.Cut(opening, "data.Epoch(")
 	source, _, _ = strings.Cut(source, ") {")
-	panic(whole(fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})",
-		model, loss, source, t.epochs, t.rate())))
+	t.whole = fmt.Sprintf("h := train.Run(ctx, train.WithLoss(%s, %s), %s, train.Options{Epochs: %s, LR: optim.Constant(%s)})",
+		model, loss, source, t.epochs, t.rate())
+	giveUp()
 }
 
-// fails says whether f gives up.
-func (t *translator) fails(f func()) (failed bool) {
-	before := append([]string(nil), t.before...)
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(notUnderstood); !ok {
-				panic(r)
-			}
-			failed = true
-		}
-		t.before = before
-	}()
-	f()
-	return false
+// tries says whether f does not give up. What f puts before the statement is forgotten.
+func (t *translator) tries(f func()) bool {
+	before := slices.Clone(t.before)
+	defer func() { t.before = before }()
+	return understood(f)
 }
 
 // withoutGradients writes the statements of a block in which PyTorch makes no gradients: they stand alone.
 func (t *translator) withoutGradients(n *node) string {
 	call := n.kids[0]
-	if call.op != "call" || n.last() == nil {
-		giveUp()
-	}
-	switch _, name := cutLast(call.kids[0].path()); name {
-	case "no_grad", "inference_mode", "set_grad_enabled":
-	default:
-		giveUp()
-	}
+	need(call.op == "call" && n.last() != nil)
+	_, name := cutLast(call.kids[0].path())
+	need(slices.Contains([]string{"no_grad", "inference_mode", "set_grad_enabled"}, name))
 	t.training.held = true
 	text := t.block(n.last())
 	t.training.held = false

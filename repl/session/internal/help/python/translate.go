@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	"go/types"
 	"slices"
@@ -33,6 +34,7 @@ type translator struct {
 	hoisted  []string // declarations before the outermost block of the function
 	epoch    string   // the variable of the loop around the current statement
 	epochs   string   // how often that loop goes round
+	whole    string   // the Go of the line, if its parts have none of their own
 }
 
 // expr returns the Go for an expression.
@@ -53,10 +55,9 @@ func (t *translator) operand(n *node) string {
 	return t.expr(n)
 }
 
-func (t *translator) texts(list []*node) []string {
-	texts := make([]string, len(list))
-	for i, n := range list {
-		texts[i] = t.expr(n)
+func (t *translator) texts(list []*node) (texts []string) {
+	for _, n := range list {
+		texts = append(texts, t.expr(n))
 	}
 	return texts
 }
@@ -92,7 +93,7 @@ func (t *translator) translate(n *node) string {
 			return t.stands("tok")
 		}
 		return n.text
-	case "number", "string":
+	case "number", "string", "go":
 		return n.text
 	case "f":
 		return fmt.Sprintf("fmt.Sprintf(%s, %s)", n.text, t.formatted(n.text, t.texts(n.kids)))
@@ -101,14 +102,7 @@ func (t *translator) translate(n *node) string {
 	case "list", "tuple":
 		return t.literal(n.kids)
 	case "dict", "set":
-		var keys, values []*node
-		for _, k := range n.kids {
-			if k.op != "pair" {
-				k = of("pair", k, &node{op: "name", text: "true"})
-			}
-			keys, values = append(keys, k.kids[0]), append(values, k.kids[1])
-		}
-		return t.table(keys, values)
+		return t.table(n.kids)
 	case "comprehension":
 		return t.comprehension(n)
 	case "lambda":
@@ -124,9 +118,7 @@ func (t *translator) translate(n *node) string {
 			return "-" + in(t.expr(n.kids[0]), unaryPrec)
 		}
 	}
-	if levels[n.op] == 0 || len(n.kids) != 2 {
-		giveUp()
-	}
+	need(levels[n.op] != 0 && len(n.kids) == 2)
 	return t.operation(n)
 }
 
@@ -169,14 +161,9 @@ func (t *translator) operation(n *node) string {
 	default:
 		return fmt.Sprintf("tensor.Scalar(%s).%s(%s)", x, method, y)
 	}
-	op := n.op
-	if to := renamed[op]; to != "" {
-		op = to
-	}
+	op := cmp.Or(renamed[n.op], n.op)
 	prec := precedence("a " + op + " b")
-	if prec == 0 {
-		giveUp()
-	}
+	need(prec > 0)
 	switch {
 	case fx == "int" && fy == "float" && !untyped(x, tx):
 		x = "float64(" + x + ")"
@@ -189,7 +176,7 @@ func (t *translator) operation(n *node) string {
 // index is x[…], which cells have as Python does for tensors.
 func (t *translator) index(n *node) string {
 	if pair := t.pair(n.kids[0]); pair != nil && len(n.kids) == 2 && (n.kids[1].text == "0" || n.kids[1].text == "1") {
-		return t.half(pair, n.kids[1].text == "1")
+		return t.half(pair, int(n.kids[1].text[0]-'0'))
 	}
 	x := t.expr(n.kids[0])
 	f := Family(t.typeOf(x))
@@ -199,25 +186,18 @@ func (t *translator) index(n *node) string {
 		if s.op == "slice" {
 			bounds = s.kids
 		}
-		if f != "tensor" && (len(parts) > 1 || s.text == "nil" || len(bounds) == 3 && bounds[2] != nil) {
-			giveUp()
-		}
+		need(f == "tensor" || len(parts) == 1 && s.text != "nil" && len(bounds) < 3)
+		texts := make([]string, len(bounds))
 		for j, at := range bounds {
-			if j == 2 && at == nil {
-				break
-			}
-			if j > 0 {
-				parts[i] += ":"
-			}
 			if at == nil {
 				continue
 			}
-			text := t.expr(at)
-			if back, ok := strings.CutPrefix(text, "-"); ok && f != "tensor" && f != "map" { // from the end
-				text = "len(" + x + ")-" + back
+			texts[j] = t.expr(at)
+			if back, ok := strings.CutPrefix(texts[j], "-"); ok && f != "tensor" && f != "map" { // from the end
+				texts[j] = "len(" + x + ")-" + back
 			}
-			parts[i] += text
 		}
+		parts[i] = strings.Join(texts, ":")
 	}
 	return fmt.Sprintf("%s[%s]", in(x, primary), strings.Join(parts, ", "))
 }
@@ -246,32 +226,26 @@ func (t *translator) pair(n *node) []string {
 	return []string{text, text[:at] + ".Arg" + text[at+1:]}
 }
 
-// half returns one of a pair.
-func (t *translator) half(pair []string, place bool) string {
-	switch {
-	case len(pair) == 2 && place:
-		return pair[1]
-	case len(pair) == 2:
-		return pair[0]
-	case place:
-		name := t.result("indices")
-		t.first("_, %s := %s", name, pair[0])
-		return name
+// half returns the values of a pair, or their places.
+func (t *translator) half(pair []string, at int) string {
+	if len(pair) == 2 {
+		return pair[at]
 	}
-	name := t.result("values")
-	t.first("%s, _ := %s", name, pair[0])
+	name := t.result(halves[at])
+	t.first([]string{"%s, _ := %s", "_, %s := %s"}[at], name, pair[0])
 	return name
 }
+
+// halves are the members of a pair.
+var halves = []string{"values", "indices"}
 
 // literal writes a slice with some elements.
 func (t *translator) literal(list []*node) string {
 	if len(list) == 0 {
 		return "[]float64{}" // for losses, most likely
 	}
-	nested := !slices.ContainsFunc(list, func(n *node) bool { return n.op != "list" })
-	if !nested {
-		texts := t.texts(list)
-		return "[]" + t.common(texts) + "{" + strings.Join(texts, ", ") + "}"
+	if slices.ContainsFunc(list, func(n *node) bool { return n.op != "list" }) {
+		return "[]" + t.common(t.texts(list)) + "{" + t.joined(list) + "}"
 	}
 	var all, rows []string // [[1, 2], [3.5]] is [][]float64
 	for _, n := range list {
@@ -281,27 +255,28 @@ func (t *translator) literal(list []*node) string {
 	return "[][]" + t.common(all) + "{" + strings.Join(rows, ", ") + "}"
 }
 
-// table writes a map.
-func (t *translator) table(keys, values []*node) string {
-	if len(keys) == 0 {
+// table writes a map of pairs, or of keys.
+func (t *translator) table(list []*node) string {
+	if len(list) == 0 {
 		return "map[string]any{}"
 	}
-	pairs := make([]string, len(keys))
-	for i := range keys {
-		pairs[i] = t.expr(keys[i]) + ": " + t.expr(values[i])
+	var pairs, keys, values []string
+	for _, n := range list {
+		key, value := n, "true"
+		if n.op == "pair" {
+			key, value = n.kids[0], t.expr(n.kids[1])
+		}
+		keys, values = append(keys, t.expr(key)), append(values, value)
+		pairs = append(pairs, t.expr(key)+": "+value)
 	}
-	return fmt.Sprintf("map[%s]%s{%s}", t.common(t.texts(keys)), t.common(t.texts(values)), strings.Join(pairs, ", "))
+	return fmt.Sprintf("map[%s]%s{%s}", t.common(keys), t.common(values), strings.Join(pairs, ", "))
 }
 
 // common returns the text of a type that all values have. For integers and floats it is that of floats.
 func (t *translator) common(list []string) string {
 	found := ""
 	for _, x := range list {
-		typ := t.typeOf(x)
-		if typ == nil {
-			return "any"
-		}
-		text := typeText(typ)
+		text := typeText(t.typeOf(x))
 		switch {
 		case found == "" || found == text:
 			found = text
@@ -311,20 +286,15 @@ func (t *translator) common(list []string) string {
 			return "any"
 		}
 	}
-	if found == "" || found == "untyped nil" {
-		return "any"
-	}
-	return found
+	return cmp.Or(strings.TrimSuffix(found, "untyped nil"), "any")
 }
 
 // comprehension writes [v*v for v in xs if v > 1] as a loop before the statement.
 func (t *translator) comprehension(n *node) string {
-	if t.loops > 0 {
-		giveUp()
-	}
-	elem, opening, target := n.kids[0], "", t.target
+	need(t.loops == 0)
+	elem, target := n.kids[0], t.target
 	t.target = ""
-	opening = t.loop(n.kids[1])
+	opening := t.loop(n.kids[1])
 	condition, key, value, typ := "", "", "", ""
 	t.inBlock(opening, func() {
 		t.loops++
@@ -344,24 +314,20 @@ func (t *translator) comprehension(n *node) string {
 			typ = fmt.Sprintf("map[%s]%s", t.common([]string{key}), typ[2:])
 		}
 	})
-	if t.target = target; strings.HasSuffix(typ, "]any") {
-		giveUp()
-	}
-	made := "list"
+	t.target = target
+	need(!strings.HasSuffix(typ, "]any"))
+	form, name := "%[1]s = append(%[1]s, %[3]s)", "list"
 	if key != "" {
-		made = "table"
+		form, name = "%s[%s] = %s", "table"
 	}
-	list := t.result(made)
-	body := fmt.Sprintf("%s = append(%[1]s, %s)", list, value)
-	if key != "" {
-		body = fmt.Sprintf("%s[%s] = %s", list, key, value)
-	}
+	name = t.result(name)
+	body := fmt.Sprintf(form, name, key, value)
 	if condition != "" {
 		body = "if " + condition + " { " + body + " }"
 	}
-	t.first("%s := %s{}", list, typ)
+	t.first("%s := %s{}", name, typ)
 	t.first("%s%s%s", opening, body, closed(opening))
-	return list
+	return name
 }
 
 // closed returns the braces that close the blocks of an opening.
@@ -409,9 +375,7 @@ func (t *translator) typeOf(expr string) types.Type {
 
 // first puts a statement before the current one.
 func (t *translator) first(format string, args ...any) {
-	if t.loops > 0 {
-		giveUp()
-	}
+	need(t.loops == 0)
 	s := fmt.Sprintf(format, args...)
 	t.before = append(t.before, s)
 	t.scope += s + "\n"
@@ -478,8 +442,11 @@ func untyped(text string, t types.Type) bool {
 	return ok && b.Info()&types.IsUntyped != 0
 }
 
-// typeText writes a type as cells do.
+// typeText writes a type as cells do; no type is any.
 func typeText(t types.Type) string {
+	if t == nil {
+		return "any"
+	}
 	return types.TypeString(types.Default(t), func(pkg *types.Package) string {
 		if pkg.Path() == "mcs" {
 			return ""

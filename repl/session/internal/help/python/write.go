@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	gotoken "go/token"
 	"go/types"
@@ -12,9 +13,6 @@ import (
 
 // block writes statements. Each sees what those before it declare.
 func (t *translator) block(b *node) string {
-	if b.op == "go" {
-		return b.text
-	}
 	var all []string
 	end := t.end
 	t.end = b.end
@@ -92,9 +90,7 @@ func (t *translator) statement(n *node) string {
 		opening := fmt.Sprintf("if %s := tensor.Try(func() { %s }); %[1]s != nil { ", err, t.body(n.kids[0], "_ = func() {", ""))
 		return opening + t.body(n.kids[2], opening, "") + " }"
 	case "def":
-		if t.function != nil || t.open > 0 {
-			giveUp()
-		}
+		need(t.function == nil && t.open == 0)
 		return t.definition(n)
 	case "class":
 		return t.class(n)
@@ -112,9 +108,7 @@ func (t *translator) statement(n *node) string {
 			return text
 		}
 	case "tuple":
-		if n.text == "open" {
-			giveUp()
-		}
+		need(n.text != "open")
 	}
 	text := t.expr(n)
 	if strings.HasPrefix(text, "!") { // a command of the shell, at the start of a line
@@ -150,9 +144,7 @@ func (t *translator) ifStatement(n *node) string {
 	if otherwise != nil && otherwise.op == "if" {
 		before := len(t.before)
 		text += " else " + t.ifStatement(otherwise)
-		if len(t.before) > before { // would run before the first condition
-			giveUp()
-		}
+		need(len(t.before) == before) // would run before the first condition
 		return text
 	}
 	if body := t.body(otherwise, "{", ""); body != "" {
@@ -228,9 +220,8 @@ func (t *translator) assign(x, value *node) string {
 	switch {
 	case name == "":
 		text := t.expr(x)
-		if _, err := notation.ParseExpr(text); err != nil {
-			giveUp()
-		}
+		_, err := notation.ParseExpr(text)
+		need(err == nil)
 		return text + " = " + y
 	case name == "tokenizer" && call == "tokenizer.Load": // so does this package
 		return "tok := " + y
@@ -240,8 +231,6 @@ func (t *translator) assign(x, value *node) string {
 		return y
 	case strings.HasPrefix(y, "lora.Inject("+name+", "): // changes the model
 		return "adapter := " + y
-	case y == "nil" && t.family(name) == "tensor":
-		return name + " = tensor.Tensor{}"
 	case y == "nil" && t.typeOf(name) == nil:
 		return "var " + name + " any"
 	case call == "safetensors.Load":
@@ -279,20 +268,16 @@ func (t *translator) several(targets []*node, value *node) string {
 		list := t.expr(value)
 		if values = []string{list}; t.family(list) == "slice" { // rows, columns = x.shape
 			values = nil
+			x, form := list, "%s[%d]"
+			if shaped, ok := strings.CutSuffix(list, ".Shape()"); ok {
+				x, form = shaped, "%s.Len(%d)"
+			}
 			for i := range names {
-				if x, ok := strings.CutSuffix(list, ".Shape()"); ok {
-					values = append(values, fmt.Sprintf("%s.Len(%d)", x, i))
-				} else {
-					values = append(values, fmt.Sprintf("%s[%d]", list, i))
-				}
+				values = append(values, fmt.Sprintf(form, x, i))
 			}
 		}
 	}
-	op := ":="
-	if known {
-		op = "="
-	}
-	return strings.Join(names, ", ") + " " + op + " " + strings.Join(values, ", ")
+	return strings.Join(names, ", ") + map[bool]string{true: " = ", false: " := "}[known] + strings.Join(values, ", ")
 }
 
 // operator returns = for a variable that can hold the value, and := otherwise.
@@ -307,13 +292,8 @@ func (t *translator) operator(name, value string) string {
 // update is x += y.
 func (t *translator) update(n *node) string {
 	x, y := t.expr(n.kids[0]), t.expr(n.kids[1])
-	if t.family(y) == "string" && t.family(x) != "string" { // wrong in Python, too
-		giveUp()
-	}
-	op := n.text
-	if to := renamed[op]; to != "" {
-		op = to
-	}
+	need(t.family(y) != "string" || t.family(x) == "string") // wrong in Python, too
+	op := cmp.Or(renamed[n.text], n.text)
 	text := t.expr(of(n.text, n.kids...))
 	switch {
 	case text == x+" "+op+" "+in(y, precedence("a "+op+" b")+1):
@@ -328,20 +308,16 @@ func (t *translator) update(n *node) string {
 // in Python it lives as long as the function.
 func (t *translator) hoist(name, value string) bool {
 	typ := t.typeOf(value)
-	if t.depth == t.base || t.loops > 0 || typ == nil || !t.usedBehind(name) {
+	behind := func(k token) bool {
+		return k.is(name) || k.kind == text && strings.Contains(k.prefix, "f") && strings.Contains(k.text, name)
+	}
+	if t.depth == t.base || t.loops > 0 || typ == nil || !slices.ContainsFunc(t.toks[t.end:], behind) {
 		return false
 	}
 	declaration := "var " + name + " " + typeText(typ)
 	t.hoisted = append(t.hoisted, declaration)
 	t.scope += declaration + "\n"
 	return true
-}
-
-// usedBehind says whether a name stands behind the block around the current statement.
-func (t *translator) usedBehind(name string) bool {
-	return slices.ContainsFunc(t.toks[t.end:], func(k token) bool {
-		return k.is(name) || k.kind == text && strings.Contains(k.prefix, "f") && strings.Contains(k.text, name)
-	})
 }
 
 // forLoop writes a loop over something. If it has no body, the names are printed.
@@ -360,10 +336,7 @@ func (t *translator) forLoop(n *node) string {
 	if strings.Contains(opening, ".Batch(") {
 		t.learn(n, opening)
 	}
-	names := make([]string, 0, len(loop.kids))
-	for _, name := range loop.kids[:len(loop.kids)-1] {
-		names = append(names, name.text)
-	}
+	names := t.texts(loop.kids[:len(loop.kids)-1])
 	text := t.body(body, opening, "fmt.Println("+strings.Join(names, ", ")+")")
 	if text == "" { // pass
 		text = strings.TrimSuffix(strings.Repeat("_, ", len(names)), ", ") + " = " + strings.Join(names, ", ")
@@ -383,8 +356,6 @@ func (t *translator) loop(n *node) string {
 		return t.batches(t.expr(over), "", names)
 	}
 	text, ok := t.ruled(n)
-	if !ok {
-		giveUp()
-	}
+	need(ok)
 	return text + " "
 }
