@@ -24,12 +24,11 @@ func worked(call func(work []float64, n int)) {
 	call(make([]float64, n), n)
 }
 
-// luOf factorises [m n]: places of the rows, L [m k], U [k n], and the sign of the permutation.
+// luOf factorises [m n]: places of the rows, L below the diagonal and U [m n], and the sign of the permutation.
 func luOf(m, n int) routine {
-	k := min(m, n)
 	return func(t threads, in, out [][]float64) error {
 		a, lda := padded(m, n, in[0])
-		pivots := make([]int, k)
+		pivots := make([]int, min(m, n))
 		t.getrf(m, n, a, lda, pivots)
 		rows, sign := make([]float64, m), 1.
 		for i := range rows {
@@ -43,21 +42,13 @@ func luOf(m, n int) routine {
 		if out[0] != nil {
 			copy(out[0], rows)
 		}
-		if l := out[1]; l != nil {
+		if both := out[1]; both != nil {
 			for i := range m {
-				copy(l[i*k:][:min(i, k)], a[i*lda:])
-				if i < k {
-					l[i*k+i] = 1
-				}
+				copy(both[i*n:(i+1)*n], a[i*lda:])
 			}
 		}
-		if u := out[2]; u != nil {
-			for i := range k {
-				copy(u[i*n+i:(i+1)*n], a[i*lda+i:])
-			}
-		}
-		if out[3] != nil {
-			out[3][0] = sign
+		if out[2] != nil {
+			out[2][0] = sign
 		}
 		return nil
 	}
