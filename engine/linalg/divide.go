@@ -166,14 +166,13 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 	}
 }
 
-// largest is the largest absolute value.
-func largest(lists ...[]float64) (most float64) {
-	for _, list := range lists {
-		for _, x := range list {
-			most = max(most, math.Abs(x))
-		}
+// largest is the largest absolute value: NaN or an infinity if there is one, whose bits are above all others.
+func largest(list []float64) float64 {
+	var most uint64
+	for _, x := range list {
+		most = max(most, math.Float64bits(math.Abs(x)))
 	}
-	return most
+	return math.Float64frombits(most)
 }
 
 const (

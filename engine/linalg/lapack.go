@@ -216,30 +216,21 @@ func qrOf(m, n, cols int) routine {
 
 var errEndless = errors.New("got NaN or an infinity, want finite elements")
 
-// finite refuses what an iteration would not end for.
-func finite(x []float64) error {
-	for _, v := range x {
-		if v-v != 0 {
-			return errEndless
-		}
-	}
-	return nil
-}
-
-// scaled divides a copy of a matrix [m n] by its largest absolute value, and returns that, unless they are
-// not finite.
+// scaled is a copy of a matrix [m n] over a power of 2, its largest absolute value being 1 to 2, and that
+// power. It refuses what an iteration would not end for.
 func scaled(m, n int, a []float64) (x []float64, ld int, by float64, err error) {
+	size := largest(a)
+	if size-size != 0 {
+		return nil, 0, 0, errEndless
+	}
+	_, exponent := math.Frexp(size)
 	x, ld = padded(m, n, a)
-	if err := finite(x); err != nil {
-		return nil, 0, 0, err
-	}
-	if by = largest(x); by == 0 {
-		by = 1
-	}
+	half := (1 - exponent) / 2 // the whole may be beyond a float
+	f, g := math.Ldexp(1, half), math.Ldexp(1, 1-exponent-half)
 	for i := range x {
-		x[i] /= by
+		x[i] = x[i] * f * g
 	}
-	return x, ld, by, nil
+	return x, ld, math.Ldexp(1, exponent-1), nil
 }
 
 // svdOf factorises [m n]: U [m p], the singular values [k] in falling order, and Vᵀ [q n], where p and q are

@@ -79,10 +79,7 @@ func (t threads) geqrf(m, n int, a []float64, lda int, tau []float64) {
 func geqr2(m, n int, a []float64, lda int, tau []float64) {
 	sums := make([]float64, n)
 	for j := range min(m, n) {
-		alpha, norm := a[j*lda+j], 0.
-		for i := j + 1; i < m; i++ {
-			norm = math.Hypot(norm, a[i*lda+j])
-		}
+		alpha, norm := a[j*lda+j], plain.Dnrm2(m-j-1, a[min(j+1, m-1)*lda+j:], lda)
 		if tau[j] = 0; norm == 0 {
 			continue
 		}
