@@ -142,7 +142,9 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 	}
 	k, ahead := len(roots), count[first]+count[both]
 	for _, x := range m.x {
-		old, made := make([]float64, k*x.n), make([]float64, k*x.n)
+		copies, done := room((2*k + len(m.stay)) * x.n)
+		old, made, stay := copies[:k*x.n], copies[k*x.n:2*k*x.n], copies[2*k*x.n:]
+		clear(made)
 		for i, row := range rows {
 			copy(old[i*x.n:], x.row(row))
 		}
@@ -150,7 +152,6 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 		if from := count[first]; from < k {
 			m.gemm(false, false, k, x.n-x.split, k-from, x.described[from:], k, old[from*x.n+x.split:], x.n, 0, made[x.split:], x.n)
 		}
-		stay := make([]float64, len(m.stay)*x.n)
 		at := make(map[int]int, len(m.stay))
 		for i, j := range m.stay {
 			at[j] = i
@@ -163,6 +164,7 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 				copy(x.row(i), stay[at[v.row]*x.n:])
 			}
 		}
+		done()
 	}
 }
 
