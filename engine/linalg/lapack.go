@@ -24,7 +24,8 @@ func worked(call func(work []float64, n int)) {
 	call(make([]float64, n), n)
 }
 
-// luOf factorises [m n]: places of the rows, L below the diagonal and U [m n], and the sign of the permutation.
+// luOf factorises [m n]: places of the rows, L below the diagonal and U [m n], and the sign of the
+// permutation.
 func luOf(m, n int) routine {
 	return func(t threads, in, out [][]float64) error {
 		a, lda := padded(m, n, in[0])

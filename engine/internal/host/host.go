@@ -33,8 +33,8 @@ func check(op string, err error) {
 }
 
 // A Routine computes the results of one matrix, or of one of each operand, as float64 in rows: tensors of
-// other types are cast before and after. Results begin as zeros, and one that nobody reads is nil. It must not
-// change in, and has so many threads. Its error completes "cholesky: ".
+// other types are cast before and after. Results begin as zeros, and one that nobody reads is nil. It must
+// not change in, and has so many threads. Its error completes "cholesky: ".
 type Routine func(threads int, in, out [][]float64) error
 
 // Lent is how a library of the device computes the same, where it has the routine: without a copy to the
@@ -84,8 +84,8 @@ func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 	return func(i int) Tensor { return results[i] }
 }
 
-// Wide is t where Call computes and as it does there: itself where a library of its device has the routine, or
-// else in float64 on the processor.
+// Wide is t where Call computes and as it does there: itself where a library of its device has the routine,
+// or else in float64 on the processor.
 func (h Code) Wide(batch []int, t Tensor) Tensor {
 	if h.lent(batch, []Tensor{t}) != nil {
 		return t
