@@ -56,14 +56,23 @@ type Factors struct {
 	Perm Tensor // i64 [… m]
 	L    Tensor // [… m k], k = min(m, n): ones on the diagonal, nothing above it
 	U    Tensor // [… k n]: nothing below the diagonal
+}
 
-	both Tensor // [… m n]: L below the diagonal, U from it on, where and as they were computed
-	sign Tensor // [… ]: 1 or −1, the determinant of P
+// factors are Factors where and as they were computed.
+type factors struct {
+	perm Tensor
+	both Tensor // [… m n]: L below the diagonal, U from it on
+	sign Tensor // [… 1 1]: 1 or −1, the determinant of P
 }
 
 // LU factorises matrices a [… m n] with partial pivoting; a may be singular. A.TakeAlong, by Perm along the
 // rows, is L·U. It is torch.linalg.lu, whose P is a matrix: [Factors.P].
-func LU(a Tensor) Factors { return factorsOf("lu", a) }
+func LU(a Tensor) Factors {
+	x, _, m, n := matrix("lu", a)
+	f := factorsOf("lu", x)
+	l, u := triangles(f.both, min(m, n))
+	return Factors{Perm: f.perm.To(x.Device()), L: like(x, l), U: like(x, u)}
+}
 
 // P returns the permutation as a matrix [… m m]: a = P·L·U.
 func (f Factors) P() Tensor {
@@ -71,15 +80,12 @@ func (f Factors) P() Tensor {
 	return f.Perm.Unsqueeze(-2).Eq(tensor.Range(m).To(f.Perm.Device()).Unsqueeze(1)).Cast(f.L.DType())
 }
 
-func factorsOf(op string, a Tensor) Factors {
+func factorsOf(op string, a Tensor) factors {
 	x, batch, m, n := matrix(op, a)
-	k := min(m, n)
 	code := host.Code{Op: op, Run: luOf(m, n).on, Lent: lentLU(m, n), Grad: luGradient,
 		Outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, n}}, {Shape: []int{1, 1}}}}
 	result := code.Call(batch, code.Wide(batch, x))
-	both := result(1)
-	l, u := triangles(both, k)
-	return Factors{Perm: result(0).To(x.Device()), L: like(x, l), U: like(x, u), both: both, sign: result(2).Squeeze(-2, -1)}
+	return factors{result(0), result(1), result(2)}
 }
 
 // triangles are L [… m k] and U [… k n] of both [… m n].
@@ -130,15 +136,15 @@ func luGradient(_, out, dout []Tensor) []Tensor {
 }
 
 // solve is a⁻¹·b of what was factorised, or a⁻ᵀ·b.
-func (f Factors) solve(op string, b Tensor, transposed bool) Tensor {
-	x, perm := like(f.both, b), f.Perm.To(f.both.Device())
+func (f factors) solve(op string, b Tensor, transposed bool) Tensor {
+	x := like(f.both, b)
 	if !transposed {
-		x = triangular(op, f.both, rows(x, perm), Triangle{Unit: true})
+		x = triangular(op, f.both, rows(x, f.perm), Triangle{Unit: true})
 		return like(b, triangular(op, f.both, x, Triangle{Upper: true}))
 	}
 	x = triangular(op, f.both, x, Triangle{Upper: true, Transposed: true})
 	x = triangular(op, f.both, x, Triangle{Unit: true, Transposed: true})
-	return like(b, rows(x, perm.ArgSort(-1)))
+	return like(b, rows(x, f.perm.ArgSort(-1)))
 }
 
 // Solve returns x of a·x = b for matrices a [… n n] and right-hand sides b [… n k], or [n] for one vector,
@@ -169,7 +175,7 @@ func Det(a Tensor) Tensor {
 	x, _, _ := square("det", a)
 	return tensor.Custom(func(x ...Tensor) []Tensor {
 		f := factorsOf("det", x[0])
-		d := f.both.Diagonal(0).Prod(-1).Mul(f.sign)
+		d := f.both.Diagonal(0).Prod(-1).Mul(f.sign.Squeeze(-2, -1))
 		return []Tensor{like(x[0], tensor.Where(d.Eq(0), 0, d))} // which has no sign
 	}, func(in, out, dout []Tensor) []Tensor {
 		return []Tensor{inverseTransposed("det", in[0]).Mul(out[0].Mul(dout[0]).Unsqueeze(-1).Unsqueeze(-1))}
@@ -183,7 +189,7 @@ func Slogdet(a Tensor) (sign, logAbs Tensor) {
 	both := tensor.Custom(func(x ...Tensor) []Tensor {
 		f := factorsOf("slogdet", x[0])
 		d := f.both.Diagonal(0)
-		return []Tensor{like(x[0], d.Sign().Prod(-1).Mul(f.sign)), like(x[0], d.Abs().Log().Sum(-1))}
+		return []Tensor{like(x[0], d.Sign().Prod(-1).Mul(f.sign.Squeeze(-2, -1))), like(x[0], d.Abs().Log().Sum(-1))}
 	}, func(in, _, dout []Tensor) []Tensor {
 		return []Tensor{inverseTransposed("slogdet", in[0]).Mul(dout[1].Unsqueeze(-1).Unsqueeze(-1))}
 	})(x)
