@@ -49,8 +49,17 @@ func (t threads) apart(n, least int, work func(lo, hi int)) {
 	pool.Apart(parts, func(i int) { work(i*n/parts, (i+1)*n/parts) })
 }
 
-// rooms keep memory for packed panels: a factorisation makes hundreds of products.
+// rooms keep memory: a factorisation makes hundreds of products.
 var rooms sync.Pool // *[]float64
+
+// room is memory that holds anything, until done is called.
+func room(n int) (x []float64, done func()) {
+	kept, _ := rooms.Get().(*[]float64)
+	if kept == nil || len(*kept) < n {
+		kept = new(make([]float64, n))
+	}
+	return (*kept)[:n], func() { rooms.Put(kept) }
+}
 
 // gemm computes c [m n] = op(a)·op(b), or with onto 1 or −1 c plus or minus that; ta and tb transpose.
 func (t threads) gemm(ta, tb bool, m, n, k int, a []float64, lda int, b []float64, ldb int, onto int, c []float64, ldc int) {
@@ -74,14 +83,11 @@ func (t threads) gemm(ta, tb bool, m, n, k int, a []float64, lda int, b []float6
 	}
 	part := func(m, n int, a, b, c []float64) {
 		d := gemm.NewDouble(m, n, 1, []gemm.Term{term}, 1)
-		room, _ := rooms.Get().(*[]float64)
-		if size := d.ScratchLen(1); room == nil || len(*room) < size {
-			room = new(make([]float64, size))
-		}
-		defer rooms.Put(room)
+		scratch, done := room(d.ScratchLen(1))
+		defer done()
 		d.Run(pool.Serial(1), &gemm.DoubleCall{
 			A: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(a))}, B: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(b))},
-			C: unsafe.Pointer(unsafe.SliceData(c)), LDC: ldc, Onto: onto, Scratch: *room,
+			C: unsafe.Pointer(unsafe.SliceData(c)), LDC: ldc, Onto: onto, Scratch: scratch,
 		})
 	}
 	if m*n*k < work {

@@ -142,7 +142,9 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 	}
 	k, ahead := len(roots), count[first]+count[both]
 	for _, x := range m.x {
-		old, made := make([]float64, k*x.n), make([]float64, k*x.n)
+		copies, done := room((2*k + len(m.stay)) * x.n)
+		old, made, stay := copies[:k*x.n], copies[k*x.n:2*k*x.n], copies[2*k*x.n:]
+		clear(made)
 		for i, row := range rows {
 			copy(old[i*x.n:], x.row(row))
 		}
@@ -150,7 +152,6 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 		if from := count[first]; from < k {
 			m.gemm(false, false, k, x.n-x.split, k-from, x.described[from:], k, old[from*x.n+x.split:], x.n, 0, made[x.split:], x.n)
 		}
-		stay := make([]float64, len(m.stay)*x.n)
 		at := make(map[int]int, len(m.stay))
 		for i, j := range m.stay {
 			at[j] = i
@@ -163,17 +164,17 @@ func (m *merge) arrange(roots []float64, rows []int, count [3]int) {
 				copy(x.row(i), stay[at[v.row]*x.n:])
 			}
 		}
+		done()
 	}
 }
 
-// largest is the largest absolute value.
-func largest(lists ...[]float64) (most float64) {
-	for _, list := range lists {
-		for _, x := range list {
-			most = max(most, math.Abs(x))
-		}
+// largest is the largest absolute value: NaN or an infinity if there is one, whose bits are above all others.
+func largest(list []float64) float64 {
+	var most uint64
+	for _, x := range list {
+		most = max(most, math.Float64bits(math.Abs(x)))
 	}
-	return most
+	return math.Float64frombits(most)
 }
 
 const (

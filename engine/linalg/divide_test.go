@@ -49,7 +49,7 @@ func TestHalves(t *testing.T) {
 					d[i], e[i] = c.of(i, r), c.beside(i, r)
 				}
 				e[n-1] = 0
-				size := largest(d, e)
+				size := max(largest(d), largest(e))
 				if size == 0 {
 					size = 1
 				}

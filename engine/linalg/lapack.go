@@ -24,12 +24,12 @@ func worked(call func(work []float64, n int)) {
 	call(make([]float64, n), n)
 }
 
-// luOf factorises [m n]: places of the rows, L [m k], U [k n], and the sign of the permutation.
+// luOf factorises [m n]: places of the rows, L below the diagonal and U [m n], and the sign of the
+// permutation.
 func luOf(m, n int) routine {
-	k := min(m, n)
 	return func(t threads, in, out [][]float64) error {
 		a, lda := padded(m, n, in[0])
-		pivots := make([]int, k)
+		pivots := make([]int, min(m, n))
 		t.getrf(m, n, a, lda, pivots)
 		rows, sign := make([]float64, m), 1.
 		for i := range rows {
@@ -43,21 +43,13 @@ func luOf(m, n int) routine {
 		if out[0] != nil {
 			copy(out[0], rows)
 		}
-		if l := out[1]; l != nil {
+		if both := out[1]; both != nil {
 			for i := range m {
-				copy(l[i*k:][:min(i, k)], a[i*lda:])
-				if i < k {
-					l[i*k+i] = 1
-				}
+				copy(both[i*n:(i+1)*n], a[i*lda:])
 			}
 		}
-		if u := out[2]; u != nil {
-			for i := range k {
-				copy(u[i*n+i:(i+1)*n], a[i*lda+i:])
-			}
-		}
-		if out[3] != nil {
-			out[3][0] = sign
+		if out[2] != nil {
+			out[2][0] = sign
 		}
 		return nil
 	}
@@ -225,30 +217,21 @@ func qrOf(m, n, cols int) routine {
 
 var errEndless = errors.New("got NaN or an infinity, want finite elements")
 
-// finite refuses what an iteration would not end for.
-func finite(x []float64) error {
-	for _, v := range x {
-		if v-v != 0 {
-			return errEndless
-		}
-	}
-	return nil
-}
-
-// scaled divides a copy of a matrix [m n] by its largest absolute value, and returns that, unless they are
-// not finite.
+// scaled is a copy of a matrix [m n] over a power of 2, its largest absolute value being 1 to 2, and that
+// power. It refuses what an iteration would not end for.
 func scaled(m, n int, a []float64) (x []float64, ld int, by float64, err error) {
+	size := largest(a)
+	if size-size != 0 {
+		return nil, 0, 0, errEndless
+	}
+	_, exponent := math.Frexp(size)
 	x, ld = padded(m, n, a)
-	if err := finite(x); err != nil {
-		return nil, 0, 0, err
-	}
-	if by = largest(x); by == 0 {
-		by = 1
-	}
+	half := (1 - exponent) / 2 // the whole may be beyond a float
+	f, g := math.Ldexp(1, half), math.Ldexp(1, 1-exponent-half)
 	for i := range x {
-		x[i] /= by
+		x[i] = x[i] * f * g
 	}
-	return x, ld, by, nil
+	return x, ld, math.Ldexp(1, exponent-1), nil
 }
 
 // svdOf factorises [m n]: U [m p], the singular values [k] in falling order, and Vᵀ [q n], where p and q are

@@ -7,7 +7,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // This file has the same factorisations as routines of a device's library (cuSOLVER), which has matrices by
@@ -43,18 +42,9 @@ func lentTriangles(n, cols int, o Triangle) *host.Lent {
 }
 
 func lentLU(m, n int) *host.Lent {
-	k := min(m, n)
 	return &host.Lent{Routine: ir.Routine{Name: ir.LURoutine, Rows: m, Columns: n}, Before: flipped,
-		Outs: []ir.Type{f32(n, m), {DType: dtype.I64, Shape: []int{m}}, f32(1, 1)},
-		After: func(out []Tensor) []Tensor {
-			both := out[0].Transpose()
-			ones := tensor.Eye(max(k, 1)).To(both.Device())
-			l := both.Slice(-1, 0, k).Tril(-1)
-			if m > k {
-				ones = tensor.Concat([]Tensor{ones, tensor.Zeros(m-k, k).To(both.Device())}, 0)
-			}
-			return []Tensor{out[1], l.Add(ones), both.Slice(-2, 0, k).Triu(0), out[2]}
-		}}
+		Outs:  []ir.Type{f32(n, m), {DType: dtype.I64, Shape: []int{m}}, f32(1, 1)},
+		After: func(out []Tensor) []Tensor { return []Tensor{out[1], out[0].Transpose(), out[2]} }}
 }
 
 func lentQR(m, n, cols int) *host.Lent {

@@ -25,17 +25,20 @@ func (t threads) symv(n int, a []float64, lda int, x, y []float64) {
 		y := make([]float64, n)
 		sums[worker] = y
 		for i := 4 * worker; i < n; i += 4 * int(t) {
-			below := 0 // of the block on the diagonal, row by row
 			if i+4 <= n {
-				for r, s := range micro.Symmetric(i, a[i*lda:], lda, (*[4]float64)(x[i:]), x, y) {
-					y[i+r] += s
-				}
-				below = i
+				s := micro.Symmetric(i, a[i*lda:], lda, (*[4]float64)(x[i:]), x, y)
+				b, c, d := a[(i+1)*lda+i:][:2], a[(i+2)*lda+i:][:3], a[(i+3)*lda+i:][:4]
+				x, y := (*[4]float64)(x[i:]), (*[4]float64)(y[i:])
+				y[0] += s[0] + a[i*lda+i]*x[0] + b[0]*x[1] + c[0]*x[2] + d[0]*x[3]
+				y[1] += s[1] + b[0]*x[0] + b[1]*x[1] + c[1]*x[2] + d[1]*x[3]
+				y[2] += s[2] + c[0]*x[0] + c[1]*x[1] + c[2]*x[2] + d[2]*x[3]
+				y[3] += s[3] + d[0]*x[0] + d[1]*x[1] + d[2]*x[2] + d[3]*x[3]
+				continue
 			}
-			for r := i; r < min(n, i+4); r++ {
-				for c, v := range a[r*lda+below : r*lda+r] {
-					y[r] += v * x[below+c]
-					y[below+c] += v * x[r]
+			for r := i; r < n; r++ {
+				for c, v := range a[r*lda:][:r] {
+					y[r] += v * x[c]
+					y[c] += v * x[r]
 				}
 				y[r] += a[r*lda+r] * x[r]
 			}

@@ -37,7 +37,9 @@ func (t threads) together(m, k int, a []float64, lda int, tau []float64) reflect
 
 // left multiplies c [m n] from the left, by the transposed product if it is said.
 func (r reflections) left(transposed bool, n int, c []float64, ldc int) {
-	w, x := make([]float64, r.k*n), make([]float64, r.k*n)
+	both, done := room(2 * r.k * n)
+	defer done()
+	w, x := both[:r.k*n], both[r.k*n:]
 	r.gemm(true, false, r.k, n, r.m, r.v, r.k, c, ldc, 0, w, n)
 	r.gemm(transposed, false, r.k, n, r.k, r.t, r.k, w, n, 0, x, n)
 	r.gemm(false, false, r.m, n, r.k, r.v, r.k, x, n, -1, c, ldc)
@@ -45,7 +47,9 @@ func (r reflections) left(transposed bool, n int, c []float64, ldc int) {
 
 // right multiplies c [n m] from the right by the transposed product.
 func (r reflections) right(n int, c []float64, ldc int) {
-	w, x := make([]float64, n*r.k), make([]float64, n*r.k)
+	both, done := room(2 * r.k * n)
+	defer done()
+	w, x := both[:n*r.k], both[n*r.k:]
 	r.gemm(false, false, n, r.k, r.m, c, ldc, r.v, r.k, 0, w, r.k)
 	r.gemm(false, true, n, r.k, r.k, w, r.k, r.t, r.k, 0, x, r.k)
 	r.gemm(false, true, n, r.m, r.k, x, r.k, r.v, r.k, -1, c, ldc)
@@ -79,10 +83,7 @@ func (t threads) geqrf(m, n int, a []float64, lda int, tau []float64) {
 func geqr2(m, n int, a []float64, lda int, tau []float64) {
 	sums := make([]float64, n)
 	for j := range min(m, n) {
-		alpha, norm := a[j*lda+j], 0.
-		for i := j + 1; i < m; i++ {
-			norm = math.Hypot(norm, a[i*lda+j])
-		}
+		alpha, norm := a[j*lda+j], plain.Dnrm2(m-j-1, a[min(j+1, m-1)*lda+j:], lda)
 		if tau[j] = 0; norm == 0 {
 			continue
 		}

@@ -56,13 +56,23 @@ type Factors struct {
 	Perm Tensor // i64 [… m]
 	L    Tensor // [… m k], k = min(m, n): ones on the diagonal, nothing above it
 	U    Tensor // [… k n]: nothing below the diagonal
+}
 
-	sign Tensor // [… ]: 1 or −1, the determinant of P
+// factors are Factors where and as they were computed.
+type factors struct {
+	perm Tensor
+	both Tensor // [… m n]: L below the diagonal, U from it on
+	sign Tensor // [… 1 1]: 1 or −1, the determinant of P
 }
 
 // LU factorises matrices a [… m n] with partial pivoting; a may be singular. A.TakeAlong, by Perm along the
 // rows, is L·U. It is torch.linalg.lu, whose P is a matrix: [Factors.P].
-func LU(a Tensor) Factors { return factorsOf("lu", a) }
+func LU(a Tensor) Factors {
+	x, _, m, n := matrix("lu", a)
+	f := factorsOf("lu", x)
+	l, u := triangles(f.both, min(m, n))
+	return Factors{Perm: f.perm.To(x.Device()), L: like(x, l), U: like(x, u)}
+}
 
 // P returns the permutation as a matrix [… m m]: a = P·L·U.
 func (f Factors) P() Tensor {
@@ -70,13 +80,22 @@ func (f Factors) P() Tensor {
 	return f.Perm.Unsqueeze(-2).Eq(tensor.Range(m).To(f.Perm.Device()).Unsqueeze(1)).Cast(f.L.DType())
 }
 
-func factorsOf(op string, a Tensor) Factors {
+func factorsOf(op string, a Tensor) factors {
 	x, batch, m, n := matrix(op, a)
-	k := min(m, n)
-	result := host.Code{Op: op, Run: luOf(m, n).on, Lent: lentLU(m, n), Grad: luGradient,
-		Outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, k}}, {Shape: []int{k, n}}, {Shape: []int{1, 1}}}}.Call(batch, x)
-	return Factors{Perm: result(0), L: result(1), U: result(2), sign: result(3).Squeeze(-2, -1)}
+	code := host.Code{Op: op, Run: luOf(m, n).on, Lent: lentLU(m, n), Grad: luGradient,
+		Outs: []ir.Type{{DType: dtype.I64, Shape: []int{m}}, {Shape: []int{m, n}}, {Shape: []int{1, 1}}}}
+	result := code.Call(batch, code.Wide(batch, x))
+	return factors{result(0), result(1), result(2)}
 }
+
+// triangles are L [… m k] and U [… k n] of both [… m n].
+func triangles(both Tensor, k int) (l, u Tensor) {
+	onDiagonal := tensor.Range(both.Len(-2)).Unsqueeze(1).Eq(tensor.Range(k)).To(both.Device())
+	return tensor.Where(onDiagonal, 1, both.Slice(-1, 0, k).Tril(-1)), both.Slice(-2, 0, k).Triu(0)
+}
+
+// like is y in the dtype and on the device of x.
+func like(x, y Tensor) Tensor { return y.Cast(x.DType()).To(x.Device()) }
 
 // rows takes the rows of x [… m k] at places [… m].
 func rows(x, places Tensor) Tensor {
@@ -89,8 +108,11 @@ func rows(x, places Tensor) Tensor {
 // luGradient is that of PyTorch's plu_backward (Murray 2016 for the square case): the columns of a wide
 // matrix, or the rows of a tall one, that lie beyond the square are solutions of its triangles.
 func luGradient(_, out, dout []Tensor) []Tensor {
-	perm, l, u, dl, du := out[0], out[1], out[2], dout[1], dout[2]
-	m, k, n := l.Len(-2), l.Len(-1), u.Len(-1)
+	perm, both, dboth := out[0], out[1], dout[1]
+	m, n := both.Len(-2), both.Len(-1)
+	k := min(m, n)
+	l, u := triangles(both, k)
+	dl, du := dboth.Slice(-1, 0, k).Tril(-1), dboth.Slice(-2, 0, k).Triu(0)
 	l1, u1, dl1, du1 := l.Slice(-2, 0, k), u.Slice(-1, 0, k), dl.Slice(-2, 0, k), du.Slice(-1, 0, k)
 	lower, upper := Triangle{Unit: true, Transposed: true}, Triangle{Upper: true}
 	var beyond Tensor // the gradient of the rest
@@ -114,14 +136,15 @@ func luGradient(_, out, dout []Tensor) []Tensor {
 }
 
 // solve is a⁻¹·b of what was factorised, or a⁻ᵀ·b.
-func (f Factors) solve(op string, b Tensor, transposed bool) Tensor {
+func (f factors) solve(op string, b Tensor, transposed bool) Tensor {
+	x := like(f.both, b)
 	if !transposed {
-		y := triangular(op, f.L, rows(b, f.Perm), Triangle{Unit: true})
-		return triangular(op, f.U, y, Triangle{Upper: true})
+		x = triangular(op, f.both, rows(x, f.perm), Triangle{Unit: true})
+		return like(b, triangular(op, f.both, x, Triangle{Upper: true}))
 	}
-	y := triangular(op, f.U, b, Triangle{Upper: true, Transposed: true})
-	y = triangular(op, f.L, y, Triangle{Unit: true, Transposed: true})
-	return rows(y, f.Perm.ArgSort(-1))
+	x = triangular(op, f.both, x, Triangle{Upper: true, Transposed: true})
+	x = triangular(op, f.both, x, Triangle{Unit: true, Transposed: true})
+	return like(b, rows(x, f.perm.ArgSort(-1)))
 }
 
 // Solve returns x of a·x = b for matrices a [… n n] and right-hand sides b [… n k], or [n] for one vector,
@@ -152,8 +175,8 @@ func Det(a Tensor) Tensor {
 	x, _, _ := square("det", a)
 	return tensor.Custom(func(x ...Tensor) []Tensor {
 		f := factorsOf("det", x[0])
-		d := f.U.Diagonal(0).Prod(-1).Mul(f.sign)
-		return []Tensor{tensor.Where(d.Eq(0), 0, d)} // which has no sign
+		d := f.both.Diagonal(0).Prod(-1).Mul(f.sign.Squeeze(-2, -1))
+		return []Tensor{like(x[0], tensor.Where(d.Eq(0), 0, d))} // which has no sign
 	}, func(in, out, dout []Tensor) []Tensor {
 		return []Tensor{inverseTransposed("det", in[0]).Mul(out[0].Mul(dout[0]).Unsqueeze(-1).Unsqueeze(-1))}
 	})(x)[0]
@@ -165,8 +188,8 @@ func Slogdet(a Tensor) (sign, logAbs Tensor) {
 	x, _, _ := square("slogdet", a)
 	both := tensor.Custom(func(x ...Tensor) []Tensor {
 		f := factorsOf("slogdet", x[0])
-		d := f.U.Diagonal(0)
-		return []Tensor{d.Sign().Prod(-1).Mul(f.sign), d.Abs().Log().Sum(-1)}
+		d := f.both.Diagonal(0)
+		return []Tensor{like(x[0], d.Sign().Prod(-1).Mul(f.sign.Squeeze(-2, -1))), like(x[0], d.Abs().Log().Sum(-1))}
 	}, func(in, _, dout []Tensor) []Tensor {
 		return []Tensor{inverseTransposed("slogdet", in[0]).Mul(dout[1].Unsqueeze(-1).Unsqueeze(-1))}
 	})(x)

@@ -17,7 +17,7 @@ import made
 import table as text
 from limits import Ceilings, explain
 from measure import BEST_ROUNDS, ROUNDS, measure, write
-from sides import PEERS, start
+from sides import PEERS, Side, start
 from works import WORKS
 
 
@@ -37,6 +37,7 @@ def arguments():
     p.add_argument("-peers", default=",".join(PEERS), help="only these (default: %(default)s)")
     p.add_argument("-threads", type=int, default=2, help="of every side (default: 2)")
     p.add_argument("-best", action="store_true", help="take the best block of each side, not the median: for a machine that others use, too")
+    p.add_argument("-processor", action="store_true", help="compare the time of processors, not the clock's: for a machine that others use, too; with -threads 1")
     p.add_argument("-long", action="store_true", help="also the works that take minutes")
     return p.parse_args()
 
@@ -49,6 +50,7 @@ def main():
     works = made.prepare(works)
     if hasattr(os, "sched_setaffinity"):  # for those that take every processor they see
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
+    Side.processor = a.processor
     sides, ceilings = start([p for p in a.peers.split(",") if p in PEERS], a.threads), Ceilings(a.threads)
     print(f"{datetime.date.today()}, {machine()}, {a.threads} threads, load {os.getloadavg()[0]:.1f} before; "
           + ", ".join(f"{s.label} {s.version}" for s in sides[1:] if s.name in PEERS))

@@ -1,4 +1,5 @@
 """The processes that are compared: how they are started, asked and timed."""
+import glob
 import json
 import math
 import os
@@ -25,6 +26,7 @@ PATIENCE = 300  # seconds after which a side has failed
 
 class Side:
     """A worker process."""
+    processor = False  # whether the time of processors counts, not the clock's
 
     def __init__(self, name, command, env):
         self.name, self.command, self.env = name, command, env
@@ -95,9 +97,20 @@ class Side:
 
     def run(self, n, way=""):
         """Seconds a run takes, or None if it failed."""
+        begun = self.spent()
         answer = self.told(run=n, way=way) if way else self.told(run=n)
         self.memory = answer.get("memory", 0)
-        return answer["seconds"] / n if "seconds" in answer else None
+        if "seconds" not in answer:
+            return None
+        return (self.spent() - begun if self.processor else answer["seconds"]) / n
+
+    def spent(self):
+        """The seconds that the process's threads have computed (Linux)."""
+        total = 0
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/schedstat") if self.processor else []:
+            with open(path) as f:
+                total += int(f.read().split()[0])
+        return total / 1e9
 
     def told(self, **request):
         """The answer to a request about the work that was prepared. One that tells nothing says why, which is printed."""

@@ -4,10 +4,8 @@ package host
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"unsafe"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
-	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -35,9 +32,9 @@ func check(op string, err error) {
 	}
 }
 
-// A Routine computes the results of one matrix, or of one of each operand, as float64 in rows. Results begin
-// as zeros, and one that nobody reads is nil. It must not change in, and has so many threads. Its error
-// completes "cholesky: ".
+// A Routine computes the results of one matrix, or of one of each operand, as float64 in rows: tensors of
+// other types are cast before and after. Results begin as zeros, and one that nobody reads is nil. It must
+// not change in, and has so many threads. Its error completes "cholesky: ".
 type Routine func(threads int, in, out [][]float64) error
 
 // Lent is how a library of the device computes the same, where it has the routine: without a copy to the
@@ -63,40 +60,71 @@ type Code struct {
 
 // Call makes the node over operands of one dtype and batch, and returns a function that gives its results.
 func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
-	if result := h.lent(batch, in); result != nil {
-		return result
-	}
-	home := in[0].Device()
-	dt := in[0].DType()
-	src := make([]*ir.Node, len(in))
-	lens := make([]int, len(in)) // elements of one matrix
-	for i, t := range in {
-		src[i] = access.Node(onProcessor(t), h.Op)
-		lens[i] = ir.Size(src[i].Shape[len(batch):])
-	}
+	batch = slices.Clone(batch)
 	outs := make([]ir.Type, len(h.Outs))
 	for i, o := range h.Outs {
 		outs[i] = ir.Type{DType: o.DType, Shape: slices.Concat(batch, o.Shape)}
 		if o.DType == dtype.Invalid {
-			outs[i].DType = dt
+			outs[i].DType = in[0].DType()
 		}
 	}
-	if slices.ContainsFunc(lens, func(n int) bool { return n == 0 }) || slices.Contains(batch, 0) {
+	if slices.ContainsFunc(in, func(t Tensor) bool { return t.Size() == 0 }) {
 		return func(i int) Tensor { return nothing(in[0], outs[i]) }
 	}
-	k := &ir.Kernel{Name: h.Op, Function: fmt.Sprint(h.Op, " ", h.Key, " ", dt), Outs: outs, Flops: -1}
-	k.Go = h.over(batch, dt, lens, outs)
-	if k.Gradient = h.never; h.Grad != nil {
-		k.Gradient = box.GradientOf("its rule", make([]string, len(in)), access.Wrap, h.Grad)
+	compute := func(in ...Tensor) []Tensor { return h.onProcessor(batch, outs, in) }
+	if r := h.lent(batch, in); r != nil {
+		compute = func(in ...Tensor) []Tensor { return h.Lent.After(h.routine(r, batch, in)) }
 	}
+	var results []Tensor
+	if h.Grad == nil {
+		results = compute(in...)
+	} else {
+		results = tensor.Custom(compute, h.Grad)(in...)
+	}
+	return func(i int) Tensor { return results[i] }
+}
+
+// Wide is t where Call computes and as it does there: itself where a library of its device has the routine,
+// or else in float64 on the processor.
+func (h Code) Wide(batch []int, t Tensor) Tensor {
+	if h.lent(batch, []Tensor{t}) != nil {
+		return t
+	}
+	return wide(t)
+}
+
+func wide(t Tensor) Tensor { return onProcessor(t).Cast(dtype.F64) }
+
+// onProcessor makes the node of the code, which takes and gives float64 on the processor.
+func (h Code) onProcessor(batch []int, outs []ir.Type, in []Tensor) []Tensor {
+	home := in[0].Device()
+	src := make([]*ir.Node, len(in))
+	lens, sizes := make([]int, len(in)), make([]int, len(outs)) // elements of one matrix
+	for i, t := range in {
+		src[i] = access.Node(wide(t), h.Op)
+		lens[i] = ir.Size(src[i].Shape[len(batch):])
+	}
+	made := make([]ir.Type, len(outs))
+	for i, o := range outs {
+		made[i] = ir.Type{DType: dtype.F64, Shape: o.Shape}
+		sizes[i] = ir.Size(o.Shape[len(batch):])
+	}
+	k := &ir.Kernel{Name: h.Op, Function: fmt.Sprint(h.Op, " ", h.Key), Outs: made, Flops: -1, Go: h.over(batch, lens, sizes), Gradient: h.never}
 	k.SetKey()
+	return h.results(k, src, func(i int, y Tensor) Tensor { return y.Cast(outs[i].DType).To(home) })
+}
+
+// results makes the node of a kernel, and each of its results by made.
+func (h Code) results(k *ir.Kernel, src []*ir.Node, made func(i int, y Tensor) Tensor) []Tensor {
 	tuple, err := ir.New(ir.UserKernel, ir.Attr{Kernel: k}, src...)
 	check(h.Op, err)
-	return func(i int) Tensor {
+	results := make([]Tensor, len(k.Outs))
+	for i := range results {
 		pick, err := ir.New(ir.Pick, ir.Attr{Index: i}, tuple)
 		check(h.Op, err)
-		return access.Wrap(pick).To(home)
+		results[i] = made(i, access.Wrap(pick))
 	}
+	return results
 }
 
 // never is the gradient of what has none.
@@ -129,27 +157,25 @@ func nothing(beside Tensor, o ir.Type) Tensor {
 
 // over returns the Go code of a kernel: the routine for each matrix of a batch, on as many threads as the
 // device has. It refers to no tensor.
-func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(context.Context, int, [][]byte, [][]byte) error {
-	batch = slices.Clone(batch)
+func (h Code) over(batch, lens, sizes []int) func(context.Context, int, [][]byte, [][]byte) error {
 	count := ir.Size(batch)
 	op, run := h.Op, h.Run
-	sizes := make([]int, len(outs))
-	for i, o := range outs {
-		sizes[i] = ir.Size(o.Shape[len(batch):])
-	}
 	return func(ctx context.Context, most int, in, out [][]byte) error {
 		workers := min(count, most)
 		failed := make([]error, count)
 		pool.Apart(workers, func(first int) {
-			w := &worker{dt: dt, lens: lens, outs: outs, sizes: sizes, in: in, out: out,
-				x: make([][]float64, len(in)), y: make([][]float64, len(out)), room: make([][]float64, len(in))}
-			for k, n := range sizes {
-				if out[k] != nil {
-					w.y[k] = make([]float64, n)
-				}
-			}
+			x, y := make([][]float64, len(in)), make([][]float64, len(out))
 			for i := first; i < count && ctx.Err() == nil; i += workers {
-				if err := w.one(run, most/workers, i); err != nil {
+				for k, n := range lens {
+					x[k] = matrix(in[k], i, n)
+				}
+				for k, n := range sizes {
+					if out[k] != nil {
+						y[k] = matrix(out[k], i, n)
+						clear(y[k])
+					}
+				}
+				if err := run(most/workers, x, y); err != nil {
 					failed[i] = fmt.Errorf("%s: %w%s", op, err, place(i, batch))
 				}
 			}
@@ -163,34 +189,9 @@ func (h Code) over(batch []int, dt dtype.Type, lens []int, outs []ir.Type) func(
 	}
 }
 
-// A worker has the memory of one goroutine, for one matrix at a time.
-type worker struct {
-	dt      dtype.Type
-	lens    []int // of the operands
-	outs    []ir.Type
-	sizes   []int
-	in, out [][]byte // of the whole batch
-	x, y    [][]float64
-	room    [][]float64 // of x
-}
-
-// one runs the routine for matrix i of a batch.
-func (w *worker) one(run Routine, threads, i int) error {
-	for k, n := range w.lens {
-		w.x[k] = widened(w.dt, w.in[k][i*n*w.dt.Size():][:n*w.dt.Size()], &w.room[k])
-	}
-	for _, y := range w.y {
-		clear(y)
-	}
-	if err := run(threads, w.x, w.y); err != nil {
-		return err
-	}
-	for k, n := range w.sizes {
-		if size := w.outs[k].DType.Size(); w.out[k] != nil {
-			narrow(w.outs[k].DType, w.out[k][i*n*size:][:n*size], w.y[k])
-		}
-	}
-	return nil
+// matrix is number i of a batch of those with n elements.
+func matrix(b []byte, i, n int) []float64 {
+	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b[8*i*n:]))), n)
 }
 
 // place says which matrix of a batch it is; nothing of a single one.
@@ -203,40 +204,4 @@ func place(i int, batch []int) string {
 		at[k], i = i%n, i/n
 	}
 	return fmt.Sprintf(", matrix %v of the batch", at)
-}
-
-// widened are elements as float64, in the room; those of f64 are not copied.
-func widened(dt dtype.Type, b []byte, room *[]float64) []float64 {
-	if dt == dtype.F64 {
-		return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
-	}
-	if *room == nil {
-		*room = make([]float64, len(b)/dt.Size())
-	}
-	x := *room
-	for i := range x {
-		if dt == dtype.F32 {
-			x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-		} else {
-			x[i] = ir.Load(dt, b[i*dt.Size():]).F
-		}
-	}
-	return x
-}
-
-// narrow writes elements of a dtype.
-func narrow(dt dtype.Type, to []byte, x []float64) {
-	switch dt {
-	case dtype.F64:
-		copy(unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(to))), len(x)), x)
-	case dtype.F32:
-		for i, v := range x {
-			binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(float32(v)))
-		}
-	default:
-		to = to[:0]
-		for _, v := range x {
-			to = ir.Append(dt, to, ir.Convert(ir.Scalar{F: v}, dtype.F64, dt))
-		}
-	}
 }

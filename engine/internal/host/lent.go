@@ -8,33 +8,21 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // mostLent is how many matrices of a batch a library is called for, one by one.
 const mostLent = 512
 
-// lent is Call where the library of the operands' device computes it, and nil where it does not.
-func (h Code) lent(batch []int, in []Tensor) func(i int) Tensor {
+// lent is the routine of the operands' device for them, or nil where it has none.
+func (h Code) lent(batch []int, in []Tensor) *ir.Routine {
 	on, ok := access.Node(in[0], h.Op).Dev.(*backend.Device).Backend().(backend.Lender)
-	count := ir.Size(batch)
-	if !ok || h.Lent == nil || in[0].DType() != dtype.F32 || count < 1 || count > mostLent ||
-		slices.ContainsFunc(in, func(t Tensor) bool { return t.Size() == 0 }) {
-		return nil
+	if count := ir.Size(batch); ok && h.Lent != nil && in[0].DType() == dtype.F32 && count <= mostLent {
+		r := h.Lent.Routine
+		if r.Batches, r.Vectors = count, true; on.Lends(r) {
+			return &r
+		}
 	}
-	r := h.Lent.Routine
-	r.Batches, r.Vectors = count, true
-	if !on.Lends(r) {
-		return nil
-	}
-	compute := func(in ...Tensor) []Tensor { return h.Lent.After(h.routine(&r, batch, in)) }
-	var results []Tensor
-	if h.Grad == nil {
-		results = compute(in...)
-	} else {
-		results = tensor.Custom(compute, h.Grad)(in...)
-	}
-	return func(i int) Tensor { return results[i] }
+	return nil
 }
 
 // routine makes the node of the library's routine.
@@ -50,18 +38,9 @@ func (h Code) routine(r *ir.Routine, batch []int, in []Tensor) []Tensor {
 	for i, o := range h.Lent.Outs {
 		outs[i] = ir.Type{DType: o.DType, Shape: slices.Concat(batch, o.Shape)}
 	}
-	batch = slices.Clone(batch)
 	op, fail := h.Op, h.Lent.Fail
 	k := &ir.Kernel{Name: op, Function: fmt.Sprint(op, " by a library ", *r), Outs: outs, Flops: -1, Routine: r, Gradient: h.never,
 		Fail: func(i, code int) error { return fmt.Errorf("%s: %w%s", op, fail(code), place(i, batch)) }}
 	k.SetKey()
-	tuple, err := ir.New(ir.UserKernel, ir.Attr{Kernel: k}, src...)
-	check(op, err)
-	results := make([]Tensor, len(outs))
-	for i := range outs {
-		pick, err := ir.New(ir.Pick, ir.Attr{Index: i}, tuple)
-		check(op, err)
-		results[i] = access.Wrap(pick)
-	}
-	return results
+	return h.results(k, src, func(_ int, y Tensor) Tensor { return y })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -65,7 +66,14 @@ func (k *Kernel) Composed() bool { return k.Text == "" && k.Go == nil && k.Routi
 
 // SetKey sets Key. Function has to have a hash of the text in it, or all that Go code depends on.
 func (k *Kernel) SetKey() {
-	k.Key = fmt.Sprint(k.Name, " ", k.Function, k.Args, k.Outs, k.Groups, k.Threads, k.Flops)
+	b := fmt.Append(nil, k.Name, " ", k.Function, k.Args, k.Groups, k.Threads, k.Flops)
+	for _, o := range k.Outs { // without reflection: small equations make many
+		b = append(append(b, ' '), o.DType.String()...)
+		for _, n := range o.Shape {
+			b = strconv.AppendInt(append(b, ' '), int64(n), 10)
+		}
+	}
+	k.Key = string(b)
 }
 
 // parenthesised is a place as NVRTC writes it: In[3].metal(4).

@@ -21,6 +21,7 @@ type loops struct {
 	add      func(d, x unsafe.Pointer, n int)
 	combine  func(c ir.Combination) func(d, x unsafe.Pointer, n int)
 	key      func(p unsafe.Pointer, i int) int64
+	best     func(p unsafe.Pointer, at, lo, hi int, least bool) int
 	put      func(p unsafe.Pointer, i int, v ir.Scalar)
 	maxPool  func(l *launch, c *convolution, x, y, at unsafe.Pointer)
 }
@@ -74,7 +75,7 @@ func doubleLoops() loops {
 
 // sharedLoops are those of integers and floats.
 func sharedLoops[T tile.Number]() loops {
-	return loops{fold: numberFold[T], count: countTo[T], add: addElements[T], combine: combineElements[T], maxPool: maxPoolOf[T]}
+	return loops{fold: numberFold[T], count: countTo[T], add: addElements[T], combine: combineElements[T], maxPool: maxPoolOf[T], best: bestOf[T]}
 }
 
 // floatKey maps a float to an integer that orders as floats do. NaN is the greatest, and the zeros are equal.

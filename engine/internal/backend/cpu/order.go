@@ -22,7 +22,8 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}
 	least := in.Op == ir.ArgMin
 	columns := min(inner, tile.Len)
-	x.reserve(max(length, columns))
+	rows := max(1, fetchLength/max(1, length)) // that are fetched at once
+	x.reserve(max(rows*length, columns))
 	out := g.Outputs[0].Buf
 	return func(l *launch) {
 		if outer*inner == 0 {
@@ -33,8 +34,12 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		to := unsafe.Slice((*int64)(l.pointer(out)), outer*inner)
 		if inner == 1 {
 			l.pool.Range(outer, max(1, mapGrain/length), func(worker, lo, hi int) {
-				for o := lo; o < hi; o++ {
-					to[o] = int64(argBest(l, register, least, x.fetch(worker, o*length, length), length))
+				for ; lo < hi; lo += rows {
+					n := min(rows, hi-lo)
+					p := x.fetch(worker, lo*length, n*length)
+					for i := range n {
+						to[lo+i] = int64(argBest(l, register, least, unsafe.Add(p, i*length*register.Size()), length))
+					}
 				}
 			})
 			return
@@ -63,7 +68,7 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 
 // argBest returns the position of a row's first best element, or any when the launch is to stop.
 func argBest(l *launch, t dtype.Type, least bool, row unsafe.Pointer, n int) int {
-	if t == dtype.F32 {
+	if t == dtype.F32 && n >= 32 {
 		best := vec.MaxOf
 		if least {
 			best = vec.MinOf
@@ -75,10 +80,20 @@ func argBest(l *launch, t dtype.Type, least bool, row unsafe.Pointer, n int) int
 			}
 		}
 	}
-	at, top := 0, orderKey(t, row, 0, least)
-	for i := 1; i < n && !l.stopped(i); i++ {
-		if key := orderKey(t, row, i, least); key > top {
-			at, top = i, key
+	at := 0
+	for lo := 0; lo < n && (lo == 0 || !l.stopped(lo)); lo += reduceStride {
+		at = loopsOf[t].best(row, at, lo, min(n, lo+reduceStride), least)
+	}
+	return at
+}
+
+// bestOf returns the first of element at and elements lo to hi of p that no other beats.
+func bestOf[T tile.Number](p unsafe.Pointer, at, lo, hi int, least bool) int {
+	x := unsafe.Slice((*T)(p), hi)
+	top := x[at]
+	for i, v := range x[lo:] {
+		if v != top && (v > top) != least && top == top || v != v && top == top {
+			at, top = lo+i, v
 		}
 	}
 	return at
