@@ -14,17 +14,21 @@ import (
 // mostLent is how many matrices of a batch a library is called for, one by one.
 const mostLent = 512
 
+// Lends returns the routine for so many matrices, if the library of the operands' device computes it.
+func (h Code) Lends(batch []int, in []Tensor) (r ir.Routine, ok bool) {
+	on, ok := access.Node(in[0], h.Op).Dev.(*backend.Device).Backend().(backend.Lender)
+	if !ok || h.Lent == nil || in[0].DType() != dtype.F32 || slices.ContainsFunc(in, func(t Tensor) bool { return t.Size() == 0 }) {
+		return r, false
+	}
+	r = h.Lent.Routine
+	r.Batches, r.Vectors = ir.Size(batch), true
+	return r, (r.Batches <= mostLent || r.Transforms()) && on.Lends(r)
+}
+
 // lent is Call where the library of the operands' device computes it, and nil where it does not.
 func (h Code) lent(batch []int, in []Tensor) func(i int) Tensor {
-	on, ok := access.Node(in[0], h.Op).Dev.(*backend.Device).Backend().(backend.Lender)
-	count := ir.Size(batch)
-	if !ok || h.Lent == nil || in[0].DType() != dtype.F32 || count < 1 || count > mostLent ||
-		slices.ContainsFunc(in, func(t Tensor) bool { return t.Size() == 0 }) {
-		return nil
-	}
-	r := h.Lent.Routine
-	r.Batches, r.Vectors = count, true
-	if !on.Lends(r) {
+	r, ok := h.Lends(batch, in)
+	if !ok {
 		return nil
 	}
 	compute := func(in ...Tensor) []Tensor { return h.Lent.After(h.routine(&r, batch, in)) }

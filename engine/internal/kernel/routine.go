@@ -36,11 +36,9 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 		x := g.Inputs[in]
 		put(i, x.DType, x.Buf, x.Layout.Offset)
 	}
-	results := len(list) - sources
+	results := len(own.Outs)
 	if r.Name == ir.LURoutine {
 		results = 1 // of the others texts are made
-	} else if r.Name != ir.SolveRoutine {
-		results--
 	}
 	for i := range results {
 		buf, offset := resultPlace(g, k, i, own.Outs[i])
@@ -58,11 +56,10 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 		c.WorkspaceBytes, _ = l.Solve(r)
 	}
 	k.Dispatches = append(k.Dispatches, Dispatch{Solve: c})
-	info := c.Operands[len(list)-1]
 	switch r.Name {
 	case ir.LURoutine:
 		k.Dispatches = append(k.Dispatches, places(g, k, &r, own, c.Operands[sources+1])...)
-	case ir.QRRoutine: // which every matrix has
+	case ir.QRRoutine, ir.FFTRoutine, ir.IFFTRoutine, ir.RFFTRoutine, ir.IRFFTRoutine: // which every matrix has
 	case ir.SolveRoutine:
 		if r.Unit {
 			break
@@ -80,7 +77,7 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 			count, values = r.Columns, c.Operands[sources]
 		}
 		reports(g, k, &r, own, count, func(e *elementText) string {
-			e.member("device const int*", "info", info)
+			e.member("device const int*", "info", c.Operands[len(list)-1])
 			e.line("int code = element == 0 ? a.info[matrix] : 0;")
 			e.line("bool bad = code != 0;")
 			if values.Size > 0 {

@@ -29,6 +29,8 @@ func TestRoutines(t *testing.T) {
 		{ir.Routine{Name: ir.QRRoutine, Rows: 4, Columns: 3, Right: 3}, []ir.Type{f32(2, 3, 4)}, []ir.Type{f32(2, 3, 4), f32(2, 3, 4)}, 1, false},
 		{ir.Routine{Name: ir.EighRoutine, Rows: 3, Columns: 3}, []ir.Type{f32(2, 3, 3)}, []ir.Type{f32(2, 3), f32(2, 3, 3)}, 2, true},
 		{ir.Routine{Name: ir.SVDRoutine, Rows: 4, Columns: 3}, []ir.Type{f32(2, 3, 4)}, []ir.Type{f32(2, 3), f32(2, 3, 4), f32(2, 3, 3)}, 2, true},
+		{ir.Routine{Name: ir.FFTRoutine, Rows: 3, Columns: 4}, []ir.Type{f32(2, 3, 4, 2)}, []ir.Type{f32(2, 3, 4, 2)}, 1, false},
+		{ir.Routine{Name: ir.IRFFTRoutine, Rows: 1, Columns: 4}, []ir.Type{f32(2, 3, 2)}, []ir.Type{f32(2, 4)}, 1, false},
 	} {
 		r := c.routine
 		r.Batches = 2

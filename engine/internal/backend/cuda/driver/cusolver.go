@@ -139,6 +139,9 @@ const (
 
 // Routine asks the library how much work it needs.
 func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
+	if r.Transforms() {
+		return d.transform(r)
+	}
 	s := &solution{device: d, routine: r}
 	refused := &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "routine", Text: r.String(), Index: -1}
 	m, n := r.Rows, r.Columns

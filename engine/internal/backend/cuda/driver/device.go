@@ -30,6 +30,7 @@ type device struct {
 	attentions opening[cudnn]
 	solvers    opening[cusolver]
 	triangles  opening[cublas]
+	transforms opening[cufft]
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -276,6 +277,9 @@ func (d *device) Close() error {
 	}
 	if l := d.triangles.opened.Load(); l != nil {
 		l.do("cublasDestroy", l.destroy, l.handle)
+	}
+	if l := d.transforms.opened.Load(); l != nil {
+		l.close()
 	}
 	if d.pool != 0 {
 		d.do(cuMemPoolDestroy, d.pool)

@@ -106,6 +106,9 @@ func (d *device) vendors() (list []*vendor) {
 	if l := d.triangles.opened.Load(); l != nil {
 		list = append(list, &l.vendor)
 	}
+	if l := d.transforms.opened.Load(); l != nil {
+		list = append(list, &l.vendor)
+	}
 	return list
 }
 
@@ -132,29 +135,22 @@ func lookUp(library *ccall.Library, list map[string]*ccall.Func) (err error) {
 // found lists the libraries of kernels that are installed, with their versions. None is needed.
 func (d *Driver) found() (list []string) {
 	for _, l := range []struct {
-		name, version string
-		files         []string
-		// The versions are decimal: 120804 is 12.8.4. cuDNN before 9 counts its major version in thousands.
-		major func(v int) int
-	}{
-		{"cublasLt", "cublasLtGetVersion", d.CublasLt, func(int) int { return 10000 }},
-		{"cudnn", "cudnnGetVersion", d.Cudnn, func(v int) int {
-			if v < 90000 {
-				return 1000
-			}
-			return 10000
-		}},
-	} {
+		name  string
+		files []string
+	}{{"cublasLt", d.CublasLt}, {"cublas", d.Cublas}, {"cusolver", d.Cusolver}, {"cufft", d.Cufft}, {"cudnn", d.Cudnn}} {
 		library, err := ccall.Open(d.everywhere(l.files)...)
 		if err != nil {
 			continue
 		}
-		version, err := library.Symbol(l.version)
+		property, err := library.Symbol(l.name + "GetProperty")
 		if err != nil {
 			continue
 		}
-		v := int(version.Call())
-		list = append(list, l.name+" "+versionOf(v, l.major(v)))
+		var version [3]int32 // major, minor and patch
+		for i := range version {
+			property.Call(uintptr(i), uintptr(unsafe.Pointer(&version[i])))
+		}
+		list = append(list, fmt.Sprintf("%s %d.%d.%d", l.name, version[0], version[1], version[2]))
 	}
 	return list
 }

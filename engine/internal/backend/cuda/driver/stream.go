@@ -187,6 +187,9 @@ func (s *stream) broken(n int) error {
 	if attention := s.device.attentions.opened.Load(); attention != nil {
 		frees = append(frees, attention.drop)
 	}
+	if transforms := s.device.transforms.opened.Load(); transforms != nil {
+		frees = append(frees, transforms.destroy)
+	}
 	left := []ccall.Call{s.device.enter()}
 	for _, c := range l.calls[n+1:] {
 		if c.Func != 0 && slices.Contains(frees, c.Func) {
