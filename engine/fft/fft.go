@@ -290,8 +290,8 @@ type span struct {
 // A routine transforms one row of each part, on one thread.
 type routine func(in, out [][]float64) error
 
-// transform is one along the last axis, or along the last two: then it is one of that kind along the last one,
-// and one of complex numbers along the other.
+// transform is one along the last axis, or along the last two: then it is one of that kind along the last
+// one, and one of complex numbers along the other.
 func (k kind) transform(op string, x Tensor, at []span, inverse bool) Tensor {
 	last := at[len(at)-1]
 	n, scale := last.n, last.scale

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// OnLibrary runs f on the device of the flag -device, as cuda:0, or else on the named one, whose library is Go
-// code. The device must have the library of a routine.
+// OnLibrary runs f on the device of the flag -device, as cuda:0, or else on the named one, whose library is
+// Go code. The device must have the library of a routine.
 func OnLibrary(t *testing.T, name string, of ir.RoutineName, f func(d device.Device)) {
 	t.Helper()
 	d := device.Default()
