@@ -23,7 +23,7 @@ func onLibrary(t *testing.T, f func(d device.Device)) {
 
 // TestLentFactors: a library's factors multiply to the matrix and are what they are called.
 func TestLentFactors(t *testing.T) {
-	for _, shape := range [][]int{{1, 1}, {5, 3}, {3, 5}, {2, 3, 4, 4}, {130, 130}, {200, 90}, {70, 210}, {0, 3}, {2, 0, 3, 3}} {
+	for _, shape := range [][]int{{1, 1}, {5, 3}, {3, 5}, {2, 3, 4, 4}, {600, 4, 4}, {12, 40, 40}, {130, 130}, {200, 90}, {70, 210}, {0, 3}, {2, 0, 3, 3}} {
 		host := devicetest.OnProcessor(t, func() Tensor { tensor.Seed(2); return tensor.Randn(shape...) })
 		onLibrary(t, func(d device.Device) {
 			a := host.To(d)

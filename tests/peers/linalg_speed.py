@@ -33,9 +33,9 @@ def mcs(package, device, pattern, times, limit):
 
 
 def linalg(device, n):
-    """PyTorch's calls for matrices of n rows."""
-    a = torch.randn(n, n, device=device)
-    h = a @ a.T / n + torch.eye(n, device=device)
+    """PyTorch's calls for a matrix of n rows, or for as many small ones as have 2^20 elements."""
+    a = torch.randn(*([n, n] if n >= 512 else [2**20 // n**2, n, n]), device=device)
+    h = a @ a.mT / n + torch.eye(n, device=device)
     return {"solve": lambda: torch.linalg.solve(h, a), "inv": lambda: torch.linalg.inv(h), "cholesky": lambda: torch.linalg.cholesky(h),
             "lu": lambda: torch.linalg.lu(a), "qr": lambda: torch.linalg.qr(a), "eigh": lambda: torch.linalg.eigh(h),
             "svd": lambda: torch.linalg.svd(a, full_matrices=False)}
@@ -57,7 +57,7 @@ def fft(device, n):
 
 
 # Of each package: PyTorch's calls, and the usual names and lengths.
-PACKAGES = {"linalg": (linalg, "solve,inv,cholesky,lu,qr,eigh,svd", "512,1024,4096"),
+PACKAGES = {"linalg": (linalg, "solve,inv,cholesky,lu,qr,eigh,svd", "8,32,128,512,1024,4096"),
             "fft": (fft, "fft,ifft,rfft,irfft,fft2,rfft2,grad", "128,1000,1009,1024,1048576")}
 
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// mostLent is how many matrices of a batch a library is called for, one by one.
+// mostLent is how many matrices of a batch a library is called for one by one.
 const mostLent = 512
 
 // Lends returns the routine for so many matrices, if the library of the operands' device computes it.
@@ -22,7 +22,7 @@ func (h Code) Lends(batch []int, in []Tensor) (r ir.Routine, ok bool) {
 	}
 	r = h.Lent.Routine
 	r.Batches, r.Vectors = ir.Size(batch), true
-	return r, (r.Batches <= mostLent || r.Transforms()) && on.Lends(r)
+	return r, (r.Batches <= mostLent || r.Together()) && on.Lends(r)
 }
 
 // lent is Call where the library of the operands' device computes it, and nil where it does not.

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -45,15 +46,49 @@ const (
 
 var routineNames = [...]string{"cholesky", "lu", "triangular solve", "qr", "eigh", "svd", "fft", "ifft", "rfft", "irfft"}
 
-// Transforms says whether it is a Fourier transform: the library is called once for all batches.
+// Transforms says whether it is a Fourier transform.
 func (r *Routine) Transforms() bool { return r.Name >= FFTRoutine }
 
-// Operands returns the types of one matrix's operands: so many sources, then the results, and info, if
-// it has one.
+// Together says whether the library is called once for all matrices, as it is for many small ones, and not
+// for one after the other. The lengths are those up to which PyTorch does so.
+func (r *Routine) Together() bool {
+	n := max(r.Rows, r.Columns)
+	square := r.Rows == r.Columns
+	switch {
+	case r.Transforms():
+		return true
+	case r.Batches < 2:
+		return false
+	case r.Name == LURoutine:
+		return square && n < 512
+	case r.Name == SolveRoutine:
+		return n < 64 || r.Batches > 8
+	case r.Name == EighRoutine || r.Name == SVDRoutine:
+		return square && n <= 32
+	}
+	return r.Name == CholeskyRoutine
+}
+
+// Addressed are the operands of which the library wants the addresses of all matrices: an operand more for
+// each, i64 [].
+func (r *Routine) Addressed() []int {
+	switch {
+	case !r.Together():
+	case r.Name == CholeskyRoutine || r.Name == LURoutine:
+		return []int{1}
+	case r.Name == SolveRoutine:
+		return []int{0, 2}
+	}
+	return nil
+}
+
+// Operands returns the types of one matrix's operands: so many sources, then the results, addresses, and
+// info, if it has one.
 func (r *Routine) Operands() (list []Type, sources int) {
 	m, n := r.Rows, r.Columns
 	f32 := func(shape ...int) Type { return Type{DType: dtype.F32, Shape: shape} }
 	i32 := func(shape ...int) Type { return Type{DType: dtype.I32, Shape: shape} }
+	addresses := slices.Repeat([]Type{{DType: dtype.I64}}, len(r.Addressed()))
 	sources = 1
 	switch r.Name {
 	case CholeskyRoutine:
@@ -61,7 +96,7 @@ func (r *Routine) Operands() (list []Type, sources int) {
 	case LURoutine:
 		list = []Type{f32(n, m), f32(n, m), i32(min(m, n))}
 	case SolveRoutine:
-		return []Type{f32(n, n), f32(n, r.Right), f32(n, r.Right)}, 2
+		return append([]Type{f32(n, n), f32(n, r.Right), f32(n, r.Right)}, addresses...), 2
 	case QRRoutine:
 		list = []Type{f32(n, m), f32(n, m), f32(r.Right, m)}
 	case EighRoutine:
@@ -79,7 +114,7 @@ func (r *Routine) Operands() (list []Type, sources int) {
 	case IRFFTRoutine:
 		return []Type{f32(m, n/2+1, 2), f32(m, n)}, 1
 	}
-	return append(list, i32()), sources
+	return append(append(list, addresses...), i32()), sources
 }
 
 // Bytes is how long an operand is, with all batches; 0 if there is none.

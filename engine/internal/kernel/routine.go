@@ -55,6 +55,10 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 	if l := k.limits.Library; l != nil && l.Solve != nil {
 		c.WorkspaceBytes, _ = l.Solve(r)
 	}
+	first := slices.IndexFunc(list, func(t ir.Type) bool { return t.DType == dtype.I64 })
+	for i, of := range r.Addressed() {
+		k.Dispatches = append(k.Dispatches, addresses(g, k, &r, c, of, first+i)...)
+	}
 	k.Dispatches = append(k.Dispatches, Dispatch{Solve: c})
 	switch r.Name {
 	case ir.LURoutine:
@@ -92,6 +96,19 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 		})
 	}
 	k.shareWorkspace()
+}
+
+// addresses writes the text that fills a table with the addresses of an operand's matrices.
+func addresses(g *backend.Group, k *Kernel, r *ir.Routine, c *RoutineCall, of, table int) []Dispatch {
+	shape := []int{r.Batches}
+	e := newElements(g, k.limits, "addresses", shape, contiguous("matrix", shape))
+	e.member("long", "base", c.Operands[of])
+	e.member("device long*", "table", c.Operands[table])
+	e.member("long", "apart", Field{Kind: Constant, Size: 8, Value: int64(r.Bytes(of) / r.Batches)})
+	return e.dispatch(func() {
+		e.line("const long matrix = long(%s);", e.here("matrix"))
+		e.line("a.table[matrix] = a.base + matrix * a.apart;")
+	})
 }
 
 // reports writes the text that reports what is wrong with the matrices, of which each has so many elements to

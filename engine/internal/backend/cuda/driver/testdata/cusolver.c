@@ -43,6 +43,8 @@ int cusolverDnDestroy(object *h) { return end(h, "solver"); }
 int cusolverDnSetStream(object *h, void *s) { return streams(h, "solver", s); }
 int cusolverDnCreateGesvdjInfo(object **h) { return make(h, "jacobi"); }
 int cusolverDnDestroyGesvdjInfo(object *h) { return end(h, "jacobi"); }
+int cusolverDnCreateSyevjInfo(object **h) { return make(h, "cyclic"); }
+int cusolverDnDestroySyevjInfo(object *h) { return end(h, "cyclic"); }
 int cublasCreate_v2(object **h) { return make(h, "blas"); }
 int cublasDestroy_v2(object *h) { return end(h, "blas"); }
 int cublasSetStream_v2(object *h, void *s) { return streams(h, "blas", s); }
@@ -265,6 +267,65 @@ static int trsm(void *data) { // x·op(a) = alpha·b, b [m n]
 int cublasStrsm_v2(object *h, int side, int ul, int trans, int unit, int m, int n, float *alpha, float *a, int lda, float *b, int ldb) {
 	WANT(is(h, "blas") && side == 1 && (ul | 1) == 1 && (trans | 1) == 1 && (unit | 1) == 1 && *alpha == 1 && lda == n && ldb == m && has(a, n * n) && has(b, m * n))
 	return later(h, trsm, (job){.m = m, .n = n, .a = a, .b = b, .ul = ul, .trans = trans, .unit = unit, .alpha = *alpha});
+}
+
+// Many matrices: their addresses are in tables, which are read when their turn comes, or they lie side by side.
+typedef struct {
+	job j;
+	int (*work)(void *);
+	float **a, **b;
+	int count;
+} many;
+static int each(void *data) {
+	many q = *(many *)data;
+	for (int i = 0; i < q.count; i++) {
+		job j = q.j;
+		size_t square = (size_t)i * j.n * j.n;
+		j.a = q.a ? q.a[i] : j.a + square;
+		WANT(has(j.a, j.n * j.n))
+		if (q.b) {
+			j.b = q.b[i];
+			WANT(has(j.b, j.m * j.n))
+		}
+		if (j.pivots) j.pivots += i * j.n;
+		if (j.info) j.info += i;
+		if (j.s) j.s += i * j.n;
+		if (j.u) j.u += square, j.v += square;
+		q.work(&j);
+	}
+	return OK;
+}
+static int table(void *p, int count) { return has(p, 2 * count) && !((uint64_t)p % 8); }
+static int all(object *h, many q) { return stub_enqueue(h->stream, each, memcpy(malloc(sizeof q), &q, sizeof q)); }
+int cusolverDnSpotrfBatched(object *h, int ul, int n, float **a, int ld, int *info, int count) {
+	WANT(is(h, "solver") && ul == LOWER && ld == n && table(a, count) && has(info, count))
+	return all(h, (many){.j = {.n = n, .info = info}, .work = potrf, .a = a, .count = count});
+}
+int cublasSgetrfBatched(object *h, int n, float **a, int ld, int *pivots, int *info, int count) {
+	WANT(is(h, "blas") && n > 0 && ld == n && table(a, count) && has(pivots, n * count) && has(info, count))
+	return all(h, (many){.j = {.m = n, .n = n, .pivots = pivots, .info = info}, .work = getrf, .a = a, .count = count});
+}
+int cublasStrsmBatched(object *h, int side, int ul, int trans, int unit, int m, int n, float *alpha, float **a, int lda, float **b, int ldb, int count) {
+	WANT(is(h, "blas") && side == 1 && (ul | 1) == 1 && (trans | 1) == 1 && (unit | 1) == 1 && *alpha == 1 && lda == n && ldb == m && table(a, count) && table(b, count))
+	return all(h, (many){.j = {.m = m, .n = n, .ul = ul, .trans = trans, .unit = unit, .alpha = *alpha}, .work = trsm, .a = a, .b = b, .count = count});
+}
+int cusolverDnSsyevjBatched_bufferSize(object *h, int mode, int ul, int n, float *a, int ld, float *w, int *work, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "cyclic") && (mode | 1) == 1 && ul == UPPER && n > 0 && n <= 32 && ld == n)
+	return *work = WORK * count, OK;
+}
+int cusolverDnSsyevjBatched(object *h, int mode, int ul, int n, float *a, int ld, float *w, float *work, int lwork, int *info, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "cyclic") && ul == UPPER && ld == n && lwork == WORK * count)
+	WANT(has(a, n * n * count) && has(w, n * count) && has(work, lwork) && has(info, count))
+	return all(h, (many){.j = {.n = n, .a = a, .s = w, .vectors = mode, .info = info}, .work = syevd, .count = count});
+}
+int cusolverDnSgesvdjBatched_bufferSize(object *h, int mode, int m, int n, float *a, int ld, float *s, float *u, int ldu, float *v, int ldv, int *work, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "jacobi") && (mode | 1) == 1 && m == n && n <= 32 && ld == m && ldu == m && ldv == n)
+	return *work = WORK * count, OK;
+}
+int cusolverDnSgesvdjBatched(object *h, int mode, int m, int n, float *a, int ld, float *s, float *u, int ldu, float *v, int ldv, float *work, int lwork, int *info, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "jacobi") && m == n && ld == m && ldu == m && ldv == n && lwork == WORK * count && has(a, m * n * count) && has(s, n * count))
+	WANT(has(u, m * m * count) && has(v, n * n * count) && has(work, lwork) && has(info, count))
+	return all(h, (many){.j = {.m = m, .n = n, .a = a, .s = s, .u = u, .v = v, .vectors = mode, .info = info}, .work = gesvdj, .count = count});
 }
 
 enum { R2C = 0x2a, C2R = 0x2c, C2C = 0x29 };
