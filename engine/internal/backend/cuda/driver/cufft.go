@@ -14,7 +14,7 @@ import (
 // the device's memory.
 type cufft struct {
 	vendor
-	version, create, destroy, plan   ccall.Func
+	create, destroy, plan            ccall.Func
 	setStream, setAllocates, setWork ccall.Func
 	complexes, reals, halves         ccall.Func
 
@@ -34,22 +34,17 @@ const mostPlans = 64
 
 // openTransforms opens the library.
 func (d *device) openTransforms() (*cufft, error) {
-	return d.transforms.open(d, "cufft", d.driver.Cufft, func(library *ccall.Library) (*cufft, error) {
-		l := &cufft{vendor: vendor{device: d}}
+	return d.transforms.open(d, "cufft", d.driver.Cufft, func(library *ccall.Library, by vendor, v version) (*cufft, error) {
+		l := &cufft{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, transformStatuses, name, code) }
-		if err := lookUp(library, map[string]*ccall.Func{"cufftGetVersion": &l.version, "cufftCreate": &l.create, "cufftDestroy": &l.destroy,
+		if err := lookUp(library, map[string]*ccall.Func{"cufftCreate": &l.create, "cufftDestroy": &l.destroy,
 			"cufftMakePlanMany": &l.plan, "cufftSetStream": &l.setStream, "cufftSetAutoAllocation": &l.setAllocates, "cufftSetWorkArea": &l.setWork,
 			"cufftExecC2C": &l.complexes, "cufftExecR2C": &l.reals, "cufftExecC2R": &l.halves}); err != nil {
 			return nil, err
 		}
 		l.encodes = map[ccall.Func]encoded{l.setStream: {"cufftSetStream", false}, l.setWork: {"cufftSetWorkArea", false}, l.destroy: {"cufftDestroy", false},
 			l.complexes: {"cufftExecC2C", true}, l.reals: {"cufftExecR2C", true}, l.halves: {"cufftExecC2R", true}}
-		version := new(int32)
-		if err := l.do("cufftGetVersion", l.version, uintptr(unsafe.Pointer(version))); err != nil {
-			return nil, err
-		}
-		l.name = "cufft " + versionOf(int(*version), 1000)
-		return l, d.fits(library, int(*version)/1000+1) // 11 is of CUDA 12
+		return l, d.fits(library, int(v[0])+1) // 11 is of CUDA 12
 	})
 }
 

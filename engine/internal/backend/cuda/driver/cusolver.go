@@ -25,7 +25,6 @@ type cusolver struct {
 	create            ccall.Func
 	destroy           ccall.Func
 	setStream         ccall.Func
-	version           ccall.Func
 	createJacobi      ccall.Func
 	destroyJacobi     ccall.Func
 	createCyclic      ccall.Func
@@ -45,17 +44,17 @@ type cusolver struct {
 // A cublas is NVIDIA's library of products and triangular equations.
 type cublas struct {
 	vendor
-	create, destroy, setStream, version, trsm ccall.Func
-	trsms, getrfs                             ccall.Func // of many matrices
+	create, destroy, setStream, trsm ccall.Func
+	trsms, getrfs                    ccall.Func // of many matrices
 }
 
 // openSolvers opens the library.
 func (d *device) openSolvers() (*cusolver, error) {
-	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library) (*cusolver, error) {
-		l := &cusolver{vendor: vendor{device: d}}
+	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library, by vendor, v version) (*cusolver, error) {
+		l := &cusolver{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, solverStatuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cusolverDnCreate": &l.create, "cusolverDnDestroy": &l.destroy, "cusolverDnSetStream": &l.setStream,
-			"cusolverGetVersion": &l.version, "cusolverDnCreateGesvdjInfo": &l.createJacobi, "cusolverDnDestroyGesvdjInfo": &l.destroyJacobi,
+			"cusolverDnCreateGesvdjInfo": &l.createJacobi, "cusolverDnDestroyGesvdjInfo": &l.destroyJacobi,
 			"cusolverDnSpotrf": &l.potrf, "cusolverDnSpotrf_bufferSize": &l.potrfN, "cusolverDnSgetrf": &l.getrf, "cusolverDnSgetrf_bufferSize": &l.getrfN,
 			"cusolverDnSgeqrf": &l.geqrf, "cusolverDnSgeqrf_bufferSize": &l.geqrfN, "cusolverDnSorgqr": &l.orgqr, "cusolverDnSorgqr_bufferSize": &l.orgqrN,
 			"cusolverDnSsyevd": &l.syevd, "cusolverDnSsyevd_bufferSize": &l.syevdN, "cusolverDnSgesvdj": &l.gesvdj, "cusolverDnSgesvdj_bufferSize": &l.gesvdjN,
@@ -67,12 +66,11 @@ func (d *device) openSolvers() (*cusolver, error) {
 		l.encodes = map[ccall.Func]encoded{l.setStream: {"cusolverDnSetStream", false}, l.potrf: {"cusolverDnSpotrf", true}, l.getrf: {"cusolverDnSgetrf", true},
 			l.geqrf: {"cusolverDnSgeqrf", true}, l.orgqr: {"cusolverDnSorgqr", true}, l.syevd: {"cusolverDnSsyevd", true}, l.gesvdj: {"cusolverDnSgesvdj", true},
 			l.potrfs: {"cusolverDnSpotrfBatched", true}, l.syevjs: {"cusolverDnSsyevjBatched", true}, l.gesvdjs: {"cusolverDnSgesvdjBatched", true}}
-		version := new(int32)
-		if err := l.do("cusolverGetVersion", l.version, uintptr(unsafe.Pointer(version))); err != nil {
-			return nil, err
+		cuda := 11 // of 11 and 12
+		if v[0] >= 12 {
+			cuda = int(v[0]) + 1
 		}
-		l.name = "cusolver " + versionOf(int(*version), 1000) // 12401 is 12.4.1, which is of CUDA 13
-		if err := d.fits(library, cudaOf(int(*version))); err != nil {
+		if err := d.fits(library, cuda); err != nil {
 			return nil, err
 		}
 		if err := l.begin("cusolverDnCreate", l.create); err != nil {
@@ -103,24 +101,16 @@ func (l *cusolver) close() {
 
 // openTriangles opens cuBLAS.
 func (d *device) openTriangles() (*cublas, error) {
-	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library) (*cublas, error) {
-		l := &cublas{vendor: vendor{device: d}}
+	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library, by vendor, v version) (*cublas, error) {
+		l := &cublas{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, statuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
-			"cublasGetVersion_v2": &l.version, "cublasStrsm_v2": &l.trsm, "cublasStrsmBatched": &l.trsms, "cublasSgetrfBatched": &l.getrfs}); err != nil {
+			"cublasStrsm_v2": &l.trsm, "cublasStrsmBatched": &l.trsms, "cublasSgetrfBatched": &l.getrfs}); err != nil {
 			return nil, err
 		}
 		l.encodes = map[ccall.Func]encoded{l.setStream: {"cublasSetStream", false}, l.trsm: {"cublasStrsm", true},
 			l.trsms: {"cublasStrsmBatched", true}, l.getrfs: {"cublasSgetrfBatched", true}}
-		if err := l.begin("cublasCreate", l.create); err != nil {
-			return nil, err
-		}
-		version := new(int32)
-		if err := l.do("cublasGetVersion", l.version, l.handle, uintptr(unsafe.Pointer(version))); err != nil {
-			return nil, err
-		}
-		l.name = "cublas " + versionOf(int(*version), 10000)
-		return l, nil
+		return l, l.begin("cublasCreate", l.create)
 	})
 }
 
@@ -389,12 +379,4 @@ func economy(r *ir.Routine) uintptr {
 		return 0
 	}
 	return 1
-}
-
-// cudaOf is the version of CUDA that a cuSOLVER wants at least: 12 is of CUDA 13, 11 of 11 and 12.
-func cudaOf(version int) int {
-	if version/1000 >= 12 {
-		return version/1000 + 1
-	}
-	return 11
 }

@@ -72,15 +72,15 @@ type opening[L any] struct {
 	opened atomic.Pointer[L]
 }
 
-// open opens the first of the files that use takes.
-func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library) (*L, error)) (*L, error) {
+// open opens the first of the files that use takes, for which it gets the device and the library's name.
+func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library, vendor, version) (*L, error)) (*L, error) {
 	o.once.Do(func() {
 		var reasons []error
 		for _, name := range d.driver.everywhere(files) {
-			library, err := ccall.Open(name)
+			library, v, err := openVersion(what, name)
 			if err == nil {
 				var l *L
-				if l, err = use(library); err == nil {
+				if l, err = use(library, vendor{device: d, name: what + " " + v.String()}, v); err == nil {
 					o.opened.Store(l)
 					return
 				}
@@ -138,21 +138,33 @@ func (d *Driver) found() (list []string) {
 		name  string
 		files []string
 	}{{"cublasLt", d.CublasLt}, {"cublas", d.Cublas}, {"cusolver", d.Cusolver}, {"cufft", d.Cufft}, {"cudnn", d.Cudnn}} {
-		library, err := ccall.Open(d.everywhere(l.files)...)
-		if err != nil {
-			continue
+		if _, v, err := openVersion(l.name, d.everywhere(l.files)...); err == nil {
+			list = append(list, l.name+" "+v.String())
 		}
-		property, err := library.Symbol(l.name + "GetProperty")
-		if err != nil {
-			continue
-		}
-		var version [3]int32 // major, minor and patch
-		for i := range version {
-			property.Call(uintptr(i), uintptr(unsafe.Pointer(&version[i])))
-		}
-		list = append(list, fmt.Sprintf("%s %d.%d.%d", l.name, version[0], version[1], version[2]))
 	}
 	return list
+}
+
+// A version is that of a library: major, minor and patch.
+type version [3]int32
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+// openVersion opens the first of the files that can be opened, and asks for the version.
+func openVersion(name string, files ...string) (*ccall.Library, version, error) {
+	v := new(version)
+	library, err := ccall.Open(files...)
+	if err != nil {
+		return nil, *v, err
+	}
+	property, err := library.Symbol(name + "GetProperty")
+	if err != nil {
+		return nil, *v, err
+	}
+	for i := range v {
+		property.Call(uintptr(i), uintptr(unsafe.Pointer(&v[i])))
+	}
+	return library, *v, nil
 }
 
 // pythons are the patterns of folders in which the Pythons of such places keep NVIDIA's packages.
@@ -178,6 +190,3 @@ func (d *Driver) everywhere(names []string) []string {
 	}
 	return list
 }
-
-// versionOf writes a decimal version, in which a major one counts so much.
-func versionOf(v, major int) string { return fmt.Sprintf("%d.%d.%d", v/major, v%major/100, v%100) }

@@ -34,7 +34,6 @@ static int streams(object *o, const char *kind, void *s) {
 	WANT(is(o, kind) && s)
 	return o->stream = s, OK;
 }
-int cusolverGetVersion(int *v) { return *v = 11705, OK; }
 int cusolverGetProperty(int part, int *v) { return *v = (int[]){11, 7, 5}[part], OK; }
 int cublasGetProperty(int part, int *v) { return *v = (int[]){12, 8, 4}[part], OK; }
 int cufftGetProperty(int part, int *v) { return *v = (int[]){11, 4, 1}[part], OK; }
@@ -48,7 +47,6 @@ int cusolverDnDestroySyevjInfo(object *h) { return end(h, "cyclic"); }
 int cublasCreate_v2(object **h) { return make(h, "blas"); }
 int cublasDestroy_v2(object *h) { return end(h, "blas"); }
 int cublasSetStream_v2(object *h, void *s) { return streams(h, "blas", s); }
-int cublasGetVersion_v2(object *h, int *v) { return *v = 120804, is(h, "blas") ? OK : INVALID; }
 
 // A job is a call whose turn comes in the stream.
 typedef struct {
@@ -334,7 +332,6 @@ static plan plans[1024];
 static int made;
 int stub_plans(void) { return made; }
 static plan *planned(int h) { return h > 0 && h <= made && is(plans[h].o, "plan") ? plans + h : 0; }
-int cufftGetVersion(int *v) { return *v = 11401, OK; }
 int cufftCreate(int *h) { return *h = ++made, make(&plans[made].o, "plan"); }
 int cufftDestroy(int h) {
 	WANT(planned(h))
