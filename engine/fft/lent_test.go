@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // lengths are powers of two, products of small and of large primes, and primes.
@@ -62,8 +63,11 @@ func randomCall(random *rand.Rand) (name string, shape []int, o fft.Options) {
 
 // TestLentTransforms: what a library computes is what the processor does, with gradients, of any shapes.
 func TestLentTransforms(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 200 {
+	random, cases := rand.New(rand.NewPCG(3, 4)), 60
+	if long.Tests() {
+		cases = 400
+	}
+	for range cases {
 		name, shape, o := randomCall(random)
 		var z, w tensor.Tensor
 		f := func(z, w tensor.Tensor) (y, gradient tensor.Tensor) {
