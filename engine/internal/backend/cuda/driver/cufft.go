@@ -13,7 +13,7 @@ import (
 // A cufft is NVIDIA's library of Fourier transforms, of f32. It makes a plan for each shape, with tables in
 // the device's memory.
 type cufft struct {
-	vendor
+	*vendor
 	create, destroy, plan            ccall.Func
 	setStream, setAllocates, setWork ccall.Func
 	complexes, reals, halves         ccall.Func
@@ -34,7 +34,7 @@ const mostPlans = 64
 
 // openTransforms opens the library.
 func (d *device) openTransforms() (*cufft, error) {
-	return d.transforms.open(d, "cufft", d.driver.Cufft, func(library *ccall.Library, by vendor, v version) (*cufft, error) {
+	return d.transforms.open(d, "cufft", d.driver.Cufft, func(library *ccall.Library, by *vendor, v version) (*cufft, error) {
 		l := &cufft{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, transformStatuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cufftCreate": &l.create, "cufftDestroy": &l.destroy,
@@ -42,17 +42,15 @@ func (d *device) openTransforms() (*cufft, error) {
 			"cufftExecC2C": &l.complexes, "cufftExecR2C": &l.reals, "cufftExecC2R": &l.halves}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.setStream: {"cufftSetStream", false}, l.setWork: {"cufftSetWorkArea", false}, l.destroy: {"cufftDestroy", false},
-			l.complexes: {"cufftExecC2C", true}, l.reals: {"cufftExecR2C", true}, l.halves: {"cufftExecC2R", true}}
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cufftSetStream", isSetting}, l.setWork: {"cufftSetWorkArea", isSetting}, l.destroy: {"cufftDestroy", isEnd},
+			l.complexes: {"cufftExecC2C", isWork}, l.reals: {"cufftExecR2C", isWork}, l.halves: {"cufftExecC2R", isWork}}
+		l.close = func() {
+			for _, p := range l.plans {
+				l.do("cufftDestroy", l.destroy, p.handle)
+			}
+		}
 		return l, d.fits(library, int(v[0])+1) // 11 is of CUDA 12
 	})
-}
-
-// close destroys the plans.
-func (l *cufft) close() {
-	for _, p := range l.plans {
-		l.do("cufftDestroy", l.destroy, p.handle)
-	}
 }
 
 // transformStatuses are the codes of cufftResult that mean something of their own.

@@ -18,7 +18,7 @@ import (
 // The libraries' matrices lie by columns. A matrix of ours is there its transposed one: a lower triangle is
 // an upper one, and a·x = b is xᵀ·aᵀ = bᵀ.
 type cusolver struct {
-	vendor            // its handle is for questions alone, which other goroutines may ask while work is encoded
+	*vendor           // its handle is for questions alone, which other goroutines may ask while work is encoded
 	asking            sync.Mutex
 	works             uintptr // the handle that work is encoded with
 	jacobi, cyclic    uintptr // how singular values are iterated, and eigenvalues of many matrices
@@ -43,14 +43,14 @@ type cusolver struct {
 
 // A cublas is NVIDIA's library of products and triangular equations.
 type cublas struct {
-	vendor
+	*vendor
 	create, destroy, setStream, trsm ccall.Func
 	trsms, getrfs                    ccall.Func // of many matrices
 }
 
 // openSolvers opens the library.
 func (d *device) openSolvers() (*cusolver, error) {
-	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library, by vendor, v version) (*cusolver, error) {
+	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library, by *vendor, v version) (*cusolver, error) {
 		l := &cusolver{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, solverStatuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cusolverDnCreate": &l.create, "cusolverDnDestroy": &l.destroy, "cusolverDnSetStream": &l.setStream,
@@ -63,9 +63,9 @@ func (d *device) openSolvers() (*cusolver, error) {
 			"cusolverDnSgesvdjBatched": &l.gesvdjs, "cusolverDnSgesvdjBatched_bufferSize": &l.gesvdjsN}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.setStream: {"cusolverDnSetStream", false}, l.potrf: {"cusolverDnSpotrf", true}, l.getrf: {"cusolverDnSgetrf", true},
-			l.geqrf: {"cusolverDnSgeqrf", true}, l.orgqr: {"cusolverDnSorgqr", true}, l.syevd: {"cusolverDnSsyevd", true}, l.gesvdj: {"cusolverDnSgesvdj", true},
-			l.potrfs: {"cusolverDnSpotrfBatched", true}, l.syevjs: {"cusolverDnSsyevjBatched", true}, l.gesvdjs: {"cusolverDnSgesvdjBatched", true}}
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cusolverDnSetStream", isSetting}, l.potrf: {"cusolverDnSpotrf", isWork}, l.getrf: {"cusolverDnSgetrf", isWork},
+			l.geqrf: {"cusolverDnSgeqrf", isWork}, l.orgqr: {"cusolverDnSorgqr", isWork}, l.syevd: {"cusolverDnSsyevd", isWork}, l.gesvdj: {"cusolverDnSgesvdj", isWork},
+			l.potrfs: {"cusolverDnSpotrfBatched", isWork}, l.syevjs: {"cusolverDnSsyevjBatched", isWork}, l.gesvdjs: {"cusolverDnSgesvdjBatched", isWork}}
 		cuda := 11 // of 11 and 12
 		if v[0] >= 12 {
 			cuda = int(v[0]) + 1
@@ -73,7 +73,7 @@ func (d *device) openSolvers() (*cusolver, error) {
 		if err := d.fits(library, cuda); err != nil {
 			return nil, err
 		}
-		if err := l.begin("cusolverDnCreate", l.create); err != nil {
+		if err := l.begin("cusolverDn", l.create, l.destroy); err != nil {
 			return nil, err
 		}
 		made := new([3]uintptr)
@@ -87,30 +87,28 @@ func (d *device) openSolvers() (*cusolver, error) {
 			return nil, err
 		}
 		l.works, l.jacobi, l.cyclic = made[0], made[1], made[2]
+		l.close = func() {
+			l.do("cusolverDnDestroyGesvdjInfo", l.destroyJacobi, l.jacobi)
+			l.do("cusolverDnDestroySyevjInfo", l.destroyCyclic, l.cyclic)
+			l.do("cusolverDnDestroy", l.destroy, l.works)
+			l.do("cusolverDnDestroy", l.destroy, l.handle)
+		}
 		return l, nil
 	})
 }
 
-// close destroys the handles.
-func (l *cusolver) close() {
-	l.do("cusolverDnDestroyGesvdjInfo", l.destroyJacobi, l.jacobi)
-	l.do("cusolverDnDestroySyevjInfo", l.destroyCyclic, l.cyclic)
-	l.do("cusolverDnDestroy", l.destroy, l.works)
-	l.do("cusolverDnDestroy", l.destroy, l.handle)
-}
-
 // openTriangles opens cuBLAS.
 func (d *device) openTriangles() (*cublas, error) {
-	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library, by vendor, v version) (*cublas, error) {
+	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library, by *vendor, v version) (*cublas, error) {
 		l := &cublas{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, statuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
 			"cublasStrsm_v2": &l.trsm, "cublasStrsmBatched": &l.trsms, "cublasSgetrfBatched": &l.getrfs}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.setStream: {"cublasSetStream", false}, l.trsm: {"cublasStrsm", true},
-			l.trsms: {"cublasStrsmBatched", true}, l.getrfs: {"cublasSgetrfBatched", true}}
-		return l, l.begin("cublasCreate", l.create)
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cublasSetStream", isSetting}, l.trsm: {"cublasStrsm", isWork},
+			l.trsms: {"cublasStrsmBatched", isWork}, l.getrfs: {"cublasSgetrfBatched", isWork}}
+		return l, l.begin("cublas", l.create, l.destroy)
 	})
 }
 

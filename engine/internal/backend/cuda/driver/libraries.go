@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -22,19 +21,29 @@ type vendor struct {
 	handle  uintptr
 	failed  func(name string, code int) *gpu.Error
 	encodes map[ccall.Func]encoded // the functions that work is encoded with
+	close   func()                 // destroys what was made
 }
 
-// An encoded is such a function: what it is called, and whether it is a piece of work by itself.
+// An encoded is such a function: what it is called, and what it does.
 type encoded struct {
 	name string
-	work bool
+	does does
 }
 
+type does uint8
+
+const (
+	isWork    does = iota // a piece of work by itself
+	isSetting             // says how
+	isEnd                 // destroys something, also where work before it has failed
+)
+
 // begin makes the handle.
-func (v *vendor) begin(name string, create ccall.Func) error {
+func (v *vendor) begin(library string, create, destroy ccall.Func) error {
 	handle := new(uintptr)
-	err := v.do(name, create, uintptr(unsafe.Pointer(handle)))
+	err := v.do(library+"Create", create, uintptr(unsafe.Pointer(handle)))
 	v.handle = *handle
+	v.close = func() { v.do(library+"Destroy", destroy, *handle) }
 	return err
 }
 
@@ -69,57 +78,42 @@ func (d *device) fits(library *ccall.Library, major int) error {
 type opening[L any] struct {
 	once   sync.Once
 	err    error
-	opened atomic.Pointer[L]
+	opened *L
 }
 
 // open opens the first of the files that use takes, for which it gets the device and the library's name.
-func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library, vendor, version) (*L, error)) (*L, error) {
+func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library, *vendor, version) (*L, error)) (*L, error) {
 	o.once.Do(func() {
 		var reasons []error
 		for _, name := range d.driver.everywhere(files) {
 			library, v, err := openVersion(what, name)
 			if err == nil {
-				var l *L
-				if l, err = use(library, vendor{device: d, name: what + " " + v.String()}, v); err == nil {
-					o.opened.Store(l)
+				by := &vendor{device: d, name: what + " " + v.String()}
+				if o.opened, err = use(library, by, v); err == nil {
+					d.mu.Lock()
+					defer d.mu.Unlock()
+					d.vendors = append(d.vendors, by)
 					return
 				}
 			}
 			reasons = append(reasons, err)
 		}
+		o.opened = nil
 		o.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: what, Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
 	})
-	return o.opened.Load(), o.err
-}
-
-// vendors are the libraries that are open.
-func (d *device) vendors() (list []*vendor) {
-	if l := d.products.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.attentions.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.solvers.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.triangles.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.transforms.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	return list
+	return o.opened, o.err
 }
 
 // encoder finds the library that a call belongs to; nil is libcuda.
 func (d *device) encoder(f ccall.Func) (*vendor, encoded) {
-	for _, v := range d.vendors() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, v := range d.vendors {
 		if e, ok := v.encodes[f]; ok {
 			return v, e
 		}
 	}
-	return nil, encoded{work: true}
+	return nil, encoded{"", isWork}
 }
 
 // lookUp finds functions by their names.
