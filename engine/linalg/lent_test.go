@@ -94,6 +94,24 @@ func TestLentFactors(t *testing.T) {
 	}
 }
 
+// TestLentMany: a library takes more small matrices at once than a grid has rows.
+func TestLentMany(t *testing.T) {
+	host := devicetest.OnProcessor(t, func() Tensor { tensor.Seed(4); return tensor.Randn(70_000, 3, 3) })
+	onLibrary(t, func(d device.Device) {
+		a := host.To(d)
+		h := definite(a).Eval()
+		l := linalg.Cholesky(h)
+		w, v := linalg.Eigh(h)
+		u, s, vt := linalg.SVD(h)
+		for name, product := range map[string]Tensor{"Cholesky": l.MatMul(l.Transpose()), "Solve": h.MatMul(linalg.Solve(h, h)),
+			"Eigh": v.Mul(w.Unsqueeze(-2)).MatMul(v.Transpose()), "SVD": u.Mul(s.Unsqueeze(-2)).MatMul(vt)} {
+			if err := tensor.Try(func() { devicetest.Near(t, name, product, h, 2e-4) }); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
 // TestLentGradients: gradients of what a library computes are those of the processor.
 func TestLentGradients(t *testing.T) {
 	for _, c := range gradients {
