@@ -9,7 +9,10 @@
 // Everything is lazy and has gradients of any order, which are transforms. A length may be any number: the
 // work is n·log n, most quickly where n has small factors. Transforms compute on the processor, several rows
 // at once, in float64 whatever the dtype, and round once at the end: of another device (a GPU) operands are
-// copied to the processor and results back.
+// copied to the processor and results back. But of f32 and c64 on an NVIDIA GPU they compute there, in
+// float32, by cuFFT where that is installed.
+//
+// Reading order: fft.go, transform.go for the code on the processor, lent.go for that of a device's library.
 package fft
 
 import (
@@ -129,7 +132,7 @@ func IShift(x Tensor, axes ...int) Tensor {
 
 func shifted(x Tensor, axes []int, places func(n int) int) Tensor {
 	if len(axes) == 0 {
-		axes = all(x)
+		axes = all(x.Shape())
 	}
 	for _, a := range axes {
 		x = x.Roll(a, places(x.Len(a)))
@@ -141,12 +144,13 @@ func fail(op, format string, args ...any) {
 	panic(&tensor.Error{Op: op, Msg: fmt.Sprintf(format, args...)})
 }
 
-func all(x Tensor) []int {
-	axes := make([]int, x.Rank())
-	for i := range axes {
-		axes[i] = i
+// all are the numbers of the elements of a list.
+func all(list []int) []int {
+	numbers := make([]int, len(list))
+	for i := range numbers {
+		numbers[i] = i
 	}
-	return axes
+	return numbers
 }
 
 // A kind is what a transform takes and gives.
@@ -186,17 +190,29 @@ func along(op string, x Tensor, options []Options, count int, inverse bool, last
 	if last == ofReal && x.DType().Complex() {
 		fail(op, "got %s, want real numbers: %s takes complex ones", describe(x), strings.ToUpper(op[1:]))
 	}
-	for k := range axes {
-		i := k // an inverse has the real side at its end, and so the last axis
-		if !inverse {
-			i = len(axes) - 1 - k
+	order := all(axes) // an inverse has the real side at its end, and so the last axis
+	if !inverse {
+		slices.Reverse(order)
+	}
+	for len(order) > 0 {
+		these := order[:min(2, len(order))] // which a device's library may transform at once
+		if last == ofHalf && slices.Index(these, len(axes)-1) > 0 {
+			these = these[:1]
 		}
-		of := ofComplex
-		if i == len(axes)-1 {
-			of = last
+		order = order[len(these):]
+		of, at, moved := ofComplex, []span{}, []int{}
+		for _, i := range slices.Sorted(slices.Values(these)) {
+			at, moved = append(at, span{n[i], o.Norm.scale(op, n[i], inverse)}), append(moved, axes[i])
+			if i == len(axes)-1 {
+				of = last
+			}
 		}
-		y := of.transform(op, precise(x.MoveAxis(axes[i], -1)), n[i], inverse, o.Norm.scale(op, n[i], inverse))
-		x = y.MoveAxis(-1, axes[i])
+		to := append(slices.DeleteFunc(all(x.Shape()), func(a int) bool { return slices.Contains(moved, a) }), moved...)
+		back := make([]int, len(to))
+		for i, a := range to {
+			back[a] = i
+		}
+		x = of.transform(op, precise(x.Permute(to...)), at, inverse).Permute(back...)
 	}
 	return x
 }
@@ -219,7 +235,7 @@ func axesOf(op string, x Tensor, o Options, count int) []int {
 			axes = append(axes, i-count)
 		}
 	case axes == nil:
-		axes = all(x)
+		axes = all(x.Shape())
 	case count > 0 && len(axes) != count:
 		fail(op, "got axes %v, want %d", axes, count)
 	}
@@ -246,13 +262,13 @@ func axesOf(op string, x Tensor, o Options, count int) []int {
 // describe is a tensor in a message: c64[3 4].
 func describe(x Tensor) string { return fmt.Sprintf("%v%v", x.DType(), x.Shape()) }
 
-// fit cuts the last axis to n, or fills it up with zeros.
-func fit(x Tensor, n int) Tensor {
-	switch have := x.Len(-1); {
+// fit cuts an axis to n, or fills it up with zeros.
+func fit(x Tensor, axis, n int) Tensor {
+	switch have := x.Len(axis); {
 	case have < n:
-		return x.Pad(-1, 0, n-have, 0)
+		return x.Pad(axis, 0, n-have, 0)
 	case have > n:
-		return x.Slice(-1, 0, n)
+		return x.Slice(axis, 0, n)
 	}
 	return x
 }
@@ -265,80 +281,92 @@ func precise(x Tensor) Tensor {
 	return x
 }
 
-// transform is one along the last axis, of n numbers in real space.
-func (k kind) transform(op string, x Tensor, n int, inverse bool, scale float64) Tensor {
-	switch k {
-	case ofReal:
-		return realRow(op, fit(x, n), n, scale)
-	case ofHalf:
-		return halfRow(op, fit(x, n/2+1), n, scale)
-	}
-	return complexRow(op, fit(x, n), n, inverse, scale)
+// A span is an axis that is transformed: its length in real space, and the factor of the results.
+type span struct {
+	n     int
+	scale float64
 }
-
-func complexRow(op string, x Tensor, n int, inverse bool, scale float64) Tensor {
-	return row(op, fmt.Sprint("complex ", n, inverse, scale), parts(x), []int{n, n},
-		func() routine { return complexRows(n, inverse, scale) },
-		func(dy Tensor) Tensor { return complexRow(op, dy, n, !inverse, scale) })
-}
-
-func realRow(op string, x Tensor, n int, scale float64) Tensor {
-	return row(op, fmt.Sprint("real ", n, scale), []Tensor{x}, []int{n/2 + 1, n/2 + 1},
-		func() routine { return realRows(n, scale) },
-		func(dy Tensor) Tensor { return halfRow(op, dy.Mul(weights(dy, n, 0.5)), n, scale) })
-}
-
-func halfRow(op string, x Tensor, n int, scale float64) Tensor {
-	return row(op, fmt.Sprint("half ", n, scale), parts(x), []int{n},
-		func() routine { return halfRows(n, scale) },
-		func(dy Tensor) Tensor {
-			dx := realRow(op, dy, n, scale)
-			return dx.Mul(weights(dx, n, 2))
-		})
-}
-
-// weights are v for the numbers of a half that stand for two, and 1 for the others.
-func weights(x Tensor, n int, v float64) Tensor {
-	k := tensor.Range(n/2 + 1).To(x.Device())
-	single := k.Eq(0)
-	if n%2 == 0 {
-		single = single.Or(k.Eq(n / 2))
-	}
-	return tensor.Where(single, 1, v)
-}
-
-func parts(x Tensor) []Tensor { return []Tensor{x.Real(), x.Imag()} }
 
 // A routine transforms one row of each part, on one thread.
 type routine func(in, out [][]float64) error
 
-// row is the node of a transform of rows: one part of numbers that are real, two of complex ones. The code is
-// made ready when it runs for the first time.
-func row(op, key string, in []Tensor, lengths []int, code func() routine, grad func(dy Tensor) Tensor) Tensor {
-	ready := sync.OnceValue(code)
-	join := func(parts []Tensor) Tensor {
-		if len(parts) == 1 {
-			return parts[0]
-		}
-		return tensor.Complex(parts[0], parts[1])
-	}
-	c := host.Code{Op: op, Key: key,
-		Run: func(_ int, in, out [][]float64) error { return ready()(in, out) },
-		Grad: func(_, _, dout []Tensor) []Tensor {
-			if dx := grad(join(dout)); len(in) == 2 {
-				return parts(dx)
-			} else {
-				return []Tensor{dx}
+// transform is one along the last axis, or along the last two: then it is one of that kind along the last
+// one, and one of complex numbers along the other.
+func (k kind) transform(op string, x Tensor, at []span, inverse bool) Tensor {
+	last := at[len(at)-1]
+	n, scale := last.n, last.scale
+	from, to, out := n, n, 2
+	var code func() routine
+	var back func(dy Tensor) Tensor
+	switch k {
+	case ofComplex:
+		code = func() routine { return complexRows(n, inverse, scale) }
+		back = func(dy Tensor) Tensor { return k.transform(op, dy, at, !inverse) }
+	case ofReal:
+		to = n/2 + 1
+		code = func() routine { return realRows(n, scale) }
+		back = func(dy Tensor) Tensor {
+			if len(at) == 2 {
+				dy = across(op, dy, at[0], true)
 			}
-		}}
-	for _, n := range lengths {
-		c.Outs = append(c.Outs, ir.Type{Shape: []int{n}})
+			return ofHalf.transform(op, dy.Mul(weights(dy, n, 0.5)), []span{last}, true)
+		}
+	case ofHalf:
+		from, out = n/2+1, 1
+		code = func() routine { return halfRows(n, scale) }
+		back = func(dy Tensor) Tensor {
+			dx := ofReal.transform(op, dy, at, false)
+			return dx.Mul(weights(dx, n, 2))
+		}
 	}
+	in := []Tensor{fit(x, -1, from)}
+	if len(at) == 2 {
+		in[0] = fit(in[0], -2, at[0].n)
+	}
+	if k != ofReal {
+		in = parts(in[0])
+	}
+	ready := sync.OnceValue(code) // when it runs for the first time
+	c := host.Code{Op: op, Key: fmt.Sprint(k, at, inverse), Outs: slices.Repeat([]ir.Type{{Shape: []int{to}}}, out), Lent: k.lent(at, inverse),
+		Run:  func(_ int, in, out [][]float64) error { return ready()(in, out) },
+		Grad: func(in, _, dout []Tensor) []Tensor { return parts(back(join(dout)))[:len(in)] }}
 	shape := in[0].Shape()
-	result := c.Call(shape[:len(shape)-1], in...)
-	out := make([]Tensor, len(lengths))
-	for i := range out {
-		out[i] = result(i)
+	batch := shape[:len(shape)-len(at)]
+	if _, ok := c.Lends(batch, in); !ok && len(at) == 2 {
+		return across(op, k.transform(op, x, at[1:], inverse), at[0], inverse)
 	}
-	return join(out)
+	result := c.Call(batch, in...)
+	results := make([]Tensor, out)
+	for i := range results {
+		results[i] = result(i)
+	}
+	return join(results)
+}
+
+// across transforms along the last axis but one.
+func across(op string, x Tensor, at span, inverse bool) Tensor {
+	return ofComplex.transform(op, x.SwapAxes(-1, -2), []span{at}, inverse).SwapAxes(-1, -2)
+}
+
+// weights are v for the numbers of a half that stand for two, and 1 for the others.
+func weights(x Tensor, n int, v float64) Tensor { return tensor.Where(single(x, n), 1, v) }
+
+// single says which numbers of a half stand for themselves alone: their imaginary parts are 0.
+func single(x Tensor, n int) Tensor {
+	k := tensor.Range(n/2 + 1).To(x.Device())
+	if n%2 == 0 {
+		return k.Eq(0).Or(k.Eq(n / 2))
+	}
+	return k.Eq(0)
+}
+
+// parts are the real and the imaginary part.
+func parts(x Tensor) []Tensor { return []Tensor{x.Real(), x.Imag()} }
+
+// join makes a tensor of a real part and, if it is complex, an imaginary one.
+func join(parts []Tensor) Tensor {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return tensor.Complex(parts[0], parts[1])
 }

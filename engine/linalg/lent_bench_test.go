@@ -10,11 +10,16 @@ import (
 )
 
 // BenchmarkDevice times functions of matrices of f32 on the device of the flag -device, until their results
-// are there. tests/peers/linalg_speed.py runs it beside PyTorch.
+// are there: of one matrix, or of as many small ones as have 2²⁰ elements. tests/peers/linalg_speed.py runs
+// it beside PyTorch.
 func BenchmarkDevice(b *testing.B) {
-	for _, n := range []int{512, 1024, 4096} {
+	for _, n := range []int{8, 32, 128, 512, 1024, 4096} {
 		tensor.Seed(1)
-		a := tensor.Randn(n, n).Eval()
+		shape := []int{n, n}
+		if n < 512 {
+			shape = []int{1 << 20 / n / n, n, n}
+		}
+		a := tensor.Randn(shape...).Eval()
 		h := a.MatMul(a.Transpose()).Div(float64(n)).Add(tensor.Eye(n)).Eval()
 		for _, c := range []struct {
 			name string

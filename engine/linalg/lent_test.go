@@ -8,8 +8,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/access"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/linalg"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -20,65 +18,13 @@ func TestMain(m *testing.M) { devicetest.Main(m) }
 // onLibrary runs f on the device of the flag -device, as cuda:0, or else on one whose library is Go code.
 func onLibrary(t *testing.T, f func(d device.Device)) {
 	t.Helper()
-	onLibraryOf(t, "rehearsal", f)
-}
-
-func onLibraryOf(t *testing.T, name string, f func(d device.Device)) {
-	t.Helper()
-	d := device.Default()
-	if d.Info().Name == "cpu" {
-		devicetest.Register(name)
-		var err error
-		if d, err = device.Lookup(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tensor.Within(device.On(t.Context(), d), func() {
-		by, ok := access.Node(tensor.Ones(1), "linalg").Dev.(*backend.Device).Backend().(backend.Lender)
-		if !ok || !by.Lends(ir.Routine{Name: ir.CholeskyRoutine, Batches: 1, Rows: 2, Columns: 2, Vectors: true}) {
-			t.Fatalf("%v has no library of linear algebra", d)
-		}
-		f(d)
-	})
-}
-
-// onProcessor computes what f returns on the processor.
-func onProcessor(t *testing.T, f func() Tensor) (y Tensor) {
-	t.Helper()
-	d, err := device.Lookup("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensor.Within(device.On(t.Context(), d), func() { y = f().Eval() })
-	return y
-}
-
-// within compares a result of f32 with one of the processor.
-func within(t *testing.T, what string, got, want Tensor, limit float64) {
-	t.Helper()
-	x, y := got.Float64s(), want.Float64s()
-	if len(x) != len(y) {
-		t.Errorf("%s: got the shape %v, want %v", what, got.Shape(), want.Shape())
-		return
-	}
-	size, worst, at := 1., 0., 0
-	for _, v := range y {
-		size = max(size, math.Abs(v))
-	}
-	for i := range x {
-		if d := math.Abs(x[i] - y[i]); !(d <= worst) && x[i] != y[i] {
-			worst, at = d, i
-		}
-	}
-	if !(worst <= limit*size) {
-		t.Errorf("%s: element %d of %v differs by %.3g of %.3g, got %v, want %v", what, at, got.Shape(), worst, size, x[:min(len(x), 12)], y[:min(len(y), 12)])
-	}
+	devicetest.OnLibrary(t, "rehearsal", ir.CholeskyRoutine, f)
 }
 
 // TestLentFactors: a library's factors multiply to the matrix and are what they are called.
 func TestLentFactors(t *testing.T) {
-	for _, shape := range [][]int{{1, 1}, {5, 3}, {3, 5}, {2, 3, 4, 4}, {130, 130}, {200, 90}, {70, 210}, {0, 3}, {2, 0, 3, 3}} {
-		host := onProcessor(t, func() Tensor { tensor.Seed(2); return tensor.Randn(shape...) })
+	for _, shape := range [][]int{{1, 1}, {5, 3}, {3, 5}, {2, 3, 4, 4}, {600, 4, 4}, {12, 40, 40}, {130, 130}, {200, 90}, {70, 210}, {0, 3}, {2, 0, 3, 3}} {
+		host := devicetest.OnProcessor(t, func() Tensor { tensor.Seed(2); return tensor.Randn(shape...) })
 		onLibrary(t, func(d device.Device) {
 			a := host.To(d)
 			same := func(what string, got, want Tensor) {
@@ -86,7 +32,7 @@ func TestLentFactors(t *testing.T) {
 				if got.Device() != a.Device() {
 					t.Errorf("%s: got a result on %v", what, got.Device())
 				}
-				if err := tensor.Try(func() { within(t, what, got, want, 2e-4) }); err != nil {
+				if err := tensor.Try(func() { devicetest.Near(t, what, got, want, 2e-4) }); err != nil {
 					t.Errorf("%s of %v: %v", what, shape, err)
 				}
 			}
@@ -113,7 +59,7 @@ func TestLentFactors(t *testing.T) {
 			orthonormal("FullSVD's U", fu)
 			orthonormal("FullSVD's V", fvt.Transpose())
 			same("FullSVD's s", fs, linalg.SingularValues(a))
-			same("singular values", fs, onProcessor(t, func() Tensor { return linalg.SingularValues(host) }))
+			same("singular values", fs, devicetest.OnProcessor(t, func() Tensor { return linalg.SingularValues(host) }))
 			k := s.Len(-1)
 			same("FullSVD", fu.Slice(-1, 0, k).Mul(fs.Unsqueeze(-2)).MatMul(fvt.Slice(-2, 0, k)), a)
 			if a.Len(-1) != a.Len(-2) || a.Size() == 0 {
@@ -131,12 +77,12 @@ func TestLentFactors(t *testing.T) {
 			same("Inv", linalg.Inv(h).MatMul(h), tensor.Eye(a.Len(-1)).Expand(shape...))
 			for _, o := range []linalg.Triangle{{}, {Upper: true}, {Transposed: true}, {Upper: true, Transposed: true}, {Unit: true}, {Upper: true, Unit: true, Transposed: true}} {
 				b := a.Slice(-1, 0, min(3, a.Len(-1)))
-				x := onProcessor(t, func() Tensor { return linalg.TriangularSolve(definite(host), host.Slice(-1, 0, b.Len(-1)), o) })
+				x := devicetest.OnProcessor(t, func() Tensor { return linalg.TriangularSolve(definite(host), host.Slice(-1, 0, b.Len(-1)), o) })
 				if !o.Unit {
 					same("TriangularSolve", linalg.TriangularSolve(h, b, o), x)
 				}
 				small := h.Div(h.Abs().Max().Mul(8)) // of which ones on the diagonal are the largest
-				x = onProcessor(t, func() Tensor {
+				x = devicetest.OnProcessor(t, func() Tensor {
 					h := definite(host)
 					return linalg.TriangularSolve(h.Div(h.Abs().Max().Mul(8)), host.Slice(-1, 0, b.Len(-1)), linalg.Triangle{Upper: o.Upper, Unit: true, Transposed: o.Transposed})
 				})
@@ -146,6 +92,24 @@ func TestLentFactors(t *testing.T) {
 			same("Slogdet", logDet, w.Log().Sum(-1))
 		})
 	}
+}
+
+// TestLentMany: a library takes more small matrices at once than a grid has rows.
+func TestLentMany(t *testing.T) {
+	host := devicetest.OnProcessor(t, func() Tensor { tensor.Seed(4); return tensor.Randn(70_000, 3, 3) })
+	onLibrary(t, func(d device.Device) {
+		a := host.To(d)
+		h := definite(a).Eval()
+		l := linalg.Cholesky(h)
+		w, v := linalg.Eigh(h)
+		u, s, vt := linalg.SVD(h)
+		for name, product := range map[string]Tensor{"Cholesky": l.MatMul(l.Transpose()), "Solve": h.MatMul(linalg.Solve(h, h)),
+			"Eigh": v.Mul(w.Unsqueeze(-2)).MatMul(v.Transpose()), "SVD": u.Mul(s.Unsqueeze(-2)).MatMul(vt)} {
+			if err := tensor.Try(func() { devicetest.Near(t, name, product, h, 2e-4) }); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 }
 
 // TestLentGradients: gradients of what a library computes are those of the processor.
@@ -159,14 +123,14 @@ func TestLentGradients(t *testing.T) {
 				return tensor.Grad(y.Mul(y.Mul(0.1).Add(1)).Sum(), a)[0]
 			}
 			var a, w Tensor
-			want := onProcessor(t, func() Tensor {
+			want := devicetest.OnProcessor(t, func() Tensor {
 				tensor.Seed(3)
 				diagonal := tensor.Eye(max(m, n)).Slice(0, 0, m).Slice(1, 0, n).Mul(3)
 				a, w = tensor.Randn(c.shape...).Add(diagonal).Eval(), tensor.Randn(c.shape...).Add(diagonal).Eval()
 				return gradient(a, w)
 			})
 			onLibrary(t, func(d device.Device) {
-				if err := tensor.Try(func() { within(t, "gradient", gradient(a.To(d), w.To(d)), want, 5e-3) }); err != nil {
+				if err := tensor.Try(func() { devicetest.Near(t, "gradient", gradient(a.To(d), w.To(d)), want, 5e-3) }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -180,7 +144,7 @@ func TestLentRefuses(t *testing.T) { onLibrary(t, func(device.Device) { lentRefu
 // TestLentRefusesOnEmulated is TestLentRefuses with the texts of a GPU, which look at what the library says.
 func TestLentRefusesOnEmulated(t *testing.T) {
 	devicetest.Emulated(t)
-	onLibraryOf(t, "emulated-library", func(device.Device) { lentRefuses(t) })
+	devicetest.OnLibrary(t, "emulated-library", ir.CholeskyRoutine, func(device.Device) { lentRefuses(t) })
 }
 
 func lentRefuses(t *testing.T) {
@@ -225,7 +189,7 @@ func TestLentPeers(t *testing.T) {
 			continue
 		}
 		var host []Tensor
-		condition := onProcessor(t, func() Tensor {
+		condition := devicetest.OnProcessor(t, func() Tensor {
 			if host = c.tensors(dtype.F64); host[0].Rank() < 2 || host[0].Size() == 0 {
 				return tensor.Ones()
 			}

@@ -8,10 +8,10 @@
 // the other functions are made of these and of tensor's operations. They compute on the processor, in float64
 // whatever the dtype, and round once at the end, as NumPy does: of another device (a GPU) the matrices are
 // copied to the processor and the results back, which profiles show as copies. But of f32 on an NVIDIA GPU
-// all but EigVals and Expm are computed there, in float32, by cuSOLVER and cuBLAS where these are installed,
-// one matrix of a batch after the other, up to 512. Results of one factorisation
-// that are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being factorised,
-// not for the batch.
+// all but EigVals and Expm are computed there, in float32, by cuSOLVER and cuBLAS where these are installed:
+// small matrices of a batch at once, others one after the other, up to 512. Results of one factorisation that
+// are evaluated together (tensor.Eval) share it. A stop waits for the matrix that is being factorised, not
+// for the batch.
 //
 // A wrong shape is a panic of a *tensor.Error when the function is called. What only the values tell is an
 // error of the evaluation, which names the matrix of a batch: a singular matrix, one that is not positive

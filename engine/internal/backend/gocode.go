@@ -13,8 +13,8 @@ type GoRunner interface {
 	RunsGo()
 }
 
-// A Lender is a Backend whose device has a library of linear algebra: it runs kernels that are routines
-// (ir.Kernel.Routine) of those that it lends.
+// A Lender is a Backend whose device has a library of linear algebra or Fourier transforms: it runs kernels
+// that are routines (ir.Kernel.Routine) of those that it lends.
 type Lender interface {
 	Backend
 	Lends(r ir.Routine) bool

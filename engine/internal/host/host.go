@@ -72,8 +72,8 @@ func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 		return func(i int) Tensor { return nothing(in[0], outs[i]) }
 	}
 	compute := func(in ...Tensor) []Tensor { return h.onProcessor(batch, outs, in) }
-	if r := h.lent(batch, in); r != nil {
-		compute = func(in ...Tensor) []Tensor { return h.Lent.After(h.routine(r, batch, in)) }
+	if r, ok := h.Lends(batch, in); ok {
+		compute = func(in ...Tensor) []Tensor { return h.Lent.After(h.routine(&r, batch, in)) }
 	}
 	var results []Tensor
 	if h.Grad == nil {
@@ -87,7 +87,7 @@ func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 // Wide is t where Call computes and as it does there: itself where a library of its device has the routine,
 // or else in float64 on the processor.
 func (h Code) Wide(batch []int, t Tensor) Tensor {
-	if h.lent(batch, []Tensor{t}) != nil {
+	if _, ok := h.Lends(batch, []Tensor{t}); ok {
 		return t
 	}
 	return wide(t)

@@ -10,19 +10,18 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// mostLent is how many matrices of a batch a library is called for, one by one.
+// mostLent is how many matrices of a batch a library is called for one by one.
 const mostLent = 512
 
-// lent is the routine of the operands' device for them, or nil where it has none.
-func (h Code) lent(batch []int, in []Tensor) *ir.Routine {
+// Lends returns the routine for so many matrices, if the library of the operands' device computes it.
+func (h Code) Lends(batch []int, in []Tensor) (r ir.Routine, ok bool) {
 	on, ok := access.Node(in[0], h.Op).Dev.(*backend.Device).Backend().(backend.Lender)
-	if count := ir.Size(batch); ok && h.Lent != nil && in[0].DType() == dtype.F32 && count <= mostLent {
-		r := h.Lent.Routine
-		if r.Batches, r.Vectors = count, true; on.Lends(r) {
-			return &r
-		}
+	if !ok || h.Lent == nil || in[0].DType() != dtype.F32 || slices.ContainsFunc(in, func(t Tensor) bool { return t.Size() == 0 }) {
+		return r, false
 	}
-	return nil
+	r = h.Lent.Routine
+	r.Batches, r.Vectors = ir.Size(batch), true
+	return r, (r.Batches <= mostLent || r.Together()) && on.Lends(r)
 }
 
 // routine makes the node of the library's routine.

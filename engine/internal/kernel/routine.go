@@ -36,11 +36,9 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 		x := g.Inputs[in]
 		put(i, x.DType, x.Buf, x.Layout.Offset)
 	}
-	results := len(list) - sources
+	results := len(own.Outs)
 	if r.Name == ir.LURoutine {
 		results = 1 // of the others texts are made
-	} else if r.Name != ir.SolveRoutine {
-		results--
 	}
 	for i := range results {
 		buf, offset := resultPlace(g, k, i, own.Outs[i])
@@ -57,12 +55,15 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 	if l := k.limits.Library; l != nil && l.Solve != nil {
 		c.WorkspaceBytes, _ = l.Solve(r)
 	}
+	first := slices.IndexFunc(list, func(t ir.Type) bool { return t.DType == dtype.I64 })
+	for i, of := range r.Addressed() {
+		k.Dispatches = append(k.Dispatches, addresses(g, k, &r, c, of, first+i)...)
+	}
 	k.Dispatches = append(k.Dispatches, Dispatch{Solve: c})
-	info := c.Operands[len(list)-1]
 	switch r.Name {
 	case ir.LURoutine:
 		k.Dispatches = append(k.Dispatches, places(g, k, &r, own, c.Operands[sources+1])...)
-	case ir.QRRoutine: // which every matrix has
+	case ir.QRRoutine, ir.FFTRoutine, ir.IFFTRoutine, ir.RFFTRoutine, ir.IRFFTRoutine: // which every matrix has
 	case ir.SolveRoutine:
 		if r.Unit {
 			break
@@ -80,7 +81,7 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 			count, values = r.Columns, c.Operands[sources]
 		}
 		reports(g, k, &r, own, count, func(e *elementText) string {
-			e.member("device const int*", "info", info)
+			e.member("device const int*", "info", c.Operands[len(list)-1])
 			e.line("int code = element == 0 ? a.info[matrix] : 0;")
 			e.line("bool bad = code != 0;")
 			if values.Size > 0 {
@@ -95,6 +96,19 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 		})
 	}
 	k.shareWorkspace()
+}
+
+// addresses writes the text that fills a table with the addresses of an operand's matrices.
+func addresses(g *backend.Group, k *Kernel, r *ir.Routine, c *RoutineCall, of, table int) []Dispatch {
+	shape := []int{r.Batches}
+	e := newElements(g, k.limits, "addresses", shape, contiguous("matrix", shape))
+	e.member("long", "base", c.Operands[of])
+	e.member("device long*", "table", c.Operands[table])
+	e.member("long", "apart", Field{Kind: Constant, Size: 8, Value: int64(r.Bytes(of) / r.Batches)})
+	return e.dispatch(func() {
+		e.line("const long matrix = long(%s);", e.here("matrix"))
+		e.line("a.table[matrix] = a.base + matrix * a.apart;")
+	})
 }
 
 // reports writes the text that reports what is wrong with the matrices, of which each has so many elements to

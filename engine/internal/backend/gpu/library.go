@@ -46,7 +46,7 @@ type Attender interface {
 	Attention(a Attention) (Computation, error)
 }
 
-// A Solver is a Device with a library of linear algebra: cuSOLVER.
+// A Solver is a Device with a library of linear algebra and Fourier transforms: cuSOLVER and cuFFT.
 type Solver interface {
 	Device
 	// Routine chooses how the library computes a routine. Its error has the code Unsupported if the library
@@ -104,7 +104,7 @@ type library struct {
 	sync.Mutex
 	device   Multiplier
 	attender Attender // nil if the device has no library of attention
-	solver   Solver   // nil if it has none of linear algebra
+	solver   Solver   // nil if it has none of linear algebra and Fourier transforms
 	always   bool
 	timed    bool            // the fastest of a library's ways is taken
 	known    map[any]*choice // by Product, Attention or ir.Routine; nil where the library has none

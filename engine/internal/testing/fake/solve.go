@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	blasgonum "gonum.org/v1/gonum/blas/gonum"
+	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 
@@ -146,6 +147,55 @@ func solveOne(r *ir.Routine, v [][]float64) {
 		})
 		copy(v[2], turned(m, left, u))
 		copy(v[3], vt)
+	default:
+		transform(r, v[0], v[1])
+	}
+}
+
+// transform computes a Fourier transform: along rows, and then along columns.
+func transform(r *ir.Routine, x, y []float64) {
+	m, n, width := r.Rows, r.Columns, r.Columns
+	if r.Name == ir.RFFTRoutine || r.Name == ir.IRFFTRoutine {
+		width = n/2 + 1
+	}
+	z := make([]complex128, m*width)
+	for i := range z {
+		if r.Name != ir.RFFTRoutine {
+			z[i] = complex(x[2*i], x[2*i+1])
+		}
+	}
+	if r.Name == ir.IRFFTRoutine {
+		fourier.NewFFT(n).Sequence(y, z)
+		return
+	}
+	for i := range m {
+		if row := z[i*width : (i+1)*width]; r.Name == ir.RFFTRoutine {
+			fourier.NewFFT(n).Coefficients(row, x[i*n:(i+1)*n])
+		} else {
+			transformOne(r, row)
+		}
+	}
+	column := make([]complex128, m)
+	for j := range width {
+		for i := range column {
+			column[i] = z[i*width+j]
+		}
+		transformOne(r, column)
+		for i, c := range column {
+			z[i*width+j] = c
+		}
+	}
+	for i, c := range z {
+		y[2*i], y[2*i+1] = real(c), imag(c)
+	}
+}
+
+func transformOne(r *ir.Routine, z []complex128) {
+	f := fourier.NewCmplxFFT(len(z))
+	if r.Name == ir.IFFTRoutine {
+		f.Sequence(z, z)
+	} else {
+		f.Coefficients(z, z)
 	}
 }
 
@@ -179,6 +229,9 @@ func refused(k *ir.Kernel, memory [][]byte, sources int) error {
 	r := k.Routine
 	n := r.Columns
 	for b := range r.Batches {
+		if r.Transforms() {
+			break
+		}
 		code := int(int32(binary.LittleEndian.Uint32(memory[len(memory)-1][4*b:])))
 		switch r.Name {
 		case ir.LURoutine, ir.QRRoutine:

@@ -18,12 +18,12 @@ import (
 // The library's matrices lie by columns. A matrix that lies by rows is its own transpose there, so it
 // computes Dᵀ = Bᵀ·Aᵀ: what it calls A is our B, and its rows are our columns.
 type cublasLt struct {
-	vendor
-	create, destroy                               ccall.Func
-	descCreate, descDestroy, descSet              ccall.Func
-	layoutCreate, layoutDestroy, layoutSet        ccall.Func
-	preferCreate, preferDestroy, preferSet        ccall.Func
-	heuristic, matmul, configGet, version, status ccall.Func
+	*vendor
+	create, destroy                        ccall.Func
+	descCreate, descDestroy, descSet       ccall.Func
+	layoutCreate, layoutDestroy, layoutSet ccall.Func
+	preferCreate, preferDestroy, preferSet ccall.Func
+	heuristic, matmul, configGet, status   ccall.Func
 }
 
 // The numbers of cublasLt.h, library_types.h and cublas_api.h.
@@ -60,10 +60,10 @@ var dataTypes = map[dtype.Type]uintptr{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 1
 
 // openProducts opens the library.
 func (d *device) openProducts() (*cublasLt, error) {
-	return d.products.open(d, "cublasLt", d.driver.CublasLt, func(library *ccall.Library) (*cublasLt, error) {
-		l := &cublasLt{vendor: vendor{device: d}}
+	return d.products.open(d, "cublasLt", d.driver.CublasLt, func(library *ccall.Library, by *vendor, v version) (*cublasLt, error) {
+		l := &cublasLt{vendor: by}
 		l.failed = l.statusOf
-		if err := lookUp(library, map[string]*ccall.Func{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy, "cublasLtGetVersion": &l.version,
+		if err := lookUp(library, map[string]*ccall.Func{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy,
 			"cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescDestroy": &l.descDestroy, "cublasLtMatmulDescSetAttribute": &l.descSet,
 			"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatrixLayoutDestroy": &l.layoutDestroy,
 			"cublasLtMatrixLayoutSetAttribute": &l.layoutSet, "cublasLtMatmulPreferenceCreate": &l.preferCreate,
@@ -72,13 +72,11 @@ func (d *device) openProducts() (*cublasLt, error) {
 			"cublasLtMatmulAlgoConfigGetAttribute": &l.configGet, "cublasLtGetStatusString": &l.status}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.matmul: {"cublasLtMatmul", true}, l.descSet: {"cublasLtMatmulDescSetAttribute", false}}
-		version := int(l.version.Call())
-		l.name = "cublasLt " + versionOf(version, 10000)
-		if err := d.fits(library, version/10000); err != nil {
+		l.encodes = map[ccall.Func]encoded{l.matmul: {"cublasLtMatmul", isWork}, l.descSet: {"cublasLtMatmulDescSetAttribute", isSetting}}
+		if err := d.fits(library, int(v[0])); err != nil {
 			return nil, err
 		}
-		return l, l.begin("cublasLtCreate", l.create)
+		return l, l.begin("cublasLt", l.create, l.destroy)
 	})
 }
 

@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -13,38 +14,33 @@ import (
 // A cudnn is NVIDIA's library of fused attention, by its backend API: descriptors with attributes, which are
 // set one by one and then finalised.
 type cudnn struct {
-	vendor
-	create, destroy, setStream, version, runtime, status, lastError ccall.Func
-	make, drop, set, get, finalize, execute                         ccall.Func
+	*vendor
+	create, destroy, setStream, runtime, status, lastError ccall.Func
+	make, drop, set, get, finalize, execute                ccall.Func
 }
-
-// oldestCudnn is the first version in which a score that is masked may be -inf.
-const oldestCudnn = 91000
 
 // openAttentions opens the library. It looks for NVRTC by name alone: one that is open is found.
 func (d *device) openAttentions() (*cudnn, error) {
 	d.nvrtc.open(d)
-	return d.attentions.open(d, "cudnn", d.driver.Cudnn, func(library *ccall.Library) (*cudnn, error) {
-		l := &cudnn{vendor: vendor{device: d}}
+	return d.attentions.open(d, "cudnn", d.driver.Cudnn, func(library *ccall.Library, by *vendor, v version) (*cudnn, error) {
+		l := &cudnn{vendor: by}
 		l.failed = l.statusOf
 		if err := lookUp(library, map[string]*ccall.Func{"cudnnCreate": &l.create, "cudnnDestroy": &l.destroy, "cudnnSetStream": &l.setStream,
-			"cudnnGetVersion": &l.version, "cudnnGetCudartVersion": &l.runtime, "cudnnGetErrorString": &l.status,
+			"cudnnGetCudartVersion": &l.runtime, "cudnnGetErrorString": &l.status,
 			"cudnnGetLastErrorString": &l.lastError, "cudnnBackendCreateDescriptor": &l.make, "cudnnBackendDestroyDescriptor": &l.drop,
 			"cudnnBackendSetAttribute": &l.set, "cudnnBackendGetAttribute": &l.get, "cudnnBackendFinalize": &l.finalize,
 			"cudnnBackendExecute": &l.execute}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.execute: {"cudnnBackendExecute", true}, l.setStream: {"cudnnSetStream", false},
-			l.drop: {"cudnnBackendDestroyDescriptor", false}}
-		version := int(l.version.Call())
-		l.name = "cudnn " + versionOf(version, 10000)
-		if version < oldestCudnn {
+		l.encodes = map[ccall.Func]encoded{l.execute: {"cudnnBackendExecute", isWork}, l.setStream: {"cudnnSetStream", isSetting},
+			l.drop: {"cudnnBackendDestroyDescriptor", isEnd}}
+		if oldest := (version{9, 10, 0}); slices.Compare(v[:], oldest[:]) < 0 { // before, no score may be -inf
 			return nil, fmt.Errorf("%s is %s, want 9.10 or later", library.Name(), l.name)
 		}
 		if err := d.fits(library, int(l.runtime.Call())/1000); err != nil {
 			return nil, err
 		}
-		return l, l.begin("cudnnCreate", l.create)
+		return l, l.begin("cudnn", l.create, l.destroy)
 	})
 }
 

@@ -18,93 +18,97 @@ import (
 // The libraries' matrices lie by columns. A matrix of ours is there its transposed one: a lower triangle is
 // an upper one, and a·x = b is xᵀ·aᵀ = bᵀ.
 type cusolver struct {
-	vendor         // its handle is for questions alone, which other goroutines may ask while work is encoded
-	asking         sync.Mutex
-	works, jacobi  uintptr // the handle that work is encoded with; how singular values are iterated
-	create         ccall.Func
-	destroy        ccall.Func
-	setStream      ccall.Func
-	version        ccall.Func
-	createJacobi   ccall.Func
-	destroyJacobi  ccall.Func
-	potrf, getrf   ccall.Func
-	geqrf, orgqr   ccall.Func
-	syevd, gesvdj  ccall.Func
-	potrfN, getrfN ccall.Func // how many elements of work they need
-	geqrfN, orgqrN ccall.Func
-	syevdN         ccall.Func
-	gesvdjN        ccall.Func
+	*vendor           // its handle is for questions alone, which other goroutines may ask while work is encoded
+	asking            sync.Mutex
+	works             uintptr // the handle that work is encoded with
+	jacobi, cyclic    uintptr // how singular values are iterated, and eigenvalues of many matrices
+	create            ccall.Func
+	destroy           ccall.Func
+	setStream         ccall.Func
+	createJacobi      ccall.Func
+	destroyJacobi     ccall.Func
+	createCyclic      ccall.Func
+	destroyCyclic     ccall.Func
+	potrfs            ccall.Func // of many matrices, as are those below
+	syevjs, syevjsN   ccall.Func
+	gesvdjs, gesvdjsN ccall.Func
+	potrf, getrf      ccall.Func
+	geqrf, orgqr      ccall.Func
+	syevd, gesvdj     ccall.Func
+	potrfN, getrfN    ccall.Func // how many elements of work they need
+	geqrfN, orgqrN    ccall.Func
+	syevdN            ccall.Func
+	gesvdjN           ccall.Func
 }
 
 // A cublas is NVIDIA's library of products and triangular equations.
 type cublas struct {
-	vendor
-	create, destroy, setStream, version, trsm ccall.Func
+	*vendor
+	create, destroy, setStream, trsm ccall.Func
+	trsms, getrfs                    ccall.Func // of many matrices
 }
 
 // openSolvers opens the library.
 func (d *device) openSolvers() (*cusolver, error) {
-	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library) (*cusolver, error) {
-		l := &cusolver{vendor: vendor{device: d}}
+	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library, by *vendor, v version) (*cusolver, error) {
+		l := &cusolver{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, solverStatuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cusolverDnCreate": &l.create, "cusolverDnDestroy": &l.destroy, "cusolverDnSetStream": &l.setStream,
-			"cusolverGetVersion": &l.version, "cusolverDnCreateGesvdjInfo": &l.createJacobi, "cusolverDnDestroyGesvdjInfo": &l.destroyJacobi,
+			"cusolverDnCreateGesvdjInfo": &l.createJacobi, "cusolverDnDestroyGesvdjInfo": &l.destroyJacobi,
 			"cusolverDnSpotrf": &l.potrf, "cusolverDnSpotrf_bufferSize": &l.potrfN, "cusolverDnSgetrf": &l.getrf, "cusolverDnSgetrf_bufferSize": &l.getrfN,
 			"cusolverDnSgeqrf": &l.geqrf, "cusolverDnSgeqrf_bufferSize": &l.geqrfN, "cusolverDnSorgqr": &l.orgqr, "cusolverDnSorgqr_bufferSize": &l.orgqrN,
-			"cusolverDnSsyevd": &l.syevd, "cusolverDnSsyevd_bufferSize": &l.syevdN, "cusolverDnSgesvdj": &l.gesvdj, "cusolverDnSgesvdj_bufferSize": &l.gesvdjN}); err != nil {
+			"cusolverDnSsyevd": &l.syevd, "cusolverDnSsyevd_bufferSize": &l.syevdN, "cusolverDnSgesvdj": &l.gesvdj, "cusolverDnSgesvdj_bufferSize": &l.gesvdjN,
+			"cusolverDnCreateSyevjInfo": &l.createCyclic, "cusolverDnDestroySyevjInfo": &l.destroyCyclic, "cusolverDnSpotrfBatched": &l.potrfs,
+			"cusolverDnSsyevjBatched": &l.syevjs, "cusolverDnSsyevjBatched_bufferSize": &l.syevjsN,
+			"cusolverDnSgesvdjBatched": &l.gesvdjs, "cusolverDnSgesvdjBatched_bufferSize": &l.gesvdjsN}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.setStream: {"cusolverDnSetStream", false}, l.potrf: {"cusolverDnSpotrf", true}, l.getrf: {"cusolverDnSgetrf", true},
-			l.geqrf: {"cusolverDnSgeqrf", true}, l.orgqr: {"cusolverDnSorgqr", true}, l.syevd: {"cusolverDnSsyevd", true}, l.gesvdj: {"cusolverDnSgesvdj", true}}
-		version := new(int32)
-		if err := l.do("cusolverGetVersion", l.version, uintptr(unsafe.Pointer(version))); err != nil {
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cusolverDnSetStream", isSetting}, l.potrf: {"cusolverDnSpotrf", isWork}, l.getrf: {"cusolverDnSgetrf", isWork},
+			l.geqrf: {"cusolverDnSgeqrf", isWork}, l.orgqr: {"cusolverDnSorgqr", isWork}, l.syevd: {"cusolverDnSsyevd", isWork}, l.gesvdj: {"cusolverDnSgesvdj", isWork},
+			l.potrfs: {"cusolverDnSpotrfBatched", isWork}, l.syevjs: {"cusolverDnSsyevjBatched", isWork}, l.gesvdjs: {"cusolverDnSgesvdjBatched", isWork}}
+		cuda := 11 // of 11 and 12
+		if v[0] >= 12 {
+			cuda = int(v[0]) + 1
+		}
+		if err := d.fits(library, cuda); err != nil {
 			return nil, err
 		}
-		l.name = "cusolver " + versionOf(int(*version), 1000) // 12401 is 12.4.1, which is of CUDA 13
-		if err := d.fits(library, cudaOf(int(*version))); err != nil {
+		if err := l.begin("cusolverDn", l.create, l.destroy); err != nil {
 			return nil, err
 		}
-		if err := l.begin("cusolverDnCreate", l.create); err != nil {
-			return nil, err
-		}
-		made := new([2]uintptr)
+		made := new([3]uintptr)
 		if err := l.do("cusolverDnCreate", l.create, uintptr(unsafe.Pointer(&made[0]))); err != nil {
 			return nil, err
 		}
 		if err := l.do("cusolverDnCreateGesvdjInfo", l.createJacobi, uintptr(unsafe.Pointer(&made[1]))); err != nil {
 			return nil, err
 		}
-		l.works, l.jacobi = made[0], made[1]
+		if err := l.do("cusolverDnCreateSyevjInfo", l.createCyclic, uintptr(unsafe.Pointer(&made[2]))); err != nil {
+			return nil, err
+		}
+		l.works, l.jacobi, l.cyclic = made[0], made[1], made[2]
+		l.close = func() {
+			l.do("cusolverDnDestroyGesvdjInfo", l.destroyJacobi, l.jacobi)
+			l.do("cusolverDnDestroySyevjInfo", l.destroyCyclic, l.cyclic)
+			l.do("cusolverDnDestroy", l.destroy, l.works)
+			l.do("cusolverDnDestroy", l.destroy, l.handle)
+		}
 		return l, nil
 	})
 }
 
-// close destroys the handles.
-func (l *cusolver) close() {
-	l.do("cusolverDnDestroyGesvdjInfo", l.destroyJacobi, l.jacobi)
-	l.do("cusolverDnDestroy", l.destroy, l.works)
-	l.do("cusolverDnDestroy", l.destroy, l.handle)
-}
-
 // openTriangles opens cuBLAS.
 func (d *device) openTriangles() (*cublas, error) {
-	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library) (*cublas, error) {
-		l := &cublas{vendor: vendor{device: d}}
+	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library, by *vendor, v version) (*cublas, error) {
+		l := &cublas{vendor: by}
 		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, statuses, name, code) }
 		if err := lookUp(library, map[string]*ccall.Func{"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
-			"cublasGetVersion_v2": &l.version, "cublasStrsm_v2": &l.trsm}); err != nil {
+			"cublasStrsm_v2": &l.trsm, "cublasStrsmBatched": &l.trsms, "cublasSgetrfBatched": &l.getrfs}); err != nil {
 			return nil, err
 		}
-		l.encodes = map[ccall.Func]encoded{l.setStream: {"cublasSetStream", false}, l.trsm: {"cublasStrsm", true}}
-		if err := l.begin("cublasCreate", l.create); err != nil {
-			return nil, err
-		}
-		version := new(int32)
-		if err := l.do("cublasGetVersion", l.version, l.handle, uintptr(unsafe.Pointer(version))); err != nil {
-			return nil, err
-		}
-		l.name = "cublas " + versionOf(int(*version), 10000)
-		return l, nil
+		l.encodes = map[ccall.Func]encoded{l.setStream: {"cublasSetStream", isSetting}, l.trsm: {"cublasStrsm", isWork},
+			l.trsms: {"cublasStrsmBatched", isWork}, l.getrfs: {"cublasSgetrfBatched", isWork}}
+		return l, l.begin("cublas", l.create, l.destroy)
 	})
 }
 
@@ -139,13 +143,17 @@ const (
 
 // Routine asks the library how much work it needs.
 func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
+	if r.Transforms() {
+		return d.transform(r)
+	}
 	s := &solution{device: d, routine: r}
 	refused := &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "routine", Text: r.String(), Index: -1}
 	m, n := r.Rows, r.Columns
 	if longest := max(m, n, r.Right); longest >= mostElements/max(longest, 1) {
 		return nil, refused
 	}
-	if r.Name == ir.SolveRoutine {
+	together := r.Together()
+	if r.Name == ir.SolveRoutine || r.Name == ir.LURoutine && together {
 		l, err := d.openTriangles()
 		if err != nil {
 			return nil, err
@@ -169,19 +177,25 @@ func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
 		return int(int32(length[0]))
 	}
 	at := ccall.Address(length)
-	M, N := uintptr(m), uintptr(n)
-	switch r.Name {
-	case ir.CholeskyRoutine:
+	M, N, count := uintptr(m), uintptr(n), uintptr(r.Batches)
+	switch {
+	case together && r.Name == ir.EighRoutine:
+		s.lwork = ask("cusolverDnSsyevjBatched", l.syevjsN, mode(&r), fillUpper, N, 0, N, 0, at, l.cyclic, count)
+	case together && r.Name == ir.SVDRoutine:
+		s.before = r.Bytes(0) / 4
+		s.lwork = ask("cusolverDnSgesvdjBatched", l.gesvdjsN, mode(&r), M, N, 0, M, 0, 0, M, 0, N, at, l.jacobi, count)
+	case together: // no work
+	case r.Name == ir.CholeskyRoutine:
 		s.lwork = ask("cusolverDnSpotrf", l.potrfN, fillLower, N, 0, N, at)
-	case ir.LURoutine:
+	case r.Name == ir.LURoutine:
 		s.lwork = ask("cusolverDnSgetrf", l.getrfN, M, N, 0, M, at)
-	case ir.QRRoutine:
+	case r.Name == ir.QRRoutine:
 		s.before = min(m, n)
 		s.lwork = ask("cusolverDnSgeqrf", l.geqrfN, M, N, 0, M, at)
 		s.second = ask("cusolverDnSorgqr", l.orgqrN, M, uintptr(r.Right), uintptr(min(m, n)), 0, M, 0, at)
-	case ir.EighRoutine:
+	case r.Name == ir.EighRoutine:
 		s.lwork = ask("cusolverDnSsyevd", l.syevdN, mode(&r), fillUpper, N, 0, N, 0, at)
-	case ir.SVDRoutine:
+	case r.Name == ir.SVDRoutine:
 		s.before = m * n
 		s.lwork = ask("cusolverDnSgesvdj", l.gesvdjN, mode(&r), economy(&r), M, N, 0, M, 0, 0, M, 0, N, at, l.jacobi)
 	}
@@ -202,6 +216,9 @@ func (s *solution) Workspace() int { return 4 * (s.work() + max(s.lwork, s.secon
 
 // Launches counts the calls: how many launches each makes the libraries do not say.
 func (s *solution) Launches() int {
+	if s.routine.Together() {
+		return 1
+	}
 	if s.routine.Name == ir.QRRoutine {
 		return 2 * s.routine.Batches
 	}
@@ -211,7 +228,7 @@ func (s *solution) Launches() int {
 // Close does nothing: there is no description.
 func (s *solution) Close() {}
 
-// Encode encodes a call for each matrix.
+// Encode encodes a call for each matrix, or one for all.
 func (s *solution) Encode(to gpu.Stream, o *gpu.Operands) error {
 	st, ok := to.(*stream)
 	if !ok || st.device != s.device {
@@ -227,6 +244,10 @@ func (s *solution) Encode(to gpu.Stream, o *gpu.Operands) error {
 		e.call(l.setStream, l.handle, st.handle)
 	} else {
 		e.call(s.solver.setStream, s.solver.works, st.handle)
+	}
+	if s.routine.Together() {
+		e.together()
+		return nil
 	}
 	for i := range s.routine.Batches {
 		e.matrix(i)
@@ -271,19 +292,8 @@ func (e *encoding) matrix(i int) {
 	l := e.solver
 	switch r.Name {
 	case ir.SolveRoutine:
-		upper, transposed, unit := uintptr(fillUpper), uintptr(0), uintptr(0)
-		if r.Upper {
-			upper = fillLower
-		}
-		if r.Transposed {
-			transposed = 1
-		}
-		if r.Unit {
-			unit = 1
-		}
-		k := uintptr(r.Right)
 		e.copy(y, e.at(1, i), r.Rows*r.Right)
-		e.call(e.triangles.trsm, e.triangles.handle, sideRight, upper, transposed, unit, k, n, e.list.args.Words(uint64(math.Float32bits(1))), a, n, y, k)
+		e.call(e.triangles.trsm, e.equations(a, y)...)
 	case ir.CholeskyRoutine: // of the upper triangle it takes twice as long
 		e.copy(y, a, r.Rows*r.Rows)
 		e.call(l.potrf, l.works, fillLower, n, y, n, work, lwork, info)
@@ -306,6 +316,53 @@ func (e *encoding) matrix(i int) {
 	}
 }
 
+// equations are the arguments for triangular equations of a and y, or of the tables of their addresses.
+func (e *encoding) equations(a, y uintptr) []uintptr {
+	r := &e.routine
+	upper, transposed, unit := uintptr(fillUpper), uintptr(0), uintptr(0)
+	if r.Upper {
+		upper = fillLower
+	}
+	if r.Transposed {
+		transposed = 1
+	}
+	if r.Unit {
+		unit = 1
+	}
+	n, k := uintptr(r.Columns), uintptr(r.Right)
+	one := e.list.args.Words(uint64(math.Float32bits(1)))
+	return []uintptr{e.triangles.handle, sideRight, upper, transposed, unit, k, n, one, a, n, y, k}
+}
+
+// together encodes the call for all matrices.
+func (e *encoding) together() {
+	r := &e.routine
+	n, count := uintptr(r.Columns), uintptr(r.Batches)
+	a, y := e.at(0, 0), e.at(e.sources, 0)
+	info := e.at(len(e.types)-1, 0)
+	before := addressOf(e.operands.Workspace)
+	work, lwork := before+uintptr(4*e.work()), uintptr(e.lwork)
+	l, elements := e.solver, r.Bytes(0)/4
+	switch r.Name {
+	case ir.SolveRoutine:
+		e.copy(y, e.at(1, 0), r.Bytes(1)/4)
+		e.call(e.triangles.trsms, append(e.equations(e.at(3, 0), e.at(4, 0)), count)...)
+	case ir.CholeskyRoutine:
+		e.copy(y, a, elements)
+		e.call(l.potrfs, l.works, fillLower, n, e.at(2, 0), n, info, count)
+	case ir.LURoutine:
+		e.copy(y, a, elements)
+		e.call(e.triangles.getrfs, e.triangles.handle, n, e.at(3, 0), n, e.at(2, 0), info, count)
+	case ir.EighRoutine:
+		v := e.at(2, 0)
+		e.copy(v, a, elements)
+		e.call(l.syevjs, l.works, mode(r), fillUpper, n, v, n, y, work, lwork, info, l.cyclic, count)
+	case ir.SVDRoutine:
+		e.copy(before, a, elements)
+		e.call(l.gesvdjs, l.works, mode(r), n, n, before, n, y, e.at(2, 0), n, e.at(3, 0), n, work, lwork, info, l.jacobi, count)
+	}
+}
+
 // mode is whether vectors are wanted, as cusolverEigMode_t.
 func mode(r *ir.Routine) uintptr {
 	if r.Vectors {
@@ -320,12 +377,4 @@ func economy(r *ir.Routine) uintptr {
 		return 0
 	}
 	return 1
-}
-
-// cudaOf is the version of CUDA that a cuSOLVER wants at least: 12 is of CUDA 13, 11 of 11 and 12.
-func cudaOf(version int) int {
-	if version/1000 >= 12 {
-		return version/1000 + 1
-	}
-	return 11
 }

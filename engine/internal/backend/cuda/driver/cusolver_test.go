@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -21,22 +22,39 @@ import (
 var sampleRoutines = []ir.Routine{
 	{Name: ir.CholeskyRoutine, Batches: 2, Rows: 5, Columns: 5},
 	{Name: ir.LURoutine, Batches: 2, Rows: 5, Columns: 5},
-	{Name: ir.LURoutine, Batches: 1, Rows: 7, Columns: 4},
+	{Name: ir.CholeskyRoutine, Batches: 1, Rows: 5, Columns: 5},
+	{Name: ir.LURoutine, Batches: 1, Rows: 5, Columns: 5},
+	{Name: ir.LURoutine, Batches: 2, Rows: 7, Columns: 4},
 	{Name: ir.LURoutine, Batches: 1, Rows: 4, Columns: 7},
 	{Name: ir.SolveRoutine, Batches: 2, Rows: 5, Columns: 5, Right: 3},
 	{Name: ir.SolveRoutine, Batches: 1, Rows: 5, Columns: 5, Right: 1, Upper: true},
 	{Name: ir.SolveRoutine, Batches: 1, Rows: 5, Columns: 5, Right: 7, Transposed: true},
 	{Name: ir.SolveRoutine, Batches: 2, Rows: 5, Columns: 5, Right: 2, Upper: true, Transposed: true, Unit: true},
+	{Name: ir.SolveRoutine, Batches: 2, Rows: 64, Columns: 64, Right: 2},
 	{Name: ir.QRRoutine, Batches: 2, Rows: 5, Columns: 5, Right: 5},
 	{Name: ir.QRRoutine, Batches: 2, Rows: 7, Columns: 4, Right: 4},
 	{Name: ir.QRRoutine, Batches: 1, Rows: 7, Columns: 4, Right: 7},
 	{Name: ir.QRRoutine, Batches: 1, Rows: 4, Columns: 7, Right: 4},
 	{Name: ir.EighRoutine, Batches: 2, Rows: 5, Columns: 5, Vectors: true},
+	{Name: ir.EighRoutine, Batches: 1, Rows: 5, Columns: 5, Vectors: true},
 	{Name: ir.EighRoutine, Batches: 1, Rows: 5, Columns: 5},
 	{Name: ir.SVDRoutine, Batches: 2, Rows: 5, Columns: 5, Vectors: true},
+	{Name: ir.SVDRoutine, Batches: 1, Rows: 5, Columns: 5, Vectors: true},
 	{Name: ir.SVDRoutine, Batches: 2, Rows: 7, Columns: 4, Vectors: true},
 	{Name: ir.SVDRoutine, Batches: 1, Rows: 7, Columns: 4, Vectors: true, Full: true},
 	{Name: ir.SVDRoutine, Batches: 1, Rows: 7, Columns: 4},
+	{Name: ir.FFTRoutine, Batches: 3, Rows: 1, Columns: 16},
+	{Name: ir.FFTRoutine, Batches: 1, Rows: 6, Columns: 35},
+	{Name: ir.IFFTRoutine, Batches: 2, Rows: 1, Columns: 37},
+	{Name: ir.IFFTRoutine, Batches: 2, Rows: 5, Columns: 4},
+	{Name: ir.RFFTRoutine, Batches: 3, Rows: 1, Columns: 12},
+	{Name: ir.RFFTRoutine, Batches: 3, Rows: 1, Columns: 13},
+	{Name: ir.RFFTRoutine, Batches: 2, Rows: 6, Columns: 10},
+	{Name: ir.RFFTRoutine, Batches: 1, Rows: 5, Columns: 7},
+	{Name: ir.IRFFTRoutine, Batches: 2, Rows: 1, Columns: 12},
+	{Name: ir.IRFFTRoutine, Batches: 3, Rows: 1, Columns: 13},
+	{Name: ir.IRFFTRoutine, Batches: 1, Rows: 1, Columns: 1},
+	{Name: ir.FFTRoutine, Batches: 4, Rows: 1, Columns: 1},
 }
 
 // sources makes the operands of a routine in memory: symmetric positive definite matrices, or any.
@@ -56,6 +74,12 @@ func sources(r *ir.Routine) [][]byte {
 				at := memory[0][4*(b*n*n+i*n+i):]
 				binary.LittleEndian.PutUint32(at, math.Float32bits(float32(n)+numbers32(at[:4])[0]))
 			}
+		}
+	}
+	for at := 0; r.Name == ir.IRFFTRoutine && at < len(memory[0]); at += 8 * (r.Columns/2 + 1) {
+		clear(memory[0][at+4:][:4])
+		if r.Columns%2 == 0 {
+			clear(memory[0][at+4*r.Columns+4:][:4])
 		}
 	}
 	return memory
@@ -83,22 +107,36 @@ func solved(d gpu.Device, r ir.Routine, memory [][]byte) (name string, after [][
 	defer s.Close()
 	o := &gpu.Operands{}
 	var staged []gpu.Buffer
+	list, _ := r.Operands()
+	tables := 0
 	for i, m := range memory {
 		host, err := d.Alloc(len(m), gpu.SharedMemory)
 		if err != nil {
 			return "", nil, err
 		}
-		own, err := d.Alloc(len(m), gpu.DeviceMemory)
+		at := 0
+		if i == 0 && r.Name == ir.RFFTRoutine { // not where a pair may begin
+			at = r.Columns % 2 * 4
+		}
+		own, err := d.Alloc(len(m)+at, gpu.DeviceMemory)
 		if err != nil {
 			return "", nil, err
 		}
 		defer host.Free()
 		defer own.Free()
 		copy(host.Host(), m)
-		if err := s.Copy(own, 0, host, 0, len(m)); err != nil {
+		if list[i].DType == dtype.I64 {
+			of := r.Addressed()[tables]
+			tables++
+			for b := range r.Batches {
+				at := o.List[of].Buffer.Address() + uint64(b*list[of].Bytes())
+				binary.LittleEndian.PutUint64(host.Host()[8*b:], at)
+			}
+		}
+		if err := s.Copy(own, at, host, 0, len(m)); err != nil {
 			return "", nil, err
 		}
-		staged, o.List[i] = append(staged, host), gpu.Arg{Buffer: own}
+		staged, o.List[i] = append(staged, host), gpu.Arg{Buffer: own, Offset: at}
 	}
 	if n := by.Workspace(); n > 0 {
 		if o.Workspace.Buffer, err = d.Alloc(n, gpu.DeviceMemory); err != nil {
@@ -110,7 +148,7 @@ func solved(d gpu.Device, r ir.Routine, memory [][]byte) (name string, after [][
 		return "", nil, err
 	}
 	for i, host := range staged {
-		if err := s.Copy(host, 0, o.List[i].Buffer, 0, host.Len()); err != nil {
+		if err := s.Copy(host, 0, o.List[i].Buffer, o.List[i].Offset, host.Len()); err != nil {
 			return "", nil, err
 		}
 	}
@@ -137,13 +175,20 @@ func holdRoutine(t *testing.T, d gpu.Device, r ir.Routine) {
 		return
 	}
 	t.Log(name, &r)
+	for i := range count {
+		if !slices.Equal(after[i], memory[i]) {
+			t.Errorf("%v: source %d was written over", &r, i)
+		}
+	}
 	fake.Solve(&r, memory)
 	m, n := r.Rows, r.Columns
 	for i, o := range list[count:] {
 		at := count + i
 		got, want := numbers32(after[at]), numbers32(memory[at])
 		switch {
-		case o.DType.Size() == 4 && !o.DType.Float():
+		case o.DType == dtype.I64:
+			continue
+		case o.DType == dtype.I32:
 			if !slices.Equal(after[at], memory[at]) {
 				t.Errorf("%v, operand %d: got the integers %v, want %v", &r, at, after[at], memory[at])
 			}
@@ -200,12 +245,15 @@ func TestRoutinesOnGPU(t *testing.T) {
 	}
 }
 
-// TestRoutines: the stand-ins for cuSOLVER and cuBLAS check what they are told, and compute it by columns.
+// TestRoutines: the stand-ins for cuSOLVER, cuBLAS and cuFFT check what they are told, and compute it.
 func TestRoutines(t *testing.T) {
 	s := newStubWithSolver(t)
 	d, err := s.driver.Open(0)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := d.Info().Libraries; !slices.Equal(got, []string{"cublas 12.8.4", "cusolver 11.7.5", "cufft 11.4.1"}) {
+		t.Errorf("got the libraries %q", got)
 	}
 	for _, r := range sampleRoutines {
 		holdRoutine(t, d, r)
@@ -218,22 +266,55 @@ func TestRoutines(t *testing.T) {
 	}
 }
 
-// TestNoSolver: without the libraries there is no routine, and the error says what was looked for.
-func TestNoSolver(t *testing.T) {
-	s := newStub(t)
-	s.driver.Cusolver, s.driver.Cublas = []string{"libnosuchcusolver.so"}, []string{"libnosuchcublas.so"}
+// TestPlans: plans are kept for the shapes that were used last.
+func TestPlans(t *testing.T) {
+	s := newStubWithSolver(t)
 	d, err := s.driver.Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []ir.RoutineName{ir.LURoutine, ir.SolveRoutine} {
+	made := func(n int) int {
+		holdRoutine(t, d, ir.Routine{Name: ir.FFTRoutine, Batches: 1, Rows: 1, Columns: n})
+		return int(s.ask("plans"))
+	}
+	for n := 1; n <= mostPlans+10; n++ {
+		if got := made(n); got != n {
+			t.Fatalf("got %d plans after %d shapes", got, n)
+		}
+		if got := s.ask("solver_live"); got > mostPlans {
+			t.Fatalf("%d plans are alive, want %d at most", got, mostPlans)
+		}
+	}
+	if got := made(11); got != mostPlans+10 {
+		t.Errorf("the plan of a shape that was used among the last %d is made again", mostPlans)
+	}
+	if got := made(1); got != mostPlans+11 {
+		t.Errorf("got %d plans, want that of the first shape made again", got)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := s.ask("solver_live"); n != 0 {
+		t.Errorf("%d plans are left", n)
+	}
+}
+
+// TestNoSolver: without the libraries there is no routine, and the error says what was looked for.
+func TestNoSolver(t *testing.T) {
+	s := newStub(t)
+	s.driver.Cusolver, s.driver.Cublas, s.driver.Cufft = []string{"libnosuchcusolver.so"}, []string{"libnosuchcublas.so"}, []string{"libnosuchcufft.so"}
+	d, err := s.driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []ir.RoutineName{ir.LURoutine, ir.SolveRoutine, ir.FFTRoutine} {
 		if _, err := d.(gpu.Solver).Routine(ir.Routine{Name: name, Batches: 1, Rows: 3, Columns: 3, Right: 1}); !errors.Is(err, gpu.Unsupported) {
 			t.Errorf("got %v, want an error that says it is unsupported", err)
 		}
 	}
 }
 
-// newStubWithSolver is newStub with cuSOLVER and cuBLAS in the same library.
+// newStubWithSolver is newStub with cuSOLVER, cuBLAS and cuFFT in the same library.
 func newStubWithSolver(t testing.TB) *stub {
 	t.Helper()
 	if err := ccall.Available(); err != nil {
@@ -244,5 +325,5 @@ func newStubWithSolver(t testing.TB) *stub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stub{library, t, &Driver{Libraries: []string{path}, Cusolver: []string{"libnosuchcusolver.so", path}, Cublas: []string{path}}}
+	return &stub{library, t, &Driver{Libraries: []string{path}, Cusolver: []string{"libnosuchcusolver.so", path}, Cublas: []string{path}, Cufft: []string{path}}}
 }

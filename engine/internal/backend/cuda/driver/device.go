@@ -22,14 +22,16 @@ type device struct {
 	memory  uintptr // a stream on which nothing but memory is allocated and freed
 	pool    uintptr // 0 where the driver has none
 
-	mu   sync.Mutex
-	idle map[kind][]uintptr // events that can be used again
+	mu      sync.Mutex
+	idle    map[kind][]uintptr // events that can be used again
+	vendors []*vendor          // the libraries that are open
 
 	nvrtc      compiler
 	products   opening[cublasLt]
 	attentions opening[cudnn]
 	solvers    opening[cusolver]
 	triangles  opening[cublas]
+	transforms opening[cufft]
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -265,17 +267,11 @@ func (d *device) Close() error {
 	if _, err := d.Owner.Close(cuCtxDestroy.String()); err != nil {
 		return err
 	}
-	if l := d.products.opened.Load(); l != nil {
-		l.do("cublasLtDestroy", l.destroy, l.handle)
-	}
-	if l := d.attentions.opened.Load(); l != nil {
-		l.do("cudnnDestroy", l.destroy, l.handle)
-	}
-	if l := d.solvers.opened.Load(); l != nil {
-		l.close()
-	}
-	if l := d.triangles.opened.Load(); l != nil {
-		l.do("cublasDestroy", l.destroy, l.handle)
+	d.mu.Lock()
+	vendors := d.vendors
+	d.mu.Unlock()
+	for _, v := range vendors {
+		v.close()
 	}
 	if d.pool != 0 {
 		d.do(cuMemPoolDestroy, d.pool)

@@ -1,6 +1,6 @@
 // Package driver is CUDA's driver API as a gpu.Driver. It opens libcuda, which is part of NVIDIA's driver,
-// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER and cuDNN are used where
-// they are found.
+// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER, cuFFT and cuDNN are used
+// where they are found.
 //
 // Every entry into libcuda is a batch (package ccall) that begins with cuCtxSetCurrent: a context is current
 // by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
@@ -11,7 +11,7 @@
 // pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver has no pools.
 //
 // Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, compilers.go, stream.go, event.go,
-// graph.go, cublaslt.go, cusolver.go, cudnn.go, cudnn_graph.go, cudnn_attention.go.
+// graph.go, cublaslt.go, cusolver.go, cufft.go, cudnn.go, cudnn_graph.go, cudnn_attention.go.
 package driver
 
 import (
@@ -33,6 +33,7 @@ type Driver struct {
 	Cudnn     []string
 	Cusolver  []string
 	Cublas    []string
+	Cufft     []string
 	Packages  []string // patterns of folders with Python's packages, in which NVIDIA's libraries may be, too
 	Includes  []string // folders with CUDA's headers, for NVRTC
 	Signs     []string // files that the kernel module makes; one of them means that there may be a device
@@ -60,6 +61,7 @@ func New() *Driver {
 		Cusolver: []string{"libcusolver.so.12", "libcusolver.so.11", toolkit + "/lib64/libcusolver.so.12", toolkit + "/lib64/libcusolver.so.11"},
 		Cublas: []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", toolkit + "/lib64/libcublas.so.13",
 			toolkit + "/lib64/libcublas.so.12"},
+		Cufft:    []string{"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", toolkit + "/lib64/libcufft.so.12", toolkit + "/lib64/libcufft.so.11"},
 		Cudnn:    []string{"libcudnn.so.9", "libcudnn.so.8"},
 		Includes: []string{os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include", toolkit + "/include"},
 		Listing:  "/proc/driver/nvidia/gpus",

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -22,19 +21,29 @@ type vendor struct {
 	handle  uintptr
 	failed  func(name string, code int) *gpu.Error
 	encodes map[ccall.Func]encoded // the functions that work is encoded with
+	close   func()                 // destroys what was made
 }
 
-// An encoded is such a function: what it is called, and whether it is a piece of work by itself.
+// An encoded is such a function: what it is called, and what it does.
 type encoded struct {
 	name string
-	work bool
+	does does
 }
 
+type does uint8
+
+const (
+	isWork    does = iota // a piece of work by itself
+	isSetting             // says how
+	isEnd                 // destroys something, also where work before it has failed
+)
+
 // begin makes the handle.
-func (v *vendor) begin(name string, create ccall.Func) error {
+func (v *vendor) begin(library string, create, destroy ccall.Func) error {
 	handle := new(uintptr)
-	err := v.do(name, create, uintptr(unsafe.Pointer(handle)))
+	err := v.do(library+"Create", create, uintptr(unsafe.Pointer(handle)))
 	v.handle = *handle
+	v.close = func() { v.do(library+"Destroy", destroy, *handle) }
 	return err
 }
 
@@ -69,54 +78,42 @@ func (d *device) fits(library *ccall.Library, major int) error {
 type opening[L any] struct {
 	once   sync.Once
 	err    error
-	opened atomic.Pointer[L]
+	opened *L
 }
 
-// open opens the first of the files that use takes.
-func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library) (*L, error)) (*L, error) {
+// open opens the first of the files that use takes, for which it gets the device and the library's name.
+func (o *opening[L]) open(d *device, what string, files []string, use func(*ccall.Library, *vendor, version) (*L, error)) (*L, error) {
 	o.once.Do(func() {
 		var reasons []error
 		for _, name := range d.driver.everywhere(files) {
-			library, err := ccall.Open(name)
+			library, v, err := openVersion(what, name)
 			if err == nil {
-				var l *L
-				if l, err = use(library); err == nil {
-					o.opened.Store(l)
+				by := &vendor{device: d, name: what + " " + v.String()}
+				if o.opened, err = use(library, by, v); err == nil {
+					d.mu.Lock()
+					defer d.mu.Unlock()
+					d.vendors = append(d.vendors, by)
 					return
 				}
 			}
 			reasons = append(reasons, err)
 		}
+		o.opened = nil
 		o.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: what, Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
 	})
-	return o.opened.Load(), o.err
-}
-
-// vendors are the libraries that are open.
-func (d *device) vendors() (list []*vendor) {
-	if l := d.products.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.attentions.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.solvers.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	if l := d.triangles.opened.Load(); l != nil {
-		list = append(list, &l.vendor)
-	}
-	return list
+	return o.opened, o.err
 }
 
 // encoder finds the library that a call belongs to; nil is libcuda.
 func (d *device) encoder(f ccall.Func) (*vendor, encoded) {
-	for _, v := range d.vendors() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, v := range d.vendors {
 		if e, ok := v.encodes[f]; ok {
 			return v, e
 		}
 	}
-	return nil, encoded{work: true}
+	return nil, encoded{"", isWork}
 }
 
 // lookUp finds functions by their names.
@@ -132,31 +129,36 @@ func lookUp(library *ccall.Library, list map[string]*ccall.Func) (err error) {
 // found lists the libraries of kernels that are installed, with their versions. None is needed.
 func (d *Driver) found() (list []string) {
 	for _, l := range []struct {
-		name, version string
-		files         []string
-		// The versions are decimal: 120804 is 12.8.4. cuDNN before 9 counts its major version in thousands.
-		major func(v int) int
-	}{
-		{"cublasLt", "cublasLtGetVersion", d.CublasLt, func(int) int { return 10000 }},
-		{"cudnn", "cudnnGetVersion", d.Cudnn, func(v int) int {
-			if v < 90000 {
-				return 1000
-			}
-			return 10000
-		}},
-	} {
-		library, err := ccall.Open(d.everywhere(l.files)...)
-		if err != nil {
-			continue
+		name  string
+		files []string
+	}{{"cublasLt", d.CublasLt}, {"cublas", d.Cublas}, {"cusolver", d.Cusolver}, {"cufft", d.Cufft}, {"cudnn", d.Cudnn}} {
+		if _, v, err := openVersion(l.name, d.everywhere(l.files)...); err == nil {
+			list = append(list, l.name+" "+v.String())
 		}
-		version, err := library.Symbol(l.version)
-		if err != nil {
-			continue
-		}
-		v := int(version.Call())
-		list = append(list, l.name+" "+versionOf(v, l.major(v)))
 	}
 	return list
+}
+
+// A version is that of a library: major, minor and patch.
+type version [3]int32
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+// openVersion opens the first of the files that can be opened, and asks for the version.
+func openVersion(name string, files ...string) (*ccall.Library, version, error) {
+	v := new(version)
+	library, err := ccall.Open(files...)
+	if err != nil {
+		return nil, *v, err
+	}
+	property, err := library.Symbol(name + "GetProperty")
+	if err != nil {
+		return nil, *v, err
+	}
+	for i := range v {
+		property.Call(uintptr(i), uintptr(unsafe.Pointer(&v[i])))
+	}
+	return library, *v, nil
 }
 
 // pythons are the patterns of folders in which the Pythons of such places keep NVIDIA's packages.
@@ -182,6 +184,3 @@ func (d *Driver) everywhere(names []string) []string {
 	}
 	return list
 }
-
-// versionOf writes a decimal version, in which a major one counts so much.
-func versionOf(v, major int) string { return fmt.Sprintf("%d.%d.%d", v/major, v%major/100, v%100) }

@@ -183,13 +183,9 @@ func (s *stream) Commit() (gpu.Event, error) {
 // discarded all the same.
 func (s *stream) broken(n int) error {
 	l := &s.queue
-	frees := []ccall.Func{s.device.functions[cuMemFreeAsync]}
-	if attention := s.device.attentions.opened.Load(); attention != nil {
-		frees = append(frees, attention.drop)
-	}
 	left := []ccall.Call{s.device.enter()}
 	for _, c := range l.calls[n+1:] {
-		if c.Func != 0 && slices.Contains(frees, c.Func) {
+		if _, e := s.device.encoder(c.Func); c.Func != 0 && (e.does == isEnd || c.Func == s.device.functions[cuMemFreeAsync]) {
 			left = append(left, c)
 		}
 	}
@@ -216,7 +212,7 @@ func (d *device) brokenCall(l *list, n int) error {
 func (d *device) pieces(calls []ccall.Call) int {
 	n := 0
 	for i := range calls {
-		if _, e := d.encoder(calls[i].Func); e.work {
+		if _, e := d.encoder(calls[i].Func); e.does == isWork {
 			n++
 		}
 	}

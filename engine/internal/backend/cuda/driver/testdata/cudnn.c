@@ -35,7 +35,7 @@ static char why[256];
 #define WANT(condition) \
 	if (!(condition)) return snprintf(why, sizeof why, "%s: %s", __func__, #condition), stub_complain(__func__, #condition), BAD_PARAM;
 
-size_t cudnnGetVersion(void) { return version; }
+int cudnnGetProperty(int part, int *v) { return *v = (int[]){version / 10000, version % 10000 / 100, version % 100}[part], 0; }
 size_t cudnnGetCudartVersion(void) { return 12080; }
 const char *cudnnGetErrorString(int code) { return code / 1000 == 3 ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS"; }
 void cudnnGetLastErrorString(char *s, size_t n) { snprintf(s, n, "%s", why), why[0] = 0; }

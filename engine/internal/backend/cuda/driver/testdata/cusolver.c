@@ -1,5 +1,6 @@
-// A stand-in for cuSOLVER and cuBLAS: it takes matrices by columns, as NVIDIA's do, and computes on the stand-in for
-// libcuda, which is compiled with it. Handles are never given back to malloc.
+// A stand-in for cuSOLVER, cuBLAS and cuFFT: the first two take matrices by columns, as NVIDIA's do. It computes on the
+// stand-in for libcuda, which is compiled with it. Handles are never given back to malloc.
+#include <complex.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,16 +34,19 @@ static int streams(object *o, const char *kind, void *s) {
 	WANT(is(o, kind) && s)
 	return o->stream = s, OK;
 }
-int cusolverGetVersion(int *v) { return *v = 11705, OK; }
+int cusolverGetProperty(int part, int *v) { return *v = (int[]){11, 7, 5}[part], OK; }
+int cublasGetProperty(int part, int *v) { return *v = (int[]){12, 8, 4}[part], OK; }
+int cufftGetProperty(int part, int *v) { return *v = (int[]){11, 4, 1}[part], OK; }
 int cusolverDnCreate(object **h) { return make(h, "solver"); }
 int cusolverDnDestroy(object *h) { return end(h, "solver"); }
 int cusolverDnSetStream(object *h, void *s) { return streams(h, "solver", s); }
 int cusolverDnCreateGesvdjInfo(object **h) { return make(h, "jacobi"); }
 int cusolverDnDestroyGesvdjInfo(object *h) { return end(h, "jacobi"); }
+int cusolverDnCreateSyevjInfo(object **h) { return make(h, "cyclic"); }
+int cusolverDnDestroySyevjInfo(object *h) { return end(h, "cyclic"); }
 int cublasCreate_v2(object **h) { return make(h, "blas"); }
 int cublasDestroy_v2(object *h) { return end(h, "blas"); }
 int cublasSetStream_v2(object *h, void *s) { return streams(h, "blas", s); }
-int cublasGetVersion_v2(object *h, int *v) { return *v = 120804, is(h, "blas") ? OK : INVALID; }
 
 // A job is a call whose turn comes in the stream.
 typedef struct {
@@ -262,3 +266,139 @@ int cublasStrsm_v2(object *h, int side, int ul, int trans, int unit, int m, int 
 	WANT(is(h, "blas") && side == 1 && (ul | 1) == 1 && (trans | 1) == 1 && (unit | 1) == 1 && *alpha == 1 && lda == n && ldb == m && has(a, n * n) && has(b, m * n))
 	return later(h, trsm, (job){.m = m, .n = n, .a = a, .b = b, .ul = ul, .trans = trans, .unit = unit, .alpha = *alpha});
 }
+
+// Many matrices: their addresses are in tables, which are read when their turn comes, or they lie side by side.
+typedef struct {
+	job j;
+	int (*work)(void *);
+	float **a, **b;
+	int count;
+} many;
+static int each(void *data) {
+	many q = *(many *)data;
+	for (int i = 0; i < q.count; i++) {
+		job j = q.j;
+		size_t square = (size_t)i * j.n * j.n;
+		j.a = q.a ? q.a[i] : j.a + square;
+		WANT(has(j.a, j.n * j.n))
+		if (q.b) {
+			j.b = q.b[i];
+			WANT(has(j.b, j.m * j.n))
+		}
+		if (j.pivots) j.pivots += i * j.n;
+		if (j.info) j.info += i;
+		if (j.s) j.s += i * j.n;
+		if (j.u) j.u += square, j.v += square;
+		q.work(&j);
+	}
+	return OK;
+}
+static int table(void *p, int count) { return has(p, 2 * count) && !((uint64_t)p % 8); }
+static int all(object *h, many q) { return stub_enqueue(h->stream, each, memcpy(malloc(sizeof q), &q, sizeof q)); }
+int cusolverDnSpotrfBatched(object *h, int ul, int n, float **a, int ld, int *info, int count) {
+	WANT(is(h, "solver") && ul == LOWER && ld == n && table(a, count) && has(info, count))
+	return all(h, (many){.j = {.n = n, .info = info}, .work = potrf, .a = a, .count = count});
+}
+int cublasSgetrfBatched(object *h, int n, float **a, int ld, int *pivots, int *info, int count) {
+	WANT(is(h, "blas") && n > 0 && ld == n && table(a, count) && has(pivots, n * count) && has(info, count))
+	return all(h, (many){.j = {.m = n, .n = n, .pivots = pivots, .info = info}, .work = getrf, .a = a, .count = count});
+}
+int cublasStrsmBatched(object *h, int side, int ul, int trans, int unit, int m, int n, float *alpha, float **a, int lda, float **b, int ldb, int count) {
+	WANT(is(h, "blas") && side == 1 && (ul | 1) == 1 && (trans | 1) == 1 && (unit | 1) == 1 && *alpha == 1 && lda == n && ldb == m && table(a, count) && table(b, count))
+	return all(h, (many){.j = {.m = m, .n = n, .ul = ul, .trans = trans, .unit = unit, .alpha = *alpha}, .work = trsm, .a = a, .b = b, .count = count});
+}
+int cusolverDnSsyevjBatched_bufferSize(object *h, int mode, int ul, int n, float *a, int ld, float *w, int *work, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "cyclic") && (mode | 1) == 1 && ul == UPPER && n > 0 && n <= 32 && ld == n)
+	return *work = WORK * count, OK;
+}
+int cusolverDnSsyevjBatched(object *h, int mode, int ul, int n, float *a, int ld, float *w, float *work, int lwork, int *info, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "cyclic") && ul == UPPER && ld == n && lwork == WORK * count)
+	WANT(has(a, n * n * count) && has(w, n * count) && has(work, lwork) && has(info, count))
+	return all(h, (many){.j = {.n = n, .a = a, .s = w, .vectors = mode, .info = info}, .work = syevd, .count = count});
+}
+int cusolverDnSgesvdjBatched_bufferSize(object *h, int mode, int m, int n, float *a, int ld, float *s, float *u, int ldu, float *v, int ldv, int *work, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "jacobi") && (mode | 1) == 1 && m == n && n <= 32 && ld == m && ldu == m && ldv == n)
+	return *work = WORK * count, OK;
+}
+int cusolverDnSgesvdjBatched(object *h, int mode, int m, int n, float *a, int ld, float *s, float *u, int ldu, float *v, int ldv, float *work, int lwork, int *info, object *o, int count) {
+	WANT(is(h, "solver") && is(o, "jacobi") && m == n && ld == m && ldu == m && ldv == n && lwork == WORK * count && has(a, m * n * count) && has(s, n * count))
+	WANT(has(u, m * m * count) && has(v, n * n * count) && has(work, lwork) && has(info, count))
+	return all(h, (many){.j = {.m = m, .n = n, .a = a, .s = s, .u = u, .v = v, .vectors = mode, .info = info}, .work = gesvdj, .count = count});
+}
+
+enum { R2C = 0x2a, C2R = 0x2c, C2C = 0x29 };
+typedef struct { object *o; int rank, m, n, type, batch, manual; size_t work; void *area; } plan;
+static plan plans[1024];
+static int made;
+int stub_plans(void) { return made; }
+static plan *planned(int h) { return h > 0 && h <= made && is(plans[h].o, "plan") ? plans + h : 0; }
+int cufftCreate(int *h) { return *h = ++made, make(&plans[made].o, "plan"); }
+int cufftDestroy(int h) {
+	WANT(planned(h))
+	return end(plans[h].o, "plan");
+}
+int cufftSetAutoAllocation(int h, int on) {
+	WANT(planned(h) && !on && !plans[h].rank)
+	return plans[h].manual = 1, OK;
+}
+int cufftMakePlanMany(int h, int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride, int odist, int type, int batch, size_t *work) {
+	plan *p = planned(h);
+	WANT(p && p->manual && !p->rank && (rank == 1 || rank == 2) && !inembed && !onembed && batch > 0)
+	WANT((type == R2C || type == C2C || (type == C2R && rank == 1)) && n[0] > 0 && n[rank - 1] > 0)
+	p->rank = rank, p->m = rank == 2 ? n[0] : 1, p->n = n[rank - 1], p->type = type, p->batch = batch;
+	return *work = p->work = p->n & (p->n - 1) ? 64 * batch : 0, OK;
+}
+int cufftSetStream(int h, void *s) {
+	WANT(planned(h))
+	return streams(plans[h].o, "plan", s);
+}
+int cufftSetWorkArea(int h, void *area) {
+	WANT(planned(h) && stub_memory((uint64_t)area, plans[h].work) && !((uint64_t)area % 256))
+	return plans[h].area = area, OK;
+}
+
+typedef struct { plan p; float *x, *y; int sign; } transform;
+static void dft(int n, double complex *z, size_t apart, int sign) {
+	double complex y[n];
+	for (int k = 0; k < n; k++) {
+		y[k] = 0;
+		for (int t = 0; t < n; t++) y[k] += z[t * apart] * cexp(2 * M_PI * I * sign * ((long)k * t % n) / n);
+	}
+	for (int k = 0; k < n; k++) z[k * apart] = y[k];
+}
+static int execute(void *data) {
+	transform q = *(transform *)data;
+	int m = q.p.m, n = q.p.n, half = n / 2 + 1, from = q.p.type == C2R ? half : n, to = q.p.type == R2C ? half : n;
+	if (q.p.work) memset(q.p.area, 0xff, q.p.work);
+	for (int b = 0; b < q.p.batch; b++) {
+		double complex z[m * n];
+		for (int i = 0; i < m; i++)
+			for (int k = 0; k < from; k++, q.x += q.p.type == R2C ? 1 : 2) {
+				double complex v = q.p.type == R2C ? q.x[0] : q.x[0] + I * q.x[1];
+				z[i * n + k] = v;
+				if (q.p.type != C2R) continue;
+				if (k) z[i * n + n - k] = k == n - k ? creal(v) : conj(v);
+				q.x[0] = q.x[1] = NAN; // it may write over its input
+			}
+		for (int i = 0; i < m; i++) dft(n, z + i * n, 1, q.sign);
+		for (int k = 0; k < n && m > 1; k++) dft(m, z + k, n, q.sign);
+		for (int i = 0; i < m; i++)
+			for (int k = 0; k < to; k++) {
+				*q.y++ = creal(z[i * n + k]);
+				if (q.p.type != C2R) *q.y++ = cimag(z[i * n + k]);
+			}
+	}
+	return OK;
+}
+static int transforms(int h, int type, float *x, float *y, int sign) {
+	plan *p = planned(h);
+	size_t half = p ? 2 * (p->n / 2 + 1) : 0;
+	WANT(p && p->type == type && p->o->stream && (!p->work || p->area) && !((uint64_t)x % 8) && !((uint64_t)y % 8) && (sign == 1 || sign == -1))
+	WANT(has(x, (size_t)p->batch * p->m * (type == C2R ? half : type == R2C ? p->n : 2 * p->n)))
+	WANT(has(y, (size_t)p->batch * p->m * (type == R2C ? half : type == C2R ? p->n : 2 * p->n)))
+	transform t = {*p, x, y, sign};
+	return stub_enqueue(p->o->stream, execute, memcpy(malloc(sizeof t), &t, sizeof t));
+}
+int cufftExecC2C(int h, float *x, float *y, int sign) { return transforms(h, C2C, x, y, sign); }
+int cufftExecR2C(int h, float *x, float *y) { return transforms(h, R2C, x, y, -1); }
+int cufftExecC2R(int h, float *x, float *y) { return transforms(h, C2R, x, y, 1); }
