@@ -36,7 +36,7 @@ func build(c Config, w weights) *Model {
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
 	m := &Model{Config: c, names: c.names()}
 	w = renamed{w, m.names}
-	m.Embed = w.embedding("model.embed_tokens", deviation)
+	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), deviation)
 	for i := range c.Layers {
 		m.Blocks = append(m.Blocks, c.block(w, i, deviation, residual))
 	}
@@ -48,28 +48,33 @@ func build(c Config, w weights) *Model {
 }
 
 func (c Config) block(w weights, layer int, deviation, residual float64) *Block {
-	path := fmt.Sprintf("model.layers.%d.", layer)
-	b := &Block{Parallel: c.Parallel, Scale: c.ResidualScale}
-	if !c.PostNorm {
+	path := fmt.Sprintf("%s.layers.%d.", rename(c.names(), "model"), layer)
+	b := &Block{Parallel: c.Parallel, Scale: c.ResidualScale, AttnScale: c.AttnScale, RecurrentScale: c.Recurrent.Scale, MLPScale: c.MLPScale}
+	recurs, feeds := c.recurs(layer), c.feeds(layer)
+	if !c.PostNorm && (c.Single == nil || !feeds) {
 		b.AttnNorm = w.norm(path+"input_layernorm", c.Width)
 	}
-	if c.recurs(layer) {
+	if recurs {
 		b.Recurrent = c.recurrent(w, rename(c.names(), path+"mixer")+".", deviation, residual)
-	} else {
-		b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	}
+	if c.attends(layer) {
+		b.Attn = c.attention(w, layer, rename(c.names(), path+"self_attn")+".", deviation, residual)
 	}
 	before := "post_attention_layernorm"
 	if c.Sandwich || c.PostNorm {
 		b.AttnAfter = w.norm(path+before, c.Width)
 		before = "pre_feedforward_layernorm"
 	}
-	if !c.PostNorm && !c.Parallel {
+	if !c.PostNorm && !c.Parallel && feeds {
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
-	if c.mixes(layer) {
-		b.Mixture = c.mixture(w, rename(c.names(), path+"mlp")+".", deviation, residual)
-	} else {
+	experts := "mlp"
+	if feeds && (!c.mixes(layer) || c.Mixture.Beside) {
 		b.MLP = c.mlp(w, rename(c.names(), path+"mlp")+".", c.Hidden, deviation, residual)
+		experts = expertsBeside
+	}
+	if c.mixes(layer) {
+		b.Mixture = c.mixture(w, rename(c.names(), path+experts)+".", deviation, residual)
 	}
 	if c.Sandwich || c.PostNorm {
 		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
@@ -140,6 +145,12 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 
 func (c Config) mlp(w weights, path string, hidden int, deviation, residual float64) *nn.MLP {
 	m := &nn.MLP{Act: activations[c.Act]}
+	if act := m.Act.Apply; c.GateScale != 0 {
+		if act == nil {
+			act = tensor.Tensor.Silu
+		}
+		m.Act.Apply = func(x tensor.Tensor) tensor.Tensor { return act(x.Mul(c.GateScale)) }
+	}
 	if c.JoinedMLP {
 		m.GateUp = w.linear(path+"gate_up_proj", c.Width, 2*hidden, c.MLPBias, deviation)
 	} else {
@@ -218,8 +229,11 @@ func (r renamed) norm(path string, width int) nn.Layer {
 	return r.weights.norm(rename(r.names, path), width)
 }
 
-// rename gives the last part of a path the name that the family has for it.
+// rename gives the last part of a path the name that the family has for it, and the body of a model its own.
 func rename(names map[string]string, path string) string {
+	if rest, ok := strings.CutPrefix(path, "model."); ok && names["model"] != "" {
+		path = names["model"] + "." + rest
+	}
 	dot := strings.LastIndexByte(path, '.') + 1
 	return path[:dot] + cmp.Or(names[path[dot:]], path[dot:])
 }

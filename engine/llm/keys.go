@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -132,7 +133,13 @@ func (c Config) allKeys(f family) map[string]any {
 			turning[i] = 1
 		}
 	}
-	k["no_rope_layers"] = turning
+	k["no_rope_layers"], k["num_local_experts"] = turning, 0
+	if slices.Contains(turning, 1) {
+		k["position_embedding_type"] = "rope"
+	}
+	if f.names["mlp"] == "shared_mlp" {
+		k["shared_intermediate_size"] = c.Hidden
+	}
 	maps.Copy(k, c.Mixture.keys(c))
 	maps.Copy(k, c.Recurrent.keys(c))
 	c.latentKeys(k)
@@ -153,13 +160,17 @@ func (m Mixture) keys(c Config) map[string]any {
 			}
 		}
 	}
-	return map[string]any{
+	k := map[string]any{
 		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
 		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
 		"routed_scaling_factor": cmp.Or(m.Scale, 1), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
 		"output_router_logits": m.Balance != 0, "swiglu_limit": m.Limit, "moe_topk": m.TopK, "router_aux_loss_coef": m.Balance,
 	}
+	if m.Beside {
+		k["intermediate_size"] = m.Hidden
+	}
+	return k
 }
 
 func layerTypes(local []bool) []string {

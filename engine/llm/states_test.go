@@ -16,13 +16,23 @@ import (
 func recurrentDecoders() map[string]*Model {
 	list := map[string]*Model{}
 	for name, r := range map[string]Recurrent{
-		"conv":         {Kind: "conv", Kernel: 4, Bias: true},
+		"conv":         {Kind: "conv", Kernel: 4, Bias: true, ConvBias: true, OutBias: true},
 		"delta":        {Kind: "delta", Kernel: 4, Keys: 2, Values: 4, KeyDim: 6, ValueDim: 8},
 		"joined delta": {Kind: "delta", Kernel: 2, Keys: 3, Values: 3, KeyDim: 8, ValueDim: 4, Joined: true},
+		"mamba":        {Kind: "mamba", Kernel: 4, Keys: 2, Values: 4, KeyDim: 6, ValueDim: 8, ConvBias: true, Limits: [2]float64{0.3, 0.9}},
+		"mamba beside": {Kind: "mamba", Kernel: 3, Keys: 1, Values: 3, KeyDim: 8, ValueDim: 4, Beside: true, NormFirst: true, Factors: [5]float64{0.5, 2, 1, 0, 3}, Scale: 0.7},
+		"mamba alone":  {Kind: "mamba", Kernel: 2, Keys: 1, Values: 2, KeyDim: 5, ValueDim: 8, NoNorm: true},
 	} {
 		c := tiny()
 		c.Layers, c.Recurrent = 4, r
-		c.Recurrent.Layers = []bool{true, false, true, true}
+		switch name {
+		case "mamba alone":
+			c.Single = make([]bool, c.Layers)
+		case "mamba beside":
+			c.AttnScale = 0.8
+		default:
+			c.Recurrent.Layers = []bool{true, false, true, true}
+		}
 		m := New(c)
 		rng := tensor.NewRNG(3) // so that no part of a layer is without effect
 		for _, p := range nn.Params(m) {
@@ -35,10 +45,7 @@ func recurrentDecoders() map[string]*Model {
 
 // The scores are those of transformers within 1e-5, and a batch of prompts becomes what each becomes alone.
 func TestStatesOfFamilies(t *testing.T) {
-	eachFamily(t, func(t *testing.T, _ string, m *Model, expected map[string]tensor.Tensor) {
-		if m.recurrent() == nil {
-			t.Skip("it has attention only")
-		}
+	eachFamilyOf(t, func(c Config) bool { return c.Recurrent.Kind != "" }, func(t *testing.T, _ string, m *Model, expected map[string]tensor.Tensor) {
 		if d := relative(m.Logits(expected["ids"]), expected["logits"]); !(d <= 1e-5) {
 			t.Errorf("logits differ by %.3g of the largest", d)
 		}
@@ -182,7 +189,7 @@ func TestStateGradients(t *testing.T) {
 		tensor.Eval(grads...)
 		checked := 0
 		for i, p := range params {
-			if !strings.Contains(p.Name, ".mixer.") {
+			if !strings.Contains(p.Name, ".mixer.") && !strings.Contains(p.Name, ".mamba.") {
 				continue
 			}
 			checked++

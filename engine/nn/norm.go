@@ -11,6 +11,7 @@ type RMSNorm struct {
 	Weight tensor.Tensor // [width]
 	Eps    float64
 	Plus   float64 // 1 in Gemma, whose weights are near 0; else 0
+	Groups int     // parts of a row that are normalised each by itself (Mamba-2); 0 means 1
 }
 
 // NewRMSNorm returns a norm whose weight is 1. Eps is a finite number that is not negative.
@@ -25,6 +26,11 @@ func (n *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	weight := n.Weight
 	if n.Plus != 0 {
 		weight = weight.Add(n.Plus)
+	}
+	if n.Groups > 1 {
+		shape := x.Shape()
+		parts := append(shape[:len(shape)-1:len(shape)-1], n.Groups, shape[len(shape)-1]/n.Groups)
+		return x.Reshape(parts...).RMSNorm(tensor.Tensor{}, n.Eps).Reshape(shape...).Mul(weight)
 	}
 	return x.RMSNorm(weight, n.Eps)
 }
