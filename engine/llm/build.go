@@ -49,7 +49,10 @@ func build(c Config, w weights) *Model {
 
 func (c Config) block(w weights, layer int, deviation, residual float64) *Block {
 	path := fmt.Sprintf("%s.layers.%d.", rename(c.names(), "model"), layer)
-	b := &Block{Parallel: c.Parallel, Scale: c.ResidualScale, AttnScale: c.AttnScale, RecurrentScale: c.Recurrent.Scale, MLPScale: c.MLPScale}
+	b := &Block{
+		Parallel: c.Parallel, Scale: c.ResidualScale,
+		AttnIn: c.AttnIn, RecurrentIn: c.Recurrent.In, AttnScale: c.AttnScale, RecurrentScale: c.Recurrent.Scale, MLPScale: c.MLPScale,
+	}
 	recurs, feeds := c.recurs(layer), c.feeds(layer)
 	if !c.PostNorm && (c.Single == nil || !feeds) {
 		b.AttnNorm = w.norm(path+"input_layernorm", c.Width)

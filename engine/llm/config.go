@@ -55,7 +55,8 @@ type Config struct {
 
 	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
 	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
-	AttnScale     float64 // factor of what attention gives (Falcon-H1); 0 means 1
+	AttnIn        float64 // factor of what attention gets (Falcon-H1); 0 means 1
+	AttnScale     float64 // factor of what it gives; 0 means 1
 	MLPScale      float64 // factor of what the feed-forward layer gives (Falcon-H1); 0 means 1
 	GateScale     float64 // factor of what its activation gets (Falcon-H1); 0 means 1
 	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
@@ -209,7 +210,7 @@ func (c Config) check() error {
 	}
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
-		"attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale, "scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
+		"attention in": c.AttnIn, "attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale, "scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {

@@ -85,7 +85,6 @@ func TestLoadRefuses(t *testing.T) {
 		{"mamba2", map[string]any{"time_step_limit": []any{2, 1}}, "got a step from 2 to 1"},
 		{"mamba2", map[string]any{"time_step_limit": []any{0, "much"}}, `time_step_limit: got [0,"much"], want a list of numbers`},
 		{"falcon_h1", map[string]any{"ssm_multipliers": []float64{1, 2}}, "ssm_multipliers: got 2 numbers, want 5"},
-		{"falcon_h1", map[string]any{"attention_bias": true}, "attention_in_multiplier: got a factor before a layer with a bias"},
 		{"granitemoeshared", map[string]any{"shared_intermediate_size": 0}, "shared_intermediate_size: got 0"},
 		{"gemma2", map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar: got 0"},
 	} {

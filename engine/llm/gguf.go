@@ -123,7 +123,7 @@ func (c Config) said() Config {
 	c.Seed, c.Checkpoint, c.DType, c.Compute = 0, false, 0, 0
 	c.Act = cmp.Or(c.Act, "silu")
 	c.Scale = cmp.Or(c.Scale, 1/math.Sqrt(float64(c.HeadDim)))
-	for _, x := range []*float64{&c.EmbedScale, &c.ResidualScale, &c.HeadScale, &c.AttnScale, &c.MLPScale, &c.GateScale} {
+	for _, x := range []*float64{&c.EmbedScale, &c.ResidualScale, &c.HeadScale, &c.AttnIn, &c.AttnScale, &c.MLPScale, &c.GateScale} {
 		*x = cmp.Or(*x, 1)
 	}
 	local, noRope, windows := make([]bool, c.Layers), make([]bool, c.Layers), false

@@ -39,6 +39,7 @@ type Block struct {
 	Parallel  bool    // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
 	Scale     float64 // of what is added to x; 0 means 1
 
+	AttnIn, RecurrentIn                 float64 // of what each of them gets; 0 means 1
 	AttnScale, RecurrentScale, MLPScale float64 // of what each of them gives; 0 means 1
 }
 
@@ -79,10 +80,10 @@ func (b *Block) halves(x tensor.Tensor, routed *[]nn.Routing, attention, recurre
 	in := through(b.AttnNorm, x)
 	var seen, fed tensor.Tensor
 	if b.Attn != nil {
-		seen = scaled(attention(in), b.AttnScale)
+		seen = scaled(attention(scaled(in, b.AttnIn)), b.AttnScale)
 	}
 	if b.Recurrent != nil {
-		seen = added(seen, scaled(recurrent(in), b.RecurrentScale))
+		seen = added(seen, scaled(recurrent(scaled(in, b.RecurrentIn)), b.RecurrentScale))
 	}
 	if !seen.IsNone() {
 		x = x.Add(scaled(through(b.AttnAfter, seen), b.Scale))

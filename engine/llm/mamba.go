@@ -39,21 +39,16 @@ var falconH1 = family{
 		}
 		s.mamba(c, inner)
 		r := &c.Recurrent
-		r.Beside, r.OutBias, r.Scale = true, s.Bool("projectors_bias", false), s.factor("ssm_out_multiplier", 1)
+		r.Beside, r.OutBias = true, s.Bool("projectors_bias", false)
 		if r.NoNorm = !s.Bool("mamba_rms_norm", false); !r.NoNorm {
 			r.NormFirst = s.Bool("mamba_norm_before_gate", true)
 		}
-		in := s.Number("ssm_in_multiplier", 1)
-		for i, x := range s.numbers("ssm_multipliers", 5) {
-			r.Factors[i] = x * in
-		}
+		r.In, r.Factors, r.Scale = s.factor("ssm_in_multiplier", 1), [5]float64(s.numbers("ssm_multipliers", 5)), s.factor("ssm_out_multiplier", 1)
 		c.EmbedScale, c.HeadScale = s.factor("embedding_multiplier", 1), s.factor("lm_head_multiplier", 1)
-		mlp, attention := s.numbers("mlp_multipliers", 2), s.Number("attention_in_multiplier", 1)
-		c.GateScale, c.MLPScale, c.AttnScale = mlp[0], mlp[1], attention*s.Number("attention_out_multiplier", 1)
-		c.Scale = attention * attention * s.Number("key_multiplier", 1) / math.Sqrt(float64(max(1, c.withDefaults().HeadDim)))
-		if c.QKVBias && attention != 1 || r.Bias && in != 1 {
-			s.Fail("attention_in_multiplier", "got a factor before a layer with a bias, want 1 there")
-		}
+		c.AttnIn, c.AttnScale = s.factor("attention_in_multiplier", 1), s.factor("attention_out_multiplier", 1)
+		c.Scale = s.Number("key_multiplier", 1) / math.Sqrt(float64(max(1, c.withDefaults().HeadDim)))
+		mlp := s.numbers("mlp_multipliers", 2)
+		c.GateScale, c.MLPScale = mlp[0], mlp[1]
 	},
 }
 
@@ -183,9 +178,9 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 		"num_heads": r.Values, "state_size": r.KeyDim, "expand": inner / c.Width, "mamba_d_ssm": inner, "mamba_d_head": r.ValueDim,
 		"mamba_n_heads": r.Values, "mamba_n_groups": r.Keys, "mamba_d_state": r.KeyDim, "mamba_d_conv": r.Kernel, "mamba_expand": inner / c.Width,
 		"mamba_conv_bias": r.ConvBias, "mamba_proj_bias": r.Bias, "projectors_bias": r.OutBias, "mamba_rms_norm": !r.NoNorm,
-		"mamba_norm_before_gate": r.NormFirst, "time_step_limit": limits, "ssm_in_multiplier": 1, "ssm_out_multiplier": said.Scale,
+		"mamba_norm_before_gate": r.NormFirst, "time_step_limit": limits, "ssm_in_multiplier": said.In, "ssm_out_multiplier": said.Scale,
 		"ssm_multipliers": said.Factors, "lm_head_multiplier": head.HeadScale, "mlp_multipliers": []float64{head.GateScale, head.MLPScale},
-		"attention_in_multiplier": 1, "attention_out_multiplier": head.AttnScale, "key_multiplier": head.Scale * math.Sqrt(float64(c.HeadDim)),
+		"attention_in_multiplier": head.AttnIn, "attention_out_multiplier": head.AttnScale, "key_multiplier": head.Scale * math.Sqrt(float64(c.HeadDim)),
 	}
 	if c.attentionless() {
 		k["head_dim"] = r.ValueDim

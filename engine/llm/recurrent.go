@@ -28,7 +28,7 @@ type Recurrent struct {
 	NoNorm, NormFirst bool       // what heads give is not normalised, or before its gate (Falcon-H1)
 	Limits            [2]float64 // of Δ: see nn.Mamba
 	Factors           [5]float64 // see nn.Mamba
-	Scale             float64    // factor of what the layer gives (Falcon-H1); 0 means 1
+	In, Scale         float64    // factors of what the layer gets and gives (Falcon-H1); 0 means 1
 }
 
 // maxKernel is the longest convolution: each of its inputs is a product of its own.
@@ -70,7 +70,7 @@ func (r Recurrent) said(layers int) Recurrent {
 	for i, x := range r.Factors {
 		r.Factors[i] = cmp.Or(x, 1)
 	}
-	r.Scale = cmp.Or(r.Scale, 1)
+	r.In, r.Scale = cmp.Or(r.In, 1), cmp.Or(r.Scale, 1)
 	return r
 }
 

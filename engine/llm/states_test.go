@@ -20,7 +20,7 @@ func recurrentDecoders() map[string]*Model {
 		"delta":        {Kind: "delta", Kernel: 4, Keys: 2, Values: 4, KeyDim: 6, ValueDim: 8},
 		"joined delta": {Kind: "delta", Kernel: 2, Keys: 3, Values: 3, KeyDim: 8, ValueDim: 4, Joined: true},
 		"mamba":        {Kind: "mamba", Kernel: 4, Keys: 2, Values: 4, KeyDim: 6, ValueDim: 8, ConvBias: true, Limits: [2]float64{0.3, 0.9}},
-		"mamba beside": {Kind: "mamba", Kernel: 3, Keys: 1, Values: 3, KeyDim: 8, ValueDim: 4, Beside: true, NormFirst: true, Factors: [5]float64{0.5, 2, 1, 0, 3}, Scale: 0.7},
+		"mamba beside": {Kind: "mamba", Kernel: 3, Keys: 1, Values: 3, KeyDim: 8, ValueDim: 4, Beside: true, NormFirst: true, Factors: [5]float64{0.5, 2, 1, 0, 3}, In: 1.2, Scale: 0.7},
 		"mamba alone":  {Kind: "mamba", Kernel: 2, Keys: 1, Values: 2, KeyDim: 5, ValueDim: 8, NoNorm: true},
 	} {
 		c := tiny()
@@ -29,7 +29,7 @@ func recurrentDecoders() map[string]*Model {
 		case "mamba alone":
 			c.Single = make([]bool, c.Layers)
 		case "mamba beside":
-			c.AttnScale = 0.8
+			c.AttnIn, c.AttnScale, c.MLPScale, c.GateScale = 1.5, 0.8, 1.1, 0.9
 		default:
 			c.Recurrent.Layers = []bool{true, false, true, true}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Mamba is the recurrent layer of Mamba-2, a state space dual (Dao and Gu 2024). Each head has a matrix
-// S [State Dim], which fades by e^(Δ·A) with each token and gets B·(Δ·x)ᵀ; the token gets Cᵀ·S + D·x. A, which
+// A Mamba is the recurrent layer of Mamba-2, a state space dual (Dao and Gu 2024). Each head has a matrix S
+// [State Dim], which fades by e^(Δ·A) with each token and gets B·(Δ·x)ᵀ; the token gets Cᵀ·S + D·x. A, which
 // is negative, and D are numbers of a head, Δ, x, B and C are those of a token.
 type Mamba struct {
 	In            Layer         // width to the gates z, to x, to B and C of each group, and to a Δ of each head

@@ -7,9 +7,9 @@ import (
 )
 
 // A scan is what heads get that keep a matrix S [N Dim], which finds values by keys: queries and keys, which
-// the heads of a group share, values, the logarithm of how much of S fades, and how much a token corrects what
-// S gives for its key. All of it is in f32. A token lets S fade and adds to it, S ← e^g·S + k·uᵀ, with u = v;
-// with β it is u = β·(v − kᵀ·e^g·S). The token gets qᵀ·S.
+// the heads of a group share, values, the logarithm of how much of S fades, and how much a token corrects
+// what S gives for its key. All of it is in f32. A token lets S fade and adds to it, S ← e^g·S + k·uᵀ, with u
+// = v; with β it is u = β·(v − kᵀ·e^g·S). The token gets qᵀ·S.
 type scan struct {
 	q, k tensor.Tensor // [B groups 1 T N]
 	v    tensor.Tensor // [B groups each T Dim]
