@@ -113,6 +113,10 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 		a.Sinks = w.vector(path+"sinks", c.Heads)
 	}
 	switch {
+	case c.HeadQKNorm:
+		a.WideNorm = true
+		a.QNorm = &nn.LayerNorm{Weight: w.vector(path+"q_norm.weight", c.Heads, c.HeadDim), Eps: c.Eps, Groups: c.Heads}
+		a.KNorm = &nn.LayerNorm{Weight: w.vector(path+"k_norm.weight", c.KVHeads, c.HeadDim), Eps: c.Eps, Groups: c.KVHeads}
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
 	case c.QKNorm:
@@ -129,7 +133,11 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 	}
 	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, x.Bias, deviation)
 	if x.Correction {
-		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", x.Experts)
+		shape := []int{x.Experts}
+		if f, _ := familyOf(c.family()); f.statics {
+			shape = []int{1, x.Experts}
+		}
+		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", shape...)
 	}
 	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
 	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)

@@ -49,6 +49,7 @@ type Config struct {
 	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
+	HeadQKNorm bool    // or by LayerNorms with weights of each head (Command R+)
 	GatedAttn  bool    // attention's result has a gate, beside the queries (Qwen 3 Next)
 
 	Latent Latent // attention of short vectors (DeepSeek); the zero value: there is none
@@ -233,7 +234,8 @@ func (c Config) together() error {
 		{c.NormBias && !c.LayerNorm, "NormBias without LayerNorm, want norms that have one"},
 		{c.PostNorm && (c.Sandwich || c.Parallel), "PostNorm with Sandwich or Parallel, want one order of norms"},
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
-		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
+		{(c.WideQKNorm || c.LateQKNorm || c.HeadQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm || c.HeadQKNorm && (c.WideQKNorm || c.LateQKNorm),
+			"WideQKNorm, LateQKNorm or HeadQKNorm, want QKNorm and one of them"},
 		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP && !c.Mixture.Beside), "Mixture with Plain or JoinedMLP, want experts with a gate"},
 		{c.Mixture.Beside && c.Mixture.Dense != nil, "Mixture with Beside and Dense, want one of them"},
 		{c.Single != nil && (c.Parallel || c.Sandwich || c.PostNorm), "Single with Parallel, Sandwich or PostNorm, want one norm"},

@@ -85,6 +85,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"mamba2", map[string]any{"time_step_limit": []any{2, 1}}, "got a step from 2 to 1"},
 		{"mamba2", map[string]any{"time_step_limit": []any{0, "much"}}, `time_step_limit: got [0,"much"], want a list of numbers`},
 		{"falcon_h1", map[string]any{"ssm_multipliers": []float64{1, 2}}, "ssm_multipliers: got 2 numbers, want 5"},
+		{"nemotron_h", map[string]any{"layers_block_type": []string{"moe"}}, `layers_block_type: got "moe", want mlp, linear_attention or full_attention`},
+		{"nemotron_h", map[string]any{"layers_block_type": nil, "hybrid_override_pattern": "M-*-"}, "has no place for tensors"},
+		{"nemotron_h", map[string]any{"layers_block_type": nil}, "num_hidden_layers: is not there"},
+		{"internlm3", map[string]any{"bias": true, "mlp_bias": nil}, "qkv_bias: got false and bias true, want the same"},
+		{"ernie4_5_moe", map[string]any{"moe_norm_min": 0.1}, "moe_norm_min: got 0.1"},
 		{"granitemoeshared", map[string]any{"shared_intermediate_size": 0}, "shared_intermediate_size: got 0"},
 		{"gemma2", map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar: got 0"},
 	} {
@@ -101,6 +106,7 @@ func TestOlderFoldersOfStates(t *testing.T) {
 		"granitemoehybrid": {"layer_types": []string{"mamba", "attention", "mamba"}, "position_embedding_type": "nope", "time_step_limit": "LIMITS"},
 		"falcon_h1":        {"rope_parameters": nil, "rope_theta": 10000.0, "mamba_d_head": "auto", "time_step_limit": "LIMITS"},
 		"mamba2":           {"time_step_limit": "LIMITS"},
+		"nemotron_h":       {"layers_block_type": nil, "hybrid_override_pattern": "M-*-M", "num_hidden_layers": 5, "time_step_limit": "LIMITS"},
 	} {
 		dir := changed(t, fixture, changes)
 		path := filepath.Join(dir, configFile)

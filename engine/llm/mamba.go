@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -93,6 +94,57 @@ var graniteShared = family{
 	read:   func(s settings, c *Config) { s.graniteBeside(c, s.Int("num_local_experts", 8)) },
 }
 
+// Nemotron-H, whose layers are each a state, attention or a feed-forward layer.
+var nemotronH = family{
+	Family: ggufhub.Family{Type: "nemotron_h"},
+	class:  "NemotronHForCausalLM",
+	names: map[string]string{
+		"embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm", "post_attention_layernorm": "norm", "self_attn": "mixer", "mlp": "mixer",
+	},
+	files: []string{"model.", "backbone."},
+	ahead: true,
+	read: func(s settings, c *Config) {
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("layer_norm_epsilon", 1e-5)
+		c.Plain, c.MLPBias, c.Act = true, s.Bool("mlp_bias", false), s.activation("mlp_hidden_act", "relu2")
+		bias := s.Bool("use_bias", false)
+		r := &c.Recurrent
+		*r = Recurrent{
+			Kind: "mamba", Kernel: s.Int("conv_kernel", 4), Act: s.activation("mamba_hidden_act", "silu"), Bias: bias, ConvBias: s.Bool("use_conv_bias", true), OutBias: bias,
+			Keys: s.Int("n_groups", 8), Values: s.Int("mamba_num_heads", 128), KeyDim: s.Int("ssm_state_size", 128), ValueDim: s.Int("mamba_head_dim", 64),
+			Limits: [2]float64{s.Number("time_step_min", 0.001)},
+		}
+		kinds := s.kinds()
+		c.Layers = len(kinds)
+		c.Single, r.Layers, c.NoRope = make([]bool, len(kinds)), make([]bool, len(kinds)), slices.Repeat([]bool{true}, len(kinds))
+		for i, kind := range kinds {
+			c.Single[i], r.Layers[i] = kind == "mlp", kind == "linear_attention"
+			if !slices.Contains([]string{"mlp", "linear_attention", "full_attention"}, kind) {
+				s.Fail("layers_block_type", "got %q, want mlp, linear_attention or full_attention", kind)
+			}
+		}
+	},
+}
+
+// kinds are those of the layers of Nemotron-H.
+func (s settings) kinds() []string {
+	kinds := s.Texts("layers_block_type")
+	for _, letter := range s.Text("hybrid_override_pattern", "") {
+		kinds = append(kinds, map[rune]string{'M': "linear_attention", 'E': "moe", '*': "full_attention", '-': "mlp"}[letter])
+	}
+	for i, kind := range kinds {
+		kinds[i] = cmp.Or(oldKinds[kind], kind)
+	}
+	return kinds
+}
+
+// depth is how many layers there are; Nemotron-H lists their kinds instead.
+func (s settings) depth() int {
+	if n := len(s.kinds()); !s.Has("num_hidden_layers") && n > 0 {
+		return n
+	}
+	return s.Need("num_hidden_layers")
+}
+
 // graniteBeside reads what Granite's models with a feed-forward layer beside so many experts have in common.
 func (s settings) graniteBeside(c *Config, experts int) {
 	granite.read(s, c)
@@ -173,8 +225,20 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 	}
 	head := c.said()
 	inner := r.Values * r.ValueDim
+	kinds := make([]string, c.Layers)
+	for i := range kinds {
+		switch {
+		case c.recurs(i):
+			kinds[i] = "linear_attention"
+		case c.attends(i):
+			kinds[i] = "full_attention"
+		default:
+			kinds[i] = "mlp"
+		}
+	}
 	k := map[string]any{
-		"layer_norm_epsilon": c.Eps, "use_bias": r.Bias, "use_conv_bias": r.ConvBias, "conv_kernel": r.Kernel, "n_groups": r.Keys,
+		"layers_block_type": kinds, "ssm_state_size": r.KeyDim, "mamba_num_heads": r.Values, "mamba_head_dim": r.ValueDim, "time_step_min": r.Limits[0],
+		"mamba_hidden_act": hiddenAct(cmp.Or(r.Act, c.Act)), "mlp_hidden_act": hiddenAct(c.Act), "layer_norm_epsilon": c.Eps, "use_bias": r.Bias, "use_conv_bias": r.ConvBias, "conv_kernel": r.Kernel, "n_groups": r.Keys,
 		"num_heads": r.Values, "state_size": r.KeyDim, "expand": inner / c.Width, "mamba_d_ssm": inner, "mamba_d_head": r.ValueDim,
 		"mamba_n_heads": r.Values, "mamba_n_groups": r.Keys, "mamba_d_state": r.KeyDim, "mamba_d_conv": r.Kernel, "mamba_expand": inner / c.Width,
 		"mamba_conv_bias": r.ConvBias, "mamba_proj_bias": r.Bias, "projectors_bias": r.OutBias, "mamba_rms_norm": !r.NoNorm,
@@ -190,7 +254,7 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 
 func (c Config) mamba(w weights, path string, deviation, residual float64) nn.Recurrent {
 	r := c.Recurrent
-	m := &nn.Mamba{Act: activations[c.Act], Heads: r.Values, Dim: r.ValueDim, Groups: r.Keys, State: r.KeyDim, Limits: r.Limits, NormFirst: r.NormFirst, Factors: r.Factors}
+	m := &nn.Mamba{Act: activations[cmp.Or(r.Act, c.Act)], Heads: r.Values, Dim: r.ValueDim, Groups: r.Keys, State: r.KeyDim, Limits: r.Limits, NormFirst: r.NormFirst, Factors: r.Factors}
 	inner := r.Values * r.ValueDim
 	channels := inner + 2*r.Keys*r.KeyDim
 	m.In = w.linear(path+"in_proj", c.Width, inner+channels+r.Values, r.Bias, deviation)

@@ -19,6 +19,8 @@ type Recurrent struct {
 	Beside bool   // attention stands beside it (Falcon-H1)
 	Kernel int    // inputs of a token's convolution, its own among them
 
+	Act string // after it: see Config; empty: the Config's
+
 	Bias, ConvBias, OutBias bool // the first projection, the convolution and the last projection add one ("conv", "mamba")
 
 	Keys, Values     int  // heads of keys and of values ("delta"); groups and heads ("mamba")

@@ -50,6 +50,8 @@ FALCON = STATE | dict(mamba_d_ssm=32, ssm_multipliers=[0.5, 1.5, 0.7, 1.2, 0.8],
                       attention_out_multiplier=0.9, mlp_multipliers=[0.8, 1.3], lm_head_multiplier=0.5, embedding_multiplier=3.0)
 MAMBA = dict(num_heads=4, head_dim=8, state_size=6, n_groups=1, num_hidden_layers=3)
 BESIDE = STATE | dict(num_local_experts=6, num_experts_per_tok=3, shared_intermediate_size=20, intermediate_size=10, attention_multiplier=0.3)
+NEMOTRON = dict(layers_block_type=[LINEAR, "mlp", FULL, "mlp", LINEAR], num_hidden_layers=None, head_dim=8, mamba_num_heads=4, mamba_head_dim=8, ssm_state_size=6, n_groups=1)
+ERNIE = dict(moe_num_experts=6, moe_k=3, moe_intermediate_size=12)
 OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
        "original_max_position_embeddings": 8}
 LATENT = dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6)
@@ -308,6 +310,23 @@ MODELS = {
     "granitemoeshared-deep": ("GraniteMoeShared", dict(num_local_experts=3, num_hidden_layers=4, attention_multiplier=0.125, logits_scaling=3.0, shared_intermediate_size=16)),
     "granitemoeshared-gelu": ("GraniteMoeShared", dict(num_local_experts=5, num_experts_per_tok=3, hidden_act="gelu", num_key_value_heads=4, attention_multiplier=0.25,
                                                        shared_intermediate_size=12)),
+    "nemotron_h": ("NemotronH", NEMOTRON),
+    "nemotron_h-groups": ("NemotronH", NEMOTRON | dict(layers_block_type=["mlp", LINEAR, FULL, LINEAR], n_groups=2, use_bias=True, mlp_bias=True,
+                                                       time_step_min=0.4, conv_kernel=2)),
+    "nemotron_h-long": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, "mlp", LINEAR, FULL], mamba_num_heads=3, mamba_head_dim=6, use_conv_bias=False)),
+    "nemotron_h-mlp": ("NemotronH", NEMOTRON | dict(layers_block_type=[FULL, "mlp", LINEAR, "mlp"], head_dim=4, num_key_value_heads=1, mlp_hidden_act="gelu", ssm_state_size=12)),
+    "nemotron_h-gelu": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, FULL, "mlp"], mamba_head_dim=16, n_groups=4, layer_norm_epsilon=1e-4, mamba_hidden_act="gelu")),
+    "ernie4_5_moe": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=3, moe_k=6)),
+    "ernie4_5_moe-some": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=5, moe_layer_start_index=1, moe_layer_end_index=3, moe_layer_interval=2, use_bias=True, tie_word_embeddings=False,
+                                                   moe_k=1)),
+    "ernie4_5_moe-all": ("Ernie4_5_Moe", ERNIE | dict(moe_layer_start_index=0, moe_num_shared_experts=1, tie_word_embeddings=False, moe_k=5, num_key_value_heads=1)),
+    "ernie4_5_moe-wide": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=4, moe_layer_end_index=2, head_dim=8, moe_num_experts=12, moe_intermediate_size=5)),
+    "ernie4_5_moe-gelu": ("Ernie4_5_Moe", ERNIE | dict(hidden_act="gelu", moe_num_experts=3, moe_k=2, num_key_value_heads=4)),
+    "internlm3": ("InternLM3", dict(head_dim=8)),
+    "internlm3-bias": ("InternLM3", dict(head_dim=4, qkv_bias=True, bias=True, num_key_value_heads=1, tie_word_embeddings=True)),
+    "internlm3-linear": ("InternLM3", dict(head_dim=8, num_hidden_layers=3, rope_parameters={"rope_type": "linear", "rope_theta": 5e6, "factor": 6.0})),
+    "cohere-norms": ("Cohere", dict(use_qk_norm=True, num_key_value_heads=1)),
+    "cohere-normed": ("Cohere", dict(use_qk_norm=True, num_hidden_layers=3, attention_bias=True, layer_norm_eps=1e-4)),
     "qwen3_5_text-long": ("Qwen3_5Text", DELTA | dict(linear_num_key_heads=1, linear_num_value_heads=3, max_position_embeddings=256)),
     "vaultgemma-types": ("VaultGemma", dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=6, layer_types=[FULL, LOCAL],
                                             num_key_value_heads=1)),
