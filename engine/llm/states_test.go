@@ -65,6 +65,7 @@ func TestStatesAreLogits(t *testing.T) {
 			ids := randomTokens(rng, n+3)
 			want := m.Logits(tensor.From(ids, 1, len(ids))).Eval()
 			mem := m.memory(Sampling{}.kept(), room{texts: 1})
+			mem.allot(1, pageTokens) // which grows
 			one := mem.text(ids[:n])
 			if err := mem.read(t.Context(), one); err != nil {
 				t.Fatal(err)
