@@ -17,10 +17,9 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
-	// plainNorm is an RMSNorm whose weight nothing is added to.
-	plainNorm(path string, width int) nn.Layer
-	// vector has numbers of a shape, of which random ones are 0.
+	// vector has numbers of a shape, of which random ones are 0; those of ones are 1.
 	vector(name string, shape ...int) tensor.Tensor
+	ones(name string, shape ...int) tensor.Tensor
 	// conv has a kernel for each channel.
 	conv(path string, channels, kernel int, bias bool, deviation float64) *nn.Conv
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
@@ -115,8 +114,8 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	switch {
 	case c.HeadQKNorm:
 		a.WideNorm = true
-		a.QNorm = &nn.LayerNorm{Weight: w.vector(path+"q_norm.weight", c.Heads, c.HeadDim), Eps: c.Eps, Groups: c.Heads}
-		a.KNorm = &nn.LayerNorm{Weight: w.vector(path+"k_norm.weight", c.KVHeads, c.HeadDim), Eps: c.Eps, Groups: c.KVHeads}
+		a.QNorm = &nn.LayerNorm{Weight: w.ones(path+"q_norm.weight", c.Heads, c.HeadDim), Eps: c.Eps, Groups: c.Heads}
+		a.KNorm = &nn.LayerNorm{Weight: w.ones(path+"k_norm.weight", c.KVHeads, c.HeadDim), Eps: c.Eps, Groups: c.KVHeads}
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
 	case c.QKNorm:
@@ -200,11 +199,9 @@ func (r *random) norm(_ string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *random) plainNorm(_ string, width int) nn.Layer {
-	return &nn.RMSNorm{Weight: tensor.Ones(width).Param(), Eps: r.c.Eps}
-}
-
 func (r *random) vector(_ string, shape ...int) tensor.Tensor { return tensor.Zeros(shape...).Param() }
+
+func (r *random) ones(_ string, shape ...int) tensor.Tensor { return tensor.Ones(shape...).Param() }
 
 func (r *random) conv(_ string, channels, kernel int, bias bool, deviation float64) *nn.Conv {
 	c := &nn.Conv{Weight: r.rng.Randn(channels, 1, kernel).Mul(deviation).Param(), Settings: tensor.Conv{Groups: channels}}

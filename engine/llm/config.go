@@ -211,7 +211,8 @@ func (c Config) check() error {
 	}
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
-		"attention in": c.AttnIn, "attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale, "scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
+		"attention in": c.AttnIn, "attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale,
+		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {

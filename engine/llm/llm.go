@@ -402,8 +402,12 @@ func (m *Model) Members() []nn.Member {
 func (m *Model) String() string {
 	c := m.Config
 	parameters, bytes := nn.Size(m)
-	text := fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
-		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	heads := fmt.Sprintf("%s (%d for keys), ", units.Plural(int64(c.Heads), "head"), c.KVHeads)
+	if c.attentionless() {
+		heads = ""
+	}
+	text := fmt.Sprintf("decoder: %s × %d, %svocabulary %d · %d parameters, %s",
+		units.Plural(int64(c.Layers), "layer"), c.Width, heads, c.Vocab, parameters, units.Bytes(int64(bytes)))
 	if x := c.Mixture; x.Experts > 0 {
 		text += fmt.Sprintf(" · %d of %d experts a token", x.TopK, x.Experts)
 	}

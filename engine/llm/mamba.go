@@ -218,12 +218,11 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 	if r.Kind != "mamba" {
 		return nil
 	}
-	said := r.said(c.Layers)
+	said := c.said()
 	limits := []any{r.Limits[0], r.Limits[1]}
 	if r.Limits[1] == 0 {
 		limits[1] = map[string]string{"__float__": "Infinity"}
 	}
-	head := c.said()
 	inner := r.Values * r.ValueDim
 	kinds := make([]string, c.Layers)
 	for i := range kinds {
@@ -242,9 +241,9 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 		"num_heads": r.Values, "state_size": r.KeyDim, "expand": inner / c.Width, "mamba_d_ssm": inner, "mamba_d_head": r.ValueDim,
 		"mamba_n_heads": r.Values, "mamba_n_groups": r.Keys, "mamba_d_state": r.KeyDim, "mamba_d_conv": r.Kernel, "mamba_expand": inner / c.Width,
 		"mamba_conv_bias": r.ConvBias, "mamba_proj_bias": r.Bias, "projectors_bias": r.OutBias, "mamba_rms_norm": !r.NoNorm,
-		"mamba_norm_before_gate": r.NormFirst, "time_step_limit": limits, "ssm_in_multiplier": said.In, "ssm_out_multiplier": said.Scale,
-		"ssm_multipliers": said.Factors, "lm_head_multiplier": head.HeadScale, "mlp_multipliers": []float64{head.GateScale, head.MLPScale},
-		"attention_in_multiplier": head.AttnIn, "attention_out_multiplier": head.AttnScale, "key_multiplier": head.Scale * math.Sqrt(float64(c.HeadDim)),
+		"mamba_norm_before_gate": r.NormFirst, "time_step_limit": limits, "ssm_in_multiplier": said.Recurrent.In, "ssm_out_multiplier": said.Recurrent.Scale,
+		"ssm_multipliers": said.Recurrent.Factors, "lm_head_multiplier": said.HeadScale, "mlp_multipliers": []float64{said.GateScale, said.MLPScale},
+		"attention_in_multiplier": said.AttnIn, "attention_out_multiplier": said.AttnScale, "key_multiplier": said.Scale * math.Sqrt(float64(c.HeadDim)),
 	}
 	if c.attentionless() {
 		k["head_dim"] = r.ValueDim
@@ -259,11 +258,9 @@ func (c Config) mamba(w weights, path string, deviation, residual float64) nn.Re
 	channels := inner + 2*r.Keys*r.KeyDim
 	m.In = w.linear(path+"in_proj", c.Width, inner+channels+r.Values, r.Bias, deviation)
 	m.Conv = w.conv(path+"conv1d", channels, r.Kernel, r.ConvBias, 1/math.Sqrt(float64(r.Kernel)))
-	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values), w.vector(path+"D", r.Values)
+	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values), w.ones(path+"D", r.Values)
 	if !r.NoNorm {
-		if m.Norm, _ = w.plainNorm(path+"norm", inner).(*nn.RMSNorm); m.Norm != nil {
-			m.Norm.Groups = r.Keys
-		}
+		m.Norm = &nn.RMSNorm{Weight: w.ones(path+"norm.weight", inner), Eps: c.Eps, Groups: r.Keys}
 	}
 	m.Out = w.linear(path+"out_proj", inner, c.Width, r.OutBias, residual)
 	return m

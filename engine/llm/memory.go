@@ -107,9 +107,7 @@ func (s *memory) goOn(t *text, r room) *memory {
 // free gives the memory back.
 func (s *memory) free() {
 	for _, c := range s.caches {
-		if c != nil { // a step that failed may not have come to all layers
-			c.Free()
-		}
+		c.Free()
 	}
 	s.caches = nil
 	for _, p := range s.pools {

@@ -18,8 +18,7 @@ type Recurrent struct {
 	Layers []bool // which layers keep one; nil: all
 	Beside bool   // attention stands beside it (Falcon-H1)
 	Kernel int    // inputs of a token's convolution, its own among them
-
-	Act string // after it: see Config; empty: the Config's
+	Act    string // after the convolution of "delta" and "mamba": see Config; empty: the Config's
 
 	Bias, ConvBias, OutBias bool // the first projection, the convolution and the last projection add one ("conv", "mamba")
 
@@ -124,7 +123,7 @@ func (c Config) recurrent(w weights, path string, deviation, residual float64) n
 
 func (c Config) delta(w weights, path string, deviation, residual float64) nn.Recurrent {
 	r := c.Recurrent
-	d := &nn.GatedDelta{Keys: r.Keys, Values: r.Values, KeyDim: r.KeyDim, Dim: r.ValueDim, Act: activations[c.Act]}
+	d := &nn.GatedDelta{Keys: r.Keys, Values: r.Values, KeyDim: r.KeyDim, Dim: r.ValueDim, Act: activations[cmp.Or(r.Act, c.Act)]}
 	keys, values := r.Keys*r.KeyDim, r.Values*r.ValueDim
 	if r.Joined {
 		d.QKVZ = w.linear(path+"in_proj_qkvz", c.Width, 2*keys+2*values, false, deviation)
@@ -137,7 +136,7 @@ func (c Config) delta(w weights, path string, deviation, residual float64) nn.Re
 	}
 	d.Conv = w.conv(path+"conv1d", 2*keys+values, r.Kernel, false, 1/math.Sqrt(float64(r.Kernel)))
 	d.Bias, d.ALog = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values)
-	d.Norm = w.plainNorm(path+"norm", r.ValueDim)
+	d.Norm = &nn.RMSNorm{Weight: w.ones(path+"norm.weight", r.ValueDim), Eps: c.Eps}
 	d.Out = w.linear(path+"out_proj", values, c.Width, false, residual)
 	return d
 }
