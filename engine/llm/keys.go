@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -103,8 +105,8 @@ func (c Config) allKeys(f family) map[string]any {
 		"hidden_act": act, "hidden_activation": act, "rope_theta": c.Rope.Base,
 		"attention_bias": c.QKVBias, "qkv_bias": c.QKVBias, "use_qkv_bias": c.QKVBias, "use_bias": c.QKVBias, "attention_out_bias": c.OutBias,
 		"mlp_bias": c.MLPBias, "bias": c.MLPBias, "use_qk_norm": c.HeadQKNorm, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
-		"embedding_multiplier": said.EmbedScale, "residual_multiplier": said.ResidualScale, "attention_multiplier": said.Scale,
-		"logit_scale": said.HeadScale, "logits_scaling": logits, "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
+		"embedding_multiplier": fraction(said.EmbedScale), "residual_multiplier": fraction(said.ResidualScale), "attention_multiplier": fraction(said.Scale),
+		"logit_scale": fraction(said.HeadScale), "logits_scaling": fraction(logits), "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
 		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": layerTypes(said.Local),
 	}
 	if c.Window > 0 {
@@ -118,6 +120,8 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	if c.Rope.Scaling.Kind != "" {
 		k["rope_scaling"] = ropeKeys(c.Rope.Scaling)
+	} else if f.Type == gptOSS.Type { // where nothing means yarn
+		k["rope_parameters"] = map[string]any{"rope_type": "default", "rope_theta": c.Rope.Base}
 	}
 	if c.LocalRope.Base != 0 {
 		k["rope_local_base_freq"] = c.LocalRope.Base
@@ -144,6 +148,23 @@ func (c Config) allKeys(f family) map[string]any {
 	maps.Copy(k, c.Recurrent.keys(c))
 	c.latentKeys(k)
 	return k
+}
+
+// fraction is a number that transformers does not take for an integer, which some of its settings are not.
+func fraction(x float64) json.Number {
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return json.Number(text)
+}
+
+// fractions are those of several numbers.
+func fractions(list ...float64) (all []json.Number) {
+	for _, x := range list {
+		all = append(all, fraction(x))
+	}
+	return all
 }
 
 // hiddenAct is the name of an activation in folders.
@@ -173,9 +194,9 @@ func (m Mixture) keys(c Config) map[string]any {
 		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
 		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
-		"routed_scaling_factor": cmp.Or(m.Scale, 1), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
-		"output_router_logits": m.Balance != 0, "swiglu_limit": m.Limit, "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
-		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": m.Balance,
+		"routed_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
+		"output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
+		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),
 	}
 	if len(mixed) > 0 {
 		k["moe_layer_end_index"] = mixed[len(mixed)-1]

@@ -63,7 +63,10 @@ var bamba = family{
 		s.biases(c, false)
 		s.mamba(c, s.Int("mamba_expand", 2)*c.Width)
 		attention := s.Numbers("attn_layer_indices")
-		c.Recurrent.Layers = s.layers(c.Layers, "linear_attention", func(i int) bool { return !slices.Contains(attention, float64(i)) })
+		c.Recurrent.Layers = make([]bool, min(max(c.Layers, 0), 1<<20))
+		for i := range c.Recurrent.Layers {
+			c.Recurrent.Layers[i] = !slices.Contains(attention, float64(i))
+		}
 	},
 }
 
@@ -80,7 +83,7 @@ var graniteHybrid = family{
 		if s.Text("position_embedding_type", "") != "rope" {
 			c.NoRope = slices.Repeat([]bool{true}, min(max(c.Layers, 0), 1<<20))
 		}
-		s.graniteBeside(c, s.Int("num_local_experts", 8))
+		s.graniteBeside(c)
 	},
 }
 
@@ -91,7 +94,7 @@ var graniteShared = family{
 	names:  graniteHybrid.names,
 	files:  graniteMoe.files,
 	joined: true,
-	read:   func(s settings, c *Config) { s.graniteBeside(c, s.Int("num_local_experts", 8)) },
+	read:   settings.graniteBeside,
 }
 
 // Nemotron-H, whose layers are each a state, attention or a feed-forward layer.
@@ -128,8 +131,10 @@ var nemotronH = family{
 // kinds are those of the layers of Nemotron-H.
 func (s settings) kinds() []string {
 	kinds := s.Texts("layers_block_type")
-	for _, letter := range s.Text("hybrid_override_pattern", "") {
-		kinds = append(kinds, map[rune]string{'M': "linear_attention", 'E': "moe", '*': "full_attention", '-': "mlp"}[letter])
+	if kinds == nil {
+		for _, letter := range s.Text("hybrid_override_pattern", "") {
+			kinds = append(kinds, map[rune]string{'M': "linear_attention", 'E': "moe", '*': "full_attention", '-': "mlp"}[letter])
+		}
 	}
 	for i, kind := range kinds {
 		kinds[i] = cmp.Or(oldKinds[kind], kind)
@@ -139,20 +144,22 @@ func (s settings) kinds() []string {
 
 // depth is how many layers there are; Nemotron-H lists their kinds instead.
 func (s settings) depth() int {
-	if n := len(s.kinds()); !s.Has("num_hidden_layers") && n > 0 {
-		return n
+	if !s.Has("num_hidden_layers") {
+		if n := len(s.kinds()); n > 0 {
+			return n
+		}
 	}
 	return s.Need("num_hidden_layers")
 }
 
-// graniteBeside reads what Granite's models with a feed-forward layer beside so many experts have in common.
-func (s settings) graniteBeside(c *Config, experts int) {
+// graniteBeside reads what Granite's models with a feed-forward layer beside experts have in common.
+func (s settings) graniteBeside(c *Config) {
 	granite.read(s, c)
 	c.MLPBias, c.JoinedMLP = false, true
 	if c.Hidden < 1 {
 		s.Fail("shared_intermediate_size", "got %d, want a positive number", c.Hidden)
 	}
-	if experts == 0 {
+	if s.Int("num_local_experts", 8) == 0 {
 		return
 	}
 	m := s.mixture(c, 0.001)
@@ -219,7 +226,7 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 		return nil
 	}
 	said := c.said()
-	limits := []any{r.Limits[0], r.Limits[1]}
+	limits := []any{fraction(r.Limits[0]), fraction(r.Limits[1])}
 	if r.Limits[1] == 0 {
 		limits[1] = map[string]string{"__float__": "Infinity"}
 	}
@@ -236,14 +243,17 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 		}
 	}
 	k := map[string]any{
-		"layers_block_type": kinds, "ssm_state_size": r.KeyDim, "mamba_num_heads": r.Values, "mamba_head_dim": r.ValueDim, "time_step_min": r.Limits[0],
+		"layers_block_type": kinds, "ssm_state_size": r.KeyDim, "mamba_num_heads": r.Values, "mamba_head_dim": r.ValueDim, "time_step_min": fraction(r.Limits[0]),
 		"mamba_hidden_act": hiddenAct(cmp.Or(r.Act, c.Act)), "mlp_hidden_act": hiddenAct(c.Act), "layer_norm_epsilon": c.Eps, "use_bias": r.Bias, "use_conv_bias": r.ConvBias, "conv_kernel": r.Kernel, "n_groups": r.Keys,
 		"num_heads": r.Values, "state_size": r.KeyDim, "expand": inner / c.Width, "mamba_d_ssm": inner, "mamba_d_head": r.ValueDim,
 		"mamba_n_heads": r.Values, "mamba_n_groups": r.Keys, "mamba_d_state": r.KeyDim, "mamba_d_conv": r.Kernel, "mamba_expand": inner / c.Width,
 		"mamba_conv_bias": r.ConvBias, "mamba_proj_bias": r.Bias, "projectors_bias": r.OutBias, "mamba_rms_norm": !r.NoNorm,
-		"mamba_norm_before_gate": r.NormFirst, "time_step_limit": limits, "ssm_in_multiplier": said.Recurrent.In, "ssm_out_multiplier": said.Recurrent.Scale,
-		"ssm_multipliers": said.Recurrent.Factors, "lm_head_multiplier": said.HeadScale, "mlp_multipliers": []float64{said.GateScale, said.MLPScale},
-		"attention_in_multiplier": said.AttnIn, "attention_out_multiplier": said.AttnScale, "key_multiplier": said.Scale * math.Sqrt(float64(c.HeadDim)),
+		"mamba_norm_before_gate": r.NormFirst, "time_step_limit": limits, "ssm_in_multiplier": fraction(said.Recurrent.In),
+		"ssm_out_multiplier": fraction(said.Recurrent.Scale),
+		"ssm_multipliers":    fractions(said.Recurrent.Factors[:]...), "lm_head_multiplier": fraction(said.HeadScale),
+		"mlp_multipliers":         fractions(said.GateScale, said.MLPScale),
+		"attention_in_multiplier": fraction(said.AttnIn), "attention_out_multiplier": fraction(said.AttnScale),
+		"key_multiplier": fraction(said.Scale * math.Sqrt(float64(c.HeadDim))),
 	}
 	if c.attentionless() {
 		k["head_dim"] = r.ValueDim
