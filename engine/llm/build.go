@@ -17,10 +17,9 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
-	// plainNorm is an RMSNorm whose weight nothing is added to.
-	plainNorm(path string, width int) nn.Layer
-	// vector has numbers of a shape, of which random ones are 0.
+	// vector has numbers of a shape, of which random ones are 0; those of ones are 1.
 	vector(name string, shape ...int) tensor.Tensor
+	ones(name string, shape ...int) tensor.Tensor
 	// conv has a kernel for each channel.
 	conv(path string, channels, kernel int, bias bool, deviation float64) *nn.Conv
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
@@ -36,7 +35,7 @@ func build(c Config, w weights) *Model {
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
 	m := &Model{Config: c, names: c.names()}
 	w = renamed{w, m.names}
-	m.Embed = w.embedding("model.embed_tokens", deviation)
+	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), deviation)
 	for i := range c.Layers {
 		m.Blocks = append(m.Blocks, c.block(w, i, deviation, residual))
 	}
@@ -48,28 +47,36 @@ func build(c Config, w weights) *Model {
 }
 
 func (c Config) block(w weights, layer int, deviation, residual float64) *Block {
-	path := fmt.Sprintf("model.layers.%d.", layer)
-	b := &Block{Parallel: c.Parallel, Scale: c.ResidualScale}
-	if !c.PostNorm {
+	path := fmt.Sprintf("%s.layers.%d.", rename(c.names(), "model"), layer)
+	b := &Block{
+		Parallel: c.Parallel, Scale: c.ResidualScale,
+		AttnIn: c.AttnIn, RecurrentIn: c.Recurrent.In, AttnScale: c.AttnScale, RecurrentScale: c.Recurrent.Scale, MLPScale: c.MLPScale,
+	}
+	recurs, feeds := c.recurs(layer), c.feeds(layer)
+	if !c.PostNorm && (c.Single == nil || !feeds) {
 		b.AttnNorm = w.norm(path+"input_layernorm", c.Width)
 	}
-	if c.recurs(layer) {
+	if recurs {
 		b.Recurrent = c.recurrent(w, rename(c.names(), path+"mixer")+".", deviation, residual)
-	} else {
-		b.Attn = c.attention(w, layer, path+"self_attn.", deviation, residual)
+	}
+	if c.attends(layer) {
+		b.Attn = c.attention(w, layer, rename(c.names(), path+"self_attn")+".", deviation, residual)
 	}
 	before := "post_attention_layernorm"
 	if c.Sandwich || c.PostNorm {
 		b.AttnAfter = w.norm(path+before, c.Width)
 		before = "pre_feedforward_layernorm"
 	}
-	if !c.PostNorm && !c.Parallel {
+	if !c.PostNorm && !c.Parallel && feeds {
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
-	if c.mixes(layer) {
-		b.Mixture = c.mixture(w, rename(c.names(), path+"mlp")+".", deviation, residual)
-	} else {
+	experts := "mlp"
+	if feeds && (!c.mixes(layer) || c.Mixture.Beside) {
 		b.MLP = c.mlp(w, rename(c.names(), path+"mlp")+".", c.Hidden, deviation, residual)
+		experts = expertsBeside
+	}
+	if c.mixes(layer) {
+		b.Mixture = c.mixture(w, rename(c.names(), path+experts)+".", deviation, residual)
 	}
 	if c.Sandwich || c.PostNorm {
 		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
@@ -105,6 +112,10 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 		a.Sinks = w.vector(path+"sinks", c.Heads)
 	}
 	switch {
+	case c.HeadQKNorm:
+		a.WideNorm = true
+		a.QNorm = &nn.LayerNorm{Weight: w.ones(path+"q_norm.weight", c.Heads, c.HeadDim), Eps: c.Eps, Groups: c.Heads}
+		a.KNorm = &nn.LayerNorm{Weight: w.ones(path+"k_norm.weight", c.KVHeads, c.HeadDim), Eps: c.Eps, Groups: c.KVHeads}
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
 	case c.QKNorm:
@@ -121,7 +132,11 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 	}
 	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, x.Bias, deviation)
 	if x.Correction {
-		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", x.Experts)
+		shape := []int{x.Experts}
+		if f, _ := familyOf(c.family()); f.statics {
+			shape = []int{1, x.Experts}
+		}
+		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", shape...)
 	}
 	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
 	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)
@@ -140,6 +155,12 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 
 func (c Config) mlp(w weights, path string, hidden int, deviation, residual float64) *nn.MLP {
 	m := &nn.MLP{Act: activations[c.Act]}
+	if act := m.Act.Apply; c.GateScale != 0 {
+		if act == nil {
+			act = tensor.Tensor.Silu
+		}
+		m.Act.Apply = func(x tensor.Tensor) tensor.Tensor { return act(x.Mul(c.GateScale)) }
+	}
 	if c.JoinedMLP {
 		m.GateUp = w.linear(path+"gate_up_proj", c.Width, 2*hidden, c.MLPBias, deviation)
 	} else {
@@ -178,11 +199,9 @@ func (r *random) norm(_ string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *random) plainNorm(_ string, width int) nn.Layer {
-	return &nn.RMSNorm{Weight: tensor.Ones(width).Param(), Eps: r.c.Eps}
-}
-
 func (r *random) vector(_ string, shape ...int) tensor.Tensor { return tensor.Zeros(shape...).Param() }
+
+func (r *random) ones(_ string, shape ...int) tensor.Tensor { return tensor.Ones(shape...).Param() }
 
 func (r *random) conv(_ string, channels, kernel int, bias bool, deviation float64) *nn.Conv {
 	c := &nn.Conv{Weight: r.rng.Randn(channels, 1, kernel).Mul(deviation).Param(), Settings: tensor.Conv{Groups: channels}}
@@ -218,8 +237,11 @@ func (r renamed) norm(path string, width int) nn.Layer {
 	return r.weights.norm(rename(r.names, path), width)
 }
 
-// rename gives the last part of a path the name that the family has for it.
+// rename gives the last part of a path the name that the family has for it, and the body of a model its own.
 func rename(names map[string]string, path string) string {
+	if rest, ok := strings.CutPrefix(path, "model."); ok && names["model"] != "" {
+		path = names["model"] + "." + rest
+	}
 	dot := strings.LastIndexByte(path, '.') + 1
 	return path[:dot] + cmp.Or(names[path[dot:]], path[dot:])
 }

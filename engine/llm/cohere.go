@@ -9,7 +9,8 @@ var cohere = family{
 	interleaved: true,
 	read: func(s settings, c *Config) {
 		parallel(s, c)
-		s.Not("use_qk_norm")
+		c.QKNorm = s.Bool("use_qk_norm", false)
+		c.HeadQKNorm = c.QKNorm
 	},
 }
 

@@ -49,12 +49,17 @@ type Config struct {
 	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
+	HeadQKNorm bool    // or by LayerNorms with weights of each head (Command R+)
 	GatedAttn  bool    // attention's result has a gate, beside the queries (Qwen 3 Next)
 
 	Latent Latent // attention of short vectors (DeepSeek); the zero value: there is none
 
 	EmbedScale    float64 // factor of the embedding's vectors, √Width in Gemma; 0 means 1
 	ResidualScale float64 // factor of what attention and feed-forward layer add (Granite); 0 means 1
+	AttnIn        float64 // factor of what attention gets (Falcon-H1); 0 means 1
+	AttnScale     float64 // factor of what it gives; 0 means 1
+	MLPScale      float64 // factor of what the feed-forward layer gives (Falcon-H1); 0 means 1
+	GateScale     float64 // factor of what its activation gets (Falcon-H1); 0 means 1
 	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
 	Scale         float64 // of attention's scores; 0 means 1/√HeadDim
 	ScoreCap      float64 // attention's scores become cap·tanh(scores/cap) (Gemma 2); 0: they do not
@@ -65,7 +70,11 @@ type Config struct {
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
 
-	Recurrent Recurrent // layers in the place of attention; the zero value: there are none
+	Recurrent Recurrent // layers in the place of attention, or beside it; the zero value: there are none
+
+	// Single says of models whose layers have one norm and one part which of them have the feed-forward layer
+	// (none in Mamba-2); nil: layers have attention, or a state, and a feed-forward layer.
+	Single []bool
 
 	// Bidirectional lets tokens see those after them, too, and with a window those that are nearer than it
 	// (EmbeddingGemma). Such a model has vectors, and generates nothing.
@@ -96,6 +105,7 @@ type Mixture struct {
 	Groups     int     // parts of the experts, of which a token has those of the TopGroups best; 0: there are none
 	TopGroups  int
 
+	Beside     bool // the feed-forward layer stands beside the experts, and all tokens go through it (Granite 4)
 	Shared     int  // width inside of an expert that all tokens go through; 0: there is none
 	SharedGate bool // whose result has a factor of its own for each token (Qwen 2)
 
@@ -124,10 +134,26 @@ func (m Mixture) check(layers int) error {
 
 // mixes says whether a layer is a mixture of experts.
 func (c Config) mixes(layer int) bool {
-	return c.Mixture.Experts > 0 && (c.Mixture.Dense == nil || !c.Mixture.Dense[layer])
+	return c.feeds(layer) && c.Mixture.Experts > 0 && (c.Mixture.Dense == nil || !c.Mixture.Dense[layer])
 }
 
+// attends says whether a layer has attention.
+func (c Config) attends(layer int) bool {
+	return (c.Single == nil || !c.feeds(layer)) && (c.Recurrent.Beside || !c.recurs(layer))
+}
+
+// attentionless says whether all layers have a state instead.
+func (c Config) attentionless() bool {
+	return c.Recurrent.Kind != "" && c.Recurrent.Layers == nil && !c.Recurrent.Beside
+}
+
+// feeds says whether a layer has a feed-forward layer, or experts.
+func (c Config) feeds(layer int) bool { return c.Single == nil || c.Single[layer] }
+
 func (c Config) withDefaults() Config {
+	if c.attentionless() {
+		c.Heads, c.KVHeads, c.HeadDim = 1, 1, 2 // which no layer has
+	}
 	c.KVHeads = cmp.Or(c.KVHeads, c.Heads)
 	if c.HeadDim == 0 && c.Heads > 0 {
 		c.HeadDim = c.Width / c.Heads
@@ -169,6 +195,8 @@ func (c Config) check() error {
 		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu or relu2", c.Act)
 	case c.Window < 0 || c.Local != nil && len(c.Local) != c.Layers:
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want 0 or more, and one kind for each of %d layers", c.Window, len(c.Local), c.Layers)
+	case c.Single != nil && len(c.Single) != c.Layers:
+		return fmt.Errorf("got %d layers with one part, want %d", len(c.Single), c.Layers)
 	case c.NoRope != nil && len(c.NoRope) != c.Layers:
 		return fmt.Errorf("got %d layers with or without rotary positions, want %d", len(c.NoRope), c.Layers)
 	}
@@ -183,6 +211,7 @@ func (c Config) check() error {
 	}
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
+		"attention in": c.AttnIn, "attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale,
 		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
@@ -206,8 +235,11 @@ func (c Config) together() error {
 		{c.NormBias && !c.LayerNorm, "NormBias without LayerNorm, want norms that have one"},
 		{c.PostNorm && (c.Sandwich || c.Parallel), "PostNorm with Sandwich or Parallel, want one order of norms"},
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
-		{(c.WideQKNorm || c.LateQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm, "WideQKNorm or LateQKNorm, want QKNorm and one of them"},
-		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP), "Mixture with Plain or JoinedMLP, want experts with a gate"},
+		{(c.WideQKNorm || c.LateQKNorm || c.HeadQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm || c.HeadQKNorm && (c.WideQKNorm || c.LateQKNorm),
+			"WideQKNorm, LateQKNorm or HeadQKNorm, want QKNorm and one of them"},
+		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP && !c.Mixture.Beside), "Mixture with Plain or JoinedMLP, want experts with a gate"},
+		{c.Mixture.Beside && c.Mixture.Dense != nil, "Mixture with Beside and Dense, want one of them"},
+		{c.Single != nil && (c.Parallel || c.Sandwich || c.PostNorm), "Single with Parallel, Sandwich or PostNorm, want one norm"},
 		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},
 		{c.GatedAttn && c.JoinedQKV, "GatedAttn and JoinedQKV, want one of them"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},

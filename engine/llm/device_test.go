@@ -1,12 +1,16 @@
 package llm
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A GPU that the processor plays, and the reference, generate what the processor does: with each type of
@@ -51,6 +55,39 @@ func TestGenerationOnEmulatedGPU(t *testing.T) {
 		for i, got := range generate(name) {
 			if !slices.Equal(got, want[i]) {
 				t.Errorf("%s, text %d: got %v, want %v", name, i, got, want[i])
+			}
+		}
+	}
+}
+
+// Scores of models with states, of several parts of a scan, are those of the processor, and gradients, too.
+func TestStatesOnEmulatedGPU(t *testing.T) {
+	devicetest.Emulated(t)
+	d, err := device.Lookup("emulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := randomTokens(rand.New(rand.NewPCG(8, 4)), 71)
+	for name, m := range recurrentDecoders() {
+		if name != "mamba beside" && !long.Tests() {
+			continue
+		}
+		run := func(d device.Device) (list []tensor.Tensor) {
+			m.To(d)
+			tensor.Within(device.On(t.Context(), d), func() {
+				loss := m.Loss(tensor.From(ids[:70], 1, 70), tensor.From(ids[1:], 1, 70))
+				list = append(tensor.Grad(loss, nn.Values(nn.Params(m))...), loss)
+				for i := range list {
+					list[i] = list[i].To(device.CPU(0))
+				}
+				tensor.Eval(list...)
+			})
+			return list
+		}
+		want, got := run(device.CPU(0)), run(d)
+		for i, w := range want {
+			if diff := tensor.MaxAbsDiff(got[i], w); !(diff <= 1e-4*(1+w.Abs().Max().Item())) {
+				t.Errorf("%s: result %d differs by %g", name, i, diff)
 			}
 		}
 	}

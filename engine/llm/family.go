@@ -33,6 +33,7 @@ type family struct {
 	joined      bool // folders have one tensor for the layers of all experts
 	straight    bool // which is [experts in out], not [experts out in]
 	ahead       bool // folders have layers beyond the last, which guess tokens further ahead: they are not read
+	statics     bool // the numbers by which routers choose are a row of a matrix (ERNIE)
 	grows       bool // queries grow with their position, by llama_4_scaling_beta
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
 	names map[string]string
@@ -48,9 +49,9 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
-	lfm2, qwen3Next, qwen35, qwen35Moe,
-	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe,
-	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, stableLM, jais2, vaultGemma,
+	lfm2, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
+	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
+	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma,
 }
 
 // familyOf finds a family by its model_type.
@@ -84,9 +85,15 @@ func (s settings) windows(n int, other func(i int) bool) []bool {
 	return s.layers(n, "sliding_attention", other)
 }
 
+// oldKinds are words of layer_types that older folders have for others.
+var oldKinds = map[string]string{"mamba": "linear_attention", "attention": "full_attention"}
+
 // layers reads which layers are of a kind: layer_types, or what other says where there is none; nil: all.
 func (s settings) layers(n int, kind string, other func(i int) bool) []bool {
 	kinds := s.Texts("layer_types")
+	for i, word := range kinds {
+		kinds[i] = cmp.Or(oldKinds[word], word)
+	}
 	if n < 1 || n > 1<<20 || s.Err() != nil {
 		return nil // refused by the check of all lengths
 	}
@@ -186,8 +193,8 @@ func (s settings) config() Config {
 		return Config{}
 	}
 	c := Config{
-		Family: name, Vocab: s.Need("vocab_size"), Layers: s.Need("num_hidden_layers"), Width: s.Need("hidden_size"),
-		Heads: s.Need("num_attention_heads"), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),
+		Family: name, Vocab: s.Need("vocab_size"), Layers: s.depth(), Width: s.Need("hidden_size"),
+		Heads: s.heads(), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),
 		Hidden: s.hidden(), Context: s.Int("max_position_embeddings", 0),
 		Untied: !s.Bool("tie_word_embeddings", false), Eps: s.Number("rms_norm_eps", 1e-6),
 	}

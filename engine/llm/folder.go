@@ -204,12 +204,12 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
-func (p places) plainNorm(path string, _ int) nn.Layer { return p.layer(path, false) }
-
 func (p places) vector(name string, _ ...int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}
 }
+
+func (p places) ones(name string, _ ...int) tensor.Tensor { return p.vector(name) }
 
 func (p places) conv(path string, _, _ int, bias bool, _ float64) *nn.Conv {
 	p.layer(path, bias)

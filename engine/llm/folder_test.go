@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -77,11 +78,58 @@ func TestLoadRefuses(t *testing.T) {
 		{"phi3-long", map[string]any{"num_attention_heads": 2}, "short and"},
 		{"gemma3", map[string]any{"layer_types": []string{"full_attention"}}, "layer_types: got 1 layers, want 7"},
 		{"gemma2", map[string]any{"use_bidirectional_attention": true}, "use_bidirectional_attention"},
+		{"mamba2", map[string]any{"num_heads": 3}, "got 3 heads with a state of width 8, want a width of 32 together"},
+		{"mamba2", map[string]any{"n_groups": 3}, "want positive numbers of at most 65536, and a multiple"},
+		{"mamba2", map[string]any{"conv_kernel": 0}, "got convolutions of 0 inputs"},
+		{"mamba2", map[string]any{"time_step_limit": []any{0.1}}, "time_step_limit: got 1 numbers, want 2"},
+		{"mamba2", map[string]any{"time_step_limit": []any{2, 1}}, "got a step from 2 to 1"},
+		{"mamba2", map[string]any{"time_step_limit": []any{0, "much"}}, `time_step_limit: got [0,"much"], want a list of numbers`},
+		{"falcon_h1", map[string]any{"ssm_multipliers": []float64{1, 2}}, "ssm_multipliers: got 2 numbers, want 5"},
+		{"nemotron_h", map[string]any{"layers_block_type": []string{"moe"}}, `layers_block_type: got "moe", want mlp, linear_attention or full_attention`},
+		{"nemotron_h", map[string]any{"layers_block_type": nil, "hybrid_override_pattern": "M-*-"}, "has no place for tensors"},
+		{"nemotron_h", map[string]any{"layers_block_type": nil}, "num_hidden_layers: is not there"},
+		{"internlm3", map[string]any{"bias": true, "mlp_bias": nil}, "qkv_bias: got false and bias true, want the same"},
+		{"ernie4_5_moe", map[string]any{"moe_norm_min": 0.1}, "moe_norm_min: got 0.1"},
+		{"granitemoeshared", map[string]any{"shared_intermediate_size": 0}, "shared_intermediate_size: got 0"},
 		{"gemma2", map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar: got 0"},
 	} {
 		_, err := Load(context.Background(), changed(t, test.fixture, test.changes))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s with %v: got %v, want %q", test.fixture, test.changes, err, test.want)
+		}
+	}
+}
+
+// Folders of older transformers have other words for kinds of layers, and numbers that JSON has not.
+func TestOlderFoldersOfStates(t *testing.T) {
+	for fixture, changes := range map[string]map[string]any{
+		"granitemoehybrid": {"layer_types": []string{"mamba", "attention", "mamba"}, "position_embedding_type": "nope", "time_step_limit": "LIMITS"},
+		"falcon_h1":        {"rope_parameters": nil, "rope_theta": 10000.0, "mamba_d_head": "auto", "time_step_limit": "LIMITS"},
+		"mamba2":           {"time_step_limit": "LIMITS"},
+		"nemotron_h":       {"layers_block_type": nil, "hybrid_override_pattern": "M-*-M", "num_hidden_layers": 5, "time_step_limit": "LIMITS"},
+	} {
+		dir := changed(t, fixture, changes)
+		path := filepath.Join(dir, configFile)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte(`"LIMITS"`), []byte(`[0.0, Infinity]`), 1)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m, again := loaded(t, dir), filepath.Join(t.TempDir(), "m")
+		if err := Save(again, m); err != nil {
+			t.Fatal(err)
+		}
+		expected, _, err := safetensors.Load(filepath.Join(dir, "expected.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*Model{m, loaded(t, again)} {
+			if d := relative(m.Logits(expected["ids"]), expected["logits"]); !(d <= 1e-5) {
+				t.Errorf("%s: logits differ by %.3g of the largest", fixture, d)
+			}
 		}
 	}
 }

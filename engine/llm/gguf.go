@@ -123,7 +123,9 @@ func (c Config) said() Config {
 	c.Seed, c.Checkpoint, c.DType, c.Compute = 0, false, 0, 0
 	c.Act = cmp.Or(c.Act, "silu")
 	c.Scale = cmp.Or(c.Scale, 1/math.Sqrt(float64(c.HeadDim)))
-	c.EmbedScale, c.ResidualScale, c.HeadScale = cmp.Or(c.EmbedScale, 1), cmp.Or(c.ResidualScale, 1), cmp.Or(c.HeadScale, 1)
+	for _, x := range []*float64{&c.EmbedScale, &c.ResidualScale, &c.HeadScale, &c.AttnIn, &c.AttnScale, &c.MLPScale, &c.GateScale} {
+		*x = cmp.Or(*x, 1)
+	}
 	local, noRope, windows := make([]bool, c.Layers), make([]bool, c.Layers), false
 	for i := range local {
 		local[i], noRope[i] = c.local(i), c.NoRope != nil && c.NoRope[i]

@@ -239,6 +239,7 @@ var noGGUF = map[string]string{
 	"qwen3_moe-window": "Normalise", "qwen3_moe-yarn": "Normalise",
 	"smollm3-bias": "NoRope", "smollm3-window": "NoRope", // llama.cpp knows which layers turn nothing
 	"cohere-bias": "lm_head.weight", "cohere2-bias": "lm_head.weight", "phi-norms": "k_layernorm.bias", // tensors that it does not have
+	"cohere-norms": "QKNorm", "cohere-normed": "QKNorm", // nor does mcs know them in such a file
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -88,7 +91,7 @@ func (c Config) saidBy(f family) (map[string]any, []difference, error) {
 // allKeys are the settings of all families that c says, under each name that a family has for them.
 func (c Config) allKeys(f family) map[string]any {
 	c = c.withDefaults()
-	act := map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2"}[c.Act]
+	act := hiddenAct(c.Act)
 	said := c.said()
 	logits := 1 / said.HeadScale
 	if f.Type == "hyperclovax" {
@@ -101,9 +104,9 @@ func (c Config) allKeys(f family) map[string]any {
 		"rms_norm_eps": c.Eps, "layer_norm_eps": c.Eps, "norm_eps": c.Eps, "norm_epsilon": c.Eps,
 		"hidden_act": act, "hidden_activation": act, "rope_theta": c.Rope.Base,
 		"attention_bias": c.QKVBias, "qkv_bias": c.QKVBias, "use_qkv_bias": c.QKVBias, "use_bias": c.QKVBias, "attention_out_bias": c.OutBias,
-		"mlp_bias": c.MLPBias, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
-		"embedding_multiplier": said.EmbedScale, "residual_multiplier": said.ResidualScale, "attention_multiplier": said.Scale,
-		"logit_scale": said.HeadScale, "logits_scaling": logits, "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
+		"mlp_bias": c.MLPBias, "bias": c.MLPBias, "use_qk_norm": c.HeadQKNorm, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
+		"embedding_multiplier": fraction(said.EmbedScale), "residual_multiplier": fraction(said.ResidualScale), "attention_multiplier": fraction(said.Scale),
+		"logit_scale": fraction(said.HeadScale), "logits_scaling": fraction(logits), "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
 		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": layerTypes(said.Local),
 	}
 	if c.Window > 0 {
@@ -117,6 +120,8 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	if c.Rope.Scaling.Kind != "" {
 		k["rope_scaling"] = ropeKeys(c.Rope.Scaling)
+	} else if f.Type == gptOSS.Type { // where nothing means yarn
+		k["rope_parameters"] = map[string]any{"rope_type": "default", "rope_theta": c.Rope.Base}
 	}
 	if c.LocalRope.Base != 0 {
 		k["rope_local_base_freq"] = c.LocalRope.Base
@@ -132,11 +137,39 @@ func (c Config) allKeys(f family) map[string]any {
 			turning[i] = 1
 		}
 	}
-	k["no_rope_layers"] = turning
+	k["no_rope_layers"], k["num_local_experts"] = turning, 0
+	if slices.Contains(turning, 1) {
+		k["position_embedding_type"] = "rope"
+	}
+	if f.names["mlp"] == "shared_mlp" {
+		k["shared_intermediate_size"] = c.Hidden
+	}
 	maps.Copy(k, c.Mixture.keys(c))
 	maps.Copy(k, c.Recurrent.keys(c))
 	c.latentKeys(k)
 	return k
+}
+
+// fraction is a number that transformers does not take for an integer, which some of its settings are not.
+func fraction(x float64) json.Number {
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return json.Number(text)
+}
+
+// fractions are those of several numbers.
+func fractions(list ...float64) (all []json.Number) {
+	for _, x := range list {
+		all = append(all, fraction(x))
+	}
+	return all
+}
+
+// hiddenAct is the name of an activation in folders.
+func hiddenAct(act string) string {
+	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2"}[act]
 }
 
 // keys are the settings of a mixture of experts.
@@ -144,22 +177,34 @@ func (m Mixture) keys(c Config) map[string]any {
 	if m.Experts == 0 {
 		return nil
 	}
-	dense, first := []int{}, 0
+	dense, mixed, first, apart := []int{}, []int{}, 0, 1
 	for i := range c.Layers {
 		if !c.mixes(i) {
 			dense = append(dense, i)
 			if i == first {
 				first++
 			}
+			continue
+		}
+		if mixed = append(mixed, i); len(mixed) == 2 {
+			apart = i - first
 		}
 	}
-	return map[string]any{
+	k := map[string]any{
 		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
 		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
-		"routed_scaling_factor": cmp.Or(m.Scale, 1), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
-		"output_router_logits": m.Balance != 0, "swiglu_limit": m.Limit, "moe_topk": m.TopK, "router_aux_loss_coef": m.Balance,
+		"routed_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
+		"output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
+		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),
 	}
+	if len(mixed) > 0 {
+		k["moe_layer_end_index"] = mixed[len(mixed)-1]
+	}
+	if m.Beside {
+		k["intermediate_size"] = m.Hidden
+	}
+	return k
 }
 
 func layerTypes(local []bool) []string {

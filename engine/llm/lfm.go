@@ -19,7 +19,8 @@ var lfm2 = family{
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.QKNorm, c.Act, c.Eps = s.Int("num_key_value_heads", 8), true, "", s.Number("norm_eps", 1e-5)
 		c.Untied = !s.Bool("tie_embedding", s.Bool("tie_word_embeddings", true))
-		c.Recurrent = Recurrent{Kind: "conv", Kernel: s.Int("conv_L_cache", 3), Bias: s.Bool("conv_bias", false)}
+		bias := s.Bool("conv_bias", false)
+		c.Recurrent = Recurrent{Kind: "conv", Kernel: s.Int("conv_L_cache", 3), Bias: bias, ConvBias: bias, OutBias: bias}
 		attention := s.Numbers("full_attn_idxs")
 		c.Recurrent.Layers = s.layers(c.Layers, "conv", func(i int) bool {
 			return attention != nil && !slices.Contains(attention, float64(i))
@@ -34,6 +35,12 @@ var lfm2 = family{
 func (s settings) hidden() int {
 	if s.Has("block_ff_dim") {
 		return s.Need("block_ff_dim")
+	}
+	if s.Has("shared_intermediate_size") {
+		return s.Need("shared_intermediate_size") // Granite's, which stand beside experts
+	}
+	if !s.Has("intermediate_size") && s.Has("state_size") {
+		return 0 // Mamba-2
 	}
 	if s.Has("moe_intermediate_size") && !s.Has("intermediate_size") {
 		return s.Need("moe_intermediate_size") // Qwen 3.5, all of whose layers have experts

@@ -179,6 +179,20 @@ var ernie = family{
 	},
 }
 
+// InternLM 3.
+var internLM3 = family{
+	Family: ggufhub.Family{Type: "internlm3"},
+	class:  "InternLM3ForCausalLM",
+	read: func(s settings, c *Config) {
+		c.QKVBias = s.Bool("attention_bias", s.Bool("qkv_bias", false))
+		c.OutBias, c.MLPBias = c.QKVBias, s.Bool("mlp_bias", s.Bool("bias", false))
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 2), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		if c.QKVBias != c.MLPBias {
+			s.Fail("qkv_bias", "got %v and bias %v, want the same", c.QKVBias, c.MLPBias)
+		}
+	},
+}
+
 // Arcee, whose feed-forward layers have no gate.
 var arcee = family{
 	Family: ggufhub.Family{Type: "arcee", Architecture: "arcee", Interleaved: true, Tells: biasTells},

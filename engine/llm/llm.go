@@ -8,7 +8,7 @@
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
 // pages.go, memory.go, states.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go,
 // read.go; chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go, phi.go, olmo.go, cohere.go,
-// glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go.
+// glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go, mamba.go.
 package llm
 
 import (
@@ -25,18 +25,22 @@ import (
 
 // A Block is one layer of a decoder: x + attention(norm(x)), then x + mlp(norm(x)). With AttnAfter and
 // MLPAfter what attention and mlp give is normalised, too, before it is added. A norm that is nil leaves what
-// it gets.
+// it gets. In the place of attention, or beside it, a layer may have one with a state, and in the place of
+// mlp, or beside it, experts: what stands side by side is added up. A block without one half leaves it out.
 type Block struct {
 	AttnNorm  nn.Layer
 	Attn      *nn.Attention
-	Recurrent nn.Recurrent // in the place of Attn, which is nil then; or nil
+	Recurrent nn.Recurrent
 	AttnAfter nn.Layer
 	MLPNorm   nn.Layer
 	MLP       *nn.MLP
-	Mixture   *nn.Mixture // of experts, in the place of MLP, which is nil then; or nil
+	Mixture   *nn.Mixture // of experts
 	MLPAfter  nn.Layer
 	Parallel  bool    // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
 	Scale     float64 // of what is added to x; 0 means 1
+
+	AttnIn, RecurrentIn                 float64 // of what each of them gets; 0 means 1
+	AttnScale, RecurrentScale, MLPScale float64 // of what each of them gives; 0 means 1
 }
 
 // Forward maps x [B T width] at positions i64 [T].
@@ -46,17 +50,13 @@ func (b *Block) Forward(x, positions tensor.Tensor) tensor.Tensor {
 
 // forward is Forward, which adds what the block's router says to routed, unless that is nil.
 func (b *Block) forward(x, positions tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
-	in := through(b.AttnNorm, x)
-	if b.Recurrent != nil {
-		return b.rest(x, in, b.Recurrent.Forward(in, tensor.Tensor{}), routed)
-	}
-	return b.rest(x, in, b.Attn.Forward(in, positions), routed)
+	return b.halves(x, routed, func(in tensor.Tensor) tensor.Tensor { return b.Attn.Forward(in, positions) },
+		func(in tensor.Tensor) tensor.Tensor { return b.Recurrent.Forward(in, tensor.Tensor{}) })
 }
 
 // Both is Forward for tokens that see those after them, too: see nn.Attention.
 func (b *Block) Both(x, positions, seen tensor.Tensor) tensor.Tensor {
-	in := through(b.AttnNorm, x)
-	return b.rest(x, in, b.Attn.Both(in, positions, seen), nil)
+	return b.halves(x, nil, func(in tensor.Tensor) tensor.Tensor { return b.Attn.Both(in, positions, seen) }, nil)
 }
 
 // ForwardPacked is Forward for rows of several documents: see nn.Attention.
@@ -65,41 +65,54 @@ func (b *Block) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 }
 
 func (b *Block) forwardPacked(x, starts tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
-	in := through(b.AttnNorm, x)
-	if b.Recurrent != nil {
-		return b.rest(x, in, b.Recurrent.Forward(in, starts), routed)
-	}
-	return b.rest(x, in, b.Attn.ForwardPacked(in, starts), routed)
+	return b.halves(x, routed, func(in tensor.Tensor) tensor.Tensor { return b.Attn.ForwardPacked(in, starts) },
+		func(in tensor.Tensor) tensor.Tensor { return b.Recurrent.Forward(in, starts) })
 }
 
 // Continue is Forward for tokens that follow those in the cache.
 func (b *Block) Continue(x tensor.Tensor, s nn.Step, c *nn.Cache) tensor.Tensor {
-	in := through(b.AttnNorm, x)
-	if b.Recurrent != nil {
-		return b.rest(x, in, b.Recurrent.Continue(in, s, c), nil)
-	}
-	return b.rest(x, in, b.Attn.Continue(in, s, c), nil)
+	return b.halves(x, nil, func(in tensor.Tensor) tensor.Tensor { return b.Attn.Continue(in, s, c) },
+		func(in tensor.Tensor) tensor.Tensor { return b.Recurrent.Continue(in, s, c) })
 }
 
-// rest is what follows attention to in, which has seen what it has.
-func (b *Block) rest(x, in, seen tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
-	x = x.Add(scaled(through(b.AttnAfter, seen), b.Scale))
+// halves are attention, or what knows the other tokens in another way, and the feed-forward layer.
+func (b *Block) halves(x tensor.Tensor, routed *[]nn.Routing, attention, recurrent func(in tensor.Tensor) tensor.Tensor) tensor.Tensor {
+	in := through(b.AttnNorm, x)
+	var seen, fed tensor.Tensor
+	if b.Attn != nil {
+		seen = scaled(attention(scaled(in, b.AttnIn)), b.AttnScale)
+	}
+	if b.Recurrent != nil {
+		seen = added(seen, scaled(recurrent(scaled(in, b.RecurrentIn)), b.RecurrentScale))
+	}
+	if !seen.IsNone() {
+		x = x.Add(scaled(through(b.AttnAfter, seen), b.Scale))
+	}
 	if !b.Parallel {
 		in = through(b.MLPNorm, x)
 	}
-	return x.Add(scaled(through(b.MLPAfter, b.feed(in, routed)), b.Scale))
+	if b.MLP != nil {
+		fed = scaled(b.MLP.Forward(in), b.MLPScale)
+	}
+	if b.Mixture != nil {
+		y, r := b.Mixture.Routed(in)
+		if routed != nil {
+			*routed = append(*routed, r)
+		}
+		fed = added(fed, y)
+	}
+	if fed.IsNone() {
+		return x
+	}
+	return x.Add(scaled(through(b.MLPAfter, fed), b.Scale))
 }
 
-// feed is what the feed-forward layer makes of in.
-func (b *Block) feed(in tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
-	if b.Mixture == nil {
-		return b.MLP.Forward(in)
+// added is x + y, y where x is none.
+func added(x, y tensor.Tensor) tensor.Tensor {
+	if x.IsNone() {
+		return y
 	}
-	y, r := b.Mixture.Routed(in)
-	if routed != nil {
-		*routed = append(*routed, r)
-	}
-	return y
+	return x.Add(y)
 }
 
 func through(n nn.Layer, x tensor.Tensor) tensor.Tensor {
@@ -132,19 +145,26 @@ func (b *Block) Members() []nn.Member {
 	norm("input_layernorm", b.AttnNorm)
 	if b.Recurrent != nil {
 		list = append(list, nn.Member{Name: "mixer", Part: b.Recurrent})
-	} else {
+	}
+	if b.Attn != nil {
 		list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
 	}
 	norm("post_attention_layernorm", b.AttnAfter)
 	norm(before, b.MLPNorm)
-	if b.Mixture != nil {
-		list = append(list, nn.Member{Name: "mlp", Part: b.Mixture})
-	} else {
+	experts := "mlp"
+	if b.MLP != nil {
 		list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
+		experts = expertsBeside
+	}
+	if b.Mixture != nil {
+		list = append(list, nn.Member{Name: experts, Part: b.Mixture})
 	}
 	norm("post_feedforward_layernorm", b.MLPAfter)
 	return list
 }
+
+// expertsBeside is what experts are called beside a feed-forward layer.
+const expertsBeside = "block_sparse_moe"
 
 // A Model is a decoder language model.
 type Model struct {
@@ -382,8 +402,12 @@ func (m *Model) Members() []nn.Member {
 func (m *Model) String() string {
 	c := m.Config
 	parameters, bytes := nn.Size(m)
-	text := fmt.Sprintf("decoder: %s × %d, %s (%d for keys), vocabulary %d · %d parameters, %s",
-		units.Plural(int64(c.Layers), "layer"), c.Width, units.Plural(int64(c.Heads), "head"), c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
+	heads := fmt.Sprintf("%s (%d for keys), ", units.Plural(int64(c.Heads), "head"), c.KVHeads)
+	if c.attentionless() {
+		heads = ""
+	}
+	text := fmt.Sprintf("decoder: %s × %d, %svocabulary %d · %d parameters, %s",
+		units.Plural(int64(c.Layers), "layer"), c.Width, heads, c.Vocab, parameters, units.Bytes(int64(bytes)))
 	if x := c.Mixture; x.Experts > 0 {
 		text += fmt.Sprintf(" · %d of %d experts a token", x.TopK, x.Experts)
 	}

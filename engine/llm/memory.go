@@ -53,7 +53,10 @@ func (m *Model) memory(kept dtype.Type, r room) *memory {
 	s := &memory{m: m, kept: kept, room: r}
 	for i, b := range m.Blocks {
 		if b.Recurrent != nil {
-			s.states.layers, s.of = append(s.states.layers, i), append(s.of, nil)
+			s.states.layers = append(s.states.layers, i)
+		}
+		if b.Attn == nil {
+			s.of = append(s.of, nil)
 			continue
 		}
 		window := b.Attn.Window
@@ -104,9 +107,7 @@ func (s *memory) goOn(t *text, r room) *memory {
 // free gives the memory back.
 func (s *memory) free() {
 	for _, c := range s.caches {
-		if c != nil { // a step that failed may not have come to all layers
-			c.Free()
-		}
+		c.Free()
 	}
 	s.caches = nil
 	for _, p := range s.pools {
@@ -409,12 +410,14 @@ func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
 		}
 		return part
 	}
-	at, steps := next(b, width), map[*pool]nn.Step{}
+	at := next(b, width)
+	var texts tensor.Tensor
 	if s.states.layers != nil {
-		steps[nil] = nn.Step{Positions: at, Texts: next(b)}
+		texts = next(b)
 	}
+	steps := map[*pool]nn.Step{nil: {Positions: at, Texts: texts}}
 	for _, p := range s.pools {
-		steps[p] = nn.Step{Positions: at, Slots: next(b * width), Last: next(b, width), Pages: next(b, p.listed), Page: pageTokens}
+		steps[p] = nn.Step{Positions: at, Texts: texts, Slots: next(b * width), Last: next(b, width), Pages: next(b, p.listed), Page: pageTokens}
 	}
 	return steps
 }

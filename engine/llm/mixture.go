@@ -64,6 +64,38 @@ var glm4Moe = family{
 	},
 }
 
+// ERNIE 4.5 with experts in some layers.
+var ernieMoe = family{
+	Family:      ggufhub.Family{Type: "ernie4_5_moe", Theta: 5e5},
+	class:       "Ernie4_5_MoeForCausalLM",
+	names:       map[string]string{"shared_expert": "shared_experts"},
+	files:       []string{".gate.e_score_correction_bias", ".moe_statics.e_score_correction_bias"},
+	interleaved: true,
+	ahead:       true,
+	statics:     true,
+	read: func(s settings, c *Config) {
+		ernie.read(s, c)
+		c.KVHeads, c.HeadDim, c.HeadBias = s.Int("num_key_value_heads", 4), s.Int("head_dim", 0), c.QKVBias
+		m := &c.Mixture
+		*m = Mixture{Experts: s.Int("moe_num_experts", 64), TopK: s.Int("moe_k", 6), Hidden: s.Int("moe_intermediate_size", 1536), Normalise: true, Correction: true}
+		m.Shared = m.Hidden * s.Int("moe_num_shared_experts", 2)
+		if s.Bool("output_router_logits", false) {
+			m.Balance = s.Number("router_aux_loss_coef", 0.001)
+		}
+		if least := s.Number("moe_norm_min", 1e-12); least > 1e-6 {
+			s.Fail("moe_norm_min", "got %v, want at most 1e-6", least)
+		}
+		first, last, dense := s.Int("moe_layer_start_index", 1), s.Int("moe_layer_end_index", -1), s.every("moe_layer_interval", 1)
+		if last < 0 {
+			last = c.Layers - 1
+		}
+		m.Dense = make([]bool, min(max(c.Layers, 0), 1<<20))
+		for i := range m.Dense {
+			m.Dense[i] = dense(i) || i < first || i > last
+		}
+	},
+}
+
 // dots.llm1, which is Qwen 3 with the experts of DeepSeek V3.
 var dots1 = family{
 	Family: ggufhub.Family{Type: "dots1"},

@@ -19,11 +19,9 @@ import (
 func eachMixture(t *testing.T, test func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor)) {
 	t.Helper()
 	count := 0
-	eachFamily(t, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
-		if m.Config.Mixture.Experts > 0 {
-			count++
-			test(t, dir, m, expected)
-		}
+	eachFamilyOf(t, func(c Config) bool { return c.Mixture.Experts > 0 }, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
+		count++
+		test(t, dir, m, expected)
 	})
 	if count == 0 {
 		t.Error("there is no small model with experts")

@@ -65,10 +65,6 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *reader) plainNorm(path string, width int) nn.Layer {
-	return &nn.RMSNorm{Weight: r.Vector(path+".weight", width), Eps: r.c.Eps}
-}
-
 func (r *reader) vector(name string, shape ...int) tensor.Tensor {
 	t := r.Tensor(name, shape...)
 	if r.Err() != nil {
@@ -76,6 +72,8 @@ func (r *reader) vector(name string, shape ...int) tensor.Tensor {
 	}
 	return t.Cast(dtype.F32).Named(name).Param()
 }
+
+func (r *reader) ones(name string, shape ...int) tensor.Tensor { return r.vector(name, shape...) }
 
 func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
 	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}

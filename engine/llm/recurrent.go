@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -11,22 +13,30 @@ import (
 // A Recurrent says which layers of a model keep a state in place of keys and values, and how.
 type Recurrent struct {
 	// Kind is "conv": short convolutions between two gates (LFM 2); "delta": gated delta nets (Qwen 3 Next
-	// and 3.5); empty: there are none.
+	// and 3.5); "mamba": Mamba-2; empty: there are none.
 	Kind   string
 	Layers []bool // which layers keep one; nil: all
+	Beside bool   // attention stands beside it (Falcon-H1)
 	Kernel int    // inputs of a token's convolution, its own among them
-	Bias   bool   // convolutions and projections add one ("conv")
+	Act    string // after the convolution of "delta" and "mamba": see Config; empty: the Config's
 
-	Keys, Values     int  // heads of keys and of values ("delta")
-	KeyDim, ValueDim int  // their widths
+	Bias, ConvBias, OutBias bool // the first projection, the convolution and the last projection add one ("conv", "mamba")
+
+	Keys, Values     int  // heads of keys and of values ("delta"); groups and heads ("mamba")
+	KeyDim, ValueDim int  // their widths; those of B and x ("mamba")
 	Joined           bool // their projections are two matrices (Qwen 3 Next)
+
+	NoNorm, NormFirst bool       // what heads give is not normalised, or before its gate (Falcon-H1)
+	Limits            [2]float64 // of Δ: see nn.Mamba
+	Factors           [5]float64 // see nn.Mamba
+	In, Scale         float64    // factors of what the layer gets and gives (Falcon-H1); 0 means 1
 }
 
 // maxKernel is the longest convolution: each of its inputs is a product of its own.
 const maxKernel = 64
 
 // recurrentKinds are the words of layer_types, by those of Kind.
-var recurrentKinds = map[string]string{"conv": "conv", "delta": "linear_attention"}
+var recurrentKinds = map[string]string{"conv": "conv", "delta": "linear_attention", "mamba": "linear_attention"}
 
 // check says what no model can have.
 func (r Recurrent) check(layers int) error {
@@ -34,12 +44,16 @@ func (r Recurrent) check(layers int) error {
 	case r.Kind == "":
 		return nil
 	case recurrentKinds[r.Kind] == "":
-		return fmt.Errorf("got recurrent layers of the kind %q, want conv or delta", r.Kind)
-	case r.Kind == "delta" && (min(r.Keys, r.Values, r.KeyDim, r.ValueDim) < 1 || max(r.Keys, r.Values, r.KeyDim, r.ValueDim) > 1<<16 || r.Values%r.Keys != 0):
+		return fmt.Errorf("got recurrent layers of the kind %q, want conv, delta or mamba", r.Kind)
+	case r.Kind != "conv" && (min(r.Keys, r.Values, r.KeyDim, r.ValueDim) < 1 || max(r.Keys, r.Values, r.KeyDim, r.ValueDim) > 1<<16 || r.Values%r.Keys != 0):
 		return fmt.Errorf("got %d heads of keys of width %d and %d of values of width %d, want positive numbers of at most 65536, and a multiple",
 			r.Keys, r.KeyDim, r.Values, r.ValueDim)
 	case r.Kernel < 1 || r.Kernel > maxKernel:
 		return fmt.Errorf("got convolutions of %d inputs, want 1 to %d", r.Kernel, maxKernel)
+	case !(0 <= r.Limits[0] && !math.IsInf(r.Limits[0], 1)) || r.Limits[1] != 0 && !(r.Limits[0] <= r.Limits[1]):
+		return fmt.Errorf("got a step from %v to %v, want finite numbers of at least 0 in order", r.Limits[0], r.Limits[1])
+	case r.Beside && (r.Kind != "mamba" || r.Layers != nil):
+		return fmt.Errorf("got attention beside layers of the kind %q, want it beside all of the kind mamba", r.Kind)
 	case r.Layers != nil && len(r.Layers) != layers:
 		return fmt.Errorf("got %d layers with a state or attention, want %d", len(r.Layers), layers)
 	}
@@ -54,6 +68,10 @@ func (r Recurrent) said(layers int) Recurrent {
 	if r.Layers == nil {
 		r.Layers = slices.Repeat([]bool{true}, layers)
 	}
+	for i, x := range r.Factors {
+		r.Factors[i] = cmp.Or(x, 1)
+	}
+	r.In, r.Scale = cmp.Or(r.In, 1), cmp.Or(r.Scale, 1)
 	return r
 }
 
@@ -62,39 +80,50 @@ func (r Recurrent) keys(c Config) map[string]any {
 	if r.Kind == "" {
 		return nil
 	}
-	kinds := make([]string, c.Layers)
+	kinds, attention := make([]string, c.Layers), []int{}
 	for i := range kinds {
 		if kinds[i] = "full_attention"; c.recurs(i) {
 			kinds[i] = recurrentKinds[r.Kind]
+		} else {
+			attention = append(attention, i)
 		}
 	}
-	return map[string]any{
+	k := map[string]any{
 		"layer_types": kinds, "conv_L_cache": r.Kernel, "conv_bias": r.Bias, "block_auto_adjust_ff_dim": false,
 		"linear_conv_kernel_dim": r.Kernel, "linear_num_key_heads": r.Keys, "linear_num_value_heads": r.Values,
 		"linear_key_head_dim": r.KeyDim, "linear_value_head_dim": r.ValueDim,
+		"attn_layer_indices": attention,
 	}
+	maps.Copy(k, r.mambaKeys(c))
+	return k
 }
 
 // recurs says whether a layer keeps a state.
 func (c Config) recurs(layer int) bool {
+	if c.Single != nil && c.Single[layer] {
+		return false
+	}
 	return c.Recurrent.Kind != "" && (c.Recurrent.Layers == nil || c.Recurrent.Layers[layer])
 }
 
 func (c Config) recurrent(w weights, path string, deviation, residual float64) nn.Recurrent {
 	r := c.Recurrent
-	if r.Kind == "delta" {
+	switch r.Kind {
+	case "delta":
 		return c.delta(w, path, deviation, residual)
+	case "mamba":
+		return c.mamba(w, path, deviation, residual)
 	}
 	return &nn.GatedConv{
 		In:   w.linear(path+"in_proj", c.Width, 3*c.Width, r.Bias, deviation),
-		Conv: w.conv(path+"conv", c.Width, r.Kernel, r.Bias, 1),
-		Out:  w.linear(path+"out_proj", c.Width, c.Width, r.Bias, residual),
+		Conv: w.conv(path+"conv", c.Width, r.Kernel, r.ConvBias, 1),
+		Out:  w.linear(path+"out_proj", c.Width, c.Width, r.OutBias, residual),
 	}
 }
 
 func (c Config) delta(w weights, path string, deviation, residual float64) nn.Recurrent {
 	r := c.Recurrent
-	d := &nn.GatedDelta{Keys: r.Keys, Values: r.Values, KeyDim: r.KeyDim, Dim: r.ValueDim, Act: activations[c.Act]}
+	d := &nn.GatedDelta{Keys: r.Keys, Values: r.Values, KeyDim: r.KeyDim, Dim: r.ValueDim, Act: activations[cmp.Or(r.Act, c.Act)]}
 	keys, values := r.Keys*r.KeyDim, r.Values*r.ValueDim
 	if r.Joined {
 		d.QKVZ = w.linear(path+"in_proj_qkvz", c.Width, 2*keys+2*values, false, deviation)
@@ -107,7 +136,7 @@ func (c Config) delta(w weights, path string, deviation, residual float64) nn.Re
 	}
 	d.Conv = w.conv(path+"conv1d", 2*keys+values, r.Kernel, false, 1/math.Sqrt(float64(r.Kernel)))
 	d.Bias, d.ALog = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values)
-	d.Norm = w.plainNorm(path+"norm", r.ValueDim)
+	d.Norm = &nn.RMSNorm{Weight: w.ones(path+"norm.weight", r.ValueDim), Eps: c.Eps}
 	d.Out = w.linear(path+"out_proj", values, c.Width, false, residual)
 	return d
 }

@@ -89,6 +89,9 @@ func doubled(n, asked int) int {
 // allot makes caches for so many tokens of each text.
 func (s *memory) allot(texts, tokens int) {
 	s.caches = make([]*nn.Cache, len(s.m.Blocks))
+	for i := range s.caches {
+		s.caches[i] = &nn.Cache{}
+	}
 	c := s.m.Config
 	for _, p := range s.pools {
 		p.listed = p.table(tokens)
@@ -129,6 +132,7 @@ func (s *memory) grow(p *pool, pages, listed int) {
 		old := s.caches[i]
 		s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim, c.valueDim())
 		s.caches[i].Copy(used, old, used)
+		s.caches[i].States, old.States = old.States, nil
 		old.Free()
 	}
 }

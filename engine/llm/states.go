@@ -33,7 +33,7 @@ func (s *memory) allotStates(texts int) {
 	}
 	s.states.add(texts)
 	for _, i := range s.states.layers {
-		s.caches[i] = s.m.Blocks[i].Recurrent.NewStates(texts)
+		s.caches[i].States = s.m.Blocks[i].Recurrent.NewStates(texts).States
 	}
 }
 
@@ -60,13 +60,11 @@ func (s *memory) growStates(texts int) {
 	more := texts - s.states.seats
 	s.states.add(texts)
 	for _, i := range s.states.layers {
-		old, c := s.caches[i], s.m.Blocks[i].Recurrent.NewStates(more)
-		for k, t := range c.States {
-			c.States[k] = tensor.Concat([]tensor.Tensor{old.States[k], t}, 0).Eval()
-			t.Free()
+		fresh := s.m.Blocks[i].Recurrent.NewStates(more).States
+		for k, old := range s.caches[i].States {
+			s.caches[i].States[k] = tensor.Concat([]tensor.Tensor{old, fresh[k]}, 0).Eval()
+			tensor.Free(old, fresh[k])
 		}
-		s.caches[i] = c
-		old.Free()
 	}
 }
 

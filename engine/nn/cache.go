@@ -13,10 +13,10 @@ import (
 
 // A Cache holds the keys and values of an attention layer for the tokens so far, so that a step of generation
 // looks at the new ones only. It has slots, one for each token of any text; a [Step] says which slot is
-// whose. That of a [Recurrent] holds states of texts instead.
+// whose. That of a [Recurrent] holds states of texts, that of a layer with both has both.
 type Cache struct {
 	Keys, Values Rows
-	States       []tensor.Tensor // [texts …] each; nil: keys and values
+	States       []tensor.Tensor // [texts …] each; nil: there are none
 }
 
 // Rows are vectors in slots, for each head.
@@ -93,16 +93,14 @@ func (c *Cache) Snapshot() *Cache {
 }
 
 func (c *Cache) places() []*tensor.Tensor {
-	if c.States != nil {
-		list := make([]*tensor.Tensor, len(c.States))
-		for i := range list {
-			list[i] = &c.States[i]
+	var list []*tensor.Tensor
+	for _, t := range []*tensor.Tensor{&c.Keys.Stored, &c.Values.Stored, &c.Keys.Scale, &c.Values.Scale} {
+		if !t.IsNone() {
+			list = append(list, t)
 		}
-		return list
 	}
-	list := []*tensor.Tensor{&c.Keys.Stored, &c.Values.Stored}
-	if !c.Keys.Scale.IsNone() {
-		list = append(list, &c.Keys.Scale, &c.Values.Scale)
+	for i := range c.States {
+		list = append(list, &c.States[i])
 	}
 	return list
 }

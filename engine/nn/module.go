@@ -9,7 +9,7 @@
 // transposed, and [Save] writes it so.
 //
 // Reading order: module.go, linear.go, sequential.go, activation.go, loss.go, file.go; conv.go, batchnorm.go;
-// norm.go, attention.go, latent.go, cache.go, recurrent.go, delta.go, mlp.go, mixture.go.
+// norm.go, attention.go, latent.go, cache.go, recurrent.go, scan.go, delta.go, mamba.go, mlp.go, mixture.go.
 package nn
 
 import (

@@ -11,6 +11,7 @@ type RMSNorm struct {
 	Weight tensor.Tensor // [width]
 	Eps    float64
 	Plus   float64 // 1 in Gemma, whose weights are near 0; else 0
+	Groups int     // parts of a row that are normalised each by itself (Mamba-2); 0 means 1
 }
 
 // NewRMSNorm returns a norm whose weight is 1. Eps is a finite number that is not negative.
@@ -26,7 +27,18 @@ func (n *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if n.Plus != 0 {
 		weight = weight.Add(n.Plus)
 	}
+	if n.Groups > 1 {
+		parts := inGroups(x, n.Groups)
+		return parts.RMSNorm(tensor.Tensor{}, n.Eps).Mul(weight.Reshape(parts.Shape()[parts.Rank()-2:]...)).Reshape(x.Shape()...)
+	}
 	return x.RMSNorm(weight, n.Eps)
+}
+
+// inGroups turns x [… width] into [… groups width/groups].
+func inGroups(x tensor.Tensor, groups int) tensor.Tensor {
+	shape := x.Shape()
+	last := len(shape) - 1
+	return x.Reshape(append(shape[:last:last], groups, shape[last]/groups)...)
 }
 
 // Members lists the weight.
@@ -43,6 +55,7 @@ type LayerNorm struct {
 	Weight, Bias tensor.Tensor // [width]; Bias may be none
 	Eps          float64
 	Plus         float64 // 1 in Nemotron, whose weights are near 0; else 0
+	Groups       int     // parts of a row that are normalised each by itself, without Bias; Weight is [groups part] then (Command R+); 0: there are none
 }
 
 // NewLayerNorm returns a norm whose weight is 1 and whose bias is 0. Eps is a finite number that is not
@@ -58,6 +71,10 @@ func (n *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	weight := n.Weight
 	if n.Plus != 0 {
 		weight = weight.Add(n.Plus)
+	}
+	if n.Groups > 0 {
+		parts := inGroups(x, n.Groups)
+		return parts.LayerNorm(tensor.Tensor{}, tensor.Tensor{}, n.Eps).Mul(weight.Reshape(parts.Shape()[parts.Rank()-2:]...)).Reshape(x.Shape()...)
 	}
 	return x.LayerNorm(weight, n.Bias, n.Eps)
 }

@@ -4,7 +4,7 @@ usage: python tests/peers/decoder_families.py [NAME…]        (needs torch, tra
 
 Each folder is what save_pretrained writes, and expected.safetensors:
 
-  ids       two texts of 20 tokens
+  ids       two texts of 20 tokens, or one of 150, which are several parts of a scan
   logits    of all tokens, in f32
   rounded   the same of the model in bf16, for the first of a family
   balance   the loss of its routers, of models with experts
@@ -45,6 +45,13 @@ PART = {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25
 DELTA = dict(head_dim=8, num_hidden_layers=3, layer_types=[LINEAR, FULL, LINEAR], linear_num_key_heads=2, linear_num_value_heads=4,
              linear_key_head_dim=6, linear_value_head_dim=4, rope_parameters=PART,
              initializer_range=0.1)  # keys of length 1 make wilder weights lose 1e-4 to the last bit of a weight
+STATE = dict(mamba_n_heads=4, mamba_d_head=8, mamba_d_state=6, mamba_d_conv=4, mamba_expand=2, num_hidden_layers=3)
+FALCON = STATE | dict(mamba_d_ssm=32, ssm_multipliers=[0.5, 1.5, 0.7, 1.2, 0.8], ssm_in_multiplier=1.25, ssm_out_multiplier=0.6, key_multiplier=0.4, attention_in_multiplier=1.5,
+                      attention_out_multiplier=0.9, mlp_multipliers=[0.8, 1.3], lm_head_multiplier=0.5, embedding_multiplier=3.0)
+MAMBA = dict(num_heads=4, head_dim=8, state_size=6, n_groups=1, num_hidden_layers=3)
+BESIDE = STATE | dict(num_local_experts=6, num_experts_per_tok=3, shared_intermediate_size=20, intermediate_size=10, attention_multiplier=0.3)
+NEMOTRON = dict(layers_block_type=[LINEAR, "mlp", FULL, "mlp", LINEAR], num_hidden_layers=None, head_dim=8, mamba_num_heads=4, mamba_head_dim=8, ssm_state_size=6, n_groups=1)
+ERNIE = dict(moe_num_experts=6, moe_k=3, moe_intermediate_size=12)
 OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
        "original_max_position_embeddings": 8}
 LATENT = dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6)
@@ -273,6 +280,54 @@ MODELS = {
     "qwen3_5_moe_text-some": ("Qwen3_5MoeText", DELTA | MOE | dict(shared_expert_intermediate_size=20)),
     "qwen3_5_moe_text-one": ("Qwen3_5MoeText", DELTA | MOE | dict(shared_expert_intermediate_size=4, num_experts_per_tok=1, tie_word_embeddings=True,
                                                                   linear_num_value_heads=2)),
+    "mamba2": ("Mamba2", MAMBA),
+    "mamba2-groups": ("Mamba2", MAMBA | dict(n_groups=2, conv_kernel=3, use_bias=True, time_step_limit=[0.3, 0.9], tie_word_embeddings=True)),
+    "mamba2-wide": ("Mamba2", MAMBA | dict(num_heads=3, head_dim=16, expand=3, n_groups=3, state_size=12, use_conv_bias=False, layer_norm_epsilon=1e-4)),
+    "mamba2-one": ("Mamba2", MAMBA | dict(num_heads=1, head_dim=16, expand=1, num_hidden_layers=1, conv_kernel=2, hidden_act="gelu")),
+    "mamba2-long": ("Mamba2", MAMBA | dict(num_hidden_layers=2, n_groups=4, residual_in_fp32=False)),
+    "falcon_h1": ("FalconH1", FALCON),
+    "falcon_h1-norm": ("FalconH1", FALCON | dict(mamba_rms_norm=True, mamba_norm_before_gate=False, mamba_n_groups=2, mlp_bias=True, tie_word_embeddings=True)),
+    "falcon_h1-first": ("FalconH1", FALCON | dict(mamba_rms_norm=True, mamba_n_groups=4, head_dim=8, num_key_value_heads=1, mamba_conv_bias=False, projectors_bias=True)),
+    "falcon_h1-bias": ("FalconH1", FALCON | dict(mamba_d_ssm=None, mamba_d_head="auto", attention_bias=True, mamba_proj_bias=True, time_step_limit=[0.1, 0.8], num_hidden_layers=2)),
+    "falcon_h1-long": ("FalconH1", FALCON | dict(mamba_d_ssm=24, mamba_d_head=12, mamba_n_heads=2, mamba_d_state=16, max_position_embeddings=256,
+                                                 rope_parameters={"rope_type": "default", "rope_theta": 1e11})),
+    "bamba": ("Bamba", STATE | dict(attn_layer_indices=[1])),
+    "bamba-groups": ("Bamba", STATE | dict(attn_layer_indices=[0, 2], mamba_n_groups=2, mamba_proj_bias=True, attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    "bamba-long": ("Bamba", STATE | dict(attn_layer_indices=[2], mamba_conv_bias=False, num_key_value_heads=4, mamba_d_conv=2, time_step_limit=[0.2, 2.0])),
+    "granitemoehybrid": ("GraniteMoeHybrid", BESIDE | dict(layer_types=["mamba", "attention", "mamba"], residual_multiplier=0.5, logits_scaling=4.0)),
+    "granitemoehybrid-rope": ("GraniteMoeHybrid", BESIDE | dict(layer_types=[FULL, LINEAR, LINEAR], position_embedding_type="rope", embedding_multiplier=3.0, mamba_n_groups=2,
+                                                                num_experts_per_tok=1, tie_word_embeddings=True)),
+    "granitemoehybrid-dense": ("GraniteMoeHybrid", BESIDE | dict(layer_types=[LINEAR, FULL, LINEAR], num_local_experts=0, num_experts_per_tok=0, mamba_proj_bias=True,
+                                                                 attention_bias=True, residual_multiplier=0.22)),
+    "granitemoehybrid-states": ("GraniteMoeHybrid", BESIDE | dict(num_hidden_layers=2, num_local_experts=3, mamba_d_conv=3, mamba_conv_bias=False, time_step_limit=[0.1, 1.0],
+                                                                  use_cache=False)),
+    "granitemoehybrid-long": ("GraniteMoeHybrid", BESIDE | dict(layer_types=[LINEAR, LINEAR, FULL], mamba_n_heads=2, mamba_d_head=16, num_key_value_heads=1, hidden_act="gelu")),
+    "granitemoeshared": ("GraniteMoeShared", dict(num_local_experts=6, num_experts_per_tok=5, shared_intermediate_size=20, residual_multiplier=0.5, attention_multiplier=0.3)),
+    "granitemoeshared-bias": ("GraniteMoeShared", dict(num_local_experts=4, attention_bias=True, shared_intermediate_size=8, embedding_multiplier=3.0, tie_word_embeddings=True,
+                                                       attention_multiplier=0.5)),
+    "granitemoeshared-one": ("GraniteMoeShared", dict(num_local_experts=9, num_experts_per_tok=1, intermediate_size=7, num_key_value_heads=1, shared_intermediate_size=30,
+                                                      attention_multiplier=0.2)),
+    "granitemoeshared-deep": ("GraniteMoeShared", dict(num_local_experts=3, num_hidden_layers=4, attention_multiplier=0.125, logits_scaling=3.0, shared_intermediate_size=16)),
+    "granitemoeshared-gelu": ("GraniteMoeShared", dict(num_local_experts=5, num_experts_per_tok=3, hidden_act="gelu", num_key_value_heads=4, attention_multiplier=0.25,
+                                                       shared_intermediate_size=12)),
+    "nemotron_h": ("NemotronH", NEMOTRON),
+    "nemotron_h-groups": ("NemotronH", NEMOTRON | dict(layers_block_type=["mlp", LINEAR, FULL, LINEAR], n_groups=2, use_bias=True, mlp_bias=True,
+                                                       time_step_min=0.4, conv_kernel=2)),
+    "nemotron_h-long": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, "mlp", LINEAR, FULL], mamba_num_heads=3, mamba_head_dim=6, use_conv_bias=False)),
+    "nemotron_h-mlp": ("NemotronH", NEMOTRON | dict(layers_block_type=[FULL, "mlp", LINEAR, "mlp"], head_dim=4, num_key_value_heads=1, mlp_hidden_act="gelu", ssm_state_size=12)),
+    "nemotron_h-gelu": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, FULL, "mlp"], mamba_head_dim=16, n_groups=4, layer_norm_epsilon=1e-4, mamba_hidden_act="gelu")),
+    "ernie4_5_moe": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=3, moe_k=6)),
+    "ernie4_5_moe-some": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=5, moe_layer_start_index=1, moe_layer_end_index=3, moe_layer_interval=2, use_bias=True, tie_word_embeddings=False,
+                                                   moe_k=1)),
+    "ernie4_5_moe-all": ("Ernie4_5_Moe", ERNIE | dict(moe_layer_start_index=0, moe_num_shared_experts=1, tie_word_embeddings=False, moe_k=5, num_key_value_heads=1)),
+    "ernie4_5_moe-wide": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=4, moe_layer_end_index=2, head_dim=8, moe_num_experts=12, moe_intermediate_size=5)),
+    "ernie4_5_moe-gelu": ("Ernie4_5_Moe", ERNIE | dict(hidden_act="gelu", moe_num_experts=3, moe_k=2, num_key_value_heads=4)),
+    "internlm3": ("InternLM3", dict(head_dim=8)),
+    "internlm3-bias": ("InternLM3", dict(head_dim=4, qkv_bias=True, bias=True, num_key_value_heads=1, tie_word_embeddings=True)),
+    "internlm3-linear": ("InternLM3", dict(head_dim=8, num_hidden_layers=3, rope_parameters={"rope_type": "linear", "rope_theta": 5e6, "factor": 6.0})),
+    "cohere-norms": ("Cohere", dict(use_qk_norm=True, num_key_value_heads=1)),
+    "cohere-normed": ("Cohere", dict(use_qk_norm=True, num_hidden_layers=3, attention_bias=True, layer_norm_eps=1e-4)),
+    "qwen3_5_text-long": ("Qwen3_5Text", DELTA | dict(linear_num_key_heads=1, linear_num_value_heads=3, max_position_embeddings=256)),
     "vaultgemma-types": ("VaultGemma", dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=6, layer_types=[FULL, LOCAL],
                                             num_key_value_heads=1)),
 }
@@ -284,7 +339,7 @@ def make(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key or "sinks" in key:
+            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or key.endswith(".D"):
                 p.add_(0.2 * torch.randn_like(p))
         for key, b in model.named_buffers():
             if "correction" in key:  # by which experts are chosen
@@ -292,10 +347,10 @@ def make(name, kind, changes):
     folder = os.path.join(OUT, name)
     model.save_pretrained(folder)
     os.remove(os.path.join(folder, "generation_config.json"))
-    ids = torch.randint(0, VOCAB, (2, 20))
+    ids = torch.randint(0, VOCAB, (1, 150) if name.endswith("-long") and kind != "Phi3" else (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
-        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe", "GptOss"):
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe", "GraniteMoeShared", "GptOss"):
             expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides

@@ -4,7 +4,7 @@ usage: python tests/peers/lora_variants.py        (needs torch, transformers, pe
        python tests/peers/lora_variants.py add BASE-NAME…    writes only these, beside those that there are
        python tests/peers/lora_variants.py load FOLDER    loads what mcs wrote there, and compares
 
-  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), or Qwen3-MoE ("mixed"), gpt-oss ("oss"), DeepSeek V3 ("latent"), LFM 2 or Qwen 3 Next, as transformers saves it
+  BASE/                       a small Qwen2 (its matrix of outputs is its own, or "tied"), or Qwen3-MoE ("mixed"), gpt-oss ("oss"), DeepSeek V3 ("latent"), LFM 2, Qwen 3 Next, Mamba-2, Falcon-H1 or Granite 4, as transformers saves it
   BASE-NAME/                  an adapter with random values, as PEFT saves it
   expected.safetensors        ids and targets; BASE-NAME.logits, BASE-NAME.loss and gradients of some; losses of LoRA+
 
@@ -19,8 +19,9 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.optimizers import create_loraplus_optimizer
 from safetensors.torch import load_file, save_file
-from transformers import (DeepseekV3Config, DeepseekV3ForCausalLM, GptOssConfig, GptOssForCausalLM, Lfm2Config, Lfm2ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
-                          Qwen3MoeConfig, Qwen3MoeForCausalLM, Qwen3NextConfig, Qwen3NextForCausalLM)
+from transformers import (DeepseekV3Config, DeepseekV3ForCausalLM, FalconH1Config, FalconH1ForCausalLM, GptOssConfig, GptOssForCausalLM,
+                          GraniteMoeHybridConfig, GraniteMoeHybridForCausalLM, Lfm2Config, Lfm2ForCausalLM, Mamba2Config, Mamba2ForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, Qwen3NextConfig, Qwen3NextForCausalLM)
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/lora/testdata/variants")
 
@@ -54,6 +55,12 @@ VARIANTS = {
     "lfm2-conv": dict(target_modules=["in_proj", "w1"], use_rslora=True),
     "qwen3_next-linear": dict(target_modules="all-linear"),
     "qwen3_next-delta": dict(target_modules=["in_proj_qkvz", "in_proj_ba", "shared_expert_gate"], use_rslora=True),
+    "mamba2-proj": dict(target_modules=["in_proj"], use_rslora=True),
+    "falcon_h1-linear": dict(target_modules=["in_proj", "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]),
+    "falcon_h1-modules": dict(target_modules=["in_proj", "v_proj"], modules_to_save=["pre_ff_layernorm", "final_layernorm"]),
+    "granitemoehybrid-linear": dict(target_modules="all-linear"),
+    "granitemoehybrid-experts": dict(target_modules=["in_proj", "input_linear"], target_parameters=["experts.gate_up_proj", "experts.down_proj"], use_rslora=True,
+                                     rank_pattern={"experts.down_proj": 3}),
     "oss-experts": dict(target_modules=["q_proj", "o_proj"], target_parameters=["experts.gate_up_proj", "experts.down_proj"], rank_pattern={"experts.down_proj": 3}),
     "latent-experts": dict(target_modules=["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"], target_parameters=["experts.down_proj"]),
     "tied-parameters": dict(target_modules=[], target_parameters=["embed_tokens.weight"]),
@@ -62,7 +69,7 @@ VARIANTS = {
     "tied-modules": dict(target_modules=QV, modules_to_save=["embed_tokens"], ensure_weight_tying=True),
     "tied-tokens": dict(target_modules=QV, trainable_token_indices=[1, 5, 30]),
 }
-GRADIENTS = ["lfm2-linear", "qwen3_next-linear", "mixed-experts", "oss-experts", "latent-experts", "own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules",
+GRADIENTS = ["mamba2-proj", "falcon_h1-linear", "granitemoehybrid-linear", "granitemoehybrid-experts", "lfm2-linear", "qwen3_next-linear", "mixed-experts", "oss-experts", "latent-experts", "own-lora_bias", "own-parameters", "own-dora", "own-dora_embedding", "own-modules",
              "own-bias_all", "own-embedding", "tied-embedding"]
 
 
@@ -72,6 +79,8 @@ def base(name):
         return mixed()
     if name in ("lfm2", "qwen3_next"):
         return recurrent(name)
+    if name in ("mamba2", "falcon_h1", "granitemoehybrid"):
+        return state_space(name)
     if name == "oss":
         return oss()
     if name == "latent":
@@ -113,6 +122,25 @@ def recurrent(name):
     return shaken(model, "norm")
 
 
+def state_space(name):
+    size = dict(vocab_size=40, hidden_size=16, num_hidden_layers=2, initializer_range=0.3, pad_token_id=None)
+    heads = dict(mamba_n_heads=2, mamba_d_head=16, mamba_d_state=6, num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=64)
+    if name == "mamba2":
+        model = Mamba2ForCausalLM(Mamba2Config(**size, num_heads=4, head_dim=8, state_size=6, n_groups=2))
+    elif name == "falcon_h1":
+        model = FalconH1ForCausalLM(FalconH1Config(
+            **size, **heads, intermediate_size=24, mamba_d_ssm=32, mamba_rms_norm=True, ssm_multipliers=[0.5, 1.5, 0.7, 1.2, 0.8], ssm_in_multiplier=1.25,
+            ssm_out_multiplier=0.6, key_multiplier=0.4, attention_in_multiplier=1.5, attention_out_multiplier=0.9, mlp_multipliers=[0.8, 1.3],
+            lm_head_multiplier=0.5, embedding_multiplier=3.0))
+    else:
+        config = GraniteMoeHybridConfig(
+            **size, **heads, intermediate_size=8, shared_intermediate_size=20, num_local_experts=4, num_experts_per_tok=2, attention_multiplier=0.3,
+            residual_multiplier=0.5, logits_scaling=4.0, layer_types=["linear_attention", "full_attention"])
+        config._experts_implementation = "eager"
+        model = GraniteMoeHybridForCausalLM(config)
+    return shaken(model, "norm", "A_log", ".D")
+
+
 def oss():
     config = GptOssConfig(vocab_size=40, hidden_size=16, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=8,
                           max_position_embeddings=64, initializer_range=0.3, num_local_experts=4, num_experts_per_tok=2, sliding_window=5)
@@ -145,7 +173,7 @@ def main(names):
             assert all(torch.equal(v, base(name).state_dict()[k]) for k, v in stored.items())
     else:
         shutil.rmtree(OUT, ignore_errors=True)
-        for name in ("own", "tied", "mixed", "lfm2", "qwen3_next", "oss", "latent"):
+        for name in ("own", "tied", "mixed", "lfm2", "qwen3_next", "mamba2", "falcon_h1", "granitemoehybrid", "oss", "latent"):
             base(name).save_pretrained(os.path.join(OUT, name))
             os.remove(os.path.join(OUT, name, "generation_config.json"))
         ids, targets = torch.randint(0, 40, (2, 8)), torch.randint(0, 40, (2, 8))

@@ -14,7 +14,7 @@ var dtypes = map[string]dtype.Type{"float32": dtype.F32, "bfloat16": dtype.BF16,
 func Changed(text []byte, change func(keys map[string]any)) ([]byte, error) {
 	keys := map[string]any{}
 	if text != nil {
-		d := json.NewDecoder(bytes.NewReader(text))
+		d := json.NewDecoder(bytes.NewReader(finite(text)))
 		d.UseNumber()
 		if err := d.Decode(&keys); err != nil {
 			return nil, err

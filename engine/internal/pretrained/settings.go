@@ -28,6 +28,7 @@ const maxDepth = 32
 
 // ParseSettings reads the text of a file.
 func ParseSettings(file string, text []byte) (*Settings, error) {
+	text = finite(text)
 	if err := depth(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -59,6 +60,48 @@ func depth(text []byte) error {
 			n--
 		}
 	}
+}
+
+// finite writes the numbers that Python has beside those of JSON as transformers 5 does, as objects.
+func finite(text []byte) []byte {
+	var b []byte
+	from, inside := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case inside:
+		case c == 'I' && bytes.HasPrefix(text[i:], []byte(infinity)):
+			b = append(append(b, text[from:i]...), `{"__float__": "Infinity"}`...)
+			i += len(infinity) - 1
+			from = i + 1
+		}
+	}
+	if from == 0 {
+		return text
+	}
+	return append(b, text[from:]...)
+}
+
+const infinity = "Infinity"
+
+// Bounds returns a list of numbers that may be infinite, nil if there is none.
+func (s *Settings) Bounds(key string) (list []float64) {
+	var raw []json.RawMessage
+	s.Read(key, &raw, "a list of numbers")
+	for _, r := range raw {
+		x := math.Inf(1)
+		var o struct {
+			Float string `json:"__float__"`
+		}
+		if json.Unmarshal(r, &x) != nil && (json.Unmarshal(r, &o) != nil || o.Float != infinity) {
+			s.Fail(key, "got %s, want a list of numbers", brief(s.keys[key]))
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // Fail makes a key the error, if there is none yet.

@@ -62,6 +62,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Loss":               reflect.ValueOf((*nn.Loss)(nil)),
 		"MLP":                reflect.ValueOf((*nn.MLP)(nil)),
 		"MSELoss":            reflect.ValueOf(nn.MSELoss),
+		"Mamba":              reflect.ValueOf((*nn.Mamba)(nil)),
 		"MaxPool1d":          reflect.ValueOf(nn.MaxPool1d),
 		"MaxPool2d":          reflect.ValueOf(nn.MaxPool2d),
 		"Member":             reflect.ValueOf((*nn.Member)(nil)),
