@@ -286,7 +286,7 @@ func TestQuantize(t *testing.T) {
 	for _, c := range []struct {
 		typ        string
 		bits, loss float64 // of a weight; how much the loss may change by
-	}{{"q8_0", 8.5, 0.05}, {"q4_0", 4.5, 0.5}} {
+	}{{"q8_0", 8.5, 0.05}, {"q4_0", 4.5, 0.5}, {"q6_k", 8.5, 0.05}, {"q4_k_m", 5.5, 0.3}} {
 		name := c.typ + ".gguf"
 		stdout, stderr, code := mcs(t, dir, "", "quantize", "model", name, "--to", c.typ)
 		if code != 0 || !matches(name+": [..] KiB, from weights of [..] KiB", stdout) {
@@ -389,7 +389,7 @@ func TestModelErrors(t *testing.T) {
 		{"fuse model empty --adapter adapter --force", "fuse: empty is a folder without a model, which is not replaced", 2},
 		{"fuse model file --adapter adapter -f", "fuse: file is a file, want a folder, or a name that ends in .gguf", 2},
 		{"fuse model none/out --adapter adapter", "fuse: stat none: [..]", 2},
-		{"quantize model out.gguf --to q4_k_m", "quantize: got --to q4_k_m, want q8_0 or q4_0", 2},
+		{"quantize model out.gguf --to q3_k_m", "quantize: got --to q3_k_m, want one of q8_0, q4_0, q6_k, q4_k_m", 2},
 		{"quantize model out", "quantize: got out, want a name that ends in .gguf", 2},
 		{"quantize model taken.gguf", "quantize: taken.gguf exists; -f replaces it", 2},
 		{"convert model taken.gguf", "convert: taken.gguf exists; -f replaces it", 2},

@@ -12,15 +12,17 @@ import (
 )
 
 // quantTypes are what `mcs quantize` makes of matrices.
-var quantTypes = []string{"q8_0", "q4_0"}
+var quantTypes = []string{"q8_0", "q4_0", "q6_k", "q4_k_m"}
 
 func quantizeCommand() *cobra.Command {
 	to, force := "", false
 	cmd := &cobra.Command{
 		Use:   "quantize MODEL OUT.gguf",
 		Short: "Write a model as a GGUF file whose weights are codes of 8 or 4 bits",
-		Long: `quantize writes a model as a GGUF file for mcs and llama.cpp, whose matrices are codes in groups of 32 that share a scale:
-8.5 bits a weight in q8_0, 4.5 in q4_0. A matrix whose rows are no whole groups becomes f16. mcs eval says what it costs.
+		Long: `quantize writes a model as a GGUF file for mcs and llama.cpp, whose matrices are codes in groups that share a scale: 8.5
+bits a weight in q8_0, 6.6 in q6_k, 4.5 in q4_0, and about 4.8 in q4_k_m, llama.cpp's mixture, in which some layers have more.
+Types of blocks of 256 become those of 32 where rows are no whole blocks, and f16 where that fails, too. mcs eval says what
+it costs.
 
 ` + aboutModels,
 		Example: "  mcs quantize Qwen2.5-0.5B-Instruct small.gguf --to q4_0",
@@ -28,14 +30,14 @@ func quantizeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !slices.Contains(quantTypes, to):
-				return fmt.Errorf("quantize: got --to %s, want %s", to, strings.Join(quantTypes, " or "))
+				return fmt.Errorf("quantize: got --to %s, want one of %s", to, strings.Join(quantTypes, ", "))
 			case !isGGUF(args[1]):
 				return fmt.Errorf("quantize: got %s, want a name that ends in .gguf", args[1])
 			}
 			return rewrite(cmd, args[0], args[1], to, force)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", quantTypes[0], "make the matrices codes of `TYPE`: "+strings.Join(quantTypes, " or "))
+	cmd.Flags().StringVar(&to, "to", quantTypes[0], "make the matrices codes of `TYPE`: "+strings.Join(quantTypes, ", "))
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace a file that exists")
 	return cmd
 }
