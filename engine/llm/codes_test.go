@@ -39,14 +39,24 @@ var codesOf = map[string]string{
 	"nf4":        "nf4, groups of 64, scales f32",
 	"nf4-double": "nf4, groups of 64, scales f32",
 	"compressed": "int4, groups of 32, symmetric, scales f32",
-	"gptq4":      "int4, groups of 64, affine, scales f32",
-	"gptq4-v2":   "int4, groups of 32, affine, scales f32",
-	"gptq8":      "int8, groups of 128, affine, scales f32",
-	"awq":        "int4, groups of 64, affine, scales f32",
-	"mlx3":       "int4, groups of 64, minimum, scales f32",
-	"mlx4":       "int4, groups of 32, minimum, scales f32",
-	"mlx6":       "int8, groups of 128, minimum, scales f32",
-	"mlx8":       "int8, groups of 64, minimum, scales bf16",
+
+	"compressed-zeros":       "int4, groups of 32, affine, scales f32",
+	"compressed-channel":     "int8, groups of 128, affine, scales f32",
+	"compressed-int8":        "int8, groups of 128, symmetric, scales f32",
+	"compressed-fp8":         "e4m3, groups of 128, scales f32",
+	"compressed-fp8-channel": "e4m3, groups of 128, scales f32",
+	"fp8-tensor":             "e4m3, groups of 128, scales f32",
+	"nvfp4":                  "e2m1, groups of 16, scales f32",
+	"nvfp4-modelopt":         "e2m1, groups of 16, scales f32",
+
+	"gptq4":    "int4, groups of 64, affine, scales f32",
+	"gptq4-v2": "int4, groups of 32, affine, scales f32",
+	"gptq8":    "int8, groups of 128, affine, scales f32",
+	"awq":      "int4, groups of 64, affine, scales f32",
+	"mlx3":     "int4, groups of 64, minimum, scales f32",
+	"mlx4":     "int4, groups of 32, minimum, scales f32",
+	"mlx6":     "int8, groups of 128, minimum, scales f32",
+	"mlx8":     "int8, groups of 64, minimum, scales bf16",
 }
 
 // Matrices in codes stay codes, and what they compute is what transformers computes with the numbers that
@@ -125,11 +135,16 @@ func TestCodesRefused(t *testing.T) {
 		{"gptq4", `"group_size": 64`, `"group_size": 8`, `quantization_config.group_size: got 8, want a multiple of 16`},
 		{"gptq4", `"checkpoint_format": "gptq"`, `"checkpoint_format": "marlin"`, `quantization_config.checkpoint_format: got "marlin", want one of gptq, gptq_v2`},
 		{"awq", `"version": "gemm"`, `"version": "gemv"`, `quantization_config.version: got "gemv", want one of gemm`},
-		{"fp8", `"activation_scheme": "dynamic"`, `"activation_scheme": "static"`, `quantization_config.activation_scheme: got "static", want one of dynamic`},
+		{"fp8", `"activation_scheme": "dynamic"`, `"fmt": "e5m2"`, `quantization_config.fmt: got "e5m2", want one of e4m3`},
+		{"fp8", `"weight_block_size"`, `"other"`, `.weight_scale_inv": got shape [2 2], want [128 1]`},
+		{"nvfp4-modelopt", `"NVFP4"`, `"W4A8_AWQ"`, `quantization_config.quant_algo: got "W4A8_AWQ", want one of FP8, NVFP4`},
+		{"compressed", `"strategy": "group"`, `"strategy": "channel"`, `.weight_scale": got shape [128 4], want [128 1]`},
+		{"compressed-zeros", `"num_bits": 4`, `"num_bits": 3`, `quantization_config.config_groups.group_0.weights.num_bits: got 3, want one of 4, 8`},
 		{"fp8", `"weight_block_size": [`, `"weight_block_size": [64, `, `quantization_config.weight_block_size: got [64 64 64]`},
 		{"nf4", `"bnb_4bit_quant_type": "nf4"`, `"bnb_4bit_quant_type": "fp4"`, `quantization_config.bnb_4bit_quant_type: got "fp4", want one of nf4`},
-		{"compressed", `"symmetric": true`, `"symmetric": false`, `quantization_config.config_groups.group_0.weights.symmetric: got false`},
-		{"compressed", `"input_activations": null`, `"input_activations": {}`, `quantization_config.config_groups.group_0.input_activations: activations`},
+		{"compressed-fp8", `"symmetric": true`, `"symmetric": false`, `quantization_config.config_groups.group_0.weights.symmetric: got false`},
+		{"compressed", `"symmetric": true`, `"symmetric": false`, `no tensor "model.layers.0.mlp.gate_proj.weight_zero_point"`},
+		{"compressed", `"output_activations": null`, `"output_activations": {}`, `quantization_config.config_groups.group_0.output_activations: activations`},
 	} {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata/codes", test.folder))); err != nil {
