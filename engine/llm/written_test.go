@@ -2,8 +2,10 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -107,7 +109,7 @@ func loud(m *Model) {
 }
 
 // What is written is read as codes, computes almost the same, and with awq nearer to it than without its
-// scales.
+// scales. mlx-lm, where it is installed, and the formulas of AutoAWQ compute with it what mcs does.
 func TestSaveCodes(t *testing.T) {
 	tokens := make([]int, 300)
 	for i := range tokens {
@@ -119,8 +121,9 @@ func TestSaveCodes(t *testing.T) {
 	joined.Family, joined.JoinedQKV, joined.JoinedMLP = "phi3", true, true
 	parallel := joined
 	parallel.Family, parallel.JoinedQKV, parallel.JoinedMLP, parallel.Untied = "cohere", false, false, false
-	parallel.Parallel, parallel.LayerNorm, parallel.Rope = true, true, nn.Rope{Interleaved: true}
+	parallel.Parallel, parallel.LayerNorm, parallel.HeadScale, parallel.Rope = true, true, 0.5, nn.Rope{Interleaved: true}
 	differs := map[string]float64{}
+	folders := []string{"../../tests/peers/decoder_codes.py", "check"}
 	for _, test := range []struct {
 		name  string
 		model Config
@@ -150,6 +153,11 @@ func TestSaveCodes(t *testing.T) {
 			t.Errorf("%s: the model's logits changed by %g of the largest", test.name, d)
 		}
 		got := loaded(t, dir)
+		folders = append(folders, dir)
+		expected := map[string]tensor.Tensor{"ids": ids, "logits": got.Logits(ids)}
+		if err := safetensors.Save(filepath.Join(dir, "expected.safetensors"), expected, nil); err != nil {
+			t.Fatal(err)
+		}
 		if q, ok := got.Blocks[1].Attn.Q.(*quant.Linear); test.query != "" && (!ok || q.Weight.Config.String() != test.query) {
 			t.Errorf("%s: q_proj is %v, want %s", test.name, got.Blocks[1].Attn.Q, test.query)
 		}
@@ -160,9 +168,15 @@ func TestSaveCodes(t *testing.T) {
 			t.Errorf("%s: logits differ by %g of the largest, want at most %g", test.name, differs[test.name], test.most)
 		}
 	}
-	t.Log(differs)
 	if !(differs["awq"] < 0.5*differs["loud"]) {
 		t.Errorf("with awq logits differ by %g of the largest, without its scales by %g", differs["awq"], differs["loud"])
+	}
+	python := cmp.Or(os.Getenv("PYTHON"), "python3")
+	if err := exec.Command(python, "-c", "import mlx_lm, transformers").Run(); err != nil {
+		t.Skip("python3 with the packages mlx_lm and transformers is not installed; the variable PYTHON names another one")
+	}
+	if out, err := exec.Command(python, folders...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -6,6 +6,8 @@ Each folder NAME has config.json and model.safetensors, and expected.safetensors
 mlx.core.quantize, and bitsandbytes' those of its own functions, which expand them, too; compressed-tensors packs its words. The others are packed here
 as their documentation says, and expanded by its formula. "written" makes engine/llm/testdata/written.safetensors instead: a matrix, and
 what mlx.core.quantize and AutoAWQ's functions make of it.
+
+    python tests/peers/decoder_codes.py check FOLDER…       (needs mlx-lm) folders that the Go test TestSaveCodes wrote, and expected.safetensors
 """
 import json
 import os
@@ -15,7 +17,7 @@ import sys
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/llm/testdata/codes")
 PLAIN = "layers.0.mlp.down_proj"  # the matrix that stays numbers
@@ -294,7 +296,56 @@ def written():
     save_file(out, os.path.join(OUT, "../written.safetensors"))
 
 
+def awq_expanded(folder):
+    """The model of a folder, with the numbers that AutoAWQ's dequantize_gemm computes."""
+    path = os.path.join(folder, "model.safetensors")
+    tensors, wide = load_file(path), {}
+    order = [0, 4, 1, 5, 2, 6, 3, 7]
+    shifts = torch.arange(0, 32, 4)
+    for key, t in tensors.items():
+        if not key.endswith(".qweight"):
+            if not key.endswith((".qzeros", ".scales")):
+                wide[key] = t.float()
+            continue
+        name = key.removesuffix(".qweight")
+        split = lambda q: ((q[:, :, None] >> shifts) & 15)[..., order].reshape(q.shape[0], -1)
+        scale, zero = tensors[name + ".scales"].float(), split(tensors[name + ".qzeros"])
+        group = t.shape[0] // scale.shape[0]
+        each = lambda x: x.repeat_interleave(group, 0)
+        wide[name + ".weight"] = ((split(t) - each(zero)) * each(scale)).T.contiguous()
+    config = AutoConfig.from_pretrained(folder)
+    del config.quantization_config
+    config.pad_token_id = None
+    model = AutoModelForCausalLM.from_config(config).float().eval()
+    missing, unexpected = model.load_state_dict(wide, strict=False)
+    assert not unexpected and all("lm_head" in name for name in missing), (missing, unexpected)
+    model.tie_weights()
+    return model
+
+
+def check(folders):
+    for folder in folders:
+        expected = load_file(os.path.join(folder, "expected.safetensors"))
+        with open(os.path.join(folder, "config.json")) as f:
+            is_awq = "quantization_config" in json.load(f)
+        if is_awq:
+            with torch.no_grad():
+                logits = awq_expanded(folder)(input_ids=expected["ids"]).logits
+        else:
+            import mlx.core as mx
+            from mlx_lm.utils import load_model
+            import pathlib
+            mx.set_default_device(mx.cpu)
+            model = load_model(pathlib.Path(folder))[0]
+            logits = torch.from_numpy(np.array(model(mx.array(expected["ids"].numpy())).astype(mx.float32)))
+        difference = ((logits - expected["logits"]).abs().max() / expected["logits"].abs().max()).item()
+        print(f"{folder}: {difference:.2g}")
+        assert difference < 1e-4, folder  # some models have large inputs, so that sums differ
+
+
 def main():
+    if sys.argv[1:2] == ["check"]:
+        return check(sys.argv[2:])
     if sys.argv[1:] == ["written"]:
         return written()
     for name in sys.argv[1:] or FORMATS:
