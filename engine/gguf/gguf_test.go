@@ -156,8 +156,8 @@ func written(t *testing.T, f *File) []Entry {
 	return entries
 }
 
-// TestWriteThenRead: what Go converts and quantises has the bytes that the package gguf of Python and ggml give
-// it, and of the K types the values.
+// TestWriteThenRead: what Go converts and quantises has the bytes that the package gguf of Python and ggml
+// give it, and of the K types the values.
 func TestWriteThenRead(t *testing.T) {
 	f := open(t, fixture)
 	for _, alignment := range []uint32{8, 32, 4096} {

@@ -147,8 +147,8 @@ const shardBytes = 4 << 30
 
 // Save writes a model as a folder that [Load] and Hugging Face's transformers read. Weights keep their dtype;
 // of a loaded model everything else is what it was. A model with weights that such a folder has no place for,
-// those of adapters and codes, is an error: merge or remove an adapter first; [SaveCodes] makes codes. Readers find the old folder or
-// the whole new one.
+// those of adapters and codes, is an error: merge or remove an adapter first; [SaveCodes] makes codes.
+// Readers find the old folder or the whole new one.
 func Save(dir string, m *Model) error {
 	if err := save(dir, m, shardBytes); err != nil {
 		return fmt.Errorf("llm: %w", err)

@@ -502,8 +502,8 @@ func mixtures() map[string]*Model {
 	return list
 }
 
-// TestMixturesOfTypes: matrices have the types that llama.cpp's quantiser gives them, and where its Python package is
-// installed the very bytes.
+// TestMixturesOfTypes: matrices have the types that llama.cpp's quantiser gives them, and where its Python
+// package is installed the very bytes.
 func TestMixturesOfTypes(t *testing.T) {
 	text, err := os.ReadFile("testdata/gguf/mixtures.json")
 	if err != nil {

@@ -53,8 +53,8 @@ func checkCompressed(q *pretrained.Settings) {
 	}
 }
 
-// compressed has codes in rows of words or one by one, with scales [out groups], [out 1] or [1], and with zero
-// points where the settings are not symmetric.
+// compressed has codes in rows of words or one by one, with scales [out groups], [out 1] or [1], and with
+// zero points where the settings are not symmetric.
 func compressed(m *matrix) layout {
 	w := weightsOf(m.q)
 	switch m.q.Text("format", packedInts) {

@@ -143,8 +143,8 @@ func rounded(v float32, dt dtype.Type) float32 {
 // bounds are the least and the greatest value.
 func bounds(values []float32) (least, most float32) { return slices.Min(values), slices.Max(values) }
 
-// fitMLX is what mlx.core.quantize does: the end of the range that is farther from 0 is a code exactly, and so
-// is 0.
+// fitMLX is what mlx.core.quantize does: the end of the range that is farther from 0 is a code exactly, and
+// so is 0.
 func fitMLX(values []float32, most float32) (scale, least float32) {
 	low, high := bounds(values)
 	scale = max((high-low)/most, 1e-7)

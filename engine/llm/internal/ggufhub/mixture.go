@@ -53,8 +53,8 @@ func (f *folder) typeOf(typ, name string, columns int) string {
 	return typ
 }
 
-// mixed is the type of a matrix in Q4_K_M or Q6_K, the output matrix aside. In Q4_K_M a quarter of the layers at the ends of
-// the model and every third of those between get more bits.
+// mixed is the type of a matrix in Q4_K_M or Q6_K, the output matrix aside. In Q4_K_M a quarter of the layers
+// at the ends of the model and every third of those between get more bits.
 func (f *folder) mixed(typ, name string) string {
 	layer, part := 0, ""
 	fmt.Sscanf(strings.ReplaceAll(name, ".", " "), "blk %d %s", &layer, &part)

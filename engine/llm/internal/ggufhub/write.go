@@ -31,8 +31,8 @@ type Draft struct {
 // NewDraft translates the files of a folder, config.json among them, and its weights. Matrices get one of the
 // [Types], or keep their own where it is "". q4_k_m and q6_k are the mixtures of types that llama.cpp's
 // quantiser makes. A matrix whose rows are no whole blocks of 256 gets a type of blocks of 32, and f16 where
-// they are no whole ones of these either. Vectors are f32. As llama.cpp's converter does, a draft leaves nothing out but what no file has; ask
-// [Draft.Config] what a reader of the file will find.
+// they are no whole ones of these either. Vectors are f32. As llama.cpp's converter does, a draft leaves
+// nothing out but what no file has; ask [Draft.Config] what a reader of the file will find.
 func NewDraft(families Families, files map[string][]byte, weights []Weight, typ string) (*Draft, error) {
 	if typ != "" && !slices.Contains(Types(), typ) {
 		return nil, fmt.Errorf("got type %q for the matrices, want one of %s", typ, strings.Join(Types(), ", "))
