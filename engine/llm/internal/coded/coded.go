@@ -1,8 +1,11 @@
-// Package coded reads the matrices of folders of transformers and mlx whose weights are codes.
+// Package coded reads and writes the matrices of folders of transformers and mlx whose weights are codes.
 //
-// A [format] says which tensors such a folder has for a matrix, where the bits of each code are, and which
-// scale, zero point or minimum belongs to it. The rest is the same for all: the codes become those of package
-// quant, number for number, and the folder looks as if it had one tensor more, the matrix.
+// A [format] says which tensors such a folder has for a matrix, and a [layout] where the bits of each code
+// are, and which scale, zero point or minimum belongs to it. The rest is the same for all: a reader makes the
+// codes those of package quant, number for number, and the folder looks as if it had one tensor more, the
+// matrix; a [Writer] fits codes and puts them where the layout says.
+//
+// Reading order: coded.go, layout.go, formats.go, blocks.go, compressed.go, mxfp4.go, write.go.
 package coded
 
 import (
