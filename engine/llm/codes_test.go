@@ -170,20 +170,23 @@ func TestCodesRefused(t *testing.T) {
 // Tensors that do not fit each other are errors that name one.
 func TestCodesDamaged(t *testing.T) {
 	for _, test := range []struct {
-		part string
-		make func(old tensor.Tensor) tensor.Tensor // nil: the part is not there
-		want string
+		folder, part string
+		make         func(old tensor.Tensor) tensor.Tensor // nil: the part is not there
+		want         string
 	}{
-		{"g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(128).Cast(dtype.I32) }, `quantization_config.desc_act: tensor "model.layers.0.self_attn.q_proj.g_idx": input 64 is of group 0, want 1`},
-		{"g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(64).Cast(dtype.I32) }, `q_proj.g_idx": got shape [64], want [128]`},
-		{"qzeros", nil, `no tensor "model.layers.0.self_attn.q_proj.qzeros"`},
-		{"qzeros", func(old tensor.Tensor) tensor.Tensor { return old.Cast(dtype.F32) }, `q_proj.qzeros": got F32[2 16], want 2 dimensions of I32 or U32`},
-		{"scales", nil, `no tensor "model.layers.0.self_attn.q_proj.scales"`},
-		{"qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(1, 0, 12) }, `q_proj.qweight": got 12 outputs, want a multiple of 8`},
-		{"qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(0, 0, 8) }, `q_proj.scales": got shape [2 128], want [1 128]`},
+		{"gptq4", "g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(128).Cast(dtype.I32) }, `quantization_config.desc_act: tensor "model.layers.0.self_attn.q_proj.g_idx": input 64 is of group 0, want 1`},
+		{"gptq4", "g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(64).Cast(dtype.I32) }, `q_proj.g_idx": got shape [64], want [128]`},
+		{"gptq4", "qzeros", nil, `no tensor "model.layers.0.self_attn.q_proj.qzeros"`},
+		{"gptq4", "qzeros", func(old tensor.Tensor) tensor.Tensor { return old.Cast(dtype.F32) }, `q_proj.qzeros": got F32[2 16], want 2 dimensions of I32 or U32`},
+		{"gptq4", "scales", nil, `no tensor "model.layers.0.self_attn.q_proj.scales"`},
+		{"gptq4", "qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(1, 0, 12) }, `q_proj.qweight": got 12 outputs, want a multiple of 8`},
+		{"gptq4", "qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(0, 0, 8) }, `q_proj.scales": got shape [2 128], want [1 128]`},
+		{"compressed-zeros", "weight_zero_point", func(old tensor.Tensor) tensor.Tensor { return old.Slice(0, 0, 4) }, `q_proj.weight_zero_point": got shape [4 2], want [8 2]`},
+		{"compressed-zeros", "weight_shape", func(old tensor.Tensor) tensor.Tensor { return old.Mul(0) }, `q_proj.weight_shape": got [0 0], want a shape`},
+		{"compressed-int8", "weight_scale", func(old tensor.Tensor) tensor.Tensor { return tensor.Ones(3) }, `q_proj.weight_scale": got shape [3], want [64]`},
 	} {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS("testdata/codes/gptq4")); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata/codes", test.folder))); err != nil {
 			t.Fatal(err)
 		}
 		tensors, meta, err := safetensors.Load(filepath.Join(dir, weightsFile))
@@ -200,7 +203,7 @@ func TestCodesDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Load(t.Context(), dir); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got %v, want %q", test.part, err, test.want)
+			t.Errorf("%s of %s: got %v, want %q", test.part, test.folder, err, test.want)
 		}
 	}
 }
