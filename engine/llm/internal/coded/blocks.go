@@ -31,7 +31,7 @@ func fp8(m *matrix) layout {
 func eights(m *matrix, codes part, c quant.Config, scale string, rows, columns int) layout {
 	shape := m.shape(codes.name, 2, codes.types...)
 	l := layout{out: shape[0], in: shape[1], group: whole(shape[1]), config: c, codes: codes}
-	l.codes.bits, l.codes.at = 8, func(o, i int) int { return (o*l.in + i) * 8 }
+	l.codes.bits, l.codes.follow, l.codes.at = 8, true, func(o, i int) int { return (o*l.in + i) * 8 }
 	l.scale = m.scales(scale, &l, rows, columns)
 	return l
 }
@@ -73,7 +73,7 @@ func nvfp4(m *matrix, codes, global string, divides bool) layout {
 	shape := m.shape(codes, 2, "U8")
 	out, in := shape[0], shape[1]*2
 	l := layout{out: out, in: in, group: 16, config: quant.Config{Scheme: quant.Table, Table: "e2m1"}}
-	l.codes = part{name: codes, types: []string{"U8"}, shape: shape, bits: 4, at: func(o, i int) int { return (o*in + i) * 4 }}
+	l.codes = part{name: codes, types: []string{"U8"}, shape: shape, bits: 4, follow: true, at: func(o, i int) int { return (o*in + i) * 4 }}
 	l.scale = grid(".weight_scale", out, in, 16, false)
 	l.scale.types = []string{"F8_E4M3"}
 	l.scale.numbers = func() []float32 {

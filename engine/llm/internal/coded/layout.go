@@ -3,6 +3,7 @@ package coded
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -21,13 +22,14 @@ type layout struct {
 
 // A part is a tensor of a matrix: codes, scales, zero points or minimums.
 type part struct {
-	name  string                      // what follows the path; "": there is none
-	types []string                    // in which it is read; a writer takes the first
-	shape []int                       // nil: the layout has checked it
-	bits  int                         // of a code; 0: the part has numbers
-	at    func(output, input int) int // the place of what belongs to an input: in bits for codes, else in elements
-	flip  byte                        // codes are read with these bits turned, if they are signed
-	plus  int                         // is added to codes that are read
+	name   string                      // what follows the path; "": there is none
+	types  []string                    // in which it is read; a writer takes the first
+	shape  []int                       // nil: the layout has checked it
+	bits   int                         // of a code; 0: the part has numbers
+	at     func(output, input int) int // the place of what belongs to an input: in bits for codes, else in elements
+	follow bool                        // codes of an output follow each other
+	flip   byte                        // codes are read with these bits turned, if they are signed
+	plus   int                         // is added to codes that are read
 
 	// numbers are the numbers of the part where they are not what its tensor holds.
 	numbers func() []float32
@@ -73,59 +75,72 @@ func (m *matrix) Codes(string) (*quant.Weight, error) {
 	if c.Group = quantGroup(m.group); c.Group == 0 {
 		return nil, m.w.Wrong(fmt.Errorf("%s.weight: got groups of %d, want multiples of 16", m.path, m.group))
 	}
+	p := m.codes
 	return quant.Pack(m.in, m.out, c, func(output, group int, codes []byte) (float32, float32) {
 		first := group * c.Group
-		for i := range codes {
-			codes[i] = code(data, m.codes.at(output, first+i), m.codes.bits) ^ m.codes.flip
+		if p.follow {
+			at := p.at(output, first)
+			for i := range codes {
+				codes[i] = code(data, at+i*p.bits, p.bits) ^ p.flip
+			}
+		} else {
+			for i := range codes {
+				codes[i] = code(data, p.at(output, first+i), p.bits) ^ p.flip
+			}
 		}
 		return scale(output, first), extra(output, first)
 	})
 }
 
+// A filled is a part that is being written.
+type filled struct {
+	part
+	packed  []byte
+	numbers []float32
+}
+
+func (p part) fill() *filled {
+	n := 1
+	for _, d := range p.shape {
+		n *= d
+	}
+	if p.bits > 0 {
+		return &filled{p, make([]byte, 4*n), nil}
+	}
+	return &filled{p, nil, make([]float32, n)}
+}
+
+func (f *filled) put(o, i int, v float32) {
+	at := f.at(o, i)
+	if f.bits == 0 {
+		f.numbers[at] = v
+		return
+	}
+	f.packed[at>>3] |= byte(int(v)-f.plus) << (at & 7)
+}
+
+func (f *filled) tensor() tensor.Tensor {
+	dt, _ := dtype.Parse(strings.ToLower(f.types[0]))
+	if f.bits > 0 {
+		return tensor.FromBytes(dt, f.packed, f.shape...)
+	}
+	return tensor.From(f.numbers, f.shape...).Cast(dt)
+}
+
 // tensors are those of a folder for the codes of w, as they are.
 func (l layout) tensors(w *quant.Weight) map[string]tensor.Tensor {
-	sizes := map[string]dtype.Type{"U32": dtype.U32, "I32": dtype.I32, "F16": dtype.F16, "BF16": dtype.BF16, "F32": dtype.F32}
-	list := map[string]tensor.Tensor{}
-	packed := map[string][]byte{}
-	numbers := map[string][]float32{}
-	parts := []part{l.codes, l.scale, l.extra}
-	for _, p := range parts {
-		n := 1
-		for _, d := range p.shape {
-			n *= d
-		}
-		if p.bits > 0 {
-			packed[p.name] = make([]byte, 4*n)
-		} else {
-			numbers[p.name] = make([]float32, n)
-		}
-	}
-	put := func(p part, o, i int, v float32) {
-		if p.bits == 0 {
-			numbers[p.name][p.at(o, i)] = v
-			return
-		}
-		at := p.at(o, i)
-		packed[p.name][at>>3] |= byte(int(v)-p.plus) << (at & 7)
-	}
-	w.Unpack(func(o, g int, codes []byte, scale, extra float32) {
+	codes, scales, extras := l.codes.fill(), l.scale.fill(), l.extra.fill()
+	w.Unpack(func(o, g int, list []byte, scale, extra float32) {
 		first := g * w.Group
-		for i, c := range codes {
-			put(l.codes, o, first+i, float32(c))
+		for i, c := range list {
+			codes.put(o, first+i, float32(c))
 		}
 		if first%l.group == 0 {
-			put(l.scale, o, first, scale)
-			put(l.extra, o, first, extra)
+			scales.put(o, first, scale)
+			extras.put(o, first, extra)
 		}
 	})
-	for _, p := range parts {
-		if dt := sizes[p.types[0]]; p.bits > 0 {
-			list[p.name] = tensor.FromBytes(dt, packed[p.name], p.shape...)
-		} else {
-			list[p.name] = tensor.From(numbers[p.name], p.shape...).Cast(dt)
-		}
-	}
-	return list
+	return map[string]tensor.Tensor{codes.name: codes.tensor(), scales.name: scales.tensor(), extras.name: extras.tensor()}
 }
 
 // check holds the parts of a matrix against the layout, and finds out in which type scales are held.
@@ -154,7 +169,7 @@ func grid(name string, out, in, group int, turned bool) part {
 // rows is a part of words [outputs …], in which codes of an output follow each other.
 func rows(name string, out, in, bits int) part {
 	n := (in*bits + 31) / 32
-	return part{name: name, types: words, shape: []int{out, n}, bits: bits, at: func(o, i int) int { return o*n*32 + i*bits }}
+	return part{name: name, types: words, shape: []int{out, n}, bits: bits, follow: true, at: func(o, i int) int { return o*n*32 + i*bits }}
 }
 
 // floats are the types of scales, words those of packed codes.
