@@ -44,3 +44,21 @@ func BenchmarkCodes(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkQuantise reports the time for a weight that is quantised.
+func BenchmarkQuantise(b *testing.B) {
+	values := tensor.Randn(256, 4096).Eval().Floats()
+	for _, k := range kinds {
+		if k.encode == nil {
+			continue
+		}
+		b.Run(k.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := k.fromF32(values); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(values)), "ns/weight")
+		})
+	}
+}

@@ -3,6 +3,7 @@ package gguf
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -31,12 +32,13 @@ func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, err
 		return nil, err
 	}
 	out, in := info.Shape[0], info.Shape[1]
-	groups := k.block / k.codes.Group
+	row, groups := in/k.block*k.bytes, k.block/k.codes.Group
+	shift := bits.TrailingZeros(uint(groups)) // a division takes longer than a group
 	w, err := quant.Pack(in, out, k.codes, func(o, g int, codes []byte) (scale, minimum float32) {
 		if rows != nil {
 			o = rows(o)
 		}
-		return k.group(data[(o*in/k.block+g/groups)*k.bytes:][:k.bytes], g%groups, codes)
+		return k.group(data[o*row+g>>shift*k.bytes:][:k.bytes], g&(groups-1), codes)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)

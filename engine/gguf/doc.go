@@ -16,12 +16,12 @@
 //
 // Weights are numbers of a type of package dtype, or quantised in blocks of 32 or 256: Q8_0 is a scale and 32
 // integers. [File.Codes] gives quantised weights as codes of package quant, [File.Tensor] as f32, both equal
-// bit for bit to what ggml's reference code makes of them. [WriteFile] writes Q8_0 and Q4_0 as ggml's
-// reference code does.
+// bit for bit to what ggml's reference code makes of them. [WriteFile] writes Q8_0, Q4_0, Q5_0,
+// Q5_1, Q4_K, Q5_K and Q6_K as ggml's reference code does.
 //
 // The format is described at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Reading order:
 // file.go, header.go (the bytes), value.go (metadata), blocks.go, k.go and iq.go (codes), write.go,
-// quantise.go, names.go.
+// quantise.go, quantise_k.go, names.go.
 package gguf
 
 import (
@@ -49,9 +49,9 @@ type kind struct {
 	number uint32 // in files
 	block  int
 	bytes  int
-	codes  quant.Config                    // of which the blocks are codes, number for number
-	group  group                           // nil for the types of package dtype and unknown ones
-	encode func(dst []byte, src []float32) // one block; nil if gguf does not write the type
+	codes  quant.Config // of which the blocks are codes, number for number
+	group  group        // nil for the types of package dtype and unknown ones
+	encode encoder      // one block; nil if gguf does not write the type
 }
 
 // What codes stand for in quantised types: the middle is 0, or there is a minimum, or a table.
@@ -72,17 +72,17 @@ func table(name string, group int) quant.Config {
 var kinds = []kind{
 	{name: "F32", number: 0, block: 1, bytes: 4},
 	{name: "F16", number: 1, block: 1, bytes: 2},
-	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), group: groupQ4_0, encode: encodeQ4_0},
+	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), group: groupQ4_0, encode: encodeMiddle(4)},
 	{name: "Q4_1", number: 3, block: 32, bytes: 20, codes: minimums(4, 32), group: groupQ4_1},
-	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), group: groupQ5_0},
-	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), group: groupQ5_1},
+	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), group: groupQ5_0, encode: encodeMiddle(5)},
+	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), group: groupQ5_1, encode: encodeQ5_1},
 	{name: "Q8_0", number: 8, block: 32, bytes: 34, codes: middle(8, 32), group: groupQ8_0, encode: encodeQ8_0},
 	{name: "Q8_1", number: 9, block: 32, bytes: 40},
 	{name: "Q2_K", number: 10, block: 256, bytes: 84, codes: minimums(4, 16), group: groupQ2K},
 	{name: "Q3_K", number: 11, block: 256, bytes: 110, codes: middle(4, 16), group: groupQ3K},
-	{name: "Q4_K", number: 12, block: 256, bytes: 144, codes: minimums(4, 32), group: groupQ4K},
-	{name: "Q5_K", number: 13, block: 256, bytes: 176, codes: minimums(8, 32), group: groupQ5K},
-	{name: "Q6_K", number: 14, block: 256, bytes: 210, codes: middle(8, 16), group: groupQ6K},
+	{name: "Q4_K", number: 12, block: 256, bytes: 144, codes: minimums(4, 32), group: groupQ4K, encode: encodeMinimumsK(4, -1, 21)},
+	{name: "Q5_K", number: 13, block: 256, bytes: 176, codes: minimums(8, 32), group: groupQ5K, encode: encodeMinimumsK(5, -0.5, 16)},
+	{name: "Q6_K", number: 14, block: 256, bytes: 210, codes: middle(8, 16), group: groupQ6K, encode: encodeQ6K},
 	{name: "Q8_K", number: 15, block: 256, bytes: 292},
 	{name: "IQ2_XXS", number: 16, block: 256, bytes: 66, codes: table("iq2", 32), group: groupIQ2XXS},
 	{name: "IQ2_XS", number: 17, block: 256, bytes: 74, codes: table("iq2", 16), group: groupIQ2XS},

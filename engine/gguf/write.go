@@ -26,7 +26,7 @@ const maxWritten = 63
 // An Entry is a tensor to be written.
 type Entry struct {
 	Name   string
-	Type   string // "Q8_0" and "Q4_0" quantise; "F32", "F16", "BF16", … convert; "" keeps the element type
+	Type   string // "Q8_0", "Q4_K", … quantise; "F32", "F16", "BF16", … convert; "" keeps the element type
 	Tensor tensor.Tensor
 
 	// Codes take the place of Tensor, and Type is that of TypeOf: they are written as they are, the matrix

@@ -39,14 +39,24 @@ var codesOf = map[string]string{
 	"nf4":        "nf4, groups of 64, scales f32",
 	"nf4-double": "nf4, groups of 64, scales f32",
 	"compressed": "int4, groups of 32, symmetric, scales f32",
-	"gptq4":      "int4, groups of 64, affine, scales f32",
-	"gptq4-v2":   "int4, groups of 32, affine, scales f32",
-	"gptq8":      "int8, groups of 128, affine, scales f32",
-	"awq":        "int4, groups of 64, affine, scales f32",
-	"mlx3":       "int4, groups of 64, minimum, scales f32",
-	"mlx4":       "int4, groups of 32, minimum, scales f32",
-	"mlx6":       "int8, groups of 128, minimum, scales f32",
-	"mlx8":       "int8, groups of 64, minimum, scales bf16",
+
+	"compressed-zeros":       "int4, groups of 32, affine, scales f32",
+	"compressed-channel":     "int8, groups of 128, affine, scales f32",
+	"compressed-int8":        "int8, groups of 128, symmetric, scales f32",
+	"compressed-fp8":         "e4m3, groups of 128, scales f32",
+	"compressed-fp8-channel": "e4m3, groups of 128, scales f32",
+	"fp8-tensor":             "e4m3, groups of 128, scales f32",
+	"nvfp4":                  "e2m1, groups of 16, scales f32",
+	"nvfp4-modelopt":         "e2m1, groups of 16, scales f32",
+
+	"gptq4":    "int4, groups of 64, affine, scales f32",
+	"gptq4-v2": "int4, groups of 32, affine, scales f32",
+	"gptq8":    "int8, groups of 128, affine, scales f32",
+	"awq":      "int4, groups of 64, affine, scales f32",
+	"mlx3":     "int4, groups of 64, minimum, scales f32",
+	"mlx4":     "int4, groups of 32, minimum, scales f32",
+	"mlx6":     "int8, groups of 128, minimum, scales f32",
+	"mlx8":     "int8, groups of 64, minimum, scales bf16",
 }
 
 // Matrices in codes stay codes, and what they compute is what transformers computes with the numbers that
@@ -125,11 +135,16 @@ func TestCodesRefused(t *testing.T) {
 		{"gptq4", `"group_size": 64`, `"group_size": 8`, `quantization_config.group_size: got 8, want a multiple of 16`},
 		{"gptq4", `"checkpoint_format": "gptq"`, `"checkpoint_format": "marlin"`, `quantization_config.checkpoint_format: got "marlin", want one of gptq, gptq_v2`},
 		{"awq", `"version": "gemm"`, `"version": "gemv"`, `quantization_config.version: got "gemv", want one of gemm`},
-		{"fp8", `"activation_scheme": "dynamic"`, `"activation_scheme": "static"`, `quantization_config.activation_scheme: got "static", want one of dynamic`},
+		{"fp8", `"activation_scheme": "dynamic"`, `"fmt": "e5m2"`, `quantization_config.fmt: got "e5m2", want one of e4m3`},
+		{"fp8", `"weight_block_size"`, `"other"`, `.weight_scale_inv": got shape [2 2], want [128 1]`},
+		{"nvfp4-modelopt", `"NVFP4"`, `"W4A8_AWQ"`, `quantization_config.quant_algo: got "W4A8_AWQ", want one of FP8, NVFP4`},
+		{"compressed", `"strategy": "group"`, `"strategy": "channel"`, `.weight_scale": got shape [128 4], want [128 1]`},
+		{"compressed-zeros", `"num_bits": 4`, `"num_bits": 3`, `quantization_config.config_groups.group_0.weights.num_bits: got 3, want one of 4, 8`},
 		{"fp8", `"weight_block_size": [`, `"weight_block_size": [64, `, `quantization_config.weight_block_size: got [64 64 64]`},
 		{"nf4", `"bnb_4bit_quant_type": "nf4"`, `"bnb_4bit_quant_type": "fp4"`, `quantization_config.bnb_4bit_quant_type: got "fp4", want one of nf4`},
-		{"compressed", `"symmetric": true`, `"symmetric": false`, `quantization_config.config_groups.group_0.weights.symmetric: got false`},
-		{"compressed", `"input_activations": null`, `"input_activations": {}`, `quantization_config.config_groups.group_0.input_activations: activations`},
+		{"compressed-fp8", `"symmetric": true`, `"symmetric": false`, `quantization_config.config_groups.group_0.weights.symmetric: got false`},
+		{"compressed", `"symmetric": true`, `"symmetric": false`, `no tensor "model.layers.0.mlp.gate_proj.weight_zero_point"`},
+		{"compressed", `"output_activations": null`, `"output_activations": {}`, `quantization_config.config_groups.group_0.output_activations: activations`},
 	} {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata/codes", test.folder))); err != nil {
@@ -155,20 +170,23 @@ func TestCodesRefused(t *testing.T) {
 // Tensors that do not fit each other are errors that name one.
 func TestCodesDamaged(t *testing.T) {
 	for _, test := range []struct {
-		part string
-		make func(old tensor.Tensor) tensor.Tensor // nil: the part is not there
-		want string
+		folder, part string
+		make         func(old tensor.Tensor) tensor.Tensor // nil: the part is not there
+		want         string
 	}{
-		{"g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(128).Cast(dtype.I32) }, `quantization_config.desc_act: tensor "model.layers.0.self_attn.q_proj.g_idx": input 64 is of group 0, want 1`},
-		{"g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(64).Cast(dtype.I32) }, `q_proj.g_idx": got shape [64], want [128]`},
-		{"qzeros", nil, `no tensor "model.layers.0.self_attn.q_proj.qzeros"`},
-		{"qzeros", func(old tensor.Tensor) tensor.Tensor { return old.Cast(dtype.F32) }, `q_proj.qzeros": got F32[2 16], want 2 dimensions of I32 or U32`},
-		{"scales", nil, `no tensor "model.layers.0.self_attn.q_proj.scales"`},
-		{"qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(1, 0, 12) }, `q_proj.qweight": got 12 outputs, want a multiple of 8`},
-		{"qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(0, 0, 8) }, `q_proj.scales": got shape [2 128], want [1 128]`},
+		{"gptq4", "g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(128).Cast(dtype.I32) }, `quantization_config.desc_act: tensor "model.layers.0.self_attn.q_proj.g_idx": input 64 is of group 0, want 1`},
+		{"gptq4", "g_idx", func(old tensor.Tensor) tensor.Tensor { return tensor.Zeros(64).Cast(dtype.I32) }, `q_proj.g_idx": got shape [64], want [128]`},
+		{"gptq4", "qzeros", nil, `no tensor "model.layers.0.self_attn.q_proj.qzeros"`},
+		{"gptq4", "qzeros", func(old tensor.Tensor) tensor.Tensor { return old.Cast(dtype.F32) }, `q_proj.qzeros": got F32[2 16], want 2 dimensions of I32 or U32`},
+		{"gptq4", "scales", nil, `no tensor "model.layers.0.self_attn.q_proj.scales"`},
+		{"gptq4", "qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(1, 0, 12) }, `q_proj.qweight": got 12 outputs, want a multiple of 8`},
+		{"gptq4", "qweight", func(old tensor.Tensor) tensor.Tensor { return old.Slice(0, 0, 8) }, `q_proj.scales": got shape [2 128], want [1 128]`},
+		{"compressed-zeros", "weight_zero_point", func(old tensor.Tensor) tensor.Tensor { return old.Slice(0, 0, 4) }, `q_proj.weight_zero_point": got shape [4 2], want [8 2]`},
+		{"compressed-zeros", "weight_shape", func(old tensor.Tensor) tensor.Tensor { return old.Mul(0) }, `q_proj.weight_shape": got [0 0], want a shape`},
+		{"compressed-int8", "weight_scale", func(old tensor.Tensor) tensor.Tensor { return tensor.Ones(3) }, `q_proj.weight_scale": got shape [3], want [64]`},
 	} {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS("testdata/codes/gptq4")); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata/codes", test.folder))); err != nil {
 			t.Fatal(err)
 		}
 		tensors, meta, err := safetensors.Load(filepath.Join(dir, weightsFile))
@@ -185,7 +203,7 @@ func TestCodesDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Load(t.Context(), dir); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got %v, want %q", test.part, err, test.want)
+			t.Errorf("%s of %s: got %v, want %q", test.part, test.folder, err, test.want)
 		}
 	}
 }

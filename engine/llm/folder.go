@@ -147,8 +147,8 @@ const shardBytes = 4 << 30
 
 // Save writes a model as a folder that [Load] and Hugging Face's transformers read. Weights keep their dtype;
 // of a loaded model everything else is what it was. A model with weights that such a folder has no place for,
-// those of adapters and codes, is an error: merge or remove an adapter first. Readers find the old folder or
-// the whole new one.
+// those of adapters and codes, is an error: merge or remove an adapter first; [SaveCodes] makes codes.
+// Readers find the old folder or the whole new one.
 func Save(dir string, m *Model) error {
 	if err := save(dir, m, shardBytes); err != nil {
 		return fmt.Errorf("llm: %w", err)
@@ -157,23 +157,34 @@ func Save(dir string, m *Model) error {
 }
 
 func save(dir string, m *Model, limit int) error {
+	params, config, err := m.numbers()
+	if err != nil {
+		return err
+	}
+	return m.writeFolder(dir, m.inFolder(params), config, limit)
+}
+
+// numbers are the weights of a model without codes, and its config.json.
+func (m *Model) numbers() ([]nn.Param, []byte, error) {
 	params, codes, err := m.stored()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for name := range codes {
-		return fmt.Errorf("weight %s is in codes, which such a folder does not hold: quant.Expand makes numbers of them, quant.Save and SaveGGUF keep them", name)
+		return nil, nil, fmt.Errorf("weight %s is in codes, which such a folder does not hold: quant.Expand makes numbers of them, quant.Save and SaveGGUF keep them", name)
 	}
 	config, err := m.configText(params)
-	if err != nil {
-		return err
-	}
+	return params, config, err
+}
+
+// writeFolder writes tensors in files of about limit bytes, and the other files.
+func (m *Model) writeFolder(dir string, all []stored, config []byte, limit int) error {
 	f, err := durable.NewFolder(dir)
 	if err != nil {
 		return err
 	}
 	defer f.Drop()
-	if err := writeShards(f, m.inFolder(params), limit); err != nil {
+	if err := writeShards(f, all, limit); err != nil {
 		return err
 	}
 	for name, content := range m.files {

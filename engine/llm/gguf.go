@@ -16,7 +16,7 @@ import (
 
 // GGUF says how [SaveGGUF] writes.
 type GGUF struct {
-	Type string // of the matrices: "f32", "f16", "bf16", "q8_0" or "q4_0"; "": that which each has
+	Type string // of the matrices: "f32", "f16", "bf16", "q8_0", "q4_0", "q6_k" or "q4_k_m"; "": that which each has
 }
 
 // SaveGGUF writes a model as a GGUF file, as llama.cpp's converter writes it, with its tokenizer and chat

@@ -2,9 +2,11 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -477,5 +479,71 @@ AutoModelForCausalLM.from_pretrained(folder)`
 		if out, err := exec.Command(python, "-c", check, filepath.Join(ggufs, "words.json"), name, folder).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// mixtures are models of 9 layers, by the names that testdata/gguf/mixtures.json has for them: tied with rows
+// that are no whole blocks of 256, untied, of 8 experts, and with q, k and v in one matrix.
+func mixtures() map[string]*Model {
+	small := Config{Vocab: 64, Width: 256, Layers: 9, Heads: 4, KVHeads: 1, Hidden: 256, Context: 64, Seed: 1}
+	list := map[string]*Model{}
+	for name, change := range map[string]func(c *Config){
+		"tied":   func(c *Config) { c.Hidden = 96 },
+		"untied": func(c *Config) { c.Untied = true },
+		"experts": func(c *Config) {
+			c.Family, c.Untied, c.Hidden = "mixtral", true, 32
+			c.Mixture = Mixture{Experts: 8, TopK: 2, Hidden: 32, Normalise: true}
+		},
+		"joined": func(c *Config) { c.Family, c.Untied, c.JoinedQKV, c.JoinedMLP = "phi3", true, true, true },
+	} {
+		c := small
+		change(&c)
+		list[name] = New(c)
+	}
+	return list
+}
+
+// TestMixturesOfTypes: matrices have the types that llama.cpp's quantiser gives them, and where its Python
+// package is installed the very bytes.
+func TestMixturesOfTypes(t *testing.T) {
+	text, err := os.ReadFile("testdata/gguf/mixtures.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]map[string]string // by model and type, of each tensor
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, m := range mixtures() {
+		for _, typ := range []string{"f32", "q4_k_m", "q6_k"} {
+			path := filepath.Join(dir, name+"."+typ)
+			if err := SaveGGUF(path, m, GGUF{Type: typ}); err != nil {
+				t.Fatal(err)
+			}
+			if typ == "f32" {
+				continue
+			}
+			got := map[string]string{}
+			f, err := gguf.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, info := range f.Tensors() {
+				got[info.Name] = info.Type
+			}
+			f.Close()
+			if !maps.Equal(got, want[name+"."+typ]) {
+				t.Errorf("%s in %s: got %v\nwant %v", name, typ, got, want[name+"."+typ])
+			}
+		}
+	}
+	python := cmp.Or(os.Getenv("PYTHON"), "python3")
+	if err := exec.Command(python, "-c", "import llama_cpp, gguf").Run(); err != nil {
+		t.Skip("python3 with the packages llama_cpp and gguf is not installed; the variable PYTHON names another one")
+	}
+	out, err := exec.Command(python, "../../tests/peers/decoder_gguf.py", "mixtures", dir).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

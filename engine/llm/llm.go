@@ -7,8 +7,8 @@
 //
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
 // pages.go, memory.go, states.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go,
-// read.go; chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go, phi.go, olmo.go, cohere.go,
-// glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go, mamba.go.
+// read.go, gguf.go, codes.go, awq.go; chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go,
+// phi.go, olmo.go, cohere.go, glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go, mamba.go.
 package llm
 
 import (

@@ -159,15 +159,15 @@ func (e *encoder) group(block, group int) (bad int) {
 // of each lane stand side by side.
 func (e *encoder) lay(to []byte, lane int, codes []byte) {
 	to = to[4*lane:]
-	if e.Bits == 8 {
-		for i := 0; i < len(codes); i += 4 {
-			binary.LittleEndian.PutUint32(to[i*lanes:], binary.LittleEndian.Uint32(codes[i:]))
-		}
-		return
-	}
 	for i := 0; i < len(codes); i += 8 {
 		eight := binary.LittleEndian.Uint64(codes[i:])
-		binary.LittleEndian.PutUint32(to[i/2*lanes:], uint32(eight)|uint32(eight>>32)<<4)
+		if e.Bits == 4 {
+			binary.LittleEndian.PutUint32(to[i/2*lanes:], uint32(eight)|uint32(eight>>32)<<4)
+			continue
+		}
+		two := to[i*lanes:][:4*lanes+4]
+		binary.LittleEndian.PutUint32(two, uint32(eight))
+		binary.LittleEndian.PutUint32(two[4*lanes:], uint32(eight>>32))
 	}
 }
 

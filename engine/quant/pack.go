@@ -41,11 +41,12 @@ func (e *encoder) pack(at int, to []byte, group func(output, group int, codes []
 	size := lanes * e.Group * e.Bits / 8
 	var codes [128]byte
 	for n := at / size; len(to) > 0; n, to = n+1, to[size:] {
-		inputs := min(e.Group, e.in-n%e.groups*e.Group)
+		first, g := n/e.groups*lanes, n%e.groups
+		inputs := min(e.Group, e.in-g*e.Group)
 		for lane := range lanes {
 			scale, extra, filled := float32(0), float32(0), 0
-			if output := n/e.groups*lanes + lane; output < e.out {
-				scale, extra = group(output, n%e.groups, codes[:inputs])
+			if first+lane < e.out {
+				scale, extra = group(first+lane, g, codes[:inputs])
 				filled = inputs
 			}
 			for i := filled; i < e.Group; i++ {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
@@ -30,7 +32,7 @@ folder of Hugging Face, whose weights are numbers: codes become f16.`,
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isModel(args[0]) {
-				return rewrite(cmd, args[0], args[1], "", force)
+				return rewrite(cmd, args[0], args[1], force, func(_ context.Context, m *llm.Model) error { return writeModel(args[1], m) })
 			}
 			f, err := readFile(args[0])
 			if err != nil {

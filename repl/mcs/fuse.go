@@ -66,7 +66,7 @@ func fuse(cmd *cobra.Command, from, to, adapter string) error {
 		return gaveUp(ctx, errors.New("fuse: nothing is written, because layers are kept apart"), exitFailed)
 	}
 	if err = a.Remove(m); err == nil {
-		err = writeModel(to, m, "")
+		err = writeModel(to, m)
 	}
 	if err != nil {
 		return gaveUp(ctx, err, exitFailed)

@@ -171,11 +171,10 @@ func checkOutput(path string, force bool) error {
 	return nil
 }
 
-// writeModel writes a model as a GGUF file with matrices of a type ("": those that there are), or as a
-// folder, in which codes are numbers of f16.
-func writeModel(path string, m *llm.Model, typ string) error {
+// writeModel writes a model as a GGUF file, or as a folder, in which codes are numbers of f16.
+func writeModel(path string, m *llm.Model) error {
 	if isGGUF(path) {
-		return llm.SaveGGUF(path, m, llm.GGUF{Type: typ})
+		return llm.SaveGGUF(path, m, llm.GGUF{})
 	}
 	if _, err := quant.Expand(m, dtype.F16); err != nil {
 		return err

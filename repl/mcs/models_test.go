@@ -286,7 +286,7 @@ func TestQuantize(t *testing.T) {
 	for _, c := range []struct {
 		typ        string
 		bits, loss float64 // of a weight; how much the loss may change by
-	}{{"q8_0", 8.5, 0.05}, {"q4_0", 4.5, 0.5}} {
+	}{{"q8_0", 8.5, 0.05}, {"q4_0", 4.5, 0.5}, {"q6_k", 8.5, 0.05}, {"q4_k_m", 5.5, 0.3}} {
 		name := c.typ + ".gguf"
 		stdout, stderr, code := mcs(t, dir, "", "quantize", "model", name, "--to", c.typ)
 		if code != 0 || !matches(name+": [..] KiB, from weights of [..] KiB", stdout) {
@@ -297,6 +297,22 @@ func TestQuantize(t *testing.T) {
 		}
 		if got, want := loss(name), loss("model"); math.Abs(got-want) > c.loss*want {
 			t.Errorf("%s: got loss %v, want about %v", c.typ, got, want)
+		}
+	}
+	for _, c := range []struct {
+		args       string
+		size, loss float64 // most of the size; how much the loss may change by
+	}{{"mlx8 --group 32", 0.36, 0.05}, {"mlx4 --group 32", 0.24, 0.3}, {"awq --group 32 --text text.txt", 0.6, 0.3}} {
+		to, _, _ := strings.Cut(c.args, " ")
+		stdout, stderr, code := mcs(t, dir, "", append([]string{"quantize", "model", to, "--to"}, strings.Fields(c.args)...)...)
+		if code != 0 || !matches(to+": [..] KiB, from weights of [..] KiB", stdout) {
+			t.Fatalf("%s: code %d, %s%s", to, code, stdout, stderr)
+		}
+		if share := size(to+"/model.safetensors") / full; share > c.size {
+			t.Errorf("%s: got %.2f of the size, want at most %.2f", to, share, c.size)
+		}
+		if got, want := loss(to), loss("model"); math.Abs(got-want) > c.loss*want {
+			t.Errorf("%s: got loss %v, want about %v", to, got, want)
 		}
 	}
 	stdout, stderr, code := mcs(t, dir, "", "fuse", "q4_0.gguf", "fused", "--adapter", "adapter")
@@ -389,8 +405,13 @@ func TestModelErrors(t *testing.T) {
 		{"fuse model empty --adapter adapter --force", "fuse: empty is a folder without a model, which is not replaced", 2},
 		{"fuse model file --adapter adapter -f", "fuse: file is a file, want a folder, or a name that ends in .gguf", 2},
 		{"fuse model none/out --adapter adapter", "fuse: stat none: [..]", 2},
-		{"quantize model out.gguf --to q4_k_m", "quantize: got --to q4_k_m, want q8_0 or q4_0", 2},
-		{"quantize model out", "quantize: got out, want a name that ends in .gguf", 2},
+		{"quantize model out.gguf --to q3_k_m", "quantize: got --to q3_k_m, want one of q8_0, q6_k, q4_k_m, q4_0, mlx8, mlx4, awq", 2},
+		{"quantize model out", "quantize: got out for --to q8_0, want a name that ends in .gguf", 2},
+		{"quantize model out.gguf --to mlx4", "quantize: got out.gguf for --to mlx4, which makes a folder", 2},
+		{"quantize model out --to awq", `quantize: got --to awq and --text "", want a text for awq, and for nothing else`, 2},
+		{"quantize model out --to awq --text none", "quantize: [..]none[..]", 2},
+		{"quantize model out --to awq --text letter.txt", "llm: got 1 tokens of a text, want at least 32[..]", 1},
+		{"quantize model out --to mlx4 --group 48", "llm: got 4 bits in groups of 48 for mlx, want [..]", 1},
 		{"quantize model taken.gguf", "quantize: taken.gguf exists; -f replaces it", 2},
 		{"convert model taken.gguf", "convert: taken.gguf exists; -f replaces it", 2},
 		{"convert model model", "convert: model exists; -f replaces it", 2},

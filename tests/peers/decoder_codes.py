@@ -1,10 +1,13 @@
 """Writes engine/llm/testdata/codes: small decoders whose weights are codes, and what transformers computes with what they stand for.
 
-usage: python tests/peers/decoder_codes.py [NAME…]         (needs torch, transformers, safetensors, mlx, bitsandbytes, compressed-tensors)
+usage: python tests/peers/decoder_codes.py [NAME…|written]  (needs torch, transformers, safetensors, mlx, bitsandbytes, compressed-tensors)
 
 Each folder NAME has config.json and model.safetensors, and expected.safetensors: ids, and logits in f32. mlx's codes are those of
 mlx.core.quantize, and bitsandbytes' those of its own functions, which expand them, too; compressed-tensors packs its words. The others are packed here
-as their documentation says, and expanded by its formula.
+as their documentation says, and expanded by its formula. "written" makes engine/llm/testdata/written.safetensors instead: a matrix, and
+what mlx.core.quantize and AutoAWQ's functions make of it.
+
+    python tests/peers/decoder_codes.py check FOLDER…       (needs mlx-lm) folders that the Go test TestSaveCodes wrote, and expected.safetensors
 """
 import json
 import os
@@ -14,7 +17,7 @@ import sys
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/llm/testdata/codes")
 PLAIN = "layers.0.mlp.down_proj"  # the matrix that stays numbers
@@ -115,25 +118,83 @@ def nf4(double):
                                           "bnb_4bit_use_double_quant": double, "bnb_4bit_quant_storage": "uint8"}}
 
 
-def compressed(bits):
+def compressed(form, activations=None, **args):
+    """What compressed-tensors packs and expands itself; the scales are of the largest magnitudes, or of the ranges."""
+    weights = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": None, "actorder": None, **args}
+
     def pack(path, w):
-        from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+        from compressed_tensors.compressors import BaseCompressor
+        from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
         if "embed" in path:
             return None
-        codes, scale, zero, wide = grid(w, bits, 32, True)
-        words = pack_to_int32((codes - 2 ** (bits - 1)).to(torch.int8), bits)
-        return {".weight_packed": words, ".weight_scale": scale, ".weight_shape": torch.tensor(w.shape)}, wide
+        scheme = QuantizationScheme(targets=["Linear"], weights=QuantizationArgs(**{k: v for k, v in weights.items() if v is not None}))
+        bits, parts = weights["num_bits"], {"weight": w}
+        size = weights["group_size"] or w.shape[1]
+        x = w.reshape(w.shape[0], -1, size)
+        if bits == 4 and weights["type"] == "float":
+            parts["weight_global_scale"] = (448 * 6 / w.abs().max()).reshape(1)
+            parts["weight_scale"] = (x.abs().amax(-1) / 6 * parts["weight_global_scale"]).to(torch.float8_e4m3fn).float()
+        elif weights["type"] == "float":
+            largest = w.abs().amax().reshape(1) if weights["strategy"] == "tensor" else w.abs().amax(1, keepdim=True)
+            parts["weight_scale"] = largest / 448
+        else:
+            codes, parts["weight_scale"], zero, _ = grid(w, bits, size, weights["symmetric"])
+            parts["weight_zero_point"] = (zero - 2 ** (bits - 1)).to(torch.int8)
+        compressor = BaseCompressor.get_value_from_registry(form)
+        parts = compressor.compress(parts, scheme)
+        if "weight_global_scale" in parts:  # the package expands to bf16
+            from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+            codes = unpack_fp4_from_uint8(parts["weight_packed"], *w.shape, dtype=torch.float32).reshape(x.shape)
+            wide = (codes * (parts["weight_scale"].float() / parts["weight_global_scale"])[..., None]).reshape(w.shape)
+        else:
+            wide = compressor.decompress(parts, scheme)["weight"]
+        if activations and not activations.get("dynamic"):
+            parts["input_global_scale" if bits == 4 else "input_scale"] = torch.ones(1)
+        return {"." + name: t for name, t in parts.items()}, wide
 
-    weights = {"num_bits": bits, "type": "int", "symmetric": True, "strategy": "group", "group_size": 32, "actorder": None}
-    return pack, {"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["lm_head"], "config_groups": {
-        "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": None, "output_activations": None}}}}
+    return pack, {"quantization_config": {"quant_method": "compressed-tensors", "format": form, "ignore": ["lm_head"], "config_groups": {
+        "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": activations, "output_activations": None}}}}
+
+
+def fp8_tensor():
+    """One scale for all, as in Ministral 3's folders."""
+    def pack(path, w):
+        if "embed" in path:
+            return None
+        scale = w.abs().max() / 448
+        q = (w / scale).to(torch.float8_e4m3fn)
+        return {".weight": q, ".weight_scale_inv": scale, ".activation_scale": torch.tensor(1.0)}, q.float() * scale
+
+    return pack, {"quantization_config": {"quant_method": "fp8", "activation_scheme": "static", "weight_block_size": None}}
+
+
+def modelopt():
+    """The codes of NVFP4 by the names and the scale of NVIDIA's model optimizer, whose number multiplies."""
+    pack_other, _ = compressed("nvfp4-pack-quantized", type="float", strategy="tensor_group", group_size=16)
+
+    def pack(path, w):
+        if "embed" in path:
+            return None
+        parts, wide = pack_other(path, w)
+        return {".weight": parts[".weight_packed"], ".weight_scale": parts[".weight_scale"], ".weight_scale_2": (1 / parts[".weight_global_scale"]).squeeze(),
+                ".input_scale": torch.tensor(1.0)}, wide
+
+    return pack, {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}}
 
 
 FORMATS = {
     "fp8": fp8,
     "nf4": lambda: nf4(False),
     "nf4-double": lambda: nf4(True),
-    "compressed": lambda: compressed(4),
+    "compressed": lambda: compressed("pack-quantized", group_size=32),
+    "compressed-zeros": lambda: compressed("pack-quantized", group_size=32, symmetric=False),
+    "compressed-channel": lambda: compressed("pack-quantized", num_bits=8, strategy="channel", symmetric=False),
+    "compressed-int8": lambda: compressed("int-quantized", num_bits=8, strategy="channel", activations={"num_bits": 8, "type": "int", "dynamic": True}),
+    "compressed-fp8": lambda: compressed("float-quantized", num_bits=8, type="float", strategy="tensor", activations={"num_bits": 8, "type": "float", "dynamic": False}),
+    "compressed-fp8-channel": lambda: compressed("float-quantized", num_bits=8, type="float", strategy="channel", activations={"num_bits": 8, "type": "float", "dynamic": True}),
+    "nvfp4": lambda: compressed("nvfp4-pack-quantized", type="float", strategy="tensor_group", group_size=16, activations={"num_bits": 4, "type": "float", "dynamic": False}),
+    "nvfp4-modelopt": modelopt,
+    "fp8-tensor": fp8_tensor,
     "gptq4": lambda: gptq(4, 64, False),
     "gptq4-v2": lambda: gptq(4, 32, False, "gptq_v2"),
     "gptq8": lambda: gptq(8, -1, True),
@@ -148,7 +209,8 @@ FORMATS = {
 def make(name):
     torch.manual_seed(sum(map(ord, name)))
     pack, keys = FORMATS[name]()
-    config = LlamaConfig(vocab_size=48, hidden_size=128, intermediate_size=128, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+    width = 64 if name.startswith(("compressed-", "nvfp4", "fp8-")) else 128
+    config = LlamaConfig(vocab_size=48, hidden_size=width, intermediate_size=width, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
                          max_position_embeddings=32, initializer_range=0.1, tie_word_embeddings=True, pad_token_id=None, bos_token_id=None, eos_token_id=None)
     config._attn_implementation = "eager"
     model = LlamaForCausalLM(config).float().eval()
@@ -180,7 +242,112 @@ def make(name):
         save_file({"ids": ids, "logits": model(input_ids=ids).logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
 
 
+def awq_packed(w, group):
+    """AutoAWQ's pseudo_quantize_tensor with zero points, and the layout of its WQLinear_GEMM.from_linear."""
+    x = w.reshape(-1, group)
+    high, low = x.amax(1, keepdim=True), x.amin(1, keepdim=True)
+    scale = (high - low).clamp(min=1e-5) / 15
+    zero = (-torch.round(low / scale)).clamp_(0, 15)
+    scale, zero = scale.half().float().reshape(w.shape[0], -1), zero.reshape(w.shape[0], -1)
+    each = lambda t: t.repeat_interleave(group, 1)
+    codes = (torch.round(w / each(scale)) + each(zero)).clamp(0, 15)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+    return {"qweight": packed(codes.T.contiguous().long(), 4, order), "qzeros": packed(zero.T.contiguous().long(), 4, order), "scales": scale.T.half().contiguous()}
+
+
+def awq_scales(x, w, group):
+    """AutoAWQ's _compute_best_scale for one layer with the weight [out in] that gets x, with duo_scaling."""
+    w_mean = (w.abs().reshape(-1, group) / (w.abs().reshape(-1, group).amax(1, keepdim=True) + 1e-6)).reshape(w.shape).mean(0)
+    x_mean, best, least = x.abs().mean(0), None, float("inf")
+    for i in range(20):
+        ratio = i / 20
+        s = (x_mean.pow(ratio) / (w_mean.pow(1 - ratio) + 1e-4)).clamp(min=1e-4)
+        s = s / (s.max() * s.min()).sqrt()
+        y = (w * s).reshape(-1, group)
+        high, low = y.amax(1, keepdim=True), y.amin(1, keepdim=True)
+        scale = (high - low).clamp(min=1e-5) / 15
+        zero = (-torch.round(low / scale)).clamp_(0, 15)
+        scale = scale.half().float()
+        q = (((torch.round(y / scale) + zero).clamp(0, 15) - zero) * scale).reshape(w.shape) / s
+        loss = (x @ (q - w).T).pow(2).mean().item()
+        if loss < least:
+            best, least = s, loss
+    return best
+
+
+def written():
+    import mlx.core as mx
+    torch.manual_seed(1)
+    w = torch.randn(16, 128) * 0.1
+    w[3] = w[3].abs()  # none below 0
+    w[4, :64] = 0
+    w[5, :32] = -w[5, :32].abs()
+    out = {"w": w}
+    for bits, group, dtype in [(4, 32, "float32"), (4, 64, "bfloat16"), (8, 64, "float16"), (8, 128, "float32")]:
+        of = mx.array(w.numpy()).astype(getattr(mx, dtype))
+        for end, t in zip(["weight", "scales", "biases"], mx.quantize(of, group_size=group, bits=bits)):
+            whole = t.dtype == mx.uint32
+            t = torch.from_numpy(np.array(t.view(mx.int32) if whole else t.astype(mx.float32)))
+            out[f"mlx.{bits}.{group}.{dtype}.{end}"] = t.view(torch.uint32) if whole else t.to(getattr(torch, dtype))
+    for group in (32, 128):
+        out.update({f"awq.4.{group}.float32.{end}": t for end, t in awq_packed(w, group).items()})
+    out["inputs"] = torch.randn(64, 128) * torch.exp(2 * torch.randn(128))
+    out["balanced"] = awq_scales(out["inputs"], w, 32)
+    save_file(out, os.path.join(OUT, "../written.safetensors"))
+
+
+def awq_expanded(folder):
+    """The model of a folder, with the numbers that AutoAWQ's dequantize_gemm computes."""
+    path = os.path.join(folder, "model.safetensors")
+    tensors, wide = load_file(path), {}
+    order = [0, 4, 1, 5, 2, 6, 3, 7]
+    shifts = torch.arange(0, 32, 4)
+    for key, t in tensors.items():
+        if not key.endswith(".qweight"):
+            if not key.endswith((".qzeros", ".scales")):
+                wide[key] = t.float()
+            continue
+        name = key.removesuffix(".qweight")
+        split = lambda q: ((q[:, :, None] >> shifts) & 15)[..., order].reshape(q.shape[0], -1)
+        scale, zero = tensors[name + ".scales"].float(), split(tensors[name + ".qzeros"])
+        group = t.shape[0] // scale.shape[0]
+        each = lambda x: x.repeat_interleave(group, 0)
+        wide[name + ".weight"] = ((split(t) - each(zero)) * each(scale)).T.contiguous()
+    config = AutoConfig.from_pretrained(folder)
+    del config.quantization_config
+    config.pad_token_id = None
+    model = AutoModelForCausalLM.from_config(config).float().eval()
+    missing, unexpected = model.load_state_dict(wide, strict=False)
+    assert not unexpected and all("lm_head" in name for name in missing), (missing, unexpected)
+    model.tie_weights()
+    return model
+
+
+def check(folders):
+    for folder in folders:
+        expected = load_file(os.path.join(folder, "expected.safetensors"))
+        with open(os.path.join(folder, "config.json")) as f:
+            is_awq = "quantization_config" in json.load(f)
+        if is_awq:
+            with torch.no_grad():
+                logits = awq_expanded(folder)(input_ids=expected["ids"]).logits
+        else:
+            import mlx.core as mx
+            from mlx_lm.utils import load_model
+            import pathlib
+            mx.set_default_device(mx.cpu)
+            model = load_model(pathlib.Path(folder))[0]
+            logits = torch.from_numpy(np.array(model(mx.array(expected["ids"].numpy())).astype(mx.float32)))
+        difference = ((logits - expected["logits"]).abs().max() / expected["logits"].abs().max()).item()
+        print(f"{folder}: {difference:.2g}")
+        assert difference < 1e-4, folder  # some models have large inputs, so that sums differ
+
+
 def main():
+    if sys.argv[1:2] == ["check"]:
+        return check(sys.argv[2:])
+    if sys.argv[1:] == ["written"]:
+        return written()
     for name in sys.argv[1:] or FORMATS:
         shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
         make(name)

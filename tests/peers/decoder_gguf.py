@@ -3,6 +3,7 @@
     pip install llama-cpp-python --no-binary :all:      (its source has convert_hf_to_gguf.py under vendor/llama.cpp)
     python tests/peers/decoder_gguf.py write LLAMA_CPP  # the fixtures; LLAMA_CPP is the folder vendor/llama.cpp
     python tests/peers/decoder_gguf.py check FILE...    # files that the Go test TestLlamaCppReads wrote, and expected.safetensors beside
+    python tests/peers/decoder_gguf.py mixtures FOLDER [OUT]    # files that TestMixturesOfTypes wrote; OUT is mixtures.json, to be made
 
 Of NAME.gguf of a family engine/llm/testdata/families/NAME/expected.safetensors has the logits. Those of quantised models and of those
 with a tokenizer are NAME.safetensors: ids, logits of transformers for the weights that the file holds; words.json has texts and the
@@ -181,9 +182,38 @@ def check(paths):
         sys.exit(f"scores differ: {wrong}")
 
 
+def mixtures(folder, out=None):
+    """Holds NAME.q4_k_m and NAME.q6_k of a folder against what llama.cpp makes of NAME.f32: types and numbers of all tensors."""
+    import gguf
+    import llama_cpp as binding
+    found = {}
+    for source in sorted(pathlib.Path(folder).glob("*.f32")):
+        for kind, number in {"q4_k_m": binding.LLAMA_FTYPE_MOSTLY_Q4_K_M, "q6_k": binding.LLAMA_FTYPE_MOSTLY_Q6_K}.items():
+            p = binding.llama_model_quantize_default_params()
+            p.ftype, p.nthread = number, 2
+            other, own = source.with_suffix("." + kind + ".other"), source.with_suffix("." + kind)
+            assert binding.llama_model_quantize(str(source).encode(), str(other).encode(), ctypes.byref(p)) == 0
+            want, got = gguf.GGUFReader(other), gguf.GGUFReader(own)
+            found[own.name] = {t.name: t.tensor_type.name for t in want.tensors}
+            field = "general.file_type"
+            assert want.fields[field].contents() == got.fields[field].contents(), (own.name, got.fields[field].contents())
+            read = {t.name: t for t in got.tensors}
+            for t in want.tensors:
+                g = read.pop(t.name)
+                if out is None:
+                    assert g.tensor_type == t.tensor_type, (own.name, t.name, g.tensor_type, t.tensor_type)
+                    assert np.array_equal(gguf.dequantize(g.data, g.tensor_type), gguf.dequantize(t.data, t.tensor_type)), (own.name, t.name)
+            assert not read, read
+    if out:
+        rows = (f"{json.dumps(name)}: {json.dumps(types)}" for name, types in found.items())
+        pathlib.Path(out).write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "check":
         check(sys.argv[2:])
+    elif sys.argv[1] == "mixtures":
+        mixtures(*sys.argv[2:])
     else:
         os.makedirs(OUT, exist_ok=True)
         for step in (families, quantised, words):

@@ -1,15 +1,16 @@
 """Writes and reads GGUF files, to hold engine/gguf against.
 
     pip install gguf transformers torch
-    python gguf_files.py write FOLDER    # the fixtures engine/gguf/testdata: python.gguf, names.json
+    python gguf_files.py write FOLDER GGML   # the fixtures engine/gguf/testdata: python.gguf, names.json; GGML is llama.cpp's libggml-base.so
     python gguf_files.py grids FILE      # engine/gguf/grids.bin: magnitudes of the IQ types by place, 2 or 3 bits each
     python gguf_files.py check FILE      # a file that the Go test TestPythonReads wrote
 
-For each type T that the package decodes: "T" holds random blocks, "T.f32" what the package makes of them. "values" is f32, "Q8_0.of"
-and "Q4_0.of" hold the same values as the package quantises them. names.json holds the names of models of transformers in files, as the
+For each type T that the package decodes: "T" holds random blocks, "T.f32" what the package makes of them. "values" is f32, "Q8_0.of",
+"Q4_K.of" and so on hold the same values as the package, or ggml where it cannot, quantises them. names.json holds the names of models of transformers in files, as the
 package maps them, and the fields of their config.json, as transformers maps them.
 """
 
+import ctypes
 import json
 import pathlib
 import sys
@@ -82,7 +83,16 @@ def plain(r):
             "scale": np.array([1.5], np.float32)}
 
 
-def write(folder):
+def by_ggml(v, kind, library):
+    """Blocks by ggml's own quantiser, which the package has no words for."""
+    library.ggml_quantize_chunk.restype = ctypes.c_size_t
+    out = np.zeros((v.shape[0], v.shape[1] // 256 * gguf.GGML_QUANT_SIZES[kind][1]), np.uint8)
+    pointer = lambda a: a.ctypes.data_as(ctypes.c_void_p)
+    library.ggml_quantize_chunk(ctypes.c_int(kind), pointer(v), pointer(out), ctypes.c_int64(0), ctypes.c_int64(v.shape[0]), ctypes.c_int64(v.shape[1]), None)
+    return out
+
+
+def write(folder, ggml):
     r = np.random.default_rng(1)
     w = gguf.GGUFWriter(folder / "python.gguf", "test")
     for key, (value, kind) in METADATA.items():
@@ -93,8 +103,10 @@ def write(folder):
         w.add_tensor(name, array)
     v = values(r)
     w.add_tensor("values", v)
-    for kind in (T.BF16, T.Q8_0, T.Q4_0):
+    for kind in (T.BF16, T.Q8_0, T.Q4_0, T.Q5_0, T.Q5_1):
         w.add_tensor(kind.name + ".of", gguf.quantize(v, kind), raw_dtype=kind)
+    for kind in (T.Q4_K, T.Q5_K, T.Q6_K):
+        w.add_tensor(kind.name + ".of", by_ggml(v, kind, ggml), raw_dtype=kind)
     for kind in DECODED:
         b = blocks(r, kind)
         w.add_tensor(kind.name, b, raw_dtype=kind)
@@ -145,12 +157,13 @@ def check(path):
     for t in got.tensors:
         w = tensors[t.name]
         assert t.tensor_type == w.tensor_type and t.shape.tolist() == w.shape.tolist(), (t.name, t.tensor_type, t.shape)
-        assert t.data.tobytes() == w.data.tobytes(), t.name
+        of = (lambda x: gguf.dequantize(x.data, x.tensor_type)) if t.tensor_type.name.endswith("_K") else (lambda x: x.data.view(np.uint8))
+        assert np.array_equal(of(t), of(w)), t.name  # codes mean nothing where a scale is 0
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        write(pathlib.Path(sys.argv[2]))
+        write(pathlib.Path(sys.argv[2]), ctypes.CDLL(sys.argv[3]))
         names(pathlib.Path(sys.argv[2]))
     elif sys.argv[1] == "grids":
         grids(pathlib.Path(sys.argv[2]))

@@ -13,6 +13,7 @@ func llmSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Batch":     reflect.ValueOf((*llm.Batch)(nil)),
 		"Block":     reflect.ValueOf((*llm.Block)(nil)),
+		"Codes":     reflect.ValueOf((*llm.Codes)(nil)),
 		"Config":    reflect.ValueOf((*llm.Config)(nil)),
 		"Download":  reflect.ValueOf(llm.Download),
 		"Draft":     reflect.ValueOf((*llm.Draft)(nil)),
@@ -33,6 +34,7 @@ func llmSymbols() map[string]reflect.Value {
 		"Request":   reflect.ValueOf((*llm.Request)(nil)),
 		"Sampling":  reflect.ValueOf((*llm.Sampling)(nil)),
 		"Save":      reflect.ValueOf(llm.Save),
+		"SaveCodes": reflect.ValueOf(llm.SaveCodes),
 		"SaveGGUF":  reflect.ValueOf(llm.SaveGGUF),
 		"Talk":      reflect.ValueOf((*llm.Talk)(nil)),
 		"Token":     reflect.ValueOf((*llm.Token)(nil)),

@@ -4,29 +4,104 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/quant"
 )
 
-// fp8 has a float of 8 bits for each number, and scales for blocks of outputs and inputs.
+// fp8 has a float of 8 bits for each number, and scales for blocks of outputs and inputs, for outputs, or one
+// for all. Scales of activations are not needed, as they are not rounded.
 func fp8(m *matrix) layout {
-	block := m.q.Numbers("weight_block_size")
-	if len(block) != 2 || block[0] < 1 || block[1] < 16 || int(block[1])%16 != 0 {
-		m.q.Fail("weight_block_size", "got %v, want outputs and inputs of a block, those a multiple of 16", block)
-		return layout{}
+	name := ".weight_scale_inv"
+	if !m.has(name) {
+		name = ".weight_scale"
 	}
-	rows, columns := int(block[0]), int(block[1])
-	shape := m.shape(".weight", 2, "F8_E4M3")
-	l := layout{out: shape[0], in: shape[1], bits: 8, group: columns, codes: ".weight"}
-	across := (l.in + columns - 1) / columns
-	m.want(".weight_scale_inv", floats, (l.out+rows-1)/rows, across)
-	l.config = quant.Config{Scheme: quant.Table, Table: "e4m3", Scale: m.scaleType(".weight_scale_inv")}
-	l.at = func(o, i int) int { return (o*l.in + i) * 8 }
-	l.open = func() func(o, i int) (float32, float32) {
-		scale := m.numbers(".weight_scale_inv")
-		return func(o, i int) (float32, float32) { return scale[o/rows*across+i/columns], 0 }
+	rows, columns := 0, 0
+	if m.q.Has("weight_block_size") {
+		block := m.q.Numbers("weight_block_size")
+		if len(block) != 2 || block[0] < 1 || block[1] < 16 || int(block[1])%16 != 0 {
+			m.q.Fail("weight_block_size", "got %v, want outputs and inputs of a block, those a multiple of 16", block)
+			return layout{}
+		}
+		rows, columns = int(block[0]), int(block[1])
+	}
+	return eights(m, part{name: ".weight", types: []string{"F8_E4M3"}}, quant.Config{Scheme: quant.Table, Table: "e4m3"}, name, rows, columns)
+}
+
+// eights are codes of 8 bits [out in], whose scales have the shape that fits: [] or [1]: one; [out] or
+// [out 1]: one for each output; or for blocks of outputs and inputs.
+func eights(m *matrix, codes part, c quant.Config, scale string, rows, columns int) layout {
+	shape := m.shape(codes.name, 2, codes.types...)
+	l := layout{out: shape[0], in: shape[1], group: whole(shape[1]), config: c, codes: codes}
+	l.codes.bits, l.codes.follow, l.codes.at = 8, true, func(o, i int) int { return (o*l.in + i) * 8 }
+	l.scale = m.scales(scale, &l, rows, columns)
+	return l
+}
+
+// scales are those of a part whose shape says what they are of, which may be blocks of outputs and inputs.
+func (m *matrix) scales(name string, l *layout, rows, columns int) part {
+	p := part{name: name, types: floats}
+	from := m.parts[name]
+	if from == nil {
+		m.fail("no tensor %q", m.path+name)
+		return p
+	}
+	_, p.shape, _ = from.Describe(m.path + name)
+	size := 1
+	for _, n := range p.shape {
+		size *= n
+	}
+	switch {
+	case columns > 0:
+		across := (l.in + columns - 1) / columns
+		p.shape, l.group = []int{(l.out + rows - 1) / rows, across}, columns
+		p.at = func(o, i int) int { return o/rows*across + i/columns }
+	case size == 1:
+		p.at = func(int, int) int { return 0 }
+	default:
+		if len(p.shape) != 1 {
+			p.shape = []int{l.out, 1}
+		} else {
+			p.shape = []int{l.out}
+		}
+		p.at = func(o, _ int) int { return o }
+	}
+	return p
+}
+
+// nvfp4 has two codes of e2m1 in a byte, the first in the lower half, and scales in e4m3 of 16 inputs, which
+// another number of the matrix multiplies, or divides.
+func nvfp4(m *matrix, codes, global string, divides bool) layout {
+	shape := m.shape(codes, 2, "U8")
+	out, in := shape[0], shape[1]*2
+	l := layout{out: out, in: in, group: 16, config: quant.Config{Scheme: quant.Table, Table: "e2m1"}}
+	l.codes = part{name: codes, types: []string{"U8"}, shape: shape, bits: 4, follow: true, at: func(o, i int) int { return (o*in + i) * 4 }}
+	l.scale = grid(".weight_scale", out, in, 16, false)
+	l.scale.types = []string{"F8_E4M3"}
+	l.scale.numbers = func() []float32 {
+		list, table, by := make([]float32, 0, out*in/16), quant.Codes("e4m3"), m.numbers(global)
+		if m.err == nil && len(by) != 1 {
+			m.fail("tensor %q: got %d numbers, want one", m.path+global, len(by))
+		}
+		for _, code := range m.bytes(".weight_scale") {
+			if m.err != nil {
+				break
+			}
+			if divides {
+				list = append(list, table[code]/by[0])
+			} else {
+				list = append(list, table[code]*by[0])
+			}
+		}
+		return list
 	}
 	return l
+}
+
+// modelopt has the codes of fp8, or those of NVFP4.
+func modelopt(m *matrix) layout {
+	if m.has(".weight_scale_2") {
+		return nvfp4(m, ".weight", ".weight_scale_2", false)
+	}
+	return fp8(m)
 }
 
 // stateOf is what stands behind the name of a matrix that has such a state.
@@ -52,21 +127,18 @@ func nf4(m *matrix) layout {
 	if m.err != nil {
 		return layout{}
 	}
-	l := layout{out: state.Shape[0], in: state.Shape[1], bits: 4, codes: ".weight"}
+	l := layout{out: state.Shape[0], in: state.Shape[1], config: quant.Config{Scheme: quant.Table, Table: "nf4"}}
 	l.group = divisor(l.in, state.Block) // a block may go on in the next row
-	l.config = quant.Config{Scheme: quant.Table, Table: "nf4"}
 	blocks := (l.out*l.in + state.Block - 1) / state.Block
-	m.want(".weight", []string{"U8"}, (l.out*l.in+1)/2, 1)
+	l.codes = part{name: ".weight", types: []string{"U8"}, shape: []int{(l.out*l.in + 1) / 2, 1}, bits: 4, at: func(o, i int) int { return (o*l.in+i)*4 ^ 4 }}
+	l.scale = part{name: ".weight.absmax", types: floats, shape: []int{blocks}, at: func(o, i int) int { return (o*l.in + i) / state.Block }}
 	if nested {
-		m.want(".weight.absmax", []string{"U8"}, blocks)
+		l.scale.types = []string{"U8"}
 		m.want(".weight.nested_quant_map", floats, 256)
 		m.want(".weight.nested_absmax", floats, (blocks+state.Large-1)/state.Large)
-	} else {
-		m.want(".weight.absmax", floats, blocks)
 	}
 	m.want(".weight.quant_map", floats, 16)
-	l.at = func(o, i int) int { return (o*l.in+i)*4 ^ 4 }
-	l.open = func() func(o, i int) (float32, float32) {
+	l.scale.numbers = func() []float32 {
 		if m.err == nil && !slices.Equal(m.numbers(".weight.quant_map"), quant.Codes("nf4")) {
 			m.fail("tensor %q: is not the table of nf4", m.path+".weight.quant_map")
 		}
@@ -77,7 +149,7 @@ func nf4(m *matrix) layout {
 				scale[i] = table[int(code)]*large[i/state.Large] + state.Offset
 			}
 		}
-		return func(o, i int) (float32, float32) { return scale[(o*l.in+i)/state.Block], 0 }
+		return scale
 	}
 	return l
 }
@@ -88,62 +160,4 @@ func divisor(a, b int) int {
 		a, b = b, a%b
 	}
 	return a
-}
-
-// weightsOf are the settings of the one group of compressed-tensors.
-func weightsOf(q *pretrained.Settings) *pretrained.Settings {
-	groups := q.Object("config_groups")
-	if groups == nil || groups.Object("group_0") == nil || groups.Has("group_1") {
-		q.Fail("config_groups", "want one group, group_0")
-		return q.None()
-	}
-	group := groups.Object("group_0")
-	for _, key := range []string{"input_activations", "output_activations"} {
-		if group.Has(key) {
-			group.Fail(key, "activations in codes are not read")
-		}
-	}
-	if w := group.Object("weights"); w != nil {
-		return w
-	}
-	group.Fail("weights", "is not there")
-	return q.None()
-}
-
-func checkCompressed(q *pretrained.Settings) {
-	q.OneOf("format", "pack-quantized", "pack-quantized")
-	w := weightsOf(q)
-	w.OneOf("type", "int", "int")
-	w.OneOf("strategy", "group", "group")
-	oneOf(w, "num_bits", 4, 4, 8)
-	if !w.Bool("symmetric", true) {
-		w.Fail("symmetric", "got false, want true")
-	}
-	if w.Text("actorder", "") == "group" {
-		w.Fail("actorder", "got \"group\": groups that are not in order are not read")
-	}
-}
-
-// compressed has rows of words, in which codes of an output follow each other, and scales [out groups].
-func compressed(m *matrix) layout {
-	w := weightsOf(m.q)
-	l := layout{bits: w.Int("num_bits", 4), group: w.Int("group_size", 128), codes: ".weight_packed"}
-	pack := 32 / max(1, l.bits)
-	m.want(".weight_shape", []string{"I64", "I32"}, 2)
-	size := m.numbers(".weight_shape")
-	if m.err != nil || !(min(size[0], size[1]) >= 1 && max(size[0], size[1]) < 1<<24) {
-		m.fail("tensor %q: got %v, want a shape", m.path+".weight_shape", size)
-		return layout{}
-	}
-	l.out, l.in = int(size[0]), int(size[1])
-	groups, row := m.groups(&l), (l.in+pack-1)/pack
-	m.want(".weight_packed", words, l.out, row)
-	m.want(".weight_scale", floats, l.out, groups)
-	l.config = quant.Config{Scheme: quant.Symmetric, Scale: m.scaleType(".weight_scale")}
-	l.at = func(o, i int) int { return o*row*32 + i*l.bits }
-	l.open = func() func(o, i int) (float32, float32) {
-		scale := m.numbers(".weight_scale")
-		return func(o, i int) (float32, float32) { return scale[o*groups+i/l.group], 0 }
-	}
-	return l
 }

@@ -1,8 +1,11 @@
-// Package coded reads the matrices of folders of transformers and mlx whose weights are codes.
+// Package coded reads and writes the matrices of folders of transformers and mlx whose weights are codes.
 //
-// A [format] says which tensors such a folder has for a matrix, where the bits of each code are, and which
-// scale, zero point or minimum belongs to it. The rest is the same for all: the codes become those of package
-// quant, number for number, and the folder looks as if it had one tensor more, the matrix.
+// A [format] says which tensors such a folder has for a matrix, and a [layout] where the bits of each code
+// are, and which scale, zero point or minimum belongs to it. The rest is the same for all: a reader makes the
+// codes those of package quant, number for number, and the folder looks as if it had one tensor more, the
+// matrix; a [Writer] fits codes and puts them where the layout says.
+//
+// Reading order: coded.go, layout.go, formats.go, blocks.go, compressed.go, mxfp4.go, write.go.
 package coded
 
 import (
@@ -12,7 +15,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
-	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -36,12 +38,13 @@ func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
 	}
 	f.check(q)
 	for _, name := range w.Names() {
-		path, ok := strings.CutSuffix(name, f.parts[0])
-		if !ok {
+		i := slices.IndexFunc(f.marks, func(mark string) bool { return strings.HasSuffix(name, mark) })
+		if i < 0 || !w.Has(name) { // or another mark has taken it
 			continue
 		}
+		path := strings.TrimSuffix(name, f.marks[i])
 		m := &matrix{w: w, q: q, path: path, parts: map[string]pretrained.Source{}}
-		for _, part := range f.parts {
+		for _, part := range slices.Concat(f.marks, f.parts) {
 			if from := w.Take(path + part); from != nil {
 				m.parts[part] = from
 			}
@@ -51,6 +54,7 @@ func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
 			as, of = path, f.whole(m)
 		} else {
 			m.layout = f.layout(m)
+			m.check()
 		}
 		if err := s.Err(); err != nil {
 			return false, err
@@ -70,20 +74,6 @@ func settings(s *pretrained.Settings) *pretrained.Settings {
 		}
 	}
 	return nil
-}
-
-// A layout says what the tensors of a matrix mean.
-type layout struct {
-	out, in int
-	bits    int // of a code in the files
-	group   int // inputs that share a scale; 0: all
-	config  quant.Config
-	codes   string // the tensor of codes
-
-	at func(output, input int) int // the place of a code in its tensor, in bits
-
-	// open reads the other tensors, and returns the scale of an input, and its zero point or minimum.
-	open func() func(output, input int) (scale, extra float32)
 }
 
 // A matrix is a source of one tensor, of those that a folder has for it.
@@ -109,43 +99,6 @@ func (m *matrix) Tensor(name string) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	return w.Dequantize(w.Config.Scale).Transpose(), nil
-}
-
-// Codes reads the matrix [in out].
-func (m *matrix) Codes(string) (*quant.Weight, error) {
-	data, of := m.bytes(m.codes), m.open()
-	if m.err != nil {
-		return nil, m.w.Wrong(m.err)
-	}
-	c, mask := m.config, uint(1)<<m.bits-1
-	if c.Bits = 4; m.bits > 4 {
-		c.Bits = 8
-	}
-	if c.Group = quantGroup(m.group); c.Group == 0 {
-		return nil, m.w.Wrong(fmt.Errorf("%s.weight: got groups of %d, want multiples of 16", m.path, m.group))
-	}
-	return quant.Pack(m.in, m.out, c, func(output, group int, codes []byte) (scale, extra float32) {
-		first := group * c.Group
-		for i := range codes {
-			at := m.at(output, first+i)
-			bits := uint(data[at>>3])
-			if at&7+m.bits > 8 {
-				bits |= uint(data[at>>3+1]) << 8
-			}
-			codes[i] = byte(bits >> (at & 7) & mask)
-		}
-		return of(output, first)
-	})
-}
-
-// quantGroup is the largest group of package quant that divides a group of a format, 0 if there is none.
-func quantGroup(group int) int {
-	for _, g := range []int{128, 64, 32, 16} {
-		if group%g == 0 {
-			return g
-		}
-	}
-	return 0
 }
 
 // fail makes an error of the matrix, if there is none yet.
@@ -213,20 +166,4 @@ func (m *matrix) numbers(part string) []float32 {
 		return nil
 	}
 	return t.Cast(dtype.F32).Floats()
-}
-
-// floats are the types of scales.
-var floats = []string{"F32", "F16", "BF16"}
-
-// words are the types of packed codes.
-var words = []string{"I32", "U32"}
-
-// scaleType is the dtype that holds the numbers of a part.
-func (m *matrix) scaleType(part string) dtype.Type {
-	if from := m.parts[part]; from != nil {
-		if typ, _, err := from.Describe(m.path + part); err == nil && typ == "BF16" {
-			return dtype.BF16
-		}
-	}
-	return dtype.F32
 }

@@ -12,38 +12,46 @@ import (
 
 // A format is a way in which folders store codes.
 type format struct {
-	parts  []string // endings of a matrix' tensors; the first one is there if it is in codes
-	check  func(q *pretrained.Settings)
+	marks []string // endings of tensors of which a matrix in codes has one
+	parts []string // endings of its others
+	check func(q *pretrained.Settings)
+	// layout says what the tensors of a matrix mean.
 	layout func(m *matrix) layout
 	// whole is in place of layout where codes become numbers: the tensor with the name of the path.
 	whole func(m *matrix) pretrained.Source
+	write *writing // nil: it is read only
 }
 
-// formats are those that are read, by quant_method.
+// formats are those that are read, some of which are written, by quant_method.
 var formats = map[string]*format{
-	"mxfp4": {parts: []string{mxBlocks, mxScales}, check: func(*pretrained.Settings) {}, whole: mxfp4},
-	"mlx":   {[]string{".scales", ".weight", ".biases"}, func(*pretrained.Settings) {}, mlx, nil},
-	"gptq": {[]string{".qweight", ".qzeros", ".scales", ".g_idx"}, func(q *pretrained.Settings) {
+	"mxfp4": {marks: []string{mxBlocks}, parts: []string{mxScales}, check: func(*pretrained.Settings) {}, whole: mxfp4},
+	"mlx":   {marks: []string{".scales"}, parts: []string{".weight", ".biases"}, check: func(*pretrained.Settings) {}, layout: mlx, write: mlxWriting},
+	"gptq": {marks: []string{".qweight"}, parts: []string{".qzeros", ".scales", ".g_idx"}, check: func(q *pretrained.Settings) {
 		q.OneOf("checkpoint_format", "gptq", "gptq", "gptq_v2")
-	}, gptq, nil},
-	"awq": {[]string{".qweight", ".qzeros", ".scales"}, func(q *pretrained.Settings) {
+	}, layout: gptq},
+	"awq": {marks: []string{".qweight"}, parts: []string{".qzeros", ".scales"}, check: func(q *pretrained.Settings) {
 		oneOf(q, "bits", 4, 4)
 		q.OneOf(firstOf(q, "version", "format"), "gemm", "gemm", "GEMM")
 		if !q.Bool("zero_point", true) {
 			q.Fail("zero_point", "got false, want true")
 		}
-	}, awq, nil},
-	"fp8": {[]string{".weight_scale_inv", ".weight"}, func(q *pretrained.Settings) {
-		q.OneOf("activation_scheme", "dynamic", "dynamic")
+	}, layout: awq, write: awqWriting},
+	"fp8": {marks: []string{".weight_scale_inv", ".weight_scale"}, parts: []string{".weight", ".activation_scale", ".input_scale"}, check: func(q *pretrained.Settings) {
+		q.OneOf("activation_scheme", "dynamic", "dynamic", "static")
 		q.OneOf("fmt", "e4m3", "e4m3")
-	}, fp8, nil},
-	"bitsandbytes": {[]string{".weight" + stateOf, ".weight", ".weight.absmax", ".weight.quant_map", ".weight.nested_absmax", ".weight.nested_quant_map"},
-		func(q *pretrained.Settings) {
+	}, layout: fp8},
+	"fbgemm_fp8": {marks: []string{".weight_scale"}, parts: []string{".weight", ".input_scale_ub"}, check: func(*pretrained.Settings) {}, layout: fp8},
+	"modelopt": {marks: []string{".weight_scale"}, parts: []string{".weight", ".weight_scale_2", ".input_scale"}, check: func(q *pretrained.Settings) {
+		q.OneOf("quant_algo", "", "FP8", "NVFP4")
+	}, layout: modelopt},
+	"bitsandbytes": {marks: []string{".weight" + stateOf}, parts: []string{".weight", ".weight.absmax", ".weight.quant_map", ".weight.nested_absmax", ".weight.nested_quant_map"},
+		check: func(q *pretrained.Settings) {
 			q.Not("load_in_8bit")
 			q.OneOf("bnb_4bit_quant_type", "nf4", "nf4")
 			q.OneOf("bnb_4bit_quant_storage", "uint8", "uint8")
-		}, nf4, nil},
-	"compressed-tensors": {[]string{".weight_packed", ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx"}, checkCompressed, compressed, nil},
+		}, layout: nf4},
+	"compressed-tensors": {marks: []string{".weight_scale"}, parts: []string{".weight_packed", ".weight", ".weight_shape", ".weight_zero_point", ".weight_g_idx",
+		".weight_global_scale", ".input_scale", ".input_zero_point", ".input_global_scale"}, check: checkCompressed, layout: compressed},
 }
 
 // firstOf is the first of two keys that is there, or the first.
@@ -87,21 +95,15 @@ func mlx(m *matrix) layout {
 		}
 	}
 	q.OneOf("mode", "affine", "affine")
-	l := layout{bits: oneOf(q, "bits", 4, 2, 3, 4, 5, 6, 8), group: oneOf(q, "group_size", 64, 32, 64, 128), codes: ".weight"}
+	bits, group := oneOf(q, "bits", 4, 2, 3, 4, 5, 6, 8), oneOf(q, "group_size", 64, 32, 64, 128)
 	scales := m.shape(".scales", 2, floats...)
-	l.out, l.in = scales[0], scales[1]*l.group
-	m.want(".biases", floats, scales...)
-	row := l.in * l.bits / 32
-	m.want(".weight", words, l.out, row)
-	l.config = quant.Config{Scheme: quant.Minimum, Scale: m.scaleType(".scales")}
-	l.at = func(o, i int) int { return o*row*32 + i*l.bits }
-	l.open = func() func(o, i int) (float32, float32) {
-		scale, minimum := m.numbers(".scales"), m.numbers(".biases")
-		return func(o, i int) (float32, float32) {
-			g := o*scales[1] + i/l.group
-			return scale[g], minimum[g]
-		}
-	}
+	return mlxLayout(scales[0], scales[1]*group, bits, group)
+}
+
+func mlxLayout(out, in, bits, group int) layout {
+	l := layout{out: out, in: in, group: group, config: quant.Config{Scheme: quant.Minimum}}
+	l.codes, l.scale, l.extra = rows(".weight", out, in, bits), grid(".scales", out, in, group, false), grid(".biases", out, in, group, false)
+	l.codes.types = []string{"U32", "I32"}
 	return l
 }
 
@@ -109,43 +111,43 @@ func mlx(m *matrix) layout {
 // points, less 1 in the first version, of which words hold several outputs. g_idx has the group of each
 // input.
 func gptq(m *matrix) layout {
-	l := layout{bits: oneOf(m.q, "bits", 4, 2, 4, 8), group: m.q.Int("group_size", 128), codes: ".qweight"}
-	pack := 32 / max(1, l.bits)
+	bits := oneOf(m.q, "bits", 4, 2, 4, 8)
+	pack := 32 / max(1, bits)
 	shape := m.shape(".qweight", 2, words...)
-	l.in, l.out = shape[0]*pack, shape[1]
-	if l.out%pack != 0 {
-		m.fail("tensor %q: got %d outputs, want a multiple of %d", m.path+".qweight", l.out, pack)
+	in, out := shape[0]*pack, shape[1]
+	if out%pack != 0 {
+		m.fail("tensor %q: got %d outputs, want a multiple of %d", m.path+".qweight", out, pack)
 	}
 	if m.q.Bool("desc_act", false) && !m.has(".g_idx") {
 		m.fail("quantization_config.desc_act: got true, and no tensor %q", m.path+".g_idx")
 	}
-	groups := m.groups(&l)
-	m.want(".scales", floats, groups, l.out)
-	m.want(".qzeros", words, groups, l.out/pack)
-	l.config = quant.Config{Scheme: quant.Affine, Scale: m.scaleType(".scales")}
-	l.at = func(o, i int) int { return (i/pack*l.out+o)*32 + i%pack*l.bits }
-	one := 1
+	l := layout{out: out, in: in, group: m.groupSize("group_size", in), config: quant.Config{Scheme: quant.Affine}}
+	groups := (in + l.group - 1) / l.group
+	l.codes = part{name: ".qweight", types: words, shape: shape, bits: bits, at: func(o, i int) int { return (i/pack*out+o)*32 + i%pack*bits }}
+	l.scale = grid(".scales", out, in, l.group, true)
+	l.extra = part{name: ".qzeros", types: words, shape: []int{groups, out / pack}, bits: bits, plus: 1,
+		at: func(o, i int) int { return (i/l.group*(out/pack)+o/pack)*32 + o%pack*bits }}
 	if m.q.Text("checkpoint_format", "") == "gptq_v2" {
-		one = 0
+		l.extra.plus = 0
 	}
-	l.open = func() func(o, i int) (float32, float32) {
-		scale, zeros := m.numbers(".scales"), m.bytes(".qzeros")
+	l.scale.numbers = func() []float32 {
 		if m.has(".g_idx") {
-			m.want(".g_idx", words, l.in)
-			for i, g := range m.numbers(".g_idx") {
-				if int(g) != i/l.group {
-					m.fail("quantization_config.desc_act: tensor %q: input %d is of group %g, want %d: groups that are not in order are not read", m.path+".g_idx", i, g, i/l.group)
-					break
-				}
-			}
+			m.inOrder(l.in, l.group)
 		}
-		return func(o, i int) (float32, float32) {
-			g := i / l.group
-			at := (g*(l.out/pack)+o/pack)*32 + o%pack*l.bits
-			return scale[g*l.out+o], float32(int(zeros[at>>3])>>(at&7)&(1<<l.bits-1) + one)
-		}
+		return m.numbers(".scales")
 	}
 	return l
+}
+
+// inOrder checks that groups are of inputs that follow each other.
+func (m *matrix) inOrder(in, group int) {
+	m.want(".g_idx", words, in)
+	for i, g := range m.numbers(".g_idx") {
+		if int(g) != i/group {
+			m.fail("quantization_config.desc_act: tensor %q: input %d is of group %g, want %d: groups that are not in order are not read", m.path+".g_idx", i, g, i/group)
+			return
+		}
+	}
 }
 
 // nibbles are the places in a word that outputs have in AWQ.
@@ -153,33 +155,28 @@ var nibbles = [8]int{0, 4, 1, 5, 2, 6, 3, 7}
 
 // awq has rows of words for each input, and for each group's zero points, with 8 outputs in a word.
 func awq(m *matrix) layout {
-	l := layout{bits: 4, group: m.q.Int(firstOf(m.q, "group_size", "q_group_size"), 128), codes: ".qweight"}
 	shape := m.shape(".qweight", 2, words...)
-	l.in, l.out = shape[0], shape[1]*8
-	groups := m.groups(&l)
-	m.want(".scales", floats, groups, l.out)
-	m.want(".qzeros", words, groups, l.out/8)
-	l.config = quant.Config{Scheme: quant.Affine, Scale: m.scaleType(".scales")}
-	l.at = func(o, i int) int { return i*l.out*4 + o>>3<<5 + nibbles[o&7]*4 }
-	l.open = func() func(o, i int) (float32, float32) {
-		scale, zeros := m.numbers(".scales"), m.bytes(".qzeros")
-		return func(o, i int) (float32, float32) {
-			g := i / l.group
-			at := l.at(o, g)
-			return scale[g*l.out+o], float32(zeros[at>>3] >> (at & 7) & 15)
-		}
-	}
+	return awqLayout(shape[1]*8, shape[0], m.groupSize(firstOf(m.q, "group_size", "q_group_size"), shape[0]))
+}
+
+func awqLayout(out, in, group int) layout {
+	l := layout{out: out, in: in, group: group, config: quant.Config{Scheme: quant.Affine}}
+	at := func(o, row int) int { return row*out*4 + o>>3<<5 + nibbles[o&7]*4 }
+	l.codes = part{name: ".qweight", types: words, shape: []int{in, out / 8}, bits: 4, at: at}
+	l.extra = part{name: ".qzeros", types: words, shape: []int{(in + group - 1) / group, out / 8}, bits: 4, at: func(o, i int) int { return at(o, i/group) }}
+	l.scale = grid(".scales", out, in, group, true)
 	return l
 }
 
-// groups is the number of groups of an output; a group of −1 is all inputs.
-func (m *matrix) groups(l *layout) int {
-	if l.group == -1 {
-		l.group = (l.in + 127) / 128 * 128
+// groupSize is how many inputs share a scale; −1 is all of them.
+func (m *matrix) groupSize(key string, in int) int {
+	group := m.q.Int(key, 128)
+	if group == -1 {
+		return whole(in)
 	}
-	if l.group < 16 || l.group%16 != 0 {
-		m.q.Fail("group_size", "got %d, want a multiple of 16, or -1", l.group)
-		l.group = 16
+	if group < 16 || group%16 != 0 {
+		m.q.Fail(key, "got %d, want a multiple of 16, or -1", group)
+		return 16
 	}
-	return (l.in + l.group - 1) / l.group
+	return group
 }

@@ -20,6 +20,7 @@ type folder struct {
 	arch     string
 	metadata map[string]any
 	extra    []gguf.Entry // settings that files keep as tensors
+	tied     bool         // the embedding is the output matrix
 }
 
 // newFolder translates config.json.

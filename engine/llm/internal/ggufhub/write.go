@@ -21,12 +21,6 @@ type Weight struct {
 	Codes  *quant.Weight // in its place: codes [in out]
 }
 
-// Types are those in which matrices can be written.
-func Types() []string { return []string{"f32", "f16", "bf16", "q8_0", "q4_0"} }
-
-// fileTypes are what general.file_type says of them.
-var fileTypes = map[string]uint32{"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 7, "BF16": 32}
-
 // A Draft is a file that is not yet written.
 type Draft struct {
 	families Families
@@ -35,9 +29,10 @@ type Draft struct {
 }
 
 // NewDraft translates the files of a folder, config.json among them, and its weights. Matrices get one of the
-// [Types], or keep their own where it is ""; a matrix whose rows are no whole blocks of a quantised type is
-// f16. Vectors are f32. As llama.cpp's converter does, a draft leaves nothing out but what no file has; ask
-// [Draft.Config] what a reader of the file will find.
+// [Types], or keep their own where it is "". q4_k_m and q6_k are the mixtures of types that llama.cpp's
+// quantiser makes. A matrix whose rows are no whole blocks of 256 gets a type of blocks of 32, and f16 where
+// they are no whole ones of these either. Vectors are f32. As llama.cpp's converter does, a draft leaves
+// nothing out but what no file has; ask [Draft.Config] what a reader of the file will find.
 func NewDraft(families Families, files map[string][]byte, weights []Weight, typ string) (*Draft, error) {
 	if typ != "" && !slices.Contains(Types(), typ) {
 		return nil, fmt.Errorf("got type %q for the matrices, want one of %s", typ, strings.Join(Types(), ", "))
@@ -49,6 +44,7 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 	vocab := 0
 	d := &Draft{families: families, folder: f, entries: f.extra}
 	counts := map[string]int{}
+	f.tied = !slices.ContainsFunc(weights, func(w Weight) bool { return w.Name == "lm_head.weight" })
 	for _, w := range weights {
 		e, err := f.entry(w, strings.ToUpper(typ))
 		if err != nil {
@@ -72,7 +68,11 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 			most = name
 		}
 	}
-	f.metadata["general.file_type"] = fileTypes[most]
+	for _, t := range fileTypes {
+		if t.name == cmp.Or(typ, strings.ToLower(most)) {
+			f.metadata["general.file_type"] = t.number
+		}
+	}
 	return d, f.vocabulary(vocab)
 }
 
@@ -86,6 +86,7 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	heads := turnedHeads(f.family, w.Name, queries, keys)
 	if w.Codes != nil {
 		exact := gguf.TypeOf(w.Codes)
+		typ = f.typeOf(typ, name, w.Codes.In)
 		if exact != "" && (typ == "" || typ == exact) {
 			e := gguf.Entry{Name: name, Type: exact, Codes: w.Codes}
 			if heads > 0 {
@@ -113,8 +114,8 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 		e.Type = "F32"
 	case typ == "":
 		e.Type = strings.ToUpper(w.Tensor.DType().String())
-	case strings.HasPrefix(typ, "Q") && shape[len(shape)-1]%32 != 0:
-		e.Type = "F16"
+	default:
+		e.Type = f.typeOf(typ, name, shape[len(shape)-1])
 	}
 	return e, nil
 }

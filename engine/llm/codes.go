@@ -1,0 +1,107 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/coded"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Codes say how [SaveCodes] writes.
+type Codes struct {
+	Format string // "mlx", which mlx-lm reads, or "awq", as AutoAWQ's gemm, which transformers and vLLM read
+	Bits   int    // 4, and for mlx 8, too; 0 means 4
+	Group  int    // inputs that share a scale: 32, 64 or 128; 0 means 64 for mlx and 128 for awq
+
+	// Tokens are those of a text as the model will get (awq). What the layers get of it says which inputs
+	// matter: see AWQ (Lin and others 2023). Some hundreds are enough; at least 32 are needed.
+	Tokens []int
+}
+
+// SaveCodes writes a model as a folder whose matrices are codes: those of linear layers, and for mlx the
+// embedding. Routers, experts, the output matrix (awq) and matrices whose rows are no whole groups stay
+// numbers. A model with adapters or codes is an error: merge, or quant.Expand. For awq weights of m are
+// scaled against those before them, so that it computes the same up to rounding. Readers find the old folder
+// or the whole new one.
+func SaveCodes(ctx context.Context, dir string, m *Model, o Codes) error {
+	var err error
+	failed := tensor.Try(func() { tensor.Within(ctx, func() { err = m.saveCodes(ctx, dir, o) }) })
+	if err = cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("llm: %w", err)
+	}
+	return nil
+}
+
+func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
+	awq := o.Format == "awq"
+	usual := 64
+	if awq {
+		usual = 128
+	}
+	w, err := coded.NewWriter(o.Format, cmp.Or(o.Bits, 4), cmp.Or(o.Group, usual))
+	if err != nil {
+		return err
+	}
+	params, config, err := m.numbers()
+	if err != nil {
+		return err
+	}
+	if awq {
+		if err := m.balance(ctx, o.Tokens, w.Group); err != nil {
+			return err
+		}
+	}
+	list, left := m.inFolder(params), []string{}
+	var all []stored
+	for i, chosen := range m.codable(list, !awq) {
+		t := list[i]
+		path := strings.TrimSuffix(t.name, ".weight")
+		if !chosen || !w.Takes(t.value.Len(0), t.value.Len(1)) || awq && path == "lm_head" {
+			if all = append(all, t); chosen || path == "lm_head" {
+				left = append(left, path)
+			}
+			continue
+		}
+		parts, err := w.Tensors(t.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		for end, part := range parts {
+			all = append(all, stored{path + end, part})
+		}
+	}
+	config, err = pretrained.Changed(config, func(keys map[string]any) {
+		key, settings := w.Settings(left)
+		keys[key] = settings
+	})
+	if err != nil {
+		return err
+	}
+	return m.writeFolder(dir, all, config, shardBytes)
+}
+
+// codable says which tensors of a folder are matrices of linear layers, or of the embedding, if it counts.
+func (m *Model) codable(list []stored, embedding bool) []bool {
+	family, _ := familyOf(m.Config.family())
+	names := map[string]bool{}
+	nn.Walk(m, func(path string, member nn.Member) {
+		if member.Slot == nil || member.Exact {
+			return
+		}
+		_, linear := (*member.Slot).(*nn.Linear)
+		_, table := (*member.Slot).(*nn.Embedding)
+		if linear || table && embedding {
+			names[family.inFolder(path+".weight")] = true
+		}
+	})
+	chosen := make([]bool, len(list))
+	for i, t := range list {
+		chosen[i] = names[t.name] && t.value.Rank() == 2
+	}
+	return chosen
+}
