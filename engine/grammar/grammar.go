@@ -10,11 +10,13 @@
 //
 // Texts are a part of what the schema allows: properties come in the schema's order, one blank may follow a
 // comma and a colon, and numbers have at most 18 digits before the point, 17 behind it, and an exponent of
-// two. Where a schema has properties and no additionalProperties, there are no others. The keyword format
+// two, or none where the schema limits them. What a pattern takes is escaped where it must be, and nowhere
+// else. Where a schema has properties and no additionalProperties, there are no others. The keyword format
 // says nothing about texts, as in JSON Schema 2020-12. A keyword that would, and is not known here, is an
 // error.
 //
-// Reading order: grammar.go; schema.go, object.go, text.go (a schema to nodes); machine.go, vocabulary.go.
+// Reading order: grammar.go; schema.go, object.go, text.go, numbers.go, pattern.go (a schema to nodes);
+// machine.go, vocabulary.go.
 package grammar
 
 import (

@@ -183,7 +183,8 @@ var keywords = map[string]string{
 	"type": "all", "enum": "all", "const": "all", "anyOf": "all", "oneOf": "all", "allOf": "all", "$ref": "all",
 	"properties": "object", "required": "object", "additionalProperties": "object",
 	"items": "array", "prefixItems": "array", "minItems": "array", "maxItems": "array",
-	"minLength": "string", "maxLength": "string",
+	"minLength": "string", "maxLength": "string", "pattern": "string",
+	"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number",
 	"$defs": "", "definitions": "", "title": "", "description": "", "default": "", "examples": "", "$comment": "", "$schema": "",
 	"$id": "", "$anchor": "", "deprecated": "", "readOnly": "", "writeOnly": "", "format": "", "contentEncoding": "", "contentMediaType": "",
 }
@@ -298,9 +299,9 @@ func (c *compiler) typed(s schema, t string) int32 {
 	case "array":
 		return c.array(s)
 	case "string":
-		return c.text(c.count(s, "minLength", 0), c.count(s, "maxLength", -1))
+		return c.string(s)
 	case "number", "integer":
-		return c.number(t == "integer")
+		return c.number(s, t == "integer")
 	case "boolean":
 		return c.ways(c.literal("true", ended), c.literal("false", ended))
 	}

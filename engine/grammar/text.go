@@ -215,8 +215,8 @@ func (c *compiler) units(low, high []byte, next int32) []int32 {
 	return ways
 }
 
-// number is one, or a whole one.
-func (c *compiler) number(whole bool) int32 {
+// anyNumber begins a number, or a whole one.
+func (c *compiler) anyNumber(whole bool) int32 {
 	end := ended
 	if !whole {
 		exponent := c.digits(exponentDigits, ended)
