@@ -84,10 +84,10 @@ func (h Code) Call(batch []int, in ...Tensor) func(i int) Tensor {
 	return func(i int) Tensor { return results[i] }
 }
 
-// Wide is t where Call computes and as it does there: itself where a library of its device has the routine,
-// or else in float64 on the processor.
+// Wide is t where Call computes and as it does there: itself where a library of its device has the routine
+// or nothing is computed, or else in float64 on the processor.
 func (h Code) Wide(batch []int, t Tensor) Tensor {
-	if _, ok := h.Lends(batch, []Tensor{t}); ok {
+	if _, ok := h.Lends(batch, []Tensor{t}); ok || t.Size() == 0 {
 		return t
 	}
 	return wide(t)
@@ -148,7 +148,7 @@ func nothing(beside Tensor, o ir.Type) Tensor {
 	last := shape[len(shape)-1:]
 	switch {
 	case ir.Size(shape) == 0 || len(shape) == 0:
-		return tensor.Zeros(shape...).Cast(o.DType).To(beside.Device())
+		return tensor.Zeros(shape...).To(beside.Device()).Cast(o.DType)
 	case o.DType == dtype.I64:
 		return tensor.Range(last[0]).To(beside.Device()).Expand(shape...)
 	}
