@@ -116,8 +116,8 @@ func (b *bound) digit(p decimalPlace) byte {
 	return digits[p.at]
 }
 
-// ends says whether a number that ends at a place, and so far is as the bound, is not beyond it: a low one may
-// have no more digits, and none may be the bound if that is not meant.
+// ends says whether a number that ends at a place, and so far is as the bound, is not beyond it: a low one
+// may have no more digits, and none may be the bound if that is not meant.
 func (b *bound) ends(p decimalPlace, low bool) bool {
 	rest := b.fraction
 	if p.behind {

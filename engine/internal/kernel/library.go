@@ -184,8 +184,8 @@ const (
 
 // flopsPerByte is the number of operations that a library must do to save the time of moving one byte. These
 // are estimates for an H200, with 4 TB/s: of f16 and bf16 a library does some 700 TFLOP/s and a text of this
-// package 300 (600 of large and deep products alone; where these are counted as such, training of 0.5B takes a
-// sixth longer), of f32 50 and 30, and with TF32 400 and 30.
+// package 300 (600 of large and deep products alone; where these are counted as such, training of 0.5B takes
+// a sixth longer), of f32 50 and 30, and with TF32 400 and 30.
 func (p *Product) flopsPerByte() int {
 	switch {
 	case p.A.DType != dtype.F32:

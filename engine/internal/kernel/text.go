@@ -135,8 +135,8 @@ func (t *text) line(format string, args ...any) {
 	}
 }
 
-// mostDeclared is how many bytes of threadgroup memory a text may declare. More is a parameter, on devices that
-// have more.
+// mostDeclared is how many bytes of threadgroup memory a text may declare. More is a parameter, on devices
+// that have more.
 const mostDeclared = 32 << 10
 
 // threadgroup declares n elements of so many bytes of threadgroup memory, if there are any.

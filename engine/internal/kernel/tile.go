@@ -118,8 +118,8 @@ func (t *tile) stage(left, right side) int {
 // ends is the threadgroup memory that sums of so many bytes take.
 func (t *tile) ends(sum int) int { return t.down * t.tall() * (t.columns() + endPad) * sum }
 
-// What warpgroups multiply lies in threadgroup memory pavedDepth deep, in pavedStages parts, of which one more
-// than of other tiles is in use: an earlier product may not have ended.
+// What warpgroups multiply lies in threadgroup memory pavedDepth deep, in pavedStages parts, of which one
+// more than of other tiles is in use: an earlier product may not have ended.
 const (
 	pavedDepth  = 64
 	pavedStages = 4

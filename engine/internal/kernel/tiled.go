@@ -235,9 +235,9 @@ func (p *product) multiply(pair int) {
 	t.steps(p.text, from, to, left, right, whole, fetch, func() { p.add(pair, left, right, as) })
 }
 
-// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into
-// threadgroup memory; 0 stands beyond its edges, unless all of it is there. Neighbouring threads load what lies side by side in a
-// line.
+// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into threadgroup
+// memory; 0 stands beyond its edges, unless all of it is there. Neighbouring threads load what lies side by
+// side in a line.
 func (p *product) fetch(o side, to string, whole bool) {
 	t, name, axis, from := &p.tile, "left_tile", "1", "row"
 	along, lines := o.depth, t.rows() // of the inner axis, and of the other one
