@@ -20,6 +20,9 @@ const mostThreads = 1024
 // than 65,535 groups along y and z.
 const mostGroups = 65535
 
+// mostAlongZ is how many threads a group may have along z: CUDA's limit.
+const mostAlongZ = 64
+
 // renderMap writes a Map group down. A thread computes one element, or four that follow one another.
 func renderMap(g *backend.Group, limits Limits) *Kernel {
 	if ir.Size(g.Outputs[0].Shape) == 0 {
@@ -136,6 +139,9 @@ func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
 	left := floorPower(min(mapThreads, limits.Threads))
 	for i, n := range lens {
 		threads[i] = min(left, ceilPower(n))
+		if i == 2 {
+			threads[i] = min(threads[i], mostAlongZ)
+		}
 		left /= threads[i]
 		groups[i] = min(mostGroups, (n+threads[i]-1)/threads[i])
 	}

@@ -133,3 +133,23 @@ func TestUnsupported(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestGrid: a group has at most 64 threads along z, as CUDA wants it, and axes that fit are covered.
+func TestGrid(t *testing.T) {
+	for _, c := range []struct {
+		width           int
+		outer           []int
+		groups, threads [3]int
+	}{
+		{5, nil, [3]int{1, 1, 1}, [3]int{8, 1, 1}},
+		{1000, []int{3}, [3]int{4, 3, 1}, [3]int{256, 1, 1}},
+		{1, []int{1, 1000}, [3]int{1, 1, 16}, [3]int{1, 1, 64}},
+		{1, []int{2, 100, 3}, [3]int{1, 1, 5}, [3]int{1, 2, 64}},
+		{8, []int{70000}, [3]int{1, 2188, 1}, [3]int{8, 32, 1}},
+		{256, []int{70000}, [3]int{1, 65535, 1}, [3]int{256, 1, 1}}, // the text goes on from there
+	} {
+		if groups, threads := grid(c.width, c.outer, limits); groups != c.groups || threads != c.threads {
+			t.Errorf("%d×%v: got %v groups of %v, want %v of %v", c.width, c.outer, groups, threads, c.groups, c.threads)
+		}
+	}
+}
