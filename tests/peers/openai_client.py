@@ -3,6 +3,7 @@ answered as JSON, for the test that runs it, after it has checked what the packa
 
 import asyncio
 import json
+import re
 import sys
 
 import openai
@@ -61,8 +62,12 @@ made = json.loads(r.choices[0].message.content)
 assert list(made) == ["name", "tall"] and len(made["name"]) <= 5 and isinstance(made["tall"], bool) and r.choices[0].finish_reason == "stop"
 r = client.chat.completions.create(model=model, messages=messages, max_tokens=2, response_format=form)
 assert r.choices[0].finish_reason == "length" and r.choices[0].message.content.startswith("{")
-form["json_schema"]["schema"] = {"type": "string", "pattern": "a"}
-assert "pattern" in refused(openai.BadRequestError, client.chat.completions.create, model=model, messages=messages, response_format=form).message
+code = {"type": "object", "properties": {"code": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{3}$"}, "year": {"type": "integer", "minimum": 1990, "maximum": 2025}}, "required": ["code", "year"]}
+form["json_schema"]["schema"] = code
+made = json.loads(client.chat.completions.create(model=model, messages=messages, max_tokens=150, response_format=form).choices[0].message.content)
+assert re.fullmatch("[A-Z]{2}-[0-9]{3}", made["code"]) and 1990 <= made["year"] <= 2025
+form["json_schema"]["schema"] = {"type": "integer", "multipleOf": 3}
+assert "multipleOf" in refused(openai.BadRequestError, client.chat.completions.create, model=model, messages=messages, response_format=form).message
 
 floats = client.embeddings.create(model=embedder, input=["a fox", "the sea"], encoding_format="float")
 packed = client.embeddings.create(model=embedder, input=["a fox", "the sea"])  # as base64
