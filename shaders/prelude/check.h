@@ -384,16 +384,16 @@ template <class P> inline void store_pair(P to, float x, float y) {
 
 } // namespace msl
 
-// queued_copies copies as late as it may, so that a thread which does not wait reads what was there before.
-struct queued_copies {
-	struct copy { char* to; const char* from; int bytes; };
+namespace check {
+
+// A Queue does work in batches, as late as it may: when a thread waits for all but the last n of them.
+template <class Work> struct Queue {
 	static constexpr int most = 256;
-	copy list[most];
+	Work list[most];
 	int made = 0, batches = 0, ends[most];
-	template <class P, class Q> void take(P to, Q from, int count) {
-		const int bytes = count * int(sizeof *from);
+	void add(const Work& w) {
 		if (made == most) __builtin_trap();
-		list[made++] = {(char*)(__UINTPTR_TYPE__)to, (const char*)(__UINTPTR_TYPE__)from, bytes < 0 ? 0 : bytes > 16 ? 16 : bytes};
+		list[made++] = w;
 	}
 	void commit() {
 		if (batches == most) __builtin_trap();
@@ -402,10 +402,7 @@ struct queued_copies {
 	template <int n> void finish() {
 		if (batches <= n) return;
 		const int done = ends[batches - n - 1];
-		for (int i = 0; i < done; i++) {
-			if ((__UINTPTR_TYPE__)list[i].to % 16) __builtin_trap();
-			for (int j = 0; j < 16; j++) list[i].to[j] = j < list[i].bytes ? list[i].from[j] : 0;
-		}
+		for (int i = 0; i < done; i++) list[i].run();
 		made -= done;
 		for (int i = 0; i < made; i++) list[i] = list[i + done];
 		for (int i = 0; i < n; i++) ends[i] = ends[batches - n + i] - done;
@@ -413,61 +410,71 @@ struct queued_copies {
 	}
 };
 
+struct Copy {
+	char* to;
+	const char* from;
+	int bytes;
+	void run() const {
+		if ((__UINTPTR_TYPE__)to % 16) __builtin_trap();
+		for (int j = 0; j < 16; j++) to[j] = j < bytes ? from[j] : 0;
+	}
+};
+
+} // namespace check
+
+// queued_copies copies late, so that a thread which does not wait reads what was there before.
+struct queued_copies : check::Queue<check::Copy> {
+	template <class P, class Q> void take(P to, Q from, int count) {
+		const int bytes = count * int(sizeof *from);
+		add({(char*)(__UINTPTR_TYPE__)to, (const char*)(__UINTPTR_TYPE__)from, bytes < 0 ? 0 : bytes > 16 ? 16 : bytes});
+	}
+};
+
 #include "mma.h"
 
-// queued_products multiplies as late as it may, so that a thread which does not wait, or another one which overwrites a tile,
-// changes the sums. A simdgroup has 16 of a warpgroup's 64 rows.
-struct queued_products {
-	struct product {
-		metal::sum_fragment* sum;
-		int sums;
-		__UINTPTR_TYPE__ tile[2]; // the left one's lines are rows, the right one's columns
-		int across[2];
-		bool turned[2];
-		float (*value)(ushort bits);
-	};
-	static constexpr int most = 256;
-	product list[most];
-	int made = 0, batches = 0, ends[most];
+namespace check {
+
+// A Product is what a simdgroup adds of one of a warpgroup's: 16 of its 64 rows.
+struct Product {
+	metal::sum_fragment* sum;
+	int sums;
+	__UINTPTR_TYPE__ tile[2]; // the left one's lines are rows, the right one's columns
+	int across[2];
+	bool turned[2];
+	float (*value)(ushort bits);
+
+	// element is that of a line, at k of the inner axis, where the PTX manual's 128-byte swizzle has it: bits 4 to 6 of an address
+	// are changed by bits 7 to 9.
+	float element(int operand, int line, int k) const {
+		const int far = turned[operand] ? line / 64 * 1024 + k / 8 * across[operand] + k % 8 * 128 + line % 64 * 2
+		                                : line / 8 * across[operand] + line % 8 * 128 + k * 2;
+		__UINTPTR_TYPE__ at = tile[operand] + far;
+		at ^= (at >> 7 & 7) << 4;
+		ushort bits;
+		__builtin_memcpy(&bits, (const char*)at, 2);
+		return value(bits);
+	}
+	void run() const {
+		const int of = int(lane()), first = int(self.index / simd_width % 4) * 16;
+		for (int j = 0; j < sums; j++) {
+			for (int e = 0; e < 8; e++) {
+				const int row = first + of / 4 + e / 2 % 2 * 8, column = 16 * j + e / 4 * 8 + of % 4 * 2 + e % 2;
+				for (int k = 0; k < 16; k++) sum[j].part[e] += element(0, row, k) * element(1, column, k);
+			}
+		}
+	}
+};
+
+} // namespace check
+
+// queued_products multiplies late, so that a thread which does not wait, or another one which overwrites a tile, changes the
+// sums.
+struct queued_products : check::Queue<check::Product> {
 	void see() {}
 	void begin() {}
 	template <int sums, bool left_turned, bool right_turned, class P> void multiply(metal::sum_fragment* sum, P left, int left_across, P right, int right_across) {
 		using T = __remove_cvref(decltype(*left));
-		if (made == most) __builtin_trap();
-		list[made++] = {sum, sums, {(__UINTPTR_TYPE__)left, (__UINTPTR_TYPE__)right}, {left_across, right_across}, {left_turned, right_turned},
-			[](ushort bits) { return float(__builtin_bit_cast(T, bits)); }};
-	}
-	void commit() {
-		if (batches == most) __builtin_trap();
-		ends[batches++] = made;
-	}
-	template <int n> void finish() {
-		if (batches <= n) return;
-		const int done = ends[batches - n - 1];
-		for (int i = 0; i < done; i++) add(list[i]);
-		made -= done;
-		for (int i = 0; i < made; i++) list[i] = list[i + done];
-		for (int i = 0; i < n; i++) ends[i] = ends[batches - n + i] - done;
-		batches = n;
-	}
-	// element is that of a line, at k of the inner axis, where the PTX manual's 128-byte swizzle has it: bits 4 to 6 of an address
-	// are changed by bits 7 to 9.
-	static float element(const product& p, int operand, int line, int k) {
-		const int far = p.turned[operand] ? line / 64 * 1024 + k / 8 * p.across[operand] + k % 8 * 128 + line % 64 * 2
-		                                  : line / 8 * p.across[operand] + line % 8 * 128 + k * 2;
-		__UINTPTR_TYPE__ at = p.tile[operand] + far;
-		at ^= (at >> 7 & 7) << 4;
-		ushort bits;
-		__builtin_memcpy(&bits, (const char*)at, 2);
-		return p.value(bits);
-	}
-	static void add(const product& p) {
-		const int lane = int(check::self.index % check::simd_width), first = int(check::self.index / check::simd_width % 4) * 16;
-		for (int j = 0; j < p.sums; j++) {
-			for (int e = 0; e < 8; e++) {
-				const int row = first + lane / 4 + e / 2 % 2 * 8, column = 16 * j + e / 4 * 8 + lane % 4 * 2 + e % 2;
-				for (int k = 0; k < 16; k++) p.sum[j].part[e] += element(p, 0, row, k) * element(p, 1, column, k);
-			}
-		}
+		add({sum, sums, {(__UINTPTR_TYPE__)left, (__UINTPTR_TYPE__)right}, {left_across, right_across}, {left_turned, right_turned},
+			[](ushort bits) { return float(__builtin_bit_cast(T, bits)); }});
 	}
 };
