@@ -29,8 +29,9 @@ type Sampling struct {
 	// Repetition divides positive scores of tokens that the text already has, prompt and all, and multiplies
 	// negative ones; 0 or 1 changes nothing (Keskar and others 2019, as in transformers).
 	Repetition float64
-	Presence   float64 // subtracted from the score of a token that was generated before (as OpenAI's)
-	Frequency  float64 // subtracted as often as it was generated
+	Presence   float64         // subtracted from the score of a token that was generated before (as OpenAI's)
+	Frequency  float64         // subtracted as often as it was generated
+	Bias       map[int]float64 // added to the scores of these tokens
 
 	// Stop ends the text before the first of these texts that is generated, also where it begins or ends
 	// inside of a token.
@@ -80,6 +81,8 @@ func (o Sampling) wrong() string {
 		return fmt.Sprintf("got a repetition penalty of %v, want a positive number, or 0 for none", o.Repetition)
 	case !finite(o.Presence) || !finite(o.Frequency):
 		return fmt.Sprintf("got penalties of presence %v and frequency %v, want finite numbers", o.Presence, o.Frequency)
+	case slices.ContainsFunc(slices.Collect(maps.Values(o.Bias)), func(x float64) bool { return !finite(x) }):
+		return fmt.Sprintf("got a bias of %v, want finite numbers", o.Bias)
 	case !slices.Contains([]dtype.Type{dtype.Invalid, dtype.F32, dtype.BF16, dtype.F16, dtype.I8}, o.Cache):
 		return fmt.Sprintf("got a cache of %v, want f32, bf16, f16 or i8", o.Cache)
 	case o.Grammar != nil && o.Draft != nil:
@@ -107,6 +110,9 @@ func (o Sampling) String() string {
 			list = append(list, fmt.Sprintf("%s %v", x.name, x.value))
 		}
 	}
+	if n := len(o.Bias); n > 0 {
+		list = append(list, fmt.Sprintf("a bias of %d tokens", n))
+	}
 	if len(o.Stop) > 0 {
 		list = append(list, fmt.Sprintf("to %q", o.Stop))
 	}
@@ -130,9 +136,9 @@ func (o Sampling) best() bool {
 	return o.Temperature <= 0 && !o.penalises() && o.Grammar == nil
 }
 
-// penalises says whether scores depend on the text.
+// penalises says whether scores are changed, by the text or by a bias.
 func (o Sampling) penalises() bool {
-	return o.Repetition != 0 && o.Repetition != 1 || o.Presence != 0 || o.Frequency != 0
+	return o.Repetition != 0 && o.Repetition != 1 || o.Presence != 0 || o.Frequency != 0 || len(o.Bias) > 0
 }
 
 // count is how many tokens to make.
@@ -211,7 +217,7 @@ func (s *sampler) note(id int) {
 	}
 }
 
-// penalise changes the scores of tokens that were there before.
+// penalise changes the scores of tokens that were there before, and of those that have a bias.
 func (s *sampler) penalise(scores []float32) {
 	for id := range s.seen {
 		if id >= len(scores) { // of a draft, whose vocabulary may be shorter
@@ -226,6 +232,11 @@ func (s *sampler) penalise(scores []float32) {
 	for id, n := range s.made {
 		if id < len(scores) {
 			scores[id] -= float32(s.Presence + s.Frequency*float64(n))
+		}
+	}
+	for id, x := range s.Bias {
+		if id >= 0 && id < len(scores) {
+			scores[id] += float32(x)
 		}
 	}
 }

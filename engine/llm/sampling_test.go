@@ -121,10 +121,23 @@ func TestPenalisedAsTransformers(t *testing.T) {
 	}
 }
 
+// TestBias: a bias moves the choice, also of a draft's shorter vocabulary, and has to be a number.
+func TestBias(t *testing.T) {
+	o := Sampling{Bias: map[int]float64{1: -5, 7: 9}}
+	if got := o.sampler(nil).next([]float32{1, 3, 2}); got != 2 || o.best() {
+		t.Errorf("got token %d, want 2", got)
+	}
+	o.Bias[0] = math.Inf(1)
+	if err := o.check(); err == nil || !strings.Contains(err.Error(), "bias") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSamplingSays(t *testing.T) {
 	for want, o := range map[string]Sampling{
 		"sampling: at most 64 tokens · the best each time":                          {},
 		"sampling: at most 5 tokens · temperature 0.7 · top-k 20 · repetition 1.2":  {Tokens: 5, Temperature: 0.7, TopK: 20, Repetition: 1.2},
+		"sampling: at most 64 tokens · the best each time · a bias of 1 tokens":     {Bias: map[int]float64{3: 1}},
 		`sampling: at most 64 tokens · the best each time · to ["."] · cache in i8`: {Stop: []string{"."}, Cache: dtype.I8},
 	} {
 		if got := o.String(); got != want {

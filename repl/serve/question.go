@@ -29,6 +29,7 @@ type question struct {
 	TopP          *float64        `json:"top_p"`
 	Presence      *float64        `json:"presence_penalty"`
 	Frequency     *float64        `json:"frequency_penalty"`
+	LogitBias     map[int]float64 `json:"logit_bias"`
 	LogProbs      json.RawMessage `json:"logprobs"` // a bool of chats, a number of completions
 
 	Messages            []chat.Message `json:"messages"`
@@ -239,7 +240,12 @@ func (q *question) readPrompts(m *llm.Model) error {
 // sampling is how tokens are chosen: as the request says, else as the model's folder says.
 func (q *question) sampling(m *llm.Model) (o llm.Sampling, err error) {
 	o = m.Defaults
-	o.Grammar = q.grammar
+	o.Grammar, o.Bias = q.grammar, q.LogitBias
+	for id, x := range q.LogitBias {
+		if id < 0 || id >= m.Config.Vocab || !(x >= -100 && x <= 100) {
+			return o, wrong("logit_bias", "got %v for token %d, want −100 to 100 for one of %d tokens", x, id, m.Config.Vocab)
+		}
+	}
 	for _, f := range []struct{ from, to *float64 }{
 		{q.Temperature, &o.Temperature}, {q.TopP, &o.TopP}, {q.MinP, &o.MinP}, {q.Repetition, &o.Repetition},
 		{q.Presence, &o.Presence}, {q.Frequency, &o.Frequency},

@@ -55,6 +55,10 @@ l = r.choices[0].logprobs
 assert r.choices[0].text == "a fox" and "".join(l.tokens) == "a fox" and l.token_logprobs[0] is None and r.usage.completion_tokens == 0
 assert all(p <= max(top.values()) <= 0 for p, top in zip(l.token_logprobs[1:], l.top_logprobs[1:]))
 
+r = client.completions.create(model=model, prompt="a fox", max_tokens=5, temperature=0, logit_bias={"40": 100}, logprobs=1)
+assert len(r.choices[0].logprobs.tokens) == 5 and len(set(r.choices[0].logprobs.tokens)) == 1
+assert "logit_bias" in refused(openai.BadRequestError, client.completions.create, model=model, prompt="a fox", logit_bias={"40": 101}).message
+
 person = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}, "tall": {"type": "boolean"}}, "required": ["name", "tall"], "additionalProperties": False}
 form = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": person}}
 r = client.chat.completions.create(model=model, messages=messages, max_tokens=150, response_format=form)
