@@ -5,7 +5,7 @@ import "math"
 // The K types search the scale of each group, so that the sum of squared errors of its numbers, by weights,
 // is small: they round with some scales near the one of the range, and take each time the scale (and minimum)
 // that fits these codes best, by least squares. These are the steps of llama.cpp's quantiser without an
-// importance matrix (ggml-quants.c), in its order of float32, so files have the bytes that it writes.
+// importance matrix (ggml-quants.c), in its order of float32, so files have the numbers that it writes.
 
 // tooSmall is a range of values that the f16 of a block makes 0.
 const tooSmall = 1e-15

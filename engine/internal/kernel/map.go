@@ -20,8 +20,8 @@ const mostThreads = 1024
 // than 65,535 groups along y and z.
 const mostGroups = 65535
 
-// mostAlongZ is how many threads a group may have along z: CUDA's limit.
-const mostAlongZ = 64
+// MostAlongZ is how many threads a group may have along z, on every device: what CUDA takes.
+const MostAlongZ = 64
 
 // renderMap writes a Map group down. A thread computes one element, or four that follow one another.
 func renderMap(g *backend.Group, limits Limits) *Kernel {
@@ -140,7 +140,7 @@ func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
 	for i, n := range lens {
 		threads[i] = min(left, ceilPower(n))
 		if i == 2 {
-			threads[i] = min(threads[i], mostAlongZ)
+			threads[i] = min(threads[i], MostAlongZ)
 		}
 		left /= threads[i]
 		groups[i] = min(mostGroups, (n+threads[i]-1)/threads[i])

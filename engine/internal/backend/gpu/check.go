@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"time"
-)
 
-// alongZ is how many threads a group may have along z, on every device: what CUDA takes.
-const alongZ = 64
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+)
 
 // CheckDispatch looks at what every driver must: sizes, limits, arguments. It returns nil or the error's
 // text.
@@ -22,7 +21,7 @@ func CheckDispatch(d *Dispatch, l Limits) error {
 		got, most int
 	}{
 		{"groups in x", d.Groups.X, l.Groups.X}, {"groups in y", d.Groups.Y, l.Groups.Y}, {"groups in z", d.Groups.Z, l.Groups.Z},
-		{"threads in x", d.Threads.X, l.Threads}, {"threads in y", d.Threads.Y, l.Threads}, {"threads in z", d.Threads.Z, min(l.Threads, alongZ)},
+		{"threads in x", d.Threads.X, l.Threads}, {"threads in y", d.Threads.Y, l.Threads}, {"threads in z", d.Threads.Z, min(l.Threads, kernel.MostAlongZ)},
 		{"threads of a group", d.Threads.Count(), min(p.Threads, l.Threads)},
 	} {
 		if c.got < 1 || c.got > c.most {
