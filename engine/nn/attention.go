@@ -1,11 +1,6 @@
 package nn
 
-import (
-	"math"
-
-	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/tensor"
-)
+import "github.com/mcs-notebook/mcs/engine/tensor"
 
 // An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads
 // it is grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
@@ -28,14 +23,14 @@ type Attention struct {
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
 func (a *Attention) Forward(x, positions tensor.Tensor) tensor.Tensor {
-	return a.within(x, positions, a.options())
+	return a.within(x, positions, a.options(x.Len(1)))
 }
 
 // ForwardPacked is Forward for rows of several documents. Starts is i64 [B T], the place in its row at which
 // the document of a token begins: a token sees those of its own document only, and its position counts from
 // there.
 func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
-	o := a.options()
+	o := a.options(x.Len(1))
 	o.Documents = starts
 	positions := tensor.Range(x.Len(1)).To(starts.Device()).Sub(starts)
 	return a.within(x, positions.Unsqueeze(1), o) // one row of positions for all heads
@@ -45,15 +40,17 @@ func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
 	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
-	o.Causal, o.Window = true, a.Window
-	if o.Window >= x.Len(1) {
-		o.Window = 0
-	}
+	o.Causal = true
 	return a.join(tensor.Attention(q, k, v, o), gate)
 }
 
-func (a *Attention) options() tensor.AttentionOptions {
-	return tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap, Sinks: a.Sinks}
+// options are those of attention among t tokens, which a wider window does not limit.
+func (a *Attention) options(t int) tensor.AttentionOptions {
+	o := tensor.AttentionOptions{Scale: a.Scale, Cap: a.Cap, Sinks: a.Sinks}
+	if a.Window < t {
+		o.Window = a.Window
+	}
+	return o
 }
 
 // Both is Forward for encoders, whose tokens see those before and after them: with a Window those that are
@@ -61,18 +58,7 @@ func (a *Attention) options() tensor.AttentionOptions {
 func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
-	if a.Window > 0 && a.Window < x.Len(1) {
-		near := positions.Unsqueeze(1).Sub(positions).Abs().Lt(a.Window)
-		switch {
-		case mask.IsNone():
-			mask = near
-		case mask.DType() == dtype.Bool:
-			mask = mask.And(near)
-		default:
-			mask = tensor.Where(near, mask, math.Inf(-1))
-		}
-	}
-	o := a.options()
+	o := a.options(x.Len(1))
 	o.Mask = mask
 	return a.join(tensor.Attention(q, k, v, o), gate)
 }
@@ -87,7 +73,7 @@ func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
 	q, k = a.turned(q, k, at, func(x tensor.Tensor) tensor.Tensor { return a.Rope.turn(x, at, s.Turns) })
 	c.Keys.add(k, s)
 	c.Values.add(v, s)
-	return a.join(c.attend(q, s, a.Window, a.options()).Cast(x.DType()), gate)
+	return a.join(c.attend(q, s, a.Window, a.options(0)).Cast(x.DType()), gate)
 }
 
 // project maps x to queries [B Heads T D], to keys and values [B KVHeads T D], and to gates [B T Heads·D], if

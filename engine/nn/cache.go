@@ -145,7 +145,7 @@ func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOp
 		}
 		return n
 	}
-	both := apply(ir.PagedAttention, ir.Paging{Page: s.Page, Window: window, Cap: o.Cap}.Attr(o.Scale), nodes...)
+	both := apply(ir.PagedAttention, ir.Sight{Window: window, Cap: o.Cap}.Attr(o.Scale, s.Page), nodes...)
 	value := func(i int) tensor.Tensor { return access.Wrap(apply(ir.Pick, ir.Attr{Index: i}, both)) }
 	if o.Sinks.IsNone() {
 		return value(0)

@@ -18,11 +18,10 @@ type AttentionOptions struct {
 	// Documents numbers the documents that were packed into one row: i64 [B T] with T = Tq = Tk. A query sees
 	// only keys of its own document.
 	Documents Tensor
-	// Window lets query i see only the Window keys up to i + Tk − Tq, and those after it unless Causal; 0:
-	// all.
+	// Window lets query i see only the keys that are nearer to its place i + Tk − Tq than that: with Causal the
+	// Window keys up to it; 0: all. Others cost no time.
 	Window int
-	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are. Scores
-	// are stored then, Tq·Tk for each head, in f32.
+	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are.
 	Cap float64
 	// Sinks are [H], a number of each head whose exponential joins the sum of the softmax, as if there were
 	// one key more with that score and a value of 0 (gpt-oss); the zero Tensor: none.
@@ -34,19 +33,18 @@ type AttentionOptions struct {
 func Attention(q, k, v Tensor, o AttentionOptions) Tensor {
 	nq := floats(q.node("attention"))
 	nk, nv := cast(k.node("attention"), nq.DType), cast(v.node("attention"), nq.DType)
-	attr := ir.Attr{Float: o.Scale}
+	if o.Cap != 0 && !(o.Cap > 0) || math.IsInf(o.Cap, 0) {
+		fail("attention", "got a cap of %v, want a positive finite number, or 0", o.Cap)
+	}
+	attr := ir.Sight{Window: o.Window, Cap: o.Cap}.Attr(o.Scale)
 	if attr.Float == 0 && len(nq.Shape) == 4 {
 		attr.Float = 1 / math.Sqrt(float64(nq.Shape[3]))
 	}
 	if o.Causal {
 		attr.Flags |= ir.Causal
 	}
-	mask := o.mask(nq, nk)
-	if o.Cap != 0 {
-		return o.capped(nq, nk, nv, attr, mask)
-	}
 	src := []*ir.Node{nq, nk, nv}
-	if !mask.IsNone() {
+	if mask := o.mask(nq, nk); !mask.IsNone() {
 		src = append(src, mask.node("attention"))
 	}
 	both := apply(ir.Attention, attr, src...)
@@ -68,9 +66,6 @@ func Sink(y, logsumexp, sinks Tensor) Tensor {
 // mask joins the kinds of mask into one of four axes, the last two as long as q and k.
 func (o AttentionOptions) mask(q, k *ir.Node) Tensor {
 	mask := o.Mask
-	if o.Window < 0 {
-		fail("attention", "got a window of %d keys, want a positive number, or 0 for all", o.Window)
-	}
 	if !mask.IsNone() {
 		for mask.Rank() < 4 {
 			mask = mask.Unsqueeze(0)
@@ -95,11 +90,6 @@ func (o AttentionOptions) mask(q, k *ir.Node) Tensor {
 			fail("attention", "got documents %v, want [B T]", d.node("attention"))
 		}
 		mask = where(mask, d.Unsqueeze(2).Eq(d.Unsqueeze(1)).Unsqueeze(1))
-	}
-	if o.Window > 0 && len(q.Shape) == 4 && len(k.Shape) == 4 {
-		tq, tk := q.Shape[2], k.Shape[2]
-		last := Range(tq).To(wrap(q).Device()).Add(tk - tq).Unsqueeze(1)
-		mask = where(mask, Range(tk).To(wrap(q).Device()).Gt(last.Sub(o.Window)).Unsqueeze(0).Unsqueeze(0))
 	}
 	return mask
 }

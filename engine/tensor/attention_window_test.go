@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
@@ -21,7 +22,7 @@ func TestAttentionWindow(t *testing.T) {
 				for i := range tq {
 					for j := range tk {
 						at := i + tk - tq
-						seen = append(seen, j > at-window && (!causal || j <= at))
+						seen = append(seen, j > at-window && j < at+window && (!causal || j <= at))
 					}
 				}
 				want := From(seen, tq, tk)
@@ -87,6 +88,9 @@ func TestAttentionSinks(t *testing.T) {
 		if one.Mask.IsNone() {
 			one.Mask = Ones(1, 1, 5, 5).Cast(dtype.Bool)
 		}
+		if i, j := Range(5).Unsqueeze(1), Range(5); o.Window > 0 {
+			one.Mask = one.Mask.And(j.Sub(i).Abs().Lt(o.Window))
+		}
 		if o.Causal {
 			one.Mask = one.Mask.And(Range(5).Le(Range(5).Unsqueeze(1)))
 		}
@@ -115,5 +119,20 @@ func TestAttentionSinks(t *testing.T) {
 	}
 	if err := Try(func() { Attention(q, k, v, AttentionOptions{Sinks: Zeros(3)}) }); err == nil {
 		t.Error("three sinks of four heads are no error")
+	}
+}
+
+// A window and a cap take the time and the memory of what queries see, forward and back: not those of all
+// scores.
+func TestAttentionWindowMemory(t *testing.T) {
+	const long, width = 1 << 15, 8
+	rng := NewRNG(3)
+	rows := func() Tensor { return rng.Randn(1, 1, long, width).Param() }
+	q, k, v := rows(), rows(), rows()
+	Eval(q, k, v)
+	y := Attention(q, k, v, AttentionOptions{Causal: true, Window: 64, Cap: 30})
+	Eval(append(Grad(y.Square().Sum(), q, k, v), y)...)
+	if got, most := device.Default().Memory().Plan, int64(8*4*long*width); got > most {
+		t.Errorf("got %d bytes between launches, want at most %d", got, most)
 	}
 }

@@ -129,10 +129,12 @@ func composeAttentionGrad(n *Node) []*Node {
 	all := []int{q.Shape[0], q.Shape[1], queries, keys}
 	q2, do2 := grouped(q, q.Shape[3]), grouped(do, v.Shape[3])
 	scores := reshape(times(product(q2, transpose(k)), n.Attr.Float), all)
-	var seen *Node // where a query may look
-	if n.Attr.Flags&Causal != 0 {
-		seen = compare(Le, indices(q.Dev, all, 3), plus(indices(q.Dev, all, 2), float64(keys-queries)))
+	var bent *Node
+	if c := SightOf(&n.Attr).Cap; c != 0 {
+		bent = unary(Tanh, times(scores, 1/c))
+		scores = times(bent, c)
 	}
+	seen := seenBy(n, all)
 	if len(n.Src) > 6 {
 		mask := expand(n.Src[6], all)
 		if mask.DType != dtype.Bool {
@@ -153,11 +155,30 @@ func composeAttentionGrad(n *Node) []*Node {
 	p = grouped(p, keys)
 	dp := product(do2, transpose(v))
 	ds := mul(p, sub(dp, expand(sumOver(mul(p, dp), lastAxis(p)), p.Shape)))
+	if bent != nil {
+		ds = mul(ds, grouped(sub(like(bent, 1), mul(bent, bent)), keys))
+	}
 	return []*Node{
 		reshape(times(product(ds, k), n.Attr.Float), q.Shape),
 		times(product(transpose(ds), q2), n.Attr.Float),
 		product(transpose(p), do2),
 	}
+}
+
+// seenBy says where queries look by their places alone, [B Hq Tq Tk]; nil: everywhere.
+func seenBy(n *Node, all []int) (seen *Node) {
+	key := indices(n.Dev, all, 3)
+	place := plus(indices(n.Dev, all, 2), float64(all[3]-all[2]))
+	causal, window := n.Attr.Flags&Causal != 0, n.Attr.Index
+	if causal {
+		seen = compare(Le, key, place)
+	} else if window > 0 {
+		seen = compare(Lt, key, plus(place, float64(window)))
+	}
+	if window > 0 {
+		seen = build(And, Attr{}, seen, compare(Lt, place, plus(key, float64(window))))
+	}
+	return seen
 }
 
 // indices holds at each place its index along an axis.

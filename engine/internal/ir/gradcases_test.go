@@ -240,13 +240,15 @@ func attentionCases() []gradCase {
 			return l.op(ir.Rope, attr, p[0], l.ints(at, positions...))
 		}}
 	}
-	attend := func(name string, flags ir.Flag, mask func(l *lab) *ir.Node, q, k, v []int) gradCase {
+	attend := func(name string, flags ir.Flag, sight ir.Sight, mask func(l *lab) *ir.Node, q, k, v []int) gradCase {
 		return gradCase{op: ir.Attention, name: name, shapes: shapes(q, k, v), f: func(l *lab, p []*ir.Node) *ir.Node {
 			src := p
 			if mask != nil {
 				src = append(p[:3:3], mask(l))
 			}
-			return l.pick(l.op(ir.Attention, ir.Attr{Float: 0.7, Flags: flags}, src...), 0)
+			attr := sight.Attr(0.7)
+			attr.Flags = flags
+			return l.pick(l.op(ir.Attention, attr, src...), 0)
 		}}
 	}
 	sums := func(name string, q, k, v []int) gradCase { // o·sigmoid(logsumexp), where both flow
@@ -271,15 +273,18 @@ func attentionCases() []gradCase {
 		rope("halves", ir.Attr{}, []int{2, 3, 4}, []int{3}, 0, 1, 5),
 		rope("interleaved", ir.Attr{Flags: ir.Interleaved}, []int{3, 4}, []int{3}, 2, 1, 0),
 		rope("positions of each row", ir.Attr{}, []int{2, 2, 2, 4}, []int{2, 1, 2}, 0, 1, 7, 8),
-		attend("plain", 0, nil, []int{1, 1, 3, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 3}),
-		attend("causal", ir.Causal, nil, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}),
-		attend("causal with a past", ir.Causal, nil, []int{1, 1, 2, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 2}),
-		attend("grouped queries", 0, nil, []int{1, 4, 2, 2}, []int{1, 2, 3, 2}, []int{1, 2, 3, 2}),
-		attend("bool mask", 0, boolean, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
-		attend("added mask", ir.Causal, added, []int{1, 2, 2, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
+		attend("plain", 0, ir.Sight{}, nil, []int{1, 1, 3, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 3}),
+		attend("causal", ir.Causal, ir.Sight{}, nil, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}),
+		attend("causal with a past", ir.Causal, ir.Sight{}, nil, []int{1, 1, 2, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 2}),
+		attend("grouped queries", 0, ir.Sight{}, nil, []int{1, 4, 2, 2}, []int{1, 2, 3, 2}, []int{1, 2, 3, 2}),
+		attend("bool mask", 0, ir.Sight{}, boolean, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
+		attend("added mask", ir.Causal, ir.Sight{}, added, []int{1, 2, 2, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
+		attend("a window", ir.Causal, ir.Sight{Window: 2}, nil, []int{1, 2, 4, 2}, []int{1, 1, 5, 2}, []int{1, 1, 5, 2}),
+		attend("a window on both sides", 0, ir.Sight{Window: 2}, nil, []int{1, 2, 4, 2}, []int{1, 1, 5, 2}, []int{1, 1, 5, 2}),
+		attend("capped scores", ir.Causal, ir.Sight{Window: 3, Cap: 0.6}, added, []int{1, 2, 2, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
 		sums("logsumexp", []int{2, 4, 3, 2}, []int{2, 2, 4, 2}, []int{2, 2, 4, 3}),
 		sums("logsumexp of no key", []int{1, 1, 3, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
-		attend("no queries", 0, nil, []int{1, 1, 0, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
+		attend("no queries", 0, ir.Sight{}, nil, []int{1, 1, 0, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
 	}...)
 }
 

@@ -82,10 +82,11 @@ func penalties() []gradCase {
 func secondOfAttention() []gradCase {
 	var list []gradCase
 	for value, result := range []string{"dq", "dk", "dv"} {
-		of := func(name string, flags ir.Flag, mask func(l *lab) *ir.Node, q, k, v []int) {
+		of := func(name string, flags ir.Flag, sight ir.Sight, mask func(l *lab) *ir.Node, q, k, v []int) {
 			do := append(append([]int{}, q[:3]...), v[3])
 			list = append(list, gradCase{op: ir.AttentionGrad, name: name + " " + result, shapes: shapes(q, k, v, do), f: func(l *lab, p []*ir.Node) *ir.Node {
-				attr := ir.Attr{Float: 0.7, Flags: flags}
+				attr := sight.Attr(0.7)
+				attr.Flags = flags
 				var extra []*ir.Node
 				if mask != nil {
 					extra = append(extra, mask(l))
@@ -94,13 +95,15 @@ func secondOfAttention() []gradCase {
 				return l.pick(l.op(ir.AttentionGrad, attr, append([]*ir.Node{p[0], p[1], p[2], l.pick(n, 0), l.pick(n, 1), p[3]}, extra...)...), value)
 			}})
 		}
-		of("plain", 0, nil, []int{1, 1, 2, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 3})
-		of("causal", ir.Causal, nil, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}, []int{2, 1, 3, 2})
-		of("grouped queries, causal with a past", ir.Causal, nil, []int{1, 4, 2, 2}, []int{1, 2, 3, 2}, []int{1, 2, 3, 2})
-		of("bool mask", 0, func(l *lab) *ir.Node { // query 0 may look nowhere
+		of("plain", 0, ir.Sight{}, nil, []int{1, 1, 2, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 3})
+		of("causal", ir.Causal, ir.Sight{}, nil, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}, []int{2, 1, 3, 2})
+		of("grouped queries, causal with a past", ir.Causal, ir.Sight{}, nil, []int{1, 4, 2, 2}, []int{1, 2, 3, 2}, []int{1, 2, 3, 2})
+		of("a window, capped", ir.Causal, ir.Sight{Window: 2, Cap: 0.6}, nil, []int{1, 2, 3, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 2})
+		of("a window on both sides", 0, ir.Sight{Window: 2}, nil, []int{1, 1, 3, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 2})
+		of("bool mask", 0, ir.Sight{}, func(l *lab) *ir.Node { // query 0 may look nowhere
 			return l.op(ir.Cast, ir.Attr{DType: dtype.Bool}, l.ints([]int{1, 1, 3, 3}, 0, 0, 0, 1, 1, 0, 1, 0, 1))
 		}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2})
-		of("added mask", ir.Causal, func(l *lab) *ir.Node {
+		of("added mask", ir.Causal, ir.Sight{}, func(l *lab) *ir.Node {
 			m := l.floats([]int{1, 2, 2, 2}, 0, 1, -1, 0.5, 0, 0, 2, -2)
 			m.Tracked = false
 			return m

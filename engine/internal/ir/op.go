@@ -125,7 +125,7 @@ const (
 	Rope          // x[… T D], positions I64[T] or [… T][, turns f32[D/2 2]]; Float = theta base, or Rates; the gradient is Rope with Reverse
 	Attention     // q[B Hq Tq D], k[B Hk Tk D], v, optional mask -> o, logsumexp f32[B Hq Tq]
 	AttentionGrad // q, k, v, o, logsumexp, do, optional mask -> dq, dk, dv
-	// Attention to keys in pages, of which as many count as the data says; Attr.Ints: see PagesOf.
+	// Attention to keys in pages, of which as many count as the data says; Attr.Ints: slots of a page.
 	PagedAttention // q[B H T D], k[G slots D], v[G slots E], pages I64[B P], last I64[B T][, scales of k and v] -> o
 
 	// Windows along spatial axes; Attr.Ints, see WindowsOf; Index = groups.

@@ -19,19 +19,20 @@ func attentionRows() []Row {
 			Op: Attention, Name: "attention", Family: FamilyAttention, Infer: inferAttention, Grad: gradAttention, Flops: attentionFlops(1), Tol: summation,
 			Doc: "Attention is softmax(s·q·kᵀ + mask)·v with s = Attr.Float: q [B Hq Tq D], k [B Hk Tk D], v [B Hk Tk Dv], Hq a multiple of Hk: " +
 				"query head h looks at key head h/(Hq/Hk). The optional mask [B or 1, Hq or 1, Tq, Tk] is Bool (true: may look) or floats to add. " +
-				"With Flags Causal query i sees keys up to i + (Tk − Tq). Values: o [B Hq Tq Dv] and the logsumexp of the scores [B Hq Tq] in f32 (f64 for f64). " +
+				"With Flags Causal query i sees keys up to p = i + (Tk − Tq), with a window w = Attr.Index > 0 only those nearer to p than w. " +
+				"With a number c in Attr.Rates the scores before the mask are c·tanh(s·q·kᵀ/c). Values: o [B Hq Tq Dv] and the logsumexp of the scores [B Hq Tq] in f32 (f64 for f64). " +
 				"A query that may look nowhere gives 0. There is no gradient for the mask.",
 		},
 		{
 			Op: AttentionGrad, Name: "attention_grad", Family: FamilyAttention, Infer: inferAttentionGrad, Grad: gradAttentionGrad, Flops: attentionFlops(3), Tol: reductions, Rounds: true,
 			Doc: "AttentionGrad gives dq, dk and dv from q, k, v, o, logsumexp, do and the mask if there is one: with p the probabilities, ds = p·(do·vᵀ − do·o), " +
-				"dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them.",
+				"times 1 − tanh² where scores are capped, dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them.",
 		},
 		{
 			Op: PagedAttention, Name: "paged_attention", Family: FamilyAttention, Infer: inferPagedAttention, NoGrad: "its keys are a cache, which later steps write over", Flops: pagedFlops, Tol: summation,
 			Doc: "PagedAttention is softmax(s·q·kᵀ)·v with s = Attr.Float: q [B H T D] in f16, bf16 or f32, k [G S D] and v [G S E] in these or in i8, H a multiple of G. " +
 				"Key j of batch b lies in slot pages[b, j/n]·n + j%n, pages i64 [B P], where n = Attr.Ints[0] divides S. Query t of it sees keys up to last[b, t], i64 [B T], " +
-				"which does not fall from one t to the next; with w = Attr.Ints[1] > 0 only the last w of them. Slots of keys behind the last are not read. A page and a last that do not exist stand for the nearest that does; " +
+				"which does not fall from one t to the next; with w = Attr.Index > 0 only the last w of them. Slots of keys behind the last are not read. A page and a last that do not exist stand for the nearest that does; " +
 				"a query with a last below 0 gives 0. Vectors in i8 are multiplied by their scales, f32 [G S 1], one operand for k and one for v. With a number c in Attr.Rates scores are c·tanh(s·q·kᵀ/c). Values: o [B H T E] and the logsumexp of the scores, f32 [B H T].",
 		},
 	}
@@ -93,6 +94,9 @@ func heads(n *Node, mask []*Node) error {
 	case k.Shape[1] == 0 && q.Shape[1] != 0 || k.Shape[1] != 0 && q.Shape[1]%k.Shape[1] != 0:
 		return got(n, "a multiple of the %d key heads, not %d query heads", k.Shape[1], q.Shape[1])
 	}
+	if a := n.Attr; a.Index < 0 || len(a.Rates) > 1 || len(a.Rates) == 1 && !(a.Rates[0] > 0) {
+		return got(n, "a window of 0 or more and at most one cap, above 0")
+	}
 	for _, m := range mask {
 		full := []int{q.Shape[0], q.Shape[1], q.Shape[2], k.Shape[2]}
 		ok := len(m.Shape) == 4 && fitsOrOne(m.Shape, full) && slices.Equal(m.Shape[2:], full[2:])
@@ -130,13 +134,17 @@ func inferAttentionGrad(n *Node) error {
 	return nil
 }
 
-// attentionFlops counts k times the two products of attention, half of them when it is causal.
+// attentionFlops counts k times the two products of attention, half of them when it is causal, and at most a
+// window of keys for each query.
 func attentionFlops(k int64) func(*Node) int64 {
 	return func(n *Node) int64 {
 		q, v := n.Src[0].Shape, n.Src[2].Shape
 		scores := int64(Size(q[:3])) * int64(v[2])
 		if n.Attr.Flags&Causal != 0 {
 			scores /= 2
+		}
+		if w := n.Attr.Index; w > 0 {
+			scores = min(scores, int64(Size(q[:3]))*int64(w))
 		}
 		return k * scores * int64(2*q[3]+2*v[3]+12)
 	}
@@ -155,27 +163,26 @@ func RopeRates(a *Attr, d int) []float64 {
 	return rates
 }
 
-// A Paging is the setting of a PagedAttention.
-type Paging struct {
-	Page   int     // slots of a page
-	Window int     // keys that a query sees; 0: all up to its last
-	Cap    float64 // 0: none
+// A Sight is what the queries of an attention see, and how sharply.
+type Sight struct {
+	Window int     // keys nearer than that to a query's place; 0: all
+	Cap    float64 // scores are Cap·tanh(scores/Cap); 0: they stay as they are
 }
 
-// PagesOf reads the settings of a PagedAttention.
-func PagesOf(a *Attr) Paging {
-	p := Paging{Page: a.Ints[0], Window: a.Ints[1]}
+// SightOf reads it from an attention's settings.
+func SightOf(a *Attr) Sight {
+	s := Sight{Window: a.Index}
 	if len(a.Rates) > 0 {
-		p.Cap = a.Rates[0]
+		s.Cap = a.Rates[0]
 	}
-	return p
+	return s
 }
 
-// Attr returns the settings with a scale of the scores.
-func (p Paging) Attr(scale float64) Attr {
-	a := Attr{Ints: []int{p.Page, p.Window}, Float: scale}
-	if p.Cap != 0 {
-		a.Rates = []float64{p.Cap}
+// Attr returns the settings with a scale of the scores, and for a PagedAttention the slots of a page.
+func (s Sight) Attr(scale float64, page ...int) Attr {
+	a := Attr{Ints: page, Index: s.Window, Float: scale}
+	if s.Cap != 0 {
+		a.Rates = []float64{s.Cap}
 	}
 	return a
 }
@@ -208,7 +215,7 @@ func inferPagedAttention(n *Node) error {
 			return got(n, "scales f32 [%d %d 1]", k.Shape[0], k.Shape[1])
 		}
 	}
-	if a := n.Attr; len(a.Ints) != 2 || a.Ints[0] < 1 || a.Ints[1] < 0 || k.Shape[1]%a.Ints[0] != 0 || k.Shape[1] == 0 || pages.Shape[1] == 0 || len(a.Rates) > 1 {
+	if a := n.Attr; len(a.Ints) != 1 || a.Ints[0] < 1 || a.Index < 0 || k.Shape[1]%a.Ints[0] != 0 || k.Shape[1] == 0 || pages.Shape[1] == 0 || len(a.Rates) > 1 {
 		return got(n, "pages of one length, at least one, that divide the %d slots, and a window of 0 or more", k.Shape[1])
 	}
 	n.tuple(Type{q.DType, with(q.Shape, 3, v.Shape[2])}, Type{dtype.F32, q.Shape[:3]})

@@ -171,7 +171,7 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 		results = []int{AttentionDQ, AttentionDK, AttentionDV}
 	}
 	empty := min(a.Batches, a.Heads, a.Queries, a.Keys, a.Width, a.Depth) < 1
-	if masked || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
+	if masked || ir.SightOf(&in.Attr) != (ir.Sight{}) || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
 		return c, false
 	}
 	rows := [AttentionOperands]*[3]int{AttentionQ: &a.QAt, AttentionK: &a.KAt, AttentionV: &a.VAt, AttentionO: &a.OAt, AttentionDO: &a.DOAt}

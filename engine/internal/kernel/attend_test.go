@@ -15,6 +15,7 @@ type attentionGroup struct {
 	batch, heads, keyHeads   int
 	queries, keys, width     int
 	gradient, causal, masked bool
+	sight                    ir.Sight
 	prompt                   bool                                     // nobody wants the logsumexp
 	lay                      func(operand int, l ir.Layout) ir.Layout // nil if all is dense
 }
@@ -42,7 +43,7 @@ func (a attentionGroup) sketch() *backend.Group {
 		}
 		args = append(args, s.input(dt, l))
 	}
-	attr := ir.Attr{Float: 0.125}
+	attr := a.sight.Attr(0.125)
 	if a.causal {
 		attr.Flags = ir.Causal
 	}
@@ -89,6 +90,8 @@ func TestAttend(t *testing.T) {
 		"little":                {with(training, func(a *attentionGroup) { a.queries, a.keys = 128, 128 }), nil},
 		"f32":                   {with(training, func(a *attentionGroup) { a.dtype = dtype.F32 }), nil},
 		"a mask":                {with(training, func(a *attentionGroup) { a.masked = true }), nil},
+		"a window":              {with(training, func(a *attentionGroup) { a.sight.Window = 500 }), nil},
+		"capped scores":         {with(gradient, func(a *attentionGroup) { a.sight.Cap = 50 }), nil},
 		"queries that see none": {with(training, func(a *attentionGroup) { a.keys = 1024 }), nil},
 		"rows not aligned":      {with(training, func(a *attentionGroup) { a.width = 68 }), nil},
 		"repeated heads": {with(training, func(a *attentionGroup) {

@@ -23,7 +23,7 @@ import (
 // calculation for softmax, 2018).
 //
 // Query heads that share keys are one list of rows, so that one query of each of eight heads is half of a
-// strip. A tile of columns that no row may see, by the causal rule, is not visited. dk and dv are one
+// strip. A tile of columns that no row may see, by the causal rule or a window, is not visited. dk and dv are one
 // dispatch, and dq another one before it, which leaves do·o of each query in the workspace. No sum depends on
 // the order of threads.
 //
@@ -61,8 +61,9 @@ const (
 // An attentionText writes attention and its gradient.
 type attentionText struct {
 	*text
-	in            *backend.Inst
-	paged         *ir.Paging // nil where keys lie one behind the other
+	in *backend.Inst
+	ir.Sight
+	page          int // slots of a page; 0 where keys lie one behind the other
 	b, hq, hk     int
 	tq, tk, d, dv int
 	mask          dtype.Type // Invalid if there is none
@@ -111,6 +112,7 @@ func newAttention(g *backend.Group, limits Limits) *attentionText {
 
 // begin begins the text. Its tiles have the type of the operands that are multiplied, if they have one.
 func (a *attentionText) begin(g *backend.Group, limits Limits, operands []int) *attentionText {
+	a.Sight = ir.SightOf(&a.in.Attr)
 	far := false // an index needs more than 32 bits
 	for _, i := range g.Inputs {
 		far = far || !isNumber(i) && reachOf(i.Layout) > most32
@@ -218,9 +220,24 @@ func (a *attentionText) lengths() {
 	}{{"hq", a.hq}, {"hk", a.hk}, {"tq", a.tq}, {"tk", a.tk}, {"width", a.d}, {"depth", a.dv}, {"shared", a.hq / a.hk}} {
 		a.constant(c.name, c.n)
 	}
-	a.float("scale", a.in.Attr.Float)
+	unit := 1.0
 	if a.binary() {
-		a.float("steep", a.in.Attr.Float*math.Log2E)
+		unit = math.Log2E
+	}
+	a.float("scale", a.in.Attr.Float)
+	if a.Window > 0 {
+		a.constant("window", a.Window)
+	}
+	switch {
+	case a.Cap == 0:
+		a.float("steep", a.in.Attr.Float*unit)
+	case a.cell == dtype.F32:
+		a.float("steep", a.in.Attr.Float/a.Cap)
+	default: // tanh(x) by 2^(2·log₂e·x)
+		a.float("steep", 2*math.Log2E*a.in.Attr.Float/a.Cap)
+	}
+	if a.Cap != 0 {
+		a.float("cap", a.Cap*unit)
 	}
 }
 
@@ -266,7 +283,7 @@ type fetch struct {
 // fetch moves a tile of an operand to threadgroup memory, from some row on.
 func (a *attentionText) fetch(to, first string, f fetch, high int, keyRows bool) {
 	name := f.name
-	if a.paged != nil && name != "q" {
+	if a.page > 0 && name != "q" {
 		a.fetchSlots(to, first, f, high)
 		return
 	}
@@ -377,10 +394,7 @@ func (a *attentionText) exp() string {
 
 // binary says whether scores are powers of two: a GPU computes those, and other exponentials by them.
 func (a *attentionText) binary() bool {
-	if a.paged != nil {
-		return a.cell != dtype.F32 && a.paged.Cap == 0
-	}
-	return a.in.Op == ir.Attention && a.cell != dtype.F32 && len(a.in.Args) == 3
+	return a.in.Op != ir.AttentionGrad && a.cell != dtype.F32 && a.mask == dtype.Invalid
 }
 
 // operands are the types of left and right operands.
@@ -447,18 +461,39 @@ func (a *attentionText) place(keyRows bool) {
 	a.line("bool fresh = true;")
 }
 
-// end declares which keys the group's queries see: those before end.
+// ahead is how many keys, from its place on, a query sees; "" for all.
+func (a *attentionText) ahead() string {
+	switch {
+	case a.causal():
+		return "1"
+	case a.Window > 0:
+		return "a.window"
+	}
+	return ""
+}
+
+// queries are the first and the last query of a run of rows of the result.
+func (a *attentionText) queries(first, last string) (string, string) {
+	if !a.grouped() {
+		return first, last
+	}
+	one := fmt.Sprintf("((%s) / a.tq == (%s) / a.tq ? ", first, last)
+	return one + fmt.Sprintf("(%s) %% a.tq : 0)", first), one + fmt.Sprintf("(%s) %% a.tq : a.tq - 1)", last)
+}
+
+// end declares which keys the group's queries see: those from start to end.
 func (a *attentionText) end() {
-	if !a.causal() {
-		a.line("%s end = a.tk;", a.index)
+	a.line("%s start = 0, end = a.tk;", a.index)
+	ahead := a.ahead()
+	if ahead == "" {
 		return
 	}
 	a.line("const %s last = min(first + %d, a.rows) - 1;", a.index, a.rows())
-	seen := "last"
-	if a.grouped() {
-		seen = "(first / a.tq == last / a.tq ? last % a.tq : a.tq - 1)"
+	first, last := a.queries("first", "last")
+	a.line("end = min(end, %s + %s + a.tk - a.tq);", last, ahead)
+	if a.Window > 0 {
+		a.line("start = max(start, %s + 1 + a.tk - a.tq - a.window) / %d * %d;", first, a.columns, a.columns)
 	}
-	a.line("%s end = min(a.tk, %s + 1 + a.tk - a.tq);", a.index, seen)
 }
 
 // elements opens a loop over the thread's elements e of blocks n of a strip: u says in which of its rows each
@@ -493,24 +528,22 @@ func (a *attentionText) scores(keyRows bool, body func()) {
 
 // whole says of a strip, which begins at row first + strip, whether its rows see all columns of the tile.
 func (a *attentionText) whole(keyRows bool) string {
-	if a.paged != nil {
+	if a.page > 0 {
 		return a.pagedWhole()
 	}
-	length := "tk"
+	length, strip, tile := "tk", [2]string{"first + strip", fmt.Sprintf("first + strip + %d", stripRows-1)}, [2]string{"from", fmt.Sprintf("from + %d", a.columns-1)}
+	queries, keys := strip, tile
 	if keyRows {
-		length = "tq"
+		length, queries, keys = "tq", tile, strip
+	} else {
+		queries[0], queries[1] = a.queries(strip[0], strip[1])
 	}
 	whole := fmt.Sprintf("from + %d <= a.%s", a.columns, length)
-	switch {
-	case !a.causal():
-	case keyRows: // the tile's first query sees the strip's last key
-		whole += fmt.Sprintf(" && first + strip + %d <= from + a.tk - a.tq", stripRows-1)
-	default: // the strip's first query sees the tile's last key
-		least := "first + strip"
-		if a.grouped() {
-			least = fmt.Sprintf("((first + strip) / a.tq == (first + strip + %d) / a.tq ? (first + strip) %% a.tq : 0)", stripRows-1)
-		}
-		whole += fmt.Sprintf(" && from + %d <= %s + a.tk - a.tq", a.columns-1, least)
+	if ahead := a.ahead(); ahead != "" { // the first query sees the last key
+		whole += fmt.Sprintf(" && %s < %s + a.tk - a.tq + %s", keys[1], queries[0], ahead)
+	}
+	if a.Window > 0 { // and the last one the first
+		whole += fmt.Sprintf(" && %s + a.tk - a.tq < %s + a.window", queries[1], keys[0])
 	}
 	return whole
 }
@@ -525,10 +558,13 @@ func (a *attentionText) score(keyRows, whole bool) {
 	a.line("const %s %s = from + 16 * n + column_of(places, lane, e);", a.index, other)
 	a.line("const %s %s = at_of[u];", a.index, mine)
 	seen := other + " < a." + length
-	if a.causal() {
-		seen += " && j <= i + a.tk - a.tq"
+	if ahead := a.ahead(); ahead != "" {
+		seen += " && j < i + a.tk - a.tq + " + ahead
 	}
-	if a.paged != nil {
+	if a.Window > 0 {
+		seen += " && i + a.tk - a.tq < j + a.window"
+	}
+	if a.page > 0 {
 		seen = a.pagedSeen()
 	}
 	if whole {
@@ -539,15 +575,39 @@ func (a *attentionText) score(keyRows, whole bool) {
 		h = "h"
 	}
 	a.line("bool seen = %s;", seen)
-	scale := "scale"
-	if a.binary() {
-		scale = "steep"
+	a.judge("element(s[n], e)", h)
+}
+
+// judge makes v the score that a product gives: capped, and with what the mask says of query i of a head and
+// key j.
+func (a *attentionText) judge(product, h string) {
+	a.line("float v = %s * a.steep;", product)
+	switch {
+	case a.Cap == 0:
+	case a.cell == dtype.F32:
+		a.line("const float bent = op_tanh(v);")
+	default:
+		a.line("const float bent = 1.0f - 2.0f / (fast::exp2(v) + 1.0f);")
 	}
-	a.line("float v = element(s[n], e) * a.%s;", scale)
-	if a.paged != nil && a.paged.Cap != 0 {
-		a.line("v = a.cap * op_tanh(v / a.cap);")
+	if a.Cap != 0 {
+		a.line("v = a.cap * bent;")
 	}
-	a.mayAttend(h)
+	at := fmt.Sprintf("a.mask[%s + j * a.mask_d]", row("mask", "b", h, "i"))
+	switch a.mask {
+	case dtype.Invalid:
+	case dtype.Bool:
+		a.line("seen = seen && %s;", at)
+	default:
+		a.line("if (seen) v += loaded(%s);", at)
+	}
+}
+
+// slope is how steeply scores follow products.
+func (a *attentionText) slope() string {
+	if a.Cap == 0 {
+		return "a.scale"
+	}
+	return "a.scale * (1.0f - bent * bent)"
 }
 
 // close closes the loops of elements.

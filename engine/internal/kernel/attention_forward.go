@@ -25,7 +25,7 @@ func (a *attentionText) forward(k *Kernel) {
 	tiles := (rows + a.rows() - 1) / a.rows()
 	parts := a.parts(a.b*a.hk*tiles*slabs, k.limits)
 	a.reads("q", a.in.Args[0])
-	if a.paged != nil {
+	if a.page > 0 {
 		a.readsPages()
 	} else {
 		a.reads("k", a.in.Args[1])
@@ -35,7 +35,6 @@ func (a *attentionText) forward(k *Kernel) {
 	results := a.attentionResults()
 	if parts > 1 {
 		k.Scratch = a.declareParts(a.text, parts)
-		a.constant("part", ceilTo((a.tk+parts-1)/parts, a.columns))
 	} else {
 		results.declare(a.text)
 	}
@@ -44,15 +43,15 @@ func (a *attentionText) forward(k *Kernel) {
 	a.constant("tiles", tiles)
 	a.tiles()
 	a.place(false)
-	begin := a.span(parts)
+	a.span(parts)
 	a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
 	a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
 	a.line("clear_strip(sum);")
 	a.line("float top[2] = {-INFINITY, -INFINITY}, all[2] = {0.0f, 0.0f};")
 	queries := []fetch{{"q", "0", "width"}}
 	list := append([]fetch{{"k", "0", "width"}}, a.slabParts("v", "depth", numbers)...)
-	a.start(begin, queries, list, false)
-	a.line("for (%s from = %s; from < end; from += %d) {", a.index, begin, a.columns)
+	a.start("start", queries, list, false)
+	a.line("for (%s from = start; from < end; from += %d) {", a.index, a.columns)
 	a.product("s", 0, queries, list, false)
 	a.softmax(numbers)
 	a.weigh(1, list, false)
@@ -89,22 +88,18 @@ func (a *attentionText) forward(k *Kernel) {
 	}
 }
 
-// span declares end, up to which the group looks at keys, and returns where it begins.
-func (a *attentionText) span(parts int) string {
-	if a.paged != nil {
+// span declares start and end, between which the group looks at keys.
+func (a *attentionText) span(parts int) {
+	if a.page > 0 {
 		a.pagedEnd()
-		if parts > 1 {
-			a.pagedPart(parts)
-		}
-		return "start"
+	} else {
+		a.end()
 	}
-	a.end()
-	if parts == 1 {
-		return "0"
+	if parts > 1 {
+		a.line("const %s part = ((end - start + %d) / %d + %d) / %d * %d;", a.index, parts-1, parts, a.columns-1, a.columns, a.columns)
+		a.line("start += %s(group.z) * part;", a.index)
+		a.line("end = min(end, start + part);")
 	}
-	a.line("const %[1]s begin = %[1]s(group.z) * a.part;", a.index)
-	a.line("end = min(end, begin + a.part);")
-	return "begin"
 }
 
 // parts is how many parts the keys are split into, where so many threadgroups are one for each: enough to
@@ -117,7 +112,11 @@ func (a *attentionText) parts(groups int, limits Limits) int {
 	if groups >= cores {
 		return 1
 	}
-	return max(1, min(mostKeyPart, wantSimds*cores/(groups*a.simds), a.tk/leastKeys))
+	keys := a.tk
+	if a.Window > 0 {
+		keys = min(keys, 2*a.Window+a.tq)
+	}
+	return max(1, min(mostKeyPart, wantSimds*cores/(groups*a.simds), keys/leastKeys))
 }
 
 // softmax makes the scores in s weights, and lets what was added up before fade.

@@ -89,7 +89,7 @@ func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool,
 		a.end()
 		a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
 		a.line("clear_strip(sum);")
-		a.gradient(w, "0", numbers)
+		a.gradient(w, "start", numbers)
 		a.store(numbers, w.length, "a."+w.result, memoryTypes[outputs[0].DType]+"(%s)")
 	}
 	return a.dispatch("attention_dq", [3]int{a.b * a.hk * tiles, slabs, 1})
@@ -144,14 +144,17 @@ func (a *attentionText) gradKeys(outputs map[int]backend.Output, wanted []weighi
 			a.line("if (group.z == %d) {", n)
 		}
 		a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
-		a.line("const %s end = a.tq;", a.index)
+		begin, end := "0", "a.tq"
+		if ahead := a.ahead(); ahead != "" { // the first query that sees the group's first key
+			begin = fmt.Sprintf("max(%s(0), first + 1 - (a.tk - a.tq) - %s) / %d * %d", a.index, ahead, a.columns, a.columns)
+		}
+		if a.Window > 0 { // behind the last one that sees its last key
+			end = fmt.Sprintf("min(a.tq, min(first + %d, a.tk) - 1 - (a.tk - a.tq) + a.window)", a.rows())
+		}
+		a.line("const %s end = %s;", a.index, end)
 		a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
 		a.line("clear_strip(sum);")
 		a.line("for (%s h = kh * a.shared; h < (kh + 1) * a.shared; h++) {", a.index)
-		begin := "0"
-		if a.causal() { // the first query that sees the group's first key
-			begin = fmt.Sprintf("max(%s(0), first - (a.tk - a.tq)) / %d * %d", a.index, a.columns, a.columns)
-		}
 		a.gradient(w, begin, numbers)
 		a.line("}")
 		a.rowsOf("hk", "tk")
@@ -190,7 +193,7 @@ func (a *attentionText) gradient(w weighing, begin string, numbers int) {
 		}
 		a.line("const float p = seen && %[1]s != -INFINITY ? %[2]s(v - %[1]s) : 0.0f;", low, a.exp())
 		if w.slopes {
-			a.line("set_element(s[n], e, p == 0.0f ? 0.0f : p * (element(slope[n], e) - %s) * a.scale);", dot)
+			a.line("set_element(s[n], e, p == 0.0f ? 0.0f : p * (element(slope[n], e) - %s) * %s);", dot, a.slope())
 		} else {
 			a.line("set_element(s[n], e, p);")
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // Attention to keys in pages is attention without a mask, whose tiles of columns are fetched slot by slot,
@@ -16,8 +15,8 @@ import (
 func newPaged(g *backend.Group, limits Limits) *attentionText {
 	in := &g.Insts[0]
 	q, k, v, pages := shapeOf(g, in.Args[0]), shapeOf(g, in.Args[1]), shapeOf(g, in.Args[2]), shapeOf(g, in.Args[3])
-	set := ir.PagesOf(&in.Attr)
-	a := &attentionText{in: in, paged: &set, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * set.Page, dv: v[2], kept: 1}
+	page := in.Attr.Ints[0]
+	a := &attentionText{in: in, page: page, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * page, dv: v[2], kept: 1}
 	return a.begin(g, limits, []int{1}) // a code times its scale has more digits than f16 and bf16
 }
 
@@ -39,12 +38,8 @@ func (a *attentionText) readsPages() {
 	}
 	a.readsAs("pages", in.Args[3], "bp")
 	a.readsAs("last", in.Args[4], "bt")
-	a.constant("page", a.paged.Page)
-	a.constant("last_page", slots/a.paged.Page-1)
-	a.constant("window", a.paged.Window)
-	if a.paged.Cap != 0 {
-		a.float("cap", a.paged.Cap)
-	}
+	a.constant("page", a.page)
+	a.constant("last_page", slots/a.page-1)
 }
 
 // coded says whether keys and values are in i8.
@@ -81,24 +76,17 @@ func (a *attentionText) pagedEnd() {
 	a.line("const %s last_row = min(first + %d, a.rows) - 1;", a.index, a.rows())
 	a.line("const %s reach = %s;", a.index, until(query("last_row", "a.tq - 1")))
 	a.line("%s end = reach, start = 0;", a.index)
-	if a.paged.Window > 0 {
+	if a.Window > 0 {
 		a.line("start = max(start, %s - a.window) / %d * %d;", until(query("first", "0")), a.columns, a.columns)
 	}
 	a.line("%s until[2];", a.index)
 	a.line("UNROLL for (int u = 0; u < 2; u++) until[u] = %s;", until("at_of[u]"))
 }
 
-// pagedPart narrows the keys to those of a part.
-func (a *attentionText) pagedPart(parts int) {
-	a.line("const %s part = ((reach - start + %d) / %d + %d) / %d * %d;", a.index, parts-1, parts, a.columns-1, a.columns, a.columns)
-	a.line("start += %s(group.z) * part;", a.index)
-	a.line("end = min(end, start + part);")
-}
-
 // pagedWhole says whether the thread's rows see all columns of the tile.
 func (a *attentionText) pagedWhole() string {
 	whole := fmt.Sprintf("from + %d <= min(until[0], until[1])", a.columns)
-	if a.paged.Window > 0 {
+	if a.Window > 0 {
 		whole += " && max(until[0], until[1]) <= from + a.window"
 	}
 	return whole
@@ -106,7 +94,7 @@ func (a *attentionText) pagedWhole() string {
 
 // pagedSeen says whether the thread's row u sees key j.
 func (a *attentionText) pagedSeen() string {
-	if a.paged.Window > 0 {
+	if a.Window > 0 {
 		return "j < until[u] && until[u] <= j + a.window"
 	}
 	return "j < until[u]"

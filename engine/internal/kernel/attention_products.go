@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -64,8 +63,8 @@ const (
 	leastScoreRows = 64
 )
 
-// byProducts writes attention or its gradient as products, if that is worth it: all is f32, a query sees a
-// key, the library has the products, and is faster than the texts. It is not on Apple's GPUs, whose texts
+// byProducts writes attention or its gradient as products, if that is worth it: all is f32, there is no window
+// (products would compute all scores), a query sees a key, the library has the products, and is faster than the texts. It is not on Apple's GPUs, whose texts
 // lose nothing to a product's.
 func byProducts(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
@@ -80,7 +79,7 @@ func byProducts(g *backend.Group, k *Kernel) bool {
 		s.results[o.Value.Result] = o
 	}
 	switch {
-	case !s.plain(), s.causal() && s.tq > s.tk, min(s.b, s.hq, s.tq, s.tk, s.d, s.dv) < 1:
+	case !s.plain(), s.Window > 0, s.causal() && s.tq > s.tk, min(s.b, s.hq, s.tq, s.tk, s.d, s.dv) < 1:
 		return false
 	case !s.cut(l.Room):
 		return false
@@ -385,7 +384,7 @@ func (s *scoring) weights(p scoringPart, each int) {
 		t.fourScores(func() {
 			t.line("const float p = seen && !none ? op_exp(v - low) : 0.0f;")
 			t.line("x[e] = p;")
-			t.line("slope[e] = p == 0.0f ? 0.0f : p * (slope[e] - dot) * a.scale;")
+			t.line("slope[e] = p == 0.0f ? 0.0f : p * (slope[e] - dot) * %s;", t.slope())
 		})
 		t.line("store4(a.slopes + row * a.apart + from, slope);")
 	})
@@ -450,20 +449,7 @@ func (a *attentionText) fourScores(body func()) {
 	a.line("UNROLL for (int e = 0; e < 4; e++) {")
 	a.line("const %s j = from + e;", a.index)
 	a.line("bool seen = j < end;")
-	a.line("float v = x[e] * a.scale;")
-	a.mayAttend("h")
+	a.judge("x[e]", "h")
 	body()
 	a.line("}")
-}
-
-// mayAttend writes what the mask says of query i of a head and key j.
-func (a *attentionText) mayAttend(h string) {
-	at := fmt.Sprintf("a.mask[%s + j * a.mask_d]", row("mask", "b", h, "i"))
-	switch a.mask {
-	case dtype.Invalid:
-	case dtype.Bool:
-		a.line("seen = seen && %s;", at)
-	default:
-		a.line("if (seen) v += loaded(%s);", at)
-	}
 }

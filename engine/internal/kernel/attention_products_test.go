@@ -74,6 +74,11 @@ func TestAttentionByProducts(t *testing.T) {
 			"bring", "2048×64 by 64×512 × 4", "2048×64 by 64×512 × 4", "weights",
 			"512×2048 by 2048×64 × 4", "512×2048 by 2048×64 × 4", "2048×512 by 512×64 × 4", "put"}},
 
+		{name: "capped scores", group: with(training, func(a *attentionGroup) { a.gradient, a.sight.Cap = true, 50 }), room: room, want: []string{
+			"bring", "2048×64 by 64×512 × 4", "2048×64 by 64×512 × 4", "weights",
+			"512×2048 by 2048×64 × 4", "512×2048 by 2048×64 × 4", "2048×512 by 512×64 × 4", "put"}},
+
+		{name: "a window", group: with(training, func(a *attentionGroup) { a.gradient, a.sight.Window = true, 500 }), room: room},
 		{name: "bf16", group: with(training, func(a *attentionGroup) { a.dtype = dtype.BF16 }), room: room},
 		{name: "little", group: with(training, func(a *attentionGroup) { a.queries, a.keys = 128, 128 }), room: room},
 		{name: "a step of decoding", group: with(training, func(a *attentionGroup) { a.batch, a.queries, a.keys = 64, 1, 1<<14 }), room: room},

@@ -21,6 +21,7 @@ type attentionShape struct {
 	tq, tk         int
 	d, dv          int
 	flags          ir.Flag
+	sight          ir.Sight
 	mask           dtype.Type // Invalid for none
 	apart          bool       // heads are cut out of rows, as a layer makes them
 	threads        int
@@ -33,6 +34,9 @@ func (s attentionShape) String() string {
 	name := fmt.Sprintf("%v b%d h%d/%d t%d/%d d%d/%d", s.dt, s.b, s.hq, s.hk, s.tq, s.tk, s.d, s.dv)
 	if s.flags&ir.Causal != 0 {
 		name += " causal"
+	}
+	if s.sight != (ir.Sight{}) {
+		name += fmt.Sprintf(" window %d cap %g", s.sight.Window, s.sight.Cap)
 	}
 	if s.mask != dtype.Invalid {
 		name += fmt.Sprintf(" %v mask", s.mask)
@@ -59,8 +63,14 @@ func attentionShapes() []attentionShape {
 		{dt: f32, b: 1, hq: 1, hk: 1, tq: 20, tk: 40, d: 136, dv: 132},
 		{dt: f32, b: 1, hq: 7, hk: 1, tq: 1, tk: 600, d: 32, dv: 32, forward: true, wantDispatches: 2},
 		{dt: f16, b: 2, hq: 2, hk: 2, tq: 3, tk: 520, d: 16, dv: 24, flags: causal, forward: true, wantDispatches: 2},
+		{dt: bf16, b: 1, hq: 2, hk: 1, tq: 100, tk: 100, d: 24, dv: 40, flags: causal, sight: ir.Sight{Window: 20, Cap: 0.8}},
+		{dt: f32, b: 1, hq: 4, hk: 2, tq: 70, tk: 130, d: 16, dv: 16, sight: ir.Sight{Window: 33}},
+		{dt: f16, b: 1, hq: 2, hk: 2, tq: 40, tk: 60, d: 32, dv: 32, mask: f16, sight: ir.Sight{Window: 50, Cap: 1.5}},
+		{dt: f32, b: 1, hq: 4, hk: 1, tq: 2, tk: 700, d: 32, dv: 32, flags: causal, sight: ir.Sight{Window: 300, Cap: 2}, forward: true, wantDispatches: 2},
 
 		{dt: f32, b: 1, hq: 2, hk: 2, tq: 130, tk: 200, d: 64, dv: 64, flags: causal, long: true},
+		{dt: bf16, b: 1, hq: 4, hk: 2, tq: 200, tk: 150, d: 64, dv: 64, sight: ir.Sight{Window: 65, Cap: 3}, long: true},
+		{dt: f32, b: 1, hq: 2, hk: 2, tq: 150, tk: 150, d: 64, dv: 64, flags: causal, sight: ir.Sight{Window: 64}, long: true},
 		{dt: bf16, b: 1, hq: 1, hk: 1, tq: 20, tk: 70, d: 256, dv: 256, long: true},
 		{dt: f16, b: 1, hq: 2, hk: 1, tq: 64, tk: 64, d: 300, dv: 270, flags: causal, long: true},
 		{dt: bf16, b: 2, hq: 4, hk: 2, tq: 65, tk: 129, d: 96, dv: 80, mask: dtype.Bool, apart: true, long: true},
@@ -87,7 +97,9 @@ func (s attentionShape) trials(family Family) []trial {
 			in = append(in, tensorInput(len(in), s.mask, 1, s.hq, s.tq, s.tk))
 			types = append(types, typeOf(s.mask))
 		}
-		g := oneOp(backend.Single, op, ir.Attr{Float: 1 / math.Sqrt(float64(s.d)), Flags: s.flags}, types, out...)
+		attr := s.sight.Attr(1 / math.Sqrt(float64(s.d)))
+		attr.Flags = s.flags
+		g := oneOp(backend.Single, op, attr, types, out...)
 		g.Inputs = in
 		return g
 	}

@@ -14,8 +14,8 @@ import (
 
 // Attention goes over the keys in blocks and never holds all scores of a query (Dao et al. 2022,
 // FlashAttention): a block of scores stays in the cache from its first product to its second. Keys and values
-// are packed once for all the queries that look at them; with a causal mask, a block of queries skips the
-// blocks of keys that none of them may see.
+// are packed once for all the queries that look at them; with a causal mask or a window, a block of queries
+// skips the blocks of keys that none of them may see.
 const (
 	queryBlock = vec.ColumnsApart
 	keyBlock   = 256
@@ -26,10 +26,11 @@ type heads struct {
 	b, hq, hk, tq, tk, d, dv int
 	scale                    float32
 	causal                   bool
-	q, k, v                  tensor4
-	mask                     *operand // [b hq tq tk], Bool or f32; nil without one
-	boolMask                 bool
-	paged                    *paging // nil where keys lie as [batch head token feature]
+	ir.Sight
+	q, k, v  tensor4
+	mask     *operand // [b hq tq tk], Bool or f32; nil without one
+	boolMask bool
+	paged    *paging // nil where keys lie as [batch head token feature]
 }
 
 // A tensor4 is an input [batch, head, token, feature].
@@ -59,7 +60,7 @@ func compileAttention(g *backend.Group, ls *listing) (func(*launch), error) {
 	q, k, v := shape(0), shape(1), shape(2)
 	h := heads{
 		b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3],
-		scale: float32(in.Attr.Float), causal: in.Attr.Flags&ir.Causal != 0,
+		scale: float32(in.Attr.Float), causal: in.Attr.Flags&ir.Causal != 0, Sight: ir.SightOf(&in.Attr),
 		q: newTensor4(g, in.Args[0]), k: newTensor4(g, in.Args[1]), v: newTensor4(g, in.Args[2]),
 	}
 	double := dtypeOf(g, in.Args[0]) == dtype.F64
@@ -111,25 +112,34 @@ func newTensor4(g *backend.Group, r backend.Ref) tensor4 {
 // keyHead is the head of keys and values that query head h looks at.
 func (h *heads) keyHead(head int) int { return head / (h.hq / h.hk) }
 
+// ahead is how many keys, from its place on, a query may see.
+func (h *heads) ahead() int {
+	switch {
+	case h.causal:
+		return 1
+	case h.Window > 0:
+		return h.Window
+	}
+	return h.tk + h.tq
+}
+
 // visible is how many keys, counted from the first, query i of a batch may see.
 func (h *heads) visible(batch, i int) int {
 	if h.paged != nil {
-		_, end := h.paged.sees(batch, i)
-		return end
+		return int(h.paged.until[batch*h.tq+i])
 	}
-	if !h.causal {
-		return h.tk
-	}
-	return min(h.tk, max(0, i+1+h.tk-h.tq))
+	return min(h.tk, max(0, i+h.tk-h.tq+h.ahead()))
 }
 
 // from is the first key that query i of a batch may see.
 func (h *heads) from(batch, i int) int {
-	if h.paged == nil {
+	switch {
+	case h.Window == 0:
 		return 0
+	case h.paged != nil:
+		return max(0, h.visible(batch, i)-h.Window)
 	}
-	begin, _ := h.paged.sees(batch, i)
-	return begin
+	return min(h.tk, max(0, i+1+h.tk-h.tq-h.Window))
 }
 
 // addMask applies the mask to n scores from key j on of one query.
@@ -242,4 +252,18 @@ func scaleRow(x []float32, s float32) {
 	if len(x) > 0 {
 		vec.ScaleTo(unsafe.Pointer(&x[0]), unsafe.Pointer(&x[0]), s, len(x))
 	}
+}
+
+// capped bends scores. Steep, of the same length or nil, becomes how steeply each follows the one before.
+func (h *heads) capped(scores, steep []float32) {
+	if h.Cap == 0 || len(scores) == 0 {
+		return
+	}
+	c, p := float32(h.Cap), unsafe.Pointer(&scores[0])
+	scaleRow(scores, 1/c)
+	vec.Of(vec.Tanh)(p, p, nil, nil, len(scores))
+	for i := range steep {
+		steep[i] = 1 - scores[i]*scores[i]
+	}
+	scaleRow(scores, c)
 }

@@ -28,7 +28,7 @@ type packedKeys struct {
 func (a *attention) pack(l *launch) *packedKeys {
 	tokens := a.tk
 	if a.paged != nil {
-		tokens = a.paged.longest()
+		tokens = a.paged.longest(a.tq)
 	}
 	n := min(tokens, keyBlock)
 	p := &packedKeys{tokens: tokens,
@@ -118,7 +118,7 @@ func (t *blockTask) run() {
 		}
 		n := min(keyBlock, limit-key)
 		t.score(key, n)
-		t.capped(t.scores[:n*queryBlock])
+		t.capped(t.scores[:n*queryBlock], nil)
 		t.hide(key, n)
 		t.softmax(key, n)
 		t.weigh(key, n)
@@ -133,18 +133,18 @@ func (t *blockTask) block(key int) int {
 
 // hiddenFrom is how many queries of the block, counted from the first, may not look at a key.
 func (t *blockTask) hiddenFrom(key int) int {
-	if t.paged != nil {
-		return t.before(key)
+	if t.paged == nil {
+		key -= t.ahead() - 1
 	}
-	if !t.causal {
-		return 0
-	}
-	return min(t.queries, max(0, key-(t.tk-t.tq)-t.first))
+	return t.before(key)
 }
 
-// before is how many queries of the block, counted from the first, see less than the keys up to a key. Most
-// blocks are of tokens one behind the other, each of which sees one key more.
+// before is how many queries of the block, counted from the first, stand before a key. In pages most blocks
+// are of tokens one behind the other, each of which sees one key more.
 func (t *blockTask) before(key int) int {
+	if t.paged == nil {
+		return min(t.queries, max(0, key-(t.tk-t.tq)-t.first))
+	}
 	until := t.paged.until[t.head/t.hq*t.tq+t.first:][:t.queries]
 	i := min(t.queries, max(0, key+1-int(until[0])))
 	for i < t.queries && int(until[i]) <= key {
@@ -178,9 +178,9 @@ func (t *blockTask) hide(key, n int) {
 	for i := range n {
 		copy(t.scores[i*queryBlock:], hidden[:t.hiddenFrom(key+i)])
 	}
-	if t.paged != nil && t.paged.Window > 0 {
+	if t.Window > 0 {
 		for i := range n { // the queries whose window has passed the key
-			from := t.before(key + i + t.paged.Window)
+			from := t.before(key + i + t.Window)
 			copy(t.scores[i*queryBlock+from:][:t.queries-from], hidden[:])
 		}
 	}

@@ -95,7 +95,7 @@ func (t *fewTask) score(key, n int) {
 		at += run
 	}
 	for i := range t.rows {
-		t.capped(t.scores[i*keyBlock:][:n])
+		t.capped(t.scores[i*keyBlock:][:n], nil)
 	}
 }
 

@@ -39,7 +39,7 @@ const (
 )
 
 // gradSizes are the lengths of a worker's scratch memory.
-type gradSizes struct{ query, do, queryRight, doRight, square, left, dq, rows, all int }
+type gradSizes struct{ query, do, queryRight, doRight, square, left, dq, rows, steep, all int }
 
 func newAttentionGrad(g *backend.Group, h heads) (func(*launch), error) {
 	in := &g.Insts[0]
@@ -72,7 +72,10 @@ func newAttentionGrad(g *backend.Group, h heads) (func(*launch), error) {
 		left: max(gemm.LeftLen(a.features.kernel, keyBlock, rows), gemm.LeftLen(a.valueKernel, keyBlock, rows),
 			gemm.LeftLen(a.features.kernel, rows, keyBlock)),
 	}
-	s.all = s.query + s.do + s.queryRight + s.doRight + 2*s.square + s.left + s.dq + s.rows
+	if h.Cap != 0 {
+		s.steep = keyBlock
+	}
+	s.all = s.query + s.do + s.queryRight + s.doRight + 2*s.square + s.left + s.dq + s.rows + s.steep
 	a.sizes = s
 	return a.run, nil
 }
@@ -199,7 +202,7 @@ type gradTask struct {
 	queryRight, doRight             gemm.Right
 	queryMem, doMem, qrMem, drMem   []float32
 	probs, dp, leftMem, dqMem, dots []float32
-	dqSum                           []float32
+	dqSum, steep                    []float32
 }
 
 func (r *gradLaunch) task(worker, chunk int) {
@@ -229,6 +232,7 @@ func (t *gradTask) divide(mem []float32) {
 	s := &t.sizes
 	t.queryMem, t.doMem, t.qrMem, t.drMem = next(s.query), next(s.do), next(s.queryRight), next(s.doRight)
 	t.probs, t.dp, t.leftMem, t.dqMem, t.dots = next(s.square), next(s.square), next(s.left), next(s.dq), next(s.rows)
+	t.steep = next(s.steep)
 }
 
 // row is the number of a query over the batch and heads.
@@ -238,7 +242,7 @@ func (t *gradTask) row(i int) int { return (t.batch*t.hq+t.head)*t.tq + t.first 
 func (t *gradTask) run() {
 	t.load()
 	limit := t.visible(t.batch, t.first+t.rows-1)
-	for key := 0; key < limit; key += keyBlock {
+	for key := t.from(t.batch, t.first) / keyBlock * keyBlock; key < limit; key += keyBlock {
 		n := min(keyBlock, limit-key)
 		block := key / keyBlock
 		gemm.Multiply(t.query, t.keys.get(t.keyData, t.keyHead, block), n, unsafe.SliceData(t.probs), keyBlock, false)
@@ -293,12 +297,18 @@ func (t *gradTask) scoreGrad(i, key, n int, lse float32) {
 	if math.IsInf(float64(lse), -1) {
 		seen = 0
 	}
+	skip := min(seen, max(0, t.from(t.batch, t.first+i)-key))
 	if seen > 0 {
 		at, grad := unsafe.Pointer(&p[0]), unsafe.Pointer(&dp[0])
+		steep := t.steep[:min(seen, len(t.steep))]
+		t.capped(p[:seen], steep)
 		t.addMask(t.worker, t.batch, t.head, t.first+i, key, seen, at)
 		vec.ExpSubSum(at, at, lse, seen)
 		vec.SoftmaxGradTo(grad, at, grad, t.dots[i], seen)
+		vec.Of(vec.Mul)(grad, grad, unsafe.Pointer(unsafe.SliceData(steep)), nil, len(steep))
 	}
+	clear(p[:skip])
+	clear(dp[:skip])
 	clear(p[seen:])
 	clear(dp[seen:])
 }

@@ -6,17 +6,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A paging says where the keys of an [ir.PagedAttention] lie, and how many there are: both are data of a
 // launch. Keys that lie in pages one behind the other are read as one run.
 type paging struct {
-	ir.Paging
-	slots, pages, tq int // pages: those of a batch at most
-	table, last      *operand
-	scales           [2]*backend.Input // of keys and values in i8, else nil
+	page, slots, pages int // slots of a page and of all; pages of a batch at most
+	table, last        *operand
+	scales             [2]*backend.Input // of keys and values in i8, else nil
 
 	// Of the launch under way.
 	at    []int64 // [batch pages]
@@ -28,9 +26,9 @@ func compilePaged(g *backend.Group, ls *listing) (func(*launch), error) {
 	in := &g.Insts[0]
 	shape := func(i int) []int { return shapeOf(g, in.Args[i]) }
 	q, k, v, pages := shape(0), shape(1), shape(2), shape(3)
-	p := &paging{Paging: ir.PagesOf(&in.Attr), slots: k[1], pages: pages[1], tq: q[2]}
+	p := &paging{page: in.Attr.Ints[0], slots: k[1], pages: pages[1]}
 	h := heads{
-		b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * p.Page, dv: v[2], scale: float32(in.Attr.Float), paged: p,
+		b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * p.page, dv: v[2], scale: float32(in.Attr.Float), Sight: ir.SightOf(&in.Attr), paged: p,
 		q: newTensor4(g, in.Args[0]), k: newSlots(g, in.Args[1]), v: newSlots(g, in.Args[2]),
 	}
 	var err error
@@ -67,7 +65,7 @@ func (p *paging) bind(l *launch) {
 	last := p.last.indices(l)
 	p.until = elements[int64](l.scratch.bytes(8 * len(last)))
 	for i, x := range last {
-		p.until[i] = min(max(0, x+1), int64(p.pages*p.Page))
+		p.until[i] = min(max(0, x+1), int64(p.pages*p.page))
 	}
 }
 
@@ -77,19 +75,10 @@ func (p *paging) release() {
 	p.at, p.until = nil, nil
 }
 
-// sees is which keys query i of a batch sees: those from begin up to end.
-func (p *paging) sees(batch, i int) (begin, end int) {
-	end = int(p.until[batch*p.tq+i])
-	if p.Window > 0 {
-		begin = max(0, end-p.Window)
-	}
-	return begin, end
-}
-
-// longest is how many keys the last query of any batch sees.
-func (p *paging) longest() int {
+// longest is how many keys the last of tq queries of any batch sees.
+func (p *paging) longest(tq int) int {
 	n := 0
-	for i := p.tq - 1; i < len(p.until); i += p.tq {
+	for i := tq - 1; i < len(p.until); i += tq {
 		n = max(n, int(p.until[i]))
 	}
 	return n
@@ -98,12 +87,12 @@ func (p *paging) longest() int {
 // adjacent is the slot of a key, and how many of the n keys from it on lie in slots one behind the other.
 func (p *paging) adjacent(batch, key, n int) (slot, count int) {
 	page := func(key int) int {
-		return min(max(0, int(p.at[batch*p.pages+key/p.Page])), p.slots/p.Page-1)
+		return min(max(0, int(p.at[batch*p.pages+key/p.page])), p.slots/p.page-1)
 	}
 	first := page(key)
-	slot, count = first*p.Page+key%p.Page, p.Page-key%p.Page
-	for count < n && page(key+count) == first+(key+count)/p.Page-key/p.Page {
-		count += p.Page
+	slot, count = first*p.page+key%p.page, p.page-key%p.page
+	for count < n && page(key+count) == first+(key+count)/p.page-key/p.page {
+		count += p.page
 	}
 	return slot, min(n, count)
 }
@@ -161,15 +150,4 @@ func (h *heads) room(n int) int {
 		return 0
 	}
 	return roundUp16(n * max(h.d, h.dv))
-}
-
-// capped bends n scores.
-func (h *heads) capped(scores []float32) {
-	if h.paged == nil || h.paged.Cap == 0 || len(scores) == 0 {
-		return
-	}
-	c, p := float32(h.paged.Cap), unsafe.Pointer(&scores[0])
-	scaleRow(scores, 1/c)
-	vec.Of(vec.Tanh)(p, p, nil, nil, len(scores))
-	scaleRow(scores, c)
 }

@@ -21,6 +21,7 @@ type doubleAttention struct {
 type doubleHead struct {
 	q, k, v []float64
 	scores  []float64 // of one query
+	steep   []float64 // with a cap: how steeply each follows the one without
 }
 
 func newDoubleAttention(g *backend.Group, h heads) (func(*launch), error) {
@@ -72,18 +73,24 @@ func (a *doubleAttention) output(l *launch, i, n int) []float64 {
 func (a *doubleAttention) head(x [][]float64, head int, scores []float64) doubleHead {
 	key := head/a.hq*a.hk + a.keyHead(head%a.hq)
 	return doubleHead{
-		q: x[0][head*a.tq*a.d:][:a.tq*a.d], k: x[1][key*a.tk*a.d:][:a.tk*a.d], v: x[2][key*a.tk*a.dv:][:a.tk*a.dv], scores: scores,
+		q: x[0][head*a.tq*a.d:][:a.tq*a.d], k: x[1][key*a.tk*a.d:][:a.tk*a.d], v: x[2][key*a.tk*a.dv:][:a.tk*a.dv],
+		scores: scores[:a.tk], steep: scores[a.tk:],
 	}
 }
 
-// score fills in the scaled and masked scores of query i with the keys that it may see.
-func (a *doubleAttention) score(worker, head, i int, h *doubleHead) []float64 {
-	s := h.scores[:a.visible(head/a.hq, i)]
+// score fills in the scaled and masked scores of query i with the keys that it may see, those from begin on.
+func (a *doubleAttention) score(worker, head, i int, h *doubleHead) (s []float64, begin int) {
+	s, begin = h.scores[:a.visible(head/a.hq, i)], a.from(head/a.hq, i)
+	begin = min(begin, len(s))
 	q := h.q[i*a.d:][:a.d]
-	for j := range s {
+	for j := begin; j < len(s); j++ {
 		s[j] = dotDouble(q, h.k[j*a.d:][:a.d]) * a.scale
+		if a.Cap != 0 {
+			bent := math.Tanh(s[j] / a.Cap)
+			s[j], h.steep[j] = a.Cap*bent, 1-bent*bent
+		}
 	}
-	for j := 0; a.mask != nil && j < len(s); j += keyBlock {
+	for j := begin; a.mask != nil && j < len(s); j += keyBlock {
 		n := min(keyBlock, len(s)-j)
 		m := a.mask.fetch(worker, (head*a.tq+i)*a.tk+j, n)
 		if !a.boolMask {
@@ -96,7 +103,7 @@ func (a *doubleAttention) score(worker, head, i int, h *doubleHead) []float64 {
 			}
 		}
 	}
-	return s
+	return s, begin
 }
 
 func dotDouble(x, y []float64) float64 {
@@ -136,21 +143,22 @@ func (a *doubleAttention) run(l *launch) {
 	defer release()
 	rows := a.b * a.hq * a.tq
 	out, lse := a.output(l, 0, rows*a.dv), a.output(l, 1, rows)
-	scratch := elements[float64](l.scratch.bytes(8 * a.tk * l.pool.Threads()))
+	room := 2 * a.tk
+	scratch := elements[float64](l.scratch.bytes(8 * room * l.pool.Threads()))
 	l.pool.Range(rows, max(1, mapGrain/max(1, a.tk*(a.d+a.dv))), func(worker, lo, hi int) {
 		for row := lo; row < hi && !l.pool.Stopped(); row++ {
 			head, i := row/a.tq, row%a.tq
-			h := a.head(x, head, scratch[worker*a.tk:][:a.tk])
-			s := a.score(worker, head, i, &h)
-			top, rest := logSumExp(s)
+			h := a.head(x, head, scratch[worker*room:][:room])
+			s, begin := a.score(worker, head, i, &h)
+			top, rest := logSumExp(s[begin:])
 			lse[row] = top + rest
 			o := out[row*a.dv:][:a.dv]
 			clear(o)
 			if math.IsInf(top, -1) {
 				continue // it may look nowhere
 			}
-			for j, v := range s {
-				addScaled(o, math.Exp(v-top-rest), h.v[j*a.dv:][:a.dv])
+			for j := begin; j < len(s); j++ {
+				addScaled(o, math.Exp(s[j]-top-rest), h.v[j*a.dv:][:a.dv])
 			}
 		}
 	})
@@ -163,37 +171,42 @@ func (a *doubleAttention) runGrad(l *launch) {
 	defer release()
 	dq, dk := a.output(l, 0, a.operands[0].n), a.output(l, 1, a.operands[1].n)
 	dv := a.output(l, 2, a.operands[2].n)
-	scratch := elements[float64](l.scratch.bytes(8 * a.tk * l.pool.Threads()))
+	room := 2 * a.tk
+	scratch := elements[float64](l.scratch.bytes(8 * room * l.pool.Threads()))
 	l.pool.For(a.b*a.hk, func(worker, key int) {
 		dk, dv := dk[key*a.tk*a.d:][:a.tk*a.d], dv[key*a.tk*a.dv:][:a.tk*a.dv]
 		clear(dk)
 		clear(dv)
 		group := a.hq / a.hk
 		for head := key * group; head < (key+1)*group; head++ {
-			h := a.head(x, head, scratch[worker*a.tk:][:a.tk])
+			h := a.head(x, head, scratch[worker*room:][:room])
 			for i := 0; i < a.tq && !l.pool.Stopped(); i++ {
 				row := head*a.tq + i
-				a.gradOf(x, row, a.score(worker, head, i, &h), &h, dq[row*a.d:][:a.d], dk, dv)
+				scores, begin := a.score(worker, head, i, &h)
+				a.gradOf(x, row, begin, scores, &h, dq[row*a.d:][:a.d], dk, dv)
 			}
 		}
 	})
 }
 
 // gradOf computes the gradient of one query, and adds to those of its keys and values.
-func (a *doubleAttention) gradOf(x [][]float64, row int, scores []float64, h *doubleHead, dq, dk, dv []float64) {
+func (a *doubleAttention) gradOf(x [][]float64, row, begin int, scores []float64, h *doubleHead, dq, dk, dv []float64) {
 	clear(dq)
 	o, lse, do := x[3][row*a.dv:][:a.dv], x[4][row], x[5][row*a.dv:][:a.dv]
 	if math.IsInf(lse, -1) {
 		return
 	}
 	dot, q := dotDouble(do, o), h.q[row%a.tq*a.d:][:a.d]
-	for j, s := range scores {
-		p := math.Exp(s - lse)
+	for j := begin; j < len(scores); j++ {
+		p := math.Exp(scores[j] - lse)
 		if p == 0 {
 			continue
 		}
 		addScaled(dv[j*a.dv:][:a.dv], p, do)
 		ds := p * (dotDouble(do, h.v[j*a.dv:][:a.dv]) - dot) * a.scale
+		if a.Cap != 0 {
+			ds *= h.steep[j]
+		}
 		addScaled(dq, ds, h.k[j*a.d:][:a.d])
 		addScaled(dk[j*a.d:][:a.d], ds, q)
 	}

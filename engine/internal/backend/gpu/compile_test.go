@@ -62,7 +62,7 @@ func paged(dt, kept dtype.Type) *backend.Group {
 		types = append(types, scales, scales)
 	}
 	g := &backend.Group{Name: "paged_attention_" + kept.String(), Kind: backend.Single, Outputs: []backend.Output{{Buf: len(types), DType: dt, Shape: q}}}
-	inst := backend.Inst{Op: ir.PagedAttention, Attr: ir.Paging{Page: 64, Window: 700, Cap: 30}.Attr(0.125), DType: dt, Shape: q}
+	inst := backend.Inst{Op: ir.PagedAttention, Attr: ir.Sight{Window: 700, Cap: 30}.Attr(0.125, 64), DType: dt, Shape: q}
 	for i, t := range types {
 		g.Inputs = append(g.Inputs, backend.Input{DType: t.DType, Layout: ir.Contiguous(t.Shape), Buf: i})
 		inst.Args = append(inst.Args, backend.In(i))

@@ -59,14 +59,15 @@ type heads struct {
 	B, Hq, Hk, Tq, Tk, D, Dv int
 	scale                    float64
 	causal                   bool
-	mask                     *value // [B Hq Tq Tk], Bool or float
+	ir.Sight
+	mask *value // [B Hq Tq Tk], Bool or float
 }
 
 func headsOf(in *backend.Inst, q, k, v value, mask []value) heads {
 	h := heads{
 		B: q.shape[0], Hq: q.shape[1], Tq: q.shape[2], D: q.shape[3],
 		Hk: k.shape[1], Tk: k.shape[2], Dv: v.shape[3],
-		scale: in.Attr.Float, causal: in.Attr.Flags&ir.Causal != 0,
+		scale: in.Attr.Float, causal: in.Attr.Flags&ir.Causal != 0, Sight: ir.SightOf(&in.Attr),
 	}
 	if len(mask) > 0 {
 		m := expand(mask[0], []int{h.B, h.Hq, h.Tq, h.Tk})
@@ -75,18 +76,24 @@ func headsOf(in *backend.Inst, q, k, v value, mask []value) heads {
 	return h
 }
 
-// scores returns the scaled and masked scores of one query, with -Inf for keys that it may not see.
-func (h *heads) scores(q, k value, b, head, i int) []float64 {
-	s := make([]float64, h.Tk)
+// scores returns the scaled, capped and masked scores of one query, with -Inf for keys that it may not see,
+// and how steeply each follows the score without a cap.
+func (h *heads) scores(q, k value, b, head, i int) (s, steep []float64) {
+	s, steep = make([]float64, h.Tk), make([]float64, h.Tk)
 	for j := range s {
-		if h.causal && j > i+h.Tk-h.Tq {
+		place := i + h.Tk - h.Tq
+		if h.causal && j > place || h.Window > 0 && max(j-place, place-j) >= h.Window {
 			s[j] = math.Inf(-1)
 			continue
 		}
 		for d := range h.D {
 			s[j] += q.f[h.query(b, head, i)*h.D+d] * k.f[h.key(b, head, j)*h.D+d]
 		}
-		s[j] *= h.scale
+		s[j], steep[j] = s[j]*h.scale, 1
+		if h.Cap != 0 {
+			bent := math.Tanh(s[j] / h.Cap)
+			s[j], steep[j] = h.Cap*bent, 1-bent*bent
+		}
 		if h.mask == nil {
 			continue
 		}
@@ -97,7 +104,7 @@ func (h *heads) scores(q, k value, b, head, i int) []float64 {
 			s[j] = math.Inf(-1)
 		}
 	}
-	return s
+	return s, steep
 }
 
 // query and key give the row of a query and of the key that its head looks at.
@@ -124,7 +131,7 @@ func attention(in *backend.Inst, a []value) []value {
 	lse := newValue(in.Outs[1].DType, in.Outs[1].Shape)
 	h.each(func(b, head, i int) {
 		row := h.query(b, head, i)
-		s := h.scores(q, k, b, head, i)
+		s, _ := h.scores(q, k, b, head, i)
 		top, rest := logSumExp(s)
 		lse.f[row] = top + rest
 		if math.IsInf(top, -1) {
@@ -158,7 +165,8 @@ func attentionGrad(in *backend.Inst, a []value) []value {
 		for d := range h.Dv {
 			dot += do.f[row*h.Dv+d] * o.f[row*h.Dv+d]
 		}
-		for j, x := range h.scores(q, k, b, head, i) {
+		s, steep := h.scores(q, k, b, head, i)
+		for j, x := range s {
 			key := h.key(b, head, j)
 			p := math.Exp(x - lse.f[row])
 			var dp float64
@@ -166,7 +174,7 @@ func attentionGrad(in *backend.Inst, a []value) []value {
 				dp += do.f[row*h.Dv+d] * v.f[key*h.Dv+d]
 				dv.f[key*h.Dv+d] += p * do.f[row*h.Dv+d]
 			}
-			ds := p * (dp - dot) * h.scale
+			ds := p * (dp - dot) * steep[j] * h.scale
 			if p == 0 {
 				continue
 			}
@@ -182,7 +190,7 @@ func attentionGrad(in *backend.Inst, a []value) []value {
 // pagedAttention takes q, k, v, pages, last and perhaps the scales of k and v, and gives what attention does.
 func pagedAttention(in *backend.Inst, a []value) []value {
 	q, k, v, pages, last := a[0], a[1], a[2], a[3], a[4]
-	set := ir.PagesOf(&in.Attr)
+	set, each := ir.SightOf(&in.Attr), in.Attr.Ints[0] // slots of a page
 	H, T, D := q.shape[1], q.shape[2], q.shape[3]
 	G, S, E, P := k.shape[0], k.shape[1], v.shape[2], pages.shape[1]
 	element := func(x value, scales []value, which, row, d, width int) float64 {
@@ -192,14 +200,14 @@ func pagedAttention(in *backend.Inst, a []value) []value {
 		return float64(x.i[row*width+d]) * scales[which].f[row]
 	}
 	slot := func(b, j int) int {
-		page := min(max(0, int(pages.i[b*P+j/set.Page])), S/set.Page-1)
-		return page*set.Page + j%set.Page
+		page := min(max(0, int(pages.i[b*P+j/each])), S/each-1)
+		return page*each + j%each
 	}
 	r, lse := newValue(in.Outs[0].DType, in.Outs[0].Shape), newValue(in.Outs[1].DType, in.Outs[1].Shape)
 	for row := range q.shape[0] * H * T {
 		lse.f[row] = math.Inf(-1)
 		b, head, t := row/(H*T), row/T%H, row%T
-		end := int(min(max(-1, last.i[b*T+t]), int64(P*set.Page-1)))
+		end := int(min(max(-1, last.i[b*T+t]), int64(P*each-1)))
 		begin := 0
 		if set.Window > 0 {
 			begin = max(0, end-set.Window+1)

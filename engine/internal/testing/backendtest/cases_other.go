@@ -19,21 +19,31 @@ func attentionCases(op ir.Op) []Case {
 		B, Hq, Hk, Tq, Tk, D, Dv int
 		flags                    ir.Flag
 		mask                     string
+		window                   int
+		cap                      float64
 	}
 	var list []Case
 	for _, g := range []geometry{
-		{1, 1, 1, 1, 1, 1, 1, 0, ""},
-		{2, 3, 3, 5, 7, 8, 8, 0, ""},
-		{2, 4, 2, 9, 9, 16, 16, ir.Causal, ""},
-		{1, 6, 1, 1, 33, 32, 32, ir.Causal, ""},
-		{1, 2, 2, 70, 70, 24, 20, ir.Causal, ""},
-		{1, 2, 1, 5, 3, 8, 8, ir.Causal, ""}, // the first queries see nothing
-		{2, 2, 2, 6, 10, 8, 12, 0, "bool"},
-		{2, 4, 2, 40, 40, 64, 64, ir.Causal, "bool"},
-		{2, 2, 2, 6, 10, 8, 8, 0, "float"},
-		{1, 2, 2, 6, 10, 8, 8, 0, "shared"},
-		{1, 1, 1, 130, 200, 40, 40, 0, ""},
-		{0, 2, 2, 3, 3, 4, 4, 0, ""},
+		{1, 1, 1, 1, 1, 1, 1, 0, "", 0, 0},
+		{2, 3, 3, 5, 7, 8, 8, 0, "", 0, 0},
+		{2, 4, 2, 9, 9, 16, 16, ir.Causal, "", 0, 0},
+		{1, 6, 1, 1, 33, 32, 32, ir.Causal, "", 0, 0},
+		{1, 2, 2, 70, 70, 24, 20, ir.Causal, "", 0, 0},
+		{1, 2, 1, 5, 3, 8, 8, ir.Causal, "", 0, 0}, // the first queries see nothing
+		{2, 2, 2, 6, 10, 8, 12, 0, "bool", 0, 0},
+		{2, 4, 2, 40, 40, 64, 64, ir.Causal, "bool", 0, 0},
+		{2, 2, 2, 6, 10, 8, 8, 0, "float", 0, 0},
+		{1, 2, 2, 6, 10, 8, 8, 0, "shared", 0, 0},
+		{1, 1, 1, 130, 200, 40, 40, 0, "", 0, 0},
+		{0, 2, 2, 3, 3, 4, 4, 0, "", 0, 0},
+		{1, 2, 1, 90, 90, 16, 16, ir.Causal, "", 20, 0}, // windows: of strips and tiles, narrower and wider
+		{2, 2, 2, 70, 300, 16, 24, ir.Causal, "", 130, 0},
+		{1, 4, 2, 150, 120, 16, 16, 0, "", 33, 0}, // on both sides; the first queries have their places before the keys
+		{1, 4, 2, 3, 500, 16, 16, ir.Causal, "", 7, 0},
+		{1, 2, 2, 5, 400, 16, 16, 0, "bool", 300, 0},
+		{2, 4, 2, 40, 60, 16, 16, ir.Causal, "", 0, 0.8}, // capped scores
+		{1, 2, 1, 9, 9, 8, 8, 0, "float", 4, 1.5},
+		{1, 4, 4, 2, 40, 32, 32, ir.Causal, "bool", 30, 2},
 	} {
 		list = append(list, Case{Name: fmt.Sprintf("%+v", g), Build: func(b *B, dt dtype.Type) []*ir.Node {
 			q, k, v := b.Normal(dt, g.B, g.Hq, g.Tq, g.D), b.Normal(dt, g.B, g.Hk, g.Tk, g.D), b.Normal(dt, g.B, g.Hk, g.Tk, g.Dv)
@@ -50,7 +60,8 @@ func attentionCases(op ir.Op) []Case {
 			case "shared":
 				src = append(src, b.Normal(dtype.Bool, 1, g.Hq, g.Tq, g.Tk))
 			}
-			attr := ir.Attr{Float: 0.3, Flags: g.flags}
+			attr := ir.Sight{Window: g.window, Cap: g.cap}.Attr(0.3)
+			attr.Flags = g.flags
 			values := b.Picks(b.New(ir.Attention, attr, src...))
 			if op == ir.Attention {
 				return values
@@ -128,7 +139,7 @@ func pagedCases() []Case {
 			if kept == dtype.I8 {
 				src = append(src, ks, vs)
 			}
-			attr := ir.Paging{Page: g.page, Window: g.window, Cap: g.cap}.Attr(0.3)
+			attr := ir.Sight{Window: g.window, Cap: g.cap}.Attr(0.3, g.page)
 			return b.Picks(b.New(ir.PagedAttention, attr, src...))
 		}})
 	}
