@@ -115,7 +115,7 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 	},
 	"rope": func(c peerCase, a []Tensor) Tensor { return a[0].Rope(a[1], RopeOptions{Base: c.number("base")}) },
 	"attention": func(c peerCase, a []Tensor) Tensor {
-		o := AttentionOptions{Causal: c.number("causal") != 0, Scale: c.number("scale")}
+		o := AttentionOptions{Causal: c.number("causal") != 0, Scale: c.number("scale"), Window: int(c.number("window")), Cap: c.number("cap")}
 		if len(a) > 3 {
 			o.Mask = a[3]
 		}

@@ -241,6 +241,20 @@ def torch_cases():
             ignore=ignore, smoothing=0.1)
         run("cross_entropy", lambda x: F.cross_entropy(x, kept, ignore_index=ignore, reduction="none"), [randn(6, 5)], [kept],
             ignore=ignore, rows=1)
+
+    # Windows, as masks of scaled_dot_product_attention, and capped scores, as transformers' Gemma2 has them.
+    for tq, tk, window, cap, causal in ((9, 9, 3, 0, 1), (5, 9, 4, 0.7, 1), (7, 7, 3, 0.7, 0), (7, 9, 3, 0, 0), (4, 6, 7, 1.5, 1)):
+        place, key = torch.arange(tq)[:, None] + tk - tq, torch.arange(tk)
+        seen = (place - key).abs() < window
+        seen = seen & (key <= place) if causal else seen
+
+        def capped(q, k, v):
+            scores = q @ k.repeat_interleave(2, 1).transpose(2, 3) / q.shape[3] ** 0.5
+            scores = (cap * torch.tanh(scores / cap)).masked_fill(~seen, float("-inf"))
+            return scores.softmax(-1) @ v.repeat_interleave(2, 1)
+
+        run("attention", capped if cap else lambda q, k, v: attention(q, k, v, attn_mask=seen),
+            [randn(1, 4, tq, 4), randn(1, 2, tk, 4), randn(1, 2, tk, 4)], window=window, cap=cap, causal=causal)
     return cases
 
 
