@@ -241,12 +241,40 @@ class Torch:
         shapes = (batch, w["heads"], w["t"], d), (batch, w["kv"], w["t"], d), (batch, w["kv"], w["t"], d), (batch, w["heads"], w["t"], d)
         q, k, v, dy = self.stored(w, *(self.values(i + 1, *shape) for i, shape in enumerate(shapes)))
 
+        if w.get("window") or w.get("cap"):
+            return self.flex_attention(w, q, k, v, dy)
+
         def f(q, k, v):
             return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
 
         def made():
             return self.backward(f, [q, k, v], 3, dy) if w.get("grad") else self.forward(f, q, k, v)
         return self.fastest_attention(made, w.get("grad", False)) if self.gpu and not self.compiled else made()
+
+    def flex_attention(self, w, q, k, v, dy):
+        """A window, or capped scores: compiled, as flex_attention is meant to be, and with a window also as a mask of
+        scaled_dot_product_attention."""
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+        if self.compiled or not self.gpu:
+            raise Absent("flex_attention is compiled on the eager side, for a GPU alone")
+        t, window, cap = w["t"], w["window"], w["cap"]
+
+        def seen(b, h, i, j):
+            return (j <= i) & (i - j < window) if window else j <= i
+
+        def capped(score, b, h, i, j):
+            return cap * torch.tanh(score / cap)
+
+        block, flex = create_block_mask(seen, None, None, t, t, device=self.device), torch.compile(flex_attention, dynamic=False)
+        place = torch.arange(t, device=self.device)
+        ways = {"flex": lambda q, k, v: flex(q, k, v, score_mod=capped if cap else None, block_mask=block, enable_gqa=True)}
+        if not cap:
+            mask = seen(0, 0, place[:, None], place)
+            ways["mask"] = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+        ways = {name: self.backward(f, [q, k, v], 3, dy) if w.get("grad") else self.forward(f, q, k, v) for name, f in ways.items()}
+        best = ways["flex"]
+        best.ways = ways
+        return best
 
     def conv(self, w):
         n, c, height, width = w["image"]

@@ -41,6 +41,8 @@ type work struct {
 	Bits   int    `json:"bits"`
 	File   string `json:"file"` // that the work reads
 	D      int    `json:"d"`    // the width of a head; 0 means 64
+	Window int    `json:"window"`
+	Cap    int    `json:"cap"`
 	Family string `json:"family"`
 	Op     string `json:"op"`
 	Axis   int    `json:"axis"`
@@ -248,7 +250,7 @@ func (w *work) attention() func() []tensor.Tensor {
 	batch, d := max(w.Batch, 1), cmp.Or(w.D, 64)
 	q, k, v := w.stored(values(1, batch, w.Heads, w.T, d)), w.stored(values(2, batch, w.KV, w.T, d)), w.stored(values(3, batch, w.KV, w.T, d))
 	return w.maybeGrad(w.stored(values(4, batch, w.Heads, w.T, d)), []tensor.Tensor{q, k, v}, func() tensor.Tensor {
-		return tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true})
+		return tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true, Window: w.Window, Cap: float64(w.Cap)})
 	})
 }
 
