@@ -18,8 +18,8 @@ type AttentionOptions struct {
 	// Documents numbers the documents that were packed into one row: i64 [B T] with T = Tq = Tk. A query sees
 	// only keys of its own document.
 	Documents Tensor
-	// Window lets query i see only the keys that are nearer to its place i + Tk − Tq than that: with Causal the
-	// Window keys up to it; 0: all. Others cost no time.
+	// Window lets query i see only the keys that are nearer to its place i + Tk − Tq than that: with Causal
+	// the Window keys up to it; 0: all. Others cost no time.
 	Window int
 	// Cap makes the scores Cap·tanh(scores/Cap) before the mask (Gemma 2); 0: they stay as they are.
 	Cap float64

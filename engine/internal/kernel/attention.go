@@ -23,9 +23,9 @@ import (
 // calculation for softmax, 2018).
 //
 // Query heads that share keys are one list of rows, so that one query of each of eight heads is half of a
-// strip. A tile of columns that no row may see, by the causal rule or a window, is not visited. dk and dv are one
-// dispatch, and dq another one before it, which leaves do·o of each query in the workspace. No sum depends on
-// the order of threads.
+// strip. A tile of columns that no row may see, by the causal rule or a window, is not visited. dk and dv are
+// one dispatch, and dq another one before it, which leaves do·o of each query in the workspace. No sum
+// depends on the order of threads.
 //
 // Bytes and operations: with f16 or bf16 and a width of 128, 64 rows and a tile of 32 columns take 17 KB and
 // 9 KB of threadgroup memory. A tile moves 2·32·128 elements, 16 KB, there, for 4·64·32·128 operations: 64 a

@@ -63,9 +63,9 @@ const (
 	leastScoreRows = 64
 )
 
-// byProducts writes attention or its gradient as products, if that is worth it: all is f32, there is no window
-// (products would compute all scores), a query sees a key, the library has the products, and is faster than the texts. It is not on Apple's GPUs, whose texts
-// lose nothing to a product's.
+// byProducts writes attention or its gradient as products, if that is worth it: all is f32, there is no
+// window (products would compute all scores), a query sees a key, the library has the products, and is faster
+// than the texts. It is not on Apple's GPUs, whose texts lose nothing to a product's.
 func byProducts(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
 	if l == nil || l.Room == 0 {
