@@ -310,8 +310,8 @@ func TestAlpaca(t *testing.T) {
 	}
 }
 
-// Completions that are wanted or not, as KTO has them, are a kind of their own. As plain completions those not
-// wanted are an error, or left out; labels that are neither true nor false say nothing.
+// Completions that are wanted or not, as KTO has them, are a kind of their own. As plain completions those
+// not wanted are an error, or left out; labels that are neither true nor false say nothing.
 func TestUnwantedCompletions(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.jsonl": `{"prompt": "a", "completion": "b", "label": true}` + "\n" + `{"prompt": "a", "completion": "c", "label": false}` + "\n" + `{"prompt": "a", "completion": "d", "label": 0}`,

@@ -42,9 +42,9 @@ const bucket = 50
 // Padded gives out a sequence in each row, batch at a time. Rows of a batch are about equally long: each
 // epoch is cut into windows of 50 batches, these are sorted by length, and the batches come in random order.
 // Of preferences batch is the number of pairs; a batch has the chosen ones in its first half, and the
-// rejected ones in the same order in the second. Of unpaired ones batch is the number of answers; they are the
-// first half, in whose targets those not wanted have Unwanted added, and the second half has each prompt with
-// the answer to another one, from which a loss can tell how far the model has moved in all.
+// rejected ones in the same order in the second. Of unpaired ones batch is the number of answers; they are
+// the first half, in whose targets those not wanted have Unwanted added, and the second half has each prompt
+// with the answer to another one, from which a loss can tell how far the model has moved in all.
 func (s *Sequences) Padded(batch int) *Rows {
 	if batch < 1 {
 		s.fail("data.Padded", "got batch %d, want at least 1", batch)
