@@ -59,6 +59,7 @@ func examples() map[string]documented {
 		"mcs chat Qwen2.5-0.5B-Instruct --adapter":          {not: "TestHelpExamples and TestServeStarts run all of these commands"},
 		"output = \"tuned\"":                                {not: "TestTrain runs such a job"},
 		"output = \"counted\"":                              {not: "TestTrain runs such a job"},
+		`{"task": "facts"`:                                  {not: "TestEvalTasks and TestHelpExamples run such a file"},
 		"package rewards":                                   {not: "TestTrain runs such a file"},
 	}
 }
