@@ -12,8 +12,8 @@ import (
 )
 
 // TestEvalTasks: numbers and their standard errors are those of lm-evaluation-harness for the same rows:
-// testdata/tasks.json was written by tests/peers/eval_tasks.py. Its error of a perplexity is drawn, and is not
-// compared.
+// testdata/tasks.json was written by tests/peers/eval_tasks.py. Its error of a perplexity is drawn, and is
+// not compared.
 func TestEvalTasks(t *testing.T) {
 	text, err := os.ReadFile("testdata/tasks.json")
 	var file struct {

@@ -29,7 +29,7 @@ func TestExample(t *testing.T) {
 	}
 	key := regexp.MustCompile(`(?m)^(# )?([a-z0-9_]+) = `)
 	other := regexp.MustCompile(`(?m)^# (steps|beta) = .*`) // than the method and the epochs of the example
-	methods := regexp.MustCompile(`(?s)\[kto\].*\[lora\]`) // others than that of the example
+	methods := regexp.MustCompile(`(?s)\[kto\].*\[lora\]`)  // others than that of the example
 	all := key.ReplaceAllString(other.ReplaceAllString(methods.ReplaceAllString(Example, "[lora]"), ""), "$2 = ")
 	c, err := Read(file(t, all), nil)
 	if err != nil {
