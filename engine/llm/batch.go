@@ -11,8 +11,9 @@ import (
 )
 
 // A Batch lets texts grow side by side, each by a token in a step. A text may come at any time and leaves
-// when it has ended; a long prompt is read bit by bit, between the steps of others. So a step costs little more than that of one text as long as reading the weights is most
-// of it. What a text becomes does not depend on the others. A Batch belongs to one goroutine.
+// when it has ended; a long prompt is read bit by bit, between the steps of others. So a step costs little
+// more than that of one text as long as reading the weights is most of it. What a text becomes does not
+// depend on the others. A Batch belongs to one goroutine.
 //
 //	b := m.NewBatch(ctx, llm.Sampling{Rows: 4})
 //	g := b.Add(ctx, llm.Request{Prompt: ids, Sampling: llm.Sampling{Tokens: 20}})

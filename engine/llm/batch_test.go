@@ -164,8 +164,8 @@ func TestBatchJoins(t *testing.T) {
 	}
 }
 
-// Long prompts that join are read in blocks between the steps of a text that grows, which has a token of each,
-// and all become what they are alone.
+// Long prompts that join are read in blocks between the steps of a text that grows, which has a token of
+// each, and all become what they are alone.
 func TestLongPromptJoins(t *testing.T) {
 	for name, m := range decoders() {
 		m.Stop = nil
