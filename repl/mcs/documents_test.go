@@ -60,6 +60,7 @@ func examples() map[string]documented {
 		"output = \"tuned\"":                                {not: "TestTrain runs such a job"},
 		"output = \"counted\"":                              {not: "TestTrain runs such a job"},
 		`{"task": "facts"`:                                  {not: "TestEvalTasks and TestHelpExamples run such a file"},
+		"import json, mlflow":                               {not: "is Python, for a package of PyPI"},
 		"package rewards":                                   {not: "TestTrain runs such a file"},
 	}
 }
