@@ -1,7 +1,7 @@
-// Package tuning trains a model as a file says, without a session: [Read] reads the file, [Open] finds model
+// Package tuning trains a model as a file says, without a notebook: [Read] reads the file, [Open] finds model
 // and data and says what would be done, and [Job.Run] does it.
 //
-// Reading order: config.go (the file), keys.go (what it may say), job.go, build.go.
+// Reading order: config.go (the file), keys.go (what it may say), job.go, build.go, rewards.go.
 package tuning
 
 import (
