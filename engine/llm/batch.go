@@ -28,6 +28,7 @@ type Batch struct {
 	most   int
 	rows   []*Growth
 	first  bool // no step was taken
+	whole  bool // prompts are read at once: nobody waits for the next token of another text
 }
 
 // A Request is a prompt, and how it goes on. Cache, Prefix and Rows of its Sampling are those of the batch.
@@ -181,7 +182,7 @@ func (b *Batch) Step(ctx context.Context) error {
 // that are short. It says of which nothing is left.
 func (b *Batch) read(ctx context.Context) (ready []*Growth, err error) {
 	blocks := math.MaxInt
-	if slices.ContainsFunc(b.rows, func(g *Growth) bool { return g.missing < g.request.count() }) {
+	if !b.whole && slices.ContainsFunc(b.rows, func(g *Growth) bool { return g.missing < g.request.count() }) {
 		blocks = 1
 	}
 	var texts []*text
@@ -369,6 +370,7 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		return err
 	}
 	defer b.Free()
+	b.whole = true
 	o = o.seeded(ctx)
 	for next := 0; next < len(prompts) || b.Len() > 0; {
 		for ; b.Places() > 0 && next < len(prompts); next++ {
