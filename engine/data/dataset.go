@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
@@ -29,9 +30,9 @@ type Records struct {
 	// line below it, "input" are the prompt, and "output" is the completion.
 	Text, Prompt, Completion, Messages, Tools, Chosen, Rejected string
 
-	// SkipBad leaves out records that are damaged, of another kind, that the model's template refuses, or
-	// whose field "label" says that their completion is not wanted, and counts them. Otherwise the first one
-	// is an error. A file that cannot be read on is one in any case.
+	// SkipBad leaves out records that are damaged, of another kind, that the model's template refuses, or of
+	// kind CompletionKind whose field "label" says that the completion is not wanted, and counts them.
+	// Otherwise the first one is an error. A file that cannot be read on is one in any case.
 	SkipBad bool
 }
 
@@ -78,10 +79,8 @@ func (o Records) Read(path string) (*Dataset, error) {
 }
 
 func (o Records) open(path string) (*Dataset, error) {
-	switch o.Kind {
-	case "", TextKind, CompletionKind, ChatKind, PreferenceKind:
-	default:
-		return nil, fmt.Errorf("got kind %q, want one of %q, %q, %q, %q", o.Kind, TextKind, CompletionKind, ChatKind, PreferenceKind)
+	if o.Kind != "" && !slices.Contains(kinds, o.Kind) {
+		return nil, fmt.Errorf("got kind %q, want one of %q", o.Kind, kinds)
 	}
 	d := &Dataset{o: o, Kind: o.Kind, fields: fields{
 		text: o.Text, prompt: o.Prompt, completion: o.Completion, messages: o.Messages, tools: o.Tools,

@@ -22,7 +22,11 @@ const (
 	CompletionKind Kind = "completion" // prompt, completion
 	ChatKind       Kind = "chat"       // messages, and perhaps tools
 	PreferenceKind Kind = "preference" // chosen, rejected, and perhaps prompt
+	UnpairedKind   Kind = "unpaired"   // prompt, completion, and label: whether the completion is wanted
 )
+
+// kinds are all of them.
+var kinds = []Kind{TextKind, CompletionKind, ChatKind, PreferenceKind, UnpairedKind}
 
 // A Passage is a text, or turns of a conversation.
 type Passage struct {
@@ -38,8 +42,9 @@ type Record struct {
 
 	Text               string         // TextKind
 	Messages           []chat.Message // ChatKind
-	Prompt, Completion Passage        // CompletionKind; a prompt of PreferenceKind may be empty: chosen and rejected then begin with it
+	Prompt, Completion Passage        // CompletionKind, UnpairedKind; a prompt of PreferenceKind may be empty: chosen and rejected then begin with it
 	Chosen, Rejected   Passage        // PreferenceKind
+	Unwanted           bool           // UnpairedKind: its label is false
 
 	Tools []json.RawMessage // that the assistant may call: for the template
 	Extra map[string]any    // the field chat_template_kwargs: further variables of the template
@@ -62,6 +67,9 @@ func (r Record) String() string {
 	say("completion", r.Completion)
 	say("chosen", r.Chosen)
 	say("rejected", r.Rejected)
+	if r.Unwanted {
+		list = append(list, "not wanted")
+	}
 	for i := range list {
 		list[i] = strings.TrimSpace(list[i])
 	}
@@ -126,6 +134,8 @@ func (f fields) kindOf(r row) (Kind, error) {
 		return PreferenceKind, nil
 	case has(f.messages):
 		return ChatKind, nil
+	case has(f.prompt, f.completion) && labelOf(r.fields[f.label]) != "":
+		return UnpairedKind, nil
 	case has(f.prompt, f.completion):
 		return CompletionKind, nil
 	case has(f.text):
@@ -165,11 +175,15 @@ func (f fields) record(r row, kind Kind) (rec Record, err error) {
 	switch kind {
 	case TextKind:
 		take(f.text, func(v any) (err error) { rec.Text, err = toText(v); return err })
-	case CompletionKind:
+	case CompletionKind, UnpairedKind:
 		take(f.prompt, passage(&rec.Prompt))
 		take(f.completion, passage(&rec.Completion))
-		if unwanted(r.fields[f.label]) {
-			err = fmt.Errorf("field %q is false: the completion is one that is not wanted (KTO), which no method learns; SkipBad leaves such records out", f.label)
+		label := labelOf(r.fields[f.label])
+		switch rec.Unwanted = label == "false"; {
+		case kind == UnpairedKind && label == "":
+			take(f.label, func(v any) error { return fmt.Errorf("got %s, want true or false", what(v)) })
+		case kind == CompletionKind && rec.Unwanted:
+			err = fmt.Errorf("field %q is false: the completion is one that is not wanted, which records of kind %q learn (KTO); SkipBad leaves such records out", f.label, UnpairedKind)
 		}
 	case ChatKind:
 		take(f.messages, func(v any) (err error) { rec.Messages, err = toMessages(v); return err })
@@ -192,15 +206,16 @@ func (f fields) record(r row, kind Kind) (rec Record, err error) {
 	return rec, err
 }
 
-// unwanted says whether a label is false. In a table's cell it is a text.
-func unwanted(label any) bool {
-	switch v := label.(type) {
-	case string:
-		return strings.EqualFold(v, "false")
-	case json.RawMessage:
-		return string(v) == "false"
+// labelOf is "true" or "false" where a label is that, as JSON or as the text of a table's cell, and else "".
+func labelOf(label any) string {
+	text, ok := label.(string)
+	if raw, isRaw := label.(json.RawMessage); isRaw {
+		text, ok = string(raw), true
 	}
-	return false
+	if text = strings.ToLower(text); ok && (text == "true" || text == "false") {
+		return text
+	}
+	return ""
 }
 
 // consistent says whether the passages of a record go together.

@@ -310,26 +310,39 @@ func TestAlpaca(t *testing.T) {
 	}
 }
 
-// A completion that is not wanted, as KTO has them, is an error, or left out; other labels say nothing.
+// Completions that are wanted or not, as KTO has them, are a kind of their own. As plain completions those
+// not wanted are an error, or left out; labels that are neither true nor false say nothing.
 func TestUnwantedCompletions(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.jsonl": `{"prompt": "a", "completion": "b", "label": true}` + "\n" + `{"prompt": "a", "completion": "c", "label": false}` + "\n" + `{"prompt": "a", "completion": "d", "label": 0}`,
 		"a.csv":   "prompt,completion,label\na,b,True\na,c,False\na,d,0\n",
 	} {
 		path := filepath.Join(folder(t, map[string]string{name: text}), name)
-		d, err := ReadRecords(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Head(9); err == nil || !strings.Contains(err.Error(), `: field "label" is false: the completion is one that is not wanted (KTO)`) {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if d, err = (Records{SkipBad: true}).Read(path); err != nil {
-			t.Fatal(err)
-		}
-		list, err := d.Head(9)
-		if err != nil || len(list) != 2 || list[1].Completion.Text != "d" {
-			t.Errorf("%s: got %v, %v, want b and d", name, list, err)
+		for _, c := range []struct {
+			o    Records
+			want string // completions that are read, those not wanted with −
+			err  string
+		}{
+			{Records{}, "", `: field "label": got `},
+			{Records{SkipBad: true}, "b −c", ""},
+			{Records{Kind: CompletionKind}, "", `: field "label" is false: the completion is one that is not wanted`},
+			{Records{Kind: CompletionKind, SkipBad: true}, "b d", ""},
+		} {
+			d, err := c.o.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			list, err := d.Head(9)
+			for _, r := range list {
+				got = append(got, map[bool]string{true: "−"}[r.Unwanted]+r.Completion.Text)
+			}
+			switch {
+			case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+				t.Errorf("%s: got %v, want %q", name, err, c.err)
+			case c.err == "" && (err != nil || strings.Join(got, " ") != c.want):
+				t.Errorf("%s: got %q, %v, want %s", name, got, err, c.want)
+			}
 		}
 	}
 }
@@ -366,7 +379,7 @@ func TestRecordsRefused(t *testing.T) {
 			t.Errorf("%s %q: got %v, want %s", c.name, c.text, err, c.want)
 		}
 	}
-	if _, err := (Records{Kind: "chats"}).Read("x"); err == nil || !strings.Contains(err.Error(), `got kind "chats", want one of "text"`) {
+	if _, err := (Records{Kind: "chats"}).Read("x"); err == nil || !strings.Contains(err.Error(), `got kind "chats", want one of ["text"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,6 +29,7 @@ type Rows struct {
 	batch  int
 	packed int     // length of the rows; 0: a row is one sequence
 	rows   [][]int // the examples of each row
+	most   int     // inputs of the longest sequence, beyond which a prompt with another answer is cut
 
 	mu    sync.Mutex
 	epoch int
@@ -41,7 +42,9 @@ const bucket = 50
 // Padded gives out a sequence in each row, batch at a time. Rows of a batch are about equally long: each
 // epoch is cut into windows of 50 batches, these are sorted by length, and the batches come in random order.
 // Of preferences batch is the number of pairs; a batch has the chosen ones in its first half, and the
-// rejected ones in the same order in the second.
+// rejected ones in the same order in the second. Of unpaired ones batch is the number of answers; they are
+// the first half, in whose targets those not wanted have Unwanted added, and the second half has each prompt
+// with the answer to another one, from which a loss can tell how far the model has moved in all.
 func (s *Sequences) Padded(batch int) *Rows {
 	if batch < 1 {
 		s.fail("data.Padded", "got batch %d, want at least 1", batch)
@@ -50,7 +53,7 @@ func (s *Sequences) Padded(batch int) *Rows {
 	for i := range rows {
 		rows[i] = []int{i}
 	}
-	return &Rows{of: s, batch: batch, rows: rows}
+	return &Rows{of: s, batch: batch, rows: rows, most: s.longest()}
 }
 
 // Packed fills rows of so many tokens with several sequences each, one after the other, batch rows at a time;
@@ -63,8 +66,8 @@ func (s *Sequences) Packed(batch, length int) *Rows {
 	switch {
 	case batch < 1:
 		s.fail("data.Packed", "got batch %d, want at least 1", batch)
-	case s.Kind == PreferenceKind:
-		s.fail("data.Packed", "got preferences, want sequences: use Padded")
+	case s.halves() == 2:
+		s.fail("data.Packed", "got %s records, want sequences: use Padded", s.Kind)
 	case length < longest:
 		s.fail("data.Packed", "got rows of %d, but a sequence has %d inputs: set Tokens.Length", length, longest)
 	}
@@ -156,13 +159,32 @@ func (r *Rows) draw(epoch int) [][]int {
 // length is that of a row that is one example.
 func (r *Rows) length(row int) int { return r.of.inputs(r.rows[row][0]) }
 
+// sequence is that of an example in a half of a batch of rows, where it is of row i.
+func (r *Rows) sequence(batch []int, i, example, half int) []int32 {
+	if half == 0 || r.of.Kind != UnpairedKind {
+		return r.of.store.at(r.of.list[example] + half)
+	}
+	other := (batch[(i+len(batch)-1)%len(batch)] + 1/len(batch)) % len(r.rows) // a batch of one takes another of the data
+	split := func(example int) (ids []int32, answer int) {
+		ids = r.of.store.at(r.of.list[example])
+		return ids, slices.IndexFunc(ids, func(id int32) bool { return id >= 0 })
+	}
+	prompt, n := split(example)
+	answer, m := split(r.rows[other][0])
+	ids := slices.Concat(prompt[:n], answer[m:])
+	return ids[:min(len(ids), r.most+1)]
+}
+
 // width is the length of a batch's rows.
 func (r *Rows) width(batch []int) (n int) {
 	if r.packed > 0 {
 		return r.packed
 	}
-	for _, row := range batch {
+	for i, row := range batch {
 		n = max(n, r.length(row))
+		if r.of.Kind == UnpairedKind {
+			n = max(n, len(r.sequence(batch, i, r.rows[row][0], 1))-1)
+		}
 	}
 	round := cmp.Or(r.Round, max(8, 1<<bits.Len(uint(n-1))/16))
 	return (n + round - 1) / round * round
@@ -170,8 +192,8 @@ func (r *Rows) width(batch []int) (n int) {
 
 // fill makes a batch of rows.
 func (r *Rows) fill(batch []int) Batch {
-	width, ways := r.width(batch), r.of.ways()
-	inputs, targets := make([]int64, len(batch)*ways*width), make([]int64, len(batch)*ways*width)
+	width, halves := r.width(batch), r.of.halves()
+	inputs, targets := make([]int64, len(batch)*halves*width), make([]int64, len(batch)*halves*width)
 	for i := range targets {
 		targets[i] = Ignored
 	}
@@ -180,12 +202,16 @@ func (r *Rows) fill(batch []int) Batch {
 		starts = make([]int64, len(inputs))
 	}
 	for i, row := range batch {
-		for way := range ways {
-			at := (way*len(batch) + i) * width
-			r.fillRow(r.rows[row], way, inputs[at:at+width], targets[at:at+width], starts[min(at, len(starts)):])
+		for half := range halves {
+			at := (half*len(batch) + i) * width
+			list := make([][]int32, len(r.rows[row]))
+			for k, example := range r.rows[row] {
+				list[k] = r.sequence(batch, i, example, half)
+			}
+			fillRow(list, inputs[at:at+width], targets[at:at+width], starts[min(at, len(starts)):])
 		}
 	}
-	shape := []int{len(batch) * ways, width}
+	shape := []int{len(batch) * halves, width}
 	b := Batch{Inputs: tensor.From(inputs, shape...), Targets: tensor.From(targets, shape...)}
 	if starts != nil {
 		b.Starts = tensor.From(starts, shape...)
@@ -201,12 +227,11 @@ func (r *Rows) fill(batch []int) Batch {
 
 // fillRow writes a row's sequences one after the other. Starts is empty where a row has one only. What is
 // left is a document of its own.
-func (r *Rows) fillRow(examples []int, way int, inputs, targets, starts []int64) {
+func fillRow(sequences [][]int32, inputs, targets, starts []int64) {
 	at := 0
-	for _, e := range examples {
-		ids := r.of.store.at(r.of.list[e] + way)
+	for _, ids := range sequences {
 		for i, id := range ids[:len(ids)-1] {
-			inputs[at+i] = int64(max(id, -1-id))
+			inputs[at+i] = int64(tokenOf(id))
 			if next := ids[i+1]; next >= 0 {
 				targets[at+i] = int64(next)
 			}
@@ -227,11 +252,11 @@ func (r *Rows) fillRow(examples []int, way int, inputs, targets, starts []int64)
 func (r *Rows) Waste() float64 {
 	places, tokens := 0, 0
 	for _, batch := range r.planned(0) {
-		places += len(batch) * r.of.ways() * r.width(batch)
-		for _, row := range batch {
+		places += len(batch) * r.of.halves() * r.width(batch)
+		for i, row := range batch {
 			for _, e := range r.rows[row] {
-				for way := range r.of.ways() {
-					tokens += len(r.of.store.at(r.of.list[e]+way)) - 1
+				for half := range r.of.halves() {
+					tokens += len(r.sequence(batch, i, e, half)) - 1
 				}
 			}
 		}

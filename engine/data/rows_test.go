@@ -177,7 +177,71 @@ func TestPreferenceRows(t *testing.T) {
 			t.Errorf("row %d: got chosen %q and rejected %q", i, chosen, rejected)
 		}
 	}
-	if err := tensor.Try(func() { s.Packed(1, 0) }); err == nil || !strings.Contains(err.Error(), "got preferences, want sequences: use Padded") {
+	if err := tensor.Try(func() { s.Packed(1, 0) }); err == nil || !strings.Contains(err.Error(), "got preference records, want sequences: use Padded") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A batch of answers that are wanted or not has them in its first half, and in the second each prompt with
+// another answer, cut where it is longer than any sequence.
+func TestUnpairedRows(t *testing.T) {
+	lines := `{"prompt": "1", "completion": "a", "label": true}` + "\n" + `{"prompt": "long: 2", "completion": "b", "label": false}` + "\n" + `{"prompt": "3", "completion": "cc dd ee", "label": "True"}`
+	d, err := ReadRecords(filepath.Join(folder(t, map[string]string{"a.jsonl": lines}), "a.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Tokens{}.Of(t.Context(), d)
+	if err != nil || s.Len() != 3 || s.Show(0) != "1⟦a⟧" || s.Show(1) != "--- not wanted\nlong: 2⟦b⟧" {
+		t.Fatalf("got %v, %q, error %v", s, s.Show(1), err)
+	}
+	text := func(b Batch, row int) string {
+		var text strings.Builder
+		inputs, targets := b.Inputs.Select(0, row).Ints(), b.Targets.Select(0, row).Ints()
+		text.WriteByte(byte(inputs[0]))
+		for i, id := range targets {
+			switch {
+			case id >= Unwanted:
+				text.WriteString("−" + string(rune(id-Unwanted)))
+			case id >= 0:
+				text.WriteRune(rune(id))
+			case i+1 < len(inputs) && inputs[i+1] > 0:
+				text.WriteByte(byte(inputs[i+1]))
+			}
+		}
+		return text.String()
+	}
+	for n, want := range map[int][]string{ // of a batch of 1 and one of 3
+		1: {"1a", "long: 2−b", "3cc dd ee"},
+		3: {"1a", "long: 2−b", "3cc dd ee"},
+	} {
+		rows, seen, mixed := s.Padded(n), []string{}, map[string]bool{}
+		for i := range rows.Len() {
+			b, err := rows.Batch(i)
+			if err != nil || b.Examples() != 2*n {
+				t.Fatalf("got %v, error %v", b.Inputs, err)
+			}
+			for row := range n {
+				seen = append(seen, text(b, row))
+				mixed[text(b, n+row)] = true
+			}
+		}
+		slices.Sort(seen)
+		slices.Sort(want)
+		if !slices.Equal(seen, want) || len(mixed) != 3 || mixed["1a"] || mixed["3cc dd ee"] {
+			t.Errorf("batches of %d: got %q and %v, want %q", n, seen, mixed, want)
+		}
+		if n == 3 && !(mixed["1−b"] && mixed["long: 2cc"] && mixed["3a"] || mixed["1cc dd ee"] && mixed["long: 2a"] && mixed["3−b"]) {
+			t.Errorf("got %v, want each prompt with the answer to another", mixed)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "tokens.safetensors")
+	if err := s.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := LoadSequences(path, nil); err != nil || again.Fingerprint() != s.Fingerprint() {
+		t.Errorf("kept and read again: got %v, %v", again, err)
+	}
+	if _, err := (Tokens{Prompts: true}).Of(t.Context(), d); err == nil || !strings.Contains(err.Error(), "got Prompts for unpaired records") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -49,6 +49,20 @@ func (s *Sequences) ways() int {
 	return 1
 }
 
+// halves is how many rows of a batch an example becomes: see Padded.
+func (s *Sequences) halves() int {
+	if s.Kind == UnpairedKind {
+		return 2
+	}
+	return s.ways()
+}
+
+// Unwanted is added to the targets of an answer that is not wanted (UnpairedKind), in batches and in store.
+const Unwanted = 1 << 30
+
+// tokenOf is the token of an element of store.
+func tokenOf(id int32) int { return int(max(id, -1-id) &^ Unwanted) }
+
 // Tokens is the number of tokens of all sequences.
 func (s *Sequences) Tokens() (n int) {
 	for _, i := range s.list {
@@ -99,13 +113,13 @@ func (s *Sequences) longest() (n int) {
 // At returns the tokens of sequence n, and which of them count. Of pairs it is the chosen one.
 func (s *Sequences) At(n int) (ids []int, counted []bool) {
 	for _, id := range s.store.at(s.list[n]) {
-		ids, counted = append(ids, int(max(id, -1-id))), append(counted, id >= 0)
+		ids, counted = append(ids, tokenOf(id)), append(counted, id >= 0)
 	}
 	return ids, counted
 }
 
 // Show returns the text of sequence n with what counts in brackets, to see what a model would learn:
-// "What is 2+2? ⟦4</s>⟧". Of pairs it shows both.
+// "What is 2+2? ⟦4</s>⟧". Of pairs it shows both, and it says of an answer if it is not wanted.
 func (s *Sequences) Show(n int) string {
 	if n < 0 || n >= len(s.list) {
 		s.fail("data.Sequences", "got sequence %d, want one in 0…%d", n, len(s.list)-1)
@@ -113,6 +127,9 @@ func (s *Sequences) Show(n int) string {
 	var list []string
 	for way := range s.ways() {
 		list = append(list, s.show(s.store.at(s.list[n]+way)))
+	}
+	if ids := s.store.at(s.list[n]); ids[len(ids)-1] >= Unwanted {
+		return "--- not wanted\n" + list[0]
 	}
 	return strings.Join(list, "\n--- rejected\n")
 }
@@ -123,7 +140,7 @@ func (s *Sequences) show(ids []int32) string {
 		to := from
 		var part []int
 		for to < len(ids) && (ids[to] >= 0) == (ids[from] >= 0) {
-			part = append(part, int(max(ids[to], -1-ids[to])))
+			part = append(part, tokenOf(ids[to]))
 			to++
 		}
 		text := s.text(part)

@@ -67,9 +67,7 @@ func loadSequences(path string, model Speaker) (*Sequences, error) {
 		return nil, fmt.Errorf("got a file of format %q with %.60q, want one that Sequences.Save wrote", about["format"], names)
 	}
 	s := &Sequences{Kind: Kind(about["kind"]), store: &store{}}
-	switch s.Kind {
-	case TextKind, CompletionKind, ChatKind, PreferenceKind:
-	default:
+	if !slices.Contains(kinds, s.Kind) {
 		return nil, fmt.Errorf("got sequences of kind %.40q", about["kind"])
 	}
 	most := 0 // tokens of the vocabulary; 0: not known
@@ -128,7 +126,7 @@ func (s *Sequences) keep(ids []int32, ends []int, most int) error {
 	}
 	s.store.tokens, s.store.ends = ids, ends
 	for i, id := range ids {
-		if token := int(max(id, -1-id)); token > 1<<31-2 || most > 0 && token >= most {
+		if token := tokenOf(id); token > 1<<31-2 || most > 0 && token >= most {
 			return fmt.Errorf("token %d is %d, want one of the tokenizer's %d", i, token, most)
 		}
 	}

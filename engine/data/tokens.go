@@ -163,6 +163,8 @@ func (o Tokens) check(d *Dataset) error {
 		return fmt.Errorf("got length %d, want at least 1, or 0 for 2048", o.Length)
 	case o.Wrap && d.Kind != TextKind:
 		return fmt.Errorf("got Wrap for %s records, want text", d.Kind)
+	case o.Prompts && d.Kind == UnpairedKind:
+		return fmt.Errorf("got Prompts for %s records, whose answers are told from prompts by what counts", d.Kind)
 	case (d.Kind == ChatKind || o.Chat) && o.Template == nil:
 		return fmt.Errorf("%s records need a chat template: set Template", d.Kind)
 	case o.EOS != "" && o.Tokenizer != nil && o.Tokenizer.ID(o.EOS) < 0:
@@ -190,8 +192,14 @@ func (o Tokens) encode(r Record) (e tokenized) {
 	switch r.Kind {
 	case TextKind:
 		e.sequences = o.split(o.ended(o.tokens(r.Text, true)))
-	case CompletionKind:
-		e.sequences = [][]int32{o.answer(&e, r, r.Prompt, r.Completion)}
+	case CompletionKind, UnpairedKind:
+		ids := o.answer(&e, r, r.Prompt, r.Completion)
+		for i := range ids {
+			if r.Unwanted && ids[i] >= 0 {
+				ids[i] |= Unwanted
+			}
+		}
+		e.sequences = [][]int32{ids}
 	case ChatKind:
 		e.sequences = [][]int32{o.conversation(&e, r)}
 	case PreferenceKind:

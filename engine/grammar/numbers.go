@@ -24,18 +24,22 @@ type decimal struct {
 	c         *compiler
 	low, high *bound // nil: there is none
 	fractions int    // most digits behind the point
+	step      int64  // 10 to places times the number is a multiple of it
+	places    int
 	made      map[decimalPlace]int32
 }
 
 type decimalPlace struct {
-	digits, at            int // the number's before the point; the next one, counted on behind it
+	digits, at            int   // the number's before the point; the next one, counted on behind it
+	left                  int64 // what is left of the digits so far, divided by the step
 	asLow, asHigh, behind bool
 }
 
 // number begins a number, or a whole one, in the range that a schema says.
 func (c *compiler) number(s schema, whole bool) int32 {
 	low, high := c.limit(s, "minimum", "exclusiveMinimum", 1), c.limit(s, "maximum", "exclusiveMaximum", -1)
-	if low == nil && high == nil {
+	step, places := c.step(s)
+	if low == nil && high == nil && step == 0 {
 		return c.anyNumber(whole)
 	}
 	var ways []int32
@@ -44,14 +48,14 @@ func (c *compiler) number(s schema, whole bool) int32 {
 		if low == nil || low.value.Sign() < 0 {
 			from = &limit{new(big.Rat), true}
 		}
-		ways = append(ways, c.between(s, from, high, whole))
+		ways = append(ways, c.between(s, from, high, whole, step, places))
 	}
 	if low == nil || low.value.Sign() < 0 { // what is below 0 is, without its sign, between the limits in the other order
 		from := high
 		if high == nil || high.value.Sign() >= 0 {
 			from = &limit{new(big.Rat), false}
 		}
-		ways = append(ways, c.literal("-", c.between(s, from, low, whole)))
+		ways = append(ways, c.literal("-", c.between(s, from, low, whole, step, places)))
 	}
 	return c.ways(ways...)
 }
@@ -74,9 +78,29 @@ func (c *compiler) limit(s schema, with, without string, direction int) (l *limi
 	return l
 }
 
-// between begins a number without a sign between two limits, whose signs do not count.
-func (c *compiler) between(s schema, low, high *limit, whole bool) int32 {
-	d := &decimal{c: c, made: map[decimalPlace]int32{}, fractions: fractionDigits}
+// step is what a number is a multiple of, times 10 to so many places; 0: any number.
+func (c *compiler) step(s schema) (step int64, places int) {
+	l := c.limit(s, "multipleOf", "", 1)
+	if l == nil {
+		return 0, 0
+	}
+	v := new(big.Rat).Set(l.value)
+	for ; !v.IsInt() && places < fractionDigits; places++ {
+		v.Mul(v, big.NewRat(10, 1))
+	}
+	const most = 1 << 12 // as many numbers may be left
+	if v.Sign() <= 0 || !v.IsInt() || v.Cmp(big.NewRat(most, 1)) > 0 {
+		c.fail(s, "got multipleOf %v, want a number above 0 with few digits: %d at most, wherever the point is", l.value.FloatString(places), most)
+	}
+	return v.Num().Int64(), places
+}
+
+// between begins a number without a sign between two limits, whose signs do not count, in steps.
+func (c *compiler) between(s schema, low, high *limit, whole bool, step int64, places int) int32 {
+	d := &decimal{c: c, made: map[decimalPlace]int32{}, fractions: fractionDigits, step: max(1, step), places: places}
+	if step > 0 {
+		d.fractions = places
+	}
 	if whole {
 		d.fractions = 0
 	}
@@ -132,7 +156,7 @@ func (b *bound) ends(p decimalPlace, low bool) bool {
 // from is the node of a place.
 func (d *decimal) from(p decimalPlace) int32 {
 	if !p.behind && p.at == p.digits { // in front of the point
-		return d.end(p, decimalPlace{asLow: p.asLow, asHigh: p.asHigh, behind: true})
+		return d.end(p, decimalPlace{left: p.left, asLow: p.asLow, asHigh: p.asHigh, behind: true})
 	}
 	if at, ok := d.made[p]; ok {
 		return at
@@ -151,6 +175,7 @@ func (d *decimal) from(p decimalPlace) int32 {
 	for b := int(least); b <= int(most); b++ {
 		next := p
 		next.at++
+		next.left = (10*p.left + int64(b-'0')) % d.step
 		next.asLow, next.asHigh = p.asLow && byte(b) == d.low.digit(p), p.asHigh && byte(b) == d.high.digit(p)
 		to := d.from
 		if p.behind {
@@ -171,7 +196,7 @@ func (d *decimal) end(p, next decimalPlace) int32 {
 		return at
 	}
 	var ways []int32
-	if (!p.asLow || d.low.ends(p, true)) && (!p.asHigh || d.high.ends(p, false)) {
+	if d.complete(p) && (!p.asLow || d.low.ends(p, true)) && (!p.asHigh || d.high.ends(p, false)) {
 		ways = append(ways, ended)
 	}
 	if next.at < d.fractions {
@@ -184,4 +209,16 @@ func (d *decimal) end(p, next decimalPlace) int32 {
 	at := d.c.ways(ways...)
 	d.made[key] = at
 	return at
+}
+
+// complete says whether the digits so far, with zeros up to places behind the point, are a multiple of step.
+func (d *decimal) complete(p decimalPlace) bool {
+	left, behind := p.left, 0
+	if p.behind {
+		behind = p.at
+	}
+	for ; behind < d.places; behind++ {
+		left = 10 * left % d.step
+	}
+	return left == 0
 }

@@ -11,25 +11,70 @@ import (
 func (c *compiler) string(s schema) int32 {
 	var pattern string
 	least, most := c.count(s, "minLength", 0), c.count(s, "maxLength", -1)
-	switch {
-	case !c.into(s, "pattern", &pattern, "a text"):
+	if !c.into(s, "pattern", &pattern, "a text") {
 		return c.text(least, most)
-	case least > 0 || most >= 0:
-		c.fail(s, "got pattern beside a length, want the length in the pattern, as in ^.{2,8}$")
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		c.fail(s, "got pattern %q: %v", pattern, err)
 	}
-	p := &expression{compiler: c, place: s}
-	return c.literal(`"`, p.found(re.Simplify(), c.literal(`"`, ended)))
+	p := &expression{compiler: c, place: s, begins: map[int32]bool{}}
+	quote := c.literal(`"`, ended)
+	begin := p.found(re.Simplify(), quote)
+	if least > 0 || most >= 0 {
+		l := &length{expression: p, quote: quote, least: least, most: most, made: map[[2]int32]int32{}}
+		begin = l.from(begin, 0)
+	}
+	return c.literal(`"`, begin)
+}
+
+// A length counts the characters of an expression's texts: each of its nodes is made once for each number of
+// characters so far.
+type length struct {
+	*expression
+	quote       int32 // which ends a text
+	least, most int   // most −1: any number
+	made        map[[2]int32]int32
+}
+
+// from is a node after so many characters.
+func (l *length) from(at int32, count int) int32 {
+	key := [2]int32{at, int32(count)}
+	if to, ok := l.made[key]; ok {
+		return to
+	}
+	to := l.node(node{})
+	l.made[key] = to
+	if l.begins[at] {
+		if count++; l.most < 0 {
+			count = min(count, l.least) // more is as good
+		} else if count > l.most {
+			return to
+		}
+	}
+	n := l.nodes[at]
+	switch {
+	case at != l.quote:
+		var own node
+		for _, e := range n.edges {
+			own.edges = append(own.edges, edge{e.low, e.high, l.from(e.to, count)})
+		}
+		for _, w := range n.ways {
+			own.ways = append(own.ways, l.from(w, count))
+		}
+		l.nodes[to] = own
+	case count >= l.least:
+		l.nodes[to] = n
+	}
+	return to
 }
 
 // An expression is a regular expression in the syntax that package regexp has, whose texts are written as
 // strings of JSON: with an escape where one must be, and nowhere else.
 type expression struct {
 	*compiler
-	place schema
+	place  schema
+	begins map[int32]bool // nodes at which a character begins
 }
 
 // found is a text in which the expression is found somewhere: what may stand before it and behind it depends
@@ -178,7 +223,9 @@ func (p *expression) set(ranges []rune, next int32) int32 {
 			low = max(low, r+1)
 		}
 	}
-	return p.ways(ways...)
+	at := p.ways(ways...)
+	p.begins[at] = true
+	return at
 }
 
 // escapes are the runes of a range that a string of JSON must escape.

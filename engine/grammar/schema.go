@@ -184,7 +184,7 @@ var keywords = map[string]string{
 	"properties": "object", "required": "object", "additionalProperties": "object",
 	"items": "array", "prefixItems": "array", "minItems": "array", "maxItems": "array",
 	"minLength": "string", "maxLength": "string", "pattern": "string",
-	"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number",
+	"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number", "multipleOf": "number",
 	"$defs": "", "definitions": "", "title": "", "description": "", "default": "", "examples": "", "$comment": "", "$schema": "",
 	"$id": "", "$anchor": "", "deprecated": "", "readOnly": "", "writeOnly": "", "format": "", "contentEncoding": "", "contentMediaType": "",
 }

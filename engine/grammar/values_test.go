@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestRanges: limits at random take the numbers between them and no others, as package big compares them.
+// TestRanges: limits and steps at random take the numbers between them and no others, as package big compares
+// them.
 func TestRanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	decimal := func() string {
@@ -33,11 +34,18 @@ func TestRanges(t *testing.T) {
 				schema[names[i]] = json.Number(l)
 			}
 		}
+		step := []string{"", "", "3", "0.25", "12", "0.1"}[rng.IntN(6)]
+		if step != "" {
+			schema["multipleOf"] = json.Number(step)
+		}
 		text, _ := json.Marshal(schema)
 		between := func(number string) bool {
 			x, _ := new(big.Rat).SetString(number)
 			a, _ := new(big.Rat).SetString(low)
 			b, _ := new(big.Rat).SetString(high)
+			if of, ok := new(big.Rat).SetString(step); ok && !new(big.Rat).Quo(x, of).IsInt() {
+				return false
+			}
 			above := map[string]bool{"": true, "minimum": x.Cmp(a) >= 0, "exclusiveMinimum": x.Cmp(a) > 0}[names[0]]
 			return above && map[string]bool{"": true, "maximum": x.Cmp(b) <= 0, "exclusiveMaximum": x.Cmp(b) < 0}[names[1]]
 		}

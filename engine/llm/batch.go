@@ -11,8 +11,9 @@ import (
 )
 
 // A Batch lets texts grow side by side, each by a token in a step. A text may come at any time and leaves
-// when it has ended, so a step costs little more than that of one text as long as reading the weights is most
-// of it. What a text becomes does not depend on the others. A Batch belongs to one goroutine.
+// when it has ended; a long prompt is read bit by bit, between the steps of others. So a step costs little
+// more than that of one text as long as reading the weights is most of it. What a text becomes does not
+// depend on the others. A Batch belongs to one goroutine.
 //
 //	b := m.NewBatch(ctx, llm.Sampling{Rows: 4})
 //	g := b.Add(ctx, llm.Request{Prompt: ids, Sampling: llm.Sampling{Tokens: 20}})
@@ -27,6 +28,7 @@ type Batch struct {
 	most   int
 	rows   []*Growth
 	first  bool // no step was taken
+	whole  bool // prompts are read at once: nobody waits for the next token of another text
 }
 
 // A Request is a prompt, and how it goes on. Cache, Prefix and Rows of its Sampling are those of the batch.
@@ -58,14 +60,15 @@ type Token struct {
 
 // A Growth is a text that grows in a [Batch].
 type Growth struct {
-	Token Token   // of the last step
+	Token Token   // of the last step; none as long as the prompt is being read
 	End   End     // why the text has ended
-	Read  []Token // of the prompt, after the first step, if asked for; the first one has no log-probability
+	Read  []Token // of the prompt, once it is read, if asked for; the first one has no log-probability
 	*text
 	request Request
 	s       *sampler
 	speech  *speech // nil: the model's tokens are no text
 	missing int     // tokens to be made
+	echoed  []Token // of Read, as far as it is known
 }
 
 // NewBatch begins a batch of at most o.Rows texts, whose keys and values are kept in o.Cache, and all of
@@ -137,26 +140,23 @@ func (b *Batch) Remove(g *Growth) {
 	}
 }
 
-// Step makes a token of each text. After an error the batch is of no use, but for Free.
+// Step makes a token of each text whose prompt is read. Where texts grow already, no more than a block of the
+// prompts of others is read before. After an error the batch is of no use, but for Free.
 func (b *Batch) Step(ctx context.Context) error {
 	if len(b.rows) == 0 {
 		return nil
 	}
 	built := access.Built()
-	texts := make([]*text, len(b.rows))
-	for i, g := range b.rows {
-		texts[i] = g.text
-		if g.request.Echo && g.Read == nil {
-			if err := b.echo(ctx, g); err != nil {
-				return err
-			}
-		}
-	}
-	if err := b.mem.read(ctx, texts...); err != nil {
+	ready, err := b.read(ctx)
+	if err != nil {
 		return err
 	}
-	best := !slices.ContainsFunc(b.rows, func(g *Growth) bool { return !g.s.best() || g.request.LogProbs })
-	if err := b.tokens(ctx, texts, best); err != nil {
+	texts := make([]*text, len(ready))
+	for i, g := range ready {
+		texts[i] = g.text
+	}
+	best := !slices.ContainsFunc(ready, func(g *Growth) bool { return !g.s.best() || g.request.LogProbs })
+	if err := b.tokens(ctx, ready, texts, best); err != nil {
 		return err
 	}
 	if b.first && access.Built() != built {
@@ -169,7 +169,7 @@ func (b *Batch) Step(ctx context.Context) error {
 		}
 	}
 	b.first = false
-	for _, g := range b.rows {
+	for _, g := range ready {
 		if b.take(g); g.End != "" {
 			b.mem.forget(g.text)
 		}
@@ -178,8 +178,38 @@ func (b *Batch) Step(ctx context.Context) error {
 	return nil
 }
 
-// tokens chooses what follows each row, whose texts these are.
-func (b *Batch) tokens(ctx context.Context, texts []*text, best bool) (err error) {
+// read reads prompts: of all texts, or where some grow already and wait for it a block of one, or of several
+// that are short. It says of which nothing is left.
+func (b *Batch) read(ctx context.Context) (ready []*Growth, err error) {
+	blocks := math.MaxInt
+	if !b.whole && slices.ContainsFunc(b.rows, func(g *Growth) bool { return g.missing < g.request.count() }) {
+		blocks = 1
+	}
+	var texts []*text
+	for _, g := range b.rows {
+		g.Token = Token{ID: -1}
+		if g.request.Echo && g.Read == nil {
+			if blocks, err = b.echo(ctx, g, blocks); err != nil {
+				return nil, err
+			}
+		}
+		if !g.request.Echo || g.Read != nil {
+			texts = append(texts, g.text)
+		}
+	}
+	if err := b.mem.readSome(ctx, blocks, texts); err != nil {
+		return nil, err
+	}
+	for _, g := range b.rows {
+		if g.unread() == 0 && slices.Contains(texts, g.text) {
+			ready = append(ready, g)
+		}
+	}
+	return ready, nil
+}
+
+// tokens chooses what follows each of these rows, whose texts these are.
+func (b *Batch) tokens(ctx context.Context, rows []*Growth, texts []*text, best bool) (err error) {
 	if best {
 		var ids []int
 		var tokens tensor.Tensor
@@ -189,7 +219,7 @@ func (b *Batch) tokens(ctx context.Context, texts []*text, best bool) (err error
 		if err != nil {
 			return err
 		}
-		for i, g := range b.rows {
+		for i, g := range rows {
 			g.Token = Token{ID: ids[len(ids)-len(texts)+i]}
 		}
 		return nil
@@ -199,7 +229,7 @@ func (b *Batch) tokens(ctx context.Context, texts []*text, best bool) (err error
 		return err
 	}
 	vocab := b.m.Config.Vocab
-	for i, g := range b.rows {
+	for i, g := range rows {
 		row := all[i*vocab : (i+1)*vocab]
 		var said []float32
 		if g.request.LogProbs {
@@ -234,31 +264,33 @@ func (b *Batch) take(g *Growth) {
 	}
 }
 
-// echo lets the prompt of a text go through the model with the scores of its tokens.
-func (b *Batch) echo(ctx context.Context, g *Growth) error {
+// echo lets the prompt of a text go through the model with the scores of its tokens, at most so many blocks
+// of it, and says how many are left of these.
+func (b *Batch) echo(ctx context.Context, g *Growth, blocks int) (left int, err error) {
 	prompt, vocab := g.ids, b.m.Config.Vocab
-	g.known, g.Read = 0, []Token{{ID: prompt[0]}}
-	for k := range b.mem.pools {
-		b.mem.pools[k].release(&g.held[k]) // of a prefix, which was read without scores
+	if g.echoed == nil {
+		g.known, g.echoed = 0, []Token{{ID: prompt[0]}}
+		for k := range b.mem.pools {
+			b.mem.pools[k].release(&g.held[k]) // of a prefix, which was read without scores
+		}
 	}
-	for n := 1; n < len(prompt); {
-		n = min(n+shortBlock-1, len(prompt)-1)
+	defer func() { g.ids = prompt }()
+	for ; len(g.echoed) < len(prompt) && blocks > 0; blocks-- {
+		n := min(len(g.echoed)+shortBlock-1, len(prompt)-1)
 		g.ids = prompt[:n:n]
 		all, err := b.mem.scores(ctx, []*text{g.text}, shortBlock)
 		if err != nil {
-			g.ids = prompt
-			return err
+			return blocks, err
 		}
-		for at := len(g.Read); at <= n; at++ {
+		for at := len(g.echoed); at <= n; at++ {
 			row := all[len(all)-(n-at+1)*vocab:][:vocab]
-			g.Read = append(g.Read, likely(row, prompt[at], g.request.Top))
-		}
-		if n == len(prompt)-1 {
-			break
+			g.echoed = append(g.echoed, likely(row, prompt[at], g.request.Top))
 		}
 	}
-	g.ids, g.turned = prompt, len(prompt)
-	return nil
+	if len(g.echoed) == len(prompt) {
+		g.Read, g.turned = g.echoed, len(prompt)
+	}
+	return blocks, nil
 }
 
 // likely is a token with its log-probability and those of so many of the best; without scores it has none.
@@ -338,6 +370,7 @@ func (m *Model) batch(ctx context.Context, prompts [][]int, o Sampling, took fun
 		return err
 	}
 	defer b.Free()
+	b.whole = true
 	o = o.seeded(ctx)
 	for next := 0; next < len(prompts) || b.Len() > 0; {
 		for ; b.Places() > 0 && next < len(prompts); next++ {

@@ -164,6 +164,80 @@ func TestBatchJoins(t *testing.T) {
 	}
 }
 
+// Long prompts that join are read in blocks between the steps of a text that grows, which has a token of
+// each, and all become what they are alone.
+func TestLongPromptJoins(t *testing.T) {
+	for name, m := range decoders() {
+		m.Stop = nil
+		rng := rand.New(rand.NewPCG(5, 3))
+		b, err := m.NewBatch(t.Context(), Sampling{Rows: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, least := shortBlock, 700/shortBlock
+		if b.mem.device().Hints().Later { // a GPU
+			block, least = longBlock, 3
+		}
+		requests := []Request{
+			{Prompt: randomTokens(rng, 9), Sampling: Sampling{Tokens: 60}},
+			{Prompt: randomTokens(rng, 700), Sampling: Sampling{Tokens: 5, Temperature: 1, Seed: 3}},
+			{Prompt: randomTokens(rng, 300), Sampling: Sampling{Tokens: 5}, LogProbs: true, Top: 2, Echo: true},
+			{Prompt: randomTokens(rng, 20), Sampling: Sampling{Tokens: 5}},
+		}
+		var all []*Growth
+		join := func(r Request) {
+			g, err := b.Add(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, g)
+		}
+		join(requests[0])
+		var said []Token // of the one with log-probabilities
+		steps := 0
+		for ; b.Len() > 0; steps++ {
+			if steps == 3 {
+				for _, r := range requests[1:] {
+					join(r)
+				}
+			}
+			read := func() (n int) {
+				for _, g := range all[1:] {
+					n += max(0, min(g.known, len(g.request.Prompt)-1))
+				}
+				return n
+			}
+			before, gone := read(), false
+			if err := b.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range all {
+				gone = gone || g.End != ""
+			}
+			if n := read() - before; !gone && (n > 2*block || steps == 3 && n == 0) { // a block of two, or of one
+				t.Errorf("%s: step %d reads %d tokens, want at most two blocks of %d", name, steps, n, block)
+			}
+			if all[0].End == "" && all[0].Token.ID < 0 {
+				t.Errorf("%s: step %d makes no token of the text that grows", name, steps)
+			}
+			if len(all) > 2 && all[2].Token.ID >= 0 && len(said) < 5 {
+				said = append(said, all[2].Token)
+			}
+		}
+		for i, g := range all {
+			want, err := m.GenerateTokens(t.Context(), requests[i].Prompt, requests[i].Sampling)
+			if err != nil || !slices.Equal(g.ids, want) {
+				t.Errorf("%s, text %d: got %v, want %v, %v", name, i, g.ids, want, err)
+			}
+		}
+		checkLikelihoods(t, m, all[2], append(slices.Clone(all[2].Read), said...))
+		if steps < least {
+			t.Errorf("%s: all was done in %d steps", name, steps)
+		}
+		b.Free()
+	}
+}
+
 func checkLikelihoods(t *testing.T, m *Model, g *Growth, said []Token) {
 	t.Helper()
 	scores := m.Logits(tensor.From(g.ids, 1, len(g.ids))).LogSoftmax(-1).Floats()

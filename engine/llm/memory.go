@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 
@@ -139,6 +140,11 @@ func (t *text) unread() int { return len(t.ids) - 1 - t.known }
 
 // read lets all tokens of texts but the last one of each go through the model.
 func (s *memory) read(ctx context.Context, texts ...*text) error {
+	return s.readSome(ctx, math.MaxInt, texts)
+}
+
+// readSome is read, of at most so many blocks.
+func (s *memory) readSome(ctx context.Context, blocks int, texts []*text) error {
 	all := 0
 	for _, t := range texts {
 		if s.m.turnsAnew(t.turned, len(t.ids)) {
@@ -147,8 +153,11 @@ func (s *memory) read(ctx context.Context, texts ...*text) error {
 		t.turned = len(t.ids)
 		all += t.unread()
 	}
-	for done := 0; done < all; {
+	for done := 0; done < all && blocks > 0; blocks-- {
 		some, width := together(texts)
+		if blocks == 1 && !s.device().Hints().Later { // others wait, and a processor is busy with few tokens
+			width = shortBlock
+		}
 		err := s.within(ctx, func() {
 			s.step(some, width, nothing)
 			s.evaluate()
@@ -163,7 +172,7 @@ func (s *memory) read(ctx context.Context, texts ...*text) error {
 			}
 		}
 		if all > longBlock {
-			progress.Report(ctx, progress.Event{Task: "prompt", Done: int64(done), Total: int64(all), Unit: "tok", Final: done == all})
+			progress.Report(ctx, progress.Event{Task: "prompt", Done: int64(done), Total: int64(all), Unit: "tok", Final: done == all || blocks == 1})
 		}
 	}
 	return nil

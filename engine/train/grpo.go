@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 
+	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A GRPO learns from rewards, by group relative policy optimisation (Shao et al. 2024): the model answers a
@@ -31,6 +33,7 @@ import (
 type GRPO struct {
 	Model   *llm.Model
 	Prompts []string // taken in turn
+	Chat    bool     // prompts are what a user says, which the model's chat template writes
 	// Rewards say how good an answer is. Their sum counts.
 	Rewards []func(prompt, answer string) float64
 
@@ -81,7 +84,13 @@ func (g *GRPO) Counted(b data.Batch) int { return b.Examples() / 2 }
 func (g *GRPO) Fingerprint() string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q", g.Prompts)
-	return fmt.Sprintf("answers to %d prompts %x, %d of %d at a time, %d tokens, seed %d", len(g.Prompts), h.Sum64(), g.group(), g.questions(), g.tokens(), g.Seed)
+	how := map[bool]string{true: " in chats"}[g.Chat]
+	return fmt.Sprintf("answers to %d prompts %x%s, %d of %d at a time, %d tokens, seed %d", len(g.Prompts), h.Sum64(), how, g.group(), g.questions(), g.tokens(), g.Seed)
+}
+
+// String says what is asked.
+func (g *GRPO) String() string {
+	return fmt.Sprintf("%s, %d a step, %d answers of at most %s to each", units.Plural(int64(len(g.Prompts)), "prompt"), g.questions(), g.group(), units.Plural(int64(g.tokens()), "token"))
 }
 
 func (g *GRPO) questions() int { return cmp.Or(g.Questions, 4) }
@@ -202,18 +211,11 @@ func (g *GRPO) answers(set int) ([]Answer, error) {
 	return list, nil
 }
 
-func (g *GRPO) encode(prompt string) (ids []int, err error) {
-	if t := g.Model.Tokenizer; t != nil {
-		ids = t.Encode(prompt, true)
-	} else {
-		for _, b := range []byte(prompt) {
-			ids = append(ids, int(b))
-		}
+func (g *GRPO) encode(prompt string) ([]int, error) {
+	if g.Chat {
+		return g.Model.ChatTokens([]chat.Message{{Role: "user", Content: prompt}}, chat.Options{})
 	}
-	if len(ids) == 0 {
-		err = errors.New("got an empty prompt, want at least one token")
-	}
-	return ids, err
+	return g.Model.Encode(prompt)
 }
 
 func (g *GRPO) decode(ids []int) string {

@@ -88,16 +88,23 @@ func (d DPO) gains(inputs, targets tensor.Tensor) (chosen, rejected tensor.Tenso
 	if err := d.check(); err != nil {
 		panic(&tensor.Error{Op: "train.DPO", Msg: err.Error()})
 	}
-	perToken := d.Kind == "ipo"
-	gain := likelihoods("train.DPO", d.Model, inputs, targets, perToken)
-	if d.Reference != nil {
-		return halves(gain.Sub(likelihoods("train.DPO", d.Reference, inputs, targets, perToken).Detach()))
+	checkPairs("train.DPO", inputs, targets)
+	return halves(gains(d.Model, d.Reference, inputs, targets, d.Kind == "ipo"))
+}
+
+// gains are how much likelier each row is than for the reference, which is the model without its adapters if
+// it is nil: f32 [rows], in nats, a token's on average if perToken.
+func gains(m, reference Scorer, inputs, targets tensor.Tensor, perToken bool) tensor.Tensor {
+	of := func(m Scorer) tensor.Tensor {
+		return overTokens(m.Losses(inputs, targets).Cast(dtype.F32), targets, perToken)
+	}
+	now := of(m)
+	if reference != nil {
+		return now.Sub(of(reference).Detach())
 	}
 	var before tensor.Tensor
-	tensor.Within(lora.With(scope.Context()), func() {
-		before = likelihoods("train.DPO", d.Model, inputs, targets, perToken).Detach()
-	})
-	return halves(gain.Sub(before))
+	tensor.Within(lora.With(scope.Context()), func() { before = of(m).Detach() })
+	return now.Sub(before)
 }
 
 func (d DPO) check() error {
@@ -194,15 +201,9 @@ func toTheEnd(inputs, targets tensor.Tensor) tensor.Tensor {
 	return tensor.Where(counts, targets, tensor.Where(later, next, data.Ignored))
 }
 
-// likelihoods are the logarithms of each row's probability, f32 [rows], of a token's on average if perToken.
-func likelihoods(op string, m Scorer, inputs, targets tensor.Tensor, perToken bool) tensor.Tensor {
-	checkPairs(op, inputs, targets)
-	return overTokens(m.Losses(inputs, targets).Cast(dtype.F32), targets, perToken)
-}
-
 func checkPairs(op string, inputs, targets tensor.Tensor) {
 	if inputs.Rank() != 2 || targets.Rank() != 2 || inputs.Len(0)%2 != 0 {
-		panic(&tensor.Error{Op: op, Msg: fmt.Sprintf("got inputs %v and targets %v, want [2·pairs T]: chosen answers, then the rejected ones", inputs.Shape(), targets.Shape())})
+		panic(&tensor.Error{Op: op, Msg: fmt.Sprintf("got inputs %v and targets %v, want [2·pairs T]: chosen answers, then the rejected ones, or of KTO answers, then those to other prompts", inputs.Shape(), targets.Shape())})
 	}
 }
 

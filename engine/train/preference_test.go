@@ -3,13 +3,16 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -17,11 +20,22 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// scores is a model that says the same whatever it is asked.
-type scores struct{ at *tensor.Tensor }
+// scores is a model that says the same whatever it is asked, and of half of the inputs that half.
+type scores struct {
+	at     *tensor.Tensor
+	inputs tensor.Tensor
+}
 
-func (s scores) Losses(_, targets tensor.Tensor) tensor.Tensor {
-	return tensor.CrossEntropy(*s.at, targets, tensor.CrossEntropyOptions{PerRow: true})
+func (s scores) Losses(inputs, targets tensor.Tensor) tensor.Tensor {
+	at := *s.at
+	if n := inputs.Len(0); n < at.Len(0) {
+		from := 0
+		if !slices.Equal(inputs.Ints(), s.inputs.Slice(0, 0, n).Ints()) {
+			from = n
+		}
+		at = at.Slice(0, from, from+n)
+	}
+	return tensor.CrossEntropy(at, targets, tensor.CrossEntropyOptions{PerRow: true})
 }
 
 func (s scores) Logits(tensor.Tensor) tensor.Tensor { return *s.at }
@@ -54,7 +68,7 @@ func TestPreferencesAgreeWithTRL(t *testing.T) {
 		inputs, targets := tensor.From(c.Inputs), tensor.From(c.Targets)
 		shape := append(inputs.Shape(), file.Vocab)
 		at, before := tensor.From(c.Scores, shape...).Param(), tensor.From(c.Reference, shape...)
-		m, reference := scores{&at}, scores{&before}
+		m, reference := scores{&at, inputs}, scores{&before, inputs}
 		models := map[string]Model{
 			"sigmoid":           DPO{Model: m, Reference: reference},
 			"sigmoid 0.5":       DPO{Model: m, Reference: reference, Beta: 0.5, Kind: "sigmoid"},
@@ -62,6 +76,8 @@ func TestPreferencesAgreeWithTRL(t *testing.T) {
 			"robust":            DPO{Model: m, Reference: reference, Beta: 0.3, Smoothing: 0.2, Kind: "robust"},
 			"hinge":             DPO{Model: m, Reference: reference, Beta: 0.2, Kind: "hinge"},
 			"ipo":               DPO{Model: m, Reference: reference, Beta: 0.4, Kind: "ipo"},
+			"kto":               KTO{Model: m, Reference: reference},
+			"kto weighted":      KTO{Model: m, Reference: reference, Beta: 0.3, Desirable: 1.5, Undesirable: 0.75},
 			"orpo":              ORPO{Model: m},
 			"orpo with prompts": ORPO{Model: m, Beta: 0.5, Prompts: true},
 			"forward":           Distill{Model: m, Teacher: reference},
@@ -71,7 +87,11 @@ func TestPreferencesAgreeWithTRL(t *testing.T) {
 		}
 		for _, want := range c.Losses {
 			compared++
-			loss := models[want.Name].Loss(inputs, targets)
+			said := targets
+			if strings.HasPrefix(want.Name, "kto") { // every other answer of the first half is not wanted
+				said = tensor.From(unwanted(c.Targets))
+			}
+			loss := models[want.Name].Loss(inputs, said)
 			if got := loss.Item(); !(math.Abs(got-want.Loss) <= 1e-5*max(1, math.Abs(want.Loss))) {
 				t.Errorf("case %d, %s: got %g, want %g", i, want.Name, got, want.Loss)
 			}
@@ -81,9 +101,23 @@ func TestPreferencesAgreeWithTRL(t *testing.T) {
 			}
 		}
 	}
-	if compared < 36 {
+	if compared < 42 {
 		t.Errorf("%d losses were compared", compared)
 	}
+}
+
+// unwanted marks every other row of the first half as not wanted.
+func unwanted(targets [][]int) [][]int {
+	all := slices.Clone(targets)
+	for i := 1; i < len(all)/2; i += 2 {
+		all[i] = slices.Clone(all[i])
+		for t, id := range all[i] {
+			if id != data.Ignored {
+				all[i][t] = id + data.Unwanted
+			}
+		}
+	}
+	return all
 }
 
 // preferences are pairs whose chosen answer goes on with the letter before, and whose rejected one with z.
@@ -175,18 +209,62 @@ func TestPreferencesRefuse(t *testing.T) {
 	b, _ := preferences{2}.Batch(0)
 	odd := b.Inputs.Slice(0, 0, 3)
 	for want, f := range map[string]func(){
-		"no adapter":              func() { DPO{Model: m}.Loss(b.Inputs, b.Targets) },
-		`"whole" trains weights`:  func() { DPO{Model: full}.Loss(b.Inputs, b.Targets) },
-		`kind "kto"`:              func() { DPO{Model: m, Reference: m, Kind: "kto"}.Loss(b.Inputs, b.Targets) },
-		"beta -1":                 func() { DPO{Model: m, Reference: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
-		"smoothing of 0.5":        func() { DPO{Model: m, Reference: m, Smoothing: 0.5}.Loss(b.Inputs, b.Targets) },
-		"smoothing of 0.1 for ip": func() { DPO{Model: m, Reference: m, Smoothing: 0.1, Kind: "ipo"}.Loss(b.Inputs, b.Targets) },
-		"train.ORPO: got beta -1": func() { ORPO{Model: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
-		"inputs [3 3]":            func() { ORPO{Model: m}.Loss(odd, odd) },
+		"no adapter":               func() { DPO{Model: m}.Loss(b.Inputs, b.Targets) },
+		`"whole" trains weights`:   func() { DPO{Model: full}.Loss(b.Inputs, b.Targets) },
+		`kind "kto"`:               func() { DPO{Model: m, Reference: m, Kind: "kto"}.Loss(b.Inputs, b.Targets) },
+		"beta -1":                  func() { DPO{Model: m, Reference: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
+		"smoothing of 0.5":         func() { DPO{Model: m, Reference: m, Smoothing: 0.5}.Loss(b.Inputs, b.Targets) },
+		"smoothing of 0.1 for ip":  func() { DPO{Model: m, Reference: m, Smoothing: 0.1, Kind: "ipo"}.Loss(b.Inputs, b.Targets) },
+		"train.KTO: got beta -1":   func() { KTO{Model: m, Reference: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
+		"undesirable weight NaN":   func() { KTO{Model: m, Reference: m, Undesirable: math.NaN()}.Loss(b.Inputs, b.Targets) },
+		"train.KTO: the model has": func() { KTO{Model: m}.Loss(b.Inputs, b.Targets) },
+		"train.ORPO: got beta -1":  func() { ORPO{Model: m, Beta: -1}.Loss(b.Inputs, b.Targets) },
+		"inputs [3 3]":             func() { ORPO{Model: m}.Loss(odd, odd) },
 	} {
 		if err := tensor.Try(f); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// Records of answers that are wanted or not become batches that an adapter learns from: those that are not
+// become less likely, by the data's own order the same in any process.
+func TestKTOOfRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	var lines strings.Builder
+	for i, answer := range []string{" yes", " no, never", " yes", " no", " yes, yes"} {
+		fmt.Fprintf(&lines, `{"prompt": "say %d:", "completion": %q, "label": %v}`+"\n", i, answer, strings.Contains(answer, "yes"))
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	records, err := data.ReadRecords(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequences, err := data.Tokens{}.Of(t.Context(), records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 48, Seed: 1})
+	a, err := lora.Inject(m, lora.Config{Rank: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Run(t.Context(), KTO{Model: m, Beta: 1}, sequences.Padded(2), Options{Steps: 60, LR: optim.Constant(1e-2), Params: a.Params()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := sequences.Padded(5).Batch(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := b.Targets.Ge(data.Unwanted)
+	each := gains(m, nil, b.Inputs, tensor.Where(marked, b.Targets.Sub(data.Unwanted), b.Targets), true).Slice(0, 0, 5)
+	not := marked.Cast(dtype.F32).Max(1).Slice(0, 0, 5)
+	worst, best := tensor.Where(not.Eq(0), each, 99).Min().Item(), tensor.Where(not.Eq(1), each, -99).Max().Item()
+	if h.Loss[0] != 0.5 || not.Sum().Item() != 2 || !(worst > best+0.5) {
+		t.Errorf("the loss begins at %g, and a token of a wanted answer has gained %g nats, of others %g", h.Loss[0], worst, best)
 	}
 }
 

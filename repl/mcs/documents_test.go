@@ -58,6 +58,10 @@ func examples() map[string]documented {
 		"client = openai.OpenAI(":                           {not: "is Python: TestServeClient runs such a client"},
 		"mcs chat Qwen2.5-0.5B-Instruct --adapter":          {not: "TestHelpExamples and TestServeStarts run all of these commands"},
 		"output = \"tuned\"":                                {not: "TestTrain runs such a job"},
+		"output = \"counted\"":                              {not: "TestTrain runs such a job"},
+		`{"task": "facts"`:                                  {not: "TestEvalTasks and TestHelpExamples run such a file"},
+		"import json, mlflow":                               {not: "is Python, for a package of PyPI"},
+		"package rewards":                                   {not: "TestTrain runs such a file"},
 	}
 }
 

@@ -25,6 +25,7 @@ type evalOptions struct {
 	modelFlags
 	window, stride int
 	json           bool
+	tasks          string
 }
 
 // usualWindow is the window where the model's context is longer, or not known.
@@ -33,19 +34,26 @@ const usualWindow = 2048
 func evalCommand() *cobra.Command {
 	var o evalOptions
 	cmd := &cobra.Command{
-		Use:   "eval MODEL FILE…",
-		Short: "Measure how well a model predicts texts: loss, perplexity, bits a byte",
+		Use:   "eval MODEL [FILE…] [--tasks FILE]",
+		Short: "Measure how well a model predicts texts, and what it answers",
 		Long: `eval reads each text in windows that overlap, counts each token once, in the first window that has it, and prints a line for
 each file: the loss, which is the mean cross-entropy of a token in nats; the perplexity, e to the loss; and the bits that a
 byte of the text takes, by which models with different tokenizers compare. The first token of the text is not predicted.
 
 Without overlap (--stride as --window) the first token of each window is not either, and those after it are predicted from little.
 
+With --tasks it asks the rows of a file, lines of JSON, and prints a line for each task, with standard errors. A row has the name of its task and
+  prompt, choices, answer      which of the choices is likeliest to follow, as a whole (acc), by the character (acc_norm): the answer is its number from 0
+  prompt, completion           whether the completion is what the model would say (acc), and how likely it is (perplexity)
+  prompt, answer               whether what the model writes, up to stop (a line's end) or tokens (32), is the answer (exact_match)
+  text                         how well all of it is predicted, by the word and the byte
+Numbers are those of lm-evaluation-harness for the same rows; the error of a perplexity is a first-order one. An example is examples/tasks.jsonl.
+
 ` + aboutModels,
-		Example: "  mcs eval Qwen2.5-0.5B-Instruct story.txt notes.txt\n  mcs eval Qwen2.5-0.5B-Instruct story.txt --adapter tuned/adapter --window 64 --stride 16 --json",
+		Example: "  mcs eval Qwen2.5-0.5B-Instruct story.txt notes.txt\n  mcs eval Qwen2.5-0.5B-Instruct story.txt --adapter tuned/adapter --window 64 --stride 16 --json\n  mcs eval Qwen2.5-0.5B-Instruct --tasks tasks.jsonl",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return errors.New("eval: got no file, takes a model and one text or more")
+			if len(args) < 1 || len(args) < 2 && o.tasks == "" {
+				return errors.New("eval: got no file, takes a model and one text or more, or --tasks")
 			}
 			return nil
 		},
@@ -54,7 +62,8 @@ Without overlap (--stride as --window) the first token of each window is not eit
 	o.add(cmd)
 	cmd.Flags().IntVar(&o.window, "window", 0, fmt.Sprintf("read `N` tokens at once; 0: the model's context, at most %d", usualWindow))
 	cmd.Flags().IntVar(&o.stride, "stride", 0, "begin the next window `N` tokens later; 0: half a window")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object for each file")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object for each file and task")
+	cmd.Flags().StringVar(&o.tasks, "tasks", "", "ask the tasks of `FILE`, lines of JSON")
 	return cmd
 }
 
@@ -69,6 +78,13 @@ func (o *evalOptions) run(cmd *cobra.Command, name string, files []string) error
 	for i, file := range files {
 		var err error
 		if texts[i], err = data.ReadText(file); err != nil {
+			return fmt.Errorf("eval: %w", err)
+		}
+	}
+	var tasks []*task
+	if o.tasks != "" {
+		var err error
+		if tasks, err = readTasks(o.tasks); err != nil {
 			return fmt.Errorf("eval: %w", err)
 		}
 	}
@@ -88,6 +104,16 @@ func (o *evalOptions) run(cmd *cobra.Command, name string, files []string) error
 		}
 		e.File = file
 		e.print(o.json)
+	}
+	shown, bar := progressing(ctx)
+	defer bar.Finish()
+	for _, t := range tasks {
+		r, err := t.run(&evaluator{shown, m, o.window})
+		bar.Finish()
+		if err != nil {
+			return gaveUp(ctx, fmt.Errorf("eval: %s: task %s: %w", o.tasks, t.name, err), exitFailed)
+		}
+		r.print(o.json)
 	}
 	return nil
 }

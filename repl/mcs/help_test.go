@@ -56,6 +56,13 @@ func TestHelpExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	tasks, err := os.ReadFile("../../examples/tasks.jsonl")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "tasks.jsonl"), tasks, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	ran := 0
 	var each func(c *cobra.Command)
 	each = func(c *cobra.Command) {

@@ -28,7 +28,8 @@ func trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train FILE.toml",
 		Short: "Train a model as a file says",
-		Long: `train trains a model as a TOML file says, without a notebook: an adapter (LoRA) or all weights, on records or a text.
+		Long: `train trains a model as a TOML file says, without a notebook: an adapter (LoRA) or all weights, on records or a text,
+on preferences (DPO, ORPO, KTO), by rewards that are Go functions (GRPO), or by a teacher (distillation).
 It says what it will do, shows a live line, and writes into the output folder that the file names: the adapter as PEFT
 reads it, or the model; checkpoints, and a log.
 

@@ -48,15 +48,28 @@ func tuningFiles(t *testing.T) string {
 	}
 	return writeFiles(t, map[string]string{
 		"job.toml": tuningJob, "train.jsonl": records.String(),
-		"pairs.jsonl": `{"prompt": "say ", "chosen": "yes", "rejected": "no"}` + "\n" + `{"prompt": "say ", "chosen": "aye", "rejected": "nay"}` + "\n",
-		"bad.jsonl":   `{"text": "a"}` + "\n{\n",
-		"plain.txt":   strings.Repeat("func add(a, b int) int { return a + b }\n", 20),
-		"wrong.toml":  strings.Replace(tuningJob, "rank", "rnak", 1),
+		"pairs.jsonl":  `{"prompt": "say ", "chosen": "yes", "rejected": "no"}` + "\n" + `{"prompt": "say ", "chosen": "aye", "rejected": "nay"}` + "\n",
+		"labels.jsonl": `{"prompt": "say ", "completion": "yes", "label": true}` + "\n" + `{"prompt": "say ", "completion": "no", "label": false}` + "\n",
+		"rewards.go": "// Rewards of a job.\npackage rewards\n\nimport \"strings\"\n\n// Vowels counts.\nfunc Vowels(prompt, answer string) float64 { return float64(count(answer)) }\n\n" +
+			"func Right(_, answer, completion string) float64 {\n\tif completion == \"\" {\n\t\tpanic(\"no completion\")\n\t}\n\tif strings.Contains(answer, completion) {\n\t\treturn 1\n\t}\n\treturn 0\n}\n\nfunc count(s string) int { return strings.Count(s, \"a\") }\n",
+		"typo.go":       "package rewards\n\nfunc Short(prompt, answer string) float64 { return len(answer) }\n",
+		"odd.go":        "package rewards\n\nfunc Short(answer string) float64 { return 1 }\n",
+		"none.go":       "package rewards\n\nfunc short(prompt, answer string) float64 { return 1 }\n",
+		"wild.go":       "package rewards\n\nfunc Far(prompt, answer string) float64 {\n\treturn float64(answer[100])\n}\n",
+		"prompts.jsonl": `{"prompt": "one"}` + "\n" + `{"prompt": "two"}` + "\n",
+		"bad.jsonl":     `{"text": "a"}` + "\n{\n",
+		"plain.txt":     strings.Repeat("func add(a, b int) int { return a + b }\n", 20),
+		"wrong.toml":    strings.Replace(tuningJob, "rank", "rnak", 1),
 	})
 }
 
 // TestTrain: a job from a file, and what is said about files that cannot be.
 func TestTrain(t *testing.T) {
+	const grpo = " -p train.method=grpo -p train.steps=2 -p grpo.group=3 -p grpo.tokens=5 -p data.share=0.0 -p eval.best=false -p eval.every=0 -p grpo.rewards="
+	other, err := filepath.Abs("../../engine/llm/testdata/chat")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, args     string
 		stdout, stderr string // as a .mcs file would expect it
@@ -80,7 +93,22 @@ func TestTrain(t *testing.T) {
 		{"a text", "job.toml -p data.train=plain.txt -p data.length=16 -p train.steps=2", "...\ndata   plain.txt · 680 tokens, [..]\n...\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
 		{"preferences", "job.toml -p data.train=pairs.jsonl -p data.share=0.0 -p eval.best=false -p train.method=dpo -p train.steps=2",
 			"...\ntrain  an adapter by DPO · 2 steps [..]\n...\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
-		{"no answers to prefer", "job.toml -p train.method=orpo", "", "...\nmcs: train.jsonl: got records of kind completion for train.method \"orpo\"[..]", 2, ""},
+		{"no answers to prefer", "job.toml -p train.method=orpo", "", "...\nmcs: train.jsonl: got records of kind completion for train.method \"orpo\", want one of [preference]", 2, ""},
+		{"answers that are wanted or not", "job.toml -p data.train=labels.jsonl -p data.share=0.0 -p eval.best=false -p train.method=kto -p train.steps=2 -p kto.undesirable=1.5",
+			"...\ndata   labels.jsonl · 2 sequences[..]\ntrain  an adapter by KTO · 2 steps [..]\n...\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
+		{"learning labels by LoRA", "job.toml -p data.train=labels.jsonl", "", "...\nmcs: labels.jsonl: got records of kind unpaired for train.method \"lora\", want one of [text completion chat]", 2, ""},
+		{"rewards", "job.toml" + grpo + "rewards.go", "...\ndata   train.jsonl · 40 prompts, 4 a step, 3 answers of at most 5 tokens to each\ntrain  an adapter by GRPO · 2 steps [..]\n...\nreward [..] at first, [..] at the end\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
+		{"rewards, dry", "job.toml" + grpo + "rewards.go --dry-run", "...\nmemory  [..]\n...\ntime    [..] for 2 steps[..]\n...", "...", 0, "none"},
+		{"rewards of prompts alone", "job.toml" + grpo + "rewards.go -p data.train=prompts.jsonl -p data.text=prompt", "", "...\nmcs: rewards.go:11:3: panic: no completion\n...", 2, ""},
+		{"a reward with a mistake", "job.toml" + grpo + "typo.go", "", "mcs: typo.go:3:52: cannot use len(answer) [..]\n...", 2, ""},
+		{"a function that is no reward", "job.toml" + grpo + "odd.go", "", "mcs: odd.go: Short is a func(answer string) float64, want func(prompt, answer string) float64[..]", 2, ""},
+		{"no reward", "job.toml" + grpo + "none.go", "", "mcs: none.go has no exported function, want func Name(prompt, answer string) float64", 2, ""},
+		{"a reward that panics", "job.toml" + grpo + "wild.go", "", "...\nmcs: wild.go:4:2: panic: runtime error: index out of range [100] with length [..]\n...", 2, ""},
+		{"no file of rewards", "job.toml" + grpo + "away.go", "", "mcs: grpo.rewards: [..]away.go[..]", 2, ""},
+		{"a teacher", "job.toml -p train.method=distill -p distill.teacher=tiny -p distill.hard=0.5 -p train.steps=2", "...\ntrain  an adapter by distillation · 2 steps [..]\n...\nsaved out/adapter", "...", 0, "adapter checkpoints log.jsonl tensorboard"},
+		{"a teacher, dry", "job.toml -p train.method=distill -p distill.teacher=tiny --dry-run", "...\nmemory  [..]\n...", "...", 0, "none"},
+		{"a teacher of another vocabulary", "job.toml -p train.method=distill -p distill.teacher=" + other, "", "mcs: distill.teacher: [..]chat has [..] tokens and tiny has 256, want one vocabulary", 2, ""},
+		{"no such teacher", "job.toml -p train.method=distill -p distill.teacher=away", "", "mcs: distill.teacher: [..]away[..]", 2, ""},
 		{"the example", "--example", "...\n[train]\n# method = \"lora\" [..]\n...", "", 0, ""},
 		{"a wrong key", "wrong.toml", "", "mcs: wrong.toml:11:1: unknown key lora.rnak; did you mean lora.rank?", 2, ""},
 		{"a wrong key of the command line", "job.toml -p lora.rnak=3", "", "mcs: -p lora.rnak=3: unknown key lora.rnak; did you mean lora.rank?", 2, ""},

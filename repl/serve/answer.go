@@ -86,7 +86,7 @@ func newAnswer(q *question, words words, jobs []*job, w http.ResponseWriter) *an
 	for range jobs {
 		c := &choice{}
 		if q.form != nil {
-			c.caller = &caller{form: q.form, must: q.forced}
+			c.caller = &caller{form: q.form, tools: q.tools, must: q.forced, begin: q.begin}
 		}
 		a.choices = append(a.choices, c)
 	}

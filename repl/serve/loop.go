@@ -81,7 +81,7 @@ func (s *server) grow(ctx context.Context) {
 			for g, j := range running {
 				if err != nil {
 					j.fail(err)
-				} else {
+				} else if g.Token.ID >= 0 || g.End != "" { // its prompt is read
 					j.put(g.Read, g.Token, g.End, nil)
 				}
 				if g.End != "" {

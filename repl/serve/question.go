@@ -63,6 +63,8 @@ type question struct {
 	grammar *grammar.Grammar // of the answer; nil: any text
 	form    *callForm        // of calls of tools; nil where there are none
 	forced  bool             // the answer is a call
+	begin   string           // what stands before it
+	tools   []tool
 }
 
 type streaming struct {
@@ -163,7 +165,7 @@ func (q *question) readMessages(m *llm.Model) error {
 		return wrong("messages", "%v", err)
 	}
 	if q.forced && m.Tokenizer != nil {
-		ids = append(ids, m.Tokenizer.Encode(q.form.begin, false)...)
+		ids = append(ids, m.Tokenizer.Encode(q.begin, false)...)
 	}
 	q.prompts = []asked{{ids: ids}}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/llm"
@@ -102,9 +103,49 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// mistralNewTemplate and deepseekTemplate write calls as those of 2025 do: the name stands before the JSON.
+const (
+	mistralNewTemplate = `{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% else %}[INST]{{ m.content }}[/INST]{% endif %}{% endfor %}`
+	deepseekTemplate   = `{% for m in messages %}{% if m.tool_calls %}<｜tool▁calls▁begin｜>{% for c in m.tool_calls %}<｜tool▁call▁begin｜>{{ c.function.name }}<｜tool▁sep｜>{{ c.function.arguments | tojson }}<｜tool▁call▁end｜>{% endfor %}<｜tool▁calls▁end｜>{% else %}{{ m.content }}{% endif %}{% endfor %}`
+)
+
+// TestToolsOutsideOfJSON: where the name of a function is no part of the JSON, one function can be required;
+// where nothing is JSON, none.
+func TestToolsOutsideOfJSON(t *testing.T) {
+	const tools = `[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"warm": {"type": "boolean"}}, "required": ["warm"]}}}, {"type": "function", "function": {"name": "now"}}]`
+	for name, c := range map[string]struct {
+		template string
+		named    bool
+	}{"mistral": {mistralNewTemplate, true}, "deepseek": {deepseekTemplate, true}, "qwen3.5": {real(t, "qwen3_5_think"), false}, "glm4moe": {real(t, "glm4moe"), false}} {
+		at, stop := start(t, Options{Name: "m", Model: templated(t, c.template)})
+		ask := func(choice string) (int, reply) {
+			return post(t, at+"/v1/chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a fox"}], "temperature": 1, "seed": 3, "max_tokens": 40, "tools": `+tools+`, "tool_choice": `+choice+"}")
+		}
+		if status, r := ask(`"auto"`); status != http.StatusOK || r.Choices[0].Message.Calls != nil {
+			t.Errorf("%s, auto: got %d %+v", name, status, r)
+		}
+		if status, r := ask(`"required"`); status != http.StatusBadRequest || r.Error.Param != "tool_choice" {
+			t.Errorf("%s, required: got %d %+v", name, status, r)
+		}
+		status, r := ask(`{"type": "function", "function": {"name": "weather"}}`)
+		if !c.named {
+			if status != http.StatusBadRequest || r.Error.Param != "tool_choice" {
+				t.Errorf("%s, a function: got %d %+v", name, status, r)
+			}
+		} else if status != http.StatusOK || len(r.Choices[0].Message.Calls) != 1 || r.Choices[0].Message.Calls[0].Function.Name != "weather" ||
+			!slices.Contains([]string{`{"warm":true}`, `{"warm":false}`}, r.Choices[0].Message.Calls[0].Function.Arguments) {
+			t.Errorf("%s, a function: got %d %+v", name, status, r)
+		}
+		stop()
+	}
+}
+
 // TestCalls: calls are found in answers that come in parts, and other texts pass at once.
 func TestCalls(t *testing.T) {
-	hermes, mistral, llama := &callForms[0], &callForms[1], &callForms[2]
+	hermes, mistral, llama, mistralNew, deepseek, coder, glm := &callForms[0], &callForms[1], &callForms[2], &callForms[3], &callForms[4], &callForms[5], &callForms[6]
+	var f, g tool
+	f.Function.Name, f.Function.Parameters = "f", json.RawMessage(`{"properties": {"b": {"type": "string"}}}`)
+	g.Function.Name = "g"
 	for _, c := range []struct {
 		form             *callForm
 		text, want, open string // open is what passes before the end
@@ -117,10 +158,16 @@ func TestCalls(t *testing.T) {
 		{mistral, "no [1]", "no [1]", "no [1]", nil},
 		{llama, "\n{\"name\": \"f\", \"parameters\": {\"a\": \"b\"}}; {\"name\": \"g\", \"parameters\": {}}", "", "", []string{`f{"a":"b"}`, "g{}"}},
 		{llama, `{"a": 1}`, `{"a": 1}`, "", nil},
+		{mistralNew, `f{"b": "x", "a": {"c": 1}}g{}`, "", "", []string{`f{"b":"x","a":{"c":1}}`, "g{}"}},
+		{mistralNew, "go on", "go on", "go on", nil},
+		{mistralNew, `f{"b": `, `f{"b": `, "", nil},
+		{deepseek, `so <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": [1]}<｜tool▁call▁end｜><｜tool▁call▁begin｜>g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`, "so ", "so ", []string{`f{"a":[1]}`, "g{}"}},
+		{coder, "so\n<tool_call>\n<function=f>\n<parameter=b>\n12\n</parameter>\n<parameter=a>\n{\"c\": 1}\n</parameter>\n<parameter=d>\ntwo\nlines\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=g>\n</function>\n</tool_call>", "so\n", "so\n", []string{`f{"b":"12","a":{"c": 1},"d":"two\nlines"}`, "g{}"}},
+		{glm, "\n<tool_call>f\n<arg_key>b</arg_key>\n<arg_value>true</arg_value>\n<arg_key>a</arg_key>\n<arg_value>true</arg_value>\n</tool_call><tool_call>g\n</tool_call>", "\n", "\n", []string{`f{"b":"true","a":true}`, "g{}"}},
 	} {
-		r, text := &caller{form: c.form}, ""
-		for _, b := range []byte(c.text) {
-			part, _ := r.take(string(b), false)
+		r, text := &caller{form: c.form, tools: []tool{f, g}}, ""
+		for _, char := range c.text {
+			part, _ := r.take(string(char), false)
 			text += part
 		}
 		open := text

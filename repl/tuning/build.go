@@ -24,11 +24,18 @@ const tiny = 1e-30
 // Tiny as model.path is a small model with random weights, which reads bytes: to try a file out.
 const Tiny = "tiny"
 
-// model loads the model.
-func (c *Config) model(ctx context.Context) (m *llm.Model, err error) {
-	if c.Model.Path == Tiny {
-		m = llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed})
-	} else if m, err = llm.Load(ctx, c.at(c.Model.Path)); err != nil {
+// load loads a model.
+func (c *Config) load(ctx context.Context, path string) (*llm.Model, error) {
+	if path == Tiny {
+		return llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed}), nil
+	}
+	return llm.Load(ctx, c.at(path))
+}
+
+// model loads the model that is trained.
+func (c *Config) model(ctx context.Context) (*llm.Model, error) {
+	m, err := c.load(ctx, c.Model.Path)
+	if err != nil {
 		return nil, err
 	}
 	m.Config.Checkpoint = c.Model.Checkpoint
@@ -126,15 +133,9 @@ func (c *Config) windows(_ context.Context, m *llm.Model, path, _ string, share 
 // records reads a dataset; share of it is for evaluations.
 func (c *Config) records(ctx context.Context, m *llm.Model, path, split string, share float64) (fit, rest data.Source, err error) {
 	d := c.Data
-	set, err := data.Records{
-		Config: d.Config, Split: split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
-		Text: d.Text, Prompt: d.Prompt, Completion: d.Completion, Messages: d.Messages, Chosen: d.Chosen, Rejected: d.Rejected,
-	}.Read(path)
+	set, err := c.dataset(path, split)
 	if err != nil {
 		return nil, nil, err
-	}
-	if preferences := c.preferences(); preferences != (set.Kind == data.PreferenceKind) {
-		return nil, nil, fmt.Errorf("%s: got records of kind %s for train.method %q: dpo and orpo want preferences, and only these do", path, set.Kind, cmp.Or(c.Train.Method, "lora"))
 	}
 	tokens := data.Tokens{Model: m, Length: d.Length, Prompts: d.Prompts, Wrap: d.Wrap, Chat: d.Chat}
 	if d.Cache {
@@ -165,17 +166,59 @@ func (c *Config) records(ctx context.Context, m *llm.Model, path, split string, 
 	return rows(first), rows(second), nil
 }
 
-func (c *Config) preferences() bool { return c.Train.Method == "dpo" || c.Train.Method == "orpo" }
-
-// trained is what the run trains: the model, or its loss over preferences.
-func (c *Config) trained(m *llm.Model) train.Model {
-	switch c.Train.Method {
-	case "dpo":
-		return train.DPO{Model: m, Beta: c.Train.Beta}
-	case "orpo":
-		return train.ORPO{Model: m, Beta: c.Train.Beta}
+// dataset opens records of a kind from which the method learns.
+func (c *Config) dataset(path, split string) (*data.Dataset, error) {
+	d := c.Data
+	set, err := data.Records{
+		Config: d.Config, Split: split, Kind: data.Kind(d.Kind), SkipBad: d.SkipBad,
+		Text: d.Text, Prompt: d.Prompt, Completion: d.Completion, Messages: d.Messages, Chosen: d.Chosen, Rejected: d.Rejected,
+	}.Read(path)
+	if err != nil {
+		return nil, err
 	}
-	return m
+	if m := c.method(); !slices.Contains(m.kinds, set.Kind) {
+		return nil, fmt.Errorf("%s: got records of kind %s for train.method %q, want one of %v", path, set.Kind, cmp.Or(c.Train.Method, "lora"), m.kinds)
+	}
+	return set, nil
+}
+
+// A method is a way of training.
+type method struct {
+	does  string      // what it trains, in words
+	kinds []data.Kind // of records from which it learns
+	// model is what the run trains: a loss of the model, which may be the data as well; nil: the model.
+	model func(ctx context.Context, c *Config, m *llm.Model) (train.Model, error)
+}
+
+// method is the way that the file names.
+func (c *Config) method() method {
+	texts, pairs := []data.Kind{data.TextKind, data.CompletionKind, data.ChatKind}, []data.Kind{data.PreferenceKind}
+	loss := func(of func(m *llm.Model) train.Model) func(context.Context, *Config, *llm.Model) (train.Model, error) {
+		return func(_ context.Context, _ *Config, m *llm.Model) (train.Model, error) { return of(m), nil }
+	}
+	return map[string]method{
+		"full": {"all weights", texts, nil},
+		"lora": {"an adapter", texts, nil},
+		"dpo":  {"an adapter by DPO", pairs, loss(func(m *llm.Model) train.Model { return train.DPO{Model: m, Beta: c.Train.Beta} })},
+		"orpo": {"an adapter by ORPO", pairs, loss(func(m *llm.Model) train.Model { return train.ORPO{Model: m, Beta: c.Train.Beta} })},
+		"kto": {"an adapter by KTO", []data.Kind{data.UnpairedKind}, loss(func(m *llm.Model) train.Model {
+			return train.KTO{Model: m, Beta: c.Train.Beta, Desirable: c.KTO.Desirable, Undesirable: c.KTO.Undesirable}
+		})},
+		"grpo":    {"an adapter by GRPO", texts[:2], asked},
+		"distill": {"an adapter by distillation", texts, taught},
+	}[cmp.Or(c.Train.Method, "lora")]
+}
+
+// taught is a model that learns from a teacher.
+func taught(ctx context.Context, c *Config, m *llm.Model) (train.Model, error) {
+	teacher, err := c.load(ctx, c.Distill.Teacher)
+	if err != nil {
+		return nil, fmt.Errorf("distill.teacher: %w", err)
+	}
+	if a, b := m.Config.Vocab, teacher.Config.Vocab; a != b {
+		return nil, fmt.Errorf("distill.teacher: %s has %d tokens and %s has %d, want one vocabulary", c.Distill.Teacher, b, c.Model.Path, a)
+	}
+	return train.Distill{Model: m, Teacher: teacher, Beta: c.Distill.Beta, Temperature: c.Distill.Temperature, Hard: c.Distill.Hard}, nil
 }
 
 // options are those of the run.

@@ -1,7 +1,7 @@
-// Package tuning trains a model as a file says, without a session: [Read] reads the file, [Open] finds model
+// Package tuning trains a model as a file says, without a notebook: [Read] reads the file, [Open] finds model
 // and data and says what would be done, and [Job.Run] does it.
 //
-// Reading order: config.go (the file), keys.go (what it may say), job.go, build.go.
+// Reading order: config.go (the file), keys.go (what it may say), job.go, build.go, rewards.go.
 package tuning
 
 import (
@@ -60,6 +60,28 @@ type Config struct {
 		Spikes     string  `toml:"spikes"`
 		Beta       float64 `toml:"beta"`
 	} `toml:"train"`
+
+	KTO struct {
+		Desirable   float64 `toml:"desirable"`
+		Undesirable float64 `toml:"undesirable"`
+	} `toml:"kto"`
+
+	GRPO struct {
+		Rewards  string  `toml:"rewards"`
+		Group    int     `toml:"group"`
+		Tokens   int     `toml:"tokens"`
+		Repeat   int     `toml:"repeat"`
+		Clip     float64 `toml:"clip"`
+		ClipHigh float64 `toml:"clip_high"`
+		Kind     string  `toml:"kind"`
+	} `toml:"grpo"`
+
+	Distill struct {
+		Teacher     string  `toml:"teacher"`
+		Beta        float64 `toml:"beta"`
+		Temperature float64 `toml:"temperature"`
+		Hard        float64 `toml:"hard"`
+	} `toml:"distill"`
 
 	LoRA struct {
 		Rank       int     `toml:"rank"`
@@ -186,6 +208,10 @@ func (c *Config) check(path string) error {
 		return fail("got data.share and data.eval or data.eval_split, want one of them")
 	case (c.Eval.Best || c.Eval.Patience != 0) && c.Data.Share == 0 && c.evalPath() == "":
 		return fail("eval.best and eval.patience want data for evaluations: set data.eval, data.eval_split or data.share")
+	case c.Train.Method == "grpo" && c.GRPO.Rewards == "":
+		return fail("grpo.rewards is missing: a Go file with functions that say how good an answer is")
+	case c.Train.Method == "distill" && c.Distill.Teacher == "":
+		return fail("distill.teacher is missing: a folder with a model")
 	case c.Train.Steps != 0 && c.Train.Epochs != 0:
 		return fail("got train.steps and train.epochs, want one of them")
 	}

@@ -29,7 +29,8 @@ func TestExample(t *testing.T) {
 	}
 	key := regexp.MustCompile(`(?m)^(# )?([a-z0-9_]+) = `)
 	other := regexp.MustCompile(`(?m)^# (steps|beta) = .*`) // than the method and the epochs of the example
-	all := key.ReplaceAllString(other.ReplaceAllString(Example, ""), "$2 = ")
+	methods := regexp.MustCompile(`(?s)\[kto\].*\[lora\]`)  // others than that of the example
+	all := key.ReplaceAllString(other.ReplaceAllString(methods.ReplaceAllString(Example, "[lora]"), ""), "$2 = ")
 	c, err := Read(file(t, all), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +74,11 @@ func TestFilesThatCannotBe(t *testing.T) {
 		{"no TOML", good + "[train\n", nil, ":4:"},
 		{"a key twice", good + "output = \"p\"\n", nil, ":4:"},
 		{"a method", good + "train.method = \"loar\"\n", nil, `: got train.method "loar"`},
+		{"no rewards", good + "train.method = \"grpo\"\n", nil, ": grpo.rewards is missing"},
+		{"no teacher", good + "train.method = \"distill\"\n", nil, ": distill.teacher is missing"},
+		{"evaluations of rewards", good + "train.method = \"grpo\"\ngrpo.rewards = \"r.go\"\ndata.share = 0.1\n", nil, `: got data.share and train.method "grpo": it is for lora, full, dpo, orpo, kto, distill`},
+		{"weights without KTO", good + "kto.desirable = 2.0\n", nil, `: got kto.desirable and train.method "lora": it is for kto`},
+		{"a kind of GRPO", good + "train.method = \"grpo\"\ngrpo.kind = \"dr-grpo\"\n", nil, `: got grpo.kind "dr-grpo"; did you mean "dr_grpo"?`},
 		{"a shape", good + "[schedule]\nshape = \"zigzag\"\n", nil, `: got schedule.shape "zigzag", want one of cosine, linear, constant, stable`},
 		{"no model", "output = \"o\"\n", nil, ": model.path is missing"},
 		{"no data", "output = \"o\"\nmodel.path = \"tiny\"\n", nil, ": data.train is missing"},

@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -20,6 +21,7 @@ import (
 type Job struct {
 	config    *Config
 	model     *llm.Model
+	trained   train.Model // the model, or a loss of it
 	fit, eval data.Source
 	options   train.Options
 }
@@ -40,14 +42,22 @@ func Open(ctx context.Context, c *Config, resume bool) (*Job, error) {
 	if j.model, err = c.model(ctx); err != nil {
 		return nil, err
 	}
-	if j.fit, j.eval, err = c.sources(ctx, j.model); err != nil {
+	if j.trained = j.model; c.method().model != nil {
+		if j.trained, err = c.method().model(ctx, c, j.model); err != nil {
+			return nil, err
+		}
+	}
+	if own, ok := j.trained.(data.Source); ok {
+		j.fit = own
+	} else if j.fit, j.eval, err = c.sources(ctx, j.model); err != nil {
 		return nil, err
 	}
 	for _, source := range []data.Source{j.fit, j.eval} { // now, not after an hour of training
 		if source == nil {
 			continue
 		}
-		if _, err := source.Batch(0); err != nil {
+		tensor.Within(ctx, func() { _, err = source.Batch(0) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -76,11 +86,7 @@ func (j *Job) Text() string {
 		}
 		say("eval", "%s · %v · %s every %s", from, j.eval, units.Plural(int64(o.EvalBatches), "batch"), units.Plural(int64(o.EvalEvery), "step"))
 	}
-	what := "all weights"
-	if !c.full() {
-		what = "an adapter" + map[string]string{"dpo": " by DPO", "orpo": " by ORPO"}[c.Train.Method]
-	}
-	say("train", "%s · %s of %s · rate %v · %v", what, units.Plural(int64(o.Steps), "step"), units.Plural(int64(max(1, o.Accumulate)), "batch"), o.LR, o.Optimizer)
+	say("train", "%s · %s of %s · rate %v · %v", c.method().does, units.Plural(int64(o.Steps), "step"), units.Plural(int64(max(1, o.Accumulate)), "batch"), o.LR, o.Optimizer)
 	say("output", "%s", c.at(c.Output))
 	return strings.Join(lines, "\n")
 }
@@ -92,7 +98,7 @@ func (j *Job) Predict(ctx context.Context) (*train.Estimate, error) {
 		nn.Unfreeze(j.model)
 		predict = train.PredictFull
 	}
-	return predict(ctx, j.config.trained(j.model), j.fit, j.options)
+	return predict(ctx, j.trained, j.fit, j.options)
 }
 
 // Run trains, and saves what came of it. It returns what is to be said about it, also with an error: that of
@@ -107,9 +113,12 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 		nn.Unfreeze(j.model)
 		tune = train.Full
 	}
-	tuned, err := tune(ctx, j.config.trained(j.model), j.fit, j.options)
+	tuned, err := tune(ctx, j.trained, j.fit, j.options)
 	if tuned != nil {
 		text = tuned.Text(0)
+		if s, ok := j.trained.(*scored); ok && len(s.Rewarded) > 0 {
+			text += fmt.Sprintf("\nreward %.4g at first, %.4g at the end", s.Rewarded[0], s.Rewarded[len(s.Rewarded)-1])
+		}
 	}
 	var stopped *train.Interrupted
 	var paused *train.Paused

@@ -23,18 +23,19 @@ var Example string
 
 // names are the values of keys that are a choice: none, that of a key that is left out, and the others.
 var names = map[string][]string{
-	"train.method":   {"", "lora", "full", "dpo", "orpo"},
+	"train.method":   {"", "lora", "full", "dpo", "orpo", "kto", "grpo", "distill"},
 	"train.spikes":   {"", "note", "skip", "back"},
 	"optimizer.name": {"", "adamw", "sgd"},
 	"schedule.shape": {"", "cosine", "linear", "constant", "stable"},
 	"model.compute":  {"", "f32", "bf16", "f16"},
-	"data.kind":      {"", "text", "completion", "chat", "preference"},
+	"data.kind":      {"", "text", "completion", "chat", "preference", "unpaired"},
+	"grpo.kind":      {"", "grpo", "dr_grpo"},
 }
 
 // positive are the numbers of which 0 means nothing. Where they are left out they have another value.
 var positive = []string{
 	"data.length", "data.batch", "train.steps", "train.epochs", "train.accumulate", "train.beta", "lora.rank", "lora.alpha", "optimizer.bits",
-	"checkpoints.keep",
+	"checkpoints.keep", "kto.desirable", "kto.undesirable", "grpo.group", "grpo.tokens", "grpo.repeat", "grpo.clip", "grpo.clip_high", "distill.temperature",
 }
 
 // A use says for which values of another key some keys are, each of which may be a section.
@@ -45,8 +46,13 @@ type use struct {
 }
 
 var uses = []use{
-	{[]string{"lora.", "model.bits"}, "train.method", []string{"lora", "dpo", "orpo"}},
-	{[]string{"train.beta"}, "train.method", []string{"dpo", "orpo"}},
+	{[]string{"lora.", "model.bits"}, "train.method", []string{"lora", "dpo", "orpo", "kto", "grpo", "distill"}},
+	{[]string{"train.beta"}, "train.method", []string{"dpo", "orpo", "kto", "grpo"}},
+	{[]string{"kto."}, "train.method", []string{"kto"}},
+	{[]string{"grpo."}, "train.method", []string{"grpo"}},
+	{[]string{"distill."}, "train.method", []string{"distill"}},
+	{[]string{"eval.", "data.eval", "data.eval_split", "data.share", "data.length", "data.pack", "data.wrap", "data.prompts"}, "train.method",
+		[]string{"lora", "full", "dpo", "orpo", "kto", "distill"}},
 	{[]string{"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.bits"}, "optimizer.name", []string{"adamw"}},
 	{[]string{"optimizer.momentum"}, "optimizer.name", []string{"sgd"}},
 	{[]string{"schedule.decay"}, "schedule.shape", []string{"stable"}},

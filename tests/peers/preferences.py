@@ -4,7 +4,7 @@ usage: python tests/peers/preferences.py        (needs torch, trl)
 
 Each case has the scores of a model and of a reference [2·pairs T V], inputs and targets [2·pairs T], and by kind the
 loss and its gradient by the scores. The code that runs is trl's own (DPOTrainer._compute_loss, ORPOTrainer's
-get_batch_logps and odds_ratio_loss, GKDTrainer.generalized_jsd_loss, whose teacher is the reference); conservative DPO, which trl no longer has, is its old line.
+get_batch_logps and odds_ratio_loss, KTOTrainer._compute_loss, GKDTrainer.generalized_jsd_loss, whose teacher is the reference); conservative DPO, which trl no longer has, is its old line.
 """
 import json
 import os
@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 
 import torch
 import torch.nn.functional as F
-from trl import DPOTrainer
+from trl import DPOTrainer, KTOTrainer
 from trl.experimental.gkd import GKDTrainer
 from trl.experimental.orpo import ORPOTrainer
 
@@ -66,6 +66,34 @@ def dpo(kind, beta, smoothing, scores, reference, targets):
     return DPOTrainer._compute_loss(t, model(scores, targets), {"input_ids": ids, "attention_mask": mask, "completion_mask": mask}, False)
 
 
+def kto(beta, desirable, undesirable, scores, reference, targets):
+    """The first half are the answers, every other one unwanted, the second half those to other prompts."""
+    import trl.trainer.kto_trainer as module
+    module.is_peft_model = lambda m: False
+    module.disable_gradient_checkpointing = lambda *a: __import__("contextlib").nullcontext()
+
+    zero = torch.zeros(PAIRS, T)
+
+    def of(scores):  # the two halves have other ids
+        def call(input_ids=None, **_):
+            half = slice(PAIRS, None) if input_ids[0, 0] else slice(0, PAIRS)
+            return SimpleNamespace(log_probs=logps(scores[half], targets[half]), entropy=zero, mean_logits=zero, is_top1=zero.bool(), log_sum_sq_probs=zero)
+        return call
+    t = MagicMock(name="trainer")
+    t.accelerator.device = torch.device("cpu")
+    t.accelerator.gather_for_metrics = lambda x: x
+    t.model = SimpleNamespace(training=True)
+    t.ref_model = of(reference)
+    t.aux_loss_enabled = t.precompute_ref_logps = False
+    t.calculate_KL, t.loss_type, t.beta, t.desirable_weight, t.undesirable_weight = True, "kto", beta, desirable, undesirable
+    t._compute_kl_logps = lambda model, batch: KTOTrainer._compute_kl_logps(t, model, batch)
+    mask = torch.cat([torch.zeros(2 * PAIRS, 1, dtype=torch.long), (targets != -100).long()], 1)
+    ids = torch.zeros(PAIRS, T + 1, dtype=torch.long)
+    batch = {"label": torch.arange(PAIRS) % 2 == 0, "input_ids": ids, "attention_mask": mask[:PAIRS], "completion_mask": mask[:PAIRS],
+             "KL_input_ids": ids + 1, "KL_attention_mask": mask[PAIRS:], "KL_completion_mask": mask[PAIRS:]}
+    return KTOTrainer._compute_loss(t, of(scores), batch, False)
+
+
 def conservative(beta, smoothing, scores, reference, targets):
     gain = (logps(scores, targets) - logps(reference, targets)).sum(1)
     x = beta * (gain[:PAIRS] - gain[PAIRS:])
@@ -102,6 +130,8 @@ def main():
             "robust": lambda s: dpo("robust", 0.3, 0.2, s, reference, targets),
             "hinge": lambda s: dpo("hinge", 0.2, 0.0, s, reference, targets),
             "ipo": lambda s: dpo("ipo", 0.4, 0.0, s, reference, targets),
+            "kto": lambda s: kto(0.1, 1.0, 1.0, s, reference, targets),
+            "kto weighted": lambda s: kto(0.3, 1.5, 0.75, s, reference, targets),
             "orpo": lambda s: orpo(0.1, False, s, inputs, targets),
             "orpo with prompts": lambda s: orpo(0.5, True, s, inputs, targets),
             "forward": lambda s: GKDTrainer.generalized_jsd_loss(s, reference, targets, beta=0),

@@ -74,6 +74,8 @@ func dataSymbols() map[string]reflect.Value {
 		"TableOf":        reflect.ValueOf(data.TableOf),
 		"TextKind":       reflect.ValueOf(data.TextKind),
 		"Tokens":         reflect.ValueOf((*data.Tokens)(nil)),
+		"UnpairedKind":   reflect.ValueOf(data.UnpairedKind),
+		"Unwanted":       reflect.ValueOf(constant.MakeFromLiteral("1073741824", token.INT, 0)),
 		"Windows":        reflect.ValueOf(data.Windows),
 		"WriteIDX":       reflect.ValueOf(data.WriteIDX),
 	}

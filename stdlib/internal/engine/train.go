@@ -28,6 +28,7 @@ func trainSymbols() map[string]reflect.Value {
 		"GoBack":       reflect.ValueOf(train.GoBack),
 		"History":      reflect.ValueOf((*train.History)(nil)),
 		"Interrupted":  reflect.ValueOf((*train.Interrupted)(nil)),
+		"KTO":          reflect.ValueOf((*train.KTO)(nil)),
 		"LoRA":         reflect.ValueOf(train.LoRA),
 		"Model":        reflect.ValueOf((*train.Model)(nil)),
 		"_Model":       reflect.ValueOf((*trainModel)(nil)),
