@@ -41,9 +41,12 @@ var stableLM = family{
 	Family: ggufhub.Family{Type: "stablelm", Partial: 0.25, Architecture: "stablelm", Tells: map[string]string{"use_qkv_bias": "blk.0.attn_q.bias"},
 		Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "use_parallel_residual": "use_parallel_residual"}},
 	class: "StableLmForCausalLM",
+	names: map[string]string{"q_norm": "q_layernorm", "k_norm": "k_layernorm"},
+	rows:  [2]string{"_layernorm.weight", "_layernorm.norms.%d.weight"},
 	read: func(s settings, c *Config) {
-		s.Not("qk_layernorm")
 		s.layerNorm(c, "layer_norm_eps", true)
+		c.QKNorm = s.Bool("qk_layernorm", false)
+		c.HeadQKNorm = c.QKNorm
 		c.QKVBias, c.Parallel = s.Bool("use_qkv_bias", false), s.Bool("use_parallel_residual", false)
 	},
 }

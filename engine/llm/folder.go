@@ -215,12 +215,10 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
-func (p places) vector(name string, _ ...int) tensor.Tensor {
+func (p places) vector(name string, _ float64, _ ...int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}
 }
-
-func (p places) ones(name string, _ ...int) tensor.Tensor { return p.vector(name) }
 
 func (p places) conv(path string, _, _ int, bias bool, _ float64) *nn.Conv {
 	p.layer(path, bias)
@@ -258,6 +256,12 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 				value = p.Value()
 			}
 			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), value})
+			continue
+		}
+		if rows, ok := strings.CutSuffix(p.Name, family.rows[0]); ok && family.rows[0] != "" && p.Value().Rank() == 2 {
+			for i := range p.Value().Len(0) {
+				list = append(list, stored{rows + fmt.Sprintf(family.rows[1], i), p.Value().Select(0, i)})
+			}
 			continue
 		}
 		if parts == nil {

@@ -211,7 +211,7 @@ func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 		if parts[p.Name] {
 			continue
 		}
-		if !want[p.Name] || p.Fixed() {
+		if !want[p.Name] {
 			return nil, nil, fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
 		}
 		delete(want, p.Name)

@@ -169,7 +169,7 @@ func fractions(list ...float64) (all []json.Number) {
 
 // hiddenAct is the name of an activation in folders.
 func hiddenAct(act string) string {
-	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2"}[act]
+	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2", xielu: xielu}[act]
 }
 
 // keys are the settings of a mixture of experts.

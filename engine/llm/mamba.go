@@ -268,9 +268,9 @@ func (c Config) mamba(w weights, path string, deviation, residual float64) nn.Re
 	channels := inner + 2*r.Keys*r.KeyDim
 	m.In = w.linear(path+"in_proj", c.Width, inner+channels+r.Values, r.Bias, deviation)
 	m.Conv = w.conv(path+"conv1d", channels, r.Kernel, r.ConvBias, 1/math.Sqrt(float64(r.Kernel)))
-	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values), w.ones(path+"D", r.Values)
+	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", 0, r.Values), w.vector(path+"A_log", 0, r.Values), w.vector(path+"D", 1, r.Values)
 	if !r.NoNorm {
-		m.Norm = &nn.RMSNorm{Weight: w.ones(path+"norm.weight", inner), Eps: c.Eps, Groups: r.Keys}
+		m.Norm = &nn.RMSNorm{Weight: w.vector(path+"norm.weight", 1, inner), Eps: c.Eps, Groups: r.Keys}
 	}
 	m.Out = w.linear(path+"out_proj", inner, c.Width, r.OutBias, residual)
 	return m

@@ -247,6 +247,14 @@ MODELS = {
     "stablelm-bias": ("StableLm", dict(use_qkv_bias=True, hidden_size=32, num_hidden_layers=3,
                                        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.75})),
     "stablelm-parallel": ("StableLm", dict(use_parallel_residual=True, hidden_size=32, tie_word_embeddings=True)),
+    "stablelm-norms": ("StableLm", dict(qk_layernorm=True, hidden_size=32)),
+    "stablelm-normed": ("StableLm", dict(qk_layernorm=True, use_parallel_residual=True, use_qkv_bias=True, hidden_size=64, num_key_value_heads=1, layer_norm_eps=1e-4)),
+    "apertus": ("Apertus", dict(rope_parameters=llama3(8))),
+    "apertus-bias": ("Apertus", dict(attention_bias=True, head_dim=6, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6})),
+    "apertus-default": ("Apertus", dict(head_dim=8, num_hidden_layers=3, num_key_value_heads=4)),
+    "apertus-silu": ("Apertus", dict(hidden_act="silu", num_key_value_heads=1, rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0})),
+    "apertus-deep": ("Apertus", dict(num_hidden_layers=4, rms_norm_eps=1e-6, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 8})),
     "jais2": ("Jais2", dict(head_dim=8)),
     "jais2-plain": ("Jais2", dict(head_dim=4, attention_bias=False, mlp_bias=False, tie_word_embeddings=True)),
     "jais2-deep": ("Jais2", dict(head_dim=6, num_hidden_layers=4, num_key_value_heads=4)),
@@ -339,7 +347,7 @@ def make(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or key.endswith(".D"):
+            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or "alpha_" in key or key.endswith(".D"):
                 p.add_(0.2 * torch.randn_like(p))
         for key, b in model.named_buffers():
             if "correction" in key:  # by which experts are chosen
