@@ -26,7 +26,7 @@ type weights interface {
 }
 
 // expertParts are the layers of an expert in files, by those of a [nn.Experts] which consist of them.
-var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "down_proj": {"down_proj"}}
+var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "up_proj": {"up_proj"}, "down_proj": {"down_proj"}}
 
 // build makes the model of a Config that was checked, layer by layer in the order of the forward pass.
 func build(c Config, w weights) *Model {
@@ -140,8 +140,20 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 		}
 		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", 0, shape...)
 	}
-	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
-	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)
+	grouped := func(name string, in, out int, deviation float64) *nn.Grouped {
+		return w.grouped(path+"experts."+name, expertParts[name], x.Experts, in, out, deviation)
+	}
+	width := cmp.Or(x.Latent, c.Width)
+	if x.Latent > 0 {
+		m.Narrow = w.linear(path+"fc1_latent_proj", c.Width, width, c.MLPBias, deviation)
+		m.Widen = w.linear(path+"fc2_latent_proj", width, c.Width, c.MLPBias, residual)
+	}
+	if c.Plain {
+		m.Experts.Up = grouped("up_proj", width, x.Hidden, deviation)
+	} else {
+		m.Experts.GateUp = grouped("gate_up_proj", width, 2*x.Hidden, deviation)
+	}
+	m.Experts.Down = grouped("down_proj", x.Hidden, width, residual)
 	if x.Bias {
 		m.Experts.GateUpBias = w.vector(path+"experts.gate_up_proj_bias", 0, x.Experts, 2*x.Hidden)
 		m.Experts.DownBias = w.vector(path+"experts.down_proj_bias", 0, x.Experts, c.Width)

@@ -96,6 +96,7 @@ type Mixture struct {
 	Experts int    // of each layer
 	TopK    int    // experts of a token
 	Hidden  int    // width inside of an expert
+	Latent  int    // width of what experts get and give (Nemotron 3); 0: Config.Width
 	Dense   []bool // which layers have an ordinary feed-forward layer; nil: none
 
 	Sigmoid    bool    // a router's scores are the sigmoids of its logits, not their softmax
@@ -126,6 +127,8 @@ func (m Mixture) check(layers int) error {
 		return fmt.Errorf("got %d layers with or without experts, want %d", len(m.Dense), layers)
 	case m.Groups > 1 && (m.Experts%m.Groups != 0 || m.TopGroups < 1 || m.TopGroups > m.Groups || m.TopK > m.TopGroups*(m.Experts/m.Groups)):
 		return fmt.Errorf("got %d of %d groups of %d experts, want groups of equal size with experts enough for %d", m.TopGroups, m.Groups, m.Experts, m.TopK)
+	case m.Latent < 0 || m.Latent > 1<<31:
+		return fmt.Errorf("got experts of the width %d, want a positive width", m.Latent)
 	case m.Shared < 0 || m.SharedGate && m.Shared == 0:
 		return fmt.Errorf("got a shared expert of width %d, want a positive width", m.Shared)
 	}
@@ -240,7 +243,7 @@ func (c Config) together() error {
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
 		{(c.WideQKNorm || c.LateQKNorm || c.HeadQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm || c.HeadQKNorm && (c.WideQKNorm || c.LateQKNorm),
 			"WideQKNorm, LateQKNorm or HeadQKNorm, want QKNorm and one of them"},
-		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP && !c.Mixture.Beside), "Mixture with Plain or JoinedMLP, want experts with a gate"},
+		{c.Mixture.Experts > 0 && (c.Plain && (c.Mixture.Bias || c.Mixture.Limit != 0) || c.JoinedMLP && !c.Mixture.Beside), "Mixture with JoinedMLP, or with Bias or Limit and Plain, want one of them"},
 		{c.Act == xielu && (c.Mixture.Experts > 0 || c.Recurrent.Kind != "" || c.GateScale != 0), "xielu with Mixture, Recurrent or GateScale, want feed-forward layers"},
 		{c.Mixture.Beside && c.Mixture.Dense != nil, "Mixture with Beside and Dense, want one of them"},
 		{c.Single != nil && (c.Parallel || c.Sandwich || c.PostNorm), "Single with Parallel, Sandwich or PostNorm, want one norm"},

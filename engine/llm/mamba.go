@@ -97,12 +97,13 @@ var graniteShared = family{
 	read:   settings.graniteBeside,
 }
 
-// Nemotron-H, whose layers are each a state, attention or a feed-forward layer.
+// Nemotron-H, whose layers are each a state, attention, a feed-forward layer or experts.
 var nemotronH = family{
 	Family: ggufhub.Family{Type: "nemotron_h"},
 	class:  "NemotronHForCausalLM",
 	names: map[string]string{
 		"embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm", "post_attention_layernorm": "norm", "self_attn": "mixer", "mlp": "mixer",
+		"shared_expert": "shared_experts",
 	},
 	files: []string{"model.", "backbone."},
 	ahead: true,
@@ -120,10 +121,19 @@ var nemotronH = family{
 		c.Layers = len(kinds)
 		c.Single, r.Layers, c.NoRope = make([]bool, len(kinds)), make([]bool, len(kinds)), slices.Repeat([]bool{true}, len(kinds))
 		for i, kind := range kinds {
-			c.Single[i], r.Layers[i] = kind == "mlp", kind == "linear_attention"
-			if !slices.Contains([]string{"mlp", "linear_attention", "full_attention"}, kind) {
-				s.Fail("layers_block_type", "got %q, want mlp, linear_attention or full_attention", kind)
+			c.Single[i], r.Layers[i] = kind == "mlp" || kind == "moe", kind == "linear_attention"
+			if !slices.Contains([]string{"mlp", "moe", "linear_attention", "full_attention"}, kind) {
+				s.Fail("layers_block_type", "got %q, want mlp, moe, linear_attention or full_attention", kind)
 			}
+		}
+		if !slices.Contains(kinds, "moe") {
+			return
+		}
+		s.deepSeek(c, 0, true)
+		m := &c.Mixture
+		m.Shared, m.Latent, m.Dense = s.Int("moe_shared_expert_intermediate_size", 7688), s.Int("moe_latent_size", 0), make([]bool, len(kinds))
+		for i, kind := range kinds {
+			m.Dense[i] = kind == "mlp"
 		}
 	},
 }
@@ -238,6 +248,8 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 			kinds[i] = "linear_attention"
 		case c.attends(i):
 			kinds[i] = "full_attention"
+		case c.mixes(i):
+			kinds[i] = "moe"
 		default:
 			kinds[i] = "mlp"
 		}
