@@ -249,7 +249,7 @@ type stored struct {
 func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	family, _ := familyOf(m.Config.family())
 	for _, p := range params {
-		parts := partsOfExperts(p)
+		parts := m.partsOfExperts(p)
 		if parts != nil && family.joined {
 			value := p.InFile()
 			if family.straight {
@@ -279,7 +279,7 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 
 // partsOfExperts are the layers of all experts that the weight of a [nn.Grouped] consists of, [experts out
 // in] each; nil: it is another weight.
-func partsOfExperts(p nn.Param) (list []stored) {
+func (m *Model) partsOfExperts(p nn.Param) (list []stored) {
 	path, ok := strings.CutSuffix(p.Name, ".weight")
 	dot := strings.LastIndexByte(path, '.')
 	if !ok || dot < 0 || p.Value().Rank() != 3 {
@@ -289,7 +289,12 @@ func partsOfExperts(p nn.Param) (list []stored) {
 	for i, part := range parts {
 		t := p.InFile()
 		each := t.Len(1) / len(parts)
-		list = append(list, stored{path[:dot+1] + part + ".weight", t.Slice(1, i*each, (i+1)*each)})
+		if m.Config.Mixture.Limit != 0 && len(parts) > 1 { // whose columns alternate
+			t = t.Reshape(t.Len(0), each, len(parts), t.Len(2)).Select(2, i)
+		} else {
+			t = t.Slice(1, i*each, (i+1)*each)
+		}
+		list = append(list, stored{path[:dot+1] + part + ".weight", t})
 	}
 	return list
 }

@@ -217,7 +217,7 @@ var hunyuan = family{
 
 // Apertus, whose activation has weights.
 var apertus = family{
-	Family: ggufhub.Family{Type: "apertus", Theta: 1.2e7},
+	Family: ggufhub.Family{Type: "apertus", Theta: 1.2e7}, // of which GGUF files have the activation's weights among the metadata
 	class:  "ApertusForCausalLM",
 	names:  map[string]string{"input_layernorm": "attention_layernorm", "post_attention_layernorm": "feedforward_layernorm"},
 	read: func(s settings, c *Config) {

@@ -101,7 +101,7 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
-	case r.family.straight:
+	case r.family.straight && r.Has(r.inFiles(path)):
 		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
 			w = w.Transpose() // and back below
 		}
@@ -112,7 +112,11 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 		for _, part := range parts {
 			list = append(list, r.Tensor(of+part+".weight", groups, each, in))
 		}
-		if r.Err() == nil {
+		switch {
+		case r.Err() != nil:
+		case r.c.Mixture.Limit != 0 && len(list) > 1: // whose columns alternate
+			w = tensor.Stack(list, 2).Reshape(groups, out, in)
+		default:
 			w = tensor.Concat(list, 1)
 		}
 	default:

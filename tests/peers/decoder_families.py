@@ -324,7 +324,7 @@ MODELS = {
     "nemotron_h-long": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, "mlp", LINEAR, FULL], mamba_num_heads=3, mamba_head_dim=6, use_conv_bias=False)),
     "nemotron_h-mlp": ("NemotronH", NEMOTRON | dict(layers_block_type=[FULL, "mlp", LINEAR, "mlp"], head_dim=4, num_key_value_heads=1, mlp_hidden_act="gelu", ssm_state_size=12)),
     "nemotron_h-gelu": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, FULL, "mlp"], mamba_head_dim=16, n_groups=4, layer_norm_epsilon=1e-4, mamba_hidden_act="gelu")),
-    "nemotron_h-experts": ("NemotronH", NEMOTRON | DEEP | dict(layers_block_type=[LINEAR, "moe", FULL, "mlp", "moe"], moe_shared_expert_intermediate_size=20,
+    "nemotron_h-experts": ("NemotronH", NEMOTRON | DEEP | dict(layers_block_type=[LINEAR, "moe", FULL, LINEAR, "moe"], moe_shared_expert_intermediate_size=20,
                                                                 num_experts_per_tok=3, routed_scaling_factor=2.5)),
     "nemotron_h-narrow": ("NemotronH", NEMOTRON | DEEP | dict(layers_block_type=["moe", LINEAR, "moe", FULL], moe_shared_expert_intermediate_size=8, moe_latent_size=6,
                                                               n_group=3, topk_group=2, norm_topk_prob=False, mlp_bias=True)),
