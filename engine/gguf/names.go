@@ -9,6 +9,11 @@ import (
 // A pair is a name in a GGUF file and one in a model's folder at Hugging Face.
 type pair struct{ file, hub string }
 
+// whole says whether the pair's names are complete, without an end that both have.
+func (p pair) whole() bool {
+	return strings.HasSuffix(p.hub, ".weight") || slices.Contains([]string{"ssm_a", "ssm_d", "ssm_dt.bias", "attn_sinks.weight", "exp_probs_b.bias", "ffn_down_exps.bias"}, p.file)
+}
+
 // tensorsOutside are the tensors outside the layers, without ".weight".
 var tensorsOutside = []pair{{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}
 
@@ -219,9 +224,9 @@ func rename(architecture, name, layers, otherLayers string, sides func(pair) (fr
 	for _, table := range tables {
 		for _, p := range table {
 			switch from, to := sides(p); {
-			case from == name:
+			case p.whole() && from == name:
 				return prefix + to, true
-			case from == stem && end != "":
+			case !p.whole() && from == stem && end != "":
 				return prefix + to + end, true
 			}
 		}
