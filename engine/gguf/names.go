@@ -9,6 +9,11 @@ import (
 // A pair is a name in a GGUF file and one in a model's folder at Hugging Face.
 type pair struct{ file, hub string }
 
+// whole says whether the pair's names are complete, without an end that both have.
+func (p pair) whole() bool {
+	return strings.HasSuffix(p.hub, ".weight") || slices.Contains([]string{"ssm_a", "ssm_d", "ssm_dt.bias", "attn_sinks.weight", "exp_probs_b.bias", "ffn_down_exps.bias"}, p.file)
+}
+
 // tensorsOutside are the tensors outside the layers, without ".weight".
 var tensorsOutside = []pair{{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}
 
@@ -48,8 +53,77 @@ var experts = []pair{
 var (
 	phiNames       = []pair{{"attn_output", "self_attn.dense"}, {"ffn_up", "mlp.fc1"}, {"ffn_down", "mlp.fc2"}}
 	starCoderNames = []pair{{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}}
+	stableNames    = []pair{{"attn_q_norm", "self_attn.q_layernorm"}, {"attn_k_norm", "self_attn.k_layernorm"}}
 	hunyuanNames   = []pair{{"attn_q_norm", "self_attn.query_layernorm"}, {"attn_k_norm", "self_attn.key_layernorm"}}
 )
+
+// deepExperts are names of experts that several families have, with those that all tokens go through.
+var deepExperts = []pair{
+	{"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"}, {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+	{"ffn_up_shexp", "mlp.shared_experts.up_proj"}, {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+}
+
+// latentNames are those of DeepSeek's attention. "k_b_proj" and "v_b_proj" are parts of "kv_b_proj".
+var latentNames = []pair{
+	{"attn_q_a", "self_attn.q_a_proj"}, {"attn_q_a_norm", "self_attn.q_a_layernorm"}, {"attn_q_b", "self_attn.q_b_proj"},
+	{"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"}, {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+	{"attn_k_b", "self_attn.k_b_proj"}, {"attn_v_b", "self_attn.v_b_proj"},
+}
+
+// ossNames are those of gpt-oss, lfmNames of LFM 2, whose feed-forward layers have the names of the first Llama.
+var (
+	ossNames = []pair{
+		{"attn_sinks.weight", "self_attn.sinks"}, {"ffn_gate_inp", "mlp.router"}, {"ffn_down_exps.bias", "mlp.experts.down_proj_bias"},
+		{"post_attention_norm", "post_attention_layernorm"},
+	}
+	lfmNames = []pair{
+		{"attn_norm", "operator_norm"}, {"ffn_norm", "ffn_norm"}, {"ffn_gate", "feed_forward.w1"}, {"ffn_up", "feed_forward.w3"}, {"ffn_down", "feed_forward.w2"},
+		{"shortconv.conv", "conv.conv"}, {"shortconv.in_proj", "conv.in_proj"}, {"shortconv.out_proj", "conv.out_proj"}, {"attn_output", "self_attn.out_proj"},
+		{"attn_q_norm", "self_attn.q_layernorm"}, {"attn_k_norm", "self_attn.k_layernorm"},
+	}
+	hunyuanExperts = []pair{
+		{"ffn_gate_inp", "mlp.gate.wg"}, {"ffn_gate_shexp", "mlp.shared_mlp.gate_proj"}, {"ffn_up_shexp", "mlp.shared_mlp.up_proj"},
+		{"ffn_down_shexp", "mlp.shared_mlp.down_proj"},
+	}
+	// graniteExperts are Granite's. What stands beside experts is the feed-forward layer where there are none.
+	graniteExperts = []pair{
+		{"ffn_gate_inp", "block_sparse_moe.router"}, {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"}, {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
+		{"ffn_down_exps", "block_sparse_moe.experts.down_proj"}, {"ffn_gate_shexp", "shared_mlp.gate_proj"}, {"ffn_up_shexp", "shared_mlp.up_proj"},
+		{"ffn_down_shexp", "shared_mlp.output_linear"}, {"ffn_gate", "shared_mlp.gate_proj"}, {"ffn_up", "shared_mlp.up_proj"}, {"ffn_down", "shared_mlp.output_linear"},
+	}
+	falconNames = []pair{{"ffn_norm", "pre_ff_layernorm.weight"}, {"ffn_gate", "feed_forward.gate_proj"}, {"ffn_up", "feed_forward.up_proj"}, {"ffn_down", "feed_forward.down_proj"}}
+	oneNorm     = []pair{{"attn_norm", "norm"}}
+	// nemotronNames are those of Nemotron-H, whose parts have one name.
+	nemotronNames = []pair{
+		{"attn_norm", "norm"}, {"attn_q", "mixer.q_proj"}, {"attn_k", "mixer.k_proj"}, {"attn_v", "mixer.v_proj"}, {"attn_output", "mixer.o_proj"},
+		{"ffn_up", "mixer.up_proj"}, {"ffn_down", "mixer.down_proj"}, {"ffn_gate_inp", "mixer.gate"}, {"exp_probs_b.bias", "mixer.gate.e_score_correction_bias"},
+		{"ffn_up_exps", "mixer.experts.up_proj"}, {"ffn_down_exps", "mixer.experts.down_proj"}, {"ffn_up_shexp", "mixer.shared_experts.up_proj"},
+		{"ffn_down_shexp", "mixer.shared_experts.down_proj"}, {"ffn_latent_down", "mixer.fc1_latent_proj"}, {"ffn_latent_up", "mixer.fc2_latent_proj"},
+	}
+	// deltaNames are those of gated delta nets. "in_proj_qkv" and "in_proj_z" are parts of "in_proj_qkvz".
+	deltaNames = append(stateNames("linear_attn."), pair{"attn_qkv", "linear_attn.in_proj_qkv"}, pair{"attn_gate", "linear_attn.in_proj_z"},
+		pair{"ssm_ba", "linear_attn.in_proj_ba"}, pair{"ssm_alpha", "linear_attn.in_proj_a"}, pair{"ssm_beta", "linear_attn.in_proj_b"},
+		pair{"post_attention_norm", "post_attention_layernorm"})
+)
+
+// stateNames are those of a layer that keeps a state.
+func stateNames(path string) []pair {
+	return []pair{
+		{"ssm_a", path + "A_log"}, {"ssm_d", path + "D"}, {"ssm_dt.bias", path + "dt_bias"}, {"ssm_conv1d", path + "conv1d"},
+		{"ssm_norm", path + "norm"}, {"ssm_in", path + "in_proj"}, {"ssm_out", path + "out_proj"},
+	}
+}
+
+// outside are the names outside of the layers that some architectures have in place of others.
+var outside = map[string][]pair{
+	"phi2":   {{"output_norm", "model.final_layernorm"}},
+	"lfm2":   {{"token_embd_norm", "model.embedding_norm"}},
+	"mamba2": {{"token_embd", "backbone.embeddings"}, {"output_norm", "backbone.norm_f"}},
+
+	"falcon-h1":      {{"output_norm", "model.final_layernorm"}},
+	"nemotron_h":     {{"token_embd", "model.embeddings"}, {"output_norm", "model.norm_f"}},
+	"nemotron_h_moe": {{"token_embd", "model.embeddings"}, {"output_norm", "model.norm_f"}},
+}
 
 // families are the models whose names are known, by general.architecture.
 var families = map[string][][]pair{
@@ -79,8 +153,25 @@ var families = map[string][][]pair{
 	"phi2":          {phiNames, tensorsOfLayer},
 	"seed_oss":      {tensorsOfLayer, after, gateApart},
 	"smollm3":       {tensorsOfLayer, twoNorms, gateApart},
-	"stablelm":      {tensorsOfLayer, twoNorms, gateApart},
+	"stablelm":      {stableNames, tensorsOfLayer, twoNorms, gateApart},
 	"starcoder2":    {starCoderNames, tensorsOfLayer, twoNorms},
+
+	"deepseek2":      {latentNames, tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+	"dots1":          {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+	"ernie4_5-moe":   {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+	"falcon-h1":      {falconNames, stateNames("mamba."), tensorsOfLayer},
+	"glm4moe":        {after, tensorsOfLayer, gateApart, deepExperts, experts},
+	"gpt-oss":        {ossNames, tensorsOfLayer, experts},
+	"granitehybrid":  {graniteExperts, stateNames("mamba."), tensorsOfLayer, twoNorms},
+	"granitemoe":     {graniteExperts, tensorsOfLayer, twoNorms},
+	"hunyuan-moe":    {hunyuanNames, hunyuanExperts, tensorsOfLayer, twoNorms, experts},
+	"lfm2":           {lfmNames, tensorsOfLayer},
+	"mamba2":         {oneNorm, stateNames("mixer.")},
+	"nemotron_h":     {nemotronNames, stateNames("mixer.")},
+	"nemotron_h_moe": {nemotronNames, stateNames("mixer.")},
+	"qwen35":         {deltaNames, tensorsOfLayer, gateApart},
+	"qwen35moe":      {deltaNames, tensorsOfLayer, experts},
+	"qwen3next":      {deltaNames, tensorsOfLayer, gateApart, experts},
 }
 
 // tied are the architectures whose output matrix is the embedding.
@@ -107,31 +198,35 @@ func FileName(architecture, hub string) (name string, ok bool) {
 // rename looks a name up from one side of the tables to the other.
 func rename(architecture, name, layers, otherLayers string, sides func(pair) (from, to string)) (string, bool) {
 	family, ok := families[architecture]
-	dot := strings.LastIndexByte(name, '.')
-	if !ok || dot < 0 {
+	if !ok {
 		return "", false
 	}
-	stem, end := name[:dot], name[dot:]
-	if end != ".weight" && end != ".bias" {
-		return "", false
-	}
-	tables, prefix := [][]pair{tensorsOutside}, ""
-	switch {
-	case architecture == "phi2":
-		tables = [][]pair{{{"output_norm", "model.final_layernorm"}}, tensorsOutside}
-	case slices.Contains(tied, architecture):
+	tables, prefix := [][]pair{outside[architecture], tensorsOutside}, ""
+	if slices.Contains(tied, architecture) {
 		tables = [][]pair{tensorsOutside[:2]}
 	}
-	if rest, ok := strings.CutPrefix(stem, layers); ok {
+	if architecture == "mamba2" {
+		layers, otherLayers = strings.Replace(layers, "model.", "backbone.", 1), strings.Replace(otherLayers, "model.", "backbone.", 1)
+	}
+	if rest, ok := strings.CutPrefix(name, layers); ok {
 		number, inside, _ := strings.Cut(rest, ".")
 		if number == "" || strings.Trim(number, "0123456789") != "" {
 			return "", false
 		}
-		tables, prefix, stem = family, otherLayers+number+".", inside
+		tables, prefix, name = family, otherLayers+number+".", inside
+	}
+	stem, end := name, ""
+	for _, kind := range []string{".weight", ".bias"} {
+		if s, ok := strings.CutSuffix(name, kind); ok {
+			stem, end = s, kind
+		}
 	}
 	for _, table := range tables {
 		for _, p := range table {
-			if from, to := sides(p); from == stem {
+			switch from, to := sides(p); {
+			case p.whole() && from == name:
+				return prefix + to, true
+			case !p.whole() && from == stem && end != "":
 				return prefix + to + end, true
 			}
 		}

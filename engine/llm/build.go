@@ -17,9 +17,8 @@ type weights interface {
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
 	embedding(path string, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
-	// vector has numbers of a shape, of which random ones are 0; those of ones are 1.
-	vector(name string, shape ...int) tensor.Tensor
-	ones(name string, shape ...int) tensor.Tensor
+	// vector has numbers of a shape, which start at x where they are random.
+	vector(name string, x float64, shape ...int) tensor.Tensor
 	// conv has a kernel for each channel.
 	conv(path string, channels, kernel int, bias bool, deviation float64) *nn.Conv
 	// grouped has a layer for each expert, whose columns are those of parts, which have names of their own.
@@ -27,7 +26,7 @@ type weights interface {
 }
 
 // expertParts are the layers of an expert in files, by those of a [nn.Experts] which consist of them.
-var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "down_proj": {"down_proj"}}
+var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "up_proj": {"up_proj"}, "down_proj": {"down_proj"}}
 
 // build makes the model of a Config that was checked, layer by layer in the order of the forward pass.
 func build(c Config, w weights) *Model {
@@ -109,13 +108,16 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	}
 	a.O = w.linear(path+"o_proj", q, c.Width, c.OutBias, residual)
 	if c.Sinks {
-		a.Sinks = w.vector(path+"sinks", c.Heads)
+		a.Sinks = w.vector(path+"sinks", 0, c.Heads)
 	}
 	switch {
 	case c.HeadQKNorm:
 		a.WideNorm = true
-		a.QNorm = &nn.LayerNorm{Weight: w.ones(path+"q_norm.weight", c.Heads, c.HeadDim), Eps: c.Eps, Groups: c.Heads}
-		a.KNorm = &nn.LayerNorm{Weight: w.ones(path+"k_norm.weight", c.KVHeads, c.HeadDim), Eps: c.Eps, Groups: c.KVHeads}
+		of := func(name string, heads int) nn.Layer {
+			weight := w.vector(rename(c.names(), path+name)+".weight", 1, heads, c.HeadDim)
+			return &nn.LayerNorm{Weight: weight, Eps: c.Eps, Groups: heads}
+		}
+		a.QNorm, a.KNorm = of("q_norm", c.Heads), of("k_norm", c.KVHeads)
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
 	case c.QKNorm:
@@ -136,13 +138,25 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 		if f, _ := familyOf(c.family()); f.statics {
 			shape = []int{1, x.Experts}
 		}
-		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", shape...)
+		m.Router.Correction = w.vector(path+"gate.e_score_correction_bias", 0, shape...)
 	}
-	m.Experts.GateUp = w.grouped(path+"experts.gate_up_proj", expertParts["gate_up_proj"], x.Experts, c.Width, 2*x.Hidden, deviation)
-	m.Experts.Down = w.grouped(path+"experts.down_proj", expertParts["down_proj"], x.Experts, x.Hidden, c.Width, residual)
+	grouped := func(name string, in, out int, deviation float64) *nn.Grouped {
+		return w.grouped(path+"experts."+name, expertParts[name], x.Experts, in, out, deviation)
+	}
+	width := cmp.Or(x.Latent, c.Width)
+	if x.Latent > 0 {
+		m.Narrow = w.linear(path+"fc1_latent_proj", c.Width, width, c.MLPBias, deviation)
+		m.Widen = w.linear(path+"fc2_latent_proj", width, c.Width, c.MLPBias, residual)
+	}
+	if c.Plain {
+		m.Experts.Up = grouped("up_proj", width, x.Hidden, deviation)
+	} else {
+		m.Experts.GateUp = grouped("gate_up_proj", width, 2*x.Hidden, deviation)
+	}
+	m.Experts.Down = grouped("down_proj", x.Hidden, width, residual)
 	if x.Bias {
-		m.Experts.GateUpBias = w.vector(path+"experts.gate_up_proj_bias", x.Experts, 2*x.Hidden)
-		m.Experts.DownBias = w.vector(path+"experts.down_proj_bias", x.Experts, c.Width)
+		m.Experts.GateUpBias = w.vector(path+"experts.gate_up_proj_bias", 0, x.Experts, 2*x.Hidden)
+		m.Experts.DownBias = w.vector(path+"experts.down_proj_bias", 0, x.Experts, c.Width)
 	}
 	if x.Shared > 0 {
 		m.Shared = c.mlp(w, rename(c.names(), path+"shared_expert")+".", x.Shared, deviation, residual)
@@ -154,12 +168,23 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 }
 
 func (c Config) mlp(w weights, path string, hidden int, deviation, residual float64) *nn.MLP {
-	m := &nn.MLP{Act: activations[c.Act]}
-	if act := m.Act.Apply; c.GateScale != 0 {
-		if act == nil {
-			act = tensor.Tensor.Silu
+	m := &nn.MLP{}
+	act := activations[c.Act].Apply
+	switch {
+	case c.Act == xielu:
+		number := func(name string, x float64, shape ...int) tensor.Tensor {
+			return w.vector(path+"act_fn."+name, x, shape...)
 		}
-		m.Act.Apply = func(x tensor.Tensor) tensor.Tensor { return act(x.Mul(c.GateScale)) }
+		m.Act = &nn.XIELU{AlphaP: number("alpha_p", 0.2032, 1), AlphaN: number("alpha_n", -1.0502, 1), Beta: number("beta", 0.5), Eps: number("eps", -1e-6)}
+	case c.GateScale != 0:
+		m.Act = nn.Func{Name: c.Act, Apply: func(x tensor.Tensor) tensor.Tensor {
+			if x = x.Mul(c.GateScale); act == nil {
+				return x.Silu()
+			}
+			return act(x)
+		}}
+	case act != nil:
+		m.Act = activations[c.Act]
 	}
 	if c.JoinedMLP {
 		m.GateUp = w.linear(path+"gate_up_proj", c.Width, 2*hidden, c.MLPBias, deviation)
@@ -199,9 +224,9 @@ func (r *random) norm(_ string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *random) vector(_ string, shape ...int) tensor.Tensor { return tensor.Zeros(shape...).Param() }
-
-func (r *random) ones(_ string, shape ...int) tensor.Tensor { return tensor.Ones(shape...).Param() }
+func (r *random) vector(_ string, x float64, shape ...int) tensor.Tensor {
+	return tensor.Full(x, shape...).Param()
+}
 
 func (r *random) conv(_ string, channels, kernel int, bias bool, deviation float64) *nn.Conv {
 	c := &nn.Conv{Weight: r.rng.Randn(channels, 1, kernel).Mul(deviation).Param(), Settings: tensor.Conv{Groups: channels}}

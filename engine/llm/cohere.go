@@ -4,7 +4,7 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // Cohere's Command R.
 var cohere = family{
-	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: biasTells, Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"}, Theta: 5e5},
+	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: with(biasTells, map[string]string{"use_qk_norm": "blk.0.attn_q_norm.weight"}), Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"}, Theta: 5e5},
 	class:       "CohereForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -38,12 +38,15 @@ func parallel(s settings, c *Config) {
 
 // StableLM.
 var stableLM = family{
-	Family: ggufhub.Family{Type: "stablelm", Partial: 0.25, Architecture: "stablelm", Tells: map[string]string{"use_qkv_bias": "blk.0.attn_q.bias"},
+	Family: ggufhub.Family{Type: "stablelm", Partial: 0.25, Architecture: "stablelm", Tells: map[string]string{"use_qkv_bias": "blk.0.attn_q.bias", "qk_layernorm": "blk.0.attn_q_norm.weight"},
 		Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "use_parallel_residual": "use_parallel_residual"}},
 	class: "StableLmForCausalLM",
+	names: map[string]string{"q_norm": "q_layernorm", "k_norm": "k_layernorm"},
+	rows:  [2]string{"_layernorm.weight", "_layernorm.norms.%d.weight"},
 	read: func(s settings, c *Config) {
-		s.Not("qk_layernorm")
 		s.layerNorm(c, "layer_norm_eps", true)
+		c.QKNorm = s.Bool("qk_layernorm", false)
+		c.HeadQKNorm = c.QKNorm
 		c.QKVBias, c.Parallel = s.Bool("use_qkv_bias", false), s.Bool("use_parallel_residual", false)
 	},
 }

@@ -38,7 +38,7 @@ type Config struct {
 	JoinedQKV bool   // q, k and v are one matrix (Phi 3)
 	JoinedMLP bool   // gate and up are one matrix (Phi 3, GLM)
 	Plain     bool   // feed-forward layers have no gate (Phi, StarCoder 2, Nemotron)
-	Act       string // "silu", "gelu_tanh", "gelu" or "relu2"; empty means silu
+	Act       string // "silu", "gelu_tanh", "gelu", "relu2" or "xielu" (Apertus); empty means silu
 
 	LayerNorm  bool    // norms are LayerNorm, not RMSNorm (Phi, Cohere)
 	NormBias   bool    // which add a bias (Phi, but not Cohere)
@@ -96,6 +96,7 @@ type Mixture struct {
 	Experts int    // of each layer
 	TopK    int    // experts of a token
 	Hidden  int    // width inside of an expert
+	Latent  int    // width of what experts get and give (Nemotron 3); 0: Config.Width
 	Dense   []bool // which layers have an ordinary feed-forward layer; nil: none
 
 	Sigmoid    bool    // a router's scores are the sigmoids of its logits, not their softmax
@@ -126,6 +127,8 @@ func (m Mixture) check(layers int) error {
 		return fmt.Errorf("got %d layers with or without experts, want %d", len(m.Dense), layers)
 	case m.Groups > 1 && (m.Experts%m.Groups != 0 || m.TopGroups < 1 || m.TopGroups > m.Groups || m.TopK > m.TopGroups*(m.Experts/m.Groups)):
 		return fmt.Errorf("got %d of %d groups of %d experts, want groups of equal size with experts enough for %d", m.TopGroups, m.Groups, m.Experts, m.TopK)
+	case m.Latent < 0 || m.Latent > 1<<31:
+		return fmt.Errorf("got experts of the width %d, want a positive width", m.Latent)
 	case m.Shared < 0 || m.SharedGate && m.Shared == 0:
 		return fmt.Errorf("got a shared expert of width %d, want a positive width", m.Shared)
 	}
@@ -166,7 +169,10 @@ func (c Config) withDefaults() Config {
 }
 
 // activations are the functions of the gate by their names in Config.
-var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu2": nn.ReLU2()}
+var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu2": nn.ReLU2(), xielu: {}}
+
+// xielu is the activation that has weights of its own: see [nn.XIELU].
+const xielu = "xielu"
 
 // check says what no model can have. The defaults are filled in.
 func (c Config) check() error {
@@ -192,7 +198,7 @@ func (c Config) check() error {
 	case c.Compute != dtype.Invalid && c.Compute != dtype.F32 && c.Compute != dtype.BF16 && c.Compute != dtype.F16:
 		return fmt.Errorf("got compute %v, want f32, bf16 or f16", c.Compute)
 	case !known:
-		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu or relu2", c.Act)
+		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu, relu2 or xielu", c.Act)
 	case c.Window < 0 || c.Local != nil && len(c.Local) != c.Layers:
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want 0 or more, and one kind for each of %d layers", c.Window, len(c.Local), c.Layers)
 	case c.Single != nil && len(c.Single) != c.Layers:
@@ -237,7 +243,8 @@ func (c Config) together() error {
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
 		{(c.WideQKNorm || c.LateQKNorm || c.HeadQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm || c.HeadQKNorm && (c.WideQKNorm || c.LateQKNorm),
 			"WideQKNorm, LateQKNorm or HeadQKNorm, want QKNorm and one of them"},
-		{c.Mixture.Experts > 0 && (c.Plain || c.JoinedMLP && !c.Mixture.Beside), "Mixture with Plain or JoinedMLP, want experts with a gate"},
+		{c.Mixture.Experts > 0 && (c.Plain && (c.Mixture.Bias || c.Mixture.Limit != 0) || c.JoinedMLP && !c.Mixture.Beside), "Mixture with JoinedMLP, or with Bias or Limit and Plain, want one of them"},
+		{c.Act == xielu && (c.Mixture.Experts > 0 || c.Recurrent.Kind != "" || c.GateScale != 0), "xielu with Mixture, Recurrent or GateScale, want feed-forward layers"},
 		{c.Mixture.Beside && c.Mixture.Dense != nil, "Mixture with Beside and Dense, want one of them"},
 		{c.Single != nil && (c.Parallel || c.Sandwich || c.PostNorm), "Single with Parallel, Sandwich or PostNorm, want one norm"},
 		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},

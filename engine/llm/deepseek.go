@@ -117,9 +117,15 @@ func (c Config) latentKeys(k map[string]any) {
 	}
 }
 
+// latentMetadata and latentYarn are those of DeepSeek's models.
+var (
+	latentMetadata = with(deepKeys, map[string]string{"attention.q_lora_rank": "q_lora_rank", "attention.kv_lora_rank": "kv_lora_rank"})
+	latentYarn     = map[string]string{"rope.scaling.yarn_log_multiplier": "mscale_all_dim"}
+)
+
 // DeepSeek V2, whose experts are chosen by the softmax of their logits.
 var deepSeek2 = family{
-	Family: ggufhub.Family{Type: "deepseek_v2"},
+	Family: ggufhub.Family{Type: "deepseek_v2", Architecture: "deepseek2", Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
 	class:  "DeepseekV2ForCausalLM",
 	names:  map[string]string{"shared_expert": "shared_experts"},
 	read: func(s settings, c *Config) {
@@ -137,7 +143,7 @@ var deepSeek2 = family{
 
 // DeepSeek V3 and R1.
 var deepSeek3 = family{
-	Family: ggufhub.Family{Type: "deepseek_v3"},
+	Family: ggufhub.Family{Type: "deepseek_v3", Architecture: "deepseek2", Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
 	class:  "DeepseekV3ForCausalLM",
 	names:  map[string]string{"shared_expert": "shared_experts"},
 	ahead:  true,

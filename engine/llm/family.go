@@ -40,6 +40,8 @@ type family struct {
 	// files are other names of tensors in folders than those of the model's weights: ".mlp." and what stands
 	// for it, in pairs.
 	files []string
+	// rows are the ends of a matrix's name and of those of its rows, which folders have as vectors of their own.
+	rows [2]string
 }
 
 // inFolder is the name in a folder of what the model calls by another one.
@@ -51,7 +53,7 @@ var families = []family{
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
 	lfm2, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
 	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
-	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma,
+	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma, apertus,
 }
 
 // familyOf finds a family by its model_type.
@@ -160,7 +162,7 @@ func (s settings) factor(key string, other float64) float64 {
 
 // activation translates the name of an activation.
 func (s settings) activation(key, other string) string {
-	names := map[string]string{"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu", "relu2": "relu2"}
+	names := map[string]string{"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu", "relu2": "relu2", xielu: xielu}
 	return names[s.OneOf(key, other, slices.Sorted(maps.Keys(names))...)]
 }
 

@@ -215,12 +215,10 @@ func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 
-func (p places) vector(name string, _ ...int) tensor.Tensor {
+func (p places) vector(name string, _ float64, _ ...int) tensor.Tensor {
 	p.of[name] = true
 	return tensor.Tensor{}
 }
-
-func (p places) ones(name string, _ ...int) tensor.Tensor { return p.vector(name) }
 
 func (p places) conv(path string, _, _ int, bias bool, _ float64) *nn.Conv {
 	p.layer(path, bias)
@@ -251,13 +249,19 @@ type stored struct {
 func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	family, _ := familyOf(m.Config.family())
 	for _, p := range params {
-		parts := partsOfExperts(p)
+		parts := m.partsOfExperts(p)
 		if parts != nil && family.joined {
 			value := p.InFile()
 			if family.straight {
 				value = p.Value()
 			}
 			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), value})
+			continue
+		}
+		if rows, ok := strings.CutSuffix(p.Name, family.rows[0]); ok && family.rows[0] != "" && p.Value().Rank() == 2 {
+			for i := range p.Value().Len(0) {
+				list = append(list, stored{rows + fmt.Sprintf(family.rows[1], i), p.Value().Select(0, i)})
+			}
 			continue
 		}
 		if parts == nil {
@@ -275,7 +279,7 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 
 // partsOfExperts are the layers of all experts that the weight of a [nn.Grouped] consists of, [experts out
 // in] each; nil: it is another weight.
-func partsOfExperts(p nn.Param) (list []stored) {
+func (m *Model) partsOfExperts(p nn.Param) (list []stored) {
 	path, ok := strings.CutSuffix(p.Name, ".weight")
 	dot := strings.LastIndexByte(path, '.')
 	if !ok || dot < 0 || p.Value().Rank() != 3 {
@@ -285,7 +289,12 @@ func partsOfExperts(p nn.Param) (list []stored) {
 	for i, part := range parts {
 		t := p.InFile()
 		each := t.Len(1) / len(parts)
-		list = append(list, stored{path[:dot+1] + part + ".weight", t.Slice(1, i*each, (i+1)*each)})
+		if m.Config.Mixture.Limit != 0 && len(parts) > 1 { // whose columns alternate
+			t = t.Reshape(t.Len(0), each, len(parts), t.Len(2)).Select(2, i)
+		} else {
+			t = t.Slice(1, i*each, (i+1)*each)
+		}
+		list = append(list, stored{path[:dot+1] + part + ".weight", t})
 	}
 	return list
 }

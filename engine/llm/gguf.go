@@ -50,7 +50,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 	}
 	var weights []ggufhub.Weight
 	for _, p := range params {
-		parts := partsOfExperts(p)
+		parts := m.partsOfExperts(p)
 		if parts == nil {
 			parts = []stored{{p.Name, p.InFile()}}
 		}
@@ -87,6 +87,12 @@ func (c Config) foundAs(found Config) error {
 		found.Family = c.Family
 	}
 	c.Family, found.Family = c.family(), found.family()
+	if c.Family == falconH1.Type { // of whose factors files have the products with weights
+		if c.said().EmbedScale*c.said().HeadScale != 1 && !c.Untied {
+			return fmt.Errorf("EmbedScale and HeadScale of an embedding that is the output matrix, too, would be one factor")
+		}
+		c = c.unscaled()
+	}
 	for _, x := range []*Config{&c, &found} {
 		if x.Rope.Scaling.Kind == "llama3" { // whose divisors the file holds, not how they were found
 			x.LocalRope = x.localRope()
@@ -97,6 +103,15 @@ func (c Config) foundAs(found Config) error {
 		return fmt.Errorf("%s %+v would be read as %+v", d.name, d.is, d.read)
 	}
 	return nil
+}
+
+// unscaled is c without the factors of Falcon-H1.
+func (c Config) unscaled() Config {
+	for _, x := range []*float64{&c.EmbedScale, &c.HeadScale, &c.AttnIn, &c.AttnScale, &c.MLPScale, &c.GateScale, &c.Scale, &c.Recurrent.In, &c.Recurrent.Scale} {
+		*x = 0
+	}
+	c.Recurrent.Factors = [5]float64{}
+	return c
 }
 
 // A difference is a field of two Configs that is not the same.
@@ -125,6 +140,13 @@ func (c Config) said() Config {
 	c.Scale = cmp.Or(c.Scale, 1/math.Sqrt(float64(c.HeadDim)))
 	for _, x := range []*float64{&c.EmbedScale, &c.ResidualScale, &c.HeadScale, &c.AttnIn, &c.AttnScale, &c.MLPScale, &c.GateScale} {
 		*x = cmp.Or(*x, 1)
+	}
+	plain := false
+	for i := range c.Layers {
+		plain = plain || c.feeds(i) && (!c.mixes(i) || c.Mixture.Beside)
+	}
+	if !plain {
+		c.Hidden = 1 // which no layer has
 	}
 	local, noRope, windows := make([]bool, c.Layers), make([]bool, c.Layers), false
 	for i := range local {
@@ -211,7 +233,7 @@ func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 		if parts[p.Name] {
 			continue
 		}
-		if !want[p.Name] || p.Fixed() {
+		if !want[p.Name] {
 			return nil, nil, fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
 		}
 		delete(want, p.Name)

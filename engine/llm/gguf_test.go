@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -67,7 +68,13 @@ func TestGGUFAgreesWithTransformers(t *testing.T) {
 		if d := relative(m.Logits(expected["ids"]), expected["logits"]); !(d <= 1e-4) {
 			t.Errorf("logits differ by %.3g of the largest", d)
 		}
-		_, codes := m.Blocks[0].Attn.O.(*quant.Linear)
+		codes := false
+		nn.Walk(m, func(_ string, member nn.Member) {
+			if member.Slot != nil {
+				_, is := (*member.Slot).(*quant.Linear)
+				codes = codes || is
+			}
+		})
 		if want := name == "q8_0" || name == "q4_0" || name == "q4_k" || strings.HasPrefix(name, "words"); codes != want {
 			t.Errorf("the weights are codes: %v, want %v", codes, want)
 		}
@@ -241,9 +248,20 @@ var noGGUF = map[string]string{
 	"qwen3_moe-window": "Normalise", "qwen3_moe-yarn": "Normalise",
 	"smollm3-bias": "NoRope", "smollm3-window": "NoRope", // llama.cpp knows which layers turn nothing
 	"cohere-bias": "lm_head.weight", "cohere2-bias": "lm_head.weight", "phi-norms": "k_layernorm.bias", // tensors that it does not have
-	"cohere-norms": "QKNorm", "cohere-normed": "QKNorm", // nor does mcs know them in such a file
+	// Of the newer families it knows one activation, no biases of these layers, and one order, limit and kind of layers.
+	"deepseek_v2-bias": "QKVBias", "deepseek_v3-bias": "QKVBias", "falcon_h1-bias": "QKVBias",
+	"granitemoehybrid-dense": "Recurrent", "lfm2-bias": "Recurrent", "nemotron_h-groups": "MLPBias", "nemotron_h-narrow": "MLPBias",
+	"falcon_h1-first": "Recurrent", "falcon_h1-norm": "EmbedScale", "deepseek_v3-halves": "Rope", "gpt_oss-limit": "Mixture",
+	"gpt_oss-plain": "Window", "gpt_oss-types": "Local", "ernie4_5_moe-wide": "Mixture", "qwen3_next-dense": "Hidden", "granitemoehybrid-states": "Recurrent", "mamba2-groups": "Recurrent", "mamba2-one": "Act",
+	"qwen3_next-types": "Hidden", "deepseek_v2-dense": "Act", "ernie4_5_moe-gelu": "Act", "granitemoe-gelu": "Act",
+	"granitemoehybrid-long": "Act", "granitemoeshared-gelu": "Act", "hunyuan_v1_moe-all": "Act", "nemotron_h-mlp": "Act",
+	"qwen3_5_text-deep": "Act", "qwen3_next-gelu": "Act", "nemotron_h-gelu": "Recurrent",
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
+
+// strange are small models that llama.cpp's converter writes and llama.cpp 0.3.36 does not load, as it takes
+// some sizes and layers of the models that it knows for granted.
+var strange = strings.Fields("cohere-norms dots1 ernie4_5_moe nemotron-bias olmo2-grouped qwen3_5_moe_text qwen3_5_text qwen3_next seed_oss-bias stablelm-parallel")
 
 func folderOnly(m *Model) bool {
 	f, _ := familyOf(m.Config.Family)
@@ -278,7 +296,11 @@ func TestFolderToGGUFAndBack(t *testing.T) {
 			if m, err = Load(context.Background(), path); err != nil {
 				t.Fatal(err)
 			}
-			if d := relative(m.Logits(expected["ids"]), want); !(d <= 1e-6) {
+			limit := 1e-6
+			if m.Config.Family == falconH1.Type { // whose files have the products of weights with factors
+				limit = 1e-5
+			}
+			if d := relative(m.Logits(expected["ids"]), want); !(d <= limit) {
 				t.Errorf("%s: logits differ by %.3g of the largest", filepath.Base(path), d)
 			}
 			path = filepath.Join(t.TempDir(), "folder")
@@ -317,7 +339,7 @@ func TestSaveGGUFWritesWhatLlamaCppWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			b, err := got.Bytes(info.Name)
-			if info.Name == "rope_freqs.weight" && err == nil { // computed in f32 by the one, in f64 by the other
+			if (info.Name == "rope_freqs.weight" || strings.HasSuffix(info.Name, ".ssm_a")) && err == nil { // computed in f32 by the one, in f64 by the other
 				x, y := floats(a), floats(b)
 				if d := tensor.MaxAbsDiff(x, y); !(d <= 1e-5) {
 					t.Errorf("%s: got %v, want %v", info.Name, y, x)
@@ -341,6 +363,9 @@ func TestSaveGGUFWritesWhatLlamaCppWrites(t *testing.T) {
 			a, err := want.Value(key)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if strings.HasSuffix(key, ".context_length") && a == uint32(1<<20) || strings.HasPrefix(key, "nemotron_h_moe.rope.dimension") {
+				continue // said where nothing turns
 			}
 			if b, err := got.Value(key); err != nil || !reflect.DeepEqual(a, b) {
 				t.Errorf("%s: got %.200v, want %.200v, %v", key, b, a, err)
@@ -432,7 +457,7 @@ func TestLlamaCppReads(t *testing.T) {
 	}
 	eachFamily(t, func(t *testing.T, folder string, m *Model, expected map[string]tensor.Tensor) {
 		name := filepath.Base(folder)
-		if _, refused := noGGUF[name]; refused || folderOnly(m) || name == "qwen3-bias" || m.Config.Window > 0 && m.Config.Window < 20 && m.Config.NormPlus == 0 {
+		if _, err := os.Stat(filepath.Join(ggufs, name+".gguf")); err != nil || slices.Contains(strange, name) || noGGUF[name] != "" || name == "qwen3-bias" || m.Config.Window > 0 && m.Config.Window < 20 && m.Config.NormPlus == 0 {
 			return // windows and biases that llama.cpp does not have
 		}
 		add(name, m, expected["ids"], GGUF{})

@@ -169,7 +169,7 @@ func fractions(list ...float64) (all []json.Number) {
 
 // hiddenAct is the name of an activation in folders.
 func hiddenAct(act string) string {
-	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2"}[act]
+	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2", xielu: xielu}[act]
 }
 
 // keys are the settings of a mixture of experts.
@@ -195,11 +195,14 @@ func (m Mixture) keys(c Config) map[string]any {
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
 		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
 		"routed_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
-		"output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
+		"moe_shared_expert_intermediate_size": m.Shared, "output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
 		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),
 	}
 	if len(mixed) > 0 {
 		k["moe_layer_end_index"] = mixed[len(mixed)-1]
+	}
+	if m.Latent > 0 {
+		k["moe_latent_size"] = m.Latent
 	}
 	if m.Beside {
 		k["intermediate_size"] = m.Hidden

@@ -9,8 +9,9 @@ import (
 
 // LFM 2, most of whose layers are short convolutions.
 var lfm2 = family{
-	Family: ggufhub.Family{Type: "lfm2", Theta: 1e6},
-	class:  "Lfm2ForCausalLM",
+	Family: ggufhub.Family{Type: "lfm2", Theta: 1e6, Architecture: "lfm2", State: "conv", Changes: ggufhub.Conv, Knows: map[string]any{"block_auto_adjust_ff_dim": false},
+		Keys: map[string]string{"shortconv.l_cache": "conv_L_cache", "attention.layer_norm_rms_epsilon": "norm_eps"}},
+	class: "Lfm2ForCausalLM",
 	names: map[string]string{
 		"mixer": "conv", "mlp": "feed_forward", "gate_proj": "w1", "up_proj": "w3", "down_proj": "w2", "o_proj": "out_proj",
 		"q_norm": "q_layernorm", "k_norm": "k_layernorm", "norm": "embedding_norm",

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
 // biasTells says by which tensors a file tells that there are biases.
@@ -211,5 +212,21 @@ var hunyuan = family{
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
 		c.QKNorm, c.LateQKNorm, c.MLPBias, c.Eps = true, true, false, s.Number("rms_norm_eps", 1e-5)
+	},
+}
+
+// Apertus, whose activation has weights.
+var apertus = family{
+	Family: ggufhub.Family{Type: "apertus", Theta: 1.2e7}, // of which GGUF files have the activation's weights among the metadata
+	class:  "ApertusForCausalLM",
+	names:  map[string]string{"input_layernorm": "attention_layernorm", "post_attention_layernorm": "feedforward_layernorm"},
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.MLPBias, c.QKNorm, c.Plain = false, true, true
+		c.Act, c.Eps = s.activation("hidden_act", xielu), s.Number("rms_norm_eps", 1e-5)
+		if !s.Has("rope_parameters") && !s.Has("rope_scaling") && !s.Has("rope_theta") {
+			c.Rope = nn.Rope{Base: 1.2e7, Scaling: nn.RopeScaling{Kind: "llama3", Factor: 8, LowFreq: 1, HighFreq: 4, Original: 8192, Context: c.Context}}
+			c.LocalRope = c.Rope
+		}
 	},
 }

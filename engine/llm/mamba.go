@@ -11,9 +11,13 @@ import (
 
 // Mamba-2, whose layers have nothing else.
 var mamba2 = family{
-	Family: ggufhub.Family{Type: "mamba2"},
-	class:  "Mamba2ForCausalLM",
-	names:  map[string]string{"model": "backbone", "embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm"},
+	Family: ggufhub.Family{Type: "mamba2", Architecture: "mamba2", Attentionless: true, Width: "head_dim", Changes: ggufhub.Mamba, Tells: map[string]string{"use_conv_bias": "blk.*.ssm_conv1d.bias"},
+		Keys: map[string]string{
+			"ssm.conv_kernel": "conv_kernel", "ssm.state_size": "state_size", "ssm.time_step_rank": "num_heads", "ssm.group_count": "n_groups",
+			"attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
+		}},
+	class: "Mamba2ForCausalLM",
+	names: map[string]string{"model": "backbone", "embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm"},
 	read: func(s settings, c *Config) {
 		c.Eps, c.Single = s.Number("layer_norm_epsilon", 1e-5), make([]bool, min(max(c.Layers, 0), 1<<20))
 		bias := s.Bool("use_bias", false)
@@ -28,9 +32,11 @@ var mamba2 = family{
 
 // Falcon-H1, whose layers have attention and a state side by side, and factors of both.
 var falconH1 = family{
-	Family: ggufhub.Family{Type: "falcon_h1"},
-	class:  "FalconH1ForCausalLM",
-	names:  map[string]string{"mixer": "mamba", "mlp": "feed_forward", "post_attention_layernorm": "pre_ff_layernorm", "norm": "final_layernorm"},
+	Family: ggufhub.Family{Type: "falcon_h1", Architecture: "falcon-h1", Width: "mamba_d_head", Changes: ggufhub.Baked, Keys: mambaMetadata,
+		Tells: map[string]string{"mamba_conv_bias": "blk.*.ssm_conv1d.bias", "mamba_rms_norm": "blk.0.ssm_norm.weight"},
+		Knows: map[string]any{"mamba_norm_before_gate": false}},
+	class: "FalconH1ForCausalLM",
+	names: map[string]string{"mixer": "mamba", "mlp": "feed_forward", "post_attention_layernorm": "pre_ff_layernorm", "norm": "final_layernorm"},
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
 		s.biases(c, false)
@@ -70,11 +76,20 @@ var bamba = family{
 	},
 }
 
+// mambaMetadata are the metadata of Mamba-2 beside attention.
+var mambaMetadata = map[string]string{
+	"ssm.conv_kernel": "mamba_d_conv", "ssm.state_size": "mamba_d_state", "ssm.time_step_rank": "mamba_n_heads", "ssm.group_count": "mamba_n_groups",
+}
+
+var graniteNames = map[string]string{"mixer": "mamba", "mlp": "shared_mlp", "gate_up_proj": "input_linear", "down_proj": "output_linear", "gate": "router"}
+
 // Granite 4, whose layers have attention or a state, and mostly experts beside a feed-forward layer.
 var graniteHybrid = family{
-	Family: ggufhub.Family{Type: "granitemoehybrid"},
+	Family: ggufhub.Family{Type: "granitemoehybrid", Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Finetuned: true,
+		Changes: append([]ggufhub.Change{ggufhub.Halves}, ggufhub.Mamba...), Keys: with(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
+		Tells: map[string]string{"attention_bias": "blk.*.attn_q.bias", "mamba_conv_bias": "blk.*.ssm_conv1d.bias"}},
 	class:  "GraniteMoeHybridForCausalLM",
-	names:  map[string]string{"mixer": "mamba", "mlp": "shared_mlp", "gate_up_proj": "input_linear", "down_proj": "output_linear", "gate": "router"},
+	names:  graniteNames,
 	files:  graniteMoe.files,
 	joined: true,
 	read: func(s settings, c *Config) {
@@ -89,20 +104,28 @@ var graniteHybrid = family{
 
 // Granite with experts beside a feed-forward layer.
 var graniteShared = family{
-	Family: ggufhub.Family{Type: "granitemoeshared"},
+	Family: ggufhub.Family{Type: "granitemoeshared", Architecture: "granitemoe", Interleaved: true, Tells: biasTells, Says: map[string]uint32{"expert_shared_feed_forward_length": 0},
+		Changes: []ggufhub.Change{ggufhub.Halves}, Keys: with(granite.Keys, map[string]string{"expert_shared_feed_forward_length": "shared_intermediate_size"})},
 	class:  "GraniteMoeSharedForCausalLM",
-	names:  graniteHybrid.names,
+	names:  graniteNames,
 	files:  graniteMoe.files,
 	joined: true,
 	read:   settings.graniteBeside,
 }
 
-// Nemotron-H, whose layers are each a state, attention or a feed-forward layer.
+// Nemotron-H, whose layers are each a state, attention, a feed-forward layer or experts.
 var nemotronH = family{
-	Family: ggufhub.Family{Type: "nemotron_h"},
-	class:  "NemotronHForCausalLM",
+	Family: ggufhub.Family{Type: "nemotron_h", Architecture: "nemotron_h", MixedArchitecture: "nemotron_h_moe", State: "linear_attention", Kinds: "layers_block_type",
+		Width: "mamba_head_dim", Finetuned: true, Interleaved: true, Changes: ggufhub.Mamba, Tells: map[string]string{"use_conv_bias": "blk.*.ssm_conv1d.bias"},
+		Keys: with(deepKeys, map[string]string{
+			"ssm.conv_kernel": "conv_kernel", "ssm.state_size": "ssm_state_size", "ssm.time_step_rank": "mamba_num_heads", "ssm.group_count": "n_groups",
+			"attention.layer_norm_epsilon": "layer_norm_epsilon", "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
+			"expert_shared_feed_forward_length": "moe_shared_expert_intermediate_size", "moe_latent_size": "moe_latent_size",
+		})},
+	class: "NemotronHForCausalLM",
 	names: map[string]string{
 		"embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm", "post_attention_layernorm": "norm", "self_attn": "mixer", "mlp": "mixer",
+		"shared_expert": "shared_experts",
 	},
 	files: []string{"model.", "backbone."},
 	ahead: true,
@@ -120,10 +143,19 @@ var nemotronH = family{
 		c.Layers = len(kinds)
 		c.Single, r.Layers, c.NoRope = make([]bool, len(kinds)), make([]bool, len(kinds)), slices.Repeat([]bool{true}, len(kinds))
 		for i, kind := range kinds {
-			c.Single[i], r.Layers[i] = kind == "mlp", kind == "linear_attention"
-			if !slices.Contains([]string{"mlp", "linear_attention", "full_attention"}, kind) {
-				s.Fail("layers_block_type", "got %q, want mlp, linear_attention or full_attention", kind)
+			c.Single[i], r.Layers[i] = kind == "mlp" || kind == "moe", kind == "linear_attention"
+			if !slices.Contains([]string{"mlp", "moe", "linear_attention", "full_attention"}, kind) {
+				s.Fail("layers_block_type", "got %q, want mlp, moe, linear_attention or full_attention", kind)
 			}
+		}
+		if !slices.Contains(kinds, "moe") {
+			return
+		}
+		s.deepSeek(c, 0, true)
+		m := &c.Mixture
+		m.Shared, m.Latent, m.Dense = s.Int("moe_shared_expert_intermediate_size", 7688), s.Int("moe_latent_size", 0), make([]bool, len(kinds))
+		for i, kind := range kinds {
+			m.Dense[i] = kind == "mlp"
 		}
 	},
 }
@@ -238,6 +270,8 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 			kinds[i] = "linear_attention"
 		case c.attends(i):
 			kinds[i] = "full_attention"
+		case c.mixes(i):
+			kinds[i] = "moe"
 		default:
 			kinds[i] = "mlp"
 		}
@@ -268,9 +302,9 @@ func (c Config) mamba(w weights, path string, deviation, residual float64) nn.Re
 	channels := inner + 2*r.Keys*r.KeyDim
 	m.In = w.linear(path+"in_proj", c.Width, inner+channels+r.Values, r.Bias, deviation)
 	m.Conv = w.conv(path+"conv1d", channels, r.Kernel, r.ConvBias, 1/math.Sqrt(float64(r.Kernel)))
-	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values), w.ones(path+"D", r.Values)
+	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", 0, r.Values), w.vector(path+"A_log", 0, r.Values), w.vector(path+"D", 1, r.Values)
 	if !r.NoNorm {
-		m.Norm = &nn.RMSNorm{Weight: w.ones(path+"norm.weight", inner), Eps: c.Eps, Groups: r.Keys}
+		m.Norm = &nn.RMSNorm{Weight: w.vector(path+"norm.weight", 1, inner), Eps: c.Eps, Groups: r.Keys}
 	}
 	m.Out = w.linear(path+"out_proj", inner, c.Width, r.OutBias, residual)
 	return m

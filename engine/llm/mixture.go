@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
@@ -51,12 +52,31 @@ func (s settings) deepSeek(c *Config, dense int, normalise bool) {
 	}
 }
 
+// deepKeys are metadata of such mixtures, and sigmoids what they say of a router's scores.
+var (
+	deepKeys = map[string]string{
+		"leading_dense_block_count": "first_k_dense_replace", "expert_shared_count": "n_shared_experts", "expert_weights_scale": "routed_scaling_factor",
+		"expert_weights_norm": "norm_topk_prob", "expert_group_count": "n_group", "expert_group_used_count": "topk_group",
+	}
+	sigmoids = map[string]uint32{"expert_gating_func": 2}
+)
+
+// with are metadata and more of them.
+func with(keys map[string]string, more ...map[string]string) map[string]string {
+	all := maps.Clone(keys)
+	for _, m := range more {
+		maps.Copy(all, m)
+	}
+	return all
+}
+
 // GLM 4.5 to 4.7, of which half of each head turns.
 var glm4Moe = family{
-	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5},
-	class:  "Glm4MoeForCausalLM",
-	names:  map[string]string{"shared_expert": "shared_experts"},
-	ahead:  true,
+	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5, Architecture: "glm4moe", Says: sigmoids, Keys: deepKeys,
+		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "use_qk_norm": "blk.0.attn_q_norm.weight"}},
+	class: "Glm4MoeForCausalLM",
+	names: map[string]string{"shared_expert": "shared_experts"},
+	ahead: true,
 	read: func(s settings, c *Config) {
 		s.deepSeek(c, 1, true)
 		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
@@ -66,7 +86,12 @@ var glm4Moe = family{
 
 // ERNIE 4.5 with experts in some layers.
 var ernieMoe = family{
-	Family:      ggufhub.Family{Type: "ernie4_5_moe", Theta: 5e5},
+	Family: ggufhub.Family{Type: "ernie4_5_moe", Theta: 5e5, Architecture: "ernie4_5-moe", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"},
+		Keys: map[string]string{
+			"expert_count": "moe_num_experts", "expert_used_count": "moe_k", "expert_feed_forward_length": "moe_intermediate_size",
+			"expert_shared_count": "moe_num_shared_experts", "expert_shared_feed_forward_length": "moe_intermediate_size",
+			"leading_dense_block_count": "moe_layer_start_index", "interleave_moe_layer_step": "moe_layer_interval",
+		}},
 	class:       "Ernie4_5_MoeForCausalLM",
 	names:       map[string]string{"shared_expert": "shared_experts"},
 	files:       []string{".gate.e_score_correction_bias", ".moe_statics.e_score_correction_bias"},
@@ -98,7 +123,7 @@ var ernieMoe = family{
 
 // dots.llm1, which is Qwen 3 with the experts of DeepSeek V3.
 var dots1 = family{
-	Family: ggufhub.Family{Type: "dots1"},
+	Family: ggufhub.Family{Type: "dots1", Architecture: "dots1", Says: sigmoids, Keys: deepKeys, Tells: biasTells, Layers: true},
 	class:  "Dots1ForCausalLM",
 	names:  map[string]string{"shared_expert": "shared_experts"},
 	read: func(s settings, c *Config) {
@@ -114,7 +139,7 @@ var dots1 = family{
 
 // Granite 3 with experts.
 var graniteMoe = family{
-	Family: ggufhub.Family{Type: "granitemoe"},
+	Family: ggufhub.Family{Type: "granitemoe", Architecture: "granitemoe", Interleaved: true, Tells: biasTells, Keys: granite.Keys},
 	class:  "GraniteMoeForCausalLM",
 	names:  map[string]string{"mlp": "block_sparse_moe", "gate": "router"},
 	files:  []string{".experts.gate_up_proj", ".input_linear.weight", ".experts.down_proj", ".output_linear.weight", ".router.", ".router.layer."},
@@ -127,9 +152,13 @@ var graniteMoe = family{
 
 // Hunyuan's models with experts, of which all tokens have one as wide as the others.
 var hunyuanMoe = family{
-	Family: ggufhub.Family{Type: "hunyuan_v1_moe"},
-	class:  "HunYuanMoEV1ForCausalLM",
-	names:  map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm", "gate": "gate.wg", "shared_expert": "shared_mlp"},
+	Family: ggufhub.Family{Type: "hunyuan_v1_moe", Architecture: "hunyuan-moe", Tells: biasTells, Says: map[string]uint32{"expert_shared_count": 1},
+		Keys: map[string]string{
+			"expert_count": "num_experts", "expert_used_count": "moe_topk", "expert_feed_forward_length": "intermediate_size",
+			"expert_shared_feed_forward_length": "intermediate_size",
+		}},
+	class: "HunYuanMoEV1ForCausalLM",
+	names: map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm", "gate": "gate.wg", "shared_expert": "shared_mlp"},
 	read: func(s settings, c *Config) {
 		hunyuan.read(s, c)
 		c.Mixture = Mixture{Experts: s.Int("num_experts", 1), TopK: s.same("moe_topk", 1), Hidden: c.Hidden, Normalise: true, Shared: c.Hidden}
@@ -161,7 +190,7 @@ var flexOlmo = family{
 
 // Qwen 3 with experts.
 var qwen3Moe = family{
-	Family: ggufhub.Family{Type: "qwen3_moe", Architecture: "qwen3moe", Layers: true, Experts: map[string]any{"norm_topk_prob": true},
+	Family: ggufhub.Family{Type: "qwen3_moe", Architecture: "qwen3moe", Layers: true, Knows: map[string]any{"norm_topk_prob": true},
 		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}},
 	class: "Qwen3MoeForCausalLM",
 	read: func(s settings, c *Config) {
@@ -179,7 +208,7 @@ var qwen3Moe = family{
 
 // Qwen 1.5 and 2 with experts, of which all tokens have one.
 var qwen2Moe = family{
-	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
+	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Changes: []ggufhub.Change{ggufhub.RowGate}, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
 	class:  "Qwen2MoeForCausalLM",
 	read: func(s settings, c *Config) {
 		m := s.mixture(c, 0.001)

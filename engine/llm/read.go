@@ -16,7 +16,7 @@ import (
 type reader struct {
 	c Config
 	*pretrained.Weights
-	straight bool // see family
+	family family
 }
 
 func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer {
@@ -65,15 +65,24 @@ func (r *reader) norm(path string, width int) nn.Layer {
 	return r.c.norm(weight, bias)
 }
 
-func (r *reader) vector(name string, shape ...int) tensor.Tensor {
-	t := r.Tensor(name, shape...)
+func (r *reader) vector(name string, _ float64, shape ...int) tensor.Tensor {
+	var t tensor.Tensor
+	if rows, ok := strings.CutSuffix(name, r.family.rows[0]); ok && r.family.rows[0] != "" && len(shape) == 2 && !r.Has(r.inFiles(name)) {
+		list := make([]tensor.Tensor, shape[0])
+		for i := range list {
+			list[i] = r.Tensor(rows+fmt.Sprintf(r.family.rows[1], i), shape[1])
+		}
+		if r.Err() == nil {
+			t = tensor.Stack(list, 0)
+		}
+	} else {
+		t = r.Tensor(name, shape...)
+	}
 	if r.Err() != nil {
 		return t
 	}
 	return t.Cast(dtype.F32).Named(name).Param()
 }
-
-func (r *reader) ones(name string, shape ...int) tensor.Tensor { return r.vector(name, shape...) }
 
 func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
 	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}
@@ -92,7 +101,7 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
-	case r.straight:
+	case r.family.straight && r.Has(r.inFiles(path)):
 		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
 			w = w.Transpose() // and back below
 		}
@@ -103,7 +112,11 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 		for _, part := range parts {
 			list = append(list, r.Tensor(of+part+".weight", groups, each, in))
 		}
-		if r.Err() == nil {
+		switch {
+		case r.Err() != nil:
+		case r.c.Mixture.Limit != 0 && len(list) > 1: // whose columns alternate
+			w = tensor.Stack(list, 2).Reshape(groups, out, in)
+		default:
 			w = tensor.Concat(list, 1)
 		}
 	default:
@@ -163,7 +176,7 @@ func readWeights(c Config, s *source, body bool) (*Model, error) {
 		}
 	}
 	f, _ := familyOf(c.Family)
-	m := build(c, &reader{c, w, f.straight})
+	m := build(c, &reader{c, w, f})
 	if err := w.Err(); err != nil {
 		return nil, err
 	}

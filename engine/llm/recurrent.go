@@ -135,8 +135,8 @@ func (c Config) delta(w weights, path string, deviation, residual float64) nn.Re
 		d.A = w.linear(path+"in_proj_a", c.Width, r.Values, false, deviation)
 	}
 	d.Conv = w.conv(path+"conv1d", 2*keys+values, r.Kernel, false, 1/math.Sqrt(float64(r.Kernel)))
-	d.Bias, d.ALog = w.vector(path+"dt_bias", r.Values), w.vector(path+"A_log", r.Values)
-	d.Norm = &nn.RMSNorm{Weight: w.ones(path+"norm.weight", r.ValueDim), Eps: c.Eps}
+	d.Bias, d.ALog = w.vector(path+"dt_bias", 0, r.Values), w.vector(path+"A_log", 0, r.Values)
+	d.Norm = &nn.RMSNorm{Weight: w.vector(path+"norm.weight", 1, r.ValueDim), Eps: c.Eps}
 	d.Out = w.linear(path+"out_proj", values, c.Width, false, residual)
 	return d
 }

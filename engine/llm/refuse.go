@@ -19,7 +19,6 @@ var lacks = []struct{ part, types string }{
 		"t5gemma2 umt5 whisper"},
 	{"embeddings in each layer", "gemma3n gemma3n_text gemma4 gemma4_text gemma4_unified gemma4_unified_text"},
 	{"positions without a rotation", "biogpt bloom gpt2 gpt_bigcode gpt_neo mpt openai-gpt opt xglm"},
-	{"an activation with weights", "apertus"},
 	{"attention to pictures in layers of its own", "mllama"},
 	{"q, k and v of each head in one matrix", "codegen falcon gpt_neox gpt_neox_japanese persimmon"},
 	{"differential attention", "diffllama"},

@@ -66,7 +66,7 @@ func TestSwapDuringStep(t *testing.T) {
 			return x.Silu()
 		}}
 		during := m.Logits(ids).Eval()
-		m.Blocks[0].MLP.Act = nn.Func{}
+		m.Blocks[0].MLP.Act = nil
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}

@@ -81,6 +81,29 @@ func Flatten() Func {
 	}}
 }
 
+// A XIELU is αp·x² + Beta·x, and αn·(eˣ − 1 − x) + Beta·x below 0, where αp is softplus(AlphaP) and αn is Beta
+// + softplus(AlphaN) (Huang and Schlag 2024).
+type XIELU struct {
+	AlphaP, AlphaN tensor.Tensor // [1]
+	Beta, Eps      tensor.Tensor // numbers; x is at most Eps in eˣ
+}
+
+// Forward computes it of each element.
+func (f *XIELU) Forward(x tensor.Tensor) tensor.Tensor {
+	beta := f.Beta.Detach()
+	above := x.Square().Mul(f.AlphaP.Softplus())
+	below := x.Minimum(f.Eps.Detach()).Expm1().Sub(x).Mul(f.AlphaN.Softplus().Add(beta))
+	return tensor.Where(x.Gt(0), above, below).Add(x.Mul(beta)).Cast(x.DType())
+}
+
+// Members lists the weights.
+func (f *XIELU) Members() []Member {
+	return []Member{
+		{Name: "alpha_p", Weight: &f.AlphaP}, {Name: "alpha_n", Weight: &f.AlphaN},
+		{Name: "beta", Weight: &f.Beta, Fixed: true}, {Name: "eps", Weight: &f.Eps, Fixed: true},
+	}
+}
+
 // A Dropout makes each element 0 with probability P in training, and divides the others by 1 − P (Srivastava
 // et al. 2014). Otherwise it changes nothing. Package train says when a model is in training; elsewhere
 // [SetTraining] does.

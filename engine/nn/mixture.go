@@ -13,8 +13,10 @@ import (
 type Mixture struct {
 	Router  *Router
 	Experts *Experts
-	Shared  *MLP  // an expert that all tokens go through; nil: none
-	Gate    Layer // width to 1, whose sigmoid is the factor of Shared's result; nil: 1
+	// Narrow and Widen are around the experts, which are of another width then (Nemotron 3); nil: none.
+	Narrow, Widen Layer
+	Shared        *MLP  // an expert that all tokens go through; nil: none
+	Gate          Layer // width to 1, whose sigmoid is the factor of Shared's result; nil: 1
 }
 
 // Forward maps x [… width] to [… width].
@@ -27,7 +29,14 @@ func (m *Mixture) Forward(x tensor.Tensor) tensor.Tensor {
 func (m *Mixture) Routed(x tensor.Tensor) (tensor.Tensor, Routing) {
 	rows := x.Reshape(x.Size()/max(1, x.Len(-1)), x.Len(-1))
 	r := m.Router.Route(rows)
-	y := m.Experts.Forward(rows, r)
+	inner := rows
+	if m.Narrow != nil {
+		inner = m.Narrow.Forward(rows)
+	}
+	y := m.Experts.Forward(inner, r)
+	if m.Widen != nil {
+		y = m.Widen.Forward(y)
+	}
 	if m.Shared != nil {
 		shared := m.Shared.Forward(rows)
 		if m.Gate != nil {
@@ -44,7 +53,13 @@ func (m *Mixture) Members() []Member {
 	if !m.Router.Correction.IsNone() {
 		list = append(list, Member{Name: "gate.e_score_correction_bias", Weight: &m.Router.Correction})
 	}
+	if m.Narrow != nil {
+		list = append(list, Member{Name: "fc1_latent_proj", Slot: &m.Narrow})
+	}
 	list = append(list, Member{Name: "experts", Part: m.Experts})
+	if m.Widen != nil {
+		list = append(list, Member{Name: "fc2_latent_proj", Slot: &m.Widen})
+	}
 	if m.Shared != nil {
 		list = append(list, Member{Name: "shared_expert", Part: m.Shared})
 	}
@@ -136,9 +151,10 @@ func Balance(list []Routing) tensor.Tensor {
 	return often.Mul(score).Sum().Mul(float64(score.Len(0)) / float64(rows) / float64(rows))
 }
 
-// Experts are gated feed-forward blocks beside each other.
+// Experts are feed-forward blocks beside each other, mostly gated.
 type Experts struct {
 	GateUp *Grouped // width to twice the hidden width: the gate's columns, then the others
+	Up     *Grouped // in its place, of experts without a gate
 	Down   *Grouped
 	Act    Func // the zero Func is SiLU
 	// Biases of the projections, [experts out]; or none.
@@ -153,23 +169,29 @@ type Experts struct {
 // times their weights, in f32, rounded once to x's dtype.
 func (e *Experts) Forward(x tensor.Tensor, r Routing) tensor.Tensor {
 	tokens, k, width := x.Len(0), r.Index.Len(1), x.Len(1)
-	both := biased(e.GateUp.Of(x.Unsqueeze(1).Expand(tokens, k, width), r.Index), e.GateUpBias, r.Index)
-	y := biased(e.Down.Of(e.gated(both), r.Index), e.DownBias, r.Index)
+	rows := x.Unsqueeze(1).Expand(tokens, k, width)
+	act := e.Act.Apply
+	if act == nil {
+		act = tensor.Tensor.Silu
+	}
+	var inner tensor.Tensor
+	if e.Up != nil {
+		inner = act(e.Up.Of(rows, r.Index))
+	} else {
+		inner = e.gated(biased(e.GateUp.Of(rows, r.Index), e.GateUpBias, r.Index), act)
+	}
+	y := biased(e.Down.Of(inner, r.Index), e.DownBias, r.Index)
 	return y.Cast(dtype.F32).Mul(r.Weights.Unsqueeze(-1)).Sum(1).Cast(x.DType())
 }
 
 // gated is what Down gets of the columns that GateUp gives.
-func (e *Experts) gated(both tensor.Tensor) tensor.Tensor {
+func (e *Experts) gated(both tensor.Tensor, act func(tensor.Tensor) tensor.Tensor) tensor.Tensor {
 	half := both.Len(-1) / 2
 	if e.Limit != 0 {
 		const slope = 1.702
 		pairs := both.Reshape(both.Len(0), both.Len(1), half, 2)
 		gate, up := pairs.Select(-1, 0).Minimum(e.Limit), pairs.Select(-1, 1).Maximum(-e.Limit).Minimum(e.Limit)
 		return gate.Mul(gate.Mul(slope).Sigmoid()).Mul(up.Add(1))
-	}
-	act := e.Act.Apply
-	if act == nil {
-		act = tensor.Tensor.Silu
 	}
 	return act(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half))
 }
@@ -184,6 +206,9 @@ func biased(y, bias, index tensor.Tensor) tensor.Tensor {
 
 // Members lists the projections, and their biases if there are any.
 func (e *Experts) Members() []Member {
+	if e.Up != nil {
+		return []Member{{Name: "up_proj", Part: e.Up}, {Name: "down_proj", Part: e.Down}}
+	}
 	list := []Member{{Name: "gate_up_proj", Part: e.GateUp}, {Name: "down_proj", Part: e.Down}}
 	if !e.GateUpBias.IsNone() {
 		list = append(list, Member{Name: "gate_up_proj_bias", Weight: &e.GateUpBias}, Member{Name: "down_proj_bias", Weight: &e.DownBias})

@@ -8,14 +8,14 @@ type MLP struct {
 	Gate, Up Layer // width to hidden; Gate may be nil
 	GateUp   Layer // one layer in place of both, whose columns are theirs side by side; nil: none
 	Down     Layer // hidden to width
-	Act      Func  // the zero Func is SiLU
+	Act      Layer // nil: SiLU
 }
 
 // Forward maps x [… width] to [… width].
 func (m *MLP) Forward(x tensor.Tensor) tensor.Tensor {
-	act := m.Act.Apply
-	if act == nil {
-		act = tensor.Tensor.Silu
+	act := tensor.Tensor.Silu
+	if m.Act != nil {
+		act = m.Act.Forward
 	}
 	switch {
 	case m.GateUp != nil:
@@ -31,12 +31,17 @@ func (m *MLP) Forward(x tensor.Tensor) tensor.Tensor {
 
 // Members lists the projections.
 func (m *MLP) Members() []Member {
-	list := []Member{{Name: "gate_proj", Slot: &m.Gate}, {Name: "up_proj", Slot: &m.Up}, {Name: "down_proj", Slot: &m.Down}}
-	switch {
-	case m.GateUp != nil:
-		return []Member{{Name: "gate_up_proj", Slot: &m.GateUp}, list[2]}
-	case m.Gate == nil:
-		return list[1:]
+	var list []Member
+	if m.GateUp != nil {
+		list = append(list, Member{Name: "gate_up_proj", Slot: &m.GateUp})
+	} else {
+		if m.Gate != nil {
+			list = append(list, Member{Name: "gate_proj", Slot: &m.Gate})
+		}
+		list = append(list, Member{Name: "up_proj", Slot: &m.Up})
 	}
-	return list
+	if m.Act != nil && m.Act.Members() != nil {
+		list = append(list, Member{Name: "act_fn", Part: m.Act})
+	}
+	return append(list, Member{Name: "down_proj", Slot: &m.Down})
 }

@@ -247,6 +247,14 @@ MODELS = {
     "stablelm-bias": ("StableLm", dict(use_qkv_bias=True, hidden_size=32, num_hidden_layers=3,
                                        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.75})),
     "stablelm-parallel": ("StableLm", dict(use_parallel_residual=True, hidden_size=32, tie_word_embeddings=True)),
+    "stablelm-norms": ("StableLm", dict(qk_layernorm=True, hidden_size=32)),
+    "stablelm-normed": ("StableLm", dict(qk_layernorm=True, use_parallel_residual=True, use_qkv_bias=True, hidden_size=64, num_key_value_heads=1, layer_norm_eps=1e-4)),
+    "apertus": ("Apertus", dict(rope_parameters=llama3(8))),
+    "apertus-bias": ("Apertus", dict(attention_bias=True, head_dim=6, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6})),
+    "apertus-default": ("Apertus", dict(head_dim=8, num_hidden_layers=3, num_key_value_heads=4)),
+    "apertus-silu": ("Apertus", dict(hidden_act="silu", num_key_value_heads=1, rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0})),
+    "apertus-deep": ("Apertus", dict(num_hidden_layers=4, rms_norm_eps=1e-6, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 8})),
     "jais2": ("Jais2", dict(head_dim=8)),
     "jais2-plain": ("Jais2", dict(head_dim=4, attention_bias=False, mlp_bias=False, tie_word_embeddings=True)),
     "jais2-deep": ("Jais2", dict(head_dim=6, num_hidden_layers=4, num_key_value_heads=4)),
@@ -316,6 +324,10 @@ MODELS = {
     "nemotron_h-long": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, "mlp", LINEAR, FULL], mamba_num_heads=3, mamba_head_dim=6, use_conv_bias=False)),
     "nemotron_h-mlp": ("NemotronH", NEMOTRON | dict(layers_block_type=[FULL, "mlp", LINEAR, "mlp"], head_dim=4, num_key_value_heads=1, mlp_hidden_act="gelu", ssm_state_size=12)),
     "nemotron_h-gelu": ("NemotronH", NEMOTRON | dict(layers_block_type=[LINEAR, FULL, "mlp"], mamba_head_dim=16, n_groups=4, layer_norm_epsilon=1e-4, mamba_hidden_act="gelu")),
+    "nemotron_h-experts": ("NemotronH", NEMOTRON | DEEP | dict(layers_block_type=[LINEAR, "moe", FULL, LINEAR, "moe"], moe_shared_expert_intermediate_size=20,
+                                                                num_experts_per_tok=3, routed_scaling_factor=2.5)),
+    "nemotron_h-narrow": ("NemotronH", NEMOTRON | DEEP | dict(layers_block_type=["moe", LINEAR, "moe", FULL], moe_shared_expert_intermediate_size=8, moe_latent_size=6,
+                                                              n_group=3, topk_group=2, norm_topk_prob=False, mlp_bias=True)),
     "ernie4_5_moe": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=3, moe_k=6)),
     "ernie4_5_moe-some": ("Ernie4_5_Moe", ERNIE | dict(num_hidden_layers=5, moe_layer_start_index=1, moe_layer_end_index=3, moe_layer_interval=2, use_bias=True, tie_word_embeddings=False,
                                                    moe_k=1)),
@@ -339,7 +351,7 @@ def make(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or key.endswith(".D"):
+            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or "alpha_" in key or key.endswith(".D"):
                 p.add_(0.2 * torch.randn_like(p))
         for key, b in model.named_buffers():
             if "correction" in key:  # by which experts are chosen

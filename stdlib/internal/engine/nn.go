@@ -126,6 +126,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Untrained":          reflect.ValueOf(nn.Untrained),
 		"Values":             reflect.ValueOf(nn.Values),
 		"Walk":               reflect.ValueOf(nn.Walk),
+		"XIELU":              reflect.ValueOf((*nn.XIELU)(nil)),
 	}
 }
 

@@ -1,10 +1,11 @@
 package ggufhub
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,17 +82,19 @@ func (m *Model) number(key string, other float64) float64 {
 	return x
 }
 
-// same is the number of which a list consists, or else the list.
-func same[T comparable](l []T) any {
+// same is the number of which a list consists, 0s aside, or else the list.
+func same[T int32 | uint32](l []T) any {
+	var found T
 	for _, x := range l {
-		if x != l[0] {
+		if x != 0 && found != 0 && x != found {
 			return l
 		}
+		found = cmp.Or(x, found)
 	}
 	if len(l) == 0 {
 		return l
 	}
-	return l[0]
+	return found
 }
 
 func float(v any) (float64, bool) {
@@ -128,7 +131,9 @@ func (m *Model) config() map[string]any {
 	k := map[string]any{"tie_word_embeddings": !m.has("output.weight"), "torch_dtype": m.dtype()}
 	for _, key := range m.file.Keys() {
 		if field, ok := gguf.ConfigField(key); ok && strings.HasPrefix(key, m.own("")) {
-			k[field] = m.number(key, 0)
+			if k[field] = m.number(key, 0); k[field] == 0.0 && (m.family.Attentionless || m.family.State != "") {
+				delete(k, field) // what no layer has
+			}
 		}
 	}
 	if shape := m.shape("token_embd.weight"); len(shape) == 2 {
@@ -137,17 +142,18 @@ func (m *Model) config() map[string]any {
 	m.heads = m.count(k, "num_attention_heads", 1)
 	m.kvHeads = m.count(k, "num_key_value_heads", m.heads)
 	head := m.count(k, "head_dim", m.count(k, "hidden_size", 0)/m.heads)
-	if n := m.number(m.own("attention.value_length"), float64(head)); n != float64(head) {
+	if m.family.Latent {
+		head = m.latent(k)
+	} else if n := m.number(m.own("attention.value_length"), float64(head)); n != float64(head) {
 		m.fail(m.own("attention.value_length"), "got %v, want that of keys, %d", n, head)
 	}
 	k["head_dim"] = head
-	window, _ := k["sliding_window"].(float64)
-	m.family = m.families.of(m.arch, window > 0, m.file.Has(m.own("expert_count")))
 	m.rope(k, head)
 	k["model_type"] = m.family.Type
 	for field, tensor := range m.family.Tells {
-		k[field] = m.has(tensor)
+		k[field] = m.tells(tensor)
 	}
+	m.states(k)
 	for key, field := range m.family.Keys {
 		switch v := m.value(m.own(key)).(type) {
 		case nil:
@@ -157,7 +163,11 @@ func (m *Model) config() map[string]any {
 			k[field] = m.number(m.own(key), 0)
 		}
 	}
-	maps.Copy(k, m.family.Experts)
+	for field, x := range m.family.Knows {
+		if k[field] == nil {
+			k[field] = x
+		}
+	}
 	if m.family.Gemma {
 		m.gemma(k, head)
 	}
@@ -168,6 +178,61 @@ func (m *Model) config() map[string]any {
 		k["sliding_window"] = nil // none, where a folder that does not say it may have one
 	}
 	return k
+}
+
+// tells says whether the file has a tensor, of some layer where its name has a star.
+func (m *Model) tells(name string) bool {
+	before, after, some := strings.Cut(name, "*")
+	return m.has(name) || some && slices.ContainsFunc(m.file.Tensors(), func(info gguf.Info) bool {
+		return strings.HasPrefix(info.Name, before) && strings.HasSuffix(info.Name, after)
+	})
+}
+
+// latent adds the lengths of latent attention, and gives that of what turns.
+func (m *Model) latent(k map[string]any) int {
+	short, turning := m.count(k, "kv_lora_rank", int(m.number(m.own("attention.kv_lora_rank"), 0))), int(m.number(m.own("rope.dimension_count"), 0))
+	k["kv_lora_rank"], k["q_lora_rank"], k["qk_rope_head_dim"], k["num_key_value_heads"] = short, nil, turning, m.heads
+	k["qk_nope_head_dim"] = m.number(m.own("attention.key_length_mla"), 0) - float64(turning)
+	k["v_head_dim"] = m.number(m.own("attention.value_length_mla"), 0)
+	if !m.file.Has(m.own("attention.key_length_mla")) {
+		m.fail(m.own("attention.key_length_mla"), "is not there, as in files of before 2025-04: convert the folder anew")
+	}
+	if k["topk_method"] = "greedy"; m.number(m.own("expert_group_count"), 0) > 1 {
+		k["topk_method"] = "group_limited_greedy"
+	}
+	return max(turning, 2)
+}
+
+// states adds what layers that keep a state are like.
+func (m *Model) states(k map[string]any) {
+	inner, heads := m.number(m.own("ssm.inner_size"), 0), m.number(m.own("ssm.time_step_rank"), 0)
+	if width := m.family.Width; width != "" && heads > 0 {
+		k[width], k["mamba_d_ssm"] = math.Trunc(inner/heads), inner
+		k["expand"] = math.Trunc(inner / float64(m.count(k, "hidden_size", 1)))
+		k["mamba_expand"] = k["expand"]
+	}
+	layers := m.count(k, "num_hidden_layers", 0)
+	if m.family.Finetuned && m.flag(m.own("rope.scaling.finetuned"), false) {
+		k["position_embedding_type"] = "rope"
+	}
+	if m.family.State == "" || layers > 1<<16 {
+		return
+	}
+	kinds := make([]string, layers)
+	for i := range kinds {
+		has := func(name string) bool { return m.has(fmt.Sprintf("blk.%d.%s", i, name)) }
+		switch {
+		case has("attn_k.weight"):
+			kinds[i] = "full_attention"
+		case has("ssm_a"), has("shortconv.conv.weight"):
+			kinds[i] = m.family.State
+		case has("ffn_up_exps.weight"):
+			kinds[i] = "moe"
+		default:
+			kinds[i] = "mlp"
+		}
+	}
+	k[cmp.Or(m.family.Kinds, "layer_types")] = kinds
 }
 
 // count is a setting that counts heads or widths, other if there is none. One that is no positive integer is

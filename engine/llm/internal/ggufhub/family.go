@@ -15,10 +15,23 @@ type Family struct {
 	Tells        map[string]string // settings that are true where the file has that tensor
 	Keys         map[string]string // numbers and switches of the metadata, after the architecture, and settings that are the same
 	Yarn         map[string]string // the same for settings of yarn
+	Says         map[string]uint32 // numbers of the metadata, by which alone a file of the family is known; 0: any
+	Changes      []Change          // tensors that files have in another form
+	Latent       bool              // keys and values are made of short vectors
+	Untruncated  bool              // yarn's bounds are fractions
 	Unscaled     bool              // a file says that nothing is scaled
 
-	Mixed   bool           // of several families with the architecture it is the one with experts
-	Experts map[string]any // what llama.cpp knows of experts without metadata
+	State         string  // word of layer_types for layers that keep a state; "": there are none
+	Kinds         string  // the field of these words; "": layer_types
+	Attentionless bool    // no layer has attention, nor a feed-forward layer
+	Sections      []int32 // of what turns, by the places of pictures, where a folder does not say them
+	Interval      int     // files say which layers have one, and that every so many have none
+	Finetuned     bool    // files say whether anything turns, as position_embedding_type does
+	Width         string  // the field of a state's head's width; "": states have none
+
+	Mixed             bool           // of several families with the architecture it is the one with experts
+	MixedArchitecture string         // of files with experts; "": the same
+	Knows             map[string]any // what llama.cpp knows without metadata
 
 	Layers bool // the window is not that of all layers: the metadata say which have it, or else Every does
 	Every  int  // every so many layers one has no window; 0: there is no such rule
@@ -50,10 +63,14 @@ func (list Families) String() string {
 }
 
 // of finds the family of an architecture.
-func (list Families) of(architecture string, windowed, mixed bool) Family {
+func (list Families) of(architecture string, windowed, mixed bool, number func(key string) float64) Family {
 	found := Family{Type: architecture, Architecture: architecture}
 	for _, f := range list {
-		if f.Architecture == architecture && (!f.Windowed || windowed) && (!f.Mixed || mixed) {
+		says := true
+		for key, x := range f.Says {
+			says = says && number(key) != 0 && (x == 0 || number(key) == float64(x))
+		}
+		if (f.Architecture == architecture || f.MixedArchitecture == architecture) && (!f.Windowed || windowed) && (!f.Mixed || mixed) && says && len(f.Says) >= len(found.Says) {
 			found = f
 		}
 	}

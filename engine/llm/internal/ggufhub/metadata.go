@@ -20,12 +20,13 @@ type folder struct {
 	arch     string
 	metadata map[string]any
 	extra    []gguf.Entry // settings that files keep as tensors
+	experts  bool         // there are some
 	tied     bool         // the embedding is the output matrix
 }
 
 // newFolder translates config.json.
-func newFolder(families Families, files map[string][]byte) (*folder, error) {
-	f := &folder{files: files, config: object{}, metadata: map[string]any{}}
+func newFolder(families Families, files map[string][]byte, mixed bool) (*folder, error) {
+	f := &folder{files: files, experts: mixed, config: object{}, metadata: map[string]any{}}
 	if err := json.Unmarshal(files["config.json"], &f.config); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
@@ -35,9 +36,14 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 		return nil, fmt.Errorf("got a model of type %q, want one of %s, which GGUF files may be", kind, families)
 	}
 	f.family, f.arch = families[i], families[i].Architecture
+	if mixed && f.family.MixedArchitecture != "" {
+		f.arch = f.family.MixedArchitecture
+	}
 	f.metadata["general.architecture"] = f.arch
-	if n := f.config["num_experts"]; n != nil { // as folders of the hub have it
-		f.config["num_local_experts"] = n
+	for _, field := range []string{"num_experts", "n_routed_experts"} { // as folders of the hub have it
+		if n := f.config[field]; n != nil && mixed {
+			f.config["num_local_experts"] = n
+		}
 	}
 	f.metadata["general.quantization_version"] = uint32(2)
 	for _, name := range gguf.ConfigKeys() {
@@ -48,12 +54,27 @@ func newFolder(families Families, files map[string][]byte) (*folder, error) {
 		}
 	}
 	for key, field := range f.family.Keys {
-		switch v := f.config[field].(type) {
+		v := f.config[field]
+		if list, ok := v.([]any); ok && len(list) > 0 {
+			v = list[0] // the same for all layers
+		}
+		switch v := v.(type) {
 		case bool:
 			f.metadata[f.arch+"."+key] = v
 		case float64:
 			f.number(key, v)
 		}
+	}
+	for key, x := range f.family.Says {
+		if x != 0 {
+			f.metadata[f.arch+"."+key] = x
+		}
+	}
+	if f.family.Sections != nil {
+		f.metadata[f.arch+".rope.dimension_sections"] = f.family.Sections
+	}
+	if f.family.Finetuned {
+		f.metadata[f.arch+".rope.scaling.finetuned"] = f.config["position_embedding_type"] == "rope"
 	}
 	if f.family.Unscaled {
 		f.metadata[f.arch+".rope.scaling.type"] = "none"
@@ -99,6 +120,14 @@ func (f *folder) headCounts() (heads, kvHeads int) {
 // heads adds what concerns heads, windows and rotary positions.
 func (f *folder) heads() {
 	heads, kvHeads := f.headCounts()
+	if f.family.Attentionless {
+		f.number("attention.head_count", 0)
+		f.number("feed_forward_length", 0)
+		if f.setting("max_position_embeddings") == 0 {
+			f.number("context_length", 1<<20)
+		}
+		return
+	}
 	head := f.setting("head_dim")
 	if head == 0 && heads > 0 {
 		head = f.setting("hidden_size") / float64(heads)
@@ -106,12 +135,21 @@ func (f *folder) heads() {
 	f.number("attention.head_count_kv", float64(kvHeads))
 	f.number("attention.key_length", head)
 	f.number("attention.value_length", head)
+	if short := f.setting("kv_lora_rank"); short > 0 { // the file's heads share the short vector
+		head = f.setting("qk_rope_head_dim")
+		for key, x := range map[string]float64{
+			"head_count_kv": 1, "key_length": short + head, "value_length": short,
+			"key_length_mla": f.setting("qk_nope_head_dim") + head, "value_length_mla": f.setting("v_head_dim"),
+		} {
+			f.number("attention."+key, x)
+		}
+	}
 	for _, field := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
 		if x := f.setting(field); x != 0 {
 			f.number(field, x)
 		}
 	}
-	if kinds, ok := f.config["layer_types"].([]any); ok && f.metadata[f.arch+".attention.sliding_window"] != nil {
+	if kinds, ok := f.config["layer_types"].([]any); ok && f.family.Every != 2 && f.metadata[f.arch+".attention.sliding_window"] != nil {
 		local := make([]bool, len(kinds))
 		for i, kind := range kinds {
 			local[i] = kind == "sliding_attention"
@@ -182,7 +220,7 @@ func (f *folder) scaling(kind string, all object, get func(fields ...string) flo
 		f.number("rope.scaling.factor", factor)
 		for key, field := range yarnKeys(f.family) {
 			if x := get(field); x != 0 {
-				f.number(key, x)
+				f.number(key, x*f.family.yarnFactor(field))
 			}
 		}
 	case "longrope", "su":
@@ -215,4 +253,41 @@ func (f *folder) factors(name string, list any) {
 		numbers[i] = float32(x)
 	}
 	f.extra = append(f.extra, gguf.Entry{Name: name, Type: "F32", Tensor: tensor.From(numbers)})
+}
+
+// states adds which layers keep a state, and other numbers that are of each layer or that the tensors say.
+func (f *folder) states(d *Draft) {
+	if f.family.State == "" {
+		return
+	}
+	_, kvHeads := f.headCounts()
+	shapes := map[string][]int{}
+	for _, info := range d.Tensors() {
+		shapes[info.Name] = info.Shape
+	}
+	of := func(i int, name string) []int { return shapes[fmt.Sprintf("blk.%d.%s.weight", i, name)] }
+	var keys, widths []int32
+	var recurs []bool
+	for i := 0; of(i, "attn_norm") != nil; i++ {
+		keys, widths = append(keys, 0), append(widths, 0)
+		recurs = append(recurs, of(i, "attn_k") == nil)
+		if !recurs[i] {
+			keys[i] = int32(kvHeads)
+		}
+		if up := cmp.Or(len(of(i, "ffn_up")), len(of(i, "ffn_up_exps"))); up == 2 {
+			widths[i] = int32(of(i, "ffn_up")[0])
+		} else if up == 3 {
+			widths[i] = int32(of(i, "ffn_up_exps")[1])
+		}
+	}
+	f.number("block_count", float64(len(keys)))
+	if f.family.Interval > 0 {
+		f.metadata[f.arch+".attention.recurrent_layers"] = recurs
+		f.number("full_attention_interval", cmp.Or(f.setting("full_attention_interval"), float64(f.family.Interval)))
+		return
+	}
+	f.metadata[f.arch+".attention.head_count_kv"] = keys
+	if f.family.Kinds != "" {
+		f.metadata[f.arch+".feed_forward_length"] = widths
+	}
 }

@@ -10,7 +10,9 @@
 package ggufhub
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,6 +45,7 @@ type Model struct {
 	arch           string
 	names          map[string]string // in the file, by that of the folder
 	heads, kvHeads int
+	settled        numbers // config.json
 	err            error
 }
 
@@ -71,16 +74,19 @@ func (m *Model) settings() {
 	if n := m.number("split.count", 1); n > 1 {
 		m.fail("split.count", "the file is one of %v: join them with llama-gguf-split --merge", n)
 	}
+	own := func(key string) float64 { return m.number(m.own(key), 0) }
+	m.family = m.families.of(m.arch, own("attention.sliding_window") > 0, m.file.Has(m.own("expert_count")), own)
+	m.settled = m.config()
 	for _, info := range m.file.Tensors() {
 		name := info.Name
 		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
-			name = hub
+			name = m.family.whole(hub)
 		} else if isRope(info.Name) {
 			continue // a setting of the folder
 		}
 		m.names[name] = info.Name
 	}
-	m.put("config.json", m.config())
+	m.put("config.json", m.settled)
 }
 
 // put adds a file of JSON.
@@ -102,10 +108,34 @@ func (m *Model) Names() []string { return slices.Collect(maps.Keys(m.names)) }
 // Describe is the type of a weight in the file, and its shape.
 func (m *Model) Describe(name string) (typ string, shape []int, err error) {
 	info, err := m.file.Info(m.names[name])
-	if isRow(name) && len(info.Shape) == 1 {
-		info.Shape = []int{1, info.Shape[0]}
+	if c := m.family.change(name); err == nil && c != nil && c.join != nil {
+		failed := tensor.Try(func() {
+			var t tensor.Tensor
+			if t, err = m.joined(c, name, func(info gguf.Info) (tensor.Tensor, error) { return tensor.Zeros(info.Shape...), nil }); err == nil {
+				info.Shape = t.Shape()
+			}
+		})
+		err = cmp.Or(err, failed)
 	}
 	return info.Type, info.Shape, err
+}
+
+// joined is the folder's tensor of parts, which read gives.
+func (m *Model) joined(c *Change, name string, read func(gguf.Info) (tensor.Tensor, error)) (t tensor.Tensor, err error) {
+	var parts []tensor.Tensor
+	for _, part := range c.partsOf(name) {
+		file, ok := fileName(m.arch, part, m.file.Has(m.own("expert_count")))
+		info, err := m.file.Info(file)
+		if !ok || err != nil {
+			return t, fmt.Errorf("%s: no tensor %q, which %s needs", m.path, file, name)
+		}
+		p, err := read(info)
+		if err != nil {
+			return t, err
+		}
+		parts = append(parts, p)
+	}
+	return c.join(m.settled, parts), nil
 }
 
 // Tensor reads a weight as the folder has it. One that is quantised becomes bf16.
@@ -114,7 +144,18 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 	if err != nil {
 		return t, err
 	}
-	if t, err = m.weights.Expanded(info.Name, dtype.BF16); err != nil {
+	read := func(info gguf.Info) (tensor.Tensor, error) { return m.weights.Expanded(info.Name, dtype.BF16) }
+	if c := m.family.change(name); c != nil && c.join != nil {
+		failed := tensor.Try(func() {
+			if t, err = m.joined(c, name, read); err == nil {
+				t = t.Eval()
+			}
+		})
+		err = cmp.Or(err, failed)
+	} else {
+		t, err = read(info)
+	}
+	if err != nil {
 		return t, err
 	}
 	err = tensor.Try(func() {
@@ -124,9 +165,6 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 		if plusOne(m.family, name) {
 			t = t.Cast(dtype.F32).Sub(1).Eval()
 		}
-		if isRow(name) && t.Rank() == 1 {
-			t = t.Unsqueeze(0)
-		}
 	})
 	return t, err
 }
@@ -134,7 +172,7 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 // Codes reads a matrix of a quantised type as the codes that it is; it is nil for other tensors.
 func (m *Model) Codes(name string) (*quant.Weight, error) {
 	info, err := m.file.Info(m.names[name])
-	if err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) != 2 {
+	if c := m.family.change(name); err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) != 2 || c != nil && c.join != nil {
 		return nil, err
 	}
 	var rows func(int) int
@@ -144,9 +182,6 @@ func (m *Model) Codes(name string) (*quant.Weight, error) {
 	return m.weights.Codes(info.Name, rows)
 }
 
-// isRow says whether a matrix of the folder with one row is a vector in the file.
-func isRow(name string) bool { return strings.HasSuffix(name, ".shared_expert_gate.weight") }
-
 // turned is the number of heads whose rows stand in another order in the file, 0 where none do: llama.cpp
 // turns neighbours, transformers turns the number at i together with the one half a head further.
 func (m *Model) turned(name string) int { return turnedHeads(m.family, name, m.heads, m.kvHeads) }
@@ -154,9 +189,9 @@ func (m *Model) turned(name string) int { return turnedHeads(m.family, name, m.h
 func turnedHeads(f Family, name string, heads, kvHeads int) int {
 	switch {
 	case !f.Interleaved:
-	case strings.Contains(name, ".self_attn.q_proj."):
+	case strings.Contains(name, ".q_proj."):
 		return heads
-	case strings.Contains(name, ".self_attn.k_proj."):
+	case strings.Contains(name, ".k_proj."):
 		return kvHeads
 	}
 	return 0
@@ -181,5 +216,5 @@ func rowInFile(o, width int) int {
 
 // plusOne says whether the file has a norm's weight plus 1, and the folder without.
 func plusOne(f Family, name string) bool {
-	return f.PlusOne && strings.HasSuffix(name, "norm.weight")
+	return f.PlusOne && strings.HasSuffix(name, "norm.weight") && !strings.HasSuffix(name, "linear_attn.norm.weight")
 }

@@ -41,11 +41,16 @@ func (m *Model) rope(k map[string]any, head int) {
 		s := map[string]any{"rope_type": "yarn", "factor": factor}
 		for key, field := range yarnKeys(m.family) {
 			if x := m.number(m.own(key), 0); x != 0 {
-				s[field] = x
+				s[field] = x / m.family.yarnFactor(field)
 			}
 		}
-		if s["mscale_all_dim"] != nil {
-			s["mscale"] = 1.0 // which llama.cpp knows
+		if all := s["mscale_all_dim"]; all != nil {
+			if s["mscale"] = 1.0; k["kv_lora_rank"] != nil { // which llama.cpp knows
+				s["mscale"] = all
+			}
+		}
+		if m.family.Untruncated {
+			s["truncate"] = false
 		}
 		k["rope_scaling"] = s
 	case kind == "linear" || kind == "" && factor > 0 && factor != 1:
@@ -62,6 +67,14 @@ func yarnKeys(f Family) map[string]string {
 	}
 	maps.Copy(keys, f.Yarn)
 	return keys
+}
+
+// yarnFactor is by what files have a setting multiplied.
+func (f Family) yarnFactor(field string) float64 {
+	if field == "mscale_all_dim" && f.Latent {
+		return 0.1
+	}
+	return 1
 }
 
 // factors reads a tensor of settings.

@@ -37,7 +37,8 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 	if typ != "" && !slices.Contains(Types(), typ) {
 		return nil, fmt.Errorf("got type %q for the matrices, want one of %s", typ, strings.Join(Types(), ", "))
 	}
-	f, err := newFolder(families, files)
+	mixed := slices.ContainsFunc(weights, func(w Weight) bool { return strings.Contains(w.Name, ".experts.") })
+	f, err := newFolder(families, files, mixed)
 	if err != nil {
 		return nil, err
 	}
@@ -46,22 +47,30 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 	counts := map[string]int{}
 	f.tied = !slices.ContainsFunc(weights, func(w Weight) bool { return w.Name == "lm_head.weight" })
 	for _, w := range weights {
-		e, err := f.entry(w, strings.ToUpper(typ))
+		changed, err := f.changed(w)
 		if err != nil {
 			return nil, err
 		}
-		if w.Name == "model.embed_tokens.weight" {
-			if w.Codes != nil {
-				vocab = w.Codes.Out
-			} else {
-				vocab = w.Tensor.Len(0)
+		for _, w := range changed {
+			e, err := f.entry(w, strings.ToUpper(typ))
+			if err != nil {
+				return nil, err
 			}
+			switch rows, columns := w.size(); {
+			case e.Name == "token_embd.weight":
+				vocab = rows
+			case strings.HasSuffix(e.Name, ".ssm_out.weight"):
+				f.number("ssm.inner_size", float64(columns))
+			case strings.HasSuffix(e.Name, ".ffn_gate.weight"): // which folders of LFM 2 leave to be worked out
+				f.number("feed_forward_length", float64(rows))
+			}
+			if strings.HasPrefix(e.Name, "blk.") && strings.HasSuffix(e.Name, ".weight") {
+				counts[e.Type]++
+			}
+			d.entries = append(d.entries, e)
 		}
-		if strings.HasPrefix(e.Name, "blk.") && strings.HasSuffix(e.Name, ".weight") {
-			counts[e.Type]++
-		}
-		d.entries = append(d.entries, e)
 	}
+	f.states(d)
 	most := "F32"
 	for name, n := range counts {
 		if name != "F32" && (most == "F32" || n > counts[most]) {
@@ -76,9 +85,37 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 	return d, f.vocabulary(vocab)
 }
 
+// size is how many rows and columns a weight has, 0 where it is no matrix.
+func (w Weight) size() (rows, columns int) {
+	switch {
+	case w.Codes != nil:
+		return w.Codes.Out, w.Codes.In
+	case w.Tensor.Rank() == 2:
+		return w.Tensor.Len(0), w.Tensor.Len(1)
+	}
+	return 0, 0
+}
+
+// changed is a weight as files have it, in parts.
+func (f *folder) changed(w Weight) (list []Weight, err error) {
+	c := f.family.change(w.Name)
+	if c == nil || c.split == nil {
+		return []Weight{w}, nil
+	}
+	if w.Codes != nil {
+		w.Tensor = w.Codes.Dequantized().Transpose()
+	}
+	err = tensor.Try(func() {
+		for i, t := range c.split(f.config, w.Tensor) {
+			list = append(list, Weight{Name: c.partsOf(w.Name)[i], Tensor: t.Eval()})
+		}
+	})
+	return list, err
+}
+
 // entry brings a weight into the file's order of rows, and chooses its type.
 func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
-	name, ok := gguf.FileName(f.arch, w.Name)
+	name, ok := fileName(f.arch, w.Name, f.experts)
 	if !ok {
 		return gguf.Entry{}, fmt.Errorf("weight %s has no place in a file of %s", w.Name, f.arch)
 	}
@@ -102,16 +139,12 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	if heads > 0 {
 		e.Tensor = turn(e.Tensor, heads, shape[0]/heads/2)
 	}
-	if isRow(w.Name) {
-		e.Tensor = e.Tensor.Flatten()
-		shape = e.Tensor.Shape()
-	}
 	if plusOne(f.family, w.Name) {
 		e.Tensor = e.Tensor.Cast(dtype.F32).Add(1)
 	}
 	switch {
-	case len(shape) < 2 || strings.HasSuffix(w.Name, ".mlp.gate.weight"): // a router is never quantised
-		e.Type = "F32"
+	case len(shape) < 2 || slices.ContainsFunc(exact, func(end string) bool { return strings.HasSuffix(name, end) }):
+		e.Type, e.Tensor = "F32", e.Tensor.Cast(dtype.F32)
 	case typ == "":
 		e.Type = strings.ToUpper(w.Tensor.DType().String())
 	default:
@@ -119,6 +152,19 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	}
 	return e, nil
 }
+
+// fileName is the name of what a name stands for in a file, with experts or without: Granite's feed-forward
+// layer is called otherwise beside experts.
+func fileName(arch, name string, mixed bool) (string, bool) {
+	file, ok := gguf.FileName(arch, name)
+	if !mixed {
+		file = strings.Replace(file, "_shexp", "", 1)
+	}
+	return file, ok
+}
+
+// exact are matrices that are never quantised.
+var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias"}
 
 // outputInFolder is the inverse of rowInFile.
 func outputInFolder(row, width int) int {
