@@ -102,10 +102,7 @@ func (d *Defers) call(f func()) {
 
 // Defer defers a call to the end of the cell.
 func (r *Runtime) Defer(f func()) {
-	r.mu.Lock()
-	c := r.belongs(goroutine.Number())
-	r.mu.Unlock()
-	c.defers.Add(f)
+	r.here().defers.Add(f)
 }
 
 // RecoverCalled is Recover for a function that another call than defer may reach: it recovers only if the
