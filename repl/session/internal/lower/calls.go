@@ -144,7 +144,7 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if !l.callsCompiled(e) || hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) {
+		if !l.callsCompiled(e) || hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
 			return append(args[:n-1:n-1], lit), true
@@ -421,9 +421,6 @@ func isBig(v constant.Value) bool {
 func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	s, ok := l.typeOf(e).Underlying().(*types.Slice)
 	args := []ast.Expr{l.expr(e.Args[0])}
-	if isNil(l.typeOf(e.Args[0])) {
-		args[0] = l.zero(l.typeOf(e))
-	}
 	for _, a := range e.Args[1:] {
 		x := l.expr(a)
 		switch {
@@ -442,9 +439,6 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 		}
 	}
 	l.pos = e.Pos()
-	if len(args) == 1 {
-		return args[0]
-	}
 	out := l.call(l.id("append"), args...)
 	if e.Ellipsis.IsValid() {
 		out.Ellipsis = e.Rparen
