@@ -235,7 +235,7 @@ func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool
 	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
 		x = l.temp(x, t)
 	case fresh:
-	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x)):
+	case variable && l.shared(place) && replaces(x), !variable && l.effects(e):
 		x = l.temp(x, t)
 	}
 	return []ast.Stmt{l.assign(token.ASSIGN, place, x)}
