@@ -157,7 +157,7 @@ func (lib *Library) Runtime() map[string]reflect.Value {
 	for name, f := range map[string]any{
 		"MinInt": rt.Min[int], "MinInt64": rt.Min[int64], "MinUint64": rt.Min[uint64], "MinFloat64": rt.Min[float64], "MinString": rt.Min[string],
 		"MaxInt": rt.Max[int], "MaxInt64": rt.Max[int64], "MaxUint64": rt.Max[uint64], "MaxFloat64": rt.Max[float64], "MaxString": rt.Max[string],
-		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
+		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer, "DeferCall": r.DeferCall,
 		"Recover": r.Recover, "RecoverCalled": r.RecoverCalled, "Panic": r.Panic, "CheckMake": r.CheckMake, "Grown": r.Grown, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop, "LoopAsking": r.LoopAsking,
 		"Show": r.Show, "Check": r.Check, "CheckValue": r.CheckValue, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Become": r.Become, "Box": r.Box, "Open": r.Open, "Dispatch": r.Dispatch, "Equal": r.Equal, "AssertFailed": r.AssertFailed,

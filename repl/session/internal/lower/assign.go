@@ -168,9 +168,6 @@ func (l *Lowerer) assignResults(lhs []ast.Expr, ts []types.Type, operands []oper
 		x := l.value(e)
 		l.pos = e.Pos()
 		call, _ := e.(*ast.CallExpr)
-		if call != nil && allBlank(lhs) {
-			return []ast.Stmt{l.do(x)}
-		}
 		temps := make([]ast.Expr, len(lhs))
 		for i, t := range ts {
 			switch {
@@ -224,13 +221,6 @@ func (l *Lowerer) assignPlaces(to []ast.Expr, from []string, ts []types.Type) []
 
 // assignOne assigns one value. Fresh says that the place is a variable that was declared just before.
 func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool) []ast.Stmt {
-	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.ARROW {
-		x, _ := l.receiveOK(u)
-		if t == nil {
-			return nil
-		}
-		return []ast.Stmt{l.assign(token.ASSIGN, place, l.convert(x, l.typeOf(e), t))}
-	}
 	if t == nil {
 		if !isNil(l.typeOf(e)) {
 			l.drop(e)
@@ -245,7 +235,7 @@ func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool
 	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
 		x = l.temp(x, t)
 	case fresh:
-	case variable && l.shared(place) && replaces(x), !variable && (l.effects(e) || replaces(x)):
+	case variable && l.shared(place) && replaces(x), !variable && l.effects(e):
 		x = l.temp(x, t)
 	}
 	return []ast.Stmt{l.assign(token.ASSIGN, place, x)}
@@ -294,22 +284,9 @@ func (l *Lowerer) shared(x ast.Expr) bool {
 	return !IsTemporary(name) && (l.fn.shared == nil || l.fn.shared[name])
 }
 
-func allBlank(list []ast.Expr) bool {
-	for _, e := range list {
-		if !isBlank(e) {
-			return false
-		}
-	}
-	return true
-}
-
 // opAssign keeps x op= y: the left side must be evaluated once.
 func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
-	at, ok := ast.Unparen(s.Lhs[0]).(*ast.IndexExpr)
-	x, operands := l.place(s.Lhs[0])
-	if l.apart && ok && isMap(l.typeOf(at.X)) { // a call may change which map it is
-		l.hold(operands)
-	}
+	x, _ := l.place(s.Lhs[0])
 	y := l.expr(s.Rhs[0])
 	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
 		y = l.shiftCount(y, s.Rhs[0])

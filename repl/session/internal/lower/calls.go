@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -83,25 +84,6 @@ func (l *Lowerer) spreadCall(e *ast.CallExpr, builtin string, tuple *types.Tuple
 	return l.callExpr(&call)
 }
 
-// slicesOfAny says whether an argument for a variadic parameter of type any is itself a slice of any: the
-// interpreter would take that slice for all the arguments.
-func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
-	for _, a := range args {
-		t := l.typeOf(a)
-		if s, ok := t.Underlying().(*types.Slice); ok && isAny(s.Elem()) && !l.boxed(t) {
-			return true
-		}
-	}
-	return false
-}
-
-// ownElement says whether a type is a slice of itself: the interpreter would take a value of it for a
-// slice of such values.
-func ownElement(t types.Type) bool {
-	s, ok := t.Underlying().(*types.Slice)
-	return ok && types.Identical(s.Elem(), t)
-}
-
 // parameter returns the type of the parameter for the i-th argument of a call.
 func parameter(sig *types.Signature, i int) types.Type {
 	n := sig.Params().Len()
@@ -114,8 +96,8 @@ func parameter(sig *types.Signature, i int) types.Type {
 	return nil
 }
 
-// arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic
-// parameter of an interface type, so they become a slice (spread).
+// arguments writes the arguments of a call. Those of a variadic parameter of interpreted code become a slice
+// (spread).
 func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.Expr, spread bool) {
 	return l.argumentsAs(e, sig, func(_ int, x ast.Expr) ast.Expr { return x })
 }
@@ -142,13 +124,9 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		l.pos = e.Pos()
 		return append(args, l.zero(sig.Params().At(n-1).Type())), true
 	}
-	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
-		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if !l.callsCompiled(e) || hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) {
-			l.pos = e.Args[n-1].Pos()
-			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
-			return append(args[:n-1:n-1], lit), true
-		}
+	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n && !l.callsCompiled(e) {
+		l.pos = e.Args[n-1].Pos()
+		return append(args[:n-1:n-1], l.list(variadicElem(sig.Params().At(n-1).Type()), args[n-1:])), true
 	}
 	return args, false
 }
@@ -235,15 +213,10 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 	if x := l.unsafeConversion(x, from, t); x != nil {
 		return x
 	}
-	typ := l.typ(t)
-	switch typ.(type) {
-	case *ast.StarExpr, *ast.FuncType, *ast.ChanType, *ast.InterfaceType, *ast.ArrayType, *ast.MapType, *ast.StructType:
-		typ = &ast.ParenExpr{Lparen: l.pos, X: typ, Rparen: l.pos}
-	}
-	if types.IsInterface(t) || isFunc(t) {
+	if types.IsInterface(t) {
 		return l.temp(l.convert(x, from, t), t) // the interpreter converts correctly when it assigns
 	}
-	return l.call(typ, x)
+	return l.call(l.typ(t), x)
 }
 
 func isFunc(t types.Type) bool {
@@ -416,14 +389,10 @@ func isBig(v constant.Value) bool {
 	return !ok || n > 1<<20
 }
 
-// appendCall spreads elements of an interface type: the interpreter cannot append interpreted values one by
-// one.
+// appendCall appends values that are slices of such values themselves as a slice.
 func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	s, ok := l.typeOf(e).Underlying().(*types.Slice)
 	args := []ast.Expr{l.expr(e.Args[0])}
-	if isNil(l.typeOf(e.Args[0])) {
-		args[0] = l.zero(l.typeOf(e))
-	}
 	for _, a := range e.Args[1:] {
 		x := l.expr(a)
 		switch {
@@ -442,15 +411,27 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 		}
 	}
 	l.pos = e.Pos()
-	if len(args) == 1 {
-		return args[0]
-	}
 	out := l.call(l.id("append"), args...)
 	if e.Ellipsis.IsValid() {
 		out.Ellipsis = e.Rparen
-	} else if ok && (hasMethods(s.Elem()) && !l.inAny(s.Elem()) || ownElement(s.Elem())) {
-		out.Args = []ast.Expr{args[0], &ast.CompositeLit{Type: l.typ(types.NewSlice(s.Elem())), Lbrace: l.pos, Elts: args[1:], Rbrace: l.pos}}
-		out.Ellipsis = e.Rparen
+	} else if ok && slices.ContainsFunc(e.Args[1:], func(a ast.Expr) bool { return l.holds(a, s.Elem()) }) {
+		out.Args, out.Ellipsis = []ast.Expr{args[0], l.list(s.Elem(), args[1:])}, e.Rparen
 	}
 	return out
+}
+
+// holds says whether an expression of type t, or nil, is a slice of such values. The interpreter would append
+// its elements.
+func (l *Lowerer) holds(e ast.Expr, t types.Type) bool {
+	from := l.typeOf(e)
+	if isNil(from) {
+		from = t
+	}
+	s, ok := from.Underlying().(*types.Slice)
+	return ok && types.Identical(s.Elem(), t)
+}
+
+// list is a slice literal.
+func (l *Lowerer) list(elem types.Type, values []ast.Expr) ast.Expr {
+	return &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: values, Rbrace: l.pos}
 }

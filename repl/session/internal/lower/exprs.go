@@ -347,13 +347,10 @@ func (l *Lowerer) alike(x, y ast.Expr, tx, ty types.Type) (ast.Expr, ast.Expr) {
 	if isUntyped(tx) || isUntyped(ty) || types.Identical(tx, ty) {
 		return x, y
 	}
-	as := func(t types.Type, x ast.Expr) ast.Expr {
-		return l.call(&ast.ParenExpr{Lparen: l.pos, X: l.typ(t), Rparen: l.pos}, x)
-	}
 	if types.AssignableTo(ty, tx) {
-		return x, as(tx, y)
+		return x, l.call(l.typ(tx), y)
 	}
-	return as(ty, x), y
+	return l.call(l.typ(ty), x), y
 }
 
 func isUntyped(t types.Type) bool {

@@ -291,14 +291,10 @@ func (l *Lowerer) later(e *ast.CallExpr) ast.Expr {
 	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
 		return l.funcLit(lit)
 	}
-	recovers := l.builtin(e) == "recover" // deferred itself, it recovers
-	if !recovers && !l.info.Types[e.Fun].IsType() {
+	if !l.info.Types[e.Fun].IsType() {
 		e = l.bound(e)
 	}
 	return l.lit(nil, l.scope(func() []ast.Stmt {
-		if recovers {
-			return []ast.Stmt{l.do(l.rt("Recover"))}
-		}
 		if x := l.callExpr(e); x != nil {
 			l.emit(l.do(x))
 		}
@@ -387,11 +383,14 @@ func (l *Lowerer) boundMethod(f *ast.SelectorExpr, sel *types.Selection) ast.Exp
 func (l *Lowerer) deferStmt(s *ast.DeferStmt) []ast.Stmt {
 	l.pos = s.Pos()
 	l.deferred, _ = ast.Unparen(s.Call.Fun).(*ast.FuncLit)
-	lit := l.later(s.Call)
-	if l.fn.cell {
-		return []ast.Stmt{l.do(l.rt("Defer", lit))}
+	call, suffix := l.later(s.Call), "Call"
+	if l.deferred != nil {
+		suffix = ""
 	}
-	return []ast.Stmt{l.do(l.call(l.sel(l.id(l.fn.defers), "Add"), lit))}
+	if l.fn.cell {
+		return []ast.Stmt{l.do(l.rt("Defer"+suffix, call))}
+	}
+	return []ast.Stmt{l.do(l.call(l.sel(l.id(l.fn.defers), "Add"+suffix), call))}
 }
 
 // goStmt starts a goroutine whose panic cannot end the process.

@@ -120,7 +120,7 @@ func structConversion(from, to types.Type) bool {
 // a name and one without.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	if structConversion(from, to) {
-		return l.call(&ast.ParenExpr{Lparen: l.pos, X: l.typ(to), Rparen: l.pos}, x)
+		return l.call(l.typ(to), x)
 	}
 	l.refuseEnd(x.Pos(), from, to)
 	if from == nil || to == nil || !types.IsInterface(to) {
@@ -166,12 +166,9 @@ func (l *Lowerer) filled(t types.Type, set func(dst ast.Expr) ast.Expr) ast.Expr
 }
 
 // untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a
-// logical operation, a remainder, a shift, or an append.
+// logical operation, a remainder, or a shift.
 func untyped(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
-	case *ast.CallExpr:
-		id, ok := x.Fun.(*ast.Ident)
-		return ok && id.Name == "append"
 	case *ast.BinaryExpr:
 		switch x.Op {
 		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR,

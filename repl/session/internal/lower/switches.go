@@ -273,9 +273,6 @@ func (l *Lowerer) asserted(e *ast.TypeAssertExpr) (x, value, is ast.Expr) {
 	t, from := l.info.Types[e.Type].Type, l.typeOf(e.X)
 	x = l.expr(e.X)
 	l.pos = e.Pos()
-	if _, name := x.(*ast.Ident); !name {
-		x = l.temp(x, from)
-	}
 	v, ok := l.variable(t), l.fresh("ok")
 	l.emit(l.tryAssert(x, from, t, v, ok)...)
 	return x, l.id(v), l.id(ok)

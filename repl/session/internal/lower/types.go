@@ -76,9 +76,6 @@ func (l *Lowerer) basic(t *types.Basic) ast.Expr {
 	if t.Info()&types.IsUntyped != 0 {
 		t = types.Default(t).(*types.Basic)
 	}
-	if t.Kind() == types.UntypedNil {
-		return l.id("any")
-	}
 	return l.id(t.Name())
 }
 
@@ -104,9 +101,6 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 		return l.id(name)
 	}
 	if o.Pkg() == nil {
-		if o.Name() == "comparable" {
-			return l.id("any")
-		}
 		return l.id(o.Name())
 	}
 	if o.Parent() != nil && o.Parent() != o.Pkg().Scope() {

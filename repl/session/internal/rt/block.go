@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // A blocking call of compiled code cannot be interrupted. The calls that people wait in are made in
@@ -24,9 +22,7 @@ func (r *Runtime) Block(call, unblock func()) {
 
 // BlockCalling is Block for a call that may call functions of cells.
 func (r *Runtime) BlockCalling(call func()) {
-	r.mu.Lock()
-	c := r.belongs(goroutine.Number())
-	r.mu.Unlock()
+	c := r.here()
 	around, done := c.fork(), make(chan any, 1)
 	go func() {
 		leave := r.join(c)
@@ -44,11 +40,11 @@ func (r *Runtime) await(done <-chan any, unblock func()) {
 	defer r.waits()()
 	for {
 		wake := r.wake()
-		if _, _, cause := r.cause(); cause != nil {
+		if _, _, cause := r.cause(); cause != nil || r.drops() {
 			if unblock != nil {
 				unblock()
 			}
-			r.unwind(cause)
+			r.stop()
 			return
 		}
 		select {

@@ -372,12 +372,22 @@ func (r *Runtime) belongs(g uint64) *Cell {
 	return r.nobody
 }
 
+// here is the cell of the calling goroutine.
+func (r *Runtime) here() *Cell {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.belongs(goroutine.Number())
+}
+
 // Dropped says whether the interpreter drops the calls of a cell.
 func (r *Runtime) Dropped(c *Cell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return c.dropped
 }
+
+// drops says whether the calls of this goroutine are dropped.
+func (r *Runtime) drops() bool { return r.stopping.Load() && r.Dropped(r.here()) }
 
 // CellOf is the cell of a goroutine, or nil.
 func (r *Runtime) CellOf(g uint64) *Cell {
@@ -482,10 +492,7 @@ func (r *Runtime) givesUp(p any) any {
 	if p == nil {
 		return nil
 	}
-	g := goroutine.Number()
-	r.mu.Lock()
-	c := r.belongs(g)
-	r.mu.Unlock()
+	c := r.here()
 	if c.hooks.GaveUp == nil {
 		return p
 	}
@@ -561,9 +568,7 @@ func (r *Runtime) ContainThen(then func()) func(where int, f func()) func() {
 }
 
 func (r *Runtime) contain(where int, f func(), then func()) func() {
-	r.mu.Lock()
-	c := r.belongs(goroutine.Number())
-	r.mu.Unlock()
+	c := r.here()
 	around := c.fork()
 	return func() {
 		defer r.join(c)()

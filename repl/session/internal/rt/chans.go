@@ -12,7 +12,9 @@ func (r *Runtime) Sleep(d time.Duration) {
 	defer r.waits()()
 	for {
 		wake := r.wake()
-		r.Stop()
+		if r.stop() {
+			return
+		}
 		select {
 		case <-t.C:
 			return
@@ -76,10 +78,13 @@ func (s *Select) Wait(hasDefault bool) int {
 	defer s.r.waits()()
 	if n == 0 && !hasDefault {
 		s.never()
+		return -1
 	}
 	for {
 		wake := s.r.wake()
-		s.r.Stop()
+		if s.r.stop() {
+			return -1
+		}
 		last := reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(wake)}
 		if hasDefault {
 			last = reflect.SelectCase{Dir: reflect.SelectDefault}
@@ -103,7 +108,9 @@ func (s *Select) Wait(hasDefault bool) int {
 func (s *Select) never() {
 	for {
 		wake := s.r.wake()
-		s.r.Stop()
+		if s.r.stop() {
+			return
+		}
 		<-wake
 	}
 }

@@ -20,8 +20,14 @@ type Defers struct {
 	pending bool // value is set and no function has recovered it
 }
 
-// Add defers a call.
+// Add defers a call of a function literal.
 func (d *Defers) Add(f func()) { d.calls = append(d.calls, f) }
+
+// AddCall defers a call of another function, which f makes: that one may recover.
+func (d *Defers) AddCall(f func()) { d.Add(func() { passed(f) }) }
+
+// passed calls f. [Runtime.RecoverCalled] knows it by name.
+func passed(f func()) { f() }
 
 // Deferred runs body and then its deferred calls, newest first, as Go does: also when body panics, and
 // also when a deferred call panics in turn.
@@ -100,16 +106,14 @@ func (d *Defers) call(f func()) {
 	f()
 }
 
-// Defer defers a call to the end of the cell.
-func (r *Runtime) Defer(f func()) {
-	r.mu.Lock()
-	c := r.belongs(goroutine.Number())
-	r.mu.Unlock()
-	c.defers.Add(f)
-}
+// Defer defers a call of a function literal to the end of the cell.
+func (r *Runtime) Defer(f func()) { r.here().defers.Add(f) }
+
+// DeferCall is Defer for a call of another function, which f makes.
+func (r *Runtime) DeferCall(f func()) { r.here().defers.AddCall(f) }
 
 // RecoverCalled is Recover for a function that another call than defer may reach: it recovers only if the
-// function was deferred itself, by a literal that only calls it.
+// function was deferred itself, see [Defers.AddCall].
 func (r *Runtime) RecoverCalled() any {
 	if !deferredItself() {
 		return nil
@@ -118,7 +122,7 @@ func (r *Runtime) RecoverCalled() any {
 }
 
 // deferredItself says whether the interpreted function that called this was called by the literal that
-// Defers.call calls. Then there are two interpreted functions on the stack above, not counting functions
+// passed calls. Then there are two interpreted functions on the stack above, not counting functions
 // whose body Deferred runs, and functions that pass the call on to their newest declaration.
 func deferredItself() bool {
 	var pcs [64]uintptr
@@ -130,8 +134,10 @@ func deferredItself() bool {
 			depth++
 		case strings.HasSuffix(f.Function, "rt.(*Defers).around"), strings.HasSuffix(f.Function, "rt.forwarded"):
 			depth--
-		case strings.HasSuffix(f.Function, "rt.(*Defers).call"):
+		case strings.HasSuffix(f.Function, "rt.passed"):
 			return depth == 2
+		case strings.HasSuffix(f.Function, "rt.(*Defers).call"): // of a literal, which this function is not
+			return false
 		}
 		if !more {
 			return false

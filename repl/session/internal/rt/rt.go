@@ -133,15 +133,18 @@ func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
 // Stop is called by lowered code that has found the stop flag set. It returns if another cell has to stop,
 // if the goroutine is making its deferred calls already, or if its calls are dropped.
-func (r *Runtime) Stop() {
+func (r *Runtime) Stop() { r.stop() }
+
+// stop is Stop. It says whether the calls of the goroutine are dropped: then nothing is worth waiting for.
+func (r *Runtime) stop() (dropped bool) {
 	for {
 		parked, stopped, cause := r.cause()
 		if cause != nil {
 			r.unwind(cause)
-			return
+			return true
 		}
 		if parked == nil {
-			return
+			return r.drops()
 		}
 		select {
 		case <-parked:
@@ -173,11 +176,7 @@ func (r *Runtime) unwind(cause error) {
 func (r *Runtime) Deep() { r.abandon(ErrStack) }
 
 func (r *Runtime) abandon(cause error) {
-	g := goroutine.Number()
-	r.mu.Lock()
-	c := r.belongs(g)
-	r.mu.Unlock()
-	r.Abandon(c, g, cause)
+	r.Abandon(r.here(), goroutine.Number(), cause)
 }
 
 // stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds
