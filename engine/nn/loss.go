@@ -20,6 +20,14 @@ func same(op string, outputs, targets tensor.Tensor) {
 	}
 }
 
+// apart is |output − target|. Integers are subtracted as i64, in which narrow ones do not wrap around.
+func apart(outputs, targets tensor.Tensor) tensor.Tensor {
+	if outputs.DType().Int() && targets.DType().Int() {
+		outputs, targets = outputs.Cast(dtype.I64), targets.Cast(dtype.I64)
+	}
+	return outputs.Sub(targets).Abs()
+}
+
 // MSELoss is the mean of (output − target)², for outputs and targets of one shape.
 func MSELoss(outputs, targets tensor.Tensor) tensor.Tensor {
 	same("nn.MSELoss", outputs, targets)
@@ -29,7 +37,7 @@ func MSELoss(outputs, targets tensor.Tensor) tensor.Tensor {
 // L1Loss is the mean of |output − target|, for outputs and targets of one shape.
 func L1Loss(outputs, targets tensor.Tensor) tensor.Tensor {
 	same("nn.L1Loss", outputs, targets)
-	return outputs.Sub(targets).Abs().Mean()
+	return apart(outputs, targets).Mean()
 }
 
 // HuberLoss is the mean of d²/2 where d = |output − target| is at most delta, and of delta·(d − delta/2)
@@ -40,7 +48,7 @@ func HuberLoss(delta float64) Loss {
 	}
 	return func(outputs, targets tensor.Tensor) tensor.Tensor {
 		same("nn.HuberLoss", outputs, targets)
-		d := outputs.Sub(targets).Abs()
+		d := apart(outputs, targets)
 		return tensor.Where(d.Le(delta), d.Square().Mul(0.5), d.Sub(delta/2).Mul(delta)).Mean()
 	}
 }

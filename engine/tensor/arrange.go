@@ -135,8 +135,9 @@ func (t Tensor) Fmod(y Operand) Tensor {
 		wrong := m.Ne(0).And(t.Lt(0).Xor(ZerosLike(m).Gt(y)))
 		return Where(wrong, m.Sub(y), m)
 	}
-	m := t.Abs().Mod(ZerosLike(t).Add(y).Abs())
-	return Where(t.Lt(0), m.Neg(), m)
+	x, z := floatPair("fmod", t, y)
+	m := x.Abs().Mod(z.Abs())
+	return Where(x.Lt(0), m.Neg(), m)
 }
 
 // TruncDiv returns x/y rounded towards zero, as Go's integer division does. Of integers by 0 it is as in

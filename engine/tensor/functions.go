@@ -51,7 +51,12 @@ func (t Tensor) Exp2() Tensor {
 }
 
 // Trunc rounds towards 0.
-func (t Tensor) Trunc() Tensor { return Where(t.Lt(0), t.Ceil(), t.Floor()) }
+func (t Tensor) Trunc() Tensor {
+	if n := t.node("trunc"); n.DType == dtype.Bool {
+		fail("trunc", "got %v, want numbers", n)
+	}
+	return Where(t.Lt(0), t.Ceil(), t.Floor())
+}
 
 // Cbrt returns the cube root, also of numbers below 0.
 func (t Tensor) Cbrt() Tensor {
@@ -104,7 +109,11 @@ func (t Tensor) LogAddExp(y Operand) Tensor {
 }
 
 // Lerp returns x + w·(y − x): x where w is 0, y where it is 1.
-func (t Tensor) Lerp(y Tensor, w Operand) Tensor { return t.Add(y.Sub(t).Mul(w)) }
+func (t Tensor) Lerp(y Tensor, w Operand) Tensor {
+	p, q := pair("lerp", t, y)
+	x, z := wrap(floats(p)), wrap(floats(q))
+	return x.Add(z.Sub(x).Mul(w))
+}
 
 // Softplus is ln(1 + eˣ).
 func (t Tensor) Softplus() Tensor {
@@ -113,7 +122,9 @@ func (t Tensor) Softplus() Tensor {
 }
 
 // LogSigmoid is ln Sigmoid(x), without its rounding.
-func (t Tensor) LogSigmoid() Tensor { return t.Neg().Softplus().Neg() }
+func (t Tensor) LogSigmoid() Tensor {
+	return wrap(floats(t.node("log_sigmoid"))).Neg().Softplus().Neg()
+}
 
 // Elu is x, and alpha·(eˣ − 1) below 0.
 func (t Tensor) Elu(alpha float64) Tensor {

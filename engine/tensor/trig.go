@@ -42,8 +42,7 @@ func (t Tensor) Sinh() Tensor {
 
 // Cosh is (eˣ + e⁻ˣ)/2.
 func (t Tensor) Cosh() Tensor {
-	t.real("cosh")
-	x := t.Abs()
+	x := wrap(floats(t.real("cosh"))).Abs()
 	half := x.Mul(0.5).Exp()
 	return half.Mul(0.5).Mul(half).Add(x.Neg().Exp().Mul(0.5))
 }
