@@ -127,8 +127,8 @@ func (b *Block) Room() int { return b.dev.memory.takes(b.raw, b.bytes) }
 // (runtime.KeepAlive).
 func (b *Block) Raw() ir.Buffer { return b.raw }
 
-// Data returns a value that lies in b, for the goroutine that has allocated b: the first one takes no memory of
-// its own.
+// Data returns a value that lies in b, for the goroutine that has allocated b: the first one takes no memory
+// of its own.
 func (b *Block) Data(layout ir.Layout, run ir.Run) *ir.Data {
 	d := &b.first
 	if d.Buf != nil {

@@ -166,8 +166,8 @@ func (n *Node) Free() *Data {
 	return d
 }
 
-// FreeLast is Free and Release in one of a node that has a single handle and cannot be computed again; else it
-// does nothing and returns nil.
+// FreeLast is Free and Release in one of a node that has a single handle and cannot be computed again; else
+// it does nothing and returns nil.
 func (n *Node) FreeLast() *Data {
 	links.Lock()
 	defer links.Unlock()
