@@ -66,7 +66,8 @@ func Callback(f func(values []Tensor), ts ...Tensor) {
 type compiled struct {
 	f       func(...Tensor) []Tensor
 	mu      sync.Mutex
-	replays []*replay // the one that was used last comes last
+	replays []*replay  // the one that was used last comes last
+	now     invocation // of the call under way
 }
 
 // maxReplays is how many combinations of arguments are kept.
@@ -78,7 +79,9 @@ func (c *compiled) call(args ...Tensor) []Tensor {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := invocation{args: make([]*ir.Node, len(args))}
+	now := &c.now
+	defer clear(now.args)
+	now.args = slices.Grow(now.args[:0], len(args))[:len(args)]
 	for i, t := range args {
 		n := t.real("compile")
 		if n.Value() == nil && n.Op != ir.Const {
@@ -109,7 +112,7 @@ func (c *compiled) call(args ...Tensor) []Tensor {
 		}
 	}
 	now.drawn = p.drawn
-	results := p.run(&now)
+	results := p.run(now)
 	p.calls++
 	return results
 }

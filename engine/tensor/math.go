@@ -112,6 +112,9 @@ func pair(op string, t Tensor, y Operand) (a, b *ir.Node) {
 	a = t.node(op)
 	b = operand(op, a, y)
 	dt := meet(op, a, b)
+	if a.DType == b.DType && slices.Equal(a.Shape, b.Shape) {
+		return a, b
+	}
 	shape := broadcast(op, a, b)
 	return spread(beneath(a, dt), shape), spread(beneath(b, dt), shape)
 }

@@ -120,12 +120,15 @@ class Side:
         return answer
 
     def calibrate(self, way=""):
-        """How many runs fill a block, and how long one takes. Short work is warmed up more."""
+        """How many runs fill a block, and how long one takes. Short work is warmed up more, and what the first run prepares is not
+        counted: blocks grow until one lasts."""
         one, n = self.run(1, way), 1
-        while one and n * one < BLOCK / 4:
+        if one and one < 1:
+            one = self.run(1, way)
+        while one and n * one < BLOCK:
             n = max(n + 1, min(n * 10, math.ceil(BLOCK / one)))
             one = self.run(n, way)
-        return one and max(1, math.ceil(BLOCK / one)), one
+        return one and n, one
 
     def profile(self, n):
         """Where the time of a run goes: mcs tells it, the others do not."""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -18,8 +19,9 @@ type Device struct {
 	backend   Backend
 	memory    memory
 	collected func(n int) ir.Buffer // nil if all memory must be freed
-	host      bool                  // the processor reads the memory directly
-	planned   atomic.Int64          // bytes of the largest plan that ran
+	small     small
+	host      bool         // the processor reads the memory directly
+	planned   atomic.Int64 // bytes of the largest plan that ran
 	live      live
 	lost      atomic.Pointer[error] // why nothing works there any more; nil while it does
 	hints     Hints
@@ -110,6 +112,7 @@ type Block struct {
 	holders atomic.Int32 // 0: the memory was given back
 	claim   atomic.Pointer[Claim]
 	made    atomic.Pointer[Maker]
+	first   ir.Data // that Data has given away
 
 	cleanup runtime.Cleanup // of memory that is not Go's
 }
@@ -123,6 +126,17 @@ func (b *Block) Room() int { return b.dev.memory.takes(b.raw, b.bytes) }
 // Raw is the backend's buffer. Only a holder may use it, and must keep the Block alive meanwhile
 // (runtime.KeepAlive).
 func (b *Block) Raw() ir.Buffer { return b.raw }
+
+// Data returns a value that lies in b, for the goroutine that has allocated b: the first one takes no memory
+// of its own.
+func (b *Block) Data(layout ir.Layout, run ir.Run) *ir.Data {
+	d := &b.first
+	if d.Buf != nil {
+		d = &ir.Data{}
+	}
+	*d = ir.Data{Buf: b, Layout: layout, Run: run}
+	return d
+}
 
 // Device is where the memory is.
 func (b *Block) Device() *Device { return b.dev }
@@ -157,6 +171,8 @@ func (b *Block) Release() {
 	if b.cleanup != (runtime.Cleanup{}) {
 		b.cleanup.Stop()
 		b.dev.memory.queue(raw)
+	} else {
+		b.dev.small.keep(raw)
 	}
 }
 
@@ -168,6 +184,34 @@ func (b *Block) References() int { return int(b.holders.Load()) }
 // do not count as the device's memory.
 const smallBlock = 1 << 10
 
+// small keeps the memory of a few small blocks that were given back, for the next results of a loop.
+type small struct {
+	sync.Mutex
+	list [8]ir.Buffer
+	next int // which of them makes room
+}
+
+func (s *small) keep(raw ir.Buffer) {
+	s.Lock()
+	s.list[s.next] = raw
+	s.next = (s.next + 1) % len(s.list)
+	s.Unlock()
+}
+
+// take returns memory of so many bytes, or nil: what was kept last comes first.
+func (s *small) take(bytes int) ir.Buffer {
+	s.Lock()
+	defer s.Unlock()
+	for i := range s.list {
+		at := (s.next + len(s.list) - 1 - i) % len(s.list)
+		if raw := s.list[at]; raw != nil && raw.Bytes() == bytes {
+			s.list[at], s.next = nil, at
+			return raw
+		}
+	}
+	return nil
+}
+
 // Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. When the backend has
 // too little, Alloc frees the buffers that are kept for reuse, lets the collector find blocks that nothing
 // refers to, and tries once more before it returns an *OutOfMemory.
@@ -176,7 +220,10 @@ func (d *Device) Alloc(n int) (*Block, error) {
 		return nil, err
 	}
 	if d.collected != nil && 0 <= n && n <= smallBlock {
-		b := &Block{dev: d, raw: d.collected(n), bytes: n}
+		b := &Block{dev: d, raw: d.small.take(n), bytes: n}
+		if b.raw == nil {
+			b.raw = d.collected(n)
+		}
 		b.holders.Store(1)
 		return b, nil
 	}

@@ -25,6 +25,10 @@ func (b *Box) Free() {
 		if n.Op == freed {
 			return
 		}
+		if d := n.FreeLast(); d != nil { // n says by itself that it is gone
+			d.Buf.(*backend.Block).Release()
+			return
+		}
 		if b.node.CompareAndSwap(n, withoutValue(n)) {
 			release(n)
 			return

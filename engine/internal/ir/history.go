@@ -55,6 +55,7 @@ func Pending(n *Node, visit func(*Node) bool) {
 // pointers are weak, so that a record keeps no value.
 type record struct {
 	held []weak.Pointer[Node]
+	few  [2]weak.Pointer[Node] // the memory of the first ones
 	from []*record
 	age  int // how many records follow each other
 }
@@ -71,6 +72,7 @@ func (n *Node) forget() {
 		return
 	}
 	r := &record{}
+	r.held = r.few[:0]
 	seen, list := map[*Node]bool{n: true}, []*Node{n}
 	for len(list) > 0 {
 		m := list[len(list)-1]

@@ -166,6 +166,19 @@ func (n *Node) Free() *Data {
 	return d
 }
 
+// FreeLast is Free and Release in one of a node that has a single handle and cannot be computed again; else
+// it does nothing and returns nil.
+func (n *Node) FreeLast() *Data {
+	links.Lock()
+	defer links.Unlock()
+	d := n.data.Load()
+	if d == nil || d.Freed || n.Src != nil || !n.handles.CompareAndSwap(1, 0) {
+		return nil
+	}
+	n.data.Store(&Data{Buf: d.Buf, Layout: d.Layout, Freed: true})
+	return d
+}
+
 // Attr holds an op's settings. One struct serves all ops, so that hashing, comparing and printing are written
 // once; the row of an op says which fields it reads.
 type Attr struct {

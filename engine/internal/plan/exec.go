@@ -204,7 +204,10 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 		return in.leaves[in.keep[i]] // which is as it was if the run fails
 	}
 	b.Retain()
-	return &ir.Data{Buf: b, Layout: o.layout, Run: run}
+	if o.source.kind == fromLeaf || s.reuses[o.source.index] { // others have b, too
+		return &ir.Data{Buf: b, Layout: o.layout, Run: run}
+	}
+	return b.Data(o.layout, run)
 }
 
 // release takes the state back, and lets go of all memory. Outputs that became values have holders of their

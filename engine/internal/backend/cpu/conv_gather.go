@@ -11,7 +11,7 @@ import (
 // matrix of all windows, many times as large as the images, never exists.
 
 // wideEnough is the number of columns from which a product is not made wider by further images.
-const wideEnough = 1024
+const wideEnough = 512
 
 // together is how many images are columns of one product: a divisor of all.
 func together(images, places int) int {

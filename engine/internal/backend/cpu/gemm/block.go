@@ -55,7 +55,9 @@ func (p *Product) newBlockLoop(c *Call) *blockLoop {
 	b.pack = func(_, i int) { b.packShared(i) }
 	b.task = func(worker, i int) { b.do(worker, i, c.Scratch[l.allSize+worker*l.ownSize:][:l.ownSize]) }
 	b.share = func() {
-		b.workers.For(b.stage.panels, b.pack)
+		if b.batch == 0 || !l.once {
+			b.workers.For(b.stage.panels, b.pack)
+		}
 		b.workers.For(b.tasks(), b.task)
 	}
 	return b
@@ -77,13 +79,17 @@ func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
 // runByBatch gives each matrix of the batch to one worker.
 func (p *Product) runByBatch(workers *pool.Pool, c *Call) {
 	shared, own := p.layout.allSize, p.layout.ownSize
+	packed := make([]bool, workers.Threads())
 	workers.For(p.Batch, func(worker, batch int) {
 		mem := c.Scratch[worker*(shared+own):][:shared+own]
 		b := &block{p: p, call: c, workers: workers, shared: mem[:shared], batch: batch}
 		p.each(b, func() {
 			for i := range b.stage.panels {
-				b.packShared(i)
+				if !packed[worker] {
+					b.packShared(i)
+				}
 			}
+			packed[worker] = p.layout.once
 			for i := range b.tasks() {
 				b.do(worker, i, mem[shared:])
 			}

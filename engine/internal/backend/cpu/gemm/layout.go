@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
@@ -16,6 +17,7 @@ type layout struct {
 	blas       bool     // the product is computed by blas.go
 	transposed *Product // the product of the transposed operands, see few.go
 	byBatch    bool     // each matrix of the batch belongs to one worker
+	once       bool     // all matrices of the batch have one shared operand, which is packed for the first
 
 	pieces  int  // the largest number of tasks, unless the tasks would become too large
 	byRows  bool // tasks are ranges of rows and the right operand is shared; else ranges of columns
@@ -95,6 +97,13 @@ func (p *Product) arrange(threads int) layout {
 	for i := range l.stages {
 		l.place(&l.stages[i])
 	}
+	l.once = len(l.stages) == 1 && l.shared >= min(p.M, p.N) && !slices.ContainsFunc(p.Terms, func(t Term) bool {
+		o := t.A
+		if l.byRows {
+			o = t.B
+		}
+		return len(o.Batch) > 0 && slices.ContainsFunc(o.Batch, func(at int) bool { return at != o.Batch[0] })
+	})
 	if p.passing && len(l.stages) == 1 {
 		l.placePart(kernels)
 	}

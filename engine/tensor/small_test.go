@@ -1,0 +1,33 @@
+package tensor_test
+
+import (
+	"testing"
+
+	. "github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A small operation makes few objects of Go's: in a loop that frees its results the memory of one is that of
+// the next, and what is freed leaves no node behind.
+func TestSmallOperationAllocates(t *testing.T) {
+	x, y := Ones(4, 4).Eval(), Ones(4, 4).Eval()
+	add := Compile(func(a ...Tensor) []Tensor { return []Tensor{a[0].Add(a[1])} })
+	for _, c := range []struct {
+		name string
+		run  func() Tensor
+		most float64
+	}{
+		{"in a cell", func() Tensor { return x.Add(y).Eval() }, 8},
+		{"compiled", func() Tensor { return add(x, y)[0] }, 7},
+	} {
+		for range 9 { // a compiled function is traced again in calls 2, 3, 5, 9, 17 …
+			c.run().Free()
+		}
+		if got := testing.AllocsPerRun(5, func() { c.run().Free() }); got > c.most {
+			t.Errorf("%s: got %v objects, want at most %v", c.name, got, c.most)
+		}
+		z := c.run()
+		if z.Free(); !z.Freed() || Try(func() { z.Add(1).Eval() }) == nil {
+			t.Errorf("%s: a freed result can be used", c.name)
+		}
+	}
+}
