@@ -4,8 +4,9 @@ It reads lines and answers each with one of JSON (needs torch, transformers, pef
 
   list            the names of all models: those of decoder_families.py, and of each family so many of VARIED that it has five;
                   with "list all" each family has all of VARIED that its configuration knows
-  make NAME DIR   writes DIR/model and DIR/adapter (a LoRA whose B is not zero, as PEFT saves it), and DIR/expected.safetensors: ids, logits,
-                  rounded (of the model in bf16), adapted (logits with the adapter), batches [30 steps, 2 texts, 13 tokens], losses (AdamW)
+  make NAME DIR   writes DIR/model and DIR/adapter (a LoRA whose B is not zero, as PEFT saves it), and DIR/expected.safetensors: ids, logits
+                  (computed in f64), single (computed in f32), rounded (of the model in bf16), adapted (logits with the adapter, in f64),
+                  batches [30 steps, 2 texts, 12 tokens], losses (AdamW, in f64), single losses (in f32)
   check NAME DIR  reads what mcs wrote: the adapter DIR/ours, and in DIR/ours.safetensors its logits and texts that it chose greedily.
                   Answers how far PEFT's logits are, and for each text the first token that is not transformers' best one, and by how much
 """
@@ -14,6 +15,7 @@ import json
 import os
 import sys
 import warnings
+from unittest import mock
 
 import torch
 import transformers
@@ -28,7 +30,8 @@ YARN = {"rope_type": "yarn", "rope_theta": 2e4, "factor": 4.0, "original_max_pos
 # What configurations of any family may say otherwise; those keys that a family does not have are left out.
 VARIED = {
     "tied": dict(tie_word_embeddings=True, num_key_value_heads=1, rms_norm_eps=1e-3, layer_norm_eps=1e-3, intermediate_size=37),
-    "bias": dict(attention_bias=True, mlp_bias=True, use_bias=True, tie_word_embeddings=False, num_hidden_layers=3, layer_types=None, hidden_size=48),
+    "bias": dict(attention_bias=True, mlp_bias=True, use_bias=True, tie_word_embeddings=False, num_hidden_layers=3, layer_types=None, hidden_size=48,
+                 initializer_range=0.2),
     "yarn": dict(rope_parameters=YARN, head_dim=12, num_key_value_heads=4, vocab_size=VOCAB + 3),
     "narrow": dict(hidden_size=8, num_attention_heads=2, num_key_value_heads=1, head_dim=10, sliding_window=3, initializer_range=0.6),
     "heads": dict(num_attention_heads=6, num_key_value_heads=3, hidden_size=24, head_dim=4, hidden_act="gelu", max_position_embeddings=2 * CONTEXT),
@@ -77,18 +80,18 @@ class Peer:
         self.model.save_pretrained(os.path.join(folder, "model"))
         vocab = self.model.config.vocab_size
         ids = torch.randint(0, vocab, (2, 80))
-        expected = {"ids": ids, "logits": logits(self.model, ids), "rounded": logits(copy.deepcopy(self.model).bfloat16(), ids)}
+        expected = {"ids": ids, "logits": exactly(logits, self.model, ids), "single": logits(self.model, ids), "rounded": logits(copy.deepcopy(self.model).bfloat16(), ids)}
 
         model = get_peft_model(copy.deepcopy(self.model), LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", exclude_modules=UNADAPTED.get(family(name)), task_type="CAUSAL_LM"))
-        parameters = [p for p in model.parameters() if p.requires_grad]
         with torch.no_grad():
             for n, p in model.named_parameters():
                 if "lora_B" in n:
                     p.copy_(0.05 * torch.randn_like(p))
         model.save_pretrained(os.path.join(folder, "adapter"))
-        expected["adapted"] = logits(model, ids)
+        expected["adapted"] = exactly(logits, model, ids)
         expected["batches"] = batches(vocab)
-        expected["losses"] = trained(model, parameters, expected["batches"])
+        expected["losses"] = exactly(trained, model, expected["batches"])
+        expected["single losses"] = trained(model, expected["batches"])
         save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
         return {}
 
@@ -99,7 +102,7 @@ class Peer:
             warnings.simplefilter("always")
             model = PeftModel.from_pretrained(copy.deepcopy(self.model), os.path.join(folder, "ours")).eval()
         said = [str(w.message) for w in said if "missing" in str(w.message) or "unexpected" in str(w.message)]
-        want = logits(model, ids)
+        want = exactly(logits, model, ids)
         return {"adapter": ((ours["logits"] - want).abs().max() / want.abs().max()).item(), "said": said,
                 "texts": {key: other(self.model, t) for key, t in ours.items() if key != "logits"}}
 
@@ -109,14 +112,21 @@ def logits(model, ids):
         return model(input_ids=ids, use_cache=False).logits.float()
 
 
+def exactly(compute, model, ids):
+    """What a function computes in f64 with a copy of a model, whose code has f32 written into it."""
+    with mock.patch.object(torch, "float32", torch.float64), mock.patch.object(torch.Tensor, "float", torch.Tensor.double):
+        return compute(copy.deepcopy(model).double(), ids).to(torch.get_default_dtype())
+
+
 def batches(vocab):
     starts, steps = torch.randint(0, vocab, (STEPS, 2, 1)), torch.randint(1, 4, (STEPS, 2, 1))
-    ids = (starts + steps * torch.arange(13)) % vocab
+    ids = (starts + steps * torch.arange(12)) % vocab  # fewer tokens than let dynamic rates grow, which stay grown
     return torch.where(torch.rand(ids.shape) < 0.1, torch.randint(0, vocab, ids.shape), ids)
 
 
-def trained(model, parameters, ids):
+def trained(model, ids):
     """The losses of steps of AdamW, each before its step."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
     losses = []
     for batch in ids:
