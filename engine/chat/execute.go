@@ -61,6 +61,11 @@ func (r *run) enter() func() {
 func (r *run) leave() { r.depth-- }
 
 func (r *run) eval(e expression, s *scope) any {
+	return unmarked(r.marked(e, s))
+}
+
+// marked is eval for operands of +, which tells markup from other text.
+func (r *run) marked(e expression, s *scope) any {
 	defer r.enter()()
 	return e.value(r, s)
 }

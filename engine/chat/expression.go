@@ -27,6 +27,10 @@ func (r *run) compare(op string, a, b any) bool {
 }
 
 func (r *run) arithmetic(op string, a, b any) any {
+	if x, y, ok := escaped(a, b); ok && op == "+" {
+		return markup(r.join(x, y))
+	}
+	a, b = unmarked(a), unmarked(b)
 	if op == "~" {
 		return r.join(r.text(a), r.text(b))
 	}
@@ -70,6 +74,36 @@ func (r *run) arithmetic(op string, a, b any) any {
 	}
 	r.fail("got %s %s %s, want values for which that is defined", typeName(a), op, typeName(b))
 	return nil
+}
+
+// markup is text of the filter safe, to which + adds other text with what HTML reads escaped, as Python's
+// Markup does. Functionary's models were trained on such texts.
+type markup string
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;")
+
+// unmarked is v as the text that it is, if it is markup.
+func unmarked(v any) any {
+	if text, ok := v.(markup); ok {
+		return string(text)
+	}
+	return v
+}
+
+// escaped are two texts of which one is markup at least.
+func escaped(a, b any) (x, y string, ok bool) {
+	texts, marked := [2]string{}, false
+	for i, v := range []any{a, b} {
+		switch v := v.(type) {
+		case markup:
+			texts[i], marked = string(v), true
+		case string:
+			texts[i] = escaper.Replace(v)
+		default:
+			return "", "", false
+		}
+	}
+	return texts[0], texts[1], marked
 }
 
 func (r *run) join(a, b string) string {

@@ -20,7 +20,7 @@ func init() { // map looks them up while it runs
 		"title":      func(r *run, v any, _ args) any { return title(r.text(v)) },
 		"replace":    func(r *run, v any, a args) any { return replace(r, r.text(v), a) },
 		"string":     func(r *run, v any, _ args) any { return r.text(v) },
-		"safe":       func(_ *run, v any, _ args) any { return v },
+		"safe":       func(r *run, v any, _ args) any { return markup(r.text(v)) },
 		"length":     lengthFilter,
 		"count":      lengthFilter,
 		"default":    defaultFilter,
@@ -341,6 +341,9 @@ func indent(r *run, v any, a args) any {
 // tojson is that of transformers: json.dumps with ensure_ascii off at first, not the one of Jinja that
 // escapes for HTML.
 func tojson(r *run, v any, a args) any {
+	if l, ok := v.(*list); ok && l.once {
+		r.fail("tojson: got a generator, want a value of JSON")
+	}
 	w := a.want(r, "tojson", "ensure_ascii?", "indent?", "separators?", "sort_keys?")
 	style := jsonStyle{item: ", ", key: ": ", sorted: orElse(r, "tojson", w[3], false), ascii: orElse(r, "tojson", w[0], false)}
 	if by, ok := w[1].(string); ok {

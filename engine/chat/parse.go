@@ -180,7 +180,7 @@ func (p *parser) binary(operand func() expression, ops ...string) expression {
 		p.next()
 		a, b := e, operand()
 		e = computed(func(r *run, s *scope) any {
-			x, y := r.eval(a, s), r.eval(b, s)
+			x, y := r.marked(a, s), r.marked(b, s)
 			r.step(t.line)
 			return r.arithmetic(t.text, x, y)
 		})

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 // BenchmarkCodes reports the weights that are read as codes in a second, of a file that the system has in
-// memory, beside the bytes of the same file as they are.
+// memory, and what processors spend on it, beside the bytes of the same file as they are.
 func BenchmarkCodes(b *testing.B) {
 	w := tensor.Randn(4096, 4096).Eval()
-	for _, typ := range []string{"Q8_0", "Q4_0"} {
+	for _, typ := range []string{"Q8_0", "Q4_0", "Q6_K", "Q4_K"} {
 		path := filepath.Join(b.TempDir(), "a.gguf")
 		if err := WriteFile(path, nil, []Entry{{Name: "a", Type: typ, Tensor: w}}); err != nil {
 			b.Fatal(err)
@@ -34,12 +35,16 @@ func BenchmarkCodes(b *testing.B) {
 			"bytes": func() error { _, err := f.Bytes("a"); return err },
 		} {
 			b.Run(fmt.Sprint(typ, "/", what), func(b *testing.B) {
+				before, _ := machine.Spent()
 				for b.Loop() {
 					if err := read(); err != nil {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(4096*4096), "ns/weight")
+				each := 1e9 / float64(b.N) / (4096 * 4096)
+				b.ReportMetric(b.Elapsed().Seconds()*each, "ns/weight")
+				after, _ := machine.Spent()
+				b.ReportMetric((after-before).Seconds()*each, "cpu-ns/weight")
 			})
 		}
 	}

@@ -1,7 +1,8 @@
 """Writes engine/chat/testdata: what transformers makes of chat templates in the shape of those of known models.
 
     python tests/peers/chat_templates.py
-    python tests/peers/chat_templates.py real FILE    all templates that trl has, for go test ./engine/chat -run Real -real FILE
+    python tests/peers/chat_templates.py real FILE [FOLDER]    all templates that trl has, or that lie in FOLDER, such as
+                                                               llama.cpp's models/templates, for go test ./engine/chat -run Real -real FILE
 
 families.json holds templates with conversations, language.json pieces of the language. real.json holds templates as models
 ship them, word for word. They come from trl (Apache-2.0), which keeps them in trl/chat_templates; the models that they
@@ -318,7 +319,7 @@ LANGUAGE = [
     "{{ 3 is divisibleby 3 }}{{ 3 is divisibleby(2) }}{{ 1 is not none and 2 is even }}", "{{ not 1 == 1 }}{{ 1 or 2 }}{{ '' or 'x' }}{{ 0 and 1 }}", "{{ 1.0 }} {{ 1e20 }} {{ 1e-5 }} {{ 0.1 + 0.2 }}", "{{ 1 == 1.0 }}{{ true == 1 }}{{ [1] == [1.0] }}", "{{ 'a' 'b' }}",
     "{{ '%s-%d' % ('a', 1) }}", "{{ strftime_now('%Y-%m-%d %H:%M:%S %B %b %A %a %j %I %p %y %%') }}", "{{ raise_exception('no') }}", "{% if x %}", "{{ 1 + }}", "{% endfor %}", "{{ 'a' | nope }}", "{{ [].append(1) }}", "{{ 1 / 0 }}", "{{ 'a' + 1 }}", "{% for i in none %}{% endfor %}", "{{ range(1000000)|length }}",
     "{% for i in [[1, [2]], 3] recursive %}{{ loop(i) if i is iterable else i }}{{ loop.depth }}{% endfor %}", "{{ dict(a=1, b=2) }}", "{{ {'a': 1}.get('b', 2) }}{{ {'items': 1}['items'] }}{{ {'a': 1}|items|list }}", "{{ -2 ** 2 }}{{ 2 ** 3 ** 2 }}", "{{ 1 if true else 2 if false else 3 }}", "{{ \"\\u00e9\\x41\\t|\" }}",
-    "{{ [3, 1, 2]|min }}{{ [3, 1, 2]|max }}{{ ['b', 'A']|min }}{{ ['b', 'A']|min(case_sensitive=true) }}{{ [{'a': 2}, {'a': 1}]|min(attribute='a') }}{{ []|max }}|", "{{ '{}..{}'.format(1, 'b') }}{{ '{1}{0}{{x}}'.format('a', none) }}{{ '{a}'.format(a=2.0) }}", "{{ '{}'.format() }}", "{{ '}'.format(1) }}", "{{ ['ü\\u2028😀', '\\x7f<']|tojson(ensure_ascii=true) }}{{ {'ä': 1}|tojson(true, 2) }}", "{{ none|selectattr('a')|list }}{{ none|select|list }}{{ none|rejectattr('a')|list }}{{ none|map('upper')|list }}{{ none|map(attribute='a')|list }}",
+    "{{ [3, 1, 2]|min }}{{ [3, 1, 2]|max }}{{ ['b', 'A']|min }}{{ ['b', 'A']|min(case_sensitive=true) }}{{ [{'a': 2}, {'a': 1}]|min(attribute='a') }}{{ []|max }}|", "{{ '{}..{}'.format(1, 'b') }}{{ '{1}{0}{{x}}'.format('a', none) }}{{ '{a}'.format(a=2.0) }}", "{{ '{}'.format() }}", "{{ '<'|safe + '<\\'&\"' + '>' }}{{ '<' + '<'|safe }}{{ '<'|safe ~ '<' }}{{ ('<'|safe + '<')|upper }}{{ 3|safe + '<' }}", "{{ '<'|safe + 1 }}", "{{ [1]|select|tojson }}", "{{ '}'.format(1) }}", "{{ ['ü\\u2028😀', '\\x7f<']|tojson(ensure_ascii=true) }}{{ {'ä': 1}|tojson(true, 2) }}", "{{ none|selectattr('a')|list }}{{ none|select|list }}{{ none|rejectattr('a')|list }}{{ none|map('upper')|list }}{{ none|map(attribute='a')|list }}",
 ]
 
 
@@ -329,10 +330,10 @@ def render(template, **names):
         return {"error": str(e)}
 
 
-def real(names):
-    """What transformers makes of trl's templates of these names; none: of all."""
+def real(names, folder=None):
+    """What transformers makes of a folder's templates of these names, trl's where none is given; no names: of all."""
     import trl
-    folder = os.path.join(os.path.dirname(trl.__file__), "chat_templates")
+    folder = folder or os.path.join(os.path.dirname(trl.__file__), "chat_templates")
     names = names or sorted(f[:-6] for f in os.listdir(folder) if f.endswith(".jinja"))
     cases = [{"messages": m, "prompt": tools is None, "tools": tools, "extra": {"enable_thinking": False} if n % 2 else {}}
              for n, m in enumerate(CONVERSATIONS + MORE) for tools in (None, [TOOL])]
@@ -349,7 +350,7 @@ def real(names):
 def main():
     if sys.argv[1:2] == ["real"]:
         with open(sys.argv[2], "w") as f:
-            json.dump(real(None), f, ensure_ascii=False)
+            json.dump(real(None, *sys.argv[3:]), f, ensure_ascii=False)
         return
     os.makedirs(OUT, exist_ok=True)
     families = []

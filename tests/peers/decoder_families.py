@@ -345,7 +345,8 @@ MODELS = {
 }
 
 
-def make(name, kind, changes):
+def small(name, kind, changes):
+    """The random model of a row of MODELS."""
     torch.manual_seed(sum(map(ord, name)))
     config = getattr(transformers, kind + "Config")(**{**SMALL, **changes})
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
@@ -356,6 +357,11 @@ def make(name, kind, changes):
         for key, b in model.named_buffers():
             if "correction" in key:  # by which experts are chosen
                 b.add_(0.2 * torch.randn_like(b))
+    return model
+
+
+def make(name, kind, changes):
+    model = small(name, kind, changes)
     folder = os.path.join(OUT, name)
     model.save_pretrained(folder)
     os.remove(os.path.join(folder, "generation_config.json"))
