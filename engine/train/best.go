@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -67,11 +66,11 @@ func (t *trainer) loadBest() error {
 	weights := t.best
 	if t.o.Checkpoint != "" {
 		dir := filepath.Join(t.o.Checkpoint, folderOf(best))
-		if err := verify(dir); err != nil {
+		_, err := t.o.Ranks.Once(func() ([]byte, error) { return nil, verify(dir) })
+		if err != nil {
 			return fmt.Errorf("train: the best checkpoint: %w", err)
 		}
-		var err error
-		if weights, _, err = safetensors.Load(filepath.Join(dir, paramsFile)); err != nil {
+		if weights, err = t.tensors(filepath.Join(dir, paramsFile)); err != nil {
 			return fmt.Errorf("train: the best checkpoint: %w", err)
 		}
 	}

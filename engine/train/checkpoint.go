@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -69,15 +70,42 @@ type savedState struct {
 // openCheckpoints takes the folder for the run. If it holds checkpoints the run resumes from them, or is
 // refused.
 func (t *trainer) openCheckpoints() error {
-	t.base = nn.Hash(untrained(t.model, t.params))
-	steps, err := checkpoints(t.o.Checkpoint)
-	if err != nil || len(steps) == 0 {
+	var notes []string
+	step, ok, err := t.oneOf(func(steps []int) (step int, err error) {
+		if !t.o.Resume {
+			return 0, fmt.Errorf("train: %s has checkpoints (%s is the newest): set Resume to go on from it, or choose another folder", t.o.Checkpoint, folderOf(steps[0]))
+		}
+		step, notes, err = t.newest(steps)
+		return step, err
+	})
+	if err != nil || !ok {
 		return err
 	}
-	if !t.o.Resume {
-		return fmt.Errorf("train: %s has checkpoints (%s is the newest): set Resume to go on from it, or choose another folder", t.o.Checkpoint, folderOf(steps[0]))
+	dir := filepath.Join(t.o.Checkpoint, folderOf(step))
+	if err := t.load(dir, step); err != nil {
+		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
 	}
-	return t.resume(steps)
+	t.history.Notes = append(t.history.Notes, notes...)
+	t.removeOld(step) // a run that was killed after its last save has left them, and this one may save nothing
+	return nil
+}
+
+// oneOf returns the step of the checkpoint that choose takes of those that there are, newest first, and
+// whether there are some. If it takes none it returns −1. Rank 0 chooses.
+func (t *trainer) oneOf(choose func(steps []int) (int, error)) (step int, ok bool, err error) {
+	text, err := t.o.Ranks.Once(func() ([]byte, error) {
+		steps, err := checkpoints(t.o.Checkpoint)
+		step := -1
+		if err == nil && len(steps) > 0 {
+			step, err = choose(steps)
+		}
+		return fmt.Append(nil, step), err
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	step, err = strconv.Atoi(string(text))
+	return step, step >= 0, err
 }
 
 // untrained lists the weights of the model that training leaves as they are.
@@ -95,25 +123,19 @@ func (t *trainer) changed() []nn.Param {
 	return slices.Concat(t.params, running)
 }
 
-// resume goes on from the newest checkpoint that is whole. If that belongs to another run it is an error.
-func (t *trainer) resume(steps []int) error {
+// newest finds the newest checkpoint that is whole, and notes those that are not.
+func (t *trainer) newest(steps []int) (step int, notes []string, err error) {
 	var damaged []error
 	for _, step := range steps {
 		dir := filepath.Join(t.o.Checkpoint, folderOf(step))
 		if err := verify(dir); err != nil {
 			damaged = append(damaged, err)
+			notes = append(notes, "left out a damaged checkpoint: "+err.Error())
 			continue
 		}
-		if err := t.load(dir, step); err != nil {
-			return fmt.Errorf("train: checkpoint %s: %w", dir, err)
-		}
-		for _, err := range damaged {
-			t.history.Notes = append(t.history.Notes, "left out a damaged checkpoint: "+err.Error())
-		}
-		t.removeOld(step) // a run that was killed after its last save has left them, and this one may save nothing
-		return nil
+		return step, notes, nil
 	}
-	return fmt.Errorf("train: %s: no checkpoint is whole: %w", t.o.Checkpoint, errors.Join(damaged...))
+	return 0, nil, fmt.Errorf("train: %s: no checkpoint is whole: %w", t.o.Checkpoint, errors.Join(damaged...))
 }
 
 // verify holds a checkpoint's files against its manifest.
@@ -155,7 +177,7 @@ func sumOf(path string) (fileSum, error) {
 
 // load puts a verified checkpoint into the run. Everything is read and checked before anything is changed.
 func (t *trainer) load(dir string, step int) error {
-	text, err := regular.Read(filepath.Join(dir, stateFile), maxState)
+	text, err := t.o.Ranks.Once(func() ([]byte, error) { return regular.Read(filepath.Join(dir, stateFile), maxState) })
 	if err != nil {
 		return err
 	}
@@ -172,11 +194,11 @@ func (t *trainer) load(dir string, step int) error {
 	if err := t.same(s); err != nil {
 		return err
 	}
-	params, _, err := safetensors.Load(filepath.Join(dir, paramsFile))
+	params, err := t.tensors(filepath.Join(dir, paramsFile))
 	if err != nil {
 		return err
 	}
-	memory, _, err := safetensors.Load(filepath.Join(dir, optimizerFile))
+	memory, err := t.tensors(filepath.Join(dir, optimizerFile))
 	if err != nil {
 		return err
 	}
@@ -232,9 +254,14 @@ func (t *trainer) save(due bool) error {
 		return nil
 	}
 	dir := filepath.Join(t.o.Checkpoint, folderOf(step))
-	err := t.write(dir, due)
+	err := t.together()
 	if err == nil {
-		err = verify(dir)
+		_, err = t.o.Ranks.Once(func() ([]byte, error) {
+			if err := t.write(dir, due); err != nil {
+				return nil, err
+			}
+			return nil, verify(dir)
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
@@ -246,6 +273,9 @@ func (t *trainer) save(due bool) error {
 
 // removeOld leaves the newest checkpoints up to step. One that cannot be removed is noted, and stops nothing.
 func (t *trainer) removeOld(step int) {
+	if t.o.Ranks.Rank() > 0 {
+		return
+	}
 	err := removeOld(t.o.Checkpoint, step, t.o.Keep, t.history.Best().Step)
 	if err == nil {
 		return

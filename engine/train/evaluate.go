@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -19,7 +21,7 @@ import (
 //
 //	train.Evaluate(ctx, train.WithLoss(m, nn.Accuracy), test, 0)
 func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
-	means, err := measure(ctx, m, d, batches, []measured{func(b []tensor.Tensor) tensor.Tensor { return lossOf(m, b) }})
+	means, err := measure(ctx, nil, m, d, batches, []measured{func(b []tensor.Tensor) tensor.Tensor { return lossOf(m, b) }})
 	if err != nil {
 		return 0, err
 	}
@@ -29,8 +31,9 @@ func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64
 // measured is a number of a batch, which is as tensorsOf gives it.
 type measured func(batch []tensor.Tensor) tensor.Tensor
 
-// measure returns the mean of each number over the targets of the first batches.
-func measure(ctx context.Context, m Model, d data.Source, batches int, list []measured) ([]float64, error) {
+// measure returns the mean of each number over the targets of the first batches, of which each rank computes
+// its share. The sums are of f64, in the order of the batches.
+func measure(ctx context.Context, group *ranks.Group, m Model, d data.Source, batches int, list []measured) ([]float64, error) {
 	if err := missing(m, d); err != nil {
 		return nil, err
 	}
@@ -45,8 +48,10 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 		batches = min(batches, all)
 	}
 	nn.SetTraining(m, false)
-	means, dev, targets := make([]float64, len(list)), nn.Device(m), 0.0
-	for n := range batches {
+	dev := nn.Device(m)
+	var own []float64 // of each batch the weight and the values
+	from, to := group.Share(batches)
+	for n := from; n < to; n++ {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -57,7 +62,9 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 				return err
 			}
 			weight := float64(counted(m, b))
+			own = append(own, weight)
 			if err = packs(m, b); err != nil || weight == 0 {
+				own = append(own, make([]float64, len(list))...)
 				return err
 			}
 			if len(list) > 1 && !b.Starts.IsNone() {
@@ -68,15 +75,25 @@ func measure(ctx context.Context, m Model, d data.Source, batches int, list []me
 				values[i] = f(batch)
 			}
 			tensor.Eval(values...) // together: what they share is computed once
-			for i, v := range values {
-				means[i] += v.Item() * weight
+			for _, v := range values {
+				own = append(own, v.Item())
 			}
-			targets += weight
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
+	}
+	numbers, err := group.Numbers(own)
+	if err != nil {
+		return nil, err
+	}
+	means, targets := make([]float64, len(list)), 0.0
+	for row := range slices.Chunk(numbers, 1+len(list)) {
+		for i, v := range row[1:] {
+			means[i] += v * row[0]
+		}
+		targets += row[0]
 	}
 	if targets == 0 {
 		return nil, fmt.Errorf("train: evaluate: no target counts in %d batches", batches)
@@ -105,7 +122,7 @@ func (t *trainer) evaluate(ctx context.Context) (Point, error) {
 		names = append(names, name)
 		list = append(list, func(b []tensor.Tensor) tensor.Tensor { return metric(layer.Forward(b[0]), b[1]) })
 	}
-	means, err := measure(ctx, t.model, t.o.Eval, t.o.EvalBatches, list)
+	means, err := measure(ctx, t.o.Ranks, t.model, t.o.Eval, t.o.EvalBatches, list)
 	if err != nil {
 		return Point{}, err
 	}

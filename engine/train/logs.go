@@ -66,6 +66,9 @@ const maxLog = 1 << 30
 func (t *trainer) openLogs() error {
 	t.logs = logs{t: t, tokens: t.history.Tokens, elapsed: t.history.Elapsed}
 	step := t.history.Steps()
+	if t.o.Ranks.Rank() > 0 {
+		return nil
+	}
 	if t.o.Log != "" {
 		if err := t.logs.openLines(step); err != nil {
 			return fmt.Errorf("train: log: %w", err)

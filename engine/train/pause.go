@@ -64,8 +64,8 @@ func (t *trainer) overtaken() bool {
 	if t.o.Checkpoint == "" {
 		return false
 	}
-	steps, err := checkpoints(t.o.Checkpoint)
-	return err == nil && len(steps) > 0 && steps[0] > t.history.Steps()
+	step, ok, err := t.oneOf(func(steps []int) (int, error) { return steps[0], nil })
+	return err == nil && ok && step > t.history.Steps()
 }
 
 // sameModel says whether a and b are one model: the same value, or, for types that Go does not compare (a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func Predict(ctx context.Context, m Model, d data.Source, o Options) (*Estimate,
 	if err := o.check(params); err != nil {
 		return nil, err
 	}
-	o.Checkpoint, o.Log, o.TensorBoard, o.Seed = "", "", "", 1
+	o.Checkpoint, o.Log, o.TensorBoard, o.Seed, o.Ranks = "", "", "", 1, nil
 	runtime.GC() // what nobody holds any more would count as in use
 	ctx = device.On(ctx, nn.Device(m))
 	var e *Estimate
@@ -136,22 +137,22 @@ func (t *trainer) estimate() (*Estimate, error) {
 		tensor.Eval(part...)
 	}
 	k := len(parts)
-	var losses, grads []tensor.Tensor
-	var between, all tensor.Cost
 	gradients := bytesOf(nn.Values(t.params), 4)
+	var between tensor.Cost // of a batch of several
+	var sum []tensor.Tensor
 	if k > 1 {
 		between = tensor.CostOf(t.part(parts[0]...)...)
-		for range k - 1 {
-			losses = append(losses, tensor.Zeros().Eval())
-		}
+		sum = []tensor.Tensor{tensor.Zeros(k + 1)}
 		for _, v := range nn.Values(t.params) {
-			grads = append(grads, tensor.ZerosLike(v).Cast(dtype.Promote(v.DType(), dtype.F32)))
+			sum = append(sum, tensor.ZerosLike(v).Cast(dtype.Promote(v.DType(), dtype.F32)))
 		}
-		tensor.Eval(grads...)
+		tensor.Eval(sum...)
+	} else {
+		sum = t.part(parts[0]...)
 	}
 	zero := tensor.Zeros().Eval()
-	update, guard, numbers, sound := t.update(slices.Concat(parts[k-1], losses, []tensor.Tensor{zero, tensor.Scalar(math.Inf(1))}, grads)...)
-	all = update.Cost(guard, numbers, sound)
+	update, guard, numbers, sound := t.update(slices.Concat([]tensor.Tensor{zero, tensor.Scalar(math.Inf(1))}, sum)...)
+	all := update.Cost(guard, numbers, sound)
 
 	used, planned, waiting := t.on.Memory().InUse, max(all.Memory, between.Memory), int64(0)
 	if !t.o.Compile { // a loss was computed from the weights, so new ones lie elsewhere
@@ -172,15 +173,17 @@ func (t *trainer) estimate() (*Estimate, error) {
 	e := &Estimate{
 		Weights: int64(weights), Optimizer: optimizer, Gradients: gradients,
 		Waiting: waiting, Peak: used + planned + waiting, Total: total, Steps: t.o.Steps,
-		Flops: all.Flops + int64(k-1)*between.Flops, Launches: all.Launches + (k-1)*between.Launches,
+		Flops: all.Flops, Launches: all.Launches,
 	}
 	for _, b := range batches {
 		e.Tokens += b.Tokens()
 	}
-	if k > 1 {
-		planned += gradients // they lie in memory of their own between the parts
-	}
 	e.Activations = max(0, planned-gradients)
+	if k > 1 { // some of the tree's sums lie in memory of their own beside the last batch's
+		e.Flops, e.Launches = e.Flops+int64(k)*between.Flops, e.Launches+k*between.Launches
+		e.Gradients *= int64(bits.Len(uint(k - 1)))
+		e.Peak += e.Gradients
+	}
 	e.Other = max(0, e.Peak-e.Weights-e.Optimizer-e.Gradients-e.Activations-e.Waiting)
 	return e, nil
 }
@@ -217,7 +220,9 @@ func (t *trainer) measure(ctx context.Context, e *Estimate) error {
 		}
 		t.sound = tensor.Full(math.NaN()).To(t.on).Eval()
 		from := time.Now()
-		t.launch(&l)
+		if err := t.launch(&l); err != nil {
+			return err
+		}
 		_ = l.numbers.Float64s() // waits
 		took := time.Since(from)
 		l.pending.Undo()

@@ -85,28 +85,26 @@ func (t *trainer) spiked(l launched) error {
 // goBack continues with the newest checkpoint before a spike, and with the data after those of the step l. It
 // says so; or nothing if there is no checkpoint, or the run went back to it too often.
 func (t *trainer) goBack(s Spike, l launched) (did string, err error) {
-	steps, err := checkpoints(t.o.Checkpoint)
-	if err != nil {
+	step, ok, err := t.oneOf(func(steps []int) (int, error) {
+		for _, step := range steps {
+			if step < s.Step && verify(filepath.Join(t.o.Checkpoint, folderOf(step))) == nil {
+				return step, nil
+			}
+		}
+		return -1, nil
+	})
+	did = fmt.Sprintf("went back to step %d", step)
+	if err != nil || !ok || times(t.history.Spikes, did) >= mostBacks {
 		return "", err
 	}
-	for _, step := range steps {
-		dir := filepath.Join(t.o.Checkpoint, folderOf(step))
-		if step >= s.Step || verify(dir) != nil {
-			continue
-		}
-		did = fmt.Sprintf("went back to step %d", step)
-		if times(t.history.Spikes, did) >= mostBacks {
-			return "", nil
-		}
-		t.undo()
-		if err := t.load(dir, step); err != nil {
-			return "", fmt.Errorf("train: checkpoint %s: %w", dir, err)
-		}
-		t.taken = l.taken + len(l.batches)
-		t.logs.rewind(step)
-		return did, nil
+	t.undo()
+	dir := filepath.Join(t.o.Checkpoint, folderOf(step))
+	if err := t.load(dir, step); err != nil {
+		return "", fmt.Errorf("train: checkpoint %s: %w", dir, err)
 	}
-	return "", nil
+	t.taken = l.taken + len(l.batches)
+	t.logs.rewind(step)
+	return did, nil
 }
 
 // times is how often the same was done.

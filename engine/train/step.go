@@ -21,12 +21,12 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // What it holds is what was before the step, for the case that it was refused.
 type launched struct {
 	batches []data.Batch
-	parts   [][]tensor.Tensor // their tensors: see arguments
+	parts   [][]tensor.Tensor // tensors of this rank's: see arguments
 	random  tensor.RNGState
 	taken   int
 	rate    float64
 	limit   float64       // of the loss: see Options.Spikes
-	numbers tensor.Tensor // losses of the batches, norm, soundness and whether it is a spike: [batches + 3]
+	numbers tensor.Tensor // losses of the batches, norm, soundness, whether it is a spike, of several batches how many ranks were asked to stop
 	pending *optim.Pending
 }
 
@@ -50,7 +50,7 @@ func (t *trainer) step(ctx context.Context) error {
 	failed := tensor.Try(func() {
 		defer unwound(ctx, &wrong)
 		if l.parts, wrong = t.arguments(l.batches); wrong == nil {
-			t.launch(&l)
+			wrong = t.launch(&l)
 		}
 	})
 	if err := cmp.Or(failed, wrong); err != nil {
@@ -125,6 +125,7 @@ func (t *trainer) land(ctx context.Context) error {
 				t.history.Examples += b.Examples()
 			}
 			t.logs.step()
+			t.asked = t.asked || k > 1 && read[k+3] != 0
 			if read[k+2] != 0 {
 				return t.spiked(l)
 			}
@@ -136,38 +137,48 @@ func (t *trainer) land(ctx context.Context) error {
 	t.taken = l.taken
 	t.random.SetState(l.random)
 	if bad, ok := err.(*NotFinite); ok {
-		failed := tensor.Try(func() { bad.Tensor = t.firstBad(l.parts) })
+		var tensorOf string
+		failed := tensor.Try(func() { tensorOf = t.firstBad(l) })
 		t.random.SetState(l.random)
-		if failed != nil {
+		if failed = cmp.Or(failed, t.name(bad, tensorOf)); failed != nil {
 			return failed
 		}
 	}
 	return err
 }
 
-// arguments are the tensors of each batch of a step, on the model's device: inputs, targets, the starts of
-// documents if rows have several, and in a step of several batches the batch's weight. The weights make the
-// mean of the batches' losses the mean over all targets of the step: batches whose targets are masked or
-// padded have different numbers of them.
+// arguments are the tensors of each of this rank's batches of a step, on the model's device: inputs, targets,
+// the starts of documents if rows have several, and in a step of several batches the place of its loss. That
+// is [batches + 1] with the batch's weight at its place and 0 at the others; the last number is 1 in the
+// first batch of a rank that was asked to stop. The weights make the mean of the batches' losses the mean
+// over all targets of the step: batches whose targets are masked or padded have different numbers of them.
 func (t *trainer) arguments(batches []data.Batch) ([][]tensor.Tensor, error) {
 	weights, err := weightsOf(t.model, batches)
 	if err != nil {
 		return nil, err
 	}
-	parts := make([][]tensor.Tensor, len(batches))
+	k := len(batches)
+	parts := make([][]tensor.Tensor, k)
+	first, to := t.o.Ranks.Share(k)
 	for i, b := range batches {
 		if err := packs(t.model, b); err != nil {
 			return nil, err
 		}
-		parts[i] = tensorsOf(b, t.on)
-		if len(batches) > 1 {
-			parts[i] = append(parts[i], tensor.FromAs(dtype.F32, weights[i]).To(t.on))
-		}
-		if len(parts[i]) != len(parts[0]) {
+		if b.Starts.IsNone() != batches[0].Starts.IsNone() {
 			return nil, errors.New("train: a batch has rows of several documents and another one of the same step has not")
 		}
+		if i < first || i >= to {
+			continue
+		}
+		if parts[i] = tensorsOf(b, t.on); k > 1 {
+			place := make([]float32, k+1)
+			if place[i] = float32(weights[i]); i == first && t.asks() != nil {
+				place[k] = 1
+			}
+			parts[i] = append(parts[i], tensor.From(place).To(t.on))
+		}
 	}
-	t.width = len(parts[0])
+	t.width = len(parts[first])
 	return parts, nil
 }
 
@@ -197,92 +208,114 @@ func (t *trainer) undo() {
 	t.flight, t.due, t.sound = nil, false, tensor.Tensor{}
 }
 
-// A stepper is the two halves of a step, compiled or not. Their arguments begin with a batch's (see
-// arguments).
+// A stepper is the two halves of a step, compiled or not. The arguments of part are a batch's (see
+// arguments); it returns losses and gradients. Those of finish are the soundness of the step before, the loss
+// above which this one is a spike, and the sums of what part returned. It makes the step if that is sound and
+// the one before was, and if it is no spike that is left out; it returns the numbers of a step (see
+// launched), and the soundness for the step after. A step of one batch is whole: both at once, with the
+// arguments of part and the first two of finish.
 type stepper struct {
-	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new
-	// sum.
-	part func(args ...tensor.Tensor) []tensor.Tensor
-	// last gets in addition the losses of the earlier parts, the soundness of the step before, and the loss
-	// above which it is a spike, before the gradients. It makes the step if that is sound and the one before
-	// was, and if it is no spike that is left out. It returns all losses, the norm of the gradient, the
-	// soundness and whether it is a spike as one vector; and the soundness, for the step after.
-	last func(args ...tensor.Tensor) []tensor.Tensor
+	part, finish, whole func(args ...tensor.Tensor) []tensor.Tensor
 }
 
 func (t *trainer) newStepper() stepper {
-	s := stepper{part: t.part, last: t.last}
+	s := stepper{t.part, t.finish, t.whole}
 	if t.o.Compile {
-		s = stepper{tensor.Compile(t.part), tensor.Compile(t.last)}
+		s = stepper{tensor.Compile(t.part), tensor.Compile(t.finish), tensor.Compile(t.whole)}
 	}
 	return s
 }
 
+// drawn is how many random tensors a batch of a step of several has for itself, so that none needs to know
+// what the others draw.
+const drawn = 1 << 20
+
 // launch asks the device for loss, gradients and update of the batches, and for the commit of the update if
 // all is finite.
-func (t *trainer) launch(l *launched) {
-	k := len(l.parts)
+func (t *trainer) launch(l *launched) error {
 	l.rate, l.limit = t.o.LR.At(t.steps()), t.history.limit(t.steps())
-	var losses, grads []tensor.Tensor
-	for _, batch := range l.parts[:k-1] {
-		made := t.stepper.part(slices.Concat(batch, grads)...)
-		for i := range made {
-			made[i] = made[i].Detach() // lets go of the graph
-		}
-		tensor.Eval(made...)
-		tensor.Free(grads...) // at once: they are as large as what is trained
-		losses, grads = append(losses, made[0]), made[1:]
-	}
 	if t.sound.IsNone() {
 		t.sound = tensor.Zeros().To(t.on).Eval()
 	}
-	made := t.stepper.last(slices.Concat(l.parts[k-1], losses, []tensor.Tensor{t.sound, tensor.Scalar(l.limit)}, grads)...)
+	before := []tensor.Tensor{t.sound, tensor.Scalar(l.limit)}
+	var made, sum []tensor.Tensor
+	if k := len(l.parts); k == 1 {
+		made = t.stepper.whole(slices.Concat(l.parts[0], before)...)
+	} else {
+		var err error
+		sum, err = t.o.Ranks.Sum(k, func(i int) []tensor.Tensor { return t.term(t.stepper.part, l, i) })
+		if err != nil {
+			return err
+		}
+		t.random.SetState(l.numbersOf(k))
+		made = t.stepper.finish(slices.Concat(before, sum)...)
+	}
 	l.numbers, t.sound, l.pending = made[0].Detach(), made[1].Detach(), t.pending
-	tensor.Free(grads...)
+	tensor.Free(sum...)
+	return nil
+}
+
+// numbersOf is where the random numbers of batch i of a step of several begin.
+func (l *launched) numbersOf(i int) tensor.RNGState {
+	return tensor.RNGState{Seed: l.random.Seed, Counter: l.random.Counter + uint64(i)*drawn}
+}
+
+// term is what part makes of batch i of a step of several.
+func (t *trainer) term(part func(args ...tensor.Tensor) []tensor.Tensor, l *launched, i int) []tensor.Tensor {
+	t.random.SetState(l.numbersOf(i))
+	made := part(l.parts[i]...)
+	for i := range made {
+		made[i] = made[i].Detach() // lets go of the graph
+	}
+	tensor.Eval(made...)
+	return made
 }
 
 func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
-	batch, sum := args[:t.width], args[t.width:]
-	if t.o.Accumulate > 1 {
-		batch = batch[:t.width-1]
+	if t.o.Accumulate == 1 {
+		loss := lossOf(t.model, args)
+		return append([]tensor.Tensor{loss}, tensor.Grad(loss, nn.Values(t.params)...)...)
 	}
-	loss := lossOf(t.model, batch)
-	if t.o.Accumulate > 1 {
-		loss = loss.Mul(args[t.width-1])
-	}
+	k, place := t.o.Accumulate, args[len(args)-1]
+	loss := lossOf(t.model, args[:len(args)-1]).Mul(place.Slice(0, 0, k).Sum())
 	grads := tensor.Grad(loss, nn.Values(t.params)...)
-	if t.o.Accumulate > 1 {
-		for i, g := range grads { // sums of bf16 would be rounded as often as there are batches
-			grads[i] = g.Cast(dtype.Promote(g.DType(), dtype.F32))
-		}
+	for i, g := range grads { // sums of bf16 would be rounded as often as there are batches
+		grads[i] = g.Cast(dtype.Promote(g.DType(), dtype.F32))
 	}
-	for i, before := range sum {
-		grads[i] = before.Add(grads[i])
-	}
-	return append([]tensor.Tensor{loss}, grads...)
+	losses := tensor.Where(place.Slice(0, 0, k).Ne(0), loss.Cast(dtype.F32), 0) // a sum over batches adds zeros to each
+	return append([]tensor.Tensor{tensor.Concat([]tensor.Tensor{losses, place.Slice(0, k, k+1)}, 0)}, grads...)
 }
 
-func (t *trainer) last(args ...tensor.Tensor) []tensor.Tensor {
+func (t *trainer) finish(args ...tensor.Tensor) []tensor.Tensor {
 	update, guard, numbers, sound := t.update(args...)
 	t.pending = update.CommitLater(guard, numbers, sound)
 	return []tensor.Tensor{numbers, sound}
 }
 
-// update is the step that last makes: the update, the number that has to be finite for it, and the results.
+func (t *trainer) whole(args ...tensor.Tensor) []tensor.Tensor {
+	return t.finish(slices.Concat(args[t.width:], t.part(args[:t.width]...))...)
+}
+
+// update is the step that finish makes: the update, the number that has to be finite for it, and the results.
 func (t *trainer) update(args ...tensor.Tensor) (update *optim.Update, guard, numbers, sound tensor.Tensor) {
 	k := t.o.Accumulate
-	batch, before, rest := args[:t.width], args[t.width:t.width+k-1], args[t.width+k-1:]
-	limit, sum := rest[1], rest[2:]
-	made := t.part(slices.Concat(batch, sum)...)
-	losses, grads := slices.Concat(before, made[:1]), made[1:]
+	before, limit, losses, grads := args[0], args[1], args[2:3:3], args[3:]
+	var stop []tensor.Tensor
+	if k > 1 {
+		all := losses[0]
+		losses, stop = make([]tensor.Tensor, k), []tensor.Tensor{all.At(k)}
+		for i := range losses {
+			losses[i] = all.At(i)
+		}
+	}
 	scale, norm := scaleOf(grads, t.o.Clip, float64(k))
-	sound = soundness(losses, norm, rest[0])
+	sound = soundness(losses, norm, before)
 	spike := meanOf(losses).Gt(limit)
 	guard = sound
 	if t.o.Spikes != NoteSpikes {
 		guard = tensor.Where(spike, tensor.FullLike(sound, math.Inf(1)), sound)
 	}
-	numbers = tensor.Stack(append(losses, norm, sound, spike.Cast(sound.DType())), 0)
+	numbers = tensor.Stack(slices.Concat(losses, []tensor.Tensor{norm, sound, spike.Cast(sound.DType())}, stop), 0)
 	rate := func(int) float64 { return t.o.LR.At(t.steps()) }
 	return t.optimizer.Update(grads, 0, scale).At(rate), guard, numbers, sound
 }
@@ -316,14 +349,21 @@ func scaleOf(grads []tensor.Tensor, limit, k float64) (scale, norm tensor.Tensor
 	return scale.Div(k), norm.Div(k)
 }
 
-// firstBad looks for the tensor in which NaN or Inf came up first: in the forward passes, or else in the
-// gradients.
-func (t *trainer) firstBad(parts [][]tensor.Tensor) string {
+// firstBad looks for the tensor in which NaN or Inf came up first: in the forward passes of this rank's
+// batches, or else in the sum of their gradients. It is "" if all of these are finite.
+func (t *trainer) firstBad(l launched) string {
 	var grads []tensor.Tensor
-	for _, batch := range parts {
-		made := t.part(slices.Concat(batch, grads)...)
+	from, to := t.o.Ranks.Share(len(l.parts))
+	for i := from; i < to; i++ {
+		if len(l.parts) > 1 {
+			t.random.SetState(l.numbersOf(i))
+		}
+		made := t.part(l.parts[i]...)
 		if bad := tensor.FirstNonFinite(made[0]); bad != "" {
 			return bad
+		}
+		for j := range grads {
+			made[j+1] = grads[j].Add(made[j+1])
 		}
 		grads = made[1:]
 	}
@@ -332,5 +372,15 @@ func (t *trainer) firstBad(parts [][]tensor.Tensor) string {
 			return "in the gradient of " + t.params[i].Name + ": " + bad
 		}
 	}
-	return "the sum of squares of all gradients"
+	return ""
+}
+
+// name says in an error which tensor went bad first, on the first rank that has one.
+func (t *trainer) name(bad *NotFinite, own string) error {
+	texts, err := t.o.Ranks.Texts(own)
+	bad.Tensor = "the sum of squares of all gradients"
+	if i := slices.IndexFunc(texts, func(text string) bool { return text != "" }); i >= 0 {
+		bad.Tensor = texts[i]
+	}
+	return err
 }

@@ -9,7 +9,7 @@
 // the data are all saved.
 //
 // Reading order: train.go, tune.go, step.go, spike.go, evaluate.go, best.go, predict.go, pause.go,
-// history.go, logs.go, checkpoint.go, folders.go, number.go, preference.go,
+// history.go, logs.go, checkpoint.go, folders.go, together.go, number.go, preference.go,
 // distill.go, grpo.go.
 package train
 
@@ -30,7 +30,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A Model can be trained.
@@ -91,6 +94,11 @@ type Options struct {
 	Compile bool
 
 	Plot bool // draws the loss while the run goes on; where nothing can be drawn in place, at the end
+
+	// Ranks are processes that share the batches of a step, at least one each: Accumulate is at least their
+	// number. All of them call Run with the same model, data and options. Losses, weights and checkpoints are
+	// those of one process, bit for bit if the number is a power of two. Files are the first one's.
+	Ranks *ranks.Group
 
 	Seed uint64 // of the run's own generator, for dropout and other random numbers of a step; 0: tensor.DefaultRNG at its present position
 }
@@ -163,6 +171,8 @@ type trainer struct {
 	pending   *optim.Pending // of the newest step
 	taken     int            // batches of data
 	width     int            // tensors of a batch in the arguments of a step
+	asked     bool           // one of the ranks was asked to stop
+	asks      func() error   // why this one was, if it was
 	due       bool           // the last step's evaluation and checkpoint are still to be made
 	saved     savedState
 	best      map[string]tensor.Tensor // weights of the best evaluation, if they are kept in memory
@@ -170,7 +180,7 @@ type trainer struct {
 	began     time.Time     // when this call of Run did
 	before    time.Duration // that earlier calls took
 	signature string        // see signatureOf
-	base      string        // hash of the weights that are not trained; only with checkpoints
+	base      string        // hash of the weights that are not trained; only with checkpoints or ranks
 }
 
 // Run trains. It returns the history, with an *Interrupted when ctx is cancelled, a *NotFinite when the loss
@@ -197,13 +207,34 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 		return nil, fmt.Errorf("train: Metrics want outputs, and %T has no method Forward: make the model with train.WithLoss", m)
 	}
 	ctx = device.On(ctx, nn.Device(m))
+	h, err := o.run(ctx, m, d, params)
+	var interrupted *Interrupted
+	var bad *NotFinite
+	if !errors.As(err, &interrupted) && !errors.As(err, &bad) { // which all ranks find together
+		o.Ranks.Fail(err)
+	}
+	return h, err
+}
+
+// run is Run with options that are checked.
+func (o Options) run(ctx context.Context, m Model, d data.Source, params []nn.Param) (*History, error) {
 	if o.Checkpoint != "" {
-		lock, err := lockCheckpoints(o.Checkpoint)
+		var lock *durable.Lock
+		_, err := o.Ranks.Once(func() (_ []byte, err error) {
+			lock, err = lockCheckpoints(o.Checkpoint)
+			return nil, err
+		})
 		if err != nil {
 			return nil, err
 		}
-		defer lock.Unlock()
+		if lock != nil {
+			defer lock.Unlock()
+		}
 		defer savesWhenStopped(ctx, o.Checkpoint)()
+	}
+	own := ctx
+	if o.Ranks.Size() > 1 { // they stop together: see trainer.asked
+		ctx = context.WithoutCancel(ctx)
 	}
 	var t *trainer
 	var err error
@@ -215,6 +246,7 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err != nil {
 		return nil, err
 	}
+	t.asks, t.asked = func() error { return context.Cause(own) }, false
 	if err := t.openLogs(); err != nil {
 		return nil, err
 	}
@@ -274,6 +306,9 @@ func (o Options) check(params []nn.Param) error {
 	if err := o.checkBest(); err != nil {
 		return err
 	}
+	if size := o.Ranks.Size(); o.Accumulate < size {
+		return fmt.Errorf("train: got %d ranks and steps of %s, want at least a batch for each: set Accumulate to %d, and the rows of a batch accordingly", size, units.Plural(int64(o.Accumulate), "batch"), size)
+	}
 	switch {
 	case o.Spikes < 0 || int(o.Spikes) >= len(spikeNames):
 		return fmt.Errorf("train: got Spikes %d, want NoteSpikes, SkipSpikes or GoBack", int(o.Spikes))
@@ -297,7 +332,7 @@ func (o Options) check(params []nn.Param) error {
 
 // start begins a run at step 0 or at its newest checkpoint.
 func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, error) {
-	t := &trainer{model: m, data: d, on: nn.Device(m), o: o, params: params, history: &History{Total: o.Steps}, saved: savedState{step: -1}, signature: signatureOf(d, o, params)}
+	t := &trainer{model: m, data: d, on: nn.Device(m), o: o, params: params, history: &History{Total: o.Steps}, saved: savedState{step: -1}, signature: signatureOf(d, o, params), asks: func() error { return nil }}
 	t.stepper = t.newStepper()
 	err := tensor.Try(func() { t.optimizer = o.Optimizer.New(params) })
 	if err != nil {
@@ -306,7 +341,11 @@ func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, erro
 	if t.random = tensor.DefaultRNG(); o.Seed != 0 {
 		t.random = tensor.NewRNG(o.Seed)
 	}
-	if o.Checkpoint != "" {
+	if o.Checkpoint != "" || o.Ranks.Size() > 1 {
+		t.base = nn.Hash(untrained(m, params))
+		err = t.agree()
+	}
+	if o.Checkpoint != "" && err == nil {
 		err = t.openCheckpoints()
 	}
 	return t, err
@@ -371,7 +410,7 @@ func (t *trainer) loop(ctx context.Context) error {
 	}
 	for t.due || !t.ended() {
 		err := t.advance(ctx)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || t.asked && err == nil {
 			return t.interrupted(ctx)
 		}
 		if err != nil {
@@ -465,5 +504,8 @@ func (t *trainer) interrupted(ctx context.Context) error {
 			return &Paused{Step: t.history.Steps(), Steps: t.o.Steps, Cause: err}
 		}
 	}
-	return &Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)}
+	return &Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: cmp.Or(t.asks(), errAsked)}
 }
+
+// errAsked is why a run ends of which another rank was asked to stop.
+var errAsked = errors.New("another rank was asked to stop")

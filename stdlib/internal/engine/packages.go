@@ -28,6 +28,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/quant", Name: "quant", Symbols: quantSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/ranks", Name: "ranks", Symbols: ranksSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/tensor", Name: "tensor", Symbols: tensorSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/tokenizer", Name: "tokenizer", Symbols: tokenizerSymbols},

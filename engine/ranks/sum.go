@@ -1,0 +1,90 @@
+package ranks
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Share says which of n terms are this rank's: from … to−1. With at least as many terms as ranks each has
+// some.
+func (g *Group) Share(n int) (from, to int) {
+	to = n
+	for rank, size := g.Rank(), g.Size(); size > 1; {
+		left := (size + 1) / 2
+		middle := from + ((to-from)*left+size-1)/size
+		if rank < left {
+			to, size = middle, left
+		} else {
+			from, rank, size = middle, rank-left, size-left
+		}
+	}
+	return from, to
+}
+
+// halves adds up the terms from … to−1 as a tree: the sum of the first half, rounded up, and that of the
+// second. Where the number of ranks is a power of two, Share gives each of them a node of the tree of all
+// terms, and the sum over ranks is the rest of the tree.
+func halves[T any](from, to int, term func(i int) T, add func(a, b T) T) T {
+	if to-from == 1 {
+		return term(from)
+	}
+	middle := from + (to-from+1)/2
+	first := halves(from, middle, term, add)
+	return add(first, halves(middle, to, term, add))
+}
+
+// Sum returns term(0) + … + term(n−1) for n ≥ Size, to all ranks, each of which makes the terms of its Share
+// in their order. A term is a list of tensors, of the same shapes in all terms, evaluated and of no further
+// use to the caller; between ranks they are f32. The sums are evaluated.
+func (g *Group) Sum(n int, term func(i int) []tensor.Tensor) ([]tensor.Tensor, error) {
+	from, to := g.Share(n)
+	sum := halves(from, to, term, func(a, b []tensor.Tensor) []tensor.Tensor {
+		both := make([]tensor.Tensor, len(a))
+		for i := range a {
+			both[i] = a[i].Add(b[i])
+		}
+		tensor.Eval(both...)
+		tensor.Free(a...) // at once: they are as large as what is trained
+		tensor.Free(b...)
+		return both
+	})
+	if g.Size() == 1 {
+		return sum, nil
+	}
+	return g.overRanks(sum)
+}
+
+// overRanks adds up what the ranks have. Each rank gets a part of every rank's numbers, adds them up, and
+// gives the sum to all: the bytes of an all-reduce, in an order that is the same for every kind of link.
+func (g *Group) overRanks(list []tensor.Tensor) ([]tensor.Tensor, error) {
+	const float = 4 // bytes
+	size := g.Size()
+	var src []byte
+	for _, t := range list {
+		if t.DType() != dtype.F32 {
+			return nil, fmt.Errorf("ranks: sum: got %v%v, want f32", t.DType(), t.Shape())
+		}
+		src = append(src, t.Bytes()...)
+	}
+	part := (len(src)/float + size - 1) / size // numbers
+	src = append(src, make([]byte, part*size*float-len(src))...)
+	dst := make([]byte, len(src))
+	if err := g.link.Exchange(dst, src); err != nil {
+		return nil, err
+	}
+	parts := tensor.FromBytes(dtype.F32, dst, size, part)
+	mine := halves(0, size, func(i int) tensor.Tensor { return parts.At(i) }, func(a, b tensor.Tensor) tensor.Tensor { return a.Add(b) })
+	if err := g.link.Gather(dst, mine.Bytes()); err != nil {
+		return nil, err
+	}
+	sum := make([]tensor.Tensor, len(list))
+	for i, t := range list {
+		n := t.Size() * float
+		sum[i], dst = tensor.FromBytes(dtype.F32, dst[:n], t.Shape()...).To(t.Device()), dst[n:]
+	}
+	tensor.Eval(sum...)
+	tensor.Free(list...)
+	return sum, nil
+}
