@@ -70,7 +70,8 @@ var latentNames = []pair{
 	{"attn_k_b", "self_attn.k_b_proj"}, {"attn_v_b", "self_attn.v_b_proj"},
 }
 
-// ossNames are those of gpt-oss, lfmNames of LFM 2, whose feed-forward layers have the names of the first Llama.
+// ossNames are those of gpt-oss, lfmNames of LFM 2, whose feed-forward layers have the names of the first
+// Llama.
 var (
 	ossNames = []pair{
 		{"attn_sinks.weight", "self_attn.sinks"}, {"ffn_gate_inp", "mlp.router"}, {"ffn_down_exps.bias", "mlp.experts.down_proj_bias"},
@@ -85,7 +86,8 @@ var (
 		{"ffn_gate_inp", "mlp.gate.wg"}, {"ffn_gate_shexp", "mlp.shared_mlp.gate_proj"}, {"ffn_up_shexp", "mlp.shared_mlp.up_proj"},
 		{"ffn_down_shexp", "mlp.shared_mlp.down_proj"},
 	}
-	// graniteExperts are Granite's. What stands beside experts is the feed-forward layer where there are none.
+	// graniteExperts are Granite's. What stands beside experts is the feed-forward layer where there are
+	// none.
 	graniteExperts = []pair{
 		{"ffn_gate_inp", "block_sparse_moe.router"}, {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"}, {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
 		{"ffn_down_exps", "block_sparse_moe.experts.down_proj"}, {"ffn_gate_shexp", "shared_mlp.gate_proj"}, {"ffn_up_shexp", "shared_mlp.up_proj"},

@@ -40,7 +40,8 @@ type family struct {
 	// files are other names of tensors in folders than those of the model's weights: ".mlp." and what stands
 	// for it, in pairs.
 	files []string
-	// rows are the ends of a matrix's name and of those of its rows, which folders have as vectors of their own.
+	// rows are the ends of a matrix's name and of those of its rows, which folders have as vectors of their
+	// own.
 	rows [2]string
 }
 

@@ -248,7 +248,8 @@ var noGGUF = map[string]string{
 	"qwen3_moe-window": "Normalise", "qwen3_moe-yarn": "Normalise",
 	"smollm3-bias": "NoRope", "smollm3-window": "NoRope", // llama.cpp knows which layers turn nothing
 	"cohere-bias": "lm_head.weight", "cohere2-bias": "lm_head.weight", "phi-norms": "k_layernorm.bias", // tensors that it does not have
-	// Of the newer families it knows one activation, no biases of these layers, and one order, limit and kind of layers.
+	// Of the newer families it knows one activation, no biases of these layers, and one order, limit and kind
+	// of layers.
 	"deepseek_v2-bias": "QKVBias", "deepseek_v3-bias": "QKVBias", "falcon_h1-bias": "QKVBias",
 	"granitemoehybrid-dense": "Recurrent", "lfm2-bias": "Recurrent", "nemotron_h-groups": "MLPBias", "nemotron_h-narrow": "MLPBias",
 	"falcon_h1-first": "Recurrent", "falcon_h1-norm": "EmbedScale", "deepseek_v3-halves": "Rope", "gpt_oss-limit": "Mixture",

@@ -81,8 +81,8 @@ func Flatten() Func {
 	}}
 }
 
-// A XIELU is αp·x² + Beta·x, and αn·(eˣ − 1 − x) + Beta·x below 0, where αp is softplus(AlphaP) and αn is Beta
-// + softplus(AlphaN) (Huang and Schlag 2024).
+// A XIELU is αp·x² + Beta·x, and αn·(eˣ − 1 − x) + Beta·x below 0, where αp is softplus(AlphaP) and αn is
+// Beta + softplus(AlphaN) (Huang and Schlag 2024).
 type XIELU struct {
 	AlphaP, AlphaN tensor.Tensor // [1]
 	Beta, Eps      tensor.Tensor // numbers; x is at most Eps in eˣ

@@ -4,7 +4,8 @@ import "github.com/mcs-notebook/mcs/engine/dtype"
 
 // The losses here are means over all elements; CrossEntropy is in linear.go, because it is one op.
 
-// MeanSquares is the mean of (x − y)². Integers are subtracted as i64, in which narrow ones do not wrap around.
+// MeanSquares is the mean of (x − y)². Integers are subtracted as i64, in which narrow ones do not wrap
+// around.
 func MeanSquares(x, y Tensor) Tensor {
 	if x.DType().Int() && y.DType().Int() {
 		x, y = x.Cast(dtype.I64), y.Cast(dtype.I64)

@@ -104,8 +104,8 @@ var (
 			return tensor.Stack(p, 2).Reshape(p[0].Len(0), 2*p[0].Len(1))
 		}}}
 
-	// Latent is what makes keys and values of DeepSeek's short vectors: of each head files have the part of the
-	// keys turned, and that of the values apart.
+	// Latent is what makes keys and values of DeepSeek's short vectors: of each head files have the part of
+	// the keys turned, and that of the values apart.
 	Latent = []Change{{".kv_b_proj.weight", []string{".k_b_proj.weight", ".v_b_proj.weight"}, splitLatent, joinLatent}}
 
 	// Mamba is Mamba-2: files have A, of which folders have the logarithm of −A.
@@ -188,7 +188,8 @@ func after(a, b Change) Change {
 		func(n numbers, p []tensor.Tensor) tensor.Tensor { return a.join(n, []tensor.Tensor{b.join(n, p)}) }}
 }
 
-// tiled exchanges heads of keys and those that share them among the last rows of a tensor, or among its columns.
+// tiled exchanges heads of keys and those that share them among the last rows of a tensor, or among its
+// columns.
 func tiled(end string, columns bool) Change {
 	turn := func(n numbers, t tensor.Tensor, back bool) tensor.Tensor {
 		if columns {
@@ -242,7 +243,8 @@ func groups(path string) Change {
 		}, flat)
 }
 
-// splitLatent makes of a matrix [heads·(keys + values) short] those [heads short keys] and [heads values short].
+// splitLatent makes of a matrix [heads·(keys + values) short] those [heads short keys] and [heads values
+// short].
 func splitLatent(n numbers, t tensor.Tensor) []tensor.Tensor {
 	keys, values := n.of("qk_nope_head_dim"), n.of("v_head_dim")
 	all := t.Reshape(t.Len(0)/max(1, keys+values), keys+values, t.Len(1))
