@@ -141,7 +141,7 @@ func held(t *testing.T, p *peer, name string) (got, theirs []float64) {
 	f32 := off(m.Logits(ids), want["logits"])
 	ours := map[string]tensor.Tensor{}
 	if m.Config.Rope.Scaling.Kind != "dynamic" { // whose rates change with each token, not those of what is cached
-		ours = texts(t, m, ids)
+		ours = grown(t, m, ids)
 	}
 
 	a, err := lora.Load(filepath.Join(dir, "adapter"), m)
@@ -195,9 +195,9 @@ func held(t *testing.T, p *peer, name string) (got, theirs []float64) {
 	return []float64{f32, rounded, adapted, seen.Adapter, steps, by[false], by[true]}, []float64{single, 0, single, single, singles, 0, 0}
 }
 
-// texts are three prompts of different lengths, each with the 64 tokens that a model has after it, alone and
+// grown are three prompts of different lengths, each with the 64 tokens that a model has after it, alone and
 // beside the others. Each begins with the length of its prompt.
-func texts(t *testing.T, m *llm.Model, ids tensor.Tensor) map[string]tensor.Tensor {
+func grown(t *testing.T, m *llm.Model, ids tensor.Tensor) map[string]tensor.Tensor {
 	var prompts [][]int
 	for i, n := range []int{5, 1, 17} {
 		var prompt []int

@@ -96,8 +96,8 @@ func small(c llm.Config, adapter lora.Config) func() Model {
 	}
 }
 
-// windows are those of a text.
-func windows() data.Source { return data.Windows(text, 16, 2) }
+// texts are windows of a text.
+func texts() data.Source { return data.Windows(text, 16, 2) }
 
 // unevenRows have other numbers of targets and of documents in each batch.
 func unevenRows() data.Source {
@@ -222,12 +222,12 @@ func TestRanksThatDiffer(t *testing.T) {
 		want   string
 	}{
 		{func(m Model, o *Options) data.Source { return data.Windows(text+"x", 16, 2) }, "the data: got "},
-		{func(m Model, o *Options) data.Source { o.Clip = 2; return windows() }, `the clip: got 2 on rank 1, want 1 as on rank 0`},
-		{func(m Model, o *Options) data.Source { o.LR = optim.Constant(2e-2); return windows() }, "the learning rate: got "},
-		{func(m Model, o *Options) data.Source { o.Steps = 4; return windows() }, "the steps, evaluations and checkpoints: got [4,"},
-		{func(m Model, o *Options) data.Source { o.Seed = 2; return windows() }, `the random numbers: got {"Seed":2`},
-		{func(m Model, o *Options) data.Source { change(lora.Of(m)[0].Params()[1]); return windows() }, "the weights: got "},
-		{func(m Model, o *Options) data.Source { change(nn.Params(m)[0]); return windows() }, "the weights that are not trained: got "},
+		{func(m Model, o *Options) data.Source { o.Clip = 2; return texts() }, `the clip: got 2 on rank 1, want 1 as on rank 0`},
+		{func(m Model, o *Options) data.Source { o.LR = optim.Constant(2e-2); return texts() }, "the learning rate: got "},
+		{func(m Model, o *Options) data.Source { o.Steps = 4; return texts() }, "the steps, evaluations and checkpoints: got [4,"},
+		{func(m Model, o *Options) data.Source { o.Seed = 2; return texts() }, `the random numbers: got {"Seed":2`},
+		{func(m Model, o *Options) data.Source { change(lora.Of(m)[0].Params()[1]); return texts() }, "the weights: got "},
+		{func(m Model, o *Options) data.Source { change(nn.Params(m)[0]); return texts() }, "the weights that are not trained: got "},
 	} {
 		errs := together.Run(2, func(g *ranks.Group) error {
 			m, o, d := base.model(), base.o, base.data()
@@ -261,7 +261,7 @@ func TestARankThatGoesAnotherWay(t *testing.T) {
 	dir := t.TempDir()
 	errs := together.Run(2, func(g *ranks.Group) error {
 		m := small(llm.Config{}, lora.Config{Rank: 2})()
-		d := broken{windows().(*data.Batches), func(n int) error {
+		d := broken{texts().(*data.Batches), func(n int) error {
 			if n == 8 && g.Rank() == 1 {
 				change(lora.Of(m)[0].Params()[0])
 			}
@@ -296,7 +296,7 @@ func (b broken) Batch(n int) (data.Batch, error) {
 // An error of one rank ends the others, which say what it was.
 func TestARankThatFails(t *testing.T) {
 	errs := together.Run(4, func(g *ranks.Group) error {
-		d := broken{windows().(*data.Batches), func(n int) error {
+		d := broken{texts().(*data.Batches), func(n int) error {
 			if n == 13 && g.Rank() == 2 {
 				return errors.New("the disk is gone")
 			}
@@ -355,7 +355,7 @@ func TestStopOfOneRank(t *testing.T) {
 	errs := together.Run(4, func(g *ranks.Group) error {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		defer cancel(nil)
-		d := broken{windows().(*data.Batches), func(n int) error {
+		d := broken{texts().(*data.Batches), func(n int) error {
 			if n == 13 && g.Rank() == 3 {
 				cancel(errors.New("enough"))
 			}
@@ -388,7 +388,7 @@ func TestStopOfOneRank(t *testing.T) {
 func TestRanksPause(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	errs := together.Run(2, func(g *ranks.Group) error {
-		d := broken{windows().(*data.Batches), func(n int) error {
+		d := broken{texts().(*data.Batches), func(n int) error {
 			if n == 4 && g.Rank() == 0 { // a file stands where the checkpoint is to be
 				return os.WriteFile(filepath.Join(dir, folderOf(3)), nil, 0o666)
 			}
