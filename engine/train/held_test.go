@@ -44,6 +44,7 @@ func startPeer(t *testing.T) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
