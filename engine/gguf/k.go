@@ -43,8 +43,8 @@ func sixes(b []byte, g int) (scale, least float32) {
 
 // fours reads the 32 numbers of 4 bits of a group: a byte has those of two.
 func fours(codes, qs []byte, g int) {
-	qs = qs[g/2*32:]
-	for i := 0; i < 32; i += 8 {
+	qs, codes = qs[g/2*32:][:32], codes[:32]
+	for i := 0; i <= 24; i += 8 {
 		putEight(codes[i:], eight(qs[i:])>>(g%2*4)&lowHalves)
 	}
 }
@@ -68,10 +68,9 @@ func groupQ5K(b []byte, g int, codes []byte) (scale, minimum float32) {
 // groupQ6K: 256 numbers' lower 4 bits, their upper 2, 16 scales of 8 bits, the block's scale.
 func groupQ6K(b []byte, g int, codes []byte) (scale, minimum float32) {
 	at := 16 * g
-	twos(codes, b[128:192], at)
-	low := b[at/128*64+at%64:]
-	for i := 0; i < 16; i += 8 { // from −32…31 to 96…159
-		putEight(codes[i:], (eight(codes[i:])<<4|eight(low[i:])>>(at%128/64*4)&lowHalves)+96*ones)
+	low, high := b[at/128*64+at%64:][:16], b[128+at/128*32+at%32:][:16]
+	for i := 0; i <= 8; i += 8 { // from −32…31 to 96…159
+		putEight(codes[i:], (eight(high[i:])>>(at%128/32*2)&lowTwo<<4|eight(low[i:])>>(at%128/64*4)&lowHalves)+96*ones)
 	}
 	return half(b[208:]) * float32(int8(b[192+g])), 0
 }

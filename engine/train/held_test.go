@@ -44,6 +44,7 @@ func startPeer(t *testing.T) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +167,7 @@ func held(t *testing.T, p *peer, name string) (got, theirs []float64) {
 	}
 	var seen struct {
 		Adapter float64
+		Single  float64
 		Said    []string
 		Texts   map[string]struct {
 			At int
@@ -192,7 +194,7 @@ func held(t *testing.T, p *peer, name string) (got, theirs []float64) {
 	distance := func(x tensor.Tensor) float64 { return x.Sub(want["logits"]).Abs().Reshape(-1).Quantile(0.5).Item() }
 	rounded := distance(m.Logits(ids)) / distance(want["rounded"])
 	single, singles := off(want["single"], want["logits"]), apart(want["single losses"].Float64s(), losses)
-	return []float64{f32, rounded, adapted, seen.Adapter, steps, by[false], by[true]}, []float64{single, 0, single, single, singles, 0, 0}
+	return []float64{f32, rounded, adapted, seen.Adapter, steps, by[false], by[true]}, []float64{single, 0, single, seen.Single, singles, 0, 0}
 }
 
 // grown are three prompts of different lengths, each with the 64 tokens that a model has after it, alone and

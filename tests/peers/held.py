@@ -8,7 +8,7 @@ It reads lines and answers each with one of JSON (needs torch, transformers, pef
                   (computed in f64), single (computed in f32), rounded (of the model in bf16), adapted (logits with the adapter, in f64),
                   batches [30 steps, 2 texts, 12 tokens], losses (AdamW, in f64), single losses (in f32)
   check NAME DIR  reads what mcs wrote: the adapter DIR/ours, and in DIR/ours.safetensors its logits and texts that it chose greedily.
-                  Answers how far PEFT's logits are, and for each text the first token that is not transformers' best one, and by how much
+                  Answers how far its logits are from PEFT's in f64, how far PEFT's in f32 are, and for each text the first token that is not transformers' best one, and by how much
 """
 import copy
 import json
@@ -30,14 +30,12 @@ YARN = {"rope_type": "yarn", "rope_theta": 2e4, "factor": 4.0, "original_max_pos
 # What configurations of any family may say otherwise; those keys that a family does not have are left out.
 VARIED = {
     "tied": dict(tie_word_embeddings=True, num_key_value_heads=1, rms_norm_eps=1e-3, layer_norm_eps=1e-3, intermediate_size=37),
-    "bias": dict(attention_bias=True, mlp_bias=True, use_bias=True, tie_word_embeddings=False, num_hidden_layers=3, layer_types=None, hidden_size=48,
-                 initializer_range=0.2),
+    "bias": dict(attention_bias=True, mlp_bias=True, use_bias=True, tie_word_embeddings=False, num_hidden_layers=3, layer_types=None),
     "yarn": dict(rope_parameters=YARN, head_dim=12, num_key_value_heads=4, vocab_size=VOCAB + 3),
     "narrow": dict(hidden_size=8, num_attention_heads=2, num_key_value_heads=1, head_dim=10, sliding_window=3, initializer_range=0.6),
     "heads": dict(num_attention_heads=6, num_key_value_heads=3, hidden_size=24, head_dim=4, hidden_act="gelu", max_position_embeddings=2 * CONTEXT),
 }
-UNADAPTED = {kin: ["out_proj"] for kin in ("falcon_h1", "mamba2", "nemotron_h")}  # which PEFT refuses
-UNMADE = ["helium+bias", "stablelm+bias", "bamba+bias", "phi+tied"]  # which transformers cannot run; phi's bias of the output asks for an own matrix
+UNADAPTED = {"falcon_h1": ["out_proj"], "mamba2": ["out_proj"], "nemotron_h": ["out_proj"]}  # which PEFT refuses
 
 
 def family(name):
@@ -56,9 +54,11 @@ def rows(every):
         known = getattr(transformers, kind + "Config")(**{**SMALL, **changes}).to_dict()
         for word, varied in VARIED.items():
             varied = {k: v for k, v in varied.items() if k in known}
+            if kin == "phi":
+                varied.pop("tie_word_embeddings", None)  # whose output matrix has a bias, which mcs refuses of a tied one
             if "full_attention" in (known.get("rope_parameters") or {}):
                 varied.pop("rope_parameters", None)  # which are of kinds of layers
-            if f"{kin}+{word}" not in UNMADE and (every or sum(family(n) == kin for n in table) < 5):
+            if every or sum(family(n) == kin for n in table) < 5:
                 table[f"{kin}+{word}"] = (kind, changes | varied)
     return table
 
@@ -104,8 +104,12 @@ class Peer:
             model = PeftModel.from_pretrained(copy.deepcopy(self.model), os.path.join(folder, "ours")).eval()
         said = [str(w.message) for w in said if "missing" in str(w.message) or "unexpected" in str(w.message)]
         want = exactly(logits, model, ids)
-        return {"adapter": ((ours["logits"] - want).abs().max() / want.abs().max()).item(), "said": said,
+        return {"adapter": off(ours["logits"], want), "single": off(logits(model, ids), want), "said": said,
                 "texts": {key: other(self.model, t) for key, t in ours.items() if key != "logits"}}
+
+
+def off(got, want):
+    return ((got - want).abs().max() / want.abs().max()).item()
 
 
 def logits(model, ids):
