@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A pair is a name in a GGUF file and one in a model's folder at Hugging Face.
@@ -128,59 +129,61 @@ var outside = map[string][]pair{
 }
 
 // families are the models whose names are known, by general.architecture.
-var families = map[string][][]pair{
-	"llama":  {tensorsOfLayer, twoNorms, gateApart, experts},
-	"qwen2":  {tensorsOfLayer, twoNorms, gateApart},
-	"qwen3":  {tensorsOfLayer, twoNorms, gateApart},
-	"gemma":  {tensorsOfLayer, twoNorms, gateApart},
-	"gemma2": {tensorsOfLayer, fourNorms, gateApart},
-	"gemma3": {tensorsOfLayer, fourNorms, gateApart},
-	"phi3":   {tensorsOfLayer, twoNorms, gateIn},
+var families = sync.OnceValue(func() map[string][][]pair {
+	return map[string][][]pair{
+		"llama":  {tensorsOfLayer, twoNorms, gateApart, experts},
+		"qwen2":  {tensorsOfLayer, twoNorms, gateApart},
+		"qwen3":  {tensorsOfLayer, twoNorms, gateApart},
+		"gemma":  {tensorsOfLayer, twoNorms, gateApart},
+		"gemma2": {tensorsOfLayer, fourNorms, gateApart},
+		"gemma3": {tensorsOfLayer, fourNorms, gateApart},
+		"phi3":   {tensorsOfLayer, twoNorms, gateIn},
 
-	"arcee":         {tensorsOfLayer, twoNorms, gateApart},
-	"cohere2":       {tensorsOfLayer, gateApart},
-	"command-r":     {tensorsOfLayer, gateApart},
-	"ernie4_5":      {tensorsOfLayer, twoNorms, gateApart},
-	"exaone4":       {tensorsOfLayer, after, gateApart},
-	"glm4":          {tensorsOfLayer, glmNorms, gateIn},
-	"granite":       {tensorsOfLayer, twoNorms, gateApart},
-	"hunyuan-dense": {hunyuanNames, tensorsOfLayer, twoNorms, gateApart},
-	"jais2":         {tensorsOfLayer, twoNorms, gateApart},
-	"mistral3":      {tensorsOfLayer, twoNorms, gateApart},
-	"nemotron":      {tensorsOfLayer, twoNorms, gateApart},
-	"olmoe":         {tensorsOfLayer, twoNorms, experts},
-	"qwen2moe":      {tensorsOfLayer, twoNorms, experts},
-	"qwen3moe":      {tensorsOfLayer, twoNorms, experts},
-	"olmo2":         {tensorsOfLayer, after, gateApart},
-	"phi2":          {phiNames, tensorsOfLayer},
-	"seed_oss":      {tensorsOfLayer, after, gateApart},
-	"smollm3":       {tensorsOfLayer, twoNorms, gateApart},
-	"stablelm":      {stableNames, tensorsOfLayer, twoNorms, gateApart},
-	"starcoder2":    {starCoderNames, tensorsOfLayer, twoNorms},
+		"arcee":         {tensorsOfLayer, twoNorms, gateApart},
+		"cohere2":       {tensorsOfLayer, gateApart},
+		"command-r":     {tensorsOfLayer, gateApart},
+		"ernie4_5":      {tensorsOfLayer, twoNorms, gateApart},
+		"exaone4":       {tensorsOfLayer, after, gateApart},
+		"glm4":          {tensorsOfLayer, glmNorms, gateIn},
+		"granite":       {tensorsOfLayer, twoNorms, gateApart},
+		"hunyuan-dense": {hunyuanNames, tensorsOfLayer, twoNorms, gateApart},
+		"jais2":         {tensorsOfLayer, twoNorms, gateApart},
+		"mistral3":      {tensorsOfLayer, twoNorms, gateApart},
+		"nemotron":      {tensorsOfLayer, twoNorms, gateApart},
+		"olmoe":         {tensorsOfLayer, twoNorms, experts},
+		"qwen2moe":      {tensorsOfLayer, twoNorms, experts},
+		"qwen3moe":      {tensorsOfLayer, twoNorms, experts},
+		"olmo2":         {tensorsOfLayer, after, gateApart},
+		"phi2":          {phiNames, tensorsOfLayer},
+		"seed_oss":      {tensorsOfLayer, after, gateApart},
+		"smollm3":       {tensorsOfLayer, twoNorms, gateApart},
+		"stablelm":      {stableNames, tensorsOfLayer, twoNorms, gateApart},
+		"starcoder2":    {starCoderNames, tensorsOfLayer, twoNorms},
 
-	"deepseek2":      {latentNames, tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
-	"dots1":          {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
-	"ernie4_5-moe":   {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
-	"falcon-h1":      {falconNames, stateNames("mamba."), tensorsOfLayer},
-	"glm4moe":        {after, tensorsOfLayer, gateApart, deepExperts, experts},
-	"gpt-oss":        {ossNames, tensorsOfLayer, experts},
-	"granitehybrid":  {graniteExperts, stateNames("mamba."), tensorsOfLayer, twoNorms},
-	"granitemoe":     {graniteExperts, tensorsOfLayer, twoNorms},
-	"hunyuan-moe":    {hunyuanNames, hunyuanExperts, tensorsOfLayer, twoNorms, experts},
-	"lfm2":           {lfmNames, tensorsOfLayer},
-	"mamba2":         {oneNorm, stateNames("mixer.")},
-	"nemotron_h":     {nemotronNames, stateNames("mixer.")},
-	"nemotron_h_moe": {nemotronNames, stateNames("mixer.")},
-	"qwen35":         {deltaNames, tensorsOfLayer, gateApart},
-	"qwen35moe":      {deltaNames, tensorsOfLayer, experts},
-	"qwen3next":      {deltaNames, tensorsOfLayer, gateApart, experts},
-}
+		"deepseek2":      {latentNames, tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+		"dots1":          {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+		"ernie4_5-moe":   {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+		"falcon-h1":      {falconNames, stateNames("mamba."), tensorsOfLayer},
+		"glm4moe":        {after, tensorsOfLayer, gateApart, deepExperts, experts},
+		"gpt-oss":        {ossNames, tensorsOfLayer, experts},
+		"granitehybrid":  {graniteExperts, stateNames("mamba."), tensorsOfLayer, twoNorms},
+		"granitemoe":     {graniteExperts, tensorsOfLayer, twoNorms},
+		"hunyuan-moe":    {hunyuanNames, hunyuanExperts, tensorsOfLayer, twoNorms, experts},
+		"lfm2":           {lfmNames, tensorsOfLayer},
+		"mamba2":         {oneNorm, stateNames("mixer.")},
+		"nemotron_h":     {nemotronNames, stateNames("mixer.")},
+		"nemotron_h_moe": {nemotronNames, stateNames("mixer.")},
+		"qwen35":         {deltaNames, tensorsOfLayer, gateApart},
+		"qwen35moe":      {deltaNames, tensorsOfLayer, experts},
+		"qwen3next":      {deltaNames, tensorsOfLayer, gateApart, experts},
+	}
+})
 
 // tied are the architectures whose output matrix is the embedding.
 var tied = []string{"command-r", "cohere2"}
 
 // Architectures are those whose names are known.
-func Architectures() []string { return slices.Sorted(maps.Keys(families)) }
+func Architectures() []string { return slices.Sorted(maps.Keys(families())) }
 
 // HubName is the name that a tensor of a file has in the model's folder at Hugging Face, by the file's
 // general.architecture: "model.layers.0.self_attn.q_proj.weight" for "blk.0.attn_q.weight". It is not ok for
@@ -199,7 +202,7 @@ func FileName(architecture, hub string) (name string, ok bool) {
 
 // rename looks a name up from one side of the tables to the other.
 func rename(architecture, name, layers, otherLayers string, sides func(pair) (from, to string)) (string, bool) {
-	family, ok := families[architecture]
+	family, ok := families()[architecture]
 	if !ok {
 		return "", false
 	}

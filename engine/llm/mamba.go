@@ -86,7 +86,7 @@ var graniteNames = map[string]string{"mixer": "mamba", "mlp": "shared_mlp", "gat
 // Granite 4, whose layers have attention or a state, and mostly experts beside a feed-forward layer.
 var graniteHybrid = family{
 	Family: ggufhub.Family{Type: "granitemoehybrid", Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Finetuned: true,
-		Changes: append([]ggufhub.Change{ggufhub.Halves}, ggufhub.Mamba...), Keys: with(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
+		Changes: ggufhub.MambaHalves, Keys: with(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
 		Tells: map[string]string{"attention_bias": "blk.*.attn_q.bias", "mamba_conv_bias": "blk.*.ssm_conv1d.bias"}},
 	class:  "GraniteMoeHybridForCausalLM",
 	names:  graniteNames,
@@ -105,7 +105,7 @@ var graniteHybrid = family{
 // Granite with experts beside a feed-forward layer.
 var graniteShared = family{
 	Family: ggufhub.Family{Type: "granitemoeshared", Architecture: "granitemoe", Interleaved: true, Tells: biasTells, Says: map[string]uint32{"expert_shared_feed_forward_length": 0},
-		Changes: []ggufhub.Change{ggufhub.Halves}, Keys: with(granite.Keys, map[string]string{"expert_shared_feed_forward_length": "shared_intermediate_size"})},
+		Changes: ggufhub.Halves, Keys: with(granite.Keys, map[string]string{"expert_shared_feed_forward_length": "shared_intermediate_size"})},
 	class:  "GraniteMoeSharedForCausalLM",
 	names:  graniteNames,
 	files:  graniteMoe.files,

@@ -208,7 +208,7 @@ var qwen3Moe = family{
 
 // Qwen 1.5 and 2 with experts, of which all tokens have one.
 var qwen2Moe = family{
-	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Changes: []ggufhub.Change{ggufhub.RowGate}, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
+	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Changes: ggufhub.RowGate, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
 	class:  "Qwen2MoeForCausalLM",
 	read: func(s settings, c *Config) {
 		m := s.mixture(c, 0.001)

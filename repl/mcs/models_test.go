@@ -394,7 +394,7 @@ func TestModelErrors(t *testing.T) {
 		{"generate model x y", "generate: got 3 arguments, takes a model and a prompt in quotes", 2},
 		{"generate model x --stop=", `generate: got --stop "", want a text`, 2},
 		{"generate family x", "generate: got a vocabulary of 48 and no tokenizer[..]", 1},
-		{"eval model", "eval: got no file, takes a model and one text or more", 2},
+		{"eval model", "eval: got no file, takes a model and one text or more, or --tasks", 2},
 		{"eval model text.txt none.txt", "eval: [..]none.txt[..]", 2},
 		{"eval model text.txt --window 8 --stride 9", "eval: got --window 8 and --stride 9, want [..]", 2},
 		{"eval other text.txt --window 257", "eval: got --window 257, want at most the model's context of 256 tokens", 2},

@@ -50,11 +50,18 @@ func one(end string, split, join func(n numbers, t tensor.Tensor) tensor.Tensor)
 		func(n numbers, parts []tensor.Tensor) tensor.Tensor { return join(n, parts[0]) }}
 }
 
-// of finds the change of a tensor of a folder; nil: there is none.
+func (f Family) changes() []Change {
+	if f.Changes == nil {
+		return nil
+	}
+	return f.Changes()
+}
+
+// change finds the change of a tensor of a folder; nil: there is none.
 func (f Family) change(name string) *Change {
-	for i, c := range f.Changes {
+	for _, c := range f.changes() {
 		if strings.HasSuffix(name, c.end) {
-			return &f.Changes[i]
+			return &c
 		}
 	}
 	return nil
@@ -62,7 +69,7 @@ func (f Family) change(name string) *Change {
 
 // whole is the folder's name of what a name stands for, which may be that of a part.
 func (f Family) whole(name string) string {
-	for _, c := range f.Changes {
+	for _, c := range f.changes() {
 		for _, part := range c.parts {
 			if stem, ok := strings.CutSuffix(name, part); ok {
 				return stem + c.end
@@ -80,22 +87,22 @@ func (c *Change) partsOf(name string) (list []string) {
 	return list
 }
 
-// Changes of several families.
-var (
-	// RowGate is a matrix with one row that is a vector in older files.
-	RowGate = one(".shared_expert_gate.weight",
+// RowGate is a matrix with one row that is a vector in older files.
+func RowGate() []Change {
+	return []Change{one(".shared_expert_gate.weight",
 		func(_ numbers, t tensor.Tensor) tensor.Tensor { return t },
-		func(_ numbers, t tensor.Tensor) tensor.Tensor { return t.Reshape(1, -1) })
+		func(_ numbers, t tensor.Tensor) tensor.Tensor { return t.Reshape(1, -1) })}
+}
 
-	// short are convolutions, whose middle axis of 1 files leave out.
-	short = one("conv.weight", squeezed, unsqueezed)
-	long  = one("conv1d.weight", squeezed, unsqueezed)
+// Conv is LFM 2's convolution.
+func Conv() []Change { return []Change{short("conv.weight")} }
 
-	// Conv is LFM 2's convolution.
-	Conv = []Change{short}
+// short is a convolution, whose middle axis of 1 files leave out.
+func short(end string) Change { return one(end, squeezed, unsqueezed) }
 
-	// Sinks are gpt-oss's biases of gate and up, which alternate in folders.
-	Sinks = []Change{{".experts.gate_up_proj_bias", []string{".experts.gate_proj.bias", ".experts.up_proj.bias"},
+// Sinks are gpt-oss's biases of gate and up, which alternate in folders.
+func Sinks() []Change {
+	return []Change{{".experts.gate_up_proj_bias", []string{".experts.gate_proj.bias", ".experts.up_proj.bias"},
 		func(_ numbers, t tensor.Tensor) []tensor.Tensor {
 			pairs := t.Reshape(t.Len(0), t.Len(1)/2, 2)
 			return []tensor.Tensor{pairs.Select(2, 0), pairs.Select(2, 1)}
@@ -103,37 +110,48 @@ var (
 		func(_ numbers, p []tensor.Tensor) tensor.Tensor {
 			return tensor.Stack(p, 2).Reshape(p[0].Len(0), 2*p[0].Len(1))
 		}}}
+}
 
-	// Latent is what makes keys and values of DeepSeek's short vectors: of each head files have the part of
-	// the keys turned, and that of the values apart.
-	Latent = []Change{{".kv_b_proj.weight", []string{".k_b_proj.weight", ".v_b_proj.weight"}, splitLatent, joinLatent}}
+// Latent is what makes keys and values of DeepSeek's short vectors: of each head files have the part of the
+// keys turned, and that of the values apart.
+func Latent() []Change {
+	return []Change{{".kv_b_proj.weight", []string{".k_b_proj.weight", ".v_b_proj.weight"}, splitLatent, joinLatent}}
+}
 
-	// Mamba is Mamba-2: files have A, of which folders have the logarithm of −A.
-	Mamba = []Change{long, rate(1), one(".D", func(_ numbers, t tensor.Tensor) tensor.Tensor { return t.Unsqueeze(1) }, flat), groups(".mixer."), groups(".mamba.")}
+// Mamba is Mamba-2: files have A, of which folders have the logarithm of −A.
+func Mamba() []Change {
+	return []Change{short("conv1d.weight"), rate(1), one(".D", func(_ numbers, t tensor.Tensor) tensor.Tensor { return t.Unsqueeze(1) }, flat), groups(".mixer."), groups(".mamba.")}
+}
 
-	// Halves are gate and up in one matrix.
-	Halves = Change{".shared_mlp.input_linear.weight", []string{".shared_mlp.gate_proj.weight", ".shared_mlp.up_proj.weight"},
+// Halves are gate and up in one matrix.
+func Halves() []Change {
+	return []Change{{".shared_mlp.input_linear.weight", []string{".shared_mlp.gate_proj.weight", ".shared_mlp.up_proj.weight"},
 		func(_ numbers, t tensor.Tensor) []tensor.Tensor { return t.Split(0, t.Len(0)/2) },
-		func(_ numbers, p []tensor.Tensor) tensor.Tensor { return tensor.Concat(p, 0) }}
-)
+		func(_ numbers, p []tensor.Tensor) tensor.Tensor { return tensor.Concat(p, 0) }}}
+}
+
+// MambaHalves are both.
+func MambaHalves() []Change { return append(Halves(), Mamba()...) }
 
 // Baked are the factors of Falcon-H1, by which files have the weights multiplied.
-var Baked = append([]Change{
-	times("embed_tokens.weight", "embedding_multiplier"), times("lm_head.weight", "lm_head_multiplier"),
-	times(".q_proj.weight", "attention_in_multiplier"), times(".k_proj.weight", "key_multiplier", "attention_in_multiplier"),
-	times(".v_proj.weight", "attention_in_multiplier"), times(".o_proj.weight", "attention_out_multiplier"),
-	times(".gate_proj.weight", "mlp_multipliers.0"), times(".down_proj.weight", "mlp_multipliers.1"), times(".out_proj.weight", "ssm_out_multiplier"),
-	{".in_proj.weight", []string{".in_proj.weight"}, func(n numbers, t tensor.Tensor) []tensor.Tensor {
-		inner, states, at := n.of("mamba_n_heads")*n.of("mamba_d_head"), n.of("mamba_n_groups")*n.of("mamba_d_state"), 0
-		t = t.Mul(n.fraction(1, "ssm_in_multiplier"))
-		var parts []tensor.Tensor
-		for i, rows := range []int{inner, inner, states, states, n.of("mamba_n_heads")} {
-			parts = append(parts, t.Slice(0, at, at+rows).Mul(n.fraction(1, fmt.Sprintf("ssm_multipliers.%d", i))))
-			at += rows
-		}
-		return []tensor.Tensor{tensor.Concat(parts, 0)}
-	}, nil},
-}, Mamba...)
+func Baked() []Change {
+	return append([]Change{
+		times("embed_tokens.weight", "embedding_multiplier"), times("lm_head.weight", "lm_head_multiplier"),
+		times(".q_proj.weight", "attention_in_multiplier"), times(".k_proj.weight", "key_multiplier", "attention_in_multiplier"),
+		times(".v_proj.weight", "attention_in_multiplier"), times(".o_proj.weight", "attention_out_multiplier"),
+		times(".gate_proj.weight", "mlp_multipliers.0"), times(".down_proj.weight", "mlp_multipliers.1"), times(".out_proj.weight", "ssm_out_multiplier"),
+		{".in_proj.weight", []string{".in_proj.weight"}, func(n numbers, t tensor.Tensor) []tensor.Tensor {
+			inner, states, at := n.of("mamba_n_heads")*n.of("mamba_d_head"), n.of("mamba_n_groups")*n.of("mamba_d_state"), 0
+			t = t.Mul(n.fraction(1, "ssm_in_multiplier"))
+			var parts []tensor.Tensor
+			for i, rows := range []int{inner, inner, states, states, n.of("mamba_n_heads")} {
+				parts = append(parts, t.Slice(0, at, at+rows).Mul(n.fraction(1, fmt.Sprintf("ssm_multipliers.%d", i))))
+				at += rows
+			}
+			return []tensor.Tensor{tensor.Concat(parts, 0)}
+		}, nil},
+	}, Mamba()...)
+}
 
 // times is a weight times several settings.
 func times(end string, fields ...string) Change {
@@ -146,28 +164,30 @@ func times(end string, fields ...string) Change {
 }
 
 // Delta are the changes of Qwen 3 Next's gated delta nets, whose projections are in one matrix, head by head.
-var Delta = []Change{long, rate(0), {".in_proj_qkvz.weight", []string{".in_proj_qkv.weight", ".in_proj_z.weight"},
-	func(n numbers, t tensor.Tensor) []tensor.Tensor {
-		keys, parts := n.of("linear_num_key_heads"), deltaParts(n)
-		heads := t.Reshape(keys, t.Len(0)/keys, t.Len(1))
-		var list []tensor.Tensor
-		at := 0
-		for _, rows := range parts {
-			list = append(list, heads.Slice(1, at, at+rows).Reshape(keys*rows, t.Len(1)))
-			at += rows
-		}
-		return []tensor.Tensor{tensor.Concat(list[:3], 0), list[3]}
-	},
-	func(n numbers, p []tensor.Tensor) tensor.Tensor {
-		keys, parts, at := n.of("linear_num_key_heads"), deltaParts(n), 0
-		both := tensor.Concat(p, 0)
-		var list []tensor.Tensor
-		for _, rows := range parts {
-			list = append(list, both.Slice(0, at, at+keys*rows).Reshape(keys, rows, both.Len(1)))
-			at += keys * rows
-		}
-		return tensor.Concat(list, 1).Reshape(both.Shape()...)
-	}}}
+func Delta() []Change {
+	return []Change{short("conv1d.weight"), rate(0), {".in_proj_qkvz.weight", []string{".in_proj_qkv.weight", ".in_proj_z.weight"},
+		func(n numbers, t tensor.Tensor) []tensor.Tensor {
+			keys, parts := n.of("linear_num_key_heads"), deltaParts(n)
+			heads := t.Reshape(keys, t.Len(0)/keys, t.Len(1))
+			var list []tensor.Tensor
+			at := 0
+			for _, rows := range parts {
+				list = append(list, heads.Slice(1, at, at+rows).Reshape(keys*rows, t.Len(1)))
+				at += rows
+			}
+			return []tensor.Tensor{tensor.Concat(list[:3], 0), list[3]}
+		},
+		func(n numbers, p []tensor.Tensor) tensor.Tensor {
+			keys, parts, at := n.of("linear_num_key_heads"), deltaParts(n), 0
+			both := tensor.Concat(p, 0)
+			var list []tensor.Tensor
+			for _, rows := range parts {
+				list = append(list, both.Slice(0, at, at+keys*rows).Reshape(keys, rows, both.Len(1)))
+				at += keys * rows
+			}
+			return tensor.Concat(list, 1).Reshape(both.Shape()...)
+		}}}
+}
 
 // deltaParts are the rows of q, k, v and z that belong to a head of keys.
 func deltaParts(n numbers) []int {
@@ -176,9 +196,11 @@ func deltaParts(n numbers) []int {
 }
 
 // Tiled are the changes of Qwen 3.5's, in whose files the heads of values that share keys stand apart.
-var Tiled = []Change{
-	tiled(".in_proj_qkv.weight", false), tiled(".in_proj_z.weight", false), tiled(".in_proj_a.weight", false), tiled(".in_proj_b.weight", false),
-	tiled(".dt_bias", false), tiled(".linear_attn.out_proj.weight", true), after(rate(0), tiled(".A_log", false)), after(long, tiled("conv1d.weight", false)),
+func Tiled() []Change {
+	return []Change{
+		tiled(".in_proj_qkv.weight", false), tiled(".in_proj_z.weight", false), tiled(".in_proj_a.weight", false), tiled(".in_proj_b.weight", false),
+		tiled(".dt_bias", false), tiled(".linear_attn.out_proj.weight", true), after(rate(0), tiled(".A_log", false)), after(short("conv1d.weight"), tiled("conv1d.weight", false)),
+	}
 }
 
 // after is a change behind another one of the same tensor.

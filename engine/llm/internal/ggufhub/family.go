@@ -16,7 +16,7 @@ type Family struct {
 	Keys         map[string]string // numbers and switches of the metadata, after the architecture, and settings that are the same
 	Yarn         map[string]string // the same for settings of yarn
 	Says         map[string]uint32 // numbers of the metadata, by which alone a file of the family is known; 0: any
-	Changes      []Change          // tensors that files have in another form
+	Changes      func() []Change   // tensors that files have in another form
 	Latent       bool              // keys and values are made of short vectors
 	Untruncated  bool              // yarn's bounds are fractions
 	Unscaled     bool              // a file says that nothing is scaled
