@@ -145,11 +145,15 @@ func TestLeaving(t *testing.T) {
 
 	p = h.open(nil)
 	run(p, "a, b := 1, 2")
+	asked := func(times int) { // and the notebook waits again
+		p.Wait("the question", func() bool { return strings.Count(p.Text(), "Ctrl-D again leaves and forgets 2 names") == times })
+		ready(p)
+	}
 	p.Send("\x04")
-	p.See("Ctrl-D again leaves and forgets 2 names")
+	asked(1)
 	run(p, "a + b", "Out[2]: 3")
 	p.Send("\x04")
-	p.See("Ctrl-D again leaves and forgets 2 names")
+	asked(2)
 	p.Send("\x04")
 	p.Exit()
 
