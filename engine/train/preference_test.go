@@ -228,14 +228,11 @@ func TestPreferencesRefuse(t *testing.T) {
 }
 
 // Records of answers that are wanted or not become batches that an adapter learns from: those that are not
-// become less likely, by the data's own order the same in any process.
-func TestKTOOfRecords(t *testing.T) {
+// adaptedTo returns a small model with an adapter, and the sequences of lines of records.
+func adaptedTo(t *testing.T, lines string) (*llm.Model, *lora.Adapter, *data.Sequences) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.jsonl")
-	var lines strings.Builder
-	for i, answer := range []string{" yes", " no, never", " yes", " no", " yes, yes"} {
-		fmt.Fprintf(&lines, `{"prompt": "say %d:", "completion": %q, "label": %v}`+"\n", i, answer, strings.Contains(answer, "yes"))
-	}
-	if err := os.WriteFile(path, []byte(lines.String()), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(lines), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	records, err := data.ReadRecords(path)
@@ -251,6 +248,16 @@ func TestKTOOfRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m, a, sequences
+}
+
+// become less likely, by the data's own order the same in any process.
+func TestKTOOfRecords(t *testing.T) {
+	var lines strings.Builder
+	for i, answer := range []string{" yes", " no, never", " yes", " no", " yes, yes"} {
+		fmt.Fprintf(&lines, `{"prompt": "say %d:", "completion": %q, "label": %v}`+"\n", i, answer, strings.Contains(answer, "yes"))
+	}
+	m, a, sequences := adaptedTo(t, lines.String())
 	h, err := Run(t.Context(), KTO{Model: m, Beta: 1}, sequences.Padded(2), Options{Steps: 60, LR: optim.Constant(1e-2), Params: a.Params()})
 	if err != nil {
 		t.Fatal(err)
@@ -270,24 +277,8 @@ func TestKTOOfRecords(t *testing.T) {
 
 // Records of preferences become batches that a model learns from as they are.
 func TestDPOOfRecords(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.jsonl")
 	lines := `{"prompt": "is it?", "chosen": " yes", "rejected": " no, never"}` + "\n" + `{"prompt": "say", "chosen": " yes, yes", "rejected": " no"}` + "\n"
-	if err := os.WriteFile(path, []byte(lines), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	records, err := data.ReadRecords(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sequences, err := data.Tokens{}.Of(t.Context(), records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 48, Seed: 1})
-	a, err := lora.Inject(m, lora.Config{Rank: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, a, sequences := adaptedTo(t, lines)
 	d := DPO{Model: m, Beta: 1}
 	h, err := Run(t.Context(), d, sequences.Padded(2), Options{Steps: 40, LR: optim.Constant(1e-2), Params: a.Params()})
 	if err != nil {
