@@ -187,11 +187,11 @@ func (e *cellEditor) ReadCell(n int) (string, error) {
 		e.source.ask()
 		select {
 		case c := <-e.source.chunks:
-			e.source.answered()
-			if len(c.data) == 0 && c.err != nil {
+			data := e.source.answered(c)
+			if len(data) == 0 && c.err != nil {
 				return e.end(c.err)
 			}
-			e.feed(c.data)
+			e.feed(data)
 			late = nil
 		case <-late:
 			e.late()
@@ -234,6 +234,7 @@ func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	e.view.restart()
 	e.view.painter.Raw(pasteOn)
 	e.reading = true
+	e.source.gives(true)
 	ahead = e.source.take()
 	e.cooked = len(ahead) + e.console.Ahead()
 	if e.steps.due && !prefilled && e.cooked == 0 { // keys that were typed ahead are a cell of their own
@@ -258,6 +259,7 @@ func (e *cellEditor) restore() error {
 	e.status = ""
 	e.view.painter.Raw(pasteOff)
 	e.flush()
+	e.source.gives(false)
 	return e.console.Cooked()
 }
 
@@ -276,8 +278,11 @@ func (e *cellEditor) feed(b []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range b[:min(e.cooked, len(b))] {
-		if b[i] == '\n' {
+		switch b[i] {
+		case '\n':
 			b[i] = '\r'
+		case 0: // Linux keeps a Ctrl-D so, where no read has met it
+			b[i] = 'D' - '@'
 		}
 	}
 	e.cooked = max(e.cooked-len(b), 0)

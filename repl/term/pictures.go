@@ -116,8 +116,7 @@ func (e *cellEditor) ask(question string, answered func([]byte) bool, learn func
 		e.source.ask()
 		select {
 		case c := <-e.source.chunks:
-			e.source.answered()
-			typed = append(typed, c.data...)
+			typed = append(typed, e.source.answered(c)...)
 			if c.err == nil {
 				continue
 			}

@@ -143,11 +143,11 @@ func (p *presenter) pressed(ctx context.Context) (list []key.Key, err error) {
 			return nil, nil
 		case <-late:
 		case c := <-p.source.chunks:
-			p.source.answered()
-			if len(c.data) == 0 {
+			data := p.source.answered(c)
+			if len(data) == 0 {
 				return nil, c.err
 			}
-			p.keys.Feed(c.data)
+			p.keys.Feed(data)
 		}
 	}
 	for {

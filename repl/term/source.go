@@ -21,6 +21,7 @@ type source struct {
 	mu      sync.Mutex
 	rest    []byte
 	pending bool // a read was asked for and has not been answered
+	lines   bool // it was asked for while the terminal gave lines
 }
 
 type chunk struct {
@@ -50,23 +51,36 @@ func (s *source) ask() {
 	}
 }
 
-func (s *source) answered() {
+// gives says whether the terminal gives keys or lines from now on.
+func (s *source) gives(keys bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending = false
+	s.lines = keys && s.pending
+}
+
+// answered returns the text of a read, in which Return is a carriage return if a line ended the read: the
+// driver of the terminal makes line feeds of them.
+func (s *source) answered(c chunk) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lines && bytes.HasSuffix(c.data, []byte{'\n'}) {
+		c.data[len(c.data)-1] = '\r'
+	}
+	s.pending, s.lines = false, false
+	return c.data
 }
 
 // take returns text that was read and not used, without waiting.
 func (s *source) take() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	var data []byte
 	select {
 	case c := <-s.chunks:
-		s.pending = false
-		s.rest = append(s.rest, c.data...)
+		data = s.answered(c)
 	default:
 	}
-	rest := s.rest
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := append(s.rest, data...)
 	s.rest = nil
 	return rest
 }
@@ -85,8 +99,7 @@ func (s *source) read(p []byte, cancel <-chan struct{}) (int, error) {
 		s.ask()
 		select {
 		case c := <-s.chunks:
-			s.answered()
-			if data = c.data; len(data) == 0 {
+			if data = s.answered(c); len(data) == 0 {
 				return 0, c.err
 			}
 		case <-cancel:

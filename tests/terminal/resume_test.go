@@ -61,6 +61,7 @@ func TestResume(t *testing.T) {
 	p.See("not run again: In[13]: The process ended in it. It printed:")
 	p.See("the rest of the session has 6 cells")
 	p.See("a long log") // above the first of them
+	p.See("the rest of the session 1/6")
 	p.Send("\x03")
 	run(p, "fmt.Println(next(n))", "42")
 	run(p, "fmt.Println(w.Sub(w.Sum()))", row)
@@ -115,6 +116,7 @@ func TestResumeOutside(t *testing.T) {
 	}
 	p.See("It was interrupted.")
 	p.See("the rest of the session has 5 cells")
+	p.See("the rest of the session 1/5") // the first of them is at the prompt, which takes keys
 	p.Send("\x03")
 	run(p, "fmt.Println(plain, ok)", "6 true")
 	for _, name := range []string{"made.svg", "made.txt"} {
@@ -154,6 +156,10 @@ func TestLeaving(t *testing.T) {
 	run(p, "a + b", "Out[2]: 3")
 	p.Send("\x04")
 	asked(2)
+	p.Send("time.Sleep(600 * time.Millisecond)\r")
+	time.Sleep(200 * time.Millisecond)
+	p.Send("\x04") // while the cell runs
+	asked(3)
 	p.Send("\x04")
 	p.Exit()
 
