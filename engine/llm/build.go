@@ -32,7 +32,9 @@ var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, 
 func build(c Config, w weights) *Model {
 	const deviation = 0.02
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
-	m := &Model{Config: c, names: c.names()}
+	m := &Model{Config: c}
+	c.Family = c.family() // which is not asked again for each layer: it tries all
+	m.names = c.names()
 	w = renamed{w, m.names}
 	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), deviation)
 	for i := range c.Layers {
