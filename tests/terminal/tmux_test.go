@@ -121,7 +121,8 @@ In [1]: func twice(s string) string {
             return s +
                 s
         }
-In [2]: twice("日本")`, 17, 4) // between the two characters: each is two columns wide
+In [2]: twice("日本")
+  twice(s string) string`, 17, 4) // between the two characters: each is two columns wide
 	p.keys("e\u0301", "Enter")
 	p.see("Out[2]: \"日e\u0301本日e\u0301本\"")
 	p.keys("Up", "Up")
