@@ -1,5 +1,5 @@
 // Package elsewhere knows the public names of PyTorch, NumPy and MLX, and the Go that stands for them here:
-// table.txt. Command gen makes docs/from-pytorch.md of it. Names.txt, which tests/peers/public_names.py reads
+// table.txt, of which a test makes docs/from-pytorch.md. Names.txt, which tests/peers/public_names.py reads
 // from the installed packages, has the names that the table has to have.
 package elsewhere
 
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-//go:generate go run ./gen
+//go:generate go test -run ^TestPageIsCurrent$ -write .
 
 //go:embed table.txt
 var table string

@@ -1,23 +1,27 @@
-// Command gen writes docs/from-pytorch.md of the table of package elsewhere.
-package main
+package elsewhere
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
-	"log"
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+	"testing"
 )
 
-// pageFile is seen from the folder of package elsewhere, in which go generate runs.
 const pageFile = "../../../../../docs/from-pytorch.md"
 
-func main() {
-	if err := os.WriteFile(pageFile, []byte(page()), 0o644); err != nil {
-		log.Fatal(err)
+var write = flag.Bool("write", false, "write docs/from-pytorch.md")
+
+func TestPageIsCurrent(t *testing.T) {
+	if *write {
+		if err := os.WriteFile(pageFile, []byte(page()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(pageFile); err != nil || string(got) != page() {
+		t.Errorf("%s is not current (%v): run go generate ./repl/session/internal/help/elsewhere", pageFile, err)
 	}
 }
 
@@ -39,14 +43,14 @@ func page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	section := ""
-	for rows := elsewhere.Rows(); len(rows) > 0; {
+	for rows := Rows(); len(rows) > 0; {
 		r, n := rows[0], 1
 		for n < len(rows) && rows[n].Section == r.Section && class(rows[n]) == class(r) {
 			n++
 		}
 		list := rows[:n]
 		rows = rows[n:]
-		slices.SortFunc(list, func(a, b elsewhere.Row) int { return cmp.Compare(a.Key, b.Key) })
+		slices.SortFunc(list, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
 		if r.Section != section {
 			section = r.Section
 			fmt.Fprintf(&b, "\n## %s\n", section)
@@ -60,7 +64,7 @@ func page() string {
 		case "!":
 			fmt.Fprintf(&b, "\n**%s**: %s.\n\n", strings.ToUpper(r.Name[1:2])+r.Name[2:], r.Go)
 		default:
-			slices.SortFunc(list, func(a, b elsewhere.Row) int { return cmp.Compare(a.Name, b.Name) })
+			slices.SortFunc(list, func(a, b Row) int { return cmp.Compare(a.Name, b.Name) })
 			before := "`"
 			for _, r := range list {
 				b.WriteString(before + r.Name + "`")
@@ -74,7 +78,7 @@ func page() string {
 
 // class is that of the reason why a name has nothing, "!" of a row that says it, and "" of a name that has
 // Go.
-func class(r elsewhere.Row) string {
+func class(r Row) string {
 	switch {
 	case r.Go[0] == '!':
 		return r.Go
@@ -90,4 +94,41 @@ func shown(goText string) string {
 		return remark
 	}
 	return "`" + strings.ReplaceAll(goText, " | ", "`, `") + "`"
+}
+
+// Each public name of the other libraries has its Go, or the reason why nothing stands for it. The table has
+// each name and each reason once.
+func TestEachNameIsAnswered(t *testing.T) {
+	names, err := os.ReadFile("names.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(names)) {
+		module, list, _ := strings.Cut(strings.TrimSpace(line), ":")
+		for name := range strings.FieldsSeq(list) {
+			n++
+			if Lookup(module, name) == "" {
+				t.Errorf("%s.%s: table.txt has no Go and no reason why there is none", module, name)
+			}
+		}
+	}
+	if n < 1900 {
+		t.Errorf("there are %d names, want at least 1900", n)
+	}
+	seen, said := map[string]bool{}, map[string]bool{}
+	for _, r := range Rows() {
+		if seen[r.Key] && r.Go[0] != '!' {
+			t.Errorf("table.txt: %s stands there twice", r.Name)
+		}
+		seen[r.Key], said[r.Go] = true, true
+		if r.Go[0] == '!' && !seen[r.Go] {
+			t.Errorf("table.txt: %s: there is no reason %s above it", r.Name, r.Go)
+		}
+	}
+	for key := range seen {
+		if key[0] == '!' && !said[key] {
+			t.Errorf("table.txt: nothing has the reason %s", key)
+		}
+	}
 }
