@@ -53,10 +53,10 @@ type limit struct {
 	Start    time.Duration // of the shortest launch
 }
 
-func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *kernelTimes, error) {
+func (c *call) kernelTimes(ctx context.Context, w *work) (*kernelTimes, error) {
 	r, first, m, err := c.traced(ctx, w)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	k := &kernelTimes{Usage: r.Usage(), Launches: r.Launches, Evals: len(r.Trace.Evals), Copies: r.Copies, Copied: r.CopiedBytes, Compiled: first.PlansBuilt,
 		record: r, notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped, Machine: m}
@@ -65,13 +65,12 @@ func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *k
 			k.Making += e.Planned - e.Start
 		}
 	}
-	if k.Launches == 0 {
-		return r, k, nil
+	if k.Launches > 0 {
+		if err := k.hold(ctx, r); err != nil {
+			return nil, c.errorf("%w", err)
+		}
 	}
-	if err := k.hold(ctx, r); err != nil {
-		return nil, nil, c.errorf("%w", err)
-	}
-	return r, k, nil
+	return k, nil
 }
 
 // hold fills in the kernels of a recording, each held against what its device can do.
