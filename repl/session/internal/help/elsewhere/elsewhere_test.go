@@ -14,6 +14,29 @@ const pageFile = "../../../../../docs/from-pytorch.md"
 
 var write = flag.Bool("write", false, "write docs/from-pytorch.md")
 
+// A row is a name of the table in a section, with its Go or the reason why there is none.
+type row struct{ Section, Name, Key, Go string }
+
+// rows returns the table. A class of reasons is a row whose name begins with an exclamation mark.
+func rows() (list []row) {
+	section := ""
+	for line := range strings.Lines(table) {
+		line = strings.TrimSuffix(line, "\n")
+		names, goText, ok := strings.Cut(line, "\t")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			section = line[len("## "):]
+		case ok && names[0] == '!':
+			list = append(list, row{section, names, names, goText})
+		case ok:
+			for name := range strings.FieldsSeq(names) {
+				list = append(list, row{section, name, keyOf(name, goText), goText})
+			}
+		}
+	}
+	return list
+}
+
 func TestPageIsCurrent(t *testing.T) {
 	if *write {
 		if err := os.WriteFile(pageFile, []byte(page()), 0o644); err != nil {
@@ -43,14 +66,14 @@ func page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	section := ""
-	for rows := Rows(); len(rows) > 0; {
+	for rows := rows(); len(rows) > 0; {
 		r, n := rows[0], 1
 		for n < len(rows) && rows[n].Section == r.Section && class(rows[n]) == class(r) {
 			n++
 		}
 		list := rows[:n]
 		rows = rows[n:]
-		slices.SortFunc(list, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
+		slices.SortFunc(list, func(a, b row) int { return cmp.Compare(a.Key, b.Key) })
 		if r.Section != section {
 			section = r.Section
 			fmt.Fprintf(&b, "\n## %s\n", section)
@@ -64,7 +87,7 @@ func page() string {
 		case "!":
 			fmt.Fprintf(&b, "\n**%s**: %s.\n\n", strings.ToUpper(r.Name[1:2])+r.Name[2:], r.Go)
 		default:
-			slices.SortFunc(list, func(a, b Row) int { return cmp.Compare(a.Name, b.Name) })
+			slices.SortFunc(list, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
 			before := "`"
 			for _, r := range list {
 				b.WriteString(before + r.Name + "`")
@@ -78,7 +101,7 @@ func page() string {
 
 // class is that of the reason why a name has nothing, "!" of a row that says it, and "" of a name that has
 // Go.
-func class(r Row) string {
+func class(r row) string {
 	switch {
 	case r.Go[0] == '!':
 		return r.Go
@@ -117,7 +140,7 @@ func TestEachNameIsAnswered(t *testing.T) {
 		t.Errorf("there are %d names, want at least 1900", n)
 	}
 	seen, said := map[string]bool{}, map[string]bool{}
-	for _, r := range Rows() {
+	for _, r := range rows() {
 		if seen[r.Key] && r.Go[0] != '!' {
 			t.Errorf("table.txt: %s stands there twice", r.Name)
 		}
