@@ -12,6 +12,22 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+// measuringFlags returns the flags that %timeit and %bench share.
+func measuringFlags() []Flag {
+	return []Flag{
+		{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"},
+		{Name: "setup", Kind: Text, Arg: "'STATEMENT'", Help: "run this before each run, outside of the clock; in quotes if it has spaces"},
+		{Name: "sweep", Kind: Text, Arg: "NAME=VALUES", Help: "measure with each number in place of NAME: n=4..64*2, n=0..100+25, n=1,3,10"},
+		{Name: "cold", Kind: Switch, Help: "measure again with the caches emptied before each run, and show that beside it"},
+		{Name: "w", Kind: Switch, Help: "show all: host and device time, allocations, the first run, what the machine is"},
+		{Name: "hist", Kind: Switch, Help: "draw how often which time was measured"},
+		{Name: "save", Kind: Text, Arg: "NAME", Outside: true, Help: "keep the samples as a baseline; a name that ends in .json is a file"},
+		{Name: "vs", Kind: Text, Arg: "NAME", Help: "compare with what -save has kept, and say in what the machine is another one"},
+		{Name: "assert", Kind: Text, Arg: "'CONDITION'", Help: "fail unless this is surely so: 'a <= 1.1*b', 'a < 5ms', 'a.allocs <= 10'"},
+		{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the figures to FILE.txt (for benchstat), .json, .csv or .md"},
+	}
+}
+
 // An inquiry holds the flags of %timeit and %bench that need the figures, parsed. They are parsed before
 // anything is measured, so that a typing error costs no time.
 type inquiry struct {

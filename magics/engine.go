@@ -13,6 +13,39 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+func engineMagics() []*Magic {
+	return []*Magic{{
+		Name: "seed", Family: "Engine", Args: "N",
+		Summary: "start the random numbers of tensors over from a seed",
+		Help:    "The same seed gives the same values on every device.",
+		Example: "%seed 7",
+		run:     runSeed,
+	}, {
+		Name: "device", Family: "Engine", Args: "[NAME]", Takes: TakesDevices,
+		Flags:   []Flag{{Name: "ceilings", Help: "show how fast the default device can compute and read"}, {Name: "again", Help: "measure the ceilings again"}},
+		Summary: "list the devices, or choose where new tensors live",
+		Help: "ref computes in float64, one element at a time: slow, and there to check the others. cpu:2 is the processor with two threads, a\n" +
+			"device of its own; the number of threads changes no bit of a result. What is listed need not be open: a device is opened when it is\n" +
+			"chosen, and again if it was lost. mcs -device NAME chooses one for a whole command.",
+		Example: "%device\n%device ref\n%device cpu:1",
+		run:     runDevice,
+	}, {
+		Name: "mem", Family: "Engine",
+		Flags: []Flag{
+			{Name: "free", Help: "first collect garbage and give back memory that is kept for reuse"},
+			{Name: "by", Kind: Choice, Choices: []string{"tensor", "cell", "variable"}, Help: "what tensors hold, by tensor, by the line that made them, or by variable"},
+			{Name: "n", Kind: Integer, Default: "20", Help: "with -by: list so many"},
+		},
+		Summary: "memory in use on each device and in Go's heap",
+		Help: "In use: tensors that something still refers to. Kept: memory of freed tensors, for the next ones. Peak: the most so far. " +
+			"Plan: what the largest evaluation so far took for its results and on the way to them.\n" +
+			"With -by: the memory that holds values of tensors, from a kilobyte on, with the line that made them and the variables that they can\n" +
+			"be reached from. Garbage is collected before; what no variable holds belongs to goroutines, closures, or graphs that wait.",
+		Example: "%mem\n%mem -free\n%mem -by cell",
+		run:     runMem,
+	}}
+}
+
 func runSeed(_ context.Context, c *call) (display.Value, error) {
 	text, err := c.need("seed")
 	if err != nil {

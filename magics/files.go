@@ -19,6 +19,37 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+func fileMagics() []*Magic {
+	return []*Magic{{
+		Name: "run", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
+		Summary: "run a file's cells in this session",
+		Help:    "The names that it declares stay. The first cell that fails ends it.",
+		Example: "%run setup.mcs",
+		run:     runFile,
+	}, {
+		Name: "load", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
+		Summary: "show a file's cells and put them into the history, ready to be edited and run",
+		Help:    "The file must be text. Of a long one the first 200 lines are shown; the history has all cells.",
+		Example: "%load lora.mcs",
+		run:     loadFile,
+	}, {
+		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Takes: TakesFiles,
+		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
+		Summary: "write the session's cells to a .mcs, .ipynb, .html, .md or .go file",
+		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
+			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.\n" +
+			"If cells import modules, %get lines get the versions that were used, and a program a go.mod and a go.sum beside it.",
+		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",
+		run:     saveFile,
+	}, {
+		Name: "history", Family: "Files and history", Args: "[CELLS]",
+		Flags:   []Flag{{Name: "n", Kind: Integer, Help: "only the last N cells"}},
+		Summary: "show the cells so far",
+		Example: "%history\n%history 2-5\n%history -n 3",
+		run:     showHistory,
+	}, &editMagic}
+}
+
 // path makes a file name of a command relative to the session's folder.
 func (c *call) path(name string) string {
 	if filepath.IsAbs(name) || c.s.Dir() == "" {

@@ -13,6 +13,33 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+// folderMagics are about the folder, the environment and the names of commands.
+func folderMagics() []*Magic {
+	return []*Magic{{
+		Name: "cd", Family: "System", Args: "[FOLDER | -]", Takes: TakesFolders,
+		Summary: "go to another folder, from which relative paths start",
+		Help: "Without a folder it goes to your own, and - goes back to the one before. Files that code opens, commands and\n" +
+			`imports such as "./dir" follow; those of a .mcs file start from its folder.`,
+		Example: "%cd data\n%cd -",
+		run:     runCd,
+	}, {
+		Name: "env", Family: "System", Args: "[NAME | NAME=VALUE]", Takes: TakesEnv,
+		Flags:   []Flag{{Name: "u", Kind: Switch, Help: "unset NAME"}},
+		Summary: "list the variables of the environment, show one, or set one",
+		Help:    "The list does not show values of names such as TOKEN, KEY or PASSWORD; %env NAME does. They are of this process and its commands.",
+		Example: "%env\n%env HOME\n%env OMP_NUM_THREADS=1\n%env -u HTTP_PROXY",
+		run:     runEnv,
+	}, {
+		Name: "alias", Family: "System", Args: "[NAME = COMMAND]", Takes: TakesFiles,
+		Flags:   []Flag{{Name: "d", Kind: Switch, Help: "forget the alias NAME"}},
+		Summary: "list the names for command lines, or make one",
+		Help: "%NAME then runs the command with what follows it. The command begins with % or !; without either it is the shell's.\n" +
+			"An alias lives as long as the session: put the line into a .mcs file to keep it.",
+		Example: "%alias\n%alias ll = !ls -l\n%alias k = %kernels -diff\n%alias -d ll",
+		run:     runAlias,
+	}}
+}
+
 func runCd(_ context.Context, c *call) (display.Value, error) {
 	dir := strings.TrimSpace(c.rest)
 	if len(dir) > 1 && strings.ContainsRune("'\"`", rune(dir[0])) && dir[len(dir)-1] == dir[0] {

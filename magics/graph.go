@@ -15,6 +15,23 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display/diagram"
 )
 
+func graphMagics() []*Magic {
+	return []*Magic{{
+		Name: "graph", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Flags: []Flag{
+			{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}, Help: "with fusion on or off for this statement"},
+			{Name: "n", Kind: Integer, Default: "50", Help: "show so many launches"},
+			{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the graph to a file: .svg, .dot or .json"},
+		},
+		Summary: "what a statement launches, what was fused, and what goes from launch to launch",
+		Help: "The statement runs once. A box is a launch: its kernel, the operations that were fused into it with their shapes, the lines\n" +
+			"that they come from, what it reads and what it makes. A line beside the boxes is a value on its way from the launch that makes it\n" +
+			"to those that read it.",
+		Example: "%graph x.MatMul(w).Silu().Softmax(-1)\n%graph -fuse=off x.MatMul(w).Silu()\n%graph -o step.svg tensor.Grad(loss, w)",
+		run:     runGraph,
+	}}
+}
+
 func runGraph(ctx context.Context, c *call) (display.Value, error) {
 	w, err := c.prepare()
 	if err != nil {

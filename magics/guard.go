@@ -8,6 +8,18 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+func guardMagics() []*Magic {
+	return []*Magic{{
+		Name: "guard", Family: "Engine", Args: "[nan [on|off]]",
+		Summary: "stop at the first launch whose result has a NaN or an infinity",
+		Help: "The error names the operation, its shape, the line that it comes from and the ranges of what it read. The guard holds for all\n" +
+			"later evaluations of the session. Each launch is then waited for and looked at, so everything takes longer. A step of an\n" +
+			"optimizer that has begun is made whole before the error. Without arguments: whether it is on.",
+		Example: "%guard nan on\n%guard nan off",
+		run:     runGuard,
+	}}
+}
+
 func runGuard(_ context.Context, c *call) (display.Value, error) {
 	state := map[bool]string{true: "on", false: "off"}
 	switch words := c.words(); {

@@ -9,6 +9,30 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+func helpMagics() []*Magic {
+	return []*Magic{{
+		Name: "help", Family: "Help", Args: "[COMMAND]", Takes: TakesMagics,
+		Summary: "list the commands, or explain one",
+		Help:    "%name? is the same as %help name.",
+		Example: "%help\n%help timeit",
+		run:     runHelp,
+	}, {
+		Name: "?", Family: "Help", Args: "", Takes: TakesGo,
+		Summary: "what a name is: type, place, value, documentation, members",
+		Help: "Works on variables, functions, types, packages, fields, methods and keywords, of the session, the engine and the standard\n" +
+			"library. A tensor shows the statistics and the histogram of its values, if it is evaluated; a model its parameters.",
+		Example: "x?\ntensor.Randn?\nx.MatMul?",
+		run:     runInspect,
+	}, {
+		Name: "??", Family: "Help", Args: "", Takes: TakesGo,
+		Summary: "the same in full, with the source",
+		Help: "The source is that of the cell, the copy of the engine's that mcs carries, or the Go installation's for the standard library.\n" +
+			"For a tensor that is not evaluated it is the plan: what each launch reads, computes and writes.",
+		Example: "f??\nnn.Linear.Forward??",
+		run:     runInspect,
+	}}
+}
+
 func runHelp(_ context.Context, c *call) (display.Value, error) {
 	name := strings.TrimLeft(strings.TrimSpace(c.rest), "%")
 	if name == "" {
@@ -21,10 +45,23 @@ func runHelp(_ context.Context, c *call) (display.Value, error) {
 	return manual{m}, nil
 }
 
+// habits are what people type most, for the start of the overview: commands, keys and Go.
+var habits = [][2]string{
+	{"x", "shows a value; x; hides it; _ is the last one that was shown"},
+	{"x?", "what x is: type, values, methods by purpose; x?? says all"},
+	{"Tab", "completes names, members, files, keys of maps"},
+	{"%time f(x)", "runs it once: the value, the time, the kernels"},
+	{"%whos", "lists your variables"},
+	{"%plot x", "draws a tensor, a curve, a training run"},
+	{"!ls, v := !ls", "runs a command of the shell; keeps its lines"},
+	{"%save a.mcs", "writes the session to a file, which mcs run and mcs test take"},
+	{"Ctrl-C, Ctrl-D", "stops a cell; leaves"},
+}
+
 // overview lists what people type most, and then all magics by family.
 func overview(all Table) display.Value {
 	most := display.NewTable("typed most", "~does")
-	for _, h := range said().Typed {
+	for _, h := range habits {
 		most.Add(display.Cell{Text: h[0], Role: display.Name}, h[1])
 	}
 	return values{most, display.Text(""), commands(all)}

@@ -1,11 +1,10 @@
 // Package magics is the one table of commands that are not Go: %time, %kernels, %whos, !command, name?.
 //
-// A [Magic] is a row of commands.toml: name, kind, flags, one line of summary, long help; table.go has the
-// functions that run them. Help, completion and docs/magics.md are made from the rows. A magic knows the
-// session and the engine, but not the terminal: it returns a display.Value and the front end chooses how to
-// show it.
+// A [Magic] is a row: name, kind, flags, one line of summary, long help, and the function that runs it.
+// Help, completion and docs/magics.md are made from the rows. A magic knows the session and the engine,
+// but not the terminal: it returns a display.Value and the front end chooses how to show it.
 //
-// Reading order: magics.go, table.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
+// Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
 // kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go,
 // shell.go, folder.go, modules.go.
 package magics
@@ -18,6 +17,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -41,24 +41,24 @@ type Magic struct {
 	Varies  bool   // it shows what it has measured: another text each time
 	Outside bool   // it runs a command of the system
 
-	run function
+	run func(ctx context.Context, c *call) (display.Value, error)
 	// Do runs a command of Table.More; args is the text behind its name.
 	Do func(ctx context.Context, s *session.Session, args string) (display.Value, error)
 }
 
 // Takes is a kind of arguments.
-type Takes string
+type Takes int
 
 const (
-	TakesNothing Takes = ""
-	TakesGo      Takes = "go"
-	TakesNames   Takes = "names"
-	TakesFiles   Takes = "files"
-	TakesFolders Takes = "folders"
-	TakesEnv     Takes = "env"
-	TakesMagics  Takes = "magics"
-	TakesDevices Takes = "devices"
-	TakesKept    Takes = "kept" // names of variables, or with -r or -d of what %store keeps
+	TakesNothing Takes = iota
+	TakesGo
+	TakesNames
+	TakesFiles
+	TakesFolders
+	TakesEnv
+	TakesMagics
+	TakesDevices
+	TakesKept // names of variables, or with -r or -d of what %store keeps
 )
 
 // A Flag is an option of a magic: -name, -name=value or -name value.
@@ -73,14 +73,14 @@ type Flag struct {
 }
 
 // FlagKind is the type of a flag's value.
-type FlagKind string
+type FlagKind int
 
 const (
-	Switch   FlagKind = "" // present or not; -name=false is not
-	Integer  FlagKind = "integer"
-	Duration FlagKind = "duration"
-	Choice   FlagKind = "choice"
-	Text     FlagKind = "text" // a word, or any text in quotes
+	Switch FlagKind = iota // present or not; -name=false is not
+	Integer
+	Duration
+	Choice
+	Text // a word, or any text in quotes
 )
 
 // A call is one use of a magic.
@@ -103,6 +103,21 @@ type Table struct {
 }
 
 var _ session.Commands = Table{}
+
+var table struct {
+	once sync.Once
+	rows []*Magic
+}
+
+// rows are all magics in the order in which help lists them.
+func rows() []*Magic {
+	table.once.Do(func() {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), fileMagics(), moduleMagics(), shellMagics()} {
+			table.rows = append(table.rows, family...)
+		}
+	})
+	return table.rows
+}
 
 // Magics returns the rows of the table in the order in which help lists them. They are shared: do not change
 // them.

@@ -13,6 +13,20 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
+// moduleMagics are about other people's packages.
+func moduleMagics() []*Magic {
+	return []*Magic{{
+		Name: "get", Family: "Files and history", Args: "[MODULE[@VERSION] …]",
+		Summary: "fetch modules of other people, or list those that were fetched",
+		Help: "Cells import their packages then, interpreted; mcs build compiles them in. It does what go get does and needs no Go: a module comes from GOPROXY, is checked against go.sum or GOSUMDB, and is kept in\n" +
+			"Go's module cache. GOPRIVATE, GONOSUMDB, GOFLAGS, and the go.mod and vendor folder of the session's folder are heeded.\n" +
+			"VERSION is v1.2.3, the beginning of one, a branch, a commit, or latest. Packages are interpreted from their source; those\n" +
+			"that need cgo, assembly or unsafe are refused. The line belongs into a .mcs file: mcs run fetches what it names.",
+		Example: "%get gonum.org/v1/gonum@v0.16.0\n%get github.com/samber/lo",
+		run:     runGet,
+	}}
+}
+
 func runGet(ctx context.Context, c *call) (display.Value, error) {
 	var got values
 	for arg := range strings.FieldsSeq(c.rest) {

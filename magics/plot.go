@@ -10,6 +10,21 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+func plotMagics() []*Magic {
+	return []*Magic{{
+		Name: "plot", Family: "Variables", Args: "EXPRESSION", Takes: TakesGo,
+		Flags: []Flag{{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the plot to FILE.svg or FILE.png"},
+			{Name: "images", Kind: Text, Arg: "HOW", Help: "how the terminal shows plots from now on: kitty, sixel, off, or auto"}},
+		Summary: "draw a plot, a tensor, a slice of numbers or the curves of a training run",
+		Help: "A tensor or slice of one axis is a line, one of two axes a heat map. The functions of package plot draw more: plot.Scatter,\n" +
+			"plot.Hist, plot.Bars, plot.Box, plot.Image, several lines with their names, logarithmic axes, plot.Grid of several.\n" +
+			"A terminal that shows images (the protocols of kitty and of sixel) shows plots as images, others as text. -images, or the variable\n" +
+			"MCS_IMAGES in the environment, decides that where mcs cannot find it out: in tmux it is off.",
+		Example: "%plot x\n%plot -images sixel\n%plot -o loss.png plot.Line(loss).Log(\"y\")",
+		run:     runPlot,
+	}}
+}
+
 func runPlot(ctx context.Context, c *call) (display.Value, error) {
 	images := c.text("images")
 	if images != "" {

@@ -23,6 +23,40 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+func profileMagics() []*Magic {
+	budget := Flag{Name: "t", Kind: Duration, Default: "1s", Help: "repeat the statement for so long"}
+	runs := Flag{Name: "n", Kind: Integer, Default: "0", Help: "repeat it so often instead"}
+	return []*Magic{{
+		Name: "profile", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Flags: []Flag{budget, runs,
+			{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
+		Summary: "where the time of a statement goes: lines of cells, and kernels",
+		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
+			"innermost one under way, in kernels, in the rest of the engine and in Go. Kernels are timed one by one and belong to the line that\n" +
+			"made the tensor, gradients to the line whose gradients they are, the rest of an evaluation to the line that asks for it. Lines\n" +
+			"whose work one kernel does stand together, \"In[3]:2 + In[3]:5\", because their times cannot be told apart; but a product is the\n" +
+			"work of its line, whatever small things the kernel does with it. For the time in Go the line under way is looked at 250 times\n" +
+			"in each second of it, with -n and with short -t a thousand times, and less often during evaluations. While the statement waits\n" +
+			"for goroutines, the time is that of the lines which these have under way. That stops nothing, but each call of a function takes\n" +
+			"some 10 ns longer, which is said where it is 1 %. Kernels follow, as in %kernels -t. If evaluations take less than 50 µs, 32\n" +
+			"runs are recorded and 32 are not, in turns: the median of those that were not shows what recording costs. All else is of the\n" +
+			"runs that were recorded.\n" +
+			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
+			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
+			"A .gputrace is what Metal did in the last of two runs; macOS writes one if mcs was started with METAL_CAPTURE_ENABLED=1.",
+		Example: "%profile m.Logits(ids)\n%profile -n 1 step()\n%profile -o flame.svg m.Logits(ids)\n%profile -o trace.json m.Logits(ids)",
+		run:     runProfile,
+	}, {
+		Name: "lprof", Family: "Timing", Varies: true, Args: "FUNCTION CALL", Takes: TakesGo,
+		Flags:   []Flag{budget, runs},
+		Summary: "the time of each line of a function that a cell has declared",
+		Help: "The call runs as in %profile. A line has the time that passed while it was under way, with all that it called, and that of the\n" +
+			"kernels that compute what was made under it, there or later. Lines whose work one kernel does have a row of their own below.",
+		Example: "%lprof attention model.Forward(x)",
+		run:     runLineProfile,
+	}}
+}
+
 // profiled is what %profile and %lprof have measured.
 type profiled struct {
 	runs    int

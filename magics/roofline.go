@@ -13,6 +13,19 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+func rooflineMagics() []*Magic {
+	return []*Magic{{
+		Name: "roofline", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the plot to FILE.svg or FILE.png"}},
+		Summary: "plot the kernels of a statement against what the device can do",
+		Help: "Across: operations for each byte that a kernel reads or writes. Up: the arithmetic that it did in a second. The lines are the\n" +
+			"ceilings that were measured: memory behind the caches on the left, arithmetic in each type on the right. A kernel above the slope\n" +
+			"found its data in a cache; one above the level did not do all its work, and is left out. Times are those of %kernels -t.",
+		Example: "%roofline m.Logits(ids)\n%roofline -o roof.svg layer.Forward(x)",
+		run:     runRoofline,
+	}}
+}
+
 func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	w, err := c.prepare()
 	if err != nil {

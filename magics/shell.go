@@ -17,6 +17,29 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+const interpolation = "{x} is the value of the session's variable x, if it is text, a number or a bool, as one word that the shell does not read\n" +
+	"again; {{x}} is {x}. $x is that value, too, split into words as the shell does."
+
+func shellMagics() []*Magic {
+	return append([]*Magic{{
+		Name: "!", Family: "System", Args: "COMMAND", Takes: TakesFiles, Outside: true,
+		Summary: "run a command of the system's shell",
+		Help: "Its output appears as it comes. It has no standard input. Ctrl-C ends it. What Go can read, with names that the session\n" +
+			"knows, is Go: !ok negates ok. A blank behind the sign asks the shell.\n" + interpolation,
+		Example: "!ls -l\n!wc -l {file}",
+		run:     runShell,
+	}, {
+		Name: ":=!", Family: "System", Args: "NAME := !COMMAND", Takes: TakesFiles, Outside: true,
+		Summary: "keep the lines that a command of the shell prints, a []string",
+		Help: "An exit status other than 0 is an error, which ends the cell; with a second name it is that variable's value. Errors\n" +
+			"that the command prints appear as they come. What Go can read stays Go: x := !done negates done, and is a command only\n" +
+			"where the session has no name done, but the system a program. In a .go file that %save writes, os/exec runs the command.\n" +
+			interpolation,
+		Example: "files := !ls *.safetensors\nlog, err := !git log --oneline -5",
+		run:     captureShell,
+	}}, folderMagics()...)
+}
+
 func runShell(ctx context.Context, c *call) (display.Value, error) {
 	line, err := c.need("command")
 	if err != nil {

@@ -21,6 +21,19 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+var storeMagic = Magic{
+	Name: "store", Family: "Variables", Args: "[NAME…]", Takes: TakesKept,
+	Flags: []Flag{
+		{Name: "r", Help: "bring the values back: all, or those that are named"},
+		{Name: "d", Help: "delete what is kept"},
+	},
+	Summary: "keep tensors for later sessions, or list what is kept",
+	Help: "Of a tensor, a map of tensors, or a module, whose parameters are kept; -r loads them into a module that has the name. Each is a\n" +
+		".safetensors file in mcs/store of the user's configuration folder. mcs --resume brings back what the session had stored.",
+	Example: "w := tensor.Randn(2, 2)\n%store w\n%store\n%store -r w\n%store -d w",
+	run:     runStore,
+}
+
 // storedSuffix ends the names of the files of %store.
 const storedSuffix = ".safetensors"
 
@@ -70,7 +83,7 @@ func runStore(ctx context.Context, c *call) (display.Value, error) {
 // storedAgain returns the command that brings back what a %store has kept: "" for one that keeps nothing.
 func storedAgain(line string) string {
 	_, args, _ := cell.ParseCommand(line)
-	flags, names, err := Lookup("store").parse(args)
+	flags, names, err := storeMagic.parse(args)
 	switch {
 	case err != nil || flags["d"] == true || names == "" && flags["r"] != true:
 		return ""

@@ -13,6 +13,49 @@ import (
 	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
+func timingMagics() []*Magic {
+	return []*Magic{{
+		Name: "time", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Summary: "run once: the value, the time, the launches",
+		Help: "What the statement makes is evaluated and the device has finished before the clock stops. Variables that\n" +
+			"it declares stay; those that it assigns to are put back. Shown is the value of the last expression, or of what the last line declares.",
+		Example: "%time m.Logits(ids)",
+		run:     runTime,
+	}, {
+		Name: "timeit", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
+		Summary: "time a statement until the median is known to 2 %",
+		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
+			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
+			"cases, the shortest run, the middle half, the launches of one run, how fast its inputs and outputs moved as a share\n" +
+			"of what this machine can read, and what the interpreter alone costs for the statement with empty functions. Nothing is subtracted.\n" +
+			"Each run starts from the same state: variables of the session that the statement assigns to are put back, and so is\n" +
+			"the generator of random tensors. What a run changes elsewhere stays (elements of a map or a slice, what a pointer leads to, a variable\n" +
+			"that only a closure knows, a channel, weights), and the output names the variables that lead there: -setup can give each run the\n" +
+			"same start. If runs do more and more for that, there is no time. Files and what compiled packages keep inside are not looked at.\n" +
+			"The last line is what the machine did meanwhile; one that is not quiet is named beforehand, too. In -assert and among\n" +
+			"saved figures the statement is called by its text, or y if it is y := EXPR. -save keeps figures in the user's cache\n" +
+			"folder; -save, -o and -assert are about full caches, not those that -cold empties. An assertion that is not surely true\n" +
+			"is an error: mcs run ends with exit code 1. -sweep shows a line for each value, and a plot; with -save, -vs and -o a\n" +
+			"statement is then called \"a n=64\", and -assert has to hold for each. In the next cell _ is the result: _.Median.",
+		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = slices.Clone(table)' slices.Sort(c)",
+		run:     runTimeit,
+	}, {
+		Name: "bench", Family: "Timing", Varies: true, Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true,
+		Flags: append(measuringFlags(), Flag{Name: "check", Kind: Switch, Default: "true",
+			Help: "compare the values that the statements give, too (-check=false: not), beside their shapes, types and work"}),
+		Summary: "compare statements, in turn, with the interval of the ratio",
+		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
+			"what the others are compared with, and is timed against itself as well: what it differs from itself by is no\n" +
+			"difference of the others. ~ means that a larger difference than it names is ruled out. -t is for each. Two\n" +
+			"statements cannot have the same name. Sides that do other work than the first, or give other values by more than rounding\n" +
+			"explains, are named; -check=false leaves the values alone, which need to be copied and read for that. With -vs each is compared with the one of its name that was saved, which was\n" +
+			"measured at another time: only larger differences can be told.",
+		Example: "%bench -assert 'fused <= 1.1*plain' fused := x.Mul(2).Exp() ; plain := x.Mul(2).Eval().Exp()\n" +
+			"%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(part.A).MatMul(part.B).Mul(part.Scale))",
+		run: runBench,
+	}}
+}
+
 // prepare compiles a magic's statement and evaluates what it will read.
 func (c *call) prepare() (*work, error) {
 	source, err := c.need("statement")

@@ -12,6 +12,44 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+func varMagics() []*Magic {
+	return []*Magic{{
+		Name: "whos", Family: "Variables", Args: "[NAME…]", Takes: TakesNames,
+		Summary: "list variables with type, shape and size",
+		Help:    "Functions, types and constants of the session follow the variables.",
+		Example: "%whos\n%whos x w",
+		run:     runWhos,
+	}, {
+		Name: "show", Family: "Variables", Args: "[NAME]", Takes: TakesNames,
+		Summary: "show a value with nothing left out",
+		Help:    "Of a variable, of Out[n], or of the last result.",
+		Example: "%show\n%show Out[3]\n%show table",
+		run: func(_ context.Context, c *call) (display.Value, error) {
+			return c.s.Whole(strings.TrimSpace(c.rest))
+		},
+	}, {
+		Name: "del", Family: "Variables", Args: "NAME…", Takes: TakesNames,
+		Summary: "forget names and free what they hold",
+		Example: "%del x w",
+		run:     runDel,
+	}, {
+		Name: "reset", Family: "Variables",
+		Summary: "forget all names of the session",
+		Help:    "The history stays.",
+		run: func(_ context.Context, c *call) (display.Value, error) {
+			if err := c.nothing(); err != nil {
+				return nil, err
+			}
+			c.s.Reset()
+			return nil, nil
+		},
+	}, {
+		Name: "tb", Family: "Variables",
+		Summary: "the whole trace of the last panic",
+		run:     runTraceback,
+	}, &storeMagic}
+}
+
 func runWhos(_ context.Context, c *call) (display.Value, error) {
 	missing := map[string]bool{}
 	for _, name := range c.words() {
@@ -49,18 +87,6 @@ func runWhos(_ context.Context, c *call) (display.Value, error) {
 		t.Foot = units.Bytes(total) + " in all"
 	}
 	return t, nil
-}
-
-func runShow(_ context.Context, c *call) (display.Value, error) {
-	return c.s.Whole(strings.TrimSpace(c.rest))
-}
-
-func runReset(_ context.Context, c *call) (display.Value, error) {
-	if err := c.nothing(); err != nil {
-		return nil, err
-	}
-	c.s.Reset()
-	return nil, nil
 }
 
 func runDel(_ context.Context, c *call) (display.Value, error) {

@@ -66,7 +66,7 @@ func TestPlaces(t *testing.T) {
 	}
 
 	manual, sessions := textOf(t, "docs/magics.md"), textOf(t, "magics/testdata/*.mcs")
-	commands := submatches(textOf(t, "magics/commands.toml"), `(?m)^name = '(\w+)'$`)
+	commands := submatches(textOf(t, "magics/*.go"), `Name: "(\w+)", Family:`)
 	for _, name := range commands {
 		if !strings.Contains(manual, "### %"+name+"\n") {
 			t.Errorf("docs/magics.md has no %%%s: go generate ./magics", name)
