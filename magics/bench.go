@@ -287,41 +287,27 @@ func (m *measurement) machine() string {
 	return machine.Brief()
 }
 
-// A benchColumn is a column of the table of %bench.
-type benchColumn struct {
+// A column of a table: its heading, as display.NewTable has it, and what stands in it in the i-th row.
+type column struct {
 	name string
-	of   func(i int, l bench.Line) any
+	of   func(i int) any
 }
 
-// columns returns the columns that the flags ask for.
-func (m *measurement) columns() []benchColumn {
-	list := []benchColumn{
-		{"", func(_ int, l bench.Line) any { return display.Cell{Text: l.Name, Role: display.Name} }},
-		{">median", func(_ int, l bench.Line) any { return medianCell(l.Result) }},
+// tableOf makes a table of so many rows.
+func tableOf(rows int, columns []column) *display.Table {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
 	}
-	if m.then != nil {
-		list = append(list, benchColumn{"=vs " + m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) }})
-	} else if m.each > 1 {
-		list = append(list, benchColumn{"=vs " + m.first(), func(i int, l bench.Line) any {
-			if i%m.each == 0 {
-				return ""
-			}
-			return versusCell(l)
-		}})
+	t := display.NewTable(names...)
+	for i := range rows {
+		row := make([]any, len(columns))
+		for j, c := range columns {
+			row[j] = c.of(i)
+		}
+		t.Add(row...)
 	}
-	if m.cold != nil {
-		list = append(list, benchColumn{">cold", func(i int, _ bench.Line) any { return medianCell(m.cold.Lines[i].Result) }})
-	}
-	if m.wide {
-		list = append(list,
-			benchColumn{">min", func(_ int, l bench.Line) any { return secondsCell(l.Result.Min) }},
-			benchColumn{">first", func(_ int, l bench.Line) any { return secondsCell(l.Result.First) }},
-			benchColumn{">host", func(_ int, l bench.Line) any { return secondsCell(l.Result.Host()) }},
-			benchColumn{">device", func(_ int, l bench.Line) any { return secondsCell(l.Result.Tally.Device) }},
-			benchColumn{">allocs", func(_ int, l bench.Line) any { return int64(l.Result.Tally.Allocs) }},
-			benchColumn{">heap", func(_ int, l bench.Line) any { return display.BytesCell(int64(l.Result.Tally.Heap)) }})
-	}
-	return append(list, benchColumn{">launches", func(_ int, l bench.Line) any { return l.Result.Tally.Launches }})
+	return t
 }
 
 // first returns the name of the statement that the others are compared with.
@@ -332,21 +318,35 @@ func (m *measurement) first() string {
 	return m.Lines[0].Name
 }
 
-// table returns the table that %bench shows.
+// table returns the table that %bench shows, with the columns that the flags ask for.
 func (m *measurement) table() *display.Table {
-	columns := m.columns()
-	names := make([]string, len(columns))
-	for i, column := range columns {
-		names[i] = column.name
-	}
-	t := display.NewTable(names...)
-	for i, l := range m.Lines {
-		row := make([]any, len(columns))
-		for j, column := range columns {
-			row[j] = column.of(i, l)
+	var columns []column
+	add := func(shown bool, name string, of func(i int, l bench.Line) any) {
+		if shown {
+			columns = append(columns, column{name, func(i int) any { return of(i, m.Lines[i]) }})
 		}
-		t.Add(row...)
 	}
+	add(true, "", func(_ int, l bench.Line) any { return display.Cell{Text: l.Name, Role: display.Name} })
+	add(true, ">median", func(_ int, l bench.Line) any { return medianCell(l.Result) })
+	if m.then != nil {
+		add(true, "=vs "+m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) })
+	} else {
+		add(m.each > 1, "=vs "+m.first(), func(i int, l bench.Line) any {
+			if i%m.each == 0 {
+				return ""
+			}
+			return versusCell(l)
+		})
+	}
+	add(m.cold != nil, ">cold", func(i int, _ bench.Line) any { return medianCell(m.cold.Lines[i].Result) })
+	add(m.wide, ">min", func(_ int, l bench.Line) any { return secondsCell(l.Result.Min) })
+	add(m.wide, ">first", func(_ int, l bench.Line) any { return secondsCell(l.Result.First) })
+	add(m.wide, ">host", func(_ int, l bench.Line) any { return secondsCell(l.Result.Host()) })
+	add(m.wide, ">device", func(_ int, l bench.Line) any { return secondsCell(l.Result.Tally.Device) })
+	add(m.wide, ">allocs", func(_ int, l bench.Line) any { return int64(l.Result.Tally.Allocs) })
+	add(m.wide, ">heap", func(_ int, l bench.Line) any { return display.BytesCell(int64(l.Result.Tally.Heap)) })
+	add(true, ">launches", func(_ int, l bench.Line) any { return l.Result.Tally.Launches })
+	t := tableOf(len(m.Lines), columns)
 	of := m.Comparison
 	if m.then != nil { // how the statements differ from each other is not asked
 		of = m.then

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/journal"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -55,7 +56,13 @@ func (t Table) completeLine(s *session.Session, line string) (from int, list []s
 	}
 	args := strings.IndexAny(line[name:], " \t")
 	if args < 0 {
-		return name, append(t.completeName(line[name:], whole), completeAlias(s, line[name:], whole)...)
+		list = t.names(whole)
+		for _, alias := range slices.Sorted(maps.Keys(s.Aliases())) {
+			if !whole {
+				list = append(list, session.Completion{Text: alias, Kind: "magic", Detail: s.Aliases()[alias], Doc: "an alias"})
+			}
+		}
+		return name, beginning(line[name:], list)
 	}
 	args += name
 	if full := unalias(s.Aliases(), line[name-1:]+"\x00"); !strings.HasPrefix(full, line[name-1:]) { // of what an alias stands for
@@ -69,9 +76,9 @@ func (t Table) completeLine(s *session.Session, line string) (from int, list []s
 	}
 	word := line[strings.LastIndexAny(line, " \t")+1:]
 	if strings.HasPrefix(word, "-") {
-		return end - len(word), m.completeFlag(word)
+		return end - len(word), beginning(word, m.flags())
 	}
-	switch m.Takes {
+	switch takes := m.Takes; takes {
 	case TakesGo:
 		args = skipFlags(m, line, args)
 		from, list = s.Complete(line[args:], end-args)
@@ -81,21 +88,24 @@ func (t Table) completeLine(s *session.Session, line string) (from int, list []s
 	case TakesFolders:
 		from, list = completeFile(s, line)
 		return from, slices.DeleteFunc(list, func(c session.Completion) bool { return !strings.HasSuffix(c.Text, string(filepath.Separator)) })
-	case TakesEnv:
-		return end - len(word), completeEnv(word)
-	case TakesKept:
-		if flags, _, err := m.parse(line[args:]); err == nil && (flags["r"] == true || flags["d"] == true) {
-			return end - len(word), completeStored(word)
-		}
-		return end - len(word), completeVar(s, word)
-	case TakesNames:
-		return end - len(word), completeVar(s, word)
 	case TakesMagics:
-		return end - len(word), t.completeName(strings.TrimPrefix(word, "%"), false)
-	case TakesDevices:
-		return end - len(word), completeDevice(word)
+		word = strings.TrimPrefix(word, "%")
+		return end - len(word), beginning(word, t.names(false))
+	case TakesKept:
+		if flags, _, err := m.parse(line[args:]); err != nil || flags["r"] != true && flags["d"] != true {
+			takes = TakesNames
+		}
+		return end - len(word), beginning(word, words[takes](s))
+	case TakesNothing:
+		return end, nil
+	default:
+		return end - len(word), beginning(word, words[takes](s))
 	}
-	return end, nil
+}
+
+// beginning leaves the completions that begin with the typed letters.
+func beginning(typed string, list []session.Completion) []session.Completion {
+	return slices.DeleteFunc(list, func(c session.Completion) bool { return !strings.HasPrefix(c.Text, typed) })
 }
 
 // skipFlags returns where the Go of a magic's line begins.
@@ -107,71 +117,63 @@ func skipFlags(m *Magic, line string, at int) int {
 	return len(line) - len(rest)
 }
 
-func (t Table) completeName(prefix string, whole bool) (list []session.Completion) {
+// names are the commands, of a line or of a whole cell.
+func (t Table) names(whole bool) (list []session.Completion) {
 	for _, m := range t.rows() {
-		if strings.HasPrefix(m.Name, prefix) && isLetter(m.Name[0]) && (m.Cell || !whole) {
+		if isLetter(m.Name[0]) && (m.Cell || !whole) {
 			list = append(list, session.Completion{Text: m.Name, Kind: "magic", Detail: m.usage(), Doc: m.Summary})
 		}
 	}
 	return list
 }
 
-func completeAlias(s *session.Session, prefix string, whole bool) (list []session.Completion) {
-	for _, name := range slices.Sorted(maps.Keys(s.Aliases())) {
-		if strings.HasPrefix(name, prefix) && !whole {
-			list = append(list, session.Completion{Text: name, Kind: "magic", Detail: s.Aliases()[name], Doc: "an alias"})
-		}
-	}
-	return list
-}
-
-func (m *Magic) completeFlag(word string) (list []session.Completion) {
+// flags are the flags of a command; one of choices is there with each of them.
+func (m *Magic) flags() (list []session.Completion) {
 	for _, f := range m.Flags {
-		options := []string{"-" + f.Name}
+		add := func(text string) {
+			list = append(list, session.Completion{Text: text, Kind: "flag", Detail: f.usage(), Doc: f.Help})
+		}
 		for _, choice := range f.Choices {
-			options = append(options, "-"+f.Name+"="+choice)
+			add("-" + f.Name + "=" + choice)
 		}
-		if len(f.Choices) > 0 {
-			options = options[1:]
-		}
-		for _, o := range options {
-			if strings.HasPrefix(o, word) {
-				list = append(list, session.Completion{Text: o, Kind: "flag", Detail: f.usage(), Doc: f.Help})
-			}
+		if len(f.Choices) == 0 {
+			add("-" + f.Name)
 		}
 	}
 	return list
 }
 
-func completeVar(s *session.Session, prefix string) (list []session.Completion) {
-	for _, v := range s.Vars() {
-		if strings.HasPrefix(v.Name, prefix) {
+// words are what can be typed behind commands that take names of a kind.
+var words = map[Takes]func(s *session.Session) []session.Completion{
+	TakesNames: func(s *session.Session) (list []session.Completion) {
+		for _, v := range s.Vars() {
 			list = append(list, session.Completion{Text: v.Name, Kind: v.Kind, Detail: v.Type})
 		}
-	}
-	return list
-}
-
-func completeStored(prefix string) (list []session.Completion) {
-	dir, err := journal.Place("store")
-	if err != nil {
-		return nil
-	}
-	for _, f := range storedFiles(dir) {
-		if name := strings.TrimSuffix(f.Name(), storedSuffix); strings.HasPrefix(name, prefix) {
-			list = append(list, session.Completion{Text: name, Kind: "var"})
+		return list
+	},
+	TakesKept: func(*session.Session) (list []session.Completion) {
+		dir, _ := journal.Place("store")
+		for _, f := range storedFiles(dir) {
+			list = append(list, session.Completion{Text: strings.TrimSuffix(f.Name(), storedSuffix), Kind: "var"})
 		}
-	}
-	return list
-}
-
-func completeEnv(prefix string) (list []session.Completion) {
-	for _, each := range os.Environ() {
-		if name, _, _ := strings.Cut(each, "="); name != "" && strings.HasPrefix(name, prefix) {
-			list = append(list, session.Completion{Text: name, Kind: "var"})
+		return list
+	},
+	TakesEnv: func(*session.Session) (list []session.Completion) {
+		for _, each := range os.Environ() {
+			if name, _, _ := strings.Cut(each, "="); name != "" {
+				list = append(list, session.Completion{Text: name, Kind: "var"})
+			}
 		}
-	}
-	return list
+		return list
+	},
+	TakesDevices: func(*session.Session) (list []session.Completion) {
+		for _, f := range device.List() {
+			if f.Missing == "" {
+				list = append(list, session.Completion{Text: f.Name, Kind: "device", Detail: f.Detail})
+			}
+		}
+		return list
+	},
 }
 
 // completeFile completes the last word of a line as the path of a file.

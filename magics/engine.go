@@ -6,13 +6,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 func engineMagics() []*Magic {
@@ -98,29 +96,15 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 	return t, nil
 }
 
-func completeDevice(prefix string) (list []session.Completion) {
-	for _, f := range device.List() {
-		if f.Missing == "" && strings.HasPrefix(f.Name, prefix) {
-			list = append(list, session.Completion{Text: f.Name, Kind: "device", Detail: f.Detail})
-		}
-	}
-	return list
-}
-
 func runMem(_ context.Context, c *call) (display.Value, error) {
 	if err := c.nothing(); err != nil {
 		return nil, err
 	}
-	if c.on("free") || c.choice("by") != "" {
-		// Twice: the second collection frees the memory that finalizers of the first released.
-		runtime.GC()
-		runtime.GC()
-	}
 	if c.on("free") {
-		for _, d := range device.Opened() {
-			d.FreeCache()
-		}
+		giveBack()
 		debug.FreeOSMemory()
+	} else if c.choice("by") != "" {
+		collect()
 	}
 	if by := c.choice("by"); by != "" {
 		return c.memoryBy(by, max(c.number("n"), 1)), nil

@@ -64,25 +64,21 @@ func runKernels(ctx context.Context, c *call) (display.Value, error) {
 	if choice := c.choice("fuse"); choice != "" {
 		ctx = tensor.WithFusion(ctx, choice == "on")
 	}
-	var r *profile.Recording
-	var v display.Value
 	switch name := c.text("source"); {
 	case name != "":
 		return c.kernelSource(ctx, w, name)
 	case c.on("t") || c.on("w"):
-		r, v, err = valuesOr(c.kernelTimes(ctx, w))
-	default:
-		r, err = w.record(ctx, profile.Record)
-		v = r
+		k, err := c.kernelTimes(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		return k, c.holds(c.text("assert"), k.record)
 	}
+	r, err := w.record(ctx, profile.Record)
 	if err != nil {
 		return nil, err
 	}
-	return v, c.holds(c.text("assert"), r)
-}
-
-func valuesOr(r *profile.Recording, k *kernelTimes, err error) (*profile.Recording, display.Value, error) {
-	return r, k, err
+	return r, c.holds(c.text("assert"), r)
 }
 
 // kernelSource shows the programs that ran as kernels of a name.

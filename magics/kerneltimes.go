@@ -53,10 +53,10 @@ type limit struct {
 	Start    time.Duration // of the shortest launch
 }
 
-func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *kernelTimes, error) {
+func (c *call) kernelTimes(ctx context.Context, w *work) (*kernelTimes, error) {
 	r, first, m, err := c.traced(ctx, w)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	k := &kernelTimes{Usage: r.Usage(), Launches: r.Launches, Evals: len(r.Trace.Evals), Copies: r.Copies, Copied: r.CopiedBytes, Compiled: first.PlansBuilt,
 		record: r, notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped, Machine: m}
@@ -65,13 +65,12 @@ func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *k
 			k.Making += e.Planned - e.Start
 		}
 	}
-	if k.Launches == 0 {
-		return r, k, nil
+	if k.Launches > 0 {
+		if err := k.hold(ctx, r); err != nil {
+			return nil, c.errorf("%w", err)
+		}
 	}
-	if err := k.hold(ctx, r); err != nil {
-		return nil, nil, c.errorf("%w", err)
-	}
-	return r, k, nil
+	return k, nil
 }
 
 // hold fills in the kernels of a recording, each held against what its device can do.
@@ -181,44 +180,31 @@ func dimmed(style display.Style, text string, width int) (painted []string) {
 }
 
 func (k *kernelTimes) table(width int) *display.Table {
-	columns := []string{"kernel", ">calls", ">total", ">%", ">avg"}
+	var columns []column
+	add := func(shown bool, name string, of func(x *profile.Timing) any) {
+		if shown {
+			columns = append(columns, column{name, func(i int) any { return of(&k.Kernels[i]) }})
+		}
+	}
+	took := func(shown bool, name string, of func(x *profile.Timing) time.Duration) {
+		add(shown, name, func(x *profile.Timing) any { return display.SecondsCell(of(x).Seconds()) })
+	}
 	all := k.wide || width >= roomy
-	if all {
-		columns = append(columns, ">p50")
-	}
-	if k.wide {
-		columns = append(columns, ">min", ">max")
-	}
-	columns = append(columns, ">GFLOP/s", ">GB/s")
-	if all {
-		columns = append(columns, ">flop/B")
-	}
-	columns = append(columns, "bound", ">roof")
-	if k.wide {
-		columns = append(columns, "reads → writes")
-	}
-	t := display.NewTable(columns...)
-	for i := range k.Kernels {
-		x := &k.Kernels[i]
-		row := []any{display.Cell{Text: k.name(x), Role: display.Name}, x.Calls, display.SecondsCell(x.Total.Seconds()),
-			display.Cell{Text: units.Digits(100 * x.Share), Value: x.Share}, display.SecondsCell(x.Mean.Seconds())}
-		if all {
-			row = append(row, display.SecondsCell(x.Median.Seconds()))
-		}
-		if k.wide {
-			row = append(row, display.SecondsCell(x.Min.Seconds()), display.SecondsCell(x.Max.Seconds()))
-		}
-		row = append(row, k.rate(x, x.Flops), k.rate(x, x.Bytes))
-		if all {
-			row = append(row, ratio(x))
-		}
-		row = append(row, string(x.Bound), k.roofCell(x))
-		if k.wide {
-			row = append(row, x.Type)
-		}
-		t.Add(row...)
-	}
-	return t
+	add(true, "kernel", func(x *profile.Timing) any { return display.Cell{Text: k.name(x), Role: display.Name} })
+	add(true, ">calls", func(x *profile.Timing) any { return x.Calls })
+	took(true, ">total", func(x *profile.Timing) time.Duration { return x.Total })
+	add(true, ">%", func(x *profile.Timing) any { return display.Cell{Text: units.Digits(100 * x.Share), Value: x.Share} })
+	took(true, ">avg", func(x *profile.Timing) time.Duration { return x.Mean })
+	took(all, ">p50", func(x *profile.Timing) time.Duration { return x.Median })
+	took(k.wide, ">min", func(x *profile.Timing) time.Duration { return x.Min })
+	took(k.wide, ">max", func(x *profile.Timing) time.Duration { return x.Max })
+	add(true, ">GFLOP/s", func(x *profile.Timing) any { return k.rate(x, x.Flops) })
+	add(true, ">GB/s", func(x *profile.Timing) any { return k.rate(x, x.Bytes) })
+	add(all, ">flop/B", func(x *profile.Timing) any { return ratio(x) })
+	add(true, "bound", func(x *profile.Timing) any { return string(x.Bound) })
+	add(true, ">roof", func(x *profile.Timing) any { return k.roofCell(x) })
+	add(k.wide, "reads → writes", func(x *profile.Timing) any { return x.Type })
+	return tableOf(len(k.Kernels), columns)
 }
 
 // impossible reports whether a kernel was faster than the device can be. Ceilings measured on a busy

@@ -75,18 +75,15 @@ func (l listing) table(p *profiled) display.Value {
 	}
 	t := display.NewTable(">line", ">time", ">%", "=in", "~source")
 	for line := l.first; line <= min(l.last, len(l.lines)); line++ {
-		source := display.Cell{Text: strings.ReplaceAll(strings.TrimRight(l.lines[line-1], " \t"), "\t", "    "), Role: display.Code}
-		d, ok := took[l.name(line)]
-		if !ok {
-			t.Add(line, nil, nil, nil, source)
-			continue
+		source := strings.ReplaceAll(strings.TrimRight(l.lines[line-1], " \t"), "\t", "    ")
+		if name := l.name(line); doing[name] != nil {
+			addLine(t, line, took[name], inside, doing[name], source)
+		} else {
+			t.Add(line, nil, nil, nil, display.Cell{Text: source, Role: display.Code})
 		}
-		t.Add(line, display.SecondsCell(d.Seconds()), display.Cell{Text: units.Digits(100 * d.Seconds() / max(inside.Seconds(), 1e-12))}, shares(doing[l.name(line)], d), source)
 	}
 	for _, lines := range shared {
-		d := took[lines]
-		t.Add(strings.ReplaceAll(lines, fmt.Sprintf("In[%d]:", l.cell), ""), display.SecondsCell(d.Seconds()), display.Cell{Text: units.Digits(100 * d.Seconds() / max(inside.Seconds(), 1e-12))},
-			shares(doing[lines], d), display.Cell{Text: oneKernel, Role: display.Code})
+		addLine(t, strings.ReplaceAll(lines, fmt.Sprintf("In[%d]:", l.cell), ""), took[lines], inside, doing[lines], oneKernel)
 	}
 	share := "none"
 	if all > 0 {

@@ -1,6 +1,7 @@
 package magics
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,43 +94,33 @@ func (m *Magic) unknownFlag(name string) error {
 }
 
 // value reads a flag's value; the empty text is the zero value.
-func (f *Flag) value(text string) (any, error) {
+func (f *Flag) value(text string) (v any, err error) {
+	want := ""
 	switch f.Kind {
-	case Switch:
-		if text == "" {
-			return false, nil
-		}
-		on, err := strconv.ParseBool(text)
-		if err != nil {
-			return nil, fmt.Errorf("got %q, want true or false", text)
-		}
-		return on, nil
-	case Integer:
-		if text == "" {
-			return 0, nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("got %q, want a whole number", text)
-		}
-		return n, nil
-	case Duration:
-		if text == "" {
-			return time.Duration(0), nil
-		}
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return nil, fmt.Errorf("got %q, want a time such as 500ms or 2s", text)
-		}
-		return d, nil
-	}
-	if f.Kind == Text {
+	case Text:
 		return text, nil
+	case Switch:
+		v, err = strconv.ParseBool(cmp.Or(text, "false"))
+		want = "true or false"
+	case Integer:
+		v, err = strconv.Atoi(cmp.Or(text, "0"))
+		want = "a whole number"
+	case Duration:
+		d, failed := time.ParseDuration(cmp.Or(text, "0"))
+		if v, err = d, failed; d <= 0 && text != "" {
+			err = strconv.ErrRange
+		}
+		want = "a time such as 500ms or 2s"
+	default:
+		if v = text; text != f.Default && !slices.Contains(f.Choices, text) {
+			err = strconv.ErrRange
+		}
+		want = strings.Join(f.Choices, " or ")
 	}
-	if text != f.Default && !slices.Contains(f.Choices, text) {
-		return nil, fmt.Errorf("got %q, want %s", text, strings.Join(f.Choices, " or "))
+	if err != nil {
+		return nil, fmt.Errorf("got %q, want %s", text, want)
 	}
-	return text, nil
+	return v, nil
 }
 
 func (c *call) on(flag string) bool                { return c.flags[flag].(bool) }

@@ -429,7 +429,7 @@ func (c *call) capture(ctx context.Context, file string) (display.Value, error) 
 func (p *profiled) summary() string {
 	sorted := slices.Sorted(slices.Values(p.times()))
 	n := len(sorted)
-	text := fmt.Sprintf("%s, median %s", units.Plural(int64(n), "run"), units.Duration(p.median()))
+	text := fmt.Sprintf("%s, median %s", units.Plural(int64(n), "run"), units.Duration(median(sorted)))
 	if n > 1 {
 		text += fmt.Sprintf(" (IQR %s – %s)", units.Duration(sorted[n/4]), units.Duration(sorted[(3*n-1)/4]))
 	}
@@ -461,9 +461,6 @@ func (p *profiled) usage() profile.Usage {
 	}
 	return u
 }
-
-// median is that of the runs.
-func (p *profiled) median() time.Duration { return median(p.times()) }
 
 func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
@@ -500,13 +497,18 @@ func (c *call) lineTable(p *profiled) display.Value {
 	t := display.NewTable("line", ">time", ">%", "=in", "~source")
 	const most = 20
 	for _, r := range rows[:min(most, len(rows))] {
-		t.Add(display.Cell{Text: r.line, Role: display.Name}, display.SecondsCell(r.time.Seconds()), display.Cell{Text: units.Digits(100 * r.time.Seconds() / all.Seconds())},
-			shares(r.doing, r.time), display.Cell{Text: c.sourceLine(r.line), Role: display.Code})
+		addLine(t, display.Cell{Text: r.line, Role: display.Name}, r.time, all, r.doing, c.sourceLine(r.line))
 	}
 	if n := len(rows) - most; n > 0 {
 		t.Foot = fmt.Sprintf("%d more lines", n)
 	}
 	return t
+}
+
+// addLine adds the row of a line that took a part of all the time, with what was done in it.
+func addLine(t *display.Table, line any, took, all time.Duration, doing map[string]time.Duration, source string) {
+	share := display.Cell{Text: units.Digits(100 * took.Seconds() / max(all.Seconds(), 1e-12))}
+	t.Add(line, display.SecondsCell(took.Seconds()), share, shares(doing, took), display.Cell{Text: source, Role: display.Code})
 }
 
 // shares lists what a line was doing, the longest first: "kernels 80 %, engine 20 %".

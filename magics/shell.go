@@ -111,7 +111,7 @@ func (c *call) fill(line string) (filled string, env []string, err error) {
 	vars := c.variables()
 	filled, mentioned := cell.Fill(line, func(name string) bool { return vars[name] })
 	for _, m := range mentioned {
-		v := c.variable(m.Name)
+		v := c.variable(m.Name).Value
 		value, ok := plainText(v)
 		switch {
 		case ok && runtime.GOOS == "windows":
@@ -134,16 +134,6 @@ func (c *call) variables() map[string]bool {
 		}
 	}
 	return names
-}
-
-// variable is the value of a variable of the session.
-func (c *call) variable(name string) any {
-	for _, v := range c.s.Vars() {
-		if v.Name == name {
-			return v.Value
-		}
-	}
-	return nil
 }
 
 // plainText is the text of a value of a basic kind.

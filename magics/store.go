@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -94,19 +93,20 @@ func storedAgain(line string) string {
 	return "%store -r " + names
 }
 
-func (c *call) variableNamed(name string) (session.Var, bool) {
-	list := c.s.Vars()
-	i := slices.IndexFunc(list, func(v session.Var) bool { return v.Name == name && v.Kind == "var" })
-	if i < 0 {
-		return session.Var{}, false
+// variable is the variable of the session with a name; without one its value is nil.
+func (c *call) variable(name string) session.Var {
+	for _, v := range c.s.Vars() {
+		if v.Name == name && v.Kind == "var" {
+			return v
+		}
 	}
-	return list[i], true
+	return session.Var{}
 }
 
 // store writes the value of a variable.
 func (c *call) store(_ context.Context, name, path string) error {
-	v, ok := c.variableNamed(name)
-	if !ok {
+	v := c.variable(name)
+	if v.Name == "" {
 		return fmt.Errorf("%s is not a variable of the session", name)
 	}
 	kept, kind := map[string]tensor.Tensor{}, ""
@@ -134,8 +134,7 @@ func (c *call) bringBack(ctx context.Context, name, path string) error {
 	result, value := "tensor.Tensor", fmt.Sprintf("m[%q]", name)
 	switch kind {
 	case "":
-		v, _ := c.variableNamed(name)
-		m, ok := v.Value.(nn.Module)
+		m, ok := c.variable(name).Value.(nn.Module)
 		if !ok {
 			return fmt.Errorf("%s was a module, and the session has none with this name to load it into", name)
 		}

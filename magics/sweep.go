@@ -168,23 +168,17 @@ func (s *overSweep) Kept() any { return s.of.sweep }
 
 // pivot returns the table with a line for each value and columns for each statement.
 func (m *measurement) pivot(foot string) *display.Table {
-	names := m.sweep.Names()
-	head := []string{">" + m.sweep.Parameter}
-	for i, name := range names {
-		if head = append(head, ">"+name); i > 0 {
-			head = append(head, "=vs "+names[0])
+	names, points := m.sweep.Names(), m.sweep.Points
+	columns := []column{{">" + m.sweep.Parameter, func(i int) any {
+		return display.Cell{Text: units.Float(points[i].Value), Value: points[i].Value, Role: display.Name}
+	}}}
+	for k, name := range names {
+		columns = append(columns, column{">" + name, func(i int) any { return medianCell(points[i].Comparison.Lines[k].Result) }})
+		if k > 0 {
+			columns = append(columns, column{"=vs " + names[0], func(i int) any { return versusCell(points[i].Comparison.Lines[k]) }})
 		}
 	}
-	t := display.NewTable(head...)
-	for _, p := range m.sweep.Points {
-		row := []any{display.Cell{Text: units.Float(p.Value), Value: p.Value, Role: display.Name}}
-		for i, l := range p.Comparison.Lines {
-			if row = append(row, medianCell(l.Result)); i > 0 {
-				row = append(row, versusCell(l))
-			}
-		}
-		t.Add(row...)
-	}
+	t := tableOf(len(points), columns)
 	t.Foot = strings.Join(append(m.slopes(), foot), "\n")
 	return t
 }

@@ -1,6 +1,8 @@
 package magics
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -43,14 +45,59 @@ func TestTable(t *testing.T) {
 	}
 }
 
+var write = flag.Bool("write", false, "write docs/magics.md")
+
 func TestManualIsCurrent(t *testing.T) {
-	manual, err := os.ReadFile("../docs/magics.md")
+	const file = "../docs/magics.md"
+	if *write {
+		if err := os.WriteFile(file, []byte(manualPage()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manual, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(manual) != Manual() {
+	if string(manual) != manualPage() {
 		t.Error("docs/magics.md is out of date; run `go generate ./magics` and commit what it changes")
 	}
+}
+
+// manualPage returns docs/magics.md.
+func manualPage() string {
+	var b strings.Builder
+	b.WriteString("<!-- Generated from the table of package magics by `go generate ./magics`. -->\n\n# Commands\n\n")
+	b.WriteString("A line that begins with `%` or `!`, or ends in `?`, is a command and not Go. Commands work at the prompt, in `.mcs`\n" +
+		"files and between the lines of a cell. `%%name` as the first line of a cell gives the command the whole cell.\n")
+	family := ""
+	for _, m := range rows() {
+		if m.Family != family {
+			family = m.Family
+			fmt.Fprintf(&b, "\n## %s\n", family)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n", m.sign())
+		fmt.Fprintf(&b, "`%s`: %s.\n", m.usage(), m.Summary)
+		if m.Cell {
+			fmt.Fprintf(&b, "`%%%s` takes all lines of the cell.\n", m.sign())
+		}
+		if len(m.Flags) > 0 {
+			b.WriteString("\n| flag | |\n|---|---|\n")
+			for _, f := range m.Flags {
+				help := f.Help
+				if f.Default != "" {
+					help += " (default " + f.Default + ")"
+				}
+				fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(f.usage(), "|", "\\|"), help)
+			}
+		}
+		if m.Help != "" {
+			b.WriteString("\n" + m.Help + "\n")
+		}
+		if m.Example != "" {
+			b.WriteString("\n```\n" + m.Example + "\n```\n")
+		}
+	}
+	return b.String()
 }
 
 func TestHelpText(t *testing.T) {

@@ -118,11 +118,16 @@ func runDel(_ context.Context, c *call) (display.Value, error) {
 	return nil, nil
 }
 
-// giveBack returns the memory of tensors that nothing refers to any more to the system. The first collection
-// finds them; the second ends when what the first has found was given back.
+// collect finds the tensors that nothing refers to any more. The second collection frees the memory that
+// finalizers of the first released.
+func collect() {
+	runtime.GC()
+	runtime.GC()
+}
+
+// giveBack returns the memory of such tensors to the system.
 func giveBack() {
-	runtime.GC()
-	runtime.GC()
+	collect()
 	for _, d := range device.Opened() {
 		d.FreeCache()
 	}

@@ -48,14 +48,12 @@ func valueOf(v any) (x value, wrong string) {
 	}
 	rv := reflect.ValueOf(v)
 	inner := rv.Type()
-	for e := rv; inner.Kind() == reflect.Slice || inner.Kind() == reflect.Array; inner = inner.Elem() {
-		n := 0
-		if e.IsValid() {
-			n = e.Len()
-		}
-		x.shape = append(x.shape, n)
-		if e = (reflect.Value{}); n > 0 {
-			e = first(rv, len(x.shape))
+	for first := rv; inner.Kind() == reflect.Slice || inner.Kind() == reflect.Array; inner = inner.Elem() {
+		n := first.Len()
+		if x.shape = append(x.shape, n); n > 0 {
+			first = first.Index(0)
+		} else {
+			first = reflect.Zero(reflect.SliceOf(inner)) // the axes within nothing are as short
 		}
 	}
 	x.dt = dtypeOf(inner)
@@ -66,14 +64,6 @@ func valueOf(v any) (x value, wrong string) {
 		x.dt = dtype.F32
 	}
 	return x, ""
-}
-
-// first is the first element of the depth-th axis.
-func first(v reflect.Value, depth int) reflect.Value {
-	for range depth {
-		v = v.Index(0)
-	}
-	return v
 }
 
 // add appends the numbers in v, which lies at an axis; false: they are not even.

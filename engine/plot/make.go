@@ -52,37 +52,31 @@ func Scatter(x, y any) *Plot {
 // heights) at x, which may be a []string of names. Each is a tensor of one axis or a slice; anything else
 // panics with an [*Error].
 func Bars(xy ...any) *Plot {
-	if names, ok := first(xy).([]string); ok && len(xy) == 2 {
-		p := Bars(xy[1])
-		if n := len(p.Series[0].Y); n != len(names) {
-			fail("Bars", "got %d names and %d heights, want as many of both", len(names), n)
+	if len(xy) == 2 {
+		if names, ok := xy[0].([]string); ok {
+			p := Bars(xy[1])
+			if n := len(p.Series[0].Y); n != len(names) {
+				fail("Bars", "got %d names and %d heights, want as many of both", len(names), n)
+			}
+			p.names = names
+			return p
 		}
-		p.names = names
-		return p
 	}
 	return overX("Bars", xy, func(heights any) *Plot {
 		return &Plot{Kind: KindBars, Series: []Series{{Y: vector("Bars", "heights", heights)}}}
 	})
 }
 
-func first(list []any) any {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
-}
-
 // Hist counts values, of a tensor of any shape or a slice of numbers, in so many bins of equal width; without
 // the number, or with 0, Freedman and Diaconis' rule chooses it. Values that are not finite are not counted.
 // Anything else, and a number of bins below 0, panics with an [*Error].
 func Hist(values any, count ...int) *Plot {
-	bins := 0
-	switch len(count) {
-	case 0:
-	case 1:
-		bins = count[0]
-	default:
+	if len(count) > 1 {
 		fail("Hist", "got %d numbers of bins, want one", len(count))
+	}
+	bins := 0
+	if len(count) == 1 {
+		bins = count[0]
 	}
 	if bins < 0 {
 		fail("Hist", "got %d bins, want at least 1, or 0 to choose", bins)

@@ -1,6 +1,6 @@
 package plot
 
-//go:generate go run ./gen
+//go:generate go test -run ^TestWidthsAreCurrent$ -write .
 
 import (
 	"image"

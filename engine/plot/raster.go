@@ -137,13 +137,7 @@ func (r *raster) line(points []point, colour ink, width float64, dash []float64)
 }
 
 func (r *raster) stretch(points []point, half float64, colour image.Image) {
-	px := make([]point, len(points))
-	bounds := box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for i, p := range points {
-		px[i] = point{p.x * r.scale, p.y * r.scale}
-		bounds.x0, bounds.x1 = math.Min(bounds.x0, px[i].x-half), math.Max(bounds.x1, px[i].x+half)
-		bounds.y0, bounds.y1 = math.Min(bounds.y0, px[i].y-half), math.Max(bounds.y1, px[i].y+half)
-	}
+	px, bounds := r.pixels(points, half)
 	if crisp := len(px) == 2 && half < r.scale && (px[0].x == px[1].x) != (px[0].y == px[1].y); crisp {
 		r.straight(px[0], px[1], half, colour)
 		return
@@ -162,6 +156,18 @@ func (r *raster) stretch(points []point, half float64, colour image.Image) {
 	})
 }
 
+// pixels are points in pixels, and the box that holds them with so much around each.
+func (r *raster) pixels(points []point, around float64) (px []point, bounds box) {
+	px, bounds = make([]point, len(points)), box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for i, p := range points {
+		p = point{p.x * r.scale, p.y * r.scale}
+		bounds.x0, bounds.x1 = math.Min(bounds.x0, p.x-around), math.Max(bounds.x1, p.x+around)
+		bounds.y0, bounds.y1 = math.Min(bounds.y0, p.y-around), math.Max(bounds.y1, p.y+around)
+		px[i] = p
+	}
+	return px, bounds
+}
+
 // straight draws a thin horizontal or vertical line on whole pixels, so that axes are sharp.
 func (r *raster) straight(a, b point, half float64, colour image.Image) {
 	thick := max(1, int(math.Round(2*half)))
@@ -176,10 +182,7 @@ func (r *raster) straight(a, b point, half float64, colour image.Image) {
 }
 
 func (r *raster) rect(b box, colour ink) {
-	b = box{b.x0 * r.scale, b.y0 * r.scale, b.x1 * r.scale, b.y1 * r.scale}
-	r.cover(b, r.ink(colour, 1), func(shape *coverage.Rasterizer, x0, y0 float32) {
-		polygon(shape, x0, y0, point{b.x0, b.y0}, point{b.x1, b.y0}, point{b.x1, b.y1}, point{b.x0, b.y1})
-	})
+	r.fill([]point{{b.x0, b.y0}, {b.x1, b.y0}, {b.x1, b.y1}, {b.x0, b.y1}}, colour, 1)
 }
 
 func (r *raster) disc(at point, radius float64, colour ink, opacity float64) {
@@ -190,12 +193,7 @@ func (r *raster) disc(at point, radius float64, colour ink, opacity float64) {
 }
 
 func (r *raster) fill(outline []point, colour ink, opacity float64) {
-	px := make([]point, len(outline))
-	bounds := box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for i, p := range outline {
-		px[i] = point{p.x * r.scale, p.y * r.scale}
-		bounds = box{math.Min(bounds.x0, px[i].x), math.Min(bounds.y0, px[i].y), math.Max(bounds.x1, px[i].x), math.Max(bounds.y1, px[i].y)}
-	}
+	px, bounds := r.pixels(outline, 0)
 	r.cover(bounds, r.ink(colour, opacity), func(shape *coverage.Rasterizer, x0, y0 float32) { polygon(shape, x0, y0, px...) })
 }
 

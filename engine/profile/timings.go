@@ -62,58 +62,59 @@ func (t *Timing) Impossible(trust float64) bool { return t.Roof > 1.05*trust }
 // Intensity is operations a byte.
 func (t *Timing) Intensity() float64 { return float64(t.Flops) / float64(t.Bytes) }
 
+// A gathering is the launches of one kernel on one device.
+type gathering struct {
+	Timing
+	took     []time.Duration
+	launches []*Launch
+	bounds   map[Bound]float64 // seconds at least, by what bounds them
+}
+
 // Timings gathers the launches by kernel and device, and with shapes by what they write, the longest first.
 // Limits has what each device can do, by its name; nothing is held against one that is not there.
 func (t *Trace) Timings(limits map[string]Limit, shapes bool) []Timing {
-	at := map[string]int{}
-	var list []Timing
-	var took [][]time.Duration
-	var launches [][]*Launch
-	var bounds []map[Bound]float64
+	at := map[string]*gathering{}
+	var order []*gathering
 	var all time.Duration
 	for i := range t.Launches {
 		l := &t.Launches[i]
-		limit, key := limits[l.Device], l.Kernel+" "+l.Device
+		g := &gathering{Timing: Timing{Kernel: l.Kernel, Device: l.Device, DType: l.DType()}, bounds: map[Bound]float64{}}
 		if shapes {
-			key += " " + l.shape()
+			g.Type = l.shape()
 		}
-		k, ok := at[key]
-		if !ok {
-			k = len(list)
-			at[key] = k
-			timing := Timing{Kernel: l.Kernel, Device: l.Device, DType: l.DType()}
-			if shapes {
-				timing.Type = l.shape()
-			}
-			list, took, launches, bounds = append(list, timing), append(took, nil), append(launches, nil), append(bounds, map[Bound]float64{})
+		key := l.Kernel + " " + l.Device + " " + g.Type
+		if at[key] == nil {
+			at[key], order = g, append(order, g)
 		}
+		g = at[key]
 		all += l.Time
-		took[k], launches[k] = append(took[k], l.Time), append(launches[k], l)
-		list[k].Bytes, list[k].Flops, list[k].Total = list[k].Bytes+l.Bytes, list[k].Flops+l.Flops, list[k].Total+l.Time
-		if limit.Roof != nil {
+		g.took, g.launches = append(g.took, l.Time), append(g.launches, l)
+		g.Bytes, g.Flops, g.Total = g.Bytes+l.Bytes, g.Flops+l.Flops, g.Total+l.Time
+		if limit := limits[l.Device]; limit.Roof != nil {
 			least, bound := l.Least(limit.Roof, limit.Start)
-			list[k].Least += least
-			bounds[k][bound] += least.Seconds()
+			g.Least += least
+			g.bounds[bound] += least.Seconds()
 		}
 	}
-	for k := range list {
-		x := &list[k]
-		slices.Sort(took[k])
-		x.Calls = len(took[k])
-		x.Mean, x.Median = x.Total/time.Duration(x.Calls), median(took[k])
-		x.Min, x.Max = took[k][0], took[k][x.Calls-1]
-		x.From = Origins(launches[k]...)
+	var list []Timing
+	for _, g := range order {
+		slices.Sort(g.took)
+		g.Calls = len(g.took)
+		g.Mean, g.Median = g.Total/time.Duration(g.Calls), median(g.took)
+		g.Min, g.Max = g.took[0], g.took[g.Calls-1]
+		g.From = Origins(g.launches...)
 		if all > 0 {
-			x.Share = x.Total.Seconds() / all.Seconds()
+			g.Share = g.Total.Seconds() / all.Seconds()
 		}
-		if limits[x.Device].Roof != nil && x.Total > 0 {
-			x.Roof = x.Least.Seconds() / x.Total.Seconds()
+		if limits[g.Device].Roof != nil && g.Total > 0 {
+			g.Roof = g.Least.Seconds() / g.Total.Seconds()
 			for _, b := range []Bound{Compute, Memory, Start} {
-				if x.Bound == "" || bounds[k][b] > bounds[k][x.Bound] {
-					x.Bound = b
+				if g.Bound == "" || g.bounds[b] > g.bounds[g.Bound] {
+					g.Bound = b
 				}
 			}
 		}
+		list = append(list, g.Timing)
 	}
 	slices.SortStableFunc(list, func(a, b Timing) int { return int(b.Total - a.Total) })
 	return list

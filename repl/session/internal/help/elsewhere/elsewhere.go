@@ -1,5 +1,5 @@
 // Package elsewhere knows the public names of PyTorch, NumPy and MLX, and the Go that stands for them here:
-// table.txt. Command gen makes docs/from-pytorch.md of it. Names.txt, which tests/peers/public_names.py reads
+// table.txt, of which a test makes docs/from-pytorch.md. Names.txt, which tests/peers/public_names.py reads
 // from the installed packages, has the names that the table has to have.
 package elsewhere
 
@@ -9,33 +9,10 @@ import (
 	"sync"
 )
 
-//go:generate go run ./gen
+//go:generate go test -run ^TestPageIsCurrent$ -write .
 
 //go:embed table.txt
 var table string
-
-// A Row is a name of the table in a section, with its Go or the reason why there is none.
-type Row struct{ Section, Name, Key, Go string }
-
-// Rows returns the table. A class of reasons is a row whose name begins with an exclamation mark.
-func Rows() (list []Row) {
-	section := ""
-	for line := range strings.Lines(table) {
-		line = strings.TrimSuffix(line, "\n")
-		names, goText, ok := strings.Cut(line, "\t")
-		switch {
-		case strings.HasPrefix(line, "## "):
-			section = line[len("## "):]
-		case ok && names[0] == '!':
-			list = append(list, Row{section, names, names, goText})
-		case ok:
-			for name := range strings.FieldsSeq(names) {
-				list = append(list, Row{section, name, keyOf(name, goText), goText})
-			}
-		}
-	}
-	return list
-}
 
 // keyOf returns the key of a name with its module. What has nothing here has it as a method, too.
 func keyOf(name, goText string) string {
@@ -47,10 +24,19 @@ func keyOf(name, goText string) string {
 	return strings.TrimPrefix(mod+"."+Fold(name[at+1:]), ".")
 }
 
+// entries are the texts of the table by the keys of names; that of a class of reasons begins with "!".
 var entries = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
-	for _, r := range Rows() {
-		m[r.Key] = r.Go
+	for line := range strings.Lines(table) {
+		names, goText, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		switch {
+		case ok && names[0] == '!':
+			m[names] = goText
+		case ok:
+			for name := range strings.FieldsSeq(names) {
+				m[keyOf(name, goText)] = goText
+			}
+		}
 	}
 	return m
 })

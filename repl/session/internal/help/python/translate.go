@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/elsewhere"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A translator writes a tree as Go, from the left to the right.
@@ -135,32 +136,14 @@ func (t *translator) formatted(format string, values []string) string {
 	return strings.Join(values, ", ")
 }
 
-// methods are the methods of tensors for operators.
-var methods = map[string]string{"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "Mod",
-	"@": "MatMul", "**": "Pow", "|": "Or", "&": "And", "<<": "Shl", ">>": "Shr", "and": "And", "or": "Or", "==": "Eq", "!=": "Ne", "<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge"}
-
 // renamed are operators that Go writes otherwise.
 var renamed = map[string]string{"and": "&&", "or": "||", "is": "==", "is not": "!=", "//": "/"}
 
-// operation writes an operator between operands: a method, if one is a tensor. An integer beside a float
-// is converted.
+// operation writes an operator between operands. An integer beside a float is converted.
 func (t *translator) operation(n *node) string {
 	x, y := t.expr(n.kids[0]), t.expr(n.kids[1])
 	tx, ty := t.typeOf(x), t.typeOf(y)
 	fx, fy := Family(tx), Family(ty)
-	method := methods[n.op]
-	switch {
-	case method == "" || fx == "string" || fy == "string":
-	case fx == "tensor":
-		return fmt.Sprintf("%s.%s(%s)", in(x, primary), method, y)
-	case fy != "tensor":
-	case slices.Contains([]string{"Add", "Mul", "Eq", "Ne"}, method):
-		return fmt.Sprintf("%s.%s(%s)", in(y, primary), method, x)
-	case slices.Contains([]string{"Sub", "Div", "Mod", "Pow"}, method):
-		return fmt.Sprintf("tensor.%s(%s, %s)", method, x, y)
-	default:
-		return fmt.Sprintf("tensor.Scalar(%s).%s(%s)", x, method, y)
-	}
 	op := cmp.Or(renamed[n.op], n.op)
 	prec := precedence("a " + op + " b")
 	need(prec > 0)
@@ -447,12 +430,7 @@ func typeText(t types.Type) string {
 	if t == nil {
 		return "any"
 	}
-	return types.TypeString(types.Default(t), func(pkg *types.Package) string {
-		if pkg.Path() == "mcs" {
-			return ""
-		}
-		return pkg.Name()
-	})
+	return world.TypeString(t)
 }
 
 func under(t types.Type) types.Type {
