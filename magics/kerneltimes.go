@@ -201,7 +201,7 @@ func (k *kernelTimes) table(width int) *display.Table {
 	for i := range k.Kernels {
 		x := &k.Kernels[i]
 		row := []any{display.Cell{Text: k.name(x), Role: display.Name}, x.Calls, display.SecondsCell(x.Total.Seconds()),
-			display.Cell{Text: units.Digits(100 * x.Share), Value: x.Share}, display.SecondsCell(x.Mean.Seconds())}
+			display.Cell{Text: units.Digits(100 * x.Share)}, display.SecondsCell(x.Mean.Seconds())}
 		if all {
 			row = append(row, display.SecondsCell(x.Median.Seconds()))
 		}
@@ -237,18 +237,18 @@ func (k *kernelTimes) rate(x *profile.Timing, amount int64) display.Cell {
 		return display.Cell{Text: "–"}
 	}
 	r := float64(amount) / x.Total.Seconds() / 1e9
-	return display.Cell{Text: units.Digits(r), Value: r}
+	return display.Cell{Text: units.Digits(r)}
 }
 
 func ratio(x *profile.Timing) display.Cell {
 	if x.Flops == 0 || x.Bytes == 0 {
 		return display.Cell{Text: "–"}
 	}
-	return display.Cell{Text: units.Digits(x.Intensity()), Value: x.Intensity()}
+	return display.Cell{Text: units.Digits(x.Intensity())}
 }
 
 func (k *kernelTimes) roofCell(x *profile.Timing) display.Cell {
-	cell := display.Cell{Text: units.Percent(x.Roof), Value: x.Roof}
+	cell := display.Cell{Text: units.Percent(x.Roof)}
 	switch {
 	case k.impossible(x):
 		cell.Text, cell.Role = "refused", display.Bad

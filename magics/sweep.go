@@ -177,7 +177,7 @@ func (m *measurement) pivot(foot string) *display.Table {
 	}
 	t := display.NewTable(head...)
 	for _, p := range m.sweep.Points {
-		row := []any{display.Cell{Text: units.Float(p.Value), Value: p.Value, Role: display.Name}}
+		row := []any{display.Cell{Text: units.Float(p.Value), Role: display.Name}}
 		for i, l := range p.Comparison.Lines {
 			if row = append(row, medianCell(l.Result)); i > 0 {
 				row = append(row, versusCell(l))
