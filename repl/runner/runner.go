@@ -308,6 +308,5 @@ func failureOf(err error) *Failure {
 		name = "panic"
 	}
 	text := strings.TrimRight(err.Error(), "\n")
-	first, _, _ := strings.Cut(visible.Text(text), "\n")
-	return &Failure{name, first, strings.Split(term.ErrorText(text, TextWidth), "\n")}
+	return &Failure{name, cell.Line(visible.Text(text), 1), strings.Split(term.ErrorText(text, TextWidth), "\n")}
 }
