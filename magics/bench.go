@@ -393,7 +393,7 @@ func secondsCell(s float64) display.Cell {
 }
 
 func versusCell(l bench.Line) display.Cell {
-	return display.Cell{Text: l.Versus(), Value: l.Ratio, Role: verdictRoles[l.Verdict]}
+	return display.Cell{Text: l.Versus(), Role: verdictRoles[l.Verdict]}
 }
 
 var verdictRoles = map[string]display.Role{"slower": display.Bad, "faster": display.Good, "same": display.Dim, "unknown": display.Dim, "refused": display.Bad}

@@ -2,7 +2,6 @@ package magics
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -52,9 +51,6 @@ func (t Table) Inspect(s *session.Session, name string, all bool) (display.Value
 			v.noSource = err.Error()
 		}
 	}
-	if v.stats != nil {
-		return drawnInspection{v}, nil
-	}
 	return v, nil
 }
 
@@ -80,12 +76,6 @@ type inspection struct {
 	stats            *stats // of an evaluated tensor
 	plan             string // of a tensor that is not evaluated
 }
-
-// A drawnInspection is that of a tensor with values: it can be drawn as their histogram.
-type drawnInspection struct{ inspection }
-
-// SVG draws the histogram of the values.
-func (v drawnInspection) SVG() string { return v.stats.plot(v.Name).SVG() }
 
 // Unless all is asked for, so many lines are shown of a documentation, of a value, and of the lists of
 // members together.
@@ -125,19 +115,6 @@ func (v inspection) StyledText(width int, style display.Style) string {
 		w.add(style.Paint(display.Dim, v.Name+"?? shows all"))
 	}
 	return strings.Join(w.lines, "\n")
-}
-
-// JSON returns the description without the value.
-func (v inspection) JSON() ([]byte, error) {
-	type group struct {
-		Title string         `json:"title"`
-		Items []session.Item `json:"items"`
-	}
-	groups := make([]group, 0, len(v.Groups))
-	for _, g := range v.Groups {
-		groups = append(groups, group{g.Title, g.Items})
-	}
-	return json.Marshal(map[string]any{"name": v.Name, "kind": v.Kind, "type": v.Type, "doc": v.Doc, "place": v.Place, "members": groups, "source": v.source})
 }
 
 // docText returns the documentation. For the type of a variable it is one paragraph.

@@ -193,7 +193,7 @@ func (k *kernelTimes) table(width int) *display.Table {
 	add(true, "kernel", func(x *profile.Timing) any { return display.Cell{Text: k.name(x), Role: display.Name} })
 	add(true, ">calls", func(x *profile.Timing) any { return x.Calls })
 	took(true, ">total", func(x *profile.Timing) time.Duration { return x.Total })
-	add(true, ">%", func(x *profile.Timing) any { return display.Cell{Text: units.Digits(100 * x.Share), Value: x.Share} })
+	add(true, ">%", func(x *profile.Timing) any { return display.Cell{Text: units.Digits(100 * x.Share)} })
 	took(true, ">avg", func(x *profile.Timing) time.Duration { return x.Mean })
 	took(all, ">p50", func(x *profile.Timing) time.Duration { return x.Median })
 	took(k.wide, ">min", func(x *profile.Timing) time.Duration { return x.Min })
@@ -223,18 +223,18 @@ func (k *kernelTimes) rate(x *profile.Timing, amount int64) display.Cell {
 		return display.Cell{Text: "–"}
 	}
 	r := float64(amount) / x.Total.Seconds() / 1e9
-	return display.Cell{Text: units.Digits(r), Value: r}
+	return display.Cell{Text: units.Digits(r)}
 }
 
 func ratio(x *profile.Timing) display.Cell {
 	if x.Flops == 0 || x.Bytes == 0 {
 		return display.Cell{Text: "–"}
 	}
-	return display.Cell{Text: units.Digits(x.Intensity()), Value: x.Intensity()}
+	return display.Cell{Text: units.Digits(x.Intensity())}
 }
 
 func (k *kernelTimes) roofCell(x *profile.Timing) display.Cell {
-	cell := display.Cell{Text: units.Percent(x.Roof), Value: x.Roof}
+	cell := display.Cell{Text: units.Percent(x.Roof)}
 	switch {
 	case k.impossible(x):
 		cell.Text, cell.Role = "refused", display.Bad

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/plot"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -148,17 +147,4 @@ func (s *stats) bars(width int) string {
 		b.WriteRune(blocks[min(level, len(blocks)-1)])
 	}
 	return low + " " + b.String() + " " + high
-}
-
-// plot draws the histogram.
-func (s *stats) plot(name string) *plot.Plot {
-	centers, counts := make([]float64, histogramBins), make([]float64, histogramBins)
-	width := (s.max - s.min) / histogramBins
-	for i, c := range s.bins {
-		centers[i] = s.min + (float64(i)+0.5)*width
-		counts[i] = float64(c)
-	}
-	p := plot.New(name, "", "count", nil, [][]float64{centers}, [][]float64{counts})
-	p.Kind = plot.KindBars
-	return p
 }

@@ -170,7 +170,7 @@ func (s *overSweep) Kept() any { return s.of.sweep }
 func (m *measurement) pivot(foot string) *display.Table {
 	names, points := m.sweep.Names(), m.sweep.Points
 	columns := []column{{">" + m.sweep.Parameter, func(i int) any {
-		return display.Cell{Text: units.Float(points[i].Value), Value: points[i].Value, Role: display.Name}
+		return display.Cell{Text: units.Float(points[i].Value), Role: display.Name}
 	}}}
 	for k, name := range names {
 		columns = append(columns, column{">" + name, func(i int) any { return medianCell(points[i].Comparison.Lines[k].Result) }})

@@ -17,26 +17,28 @@ import (
 
 // A columnFile is a file that is read row by row, though it keeps its values by columns.
 type columnFile interface {
-	Next() (map[string]any, error)
-	NextValues(row []any) error
+	Next(row []any) error
 	Rows() int64
 	Row() int64
 	Columns() []string // names of all
+	Chosen() []string  // names of those that are read
 }
 
 // columnRows reads the fields of records out of such a file.
 type columnRows struct {
-	r    columnFile
-	read *int64
-	size int64
+	r      columnFile
+	names  []string // of the columns that are read
+	values []any    // of the row
+	read   *int64
+	size   int64
 }
 
-func newColumnRows(f *os.File, format string, size int64, names fields, read *int64) (*columnRows, error) {
-	list := []string{names.text, names.prompt, names.completion, names.messages, names.tools, names.chosen, names.rejected, names.extra, names.label}
-	if names.messages == "messages" {
+func newColumnRows(f *os.File, format string, size int64, want fields, read *int64) (*columnRows, error) {
+	list := []string{want.text, want.prompt, want.completion, want.messages, want.tools, want.chosen, want.rejected, want.extra, want.label}
+	if want.messages == "messages" {
 		list = append(list, "conversations")
 	}
-	if names.standard() {
+	if want.standard() {
 		list = append(list, alpaca...)
 	}
 	var r columnFile
@@ -48,32 +50,34 @@ func newColumnRows(f *os.File, format string, size int64, names fields, read *in
 	}
 	var missing *columns.Missing
 	if errors.As(err, &missing) {
-		_, err = names.kindOf(row{names: missing.Have})
+		_, err = want.kindOf(row{names: missing.Have})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &columnRows{r, read, size}, nil
+	names := r.Chosen()
+	return &columnRows{r, names, make([]any, len(names)), read, size}, nil
 }
 
 func (p *columnRows) next() (row, error) {
-	values, err := p.r.Next()
-	if err != nil {
+	if err := p.r.Next(p.values); err != nil {
 		return row{}, err
 	}
 	*p.read = int64(float64(p.size) * float64(p.r.Row()) / float64(max(1, p.r.Rows())))
 	fields := map[string]any{}
-	for name, v := range values {
-		switch v := v.(type) {
+	for i, name := range p.names {
+		switch v := p.values[i].(type) {
 		case nil:
+			delete(fields, name) // of columns of one name the last one counts
 		case string:
 			fields[name] = v
 		default:
 			var b bytes.Buffer
-			if err := writeValue(&b, v); err != nil {
-				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
+			err := writeValue(&b, v)
+			if err == nil {
+				err = put(fields, name, b.Bytes())
 			}
-			if err := put(fields, name, b.Bytes()); err != nil {
+			if err != nil {
 				return row{}, &badRow{line: int(p.r.Row()), err: fmt.Errorf("column %q: %w", name, err)}
 			}
 		}

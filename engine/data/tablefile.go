@@ -124,7 +124,7 @@ func ofColumns(r columnFile) (*Table, error) {
 	t := NewTable()
 	builders, row := make([]builder, len(r.Columns())), make([]any, len(r.Columns()))
 	for {
-		err := r.NextValues(row)
+		err := r.Next(row)
 		if err == io.EOF {
 			break
 		}

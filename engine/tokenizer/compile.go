@@ -13,7 +13,7 @@ const maxInsts = 1 << 16
 
 // compile parses a pattern.
 func compile(text string) (*pattern, error) {
-	c := &compiler{src: text, p: &pattern{text: text}}
+	c := &compiler{src: text, p: &pattern{}}
 	write := c.alternatives()
 	if c.err == nil && c.at < len(text) {
 		c.fail("unexpected %q", text[c.at:])

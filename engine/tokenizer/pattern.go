@@ -9,7 +9,6 @@ import "unicode/utf8"
 // A match takes time in proportion to its length for the patterns that tokenizers have. Others could take
 // exponential time, so steps are counted, and after too many nothing matches any more.
 type pattern struct {
-	text  string
 	insts []inst
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // saving has the files that the process is writing. It is global because the process as a whole ends: code
@@ -42,6 +43,17 @@ func Saving() []string {
 	saving.Lock()
 	defer saving.Unlock()
 	return slices.Sorted(maps.Keys(saving.paths))
+}
+
+// LastSave is how long a process that ends waits for files that it is writing.
+const LastSave = 30 * time.Second
+
+// Finish waits until the process, which ends, is writing no file. One that takes longer than LastSave keeps
+// its old contents.
+func Finish() {
+	ctx, cancel := context.WithTimeout(context.Background(), LastSave)
+	defer cancel()
+	_ = Settle(ctx)
 }
 
 // Settle waits until the process is writing no file, or until ctx is done; then it returns the context's

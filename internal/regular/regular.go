@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"unicode/utf8"
 )
 
@@ -55,6 +56,19 @@ func check(path string, stat fs.FileInfo) error {
 		return nil
 	}
 	return fmt.Errorf("%s is a %s, want a regular file", path, Kind(stat.Mode()))
+}
+
+// Size is how many bytes a regular file has, or those below a folder.
+func Size(path string) (size int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
 }
 
 // Kind names the kind of a file with this mode.

@@ -1,11 +1,8 @@
 package display
 
 import (
-	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"math/rand/v2"
 	"reflect"
@@ -111,8 +108,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// Whatever the value is: it is shown, twice alike, in any width, as text, HTML, JSON and SVG; nothing in the
-// text moves the cursor.
+// Whatever the value is: it is shown, twice alike, in any width, as text and HTML; nothing in the text moves
+// the cursor.
 func FuzzFormat(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed, 4)
@@ -132,22 +129,8 @@ func FuzzFormat(f *testing.F) {
 				t.Fatalf("%v: %d bytes, %q", v.Type(), len(text), text[:min(len(text), 300)])
 			}
 		}
-		if j, ok := shown.(JSONer); ok {
-			if data, err := j.JSON(); err != nil || !json.Valid(data) {
-				t.Fatalf("%v: JSON %s, %v", v.Type(), data, err)
-			}
-		}
-		if s, ok := shown.(SVGer); ok {
-			for dec := xml.NewDecoder(strings.NewReader(s.SVG())); ; {
-				if _, err := dec.Token(); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
-					t.Fatalf("%v: SVG: %v", v.Type(), err)
-				}
-			}
-		}
-		if h, ok := shown.(HTMLer); ok && strings.Contains(h.HTML(), "\x1b") {
-			t.Fatalf("%v: HTML %q", v.Type(), h.HTML())
+		if fragment, _ := HTML(shown); strings.Contains(fragment, "\x1b") {
+			t.Fatalf("%v: HTML %q", v.Type(), fragment)
 		}
 	})
 }
@@ -235,26 +218,13 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// A table of structs is a table in HTML, and objects in JSON.
+// A table of structs is a table in HTML, also beside a text.
 func TestRenderings(t *testing.T) {
 	v := Format(people(2))
-	if got := v.(HTMLer).HTML(); !strings.HasPrefix(got, "<table>") || !strings.Contains(got, "<td>person 1</td>") {
+	if got, ok := HTML(v); !ok || !strings.HasPrefix(got, "<table>") || !strings.Contains(got, "<td>person 1</td>") {
 		t.Errorf("HTML: %s", got)
 	}
-	for _, c := range []struct {
-		value any
-		want  string
-	}{
-		{people(1), `[{"Count":0,"Name":"person 0","Ratio":0}]`},
-		{map[string]any{"a": 1, "b": []int{2}, "c": nil}, `{"a":1,"b":[2],"c":null}`},
-		{struct{ X, y float64 }{1, 2}, `{"X":1,"y":2}`},
-		{temperature(3), `"3.0 °C"`},
-	} {
-		if data, err := Format(c.value).(JSONer).JSON(); err != nil || string(data) != c.want {
-			t.Errorf("JSON of %v: got %s, %v; want %s", c.value, data, err, c.want)
-		}
-	}
-	if got := Format("<b>").(HTMLer).HTML(); got != "<pre>&#34;&lt;b&gt;&#34;</pre>" {
-		t.Errorf("HTML of a string: %s", got)
+	if got, ok := HTML(Tuple([]Value{Format("<b>"), v})); !ok || !strings.HasPrefix(got, "<div><pre>&#34;&lt;b&gt;&#34;</pre><table>") {
+		t.Errorf("HTML of a string and a table: %s", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Package display turns values into something a person can look at.
 //
 // Everything that mcs shows is a [Value]: it can be written as text for a terminal of a given width. It
-// may offer more renderings by more methods ([HTMLer], [SVGer], [JSONer]). The package prints nothing: a
+// may offer more renderings by more methods ([HTMLer], [SVGer], [Markdowner]). The package prints nothing: a
 // front end (the terminal, a script, a Jupyter kernel, a page) chooses the rendering that it
 // can use.
 //
@@ -34,11 +34,6 @@ type SVGer interface {
 // A Markdowner can be shown as Markdown. Text that is not the value's own words is escaped.
 type Markdowner interface {
 	Markdown() string
-}
-
-// A JSONer has a machine-readable form.
-type JSONer interface {
-	JSON() ([]byte, error)
 }
 
 // A OneLiner writes itself in one line inside of a struct, slice or map: a tensor of few elements.

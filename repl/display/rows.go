@@ -158,7 +158,7 @@ func (b *tableBuilder) elements(rows reflect.Value) {
 			b.table.Rows = append(b.table.Rows, b.gap())
 			i = n - tailRows
 		}
-		b.row(Cell{Text: fmt.Sprint(i), Role: Dim, Value: i}, rows.Index(i))
+		b.row(Cell{Text: fmt.Sprint(i), Role: Dim}, rows.Index(i))
 	}
 }
 
@@ -211,13 +211,12 @@ func (b *tableBuilder) row(first Cell, v reflect.Value) {
 
 // cell writes a value on one line. Strings that need no quotes have none.
 func (b *tableBuilder) cell(v reflect.Value, t types.Type) Cell {
-	c := Cell{Value: b.json(v, t, 1)}
 	inner := b.f.unwrap(v)
 	d := b.value(v, t, 2)
 	if i := strings.IndexByte(d.open, '{'); i > 0 { // the type of a struct is too long for a cell
 		d.open = strings.Repeat("&", strings.Count(d.open, "&")) + d.open[i:]
 	}
-	c.Text = d.flat()
+	c := Cell{Text: d.flat()}
 	if inner.IsValid() && inner.Kind() == reflect.String && d.text == fmt.Sprintf("%q", inner.String()) && plainCell(inner.String()) {
 		c.Text = inner.String()
 	}

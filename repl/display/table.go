@@ -1,7 +1,6 @@
 package display
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"slices"
@@ -14,7 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// A Table is rows under named columns. It can be shown as text, HTML and JSON.
+// A Table is rows under named columns. It can be shown as text and HTML.
 type Table struct {
 	Columns []Column
 	Rows    [][]Cell
@@ -29,11 +28,10 @@ type Column struct {
 	Whole bool // never cut: on a narrow screen the heading and other columns give way, then it is broken at blanks
 }
 
-// A Cell of a table: its text, and its value for JSON (nil: the text).
+// A Cell of a table.
 type Cell struct {
-	Text  string
-	Value any
-	Role  Role
+	Text string
+	Role Role
 }
 
 // NewTable makes a table. A column whose name starts with '>' is aligned right, one whose name starts with
@@ -60,23 +58,23 @@ func (t *Table) Add(cells ...any) {
 		case string:
 			row = append(row, Cell{Text: c})
 		case int:
-			row = append(row, Cell{Text: units.Int(int64(c)), Value: c})
+			row = append(row, Cell{Text: units.Int(int64(c))})
 		case int64:
-			row = append(row, Cell{Text: units.Int(c), Value: c})
+			row = append(row, Cell{Text: units.Int(c)})
 		case float64:
-			row = append(row, Cell{Text: units.Float(c), Value: c})
+			row = append(row, Cell{Text: units.Float(c)})
 		case time.Duration:
-			row = append(row, Cell{Text: units.Duration(c), Value: c.Seconds()})
+			row = append(row, Cell{Text: units.Duration(c)})
 		default:
-			row = append(row, Cell{Text: fmt.Sprint(c), Value: c})
+			row = append(row, Cell{Text: fmt.Sprint(c)})
 		}
 	}
 	t.Rows = append(t.Rows, row)
 }
 
 // BytesCell is a cell with a size in bytes, SecondsCell a cell with a time in seconds.
-func BytesCell(n int64) Cell     { return Cell{Text: units.Bytes(n), Value: n} }
-func SecondsCell(s float64) Cell { return Cell{Text: units.Seconds(s), Value: s} }
+func BytesCell(n int64) Cell     { return Cell{Text: units.Bytes(n)} }
+func SecondsCell(s float64) Cell { return Cell{Text: units.Seconds(s)} }
 
 // Text writes the table with two blanks between columns.
 func (t *Table) Text(width int) string { return t.StyledText(width, nil) }
@@ -196,9 +194,6 @@ func (t *Table) line(row []Cell, widths []int, style Style) string {
 	return b.String()
 }
 
-// SVG draws the table's text.
-func (t *Table) SVG() string { return textSVG(t.Text(100)) }
-
 // natural are the widths that columns would have on a wide screen.
 func (t *Table) natural() []int {
 	widths := t.filled()
@@ -298,21 +293,4 @@ func (t *Table) HTML() string {
 		fmt.Fprintf(&b, "\n<p>%s</p>", html.EscapeString(t.Foot))
 	}
 	return b.String()
-}
-
-// JSON writes the table as an array of objects whose keys are the columns' names; numbers are in base units
-// (bytes, seconds).
-func (t *Table) JSON() ([]byte, error) {
-	rows := make([]map[string]any, 0, len(t.Rows))
-	for _, row := range t.Rows {
-		m := make(map[string]any, len(row))
-		for i := range min(len(row), len(t.Columns)) {
-			m[t.Columns[i].Name] = row[i].Text
-			if row[i].Value != nil {
-				m[t.Columns[i].Name] = row[i].Value
-			}
-		}
-		rows = append(rows, m)
-	}
-	return json.Marshal(rows)
 }

@@ -90,19 +90,6 @@ func removeAll(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// sizeOf is how many bytes the files in a folder have.
-func sizeOf(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				size += info.Size()
-			}
-		}
-		return nil
-	})
-	return size
-}
-
 // folder makes the folder of a process: the learner's file, and links to the lesson's data.
 func (p *process) folder() (string, error) {
 	dir, err := os.MkdirTemp("", "mcs-grade-")

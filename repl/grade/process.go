@@ -17,8 +17,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -114,7 +116,7 @@ func (r *Report) cell(c *mcsfile.Cell, t told, fatal, ran bool) {
 // placed is the first line of a cell's error with its place in the file: that of the cell, or the line in it
 // that the session has named.
 func (r *Report) placed(c *mcsfile.Cell, t told) string {
-	text, n, line, col := firstLine(t.Wrong), 0, 1, 0
+	text, n, line, col := cell.Line(t.Wrong, 1), 0, 1, 0
 	if rest, _, ok := strings.Cut(text, ": "); ok {
 		if _, err := fmt.Sscanf(rest, "In[%d]:%d:%d", &n, &line, &col); err == nil && n == t.Ran.N {
 			text = text[len(rest)+len(": "):]
@@ -123,11 +125,6 @@ func (r *Report) placed(c *mcsfile.Cell, t told) string {
 		}
 	}
 	return r.file.At(c.Line+line-1) + ": " + text
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // A process does the steps of a file, but for those that are skipped.
@@ -213,7 +210,7 @@ func (p *process) watch(ctx context.Context, cmd *exec.Cmd, dir string, lines <-
 			if held := resident(cmd.Process.Pid); held > p.Memory {
 				return fmt.Errorf("held more than %s of memory", units.Bytes(p.Memory))
 			}
-			if n%20 == 0 && sizeOf(dir) > p.Memory {
+			if n%20 == 0 && regular.Size(dir) > p.Memory {
 				return fmt.Errorf("wrote more than %s", units.Bytes(p.Memory))
 			}
 		case <-ctx.Done():

@@ -29,7 +29,7 @@ func Table(reports []*Report) *display.Table {
 			row = append(row, m.cell())
 		}
 		points, of := r.Points()
-		row = append(row, display.Cell{Text: fmt.Sprintf("%d of %d", points, of), Value: points}, visible.Line(strings.Join(r.Remarks, "; ")))
+		row = append(row, display.Cell{Text: fmt.Sprintf("%d of %d", points, of)}, visible.Line(strings.Join(r.Remarks, "; ")))
 		t.Add(row...)
 	}
 	return t
@@ -39,11 +39,11 @@ func Table(reports []*Report) *display.Table {
 func (m *Mark) cell() display.Cell {
 	switch {
 	case m.Wrong != "":
-		return display.Cell{Text: "✗", Value: 0, Role: display.Bad}
+		return display.Cell{Text: "✗", Role: display.Bad}
 	case m.Of > 1:
-		return display.Cell{Text: fmt.Sprintf("✓ %d", m.Points), Value: m.Points, Role: display.Good}
+		return display.Cell{Text: fmt.Sprintf("✓ %d", m.Points), Role: display.Good}
 	}
-	return display.Cell{Text: "✓", Value: m.Points, Role: display.Good}
+	return display.Cell{Text: "✓", Role: display.Good}
 }
 
 // CSV is a line of names and one for each learner, with the points of each exercise.

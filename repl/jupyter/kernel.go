@@ -22,7 +22,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/jupyter/zmtp"
 	"github.com/mcs-notebook/mcs/repl/runner"
 )
@@ -38,14 +37,8 @@ type Options struct {
 	Ready func()
 }
 
-const (
-	// lastMoment is the time for a cell to stop, and to begin to save, when the kernel is shut down.
-	lastMoment = 2 * time.Second
-	// lastSave is how long it may then take to save.
-	lastSave = 30 * time.Second
-	// lastWords is the time for clients to read what the kernel has sent last.
-	lastWords = time.Second
-)
+// lastWords is the time for clients to read what the kernel has sent last.
+const lastWords = time.Second
 
 // A kernel serves the clients of one connection.
 type kernel struct {
@@ -88,24 +81,12 @@ func Run(ctx context.Context, c *Connection, o Options) error {
 		k.serve(ctx, k.sockets[shell], shells())
 	}()
 	<-ctx.Done()
-	select {
-	case <-ended:
-	case <-time.After(lastMoment):
-	}
+	k.runner.End(ended)
 	return nil
 }
 
-// close ends the session and the sockets. A file that is being saved is finished before.
+// close ends the sockets.
 func (k *kernel) close() {
-	if k.runner != nil {
-		k.runner.Close()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
-	defer cancel()
-	_ = durable.Settle(ctx) // a file that takes longer keeps its old contents
-	if k.runner != nil {
-		k.runner.Flush()
-	}
 	var all sync.WaitGroup
 	for _, s := range k.sockets {
 		all.Go(func() { s.Close(lastWords) })

@@ -420,12 +420,11 @@ func (t *Tutor) again(ctx context.Context) (said []string) {
 		case errors.Is(r.Err, session.ErrInterrupted):
 			return append(said, fmt.Sprintf("stopped: the last %s before here did not run again", units.Plural(int64(len(before)-i), "cell")))
 		case r.Err != nil:
-			first, _, _ := strings.Cut(visible.Text(r.Err.Error()), "\n")
 			title := c.Title
 			if title == "" {
 				title = cell.Line(c.Source, 1)
 			}
-			said = append(said, fmt.Sprintf("fails: %s: %s", visible.Line(title), first))
+			said = append(said, fmt.Sprintf("fails: %s: %s", visible.Line(title), cell.Line(visible.Text(r.Err.Error()), 1)))
 		}
 	}
 	if ran > 0 {

@@ -158,9 +158,6 @@ func testOne(ctx context.Context, name string, o testOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.params, err = oneCombination(o.params); err != nil {
-		return err
-	}
 	ok, err := testFile(ctx, f, o)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/notebook"
-	"github.com/mcs-notebook/mcs/repl/script/gofile"
 	"github.com/mcs-notebook/mcs/repl/script/tidy"
 )
 
@@ -117,11 +116,7 @@ func printProgram(name string) error {
 	if err != nil {
 		return err
 	}
-	var cells []string
-	for _, c := range f.Code() {
-		cells = append(cells, c.Source)
-	}
-	text, err := gofile.Program(cells)
+	text, err := notebook.Text(f, ".go")
 	if err != nil {
 		return fmt.Errorf("fmt: %w", err)
 	}

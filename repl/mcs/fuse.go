@@ -9,6 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -71,6 +73,6 @@ func fuse(cmd *cobra.Command, from, to, adapter string) error {
 	if err != nil {
 		return gaveUp(ctx, err, exitFailed)
 	}
-	fmt.Printf("%s: %s\n", visible.Line(to), sizeOf(to))
+	fmt.Printf("%s: %s\n", visible.Line(to), units.Bytes(regular.Size(to)))
 	return nil
 }

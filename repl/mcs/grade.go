@@ -17,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/grade"
 )
 
@@ -175,10 +176,10 @@ func suiteOf(r *grade.Report) junitSuite {
 		switch {
 		case r.Err != nil:
 			s.Errors++
-			one.Error = &junitDetail{firstLine(r.Err.Error()), "error", r.Err.Error()}
+			one.Error = &junitDetail{cell.Line(r.Err.Error(), 1), "error", r.Err.Error()}
 		case m.Wrong != "":
 			s.Failures++
-			one.Failure = &junitDetail{firstLine(m.Wrong), "check", m.Wrong}
+			one.Failure = &junitDetail{cell.Line(m.Wrong, 1), "check", m.Wrong}
 		}
 		s.Tests++
 		s.Cases = append(s.Cases, one)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -150,7 +151,7 @@ func (j *job) run(ctx context.Context, program, record string) {
 	}
 	cmd := exec.CommandContext(ctx, program, append(args, "--", j.name)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = lastSave // it may be saving
+	cmd.WaitDelay = durable.LastSave // it may be saving
 	cmd.Stdout, cmd.Stderr = &j.stdout, &j.stderr
 	if j.name == "-" {
 		cmd.Stdin = os.Stdin

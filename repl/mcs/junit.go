@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // The elements of JUnit's reports, as continuous integration systems read them: a suite is a file with a
@@ -106,7 +107,7 @@ func (j *job) suite() junitSuite {
 		switch {
 		case c.Error != "":
 			s.Errors++
-			one.Error = &junitDetail{firstLine(c.Error), "error", place + "\n" + c.Error}
+			one.Error = &junitDetail{cell.Line(c.Error, 1), "error", place + "\n" + c.Error}
 		case c.Diff != "":
 			s.Failures++
 			one.Failure = &junitDetail{"output differs", "output", place + ": output differs (- expected, + got)\n" + c.Diff}
@@ -131,9 +132,4 @@ func (c cellRecord) name() string {
 		return fmt.Sprintf("cell %d, line %d", c.N, c.Line)
 	}
 	return fmt.Sprintf("cell %d: %s", c.N, c.Title)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

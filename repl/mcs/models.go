@@ -187,17 +187,3 @@ func weightsOf(m *llm.Model) string {
 	_, bytes := nn.Size(m)
 	return units.Bytes(int64(bytes))
 }
-
-// sizeOf is the size of a model's file, or of the files of its folder.
-func sizeOf(path string) string {
-	total := int64(0)
-	filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() {
-			if info, err := entry.Info(); err == nil {
-				total += info.Size()
-			}
-		}
-		return nil
-	})
-	return units.Bytes(total)
-}

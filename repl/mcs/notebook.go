@@ -77,8 +77,7 @@ func openNotebook(ctx context.Context, files []string, keep keeping) error {
 	if keep.resume {
 		o.Begin = func(run func(cell string) session.Result) term.File {
 			rest := resumed(cells, kept, run, func(step term.Step) {
-				first, _, _ := strings.Cut(step.Prose, "\n")
-				fmt.Fprintf(stderr, "not run again: %s %s\n", visible.Line(first), visible.Line(cell.Line(step.Text, 1)))
+				fmt.Fprintf(stderr, "not run again: %s %s\n", visible.Line(cell.Line(step.Prose, 1)), visible.Line(cell.Line(step.Text, 1)))
 			})
 			old.Remove() // what runs again, and what does not, is in the new journal
 			return term.File{Name: "the rest of the session", Steps: rest}

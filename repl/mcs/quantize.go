@@ -13,6 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -121,7 +123,7 @@ func rewrite(cmd *cobra.Command, from, to string, force bool, write func(ctx con
 	if err := write(ctx, m); err != nil {
 		return gaveUp(ctx, err, exitFailed)
 	}
-	fmt.Printf("%s: %s, from weights of %s\n", visible.Line(to), sizeOf(to), before)
+	fmt.Printf("%s: %s, from weights of %s\n", visible.Line(to), units.Bytes(regular.Size(to)), before)
 	return nil
 }
 

@@ -29,13 +29,8 @@ func (s stopSignal) exitCode() int {
 	return exitInterrupted
 }
 
-const (
-	// lastMoment is the time for running code to stop, or to begin to save, before the system ends the
-	// process.
-	lastMoment = time.Second
-	// lastSave is how long it may then take to save.
-	lastSave = 30 * time.Second
-)
+// lastMoment is the time for running code to stop, or to begin to save, before the system ends the process.
+const lastMoment = time.Second
 
 // interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or SIGHUP. It is for
 // commands without a terminal of their own; package term handles the notebook's signals. The first signal
@@ -59,7 +54,7 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 			case s != os.Interrupt:
 				time.AfterFunc(lastMoment, func() { endBy(s) })
 			case first || !again:
-			case len(durable.Saving()) == 0 || !told.IsZero() && time.Since(told) > lastSave:
+			case len(durable.Saving()) == 0 || !told.IsZero() && time.Since(told) > durable.LastSave:
 				os.Exit(stopSignal{s}.exitCode())
 			case told.IsZero():
 				told = time.Now()
@@ -75,7 +70,7 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // endBy ends the process as soon as nothing is being saved.
 func endBy(s os.Signal) {
-	settle()
+	durable.Finish()
 	os.Exit(stopSignal{s}.exitCode())
 }
 
@@ -87,13 +82,6 @@ func stoppedBy(ctx context.Context) (code exitCode, ok bool) {
 		code = exitCode(s.exitCode())
 	}
 	return code, ok
-}
-
-// settle waits for files that are being saved, for a limited time.
-func settle() {
-	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
-	defer cancel()
-	durable.Settle(ctx)
 }
 
 // savingNow names the files that are being written.

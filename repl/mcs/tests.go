@@ -66,6 +66,7 @@ func testAll(cmd *cobra.Command, names []string, o testOptions) error {
 		return err
 	}
 	if len(jobs) == 1 && o.junit == "" {
+		o.params = jobs[0].params
 		return testOne(cmd.Context(), names[0], o)
 	}
 	if o.update && len(jobs) > len(names) {
@@ -93,19 +94,8 @@ func runAll(cmd *cobra.Command, name string, o jobOptions) error {
 		return err
 	}
 	if len(jobs) == 1 {
-		if o.params, err = oneCombination(o.params); err != nil {
-			return err
-		}
+		o.params = jobs[0].params
 		return runFile(cmd.Context(), name, o)
 	}
 	return o.run(cmd, jobs)
-}
-
-// oneCombination returns -p arguments without the quotes that keep a list from being one.
-func oneCombination(params []string) ([]string, error) {
-	all, err := mcsfile.Combinations(params)
-	if err != nil || len(all) > 1 {
-		return params, err
-	}
-	return all[0], nil
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
@@ -200,6 +201,5 @@ func Shown(v display.Value, n int) Output {
 
 // Failed is the output of an error.
 func Failed(text string) Output {
-	first, _, _ := strings.Cut(text, "\n")
-	return Output{"output_type": "error", "ename": "error", "evalue": first, "traceback": strings.Split(text, "\n")}
+	return Output{"output_type": "error", "ename": "error", "evalue": cell.Line(text, 1), "traceback": strings.Split(text, "\n")}
 }

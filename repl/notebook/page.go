@@ -102,7 +102,7 @@ func (o Output) HTML() string {
 		return s
 	}
 	image := func(kind, encoded string) string {
-		return fmt.Sprintf(`<img src="data:%s;base64,%s" alt="%s">`, kind, html.EscapeString(encoded), html.EscapeString(firstLine(text(display.PlainText))))
+		return fmt.Sprintf(`<img src="data:%s;base64,%s" alt="%s">`, kind, html.EscapeString(encoded), html.EscapeString(cell.Line(text(display.PlainText), 1)))
 	}
 	if svg := text(display.SVGImage); svg != "" {
 		return image(display.SVGImage, base64.StdEncoding.EncodeToString([]byte(svg)))
@@ -124,11 +124,6 @@ func (o Output) HTML() string {
 		return `<pre class="dim">` + html.EscapeString(coloured().ReplaceAllString(s, "")) + "</pre>"
 	}
 	return "<pre" + class + ">" + html.EscapeString(coloured().ReplaceAllString(outputText(o), "")) + "</pre>"
-}
-
-func firstLine(text string) string {
-	first, _, _ := strings.Cut(text, "\n")
-	return first
 }
 
 // highlighted is the source of a cell with its tokens in the classes of the page's style.

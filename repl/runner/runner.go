@@ -11,7 +11,9 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -78,6 +80,21 @@ func New(o Options) (*Runner, error) {
 func (r *Runner) Close() {
 	_ = r.session.Close()
 	r.out.flush()
+}
+
+// lastMoment is the time for a cell to stop, and to begin to save, when its front end goes.
+const lastMoment = 2 * time.Second
+
+// End ends the session of a front end that goes, once the goroutine that runs cells has ended, and waits for
+// files that are being saved.
+func (r *Runner) End(ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-time.After(lastMoment):
+	}
+	r.Close()
+	durable.Finish()
+	r.Flush()
 }
 
 // Flush sends the printed text that waits for more.
@@ -291,6 +308,5 @@ func failureOf(err error) *Failure {
 		name = "panic"
 	}
 	text := strings.TrimRight(err.Error(), "\n")
-	first, _, _ := strings.Cut(visible.Text(text), "\n")
-	return &Failure{name, first, strings.Split(term.ErrorText(text, TextWidth), "\n")}
+	return &Failure{name, cell.Line(visible.Text(text), 1), strings.Split(term.ErrorText(text, TextWidth), "\n")}
 }

@@ -21,7 +21,6 @@ type answer struct {
 	words    words
 	id       string
 	created  int64
-	jobs     []*job
 	choices  []*choice
 	w        http.ResponseWriter
 	begun    bool // the stream
@@ -81,7 +80,7 @@ func newAnswer(q *question, words words, jobs []*job, w http.ResponseWriter) *an
 	if q.chat {
 		id = "chatcmpl-"
 	}
-	a := &answer{q: q, words: words, id: id + rand.Text(), created: time.Now().Unix(), jobs: jobs, w: w}
+	a := &answer{q: q, words: words, id: id + rand.Text(), created: time.Now().Unix(), w: w}
 	a.noTokens = q.Echo && q.MaxTokens != nil && *q.MaxTokens == 0
 	for range jobs {
 		c := &choice{}

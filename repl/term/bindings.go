@@ -69,8 +69,7 @@ func init() { // the functions below use the table
 	bind(func(e *cellEditor) { e.recall(1) }, alt('n'), ctrled(key.Down))
 	bind(func(e *cellEditor) { e.page(-1) }, named(key.PageUp))
 	bind(func(e *cellEditor) { e.page(1) }, named(key.PageDown))
-	bind(func(e *cellEditor) { e.startSearch(-1) }, ctrl('r'))
-	bind(func(e *cellEditor) { e.startSearch(1) }, ctrl('s'))
+	bind((*cellEditor).startSearch, ctrl('r'), ctrl('s'))
 
 	bind((*cellEditor).interrupt, ctrl('c'))
 	bind((*cellEditor).suspend, ctrl('z'))

@@ -10,17 +10,16 @@ import (
 
 // A search goes through the history while its text is typed (Ctrl-R).
 type search struct {
-	query     string
-	at        int // index of the shown cell; len(cells): none yet
-	match     int // where in it, -1: nowhere
-	direction int
-	failed    bool
-	before    edit.Buffer // the text before the search began
+	query  string
+	at     int // index of the shown cell; len(cells): none yet
+	match  int // where in it, -1: nowhere
+	failed bool
+	before edit.Buffer // the text before the search began
 }
 
-func (e *cellEditor) startSearch(direction int) {
+func (e *cellEditor) startSearch() {
 	e.menu, e.hint = nil, hint{}
-	e.search = &search{at: len(e.past.cells), match: -1, direction: direction, before: e.buf}
+	e.search = &search{at: len(e.past.cells), match: -1, before: e.buf}
 }
 
 // pressSearch obeys a key in a search. It returns false if the search is over and the key has its usual
@@ -74,12 +73,10 @@ func (e *cellEditor) searchFor(query string) {
 
 // searchNext looks for the next cell with the same text that is another one.
 func (e *cellEditor) searchNext(direction int) {
-	s := e.search
-	s.direction = direction
-	if s.query == "" {
+	if e.search.query == "" {
 		return
 	}
-	e.searchFrom(s.at+direction, direction, e.buf.Text())
+	e.searchFrom(e.search.at+direction, direction, e.buf.Text())
 }
 
 func (e *cellEditor) searchFrom(i, direction int, not string) {

@@ -367,17 +367,13 @@ const (
 	exitTerminated  = 143 // 128 + SIGTERM
 	// lastMoment is the time for running code to stop, or to begin to save, before the process ends.
 	lastMoment = 800 * time.Millisecond
-	// lastSave is how long it may then take to save.
-	lastSave = 30 * time.Second
 )
 
 // leaveSoon ends the process after lastMoment, whatever the session does then, but not in the middle of
 // writing a file.
 func (nb *notebook) leaveSoon(code int) *time.Timer {
 	return time.AfterFunc(lastMoment, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lastSave)
-		defer cancel()
-		_ = durable.Settle(ctx) // a file that takes longer keeps its old contents
+		durable.Finish()
 		nb.leave(code)
 	})
 }

@@ -22,9 +22,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
-	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/local"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -56,13 +54,6 @@ type Options struct {
 	// Screen shows the talk beside the pages until the person leaves, which ends the server; nil: pages only.
 	Screen func(ctx context.Context, address string, d term.Deck) error
 }
-
-const (
-	// lastMoment is the time for a cell to stop, and to begin to save, when the server ends.
-	lastMoment = 2 * time.Second
-	// lastSave is how long it may then take to save.
-	lastSave = 30 * time.Second
-)
 
 // A server serves one notebook.
 type server struct {
@@ -151,14 +142,7 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 	s.mu.Lock()
 	_, _ = s.book.keep() // again below, with the outputs; a signal may leave no time for them
 	s.mu.Unlock()
-	select {
-	case <-ended:
-	case <-time.After(lastMoment):
-	}
-	s.runner.Close()
-	settling, stop := context.WithTimeout(context.Background(), lastSave)
-	defer stop()
-	_ = durable.Settle(settling) // a file that takes longer keeps its old contents
+	s.runner.End(ended)
 	h.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()

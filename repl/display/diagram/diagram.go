@@ -5,7 +5,6 @@
 package diagram
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -47,9 +46,6 @@ const (
 	Back
 	Change
 )
-
-// JSON is the diagram with all its fields.
-func (d *Diagram) JSON() ([]byte, error) { return json.Marshal(d) }
 
 // DOT writes the diagram as a directed graph for Graphviz.
 func (d *Diagram) DOT() string {

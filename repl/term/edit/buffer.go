@@ -67,9 +67,6 @@ func (b *Buffer) Place(pos int) {
 	b.place(pos)
 }
 
-// Break ends a row of operations: the next change is undone by itself.
-func (b *Buffer) Break() { b.begin(other) }
-
 func (b *Buffer) begin(a action) { b.before, b.action = b.action, a }
 
 func (b *Buffer) place(pos int) {

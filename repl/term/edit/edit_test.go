@@ -155,7 +155,7 @@ func TestPlaces(t *testing.T) {
 		head, tail, _ := strings.Cut(marks.Replace(c.text), "|")
 		var b Buffer
 		b.Set(head+tail, len(head))
-		got := [...]bool{b.FirstLine(), b.LastLine(), b.AtEnd(), b.InIndent(), b.InRaw()}
+		got := [...]bool{b.lineStart() == 0, b.lineEnd() == len(b.text), b.AtEnd(), b.InIndent(), b.InRaw()}
 		if want := [...]bool{c.first, c.last, c.atEnd, c.inIndent, c.inRaw}; got != want {
 			t.Errorf("%s: first line, last line, at the end, in the indentation, in a raw string: got %v, want %v", c.text, got, want)
 		}

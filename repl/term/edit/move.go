@@ -39,10 +39,6 @@ func (b *Buffer) lineEnd() int {
 	return len(b.text)
 }
 
-// FirstLine and LastLine say whether the cursor is in the first or last line.
-func (b *Buffer) FirstLine() bool { return b.lineStart() == 0 }
-func (b *Buffer) LastLine() bool  { return b.lineEnd() == len(b.text) }
-
 // AtEnd says whether nothing but blanks follows the cursor.
 func (b *Buffer) AtEnd() bool { return strings.TrimSpace(b.text[b.pos:]) == "" }
 

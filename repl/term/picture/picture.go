@@ -21,9 +21,6 @@ const (
 	Sixel
 )
 
-// String names the protocol: "kitty".
-func (p Protocol) String() string { return [...]string{"off", "kitty", "sixel"}[p] }
-
 // A Depth is how many colours text has.
 type Depth int
 

@@ -145,10 +145,11 @@ func (r *Reader) value(a *array, i int64) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.f.kind == typeMap {
-		return r.table(a.children[0], from, to)
+	list, err := r.list(a, from, to)
+	if a.f.kind == typeMap && err == nil {
+		return columns.Map(list)
 	}
-	return r.list(a, from, to)
+	return list, err
 }
 
 // entry returns the dictionary's entry that value i names.
@@ -205,7 +206,7 @@ func (r *Reader) took(n int64) error {
 	return nil
 }
 
-func (r *Reader) list(a *array, from, to int64) (any, error) {
+func (r *Reader) list(a *array, from, to int64) ([]any, error) {
 	if err := r.took(to - from); err != nil {
 		return nil, err
 	}
@@ -228,30 +229,6 @@ func (r *Reader) object(a *array, i int64) (any, error) {
 			return nil, err
 		}
 		object = append(object, columns.Field{Name: c.f.name, Value: v})
-	}
-	return object, nil
-}
-
-// table returns a map as an object.
-func (r *Reader) table(entries *array, from, to int64) (any, error) {
-	if err := r.took(to - from); err != nil {
-		return nil, err
-	}
-	object := columns.Object{}
-	for i := from; i < to; i++ {
-		key, err := r.value(entries.children[0], i)
-		if err != nil {
-			return nil, err
-		}
-		name, ok := key.(string)
-		if !ok {
-			return nil, fmt.Errorf("a map has the key %v, want a text", key)
-		}
-		v, err := r.value(entries.children[1], i)
-		if err != nil {
-			return nil, err
-		}
-		object = append(object, columns.Field{Name: name, Value: v})
 	}
 	return object, nil
 }

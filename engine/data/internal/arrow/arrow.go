@@ -96,6 +96,16 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 // Columns are the names of all columns.
 func (p *Reader) Columns() []string { return p.names }
 
+// Chosen are the names of the columns that are read.
+func (p *Reader) Chosen() (list []string) {
+	for i, name := range p.names {
+		if p.chosen[i] {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // scan finds the messages and reads the first one, the schema.
 func (p *Reader) scan() error {
 	at, about := int64(0), []byte(nil)
@@ -189,27 +199,10 @@ func (p *Reader) Rows() int64 { return p.rows }
 // Row is the number of rows that were read.
 func (p *Reader) Row() int64 { return p.at }
 
-// Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
-// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
-// io.EOF.
-func (p *Reader) Next() (map[string]any, error) {
-	values := make([]any, len(p.fields))
-	if err := p.NextValues(values); err != nil {
-		return nil, err
-	}
-	row := make(map[string]any, len(values))
-	at := 0
-	for i, f := range p.fields {
-		if p.chosen[i] {
-			row[f.name] = values[at]
-			at++
-		}
-	}
-	return row, nil
-}
-
-// NextValues is Next that puts the values into row, in the order of the columns that are read.
-func (p *Reader) NextValues(row []any) (err error) {
+// Next puts the values of the next row into row, in the order of the columns that are read: nil, bool, int64,
+// uint64, float64, string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last
+// one it returns io.EOF.
+func (p *Reader) Next(row []any) (err error) {
 	for p.row == p.left {
 		if len(p.messages) == 0 {
 			return io.EOF

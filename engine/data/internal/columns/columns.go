@@ -17,6 +17,23 @@ type Field struct {
 // An Object is the value of a struct or a map, its fields in the file's order.
 type Object []Field
 
+// Map makes an object of a map's entries, each an object of a key and a value.
+func Map(entries []any) (any, error) {
+	object := Object{}
+	for _, item := range entries {
+		pair, _ := item.(Object)
+		if len(pair) != 2 {
+			pair = make(Object, 2)
+		}
+		name, ok := pair[0].Value.(string)
+		if !ok {
+			return nil, fmt.Errorf("a map has the key %v, want a text", pair[0].Value)
+		}
+		object = append(object, Field{name, pair[1].Value})
+	}
+	return object, nil
+}
+
 // JSON is a text that the file says to be a value in JSON.
 type JSON string
 

@@ -69,29 +69,24 @@ func Open(r io.ReaderAt, size int64, names []string) (*Reader, error) {
 // Columns are the names of all columns.
 func (p *Reader) Columns() []string { return p.names }
 
+// Chosen are the names of the columns that are read.
+func (p *Reader) Chosen() (list []string) {
+	for _, n := range p.chosen {
+		list = append(list, n.name)
+	}
+	return list
+}
+
 // Rows is the number of rows of the file.
 func (p *Reader) Rows() int64 { return p.rows }
 
 // Row is the number of rows that were read.
 func (p *Reader) Row() int64 { return p.at }
 
-// Next returns the values of the next row by the names of the columns: nil, bool, int64, uint64, float64,
-// string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last one it returns
-// io.EOF.
-func (p *Reader) Next() (map[string]any, error) {
-	values := make([]any, len(p.chosen))
-	if err := p.NextValues(values); err != nil {
-		return nil, err
-	}
-	row := make(map[string]any, len(values))
-	for i, n := range p.chosen {
-		row[n.name] = values[i]
-	}
-	return row, nil
-}
-
-// NextValues is Next that puts the values into row, in the order of the columns that are read.
-func (p *Reader) NextValues(row []any) (err error) {
+// Next puts the values of the next row into row, in the order of the columns that are read: nil, bool, int64,
+// uint64, float64, string, columns.Time, columns.JSON, []any for a list, or a columns.Object. After the last
+// one it returns io.EOF.
+func (p *Reader) Next(row []any) (err error) {
 	for p.left == 0 {
 		if p.next == len(p.groups) {
 			return io.EOF
@@ -259,16 +254,7 @@ func (p *Reader) table(entries *node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	object := columns.Object{}
-	for _, item := range list {
-		pair := item.(columns.Object)
-		name, ok := pair[0].Value.(string)
-		if !ok {
-			return nil, fmt.Errorf("a map has the key %v, want a text", pair[0].Value)
-		}
-		object = append(object, columns.Field{Name: name, Value: pair[1].Value})
-	}
-	return object, nil
+	return columns.Map(list)
 }
 
 // pass goes past a node that is not there: one empty value in each of its leaves.
