@@ -12,8 +12,8 @@ import (
 // A compiler makes the function of a group of one instruction.
 type compiler func(c *standalone) func(*launch)
 
-// A standalone is an instruction that stands alone while it is compiled. What it binds, a launch finds bound to its
-// memory. Its first error ends it; what a compiler returns does not matter then.
+// A standalone is an instruction that stands alone while it is compiled. What it binds, a launch finds bound
+// to its memory. Its first error ends it; what a compiler returns does not matter then.
 type standalone struct {
 	g     *backend.Group
 	in    *backend.Inst

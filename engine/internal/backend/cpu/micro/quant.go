@@ -152,8 +152,8 @@ func (q *Quant) dequantizeScalar(block, from, count int, dst *float32, ldd int) 
 	}
 }
 
-// Kernels by bits (4, 8) and type of the scales. Products of digits are also by whether there are dot products
-// of bytes, by rows and by blocks; those of floats by set, and by whether there is a table.
+// Kernels by bits (4, 8) and type of the scales. Products of digits are also by whether there are dot
+// products of bytes, by rows and by blocks; those of floats by set, and by whether there is a table.
 var (
 	quantDots [2][2][2][5][5]func(groups, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int,
 		zeros *byte, zeroStep, zeroBlock int, c *float32, ldc int)
