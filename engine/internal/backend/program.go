@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"context"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -74,66 +73,4 @@ type Loaded interface {
 type Slice struct {
 	Buf    ir.Buffer
 	Offset int
-}
-
-// A Cmd is a launch with its memory, for code that has no plan: see [Submit].
-type Cmd struct {
-	Kernel  Kernel
-	Bufs    []Slice
-	Scalars []ir.Scalar
-}
-
-// Submit runs commands once and waits for them.
-func Submit(ctx context.Context, b Backend, cmds []Cmd, times []time.Duration) error {
-	p, t, err := bound(b, cmds)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if scratch := t.Bufs[p.Bufs-1]; scratch != nil {
-			b.Free(scratch)
-		}
-	}()
-	loaded, err := b.Load(p)
-	if err != nil {
-		return err
-	}
-	defer loaded.Close()
-	if err := b.Run(ctx, loaded, t, times); err != nil {
-		return err
-	}
-	if err := b.Sync(ctx); err != nil {
-		return err
-	}
-	return t.Outcome().Err()
-}
-
-// bound returns a program of commands and the table to run it with. The last place is scratch memory, which
-// all commands share.
-func bound(b Backend, cmds []Cmd) (*Program, *Table, error) {
-	p, t, scratch := &Program{Commit: len(cmds)}, &Table{}, 0
-	for _, c := range cmds {
-		l := Launch{Kernel: c.Kernel}
-		for _, s := range c.Bufs {
-			l.Bufs = append(l.Bufs, Place{len(t.Bufs), s.Offset})
-			t.Bufs = append(t.Bufs, s.Buf)
-		}
-		for _, v := range c.Scalars {
-			l.Scalars = append(l.Scalars, Scalar{Index: len(t.Scalars)})
-			t.Scalars = append(t.Scalars, v)
-		}
-		p.Launches = append(p.Launches, l)
-		scratch = max(scratch, c.Kernel.Scratch())
-	}
-	for i := range p.Launches {
-		p.Launches[i].Scratch.Index = len(t.Bufs)
-	}
-	t.Bufs = append(t.Bufs, nil)
-	p.Bufs, p.Scalars = len(t.Bufs), len(t.Scalars)
-	if scratch == 0 {
-		return p, t, nil
-	}
-	buf, err := b.Alloc(scratch)
-	t.Bufs[p.Bufs-1] = buf
-	return p, t, err
 }

@@ -20,12 +20,6 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	return n, nil
 }
 
-// Check is the error that New would return. For functions that compute what an op means by other ops.
-func Check(op Op, attr Attr, src ...*Node) error {
-	_, err := uncounted(op, attr, src)
-	return err
-}
-
 // uncounted is New for nodes that may turn out to be of no use: they are not yet counted as readers of their
 // sources.
 func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
@@ -47,7 +41,11 @@ func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 			return nil, &Error{op.String(), NotReal(s)}
 		}
 	}
-	if err := RowOf(op).Infer(n); err != nil {
+	row := RowOf(op)
+	if row.Sources > 0 && len(src) != row.Sources {
+		return nil, wrong(n, "got %d operands, want %d", len(src), row.Sources)
+	}
+	if err := row.Infer(n); err != nil {
 		return nil, err
 	}
 	if err := checkShape(n.Shape); err != nil {

@@ -156,9 +156,11 @@ const (
 type Row struct {
 	Op     Op
 	Name   string // "rms_norm": lower case with underscores; also the kernel's name when the op runs alone
-	Family Family
+	Family Family // if it is another one than that of the list in which the row stands
 	Doc    string // first sentence says what it computes; then shapes, dtypes, source of the formula
-	Infer  func(n *Node) error
+	// Sources is how many there are; 0 where Infer says it.
+	Sources int
+	Infer   func(n *Node) error
 	// Grad returns the gradient for each source, nil where there is none, given the gradient of each value of
 	// n (one, or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why. (Pick has
 	// neither: the walk backwards hands its gradient to its place in the tuple.)

@@ -49,11 +49,11 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "kernel/single.go", "tensor/index.go",
 		}},
 		{"a heavy op", ir.Attention, []string{
-			"ir/op.go", "ir/table_attention.go", "backend/ref/attention.go", "backend/cpu/backend.go", "kernel/single.go",
+			"ir/op.go", "ir/table_attention.go", "backend/ref/attention.go", "backend/cpu/single.go", "kernel/single.go",
 			"tensor/attention.go",
 		}},
 		{"its gradient", ir.AttentionGrad, []string{
-			"ir/op.go", "ir/table_attention.go", "ir/grad_fused.go", "backend/ref/attention.go", "backend/cpu/backend.go", "backend/cpu/attention.go",
+			"ir/op.go", "ir/table_attention.go", "ir/grad_fused.go", "backend/ref/attention.go", "backend/cpu/single.go", "backend/cpu/attention.go",
 			"backend/cpu/double_attention.go", "kernel/single.go", "kernel/attention.go", "kernel/attend.go", "kernel/attention_products.go",
 		}},
 	} {

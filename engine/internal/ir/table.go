@@ -11,13 +11,18 @@ import (
 var table [NumOps]Row
 
 func init() {
-	for _, family := range [][]Row{
-		leafRows(), randomRows(), viewRows(), copyRows(), unaryRows(), binaryRows(), compareRows(),
-		reduceRows(), scanRows(), linearRows(), linearLossRows(), groupedRows(), quantRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), convRows(), indexRows(), optimizerRows(), kernelRows(),
+	for family, rows := range map[Family][][]Row{
+		FamilyLeaf: {leafRows()}, FamilyRandom: {randomRows()}, FamilyView: {viewRows()}, FamilyCopy: {copyRows()},
+		FamilyElementwise: {unaryRows(), binaryRows(), compareRows()}, FamilyReduce: {reduceRows()}, FamilyIndex: {scanRows(), indexRows()},
+		FamilyMatMul: {linearRows(), linearLossRows(), groupedRows(), quantRows()}, FamilyRow: {softmaxRows(), normRows(), lossRows()},
+		FamilyAttention: {attentionRows()}, FamilyConv: {convRows()}, FamilyOptimizer: {optimizerRows()}, FamilyKernel: {kernelRows()},
 	} {
-		for _, r := range family {
+		for _, r := range slices.Concat(rows...) {
 			if table[r.Op].Name != "" {
 				panic("ir: two rows for " + r.Name)
+			}
+			if r.Family == FamilyLeaf {
+				r.Family = family
 			}
 			table[r.Op] = r
 		}
@@ -54,19 +59,14 @@ func (f Family) String() string { return familyNames[f] }
 
 // The helpers below are what Infer rules are made of.
 
-// count checks the number of sources.
-func count(n *Node, want int) error {
-	if len(n.Src) != want {
-		return wrong(n, "got %d operands, want %d", len(n.Src), want)
-	}
-	return nil
-}
-
 // as makes n's type that of s.
 func as(n, s *Node) error {
 	n.DType, n.Shape = s.DType, s.Shape
 	return nil
 }
+
+// asFirst makes n's type that of its first source.
+func asFirst(n *Node) error { return as(n, n.Src[0]) }
 
 // floats checks that every source in list is floating-point, and of one dtype.
 func floats(n *Node, list ...*Node) error {

@@ -9,32 +9,24 @@ import (
 
 func attentionRows() []Row {
 	return []Row{
-		{
-			Op: Rope, Name: "rope", Family: FamilyAttention, Infer: inferRope, Grad: gradRope, Flops: flops(6), Tol: functions,
+		{Op: Rope, Name: "rope", Infer: inferRope, Grad: gradRope, Flops: flops(6), Tol: functions,
 			Doc: "Rope turns each pair i of a row of length D at position p by the angle p·θ^(−2i/D), θ = Attr.Float, or by p·Attr.Rates[i]: x [… T D], positions i64 [T], or of x's axes " +
 				"but the last, each equal or 1. With a third operand, f32 [D/2 2], the angle is 2π·p·(the sum of its row i), which so has twice the digits of one f32. Pairs are (i, i+D/2), or (2i, 2i+1) with Flags Interleaved; with Flags Reverse the angle is negative, " +
-				"which is the gradient (Su and others: RoFormer, 2021).",
-		},
-		{
-			Op: Attention, Name: "attention", Family: FamilyAttention, Infer: inferAttention, Grad: gradAttention, Flops: attentionFlops(1), Tol: summation,
+				"which is the gradient (Su and others: RoFormer, 2021)."},
+		{Op: Attention, Name: "attention", Infer: inferAttention, Grad: gradAttention, Flops: attentionFlops(1), Tol: summation,
 			Doc: "Attention is softmax(s·q·kᵀ + mask)·v with s = Attr.Float: q [B Hq Tq D], k [B Hk Tk D], v [B Hk Tk Dv], Hq a multiple of Hk: " +
 				"query head h looks at key head h/(Hq/Hk). The optional mask [B or 1, Hq or 1, Tq, Tk] is Bool (true: may look) or floats to add. " +
 				"With Flags Causal query i sees keys up to p = i + (Tk − Tq), with a window w = Attr.Index > 0 only those nearer to p than w. " +
 				"With a number c in Attr.Rates the scores before the mask are c·tanh(s·q·kᵀ/c). Values: o [B Hq Tq Dv] and the logsumexp of the scores [B Hq Tq] in f32 (f64 for f64). " +
-				"A query that may look nowhere gives 0. There is no gradient for the mask.",
-		},
-		{
-			Op: AttentionGrad, Name: "attention_grad", Family: FamilyAttention, Infer: inferAttentionGrad, Grad: gradAttentionGrad, Flops: attentionFlops(3), Tol: reductions, Rounds: true,
+				"A query that may look nowhere gives 0. There is no gradient for the mask."},
+		{Op: AttentionGrad, Name: "attention_grad", Infer: inferAttentionGrad, Grad: gradAttentionGrad, Flops: attentionFlops(3), Tol: reductions, Rounds: true,
 			Doc: "AttentionGrad gives dq, dk and dv from q, k, v, o, logsumexp, do and the mask if there is one: with p the probabilities, ds = p·(do·vᵀ − do·o), " +
-				"times 1 − tanh² where scores are capped, dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them.",
-		},
-		{
-			Op: PagedAttention, Name: "paged_attention", Family: FamilyAttention, Infer: inferPagedAttention, NoGrad: "its keys are a cache, which later steps write over", Flops: pagedFlops, Tol: summation,
+				"times 1 − tanh² where scores are capped, dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them."},
+		{Op: PagedAttention, Name: "paged_attention", Infer: inferPagedAttention, NoGrad: "its keys are a cache, which later steps write over", Flops: pagedFlops, Tol: summation,
 			Doc: "PagedAttention is softmax(s·q·kᵀ)·v with s = Attr.Float: q [B H T D] in f16, bf16 or f32, k [G S D] and v [G S E] in these or in i8, H a multiple of G. " +
 				"Key j of batch b lies in slot pages[b, j/n]·n + j%n, pages i64 [B P], where n = Attr.Ints[0] divides S. Query t of it sees keys up to last[b, t], i64 [B T], " +
 				"which does not fall from one t to the next; with w = Attr.Index > 0 only the last w of them. Slots of keys behind the last are not read. A page and a last that do not exist stand for the nearest that does; " +
-				"a query with a last below 0 gives 0. Vectors in i8 are multiplied by their scales, f32 [G S 1], one operand for k and one for v. With a number c in Attr.Rates scores are c·tanh(s·q·kᵀ/c). Values: o [B H T E] and the logsumexp of the scores, f32 [B H T].",
-		},
+				"a query with a last below 0 gives 0. Vectors in i8 are multiplied by their scales, f32 [G S 1], one operand for k and one for v. With a number c in Attr.Rates scores are c·tanh(s·q·kᵀ/c). Values: o [B H T E] and the logsumexp of the scores, f32 [B H T]."},
 	}
 }
 

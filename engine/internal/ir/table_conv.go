@@ -14,26 +14,26 @@ func convRows() []Row {
 	const again = "It adds up as conv does."
 	return []Row{
 		{
-			Op: Conv, Name: "conv", Family: FamilyConv, Infer: inferConv, Grad: gradConv, Tol: summation,
+			Op: Conv, Name: "conv", Sources: 2, Infer: inferConv, Grad: gradConv, Tol: summation,
 			Flops: func(n *Node) int64 { return convFlops(n.Shape, n.Src[1].Shape) },
 			Doc: "Conv is the cross-correlation of x [N C S…] with w [O C/G K…], G = Attr.Index groups of channels: y [N O T…] with " +
 				"y[n, o, t…] = Σ w[o, c, k…]·x[n, c, t·stride − before + k·dilation…] over the channels c of o's group and the kernel. " + places +
 				"It adds up in f32 (f64 for f64) and rounds once.",
 		},
 		{
-			Op: ConvTranspose, Name: "conv_transpose", Family: FamilyConv, Infer: inferConvTranspose, Grad: gradConvTranspose, Tol: summation,
+			Op: ConvTranspose, Name: "conv_transpose", Sources: 2, Infer: inferConvTranspose, Grad: gradConvTranspose, Tol: summation,
 			Flops: func(n *Node) int64 { return convFlops(n.Src[0].Shape, n.Src[1].Shape) },
 			Doc: "ConvTranspose is conv's gradient for its input, a transposed convolution: from y [N O T…] and w [O C/G K…] it gives x [N C S…] with S… = Attr.Shape, " +
 				"where each y[n, o, t…] adds w[o, c, k…]·y[n, o, t…] to the element that conv multiplies by w[o, c, k…]. " + places + again,
 		},
 		{
-			Op: ConvWeight, Name: "conv_weight", Family: FamilyConv, Infer: inferConvWeight, Grad: gradConvWeight, Tol: summation,
+			Op: ConvWeight, Name: "conv_weight", Sources: 2, Infer: inferConvWeight, Grad: gradConvWeight, Tol: summation,
 			Flops: func(n *Node) int64 { return convFlops(n.Src[1].Shape, n.Shape) },
 			Doc: "ConvWeight is conv's gradient for its weight: from x [N C S…] and dy [N O T…] it gives w [O C/G K…] with " +
 				"w[o, c, k…] = Σ dy[n, o, t…]·x[n, c, t·stride − before + k·dilation…] over n and t. " + places + again,
 		},
 		{
-			Op: MaxPool, Name: "max_pool", Family: FamilyConv, Infer: inferMaxPool, Grad: gradMaxPool, Tol: exact,
+			Op: MaxPool, Name: "max_pool", Sources: 1, Infer: inferMaxPool, Grad: gradMaxPool, Tol: exact,
 			Flops: func(n *Node) int64 {
 				taps := 1
 				for _, w := range WindowsOf(n.Attr) {
@@ -148,9 +148,6 @@ func convolved(n *Node, x, w []int) ([]int, error) {
 }
 
 func inferConv(n *Node) (err error) {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	if err := floats(n, n.Src...); err != nil {
 		return err
 	}
@@ -160,9 +157,6 @@ func inferConv(n *Node) (err error) {
 }
 
 func inferConvTranspose(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	if err := floats(n, n.Src...); err != nil {
 		return err
 	}
@@ -182,9 +176,6 @@ func inferConvTranspose(n *Node) error {
 }
 
 func inferConvWeight(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	if err := floats(n, n.Src...); err != nil {
 		return err
 	}
@@ -211,9 +202,6 @@ func inferConvWeight(n *Node) error {
 }
 
 func inferMaxPool(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	x := n.Src[0]
 	if !number(x.DType) {
 		return got(n, "numbers")

@@ -14,25 +14,18 @@ func groupedRows() []Row {
 		return 2 * int64(Size(x)) * int64(n.Shape[len(n.Shape)-1])
 	}
 	return []Row{
-		{
-			Op: GroupedMatMul, Name: "grouped_matmul", Family: FamilyMatMul, Infer: inferGroupedMatMul, Grad: gradGroupedMatMul, Flops: flops, Tol: summation,
+		{Op: GroupedMatMul, Name: "grouped_matmul", Sources: 3, Infer: inferGroupedMatMul, Grad: gradGroupedMatMul, Flops: flops, Tol: summation,
 			Doc: "GroupedMatMul multiplies each row of x [M K] by the matrix of w [G K N] that an index i64[M] names: y[m] = x[m]·w[index[m]], [M N] in x's dtype. " +
 				"An index below 0 counts from the end. w may be of another floating-point dtype, which is widened as it is read. It adds up in f32 (f64 for f64) and rounds once. " +
-				"Matrices that no row names are not read, and all is one launch (Gale and others: MegaBlocks, 2022).",
-		},
-		{
-			Op: GroupedWeight, Name: "grouped_weight", Family: FamilyMatMul, Infer: inferGroupedWeight, Grad: gradGroupedWeight, Flops: flops, Tol: summation,
+				"Matrices that no row names are not read, and all is one launch (Gale and others: MegaBlocks, 2022)."},
+		{Op: GroupedWeight, Name: "grouped_weight", Sources: 3, Infer: inferGroupedWeight, Grad: gradGroupedWeight, Flops: flops, Tol: summation,
 			Doc: "GroupedWeight is grouped_matmul's gradient for its matrices: from x [M K], dy [M N] and index i64[M] it gives w [G K N] with G = Attr.Index, as Attr.DType: " +
-				"w[g] = Σ x[m]ᵀ·dy[m] over the rows of group g, 0 where there is none. It adds up as grouped_matmul does.",
-		},
+				"w[g] = Σ x[m]ᵀ·dy[m] over the rows of group g, 0 where there is none. It adds up as grouped_matmul does."},
 	}
 }
 
 // rowsInGroups checks rows a [M K], b, and an index i64[M] of their groups.
 func rowsInGroups(n *Node, a, b, index *Node, fits bool, want string) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	if !a.DType.Float() || !b.DType.Float() || (a.DType == dtype.F64) != (b.DType == dtype.F64) {
 		return got(n, "floating-point dtypes, f64 beside f64 only")
 	}
@@ -43,9 +36,6 @@ func rowsInGroups(n *Node, a, b, index *Node, fits bool, want string) error {
 }
 
 func inferGroupedMatMul(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	x, w, index := n.Src[0], n.Src[1], n.Src[2]
 	fits := len(x.Shape) == 2 && len(w.Shape) == 3 && x.Shape[1] == w.Shape[1] && w.Shape[0] > 0
 	if err := rowsInGroups(n, x, w, index, fits, "x [M K], w [G K N] of one group or more, and index i64[M]"); err != nil {
@@ -56,9 +46,6 @@ func inferGroupedMatMul(n *Node) error {
 }
 
 func inferGroupedWeight(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	x, dy, index := n.Src[0], n.Src[1], n.Src[2]
 	fits := len(x.Shape) == 2 && len(dy.Shape) == 2 && x.Shape[0] == dy.Shape[0] && n.Attr.Index > 0
 	if err := rowsInGroups(n, x, dy, index, fits, "x [M K], dy [M N], one group or more, and index i64[M]"); err != nil {

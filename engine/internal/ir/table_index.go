@@ -9,40 +9,26 @@ import (
 func indexRows() []Row {
 	const range_ = "An index below 0 counts from the end of the axis; one outside of the axis is an error when it is evaluated."
 	return []Row{
-		{
-			Op: Gather, Name: "gather", Family: FamilyIndex, Infer: inferGather, Grad: gradGather, Flops: free, Tol: exact,
+		{Op: Gather, Name: "gather", Sources: 2, Infer: inferGather, Grad: gradGather, Flops: free, Tol: exact,
 			Doc: "Gather takes from x the slices along Attr.Axis that index (i64, any shape) names; the axis is replaced by index's axes (NumPy's take, " +
-				"an embedding). " + range_,
-		},
-		{
-			Op: GatherAlong, Name: "gather_along", Family: FamilyIndex, Infer: inferGatherAlong, Grad: gradGatherAlong, Flops: free, Tol: exact,
+				"an embedding). " + range_},
+		{Op: GatherAlong, Name: "gather_along", Sources: 2, Infer: inferGatherAlong, Grad: gradGatherAlong, Flops: free, Tol: exact,
 			Doc: "GatherAlong takes from x, at each place of index (i64, x's shape but for Attr.Axis), the element at that index along Attr.Axis " +
-				"(NumPy's take_along_axis). " + range_,
-		},
-		{
-			Op: ScatterAdd, Name: "scatter_add", Family: FamilyIndex, Infer: inferScatterAdd, Grad: gradScatterAdd, Flops: flopsOfUpdates, Tol: summation,
-			Doc: "ScatterAdd is base with updates added to the slices along Attr.Axis that index names, the reverse of gather; several updates of one slice add up. " + range_,
-		},
-		{
-			Op: ScatterAlong, Name: "scatter_along", Family: FamilyIndex, Infer: inferScatterAlong, Grad: gradScatterAlong, Flops: flopsOfUpdates, Tol: summation,
-			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_,
-		},
-		{
-			Op: ScatterWith, Name: "scatter_with", Family: FamilyIndex, Infer: inferScatterWith, Grad: gradScatterWith, Flops: flopsOfUpdates, Tol: functions,
+				"(NumPy's take_along_axis). " + range_},
+		{Op: ScatterAdd, Name: "scatter_add", Sources: 3, Infer: inferScatterAdd, Grad: gradScatterAdd, Flops: flopsOfUpdates, Tol: summation,
+			Doc: "ScatterAdd is base with updates added to the slices along Attr.Axis that index names, the reverse of gather; several updates of one slice add up. " + range_},
+		{Op: ScatterAlong, Name: "scatter_along", Sources: 3, Infer: inferScatterAlong, Grad: gradScatterAlong, Flops: flopsOfUpdates, Tol: summation,
+			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_},
+		{Op: ScatterWith, Name: "scatter_with", Sources: 3, Infer: inferScatterWith, Grad: gradScatterWith, Flops: flopsOfUpdates, Tol: functions,
 			Doc: "ScatterWith is base with each element of updates combined with what is at its index along Attr.Axis: Attr.Index is Replace (the last of several " +
 				"updates of one place stays), Multiply, Least or Greatest (a NaN wins). The gradient of Replace goes to the update that stays, that of Least and " +
-				"Greatest is shared evenly by those that tie. " + range_,
-		},
-		{
-			Op: Overwrite, Name: "overwrite", Family: FamilyIndex, Infer: inferOverwrite, NoGrad: "it may change its base, which others have read", Flops: free, Tol: exact,
+				"Greatest is shared evenly by those that tie. " + range_},
+		{Op: Overwrite, Name: "overwrite", Sources: 3, Infer: inferOverwrite, NoGrad: "it may change its base, which others have read", Flops: free, Tol: exact,
 			Doc: "Overwrite is base with its slices along Attr.Axis that index names replaced by updates; the last of several updates of one slice stays. " +
-				"With Flags InPlace, for memory with one owner such as the cache of a decoder, base is not used afterwards, and the value may have its memory. " + range_,
-		},
-		{
-			Op: TopK, Name: "top_k", Family: FamilyIndex, Infer: inferTopK, Grad: gradTopK, Flops: flopsOfSource(4), Tol: exact,
+				"With Flags InPlace, for memory with one owner such as the cache of a decoder, base is not used afterwards, and the value may have its memory. " + range_},
+		{Op: TopK, Name: "top_k", Sources: 1, Infer: inferTopK, Grad: gradTopK, Flops: flopsOfSource(4), Tol: exact,
 			Doc: "TopK gives the Attr.Index greatest elements of each row, greatest first, and their indices (i64); the smallest with Flags Reverse. " +
-				"Of equal elements the first comes first; NaN counts as greatest. The gradient goes to the chosen elements.",
-		},
+				"Of equal elements the first comes first; NaN counts as greatest. The gradient goes to the chosen elements."},
 	}
 }
 
@@ -60,9 +46,6 @@ const (
 func flopsOfUpdates(n *Node) int64 { return int64(Size(n.Src[2].Shape)) }
 
 func inferGather(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	x, index := n.Src[0], n.Src[1]
 	if index.DType != dtype.I64 {
 		return got(n, "an i64 index")
@@ -80,9 +63,6 @@ func sameBut(a, b []int, axis int) bool {
 }
 
 func inferGatherAlong(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	x, index := n.Src[0], n.Src[1]
 	if err := axis(n, x); err != nil {
 		return err
@@ -106,9 +86,6 @@ func inferScatterAdd(n *Node) error {
 
 // inferRows checks a base, an index along an axis and updates for what the index names.
 func inferRows(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	base, index, updates := n.Src[0], n.Src[1], n.Src[2]
 	if err := axis(n, base); err != nil {
 		return err
@@ -139,9 +116,6 @@ func inferScatterAlong(n *Node) error {
 
 // inferAlong checks a base, an index of its rank and an update for each index.
 func inferAlong(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	base, index, updates := n.Src[0], n.Src[1], n.Src[2]
 	if err := axis(n, base); err != nil {
 		return err
@@ -169,9 +143,6 @@ func inferScatterWith(n *Node) error {
 }
 
 func inferTopK(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	x := n.Src[0]
 	last := len(x.Shape) - 1
 	if last < 0 || n.Attr.Index < 0 || n.Attr.Index > x.Shape[last] {

@@ -93,7 +93,7 @@ func (k *Kernel) Plain(message string) string {
 
 func kernelRows() []Row {
 	return []Row{{
-		Op: UserKernel, Name: "user_kernel", Family: FamilyKernel, Infer: inferKernel, Grad: gradKernel, Tol: exact,
+		Op: UserKernel, Name: "user_kernel", Infer: inferKernel, Grad: gradKernel, Tol: exact,
 		Doc: "UserKernel runs a kernel that a person wrote in Metal's language (package kernel), or Go code (packages linalg and fft) or a device's library, or gives what other nodes compute " +
 			"another gradient (Custom). Attr.Kernel is the text, the grid and the results. " +
 			"Sources are contiguous. What it computes is what the text says: on ref and cpu the text runs in the checked path, thread by thread. Its gradient is what the person gave.",

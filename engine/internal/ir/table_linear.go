@@ -5,7 +5,7 @@ import "slices"
 func linearRows() []Row {
 	return []Row{
 		{
-			Op: MatMul, Name: "matmul", Family: FamilyMatMul, Infer: inferMatMul, Grad: gradMatMul, Tol: summation,
+			Op: MatMul, Name: "matmul", Infer: inferMatMul, Grad: gradMatMul, Tol: summation,
 			Doc: "MatMul is Σᵢ aᵢ·bᵢ over the pairs of its sources a₀, b₀, a₁, b₁, …: a [… M K], b [… K N], equal axes in front, K of each pair its own. " +
 				"It adds up in f32 and rounds once to the operands' dtype; integers wrap. A transposed operand is a Permute of it.",
 			Flops: func(n *Node) int64 {
@@ -18,7 +18,7 @@ func linearRows() []Row {
 			},
 		},
 		{
-			Op: LoRALinear, Name: "lora_linear", Family: FamilyMatMul, Infer: inferLoRALinear, Grad: gradLoRALinear, Tol: summation,
+			Op: LoRALinear, Name: "lora_linear", Sources: 4, Infer: inferLoRALinear, Grad: gradLoRALinear, Tol: summation,
 			Doc: "LoRALinear is x·w + s·(x·a)·b with x [M K], w [K N], a [K R], b [R N] and s = Attr.Float " +
 				"(Hu and others: LoRA, low-rank adaptation of large language models, 2021). Gradients are made only for what is asked, so a frozen w costs nothing.",
 			Flops: func(n *Node) int64 {
@@ -66,9 +66,6 @@ func inferProduct(n, a, b *Node, later bool) error {
 }
 
 func inferLoRALinear(n *Node) error {
-	if err := count(n, 4); err != nil {
-		return err
-	}
 	for _, s := range n.Src {
 		if len(s.Shape) != 2 {
 			return got(n, "four matrices: x, w, a and b")

@@ -9,14 +9,14 @@ import (
 func linearLossRows() []Row {
 	return []Row{
 		{
-			Op: LinearCrossEntropy, Name: "linear_cross_entropy", Family: FamilyMatMul, Infer: inferLinearCrossEntropy, Grad: gradLinearCrossEntropy,
+			Op: LinearCrossEntropy, Name: "linear_cross_entropy", Sources: 3, Infer: inferLinearCrossEntropy, Grad: gradLinearCrossEntropy,
 			Flops: flopsOfLinearLoss(2), Tol: functions, Rounds: true,
 			Doc: "LinearCrossEntropy gives, for x [N D], w [D V] and targets i64[N], the loss [N] and the logsumexp [N] of the logits x·w as CrossEntropy does, " +
 				"with the same label smoothing Attr.Float and ignored target Attr.Index. With a number c in Attr.Rates the logits are c·tanh(x·w/c). " +
 				"The logits of all rows never exist at once: the planner computes some rows after the others.",
 		},
 		{
-			Op: LinearCrossEntropyGrad, Name: "linear_cross_entropy_grad", Family: FamilyMatMul, Infer: inferLinearCrossEntropyGrad,
+			Op: LinearCrossEntropyGrad, Name: "linear_cross_entropy_grad", Sources: 5, Infer: inferLinearCrossEntropyGrad,
 			Grad: composed(composeLinearCrossEntropyGrad, 0, 1, 3, 4), Flops: flopsOfLinearLoss(6), Tol: functions, Rounds: true,
 			Doc: "LinearCrossEntropyGrad gives the gradients of x and w from x, w, targets, logsumexp and the gradient dloss [N] of a LinearCrossEntropy. " +
 				"It computes the logits again, some rows after the others, unless the loss is computed in the same evaluation and dloss does not depend on it.",
@@ -53,9 +53,6 @@ func linearClasses(n *Node) error {
 }
 
 func inferLinearCrossEntropy(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	if err := linearClasses(n); err != nil {
 		return err
 	}
@@ -65,9 +62,6 @@ func inferLinearCrossEntropy(n *Node) error {
 }
 
 func inferLinearCrossEntropyGrad(n *Node) error {
-	if err := count(n, 5); err != nil {
-		return err
-	}
 	if err := linearClasses(n); err != nil {
 		return err
 	}

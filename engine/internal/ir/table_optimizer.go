@@ -36,7 +36,7 @@ func Replaced(op Op, flags Flag, n, i int) int {
 
 func optimizerRows() []Row {
 	return []Row{{
-		Op: AdamW, Name: "adamw", Family: FamilyOptimizer, Infer: inferAdamW, Tol: rounding, Steps: 3,
+		Op: AdamW, Name: "adamw", Infer: inferAdamW, Tol: rounding, Steps: 3,
 		Doc: "AdamW steps any number of tensors in one launch (Loshchilov, Hutter: Decoupled weight decay regularization, ICLR 2019). Sources: the settings lr, β₁, β₂, ε, λ, " +
 			"c₁ = 1−β₁ᵗ, c₂ = 1−β₂ᵗ, a factor f for the gradients and a guard, each f32[] (f64[] for f64), then all p, all g, all m, all v. Values: all p′, all m′, all v′. " +
 			"g′ = f·g; m′ = β₁·m + (1−β₁)·g′; v′ = β₂·v + (1−β₂)·g′²; p′ = p − lr·(m′/c₁/(√(v′/c₂) + ε) + λ·p). " +
@@ -46,7 +46,7 @@ func optimizerRows() []Row {
 		NoGrad: "an optimizer step is not part of a loss",
 		Flops:  stepFlops(15),
 	}, {
-		Op: AdamW8, Name: "adamw8", Family: FamilyOptimizer, Infer: inferAdamW8, Tol: rounding, Steps: 5,
+		Op: AdamW8, Name: "adamw8", Infer: inferAdamW8, Tol: rounding, Steps: 5,
 		Doc: "AdamW8 is adamw with moments in 8 bits (Dettmers, Lewis, Shleifer, Zettlemoyer: 8-bit Optimizers via Block-wise Quantization, ICLR 2022). Sources: the settings of adamw, " +
 			"each f32[], then all p, all g, all codes of m, all scales of m, all codes of r, all scales of r. Values: all p′, then codes and scales of m′ and r′. r is the root of v, " +
 			"which the step divides by: its numbers span half as many decades. p and g have one float dtype but f64. Codes are u8[b 256] and scales f32[b 1] for a p of up to 256·b elements: " +

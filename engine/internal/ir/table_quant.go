@@ -67,16 +67,12 @@ func quantRows() []Row {
 		"of the scales' shape, or a table f32 [2^bits]. Attr.Shape is [K N], Attr.Ints are bits (4 or 8), group and form; ir.Quant says what lies where."
 	const noGrad = "codes are integers, and the scales are not trained"
 	return []Row{
-		{
-			Op: Dequantize, Name: "dequantize", Family: FamilyMatMul, Infer: inferDequantize, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
+		{Op: Dequantize, Name: "dequantize", Infer: inferDequantize, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
 			Doc: "Dequantize is the weight w[k n] = scale·(code − zero), scale·code + minimum or scale·table[code] of a quantised matrix, as [K N], or [N K] with Flags Transposed, in Attr.DType. " + layout +
-				" As the right-hand side of a MatMul or the w of a LoRALinear it is not written to memory: the product reads the codes, and its gradient for the other side reads them again.",
-		},
-		{
-			Op: DequantizeTake, Name: "dequantize_take", Family: FamilyIndex, Infer: inferDequantizeTake, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
+				" As the right-hand side of a MatMul or the w of a LoRALinear it is not written to memory: the product reads the codes, and its gradient for the other side reads them again."},
+		{Op: DequantizeTake, Name: "dequantize_take", Family: FamilyIndex, Infer: inferDequantizeTake, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
 			Doc: "DequantizeTake takes columns of a quantised matrix [K N] by Src[0] (i64, any shape), as rows [… K]: an embedding whose matrix is the output layer's, too. " +
-				layout + " An index below 0 counts from the end; one outside of −N…N−1 is an error when it is evaluated.",
-		},
+				layout + " An index below 0 counts from the end; one outside of −N…N−1 is an error when it is evaluated."},
 	}
 }
 

@@ -9,28 +9,18 @@ import (
 // reduceRows fold over Attr.Axes, which stay with length 1.
 func reduceRows() []Row {
 	return []Row{
-		{
-			Op: Sum, Name: "sum", Family: FamilyReduce, Infer: inferReduce, Grad: gradSum, Flops: flopsOfSource(1), Tol: summation,
-			Doc: "Sum adds up over Attr.Axes; 0 for no elements; integers wrap. Narrow floats are added up in f32.",
-		},
-		{
-			Op: Prod, Name: "prod", Family: FamilyReduce, Infer: inferReduce, Grad: gradProd, Flops: flopsOfSource(1), Tol: summation,
-			Doc: "Prod multiplies over Attr.Axes; 1 for no elements; integers wrap. The gradient is right when elements are 0, too.",
-		},
-		{
-			Op: ReduceMax, Name: "reduce_max", Family: FamilyReduce, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
+		{Op: Sum, Name: "sum", Sources: 1, Infer: inferReduce, Grad: gradSum, Flops: flopsOfSource(1), Tol: summation,
+			Doc: "Sum adds up over Attr.Axes; 0 for no elements; integers wrap. Narrow floats are added up in f32."},
+		{Op: Prod, Name: "prod", Sources: 1, Infer: inferReduce, Grad: gradProd, Flops: flopsOfSource(1), Tol: summation,
+			Doc: "Prod multiplies over Attr.Axes; 1 for no elements; integers wrap. The gradient is right when elements are 0, too."},
+		{Op: ReduceMax, Name: "reduce_max", Sources: 1, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
 			Doc: "ReduceMax is the greatest element over Attr.Axes (any, for Bool); NaN if there is one. Elements that tie share the gradient evenly. " +
-				"An axis of length 0 is refused, but for Bool.",
-		},
-		{
-			Op: ReduceMin, Name: "reduce_min", Family: FamilyReduce, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
+				"An axis of length 0 is refused, but for Bool."},
+		{Op: ReduceMin, Name: "reduce_min", Sources: 1, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
 			Doc: "ReduceMin is the least element over Attr.Axes (all, for Bool); NaN if there is one. Elements that tie share the gradient evenly. " +
-				"An axis of length 0 is refused, but for Bool.",
-		},
-		{
-			Op: Mean, Name: "mean", Family: FamilyReduce, Infer: inferMean, Grad: gradMean, Flops: flopsOfSource(1), Tol: summation,
-			Doc: "Mean is the sum over Attr.Axes divided by the number of elements; NaN for none.",
-		},
+				"An axis of length 0 is refused, but for Bool."},
+		{Op: Mean, Name: "mean", Sources: 1, Infer: inferMean, Grad: gradMean, Flops: flopsOfSource(1), Tol: summation,
+			Doc: "Mean is the sum over Attr.Axes divided by the number of elements; NaN for none."},
 		{
 			Op: SumSquares, Name: "sum_squares", Family: FamilyOptimizer, Infer: inferSumSquares, Grad: gradSumSquares, Tol: summation,
 			Doc: "SumSquares adds up the squares of all elements of all its sources, in f32 (f64 for f64): the square of the global norm in one launch.",
@@ -48,27 +38,18 @@ func reduceRows() []Row {
 // scanRows go along one axis, Attr.Axis.
 func scanRows() []Row {
 	return []Row{
-		{
-			Op: ArgMax, Name: "arg_max", Family: FamilyIndex, Infer: inferArg, Flops: flopsOfSource(1), Tol: exact,
+		{Op: ArgMax, Name: "arg_max", Sources: 1, Infer: inferArg, Flops: flopsOfSource(1), Tol: exact,
 			Doc:    "ArgMax is the index of the greatest element along Attr.Axis, which stays with length 1; i64. The first one wins a tie; NaN beats every number.",
-			NoGrad: "its result is an index",
-		},
-		{
-			Op: ArgMin, Name: "arg_min", Family: FamilyIndex, Infer: inferArg, Flops: flopsOfSource(1), Tol: exact,
+			NoGrad: "its result is an index"},
+		{Op: ArgMin, Name: "arg_min", Sources: 1, Infer: inferArg, Flops: flopsOfSource(1), Tol: exact,
 			Doc:    "ArgMin is the index of the least element along Attr.Axis, which stays with length 1; i64. The first one wins a tie; NaN beats every number.",
-			NoGrad: "its result is an index",
-		},
-		{
-			Op: CumSum, Name: "cum_sum", Family: FamilyIndex, Infer: inferCumSum, Grad: gradCumSum, Flops: flops(1), Tol: summation,
-			Doc: "CumSum is the running sum along Attr.Axis; from the end with Flags Reverse, without the element itself with Flags Exclusive.",
-		},
+			NoGrad: "its result is an index"},
+		{Op: CumSum, Name: "cum_sum", Sources: 1, Infer: inferCumSum, Grad: gradCumSum, Flops: flops(1), Tol: summation,
+			Doc: "CumSum is the running sum along Attr.Axis; from the end with Flags Reverse, without the element itself with Flags Exclusive."},
 	}
 }
 
 func inferReduce(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	s := n.Src[0]
 	if !number(s.DType) {
 		return got(n, "numbers")
@@ -89,9 +70,6 @@ func keepAxes(n, s *Node) error {
 }
 
 func inferExtreme(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	s := n.Src[0]
 	if err := keepAxes(n, s); err != nil {
 		return err
@@ -126,9 +104,6 @@ func inferSumSquares(n *Node) error {
 }
 
 func inferArg(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	s := n.Src[0]
 	if err := axis(n, s); err != nil {
 		return err

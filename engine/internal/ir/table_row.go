@@ -8,71 +8,48 @@ import (
 
 func softmaxRows() []Row {
 	return []Row{
-		{
-			Op: Softmax, Name: "softmax", Family: FamilyRow, Infer: inferRow, Grad: gradByResult(SoftmaxGrad), Flops: flops(13), Tol: functions,
-			Doc: "Softmax is exp(x − max)/Σ exp(x − max) along the last axis. A row that is all -Inf gives NaN.",
-		},
-		{
-			Op: SoftmaxGrad, Name: "softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Grad: gradSoftmaxGrad, Flops: flops(4), Tol: summation,
-			Doc: "SoftmaxGrad is y·(dy − Σ y·dy) along the last axis, from y = Softmax(x) and dy.",
-		},
-		{
-			Op: LogSoftmax, Name: "log_softmax", Family: FamilyRow, Infer: inferRow, Grad: gradByResult(LogSoftmaxGrad), Flops: flops(13), Tol: functions,
-			Doc: "LogSoftmax is x − max − ln Σ exp(x − max) along the last axis.",
-		},
-		{
-			Op: LogSoftmaxGrad, Name: "log_softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Grad: gradLogSoftmaxGrad, Flops: flops(13), Tol: summation,
-			Doc: "LogSoftmaxGrad is dy − exp(y)·Σ dy along the last axis, from y = LogSoftmax(x) and dy.",
-		},
+		{Op: Softmax, Name: "softmax", Sources: 1, Infer: inferRow, Grad: gradByResult(SoftmaxGrad), Flops: flops(13), Tol: functions,
+			Doc: "Softmax is exp(x − max)/Σ exp(x − max) along the last axis. A row that is all -Inf gives NaN."},
+		{Op: SoftmaxGrad, Name: "softmax_grad", Sources: 2, Infer: inferRowGrad, Grad: gradSoftmaxGrad, Flops: flops(4), Tol: summation,
+			Doc: "SoftmaxGrad is y·(dy − Σ y·dy) along the last axis, from y = Softmax(x) and dy."},
+		{Op: LogSoftmax, Name: "log_softmax", Sources: 1, Infer: inferRow, Grad: gradByResult(LogSoftmaxGrad), Flops: flops(13), Tol: functions,
+			Doc: "LogSoftmax is x − max − ln Σ exp(x − max) along the last axis."},
+		{Op: LogSoftmaxGrad, Name: "log_softmax_grad", Sources: 2, Infer: inferRowGrad, Grad: gradLogSoftmaxGrad, Flops: flops(13), Tol: summation,
+			Doc: "LogSoftmaxGrad is dy − exp(y)·Σ dy along the last axis, from y = LogSoftmax(x) and dy."},
 	}
 }
 
 func normRows() []Row {
 	return []Row{
-		{
-			Op: LayerNorm, Name: "layer_norm", Family: FamilyRow, Infer: inferLayerNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
+		{Op: LayerNorm, Name: "layer_norm", Sources: 3, Infer: inferLayerNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
 			Doc: "LayerNorm is (x − mean)/√(variance + eps)·weight + bias along the last axis, of length D: weight [D], bias [D], eps = Attr.Float; " +
-				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016). Weight and bias may be f32 beside an x of f16 or bf16.",
-		},
-		{
-			Op: LayerNormGrad, Name: "layer_norm_grad", Family: FamilyRow, Infer: inferLayerNormGrad, Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
+				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016). Weight and bias may be f32 beside an x of f16 or bf16."},
+		{Op: LayerNormGrad, Name: "layer_norm_grad", Sources: 3, Infer: inferLayerNormGrad, Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
 			Doc: "LayerNormGrad gives dx, dweight and dbias from x, weight and dy: with x̂ the normalised row, r = 1/√(variance + eps) and g = dy·weight, " +
-				"dx = r·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy.",
-		},
-		{
-			Op: RMSNorm, Name: "rms_norm", Family: FamilyRow, Infer: inferRMSNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
+				"dx = r·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy."},
+		{Op: RMSNorm, Name: "rms_norm", Sources: 2, Infer: inferRMSNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
 			Doc: "RMSNorm is x/√(mean(x²) + eps)·weight along the last axis, of length D: weight [D], eps = Attr.Float " +
-				"(Zhang, Sennrich: Root mean square layer normalization, 2019). The weight may be f32 beside an x of f16 or bf16.",
-		},
-		{
-			Op: RMSNormGrad, Name: "rms_norm_grad", Family: FamilyRow, Infer: inferRMSNormGrad, Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
+				"(Zhang, Sennrich: Root mean square layer normalization, 2019). The weight may be f32 beside an x of f16 or bf16."},
+		{Op: RMSNormGrad, Name: "rms_norm_grad", Sources: 3, Infer: inferRMSNormGrad, Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
 			Doc: "RMSNormGrad gives dx and dweight from x, weight and dy: with r = 1/√(mean(x²) + eps), x̂ = x·r and g = dy·weight, " +
-				"dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂.",
-		},
+				"dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂."},
 	}
 }
 
 func lossRows() []Row {
 	return []Row{
-		{
-			Op: CrossEntropy, Name: "cross_entropy", Family: FamilyRow, Infer: inferCrossEntropy, Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
+		{Op: CrossEntropy, Name: "cross_entropy", Sources: 2, Infer: inferCrossEntropy, Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
 			Doc: "CrossEntropy gives, for logits [N V] and targets i64[N], the loss [N] and the logsumexp [N], in f32 (f64 for f64): " +
 				"loss = lse − (1−s)·x[target] − s·mean(x), with the label smoothing s = Attr.Float. " +
-				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error.",
-		},
-		{
-			Op: CrossEntropyGrad, Name: "cross_entropy_grad", Family: FamilyRow, Infer: inferCrossEntropyGrad, Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
+				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error."},
+		{Op: CrossEntropyGrad, Name: "cross_entropy_grad", Sources: 4, Infer: inferCrossEntropyGrad, Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
 			Doc: "CrossEntropyGrad gives the gradient of the logits from logits, targets, logsumexp and the gradient dloss [N]: " +
-				"dloss·(softmax(x) − (1−s)·onehot(target) − s/V), and 0 in rows that are ignored.",
-		},
+				"dloss·(softmax(x) − (1−s)·onehot(target) − s/V), and 0 in rows that are ignored."},
 	}
 }
 
 // inferRow is for ops that map rows to rows: x of rank 1 or more.
 func inferRow(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	return rowsOf(n, n.Src[0])
 }
 
@@ -88,9 +65,6 @@ func rowsOf(n, x *Node) error {
 }
 
 func inferRowGrad(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	y, dy := n.Src[0], n.Src[1]
 	if y.DType != dy.DType || !slices.Equal(y.Shape, dy.Shape) {
 		return got(n, "the result and its gradient, of one type")
@@ -110,9 +84,6 @@ func weights(n, x *Node, list ...*Node) error {
 }
 
 func inferLayerNorm(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	if err := rowsOf(n, n.Src[0]); err != nil {
 		return err
 	}
@@ -120,9 +91,6 @@ func inferLayerNorm(n *Node) error {
 }
 
 func inferRMSNorm(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	if err := rowsOf(n, n.Src[0]); err != nil {
 		return err
 	}
@@ -131,9 +99,6 @@ func inferRMSNorm(n *Node) error {
 
 // inferNormGrad checks x, weight and dy.
 func inferNormGrad(n *Node) error {
-	if err := count(n, 3); err != nil {
-		return err
-	}
 	x, dy := n.Src[0], n.Src[2]
 	if err := rowsOf(n, x); err != nil {
 		return err
@@ -175,9 +140,6 @@ func classes(n *Node) error {
 }
 
 func inferCrossEntropy(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	if err := classes(n); err != nil {
 		return err
 	}
@@ -187,9 +149,6 @@ func inferCrossEntropy(n *Node) error {
 }
 
 func inferCrossEntropyGrad(n *Node) error {
-	if err := count(n, 4); err != nil {
-		return err
-	}
 	if err := classes(n); err != nil {
 		return err
 	}

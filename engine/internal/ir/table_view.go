@@ -4,34 +4,19 @@ import "slices"
 
 func viewRows() []Row {
 	return []Row{
-		{
-			Op: Reshape, Name: "reshape", Family: FamilyView, Infer: inferReshape, Grad: gradReshape, Flops: free,
-			Doc: "Reshape gives the elements, in C order, the shape Attr.Shape of the same size. It copies only when no strides can say it.",
-		},
-		{
-			Op: Permute, Name: "permute", Family: FamilyView, Infer: inferPermute, Grad: gradPermute, Flops: free,
-			Doc: "Permute reorders the axes: axis i of the result is axis Attr.Axes[i] of the source.",
-		},
-		{
-			Op: Expand, Name: "expand", Family: FamilyView, Infer: inferExpand, Grad: gradExpand, Flops: free,
-			Doc: "Expand repeats axes of length 1 to the lengths of Attr.Shape and adds missing axes in front (NumPy's broadcast_to).",
-		},
-		{
-			Op: Slice, Name: "slice", Family: FamilyView, Infer: inferSlice, Grad: gradSlice, Flops: free,
+		{Op: Reshape, Name: "reshape", Sources: 1, Infer: inferReshape, Grad: gradReshape, Flops: free,
+			Doc: "Reshape gives the elements, in C order, the shape Attr.Shape of the same size. It copies only when no strides can say it."},
+		{Op: Permute, Name: "permute", Sources: 1, Infer: inferPermute, Grad: gradPermute, Flops: free,
+			Doc: "Permute reorders the axes: axis i of the result is axis Attr.Axes[i] of the source."},
+		{Op: Expand, Name: "expand", Sources: 1, Infer: inferExpand, Grad: gradExpand, Flops: free,
+			Doc: "Expand repeats axes of length 1 to the lengths of Attr.Shape and adds missing axes in front (NumPy's broadcast_to)."},
+		{Op: Slice, Name: "slice", Sources: 1, Infer: inferSlice, Grad: gradSlice, Flops: free,
 			Doc: "Slice keeps, of each axis i, the elements start, start+step, … before stop: Attr.Ints[3i:3i+3]. A negative step walks back; " +
-				"then stop is -1 to include element 0.",
-		},
+				"then stop is -1 to include element 0."},
+		{Op: Flip, Name: "flip", Sources: 1, Infer: inferFlip, Grad: gradFlip, Flops: free, Doc: "Flip reverses the axes Attr.Axes."},
+		{Op: Detach, Name: "detach", Sources: 1, Infer: asFirst, Flops: free, Doc: "Detach is the same tensor, but no gradient passes.", NoGrad: "it is there to stop gradients"},
 		{
-			Op: Flip, Name: "flip", Family: FamilyView, Infer: inferFlip, Grad: gradFlip, Flops: free,
-			Doc: "Flip reverses the axes Attr.Axes.",
-		},
-		{
-			Op: Detach, Name: "detach", Family: FamilyView, Infer: inferDetach, Flops: free,
-			Doc:    "Detach is the same tensor, but no gradient passes.",
-			NoGrad: "it is there to stop gradients",
-		},
-		{
-			Op: Checkpoint, Name: "checkpoint", Family: FamilyView, Infer: inferCheckpoint, Flops: free,
+			Op: Checkpoint, Name: "checkpoint", Sources: 2, Infer: asFirst, Flops: free,
 			Doc: "Checkpoint is Src[0]. Its gradient computes what lies between Src[1] and Src[0] again, so that the forward pass need not " +
 				"keep it (Chen et al. 2016, Training deep nets with sublinear memory cost).",
 			Grad: func(_ *Node, dy []*Node) []*Node { return []*Node{dy[0], nil} }, // the walk backwards has a way of its own
@@ -40,9 +25,6 @@ func viewRows() []Row {
 }
 
 func inferReshape(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	n.DType, n.Shape = n.Src[0].DType, n.Attr.Shape
 	if err := checkShape(n.Shape); err != nil {
 		return wrong(n, "%v", err)
@@ -54,9 +36,6 @@ func inferReshape(n *Node) error {
 }
 
 func inferPermute(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	s := n.Src[0]
 	ok := len(n.Attr.Axes) == len(s.Shape)
 	for i := range s.Shape { // ranks are small, and many nodes are transposes
@@ -73,9 +52,6 @@ func inferPermute(n *Node) error {
 }
 
 func inferExpand(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	s := n.Src[0]
 	n.DType, n.Shape = s.DType, n.Attr.Shape
 	front := len(n.Shape) - len(s.Shape)
@@ -91,9 +67,6 @@ func inferExpand(n *Node) error {
 }
 
 func inferSlice(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	s, ints := n.Src[0], n.Attr.Ints
 	if len(ints) != 3*len(s.Shape) {
 		return got(n, "start, stop and step for each axis (not %v)", ints)
@@ -112,24 +85,7 @@ func inferSlice(n *Node) error {
 }
 
 func inferFlip(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
 	if err := axes(n, n.Src[0]); err != nil {
-		return err
-	}
-	return as(n, n.Src[0])
-}
-
-func inferDetach(n *Node) error {
-	if err := count(n, 1); err != nil {
-		return err
-	}
-	return as(n, n.Src[0])
-}
-
-func inferCheckpoint(n *Node) error {
-	if err := count(n, 2); err != nil {
 		return err
 	}
 	return as(n, n.Src[0])
@@ -137,26 +93,17 @@ func inferCheckpoint(n *Node) error {
 
 func copyRows() []Row {
 	return []Row{
-		{
-			Op: Pad, Name: "pad", Family: FamilyCopy, Infer: inferPad, Grad: gradPad, Flops: free,
-			Doc: "Pad puts Attr.Ints[2i] elements before and Attr.Ints[2i+1] after along each axis i; their value is Src[1], of shape [].",
-		},
-		{
-			Op: Concat, Name: "concat", Family: FamilyCopy, Infer: inferConcat, Grad: gradConcat, Flops: free,
-			Doc: "Concat puts tensors of one dtype side by side along Attr.Axis; their other axes are equal.",
-		},
-		{
-			Op: Again, Name: "again", Family: FamilyCopy, Infer: inferCheckpoint, Flops: free,
+		{Op: Pad, Name: "pad", Sources: 2, Infer: inferPad, Grad: gradPad, Flops: free,
+			Doc: "Pad puts Attr.Ints[2i] elements before and Attr.Ints[2i+1] after along each axis i; their value is Src[1], of shape []."},
+		{Op: Concat, Name: "concat", Infer: inferConcat, Grad: gradConcat, Flops: free,
+			Doc: "Concat puts tensors of one dtype side by side along Attr.Axis; their other axes are equal."},
+		{Op: Again, Name: "again", Sources: 2, Infer: asFirst, Flops: free,
 			Doc:  "Again is a copy of Src[0] that is made when Src[1] is there: where a checkpoint's computation begins again.",
-			Grad: func(_ *Node, dy []*Node) []*Node { return []*Node{dy[0], nil} },
-		},
+			Grad: func(_ *Node, dy []*Node) []*Node { return []*Node{dy[0], nil} }},
 	}
 }
 
 func inferPad(n *Node) error {
-	if err := count(n, 2); err != nil {
-		return err
-	}
 	s, v := n.Src[0], n.Src[1]
 	if v.DType != s.DType || len(v.Shape) != 0 {
 		return got(n, "a value of %v[]", s.DType)

@@ -17,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/shaders"
 )
@@ -357,7 +358,7 @@ func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := backend.Cmd{Kernel: k, Scalars: []ir.Scalar{{F: 0.75}}}
+	cmd := submit.Cmd{Kernel: k, Scalars: []ir.Scalar{{F: 0.75}}}
 	for _, b := range data {
 		buf, err := exact.Alloc(len(b))
 		if err == nil {
@@ -368,7 +369,7 @@ func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 		}
 		cmd.Bufs = append(cmd.Bufs, backend.Slice{Buf: buf})
 	}
-	if err := backend.Submit(context.Background(), exact, []backend.Cmd{cmd}, nil); err != nil {
+	if err := submit.Run(context.Background(), exact, []submit.Cmd{cmd}, nil); err != nil {
 		t.Fatalf("%s: %v", tr.name, err)
 	}
 	for i, b := range cmd.Bufs {

@@ -21,8 +21,8 @@ const adamWStream = 64 << 20
 
 // An adamWTensor is one parameter with what belongs to it.
 type adamWTensor struct {
-	values   perWorker // p, g
-	states   perWorker // m, v, and w if there are masters: apart, since numbers of f32 beside such that are converted are copied
+	values   *perWorker // p, g
+	states   *perWorker // m, v, and w if there are masters: apart, since numbers of f32 beside such that are converted are copied
 	outs     [4]*backend.Output
 	stream   [4]bool    // which of them go past the caches
 	round    vec.ID     // to the parameter's type and back; only with masters
@@ -34,15 +34,16 @@ type adamWTensor struct {
 const adamWSpare = 6 * adamWRun
 
 // compileAdamW steps all tensors of an optimizer in one launch.
-func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	if in.Outs[0].DType == dtype.F64 {
-		return compileAdamWOf(g, in, dtype.F64, vec.Doubles())
+func compileAdamW(c *standalone) func(*launch) {
+	if c.in.Outs[0].DType == dtype.F64 {
+		return compileAdamWOf(c, dtype.F64, vec.Doubles())
 	}
-	return compileAdamWOf(g, in, dtype.F32, vec.Floats())
+	return compileAdamWOf(c, dtype.F32, vec.Floats())
 }
 
 // compileAdamWOf computes in T, which is the type of register.
-func compileAdamWOf[T vec.Float](g *backend.Group, in *backend.Inst, register dtype.Type, runs *vec.Runs[T]) (func(*launch), error) {
+func compileAdamWOf[T vec.Float](c *standalone, register dtype.Type, runs *vec.Runs[T]) func(*launch) {
+	g, in := c.g, c.in
 	lists := ir.StepLists(in.Op, in.Attr.Flags)
 	count := len(in.Outs) / lists
 	tensors := make([]adamWTensor, count)
@@ -56,13 +57,7 @@ func compileAdamWOf[T vec.Float](g *backend.Group, in *backend.Inst, register dt
 			s := &specs[min(part/2, 1)]
 			s.Outs = append(s.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: register})
 		}
-		for i, to := range []*perWorker{&tensors[t].values, &tensors[t].states} {
-			p, err := tile.Compile(specs[i])
-			if err != nil {
-				return nil, err
-			}
-			*to = perWorker{prog: p, reserve: adamWRun}
-		}
+		tensors[t].values, tensors[t].states = c.program(specs[0], adamWRun), c.program(specs[1], adamWRun)
 		if in.Attr.Flags&ir.Masters != 0 {
 			tensors[t].round, tensors[t].stepped = roundings[in.Outs[t].DType], 3
 		}
@@ -77,16 +72,6 @@ func compileAdamWOf[T vec.Float](g *backend.Group, in *backend.Inst, register dt
 	}
 	return func(l *launch) {
 		step := adamWStep[T](l, g, in)
-		for t := range tensors {
-			tensors[t].values.bind(l)
-			tensors[t].states.bind(l)
-		}
-		defer func() {
-			for t := range tensors {
-				tensors[t].values.release()
-				tensors[t].states.release()
-			}
-		}()
 		spare := elements[T](l.scratch.bytes(register.Size() * adamWSpare * l.pool.Threads()))
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
 			for _, p := range pieces[lo:hi] {
@@ -95,7 +80,7 @@ func compileAdamWOf[T vec.Float](g *backend.Group, in *backend.Inst, register dt
 				}
 			}
 		})
-	}, nil
+	}
 }
 
 // adamWStep reads the settings. It is nil for a step that is not to be made.

@@ -16,8 +16,8 @@ import (
 // stepped and encoded while it is in the first-level cache.
 type adamW8Tensor struct {
 	n        int
-	states   perWorker   // p and g, as f32
-	masters  perWorker   // w, if there are some: see adamWTensor
+	states   *perWorker  // p and g, as f32
+	masters  *perWorker  // w, if there are some: see adamWTensor
 	moments  [4]*operand // codes and scales of m, codes and scales of r
 	p, w     *backend.Output
 	round    vec.ID // of the masters: see adamWTensor
@@ -25,7 +25,8 @@ type adamW8Tensor struct {
 }
 
 // compileAdamW8 steps all tensors of an optimizer in one launch.
-func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+func compileAdamW8(c *standalone) func(*launch) {
+	g, in := c.g, c.in
 	lists := ir.StepLists(in.Op, in.Attr.Flags)
 	count := len(in.Outs) / lists
 	tensors := make([]adamW8Tensor, count)
@@ -38,25 +39,15 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		for part := range 2 {
 			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+n], DType: dtype.F32})
 		}
-		p, err := tile.Compile(spec)
-		if err != nil {
-			return nil, err
-		}
-		t.states = perWorker{prog: p, reserve: adamWRun}
+		t.states = c.program(spec, adamWRun)
 		if in.Attr.Flags&ir.Masters != 0 {
 			spec.Outs = []tile.Out{{Value: in.Args[ir.AdamWSettings+6*count+n], DType: dtype.F32}}
-			if p, err = tile.Compile(spec); err != nil {
-				return nil, err
-			}
-			t.masters = perWorker{prog: p, reserve: adamWRun}
+			t.masters = c.program(spec, adamWRun)
 			t.w, t.round = outputOf(g, 5*count+n), roundings[in.Outs[n].DType]
 		}
 		for part := range t.moments {
 			typ := in.Outs[(1+part)*count+n]
-			o, err := newOperand(g, in.Args[ir.AdamWSettings+(2+part)*count+n], typ.Shape, typ.DType)
-			if err != nil {
-				return nil, err
-			}
+			o := c.operand(ir.AdamWSettings+(2+part)*count+n, typ.Shape, typ.DType)
 			t.moments[part], t.replaced[part] = o.reserve(adamWRun), outputOf(g, (1+part)*count+n)
 		}
 		for start := 0; start < t.n; start += chunk {
@@ -65,14 +56,6 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}
 	return func(l *launch) {
 		step := adamWStep[float32](l, g, in)
-		for t := range tensors {
-			tensors[t].bind(l)
-		}
-		defer func() {
-			for t := range tensors {
-				tensors[t].release()
-			}
-		}()
 		spare := make([]eightSpare, l.pool.Threads())
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
 			for _, p := range pieces[lo:hi] {
@@ -81,22 +64,6 @@ func compileAdamW8(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				}
 			}
 		})
-	}, nil
-}
-
-func (t *adamW8Tensor) bind(l *launch) {
-	t.states.bind(l)
-	t.masters.bind(l)
-	for _, o := range t.moments {
-		o.bind(l)
-	}
-}
-
-func (t *adamW8Tensor) release() {
-	t.states.release()
-	t.masters.release()
-	for _, o := range t.moments {
-		o.release()
 	}
 }
 
@@ -127,7 +94,7 @@ func (t *adamW8Tensor) step(l *launch, worker int, s *vec.AdamWStep[float32], sp
 		}
 	}
 	p, w := x[0], unsafe.Pointer(nil)
-	if t.masters.prog != nil {
+	if t.masters != nil {
 		w = t.masters.at(worker).Fetch(start, n)[0]
 	}
 	if s == nil {

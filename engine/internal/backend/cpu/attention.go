@@ -54,48 +54,38 @@ func across(s micro.Source) micro.Source {
 	return s
 }
 
-func compileAttention(g *backend.Group, ls *listing) (func(*launch), error) {
-	in := &g.Insts[0]
-	shape := func(i int) []int { return shapeOf(g, in.Args[i]) }
-	q, k, v := shape(0), shape(1), shape(2)
+func compileAttention(c *standalone) func(*launch) {
+	in, q, k, v := c.in, c.shape(0), c.shape(1), c.shape(2)
 	h := heads{
 		b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3],
 		scale: float32(in.Attr.Float), causal: in.Attr.Flags&ir.Causal != 0, Sight: ir.SightOf(&in.Attr),
-		q: newTensor4(g, in.Args[0]), k: newTensor4(g, in.Args[1]), v: newTensor4(g, in.Args[2]),
+		q: newTensor4(c.input(0)), k: newTensor4(c.input(1)), v: newTensor4(c.input(2)),
 	}
-	double := dtypeOf(g, in.Args[0]) == dtype.F64
+	double := c.dtype(0) == dtype.F64
 	mask := 3
 	if in.Op == ir.AttentionGrad {
 		mask = 6
 	}
 	if len(in.Args) > mask {
-		i, _ := in.Args[mask].Input()
 		t := dtype.F32
-		switch h.boolMask = g.Inputs[i].DType == dtype.Bool; {
+		switch h.boolMask = c.dtype(mask) == dtype.Bool; {
 		case h.boolMask:
 			t = dtype.Bool
 		case double:
 			t = dtype.F64
 		}
-		o, err := newOperand(g, in.Args[mask], []int{h.b, h.hq, h.tq, h.tk}, t)
-		if err != nil {
-			return nil, err
-		}
-		h.mask = o.reserve(keyBlock)
+		h.mask = c.operand(mask, []int{h.b, h.hq, h.tq, h.tk}, t).reserve(keyBlock)
 	}
-	ls.loops(compileAttention)
-	if double {
-		return newDoubleAttention(g, h)
+	switch {
+	case double:
+		return newDoubleAttention(c, h)
+	case in.Op == ir.AttentionGrad:
+		return newAttentionGrad(c, h)
 	}
-	if in.Op == ir.AttentionGrad {
-		return newAttentionGrad(g, h)
-	}
-	return newAttention(g, h).run, nil
+	return newAttention(c, h)
 }
 
-func newTensor4(g *backend.Group, r backend.Ref) tensor4 {
-	i, _ := r.Input()
-	in := &g.Inputs[i]
+func newTensor4(in *backend.Input) tensor4 {
 	t := tensor4{buf: in.Buf, elem: elemOf(in.DType), offset: in.Layout.Offset}
 	copy(t.stride[:], in.Layout.Stride)
 	for axis, n := range in.Layout.Shape {
@@ -162,25 +152,6 @@ var hidden = func() (r [keyBlock]float32) {
 	}
 	return r
 }()
-
-// bind prepares the mask and the pages for a launch; release lets go of them.
-func (h *heads) bind(l *launch) {
-	if h.mask != nil {
-		h.mask.bind(l)
-	}
-	if h.paged != nil {
-		h.paged.bind(l)
-	}
-}
-
-func (h *heads) release() {
-	if h.mask != nil {
-		h.mask.release()
-	}
-	if h.paged != nil {
-		h.paged.release()
-	}
-}
 
 // A packing is keys or values of all heads, packed block by block.
 type packing struct {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // BenchmarkAttention runs 14 query heads of 64 over 2 key heads, causal, as in a model of half a billion
@@ -36,7 +36,7 @@ func BenchmarkAttention(b *testing.B) {
 				for b.Loop() {
 					peak = max(peak, multiplyAddRate(dev))
 					start := time.Now()
-					if err := backend.Submit(context.Background(), dev, []backend.Cmd{cmd}, nil); err != nil {
+					if err := submit.Run(context.Background(), dev, []submit.Cmd{cmd}, nil); err != nil {
 						b.Fatal(err)
 					}
 					best = min(best, time.Since(start))

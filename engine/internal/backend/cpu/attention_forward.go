@@ -17,8 +17,8 @@ type attention struct {
 	scratch  int // elements of a worker's memory
 }
 
-func newAttention(g *backend.Group, h heads) *attention {
-	a := &attention{heads: h, out: outputOf(g, 0), lse: outputOf(g, 1), kernel: gemm.Kernel(queryBlock)}
+func newAttention(c *standalone, h heads) func(*launch) {
+	a := &attention{heads: h, out: c.output(0), lse: c.output(1), kernel: gemm.Kernel(queryBlock)}
 	a.few = h.tq <= gemm.Few && h.k.stride[3] == 1 && h.v.stride[3] == 1
 	if a.few {
 		a.group = 1
@@ -29,7 +29,7 @@ func newAttention(g *backend.Group, h heads) *attention {
 	} else {
 		a.scratch = a.blockScratch()
 	}
-	return a
+	return a.run
 }
 
 // divisorBelow is the largest divisor of n that is at most limit, or 1.
@@ -53,8 +53,6 @@ func (a *attention) run(l *launch) {
 	if heads*blocks == 0 {
 		return
 	}
-	a.bind(l)
-	defer a.release()
 	if a.few {
 		a.runFew(l, heads)
 		return

@@ -41,25 +41,11 @@ const (
 // gradSizes are the lengths of a worker's scratch memory.
 type gradSizes struct{ query, do, queryRight, doRight, square, left, dq, rows, steep, all int }
 
-func newAttentionGrad(g *backend.Group, h heads) (func(*launch), error) {
-	in := &g.Insts[0]
-	a := &attentionGrad{heads: h, do: newTensor4(g, in.Args[5]), dq: outputOf(g, 0), dk: outputOf(g, 1), dv: outputOf(g, 2)}
-	for _, o := range []struct {
-		operand **operand
-		arg     int
-		shape   []int
-		fetched int
-	}{
-		{&a.outRows, 3, []int{h.b, h.hq, h.tq, h.dv}, h.dv},
-		{&a.lse, 4, []int{h.b, h.hq, h.tq}, gradQueries},
-		{&a.doRows, 5, []int{h.b, h.hq, h.tq, h.dv}, h.dv},
-	} {
-		read, err := newOperand(g, in.Args[o.arg], o.shape, dtype.F32)
-		if err != nil {
-			return nil, err
-		}
-		*o.operand = read.reserve(o.fetched)
-	}
+func newAttentionGrad(c *standalone, h heads) func(*launch) {
+	a := &attentionGrad{heads: h, do: newTensor4(c.input(5)), dq: c.output(0), dk: c.output(1), dv: c.output(2)}
+	a.outRows = c.operand(3, []int{h.b, h.hq, h.tq, h.dv}, dtype.F32).reserve(h.dv)
+	a.lse = c.operand(4, []int{h.b, h.hq, h.tq}, dtype.F32).reserve(gradQueries)
+	a.doRows = c.operand(5, []int{h.b, h.hq, h.tq, h.dv}, dtype.F32).reserve(h.dv)
 	a.keys = newPacking(&a.k, h.tk, h.d, true)
 	a.values = newPacking(&a.v, h.tk, h.dv, true)
 	a.features = newPacking(&a.k, h.tk, h.d, false)
@@ -77,22 +63,7 @@ func newAttentionGrad(g *backend.Group, h heads) (func(*launch), error) {
 	}
 	s.all = s.query + s.do + s.queryRight + s.doRight + 2*s.square + s.left + s.dq + s.rows + s.steep
 	a.sizes = s
-	return a.run, nil
-}
-
-// bindAll binds all operands to a launch; releaseAll lets go of its memory.
-func (a *attentionGrad) bindAll(l *launch) {
-	a.bind(l)
-	for _, o := range []*operand{a.outRows, a.lse, a.doRows} {
-		o.bind(l)
-	}
-}
-
-func (a *attentionGrad) releaseAll() {
-	a.release()
-	for _, o := range []*operand{a.outRows, a.lse, a.doRows} {
-		o.release()
-	}
+	return a.run
 }
 
 // A gradLaunch is one run.
@@ -125,8 +96,6 @@ func (a *attentionGrad) run(l *launch) {
 	if heads == 0 {
 		return
 	}
-	a.bindAll(l)
-	defer a.releaseAll()
 	if a.launch == nil {
 		a.launch = a.newLaunch()
 	}

@@ -22,32 +22,22 @@ type paging struct {
 }
 
 // compilePaged compiles a PagedAttention.
-func compilePaged(g *backend.Group, ls *listing) (func(*launch), error) {
-	in := &g.Insts[0]
-	shape := func(i int) []int { return shapeOf(g, in.Args[i]) }
-	q, k, v, pages := shape(0), shape(1), shape(2), shape(3)
-	p := &paging{page: in.Attr.Ints[0], slots: k[1], pages: pages[1]}
+func compilePaged(c *standalone) func(*launch) {
+	in, q, k, v, pages := c.in, c.shape(0), c.shape(1), c.shape(2), c.shape(3)
+	p := &paging{page: in.Attr.Ints[0], slots: k[1], pages: pages[1], table: c.index(3), last: c.index(4)}
 	h := heads{
 		b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * p.page, dv: v[2], scale: float32(in.Attr.Float), Sight: ir.SightOf(&in.Attr), paged: p,
-		q: newTensor4(g, in.Args[0]), k: newSlots(g, in.Args[1]), v: newSlots(g, in.Args[2]),
+		q: newTensor4(c.input(0)), k: newSlots(c.input(1)), v: newSlots(c.input(2)),
 	}
-	var err error
-	if p.table, err = newOperand(g, in.Args[3], pages, dtype.I64); err != nil {
-		return nil, err
+	for i := range in.Args[5:] {
+		p.scales[i] = c.input(5 + i)
 	}
-	if p.last, err = newOperand(g, in.Args[4], shape(4), dtype.I64); err != nil {
-		return nil, err
-	}
-	for i, r := range in.Args[5:] {
-		p.scales[i] = inputOf(g, r)
-	}
-	ls.loops(compilePaged)
-	return newAttention(g, h).run, nil
+	c.bound = append(c.bound, p)
+	return newAttention(c, h)
 }
 
 // newSlots is the tensor of an input [head slot feature], which is that of all batches.
-func newSlots(g *backend.Group, r backend.Ref) tensor4 {
-	in := inputOf(g, r)
+func newSlots(in *backend.Input) tensor4 {
 	t := tensor4{buf: in.Buf, offset: in.Layout.Offset, codes: in.DType == dtype.I8}
 	if !t.codes {
 		t.elem = elemOf(in.DType)
@@ -69,11 +59,7 @@ func (p *paging) bind(l *launch) {
 	}
 }
 
-func (p *paging) release() {
-	p.table.release()
-	p.last.release()
-	p.at, p.until = nil, nil
-}
+func (p *paging) release() { p.at, p.until = nil, nil }
 
 // longest is how many keys the last of tq queries of any batch sees.
 func (p *paging) longest(tq int) int {

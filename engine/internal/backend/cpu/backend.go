@@ -189,12 +189,6 @@ func compilerOf(g *backend.Group) func(*backend.Group, *listing) (func(*launch),
 		}
 		return compileMatMul
 	}
-	switch g.Insts[0].Op {
-	case ir.Attention, ir.AttentionGrad:
-		return compileAttention
-	case ir.PagedAttention:
-		return compilePaged
-	}
 	return compileSingle
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // product is the group of one product [m k]·[k n].
@@ -23,7 +24,7 @@ func TestSubmitEndsWhenItsContextDoes(t *testing.T) {
 	b := New(2)
 	defer b.Close()
 	// Minutes of work, one launch after the other and within each.
-	cmds := make([]backend.Cmd, 1000)
+	cmds := make([]submit.Cmd, 1000)
 	big := product(900, 900, 900).command(t, b)
 	for i := range cmds {
 		cmds[i] = big
@@ -51,7 +52,7 @@ func TestSubmitEndsWhenItsContextDoes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := c.make()
 			defer cancel()
-			if err := backend.Submit(ctx, b, cmds, nil); !errors.Is(err, c.want) {
+			if err := submit.Run(ctx, b, cmds, nil); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
@@ -64,7 +65,7 @@ func TestSubmitTimesEachCommand(t *testing.T) {
 	defer b.Close()
 	cmd := product(64, 64, 64).command(t, b)
 	times := make([]time.Duration, 3)
-	if err := backend.Submit(context.Background(), b, []backend.Cmd{cmd, cmd, cmd}, times); err != nil {
+	if err := submit.Run(context.Background(), b, []submit.Cmd{cmd, cmd, cmd}, times); err != nil {
 		t.Fatal(err)
 	}
 	for i, d := range times {
@@ -86,9 +87,9 @@ func TestLaunchesReuseTheirMemory(t *testing.T) {
 		{"many rows", product(200, 256, 256)},
 		{"attention", attentionCase{b: 1, hq: 4, hk: 2, tq: 100, tk: 100, d: 16, dv: 16, causal: true}.forward(dtype.F32, 1)},
 	} {
-		cmds := []backend.Cmd{c.group.command(t, b)}
+		cmds := []submit.Cmd{c.group.command(t, b)}
 		n := testing.AllocsPerRun(20, func() {
-			if err := backend.Submit(context.Background(), b, cmds, nil); err != nil {
+			if err := submit.Run(context.Background(), b, cmds, nil); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // bench launches a group over and over, and reports the best time of a launch, GB/s of its inputs and
@@ -39,7 +40,7 @@ func (b *builder) launcher(t testing.TB, be backend.Backend) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmds := []backend.Cmd{{Kernel: k, Scalars: b.scalars}}
+	cmds := []submit.Cmd{{Kernel: k, Scalars: b.scalars}}
 	for i, n := range b.sizes {
 		buf, err := be.Alloc(n)
 		if err != nil {
@@ -53,7 +54,7 @@ func (b *builder) launcher(t testing.TB, be backend.Backend) func() {
 		cmds[0].Bufs = append(cmds[0].Bufs, backend.Slice{Buf: buf})
 	}
 	return func() {
-		if err := backend.Submit(context.Background(), be, cmds, nil); err != nil {
+		if err := submit.Run(context.Background(), be, cmds, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -71,45 +71,33 @@ type convolver interface {
 }
 
 // compileConv compiles conv, conv_transpose and conv_weight.
-func compileConv(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shapes := [2][]int{operandShape(g, in.Args[0]), operandShape(g, in.Args[1])}
-	var c *convolution
+func compileConv(c *standalone) func(*launch) {
+	in, register := c.in, tile.Register(c.in.DType)
+	var w *convolution
 	switch in.Op {
 	case ir.Conv:
-		c = newConvolution(in, shapes[0], shapes[1], in.Shape)
+		w = newConvolution(in, c.shape(0), c.shape(1), in.Shape)
 	case ir.ConvTranspose:
-		c = newConvolution(in, in.Shape, shapes[1], shapes[0])
+		w = newConvolution(in, in.Shape, c.shape(1), c.shape(0))
 	default:
-		c = newConvolution(in, shapes[0], in.Shape, shapes[1])
+		w = newConvolution(in, c.shape(0), in.Shape, c.shape(1))
 	}
-	register := tile.Register(in.DType)
-	var operands [2]*operand
-	for i := range operands {
-		var err error
-		if operands[i], err = newOperand(g, in.Args[i], shapes[i], register); err != nil {
-			return nil, err
-		}
-	}
-	out, n := g.Outputs[0], elementsOf(in.Shape)
-	how := c.convolver(register)
+	x, y := c.operand(0, c.shape(0), register), c.operand(1, c.shape(1), register)
+	out, n := c.g.Outputs[0], elementsOf(in.Shape)
+	how := w.convolver(register)
 	return func(l *launch) {
 		if n == 0 {
 			return
 		}
-		a, b := operands[0].all(l), operands[1].all(l)
-		defer operands[0].release()
-		defer operands[1].release()
-		to := l.pointer(out.Buf)
+		a, b := x.all(l), y.all(l)
 		if out.DType == register {
-			how.run(l, a, b, to)
+			how.run(l, a, b, l.pointer(out.Buf))
 			return
 		}
 		wide := unsafe.Pointer(unsafe.SliceData(l.scratch.floats(n)))
 		how.run(l, a, b, wide)
-		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
-			narrowTo(out.DType, unsafe.Add(to, lo*out.DType.Size()), unsafe.Add(wide, 4*lo), hi-lo)
-		})
-	}, nil
+		l.narrowAll(&out, wide, n)
+	}
 }
 
 // fewChannels is the number of rows of a product up to which a convolution is computed row by row: a

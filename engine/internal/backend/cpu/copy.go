@@ -3,23 +3,14 @@ package cpu
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 )
 
 // compilePad fills the result and copies the operand's rows into it.
-func compilePad(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	source := inputOf(g, in.Args[0])
-	x, err := newOperand(g, in.Args[0], source.Layout.Shape, source.DType)
-	if err != nil {
-		return nil, err
-	}
-	value, err := newOperand(g, in.Args[1], in.Shape, source.DType)
-	if err != nil {
-		return nil, err
-	}
-	n, size, out := elementsOf(in.Shape), source.DType.Size(), g.Outputs[0].Buf
-	shape := source.Layout.Shape
+func compilePad(c *standalone) func(*launch) {
+	in, shape := c.in, c.shape(0)
+	x, value := c.operand(0, shape, c.dtype(0)), c.operand(1, in.Shape, c.dtype(0))
+	size, out := c.dtype(0).Size(), c.g.Outputs[0].Buf
 	width, rows := 1, 1
 	if len(shape) > 0 {
 		width = shape[len(shape)-1]
@@ -27,12 +18,8 @@ func compilePad(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}
 	place := padPlaces(in.Shape, shape, in.Attr.Ints)
 	return func(l *launch) {
-		x.bind(l)
-		value.bind(l)
-		defer x.release()
-		defer value.release()
 		to := l.pointer(out)
-		l.pool.Range(n, mapGrain, func(worker, lo, hi int) { value.copyTo(worker, unsafe.Add(to, lo*size), lo, hi-lo) })
+		value.copyAll(l, to)
 		if width == 0 {
 			return
 		}
@@ -41,7 +28,7 @@ func compilePad(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				x.copyTo(worker, unsafe.Add(to, place(row)*size), row*width, width)
 			}
 		})
-	}, nil
+	}
 }
 
 // padPlaces returns where a row of the operand starts in the result.
@@ -64,34 +51,30 @@ func padPlaces(padded, shape, ints []int) func(row int) int {
 }
 
 // compileConcat copies each operand's part of each outer index.
-func compileConcat(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+func compileConcat(c *standalone) func(*launch) {
+	in := c.in
 	axis, size := in.Attr.Axis, in.DType.Size()
 	outer, length, inner := around(in.Shape, axis)
 	var parts []*operand
 	var starts, runs []int // in elements of the result, for each operand
 	start := 0
-	for _, a := range in.Args {
-		shape := inputOf(g, a).Layout.Shape
+	for i := range in.Args {
+		shape := c.shape(i)
 		if len(shape) == 0 { // one number stands for a part of one element along the axis
 			shape = append([]int(nil), in.Shape...)
 			shape[axis] = 1
 		}
-		x, err := newOperand(g, a, shape, in.DType)
-		if err != nil {
-			return nil, err
-		}
 		run := shape[axis] * inner
-		parts, starts, runs = append(parts, x), append(starts, start), append(runs, run)
+		parts, starts, runs = append(parts, c.operand(i, shape, in.DType)), append(starts, start), append(runs, run)
 		start += run
 	}
-	out := g.Outputs[0].Buf
+	out := c.g.Outputs[0].Buf
 	return func(l *launch) {
 		to := l.pointer(out)
 		for p, x := range parts {
 			if outer*runs[p] == 0 {
 				continue
 			}
-			x.bind(l)
 			pieces := (runs[p] + mapGrain - 1) / mapGrain // of the run of one outer index
 			l.pool.Range(outer*pieces, max(1, mapGrain/runs[p]), func(worker, lo, hi int) {
 				for c := lo; c < hi; c++ {
@@ -101,30 +84,20 @@ func compileConcat(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 					x.copyTo(worker, unsafe.Add(to, at*size), o*runs[p]+first, last-first)
 				}
 			})
-			x.release()
 		}
-	}, nil
+	}
 }
 
 // compileAgain copies its first operand.
-func compileAgain(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	x, err := newOperand(g, in.Args[0], in.Shape, in.DType)
-	if err != nil {
-		return nil, err
-	}
-	n, size, out := elementsOf(in.Shape), in.DType.Size(), g.Outputs[0].Buf
-	return func(l *launch) {
-		x.bind(l)
-		defer x.release()
-		to := l.pointer(out)
-		l.pool.Range(n, mapGrain, func(worker, lo, hi int) { x.copyTo(worker, unsafe.Add(to, lo*size), lo, hi-lo) })
-	}, nil
+func compileAgain(c *standalone) func(*launch) {
+	x, out := c.operand(0, c.in.Shape, c.in.DType), c.g.Outputs[0].Buf
+	return func(l *launch) { x.copyAll(l, l.pointer(out)) }
 }
 
 // compileIota writes indices along an axis.
-func compileIota(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	_, length, inner := around(in.Shape, in.Attr.Axis)
-	n, out, t := elementsOf(in.Shape), g.Outputs[0].Buf, in.DType
+func compileIota(c *standalone) func(*launch) {
+	_, length, inner := around(c.in.Shape, c.in.Attr.Axis)
+	n, out, t := elementsOf(c.in.Shape), c.g.Outputs[0].Buf, c.in.DType
 	return func(l *launch) {
 		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
 			to := l.pointer(out)
@@ -141,7 +114,7 @@ func compileIota(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				narrowTo(t, unsafe.Add(to, lo*t.Size()), unsafe.Pointer(&few), m)
 			}
 		})
-	}, nil
+	}
 }
 
 func countTo[T tile.Number](p unsafe.Pointer, lo, hi, length, inner int) {

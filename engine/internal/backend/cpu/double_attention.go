@@ -24,41 +24,27 @@ type doubleHead struct {
 	steep   []float64 // with a cap: how steeply each follows the one without
 }
 
-func newDoubleAttention(g *backend.Group, h heads) (func(*launch), error) {
-	in := &g.Insts[0]
-	a := &doubleAttention{heads: h, scale: in.Attr.Float}
-	inputs := 3
-	if in.Op == ir.AttentionGrad {
-		inputs = 6
+func newDoubleAttention(c *standalone, h heads) func(*launch) {
+	a := &doubleAttention{heads: h, scale: c.in.Attr.Float}
+	inputs, run := 3, a.run
+	if c.in.Op == ir.AttentionGrad {
+		inputs, run = 6, a.runGrad
 	}
-	for _, r := range in.Args[:inputs] {
-		o, err := newOperand(g, r, operandShape(g, r), dtype.F64)
-		if err != nil {
-			return nil, err
-		}
-		a.operands = append(a.operands, o)
+	for i := range inputs {
+		a.operands = append(a.operands, c.operand(i, c.shape(i), dtype.F64))
 	}
-	for i := range in.Outs {
-		a.outs = append(a.outs, outputOf(g, i))
+	for i := range c.in.Outs {
+		a.outs = append(a.outs, c.output(i))
 	}
-	if in.Op == ir.AttentionGrad {
-		return a.runGrad, nil
-	}
-	return a.run, nil
+	return run
 }
 
-// inputs binds the operands and returns their elements.
-func (a *doubleAttention) inputs(l *launch) (x [][]float64, release func()) {
-	a.bind(l)
+// inputs returns the operands' elements.
+func (a *doubleAttention) inputs(l *launch) (x [][]float64) {
 	for _, o := range a.operands {
 		x = append(x, doubles(o.all(l), o.n))
 	}
-	return x, func() {
-		a.release()
-		for _, o := range a.operands {
-			o.release()
-		}
-	}
+	return x
 }
 
 // output returns where a result is stored, or scratch memory if no output is that result.
@@ -139,8 +125,7 @@ func addScaled(y []float64, f float64, x []float64) {
 }
 
 func (a *doubleAttention) run(l *launch) {
-	x, release := a.inputs(l)
-	defer release()
+	x := a.inputs(l)
 	rows := a.b * a.hq * a.tq
 	out, lse := a.output(l, 0, rows*a.dv), a.output(l, 1, rows)
 	room := 2 * a.tk
@@ -167,8 +152,7 @@ func (a *doubleAttention) run(l *launch) {
 // runGrad shares out the heads of keys: a worker goes through all queries that look at one, and adds to its
 // gradients.
 func (a *doubleAttention) runGrad(l *launch) {
-	x, release := a.inputs(l)
-	defer release()
+	x := a.inputs(l)
 	dq, dk := a.output(l, 0, a.operands[0].n), a.output(l, 1, a.operands[1].n)
 	dv := a.output(l, 2, a.operands[2].n)
 	room := 2 * a.tk

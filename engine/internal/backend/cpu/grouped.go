@@ -39,35 +39,23 @@ type packedRows struct {
 const mostGrouped = 256
 
 // compileGrouped compiles grouped_matmul and grouped_weight.
-func compileGrouped(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	p := &grouped{in: in, out: g.Outputs[0], sums: tile.Register(in.DType)}
-	x, y := operandShape(g, in.Args[0]), operandShape(g, in.Args[1])
-	list := in.Args[:1]
-	if in.Op == ir.GroupedMatMul {
-		p.w = inputOf(g, in.Args[1])
+func compileGrouped(c *standalone) func(*launch) {
+	p := &grouped{in: c.in, out: c.g.Outputs[0], sums: tile.Register(c.in.DType), index: c.index(2)}
+	x, y, rows := c.shape(0), c.shape(1), 1
+	if c.in.Op == ir.GroupedMatMul {
+		p.w = c.input(1)
 		p.groups, p.k, p.n = y[0], y[1], y[2]
 	} else {
-		list = in.Args[:2]
-		p.groups, p.k, p.n = in.Shape[0], x[1], y[1]
+		rows, p.groups, p.k, p.n = 2, c.in.Shape[0], x[1], y[1]
 	}
-	for _, r := range list {
-		shape, dt := operandShape(g, r), inputOf(g, r).DType
-		o, err := newOperand(g, r, shape, dt)
-		if err != nil {
-			return nil, err
-		}
-		p.rows = append(p.rows, packedRows{operand: o, dtype: dt, width: shape[1]})
+	for i := range rows {
+		p.rows = append(p.rows, packedRows{operand: c.operand(i, c.shape(i), c.dtype(i)), dtype: c.dtype(i), width: c.shape(i)[1]})
 	}
-	var err error
-	if p.index, err = indexOperand(g, in.Args[2]); err != nil {
-		return nil, err
-	}
-	return p.run, nil
+	return p.run
 }
 
 func (p *grouped) run(l *launch) {
 	index := p.index.indices(l)
-	defer p.index.release()
 	if !checkIndices(l, p.in.Op, 0, p.groups, index) || elementsOf(p.in.Shape) == 0 {
 		return
 	}
@@ -107,8 +95,6 @@ func (p *grouped) sort(index []int64) {
 }
 
 func (r *packedRows) pack(l *launch, order []int) {
-	r.bind(l)
-	defer r.release()
 	line := r.width * r.size
 	r.at = unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(len(order) * line)))
 	l.pool.Range(len(order), 1+mapGrain/max(1, r.width), func(worker, lo, hi int) {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // A builder makes a group and the memory that it runs on.
@@ -99,7 +100,7 @@ func (b *builder) run(be backend.Backend) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := backend.Cmd{Kernel: k, Scalars: b.scalars}
+	cmd := submit.Cmd{Kernel: k, Scalars: b.scalars}
 	for i, n := range b.sizes {
 		buf, err := be.Alloc(n)
 		if err != nil {
@@ -113,7 +114,7 @@ func (b *builder) run(be backend.Backend) ([][]byte, error) {
 		cmd.Bufs = append(cmd.Bufs, backend.Slice{Buf: buf})
 	}
 	for range 2 { // a kernel must work again
-		if err := backend.Submit(context.Background(), be, []backend.Cmd{cmd}, nil); err != nil {
+		if err := submit.Run(context.Background(), be, []submit.Cmd{cmd}, nil); err != nil {
 			return nil, err
 		}
 	}

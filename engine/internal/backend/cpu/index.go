@@ -3,7 +3,6 @@ package cpu
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -29,35 +28,21 @@ func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
 // fromStart is the place of a checked index: one below 0 counts from the end.
 func fromStart(i int64, length int) int { return int(i) + length&int(i>>63) }
 
-func indexOperand(g *backend.Group, r backend.Ref) (*operand, error) {
-	return newOperand(g, r, operandShape(g, r), dtype.I64)
-}
-
 // indices returns all elements of an index operand.
 func (o *operand) indices(l *launch) []int64 { return unsafe.Slice((*int64)(o.all(l)), o.n) }
 
 // compileGather copies whole slices: r[o, n…, i] = x[o, index[n…], i].
-func compileGather(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shape := operandShape(g, in.Args[0])
-	outer, length, inner := around(shape, in.Attr.Axis)
-	x, err := newOperand(g, in.Args[0], shape, in.DType)
-	if err != nil {
-		return nil, err
-	}
-	index, err := indexOperand(g, in.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	out, size := g.Outputs[0].Buf, in.DType.Size()
+func compileGather(c *standalone) func(*launch) {
+	in := c.in
+	outer, length, inner := around(c.shape(0), in.Attr.Axis)
+	x, index := c.operand(0, c.shape(0), in.DType), c.index(1)
+	out, size := c.g.Outputs[0].Buf, in.DType.Size()
 	op, axis := in.Op, in.Attr.Axis
 	return func(l *launch) {
 		ix := index.indices(l)
-		defer index.release()
 		if !checkIndices(l, op, axis, length, ix) || inner == 0 {
 			return
 		}
-		x.bind(l)
-		defer x.release()
 		to, from := l.pointer(out), x.states.at(0).View(0, 0, x.n)
 		l.pool.Range(outer*len(ix), max(1, mapGrain/inner), func(worker, lo, hi int) {
 			for c := lo; c < hi && from != nil && !l.pool.Stopped(); {
@@ -74,7 +59,7 @@ func compileGather(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				x.copyTo(worker, unsafe.Add(to, c*inner*size), (o*length+fromStart(ix[n], length))*inner, inner)
 			}
 		})
-	}, nil
+	}
 }
 
 // take copies the slices of some bytes that checked indices name.
@@ -97,34 +82,25 @@ func take(size int, to, from unsafe.Pointer, index []int64, length int) {
 }
 
 // compileGatherAlong picks one element for each index.
-func compileGatherAlong(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shape := operandShape(g, in.Args[0])
-	x, err := newOperand(g, in.Args[0], shape, in.DType)
-	if err != nil {
-		return nil, err
-	}
-	index, err := indexOperand(g, in.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	place := alongPlaces(shape, operandShape(g, in.Args[1]), in.Attr.Axis)
+func compileGatherAlong(c *standalone) func(*launch) {
+	in, shape := c.in, c.shape(0)
+	x, index := c.operand(0, shape, in.DType), c.index(1)
+	place := alongPlaces(shape, c.shape(1), in.Attr.Axis)
 	length := shape[in.Attr.Axis]
-	out, size := g.Outputs[0].Buf, in.DType.Size()
+	out, size := c.g.Outputs[0].Buf, in.DType.Size()
 	op, axis := in.Op, in.Attr.Axis
 	return func(l *launch) {
 		ix := index.indices(l)
-		defer index.release()
 		if !checkIndices(l, op, axis, length, ix) || len(ix) == 0 {
 			return
 		}
 		from, to := x.all(l), l.pointer(out)
-		defer x.release()
 		l.pool.Range(len(ix), mapGrain, func(_, lo, hi int) {
 			for n := lo; n < hi && !l.stopped(n); n++ {
 				copyElement(size, to, n, from, place(n, fromStart(ix[n], length)))
 			}
 		})
-	}, nil
+	}
 }
 
 // alongPlaces returns the linear index in shape of the element that position n of an index of shape points
@@ -171,40 +147,25 @@ func updatesShape(in *backend.Inst, index []int) []int {
 }
 
 // compileOverwrite copies the base, unless the result is to lie in its memory, and the updates over it.
-func compileOverwrite(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	base, err := newOperand(g, in.Args[0], in.Shape, in.DType)
-	if err != nil {
-		return nil, err
-	}
-	index, err := indexOperand(g, in.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	updates, err := newOperand(g, in.Args[2], updatesShape(in, operandShape(g, in.Args[1])), in.DType)
-	if err != nil {
-		return nil, err
-	}
+func compileOverwrite(c *standalone) func(*launch) {
+	in := c.in
+	base, index, updates := c.operand(0, in.Shape, in.DType), c.index(1), c.operand(2, updatesShape(in, c.shape(1)), in.DType)
 	outer, length, inner := around(in.Shape, in.Attr.Axis)
-	from, out, size := inputOf(g, in.Args[0]), g.Outputs[0].Buf, in.DType.Size()
+	from, out, size := c.input(0), c.g.Outputs[0].Buf, in.DType.Size()
 	return func(l *launch) {
 		ix := index.indices(l)
-		defer index.release()
 		if base.n == 0 || !checkIndices(l, in.Op, in.Attr.Axis, length, ix) {
 			return
 		}
 		to := l.pointer(out)
 		if from.Buf < 0 || unsafe.Add(l.pointer(from.Buf), from.Layout.Offset*size) != to {
-			base.bind(l)
-			defer base.release()
-			l.pool.Range(base.n, mapGrain, func(worker, lo, hi int) { base.copyTo(worker, unsafe.Add(to, lo*size), lo, hi-lo) })
+			base.copyAll(l, to)
 		}
-		updates.bind(l)
-		defer updates.release()
 		l.pool.Range(outer, 1+mapGrain/max(1, len(ix)*inner), func(worker, lo, hi int) {
 			for c := lo * len(ix); c < hi*len(ix); c++ {
 				at := c/len(ix)*length + fromStart(ix[c%len(ix)], length)
 				updates.copyTo(worker, unsafe.Add(to, at*inner*size), c*inner, inner)
 			}
 		})
-	}, nil
+	}
 }

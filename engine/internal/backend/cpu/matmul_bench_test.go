@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // loraGroup is x·W + s·(x·A)·B for weights n × n: one launch with two phases.
@@ -31,12 +32,12 @@ func BenchmarkLoRA(b *testing.B) {
 	for _, f := range []dtype.Type{dtype.F32, dtype.BF16} {
 		for _, rows := range []int{1, 8, 16, 128, 1024} {
 			b.Run(fmt.Sprintf("%v/%d rows", f, rows), func(b *testing.B) {
-				cmds := []backend.Cmd{loraGroup(f, rows, n, rank).command(b, dev)}
+				cmds := []submit.Cmd{loraGroup(f, rows, n, rank).command(b, dev)}
 				b.SetBytes(int64(f.Size() * (n*n + 2*n*rank)))
 				best := time.Duration(math.MaxInt64)
 				for b.Loop() {
 					start := time.Now()
-					if err := backend.Submit(context.Background(), dev, cmds, nil); err != nil {
+					if err := submit.Run(context.Background(), dev, cmds, nil); err != nil {
 						b.Fatal(err)
 					}
 					best = min(best, time.Since(start))

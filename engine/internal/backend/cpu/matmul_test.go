@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // A groupCase builds a group over random inputs. Buffers of inputs come first, then those of outputs.
@@ -68,13 +69,13 @@ func (c *groupCase) output(v backend.Ref, t dtype.Type, shape []int) {
 }
 
 // command compiles the group for b and gives it memory.
-func (c *groupCase) command(t testing.TB, b backend.Backend) backend.Cmd {
+func (c *groupCase) command(t testing.TB, b backend.Backend) submit.Cmd {
 	t.Helper()
 	k, err := b.Compile(&c.g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := backend.Cmd{Kernel: k}
+	cmd := submit.Cmd{Kernel: k}
 	for _, m := range c.mem {
 		buf, err := b.Alloc(len(m))
 		if err != nil {
@@ -98,7 +99,7 @@ func (c *groupCase) run(t testing.TB, b backend.Backend) [][]byte {
 	t.Helper()
 	cmd := c.command(t, b)
 	for range 2 { // a kernel is used again and again
-		if err := backend.Submit(context.Background(), b, []backend.Cmd{cmd}, nil); err != nil {
+		if err := submit.Run(context.Background(), b, []submit.Cmd{cmd}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

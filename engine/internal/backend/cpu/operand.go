@@ -60,7 +60,9 @@ func (o *operand) copyTo(worker int, p unsafe.Pointer, start, n int) {
 // all returns all elements: where they are, if they lie in one piece, else gathered by all threads into
 // scratch. It must be called outside of loops.
 func (o *operand) all(l *launch) unsafe.Pointer {
-	o.bind(l)
+	if o.states.launch != l {
+		o.bind(l)
+	}
 	if o.n == 0 {
 		return nil
 	}
@@ -68,8 +70,21 @@ func (o *operand) all(l *launch) unsafe.Pointer {
 		return p
 	}
 	p := unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(o.n * o.size)))
-	l.pool.Range(o.n, mapGrain, func(worker, lo, hi int) { o.copyTo(worker, unsafe.Add(p, lo*o.size), lo, hi-lo) })
+	o.copyAll(l, p)
 	return p
+}
+
+// copyAll writes all elements to p. It must be called outside of loops.
+func (o *operand) copyAll(l *launch, p unsafe.Pointer) {
+	l.pool.Range(o.n, mapGrain, func(worker, lo, hi int) { o.copyTo(worker, unsafe.Add(p, lo*o.size), lo, hi-lo) })
+}
+
+// narrowAll stores n numbers, as they are computed, as those of an output.
+func (l *launch) narrowAll(out *backend.Output, from unsafe.Pointer, n int) {
+	to, size := l.pointer(out.Buf), tile.Register(out.DType).Size()
+	l.pool.Range(n, mapGrain, func(_, lo, hi int) {
+		narrowTo(out.DType, unsafe.Add(to, lo*out.DType.Size()), unsafe.Add(from, lo*size), hi-lo)
+	})
 }
 
 // numberOf returns a scalar operand: a number of the command, or one element of memory.

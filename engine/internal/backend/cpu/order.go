@@ -5,32 +5,24 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // compileArgBest finds the first position along an axis that no other beats; a NaN beats every number.
-func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shape := operandShape(g, in.Args[0])
-	register := tile.Register(dtypeOf(g, in.Args[0]))
-	outer, length, inner := around(shape, in.Attr.Axis)
-	x, err := newOperand(g, in.Args[0], shape, register)
-	if err != nil {
-		return nil, err
-	}
-	least := in.Op == ir.ArgMin
+func compileArgBest(c *standalone) func(*launch) {
+	register := tile.Register(c.dtype(0))
+	outer, length, inner := around(c.shape(0), c.in.Attr.Axis)
+	x, least := c.operand(0, c.shape(0), register), c.in.Op == ir.ArgMin
 	columns := min(inner, tile.Len)
 	rows := max(1, fetchLength/max(1, length)) // that are fetched at once
 	x.reserve(max(rows*length, columns))
-	out := g.Outputs[0].Buf
+	out := c.g.Outputs[0].Buf
 	return func(l *launch) {
 		if outer*inner == 0 {
 			return
 		}
-		x.bind(l)
-		defer x.release()
 		to := unsafe.Slice((*int64)(l.pointer(out)), outer*inner)
 		if inner == 1 {
 			l.pool.Range(outer, max(1, mapGrain/length), func(worker, lo, hi int) {
@@ -63,7 +55,7 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				}
 			}
 		})
-	}, nil
+	}
 }
 
 // argBest returns the position of a row's first best element, or any when the launch is to stop.
@@ -111,35 +103,23 @@ func orderKey(t dtype.Type, p unsafe.Pointer, i int, least bool) int64 {
 
 // compileTopK picks the k greatest of each row in order (the smallest with Reverse, NaN last); equal elements
 // keep their order.
-func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shape := operandShape(g, in.Args[0])
-	t := dtypeOf(g, in.Args[0])
+func compileTopK(c *standalone) func(*launch) {
+	shape, t := c.shape(0), c.dtype(0)
 	n := shape[len(shape)-1]
-	rows, k := elementsOf(shape[:len(shape)-1]), in.Attr.Index
+	rows, k := elementsOf(shape[:len(shape)-1]), c.in.Attr.Index
 	if k > 64 {
-		return compileSort(g, in)
+		run, err := compileSort(c.g, c.in)
+		c.failed(err)
+		return run
 	}
-	x, err := newOperand(g, in.Args[0], shape, t)
-	if err != nil {
-		return nil, err
-	}
-	compared, err := newOperand(g, in.Args[0], shape, tile.Register(t))
-	if err != nil {
-		return nil, err
-	}
-	x.reserve(n)
-	compared.reserve(n)
-	values, indices := outputOf(g, 0), outputOf(g, 1)
-	reverse := in.Attr.Flags&ir.Reverse != 0
+	x, compared := c.operand(0, shape, t).reserve(n), c.operand(0, shape, tile.Register(t)).reserve(n)
+	values, indices := c.output(0), c.output(1)
+	reverse := c.in.Attr.Flags&ir.Reverse != 0
 	var selections []selection
 	return func(l *launch) {
 		if rows*k == 0 {
 			return
 		}
-		x.bind(l)
-		compared.bind(l)
-		defer x.release()
-		defer compared.release()
 		for len(selections) < l.pool.Threads() {
 			selections = append(selections, selection{})
 		}
@@ -166,7 +146,7 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				}
 			}
 		})
-	}, nil
+	}
 }
 
 // A selection finds the few best elements of a row.

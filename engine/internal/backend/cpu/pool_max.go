@@ -9,30 +9,23 @@ import (
 )
 
 // compileMaxPool looks through the windows of one channel at a time.
-func compileMaxPool(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shape := operandShape(g, in.Args[0])
+func compileMaxPool(c *standalone) func(*launch) {
+	in, shape := c.in, c.shape(0)
 	kernel := []int{1, 1}
 	for _, w := range ir.WindowsOf(in.Attr) {
 		kernel = append(kernel, w.Kernel)
 	}
 	one := &backend.Inst{Op: in.Op, Attr: ir.Attr{Ints: in.Attr.Ints, Index: 1}}
-	c := newConvolution(one, shape, kernel, in.Outs[0].Shape)
-	t := dtypeOf(g, in.Args[0])
-	register := tile.Register(t)
-	x, err := newOperand(g, in.Args[0], shape, register)
-	if err != nil {
-		return nil, err
-	}
-	n, channels := c.y.size(), shape[0]*shape[1]
-	x.reserve(c.x.size())
-	values, places := outputOf(g, 0), outputOf(g, 1)
+	w := newConvolution(one, shape, kernel, in.Outs[0].Shape)
+	register := tile.Register(c.dtype(0))
+	x := c.operand(0, shape, register).reserve(w.x.size())
+	n, channels := w.y.size(), shape[0]*shape[1]
+	values, places := c.output(0), c.output(1)
 	best := loopsOf[register].maxPool
 	return func(l *launch) {
 		if channels*n == 0 {
 			return
 		}
-		x.bind(l)
-		defer x.release()
 		var at, wide []byte // of each worker, where a result is not stored as it is computed
 		size := register.Size()
 		if places == nil {
@@ -53,12 +46,12 @@ func compileMaxPool(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			} else {
 				index = unsafe.Add(l.pointer(places.Buf), 8*n*i)
 			}
-			best(l, c, x.fetch(worker, i*c.x.size(), c.x.size()), y, index)
+			best(l, w, x.fetch(worker, i*w.x.size(), w.x.size()), y, index)
 			if wide != nil && values != nil {
 				narrowTo(values.DType, unsafe.Add(l.pointer(values.Buf), values.DType.Size()*n*i), y, n)
 			}
 		})
-	}, nil
+	}
 }
 
 // maxPoolOf finds the greatest element of each window of one channel, and its place.

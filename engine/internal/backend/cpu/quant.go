@@ -64,16 +64,12 @@ func bindQuant(l *launch, q ir.Quant, at [3]place) *micro.Quant {
 const tileInputs = 64
 
 // compileDequantize writes a weight out: each chunk is one block of outputs.
-func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	at, err := quantParts(g, in.Args)
-	if err != nil {
-		return nil, err
-	}
-	q, out := ir.QuantOf(&in.Attr), g.Outputs[0].Buf
+func compileDequantize(c *standalone) func(*launch) {
+	at, err := quantParts(c.g, c.in.Args)
+	c.failed(err)
+	q, out := ir.QuantOf(&c.in.Attr), c.g.Outputs[0].Buf
 	if q.DType == dtype.F64 {
-		return func(l *launch) {
-			writeDoubles(l, q, bindQuant(l, q, at), l.pointer(out))
-		}, nil
+		return func(l *launch) { writeDoubles(l, q, bindQuant(l, q, at), l.pointer(out)) }
 	}
 	return func(l *launch) {
 		weight, to := bindQuant(l, q, at), l.pointer(out)
@@ -97,7 +93,7 @@ func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error
 				}
 			}
 		})
-	}, nil
+	}
 }
 
 // storeFloats rounds n numbers to a dtype and stores them from element at on.
@@ -106,20 +102,14 @@ func storeFloats(t dtype.Type, to unsafe.Pointer, at int, from *float32, n int) 
 }
 
 // compileDequantizeTake writes out the columns that an index names.
-func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	at, err := quantParts(g, in.Args[1:])
-	if err != nil {
-		return nil, err
-	}
-	index, err := indexOperand(g, in.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	q, out := ir.QuantOf(&in.Attr), g.Outputs[0].Buf
+func compileDequantizeTake(c *standalone) func(*launch) {
+	at, err := quantParts(c.g, c.in.Args[1:])
+	c.failed(err)
+	index, op := c.index(0), c.in.Op
+	q, out := ir.QuantOf(&c.in.Attr), c.g.Outputs[0].Buf
 	return func(l *launch) {
 		ix := index.indices(l)
-		defer index.release()
-		if !checkIndices(l, in.Op, 1, q.N, ix) {
+		if !checkIndices(l, op, 1, q.N, ix) {
 			return
 		}
 		weight, to := bindQuant(l, q, at), l.pointer(out)
@@ -137,7 +127,7 @@ func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), e
 				}
 			}
 		})
-	}, nil
+	}
 }
 
 // writeDoubles writes the whole weight out in float64.

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -13,10 +12,10 @@ import (
 
 // compileRandom fills elements 4b to 4b+3 from block b of Philox4x32-10 with key and counter from the
 // operands; see the op's row.
-func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	keyInput, counterInput := inputOf(g, in.Args[0]), inputOf(g, in.Args[1])
-	n, out := elementsOf(in.Shape), g.Outputs[0]
-	normal := in.Op == ir.RandNormal
+func compileRandom(c *standalone) func(*launch) {
+	keyInput, counterInput := c.input(0), c.input(1)
+	n, out := elementsOf(c.in.Shape), c.g.Outputs[0]
+	normal := c.in.Op == ir.RandNormal
 	size := out.DType.Size()
 	var tiles []*randomTile // by worker
 	return func(l *launch) {
@@ -40,7 +39,7 @@ func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				narrowTo(out.DType, unsafe.Add(to, first*size), unsafe.Pointer(&t.x), min(tile.Len, n-first))
 			}
 		})
-	}, nil
+	}
 }
 
 // A randomTile is where a worker makes random numbers.

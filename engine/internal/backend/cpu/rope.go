@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -59,41 +58,33 @@ func (a *angles[T]) row(position int64, spare []T) []T {
 }
 
 // compileRope turns each pair of a row by its position's angle, or back with Reverse.
-func compileRope(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	if in.DType == dtype.F64 {
-		return compileRopeOf[float64](g, in, turnPairs[float64])
+func compileRope(c *standalone) func(*launch) {
+	if c.in.DType == dtype.F64 {
+		return compileRopeOf[float64](c, turnPairs[float64])
 	}
-	return compileRopeOf[float32](g, in, turn)
+	return compileRopeOf[float32](c, turn)
 }
 
 // compileRopeOf computes in T.
-func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn func(dst, src unsafe.Pointer, cs []T, pairs int, interleaved, reverse bool)) (func(*launch), error) {
+func compileRopeOf[T float32 | float64](c *standalone, turn func(dst, src unsafe.Pointer, cs []T, pairs int, interleaved, reverse bool)) func(*launch) {
+	in := c.in
 	rank := len(in.Shape)
 	d, tokens := in.Shape[rank-1], in.Shape[rank-2]
 	rows := elementsOf(in.Shape[:rank-1])
 	register := tile.Register(in.DType)
-	x, err := newOperand(g, in.Args[0], in.Shape, register)
-	if err != nil {
-		return nil, err
-	}
-	x.reserve(d)
+	x := c.operand(0, in.Shape, register).reserve(d)
 	place := in.Shape[:rank-1]
-	if len(operandShape(g, in.Args[1])) <= 1 {
+	if len(c.shape(1)) <= 1 {
 		place = []int{tokens}
 	}
-	positions, err := newOperand(g, in.Args[1], place, dtype.I64)
-	if err != nil {
-		return nil, err
-	}
+	positions := c.operand(1, place, dtype.I64)
 	table := angles[T]{rates: ir.RopeRates(&in.Attr, d)}
 	var turns *operand // in place of the rates
 	if len(in.Args) > 2 {
-		if turns, err = newOperand(g, in.Args[2], []int{d / 2, 2}, dtype.F32); err != nil {
-			return nil, err
-		}
+		turns = c.operand(2, []int{d / 2, 2}, dtype.F32)
 	}
 	interleaved, reverse := in.Attr.Flags&ir.Interleaved != 0, in.Attr.Flags&ir.Reverse != 0
-	out := g.Outputs[0]
+	out := c.g.Outputs[0]
 	var now struct { // what the workers of a launch share
 		at    []int64
 		to    unsafe.Pointer
@@ -120,7 +111,6 @@ func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn
 			return
 		}
 		now.at = positions.indices(l)
-		defer positions.release()
 		highest := int64(-1)
 		for _, p := range now.at {
 			highest = max(highest, p)
@@ -128,17 +118,14 @@ func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn
 		changed := false
 		if turns != nil {
 			changed = table.change(unsafe.Slice((*float32)(turns.all(l)), turns.n))
-			turns.release()
 		}
 		if !changed { // rates that change with each token are not worth a table
 			table.extend(int(min(highest+1, maxAngles)))
 		}
-		x.bind(l)
-		defer x.release()
 		now.to, now.rooms = l.pointer(out.Buf), elements[T](l.scratch.bytes(2*d*register.Size()*l.pool.Threads()))
 		l.pool.Range(rows, max(1, mapGrain/d), turnRows)
 		now.at, now.to, now.rooms = nil, nil, nil
-	}, nil
+	}
 }
 
 // turn rotates a row's pairs; cs holds cosines and then sines.

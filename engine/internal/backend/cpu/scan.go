@@ -4,34 +4,28 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // compileCumSum adds up along an axis, a block of columns at a time; floating-point sums are kept in float64.
-func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	register := tile.Register(in.DType)
-	x, err := newOperand(g, in.Args[0], in.Shape, register)
-	if err != nil {
-		return nil, err
-	}
+func compileCumSum(c *standalone) func(*launch) {
+	in, register := c.in, tile.Register(c.in.DType)
+	x := c.operand(0, in.Shape, register)
 	outer, length, inner := around(in.Shape, in.Attr.Axis)
 	columns := min(inner, tile.Len)
 	x.reserve(columns)
 	if inner == 1 {
 		x.reserve(length)
 	}
-	out := g.Outputs[0]
+	out := c.g.Outputs[0]
 	var sums []carries // by worker
 	step := scan{reverse: in.Attr.Flags&ir.Reverse != 0, exclusive: in.Attr.Flags&ir.Exclusive != 0}
 	return func(l *launch) {
 		if outer*inner*length == 0 {
 			return
 		}
-		x.bind(l)
-		defer x.release()
 		sum := l.pointer(out.Buf)
 		if out.DType != register {
 			sum = unsafe.Pointer(unsafe.SliceData(l.scratch.floats(outer * length * inner)))
@@ -62,12 +56,9 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			}
 		})
 		if out.DType != register {
-			to := l.pointer(out.Buf)
-			l.pool.Range(outer*length*inner, mapGrain, func(_, lo, hi int) {
-				narrowTo(out.DType, unsafe.Add(to, lo*out.DType.Size()), unsafe.Add(sum, 4*lo), hi-lo)
-			})
+			l.narrowAll(&out, sum, outer*length*inner)
 		}
-	}, nil
+	}
 }
 
 // A scan says how sums run along an axis.
@@ -116,33 +107,21 @@ func scanRow[T tile.Number, S int64 | float64](s scan, carry []S, out unsafe.Poi
 
 // compileSumSquares adds the squares of all elements of all operands. Pieces do not depend on the number of
 // threads.
-func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+func compileSumSquares(c *standalone) func(*launch) {
 	type piece struct{ operand, start, n int }
 	var pieces []piece
 	var operands []*operand
-	for i, a := range in.Args {
-		shape := operandShape(g, a)
-		x, err := newOperand(g, a, shape, tile.Register(dtypeOf(g, a)))
-		if err != nil {
-			return nil, err
-		}
-		operands = append(operands, x.reserve(chunk))
+	for i := range c.in.Args {
+		shape := c.shape(i)
+		operands = append(operands, c.operand(i, shape, tile.Register(c.dtype(i))).reserve(chunk))
 		n := elementsOf(shape)
 		for start := 0; start < n; start += splitLength {
 			pieces = append(pieces, piece{i, start, min(splitLength, n-start)})
 		}
 	}
-	out := g.Outputs[0]
+	out := c.g.Outputs[0]
 	partial := make([]float64, len(pieces))
 	return func(l *launch) {
-		for _, x := range operands {
-			x.bind(l)
-		}
-		defer func() {
-			for _, x := range operands {
-				x.release()
-			}
-		}()
 		l.pool.Range(len(pieces), 1, func(worker, lo, hi int) {
 			for c := lo; c < hi; c++ {
 				p := pieces[c]
@@ -164,5 +143,5 @@ func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error
 			sum += s
 		}
 		loopsOf[out.DType].put(l.pointer(out.Buf), 0, ir.Scalar{F: sum})
-	}, nil
+	}
 }

@@ -26,23 +26,22 @@ type scatter struct {
 }
 
 // compileScatter compiles all scatters that leave their base as it is: every one but Overwrite.
-func compileScatter(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	s := &scatter{op: in.Op, axis: in.Attr.Axis, out: g.Outputs[0], register: tile.Register(in.DType)}
+func compileScatter(c *standalone) func(*launch) {
+	in := c.in
+	s := &scatter{op: in.Op, axis: in.Attr.Axis, out: c.g.Outputs[0], register: tile.Register(in.DType)}
 	s.outer, s.length, s.inner = around(in.Shape, in.Attr.Axis)
-	var err error
-	if s.base, err = newOperand(g, in.Args[0], in.Shape, s.register); err != nil {
-		return nil, err
-	}
-	shape := operandShape(g, in.Args[2])
+	s.base = c.operand(0, in.Shape, s.register)
+	shape := c.shape(2)
 	if len(shape) == 0 { // one number for all
-		shape = updatesShape(in, operandShape(g, in.Args[1]))
+		shape = updatesShape(in, c.shape(1))
 	}
-	if s.updates, err = newOperand(g, in.Args[2], shape, s.register); err != nil {
-		return nil, err
-	}
+	s.updates = c.operand(2, shape, s.register)
 	if s.slices = in.Op == ir.ScatterAdd; !s.slices {
 		s.count = shape[s.axis]
-		g, s.slices = oneForSlices(g, in.Args[1], s.axis)
+		c.g, s.slices = oneForSlices(c.g, in.Args[1], s.axis)
+	}
+	if s.slices {
+		s.updates.reserve(s.inner)
 	}
 	switch {
 	case in.Op == ir.ScatterWith:
@@ -52,8 +51,8 @@ func compileScatter(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	default:
 		s.combine = loopsOf[s.register].add
 	}
-	s.index, err = indexOperand(g, in.Args[1])
-	return s.run, err
+	s.index = c.index(1)
+	return s.run
 }
 
 // oneForSlices returns the group with the index only along its axis, if it is the same everywhere else.
@@ -76,18 +75,15 @@ func oneForSlices(g *backend.Group, index backend.Ref, axis int) (*backend.Group
 func (s *scatter) run(l *launch) {
 	n := s.outer * s.length * s.inner
 	ix := s.index.indices(l)
-	defer s.index.release()
 	if n == 0 || !checkIndices(l, s.op, s.axis, s.length, ix) {
 		return
 	}
-	s.base.bind(l)
-	defer s.base.release()
 	size, to := s.register.Size(), l.pointer(s.out.Buf)
 	result := to
 	if s.out.DType != s.register {
 		result = unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(n * size)))
 	}
-	l.pool.Range(n, mapGrain, func(worker, lo, hi int) { s.base.copyTo(worker, unsafe.Add(result, lo*size), lo, hi-lo) })
+	s.base.copyAll(l, result)
 	switch {
 	case len(ix) == 0 || s.updates.n == 0:
 	case s.slices:
@@ -96,17 +92,13 @@ func (s *scatter) run(l *launch) {
 		s.combineElements(l, result, ix)
 	}
 	if s.out.DType != s.register {
-		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
-			narrowTo(s.out.DType, unsafe.Add(to, lo*s.out.DType.Size()), unsafe.Add(result, lo*size), hi-lo)
-		})
+		l.narrowAll(&s.out, result, n)
 	}
 }
 
 // combineSlices gives each worker a range of the base's slices. The worker goes through all indices, so that
 // it combines each slice with its updates in the order of the indices.
 func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
-	s.updates.reserve(s.inner).bind(l)
-	defer s.updates.release()
 	ranges := min(s.length, 4*l.pool.Threads())
 	if s.updates.n < mapGrain {
 		ranges = 1
@@ -133,7 +125,6 @@ func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
 // of each column in their order.
 func (s *scatter) combineElements(l *launch, result unsafe.Pointer, ix []int64) {
 	x, size := s.updates.all(l), s.register.Size()
-	defer s.updates.release()
 	l.pool.Range(s.outer*s.inner, 1+mapGrain/s.count, func(_, lo, hi int) {
 		for lo < hi {
 			o, first := lo/s.inner, lo%s.inner

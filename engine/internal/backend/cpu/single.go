@@ -3,12 +3,67 @@ package cpu
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A compiler makes the function of a group of one instruction.
-type compiler func(g *backend.Group, in *backend.Inst) (func(*launch), error)
+type compiler func(c *standalone) func(*launch)
+
+// A standalone is an instruction that stands alone while it is compiled. What it binds, a launch finds bound
+// to its memory. Its first error ends it; what a compiler returns does not matter then.
+type standalone struct {
+	g     *backend.Group
+	in    *backend.Inst
+	bound []binder
+	err   error
+}
+
+// A binder refers to a launch's memory between bind and release.
+type binder interface {
+	bind(l *launch)
+	release()
+}
+
+// shape and dtype are those of operand i, input and output its input and where result i is stored, or nil.
+func (c *standalone) shape(i int) []int            { return operandShape(c.g, c.in.Args[i]) }
+func (c *standalone) dtype(i int) dtype.Type       { return dtypeOf(c.g, c.in.Args[i]) }
+func (c *standalone) input(i int) *backend.Input   { return inputOf(c.g, c.in.Args[i]) }
+func (c *standalone) output(i int) *backend.Output { return outputOf(c.g, i) }
+
+func (c *standalone) failed(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// operand is operand i, broadcast to a shape and converted to t: see newOperand.
+func (c *standalone) operand(i int, shape []int, t dtype.Type) *operand {
+	o, err := newOperand(c.g, c.in.Args[i], shape, t)
+	if err != nil {
+		c.failed(err)
+		return new(operand)
+	}
+	c.bound = append(c.bound, o)
+	return o
+}
+
+// index is operand i as indices.
+func (c *standalone) index(i int) *operand { return c.operand(i, c.shape(i), dtype.I64) }
+
+// program compiles elementwise work, of which workers fetch up to reserve elements at a time.
+func (c *standalone) program(spec tile.Spec, reserve int) *perWorker {
+	p, err := tile.Compile(spec)
+	w := &perWorker{prog: p, reserve: reserve}
+	if err != nil {
+		c.failed(err)
+		return w
+	}
+	c.bound = append(c.bound, w)
+	return w
+}
 
 // singles are the ops that stand alone in a group.
 var singles = map[ir.Op]compiler{
@@ -44,6 +99,10 @@ var singles = map[ir.Op]compiler{
 
 	ir.Dequantize:     compileDequantize,
 	ir.DequantizeTake: compileDequantizeTake,
+
+	ir.Attention:      compileAttention,
+	ir.AttentionGrad:  compileAttention,
+	ir.PagedAttention: compilePaged,
 }
 
 // compileSingle compiles a group whose one instruction stands alone, or several one after the other.
@@ -69,5 +128,20 @@ func compileSingle(g *backend.Group, ls *listing) (func(*launch), error) {
 		return nil, fmt.Errorf("%v: no kernel", in.Op)
 	}
 	ls.loops(compile)
-	return compile(g, in)
+	c := &standalone{g: g, in: in}
+	run := compile(c)
+	if c.err != nil || len(c.bound) == 0 {
+		return run, c.err
+	}
+	return func(l *launch) {
+		for _, b := range c.bound {
+			b.bind(l)
+		}
+		defer func() {
+			for _, b := range c.bound {
+				b.release()
+			}
+		}()
+		run(l)
+	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // backends returns backends with so many threads each that share processors.
@@ -71,7 +72,7 @@ func TestSessionsShareTheProcessors(t *testing.T) {
 				for range 3 {
 					sessions.Go(func() {
 						for range 30 {
-							if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernel}, {Kernel: kernel}}, nil); err != nil {
+							if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: kernel}, {Kernel: kernel}}, nil); err != nil {
 								t.Error(err)
 							}
 						}
@@ -112,17 +113,17 @@ func TestALongListLetsOthersIn(t *testing.T) {
 			waiting.Store(true)
 		}
 	})
-	cmds := []backend.Cmd{{Kernel: first}}
+	cmds := []submit.Cmd{{Kernel: first}}
 	for range 1 << 14 {
-		cmds = append(cmds, backend.Cmd{Kernel: rest})
+		cmds = append(cmds, submit.Cmd{Kernel: rest})
 	}
 	long.Go(func() {
-		if err := backend.Submit(t.Context(), b, cmds, make([]time.Duration, len(cmds))); err != nil {
+		if err := submit.Run(t.Context(), b, cmds, make([]time.Duration, len(cmds))); err != nil {
 			t.Error(err)
 		}
 	})
 	<-began
-	if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { close(small) })}}, nil); err != nil {
+	if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: kernelOf(0, func(*launch) { close(small) })}}, nil); err != nil {
 		t.Error(err)
 	}
 	long.Wait()
@@ -136,7 +137,7 @@ func TestWaitingForATurnIsInterrupted(t *testing.T) {
 	began, end := make(chan struct{}), make(chan struct{})
 	var first sync.WaitGroup
 	first.Go(func() {
-		if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: blocking(began, end)}}, nil); err != nil {
+		if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: blocking(began, end)}}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -144,13 +145,13 @@ func TestWaitingForATurnIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
 	never := kernelOf(time.Second, func(*launch) { t.Error("an interrupted list ran") })
-	if err := backend.Submit(ctx, b, []backend.Cmd{{Kernel: never}}, nil); !errors.Is(err, backend.ErrInterrupted) {
+	if err := submit.Run(ctx, b, []submit.Cmd{{Kernel: never}}, nil); !errors.Is(err, backend.ErrInterrupted) {
 		t.Errorf("got %v, want %v", err, backend.ErrInterrupted)
 	}
 	close(end)
 	first.Wait()
 	ran := false
-	if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { ran = true })}}, nil); err != nil || !ran {
+	if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: kernelOf(0, func(*launch) { ran = true })}}, nil); err != nil || !ran {
 		t.Errorf("afterwards: ran %v, %v", ran, err)
 	}
 }
@@ -163,7 +164,7 @@ func TestAPanicEndsTheTurn(t *testing.T) {
 				t.Error("the kernel's panic did not arrive")
 			}
 		}()
-		_ = backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { panic("bad kernel") })}}, nil)
+		_ = submit.Run(t.Context(), b, []submit.Cmd{{Kernel: kernelOf(0, func(*launch) { panic("bad kernel") })}}, nil)
 	}()
 	if q := b.turns.quick.Load(); q != idle {
 		t.Errorf("the turns are %d, want nobody's", q)
@@ -177,7 +178,7 @@ func TestShortListsRunSideBySide(t *testing.T) {
 	hold, end := make(chan struct{}), make(chan struct{})
 	var sessions sync.WaitGroup
 	sessions.Go(func() { // makes the turns shared
-		if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: blocking(hold, end)}}, nil); err != nil {
+		if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: blocking(hold, end)}}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -190,7 +191,7 @@ func TestShortListsRunSideBySide(t *testing.T) {
 	})
 	for range 2 {
 		sessions.Go(func() {
-			if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernel}}, nil); err != nil {
+			if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: kernel}}, nil); err != nil {
 				t.Error(err)
 			}
 		})

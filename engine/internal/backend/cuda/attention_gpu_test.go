@@ -16,6 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 var librariesOf = flag.String("libraries", "off", "what MCS_LIBRARIES is for benchmarks of attention")
@@ -85,14 +86,14 @@ func (a attended) flops() float64 {
 }
 
 // command compiles the group and gives it operands: a few thousand numbers, again and again.
-func (a attended) command(t testing.TB, b backend.Backend) backend.Cmd {
+func (a attended) command(t testing.TB, b backend.Backend) submit.Cmd {
 	t.Helper()
 	g, types := a.group()
 	k, err := b.Compile(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := backend.Cmd{Kernel: k}
+	cmd := submit.Cmd{Kernel: k}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, typ := range types {
 		var few []byte
@@ -235,9 +236,9 @@ func apart(dt dtype.Type, got, want []byte) float64 {
 }
 
 // runAndRead runs a command and reads its buffers from one on.
-func runAndRead(t *testing.T, b backend.Backend, cmd backend.Cmd, from int) (values [][]byte) {
+func runAndRead(t *testing.T, b backend.Backend, cmd submit.Cmd, from int) (values [][]byte) {
 	t.Helper()
-	if err := backend.Submit(t.Context(), b, []backend.Cmd{cmd}, nil); err != nil {
+	if err := submit.Run(t.Context(), b, []submit.Cmd{cmd}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range cmd.Bufs[from:] {
@@ -278,7 +279,7 @@ func BenchmarkAttentionOnGPU(b *testing.B) {
 	for _, a := range list {
 		b.Run(a.String(), func(b *testing.B) {
 			cmd := a.command(b, on)
-			best := fastest(b, on, slices.Repeat([]backend.Cmd{cmd}, runs))
+			best := fastest(b, on, slices.Repeat([]submit.Cmd{cmd}, runs))
 			if a.queries == 1 {
 				bytes := 2 * a.batch * a.heads / max(1, a.shared) * a.keys * a.d * a.dtype.Size()
 				b.ReportMetric(float64(bytes)/best.Seconds()/1e9, "GB/s")

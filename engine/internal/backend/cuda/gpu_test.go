@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 var number = flag.Int("gpu", 0, "which NVIDIA GPU the tests use")
@@ -73,11 +74,11 @@ func compile(t *testing.T, texts map[string]string) {
 const runs = 10
 
 // fastest is the shortest time that one of these commands takes by the device's clock.
-func fastest(b *testing.B, on backend.Backend, cmds []backend.Cmd) time.Duration {
+func fastest(b *testing.B, on backend.Backend, cmds []submit.Cmd) time.Duration {
 	times := make([]time.Duration, len(cmds))
 	best := time.Hour
 	for b.Loop() {
-		if err := backend.Submit(b.Context(), on, cmds, times); err != nil {
+		if err := submit.Run(b.Context(), on, cmds, times); err != nil {
 			b.Fatal(err)
 		}
 		best = min(best, slices.Min(times))

@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // withLibraries opens the GPU with MCS_LIBRARIES set. It skips the test where there is no cuBLASLt.
@@ -130,13 +131,13 @@ func (p multiply) group() *backend.Group {
 }
 
 // command compiles the product and gives it operands, the same ones on each backend.
-func (p multiply) command(t testing.TB, b backend.Backend) backend.Cmd {
+func (p multiply) command(t testing.TB, b backend.Backend) submit.Cmd {
 	t.Helper()
 	k, err := b.Compile(p.group())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := backend.Cmd{Kernel: k}
+	cmd := submit.Cmd{Kernel: k}
 	sizes := []int{p.m * p.k, p.k * p.n}
 	switch p.ending {
 	case "bias":
@@ -171,9 +172,9 @@ func (p multiply) command(t testing.TB, b backend.Backend) backend.Cmd {
 }
 
 // values runs the product and returns the result.
-func (p multiply) values(t testing.TB, b backend.Backend, cmd backend.Cmd) []float64 {
+func (p multiply) values(t testing.TB, b backend.Backend, cmd submit.Cmd) []float64 {
 	t.Helper()
-	if err := backend.Submit(t.Context(), b, []backend.Cmd{cmd}, nil); err != nil {
+	if err := submit.Run(t.Context(), b, []submit.Cmd{cmd}, nil); err != nil {
 		t.Fatal(err)
 	}
 	data := make([]byte, p.m*p.n*p.dtype.Size())
@@ -240,7 +241,7 @@ func BenchmarkProductsOnGPU(b *testing.B) {
 			b.Run(p.String()+"/"+name, func(b *testing.B) {
 				on := withLibraries(b, setting)
 				cmd := p.command(b, on)
-				best := fastest(b, on, slices.Repeat([]backend.Cmd{cmd}, runs))
+				best := fastest(b, on, slices.Repeat([]submit.Cmd{cmd}, runs))
 				b.ReportMetric(2*float64(p.m)*float64(p.k)*float64(p.n)/best.Seconds()/1e12, "TFLOP/s")
 				b.ReportMetric(float64(best.Nanoseconds())/1e3, "µs")
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // ownProducts opens the GPU without libraries.
@@ -135,12 +136,12 @@ func BenchmarkOwnProductsOnGPU(b *testing.B) {
 			}
 			defer k.Close()
 			var bufs []backend.Slice
-			cmds := make([]backend.Cmd, runs)
+			cmds := make([]submit.Cmd, runs)
 			for i := range cmds {
 				if i == 0 || p.bytes > 0 {
 					bufs = operands(b, on, p.group)
 				}
-				cmds[i] = backend.Cmd{Kernel: k, Bufs: bufs, Scalars: []ir.Scalar{{F: 2}}}
+				cmds[i] = submit.Cmd{Kernel: k, Bufs: bufs, Scalars: []ir.Scalar{{F: 2}}}
 			}
 			best := fastest(b, on, cmds)
 			if p.bytes > 0 {

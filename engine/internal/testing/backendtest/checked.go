@@ -9,6 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // A checked backend runs every launch on the reference too, on the same inputs, and compares the results. So
@@ -47,7 +48,7 @@ func (c *checked) Load(p *backend.Program) (backend.Loaded, error) { return chec
 
 func (c *checked) Run(ctx context.Context, p backend.Loaded, t *backend.Table, _ []time.Duration) error {
 	for _, l := range p.(checkedProgram).Launches {
-		cmd := backend.Cmd{Kernel: l.Kernel}
+		cmd := submit.Cmd{Kernel: l.Kernel}
 		for _, place := range l.Bufs {
 			cmd.Bufs = append(cmd.Bufs, t.At(place))
 		}
@@ -61,14 +62,14 @@ func (c *checked) Run(ctx context.Context, p backend.Loaded, t *backend.Table, _
 	return nil
 }
 
-func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
+func (c *checked) run(ctx context.Context, cmd submit.Cmd) error {
 	k := cmd.Kernel.(*checkedKernel)
 	mirror, err := c.mirror(cmd)
 	if err != nil {
 		return err
 	}
 	mirror.Kernel, cmd.Kernel = k.exact, k.Kernel
-	if err := backend.Submit(ctx, c.exact, []backend.Cmd{mirror}, nil); err != nil {
+	if err := submit.Run(ctx, c.exact, []submit.Cmd{mirror}, nil); err != nil {
 		return err
 	}
 	spread := make([]spread, len(k.group.Outputs))
@@ -82,7 +83,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 			return err
 		}
 	}
-	if err := backend.Submit(ctx, c.Backend, []backend.Cmd{cmd}, nil); err != nil {
+	if err := submit.Run(ctx, c.Backend, []submit.Cmd{cmd}, nil); err != nil {
 		return err
 	}
 	for i, o := range k.group.Outputs {
@@ -98,8 +99,8 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 }
 
 // disturbed runs a command on the disturbed reference, and adds the results to the spreads of its outputs.
-func (c *checked) disturbed(ctx context.Context, seed int, mirror backend.Cmd, g *backend.Group, all []spread) error {
-	if err := backend.Submit(ref.Disturbed(ctx, uint64(seed)), c.exact, []backend.Cmd{mirror}, nil); err != nil {
+func (c *checked) disturbed(ctx context.Context, seed int, mirror submit.Cmd, g *backend.Group, all []spread) error {
+	if err := submit.Run(ref.Disturbed(ctx, uint64(seed)), c.exact, []submit.Cmd{mirror}, nil); err != nil {
 		return err
 	}
 	for i, o := range g.Outputs {
@@ -113,8 +114,8 @@ func (c *checked) disturbed(ctx context.Context, seed int, mirror backend.Cmd, g
 }
 
 // mirror copies a command's memory to the reference.
-func (c *checked) mirror(cmd backend.Cmd) (backend.Cmd, error) {
-	m := backend.Cmd{Scalars: cmd.Scalars}
+func (c *checked) mirror(cmd submit.Cmd) (submit.Cmd, error) {
+	m := submit.Cmd{Scalars: cmd.Scalars}
 	for _, s := range cmd.Bufs {
 		host := make([]byte, s.Buf.Bytes()-s.Offset)
 		if err := c.Backend.Download(context.Background(), host, s.Buf, s.Offset); err != nil {
@@ -132,7 +133,7 @@ func (c *checked) mirror(cmd backend.Cmd) (backend.Cmd, error) {
 	return m, nil
 }
 
-func output(b backend.Backend, cmd backend.Cmd, o backend.Output) (Values, error) {
+func output(b backend.Backend, cmd submit.Cmd, o backend.Output) (Values, error) {
 	s := cmd.Bufs[o.Buf]
 	v := Values{DType: o.DType, Shape: o.Shape}
 	host := make([]byte, ir.Size(o.Shape)*o.DType.Size())

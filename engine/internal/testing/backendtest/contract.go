@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
 // contract checks the promises of the backend interface that are not about the results of kernels.
@@ -65,7 +66,7 @@ func (s *suite) memory(t *testing.T, b backend.Backend) {
 }
 
 // copyOf is a command that copies n floats.
-func copyOf(t *testing.T, b backend.Backend, n int) backend.Cmd {
+func copyOf(t *testing.T, b backend.Backend, n int) submit.Cmd {
 	l := ir.Contiguous([]int{n})
 	k, err := b.Compile(&backend.Group{
 		Name: "copy", Kind: backend.Map,
@@ -78,7 +79,7 @@ func copyOf(t *testing.T, b backend.Backend, n int) backend.Cmd {
 	if k.Name() != "copy" {
 		t.Errorf("the kernel is called %q", k.Name())
 	}
-	cmd := backend.Cmd{Kernel: k}
+	cmd := submit.Cmd{Kernel: k}
 	for range 2 {
 		buf, err := b.Alloc(4 * n)
 		if err != nil {
@@ -91,9 +92,9 @@ func copyOf(t *testing.T, b backend.Backend, n int) backend.Cmd {
 
 // times checks that each command of a timed list has taken some time.
 func (s *suite) times(t *testing.T, b backend.Backend) {
-	cmds := []backend.Cmd{copyOf(t, b, 1<<16), copyOf(t, b, 1<<16)}
+	cmds := []submit.Cmd{copyOf(t, b, 1<<16), copyOf(t, b, 1<<16)}
 	times := make([]time.Duration, len(cmds))
-	if err := backend.Submit(context.Background(), b, cmds, times); err != nil {
+	if err := submit.Run(context.Background(), b, cmds, times); err != nil {
 		t.Error(err)
 	}
 	for i, d := range times {
@@ -108,13 +109,13 @@ func (s *suite) times(t *testing.T, b backend.Backend) {
 func (s *suite) interrupt(t *testing.T) {
 	b := s.dev.Backend()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmds := slices.Repeat([]backend.Cmd{copyOf(t, b, 1<<12)}, 1<<16)
+	cmds := slices.Repeat([]submit.Cmd{copyOf(t, b, 1<<12)}, 1<<16)
 	time.AfterFunc(time.Millisecond, cancel)
 	// On a busy machine all commands may be done before the timer's goroutine gets a processor.
 	var err error
 	for done := false; err == nil && !done; {
 		done = ctx.Err() != nil
-		err = backend.Submit(ctx, b, cmds, nil)
+		err = submit.Run(ctx, b, cmds, nil)
 	}
 	if !errors.Is(err, backend.ErrInterrupted) {
 		t.Errorf("after cancel: %v, want %v", err, backend.ErrInterrupted)
@@ -122,10 +123,10 @@ func (s *suite) interrupt(t *testing.T) {
 	reason := errors.New("enough")
 	ctx, stop := context.WithCancelCause(context.Background())
 	stop(reason)
-	if err := backend.Submit(ctx, b, cmds[:1], nil); !errors.Is(err, reason) {
+	if err := submit.Run(ctx, b, cmds[:1], nil); !errors.Is(err, reason) {
 		t.Errorf("got %v, want the context's cause", err)
 	}
-	if err := backend.Submit(context.Background(), b, cmds[:1], nil); err != nil {
+	if err := submit.Run(context.Background(), b, cmds[:1], nil); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -5,3 +5,6 @@ package isa
 var vectorSets []Set
 
 func detect() Set { return Portable }
+
+// HasByteDot reports whether the processor has dot products of bytes.
+func HasByteDot() bool { return false }

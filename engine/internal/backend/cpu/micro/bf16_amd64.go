@@ -128,17 +128,7 @@ func packPairRows(dst []float32, width int, s Source, rows, k int) {
 		}
 		return
 	}
-	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), rows, k-2*done)
-}
-
-// packPairsTransposed packs lines with contiguous steps. It returns the number of pairs that it packed.
-func packPairsTransposed(dst []float32, width int, s Source, lines, k int) int {
-	done := k / 16 * 8
-	for line := 0; line < lines && done > 0; line += 8 {
-		lanes := (min(8, width-line) - 4) / 2
-		transposeF32[lanes](&dst[line], 4*width, (*float32)(s.At(line, 0).Base), 2*s.Line, min(8, lines-line), done/8)
-	}
-	return done
+	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), 0, rows, k-2*done)
 }
 
 // packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps. It fills the rest of dst with
@@ -158,24 +148,8 @@ func packPairPanel(dst []float32, s Source, cols, k int) {
 	case s.Step == 1: // a pair is one number of 32 bits
 		done = packPairsTransposed(dst, width, s, cols, k)
 	}
-	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), cols, k-2*done)
+	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), 0, cols, k-2*done)
 }
-
-// packPairsScalar packs pairs in Go.
-func packPairsScalar(dst []float32, width int, s Source, lines, k int) {
-	for p := range (k + 1) / 2 {
-		row := dst[width*p:][:width]
-		for j := range lines {
-			pair := uint32(*(*uint16)(s.At(j, 2*p).Base))
-			if 2*p+1 < k {
-				pair |= uint32(*(*uint16)(s.At(j, 2*p+1).Base)) << 16
-			}
-			row[j] = math.Float32frombits(pair)
-		}
-	}
-}
-
-func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
 // peakBF16 is PeakBF16 for kernel m.
 func (m *Kernel) peakBF16(n int) int64 {

@@ -2,11 +2,7 @@
 
 package micro
 
-import (
-	"math"
-
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
-)
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
 var dotKernel = &Kernel{Rows: 8, Cols: 12, lanes: 4, widths: []microFunc{matmul8x4BF16, matmul8x8BF16, matmul8x12BF16}, form: pairs}
 
@@ -24,10 +20,7 @@ func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	done := 0 // pairs
 	switch {
 	case s.Step == 1: // a pair is one number of 32 bits
-		done = k / 8 * 4
-		for line := 0; line < rows && done > 0; line += 4 {
-			packTransposeF32NEON(&dst[line], 4*width, (*float32)(s.At(line, 0).Base), 2*s.Line, min(4, rows-line), done/4)
-		}
+		done = packPairsTransposed(dst, width, s, rows, k)
 	case s.Line == 1 && k >= 2:
 		done = k / 2
 		if whole := rows &^ 3; whole > 0 {
@@ -42,22 +35,6 @@ func packPairRows(dst []float32, width int, s Source, rows, k int) {
 func packPairPanel(dst []float32, s Source, cols, k int) {
 	packPairRows(dst, len(dst)/((k+1)/2), s, cols, k)
 }
-
-// packPairsScalar packs pairs of the lines from … to−1 in Go.
-func packPairsScalar(dst []float32, width int, s Source, from, to, k int) {
-	for p := range (k + 1) / 2 {
-		row := dst[width*p:][:width]
-		for j := from; j < to; j++ {
-			pair := uint32(*(*uint16)(s.At(j, 2*p).Base))
-			if 2*p+1 < k {
-				pair |= uint32(*(*uint16)(s.At(j, 2*p+1).Base)) << 16
-			}
-			row[j] = math.Float32frombits(pair)
-		}
-	}
-}
-
-func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
 // peakBF16 is PeakBF16 for kernel m.
 func (m *Kernel) peakBF16(n int) int64 {

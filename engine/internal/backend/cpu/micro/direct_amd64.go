@@ -4,152 +4,162 @@
 
 package micro
 
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // direct8x16F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x16F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x16F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x32F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x32F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x32F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x48F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x48F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x48F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x16BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x16BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x16BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x32BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x32BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x32BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x48BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x48BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x48BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x16F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x16F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x16F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x32F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x32F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x32F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct8x48F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct8x48F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct8x48F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x16F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x16F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x16F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x32F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x32F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x32F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x48F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x48F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x48F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x64F32AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x64F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x64F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x16BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x16BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x16BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x32BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x32BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x32BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x48BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x48BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x48BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x64BF16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x64BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x64BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x16F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x16F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x16F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x32F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x32F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x32F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x48F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x48F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x48F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct6x64F16AVX512 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct6x64F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct6x64F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x8F32AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x8F32AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x8F32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x16F32AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x16F32AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x16F32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x24F32AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x24F32AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x24F32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x8BF16AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x8BF16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x8BF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x16BF16AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x16BF16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x16BF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x24BF16AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x24BF16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x24BF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x8F16AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x8F16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x8F16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x16F16AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x16F16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x16F16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 
 // direct4x24F16AVX2 multiplies a packed panel by rows of b as they lie; see gen/direct.go.
 //
 //go:noescape
-func direct4x24F16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+func direct4x24F16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+
+func init() {
+	directKernels[isa.AVX512] = append(directKernels[isa.AVX512], &DirectKernel{Rows: 8, Cols: 48, lanes: 16, widths: [3][]directFunc{F32: {direct8x16F32AVX512, direct8x32F32AVX512, direct8x48F32AVX512}, BF16: {direct8x16BF16AVX512, direct8x32BF16AVX512, direct8x48BF16AVX512}, F16: {direct8x16F16AVX512, direct8x32F16AVX512, direct8x48F16AVX512}}})
+	directKernels[isa.AVX512] = append(directKernels[isa.AVX512], &DirectKernel{Rows: 6, Cols: 64, lanes: 16, widths: [3][]directFunc{F32: {direct6x16F32AVX512, direct6x32F32AVX512, direct6x48F32AVX512, direct6x64F32AVX512}, BF16: {direct6x16BF16AVX512, direct6x32BF16AVX512, direct6x48BF16AVX512, direct6x64BF16AVX512}, F16: {direct6x16F16AVX512, direct6x32F16AVX512, direct6x48F16AVX512, direct6x64F16AVX512}}})
+	directKernels[isa.AVX2] = append(directKernels[isa.AVX2], &DirectKernel{Rows: 4, Cols: 24, lanes: 8, widths: [3][]directFunc{F32: {direct4x8F32AVX2, direct4x16F32AVX2, direct4x24F32AVX2}, BF16: {direct4x8BF16AVX2, direct4x16BF16AVX2, direct4x24BF16AVX2}, F16: {direct4x8F16AVX2, direct4x16F16AVX2, direct4x24F16AVX2}}})
+}

@@ -22,7 +22,7 @@ DATA directMask<>+56(SB)/4, $0x00000000
 DATA directMask<>+60(SB)/4, $0x00000000
 GLOBL directMask<>(SB), RODATA|NOPTR, $64
 
-// func direct8x16F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x16F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x16F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -151,7 +151,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x32F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x32F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x32F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -321,7 +321,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x48F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x48F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x48F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -532,7 +532,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x16BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x16BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x16BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -662,7 +662,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x32BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x32BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x32BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -834,7 +834,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x48BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x48BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x48BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1048,7 +1048,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x16F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x16F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x16F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1177,7 +1177,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x32F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x32F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x32F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1347,7 +1347,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct8x48F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct8x48F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct8x48F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1558,7 +1558,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x16F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x16F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x16F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1663,7 +1663,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x32F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x32F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x32F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1799,7 +1799,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x48F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x48F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x48F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -1966,7 +1966,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x64F32AVX512(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x64F32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x64F32AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -2164,7 +2164,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x16BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x16BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x16BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -2270,7 +2270,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x32BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x32BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x32BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -2408,7 +2408,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x48BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x48BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x48BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -2578,7 +2578,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x64BF16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x64BF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x64BF16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -2780,7 +2780,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x16F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x16F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x16F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -2885,7 +2885,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x32F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x32F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x32F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3021,7 +3021,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x48F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x48F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x48F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3188,7 +3188,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct6x64F16AVX512(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct6x64F16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct6x64F16AVX512(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3386,7 +3386,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x8F32AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x8F32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x8F32AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3466,7 +3466,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x16F32AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x16F32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x16F32AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3567,7 +3567,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x24F32AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x24F32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x24F32AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3689,7 +3689,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x8BF16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x8BF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x8BF16AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3770,7 +3770,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x16BF16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x16BF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x16BF16AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3873,7 +3873,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x24BF16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x24BF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x24BF16AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -3998,7 +3998,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x8F16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x8F16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x8F16AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -4078,7 +4078,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x16F16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x16F16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x16F16AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI
@@ -4179,7 +4179,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func direct4x24F16AVX2(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
+// func direct4x24F16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 TEXT ·direct4x24F16AVX2(SB), NOSPLIT, $0-88
 	MOVQ k+0(FP), AX
 	MOVQ a+8(FP), SI

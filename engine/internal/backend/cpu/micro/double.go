@@ -20,6 +20,8 @@ func (d *DoubleKernel) Run(k int, a, b []float64, ldb int, c []float64, ldc, ont
 	d.run(k, &a[0], &b[0], ldb, &c[0], ldc, onto)
 }
 
+var doubleKernels = [isa.NumSets]*DoubleKernel{isa.Portable: doublePortable, isa.NEON: doublePortable}
+
 // Double returns the kernel of this machine.
 func Double() *DoubleKernel { return doubleKernels[isa.Level()] }
 

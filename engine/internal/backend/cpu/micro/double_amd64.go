@@ -4,6 +4,8 @@
 
 package micro
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // double14x16AVX512 multiplies two panels of float64; see gen/double.go.
 //
 //go:noescape
@@ -18,3 +20,8 @@ func double6x8AVX2(k int, a *float64, b *float64, ldb int, c *float64, ldc int, 
 //
 //go:noescape
 func symmetricAVX2(n int, a *float64, lda int, of *float64, x *float64, y *float64, sums *float64)
+
+func init() {
+	doubleKernels[isa.AVX512] = &DoubleKernel{Rows: 14, Cols: 16, run: double14x16AVX512}
+	doubleKernels[isa.AVX2] = &DoubleKernel{Rows: 6, Cols: 8, run: double6x8AVX2}
+}

@@ -3,10 +3,51 @@ package micro
 import (
 	"sync"
 	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 // Axpy and Dot multiply a few rows by an unpacked matrix: Axpy a matrix with contiguous rows, Dot a matrix
 // with contiguous columns. Both take a in float32 with contiguous steps; lda and ldc are in elements.
+
+// Kernels by set and type of element: of axpy for eight steps and for one, of dot by rows. Without masks they
+// take whole vectors.
+var (
+	axpys [isa.NumSets][3][2]func(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+	dots  [isa.NumSets][3][5]func(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
+)
+
+// leftOver are the bits of a number of elements that the kernels of a set without masks leave over.
+var leftOver = [isa.NumSets]int{isa.AVX2: 7, isa.NEON: 3}
+
+// axpyVector computes the first columns with vector instructions and returns their number.
+func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
+	f, done := axpys[isa.Level()][b.Elem][0], cols&^leftOver[isa.Level()]
+	if steps == 1 {
+		f = axpys[isa.Level()][b.Elem][1]
+	}
+	if f == nil || done == 0 {
+		return 0
+	}
+	f(rows, a, 4*lda, b.Base, b.Elem.Size()*b.Step, c, 4*ldc, done)
+	return done
+}
+
+// dotVector computes the first m rows and the first done steps of up to four columns with vector
+// instructions.
+func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
+	clear(sums[:])
+	byRows := &dots[isa.Level()][b.Elem]
+	for m = 4; m > 1 && (m > rows || byRows[m] == nil); {
+		m /= 2
+	}
+	if byRows[m] == nil {
+		return 1, 0
+	}
+	done = k &^ leftOver[isa.Level()]
+	byRows[m](done, a, 4*lda, b.Base, b.Elem.Size()*b.Line, cols, &sums[0])
+	return m, done
+}
 
 // FewSteps is the number of steps in one call of Axpy; the last call may take fewer.
 const FewSteps = 8

@@ -4,137 +4,171 @@
 
 package micro
 
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // axpy8F32AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F32AVX2(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy8F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1F32AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1F32AVX2(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy1F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F32AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot1F32AVX2(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot1F32AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2F32AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot2F32AVX2(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot2F32AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8BF16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8BF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1BF16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1BF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1BF16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot1BF16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot1BF16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2BF16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot2BF16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot2BF16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8F16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8F16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1F16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1F16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1F16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot1F16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot1F16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2F16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot2F16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot2F16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8F32AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F32AVX512(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy8F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1F32AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1F32AVX512(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy1F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot1F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot1F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot2F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot2F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot4F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot4F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot4F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8BF16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8BF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1BF16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1BF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot1BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot1BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot2BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot2BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot4BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot4BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot4BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8F16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8F16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1F16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1F16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1F16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot1F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot1F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot2F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot2F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot4F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func dot4F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot4F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
+
+func init() {
+	axpys[isa.AVX2][F32][0] = axpy8F32AVX2
+	axpys[isa.AVX2][F32][1] = axpy1F32AVX2
+	dots[isa.AVX2][F32][1] = dot1F32AVX2
+	dots[isa.AVX2][F32][2] = dot2F32AVX2
+	axpys[isa.AVX2][BF16][0] = axpy8BF16AVX2
+	axpys[isa.AVX2][BF16][1] = axpy1BF16AVX2
+	dots[isa.AVX2][BF16][1] = dot1BF16AVX2
+	dots[isa.AVX2][BF16][2] = dot2BF16AVX2
+	axpys[isa.AVX2][F16][0] = axpy8F16AVX2
+	axpys[isa.AVX2][F16][1] = axpy1F16AVX2
+	dots[isa.AVX2][F16][1] = dot1F16AVX2
+	dots[isa.AVX2][F16][2] = dot2F16AVX2
+	axpys[isa.AVX512][F32][0] = axpy8F32AVX512
+	axpys[isa.AVX512][F32][1] = axpy1F32AVX512
+	dots[isa.AVX512][F32][1] = dot1F32AVX512
+	dots[isa.AVX512][F32][2] = dot2F32AVX512
+	dots[isa.AVX512][F32][4] = dot4F32AVX512
+	axpys[isa.AVX512][BF16][0] = axpy8BF16AVX512
+	axpys[isa.AVX512][BF16][1] = axpy1BF16AVX512
+	dots[isa.AVX512][BF16][1] = dot1BF16AVX512
+	dots[isa.AVX512][BF16][2] = dot2BF16AVX512
+	dots[isa.AVX512][BF16][4] = dot4BF16AVX512
+	axpys[isa.AVX512][F16][0] = axpy8F16AVX512
+	axpys[isa.AVX512][F16][1] = axpy1F16AVX512
+	dots[isa.AVX512][F16][1] = dot1F16AVX512
+	dots[isa.AVX512][F16][2] = dot2F16AVX512
+	dots[isa.AVX512][F16][4] = dot4F16AVX512
+}

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func axpy8F32AVX2(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+// func axpy8F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -157,7 +157,7 @@ tail2:
 	VZEROUPPER
 	RET
 
-// func axpy1F32AVX2(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+// func axpy1F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -223,7 +223,7 @@ tail2:
 	VZEROUPPER
 	RET
 
-// func dot1F32AVX2(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot1F32AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1F32AVX2(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -332,7 +332,7 @@ tail6:
 	VZEROUPPER
 	RET
 
-// func dot2F32AVX2(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot2F32AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2F32AVX2(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -480,7 +480,7 @@ tail6:
 	VZEROUPPER
 	RET
 
-// func axpy8BF16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy8BF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -641,7 +641,7 @@ tail2:
 	VZEROUPPER
 	RET
 
-// func axpy1BF16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy1BF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -708,7 +708,7 @@ tail2:
 	VZEROUPPER
 	RET
 
-// func dot1BF16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot1BF16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1BF16AVX2(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -865,7 +865,7 @@ tail6:
 	VZEROUPPER
 	RET
 
-// func dot2BF16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot2BF16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2BF16AVX2(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -1071,7 +1071,7 @@ tail6:
 	VZEROUPPER
 	RET
 
-// func axpy8F16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy8F16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8F16AVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -1224,7 +1224,7 @@ tail2:
 	VZEROUPPER
 	RET
 
-// func axpy1F16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy1F16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1F16AVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -1290,7 +1290,7 @@ tail2:
 	VZEROUPPER
 	RET
 
-// func dot1F16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot1F16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1F16AVX2(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -1427,7 +1427,7 @@ tail6:
 	VZEROUPPER
 	RET
 
-// func dot2F16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot2F16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2F16AVX2(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -1613,7 +1613,7 @@ tail6:
 	VZEROUPPER
 	RET
 
-// func axpy8F32AVX512(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+// func axpy8F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -2101,7 +2101,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func axpy1F32AVX512(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+// func axpy1F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -2286,7 +2286,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func dot1F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot1F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1F32AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -2385,7 +2385,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func dot2F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot2F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2F32AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -2526,7 +2526,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func dot4F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot4F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot4F32AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -2751,7 +2751,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func axpy8BF16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy8BF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -3263,7 +3263,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func axpy1BF16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy1BF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -3452,7 +3452,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func dot1BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot1BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1BF16AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -3600,7 +3600,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func dot2BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot2BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2BF16AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -3800,7 +3800,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func dot4BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot4BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot4BF16AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -4104,7 +4104,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func axpy8F16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy8F16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8F16AVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -4584,7 +4584,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func axpy1F16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy1F16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1F16AVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), R13
 	MOVQ a+8(FP), SI
@@ -4769,7 +4769,7 @@ done3:
 	VZEROUPPER
 	RET
 
-// func dot1F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot1F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1F16AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -4901,7 +4901,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func dot2F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot2F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2F16AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI
@@ -5085,7 +5085,7 @@ done7:
 	VZEROUPPER
 	RET
 
-// func dot4F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot4F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot4F16AVX512(SB), NOSPLIT, $0-56
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), SI

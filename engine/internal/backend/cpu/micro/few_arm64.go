@@ -4,77 +4,99 @@
 
 package micro
 
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // axpy8F32NEON adds some steps of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func axpy8F32NEON(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy8F32NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1F32NEON adds some steps of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func axpy1F32NEON(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy1F32NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F32NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot1F32NEON(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot1F32NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2F32NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot2F32NEON(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot2F32NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot4F32NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot4F32NEON(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+func dot4F32NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8BF16NEON adds some steps of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func axpy8BF16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8BF16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1BF16NEON adds some steps of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func axpy1BF16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1BF16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1BF16NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot1BF16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot1BF16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2BF16NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot2BF16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot2BF16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot4BF16NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot4BF16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot4BF16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // axpy8F16NEON adds some steps of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func axpy8F16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8F16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // axpy1F16NEON adds some steps of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func axpy1F16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1F16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F16NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot1F16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot1F16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot2F16NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot2F16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot2F16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 // dot4F16NEON computes four columns of a product with few rows; see gen/neonpack.go.
 //
 //go:noescape
-func dot4F16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+func dot4F16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
+
+func init() {
+	axpys[isa.NEON][F32][0] = axpy8F32NEON
+	axpys[isa.NEON][F32][1] = axpy1F32NEON
+	dots[isa.NEON][F32][1] = dot1F32NEON
+	dots[isa.NEON][F32][2] = dot2F32NEON
+	dots[isa.NEON][F32][4] = dot4F32NEON
+	axpys[isa.NEON][BF16][0] = axpy8BF16NEON
+	axpys[isa.NEON][BF16][1] = axpy1BF16NEON
+	dots[isa.NEON][BF16][1] = dot1BF16NEON
+	dots[isa.NEON][BF16][2] = dot2BF16NEON
+	dots[isa.NEON][BF16][4] = dot4BF16NEON
+	axpys[isa.NEON][F16][0] = axpy8F16NEON
+	axpys[isa.NEON][F16][1] = axpy1F16NEON
+	dots[isa.NEON][F16][1] = dot1F16NEON
+	dots[isa.NEON][F16][2] = dot2F16NEON
+	dots[isa.NEON][F16][4] = dot4F16NEON
+}

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func axpy8F32NEON(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+// func axpy8F32NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8F32NEON(SB), NOSPLIT, $0-64
 	MOVD rows+0(FP), R0
 	MOVD a+8(FP), R1
@@ -291,7 +291,7 @@ end11:
 done3:
 	RET
 
-// func axpy1F32NEON(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+// func axpy1F32NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1F32NEON(SB), NOSPLIT, $0-64
 	MOVD rows+0(FP), R0
 	MOVD a+8(FP), R1
@@ -438,7 +438,7 @@ end11:
 done3:
 	RET
 
-// func dot1F32NEON(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot1F32NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1F32NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -571,7 +571,7 @@ end7:
 	WORD $0xbd000ccc // str s12, [x6, #12]
 	RET
 
-// func dot2F32NEON(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot2F32NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2F32NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -712,7 +712,7 @@ end7:
 	WORD $0xbd001cce // str s14, [x6, #28]
 	RET
 
-// func dot4F32NEON(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+// func dot4F32NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot4F32NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -843,7 +843,7 @@ end5:
 	WORD $0xbd003ccf // str s15, [x6, #60]
 	RET
 
-// func axpy8BF16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy8BF16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8BF16NEON(SB), NOSPLIT, $0-64
 	MOVD rows+0(FP), R0
 	MOVD a+8(FP), R1
@@ -1154,7 +1154,7 @@ end11:
 done3:
 	RET
 
-// func axpy1BF16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy1BF16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1BF16NEON(SB), NOSPLIT, $0-64
 	MOVD rows+0(FP), R0
 	MOVD a+8(FP), R1
@@ -1304,7 +1304,7 @@ end11:
 done3:
 	RET
 
-// func dot1BF16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot1BF16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1BF16NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -1457,7 +1457,7 @@ end7:
 	WORD $0xbd000ccc // str s12, [x6, #12]
 	RET
 
-// func dot2BF16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot2BF16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2BF16NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -1610,7 +1610,7 @@ end7:
 	WORD $0xbd001cce // str s14, [x6, #28]
 	RET
 
-// func dot4BF16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot4BF16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot4BF16NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -1745,7 +1745,7 @@ end5:
 	WORD $0xbd003ccf // str s15, [x6, #60]
 	RET
 
-// func axpy8F16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy8F16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy8F16NEON(SB), NOSPLIT, $0-64
 	MOVD rows+0(FP), R0
 	MOVD a+8(FP), R1
@@ -2056,7 +2056,7 @@ end11:
 done3:
 	RET
 
-// func axpy1F16NEON(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+// func axpy1F16NEON(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 TEXT ·axpy1F16NEON(SB), NOSPLIT, $0-64
 	MOVD rows+0(FP), R0
 	MOVD a+8(FP), R1
@@ -2206,7 +2206,7 @@ end11:
 done3:
 	RET
 
-// func dot1F16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot1F16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot1F16NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -2359,7 +2359,7 @@ end7:
 	WORD $0xbd000ccc // str s12, [x6, #12]
 	RET
 
-// func dot2F16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot2F16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot2F16NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
@@ -2512,7 +2512,7 @@ end7:
 	WORD $0xbd001cce // str s14, [x6, #28]
 	RET
 
-// func dot4F16NEON(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+// func dot4F16NEON(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 TEXT ·dot4F16NEON(SB), NOSPLIT, $0-56
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1

@@ -124,6 +124,8 @@ func (m *Kernel) PackRight(dst []float32, s Source, cols, k int) {
 	PackPanel(dst, m.PanelCols(cols), s, cols, k)
 }
 
+var kernels = [isa.NumSets][]*Kernel{isa.Portable: {portable}}
+
 // Kernels returns the kernels for s, the widest last.
 func Kernels(s isa.Set) []*Kernel { return kernels[min(s, isa.Level())] }
 

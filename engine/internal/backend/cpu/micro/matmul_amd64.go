@@ -4,6 +4,8 @@
 
 package micro
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // matmul24x16AVX512 multiplies a packed panel by rows of b; see gen/matmul.go.
 //
 //go:noescape
@@ -103,3 +105,14 @@ func matmul14x16BF16(k int, a *float32, b *float32, ldb int, c *float32, ldc int
 //
 //go:noescape
 func matmul14x32BF16(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int)
+
+func init() {
+	kernels[isa.AVX512] = append(kernels[isa.AVX512], &Kernel{Rows: 24, Cols: 16, lanes: 16, widths: []microFunc{matmul24x16AVX512}})
+	kernels[isa.AVX512] = append(kernels[isa.AVX512], &Kernel{Rows: 12, Cols: 32, lanes: 16, widths: []microFunc{matmul12x16AVX512, matmul12x32AVX512}})
+	kernels[isa.AVX512] = append(kernels[isa.AVX512], &Kernel{Rows: 14, Cols: 32, lanes: 16, widths: []microFunc{matmul14x16AVX512, matmul14x32AVX512}})
+	kernels[isa.AVX512] = append(kernels[isa.AVX512], &Kernel{Rows: 8, Cols: 48, lanes: 16, widths: []microFunc{matmul8x16AVX512, matmul8x32AVX512, matmul8x48AVX512}})
+	kernels[isa.AVX512] = append(kernels[isa.AVX512], &Kernel{Rows: 6, Cols: 64, lanes: 16, widths: []microFunc{matmul6x16AVX512, matmul6x32AVX512, matmul6x48AVX512, matmul6x64AVX512}})
+	kernels[isa.AVX2] = append(kernels[isa.AVX2], &Kernel{Rows: 12, Cols: 8, lanes: 8, widths: []microFunc{matmul12x8AVX2}})
+	kernels[isa.AVX2] = append(kernels[isa.AVX2], &Kernel{Rows: 6, Cols: 16, lanes: 8, widths: []microFunc{matmul6x8AVX2, matmul6x16AVX2}})
+	kernels[isa.AVX2] = append(kernels[isa.AVX2], &Kernel{Rows: 4, Cols: 24, lanes: 8, widths: []microFunc{matmul4x8AVX2, matmul4x16AVX2, matmul4x24AVX2}})
+}

@@ -4,6 +4,8 @@
 
 package micro
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // matmul12x4NEON multiplies a packed panel by rows of b; see gen/neon.go.
 //
 //go:noescape
@@ -43,3 +45,8 @@ func matmul8x8BF16(k int, a *float32, b *float32, ldb int, c *float32, ldc int, 
 //
 //go:noescape
 func matmul8x12BF16(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int)
+
+func init() {
+	kernels[isa.NEON] = append(kernels[isa.NEON], &Kernel{Rows: 12, Cols: 8, lanes: 4, widths: []microFunc{matmul12x4NEON, matmul12x8NEON}})
+	kernels[isa.NEON] = append(kernels[isa.NEON], &Kernel{Rows: 8, Cols: 12, lanes: 4, widths: []microFunc{matmul8x4NEON, matmul8x8NEON, matmul8x12NEON}})
+}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 // An Elem is a floating-point element type that packing widens to float32.
@@ -49,6 +50,95 @@ func PackPanel(dst []float32, width int, s Source, lines, k int) {
 	_ = dst[k*width-1]
 	if done := packVector(unsafe.SliceData(dst), width, s, lines, k); done < k {
 		packScalar(dst[done*width:k*width], width, s.At(0, done), lines)
+	}
+}
+
+// Kernels by set and type of element.
+var (
+	// transposes, of all sets, by the number of lanes of a panel that rows become: 4, 6 or 8.
+	transposes [3][9]func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, rows, blocks int)
+	// exact copies of rows of that many elements; masked ones of up to 16, 32 … elements, with zeros behind
+	// them; copies of a multiple of 4.
+	exact  [isa.NumSets][3][25]func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, k int)
+	masked [isa.NumSets][3][4]func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, k, valid, width int)
+	copies [isa.NumSets][3]func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, k, cols int)
+)
+
+// together is how many rows are transposed at once.
+var together int
+
+// packVector packs the first steps with vector instructions and returns their number.
+func packVector(dst *float32, width int, s Source, lines, k int) int {
+	switch {
+	case isa.Level() == isa.Portable:
+	case s.Line == 1:
+		return packLines(dst, width, s, lines, k)
+	case s.Step == 1 && (isa.Level() != isa.NEON || width%4 == 0):
+		return packTransposed(dst, width, s, lines, k)
+	}
+	return 0
+}
+
+// packLines packs lines that lie side by side. Stores with a mask are slow on some processors, so it avoids
+// them where it can.
+func packLines(dst *float32, width int, s Source, lines, k int) int {
+	level, size := isa.Level(), s.Elem.Size()
+	byMask := &masked[level][s.Elem]
+	if lines == width && width < len(exact[level][s.Elem]) && (byMask[0] == nil || width%16 != 0) {
+		if f := exact[level][s.Elem][width]; f != nil {
+			f(dst, 4*width, s.Base, size*s.Step, k)
+			return k
+		}
+	}
+	if byMask[0] != nil {
+		byMask[(width-1)/16](dst, 4*width, s.Base, size*s.Step, k, lines, width)
+		return k
+	}
+	whole := lines &^ 3
+	f := copies[level][s.Elem]
+	if f == nil || whole == 0 {
+		return 0
+	}
+	f(dst, 4*width, s.Base, size*s.Step, k, whole)
+	for p := 0; p < k && whole < width; p++ {
+		row := unsafe.Slice(offset(dst, p*width), width)
+		for i := whole; i < lines; i++ {
+			row[i] = s.At(i, p).first()
+		}
+		clear(row[lines:])
+	}
+	return k
+}
+
+// packTransposed packs lines with contiguous steps, as many steps as are whole blocks.
+func packTransposed(dst *float32, width int, s Source, lines, k int) int {
+	block := together
+	blocks := k / block
+	if blocks == 0 {
+		return 0
+	}
+	for line := 0; line < width; line += block {
+		to, n := offset(dst, line), min(block, width-line)
+		if line >= lines {
+			for p := range block * blocks {
+				clear(unsafe.Slice(offset(to, p*width), n))
+			}
+			continue
+		}
+		transposes[s.Elem][n](to, 4*width, s.At(line, 0).Base, s.Elem.Size()*s.Line, min(block, lines-line), blocks)
+	}
+	return block * blocks
+}
+
+// HasTranspose8 reports whether Transpose8 may be called.
+func HasTranspose8() bool { return isa.Level() != isa.Portable }
+
+// Transpose8 writes dst[p][i] = src[i][p] for i < 8 and p < 8·blocks. Elements have 32 bits; the rows of
+// dst and src are dstStride and srcStride bytes apart.
+func Transpose8(dst unsafe.Pointer, dstStride int, src unsafe.Pointer, srcStride, blocks int) {
+	n := together
+	for i := 0; i < 8; i += n {
+		transposes[F32][n]((*float32)(unsafe.Add(dst, 4*i)), dstStride, unsafe.Add(src, i*srcStride), srcStride, n, 8/n*blocks)
 	}
 }
 

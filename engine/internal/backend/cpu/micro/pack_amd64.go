@@ -4,212 +4,283 @@
 
 package micro
 
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // packTransposeF324 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeF324(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+func packTransposeF324(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packTransposeF326 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeF326(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+func packTransposeF326(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packTransposeF328 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeF328(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+func packTransposeF328(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packCopyF3216AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3216AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+func packCopyF3216AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF3232AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3232AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+func packCopyF3232AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF3248AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3248AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+func packCopyF3248AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF3264AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3264AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+func packCopyF3264AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF324AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF324AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF324AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF326AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF326AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF326AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF328AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF328AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF328AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF3212AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3212AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF3212AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF3214AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3214AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF3214AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF3216AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3216AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF3216AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF3224AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF3224AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+func packCopyF3224AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packTransposeBF164 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeBF164(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeBF164(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packTransposeBF166 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeBF166(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeBF166(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packTransposeBF168 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeBF168(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeBF168(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packCopyBF1616AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1616AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyBF1616AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyBF1632AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1632AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyBF1632AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyBF1648AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1648AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyBF1648AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyBF1664AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1664AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyBF1664AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyBF164AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF164AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF164AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyBF166AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF166AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF166AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyBF168AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF168AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF168AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyBF1612AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1612AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF1612AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyBF1614AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF1614AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyBF1616AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1616AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF1616AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyBF1624AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyBF1624AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyBF1624AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packTransposeF164 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeF164(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeF164(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packTransposeF166 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeF166(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeF166(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packTransposeF168 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
-func packTransposeF168(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeF168(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packCopyF1616AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1616AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyF1616AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF1632AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1632AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyF1632AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF1648AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1648AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyF1648AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF1664AVX512 copies rows of at most that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1664AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+func packCopyF1664AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 
 // packCopyF164AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF164AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF164AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF166AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF166AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF166AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF168AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF168AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF168AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF1612AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1612AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF1612AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF1614AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF1614AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF1616AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1616AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF1616AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
 // packCopyF1624AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
-func packCopyF1624AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+func packCopyF1624AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
+
+func init() {
+	together = 8
+	transposes[F32][4] = packTransposeF324
+	transposes[F32][6] = packTransposeF326
+	transposes[F32][8] = packTransposeF328
+	masked[isa.AVX512][F32][0] = packCopyF3216AVX512
+	masked[isa.AVX512][F32][1] = packCopyF3232AVX512
+	masked[isa.AVX512][F32][2] = packCopyF3248AVX512
+	masked[isa.AVX512][F32][3] = packCopyF3264AVX512
+	exact[isa.AVX2][F32][4] = packCopyF324AVX2
+	exact[isa.AVX512][F32][4] = packCopyF324AVX2
+	exact[isa.AVX2][F32][6] = packCopyF326AVX2
+	exact[isa.AVX512][F32][6] = packCopyF326AVX2
+	exact[isa.AVX2][F32][8] = packCopyF328AVX2
+	exact[isa.AVX512][F32][8] = packCopyF328AVX2
+	exact[isa.AVX2][F32][12] = packCopyF3212AVX2
+	exact[isa.AVX512][F32][12] = packCopyF3212AVX2
+	exact[isa.AVX2][F32][14] = packCopyF3214AVX2
+	exact[isa.AVX512][F32][14] = packCopyF3214AVX2
+	exact[isa.AVX2][F32][16] = packCopyF3216AVX2
+	exact[isa.AVX512][F32][16] = packCopyF3216AVX2
+	exact[isa.AVX2][F32][24] = packCopyF3224AVX2
+	exact[isa.AVX512][F32][24] = packCopyF3224AVX2
+	transposes[BF16][4] = packTransposeBF164
+	transposes[BF16][6] = packTransposeBF166
+	transposes[BF16][8] = packTransposeBF168
+	masked[isa.AVX512][BF16][0] = packCopyBF1616AVX512
+	masked[isa.AVX512][BF16][1] = packCopyBF1632AVX512
+	masked[isa.AVX512][BF16][2] = packCopyBF1648AVX512
+	masked[isa.AVX512][BF16][3] = packCopyBF1664AVX512
+	exact[isa.AVX2][BF16][4] = packCopyBF164AVX2
+	exact[isa.AVX512][BF16][4] = packCopyBF164AVX2
+	exact[isa.AVX2][BF16][6] = packCopyBF166AVX2
+	exact[isa.AVX512][BF16][6] = packCopyBF166AVX2
+	exact[isa.AVX2][BF16][8] = packCopyBF168AVX2
+	exact[isa.AVX512][BF16][8] = packCopyBF168AVX2
+	exact[isa.AVX2][BF16][12] = packCopyBF1612AVX2
+	exact[isa.AVX512][BF16][12] = packCopyBF1612AVX2
+	exact[isa.AVX2][BF16][14] = packCopyBF1614AVX2
+	exact[isa.AVX512][BF16][14] = packCopyBF1614AVX2
+	exact[isa.AVX2][BF16][16] = packCopyBF1616AVX2
+	exact[isa.AVX512][BF16][16] = packCopyBF1616AVX2
+	exact[isa.AVX2][BF16][24] = packCopyBF1624AVX2
+	exact[isa.AVX512][BF16][24] = packCopyBF1624AVX2
+	transposes[F16][4] = packTransposeF164
+	transposes[F16][6] = packTransposeF166
+	transposes[F16][8] = packTransposeF168
+	masked[isa.AVX512][F16][0] = packCopyF1616AVX512
+	masked[isa.AVX512][F16][1] = packCopyF1632AVX512
+	masked[isa.AVX512][F16][2] = packCopyF1648AVX512
+	masked[isa.AVX512][F16][3] = packCopyF1664AVX512
+	exact[isa.AVX2][F16][4] = packCopyF164AVX2
+	exact[isa.AVX512][F16][4] = packCopyF164AVX2
+	exact[isa.AVX2][F16][6] = packCopyF166AVX2
+	exact[isa.AVX512][F16][6] = packCopyF166AVX2
+	exact[isa.AVX2][F16][8] = packCopyF168AVX2
+	exact[isa.AVX512][F16][8] = packCopyF168AVX2
+	exact[isa.AVX2][F16][12] = packCopyF1612AVX2
+	exact[isa.AVX512][F16][12] = packCopyF1612AVX2
+	exact[isa.AVX2][F16][14] = packCopyF1614AVX2
+	exact[isa.AVX512][F16][14] = packCopyF1614AVX2
+	exact[isa.AVX2][F16][16] = packCopyF1616AVX2
+	exact[isa.AVX512][F16][16] = packCopyF1616AVX2
+	exact[isa.AVX2][F16][24] = packCopyF1624AVX2
+	exact[isa.AVX512][F16][24] = packCopyF1624AVX2
+}

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func packTransposeF324(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+// func packTransposeF324(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF324(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -109,7 +109,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packTransposeF326(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+// func packTransposeF326(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF326(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -230,7 +230,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packTransposeF328(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+// func packTransposeF328(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF328(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -335,7 +335,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packCopyF3216AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+// func packCopyF3216AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF3216AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -360,7 +360,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3232AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+// func packCopyF3232AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF3232AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -390,7 +390,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3248AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+// func packCopyF3248AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF3248AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -424,7 +424,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3264AVX512(dst *float32, dstStride int, src *float32, srcStride int, k int, valid int, width int)
+// func packCopyF3264AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF3264AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -462,7 +462,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF324AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF324AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF324AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -479,7 +479,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF326AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF326AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF326AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -498,7 +498,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF328AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF328AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF328AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -515,7 +515,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3212AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF3212AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF3212AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -534,7 +534,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3214AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF3214AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF3214AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -555,7 +555,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3216AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF3216AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF3216AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -574,7 +574,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF3224AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+// func packCopyF3224AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF3224AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -595,7 +595,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packTransposeBF164(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeBF164(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeBF164(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -708,7 +708,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packTransposeBF166(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeBF166(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeBF166(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -837,7 +837,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packTransposeBF168(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeBF168(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeBF168(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -950,7 +950,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1616AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyBF1616AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyBF1616AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -976,7 +976,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1632AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyBF1632AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyBF1632AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1008,7 +1008,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1648AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyBF1648AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyBF1648AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1045,7 +1045,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1664AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyBF1664AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyBF1664AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1087,7 +1087,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF164AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF164AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF164AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1105,7 +1105,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF166AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF166AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF166AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1127,7 +1127,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF168AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF168AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF168AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1145,7 +1145,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1612AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF1612AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF1612AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1166,7 +1166,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF1614AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF1614AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1191,7 +1191,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1616AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF1616AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF1616AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1212,7 +1212,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyBF1624AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyBF1624AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyBF1624AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1236,7 +1236,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packTransposeF164(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeF164(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF164(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1341,7 +1341,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packTransposeF166(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeF166(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF166(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1462,7 +1462,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packTransposeF168(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeF168(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF168(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1567,7 +1567,7 @@ loop8:
 	VZEROUPPER
 	RET
 
-// func packCopyF1616AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyF1616AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF1616AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1592,7 +1592,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1632AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyF1632AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF1632AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1622,7 +1622,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1648AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyF1648AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF1648AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1656,7 +1656,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1664AVX512(dst *float32, dstStride int, src *uint16, srcStride int, k int, valid int, width int)
+// func packCopyF1664AVX512(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int)
 TEXT ·packCopyF1664AVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1694,7 +1694,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF164AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF164AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF164AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1711,7 +1711,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF166AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF166AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF166AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1731,7 +1731,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF168AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF168AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF168AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1748,7 +1748,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1612AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF1612AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF1612AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1767,7 +1767,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF1614AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF1614AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1789,7 +1789,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1616AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF1616AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF1616AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX
@@ -1808,7 +1808,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func packCopyF1624AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+// func packCopyF1624AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 TEXT ·packCopyF1624AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstStride+8(FP), AX

@@ -4,37 +4,51 @@
 
 package micro
 
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // packTransposeF32NEON transposes four rows into a panel; see gen/neonpack.go.
 //
 //go:noescape
-func packTransposeF32NEON(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+func packTransposeF32NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packCopyF32NEON copies rows into a panel; see gen/neonpack.go.
 //
 //go:noescape
-func packCopyF32NEON(dst *float32, dstStride int, src *float32, srcStride int, k int, cols int)
+func packCopyF32NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int)
 
 // packTransposeBF16NEON transposes four rows into a panel; see gen/neonpack.go.
 //
 //go:noescape
-func packTransposeBF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeBF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packCopyBF16NEON copies rows into a panel; see gen/neonpack.go.
 //
 //go:noescape
-func packCopyBF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, k int, cols int)
+func packCopyBF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int)
 
 // packTransposeF16NEON transposes four rows into a panel; see gen/neonpack.go.
 //
 //go:noescape
-func packTransposeF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+func packTransposeF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 
 // packCopyF16NEON copies rows into a panel; see gen/neonpack.go.
 //
 //go:noescape
-func packCopyF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, k int, cols int)
+func packCopyF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int)
 
 // packPairsNEON puts pairs of rows side by side; see gen/neonpack.go.
 //
 //go:noescape
 func packPairsNEON(dst *float32, dstStride int, src *uint16, srcStride int, pairs int, cols int)
+
+func init() {
+	together = 4
+	transposes[F32][4] = packTransposeF32NEON
+	copies[isa.NEON][F32] = packCopyF32NEON
+	transposes[BF16][4] = packTransposeBF16NEON
+	copies[isa.NEON][BF16] = packCopyBF16NEON
+	transposes[F16][4] = packTransposeF16NEON
+	copies[isa.NEON][F16] = packCopyF16NEON
+}

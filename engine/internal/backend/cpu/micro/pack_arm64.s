@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func packTransposeF32NEON(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
+// func packTransposeF32NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF32NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstStride+8(FP), R1
@@ -56,7 +56,7 @@ loop4:
 	BNE loop4
 	RET
 
-// func packCopyF32NEON(dst *float32, dstStride int, src *float32, srcStride int, k int, cols int)
+// func packCopyF32NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int)
 TEXT ·packCopyF32NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstStride+8(FP), R1
@@ -80,7 +80,7 @@ col2:
 	BNE row1
 	RET
 
-// func packTransposeBF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeBF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeBF16NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstStride+8(FP), R1
@@ -136,7 +136,7 @@ loop4:
 	BNE loop4
 	RET
 
-// func packCopyBF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, k int, cols int)
+// func packCopyBF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int)
 TEXT ·packCopyBF16NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstStride+8(FP), R1
@@ -161,7 +161,7 @@ col2:
 	BNE row1
 	RET
 
-// func packTransposeF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, rows int, blocks int)
+// func packTransposeF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
 TEXT ·packTransposeF16NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstStride+8(FP), R1
@@ -217,7 +217,7 @@ loop4:
 	BNE loop4
 	RET
 
-// func packCopyF16NEON(dst *float32, dstStride int, src *uint16, srcStride int, k int, cols int)
+// func packCopyF16NEON(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int)
 TEXT ·packCopyF16NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstStride+8(FP), R1

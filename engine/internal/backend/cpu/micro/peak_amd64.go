@@ -4,6 +4,8 @@
 
 package micro
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // peakAVX2 does n times 12 multiply-adds of a vector.
 //
 //go:noescape
@@ -18,3 +20,8 @@ func peakAVX512(n int)
 //
 //go:noescape
 func peakBF16(n int)
+
+func init() {
+	peaks[isa.AVX2] = peakLoop{peakAVX2, 12 * 8 * 2}
+	peaks[isa.AVX512] = peakLoop{peakAVX512, 12 * 16 * 2}
+}

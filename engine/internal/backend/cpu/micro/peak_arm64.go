@@ -4,6 +4,8 @@
 
 package micro
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 // peakNEON does n times 24 multiply-adds of a vector.
 //
 //go:noescape
@@ -13,3 +15,7 @@ func peakNEON(n int)
 //
 //go:noescape
 func peakBF16(n int)
+
+func init() {
+	peaks[isa.NEON] = peakLoop{peakNEON, 24 * 4 * 2}
+}

@@ -3,6 +3,7 @@ package micro
 import (
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -151,6 +152,87 @@ func (q *Quant) dequantizeScalar(block, from, count int, dst *float32, ldd int) 
 	}
 }
 
+// Kernels by bits (4, 8) and type of the scales. Products of digits are also by whether there are dot
+// products of bytes, by rows and by blocks; those of floats by set, and by whether there is a table.
+var (
+	quantDots [2][2][2][5][5]func(groups, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int,
+		zeros *byte, zeroStep, zeroBlock int, c *float32, ldc int)
+	quantFloats [isa.NumSets][2][2][2]func(groups, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
+	dequantizes [isa.NumSets][2][2][2]func(groups, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
+	quantSums   [isa.NumSets][2]func(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
+	addMinimums [isa.NumSets][2]func(groups, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
+)
+
+// dotKernels are the kernels for digits, by rows and blocks.
+func (q *Quant) dotKernels() *[5][5]func(groups, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int,
+	zeros *byte, zeroStep, zeroBlock int, c *float32, ldc int) {
+	return &quantDots[one(isa.HasByteDot())][q.Bits/8][q.Scale]
+}
+
+// integerDot reports whether products are computed from digits.
+func (q *Quant) integerDot() bool {
+	return isa.Level() != isa.Portable && q.Form != ir.Table && q.dotKernels()[1][1] != nil
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// multiplyDigits multiplies one to four rows by whole blocks.
+func (q *Quant) multiplyDigits(x *QuantInput, row, rows, block, blocks int, c *float32, ldc int) {
+	kernels, stride, scales := q.dotKernels(), q.Groups*q.record(), q.Scale.Size()*Lanes*q.Groups
+	for done := 0; rows > 0; {
+		m, n := 4, 4
+		for m > rows || kernels[m][1] == nil {
+			m /= 2
+		}
+		for kernels[m][n] == nil {
+			n /= 2
+		}
+		for b := 0; b < blocks; {
+			step := 1
+			if blocks-b >= n {
+				step = n
+			}
+			zeros, apart := q.zeros(block+b, 0)
+			kernels[m][step](q.Groups, q.lines(), (*byte)(q.codes(block+b, 0)), q.blockBytes(), &x.digits[row*stride], stride,
+				q.scales(block+b, 0), scales, zeros, apart, apart*q.Groups, offset(c, done*ldc+b*Lanes), 4*ldc)
+			b += step
+		}
+		row, rows, done = row+m, rows-m, done+m
+	}
+}
+
+// multiplyVector multiplies a row by a block. It returns false if there is no kernel for it.
+func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
+	f := quantFloats[isa.Level()][q.Bits/8][q.Scale][one(q.Form == ir.Table)]
+	if f == nil {
+		return false
+	}
+	zeros, step := q.zeros(block, 0)
+	f(q.Groups, q.lines(), (*byte)(q.codes(block, 0)), x, q.scales(block, 0), zeros, step, c)
+	return true
+}
+
+// dequantizeVector writes count inputs, from input first on, of each of some groups of a block. It returns
+// false if there is no kernel for it.
+func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
+	f, add := dequantizes[isa.Level()][q.Bits/8][q.Scale][one(q.Form == ir.Table)], addMinimums[isa.Level()][q.Scale]
+	if f == nil || q.Form == ir.Minimums && add == nil {
+		return false
+	}
+	codes := unsafe.Add(q.codes(block, group), first/q.perLine()*4*Lanes)
+	zeros, step := q.zeros(block, group)
+	f(groups, count/q.perLine(), (*byte)(codes), q.scales(block, group), zeros, step, dst, 4*ldd)
+	if q.Form == ir.Minimums {
+		add(groups, count, q.minimums(block, group), dst, 4*ldd)
+	}
+	return true
+}
+
 // A QuantInput is the left operand of a product with a quantised weight: rows of x, prepared once for all
 // columns.
 //
@@ -183,7 +265,7 @@ func (q *Quant) Prepare(scratch []float32, rows, k int, a *float32, lda int) Qua
 			x.sums[i] = sum(unsafe.Slice(offset(a, row*lda+at), min(q.Group, k-at)))
 		}
 	}
-	if integerDot() && q.Form != ir.Table {
+	if q.integerDot() {
 		if x.digits = q.digits(scratch, rows, k, a, lda); x.digits != nil {
 			return x
 		}
@@ -224,7 +306,8 @@ func (q *Quant) digits(scratch []float32, rows, k int, a *float32, lda int) []by
 				copy(last[:], unsafe.Slice(x, n))
 				x = &last[0]
 			}
-			if !digitsVector(&d[(i*q.Groups+g)*q.record()], x, q.Group) {
+			var ok int
+			if digits(&d[(i*q.Groups+g)*q.record()], x, q.Group, &ok); ok == 0 {
 				return nil
 			}
 		}
@@ -291,7 +374,8 @@ func (q *Quant) multiplyRows(x *QuantInput, row, rows, block, blocks int, c *flo
 
 // multiplySums multiplies the sums of a row's groups by the minimums of a block.
 func (q *Quant) multiplySums(sums []float32, block int, c *float32) {
-	if q.multiplySumsVector(unsafe.SliceData(sums), block, c) {
+	if f := quantSums[isa.Level()][q.Scale]; f != nil {
+		f(q.Groups, unsafe.SliceData(sums), q.minimums(block, 0), c)
 		return
 	}
 	for lane, to := range unsafe.Slice(c, Lanes) {

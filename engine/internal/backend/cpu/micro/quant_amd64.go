@@ -4,307 +4,374 @@
 
 package micro
 
-// digitsAVX512 makes fixed-point numbers of a group; see gen/quant.go.
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+// digits makes fixed-point numbers of a group; see gen/quant.go.
 //
 //go:noescape
-func digitsAVX512(to *byte, x *float32, n int, ok *int)
+func digits(to *byte, x *float32, n int, ok *int)
 
 // quantDot8x1x1F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x1x4F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x2x1F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x2x2F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x4x1F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat8F32AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat8F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantFloat8F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize8F32AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize8F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize8F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable8F32AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable8F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantTable8F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable8F32AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable8F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable8F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantFloat8F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat8F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantFloat8F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize8F32AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize8F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize8F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable8F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable8F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantTable8F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable8F32AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable8F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable8F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot8x1x1BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x1x4BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x2x1BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x2x2BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x4x1BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot8x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot8x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat8BF16AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantFloat8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize8BF16AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize8BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize8BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable8BF16AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantTable8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable8BF16AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable8BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable8BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantFloat8BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantFloat8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize8BF16AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize8BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize8BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable8BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantTable8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable8BF16AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable8BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable8BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot4x1x1F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x1x4F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x2x1F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x2x2F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x4x1F32 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat4F32AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat4F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantFloat4F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize4F32AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize4F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize4F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable4F32AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable4F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantTable4F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable4F32AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable4F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable4F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantFloat4F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat4F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantFloat4F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize4F32AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize4F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize4F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable4F32AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable4F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantTable4F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable4F32AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable4F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable4F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot4x1x1BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x1x4BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x2x1BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x2x2BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x4x1BF16 multiplies digits by codes; see gen/quant.go.
 //
 //go:noescape
-func quantDot4x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+func quantDot4x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat4BF16AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantFloat4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize4BF16AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize4BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize4BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable4BF16AVX2 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantTable4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable4BF16AVX2 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable4BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable4BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantFloat4BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantFloat4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantFloat4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize4BF16AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantize4BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize4BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantTable4BF16AVX512 multiplies a row by a block of codes; see gen/quant.go.
 //
 //go:noescape
-func quantTable4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantTable4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantizeTable4BF16AVX512 writes the weights of a block; see gen/quant.go.
 //
 //go:noescape
-func dequantizeTable4BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantizeTable4BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantSumsF32AVX2 multiplies sums of groups by the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func quantSumsF32AVX2(groups int, sums *float32, minimums *float32, c *float32)
+func quantSumsF32AVX2(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 
 // addMinimumsF32AVX2 adds the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func addMinimumsF32AVX2(groups int, inputs int, minimums *float32, dst *float32, ldd int)
+func addMinimumsF32AVX2(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 
 // quantSumsF32AVX512 multiplies sums of groups by the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func quantSumsF32AVX512(groups int, sums *float32, minimums *float32, c *float32)
+func quantSumsF32AVX512(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 
 // addMinimumsF32AVX512 adds the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func addMinimumsF32AVX512(groups int, inputs int, minimums *float32, dst *float32, ldd int)
+func addMinimumsF32AVX512(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 
 // quantSumsBF16AVX2 multiplies sums of groups by the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func quantSumsBF16AVX2(groups int, sums *float32, minimums *uint16, c *float32)
+func quantSumsBF16AVX2(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 
 // addMinimumsBF16AVX2 adds the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func addMinimumsBF16AVX2(groups int, inputs int, minimums *uint16, dst *float32, ldd int)
+func addMinimumsBF16AVX2(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 
 // quantSumsBF16AVX512 multiplies sums of groups by the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func quantSumsBF16AVX512(groups int, sums *float32, minimums *uint16, c *float32)
+func quantSumsBF16AVX512(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 
 // addMinimumsBF16AVX512 adds the minimums of a block; see gen/quant.go.
 //
 //go:noescape
-func addMinimumsBF16AVX512(groups int, inputs int, minimums *uint16, dst *float32, ldd int)
+func addMinimumsBF16AVX512(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
+
+func init() {
+	quantDots[1][1][F32][1][1] = quantDot8x1x1F32
+	quantDots[1][1][F32][1][4] = quantDot8x1x4F32
+	quantDots[1][1][F32][2][1] = quantDot8x2x1F32
+	quantDots[1][1][F32][2][2] = quantDot8x2x2F32
+	quantDots[1][1][F32][4][1] = quantDot8x4x1F32
+	quantFloats[isa.AVX2][1][F32][0] = quantFloat8F32AVX2
+	dequantizes[isa.AVX2][1][F32][0] = dequantize8F32AVX2
+	quantFloats[isa.AVX2][1][F32][1] = quantTable8F32AVX2
+	dequantizes[isa.AVX2][1][F32][1] = dequantizeTable8F32AVX2
+	quantFloats[isa.AVX512][1][F32][0] = quantFloat8F32AVX512
+	dequantizes[isa.AVX512][1][F32][0] = dequantize8F32AVX512
+	quantFloats[isa.AVX512][1][F32][1] = quantTable8F32AVX512
+	dequantizes[isa.AVX512][1][F32][1] = dequantizeTable8F32AVX512
+	quantDots[1][1][BF16][1][1] = quantDot8x1x1BF16
+	quantDots[1][1][BF16][1][4] = quantDot8x1x4BF16
+	quantDots[1][1][BF16][2][1] = quantDot8x2x1BF16
+	quantDots[1][1][BF16][2][2] = quantDot8x2x2BF16
+	quantDots[1][1][BF16][4][1] = quantDot8x4x1BF16
+	quantFloats[isa.AVX2][1][BF16][0] = quantFloat8BF16AVX2
+	dequantizes[isa.AVX2][1][BF16][0] = dequantize8BF16AVX2
+	quantFloats[isa.AVX2][1][BF16][1] = quantTable8BF16AVX2
+	dequantizes[isa.AVX2][1][BF16][1] = dequantizeTable8BF16AVX2
+	quantFloats[isa.AVX512][1][BF16][0] = quantFloat8BF16AVX512
+	dequantizes[isa.AVX512][1][BF16][0] = dequantize8BF16AVX512
+	quantFloats[isa.AVX512][1][BF16][1] = quantTable8BF16AVX512
+	dequantizes[isa.AVX512][1][BF16][1] = dequantizeTable8BF16AVX512
+	quantDots[1][0][F32][1][1] = quantDot4x1x1F32
+	quantDots[1][0][F32][1][4] = quantDot4x1x4F32
+	quantDots[1][0][F32][2][1] = quantDot4x2x1F32
+	quantDots[1][0][F32][2][2] = quantDot4x2x2F32
+	quantDots[1][0][F32][4][1] = quantDot4x4x1F32
+	quantFloats[isa.AVX2][0][F32][0] = quantFloat4F32AVX2
+	dequantizes[isa.AVX2][0][F32][0] = dequantize4F32AVX2
+	quantFloats[isa.AVX2][0][F32][1] = quantTable4F32AVX2
+	dequantizes[isa.AVX2][0][F32][1] = dequantizeTable4F32AVX2
+	quantFloats[isa.AVX512][0][F32][0] = quantFloat4F32AVX512
+	dequantizes[isa.AVX512][0][F32][0] = dequantize4F32AVX512
+	quantFloats[isa.AVX512][0][F32][1] = quantTable4F32AVX512
+	dequantizes[isa.AVX512][0][F32][1] = dequantizeTable4F32AVX512
+	quantDots[1][0][BF16][1][1] = quantDot4x1x1BF16
+	quantDots[1][0][BF16][1][4] = quantDot4x1x4BF16
+	quantDots[1][0][BF16][2][1] = quantDot4x2x1BF16
+	quantDots[1][0][BF16][2][2] = quantDot4x2x2BF16
+	quantDots[1][0][BF16][4][1] = quantDot4x4x1BF16
+	quantFloats[isa.AVX2][0][BF16][0] = quantFloat4BF16AVX2
+	dequantizes[isa.AVX2][0][BF16][0] = dequantize4BF16AVX2
+	quantFloats[isa.AVX2][0][BF16][1] = quantTable4BF16AVX2
+	dequantizes[isa.AVX2][0][BF16][1] = dequantizeTable4BF16AVX2
+	quantFloats[isa.AVX512][0][BF16][0] = quantFloat4BF16AVX512
+	dequantizes[isa.AVX512][0][BF16][0] = dequantize4BF16AVX512
+	quantFloats[isa.AVX512][0][BF16][1] = quantTable4BF16AVX512
+	dequantizes[isa.AVX512][0][BF16][1] = dequantizeTable4BF16AVX512
+	quantSums[isa.AVX2][F32] = quantSumsF32AVX2
+	addMinimums[isa.AVX2][F32] = addMinimumsF32AVX2
+	quantSums[isa.AVX512][F32] = quantSumsF32AVX512
+	addMinimums[isa.AVX512][F32] = addMinimumsF32AVX512
+	quantSums[isa.AVX2][BF16] = quantSumsBF16AVX2
+	addMinimums[isa.AVX2][BF16] = addMinimumsBF16AVX2
+	quantSums[isa.AVX512][BF16] = quantSumsBF16AVX512
+	addMinimums[isa.AVX512][BF16] = addMinimumsBF16AVX512
+}

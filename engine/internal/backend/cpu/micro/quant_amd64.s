@@ -194,8 +194,8 @@ GLOBL quantTable4BF16AVX512Mask<>(SB), RODATA|NOPTR, $4
 DATA dequantizeTable4BF16AVX512Mask<>+0(SB)/4, $0x0000000f
 GLOBL dequantizeTable4BF16AVX512Mask<>(SB), RODATA|NOPTR, $4
 
-// func digitsAVX512(to *byte, x *float32, n int, ok *int)
-TEXT ·digitsAVX512(SB), NOSPLIT, $0-32
+// func digits(to *byte, x *float32, n int, ok *int)
+TEXT ·digits(SB), NOSPLIT, $0-32
 	MOVQ to+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -311,7 +311,7 @@ none2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x1x1F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -370,7 +370,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x1x4F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -497,7 +497,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x2x1F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -577,7 +577,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x2x2F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -700,7 +700,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x4x1F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -825,7 +825,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat8F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantFloat8F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat8F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -910,7 +910,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize8F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize8F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize8F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -988,7 +988,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable8F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantTable8F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable8F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1070,7 +1070,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable8F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable8F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable8F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1145,7 +1145,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat8F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantFloat8F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat8F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1202,7 +1202,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize8F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize8F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize8F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1255,7 +1255,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable8F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantTable8F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable8F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1310,7 +1310,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable8F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable8F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable8F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1361,7 +1361,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x1x1BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1421,7 +1421,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x1x4BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1552,7 +1552,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x2x1BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1633,7 +1633,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x2x2BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1758,7 +1758,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot8x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot8x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot8x4x1BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1884,7 +1884,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantFloat8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat8BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -1971,7 +1971,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize8BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize8BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize8BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2051,7 +2051,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantTable8BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable8BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2135,7 +2135,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable8BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable8BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable8BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2212,7 +2212,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantFloat8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat8BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2270,7 +2270,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize8BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize8BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize8BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2324,7 +2324,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantTable8BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable8BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2380,7 +2380,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable8BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable8BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable8BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2432,7 +2432,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x1x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x1x1F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2498,7 +2498,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x1x4F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x1x4F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2653,7 +2653,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x2x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x2x1F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2743,7 +2743,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x2x2F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x2x2F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -2891,7 +2891,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales *float32, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x4x1F32(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x4x1F32(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3032,7 +3032,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat4F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantFloat4F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat4F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3161,7 +3161,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize4F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize4F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize4F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3291,7 +3291,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable4F32AVX2(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantTable4F32AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable4F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3435,7 +3435,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable4F32AVX2(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable4F32AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable4F32AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3580,7 +3580,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat4F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantFloat4F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat4F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3661,7 +3661,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize4F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize4F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize4F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3742,7 +3742,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable4F32AVX512(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantTable4F32AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable4F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3807,7 +3807,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable4F32AVX512(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable4F32AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable4F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3872,7 +3872,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x1x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x1x1BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -3939,7 +3939,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x1x4BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x1x4BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4098,7 +4098,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x2x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x2x1BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4189,7 +4189,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x2x2BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x2x2BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4339,7 +4339,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantDot4x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales *uint16, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+// func quantDot4x4x1BF16(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 TEXT ·quantDot4x4x1BF16(SB), NOSPLIT, $0-104
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4481,7 +4481,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantFloat4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat4BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4612,7 +4612,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize4BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize4BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize4BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4744,7 +4744,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantTable4BF16AVX2(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable4BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -4890,7 +4890,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable4BF16AVX2(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable4BF16AVX2(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable4BF16AVX2(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -5037,7 +5037,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantFloat4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantFloat4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat4BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -5119,7 +5119,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantize4BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize4BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize4BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -5201,7 +5201,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantTable4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantTable4BF16AVX512(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantTable4BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -5267,7 +5267,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func dequantizeTable4BF16AVX512(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantizeTable4BF16AVX512(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantizeTable4BF16AVX512(SB), NOSPLIT, $0-64
 	MOVQ groups+0(FP), CX
 	MOVQ lines+8(FP), DX
@@ -5333,7 +5333,7 @@ line2:
 	VZEROUPPER
 	RET
 
-// func quantSumsF32AVX2(groups int, sums *float32, minimums *float32, c *float32)
+// func quantSumsF32AVX2(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 TEXT ·quantSumsF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ groups+0(FP), CX
 	MOVQ sums+8(FP), SI
@@ -5356,7 +5356,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func addMinimumsF32AVX2(groups int, inputs int, minimums *float32, dst *float32, ldd int)
+// func addMinimumsF32AVX2(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 TEXT ·addMinimumsF32AVX2(SB), NOSPLIT, $0-40
 	MOVQ groups+0(FP), CX
 	MOVQ inputs+8(FP), DX
@@ -5381,7 +5381,7 @@ input2:
 	VZEROUPPER
 	RET
 
-// func quantSumsF32AVX512(groups int, sums *float32, minimums *float32, c *float32)
+// func quantSumsF32AVX512(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 TEXT ·quantSumsF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ groups+0(FP), CX
 	MOVQ sums+8(FP), SI
@@ -5400,7 +5400,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func addMinimumsF32AVX512(groups int, inputs int, minimums *float32, dst *float32, ldd int)
+// func addMinimumsF32AVX512(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 TEXT ·addMinimumsF32AVX512(SB), NOSPLIT, $0-40
 	MOVQ groups+0(FP), CX
 	MOVQ inputs+8(FP), DX
@@ -5422,7 +5422,7 @@ input2:
 	VZEROUPPER
 	RET
 
-// func quantSumsBF16AVX2(groups int, sums *float32, minimums *uint16, c *float32)
+// func quantSumsBF16AVX2(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 TEXT ·quantSumsBF16AVX2(SB), NOSPLIT, $0-32
 	MOVQ groups+0(FP), CX
 	MOVQ sums+8(FP), SI
@@ -5447,7 +5447,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func addMinimumsBF16AVX2(groups int, inputs int, minimums *uint16, dst *float32, ldd int)
+// func addMinimumsBF16AVX2(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 TEXT ·addMinimumsBF16AVX2(SB), NOSPLIT, $0-40
 	MOVQ groups+0(FP), CX
 	MOVQ inputs+8(FP), DX
@@ -5474,7 +5474,7 @@ input2:
 	VZEROUPPER
 	RET
 
-// func quantSumsBF16AVX512(groups int, sums *float32, minimums *uint16, c *float32)
+// func quantSumsBF16AVX512(groups int, sums *float32, minimums unsafe.Pointer, c *float32)
 TEXT ·quantSumsBF16AVX512(SB), NOSPLIT, $0-32
 	MOVQ groups+0(FP), CX
 	MOVQ sums+8(FP), SI
@@ -5494,7 +5494,7 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func addMinimumsBF16AVX512(groups int, inputs int, minimums *uint16, dst *float32, ldd int)
+// func addMinimumsBF16AVX512(groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int)
 TEXT ·addMinimumsBF16AVX512(SB), NOSPLIT, $0-40
 	MOVQ groups+0(FP), CX
 	MOVQ inputs+8(FP), DX

@@ -4,107 +4,134 @@
 
 package micro
 
-// digitsNEON makes fixed-point numbers of a group; see gen/neonquant.go.
+import "unsafe"
+
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+// digits makes fixed-point numbers of a group; see gen/neonquant.go.
 //
 //go:noescape
-func digitsNEON(to *byte, x *float32, n int, ok *int)
+func digits(to *byte, x *float32, n int, ok *int)
 
 // quantDot8x1F32NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot8x1F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot8x1F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x2F32NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot8x2F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot8x2F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantMull8F32NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantMull8F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantMull8F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat8F32NEON multiplies a row by a block of codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantFloat8F32NEON(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantFloat8F32NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize8F32NEON writes the weights of a block; see gen/neonquant.go.
 //
 //go:noescape
-func dequantize8F32NEON(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize8F32NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot8x1BF16NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot8x1BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot8x1BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot8x2BF16NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot8x2BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot8x2BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantMull8BF16NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantMull8BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantMull8BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat8BF16NEON multiplies a row by a block of codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantFloat8BF16NEON(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantFloat8BF16NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize8BF16NEON writes the weights of a block; see gen/neonquant.go.
 //
 //go:noescape
-func dequantize8BF16NEON(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize8BF16NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot4x1F32NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot4x1F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot4x1F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x2F32NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot4x2F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot4x2F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantMull4F32NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantMull4F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantMull4F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat4F32NEON multiplies a row by a block of codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantFloat4F32NEON(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+func quantFloat4F32NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize4F32NEON writes the weights of a block; see gen/neonquant.go.
 //
 //go:noescape
-func dequantize4F32NEON(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize4F32NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 
 // quantDot4x1BF16NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot4x1BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot4x1BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantDot4x2BF16NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantDot4x2BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantDot4x2BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantMull4BF16NEON multiplies digits by codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantMull4BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
+func quantMull4BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
 
 // quantFloat4BF16NEON multiplies a row by a block of codes; see gen/neonquant.go.
 //
 //go:noescape
-func quantFloat4BF16NEON(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+func quantFloat4BF16NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 
 // dequantize4BF16NEON writes the weights of a block; see gen/neonquant.go.
 //
 //go:noescape
-func dequantize4BF16NEON(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+func dequantize4BF16NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
+
+func init() {
+	quantDots[1][1][F32][1][1] = quantDot8x1F32NEON
+	quantDots[1][1][F32][2][1] = quantDot8x2F32NEON
+	quantDots[0][1][F32][1][1] = quantMull8F32NEON
+	quantFloats[isa.NEON][1][F32][0] = quantFloat8F32NEON
+	dequantizes[isa.NEON][1][F32][0] = dequantize8F32NEON
+	quantDots[1][1][BF16][1][1] = quantDot8x1BF16NEON
+	quantDots[1][1][BF16][2][1] = quantDot8x2BF16NEON
+	quantDots[0][1][BF16][1][1] = quantMull8BF16NEON
+	quantFloats[isa.NEON][1][BF16][0] = quantFloat8BF16NEON
+	dequantizes[isa.NEON][1][BF16][0] = dequantize8BF16NEON
+	quantDots[1][0][F32][1][1] = quantDot4x1F32NEON
+	quantDots[1][0][F32][2][1] = quantDot4x2F32NEON
+	quantDots[0][0][F32][1][1] = quantMull4F32NEON
+	quantFloats[isa.NEON][0][F32][0] = quantFloat4F32NEON
+	dequantizes[isa.NEON][0][F32][0] = dequantize4F32NEON
+	quantDots[1][0][BF16][1][1] = quantDot4x1BF16NEON
+	quantDots[1][0][BF16][2][1] = quantDot4x2BF16NEON
+	quantDots[0][0][BF16][1][1] = quantMull4BF16NEON
+	quantFloats[isa.NEON][0][BF16][0] = quantFloat4BF16NEON
+	dequantizes[isa.NEON][0][BF16][0] = dequantize4BF16NEON
+}

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func digitsNEON(to *byte, x *float32, n int, ok *int)
-TEXT ·digitsNEON(SB), NOSPLIT, $0-32
+// func digits(to *byte, x *float32, n int, ok *int)
+TEXT ·digits(SB), NOSPLIT, $0-32
 	MOVD to+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R2
@@ -139,18 +139,18 @@ none2:
 	MOVD ZR, (R3)
 	RET
 
-// func quantDot8x1F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot8x1F32NEON(SB), NOSPLIT, $0-80
+// func quantDot8x1F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot8x1F32NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f04e41c // movi v28.16b, #128
 group1:
@@ -265,18 +265,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot8x2F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot8x2F32NEON(SB), NOSPLIT, $0-80
+// func quantDot8x2F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot8x2F32NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f04e41c // movi v28.16b, #128
 group1:
@@ -473,18 +473,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantMull8F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantMull8F32NEON(SB), NOSPLIT, $0-80
+// func quantMull8F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantMull8F32NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f04e41c // movi v28.16b, #128
 group1:
@@ -671,7 +671,7 @@ line2:
 	BNE group1
 	RET
 
-// func quantFloat8F32NEON(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantFloat8F32NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat8F32NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -813,7 +813,7 @@ line2:
 	WORD $0x3d800ce0 // str q0, [x7, #48]
 	RET
 
-// func dequantize8F32NEON(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize8F32NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize8F32NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -942,18 +942,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot8x1BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot8x1BF16NEON(SB), NOSPLIT, $0-80
+// func quantDot8x1BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot8x1BF16NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f04e41c // movi v28.16b, #128
 group1:
@@ -1072,18 +1072,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot8x2BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot8x2BF16NEON(SB), NOSPLIT, $0-80
+// func quantDot8x2BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot8x2BF16NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f04e41c // movi v28.16b, #128
 group1:
@@ -1288,18 +1288,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantMull8BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantMull8BF16NEON(SB), NOSPLIT, $0-80
+// func quantMull8BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantMull8BF16NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f04e41c // movi v28.16b, #128
 group1:
@@ -1490,7 +1490,7 @@ line2:
 	BNE group1
 	RET
 
-// func quantFloat8BF16NEON(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantFloat8BF16NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat8BF16NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -1636,7 +1636,7 @@ line2:
 	WORD $0x3d800ce0 // str q0, [x7, #48]
 	RET
 
-// func dequantize8BF16NEON(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize8BF16NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize8BF16NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -1769,18 +1769,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot4x1F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot4x1F32NEON(SB), NOSPLIT, $0-80
+// func quantDot4x1F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot4x1F32NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f00e5fc // movi v28.16b, #15
 group1:
@@ -1911,18 +1911,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot4x2F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot4x2F32NEON(SB), NOSPLIT, $0-80
+// func quantDot4x2F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot4x2F32NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f00e5fc // movi v28.16b, #15
 group1:
@@ -2148,18 +2148,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantMull4F32NEON(groups int, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantMull4F32NEON(SB), NOSPLIT, $0-80
+// func quantMull4F32NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantMull4F32NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f00e5fc // movi v28.16b, #15
 group1:
@@ -2410,7 +2410,7 @@ line2:
 	BNE group1
 	RET
 
-// func quantFloat4F32NEON(groups int, lines int, codes *byte, x *float32, scales *float32, zeros *byte, zeroStep int, c *float32)
+// func quantFloat4F32NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat4F32NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -2633,7 +2633,7 @@ line2:
 	WORD $0x3d800ce0 // str q0, [x7, #48]
 	RET
 
-// func dequantize4F32NEON(groups int, lines int, codes *byte, scales *float32, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize4F32NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize4F32NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -2862,18 +2862,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot4x1BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot4x1BF16NEON(SB), NOSPLIT, $0-80
+// func quantDot4x1BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot4x1BF16NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f00e5fc // movi v28.16b, #15
 group1:
@@ -3008,18 +3008,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantDot4x2BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantDot4x2BF16NEON(SB), NOSPLIT, $0-80
+// func quantDot4x2BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantDot4x2BF16NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f00e5fc // movi v28.16b, #15
 group1:
@@ -3253,18 +3253,18 @@ line2:
 	BNE group1
 	RET
 
-// func quantMull4BF16NEON(groups int, lines int, codes *byte, x *byte, row int, scales *uint16, zeros *byte, zeroStep int, c *float32, ldc int)
-TEXT ·quantMull4BF16NEON(SB), NOSPLIT, $0-80
+// func quantMull4BF16NEON(groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int)
+TEXT ·quantMull4BF16NEON(SB), NOSPLIT, $0-104
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
 	MOVD codes+16(FP), R2
-	MOVD x+24(FP), R3
-	MOVD row+32(FP), R4
-	MOVD scales+40(FP), R5
-	MOVD zeros+48(FP), R6
-	MOVD zeroStep+56(FP), R7
-	MOVD c+64(FP), R8
-	MOVD ldc+72(FP), R9
+	MOVD x+32(FP), R3
+	MOVD row+40(FP), R4
+	MOVD scales+48(FP), R5
+	MOVD zeros+64(FP), R6
+	MOVD zeroStep+72(FP), R7
+	MOVD c+88(FP), R8
+	MOVD ldc+96(FP), R9
 	ADD R3, R4, R19
 	WORD $0x4f00e5fc // movi v28.16b, #15
 group1:
@@ -3519,7 +3519,7 @@ line2:
 	BNE group1
 	RET
 
-// func quantFloat4BF16NEON(groups int, lines int, codes *byte, x *float32, scales *uint16, zeros *byte, zeroStep int, c *float32)
+// func quantFloat4BF16NEON(groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32)
 TEXT ·quantFloat4BF16NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1
@@ -3746,7 +3746,7 @@ line2:
 	WORD $0x3d800ce0 // str q0, [x7, #48]
 	RET
 
-// func dequantize4BF16NEON(groups int, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
+// func dequantize4BF16NEON(groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int)
 TEXT ·dequantize4BF16NEON(SB), NOSPLIT, $0-64
 	MOVD groups+0(FP), R0
 	MOVD lines+8(FP), R1

@@ -1,11 +1,16 @@
 package micro
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
 
 // CopyRows copies rows of n elements, at most 64, and writes zeros behind them up to width elements. Rows of
 // dst and src are dstApart and srcApart elements apart.
 func CopyRows(dst *float32, dstApart int, src *float32, srcApart, rows, n, width int) {
-	if copyRowsVector(dst, dstApart, src, srcApart, rows, n, width) {
+	if f := masked[isa.Level()][F32][(width-1)/16]; f != nil {
+		f(dst, 4*dstApart, unsafe.Pointer(src), 4*srcApart, rows, n, width)
 		return
 	}
 	for i := range rows {

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // directTiles are the micro-kernels that read b unpacked: rows × vectors. All have 24 sums (AVX2: 12) in
 // registers. Each exists in all narrower widths too, for the last columns.
@@ -16,11 +19,16 @@ var directTiles = []struct {
 func emitDirect(f *file) {
 	m := &matmulKernels{file: f, mask: f.words("directMask", halfMask()...)}
 	for _, t := range directTiles {
+		var widths []string
 		for _, e := range packTypes {
+			var list []string
 			for v := 1; v <= t.vectors; v++ {
-				m.direct(t.set, t.rows, v, e.name)
+				list = append(list, m.direct(t.set, t.rows, v, e.name))
 			}
+			widths = append(widths, fmt.Sprintf("%s: {%s}", e.name, strings.Join(list, ", ")))
 		}
+		f.enter("directKernels[isa.%s] = append(directKernels[isa.%s], &DirectKernel{Rows: %d, Cols: %d, lanes: %d, widths: [3][]directFunc{%s}})",
+			t.name, t.name, t.rows, t.vectors*t.lanes, t.lanes, strings.Join(widths, ", "))
 	}
 }
 
@@ -31,9 +39,10 @@ func emitDirect(f *file) {
 // b comes from memory. A few columns of many rows are far apart, so the hardware sees no pattern to
 // prefetch. So each step prefetches two cache lines that later calls read: at address ahead, which grows by
 // aheadStep bytes in each step.
-func (m *matmulKernels) direct(s set, mr, v int, typ string) {
-	fn := m.function("multiplies a packed panel by rows of b as they lie; see gen/direct.go.", fmt.Sprintf("direct%dx%d%s%s", mr, v*s.lanes, typ, s.name),
-		fmt.Sprintf("k int, a *float32, b *%s, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int", goType(typ)))
+func (m *matmulKernels) direct(s set, mr, v int, typ string) (name string) {
+	name = fmt.Sprintf("direct%dx%d%s%s", mr, v*s.lanes, typ, s.name)
+	fn := m.function("multiplies a packed panel by rows of b as they lie; see gen/direct.go.", name,
+		"k int, a *float32, b unsafe.Pointer, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int")
 	fn.load("k", "AX", "a", "SI", "b", "BX", "ldb", "R8", "c", "DI", "ldc", "R9", "rows", "R10", "cols", "CX", "ahead", "DX", "aheadStep", "R11")
 	var mask []any
 	if s == avx512 {
@@ -82,4 +91,5 @@ func (m *matmulKernels) direct(s set, mr, v int, typ string) {
 	fn.op("JNZ", loop)
 	m.store(fn, s, mr, v)
 	fn.end()
+	return name
 }

@@ -63,6 +63,7 @@ func emitDouble(f *file) {
 			}
 			fn.end()
 		}
+		f.enter("doubleKernels[isa.%s] = &DoubleKernel{Rows: %d, Cols: %d, run: %s}", t.name, rows, v*t.lanes/2, fn.name)
 	}
 	emitSymmetric(f)
 }

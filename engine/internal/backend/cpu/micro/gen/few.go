@@ -7,12 +7,14 @@ import "fmt"
 func emitFew(f *file) {
 	for _, s := range []set{avx2, avx512} {
 		for _, t := range packTypes {
-			for _, steps := range []int{8, 1} {
+			for i, steps := range []int{8, 1} {
 				axpy(f, s, t.name, t.size, steps)
+				f.enter("axpys[isa.%s][%s][%d] = axpy%d%s%s", s.name, t.name, i, steps, t.name, s.name)
 			}
 			for _, m := range []int{1, 2, 4} {
 				if s == avx512 || m < 4 {
 					dot(f, s, t.name, t.size, m)
+					f.enter("dots[isa.%s][%s][%d] = dot%d%s%s", s.name, t.name, m, m, t.name, s.name)
 				}
 			}
 		}
@@ -27,7 +29,7 @@ func emitFew(f *file) {
 // that b is read and widened once. Meanwhile it prefetches the rows that the next call reads.
 func axpy(f *file, s set, typ string, size, steps int) {
 	fn := f.function("adds some steps of a product with few rows; see gen/few.go.", fmt.Sprintf("axpy%d%s%s", steps, typ, s.name),
-		fmt.Sprintf("rows int, a *float32, lda int, b *%s, ldb int, c *float32, ldc int, cols int", goType(typ)))
+		"rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int")
 	fn.load("rows", "R13", "a", "SI", "lda", "R8", "b", "BX", "ldb", "R9", "c", "DI", "ldc", "R10", "cols", "CX")
 	k := &axpyKernel{function: fn, s: s, typ: typ, size: size, steps: steps}
 	fn.op("LEAQ", mem(0, "BX", "R9*4"), "R12") // row 4 of b
@@ -161,7 +163,7 @@ func (k *axpyKernel) rows(n, v int, mask []any) {
 // vector. Strides are in bytes.
 func dot(f *file, s set, typ string, size, m int) {
 	fn := f.function("computes four columns of a product with few rows; see gen/few.go.", fmt.Sprintf("dot%d%s%s", m, typ, s.name),
-		fmt.Sprintf("k int, a *float32, lda int, b *%s, ldb int, cols int, out *float32", goType(typ)))
+		"k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32")
 	fn.load("k", "CX", "a", "SI", "lda", "R8", "b", "BX", "ldb", "R9", "cols", "DX", "out", "DI")
 	col := []string{"BX", "R10", "R11", "R12"}
 	for i := 1; i < 4; i++ {

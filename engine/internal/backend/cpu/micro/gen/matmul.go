@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // matmulTiles are the micro-kernels: rows × vectors. All but one of a set keep 24 sums (AVX2: 12) in
 // registers, which hides the latency of two multiply-adds in each cycle. Each tile exists in all narrower
@@ -16,13 +19,21 @@ var matmulTiles = []struct {
 func emitMatMul(f *file) {
 	m := &matmulKernels{file: f, mask: f.words("matmulMask", halfMask()...)}
 	for _, t := range matmulTiles {
+		var widths []string
 		for v := 1; v <= t.vectors; v++ {
-			m.tile(t.set, t.rows, v, false)
+			widths = append(widths, m.tile(t.set, t.rows, v, false))
 		}
+		f.kernel(t.set.name, t.rows, t.lanes, widths)
 	}
 	for v := 1; v <= 2; v++ {
 		m.tile(avx512, 14, v, true)
 	}
+}
+
+// kernel enters a micro-kernel with functions for a vector of columns, two …
+func (f *file) kernel(set string, rows, lanes int, widths []string) {
+	f.enter("kernels[isa.%s] = append(kernels[isa.%s], &Kernel{Rows: %d, Cols: %d, lanes: %d, widths: []microFunc{%s}})",
+		set, set, rows, lanes*len(widths), lanes, strings.Join(widths, ", "))
 }
 
 // halfMask is a table of masks: the eight words that begin n words before its middle are a mask of n lanes.
@@ -46,12 +57,12 @@ type matmulKernels struct {
 // Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same
 // bits. With dot a value is a pair of bf16 numbers (two steps); one instruction adds both products to a
 // sum.
-func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
-	name := s.name
+func (m *matmulKernels) tile(s set, mr, v int, dot bool) (name string) {
+	name = fmt.Sprintf("matmul%dx%d%s", mr, v*s.lanes, s.name)
 	if dot {
-		name = "BF16"
+		name = fmt.Sprintf("matmul%dx%dBF16", mr, v*s.lanes)
 	}
-	fn := m.function("multiplies a packed panel by rows of b; see gen/matmul.go.", fmt.Sprintf("matmul%dx%d%s", mr, v*s.lanes, name),
+	fn := m.function("multiplies a packed panel by rows of b; see gen/matmul.go.", name,
 		"k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int")
 	fn.load("k", "AX", "a", "SI", "b", "BX", "ldb", "R8", "c", "DI", "ldc", "R9", "rows", "R10", "cols", "CX")
 	fn.op("LEAQ", mem(0, "R8", "R8*2"), "R11") // three rows of b
@@ -104,6 +115,7 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 	fn.at(store)
 	m.store(fn, s, mr, v)
 	fn.end()
+	return name
 }
 
 // step emits one k: it loads v vectors of b, broadcasts mr values of a, and does mr·v multiply-adds.

@@ -80,9 +80,11 @@ func (fn neonFunction) ret() {
 
 func emitMatMulNEON(f *file) {
 	for _, t := range neonTiles {
+		var widths []string
 		for v := 1; v <= t.vectors; v++ {
-			matmulNEON(f, t.rows, v, false)
+			widths = append(widths, matmulNEON(f, t.rows, v, false))
 		}
+		f.kernel("NEON", t.rows, neonLanes, widths)
 	}
 	for v := 1; v <= 3; v++ {
 		matmulNEON(f, 8, v, true)
@@ -99,12 +101,12 @@ type neonTile struct {
 
 // matmulNEON is matmulKernels.tile for arm64. It loads the values of the next step right after their last
 // use in this step, so the last step is written separately.
-func matmulNEON(f *file, mr, v int, dot bool) {
-	name := "NEON"
+func matmulNEON(f *file, mr, v int, dot bool) (name string) {
+	name = fmt.Sprintf("matmul%dx%dNEON", mr, v*neonLanes)
 	if dot {
-		name = "BF16"
+		name = fmt.Sprintf("matmul%dx%dBF16", mr, v*neonLanes)
 	}
-	fn := f.framed("multiplies a packed panel by rows of b; see gen/neon.go.", fmt.Sprintf("matmul%dx%d%s", mr, v*neonLanes, name),
+	fn := f.framed("multiplies a packed panel by rows of b; see gen/neon.go.", name,
 		"k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int", 16*mr*v)
 	k := &neonTile{neonFunction{fn}, mr, v, dot}
 	k.params("k", "a", "b", "ldb", "c", "ldc", "rows", "cols", "add")
@@ -136,6 +138,7 @@ func matmulNEON(f *file, mr, v int, dot bool) {
 	k.step(false)
 	k.store()
 	k.ret()
+	return name
 }
 
 func (k *neonTile) sum(i, j int) int { return i*k.v + j }
@@ -222,6 +225,7 @@ func (k *neonTile) store() {
 }
 
 func emitPeakNEON(f *file) {
+	f.enter("peaks[isa.NEON] = peakLoop{peakNEON, 24 * 4 * 2}")
 	for _, dot := range []bool{false, true} {
 		name, instruction := "peakNEON", "fmla v%d.4s, v30.4s, v31.s[0]"
 		if dot {

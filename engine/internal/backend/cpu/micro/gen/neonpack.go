@@ -3,9 +3,12 @@ package main
 import "fmt"
 
 func emitPackNEON(f *file) {
+	f.enter("together = 4")
 	for _, t := range packTypes {
 		packTransposeNEON(f, t.name, t.size)
 		packCopyNEON(f, t.name, t.size)
+		f.enter("transposes[%s][4] = packTranspose%sNEON", t.name, t.name)
+		f.enter("copies[isa.NEON][%s] = packCopy%sNEON", t.name, t.name)
 	}
 	packPairsNEON(f)
 }
@@ -14,7 +17,7 @@ func emitPackNEON(f *file) {
 // of src exist; the last of them is read again for each missing one. Strides are in bytes.
 func packTransposeNEON(f *file, typ string, size int) {
 	fn := f.neon("transposes four rows into a panel; see gen/neonpack.go.", "packTranspose"+typ+"NEON",
-		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, rows int, blocks int", goType(typ)))
+		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int")
 	fn.params("dst", "dstStride", "src", "srcStride", "rows", "blocks")
 	row := fn.four(2, 3, 4)
 	loop := fn.label("loop")
@@ -58,7 +61,7 @@ func (fn neonFunction) four(first, stride, count int) [4]int {
 // packCopyNEON writes dst[p][j] = src[p][j] for p < k and j < cols, a multiple of 4. Strides are in bytes.
 func packCopyNEON(f *file, typ string, size int) {
 	fn := f.neon("copies rows into a panel; see gen/neonpack.go.", "packCopy"+typ+"NEON",
-		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, k int, cols int", goType(typ)))
+		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int")
 	fn.params("dst", "dstStride", "src", "srcStride", "k", "cols")
 	row, col := fn.label("row"), fn.label("col")
 	fn.at(row)
@@ -109,11 +112,13 @@ func packPairsNEON(f *file) {
 // emitFewNEON is emitFew for arm64. The caller computes the columns or steps after the last whole vector.
 func emitFewNEON(f *file) {
 	for _, t := range packTypes {
-		for _, steps := range []int{8, 1} {
+		for i, steps := range []int{8, 1} {
 			axpyNEON(f, t.name, t.size, steps)
+			f.enter("axpys[isa.NEON][%s][%d] = axpy%d%sNEON", t.name, i, steps, t.name)
 		}
 		for _, m := range []int{1, 2, 4} {
 			dotNEON(f, t.name, t.size, m)
+			f.enter("dots[isa.NEON][%s][%d] = dot%d%sNEON", t.name, m, m, t.name)
 		}
 	}
 }
@@ -131,7 +136,7 @@ type neonAxpy struct {
 // order of u.
 func axpyNEON(f *file, typ string, size, steps int) {
 	fn := f.neon("adds some steps of a product with few rows; see gen/neonpack.go.", fmt.Sprintf("axpy%d%sNEON", steps, typ),
-		fmt.Sprintf("rows int, a *float32, lda int, b *%s, ldb int, c *float32, ldc int, cols int", goType(typ)))
+		"rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int")
 	k := &neonAxpy{fn, typ, size, steps}
 	k.params("rows", "a", "lda", "b", "ldb", "c", "ldc", "cols")
 	wide, narrow, done := k.label("wide"), k.label("narrow"), k.label("done")
@@ -210,7 +215,7 @@ func (k *neonAxpy) rows(n, v int) {
 // 16 sums, so that no addition waits for the one before.
 func dotNEON(f *file, typ string, size, m int) {
 	fn := f.neon("computes four columns of a product with few rows; see gen/neonpack.go.", fmt.Sprintf("dot%d%sNEON", m, typ),
-		fmt.Sprintf("k int, a *float32, lda int, b *%s, ldb int, cols int, out *float32", goType(typ)))
+		"k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32")
 	fn.params("k", "a", "lda", "b", "ldb", "cols", "out")
 	col := fn.four(3, 4, 5)
 	rowA := []int{1, 22, 23, 24}[:m]

@@ -9,17 +9,21 @@ func emitQuantNEON(f *file) {
 		for _, t := range packTypes[:2] {
 			for _, rows := range []int{1, 2} {
 				quantDotNEON(f, bits, t.name, t.size, rows, true)
+				f.enter("quantDots[1][%d][%s][%d][1] = quantDot%dx%d%sNEON", bits/8, t.name, rows, bits, rows, t.name)
 			}
 			quantDotNEON(f, bits, t.name, t.size, 1, false)
 			quantFloatNEON(f, bits, t.name, t.size)
 			dequantizeNEON(f, bits, t.name, t.size)
+			f.enter("quantDots[0][%d][%s][1][1] = quantMull%d%sNEON", bits/8, t.name, bits, t.name)
+			f.enter("quantFloats[isa.NEON][%d][%s][0] = quantFloat%d%sNEON", bits/8, t.name, bits, t.name)
+			f.enter("dequantizes[isa.NEON][%d][%s][0] = dequantize%d%sNEON", bits/8, t.name, bits, t.name)
 		}
 	}
 }
 
 // digitsNEON is digits for arm64.
 func digitsNEON(f *file) {
-	fn := f.neon("makes fixed-point numbers of a group; see gen/neonquant.go.", "digitsNEON", "to *byte, x *float32, n int, ok *int")
+	fn := f.neon("makes fixed-point numbers of a group; see gen/neonquant.go.", "digits", "to *byte, x *float32, n int, ok *int")
 	fn.params("to", "x", "n", "ok")
 	fn.zero(0, 1)
 	fn.constant(0x7fffffff, 1)
@@ -122,7 +126,7 @@ func quantDotNEON(f *file, bits int, typ string, size, m int, dot bool) {
 		name = fmt.Sprintf("quantMull%d%sNEON", bits, typ)
 	}
 	fn := f.neon("multiplies digits by codes; see gen/neonquant.go.", name,
-		fmt.Sprintf("groups int, lines int, codes *byte, x *byte, row int, scales *%s, zeros *byte, zeroStep int, c *float32, ldc int", goType(typ)))
+		quantDotParams)
 	k := &neonDot{fn, bits, m, typ, size, dot}
 	k.params("groups", "lines", "codes", "x", "row", "scales", "zeros", "zeroStep", "c", "ldc")
 	k.op("ADD", "R3", "R4", "R19")
@@ -317,7 +321,7 @@ func (k *neonCodes) code(i, q int) {
 // quantFloatNEON writes c[o] += Σ x·w[o] for one row of f32 and one block.
 func quantFloatNEON(f *file, bits int, typ string, size int) {
 	fn := f.neon("multiplies a row by a block of codes; see gen/neonquant.go.", fmt.Sprintf("quantFloat%d%sNEON", bits, typ),
-		fmt.Sprintf("groups int, lines int, codes *byte, x *float32, scales *%s, zeros *byte, zeroStep int, c *float32", goType(typ)))
+		quantFloatParams)
 	k := &neonCodes{fn, bits, typ, size, 4, 5, 6}
 	fn.params("groups", "lines", "codes", "x", "scales", "zeros", "zeroStep", "c")
 	// Sums of a group in 16 to 23, for even and odd inputs; of all groups in 24 to 27; x in 28.
@@ -349,7 +353,7 @@ func quantFloatNEON(f *file, bits int, typ string, size int) {
 // dequantizeNEON writes the weights of a block, 16 outputs for each input, ldd bytes apart.
 func dequantizeNEON(f *file, bits int, typ string, size int) {
 	fn := f.neon("writes the weights of a block; see gen/neonquant.go.", fmt.Sprintf("dequantize%d%sNEON", bits, typ),
-		fmt.Sprintf("groups int, lines int, codes *byte, scales *%s, zeros *byte, zeroStep int, dst *float32, ldd int", goType(typ)))
+		dequantizeParams)
 	k := &neonCodes{fn, bits, typ, size, 3, 4, 5}
 	fn.params("groups", "lines", "codes", "scales", "zeros", "zeroStep", "dst", "ldd")
 	k.lines(func() {}, func() {

@@ -9,15 +9,21 @@ var packTypes = []struct {
 }{{"F32", 4}, {"BF16", 2}, {"F16", 2}}
 
 func emitPack(f *file) {
+	f.enter("together = 8")
 	for _, t := range packTypes {
 		for _, lanes := range []int{4, 6, 8} {
 			packTranspose(f, t.name, t.size, lanes)
+			f.enter("transposes[%s][%d] = packTranspose%s%d", t.name, lanes, t.name, lanes)
 		}
 		for v := 1; v <= 4; v++ {
 			packCopyMasked(f, t.name, t.size, v)
+			f.enter("masked[isa.AVX512][%s][%d] = packCopy%s%dAVX512", t.name, v-1, t.name, 16*v)
 		}
 		for _, width := range []int{4, 6, 8, 12, 14, 16, 24} {
 			packCopy(f, t.name, t.size, width)
+			for _, s := range []set{avx2, avx512} {
+				f.enter("exact[isa.%s][%s][%d] = packCopy%s%dAVX2", s.name, t.name, width, t.name, width)
+			}
 		}
 	}
 }
@@ -53,7 +59,7 @@ func widen(fn *function, typ, source, register string, mask ...any) {
 // one, because the results are never stored. Strides are in bytes.
 func packTranspose(f *file, typ string, size, lanes int) {
 	fn := f.function("transposes eight rows into a panel; see gen/pack.go.", fmt.Sprintf("packTranspose%s%d", typ, lanes),
-		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, rows int, blocks int", goType(typ)))
+		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int")
 	fn.load("dst", "DI", "dstStride", "AX", "src", "R8", "srcStride", "CX", "rows", "DX", "blocks", "BX")
 	row := []string{"R8", "R9", "R10", "R11", "R12", "R13", "SI", "R15"}
 	for i := 1; i < 8; i++ {
@@ -115,7 +121,7 @@ func transpose8(fn *function) {
 // elements, which take v vectors. Strides are in bytes.
 func packCopyMasked(f *file, typ string, size, v int) {
 	fn := f.function("copies rows of at most that many elements into a panel; see gen/pack.go.", fmt.Sprintf("packCopy%s%dAVX512", typ, 16*v),
-		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, k int, valid int, width int", goType(typ)))
+		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, valid int, width int")
 	fn.load("dst", "DI", "dstStride", "AX", "src", "SI", "srcStride", "CX", "k", "BX", "valid", "R8", "width", "R9")
 	fn.op("MOVQ", imm(-1), "R10")
 	fn.op("BZHIQ", "R8", "R10", "R11")
@@ -148,7 +154,7 @@ func packCopyMasked(f *file, typ string, size, v int) {
 // packCopy writes dst[p][j] = src[p][j] for p < k and j < width. Strides are in bytes.
 func packCopy(f *file, typ string, size, width int) {
 	fn := f.function("copies rows of that many elements into a panel; see gen/pack.go.", fmt.Sprintf("packCopy%s%dAVX2", typ, width),
-		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, k int", goType(typ)))
+		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int")
 	fn.load("dst", "DI", "dstStride", "AX", "src", "SI", "srcStride", "CX", "k", "BX")
 	loop := fn.label("loop")
 	fn.at(loop)
@@ -188,11 +194,4 @@ func widenTwo(fn *function, typ, source string) {
 	}
 	fn.op("VPMOVZXWD", "X0", "X0")
 	fn.op("VPSLLD", imm(16), "X0", "X0")
-}
-
-func goType(typ string) string {
-	if typ == "F32" {
-		return "float32"
-	}
-	return "uint16"
 }

@@ -20,5 +20,8 @@ func emitPeak(f *file) {
 		fn.op("DECQ", "CX")
 		fn.op("JNZ", loop)
 		fn.end()
+		if s.name != "BF16" {
+			f.enter("peaks[isa.%s] = peakLoop{peak%s, 12 * %d * 2}", s.name, s.name, s.lanes)
+		}
 	}
 }

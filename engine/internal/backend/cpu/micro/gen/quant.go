@@ -13,11 +13,15 @@ func emitQuant(f *file) {
 		for _, t := range packTypes[:2] {
 			for _, shape := range [][2]int{{1, 1}, {1, 4}, {2, 1}, {2, 2}, {4, 1}} {
 				quantDot(f, bits, t.name, t.size, shape[0], shape[1])
+				f.enter("quantDots[1][%d][%s][%d][%d] = quantDot%dx%dx%d%s", bits/8, t.name, shape[0], shape[1], bits, shape[0], shape[1], t.name)
 			}
 			for _, s := range []set{avx2, avx512} {
-				for _, table := range []bool{false, true} {
+				for i, table := range []bool{false, true} {
 					quantFloat(f, s, bits, t.name, t.size, table)
 					dequantize(f, s, bits, t.name, t.size, table)
+					name := []string{"Float", "Table"}[i]
+					f.enter("quantFloats[isa.%s][%d][%s][%d] = quant%s%d%s%s", s.name, bits/8, t.name, i, name, bits, t.name, s.name)
+					f.enter("dequantizes[isa.%s][%d][%s][%d] = dequantize%s%d%s%s", s.name, bits/8, t.name, i, []string{"", name}[i], bits, t.name, s.name)
 				}
 			}
 		}
@@ -26,9 +30,19 @@ func emitQuant(f *file) {
 		for _, s := range []set{avx2, avx512} {
 			quantSums(f, s, t.name, t.size)
 			addMinimums(f, s, t.name, t.size)
+			f.enter("quantSums[isa.%s][%s] = quantSums%s%s", s.name, t.name, t.name, s.name)
+			f.enter("addMinimums[isa.%s][%s] = addMinimums%s%s", s.name, t.name, t.name, s.name)
 		}
 	}
 }
+
+// The parameters of the kernels, of every set.
+const (
+	quantDotParams = "groups int, lines int, codes *byte, block int, x *byte, row int, scales unsafe.Pointer, scaleBlock int, " +
+		"zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int"
+	quantFloatParams = "groups int, lines int, codes *byte, x *float32, scales unsafe.Pointer, zeros *byte, zeroStep int, c *float32"
+	dequantizeParams = "groups int, lines int, codes *byte, scales unsafe.Pointer, zeros *byte, zeroStep int, dst *float32, ldd int"
+)
 
 // digitRange is the largest number of three balanced digits of 8 bits: 127·2¹⁶, so that rounding stays in
 // range.
@@ -37,7 +51,7 @@ const digitRange = 0x4afe0000 // 8323072 as f32
 // digits writes the record of a group of n numbers, a multiple of 16. ok becomes 1, or 0 if the group has
 // no digits.
 func digits(f *file) {
-	fn := f.function("makes fixed-point numbers of a group; see gen/quant.go.", "digitsAVX512", "to *byte, x *float32, n int, ok *int")
+	fn := f.function("makes fixed-point numbers of a group; see gen/quant.go.", "digits", "to *byte, x *float32, n int, ok *int")
 	fn.load("to", "DI", "x", "SI", "n", "CX", "ok", "DX")
 	table := f.words("digitWords", 0x7fffffff, digitRange)
 	z := avx512.v
@@ -142,7 +156,7 @@ type dotKernel struct {
 // quantDot writes c[i][o] += Σ x[i]·w[o] for m rows and n blocks. Strides are in bytes.
 func quantDot(f *file, bits int, typ string, size, m, n int) {
 	fn := f.function("multiplies digits by codes; see gen/quant.go.", fmt.Sprintf("quantDot%dx%dx%d%s", bits, m, n, typ),
-		fmt.Sprintf("groups int, lines int, codes *byte, block int, x *byte, row int, scales *%s, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int", goType(typ)))
+		quantDotParams)
 	k := &dotKernel{function: fn, bits: bits, m: m, n: n, typ: typ, size: size}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "block", "R8", "x", "SI", "row", "R9", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "c", "DI", "ldc", "R13")
 	switch { // offsets of blocks 2 and 3, or rows 2 and 3, are relative to here
@@ -419,7 +433,7 @@ func quantFloat(f *file, s set, bits int, typ string, size int, table bool) {
 		name = "quantTable"
 	}
 	fn := f.function("multiplies a row by a block of codes; see gen/quant.go.", fmt.Sprintf("%s%d%s%s", name, bits, typ, s.name),
-		fmt.Sprintf("groups int, lines int, codes *byte, x *float32, scales *%s, zeros *byte, zeroStep int, c *float32", goType(typ)))
+		quantFloatParams)
 	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size, table: table}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "x", "SI", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "c", "DI")
 	// Sums of a group in 8 to 11, for even and odd inputs; of all groups in 12 and 13; x in 14.
@@ -463,7 +477,7 @@ func dequantize(f *file, s set, bits int, typ string, size int, table bool) {
 		name = "dequantizeTable"
 	}
 	fn := f.function("writes the weights of a block; see gen/quant.go.", fmt.Sprintf("%s%d%s%s", name, bits, typ, s.name),
-		fmt.Sprintf("groups int, lines int, codes *byte, scales *%s, zeros *byte, zeroStep int, dst *float32, ldd int", goType(typ)))
+		dequantizeParams)
 	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size, table: table}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "dst", "DI", "ldd", "R13")
 	k.start()
@@ -483,7 +497,7 @@ func dequantize(f *file, s set, bits int, typ string, size int, table bool) {
 // quantSums writes c[o] += Σ sums[g]·minimum[g o] for a block.
 func quantSums(f *file, s set, typ string, size int) {
 	fn := f.function("multiplies sums of groups by the minimums of a block; see gen/quant.go.", "quantSums"+typ+s.name,
-		fmt.Sprintf("groups int, sums *float32, minimums *%s, c *float32", goType(typ)))
+		"groups int, sums *float32, minimums unsafe.Pointer, c *float32")
 	fn.load("groups", "CX", "sums", "SI", "minimums", "R10", "c", "DI")
 	halves := 16 / s.lanes
 	for h := range halves {
@@ -509,7 +523,7 @@ func quantSums(f *file, s set, typ string, size int) {
 // addMinimums adds the minimums of each group to its inputs' 16 outputs, ldd bytes apart.
 func addMinimums(f *file, s set, typ string, size int) {
 	fn := f.function("adds the minimums of a block; see gen/quant.go.", "addMinimums"+typ+s.name,
-		fmt.Sprintf("groups int, inputs int, minimums *%s, dst *float32, ldd int", goType(typ)))
+		"groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int")
 	fn.load("groups", "CX", "inputs", "DX", "minimums", "R10", "dst", "DI", "ldd", "R13")
 	halves := 16 / s.lanes
 	group, input := fn.label("group"), fn.label("input")

@@ -2,6 +2,11 @@
 
 package micro
 
+import "embed"
+
+// Assembly is empty: the functions are plain Go.
+var Assembly embed.FS
+
 // BF16Kernels returns no micro-kernels: this processor has none for bf16.
 func BF16Kernels() []*Kernel { return nil }
 
@@ -11,4 +16,4 @@ func packPairPanel([]float32, Source, int, int) {}
 
 func (m *Kernel) peakBF16(int) int64 { return 0 }
 
-func roundUp(n, step int) int { return (n + step - 1) / step * step }
+func digits(*byte, *float32, int, *int) {}

@@ -2,8 +2,10 @@
 
 package micro
 
-// There are no tiles.
+// There are no tiles, and no vectors for [Symmetric].
 
 func multiplyTiles(int, *float32, int, *float32, *float32, int, int, int, int) {}
 
 func packTiles([]float32, int, Source, int, int) {}
+
+func symmetric(int, *float64, int, *float64, *float64, *float64, *float64) bool { return false }

@@ -1,8 +1,0 @@
-//go:build (!amd64 && !arm64) || mcs_portable
-
-package micro
-
-import "embed"
-
-// Assembly is empty: the functions are plain Go.
-var Assembly embed.FS
