@@ -8,7 +8,8 @@
 // computes, recurses or writes too much.
 //
 // Reading order: chat.go; lex.go, parse.go, statement.go (text to functions); value.go, expression.go,
-// execute.go (what these do); method.go, filter.go, test.go, format.go, json.go (what templates call).
+// execute.go (what these do); method.go, filter.go, test.go, format.go, json.go (what templates call). The
+// way back is form.go (how models write thoughts and calls) and answer.go (a [Reader] finds them).
 package chat
 
 import (

@@ -51,6 +51,7 @@ type family struct {
 	gate     string
 	up, down string
 	gateUp   string // in place of gate and up
+	upFirst  bool   // as GTE has it: up comes first there, and without biases
 	after    string // the norm of the feed-forward layer
 	last     string // the norm after all blocks
 	before   bool   // norms come before attention and feed-forward layer, not after the sum; the first block has none
@@ -110,6 +111,26 @@ var families = map[string]family{
 		gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true, head: bert.head,
 		read: nomicBERT,
 	},
+	"gte": {
+		prefix: "gte.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", qkv: "attention.qkv_proj", out: "attention.o_proj", seen: "attn_ln",
+		gateUp: "mlp.up_gate_proj", upFirst: true, down: "mlp.down_proj", after: "mlp_ln", types: true, rotary: true, head: bert.head, read: turning(160000, 1e-12),
+	},
+	"jina_embeddings_v3": {
+		prefix: "roberta.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "mixer.Wqkv", out: "mixer.out_proj", seen: "norm1",
+		up: "mlp.fc1", down: "mlp.fc2", after: "norm2", types: true, rotary: true, head: ofRoberta, read: turning(20000, 1e-5),
+	},
+}
+
+// turning reads what BERTs with rotary positions have otherwise: θ, the norms' ε, and perhaps no kinds of
+// text.
+func turning(theta, eps float64) func(s *pretrained.Settings, c *Config) {
+	return func(s *pretrained.Settings, c *Config) {
+		c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rope_theta", theta))
+		c.Eps = s.Number("layer_norm_eps", eps)
+		if c.Types = s.Int("type_vocab_size", 1); c.Types == 0 {
+			c.Types = -1
+		}
+	}
 }
 
 // ofGPT2 are the names of settings in the first folders of Nomic BERT.
@@ -227,7 +248,7 @@ func (c Config) check() error {
 		return fmt.Errorf("got family %q, want one of %s", c.Family, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	case c.Width%c.Heads != 0:
 		return fmt.Errorf("got width %d and %d heads, want a multiple", c.Width, c.Heads)
-	case families[c.Family].types != (c.Types > 0) || c.Types < 0 || c.Types > most:
+	case families[c.Family].types != (c.Types != 0) || c.Types < -1 || c.Types > most:
 		return fmt.Errorf("got %d kinds of text for %s", c.Types, c.Family)
 	case c.Pad < 0 || c.Pad >= most || c.Positions <= c.first() || c.Positions > most:
 		return fmt.Errorf("got %d positions, of which the first is %d", c.Positions, c.first())

@@ -243,7 +243,7 @@ func TestSimilarity(t *testing.T) {
 // gradients reach it alone.
 func TestAdapters(t *testing.T) {
 	for dir, layer := range map[string]string{
-		"modernbert-biases": "layers.1.attn.Wqkv", "nomic": "encoder.layers.1.attn.Wqkv", "qwen3": "layers.1.self_attn.q_proj", "gemma3-groups": "layers.1.self_attn.q_proj",
+		"gte": "encoder.layer.1.attention.qkv_proj", "jina3": "encoder.layers.1.mixer.Wqkv", "eurobert": "layers.1.self_attn.q_proj", "modernbert-biases": "layers.1.attn.Wqkv", "nomic": "encoder.layers.1.attn.Wqkv", "qwen3": "layers.1.self_attn.q_proj", "gemma3-groups": "layers.1.self_attn.q_proj",
 		"bert": "encoder.layer.1.attention.self.query", "mpnet": "encoder.layer.1.attention.attn.q", "distilbert": "transformer.layer.1.attention.q_lin",
 	} {
 		m, expected := load(t, filepath.Join(fixtures, dir))

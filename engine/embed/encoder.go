@@ -213,9 +213,9 @@ func build(c Config, w weights) *Encoder {
 			if name == "" {
 				return nil
 			}
-			return w.Linear(path+name, in, out, bias || !f.bare)
+			return w.Linear(path+name, in, out, bias || !f.bare && !(f.upFirst && name == f.gateUp))
 		}
-		b := &Block{Attn: c.attention(i), MLP: &nn.MLP{Act: activations[c.Act]}, Before: f.before, family: f}
+		b := &Block{Attn: c.attention(i), MLP: &nn.MLP{Act: activations[c.Act], UpFirst: f.upFirst}, Before: f.before, family: f}
 		b.Attn.Q, b.Attn.K = linear(f.q, c.Width, c.Width, c.AttnBias), linear(f.k, c.Width, c.Width, c.AttnBias)
 		b.Attn.V, b.Attn.QKV = linear(f.v, c.Width, c.Width, c.AttnBias), linear(f.qkv, c.Width, 3*c.Width, c.AttnBias)
 		b.Attn.O = linear(f.out, c.Width, c.Width, c.AttnBias)

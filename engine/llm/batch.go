@@ -126,7 +126,7 @@ func (b *Batch) add(r Request) (*Growth, error) {
 	t.number = r.Row
 	g := &Growth{text: t, request: r, s: s, missing: r.count(), Token: Token{ID: -1}}
 	if b.m.Tokenizer != nil || b.m.Config.Vocab == 256 {
-		g.speech = b.m.speech(r.Prompt, r.Stop)
+		g.speech = b.m.speech(r.Prompt, r.Sampling)
 	}
 	b.rows = append(b.rows, g)
 	return g, nil

@@ -73,6 +73,10 @@ func (m *Model) ChatTokens(messages []chat.Message, o chat.Options) ([]int, erro
 	return ids, nil
 }
 
+// AnswerForm is how the model writes thoughts and calls of tools, as far as its chat template shows it. Calls
+// says whether it shows any.
+func (m *Model) AnswerForm() (f *chat.Form, calls bool) { return chat.FormOf(m.ChatText) }
+
 // readChat reads the chat templates and special tokens of the folder.
 func (m *Model) readChat(dir string) error {
 	read := func(name string) (*pretrained.Settings, error) {

@@ -39,6 +39,15 @@ func (c Config) valueDim() int {
 	return c.HeadDim
 }
 
+// cached is how wide the keys and values of a token are in a cache, of each of some heads. Latent attention
+// has one row for all heads, which is both, if that is less.
+func (c Config) cached() (heads, key, value int) {
+	if row := c.Latent.KV + c.Latent.Turning; c.Latent.KV > 0 && row < c.KVHeads*(c.HeadDim+c.Latent.Value) {
+		return 1, row, 0
+	}
+	return c.KVHeads, c.HeadDim, c.valueDim()
+}
+
 // latent makes what an attention has in place of q, k and v.
 func (c Config) latent(w weights, a *nn.Attention, path string, deviation float64) {
 	l := c.Latent

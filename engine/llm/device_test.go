@@ -14,10 +14,19 @@ import (
 )
 
 // A GPU that the processor plays, and the reference, generate what the processor does: with each type of
-// cache, in batches, and from a prefix.
+// cache, in batches, and from a prefix; with DeepSeek's latents, too.
 func TestGenerationOnEmulatedGPU(t *testing.T) {
 	devicetest.Emulated(t)
-	c := Config{Vocab: 32, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 16, Window: 3, Seed: 2}
+	sameGeneration(t, Config{Vocab: 32, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 16, Window: 3, Seed: 2})
+	c := Config{Vocab: 32, Layers: 1, Width: 16, Heads: 2, KVHeads: 2, HeadDim: 16, Latent: Latent{KV: 12, Turning: 4, Value: 8}, Hidden: 16, Seed: 2}
+	if long.Tests() {
+		c.HeadDim, c.Latent = 192, Latent{KV: 512, Turning: 64, Value: 128} // as the models have them
+	}
+	sameGeneration(t, c)
+}
+
+func sameGeneration(t *testing.T, c Config) {
+	t.Helper()
 	prompts := [][]int{{1, 2, 3, 4, 5}, {6}}
 	generate := func(name string) (all [][]int) {
 		m := New(c)
@@ -54,7 +63,7 @@ func TestGenerationOnEmulatedGPU(t *testing.T) {
 	for _, name := range []string{"ref", "emulated"} {
 		for i, got := range generate(name) {
 			if !slices.Equal(got, want[i]) {
-				t.Errorf("%s, text %d: got %v, want %v", name, i, got, want[i])
+				t.Errorf("%s, latents of %d, text %d: got %v, want %v", name, c.Latent.KV, i, got, want[i])
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (m *Model) streamed(ctx context.Context, o Sampling, prompt func() ([]int, 
 // stream is Stream from the tokens that follow a prompt. It calls made after each of them.
 func (m *Model) stream(prompt []int, o Sampling, tokens iter.Seq2[int, error], made func()) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		speech := m.speech(prompt, o.Stop)
+		speech := m.speech(prompt, o)
 		for id, err := range tokens {
 			if err != nil {
 				yield(speech.end(), err)
@@ -89,7 +89,7 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 	bar := newBar(ctx, o.count())
 	bar.draft = o.Draft
 	defer bar.end()
-	speech := m.speech(prompt, o.Stop)
+	speech := m.speech(prompt, o)
 	for id, err := range m.StreamTokens(ctx, prompt, o) {
 		if err != nil {
 			return ids, err

@@ -18,6 +18,16 @@ var llama = family{
 	read:  func(s settings, c *Config) { s.biases(c, false) },
 }
 
+// EuroBERT, an encoder: Llama, whose tokens see those after them, too.
+var euroBERT = family{
+	Family: ggufhub.Family{Type: "eurobert"},
+	class:  "EuroBertModel",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.Eps, c.Bidirectional = s.Number("rms_norm_eps", 1e-5), true
+	},
+}
+
 // IQuest-Coder.
 var iQuestCoder = family{
 	Family: ggufhub.Family{Type: "iquestcoder"},

@@ -107,6 +107,22 @@ func TestMemoryIsLogits(t *testing.T) {
 	}
 }
 
+// TestBytesOfLatents: a token of DeepSeek V3 takes the 512 + 64 numbers of its paper in a layer's cache; one
+// whose heads are smaller than that takes what these have.
+func TestBytesOfLatents(t *testing.T) {
+	v3 := Config{KVHeads: 128, HeadDim: 192, Latent: Latent{KV: 512, Turning: 64, Value: 128}}
+	few := Config{KVHeads: 2, HeadDim: 8, Latent: Latent{KV: 40, Turning: 4, Value: 6}}
+	for _, c := range []struct {
+		config Config
+		kept   dtype.Type
+		want   int
+	}{{v3, dtype.BF16, 576 * 2}, {v3, dtype.I8, 576 + 4}, {few, dtype.F32, 2 * (8 + 6) * 4}} {
+		if got := (&memory{m: &Model{Config: c.config}, kept: c.kept}).vector(); got != c.want {
+			t.Errorf("%+v in %v: got %d bytes, want %d", c.config.Latent, c.kept, got, c.want)
+		}
+	}
+}
+
 // planned is how many plans f makes.
 func planned(t *testing.T, f func(ctx context.Context) error) int {
 	t.Helper()

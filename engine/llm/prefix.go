@@ -194,6 +194,9 @@ func (p *Prefix) Save(path string) error {
 func prefixTensors(layer int, c *nn.Cache) map[string]tensor.Tensor {
 	list := map[string]tensor.Tensor{}
 	for name, rows := range map[string]nn.Rows{"keys": c.Keys, "values": c.Values} {
+		if rows.Stored.IsNone() {
+			continue
+		}
 		name = fmt.Sprintf("layers.%d.%s", layer, name)
 		list[name] = rows.Stored
 		if !rows.Scale.IsNone() {
@@ -308,14 +311,15 @@ func (f *prefixFile) read(p *Prefix) {
 
 // pool reads the caches of the layers of a pool. The tokens that a window has passed are not there.
 func (f *prefixFile) pool(p *Prefix, k int) {
-	pool, h, c := p.mem.pools[k], &p.text.held[k], f.m.Config
+	pool, h := p.mem.pools[k], &p.text.held[k]
+	heads, key, value := f.m.Config.cached()
 	for n, i := range pool.layers {
 		name := fmt.Sprintf("layers.%d.keys", i)
 		length := -1
 		if n > 0 {
 			length = p.text.known - h.first
 		}
-		keys, ok := f.take(name, []int{c.KVHeads, length, c.HeadDim}, p.mem.kept)
+		keys, ok := f.take(name, []int{heads, length, key}, p.mem.kept)
 		if !ok || f.err != nil {
 			return
 		}
@@ -329,9 +333,12 @@ func (f *prefixFile) pool(p *Prefix, k int) {
 			pool.extend(h, p.text.known)
 		}
 		read := &nn.Cache{Keys: f.rows(p, keys, name, length)}
-		name = fmt.Sprintf("layers.%d.values", i)
-		if values, ok := f.take(name, []int{c.KVHeads, length, c.valueDim()}, p.mem.kept); ok {
-			read.Values = f.rows(p, values, name, length)
+		if value > 0 {
+			name = fmt.Sprintf("layers.%d.values", i)
+			values, ok := f.take(name, []int{heads, length, value}, p.mem.kept)
+			if ok {
+				read.Values = f.rows(p, values, name, length)
+			}
 		}
 		if f.err != nil {
 			return
@@ -348,7 +355,7 @@ func (f *prefixFile) pool(p *Prefix, k int) {
 func (f *prefixFile) rows(p *Prefix, stored tensor.Tensor, name string, length int) nn.Rows {
 	r := nn.Rows{Stored: stored}
 	if p.mem.kept == dtype.I8 {
-		r.Scale, _ = f.take(name+".scale", []int{f.m.Config.KVHeads, length, 1}, dtype.F32)
+		r.Scale, _ = f.take(name+".scale", []int{stored.Len(0), length, 1}, dtype.F32)
 	}
 	return r
 }

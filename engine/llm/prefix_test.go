@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -260,4 +261,44 @@ func TestPrefixAtTheSameTime(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestTalkInChannels: of an answer in channels the thought is a field of its message, which the template
+// leaves out of what follows.
+func TestTalkInChannels(t *testing.T) {
+	text, err := os.ReadFile("../chat/testdata/real.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Templates []struct{ Name, Template string }
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	m := loaded(t, chatFolder)
+	for _, one := range all.Templates {
+		if one.Name == "gptoss" {
+			m.conversation.templates["default"], err = chat.Parse(one.Name, one.Template)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Config.Context = 1 << 13
+	talk, o := m.NewTalk(), Sampling{Tokens: 2}
+	messages, _, err := talk.ask(t.Context(), "what is the fox?", &o)
+	if err != nil || !slices.Contains(o.Marks, "<|channel|>") {
+		t.Fatalf("got marks %q, %v", o.Marks, err)
+	}
+	said := talk.read(o)("<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>final<|message|>A dog.", true)
+	talk.hear(messages, said, nil)
+	next, err := m.ChatText(append(talk.Messages, chat.Message{Role: "user", Content: "and"}), chat.Options{})
+	if want := "what is the fox?<|end|><|start|>assistant<|channel|>final<|message|>A dog.<|end|>"; err != nil || said.Text != "A dog." || said.Thought != "So." || !strings.Contains(next, want) {
+		t.Errorf("got %+v and %q, %v, want in it %q", said, next, err, want)
+	}
+	answer, err := talk.Say(t.Context(), "and the dog?", Sampling{Tokens: 8}) // of a model that knows no marks
+	if last := talk.Messages[len(talk.Messages)-1]; err != nil || answer == "" || last.Content != answer {
+		t.Errorf("got %q, %v, and %+v", answer, err, last)
+	}
 }

@@ -29,10 +29,10 @@ type room struct {
 
 // vector is how many bytes a token takes in a layer's cache.
 func (s *memory) vector() int {
-	c := s.m.Config
-	bytes := c.KVHeads * (c.HeadDim + c.valueDim()) * s.kept.Size()
+	heads, key, value := s.m.Config.cached()
+	bytes := heads * (key + value) * s.kept.Size()
 	if s.kept == dtype.I8 {
-		bytes += 2 * c.KVHeads * 4
+		bytes += 4 * heads * (1 + min(value, 1))
 	}
 	return bytes
 }
@@ -92,12 +92,12 @@ func (s *memory) allot(texts, tokens int) {
 	for i := range s.caches {
 		s.caches[i] = &nn.Cache{}
 	}
-	c := s.m.Config
+	heads, key, value := s.m.Config.cached()
 	for _, p := range s.pools {
 		p.listed = p.table(tokens)
 		p.add(texts * p.listed)
 		for _, i := range p.layers {
-			s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim, c.valueDim())
+			s.caches[i] = nn.NewCache(s.kept, heads, p.pages*pageTokens, key, value)
 		}
 	}
 	s.allotStates(texts + 1) // one for plans
@@ -127,10 +127,10 @@ func (s *memory) grow(p *pool, pages, listed int) {
 		more *= 2
 	}
 	p.add(more)
-	c := s.m.Config
+	heads, key, value := s.m.Config.cached()
 	for _, i := range p.layers {
 		old := s.caches[i]
-		s.caches[i] = nn.NewCache(s.kept, c.KVHeads, p.pages*pageTokens, c.HeadDim, c.valueDim())
+		s.caches[i] = nn.NewCache(s.kept, heads, p.pages*pageTokens, key, value)
 		s.caches[i].Copy(used, old, used)
 		s.caches[i].States, old.States = old.States, nil
 		old.Free()

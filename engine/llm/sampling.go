@@ -37,6 +37,8 @@ type Sampling struct {
 	// inside of a token.
 	Stop []string
 
+	Marks []string // special tokens that are part of the text; the others are left out of it
+
 	// Grammar is what the text that follows has to be, as JSON by a schema; it ends where the grammar does.
 	// One that is cut off after Tokens is the beginning of such a text. nil: any text. Not with a Draft.
 	Grammar *grammar.Grammar

@@ -28,40 +28,69 @@ func (m *Model) NewTalk() *Talk { return &Talk{m: m} }
 
 // Say adds a message of the user to the conversation, and returns the model's answer, which it adds, too. If
 // that fails, or ctx is done, the conversation is what it was before; the text so far is returned with the
-// error.
+// error. What a model that answers in channels (gpt-oss) thinks is no part of the answer, but a field of its
+// message.
 func (t *Talk) Say(ctx context.Context, content string, o Sampling) (string, error) {
-	messages, ids, err := t.ask(ctx, content, o)
+	messages, ids, err := t.ask(ctx, content, &o)
 	if err != nil {
 		return "", err
 	}
 	answer, err := t.m.text(ctx, ids, o, t.tokens(ctx, o))
-	t.hear(messages, answer, err)
-	return answer, err
+	said := t.read(o)(answer, true)
+	t.hear(messages, said, err)
+	return said.Text, err
 }
 
-// Stream is Say that gives the answer part by part, as [Model.Stream] does. The conversation gets both
-// messages when the answer is complete.
+// Stream is Say that gives the answer part by part, as [Model.Stream] does, with thoughts and a blank line
+// before it. The conversation gets both messages when the answer is complete.
 func (t *Talk) Stream(ctx context.Context, content string, o Sampling) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		messages, ids, err := t.ask(ctx, content, o)
+		messages, ids, err := t.ask(ctx, content, &o)
 		if err != nil {
 			yield("", err)
 			return
 		}
-		answer, ended := "", true
-		t.m.stream(ids, o, t.tokens(ctx, o), func() {})(func(text string, failed error) bool {
-			answer, err = answer+text, failed
-			ended = yield(text, failed)
+		var all chat.Said
+		read, ended := t.read(o), true
+		show := func(part chat.Said, failed error) bool {
+			text := part.Thought + part.Text
+			if all.Thought += part.Thought; part.Text != "" && all.Thought != "" && all.Text == "" {
+				text = part.Thought + "\n\n" + part.Text
+			}
+			all.Text += part.Text
+			ended = text == "" && failed == nil || yield(text, failed)
 			return ended
+		}
+		t.m.stream(ids, o, t.tokens(ctx, o), func() {})(func(text string, failed error) bool {
+			err = failed
+			return show(read(text, false), failed)
 		})
+		if ended && err == nil {
+			show(read("", true), nil)
+		}
 		if ended || err != nil {
-			t.hear(messages, answer, err)
+			t.hear(messages, all, err)
 		}
 	}
 }
 
-// ask returns the messages with one of the user, and the tokens from which the model answers.
-func (t *Talk) ask(ctx context.Context, content string, o Sampling) (messages []chat.Message, ids []int, err error) {
+// read returns what finds thoughts and text in an answer, which is all text but for models whose marks ask
+// set.
+func (t *Talk) read(o Sampling) func(text string, last bool) chat.Said {
+	if o.Marks == nil {
+		return func(text string, _ bool) chat.Said { return chat.Said{Text: text} }
+	}
+	f, _ := t.m.AnswerForm()
+	return f.NewReader("", nil).Take
+}
+
+// ask returns the messages with one of the user, and the tokens from which the model answers. In channels it
+// does so with marks.
+func (t *Talk) ask(ctx context.Context, content string, own *Sampling) (messages []chat.Message, ids []int, err error) {
+	if f, _ := t.m.AnswerForm(); f.Channels() {
+		own.Marks = f.Marks()
+	}
+	o := *own
 	messages = append(slices.Clip(t.Messages), chat.Message{Role: "user", Content: content})
 	if ids, err = t.m.ChatTokens(messages, t.Options); err == nil {
 		err = t.m.refuses(ids, o)
@@ -78,12 +107,12 @@ func (t *Talk) tokens(ctx context.Context, o Sampling) iter.Seq2[int, error] {
 }
 
 // hear adds an answer to the conversation, unless it failed.
-func (t *Talk) hear(messages []chat.Message, answer string, err error) {
+func (t *Talk) hear(messages []chat.Message, said chat.Said, err error) {
 	if err != nil {
 		t.Free() // a step may have been stopped in the middle
 		return
 	}
-	t.Messages = append(messages, chat.Message{Role: "assistant", Content: answer})
+	t.Messages = append(messages, said.Message())
 }
 
 // String shows who said what.

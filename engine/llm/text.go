@@ -64,13 +64,13 @@ type speech struct {
 // before is how many tokens of a prompt say how the next one is to be decoded.
 const before = 16
 
-func (m *Model) speech(prompt []int, stop []string) *speech {
-	s := &speech{stop: stop}
+func (m *Model) speech(prompt []int, o Sampling) *speech {
+	s := &speech{stop: o.Stop}
 	if m.Tokenizer == nil {
 		s.decoder = &byteDecoder{}
 		return s
 	}
-	s.decoder = m.Tokenizer.Stream(false)
+	s.decoder = m.Tokenizer.Showing(o.Marks...).Stream(false)
 	for _, id := range prompt[max(0, len(prompt)-before):] {
 		s.Next(id)
 	}

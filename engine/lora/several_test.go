@@ -2,11 +2,13 @@ package lora_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
@@ -237,5 +239,41 @@ func TestTrainBesideOthers(t *testing.T) {
 	wantClose(t, "logits", logits, merged, 1e-3)
 	if last := len(losses) - 1; losses[last] > 0.98*losses[0] {
 		t.Errorf("the loss went from %g to %g, want it to fall", losses[0], losses[last])
+	}
+}
+
+// TestAdaptersOfLatents: beside what makes keys and values of latents, which a cache holds, adapters say in a
+// batch, each for its row, what they say where a text is read as a whole.
+func TestAdaptersOfLatents(t *testing.T) {
+	m := llm.New(llm.Config{Vocab: 64, Layers: 2, Width: 32, Heads: 4, KVHeads: 4, HeadDim: 12, Latent: llm.Latent{KV: 10, Turning: 4, Value: 6}, Hidden: 32, Seed: 3})
+	rows, names := []*lora.Adapter{nil}, []string{""}
+	for i, name := range []string{"one", "two"} {
+		a := inject(t, m, lora.Config{Name: name, Rank: 2 + i, Targets: "kv_b_proj"})
+		for k, p := range a.Params() {
+			p.Value().Set(tensor.NewRNG(uint64(9 + 8*i + k)).Randn(p.Value().Shape()...))
+		}
+		rows, names = append(rows, a), append(names, name)
+	}
+	prompts := [][]int{{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}}
+	got, err := m.GenerateBatchTokens(lora.Rows(t.Context(), rows...), prompts, llm.Sampling{Tokens: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if err := lora.Use(m, strings.Fields(name)...); err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Clone(prompts[i])
+		for range 9 {
+			best := m.Logits(tensor.From(want, 1, len(want))).ArgMax(-1).Float64s()
+			want = append(want, int(best[len(best)-1]))
+		}
+		alone, err := m.GenerateTokens(t.Context(), prompts[i], llm.Sampling{Tokens: 9})
+		if err != nil || !slices.Equal(got[i], want) || !slices.Equal(alone, want) {
+			t.Errorf("adapter %q: got %v in a batch and %v alone, %v, want %v", name, got[i], alone, err, want)
+		}
+		if i > 0 && slices.Equal(got[i], got[0]) {
+			t.Errorf("adapter %q changes nothing", name)
+		}
 	}
 }

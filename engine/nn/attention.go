@@ -68,6 +68,9 @@ func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 // at first, and take the memory of those before when they are evaluated. An older result that was never
 // evaluated cannot be evaluated any more then, which is an error.
 func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
+	if a.Latent != nil && c.Values.Stored.IsNone() {
+		return a.Latent.continued(a, x, s, c)
+	}
 	q, k, v, gate := a.project(x)
 	at := s.Positions.Unsqueeze(1)
 	q, k = a.turned(q, k, at, func(x tensor.Tensor) tensor.Tensor { return a.Rope.turn(x, at, s.Turns) })

@@ -15,7 +15,7 @@ import (
 // looks at the new ones only. It has slots, one for each token of any text; a [Step] says which slot is
 // whose. That of a [Recurrent] holds states of texts, that of a layer with both has both.
 type Cache struct {
-	Keys, Values Rows
+	Keys, Values Rows            // without values keys stand for them
 	States       []tensor.Tensor // [texts …] each; nil: there are none
 }
 
@@ -27,8 +27,8 @@ type Rows struct {
 
 // NewCache returns a cache that stores keys of length d and values of length e in a dtype: F32, BF16, F16, or
 // I8, which adds 4 bytes to each vector. What nobody has stored means nothing, and takes no memory on a
-// device that gives memory page by page, as the CPU does on Linux. It panics with a *tensor.Error for other
-// dtypes.
+// device that gives memory page by page, as the CPU does on Linux. With e 0 keys are values, too: see
+// [Latent]. It panics with a *tensor.Error for other dtypes.
 func NewCache(dt dtype.Type, heads, slots, d, e int) *Cache {
 	rows := func(d int) (r Rows) {
 		switch dt {
@@ -41,7 +41,11 @@ func NewCache(dt dtype.Type, heads, slots, d, e int) *Cache {
 		r.Stored = access.Unwritten(dt, heads, slots, d)
 		return r
 	}
-	return &Cache{Keys: rows(d), Values: rows(e)}
+	c := &Cache{Keys: rows(d)}
+	if e > 0 {
+		c.Values = rows(e)
+	}
+	return c
 }
 
 // Slots is how many tokens have a place.
@@ -130,9 +134,13 @@ func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOp
 	if o.Scale == 0 {
 		o.Scale = 1 / math.Sqrt(float64(q.Len(3)))
 	}
-	operands := []tensor.Tensor{q, c.Keys.Stored, c.Values.Stored, s.Pages, s.Last}
+	values := c.Values
+	if values.Stored.IsNone() {
+		values = c.Keys
+	}
+	operands := []tensor.Tensor{q, c.Keys.Stored, values.Stored, s.Pages, s.Last}
 	if !c.Keys.Scale.IsNone() {
-		operands = append(operands, c.Keys.Scale, c.Values.Scale)
+		operands = append(operands, c.Keys.Scale, values.Scale)
 	}
 	nodes := make([]*ir.Node, len(operands))
 	for i, t := range operands {

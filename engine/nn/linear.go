@@ -52,6 +52,11 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	return tensor.Linear(x, l.Weight, l.Bias)
 }
 
+// Matrix is what the layer multiplies by, [in out]; ok says whether that is all that it does.
+func (l *Linear) Matrix() (w tensor.Tensor, ok bool) {
+	return l.Weight, l.layer == nil && l.Bias.IsNone()
+}
+
 // Members lists weight and bias.
 func (l *Linear) Members() []Member {
 	list := []Member{{Name: "weight", Weight: &l.Weight, Turned: true}}

@@ -7,6 +7,7 @@ import "github.com/mcs-notebook/mcs/engine/tensor"
 type MLP struct {
 	Gate, Up Layer // width to hidden; Gate may be nil
 	GateUp   Layer // one layer in place of both, whose columns are theirs side by side; nil: none
+	UpFirst  bool  // those of Up come first there
 	Down     Layer // hidden to width
 	Act      Layer // nil: SiLU
 }
@@ -21,7 +22,11 @@ func (m *MLP) Forward(x tensor.Tensor) tensor.Tensor {
 	case m.GateUp != nil:
 		both := m.GateUp.Forward(x)
 		half := both.Len(-1) / 2
-		return m.Down.Forward(act(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half)))
+		gate, up := both.Slice(-1, 0, half), both.Slice(-1, half, 2*half)
+		if m.UpFirst {
+			gate, up = up, gate
+		}
+		return m.Down.Forward(act(gate).Mul(up))
 	case m.Gate == nil:
 		return m.Down.Forward(act(m.Up.Forward(x)))
 	}

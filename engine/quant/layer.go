@@ -35,6 +35,9 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	return tensor.Linear(x, l.Weight.Dequantize(x.DType()), l.Bias)
 }
 
+// Matrix is what the layer multiplies by, as [nn.Linear.Matrix].
+func (l *Linear) Matrix() (w tensor.Tensor, ok bool) { return l.Weight.Dequantized(), l.Bias.IsNone() }
+
 // Members lists the parts of the weight, and the bias.
 func (l *Linear) Members() []nn.Member {
 	list := l.Weight.members()

@@ -12,6 +12,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -126,6 +127,21 @@ func (t *Tokenizer) ID(token string) int {
 		return id
 	}
 	return -1
+}
+
+// Showing returns the tokenizer with some special tokens as text, which Decode and Stream do not leave out.
+func (t *Tokenizer) Showing(marks ...string) *Tokenizer {
+	if len(marks) == 0 {
+		return t
+	}
+	own := *t
+	own.special = maps.Clone(t.special)
+	for _, m := range marks {
+		if id, ok := t.ids[m]; ok {
+			delete(own.special, id)
+		}
+	}
+	return &own
 }
 
 // IsSpecial says whether a token marks something (the end of a turn), and is no text.

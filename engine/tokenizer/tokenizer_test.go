@@ -122,6 +122,19 @@ func TestStream(t *testing.T) {
 	})
 }
 
+// TestShowing: special tokens are part of a text where they are asked for, and no others.
+func TestShowing(t *testing.T) {
+	tok := load(t, "testdata/bert.json")
+	ids := tok.Encode("a", true)
+	shown := tok.Showing("[SEP]", "[unknown]")
+	if plain, got := tok.Decode(ids, false), shown.Decode(ids, false); got != plain+" [SEP]" {
+		t.Errorf("got %q, want %q with the mark behind it", got, plain)
+	}
+	if sep := ids[len(ids)-1]; !tok.IsSpecial(sep) || shown.IsSpecial(sep) || !shown.IsSpecial(ids[0]) {
+		t.Errorf("%v: the mark is special as before, or another one is not", ids)
+	}
+}
+
 // BenchmarkEncode cuts the lines of the fixtures, over and over, with each tokenizer of -real.
 func BenchmarkEncode(b *testing.B) {
 	if *real == "" {

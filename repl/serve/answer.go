@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/llm"
 )
 
@@ -35,8 +36,9 @@ type choice struct {
 	made int // tokens
 	at   int // characters of the completion's tokens so far
 
-	calls  []call
-	caller *caller // nil where nothing can be called
+	thought string
+	calls   []chat.Call
+	reader  *chat.Reader // nil: all is text
 }
 
 // completions answers both routes of generated text.
@@ -83,11 +85,7 @@ func newAnswer(q *question, words words, jobs []*job, w http.ResponseWriter) *an
 	a := &answer{q: q, words: words, id: id + rand.Text(), created: time.Now().Unix(), w: w}
 	a.noTokens = q.Echo && q.MaxTokens != nil && *q.MaxTokens == 0
 	for range jobs {
-		c := &choice{}
-		if q.form != nil {
-			c.caller = &caller{form: q.form, tools: q.tools, must: q.forced, begin: q.begin}
-		}
-		a.choices = append(a.choices, c)
+		a.choices = append(a.choices, &choice{reader: q.reader()})
 	}
 	return a
 }
@@ -112,8 +110,10 @@ func (a *answer) add(j *job, u update) error {
 		}
 	}
 	part.end = u.end
-	if c.caller != nil {
-		if part.text, part.calls = c.caller.take(part.text, u.end != ""); part.calls != nil {
+	if c.reader != nil {
+		said := c.reader.Take(part.text, u.end != "")
+		part.text, part.thought, part.calls = said.Text, said.Thought, said.Calls
+		if part.calls != nil {
 			part.end = "tool_calls"
 		}
 	}
@@ -125,6 +125,7 @@ func (a *answer) add(j *job, u update) error {
 		return a.stream(j.index, &part)
 	}
 	c.text += part.text
+	c.thought += part.thought
 	c.said = append(c.said, part.said...)
 	return nil
 }
@@ -145,8 +146,11 @@ func (a *answer) whole() object {
 		o := object{"index": i, "finish_reason": c.end, "logprobs": a.logProbs(c, c.said)}
 		if a.q.chat {
 			m := object{"role": "assistant", "content": c.text, "refusal": nil}
+			if c.thought != "" {
+				m["reasoning_content"] = c.thought
+			}
 			if c.calls != nil {
-				m["tool_calls"] = c.calls
+				m["tool_calls"] = asCalls(c.calls)
 				if c.text = strings.TrimSpace(c.text); c.text == "" {
 					m["content"] = nil
 				}
@@ -184,9 +188,14 @@ func (a *answer) stream(index int, part *choice) error {
 		return a.event(a.part(o))
 	}
 	delta := object{"content": part.text}
-	for i := range part.calls {
-		part.calls[i].Index = &i
-		delta["tool_calls"] = part.calls
+	if part.thought != "" {
+		delta["reasoning_content"] = part.thought
+	}
+	if calls := asCalls(part.calls); calls != nil {
+		for i := range calls {
+			calls[i].Index = &i
+		}
+		delta["tool_calls"] = calls
 	}
 	if c.at == 0 {
 		c.at = 1

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ type question struct {
 	ToolChoice        json.RawMessage   `json:"tool_choice"`
 	ParallelToolCalls any               `json:"parallel_tool_calls"`
 
+	Effort any            `json:"reasoning_effort"`     // for the template
+	Extra  map[string]any `json:"chat_template_kwargs"` // further variables of it
+
 	Prompt json.RawMessage `json:"prompt"`
 	Echo   bool            `json:"echo"`
 	BestOf *int            `json:"best_of"`
@@ -61,10 +65,12 @@ type question struct {
 	top     int  // and so many of the best
 	prompts []asked
 	grammar *grammar.Grammar // of the answer; nil: any text
-	form    *callForm        // of calls of tools; nil where there are none
-	forced  bool             // the answer is a call
-	begin   string           // what stands before it
-	tools   []tool
+	form    *chat.Form       // of the answers of chats
+	calls   bool             // it has calls
+	tools   []chat.Tool
+	forced  bool   // the answer is a call
+	begin   string // what stands before it
+	ends    string // of the prompt of a chat
 }
 
 type streaming struct {
@@ -111,6 +117,9 @@ func (q *question) understand(s *server) (err error) {
 	if q.grammar, err = q.ResponseFormat.grammar(s); err != nil {
 		return err
 	}
+	if q.chat {
+		q.form, q.calls = s.o.Model.AnswerForm()
+	}
 	if err := q.readTools(s); err != nil {
 		return err
 	}
@@ -156,31 +165,54 @@ func (q *question) readMessages(m *llm.Model) error {
 		return wrong("messages", "got none, want at least one")
 	}
 	for i := range q.Messages {
-		if err := flatten(&q.Messages[i]); err != nil {
+		if err := q.flatten(&q.Messages[i]); err != nil {
 			return wrong(fmt.Sprintf("messages[%d].content", i), "%v", err)
 		}
 	}
-	ids, err := m.ChatTokens(q.Messages, chat.Options{Tools: q.Tools})
+	o := chat.Options{Tools: q.Tools, Extra: map[string]any{}}
+	maps.Copy(o.Extra, q.Extra)
+	if q.Effort != nil {
+		o.Extra["reasoning_effort"] = q.Effort
+	}
+	ids, err := m.ChatTokens(q.Messages, o)
 	if err != nil {
 		return wrong("messages", "%v", err)
 	}
-	if q.forced && m.Tokenizer != nil {
-		ids = append(ids, m.Tokenizer.Encode(q.begin, false)...)
+	q.ends = tail(m, ids)
+	if q.grammar != nil && m.Tokenizer != nil {
+		ids = append(ids, m.Tokenizer.Encode(q.form.Answering(q.ends, q.begin), false)...)
 	}
 	q.prompts = []asked{{ids: ids}}
 	return nil
 }
 
-// flatten makes one text of a message's parts, and objects of the arguments of its calls.
-func flatten(m *chat.Message) error {
+// tail is the text of the last tokens, marks and all.
+func tail(m *llm.Model, ids []int) string {
+	ids = ids[max(0, len(ids)-16):]
+	if m.Tokenizer == nil {
+		return strings.Join(words{m}.of(ids), "")
+	}
+	return m.Tokenizer.Decode(ids, true)
+}
+
+// reader finds thoughts and calls in an answer; nil: all of it is text.
+func (q *question) reader() *chat.Reader {
+	switch {
+	case q.forced:
+		return q.form.NewRequired(q.begin, q.tools)
+	case !q.chat || q.grammar != nil:
+		return nil
+	}
+	return q.form.NewReader(q.ends, q.tools)
+}
+
+// flatten makes one text of a message's parts, and gives its thought the names that templates have for it.
+func (q *question) flatten(m *chat.Message) error {
 	if len(m.Fields) == 0 {
 		return nil
 	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(m.Fields, &fields); err != nil {
-		return err
-	}
-	if err := openCalls(fields); err != nil {
 		return err
 	}
 	content := fields["content"]
@@ -199,6 +231,26 @@ func flatten(m *chat.Message) error {
 	}
 	if string(content) == "null" { // templates join it to texts
 		delete(fields, "content")
+	}
+	calls, err := openCalls(fields["tool_calls"])
+	switch {
+	case err != nil:
+		return err
+	case calls != nil && !q.form.Texts():
+		fields["tool_calls"] = calls
+	case calls != nil && m.Content == "":
+		fields["content"] = json.RawMessage("null")
+	}
+	thought := ""
+	for _, name := range []string{"reasoning", "reasoning_content", "thinking"} {
+		_ = json.Unmarshal(fields[name], &thought) // null and what is no text say nothing
+	}
+	if q.form.Channels() && fields["tool_calls"] != nil && thought != "" && m.Content != "" { // a call has one of them
+		thought, m.Content = thought+"\n"+m.Content, ""
+	}
+	if thought != "" {
+		fields["reasoning_content"], _ = json.Marshal(thought)
+		fields["thinking"] = fields["reasoning_content"]
 	}
 	m.Fields = nil
 	if len(fields) > 0 {
@@ -243,6 +295,9 @@ func (q *question) readPrompts(m *llm.Model) error {
 func (q *question) sampling(m *llm.Model) (o llm.Sampling, err error) {
 	o = m.Defaults
 	o.Grammar, o.Bias = q.grammar, q.LogitBias
+	if q.reader() != nil {
+		o.Marks = q.form.Marks()
+	}
 	for id, x := range q.LogitBias {
 		if id < 0 || id >= m.Config.Vocab || !(x >= -100 && x <= 100) {
 			return o, wrong("logit_bias", "got %v for token %d, want −100 to 100 for one of %d tokens", x, id, m.Config.Vocab)

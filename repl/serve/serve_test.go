@@ -89,6 +89,7 @@ type reply struct {
 
 type said struct {
 	Role, Content string
+	Thought       string `json:"reasoning_content"`
 	Calls         []call `json:"tool_calls"`
 }
 

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/chat"
 	"github.com/mcs-notebook/mcs/engine/llm"
 )
 
@@ -112,11 +115,11 @@ const (
 // TestToolsOutsideOfJSON: where the name of a function is no part of the JSON, one function can be required;
 // where nothing is JSON, none.
 func TestToolsOutsideOfJSON(t *testing.T) {
-	const tools = `[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"warm": {"type": "boolean"}}, "required": ["warm"]}}}, {"type": "function", "function": {"name": "now"}}]`
+	const tools = `[{"type": "function", "function": {"name": "weather", "description": "of a town", "parameters": {"type": "object", "properties": {"warm": {"type": "boolean"}}, "required": ["warm"]}}}, {"type": "function", "function": {"name": "now", "description": "the time"}}]`
 	for name, c := range map[string]struct {
 		template string
 		named    bool
-	}{"mistral": {mistralNewTemplate, true}, "deepseek": {deepseekTemplate, true}, "qwen3.5": {real(t, "qwen3_5_think"), false}, "glm4moe": {real(t, "glm4moe"), false}} {
+	}{"mistral": {mistralNewTemplate, true}, "deepseek": {deepseekTemplate, true}, "deepseek v3": {real(t, "deepseekv3"), true}, "gpt-oss": {real(t, "gptoss"), true}, "qwen3.5": {real(t, "qwen3_5_think"), false}, "glm4moe": {real(t, "glm4moe"), false}} {
 		at, stop := start(t, Options{Name: "m", Model: templated(t, c.template)})
 		ask := func(choice string) (int, reply) {
 			return post(t, at+"/v1/chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a fox"}], "temperature": 1, "seed": 3, "max_tokens": 40, "tools": `+tools+`, "tool_choice": `+choice+"}")
@@ -140,44 +143,58 @@ func TestToolsOutsideOfJSON(t *testing.T) {
 	}
 }
 
-// TestCalls: calls are found in answers that come in parts, and other texts pass at once.
-func TestCalls(t *testing.T) {
-	hermes, mistral, llama, mistralNew, deepseek, coder, glm := &callForms[0], &callForms[1], &callForms[2], &callForms[3], &callForms[4], &callForms[5], &callForms[6]
-	var f, g tool
-	f.Function.Name, f.Function.Parameters = "f", json.RawMessage(`{"properties": {"b": {"type": "string"}}}`)
-	g.Function.Name = "g"
-	for _, c := range []struct {
-		form             *callForm
-		text, want, open string // open is what passes before the end
-		calls            []string
-	}{
-		{hermes, "so <tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>\n<tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call>", "so ", "so ", []string{`f{"a":1}`, "g{}"}},
-		{hermes, "a < b <tool", "a < b <tool", "a < b ", nil},
-		{hermes, "<tool_call>{", "<tool_call>{", "", nil},
-		{mistral, ` [{"name": "f", "arguments": {"a": [1]}, "id": "x"}, {"name": "g", "arguments": {}}]`, "", "", []string{`f{"a":[1]}`, "g{}"}},
-		{mistral, "no [1]", "no [1]", "no [1]", nil},
-		{llama, "\n{\"name\": \"f\", \"parameters\": {\"a\": \"b\"}}; {\"name\": \"g\", \"parameters\": {}}", "", "", []string{`f{"a":"b"}`, "g{}"}},
-		{llama, `{"a": 1}`, `{"a": 1}`, "", nil},
-		{mistralNew, `f{"b": "x", "a": {"c": 1}}g{}`, "", "", []string{`f{"b":"x","a":{"c":1}}`, "g{}"}},
-		{mistralNew, "go on", "go on", "go on", nil},
-		{mistralNew, `f{"b": `, `f{"b": `, "", nil},
-		{deepseek, `so <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": [1]}<｜tool▁call▁end｜><｜tool▁call▁begin｜>g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`, "so ", "so ", []string{`f{"a":[1]}`, "g{}"}},
-		{coder, "so\n<tool_call>\n<function=f>\n<parameter=b>\n12\n</parameter>\n<parameter=a>\n{\"c\": 1}\n</parameter>\n<parameter=d>\ntwo\nlines\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=g>\n</function>\n</tool_call>", "so\n", "so\n", []string{`f{"b":"12","a":{"c": 1},"d":"two\nlines"}`, "g{}"}},
-		{glm, "\n<tool_call>f\n<arg_key>b</arg_key>\n<arg_value>true</arg_value>\n<arg_key>a</arg_key>\n<arg_value>true</arg_value>\n</tool_call><tool_call>g\n</tool_call>", "\n", "\n", []string{`f{"b":"true","a":true}`, "g{}"}},
-	} {
-		r, text := &caller{form: c.form, tools: []tool{f, g}}, ""
-		for _, char := range c.text {
-			part, _ := r.take(string(char), false)
-			text += part
+// TestThoughts: what a model thinks, says and calls comes back in fields of its own, whole or streamed, and
+// goes back to the model as its template has it.
+func TestThoughts(t *testing.T) {
+	const text = "<|channel|>analysis<|message|>The tool.<|end|><|start|>assistant<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.now <|constrain|>json<|message|>{}"
+	m := templated(t, real(t, "gptoss"))
+	for _, stream := range []bool{false, true} {
+		w := httptest.NewRecorder()
+		q := &question{chat: true, Stream: stream, tools: []chat.Tool{{Name: "now"}}}
+		q.form, _ = m.AnswerForm()
+		a := newAnswer(q, words{m}, []*job{{}}, w)
+		for _, c := range text {
+			if err := a.add(&job{}, update{fresh: []llm.Token{{ID: 1, Text: string(c)}}}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		open := text
-		part, calls := r.take("", true)
-		var got []string
-		for _, one := range calls {
-			got = append(got, one.Function.Name+one.Function.Arguments)
+		if err := a.add(&job{}, update{fresh: []llm.Token{{ID: -1}}, end: "stop"}); err != nil {
+			t.Fatal(err)
 		}
-		if text += part; text != c.want || open != c.open || fmt.Sprint(got) != fmt.Sprint(c.calls) {
-			t.Errorf("%q: got %q (%q at once), %v", c.text, text, open, got)
+		var got, one said
+		parts := []string{}
+		if stream {
+			parts = strings.Split(strings.TrimSpace(w.Body.String()), "\n\n")
+		} else {
+			whole, err := json.Marshal(a.whole())
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, string(whole))
+		}
+		for _, p := range parts {
+			var r reply
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(p, "data: ")), &r); err != nil {
+				t.Fatal(err)
+			}
+			if one = r.Choices[0].Message; stream {
+				one = r.Choices[0].Delta
+			}
+			got = said{Content: got.Content + one.Content, Thought: got.Thought + one.Thought, Calls: one.Calls}
+		}
+		if got.Content != "I look." || got.Thought != "The tool." || len(got.Calls) != 1 || got.Calls[0].Function.Name != "now" || got.Calls[0].Function.Arguments != "{}" {
+			t.Errorf("stream %v: got %+v", stream, got)
+		}
+	}
+	q := &question{Effort: "high", Messages: []chat.Message{{Role: "user", Content: "x"}, {Role: "assistant", Content: "I look.", Fields: json.RawMessage(`{"reasoning": "The tool.", "tool_calls": [{"type": "function", "function": {"name": "now", "arguments": "{}"}}]}`)}, {Role: "tool", Content: "9"}}}
+	q.form, _ = m.AnswerForm()
+	if err := q.readMessages(m); err != nil {
+		t.Fatal(err)
+	}
+	prompt := strings.Join(words{m}.of(q.prompts[0].ids), "")
+	for _, want := range []string{"Reasoning: high", "<|channel|>analysis<|message|>The tool.\nI look.<|end|><|start|>assistant to=functions.now<|channel|>commentary json<|message|>{}<|call|><|start|>functions.now to=assistant<|channel|>commentary<|message|>\"9\"<|end|><|start|>assistant"} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt is %q, want in it %q", prompt, want)
 		}
 	}
 }

@@ -54,6 +54,14 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "nomic-rope": ("NomicBert", dict(rope_parameters={"rope_type": "default", "rope_theta": 11.0}, num_attention_heads=2), "mean", False, None, {}),
     "nomic-types": ("NomicBert", dict(type_vocab_size=3, intermediate_size=40), "max", True, None, {"max_seq_length": 8}),
     "nomic-deep": ("NomicBert", dict(num_hidden_layers=4, num_attention_heads=8), ("cls", "mean"), True, None, {"dense": True}),
+    "gte": ("Gte", {}, "cls", True, None, {}),
+    "gte-bare": ("Gte", dict(type_vocab_size=0, hidden_act="gelu_new", layer_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 11.0}), "mean", True, None, {}),
+    "gte-types": ("Gte", dict(type_vocab_size=2, hidden_act="silu", num_attention_heads=2, num_hidden_layers=3), "cls", True, {"query": "who "}, {"max_seq_length": 8}),
+    "jina3": ("JinaEmbeddingsV3", {}, "mean", True, {"query": "the "}, {}),
+    "jina3-relu": ("JinaEmbeddingsV3", dict(hidden_act="relu", num_attention_heads=2, type_vocab_size=2, rope_parameters={"rope_type": "default", "rope_theta": 7.0}), "max", True, None, {}),
+    "eurobert": ("EuroBert", {}, "mean", True, {"query": "the "}, {}),
+    "eurobert-groups": ("EuroBert", dict(num_key_value_heads=2, head_dim=8, num_hidden_layers=3, rms_norm_eps=1e-3), "cls", True, None, {}),
+    "eurobert-biases": ("EuroBert", dict(attention_bias=True, mlp_bias=True, num_key_value_heads=1, hidden_act="gelu", rope_parameters={"rope_type": "default", "rope_theta": 9.0}), "lasttoken", False, None, {}),
     "qwen3": ("Qwen3", dict(head_dim=8, num_key_value_heads=2), "lasttoken", True, {"query": "where is the ", "document": ""}, {}),
     "qwen3-wide": ("Qwen3", dict(head_dim=16, num_key_value_heads=1, num_attention_heads=2), "lasttoken", True, None, {}),
     "qwen3-untied": ("Qwen3", dict(head_dim=4, num_key_value_heads=4, tie_word_embeddings=False, attention_bias=True), "mean", True, None, {}),
@@ -77,6 +85,8 @@ RERANKERS = {  # class, changes, other settings: expected.safetensors has the sc
     "rank-distilbert": ("DistilBert", {}, {}),
     "rank-modernbert": ("ModernBert", dict(local_attention=6), {}),
     "rank-modernbert-mean": ("ModernBert", dict(local_attention=4, classifier_pooling="mean", classifier_bias=True, norm_bias=True, classifier_activation="relu"), {}),
+    "rank-gte": ("Gte", dict(type_vocab_size=2, pad_token_id=0), {"tokenizer": KINDS}),
+    "rank-jina3": ("JinaEmbeddingsV3", dict(pad_token_id=1), {}),
     "rank-nomic": ("NomicBert", {}, {"tokenizer": KINDS}),
     "rank-qwen3": ("Qwen3", dict(head_dim=8, num_key_value_heads=2, max_position_embeddings=400), {"asked": True}),
     "rank-qwen3-untied": ("Qwen3", dict(head_dim=8, num_key_value_heads=4, max_position_embeddings=270, tie_word_embeddings=False), {"asked": True}),
@@ -120,10 +130,12 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
                                                 mask_token="[MASK]", model_max_length=20)
     settings = {**SMALL, **changes, "vocab_size": vocab}
-    if kind in DECODERS or kind == "ModernBert":
+    if kind in DECODERS or kind in ("ModernBert", "EuroBert"):
         settings = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **settings}
     if kind == "ModernBert":
         settings |= {"cls_token_id": 2, "sep_token_id": 3}
+    if kind == "EuroBert":
+        settings |= {"mask_token_id": 4}
     if kind == "Gemma3Text":
         settings = {"use_bidirectional_attention": True, **settings}
     if kind == "DistilBert":
@@ -174,7 +186,7 @@ def reranker(name, kind, changes, other):
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
                                                 mask_token="[MASK]", model_max_length=400 if asked else 18, **other.get("tokenizer", {}))
     settings = {**SMALL, **changes, "vocab_size": vocab}
-    if kind in DECODERS or kind == "ModernBert":
+    if kind in DECODERS or kind in ("ModernBert", "EuroBert"):
         settings = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **settings}
     if kind == "ModernBert":
         settings |= {"cls_token_id": 2, "sep_token_id": 3}

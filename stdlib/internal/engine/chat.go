@@ -6,16 +6,25 @@ package engine
 
 import (
 	"github.com/mcs-notebook/mcs/engine/chat"
+	"go/constant"
+	"go/token"
 	"reflect"
 )
 
 func chatSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Call":     reflect.ValueOf((*chat.Call)(nil)),
 		"Error":    reflect.ValueOf((*chat.Error)(nil)),
+		"Form":     reflect.ValueOf((*chat.Form)(nil)),
+		"FormOf":   reflect.ValueOf(chat.FormOf),
+		"Known":    reflect.ValueOf(constant.MakeFromLiteral("\"Hermes, Qwen, Mistral, Llama 3, DeepSeek, GLM 4.5, gpt-oss, Kimi K2, MiniMax-M2, Seed-OSS, Command R7B, Nemotron Nano 2 or Phi-4-mini\"", token.STRING, 0)),
 		"Message":  reflect.ValueOf((*chat.Message)(nil)),
 		"Options":  reflect.ValueOf((*chat.Options)(nil)),
 		"Parse":    reflect.ValueOf(chat.Parse),
+		"Reader":   reflect.ValueOf((*chat.Reader)(nil)),
+		"Said":     reflect.ValueOf((*chat.Said)(nil)),
 		"Span":     reflect.ValueOf((*chat.Span)(nil)),
 		"Template": reflect.ValueOf((*chat.Template)(nil)),
+		"Tool":     reflect.ValueOf((*chat.Tool)(nil)),
 	}
 }
