@@ -20,9 +20,6 @@ type part struct {
 // A keying makes elements of keys: y^(y>>31&mask) of y = key^flip.
 type keying struct{ mask, flip uint32 }
 
-// fewNumbers are what one kernel sorts.
-const fewNumbers = 64
-
 // sortQuick is sortValues of all keys, which have 32 bits and are signed here.
 func (s *sorter) sortQuick() {
 	f := keying{uint32(s.float) & math.MaxInt32, uint32(s.flip^s.sign) ^ 1<<31}
@@ -59,7 +56,7 @@ func (s *sorter) sortQuick() {
 
 // sort writes the elements of the part. Their order means nothing when the launch is to stop.
 func (p part) sort(l *launch, depth int) {
-	for len(p.numbers) > fewNumbers {
+	for len(p.numbers) > micro.Few() {
 		if len(p.numbers) >= pollEvery && l.pool.Stopped() {
 			return
 		}
@@ -95,7 +92,7 @@ func (p part) to() *int32 {
 // divide brings the numbers to the room, the lower ones first. Where the others are the same, they have
 // ended.
 func (p part) divide() (low, high part) {
-	if len(p.numbers) <= fewNumbers {
+	if len(p.numbers) <= micro.Few() {
 		return p, part{}
 	}
 	pivot := p.pivot()
@@ -118,15 +115,16 @@ func (p part) divide() (low, high part) {
 
 // pivot is a number about in the middle.
 func (p part) pivot() int32 {
+	const samples = 64
 	n := len(p.numbers)
-	if n < 8*fewNumbers {
+	if n < 8*samples {
 		a, b, c := p.numbers[n/4], p.numbers[n/2], p.numbers[n/4*3]
 		return max(min(a, b), min(max(a, b), c))
 	}
-	var few [fewNumbers]int32
+	var few [samples]int32
 	for i := range few {
-		few[i] = p.numbers[i*(n/fewNumbers)]
+		few[i] = p.numbers[i*(n/samples)]
 	}
-	micro.SortFew(&few[0], &few[0], fewNumbers, 0, 0)
-	return few[fewNumbers/2]
+	micro.SortFew(&few[0], &few[0], samples, 0, 0)
+	return few[samples/2]
 }

@@ -29,7 +29,7 @@ func TestQuicksort(t *testing.T) {
 	}
 	l := &New(1).launch
 	for name, order := range orders {
-		for _, n := range []int{0, 1, 64, 65, 511, 1000, 70_000} {
+		for _, n := range []int{0, 1, 64, 65, 256, 257, 511, 1000, 70_000} {
 			for _, depth := range []int{0, 3, 40} {
 				for _, toRoom := range []bool{false, true} {
 					numbers, room := make([]int32, n), make([]int32, n)
