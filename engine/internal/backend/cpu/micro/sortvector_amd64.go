@@ -19,15 +19,25 @@ func Few() int {
 	return 64
 }
 
-// Divide copies 16 numbers or more to another slice of the same length: first those of at most pivot, which
-// it counts.
-func Divide(to, from []int32, pivot int32) (low int) {
-	end := unsafe.Add(unsafe.Pointer(&to[0]), 4*len(to))
+// Divide brings 16 numbers or more that are at most pivot before the others, and counts them. It needs room
+// for [DivideRoom] numbers.
+func Divide(x, room []int32, pivot int32) (low int) {
+	group, divide := 64, divideAVX2
 	if isa.Level() == isa.AVX512 {
-		divideAVX512(&to[0], (*int32)(end), &from[0], len(from), int(pivot), &low)
-	} else {
-		divideAVX2(&to[0], (*int32)(end), &from[0], len(from), int(pivot), &low)
+		group, divide = 128, divideAVX512
 	}
+	at := unsafe.Pointer(&x[0])
+	before, groups, n := 0, 0, len(x)
+	if n < 3*group {
+		copy(room, x)
+	} else { // both sides give their places
+		before = n%group + group
+		copy(room, x[:before])
+		copy(room[before:], x[n-group:])
+		n = before + group
+		groups = (len(x) - n) / group
+	}
+	divide(&x[0], (*int32)(unsafe.Add(at, 4*len(x))), (*int32)(unsafe.Add(at, 4*before)), groups, &room[0], n, int(pivot), &low)
 	return low
 }
 

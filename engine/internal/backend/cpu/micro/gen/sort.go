@@ -31,16 +31,20 @@ func emitSort(f *file) {
 	}
 }
 
+// emitDivide writes the numbers of a run to its two ends: first those of so many groups in its midst, each time
+// from the side where there is less free behind what was written, and then those of the sides, which lie elsewhere.
 func emitDivide(f *file, s set, table, among string) {
-	fn := f.function("writes n numbers, a vector or more, to as many places before end: those of at most pivot from to on, the others at the "+
-		"end. low becomes how many are not.", "divide"+s.name, "to *int32, end *int32, from *int32, n int, pivot int, low *int")
-	fn.load("to", "DI", "end", "SI", "from", "DX", "n", "CX", "pivot", "AX", "low", "R9")
-	x, low, high, pivot := s.v(0), s.v(1), s.v(2), s.v(15)
-	fn.op("VMOVQ", "AX", s.x(15))
-	fn.op("VPBROADCASTD", s.x(15), pivot)
+	const group = 8 // vectors
+	fn := f.function("writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of "+
+		"at most pivot from to on, the others at the end. low becomes how many are not.",
+		"divide"+s.name, "to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int")
+	fn.load("to", "DI", "end", "SI", "x", "DX", "groups", "CX")
+	low, high, pivot, numbers := s.v(0), s.v(1), s.v(15), 3 // … 10
+	fn.op("VPBROADCASTD", fn.param("pivot"), pivot)
 	fn.op("LEAQ", table+"(SB)", "R8")
-	fn.op("MOVQ", "DI", "R10")
-	divide := func(size string) { // a vector; what is stored beyond the places of a side is written again
+	fn.op("MOVQ", imm(-1), "R12")
+	divide := func(r int, size string) { // a vector; what is stored beyond the places of a side is written again
+		x := s.v(r)
 		if s == avx512 {
 			fn.op("VPCMPD", imm(6), pivot, x, "K1")
 			fn.op("KNOTW", "K1", "K2")
@@ -66,31 +70,60 @@ func emitDivide(f *file, s set, table, among string) {
 			fn.op("VMOVDQU32", high, "K3", mem(0, "SI"))
 		}
 		fn.op("ADDQ", size, "DI")
-		fn.op("ADDQ", size, "DX")
 	}
+	loop, rest := fn.label("loop"), fn.label("rest")
+	fn.op("MOVQ", "CX", "BX")
+	fn.op("SHLQ", imm(bits.Len(uint(group*s.bytes()-1))), "BX")
+	fn.op("ADDQ", "DX", "BX") // the end of the groups
+	fn.op("TESTQ", "CX", "CX")
+	fn.op("JZ", rest)
+	fn.at(loop)
+	for _, free := range [][3]string{{"DX", "DI", "R11"}, {"SI", "BX", "AX"}} {
+		fn.op("MOVQ", free[0], free[2])
+		fn.op("SUBQ", free[1], free[2])
+	}
+	fn.op("LEAQ", mem(group*s.bytes(), "DX"), "R9")
+	fn.op("LEAQ", mem(-group*s.bytes(), "BX"), "R13")
+	fn.op("CMPQ", "R11", "AX")
+	fn.op("MOVQ", "DX", "R11")
+	fn.op("CMOVQGT", "R13", "R11")
+	fn.op("CMOVQGT", "R13", "BX")
+	fn.op("CMOVQLE", "R9", "DX")
+	for i := range group {
+		fn.op("VMOVUPS", mem(i*s.bytes(), "R11"), s.v(numbers+i))
+	}
+	for i := range group {
+		divide(numbers+i, imm(s.bytes()))
+	}
+	fn.op("DECQ", "CX")
+	fn.op("JNZ", loop)
+	fn.at(rest)
 	// The first numbers, which do not fill a vector: the other lanes hold the pivot, which goes behind the low ones.
+	fn.load("from", "DX", "n", "CX")
 	fn.op("MOVQ", "CX", "BX")
 	fn.op("ANDQ", imm(s.lanes-1), "BX")
-	fn.op("MOVQ", imm(-1), "R12")
 	s.first(fn, "BX", "R11", among)
 	s.chosen(fn, 0, "R11", 3)
 	if s == avx512 {
-		fn.op("VMOVDQA32", pivot, x)
-		fn.op("VMOVDQU32", mem(0, "DX"), "K1", x)
+		fn.op("VMOVDQA32", pivot, s.v(2))
+		fn.op("VMOVDQU32", mem(0, "DX"), "K1", s.v(2))
 	} else {
-		fn.op("VBLENDVPS", s.v(3), mem(0, "DX"), pivot, x)
+		fn.op("VBLENDVPS", s.v(3), mem(0, "DX"), pivot, s.v(2))
 	}
 	fn.op("SHLQ", imm(2), "BX")
-	divide("BX")
+	divide(2, "BX")
+	fn.op("ADDQ", "BX", "DX")
 	fn.op("SHRQ", imm(bits.Len(uint(s.lanes-1))), "CX")
-	loop := fn.label("loop")
+	loop = fn.label("loop")
 	fn.at(loop)
-	fn.op("VMOVUPS", mem(0, "DX"), x)
-	divide(imm(s.bytes()))
+	fn.op("VMOVUPS", mem(0, "DX"), s.v(2))
+	divide(2, imm(s.bytes()))
+	fn.op("ADDQ", imm(s.bytes()), "DX")
 	fn.op("DECQ", "CX")
 	fn.op("JNZ", loop)
-	fn.op("SUBQ", "R10", "DI")
+	fn.op("SUBQ", fn.param("to"), "DI")
 	fn.op("SHRQ", imm(2), "DI")
+	fn.op("MOVQ", fn.param("low"), "R9")
 	fn.op("MOVQ", "DI", mem(0, "R9"))
 	fn.end()
 }
