@@ -31,10 +31,11 @@ func (t Tensor) Sort(axis ...int) Tensor {
 	return values.SwapAxes(a, -1)
 }
 
-// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last; equal ones keep
-// their order.
-func (t Tensor) ArgSort(axis int) Tensor {
-	a := axisOf("arg_sort", t.real("arg_sort"), axis)
+// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last, without an axis those
+// of all elements, in C order; equal ones keep their order.
+func (t Tensor) ArgSort(axis ...int) Tensor {
+	t.real("arg_sort")
+	t, a := t.along("arg_sort", axis)
 	_, places := t.SwapAxes(a, -1).BottomK(t.Len(a))
 	return places.SwapAxes(a, -1)
 }
@@ -205,14 +206,15 @@ func (t Tensor) Median(axis ...int) Tensor { return t.Quantile(0.5, axis...) }
 // CountNonZero counts the elements that are not 0 (i64) over axes; none means all.
 func (t Tensor) CountNonZero(axes ...int) Tensor { return t.Cast(dtype.Bool).Sum(axes...) }
 
-// CumMax is the largest element of an axis so far; NaN from the first one on.
-func (t Tensor) CumMax(axis int) Tensor { return t.soFar(axis, Tensor.Maximum) }
+// CumMax is the largest element of an axis so far, without an axis of all elements; NaN from the first one on.
+func (t Tensor) CumMax(axis ...int) Tensor { return t.soFar("cum_max", axis, Tensor.Maximum) }
 
-// CumMin is the smallest element of an axis so far; NaN from the first one on.
-func (t Tensor) CumMin(axis int) Tensor { return t.soFar(axis, Tensor.Minimum) }
+// CumMin is the smallest element of an axis so far, without an axis of all elements; NaN from the first one on.
+func (t Tensor) CumMin(axis ...int) Tensor { return t.soFar("cum_min", axis, Tensor.Minimum) }
 
-func (t Tensor) soFar(axis int, better func(Tensor, Operand) Tensor) Tensor {
-	y, n := wrap(numbers(t.node("cum"))), t.Len(axis)
+func (t Tensor) soFar(op string, axes []int, better func(Tensor, Operand) Tensor) Tensor {
+	t, axis := t.along(op, axes)
+	y, n := wrap(numbers(t.node(op))), t.Len(axis)
 	for step := 1; step < n; step *= 2 { // after each step an element is the best of 2·step elements
 		y = better(y, Concat([]Tensor{y.Slice(axis, 0, step), y.Slice(axis, 0, n-step)}, axis))
 	}
