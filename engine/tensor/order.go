@@ -31,8 +31,8 @@ func (t Tensor) Sort(axis ...int) Tensor {
 	return values.SwapAxes(a, -1)
 }
 
-// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last, without an axis those
-// of all elements, in C order; equal ones keep their order.
+// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last, without an axis
+// those of all elements, in C order; equal ones keep their order.
 func (t Tensor) ArgSort(axis ...int) Tensor {
 	t.real("arg_sort")
 	t, a := t.along("arg_sort", axis)
@@ -206,10 +206,12 @@ func (t Tensor) Median(axis ...int) Tensor { return t.Quantile(0.5, axis...) }
 // CountNonZero counts the elements that are not 0 (i64) over axes; none means all.
 func (t Tensor) CountNonZero(axes ...int) Tensor { return t.Cast(dtype.Bool).Sum(axes...) }
 
-// CumMax is the largest element of an axis so far, without an axis of all elements; NaN from the first one on.
+// CumMax is the largest element of an axis so far, without an axis of all elements; NaN from the first one
+// on.
 func (t Tensor) CumMax(axis ...int) Tensor { return t.soFar("cum_max", axis, Tensor.Maximum) }
 
-// CumMin is the smallest element of an axis so far, without an axis of all elements; NaN from the first one on.
+// CumMin is the smallest element of an axis so far, without an axis of all elements; NaN from the first one
+// on.
 func (t Tensor) CumMin(axis ...int) Tensor { return t.soFar("cum_min", axis, Tensor.Minimum) }
 
 func (t Tensor) soFar(op string, axes []int, better func(Tensor, Operand) Tensor) Tensor {

@@ -42,7 +42,8 @@ func (c *Calls) slice(n *ast.SliceExpr) ast.Expr {
 }
 
 // fit gives a Part the form that the types of its arguments ask for, once they are known: an index that is a
-// tensor or a list of integers or booleans is a Pick, nil is NewAxis, and other integers are converted to int.
+// tensor or a list of integers or booleans is a Pick, nil is NewAxis, and other integers are converted to
+// int.
 func (c *Calls) fit(p ast.Expr) (fitting ast.Expr, changed bool) {
 	call, ok := p.(*ast.CallExpr)
 	if !ok || !inTensor(call.Fun) {
@@ -87,7 +88,8 @@ func isInt(x ast.Expr) bool {
 	return ok && f.Name == "int"
 }
 
-// picks says whether tensor.From makes indices or a mask of values of a type: of integers or booleans in slices.
+// picks says whether tensor.From makes indices or a mask of values of a type: of integers or booleans in
+// slices.
 func picks(t types.Type) bool {
 	s, ok := t.(*types.Slice)
 	if !ok {

@@ -92,8 +92,8 @@ func (c *Calls) whole(place ast.Expr) ast.Expr {
 	}
 }
 
-// once makes parameters of what acts in the parts of a place, x[f()], for a function around the assignment: it
-// is evaluated once, and before the value.
+// once makes parameters of what acts in the parts of a place, x[f()], for a function around the assignment:
+// it is evaluated once, and before the value.
 func (c *Calls) once(place ast.Expr, params *ast.FieldList, acting *[]ast.Expr) {
 	base, parts, ok := c.partOf(place)
 	if !ok {

@@ -47,9 +47,9 @@ func (d *Device) Fill(dst ir.Buffer, n int, read func(at int, to []byte) error) 
 }
 
 // Sift writes what keep keeps of n bytes of a value, from a byte offset of its block on, to the beginning of
-// dst, and returns how many bytes these are. keep is given a piece after the other, which stays in the caches:
-// it moves bytes from one slice to another of the same length, or within one. Where the device's memory is the
-// host's, nothing else is copied.
+// dst, and returns how many bytes these are. keep is given a piece after the other, which stays in the
+// caches: it moves bytes from one slice to another of the same length, or within one. Where the device's
+// memory is the host's, nothing else is copied.
 func (d *Device) Sift(ctx context.Context, dst ir.Buffer, src *ir.Data, offset, n int, keep func(to, from []byte) int) (kept int, err error) {
 	a, err := d.own(src.Buf)
 	if err != nil {

@@ -31,8 +31,9 @@ func emitSort(f *file) {
 	}
 }
 
-// emitDivide writes the numbers of a run to its two ends: first those of so many groups in its midst, each time
-// from the side where there is less free behind what was written, and then those of the sides, which lie elsewhere.
+// emitDivide writes the numbers of a run to its two ends: first those of so many groups in its midst, each
+// time from the side where there is less free behind what was written, and then those of the sides, which lie
+// elsewhere.
 func emitDivide(f *file, s set, table, among string) {
 	const group = 8 // vectors
 	fn := f.function("writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of "+
@@ -98,7 +99,8 @@ func emitDivide(f *file, s set, table, among string) {
 	fn.op("DECQ", "CX")
 	fn.op("JNZ", loop)
 	fn.at(rest)
-	// The first numbers, which do not fill a vector: the other lanes hold the pivot, which goes behind the low ones.
+	// The first numbers, which do not fill a vector: the other lanes hold the pivot, which goes behind the
+	// low ones.
 	fn.load("from", "DX", "n", "CX")
 	fn.op("MOVQ", "CX", "BX")
 	fn.op("ANDQ", imm(s.lanes-1), "BX")
