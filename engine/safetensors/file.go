@@ -50,6 +50,20 @@ func Open(path string) (*File, error) {
 	return file, nil
 }
 
+// otherFormat says what a file is that begins so, and what reads it; nothing if that is not known.
+func otherFormat(prefix []byte) string {
+	for begin, is := range map[string]string{"GGUF": "a GGUF file, which llm.Load and gguf.Open read", "\x93NUMPY": "a file of NumPy's, which npy.Load reads",
+		"PK\x03\x04": "a zip archive, as torch.save and np.savez write; npy.LoadZip reads those of NumPy"} {
+		if strings.HasPrefix(string(prefix), begin) {
+			return "; it is " + is
+		}
+	}
+	if !slices.ContainsFunc(prefix, func(b byte) bool { return b < ' ' && b != '\n' && b != '\r' && b != '\t' || b > '~' }) {
+		return "; it is text: data.ReadCSV reads tables"
+	}
+	return ""
+}
+
 // Read checks the header of the size bytes that r gives. The name is for errors.
 func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	refuse := func(offset int64, format string, args ...any) error {
@@ -65,7 +79,7 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	length := binary.LittleEndian.Uint64(prefix[:])
 	switch {
 	case length > maxHeader:
-		return nil, refuse(0, "the header's length is %d, want at most %d", length, maxHeader)
+		return nil, refuse(0, "the header's length is %d, want at most %d%s", length, maxHeader, otherFormat(prefix[:]))
 	case int64(length) > size-8:
 		return nil, refuse(0, "the header's length is %d, but only %d bytes follow", length, size-8)
 	}

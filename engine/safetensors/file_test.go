@@ -32,6 +32,8 @@ var damaged = []struct {
 	{"short", []byte{1, 2, 3}, "the file has 3 bytes"},
 	{"length beyond the format", build("", 0)[:8:8], "want the header to start with {"},
 	{"length 2^64-1", slices.Repeat([]byte{0xff}, 8), "header's length is 18446744073709551615, want at most 100000000"},
+	{"a table", []byte("a,b\n1,2\n"), "want at most 100000000; it is text: data.ReadCSV reads tables"},
+	{"GGUF", []byte("GGUF\x03\x00\x00\x00\x01"), "; it is a GGUF file, which llm.Load and gguf.Open read"},
 	{"length 100,000,001", binary.LittleEndian.AppendUint64(nil, 100_000_001), "want at most 100000000"},
 	{"length beyond the file", append(binary.LittleEndian.AppendUint64(nil, 90_000_000), '{', '}'), "only 2 bytes follow"},
 	{"leading space", build(" {}", 0), "byte 8: got ' ', want the header to start with {"},

@@ -110,8 +110,9 @@ func (t Tensor) padFrom(axis, before, after int, from func(i, n int) int) Tensor
 	return t.Take(fromBeside(t, index, len(index)), axis)
 }
 
-// CumProd multiplies along an axis.
-func (t Tensor) CumProd(axis int) Tensor {
+// CumProd multiplies along an axis, without one all elements as one axis; integers in 64 bits.
+func (t Tensor) CumProd(axes ...int) Tensor {
+	t, axis := t.along("cumprod", axes)
 	y := wrap(wide(t.node("cumprod")))
 	n := y.Len(axis)
 	for step := 1; step < n; step *= 2 { // after each step an element is the product of 2·step elements

@@ -50,7 +50,7 @@ var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
 	"softplus": of(Tensor.Softplus), "log_sigmoid": of(Tensor.LogSigmoid), "trace": of(Tensor.Trace), "diag": of(Diag),
 	"hypot": of2(Tensor.Hypot), "log_add_exp": of2(Tensor.LogAddExp), "copysign": of2(Tensor.Copysign),
 	"next_after": of2(Tensor.NextAfter), "shl": of2(Tensor.Shl), "shr": of2(Tensor.Shr),
-	"sort": along(anyAxis(Tensor.Sort)), "arg_sort": along(Tensor.ArgSort), "cum_max": along(Tensor.CumMax), "cum_min": along(Tensor.CumMin),
+	"sort": along(anyAxis(Tensor.Sort)), "arg_sort": along(anyAxis(Tensor.ArgSort)), "cum_max": along(anyAxis(Tensor.CumMax)), "cum_min": along(anyAxis(Tensor.CumMin)),
 	"diff": along(Tensor.Diff), "median": along(anyAxis(Tensor.Median)),
 
 	"sum_axes": over(Tensor.Sum), "prod_axes": over(Tensor.Prod), "max_axes": over(Tensor.Max), "min_axes": over(Tensor.Min),

@@ -31,10 +31,11 @@ func (t Tensor) Sort(axis ...int) Tensor {
 	return values.SwapAxes(a, -1)
 }
 
-// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last; equal ones keep
-// their order.
-func (t Tensor) ArgSort(axis int) Tensor {
-	a := axisOf("arg_sort", t.real("arg_sort"), axis)
+// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last, without an axis
+// those of all elements, in C order; equal ones keep their order.
+func (t Tensor) ArgSort(axis ...int) Tensor {
+	t.real("arg_sort")
+	t, a := t.along("arg_sort", axis)
 	_, places := t.SwapAxes(a, -1).BottomK(t.Len(a))
 	return places.SwapAxes(a, -1)
 }
@@ -112,10 +113,9 @@ func (t Tensor) Unique() Distinct {
 	}
 }
 
-// compact is the elements of an evaluated t that differ from the one before. They pass the host in pieces
-// that stay in its caches, which takes less time than to make places of them and gather there.
+// compact is the elements of an evaluated t that differ from the one before.
 func (t Tensor) compact() Tensor {
-	var keep func(data []byte) []byte
+	var keep func(to, from []byte) int
 	switch dt := t.DType(); dt {
 	case dtype.F32:
 		keep = distinct[float32]()
@@ -124,24 +124,13 @@ func (t Tensor) compact() Tensor {
 	case dtype.F16, dtype.BF16:
 		return t.Cast(dtype.F32).Eval().compact().Cast(dt)
 	default:
-		keep = map[int]func([]byte) []byte{1: distinct[uint8](), 2: distinct[uint16](), 4: distinct[uint32](), 8: distinct[uint64]()}[dt.Size()]
+		keep = map[int]func(to, from []byte) int{1: distinct[uint8](), 2: distinct[uint16](), 4: distinct[uint32](), 8: distinct[uint64]()}[dt.Size()]
 	}
 	from, size, kept := t.node("unique"), t.DType().Size(), 0
 	v, d, bytes := from.Value(), from.Dev.(*backend.Device), t.Len(0)*size
-	b, err := box.Leaf(d, t.DType(), t.Shape(), bytes, "", func(to *backend.Block) error {
-		room := make([]byte, min(1<<18, bytes))
-		for at := 0; at < bytes; at += len(room) {
-			piece := room[:min(len(room), bytes-at)]
-			if err := d.Download(scope.Context(), piece, v, v.Layout.Offset*size+at); err != nil {
-				return err
-			}
-			piece = keep(piece)
-			if err := d.Upload(to, kept, piece); err != nil {
-				return err
-			}
-			kept += len(piece)
-		}
-		return nil
+	b, err := box.Leaf(d, t.DType(), t.Shape(), bytes, "", func(to *backend.Block) (err error) {
+		kept, err = d.Sift(scope.Context(), to, v, v.Layout.Offset*size, bytes, keep)
+		return err
 	})
 	check("unique", err)
 	y := on(b).Slice(0, 0, kept/size)
@@ -151,28 +140,28 @@ func (t Tensor) compact() Tensor {
 	return y
 }
 
-// distinct moves each element that differs from the one before to the front of a piece, and returns the
-// front. Pieces follow each other.
-func distinct[T uint8 | uint16 | uint32 | uint64 | float32 | float64]() func(piece []byte) []byte {
-	var last T
-	begun := 0
-	return func(piece []byte) []byte {
-		size := int(unsafe.Sizeof(last))
-		elements := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(piece))), len(piece)/size)
-		n, before := begun^1, last // the first of all has none before
-		if n > 0 {
-			before = elements[0]
+// distinct moves each element that differs from the one before. Pieces follow each other.
+func distinct[T uint8 | uint16 | uint32 | uint64 | float32 | float64]() func(to, from []byte) int {
+	var before T
+	begun := false
+	return func(to, from []byte) int {
+		size := int(unsafe.Sizeof(before))
+		x := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(from))), len(from)/size)
+		y := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(to))), len(x))
+		n, last := 0, before
+		if !begun && len(x) > 0 { // the first of all has none before
+			y[0], n, last, x, begun = x[0], 1, x[0], x[1:], true
 		}
-		for _, x := range elements[n:] {
-			elements[n] = x
+		for _, e := range x {
+			y[n] = e
 			move := 0
-			if x != before {
+			if e != last {
 				move = 1 // no branch: it takes as long whatever the elements are
 			}
-			n, before = n+move, x
+			n, last = n+move, e
 		}
-		last, begun = before, 1
-		return piece[:n*size]
+		before = last
+		return n * size
 	}
 }
 
@@ -217,14 +206,17 @@ func (t Tensor) Median(axis ...int) Tensor { return t.Quantile(0.5, axis...) }
 // CountNonZero counts the elements that are not 0 (i64) over axes; none means all.
 func (t Tensor) CountNonZero(axes ...int) Tensor { return t.Cast(dtype.Bool).Sum(axes...) }
 
-// CumMax is the largest element of an axis so far; NaN from the first one on.
-func (t Tensor) CumMax(axis int) Tensor { return t.soFar(axis, Tensor.Maximum) }
+// CumMax is the largest element of an axis so far, without an axis of all elements; NaN from the first one
+// on.
+func (t Tensor) CumMax(axis ...int) Tensor { return t.soFar("cum_max", axis, Tensor.Maximum) }
 
-// CumMin is the smallest element of an axis so far; NaN from the first one on.
-func (t Tensor) CumMin(axis int) Tensor { return t.soFar(axis, Tensor.Minimum) }
+// CumMin is the smallest element of an axis so far, without an axis of all elements; NaN from the first one
+// on.
+func (t Tensor) CumMin(axis ...int) Tensor { return t.soFar("cum_min", axis, Tensor.Minimum) }
 
-func (t Tensor) soFar(axis int, better func(Tensor, Operand) Tensor) Tensor {
-	y, n := wrap(numbers(t.node("cum"))), t.Len(axis)
+func (t Tensor) soFar(op string, axes []int, better func(Tensor, Operand) Tensor) Tensor {
+	t, axis := t.along(op, axes)
+	y, n := wrap(numbers(t.node(op))), t.Len(axis)
 	for step := 1; step < n; step *= 2 { // after each step an element is the best of 2·step elements
 		y = better(y, Concat([]Tensor{y.Slice(axis, 0, step), y.Slice(axis, 0, n-step)}, axis))
 	}

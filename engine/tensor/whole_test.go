@@ -16,6 +16,8 @@ func TestWhole(t *testing.T) {
 	}{
 		"sort": {x.Sort(), []float32{-4, -1, 0, 2, 3, 7}}, "cumsum": {x.CumSum(), []float32{3, 2, 4, 11, 11, 7}},
 		"argmax": {x.ArgMax(), 3}, "argmin": {x.ArgMin(), 5}, "median": {x.Median(), 1.0}, "quantile": {x.Quantile(1), 7.0},
+		"argsort": {x.ArgSort(), []int{5, 1, 4, 2, 0, 3}}, "cumprod": {x.CumProd(), []float32{3, -3, -6, -42, 0, 0}},
+		"cummax": {x.CumMax(), []float32{3, 3, 3, 7, 7, 7}}, "cummin": {x.CumMin(), []float32{3, -1, -1, -1, -1, -4}},
 		"argmax of a number": {Scalar(2).ArgMax(), 0},
 	} {
 		if want := From(c.want); !AllClose(c.got, want, 0, 0) {

@@ -42,7 +42,8 @@ func (c *Calls) slice(n *ast.SliceExpr) ast.Expr {
 }
 
 // fit gives a Part the form that the types of its arguments ask for, once they are known: an index that is a
-// tensor or a list of integers is a Pick, nil is NewAxis, and other integers are converted to int.
+// tensor or a list of integers or booleans is a Pick, nil is NewAxis, and other integers are converted to
+// int.
 func (c *Calls) fit(p ast.Expr) (fitting ast.Expr, changed bool) {
 	call, ok := p.(*ast.CallExpr)
 	if !ok || !inTensor(call.Fun) {
@@ -65,7 +66,7 @@ func (c *Calls) fit(p ast.Expr) (fitting ast.Expr, changed bool) {
 			return part1("Pick", x), true
 		case sel.Sel.Name == "At" && tv.IsNil():
 			return inPackage("NewAxis", pos), true
-		case sel.Sel.Name == "At" && basic && isInts(b):
+		case sel.Sel.Name == "At" && basic && picks(b):
 			return part1("Pick", part1("From", x)), true
 		case basic && tv.IsValue():
 			if b, ok := b.(*types.Basic); ok && b.Info()&types.IsInteger != 0 && b.Info()&types.IsUntyped == 0 && !types.Identical(tv.Type, types.Typ[types.Int]) && !isInt(x) {
@@ -87,9 +88,20 @@ func isInt(x ast.Expr) bool {
 	return ok && f.Name == "int"
 }
 
-func isInts(t types.Type) bool {
+// picks says whether tensor.From makes indices or a mask of values of a type: of integers or booleans in
+// slices.
+func picks(t types.Type) bool {
 	s, ok := t.(*types.Slice)
-	return ok && types.Identical(s.Elem(), types.Typ[types.Int])
+	if !ok {
+		return false
+	}
+	switch e := s.Elem().(type) {
+	case *types.Slice:
+		return picks(e)
+	case *types.Basic:
+		return e.Kind() == types.Bool || e.Kind() == types.Int || e.Kind() == types.Int32 || e.Kind() == types.Int64
+	}
+	return false
 }
 
 // indexCall looks at an index again that is a call already: one that [ParseFile] has made, or one whose parts

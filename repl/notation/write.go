@@ -3,6 +3,7 @@ package notation
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"go/ast"
 	"go/printer"
 	"go/token"
@@ -13,7 +14,8 @@ import (
 )
 
 // assign makes an assignment to a whole variable of one to a part of a tensor, x[0] = y, and of one with an
-// operator, x += y. Only one place may stand on the left, and what is evaluated twice may call nothing.
+// operator, x += y. Only one place may stand on the left, and what is evaluated twice may call nothing but in
+// the parts.
 func (c *Calls) assign(n *ast.AssignStmt) {
 	if n.Tok == token.DEFINE || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
 		c.define(n)
@@ -32,10 +34,19 @@ func (c *Calls) assign(n *ast.AssignStmt) {
 	if twice == nil {
 		return
 	}
+	text := types.ExprString(place) + " " + n.Tok.String() + " " + types.ExprString(value)
+	var once ast.FieldList
+	var acting []ast.Expr
+	if whole := c.whole(place); c.acts(whole) {
+		return
+	} else if c.acts(twice) {
+		c.once(place, &once, &acting)
+		base, parts, isPart = c.partOf(place)
+		twice = place
+	}
 	if _, ok := c.copy(twice); !ok {
 		return
 	}
-	text := types.ExprString(place) + " " + n.Tok.String() + " " + types.ExprString(value)
 	from, to := n.Pos(), n.End()
 	keep := func(x ast.Expr, method string, args ...ast.Expr) ast.Expr {
 		call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: x, Sel: id(method, n.TokPos)}, Lparen: n.TokPos, Args: args, Rparen: to - 1}
@@ -60,8 +71,46 @@ func (c *Calls) assign(n *ast.AssignStmt) {
 		place = base
 		base, parts, isPart = c.partOf(base)
 	}
+	if len(acting) > 0 {
+		once.Opening, once.Closing = n.TokPos, n.TokPos
+		f := &ast.FuncType{Func: n.TokPos, Params: &once, Results: &ast.FieldList{List: []*ast.Field{{Type: inPackage("Tensor", n.TokPos)}}}}
+		body := &ast.BlockStmt{Lbrace: n.TokPos, List: []ast.Stmt{&ast.ReturnStmt{Return: n.TokPos, Results: []ast.Expr{value}}}, Rbrace: to - 1}
+		value = &ast.CallExpr{Fun: &ast.FuncLit{Type: f, Body: body}, Lparen: n.TokPos, Args: acting, Rparen: to - 1}
+	}
 	n.Lhs[0], n.Tok, n.Rhs[0] = place, token.ASSIGN, value
 	c.stmts = append(c.stmts, written{n, from, to})
+}
+
+// whole is the variable that a place is a part of, x of x[0][1].
+func (c *Calls) whole(place ast.Expr) ast.Expr {
+	for {
+		base, _, ok := c.partOf(place)
+		if !ok {
+			return place
+		}
+		place = base
+	}
+}
+
+// once makes parameters of what acts in the parts of a place, x[f()], for a function around the assignment:
+// it is evaluated once, and before the value.
+func (c *Calls) once(place ast.Expr, params *ast.FieldList, acting *[]ast.Expr) {
+	base, parts, ok := c.partOf(place)
+	if !ok {
+		return
+	}
+	c.once(base, params, acting)
+	call := ast.Unparen(place).(*ast.CallExpr)
+	for i, p := range parts {
+		if c.acts(p) {
+			name := fmt.Sprint("__part", len(*acting))
+			*acting = append(*acting, p)
+			params.List = append(params.List, &ast.Field{Names: []*ast.Ident{id(name, p.Pos())}, Type: inPackage("Part", p.Pos())})
+			parts[i] = id(name, p.Pos())
+		}
+	}
+	call.Args = parts
+	call.Fun.(*ast.SelectorExpr).Sel.Name = "Index"
 }
 
 // define notes the variables that will be tensors.

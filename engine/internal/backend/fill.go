@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
@@ -43,6 +44,50 @@ func (d *Device) Fill(dst ir.Buffer, n int, read func(at int, to []byte) error) 
 		}
 	}
 	return nil
+}
+
+// Sift writes what keep keeps of n bytes of a value, from a byte offset of its block on, to the beginning of
+// dst, and returns how many bytes these are. keep is given a piece after the other, which stays in the
+// caches: it moves bytes from one slice to another of the same length, or within one. Where the device's
+// memory is the host's, nothing else is copied.
+func (d *Device) Sift(ctx context.Context, dst ir.Buffer, src *ir.Data, offset, n int, keep func(to, from []byte) int) (kept int, err error) {
+	a, err := d.own(src.Buf)
+	if err != nil {
+		return 0, err
+	}
+	defer a.Release()
+	b, err := d.own(dst)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Release()
+	h, host := d.backend.(HostMemory)
+	const most = 1 << 18
+	var room []byte
+	if !host {
+		room = make([]byte, min(n, most))
+	} else if err := d.Await(ctx, src); err != nil {
+		return 0, err
+	}
+	for at := 0; at < n; at += most {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		size := min(most, n-at)
+		if host {
+			kept += keep(h.Host(b.raw)[kept:][:size], h.Host(a.raw)[offset+at:][:size])
+			continue
+		}
+		if err := d.Download(ctx, room[:size], src, offset+at); err != nil {
+			return 0, err
+		}
+		stay := keep(room[:size], room[:size])
+		if err := d.Upload(dst, kept, room[:stay]); err != nil {
+			return 0, err
+		}
+		kept += stay
+	}
+	return kept, nil
 }
 
 // inPieces fills to by goroutines, as many as there are processors. It returns the error that came first in

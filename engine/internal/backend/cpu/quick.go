@@ -10,24 +10,19 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
-// A part of a row is what quicksort sorts: numbers, and room for as many, in which they are to end if toRoom.
+// A part of a row is what quicksort sorts in its place: keys, which become elements.
 type part struct {
-	numbers, room []int32
-	toRoom        bool
+	numbers []int32
 	*keying
 }
 
 // A keying makes elements of keys: y^(y>>31&mask) of y = key^flip.
 type keying struct{ mask, flip uint32 }
 
-// fewNumbers are what one kernel sorts.
-const fewNumbers = 64
-
 // sortQuick is sortValues of all keys, which have 32 bits and are signed here.
 func (s *sorter) sortQuick() {
 	f := keying{uint32(s.float) & math.MaxInt32, uint32(s.flip^s.sign) ^ 1<<31}
-	values := unsafe.Slice((*int32)(s.values), s.n)
-	whole := part{elements[int32](s.reserve(4 * s.n))[:s.n], values, true, &f}
+	whole := part{unsafe.Slice((*int32)(s.values), s.n), &f}
 	s.each(s.n, func(p *sortPiece, lo, hi int) {
 		p.shared = false
 		for i := lo; i < hi && !s.l.stopped(i-lo); i += sortBlock {
@@ -45,21 +40,21 @@ func (s *sorter) sortQuick() {
 	parts := []part{whole}
 	for len(s.pieces) > 1 && len(parts) < 4*len(s.pieces) {
 		halves := make([]part, 2*len(parts))
-		s.l.pool.For(len(parts), func(_, i int) { halves[2*i], halves[2*i+1] = parts[i].divide() })
+		s.l.pool.For(len(parts), func(worker, i int) { halves[2*i], halves[2*i+1] = parts[i].divide(s.pieces[worker].room[:]) })
 		parts = halves
 	}
 	depth := 2 * bits.Len(uint(s.n))
 	if len(parts) == 1 {
-		whole.sort(s.l, depth)
+		whole.sort(s.l, s.pieces[0].room[:], depth)
 	} else {
-		s.l.pool.For(len(parts), func(_, i int) { parts[i].sort(s.l, depth) })
+		s.l.pool.For(len(parts), func(worker, i int) { parts[i].sort(s.l, s.pieces[worker].room[:], depth) })
 	}
 	s.restore(s.n)
 }
 
 // sort writes the elements of the part. Their order means nothing when the launch is to stop.
-func (p part) sort(l *launch, depth int) {
-	for len(p.numbers) > fewNumbers {
+func (p part) sort(l *launch, room []int32, depth int) {
+	for len(p.numbers) > micro.Few() {
 		if len(p.numbers) >= pollEvery && l.pool.Stopped() {
 			return
 		}
@@ -69,46 +64,37 @@ func (p part) sort(l *launch, depth int) {
 			return
 		}
 		var high part
-		p, high = p.divide()
-		high.sort(l, depth)
+		p, high = p.divide(room)
+		high.sort(l, room, depth)
 	}
 	if len(p.numbers) > 0 {
-		micro.SortFew(p.to(), &p.numbers[0], len(p.numbers), p.mask, p.flip)
+		micro.SortFew(&p.numbers[0], &p.numbers[0], len(p.numbers), p.mask, p.flip)
 	}
 }
 
-// end writes the elements of sorted numbers.
+// end makes elements of sorted keys.
 func (p part) end() {
 	if len(p.numbers) > 0 {
-		vec.RankTo(unsafe.Pointer(p.to()), unsafe.Pointer(&p.numbers[0]), p.mask, p.flip, 0, len(p.numbers))
+		at := unsafe.Pointer(&p.numbers[0])
+		vec.RankTo(at, at, p.mask, p.flip, 0, len(p.numbers))
 	}
 }
 
-// to is where the elements are to be.
-func (p part) to() *int32 {
-	if p.toRoom {
-		return &p.room[0]
-	}
-	return &p.numbers[0]
-}
-
-// divide brings the numbers to the room, the lower ones first. Where the others are the same, they have
-// ended.
-func (p part) divide() (low, high part) {
-	if len(p.numbers) <= fewNumbers {
+// divide brings the lower numbers before the others. Where those are the same, they have ended.
+func (p part) divide(room []int32) (low, high part) {
+	if len(p.numbers) <= micro.Few() {
 		return p, part{}
 	}
 	pivot := p.pivot()
-	at := micro.Divide(p.room, p.numbers, pivot)
+	at := micro.Divide(p.numbers, room, pivot)
 	largest := at == len(p.numbers)
 	if largest {
 		at = 0
 		if pivot != math.MinInt32 {
-			at = micro.Divide(p.room, p.numbers, pivot-1)
+			at = micro.Divide(p.numbers, room, pivot-1)
 		}
 	}
-	low = part{p.room[:at], p.numbers[:at], !p.toRoom, p.keying}
-	high = part{p.room[at:], p.numbers[at:], !p.toRoom, p.keying}
+	low, high = part{p.numbers[:at], p.keying}, part{p.numbers[at:], p.keying}
 	if largest {
 		high.end()
 		high = part{}
@@ -118,15 +104,16 @@ func (p part) divide() (low, high part) {
 
 // pivot is a number about in the middle.
 func (p part) pivot() int32 {
+	const samples = 64
 	n := len(p.numbers)
-	if n < 8*fewNumbers {
+	if n < 8*samples {
 		a, b, c := p.numbers[n/4], p.numbers[n/2], p.numbers[n/4*3]
 		return max(min(a, b), min(max(a, b), c))
 	}
-	var few [fewNumbers]int32
+	var few [samples]int32
 	for i := range few {
-		few[i] = p.numbers[i*(n/fewNumbers)]
+		few[i] = p.numbers[i*(n/samples)]
 	}
-	micro.SortFew(&few[0], &few[0], fewNumbers, 0, 0)
-	return few[fewNumbers/2]
+	micro.SortFew(&few[0], &few[0], samples, 0, 0)
+	return few[samples/2]
 }

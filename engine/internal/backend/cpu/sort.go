@@ -101,6 +101,7 @@ type sorter struct {
 type sortPiece struct {
 	counts [8][256]uint32 // of each digit's values; then where the next such element goes
 	shared bool           // there are elements of other bits with the same key
+	room   [micro.DivideRoom]int32
 }
 
 // sort writes the first k elements, or some of them when the launch is to stop.

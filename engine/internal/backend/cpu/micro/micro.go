@@ -8,3 +8,6 @@
 package micro
 
 //go:generate go run ./gen
+
+// DivideRoom is how many numbers Divide has to lay aside.
+const DivideRoom = 384

@@ -4,12 +4,22 @@
 
 package micro
 
-// divideAVX2 writes n numbers, 16 or more, to as many places before end: those of at most pivot from to on, the others at the end. low becomes how many are not.
+// divideAVX2 writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of at most pivot from to on, the others at the end. low becomes how many are not.
 //
 //go:noescape
-func divideAVX2(to *int32, end *int32, from *int32, n int, pivot int, low *int)
+func divideAVX2(to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int)
 
-// sortFewAVX2 writes n numbers, up to 64, in order, each as y^(y>>31&mask) with y = x^before.
+// sortFewAVX2 writes n numbers, up to a square of vectors, in order, each as y^(y>>31&mask) with y = x^before.
 //
 //go:noescape
 func sortFewAVX2(to *int32, from *int32, n int, mask int, before int)
+
+// divideAVX512 writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of at most pivot from to on, the others at the end. low becomes how many are not.
+//
+//go:noescape
+func divideAVX512(to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int)
+
+// sortFewAVX512 writes n numbers, up to a square of vectors, in order, each as y^(y>>31&mask) with y = x^before.
+//
+//go:noescape
+func sortFewAVX512(to *int32, from *int32, n int, mask int, before int)

@@ -5,9 +5,12 @@ package micro
 // HasSort reports whether Divide and SortFew may be called.
 func HasSort() bool { return false }
 
-// Divide copies 16 numbers or more to another slice of the same length: first those of at most pivot, which
-// it counts.
-func Divide(to, from []int32, pivot int32) (low int) { panic("micro: no sorting") }
+// Few is how many numbers SortFew sorts at most.
+func Few() int { panic("micro: no sorting") }
 
-// SortFew writes n numbers, at most 64, in rising order, each as y^(y>>31&mask) with y = x^before.
+// Divide brings 16 numbers or more that are at most pivot before the others, and counts them. It needs room
+// for [DivideRoom] numbers.
+func Divide(x, room []int32, pivot int32) (low int) { panic("micro: no sorting") }
+
+// SortFew writes n numbers, at most Few, in rising order, each as y^(y>>31&mask) with y = x^before.
 func SortFew(to, from *int32, n int, mask, before uint32) { panic("micro: no sorting") }

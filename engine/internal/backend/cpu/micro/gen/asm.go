@@ -102,17 +102,22 @@ func (fn *function) bytes(comment string, code []int) {
 // load moves parameters into registers, given as pairs: "k", "AX", "a", "SI".
 func (fn *function) load(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
-		off, ok := fn.offset[pairs[i]]
-		if !ok {
-			panic(fmt.Sprintf("gen: %s has no parameter %s", fn.name, pairs[i]))
-		}
-		fn.op("MOVQ", fmt.Sprintf("%s+%d(FP)", pairs[i], off), pairs[i+1])
+		fn.op("MOVQ", fn.param(pairs[i]), pairs[i+1])
 	}
+}
+
+// param is a parameter as an operand.
+func (fn *function) param(name string) string {
+	off, ok := fn.offset[name]
+	if !ok {
+		panic(fmt.Sprintf("gen: %s has no parameter %s", fn.name, name))
+	}
+	return fmt.Sprintf("%s+%d(FP)", name, off)
 }
 
 // store moves a register into a parameter.
 func (fn *function) store(register, param string) {
-	fn.op("MOVQ", register, fmt.Sprintf("%s+%d(FP)", param, fn.offset[param]))
+	fn.op("MOVQ", register, fn.param(param))
 }
 
 // label returns a new name within the function; at places it.
