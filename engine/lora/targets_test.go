@@ -75,8 +75,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// AllLinear leaves out what PEFT refuses of a family, other targets do not; mlx-lm computes Falcon-H1 with other
-// weights.
+// AllLinear leaves out what PEFT refuses of a family, other targets do not; mlx-lm computes Falcon-H1 with
+// other weights.
 func TestUnadapted(t *testing.T) {
 	for variant, want := range map[string]struct {
 		chosen bool
