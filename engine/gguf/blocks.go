@@ -8,21 +8,40 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 )
 
-// A group is what package quant calls one: codes that share a scale, and perhaps a minimum. The functions of
-// these files read group g of a block: its codes, as the type's quant.Config says what they stand for, scale
-// and minimum. ggml multiplies and adds in the same order, so weights are equal bit for bit. Products are
-// converted to float32 before a sum, so that no processor fuses the two.
-type group func(block []byte, g int, codes []byte) (scale, minimum float32)
+// A decoder reads the groups of a block, of as many as there are scales: their codes, as the type's
+// quant.Config says what they stand for, scales and minimums. ggml multiplies and adds in the same order, so
+// weights are equal bit for bit. Products are converted to float32 before a sum, so that no processor fuses
+// the two.
+type decoder func(block, codes []byte, scales, minimums []float32)
+
+// each is the decoder of a function that reads group g of a block.
+func each(group func(block []byte, g int, codes []byte) (scale, minimum float32)) decoder {
+	return func(block, codes []byte, scales, minimums []float32) {
+		size := len(codes) / len(scales)
+		for g := range scales {
+			scales[g], minimums[g] = group(block, g, codes[g*size:][:size])
+		}
+	}
+}
+
+// decodeAll decodes the blocks of codes.
+func (k *kind) decodeAll(blocks, codes []byte, scales, minimums []float32) {
+	for n := k.block / k.codes.Group; len(codes) > 0; blocks, codes, scales, minimums = blocks[k.bytes:], codes[k.block:], scales[n:], minimums[n:] {
+		k.decode(blocks[:k.bytes], codes[:k.block], scales[:n], minimums[:n])
+	}
+}
 
 // decodeAs decodes blocks into the bytes of f32, f16 or bf16.
 func (k *kind) decodeAs(dt dtype.Type, dst, src []byte) {
-	var codes [128]byte
+	var codes [256]byte
 	var values [128]float32
-	table, size, middle := quant.Codes(k.codes.Table), k.codes.Group*dt.Size(), 1<<(k.codes.Bits-1)
-	list := values[:k.codes.Group]
+	var scales, minimums [16]float32
+	table, size, middle := quant.Codes(k.codes.Table), k.codes.Group, 1<<(k.codes.Bits-1)
+	list := values[:size]
 	for ; len(src) > 0; src = src[k.bytes:] {
-		for g := range k.block / k.codes.Group {
-			scale, minimum := k.group(src[:k.bytes], g, codes[:len(list)])
+		k.decodeAll(src[:k.bytes], codes[:k.block], scales[:], minimums[:])
+		for g := range k.block / size {
+			scale, minimum, codes := scales[g], minimums[g], codes[g*size:][:size]
 			for i := range list {
 				switch code := codes[i]; k.codes.Scheme {
 				case quant.Table:
@@ -34,7 +53,7 @@ func (k *kind) decodeAs(dt dtype.Type, dst, src []byte) {
 				}
 			}
 			put(dt, dst, list)
-			dst = dst[size:]
+			dst = dst[size*dt.Size():]
 		}
 	}
 }
@@ -77,10 +96,10 @@ func nibbles(codes, src []byte) {
 	}
 }
 
-// groupQ4_0 is a scale and 32 numbers of 4 bits: the first half of the block in the low ones.
-func groupQ4_0(b []byte, _ int, codes []byte) (scale, minimum float32) {
+// decodeQ4_0: a scale and 32 numbers of 4 bits: the first half of the block in the low ones.
+func decodeQ4_0(b, codes []byte, scales, _ []float32) {
 	nibbles(codes, b[2:18])
-	return half(b), 0
+	scales[0] = half(b)
 }
 
 // groupQ4_1 is a scale, a minimum, and 32 numbers of 4 bits.
@@ -111,12 +130,13 @@ func groupQ5_1(b []byte, _ int, codes []byte) (scale, minimum float32) {
 	return half(b), half(b[2:])
 }
 
-// groupQ8_0 is a scale and 32 numbers of 8 bits.
-func groupQ8_0(b []byte, _ int, codes []byte) (scale, minimum float32) {
-	for i := 0; i < 32; i += 8 {
+// decodeQ8_0: a scale and 32 numbers of 8 bits.
+func decodeQ8_0(b, codes []byte, scales, _ []float32) {
+	b, codes = b[:34], codes[:32]
+	for i := 0; i <= 24; i += 8 {
 		putEight(codes[i:], eight(b[2+i:])^signs) // from −128…127 to 0…255
 	}
-	return half(b), 0
+	scales[0] = half(b)
 }
 
 // groupMXFP4 is an exponent and 32 numbers of 4 bits.

@@ -3,7 +3,6 @@ package gguf
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -12,7 +11,7 @@ import (
 
 // HasCodes says whether [File.Codes] can read tensors of the type: whether it is quantised.
 func HasCodes(typ string) bool {
-	return kindBy(func(k kind) bool { return k.name == typ && k.group != nil }) != nil
+	return kindBy(func(k kind) bool { return k.name == typ && k.decode != nil }) != nil
 }
 
 // Codes reads a matrix of a quantised type without expanding it: the numbers of all types are codes of
@@ -24,22 +23,23 @@ func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, err
 		return nil, err
 	}
 	k := kindBy(func(k kind) bool { return k.name == info.Type })
-	if k.group == nil || len(info.Shape) != 2 {
+	if k.decode == nil || len(info.Shape) != 2 {
 		return nil, fmt.Errorf("gguf: %s: tensor %q is %s%v, want a matrix of a quantised type", f.name, name, info.Type, info.Shape)
 	}
-	data, err := f.Bytes(name)
-	if err != nil {
-		return nil, err
-	}
 	out, in := info.Shape[0], info.Shape[1]
-	row, groups := in/k.block*k.bytes, k.block/k.codes.Group
-	shift := bits.TrailingZeros(uint(groups)) // a division takes longer than a group
-	w, err := quant.Pack(in, out, k.codes, func(o, g int, codes []byte) (scale, minimum float32) {
-		if rows != nil {
-			o = rows(o)
+	row := in / k.block * k.bytes
+	read := func(o int, to []byte) error { return f.read(name, to, info.begin+int64(o*row)) }
+	if inOrder := read; rows != nil {
+		read = func(o int, to []byte) (err error) {
+			for ; len(to) > 0 && err == nil; o, to = o+1, to[row:] {
+				err = inOrder(rows(o), to[:row])
+			}
+			return err
 		}
-		return k.group(data[o*row+g>>shift*k.bytes:][:k.bytes], g&(groups-1), codes)
-	})
+	}
+	w, err := quant.PackRows(in, out, k.codes, quant.Rows{Bytes: row, Read: read, Groups: func(row []byte, _, first int, codes []byte, scales, minimums []float32) {
+		k.decodeAll(row[first*k.codes.Group/k.block*k.bytes:], codes, scales, minimums)
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)
 	}

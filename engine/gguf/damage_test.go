@@ -109,7 +109,7 @@ func use(f *File) error {
 			return err
 		}
 		k := kindBy(func(k kind) bool { return k.name == t.Type })
-		if k.group != nil {
+		if k.decode != nil {
 			k.decodeAs(dtype.F32, make([]byte, len(b)/k.bytes*k.block*4), b)
 		}
 	}

@@ -50,7 +50,7 @@ type kind struct {
 	block  int
 	bytes  int
 	codes  quant.Config // of which the blocks are codes, number for number
-	group  group        // nil for the types of package dtype and unknown ones
+	decode decoder      // nil for the types of package dtype and unknown ones
 	encode encoder      // one block; nil if gguf does not write the type
 }
 
@@ -72,36 +72,36 @@ func table(name string, group int) quant.Config {
 var kinds = []kind{
 	{name: "F32", number: 0, block: 1, bytes: 4},
 	{name: "F16", number: 1, block: 1, bytes: 2},
-	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), group: groupQ4_0, encode: encodeMiddle(4)},
-	{name: "Q4_1", number: 3, block: 32, bytes: 20, codes: minimums(4, 32), group: groupQ4_1},
-	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), group: groupQ5_0, encode: encodeMiddle(5)},
-	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), group: groupQ5_1, encode: encodeQ5_1},
-	{name: "Q8_0", number: 8, block: 32, bytes: 34, codes: middle(8, 32), group: groupQ8_0, encode: encodeQ8_0},
+	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), decode: decodeQ4_0, encode: encodeMiddle(4)},
+	{name: "Q4_1", number: 3, block: 32, bytes: 20, codes: minimums(4, 32), decode: each(groupQ4_1)},
+	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), decode: each(groupQ5_0), encode: encodeMiddle(5)},
+	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), decode: each(groupQ5_1), encode: encodeQ5_1},
+	{name: "Q8_0", number: 8, block: 32, bytes: 34, codes: middle(8, 32), decode: decodeQ8_0, encode: encodeQ8_0},
 	{name: "Q8_1", number: 9, block: 32, bytes: 40},
-	{name: "Q2_K", number: 10, block: 256, bytes: 84, codes: minimums(4, 16), group: groupQ2K},
-	{name: "Q3_K", number: 11, block: 256, bytes: 110, codes: middle(4, 16), group: groupQ3K},
-	{name: "Q4_K", number: 12, block: 256, bytes: 144, codes: minimums(4, 32), group: groupQ4K, encode: encodeMinimumsK(4, -1, 21)},
-	{name: "Q5_K", number: 13, block: 256, bytes: 176, codes: minimums(8, 32), group: groupQ5K, encode: encodeMinimumsK(5, -0.5, 16)},
-	{name: "Q6_K", number: 14, block: 256, bytes: 210, codes: middle(8, 16), group: groupQ6K, encode: encodeQ6K},
+	{name: "Q2_K", number: 10, block: 256, bytes: 84, codes: minimums(4, 16), decode: each(groupQ2K)},
+	{name: "Q3_K", number: 11, block: 256, bytes: 110, codes: middle(4, 16), decode: each(groupQ3K)},
+	{name: "Q4_K", number: 12, block: 256, bytes: 144, codes: minimums(4, 32), decode: decodeQ4K, encode: encodeMinimumsK(4, -1, 21)},
+	{name: "Q5_K", number: 13, block: 256, bytes: 176, codes: minimums(8, 32), decode: decodeQ5K, encode: encodeMinimumsK(5, -0.5, 16)},
+	{name: "Q6_K", number: 14, block: 256, bytes: 210, codes: middle(8, 16), decode: decodeQ6K, encode: encodeQ6K},
 	{name: "Q8_K", number: 15, block: 256, bytes: 292},
-	{name: "IQ2_XXS", number: 16, block: 256, bytes: 66, codes: table("iq2", 32), group: groupIQ2XXS},
-	{name: "IQ2_XS", number: 17, block: 256, bytes: 74, codes: table("iq2", 16), group: groupIQ2XS},
-	{name: "IQ3_XXS", number: 18, block: 256, bytes: 98, codes: table("iq3xxs", 32), group: groupIQ3XXS},
-	{name: "IQ1_S", number: 19, block: 256, bytes: 50, codes: table("iq1", 32), group: groupIQ1S},
-	{name: "IQ4_NL", number: 20, block: 32, bytes: 18, codes: table("iq4", 32), group: groupIQ4NL},
-	{name: "IQ3_S", number: 21, block: 256, bytes: 110, codes: table("iq3s", 32), group: groupIQ3S},
-	{name: "IQ2_S", number: 22, block: 256, bytes: 82, codes: table("iq2", 16), group: groupIQ2S},
-	{name: "IQ4_XS", number: 23, block: 256, bytes: 136, codes: table("iq4", 32), group: groupIQ4XS},
+	{name: "IQ2_XXS", number: 16, block: 256, bytes: 66, codes: table("iq2", 32), decode: each(groupIQ2XXS)},
+	{name: "IQ2_XS", number: 17, block: 256, bytes: 74, codes: table("iq2", 16), decode: each(groupIQ2XS)},
+	{name: "IQ3_XXS", number: 18, block: 256, bytes: 98, codes: table("iq3xxs", 32), decode: each(groupIQ3XXS)},
+	{name: "IQ1_S", number: 19, block: 256, bytes: 50, codes: table("iq1", 32), decode: each(groupIQ1S)},
+	{name: "IQ4_NL", number: 20, block: 32, bytes: 18, codes: table("iq4", 32), decode: each(groupIQ4NL)},
+	{name: "IQ3_S", number: 21, block: 256, bytes: 110, codes: table("iq3s", 32), decode: each(groupIQ3S)},
+	{name: "IQ2_S", number: 22, block: 256, bytes: 82, codes: table("iq2", 16), decode: each(groupIQ2S)},
+	{name: "IQ4_XS", number: 23, block: 256, bytes: 136, codes: table("iq4", 32), decode: each(groupIQ4XS)},
 	{name: "I8", number: 24, block: 1, bytes: 1},
 	{name: "I16", number: 25, block: 1, bytes: 2},
 	{name: "I32", number: 26, block: 1, bytes: 4},
 	{name: "I64", number: 27, block: 1, bytes: 8},
 	{name: "F64", number: 28, block: 1, bytes: 8},
-	{name: "IQ1_M", number: 29, block: 256, bytes: 56, codes: table("iq1", 16), group: groupIQ1M},
+	{name: "IQ1_M", number: 29, block: 256, bytes: 56, codes: table("iq1", 16), decode: each(groupIQ1M)},
 	{name: "BF16", number: 30, block: 1, bytes: 2},
-	{name: "TQ1_0", number: 34, block: 256, bytes: 54, codes: middle(4, 128), group: groupTQ1},
-	{name: "TQ2_0", number: 35, block: 256, bytes: 66, codes: middle(4, 128), group: groupTQ2},
-	{name: "MXFP4", number: 39, block: 32, bytes: 17, codes: table("e2m1", 32), group: groupMXFP4},
+	{name: "TQ1_0", number: 34, block: 256, bytes: 54, codes: middle(4, 128), decode: each(groupTQ1)},
+	{name: "TQ2_0", number: 35, block: 256, bytes: 66, codes: middle(4, 128), decode: each(groupTQ2)},
+	{name: "MXFP4", number: 39, block: 32, bytes: 17, codes: table("e2m1", 32), decode: each(groupMXFP4)},
 }
 
 // kindBy finds a type, or returns nil.

@@ -150,11 +150,11 @@ func (f *File) Expanded(name string, expand dtype.Type) (tensor.Tensor, error) {
 	}
 	k := kindBy(func(k kind) bool { return k.name == info.Type })
 	dt, err := dtype.Parse(strings.ToLower(info.Type))
-	if err != nil && k.group == nil {
+	if err != nil && k.decode == nil {
 		return tensor.Tensor{}, fmt.Errorf("gguf: %s: tensor %q has type %s, want one of %v", f.name, name, info.Type, readable())
 	}
 	read := func(at int, to []byte) error { return f.read(name, to, info.begin+int64(at)) }
-	if k.group != nil {
+	if k.decode != nil {
 		dt, read = expand, func(at int, to []byte) error { return f.expand(k, info, expand, at, to) }
 	}
 	var t tensor.Tensor
@@ -188,7 +188,7 @@ func (f *File) expand(k *kind, info Info, dt dtype.Type, at int, to []byte) erro
 func readable() []string {
 	var names []string
 	for _, k := range kinds {
-		if k.group != nil || k.block == 1 {
+		if k.decode != nil || k.block == 1 {
 			names = append(names, k.name)
 		}
 	}

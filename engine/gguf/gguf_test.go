@@ -61,7 +61,7 @@ func TestMetadata(t *testing.T) {
 func TestQuantisedWeights(t *testing.T) {
 	f := open(t, fixture)
 	for _, k := range kinds {
-		if k.group == nil {
+		if k.decode == nil {
 			continue
 		}
 		got, err := f.Tensor(k.name)

@@ -41,36 +41,59 @@ func sixes(b []byte, g int) (scale, least float32) {
 	return float32(b[g+4]&15 | b[g-4]>>6<<4), float32(b[g+4]>>4 | b[g]>>6<<4)
 }
 
-// fours reads the 32 numbers of 4 bits of a group: a byte has those of two.
-func fours(codes, qs []byte, g int) {
-	qs, codes = qs[g/2*32:][:32], codes[:32]
-	for i := 0; i <= 24; i += 8 {
-		putEight(codes[i:], eight(qs[i:])>>(g%2*4)&lowHalves)
+// scalesK are those of Q4_K and Q5_K, and the minimums: the block's two times those of each group.
+func scalesK(b []byte, scales, minimums []float32) {
+	d, least := half(b), half(b[2:])
+	scales, minimums = scales[:8], minimums[:8]
+	for g := range scales {
+		s, m := sixes(b[4:16], g)
+		scales[g], minimums[g] = d*s, -(least * m)
 	}
 }
 
-func groupQ4K(b []byte, g int, codes []byte) (scale, minimum float32) {
-	fours(codes, b[16:144], g)
-	scale, least := sixes(b[4:16], g)
-	return half(b) * scale, -(half(b[2:]) * least)
+// fours reads 256 numbers of 4 bits: 32 bytes have those of two groups.
+func fours(codes, qs []byte) {
+	codes, qs = codes[:256], qs[:128]
+	for i := 0; i <= 120; i += 8 {
+		x := eight(qs[i:])
+		at := i/32*64 + i%32
+		putEight(codes[at:], x&lowHalves)
+		putEight(codes[at+32:], x>>4&lowHalves)
+	}
 }
 
-// groupQ5K is what Q4_K has, with 256 fifth bits before the others.
-func groupQ5K(b []byte, g int, codes []byte) (scale, minimum float32) {
-	fours(codes, b[48:176], g)
+func decodeQ4K(b, codes []byte, scales, minimums []float32) {
+	fours(codes, b[16:144])
+	scalesK(b, scales, minimums)
+}
+
+// decodeQ5K: what Q4_K has, with 256 fifth bits before the others.
+func decodeQ5K(b, codes []byte, scales, minimums []float32) {
+	fours(codes, b[48:176])
 	for i := 0; i < 32; i += 8 {
-		putEight(codes[i:], eight(codes[i:])|eight(b[16+i:])>>g&ones<<4)
+		fifth := eight(b[16+i:])
+		for g := range 8 {
+			at := codes[32*g+i:][:8]
+			putEight(at, eight(at)|fifth>>g&ones<<4)
+		}
 	}
-	scale, least := sixes(b[4:16], g)
-	return half(b) * scale, -(half(b[2:]) * least)
+	scalesK(b, scales, minimums)
 }
 
-// groupQ6K: 256 numbers' lower 4 bits, their upper 2, 16 scales of 8 bits, the block's scale.
-func groupQ6K(b []byte, g int, codes []byte) (scale, minimum float32) {
-	at := 16 * g
-	low, high := b[at/128*64+at%64:][:16], b[128+at/128*32+at%32:][:16]
-	for i := 0; i <= 8; i += 8 { // from −32…31 to 96…159
-		putEight(codes[i:], (eight(high[i:])>>(at%128/32*2)&lowTwo<<4|eight(low[i:])>>(at%128/64*4)&lowHalves)+96*ones)
+// decodeQ6K: 256 numbers' lower 4 bits, their upper 2, 16 scales of 8 bits, the block's scale.
+func decodeQ6K(b, codes []byte, scales, _ []float32) {
+	for at := 0; at < 128; at += 64 { // halves of the block
+		low, codes := b[at:][:64], codes[2*at:][:128]
+		for i := 0; i <= 24; i += 8 { // from −32…31 to 96…159
+			high, x, y := eight(b[128+at/2+i:]), eight(low[i:]), eight(low[32+i:])
+			putEight(codes[i:], (high&lowTwo<<4|x&lowHalves)+96*ones)
+			putEight(codes[32+i:], (high>>2&lowTwo<<4|y&lowHalves)+96*ones)
+			putEight(codes[64+i:], (high>>4&lowTwo<<4|x>>4&lowHalves)+96*ones)
+			putEight(codes[96+i:], (high>>6&lowTwo<<4|y>>4&lowHalves)+96*ones)
+		}
 	}
-	return half(b[208:]) * float32(int8(b[192+g])), 0
+	d := half(b[208:])
+	for g := range scales {
+		scales[g] = d * float32(int8(b[192+g]))
+	}
 }

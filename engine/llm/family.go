@@ -29,12 +29,14 @@ type family struct {
 	read func(s settings, c *Config)
 	// ropeKinds are other words for kinds of scaling.
 	ropeKinds   map[string]string
-	interleaved bool // rotary positions turn neighbours
-	joined      bool // folders have one tensor for the layers of all experts
-	straight    bool // which is [experts in out], not [experts out in]
-	ahead       bool // folders have layers beyond the last, which guess tokens further ahead: they are not read
-	statics     bool // the numbers by which routers choose are a row of a matrix (ERNIE)
-	grows       bool // queries grow with their position, by llama_4_scaling_beta
+	interleaved bool     // rotary positions turn neighbours
+	joined      bool     // folders have one tensor for the layers of all experts
+	straight    bool     // which is [experts in out], not [experts out in]
+	ahead       bool     // folders have layers beyond the last, which guess tokens further ahead: they are not read
+	statics     bool     // the numbers by which routers choose are a row of a matrix (ERNIE)
+	grows       bool     // queries grow with their position, by llama_4_scaling_beta
+	unadapted   []string // layers that PEFT refuses to adapt (tuners_utils.py: _check_lora_target_modules_mamba)
+	folded      bool     // mlx-lm multiplies weights by the settings' factors, and leaves some factors out
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
 	names map[string]string
 	// files are other names of tensors in folders than those of the model's weights: ".mlp." and what stands

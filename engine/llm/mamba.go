@@ -16,8 +16,9 @@ var mamba2 = family{
 			"ssm.conv_kernel": "conv_kernel", "ssm.state_size": "state_size", "ssm.time_step_rank": "num_heads", "ssm.group_count": "n_groups",
 			"attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
 		}},
-	class: "Mamba2ForCausalLM",
-	names: map[string]string{"model": "backbone", "embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm"},
+	class:     "Mamba2ForCausalLM",
+	unadapted: []string{"out_proj"},
+	names:     map[string]string{"model": "backbone", "embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm"},
 	read: func(s settings, c *Config) {
 		c.Eps, c.Single = s.Number("layer_norm_epsilon", 1e-5), make([]bool, min(max(c.Layers, 0), 1<<20))
 		bias := s.Bool("use_bias", false)
@@ -35,8 +36,10 @@ var falconH1 = family{
 	Family: ggufhub.Family{Type: "falcon_h1", Architecture: "falcon-h1", Width: "mamba_d_head", Changes: ggufhub.Baked, Keys: mambaMetadata,
 		Tells: map[string]string{"mamba_conv_bias": "blk.*.ssm_conv1d.bias", "mamba_rms_norm": "blk.0.ssm_norm.weight"},
 		Knows: map[string]any{"mamba_norm_before_gate": false}},
-	class: "FalconH1ForCausalLM",
-	names: map[string]string{"mixer": "mamba", "mlp": "feed_forward", "post_attention_layernorm": "pre_ff_layernorm", "norm": "final_layernorm"},
+	class:     "FalconH1ForCausalLM",
+	unadapted: []string{"out_proj"},
+	folded:    true,
+	names:     map[string]string{"mixer": "mamba", "mlp": "feed_forward", "post_attention_layernorm": "pre_ff_layernorm", "norm": "final_layernorm"},
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
 		s.biases(c, false)
@@ -122,7 +125,8 @@ var nemotronH = family{
 			"attention.layer_norm_epsilon": "layer_norm_epsilon", "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
 			"expert_shared_feed_forward_length": "moe_shared_expert_intermediate_size", "moe_latent_size": "moe_latent_size",
 		})},
-	class: "NemotronHForCausalLM",
+	class:     "NemotronHForCausalLM",
+	unadapted: []string{"out_proj"},
 	names: map[string]string{
 		"embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm", "post_attention_layernorm": "norm", "self_attn": "mixer", "mlp": "mixer",
 		"shared_expert": "shared_experts",

@@ -41,7 +41,7 @@ import (
 )
 
 // AllLinear as Config.Targets means every linear layer but the output layer lm_head: those of all experts and
-// the routers, too.
+// the routers, too. It leaves out what PEFT refuses to adapt: out_proj of Mamba 2, Falcon-H1 and Nemotron-H.
 const AllLinear = nn.AllLinear
 
 // head is the name of the output matrix in models that have one of their own.
@@ -361,6 +361,7 @@ type slot struct {
 	name  string
 	layer *nn.Layer
 	field nn.Replaceable // of a layer in a field of its own type: that layer; then layer is nil
+	apart bool           // AllLinear leaves it out: PEFT adapts it in no model of this family
 }
 
 // get is the layer that computes there.
@@ -408,10 +409,22 @@ func (s slot) embeds() bool {
 	return false
 }
 
+// unadapted is what a model of a family knows of other programs: the layers that PEFT refuses to adapt, and
+// why mlx-lm computes something else.
+func unadapted(m nn.Module) (layers []string, mlx string) {
+	if f, ok := m.(interface {
+		Unadapted() (layers []string, mlx string)
+	}); ok {
+		return f.Unadapted()
+	}
+	return nil, ""
+}
+
 // linears lists the layers of a model that multiply by a matrix and can be exchanged, embeddings among them.
 // What an adapted layer is made of is not listed.
 func linears(m nn.Module) []slot {
 	var list []slot
+	without, _ := unadapted(m)
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil {
 			if f := fieldOf(member.Part); f != nil && !slices.ContainsFunc(list, func(s slot) bool { return s.field == f }) {
@@ -421,7 +434,7 @@ func linears(m nn.Module) []slot {
 		}
 		switch (*member.Slot).(type) {
 		case *nn.Linear, *quant.Linear, *nn.Embedding, *Linear, *Embedding:
-			list = append(list, slot{name: path, layer: member.Slot})
+			list = append(list, slot{name: path, layer: member.Slot, apart: slices.Contains(without, path[strings.LastIndexByte(path, '.')+1:])})
 		}
 	})
 	return list

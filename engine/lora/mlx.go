@@ -40,7 +40,10 @@ func (f *file) mlx(text []byte, name string, m nn.Module) error {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	f.config = Config{Name: name}
+	_, why := unadapted(m)
 	switch {
+	case why != "":
+		return fmt.Errorf("the model is %s", why)
 	case c.Type == "full":
 		f.config.Full = true
 		return f.mlxWholes(m)
@@ -104,6 +107,9 @@ func (a *Adapter) SaveMLX(path string) error {
 
 func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 	tensors := map[string]tensor.Tensor{}
+	if _, why := unadapted(a.model); why != "" {
+		return mlxConfig{}, nil, fmt.Errorf("the model is %s", why)
+	}
 	if a.Config.Full {
 		for _, w := range a.wholes {
 			t := a.trained(w).Detach()

@@ -46,8 +46,9 @@ var peersRead = []struct {
 	{"qwen3_next-all", lora.Config{Exclude: "gate_proj up_proj down_proj"}, false},
 	{"qwen3_next-delta", lora.Config{Targets: "in_proj_qkvz in_proj_ba out_proj q_proj"}, true},
 	{"mamba2-proj", lora.Config{Targets: "in_proj", RankStabilized: true, LoRABias: true}, false},
-	// PEFT refuses adapters of out_proj, and mlx-lm has other weights, which are multiplied by the factors.
-	{"falcon_h1-all", lora.Config{Exclude: "out_proj", LoRABias: true}, false},
+	{"mamba2-all", lora.Config{LoRABias: true}, false},
+	// mlx-lm has other weights, which are multiplied by the factors.
+	{"falcon_h1-all", lora.Config{LoRABias: true}, false},
 	{"falcon_h1-modules", lora.Config{Targets: "in_proj k_proj down_proj", Train: "pre_ff_layernorm"}, false},
 	{"granitemoehybrid-all", lora.Config{}, false},
 	{"granitemoehybrid-experts", lora.Config{Targets: "experts.gate_up_proj experts.down_proj router out_proj output_linear", RankStabilized: true}, false},

@@ -101,7 +101,7 @@ func (c Config) of(s slot, patterns [][]nn.Target) Config {
 // choosesAny says whether one of the targets chooses a layer.
 func choosesAny(targets []nn.Target, s slot) bool {
 	return slices.ContainsFunc(targets, func(t nn.Target) bool {
-		return t.Chooses(s.name) && !(t.String() == AllLinear && s.embeds())
+		return t.Chooses(s.name) && !(t.String() == AllLinear && (s.embeds() || s.apart))
 	})
 }
 

@@ -2,10 +2,12 @@ package lora_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
 // The model has two blocks of seven layers each.
@@ -69,6 +71,29 @@ func TestPatterns(t *testing.T) {
 		}
 		if q.Scale != want.scaleQ || k.Scale != want.scaleK || v.Scale != want.scaleV {
 			t.Errorf("block %d: got scales %g, %g, %g, want %+v", i, q.Scale, k.Scale, v.Scale, want)
+		}
+	}
+}
+
+// AllLinear leaves out what PEFT refuses of a family, other targets do not; mlx-lm computes Falcon-H1 with
+// other weights.
+func TestUnadapted(t *testing.T) {
+	for variant, want := range map[string]struct {
+		chosen bool
+		mlx    string
+	}{"mamba2": {}, "falcon_h1": {mlx: "falcon_h1"}, "granitemoehybrid": {chosen: true, mlx: "experts are adapted"}, "lfm2": {chosen: true}} {
+		adapts := func(ad *lora.Adapter) bool {
+			return slices.ContainsFunc(ad.Params(), func(p nn.Param) bool { return strings.Contains(p.Name, "out_proj") })
+		}
+		ad := inject(t, base(t, variant), lora.Config{Rank: 2})
+		if got := adapts(ad); got != want.chosen {
+			t.Errorf("%s: out_proj has an adapter: %v, want %v", variant, got, want.chosen)
+		}
+		if err := ad.SaveMLX(t.TempDir()); (err != nil) != (want.mlx != "") || err != nil && !strings.Contains(err.Error(), want.mlx) {
+			t.Errorf("%s: got %v, want an error with %q", variant, err, want.mlx)
+		}
+		if !adapts(inject(t, base(t, variant), lora.Config{Targets: "out_proj"})) {
+			t.Errorf("%s: out_proj has no adapter", variant)
 		}
 	}
 }

@@ -76,6 +76,7 @@ type encoder struct {
 	data                 []byte // f32 [in out]
 	codes, scales, extra []byte // extra: zero points or minimums
 	table                []float32
+	buffers              sync.Pool // of rows that are read
 }
 
 func newEncoder(c Config, in, out int) *encoder {
@@ -138,6 +139,7 @@ func (e *encoder) group(block, group int) (bad int) {
 	}
 	first := (block*e.groups + group) * lanes
 	codes := e.codes[first*e.Group*e.Bits/8:][:lanes*e.Group*e.Bits/8]
+	var list [lanes][unit]byte
 	for lane := range lanes {
 		values := tile[lane][:e.Group]
 		var low, high float32
@@ -145,29 +147,32 @@ func (e *encoder) group(block, group int) (bad int) {
 			low, high = min(low, v), max(high, v)
 		}
 		scale, extra := e.fit(low, high)
-		e.store(first+lane, scale, extra)
-		var list [128]byte
+		e.store(first+lane, []float32{scale}, []float32{extra})
 		for i, v := range values {
-			list[i] = byte(e.code(v, scale, extra))
+			list[lane][i] = byte(e.code(v, scale, extra))
 		}
-		e.lay(codes, lane, list[:e.Group])
 	}
+	e.lay(codes, &list, 0)
 	return -1
 }
 
-// lay writes the codes of an output into those of a group, as the comment of Quantised has them: four bytes
-// of each lane stand side by side.
-func (e *encoder) lay(to []byte, lane int, codes []byte) {
-	to = to[4*lane:]
-	for i := 0; i < len(codes); i += 8 {
-		eight := binary.LittleEndian.Uint64(codes[i:])
+// lay writes the codes of a group, from one of a tile on, as the comment of Quantised has them: four bytes of
+// each lane stand side by side. Two lanes are written at once.
+func (e *encoder) lay(to []byte, tile *[lanes][unit]byte, from int) {
+	for lane := 0; lane < lanes; lane += 2 {
+		a, b, to := tile[lane][from:][:e.Group], tile[lane+1][from:][:e.Group], to[4*lane:]
 		if e.Bits == 4 {
-			binary.LittleEndian.PutUint32(to[i/2*lanes:], uint32(eight)|uint32(eight>>32)<<4)
+			for i := 0; i < len(a); i += 8 {
+				x, y := binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:])
+				binary.LittleEndian.PutUint64(to[i/2*lanes:], (x|x>>28)&math.MaxUint32|(y|y>>28)<<32)
+			}
 			continue
 		}
-		two := to[i*lanes:][:4*lanes+4]
-		binary.LittleEndian.PutUint32(two, uint32(eight))
-		binary.LittleEndian.PutUint32(two[4*lanes:], uint32(eight>>32))
+		for i := 0; i < len(a); i += 8 {
+			x, y, two := binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:]), to[i*lanes:][:4*lanes+8]
+			binary.LittleEndian.PutUint64(two, x&math.MaxUint32|y<<32)
+			binary.LittleEndian.PutUint64(two[4*lanes:], x>>32|y>>32<<32)
+		}
 	}
 }
 
@@ -225,23 +230,32 @@ func (e *encoder) round(s float32) float32 {
 	return math.Float32frombits((math.Float32bits(s) + 0xffff) &^ 0xffff)
 }
 
-// store writes the scale of group number at, and its zero point or minimum.
-func (e *encoder) store(at int, scale, extra float32) {
-	e.put(e.scales, at, scale)
+// store writes the scales of groups of one output, the first of them number at of all, and their zero points
+// or minimums.
+func (e *encoder) store(at int, scales, extras []float32) {
+	e.put(e.scales, at, scales)
 	switch e.Scheme {
 	case Affine:
-		e.extra[at] = byte(extra)
+		for i, v := range extras {
+			e.extra[at+i*lanes] = byte(v)
+		}
 	case Minimum:
-		e.put(e.extra, at, extra)
+		e.put(e.extra, at, extras)
 	}
 }
 
-func (e *encoder) put(to []byte, at int, v float32) {
+func (e *encoder) put(to []byte, at int, list []float32) {
 	if e.Scale == dtype.BF16 {
-		binary.LittleEndian.PutUint16(to[2*at:], uint16(math.Float32bits(v)>>16))
+		for _, v := range list {
+			binary.LittleEndian.PutUint16(to[2*at:], uint16(math.Float32bits(v)>>16))
+			at += lanes
+		}
 		return
 	}
-	binary.LittleEndian.PutUint32(to[4*at:], math.Float32bits(v))
+	for _, v := range list {
+		binary.LittleEndian.PutUint32(to[4*at:], math.Float32bits(v))
+		at += lanes
+	}
 }
 
 // code returns the code of v.

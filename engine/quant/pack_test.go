@@ -2,6 +2,7 @@ package quant
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -66,6 +67,15 @@ func TestPackRefuses(t *testing.T) {
 		if _, err := Pack(c.in, c.out, c.Config, nil); err == nil {
 			t.Errorf("%d %d %v: got no error", c.in, c.out, c.Config)
 		}
+	}
+	want, none := errors.New("ends early"), func([]byte, int, int, []byte, []float32, []float32) {}
+	if _, err := PackRows(64, 40, Config{}, Rows{Bytes: 8, Read: func(o int, to []byte) error {
+		if o == 32 && len(to) == 8*8 {
+			return want
+		}
+		return nil
+	}, Groups: none}); err != want {
+		t.Errorf("got %v, want the error of the last rows", err)
 	}
 }
 

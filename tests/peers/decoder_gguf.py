@@ -1,6 +1,7 @@
 """Writes engine/llm/testdata/gguf: small decoders as llama.cpp's own converter and quantiser write them, and what they compute.
 
-    pip install llama-cpp-python --no-binary :all:      (its source has convert_hf_to_gguf.py under vendor/llama.cpp)
+    pip install llama-cpp-python --no-binary :all:      (its source has convert_hf_to_gguf.py under vendor/llama.cpp; where a processor has
+        AMX, products with codes of 0.3.36 end in a fault: CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON")
     python tests/peers/decoder_gguf.py write LLAMA_CPP  # the fixtures; LLAMA_CPP is the folder vendor/llama.cpp
     python tests/peers/decoder_gguf.py check FILE...    # files that the Go test TestLlamaCppReads wrote, and expected.safetensors beside
     python tests/peers/decoder_gguf.py mixtures FOLDER [OUT]    # files that TestMixturesOfTypes wrote; OUT is mixtures.json, to be made
@@ -204,7 +205,7 @@ def check(paths):
             difference = np.abs(got - want).max() / np.abs(want).max()
             name = os.path.basename(path)
             print(f"{name}: {difference:.2g}")
-            # GELU is a table in f16, and products with codes round the other factor to 8 bits.
+            # GELU is a table in f16, products with codes round the other factor to 8 bits, and the states of Nemotron-H have no least step there.
             if not difference <= (3e-2 if name.startswith("q8") or name.startswith("q4") else 2e-3 if name.startswith("gemma") or "nemotron" in name or name.startswith("phi") or name.startswith("starcoder") else 1e-4):
                 wrong.append(name)
     if wrong:

@@ -17,8 +17,12 @@ type HostMemory interface {
 	Host(buf ir.Buffer) []byte
 }
 
-// piece is how much of a file a goroutine reads at once.
-const piece = 4 << 20
+// piece is how much of a file a goroutine reads at once, at most, and leastPiece how much if that gives work
+// to all of them.
+const (
+	piece      = 4 << 20
+	leastPiece = 256 << 10
+)
 
 // Fill writes n bytes at the beginning of a new block. read gives those from a place on; several goroutines
 // call it, for places of their own. Where the device's memory is the host's, they read right into it: nothing
@@ -93,6 +97,10 @@ func (d *Device) Sift(ctx context.Context, dst ir.Buffer, src *ir.Data, offset, 
 // inPieces fills to by goroutines, as many as there are processors. It returns the error that came first in
 // to.
 func inPieces(to []byte, read func(at int, to []byte) error) error {
+	piece := piece
+	for piece > leastPiece && len(to) < 2*piece*runtime.GOMAXPROCS(0) {
+		piece /= 2
+	}
 	pieces := (len(to) + piece - 1) / piece
 	if pieces < 2 {
 		return read(0, to)
