@@ -5,7 +5,7 @@
 // whether one process makes it or eight. Bytes move by a [Link], which adds nothing: no library's order of
 // additions matters. A nil Group is one process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go.
+// Reading order: ranks.go, sum.go, join.go, pieces.go.
 package ranks
 
 import (
@@ -31,17 +31,21 @@ type Link interface {
 	// Fail ends the group: calls of the other ranks return an error with this text. It may be called at any
 	// time, and more than once.
 	Fail(text string)
+	// Close ends the link; all ranks call it, unless one has failed.
+	Close() error
 }
 
 // A Group is the ranks that compute together, as one of them sees it. Its methods with an error are for all
 // ranks at once, in the same order, and wait for each other.
 type Group struct {
-	link Link
-	told error // the newest that all ranks have
+	link   Link
+	told   error // the newest that all ranks have
+	failed bool  // this rank has said that it goes no further
+	text   string
 }
 
 // New returns the group of a link.
-func New(link Link) *Group { return &Group{link: link} }
+func New(link Link) *Group { return &Group{link: link, text: "a link of its own"} }
 
 // Rank is the number of this process, from 0.
 func (g *Group) Rank() int {
@@ -185,6 +189,24 @@ func (g *Group) spread(b []byte, n int) ([]byte, error) {
 // so. It does nothing for nil, and for an error that all ranks have. Every rank may call it at any time.
 func (g *Group) Fail(err error) {
 	if err != nil && g.Size() > 1 && (g.told == nil || !errors.Is(err, g.told)) {
+		g.failed = true
 		g.link.Fail(strings.TrimSpace(err.Error()))
 	}
+}
+
+// Close ends the group, when all ranks are done. After a failure it does nothing: the end of the process is the
+// end of its link.
+func (g *Group) Close() error {
+	if g.Size() == 1 || g.failed {
+		return nil
+	}
+	return g.link.Close()
+}
+
+// String says how many ranks there are, and how they are linked.
+func (g *Group) String() string {
+	if g.Size() == 1 {
+		return "one process"
+	}
+	return fmt.Sprintf("%d ranks by %s", g.Size(), g.text)
 }

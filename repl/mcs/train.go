@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -61,8 +63,88 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	_, shown := streams()
-	ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
+	group, err := joined(cmd)
+	if err != nil {
+		return err
+	}
+	first := group.Rank() == 0 // the others say nothing, but why they fail
+	if first {
+		ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
+	}
 	var opened *tuning.Job
+	open := func() error {
+		opened, err = openTraining(ctx, name, o, group)
+		return err
+	}
+	// The first alone: what it notes of the data serves the others. They learn its error.
+	_, err = group.Once(func() ([]byte, error) { return nil, open() })
+	switch {
+	case first:
+	case err != nil:
+		return exitCode(exitUsage)
+	default:
+		err = open()
+	}
+	shown.Finish()
+	if err != nil {
+		group.Fail(err)
+		return ofRank(group, err)
+	}
+	if first {
+		printReport(opened.Text())
+	}
+	var text string
+	if o.dryRun {
+		var e *train.Estimate
+		if !first {
+			return group.Close()
+		}
+		if e, err = opened.Predict(ctx); err == nil {
+			text = e.Text(0)
+		}
+	} else {
+		text, err = opened.Run(ctx)
+	}
+	shown.Finish()
+	if text != "" && first {
+		printReport(text)
+	}
+	if closed := group.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(ofRank(group, err).Error()))
+	if code, ok := stoppedBy(ctx); ok {
+		return code
+	}
+	return exitCode(exitFailed)
+}
+
+// joined is the group of this process, if a launcher has started several, on a device of its own.
+func joined(cmd *cobra.Command) (*ranks.Group, error) {
+	group, err := ranks.Join()
+	if err != nil || cmd.Flag("threads").Changed {
+		return group, err
+	}
+	if err := group.Place(cmd.Flag("device").Value.String()); err != nil {
+		group.Fail(err)
+		return nil, ofRank(group, err)
+	}
+	return group, nil
+}
+
+// ofRank says whose error it is, if there are several.
+func ofRank(group *ranks.Group, err error) error {
+	if group.Size() == 1 {
+		return err
+	}
+	return fmt.Errorf("rank %d: %w", group.Rank(), err)
+}
+
+// openTraining reads the file, the model and the data.
+func openTraining(ctx context.Context, name string, o trainOptions, group *ranks.Group) (opened *tuning.Job, err error) {
 	wrong := tensor.Try(func() {
 		var c *tuning.Config
 		if c, err = tuning.Read(name, o.params); err == nil && !o.resume && !o.dryRun {
@@ -72,33 +154,11 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 			c.Data.Cache = c.Data.Cache && !o.dryRun // which writes nothing
 			opened, err = tuning.Open(ctx, c, o.resume)
 		}
-	})
-	shown.Finish()
-	if err = errors.Join(wrong, err); err != nil {
-		return err
-	}
-	printReport(opened.Text())
-	var text string
-	if o.dryRun {
-		var e *train.Estimate
-		if e, err = opened.Predict(ctx); err == nil {
-			text = e.Text(0)
+		if err == nil {
+			err = opened.Share(group)
 		}
-	} else {
-		text, err = opened.Run(ctx)
-	}
-	shown.Finish()
-	if text != "" {
-		printReport(text)
-	}
-	if err == nil {
-		return nil
-	}
-	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
-	if code, ok := stoppedBy(ctx); ok {
-		return code
-	}
-	return exitCode(exitFailed)
+	})
+	return opened, errors.Join(wrong, err)
 }
 
 var reportLabel = lazy.Regexp(`^(\w+ {2,})?`)
@@ -107,7 +167,7 @@ var reportLabel = lazy.Regexp(`^(\w+ {2,})?`)
 // too wide go on below what follows the label.
 func printReport(text string) {
 	text = visible.Text(text)
-	if !isTerminal(os.Stdout) {
+	if columns(os.Stdout) == 0 { // no terminal, or one without a width, as that of Open MPI
 		fmt.Println(text)
 		return
 	}
