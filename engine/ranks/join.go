@@ -11,12 +11,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/mpi"
 )
 
-// Join returns the group of the processes that a launcher has started together, this one among them, or nil if
-// none has. An environment of a launcher that is not complete is an error that names what is missing.
+// Join returns the group of the processes that a launcher has started together, this one among them, or nil
+// if none has. An environment of a launcher that is not complete is an error that names what is missing.
 func Join() (*Group, error) {
 	l, ok, err := launch.Find(os.Getenv)
 	if err != nil || !ok {
 		return nil, err
+	}
+	if l.Meet != "" {
+		return nil, fmt.Errorf("ranks: started by %s as rank %d of %d, which have no link yet: start them with mpiexec", l.By, l.Rank, l.Size)
 	}
 	w, err := mpi.Open(l.Size)
 	if err != nil {
@@ -25,9 +28,9 @@ func Join() (*Group, error) {
 	return &Group{link: pieces{w, mpi.Most / l.Size}, text: fmt.Sprintf("MPI (%v)", w)}, nil
 }
 
-// Place makes a device the default that this rank does not share with those of the same machine. Of the device
-// of that name, "" for the fastest, it takes the one with this rank's number among them, or of the processor its
-// share of the threads. A name with a number stays as it is.
+// Place makes a device the default that this rank does not share with those of the same machine. Of the
+// device of that name, "" for the fastest, it takes the one with this rank's number among them, or of the
+// processor its share of the threads. A name with a number stays as it is.
 func (g *Group) Place(name string) error {
 	if g.Size() == 1 || strings.Contains(name, ":") {
 		return nil

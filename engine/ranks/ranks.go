@@ -194,8 +194,8 @@ func (g *Group) Fail(err error) {
 	}
 }
 
-// Close ends the group, when all ranks are done. After a failure it does nothing: the end of the process is the
-// end of its link.
+// Close ends the group, when all ranks are done. After a failure it does nothing: the end of the process is
+// the end of its link.
 func (g *Group) Close() error {
 	if g.Size() == 1 || g.failed {
 		return nil

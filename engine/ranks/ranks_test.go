@@ -10,7 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// The tree of a number of terms is the same on 1, 2, 4 and 8 ranks; with other numbers of ranks it is another.
+// The tree of a number of terms is the same on 1, 2, 4 and 8 ranks; with other numbers of ranks it is
+// another.
 func TestTree(t *testing.T) {
 	text := func(from, to int) string {
 		return halves(from, to, func(i int) string { return fmt.Sprint(i) }, func(a, b string) string { return "(" + a + "+" + b + ")" })

@@ -56,8 +56,8 @@ func names(openMPI bool) []string {
 	return list
 }
 
-// candidates are where the library may be: where MCS_MPI says, beside the program that started this process or
-// the mpiexec of PATH, or where the system finds it.
+// candidates are where the library may be: where MCS_MPI says, beside the program that started this process
+// or the mpiexec of PATH, or where the system finds it.
 func candidates() []string {
 	if name := os.Getenv("MCS_MPI"); name != "" {
 		return []string{name}
