@@ -28,6 +28,10 @@ func Join() (*Group, error) {
 	return &Group{link: pieces{w, mpi.Most / l.Size}, text: fmt.Sprintf("MPI (%v)", w)}, nil
 }
 
+// Exit ends a process that may have called Join, as os.Exit does: some MPI libraries want to know that a
+// process which has closed its group is about to end.
+func Exit(code int) { mpi.Exit(code) }
+
 // Place makes a device the default that this rank does not share with those of the same machine. Of the
 // device of that name, "" for the fastest, it takes the one with this rank's number among them, or of the
 // processor its share of the threads. A name with a number stays as it is.

@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(child); what != "" {
 		if err := joined(what); err != nil {
 			fmt.Fprintln(os.Stderr, "child:", err)
-			os.Exit(1)
+			ranks.Exit(1)
 		}
-		os.Exit(0)
+		ranks.Exit(0)
 	}
 	devicetest.Main(m)
 }

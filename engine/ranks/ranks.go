@@ -194,8 +194,11 @@ func (g *Group) Fail(err error) {
 	}
 }
 
-// Close ends the group, when all ranks are done. After a failure it does nothing: the end of the process is
-// the end of its link.
+// Failed says whether this rank has failed by itself, and the others only know that from it.
+func (g *Group) Failed() bool { return g != nil && g.failed }
+
+// Close ends the group, when all ranks are done; the process then ends by [Exit]. After a failure it does
+// nothing: the end of the process is the end of its link.
 func (g *Group) Close() error {
 	if g.Size() == 1 || g.failed {
 		return nil

@@ -59,7 +59,7 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 	return cmd
 }
 
-func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
+func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	_, shown := streams()
@@ -67,59 +67,57 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	first := group.Rank() == 0 // the others say nothing, but why they fail
+	first := group.Rank() == 0 // the others say nothing, but why they alone fail
 	if first {
 		ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
 	}
-	var opened *tuning.Job
-	open := func() error {
-		opened, err = openTraining(ctx, name, o, group)
-		return err
-	}
-	// The first alone: what it notes of the data serves the others. They learn its error.
-	_, err = group.Once(func() ([]byte, error) { return nil, open() })
-	switch {
-	case first:
-	case err != nil:
-		return exitCode(exitUsage)
-	default:
-		err = open()
-	}
+	code, text := exitCode(exitUsage), ""
+	job, err := openTogether(ctx, name, o, group)
 	shown.Finish()
-	if err != nil {
-		group.Fail(err)
-		return ofRank(group, err)
-	}
-	if first {
-		printReport(opened.Text())
-	}
-	var text string
-	if o.dryRun {
-		var e *train.Estimate
-		if !first {
-			return group.Close()
+	if err == nil {
+		code = exitFailed
+		if first {
+			printReport(job.Text())
 		}
-		if e, err = opened.Predict(ctx); err == nil {
-			text = e.Text(0)
+		switch {
+		case !o.dryRun:
+			text, err = job.Run(ctx)
+		case first:
+			var e *train.Estimate
+			if e, err = job.Predict(ctx); err == nil {
+				text = e.Text(0)
+			}
 		}
-	} else {
-		text, err = opened.Run(ctx)
+		shown.Finish()
 	}
-	shown.Finish()
 	if text != "" && first {
 		printReport(text)
 	}
-	if closed := group.Close(); err == nil {
-		err = closed
+	if err != nil && (first || group.Failed()) { // before Close, after which a launcher may end all
+		fmt.Fprintln(os.Stderr, "mcs:", visible.Text(ofRank(group, err).Error()))
 	}
+	closed := group.Close()
 	if err == nil {
-		return nil
+		return closed
 	}
-	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(ofRank(group, err).Error()))
-	if code, ok := stoppedBy(ctx); ok {
-		return code
+	if stopped, ok := stoppedBy(ctx); ok {
+		return stopped
 	}
-	return exitCode(exitFailed)
+	return code
+}
+
+// openTogether reads the file, the model and the data: the first rank alone, because what it notes of the
+// data serves the others, and then these.
+func openTogether(ctx context.Context, name string, o trainOptions, group *ranks.Group) (job *tuning.Job, err error) {
+	open := func() (_ []byte, err error) {
+		job, err = openTraining(ctx, name, o, group)
+		return nil, err
+	}
+	if _, err = group.Once(open); err == nil && group.Rank() > 0 {
+		_, err = open()
+	}
+	group.Fail(err)
+	return job, err
 }
 
 // joined is the group of this process, if a launcher has started several, on a device of its own.
@@ -135,9 +133,9 @@ func joined(cmd *cobra.Command) (*ranks.Group, error) {
 	return group, nil
 }
 
-// ofRank says whose error it is, if there are several.
+// ofRank says whose error it is, if not that of all.
 func ofRank(group *ranks.Group, err error) error {
-	if group.Size() == 1 {
+	if !group.Failed() {
 		return err
 	}
 	return fmt.Errorf("rank %d: %w", group.Rank(), err)

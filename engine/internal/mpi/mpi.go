@@ -22,9 +22,10 @@ type World struct {
 	rank, size int
 	calls      chan func()
 	library    string
+	closed     bool
 
-	comm, bytes                   uintptr
-	alltoall, allgather, finalize ccall.Func
+	comm, bytes                         uintptr
+	alltoall, allgather, finalize, exit ccall.Func
 }
 
 // started is what Open made: MPI can be started once in a process.
@@ -104,14 +105,15 @@ func open(size int) (*World, error) {
 // start finds out which handles the library has, and starts MPI.
 func (w *World) start(library *ccall.Library) error {
 	functions := map[string]ccall.Func{}
-	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Alltoall", "MPI_Allgather", "MPI_Finalize"} {
+	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Alltoall", "MPI_Allgather", "MPI_Finalize", "exit"} {
 		f, err := library.Symbol(name)
 		if err != nil {
 			return err
 		}
 		functions[name] = f
 	}
-	w.alltoall, w.allgather, w.finalize = functions["MPI_Alltoall"], functions["MPI_Allgather"], functions["MPI_Finalize"]
+	w.alltoall, w.allgather = functions["MPI_Alltoall"], functions["MPI_Allgather"]
+	w.finalize, w.exit = functions["MPI_Finalize"], functions["exit"]
 	funneled := w.handles(library)
 	provided, rank, size := new(int32), new(int32), new(int32)
 	if code := int32(functions["MPI_Init_thread"].Call(0, 0, funneled, uintptr(unsafe.Pointer(provided)))); code != 0 {
@@ -186,8 +188,23 @@ func (w *World) call(f ccall.Func, name string, dst, src []byte, n int) (err err
 // would end this one before it has said why.
 func (w *World) Fail(string) {}
 
-// Close ends MPI; all processes call it.
-func (w *World) Close() error {
-	w.do(func() { w.finalize.Call() })
-	return nil
+// Close ends MPI; all processes call it, and then end by Exit.
+func (w *World) Close() (err error) {
+	w.do(func() {
+		if code := int32(w.finalize.Call()); code != 0 {
+			err = fmt.Errorf("mpi: MPI_Finalize: error %d", code)
+		}
+	})
+	w.closed = err == nil
+	return err
+}
+
+// Exit ends the process: after Close as a C program ends, with what libraries do at their exit. MPICH tells
+// mpiexec there, and not in MPI_Finalize, that the process is done; otherwise mpiexec kills the other ones.
+// A process that has not come to Close ends without, so that mpiexec notices.
+func Exit(code int) {
+	if w := started.world; w != nil && w.closed {
+		w.do(func() { w.exit.Call(uintptr(code)) })
+	}
+	os.Exit(code)
 }
