@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/testing/together"
 	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/mpiexec"
 )
 
 // child says to a process of the test what it is to do.
@@ -130,6 +129,9 @@ func TestGroup(t *testing.T) {
 		if err := errors.Join(together.Run(size, uses)...); err != nil {
 			t.Errorf("%d ranks: %v", size, err)
 		}
+		if err := errors.Join(together.Run(size, func(g *ranks.Group) error { return uses(ranks.InPieces(g, 70_001)) })...); err != nil {
+			t.Errorf("%d ranks, in pieces: %v", size, err)
+		}
 	}
 	errs := together.Run(3, hang)
 	if errs[0] == nil || errs[0].Error() != "rank 1: the disk is gone" {
@@ -137,49 +139,28 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// launchers are the programs of that name that are there, by their paths.
-func launchers(names ...string) (found []string) {
-	for _, name := range names {
-		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-			path := filepath.Join(dir, name)
-			if _, err := exec.LookPath(path); err != nil {
-				continue
-			}
-			if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, real) {
-				found = append(found, real)
-			}
-		}
-	}
-	return found
-}
-
-// Processes of mpiexec are a group, and one that fails ends the others. Every mpiexec of PATH is tried.
+// Processes of mpiexec are a group, and one that fails ends the others.
 func TestMPI(t *testing.T) {
-	found := launchers("mpiexec", "mpiexec.mpich", "mpiexec.openmpi")
-	if len(found) == 0 {
-		t.Skip("no mpiexec: apt-get install mpich, or openmpi-bin, has one")
-	}
-	for _, mpiexec := range found {
+	for _, launcher := range mpiexec.All(t) {
 		run := func(size int, what string) (string, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			c := exec.CommandContext(ctx, mpiexec, "-n", fmt.Sprint(size), os.Args[0])
-			c.Env = append(os.Environ(), child+"="+what, "PATH="+filepath.Dir(mpiexec)+":"+os.Getenv("PATH"),
-				"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+			c := launcher.Command(ctx, "-n", fmt.Sprint(size), os.Args[0])
+			c.Env = append(c.Env, child+"="+what)
 			out, err := c.CombinedOutput()
 			return string(out), err
 		}
 		for _, size := range []int{2, 4} {
 			out, err := run(size, "use")
 			if want := fmt.Sprintf("all is well on %d ranks by MPI", size); err != nil || !strings.Contains(out, want) {
-				t.Errorf("%s -n %d: got %v, want %s\n%s", mpiexec, size, err, want, out)
+				t.Errorf("%v, %d processes: got %v, want %s\n%s", launcher, size, err, want, out)
 			}
 			t.Logf("%s", out)
 		}
 		began := time.Now()
 		if out, err := run(2, "hang"); err == nil || !strings.Contains(out, "child: the disk is gone") {
-			t.Errorf("%s: got %v, want the words of the rank that failed\n%s", mpiexec, err, out)
+			t.Errorf("%v: got %v, want the words of the rank that failed\n%s", launcher, err, out)
 		}
-		t.Logf("%s: a rank that fails ends the others, %.1f s in all", mpiexec, time.Since(began).Seconds())
+		t.Logf("%v: a rank that fails ends the others, %.1f s in all", launcher, time.Since(began).Seconds())
 	}
 }

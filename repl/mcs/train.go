@@ -64,16 +64,16 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 	defer stop()
 	_, shown := streams()
 	group, err := joined(cmd)
-	if err != nil {
-		return err
-	}
 	first := group.Rank() == 0 // the others say nothing, but why they alone fail
 	if first {
 		ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
 	}
 	code, text := exitCode(exitUsage), ""
-	job, err := openTogether(ctx, name, o, group)
-	shown.Finish()
+	var job *tuning.Job
+	if err == nil {
+		job, err = openTogether(ctx, name, o, group)
+		shown.Finish()
+	}
 	if err == nil {
 		code = exitFailed
 		if first {
@@ -123,14 +123,14 @@ func openTogether(ctx context.Context, name string, o trainOptions, group *ranks
 // joined is the group of this process, if a launcher has started several, on a device of its own.
 func joined(cmd *cobra.Command) (*ranks.Group, error) {
 	group, err := ranks.Join()
-	if err != nil || cmd.Flag("threads").Changed {
-		return group, err
+	if err == nil {
+		err = group.Agree("the version", versionText())
 	}
-	if err := group.Place(cmd.Flag("device").Value.String()); err != nil {
-		group.Fail(err)
-		return nil, ofRank(group, err)
+	if err == nil && !cmd.Flag("threads").Changed {
+		err = group.Place(cmd.Flag("device").Value.String())
 	}
-	return group, nil
+	group.Fail(err)
+	return group, err
 }
 
 // ofRank says whose error it is, if not that of all.

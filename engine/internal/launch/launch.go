@@ -50,7 +50,7 @@ func Find(env func(string) string) (l Launch, ok bool, err error) {
 		}
 		for name, value := range map[string]string{c.rank: rank, c.size: size} {
 			if value == "" {
-				return wrong("%s is missing", name)
+				return wrong("%s is missing: a launcher sets %s and %s, a process alone has neither", name, c.rank, c.size)
 			}
 		}
 		l = Launch{By: c.by, Served: env("TORCHELASTIC_USE_AGENT_STORE") == "True"}

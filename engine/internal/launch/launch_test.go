@@ -26,6 +26,9 @@ func TestFind(t *testing.T) {
 		{"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1", Launch{By: "Open MPI", Rank: 1, Size: 2, Run: "mcs//0/"}},
 		{"PMI_RANK=0 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=4", Launch{By: "MPICH", Size: 4, Run: "mcs//0/"}},
 		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=1 SLURM_STEP_NODELIST=node[07-08] SLURM_JOB_ID=40123", Launch{By: "Slurm", Rank: 5, Size: 8, Meet: "node07:25123", Run: "mcs//0/"}},
+		// mpiexec in a job of Slurm, whose own step has a process for each machine; and srun --mpi=pmi2.
+		{"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=1", Launch{By: "Open MPI", Rank: 3, Size: 4, Run: "mcs//0/"}},
+		{"PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=1", Launch{By: "MPICH", Rank: 1, Size: 2, Run: "mcs//0/"}},
 		{"PET_NODE_RANK=1 PET_NNODES=2 PET_NPROC_PER_NODE=1 PET_MASTER_ADDR=job-0 PET_MASTER_PORT=29500", Launch{By: "Kubeflow", Rank: 1, Size: 2, Meet: "job-0:29500", Run: "mcs//0/"}},
 		// Nobody, a script of sbatch, and one process.
 		{"", Launch{}},

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
@@ -44,9 +46,9 @@ func Open(size int) (*World, error) {
 // names are what libraries are called, those of the launcher first: the other ones would not find the other
 // processes.
 func names(openMPI bool) []string {
-	list := []string{"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"}
+	list := []string{"libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"}
 	if openMPI {
-		list = []string{"libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi.so"}
+		list = []string{"libmpi.so.40", "libmpi_abi.so.1", "libmpi.so"}
 	}
 	if runtime.GOOS == "darwin" {
 		for i, name := range list {
@@ -84,8 +86,10 @@ func candidates() []string {
 func open(size int) (*World, error) {
 	library, err := ccall.Open(candidates()...)
 	if err != nil {
-		return nil, fmt.Errorf("mpi: no library of the mpiexec that started mcs; MCS_MPI names its file: %w", err)
+		return nil, fmt.Errorf("mpi: no library: install that of the mpiexec that started this, or name its file by MCS_MPI: %w", err)
 	}
+	// A library that aborts has said why, which a trace of all goroutines would bury.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGABRT)
 	w := &World{calls: make(chan func()), library: library.Name()}
 	go func() {
 		runtime.LockOSThread() // MPI_Finalize is for the thread of MPI_Init
@@ -97,7 +101,7 @@ func open(size int) (*World, error) {
 		return nil, fmt.Errorf("mpi: %s: %w", library.Name(), err)
 	}
 	if w.size != size {
-		return nil, fmt.Errorf("mpi: %s sees %d processes of the %d that mpiexec has started, as if it belonged to another MPI; MCS_MPI names the file of the right one", library.Name(), w.size, size)
+		return nil, fmt.Errorf("mpi: %s sees %d of %d processes, as if it belonged to another MPI than mpiexec: install that of the mpiexec that started this, or name its file by MCS_MPI", library.Name(), w.size, size)
 	}
 	return w, nil
 }
