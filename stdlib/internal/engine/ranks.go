@@ -11,7 +11,9 @@ import (
 
 func ranksSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Exit":  reflect.ValueOf(ranks.Exit),
 		"Group": reflect.ValueOf((*ranks.Group)(nil)),
+		"Join":  reflect.ValueOf(ranks.Join),
 		"Link":  reflect.ValueOf((*ranks.Link)(nil)),
 		"_Link": reflect.ValueOf((*ranksLink)(nil)),
 		"New":   reflect.ValueOf(ranks.New),
@@ -21,11 +23,16 @@ func ranksSymbols() map[string]reflect.Value {
 // ranksLink lets an interpreted type be a ranks.Link.
 type ranksLink struct {
 	IValue    any
+	WClose    func() error
 	WExchange func(a0 []byte, a1 []byte) error
 	WFail     func(a0 string)
 	WGather   func(a0 []byte, a1 []byte) error
 	WRank     func() int
 	WSize     func() int
+}
+
+func (w ranksLink) Close() error {
+	return w.WClose()
 }
 
 func (w ranksLink) Exchange(a0 []byte, a1 []byte) error {
