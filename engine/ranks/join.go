@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,25 +13,36 @@ import (
 )
 
 // Join returns the group of the processes that a launcher has started together, this one among them, or nil
-// if none has. An environment of a launcher that is not complete is an error that names what is missing.
-func Join() (*Group, error) {
+// if none has. It waits until all are there, for five minutes at most, or until the context ends. An
+// environment of a launcher that is not complete is an error that names what is missing.
+func Join(ctx context.Context) (*Group, error) {
 	l, ok, err := launch.Find(os.Getenv)
 	if err != nil || !ok {
 		return nil, err
 	}
+	g := &Group{own: l.By == launch.Own}
 	if l.Meet != "" {
-		return nil, fmt.Errorf("ranks: started by %s as rank %d of %d, which have no link yet: start them with mpiexec", l.By, l.Rank, l.Size)
+		g.text = "TCP"
+		g.link, err = byTCP(ctx, l)
+	} else {
+		var w *mpi.World
+		if w, err = mpi.Open(l.Size); err == nil {
+			g.link, g.text = pieces{w, mpi.Most / l.Size}, fmt.Sprintf("MPI (%v)", w)
+		}
 	}
-	w, err := mpi.Open(l.Size)
 	if err != nil {
 		return nil, fmt.Errorf("ranks: started by %s as rank %d of %d: %w", l.By, l.Rank, l.Size, err)
 	}
-	return &Group{link: pieces{w, mpi.Most / l.Size}, text: fmt.Sprintf("MPI (%v)", w)}, nil
+	return g, nil
 }
 
 // Exit ends a process that may have called Join, as os.Exit does: some MPI libraries want to know that a
 // process which has closed its group is about to end.
 func Exit(code int) { mpi.Exit(code) }
+
+// Again says whether a launcher has started the processes again after a failure, so that they should go on
+// from a checkpoint.
+func Again() bool { return launch.Attempt(os.Getenv) > 0 }
 
 // Place makes a device the default that this rank does not share with those of the same machine. Of the
 // device of that name, "" for the fastest, it takes the one with this rank's number among them, or of the

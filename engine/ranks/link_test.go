@@ -34,15 +34,21 @@ func TestMain(m *testing.M) {
 
 // joined is what a process of the test does.
 func joined(what string) error {
-	g, err := ranks.Join()
+	if what == "stay away" && os.Getenv("MCS_RANK") == "1" {
+		os.Exit(3)
+	}
+	g, err := ranks.Join(context.Background())
 	if err != nil {
 		return err
 	}
 	if g == nil {
 		return errors.New("no launcher has started this")
 	}
-	if what == "hang" {
+	switch what {
+	case "hang":
 		return hang(g)
+	case "die":
+		return die(g)
 	}
 	if err := uses(g); err != nil {
 		return err
@@ -60,6 +66,19 @@ func hang(g *ranks.Group) error {
 		err := errors.New("the disk is gone")
 		g.Fail(err)
 		return err
+	}
+	_, err := g.Texts("here")
+	return err
+}
+
+// die ends the process of rank 1, while the others wait for it.
+func die(g *ranks.Group) error {
+	if g.Rank() == 1 {
+		p, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return err
+		}
+		return p.Kill()
 	}
 	_, err := g.Texts("here")
 	return err

@@ -5,7 +5,7 @@
 // whether one process makes it or eight. Bytes move by a [Link], which adds nothing: no library's order of
 // additions matters. A nil Group is one process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go, join.go, pieces.go.
+// Reading order: ranks.go, sum.go, join.go, tcp.go, start.go, pieces.go.
 package ranks
 
 import (
@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/mesh"
 )
 
 // A Link moves bytes between ranks. All ranks make the same calls in the same order, one at a time. A call
@@ -41,6 +43,7 @@ type Group struct {
 	link   Link
 	told   error // the newest that all ranks have
 	failed bool  // this rank has said that it goes no further
+	own    bool  // started by Start: all write to one terminal
 	text   string
 }
 
@@ -186,9 +189,11 @@ func (g *Group) spread(b []byte, n int) ([]byte, error) {
 }
 
 // Fail tells the other ranks why this one goes no further: what they wait for ends with an error that says
-// so. It does nothing for nil, and for an error that all ranks have. Every rank may call it at any time.
+// so. It does nothing for nil, and for an error that all ranks have, as that of another one that has failed.
+// Every rank may call it at any time.
 func (g *Group) Fail(err error) {
-	if err != nil && g.Size() > 1 && (g.told == nil || !errors.Is(err, g.told)) {
+	var other *mesh.Failed
+	if err != nil && g.Size() > 1 && !errors.As(err, &other) && (g.told == nil || !errors.Is(err, g.told)) {
 		g.failed = true
 		g.link.Fail(strings.TrimSpace(err.Error()))
 	}
@@ -196,6 +201,20 @@ func (g *Group) Fail(err error) {
 
 // Failed says whether this rank has failed by itself, and the others only know that from it.
 func (g *Group) Failed() bool { return g != nil && g.failed }
+
+// Reports says whether this rank is to tell people of the error that ends it: rank 0 does, and one that has
+// failed by itself. If both would write to one terminal, because Start has started them, rank 0 does not.
+func (g *Group) Reports(err error) bool {
+	var other *mesh.Failed
+	if errors.As(err, &other) && other.Rank != g.Rank() {
+		teller := 0
+		if other.Rank == 0 && other.How != mesh.Said {
+			teller = 1
+		}
+		return g.Rank() == teller && (!g.own || other.How == mesh.Lost)
+	}
+	return g.Rank() == 0 || g.Failed()
+}
 
 // Close ends the group, when all ranks are done; the process then ends by [Exit]. After a failure it does
 // nothing: the end of the process is the end of its link.

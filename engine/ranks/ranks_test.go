@@ -75,11 +75,11 @@ func TestNoGroup(t *testing.T) {
 // What a launcher says only in part is an error.
 func TestJoin(t *testing.T) {
 	t.Setenv("RANK", "1")
-	if g, err := Join(); g != nil || err == nil || !strings.Contains(err.Error(), "WORLD_SIZE is missing") {
+	if g, err := Join(t.Context()); g != nil || err == nil || !strings.Contains(err.Error(), "WORLD_SIZE is missing") {
 		t.Errorf("got %v, %v", g, err)
 	}
 	t.Setenv("RANK", "")
-	if g, err := Join(); g != nil || err != nil {
+	if g, err := Join(t.Context()); g != nil || err != nil {
 		t.Errorf("got %v, %v, want no group", g, err)
 	}
 }

@@ -63,7 +63,7 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	_, shown := streams()
-	group, err := joined(cmd)
+	group, err := joined(ctx, cmd)
 	first := group.Rank() == 0 // the others say nothing, but why they alone fail
 	if first {
 		ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
@@ -121,8 +121,8 @@ func openTogether(ctx context.Context, name string, o trainOptions, group *ranks
 }
 
 // joined is the group of this process, if a launcher has started several, on a device of its own.
-func joined(cmd *cobra.Command) (*ranks.Group, error) {
-	group, err := ranks.Join()
+func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
+	group, err := ranks.Join(ctx)
 	if err == nil {
 		err = group.Agree("the version", versionText())
 	}

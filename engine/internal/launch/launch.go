@@ -17,24 +17,30 @@ type Launch struct {
 	Served     bool   // the launcher serves the store; otherwise rank 0 does
 	Run        string // name of the run and of the attempt: other ones may use the same store
 	Attempt    int    // how often the launcher has started the processes again
+	Here       bool   // all processes are on this machine
 }
+
+// Own is who starts processes by ranks.Start.
+const Own = "mcs"
 
 // A contract is the names of the variables that a launcher sets.
 type contract struct {
 	by, rank, size string
+	local          string // how many of them are on this machine
 	// meet is where the processes meet; nil: MPI knows.
 	meet func(env func(string) string) (string, error)
 }
 
 // contracts are looked for in this order: a process of torchrun may run within a job of Slurm.
 var contracts = []contract{
-	{"torchrun", "RANK", "WORLD_SIZE", master("MASTER_ADDR", "MASTER_PORT")},
-	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", nil},
-	{"MPICH", "PMI_RANK", "PMI_SIZE", nil},
+	{Own, "MCS_RANK", "MCS_WORLD_SIZE", "MCS_WORLD_SIZE", master("MCS_MASTER_ADDR", "MCS_MASTER_PORT")},
+	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", master("MASTER_ADDR", "MASTER_PORT")},
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "", nil},
+	{"MPICH", "PMI_RANK", "PMI_SIZE", "", nil},
 	// SLURM_NTASKS is there in a script of sbatch, too, which is one process.
-	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", slurm},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", slurm},
 	// These are torchrun's options by the environment, for each machine.
-	{"Kubeflow", "PET_NODE_RANK", "PET_NNODES", master("PET_MASTER_ADDR", "PET_MASTER_PORT")},
+	{"Kubeflow", "PET_NODE_RANK", "PET_NNODES", "", master("PET_MASTER_ADDR", "PET_MASTER_PORT")},
 }
 
 // Find returns what the environment says; ok is false if no launcher started the process, or one that starts
@@ -53,9 +59,10 @@ func Find(env func(string) string) (l Launch, ok bool, err error) {
 				return wrong("%s is missing: a launcher sets %s and %s, a process alone has neither", name, c.rank, c.size)
 			}
 		}
-		l = Launch{By: c.by, Served: env("TORCHELASTIC_USE_AGENT_STORE") == "True"}
-		l.Attempt, _ = strconv.Atoi(env("TORCHELASTIC_RESTART_COUNT"))
-		l.Run = fmt.Sprintf("mcs/%s/%d/", env("TORCHELASTIC_RUN_ID"), l.Attempt)
+		l = Launch{By: c.by, Served: c.by == "torchrun" && env("TORCHELASTIC_USE_AGENT_STORE") == "True", Attempt: Attempt(env)}
+		if c.by != Own {
+			l.Run = fmt.Sprintf("mcs/%s/%d/", env("TORCHELASTIC_RUN_ID"), l.Attempt)
+		}
 		if l.Size, err = strconv.Atoi(size); err != nil || l.Size < 1 {
 			return wrong("got %s=%q, want a number from 1", c.size, size)
 		}
@@ -72,10 +79,29 @@ func Find(env func(string) string) (l Launch, ok bool, err error) {
 			if l.Meet, err = c.meet(env); err != nil {
 				return wrong("%v", err)
 			}
+			l.here(env(c.local) == size)
 		}
 		return l, true, nil
 	}
 	return Launch{}, false, nil
+}
+
+// here notes whether all processes are on this machine, and where they then meet.
+func (l *Launch) here(all bool) {
+	host, port, _ := net.SplitHostPort(l.Meet)
+	ip := net.ParseIP(host)
+	switch {
+	case all || host == "localhost":
+		l.Here, l.Meet = true, net.JoinHostPort("127.0.0.1", port)
+	case ip != nil:
+		l.Here = ip.IsLoopback()
+	}
+}
+
+// Attempt is how often a launcher has started the processes again, of which this is one.
+func Attempt(env func(string) string) int {
+	n, _ := strconv.Atoi(env("TORCHELASTIC_RESTART_COUNT"))
+	return n
 }
 
 // master is where the processes meet by two variables.

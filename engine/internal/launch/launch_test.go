@@ -30,6 +30,13 @@ func TestFind(t *testing.T) {
 		{"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=1", Launch{By: "Open MPI", Rank: 3, Size: 4, Run: "mcs//0/"}},
 		{"PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=1", Launch{By: "MPICH", Rank: 1, Size: 2, Run: "mcs//0/"}},
 		{"PET_NODE_RANK=1 PET_NNODES=2 PET_NPROC_PER_NODE=1 PET_MASTER_ADDR=job-0 PET_MASTER_PORT=29500", Launch{By: "Kubeflow", Rank: 1, Size: 2, Meet: "job-0:29500", Run: "mcs//0/"}},
+		// All on one machine, whatever else may have started what started them.
+		{torchrun + "MCS_RANK=1 MCS_WORLD_SIZE=2 MCS_MASTER_ADDR=127.0.0.1 MCS_MASTER_PORT=4000 TORCHELASTIC_USE_AGENT_STORE=True",
+			Launch{By: "mcs", Rank: 1, Size: 2, Meet: "127.0.0.1:4000", Here: true}},
+		{"RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29400", Launch{By: "torchrun", Rank: 1, Size: 2, Meet: "127.0.0.1:29400", Here: true, Run: "mcs//0/"}},
+		{"RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=29400", Launch{By: "torchrun", Rank: 1, Size: 2, Meet: "127.0.0.1:29400", Here: true, Run: "mcs//0/"}},
+		{"RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 MASTER_ADDR=::1 MASTER_PORT=29400", Launch{By: "torchrun", Rank: 1, Size: 2, Meet: "[::1]:29400", Here: true, Run: "mcs//0/"}},
+		{"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2 SLURM_STEP_NODELIST=node7 SLURM_JOB_ID=1", Launch{By: "Slurm", Rank: 1, Size: 2, Meet: "127.0.0.1:15001", Here: true, Run: "mcs//0/"}},
 		// Nobody, a script of sbatch, and one process.
 		{"", Launch{}},
 		{"SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_JOB_ID=1", Launch{}},
