@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +25,7 @@ import (
 type trainOptions struct {
 	params                  []string
 	resume, dryRun, example bool
+	ranks                   int
 }
 
 func trainCommand() *cobra.Command {
@@ -37,7 +40,7 @@ reads it, or the model; checkpoints, and a log.
 
 Ctrl-C saves a checkpoint and ends with exit code 130; the same command with --resume goes on, as if nothing had happened. A key that there is
 not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the model or the data cannot be used.`,
-		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --dry-run\n  mcs train job.toml --resume",
+		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --dry-run\n  mcs train job.toml --resume\n  mcs train -n 2 job.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !o.example {
 				return fmt.Errorf("train: got %d files, takes one; mcs train --example prints one", len(args))
@@ -49,21 +52,32 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 				fmt.Print(tuning.Example)
 				return nil
 			}
+			if o.ranks != 1 && !ranks.Started() {
+				return asRanks(o.ranks)
+			}
 			return runTraining(cmd, args[0], o)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&o.params, "param", "p", nil, "`key=value` in place of what the file says, as train.steps=50; can be repeated")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "go on from the output's newest checkpoint, if there is one")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done, how much memory and how much time it takes; train nothing, write nothing")
+	cmd.Flags().IntVarP(&o.ranks, "ranks", "n", 1, "share the batches of a step among `N` processes of this machine, each on a device of its own")
 	cmd.Flags().BoolVar(&o.example, "example", false, "print a file that has all keys, with what they mean")
 	return cmd
 }
 
 func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
-	ctx, stop := interruptible(cmd.Context())
+	signals := make(chan os.Signal, 1)
+	ctx, stop := interruptibleBy(cmd.Context(), signals)
 	defer stop()
+	go func() {
+		if ranks.Parted() {
+			signals <- syscall.SIGTERM
+		}
+	}()
 	_, shown := streams()
 	group, err := joined(ctx, cmd)
+	o.resume = o.resume || ranks.Again()
 	first := group.Rank() == 0 // the others say nothing, but why they alone fail
 	if first {
 		ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
@@ -93,12 +107,13 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 	if text != "" && first {
 		printReport(text)
 	}
-	if err != nil && (first || group.Failed()) { // before Close, after which a launcher may end all
-		fmt.Fprintln(os.Stderr, "mcs:", visible.Text(ofRank(group, err).Error()))
+	tell(group, err) // before Close, after which a launcher may end all
+	if closed := group.Close(); err == nil && closed != nil {
+		tell(group, closed)
+		err, code = closed, exitFailed
 	}
-	closed := group.Close()
 	if err == nil {
-		return closed
+		return nil
 	}
 	if stopped, ok := stoppedBy(ctx); ok {
 		return stopped
@@ -122,7 +137,10 @@ func openTogether(ctx context.Context, name string, o trainOptions, group *ranks
 
 // joined is the group of this process, if a launcher has started several, on a device of its own.
 func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
+	const long = 10 * time.Second
+	waits := time.AfterFunc(long, func() { fmt.Fprintln(os.Stderr, "mcs: waiting for the other ranks to start") })
 	group, err := ranks.Join(ctx)
+	waits.Stop()
 	if err == nil {
 		err = group.Agree("the version", versionText())
 	}
@@ -133,12 +151,15 @@ func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
 	return group, err
 }
 
-// ofRank says whose error it is, if not that of all.
-func ofRank(group *ranks.Group, err error) error {
-	if !group.Failed() {
-		return err
+// tell prints an error, and whose it is if not that of all, unless another rank does so.
+func tell(group *ranks.Group, err error) {
+	switch {
+	case err == nil || !group.Reports(err):
+		return
+	case group.Failed():
+		err = fmt.Errorf("rank %d: %w", group.Rank(), err)
 	}
-	return fmt.Errorf("rank %d: %w", group.Rank(), err)
+	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
 }
 
 // openTraining reads the file, the model and the data.
