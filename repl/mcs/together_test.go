@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
 
 // A shared is a job of 40 steps of four batches, and what one process has made of it.
@@ -307,6 +309,41 @@ func TestTorchrun(t *testing.T) {
 		}
 		s.same(t)
 	})
+	for _, c := range []struct{ name, env string }{
+		{"trainjob.yaml", "PET_NNODES=1 PET_NPROC_PER_NODE=2 PET_NODE_RANK=0 PET_MASTER_ADDR=localhost PET_MASTER_PORT=PORT"},
+		{"skypilot.yaml", "SKYPILOT_NUM_NODES=1 SKYPILOT_NUM_GPUS_PER_NODE=2 SKYPILOT_NODE_RANK=0 SKYPILOT_NODE_IPS=127.0.0.1"},
+	} {
+		t.Run(c.name, func(t *testing.T) { // the commands of examples, as their launchers run them
+			text, err := os.ReadFile(filepath.Join("..", "..", "examples", "cluster", c.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Close()
+			_, port, _ := net.SplitHostPort(l.Addr().String())
+			for _, v := range strings.Fields(strings.ReplaceAll(c.env, "PORT", port)) {
+				name, value, _ := strings.Cut(v, "=")
+				t.Setenv(name, value)
+			}
+			dir := t.TempDir()
+			t.Setenv("PATH", strings.Join([]string{dir, filepath.Dir(python), os.Getenv("PATH")}, string(filepath.ListSeparator)))
+			if err := errors.Join(sharedJob(dir), os.Symlink(os.Args[0], filepath.Join(dir, "mcs"))); err != nil {
+				t.Fatal(err)
+			}
+			var file struct {
+				Run  string
+				Spec struct{ Trainer struct{ Command []string } }
+			}
+			if err := yaml.Unmarshal(text, &file); err != nil {
+				t.Fatal(err)
+			}
+			script := strings.NewReplacer("8008", port, "/job/", "").Replace(file.Run + strings.Join(file.Spec.Trainer.Command, " "))
+			launcher(t, dir, "sh", "-c", script).same(t, "4 batches shared by 2 ranks by TCP")
+		})
+	}
 	for _, c := range []struct{ name, args, says string }{
 		{"another setting", "-p train.clip=0.$RANK", `the clip: got 0.1 on rank 1, want "+Inf" as on rank 0`},
 		{"other data", "$([ $RANK = 0 ] || echo -p data.train=other.jsonl)", "the data: got "},
