@@ -13,7 +13,7 @@ import (
 )
 
 // meetings are ranks of one process that find each other. The errors of those that fail are by rank.
-func meetings(t *testing.T, size int, change func(p *Process, place *Place)) ([]*Link, []error) {
+func meetings(t testing.TB, size int, change func(p *Process, place *Place)) ([]*Link, []error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
