@@ -40,11 +40,12 @@ type Link interface {
 // A Group is the ranks that compute together, as one of them sees it. Its methods with an error are for all
 // ranks at once, in the same order, and wait for each other.
 type Group struct {
-	link   Link
-	told   error // the newest that all ranks have
-	failed bool  // this rank has said that it goes no further
-	own    bool  // started by Start: all write to one terminal
-	text   string
+	link    Link
+	told    error // the newest that all ranks have
+	failed  bool  // this rank has said that it goes no further
+	here    bool  // all ranks are on this machine
+	started bool  // by Start
+	text    string
 }
 
 // New returns the group of a link.
@@ -203,17 +204,19 @@ func (g *Group) Fail(err error) {
 func (g *Group) Failed() bool { return g != nil && g.failed }
 
 // Reports says whether this rank is to tell people of the error that ends it: rank 0 does, and one that has
-// failed by itself. If both would write to one terminal, because Start has started them, rank 0 does not.
+// failed by itself; but rank 0 not of what another one, or Start, tells on the same machine.
 func (g *Group) Reports(err error) bool {
 	var other *mesh.Failed
-	if errors.As(err, &other) && other.Rank != g.Rank() {
-		teller := 0
-		if other.Rank == 0 && other.How != mesh.Said {
-			teller = 1
-		}
-		return g.Rank() == teller && (!g.own || other.How == mesh.Lost)
+	if !errors.As(err, &other) || other.Rank == g.Rank() {
+		return g.Rank() == 0 || g.Failed()
 	}
-	return g.Rank() == 0 || g.Failed()
+	switch {
+	case other.How == mesh.Said && g.here, other.How == mesh.Ended && g.started:
+		return false
+	case other.Rank == 0 && other.How != mesh.Said:
+		return g.Rank() == 1
+	}
+	return g.Rank() == 0
 }
 
 // Close ends the group, when all ranks are done; the process then ends by [Exit]. After a failure it does

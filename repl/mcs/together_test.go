@@ -262,13 +262,13 @@ func TestTorchrun(t *testing.T) {
 		s := torchrun(t, "", append([]string{"--standalone", "--nproc-per-node", "2", "--max-restarts", "1"}, train...)...)
 		s.saves(t, 5)
 		signalTo(t, s.rank(t, "RANK", 1), os.Kill)
-		s.same(t, "mcs: rank 1: its process has ended: ")
+		s.same(t, "rank 1: its process has ended: ")
 	})
 	t.Run("killed for good", func(t *testing.T) {
 		s := torchrun(t, "", append([]string{"--standalone", "--nproc-per-node", "2"}, train...)...)
 		s.saves(t, 5)
 		signalTo(t, s.rank(t, "RANK", 0), os.Kill)
-		s.ends(t, 1, "mcs: rank 0: its process has ended: ")
+		s.ends(t, 1, "rank 0: its process has ended: ")
 	})
 	t.Run("a second machine comes later", func(t *testing.T) {
 		t.Setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // torchrun 2.15 itself hangs otherwise
