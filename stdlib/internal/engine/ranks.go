@@ -11,12 +11,16 @@ import (
 
 func ranksSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Exit":  reflect.ValueOf(ranks.Exit),
-		"Group": reflect.ValueOf((*ranks.Group)(nil)),
-		"Join":  reflect.ValueOf(ranks.Join),
-		"Link":  reflect.ValueOf((*ranks.Link)(nil)),
-		"_Link": reflect.ValueOf((*ranksLink)(nil)),
-		"New":   reflect.ValueOf(ranks.New),
+		"Again":   reflect.ValueOf(ranks.Again),
+		"Exit":    reflect.ValueOf(ranks.Exit),
+		"Group":   reflect.ValueOf((*ranks.Group)(nil)),
+		"Join":    reflect.ValueOf(ranks.Join),
+		"Link":    reflect.ValueOf((*ranks.Link)(nil)),
+		"_Link":   reflect.ValueOf((*ranksLink)(nil)),
+		"New":     reflect.ValueOf(ranks.New),
+		"Parted":  reflect.ValueOf(ranks.Parted),
+		"Start":   reflect.ValueOf(ranks.Start),
+		"Started": reflect.ValueOf(ranks.Started),
 	}
 }
 
