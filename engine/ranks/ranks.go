@@ -5,7 +5,7 @@
 // whether one process makes it or eight. Bytes move by a [Link], which adds nothing: no library's order of
 // additions matters. A nil Group is one process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go.
+// Reading order: ranks.go, sum.go, join.go, tcp.go, start.go, pieces.go.
 package ranks
 
 import (
@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/mesh"
 )
 
 // A Link moves bytes between ranks. All ranks make the same calls in the same order, one at a time. A call
@@ -31,17 +33,23 @@ type Link interface {
 	// Fail ends the group: calls of the other ranks return an error with this text. It may be called at any
 	// time, and more than once.
 	Fail(text string)
+	// Close ends the link; all ranks call it, unless one has failed.
+	Close() error
 }
 
 // A Group is the ranks that compute together, as one of them sees it. Its methods with an error are for all
 // ranks at once, in the same order, and wait for each other.
 type Group struct {
-	link Link
-	told error // the newest that all ranks have
+	link    Link
+	told    error // the newest that all ranks have
+	failed  bool  // this rank has said that it goes no further
+	here    bool  // all ranks are on this machine
+	started bool  // by Start
+	text    string
 }
 
 // New returns the group of a link.
-func New(link Link) *Group { return &Group{link: link} }
+func New(link Link) *Group { return &Group{link: link, text: "a link of its own"} }
 
 // Rank is the number of this process, from 0.
 func (g *Group) Rank() int {
@@ -182,9 +190,48 @@ func (g *Group) spread(b []byte, n int) ([]byte, error) {
 }
 
 // Fail tells the other ranks why this one goes no further: what they wait for ends with an error that says
-// so. It does nothing for nil, and for an error that all ranks have. Every rank may call it at any time.
+// so. It does nothing for nil, and for an error that all ranks have, as that of another one that has failed.
+// Every rank may call it at any time.
 func (g *Group) Fail(err error) {
-	if err != nil && g.Size() > 1 && (g.told == nil || !errors.Is(err, g.told)) {
+	var other *mesh.Failed
+	if err != nil && g.Size() > 1 && !errors.As(err, &other) && (g.told == nil || !errors.Is(err, g.told)) {
+		g.failed = true
 		g.link.Fail(strings.TrimSpace(err.Error()))
 	}
+}
+
+// Failed says whether this rank has failed by itself, and the others only know that from it.
+func (g *Group) Failed() bool { return g != nil && g.failed }
+
+// Reports says whether this rank is to tell people of the error that ends it: rank 0 does, and one that has
+// failed by itself; but rank 0 not of what another one, or Start, tells on the same machine.
+func (g *Group) Reports(err error) bool {
+	var other *mesh.Failed
+	if !errors.As(err, &other) || other.Rank == g.Rank() {
+		return g.Rank() == 0 || g.Failed()
+	}
+	switch {
+	case other.How == mesh.Said && g.here, other.How == mesh.Ended && g.started:
+		return false
+	case other.Rank == 0 && other.How != mesh.Said:
+		return g.Rank() == 1
+	}
+	return g.Rank() == 0
+}
+
+// Close ends the group, when all ranks are done; the process then ends by [Exit]. After a failure it does
+// nothing: the end of the process is the end of its link.
+func (g *Group) Close() error {
+	if g.Size() == 1 || g.failed {
+		return nil
+	}
+	return g.link.Close()
+}
+
+// String says how many ranks there are, and how they are linked.
+func (g *Group) String() string {
+	if g.Size() == 1 {
+		return "one process"
+	}
+	return fmt.Sprintf("%d ranks by %s", g.Size(), g.text)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
@@ -36,7 +37,7 @@ const (
 func main() {
 	code := run(os.Args[1:])
 	durable.Finish() // a run of training that was left behind may be saving
-	os.Exit(code)
+	ranks.Exit(code)
 }
 
 func run(args []string) int {

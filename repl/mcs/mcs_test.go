@@ -16,7 +16,7 @@ const beCommand = "MCS_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(beCommand) != "" {
-		os.Exit(run(os.Args[1:]))
+		main()
 	}
 	os.Exit(m.Run())
 }

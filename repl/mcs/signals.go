@@ -38,8 +38,12 @@ const lastMoment = time.Second
 // key nor any other signal interrupts a save. After SIGTERM or SIGHUP the process ends by itself if
 // running code does not stop.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return interruptibleBy(ctx, make(chan os.Signal, 1))
+}
+
+// interruptibleBy is interruptible with a channel to which others may send signals, too.
+func interruptibleBy(ctx context.Context, signals chan os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -21,6 +25,7 @@ import (
 type trainOptions struct {
 	params                  []string
 	resume, dryRun, example bool
+	ranks                   int
 }
 
 func trainCommand() *cobra.Command {
@@ -35,7 +40,7 @@ reads it, or the model; checkpoints, and a log.
 
 Ctrl-C saves a checkpoint and ends with exit code 130; the same command with --resume goes on, as if nothing had happened. A key that there is
 not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the model or the data cannot be used.`,
-		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --dry-run\n  mcs train job.toml --resume",
+		Example: "  mcs train --example > job.toml\n  mcs train job.toml\n  mcs train job.toml -p train.steps=50 -p lora.rank=16\n  mcs train job.toml --dry-run\n  mcs train job.toml --resume\n  mcs train -n 2 job.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !o.example {
 				return fmt.Errorf("train: got %d files, takes one; mcs train --example prints one", len(args))
@@ -47,22 +52,118 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 				fmt.Print(tuning.Example)
 				return nil
 			}
+			if o.ranks != 1 && !ranks.Started() {
+				return asRanks(o.ranks)
+			}
 			return runTraining(cmd, args[0], o)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&o.params, "param", "p", nil, "`key=value` in place of what the file says, as train.steps=50; can be repeated")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "go on from the output's newest checkpoint, if there is one")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done, how much memory and how much time it takes; train nothing, write nothing")
+	cmd.Flags().IntVarP(&o.ranks, "ranks", "n", 1, "share the batches of a step among `N` processes of this machine, each on a device of its own")
 	cmd.Flags().BoolVar(&o.example, "example", false, "print a file that has all keys, with what they mean")
 	return cmd
 }
 
-func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
-	ctx, stop := interruptible(cmd.Context())
+func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
+	signals := make(chan os.Signal, 1)
+	ctx, stop := interruptibleBy(cmd.Context(), signals)
 	defer stop()
+	go func() {
+		if ranks.Parted() {
+			signals <- syscall.SIGTERM
+		}
+	}()
 	_, shown := streams()
-	ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
-	var opened *tuning.Job
+	group, err := joined(ctx, cmd)
+	o.resume = o.resume || ranks.Again()
+	first := group.Rank() == 0 // the others say nothing, but why they alone fail
+	if first {
+		ctx = progress.With(ctx, func(e progress.Event) { shown.Update(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
+	}
+	code, text := exitCode(exitUsage), ""
+	var job *tuning.Job
+	if err == nil {
+		job, err = openTogether(ctx, name, o, group)
+		shown.Finish()
+	}
+	if err == nil {
+		code = exitFailed
+		if first {
+			printReport(job.Text())
+		}
+		switch {
+		case !o.dryRun:
+			text, err = job.Run(ctx)
+		case first:
+			var e *train.Estimate
+			if e, err = job.Predict(ctx); err == nil {
+				text = e.Text(0)
+			}
+		}
+		shown.Finish()
+	}
+	if text != "" && first {
+		printReport(text)
+	}
+	tell(group, err) // before Close, after which a launcher may end all
+	if closed := group.Close(); err == nil && closed != nil {
+		tell(group, closed)
+		err, code = closed, exitFailed
+	}
+	if err == nil {
+		return nil
+	}
+	if stopped, ok := stoppedBy(ctx); ok {
+		return stopped
+	}
+	return code
+}
+
+// openTogether reads the file, the model and the data: the first rank alone, because what it notes of the
+// data serves the others, and then these.
+func openTogether(ctx context.Context, name string, o trainOptions, group *ranks.Group) (job *tuning.Job, err error) {
+	open := func() (_ []byte, err error) {
+		job, err = openTraining(ctx, name, o, group)
+		return nil, err
+	}
+	if _, err = group.Once(open); err == nil && group.Rank() > 0 {
+		_, err = open()
+	}
+	group.Fail(err)
+	return job, err
+}
+
+// joined is the group of this process, if a launcher has started several, on a device of its own.
+func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
+	const long = 10 * time.Second
+	waits := time.AfterFunc(long, func() { fmt.Fprintln(os.Stderr, "mcs: waiting for the other ranks to start") })
+	group, err := ranks.Join(ctx)
+	waits.Stop()
+	if err == nil {
+		err = group.Agree("the version", versionText())
+	}
+	if err == nil && !cmd.Flag("threads").Changed {
+		err = group.Place(cmd.Flag("device").Value.String())
+	}
+	group.Fail(err)
+	return group, err
+}
+
+// tell prints an error, and whose it is if not that of all, unless another rank does so.
+func tell(group *ranks.Group, err error) {
+	switch {
+	case err == nil || !group.Reports(err):
+		return
+	case group.Failed():
+		err = fmt.Errorf("rank %d: %w", group.Rank(), err)
+	}
+	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
+}
+
+// openTraining reads the file, the model and the data.
+func openTraining(ctx context.Context, name string, o trainOptions, group *ranks.Group) (opened *tuning.Job, err error) {
 	wrong := tensor.Try(func() {
 		var c *tuning.Config
 		if c, err = tuning.Read(name, o.params); err == nil && !o.resume && !o.dryRun {
@@ -72,33 +173,11 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) (err error) {
 			c.Data.Cache = c.Data.Cache && !o.dryRun // which writes nothing
 			opened, err = tuning.Open(ctx, c, o.resume)
 		}
-	})
-	shown.Finish()
-	if err = errors.Join(wrong, err); err != nil {
-		return err
-	}
-	printReport(opened.Text())
-	var text string
-	if o.dryRun {
-		var e *train.Estimate
-		if e, err = opened.Predict(ctx); err == nil {
-			text = e.Text(0)
+		if err == nil {
+			err = opened.Share(group)
 		}
-	} else {
-		text, err = opened.Run(ctx)
-	}
-	shown.Finish()
-	if text != "" {
-		printReport(text)
-	}
-	if err == nil {
-		return nil
-	}
-	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
-	if code, ok := stoppedBy(ctx); ok {
-		return code
-	}
-	return exitCode(exitFailed)
+	})
+	return opened, errors.Join(wrong, err)
 }
 
 var reportLabel = lazy.Regexp(`^(\w+ {2,})?`)
@@ -107,7 +186,7 @@ var reportLabel = lazy.Regexp(`^(\w+ {2,})?`)
 // too wide go on below what follows the label.
 func printReport(text string) {
 	text = visible.Text(text)
-	if !isTerminal(os.Stdout) {
+	if columns(os.Stdout) == 0 { // no terminal, or one without a width, as that of Open MPI
 		fmt.Println(text)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -65,6 +66,16 @@ func Open(ctx context.Context, c *Config, resume bool) (*Job, error) {
 	return j, err
 }
 
+// Share makes the job one of several processes, which share the batches of a step. What the job writes is
+// written by the first of them.
+func (j *Job) Share(g *ranks.Group) error {
+	if n := max(1, j.options.Accumulate); n < g.Size() {
+		return fmt.Errorf("train.accumulate: got steps of %[2]s for %[1]d ranks, want at least a batch for each: write accumulate = %[1]d under [train], and a data.batch that is smaller by as much", g.Size(), units.Plural(int64(n), "batch"))
+	}
+	j.options.Ranks = g
+	return nil
+}
+
 // Text says what the job will do.
 func (j *Job) Text() string {
 	c, o := j.config, j.options
@@ -86,7 +97,11 @@ func (j *Job) Text() string {
 		}
 		say("eval", "%s · %v · %s every %s", from, j.eval, units.Plural(int64(o.EvalBatches), "batch"), units.Plural(int64(o.EvalEvery), "step"))
 	}
-	say("train", "%s · %s of %s · rate %v · %v", c.method().does, units.Plural(int64(o.Steps), "step"), units.Plural(int64(max(1, o.Accumulate)), "batch"), o.LR, o.Optimizer)
+	batches := units.Plural(int64(max(1, o.Accumulate)), "batch")
+	if o.Ranks.Size() > 1 {
+		batches += fmt.Sprintf(" shared by %v", o.Ranks)
+	}
+	say("train", "%s · %s of %s · rate %v · %v", c.method().does, units.Plural(int64(o.Steps), "step"), batches, o.LR, o.Optimizer)
 	say("output", "%s", c.at(c.Output))
 	return strings.Join(lines, "\n")
 }
@@ -113,7 +128,11 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 		nn.Unfreeze(j.model)
 		tune = train.Full
 	}
+	group := j.options.Ranks
 	tuned, err := tune(ctx, j.trained, j.fit, j.options)
+	if tuned == nil { // the run did not begin
+		group.Fail(err)
+	}
 	if tuned != nil {
 		text = tuned.Text(0)
 		if s, ok := j.trained.(*scored); ok && len(s.Rewarded) > 0 {
@@ -127,7 +146,7 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 		return text, fmt.Errorf("interrupted at step %d of %d, a checkpoint is saved: the same command with --resume goes on", stopped.Step, stopped.Steps)
 	case errors.As(err, &paused): // nobody calls Run again in this process
 		return text, fmt.Errorf("%w; stopped at step %d of %d: the same command with --resume goes on from the newest checkpoint", paused.Cause, paused.Step, paused.Steps)
-	case err != nil:
+	case err != nil || group.Rank() > 0:
 		return text, err
 	}
 	saved := filepath.Join(output, "adapter")
@@ -137,5 +156,6 @@ func (j *Job) Run(ctx context.Context) (text string, err error) {
 		saved = filepath.Join(output, "model")
 		err = llm.Save(saved, j.model)
 	}
+	group.Fail(err)
 	return text + "\nsaved " + saved, err
 }

@@ -29,7 +29,7 @@ var reductions = map[string]operator{
 	"ArgMax": arg(func(x tensor.Tensor, axis int) tensor.Tensor { return x.ArgMax(axis) }), "ArgMin": arg(func(x tensor.Tensor, axis int) tensor.Tensor { return x.ArgMin(axis) }),
 	"TopK":    topK,
 	"Hardmax": hardmax,
-	"CumSum":  cumulate(func(x tensor.Tensor, axis int) tensor.Tensor { return x.CumSum(axis) }, 0),
+	"CumSum":  cumulate(tensor.Tensor.CumSum, 0),
 	"CumProd": cumulate(tensor.Tensor.CumProd, 1),
 }
 
@@ -157,7 +157,7 @@ func alongAxis(c *call, f func(t tensor.Tensor, a int) tensor.Tensor) []value {
 
 // cumulate runs along an axis, maybe from the end, maybe without the element itself; start is the result of
 // no elements.
-func cumulate(f func(tensor.Tensor, int) tensor.Tensor, start float64) operator {
+func cumulate(f func(tensor.Tensor, ...int) tensor.Tensor, start float64) operator {
 	return func(c *call) []value {
 		x := c.x(0)
 		a := axis(int(c.x(1).Item()), x.Rank())

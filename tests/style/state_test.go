@@ -28,6 +28,7 @@ var processState = map[string]string{
 	"engine/internal/ir.links":                  "a lock for nodes that forget their sources while others walk over them",
 	"engine/internal/ir.walkers":                "a cache: memory of walks",
 	"engine/linalg.rooms":                       "a cache: memory of packed panels",
+	"engine/internal/mpi.started":               "MPI can be started once in a process",
 	"engine/internal/plan.cache":                "a cache: plans and kernels, by device",
 	"engine/internal/plan.sharedTF32":           "the precision of code without a session, like the default device",
 	"engine/internal/scope.count":               "says that no goroutine has a scope",

@@ -11,21 +11,32 @@ import (
 
 func ranksSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Group": reflect.ValueOf((*ranks.Group)(nil)),
-		"Link":  reflect.ValueOf((*ranks.Link)(nil)),
-		"_Link": reflect.ValueOf((*ranksLink)(nil)),
-		"New":   reflect.ValueOf(ranks.New),
+		"Again":   reflect.ValueOf(ranks.Again),
+		"Exit":    reflect.ValueOf(ranks.Exit),
+		"Group":   reflect.ValueOf((*ranks.Group)(nil)),
+		"Join":    reflect.ValueOf(ranks.Join),
+		"Link":    reflect.ValueOf((*ranks.Link)(nil)),
+		"_Link":   reflect.ValueOf((*ranksLink)(nil)),
+		"New":     reflect.ValueOf(ranks.New),
+		"Parted":  reflect.ValueOf(ranks.Parted),
+		"Start":   reflect.ValueOf(ranks.Start),
+		"Started": reflect.ValueOf(ranks.Started),
 	}
 }
 
 // ranksLink lets an interpreted type be a ranks.Link.
 type ranksLink struct {
 	IValue    any
+	WClose    func() error
 	WExchange func(a0 []byte, a1 []byte) error
 	WFail     func(a0 string)
 	WGather   func(a0 []byte, a1 []byte) error
 	WRank     func() int
 	WSize     func() int
+}
+
+func (w ranksLink) Close() error {
+	return w.WClose()
 }
 
 func (w ranksLink) Exchange(a0 []byte, a1 []byte) error {

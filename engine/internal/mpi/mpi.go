@@ -1,0 +1,214 @@
+// Package mpi moves bytes between processes by an MPI library of the machine, which it opens when the process
+// runs. It knows Open MPI, MPICH, what is made of that (Intel MPI, MVAPICH), and MPI's standard ABI.
+//
+// All calls of MPI are made by one thread. MPI adds nothing up here: bytes are its only type.
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// A World is the processes that mpiexec has started together. Its methods are those of a ranks.Link.
+type World struct {
+	rank, size int
+	calls      chan func()
+	library    string
+	closed     bool
+
+	comm, bytes                         uintptr
+	alltoall, allgather, finalize, exit ccall.Func
+}
+
+// started is what Open made: MPI can be started once in a process.
+var started struct {
+	sync.Once
+	world *World
+	err   error
+}
+
+// Open starts MPI in a process that mpiexec has started, of so many. Later calls return the same.
+func Open(size int) (*World, error) {
+	started.Do(func() { started.world, started.err = open(size) })
+	return started.world, started.err
+}
+
+// names are what libraries are called, those of the launcher first: the other ones would not find the other
+// processes.
+func names(openMPI bool) []string {
+	list := []string{"libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"}
+	if openMPI {
+		list = []string{"libmpi.so.40", "libmpi_abi.so.1", "libmpi.so"}
+	}
+	if runtime.GOOS == "darwin" {
+		for i, name := range list {
+			before, number, _ := strings.Cut(name, ".so")
+			list[i] = before + number + ".dylib"
+		}
+	}
+	return list
+}
+
+// candidates are where the library may be: where MCS_MPI says, beside the program that started this process
+// or the mpiexec of PATH, or where the system finds it.
+func candidates() []string {
+	if name := os.Getenv("MCS_MPI"); name != "" {
+		return []string{name}
+	}
+	list := names(os.Getenv("OMPI_COMM_WORLD_SIZE") != "")
+	var found []string
+	mpiexec, _ := exec.LookPath("mpiexec")
+	for _, program := range []string{fmt.Sprintf("/proc/%d/exe", os.Getppid()), mpiexec} {
+		program, err := filepath.EvalSymlinks(program)
+		if err != nil || program == "" {
+			continue
+		}
+		for _, name := range list {
+			path := filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", name)
+			if _, err := os.Stat(path); err == nil {
+				found = append(found, path)
+			}
+		}
+	}
+	return append(found, list...)
+}
+
+func open(size int) (*World, error) {
+	library, err := ccall.Open(candidates()...)
+	if err != nil {
+		return nil, fmt.Errorf("mpi: no library: install that of the mpiexec that started this, or name its file by MCS_MPI: %w", err)
+	}
+	// A library that aborts has said why, which a trace of all goroutines would bury.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGABRT)
+	w := &World{calls: make(chan func()), library: library.Name()}
+	go func() {
+		runtime.LockOSThread() // MPI_Finalize is for the thread of MPI_Init
+		for f := range w.calls {
+			f()
+		}
+	}()
+	if w.do(func() { err = w.start(library) }); err != nil {
+		return nil, fmt.Errorf("mpi: %s: %w", library.Name(), err)
+	}
+	if w.size != size {
+		return nil, fmt.Errorf("mpi: %s sees %d of %d processes, as if it belonged to another MPI than mpiexec: install that of the mpiexec that started this, or name its file by MCS_MPI", library.Name(), w.size, size)
+	}
+	return w, nil
+}
+
+// start finds out which handles the library has, and starts MPI.
+func (w *World) start(library *ccall.Library) error {
+	functions := map[string]ccall.Func{}
+	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Alltoall", "MPI_Allgather", "MPI_Finalize", "exit"} {
+		f, err := library.Symbol(name)
+		if err != nil {
+			return err
+		}
+		functions[name] = f
+	}
+	w.alltoall, w.allgather = functions["MPI_Alltoall"], functions["MPI_Allgather"]
+	w.finalize, w.exit = functions["MPI_Finalize"], functions["exit"]
+	funneled := w.handles(library)
+	provided, rank, size := new(int32), new(int32), new(int32)
+	if code := int32(functions["MPI_Init_thread"].Call(0, 0, funneled, uintptr(unsafe.Pointer(provided)))); code != 0 {
+		return fmt.Errorf("MPI_Init_thread: error %d", code)
+	}
+	functions["MPI_Comm_rank"].Call(w.comm, uintptr(unsafe.Pointer(rank)))
+	functions["MPI_Comm_size"].Call(w.comm, uintptr(unsafe.Pointer(size)))
+	w.rank, w.size = int(*rank), int(*size)
+	return nil
+}
+
+// handles sets what stands for all processes and for bytes in one of the three ABIs, and returns the constant
+// MPI_THREAD_FUNNELED. The numbers are those of mpi_abi.h (MPI 5.0) and of MPICH's mpi.h.
+func (w *World) handles(library *ccall.Library) (funneled uintptr) {
+	if world, err := library.Data("ompi_mpi_comm_world"); err == nil {
+		if bytes, err := library.Data("ompi_mpi_byte"); err == nil {
+			w.comm, w.bytes = world, bytes
+			return 1
+		}
+	}
+	if version, err := library.Symbol("MPI_Abi_get_version"); err == nil {
+		major, minor := new(int32), new(int32)
+		if version.Call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor))); *major >= 1 {
+			w.comm, w.bytes = 0x101, 0x247
+			return 1024
+		}
+	}
+	w.comm, w.bytes = 0x44000000, 0x4c00010d
+	return 1
+}
+
+// do calls f in the thread of MPI.
+func (w *World) do(f func()) {
+	done := make(chan struct{})
+	w.calls <- func() { defer close(done); f() }
+	<-done
+}
+
+// Rank is the number of this process.
+func (w *World) Rank() int { return w.rank }
+
+// Size is the number of processes.
+func (w *World) Size() int { return w.size }
+
+// String is the file of the library.
+func (w *World) String() string { return w.library }
+
+// Most is how many bytes a call may have in all: MPI counts in ints.
+const Most = 1 << 30
+
+// Exchange sends part r of src to process r, and receives part r of dst from there.
+func (w *World) Exchange(dst, src []byte) error {
+	return w.call(w.alltoall, "MPI_Alltoall", dst, src, len(src)/w.size)
+}
+
+// Gather puts the src of process r into part r of dst.
+func (w *World) Gather(dst, src []byte) error {
+	return w.call(w.allgather, "MPI_Allgather", dst, src, len(src))
+}
+
+func (w *World) call(f ccall.Func, name string, dst, src []byte, n int) (err error) {
+	w.do(func() {
+		code := f.Call(uintptr(unsafe.Pointer(&src[0])), uintptr(n), w.bytes, uintptr(unsafe.Pointer(&dst[0])), uintptr(n), w.bytes, w.comm)
+		if int32(code) != 0 {
+			err = fmt.Errorf("mpi: %s: error %d", name, int32(code))
+		}
+	})
+	return err
+}
+
+// Fail does nothing: this process will end without MPI_Finalize, and mpiexec then ends the others. MPI_Abort
+// would end this one before it has said why.
+func (w *World) Fail(string) {}
+
+// Close ends MPI; all processes call it, and then end by Exit.
+func (w *World) Close() (err error) {
+	w.do(func() {
+		if code := int32(w.finalize.Call()); code != 0 {
+			err = fmt.Errorf("mpi: MPI_Finalize: error %d", code)
+		}
+	})
+	w.closed = err == nil
+	return err
+}
+
+// Exit ends the process: after Close as a C program ends, with what libraries do at their exit. MPICH tells
+// mpiexec there, and not in MPI_Finalize, that the process is done; otherwise mpiexec kills the other ones.
+// A process that has not come to Close ends without, so that mpiexec notices.
+func Exit(code int) {
+	if w := started.world; w != nil && w.closed {
+		w.do(func() { w.exit.Call(uintptr(code)) })
+	}
+	os.Exit(code)
+}

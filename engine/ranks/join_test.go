@@ -1,0 +1,38 @@
+package ranks
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+)
+
+func TestPlaced(t *testing.T) {
+	const missing = "no driver"
+	one := []device.Found{{Name: "cuda"}, {Name: "cpu"}, {Name: "metal", Missing: missing}}
+	four := []device.Found{{Name: "cuda:0"}, {Name: "cuda:1"}, {Name: "cuda:2"}, {Name: "cuda:3"}, {Name: "cpu"}}
+	none := []device.Found{{Name: "cuda", Missing: missing}, {Name: "cpu"}, {Name: "ref"}}
+	for _, c := range []struct {
+		name        string
+		found       []device.Found
+		local, here int
+		want        string
+	}{
+		{"", four, 0, 4, "cuda:0"},
+		{"", four, 3, 4, "cuda:3"},
+		{"cuda", four, 2, 4, "cuda:2"},
+		{"cpu", four, 2, 4, "cpu:2"},
+		{"", one, 1, 2, "cuda"},
+		{"", none, 1, 2, "cpu:4"},
+		{"", none, 15, 16, "cpu:1"},
+		{"cuda", none, 1, 2, "cuda"},
+		{"ref", none, 1, 2, "ref"},
+	} {
+		if got, err := placed(c.name, c.found, c.local, c.here, 8); got != c.want || err != nil {
+			t.Errorf("%q, rank %d of %d: got %q, %v, want %q", c.name, c.local, c.here, got, err, c.want)
+		}
+	}
+	if _, err := placed("", four, 4, 5, 8); err == nil || !strings.Contains(err.Error(), "got 5 ranks on this machine, want at most one for each of its 4 devices cuda") {
+		t.Errorf("got %v", err)
+	}
+}
