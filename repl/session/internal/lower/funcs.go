@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strconv"
 )
 
 // A function is the function whose body is being rewritten.
@@ -382,6 +383,9 @@ func (l *Lowerer) boundMethod(f *ast.SelectorExpr, sel *types.Selection) ast.Exp
 
 func (l *Lowerer) deferStmt(s *ast.DeferStmt) []ast.Stmt {
 	l.pos = s.Pos()
+	if id, ok := ast.Unparen(s.Call.Fun).(*ast.Ident); ok && l.info.Uses[id] == types.Universe.Lookup("recover") && !l.fn.cell {
+		return []ast.Stmt{l.do(l.call(l.sel(l.id(l.fn.defers), "AddRecover"), l.id(strconv.FormatBool(l.fn.deferred))))}
+	}
 	l.deferred, _ = ast.Unparen(s.Call.Fun).(*ast.FuncLit)
 	call, suffix := l.later(s.Call), "Call"
 	if l.deferred != nil {

@@ -29,6 +29,15 @@ func (d *Defers) AddCall(f func()) { d.Add(func() { passed(f) }) }
 // passed calls f. [Runtime.RecoverCalled] knows it by name.
 func passed(f func()) { f() }
 
+// AddRecover defers recover itself, which then recovers as if the function that defers it had called it:
+// nothing of that function's own panic, and nothing if the function was not deferred, which literal says or
+// the stack.
+func (d *Defers) AddRecover(literal bool) {
+	if literal || deferredItself() {
+		d.Add(func() { d.r.recovered(d) })
+	}
+}
+
 // Deferred runs body and then its deferred calls, newest first, as Go does: also when body panics, and
 // also when a deferred call panics in turn.
 func (r *Runtime) Deferred(body func(*Defers)) {
@@ -148,7 +157,7 @@ func deferredItself() bool {
 // Recover is the lowered recover() in a function literal that is deferred where it is written. It does not
 // stop the unwinding of a cell that was interrupted.
 func (r *Runtime) Recover() any {
-	v, ok := r.recovered()
+	v, ok := r.recovered(nil)
 	if !ok {
 		return nil
 	}
@@ -159,8 +168,9 @@ func (r *Runtime) Recover() any {
 	return GoError(value)
 }
 
-// recovered takes the value of the panic that is under way.
-func (r *Runtime) recovered() (v any, ok bool) {
+// recovered takes the value of the panic that is under way; during the deferred calls of an activation
+// within, of the one before it.
+func (r *Runtime) recovered(within *Defers) (v any, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.unwinding) == 0 {
@@ -168,7 +178,10 @@ func (r *Runtime) recovered() (v any, ok bool) {
 	}
 	g := goroutine.Number()
 	stack := r.unwinding[g]
-	if len(stack) == 0 {
+	if n := len(stack); within != nil && n > 0 {
+		stack = stack[:n-1]
+	}
+	if len(stack) == 0 || within != nil && within.pending {
 		return nil, false
 	}
 	d := stack[len(stack)-1]
