@@ -330,14 +330,20 @@ func TestSurprisesAreTold(t *testing.T) {
 		{"x * 1 / 2", ""},
 		{"x / 2 / 3", ""},
 		{"6 / 3 * x", ""},
-		{"y := n // 2", ""}, // no tensor
+		{"y := n // 2", "// 2 is a comment, so nothing was divided; / divides, and integers give integers\n"},
+		{"y := 7 // 2", "// 2 is a comment, so nothing was divided; / divides, and integers give integers\n"},
+		{"mid := (1 + n) // 2", "// 2 is a comment, so nothing was divided; / divides, and integers give integers\n"},
+		{"half := len(names) // n", "// n is a comment, so nothing was divided; / divides, and integers give integers\n"},
+		{"mask := 0x10 // 16", ""},
+		{"n = 1 << 4 // 16", ""}, // its value
+		{"s := names[0] // 2", ""},
 		{"x := 5\ny := x // 2", "x is an int now, it was a tensor.Tensor\n"},
 		{"y := x // twice", ""},
 		{"y := x // 2 rows", ""},
 		{"x // 2", ""}, // its value has a note
 	} {
 		s, out := newSession(t, Options{})
-		run(t, s, "x := tensor.Ones(2); n := 5", c.cell)
+		run(t, s, "x := tensor.Ones(2); n := 5; names := []string{\"a\"}", c.cell)
 		if out.String() != c.want {
 			t.Errorf("%s: got %q, want %q", c.cell, out.String(), c.want)
 		}

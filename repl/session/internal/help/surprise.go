@@ -88,8 +88,8 @@ func (f *Facts) wantsFraction(n ast.Expr, above []ast.Node) bool {
 // operandOnly matches a comment that looks like the right operand of a division: // 2.
 var operandOnly = lazy.Regexp(`^//\s*(\d[\d.]*|[A-Za-z_]\w*)$`)
 
-// CommentedDivisions finds, in lines of a cell that mention tensors, a comment that looks like a division. Of
-// a comment behind an expression the note behind its value speaks.
+// CommentedDivisions finds, behind assignments of tensors or numbers, a comment that looks like a division.
+// Of a comment behind an expression the note behind its value speaks.
 func (h *Helper) CommentedDivisions(src string) (list []string) {
 	if !strings.Contains(src, "/") {
 		return nil
@@ -116,22 +116,37 @@ func (h *Helper) CommentedDivisions(src string) (list []string) {
 }
 
 func (h *Helper) commentedDivision(src string, line []cell.Token, made map[string]bool) string {
-	code := cell.Code(line)
-	tensor, assigns := "", false
+	code, last := cell.Code(line), line[len(line)-1]
+	tensor, number, from := "", false, 0 // where what is assigned begins
 	for i, t := range code {
 		name := t.Text(src)
-		if e := h.World().Names[name]; t.Tok == token.IDENT && !made[name] && e != nil && e.Kind == world.Var && family(e.Obj.Type()) == "tensor" && (i == 0 || code[i-1].Tok != token.PERIOD) {
+		switch e := h.World().Names[name]; {
+		case t.Tok.Precedence() == token.LowestPrec && strings.HasSuffix(t.Tok.String(), "="):
+			number, from = false, i+1
+		case t.Tok != token.IDENT || made[name] || i > 0 && code[i-1].Tok == token.PERIOD:
+		case e == nil:
+			number = number || name == "len"
+		case e.Kind == world.Var && family(e.Obj.Type()) == "tensor":
 			tensor = name
+		case e.Kind == world.Var && family(e.Obj.Type()) == "number":
+			number = true
 		}
-		assigns = assigns || t.Tok.Precedence() == token.LowestPrec && strings.HasSuffix(t.Tok.String(), "=")
 	}
-	last := line[len(line)-1]
 	m := operandOnly().FindStringSubmatch(strings.TrimSpace(last.Text(src)))
-	if tensor == "" || m == nil || last.Tok != token.COMMENT || !assigns || len(code) == 0 {
+	if m == nil || last.Tok != token.COMMENT || from == 0 || len(code) == 0 {
+		return ""
+	}
+	if len(code) == from+1 && code[from].Tok == token.INT { // beside others the comment may be the value
+		number = number || code[from].Text(src)[0] != '0'
+	}
+	way := "/ divides, and integers give integers"
+	if tensor != "" {
+		way = fmt.Sprintf("%s.FloorDiv(%s) divides and rounds down", tensor, m[1])
+	} else if !number {
 		return ""
 	}
 	if e := h.World().Names[m[1]]; m[1][0] <= '9' || e != nil && e.Kind == world.Var {
-		return fmt.Sprintf("%s is a comment, so nothing was divided; %s.FloorDiv(%s) divides and rounds down", last.Text(src), tensor, m[1])
+		return fmt.Sprintf("%s is a comment, so nothing was divided; %s", last.Text(src), way)
 	}
 	return ""
 }
