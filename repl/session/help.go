@@ -100,6 +100,13 @@ func (v seen) Text(pos token.Pos) (src string, line int) {
 	return v.s.source(yaegi.CellOf(p.Filename)), p.Line
 }
 
+func (v seen) Cells() (list []string) {
+	for _, c := range v.s.past.cells {
+		list = append(list, c.Source)
+	}
+	return list
+}
+
 func (v seen) Value(e *world.Entity) (any, bool) { return v.s.value(e) }
 
 func (v seen) Shown(e *world.Entity) display.Value {

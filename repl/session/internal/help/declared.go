@@ -3,6 +3,8 @@ package help
 import (
 	"go/ast"
 	"go/types"
+	"regexp"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -84,4 +86,19 @@ func (a *advisor) hidden(msg string, m []string) (string, string) {
 		what = "type"
 	}
 	return msg, name + " is a name of yours that hides Go's " + what + "; %del " + name + " shows it again"
+}
+
+// leftNone returns the newest command that ran a declaration of name and did not keep it, as all but %time
+// do; empty if there was none.
+func (h *Helper) leftNone(name string) (command string) {
+	declaration := regexp.MustCompile(`(?m)^(?:(%\w+).*|(%%\w+)(?s:.*))\b` + name + `\b[\w, ]*:=`)
+	for _, src := range h.Cells() {
+		for _, m := range declaration.FindAllStringSubmatch(src, -1) {
+			command = m[1] + m[2]
+		}
+	}
+	if strings.TrimLeft(command, "%") == "time" { // it failed
+		return ""
+	}
+	return command
 }

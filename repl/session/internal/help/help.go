@@ -40,6 +40,8 @@ type Session interface {
 	SourceOf(path, symbol string) string
 	// Text returns the text of the cell or file at a position, and the line there.
 	Text(pos token.Pos) (src string, line int)
+	// Cells returns the texts of the session's cells, oldest first.
+	Cells() []string
 	// Value returns the current value of a variable, Shown the value as a result shows it.
 	Value(e *world.Entity) (any, bool)
 	Shown(e *world.Entity) display.Value

@@ -229,6 +229,9 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 		}
 		return "there is no " + name, "a cell that shows no value keeps none"
 	}
+	if command := a.h.leftNone(name); command != "" {
+		return msg, fmt.Sprintf("%s leaves no %s: %%time %[2]s := … keeps it", command, name)
+	}
 	near := DidYouMean(name, a.names())
 	s := around[*ast.AssignStmt](a.path())
 	if s != nil && s.Tok == token.ASSIGN && slices.ContainsFunc(s.Lhs, func(x ast.Expr) bool { return x.Pos() == a.pos }) {
