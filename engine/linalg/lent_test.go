@@ -178,6 +178,10 @@ func lentRefuses(t *testing.T) {
 	if x := linalg.Det(singular).Item(); math.Abs(float64(x)) > 1e-6 {
 		t.Errorf("got the determinant %v, want 0", x)
 	}
+	p := singular.Param()
+	if d := tensor.Grad(linalg.Det(p), p)[0]; !tensor.AllClose(d, tensor.From([]float32{4, -2, -2, 1}, 2, 2), 5e-3, 5e-3) {
+		t.Errorf("got the determinant's gradient %v, want the cofactors", d)
+	}
 }
 
 // TestLentPeers holds values of f32 against NumPy, of matrices that are far from singular. The pivots of LU

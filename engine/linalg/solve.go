@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/host"
@@ -169,17 +170,31 @@ func Inv(a Tensor) Tensor {
 	return solve("inv", x, eye(x, n).Expand(join(batch, n, n)...))
 }
 
-// Det returns the determinants [… ] of matrices a [… n n]; that of a singular one is 0, and has no gradient
-// (the gradient's evaluation is an error).
+// Det returns the determinants [… ] of matrices a [… n n]; that of a singular one is 0, and its gradient is
+// right to half of the digits of f64, or of f32 where a GPU's library computes.
 func Det(a Tensor) Tensor {
 	x, _, _ := square("det", a)
 	return tensor.Custom(func(x ...Tensor) []Tensor {
 		f := factorsOf("det", x[0])
 		d := f.both.Diagonal(0).Prod(-1).Mul(f.sign.Squeeze(-2, -1))
 		return []Tensor{like(x[0], tensor.Where(d.Eq(0), 0, d))} // which has no sign
-	}, func(in, out, dout []Tensor) []Tensor {
-		return []Tensor{inverseTransposed("det", in[0]).Mul(out[0].Mul(dout[0]).Unsqueeze(-1).Unsqueeze(-1))}
+	}, func(in, _, dout []Tensor) []Tensor {
+		a := regular("det", in[0])
+		return []Tensor{like(in[0], inverseTransposed("det", a).Mul(Det(a).Mul(like(a, dout[0])).Unsqueeze(-1).Unsqueeze(-1)))}
 	})(x)[0]
+}
+
+// regular is a, but where LU finds it singular moved by the root of the resolution r. A determinant's
+// derivatives, which are smooth, move as little; they are computed by division by about √r, which makes a
+// rounding of r one of √r. The direction is random, as an axis may lead to singular matrices, and always the
+// same.
+func regular(op string, a Tensor) Tensor {
+	f := factorsOf(op, a)
+	x, n := like(f.both, a), a.Len(-1)
+	way := like(x, tensor.NewRNG(1).Randn(n, n)).Mul(math.Sqrt(resolution(x)))
+	size := x.Abs().SumKeep(-2, -1).Div(float64(n * n)) // where the largest of nothing is an error
+	singular := f.both.Diagonal(0).Eq(0).Any(-1).Unsqueeze(-1).Unsqueeze(-1)
+	return x.Add(way.Mul(tensor.Where(singular, tensor.Where(size.Eq(0), 1, size), 0).Detach()))
 }
 
 // Slogdet returns the sign (−1, 0 or 1) and the logarithm of the absolute value of the determinants [… ] of
