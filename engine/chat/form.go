@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
@@ -45,31 +46,33 @@ type Form struct {
 var tagged = lazy.Regexp(`(?s)<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>`)
 
 // forms are those that are known.
-var forms = []Form{
-	{probe: lazy.Regexp(`<tool_call>\s*\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<tool_call>\n", open: "<tool_call>", close: "</tool_call>", anywhere: true, arguments: "arguments"},                     // Hermes, Qwen
-	{probe: lazy.Regexp(`\[TOOL_CALLS\] ?\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "[TOOL_CALLS]", open: "[", list: true, arguments: "arguments"},                                                       // Mistral
-	{probe: lazy.Regexp(`<TOOLCALL>\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<TOOLCALL>", open: "<TOOLCALL>", close: "</TOOLCALL>", anywhere: true, list: true, arguments: "arguments"},                // Nemotron Nano 2
-	{probe: lazy.Regexp(`<\|tool_call\|>\[?\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<|tool_call|>", open: "<|tool_call|>", close: "<|/tool_call|>", anywhere: true, list: true, arguments: "arguments"}, // Phi-4-mini, Granite 3
-	{probe: lazy.Regexp(`<\|START_ACTION\|>\[\s*\{"tool_call_id": ?"0", ?"tool_name": ?"probe", ?"parameters": ?\{"x": ?1`), begin: "<|START_ACTION|>", open: "<|START_ACTION|>", close: "<|END_ACTION|>", anywhere: true, list: true,
-		name: "tool_name", arguments: "parameters"}, // Command R7B, A
-	{probe: lazy.Regexp(`\{"name": ?"probe", ?"parameters": ?\{"x": ?1`), open: "{", arguments: "parameters"},                                                       // Llama 3
-	{probe: lazy.Regexp(`\[TOOL_CALLS\]probe\[ARGS\]\{"x": ?1`), begin: "[TOOL_CALLS]%s[ARGS]", call: lazy.Regexp(`^\s*(?:\[TOOL_CALLS\])?([\w.-]+)(?:\[ARGS\])?`)}, // Mistral since 2025
-	{probe: lazy.Regexp(`<｜tool▁call▁begin｜>probe<｜tool▁sep｜>\{"x": ?1`), begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>%s<｜tool▁sep｜>", open: "<｜tool▁calls▁begin｜>", anywhere: true,
-		call: lazy.Regexp(`<｜tool▁call▁begin｜>(.*?)<｜tool▁sep｜>`)}, // DeepSeek 3.1
-	{probe: lazy.Regexp("<｜tool▁call▁begin｜>function<｜tool▁sep｜>probe\n```json\n\\{\"x\": ?1"), begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>%s\n```json\n", open: "<｜tool▁calls▁begin｜>", anywhere: true,
-		call: lazy.Regexp("<｜tool▁call▁begin｜>\\w*<｜tool▁sep｜>([^\n]+)\n+```(?:json)?\n")}, // DeepSeek V3, R1
-	{probe: lazy.Regexp(`<\|tool_call_begin\|>abcdefghi<\|tool_call_argument_begin\|>\{"x": ?1`), begin: "<|tool_calls_section_begin|><|tool_call_begin|>functions.%s:0<|tool_call_argument_begin|>", open: "<|tool_calls_section_begin|>", anywhere: true,
-		marks: []string{"<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"},
-		call:  lazy.Regexp(`<\|tool_call_begin\|>\s*(?P<id>(?:functions\.)?(?P<name>[\w.-]+):\d+)\s*<\|tool_call_argument_begin\|>`)}, // Kimi K2
-	{probe: lazy.Regexp(`<tool_call>\s*<function=probe>\s*<parameter=x>\s*1\s*</parameter>`), open: "<tool_call>", anywhere: true, call: lazy.Regexp(`<function=([^>\s]+)>`), pair: tagged},           // Qwen3-Coder, Qwen 3.5
-	{probe: lazy.Regexp(`<seed:tool_call>\s*<function=probe>\s*<parameter=x>\s*1\s*</parameter>`), open: "<seed:tool_call>", anywhere: true, call: lazy.Regexp(`<function=([^>\s]+)>`), pair: tagged}, // Seed-OSS
-	{probe: lazy.Regexp(`<minimax:tool_call>\s*<invoke name="probe">\s*<parameter name="x">1</parameter>`), open: "<minimax:tool_call>", anywhere: true,
-		call: lazy.Regexp(`<invoke name="?([^">\s]+)"?[^>]*>`), pair: lazy.Regexp(`(?s)<parameter name="?([^">\s]+)"?[^>]*>\n?(.*?)\n?</parameter>`)}, // MiniMax-M2
-	{probe: lazy.Regexp(`<tool_call>probe\s*<arg_key>x</arg_key>\s*<arg_value>1</arg_value>`), open: "<tool_call>", anywhere: true,
-		call: lazy.Regexp(`<tool_call>\s*([^<\s]+)`), pair: lazy.Regexp(`(?s)<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>`)}, // GLM 4.5
-	{probe: lazy.Regexp(`to=functions\.probe<\|channel\|>commentary json<\|message\|>\{"x": ?1`), begin: "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>", marks: channelMarks,
-		call: lazy.Regexp(`to=(?:functions\.)?([\w.-]+)`), channels: true}, // gpt-oss
-}
+var forms = sync.OnceValue(func() []Form {
+	return []Form{
+		{probe: lazy.Regexp(`<tool_call>\s*\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<tool_call>\n", open: "<tool_call>", close: "</tool_call>", anywhere: true, arguments: "arguments"},                     // Hermes, Qwen
+		{probe: lazy.Regexp(`\[TOOL_CALLS\] ?\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "[TOOL_CALLS]", open: "[", list: true, arguments: "arguments"},                                                       // Mistral
+		{probe: lazy.Regexp(`<TOOLCALL>\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<TOOLCALL>", open: "<TOOLCALL>", close: "</TOOLCALL>", anywhere: true, list: true, arguments: "arguments"},                // Nemotron Nano 2
+		{probe: lazy.Regexp(`<\|tool_call\|>\[?\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<|tool_call|>", open: "<|tool_call|>", close: "<|/tool_call|>", anywhere: true, list: true, arguments: "arguments"}, // Phi-4-mini, Granite 3
+		{probe: lazy.Regexp(`<\|START_ACTION\|>\[\s*\{"tool_call_id": ?"0", ?"tool_name": ?"probe", ?"parameters": ?\{"x": ?1`), begin: "<|START_ACTION|>", open: "<|START_ACTION|>", close: "<|END_ACTION|>", anywhere: true, list: true,
+			name: "tool_name", arguments: "parameters"}, // Command R7B, A
+		{probe: lazy.Regexp(`\{"name": ?"probe", ?"parameters": ?\{"x": ?1`), open: "{", arguments: "parameters"},                                                       // Llama 3
+		{probe: lazy.Regexp(`\[TOOL_CALLS\]probe\[ARGS\]\{"x": ?1`), begin: "[TOOL_CALLS]%s[ARGS]", call: lazy.Regexp(`^\s*(?:\[TOOL_CALLS\])?([\w.-]+)(?:\[ARGS\])?`)}, // Mistral since 2025
+		{probe: lazy.Regexp(`<｜tool▁call▁begin｜>probe<｜tool▁sep｜>\{"x": ?1`), begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>%s<｜tool▁sep｜>", open: "<｜tool▁calls▁begin｜>", anywhere: true,
+			call: lazy.Regexp(`<｜tool▁call▁begin｜>(.*?)<｜tool▁sep｜>`)}, // DeepSeek 3.1
+		{probe: lazy.Regexp("<｜tool▁call▁begin｜>function<｜tool▁sep｜>probe\n```json\n\\{\"x\": ?1"), begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>%s\n```json\n", open: "<｜tool▁calls▁begin｜>", anywhere: true,
+			call: lazy.Regexp("<｜tool▁call▁begin｜>\\w*<｜tool▁sep｜>([^\n]+)\n+```(?:json)?\n")}, // DeepSeek V3, R1
+		{probe: lazy.Regexp(`<\|tool_call_begin\|>abcdefghi<\|tool_call_argument_begin\|>\{"x": ?1`), begin: "<|tool_calls_section_begin|><|tool_call_begin|>functions.%s:0<|tool_call_argument_begin|>", open: "<|tool_calls_section_begin|>", anywhere: true,
+			marks: []string{"<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"},
+			call:  lazy.Regexp(`<\|tool_call_begin\|>\s*(?P<id>(?:functions\.)?(?P<name>[\w.-]+):\d+)\s*<\|tool_call_argument_begin\|>`)}, // Kimi K2
+		{probe: lazy.Regexp(`<tool_call>\s*<function=probe>\s*<parameter=x>\s*1\s*</parameter>`), open: "<tool_call>", anywhere: true, call: lazy.Regexp(`<function=([^>\s]+)>`), pair: tagged},           // Qwen3-Coder, Qwen 3.5
+		{probe: lazy.Regexp(`<seed:tool_call>\s*<function=probe>\s*<parameter=x>\s*1\s*</parameter>`), open: "<seed:tool_call>", anywhere: true, call: lazy.Regexp(`<function=([^>\s]+)>`), pair: tagged}, // Seed-OSS
+		{probe: lazy.Regexp(`<minimax:tool_call>\s*<invoke name="probe">\s*<parameter name="x">1</parameter>`), open: "<minimax:tool_call>", anywhere: true,
+			call: lazy.Regexp(`<invoke name="?([^">\s]+)"?[^>]*>`), pair: lazy.Regexp(`(?s)<parameter name="?([^">\s]+)"?[^>]*>\n?(.*?)\n?</parameter>`)}, // MiniMax-M2
+		{probe: lazy.Regexp(`<tool_call>probe\s*<arg_key>x</arg_key>\s*<arg_value>1</arg_value>`), open: "<tool_call>", anywhere: true,
+			call: lazy.Regexp(`<tool_call>\s*([^<\s]+)`), pair: lazy.Regexp(`(?s)<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>`)}, // GLM 4.5
+		{probe: lazy.Regexp(`to=functions\.probe<\|channel\|>commentary json<\|message\|>\{"x": ?1`), begin: "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>", marks: channelMarks,
+			call: lazy.Regexp(`to=(?:functions\.)?([\w.-]+)`), channels: true}, // gpt-oss
+	}
+})
 
 // Known are the models whose calls are.
 const Known = "Hermes, Qwen, Mistral, Llama 3, DeepSeek, GLM 4.5, gpt-oss, Kimi K2, MiniMax-M2, Seed-OSS, Command R7B, Nemotron Nano 2 or Phi-4-mini"
@@ -89,7 +92,7 @@ func FormOf(render func([]Message, Options) (string, error)) (f *Form, calls boo
 			{Role: "user", Content: "a"},
 			{Role: "assistant", Fields: json.RawMessage(`{"tool_calls": [{"id": "abcdefghi", "type": "function", "function": {"name": "probe", ` + fields + "}")},
 		}, Options{Tools: tools})
-		for _, f := range forms {
+		for _, f := range forms() {
 			if err == nil && f.probe().MatchString(text) {
 				f.texts = i == 1
 				return &f, true

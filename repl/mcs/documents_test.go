@@ -50,6 +50,7 @@ func examples() map[string]documented {
 		"train.PredictLoRA(ctx":                             {setup: tinyModel + "\nchats := data.ReadRecords(\"chats.jsonl\")\nlist := data.Tokens{Model: m}.Of(ctx, chats)\nrows := list.Padded(4); options := train.Options{Steps: 2, LR: optim.Constant(1e-3)}"},
 		"mcs train --example > job.toml":                    {not: "TestTrain runs jobs of all these forms"},
 		"mpiexec -n 4 mcs":                                  {not: "TestTrainUnderMpiexec runs it"},
+		"mcs train -n 2 job.toml":                           {not: "TestTrainOfRanks, TestTorchrun and TestTrainUnderMpiexec run them"},
 		"// %% exercise dot":                                {not: "is in the course that package lesson tests"},
 		"// %% check dot":                                   {not: "is in the course that package lesson tests"},
 		"$ mcs grade handed-in":                             {not: "TestHelpExamples and package grade grade such files"},

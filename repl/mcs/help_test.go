@@ -23,6 +23,7 @@ var notRun = map[string]string{
 	"mcs learn workshop":                                      "opens the terminal, as tests/terminal does",
 	"mcs learn workshop --web":                                "serves until Ctrl-C",
 	"mcs train job.toml":                                      "needs the folder of a model, as all that begin so",
+	"mcs train -n 2 job.toml":                                 "needs the folder of a model: TestTrainOfRanks makes one",
 	"mcs serve Qwen2.5-0.5B-Instruct --adapter tuned/adapter": "serves until Ctrl-C, as TestServeStarts shows",
 	"mcs serve Qwen2.5-0.5B-Instruct --host 0.0.0.0 --port 8080 --max-tokens 1024": "serves until Ctrl-C, as TestServeStarts shows",
 	"mcs serve --embed all-MiniLM-L6-v2":                                           "serves until Ctrl-C, as TestServeStarts shows",

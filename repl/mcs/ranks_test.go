@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/internal/testing/mpiexec"
 )
 
@@ -33,7 +34,7 @@ func sharedFiles(t *testing.T) string {
 }
 
 // ofRun is what may differ: how long it took, and the line with which a log begins.
-var ofRun = regexp.MustCompile(`"(Elapsed|seconds)": ?[^,}]*|\{"run".*`)
+var ofRun = lazy.Regexp(`"(Elapsed|seconds)": ?[^,}]*|\{"run".*`)
 
 // wrote is what a job of so many steps has written into its output that must not depend on the number of
 // processes: the adapter, the last checkpoint, and the log.
@@ -47,7 +48,7 @@ func wrote(t *testing.T, output string, steps int) string {
 			t.Fatal(err)
 		}
 		if strings.Contains(name, ".json") {
-			text = ofRun.ReplaceAll(text, nil)
+			text = ofRun().ReplaceAll(text, nil)
 		}
 		all.Write(text)
 	}

@@ -11,20 +11,33 @@ import (
 var table [NumOps]Row
 
 func init() {
-	for family, rows := range map[Family][][]Row{
-		FamilyLeaf: {leafRows()}, FamilyRandom: {randomRows()}, FamilyView: {viewRows()}, FamilyCopy: {copyRows()},
-		FamilyElementwise: {unaryRows(), binaryRows(), compareRows()}, FamilyReduce: {reduceRows()}, FamilyIndex: {scanRows(), indexRows()},
-		FamilyMatMul: {linearRows(), linearLossRows(), groupedRows(), quantRows()}, FamilyRow: {softmaxRows(), normRows(), lossRows()},
-		FamilyAttention: {attentionRows()}, FamilyConv: {convRows()}, FamilyOptimizer: {optimizerRows()}, FamilyKernel: {kernelRows()},
-	} {
-		for _, r := range slices.Concat(rows...) {
+	enter(FamilyLeaf, leafRows())
+	enter(FamilyRandom, randomRows())
+	enter(FamilyView, viewRows())
+	enter(FamilyCopy, copyRows())
+	enter(FamilyElementwise, unaryRows(), binaryRows(), compareRows())
+	enter(FamilyReduce, reduceRows())
+	enter(FamilyIndex, scanRows(), indexRows())
+	enter(FamilyMatMul, linearRows(), linearLossRows(), groupedRows(), quantRows())
+	enter(FamilyRow, softmaxRows(), normRows(), lossRows())
+	enter(FamilyAttention, attentionRows())
+	enter(FamilyConv, convRows())
+	enter(FamilyOptimizer, optimizerRows())
+	enter(FamilyKernel, kernelRows())
+}
+
+// enter puts rows into the table, of a family if they name no other one.
+func enter(family Family, lists ...[]Row) {
+	for _, rows := range lists {
+		for i := range rows {
+			r := &rows[i]
 			if table[r.Op].Name != "" {
 				panic("ir: two rows for " + r.Name)
 			}
 			if r.Family == FamilyLeaf {
 				r.Family = family
 			}
-			table[r.Op] = r
+			table[r.Op] = *r
 		}
 	}
 }
