@@ -11,6 +11,21 @@ import (
 var table [NumOps]Row
 
 func init() {
+	// enter puts rows into the table, of a family if they name no other one.
+	enter := func(family Family, lists ...[]Row) {
+		for _, rows := range lists {
+			for i := range rows {
+				r := &rows[i]
+				if table[r.Op].Name != "" {
+					panic("ir: two rows for " + r.Name)
+				}
+				if r.Family == FamilyLeaf {
+					r.Family = family
+				}
+				table[r.Op] = *r
+			}
+		}
+	}
 	enter(FamilyLeaf, leafRows())
 	enter(FamilyRandom, randomRows())
 	enter(FamilyView, viewRows())
@@ -24,22 +39,6 @@ func init() {
 	enter(FamilyConv, convRows())
 	enter(FamilyOptimizer, optimizerRows())
 	enter(FamilyKernel, kernelRows())
-}
-
-// enter puts rows into the table, of a family if they name no other one.
-func enter(family Family, lists ...[]Row) {
-	for _, rows := range lists {
-		for i := range rows {
-			r := &rows[i]
-			if table[r.Op].Name != "" {
-				panic("ir: two rows for " + r.Name)
-			}
-			if r.Family == FamilyLeaf {
-				r.Family = family
-			}
-			table[r.Op] = *r
-		}
-	}
 }
 
 // Rows lists the op table in the order of the ops.
