@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/ranks"
+	"github.com/mcs-notebook/mcs/internal/testing/torchrun"
 )
 
 // children are processes of the test that are to do something, and what they say.
@@ -108,18 +109,12 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// torchrun is the launcher of the Python that PYTHON names.
-func torchrun(t *testing.T, args ...string) *exec.Cmd {
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		t.Skip("PYTHON names no Python with torch")
-	}
-	if out, err := exec.Command(python, "-c", "import torch.distributed.run").CombinedOutput(); err != nil {
-		t.Skipf("%s has no torch: %s", python, out)
-	}
+// underTorchrun is a command of the torchrun of the Python that PYTHON names.
+func underTorchrun(t *testing.T, args ...string) *exec.Cmd {
+	command := append(torchrun.Command(t), args...)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, python, append([]string{"-m", "torch.distributed.run", "--no-python"}, args...)...)
+	return exec.CommandContext(ctx, command[0], command[1:]...)
 }
 
 func TestTorchrun(t *testing.T) {
@@ -153,7 +148,7 @@ func TestTorchrun(t *testing.T) {
 			var all sync.WaitGroup
 			errs := make([]error, len(c.agents))
 			for i, args := range c.agents {
-				cmd := torchrun(t, append(args, os.Args[0])...)
+				cmd := underTorchrun(t, append(args, os.Args[0])...)
 				cmd.Env = append(os.Environ(), child+"=use", c.env)
 				cmd.Stdout, cmd.Stderr = out, out
 				all.Go(func() { errs[i] = cmd.Run() })

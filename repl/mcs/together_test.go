@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/mcs-notebook/mcs/internal/testing/torchrun"
 )
 
 // A shared is a job of 40 steps of four batches, and what one process has made of it.
@@ -151,7 +153,7 @@ func (s *launched) same(t *testing.T, once ...string) {
 func (s *launched) rank(t *testing.T, variable string, rank int) *os.Process {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("processes of a launcher are found in /proc")
+		t.Skip("needs /proc of Linux, where the processes of a launcher are found by their environment")
 	}
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -238,15 +240,9 @@ func TestTrainOfRanks(t *testing.T) {
 
 // torchrun starts mcs; its port is not ours to take.
 func TestTorchrun(t *testing.T) {
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		t.Skip("PYTHON names no Python with torch")
-	}
-	if out, err := exec.Command(python, "-c", "import torch.distributed.run").CombinedOutput(); err != nil {
-		t.Skipf("%s has no torch: %s", python, out)
-	}
+	command := torchrun.Command(t)
 	torchrun := func(t *testing.T, dir string, args ...string) *launched {
-		return launcher(t, dir, python, append([]string{"-m", "torch.distributed.run", "--no-python"}, args...)...)
+		return launcher(t, dir, command[0], slices.Concat(command[1:], args)...)
 	}
 	train := []string{os.Args[0], "train", "job.toml"}
 	t.Run("stopped for a while", func(t *testing.T) {
@@ -329,7 +325,7 @@ func TestTorchrun(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			dir := t.TempDir()
-			t.Setenv("PATH", strings.Join([]string{dir, filepath.Dir(python), os.Getenv("PATH")}, string(filepath.ListSeparator)))
+			t.Setenv("PATH", strings.Join([]string{dir, filepath.Dir(command[0]), os.Getenv("PATH")}, string(filepath.ListSeparator)))
 			if err := errors.Join(sharedJob(dir), os.Symlink(os.Args[0], filepath.Join(dir, "mcs"))); err != nil {
 				t.Fatal(err)
 			}
