@@ -53,13 +53,17 @@ func (m *memory) init(name string, b Backend, h Hints) {
 	m.gc = collectGarbage
 }
 
-// classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted.
+// classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted, and
+// where an eighth is much, more.
 func classSize(n int) int {
-	const least = 256
+	const (
+		least = 256
+		much  = 64 << 20
+	)
 	if n <= least {
 		return least
 	}
-	step := 1 << (bits.Len(uint(n-1)) - 4)
+	step := min(1<<(bits.Len(uint(n-1))-4), much)
 	return (n + step - 1) &^ (step - 1)
 }
 

@@ -116,8 +116,11 @@ const (
 	leastTraining = 1 << 30
 	leastPrompt   = 1 << 33
 	// mostScores are the bytes of a gradient's workspace for scores: with them the library adds the parts of
-	// dq in an order, so that a gradient repeats its bits. What has more is computed in several calls.
-	mostScores = 1 << 30
+	// dq in an order, so that a gradient repeats its bits. What has more is computed in several calls. One
+	// head of keys cannot be cut, and may take a scoresShare of the device's memory: our own kernels take six
+	// times as long.
+	mostScores  = 1 << 30
+	scoresShare = 8
 	// attentionAlignment is what a library wants, in bytes.
 	attentionAlignment = 16
 )
@@ -141,7 +144,7 @@ func attend(g *backend.Group, k *Kernel) bool {
 	if !l.Always && a.Flops() < least {
 		return false
 	}
-	calls, ok := call.split()
+	calls, ok := call.split(l.Memory)
 	if !ok {
 		return false
 	}
@@ -229,8 +232,8 @@ func attendedRows(l ir.Layout, dt dtype.Type) (at [3]int, ok bool) {
 }
 
 // split cuts a gradient into calls of equal size, by batches and then by heads of keys, so that the scores
-// of each fit into the workspace.
-func (c *AttentionCall) split() (calls []AttentionCall, ok bool) {
+// of each fit into the workspace that a device of so much memory has.
+func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 	a := c.Attention
 	if !a.Gradient {
 		return []AttentionCall{*c}, true
@@ -244,7 +247,7 @@ func (c *AttentionCall) split() (calls []AttentionCall, ok bool) {
 	for heads > 1 && batches == 1 && (a.KeyHeads%heads != 0 || heads*scores > mostScores) {
 		heads--
 	}
-	if batches*heads*scores > mostScores {
+	if batches*heads*scores > max(mostScores, memory/scoresShare) {
 		return nil, false
 	}
 	for b := 0; b < a.Batches; b += batches {

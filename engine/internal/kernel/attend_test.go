@@ -83,7 +83,9 @@ func TestAttend(t *testing.T) {
 			slices.Repeat([]string{"the gradient of causal attention, 2×16 heads on 4, 4096 by 4096 of bf16, width 64"}, 2)},
 		"a gradient in parts of the heads": {with(gradient, func(a *attentionGroup) { a.batch, a.queries, a.keys = 1, 8192, 8192 }),
 			slices.Repeat([]string{"the gradient of causal attention, 1×8 heads on 2, 8192 by 8192 of bf16, width 64"}, 2)},
-		"a head whose scores are too many": {with(gradient, func(a *attentionGroup) { a.queries, a.keys = 1<<14, 1<<14 }), nil},
+		"a head of keys that takes an eighth of the memory": {with(gradient, func(a *attentionGroup) { a.batch, a.queries, a.keys = 1, 1<<14, 1<<14 }),
+			slices.Repeat([]string{"the gradient of causal attention, 1×4 heads on 1, 16384 by 16384 of bf16, width 64"}, 4)},
+		"a head whose scores are too many": {with(gradient, func(a *attentionGroup) { a.queries, a.keys = 1<<15, 1<<15 }), nil},
 		"a long prompt": {with(training, func(a *attentionGroup) { a.prompt = true }),
 			[]string{"causal attention, 4×16 heads on 4, 2048 by 2048 of bf16, width 64"}},
 		"a prompt":              {with(training, func(a *attentionGroup) { a.prompt, a.batch, a.queries, a.keys = true, 1, 1024, 1024 }), nil},
@@ -110,7 +112,7 @@ func TestAttend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{
 				Offer:  func(Product) (int, bool) { return 0, true },
-				Attend: func(Attention) (int, bool) { return 1000, true },
+				Attend: func(Attention) (int, bool) { return 1000, true }, Memory: 16 << 30,
 			}}
 			k, err := Render(c.group.sketch(), limits)
 			if err != nil {

@@ -167,6 +167,8 @@ type Library struct {
 	// Room is how many bytes of workspace attention of f32 may have for its scores; with 0 it is left to the
 	// texts.
 	Room int
+	// Memory is how many bytes the device has.
+	Memory int
 	// Always gives the library every product that it has, but those of few rows, whatever that costs, and
 	// all attention.
 	Always bool

@@ -46,6 +46,9 @@ type value struct {
 
 func (v *value) size() int { return ir.Size(v.shape) }
 
+// bytes is how much memory it takes without gaps.
+func (v *value) bytes() int { return v.size() * v.dtype.Size() }
+
 // A graph is what a plan is made of: the walk's nodes with constants folded, views resolved and composite ops
 // lowered. Every view lies directly on a value that is no view, and its chain can be applied to that value's
 // memory.
@@ -119,7 +122,7 @@ func (g *graph) output(o int, wanted []bool) int {
 	base, c := g.base(o)
 	b := &g.values[base]
 	if c != nil && b.kind != leaf && !wanted[base] {
-		if bytes := b.size() * b.dtype.Size(); bytes >= bigView && g.values[o].size() <= b.size()/4 {
+		if bytes := b.bytes(); bytes >= bigView && g.values[o].size() <= b.size()/4 {
 			return g.copy(o)
 		}
 	}

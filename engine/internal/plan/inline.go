@@ -22,8 +22,14 @@ func (c *clustering) inline() {
 	for _, k := range c.all {
 		in.set(k, in.read(k))
 	}
-	for _, k := range in.sorted(in.uses) {
+	list := in.sorted(in.uses)
+	for _, k := range list {
 		for in.next(k) {
+		}
+	}
+	for _, k := range list {
+		if k.kind == backend.MatMul && !k.dead {
+			in.derive(k)
 		}
 	}
 }
@@ -104,11 +110,98 @@ func (in *inlining) try(k, from *cluster, part []int) bool {
 		return false
 	}
 	in.set(k, e.uses)
-	if len(in.exported(from)) == 0 {
+	if from.kind == backend.Map && len(in.exported(from)) == 0 {
 		from.dead = true
 		in.set(from, nil)
 	}
 	return true
+}
+
+// derive lets the readers of a cluster's elementwise values compute these themselves, from its products, if so
+// fewer bytes wait in memory, and none of them reads more. Of silu(g)·u a gradient wants silu(g) and silu'(g):
+// g is enough.
+func (in *inlining) derive(from *cluster) {
+	var list []int
+	for _, v := range in.exported(from) {
+		if in.allInlinable(v) {
+			list = append(list, v)
+		}
+	}
+	if len(list) < 2 {
+		return
+	}
+	saved := 0
+	in.roots(list, func(b int) {
+		if in.owner[b] == from && !in.wanted[b] && len(in.readers[b]) == 0 {
+			saved -= in.values[b].bytes()
+		}
+	})
+	read := map[*cluster][]int{}
+	for _, v := range list {
+		saved += in.values[v].bytes()
+		for k := range in.readers[v] {
+			read[k] = append(read[k], v)
+		}
+	}
+	if saved <= 0 || in.readMore(read) {
+		return
+	}
+	type state struct {
+		inlined map[int]bool
+		uses    []use
+	}
+	old := map[*cluster]state{}
+	for k, values := range read {
+		old[k] = state{k.inlined, in.uses[k]}
+		if !in.try(k, from, in.roots(values, func(int) {})) {
+			for k, s := range old {
+				k.inlined = s.inlined
+				in.set(k, s.uses)
+			}
+			return
+		}
+	}
+}
+
+// readMore says whether a cluster would read more if it computed the values listed for it, or often.
+func (in *inlining) readMore(lists map[*cluster][]int) bool {
+	for k, list := range lists {
+		more := 0
+		in.roots(list, func(b int) {
+			if !in.readers[b][k] {
+				more += in.values[b].bytes()
+			}
+		})
+		for _, v := range list {
+			more -= in.values[v].bytes()
+		}
+		if more > 0 || slices.ContainsFunc(in.uses[k], func(u use) bool { return u.chain.repeats() && slices.Contains(list, u.base) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// roots lists the values of a cluster with those that they are computed from, and calls f for what these read.
+func (in *inlining) roots(list []int, f func(base int)) (part []int) {
+	for _, v := range list {
+		for _, p := range in.part(v) {
+			if !slices.Contains(part, p) {
+				part = append(part, p)
+			}
+		}
+	}
+	read := slices.Clone(part)
+	for _, v := range part {
+		for _, a := range in.values[v].args {
+			in.step(1)
+			if b, _ := in.base(a); in.values[b].kind != scalar && !slices.Contains(read, b) {
+				read = append(read, b)
+				f(b)
+			}
+		}
+	}
+	return part
 }
 
 // exported lists the values of a cluster that others need in memory.

@@ -54,7 +54,7 @@ func (m *placement) moves(o *ordering, tuple int) (bytes int64) {
 	}
 	x := &o.values[tuple]
 	for _, a := range x.args {
-		bytes += int64(o.values[a].size()) * int64(o.values[a].dtype.Size())
+		bytes += int64(o.values[a].bytes())
 	}
 	for _, out := range x.outs {
 		bytes += int64(out.Bytes())

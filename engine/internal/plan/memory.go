@@ -53,7 +53,7 @@ func (o *ordering) allocate() *placement {
 	for i := range o.order {
 		for _, v := range o.exports[i] {
 			if o.wanted[v] {
-				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
+				m.own(v, o.values[v].bytes())
 				if t, ok := m.reuses(o, v, i); ok {
 					m.taken[len(m.taken)-1] = t
 					if t.whole {

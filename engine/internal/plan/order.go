@@ -68,7 +68,7 @@ func (o *ordering) bytes(v int) int {
 	if o.wanted[v] || o.values[v].kind == leaf || o.home(v) != v {
 		return 0
 	}
-	return (o.values[v].size()*o.values[v].dtype.Size() + alignment - 1) &^ (alignment - 1)
+	return (o.values[v].bytes() + alignment - 1) &^ (alignment - 1)
 }
 
 // readers counts for each value how many launches read its memory.

@@ -127,6 +127,26 @@ func TestOrderOfLaunches(t *testing.T) {
 	}
 }
 
+// Of a layer silu(x·G)·(x·U)·D a gradient keeps x, both products and what D is multiplied with: slopes are
+// computed when they are needed.
+func TestGradientKeepsNoSlopes(t *testing.T) {
+	defer useDevice(t, "cpu")()
+	const rows, width, hidden = 64, 16, 256
+	least := func(layers int) int {
+		x, params := tensor.Randn(rows, width).Eval(), []tensor.Tensor{}
+		y := x
+		for range layers {
+			g, u, d := tensor.Randn(width, hidden).Eval().Param(), tensor.Randn(width, hidden).Eval().Param(), tensor.Randn(hidden, width).Eval().Param()
+			y, params = y.MatMul(g).Silu().Mul(y.MatMul(u)).MatMul(d), append(params, g, u, d)
+		}
+		return needs(t, func() { tensor.Eval(tensor.Grad(y.Sum(), params...)...) }).Least
+	}
+	const more = 4
+	if got, want := (least(6+more)-least(6))/more, 4*rows*(3*hidden+width); got > want {
+		t.Errorf("a layer keeps %d bytes, want at most %d", got, want)
+	}
+}
+
 // A step with checkpoints needs much less memory.
 func TestCheckpointsNeedLessMemory(t *testing.T) {
 	defer useDevice(t, "cpu")()

@@ -199,7 +199,8 @@ func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 
 // limits tells package kernel what there is.
 func (l *library) limits() *kernel.Library {
-	k := &kernel.Library{Offer: func(p Product) (int, bool) { return l.offer(p) }, Room: RoomOf(l.device.Info()), Always: l.always}
+	info := l.device.Info()
+	k := &kernel.Library{Offer: func(p Product) (int, bool) { return l.offer(p) }, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
 	if l.attender != nil {
 		k.Attend = func(a Attention) (int, bool) { return l.offer(a) }
 	}
