@@ -117,9 +117,9 @@ func (in *inlining) try(k, from *cluster, part []int) bool {
 	return true
 }
 
-// derive lets the readers of a cluster's elementwise values compute these themselves, from its products, if so
-// fewer bytes wait in memory, and none of them reads more. Of silu(g)·u a gradient wants silu(g) and silu'(g):
-// g is enough.
+// derive lets the readers of a cluster's elementwise values compute these themselves, from its products, if
+// so fewer bytes wait in memory, and none of them reads more. Of silu(g)·u a gradient wants silu(g) and
+// silu'(g): g is enough.
 func (in *inlining) derive(from *cluster) {
 	var list []int
 	for _, v := range in.exported(from) {
@@ -182,7 +182,8 @@ func (in *inlining) readMore(lists map[*cluster][]int) bool {
 	return false
 }
 
-// roots lists the values of a cluster with those that they are computed from, and calls f for what these read.
+// roots lists the values of a cluster with those that they are computed from, and calls f for what these
+// read.
 func (in *inlining) roots(list []int, f func(base int)) (part []int) {
 	for _, v := range list {
 		for _, p := range in.part(v) {
