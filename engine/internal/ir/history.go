@@ -98,7 +98,8 @@ func (n *Node) forget() {
 	n.Src, n.lost = nil, r.short()
 }
 
-// weakly returns n's weak pointer, which costs more to ask the runtime for than to keep. The caller holds links.
+// weakly returns n's weak pointer, which costs more to ask the runtime for than to keep. The caller holds
+// links.
 func (n *Node) weakly() weak.Pointer[Node] {
 	if n.self == (weak.Pointer[Node]{}) {
 		n.self = weak.Make(n)
