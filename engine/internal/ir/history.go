@@ -73,10 +73,12 @@ func (n *Node) forget() {
 	}
 	r := &record{}
 	r.held = r.few[:0]
-	seen, list := map[*Node]bool{n: true}, []*Node{n}
-	for len(list) > 0 {
-		m := list[len(list)-1]
-		list = list[:len(list)-1]
+	w := walkers.Get().(*walker)
+	defer w.release()
+	seen := &w.seen
+	seen.add(n)
+	for i := 0; i < len(seen.list); i++ {
+		m := seen.list[i]
 		if m != n && m.lost != nil && !slices.Contains(r.from, m.lost) {
 			r.from, r.age = append(r.from, m.lost), max(r.age, m.lost.age+1)
 		}
@@ -84,16 +86,25 @@ func (n *Node) forget() {
 			continue
 		}
 		for _, s := range flowing(m) {
-			if seen[s] {
+			if seen.of(s) >= 0 {
 				continue
 			}
-			seen[s], list = true, append(list, s)
+			seen.add(s)
 			if s.Outs == nil && s.DType.Float() && s.Frozen == "" && s.Handles() > 0 {
-				r.held = append(r.held, weak.Make(s))
+				r.held = append(r.held, s.weakly())
 			}
 		}
 	}
 	n.Src, n.lost = nil, r.short()
+}
+
+// weakly returns n's weak pointer, which costs more to ask the runtime for than to keep. The caller holds
+// links.
+func (n *Node) weakly() weak.Pointer[Node] {
+	if n.self == (weak.Pointer[Node]{}) {
+		n.self = weak.Make(n)
+	}
+	return n.self
 }
 
 // short returns a record that says the same in fewer words; nil if r says nothing.

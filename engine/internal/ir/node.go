@@ -14,6 +14,7 @@ package ir
 import (
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -41,7 +42,8 @@ type Node struct {
 	// value not kept.
 	Noted, Computed atomic.Uint32
 
-	lost    *record // what the node has forgotten of how it was computed, nil for nothing
+	lost    *record            // what the node has forgotten of how it was computed, nil for nothing
+	self    weak.Pointer[Node] // see weakly
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Retain
 	readers atomic.Int32 // how often the node became another one's source

@@ -42,7 +42,7 @@ type Graph struct {
 func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
 
 // walkers keeps the memory of walks, so that a small evaluation allocates little.
-var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{}} }}
+var walkers = sync.Pool{New: func() any { return &walker{} }}
 
 // keptNodes is how many nodes a walk may have whose memory is kept: later walks have to clear all of it.
 const keptNodes = 256
@@ -65,7 +65,7 @@ func Walk(ctx context.Context, outs []*Node) *Graph {
 	g := &w.g
 	g.first = append(g.first, int32(len(g.edges)))
 	for _, o := range outs {
-		i := w.place[o]
+		i := w.seen.of(o)
 		g.Outs = append(g.Outs, i)
 		w.hash.word(uint64(i))
 	}
@@ -76,29 +76,70 @@ func Walk(ctx context.Context, outs []*Node) *Graph {
 // Release lets later walks use g's memory. g and its slices must not be used afterwards.
 func (g *Graph) Release() {
 	w := g.walker
-	if len(g.Nodes) > keptNodes {
-		return
-	}
-	clear(w.place)
-	clear(g.Nodes)
 	clear(g.Leaves)
 	clear(g.Holders)
 	clear(g.Moves)
 	clear(g.From)
-	clear(w.stack[:cap(w.stack)])
-	*g = Graph{
-		Nodes: g.Nodes[:0], Outs: g.Outs[:0], Leaves: g.Leaves[:0], Holders: g.Holders[:0], Moves: g.Moves[:0], From: g.From[:0], LeafOf: g.LeafOf[:0], Consts: g.Consts[:0],
-		ConstOf: g.ConstOf[:0], edges: g.edges[:0], first: g.first[:0],
+	g.Nodes, g.Outs, g.Leaves, g.Holders, g.LeafOf = nil, g.Outs[:0], g.Leaves[:0], g.Holders[:0], g.LeafOf[:0]
+	g.Consts, g.ConstOf, g.Moves, g.From = g.Consts[:0], g.ConstOf[:0], g.Moves[:0], g.From[:0]
+	g.edges, g.first = g.edges[:0], g.first[:0]
+	w.release()
+}
+
+// release keeps w's memory, unless that is much.
+func (w *walker) release() {
+	if len(w.seen.list) > keptNodes {
+		return
 	}
-	w.stack = w.stack[:0]
+	clear(w.seen.at)
+	clear(w.seen.list)
+	w.seen.list = w.seen.list[:0]
 	walkers.Put(w)
 }
 
 type walker struct {
 	g     Graph
-	place map[*Node]int32
+	seen  numbering // whose list are the Nodes
 	hash  hash
 	stack []frame
+}
+
+// A numbering numbers nodes in the order in which they come.
+type numbering struct {
+	list []*Node
+	at   map[*Node]int32 // empty while they are few
+}
+
+// fewNodes is how many nodes are looked through in less time than a map takes.
+const fewNodes = 16
+
+// of is n's number, or -1.
+func (p *numbering) of(n *Node) int32 {
+	if len(p.at) == 0 {
+		return int32(slices.Index(p.list, n))
+	}
+	if i, ok := p.at[n]; ok {
+		return i
+	}
+	return -1
+}
+
+// add gives n the next number.
+func (p *numbering) add(n *Node) {
+	p.list = append(p.list, n)
+	if len(p.list) <= fewNodes {
+		return
+	}
+	if len(p.at) > 0 {
+		p.at[n] = int32(len(p.list) - 1)
+		return
+	}
+	if p.at == nil {
+		p.at = map[*Node]int32{}
+	}
+	for i, n := range p.list {
+		p.at[n] = int32(i)
+	}
 }
 
 // A frame is a node whose sources are being visited.
@@ -123,6 +164,7 @@ func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 			continue
 		}
 		w.add(f.n, f.data)
+		*f = frame{} // the memory of the stack is kept
 		w.stack = w.stack[:len(w.stack)-1]
 	}
 	return true
@@ -132,7 +174,7 @@ func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 const lookEvery = 1 << 10
 
 func (w *walker) push(n *Node) {
-	if _, ok := w.place[n]; !ok {
+	if w.seen.of(n) < 0 {
 		w.stack = append(w.stack, frame{n: n, data: n.Value()})
 	}
 }
@@ -140,8 +182,8 @@ func (w *walker) push(n *Node) {
 // add appends a node whose sources are there.
 func (w *walker) add(n *Node, data *Data) {
 	g := &w.g
-	w.place[n] = int32(len(g.Nodes))
-	g.Nodes = append(g.Nodes, n)
+	w.seen.add(n)
+	g.Nodes = w.seen.list
 	g.first = append(g.first, int32(len(g.edges)))
 	leaf, number := int32(-1), int32(-1)
 	if data == nil && n.Op == To && len(n.Src) > 0 {
@@ -160,7 +202,7 @@ func (w *walker) add(n *Node, data *Data) {
 		w.hash.word(uint64(Const)<<8 | uint64(n.DType) | uint64(n.Class())<<16)
 	default:
 		for _, s := range n.Src {
-			g.edges = append(g.edges, w.place[s])
+			g.edges = append(g.edges, w.seen.of(s))
 		}
 		w.hash.node(n, g.edges[g.first[len(g.first)-1]:])
 	}

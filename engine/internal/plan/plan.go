@@ -171,8 +171,9 @@ func walk(ctx context.Context, outs []*ir.Node) (*backend.Device, *ir.Graph, err
 // find returns the plan of a walk. While it builds a new one it does not lock the cache, because long graphs
 // take long.
 func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
-	all, key := plansOf(dev), planKey{w.Key, Fused(ctx), TF32(ctx)}
-	if p := all.find(key); p != nil {
+	key := planKey{w.Key, Fused(ctx), TF32(ctx)}
+	all, p := plansOf(dev, key)
+	if p != nil {
 		return p, true, nil
 	}
 	if p, err = all.make(ctx, dev, w); err != nil {
@@ -182,8 +183,8 @@ func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reuse
 	return p, false, nil
 }
 
-// plansOf returns the plans of a device.
-func plansOf(dev *backend.Device) *plans {
+// plansOf returns the plans of a device, and the one that is kept under key, or nil.
+func plansOf(dev *backend.Device, key planKey) (*plans, *plan) {
 	cache.Lock()
 	defer cache.Unlock()
 	all := cache.devices[dev]
@@ -195,20 +196,13 @@ func plansOf(dev *backend.Device) *plans {
 		}
 		cache.devices[dev] = all
 	}
-	return all
-}
-
-// find returns the plan that is kept under key, or nil.
-func (all *plans) find(key planKey) *plan {
-	cache.Lock()
-	defer cache.Unlock()
 	all.clock++
 	p := all.byKey[key]
 	if p != nil {
 		p.used = all.clock
 		cache.reused++
 	}
-	return p
+	return all, p
 }
 
 // make builds a plan. A mistake of the planner costs an evaluation, not the session.

@@ -263,17 +263,22 @@ func (b *Backend) turn(ctx context.Context, p *loaded, t *backend.Table, times [
 	if l == nil {
 		return 0, backend.Interrupted(ctx)
 	}
-	defer b.turns.release(b, l)
+	done := ctx.Done()
+	defer func() { // one, which costs less than several
+		if done != nil {
+			l.pool.Watch(nil)
+		}
+		l.ctx = nil
+		b.turns.release(b, l)
+	}()
 	if b.closed.Load() {
 		return 0, fmt.Errorf("cpu: %w", backend.ErrLost)
 	}
-	if done := ctx.Done(); done != nil {
+	if done != nil {
 		l.pool.Watch(done)
-		defer l.pool.Watch(nil)
 	}
 	l.pool.Expect(work)
 	l.ctx = ctx
-	defer func() { l.ctx = nil }()
 	var waited time.Time
 	var before time.Duration // when the launch before had ended
 	if times != nil {

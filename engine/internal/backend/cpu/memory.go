@@ -29,7 +29,11 @@ func (b *buffer) Bytes() int { return len(b.bytes) }
 
 // alignedBytes returns zeroed memory that starts at a multiple of alignment.
 func alignedBytes(n int) []byte {
-	b := make([]byte, n+alignment)
+	b := make([]byte, (n+alignment-1)&^(alignment-1)) // Go's allocator aligns such sizes by itself
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))&(alignment-1) == 0 {
+		return b[:n:n]
+	}
+	b = make([]byte, n+alignment)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (alignment - 1)
 	return b[skip : skip+n : skip+n]
 }

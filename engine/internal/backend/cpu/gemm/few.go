@@ -43,8 +43,11 @@ const (
 	// the first-level cache.
 	fewSums = 4096
 	// fewCols and fewLeast are the largest and the smallest number of columns of a task. In shorter pieces
-	// of the rows of b the processor prefetches less.
+	// of the rows of b the processor prefetches less. Rows of more than longRow columns are cut into pieces
+	// of up to as many: pieces of a page lie on two, and a task visits more pages than the processor
+	// remembers addresses of.
 	fewCols, fewLeast = 1024, 64
+	longRow           = 4096
 )
 
 // few reports whether the product has few rows, and right operands that the kernels can read unpacked.
@@ -64,7 +67,11 @@ func (p *Product) few() bool {
 
 // fewWidth returns the number of columns of a task, such that all threads get the same number of tasks.
 func (p *Product) fewWidth(threads int) int {
-	widest := max(fewLeast, min(fewCols, fewSums/max(1, p.M)&^(fewLeast-1)))
+	most := fewCols
+	if p.N > longRow {
+		most = longRow
+	}
+	widest := max(fewLeast, min(most, fewSums/max(1, p.M)&^(fewLeast-1)))
 	if slices.ContainsFunc(p.Terms, func(t Term) bool { return p.direct(&t) != nil }) {
 		widest = max(widest, directCols)
 	}
