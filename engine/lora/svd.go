@@ -14,8 +14,8 @@ func top(w tensor.Tensor, k int) (u, s, v tensor.Tensor) {
 	return u.Slice(1, 0, k), s.Slice(0, 0, k), v.Slice(0, 0, k)
 }
 
-// iterated is about top, after a number of iterations, each of which multiplies by w and its transpose (Halko,
-// Martinsson and Tropp 2011, algorithm 4.4).
+// iterated is about top, after a number of iterations, each of which multiplies by w and its transpose
+// (Halko, Martinsson and Tropp 2011, algorithm 4.4).
 func iterated(w tensor.Tensor, k, iterations int) (u, s, v tensor.Tensor) {
 	width := min(2*k+16, w.Len(0), w.Len(1)) // more vectors than are wanted: those behind them decide how near it comes
 	up := tensor.NewRNG(1).Randn(w.Len(1), width).Cast(w.DType()).To(w.Device())
