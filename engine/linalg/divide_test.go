@@ -273,3 +273,11 @@ func TestEigenvalues(t *testing.T) {
 		}
 	}
 }
+
+// worked calls a function of LAPACK twice: for the length of its work, and with it.
+func worked(call func(work []float64, n int)) {
+	var best [1]float64
+	call(best[:], -1)
+	n := max(1, int(best[0]))
+	call(make([]float64, n), n)
+}

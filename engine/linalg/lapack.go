@@ -16,14 +16,6 @@ func (f routine) on(most int, in, out [][]float64) error { return f(threads(most
 
 var implementation gonum.Implementation
 
-// worked calls a function of LAPACK twice: for the length of its work, and with it.
-func worked(call func(work []float64, n int)) {
-	var best [1]float64
-	call(best[:], -1)
-	n := max(1, int(best[0]))
-	call(make([]float64, n), n)
-}
-
 // luOf factorises [m n]: places of the rows, L below the diagonal and U [m n], and the sign of the
 // permutation.
 func luOf(m, n int) routine {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/lora/internal/svd"
+	"github.com/mcs-notebook/mcs/engine/linalg"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -203,13 +203,13 @@ func (c Combination) combine(list []term, rank int, keep func(n int) []bool) (a,
 	case c.Method == SVD:
 		a, b = shortened(tensor.Concat(as, 1), tensor.Concat(bs, 0), rank)
 	case byProduct:
-		sum := c.sum(method, products, weights, keep)
-		f := svd.Top(sum, rank)
-		a, b = halves(sum, f.U, f.S, f.V)
+		a, b = halves(top(c.sum(method, products, weights, keep), rank))
 	default:
 		a, b = c.sum(method, as, ofA, keep), c.sum(method, bs, ofB, keep)
 	}
-	return widened(a, b, rank)
+	a, b = widened(a, b, rank)
+	tensor.Eval(a, b) // together: what they share is computed once
+	return a, b
 }
 
 // sum combines tensors of one shape by a method.
@@ -321,32 +321,21 @@ func (c Combination) keep() func(n int) []bool {
 }
 
 // shortened returns a' [m rank] and b' [rank n] whose product is that part of a·b [m n] that its largest
-// singular values make. The product is not made: with a = Q·R and bᵀ = P·S it is Q·(R·Sᵀ)·Pᵀ, and what is
+// singular values make. The product is not made: with a = Q·R and bᵀ = P·T it is Q·(R·Tᵀ)·Pᵀ, and what is
 // between Q and Pᵀ is small.
 func shortened(a, b tensor.Tensor, rank int) (tensor.Tensor, tensor.Tensor) {
-	m, r, n := a.Len(0), a.Len(1), b.Len(1)
-	if r >= min(m, n) {
-		w := a.MatMul(b)
-		f := svd.Top(w, rank)
-		return halves(w, f.U, f.S, f.V)
+	a, b = exact(a), exact(b)
+	if a.Len(1) >= min(a.Len(0), b.Len(1)) {
+		return halves(top(a.MatMul(b), rank))
 	}
-	q, qr := svd.QR(a.Float64s(), m, r)
-	p, pr := svd.QR(b.Transpose().Float64s(), n, r)
-	f := svd.Top(numbers(a, qr, r, r).MatMul(numbers(a, pr, r, r).Transpose()), rank)
-	u := numbers(a, q, m, r).MatMul(numbers(a, f.U, r, f.K))
-	v := numbers(a, f.V, f.K, r).MatMul(numbers(a, p, n, r).Transpose())
-	return halves(a, u.Float64s(), f.S, v.Float64s())
+	q, r := linalg.QR(a)
+	p, t := linalg.QR(b.Transpose())
+	u, s, v := top(r.MatMul(t.Transpose()), rank)
+	return halves(q.MatMul(u), s, v.MatMul(p.Transpose()))
 }
 
 // halves returns u [m k] and diag(s)·v [k n], as PEFT divides singular values.
-func halves(like tensor.Tensor, u, s, v []float64) (a, b tensor.Tensor) {
-	k := len(s)
-	n := len(v) / max(1, k)
-	for i := range v {
-		v[i] *= s[i/n]
-	}
-	return numbers(like, u, len(u)/max(1, k), k), numbers(like, v, k, n)
-}
+func halves(u, s, v tensor.Tensor) (a, b tensor.Tensor) { return u, s.Unsqueeze(1).Mul(v) }
 
 // numbers is a tensor on the device of another one, in f64 if that is in f64, else in f32: a device need not
 // compute in f64.

@@ -20,8 +20,8 @@
 // that is being generated, sees all of the change. Texts keep what is in their caches. An adapter whose ranks
 // and layers are those of the one before it needs no new plan.
 //
-// Reading order: lora.go, targets.go (which layers), start.go (the first A and B), linear.go (what a layer
-// computes), dora.go, embedding.go, grouped.go, tokens.go, side.go, choice.go, adapter.go, whole.go,
+// Reading order: lora.go, targets.go (which layers), start.go (the first A and B), svd.go, linear.go (what a
+// layer computes), dora.go, embedding.go, grouped.go, tokens.go, side.go, choice.go, adapter.go, whole.go,
 // merge.go, plus.go, list.go, combine.go, file.go, peft.go, mlx.go.
 package lora
 

@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/lora/internal/svd"
+	"github.com/mcs-notebook/mcs/engine/linalg"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -77,17 +76,17 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 	case Random:
 		return uniform(in, c.Rank), uniform(c.Rank, out), false
 	case Orthogonal:
-		q, _ := svd.QR(rng.Randn(c.Rank, c.Rank).Float64s(), c.Rank, c.Rank)
-		turned := tensor.From(q, c.Rank, c.Rank).Cast(dtype.F32)
+		turned, _ := linalg.QR(rng.Randn(c.Rank, c.Rank))
 		half := c.Rank / 2
 		odd, even := turned.SliceStep(0, 0, c.Rank, 2), turned.SliceStep(0, 1, c.Rank, 2)
 		return rng.Randn(in, half).MatMul(odd).Mul(0.1), even.Transpose().MatMul(rng.Randn(half, out)).Mul(0.1), false
 	}
-	if c.Init == OLoRA {
+	if w = exact(w); c.Init == OLoRA {
 		a, b = firstOfQR(w, c.Rank)
 	} else {
 		a, b = c.principal(w)
 	}
+	tensor.Eval(a, b)            // together: what they share is computed once
 	a, b = widened(a, b, c.Rank) // the weight may have no more
 	return a, b, true
 }
@@ -121,27 +120,19 @@ func (c Config) startBias(out int, rng *tensor.RNG) tensor.Tensor {
 
 // principal returns A and B whose scale·A·B is the part of w that its largest singular values make.
 func (c Config) principal(w tensor.Tensor) (a, b tensor.Tensor) {
-	var f svd.Factors
+	var u, s, v tensor.Tensor
 	if n, ok := iterations(c.Init); ok {
-		f = svd.Iterate(w, c.Rank, n)
+		u, s, v = iterated(w, c.Rank, max(1, n))
 	} else {
-		f = svd.Top(w, c.Rank)
+		u, s, v = top(w, c.Rank)
 	}
-	root := make([]float64, f.K)
-	for i, s := range f.S {
-		root[i] = math.Sqrt(s / c.Scale())
-	}
-	a = tensor.From(f.U, w.Len(0), f.K).Mul(tensor.From(root, 1, f.K))
-	return a.Cast(dtype.F32), tensor.From(f.V, f.K, w.Len(1)).Mul(tensor.From(root, f.K, 1)).Cast(dtype.F32)
+	root := s.Div(c.Scale()).Sqrt()
+	return u.Mul(root), root.Unsqueeze(1).Mul(v)
 }
 
 // firstOfQR returns the first rank columns of Q and rows of R of wᵀ [out in], turned as A and B are.
 func firstOfQR(w tensor.Tensor, rank int) (a, b tensor.Tensor) {
-	in, out := w.Len(0), w.Len(1)
-	q, r := svd.QR(w.Transpose().Float64s(), out, in) // [out k] and [k in]
-	k := min(in, out)
-	rank = min(rank, k)
-	b = tensor.From(q, out, k).Slice(1, 0, rank).Transpose()
-	a = tensor.From(r, k, in).Slice(0, 0, rank).Transpose()
-	return a.Cast(dtype.F32), b.Cast(dtype.F32)
+	q, r := linalg.QR(w.Transpose()) // [out k] and [k in]
+	rank = min(rank, q.Len(1))
+	return r.Slice(0, 0, rank).Transpose(), q.Slice(1, 0, rank).Transpose()
 }

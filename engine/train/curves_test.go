@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // written are batches in their order: ids [batches rows tokens], of which each but the last is an input.
@@ -25,9 +26,9 @@ func (w written) Batch(n int) (data.Batch, error) {
 
 func (w written) Fingerprint() string { return "written" }
 
-// 50 steps of LoRA, rsLoRA and DoRA on a small Llama, a small Qwen 2 and a small Qwen 3 with experts, whose
-// routers add the loss that balances them, from the same adapter, over the same
-// batches in the same order, have the losses of PEFT and PyTorch at every step, and the gradients' norms.
+// 50 steps, 20 without -long, of LoRA, rsLoRA and DoRA on a small Llama, a small Qwen 2 and a small Qwen 3
+// with experts, whose routers add the loss that balances them, from the same adapter, over the same batches
+// in the same order, have the losses of PEFT and PyTorch at every step, and the gradients' norms.
 // tests/peers/lora_curves.py wrote testdata/curves.
 func TestCurvesAgreeWithPEFT(t *testing.T) {
 	for _, family := range []string{"llama", "qwen2", "qwen3_moe", "gpt_oss", "deepseek_v3"} {
@@ -50,6 +51,9 @@ func TestCurvesAgreeWithPEFT(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, norms := made["loss."+variant].Float64s(), made["norm."+variant].Float64s()
+				if !long.Tests() {
+					want = want[:20]
+				}
 				h, err := Run(context.Background(), m, written{made["ids"]}, Options{
 					Steps: len(want), LR: optim.Constant(5e-3), Clip: 1, Optimizer: optim.AdamW{WeightDecay: 0.01}, Params: a.Params(),
 				})
@@ -67,7 +71,7 @@ func TestCurvesAgreeWithPEFT(t *testing.T) {
 					}
 				}
 				t.Logf("loss %.4f → %.4f, at most %.2g from PEFT's", want[0], want[len(want)-1], worst)
-				if want[len(want)-1] > 0.9*want[0] {
+				if long.Tests() && want[len(want)-1] > 0.9*want[0] {
 					t.Error("nothing was learnt")
 				}
 			})

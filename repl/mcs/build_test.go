@@ -77,6 +77,7 @@ func text(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s), Mo
 
 // A program with a package of one's own compiled in runs cells that use it.
 func TestBuild(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, mine); err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ func TestHelpExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are lines for sh")
 	}
+	t.Parallel()
 	session := "// %%\nsteps := 2\nlr := 0.1\nrank := 1\ntext := \".\"\n// %%\nsoftmax := float64(steps*rank*len(text)) * lr\nsoftmax\n// > 0.2 float64\n"
 	dir := writeFiles(t, map[string]string{
 		"lora.mcs": session, "main.go": "package main\n\nfunc main() { hello() }\n", "util.go": "package main\n\nfunc hello() { println(\"hello\") }\n",

@@ -79,6 +79,7 @@ func started(t *testing.T, launcher mpiexec.Launcher, dir string, args ...string
 
 // A job that mpiexec starts writes what one process writes, bit for bit, and goes on with another number.
 func TestTrainUnderMpiexec(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	want := alone(t, dir, 12)
@@ -112,6 +113,7 @@ func TestTrainUnderMpiexec(t *testing.T) {
 
 // What one rank has otherwise is named, once, before the first step.
 func TestRanksRefused(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	other := filepath.Join(t.TempDir(), "other") // version
@@ -126,33 +128,36 @@ func TestRanksRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, launcher := range launchers {
-		for _, c := range []struct {
-			program string
-			args    []string // of rank 1
-			want    string
-		}{
-			{other, nil, `mcs: the version: got mcs 9\.9 .* on rank 1, want mcs ` + version + ` .* as on rank 0`},
-			{os.Args[0], []string{"-p", "data.train=other.jsonl"}, `mcs: train: the data: got "\w+" on rank 1, want "\w+" as on rank 0`},
-			{os.Args[0], []string{"-p", "train.clip=2"}, `mcs: train: the clip: got 2 on rank 1, want 1 as on rank 0`},
-			{os.Args[0], []string{"-p", "data.train=none.jsonl"}, `mcs: rank 1: .*none\.jsonl: no such file`},
-			{os.Args[0], []string{"-p", "train.accumulate=1"}, `mcs: rank 1: train\.accumulate: got steps of 1 batch for 2 ranks, want at least a batch for each: write accumulate = 2 .*`},
-		} {
-			first := []string{"-n", "1", os.Args[0], "train", "job.toml", ":"}
-			run, out := started(t, launcher, dir, append(append(first, "-n", "1", c.program, "train", "job.toml"), c.args...)...)
-			err := run.Run()
-			if found := regexp.MustCompile(c.want).FindAllString(out.String(), -1); err == nil || len(found) != 1 || strings.Count(out.String(), "mcs: ") != 1 || strings.Contains(out.String(), "step 1/") {
-				t.Errorf("%v, %s %v: got %v, want once %s\n%s", launcher, filepath.Base(c.program), c.args, err, c.want, out)
+		t.Run(launcher.String(), func(t *testing.T) {
+			t.Parallel()
+			for _, c := range []struct {
+				program string
+				args    []string // of rank 1
+				want    string
+			}{
+				{other, nil, `mcs: the version: got mcs 9\.9 .* on rank 1, want mcs ` + version + ` .* as on rank 0`},
+				{os.Args[0], []string{"-p", "data.train=other.jsonl"}, `mcs: train: the data: got "\w+" on rank 1, want "\w+" as on rank 0`},
+				{os.Args[0], []string{"-p", "train.clip=2"}, `mcs: train: the clip: got 2 on rank 1, want 1 as on rank 0`},
+				{os.Args[0], []string{"-p", "data.train=none.jsonl"}, `mcs: rank 1: .*none\.jsonl: no such file`},
+				{os.Args[0], []string{"-p", "train.accumulate=1"}, `mcs: rank 1: train\.accumulate: got steps of 1 batch for 2 ranks, want at least a batch for each: write accumulate = 2 .*`},
+			} {
+				first := []string{"-n", "1", os.Args[0], "train", "job.toml", ":"}
+				run, out := started(t, launcher, dir, append(append(first, "-n", "1", c.program, "train", "job.toml"), c.args...)...)
+				err := run.Run()
+				if found := regexp.MustCompile(c.want).FindAllString(out.String(), -1); err == nil || len(found) != 1 || strings.Count(out.String(), "mcs: ") != 1 || strings.Contains(out.String(), "step 1/") {
+					t.Errorf("%v, %s %v: got %v, want once %s\n%s", launcher, filepath.Base(c.program), c.args, err, c.want, out)
+				}
 			}
-		}
-		for _, library := range []string{"/nowhere/libmpi.so", map[bool]string{false: "libmpi.so.40", true: "libmpich.so.12"}[launcher.Open]} {
-			// MPICH's mpiexec loses what is said before it has set up all, and may end by SIGPIPE.
-			c, out := started(t, launcher, dir, "-n", "2", "sh", "-c", `"$@"; code=$?; sleep 0.5; exit $code`, "sh", os.Args[0], "train", "job.toml")
-			c.Env = append(c.Env, "MCS_MPI="+library)
-			want := `mcs: ranks: started by ` + launcher.String() + ` as rank . of 2: mpi: (no library|\S+ sees 1 of 2 processes, as if it belonged to another MPI than mpiexec): install that of the mpiexec that started this, or name its file by MCS_MPI`
-			if err := c.Run(); err == nil || !regexp.MustCompile(want).MatchString(out.String()) {
-				t.Errorf("%v with %s: got %v, want %s\n%s", launcher, library, err, want, out)
+			for _, library := range []string{"/nowhere/libmpi.so", map[bool]string{false: "libmpi.so.40", true: "libmpich.so.12"}[launcher.Open]} {
+				// MPICH's mpiexec loses what is said before it has set up all, and may end by SIGPIPE.
+				c, out := started(t, launcher, dir, "-n", "2", "sh", "-c", `"$@"; code=$?; sleep 0.5; exit $code`, "sh", os.Args[0], "train", "job.toml")
+				c.Env = append(c.Env, "MCS_MPI="+library)
+				want := `mcs: ranks: started by ` + launcher.String() + ` as rank . of 2: mpi: (no library|\S+ sees 1 of 2 processes, as if it belonged to another MPI than mpiexec): install that of the mpiexec that started this, or name its file by MCS_MPI`
+				if err := c.Run(); err == nil || !regexp.MustCompile(want).MatchString(out.String()) {
+					t.Errorf("%v with %s: got %v, want %s\n%s", launcher, library, err, want, out)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -181,12 +186,14 @@ func rank1(t *testing.T, dir, output string, lines int, out *bytes.Buffer) int {
 // A rank that stands still for a while is waited for. One that is killed ends the others, and the job goes on
 // from its checkpoint, with the bits of one that nobody has killed.
 func TestRanksKilled(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
-	dir := sharedFiles(t)
 	const steps = 60
-	want := alone(t, dir, steps)
+	want := alone(t, sharedFiles(t), steps)
 	for _, launcher := range launchers {
 		t.Run(launcher.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := sharedFiles(t)
 			output := "out" + strconv.FormatBool(launcher.Open)
 			args := slices.Concat([]string{"-n", "2"}, underShell, []string{"train", "job.toml", "-p", fmt.Sprint("train.steps=", steps), "-p", "output=" + output, "--resume"})
 			c, out := started(t, launcher, dir, args...)
@@ -230,6 +237,7 @@ func TestRanksKilled(t *testing.T) {
 
 // SIGTERM to the launcher, or to one rank, saves one checkpoint and ends all.
 func TestRanksStopped(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	for _, launcher := range launchers {

@@ -172,15 +172,7 @@ func holdsFunctions(t types.Type, depth int) bool {
 	switch t := t.Underlying().(type) {
 	case *types.Signature, *types.Interface:
 		return true
-	case *types.Pointer:
-		return holdsFunctions(t.Elem(), depth+1)
-	case *types.Slice:
-		return holdsFunctions(t.Elem(), depth+1)
-	case *types.Array:
-		return holdsFunctions(t.Elem(), depth+1)
-	case *types.Map:
-		return holdsFunctions(t.Elem(), depth+1)
-	case *types.Chan:
+	case interface{ Elem() types.Type }:
 		return holdsFunctions(t.Elem(), depth+1)
 	case *types.Struct:
 		for field := range t.Fields() {

@@ -239,6 +239,7 @@ func TestHistoryAcrossSessions(t *testing.T) {
 }
 
 func TestInterrupts(t *testing.T) {
+	t.Parallel()
 	p := notebookIn(t, t.TempDir())
 	p.Send("f {\r")
 	p.SeeCursor(len("In [1]: ")+4, 3)
@@ -350,6 +351,7 @@ func TestTerminated(t *testing.T) {
 // The end of the terminal, or of the system, ends the notebook soon whatever its cell does, and the terminal
 // is as it was.
 func TestTerminatedWhileBusy(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{"TERM", "HUP"} {
 		p := notebookIn(t, t.TempDir())
 		p.Send("signal " + s + "\rdeaf\r")

@@ -238,7 +238,7 @@ func TestStateDoesNotGrow(t *testing.T) {
 			n.run("p, calls = before, 0") // the cell asked for one run
 		}
 		n.run("%kernels -diff " + statement)
-		n.run("%profile " + statement)
+		n.run("%profile -t 50ms " + statement)
 		if text := n.run("tensor.MaxAbsDiff(p, before) + float64(calls)").Text(80); text != "0 float64" {
 			t.Errorf("%s: p and calls have changed by %s", statement, text)
 		}

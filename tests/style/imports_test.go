@@ -41,12 +41,13 @@ var floors = []floor{
 // session says which of the packages below a session each may import: compiling knows nothing of running, and
 // running nothing of what a cell means. Those that are not named import none of the others.
 var session = map[string][]string{
-	"compile":   {"generic", "help", "lower", "world", "yaegi"},
+	"compile":   {"generic", "help", "lower", "walk", "world", "yaegi"},
 	"program":   {"compile", "help", "lower", "modules", "world"},
 	"supervise": {"rt", "yaegi"},
 	"library":   {"rt"},
 	"help":      {"world"},
-	"lower":     {"rt"},
+	"lower":     {"rt", "walk"},
+	"world":     {"walk"},
 	"rt":        {"gotype"},
 	"made":      {"gotype", "lower"},
 }

@@ -85,12 +85,15 @@ func hold(t *testing.T, p *screen.Program) {
 // A key that is held sends Ctrl-C again and again: it interrupts, and nothing more.
 func TestHeldCtrlC(t *testing.T) {
 	for _, cell := range busy {
-		p := begin(t, newHome(t), cell)
-		hold(t, p)
-		p.See("interrupted")
-		p.See("In [3]:")
-		p.Send("21 * 2\r")
-		p.See("]: 42\n")
+		t.Run(cell, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, newHome(t), cell)
+			hold(t, p)
+			p.See("interrupted")
+			p.See("In [3]:")
+			p.Send("21 * 2\r")
+			p.See("]: 42\n")
+		})
 	}
 }
 

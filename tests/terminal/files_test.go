@@ -156,6 +156,7 @@ func (h home) whole() {
 // TestHeldCtrlCInTraining: the key repeats while a checkpoint is written after each step. The session
 // stays, with the trained steps, and so does the folder.
 func TestHeldCtrlCInTraining(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil)
 	h.train(p)
@@ -170,6 +171,7 @@ func TestHeldCtrlCInTraining(t *testing.T) {
 
 // TestTheSystemEndsATraining: SIGTERM, as at the end of a login, leaves a checkpoint that is gone on from.
 func TestTheSystemEndsATraining(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil)
 	h.train(p)

@@ -164,7 +164,7 @@ func TestGradients(t *testing.T) {
 			continue
 		}
 		if r.Grad != nil && !tested[r.Op] {
-			t.Errorf("%s has a gradient rule that no case checks", r.Name)
+			t.Errorf("%s has a gradient rule that no case in gradcases_test.go checks", r.Name)
 		}
 	}
 }

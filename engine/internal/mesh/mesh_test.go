@@ -55,6 +55,7 @@ func each(links []*Link, f func(l *Link) error) []error {
 }
 
 func TestLink(t *testing.T) {
+	t.Parallel()
 	for _, here := range []bool{true, false} {
 		for _, size := range []int{2, 3, 8} {
 			links, errs := meetings(t, size, func(p *Process, _ *Place) { p.Here = here })
@@ -96,6 +97,7 @@ func TestLink(t *testing.T) {
 
 // What one rank says, or that it is gone, is what all others get, whatever they are at.
 func TestFail(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(l *Link) error
@@ -145,6 +147,7 @@ func TestFail(t *testing.T) {
 
 // Those that have come learn why there is no group.
 func TestNoMeeting(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(p *Process, place *Place)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -84,12 +85,7 @@ func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos
 // spelled gives a name to the type of a variable if the type has fields. Otherwise the interpreter takes
 // the fields' names for variables, which it wants initialised first.
 func (v *env) spelled(x ast.Expr) ast.Expr {
-	fields := false
-	ast.Inspect(x, func(n ast.Node) bool {
-		s, ok := n.(*ast.StructType)
-		fields = fields || ok && len(s.Fields.List) > 0
-		return !fields
-	})
+	fields := walk.Any(x, func(s *ast.StructType) bool { return len(s.Fields.List) > 0 })
 	if !fields {
 		return x
 	}

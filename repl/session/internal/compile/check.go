@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -272,25 +273,8 @@ func noteNames(info *types.Info, root ast.Node, into map[string]bool) {
 // closure or a goroutine uses them or their address is taken.
 func keptBy(info *types.Info, list []ast.Stmt) map[string]bool {
 	kept := map[string]bool{}
-	see := func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt, *ast.SliceExpr:
-			noteNames(info, n, kept)
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				noteNames(info, n, kept)
-			}
-		case *ast.SelectorExpr:
-			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
-				if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !world.IsPointer(info.Types[n.X].Type) {
-					noteNames(info, n.X, kept)
-				}
-			}
-		}
-		return true
-	}
 	for _, stmt := range list {
-		ast.Inspect(stmt, see)
+		walk.Reached(info, stmt, func(n ast.Node) { noteNames(info, n, kept) })
 	}
 	return kept
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/go/ast/astutil"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -112,17 +113,10 @@ func (c *Compiler) resultOf(u *Unit) {
 }
 
 // mentionsOuts says whether statements mention Out or `_`.
-func mentionsOuts(list []ast.Stmt) (found bool) {
-	see := func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && (id.Name == "_" || id.Name == "Out") {
-			found = true
-		}
-		return !found
-	}
-	for _, stmt := range list {
-		ast.Inspect(stmt, see)
-	}
-	return found
+func mentionsOuts(list []ast.Stmt) bool {
+	return slices.ContainsFunc(list, func(stmt ast.Stmt) bool {
+		return walk.Any(stmt, func(id *ast.Ident) bool { return id.Name == "_" || id.Name == "Out" })
+	})
 }
 
 // replaceExprs replaces each expression in a statement for which f returns another.

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -66,7 +67,7 @@ func (r *rebinding) visit(n ast.Node) bool {
 		return true
 	}
 	v, _ := r.u.checked.Info.Uses[name].(*types.Var)
-	if v == nil || r.seen[name.Name] || !isTensor(v.Type()) || !r.counts(v) || !r.u.checked.mentions(a.Rhs[0], v) {
+	if v == nil || r.seen[name.Name] || !isTensor(v.Type()) || !r.counts(v) || !walk.Uses(r.u.checked.Info, a.Rhs[0], v) {
 		return true
 	}
 	text := r.c.typed(r.u, a)
@@ -87,13 +88,8 @@ func within(v *types.Var, n ast.Node) bool { return n.Pos() <= v.Pos() && v.Pos(
 func isTensor(t types.Type) bool { return strings.HasSuffix(t.String(), "/engine/tensor.Tensor") }
 
 // trains says whether a function takes gradients.
-func trains(f *ast.FuncDecl) (found bool) {
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		found = found || ok && strings.HasPrefix(sel.Sel.Name, "Grad")
-		return !found
-	})
-	return found
+func trains(f *ast.FuncDecl) bool {
+	return walk.Any(f.Body, func(sel *ast.SelectorExpr) bool { return strings.HasPrefix(sel.Sel.Name, "Grad") })
 }
 
 // lost says whether nothing but a function sees what it assigns to its parameter v: no result, closure or
@@ -110,9 +106,9 @@ func (ch *checked) lost(f *ast.FuncDecl, v *types.Var) bool {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.UnaryExpr:
-			kept = kept || n.Op == token.AND && ch.mentions(n.X, v)
+			kept = kept || n.Op == token.AND && walk.Uses(ch.Info, n.X, v)
 		case *ast.FuncLit, *ast.SendStmt, *ast.CompositeLit, *ast.GoStmt:
-			kept = kept || ch.mentions(n, v)
+			kept = kept || walk.Uses(ch.Info, n, v)
 		case *ast.AssignStmt:
 			for i, e := range n.Rhs {
 				id, same := ast.Unparen(e).(*ast.Ident)
@@ -138,16 +134,6 @@ func (ch *checked) lost(f *ast.FuncDecl, v *types.Var) bool {
 func isNumber(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsNumeric != 0
-}
-
-// mentions says whether code names a variable.
-func (ch *checked) mentions(n ast.Node, v types.Object) (found bool) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && ch.Info.Uses[id] == v
-		return !found
-	})
-	return found
 }
 
 // typed is the text of a statement on one line, else empty.

@@ -5,7 +5,9 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"slices"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -156,15 +158,10 @@ func (c *Compiler) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDe
 }
 
 // mentionsName says whether the constraints of type parameters mention a name.
-func mentionsName(list *ast.FieldList, name string) (found bool) {
-	for _, field := range list.List {
-		ast.Inspect(field.Type, func(n ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			found = found || ok && id.Name == name
-			return !found
-		})
-	}
-	return found
+func mentionsName(list *ast.FieldList, name string) bool {
+	return slices.ContainsFunc(list.List, func(field *ast.Field) bool {
+		return walk.Any(field.Type, func(id *ast.Ident) bool { return id.Name == name })
+	})
 }
 
 // signatureNames returns the session's names that a function's signature mentions.

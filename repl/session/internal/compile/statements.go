@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -336,32 +337,8 @@ func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 
 // closes says whether a closure, a goroutine or a pointer in the statements may keep the variable in use.
 func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
-	has := func(n ast.Node) {
-		ast.Inspect(n, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && info.Uses[id] == v {
-				found = true
-			}
-			return !found
-		})
-	}
 	for _, stmt := range list {
-		ast.Inspect(stmt, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt, *ast.SliceExpr:
-				has(n)
-			case *ast.UnaryExpr:
-				if n.Op == token.AND {
-					has(n)
-				}
-			case *ast.SelectorExpr:
-				if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
-					if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !world.IsPointer(info.Types[n.X].Type) {
-						has(n.X)
-					}
-				}
-			}
-			return !found
-		})
+		walk.Reached(info, stmt, func(n ast.Node) { found = found || walk.Uses(info, n, v) })
 	}
 	return found
 }

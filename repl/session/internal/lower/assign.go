@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // An assignment evaluates the operands of its places, then its values, then assigns from left to right. Those
@@ -300,12 +302,4 @@ func isMap(t types.Type) bool {
 }
 
 // calls says whether an expression calls something.
-func calls(e ast.Expr) (found bool) {
-	ast.Inspect(e, func(n ast.Node) bool {
-		if _, ok := n.(*ast.CallExpr); ok {
-			found = true
-		}
-		return !found
-	})
-	return found
-}
+func calls(e ast.Expr) bool { return walk.Has[*ast.CallExpr](e) }

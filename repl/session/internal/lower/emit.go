@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // An expression that the interpreter runs rightly as a whole stays whole. Of any other, the parts that act (a
@@ -165,15 +167,11 @@ func (l *Lowerer) effect(n ast.Node) bool {
 
 // effects says whether something in an expression has an effect, or panics otherwise than by an index or a
 // nil pointer.
-func (l *Lowerer) effects(e ast.Node) (found bool) {
-	inspect(e, func(n ast.Node) bool {
-		found = found || l.effect(n)
-		if b, ok := n.(*ast.BinaryExpr); ok {
-			found = found || l.riskyOperation(b.Op, b.X, b.Y)
-		}
-		return !found
+func (l *Lowerer) effects(e ast.Node) bool {
+	return walk.AnyOwn(e, func(n ast.Node) bool {
+		b, ok := n.(*ast.BinaryExpr)
+		return l.effect(n) || ok && l.riskyOperation(b.Op, b.X, b.Y)
 	})
-	return found
 }
 
 // takesApart says whether the parts that act have to be taken out of a statement: unless there is none but

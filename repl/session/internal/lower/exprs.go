@@ -8,6 +8,7 @@ import (
 	"go/types"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 func (l *Lowerer) exprs(list []ast.Expr) []ast.Expr {
@@ -250,10 +251,7 @@ func (l *Lowerer) passing(sig *types.Signature, to func(args []ast.Expr) *ast.Ca
 	return &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}
 }
 
-func isPointer(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Pointer)
-	return ok
-}
+func isPointer(t types.Type) bool { return walk.IsPointer(t) }
 
 // nilCheck panics as a use of a nil interface does.
 func (l *Lowerer) nilCheck(name string) ast.Stmt {
@@ -423,15 +421,21 @@ func (l *Lowerer) refuseHandles(tx, ty types.Type) {
 
 // holdsTensor says whether == of a type compares tensors.
 func holdsTensor(t types.Type) bool {
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Name() == "Tensor" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == rt.TensorPath {
+	return contains(t, func(t types.Type) bool {
+		n, ok := types.Unalias(t).(*types.Named)
+		return ok && n.Obj().Name() == "Tensor" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == rt.TensorPath
+	})
+}
+
+// contains says whether is holds for a type, or for one whose values lie inside of its values.
+func contains(t types.Type, is func(types.Type) bool) bool {
+	if is(t) {
 		return true
 	}
-	switch t := t.Underlying().(type) {
-	case *types.Array:
-		return holdsTensor(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if holdsTensor(f.Type()) {
+	switch u := t.Underlying().(type) {
+	case *types.Array, *types.Struct:
+		for _, part := range walk.Parts(u) {
+			if contains(part, is) {
 				return true
 			}
 		}
@@ -548,13 +552,7 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 		return l.convert(l.composite(c, l.typeOf(c)), l.typeOf(c), t)
 	}
 	x := l.expr(e)
-	stars := false
-	ast.Inspect(x, func(n ast.Node) bool {
-		_, star := n.(*ast.StarExpr)
-		stars = stars || star && n != ast.Node(x)
-		return !stars
-	})
-	if stars {
+	if walk.Any(x, func(star *ast.StarExpr) bool { return star != x }) {
 		x = l.temp(x, l.typeOf(e))
 	}
 	return l.convert(x, l.typeOf(e), t)

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"strconv"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // A function is the function whose body is being rewritten.
@@ -118,17 +120,8 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 }
 
 // returnsBare says whether a function returns what its results are, without operands.
-func returnsBare(body *ast.BlockStmt) (bare bool) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			bare = bare || len(n.Results) == 0
-		}
-		return !bare
-	})
-	return bare
+func returnsBare(body *ast.BlockStmt) bool {
+	return walk.AnyOwn(body, func(s *ast.ReturnStmt) bool { return len(s.Results) == 0 })
 }
 
 // zeroResults sets named results to zero: the interpreter takes the variable that the caller assigns to
@@ -166,39 +159,13 @@ func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 			return true
 		})
 	}
-	l.reached(body, func(n ast.Node) { variables(n, add) })
+	walk.Reached(l.info, body, func(n ast.Node) { variables(n, add) })
 	variables(body, func(id *ast.Ident, v *types.Var) {
 		if (v.Pos() < body.Pos() || v.Pos() > body.End()) && !l.parameter(v) {
 			add(id, v)
 		}
 	})
 	return names
-}
-
-// reached calls f with each part of a tree whose variables other code may get: function literals, operands of
-// & and of slices, receivers that may be taken by their address, and what runs later.
-func (l *Lowerer) reached(root ast.Node, f func(ast.Node)) {
-	ast.Inspect(root, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt:
-			f(n)
-		case *ast.SliceExpr:
-			f(n.X)
-		case *ast.RangeStmt:
-			if _, ok := l.typeOf(n.X).Underlying().(*types.Signature); ok {
-				f(n.Body)
-			}
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				f(n.X)
-			}
-		case *ast.SelectorExpr:
-			if s := l.info.Selections[n]; s != nil && s.Kind() == types.MethodVal && isPointer(s.Obj().(*types.Func).Signature().Recv().Type()) {
-				f(n.X)
-			}
-		}
-		return true
-	})
 }
 
 // parameter says whether a variable is a parameter or result of the function.
@@ -252,24 +219,8 @@ func (l *Lowerer) params(list *ast.FieldList, sig *types.Signature) *ast.FieldLi
 }
 
 // defers says whether a body has a defer statement of its own.
-func defers(body ast.Node) (found bool) {
-	inspect(body, func(n ast.Node) bool {
-		if _, ok := n.(*ast.DeferStmt); ok {
-			found = true
-		}
-		return !found
-	})
-	return found
-}
-
-// inspect walks the statements of a function without those of the literals in it.
-func inspect(root ast.Node, f func(ast.Node) bool) {
-	ast.Inspect(root, func(n ast.Node) bool {
-		if _, lit := n.(*ast.FuncLit); lit && n != root {
-			return false
-		}
-		return n == nil || f(n)
-	})
+func defers(body ast.Node) bool {
+	return walk.AnyOwn(body, func(*ast.DeferStmt) bool { return true })
 }
 
 // funcLit rewrites a function literal.

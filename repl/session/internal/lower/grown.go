@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // A value that is appended to itself doubles, and can take all memory before the memory guard runs. So
@@ -82,14 +84,7 @@ func (l *Lowerer) grownBuffer(e *ast.CallExpr) []ast.Stmt {
 	default:
 		return nil
 	}
-	again := false
-	for _, a := range e.Args {
-		ast.Inspect(a, func(n ast.Node) bool {
-			x, ok := n.(*ast.Ident)
-			again = again || ok && l.info.Uses[x] == l.info.Uses[id]
-			return true
-		})
-	}
+	again := slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return walk.Uses(l.info, a, l.info.Uses[id]) })
 	if !again {
 		return nil
 	}

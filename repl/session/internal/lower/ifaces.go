@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // How values become values of interfaces. Package rt says how interfaces hold them.
@@ -58,27 +60,14 @@ func (l *Lowerer) needsBox(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Named:
 		return l.ownType(t) || t.TypeArgs().Len() > 0
-	case *types.Pointer:
-		return l.boxed(t.Elem())
-	case *types.Slice:
-		return l.boxed(t.Elem())
-	case *types.Array:
-		return l.boxed(t.Elem())
-	case *types.Map:
-		return l.boxed(t.Key()) || l.boxed(t.Elem())
-	case *types.Chan:
-		return l.boxed(t.Elem())
 	case *types.Struct:
 		return t.NumFields() > 0 // the names of fields are the interpreter's
 	case *types.Interface:
 		return t.NumMethods() > 0
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				if l.boxed(v.Type()) {
-					return true
-				}
-			}
+	}
+	for _, part := range walk.Parts(t) {
+		if l.boxed(part) {
+			return true
 		}
 	}
 	return false

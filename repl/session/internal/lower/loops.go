@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"go/types"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // A target is a statement that break and continue can name.
@@ -204,7 +206,7 @@ func (l *Lowerer) perIteration(s *ast.ForStmt, label string, vars []types.Object
 func (l *Lowerer) captured(o types.Object, roots ...ast.Node) (found bool) {
 	for _, root := range roots {
 		if root != nil {
-			l.reached(root, func(n ast.Node) { found = found || l.usesObject(n, o) })
+			walk.Reached(l.info, root, func(n ast.Node) { found = found || walk.Uses(l.info, n, o) })
 		}
 	}
 	return found
@@ -327,15 +329,14 @@ func arrayLen(t types.Type) (n int64, ok bool) {
 // rangeIndices is a range over the indices of an array: its elements are not touched, so a pointer to it may
 // be nil. The array is evaluated only if its length is not constant.
 func (l *Lowerer) rangeIndices(s *ast.RangeStmt, label string, n int64) []ast.Stmt {
-	evaluated := false
-	inspect(s.X, func(n ast.Node) bool {
+	evaluated := walk.AnyOwn(s.X, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			evaluated = evaluated || !l.info.Types[n.Fun].IsType() && l.info.Types[n].Value == nil
+			return !l.info.Types[n.Fun].IsType() && l.info.Types[n].Value == nil
 		case *ast.UnaryExpr:
-			evaluated = evaluated || n.Op == token.ARROW
+			return n.Op == token.ARROW
 		}
-		return true
+		return false
 	})
 	if evaluated {
 		l.drop(s.X)

@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // RT is the name of package rt in lowered code.
@@ -319,28 +321,15 @@ func Results(t types.Type) (list []types.Type) {
 
 // nameable says whether a variable of the type can be declared in a cell.
 func nameable(t types.Type) bool {
-	switch t := types.Unalias(t).(type) {
-	case *types.Named:
-		o := t.Obj()
+	t = types.Unalias(t)
+	if n, ok := t.(*types.Named); ok {
+		o := n.Obj()
 		return o.Pkg() == nil || o.Exported() || Interpreted(o.Pkg()) || o.Parent() != o.Pkg().Scope()
-	case *types.Map:
-		return nameable(t.Key()) && nameable(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if !nameable(f.Type()) {
-				return false
-			}
+	}
+	for _, part := range walk.Parts(t) {
+		if !nameable(part) {
+			return false
 		}
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				if !nameable(v.Type()) {
-					return false
-				}
-			}
-		}
-	case interface{ Elem() types.Type }:
-		return nameable(t.Elem())
 	}
 	return true
 }

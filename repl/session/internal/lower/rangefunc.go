@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // A rangeFunc is a range over a function whose body is being rewritten into a function literal. A jump out
@@ -60,13 +62,8 @@ func (r *rangeFunc) leave(l *Lowerer, e exit) []ast.Stmt {
 }
 
 // has says whether a label stands in the body.
-func (r *rangeFunc) has(label string) (found bool) {
-	inspect(r.body, func(n ast.Node) bool {
-		s, ok := n.(*ast.LabeledStmt)
-		found = found || ok && s.Label.Name == label
-		return !found
-	})
-	return found
+func (r *rangeFunc) has(label string) bool {
+	return walk.AnyOwn(r.body, func(s *ast.LabeledStmt) bool { return s.Label.Name == label })
 }
 
 // returnFrom is a return statement in the body.
@@ -119,15 +116,8 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 }
 
 // rangesFunction says whether a body has a range over a function.
-func (l *Lowerer) rangesFunction(body *ast.BlockStmt) (found bool) {
-	inspect(body, func(n ast.Node) bool {
-		if r, ok := n.(*ast.RangeStmt); ok {
-			_, function := l.typeOf(r.X).Underlying().(*types.Signature)
-			found = found || function
-		}
-		return !found
-	})
-	return found
+func (l *Lowerer) rangesFunction(body *ast.BlockStmt) bool {
+	return walk.AnyOwn(body, func(r *ast.RangeStmt) bool { return isFunc(l.typeOf(r.X)) })
 }
 
 // returnVars declares variables for the results of returns in the body.

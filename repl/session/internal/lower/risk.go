@@ -112,21 +112,4 @@ func (l *Lowerer) mapElement(e ast.Expr) bool {
 
 // holdsInterface says whether comparing two values of a type compares interfaces, whose values may not be
 // comparable.
-func holdsInterface(t types.Type) bool {
-	if t == nil {
-		return true
-	}
-	switch t := t.Underlying().(type) {
-	case *types.Interface:
-		return true
-	case *types.Array:
-		return holdsInterface(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if holdsInterface(f.Type()) {
-				return true
-			}
-		}
-	}
-	return false
-}
+func holdsInterface(t types.Type) bool { return t == nil || contains(t, types.IsInterface) }

@@ -4,7 +4,10 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 func (l *Lowerer) stmts(list []ast.Stmt) []ast.Stmt {
@@ -105,16 +108,10 @@ func (l *Lowerer) labeled(s *ast.LabeledStmt) []ast.Stmt {
 }
 
 // jumpedTo says whether a goto names the label.
-func (l *Lowerer) jumpedTo(name string) (found bool) {
-	for _, n := range l.fn.body {
-		inspect(n, func(n ast.Node) bool {
-			if b, ok := n.(*ast.BranchStmt); ok && b.Tok == token.GOTO && b.Label.Name == name {
-				found = true
-			}
-			return !found
-		})
-	}
-	return found
+func (l *Lowerer) jumpedTo(name string) bool {
+	return slices.ContainsFunc(l.fn.body, func(s ast.Stmt) bool {
+		return walk.AnyOwn(s, func(b *ast.BranchStmt) bool { return b.Tok == token.GOTO && b.Label.Name == name })
+	})
 }
 
 // mark notes that a statement begins, if something in it may panic.
@@ -144,7 +141,7 @@ func (l *Lowerer) marked(s ast.Stmt) (m Mark, risky, engine bool) {
 		if n == nil {
 			continue
 		}
-		inspect(n, func(n ast.Node) bool {
+		walk.Own(n, func(n ast.Node) bool {
 			risky = risky || l.risky(n)
 			if e, ok := n.(*ast.CallExpr); ok && !l.info.Types[e.Fun].IsType() {
 				m.Calls = append(m.Calls, call(e))
@@ -187,15 +184,8 @@ func (l *Lowerer) setMark(slot, n int) ast.Stmt {
 }
 
 // hasLiterals says whether there are function literals in the function.
-func (l *Lowerer) hasLiterals() (found bool) {
-	for _, s := range l.fn.body {
-		ast.Inspect(s, func(n ast.Node) bool {
-			_, lit := n.(*ast.FuncLit)
-			found = found || lit
-			return !found
-		})
-	}
-	return found
+func (l *Lowerer) hasLiterals() bool {
+	return slices.ContainsFunc(l.fn.body, func(s ast.Stmt) bool { return walk.Has[*ast.FuncLit](s) })
 }
 
 func call(e *ast.CallExpr) Call {
@@ -347,16 +337,10 @@ func (l *Lowerer) varSpec(s *ast.ValueSpec) []ast.Stmt {
 	return append(l.declareAs(temps, s.Names, lhs, types, rhs), out...)
 }
 
-func (l *Lowerer) mentions(list []ast.Expr, names []*ast.Ident) (found bool) {
-	for _, e := range list {
-		ast.Inspect(e, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				for _, name := range names {
-					found = found || id.Name == name.Name
-				}
-			}
-			return !found
+func (l *Lowerer) mentions(list []ast.Expr, names []*ast.Ident) bool {
+	return slices.ContainsFunc(list, func(e ast.Expr) bool {
+		return walk.Any(e, func(id *ast.Ident) bool {
+			return slices.ContainsFunc(names, func(name *ast.Ident) bool { return name.Name == id.Name })
 		})
-	}
-	return found
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // A clause is one of a switch: the statements before its condition, and the condition, nil for default.
@@ -158,7 +160,7 @@ func (l *Lowerer) typeSwitch(s *ast.TypeSwitchStmt, label string) []ast.Stmt {
 		c := c.(*ast.CaseClause)
 		l.pos = c.Pos()
 		v, _ := l.info.Implicits[c].(*types.Var)
-		used := named && v != nil && l.usesObject(c, v)
+		used := named && v != nil && walk.Uses(l.info, c, v)
 		name := ""
 		if used {
 			name = l.renamed(v, v.Name()).(*ast.Ident).Name
@@ -197,16 +199,6 @@ func switchSubject(s *ast.TypeSwitchStmt) (assert *ast.TypeAssertExpr, named boo
 		return ast.Unparen(a.X).(*ast.TypeAssertExpr), false
 	}
 	return nil, false
-}
-
-func (l *Lowerer) usesObject(root ast.Node, o types.Object) (found bool) {
-	ast.Inspect(root, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && l.info.Uses[id] == o {
-			found = true
-		}
-		return !found
-	})
-	return found
 }
 
 func (l *Lowerer) isNilCase(e ast.Expr) bool { return l.info.Types[e].IsNil() }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 func (l *Lowerer) typeOf(e ast.Expr) types.Type {
@@ -126,23 +128,12 @@ func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	switch in := in.(type) {
 	case *types.Named:
 		return selfMade(t, in.Underlying(), seen)
-	case *types.Pointer:
-		return selfMade(t, in.Elem(), seen)
-	case *types.Slice:
-		return selfMade(t, in.Elem(), seen)
-	case *types.Array:
-		return selfMade(t, in.Elem(), seen)
-	case *types.Chan:
-		return selfMade(t, in.Elem(), seen)
-	case *types.Map:
-		return selfMade(t, in.Key(), seen) || selfMade(t, in.Elem(), seen)
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{in.Params(), in.Results()} {
-			for v := range tuple.Variables() {
-				if selfMade(t, v.Type(), seen) {
-					return true
-				}
-			}
+	case *types.Struct:
+		return false
+	}
+	for _, part := range walk.Parts(in) {
+		if selfMade(t, part, seen) {
+			return true
 		}
 	}
 	return false
@@ -156,27 +147,21 @@ func (l *Lowerer) onlySelfMade(t types.Type, seen map[types.Type]bool) bool {
 		return true
 	}
 	seen[t] = true
-	switch t := t.(type) {
+	switch u := t.(type) {
 	case *types.Named:
-		if !l.ownType(t) {
+		if !l.ownType(u) {
 			return true
 		}
-		return selfMade(t, t.Underlying(), map[types.Type]bool{}) && l.onlySelfMade(t.Underlying(), seen)
-	case *types.Map:
-		return l.onlySelfMade(t.Key(), seen) && l.onlySelfMade(t.Elem(), seen)
-	case interface{ Elem() types.Type }:
-		return l.onlySelfMade(t.Elem(), seen)
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				if !l.onlySelfMade(v.Type(), seen) {
-					return false
-				}
-			}
-		}
-		return true
+		return selfMade(t, u.Underlying(), map[types.Type]bool{}) && l.onlySelfMade(u.Underlying(), seen)
+	case *types.Struct, *types.Interface:
+		return !l.boxed(t)
 	}
-	return !l.boxed(t)
+	for _, part := range walk.Parts(t) {
+		if !l.onlySelfMade(part, seen) {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *Lowerer) instance(generic types.Object, args []types.Type) ast.Expr {

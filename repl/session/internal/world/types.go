@@ -3,6 +3,8 @@ package world
 import (
 	"go/types"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // Qualifier writes types without the package of cells.
@@ -17,33 +19,15 @@ func TypeString(t types.Type) string { return types.TypeString(types.Default(t),
 
 // WalkNamed calls f for the named types inside of a type.
 func WalkNamed(t types.Type, f func(*types.Named)) {
-	switch t := types.Unalias(t).(type) {
-	case *types.Named:
-		f(t)
-		for arg := range t.TypeArgs().Types() {
+	t = types.Unalias(t)
+	if n, ok := t.(*types.Named); ok {
+		f(n)
+		for arg := range n.TypeArgs().Types() {
 			WalkNamed(arg, f)
 		}
-	case *types.Pointer:
-		WalkNamed(t.Elem(), f)
-	case *types.Slice:
-		WalkNamed(t.Elem(), f)
-	case *types.Array:
-		WalkNamed(t.Elem(), f)
-	case *types.Map:
-		WalkNamed(t.Key(), f)
-		WalkNamed(t.Elem(), f)
-	case *types.Chan:
-		WalkNamed(t.Elem(), f)
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				WalkNamed(v.Type(), f)
-			}
-		}
-	case *types.Struct:
-		for field := range t.Fields() {
-			WalkNamed(field.Type(), f)
-		}
+	}
+	for _, part := range walk.Parts(t) {
+		WalkNamed(part, f)
 	}
 }
 
@@ -93,14 +77,6 @@ func Unversioned(t types.Type) string {
 		path, _, _ := strings.Cut(p.Path(), "@")
 		return path
 	})
-}
-
-func IsPointer(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	_, ok := t.Underlying().(*types.Pointer)
-	return ok
 }
 
 func IsError(t types.Type) bool {
