@@ -120,7 +120,11 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	if c.Rope.Scaling.Kind != "" {
 		k["rope_scaling"] = ropeKeys(c.Rope.Scaling)
-	} else if f.Type == gptOSS.Type { // where nothing means yarn
+	}
+	if f.kinds {
+		delete(k, "partial_rotary_factor")
+		k["rope_parameters"] = c.kindsOfRopes()
+	} else if c.Rope.Scaling.Kind == "" && f.Type == gptOSS.Type { // where nothing means yarn
 		k["rope_parameters"] = map[string]any{"rope_type": "default", "rope_theta": c.Rope.Base}
 	}
 	if c.LocalRope.Base != 0 {
@@ -147,6 +151,7 @@ func (c Config) allKeys(f family) map[string]any {
 	maps.Copy(k, c.Mixture.keys(c))
 	maps.Copy(k, c.Recurrent.keys(c))
 	c.latentKeys(k)
+	c.gemma4Keys(k)
 	return k
 }
 
@@ -204,7 +209,7 @@ func (m Mixture) keys(c Config) map[string]any {
 	if m.Latent > 0 {
 		k["moe_latent_size"] = m.Latent
 	}
-	if m.Beside {
+	if m.Beside && !m.Apart {
 		k["intermediate_size"] = m.Hidden
 	}
 	return k
@@ -221,7 +226,7 @@ func layerTypes(local []bool) []string {
 }
 
 func ropeKeys(s nn.RopeScaling) map[string]any {
-	k := map[string]any{"rope_type": s.Kind}
+	k := map[string]any{"rope_type": cmp.Or(s.Kind, "default")}
 	for name, x := range map[string]float64{
 		"factor": s.Factor, "low_freq_factor": s.LowFreq, "high_freq_factor": s.HighFreq, "beta_fast": s.BetaFast, "beta_slow": s.BetaSlow,
 		"attention_factor": s.Attention, "llama_4_scaling_beta": s.QueryBeta, "original_max_position_embeddings": float64(s.Original),

@@ -17,7 +17,7 @@ var lacks = []struct{ part, types string }{
 	{"short convolutions beside experts or pictures", "lfm2_moe lfm2_vl lfm3 lfm3_vl"},
 	{"an encoder beside its decoder", "bart blenderbot florence2 led longt5 m2m_100 marian mbart mt5 nllb-moe pegasus plbart switch_transformers t5 t5gemma " +
 		"t5gemma2 umt5 whisper"},
-	{"embeddings in each layer", "gemma3n gemma3n_text gemma4 gemma4_text gemma4_unified gemma4_unified_text"},
+	{"several streams beside each other, and embeddings in each layer", "gemma3n gemma3n_text"},
 	{"positions without a rotation", "biogpt bloom gpt2 gpt_bigcode gpt_neo mpt openai-gpt opt xglm"},
 	{"attention to pictures in layers of its own", "mllama"},
 	{"q, k and v of each head in one matrix", "codegen falcon gpt_neox gpt_neox_japanese persimmon"},

@@ -57,6 +57,8 @@ OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast":
 LATENT = dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6)
 DEEP_YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 40.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 0.707, "mscale_all_dim": 0.707,
              "original_max_position_embeddings": 8}
+GEMMA4 = dict(head_dim=8, global_head_dim=16, num_hidden_layers=4, sliding_window=5, layer_types=[LOCAL, FULL, LOCAL, FULL], hidden_size_per_layer_input=0,
+              tie_word_embeddings=True)
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
     "llama-3": ("Llama", dict(rope_parameters=llama3(8), tie_word_embeddings=True, num_hidden_layers=3)),
@@ -87,6 +89,18 @@ MODELS = {
                                          layer_types=["sliding_attention", "full_attention"], rope_parameters={
                                              "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
                                              "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})),
+    "gemma4": ("Gemma4Text", GEMMA4 | dict(hidden_size_per_layer_input=6, vocab_size_per_layer_input=VOCAB, num_kv_shared_layers=2, use_double_wide_mlp=True)),
+    "gemma4-same": ("Gemma4Text", GEMMA4 | dict(attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=3.0)),
+    "gemma4-experts": ("Gemma4Text", GEMMA4 | dict(enable_moe_block=True, num_experts=6, top_k_experts=2, moe_intermediate_size=12, attention_k_eq_v=True,
+                                                   num_global_key_value_heads=4)),
+    "gemma4-lent": ("Gemma4Text", GEMMA4 | dict(num_kv_shared_layers=3, num_hidden_layers=6, layer_types=[LOCAL, LOCAL, FULL] * 2, global_head_dim=8,
+                                                hidden_size_per_layer_input=4, vocab_size_per_layer_input=VOCAB, tie_word_embeddings=False, rope_parameters={
+                                                    "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 1e4, "factor": 2.0},
+                                                    "sliding_attention": {"rope_type": "default", "rope_theta": 1e3}})),
+    "gemma4-bias": ("Gemma4Text", GEMMA4 | dict(attention_bias=True, sliding_window=64, global_head_dim=12, num_key_value_heads=1)),
+    "gemma4_unified": ("Gemma4UnifiedText", GEMMA4 | dict(attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=5.0)),
+    "gemma4_unified-lent": ("Gemma4UnifiedText", GEMMA4 | dict(num_kv_shared_layers=2, use_double_wide_mlp=True, num_hidden_layers=4)),
+    "gemma4_unified-default": ("Gemma4UnifiedText", GEMMA4 | dict(layer_types=None, num_hidden_layers=7, rope_parameters=None, sliding_window=6)),
     "phi3": ("Phi3", dict()),
     "phi3-window": ("Phi3", dict(sliding_window=7, num_key_value_heads=4, tie_word_embeddings=True)),
     "phi3-long": ("Phi3", dict(hidden_size=32, max_position_embeddings=32, original_max_position_embeddings=12, rope_parameters={
@@ -352,10 +366,12 @@ def small(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or "alpha_" in key or key.endswith(".D"):
+            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or "alpha_" in key or "scale" in key or key.endswith(".D"):
                 p.add_(0.2 * torch.randn_like(p))
+            if "q_norm" in key and kind.startswith("Gemma4"):
+                p.div_(4)  # scores are not divided by √head_dim, and sharp ones lose much in bf16
         for key, b in model.named_buffers():
-            if "correction" in key:  # by which experts are chosen
+            if "correction" in key or "layer_scalar" in key:
                 b.add_(0.2 * torch.randn_like(b))
     return model
 

@@ -28,6 +28,8 @@ DELTA = dict(head_dim=8, layer_types=["linear_attention", "full_attention"], lin
                               "partial_rotary_factor": 0.25})
 MODELS = {
     "gemma3": dict(head_dim=8, sliding_window=6, layer_types=["sliding_attention", "full_attention"]),
+    "gemma4": dict(head_dim=8, global_head_dim=16, sliding_window=6, num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, initializer_range=0.2,
+                   pad_token_id=0, hidden_size_per_layer_input=4, vocab_size_per_layer_input=48, num_kv_shared_layers=2, use_double_wide_mlp=True),
     "mistral3": dict(head_dim=8, model_type="ministral3", rope_parameters={
         "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 4, "beta_fast": 32.0, "beta_slow": 1.0,
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}),
@@ -48,7 +50,9 @@ def make(name, changes):
     default = AutoConfig.for_model(kind)
     inner = {}
     for key, settings in default.to_dict().items():
-        if key.endswith("_config") and key != "text_config":
+        if key == "vision_config" and settings is None:  # Gemma 4, which may have no encoder
+            settings = default.sub_configs[key]().to_dict()
+        if key.endswith("_config") and key != "text_config" and settings:
             inner[key] = {k: v for k, v in ENCODER.items() if k in settings} | {"model_type": settings["model_type"]}
     config = type(default)(text_config={**TEXT, "model_type": default.text_config.model_type, **changes}, **inner)
     config.text_config._attn_implementation = "eager"
