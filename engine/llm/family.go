@@ -55,8 +55,8 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, gemma4, gemma4Unified, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
-	lfm2, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
-	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
+	lfm2, lfm2Moe, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
+	qwen2Moe, qwen3Moe, mixtral, miniMaxM2, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma, apertus, euroBERT,
 }
 
@@ -239,6 +239,9 @@ func (s settings) ropes(c *Config) {
 // rope reads an object of rotary positions; nil: there is none.
 func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope {
 	partial := s.Number("partial_rotary_factor", cmp.Or(s.family.Partial, 1))
+	if n := s.Int("rotary_dim", 0); n > 0 && c.HeadDim > 0 { // as MiniMax-M2's folders say it
+		partial = float64(n) / float64(c.HeadDim)
+	}
 	if o == nil {
 		o = s.None()
 	}

@@ -235,6 +235,19 @@ var mixtral = family{
 	},
 }
 
+// MiniMax-M2.
+var miniMaxM2 = family{
+	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6},
+	class:  "MiniMaxM2ForCausalLM",
+	files: []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias", ".mlp.", ".block_sparse_moe.",
+		".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
+	read: func(s settings, c *Config) {
+		m := s.mixture(c, 0.001)
+		m.Normalise, m.Sigmoid, m.Correction, m.Balance = true, true, true, 0
+		c.KVHeads, c.HeadDim, c.QKNorm, c.WideQKNorm = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), true, true
+	},
+}
+
 // OLMoE.
 var olmoe = family{
 	Family: ggufhub.Family{Type: "olmoe", Architecture: "olmoe", Tells: biasTells},

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,7 +102,7 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
-	case r.family.straight && r.Has(r.inFiles(path)):
+	case r.family.straight && r.Has(r.inFiles(path)), in != out && slices.Equal(r.Shape(r.inFiles(path)), []int{groups, in, out}): // as folders of Qwen 3 VL have it
 		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
 			w = w.Transpose() // and back below
 		}

@@ -9,12 +9,12 @@ import (
 // lacks are the parts that well-known models have and that no Config says, with their model_types.
 var lacks = []struct{ part, types string }{
 	{"experts with parts of their own", "afmoe cohere2_moe dbrx ernie4_5_vl_moe exaone_moe glm4v_moe " +
-		"jetmoe llama4 llama4_text mimo_v2_flash minimax_m2 phimoe " +
-		"qwen3_omni_moe qwen3_vl_moe sarvam_moe solar_open"},
+		"jetmoe llama4 llama4_text mimo_v2_flash minimax_m3_vl phimoe " +
+		"qwen3_omni_moe sarvam_moe solar_open"},
 	{"latent attention with parts of its own", "deepseek_v32 deepseek_v4 glm4_moe_lite glm_moe_dsa kimi_k25 longcat_flash minicpm3 mistral4 sarvam_mla youtu"},
 	{"linear attention of another kind", "bailing_hybrid kimi_linear minimax olmo_hybrid"},
 	{"layers with a state of another kind", "falcon_mamba jamba mamba recurrent_gemma rwkv xlstm zamba zamba2"},
-	{"short convolutions beside experts or pictures", "lfm2_moe lfm2_vl lfm3 lfm3_vl"},
+	{"short convolutions beside experts or pictures", "lfm3 lfm3_vl"},
 	{"an encoder beside its decoder", "bart blenderbot florence2 led longt5 m2m_100 marian mbart mt5 nllb-moe pegasus plbart switch_transformers t5 t5gemma " +
 		"t5gemma2 umt5 whisper"},
 	{"several streams beside each other, and embeddings in each layer", "gemma3n gemma3n_text"},

@@ -40,6 +40,8 @@ def llama4(beta, mscale=1.0):
 MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
 LFM = dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False)
+LFM_MOE = dict(num_hidden_layers=3, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12)
+MINIMAX = dict(num_local_experts=6, num_experts_per_tok=3, head_dim=8)
 LOCAL, FULL, LINEAR = "sliding_attention", "full_attention", "linear_attention"
 PART = {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25}
 DELTA = dict(head_dim=8, num_hidden_layers=3, layer_types=[LINEAR, FULL, LINEAR], linear_num_key_heads=2, linear_num_value_heads=4,
@@ -282,6 +284,16 @@ MODELS = {
                                      block_ffn_dim_multiplier=1.3, conv_L_cache=2)),
     "lfm2-last": ("Lfm2", LFM | dict(full_attn_idxs=[2], num_key_value_heads=4)),
     "lfm2-attention": ("Lfm2", LFM | dict(full_attn_idxs=[0, 1], num_hidden_layers=2, head_dim=6, norm_eps=1e-6)),
+    "lfm2_moe": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", FULL, "conv"], num_dense_layers=1, num_experts_per_tok=6)),
+    "lfm2_moe-all": ("Lfm2Moe", LFM_MOE | dict(layer_types=[FULL, "conv", FULL], num_dense_layers=0, num_experts_per_tok=1, num_key_value_heads=1, tie_word_embeddings=False)),
+    "lfm2_moe-plain": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", "conv", FULL], num_dense_layers=2, use_expert_bias=False, routed_scaling_factor=2.5, conv_bias=True)),
+    "lfm2_moe-sum": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", FULL, FULL, "conv"], num_hidden_layers=4, num_dense_layers=1, norm_topk_prob=False, conv_L_cache=4)),
+    "lfm2_moe-many": ("Lfm2Moe", LFM_MOE | dict(layer_types=[FULL, "conv", "conv"], num_experts=24, num_experts_per_tok=7, moe_intermediate_size=3, num_dense_layers=1)),
+    "minimax_m2": ("MiniMaxM2", MINIMAX),
+    "minimax_m2-part": ("MiniMaxM2", MINIMAX | dict(rotary_dim=4, num_key_value_heads=1)),
+    "minimax_m2-half": ("MiniMaxM2", MINIMAX | dict(head_dim=12, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, num_experts_per_tok=1)),
+    "minimax_m2-deep": ("MiniMaxM2", MINIMAX | dict(num_hidden_layers=4, num_local_experts=3, intermediate_size=7, tie_word_embeddings=True)),
+    "minimax_m2-many": ("MiniMaxM2", MINIMAX | dict(num_local_experts=24, num_experts_per_tok=7, intermediate_size=5, num_key_value_heads=4, hidden_act="gelu")),
     "qwen3_next": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=20, num_experts_per_tok=5)),
     "qwen3_next-dense": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=8, mlp_only_layers=[1], norm_topk_prob=False,
                                                          linear_num_value_heads=2, linear_value_head_dim=5, attention_bias=True)),
@@ -371,7 +383,7 @@ def small(name, kind, changes):
             if "q_norm" in key and kind.startswith("Gemma4"):
                 p.div_(4)  # scores are not divided by √head_dim, and sharp ones lose much in bf16
         for key, b in model.named_buffers():
-            if "correction" in key or "layer_scalar" in key:
+            if "correction" in key or "layer_scalar" in key or "expert_bias" in key:
                 b.add_(0.2 * torch.randn_like(b))
     return model
 

@@ -36,6 +36,8 @@ MODELS = {
     "qwen2_vl-flat": dict(rope_parameters=TURNS),
     "qwen2_5_vl": dict(rope_parameters=TURNS),
     "qwen3_vl": dict(head_dim=8),
+    "qwen3_vl_moe": dict(head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12),
+    "lfm2_vl": dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention", "conv"]),
     "qwen3_5": DELTA,
     "qwen3_5_moe": DELTA | dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=8),
     "llava": dict(),
@@ -72,7 +74,10 @@ def make(name, changes):
     tensors = load_file(path)
     text = ("language_model.", "model.language_model.", "model.text_model.", "lm_head.", "model.embed_tokens.", "model.layers.", "model.norm.")
     encoders = sorted((key for key in tensors if not key.startswith(text)), key=lambda key: tensors[key].numel())
-    save_file({k: v for k, v in tensors.items() if k not in encoders[2:]}, path, metadata={"format": "pt"})
+    tensors = {k: v for k, v in tensors.items() if k not in encoders[2:]}
+    if name == "qwen3_vl_moe":  # as folders of the hub have it
+        tensors = {k: v.transpose(1, 2).contiguous() if ".experts." in k else v for k, v in tensors.items()}
+    save_file(tensors, path, metadata={"format": "pt"})
     if name.endswith("-flat"):
         path = os.path.join(folder, "config.json")
         with open(path) as f:
