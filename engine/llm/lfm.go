@@ -34,10 +34,12 @@ var lfm2 = family{
 
 // LFM 2 with experts in all but the first layers.
 var lfm2Moe = family{
-	Family: ggufhub.Family{Type: "lfm2_moe", Theta: 1e6},
-	class:  "Lfm2MoeForCausalLM",
-	names:  lfm2.names,
-	files:  []string{".gate.e_score_correction_bias", ".expert_bias", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
+	Family: ggufhub.Family{Type: "lfm2_moe", Theta: 1e6, Architecture: "lfm2moe", State: "conv", Changes: ggufhub.Conv, Says: sigmoids, Knows: map[string]any{"norm_topk_prob": true},
+		Tells: map[string]string{"use_expert_bias": "blk.*.exp_probs_b.bias"},
+		Keys:  with(lfm2.Keys, map[string]string{"leading_dense_block_count": "num_dense_layers", "expert_feed_forward_length": "moe_intermediate_size"})},
+	class: "Lfm2MoeForCausalLM",
+	names: lfm2.names,
+	files: []string{".gate.e_score_correction_bias", ".expert_bias", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
 	read: func(s settings, c *Config) {
 		hidden := c.Hidden
 		lfm2.read(s, c)

@@ -237,7 +237,7 @@ var mixtral = family{
 
 // MiniMax-M2.
 var miniMaxM2 = family{
-	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6},
+	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6, Architecture: "minimax-m2", Says: sigmoids, Keys: map[string]string{"expert_feed_forward_length": "intermediate_size"}},
 	class:  "MiniMaxM2ForCausalLM",
 	files: []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias", ".mlp.", ".block_sparse_moe.",
 		".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
