@@ -27,7 +27,7 @@ var lacks = []struct{ part, types string }{
 }
 
 // encoders are those of package embed.
-const encoders = "bert distilbert modernbert mpnet nomic_bert roberta xlm-roberta"
+const encoders = "bert distilbert gte jina_embeddings_v3 modernbert mpnet new nomic_bert roberta xlm-roberta"
 
 // unknown says why a model_type is not read.
 func unknown(name string) string {
