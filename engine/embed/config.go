@@ -153,7 +153,7 @@ func newGTE(s *pretrained.Settings, c *Config) {
 // text.
 func turning(theta, eps float64) func(s *pretrained.Settings, c *Config) {
 	return func(s *pretrained.Settings, c *Config) {
-		c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rope_theta", theta))
+		c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rope_theta", s.Number("rotary_emb_base", theta)))
 		c.Eps = s.Number("layer_norm_eps", eps)
 		if c.Types = s.Int("type_vocab_size", 1); c.Types == 0 {
 			c.Types = -1
@@ -312,6 +312,9 @@ func (c Config) attention(layer int) *nn.Attention {
 // parseConfig reads the config.json of an encoder.
 func parseConfig(s *pretrained.Settings) (Config, error) {
 	name := s.Text("model_type", "")
+	if ofJina(s) {
+		name = "jina_embeddings_v3"
+	}
 	f, ok := families[name]
 	if !ok {
 		s.Fail("model_type", "got %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
@@ -327,7 +330,7 @@ func parseConfig(s *pretrained.Settings) (Config, error) {
 		}
 		return name
 	}
-	if name != "new" {
+	if name != "new" && !ofJina(s) {
 		s.OneOf("position_embedding_type", "absolute", "absolute")
 	}
 	s.Not("is_decoder")

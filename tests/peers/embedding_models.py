@@ -60,6 +60,7 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "gte-hub": ("New", dict(rope_theta=50.0, factor=8.0), "cls", True, None, {}),
     "gte-hub-types": ("New", dict(rope_theta=11.0, type_vocab_size=2, layer_norm_eps=1e-5, num_attention_heads=2), "mean", False, None, {}),
     "jina3": ("JinaEmbeddingsV3", {}, "mean", True, {"query": "the "}, {}),
+    "jina3-tasks": ("JinaEmbeddingsV3", {"rope_parameters": {"rope_type": "default", "rope_theta": 30.0}}, "mean", True, {"query": "the "}, {"tasks": {"where.query": "who ", "other": ""}}),
     "jina3-relu": ("JinaEmbeddingsV3", dict(hidden_act="relu", num_attention_heads=2, type_vocab_size=2, rope_parameters={"rope_type": "default", "rope_theta": 7.0}), "max", True, None, {}),
     "eurobert": ("EuroBert", {}, "mean", True, {"query": "the "}, {}),
     "eurobert-groups": ("EuroBert", dict(num_key_value_heads=2, head_dim=8, num_hidden_layers=3, rms_norm_eps=1e-3), "cls", True, None, {}),
@@ -148,6 +149,47 @@ def as_published(folder, theta, factor):
     save_file(tensors | {"classifier.weight": torch.zeros(1, c["hidden_size"]), "classifier.bias": torch.zeros(1)}, path, metadata={"format": "pt"})
 
 
+def with_tasks(folder, instructions, theta, rank=3, alpha=2.0):
+    """Makes of a folder of transformers one as Jina has it, with an adapter for each task, and computes the vectors of texts for each.
+
+    Weights and names are those of jinaai/xlm-roberta-flash-implementation: modeling_lora.py, LoRAParametrization."""
+    path, names, expected = os.path.join(folder, "model.safetensors"), list(instructions), {}
+    tensors, published = load_file(path), {}
+    adapters = {}
+    for key, w in tensors.items():
+        if key.endswith(".weight") and w.dim() == 2:
+            (out, width), n = w.shape, len(names)
+            shapes = ((n, out, rank), (n, rank, width)) if key.startswith("embeddings.") else ((n, rank, width), (n, out, rank))
+            adapters[key] = a, b = [0.3 * torch.randn(s) for s in shapes]
+            own = "roberta." + key.removesuffix("weight") + "parametrizations.weight."
+            published |= {own + "original": w, own + "0.lora_A": a, own + "0.lora_B": b}
+        else:
+            published["roberta." + key] = w
+    for i, name in enumerate(names):
+        merged = dict(tensors)
+        for key, (a, b) in adapters.items():
+            delta = a[i] @ b[i] if key.startswith("embeddings.") else b[i] @ a[i]
+            merged[key] = tensors[key] + delta * alpha / rank
+        save_file(merged, path, metadata={"format": "pt"})
+        expected["task." + name] = SentenceTransformer(folder, device="cpu").encode([instructions[name] + text for text in TEXTS], convert_to_tensor=True, prompt="")
+    save_file(published, path, metadata={"format": "pt"})
+    path = os.path.join(folder, "config.json")
+    with open(path) as f:
+        c = json.load(f)
+    c.pop("rope_parameters")
+    c |= {"model_type": "xlm-roberta", "architectures": ["XLMRobertaModel"], "position_embedding_type": "rotary", "rotary_emb_base": theta, "lora_adaptations": names,
+          "lora_rank": rank, "lora_alpha": alpha, "lora_dropout_p": 0.0, "lora_main_params_trainable": False, "task_instructions": instructions,
+          "auto_map": {"AutoModel": "jinaai/xlm-roberta-flash-implementation--modeling_lora.XLMRobertaLoRA"}}
+    with open(path, "w") as f:
+        json.dump(c, f, indent=2)
+    with open(os.path.join(folder, "modules.json")) as f:
+        modules = json.load(f)
+    modules[0]["type"] = "custom_st.Transformer"
+    with open(os.path.join(folder, "modules.json"), "w") as f:
+        json.dump(modules, f, indent=2)
+    return expected
+
+
 def encoder(name, kind, changes, pooling, normalize, prompts, other):
     published = kind == "New"
     if published:
@@ -206,6 +248,8 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
         expected["short"] = st.encode(TEXTS, convert_to_tensor=True, prompt="", truncate_dim=5, normalize_embeddings=True)
         if "-" not in name:
             expected["rounded"] = model.bfloat16()(ids, attention_mask=seen).last_hidden_state.float()
+    if other.get("tasks"):
+        expected |= with_tasks(folder, other["tasks"], changes["rope_parameters"]["rope_theta"])
     if published:
         as_published(folder, theta, factor)
     write(folder, expected)
