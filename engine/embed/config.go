@@ -87,6 +87,7 @@ var families = map[string]family{
 	"bert":        bert,
 	"roberta":     roberta(),
 	"xlm-roberta": roberta(),
+	"camembert":   roberta(),
 	"mpnet": {
 		prefix: "mpnet.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
 		out: "attention.attn.o", seen: "attention.LayerNorm", up: "intermediate.dense", down: "output.dense",

@@ -195,7 +195,11 @@ func (s settings) config() Config {
 	name := s.Text("model_type", "")
 	var ok bool
 	if s.family, ok = familyOf(name); !ok {
-		s.Fail("model_type", "%s", unknown(name))
+		inner := ""
+		if o := s.Object("text_config"); o != nil {
+			inner = o.Text("model_type", "")
+		}
+		s.Fail("model_type", "%s", unknown(name, inner))
 		return Config{}
 	}
 	c := Config{

@@ -40,6 +40,7 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "bert-both": ("Bert", dict(hidden_act="relu", num_hidden_layers=1), ("cls", "mean"), False, None, {"dense": True}),
     "roberta": ("Roberta", dict(pad_token_id=1), "mean", True, None, {}),
     "xlm-roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1), "lasttoken", True, None, {}),
+    "camembert": ("Camembert", dict(pad_token_id=1), "mean", True, None, {}),
     "mpnet": ("MPNet", {}, "mean", True, None, {}),
     "distilbert": ("DistilBert", {}, "mean_sqrt_len_tokens", True, None, {}),
     "modernbert": ("ModernBert", dict(local_attention=4, num_hidden_layers=4), "cls", True, {"query": "where is the "}, {}),
