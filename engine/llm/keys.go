@@ -132,7 +132,7 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	for key, x := range map[string]float64{"attn_logit_softcapping": c.ScoreCap, "final_logit_softcapping": c.LogitCap} {
 		if x != 0 {
-			k[key] = x
+			k[key] = fraction(x)
 		}
 	}
 	turning := make([]int, c.Layers)
@@ -183,8 +183,10 @@ func (m Mixture) keys(c Config) map[string]any {
 		return nil
 	}
 	dense, mixed, first, apart := []int{}, []int{}, 0, 1
+	kinds := make([]string, c.Layers)
 	for i := range c.Layers {
-		if !c.mixes(i) {
+		if kinds[i] = "sparse"; !c.mixes(i) {
+			kinds[i] = "dense"
 			dense = append(dense, i)
 			if i == first {
 				first++
@@ -198,7 +200,7 @@ func (m Mixture) keys(c Config) map[string]any {
 	k := map[string]any{
 		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
-		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first, "num_dense_layers": first, "use_expert_bias": m.Correction,
+		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first, "num_dense_layers": first, "mlp_layer_types": kinds, "num_shared_experts": m.Shared / m.Hidden, "router_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "use_expert_bias": m.Correction,
 		"routed_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
 		"moe_shared_expert_intermediate_size": m.Shared, "output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
 		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),

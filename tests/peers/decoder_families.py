@@ -41,6 +41,7 @@ MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
 LFM = dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False)
 LFM_MOE = dict(num_hidden_layers=3, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12)
+HY3 = dict(num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12, head_dim=8)
 MINIMAX = dict(num_local_experts=6, num_experts_per_tok=3, head_dim=8)
 LOCAL, FULL, LINEAR = "sliding_attention", "full_attention", "linear_attention"
 PART = {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25}
@@ -289,6 +290,12 @@ MODELS = {
     "lfm2_moe-plain": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", "conv", FULL], num_dense_layers=2, use_expert_bias=False, routed_scaling_factor=2.5, conv_bias=True)),
     "lfm2_moe-sum": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", FULL, FULL, "conv"], num_hidden_layers=4, num_dense_layers=1, norm_topk_prob=False, conv_L_cache=4)),
     "lfm2_moe-many": ("Lfm2Moe", LFM_MOE | dict(layer_types=[FULL, "conv", "conv"], num_experts=24, num_experts_per_tok=7, moe_intermediate_size=3, num_dense_layers=1)),
+    "hy_v3": ("HYV3", HY3 | dict(num_hidden_layers=3, num_experts_per_tok=6)),
+    "hy_v3-all": ("HYV3", HY3 | dict(mlp_layer_types=["sparse", "sparse"], num_key_value_heads=1, router_scaling_factor=1.0)),
+    "hy_v3-some": ("HYV3", HY3 | dict(num_hidden_layers=4, mlp_layer_types=["dense", "sparse", "dense", "sparse"], num_shared_experts=2, tie_word_embeddings=True)),
+    "hy_v3-bias": ("HYV3", HY3 | dict(num_hidden_layers=2, attention_bias=True, num_experts_per_tok=1, enable_moe_fp32_combine=False)),
+    "hy_v3-many": ("HYV3", HY3 | dict(num_experts=24, num_experts_per_tok=7, moe_intermediate_size=5, num_hidden_layers=3, head_dim=6,
+                                      rope_parameters={"rope_type": "default", "rope_theta": 1e6})),
     "minimax_m2": ("MiniMaxM2", MINIMAX),
     "minimax_m2-part": ("MiniMaxM2", MINIMAX | dict(rotary_dim=4, num_key_value_heads=1)),
     "minimax_m2-half": ("MiniMaxM2", MINIMAX | dict(head_dim=12, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, num_experts_per_tok=1)),
