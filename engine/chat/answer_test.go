@@ -59,7 +59,8 @@ func formOf(t *testing.T, shape string) *chat.Form {
 var tools = []chat.Tool{{Name: "f", Parameters: json.RawMessage(`{"properties": {"b": {"type": "string"}}}`)}, {Name: "g"}}
 
 // TestAnswers: thoughts, text and calls are found in answers that come in parts, and what is none passes at
-// once. Cases of Kimi K2, MiniMax-M2 and gpt-oss are those of vLLM's parsers, and calls of LFM 2 what templates write.
+// once. Cases of Kimi K2, MiniMax-M2 and gpt-oss are those of vLLM's parsers, and calls of LFM 2 what
+// templates write.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		form, prompt, text string

@@ -37,8 +37,8 @@ type Form struct {
 
 	call func() *regexp.Regexp // finds the name of a call that is no JSON object, behind which its arguments stand; its ID, too, where the model writes one
 	pair func() *regexp.Regexp // finds names and values of arguments; nil: they are JSON
-	// literals are what stands between the name of an argument and its value, and what ends the arguments: they
-	// are literals of Python, or Gemma's; empty: they are not.
+	// literals are what stands between the name of an argument and its value, and what ends the arguments:
+	// they are literals of Python, or Gemma's; empty: they are not.
 	literals [2]string
 
 	texts    bool // the template wants arguments as texts, and content null beside them

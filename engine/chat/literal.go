@@ -25,8 +25,8 @@ var quotes = []string{`<|"|>`, "<escape>", "'", `"`}
 // names finds a name, and what stands between it and its value.
 var names = lazy.Regexp(`^\s*([\w.-]+)\s*([=:])`)
 
-// items reads values up to end, which commas keep apart. Where is is given a name and it stand before each, and
-// they are an object; else a list.
+// items reads values up to end, which commas keep apart. Where is is given a name and it stand before each,
+// and they are an object; else a list.
 func (l *literal) items(is, end string) bool {
 	const deepest = 200
 	around := "[]"

@@ -31,8 +31,8 @@ func (l Latent) check(c Config) error {
 	return nil
 }
 
-// cached is how wide the keys and values of a token are in a layer's cache, of each of some heads. Latent attention
-// has one row for all heads, which is both, if that is less.
+// cached is how wide the keys and values of a token are in a layer's cache, of each of some heads. Latent
+// attention has one row for all heads, which is both, if that is less.
 func (c Config) cached(layer int) (heads, key, value int) {
 	if row := c.Latent.KV + c.Latent.Turning; c.Latent.KV > 0 && row < c.KVHeads*(c.HeadDim+c.Latent.Value) {
 		return 1, row, 0

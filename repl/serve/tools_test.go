@@ -106,8 +106,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// mistralNewTemplate and deepseekTemplate write calls as those of 2025 do: the name stands before the JSON. pythonTemplate
-// writes them in Python's syntax, as LFM 2's does.
+// mistralNewTemplate and deepseekTemplate write calls as those of 2025 do: the name stands before the JSON.
+// pythonTemplate writes them in Python's syntax, as LFM 2's does.
 const (
 	mistralNewTemplate = `{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% else %}[INST]{{ m.content }}[/INST]{% endif %}{% endfor %}`
 	deepseekTemplate   = `{% for m in messages %}{% if m.tool_calls %}<｜tool▁calls▁begin｜>{% for c in m.tool_calls %}<｜tool▁call▁begin｜>{{ c.function.name }}<｜tool▁sep｜>{{ c.function.arguments | tojson }}<｜tool▁call▁end｜>{% endfor %}<｜tool▁calls▁end｜>{% else %}{{ m.content }}{% endif %}{% endfor %}`
