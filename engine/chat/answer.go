@@ -221,6 +221,9 @@ func (r *Reader) find(text string) (list []Call) {
 	names := f.call()
 	for {
 		at := names.FindStringSubmatchIndex(text)
+		if at == nil && !f.anywhere && f.close != "" && strings.TrimSpace(text) != f.close {
+			return nil // not all of the answer
+		}
 		if at == nil {
 			return list
 		}
@@ -230,7 +233,13 @@ func (r *Reader) find(text string) (list []Call) {
 			one.ID = group(k)
 		}
 		text = text[at[1]:]
-		if f.pair == nil {
+		if is := f.literals; is[0] != "" {
+			l := literal{text: text}
+			if !l.items(is[0], is[1]) {
+				return nil
+			}
+			one.Arguments, text = string(l.out), l.text
+		} else if f.pair == nil {
 			var raw json.RawMessage
 			var arguments bytes.Buffer
 			d := json.NewDecoder(strings.NewReader(text))

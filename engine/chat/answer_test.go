@@ -27,8 +27,18 @@ var shapes = map[string]string{
 	"phi":           `<|tool_call|>{"name": "@", "arguments": $}<|/tool_call|>`,
 	"command":       `<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "@", "parameters": $}\n]<|END_ACTION|>`,
 	"gpt-oss":       ` to=functions.@<|channel|>commentary json<|message|>$<|call|>`,
+	"hunyuan":       `<tool_calls>[{"name": "@", "arguments": $}]</tool_calls>`,
+	"hy3":           "<tool_calls>\n<tool_call>@<tool_sep>\n{% for k, v in c.function.arguments|items %}<arg_key>{{ k }}</arg_key>\n<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>\n</tool_calls>",
+	"lfm2":          "<|tool_call_start|>[" + pythonCall + "]<|tool_call_end|>",
+	"olmo3":         "<function_calls>\n" + pythonCall + "\n</function_calls>",
+	"llama list":    "[" + pythonCall + "]",
+	"gemma4":        "<|tool_call>call:@{{ '{' }}{% for k, v in c.function.arguments|items %}{{ k }}:{{ v }}{% endfor %}{{ '}' }}<tool_call|>",
+	"functiongemma": "<start_function_call>call:@{{ '{' }}{% for k, v in c.function.arguments|items %}{{ k }}:{{ v }}{% endfor %}{{ '}' }}<end_function_call>",
 	"without calls": `{{ m.content }}`,
 }
+
+// pythonCall is a call as a template writes it in Python's syntax.
+const pythonCall = `@({% for k, v in c.function.arguments|items %}{{ k }}={{ v }}{% endfor %})`
 
 // formOf is the form of a model whose template writes calls in a shape.
 func formOf(t *testing.T, shape string) *chat.Form {
@@ -49,7 +59,8 @@ func formOf(t *testing.T, shape string) *chat.Form {
 var tools = []chat.Tool{{Name: "f", Parameters: json.RawMessage(`{"properties": {"b": {"type": "string"}}}`)}, {Name: "g"}}
 
 // TestAnswers: thoughts, text and calls are found in answers that come in parts, and what is none passes at
-// once. Cases of Kimi K2, MiniMax-M2 and gpt-oss are those of vLLM's parsers.
+// once. Cases of Kimi K2, MiniMax-M2 and gpt-oss are those of vLLM's parsers, and calls of LFM 2 what
+// templates write.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		form, prompt, text string
@@ -82,6 +93,20 @@ func TestAnswers(t *testing.T) {
 		{form: "gpt-oss", text: " to=functions.f<|channel|>commentary json<|message|>{}<|call|><|start|>assistant<|channel|>commentary to=functions.g<|message|>foo<|call|><|start|>assistant to=functions.g<|channel|>commentary json<|message|>", calls: []string{"f{}", "gfoo", "g{}"}},
 		{form: "gpt-oss", text: "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>analysis to=python code<|message|>1+1<|end|><|start|>assistant<|channel|>commentary<|message|>I call f.<|end|><|start|>assistant<|channel|>final<|message|>5 <|x<|return|>", thought: "a\n1+1", want: "I call f.\n5 <|x", open: "I call f.\n5 <|x"},
 		{form: "gpt-oss", text: "no marks", want: "no marks"},
+		{form: "hunyuan", text: `I call. <tool_calls>[{"name": "f", "arguments": {"a": null}}, {"name": "g", "arguments": {}}]</tool_calls>`, want: "I call. ", open: "I call. ", calls: []string{`f{"a":null}`, "g{}"}},
+		{form: "hy3", text: "<tool_calls>\n<tool_call>f<tool_sep>\n<arg_key>b</arg_key>\n<arg_value>1</arg_value>\n</tool_call>\n<tool_call>g<tool_sep></tool_call></tool_calls>", calls: []string{`f{"b":"1"}`, "g{}"}},
+		{form: "lfm2", text: "I look.<|tool_call_start|>[f(a=37, b='New York', c={'x': [None, True, 1.5e3], \"y\": {}}, d=(-2, .5, 07, 1_000),), user.g()]<|tool_call_end|>", want: "I look.", open: "I look.", calls: []string{`f{"a":37,"b":"New York","c":{"x":[null,true,1.5e3],"y":{}},"d":[-2,0.5,7,1000]}`, "user.g{}"}},
+		{form: "lfm2", text: `<think>Which?</think><|tool_call_start|> [f(b='Martha\'s "\n\u00e9\x41\d]', c="it's")]<|tool_call_end|><|tool_call_start|>[g()]<|tool_call_end|>` + "\nI wait.", thought: "Which?", calls: []string{`f{"b":"Martha's \"\néA\\d]","c":"it's"}`, "g{}"}},
+		{form: "lfm2", text: "<|tool_call_start|>[f(b='sed -n '360,450p' a.py\n')]<|tool_call_end|>", calls: []string{`f{"b":"sed -n '360,450p' a.py\n"}`}},
+		{form: "lfm2", text: "<|tool_call_start|>[f(3)]<|tool_call_end|>", want: "<|tool_call_start|>[f(3)]<|tool_call_end|>"},
+		{form: "lfm2", text: "<|tool_call_start|>[f(a=" + strings.Repeat("[", 1000), want: "<|tool_call_start|>[f(a=" + strings.Repeat("[", 1000)},
+		{form: "olmo3", text: "<function_calls>\nf(b='x', a={\"c\": null})\ng(a=false)\n</function_calls>", calls: []string{`f{"b":"x","a":{"c":null}}`, `g{"a":false}`}},
+		{form: "llama list", text: "[f(b=\"x\", a=[]), g()]\n", calls: []string{`f{"b":"x","a":[]}`, "g{}"}},
+		{form: "llama list", text: "[f(a=1)] is what I call", want: "[f(a=1)] is what I call"},
+		{form: "llama list", text: "I [f(a=1)]", want: "I [f(a=1)]", open: "I [f(a=1)]"},
+		{form: "gemma4", prompt: "<|turn>model\n", text: "<|channel>thought\nSo.\n<channel|><|tool_call>call:f{b:<|\"|>a, \"b\"\\n}<|\"|>,c:{d:[<|\"|>x<|\"|>,108.],<|\"|>3<|\"|>:true},e:null}<tool_call|><|tool_call>call:g{}<tool_call|><|tool_response>", thought: "So.", calls: []string{`f{"b":"a, \"b\"\\n}","c":{"d":["x",108],"3":true},"e":null}`, "g{}"}},
+		{form: "gemma4", prompt: "<|channel>thought\n<channel|>", text: "a <|tool_call>call:f{b:<|\"|>cut", want: "a <|tool_call>call:f{b:<|\"|>cut", open: "a "},
+		{form: "functiongemma", text: "<start_function_call>call:f{b:<escape>Paris<escape>,n:2}<end_function_call><start_function_response>", calls: []string{`f{"b":"Paris","n":2}`}},
 		{form: "without calls", text: "<think>\nI see:\n\n<tool_call>\n\n</think>\n\nyes <tool_call>", thought: "I see:\n\n<tool_call>", want: "yes <tool_call>", open: "yes <tool_call>"},
 		{form: "without calls", text: " [THINK]cut", thought: "cut"},
 		{form: "without calls", prompt: "<think>\n\n</think>\n\n", text: "I <think>", want: "I <think>", open: "I <think>"},

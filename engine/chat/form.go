@@ -37,10 +37,26 @@ type Form struct {
 
 	call func() *regexp.Regexp // finds the name of a call that is no JSON object, behind which its arguments stand; its ID, too, where the model writes one
 	pair func() *regexp.Regexp // finds names and values of arguments; nil: they are JSON
+	// literals are what stands between the name of an argument and its value, and what ends the arguments:
+	// they are literals of Python, or Gemma's; empty: they are not.
+	literals [2]string
 
 	texts    bool // the template wants arguments as texts, and content null beside them
 	channels bool // an answer is messages with heads, as gpt-oss writes it (OpenAI 2025: harmony)
 }
+
+// pythonic and braced find the name of a call in Python's syntax and Gemma's, behind marks and what stands
+// between calls.
+var (
+	pythonic = lazy.Regexp(`^(?:[\s,;\[\]]|<[/|\w]+>)*([A-Za-z_][\w.-]*)\(`)
+	braced   = lazy.Regexp(`^(?:\s|<[/|\w]+>)*call:([\w.-]+)\{`)
+)
+
+// keyed finds the name of a call whose arguments are written as keys and values, and keys those.
+var (
+	keyed = lazy.Regexp(`<tool_call>\s*([^<\s]+)`)
+	keys  = lazy.Regexp(`(?s)<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>`)
+)
 
 // tagged finds the arguments of a call that is written as tags.
 var tagged = lazy.Regexp(`(?s)<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>`)
@@ -52,6 +68,7 @@ var forms = sync.OnceValue(func() []Form {
 		{probe: lazy.Regexp(`\[TOOL_CALLS\] ?\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "[TOOL_CALLS]", open: "[", list: true, arguments: "arguments"},                                                       // Mistral
 		{probe: lazy.Regexp(`<TOOLCALL>\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<TOOLCALL>", open: "<TOOLCALL>", close: "</TOOLCALL>", anywhere: true, list: true, arguments: "arguments"},                // Nemotron Nano 2
 		{probe: lazy.Regexp(`<\|tool_call\|>\[?\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<|tool_call|>", open: "<|tool_call|>", close: "<|/tool_call|>", anywhere: true, list: true, arguments: "arguments"}, // Phi-4-mini, Granite 3
+		{probe: lazy.Regexp(`<tool_calls>\s*\[\{"name": ?"probe", ?"arguments": ?\{"x": ?1`), begin: "<tool_calls>", open: "<tool_calls>", close: "</tool_calls>", anywhere: true, list: true, arguments: "arguments"},     // Hunyuan A13B
 		{probe: lazy.Regexp(`<\|START_ACTION\|>\[\s*\{"tool_call_id": ?"0", ?"tool_name": ?"probe", ?"parameters": ?\{"x": ?1`), begin: "<|START_ACTION|>", open: "<|START_ACTION|>", close: "<|END_ACTION|>", anywhere: true, list: true,
 			name: "tool_name", arguments: "parameters"}, // Command R7B, A
 		{probe: lazy.Regexp(`\{"name": ?"probe", ?"parameters": ?\{"x": ?1`), open: "{", arguments: "parameters"},                                                       // Llama 3
@@ -67,18 +84,24 @@ var forms = sync.OnceValue(func() []Form {
 		{probe: lazy.Regexp(`<seed:tool_call>\s*<function=probe>\s*<parameter=x>\s*1\s*</parameter>`), open: "<seed:tool_call>", anywhere: true, call: lazy.Regexp(`<function=([^>\s]+)>`), pair: tagged}, // Seed-OSS
 		{probe: lazy.Regexp(`<minimax:tool_call>\s*<invoke name="probe">\s*<parameter name="x">1</parameter>`), open: "<minimax:tool_call>", anywhere: true,
 			call: lazy.Regexp(`<invoke name="?([^">\s]+)"?[^>]*>`), pair: lazy.Regexp(`(?s)<parameter name="?([^">\s]+)"?[^>]*>\n?(.*?)\n?</parameter>`)}, // MiniMax-M2
-		{probe: lazy.Regexp(`<tool_call>probe\s*<arg_key>x</arg_key>\s*<arg_value>1</arg_value>`), open: "<tool_call>", anywhere: true,
-			call: lazy.Regexp(`<tool_call>\s*([^<\s]+)`), pair: lazy.Regexp(`(?s)<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>`)}, // GLM 4.5
+		{probe: lazy.Regexp(`<tool_call>probe\s*<arg_key>x</arg_key>\s*<arg_value>1</arg_value>`), open: "<tool_call>", anywhere: true, call: keyed, pair: keys},            // GLM 4.5
+		{probe: lazy.Regexp(`<tool_call>probe<tool_sep>\s*<arg_key>x</arg_key>\s*<arg_value>1</arg_value>`), open: "<tool_calls>", anywhere: true, call: keyed, pair: keys}, // Hy3
 		{probe: lazy.Regexp(`to=functions\.probe<\|channel\|>commentary json<\|message\|>\{"x": ?1`), begin: "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>", marks: channelMarks,
 			call: lazy.Regexp(`to=(?:functions\.)?([\w.-]+)`), channels: true}, // gpt-oss
+		{probe: lazy.Regexp(`<\|tool_call_start\|>\[probe\(x=1\)|<\|tool_list_start\|>`), open: "<|tool_call_start|>", close: "<|tool_call_end|>", anywhere: true, call: pythonic, literals: [2]string{"=", ")"}}, // LFM 2, whose first templates write none
+		{probe: lazy.Regexp(`<function_calls>\s*probe\(x=1\)`), open: "<function_calls>", anywhere: true, call: pythonic, literals: [2]string{"=", ")"}},                                                          // OLMo 3
+		{probe: lazy.Regexp(`\[probe\(x="?1"?\)\]`), open: "[", close: "]", call: pythonic, literals: [2]string{"=", ")"}},                                                                                        // Llama 3.2 and 4 as lists of Python
+		{probe: lazy.Regexp(`<\|tool_call>call:probe\{x:1\}`), open: "<|tool_call>", close: "<tool_call|>", marks: []string{`<|"|>`}, anywhere: true, call: braced, literals: [2]string{":", "}"}},                // Gemma 4
+		{probe: lazy.Regexp(`<start_function_call>call:probe\{x:1\}`), open: "<start_function_call>", close: "<end_function_call>", marks: []string{"<escape>"}, anywhere: true, call: braced,
+			literals: [2]string{":", "}"}}, // FunctionGemma
 	}
 })
 
 // Known are the models whose calls are.
-const Known = "Hermes, Qwen, Mistral, Llama 3, DeepSeek, GLM 4.5, gpt-oss, Kimi K2, MiniMax-M2, Seed-OSS, Command R7B, Nemotron Nano 2 or Phi-4-mini"
+const Known = "Hermes, Qwen, Mistral, Llama 3, DeepSeek, GLM 4.5, gpt-oss, Kimi K2, MiniMax-M2, Seed-OSS, Command R7B, Nemotron Nano 2, Phi-4-mini, Hunyuan, LFM 2, OLMo 3 or Gemma 4"
 
 // thoughts are the marks around what a model thinks before it answers.
-var thoughts = [][2]string{{"<think>", "</think>"}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"}, {"<|START_THINKING|>", "<|END_THINKING|>"}}
+var thoughts = [][2]string{{"<think>", "</think>"}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"}, {"<|START_THINKING|>", "<|END_THINKING|>"}, {"<|channel>thought", "<channel|>"}}
 
 // channelMarks are those of an answer in channels.
 var channelMarks = []string{"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"}
@@ -122,7 +145,7 @@ func (f *Form) Channels() bool { return f.channels }
 // Required says how an answer that has to call one of tools begins, and of which JSON schema the rest is. It
 // is an error where that is no JSON, or the name stands outside of it and there are several.
 func (f *Form) Required(tools []Tool) (begin, schema string, err error) {
-	if f.pair != nil || f.call != nil && len(tools) > 1 {
+	if f.pair != nil || f.literals[0] != "" || f.call != nil && len(tools) > 1 {
 		return "", "", fmt.Errorf("this model writes the name of a function, or all of a call, outside of JSON, which cannot be required of several, or of any")
 	}
 	var calls []string

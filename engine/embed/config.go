@@ -87,6 +87,7 @@ var families = map[string]family{
 	"bert":        bert,
 	"roberta":     roberta(),
 	"xlm-roberta": roberta(),
+	"camembert":   roberta(),
 	"mpnet": {
 		prefix: "mpnet.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
 		out: "attention.attn.o", seen: "attention.LayerNorm", up: "intermediate.dense", down: "output.dense",
@@ -111,21 +112,49 @@ var families = map[string]family{
 		gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true, head: bert.head,
 		read: nomicBERT,
 	},
-	"gte": {
-		prefix: "gte.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", qkv: "attention.qkv_proj", out: "attention.o_proj", seen: "attn_ln",
-		gateUp: "mlp.up_gate_proj", upFirst: true, down: "mlp.down_proj", after: "mlp_ln", types: true, rotary: true, head: bert.head, read: turning(160000, 1e-12),
-	},
+	"gte": gte("gte.", turning(160000, 1e-12)),
+	"new": gte("new.", newGTE),
 	"jina_embeddings_v3": {
 		prefix: "roberta.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "mixer.Wqkv", out: "mixer.out_proj", seen: "norm1",
 		up: "mlp.fc1", down: "mlp.fc2", after: "norm2", types: true, rotary: true, head: ofRoberta, read: turning(20000, 1e-5),
 	},
 }
 
+// gte are the names of GTE, in the folders of transformers and in those of the hub.
+func gte(prefix string, read func(s *pretrained.Settings, c *Config)) family {
+	return family{
+		prefix: prefix, words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", qkv: "attention.qkv_proj", out: "attention.o_proj", seen: "attn_ln",
+		gateUp: "mlp.up_gate_proj", upFirst: true, down: "mlp.down_proj", after: "mlp_ln", types: true, rotary: true, head: bert.head, read: read,
+	}
+}
+
+// newGTE reads what Alibaba-NLP's own folders say (its new-impl, 2024), and refuses what no model of theirs
+// has. With a scaling by f the rates are those of θ·f, divided by f^(2/d) (Su 2023, kexue.fm/archives/9706).
+func newGTE(s *pretrained.Settings, c *Config) {
+	turning(10000, 1e-12)(s, c)
+	s.OneOf("layer_norm_type", "layer_norm", "layer_norm")
+	s.OneOf("position_embedding_type", "rope", "rope")
+	s.Not("logn_attention_scale")
+	if !s.Bool("pack_qkv", true) {
+		s.Fail("pack_qkv", "got false, want true")
+	}
+	if o := s.Object("rope_scaling"); o != nil && c.Heads > 0 {
+		o.OneOf("type", "", "ntk")
+		if b := o.Number("mixed_b", 0); b != 0 {
+			o.Fail("mixed_b", "got %v, want null", b)
+		}
+		if f := o.Number("factor", 1); f > 1 {
+			c.Rope.Base *= f
+			c.Rope.Scaling = nn.RopeScaling{Kind: "linear", Factor: math.Pow(f, 2*float64(c.Heads)/float64(c.Width))}
+		}
+	}
+}
+
 // turning reads what BERTs with rotary positions have otherwise: θ, the norms' ε, and perhaps no kinds of
 // text.
 func turning(theta, eps float64) func(s *pretrained.Settings, c *Config) {
 	return func(s *pretrained.Settings, c *Config) {
-		c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rope_theta", theta))
+		c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rope_theta", s.Number("rotary_emb_base", theta)))
 		c.Eps = s.Number("layer_norm_eps", eps)
 		if c.Types = s.Int("type_vocab_size", 1); c.Types == 0 {
 			c.Types = -1
@@ -284,6 +313,9 @@ func (c Config) attention(layer int) *nn.Attention {
 // parseConfig reads the config.json of an encoder.
 func parseConfig(s *pretrained.Settings) (Config, error) {
 	name := s.Text("model_type", "")
+	if ofJina(s) {
+		name = "jina_embeddings_v3"
+	}
 	f, ok := families[name]
 	if !ok {
 		s.Fail("model_type", "got %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
@@ -299,7 +331,9 @@ func parseConfig(s *pretrained.Settings) (Config, error) {
 		}
 		return name
 	}
-	s.OneOf("position_embedding_type", "absolute", "absolute")
+	if name != "new" && !ofJina(s) {
+		s.OneOf("position_embedding_type", "absolute", "absolute")
+	}
 	s.Not("is_decoder")
 	s.Not("add_cross_attention")
 	names := map[string]string{"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}

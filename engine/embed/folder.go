@@ -38,10 +38,12 @@ var carried = []string{"special_tokens_map.json", "added_tokens.json", "vocab.tx
 // way that is not known here, and tensors without a place are errors that name them. Load stops when ctx is
 // done.
 func Load(ctx context.Context, dir string) (*Model, error) {
-	var m *Model
-	var err error
+	return (&loader{ctx: ctx, dir: dir}).model()
+}
+
+func (l *loader) model() (m *Model, err error) {
 	failed := tensor.Try(func() {
-		tensor.Within(ctx, func() { m, err = (&loader{ctx: ctx, dir: dir}).load() })
+		tensor.Within(l.ctx, func() { m, err = l.load() })
 	})
 	if err == nil {
 		err = failed
@@ -57,6 +59,8 @@ type loader struct {
 	ctx context.Context
 	dir string
 	m   Model
+
+	tasks tasks
 }
 
 // settings reads a file of the folder; nil: there is none.
@@ -119,6 +123,14 @@ func (l *loader) load() (*Model, error) {
 	}
 	if err := l.prompts(); err != nil {
 		return nil, err
+	}
+	if l.tasks.names == nil && l.tasks.wanted != "" {
+		return nil, fmt.Errorf("%s: got the task %q, want none: the model's weights have no adapters", l.dir, l.tasks.wanted)
+	}
+	if e, ok := l.m.Body.(*Encoder); ok && l.tasks.names != nil {
+		if err := l.tasks.alone(&l.m, e.Config); err != nil {
+			return nil, err
+		}
 	}
 	nn.SetNames(&l.m)
 	return &l.m, nil
@@ -231,12 +243,17 @@ func (l *loader) body(s *pretrained.Settings, dir string) (Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readEncoder(l.ctx, dir, c)
+	if ofJina(s) {
+		if err := l.tasks.read(s); err != nil {
+			return nil, err
+		}
+	}
+	return l.readEncoder(dir, c)
 }
 
 // readEncoder builds the encoder of c with the weights of a folder.
-func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
-	w, err := pretrained.OpenWeights(ctx, dir)
+func (l *loader) readEncoder(dir string, c Config) (*Encoder, error) {
+	w, err := pretrained.OpenWeights(l.ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +262,7 @@ func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", dir, w.Len(), c.Layers)
 	}
 	prefix := families[c.Family].prefix
-	if !w.Has(prefix + families[c.Family].words + ".weight") {
+	if words := prefix + families[c.Family].words + ".weight"; !w.Has(words) && !w.Has(original(words)) {
 		prefix = ""
 	}
 	w.Stored = func(name string) string {
@@ -256,15 +273,23 @@ func readEncoder(ctx context.Context, dir string, c Config) (*Encoder, error) {
 		if before, ok := strings.CutSuffix(name, "LayerNorm.bias"); ok && !w.Has(name) && w.Has(before+"LayerNorm.beta") {
 			return before + "LayerNorm.beta"
 		}
+		if !w.Has(name) && w.Has(original(name)) {
+			return original(name)
+		}
 		return name
 	}
 	e := build(c, w)
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
+	if l.tasks.names != nil && l.tasks.wanted != "" {
+		if err := l.tasks.add(w, e); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
 	heads := []string{"cls.", "lm_head.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "classifier.", "pre_classifier.", "head.", "decoder."}
 	err = w.Rest(c.Family, func(stored string) bool { // the heads of other tasks
-		if strings.HasPrefix(stored, prefix+"pooler.") || strings.HasSuffix(stored, "embeddings.position_ids") {
+		if strings.HasPrefix(stored, prefix+"pooler.") || strings.HasSuffix(stored, "embeddings.position_ids") || l.tasks.names != nil && strings.Contains(stored, ".parametrizations.weight.0.lora_") {
 			return true
 		}
 		return prefix != "" && slices.ContainsFunc(heads, func(head string) bool { return strings.HasPrefix(stored, head) })

@@ -52,6 +52,7 @@ var experts = []pair{
 
 // Names of some families, which come before the others.
 var (
+	apertusNames   = []pair{{"attn_norm", "attention_layernorm"}, {"ffn_norm", "feedforward_layernorm"}}
 	phiNames       = []pair{{"attn_output", "self_attn.dense"}, {"ffn_up", "mlp.fc1"}, {"ffn_down", "mlp.fc2"}}
 	starCoderNames = []pair{{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}}
 	stableNames    = []pair{{"attn_q_norm", "self_attn.q_layernorm"}, {"attn_k_norm", "self_attn.k_layernorm"}}
@@ -82,6 +83,10 @@ var (
 		{"attn_norm", "operator_norm"}, {"ffn_norm", "ffn_norm"}, {"ffn_gate", "feed_forward.w1"}, {"ffn_up", "feed_forward.w3"}, {"ffn_down", "feed_forward.w2"},
 		{"shortconv.conv", "conv.conv"}, {"shortconv.in_proj", "conv.in_proj"}, {"shortconv.out_proj", "conv.out_proj"}, {"attn_output", "self_attn.out_proj"},
 		{"attn_q_norm", "self_attn.q_layernorm"}, {"attn_k_norm", "self_attn.k_layernorm"},
+	}
+	lfmExperts = []pair{
+		{"ffn_gate_inp", "feed_forward.gate"}, {"exp_probs_b.bias", "feed_forward.gate.e_score_correction_bias"}, {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
+		{"ffn_up_exps", "feed_forward.experts.up_proj"}, {"ffn_down_exps", "feed_forward.experts.down_proj"},
 	}
 	hunyuanExperts = []pair{
 		{"ffn_gate_inp", "mlp.gate.wg"}, {"ffn_gate_shexp", "mlp.shared_mlp.gate_proj"}, {"ffn_up_shexp", "mlp.shared_mlp.up_proj"},
@@ -119,8 +124,11 @@ func stateNames(path string) []pair {
 
 // outside are the names outside of the layers that some architectures have in place of others.
 var outside = map[string][]pair{
-	"phi2":   {{"output_norm", "model.final_layernorm"}},
-	"lfm2":   {{"token_embd_norm", "model.embedding_norm"}},
+	"phi2": {{"output_norm", "model.final_layernorm"}},
+	"lfm2": {{"token_embd_norm", "model.embedding_norm"}},
+
+	"lfm2moe": {{"token_embd_norm", "model.embedding_norm"}},
+
 	"mamba2": {{"token_embd", "backbone.embeddings"}, {"output_norm", "backbone.norm_f"}},
 
 	"falcon-h1":      {{"output_norm", "model.final_layernorm"}},
@@ -139,6 +147,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"gemma3": {tensorsOfLayer, fourNorms, gateApart},
 		"phi3":   {tensorsOfLayer, twoNorms, gateIn},
 
+		"apertus":       {apertusNames, tensorsOfLayer, gateApart},
 		"arcee":         {tensorsOfLayer, twoNorms, gateApart},
 		"cohere2":       {tensorsOfLayer, gateApart},
 		"command-r":     {tensorsOfLayer, gateApart},
@@ -170,7 +179,9 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"granitemoe":     {graniteExperts, tensorsOfLayer, twoNorms},
 		"hunyuan-moe":    {hunyuanNames, hunyuanExperts, tensorsOfLayer, twoNorms, experts},
 		"lfm2":           {lfmNames, tensorsOfLayer},
+		"lfm2moe":        {lfmNames, lfmExperts, tensorsOfLayer},
 		"mamba2":         {oneNorm, stateNames("mixer.")},
+		"minimax-m2":     {tensorsOfLayer, twoNorms, deepExperts, experts},
 		"nemotron_h":     {nemotronNames, stateNames("mixer.")},
 		"nemotron_h_moe": {nemotronNames, stateNames("mixer.")},
 		"qwen35":         {deltaNames, tensorsOfLayer, gateApart},

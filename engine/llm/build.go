@@ -15,7 +15,7 @@ import (
 type weights interface {
 	// linear has out×in weights; the deviation is that of random ones.
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
-	embedding(path string, deviation float64) nn.Layer
+	embedding(path string, width int, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
 	// vector has numbers of a shape, which start at x where they are random.
 	vector(name string, x float64, shape ...int) tensor.Tensor
@@ -36,7 +36,11 @@ func build(c Config, w weights) *Model {
 	c.Family = c.family() // which is not asked again for each layer: it tries all
 	m.names = c.names()
 	w = renamed{w, m.names}
-	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), deviation)
+	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), c.Width, deviation)
+	if n := c.Inputs; n > 0 {
+		m.Inputs = &Inputs{Layers: c.Layers, Width: n, Embed: w.embedding("model.embed_tokens_per_layer", c.Layers*n, deviation),
+			Proj: w.linear("model.per_layer_model_projection", c.Width, c.Layers*n, false, deviation), Norm: w.norm("model.per_layer_projection_norm", n)}
+	}
 	for i := range c.Layers {
 		m.Blocks = append(m.Blocks, c.block(w, i, deviation, residual))
 	}
@@ -71,24 +75,39 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 	if !c.PostNorm && !c.Parallel && feeds {
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
-	experts := "mlp"
+	experts, hidden := rename(c.names(), path+"mlp")+".", c.Hidden
+	if c.LentWide && c.lender(layer) != layer {
+		hidden *= 2
+	}
 	if feeds && (!c.mixes(layer) || c.Mixture.Beside) {
-		b.MLP = c.mlp(w, rename(c.names(), path+"mlp")+".", c.Hidden, deviation, residual)
-		experts = expertsBeside
+		b.MLP = c.mlp(w, experts, hidden, deviation, residual)
+		experts = rename(c.names(), path+expertsBeside) + "."
+	}
+	if c.Mixture.Apart {
+		b.Beside, experts = w.norm(path+"post_feedforward_layernorm_1", c.Width), path
 	}
 	if c.mixes(layer) {
-		b.Mixture = c.mixture(w, rename(c.names(), path+experts)+".", deviation, residual)
+		b.Mixture = c.mixture(w, experts, deviation, residual)
 	}
 	if c.Sandwich || c.PostNorm {
 		b.MLPAfter = w.norm(path+"post_feedforward_layernorm", c.Width)
+	}
+	if n := c.Inputs; n > 0 {
+		b.Input = &Input{Act: activations[c.Act], Gate: w.linear(path+"per_layer_input_gate", c.Width, n, false, deviation),
+			Proj: w.linear(path+"per_layer_projection", n, c.Width, false, residual), Norm: w.norm(path+"post_per_layer_input_norm", c.Width)}
+	}
+	if c.LayerScale {
+		b.Factor = w.vector(path+"layer_scalar", 1, 1)
 	}
 	return b
 }
 
 func (c Config) attention(w weights, layer int, path string, deviation, residual float64) *nn.Attention {
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	kvHeads, width := c.heads(layer)
+	q, kv := c.Heads*width, kvHeads*width
+	lent := c.lender(layer) != layer
 	a := &nn.Attention{
-		Heads: c.Heads, KVHeads: c.KVHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.NoRope != nil && c.NoRope[layer],
+		Heads: c.Heads, KVHeads: kvHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.NoRope != nil && c.NoRope[layer],
 		WideNorm: c.WideQKNorm, LateNorm: c.LateQKNorm,
 	}
 	if c.local(layer) {
@@ -105,8 +124,15 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 			queries = 2 * q
 		}
 		a.Q = w.linear(path+"q_proj", c.Width, queries, c.QKVBias, deviation)
-		a.K = w.linear(path+"k_proj", c.Width, kv, c.QKVBias, deviation)
-		a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
+		if !lent {
+			a.K = w.linear(path+"k_proj", c.Width, kv, c.QKVBias, deviation)
+		}
+		if !lent && (c.local(layer) || !c.Global.SameKV) {
+			a.V = w.linear(path+"v_proj", c.Width, kv, c.QKVBias, deviation)
+		}
+	}
+	if c.VNorm && !lent {
+		a.VNorm = nn.Func{Name: "RMSNorm", Apply: func(x tensor.Tensor) tensor.Tensor { return x.RMSNorm(tensor.Tensor{}, c.Eps) }}
 	}
 	a.O = w.linear(path+"o_proj", q, c.Width, c.OutBias, residual)
 	if c.Sinks {
@@ -123,7 +149,9 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	case c.WideQKNorm:
 		a.QNorm, a.KNorm = w.norm(path+"q_norm", q), w.norm(path+"k_norm", kv)
 	case c.QKNorm:
-		a.QNorm, a.KNorm = w.norm(path+"q_norm", c.HeadDim), w.norm(path+"k_norm", c.HeadDim)
+		if a.QNorm = w.norm(path+"q_norm", width); !lent {
+			a.KNorm = w.norm(path+"k_norm", width)
+		}
 	}
 	return a
 }
@@ -134,7 +162,13 @@ func (c Config) mixture(w weights, path string, deviation, residual float64) *nn
 		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups},
 		Experts: &nn.Experts{Act: activations[c.Act], Limit: x.Limit},
 	}
-	m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, x.Bias, deviation)
+	if x.Apart {
+		m.Router.Logits = w.linear(path+"router.proj", c.Width, x.Experts, false, deviation)
+		m.Router.In, m.Router.Each, m.Router.Eps = w.vector(path+"router.scale", 1, c.Width), w.vector(path+"router.per_expert_scale", 1, x.Experts), c.Eps
+		m.Narrow, m.Widen = w.norm(path+"pre_feedforward_layernorm_2", c.Width), w.norm(path+"post_feedforward_layernorm_2", c.Width)
+	} else {
+		m.Router.Logits = w.linear(path+"gate", c.Width, x.Experts, x.Bias, deviation)
+	}
 	if x.Correction {
 		shape := []int{x.Experts}
 		if f, _ := familyOf(c.family()); f.statics {
@@ -214,8 +248,8 @@ func (r *random) linear(_ string, in, out int, bias bool, deviation float64) nn.
 	return l
 }
 
-func (r *random) embedding(_ string, deviation float64) nn.Layer {
-	return nn.NewEmbedding(r.rng, r.c.Vocab, r.c.Width, deviation)
+func (r *random) embedding(_ string, width int, deviation float64) nn.Layer {
+	return nn.NewEmbedding(r.rng, r.c.Vocab, width, deviation)
 }
 
 func (r *random) norm(_ string, width int) nn.Layer {

@@ -66,6 +66,12 @@ type Config struct {
 	LogitCap      float64 // and so do the model's
 	Window        int     // keys that a query sees; 0: all before it
 	Local         []bool  // which layers have the window; nil: all
+	Global        Global  // what attention of the others has otherwise (Gemma 4); the zero value: nothing
+	LentKV        int     // the last so many layers have no keys and values, but look at those of the last one before them of their kind (Gemma 4)
+	LentWide      bool    // their feed-forward layers are twice as wide
+	VNorm         bool    // values are normalised, without weights
+	Inputs        int     // width of a vector that each layer has of each token (Gemma 4); 0: there are none
+	LayerScale    bool    // each layer's result has a factor, which is not trained
 	Sinks         bool    // a number of each head joins the sum of the softmax (gpt-oss)
 
 	Mixture Mixture // of experts, in place of feed-forward layers; the zero value: there is none
@@ -106,6 +112,7 @@ type Mixture struct {
 	Groups     int     // parts of the experts, of which a token has those of the TopGroups best; 0: there are none
 	TopGroups  int
 
+	Apart      bool // with Beside: both have norms of their own, and so has the router (Gemma 4)
 	Beside     bool // the feed-forward layer stands beside the experts, and all tokens go through it (Granite 4)
 	Shared     int  // width inside of an expert that all tokens go through; 0: there is none
 	SharedGate bool // whose result has a factor of its own for each token (Qwen 2)
@@ -177,7 +184,7 @@ const xielu = "xielu"
 // check says what no model can have. The defaults are filled in.
 func (c Config) check() error {
 	const most = 1 << 31 // of any length: products of two lengths stay far below 2⁶³
-	lengths := map[string]int{"vocab": c.Vocab, "layers": c.Layers, "width": c.Width, "heads": c.Heads, "kv heads": c.KVHeads, "head dim": c.HeadDim, "hidden": c.Hidden}
+	lengths := map[string]int{"vocab": c.Vocab, "layers": c.Layers, "width": c.Width, "heads": c.Heads, "kv heads": c.KVHeads, "head dim": max(c.HeadDim, c.Global.HeadDim), "hidden": c.Hidden, "inputs": c.Inputs}
 	for name, n := range lengths {
 		if n > most {
 			return fmt.Errorf("got %s %d, want at most %d", name, n, most)
@@ -203,6 +210,10 @@ func (c Config) check() error {
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want 0 or more, and one kind for each of %d layers", c.Window, len(c.Local), c.Layers)
 	case c.Single != nil && len(c.Single) != c.Layers:
 		return fmt.Errorf("got %d layers with one part, want %d", len(c.Single), c.Layers)
+	case c.Global.HeadDim%2 != 0 || c.Global.KVHeads < 0 || c.Global.KVHeads > 0 && c.Heads%c.Global.KVHeads != 0:
+		return fmt.Errorf("got heads of %d and %d key heads without a window, want an even width and a divisor of %d heads", c.Global.HeadDim, c.Global.KVHeads, c.Heads)
+	case c.LentKV < 0 || c.LentKV > c.Layers || c.needy():
+		return fmt.Errorf("got %d of %d layers without keys, want layers of their kind before them", c.LentKV, c.Layers)
 	case c.NoRope != nil && len(c.NoRope) != c.Layers:
 		return fmt.Errorf("got %d layers with or without rotary positions, want %d", len(c.NoRope), c.Layers)
 	}
@@ -225,7 +236,7 @@ func (c Config) check() error {
 			return fmt.Errorf("got %s %v, want a finite number of at least 0", name, x)
 		}
 	}
-	if err := c.Rope.Check(c.HeadDim); err != nil {
+	if err := c.Rope.Check(cmp.Or(c.Global.HeadDim, c.HeadDim)); err != nil {
 		return err
 	}
 	return c.localRope().Check(c.HeadDim)
@@ -239,6 +250,8 @@ func (c Config) together() error {
 	}{
 		{c.Plain && c.JoinedMLP, "Plain and JoinedMLP, want a gate to be joined"},
 		{c.NormBias && !c.LayerNorm, "NormBias without LayerNorm, want norms that have one"},
+		{(c.LentKV > 0 || c.Global != Global{} || c.VNorm) && (c.JoinedQKV || c.Latent.KV > 0 || c.GatedAttn || c.Recurrent.Kind != ""), "LentKV, Global or VNorm with another kind of attention, want q, k and v"},
+		{c.Mixture.Apart && !(c.Mixture.Beside && c.Sandwich), "Mixture.Apart without Beside and Sandwich, want both"},
 		{c.PostNorm && (c.Sandwich || c.Parallel), "PostNorm with Sandwich or Parallel, want one order of norms"},
 		{c.Parallel && c.Sandwich, "Parallel and Sandwich, want one order of norms"},
 		{(c.WideQKNorm || c.LateQKNorm || c.HeadQKNorm) && !c.QKNorm || c.WideQKNorm && c.LateQKNorm || c.HeadQKNorm && (c.WideQKNorm || c.LateQKNorm),

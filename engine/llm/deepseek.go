@@ -31,21 +31,17 @@ func (l Latent) check(c Config) error {
 	return nil
 }
 
-// valueDim is the width of a head's values.
-func (c Config) valueDim() int {
-	if c.Latent.KV > 0 {
-		return c.Latent.Value
-	}
-	return c.HeadDim
-}
-
-// cached is how wide the keys and values of a token are in a cache, of each of some heads. Latent attention
-// has one row for all heads, which is both, if that is less.
-func (c Config) cached() (heads, key, value int) {
+// cached is how wide the keys and values of a token are in a layer's cache, of each of some heads. Latent
+// attention has one row for all heads, which is both, if that is less.
+func (c Config) cached(layer int) (heads, key, value int) {
 	if row := c.Latent.KV + c.Latent.Turning; c.Latent.KV > 0 && row < c.KVHeads*(c.HeadDim+c.Latent.Value) {
 		return 1, row, 0
 	}
-	return c.KVHeads, c.HeadDim, c.valueDim()
+	if c.Latent.KV > 0 {
+		return c.KVHeads, c.HeadDim, c.Latent.Value
+	}
+	heads, key = c.heads(layer)
+	return heads, key, key
 }
 
 // latent makes what an attention has in place of q, k and v.

@@ -158,7 +158,7 @@ func TestSaveOfNewOfEachFamily(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := relative(again.Logits(expected["ids"]), m.Logits(expected["ids"])); !(d <= 1e-6) {
+		if d := relative(again.Logits(expected["ids"]), m.Logits(expected["ids"])); !(d <= 5e-6) { // experts may lie in another order in memory
 			t.Errorf("the model that was read, of the family %s, differs by %g", again.Config.Family, d)
 		}
 	})

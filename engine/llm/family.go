@@ -31,6 +31,7 @@ type family struct {
 	ropeKinds   map[string]string
 	interleaved bool     // rotary positions turn neighbours
 	joined      bool     // folders have one tensor for the layers of all experts
+	kinds       bool     // rope_parameters has an object for each kind of layer
 	straight    bool     // which is [experts in out], not [experts out in]
 	ahead       bool     // folders have layers beyond the last, which guess tokens further ahead: they are not read
 	statics     bool     // the numbers by which routers choose are a row of a matrix (ERNIE)
@@ -52,10 +53,10 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 
 // families are all. One that New made is of the first that can say its Config.
 var families = []family{
-	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, phi3,
+	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, gemma4, gemma4Unified, phi3,
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
-	lfm2, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
-	qwen2Moe, qwen3Moe, mixtral, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
+	lfm2, lfm2Moe, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
+	qwen2Moe, qwen3Moe, mixtral, miniMaxM2, hy3, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma, apertus, euroBERT,
 }
 
@@ -194,7 +195,11 @@ func (s settings) config() Config {
 	name := s.Text("model_type", "")
 	var ok bool
 	if s.family, ok = familyOf(name); !ok {
-		s.Fail("model_type", "%s", unknown(name))
+		inner := ""
+		if o := s.Object("text_config"); o != nil {
+			inner = o.Text("model_type", "")
+		}
+		s.Fail("model_type", "%s", unknown(name, inner))
 		return Config{}
 	}
 	c := Config{
@@ -224,7 +229,9 @@ func (s settings) ropes(c *Config) {
 	case all == nil:
 		c.Rope = s.rope(c, s.Object("rope_scaling"), theta)
 	case all.Has("full_attention"):
-		c.Rope = s.rope(c, all.Object("full_attention"), theta)
+		wide := *c
+		wide.HeadDim = cmp.Or(c.Global.HeadDim, c.HeadDim)
+		c.Rope = s.rope(&wide, all.Object("full_attention"), theta)
 		if all.Has("sliding_attention") {
 			c.LocalRope = s.rope(c, all.Object("sliding_attention"), theta)
 		}
@@ -236,6 +243,9 @@ func (s settings) ropes(c *Config) {
 // rope reads an object of rotary positions; nil: there is none.
 func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope {
 	partial := s.Number("partial_rotary_factor", cmp.Or(s.family.Partial, 1))
+	if n := s.Int("rotary_dim", 0); n > 0 && c.HeadDim > 0 { // as MiniMax-M2's folders say it
+		partial = float64(n) / float64(c.HeadDim)
+	}
 	if o == nil {
 		o = s.None()
 	}
@@ -255,7 +265,10 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 		r.Base *= math.Pow(alpha, width/(width-2))
 		return r
 	}
-	if kind == "default" {
+	if kind == "proportional" {
+		r.Scaling = nn.RopeScaling{Kind: kind, Factor: o.Number("factor", 1)}
+	}
+	if kind == "default" || kind == "proportional" {
 		return r
 	}
 	original := o.Int("original_max_position_embeddings", c.Context)

@@ -211,7 +211,7 @@ func (p places) linear(path string, _, _ int, bias bool, _ float64) nn.Layer {
 	return p.layer(path, bias)
 }
 
-func (p places) embedding(path string, _ float64) nn.Layer { return p.layer(path, false) }
+func (p places) embedding(path string, _ int, _ float64) nn.Layer { return p.layer(path, false) }
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 

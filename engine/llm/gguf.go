@@ -154,6 +154,8 @@ func (c Config) said() Config {
 		windows = windows || local[i]
 	}
 	c.LocalRope = c.localRope()
+	c.Global.KVHeads, c.Global.HeadDim = cmp.Or(c.Global.KVHeads, c.KVHeads), cmp.Or(c.Global.HeadDim, c.HeadDim)
+	c.LentWide = c.LentWide && c.LentKV > 0
 	if !windows {
 		c.Window, c.LocalRope = 0, c.Rope
 	}

@@ -187,7 +187,7 @@ func TestGGUFRefuses(t *testing.T) {
 		changes map[string]any
 		want    string
 	}{
-		{"llama-2", map[string]any{"general.architecture": "mamba"}, `changed.gguf: general.architecture: got "mamba", want one of arcee, cohere2`},
+		{"llama-2", map[string]any{"general.architecture": "mamba"}, `changed.gguf: general.architecture: got "mamba", want one of apertus, arcee, cohere2`},
 		{"llama-2", map[string]any{"general.architecture": uint32(1)}, "general.architecture: got uint32, want a string"},
 		{"llama-2", map[string]any{"llama.block_count": "2"}, "llama.block_count: got string, want a number"},
 		{"llama-2", map[string]any{"llama.block_count": uint32(3)}, `no tensor "model.layers.2.input_layernorm.weight"`},
@@ -197,6 +197,10 @@ func TestGGUFRefuses(t *testing.T) {
 		{"llama-2", map[string]any{"llama.rope.scaling.type": "spiral"}, `llama.rope.scaling.type: got "spiral", want linear, yarn`},
 		{"llama-2", map[string]any{"split.count": uint16(3)}, "split.count: the file is one of 3"},
 		{"gemma3", map[string]any{"gemma3.attention.sliding_window_pattern": []bool{true}}, "got 1 layers, want 7"},
+		{"apertus", map[string]any{"xielu.beta": nil}, `no tensor "model.layers.0.mlp.act_fn.beta"`},
+		{"apertus", map[string]any{"xielu.beta": uint32(1)}, "xielu.beta: got uint32, want a list"},
+		{"apertus", map[string]any{"xielu.beta": []float32{1}}, `no tensor "model.layers.1.mlp.act_fn.beta"`},
+		{"apertus", map[string]any{"xielu.eps": []float32{1, 1, 1}}, "model.layers.2.mlp.act_fn.eps"},
 		{"words-bpe", map[string]any{"tokenizer.ggml.pre": "klingon"}, `tokenizer.ggml.pre: got "klingon", want one of chatglm-bpe`},
 		{"words-bpe", map[string]any{"tokenizer.ggml.model": "rwkv"}, `tokenizer.ggml.model: got "rwkv", want gpt2 or llama`},
 		{"words-bpe", map[string]any{"tokenizer.ggml.merges": nil}, "tokenizer.ggml.merges: is not there"},
@@ -256,7 +260,7 @@ var noGGUF = map[string]string{
 	"gpt_oss-plain": "Window", "gpt_oss-types": "Local", "ernie4_5_moe-wide": "Mixture", "qwen3_next-dense": "Hidden", "granitemoehybrid-states": "Recurrent", "mamba2-groups": "Recurrent", "mamba2-one": "Act",
 	"qwen3_next-types": "Hidden", "deepseek_v2-dense": "Act", "ernie4_5_moe-gelu": "Act", "granitemoe-gelu": "Act",
 	"granitemoehybrid-long": "Act", "granitemoeshared-gelu": "Act", "hunyuan_v1_moe-all": "Act", "nemotron_h-mlp": "Act",
-	"qwen3_5_text-deep": "Act", "qwen3_next-gelu": "Act", "nemotron_h-gelu": "Recurrent",
+	"apertus-silu": "Act", "lfm2_moe-plain": "Mixture", "lfm2_moe-sum": "Mixture", "minimax_m2-many": "Act", "qwen3_5_text-deep": "Act", "qwen3_next-gelu": "Act", "nemotron_h-gelu": "Recurrent",
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 

@@ -120,7 +120,11 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	if c.Rope.Scaling.Kind != "" {
 		k["rope_scaling"] = ropeKeys(c.Rope.Scaling)
-	} else if f.Type == gptOSS.Type { // where nothing means yarn
+	}
+	if f.kinds {
+		delete(k, "partial_rotary_factor")
+		k["rope_parameters"] = c.kindsOfRopes()
+	} else if c.Rope.Scaling.Kind == "" && f.Type == gptOSS.Type { // where nothing means yarn
 		k["rope_parameters"] = map[string]any{"rope_type": "default", "rope_theta": c.Rope.Base}
 	}
 	if c.LocalRope.Base != 0 {
@@ -128,7 +132,7 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	for key, x := range map[string]float64{"attn_logit_softcapping": c.ScoreCap, "final_logit_softcapping": c.LogitCap} {
 		if x != 0 {
-			k[key] = x
+			k[key] = fraction(x)
 		}
 	}
 	turning := make([]int, c.Layers)
@@ -147,6 +151,7 @@ func (c Config) allKeys(f family) map[string]any {
 	maps.Copy(k, c.Mixture.keys(c))
 	maps.Copy(k, c.Recurrent.keys(c))
 	c.latentKeys(k)
+	c.gemma4Keys(k)
 	return k
 }
 
@@ -178,8 +183,10 @@ func (m Mixture) keys(c Config) map[string]any {
 		return nil
 	}
 	dense, mixed, first, apart := []int{}, []int{}, 0, 1
+	kinds := make([]string, c.Layers)
 	for i := range c.Layers {
-		if !c.mixes(i) {
+		if kinds[i] = "sparse"; !c.mixes(i) {
+			kinds[i] = "dense"
 			dense = append(dense, i)
 			if i == first {
 				first++
@@ -193,7 +200,7 @@ func (m Mixture) keys(c Config) map[string]any {
 	k := map[string]any{
 		"num_experts": m.Experts, "num_local_experts": m.Experts, "num_experts_per_tok": m.TopK, "moe_intermediate_size": m.Hidden,
 		"decoder_sparse_step": 1, "mlp_only_layers": dense, "norm_topk_prob": m.Normalise, "shared_expert_intermediate_size": m.Shared,
-		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first,
+		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first, "num_dense_layers": first, "mlp_layer_types": kinds, "num_shared_experts": m.Shared / m.Hidden, "router_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "use_expert_bias": m.Correction,
 		"routed_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
 		"moe_shared_expert_intermediate_size": m.Shared, "output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
 		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),
@@ -204,7 +211,7 @@ func (m Mixture) keys(c Config) map[string]any {
 	if m.Latent > 0 {
 		k["moe_latent_size"] = m.Latent
 	}
-	if m.Beside {
+	if m.Beside && !m.Apart {
 		k["intermediate_size"] = m.Hidden
 	}
 	return k
@@ -221,7 +228,7 @@ func layerTypes(local []bool) []string {
 }
 
 func ropeKeys(s nn.RopeScaling) map[string]any {
-	k := map[string]any{"rope_type": s.Kind}
+	k := map[string]any{"rope_type": cmp.Or(s.Kind, "default")}
 	for name, x := range map[string]float64{
 		"factor": s.Factor, "low_freq_factor": s.LowFreq, "high_freq_factor": s.HighFreq, "beta_fast": s.BetaFast, "beta_slow": s.BetaSlow,
 		"attention_factor": s.Attention, "llama_4_scaling_beta": s.QueryBeta, "original_max_position_embeddings": float64(s.Original),

@@ -32,6 +32,30 @@ var lfm2 = family{
 	},
 }
 
+// LFM 2 with experts in all but the first layers.
+var lfm2Moe = family{
+	Family: ggufhub.Family{Type: "lfm2_moe", Theta: 1e6, Architecture: "lfm2moe", State: "conv", Changes: ggufhub.Conv, Says: sigmoids, Knows: map[string]any{"norm_topk_prob": true},
+		Tells: map[string]string{"use_expert_bias": "blk.*.exp_probs_b.bias"},
+		Keys:  with(lfm2.Keys, map[string]string{"leading_dense_block_count": "num_dense_layers", "expert_feed_forward_length": "moe_intermediate_size"})},
+	class: "Lfm2MoeForCausalLM",
+	names: lfm2.names,
+	files: []string{".gate.e_score_correction_bias", ".expert_bias", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
+	read: func(s settings, c *Config) {
+		hidden := c.Hidden
+		lfm2.read(s, c)
+		c.Hidden = hidden
+		s.deepSeek(c, 0, true)
+		m, first := &c.Mixture, s.Int("num_dense_layers", 2)
+		m.Hidden, m.Correction, m.Shared, m.Groups, m.TopGroups = s.Need("moe_intermediate_size"), s.Bool("use_expert_bias", true), 0, 0, 0
+		if m.Dense = nil; first > 0 && c.Layers <= 1<<20 {
+			m.Dense = make([]bool, max(c.Layers, 0))
+			for i := range min(first, len(m.Dense)) {
+				m.Dense[i] = true
+			}
+		}
+	},
+}
+
 // hidden is the width inside of a feed-forward layer, which some families call otherwise.
 func (s settings) hidden() int {
 	if s.Has("block_ff_dim") {

@@ -227,9 +227,12 @@ var hunyuan = family{
 
 // Apertus, whose activation has weights.
 var apertus = family{
-	Family: ggufhub.Family{Type: "apertus", Theta: 1.2e7}, // of which GGUF files have the activation's weights among the metadata
-	class:  "ApertusForCausalLM",
-	names:  map[string]string{"input_layernorm": "attention_layernorm", "post_attention_layernorm": "feedforward_layernorm"},
+	Family: ggufhub.Family{Type: "apertus", Theta: 1.2e7, Architecture: "apertus", Tells: biasTells, Lists: []ggufhub.List{
+		{Key: "xielu.alpha_p", End: ".mlp.act_fn.alpha_p", Rank: 1}, {Key: "xielu.alpha_n", End: ".mlp.act_fn.alpha_n", Rank: 1},
+		{Key: "xielu.beta", End: ".mlp.act_fn.beta"}, {Key: "xielu.eps", End: ".mlp.act_fn.eps"},
+	}},
+	class: "ApertusForCausalLM",
+	names: map[string]string{"input_layernorm": "attention_layernorm", "post_attention_layernorm": "feedforward_layernorm"},
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
 		c.MLPBias, c.QKNorm, c.Plain = false, true, true

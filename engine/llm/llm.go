@@ -36,8 +36,11 @@ type Block struct {
 	MLP       *nn.MLP
 	Mixture   *nn.Mixture // of experts
 	MLPAfter  nn.Layer
-	Parallel  bool    // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
-	Scale     float64 // of what is added to x; 0 means 1
+	Beside    nn.Layer      // a norm of mlp's result beside experts, which get x as it is then (Gemma 4)
+	Input     *Input        // what the layer's own vector of each token adds in the end; nil: nothing
+	Factor    tensor.Tensor // [1], of the block's result; or none
+	Parallel  bool          // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
+	Scale     float64       // of what is added to x; 0 means 1
 
 	AttnIn, RecurrentIn                 float64 // of what each of them gets; 0 means 1
 	AttnScale, RecurrentScale, MLPScale float64 // of what each of them gives; 0 means 1
@@ -94,6 +97,9 @@ func (b *Block) halves(x tensor.Tensor, routed *[]nn.Routing, attention, recurre
 	if b.MLP != nil {
 		fed = scaled(b.MLP.Forward(in), b.MLPScale)
 	}
+	if b.Beside != nil {
+		fed, in = b.Beside.Forward(fed), x
+	}
 	if b.Mixture != nil {
 		y, r := b.Mixture.Routed(in)
 		if routed != nil {
@@ -101,10 +107,16 @@ func (b *Block) halves(x tensor.Tensor, routed *[]nn.Routing, attention, recurre
 		}
 		fed = added(fed, y)
 	}
-	if fed.IsNone() {
-		return x
+	if !fed.IsNone() {
+		x = x.Add(scaled(through(b.MLPAfter, fed), b.Scale))
 	}
-	return x.Add(scaled(through(b.MLPAfter, fed), b.Scale))
+	if b.Input != nil {
+		x = b.Input.Forward(x)
+	}
+	if !b.Factor.IsNone() {
+		x = x.Mul(b.Factor.Detach().Cast(x.DType()))
+	}
+	return x
 }
 
 // added is x + y, y where x is none.
@@ -156,10 +168,21 @@ func (b *Block) Members() []nn.Member {
 		list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
 		experts = expertsBeside
 	}
-	if b.Mixture != nil {
+	if b.Mixture != nil && b.Beside == nil {
 		list = append(list, nn.Member{Name: experts, Part: b.Mixture})
+	} else if b.Beside != nil {
+		norm("post_feedforward_layernorm_1", b.Beside)
+		norm("pre_feedforward_layernorm_2", b.Mixture.Narrow)
+		list = append(list, nn.Member{Name: "router", Part: b.Mixture.Router}, nn.Member{Name: "experts", Part: b.Mixture.Experts})
+		norm("post_feedforward_layernorm_2", b.Mixture.Widen)
 	}
 	norm("post_feedforward_layernorm", b.MLPAfter)
+	if b.Input != nil {
+		list = append(list, b.Input.members()...)
+	}
+	if !b.Factor.IsNone() {
+		list = append(list, nn.Member{Name: "layer_scalar", Weight: &b.Factor, Fixed: true})
+	}
 	return list
 }
 
@@ -170,6 +193,7 @@ const expertsBeside = "block_sparse_moe"
 type Model struct {
 	Config Config
 	Embed  nn.Layer // tokens to vectors
+	Inputs *Inputs  // tokens to vectors of each layer (Gemma 4); nil: there are none
 	Blocks []*Block
 	Norm   nn.Layer
 	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
@@ -267,9 +291,11 @@ func (m *Model) wantCausal() {
 // through gives the vectors after tokens went through the blocks.
 func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor) tensor.Tensor) tensor.Tensor {
 	x := m.vectors(ids)
-	for _, b := range m.Blocks {
+	pass := m.pass(ids, x)
+	for i := range m.Blocks {
+		b := pass.block(i)
 		forward := func(x tensor.Tensor) tensor.Tensor { return block(b, x) }
-		if m.Config.Checkpoint {
+		if m.Config.Checkpoint && !m.Config.lends(i) {
 			x = tensor.Checkpoint(forward, x)
 		} else {
 			x = forward(x)
@@ -385,6 +411,10 @@ func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.
 func (m *Model) Members() []nn.Member {
 	list := []nn.Member{{Name: "model.embed_tokens", Slot: &m.Embed}}
+	if n := m.Inputs; n != nil {
+		list = append(list, nn.Member{Name: "model.embed_tokens_per_layer", Slot: &n.Embed}, nn.Member{Name: "model.per_layer_model_projection", Slot: &n.Proj},
+			nn.Member{Name: "model.per_layer_projection_norm", Part: n.Norm})
+	}
 	for i, b := range m.Blocks {
 		list = append(list, nn.Member{Name: fmt.Sprintf("model.layers.%d", i), Part: b})
 	}

@@ -70,7 +70,9 @@ func (m *Model) memory(kept dtype.Type, r room) *memory {
 			}
 			s.pools = append(s.pools, p)
 		}
-		s.pools[k].layers = append(s.pools[k].layers, i)
+		if m.Config.lender(i) == i {
+			s.pools[k].layers = append(s.pools[k].layers, i)
+		}
 		s.of = append(s.of, s.pools[k])
 	}
 	return s
@@ -367,12 +369,14 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 	steps := s.place(rows, positions)
 	turns := turning{tokens: longest}
 	x := s.m.vectors(tokens)
-	for i, block := range s.m.Blocks {
+	pass := s.m.pass(tokens, x)
+	for i := range s.m.Blocks {
+		block := pass.block(i)
 		step := steps[s.of[i]]
 		if block.Attn != nil {
 			step.Turns = turns.of(block.Attn.Rope, s.m.Config.HeadDim)
 		}
-		x = block.Continue(x, step, s.caches[i])
+		x = block.Continue(x, step, s.caches[s.m.Config.lender(i)])
 	}
 	if w == nothing {
 		access.Unwanted(x) // what the last block makes of its keys and values

@@ -117,7 +117,7 @@ func TestBytesOfLatents(t *testing.T) {
 		kept   dtype.Type
 		want   int
 	}{{v3, dtype.BF16, 576 * 2}, {v3, dtype.I8, 576 + 4}, {few, dtype.F32, 2 * (8 + 6) * 4}} {
-		if got := (&memory{m: &Model{Config: c.config}, kept: c.kept}).vector(); got != c.want {
+		if got := (&memory{m: &Model{Config: c.config}, kept: c.kept}).vector(0); got != c.want {
 			t.Errorf("%+v in %v: got %d bytes, want %d", c.config.Latent, c.kept, got, c.want)
 		}
 	}

@@ -235,6 +235,45 @@ var mixtral = family{
 	},
 }
 
+// MiniMax-M2.
+var miniMaxM2 = family{
+	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6, Architecture: "minimax-m2", Says: sigmoids, Keys: map[string]string{"expert_feed_forward_length": "intermediate_size"}},
+	class:  "MiniMaxM2ForCausalLM",
+	files: []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias", ".mlp.", ".block_sparse_moe.",
+		".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
+	read: func(s settings, c *Config) {
+		m := s.mixture(c, 0.001)
+		m.Normalise, m.Sigmoid, m.Correction, m.Balance = true, true, true, 0
+		c.KVHeads, c.HeadDim, c.QKNorm, c.WideQKNorm = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), true, true
+	},
+}
+
+// Hy3, which is Qwen 3 with the experts of DeepSeek V3 in other words.
+var hy3 = family{
+	Family: ggufhub.Family{Type: "hy_v3"},
+	class:  "HYV3ForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	files: []string{".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
+		".mlp.shared_experts.", ".mlp.shared_mlp."},
+	ahead: true,
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.KVHeads, c.HeadDim, c.Eps, c.QKNorm = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5), true
+		m := s.mixture(c, 0)
+		m.Hidden, m.Normalise, m.Sigmoid, m.Correction, m.Scale = s.Int("moe_intermediate_size", 1536), true, true, true, s.factor("router_scaling_factor", 2.826)
+		m.Shared = m.Hidden * s.Int("num_shared_experts", 1)
+		kinds := s.Texts("mlp_layer_types")
+		if c.Layers < 1 || c.Layers > 1<<20 || kinds != nil && len(kinds) != c.Layers {
+			s.Fail("mlp_layer_types", "got %d layers, want %d", len(kinds), c.Layers)
+			return
+		}
+		m.Dense = make([]bool, c.Layers)
+		for i := range m.Dense {
+			m.Dense[i] = kinds == nil && i == 0 || kinds != nil && kinds[i] != "sparse"
+		}
+	},
+}
+
 // OLMoE.
 var olmoe = family{
 	Family: ggufhub.Family{Type: "olmoe", Architecture: "olmoe", Tells: biasTells},

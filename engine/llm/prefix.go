@@ -312,7 +312,7 @@ func (f *prefixFile) read(p *Prefix) {
 // pool reads the caches of the layers of a pool. The tokens that a window has passed are not there.
 func (f *prefixFile) pool(p *Prefix, k int) {
 	pool, h := p.mem.pools[k], &p.text.held[k]
-	heads, key, value := f.m.Config.cached()
+	heads, key, value := f.m.Config.cached(pool.layers[0])
 	for n, i := range pool.layers {
 		name := fmt.Sprintf("layers.%d.keys", i)
 		length := -1

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,11 +32,11 @@ func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer
 	return l
 }
 
-func (r *reader) embedding(path string, _ float64) nn.Layer {
-	if w := r.codes(path+".weight", r.c.Width, r.c.Vocab); w != nil {
+func (r *reader) embedding(path string, width int, _ float64) nn.Layer {
+	if w := r.codes(path+".weight", width, r.c.Vocab); w != nil {
 		return &quant.Embedding{Weight: w}
 	}
-	return r.Embedding(path, r.c.Vocab, r.c.Width)
+	return r.Embedding(path, r.c.Vocab, width)
 }
 
 // codes reads a matrix that is stored in codes, nil if it is stored in numbers or there is a problem.
@@ -101,7 +102,7 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
-	case r.family.straight && r.Has(r.inFiles(path)):
+	case r.family.straight && r.Has(r.inFiles(path)), in != out && slices.Equal(r.Shape(r.inFiles(path)), []int{groups, in, out}): // as folders of Qwen 3 VL have it
 		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
 			w = w.Transpose() // and back below
 		}
@@ -150,6 +151,14 @@ func beyond(stored string, layers int) bool {
 	return ok && err == nil && n >= layers || strings.HasPrefix(stored, "mtp.")
 }
 
+// unneeded says whether a tensor makes keys or values of a layer that looks at those of another.
+func (c Config) unneeded(stored string) bool {
+	_, rest, _ := strings.Cut(stored, "layers.")
+	number, name, _ := strings.Cut(rest, ".self_attn.")
+	n, err := strconv.Atoi(number)
+	return err == nil && n < c.Layers && c.lender(n) != n && (name[0] == 'k' || name[0] == 'v')
+}
+
 // inFiles is the name of a tensor in the files.
 func (r *reader) inFiles(name string) string {
 	if r.Stored == nil {
@@ -188,6 +197,9 @@ func readWeights(c Config, s *source, body bool) (*Model, error) {
 			return true
 		}
 		if family, _ := familyOf(c.Family); family.ahead && beyond(stored, c.Layers) {
+			return true
+		}
+		if c.LentKV > 0 && c.unneeded(stored) {
 			return true
 		}
 		return !c.Untied && stored == "lm_head.weight" || body && (stored == "lm_head.bias" || stored == "score.weight") || strings.HasSuffix(stored, "rotary_emb.inv_freq")

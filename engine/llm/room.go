@@ -27,9 +27,9 @@ type room struct {
 	rows  int // texts that stand side by side in other batches; at least texts counts
 }
 
-// vector is how many bytes a token takes in a layer's cache.
-func (s *memory) vector() int {
-	heads, key, value := s.m.Config.cached()
+// vector is how many bytes a token takes in the cache of a layer.
+func (s *memory) vector(layer int) int {
+	heads, key, value := s.m.Config.cached(layer)
 	bytes := heads * (key + value) * s.kept.Size()
 	if s.kept == dtype.I8 {
 		bytes += 4 * heads * (1 + min(value, 1))
@@ -40,7 +40,7 @@ func (s *memory) vector() int {
 // bytes is what caches for so many tokens of each text take.
 func (s *memory) bytes(texts, tokens int) (n int) {
 	for _, p := range s.pools {
-		n += len(p.layers) * s.vector() * texts * p.table(tokens) * pageTokens
+		n += len(p.layers) * s.vector(p.layers[0]) * texts * p.table(tokens) * pageTokens
 	}
 	return n
 }
@@ -92,9 +92,9 @@ func (s *memory) allot(texts, tokens int) {
 	for i := range s.caches {
 		s.caches[i] = &nn.Cache{}
 	}
-	heads, key, value := s.m.Config.cached()
 	for _, p := range s.pools {
 		p.listed = p.table(tokens)
+		heads, key, value := s.m.Config.cached(p.layers[0])
 		p.add(texts * p.listed)
 		for _, i := range p.layers {
 			s.caches[i] = nn.NewCache(s.kept, heads, p.pages*pageTokens, key, value)
@@ -127,7 +127,7 @@ func (s *memory) grow(p *pool, pages, listed int) {
 		more *= 2
 	}
 	p.add(more)
-	heads, key, value := s.m.Config.cached()
+	heads, key, value := s.m.Config.cached(p.layers[0])
 	for _, i := range p.layers {
 		old := s.caches[i]
 		s.caches[i] = nn.NewCache(s.kept, heads, p.pages*pageTokens, key, value)

@@ -14,18 +14,20 @@ import (
 // wrappers are the models of pictures or sound around a model of text that computes with texts as it does
 // alone, by their model_types. What encodes pictures and sound is not read. The logits of aya_vision and
 // cohere2_vision have the factor of Cohere 2, which transformers leaves out.
-const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 glmasr got_ocr2 granite_speech hyperclovax_vision_v2 idefics2 idefics3 internvl janus lighton_ocr " +
-	"llava llava_next llava_next_video llava_onevision mistral3 ovis2 qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_vl smolvlm video_llama_3 video_llava vipllava voxtral"
+const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 gemma4 gemma4_unified glmasr got_ocr2 granite_speech hyperclovax_vision_v2 idefics2 idefics3 internvl janus lfm2_vl lighton_ocr " +
+	"llava llava_next llava_next_video llava_onevision mistral3 ovis2 qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_vl qwen3_vl_moe smolvlm video_llama_3 video_llava vipllava voxtral"
 
 // textTypes are the families of the text parts that have a model_type of their own.
-var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3"}
+var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"}
 
 // textSizes are what a text_config leaves out where it is as in the family's class of transformers.
 var textSizes = map[string]map[string]any{
-	"llama":       {"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32},
-	"mistral":     {"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32},
-	"qwen2":       {"vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32, "num_attention_heads": 32},
-	"gemma3_text": {"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8},
+	"llama":             {"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32},
+	"mistral":           {"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32},
+	"qwen2":             {"vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32, "num_attention_heads": 32},
+	"gemma4_text":       {"vocab_size": 262144, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30, "num_attention_heads": 8},
+	"qwen3_vl_moe_text": {"norm_topk_prob": true},
+	"gemma3_text":       {"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8},
 }
 
 // textPrefixes are what stands before the names of a text part's tensors, in place of "model.".

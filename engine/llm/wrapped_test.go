@@ -45,8 +45,8 @@ func TestTextPart(t *testing.T) {
 // A text part of an unknown family is refused by its name, and so are codes, which the outer settings say.
 func TestTextPartRefuses(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
-		{`"model_type": "gemma3_text"`, `"model_type": "gemma4_text"`, `text part of gemma3: `},
-		{`"model_type": "gemma3_text"`, `"model_type": "gemma4_text"`, `got "gemma4_text", which has embeddings in each layer`},
+		{`"model_type": "gemma3_text"`, `"model_type": "gemma3n_text"`, `text part of gemma3: `},
+		{`"model_type": "gemma3_text"`, `"model_type": "gemma3n_text"`, `got "gemma3n_text", which has several streams beside each other`},
 		{`"model_type": "gemma3"`, `"quantization_config": {"quant_method": "hqq"}, "model_type": "gemma3"`, `codes of "hqq"`},
 		{`"vocab_size": 48`, `"other": 48`, `want shape [262208 16]`}, // as the class of the text part has it
 		{`"model_type": "gemma3"`, `"model_type": "mllama"`, `got "mllama", which has attention to pictures`},

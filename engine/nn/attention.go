@@ -5,13 +5,15 @@ import "github.com/mcs-notebook/mcs/engine/tensor"
 // An Attention is self-attention, mostly causal, with rotary positions. With fewer key heads than query heads
 // it is grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
-	Q, K, V, O     Layer   // K and V give KVHeads·D columns
+	Q, K, V, O     Layer   // K and V give KVHeads·D columns; without V values are what K gives, without K those of Shared
 	Latent         *Latent // in place of K and V, and mostly of Q; nil: none
 	QKV            Layer   // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
 	Heads, KVHeads int
 	Rope           Rope
 	NoRope         bool          // queries and keys are not turned
 	QNorm, KNorm   Layer         // of each head's queries and keys, before they are turned; nil: none
+	VNorm          Layer         // of each head's values; nil: none
+	Shared         *Shared       // what the layer gives to later ones, or gets if it has no K; nil: nothing, or what a cache has
 	Gated          bool          // Q gives 2·D columns for each head, of which the last D's sigmoid is the gate of its result
 	WideNorm       bool          // those norms are of all heads together
 	LateNorm       bool          // or come after the turn
@@ -19,6 +21,22 @@ type Attention struct {
 	Cap            float64       // see tensor.AttentionOptions
 	Window         int           // keys that a query sees, itself among them; 0: all before it
 	Sinks          tensor.Tensor // [Heads]: see tensor.AttentionOptions; or none
+}
+
+// A Shared has the keys and values [B KVHeads T D] of a layer in one pass, which later layers look at (Gemma
+// 4).
+type Shared struct{ Keys, Values tensor.Tensor }
+
+// shared are keys and values of a layer, or those that it gets.
+func (a *Attention) shared(k, v tensor.Tensor) (keys, values tensor.Tensor) {
+	switch {
+	case a.Shared == nil:
+	case k.IsNone():
+		return a.Shared.Keys, a.Shared.Values
+	default:
+		*a.Shared = Shared{k, v}
+	}
+	return k, v
 }
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
@@ -40,6 +58,7 @@ func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
 	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
+	k, v = a.shared(k, v)
 	o.Causal = true
 	return a.join(tensor.Attention(q, k, v, o), gate)
 }
@@ -58,6 +77,7 @@ func (a *Attention) options(t int) tensor.AttentionOptions {
 func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
+	k, v = a.shared(k, v)
 	o := a.options(x.Len(1))
 	o.Mask = mask
 	return a.join(tensor.Attention(q, k, v, o), gate)
@@ -66,7 +86,8 @@ func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
 // Continue is Forward for tokens that follow those in a cache: it adds them to the cache, and lets them see
 // what the step says. X is [B T width]. Evaluate its result together with the cache's tensors: these are lazy
 // at first, and take the memory of those before when they are evaluated. An older result that was never
-// evaluated cannot be evaluated any more then, which is an error.
+// evaluated cannot be evaluated any more then, which is an error. A layer without keys of its own looks at
+// those of the cache.
 func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
 	if a.Latent != nil && c.Values.Stored.IsNone() {
 		return a.Latent.continued(a, x, s, c)
@@ -74,8 +95,10 @@ func (a *Attention) Continue(x tensor.Tensor, s Step, c *Cache) tensor.Tensor {
 	q, k, v, gate := a.project(x)
 	at := s.Positions.Unsqueeze(1)
 	q, k = a.turned(q, k, at, func(x tensor.Tensor) tensor.Tensor { return a.Rope.turn(x, at, s.Turns) })
-	c.Keys.add(k, s)
-	c.Values.add(v, s)
+	if !k.IsNone() {
+		c.Keys.add(k, s)
+		c.Values.add(v, s)
+	}
 	return a.join(c.attend(q, s, a.Window, a.options(0)).Cast(x.DType()), gate)
 }
 
@@ -92,7 +115,10 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 		keys, values := a.Heads*d, (a.Heads+a.KVHeads)*d
 		q, k, v = all.Slice(2, 0, keys), all.Slice(2, keys, values), all.Slice(2, values, all.Len(2))
 	} else {
-		q, k, v = a.Q.Forward(x), a.K.Forward(x), a.V.Forward(x) // side by side: the planner makes one matmul of them
+		q, k, v = a.Q.Forward(x), through(a.K, x), through(a.V, x) // side by side: the planner makes one matmul of them
+		if a.V == nil {
+			v = k
+		}
 	}
 	if a.Gated {
 		b, t, d := q.Len(0), q.Len(1), q.Len(2)/a.Heads/2
@@ -104,7 +130,10 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 	}
 	q, k, v = split(q, a.Heads), split(k, a.KVHeads), split(v, a.KVHeads)
 	if a.QNorm != nil && !a.WideNorm && !a.LateNorm {
-		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
+		q, k = a.QNorm.Forward(q), through(a.KNorm, k)
+	}
+	if a.VNorm != nil {
+		v = through(a.VNorm, v)
 	}
 	return q, k, v, gate
 }
@@ -112,7 +141,9 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 // turned are queries and keys at positions, which turn gives their turn.
 func (a *Attention) turned(q, k, positions tensor.Tensor, turn func(tensor.Tensor) tensor.Tensor) (tensor.Tensor, tensor.Tensor) {
 	if !a.NoRope {
-		q, k = turn(q), turn(k)
+		if q = turn(q); !k.IsNone() {
+			k = turn(k)
+		}
 		q = a.Rope.Scaling.stronger(q, positions)
 	}
 	if a.QNorm != nil && a.LateNorm {
@@ -121,8 +152,19 @@ func (a *Attention) turned(q, k, positions tensor.Tensor, turn func(tensor.Tenso
 	return q, k
 }
 
-// split turns [B T heads·D] into [B heads T D].
+// through is what a layer makes of x, and nothing without one or the other.
+func through(l Layer, x tensor.Tensor) tensor.Tensor {
+	if l == nil || x.IsNone() {
+		return tensor.Tensor{}
+	}
+	return l.Forward(x)
+}
+
+// split turns [B T heads·D] into [B heads T D], and nothing into nothing.
 func split(x tensor.Tensor, heads int) tensor.Tensor {
+	if x.IsNone() {
+		return x
+	}
 	return x.Reshape(x.Len(0), x.Len(1), heads, x.Len(2)/heads).Permute(0, 2, 1, 3)
 }
 
@@ -137,7 +179,13 @@ func (a *Attention) join(y, gate tensor.Tensor) tensor.Tensor {
 
 // Members lists the projections, and the norms and sinks of heads if there are any.
 func (a *Attention) Members() []Member {
-	list := []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}}
+	list := []Member{{Name: "q_proj", Slot: &a.Q}}
+	if a.K != nil {
+		list = append(list, Member{Name: "k_proj", Slot: &a.K})
+	}
+	if a.V != nil {
+		list = append(list, Member{Name: "v_proj", Slot: &a.V})
+	}
 	if a.QKV != nil {
 		list = []Member{{Name: "qkv_proj", Slot: &a.QKV}}
 	}
@@ -146,7 +194,10 @@ func (a *Attention) Members() []Member {
 	}
 	list = append(list, Member{Name: "o_proj", Slot: &a.O})
 	if a.QNorm != nil {
-		list = append(list, Member{Name: "q_norm", Part: a.QNorm}, Member{Name: "k_norm", Part: a.KNorm})
+		list = append(list, Member{Name: "q_norm", Part: a.QNorm})
+	}
+	if a.KNorm != nil {
+		list = append(list, Member{Name: "k_norm", Part: a.KNorm})
 	}
 	if !a.Sinks.IsNone() {
 		list = append(list, Member{Name: "sinks", Weight: &a.Sinks})

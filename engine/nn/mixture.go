@@ -73,6 +73,9 @@ func (m *Mixture) Members() []Member {
 type Router struct {
 	Logits     Layer         // width to experts
 	Correction tensor.Tensor // [experts], added to the scores by which experts are chosen, not to their weights; or none
+	In         tensor.Tensor // [width], the weight of a norm of what Logits gets, over √width (Gemma 4); or none
+	Each       tensor.Tensor // [experts], factors of their weights in the end; or none
+	Eps        float64       // of that norm
 	TopK       int           // experts of a token
 	Sigmoid    bool          // scores are each logit's sigmoid, not the softmax of all
 	Normalise  bool          // the weights of a token's experts are divided by their sum
@@ -91,7 +94,11 @@ type Routing struct {
 
 // Route chooses experts for x [tokens width]. Logits and scores are computed in f32.
 func (r *Router) Route(x tensor.Tensor) Routing {
-	scores := r.Logits.Forward(x.Cast(dtype.F32))
+	x = x.Cast(dtype.F32)
+	if !r.In.IsNone() {
+		x = x.RMSNorm(r.In, r.Eps).Div(math.Sqrt(float64(x.Len(-1))))
+	}
+	scores := r.Logits.Forward(x)
 	if r.Sigmoid {
 		scores = scores.Sigmoid()
 	} else {
@@ -105,7 +112,15 @@ func (r *Router) Route(x tensor.Tensor) Routing {
 	if r.Scale != 0 {
 		w = w.Mul(r.Scale)
 	}
+	if !r.Each.IsNone() {
+		w = w.Mul(r.Each.Take(index, 0))
+	}
 	return Routing{scores, index, w}
+}
+
+// Members lists what a router with a norm of its own consists of; [Mixture] lists others.
+func (r *Router) Members() []Member {
+	return []Member{{Name: "proj", Slot: &r.Logits, Exact: true}, {Name: "scale", Weight: &r.In}, {Name: "per_expert_scale", Weight: &r.Each}}
 }
 
 // among are the scores by which experts are chosen.

@@ -13,7 +13,7 @@ import (
 // scaled for texts that are longer than those of the training.
 type Rope struct {
 	Base        float64 // θ; 0 means 10,000
-	Rotary      int     // how many numbers of a head turn, the first ones; 0: all
+	Rotary      int     // how many numbers of a head turn, the first ones, or with proportional the first of each half; 0: all
 	Interleaved bool    // the pairs are neighbours; else a number and the one half of them further
 	Scaling     RopeScaling
 }
@@ -21,7 +21,7 @@ type Rope struct {
 // A RopeScaling stretches rotary positions. The zero value does not. Names and formulas are those of the
 // rope_scaling of Hugging Face's configurations.
 type RopeScaling struct {
-	Kind   string  // "", "linear", "dynamic", "llama3", "yarn" or "longrope"
+	Kind   string  // "", "linear", "dynamic", "llama3", "yarn", "longrope" or "proportional" (Gemma 4)
 	Factor float64 // by how much a text may be longer
 
 	Context  int // tokens of the longest text of the model; for dynamic and longrope
@@ -46,6 +46,9 @@ type RopeScaling struct {
 func (r Rope) Check(d int) error {
 	s := r.Scaling
 	rotary := r.width(d)
+	if s.Kind == "proportional" && (r.Rotary < 0 || r.Rotary > d) {
+		return fmt.Errorf("got %d turning numbers of heads of %d, want at most all", r.Rotary, d)
+	}
 	if rotary < 2 || rotary > d || rotary%2 != 0 {
 		return fmt.Errorf("got %d turning numbers of heads of %d, want an even number of them", rotary, d)
 	}
@@ -58,7 +61,7 @@ func (r Rope) Check(d int) error {
 	wants := map[string]float64{"rope base": r.base()}
 	switch s.Kind {
 	case "":
-	case "linear":
+	case "linear", "proportional":
 		wants["factor"] = s.Factor
 	case "dynamic":
 		wants["factor"], wants["context"] = s.Factor, float64(s.Context)
@@ -74,7 +77,7 @@ func (r Rope) Check(d int) error {
 		}
 		wants["short factor"], wants["long factor"] = slices.Min(s.Short), slices.Min(s.Long)
 	default:
-		return fmt.Errorf("got rope scaling %q, want linear, dynamic, llama3, yarn or longrope", s.Kind)
+		return fmt.Errorf("got rope scaling %q, want linear, dynamic, llama3, yarn, longrope or proportional", s.Kind)
 	}
 	if s.QueryBeta != 0 {
 		wants["original context"], wants["query beta"] = float64(s.Original), s.QueryBeta
@@ -98,7 +101,7 @@ func (r Rope) base() float64 {
 }
 
 func (r Rope) width(d int) int {
-	if r.Rotary == 0 {
+	if r.Rotary == 0 || r.Scaling.Kind == "proportional" {
 		return d
 	}
 	return r.Rotary
@@ -122,9 +125,11 @@ func (r Rope) Rates(d, tokens int) []float64 {
 		rates[i] = math.Pow(base, -2*float64(i)/float64(n))
 	}
 	switch s.Kind {
-	case "linear":
+	case "linear", "proportional":
 		for i := range rates {
-			rates[i] /= s.Factor
+			if rates[i] /= s.Factor; s.Kind == "proportional" && r.Rotary > 0 && i >= r.Rotary/2 {
+				rates[i] = 0
+			}
 		}
 	case "llama3":
 		s.llama3(rates)

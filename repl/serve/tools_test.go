@@ -107,9 +107,11 @@ func TestTools(t *testing.T) {
 }
 
 // mistralNewTemplate and deepseekTemplate write calls as those of 2025 do: the name stands before the JSON.
+// pythonTemplate writes them in Python's syntax, as LFM 2's does.
 const (
 	mistralNewTemplate = `{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% else %}[INST]{{ m.content }}[/INST]{% endif %}{% endfor %}`
 	deepseekTemplate   = `{% for m in messages %}{% if m.tool_calls %}<｜tool▁calls▁begin｜>{% for c in m.tool_calls %}<｜tool▁call▁begin｜>{{ c.function.name }}<｜tool▁sep｜>{{ c.function.arguments | tojson }}<｜tool▁call▁end｜>{% endfor %}<｜tool▁calls▁end｜>{% else %}{{ m.content }}{% endif %}{% endfor %}`
+	pythonTemplate     = `{% for m in messages %}{% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments|items %}{{ k }}={{ v }}{% endfor %}){% endfor %}]<|tool_call_end|>{% else %}{{ m.content }}{% endif %}{% endfor %}`
 )
 
 // TestToolsOutsideOfJSON: where the name of a function is no part of the JSON, one function can be required;
@@ -119,7 +121,7 @@ func TestToolsOutsideOfJSON(t *testing.T) {
 	for name, c := range map[string]struct {
 		template string
 		named    bool
-	}{"mistral": {mistralNewTemplate, true}, "deepseek": {deepseekTemplate, true}, "deepseek v3": {real(t, "deepseekv3"), true}, "gpt-oss": {real(t, "gptoss"), true}, "qwen3.5": {real(t, "qwen3_5_think"), false}, "glm4moe": {real(t, "glm4moe"), false}} {
+	}{"mistral": {mistralNewTemplate, true}, "deepseek": {deepseekTemplate, true}, "deepseek v3": {real(t, "deepseekv3"), true}, "gpt-oss": {real(t, "gptoss"), true}, "qwen3.5": {real(t, "qwen3_5_think"), false}, "glm4moe": {real(t, "glm4moe"), false}, "lfm2": {pythonTemplate, false}} {
 		at, stop := start(t, Options{Name: "m", Model: templated(t, c.template)})
 		ask := func(choice string) (int, reply) {
 			return post(t, at+"/v1/chat/completions", `{"model": "m", "messages": [{"role": "user", "content": "a fox"}], "temperature": 1, "seed": 3, "max_tokens": 40, "tools": `+tools+`, "tool_choice": `+choice+"}")

@@ -40,6 +40,9 @@ def llama4(beta, mscale=1.0):
 MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 DEEP = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1)
 LFM = dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False)
+LFM_MOE = dict(num_hidden_layers=3, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12)
+HY3 = dict(num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12, head_dim=8)
+MINIMAX = dict(num_local_experts=6, num_experts_per_tok=3, head_dim=8)
 LOCAL, FULL, LINEAR = "sliding_attention", "full_attention", "linear_attention"
 PART = {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25}
 DELTA = dict(head_dim=8, num_hidden_layers=3, layer_types=[LINEAR, FULL, LINEAR], linear_num_key_heads=2, linear_num_value_heads=4,
@@ -57,6 +60,8 @@ OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast":
 LATENT = dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6)
 DEEP_YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 40.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 0.707, "mscale_all_dim": 0.707,
              "original_max_position_embeddings": 8}
+GEMMA4 = dict(head_dim=8, global_head_dim=16, num_hidden_layers=4, sliding_window=5, layer_types=[LOCAL, FULL, LOCAL, FULL], hidden_size_per_layer_input=0,
+              tie_word_embeddings=True)
 MODELS = {
     "llama-2": ("Llama", dict(num_key_value_heads=4, tie_word_embeddings=False)),
     "llama-3": ("Llama", dict(rope_parameters=llama3(8), tie_word_embeddings=True, num_hidden_layers=3)),
@@ -87,6 +92,18 @@ MODELS = {
                                          layer_types=["sliding_attention", "full_attention"], rope_parameters={
                                              "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
                                              "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})),
+    "gemma4": ("Gemma4Text", GEMMA4 | dict(hidden_size_per_layer_input=6, vocab_size_per_layer_input=VOCAB, num_kv_shared_layers=2, use_double_wide_mlp=True)),
+    "gemma4-same": ("Gemma4Text", GEMMA4 | dict(attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=3.0)),
+    "gemma4-experts": ("Gemma4Text", GEMMA4 | dict(enable_moe_block=True, num_experts=6, top_k_experts=2, moe_intermediate_size=12, attention_k_eq_v=True,
+                                                   num_global_key_value_heads=4)),
+    "gemma4-lent": ("Gemma4Text", GEMMA4 | dict(num_kv_shared_layers=3, num_hidden_layers=6, layer_types=[LOCAL, LOCAL, FULL] * 2, global_head_dim=8,
+                                                hidden_size_per_layer_input=4, vocab_size_per_layer_input=VOCAB, tie_word_embeddings=False, rope_parameters={
+                                                    "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 1e4, "factor": 2.0},
+                                                    "sliding_attention": {"rope_type": "default", "rope_theta": 1e3}})),
+    "gemma4-bias": ("Gemma4Text", GEMMA4 | dict(attention_bias=True, sliding_window=64, global_head_dim=12, num_key_value_heads=1)),
+    "gemma4_unified": ("Gemma4UnifiedText", GEMMA4 | dict(attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=5.0)),
+    "gemma4_unified-lent": ("Gemma4UnifiedText", GEMMA4 | dict(num_kv_shared_layers=2, use_double_wide_mlp=True, num_hidden_layers=4)),
+    "gemma4_unified-default": ("Gemma4UnifiedText", GEMMA4 | dict(layer_types=None, num_hidden_layers=7, rope_parameters=None, sliding_window=6)),
     "phi3": ("Phi3", dict()),
     "phi3-window": ("Phi3", dict(sliding_window=7, num_key_value_heads=4, tie_word_embeddings=True)),
     "phi3-long": ("Phi3", dict(hidden_size=32, max_position_embeddings=32, original_max_position_embeddings=12, rope_parameters={
@@ -268,6 +285,22 @@ MODELS = {
                                      block_ffn_dim_multiplier=1.3, conv_L_cache=2)),
     "lfm2-last": ("Lfm2", LFM | dict(full_attn_idxs=[2], num_key_value_heads=4)),
     "lfm2-attention": ("Lfm2", LFM | dict(full_attn_idxs=[0, 1], num_hidden_layers=2, head_dim=6, norm_eps=1e-6)),
+    "lfm2_moe": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", FULL, "conv"], num_dense_layers=1, num_experts_per_tok=6)),
+    "lfm2_moe-all": ("Lfm2Moe", LFM_MOE | dict(layer_types=[FULL, "conv", FULL], num_dense_layers=0, num_experts_per_tok=1, num_key_value_heads=1, tie_word_embeddings=False)),
+    "lfm2_moe-plain": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", "conv", FULL], num_dense_layers=2, use_expert_bias=False, routed_scaling_factor=2.5, conv_bias=True)),
+    "lfm2_moe-sum": ("Lfm2Moe", LFM_MOE | dict(layer_types=["conv", FULL, FULL, "conv"], num_hidden_layers=4, num_dense_layers=1, norm_topk_prob=False, conv_L_cache=4)),
+    "lfm2_moe-many": ("Lfm2Moe", LFM_MOE | dict(layer_types=[FULL, "conv", "conv"], num_experts=24, num_experts_per_tok=7, moe_intermediate_size=3, num_dense_layers=1)),
+    "hy_v3": ("HYV3", HY3 | dict(num_hidden_layers=3, num_experts_per_tok=6)),
+    "hy_v3-all": ("HYV3", HY3 | dict(mlp_layer_types=["sparse", "sparse"], num_key_value_heads=1, router_scaling_factor=1.0)),
+    "hy_v3-some": ("HYV3", HY3 | dict(num_hidden_layers=4, mlp_layer_types=["dense", "sparse", "dense", "sparse"], num_shared_experts=2, tie_word_embeddings=True)),
+    "hy_v3-bias": ("HYV3", HY3 | dict(num_hidden_layers=2, attention_bias=True, num_experts_per_tok=1, enable_moe_fp32_combine=False)),
+    "hy_v3-many": ("HYV3", HY3 | dict(num_experts=24, num_experts_per_tok=7, moe_intermediate_size=5, num_hidden_layers=3, head_dim=6,
+                                      rope_parameters={"rope_type": "default", "rope_theta": 1e6})),
+    "minimax_m2": ("MiniMaxM2", MINIMAX),
+    "minimax_m2-part": ("MiniMaxM2", MINIMAX | dict(rotary_dim=4, num_key_value_heads=1)),
+    "minimax_m2-half": ("MiniMaxM2", MINIMAX | dict(head_dim=12, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, num_experts_per_tok=1)),
+    "minimax_m2-deep": ("MiniMaxM2", MINIMAX | dict(num_hidden_layers=4, num_local_experts=3, intermediate_size=7, tie_word_embeddings=True)),
+    "minimax_m2-many": ("MiniMaxM2", MINIMAX | dict(num_local_experts=24, num_experts_per_tok=7, intermediate_size=5, num_key_value_heads=4, hidden_act="gelu")),
     "qwen3_next": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=20, num_experts_per_tok=5)),
     "qwen3_next-dense": ("Qwen3Next", DELTA | MOE | dict(shared_expert_intermediate_size=8, mlp_only_layers=[1], norm_topk_prob=False,
                                                          linear_num_value_heads=2, linear_value_head_dim=5, attention_bias=True)),
@@ -352,10 +385,12 @@ def small(name, kind, changes):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
-            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or "alpha_" in key or key.endswith(".D"):
+            if "norm" in key or "bias" in key or "sinks" in key or "A_log" in key or "alpha_" in key or "scale" in key or key.endswith(".D"):
                 p.add_(0.2 * torch.randn_like(p))
+            if "q_norm" in key and kind.startswith("Gemma4"):
+                p.div_(4)  # scores are not divided by √head_dim, and sharp ones lose much in bf16
         for key, b in model.named_buffers():
-            if "correction" in key:  # by which experts are chosen
+            if "correction" in key or "layer_scalar" in key or "expert_bias" in key:
                 b.add_(0.2 * torch.randn_like(b))
     return model
 

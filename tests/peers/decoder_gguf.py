@@ -31,7 +31,7 @@ NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen
          "stablelm-parallel", "jais2", "qwen3_moe", "qwen2_moe", "mixtral", "olmoe",
          "cohere-norms", "gpt_oss", "deepseek_v2", "deepseek_v3", "lfm2", "falcon_h1", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text",
          "mamba2", "granitemoe", "granitemoeshared", "granitemoehybrid", "nemotron_h-experts", "glm4_moe", "dots1", "hunyuan_v1_moe",
-         "ernie4_5_moe"]
+         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -78,6 +78,8 @@ def as_published(c):
             c["mamba_d_head"] = c["mamba_head_dim"]
         case "deepseek_v3" | "dots1":
             c["scoring_func"] = "sigmoid"
+        case "minimax_m2":
+            c.update(scoring_func="sigmoid", rotary_dim=c["head_dim"])
         case "hunyuan_v1_moe":
             for key, x in {"moe_intermediate_size": c["intermediate_size"], "moe_topk": c["moe_topk"], "num_shared_expert": 1}.items():
                 c[key] = [x] * layers if isinstance(x, int) else x

@@ -28,12 +28,16 @@ DELTA = dict(head_dim=8, layer_types=["linear_attention", "full_attention"], lin
                               "partial_rotary_factor": 0.25})
 MODELS = {
     "gemma3": dict(head_dim=8, sliding_window=6, layer_types=["sliding_attention", "full_attention"]),
+    "gemma4": dict(head_dim=8, global_head_dim=16, sliding_window=6, num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, initializer_range=0.2,
+                   pad_token_id=0, hidden_size_per_layer_input=4, vocab_size_per_layer_input=48, num_kv_shared_layers=2, use_double_wide_mlp=True),
     "mistral3": dict(head_dim=8, model_type="ministral3", rope_parameters={
         "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 4, "beta_fast": 32.0, "beta_slow": 1.0,
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}),
     "qwen2_vl-flat": dict(rope_parameters=TURNS),
     "qwen2_5_vl": dict(rope_parameters=TURNS),
     "qwen3_vl": dict(head_dim=8),
+    "qwen3_vl_moe": dict(head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12),
+    "lfm2_vl": dict(num_hidden_layers=3, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention", "conv"]),
     "qwen3_5": DELTA,
     "qwen3_5_moe": DELTA | dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=8),
     "llava": dict(),
@@ -48,7 +52,9 @@ def make(name, changes):
     default = AutoConfig.for_model(kind)
     inner = {}
     for key, settings in default.to_dict().items():
-        if key.endswith("_config") and key != "text_config":
+        if key == "vision_config" and settings is None:  # Gemma 4, which may have no encoder
+            settings = default.sub_configs[key]().to_dict()
+        if key.endswith("_config") and key != "text_config" and settings:
             inner[key] = {k: v for k, v in ENCODER.items() if k in settings} | {"model_type": settings["model_type"]}
     config = type(default)(text_config={**TEXT, "model_type": default.text_config.model_type, **changes}, **inner)
     config.text_config._attn_implementation = "eager"
@@ -68,7 +74,10 @@ def make(name, changes):
     tensors = load_file(path)
     text = ("language_model.", "model.language_model.", "model.text_model.", "lm_head.", "model.embed_tokens.", "model.layers.", "model.norm.")
     encoders = sorted((key for key in tensors if not key.startswith(text)), key=lambda key: tensors[key].numel())
-    save_file({k: v for k, v in tensors.items() if k not in encoders[2:]}, path, metadata={"format": "pt"})
+    tensors = {k: v for k, v in tensors.items() if k not in encoders[2:]}
+    if name == "qwen3_vl_moe":  # as folders of the hub have it
+        tensors = {k: v.transpose(1, 2).contiguous() if ".experts." in k else v for k, v in tensors.items()}
+    save_file(tensors, path, metadata={"format": "pt"})
     if name.endswith("-flat"):
         path = os.path.join(folder, "config.json")
         with open(path) as f:

@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, StaticEmbedding, Transformer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -40,6 +40,7 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "bert-both": ("Bert", dict(hidden_act="relu", num_hidden_layers=1), ("cls", "mean"), False, None, {"dense": True}),
     "roberta": ("Roberta", dict(pad_token_id=1), "mean", True, None, {}),
     "xlm-roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1), "lasttoken", True, None, {}),
+    "camembert": ("Camembert", dict(pad_token_id=1), "mean", True, None, {}),
     "mpnet": ("MPNet", {}, "mean", True, None, {}),
     "distilbert": ("DistilBert", {}, "mean_sqrt_len_tokens", True, None, {}),
     "modernbert": ("ModernBert", dict(local_attention=4, num_hidden_layers=4), "cls", True, {"query": "where is the "}, {}),
@@ -57,7 +58,10 @@ MODELS = {  # class, changes, pooling, normalised, prompts, other settings
     "gte": ("Gte", {}, "cls", True, None, {}),
     "gte-bare": ("Gte", dict(type_vocab_size=0, hidden_act="gelu_new", layer_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 11.0}), "mean", True, None, {}),
     "gte-types": ("Gte", dict(type_vocab_size=2, hidden_act="silu", num_attention_heads=2, num_hidden_layers=3), "cls", True, {"query": "who "}, {"max_seq_length": 8}),
+    "gte-hub": ("New", dict(rope_theta=50.0, factor=8.0), "cls", True, None, {}),
+    "gte-hub-types": ("New", dict(rope_theta=11.0, type_vocab_size=2, layer_norm_eps=1e-5, num_attention_heads=2), "mean", False, None, {}),
     "jina3": ("JinaEmbeddingsV3", {}, "mean", True, {"query": "the "}, {}),
+    "jina3-tasks": ("JinaEmbeddingsV3", {"rope_parameters": {"rope_type": "default", "rope_theta": 30.0}}, "mean", True, {"query": "the "}, {"tasks": {"where.query": "who ", "other": ""}}),
     "jina3-relu": ("JinaEmbeddingsV3", dict(hidden_act="relu", num_attention_heads=2, type_vocab_size=2, rope_parameters={"rope_type": "default", "rope_theta": 7.0}), "max", True, None, {}),
     "eurobert": ("EuroBert", {}, "mean", True, {"query": "the "}, {}),
     "eurobert-groups": ("EuroBert", dict(num_key_value_heads=2, head_dim=8, num_hidden_layers=3, rms_norm_eps=1e-3), "cls", True, None, {}),
@@ -124,7 +128,74 @@ def prune(folder):
             os.remove(path)
 
 
+def ntk(theta, factor, width):
+    """Rates of heads as Alibaba-NLP's own code turns them (new-impl/modeling.py: NTKScalingRotaryEmbedding, without mixed_b)."""
+    return (theta * factor) ** (-torch.arange(0, width, 2) / width) / factor ** (2 / width)
+
+
+def as_published(folder, theta, factor):
+    """Makes of a folder of transformers one as Alibaba-NLP has them."""
+    path = os.path.join(folder, "config.json")
+    with open(path) as f:
+        c = json.load(f)
+    c.pop("rope_parameters")
+    c |= {"model_type": "new", "architectures": ["NewModel"], "rope_theta": theta, "layer_norm_type": "layer_norm", "logn_attention_clip1": False,
+          "logn_attention_scale": False, "pack_qkv": True, "position_embedding_type": "rope", "unpad_inputs": False, "use_memory_efficient_attention": False,
+          "rope_scaling": {"factor": factor, "type": "ntk"} if factor > 1 else None,
+          "auto_map": {"AutoModel": "Alibaba-NLP/new-impl--modeling.NewModel"}}
+    with open(path, "w") as f:
+        json.dump(c, f, indent=2)
+    path = os.path.join(folder, "model.safetensors")
+    tensors = {"new." + key: t for key, t in load_file(path).items()}
+    save_file(tensors | {"classifier.weight": torch.zeros(1, c["hidden_size"]), "classifier.bias": torch.zeros(1)}, path, metadata={"format": "pt"})
+
+
+def with_tasks(folder, instructions, theta, rank=3, alpha=2.0):
+    """Makes of a folder of transformers one as Jina has it, with an adapter for each task, and computes the vectors of texts for each.
+
+    Weights and names are those of jinaai/xlm-roberta-flash-implementation: modeling_lora.py, LoRAParametrization."""
+    path, names, expected = os.path.join(folder, "model.safetensors"), list(instructions), {}
+    tensors, published = load_file(path), {}
+    adapters = {}
+    for key, w in tensors.items():
+        if key.endswith(".weight") and w.dim() == 2:
+            (out, width), n = w.shape, len(names)
+            shapes = ((n, out, rank), (n, rank, width)) if key.startswith("embeddings.") else ((n, rank, width), (n, out, rank))
+            adapters[key] = a, b = [0.3 * torch.randn(s) for s in shapes]
+            own = "roberta." + key.removesuffix("weight") + "parametrizations.weight."
+            published |= {own + "original": w, own + "0.lora_A": a, own + "0.lora_B": b}
+        else:
+            published["roberta." + key] = w
+    for i, name in enumerate(names):
+        merged = dict(tensors)
+        for key, (a, b) in adapters.items():
+            delta = a[i] @ b[i] if key.startswith("embeddings.") else b[i] @ a[i]
+            merged[key] = tensors[key] + delta * alpha / rank
+        save_file(merged, path, metadata={"format": "pt"})
+        expected["task." + name] = SentenceTransformer(folder, device="cpu").encode([instructions[name] + text for text in TEXTS], convert_to_tensor=True, prompt="")
+    save_file(published, path, metadata={"format": "pt"})
+    path = os.path.join(folder, "config.json")
+    with open(path) as f:
+        c = json.load(f)
+    c.pop("rope_parameters")
+    c |= {"model_type": "xlm-roberta", "architectures": ["XLMRobertaModel"], "position_embedding_type": "rotary", "rotary_emb_base": theta, "lora_adaptations": names,
+          "lora_rank": rank, "lora_alpha": alpha, "lora_dropout_p": 0.0, "lora_main_params_trainable": False, "task_instructions": instructions,
+          "auto_map": {"AutoModel": "jinaai/xlm-roberta-flash-implementation--modeling_lora.XLMRobertaLoRA"}}
+    with open(path, "w") as f:
+        json.dump(c, f, indent=2)
+    with open(os.path.join(folder, "modules.json")) as f:
+        modules = json.load(f)
+    modules[0]["type"] = "custom_st.Transformer"
+    with open(os.path.join(folder, "modules.json"), "w") as f:
+        json.dump(modules, f, indent=2)
+    return expected
+
+
 def encoder(name, kind, changes, pooling, normalize, prompts, other):
+    published = kind == "New"
+    if published:
+        theta, factor, kind = changes["rope_theta"], changes.get("factor", 1.0), "Gte"
+        changes = {k: v for k, v in changes.items() if k not in ("rope_theta", "factor")} | {"rope_parameters": {"rope_type": "default", "rope_theta": theta}}
     torch.manual_seed(sum(map(ord, name)))
     t, vocab = tokenizer(changes.get("pad_token_id", 0) == 1, ending=kind in DECODERS)
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
@@ -151,6 +222,9 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
     fast.save_pretrained(plain)
     width = model.config.hidden_size if kind != "DistilBert" else model.config.dim
     modules = [Transformer(plain, max_seq_length=other.get("max_seq_length")), Pooling(width, pooling)]
+    if published:
+        for m in (model, modules[0].auto_model):
+            m.rotary_emb.inv_freq = ntk(theta, factor, width // m.config.num_attention_heads)
     if other.get("dense") == 2:
         modules += [Dense(width, 24, bias=False, activation_function=torch.nn.Identity()), Dense(24, 12, bias=False, activation_function=torch.nn.Identity())]
     elif other.get("dense"):
@@ -175,6 +249,10 @@ def encoder(name, kind, changes, pooling, normalize, prompts, other):
         expected["short"] = st.encode(TEXTS, convert_to_tensor=True, prompt="", truncate_dim=5, normalize_embeddings=True)
         if "-" not in name:
             expected["rounded"] = model.bfloat16()(ids, attention_mask=seen).last_hidden_state.float()
+    if other.get("tasks"):
+        expected |= with_tasks(folder, other["tasks"], changes["rope_parameters"]["rope_theta"])
+    if published:
+        as_published(folder, theta, factor)
     write(folder, expected)
     prune(folder)
 

@@ -227,12 +227,12 @@ func (s *Weights) Values(name string, shape ...int) tensor.Tensor {
 // matrix that they have; "" if there is none or there are several.
 func (s *Weights) Matrix(known ...string) (name string, shape []int) {
 	for _, name := range known {
-		if shape := s.shape(name); len(shape) == 2 {
+		if shape := s.Shape(name); len(shape) == 2 {
 			return name, shape
 		}
 	}
 	for other := range s.at {
-		if got := s.shape(other); len(got) == 2 {
+		if got := s.Shape(other); len(got) == 2 {
 			if name != "" {
 				return "", nil
 			}
@@ -242,8 +242,8 @@ func (s *Weights) Matrix(known ...string) (name string, shape []int) {
 	return name, shape
 }
 
-// shape is the shape of a tensor in the files, nil if there is none.
-func (s *Weights) shape(stored string) []int {
+// Shape is the shape of a tensor in the files, nil if there is none.
+func (s *Weights) Shape(stored string) []int {
 	f := s.at[stored]
 	if f == nil {
 		return nil

@@ -17,7 +17,7 @@ func chatSymbols() map[string]reflect.Value {
 		"Error":    reflect.ValueOf((*chat.Error)(nil)),
 		"Form":     reflect.ValueOf((*chat.Form)(nil)),
 		"FormOf":   reflect.ValueOf(chat.FormOf),
-		"Known":    reflect.ValueOf(constant.MakeFromLiteral("\"Hermes, Qwen, Mistral, Llama 3, DeepSeek, GLM 4.5, gpt-oss, Kimi K2, MiniMax-M2, Seed-OSS, Command R7B, Nemotron Nano 2 or Phi-4-mini\"", token.STRING, 0)),
+		"Known":    reflect.ValueOf(constant.MakeFromLiteral("\"Hermes, Qwen, Mistral, Llama 3, DeepSeek, GLM 4.5, gpt-oss, Kimi K2, MiniMax-M2, Seed-OSS, Command R7B, Nemotron Nano 2, Phi-4-mini, Hunyuan, LFM 2, OLMo 3 or Gemma 4\"", token.STRING, 0)),
 		"Message":  reflect.ValueOf((*chat.Message)(nil)),
 		"Options":  reflect.ValueOf((*chat.Options)(nil)),
 		"Parse":    reflect.ValueOf(chat.Parse),

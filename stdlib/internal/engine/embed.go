@@ -25,6 +25,7 @@ func embedSymbols() map[string]reflect.Value {
 		"Last":         reflect.ValueOf(embed.Last),
 		"Load":         reflect.ValueOf(embed.Load),
 		"LoadReranker": reflect.ValueOf(embed.LoadReranker),
+		"LoadTask":     reflect.ValueOf(embed.LoadTask),
 		"Max":          reflect.ValueOf(embed.Max),
 		"Mean":         reflect.ValueOf(embed.Mean),
 		"MeanSqrt":     reflect.ValueOf(embed.MeanSqrt),

@@ -106,6 +106,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Sequential":         reflect.ValueOf((*nn.Sequential)(nil)),
 		"SetNames":           reflect.ValueOf(nn.SetNames),
 		"SetTraining":        reflect.ValueOf(nn.SetTraining),
+		"Shared":             reflect.ValueOf((*nn.Shared)(nil)),
 		"SiLU":               reflect.ValueOf(nn.SiLU),
 		"Sigmoid":            reflect.ValueOf(nn.Sigmoid),
 		"Size":               reflect.ValueOf(nn.Size),

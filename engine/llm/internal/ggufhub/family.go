@@ -17,6 +17,7 @@ type Family struct {
 	Yarn         map[string]string // the same for settings of yarn
 	Says         map[string]uint32 // numbers of the metadata, by which alone a file of the family is known; 0: any
 	Changes      func() []Change   // tensors that files have in another form
+	Lists        []List            // weights of one number, which files have as lists of the metadata
 	Latent       bool              // keys and values are made of short vectors
 	Untruncated  bool              // yarn's bounds are fractions
 	Unscaled     bool              // a file says that nothing is scaled
@@ -45,6 +46,21 @@ type Family struct {
 	LocalTheta  float64 // rope_local_base_freq of a file that does not say it; 0: there is no such setting
 	SaysWindow  bool    // a file says that there is no window: llama.cpp takes one that does not for an old converter's
 	SaysContext bool    // a file says the original context also where it is the context
+}
+
+// A List is a list of the metadata with a number of each layer, which is a tensor of the folder's layer.
+type List struct {
+	Key, End string // the key, and the end of the tensor's name
+	Rank     int    // of the tensor, 0 or 1
+}
+
+// listed finds the list of a weight.
+func (f Family) listed(name string) (List, bool) {
+	i := slices.IndexFunc(f.Lists, func(l List) bool { return strings.HasSuffix(name, l.End) })
+	if i < 0 {
+		return List{}, false
+	}
+	return f.Lists[i], true
 }
 
 // Families are those that are known.

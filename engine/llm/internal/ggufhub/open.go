@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -45,7 +46,8 @@ type Model struct {
 	arch           string
 	names          map[string]string // in the file, by that of the folder
 	heads, kvHeads int
-	settled        numbers // config.json
+	settled        numbers                  // config.json
+	listed         map[string]tensor.Tensor // weights that are lists of the metadata
 	err            error
 }
 
@@ -86,7 +88,26 @@ func (m *Model) settings() {
 		}
 		m.names[name] = info.Name
 	}
+	m.lists()
 	m.put("config.json", m.settled)
+}
+
+// lists reads the weights that are lists of the metadata.
+func (m *Model) lists() {
+	m.listed = map[string]tensor.Tensor{}
+	for _, l := range m.family.Lists {
+		if !m.file.Has(l.Key) {
+			continue // a tensor is missing then
+		}
+		value, err := m.file.Value(l.Key)
+		list, ok := value.([]float32)
+		if err != nil || !ok {
+			m.fail(l.Key, "got %T, want a list of numbers in f32", value)
+		}
+		for i, x := range list {
+			m.listed["model.layers."+strconv.Itoa(i)+l.End] = tensor.Full(float64(x), []int{1}[:l.Rank]...)
+		}
+	}
 }
 
 // put adds a file of JSON.
@@ -103,10 +124,15 @@ func (m *Model) put(name string, content any) {
 func (m *Model) Close() error { return m.weights.Close() }
 
 // Names are those of the weights, as the folder has them. One that no folder has keeps its own.
-func (m *Model) Names() []string { return slices.Collect(maps.Keys(m.names)) }
+func (m *Model) Names() []string {
+	return append(slices.Collect(maps.Keys(m.names)), slices.Collect(maps.Keys(m.listed))...)
+}
 
 // Describe is the type of a weight in the file, and its shape.
 func (m *Model) Describe(name string) (typ string, shape []int, err error) {
+	if t, ok := m.listed[name]; ok {
+		return "F32", t.Shape(), nil
+	}
 	info, err := m.file.Info(m.names[name])
 	if c := m.family.change(name); err == nil && c != nil && c.join != nil {
 		failed := tensor.Try(func() {
@@ -140,6 +166,9 @@ func (m *Model) joined(c *Change, name string, read func(gguf.Info) (tensor.Tens
 
 // Tensor reads a weight as the folder has it. One that is quantised becomes bf16.
 func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
+	if t, ok := m.listed[name]; ok {
+		return t, nil
+	}
 	info, err := m.file.Info(m.names[name])
 	if err != nil {
 		return t, err

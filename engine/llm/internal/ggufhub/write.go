@@ -47,6 +47,11 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 	counts := map[string]int{}
 	f.tied = !slices.ContainsFunc(weights, func(w Weight) bool { return w.Name == "lm_head.weight" })
 	for _, w := range weights {
+		if l, ok := f.family.listed(w.Name); ok {
+			list, _ := f.metadata[l.Key].([]float32)
+			f.metadata[l.Key] = append(list, float32(w.Tensor.Item()))
+			continue
+		}
 		changed, err := f.changed(w)
 		if err != nil {
 			return nil, err
