@@ -49,20 +49,19 @@ func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
 				m.parts[part] = from
 			}
 		}
-		as, of := path+".weight", pretrained.Source(m)
-		if f.whole != nil {
-			as, of = path, f.whole(m)
-		} else {
-			m.layout = f.layout(m)
-			m.check()
-		}
+		m.layout = f.layout(m)
+		m.check()
 		if err := s.Err(); err != nil {
 			return false, err
 		}
 		if m.err != nil {
 			return false, w.Wrong(m.err)
 		}
-		w.Add(as, of)
+		as := path + ".weight"
+		if m.straight {
+			as = path
+		}
+		w.Add(as, m)
 	}
 	return true, s.Err()
 }
@@ -86,19 +85,34 @@ type matrix struct {
 	err   error
 }
 
-// Describe returns the shape [out in].
-func (m *matrix) Describe(string) (string, []int, error) { return "codes", []int{m.out, m.in}, nil }
+// Describe returns the shape [out in], or that of all experts.
+func (m *matrix) Describe(string) (string, []int, error) {
+	switch {
+	case m.experts == 0:
+		return "codes", []int{m.out, m.in}, nil
+	case m.straight:
+		return "codes", []int{m.experts, m.in, m.out / m.experts}, nil
+	}
+	return "codes", []int{m.experts, m.out / m.experts, m.in}, nil
+}
 
 // Close does nothing: the files are the folder's.
 func (m *matrix) Close() error { return nil }
 
-// Tensor returns what the codes stand for, [out in].
+// Tensor returns what the codes stand for, in that shape.
 func (m *matrix) Tensor(name string) (tensor.Tensor, error) {
 	w, err := m.Codes(name)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return w.Dequantize(w.Config.Scale).Transpose(), nil
+	t := w.Dequantize(w.Config.Scale).Transpose()
+	if m.experts > 0 {
+		t = t.Reshape(m.experts, m.out/m.experts, m.in)
+	}
+	if m.straight {
+		t = t.Transpose()
+	}
+	return t, nil
 }
 
 // fail makes an error of the matrix, if there is none yet.

@@ -17,14 +17,12 @@ type format struct {
 	check func(q *pretrained.Settings)
 	// layout says what the tensors of a matrix mean.
 	layout func(m *matrix) layout
-	// whole is in place of layout where codes become numbers: the tensor with the name of the path.
-	whole func(m *matrix) pretrained.Source
-	write *writing // nil: it is read only
+	write  *writing // nil: it is read only
 }
 
 // formats are those that are read, some of which are written, by quant_method.
 var formats = map[string]*format{
-	"mxfp4": {marks: []string{mxBlocks}, parts: []string{mxScales}, check: func(*pretrained.Settings) {}, whole: mxfp4},
+	"mxfp4": {marks: []string{mxBlocks}, parts: []string{mxScales}, check: func(*pretrained.Settings) {}, layout: mxfp4},
 	"mlx":   {marks: []string{".scales"}, parts: []string{".weight", ".biases"}, check: func(*pretrained.Settings) {}, layout: mlx, write: mlxWriting},
 	"gptq": {marks: []string{".qweight"}, parts: []string{".qzeros", ".scales", ".g_idx"}, check: func(q *pretrained.Settings) {
 		q.OneOf("checkpoint_format", "gptq", "gptq", "gptq_v2")
