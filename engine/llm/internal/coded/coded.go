@@ -57,7 +57,7 @@ func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
 		if m.err != nil {
 			return false, w.Wrong(m.err)
 		}
-		as := path + ".weight"
+		as := strings.Replace(path, ".switch_mlp.", ".experts.", 1) + ".weight"
 		if m.straight {
 			as = path
 		}
@@ -124,6 +124,16 @@ func (m *matrix) fail(format string, args ...any) {
 
 // has says whether the folder has a part.
 func (m *matrix) has(part string) bool { return m.parts[part] != nil }
+
+// dims is the shape of a part, nil if there is none.
+func (m *matrix) dims(part string) []int {
+	from := m.parts[part]
+	if from == nil {
+		return nil
+	}
+	_, shape, _ := from.Describe(m.path + part)
+	return shape
+}
 
 // shape is that of a part of as many dimensions, which has one of these types.
 func (m *matrix) shape(part string, rank int, types ...string) []int {

@@ -83,7 +83,7 @@ func oneOf(q *pretrained.Settings, key string, other int, want ...int) int {
 }
 
 // mlx has scales and minimums ("biases") [out groups], and a row of words for each output, in which codes
-// follow each other. Settings of a matrix stand under its path.
+// follow each other; of experts [experts out …], as switch_mlp. Settings of a matrix stand under its path.
 func mlx(m *matrix) layout {
 	q := m.q
 	var on bool
@@ -94,6 +94,11 @@ func mlx(m *matrix) layout {
 	}
 	q.OneOf("mode", "affine", "affine")
 	bits, group := oneOf(q, "bits", 4, 2, 3, 4, 5, 6, 8), oneOf(q, "group_size", 64, 32, 64, 128)
+	if shape := m.dims(".scales"); len(shape) == 3 { // of all experts
+		l := mlxLayout(shape[0]*shape[1], shape[2]*group, bits, group)
+		l.experts = shape[0]
+		return l
+	}
 	scales := m.shape(".scales", 2, floats...)
 	return mlxLayout(scales[0], scales[1]*group, bits, group)
 }

@@ -153,9 +153,14 @@ func (l layout) tensors(w *quant.Weight) map[string]tensor.Tensor {
 // check holds the parts of a matrix against the layout, and finds out in which type scales are held.
 func (m *matrix) check() {
 	for _, p := range []part{m.codes, m.scale, m.extra} {
-		if p.name != "" && p.shape != nil {
-			m.want(p.name, p.types, p.shape...)
+		shape := p.shape
+		if p.name == "" || shape == nil {
+			continue
 		}
+		if m.experts > 0 && !m.straight {
+			shape = append([]int{m.experts, m.out / m.experts}, shape[1:]...)
+		}
+		m.want(p.name, p.types, shape...)
 	}
 	if from := m.parts[m.scale.name]; from != nil && m.scale.numbers == nil {
 		if typ, _, err := from.Describe(m.path + m.scale.name); err == nil && typ == "BF16" {
