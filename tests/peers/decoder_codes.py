@@ -318,6 +318,25 @@ def awq_scales(x, w, group):
     return best
 
 
+def awq_clipped(x, w, group):
+    """AutoAWQ's _compute_best_clip, and what apply_clip makes of w."""
+    x, g = x.reshape(1, x.shape[0], -1, group), w.reshape(w.shape[0], 1, -1, group)
+    most = g.abs().amax(-1, keepdim=True)
+    best, least, want = most.clone(), torch.ones_like(most) * 1e9, (x * g).sum(-1)
+    for i in range(10):
+        at = most * (1 - i / 20)
+        y = torch.clamp(g, -at, at).reshape(-1, group)
+        high, low = y.amax(1, keepdim=True), y.amin(1, keepdim=True)
+        scale = (high - low).clamp(min=1e-5) / 15
+        zero = (-torch.round(low / scale)).clamp_(0, 15)
+        scale = scale.half().float()
+        q = (((torch.round(y / scale) + zero).clamp(0, 15) - zero) * scale).reshape(g.shape)
+        err = ((x * q).sum(-1) - want).pow(2).mean(1).reshape(least.shape)
+        better = err < least
+        least[better], best[better] = err[better], at[better]
+    return torch.clamp(g, -best, best).reshape(w.shape)
+
+
 def written():
     import mlx.core as mx
     torch.manual_seed(1)
@@ -336,6 +355,7 @@ def written():
         out.update({f"awq.4.{group}.float32.{end}": t for end, t in awq_packed(w, group).items()})
     out["inputs"] = torch.randn(64, 128) * torch.exp(2 * torch.randn(128))
     out["balanced"] = awq_scales(out["inputs"], w, 32)
+    out["clipped"] = awq_clipped(out["inputs"], w, 32)
     save_file(out, os.path.join(OUT, "../written.safetensors"))
 
 
