@@ -57,7 +57,8 @@ func TestLoadCodes(t *testing.T) {
 	}
 }
 
-// A GGUF file gives the vectors of the folder that it was made of: as it is, and in codes those of the numbers.
+// A GGUF file gives the vectors of the folder that it was made of: as it is, and in codes those of the
+// numbers.
 func TestLoadGGUF(t *testing.T) {
 	const from = "testdata/qwen3"
 	bare := t.TempDir() // without words: those of the folder are WordPiece, which no such file has

@@ -15,8 +15,9 @@ func HasCodes(typ string) bool {
 }
 
 // Codes reads a matrix of a quantised type without expanding it: the numbers of all types are codes of
-// package quant, with scales in f32. A row of the file is an output: the Weight is [columns rows], of matrices
-// above one another one with the rows of all. Output o is the row rows(o), or row o where rows is nil.
+// package quant, with scales in f32. A row of the file is an output: the Weight is [columns rows], of
+// matrices above one another one with the rows of all. Output o is the row rows(o), or row o where rows is
+// nil.
 func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, error) {
 	info, err := f.Info(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // Activation-aware quantisation (Lin and others 2023, AutoAWQ) makes the inputs of a layer that get large
 // numbers larger in the weight, so that rounding takes less of them, and divides what gives the inputs by the
 // same. The scales are powers of the mean magnitudes; the power is the one of 20 with which the results of
-// the layers change least. What is written is clipped: each group of weights at the one of 10 ranges with which
-// they do so.
+// the layers change least. What is written is clipped: each group of weights at the one of 10 ranges with
+// which they do so.
 
 const (
 	powers  = 20

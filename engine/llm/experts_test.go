@@ -13,8 +13,9 @@ import (
 )
 
 // Experts in codes stay codes, in as many bytes, and compute what transformers does with the numbers that the
-// codes stand for: of folders (tests/peers/decoder_codes.py and decoder_mxfp4.py made them), and of GGUF files
-// beside the same ones expanded. An adapter of the experts has the gradients that it has beside the numbers.
+// codes stand for: of folders (tests/peers/decoder_codes.py and decoder_mxfp4.py made them), and of GGUF
+// files beside the same ones expanded. An adapter of the experts has the gradients that it has beside the
+// numbers.
 func TestExpertsInCodes(t *testing.T) {
 	for _, test := range []struct {
 		model, gguf string

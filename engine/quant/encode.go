@@ -16,8 +16,8 @@ import (
 // lanes is the number of outputs in a block.
 const lanes = 16
 
-// Quantize stores a floating-point matrix [in out], or a stack [matrices in out], in codes. An element that is infinite or NaN is an error,
-// which says where it is and the tensor's name.
+// Quantize stores a floating-point matrix [in out], or a stack [matrices in out], in codes. An element that
+// is infinite or NaN is an error, which says where it is and the tensor's name.
 func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

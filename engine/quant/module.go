@@ -25,11 +25,11 @@ func (r *Report) String() string {
 	return fmt.Sprintf("%v: %s · %s → %s", r.Config, units.Plural(int64(len(r.Layers)), "layer"), units.Bytes(r.Before), units.Bytes(r.After))
 }
 
-// Module quantises the linear layers, embeddings and experts of m that targets choose, as nn.Targeted says. Without
-// targets it takes AllLinear, which chooses no embedding ("embed_tokens" chooses that of a decoder). The rest
-// of the model stays as it is, trainable or frozen, and so do the routers of experts, as a rounded score
-// chooses other experts. If a layer cannot be quantised, or no layer is chosen,
-// that is an error and m is unchanged.
+// Module quantises the linear layers, embeddings and experts of m that targets choose, as nn.Targeted says.
+// Without targets it takes AllLinear, which chooses no embedding ("embed_tokens" chooses that of a decoder).
+// The rest of the model stays as it is, trainable or frozen, and so do the routers of experts, as a rounded
+// score chooses other experts. If a layer cannot be quantised, or no layer is chosen, that is an error and m
+// is unchanged.
 func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

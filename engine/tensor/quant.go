@@ -6,8 +6,9 @@ import (
 )
 
 // A Quantised is a matrix [In Out], or a stack [Matrices In Out] of them, of 4-bit or 8-bit codes which share
-// scales along groups of inputs. Package quant makes them, and says how the parts lie. Form says what the codes stand for: 0 scale·(code −
-// 2^(bits−1)), 1 scale·(code − zero), 2 scale·code + minimum, 3 scale·table[code].
+// scales along groups of inputs. Package quant makes them, and says how the parts lie. Form says what the
+// codes stand for: 0 scale·(code − 2^(bits−1)), 1 scale·(code − zero), 2 scale·code + minimum, 3
+// scale·table[code].
 type Quantised struct {
 	Matrices    int // of a stack, in which the outputs of each begin a block; 0: it is one matrix
 	In, Out     int
@@ -19,7 +20,8 @@ type Quantised struct {
 }
 
 // Dequantize returns the matrix [In Out], or the stack, in a floating-point dtype. As the right-hand side of
-// MatMul, or the w of LoRALinear or, a stack, of GroupedMatMul, it never exists in memory: products read the codes.
+// MatMul, or the w of LoRALinear or, a stack, of GroupedMatMul, it never exists in memory: products read the
+// codes.
 func (q Quantised) Dequantize(dt dtype.Type) Tensor {
 	return wrap(apply(ir.Dequantize, q.attr(dt), q.parts("dequantize")...))
 }
