@@ -29,14 +29,14 @@ const (
 // carried are further files that tokenizers of other libraries read, which Save writes as Load found them.
 var carried = []string{"special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model"}
 
-// Load reads a model from a folder. With a modules.json it is one of sentence-transformers: an encoder or a
-// table, pooling, dense layers, normalisation; its prompts and its longest text are taken over. Without, it
-// is an encoder of transformers, which pools by the mean, a model of model2vec, or a folder of tokenizer.json
-// and model.safetensors with one matrix. Weights are f32, f16 or bf16; matrices keep their dtype, and all
-// else is computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet, DistilBERT, ModernBERT, Nomic BERT, and
-// those of llm.Load; a folder of another one, modules and settings that change what the model computes in a
-// way that is not known here, and tensors without a place are errors that name them. Load stops when ctx is
-// done.
+// Load reads a model from a folder, or a decoder from a GGUF file that says how it pools. With a modules.json
+// it is one of sentence-transformers: an encoder or a table, pooling, dense layers, normalisation; its
+// prompts and its longest text are taken over. Without, it is an encoder of transformers, which pools by the
+// mean, a model of model2vec, or a folder of tokenizer.json and model.safetensors with one matrix. Weights
+// are f32, f16 or bf16; matrices keep their dtype, or are codes as llm.Load has them, and all else is
+// computed in f32. Families are BERT, RoBERTa, XLM-R, MPNet, DistilBERT, ModernBERT, Nomic BERT, and those of
+// llm.Load; a folder of another one, modules and settings that change what the model computes in a way that
+// is not known here, and tensors without a place are errors that name them. Load stops when ctx is done.
 func Load(ctx context.Context, dir string) (*Model, error) {
 	return (&loader{ctx: ctx, dir: dir}).model()
 }
@@ -96,6 +96,9 @@ type module struct {
 func (l *loader) load() (*Model, error) {
 	if err := pretrained.Missing(l.dir); err != nil {
 		return nil, err
+	}
+	if strings.HasSuffix(l.dir, ".gguf") {
+		return l.gguf()
 	}
 	list, err := l.modules()
 	if err != nil {

@@ -15,18 +15,23 @@ func HasCodes(typ string) bool {
 }
 
 // Codes reads a matrix of a quantised type without expanding it: the numbers of all types are codes of
-// package quant, with scales in f32. A row of the file is an output: the Weight is [columns rows]. Output o
-// is the row rows(o), or row o where rows is nil.
+// package quant, with scales in f32. A row of the file is an output: the Weight is [columns rows], of
+// matrices above one another one with the rows of all. Output o is the row rows(o), or row o where rows is
+// nil.
 func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, error) {
 	info, err := f.Info(name)
 	if err != nil {
 		return nil, err
 	}
 	k := kindBy(func(k kind) bool { return k.name == info.Type })
-	if k.decode == nil || len(info.Shape) != 2 {
-		return nil, fmt.Errorf("gguf: %s: tensor %q is %s%v, want a matrix of a quantised type", f.name, name, info.Type, info.Shape)
+	last := len(info.Shape) - 1
+	if k.decode == nil || last < 1 {
+		return nil, fmt.Errorf("gguf: %s: tensor %q is %s%v, want matrices of a quantised type", f.name, name, info.Type, info.Shape)
 	}
-	out, in := info.Shape[0], info.Shape[1]
+	out, in := 1, info.Shape[last]
+	for _, n := range info.Shape[:last] {
+		out *= n
+	}
 	row := in / k.block * k.bytes
 	read := func(o int, to []byte) error { return f.read(name, to, info.begin+int64(o*row)) }
 	if inOrder := read; rows != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -14,19 +15,22 @@ import (
 // Activation-aware quantisation (Lin and others 2023, AutoAWQ) makes the inputs of a layer that get large
 // numbers larger in the weight, so that rounding takes less of them, and divides what gives the inputs by the
 // same. The scales are powers of the mean magnitudes; the power is the one of 20 with which the results of
-// the layers change least. As AutoAWQ's without its search of narrower ranges (apply_clip).
+// the layers change least. What is written is clipped: each group of weights at the one of 10 ranges with
+// which they do so.
 
 const (
 	powers  = 20
+	shrinks = 10  // ranges that are tried, each a 20th of the whole narrower
 	samples = 512 // tokens of which results are compared
 	rowLen  = 512 // tokens of a row
 	maxRows = 8
 )
 
-// balance scales the weights of m for codes of 4 bits in groups.
-func (m *Model) balance(ctx context.Context, tokens []int, group int) error {
+// balance scales the weights of m for codes of 4 bits in groups, and finds the ranges in which they are to be
+// written, by their names in a folder.
+func (m *Model) balance(ctx context.Context, tokens []int, group int) (map[string]tensor.Tensor, error) {
 	if len(tokens) < 32 {
-		return fmt.Errorf("got %d tokens of a text, want at least 32, as those that the model will get", len(tokens))
+		return nil, fmt.Errorf("got %d tokens of a text, want at least 32, as those that the model will get", len(tokens))
 	}
 	width := min(rowLen, len(tokens), max(m.Config.Context, 32))
 	rows := min(len(tokens)/width, maxRows)
@@ -36,14 +40,24 @@ func (m *Model) balance(ctx context.Context, tokens []int, group int) error {
 	}
 	m.wantCausal()
 	x := m.vectors(tensor.From(ids, rows, width).To(m.normWeight().Device()))
+	ranges, named := map[*nn.Linear]tensor.Tensor{}, map[string]tensor.Tensor{}
 	for i, b := range m.Blocks {
 		if err := context.Cause(ctx); err != nil {
-			return err
+			return nil, err
 		}
-		x = b.balance(x, group)
+		x = b.balance(x, group, ranges)
 		progress.Report(ctx, progress.Event{Task: "balancing", Done: int64(i + 1), Total: int64(len(m.Blocks)), Unit: "layers", Final: i+1 == len(m.Blocks)})
 	}
-	return nil
+	family, _ := familyOf(m.Config.family())
+	nn.Walk(m, func(path string, member nn.Member) {
+		if member.Slot == nil {
+			return
+		}
+		if l, ok := (*member.Slot).(*nn.Linear); ok && !ranges[l].IsNone() {
+			named[family.inFolder(path+".weight")] = ranges[l]
+		}
+	})
+	return named, nil
 }
 
 // heard is a layer that keeps what it gets.
@@ -57,17 +71,21 @@ func (h *heard) Forward(x tensor.Tensor) tensor.Tensor {
 	return h.Linear.Forward(x)
 }
 
-// balance scales the weights of a block that gets x, and returns what it gives.
-func (b *Block) balance(x tensor.Tensor, group int) tensor.Tensor {
-	ears := map[nn.Layer]*heard{}
+// balance scales the weights of a block that gets x, adds their ranges, and returns what the block gives.
+func (b *Block) balance(x tensor.Tensor, group int, ranges map[*nn.Linear]tensor.Tensor) tensor.Tensor {
+	ears := map[*nn.Linear]*heard{}
 	slots := map[*nn.Layer]*heard{}
-	nn.Walk(b, func(_ string, member nn.Member) {
+	var clips []*heard
+	nn.Walk(b, func(path string, member nn.Member) {
 		if member.Slot == nil {
 			return
 		}
 		if l, ok := (*member.Slot).(*nn.Linear); ok {
 			h := &heard{Linear: l}
 			ears[l], slots[member.Slot] = h, h
+			if !member.Exact && l.In()%group == 0 && !strings.Contains(path, "q_") && !strings.Contains(path, "k_") { // as AutoAWQ
+				clips = append(clips, h)
+			}
 		}
 	})
 	junctions := b.junctions()
@@ -79,17 +97,70 @@ func (b *Block) balance(x tensor.Tensor, group int) tensor.Tensor {
 		*slot = h.Linear
 	}
 	want := []tensor.Tensor{y}
-	for _, j := range junctions {
-		want = append(want, ears[j.layers[0]].in)
+	for _, h := range slots {
+		if !h.in.IsNone() {
+			want = append(want, h.in)
+		}
 	}
 	tensor.Eval(want...)
-	for i, j := range junctions {
-		in := want[i+1].Cast(dtype.F32)
-		if in.Len(-1)%group == 0 {
-			j.scale(in.Reshape(-1, in.Len(-1)), group)
+	for _, h := range slots {
+		if !h.in.IsNone() {
+			h.in = h.in.Cast(dtype.F32).Reshape(-1, h.in.Len(-1))
+		}
+	}
+	for _, j := range junctions {
+		in := ears[j.layers[0]].in
+		if in.Len(-1)%group != 0 {
+			continue
+		}
+		if by := j.scale(in, group); !by.IsNone() {
+			for _, l := range j.layers {
+				ears[l].in = ears[l].in.Div(by)
+			}
+		}
+	}
+	for _, h := range clips {
+		if !h.in.IsNone() {
+			ranges[h.Linear] = clip(h.in, h.Weight.Detach().Cast(dtype.F32), group)
 		}
 	}
 	return y
+}
+
+// sampled are rows of x whose results are compared.
+func sampled(x tensor.Tensor) tensor.Tensor {
+	if n := x.Len(0); n > samples {
+		return x.SliceStep(0, 0, n, n/samples)
+	}
+	return x
+}
+
+// clip finds the ranges [groups 1 out] of the groups of w [in out] with which what they give for x [N in]
+// changes least.
+func clip(x, w tensor.Tensor, group int) tensor.Tensor {
+	in, out := w.Len(0), w.Len(1)
+	g := w.Reshape(in/group, group, out)
+	x = sampled(x).Reshape(-1, in/group, group).SwapAxes(0, 1).Eval()
+	most := g.Abs().Max(1).Unsqueeze(1)
+	var best, least tensor.Tensor
+	for i := range shrinks {
+		at := most.Mul(1 - float64(i)/20)
+		d := x.MatMul(inCodes(clipped(w, at), group).Reshape(g.Shape()...).Sub(g))
+		off := d.Mul(d).Mean(1).Unsqueeze(1)
+		if i == 0 {
+			best, least = at, off
+		} else {
+			best, least = tensor.Where(off.Lt(least), at, best), off.Minimum(least)
+		}
+		tensor.Eval(best, least)
+	}
+	return best
+}
+
+// clipped is w [in out] within ranges.
+func clipped(w, ranges tensor.Tensor) tensor.Tensor {
+	groups, in, out := ranges.Len(0), w.Len(0), w.Len(1)
+	return w.Reshape(groups, in/groups, out).Minimum(ranges).Maximum(ranges.Neg()).Reshape(in, out)
 }
 
 // A junction is where numbers go to several layers, [in out] each.
@@ -174,7 +245,7 @@ func dividedNorm(n nn.Layer) func(by tensor.Tensor) {
 }
 
 // scale finds the best scales for the inputs x [N in], if some are better than none, and applies them.
-func (j junction) scale(x tensor.Tensor, group int) {
+func (j junction) scale(x tensor.Tensor, group int) tensor.Tensor {
 	var all []tensor.Tensor
 	for _, l := range j.layers {
 		all = append(all, l.Weight.Detach().Cast(dtype.F32))
@@ -182,9 +253,7 @@ func (j junction) scale(x tensor.Tensor, group int) {
 	w := tensor.Concat(all, 1).Eval()
 	in, out := w.Len(0), w.Len(1)
 	mean := x.Abs().Mean(0)
-	if n := x.Len(0); n > samples {
-		x = x.SliceStep(0, 0, n, n/samples)
-	}
+	x = sampled(x)
 	size := w.Abs().Reshape(in/group, group, out)
 	share := size.Div(size.Max(1).Unsqueeze(1).Add(1e-6)).Mean(2).Reshape(in)
 	tensor.Eval(mean, share)
@@ -203,12 +272,13 @@ func (j junction) scale(x tensor.Tensor, group int) {
 		}
 	}
 	if best.IsNone() {
-		return
+		return best
 	}
 	for _, l := range j.layers {
 		set(l.Weight, l.Weight.Detach().Cast(dtype.F32).Mul(best.Unsqueeze(1)))
 	}
 	j.before(best)
+	return best
 }
 
 // inCodes are the numbers w [in out] as their codes of AWQ stand for them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/coded"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -51,8 +52,9 @@ func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
 	if err != nil {
 		return err
 	}
+	var ranges map[string]tensor.Tensor
 	if awq {
-		if err := m.balance(ctx, o.Tokens, w.Group); err != nil {
+		if ranges, err = m.balance(ctx, o.Tokens, w.Group); err != nil {
 			return err
 		}
 	}
@@ -67,7 +69,11 @@ func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
 			}
 			continue
 		}
-		parts, err := w.Tensors(t.value)
+		value := t.value
+		if r, ok := ranges[t.name]; ok {
+			value = clipped(value.Cast(dtype.F32).Transpose(), r).Transpose().Cast(value.DType())
+		}
+		parts, err := w.Tensors(value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}

@@ -249,7 +249,7 @@ type stored struct {
 func (m *Model) inFolder(params []nn.Param) (list []stored) {
 	family, _ := familyOf(m.Config.family())
 	for _, p := range params {
-		parts := m.partsOfExperts(p)
+		parts := m.partsOfExperts(p.Name, p.InFile())
 		if parts != nil && family.joined {
 			value := p.InFile()
 			if family.straight {
@@ -279,15 +279,15 @@ func (m *Model) inFolder(params []nn.Param) (list []stored) {
 
 // partsOfExperts are the layers of all experts that the weight of a [nn.Grouped] consists of, [experts out
 // in] each; nil: it is another weight.
-func (m *Model) partsOfExperts(p nn.Param) (list []stored) {
-	path, ok := strings.CutSuffix(p.Name, ".weight")
+func (m *Model) partsOfExperts(name string, all tensor.Tensor) (list []stored) {
+	path, ok := strings.CutSuffix(name, ".weight")
 	dot := strings.LastIndexByte(path, '.')
-	if !ok || dot < 0 || p.Value().Rank() != 3 {
+	if !ok || dot < 0 || all.Rank() != 3 {
 		return nil
 	}
 	parts := expertParts[path[dot+1:]]
 	for i, part := range parts {
-		t := p.InFile()
+		t := all
 		each := t.Len(1) / len(parts)
 		if m.Config.Mixture.Limit != 0 && len(parts) > 1 { // whose columns alternate
 			t = t.Reshape(t.Len(0), each, len(parts), t.Len(2)).Select(2, i)

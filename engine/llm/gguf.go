@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -50,7 +51,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 	}
 	var weights []ggufhub.Weight
 	for _, p := range params {
-		parts := m.partsOfExperts(p)
+		parts := m.partsOfExperts(p.Name, p.InFile())
 		if parts == nil {
 			parts = []stored{{p.Name, p.InFile()}}
 		}
@@ -59,6 +60,16 @@ func (m *Model) saveGGUF(path, typ string) error {
 		}
 	}
 	for name, w := range codes {
+		if w.Matrices > 0 { // in files the experts of a part are matrices in numbers
+			dt := dtype.F16
+			if w.Config.Scale == dtype.BF16 {
+				dt = dtype.BF16
+			}
+			for _, t := range m.partsOfExperts(name, w.Dequantize(dt).Transpose()) {
+				weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
+			}
+			continue
+		}
 		weights = append(weights, ggufhub.Weight{Name: name, Codes: w})
 	}
 	slices.SortFunc(weights, func(a, b ggufhub.Weight) int { return strings.Compare(a.Name, b.Name) })
@@ -212,14 +223,17 @@ func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 	build(m.Config, places{m.Config, want})
 	codes, parts := map[string]*quant.Weight{}, map[string]bool{}
 	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot == nil {
-			return
+		layer := any(member.Part)
+		if member.Slot != nil {
+			layer = *member.Slot
 		}
 		var w *quant.Weight
-		switch l := (*member.Slot).(type) {
+		switch l := layer.(type) {
 		case *quant.Linear:
 			w = l.Weight
 		case *quant.Embedding:
+			w = l.Weight
+		case *quant.Grouped:
 			w = l.Weight
 		}
 		if name := path + ".weight"; w != nil && want[name] {

@@ -40,8 +40,11 @@ func (r *reader) embedding(path string, width int, _ float64) nn.Layer {
 }
 
 // codes reads a matrix that is stored in codes, nil if it is stored in numbers or there is a problem.
-func (r *reader) codes(name string, in, out int) *quant.Weight {
-	s, stored := r.Find(name, out, in)
+func (r *reader) codes(name string, in, out int) *quant.Weight { return r.codesOf(name, out, in) }
+
+// codesOf reads a tensor of that shape, of which the codes are one matrix with the outputs of all.
+func (r *reader) codesOf(name string, shape ...int) *quant.Weight {
+	s, stored := r.Find(name, shape...)
 	file, ok := s.(interface {
 		Codes(name string) (*quant.Weight, error)
 	})
@@ -99,6 +102,11 @@ func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *
 // grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
 // part in a GGUF file; or one in all, as transformers holds them.
 func (r *reader) grouped(path string, parts []string, groups, in, out int, _ float64) *nn.Grouped {
+	if w := r.groupedCodes(path, parts, groups, in, out); w != nil {
+		g := &nn.Grouped{}
+		g.SetInstead(&quant.Grouped{Weight: w})
+		return g
+	}
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
@@ -141,6 +149,55 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 		return &nn.Grouped{}
 	}
 	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
+}
+
+// groupedCodes reads them where all are stored in codes of one kind; else it is nil.
+func (r *reader) groupedCodes(path string, parts []string, groups, in, out int) *quant.Weight {
+	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
+	var list []*quant.Weight
+	found := func(name string, shape ...int) bool {
+		w := r.codesOf(name, shape...)
+		if w != nil && len(list) > 0 && w.Config != list[0].Config {
+			w = nil
+		}
+		list = append(list, w)
+		return w != nil
+	}
+	dims, axes := []int{groups, out}, []int{0, 1}
+	switch stored := r.inFiles(path); {
+	case r.Has(stored):
+		shape := []int{groups, out, in}
+		if r.family.straight {
+			shape = []int{groups, in, out}
+		}
+		if !found(path, shape...) {
+			return nil
+		}
+	case r.Has(r.inFiles(of + parts[0] + ".weight")):
+		for _, part := range parts {
+			if !found(of+part+".weight", groups, each, in) {
+				return nil
+			}
+		}
+		dims, axes = []int{len(parts), groups, each}, []int{1, 0, 2}
+		if r.c.Mixture.Limit != 0 && len(parts) > 1 { // whose columns alternate
+			axes = []int{1, 2, 0}
+		}
+	default:
+		for i := range groups {
+			for _, part := range parts {
+				if !found(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in) {
+					return nil
+				}
+			}
+		}
+	}
+	w, err := quant.Join(list, dims, axes)
+	if err != nil {
+		r.Fail(fmt.Errorf("%s: %w", path, err))
+		return nil
+	}
+	return w
 }
 
 // beyond says whether a tensor is of a layer after the last.

@@ -93,6 +93,18 @@ func TestBalance(t *testing.T) {
 	}
 }
 
+// Ranges of groups are those that AutoAWQ's search finds.
+func TestClip(t *testing.T) {
+	all := peersCodes(t)
+	w := all["w"].Transpose()
+	if d := relative(clipped(w, clip(all["inputs"], w, 32)).Transpose(), all["clipped"]); !(d <= 1e-5) {
+		t.Errorf("the clipped weight differs by %g of the largest", d)
+	}
+	if d := tensor.MaxAbsDiff(all["clipped"], all["w"]); d == 0 {
+		t.Error("nothing is clipped")
+	}
+}
+
 // loud makes some channels of the inputs of layers large, as those of models that were trained are, without
 // changing what a model computes.
 func loud(m *Model) {

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A Grouped is the layers of all experts with adapters, one for each: A is [groups in rank] and B [groups
 // rank out].
 type Grouped struct {
-	Linear // whose Base is an *nn.Grouped
+	Linear // whose Base is an *nn.Grouped, or a *quant.Grouped
 }
 
 // Of maps x [… in] to [… out], each row by the matrix that an index [… ] names, and what the adapters that
@@ -28,15 +29,12 @@ func (g *Grouped) Of(x, index tensor.Tensor) tensor.Tensor {
 }
 
 // Forward maps x [groups rows in] to [groups rows out], the rows of each group by its matrix.
-func (g *Grouped) Forward(x tensor.Tensor) tensor.Tensor {
-	groups, rows := x.Len(0), x.Len(1)
-	return g.Of(x, tensor.Range(groups).To(x.Device()).Unsqueeze(1).Expand(groups, rows))
-}
+func (g *Grouped) Forward(x tensor.Tensor) tensor.Tensor { return nn.EachGroup(g, x) }
 
 // grouped says whether the layer is one of experts.
 func (s slot) grouped() bool {
 	switch s.get().(type) {
-	case *nn.Grouped, *Grouped:
+	case *nn.Grouped, *quant.Grouped, *Grouped:
 		return true
 	}
 	return false

@@ -48,8 +48,7 @@ type Linear struct {
 	unbiased tensor.Tensor // the base's bias without what is merged into it; none if nothing is
 	replaced nn.Layer      // a base in codes while a merged one stands in its place, or nil
 	beside   sides
-	field    nn.Replaceable // in whose place it computes, or nil: see slot
-	wholes   []*Adapter     // of the model that have no parts, in one of its layers: see keeper
+	wholes   []*Adapter // of the model that have no parts, in one of its layers: see keeper
 }
 
 // A share is a part with the factor by which it counts.
@@ -72,6 +71,8 @@ func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
 		return b.Weight, tensor.Tensor{}
 	case *nn.Grouped:
 		return b.Weight, tensor.Tensor{}
+	case *quant.Grouped:
+		return b.Weight.Dequantize(dt), tensor.Tensor{}
 	}
 	panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got %T, want *nn.Linear, *quant.Linear or *nn.Embedding", base)})
 }
@@ -334,7 +335,7 @@ func (l *Linear) Members() []nn.Member {
 
 // Parameters is the number of parameters that the base stores as codes.
 func (l *Linear) Parameters() int {
-	if b, ok := l.Base.(*quant.Linear); ok {
+	if b, ok := l.Base.(nn.Counted); ok {
 		return b.Parameters()
 	}
 	return 0

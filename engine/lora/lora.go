@@ -390,7 +390,6 @@ func (s slot) set(l nn.Layer) {
 // adapt puts a layer there that can have adapters, unless there is one, and returns what it is made of.
 func (s slot) adapt() *Linear {
 	l, layer := adapt(s.get())
-	l.field = s.field
 	s.set(layer)
 	return l
 }
@@ -427,7 +426,7 @@ func linears(m nn.Module) []slot {
 	without, _ := unadapted(m)
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil {
-			if f := fieldOf(member.Part); f != nil && !slices.ContainsFunc(list, func(s slot) bool { return s.field == f }) {
+			if f := fieldOf(member); f != nil && !slices.ContainsFunc(list, func(s slot) bool { return s.field == f }) {
 				list = append(list, slot{name: path, field: f})
 			}
 			return
@@ -441,20 +440,10 @@ func linears(m nn.Module) []slot {
 }
 
 // fieldOf is the layer that a part of a model is, or in whose place it computes, if that can be adapted.
-func fieldOf(part nn.Module) nn.Replaceable {
-	switch l := part.(type) {
-	case *nn.Linear:
-		return l
-	case *nn.Embedding:
-		return l
-	case *nn.Grouped:
-		return l
-	case *Grouped:
-		return l.field
-	case *Linear:
-		return l.field
-	case *Embedding:
-		return l.field
+func fieldOf(member nn.Member) nn.Replaceable {
+	switch member.Part.(type) {
+	case *nn.Linear, *nn.Embedding, *nn.Grouped, *quant.Grouped, *Linear, *Embedding, *Grouped:
+		return member.Field
 	}
 	return nil
 }
@@ -481,7 +470,7 @@ func adapt(layer nn.Layer) (*Linear, nn.Layer) {
 	case *nn.Embedding:
 		e := &Embedding{Linear{Base: layer}}
 		return &e.Linear, e
-	case *nn.Grouped:
+	case *nn.Grouped, *quant.Grouped:
 		g := &Grouped{Linear{Base: layer}}
 		return &g.Linear, g
 	}

@@ -156,11 +156,10 @@ func (l *Linear) plan(list []share, wide bool) *merge {
 	exact := l.with(list)
 	stored := exact.Cast(w.DType())
 	m.report.Stored = w.DType().String()
-	codes, inCodes := l.under().(*quant.Linear)
-	if inCodes && !wide {
-		m.report.Stored = codes.Weight.Config.String()
+	if codes := inCodes(l.under()); codes != nil && !wide {
+		m.report.Stored = codes.Config.String()
 		var err error
-		if m.codes, err = quant.Quantize(exact, codes.Weight.Config); err != nil {
+		if m.codes, err = quant.Quantize(exact, codes.Config); err != nil {
 			m.report.Apart = err.Error()
 		} else {
 			stored = m.codes.Dequantized()
@@ -186,6 +185,17 @@ func (l *Linear) plan(list []share, wide bool) *merge {
 		m.report.Apart = fmt.Sprintf("rounding to codes would take more than %g %% of the change: MergeDequantized keeps it", 100*mostLost)
 	}
 	return m
+}
+
+// inCodes is the weight of a layer in codes, or nil.
+func inCodes(base nn.Layer) *quant.Weight {
+	switch b := base.(type) {
+	case *quant.Linear:
+		return b.Weight
+	case *quant.Grouped:
+		return b.Weight
+	}
+	return nil
 }
 
 // planBias says what becomes of the base's bias, and whether the list can be merged into it.
@@ -225,13 +235,20 @@ func (m *merge) apply() {
 	if biased {
 		bias = l.biasWith(m.list).Cast(bias.DType()).Named("bias").Freeze()
 	}
-	switch base.(type) {
-	case *quant.Linear:
+	_, grouped := base.(*quant.Grouped)
+	switch {
+	case inCodes(base) != nil:
 		l.replaced = base
-		if m.codes != nil {
+		number := func() tensor.Tensor { return l.with(m.list).Named("weight").Freeze() }
+		switch {
+		case m.codes != nil && grouped:
+			l.Base = &quant.Grouped{Weight: m.codes}
+		case m.codes != nil:
 			l.Base = &quant.Linear{Weight: m.codes, Bias: bias}
-		} else {
-			l.Base = &nn.Linear{Weight: l.with(m.list).Named("weight").Freeze(), Bias: bias}
+		case grouped:
+			l.Base = &nn.Grouped{Weight: number()}
+		default:
+			l.Base = &nn.Linear{Weight: number(), Bias: bias}
 		}
 	default:
 		w, _ := parts(l.Base, dtype.F32)

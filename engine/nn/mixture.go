@@ -253,7 +253,10 @@ func (g *Grouped) Of(x, index tensor.Tensor) tensor.Tensor {
 }
 
 // Forward maps x [groups rows in] to [groups rows out], the rows of each group by its matrix.
-func (g *Grouped) Forward(x tensor.Tensor) tensor.Tensor {
+func (g *Grouped) Forward(x tensor.Tensor) tensor.Tensor { return EachGroup(g, x) }
+
+// EachGroup maps x [groups rows in] to [groups rows out], the rows of each group by its matrix.
+func EachGroup(g GroupedLayer, x tensor.Tensor) tensor.Tensor {
 	groups, rows := x.Len(0), x.Len(1)
 	return g.Of(x, tensor.Range(groups).To(x.Device()).Unsqueeze(1).Expand(groups, rows))
 }
@@ -265,5 +268,8 @@ func (g *Grouped) Members() []Member {
 
 // String describes the layer.
 func (g *Grouped) String() string {
+	if g.layer != nil {
+		return fmt.Sprint(g.layer)
+	}
 	return fmt.Sprintf("Grouped: %d groups, in %d, out %d", g.Weight.Len(0), g.Weight.Len(1), g.Weight.Len(2))
 }

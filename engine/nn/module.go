@@ -99,9 +99,10 @@ type Member struct {
 	// Running is set of what a pass in training changes without a gradient: running statistics. They are
 	// Fixed.
 	Running bool
-	Slot    *Layer // a layer that may be exchanged
-	Exact   bool   // of a slot whose numbers choose: they are not to become codes
-	Part    Module // a Replaceable one stands for what computes in its place
+	Slot    *Layer      // a layer that may be exchanged
+	Exact   bool        // of a slot whose numbers choose: they are not to become codes
+	Part    Module      // of a Replaceable one what computes in its place
+	Field   Replaceable // that one, if Part is Replaceable, or in its place: Walk says it
 }
 
 // A Param is a weight of a model, by its path.
@@ -192,8 +193,10 @@ func Walk(m Module, visit func(path string, member Member)) { walk("", m, visit)
 func walk(prefix string, m Module, visit func(string, Member)) {
 	for _, member := range m.Members() {
 		path := prefix + member.Name
-		if r, ok := member.Part.(Replaceable); ok && r.Instead() != nil {
-			member.Part = r.Instead()
+		if r, ok := member.Part.(Replaceable); ok {
+			if member.Field = r; r.Instead() != nil {
+				member.Part = r.Instead()
+			}
 		}
 		visit(path, member)
 		switch {

@@ -16,12 +16,15 @@ import (
 // lanes is the number of outputs in a block.
 const lanes = 16
 
-// Quantize stores a floating-point matrix [in out] in codes. An element that is infinite or NaN is an error,
-// which says where it is and the tensor's name.
+// Quantize stores a floating-point matrix [in out], or a stack [matrices in out], in codes. An element that
+// is infinite or NaN is an error, which says where it is and the tensor's name.
 func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if w.Rank() == 3 && w.Len(0) > 0 {
+		return quantizeStack(w, c)
 	}
 	if w.Rank() != 2 || !w.DType().Float() {
 		return nil, fmt.Errorf("quant: got %s%v%v, want a matrix of a floating-point dtype", named(w), w.DType(), w.Shape())
@@ -36,9 +39,17 @@ func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	}
 	r := e.weight()
 	for _, m := range r.members() {
-		*m.Weight = m.Weight.To(w.Device()).Named(w.Name() + strings.TrimPrefix(m.Name, "weight"))
+		*m.Weight = m.Weight.To(w.Device())
 	}
+	r.name(w.Name())
 	return r, nil
+}
+
+// name calls the parts after a weight.
+func (w *Weight) name(name string) {
+	for _, m := range w.members() {
+		*m.Weight = m.Weight.Named(name + strings.TrimPrefix(m.Name, "weight"))
+	}
 }
 
 // weight is what the encoder has written.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Expand is the inverse of [Module]: it exchanges all quantised layers of m for plain ones whose weights are
@@ -14,18 +15,21 @@ func Expand(m nn.Module, dt dtype.Type) (int, error) {
 		return 0, fmt.Errorf("quant: got %v to expand to, want f32, f16 or bf16", dt)
 	}
 	n := 0
-	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot == nil {
-			return
-		}
-		switch l := (*member.Slot).(type) {
+	for _, slot := range slotsOf(m) {
+		var layer nn.Layer
+		param := func(w tensor.Tensor) tensor.Tensor { return w.Eval().Named(slot.name + ".weight").Param() }
+		switch l := slot.get().(type) {
 		case *Linear:
-			w := l.Weight.Dequantize(dt).Eval()
-			*member.Slot, n = &nn.Linear{Weight: w.Named(path + ".weight").Param(), Bias: l.Bias}, n+1
+			layer = &nn.Linear{Weight: param(l.Weight.Dequantize(dt)), Bias: l.Bias}
 		case *Embedding:
-			w := l.Weight.Dequantize(dt).Transpose().Eval()
-			*member.Slot, n = &nn.Embedding{Weight: w.Named(path + ".weight").Param()}, n+1
+			layer = &nn.Embedding{Weight: param(l.Weight.Dequantize(dt).Transpose())}
+		case *Grouped:
+			layer = &nn.Grouped{Weight: param(l.Weight.Dequantize(dt))}
+		default:
+			continue
 		}
-	})
+		slot.set(layer)
+		n++
+	}
 	return n, nil
 }

@@ -27,6 +27,7 @@ type stored struct {
 	Table  string `json:"table,omitempty"`
 	In     int    `json:"in"`
 	Out    int    `json:"out"`
+	Stack  int    `json:"matrices,omitempty"` // of experts
 }
 
 // Save writes the weights of a model, some of which are quantised, to a safetensors file.
@@ -36,21 +37,17 @@ func Save(path string, m nn.Module) error {
 	for _, p := range nn.Params(m) {
 		tensors[p.Name] = p.Value().Detach()
 	}
-	var failed error
-	eachSlot(m, func(name string, slot *nn.Layer) {
-		switch l := (*slot).(type) {
+	for _, s := range slotsOf(m) {
+		switch l := s.get().(type) {
 		case *nn.Linear:
-			tensors[name+".weight"] = l.Weight.Detach().Transpose()
-		case *nn.Embedding:
+			tensors[s.name+".weight"] = l.Weight.Detach().Transpose()
+		case *nn.Embedding, *nn.Grouped:
 		case interface{ weight() *Weight }:
 			w := l.weight()
-			layers[name] = stored{w.Bits, w.Group, w.Config.Scheme.String(), w.Config.Table, w.In, w.Out}
+			layers[s.name] = stored{w.Bits, w.Group, w.Config.Scheme.String(), w.Config.Table, w.In, w.Out, w.Matrices}
 		default:
-			failed = fmt.Errorf("quant: %s is a %T, want no adapters (merge or remove them first)", name, l)
+			return fmt.Errorf("quant: %s is a %T, want no adapters (merge or remove them first)", s.name, l)
 		}
-	})
-	if failed != nil {
-		return failed
 	}
 	text, err := json.Marshal(layers)
 	if err != nil {
@@ -61,14 +58,7 @@ func Save(path string, m nn.Module) error {
 
 func (l *Linear) weight() *Weight    { return l.Weight }
 func (e *Embedding) weight() *Weight { return e.Weight }
-
-func eachSlot(m nn.Module, f func(name string, slot *nn.Layer)) {
-	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot != nil {
-			f(path, member.Slot)
-		}
-	})
-}
+func (g *Grouped) weight() *Weight   { return g.Weight }
 
 // Load reads a file that Save wrote into a model of the same shape: layers that are quantised in the file are
 // so in the model afterwards, bit for bit. Every tensor of the file must belong to the model and every weight
@@ -82,11 +72,13 @@ func Load(path string, m nn.Module) error {
 	if !ok {
 		return fmt.Errorf("quant: %s: no %q in its metadata, want a file of Save", path, metadataKey)
 	}
-	l := &loader{path: path, tensors: tensors, slots: map[string]*nn.Layer{}, used: map[string]bool{}}
+	l := &loader{path: path, tensors: tensors, slots: map[string]slot{}, used: map[string]bool{}}
 	if err := json.Unmarshal([]byte(text), &l.layers); err != nil {
 		return fmt.Errorf("quant: %s: %s: %w", path, metadataKey, err)
 	}
-	eachSlot(m, func(name string, slot *nn.Layer) { l.slots[name] = slot })
+	for _, s := range slotsOf(m) {
+		l.slots[s.name] = s
+	}
 	if err := l.prepare(m); err != nil {
 		return err
 	}
@@ -101,7 +93,7 @@ type loader struct {
 	path    string
 	layers  map[string]stored
 	tensors map[string]tensor.Tensor
-	slots   map[string]*nn.Layer
+	slots   map[string]slot
 	used    map[string]bool
 	commit  []func()
 }
@@ -148,7 +140,7 @@ func (l *loader) plain(p nn.Param) error {
 	want := p.Value()
 	turned := false
 	for name, slot := range l.slots {
-		if _, linear := (*slot).(*nn.Linear); linear && p.Name == name+".weight" {
+		if _, linear := slot.get().(*nn.Linear); linear && p.Name == name+".weight" {
 			turned = true
 		}
 	}
@@ -172,32 +164,36 @@ func (l *loader) layer(name string, s stored) error {
 	if scheme < 0 {
 		return l.fail("layer %q: got scheme %q, want one of %v", name, s.Scheme, schemes)
 	}
-	in, out, bias, err := sizes(*slot)
+	want, bias, err := sizes(slot.get())
 	if err != nil {
 		return l.fail("layer %q: %v", name, err)
 	}
-	if in != s.In || out != s.Out {
-		return l.fail("layer %q is [%d %d], want [%d %d]", name, s.In, s.Out, in, out)
+	if got := shape(s.Stack, s.In, s.Out); !slices.Equal(got, want) {
+		return l.fail("layer %q is %v, want %v", name, got, want)
 	}
 	// A file has no defaults: bits or groups that are missing are 0, which check refuses.
 	c := Config{Bits: s.Bits, Group: s.Group, Scheme: Scheme(scheme), Scale: dtype.F32, Table: s.Table}
 	if err := c.check(); err != nil {
 		return l.fail("layer %q: %v", name, err)
 	}
-	w := newWeight(c, in, out)
+	w := newWeight(c, s.In, s.Out)
+	w.Matrices = s.Stack
 	if err := l.parts(name, w); err != nil {
 		return err
 	}
-	on := nn.Device(*slot)
+	on := nn.Device(slot.get())
 	l.commit = append(l.commit, func() {
 		for _, m := range w.members() {
 			*m.Weight = m.Weight.To(on).Eval()
 		}
-		if _, table := (*slot).(nn.Scorer); table {
-			*slot = &Embedding{Weight: w}
-			return
+		switch _, table := slot.get().(nn.Scorer); {
+		case slot.field != nil:
+			slot.set(&Grouped{Weight: w})
+		case table:
+			slot.set(&Embedding{Weight: w})
+		default:
+			slot.set(&Linear{Weight: w, Bias: bias})
 		}
-		*slot = &Linear{Weight: w, Bias: bias}
 	})
 	return nil
 }
@@ -236,18 +232,29 @@ func (l *loader) parts(name string, w *Weight) error {
 	return err
 }
 
-// sizes returns the lengths of the rows that go into and come out of a layer that may be replaced, and its
-// bias.
-func sizes(layer nn.Layer) (in, out int, bias tensor.Tensor, err error) {
+// shape is that of a matrix, or of a stack.
+func shape(matrices, in, out int) []int {
+	if matrices == 0 {
+		return []int{in, out}
+	}
+	return []int{matrices, in, out}
+}
+
+// sizes returns the shape of the matrix of a layer that may be replaced, and its bias.
+func sizes(layer nn.Layer) (want []int, bias tensor.Tensor, err error) {
 	switch l := layer.(type) {
 	case *nn.Linear:
-		return l.In(), l.Out(), l.Bias, nil
+		return l.Weight.Shape(), l.Bias, nil
 	case *nn.Embedding:
-		return l.Weight.Len(1), l.Weight.Len(0), bias, nil
-	case *Linear:
-		return l.In(), l.Out(), l.Bias, nil
-	case *Embedding:
-		return l.Weight.In, l.Weight.Out, bias, nil
+		return shape(0, l.Weight.Len(1), l.Weight.Len(0)), bias, nil
+	case *nn.Grouped:
+		return l.Weight.Shape(), bias, nil
+	case interface{ weight() *Weight }:
+		w := l.weight()
+		if linear, ok := layer.(*Linear); ok {
+			bias = linear.Bias
+		}
+		return shape(w.Matrices, w.In, w.Out), bias, nil
 	}
-	return 0, 0, bias, fmt.Errorf("got a %T, want a linear layer or an embedding without an adapter", layer)
+	return nil, bias, fmt.Errorf("got a %T, want a linear layer or an embedding without an adapter", layer)
 }

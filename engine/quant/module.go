@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
@@ -24,11 +25,11 @@ func (r *Report) String() string {
 	return fmt.Sprintf("%v: %s · %s → %s", r.Config, units.Plural(int64(len(r.Layers)), "layer"), units.Bytes(r.Before), units.Bytes(r.After))
 }
 
-// Module quantises the linear layers and embeddings of m that targets choose, as nn.Targeted says. Without
-// targets it takes AllLinear, which chooses no embedding ("embed_tokens" chooses that of a decoder). The rest
-// of the model stays as it is, trainable or frozen, and so do the routers of experts, as a rounded score
-// chooses other experts. If a layer cannot be quantised, or no layer is chosen,
-// that is an error and m is unchanged.
+// Module quantises the linear layers, embeddings and experts of m that targets choose, as nn.Targeted says.
+// Without targets it takes AllLinear, which chooses no embedding ("embed_tokens" chooses that of a decoder).
+// The rest of the model stays as it is, trainable or frozen, and so do the routers of experts, as a rounded
+// score chooses other experts. If a layer cannot be quantised, or no layer is chosen, that is an error and m
+// is unchanged.
 func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -38,53 +39,96 @@ func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 		targets = []string{AllLinear}
 	}
 	r := &Report{Config: c}
-	var slots []*nn.Layer
+	var slots []slot
 	var layers []nn.Layer
-	var failed error
-	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot == nil || member.Exact || failed != nil {
-			return
+	for _, s := range slotsOf(m) {
+		if s.exact {
+			continue
 		}
-		layer, bytes, err := replacement(*member.Slot, path, c, strings.Join(targets, " "))
-		if failed = err; layer == nil {
-			return
+		layer, bytes, err := replacement(s.get(), s.name, c, strings.Join(targets, " "))
+		if err != nil {
+			return nil, err
 		}
-		slots, layers = append(slots, member.Slot), append(layers, layer)
-		r.Layers, r.Before = append(r.Layers, path), r.Before+bytes
-	})
-	if failed != nil {
-		return nil, failed
+		if layer != nil {
+			slots, layers = append(slots, s), append(layers, layer)
+			r.Layers, r.Before = append(r.Layers, s.name), r.Before+bytes
+		}
 	}
 	if len(slots) == 0 {
 		return nil, fmt.Errorf("quant: targets %q choose no layer of the model that can be quantised", targets)
 	}
-	for i, slot := range slots {
-		*slot = layers[i]
+	for i, s := range slots {
+		s.set(layers[i])
 		_, after := nn.Size(layers[i])
 		r.After += int64(after)
 	}
 	return r, nil
 }
 
+// A slot is a place of a model that holds a layer which can be quantised, or is.
+type slot struct {
+	name  string
+	layer *nn.Layer
+	field *nn.Grouped // experts, in whose place others can compute; then layer is nil
+	exact bool        // its numbers choose: they are not to become codes
+}
+
+func slotsOf(m nn.Module) (list []slot) {
+	nn.Walk(m, func(path string, member nn.Member) {
+		if field, ok := member.Field.(*nn.Grouped); ok || member.Slot != nil {
+			list = append(list, slot{path, member.Slot, field, member.Exact})
+		}
+	})
+	return list
+}
+
+func (s slot) get() nn.Layer {
+	if s.field == nil {
+		return *s.layer
+	}
+	if l := s.field.Instead(); l != nil {
+		return l
+	}
+	return s.field
+}
+
+// set puts a layer there. Experts that others stand for have no weight of their own.
+func (s slot) set(l nn.Layer) {
+	if s.field == nil {
+		*s.layer = l
+		return
+	}
+	if g, ok := l.(*nn.Grouped); ok {
+		s.field.Weight = g.Weight
+		s.field.SetInstead(nil)
+		return
+	}
+	s.field.SetInstead(l)
+	s.field.Weight = tensor.Tensor{}
+}
+
 // replacement returns the quantised form of a layer if it is chosen, and how many bytes its weight has.
 func replacement(layer nn.Layer, path string, c Config, targets string) (nn.Layer, int64, error) {
 	linear, plain := layer.(*nn.Linear)
 	embedding, table := layer.(*nn.Embedding)
-	if !plain && !table {
+	experts, grouped := layer.(*nn.Grouped)
+	if !plain && !table && !grouped {
 		return nil, 0, nil
 	}
 	if ok, err := chosen(targets, path, table); err != nil || !ok {
 		return nil, 0, err
 	}
 	_, bytes := nn.Size(layer)
-	if table {
-		q, err := NewEmbedding(embedding, c)
-		if err != nil {
-			return nil, 0, err
-		}
-		return q, int64(bytes), nil
+	var q nn.Layer
+	var err error
+	switch {
+	case table:
+		q, err = NewEmbedding(embedding, c)
+	case grouped:
+		q, err = NewGrouped(experts, c)
+	default:
+		q, err = NewLinear(linear, c)
 	}
-	q, err := NewLinear(linear, c)
 	if err != nil {
 		return nil, 0, err
 	}

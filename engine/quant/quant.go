@@ -111,13 +111,13 @@ func (c Config) String() string {
 	return fmt.Sprintf("int%d, groups of %d, %v, scales %v", c.Bits, c.Group, c.Scheme, c.Scale)
 }
 
-// A Weight is a quantised matrix [In Out].
+// A Weight is a quantised matrix [In Out], or a stack of them.
 type Weight struct {
 	Config Config
 	tensor.Quantised
 }
 
-// Dequantized returns what the codes stand for, as f32 [In Out].
+// Dequantized returns what the codes stand for, as f32 [In Out], or [Matrices In Out].
 func (w *Weight) Dequantized() tensor.Tensor { return w.Dequantize(dtype.F32) }
 
 // MatMul returns x·w for x [… In], in x's dtype. It reads the codes; see tensor.Quantised.
@@ -152,7 +152,7 @@ func newWeight(c Config, in, out int) *Weight {
 
 // String says what the weight is and how much smaller than in f32.
 func (w *Weight) String() string {
-	full := 4 * w.In * w.Out
-	return fmt.Sprintf("[%d %d] %v · %s, %.3g bits a weight (f32 %s)", w.In, w.Out, w.Config, units.Bytes(int64(w.Bytes())),
-		8*float64(w.Bytes())/float64(max(1, w.In*w.Out)), units.Bytes(int64(full)))
+	all := max(1, w.Matrices) * w.In * w.Out
+	return fmt.Sprintf("%v %v · %s, %.3g bits a weight (f32 %s)", shape(w.Matrices, w.In, w.Out), w.Config, units.Bytes(int64(w.Bytes())),
+		8*float64(w.Bytes())/float64(max(1, all)), units.Bytes(int64(4*all)))
 }

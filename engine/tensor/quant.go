@@ -5,10 +5,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A Quantised is a matrix [In Out] of 4-bit or 8-bit codes which share scales along groups of inputs. Package
-// quant makes them, and says how the parts lie. Form says what the codes stand for: 0 scale·(code −
-// 2^(bits−1)), 1 scale·(code − zero), 2 scale·code + minimum, 3 scale·table[code].
+// A Quantised is a matrix [In Out], or a stack [Matrices In Out] of them, of 4-bit or 8-bit codes which share
+// scales along groups of inputs. Package quant makes them, and says how the parts lie. Form says what the
+// codes stand for: 0 scale·(code − 2^(bits−1)), 1 scale·(code − zero), 2 scale·code + minimum, 3
+// scale·table[code].
 type Quantised struct {
+	Matrices    int // of a stack, in which the outputs of each begin a block; 0: it is one matrix
 	In, Out     int
 	Bits, Group int
 	Form        int
@@ -17,8 +19,9 @@ type Quantised struct {
 	Extra       Tensor // by Form: none; zero points u8 or minimums, of the scales' shape; a table f32 [2^bits]
 }
 
-// Dequantize returns the matrix [In Out] in a floating-point dtype. As the right-hand side of MatMul, or the
-// w of LoRALinear, it never exists in memory: products read the codes.
+// Dequantize returns the matrix [In Out], or the stack, in a floating-point dtype. As the right-hand side of
+// MatMul, or the w of LoRALinear or, a stack, of GroupedMatMul, it never exists in memory: products read the
+// codes.
 func (q Quantised) Dequantize(dt dtype.Type) Tensor {
 	return wrap(apply(ir.Dequantize, q.attr(dt), q.parts("dequantize")...))
 }
@@ -32,12 +35,15 @@ func (q Quantised) Take(index Tensor, dt dtype.Type) Tensor {
 
 // Shapes returns the shapes of the codes, and of scales, zero points and minimums.
 func (q Quantised) Shapes() (codes, scales []int) {
-	l := ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group}
-	return []int{l.Blocks(), l.Lines(), 4 * ir.QuantBlock}, []int{l.Blocks(), l.Groups(), ir.QuantBlock}
+	return q.layout(dtype.Invalid).Shapes()
 }
 
 func (q Quantised) attr(dt dtype.Type) ir.Attr {
-	return ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group, Form: ir.Form(q.Form), DType: dt}.Attr()
+	return q.layout(dt).Attr()
+}
+
+func (q Quantised) layout(dt dtype.Type) ir.Quant {
+	return ir.Quant{Matrices: q.Matrices, K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group, Form: ir.Form(q.Form), DType: dt}
 }
 
 func (q Quantised) parts(op string) []*ir.Node {

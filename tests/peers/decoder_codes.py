@@ -1,11 +1,11 @@
 """Writes engine/llm/testdata/codes: small decoders whose weights are codes, and what transformers computes with what they stand for.
 
-usage: python tests/peers/decoder_codes.py [NAME…|written]  (needs torch, transformers, safetensors, mlx, bitsandbytes, compressed-tensors)
+usage: python tests/peers/decoder_codes.py [NAME…|written|experts]  (needs torch, transformers, safetensors, mlx, bitsandbytes, compressed-tensors)
 
 Each folder NAME has config.json and model.safetensors, and expected.safetensors: ids, and logits in f32. mlx's codes are those of
 mlx.core.quantize, and bitsandbytes' those of its own functions, which expand them, too; compressed-tensors packs its words. The others are packed here
 as their documentation says, and expanded by its formula. "written" makes engine/llm/testdata/written.safetensors instead: a matrix, and
-what mlx.core.quantize and AutoAWQ's functions make of it.
+what mlx.core.quantize and AutoAWQ's functions make of it; "experts" makes engine/llm/testdata/experts, of small models with experts in codes.
 
     python tests/peers/decoder_codes.py check FOLDER…       (needs mlx-lm) folders that the Go test TestSaveCodes wrote, and expected.safetensors
 """
@@ -242,6 +242,49 @@ def make(name):
         save_file({"ids": ids, "logits": model(input_ids=ids).logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
 
 
+EXPERTS = {"awq": awq, "gptq4": lambda: gptq(4, 64, False), "fp8": fp8, "compressed": lambda: compressed("pack-quantized", group_size=32), "mlx4": lambda: mlx(4, 64)}
+
+
+def experts(name):
+    """A small Qwen 3 with experts, in codes, too: mlx has those of all experts in one tensor."""
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+    torch.manual_seed(sum(map(ord, name)))
+    pack, keys = EXPERTS[name]()
+    keys[next(iter(keys))].pop("modules_to_not_convert", None)
+    config = Qwen3MoeConfig(vocab_size=48, hidden_size=64, intermediate_size=64, moe_intermediate_size=64, num_experts=3, num_experts_per_tok=2, norm_topk_prob=True, num_hidden_layers=1,
+                            num_attention_heads=4, num_key_value_heads=2, head_dim=16, max_position_embeddings=32, initializer_range=0.1, tie_word_embeddings=True,
+                            pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    config._attn_implementation = "eager"
+    folder = os.path.join(OUT, "../experts", name)
+    plain = folder + "-plain"
+    Qwen3MoeForCausalLM(config).float().eval().save_pretrained(plain)
+    path = os.path.join(plain, "model.safetensors")
+    tensors, wide = {}, {}
+    for key, w in load_file(path).items():
+        packed = pack(key.removesuffix(".weight"), w) if w.dim() == 2 and "mlp.gate." not in key else None
+        if packed is None:
+            tensors[key], wide[key] = (w.half(), w.half().float()) if w.dim() == 2 else (w, w)
+            continue
+        tensors.update({key.removesuffix(".weight") + part: t.contiguous() for part, t in packed[0].items()})
+        wide[key] = packed[1].float().contiguous()
+    if name.startswith("mlx"):
+        for key in [key for key in tensors if ".experts.0." in key]:
+            of = [key.replace(".experts.0.", f".experts.{i}.") for i in range(3)]
+            tensors[key.replace(".experts.0.", ".switch_mlp.")] = torch.stack([tensors.pop(k) for k in of])
+    save_file(wide, path, metadata={"format": "pt"})
+    model = Qwen3MoeForCausalLM.from_pretrained(plain, dtype=torch.float32, attn_implementation="eager").eval()
+    os.makedirs(folder, exist_ok=True)
+    save_file(tensors, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+    with open(os.path.join(plain, "config.json")) as f:
+        settings = json.load(f)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump({**settings, **keys}, f, indent=2)
+    shutil.rmtree(plain)
+    ids = torch.randint(0, 48, (2, 12))
+    with torch.no_grad():
+        save_file({"ids": ids, "logits": model(input_ids=ids).logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
+
+
 def awq_packed(w, group):
     """AutoAWQ's pseudo_quantize_tensor with zero points, and the layout of its WQLinear_GEMM.from_linear."""
     x = w.reshape(-1, group)
@@ -275,6 +318,25 @@ def awq_scales(x, w, group):
     return best
 
 
+def awq_clipped(x, w, group):
+    """AutoAWQ's _compute_best_clip, and what apply_clip makes of w."""
+    x, g = x.reshape(1, x.shape[0], -1, group), w.reshape(w.shape[0], 1, -1, group)
+    most = g.abs().amax(-1, keepdim=True)
+    best, least, want = most.clone(), torch.ones_like(most) * 1e9, (x * g).sum(-1)
+    for i in range(10):
+        at = most * (1 - i / 20)
+        y = torch.clamp(g, -at, at).reshape(-1, group)
+        high, low = y.amax(1, keepdim=True), y.amin(1, keepdim=True)
+        scale = (high - low).clamp(min=1e-5) / 15
+        zero = (-torch.round(low / scale)).clamp_(0, 15)
+        scale = scale.half().float()
+        q = (((torch.round(y / scale) + zero).clamp(0, 15) - zero) * scale).reshape(g.shape)
+        err = ((x * q).sum(-1) - want).pow(2).mean(1).reshape(least.shape)
+        better = err < least
+        least[better], best[better] = err[better], at[better]
+    return torch.clamp(g, -best, best).reshape(w.shape)
+
+
 def written():
     import mlx.core as mx
     torch.manual_seed(1)
@@ -293,6 +355,7 @@ def written():
         out.update({f"awq.4.{group}.float32.{end}": t for end, t in awq_packed(w, group).items()})
     out["inputs"] = torch.randn(64, 128) * torch.exp(2 * torch.randn(128))
     out["balanced"] = awq_scales(out["inputs"], w, 32)
+    out["clipped"] = awq_clipped(out["inputs"], w, 32)
     save_file(out, os.path.join(OUT, "../written.safetensors"))
 
 
@@ -348,6 +411,8 @@ def main():
         return check(sys.argv[2:])
     if sys.argv[1:] == ["written"]:
         return written()
+    if sys.argv[1:] == ["experts"]:
+        return [experts(name) for name in EXPERTS]
     for name in sys.argv[1:] or FORMATS:
         shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
         make(name)

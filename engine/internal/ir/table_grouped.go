@@ -17,7 +17,7 @@ func groupedRows() []Row {
 		{Op: GroupedMatMul, Name: "grouped_matmul", Sources: 3, Infer: inferGroupedMatMul, Grad: gradGroupedMatMul, Flops: flops, Tol: summation,
 			Doc: "GroupedMatMul multiplies each row of x [M K] by the matrix of w [G K N] that an index i64[M] names: y[m] = x[m]·w[index[m]], [M N] in x's dtype. " +
 				"An index below 0 counts from the end. w may be of another floating-point dtype, which is widened as it is read. It adds up in f32 (f64 for f64) and rounds once. " +
-				"Matrices that no row names are not read, and all is one launch (Gale and others: MegaBlocks, 2022)."},
+				"Where w is a Dequantize the product reads its codes. Matrices that no row names are not read, and all is one launch (Gale and others: MegaBlocks, 2022)."},
 		{Op: GroupedWeight, Name: "grouped_weight", Sources: 3, Infer: inferGroupedWeight, Grad: gradGroupedWeight, Flops: flops, Tol: summation,
 			Doc: "GroupedWeight is grouped_matmul's gradient for its matrices: from x [M K], dy [M N] and index i64[M] it gives w [G K N] with G = Attr.Index, as Attr.DType: " +
 				"w[g] = Σ x[m]ᵀ·dy[m] over the rows of group g, 0 where there is none. It adds up as grouped_matmul does."},

@@ -24,7 +24,9 @@ type groupedText struct {
 	left, right  groupedSide
 	as, times    string // the type that is multiplied, and by which function of matrix.metal
 	rows, groups int
-	inner, width int // of each matrix
+	inner, width int           // of each matrix
+	codes        []backend.Ref // the parts of weights in codes; nil: they are numbers
+	quant        ir.Quant
 }
 
 // A groupedSide is an operand, and where its elements lie: at the place `deep` of the inner axis and i of the
@@ -33,6 +35,7 @@ type groupedSide struct {
 	side
 	at, first, limit string
 	row              string // which of the group's rows that is; "" of a matrix
+	element          string // of a matrix in codes; "": it lies in memory
 	kept             bool   // a thread remembers its rows, by the number q of a piece
 }
 
@@ -43,14 +46,23 @@ const gathered = -1
 const orderEach = 4
 
 func groupedMatMul(g *backend.Group, k *Kernel) {
-	w := shapeOf(g, g.Insts[0].Args[1])
+	in := &g.Insts[0]
+	w := shapeOf(g, in.Args[1])
+	if len(in.Args) > 3 {
+		q := ir.QuantOf(&in.Attr)
+		w = q.Shape()
+	}
 	rows := shapeOf(g, g.Insts[0].Args[2])[0]
 	t := newGrouped(g, k, w[0], w[1], w[2], max(leastMatrix, (rows+w[0]-1)/w[0]))
 	if ir.Size(t.o.Shape) == 0 {
 		return
 	}
 	t.lie(&t.left, 0, 1, gathered, "found * a.x_0 + deep * a.x_1", "0", "take")
-	t.lie(&t.right, 1, 1, 2, "matrix * a.w_0 + deep * a.w_1 + i * a.w_2", "column", "a.columns")
+	if t.codes == nil {
+		t.lie(&t.right, 1, 1, 2, "matrix * a.w_0 + deep * a.w_1 + i * a.w_2", "column", "a.columns")
+	} else {
+		t.lieInCodes()
+	}
 	tall := t.tile.rows()
 	t.line("const int slot = int(group.x), matrix = a.slots[slot], start = a.starts[matrix];")
 	t.line("const int begin = start + (slot - matrix - start / %d) * %[1]d, take = min(a.starts[matrix + 1] - begin, %[1]d);", tall)
@@ -83,7 +95,13 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 		wide = wide || reachOf(inputLayout(g, v)) > most32
 	}
 	t := &groupedText{text: newText(g, wide), in: in, o: o, rows: shapeOf(g, in.Args[2])[0], groups: groups, inner: inner, width: width}
+	if len(in.Args) > 3 {
+		t.quant, t.codes = ir.QuantOf(&in.Attr), append([]backend.Ref{in.Args[1]}, in.Args[3:]...)
+	}
 	for i, name := range []string{"x", "w"} {
+		if i == 1 && t.codes != nil {
+			break
+		}
 		l := inputLayout(g, in.Args[i])
 		t.pointer("const ", name, dtypeOf(g, in.Args[i]), t.buffer(i), l.Offset)
 		for axis, s := range l.Stride {
@@ -119,6 +137,12 @@ func (t *groupedText) ordered(access string) {
 // or if one operand has 16 bits and the result has them, too.
 func (t *groupedText) chooseTile(high int, l Limits) {
 	a, b := dtypeOf(t.g, t.in.Args[0]), dtypeOf(t.g, t.in.Args[1])
+	if t.codes != nil { // whose numbers are rounded to 16 bits for rows of those
+		b = dtype.F32
+		if a.Size() == 2 {
+			b = a
+		}
+	}
 	short := func(dt dtype.Type) bool { return dt.Size() == 2 }
 	t.tile = tileOf(high, t.width, t.groups, t.in.DType, short(a) || short(b) || t.g.TF32, short(a) && a == b, l)
 	cells := [2]string{"float", "float"}
@@ -146,6 +170,21 @@ func (t *groupedText) chooseTile(high int, l Limits) {
 	if t.tile.thin(high, t.width) {
 		t.left.depth, t.right.depth = 2*t.left.depth, 2*t.right.depth
 		t.tile.stages = max(2, min(mostStages, bytesAhead/t.tile.stage(t.left.side, t.right.side)))
+	}
+}
+
+// lieInCodes says so of weights in codes, whose outputs stand side by side in blocks.
+func (t *groupedText) lieInCodes() {
+	o, from := &t.right, "long(matrix) * a.w_apart + "
+	o.n, o.first, o.limit = 1, "column", "a.columns"
+	t.constant("w_apart", t.quant.Blocks()*ir.QuantBlock)
+	k, n := "deep", "i"
+	if t.quant.Transposed {
+		k, n = n, k
+	}
+	o.element = t.dequantised("w_", t.quant, t.codes, k, from+n)
+	if t.inWords(t.codes) {
+		o.reads, o.at = byWords, from
 	}
 }
 
@@ -217,6 +256,14 @@ func (t *groupedText) whole(o *groupedSide, across int) string {
 // fetch loads the part of an operand from `next` of the inner axis on into threadgroup memory, and 0 beyond
 // its edges, unless all of it is there.
 func (t *groupedText) fetch(o *groupedSide, name, to string, across int, whole bool) {
+	if o.reads == byWords {
+		extra := noExtra
+		if len(t.codes) == 3 {
+			extra = "a.w_extra"
+		}
+		t.fetchWords(&t.tile, o.side, t.quant, "w", extra, to, o.limit, o.at)
+		return
+	}
 	deep := (o.n == 0) != o.turned // lines go along the inner axis
 	lines, along, inner, other := o.depth, across, "line", "beside"
 	if deep {
@@ -238,8 +285,12 @@ func (t *groupedText) fetch(o *groupedSide, name, to string, across int, whole b
 		}
 		switch {
 		case per == 1:
+			element := "loaded(*(" + from + "))"
+			if o.element != "" {
+				element = o.element
+			}
 			t.line("%s v = %[1]s(0.0f);", o.cell)
-			t.line("if (deep < %s && i < %s) v = %s(loaded(*(%s)));", to, o.limit, o.cell, from)
+			t.line("if (deep < %s && i < %s) v = %s(%s);", to, o.limit, o.cell, element)
 			t.line("%s[%s] = v;", name, place)
 		case whole:
 			t.line("copies.take(%s + %s, %s, %d);", name, place, from, per)

@@ -21,12 +21,14 @@ import (
 // once.
 func (p *product) words(n int) bool {
 	q := weight(p.g, p.inst.Args[n])
-	if q == nil {
-		return false
-	}
-	return !slices.ContainsFunc(q.Args, func(a backend.Ref) bool {
+	return q != nil && p.inWords(q.Args)
+}
+
+// inWords says that of the parts of a quantised weight.
+func (t *text) inWords(parts []backend.Ref) bool {
+	return !slices.ContainsFunc(parts, func(a backend.Ref) bool {
 		i, _ := a.Input()
-		return p.g.Inputs[i].Layout.Offset%16 != 0
+		return t.g.Inputs[i].Layout.Offset%16 != 0
 	})
 }
 
@@ -65,15 +67,20 @@ func (p *product) codeLine(n int, to string) {
 // thread at a time. The words of 16 outputs lie side by side, so neighbouring threads have neighbouring
 // outputs; the codes of a word go down a column of the part, or along a row if the weight is transposed.
 func (p *product) fetchWords(o side, to string) {
-	inst, t := weight(p.g, p.inst.Args[o.n]), &p.tile
-	q := ir.QuantOf(&inst.Attr)
-	count, name := q.PerLine(), p.operand(o.n)
+	q := ir.QuantOf(&weight(p.g, p.inst.Args[o.n]).Attr)
+	p.text.fetchWords(&p.tile, o, q, p.operand(o.n), p.extra(o.n), to, "a.n0", "")
+}
+
+// fetchWords is that of the weight of any product, up to the places `to` of the inner axis and all of the
+// columns; what is added to an output is the place of a matrix in a stack.
+func (p *text) fetchWords(t *tile, o side, q ir.Quant, name, extra, to, all, from string) {
+	count := q.PerLine()
 	high, wide := o.depth, t.columns()
-	p.tile.each(p.text, high*wide/count, func() {
-		input, output, length, limit := "deep", "i0", to, "a.n0"
+	t.each(p, high*wide/count, func() {
+		input, output, length, limit := "deep", "i0", to, all
 		under, beside := "line + d", "output"
 		if q.Transposed {
-			input, output, length, limit = "i0", "deep", "a.n0", to
+			input, output, length, limit = "i0", "deep", all, to
 			under, beside = "output", "line + d"
 			p.line("const int output = e %% %d, line = e / %d * %d;", high, high, count)
 			p.line("const %s deep = next + output, i0 = column + line;", p.index)
@@ -82,8 +89,8 @@ func (p *product) fetchWords(o side, to string) {
 			p.line("const %s deep = next + line, i0 = column + output;", p.index)
 		}
 		p.line("float w[%d] = {};", count)
-		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d, %[8]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[3]s, w);",
-			input, length, output, limit, q.Bits, name, p.extra(o.n), q.Form)
+		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d, %[8]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[9]s%[3]s, w);",
+			input, length, output, limit, q.Bits, name, extra, q.Form, from)
 		p.line("UNROLL for (int d = 0; d < %d; d++) right_tile[%s] = %s(%s + d < %s ? w[d] : 0.0f);", count, t.place(o, wide, under, beside), o.cell, input, length)
 	})
 }

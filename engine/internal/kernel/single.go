@@ -215,13 +215,17 @@ func (t *text) dequantised(prefix string, q ir.Quant, parts []backend.Ref, k, n 
 
 func dequantize(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	rows, columns := counting(o.Shape, 0, 1), counting(o.Shape, 1, 1)
-	if in.Attr.Flags&ir.Transposed != 0 {
+	q, last := ir.QuantOf(&in.Attr), len(o.Shape)-1
+	rows, columns := counting(o.Shape, last-1, 1), counting(o.Shape, last, 1)
+	if q.Transposed {
 		rows, columns = columns, rows
+	}
+	if q.Matrices > 0 {
+		columns.Stride[0] = q.Blocks() * ir.QuantBlock
 	}
 	e := newElements(g, k.limits, "dequantize", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: rows}, named{name: "column", layout: columns})
 	e.writes(o)
-	w := e.dequantised("", ir.QuantOf(&in.Attr), in.Args, e.here("row"), e.here("column"))
+	w := e.dequantised("", q, in.Args, e.here("row"), e.here("column"))
 	k.Dispatches = e.dispatch(func() { e.store(o.DType, w) })
 }
 

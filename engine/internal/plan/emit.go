@@ -165,7 +165,7 @@ func (e *emitter) norm(n int, shape []int) int {
 // readsCodes says whether the product x reads the codes of its right operand b, a quantised weight, instead
 // of the weight.
 func (g *graph) readsCodes(x *value, b int) bool {
-	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
+	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize && len(g.values[b].shape) == 2
 }
 
 // unconverted returns the stored value of which b is a conversion between f32 and half precision, or −1:
@@ -278,7 +278,7 @@ func (e *emitter) inParts(i int) bool {
 	for _, in := range e.group.Insts {
 		at := slices.IndexFunc(in.Args, func(r backend.Ref) bool { n, ok := r.Input(); return ok && n == i })
 		switch {
-		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.GroupedMatMul && at == 1, in.Op == ir.DequantizeTake && at > 0, in.Op == ir.PagedAttention && cached(at):
+		case (in.Op == ir.Gather || in.Op == ir.Overwrite) && at == 0, in.Op == ir.GroupedMatMul && (at == 1 || at > 2), in.Op == ir.DequantizeTake && at > 0, in.Op == ir.PagedAttention && cached(at):
 			return true
 		}
 	}
@@ -303,7 +303,11 @@ func (e *emitter) written(o backend.Output) int64 {
 	case ir.GroupedMatMul: // a matrix for each row, up to all
 		w, _ := in.Args[1].Input()
 		l := e.group.Inputs[w].Layout
-		return bytes + int64(min(o.Shape[0], l.Shape[0])*ir.Size(l.Shape[1:])*e.group.Inputs[w].DType.Size())
+		matrices := l.Shape[0]
+		if len(in.Args) > 3 { // blocks of codes
+			matrices = ir.QuantOf(&in.Attr).Matrices
+		}
+		return bytes + int64(min(o.Shape[0], matrices)*(ir.Size(l.Shape)/matrices)*e.group.Inputs[w].DType.Size())
 	case ir.PagedAttention: // how many keys it reads is data: one for each query, as its flops are counted
 		for at, arg := range in.Args {
 			if i, ok := arg.Input(); ok && cached(at) && o.Value.Result == 0 {

@@ -195,7 +195,7 @@ func (g *graph) number(dt dtype.Type, f float64, shape []int) int {
 func (g *graph) translate(n *ir.Node, args []int) int {
 	v := value{op: n.Op, attr: n.Attr, dtype: n.DType, shape: n.Shape, outs: n.Outs, args: args, node: n}
 	switch {
-	case n.Op == ir.Permute && g.fuse && g.values[args[0]].op == ir.Dequantize:
+	case n.Op == ir.Permute && g.fuse && g.values[args[0]].op == ir.Dequantize && inMatrices(n.Attr.Axes):
 		return g.transposedWeight(args[0], n)
 	case n.Op == ir.Detach || n.Op == ir.Checkpoint:
 		return args[0]
@@ -226,17 +226,18 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		return g.reduction(v)
 	}
 	v.kind = heavy
-	for i, a := range args {
+	g.readCodes(&v)
+	for i, a := range v.args {
 		// A single op takes a number of rank 0 as it is (a learning rate, a random key); everything else is
 		// memory.
 		if v.op.Family() == ir.FamilyRow || v.op == ir.UserKernel || len(g.values[a].shape) > 0 {
-			args[i] = g.stored(a)
+			v.args[i] = g.stored(a)
 		}
 		switch v.op {
 		case ir.Dequantize, ir.DequantizeTake:
-			args[i] = g.dense(args[i], 1)
+			v.args[i] = g.dense(v.args[i], 1)
 		case ir.UserKernel:
-			args[i] = g.dense(args[i], 16)
+			v.args[i] = g.dense(v.args[i], 16)
 		}
 	}
 	return g.add(v)
@@ -254,12 +255,29 @@ func (g *graph) composed(args, parts []int) int {
 // without a copy.
 func (g *graph) transposedWeight(arg int, n *ir.Node) int {
 	v := g.values[arg]
-	if slices.Equal(n.Attr.Axes, []int{0, 1}) {
+	if last := len(n.Attr.Axes) - 1; n.Attr.Axes[last] == last {
 		return arg
 	}
 	v.attr.Flags ^= ir.Transposed
 	v.shape = n.Shape
 	return g.add(v)
+}
+
+// inMatrices says whether a permutation leaves all axes but the last two in their places.
+func inMatrices(axes []int) bool { return len(axes) == 2 || len(axes) == 3 && axes[0] == 0 }
+
+// readCodes makes a grouped product read the codes of its weights, if they are that: their codes stand in the
+// place of the weights, and the other parts after the index. In float64 they are written out.
+func (g *graph) readCodes(v *value) {
+	if v.op != ir.GroupedMatMul || !g.fuse {
+		return
+	}
+	w := &g.values[v.args[1]]
+	if w.op != ir.Dequantize || w.dtype == dtype.F64 {
+		return
+	}
+	v.attr = w.attr
+	v.args = append([]int{v.args[0], w.args[0], v.args[2]}, w.args[1:]...)
 }
 
 // base returns what a value is a view of, and how.

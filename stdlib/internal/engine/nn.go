@@ -35,6 +35,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Device":             reflect.ValueOf(nn.Device),
 		"Dropout":            reflect.ValueOf((*nn.Dropout)(nil)),
 		"ELU":                reflect.ValueOf(nn.ELU),
+		"EachGroup":          reflect.ValueOf(nn.EachGroup),
 		"Embedding":          reflect.ValueOf((*nn.Embedding)(nil)),
 		"Experts":            reflect.ValueOf((*nn.Experts)(nil)),
 		"Flatten":            reflect.ValueOf(nn.Flatten),

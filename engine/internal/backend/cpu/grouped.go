@@ -6,6 +6,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -20,6 +21,8 @@ type grouped struct {
 	index  *operand
 	rows   []packedRows // x, and dy of grouped_weight
 	w      *backend.Input
+	quant  ir.Quant // of a stack of weights in codes, which has parts
+	parts  [3]place
 	sums   dtype.Type // F32 or F64
 
 	order    []int // the rows, group by group
@@ -44,6 +47,13 @@ func compileGrouped(c *standalone) func(*launch) {
 	x, y, rows := c.shape(0), c.shape(1), 1
 	if c.in.Op == ir.GroupedMatMul {
 		p.w = c.input(1)
+		if len(c.in.Args) > 3 {
+			var err error
+			p.parts, err = quantParts(c.g, append([]backend.Ref{c.in.Args[1]}, c.in.Args[3:]...))
+			c.failed(err)
+			p.quant = ir.QuantOf(&c.in.Attr)
+			y = p.quant.Shape()
+		}
 		p.groups, p.k, p.n = y[0], y[1], y[2]
 	} else {
 		rows, p.groups, p.k, p.n = 2, c.in.Shape[0], x[1], y[1]
@@ -129,9 +139,12 @@ func (p *grouped) product(rows int) *groupedProduct {
 	}
 	problem := &problem{m: rows, n: p.n, batch: 1}
 	t := gemm.Term{K: p.k, A: gemm.Operand{Elem: elemOf(p.rows[0].dtype), Line: p.k, Step: 1}}
-	if p.w != nil {
+	switch {
+	case p.quant.Matrices > 0:
+		t.Codes = codesOf(p.quant, p.parts[1].dtype)
+	case p.w != nil:
 		t.B = gemm.Operand{Elem: elemOf(p.w.DType), Line: p.w.Layout.Stride[2], Step: p.w.Layout.Stride[1]}
-	} else {
+	default:
 		problem.m, t.K = p.k, rows
 		t.A.Line, t.A.Step = 1, p.k
 		t.B = gemm.Operand{Elem: elemOf(p.rows[1].dtype), Line: 1, Step: p.n}
@@ -150,8 +163,13 @@ func (q *groupedProduct) run(l *launch, p *grouped, group, from int) {
 	q.scales, q.extra = append(q.scales[:0], nil), append(q.extra[:0], nil)
 	var place func(row int) unsafe.Pointer
 	if p.w != nil {
-		at := p.w.Layout.Offset + group*p.w.Layout.Stride[0]
-		q.b = append(q.b, unsafe.Add(l.pointer(p.w.Buf), at*p.w.DType.Size()))
+		if p.quant.Matrices > 0 {
+			q.b = append(q.b, nil)
+			q.b[0], q.scales[0], q.extra[0] = p.codes(l, group)
+		} else {
+			at := p.w.Layout.Offset + group*p.w.Layout.Stride[0]
+			q.b = append(q.b, unsafe.Add(l.pointer(p.w.Buf), at*p.w.DType.Size()))
+		}
 		to := l.pointer(p.out.Buf)
 		place = func(row int) unsafe.Pointer { return unsafe.Add(to, p.order[from+row]*p.n*p.out.DType.Size()) }
 	} else {
@@ -174,4 +192,18 @@ func (q *groupedProduct) run(l *launch, p *grouped, group, from int) {
 		}
 	}
 	q.multiply(l, nil, &q.arguments)
+}
+
+// codes are where the parts of a group's matrix begin.
+func (p *grouped) codes(l *launch, group int) (codes, scales, extra unsafe.Pointer) {
+	block := group * p.quant.Blocks()
+	at := func(part, each int) unsafe.Pointer {
+		from := p.parts[part].at(l, nil)
+		if from == nil || part == 2 && p.quant.Form == ir.Table {
+			return from
+		}
+		return unsafe.Add(from, block*each*p.parts[part].dtype.Size())
+	}
+	scaled := p.quant.Groups() * micro.Lanes
+	return at(0, p.quant.Lines()*4*micro.Lanes), at(1, scaled), at(2, scaled)
 }

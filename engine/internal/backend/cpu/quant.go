@@ -35,7 +35,7 @@ func (m *matMul) rightOperand(p *problem, t *gemm.Term, r backend.Ref) (ir.Layou
 		return ir.Contiguous(in.Shape), to, nil
 	}
 	p.scales, p.extra = append(p.scales, at[1]), append(p.extra, at[2])
-	t.Codes = &gemm.Codes{K: q.K, N: q.N, Bits: q.Bits, Group: q.Group, Form: q.Form, Scale: elemOf(at[1].dtype), Transposed: q.Transposed}
+	t.Codes = codesOf(q, at[1].dtype)
 	return ir.Contiguous(in.Shape), at[0], nil
 }
 
@@ -60,6 +60,11 @@ func bindQuant(l *launch, q ir.Quant, at [3]place) *micro.Quant {
 	}
 }
 
+// codesOf describes a weight to a product.
+func codesOf(q ir.Quant, scale dtype.Type) *gemm.Codes {
+	return &gemm.Codes{K: q.K, N: q.N, Bits: q.Bits, Group: q.Group, Form: q.Form, Scale: elemOf(scale), Transposed: q.Transposed}
+}
+
 // tileInputs is how many inputs of a block are dequantised at a time.
 const tileInputs = 64
 
@@ -73,15 +78,16 @@ func compileDequantize(c *standalone) func(*launch) {
 	}
 	return func(l *launch) {
 		weight, to := bindQuant(l, q, at), l.pointer(out)
-		l.pool.For(q.Blocks(), func(_, block int) {
+		l.pool.For(max(1, q.Matrices)*q.Blocks(), func(_, block int) {
 			var tile, transposed [tileInputs * micro.Lanes]float32
-			outputs := min(micro.Lanes, q.N-block*micro.Lanes)
+			matrix, first := block/q.Blocks()*q.K*q.N, block%q.Blocks()*micro.Lanes
+			outputs := min(micro.Lanes, q.N-first)
 			for k := 0; k < q.K && !l.pool.Stopped(); k += tileInputs {
 				n := min(tileInputs, q.K-k)
 				weight.Dequantize(block, k, (k+n+7)&^7, &tile[0], micro.Lanes)
 				if !q.Transposed {
 					for i := range n {
-						storeFloats(q.DType, to, (k+i)*q.N+block*micro.Lanes, &tile[i*micro.Lanes], outputs)
+						storeFloats(q.DType, to, matrix+(k+i)*q.N+first, &tile[i*micro.Lanes], outputs)
 					}
 					continue
 				}
@@ -89,7 +95,7 @@ func compileDequantize(c *standalone) func(*launch) {
 					for i := range n {
 						transposed[o*tileInputs+i] = tile[i*micro.Lanes+o]
 					}
-					storeFloats(q.DType, to, (block*micro.Lanes+o)*q.K+k, &transposed[o*tileInputs], n)
+					storeFloats(q.DType, to, matrix+(first+o)*q.K+k, &transposed[o*tileInputs], n)
 				}
 			}
 		})
@@ -136,11 +142,13 @@ func writeDoubles(l *launch, q ir.Quant, weight *micro.Quant, to unsafe.Pointer)
 	if q.Transposed {
 		line, step = q.K, 1
 	}
-	out := doubles(to, q.K*q.N)
-	l.pool.Range(q.N, max(1, mapGrain/8/max(1, q.K)), func(_, lo, hi int) {
-		for n := lo; n < hi && !l.pool.Stopped(); n++ {
+	matrices := max(1, q.Matrices)
+	out := doubles(to, matrices*q.K*q.N)
+	l.pool.Range(matrices*q.N, max(1, mapGrain/8/max(1, q.K)), func(_, lo, hi int) {
+		for i := lo; i < hi && !l.pool.Stopped(); i++ {
+			matrix, n := i/q.N, i%q.N
 			for k := range q.K {
-				out[n*line+k*step] = weight.At(k, n)
+				out[matrix*q.K*q.N+n*line+k*step] = weight.At(k, matrix*q.Blocks()*micro.Lanes+n)
 			}
 		}
 	})

@@ -8,6 +8,10 @@ import (
 func init() {
 	ops[ir.GroupedMatMul] = one(func(in *backend.Inst, a []value) value {
 		x, w, y := a[0], a[1], newValue(in.DType, in.Shape)
+		if len(a) > 3 { // the weights are codes, whose other parts follow
+			q := ir.QuantOf(&in.Attr)
+			w = stack(q, newValue(q.DType, q.Shape()), append([]value{w}, a[3:]...))
+		}
 		eachGrouped(in, a[2], w.shape, func(i, j, k int) { y.f[k] += x.f[i] * w.f[j] })
 		return y
 	})

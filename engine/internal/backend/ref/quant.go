@@ -10,7 +10,8 @@ func init() {
 	ops[ir.DequantizeTake] = one(dequantizeTake)
 }
 
-// weight is element [k n] of a quantised matrix with these parts.
+// weight is element [k n] of a quantised matrix with these parts. The outputs of each matrix of a stack begin
+// a block, so the matrices are one whose outputs stand side by side.
 func weight(q ir.Quant, parts []value, k, n int) float64 {
 	block, lane := n/ir.QuantBlock, n%ir.QuantBlock
 	line, place := k/q.PerLine(), k%q.PerLine()
@@ -32,15 +33,18 @@ func weight(q ir.Quant, parts []value, k, n int) float64 {
 }
 
 func dequantize(in *backend.Inst, a []value) value {
-	q, r := ir.QuantOf(&in.Attr), newValue(in.DType, in.Shape)
-	for k := range q.K {
-		for n := range q.N {
-			at := k*q.N + n
-			if q.Transposed {
-				at = n*q.K + k
-			}
-			r.f[at] = weight(q, a, k, n)
+	q := ir.QuantOf(&in.Attr)
+	return stack(q, newValue(in.DType, in.Shape), a)
+}
+
+// stack fills in a quantised weight, or all of a stack.
+func stack(q ir.Quant, r value, a []value) value {
+	for i := range r.f {
+		matrix, k, n := i/(q.K*q.N), i%(q.K*q.N)/q.N, i%q.N
+		if q.Transposed {
+			k, n = i%q.K, i%(q.K*q.N)/q.K
 		}
+		r.f[i] = weight(q, a, k, matrix*q.Blocks()*ir.QuantBlock+n)
 	}
 	return r
 }

@@ -230,6 +230,33 @@ func groupedCases(op ir.Op) []Case {
 			})
 		}
 	}
+	for _, kind := range quantKinds {
+		for _, s := range [][4]int{{1, 72, 40, 3}, {40, 130, 33, 4}, {300, 64, 100, 3}} {
+			m, k, n, g := s[0], s[1], s[2], s[3]
+			if op != ir.GroupedMatMul {
+				break
+			}
+			for _, halves := range []bool{false, true} { // whose weights may be rounded to 16 bits
+				codes := func(name string, build func(b *B, dt dtype.Type) *ir.Node) {
+					add(fmt.Sprint(kind, s, name), func(b *B, dt dtype.Type) *ir.Node {
+						if (dt.Size() == 2) != halves {
+							panic(stop{errNotForDType})
+						}
+						return build(b, dt)
+					})
+					if halves {
+						list[len(list)-1].Tol = 1e-3
+					}
+				}
+				codes("", func(b *B, dt dtype.Type) *ir.Node {
+					return grouped(b, dt, dt, b.Normal(dt, m, k), b.stack(kind, dt, g, k, n), b.Index(g, m))
+				})
+				codes(" transposed", func(b *B, dt dtype.Type) *ir.Node {
+					return grouped(b, dt, dt, b.Normal(dt, m, n), b.Swap(b.stack(kind, dt, g, k, n)), b.Index(g, m))
+				})
+			}
+		}
+	}
 	add("all rows of the last group", func(b *B, dt dtype.Type) *ir.Node {
 		return grouped(b, dt, dt, b.Normal(dt, 9, 20), b.Normal(dt, 3, 20, 30), b.Ints(dtype.I64, []int{9}, 2, -1, 2, -1, 2, 2, 2, 2, 2))
 	})

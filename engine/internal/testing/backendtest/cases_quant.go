@@ -9,9 +9,9 @@ import (
 
 // Quantised returns the parts of a quantised weight with random codes, scales, and what its form needs.
 func (b *B) Quantised(q ir.Quant, scale dtype.Type) []*ir.Node {
-	shape := []int{q.Blocks(), q.Groups(), ir.QuantBlock}
+	codes, shape := q.Shapes()
 	parts := []*ir.Node{
-		b.Leaf(dtype.U8, []int{q.Blocks(), q.Lines(), 64}, func(int) float64 { return float64(b.rng.IntN(256)) }),
+		b.Leaf(dtype.U8, codes, func(int) float64 { return float64(b.rng.IntN(256)) }),
 		b.Leaf(scale, shape, func(int) float64 { return b.rng.NormFloat64() / float64(int(1)<<(q.Bits-1)) }),
 	}
 	switch q.Form {
@@ -47,6 +47,12 @@ func (b *B) quantised(kind quantKind, dt dtype.Type, k, n int) *ir.Node {
 	return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale)...)
 }
 
+// stack returns a lazy stack of weights [g k n].
+func (b *B) stack(kind quantKind, dt dtype.Type, g, k, n int) *ir.Node {
+	q := ir.Quant{Matrices: g, K: k, N: n, Bits: kind.bits, Group: kind.group, Form: kind.form, DType: dt}
+	return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale)...)
+}
+
 // dequantizeCases are weights alone, and products with them: with the weight as stored and transposed, with
 // few rows and with many, beside plain products, with adapters and epilogues.
 func dequantizeCases() []Case {
@@ -56,6 +62,15 @@ func dequantizeCases() []Case {
 	}
 	const products = 1e-5
 	for _, kind := range quantKinds {
+		for _, turned := range []bool{false, true} {
+			add(fmt.Sprint(kind, " stack ", turned), 0, single(func(b *B, dt dtype.Type) *ir.Node {
+				w := b.stack(kind, dt, 3, 70, 40)
+				if turned {
+					w = b.Swap(w)
+				}
+				return w
+			}))
+		}
 		for _, s := range [][2]int{{1, 1}, {33, 17}, {130, 40}, {256, 64}, {0, 3}, {3, 0}} {
 			k, n := s[0], s[1]
 			for _, turned := range []bool{false, true} {

@@ -39,12 +39,11 @@ func eights(m *matrix, codes part, c quant.Config, scale string, rows, columns i
 // scales are those of a part whose shape says what they are of, which may be blocks of outputs and inputs.
 func (m *matrix) scales(name string, l *layout, rows, columns int) part {
 	p := part{name: name, types: floats}
-	from := m.parts[name]
-	if from == nil {
+	if !m.has(name) {
 		m.fail("no tensor %q", m.path+name)
 		return p
 	}
-	_, p.shape, _ = from.Describe(m.path + name)
+	p.shape = m.dims(name)
 	size := 1
 	for _, n := range p.shape {
 		size *= n

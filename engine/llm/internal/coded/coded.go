@@ -49,20 +49,19 @@ func Open(w *pretrained.Weights, s *pretrained.Settings) (bool, error) {
 				m.parts[part] = from
 			}
 		}
-		as, of := path+".weight", pretrained.Source(m)
-		if f.whole != nil {
-			as, of = path, f.whole(m)
-		} else {
-			m.layout = f.layout(m)
-			m.check()
-		}
+		m.layout = f.layout(m)
+		m.check()
 		if err := s.Err(); err != nil {
 			return false, err
 		}
 		if m.err != nil {
 			return false, w.Wrong(m.err)
 		}
-		w.Add(as, of)
+		as := strings.Replace(path, ".switch_mlp.", ".experts.", 1) + ".weight"
+		if m.straight {
+			as = path
+		}
+		w.Add(as, m)
 	}
 	return true, s.Err()
 }
@@ -86,19 +85,34 @@ type matrix struct {
 	err   error
 }
 
-// Describe returns the shape [out in].
-func (m *matrix) Describe(string) (string, []int, error) { return "codes", []int{m.out, m.in}, nil }
+// Describe returns the shape [out in], or that of all experts.
+func (m *matrix) Describe(string) (string, []int, error) {
+	switch {
+	case m.experts == 0:
+		return "codes", []int{m.out, m.in}, nil
+	case m.straight:
+		return "codes", []int{m.experts, m.in, m.out / m.experts}, nil
+	}
+	return "codes", []int{m.experts, m.out / m.experts, m.in}, nil
+}
 
 // Close does nothing: the files are the folder's.
 func (m *matrix) Close() error { return nil }
 
-// Tensor returns what the codes stand for, [out in].
+// Tensor returns what the codes stand for, in that shape.
 func (m *matrix) Tensor(name string) (tensor.Tensor, error) {
 	w, err := m.Codes(name)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return w.Dequantize(w.Config.Scale).Transpose(), nil
+	t := w.Dequantize(w.Config.Scale).Transpose()
+	if m.experts > 0 {
+		t = t.Reshape(m.experts, m.out/m.experts, m.in)
+	}
+	if m.straight {
+		t = t.Transpose()
+	}
+	return t, nil
 }
 
 // fail makes an error of the matrix, if there is none yet.
@@ -110,6 +124,16 @@ func (m *matrix) fail(format string, args ...any) {
 
 // has says whether the folder has a part.
 func (m *matrix) has(part string) bool { return m.parts[part] != nil }
+
+// dims is the shape of a part, nil if there is none.
+func (m *matrix) dims(part string) []int {
+	from := m.parts[part]
+	if from == nil {
+		return nil
+	}
+	_, shape, _ := from.Describe(m.path + part)
+	return shape
+}
 
 // shape is that of a part of as many dimensions, which has one of these types.
 func (m *matrix) shape(part string, rank int, types ...string) []int {

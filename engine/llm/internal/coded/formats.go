@@ -17,14 +17,12 @@ type format struct {
 	check func(q *pretrained.Settings)
 	// layout says what the tensors of a matrix mean.
 	layout func(m *matrix) layout
-	// whole is in place of layout where codes become numbers: the tensor with the name of the path.
-	whole func(m *matrix) pretrained.Source
-	write *writing // nil: it is read only
+	write  *writing // nil: it is read only
 }
 
 // formats are those that are read, some of which are written, by quant_method.
 var formats = map[string]*format{
-	"mxfp4": {marks: []string{mxBlocks}, parts: []string{mxScales}, check: func(*pretrained.Settings) {}, whole: mxfp4},
+	"mxfp4": {marks: []string{mxBlocks}, parts: []string{mxScales}, check: func(*pretrained.Settings) {}, layout: mxfp4},
 	"mlx":   {marks: []string{".scales"}, parts: []string{".weight", ".biases"}, check: func(*pretrained.Settings) {}, layout: mlx, write: mlxWriting},
 	"gptq": {marks: []string{".qweight"}, parts: []string{".qzeros", ".scales", ".g_idx"}, check: func(q *pretrained.Settings) {
 		q.OneOf("checkpoint_format", "gptq", "gptq", "gptq_v2")
@@ -85,7 +83,7 @@ func oneOf(q *pretrained.Settings, key string, other int, want ...int) int {
 }
 
 // mlx has scales and minimums ("biases") [out groups], and a row of words for each output, in which codes
-// follow each other. Settings of a matrix stand under its path.
+// follow each other; of experts [experts out …], as switch_mlp. Settings of a matrix stand under its path.
 func mlx(m *matrix) layout {
 	q := m.q
 	var on bool
@@ -96,6 +94,11 @@ func mlx(m *matrix) layout {
 	}
 	q.OneOf("mode", "affine", "affine")
 	bits, group := oneOf(q, "bits", 4, 2, 3, 4, 5, 6, 8), oneOf(q, "group_size", 64, 32, 64, 128)
+	if shape := m.dims(".scales"); len(shape) == 3 { // of all experts
+		l := mlxLayout(shape[0]*shape[1], shape[2]*group, bits, group)
+		l.experts = shape[0]
+		return l
+	}
 	scales := m.shape(".scales", 2, floats...)
 	return mlxLayout(scales[0], scales[1]*group, bits, group)
 }

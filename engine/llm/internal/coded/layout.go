@@ -12,12 +12,14 @@ import (
 
 // A layout says what the tensors of a matrix mean, to a reader and to a writer.
 type layout struct {
-	out, in int
-	group   int // inputs that share a scale
-	config  quant.Config
-	codes   part
-	scale   part
-	extra   part // zero points or minimums, as the scheme of config has them
+	out, in  int
+	experts  int  // of which each has as many of the outputs; 0: it is a matrix of its own
+	straight bool // the tensor of all experts is [experts in out], not [experts out in]
+	group    int  // inputs that share a scale
+	config   quant.Config
+	codes    part
+	scale    part
+	extra    part // zero points or minimums, as the scheme of config has them
 }
 
 // A part is a tensor of a matrix: codes, scales, zero points or minimums.
@@ -76,14 +78,19 @@ func (m *matrix) Codes(string) (*quant.Weight, error) {
 		return nil, m.w.Wrong(fmt.Errorf("%s.weight: got groups of %d, want multiples of 16", m.path, m.group))
 	}
 	p := m.codes
+	pairs := p.follow && p.bits == 4 && p.flip == 0
 	return quant.Pack(m.in, m.out, c, func(output, group int, codes []byte) (float32, float32) {
 		first := group * c.Group
-		if p.follow {
-			at := p.at(output, first)
+		switch at := p.at(output, first); {
+		case pairs && at&7 == 0 && len(codes)&1 == 0:
+			for i, b := range data[at>>3:][:len(codes)/2] {
+				codes[2*i], codes[2*i+1] = b&15, b>>4
+			}
+		case p.follow:
 			for i := range codes {
 				codes[i] = code(data, at+i*p.bits, p.bits) ^ p.flip
 			}
-		} else {
+		default:
 			for i := range codes {
 				codes[i] = code(data, p.at(output, first+i), p.bits) ^ p.flip
 			}
@@ -146,9 +153,14 @@ func (l layout) tensors(w *quant.Weight) map[string]tensor.Tensor {
 // check holds the parts of a matrix against the layout, and finds out in which type scales are held.
 func (m *matrix) check() {
 	for _, p := range []part{m.codes, m.scale, m.extra} {
-		if p.name != "" && p.shape != nil {
-			m.want(p.name, p.types, p.shape...)
+		shape := p.shape
+		if p.name == "" || shape == nil {
+			continue
 		}
+		if m.experts > 0 && !m.straight {
+			shape = append([]int{m.experts, m.out / m.experts}, shape[1:]...)
+		}
+		m.want(p.name, p.types, shape...)
 	}
 	if from := m.parts[m.scale.name]; from != nil && m.scale.numbers == nil {
 		if typ, _, err := from.Describe(m.path + m.scale.name); err == nil && typ == "BF16" {

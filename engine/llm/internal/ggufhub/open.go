@@ -198,10 +198,11 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 	return t, err
 }
 
-// Codes reads a matrix of a quantised type as the codes that it is; it is nil for other tensors.
+// Codes reads a matrix of a quantised type, or matrices above one another, as the codes that it is; it is nil
+// for other tensors.
 func (m *Model) Codes(name string) (*quant.Weight, error) {
 	info, err := m.file.Info(m.names[name])
-	if c := m.family.change(name); err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) != 2 || c != nil && c.join != nil {
+	if c := m.family.change(name); err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) < 2 || c != nil && c.join != nil {
 		return nil, err
 	}
 	var rows func(int) int

@@ -1,0 +1,43 @@
+package embed
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/nn"
+)
+
+// pooled are the poolings of GGUF files, by their numbers (llama.cpp's llama_pooling_type).
+var pooled = map[uint32]Pooling{1: Mean, 2: First, 3: Last}
+
+// gguf reads the decoder of a GGUF file, whose vectors have length 1, as llama.cpp's.
+func (l *loader) gguf() (*Model, error) {
+	f, err := gguf.Open(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	said, err := f.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("%v.pooling_type", said["general.architecture"])
+	number, _ := said[key].(uint32)
+	pooling, ok := pooled[number]
+	if !ok {
+		return nil, fmt.Errorf("%s: %s: got %v, want 1 (mean), 2 (cls) or 3 (last): the file has no vectors of texts", l.dir, key, said[key])
+	}
+	for _, t := range f.Tensors() {
+		if strings.HasPrefix(t.Name, "dense_") {
+			return nil, fmt.Errorf("%s: tensor %q: dense layers behind the pooling are not read of a GGUF file", l.dir, t.Name)
+		}
+	}
+	d, err := readDecoder(l.ctx, l.dir)
+	if err != nil {
+		return nil, err
+	}
+	l.m.Body, l.m.Tokenizer, l.m.Pooling, l.m.Normalize = d, d.Model.Tokenizer, []Pooling{pooling}, true
+	nn.SetNames(&l.m)
+	return &l.m, nil
+}
