@@ -20,7 +20,7 @@ func Join(ctx context.Context) (*Group, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	g := &Group{here: l.Here, started: l.By == launch.Own}
+	g := &Group{launch: l, here: l.Here, started: l.By == launch.Own}
 	if l.Meet != "" {
 		g.text = "TCP"
 		g.link, err = byTCP(ctx, l)

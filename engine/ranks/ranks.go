@@ -5,7 +5,7 @@
 // whether one process makes it or eight. Bytes move by a [Link], which adds nothing: no library's order of
 // additions matters. A nil Group is one process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go, join.go, tcp.go, start.go, pieces.go.
+// Reading order: ranks.go, sum.go, join.go, tcp.go, start.go, pieces.go, here.go.
 package ranks
 
 import (
@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/internal/launch"
 	"github.com/mcs-notebook/mcs/engine/internal/mesh"
 )
 
@@ -45,6 +46,7 @@ type Group struct {
 	failed  bool  // this rank has said that it goes no further
 	here    bool  // all ranks are on this machine
 	started bool  // by Start
+	launch  launch.Launch
 	text    string
 }
 
