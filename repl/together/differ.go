@@ -11,9 +11,9 @@ import (
 func labelled(rank int, text string) string { return fmt.Sprintf("rank %d: %s", rank, text) }
 
 var (
-	// measured are lines with a time or a rate, whose numbers are others on each rank.
-	measured = lazy.Regexp(`\d ?(?:ns|µs|ms|s|min|h|[kMGT]?i?B/s|[a-zA-Z]+/s)\b`)
-	numbers  = lazy.Regexp(`\d[\d.,]*(?: ?(?:ns|µs|ms|s|min|h)\b)?`)
+	// measured are a time, a rate, and bytes: other ones on each rank.
+	measured = lazy.Regexp(`\d[\d.,]* ?(?:ns|µs|ms|s|min|h|[kMGT]?i?B|[\pL ]+/s)\b`)
+	blanks   = lazy.Regexp(` +`)
 	// drawn are lines of drawings, whose curves are of what was measured, too.
 	drawn = lazy.Regexp(`[\x{2500}-\x{259F}\x{2800}-\x{28FF}]`)
 )
@@ -22,10 +22,7 @@ var (
 func same(a, b string) bool { return a == b || mask(a) == mask(b) }
 
 func mask(line string) string {
-	if !measured().MatchString(line) {
-		return line
-	}
-	return strings.Join(strings.Fields(numbers().ReplaceAllString(line, "0")), " ")
+	return blanks().ReplaceAllString(measured().ReplaceAllString(line, "[measured]"), " ")
 }
 
 // differing are the lines of another rank that this one has not put out, in their order. Lines in another

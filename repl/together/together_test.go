@@ -18,6 +18,7 @@ func TestDiffering(t *testing.T) {
 		{"a\nb\n", "a\n", nil},
 		{"rank 0\n", "rank 1\n\n", []string{"rank 1"}},
 		{"20 steps · loss 5.5 → 1.8 · 10,691 tokens/s · 479 ms\n", "20 steps · loss 5.5 → 1.8 · 9,007 tokens/s · 1.2 s\n", nil},
+		{"loss 5.5 → 1.8 · 10 tokens/s\n", "loss 5.5 → 1.9 · 10 tokens/s\n", []string{"loss 5.5 → 1.9 · 10 tokens/s"}},
 		{"│ ╭─╯\n", "│ ╰─╮\n", nil},
 		{"loss 1.25\n", "loss 1.26\n", []string{"loss 1.26"}},
 		{"12 ms, 3 MiB/s\n", "13 ms, a fault\n", []string{"13 ms, a fault"}},

@@ -63,6 +63,9 @@ const (
 	cuLaunchKernel
 	cuMemcpyAsync
 	cuMemsetD8Async
+	cuDeviceCanAccessPeer
+	cuMemPoolSetAccess
+	cuMemcpyPeerAsync
 	functions // their number
 )
 
@@ -122,6 +125,9 @@ var symbols = [functions]struct {
 	cuLaunchKernel:            {name: "cuLaunchKernel"},
 	cuMemcpyAsync:             {name: "cuMemcpyAsync"},
 	cuMemsetD8Async:           {name: "cuMemsetD8Async"},
+	cuDeviceCanAccessPeer:     {"cuDeviceCanAccessPeer", true},
+	cuMemPoolSetAccess:        {"cuMemPoolSetAccess", true},
+	cuMemcpyPeerAsync:         {"cuMemcpyPeerAsync", true},
 }
 
 // String is the function's name without the version of its interface.

@@ -25,6 +25,7 @@ type device struct {
 	mu      sync.Mutex
 	idle    map[kind][]uintptr // events that can be used again
 	vendors []*vendor          // the libraries that are open
+	peers   map[*device]error  // whether memory of other devices can be read
 
 	nvrtc      compiler
 	products   opening[cublasLt]
@@ -156,11 +157,12 @@ func (d *device) newPool() error {
 // A buffer is memory of the device, or pinned memory of the host.
 type buffer struct {
 	gpu.Held
-	aside bool // not counted: memory of the driver itself, for a moment
+	device *device
+	aside  bool // not counted: memory of the driver itself, for a moment
 }
 
 func (d *device) newBuffer(bytes int, aside bool) *buffer {
-	b := &buffer{gpu.Held{Owner: &d.Owner, Bytes: bytes}, aside}
+	b := &buffer{gpu.Held{Owner: &d.Owner, Bytes: bytes}, d, aside}
 	b.Release = func() { d.release(b) }
 	return b
 }
