@@ -19,9 +19,6 @@ import (
 // patience is how long ranks may go on after one has failed. They know it at once, but may be writing.
 const patience = 20 * time.Second
 
-// leaving is how long ranks that have nothing to do may take to end.
-const leaving = 3 * time.Second
-
 // Start runs commands on this machine as ranks 0, 1, … of a group, which their Join returns, and passes
 // signals on to them. It returns when all have ended, with the error of the first that failed: an
 // *exec.ExitError, with the number of the rank around it. The input of a command ends, at the latest, when
@@ -30,90 +27,35 @@ func Start(commands []*exec.Cmd, signals <-chan os.Signal) error {
 	if l, ok, _ := launch.Find(os.Getenv); ok {
 		return fmt.Errorf("ranks: got %d ranks to start in a process that %s has started as rank %d of %d, want one way of the two", len(commands), l.By, l.Rank, l.Size)
 	}
-	p, err := newParty(len(commands))
-	if err != nil {
-		return err
-	}
-	defer p.ends(nil)
-	r, err := p.run(commands, 0)
-	if err != nil {
-		return err
-	}
-	return r.wait(signals, p.ends)
-}
-
-// Lead runs commands on this machine as ranks 1, 2, … of a group of which this process is rank 0, and passes
-// signals on to them. Stop ends them; its error is that of Start.
-func Lead(ctx context.Context, commands []*exec.Cmd, signals <-chan os.Signal) (g *Group, stop func() error, err error) {
-	p, err := newParty(len(commands) + 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := p.run(commands, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	done := make(chan error, 1)
-	go func() { done <- r.wait(signals, p.ends) }()
-	stop = func() error {
-		defer p.ends(nil)
-		r.part()
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(leaving):
-			r.tell((*os.Process).Kill)
-			return <-done
-		}
-	}
-	g = &Group{here: true, launch: launch.Launch{By: launch.Own, Size: p.size, Meet: p.listener.Addr().String(), Here: true}, text: "TCP"}
-	g.link, err = mesh.Process{Size: p.size, Here: true}.Join(ctx, func(context.Context) (mesh.Place, error) {
-		return mesh.Place{Addr: g.launch.Meet, Key: keyOf(p.word, "", "")}, nil
-	})
-	if err != nil {
-		p.ends(err)
-		return nil, nil, errors.Join(err, stop())
-	}
-	return g, stop, nil
-}
-
-// A party is processes of this machine that meet at a port of this one.
-type party struct {
-	size     int
-	listener net.Listener
-	word     string // what they know and others do not
-	ends     context.CancelCauseFunc
-}
-
-func newParty(size int) (*party, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("ranks: %w", err)
+		return fmt.Errorf("ranks: %w", err)
 	}
-	p := &party{size: size, listener: listener, word: rand.Text()}
-	var meeting context.Context
-	meeting, p.ends = context.WithCancelCause(context.Background())
-	go mesh.Serve(meeting, listener, size, keyOf(p.word, "", ""))
-	return p, nil
-}
-
-// run starts commands as ranks from a number on.
-func (p *party) run(commands []*exec.Cmd, first int) (*running, error) {
-	host, port, err := net.SplitHostPort(p.listener.Addr().String())
+	defer listener.Close()
+	host, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
-		return nil, err
+		return err
 	}
+	word := rand.Text()
+	names := map[string]string{"MCS_WORLD_SIZE": strconv.Itoa(len(commands)), "MCS_MASTER_ADDR": host, "MCS_MASTER_PORT": port, secret: word}
+	meeting, ends := context.WithCancelCause(context.Background())
+	defer ends(nil)
+	go mesh.Serve(meeting, listener, len(commands), keyOf(word, "", ""))
+
 	r := &running{commands: commands, ended: make(chan ended)}
-	for i, c := range commands {
-		c.Env = append(c.Environ(), "MCS_RANK="+strconv.Itoa(first+i), "MCS_WORLD_SIZE="+strconv.Itoa(p.size), "MCS_MASTER_ADDR="+host, "MCS_MASTER_PORT="+port, secret+"="+p.word)
-		if err := r.start(first+i, c); err != nil {
-			p.ends(err)
+	for rank, c := range commands {
+		c.Env = append(c.Environ(), "MCS_RANK="+strconv.Itoa(rank))
+		for name, value := range names {
+			c.Env = append(c.Env, name+"="+value)
+		}
+		if err := r.start(rank, c); err != nil {
+			ends(err)
 			r.part()
-			_ = r.wait(nil, p.ends)
-			return nil, fmt.Errorf("ranks: rank %d: %w", first+i, err)
+			r.wait(nil, ends)
+			return fmt.Errorf("ranks: rank %d: %w", rank, err)
 		}
 	}
-	return r, nil
+	return r.wait(signals, ends)
 }
 
 // running is commands that run.

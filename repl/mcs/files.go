@@ -109,7 +109,8 @@ func runAlone(ctx context.Context, f *mcsfile.File) error {
 	return runParsed(ctx, f, jobOptions{}, nil)
 }
 
-// runParsed runs the cells of a file, together with other ranks if there are any. Of these only rank 0 speaks.
+// runParsed runs the cells of a file, together with other ranks if there are any. Of these only rank 0
+// speaks.
 func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions, cells *together.Cells) error {
 	params, err := f.ParseParams(o.params)
 	if err != nil {
@@ -156,7 +157,12 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions, cells *togeth
 		return err
 	}
 	if report.Failed != nil {
-		reportFailure(spoken(cells, os.Stderr), f, report.Failed)
+		if cells.Reports(report.Failed.Err) {
+			if !cells.First() {
+				fmt.Fprintf(os.Stderr, "rank %d: ", cells.Rank())
+			}
+			reportFailure(os.Stderr, f, report.Failed)
+		}
 		if code, ok := stoppedBy(ctx); ok {
 			return code
 		}

@@ -75,6 +75,15 @@ func TestRunOfRanks(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a failure under mpiexec", func(t *testing.T) {
+		dir := cellsIn(t, map[string]string{"cells.mcs": "// %%\nif ranks.Here().Rank() == 1 {\n\tpanic(`the disk is gone`)\n}\nranks.Here().Numbers([]float64{1})\n"})
+		for _, l := range mpiexec.All(t) {
+			c, out := started(t, l, dir, "-n", "2", self, "-device", "cpu", "run", "cells.mcs")
+			if err := c.Run(); err == nil || strings.Count(out.String(), "panic: the disk is gone") != 1 || !strings.Contains(out.String(), "rank 1: cells.mcs:2") {
+				t.Errorf("%v: %v\n%s", l, err, out)
+			}
+		}
+	})
 	t.Run("torchrun", func(t *testing.T) {
 		command := torchrun.Command(t)
 		same(t, command[0], append(command[1:], "--standalone", "--nproc-per-node", "2", self, "-device", "cpu", "run", "trains.mcs")...)
@@ -122,6 +131,10 @@ func TestRunOfDifferentRanks(t *testing.T) {
 		}
 		signalTo(t, s.Process, os.Interrupt)
 		s.ends(t, 130, "interrupted")
+	})
+	t.Run("killed", func(t *testing.T) {
+		dir := cellsIn(t, map[string]string{"cells.mcs": "// %%\np := os.FindProcess(os.Getpid())\nif ranks.Here().Rank() == 1 {\n\tp.Kill()\n}\nfor {\n}\n"})
+		launcher(t, dir, os.Args[0], "-device", "cpu", "run", "-n", "2", "cells.mcs").ends(t, 1, "mcs: rank 1: signal: killed")
 	})
 	for _, c := range []struct{ args, says string }{
 		{"run -n 2 -", "mcs: run: got -n 2 and standard input"},

@@ -11,22 +11,19 @@ import (
 
 // Together is for cells that several processes run, this session among them.
 type Together interface {
-	// Begin is told of a cell before it runs, and returns the context that it runs in.
-	Begin(ctx context.Context, cell string) context.Context
-	// End waits until the cell has ended everywhere. It takes what the cell has put out here and its error, and
-	// returns the lines that others have put out and this session has not, and the error of the whole.
+	// Begin returns the context that a cell is to run in.
+	Begin(ctx context.Context) context.Context
+	// End waits until the cell has ended everywhere. It takes what the cell has put out here and its error,
+	// and returns the lines that others have put out and this session has not, and the error of the whole.
 	End(output string, err error) (others string, all error)
 }
 
 // Join has the next cells run together with those of others; nil: alone again.
 func (s *Session) Join(t Together) { s.together = t }
 
-// Together is who runs cells together with this session, or nil.
-func (s *Session) Together() Together { return s.together }
-
 // runTogether runs a cell here, and has t run it elsewhere.
 func (s *Session) runTogether(ctx context.Context, t Together, cell string) Result {
-	ctx = t.Begin(ctx, cell)
+	ctx = t.Begin(ctx)
 	s.heard.begin()
 	at := len(s.past.cells)
 	r := s.run(ctx, cell)

@@ -1,10 +1,7 @@
 // Package together runs cells in several processes, the ranks of a group: each runs all cells, what rank 0
 // puts out is shown, and of the others what differs from it.
 //
-// Ranks that a launcher has started have the cells from the same file ([New]). Those of a session have them
-// from it: it is rank 0 ([Lead]), and the others [Follow].
-//
-// Reading order: together.go, differ.go, lead.go.
+// Reading order: together.go, differ.go.
 package together
 
 import (
@@ -30,7 +27,6 @@ type Cells struct {
 	group *ranks.Group // what cells compute with: their failures leave words as it is, but for MPI
 	ended bool         // group has
 
-	lead *lead           // nil but in a session that others follow
 	ctx  context.Context // of the cell
 	done chan struct{}   // closed when it has ended
 }
@@ -42,18 +38,17 @@ func New(ctx context.Context, words *ranks.Group) (*Cells, error) {
 }
 
 // First says whether this process shows what the cells put out: it is rank 0, or alone.
-func (c *Cells) First() bool { return c == nil || c.words.Rank() == 0 }
+func (c *Cells) First() bool { return c == nil || c.Rank() == 0 }
+
+// Reports says whether this process is to tell of an error of a cell.
+func (c *Cells) Reports(err error) bool { return c == nil || c.words.Reports(err) }
+
+// Rank is the number of this process.
+func (c *Cells) Rank() int { return c.words.Rank() }
 
 // Begin returns the context of a cell, in which ranks.Here is the group. It ends when another rank fails.
-func (c *Cells) Begin(ctx context.Context, cell string) context.Context {
+func (c *Cells) Begin(ctx context.Context) context.Context {
 	c.done = make(chan struct{})
-	if c.lead != nil && !c.lead.begin(c, cell) {
-		return ctx
-	}
-	return c.within(ctx)
-}
-
-func (c *Cells) within(ctx context.Context) context.Context {
 	if c.ended {
 		group, err := c.words.Again(ctx)
 		if err != nil { // what waits for words says the same
@@ -89,9 +84,6 @@ type report struct {
 // End shares what a cell has put out, and its error, when all ranks are done with it.
 func (c *Cells) End(output string, err error) (others string, all error) {
 	close(c.done)
-	if c.lead != nil && !c.lead.sent {
-		return "", err
-	}
 	c.group.Fail(err)
 	if c.group == c.words && err != nil { // no more can be said
 		return "", err
@@ -104,9 +96,6 @@ func (c *Cells) End(output string, err error) (others string, all error) {
 	}
 	list, lost := c.share(own)
 	if lost != nil {
-		if c.lead != nil {
-			return "", errors.Join(err, c.lead.lost(lost))
-		}
 		return "", lost
 	}
 	return c.judge(list, err)
