@@ -2,8 +2,8 @@ package fake
 
 import (
 	"cmp"
-	"errors"
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
