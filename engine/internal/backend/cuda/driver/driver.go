@@ -6,8 +6,9 @@
 // by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
 // one batch.
 //
-// A device has a context of its own. After the fault of a kernel the driver makes none in the process any
-// more (seen with driver 580): Open then says that the program must be started again. Memory comes from a
+// A device holds the primary context of its GPU, which is the one that NCCL works in; two devices of one GPU
+// share it. After the fault of a kernel the driver gives none to the process any more (seen with driver 580):
+// Open then says that the program must be started again. Memory comes from a
 // pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver has no pools.
 //
 // Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, compilers.go, stream.go, event.go,

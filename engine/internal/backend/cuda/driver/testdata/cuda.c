@@ -28,6 +28,7 @@ typedef struct { object o; char name[64]; int shared; } function;
 typedef struct memory { object o; char *p; size_t n; int host, pool; struct memory *next; } memory;
 
 static memory *memories;
+static struct { context *ctx; int held; } primaries[2]; // the contexts of the devices
 static __thread context *current;
 
 static R complain(R code, const char *name, const char *text) {
@@ -69,7 +70,7 @@ const char *stub_complaint(void) { return complaint; }
 void stub_reset(void) {
 	faulted = 0, complaint[0] = calls[0] = called = 0, hold = 0, pools = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
 	for (memory *m = memories; m; m = m->next) m->o.live = 0;
-	used = pooled = 0;
+	used = pooled = 0, primaries[0].held = primaries[1].held = 0;
 }
 static char answer[1 << 16];
 const char *stub_calls(void) { return strcpy(answer, calls), calls[0] = called = 0, answer; }
@@ -109,19 +110,22 @@ R cuDeviceGetAttribute(int *v, int a, int d) {
 	return OK;
 }
 
-R cuCtxCreate_v2(void **c, unsigned flags, int d) {
-	BEGIN(cuCtxCreate_v2, 0)
-	WANT(flags == 0 && (d == 10 || d == 11))
+R cuDevicePrimaryCtxRetain(void **c, int d) {
+	BEGIN(cuDevicePrimaryCtxRetain, 0)
+	WANT(d == 10 || d == 11)
 	if (faulted) return FAULT; // as NVIDIA's: no context after a fault, until the process ends
-	*c = current = make(sizeof(context), "context");
+	if (primaries[d - 10].held++ == 0) primaries[d - 10].ctx = make(sizeof(context), "context");
+	*c = primaries[d - 10].ctx;
 	return OK;
 }
-R cuCtxDestroy_v2(void *c) {
-	BEGIN(cuCtxDestroy_v2, 0)
-	WANT(is(c, "context"))
+R cuDevicePrimaryCtxRelease_v2(int d) {
+	BEGIN(cuDevicePrimaryCtxRelease_v2, 0)
+	WANT((d == 10 || d == 11) && primaries[d - 10].held > 0)
+	context *c = primaries[d - 10].ctx;
+	if (--primaries[d - 10].held > 0) return OK;
 	for (memory *m = memories; m; m = m->next)
 		if (m->o.ctx == c && m->o.live) m->o.live = 0, used -= m->host ? 0 : m->n;
-	((context *)c)->o.live = 0;
+	c->o.live = 0;
 	return OK;
 }
 R cuCtxSetCurrent(void *c) { BEGIN(cuCtxSetCurrent, 0) WANT(is(c, "context")) current = c; return OK; }
