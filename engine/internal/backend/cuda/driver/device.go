@@ -32,6 +32,7 @@ type device struct {
 	solvers    opening[cusolver]
 	triangles  opening[cublas]
 	transforms opening[cufft]
+	links      opening[nccl]
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {

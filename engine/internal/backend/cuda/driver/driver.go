@@ -1,6 +1,6 @@
 // Package driver is CUDA's driver API as a gpu.Driver. It opens libcuda, which is part of NVIDIA's driver,
-// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER, cuFFT and cuDNN are used
-// where they are found.
+// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER, cuFFT, cuDNN and NCCL are
+// used where they are found.
 //
 // Every entry into libcuda is a batch (package ccall) that begins with cuCtxSetCurrent: a context is current
 // by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
@@ -12,7 +12,7 @@
 // pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver has no pools.
 //
 // Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, compilers.go, stream.go, event.go,
-// graph.go, cublaslt.go, cusolver.go, cufft.go, cudnn.go, cudnn_graph.go, cudnn_attention.go.
+// graph.go, cublaslt.go, cusolver.go, cufft.go, cudnn.go, cudnn_graph.go, cudnn_attention.go, nccl.go.
 package driver
 
 import (
@@ -35,6 +35,7 @@ type Driver struct {
 	Cusolver  []string
 	Cublas    []string
 	Cufft     []string
+	NCCL      []string
 	Packages  []string // patterns of folders with Python's packages, in which NVIDIA's libraries may be, too
 	Includes  []string // folders with CUDA's headers, for NVRTC
 	Signs     []string // files that the kernel module makes; one of them means that there may be a device
@@ -64,6 +65,7 @@ func New() *Driver {
 			toolkit + "/lib64/libcublas.so.12"},
 		Cufft:    []string{"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", toolkit + "/lib64/libcufft.so.12", toolkit + "/lib64/libcufft.so.11"},
 		Cudnn:    []string{"libcudnn.so.9", "libcudnn.so.8"},
+		NCCL:     []string{"libnccl.so.2"},
 		Includes: []string{os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include", toolkit + "/include"},
 		Listing:  "/proc/driver/nvidia/gpus",
 		Signs:    []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu"},
