@@ -100,13 +100,14 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 		Args:          notebookArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case threads != 0 && name != "":
 				return fmt.Errorf("got --device %s and --threads %d, want one of them: --threads N is --device cpu:N", name, threads)
 			case threads != 0:
 				name = fmt.Sprintf("cpu:%d", threads)
-			case name == "":
+			}
+			if name == "" || cmd.Flag("ranks") != nil { // each rank chooses among the devices of that name
 				return nil
 			}
 			return device.Use(name)

@@ -90,8 +90,8 @@ func (d *Driver) Present() error {
 }
 
 // Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library.
-// Devices may have fewer of them, and another order: the driver obeys CUDA_VISIBLE_DEVICES, and takes the
-// fastest first. Where the module shows none (under Windows, for one) there may be some all the same.
+// Devices may have another order: the driver takes the fastest first, or that of CUDA_VISIBLE_DEVICES, of which
+// Seen knows only how many it shows. Where the module shows none (under Windows, for one) there may be some all the same.
 func (d *Driver) Seen() (names []string) {
 	folders, err := os.ReadDir(d.Listing)
 	if err != nil {
@@ -107,6 +107,9 @@ func (d *Driver) Seen() (names []string) {
 				names = append(names, strings.TrimSpace(model))
 			}
 		}
+	}
+	if visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+		names = names[:min(len(names), strings.Count(visible, ",")+1)]
 	}
 	return names
 }

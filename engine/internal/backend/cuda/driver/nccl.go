@@ -70,6 +70,15 @@ func (l *nccl) statusOf(name string, code int) *gpu.Error {
 // meetingBytes is the size of ncclUniqueId.
 const meetingBytes = 128
 
+// Links is the library and its version.
+func (d *device) Links() (string, error) {
+	l, err := d.openLinks()
+	if err != nil {
+		return "", err
+	}
+	return l.name, nil
+}
+
 // Meet asks the library, which opens a port where the others meet.
 func (d *device) Meet() ([]byte, error) {
 	l, err := d.openLinks()
@@ -105,17 +114,15 @@ func (d *device) Link(meeting []byte, rank, size int) (gpu.Link, error) {
 	return &link{l, *comm, rank, size}, nil
 }
 
-// String is the library and its version.
-func (l *link) String() string { return l.library.name }
-
 // Move encodes a group of calls, which the library makes one piece of work of.
-func (l *link) Move(to gpu.Stream, dst, src gpu.Buffer, bytes, apart int) error {
+func (l *link) Move(to gpu.Stream, dst, src gpu.Arg, bytes, apart int) error {
 	d := l.library.device
 	s, ok := to.(*stream)
 	if !ok || s.device != d || l.comm == 0 {
 		return d.misused(cuLaunchKernel, "got a stream of another device, or a link that was closed")
 	}
-	err := cmp.Or(gpu.CheckRange("move", dst, 0, bytes*l.size), gpu.CheckRange("move", src, 0, apart*(l.size-1)+bytes), d.Owns(dst, src))
+	err := cmp.Or(gpu.CheckRange("destination", dst.Buffer, dst.Offset, bytes*l.size),
+		gpu.CheckRange("source", src.Buffer, src.Offset, apart*(l.size-1)+bytes), d.OwnsArgs(dst, src))
 	if err != nil {
 		return d.misused(cuMemcpyAsync, "%v", err)
 	}
@@ -128,8 +135,8 @@ func (l *link) Move(to gpu.Stream, dst, src gpu.Buffer, bytes, apart int) error 
 	const asBytes = 0 // ncclInt8
 	call(l.library.groupStart)
 	for r := range l.size {
-		call(l.library.send, uintptr(src.Address())+uintptr(r*apart), uintptr(bytes), asBytes, uintptr(r), l.comm, s.handle)
-		call(l.library.recv, uintptr(dst.Address())+uintptr(r*bytes), uintptr(bytes), asBytes, uintptr(r), l.comm, s.handle)
+		call(l.library.send, addressOf(src)+uintptr(r*apart), uintptr(bytes), asBytes, uintptr(r), l.comm, s.handle)
+		call(l.library.recv, addressOf(dst)+uintptr(r*bytes), uintptr(bytes), asBytes, uintptr(r), l.comm, s.handle)
 	}
 	call(l.library.groupEnd)
 	return nil

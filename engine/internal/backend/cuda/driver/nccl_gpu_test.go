@@ -121,7 +121,8 @@ func linked(t *testing.T, where string) {
 	p.link, err = device.(gpu.Linker).Link(p.meet(filepath.Join(filepath.Dir(where), "meeting")), p.rank, linkedRanks)
 	p.must(err)
 	if p.rank == 0 {
-		t.Logf("%v linked in %v", p.link, time.Since(began).Round(time.Millisecond))
+		by, _ := device.(gpu.Linker).Links()
+		t.Logf("%v linked in %v", by, time.Since(began).Round(time.Millisecond))
 	}
 	for _, bytes := range []int{4, 1 << 10, 1 << 20, 17408 << 10, 84 << 20, largest} {
 		p.sum(bytes)
@@ -174,9 +175,9 @@ func (p *party) sum(bytes int) {
 	p.must(err)
 	defer g.Close()
 	step := func() {
-		p.must(p.link.Move(p.stream, dst, src, bytes, bytes))
+		p.must(p.link.Move(p.stream, gpu.Arg{Buffer: dst}, gpu.Arg{Buffer: src}, bytes, bytes))
 		p.must(g.Replay(p.stream))
-		p.must(p.link.Move(p.stream, dst, mine, bytes, 0))
+		p.must(p.link.Move(p.stream, gpu.Arg{Buffer: dst}, gpu.Arg{Buffer: mine}, bytes, 0))
 	}
 	p.must(p.stream.Copy(src, 0, p.host, 0, linkedRanks*bytes))
 	step()
@@ -198,11 +199,11 @@ func (p *party) sum(bytes int) {
 	for range rounds {
 		stamps = stamps[:0]
 		stamp()
-		p.must(p.link.Move(p.stream, dst, src, bytes, bytes))
+		p.must(p.link.Move(p.stream, gpu.Arg{Buffer: dst}, gpu.Arg{Buffer: src}, bytes, bytes))
 		stamp()
 		p.must(g.Replay(p.stream))
 		stamp()
-		p.must(p.link.Move(p.stream, dst, mine, bytes, 0))
+		p.must(p.link.Move(p.stream, gpu.Arg{Buffer: dst}, gpu.Arg{Buffer: mine}, bytes, 0))
 		stamp()
 		p.run()
 		for i := range took {
@@ -257,7 +258,7 @@ func (p *party) parts() {
 	if p.rank == 1 {
 		os.Exit(9)
 	}
-	p.must(p.link.Move(p.stream, x, y, bytes, bytes))
+	p.must(p.link.Move(p.stream, gpu.Arg{Buffer: x}, gpu.Arg{Buffer: y}, bytes, bytes))
 	e, err := p.stream.Commit()
 	p.must(err)
 	if err := e.Wait(context.Background(), 2*time.Second); !errors.Is(err, gpu.Timeout) {
