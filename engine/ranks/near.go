@@ -134,13 +134,15 @@ func (g *Group) ended() <-chan struct{} {
 // try lets each rank send its number to all: connections are made at the first move, and one that does not
 // work is found here.
 func (g *Group) try(ctx context.Context) error {
-	own := slices.Repeat([]float32{float32(g.Rank())}, g.Size())
+	own, here := slices.Repeat([]float32{float32(g.Rank())}, g.Size()), tensor.Context()
 	got, err := within(ctx, g, func() (got []float64, err error) {
 		failed := tensor.Try(func() {
-			var all tensor.Tensor
-			if all, err = g.move(tensor.From(own).Eval(), 1, 1); err == nil {
-				got = all.Float64s()
-			}
+			tensor.Within(here, func() {
+				var all tensor.Tensor
+				if all, err = g.move(tensor.From(own).Eval(), 1, 1); err == nil {
+					got = all.Float64s()
+				}
+			})
 		})
 		return got, errors.Join(failed, err)
 	})
