@@ -2,9 +2,11 @@ package driver
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -15,10 +17,10 @@ import (
 // context.
 type nccl struct {
 	*vendor
-	uniqueID, initRank                 ccall.Func
-	groupStart, groupEnd, send, recv   ccall.Func
-	asyncError, abort, destroy, errors ccall.Func
-	lastError                          ccall.Func
+	uniqueID, initRank                  ccall.Func
+	groupStart, groupEnd, send, recv    ccall.Func
+	asyncError, abort, destroy, inWords ccall.Func
+	lastError                           ccall.Func
 }
 
 // multicast is the variable for NVLink's multicast, which hangs on machines where it is set up badly. It only
@@ -41,11 +43,10 @@ func (d *device) openLinks() (*nccl, error) {
 		if slices.Compare(v[:], oldestNCCL[:]) < 0 {
 			return nil, fmt.Errorf("%s is NCCL %v, want %v or later", library.Name(), v, oldestNCCL)
 		}
-		l.encodes = map[ccall.Func]encoded{}
 		if err := lookUp(library, map[string]*ccall.Func{"ncclGetUniqueId": &l.uniqueID, "ncclCommInitRankScalable": &l.initRank,
 			"ncclGroupStart": &l.groupStart, "ncclGroupEnd": &l.groupEnd, "ncclSend": &l.send, "ncclRecv": &l.recv,
 			"ncclCommGetAsyncError": &l.asyncError, "ncclCommAbort": &l.abort, "ncclCommDestroy": &l.destroy,
-			"ncclGetErrorString": &l.errors, "ncclGetLastError": &l.lastError}); err != nil {
+			"ncclGetErrorString": &l.inWords, "ncclGetLastError": &l.lastError}); err != nil {
 			return nil, err
 		}
 		l.encodes = map[ccall.Func]encoded{l.groupStart: {"ncclGroupStart", isSetting}, l.send: {"ncclSend", isSetting},
@@ -60,7 +61,7 @@ const inProgress = 7
 var linkStatuses = map[int]gpu.Code{4: gpu.Misuse, 5: gpu.Misuse}
 
 func (l *nccl) statusOf(name string, code int) *gpu.Error {
-	text := ccall.String(l.errors.Call(uintptr(code)))
+	text := ccall.String(l.inWords.Call(uintptr(code)))
 	if more := ccall.String(l.lastError.Call(0)); more != "" {
 		text += ", " + more
 	}
@@ -74,7 +75,11 @@ const meetingBytes = 128
 func (d *device) Links() (string, error) {
 	l, err := d.openLinks()
 	if err != nil {
-		return "", err
+		text := err.Error()
+		if e := (*gpu.Error)(nil); errors.As(err, &e) {
+			text = strings.ReplaceAll(e.Text, "\n", "; ")
+		}
+		return "", fmt.Errorf("no NCCL (%s): pip install nvidia-nccl-cu12, or -cu13, brings it", text)
 	}
 	return l.name, nil
 }

@@ -299,7 +299,12 @@ R stub_enqueue(stream *s, R (*work)(void *), void *data) {
 }
 int stub_memory(uint64_t p, size_t n) { return find(p, n) != NULL; }
 void stub_complain(const char *function, const char *text) { complain(INVALID, function, text); }
-void *stub_context(void) { return current; }
+void *stub_context(void) { return is(current, "context") ? current : NULL; }
+R stub_begin(const char *name) {
+	BEGIN(stub_begin, 1)
+	return begin(name, 1);
+}
+int stub_idle(stream *s) { return is(s, "stream") && !s->capturing; }
 
 R cuStreamBeginCapture_v2(stream *s, int mode) {
 	BEGIN(cuStreamBeginCapture_v2, 1)
