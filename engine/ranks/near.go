@@ -99,8 +99,8 @@ func (g *Group) meet(ctx context.Context, linker backend.Linker) (backend.Link, 
 	return within(ctx, g, func() (backend.Link, error) { return linker.Link(meeting, g.Rank(), g.Size()) })
 }
 
-// within calls what may wait for ever. It ends early when another rank has ended: what waits in a library then
-// goes on, until this process ends.
+// within calls what may wait for ever. It ends early when another rank has ended: what waits in a library
+// then goes on, until this process ends.
 func within[T any](ctx context.Context, g *Group, f func() (T, error)) (made T, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, meeting, fmt.Errorf("waited for %v; NCCL_DEBUG=INFO says for what", meeting))
 	defer cancel()

@@ -3,7 +3,8 @@
 // The processes of a [Group] share terms and add them up: [Group.Sum]. What is added to what depends on the
 // number of terms only, as long as the number of ranks is a power of two, so that a sum has the same bits
 // whether one process makes it or eight. Bytes move by a [Link], which adds nothing: no library's order of
-// additions matters. Numbers of GPUs move between them by NCCL, where all ranks have it. A nil Group is one process, and all of its methods work.
+// additions matters. Numbers of GPUs move between them by NCCL, where all ranks have it. A nil Group is one
+// process, and all of its methods work.
 //
 // Reading order: ranks.go, sum.go, near.go, join.go, tcp.go, start.go, pieces.go.
 package ranks

@@ -33,8 +33,8 @@ type frail struct {
 func (l *frail) Err() error      { return l.err }
 func (l *frail) Break(why error) { l.broke <- why }
 
-// The devices' link ends with the rank that goes no further, but not when this one does; and when it is broken
-// by itself, all ranks hear of it.
+// The devices' link ends with the rank that goes no further, but not when this one does; and when it is
+// broken by itself, all ranks hear of it.
 func TestWatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		failed *mesh.Failed

@@ -135,8 +135,8 @@ func openTogether(ctx context.Context, name string, o trainOptions, group *ranks
 	return job, err
 }
 
-// joined is the group of this process, if a launcher has started several, on a device of its own. No other one
-// is opened before: it would have memory of it.
+// joined is the group of this process, if a launcher has started several, on a device of its own. No other
+// one is opened before: it would have memory of it.
 func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
 	const long = 10 * time.Second
 	waits := time.AfterFunc(long, func() { fmt.Fprintln(os.Stderr, "mcs: waiting for the other ranks to start") })

@@ -3,8 +3,8 @@ package backend
 // A Linker is a Backend that can move memory to that of other processes without the host.
 type Linker interface {
 	Backend
-	// Links says by what: "NCCL 2.28.9". The error says what is missing; it is errors.ErrUnsupported if devices
-	// of this kind have nothing of the sort.
+	// Links says by what: "NCCL 2.28.9". The error says what is missing; it is errors.ErrUnsupported if
+	// devices of this kind have nothing of the sort.
 	Links() (string, error)
 	// Meet returns the name of a meeting. One process asks for it and hands it to all.
 	Meet() ([]byte, error)

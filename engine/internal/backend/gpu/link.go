@@ -25,8 +25,8 @@ type Linker interface {
 // A Link moves bytes between the devices of several processes. All of them encode the same moves in the same
 // order. A move waits, on the device, for those of the others.
 type Link interface {
-	// Move encodes that part r of src goes to rank r, and what comes from there to part r of dst. Parts of dst
-	// follow one another, those of src begin so many bytes apart: 0 sends the same to all.
+	// Move encodes that part r of src goes to rank r, and what comes from there to part r of dst. Parts of
+	// dst follow one another, those of src begin so many bytes apart: 0 sends the same to all.
 	Move(s Stream, dst, src Arg, bytes, apart int) error
 	// Err is an error that was found after a commit: a connection has broken.
 	Err() error

@@ -90,8 +90,9 @@ func (d *Driver) Present() error {
 }
 
 // Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library.
-// Devices may have another order: the driver takes the fastest first, or that of CUDA_VISIBLE_DEVICES, of which
-// Seen knows only how many it shows. Where the module shows none (under Windows, for one) there may be some all the same.
+// Devices may have another order: the driver takes the fastest first, or that of CUDA_VISIBLE_DEVICES, of
+// which Seen knows only how many it shows. Where the module shows none (under Windows, for one) there may be
+// some all the same.
 func (d *Driver) Seen() (names []string) {
 	folders, err := os.ReadDir(d.Listing)
 	if err != nil {

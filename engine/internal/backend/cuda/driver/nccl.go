@@ -27,8 +27,8 @@ type nccl struct {
 // helps with sums, which mcs does itself.
 const multicast = "NCCL_NVLS_ENABLE"
 
-// oldestNCCL is the first with ncclCommInitRankScalable: the other functions that make a communicator take the
-// meeting's 128 bytes by value.
+// oldestNCCL is the first with ncclCommInitRankScalable: the other functions that make a communicator take
+// the meeting's 128 bytes by value.
 var oldestNCCL = version{2, 23, 4}
 
 // openLinks opens the library.

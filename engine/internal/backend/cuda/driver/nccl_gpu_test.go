@@ -19,8 +19,8 @@ import (
 )
 
 // Two processes with a GPU each add up what they have: the library's moves stand in one stream with copies,
-// launches, a graph that is replayed and a product of cuBLASLt. One of them then ends in the middle of a move,
-// and the other one aborts it.
+// launches, a graph that is replayed and a product of cuBLASLt. One of them then ends in the middle of a
+// move, and the other one aborts it.
 func TestLinkOnGPU(t *testing.T) {
 	d, _ := onGPU(t)
 	const variable = "MCS_TEST_LINK"

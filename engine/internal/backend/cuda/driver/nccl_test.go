@@ -243,9 +243,11 @@ func TestLinkFailures(t *testing.T) {
 func TestNoNCCL(t *testing.T) {
 	old := newStubWithNCCL(t)
 	old.ask("nccl_version", 22203)
+	missing := newStub(t)
+	missing.driver.NCCL = []string{"libnosuchnccl.so"}
 	for s, want := range map[*stub][]string{
-		newStub(t): {"NCCL", "nvidia-nccl-cu12"},
-		old:        {"is NCCL 2.22.3, want 2.23.4 or later", "nvidia-nccl-cu12"},
+		missing: {"libnosuchnccl.so", "nvidia-nccl-cu12"},
+		old:     {"is NCCL 2.22.3, want 2.23.4 or later", "nvidia-nccl-cu12"},
 	} {
 		d, _ := s.open()
 		_, err := d.Links()
