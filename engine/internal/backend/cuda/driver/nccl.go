@@ -38,7 +38,7 @@ func (d *device) openLinks() (*nccl, error) {
 	}
 	return d.links.open(d, "nccl", d.driver.NCCL, func(library *ccall.Library, by *vendor, v version) (*nccl, error) {
 		l := &nccl{vendor: by}
-		l.failed = l.statusOf
+		l.name, l.failed = "NCCL "+v.String(), l.statusOf
 		by.close = func() {}
 		if slices.Compare(v[:], oldestNCCL[:]) < 0 {
 			return nil, fmt.Errorf("%s is NCCL %v, want %v or later", library.Name(), v, oldestNCCL)

@@ -116,7 +116,7 @@ func TestLink(t *testing.T) {
 	os.Unsetenv(multicast)
 	s := newStubWithNCCL(t)
 	two := s.meet()
-	if by, err := two[0].device.Links(); by != "nccl 2.28.9" || err != nil {
+	if by, err := two[0].device.Links(); by != "NCCL 2.28.9" || err != nil {
 		t.Errorf("got %q, %v", by, err)
 	}
 	if got := int32(s.ask("nccl_multicast")); got != 0 {
