@@ -51,6 +51,9 @@ def folder(work, name, device):
         for n, p in model.named_parameters():
             p.fill_(1) if "norm" in n else p.normal_(0, 0.02)
     model.save_pretrained(out)
+    del model, p
+    if device == "cuda":
+        torch.cuda.empty_cache()
     t = Tokenizer(models.WordLevel({w: i for i, w in enumerate(["<end>"] + WORDS)}, unk_token="<end>"))
     t.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     transformers.PreTrainedTokenizerFast(tokenizer_object=t, eos_token="<end>", unk_token="<end>").save_pretrained(out)
