@@ -184,3 +184,12 @@ func (g *Group) watch() {
 		}
 	}
 }
+
+// Why returns the words of the rank that goes no further, where a device was lost with it, and else err.
+func (g *Group) Why(err error) error {
+	var other *mesh.Failed
+	if errors.Is(err, backend.ErrLost) && errors.As(err, &other) {
+		return other
+	}
+	return err
+}

@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -74,5 +75,16 @@ func TestWatch(t *testing.T) {
 				t.Errorf("said %q, want %q", said, c.said)
 			}
 		})
+	}
+}
+
+func TestWhy(t *testing.T) {
+	gone := &mesh.Failed{Rank: 1, Text: "its process has ended"}
+	lost := fmt.Errorf("cuda:0: %w: %w", backend.ErrLost, gone)
+	other := errors.New("the disk is full")
+	for err, want := range map[error]error{lost: gone, gone: gone, other: other, backend.ErrLost: backend.ErrLost} {
+		if got := (*Group)(nil).Why(err); got != want {
+			t.Errorf("%v: got %v, want %v", err, got, want)
+		}
 	}
 }
