@@ -157,7 +157,7 @@ def bits(args):
         same(f"{compute}: two processes leave what one does", one, two)
         print([line for line in two.said().splitlines() if line.startswith("train")][:1], flush=True)
     one = Job(args, "tiny-1", "tiny", 20).run()
-    for env in (dict(NCCL_ALGO="Ring", NCCL_PROTO="LL"), dict(NCCL_ALGO="Tree", NCCL_PROTO="LL128"), dict(NCCL_PROTO="Simple"), dict(NCCL_P2P_DISABLE="1")):
+    for env in (dict(NCCL_ALGO="Ring", NCCL_PROTO="LL"), dict(NCCL_ALGO="Tree", NCCL_PROTO="LL128"), dict(NCCL_PROTO="Simple"), dict(NCCL_P2P_DISABLE="1"), dict(MCS_NCCL="off")):
         same(f"the same with {env}", one, Job(args, "tiny-2", "tiny", 20).run(2, env=env))
 
 

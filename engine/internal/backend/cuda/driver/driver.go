@@ -16,6 +16,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func New() *Driver {
 			toolkit + "/lib64/libcublas.so.12"},
 		Cufft:    []string{"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", toolkit + "/lib64/libcufft.so.12", toolkit + "/lib64/libcufft.so.11"},
 		Cudnn:    []string{"libcudnn.so.9", "libcudnn.so.8"},
-		NCCL:     []string{"libnccl.so.2"},
+		NCCL:     []string{cmp.Or(os.Getenv("MCS_NCCL"), "libnccl.so.2")},
 		Includes: []string{os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include", toolkit + "/include"},
 		Listing:  "/proc/driver/nvidia/gpus",
 		Signs:    []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu"},
