@@ -53,7 +53,7 @@ func (g *Group) meshed() (l *mesh.Link, ok bool) {
 }
 
 // Again returns a group of the same ranks with a link of its own: one that has failed leaves the other as it
-// is. All ranks call it. An MPI library has one link, so it returns g.
+// is. The link between devices goes over to it. All ranks call it. An MPI library has one link, so it returns g.
 func (g *Group) Again(ctx context.Context) (*Group, error) {
 	if _, ok := g.meshed(); !ok {
 		return g, nil
@@ -90,5 +90,14 @@ func (g *Group) Again(ctx context.Context) (*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ranks: %w", err)
 	}
-	return more, nil
+	switch {
+	case g.near != nil:
+		close(g.near.closed) // its watch ends, and the new group's begins
+		more.near = &near{g.near.link, g.near.device, make(chan struct{})}
+		g.near, g.lent = nil, true
+		go more.watch(more.near)
+	case g.lent: // it is broken
+		err = more.approach(ctx)
+	}
+	return more, err
 }

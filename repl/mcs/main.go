@@ -100,13 +100,14 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 		Args:          notebookArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case threads != 0 && name != "":
 				return fmt.Errorf("got --device %s and --threads %d, want one of them: --threads N is --device cpu:N", name, threads)
 			case threads != 0:
 				name = fmt.Sprintf("cpu:%d", threads)
-			case name == "":
+			}
+			if name == "" || cmd.Flag("ranks") != nil { // each rank chooses among the devices of that name
 				return nil
 			}
 			return device.Use(name)
@@ -172,6 +173,11 @@ differs from it, after "rank 1: ". A cell that fails on one of them ends all.`,
 			if filepath.Ext(args[0]) == ".go" {
 				if o.ranks != 1 {
 					return fmt.Errorf("run: got -n %d and a Go program, want a .mcs or .ipynb file: a program starts others by ranks.Start", o.ranks)
+				}
+				if name := cmd.Flag("device").Value.String(); name != "" {
+					if err := device.Use(name); err != nil {
+						return err
+					}
 				}
 				return runProgram(cmd.Context(), args)
 			}

@@ -65,7 +65,8 @@ func asRank(cmd *cobra.Command) (ctx context.Context, group *ranks.Group, stop c
 	return ctx, group, stop, err
 }
 
-// joined is the group of this process, if a launcher has started several, on a device of its own.
+// joined is the group of this process, if a launcher has started several, on a device of its own. No other
+// one is opened before: it would have memory of it.
 func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
 	const long = 10 * time.Second
 	waits := time.AfterFunc(long, func() { fmt.Fprintln(os.Stderr, "mcs: waiting for the other ranks to start") })
@@ -74,8 +75,8 @@ func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
 	if err == nil {
 		err = group.Agree("the version", versionText())
 	}
-	if err == nil && !cmd.Flag("threads").Changed {
-		err = group.Place(cmd.Flag("device").Value.String())
+	if err == nil {
+		err = group.Place(ctx, cmd.Flag("device").Value.String())
 	}
 	group.Fail(err)
 	return group, err

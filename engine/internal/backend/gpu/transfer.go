@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -166,5 +167,5 @@ func (b *Backend) fetch(ctx context.Context, dst []byte, m *buffer, offset int) 
 		copy(dst, to.Host())
 	}
 	b.unstage(to)
-	return b.failed(err)
+	return cmp.Or(b.failed(err), b.lost)
 }

@@ -22,8 +22,8 @@ const (
 	cuDeviceGetName
 	cuDeviceTotalMem
 	cuDeviceGetAttribute
-	cuCtxCreate
-	cuCtxDestroy
+	cuDevicePrimaryCtxRetain
+	cuDevicePrimaryCtxRelease
 	cuCtxSetCurrent
 	cuMemGetInfo
 	cuMemAlloc
@@ -84,8 +84,8 @@ var symbols = [functions]struct {
 	cuDeviceGetName:           {name: "cuDeviceGetName"},
 	cuDeviceTotalMem:          {name: "cuDeviceTotalMem_v2"},
 	cuDeviceGetAttribute:      {name: "cuDeviceGetAttribute"},
-	cuCtxCreate:               {name: "cuCtxCreate_v2"},
-	cuCtxDestroy:              {name: "cuCtxDestroy_v2"},
+	cuDevicePrimaryCtxRetain:  {name: "cuDevicePrimaryCtxRetain"},
+	cuDevicePrimaryCtxRelease: {name: "cuDevicePrimaryCtxRelease_v2"},
 	cuCtxSetCurrent:           {name: "cuCtxSetCurrent"},
 	cuMemGetInfo:              {name: "cuMemGetInfo_v2"},
 	cuMemAlloc:                {name: "cuMemAlloc_v2"},

@@ -29,6 +29,7 @@ typedef struct memory { object o; char *p; size_t n; int host, pool; struct pool
 typedef struct pool { object o; int reader; } pool;
 
 static memory *memories;
+static struct { context *ctx; int held; } primaries[2]; // the contexts of the devices
 static __thread context *current;
 
 static R complain(R code, const char *name, const char *text) {
@@ -70,7 +71,7 @@ const char *stub_complaint(void) { return complaint; }
 void stub_reset(void) {
 	faulted = 0, complaint[0] = calls[0] = called = 0, hold = 0, pools = peers = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
 	for (memory *m = memories; m; m = m->next) m->o.live = 0;
-	used = pooled = 0;
+	used = pooled = 0, primaries[0].held = primaries[1].held = 0;
 }
 static char answer[1 << 16];
 const char *stub_calls(void) { return strcpy(answer, calls), calls[0] = called = 0, answer; }
@@ -111,19 +112,22 @@ R cuDeviceGetAttribute(int *v, int a, int d) {
 	return OK;
 }
 
-R cuCtxCreate_v2(void **c, unsigned flags, int d) {
-	BEGIN(cuCtxCreate_v2, 0)
-	WANT(flags == 0 && (d == 10 || d == 11))
+R cuDevicePrimaryCtxRetain(void **c, int d) {
+	BEGIN(cuDevicePrimaryCtxRetain, 0)
+	WANT(d == 10 || d == 11)
 	if (faulted) return FAULT; // as NVIDIA's: no context after a fault, until the process ends
-	*c = current = make(sizeof(context), "context");
+	if (primaries[d - 10].held++ == 0) primaries[d - 10].ctx = make(sizeof(context), "context");
+	*c = primaries[d - 10].ctx;
 	return OK;
 }
-R cuCtxDestroy_v2(void *c) {
-	BEGIN(cuCtxDestroy_v2, 0)
-	WANT(is(c, "context"))
+R cuDevicePrimaryCtxRelease_v2(int d) {
+	BEGIN(cuDevicePrimaryCtxRelease_v2, 0)
+	WANT((d == 10 || d == 11) && primaries[d - 10].held > 0)
+	context *c = primaries[d - 10].ctx;
+	if (--primaries[d - 10].held > 0) return OK;
 	for (memory *m = memories; m; m = m->next)
 		if (m->o.ctx == c && m->o.live) m->o.live = 0, used -= m->host ? 0 : m->n;
-	((context *)c)->o.live = 0;
+	c->o.live = 0;
 	return OK;
 }
 R cuCtxSetCurrent(void *c) { BEGIN(cuCtxSetCurrent, 0) WANT(is(c, "context")) current = c; return OK; }
@@ -322,7 +326,12 @@ R stub_enqueue(stream *s, R (*work)(void *), void *data) {
 }
 int stub_memory(uint64_t p, size_t n) { return find(p, n) != NULL; }
 void stub_complain(const char *function, const char *text) { complain(INVALID, function, text); }
-void *stub_context(void) { return current; }
+void *stub_context(void) { return is(current, "context") ? current : NULL; }
+R stub_begin(const char *name) {
+	BEGIN(stub_begin, 1)
+	return begin(name, 1);
+}
+int stub_idle(stream *s) { return is(s, "stream") && !s->capturing; }
 
 R cuStreamBeginCapture_v2(stream *s, int mode) {
 	BEGIN(cuStreamBeginCapture_v2, 1)
