@@ -55,7 +55,7 @@ func TestWatch(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				g.watch()
+				g.watch(g.near)
 			}()
 			if c.failed != nil {
 				l.err = c.failed
