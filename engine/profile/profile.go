@@ -27,6 +27,7 @@ import (
 // A Kernel is what was recorded of all launches of one name.
 type Kernel struct {
 	Name     string
+	Device   string
 	Launches int
 	Bytes    int64 // inputs and outputs, each once: what the work needs, not what caches moved
 	Flops    int64 // what the mathematics needs
@@ -103,8 +104,8 @@ func collect(c events.Counts) *Recording {
 		r.PlansReused += runs.Count - runs.Built
 		r.Launches += runs.Count * runs.Work.Count()
 		for i, l := range runs.Launches {
-			k := &r.Kernels[placeOf(kernels, l.Kernel, &r.Kernels)]
-			k.Name = l.Kernel
+			k := &r.Kernels[placeOf(kernels, l.Kernel+" on "+runs.Device, &r.Kernels)]
+			k.Name, k.Device = l.Kernel, runs.Device
 			k.Launches += runs.Count * (1 + l.More)
 			r.Working[l.Bytes] += runs.Count
 			k.Bytes += int64(runs.Count) * l.Bytes

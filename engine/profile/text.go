@@ -25,9 +25,17 @@ func (r *Recording) Text(width int) string {
 		if k.Uncounted {
 			flops = "–"
 		}
-		rows = append(rows, []string{k.Name, units.Int(int64(k.Launches)), units.Bytes(k.Bytes), flops})
+		rows = append(rows, []string{r.name(k), units.Int(int64(k.Launches)), units.Bytes(k.Bytes), flops})
 	}
 	return r.with(width, units.Table(rows, width), r.Summary())
+}
+
+// name is that of a kernel, with its device where there are several.
+func (r *Recording) name(k Kernel) string {
+	if len(r.Devices) > 1 {
+		return k.Name + " on " + k.Device
+	}
+	return k.Name
 }
 
 // Notes are lines on what a reader could take for granted: that all that was asked for was computed, that
@@ -65,7 +73,7 @@ func (r *Recording) timedText(width int) string {
 	rows := [][]string{{"kernel", "calls", "time", "share", "each", "GB/s", "GFLOP/s"}}
 	for _, k := range kernels {
 		s := k.Time.Seconds()
-		row := []string{k.Name, units.Int(int64(k.Launches)), units.Seconds(s), "–", units.Seconds(s / float64(k.Launches)), "–", "–"}
+		row := []string{r.name(k), units.Int(int64(k.Launches)), units.Seconds(s), "–", units.Seconds(s / float64(k.Launches)), "–", "–"}
 		if all > 0 {
 			row[3] = fmt.Sprintf("%.1f %%", 100*s/all)
 		}
@@ -118,15 +126,16 @@ func (d *Difference) Text(width int) string {
 	rows := [][]string{{"kernel", "calls", "→", "calls", "bytes", "→", "bytes"}}
 	after := map[string]Kernel{}
 	for _, k := range d.After.Kernels {
-		after[k.Name] = k
+		after[d.After.name(k)] = k
 	}
 	for _, b := range d.Before.Kernels {
-		rows = append(rows, diffRow(b, after[b.Name]))
-		delete(after, b.Name)
+		name := d.Before.name(b)
+		rows = append(rows, diffRow(name, b, after[name]))
+		delete(after, name)
 	}
 	for _, a := range d.After.Kernels {
-		if _, ok := after[a.Name]; ok {
-			rows = append(rows, diffRow(Kernel{Name: a.Name}, a))
+		if _, ok := after[d.After.name(a)]; ok {
+			rows = append(rows, diffRow(d.After.name(a), Kernel{}, a))
 		}
 	}
 	total := fmt.Sprintf("%s → %s · %s → %s", units.Plural(int64(d.Before.Launches), "launch"), units.Int(int64(d.After.Launches)),
@@ -134,8 +143,8 @@ func (d *Difference) Text(width int) string {
 	return lines.Fit(units.Table(rows, width)+"\n"+total, width)
 }
 
-func diffRow(before, after Kernel) []string {
-	row := []string{before.Name, "–", "→", "–", "–", "→", "–"}
+func diffRow(name string, before, after Kernel) []string {
+	row := []string{name, "–", "→", "–", "–", "→", "–"}
 	if before.Launches > 0 {
 		row[1], row[4] = units.Int(int64(before.Launches)), units.Bytes(before.Bytes)
 	}

@@ -20,7 +20,7 @@ func Join(ctx context.Context) (*Group, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	g := &Group{here: l.Here, started: l.By == launch.Own}
+	g := &Group{launch: l, here: l.Here, started: l.By == launch.Own}
 	if l.Meet != "" {
 		g.text = "TCP"
 		g.link, err = byTCP(ctx, l)
@@ -46,18 +46,35 @@ func Again() bool { return launch.Attempt(os.Getenv) > 0 }
 
 // Place makes a device the default that this rank does not share with those of the same machine. Of the
 // device of that name, "" for the fastest, it takes the one with this rank's number among them, or of the
-// processor its share of the threads. A name with a number stays as it is.
-func (g *Group) Place(name string) error {
-	if g.Size() == 1 || strings.Contains(name, ":") {
+// processor its share of the threads. A name with a number stays as it is, and one process takes the device
+// of that name. The devices are then linked, if they can be: numbers move between them without the host.
+func (g *Group) Place(ctx context.Context, name string) error {
+	if g.Size() > 1 && !strings.Contains(name, ":") {
+		var err error
+		if name, err = g.place(name); err != nil {
+			return err
+		}
+	}
+	if name != "" {
+		if err := device.Use(name); err != nil {
+			return err
+		}
+	}
+	if g.Size() == 1 {
 		return nil
 	}
+	return g.approach(ctx)
+}
+
+// place chooses among the devices of a kind.
+func (g *Group) place(name string) (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("ranks: %w", err)
+		return "", fmt.Errorf("ranks: %w", err)
 	}
 	hosts, err := g.Texts(host)
 	if err != nil {
-		return err
+		return "", err
 	}
 	here, local := 0, 0 // ranks of this machine, and those before this one
 	for rank, other := range hosts {
@@ -68,15 +85,12 @@ func (g *Group) Place(name string) error {
 			local = here - 1
 		}
 	}
-	name, err = placed(name, device.List(), local, here, runtime.GOMAXPROCS(0))
-	if err != nil {
-		return err
-	}
-	return device.Use(name)
+	return placed(name, device.List(), local, here, runtime.GOMAXPROCS(0), !g.started)
 }
 
-// placed is the device of one of the ranks that a machine has.
-func placed(name string, found []device.Found, local, here, threads int) (string, error) {
+// placed is the device of one of the ranks that a machine has. A launcher may show each process a device of
+// its own, as the only one.
+func placed(name string, found []device.Found, local, here, threads int, shown bool) (string, error) {
 	var there []string
 	for _, f := range found {
 		kind, _, _ := strings.Cut(f.Name, ":")
@@ -90,8 +104,8 @@ func placed(name string, found []device.Found, local, here, threads int) (string
 		return fmt.Sprintf("cpu:%d", max(1, threads/max(1, here))), nil
 	case len(there) == 0:
 		return name, nil // opening it says why
-	case len(there) == 1:
-		return there[0], nil // a launcher may show each process a device of its own
+	case len(there) == 1 && (shown || here == 1):
+		return there[0], nil
 	case local >= len(there):
 		return "", fmt.Errorf("ranks: got %d ranks on this machine, want at most one for each of its %d devices %s", here, len(there), name)
 	}

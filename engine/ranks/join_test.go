@@ -28,11 +28,13 @@ func TestPlaced(t *testing.T) {
 		{"cuda", none, 1, 2, "cuda"},
 		{"ref", none, 1, 2, "ref"},
 	} {
-		if got, err := placed(c.name, c.found, c.local, c.here, 8); got != c.want || err != nil {
+		if got, err := placed(c.name, c.found, c.local, c.here, 8, true); got != c.want || err != nil {
 			t.Errorf("%q, rank %d of %d: got %q, %v, want %q", c.name, c.local, c.here, got, err, c.want)
 		}
 	}
-	if _, err := placed("", four, 4, 5, 8); err == nil || !strings.Contains(err.Error(), "got 5 ranks on this machine, want at most one for each of its 4 devices cuda") {
-		t.Errorf("got %v", err)
+	for found, want := range map[*[]device.Found]string{&four: "got 5 ranks on this machine, want at most one for each of its 4 devices cuda", &one: "got 5 ranks on this machine, want at most one for each of its 1 devices cuda"} {
+		if _, err := placed("", *found, 4, 5, 8, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

@@ -49,6 +49,8 @@ func joined(what string) error {
 		return hang(g)
 	case "die":
 		return die(g)
+	case "again":
+		return again(g)
 	}
 	if err := uses(g); err != nil {
 		return err

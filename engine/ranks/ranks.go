@@ -3,9 +3,10 @@
 // The processes of a [Group] share terms and add them up: [Group.Sum]. What is added to what depends on the
 // number of terms only, as long as the number of ranks is a power of two, so that a sum has the same bits
 // whether one process makes it or eight. Bytes move by a [Link], which adds nothing: no library's order of
-// additions matters. A nil Group is one process, and all of its methods work.
+// additions matters. Numbers of GPUs move between them by NCCL, where all ranks have it. A nil Group is one
+// process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go, join.go, tcp.go, start.go, pieces.go.
+// Reading order: ranks.go, sum.go, near.go, join.go, tcp.go, start.go, pieces.go, here.go.
 package ranks
 
 import (
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/internal/launch"
 	"github.com/mcs-notebook/mcs/engine/internal/mesh"
 )
 
@@ -41,10 +43,13 @@ type Link interface {
 // ranks at once, in the same order, and wait for each other.
 type Group struct {
 	link    Link
+	near    *near // nil: numbers move by link, too
+	lent    bool  // near to a group that Again has made
 	told    error // the newest that all ranks have
 	failed  bool  // this rank has said that it goes no further
 	here    bool  // all ranks are on this machine
 	started bool  // by Start
+	launch  launch.Launch
 	text    string
 }
 
@@ -225,7 +230,12 @@ func (g *Group) Close() error {
 	if g.Size() == 1 || g.failed {
 		return nil
 	}
-	return g.link.Close()
+	var err error
+	if g.near != nil {
+		close(g.near.closed)
+		err = g.near.link.Close()
+	}
+	return errors.Join(err, g.link.Close())
 }
 
 // String says how many ranks there are, and how they are linked.

@@ -56,35 +56,75 @@ func (g *Group) Sum(n int, term func(i int) []tensor.Tensor) ([]tensor.Tensor, e
 	return g.overRanks(sum)
 }
 
+// aligned is what the places of tensors among all numbers are multiples of: as far apart as memory of their
+// own would be.
+const aligned = 64
+
 // overRanks adds up what the ranks have. Each rank gets a part of every rank's numbers, adds them up, and
 // gives the sum to all: the bytes of an all-reduce, in an order that is the same for every kind of link.
 func (g *Group) overRanks(list []tensor.Tensor) ([]tensor.Tensor, error) {
-	const float = 4 // bytes
 	size := g.Size()
-	var src []byte
-	for _, t := range list {
+	var pieces []tensor.Tensor
+	total := 0
+	for i, t := range list {
 		if t.DType() != dtype.F32 {
 			return nil, fmt.Errorf("ranks: sum: got %v%v, want f32", t.DType(), t.Shape())
 		}
-		src = append(src, t.Bytes()...)
+		pieces = append(pieces, t.Reshape(-1))
+		total += t.Size()
+		step := aligned
+		if i == len(list)-1 {
+			step = aligned * size // parts are of equal length
+		}
+		if rest := total % step; rest > 0 {
+			pieces = append(pieces, tensor.Zeros(step-rest).To(t.Device()))
+			total += step - rest
+		}
 	}
-	part := (len(src)/float + size - 1) / size // numbers
-	src = append(src, make([]byte, part*size*float-len(src))...)
-	dst := make([]byte, len(src))
-	if err := g.link.Exchange(dst, src); err != nil {
-		return nil, err
-	}
-	parts := tensor.FromBytes(dtype.F32, dst, size, part)
-	mine := halves(0, size, func(i int) tensor.Tensor { return parts.At(i) }, func(a, b tensor.Tensor) tensor.Tensor { return a.Add(b) })
-	if err := g.link.Gather(dst, mine.Bytes()); err != nil {
-		return nil, err
-	}
-	sum := make([]tensor.Tensor, len(list))
+	part := total / size
+	flat := tensor.Concat(pieces, 0).Eval()
+	shapes := make([][]int, len(list))
 	for i, t := range list {
-		n := t.Size() * float
-		sum[i], dst = tensor.FromBytes(dtype.F32, dst[:n], t.Shape()...).To(t.Device()), dst[n:]
+		shapes[i] = t.Shape()
+	}
+	tensor.Free(list...)
+	parts, err := g.move(flat, part, part)
+	if err != nil {
+		return nil, err
+	}
+	mine := halves(0, size, func(i int) tensor.Tensor { return parts.At(i) }, func(a, b tensor.Tensor) tensor.Tensor { return a.Add(b) }).Eval()
+	all, err := g.move(mine, part, 0)
+	if err != nil {
+		return nil, err
+	}
+	row := all.Reshape(-1)
+	sum, at := make([]tensor.Tensor, len(list)), 0
+	for i, shape := range shapes {
+		n := 1
+		for _, length := range shape {
+			n *= length
+		}
+		sum[i] = row.Slice(0, at, at+n).Reshape(shape...)
+		at += (n + aligned - 1) / aligned * aligned
 	}
 	tensor.Eval(sum...)
-	tensor.Free(list...)
+	tensor.Free(flat, parts, mine, all, row)
 	return sum, nil
+}
+
+// move sends part r of src, of so many numbers, to rank r, and returns what comes from all ranks, one row for
+// each. Parts begin so many numbers apart: 0 sends all of src to each rank.
+func (g *Group) move(src tensor.Tensor, part, apart int) (tensor.Tensor, error) {
+	const float = 4 // bytes
+	if g.near != nil && g.near.on(src.Device()) {
+		return g.near.move(src, g.Size(), part, apart)
+	}
+	dst, way := make([]byte, g.Size()*part*float), g.link.Gather
+	if apart > 0 {
+		way = g.link.Exchange
+	}
+	if err := way(dst, src.Bytes()); err != nil {
+		return tensor.Tensor{}, err
+	}
+	return tensor.FromBytes(dtype.F32, dst, g.Size(), part).To(src.Device()), nil
 }

@@ -208,6 +208,7 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	}
 	ctx = device.On(ctx, nn.Device(m))
 	h, err := o.run(ctx, m, d, params)
+	err = o.Ranks.Why(err)
 	var interrupted *Interrupted
 	var bad *NotFinite
 	if !errors.As(err, &interrupted) && !errors.As(err, &bad) { // which all ranks find together

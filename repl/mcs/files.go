@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	xterm "golang.org/x/term"
 
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -23,6 +25,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/repl/together"
 )
 
 // The names of texts that are no files.
@@ -54,21 +57,67 @@ func openSession(o session.Options) (*session.Session, error) {
 	return session.New(o)
 }
 
-// runFile is `mcs run`.
-func runFile(ctx context.Context, name string, o jobOptions) error {
-	f, err := readFile(name)
-	if err != nil {
-		return err
+// runFile is `mcs run`, by this process alone or as one of several that a launcher has started.
+func runFile(cmd *cobra.Command, name string, o jobOptions) error {
+	ctx, group, stop, err := asRank(cmd)
+	defer stop()
+	var f *mcsfile.File
+	if err == nil {
+		f, err = readTogether(name, o, group)
 	}
-	return runParsed(ctx, f, o)
+	if group.Size() == 1 {
+		if err != nil {
+			return err
+		}
+		return runParsed(ctx, f, o, nil)
+	}
+	var cells *together.Cells
+	if err == nil {
+		cells, err = together.New(ctx, group)
+	}
+	if err != nil {
+		tell(group, err)
+		return exitCode(exitUsage)
+	}
+	failed := runParsed(ctx, f, o, cells)
+	if err := group.Close(); err != nil && failed == nil {
+		tell(group, err)
+		return exitCode(exitFailed)
+	}
+	return failed
 }
 
-func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
+// readTogether reads a file, the first rank alone, because what is wrong with it is so for all.
+func readTogether(name string, o jobOptions, group *ranks.Group) (f *mcsfile.File, err error) {
+	read := func() (_ []byte, err error) {
+		if f, err = readFile(name); err == nil {
+			_, err = f.ParseParams(o.params)
+		}
+		return nil, err
+	}
+	if _, err = group.Once(read); err == nil && group.Rank() > 0 {
+		_, err = read()
+	}
+	group.Fail(err)
+	return f, err
+}
+
+// runAlone runs cells that come from no file.
+func runAlone(ctx context.Context, f *mcsfile.File) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
+	return runParsed(ctx, f, jobOptions{}, nil)
+}
+
+// runParsed runs the cells of a file, together with other ranks if there are any. Of these only rank 0
+// speaks.
+func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions, cells *together.Cells) error {
 	params, err := f.ParseParams(o.params)
 	if err != nil {
 		return err
+	}
+	if !cells.First() {
+		o.record, o.output = "", ""
 	}
 	r, err := openRecord(o.record)
 	if err != nil {
@@ -78,20 +127,26 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 	out, progress := streams()
 	page := &report{name: o.output}
 	report, err := script.Run(ctx, f, script.Options{
-		Stdout: out,
+		Stdout: spoken(cells, out),
 		Done: func(o script.Outcome) {
 			r.add(o)
 			page.done(o)
 		},
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			o := session.Options{Script: true, Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(f.Name),
-				Draw: func(state func() display.Value) { progress.Draw(state, rows(os.Stdout)) },
+			o := session.Options{Script: true, Stdout: stdout, Stderr: spoken(cells, os.Stderr), Params: params, Source: folder(f.Name),
 				Each: f.Name == standardInput || f.Name == commandLine, Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
-			if f.Name != standardInput {
+			if cells.First() {
+				o.Progress, o.Draw = progress.Update, func(state func() display.Value) { progress.Draw(state, rows(os.Stdout)) }
+			}
+			if f.Name != standardInput && !ranks.Started() { // whose input says that it is to go on
 				o.Stdin = os.Stdin
 			}
 			page.listen(&o)
-			return openSession(o)
+			s, err := openSession(o)
+			if err == nil && cells != nil {
+				s.Join(cells)
+			}
+			return s, err
 		},
 	})
 	progress.Finish()
@@ -102,7 +157,12 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 		return err
 	}
 	if report.Failed != nil {
-		reportFailure(os.Stderr, f, report.Failed)
+		if cells.Reports(report.Failed.Err) {
+			if !cells.First() {
+				fmt.Fprintf(os.Stderr, "rank %d: ", cells.Rank())
+			}
+			reportFailure(os.Stderr, f, report.Failed)
+		}
 		if code, ok := stoppedBy(ctx); ok {
 			return code
 		}
@@ -112,6 +172,14 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions) error {
 		return exitCode(report.Exit)
 	}
 	return nil
+}
+
+// spoken is a stream of rank 0, and drops what other ranks write.
+func spoken(cells *together.Cells, w io.Writer) io.Writer {
+	if cells.First() {
+		return w
+	}
+	return io.Discard
 }
 
 // streams returns the writer for a script's output, and the display of its progress: on a terminal a live

@@ -28,6 +28,7 @@ import (
 type jobOptions struct {
 	params   []string
 	parallel int
+	ranks    int    // processes that run the file together
 	output   string // the report that `mcs run` writes, or ""
 	record   string // where this process, which is one of several, writes what its cells did
 }

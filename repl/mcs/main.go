@@ -100,13 +100,14 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 		Args:          notebookArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case threads != 0 && name != "":
 				return fmt.Errorf("got --device %s and --threads %d, want one of them: --threads N is --device cpu:N", name, threads)
 			case threads != 0:
 				name = fmt.Sprintf("cpu:%d", threads)
-			case name == "":
+			}
+			if name == "" || cmd.Flag("ranks") != nil { // each rank chooses among the devices of that name
 				return nil
 			}
 			return device.Use(name)
@@ -116,13 +117,17 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 				if len(args) > 0 {
 					return fmt.Errorf("got -e and %s, want one of them", args[0])
 				}
-				return runParsed(cmd.Context(), mcsfile.Parse(commandLine, strings.Join(lines, "\n")), jobOptions{})
+				return runAlone(cmd.Context(), mcsfile.Parse(commandLine, strings.Join(lines, "\n")))
 			}
 			if kept.resume && (len(args) > 0 || !term.IsTerminal()) {
 				return errors.New("--resume: takes no file and no other input than a terminal's")
 			}
 			if len(args) == 0 && !term.IsTerminal() {
-				return runFile(cmd.Context(), "-", jobOptions{})
+				f, err := readFile("-")
+				if err != nil {
+					return err
+				}
+				return runAlone(cmd.Context(), f)
 			}
 			return openNotebook(cmd.Context(), args, kept)
 		},
@@ -157,11 +162,23 @@ func runCommand() *cobra.Command {
 Go program (package main), as go run does; what follows them are the program's arguments.
 
 With lists of values, -p lr=1e-3,1e-4 -p rank=4,8, the file is run with every combination, each in a process of its own,
-and a table at the end has the last value that each has shown.`,
-		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  mcs run lora.mcs -p lr=1e-3,1e-4 -p rank=4,8\n  mcs run lora.mcs -o report.html\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
+and a table at the end has the last value that each has shown.
+
+With -n 2, or under torchrun, mpiexec or srun, several processes run the file. ranks.Here() is their group, with which
+train.Options{Ranks: ranks.Here()} shares the batches of a step. What rank 0 puts out is shown; of the others what
+differs from it, after "rank 1: ". A cell that fails on one of them ends all.`,
+		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  mcs run lora.mcs -p lr=1e-3,1e-4 -p rank=4,8\n  mcs run lora.mcs -o report.html\n  mcs run -n 2 lora.mcs\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
 		Args:    runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if filepath.Ext(args[0]) == ".go" {
+				if o.ranks != 1 {
+					return fmt.Errorf("run: got -n %d and a Go program, want a .mcs or .ipynb file: a program starts others by ranks.Start", o.ranks)
+				}
+				if name := cmd.Flag("device").Value.String(); name != "" {
+					if err := device.Use(name); err != nil {
+						return err
+					}
+				}
 				return runProgram(cmd.Context(), args)
 			}
 			if err := checkReport(o.output); err != nil {
@@ -171,6 +188,7 @@ and a table at the end has the last value that each has shown.`,
 		},
 	}
 	o.flags(cmd, "run `N` combinations at a time")
+	cmd.Flags().IntVarP(&o.ranks, "ranks", "n", 1, "run the file in `N` processes of this machine at once, each on a device of its own: ranks.Here() is their group")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write what the cells show to `FILE`, too: a page (.html), a notebook (.ipynb) or Markdown (.md)")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
 
@@ -93,9 +94,14 @@ func runAll(cmd *cobra.Command, name string, o jobOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(jobs) == 1 {
+	switch {
+	case len(jobs) > 1:
+		return o.run(cmd, jobs)
+	case o.ranks == 1 || ranks.Started():
 		o.params = jobs[0].params
-		return runFile(cmd.Context(), name, o)
+		return runFile(cmd, name, o)
+	case name == "-":
+		return fmt.Errorf("run: got -n %d and standard input, which can be read once; want a file", o.ranks)
 	}
-	return o.run(cmd, jobs)
+	return startRanks(o.ranks)
 }

@@ -2,18 +2,23 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mcs-notebook/mcs/engine/ranks"
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// asRanks runs this command as so many processes of this machine, which compute together.
-func asRanks(n int) error {
+// startRanks runs this command as so many processes of this machine, which compute together.
+func startRanks(n int) error {
 	const most = 256 // no machine has so many devices
 	if n < 1 || n > most {
 		return fmt.Errorf("got -n %d, want 1 to %d processes, one for each device", n, most)
@@ -44,6 +49,48 @@ func asRanks(n int) error {
 		return exitCode(exitFailed)
 	}
 	return err
+}
+
+// asRank is interruptible for a process that a launcher may have started as one of several: with their group,
+// on a device of its own. It also ends when what has started it does.
+func asRank(cmd *cobra.Command) (ctx context.Context, group *ranks.Group, stop context.CancelFunc, err error) {
+	signals := make(chan os.Signal, 1)
+	ctx, stop = interruptibleBy(cmd.Context(), signals)
+	go func() {
+		if ranks.Parted() {
+			signals <- syscall.SIGTERM
+		}
+	}()
+	group, err = joined(ctx, cmd)
+	return ctx, group, stop, err
+}
+
+// joined is the group of this process, if a launcher has started several, on a device of its own. No other
+// one is opened before: it would have memory of it.
+func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
+	const long = 10 * time.Second
+	waits := time.AfterFunc(long, func() { fmt.Fprintln(os.Stderr, "mcs: waiting for the other ranks to start") })
+	group, err := ranks.Join(ctx)
+	waits.Stop()
+	if err == nil {
+		err = group.Agree("the version", versionText())
+	}
+	if err == nil {
+		err = group.Place(ctx, cmd.Flag("device").Value.String())
+	}
+	group.Fail(err)
+	return group, err
+}
+
+// tell prints an error, and whose it is if not that of all, unless another rank does so.
+func tell(group *ranks.Group, err error) {
+	switch {
+	case err == nil || !group.Reports(err):
+		return
+	case group.Failed():
+		err = fmt.Errorf("rank %d: %w", group.Rank(), err)
+	}
+	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
 }
 
 // labelled writes lines to standard error, and says before each of them whose it is, unless it does so

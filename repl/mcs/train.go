@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +51,7 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 				return nil
 			}
 			if o.ranks != 1 && !ranks.Started() {
-				return asRanks(o.ranks)
+				return startRanks(o.ranks)
 			}
 			return runTraining(cmd, args[0], o)
 		},
@@ -67,16 +65,9 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 }
 
 func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
-	signals := make(chan os.Signal, 1)
-	ctx, stop := interruptibleBy(cmd.Context(), signals)
+	ctx, group, stop, err := asRank(cmd)
 	defer stop()
-	go func() {
-		if ranks.Parted() {
-			signals <- syscall.SIGTERM
-		}
-	}()
 	_, shown := streams()
-	group, err := joined(ctx, cmd)
 	o.resume = o.resume || ranks.Again()
 	first := group.Rank() == 0 // the others say nothing, but why they alone fail
 	if first {
@@ -133,33 +124,6 @@ func openTogether(ctx context.Context, name string, o trainOptions, group *ranks
 	}
 	group.Fail(err)
 	return job, err
-}
-
-// joined is the group of this process, if a launcher has started several, on a device of its own.
-func joined(ctx context.Context, cmd *cobra.Command) (*ranks.Group, error) {
-	const long = 10 * time.Second
-	waits := time.AfterFunc(long, func() { fmt.Fprintln(os.Stderr, "mcs: waiting for the other ranks to start") })
-	group, err := ranks.Join(ctx)
-	waits.Stop()
-	if err == nil {
-		err = group.Agree("the version", versionText())
-	}
-	if err == nil && !cmd.Flag("threads").Changed {
-		err = group.Place(cmd.Flag("device").Value.String())
-	}
-	group.Fail(err)
-	return group, err
-}
-
-// tell prints an error, and whose it is if not that of all, unless another rank does so.
-func tell(group *ranks.Group, err error) {
-	switch {
-	case err == nil || !group.Reports(err):
-		return
-	case group.Failed():
-		err = fmt.Errorf("rank %d: %w", group.Rank(), err)
-	}
-	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
 }
 
 // openTraining reads the file, the model and the data.

@@ -29,13 +29,21 @@ import (
 // One cell runs at a time: another caller waits. A command that runs cells in turn passes on its own
 // context, and Run knows such cells by that context as part of the command's cell.
 func (s *Session) Run(ctx context.Context, cell string) Result {
-	start := time.Now()
 	if !s.runner.Running(ctx) {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 		s.streams.In.Begin()
 		defer s.streams.In.End()
+		if t := s.together; t != nil {
+			return s.runTogether(ctx, t, cell)
+		}
 	}
+	return s.run(ctx, cell)
+}
+
+// run runs a cell, or a part of one.
+func (s *Session) run(ctx context.Context, cell string) Result {
+	start := time.Now()
 	s.past.n++
 	s.past.cells = append(s.past.cells, Cell{N: s.past.n, Source: cell})
 	at := len(s.past.cells) - 1
@@ -225,7 +233,7 @@ func (s *Session) showNow(r *Result) {
 		if !ok {
 			return
 		}
-		s.streams.Out.Line(strings.TrimRight(text, "\n"))
+		s.heard.without(func() { s.streams.Out.Line(strings.TrimRight(text, "\n")) })
 		r.Shown = r.Shown[1:]
 	}
 }
@@ -242,10 +250,15 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 		value, shown display.Value
 		err          error
 	}
+	varying, _ := s.opts.Commands.(Varying)
+	varies := varying != nil && varying.Varies(s, u.Command)
 	err := s.runner.Guard(ctx, func() {
 		v, err := s.opts.Commands.Run(ctx, s, u.Command)
 		if err != nil {
 			made.err = s.commandError(u, r.N, err)
+		}
+		if v != nil && !varies {
+			s.heard.value(v)
 		}
 		if v != nil {
 			made.value, made.shown = v, s.render(v, 0)
@@ -256,7 +269,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	}
 	if made.shown != nil {
 		s.keepValue(r.N, made.value)
-		if c, ok := s.opts.Commands.(Varying); ok && c.Varies(s, u.Command) {
+		if varies {
 			r.Varies = append(r.Varies, len(r.Shown))
 		}
 		r.Shown = append(r.Shown, made.shown)
@@ -410,6 +423,7 @@ func (l *result) begun() bool { return l != nil && len(l.values) > 0 }
 func (l *result) show(s *Session) {
 	shown := l.format(s)
 	if l.says = len(shown) > 0; l.says {
+		s.heard.value(display.Tuple(shown))
 		l.shown = s.render(display.Tuple(shown), l.n)
 	}
 }

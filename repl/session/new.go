@@ -53,6 +53,9 @@ func open(o Options, p *programRun) (*Session, error) {
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
 	s.runner = supervise.New(host{s}, limits)
 	s.modules = modules.NewSet(func(text string) { s.Tell("%s", text) })
+	if p == nil {
+		o.Stdout, o.Stderr = s.listened(o.Stdout), s.listened(o.Stderr)
+	}
 	s.streams = library.NewStreams(o.Stdin, o.Stdout, o.Stderr, p != nil)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)

@@ -168,20 +168,22 @@ type Cell struct {
 
 // A Session is a running notebook: its variables, its history, its interpreter.
 type Session struct {
-	opts    Options
-	past    history
-	streams *library.Streams  // the output of cells
-	runner  *supervise.Runner // runs units
-	random  *tensor.RNG       // for tensor.Randn and the like
-	device  device.Choice     // the default device of cells
-	finite  tensor.Guard      // stops evaluations of cells that make a NaN or an infinity
-	precise tensor.Precision  // of products in cells
-	flight  device.Flight     // the evaluations of cells that devices have not done yet
-	asleep  sleepGuard        // of the cells of a script
-	program *programRun       // nil unless RunProgram made the session
-	modules *modules.Set      // the modules that its code may import
-	before  string            // the folder before the last Chdir, or ""
-	aliases map[string]string // see Aliases
+	opts     Options
+	past     history
+	streams  *library.Streams  // the output of cells
+	runner   *supervise.Runner // runs units
+	random   *tensor.RNG       // for tensor.Randn and the like
+	device   device.Choice     // the default device of cells
+	finite   tensor.Guard      // stops evaluations of cells that make a NaN or an infinity
+	precise  tensor.Precision  // of products in cells
+	flight   device.Flight     // the evaluations of cells that devices have not done yet
+	asleep   sleepGuard        // of the cells of a script
+	program  *programRun       // nil unless RunProgram made the session
+	modules  *modules.Set      // the modules that its code may import
+	together Together          // who runs cells together with this session, or nil
+	heard    heard             // what the cell that runs has put out, for them
+	before   string            // the folder before the last Chdir, or ""
+	aliases  map[string]string // see Aliases
 
 	drawings drawings        // of the cell that runs
 	told     map[string]bool // kinds of notices that were given; see once

@@ -26,5 +26,5 @@ func (s *Session) Tell(format string, args ...any) {
 	if s.opts.Render != nil {
 		v = s.opts.Render(v, 0)
 	}
-	fmt.Fprintln(s.streams.Err, v.Text(0))
+	s.heard.without(func() { fmt.Fprintln(s.streams.Err, v.Text(0)) })
 }

@@ -30,7 +30,7 @@ var floors = []floor{
 	{name: "layers and files of tensors", packages: []string{"engine/internal/host", "engine/fft", "engine/safetensors", "engine/npy", "engine/tokenizer", "engine/chat", "engine/grammar", "engine/kernel", "engine/linalg", "engine/nn", "engine/quant", "engine/optim", "engine/gguf"}},
 	{name: "models and training", packages: []string{"engine", "engine/internal/pretrained"}},
 	{name: "packages of cells", packages: []string{"stdlib"}},
-	{name: "the session", packages: []string{"repl/cell", "repl/notation", "repl/display", "repl/journal", "repl/session"}},
+	{name: "the session", packages: []string{"repl/cell", "repl/notation", "repl/display", "repl/journal", "repl/session", "repl/together"}},
 	{name: "scripts", packages: []string{"repl/script", "repl/notebook", "repl/lesson"}},
 	{name: "commands", packages: []string{"magics"}, but: []string{"repl/mcs"}},
 	{name: "front ends", packages: []string{"repl/term", "repl/tuning", "repl/jupyter", "repl/runner", "repl/web", "repl/serve", "repl/grade"}, but: []string{"repl/mcs"}},

@@ -292,10 +292,26 @@ func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset 
 // staging is how many bytes of the host a copy between devices goes through, at most.
 const staging = 4 << 20
 
+// A Peer is a Backend that copies from other devices of its kind without the host.
+type Peer interface {
+	Backend
+	// Written waits until what writes src is done, unless ctx ends before.
+	Written(ctx context.Context, src ir.Buffer) error
+	// CopyFrom copies memory of another device, to which nothing is written, in the order of its own runs. It
+	// returns when src has been read, or errors.ErrUnsupported where the two do not reach each other.
+	CopyFrom(ctx context.Context, dst ir.Buffer, offset int, src ir.Buffer, from, n int) error
+}
+
 // Copy copies n bytes of a value, from a byte offset of its block on, to the beginning of dst, which may be
-// on another device. Between pieces it looks at ctx.
+// on another device: directly if it can, otherwise through the host, in pieces between which it looks at ctx.
 func Copy(ctx context.Context, dst *Block, src *ir.Data, offset, n int) error {
 	from := src.Buf.(*Block).dev
+	to, near := dst.dev.backend.(Peer)
+	if of, ok := from.backend.(Peer); ok && near && from != dst.dev && n > 0 {
+		if err := dst.copyFrom(ctx, to, of, src, offset, n); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
 	piece := make([]byte, min(n, staging))
 	for at := 0; at < n; at += len(piece) {
 		if ctx.Err() != nil {
@@ -310,6 +326,26 @@ func Copy(ctx context.Context, dst *Block, src *ir.Data, offset, n int) error {
 		}
 	}
 	return nil
+}
+
+// copyFrom is Copy without the host.
+func (b *Block) copyFrom(ctx context.Context, to, of Peer, src *ir.Data, offset, n int) error {
+	dev := src.Buf.(*Block).dev
+	from, err := dev.own(src.Buf)
+	if err != nil {
+		return err
+	}
+	defer from.Release()
+	defer runtime.KeepAlive(b)
+	copying := events.Of(ctx).Copying(int64(n))
+	if err := dev.Seen(of.Written(ctx, from.raw)); err != nil {
+		return err
+	}
+	if err := b.dev.Seen(to.CopyFrom(ctx, b.raw, 0, from.raw, offset, n)); err != nil {
+		return err
+	}
+	copying.Done()
+	return dev.Await(ctx, src)
 }
 
 // own returns the block that a buffer of the device is, and holds it; the caller releases it.

@@ -106,16 +106,62 @@ func pad(g *backend.Group, k *Kernel) {
 	k.Dispatches = append(k.Dispatches, copyInto(g, k.limits, o, in.Args[0], x, inside)...)
 }
 
-// concat copies each operand to its place.
+// fewPieces is up to how many operands of a concat have a dispatch each.
+const fewPieces = 8
+
+// concat copies each operand to its place. Many that lie one behind the other, as the gradients of a model
+// beside each other, are one dispatch.
 func concat(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	whole := ir.Contiguous(o.Shape)
+	if len(in.Args) > fewPieces && ir.Size(o.Shape[:in.Attr.Axis]) == 1 && !slices.ContainsFunc(in.Args, func(a backend.Ref) bool {
+		i, _ := a.Input()
+		return isNumber(g.Inputs[i]) || !g.Inputs[i].Layout.IsContiguous()
+	}) {
+		at := 0
+		for part := range slices.Chunk(in.Args, mostTensors) {
+			k.Dispatches = append(k.Dispatches, behind(g, part, &at, k.limits.group())...)
+		}
+		return
+	}
 	for _, a := range in.Args {
 		x := inputLayout(g, a)
 		to := ir.Layout{Shape: x.Shape, Stride: whole.Stride, Offset: whole.Offset}
 		k.Dispatches = append(k.Dispatches, copyInto(g, k.limits, o, a, x, to)...)
 		whole.Offset += x.Shape[in.Attr.Axis] * whole.Stride[in.Attr.Axis]
 	}
+}
+
+// behind copies operands one behind the other, from a place of the output on: a threadgroup a block of one.
+func behind(g *backend.Group, operands []backend.Ref, at *int, threads int) []Dispatch {
+	o := g.Outputs[0]
+	t, typ := newText(g, false), memoryTypes[o.DType]
+	t.pointer("", "y", o.DType, o.Buf, 0)
+	t.array("device const "+typ+"*", "x", len(operands))
+	var sizes, starts, places []int
+	groups := 0
+	for _, v := range operands {
+		i, _ := v.Input()
+		x := &g.Inputs[i]
+		t.element(Field{Kind: Pointer, Size: 8, Index: x.Buf, At: x.Layout.Offset * x.DType.Size()})
+		n := x.Layout.Size()
+		sizes, starts, places = append(sizes, n), append(starts, groups), append(places, *at)
+		groups += (n + blockElements - 1) / blockElements
+		*at += n
+	}
+	t.numbers("size", sizes)
+	t.numbers("start", starts)
+	t.numbers("place", places)
+	t.whose(len(operands))
+	t.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
+	t.line("const long to = min(from + %d, a.size[low]);", blockElements)
+	t.line("device const %s* const x_ = a.x[low];", typ)
+	t.line("device %s* const y_ = a.y + a.place[low];", typ)
+	t.line("for (long i = from + long(at.x); i < to; i += %d) y_[i] = x_[i];", threads)
+	if groups == 0 {
+		return nil
+	}
+	return []Dispatch{t.finish("concat", "concat of many", parameters, along(groups), along(threads))}
 }
 
 // random computes each element from its place in C order.

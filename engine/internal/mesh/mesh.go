@@ -204,6 +204,19 @@ func (l *Link) fail(f *Failed) {
 	})
 }
 
+// Ended is closed when the run cannot go on; then Err says why.
+func (l *Link) Ended() <-chan struct{} { return l.failed }
+
+// Err is a *Failed when the run cannot go on, and else nil.
+func (l *Link) Err() error {
+	select {
+	case <-l.failed:
+		return l.err
+	default:
+		return nil
+	}
+}
+
 // Rank is the number of this process.
 func (l *Link) Rank() int { return l.rank }
 
@@ -233,12 +246,7 @@ func (l *Link) call(kind byte, part func(rank int) (in, out []byte)) error {
 		all.Go(func() { l.broken(p, p.take(kind, in)) })
 	}
 	all.Wait()
-	select {
-	case <-l.failed:
-		return l.err
-	default:
-		return nil
-	}
+	return l.Err()
 }
 
 // take receives a part from a peer.

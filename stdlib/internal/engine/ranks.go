@@ -14,6 +14,7 @@ func ranksSymbols() map[string]reflect.Value {
 		"Again":   reflect.ValueOf(ranks.Again),
 		"Exit":    reflect.ValueOf(ranks.Exit),
 		"Group":   reflect.ValueOf((*ranks.Group)(nil)),
+		"Here":    reflect.ValueOf(ranks.Here),
 		"Join":    reflect.ValueOf(ranks.Join),
 		"Link":    reflect.ValueOf((*ranks.Link)(nil)),
 		"_Link":   reflect.ValueOf((*ranksLink)(nil)),
@@ -21,6 +22,7 @@ func ranksSymbols() map[string]reflect.Value {
 		"Parted":  reflect.ValueOf(ranks.Parted),
 		"Start":   reflect.ValueOf(ranks.Start),
 		"Started": reflect.ValueOf(ranks.Started),
+		"With":    reflect.ValueOf(ranks.With),
 	}
 }
 

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -99,22 +100,11 @@ func (b *Backend) Download(ctx context.Context, dst []byte, src ir.Buffer, offse
 func (b *Backend) read(ctx context.Context, dst []byte, m *buffer, offset int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ctx.Err() != nil {
-		return backend.Interrupted(ctx)
-	}
-	for b.reap(); b.lost == nil && m.written != nil && !m.written.done; b.reap() {
-		e := m.written.event
-		b.mu.Unlock()
-		e.Wait(ctx, 0) // an error is that of the run, which reap finds
-		b.mu.Lock()
-		if ctx.Err() != nil {
-			return backend.Interrupted(ctx)
-		}
-	}
-	if b.lost == nil {
+	err := b.written(ctx, m)
+	if err == nil {
 		copy(dst, m.Host()[offset:])
 	}
-	return b.lost
+	return err
 }
 
 // small is up to how many bytes a copy takes no longer than a launch.
@@ -177,5 +167,5 @@ func (b *Backend) fetch(ctx context.Context, dst []byte, m *buffer, offset int) 
 		copy(dst, to.Host())
 	}
 	b.unstage(to)
-	return b.failed(err)
+	return cmp.Or(b.failed(err), b.lost)
 }

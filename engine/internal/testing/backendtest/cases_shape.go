@@ -79,6 +79,13 @@ func shapeCases(op ir.Op) []Case {
 				return b.New(op, ir.Attr{Axis: axis}, parts...)
 			})
 		}
+		add("many", func(b *B, dt dtype.Type) *ir.Node {
+			var parts []*ir.Node
+			for i := range 300 {
+				parts = append(parts, b.Normal(dt, 1, i%7*(1+i/50*200), 3)) // some have no elements, some several blocks
+			}
+			return b.New(op, ir.Attr{Axis: 1}, parts...)
+		})
 		add("views", func(b *B, dt dtype.Type) *ir.Node {
 			return b.New(op, ir.Attr{Axis: 1}, b.Transposed(dt, 9, 33), b.Repeated(dt, 0, 9, 4), b.Flipped(dt, 9, 1))
 		})

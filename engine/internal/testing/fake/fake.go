@@ -22,6 +22,7 @@ type Driver struct {
 	Kernels map[string]Kernel // by name; each compiled library has them all
 	Missing error             // what Present and Devices return
 	Library *Library          // of matrix products; nil if there is none
+	Peers   bool              // devices copy from each other
 
 	mu    sync.Mutex
 	log   []string

@@ -1,7 +1,9 @@
 package fake
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -93,6 +95,28 @@ func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, 
 		}
 	}
 	s.encode(func() { copy(dst.Host()[dstOffset:], src.Host()[srcOffset:srcOffset+bytes]) })
+	return nil
+}
+
+// CopyFrom copies when the commit runs. The source must live then.
+func (s *stream) CopyFrom(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, bytes int) error {
+	if !s.device.driver.Peers {
+		return errors.ErrUnsupported
+	}
+	if err := s.device.driver.did("copy from", "%d", bytes); err != nil {
+		return err
+	}
+	other := src.(*buffer).device
+	if err := cmp.Or(gpu.CheckCopy(dst, dstOffset, src, srcOffset, bytes), s.device.check(dst), other.check(src)); err != nil || other == s.device {
+		return s.device.misused("copy from", "%v", err)
+	}
+	s.encode(func() {
+		if err := other.check(src); err != nil {
+			s.fail(&gpu.Error{Code: gpu.KernelFault, Device: s.device.name(), Op: "run", Text: "copy from: " + err.Error(), Index: -1})
+			return
+		}
+		copy(dst.Host()[dstOffset:], src.Host()[srcOffset:srcOffset+bytes])
+	})
 	return nil
 }
 

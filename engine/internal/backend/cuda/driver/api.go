@@ -22,8 +22,8 @@ const (
 	cuDeviceGetName
 	cuDeviceTotalMem
 	cuDeviceGetAttribute
-	cuCtxCreate
-	cuCtxDestroy
+	cuDevicePrimaryCtxRetain
+	cuDevicePrimaryCtxRelease
 	cuCtxSetCurrent
 	cuMemGetInfo
 	cuMemAlloc
@@ -63,6 +63,9 @@ const (
 	cuLaunchKernel
 	cuMemcpyAsync
 	cuMemsetD8Async
+	cuDeviceCanAccessPeer
+	cuMemPoolSetAccess
+	cuMemcpyPeerAsync
 	functions // their number
 )
 
@@ -81,8 +84,8 @@ var symbols = [functions]struct {
 	cuDeviceGetName:           {name: "cuDeviceGetName"},
 	cuDeviceTotalMem:          {name: "cuDeviceTotalMem_v2"},
 	cuDeviceGetAttribute:      {name: "cuDeviceGetAttribute"},
-	cuCtxCreate:               {name: "cuCtxCreate_v2"},
-	cuCtxDestroy:              {name: "cuCtxDestroy_v2"},
+	cuDevicePrimaryCtxRetain:  {name: "cuDevicePrimaryCtxRetain"},
+	cuDevicePrimaryCtxRelease: {name: "cuDevicePrimaryCtxRelease_v2"},
 	cuCtxSetCurrent:           {name: "cuCtxSetCurrent"},
 	cuMemGetInfo:              {name: "cuMemGetInfo_v2"},
 	cuMemAlloc:                {name: "cuMemAlloc_v2"},
@@ -122,6 +125,9 @@ var symbols = [functions]struct {
 	cuLaunchKernel:            {name: "cuLaunchKernel"},
 	cuMemcpyAsync:             {name: "cuMemcpyAsync"},
 	cuMemsetD8Async:           {name: "cuMemsetD8Async"},
+	cuDeviceCanAccessPeer:     {"cuDeviceCanAccessPeer", true},
+	cuMemPoolSetAccess:        {"cuMemPoolSetAccess", true},
+	cuMemcpyPeerAsync:         {"cuMemcpyPeerAsync", true},
 }
 
 // String is the function's name without the version of its interface.

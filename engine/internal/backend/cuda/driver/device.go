@@ -10,7 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
 
-// A device is a context, with a stream for memory and a pool.
+// A device holds the primary context of a GPU, with a stream for memory and a pool.
 type device struct {
 	*api
 	gpu.Owner
@@ -25,6 +25,7 @@ type device struct {
 	mu      sync.Mutex
 	idle    map[kind][]uintptr // events that can be used again
 	vendors []*vendor          // the libraries that are open
+	peers   map[*device]error  // whether memory of other devices can be read
 
 	nvrtc      compiler
 	products   opening[cublasLt]
@@ -32,6 +33,7 @@ type device struct {
 	solvers    opening[cusolver]
 	triangles  opening[cublas]
 	transforms opening[cufft]
+	links      opening[nccl]
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -41,7 +43,7 @@ func (d *Driver) open(index int) (_ gpu.Device, err error) {
 	}
 	v.Name = fmt.Sprintf("cuda:%d", index)
 	context := new(uintptr)
-	if err := v.api.call(cuCtxCreate, uintptr(unsafe.Pointer(context)), 0, uintptr(v.handle)); err != nil {
+	if err := v.api.call(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(context)), uintptr(v.handle)); err != nil {
 		return nil, afterFault(v.Name, err)
 	}
 	v.context = *context
@@ -156,11 +158,12 @@ func (d *device) newPool() error {
 // A buffer is memory of the device, or pinned memory of the host.
 type buffer struct {
 	gpu.Held
-	aside bool // not counted: memory of the driver itself, for a moment
+	device *device
+	aside  bool // not counted: memory of the driver itself, for a moment
 }
 
 func (d *device) newBuffer(bytes int, aside bool) *buffer {
-	b := &buffer{gpu.Held{Owner: &d.Owner, Bytes: bytes}, aside}
+	b := &buffer{gpu.Held{Owner: &d.Owner, Bytes: bytes}, d, aside}
 	b.Release = func() { d.release(b) }
 	return b
 }
@@ -261,10 +264,11 @@ func (d *device) Usage() (gpu.Usage, error) {
 	return u, nil
 }
 
-// Close destroys the context, and with it everything that was made in it. While a kernel does not end that
-// would wait for ever, so the context is then left to the end of the process, and Close says so.
+// Close lets go of the context. When nothing else in the process holds it, everything goes that was made in
+// it; a library that was opened may hold it, and then memory that was not freed stays. While a kernel does
+// not end that would wait for ever, so the context is then left to the end of the process, and Close says so.
 func (d *device) Close() error {
-	if _, err := d.Owner.Close(cuCtxDestroy.String()); err != nil {
+	if _, err := d.Owner.Close(cuDevicePrimaryCtxRelease.String()); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -276,8 +280,10 @@ func (d *device) Close() error {
 	if d.pool != 0 {
 		d.do(cuMemPoolDestroy, d.pool)
 	}
-	if code := d.code(cuCtxDestroy, d.context); code != success && !results[code].Fatal() {
-		return d.failed(d.Name, cuCtxDestroy, code)
+	err := d.api.call(cuDevicePrimaryCtxRelease, uintptr(d.handle))
+	var e *gpu.Error
+	if errors.As(err, &e) && e.Code.Fatal() {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -1,20 +1,22 @@
 // Package driver is CUDA's driver API as a gpu.Driver. It opens libcuda, which is part of NVIDIA's driver,
-// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER, cuFFT and cuDNN are used
-// where they are found.
+// when the program runs; no toolkit is needed. NVRTC, cuBLASLt, cuBLAS, cuSOLVER, cuFFT, cuDNN and NCCL are
+// used where they are found.
 //
 // Every entry into libcuda is a batch (package ccall) that begins with cuCtxSetCurrent: a context is current
 // by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
 // one batch.
 //
-// A device has a context of its own. After the fault of a kernel the driver makes none in the process any
-// more (seen with driver 580): Open then says that the program must be started again. Memory comes from a
+// A device holds the primary context of its GPU, which is the one that NCCL works in; two devices of one GPU
+// share it. After the fault of a kernel the driver gives none to the process any more (seen with driver 580):
+// Open then says that the program must be started again. Memory comes from a
 // pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver has no pools.
 //
 // Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, compilers.go, stream.go, event.go,
-// graph.go, cublaslt.go, cusolver.go, cufft.go, cudnn.go, cudnn_graph.go, cudnn_attention.go.
+// graph.go, cublaslt.go, cusolver.go, cufft.go, cudnn.go, cudnn_graph.go, cudnn_attention.go, nccl.go.
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +36,7 @@ type Driver struct {
 	Cusolver  []string
 	Cublas    []string
 	Cufft     []string
+	NCCL      []string
 	Packages  []string // patterns of folders with Python's packages, in which NVIDIA's libraries may be, too
 	Includes  []string // folders with CUDA's headers, for NVRTC
 	Signs     []string // files that the kernel module makes; one of them means that there may be a device
@@ -63,6 +66,7 @@ func New() *Driver {
 			toolkit + "/lib64/libcublas.so.12"},
 		Cufft:    []string{"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", toolkit + "/lib64/libcufft.so.12", toolkit + "/lib64/libcufft.so.11"},
 		Cudnn:    []string{"libcudnn.so.9", "libcudnn.so.8"},
+		NCCL:     []string{cmp.Or(os.Getenv("MCS_NCCL"), "libnccl.so.2")},
 		Includes: []string{os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include", toolkit + "/include"},
 		Listing:  "/proc/driver/nvidia/gpus",
 		Signs:    []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu"},
@@ -87,8 +91,9 @@ func (d *Driver) Present() error {
 }
 
 // Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library.
-// Devices may have fewer of them, and another order: the driver obeys CUDA_VISIBLE_DEVICES, and takes the
-// fastest first. Where the module shows none (under Windows, for one) there may be some all the same.
+// Devices may have another order: the driver takes the fastest first, or that of CUDA_VISIBLE_DEVICES, of
+// which Seen knows only how many it shows. Where the module shows none (under Windows, for one) there may be
+// some all the same.
 func (d *Driver) Seen() (names []string) {
 	folders, err := os.ReadDir(d.Listing)
 	if err != nil {
@@ -104,6 +109,9 @@ func (d *Driver) Seen() (names []string) {
 				names = append(names, strings.TrimSpace(model))
 			}
 		}
+	}
+	if visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+		names = names[:min(len(names), strings.Count(visible, ",")+1)]
 	}
 	return names
 }

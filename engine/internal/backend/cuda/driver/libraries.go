@@ -151,14 +151,19 @@ func openVersion(name string, files ...string) (*ccall.Library, version, error) 
 	if err != nil {
 		return nil, *v, err
 	}
-	property, err := library.Symbol(name + "GetProperty")
-	if err != nil {
-		return nil, *v, err
+	if property, err := library.Symbol(name + "GetProperty"); err == nil {
+		for i := range v {
+			property.Call(uintptr(i), uintptr(unsafe.Pointer(&v[i])))
+		}
+		return library, *v, nil
 	}
-	for i := range v {
-		property.Call(uintptr(i), uintptr(unsafe.Pointer(&v[i])))
+	number, err := library.Symbol(name + "GetVersion") // 22809 is 2.28.9
+	if err == nil {
+		code := new(int32)
+		number.Call(uintptr(unsafe.Pointer(code)))
+		*v = version{*code / 10000, *code / 100 % 100, *code % 100}
 	}
-	return library, *v, nil
+	return library, *v, err
 }
 
 // pythons are the patterns of folders in which the Pythons of such places keep NVIDIA's packages.

@@ -3,6 +3,7 @@ package driver
 import (
 	"cmp"
 	"errors"
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -170,6 +171,8 @@ func (s *stream) Commit() (gpu.Event, error) {
 	}
 	l := &s.queue
 	l.calls = append(l.calls, s.device.make(cuEventRecord, end, s.handle))
+	runtime.LockOSThread() // a library may keep by thread what has begun, and what went wrong
+	defer runtime.UnlockOSThread()
 	n := ccall.Run(l.calls)
 	defer l.reset()
 	if n < len(l.calls) {

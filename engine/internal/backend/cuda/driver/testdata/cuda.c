@@ -14,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char complaint[512];
 static char calls[1 << 16]; // names of the calls since the last stub_calls
 static size_t called, used, limit = 1 << 20, pooled;
-static int pools = 1, version = 12080, hold, clock_;
+static int pools = 1, peers = 1, version = 12080, hold, clock_;
 static int faulted; // some kernel of the process has
 static struct { const char *name; int n, code; } failing;
 
@@ -25,9 +25,11 @@ typedef struct { object o; op *first, **last; int capturing; } stream;
 typedef struct { object o; op *first; } graph;
 typedef struct { object o; int time, recorded, untimed; } event;
 typedef struct { object o; char name[64]; int shared; } function;
-typedef struct memory { object o; char *p; size_t n; int host, pool; struct memory *next; } memory;
+typedef struct memory { object o; char *p; size_t n; int host, pool; struct pool *from; struct memory *next; } memory;
+typedef struct pool { object o; int reader; } pool;
 
 static memory *memories;
+static struct { context *ctx; int held; } primaries[2]; // the contexts of the devices
 static __thread context *current;
 
 static R complain(R code, const char *name, const char *text) {
@@ -67,15 +69,16 @@ static void unlock(int *i) { pthread_mutex_unlock(&lock); }
 // What the tests set and ask.
 const char *stub_complaint(void) { return complaint; }
 void stub_reset(void) {
-	faulted = 0, complaint[0] = calls[0] = called = 0, hold = 0, pools = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
+	faulted = 0, complaint[0] = calls[0] = called = 0, hold = 0, pools = peers = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
 	for (memory *m = memories; m; m = m->next) m->o.live = 0;
-	used = pooled = 0;
+	used = pooled = 0, primaries[0].held = primaries[1].held = 0;
 }
 static char answer[1 << 16];
 const char *stub_calls(void) { return strcpy(answer, calls), calls[0] = called = 0, answer; }
 void stub_fail(const char *name, int n, int code) { failing.name = strdup(name), failing.n = n, failing.code = code; }
 void stub_hold(int on) { hold = on; }
 void stub_pools(int on) { pools = on; }
+void stub_peers(int on) { peers = on; }
 void stub_version(int v) { version = v; }
 int stub_live(void) {
 	int n = 0;
@@ -109,19 +112,22 @@ R cuDeviceGetAttribute(int *v, int a, int d) {
 	return OK;
 }
 
-R cuCtxCreate_v2(void **c, unsigned flags, int d) {
-	BEGIN(cuCtxCreate_v2, 0)
-	WANT(flags == 0 && (d == 10 || d == 11))
+R cuDevicePrimaryCtxRetain(void **c, int d) {
+	BEGIN(cuDevicePrimaryCtxRetain, 0)
+	WANT(d == 10 || d == 11)
 	if (faulted) return FAULT; // as NVIDIA's: no context after a fault, until the process ends
-	*c = current = make(sizeof(context), "context");
+	if (primaries[d - 10].held++ == 0) primaries[d - 10].ctx = make(sizeof(context), "context");
+	*c = primaries[d - 10].ctx;
 	return OK;
 }
-R cuCtxDestroy_v2(void *c) {
-	BEGIN(cuCtxDestroy_v2, 0)
-	WANT(is(c, "context"))
+R cuDevicePrimaryCtxRelease_v2(int d) {
+	BEGIN(cuDevicePrimaryCtxRelease_v2, 0)
+	WANT((d == 10 || d == 11) && primaries[d - 10].held > 0)
+	context *c = primaries[d - 10].ctx;
+	if (--primaries[d - 10].held > 0) return OK;
 	for (memory *m = memories; m; m = m->next)
 		if (m->o.ctx == c && m->o.live) m->o.live = 0, used -= m->host ? 0 : m->n;
-	((context *)c)->o.live = 0;
+	c->o.live = 0;
 	return OK;
 }
 R cuCtxSetCurrent(void *c) { BEGIN(cuCtxSetCurrent, 0) WANT(is(c, "context")) current = c; return OK; }
@@ -169,7 +175,7 @@ R cuMemPoolCreate(void **p, properties *q) {
 	WANT(sizeof *q == 88 && q->allocation == 1 && q->handles == 0 && q->kind == 1 && q->id >= 10 && q->id < 12)
 	WANT(q->security == NULL && q->most == 0)
 	for (int i = 0; i < 54; i++) WANT(q->zero[i] == 0)
-	*p = make(sizeof(object), "pool");
+	*p = make(sizeof(pool), "pool");
 	return OK;
 }
 R cuMemPoolDestroy(void *p) { BEGIN(cuMemPoolDestroy, 1) WANT(is(p, "pool")) ((object *)p)->live = 0; return OK; }
@@ -185,10 +191,25 @@ R cuMemPoolGetAttribute(void *p, int a, uint64_t *v) {
 	return OK;
 }
 R cuMemPoolTrimTo(void *p, size_t n) { BEGIN(cuMemPoolTrimTo, 1) WANT(is(p, "pool") && n == 0) return OK; }
-R cuMemAllocFromPoolAsync(uint64_t *p, size_t n, void *pool, stream *s) {
+typedef struct { int kind, id, flags; } access;
+R cuMemPoolSetAccess(pool *p, access *a, size_t n) {
+	BEGIN(cuMemPoolSetAccess, 1)
+	WANT(is(p, "pool") && n == 1 && a->kind == 1 && a->id >= 10 && a->id < 12 && a->flags == 3)
+	p->reader = a->id;
+	return OK;
+}
+R cuDeviceCanAccessPeer(int *can, int d, int of) {
+	BEGIN(cuDeviceCanAccessPeer, 0)
+	WANT(d != of && d >= 10 && d < 12 && of >= 10 && of < 12)
+	*can = peers;
+	return OK;
+}
+R cuMemAllocFromPoolAsync(uint64_t *p, size_t n, pool *from, stream *s) {
 	BEGIN(cuMemAllocFromPoolAsync, 1)
-	WANT(is(pool, "pool") && is(s, "stream") && !s->capturing)
-	return take(p, n, 0, 1);
+	WANT(is(from, "pool") && is(s, "stream") && !s->capturing)
+	r = take(p, n, 0, 1);
+	if (r == OK) memories->from = from;
+	return r;
 }
 R cuMemFreeAsync(uint64_t p, stream *s) {
 	BEGIN(cuMemFreeAsync, 1)
@@ -274,6 +295,16 @@ R cuMemcpyAsync(uint64_t d, uint64_t p, size_t n, stream *s) {
 	WANT(is(s, "stream") && find(d, n) && find(p, n))
 	return put(s, (op){.a = d, .b = p, .n = n});
 }
+R cuMemcpyPeerAsync(uint64_t d, context *to, uint64_t p, context *of, size_t n, stream *s) {
+	BEGIN(cuMemcpyPeerAsync, 1)
+	WANT(to == current && of != current && is(of, "context") && is(s, "stream") && !s->capturing && find(d, n))
+	current = of;
+	memory *m = find(p, n);
+	current = to;
+	WANT(m && (!m->pool || m->from->reader))
+	memcpy((void *)d, (void *)p, n);
+	return OK;
+}
 R cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, stream *s) {
 	BEGIN(cuMemsetD8Async, 1)
 	WANT(is(s, "stream") && find(d, n))
@@ -295,7 +326,12 @@ R stub_enqueue(stream *s, R (*work)(void *), void *data) {
 }
 int stub_memory(uint64_t p, size_t n) { return find(p, n) != NULL; }
 void stub_complain(const char *function, const char *text) { complain(INVALID, function, text); }
-void *stub_context(void) { return current; }
+void *stub_context(void) { return is(current, "context") ? current : NULL; }
+R stub_begin(const char *name) {
+	BEGIN(stub_begin, 1)
+	return begin(name, 1);
+}
+int stub_idle(stream *s) { return is(s, "stream") && !s->capturing; }
 
 R cuStreamBeginCapture_v2(stream *s, int mode) {
 	BEGIN(cuStreamBeginCapture_v2, 1)

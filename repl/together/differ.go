@@ -1,0 +1,45 @@
+package together
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
+)
+
+// labelled says whose a text is.
+func labelled(rank int, text string) string { return fmt.Sprintf("rank %d: %s", rank, text) }
+
+// measured are a time, a rate, and bytes: other ones on each rank.
+var measured = lazy.Regexp(`\d[\d.,]* ?(?:ns|µs|ms|s|min|h|[kMGT]?i?B|[\pL ]+/s)\b`)
+
+// drawn says whether a rune is of a drawing, whose curves are of what was measured, too.
+func drawn(r rune) bool { return r >= '─' && r <= '▟' || r >= 0x2800 && r <= 0x28FF }
+
+// same says whether two texts differ in measured numbers only.
+func same(a, b string) bool { return a == b || mask(a) == mask(b) }
+
+func mask(line string) string {
+	return strings.Join(strings.Fields(measured().ReplaceAllString(line, "[measured]")), " ")
+}
+
+// differing are the lines of another rank that this one has not put out, in their order. Lines in another
+// order, as goroutines print them, are not told; nor are drawings.
+func differing(own, other string) (list []string) {
+	if own == other {
+		return nil
+	}
+	left := map[string]int{}
+	for line := range strings.Lines(own) {
+		left[mask(strings.TrimRight(line, "\n"))]++
+	}
+	for line := range strings.Lines(other) {
+		line = strings.TrimRight(line, "\n")
+		if key := mask(line); left[key] > 0 {
+			left[key]--
+		} else if strings.TrimSpace(line) != "" && !strings.ContainsFunc(line, drawn) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
