@@ -53,7 +53,8 @@ func (g *Group) meshed() (l *mesh.Link, ok bool) {
 }
 
 // Again returns a group of the same ranks with a link of its own: one that has failed leaves the other as it
-// is. The link between devices goes over to it. All ranks call it. An MPI library has one link, so it returns g.
+// is. The link between devices goes over to it. All ranks call it. An MPI library has one link, so it returns
+// g.
 func (g *Group) Again(ctx context.Context) (*Group, error) {
 	if _, ok := g.meshed(); !ok {
 		return g, nil
