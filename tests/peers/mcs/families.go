@@ -176,6 +176,13 @@ func indices() []family {
 		of("concat", func(x tensor.Tensor) tensor.Tensor {
 			return tensor.Concat([]tensor.Tensor{x.Slice(1, 0, x.Len(1)/2), x}, 1)
 		}),
+		of("concat of many", func(x tensor.Tensor) tensor.Tensor {
+			pieces := make([]tensor.Tensor, 16)
+			for i := range pieces {
+				pieces[i] = x.Add(float64(i))
+			}
+			return tensor.Concat(pieces, 0)
+		}),
 		{"rope", "f32", func(w *work) func() []tensor.Tensor {
 			x, positions := values(1, 1, w.N/64, w.M, 64), tensor.Range(w.M).Eval()
 			return func() []tensor.Tensor { return []tensor.Tensor{x.Rope(positions, tensor.RopeOptions{})} }
