@@ -13,7 +13,6 @@ package llm
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -211,7 +210,7 @@ type Model struct {
 
 	spoken vocabulary
 
-	steps sync.RWMutex
+	steps nn.Steps
 }
 
 // New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
@@ -240,7 +239,7 @@ func (m *Model) Save(path string) error { return nn.Save(path, m) }
 func (m *Model) Load(path string) error { return nn.Load(path, m) }
 
 // StepLock is held for reading by Logits and by generation while they build a step: see [nn.Change].
-func (m *Model) StepLock() *sync.RWMutex { return &m.steps }
+func (m *Model) StepLock() *nn.Steps { return &m.steps }
 
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {

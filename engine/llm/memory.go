@@ -36,6 +36,8 @@ type memory struct {
 	begun  *text // what a prefix has read, for texts that go on from it; nil: nothing
 
 	places tensor.Tensor // of the step that is not evaluated yet: see place
+	again  again
+	ctx    context.Context // of the call under way: see within
 }
 
 // A text is in a memory as far as its tokens went through the model.
@@ -130,6 +132,7 @@ func (s *memory) forget(t *text) {
 
 // within runs f where the model is; what stops it is its error.
 func (s *memory) within(ctx context.Context, f func()) error {
+	s.ctx = ctx
 	err := tensor.Try(func() { tensor.Within(device.On(ctx, s.m.normWeight().Device()), f) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -161,7 +164,7 @@ func (s *memory) readSome(ctx context.Context, blocks int, texts []*text) error 
 			width = shortBlock
 		}
 		err := s.within(ctx, func() {
-			s.step(some, width, nothing)
+			s.step(some, width, nothing, false)
 			s.evaluate()
 		})
 		if err != nil {
@@ -219,7 +222,7 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []fl
 	}
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
-		out := s.step(rows, width, scores)
+		out := s.step(rows, width, scores, width == 1)
 		s.evaluate(out)
 		all = out.Floats()
 		out.Free()
@@ -247,7 +250,7 @@ func (s *memory) best(ctx context.Context, texts []*text) (ids tensor.Tensor, er
 	}
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
-		ids = s.step(rows, 1, theBest)
+		ids = s.step(rows, 1, theBest, true)
 		s.evaluate(ids)
 	})
 	for _, t := range texts {
@@ -293,36 +296,47 @@ func (s *memory) prepare(ctx context.Context, texts int, w wanted) error {
 	})
 }
 
-// planStep plans a step of that many rows without taking it.
+// planStep plans a step of that many rows. One that is computed again and again is taken, of a text that is
+// forgotten: others are not.
 func (s *memory) planStep(rows, width int, w wanted) {
 	before := make([]nn.Cache, len(s.caches))
 	for i, c := range s.caches {
 		before[i] = *c
 	}
-	t := s.text([]int{0, 0})
+	again, ids := width == 1, []int{0, 0}
+	if again {
+		ids = ids[:1] // all that it looks at is written
+	}
+	t := s.text(ids)
 	defer func() {
 		s.forget(t)
 		for i, c := range s.caches {
 			*c = before[i]
 		}
 	}()
-	var list []tensor.Tensor
-	if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
-		list = append(list, out)
+	out := s.step(filled([]*text{t}, rows), width, w, again)
+	if again && !s.m.turns() {
+		return
 	}
-	for _, c := range s.caches {
-		list = append(list, c.Tensors()...)
+	list := s.tensors()
+	if w != nothing {
+		list = append([]tensor.Tensor{out}, list...)
 	}
 	access.Prepare(list)
 }
 
 // evaluate computes some results and the caches together, so that one plan serves all.
 func (s *memory) evaluate(results ...tensor.Tensor) {
-	for _, c := range s.caches {
-		results = append(results, c.Tensors()...)
-	}
-	tensor.Eval(results...)
+	tensor.Eval(append(results, s.tensors()...)...)
 	s.places.Free() // lists of pages are long where a room is
+}
+
+// tensors lists what the caches are made of.
+func (s *memory) tensors() (list []tensor.Tensor) {
+	for _, c := range s.caches {
+		list = append(list, c.Tensors()...)
+	}
+	return list
 }
 
 // wanted is what a step gives beside the keys and values that it stores.
@@ -335,19 +349,19 @@ const (
 )
 
 // step lets tokens of each row go through the model that it does not know: at most width, and not the last
-// one; or, if something is wanted from them, all.
-func (s *memory) step(texts []*text, width int, w wanted) (result tensor.Tensor) {
+// one; or, if something is wanted from them, all. Such a step may be one that is computed again and again.
+func (s *memory) step(texts []*text, width int, w wanted, again bool) (result tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
 	numbers := make([]int, len(texts))
 	for i, t := range texts {
 		numbers[i] = t.number
 	}
-	rows.Within(numbers, func() { result = s.build(texts, width, w) })
+	rows.Within(numbers, func() { result = s.build(texts, width, w, again) })
 	return result
 }
 
-func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor) {
+func (s *memory) build(rows []*text, width int, w wanted, again bool) tensor.Tensor {
 	b := len(rows)
 	ids, positions := make([]int, b*width), make([]int, b*width)
 	longest := 0
@@ -366,7 +380,17 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 	if tokens.IsNone() || w == nothing { // which stops before it
 		tokens = tensor.From(ids, b, width)
 	}
-	steps := s.place(rows, positions)
+	s.places = s.place(rows, positions)
+	if again && !s.m.turns() {
+		return s.replay(tokens, w)
+	}
+	return s.pass(tokens, s.places, w, longest)
+}
+
+// pass lets tokens [rows width] go through the model, whose places a step has found. The longest text has so
+// many tokens.
+func (s *memory) pass(tokens, places tensor.Tensor, w wanted, longest int) (result tensor.Tensor) {
+	steps := s.stepsOf(places, tokens.Len(0), tokens.Len(1))
 	turns := turning{tokens: longest}
 	x := s.m.vectors(tokens)
 	pass := s.m.pass(tokens, x)
@@ -390,8 +414,8 @@ func (s *memory) build(rows []*text, width int, w wanted) (result tensor.Tensor)
 }
 
 // place finds slots for the tokens at positions [rows width] in each pool, and says what the rows look at
-// there. All of it goes to the device in one copy.
-func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
+// there, all in one tensor: so it goes to the device in one copy. See stepsOf.
+func (s *memory) place(rows []*text, positions []int) tensor.Tensor {
 	b, width := len(rows), len(positions)/len(rows)
 	if s.caches == nil {
 		s.furnish()
@@ -410,8 +434,11 @@ func (s *memory) place(rows []*text, positions []int) map[*pool]nn.Step {
 		}
 		all = append(append(append(all, slots...), last...), pages...)
 	}
-	data := tensor.From(all)
-	s.places = data
+	return tensor.From(all)
+}
+
+// stepsOf is what place has found of b rows of tokens, by pool.
+func (s *memory) stepsOf(data tensor.Tensor, b, width int) map[*pool]nn.Step {
 	next := func(shape ...int) tensor.Tensor {
 		n := 1
 		for _, length := range shape {

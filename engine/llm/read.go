@@ -110,7 +110,7 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
-	case r.family.straight && r.Has(r.inFiles(path)), in != out && slices.Equal(r.Shape(r.inFiles(path)), []int{groups, in, out}): // as folders of Qwen 3 VL have it
+	case r.straight(path, groups, in, out):
 		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
 			w = w.Transpose() // and back below
 		}
@@ -151,6 +151,13 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
 }
 
+// straight says whether the layers of all experts are one tensor [groups in out], as folders of Qwen 3 VL have
+// them, too.
+func (r *reader) straight(path string, groups, in, out int) bool {
+	stored := r.inFiles(path)
+	return r.Has(stored) && (r.family.straight || in != out && slices.Equal(r.Shape(stored), []int{groups, in, out}))
+}
+
 // groupedCodes reads them where all are stored in codes of one kind; else it is nil.
 func (r *reader) groupedCodes(path string, parts []string, groups, in, out int) *quant.Weight {
 	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
@@ -167,7 +174,7 @@ func (r *reader) groupedCodes(path string, parts []string, groups, in, out int) 
 	switch stored := r.inFiles(path); {
 	case r.Has(stored):
 		shape := []int{groups, out, in}
-		if r.family.straight {
+		if r.straight(path, groups, in, out) {
 			shape = []int{groups, in, out}
 		}
 		if !found(path, shape...) {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -20,13 +19,13 @@ type Adapter struct {
 	layers  []*Linear
 	parts   []*Part // of the layers
 	off     bool
-	factor  float64       // of what it adds
-	wholes  []*whole      // what it trains without A and B
-	merged  bool          // Merge was called, and Unmerge was not
-	blocks  int           // of the model
-	model   nn.Module     // nil after it was removed
-	routers []string      // names of layers that files of PEFT have as weights
-	lock    *sync.RWMutex // of the model's steps; nil: the model has none, or the adapter was removed
+	factor  float64   // of what it adds
+	wholes  []*whole  // what it trains without A and B
+	merged  bool      // Merge was called, and Unmerge was not
+	blocks  int       // of the model
+	model   nn.Module // nil after it was removed
+	routers []string  // names of layers that files of PEFT have as weights
+	lock    *nn.Steps // of the model's steps; nil: the model has none, or the adapter was removed
 }
 
 // change calls f between two steps of the model.

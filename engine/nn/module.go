@@ -53,8 +53,23 @@ type TrainingAware interface {
 // reading while it builds what one step computes, so that a step sees all of a change or nothing; [Change]
 // holds it for writing. What was built before a change is computed as it was built.
 type StepLocker interface {
-	StepLock() *sync.RWMutex
+	StepLock() *Steps
 }
+
+// Steps are the lock of a [StepLocker]. They count what changed it, for those that keep what a step computes.
+type Steps struct {
+	sync.RWMutex
+	changes int
+}
+
+// Lock is that of the sync.RWMutex, for a change.
+func (s *Steps) Lock() {
+	s.RWMutex.Lock()
+	s.changes++
+}
+
+// Changes is how many there were. The caller holds the lock for reading.
+func (s *Steps) Changes() int { return s.changes }
 
 // Change calls f, which changes m, between two steps of m if it is a [StepLocker]. It must not be called by
 // what builds a step.

@@ -15,6 +15,7 @@ type Captured struct {
 	Key     [16]byte   // that of the walk: equal for graphs that are the same work
 	plan    *plan
 	origins [][]ir.Origin // of the plan's launches
+	reused  bool          // the plan was there before, or has run
 	in      inputs
 }
 
@@ -42,11 +43,11 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 		return nil, err
 	}
 	defer w.Release()
-	p, _, err := find(ctx, dev, w)
+	p, reused, err := find(ctx, dev, w)
 	if err != nil {
 		return nil, err
 	}
-	c := &Captured{origins: p.originsIn(w), Key: w.Key, plan: p, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
+	c := &Captured{reused: reused, origins: p.originsIn(w), Key: w.Key, plan: p, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
 	for i, n := range w.Nodes {
 		if leaf := w.LeafOf[i]; leaf >= 0 {
 			c.Leaves[leaf] = n
@@ -64,5 +65,7 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	records := events.Of(ctx)
 	c.in = inputs{records: records, asked: records.Now(), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
-	return c.plan.execute(ctx, &c.in, true, result)
+	reused := c.reused
+	c.reused = true
+	return c.plan.execute(ctx, &c.in, reused, result)
 }

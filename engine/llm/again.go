@@ -1,0 +1,70 @@
+package llm
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/rows"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// An again is the step of one more token as a compiled function, for as long as steps differ in numbers alone:
+// to build the graph of a step takes a GPU's host longer than the GPU needs for a small model.
+type again struct {
+	kind kind
+	step func(...tensor.Tensor) []tensor.Tensor // tokens and places; gives what is wanted
+}
+
+// A kind is what steps have in common that are computed by one function.
+type kind struct {
+	ctx     context.Context // which may choose adapters
+	changes int             // of the model
+	wanted  wanted
+	rows    []int // texts of a batch
+	listed  []int // pages of a row, by pool
+	caches  []tensor.Tensor
+}
+
+func (k kind) equal(o kind) bool {
+	return reflect.ValueOf(k.ctx).Comparable() && k.ctx == o.ctx && k.changes == o.changes && k.wanted == o.wanted &&
+		slices.Equal(k.rows, o.rows) && slices.Equal(k.listed, o.listed) && slices.Equal(k.caches, o.caches)
+}
+
+// replay computes the next tokens of rows, and the caches.
+func (s *memory) replay(tokens tensor.Tensor, w wanted) tensor.Tensor {
+	now := kind{s.ctx, s.m.steps.Changes(), w, rows.Of(), nil, s.tensors()}
+	for _, p := range s.pools {
+		now.listed = append(now.listed, p.listed)
+	}
+	if s.again.step == nil || !now.equal(s.again.kind) {
+		s.again = again{now, tensor.Compile(func(args ...tensor.Tensor) []tensor.Tensor {
+			return []tensor.Tensor{s.set(func() tensor.Tensor { return s.pass(args[0], args[1], w, 0) })}
+		})}
+	}
+	return s.again.step(tokens, s.places)[0]
+}
+
+// set calls f, which replaces tensors of the caches, and sets those that it has found to them.
+func (s *memory) set(f func() tensor.Tensor) tensor.Tensor {
+	before := s.tensors()
+	caches := make([]nn.Cache, len(s.caches))
+	for i, c := range s.caches {
+		caches[i] = *c
+		c.States = slices.Clone(c.States)
+	}
+	result := f()
+	for i, t := range s.tensors() {
+		before[i].Set(t)
+	}
+	for i, c := range s.caches {
+		*c = caches[i]
+	}
+	return result
+}
+
+// turns says whether a rope of the model turns as long as a text is.
+func (m *Model) turns() bool {
+	return slices.ContainsFunc(m.Blocks, func(b *Block) bool { return b.Attn != nil && b.Attn.Rope.Varies() })
+}
