@@ -11,7 +11,7 @@ import (
 )
 
 // An again is the step of one more token as a compiled function, for as long as steps differ in numbers alone:
-// to build the graph of a step takes a GPU's host longer than the GPU needs for a small model.
+// to build the graph of a step takes longer than to compute a small model.
 type again struct {
 	kind kind
 	step func(...tensor.Tensor) []tensor.Tensor // tokens and places; gives what is wanted
@@ -64,7 +64,9 @@ func (s *memory) set(f func() tensor.Tensor) tensor.Tensor {
 	return result
 }
 
-// turns says whether a rope of the model turns as long as a text is.
-func (m *Model) turns() bool {
-	return slices.ContainsFunc(m.Blocks, func(b *Block) bool { return b.Attn != nil && b.Attn.Rope.Varies() })
+// replays says whether steps of one more token are computed by one function. A device that computes them
+// later has its time for the graph of the next one meanwhile, and a compiled function waits for it. A rope
+// that turns as long as a text is makes each step another one.
+func (s *memory) replays() bool {
+	return !s.device().Hints().Later && !slices.ContainsFunc(s.m.Blocks, func(b *Block) bool { return b.Attn != nil && b.Attn.Rope.Varies() })
 }

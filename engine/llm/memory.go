@@ -303,7 +303,7 @@ func (s *memory) planStep(rows, width int, w wanted) {
 	for i, c := range s.caches {
 		before[i] = *c
 	}
-	again, ids := width == 1, []int{0, 0}
+	again, ids := width == 1 && s.replays(), []int{0, 0}
 	if again {
 		ids = ids[:1] // all that it looks at is written
 	}
@@ -315,7 +315,7 @@ func (s *memory) planStep(rows, width int, w wanted) {
 		}
 	}()
 	out := s.step(filled([]*text{t}, rows), width, w, again)
-	if again && !s.m.turns() {
+	if again {
 		return
 	}
 	list := s.tensors()
@@ -381,7 +381,7 @@ func (s *memory) build(rows []*text, width int, w wanted, again bool) tensor.Ten
 		tokens = tensor.From(ids, b, width)
 	}
 	s.places = s.place(rows, positions)
-	if again && !s.m.turns() {
+	if again && s.replays() {
 		return s.replay(tokens, w)
 	}
 	return s.pass(tokens, s.places, w, longest)
