@@ -21,6 +21,7 @@ import sys
 import time
 
 SHAPES = {
+    "small": dict(vocab_size=64, num_hidden_layers=2, hidden_size=64, num_attention_heads=4, num_key_value_heads=2, intermediate_size=192, tie_word_embeddings=True),
     "0.5B": dict(vocab_size=151936, num_hidden_layers=24, hidden_size=896, num_attention_heads=14, num_key_value_heads=2, intermediate_size=4864, tie_word_embeddings=True),
     "7B": dict(vocab_size=152064, num_hidden_layers=28, hidden_size=3584, num_attention_heads=28, num_key_value_heads=4, intermediate_size=18944, tie_word_embeddings=False),
 }
@@ -60,22 +61,25 @@ def folder(work, name, device):
     return out
 
 
-def text(work, words=400_000):
-    path = work / "text.txt"
+def text(work, words):
+    """A text, or as many records as there are lengths in words."""
+    path = work / f"text{len(words)}.{'txt' if len(words) == 1 else 'jsonl'}"
     if not path.exists():
-        x = 1
-        list = []
-        for _ in range(words):
-            x = (x * 1103515245 + 12345) % 2**31
-            list.append(WORDS[(x >> 16) % len(WORDS)])
-        path.write_text(" ".join(list))
+        x, lines = 1, []
+        for n in words:
+            line = []
+            for _ in range(n):
+                x = (x * 1103515245 + 12345) % 2**31
+                line.append(WORDS[(x >> 16) % len(WORDS)])
+            lines.append(" ".join(line))
+        path.write_text(lines[0] if len(words) == 1 else "".join(json.dumps(dict(text=line)) + "\n" for line in lines))
     return path
 
 
 class Job:
     """A job of mcs in a folder of its own."""
 
-    def __init__(self, args, name, model, steps, accumulate=2, batch=4, length=64, compute="f32", every=0, dropout=0.0, rank=8):
+    def __init__(self, args, name, model, steps, accumulate=2, batch=4, length=64, compute="f32", every=0, dropout=0.0, rank=8, words=(200_000,)):
         self.args, self.dir = args, args.work / "jobs" / name
         shutil.rmtree(self.dir, ignore_errors=True)
         self.dir.mkdir(parents=True)
@@ -85,7 +89,7 @@ output = "out"
 path = "{model}"
 compute = "{compute}"
 [data]
-train = "{text(args.work)}"
+train = "{text(args.work, words)}"
 length = {length}
 batch = {batch}
 cache = false
@@ -149,9 +153,10 @@ def same(what, a, b):
 
 
 def bits(args):
-    model = folder(args.work, "0.5B", args.device) if args.device == "cuda" else "tiny"
+    model = folder(args.work, "0.5B" if args.device == "cuda" else "small", args.device)
+    words = [40 + 37 * i % 200 for i in range(101)]  # rows have different numbers of targets
     for compute in ("f32", "bf16"):
-        more = dict(model=model, steps=6, accumulate=4, batch=2, compute=compute, every=3, dropout=0.1, length=200)
+        more = dict(model=model, steps=6, accumulate=4, batch=2, compute=compute, every=3, dropout=0.1, length=200, words=words)
         one = Job(args, f"{compute}-1", **more).run()
         two = Job(args, f"{compute}-2", **more).run(2)
         same(f"{compute}: two processes leave what one does", one, two)
@@ -209,8 +214,8 @@ def ends(args):
 
 def speed(args):
     for shape in args.shapes.split(","):
-        model, steps = folder(args.work, shape, args.device), 60 if shape == "0.5B" else 14
-        more = dict(model=model, steps=steps, batch=4, length=1024, compute="bf16", rank=16)
+        model, steps = folder(args.work, shape, args.device), 45 if shape == "0.5B" else 12
+        more = dict(model=model, steps=steps, batch=4, length=1024, compute="bf16", rank=16, words=[1100] * 200)
         jobs = [Job(args, f"{shape}-{ranks}", **more) for ranks in (1, 2)]
         alone = jobs[0].start(1)  # beside PyTorch's on the other GPU
         reference = [pytorch(args, model, steps, 1)]
