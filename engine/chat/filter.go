@@ -11,7 +11,7 @@ import (
 // filters are what stands after "|".
 var filters map[string]func(r *run, v any, a args) any
 
-func makeFilters() { // map looks them up while it runs
+func init() { // map looks them up while it runs
 	filters = map[string]func(r *run, v any, a args) any{
 		"trim":       func(r *run, v any, a args) any { return stringMethods["strip"](r, r.text(v), a) },
 		"upper":      func(r *run, v any, _ args) any { return strings.ToUpper(r.text(v)) },

@@ -78,7 +78,7 @@ var listMethods = map[string]func(r *run, l *list, a args) any{
 
 var stringMethods map[string]func(r *run, s string, a args) any
 
-func makeStringMethods() { // the table and what calls it through a run refer to each other
+func init() { // the table and what calls it through a run refer to each other
 	stringMethods = map[string]func(r *run, s string, a args) any{
 		"strip":      trimmer("strip", strings.Trim, strings.TrimFunc),
 		"lstrip":     trimmer("lstrip", strings.TrimLeft, strings.TrimLeftFunc),

@@ -3,7 +3,6 @@ package chat
 import (
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // What bounds a template's text: bytes, and how deep its expressions and blocks may nest.
@@ -22,9 +21,6 @@ type computed func(r *run, s *scope) any
 
 func (f computed) value(r *run, s *scope) any { return f(r, s) }
 
-// tables are made with the first template: few runs of the program have one.
-var tables sync.Once
-
 type parser struct {
 	tokens []token
 	at     int
@@ -38,7 +34,6 @@ func parseTemplate(src string) (body []statement, marks bool) {
 	if len(src) > maxSource {
 		panic(failure{line: 1, reason: fmt.Sprintf("got %d bytes, want at most %d", len(src), maxSource)})
 	}
-	tables.Do(func() { makeFilters(); makeTests(); makeStringMethods() })
 	p := &parser{tokens: lex(src)}
 	body, _ = p.body()
 	return body, p.marks

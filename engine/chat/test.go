@@ -5,7 +5,7 @@ import "strings"
 // tests are what stands after "is".
 var tests map[string]func(r *run, v any, a args) bool
 
-func makeTests() { // select and map look them up while they run
+func init() { // select and map look them up while they run
 	tests = map[string]func(r *run, v any, a args) bool{
 		"none":     func(_ *run, v any, _ args) bool { return v == nil },
 		"true":     func(_ *run, v any, _ args) bool { return v == true },
