@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// An again is the step of one more token as a compiled function, for as long as steps differ in numbers alone:
-// to build the graph of a step takes longer than to compute a small model.
+// An again is the step of one more token as a compiled function, for as long as steps differ in numbers
+// alone: to build the graph of a step takes longer than to compute a small model.
 type again struct {
 	kind kind
 	step func(...tensor.Tensor) []tensor.Tensor // tokens and places; gives what is wanted

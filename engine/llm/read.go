@@ -151,8 +151,8 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
 }
 
-// straight says whether the layers of all experts are one tensor [groups in out], as folders of Qwen 3 VL have
-// them, too.
+// straight says whether the layers of all experts are one tensor [groups in out], as folders of Qwen 3 VL
+// have them, too.
 func (r *reader) straight(path string, groups, in, out int) bool {
 	stored := r.inFiles(path)
 	return r.Has(stored) && (r.family.straight || in != out && slices.Equal(r.Shape(stored), []int{groups, in, out}))

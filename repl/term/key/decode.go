@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -188,17 +189,19 @@ func decodeString(b []byte) (Key, int) {
 	return Key{}, 0
 }
 
-var ss3 = map[byte]Key{
-	'A': {Code: Up}, 'B': {Code: Down}, 'C': {Code: Right}, 'D': {Code: Left}, 'H': {Code: Home}, 'F': {Code: End},
-	'P': {Code: F(1)}, 'Q': {Code: F(2)}, 'R': {Code: F(3)}, 'S': {Code: F(4)}, 'M': {Code: Enter}, 'I': {Code: Tab},
-	'a': {Code: Up, Mod: Ctrl}, 'b': {Code: Down, Mod: Ctrl}, 'c': {Code: Right, Mod: Ctrl}, 'd': {Code: Left, Mod: Ctrl}, // rxvt
-}
+var ss3 = sync.OnceValue(func() map[byte]Key {
+	return map[byte]Key{
+		'A': {Code: Up}, 'B': {Code: Down}, 'C': {Code: Right}, 'D': {Code: Left}, 'H': {Code: Home}, 'F': {Code: End},
+		'P': {Code: F(1)}, 'Q': {Code: F(2)}, 'R': {Code: F(3)}, 'S': {Code: F(4)}, 'M': {Code: Enter}, 'I': {Code: Tab},
+		'a': {Code: Up, Mod: Ctrl}, 'b': {Code: Down, Mod: Ctrl}, 'c': {Code: Right, Mod: Ctrl}, 'd': {Code: Left, Mod: Ctrl}, // rxvt
+	}
+})
 
 func decodeSS3(b []byte) (Key, int) {
 	if len(b) < 3 {
 		return Key{}, 0
 	}
-	if k, ok := ss3[b[2]]; ok {
+	if k, ok := ss3()[b[2]]; ok {
 		return k, 3
 	}
 	if b[2] < ' ' || b[2] > '~' { // Alt-O, and then something else
@@ -208,18 +211,22 @@ func decodeSS3(b []byte) (Key, int) {
 }
 
 // csiFinal are the keys of CSI … X.
-var csiFinal = map[byte]Key{
-	'A': {Code: Up}, 'B': {Code: Down}, 'C': {Code: Right}, 'D': {Code: Left}, 'H': {Code: Home}, 'F': {Code: End},
-	'P': {Code: F(1)}, 'Q': {Code: F(2)}, 'R': {Code: F(3)}, 'S': {Code: F(4)}, 'Z': {Code: Tab, Mod: Shift},
-	'a': {Code: Up, Mod: Shift}, 'b': {Code: Down, Mod: Shift}, 'c': {Code: Right, Mod: Shift}, 'd': {Code: Left, Mod: Shift}, // rxvt
-}
+var csiFinal = sync.OnceValue(func() map[byte]Key {
+	return map[byte]Key{
+		'A': {Code: Up}, 'B': {Code: Down}, 'C': {Code: Right}, 'D': {Code: Left}, 'H': {Code: Home}, 'F': {Code: End},
+		'P': {Code: F(1)}, 'Q': {Code: F(2)}, 'R': {Code: F(3)}, 'S': {Code: F(4)}, 'Z': {Code: Tab, Mod: Shift},
+		'a': {Code: Up, Mod: Shift}, 'b': {Code: Down, Mod: Shift}, 'c': {Code: Right, Mod: Shift}, 'd': {Code: Left, Mod: Shift}, // rxvt
+	}
+})
 
 // csiNumber are the keys of CSI n ~.
-var csiNumber = map[int]Code{
-	1: Home, 2: Insert, 3: Delete, 4: End, 5: PageUp, 6: PageDown, 7: Home, 8: End,
-	11: F(1), 12: F(2), 13: F(3), 14: F(4), 15: F(5), 17: F(6), 18: F(7), 19: F(8), 20: F(9), 21: F(10), 23: F(11), 24: F(12),
-	200: Paste,
-}
+var csiNumber = sync.OnceValue(func() map[int]Code {
+	return map[int]Code{
+		1: Home, 2: Insert, 3: Delete, 4: End, 5: PageUp, 6: PageDown, 7: Home, 8: End,
+		11: F(1), 12: F(2), 13: F(3), 14: F(4), 15: F(5), 17: F(6), 18: F(7), 19: F(8), 20: F(9), 21: F(10), 23: F(11), 24: F(12),
+		200: Paste,
+	}
+})
 
 func decodeCSI(b []byte) (Key, int) {
 	if len(b) > 2 && b[2] == '[' { // the Linux console's F1…F5
@@ -251,14 +258,14 @@ func rxvtShift(seq []byte) bool { return seq[len(seq)-1] == '$' && seq[0] != '?'
 // csiKey names the key of CSI params final.
 func csiKey(params string, final byte) Key {
 	n := numbers(params)
-	k, ok := csiFinal[final]
+	k, ok := csiFinal()[final]
 	switch {
 	case final == '~' && n[0] == 27:
 		k, ok = unicodeKey(n[2])
 	case final == 'u':
 		k, ok = unicodeKey(n[0])
 	case final == '~' || final == '^' || final == '@' || final == '$': // the others are rxvt's
-		k.Code, ok = csiNumber[n[0]]
+		k.Code, ok = csiNumber()[n[0]]
 		k.Mod = map[byte]Mod{'^': Ctrl, '$': Shift, '@': Ctrl | Shift}[final]
 	case params != "" && n[0] != 1:
 		ok = false // a report, such as the cursor's place

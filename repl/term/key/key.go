@@ -7,7 +7,10 @@
 // was a key.
 package key
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // A Key is one pressed key, or one paste. Keys are comparable, so they can be the keys of a map.
 type Key struct {
@@ -53,12 +56,14 @@ const (
 	Ctrl
 )
 
-var names = map[Code]string{
-	None: "None", Enter: "Enter", Tab: "Tab", Backspace: "Backspace", Escape: "Esc", Up: "Up", Down: "Down", Left: "Left", Right: "Right",
-	Home: "Home", End: "End", PageUp: "PageUp", PageDown: "PageDown", Insert: "Insert", Delete: "Delete", Paste: "Paste",
-	F(1): "F1", F(2): "F2", F(3): "F3", F(4): "F4", F(5): "F5", F(6): "F6", F(7): "F7", F(8): "F8", F(9): "F9", F(10): "F10", F(11): "F11", F(12): "F12",
-	' ': "Space",
-}
+var names = sync.OnceValue(func() map[Code]string {
+	return map[Code]string{
+		None: "None", Enter: "Enter", Tab: "Tab", Backspace: "Backspace", Escape: "Esc", Up: "Up", Down: "Down", Left: "Left", Right: "Right",
+		Home: "Home", End: "End", PageUp: "PageUp", PageDown: "PageDown", Insert: "Insert", Delete: "Delete", Paste: "Paste",
+		F(1): "F1", F(2): "F2", F(3): "F3", F(4): "F4", F(5): "F5", F(6): "F6", F(7): "F7", F(8): "F8", F(9): "F9", F(10): "F10", F(11): "F11", F(12): "F12",
+		' ': "Space",
+	}
+})
 
 // String returns the key's name in documentation: Ctrl-Left, Alt-f, x.
 func (k Key) String() string {
@@ -71,7 +76,7 @@ func (k Key) String() string {
 			b.WriteString(m.name)
 		}
 	}
-	if name, ok := names[k.Code]; ok {
+	if name, ok := names()[k.Code]; ok {
 		b.WriteString(name)
 	} else {
 		b.WriteRune(rune(k.Code))

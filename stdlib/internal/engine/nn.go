@@ -10,7 +10,6 @@ import (
 	"go/constant"
 	"go/token"
 	"reflect"
-	"sync"
 )
 
 func nnSymbols() map[string]reflect.Value {
@@ -116,6 +115,7 @@ func nnSymbols() map[string]reflect.Value {
 		"Step":               reflect.ValueOf((*nn.Step)(nil)),
 		"StepLocker":         reflect.ValueOf((*nn.StepLocker)(nil)),
 		"_StepLocker":        reflect.ValueOf((*nnStepLocker)(nil)),
+		"Steps":              reflect.ValueOf((*nn.Steps)(nil)),
 		"Tanh":               reflect.ValueOf(nn.Tanh),
 		"Target":             reflect.ValueOf((*nn.Target)(nil)),
 		"Targeted":           reflect.ValueOf(nn.Targeted),
@@ -260,10 +260,10 @@ func (w nnScorer) Scores(a0 tensor.Tensor) tensor.Tensor {
 // nnStepLocker lets an interpreted type be a nn.StepLocker.
 type nnStepLocker struct {
 	IValue    any
-	WStepLock func() *sync.RWMutex
+	WStepLock func() *nn.Steps
 }
 
-func (w nnStepLocker) StepLock() *sync.RWMutex {
+func (w nnStepLocker) StepLock() *nn.Steps {
 	return w.WStepLock()
 }
 
