@@ -19,8 +19,8 @@ var here = &scope.Key{Name: "ranks"}
 // With returns a context whose code belongs to a rank of the group (within it, see tensor.Within).
 func With(ctx context.Context, g *Group) context.Context { return context.WithValue(ctx, here, g) }
 
-// Here returns the group of the code that calls it, which all ranks run: in cells, of `mcs run` by several
-// processes and of %ranks. It is nil, one process, in any other.
+// Here returns the group of the code that calls it, which all ranks run: in cells of `mcs run` by several
+// processes. It is nil, one process, in any other.
 func Here() *Group {
 	g, _ := scope.Context().Value(here).(*Group)
 	return g
