@@ -101,7 +101,6 @@ func TestBatchLaunches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run(t.Context()) // which plans
 		return profile.Record(t.Context(), run).Launches
 	}
 	one := launches([]int{1, 2})

@@ -132,7 +132,8 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 // extend appends tokens to a text of this memory, and gives each to yield.
 func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int, error) bool) {
 	o = o.seeded(ctx)
-	if o.Draft != nil && !s.m.varies() { // keys that were turned for a longer text would stay
+	s.alone = o.Draft == nil || s.m.varies() // keys that were turned for a longer text would stay
+	if !s.alone {
 		s.speculate(ctx, t, o, yield)
 		return
 	}

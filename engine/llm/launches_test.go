@@ -37,9 +37,6 @@ func TestLaunchesALayerOfDecode(t *testing.T) {
 				count[k.Name] = k.Launches - count[k.Name]
 			}
 		}
-		if _, err := m.GenerateTokens(t.Context(), []int{1}, Sampling{Tokens: 2}); err != nil { // which plans
-			t.Fatal(err)
-		}
 		last(t.Context(), 2)
 		last(t.Context(), 3)
 		return count, names

@@ -36,6 +36,7 @@ type memory struct {
 	begun  *text // what a prefix has read, for texts that go on from it; nil: nothing
 
 	places tensor.Tensor // of the step that is not evaluated yet: see place
+	alone  bool          // one text grows, by a token at a time
 	again  again
 	ctx    context.Context // of the call under way: see within
 }
@@ -164,7 +165,7 @@ func (s *memory) readSome(ctx context.Context, blocks int, texts []*text) error 
 			width = shortBlock
 		}
 		err := s.within(ctx, func() {
-			s.step(some, width, nothing, false)
+			s.step(some, width, nothing)
 			s.evaluate()
 		})
 		if err != nil {
@@ -222,7 +223,7 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []fl
 	}
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
-		out := s.step(rows, width, scores, width == 1)
+		out := s.step(rows, width, scores)
 		s.evaluate(out)
 		all = out.Floats()
 		out.Free()
@@ -250,7 +251,7 @@ func (s *memory) best(ctx context.Context, texts []*text) (ids tensor.Tensor, er
 	}
 	err = s.within(ctx, func() {
 		rows := filled(texts, rowsOf(len(texts)))
-		ids = s.step(rows, 1, theBest, true)
+		ids = s.step(rows, 1, theBest)
 		s.evaluate(ids)
 	})
 	for _, t := range texts {
@@ -296,33 +297,27 @@ func (s *memory) prepare(ctx context.Context, texts int, w wanted) error {
 	})
 }
 
-// planStep plans a step of that many rows. One that is computed again and again is taken, of a text that is
-// forgotten: others are not.
+// planStep plans a step of that many rows without taking it. One that is computed again and again has been.
 func (s *memory) planStep(rows, width int, w wanted) {
+	if s.replays(rows, width, w) {
+		return
+	}
 	before := make([]nn.Cache, len(s.caches))
 	for i, c := range s.caches {
 		before[i] = *c
 	}
-	again, ids := width == 1 && s.replays(), []int{0, 0}
-	if again {
-		ids = ids[:1] // all that it looks at is written
-	}
-	t := s.text(ids)
+	t := s.text([]int{0, 0})
 	defer func() {
 		s.forget(t)
 		for i, c := range s.caches {
 			*c = before[i]
 		}
 	}()
-	out := s.step(filled([]*text{t}, rows), width, w, again)
-	if again {
-		return
+	var list []tensor.Tensor
+	if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
+		list = append(list, out)
 	}
-	list := s.tensors()
-	if w != nothing {
-		list = append([]tensor.Tensor{out}, list...)
-	}
-	access.Prepare(list)
+	access.Prepare(append(list, s.tensors()...))
 }
 
 // evaluate computes some results and the caches together, so that one plan serves all.
@@ -349,19 +344,19 @@ const (
 )
 
 // step lets tokens of each row go through the model that it does not know: at most width, and not the last
-// one; or, if something is wanted from them, all. Such a step may be one that is computed again and again.
-func (s *memory) step(texts []*text, width int, w wanted, again bool) (result tensor.Tensor) {
+// one; or, if something is wanted from them, all.
+func (s *memory) step(texts []*text, width int, w wanted) (result tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
 	numbers := make([]int, len(texts))
 	for i, t := range texts {
 		numbers[i] = t.number
 	}
-	rows.Within(numbers, func() { result = s.build(texts, width, w, again) })
+	rows.Within(numbers, func() { result = s.build(texts, width, w) })
 	return result
 }
 
-func (s *memory) build(rows []*text, width int, w wanted, again bool) tensor.Tensor {
+func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
 	b := len(rows)
 	ids, positions := make([]int, b*width), make([]int, b*width)
 	longest := 0
@@ -381,7 +376,7 @@ func (s *memory) build(rows []*text, width int, w wanted, again bool) tensor.Ten
 		tokens = tensor.From(ids, b, width)
 	}
 	s.places = s.place(rows, positions)
-	if again && s.replays() {
+	if s.replays(len(rows), width, w) {
 		return s.replay(tokens, w)
 	}
 	return s.pass(tokens, s.places, w, longest)
