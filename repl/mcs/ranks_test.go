@@ -255,6 +255,13 @@ func TestRanksStopped(t *testing.T) {
 		}
 		err := c.Wait() // MPICH's ends with 0 now and then after SIGTERM
 		stopped := regexp.MustCompile(`mcs: interrupted at step (\d+) of 100000, a checkpoint is saved`).FindAllStringSubmatch(out.String(), -1)
+		if len(stopped) == 0 && !launcher.Open { // which may end before it has passed on what its ranks say
+			saved, _ := filepath.Glob(filepath.Join(dir, output, "checkpoints", "step-*", "manifest.json"))
+			if len(saved) == 0 {
+				t.Errorf("%v: got no checkpoint\n%s", launcher, out)
+			}
+			continue
+		}
 		if err == nil && launcher.Open || len(stopped) != 1 {
 			t.Fatalf("%v: got %v, want once what was saved\n%s", launcher, err, out)
 		}
