@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -22,19 +21,18 @@ type kind struct {
 	ctx     context.Context // which may choose adapters
 	changes int             // of the model
 	wanted  wanted
-	rows    []int // texts of a batch
 	listed  []int // pages of a row, by pool
 	caches  []tensor.Tensor
 }
 
 func (k kind) equal(o kind) bool {
 	return reflect.ValueOf(k.ctx).Comparable() && k.ctx == o.ctx && k.changes == o.changes && k.wanted == o.wanted &&
-		slices.Equal(k.rows, o.rows) && slices.Equal(k.listed, o.listed) && slices.Equal(k.caches, o.caches)
+		slices.Equal(k.listed, o.listed) && slices.Equal(k.caches, o.caches)
 }
 
-// replay computes the next tokens of rows, and the caches.
+// replay computes the next token of a text, and the caches.
 func (s *memory) replay(tokens tensor.Tensor, w wanted) tensor.Tensor {
-	now := kind{s.ctx, s.m.steps.Changes(), w, rows.Of(), nil, s.tensors()}
+	now := kind{s.ctx, s.m.steps.Changes(), w, nil, s.tensors()}
 	for _, p := range s.pools {
 		now.listed = append(now.listed, p.listed)
 	}
@@ -47,21 +45,30 @@ func (s *memory) replay(tokens tensor.Tensor, w wanted) tensor.Tensor {
 }
 
 // set calls f, which replaces tensors of the caches, and sets those that it has found to them.
-func (s *memory) set(f func() tensor.Tensor) tensor.Tensor {
+func (s *memory) set(f func() tensor.Tensor) (result tensor.Tensor) {
 	before := s.tensors()
-	caches := make([]nn.Cache, len(s.caches))
+	s.keeping(func() {
+		result = f()
+		for i, t := range s.tensors() {
+			before[i].Set(t)
+		}
+	})
+	return result
+}
+
+// keeping calls f, after which the caches have the tensors that they had before.
+func (s *memory) keeping(f func()) {
+	before := make([]nn.Cache, len(s.caches))
 	for i, c := range s.caches {
-		caches[i] = *c
+		before[i] = *c
 		c.States = slices.Clone(c.States)
 	}
-	result := f()
-	for i, t := range s.tensors() {
-		before[i].Set(t)
-	}
-	for i, c := range s.caches {
-		*c = caches[i]
-	}
-	return result
+	defer func() {
+		for i, c := range s.caches {
+			*c = before[i]
+		}
+	}()
+	f()
 }
 
 // replays says whether such steps are computed by one function: those of a text that grows alone. A device

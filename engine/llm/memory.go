@@ -302,22 +302,15 @@ func (s *memory) planStep(rows, width int, w wanted) {
 	if s.replays(rows, width, w) {
 		return
 	}
-	before := make([]nn.Cache, len(s.caches))
-	for i, c := range s.caches {
-		before[i] = *c
-	}
 	t := s.text([]int{0, 0})
-	defer func() {
-		s.forget(t)
-		for i, c := range s.caches {
-			*c = before[i]
+	defer s.forget(t)
+	s.keeping(func() {
+		var list []tensor.Tensor
+		if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
+			list = append(list, out)
 		}
-	}()
-	var list []tensor.Tensor
-	if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
-		list = append(list, out)
-	}
-	access.Prepare(append(list, s.tensors()...))
+		access.Prepare(append(list, s.tensors()...))
+	})
 }
 
 // evaluate computes some results and the caches together, so that one plan serves all.
