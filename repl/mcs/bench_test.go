@@ -150,18 +150,23 @@ func (n *runningNotebook) send(b testing.TB, keys string) {
 	}
 }
 
-// see waits for a text.
-func (n *runningNotebook) see(b testing.TB, text string) {
+// see waits for texts, one behind the other.
+func (n *runningNotebook) see(b testing.TB, texts ...string) {
 	b.Helper()
 	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(100 * time.Microsecond) {
 		n.mu.Lock()
-		found := strings.Contains(n.seen.String(), text)
+		rest, found := n.seen.String(), true
 		n.mu.Unlock()
+		for _, text := range texts {
+			if found {
+				_, rest, found = strings.Cut(rest, text)
+			}
+		}
 		if found {
 			return
 		}
 	}
-	b.Fatalf("no %q in\n%q", text, &n.seen)
+	b.Fatalf("no %q in\n%q", texts, &n.seen)
 }
 
 func (n *runningNotebook) forget() {

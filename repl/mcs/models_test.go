@@ -181,7 +181,7 @@ func TestChatInTerminal(t *testing.T) {
 	n.send(t, " \b")
 	n.see(t, prompt)
 	n.send(t, "\x03")
-	n.see(t, "Ctrl-D leaves")
+	n.see(t, "Ctrl-D leaves", prompt)
 	n.send(t, "\x04")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%q", err, &n.seen)

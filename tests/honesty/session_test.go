@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -186,22 +187,40 @@ func TestGraphBuildingInPrograms(t *testing.T) {
 	if r := bench.Time(func() { _ = x.MatMul(w) }); r.Tally.Flops != product || r.Median < fastest()/2 {
 		t.Errorf("bench.Time: got %v with %d flops, the fastest product takes %v s", r, r.Tally.Flops, fastest())
 	}
-	c, err := bench.Compare(t.Context(), []bench.Case{
-		{Name: "lazy", Run: func(n int) error {
-			for range n {
-				_ = x.MatMul(w)
-			}
-			return nil
-		}},
-		{Name: "evaluated", Run: func(n int) error {
-			for range n {
-				x.MatMul(w).Eval()
-			}
-			return nil
-		}},
-	}, bench.Options{Time: 200 * time.Millisecond})
-	if err != nil || c.Lines[0].Result.Tally.Launches != 1 || c.Lines[1].Ratio > 3 {
-		t.Errorf("bench.Compare: got %v, %v", c, err)
+	steady(t, func() string {
+		c, err := bench.Compare(t.Context(), []bench.Case{
+			{Name: "lazy", Run: func(n int) error {
+				for range n {
+					_ = x.MatMul(w)
+				}
+				return nil
+			}},
+			{Name: "evaluated", Run: func(n int) error {
+				for range n {
+					x.MatMul(w).Eval()
+				}
+				return nil
+			}},
+		}, bench.Options{Time: 200 * time.Millisecond})
+		if err != nil || c.Lines[0].Result.Tally.Launches != 1 || c.Lines[1].Ratio > 3 {
+			return fmt.Sprintf("bench.Compare: got %v, %v", c, err)
+		}
+		return ""
+	})
+}
+
+// steady wants f to have nothing to say in one of three calls: what other programs do to a measurement is not
+// there each time, and what mcs does is.
+func steady(t *testing.T, f func() string) {
+	t.Helper()
+	what := f()
+	for range 2 {
+		if what != "" {
+			what = f()
+		}
+	}
+	if what != "" {
+		t.Error(what)
 	}
 }
 
@@ -317,9 +336,12 @@ func remembered() tensor.Tensor {
 		_ = x512(calls).Sum().Item()
 		return nil
 	}
-	if r, err := bench.Measure(t.Context(), ignores, bench.Options{Time: 50 * time.Millisecond}); err != nil || r.Refused == "" {
-		t.Errorf("a function that ignores n: got %v, %v", r, err)
-	}
+	steady(t, func() string {
+		if r, err := bench.Measure(t.Context(), ignores, bench.Options{Time: 50 * time.Millisecond}); err != nil || r.Refused == "" {
+			return fmt.Sprintf("a function that ignores n: got %v, %v", r, err)
+		}
+		return ""
+	})
 }
 
 func x512(i int) tensor.Tensor { return tensor.Full(float64(i), 64, 64).Eval() }
