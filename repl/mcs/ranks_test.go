@@ -79,7 +79,6 @@ func started(t *testing.T, launcher mpiexec.Launcher, dir string, args ...string
 
 // A job that mpiexec starts writes what one process writes, bit for bit, and goes on with another number.
 func TestTrainUnderMpiexec(t *testing.T) {
-	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	want := alone(t, dir, 12)
@@ -113,7 +112,6 @@ func TestTrainUnderMpiexec(t *testing.T) {
 
 // What one rank has otherwise is named, once, before the first step.
 func TestRanksRefused(t *testing.T) {
-	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	other := filepath.Join(t.TempDir(), "other") // version
@@ -129,7 +127,6 @@ func TestRanksRefused(t *testing.T) {
 	}
 	for _, launcher := range launchers {
 		t.Run(launcher.String(), func(t *testing.T) {
-			t.Parallel()
 			for _, c := range []struct {
 				program string
 				args    []string // of rank 1
@@ -186,13 +183,11 @@ func rank1(t *testing.T, dir, output string, lines int, out *bytes.Buffer) int {
 // A rank that stands still for a while is waited for. One that is killed ends the others, and the job goes on
 // from its checkpoint, with the bits of one that nobody has killed.
 func TestRanksKilled(t *testing.T) {
-	t.Parallel()
 	launchers := mpiexec.All(t)
 	const steps = 60
 	want := alone(t, sharedFiles(t), steps)
 	for _, launcher := range launchers {
 		t.Run(launcher.String(), func(t *testing.T) {
-			t.Parallel()
 			dir := sharedFiles(t)
 			output := "out" + strconv.FormatBool(launcher.Open)
 			args := slices.Concat([]string{"-n", "2"}, underShell, []string{"train", "job.toml", "-p", fmt.Sprint("train.steps=", steps), "-p", "output=" + output, "--resume"})
@@ -237,7 +232,6 @@ func TestRanksKilled(t *testing.T) {
 
 // SIGTERM to the launcher, or to one rank, saves one checkpoint and ends all.
 func TestRanksStopped(t *testing.T) {
-	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	for _, launcher := range launchers {

@@ -187,7 +187,6 @@ func signalTo(t *testing.T, p *os.Process, s os.Signal) {
 
 // mcs train -n N leaves the files of one process, whatever happens on the way.
 func TestTrainOfRanks(t *testing.T) {
-	t.Parallel()
 	self := os.Args[0]
 	for _, size := range []string{"2", "4"} {
 		launcher(t, "", self, "train", "-n", size, "job.toml").same(t, "4 batches shared by "+size+" ranks by TCP", "saved out/adapter")
