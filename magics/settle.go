@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"reflect"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/notation"
@@ -52,6 +53,10 @@ type seenPointer struct {
 
 var tensorType = reflect.TypeFor[tensor.Tensor]()
 
+// enginesOwn is in the paths of packages whose structs hold no tensors. Goroutines of a device change what is in
+// them at any time.
+const enginesOwn = "/engine/internal/"
+
 // maxDepth is how far below a value tensors are looked for: a model's blocks are at most this deep.
 const maxDepth = 12
 
@@ -79,6 +84,9 @@ func (s *settler) value(v reflect.Value, depth int) {
 		s.seen[at] = true
 		s.value(v.Elem(), depth+1)
 	case reflect.Struct:
+		if strings.Contains(v.Type().PkgPath(), enginesOwn) {
+			return
+		}
 		for i := range v.NumField() {
 			switch f := v.Field(i); {
 			case v.Type().Field(i).IsExported():

@@ -160,7 +160,7 @@ func (t Tensor) rows(op ir.Op, axis int) Tensor {
 		return wrap(apply(op, ir.Attr{Axis: last}, n))
 	}
 	moved := wrap(n).SwapAxes(a, last)
-	return wrap(apply(op, ir.Attr{Axis: last}, moved.node("softmax"))).SwapAxes(a, last)
+	return wrap(apply(op, ir.Attr{Axis: last}, moved.node(op.String()))).SwapAxes(a, last)
 }
 
 // Softmax is exp(x)/Σ exp(x) along an axis.
