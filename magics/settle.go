@@ -53,8 +53,8 @@ type seenPointer struct {
 
 var tensorType = reflect.TypeFor[tensor.Tensor]()
 
-// enginesOwn is in the paths of packages whose structs hold no tensors. Goroutines of a device change what is in
-// them at any time.
+// enginesOwn is in the paths of packages whose structs hold no tensors. Goroutines of a device change what is
+// in them at any time.
 const enginesOwn = "/engine/internal/"
 
 // maxDepth is how far below a value tensors are looked for: a model's blocks are at most this deep.

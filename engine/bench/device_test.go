@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -130,13 +131,14 @@ func TestCeilingsOfDevices(t *testing.T) {
 
 // An accelerator is measured by work that takes it longer than a launch, within its memory.
 func TestReach(t *testing.T) {
+	h200 := gpu.InfoOf("cuda:0", gpu.Info{Memory: 141 << 30})
 	for _, c := range []struct {
 		info    device.Info
 		product int
 		memory  int64
 	}{
 		{device.Info{Threads: 2, Memory: 1 << 30}, 1024, largestData},
-		{device.Info{Memory: 141 << 30}, 8192, 2 << 30},
+		{device.Info{Threads: h200.Threads, Memory: h200.Memory}, 8192, 2 << 30},
 		{device.Info{}, 8192, 2 << 30},
 		{device.Info{Memory: 1 << 30}, 8192, 64 << 20},
 	} {

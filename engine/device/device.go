@@ -42,8 +42,8 @@ type Info struct {
 	Name    string       // what Lookup finds it by
 	Detail  string       // "2 threads, avx512"; what it is and what drives it: ceilings are kept for that
 	DTypes  []dtype.Type // the element types of which it can compute
-	Threads int
-	Memory  int64 // bytes that the device has, 0 if unknown
+	Threads int          // of a processor; 0 of an accelerator
+	Memory  int64        // bytes that the device has, 0 if unknown
 }
 
 func init() {

@@ -84,7 +84,7 @@ type Info struct {
 	Name    string // "cpu", "ref": what device.Lookup finds it by
 	Detail  string // "2 threads, avx512"
 	DTypes  []dtype.Type
-	Threads int
+	Threads int   // of a processor; an accelerator has none
 	Memory  int64 // bytes that the device has, 0 if unknown
 	Hints   Hints
 }

@@ -71,7 +71,7 @@ const levelsTogether = 16
 
 // InfoOf describes a driver's device: a GPU knows every type but f64.
 func InfoOf(name string, d Info) backend.Info {
-	i := backend.Info{Name: name, Detail: d.Name + ", " + d.Driver, Threads: 1, Memory: d.Memory}
+	i := backend.Info{Name: name, Detail: d.Name + ", " + d.Driver, Memory: d.Memory}
 	for _, t := range dtype.All() {
 		if t != dtype.F64 {
 			i.DTypes = append(i.DTypes, t)
