@@ -261,6 +261,7 @@ var noGGUF = map[string]string{
 	"qwen3_next-types": "Hidden", "deepseek_v2-dense": "Act", "ernie4_5_moe-gelu": "Act", "granitemoe-gelu": "Act",
 	"granitemoehybrid-long": "Act", "granitemoeshared-gelu": "Act", "hunyuan_v1_moe-all": "Act", "nemotron_h-mlp": "Act",
 	"apertus-silu": "Act", "lfm2_moe-plain": "Mixture", "lfm2_moe-sum": "Mixture", "minimax_m2-many": "Act", "qwen3_5_text-deep": "Act", "qwen3_next-gelu": "Act", "nemotron_h-gelu": "Recurrent",
+	"exaone-tied": "Act", "glm4_moe_lite-kinds": "Hidden", "mellum-dense": "mlp.up_proj.weight",
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 

@@ -51,7 +51,7 @@ def rows(every):
     for kin, names in found.items():
         table |= {name: MODELS[name] for name in names}
         kind, changes = MODELS[names[0]]
-        known = getattr(transformers, kind + "Config")(**{**SMALL, **changes}).to_dict()
+        known = small(names[0], kind, changes).config.to_dict()
         for word, varied in VARIED.items():
             varied = {k: v for k, v in varied.items() if k in known}
             if kin == "phi":
