@@ -380,7 +380,8 @@ MODELS = {
     "glm4_moe_lite-kinds": ("Glm4MoeLite", LATENT | DEEP | dict(num_hidden_layers=4, mlp_layer_types=["sparse", "dense", "sparse", "dense"], q_lora_rank=None, n_group=3, topk_group=2)),
     "glm4_moe_lite-all": ("Glm4MoeLite", LATENT | DEEP | dict(mlp_layer_types=["sparse", "sparse"], num_experts_per_tok=4, n_shared_experts=2, norm_topk_prob=False,
                                                               rope_parameters=DEEP_YARN)),
-    "mellum": ("Mellum", MOE | dict(head_dim=8, num_hidden_layers=3, sliding_window=5, layer_types=[LOCAL, FULL, LOCAL])),
+    "mellum": ("Mellum", MOE | dict(head_dim=8, num_hidden_layers=3, sliding_window=5, layer_types=[LOCAL, FULL, LOCAL], rope_parameters={
+        kind: {"rope_type": "default", "rope_theta": 5e5} for kind in (FULL, LOCAL)})),
     "mellum-dense": ("Mellum", MOE | dict(head_dim=6, mlp_layer_types=["dense", "sparse"], norm_topk_prob=False, tie_word_embeddings=True)),
     "mellum-yarn": ("Mellum", MOE | dict(head_dim=8, num_hidden_layers=4, sliding_window=3, layer_types=[LOCAL, LOCAL, LOCAL, FULL], attention_bias=True, rope_parameters={
         FULL: {"rope_type": "yarn", "rope_theta": 5e5, "factor": 4.0, "original_max_position_embeddings": 8, "beta_fast": 32.0, "beta_slow": 1.0},
