@@ -12,7 +12,7 @@ type pair struct{ file, hub string }
 
 // whole says whether the pair's names are complete, without an end that both have.
 func (p pair) whole() bool {
-	return strings.HasSuffix(p.hub, ".weight") || slices.Contains([]string{"ssm_a", "ssm_d", "ssm_dt.bias", "attn_sinks.weight", "exp_probs_b.bias", "ffn_down_exps.bias"}, p.file)
+	return strings.HasSuffix(p.hub, ".weight") || slices.Contains([]string{"ssm_a", "ssm_d", "ssm_dt.bias", "attn_sinks.weight", "exp_probs_b", "exp_probs_b.bias", "ffn_down_exps.bias"}, p.file)
 }
 
 // tensorsOutside are the tensors outside the layers, without ".weight".
@@ -157,9 +157,11 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"granite":       {tensorsOfLayer, twoNorms, gateApart},
 		"hunyuan-dense": {hunyuanNames, tensorsOfLayer, twoNorms, gateApart},
 		"jais2":         {tensorsOfLayer, twoNorms, gateApart},
+		"exaone":        {tensorsOfLayer, twoNorms, gateApart},
 		"mistral3":      {tensorsOfLayer, twoNorms, gateApart},
 		"nemotron":      {tensorsOfLayer, twoNorms, gateApart},
 		"olmoe":         {tensorsOfLayer, twoNorms, experts},
+		"mellum":        {tensorsOfLayer, twoNorms, experts},
 		"qwen2moe":      {tensorsOfLayer, twoNorms, experts},
 		"qwen3moe":      {tensorsOfLayer, twoNorms, experts},
 		"olmo2":         {tensorsOfLayer, after, gateApart},
@@ -178,6 +180,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"granitehybrid":  {graniteExperts, stateNames("mamba."), tensorsOfLayer, twoNorms},
 		"granitemoe":     {graniteExperts, tensorsOfLayer, twoNorms},
 		"hunyuan-moe":    {hunyuanNames, hunyuanExperts, tensorsOfLayer, twoNorms, experts},
+		"hy_v3":          {{{"exp_probs_b", "mlp.gate.e_score_correction_bias"}}, tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
 		"lfm2":           {lfmNames, tensorsOfLayer},
 		"lfm2moe":        {lfmNames, lfmExperts, tensorsOfLayer},
 		"mamba2":         {oneNorm, stateNames("mixer.")},

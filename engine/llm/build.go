@@ -159,7 +159,7 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 func (c Config) mixture(w weights, path string, deviation, residual float64) *nn.Mixture {
 	x := c.Mixture
 	m := &nn.Mixture{
-		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups},
+		Router:  &nn.Router{TopK: x.TopK, Sigmoid: x.Sigmoid, Normalise: x.Normalise, Scale: x.Scale, Groups: x.Groups, TopGroups: x.TopGroups, Near: x.Near},
 		Experts: &nn.Experts{Act: activations[c.Act], Limit: x.Limit},
 	}
 	if x.Apart {

@@ -109,6 +109,7 @@ type Mixture struct {
 	Normalise  bool    // the weights of a token's experts add up to 1
 	Scale      float64 // of these weights; 0 means 1
 	Correction bool    // experts are chosen by their scores plus a number of each
+	Near       float64 // experts are chosen one after the other, by a softmax of those within this share of the best (Phi 3.5 MoE); 0: all at once
 	Groups     int     // parts of the experts, of which a token has those of the TopGroups best; 0: there are none
 	TopGroups  int
 

@@ -159,3 +159,27 @@ var deepSeek3 = family{
 		m.Scale, m.Groups, m.TopGroups = s.factor("routed_scaling_factor", 2.5), s.Int("n_group", 8), s.Int("topk_group", 4)
 	},
 }
+
+// GLM 4.7 Flash, which is DeepSeek V3 with other words for the layers without experts.
+var glm4MoeLite = family{
+	Family: ggufhub.Family{Type: "glm4_moe_lite", Architecture: "deepseek2", Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	class:  "Glm4MoeLiteForCausalLM",
+	names:  deepSeek3.names,
+	ahead:  true,
+	read: func(s settings, c *Config) {
+		s.latent(c)
+		s.deepSeek(c, 1, true)
+		c.Eps, c.Mixture.Scale = s.Number("rms_norm_eps", 1e-5), s.factor("routed_scaling_factor", 1.8)
+		s.sparseKinds(c, 1)
+	},
+}
+
+// Youtu, which is DeepSeek V3 without experts.
+var youtu = family{
+	Family: ggufhub.Family{Type: "youtu"},
+	class:  "YoutuForCausalLM",
+	read: func(s settings, c *Config) {
+		s.latent(c)
+		c.Untied = !s.Bool("tie_word_embeddings", true)
+	},
+}

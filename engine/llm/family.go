@@ -35,6 +35,7 @@ type family struct {
 	straight    bool     // which is [experts in out], not [experts out in]
 	ahead       bool     // folders have layers beyond the last, which guess tokens further ahead: they are not read
 	statics     bool     // the numbers by which routers choose are a row of a matrix (ERNIE)
+	rates       bool     // layer_rope_theta has the rate of each layer
 	grows       bool     // queries grow with their position, by llama_4_scaling_beta
 	unadapted   []string // layers that PEFT refuses to adapt (tuners_utils.py: _check_lora_target_modules_mamba)
 	folded      bool     // mlx-lm multiplies weights by the settings' factors, and leaves some factors out
@@ -57,6 +58,7 @@ var families = []family{
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
 	lfm2, lfm2Moe, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
 	qwen2Moe, qwen3Moe, mixtral, miniMaxM2, hy3, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
+	glm4MoeLite, youtu, mellum, solarOpen, phiMoE, graniteSWA, graniteMoeSWA, exaone,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma, apertus, euroBERT,
 }
 
@@ -237,6 +239,9 @@ func (s settings) ropes(c *Config) {
 		}
 	default:
 		c.Rope = s.rope(c, all, theta)
+	}
+	if s.family.rates {
+		s.rates(c)
 	}
 }
 

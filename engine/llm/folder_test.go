@@ -56,10 +56,10 @@ func TestLoadRefuses(t *testing.T) {
 		want    string
 	}{
 		{"llama-2", map[string]any{"model_type": "mamba"}, `config.json: model_type: got "mamba", which has layers with a state of another kind, and no family`},
-		{"llama-2", map[string]any{"model_type": "llama4"}, `got "llama4", which has experts with parts of their own, and no family`},
+		{"llama-2", map[string]any{"model_type": "llama4"}, `got "llama4", which has attention within chunks, and no family`},
 		{"llama-2", map[string]any{"model_type": "bert"}, `got "bert", an encoder, which embed.Load reads`},
 		{"llama-2", map[string]any{"model_type": "lama"}, `got "lama", which is not read: docs/models.md lists the families; near it: llama`},
-		{"llama-2", map[string]any{"model_type": "glm5_next"}, `got "glm5_next", which is not read: docs/models.md lists the families; near it: glm, glm4, glm4_moe`},
+		{"llama-2", map[string]any{"model_type": "glm6_next"}, `got "glm6_next", which is not read: docs/models.md lists the families; near it: glm, glm4, glm4_moe`},
 		{"llama-2", map[string]any{"model_type": "deberta"}, `got "deberta", an encoder that is not read; embed.Load reads bert`},
 		{"llama-2", map[string]any{"model_type": "pictures", "text_config": map[string]any{"model_type": "qwen3"}}, `got "pictures", around a model of text of the type "qwen3"`},
 		{"llama-2", map[string]any{"model_type": "pictures", "text_config": map[string]any{"model_type": "olmo"}}, `got "olmo", which has norms without weights, and no family that is read has that: docs/models.md lists them, within "pictures"`},

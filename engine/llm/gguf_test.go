@@ -261,6 +261,7 @@ var noGGUF = map[string]string{
 	"qwen3_next-types": "Hidden", "deepseek_v2-dense": "Act", "ernie4_5_moe-gelu": "Act", "granitemoe-gelu": "Act",
 	"granitemoehybrid-long": "Act", "granitemoeshared-gelu": "Act", "hunyuan_v1_moe-all": "Act", "nemotron_h-mlp": "Act",
 	"apertus-silu": "Act", "lfm2_moe-plain": "Mixture", "lfm2_moe-sum": "Mixture", "minimax_m2-many": "Act", "qwen3_5_text-deep": "Act", "qwen3_next-gelu": "Act", "nemotron_h-gelu": "Recurrent",
+	"exaone-tied": "Act", "glm4_moe_lite-kinds": "Hidden", "mellum-dense": "mlp.up_proj.weight",
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 
@@ -462,7 +463,7 @@ func TestLlamaCppReads(t *testing.T) {
 	}
 	eachFamily(t, func(t *testing.T, folder string, m *Model, expected map[string]tensor.Tensor) {
 		name := filepath.Base(folder)
-		if _, err := os.Stat(filepath.Join(ggufs, name+".gguf")); err != nil || slices.Contains(strange, name) || noGGUF[name] != "" || name == "qwen3-bias" || m.Config.Window > 0 && m.Config.Window < 20 && m.Config.NormPlus == 0 {
+		if _, err := os.Stat(filepath.Join(ggufs, name+".gguf")); err != nil || slices.Contains(strange, name) || noGGUF[name] != "" || name == "qwen3-bias" || m.Config.Window > 0 && m.Config.Window < 20 && m.Config.NormPlus == 0 && name != "mellum" {
 			return // windows and biases that llama.cpp does not have
 		}
 		add(name, m, expected["ids"], GGUF{})

@@ -29,7 +29,15 @@ func (c Config) family() string {
 // names are those that the family has for members of a model.
 func (c Config) names() map[string]string {
 	f, _ := familyOf(c.family())
+	if c.alone(f) {
+		return with(f.names, map[string]string{"mlp": expertsBeside})
+	}
 	return f.names
+}
+
+// alone says of a family whose experts may stand beside a feed-forward layer that there is none.
+func (c Config) alone(f family) bool {
+	return f.names["mlp"] == "shared_mlp" && c.Mixture.Experts > 0 && !c.Mixture.Beside
 }
 
 // keys are the settings of a config.json that say what c says. It is an error if no family can say it.
@@ -102,7 +110,7 @@ func (c Config) allKeys(f family) map[string]any {
 		"num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim, "intermediate_size": c.Hidden,
 		"max_position_embeddings": cmp.Or(c.Context, 4096), "tie_word_embeddings": !c.Untied,
 		"rms_norm_eps": c.Eps, "layer_norm_eps": c.Eps, "norm_eps": c.Eps, "norm_epsilon": c.Eps,
-		"hidden_act": act, "hidden_activation": act, "rope_theta": c.Rope.Base,
+		"hidden_act": act, "hidden_activation": act, "activation_function": act, "lm_head_bias": c.HeadBias, "rope_theta": c.Rope.Base,
 		"attention_bias": c.QKVBias, "qkv_bias": c.QKVBias, "use_qkv_bias": c.QKVBias, "use_bias": c.QKVBias, "attention_out_bias": c.OutBias,
 		"mlp_bias": c.MLPBias, "bias": c.MLPBias, "use_qk_norm": c.HeadQKNorm, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
 		"embedding_multiplier": fraction(said.EmbedScale), "residual_multiplier": fraction(said.ResidualScale), "attention_multiplier": fraction(said.Scale),
@@ -135,13 +143,13 @@ func (c Config) allKeys(f family) map[string]any {
 			k[key] = fraction(x)
 		}
 	}
-	turning := make([]int, c.Layers)
+	turning, rates := make([]int, c.Layers), make([]float64, c.Layers)
 	for i := range turning {
 		if !said.NoRope[i] {
-			turning[i] = 1
+			turning[i], rates[i] = 1, map[bool]float64{true: said.LocalRope.Base, false: c.Rope.Base}[said.Local[i]]
 		}
 	}
-	k["no_rope_layers"], k["num_local_experts"] = turning, 0
+	k["no_rope_layers"], k["layer_rope_theta"], k["num_local_experts"] = turning, rates, 0
 	if slices.Contains(turning, 1) {
 		k["position_embedding_type"] = "rope"
 	}
@@ -150,6 +158,9 @@ func (c Config) allKeys(f family) map[string]any {
 	}
 	maps.Copy(k, c.Mixture.keys(c))
 	maps.Copy(k, c.Recurrent.keys(c))
+	if c.alone(f) {
+		k["shared_intermediate_size"], k["intermediate_size"] = 0, c.Mixture.Hidden
+	}
 	c.latentKeys(k)
 	c.gemma4Keys(k)
 	return k
@@ -203,7 +214,7 @@ func (m Mixture) keys(c Config) map[string]any {
 		"n_routed_experts": m.Experts, "n_shared_experts": m.Shared / m.Hidden, "first_k_dense_replace": first, "num_dense_layers": first, "mlp_layer_types": kinds, "num_shared_experts": m.Shared / m.Hidden, "router_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "use_expert_bias": m.Correction,
 		"routed_scaling_factor": fraction(cmp.Or(m.Scale, 1)), "n_group": max(m.Groups, 1), "topk_group": max(m.TopGroups, 1), "use_qk_norm": c.QKNorm,
 		"moe_shared_expert_intermediate_size": m.Shared, "output_router_logits": m.Balance != 0, "swiglu_limit": fraction(m.Limit), "moe_topk": m.TopK, "moe_k": m.TopK, "moe_num_experts": m.Experts,
-		"moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),
+		"router_jitter_noise": m.Near / 2, "moe_num_shared_experts": m.Shared / m.Hidden, "moe_layer_start_index": first, "moe_layer_interval": apart, "router_aux_loss_coef": fraction(m.Balance),
 	}
 	if len(mixed) > 0 {
 		k["moe_layer_end_index"] = mixed[len(mixed)-1]

@@ -149,6 +149,22 @@ var granite = family{
 	},
 }
 
+// EXAONE 3 and 3.5, which are Llama with names of their own.
+var exaone = family{
+	Family: ggufhub.Family{Type: "exaone", Theta: 5e5, Architecture: "exaone"},
+	class:  "ExaoneForCausalLM",
+	files: []string{"model.layers.", "transformer.h.", "model.embed_tokens.", "transformer.wte.", "model.norm.", "transformer.ln_f.", ".input_layernorm.", ".ln_1.",
+		".post_attention_layernorm.", ".ln_2.", ".self_attn.o_proj.", ".attn.attention.out_proj.", ".self_attn.", ".attn.attention.",
+		".gate_proj.", ".c_fc_0.", ".up_proj.", ".c_fc_1.", ".down_proj.", ".c_proj."},
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", s.Number("layer_norm_epsilon", 1e-5))
+		if s.Has("activation_function") {
+			c.Act = s.activation("activation_function", "silu")
+		}
+	},
+}
+
 // HyperCLOVA X, which is Granite with norms on both sides, and multiplies logits.
 var hyperCLOVAX = family{
 	Family: ggufhub.Family{Type: "hyperclovax"},

@@ -116,6 +116,71 @@ var graniteShared = family{
 	read:   settings.graniteBeside,
 }
 
+// graniteSWA reads what Granite's models with windows and sinks have in common.
+func (s settings) graniteSWA(c *Config) {
+	c.Sinks, c.Window = true, s.window(128)
+	c.Local = s.windows(c.Layers, func(i int) bool { return i%4 != 0 })
+}
+
+// rates reads the rate of each layer, of which those with a window have one and the others one; layers of
+// rate 0 turn nothing.
+func (s settings) rates(c *Config) {
+	list := s.Numbers("layer_rope_theta")
+	if list == nil {
+		return
+	}
+	if len(list) != c.Layers {
+		s.Fail("layer_rope_theta", "got %d layers, want %d", len(list), c.Layers)
+		return
+	}
+	c.NoRope, c.LocalRope = make([]bool, c.Layers), c.Rope
+	said := map[*nn.Rope]bool{}
+	for i, rate := range list {
+		r := &c.Rope
+		if c.local(i) {
+			r = &c.LocalRope
+		}
+		if c.NoRope[i] = rate == 0; rate == 0 {
+			continue
+		}
+		if said[r] && r.Base != rate {
+			s.Fail("layer_rope_theta", "got %v in layer %d and %v in another one of its kind, want the same", rate, i, r.Base)
+		}
+		said[r], r.Base = true, rate
+	}
+}
+
+// Granite with windows and sinks.
+var graniteSWA = family{
+	Family: ggufhub.Family{Type: "granite_swa"},
+	class:  "GraniteSWAForCausalLM",
+	rates:  true,
+	read: func(s settings, c *Config) {
+		granite.read(s, c)
+		c.Untied, c.Eps = !s.Bool("tie_word_embeddings", true), s.Number("rms_norm_eps", 1e-5)
+		s.graniteSWA(c)
+	},
+}
+
+// Granite with windows, sinks and experts.
+var graniteMoeSWA = family{
+	Family: ggufhub.Family{Type: "granitemoe_swa"},
+	class:  "GraniteMoeSWAForCausalLM",
+	rates:  true,
+	names:  graniteNames,
+	joined: true,
+	read: func(s settings, c *Config) {
+		if s.Int("shared_intermediate_size", 0) > 0 {
+			s.graniteBeside(c)
+		} else {
+			s.mixture(c, 0.001).Hidden = s.Need("intermediate_size")
+			granite.read(s, c)
+			c.MLPBias, c.Mixture.Normalise = false, true
+		}
+		s.graniteSWA(c)
+	},
+}
+
 // Nemotron-H, whose layers are each a state, attention, a feed-forward layer or experts.
 var nemotronH = family{
 	Family: ggufhub.Family{Type: "nemotron_h", Architecture: "nemotron_h", MixedArchitecture: "nemotron_h_moe", State: "linear_attention", Kinds: "layers_block_type",
@@ -181,6 +246,9 @@ func (s settings) kinds() []string {
 // depth is how many layers there are; Nemotron-H lists their kinds instead.
 func (s settings) depth() int {
 	if !s.Has("num_hidden_layers") {
+		if s.Has("num_layers") {
+			return s.Need("num_layers") // EXAONE
+		}
 		if n := len(s.kinds()); n > 0 {
 			return n
 		}

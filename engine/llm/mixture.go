@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
 // mixture reads how many experts there are, under one of the names for that, and what most families say of
@@ -72,7 +73,7 @@ func with(keys map[string]string, more ...map[string]string) map[string]string {
 
 // GLM 4.5 to 4.7, of which half of each head turns.
 var glm4Moe = family{
-	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5, Architecture: "glm4moe", Says: sigmoids, Keys: deepKeys,
+	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5, Architecture: "glm4moe", Says: sigmoids, Keys: deepKeys, Knows: map[string]any{"first_k_dense_replace": 0},
 		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "use_qk_norm": "blk.0.attn_q_norm.weight"}},
 	class: "Glm4MoeForCausalLM",
 	names: map[string]string{"shared_expert": "shared_experts"},
@@ -81,6 +82,19 @@ var glm4Moe = family{
 		s.deepSeek(c, 1, true)
 		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
 		c.QKVBias, c.QKNorm = s.Bool("attention_bias", false), s.Bool("use_qk_norm", false)
+	},
+}
+
+// Solar Open, which is GLM 4.5 whose heads turn wholly, without norms of queries and keys.
+var solarOpen = family{
+	Family: ggufhub.Family{Type: "solar_open", Theta: 1e6, Architecture: "glm4moe", Says: sigmoids, Keys: deepKeys, Tells: glm4Moe.Tells},
+	class:  "SolarOpenForCausalLM",
+	names:  glm4Moe.names,
+	read: func(s settings, c *Config) {
+		s.deepSeek(c, 0, true)
+		c.Mixture.Dense = nil
+		c.KVHeads, c.HeadDim, c.Eps = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5)
+		c.QKVBias = s.Bool("attention_bias", false)
 	},
 }
 
@@ -206,6 +220,26 @@ var qwen3Moe = family{
 	},
 }
 
+// Mellum 2, which is Qwen 3 with experts whose windows turn by rates of their own.
+var mellum = family{
+	Family: ggufhub.Family{Type: "mellum", Theta: 5e5, LocalTheta: 10000, Architecture: "mellum", Layers: true, Knows: map[string]any{"norm_topk_prob": true},
+		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}},
+	class: "MellumForCausalLM",
+	kinds: true,
+	ahead: true,
+	read: func(s settings, c *Config) {
+		qwen3Moe.read(s, c)
+		c.HeadDim, c.Mixture.Hidden, c.Mixture.Normalise = s.Int("head_dim", 128), s.Int("moe_intermediate_size", 896), s.Bool("norm_topk_prob", true)
+		s.sparseKinds(c, 0)
+		c.Window = s.window(1024)
+		c.Local = s.windows(c.Layers, func(int) bool { return false })
+		if s.Object("rope_parameters") == nil {
+			c.Rope = s.rope(c, s.Object("rope_scaling"), s.Number("rope_theta", 5e5))
+			c.LocalRope = nn.Rope{Base: s.Number("rope_local_base_freq", 10000)}
+		}
+	},
+}
+
 // Qwen 1.5 and 2 with experts, of which all tokens have one.
 var qwen2Moe = family{
 	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Changes: ggufhub.RowGate, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
@@ -235,6 +269,19 @@ var mixtral = family{
 	},
 }
 
+// Phi 3.5 MoE, whose router chooses one expert after the other.
+var phiMoE = family{
+	Family: ggufhub.Family{Type: "phimoe", Theta: 1e6},
+	class:  "PhimoeForCausalLM",
+	files:  mixtral.files,
+	read: func(s settings, c *Config) {
+		s.mixture(c, 0.001).Near = 2 * s.Number("router_jitter_noise", 0.01)
+		s.biases(c, false)
+		s.layerNorm(c, "rms_norm_eps", true)
+		c.KVHeads, c.MLPBias, c.HeadBias, c.Window = s.Int("num_key_value_heads", 8), false, s.Bool("lm_head_bias", false), s.window(0)
+	},
+}
+
 // MiniMax-M2.
 var miniMaxM2 = family{
 	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6, Architecture: "minimax-m2", Says: sigmoids, Keys: map[string]string{"expert_feed_forward_length": "intermediate_size"}},
@@ -248,11 +295,28 @@ var miniMaxM2 = family{
 	},
 }
 
+// sparseKinds reads which layers have no experts, by a word for each; where there are none the first ones.
+func (s settings) sparseKinds(c *Config, first int) {
+	kinds := s.Texts("mlp_layer_types")
+	if c.Layers < 1 || c.Layers > 1<<20 || kinds != nil && len(kinds) != c.Layers {
+		s.Fail("mlp_layer_types", "got %d layers, want %d", len(kinds), c.Layers)
+		return
+	}
+	list := make([]bool, c.Layers)
+	for i := range list {
+		list[i] = kinds == nil && i < first || kinds != nil && kinds[i] != "sparse"
+	}
+	if c.Mixture.Dense = nil; slices.Contains(list, true) {
+		c.Mixture.Dense = list
+	}
+}
+
 // Hy3, which is Qwen 3 with the experts of DeepSeek V3 in other words.
 var hy3 = family{
-	Family: ggufhub.Family{Type: "hy_v3"},
-	class:  "HYV3ForCausalLM",
-	names:  map[string]string{"shared_expert": "shared_experts"},
+	Family: ggufhub.Family{Type: "hy_v3", Architecture: "hy_v3", Says: sigmoids, Tells: biasTells,
+		Keys: map[string]string{"expert_weights_scale": "router_scaling_factor"}, Sparse: true},
+	class: "HYV3ForCausalLM",
+	names: map[string]string{"shared_expert": "shared_experts"},
 	files: []string{".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
 		".mlp.shared_experts.", ".mlp.shared_mlp."},
 	ahead: true,
@@ -261,16 +325,8 @@ var hy3 = family{
 		c.KVHeads, c.HeadDim, c.Eps, c.QKNorm = s.Int("num_key_value_heads", 8), s.Int("head_dim", 128), s.Number("rms_norm_eps", 1e-5), true
 		m := s.mixture(c, 0)
 		m.Hidden, m.Normalise, m.Sigmoid, m.Correction, m.Scale = s.Int("moe_intermediate_size", 1536), true, true, true, s.factor("router_scaling_factor", 2.826)
-		m.Shared = m.Hidden * s.Int("num_shared_experts", 1)
-		kinds := s.Texts("mlp_layer_types")
-		if c.Layers < 1 || c.Layers > 1<<20 || kinds != nil && len(kinds) != c.Layers {
-			s.Fail("mlp_layer_types", "got %d layers, want %d", len(kinds), c.Layers)
-			return
-		}
-		m.Dense = make([]bool, c.Layers)
-		for i := range m.Dense {
-			m.Dense[i] = kinds == nil && i == 0 || kinds != nil && kinds[i] != "sparse"
-		}
+		m.Shared = s.Int("shared_expert_intermediate_size", m.Hidden*s.Int("num_shared_experts", 1))
+		s.sparseKinds(c, 1)
 	},
 }
 

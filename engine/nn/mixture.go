@@ -83,6 +83,9 @@ type Router struct {
 	// Groups are parts of equal size of the experts, of which a token has those of the TopGroups best: by the
 	// sum of their two best scores with Correction, by the best one without; 0 or 1: there are none.
 	Groups, TopGroups int
+	// Near chooses experts one after the other: the weight of each is a softmax over the logits of those that
+	// are left and within this share of the best one's (SparseMixer, arXiv 2409.12136, without its draws); 0: all at once.
+	Near float64
 }
 
 // A Routing is what a router said of some tokens.
@@ -99,6 +102,9 @@ func (r *Router) Route(x tensor.Tensor) Routing {
 		x = x.RMSNorm(r.In, r.Eps).Div(math.Sqrt(float64(x.Len(-1))))
 	}
 	scores := r.Logits.Forward(x)
+	if r.Near > 0 {
+		return r.oneByOne(scores)
+	}
 	if r.Sigmoid {
 		scores = scores.Sigmoid()
 	} else {
@@ -116,6 +122,20 @@ func (r *Router) Route(x tensor.Tensor) Routing {
 		w = w.Mul(r.Each.Take(index, 0))
 	}
 	return Routing{scores, index, w}
+}
+
+// oneByOne is a routing by Near.
+func (r *Router) oneByOne(logits tensor.Tensor) Routing {
+	left := logits
+	var index, weights []tensor.Tensor
+	for range r.TopK {
+		best, at := left.Detach().TopK(1)
+		far := best.Sub(logits).Div(logits.Abs().Maximum(best)).Detach().Gt(r.Near)
+		weights = append(weights, tensor.Where(far, math.Inf(-1), left).Softmax(-1).TakeAlong(at, -1))
+		index = append(index, at)
+		left = left.PutAlong(1, at, tensor.Full(math.Inf(-1), at.Shape()...).To(logits.Device()), tensor.Replace)
+	}
+	return Routing{logits.Softmax(-1), tensor.Concat(index, -1), tensor.Concat(weights, -1)}
 }
 
 // Members lists what a router with a norm of its own consists of; [Mixture] lists others.

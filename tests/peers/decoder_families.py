@@ -373,6 +373,41 @@ MODELS = {
     "cohere-norms": ("Cohere", dict(use_qk_norm=True, num_key_value_heads=1)),
     "cohere-normed": ("Cohere", dict(use_qk_norm=True, num_hidden_layers=3, attention_bias=True, layer_norm_eps=1e-4)),
     "qwen3_5_text-long": ("Qwen3_5Text", DELTA | dict(linear_num_key_heads=1, linear_num_value_heads=3, max_position_embeddings=256)),
+    "youtu": ("Youtu", LATENT),
+    "youtu-plain": ("Youtu", LATENT | dict(q_lora_rank=None, tie_word_embeddings=False, rope_interleave=False, num_hidden_layers=3)),
+    "youtu-yarn": ("Youtu", LATENT | dict(rope_parameters=DEEP_YARN, kv_lora_rank=6, v_head_dim=8, attention_bias=True)),
+    "glm4_moe_lite": ("Glm4MoeLite", LATENT | DEEP | dict(num_experts_per_tok=6)),
+    "glm4_moe_lite-kinds": ("Glm4MoeLite", LATENT | DEEP | dict(num_hidden_layers=4, mlp_layer_types=["sparse", "dense", "sparse", "dense"], q_lora_rank=None, n_group=3, topk_group=2)),
+    "glm4_moe_lite-all": ("Glm4MoeLite", LATENT | DEEP | dict(mlp_layer_types=["sparse", "sparse"], num_experts_per_tok=4, n_shared_experts=2, norm_topk_prob=False,
+                                                              rope_parameters=DEEP_YARN)),
+    "mellum": ("Mellum", MOE | dict(head_dim=8, num_hidden_layers=3, sliding_window=5, layer_types=[LOCAL, FULL, LOCAL], rope_parameters={
+        kind: {"rope_type": "default", "rope_theta": 5e5} for kind in (FULL, LOCAL)})),
+    "mellum-dense": ("Mellum", MOE | dict(head_dim=6, mlp_layer_types=["dense", "sparse"], norm_topk_prob=False, tie_word_embeddings=True)),
+    "mellum-yarn": ("Mellum", MOE | dict(head_dim=8, num_hidden_layers=4, sliding_window=3, layer_types=[LOCAL, LOCAL, LOCAL, FULL], attention_bias=True, rope_parameters={
+        FULL: {"rope_type": "yarn", "rope_theta": 5e5, "factor": 4.0, "original_max_position_embeddings": 8, "beta_fast": 32.0, "beta_slow": 1.0},
+        LOCAL: {"rope_type": "default", "rope_theta": 1e4}})),
+    "solar_open": ("SolarOpen", DEEP | dict(head_dim=8)),
+    "solar_open-bias": ("SolarOpen", DEEP | dict(head_dim=6, attention_bias=True, norm_topk_prob=False, routed_scaling_factor=1.5, num_experts_per_tok=4)),
+    "solar_open-groups": ("SolarOpen", DEEP | dict(head_dim=4, num_hidden_layers=3, n_group=3, topk_group=1, n_shared_experts=2, tie_word_embeddings=True,
+                                                  rope_parameters={"rope_type": "yarn", "rope_theta": 1e6, "factor": 2.0, "original_max_position_embeddings": 16})),
+    "phimoe": ("Phimoe", dict(num_local_experts=2, router_jitter_noise=1e-9)),  # bf16 chooses others of more, or which are near
+    "phimoe-six": ("Phimoe", dict(num_local_experts=6, router_jitter_noise=0.3)),
+    "phimoe-bias": ("Phimoe", dict(num_local_experts=4, attention_bias=True, lm_head_bias=True, num_hidden_layers=3)),
+    "phimoe-window": ("Phimoe", dict(num_local_experts=8, sliding_window=5, num_key_value_heads=1, router_jitter_noise=0.1, tie_word_embeddings=True)),
+    "phimoe-wild": ("Phimoe", dict(num_local_experts=3, router_jitter_noise=0.8, hidden_act="gelu", rms_norm_eps=1e-3)),
+    "phimoe-narrow": ("Phimoe", dict(num_local_experts=16, intermediate_size=7, router_jitter_noise=0.5, num_key_value_heads=4)),
+    "granite_swa": ("GraniteSWA", dict(num_hidden_layers=4, sliding_window=5, layer_rope_theta=[0, 1e4, 1e4, 1e4], attention_multiplier=0.1, residual_multiplier=0.5, logits_scaling=4.0)),
+    "granite_swa-rates": ("GraniteSWA", dict(num_hidden_layers=3, sliding_window=3, layer_types=[LOCAL, FULL, LOCAL], layer_rope_theta=[1e4, 5e5, 0], residual_multiplier=0.5,
+                                             attention_multiplier=0.5, tie_word_embeddings=False, attention_bias=True, mlp_bias=True)),
+    "granite_swa-full": ("GraniteSWA", dict(layer_types=[FULL, FULL], embedding_multiplier=3.0, attention_multiplier=0.25, num_key_value_heads=1)),
+    "granitemoe_swa": ("GraniteMoeSWA", dict(num_hidden_layers=4, num_local_experts=6, num_experts_per_tok=3, shared_intermediate_size=20, sliding_window=5,
+                                             layer_rope_theta=[0, 1e4, 1e4, 1e4], attention_multiplier=0.3)),
+    "granitemoe_swa-alone": ("GraniteMoeSWA", dict(num_local_experts=4, sliding_window=4, attention_multiplier=0.5, logits_scaling=3.0, tie_word_embeddings=True)),
+    "granitemoe_swa-bias": ("GraniteMoeSWA", dict(num_local_experts=5, num_experts_per_tok=1, shared_intermediate_size=8, attention_bias=True, residual_multiplier=0.5,
+                                                  attention_multiplier=0.2, layer_types=[LOCAL, FULL], sliding_window=3, layer_rope_theta=[2e4, 1e6])),
+    "exaone": ("Exaone", {}),
+    "exaone-3": ("Exaone", dict(rope_parameters=llama3(8), num_hidden_layers=3, num_key_value_heads=1)),
+    "exaone-tied": ("Exaone", dict(tie_word_embeddings=True, hidden_act="gelu", layer_norm_epsilon=1e-3)),
     "vaultgemma-types": ("VaultGemma", dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=6, layer_types=[FULL, LOCAL],
                                             num_key_value_heads=1)),
 }
@@ -381,7 +416,8 @@ MODELS = {
 def small(name, kind, changes):
     """The random model of a row of MODELS."""
     torch.manual_seed(sum(map(ord, name)))
-    config = getattr(transformers, kind + "Config")(**{**SMALL, **changes})
+    known = {k: v for k, v in SMALL.items() if kind != "SolarOpen" or k != "intermediate_size"}
+    config = getattr(transformers, kind + "Config")(**{**known, **changes})
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     with torch.no_grad():  # so that norms and biases matter
         for key, p in model.named_parameters():
@@ -403,7 +439,7 @@ def make(name, kind, changes):
     ids = torch.randint(0, VOCAB, (1, 150) if name.endswith("-long") and kind != "Phi3" else (2, 20))
     with torch.no_grad():
         expected = {"ids": ids, "logits": model(ids).logits}
-        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe", "GraniteMoeShared", "GptOss"):
+        if kind in ("Qwen2Moe", "Qwen3Moe", "Mixtral", "Olmoe", "FlexOlmo", "GraniteMoe", "GraniteMoeShared", "GraniteMoeSWA", "Mellum", "Phimoe", "GptOss"):
             expected["balance"] = model(ids, output_router_logits=True).aux_loss.reshape(1)
         greedy = ids[:1, :5]
         for _ in range(12):  # without a cache, so that nothing but the model decides

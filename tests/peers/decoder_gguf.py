@@ -31,7 +31,7 @@ NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen
          "stablelm-parallel", "jais2", "qwen3_moe", "qwen2_moe", "mixtral", "olmoe",
          "cohere-norms", "gpt_oss", "deepseek_v2", "deepseek_v3", "lfm2", "falcon_h1", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text",
          "mamba2", "granitemoe", "granitemoeshared", "granitemoehybrid", "nemotron_h-experts", "glm4_moe", "dots1", "hunyuan_v1_moe",
-         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2"]
+         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -58,7 +58,9 @@ def convert(llama_cpp, folder, out, kind="f32", words=None):
         patched = type("Named", (cls,), {"get_vocab_base_pre": lambda self, t: words, "model_arch": cls.model_arch})
     kind = {"f32": gguf.LlamaFileType.ALL_F32, "f16": gguf.LlamaFileType.MOSTLY_F16, "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}[kind]
     patched.no_mtp = True
-    m = patched(pathlib.Path(folder), kind, pathlib.Path(out), eager=True)
+    published = json.loads((pathlib.Path(folder) / "config.json").read_text())  # of which transformers leaves out what has another name for it
+    hparams |= {key: published[key] for key in ("activation_function", "first_k_dense_replace", "partial_rotary_factor") if key in published}
+    m = patched(pathlib.Path(folder), kind, pathlib.Path(out), eager=True, hparams=hparams)
     m.write()
 
 
@@ -78,6 +80,12 @@ def as_published(c):
             c["mamba_d_head"] = c["mamba_head_dim"]
         case "deepseek_v3" | "dots1":
             c["scoring_func"] = "sigmoid"
+        case "glm4_moe_lite":
+            c.update(scoring_func="sigmoid", first_k_dense_replace=1)
+        case "solar_open":
+            c["partial_rotary_factor"] = 1.0
+        case "exaone":
+            c.update(activation_function=c["hidden_act"], architectures=["ExaoneForCausalLM"])
         case "minimax_m2":
             c.update(scoring_func="sigmoid", rotary_dim=c["head_dim"])
         case "hunyuan_v1_moe":

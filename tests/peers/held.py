@@ -30,12 +30,12 @@ YARN = {"rope_type": "yarn", "rope_theta": 2e4, "factor": 4.0, "original_max_pos
 # What configurations of any family may say otherwise; those keys that a family does not have are left out.
 VARIED = {
     "tied": dict(tie_word_embeddings=True, num_key_value_heads=1, rms_norm_eps=1e-3, layer_norm_eps=1e-3, intermediate_size=37),
-    "bias": dict(attention_bias=True, mlp_bias=True, use_bias=True, tie_word_embeddings=False, num_hidden_layers=3, layer_types=None),
+    "bias": dict(attention_bias=True, mlp_bias=True, use_bias=True, tie_word_embeddings=False, num_hidden_layers=3, layer_types=None, layer_rope_theta=None),
     "yarn": dict(rope_parameters=YARN, head_dim=12, num_key_value_heads=4, vocab_size=VOCAB + 3),
     "narrow": dict(hidden_size=8, num_attention_heads=2, num_key_value_heads=1, head_dim=10, sliding_window=3, initializer_range=0.6),
     "heads": dict(num_attention_heads=6, num_key_value_heads=3, hidden_size=24, head_dim=4, hidden_act="gelu", max_position_embeddings=2 * CONTEXT),
 }
-UNADAPTED = {"falcon_h1": ["out_proj"], "mamba2": ["out_proj"], "nemotron_h": ["out_proj"]}  # which PEFT refuses
+UNADAPTED = {"falcon_h1": ["out_proj"], "mamba2": ["out_proj"], "nemotron_h": ["out_proj"], "phimoe": ["router"]}  # which PEFT refuses
 
 
 def family(name):
@@ -51,9 +51,11 @@ def rows(every):
     for kin, names in found.items():
         table |= {name: MODELS[name] for name in names}
         kind, changes = MODELS[names[0]]
-        known = getattr(transformers, kind + "Config")(**{**SMALL, **changes}).to_dict()
+        known = small(names[0], kind, changes).config.to_dict()
         for word, varied in VARIED.items():
             varied = {k: v for k, v in varied.items() if k in known}
+            if "kv_lora_rank" in known:
+                varied["num_key_value_heads"] = varied.get("num_attention_heads", known["num_attention_heads"])  # which all have their own
             if kin == "phi":
                 varied.pop("tie_word_embeddings", None)  # whose output matrix has a bias, which mcs refuses of a tied one
             if "full_attention" in (known.get("rope_parameters") or {}):

@@ -212,6 +212,13 @@ func (m *Model) states(k map[string]any) {
 		k["mamba_expand"] = k["expand"]
 	}
 	layers := m.count(k, "num_hidden_layers", 0)
+	if m.family.Sparse && layers <= 1<<16 {
+		kinds := make([]string, layers)
+		for i := range kinds {
+			kinds[i] = map[bool]string{true: "sparse", false: "dense"}[m.has(fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i))]
+		}
+		k["mlp_layer_types"] = kinds
+	}
 	if m.family.Finetuned && m.flag(m.own("rope.scaling.finetuned"), false) {
 		k["position_embedding_type"] = "rope"
 	}

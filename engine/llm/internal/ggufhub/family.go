@@ -30,6 +30,7 @@ type Family struct {
 	Finetuned     bool    // files say whether anything turns, as position_embedding_type does
 	Width         string  // the field of a state's head's width; "": states have none
 
+	Sparse            bool           // mlp_layer_types says which layers have experts, whose weights add up to 1, and num_shared_experts how many all tokens go through
 	Mixed             bool           // of several families with the architecture it is the one with experts
 	MixedArchitecture string         // of files with experts; "": the same
 	Knows             map[string]any // what llama.cpp knows without metadata
@@ -78,16 +79,23 @@ func (list Families) String() string {
 	return strings.Join(names, ", ")
 }
 
-// of finds the family of an architecture.
+// of finds the family of an architecture: of those that a file may be of the one that is known by the most,
+// and of several the first.
 func (list Families) of(architecture string, windowed, mixed bool, number func(key string) float64) Family {
-	found := Family{Type: architecture, Architecture: architecture}
+	found, most := Family{Type: architecture, Architecture: architecture}, -1
 	for _, f := range list {
-		says := true
+		says, n := true, len(f.Says)
+		if f.Windowed {
+			n++
+		}
+		if f.Mixed {
+			n += 2
+		}
 		for key, x := range f.Says {
 			says = says && number(key) != 0 && (x == 0 || number(key) == float64(x))
 		}
-		if (f.Architecture == architecture || f.MixedArchitecture == architecture) && (!f.Windowed || windowed) && (!f.Mixed || mixed) && says && len(f.Says) >= len(found.Says) {
-			found = f
+		if (f.Architecture == architecture || f.MixedArchitecture == architecture) && (!f.Windowed || windowed) && (!f.Mixed || mixed) && says && n > most {
+			found, most = f, n
 		}
 	}
 	return found

@@ -53,6 +53,10 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 			f.number(name, x)
 		}
 	}
+	if kinds, ok := f.config["mlp_layer_types"].([]any); ok {
+		first := slices.Index(kinds, any("sparse"))
+		f.config["first_k_dense_replace"] = float64(max(0, first))
+	}
 	for key, field := range f.family.Keys {
 		v := f.config[field]
 		if list, ok := v.([]any); ok && len(list) > 0 {
@@ -75,6 +79,10 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 	}
 	if f.family.Finetuned {
 		f.metadata[f.arch+".rope.scaling.finetuned"] = f.config["position_embedding_type"] == "rope"
+	}
+	if f.family.Sparse {
+		f.metadata[f.arch+".expert_weights_norm"] = true
+		f.number("expert_shared_feed_forward_length", cmp.Or(f.setting("shared_expert_intermediate_size"), f.setting("moe_intermediate_size")*f.setting("num_shared_experts")))
 	}
 	if f.family.Unscaled {
 		f.metadata[f.arch+".rope.scaling.type"] = "none"
