@@ -208,7 +208,10 @@ func (s *memory) ahead(t *text, count int) func(ctx context.Context) (int, error
 				return -1, err
 			}
 		}
-		err = s.within(ctx, func() { id = now.Ints()[0] })
+		err = s.within(ctx, func() {
+			id = now.Ints()[0]
+			now.Free()
+		})
 		return id, err
 	}
 }

@@ -35,7 +35,7 @@ type memory struct {
 	states states
 	begun  *text // what a prefix has read, for texts that go on from it; nil: nothing
 
-	places tensor.Tensor // of the step that is not evaluated yet: see place
+	places tensor.Tensor // of the last step: see place
 	alone  bool          // one text grows, by a token at a time
 	again  again
 	ctx    context.Context // of the call under way: see within
@@ -116,6 +116,7 @@ func (s *memory) free() {
 		c.Free()
 	}
 	s.caches = nil
+	s.places.Free()
 	for _, p := range s.pools {
 		p.pages, p.free, p.shared = 0, nil, nil
 	}
@@ -316,7 +317,6 @@ func (s *memory) planStep(rows, width int, w wanted) {
 // evaluate computes some results and the caches together, so that one plan serves all.
 func (s *memory) evaluate(results ...tensor.Tensor) {
 	tensor.Eval(append(results, s.tensors()...)...)
-	s.places.Free() // lists of pages are long where a room is
 }
 
 // tensors lists what the caches are made of.
@@ -368,6 +368,7 @@ func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
 	if tokens.IsNone() || w == nothing { // which stops before it
 		tokens = tensor.From(ids, b, width)
 	}
+	s.places.Free() // now, so that the next ones lie there: a device that has a step's addresses gets no others
 	s.places = s.place(rows, positions)
 	if s.replays(len(rows), width, w) {
 		return s.replay(tokens, w)

@@ -252,15 +252,18 @@ func (p *replay) forget(failed bool) {
 	}
 }
 
-// await waits for the runs that compute what is to be set, unless that lies in its place: a tensor from
-// outside keeps its value if a run fails.
+// await waits for the runs that compute what is to be set: a tensor from outside keeps its value if a run
+// fails. But where the new value lies in the memory of the old one, there is nothing to keep, and it has the
+// outcome of its run.
 func (p *replay) await() error {
 	for i := range p.sets {
 		o := p.outs[p.results+i]
 		if o.index < 0 {
 			continue
 		}
-		if d := p.stages[p.last+o.stage].got[o.index]; d.Run != nil {
+		s := p.stages[p.last+o.stage]
+		d, leaf := s.got[o.index], s.keep[o.index]
+		if inPlace := leaf >= 0 && d.Buf == s.data[leaf].Buf; d.Run != nil && !inPlace {
 			if err := o.dev.(*backend.Device).Await(scope.Context(), d); err != nil {
 				return err
 			}

@@ -25,9 +25,10 @@ const mostFlying = 32
 // run without a fault, as nearly all are, copies nothing back.
 //
 // Buffers and numbers reach kernels through the structs alone. So where a stream records, the second run in a
-// slot records its work as a graph, and later ones replay that with whatever memory their tables have. But a
-// library gets addresses: a slot whose program has products of a library records when a run has those of the
-// run before, and replays for runs with the same ones.
+// slot records its dispatches as a graph, and later ones replay that with whatever memory their tables have.
+// But a library gets addresses: a slot whose program has products of a library records when a run has those of
+// the run before, and replays for runs with the same ones. A run with the memory and the numbers of the one
+// before in its slot, such as that of the next token, finds all in place: it is the launch of the graph.
 type loaded struct {
 	b      *Backend
 	p      *backend.Program
@@ -35,9 +36,10 @@ type loaded struct {
 	args   [][]int // offset of each dispatch's struct
 	first  []int   // of each launch, its first dispatch among all
 	bytes  int
-	ends   int  // of the records
-	reads  bool // whether a dispatch reads the block: calls of libraries do not
-	waits  bool // whether a library may wait for the device, so that no graph can be recorded
+	ends   int   // of the records
+	writes []int // places of a table that are written
+	reads  bool  // whether a dispatch reads the block: calls of libraries do not
+	waits  bool  // whether a library may wait for the device, so that no graph can be recorded
 
 	slots  []*slot // that no run uses; Backend.mu guards what follows
 	made   int     // slots that there are
@@ -50,13 +52,35 @@ const stopWord = 64
 // A slot is the memory of one run of a program, and the work of such a run. Where memory is unified, the host
 // fills and reads block itself, and the staging memory is nil.
 type slot struct {
-	host   Buffer // staging memory that the host fills
-	block  Buffer // of the device, to which it is copied
-	report Buffer // staging memory that has the records, in the same places; nil if nothing can fault
-	runs   int
-	pinned []pin  // those of the last run, see pinned
-	graph  Graph  // nil if there is none
-	left   []bool // the dispatches that the graph leaves out, see kernel.Dispatch.Same
+	host    Buffer // staging memory that the host fills
+	block   Buffer // of the device, to which it is copied
+	report  Buffer // staging memory that has the records, in the same places; nil if nothing can fault
+	runs    int
+	filled  filling
+	repeats bool   // the run's table is that of the one before, which the device has got
+	pinned  []pin  // those of the last run, see pinned
+	graph   Graph  // nil if there is none
+	left    []bool // the dispatches that the graph leaves out, see kernel.Dispatch.Same
+}
+
+// A filling is what a slot's arguments are made of: the addresses and the numbers of a table.
+type filling struct {
+	addresses []uint64 // 0 for memory that there is not
+	numbers   []ir.Scalar
+}
+
+func fillingOf(t *backend.Table) filling {
+	f := filling{make([]uint64, len(t.Bufs)), slices.Clone(t.Scalars)}
+	for i, m := range t.Bufs {
+		if m != nil {
+			f.addresses[i] = m.(*buffer).Address()
+		}
+	}
+	return f
+}
+
+func (f filling) equal(g filling) bool {
+	return slices.Equal(f.addresses, g.addresses) && slices.Equal(f.numbers, g.numbers)
 }
 
 // mostSlots is how many sets of addresses a program with products of a library has graphs of.
@@ -91,7 +115,12 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 			dispatches++
 		}
 		l.args = append(l.args, at)
+		for _, n := range c.writes {
+			l.writes = append(l.writes, p.Launches[i].Bufs[n].Index)
+		}
 	}
+	slices.Sort(l.writes)
+	l.writes = slices.Compact(l.writes)
 	return l, nil
 }
 
@@ -106,22 +135,28 @@ func (l *loaded) Close() {
 	l.slots = nil
 }
 
-// slot returns memory for a run with such addresses: that of a run which had the same ones, if there is one.
-// b.mu is held.
-func (b *Backend) slot(l *loaded, pinned []pin) (*slot, error) {
-	at := len(l.slots) - 1
-	for at >= 0 && !slices.Equal(l.slots[at].pinned, pinned) {
-		at--
+// slot returns memory for a run with a table: that of a run which had the same one, if there is one, or else
+// the same addresses for a library, and of several the one that was used least recently. b.mu is held.
+func (b *Backend) slot(l *loaded, t *backend.Table) (*slot, error) {
+	f := fillingOf(t)
+	at := slices.IndexFunc(l.slots, func(s *slot) bool { return s.filled.equal(f) })
+	if at >= 0 {
+		s := l.slots[at]
+		l.slots = slices.Delete(l.slots, at, at+1)
+		s.repeats = true
+		return s, nil
 	}
-	if at < 0 && l.made >= mostSlots && len(l.slots) > 0 {
-		at = 0 // the one that was used least recently
+	pinned := l.pinned(t)
+	if at = slices.IndexFunc(l.slots, func(s *slot) bool { return slices.Equal(s.pinned, pinned) }); at < 0 && l.made >= mostSlots && len(l.slots) > 0 {
+		at = 0
 	}
 	if at >= 0 {
 		s := l.slots[at]
 		l.slots = slices.Delete(l.slots, at, at+1)
+		s.filled, s.repeats = f, false
 		return s, nil
 	}
-	s := &slot{}
+	s := &slot{filled: f}
 	var err error
 	if s.block, err = b.take(l.bytes, DeviceMemory); err != nil {
 		return nil, err
@@ -249,35 +284,41 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if len(l.p.Launches) == 0 {
 		return nil
 	}
-	pinned := l.pinned(t)
-	memory, err := b.slot(l, pinned)
+	memory, err := b.slot(l, t)
 	if err != nil {
 		return err
 	}
 	if err := b.drain(false); err != nil { // now, because a commit follows
 		return err
 	}
-	l.fill(memory, t)
 	r := &run{b: b, program: l, slot: memory, outcome: t.Later()}
 	if l.ends == stopWord { // nothing can report a fault
 		r.outcome.CannotFail()
 	}
 	l.wrote(r, t)
-	left := l.leftOut(t)
 	if times != nil {
-		return b.timed(ctx, r, t, left, times)
+		l.fill(memory, t)
+		return b.timed(ctx, r, t, l.leftOut(t), times)
 	}
-	if err := b.encode(r, t, left, pinned); err != nil {
+	if err := b.encode(r, t); err != nil {
 		return b.abandon(r, err)
 	}
 	return b.commit(r)
 }
 
 // encode encodes a run: by its graph, if it has one of the same work; the second run in a slot records it.
-func (b *Backend) encode(r *run, t *backend.Table, left []bool, pinned []pin) error {
+func (b *Backend) encode(r *run, t *backend.Table) error {
 	s := r.slot
+	if s.repeats && s.graph != nil {
+		return s.graph.Replay(b.compute)
+	}
+	r.program.fill(s, t)
+	if err := b.begin(r); err != nil {
+		return err
+	}
 	s.runs++
 	recorder, records := b.compute.(Recorder)
+	pinned, left := r.program.pinned(t), r.program.leftOut(t)
 	same := slices.Equal(s.pinned, pinned)
 	if s.graph != nil && same && slices.Equal(s.left, left) {
 		return s.graph.Replay(b.compute)
@@ -308,11 +349,8 @@ func (b *Backend) encode(r *run, t *backend.Table, left []bool, pinned []pin) er
 	return graph.Replay(b.compute)
 }
 
-// all encodes the work of a run.
+// all encodes the dispatches of a run.
 func (b *Backend) all(r *run, t *backend.Table, left []bool, recorded bool) error {
-	if err := b.begin(r); err != nil {
-		return err
-	}
 	for i := range r.program.p.Launches {
 		if err := b.launch(r, t, i, left, recorded); err != nil {
 			return err
@@ -337,11 +375,8 @@ func (l *loaded) wrote(r *run, t *backend.Table) {
 			m.(*buffer).used = r
 		}
 	}
-	for i := range l.p.Launches {
-		launch := &l.p.Launches[i]
-		for _, n := range launch.Kernel.(*compiled).writes {
-			t.Bufs[launch.Bufs[n].Index].(*buffer).written = r
-		}
+	for _, n := range l.writes {
+		t.Bufs[n].(*buffer).written = r
 	}
 }
 
@@ -474,6 +509,7 @@ func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
 // an optimizer's step.
 func (b *Backend) abandon(r *run, err error) error {
 	clear(r.slot.args()[:4])
+	r.slot.filled = filling{}
 	if e := b.commit(r); e != nil {
 		r.outcome.Finish(e)
 	}
