@@ -89,30 +89,67 @@ func (p *padded) row(i, j int) (at, lo, hi int) {
 }
 
 func (p *padded) copyRows(l *launch, to, from []float32) {
-	size, width := p.length.size(), p.length[2]
+	size, plane := p.length.size(), p.length[1]*p.length[2]
 	l.pool.Range(p.images*p.channels, 1+mapGrain/(size+1), func(_, first, end int) {
 		for c := first; c < end && !l.pool.Stopped(); c++ {
 			source, part := line(from, c, p.source.size()), line(to, c, size)
-			for r := range p.length[0] * p.length[1] {
-				at, lo, hi := p.row(r/p.length[1], r%p.length[1])
-				d := line(part, r, width)
-				if p.stride == 1 {
-					clear(d[:lo])
-					copy(d[lo:hi], source[at:])
-					clear(d[hi:])
-					continue
-				}
-				clear(d)
-				for phase := range p.stride {
-					part := line(d, phase, width/p.stride)
-					first := (lo - phase + p.stride - 1) / p.stride
-					for i := first; i*p.stride+phase < hi; i++ {
-						part[i] = source[at+i*p.stride+phase-lo]
-					}
-				}
+			for i := range p.length[0] {
+				p.copyPlane(line(part, i, plane), source, i)
 			}
 		}
 	})
+}
+
+// copyPlane writes plane i of a channel of the part. Between two rows of the source lie the zeros behind the
+// one and before the other.
+func (p *padded) copyPlane(part, source []float32, i int) {
+	width, top, bottom := p.length[2], max(0, -p.first[1]), min(p.length[1], p.source[1]-p.first[1])
+	at, lo, hi := p.row(i, top)
+	if top >= bottom || lo >= hi {
+		clear(part)
+		return
+	}
+	begin, n, rows, apart := top*width+lo, hi-lo, bottom-top, p.source[2]
+	if p.stride > 1 {
+		clear(part[:top*width])
+		for r := range rows {
+			p.copyPhases(line(part, top+r, width), source[at+r*apart:], lo, hi)
+		}
+		clear(part[bottom*width:])
+		return
+	}
+	clear(part[:begin])
+	done := 0
+	if rows > 1 && width <= micro.CopyWidth {
+		done = rows - 1
+		micro.CopyRows(&part[begin], width, &source[at], apart, done, n, width)
+	}
+	for r := done; r < rows; r++ {
+		d := part[begin+r*width:]
+		copy(d[:n], source[at+r*apart:])
+		if r < rows-1 {
+			clear(d[n:width])
+		}
+	}
+	clear(part[(bottom-1)*width+hi:])
+}
+
+// copyPhases writes a row of the part from the elements lo to hi of it, which lie side by side in the source.
+func (p *padded) copyPhases(row, source []float32, lo, hi int) {
+	s := p.stride
+	for phase := range s {
+		d := line(row, phase, len(row)/s)
+		first := (lo - phase + s - 1) / s
+		last := max(first, (hi-phase+s-1)/s)
+		clear(d[:first])
+		clear(d[last:])
+		if first < last {
+			from := source[first*s+phase-lo:]
+			for i := range d[first:last] {
+				d[first+i] = from[i*s]
+			}
+		}
+	}
 }
 
 // copyLast turns rows of channels into rows of elements with all their channels.

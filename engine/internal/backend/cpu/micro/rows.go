@@ -6,7 +6,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// CopyRows copies rows of n elements, at most 64, and writes zeros behind them up to width elements. Rows of
+// CopyWidth is the largest number of elements of a row that CopyRows writes.
+const CopyWidth = 64
+
+// CopyRows copies rows of n elements, at most CopyWidth, and writes zeros behind them up to width elements. Rows of
 // dst and src are dstApart and srcApart elements apart.
 func CopyRows(dst *float32, dstApart int, src *float32, srcApart, rows, n, width int) {
 	if f := masked[isa.Level()][F32][(width-1)/16]; f != nil {
