@@ -111,11 +111,8 @@ func (p *padded) copyPlane(part, source []float32, i int) {
 	}
 	begin, n, rows, apart := top*width+lo, hi-lo, bottom-top, p.source[2]
 	if p.stride > 1 {
-		clear(part[:top*width])
-		for r := range rows {
-			p.copyPhases(line(part, top+r, width), source[at+r*apart:], lo, hi)
-		}
-		clear(part[bottom*width:])
+		clear(part)
+		p.copyPhases(part[top*width:], source[at:], lo, n, rows)
 		return
 	}
 	clear(part[:begin])
@@ -134,19 +131,19 @@ func (p *padded) copyPlane(part, source []float32, i int) {
 	clear(part[(bottom-1)*width+hi:])
 }
 
-// copyPhases writes a row of the part from the elements lo to hi of it, which lie side by side in the source.
-func (p *padded) copyPhases(row, source []float32, lo, hi int) {
-	s := p.stride
-	for phase := range s {
-		d := line(row, phase, len(row)/s)
-		first := (lo - phase + s - 1) / s
-		last := max(first, (hi-phase+s-1)/s)
-		clear(d[:first])
-		clear(d[last:])
-		if first < last {
-			from := source[first*s+phase-lo:]
-			for i := range d[first:last] {
-				d[first+i] = from[i*s]
+// copyPhases writes rows of the part from rows of the source, each n elements from element lo of the part on.
+func (p *padded) copyPhases(part, source []float32, lo, n, rows int) {
+	width, apart := p.length[2], p.source[2]
+	place := func(i int) int { return i%p.stride*(width/p.stride) + i/p.stride }
+	if p.stride == 2 && n > 1 {
+		micro.SplitRows(&part[place(lo)], &part[place(lo+1)], width, &source[0], apart, rows, n)
+		return
+	}
+	for phase := range min(p.stride, n) {
+		for r := range rows {
+			d, from := part[place(lo+phase)+r*width:], source[r*apart+phase:]
+			for k := range (n - phase + p.stride - 1) / p.stride {
+				d[k] = from[k*p.stride]
 			}
 		}
 	}

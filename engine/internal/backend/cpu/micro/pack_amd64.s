@@ -1828,3 +1828,70 @@ loop1:
 	JNZ loop1
 	VZEROUPPER
 	RET
+
+// func packSplitAVX2(even *float32, odd *float32, dstStride int, src *float32, srcStride int, rows int, pairs int)
+TEXT ·packSplitAVX2(SB), NOSPLIT, $0-56
+	MOVQ even+0(FP), DI
+	MOVQ odd+8(FP), R8
+	MOVQ dstStride+16(FP), AX
+	MOVQ src+24(FP), SI
+	MOVQ srcStride+32(FP), CX
+	MOVQ rows+40(FP), DX
+	MOVQ pairs+48(FP), BX
+row1:
+	MOVQ DI, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ BX, R12
+again2:
+	CMPQ R12, $8
+	JLT less3
+	VMOVUPS (R11), Y0
+	VMOVUPS 32(R11), Y1
+	VSHUFPS $136, Y1, Y0, Y2
+	VSHUFPS $221, Y1, Y0, Y3
+	VPERMPD $216, Y2, Y2
+	VPERMPD $216, Y3, Y3
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, (R10)
+	ADDQ $64, R11
+	ADDQ $32, R9
+	ADDQ $32, R10
+	SUBQ $8, R12
+	JMP again2
+less3:
+again4:
+	CMPQ R12, $4
+	JLT less5
+	VMOVUPS (R11), X0
+	VMOVUPS 16(R11), X1
+	VSHUFPS $136, X1, X0, X2
+	VSHUFPS $221, X1, X0, X3
+	VMOVUPS X2, (R9)
+	VMOVUPS X3, (R10)
+	ADDQ $32, R11
+	ADDQ $16, R9
+	ADDQ $16, R10
+	SUBQ $4, R12
+	JMP again4
+less5:
+again6:
+	CMPQ R12, $1
+	JLT less7
+	VMOVSS (R11), X0
+	VMOVSS 4(R11), X1
+	VMOVSS X0, (R9)
+	VMOVSS X1, (R10)
+	ADDQ $8, R11
+	ADDQ $4, R9
+	ADDQ $4, R10
+	SUBQ $1, R12
+	JMP again6
+less7:
+	ADDQ AX, DI
+	ADDQ AX, R8
+	ADDQ CX, SI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET

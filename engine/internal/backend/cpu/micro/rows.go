@@ -22,3 +22,26 @@ func CopyRows(dst *float32, dstApart int, src *float32, srcApart, rows, n, width
 		clear(to[n:])
 	}
 }
+
+// splitRows takes pairs apart by vectors, where the machine has them; strides are in bytes.
+var splitRows [isa.NumSets]func(even, odd *float32, dstStride int, src *float32, srcStride, rows, pairs int)
+
+// SplitRows copies rows of n elements, the first, third … to even, the others to odd. Rows of even and odd are
+// dstApart elements apart, those of src srcApart.
+func SplitRows(even, odd *float32, dstApart int, src *float32, srcApart, rows, n int) {
+	done := 0
+	if f := splitRows[isa.Level()]; f != nil && rows > 0 {
+		done = n / 2
+		f(even, odd, 4*dstApart, src, 4*srcApart, rows, done)
+	}
+	for r := range rows {
+		from := unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(src), 4*r*srcApart)), n)
+		for i := 2 * done; i < n; i++ {
+			to := even
+			if i%2 == 1 {
+				to = odd
+			}
+			*offset(to, r*dstApart+i/2) = from[i]
+		}
+	}
+}

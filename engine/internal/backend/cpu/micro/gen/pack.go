@@ -26,6 +26,61 @@ func emitPack(f *file) {
 			}
 		}
 	}
+	packSplit(f)
+	f.enter("splitRows[isa.AVX2], splitRows[isa.AVX512] = packSplitAVX2, packSplitAVX2")
+}
+
+// packSplit writes even[r][i] = src[r][2i] and odd[r][i] = src[r][2i+1] for r < rows and i < pairs: eight
+// pairs at a time, then four, then one. Strides are in bytes.
+func packSplit(f *file) {
+	fn := f.function("takes rows of pairs apart; see gen/pack.go.", "packSplitAVX2",
+		"even *float32, odd *float32, dstStride int, src *float32, srcStride int, rows int, pairs int")
+	fn.load("even", "DI", "odd", "R8", "dstStride", "AX", "src", "SI", "srcStride", "CX", "rows", "DX", "pairs", "BX")
+	row := fn.label("row")
+	fn.at(row)
+	fn.op("MOVQ", "DI", "R9")
+	fn.op("MOVQ", "R8", "R10")
+	fn.op("MOVQ", "SI", "R11")
+	fn.op("MOVQ", "BX", "R12")
+	for _, n := range []int{8, 4, 1} {
+		again, less := fn.label("again"), fn.label("less")
+		fn.at(again)
+		fn.op("CMPQ", "R12", imm(n))
+		fn.op("JLT", less)
+		r, load := avx2.y, "VMOVUPS"
+		switch n {
+		case 4:
+			r = avx2.x
+		case 1:
+			r, load = avx2.x, "VMOVSS"
+		}
+		fn.op(load, mem(0, "R11"), r(0))
+		fn.op(load, mem(4*n, "R11"), r(1))
+		even, odd := r(0), r(1)
+		if n > 1 {
+			even, odd = r(2), r(3)
+			fn.op("VSHUFPS", imm(0x88), r(1), r(0), even)
+			fn.op("VSHUFPS", imm(0xdd), r(1), r(0), odd)
+		}
+		if n == 8 {
+			fn.op("VPERMPD", imm(0xd8), even, even)
+			fn.op("VPERMPD", imm(0xd8), odd, odd)
+		}
+		fn.op(load, even, mem(0, "R9"))
+		fn.op(load, odd, mem(0, "R10"))
+		fn.op("ADDQ", imm(8*n), "R11")
+		fn.op("ADDQ", imm(4*n), "R9")
+		fn.op("ADDQ", imm(4*n), "R10")
+		fn.op("SUBQ", imm(n), "R12")
+		fn.op("JMP", again)
+		fn.at(less)
+	}
+	fn.op("ADDQ", "AX", "DI")
+	fn.op("ADDQ", "AX", "R8")
+	fn.op("ADDQ", "CX", "SI")
+	fn.op("DECQ", "DX")
+	fn.op("JNZ", row)
+	fn.end()
 }
 
 // widen loads f32 from elements of a type; y is a register name, source a memory operand of as many elements.
