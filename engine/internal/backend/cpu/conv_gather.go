@@ -13,6 +13,10 @@ import (
 // wideEnough is the number of columns from which a product is not made wider by further images.
 const wideEnough = 512
 
+// shortSums is the length of sums up to which results are passed on: for longer ones tasks would be narrower,
+// because they pack all steps.
+const shortSums = 512
+
 // together is how many images are columns of one product: a divisor of all.
 func together(images, places int) int {
 	n := 1
@@ -34,20 +38,28 @@ type gathered struct {
 	starts  []int        // the result of each matrix of the batch
 
 	product *gemm.Product
+	passing bool // results go from the cache to where they belong
 	call    gemm.Call
 }
 
 // run computes the product; to is where the results belong.
 func (g *gathered) run(l *launch, a, b, to unsafe.Pointer) {
+	terms := []gemm.Term{{K: g.k, A: g.a, B: g.b}}
+	if g.product == nil && g.to != nil && g.k <= shortSums {
+		g.product = gemm.NewPassing(g.m, g.n, g.batch, terms, l.pool.Threads())
+		g.passing = g.product != nil
+	}
 	if g.product == nil {
-		g.product = gemm.New(g.m, g.n, g.batch, []gemm.Term{{K: g.k, A: g.a, B: g.b}}, l.pool.Threads())
+		g.product = gemm.New(g.m, g.n, g.batch, terms, l.pool.Threads())
 	}
 	c := &g.call
 	c.A, c.B = append(c.A[:0], a), append(c.B[:0], b)
 	c.Scales, c.Extra = []unsafe.Pointer{nil}, []unsafe.Pointer{nil}
 	c.C, c.LDC, c.BatchC, c.Done = (*float32)(to), g.n, g.m*g.n, nil
 	if g.to != nil {
-		c.C = unsafe.SliceData(l.scratch.floats(g.batch * g.m * g.n))
+		if !g.passing {
+			c.C = unsafe.SliceData(l.scratch.floats(g.batch * g.m * g.n))
+		}
 		c.Done = func(_ int, p gemm.Part) { g.spread(to, p) }
 	}
 	c.Scratch = l.scratch.floats(g.product.ScratchLen())

@@ -89,30 +89,64 @@ func (p *padded) row(i, j int) (at, lo, hi int) {
 }
 
 func (p *padded) copyRows(l *launch, to, from []float32) {
-	size, width := p.length.size(), p.length[2]
+	size, plane := p.length.size(), p.length[1]*p.length[2]
 	l.pool.Range(p.images*p.channels, 1+mapGrain/(size+1), func(_, first, end int) {
 		for c := first; c < end && !l.pool.Stopped(); c++ {
 			source, part := line(from, c, p.source.size()), line(to, c, size)
-			for r := range p.length[0] * p.length[1] {
-				at, lo, hi := p.row(r/p.length[1], r%p.length[1])
-				d := line(part, r, width)
-				if p.stride == 1 {
-					clear(d[:lo])
-					copy(d[lo:hi], source[at:])
-					clear(d[hi:])
-					continue
-				}
-				clear(d)
-				for phase := range p.stride {
-					part := line(d, phase, width/p.stride)
-					first := (lo - phase + p.stride - 1) / p.stride
-					for i := first; i*p.stride+phase < hi; i++ {
-						part[i] = source[at+i*p.stride+phase-lo]
-					}
-				}
+			for i := range p.length[0] {
+				p.copyPlane(line(part, i, plane), source, i)
 			}
 		}
 	})
+}
+
+// copyPlane writes plane i of a channel of the part. Between two rows of the source lie the zeros behind the
+// one and before the other.
+func (p *padded) copyPlane(part, source []float32, i int) {
+	width, top, bottom := p.length[2], max(0, -p.first[1]), min(p.length[1], p.source[1]-p.first[1])
+	at, lo, hi := p.row(i, top)
+	if top >= bottom || lo >= hi {
+		clear(part)
+		return
+	}
+	begin, n, rows, apart := top*width+lo, hi-lo, bottom-top, p.source[2]
+	if p.stride > 1 {
+		clear(part)
+		p.copyPhases(part[top*width:], source[at:], lo, n, rows)
+		return
+	}
+	clear(part[:begin])
+	done := 0
+	if rows > 1 && width <= micro.CopyWidth {
+		done = rows - 1
+		micro.CopyRows(&part[begin], width, &source[at], apart, done, n, width)
+	}
+	for r := done; r < rows; r++ {
+		d := part[begin+r*width:]
+		copy(d[:n], source[at+r*apart:])
+		if r < rows-1 {
+			clear(d[n:width])
+		}
+	}
+	clear(part[(bottom-1)*width+hi:])
+}
+
+// copyPhases writes rows of the part from rows of the source, each n elements from element lo of the part on.
+func (p *padded) copyPhases(part, source []float32, lo, n, rows int) {
+	width, apart := p.length[2], p.source[2]
+	place := func(i int) int { return i%p.stride*(width/p.stride) + i/p.stride }
+	if p.stride == 2 && n > 1 {
+		micro.SplitRows(&part[place(lo)], &part[place(lo+1)], width, &source[0], apart, rows, n)
+		return
+	}
+	for phase := range min(p.stride, n) {
+		for r := range rows {
+			d, from := part[place(lo+phase)+r*width:], source[r*apart+phase:]
+			for k := range (n - phase + p.stride - 1) / p.stride {
+				d[k] = from[k*p.stride]
+			}
+		}
+	}
 }
 
 // copyLast turns rows of channels into rows of elements with all their channels.

@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -116,10 +117,27 @@ func (b *Backend) Download(_ context.Context, dst []byte, src ir.Buffer, offset 
 	return nil
 }
 
+// A pages is memory of the system that goes back when nothing holds it any more.
+type pages struct{ bytes []byte }
+
+// largePages returns n bytes, or nil if n is not large or the system has none.
+func largePages(n int) *pages {
+	if n < largeBuffer {
+		return nil
+	}
+	p := &pages{systemPages(n)}
+	if p.bytes == nil {
+		return nil
+	}
+	runtime.AddCleanup(p, givePages, p.bytes)
+	return p
+}
+
 // An arena is the scratch memory of a launch: taken piece by piece, given back all at once when the next
 // launch starts.
 type arena struct {
 	block []byte
+	large *pages // what holds a large block
 	used  int
 	want  int // what the launch would need now in one block
 	most  int // the most that it would have needed
@@ -127,7 +145,11 @@ type arena struct {
 
 func (a *arena) reset() {
 	if a.most > len(a.block) {
-		a.block = alignedBytes(a.most)
+		if a.block, a.large = nil, largePages(a.most); a.large != nil {
+			a.block = a.large.bytes
+		} else {
+			a.block = alignedBytes(a.most)
+		}
 	}
 	a.used, a.want, a.most = 0, 0, 0
 }

@@ -216,6 +216,12 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 func (p *Product) spreadRows(c *Call, i, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	return func(_, lo, hi int) {
+		if t.A.Line == 1 && t.K%8 == 0 && lo/p.M == (hi-1)/p.M { // columns lie side by side: vectors turn them as a panel
+			s := t.A.source(c.A[i], lo/p.M).At(lo%p.M, 0)
+			s.Line, s.Step = s.Step, s.Line
+			micro.PackPanel(c.Scratch[at+lo*t.K:], t.K, s, t.K, hi-lo)
+			return
+		}
 		for row := lo; row < hi; row++ {
 			micro.Spread(c.Scratch[at+row*t.K:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), t.K)
 		}

@@ -48,7 +48,11 @@ func (s Source) first() float32 {
 // reads them. Values between lines and width are finite and have no meaning. dst has room for k·width.
 func PackPanel(dst []float32, width int, s Source, lines, k int) {
 	_ = dst[k*width-1]
-	if done := packVector(unsafe.SliceData(dst), width, s, lines, k); done < k {
+	done := packVector(unsafe.SliceData(dst), width, s, lines, k)
+	if last := k - together; done < k && done > last && last >= 0 { // some of the last whole block a second time
+		done += packVector(offset(unsafe.SliceData(dst), last*width), width, s.At(0, last), lines, together) - (done - last)
+	}
+	if done < k {
 		packScalar(dst[done*width:k*width], width, s.At(0, done), lines)
 	}
 }

@@ -218,6 +218,11 @@ func packCopyF1616AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStrid
 //go:noescape
 func packCopyF1624AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
+// packSplitAVX2 takes rows of pairs apart; see gen/pack.go.
+//
+//go:noescape
+func packSplitAVX2(even *float32, odd *float32, dstStride int, src *float32, srcStride int, rows int, pairs int)
+
 func init() {
 	together = 8
 	transposes[F32][4] = packTransposeF324
@@ -283,4 +288,5 @@ func init() {
 	exact[isa.AVX512][F16][16] = packCopyF1616AVX2
 	exact[isa.AVX2][F16][24] = packCopyF1624AVX2
 	exact[isa.AVX512][F16][24] = packCopyF1624AVX2
+	splitRows[isa.AVX2], splitRows[isa.AVX512] = packSplitAVX2, packSplitAVX2
 }

@@ -26,6 +26,61 @@ func emitPack(f *file) {
 			}
 		}
 	}
+	packSplit(f)
+	f.enter("splitRows[isa.AVX2], splitRows[isa.AVX512] = packSplitAVX2, packSplitAVX2")
+}
+
+// packSplit writes even[r][i] = src[r][2i] and odd[r][i] = src[r][2i+1] for r < rows and i < pairs: eight
+// pairs at a time, then four, then one. Strides are in bytes.
+func packSplit(f *file) {
+	fn := f.function("takes rows of pairs apart; see gen/pack.go.", "packSplitAVX2",
+		"even *float32, odd *float32, dstStride int, src *float32, srcStride int, rows int, pairs int")
+	fn.load("even", "DI", "odd", "R8", "dstStride", "AX", "src", "SI", "srcStride", "CX", "rows", "DX", "pairs", "BX")
+	row := fn.label("row")
+	fn.at(row)
+	fn.op("MOVQ", "DI", "R9")
+	fn.op("MOVQ", "R8", "R10")
+	fn.op("MOVQ", "SI", "R11")
+	fn.op("MOVQ", "BX", "R12")
+	for _, n := range []int{8, 4, 1} {
+		again, less := fn.label("again"), fn.label("less")
+		fn.at(again)
+		fn.op("CMPQ", "R12", imm(n))
+		fn.op("JLT", less)
+		r, load := avx2.y, "VMOVUPS"
+		switch n {
+		case 4:
+			r = avx2.x
+		case 1:
+			r, load = avx2.x, "VMOVSS"
+		}
+		fn.op(load, mem(0, "R11"), r(0))
+		fn.op(load, mem(4*n, "R11"), r(1))
+		even, odd := r(0), r(1)
+		if n > 1 {
+			even, odd = r(2), r(3)
+			fn.op("VSHUFPS", imm(0x88), r(1), r(0), even)
+			fn.op("VSHUFPS", imm(0xdd), r(1), r(0), odd)
+		}
+		if n == 8 {
+			fn.op("VPERMPD", imm(0xd8), even, even)
+			fn.op("VPERMPD", imm(0xd8), odd, odd)
+		}
+		fn.op(load, even, mem(0, "R9"))
+		fn.op(load, odd, mem(0, "R10"))
+		fn.op("ADDQ", imm(8*n), "R11")
+		fn.op("ADDQ", imm(4*n), "R9")
+		fn.op("ADDQ", imm(4*n), "R10")
+		fn.op("SUBQ", imm(n), "R12")
+		fn.op("JMP", again)
+		fn.at(less)
+	}
+	fn.op("ADDQ", "AX", "DI")
+	fn.op("ADDQ", "AX", "R8")
+	fn.op("ADDQ", "CX", "SI")
+	fn.op("DECQ", "DX")
+	fn.op("JNZ", row)
+	fn.end()
 }
 
 // widen loads f32 from elements of a type; y is a register name, source a memory operand of as many elements.
@@ -72,11 +127,17 @@ func packTranspose(f *file, typ string, size, lanes int) {
 	}
 	loop := fn.label("loop")
 	fn.at(loop)
-	for i, r := range row {
-		widen(fn, typ, mem(0, r), avx2.y(i))
+	if typ == "F32" {
+		transposeHalves(fn, row)
+	} else {
+		for i, r := range row {
+			widen(fn, typ, mem(0, r), avx2.y(i))
+		}
+		transpose8(fn)
+	}
+	for _, r := range row {
 		fn.op("ADDQ", imm(8*size), r)
 	}
-	transpose8(fn)
 	// Row p of the result is in Y8+p.
 	for p := range 8 {
 		x, y := avx2.x(8+p), avx2.y(8+p)
@@ -95,6 +156,28 @@ func packTranspose(f *file, typ string, size, lanes int) {
 	fn.op("DECQ", "BX")
 	fn.op("JNZ", loop)
 	fn.end()
+}
+
+// transposeHalves transposes eight numbers of each row into Y8…Y15. Four columns of four rows are loaded above
+// those of the other four, so that nothing crosses the halves of a register: that is a third of the shuffles,
+// of which processors do fewer than loads.
+func transposeHalves(fn *function, row []string) {
+	y := avx2.y
+	for half := range 2 {
+		at := 8 + 4*half
+		for i := range 4 {
+			fn.op("VMOVUPS", mem(16*half, row[i]), avx2.x(i))
+			fn.op("VINSERTF128", imm(1), mem(16*half, row[i+4]), y(i), y(i))
+		}
+		for i := range 2 {
+			fn.op("VUNPCKLPS", y(2*i+1), y(2*i), y(4+2*i))
+			fn.op("VUNPCKHPS", y(2*i+1), y(2*i), y(5+2*i))
+		}
+		for i := range 2 {
+			fn.op("VUNPCKLPD", y(6+i), y(4+i), y(at+2*i))
+			fn.op("VUNPCKHPD", y(6+i), y(4+i), y(at+2*i+1))
+		}
+	}
 }
 
 // transpose8 transposes Y0…Y7 into Y8…Y15.
