@@ -13,11 +13,12 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/llm/testdata/codes")
 PLAIN = "layers.0.mlp.down_proj"  # the matrix that stays numbers
@@ -376,14 +377,16 @@ def awq_expanded(folder):
         group = t.shape[0] // scale.shape[0]
         each = lambda x: x.repeat_interleave(group, 0)
         wide[name + ".weight"] = ((split(t) - each(zero)) * each(scale)).T.contiguous()
-    config = AutoConfig.from_pretrained(folder)
-    del config.quantization_config
-    config.pad_token_id = None
-    model = AutoModelForCausalLM.from_config(config).float().eval()
-    missing, unexpected = model.load_state_dict(wide, strict=False)
-    assert not unexpected and all("lm_head" in name for name in missing), (missing, unexpected)
-    model.tie_weights()
-    return model
+    with open(os.path.join(folder, "config.json")) as f:
+        settings = {**json.load(f), "pad_token_id": None}
+    del settings["quantization_config"]
+    with tempfile.TemporaryDirectory() as plain:
+        with open(os.path.join(plain, "config.json"), "w") as f:
+            json.dump(settings, f)
+        save_file(wide, os.path.join(plain, "model.safetensors"), metadata={"format": "pt"})
+        model, found = AutoModelForCausalLM.from_pretrained(plain, dtype=torch.float32, output_loading_info=True)
+    assert not found["unexpected_keys"] and all("lm_head" in name for name in found["missing_keys"]), found
+    return model.eval()
 
 
 def check(folders):
