@@ -31,15 +31,6 @@ template <int form, typename S, typename E> inline float dequantized(device cons
 // code_of is code d of a word: of 4 (8 bits) or 8 (4 bits) inputs of an output.
 template <int bits> inline int code_of(uint word, int d) { return int(word >> (8 * (d % 4) + 4 * (d / 4))) & ((1 << bits) - 1); }
 
-// dequantized_word gives w the elements of a weight at the inputs of a word from k on, and at output n.
-template <int bits, int form, typename S, typename E, int count> inline void dequantized_word(device const uchar* codes, device const S* scales, device const E* extra, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
-	const long block = n / 16, lane = n % 16;
-	const uint word = ((device const uint*)codes)[(block * lines + k / count) * 16 + lane];
-	const long at = (block * groups + k / group) * 16 + lane;
-	const float scale = loaded(scales[at]), minimum = least<form>(extra, at);
-	for (int d = 0; d < count; d++) w[d] = scale * unscaled<form>(extra, bits, code_of<bits>(word, d), at) + minimum;
-}
-
 // code_less is code d of a word, less a zero point, of which zero is 2²³ more: the bits of a code behind those of 2²³ are a
 // float, from which another is subtracted exactly. That takes less time than to convert an integer. With a table it is the
 // code's number there.
@@ -60,6 +51,38 @@ template <int form, typename E> inline void four_zeros(device const E* extra, in
 template <int form, typename E> inline void four_minimums(device const E* extra, long at, thread float (&minimum)[4]) {
 	UNROLL for (int j = 0; j < 4; j++) minimum[j] = 0.0f;
 	if (form == 2) load4(extra + at, minimum);
+}
+
+// load_piece loads what 8 inputs from k on and 4 outputs from n on, multiples of 8 and 4, are made of: the words of the first 4
+// or 8 inputs of each output, then those of the others, the outputs' scales, and their zero points or minimums. The weight
+// begins at block `first`.
+template <int bits, int form, int group, typename S, typename E, typename I> inline void load_piece(device const uchar* codes, device const S* scales, device const E* extra, long lines, long groups, long first, I k, I n, thread uint (&words)[bits], thread float (&scale)[4], thread float (&other)[4]) {
+	const long block = first + n / 16, lane = n % 16, at = (block * groups + k / group) * 16 + lane;
+	UNROLL for (int i = 0; i < bits; i += 4) {
+		uint four[4];
+		load4((device const uint*)(codes + ((block * lines + k * bits / 32 + i / 4) * 16 + lane) * 4), four);
+		UNROLL for (int j = 0; j < 4; j++) words[i + j] = four[j];
+	}
+	load4(scales + at, scale);
+	if (form == 2) four_minimums<form>(extra, at, other);
+	else four_zeros<form>(extra, bits, at, other);
+}
+
+// piece_line gives w the 8 elements of output j of a piece.
+template <int bits, int form, typename E> inline void piece_line(device const E* extra, thread const uint (&words)[bits], int j, float scale, float other, thread float (&w)[8]) {
+	constexpr int per_word = 32 / bits;
+	UNROLL for (int d = 0; d < 8; d++) {
+		const float code = code_less<bits, form>(extra, words[d / per_word * 4 + j], d % per_word, form == 2 ? 8388608.0f : other);
+		w[d] = form == 2 ? scale * code + other : scale * code;
+	}
+}
+
+// store_cells rounds as many elements as have 16 bytes, and stores them at once.
+inline void store_cells(threadgroup float* to, thread const float* w) { *(threadgroup float4*)to = float4(w[0], w[1], w[2], w[3]); }
+template <typename T> inline void store_cells(threadgroup T* to, thread const float* w) {
+	uint4 pairs;
+	UNROLL for (int i = 0; i < 4; i++) pairs[i] = as_type<uint>(vec<T, 2>(T(w[2 * i]), T(w[2 * i + 1])));
+	*(threadgroup uint4*)to = pairs;
 }
 
 // coded_line gives w the codes, less their zero points, or their numbers in the table, of 4 (8 bits) or 8 (4 bits) inputs from k on and of 4 outputs from n

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -24,11 +25,12 @@ type Codes struct {
 	Tokens []int
 }
 
-// SaveCodes writes a model as a folder whose matrices are codes: those of linear layers, and for mlx the
-// embedding. Routers, experts, the output matrix (awq) and matrices whose rows are no whole groups stay
-// numbers. A model with adapters or codes is an error: merge, or quant.Expand. For awq weights of m are
-// scaled against those before them, so that it computes the same up to rounding. Readers find the old folder
-// or the whole new one.
+// SaveCodes writes a model as a folder whose matrices are codes: those of linear layers and of experts, and
+// for mlx the embedding. Routers, the output matrix (awq) and matrices whose rows are no whole groups stay
+// numbers, and so do experts where folders of the family have one tensor for all, or, for mlx, names of their
+// own, as Mixtral's. A model with adapters or codes is an error: merge, or quant.Expand. For awq weights of m,
+// but those of experts, are scaled against those before them, so that it computes the same up to rounding.
+// Readers find the old folder or the whole new one.
 func SaveCodes(ctx context.Context, dir string, m *Model, o Codes) error {
 	var err error
 	failed := tensor.Try(func() { tensor.Within(ctx, func() { err = m.saveCodes(ctx, dir, o) }) })
@@ -59,12 +61,15 @@ func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
 		}
 	}
 	list, left := m.inFolder(params), []string{}
+	if !awq {
+		list = joinExperts(list, w.Takes)
+	}
 	var all []stored
 	for i, chosen := range m.codable(list, !awq) {
 		t := list[i]
 		path := strings.TrimSuffix(t.name, ".weight")
-		if !chosen || !w.Takes(t.value.Len(0), t.value.Len(1)) || awq && path == "lm_head" {
-			if all = append(all, t); chosen || path == "lm_head" {
+		if !chosen || !w.Takes(t.value.Len(-2), t.value.Len(-1)) || awq && path == "lm_head" {
+			if all = append(all, t); t.value.Rank() == 2 {
 				left = append(left, path)
 			}
 			continue
@@ -91,7 +96,32 @@ func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
 	return m.writeFolder(dir, all, config, shardBytes)
 }
 
-// codable says which tensors of a folder are matrices of linear layers, or of the embedding, if it counts.
+// What folders of mlx call experts, of which a tensor has the matrices of all, and other folders, of which
+// each has its own.
+const (
+	switched = ".switch_mlp."
+	expertAt = ".experts.%d."
+)
+
+// joinExperts joins matrices of experts that can be codes as mlx-lm does, [experts out in].
+func joinExperts(list []stored, takes func(out, in int) bool) (joined []stored) {
+	for len(list) > 0 {
+		t, n := list[0], 1
+		before, part, first := strings.Cut(t.name, fmt.Sprintf(expertAt, 0))
+		if first && slices.Contains([]string{"gate_proj.weight", "up_proj.weight", "down_proj.weight"}, part) && takes(t.value.Len(0), t.value.Len(1)) {
+			all := []tensor.Tensor{t.value}
+			for ; n < len(list) && list[n].name == before+fmt.Sprintf(expertAt, n)+part; n++ {
+				all = append(all, list[n].value)
+			}
+			t = stored{before + switched + part, tensor.Stack(all, 0)}
+		}
+		joined, list = append(joined, t), list[n:]
+	}
+	return joined
+}
+
+// codable says which tensors of a folder are matrices of linear layers, of experts, or of the embedding, if
+// it counts.
 func (m *Model) codable(list []stored, embedding bool) []bool {
 	family, _ := familyOf(m.Config.family())
 	names := map[string]bool{}
@@ -107,7 +137,9 @@ func (m *Model) codable(list []stored, embedding bool) []bool {
 	})
 	chosen := make([]bool, len(list))
 	for i, t := range list {
-		chosen[i] = names[t.name] && t.value.Rank() == 2
+		_, part, expert := strings.Cut(t.name, ".experts.")
+		expert = expert && strings.HasSuffix(part, ".weight") && t.value.Rank() == 2
+		chosen[i] = names[t.name] && t.value.Rank() == 2 || expert || strings.Contains(t.name, switched)
 	}
 	return chosen
 }

@@ -46,6 +46,8 @@ var codesOf = map[string]string{
 	"compressed-fp8":         "e4m3, groups of 128, scales f32",
 	"compressed-fp8-channel": "e4m3, groups of 128, scales f32",
 	"fp8-tensor":             "e4m3, groups of 128, scales f32",
+	"fp8-modelopt":           "e4m3, groups of 128, scales f32",
+	"fp8-fbgemm":             "e4m3, groups of 128, scales f32",
 	"nvfp4":                  "e2m1, groups of 16, scales f32",
 	"nvfp4-modelopt":         "e2m1, groups of 16, scales f32",
 

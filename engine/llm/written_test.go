@@ -134,6 +134,8 @@ func TestSaveCodes(t *testing.T) {
 	parallel := joined
 	parallel.Family, parallel.JoinedQKV, parallel.JoinedMLP, parallel.Untied = "cohere", false, false, false
 	parallel.Parallel, parallel.LayerNorm, parallel.HeadScale, parallel.Rope = true, true, 0.5, nn.Rope{Interleaved: true}
+	experts := separate
+	experts.Family, experts.QKNorm, experts.Mixture = "qwen3_moe", true, Mixture{Experts: 3, TopK: 2, Hidden: 128, Normalise: true}
 	differs := map[string]float64{}
 	folders := []string{"../../tests/peers/decoder_codes.py", "check"}
 	for _, test := range []struct {
@@ -150,6 +152,8 @@ func TestSaveCodes(t *testing.T) {
 		{"mlx 8", separate, Codes{Format: "mlx", Bits: 8}, "int8, groups of 64, minimum, scales f32", "*quant.Linear", 0.02, false},
 		{"awq", separate, Codes{Format: "awq", Group: 32, Tokens: tokens}, "int4, groups of 32, affine, scales f32", "*nn.Linear", 0.3, true},
 		{"awq, joined", joined, Codes{Format: "awq", Tokens: tokens}, "", "*nn.Linear", 0.3, true},
+		{"mlx, experts", experts, Codes{Format: "mlx", Group: 32}, "int4, groups of 32, minimum, scales f32", "*quant.Linear", 0.5, false},
+		{"awq, experts", experts, Codes{Format: "awq", Group: 32, Tokens: tokens}, "int4, groups of 32, affine, scales f32", "*nn.Linear", 0.5, false},
 		{"awq, parallel", parallel, Codes{Format: "awq", Tokens: tokens}, "int4, groups of 128, affine, scales f32", "<nil>", 0.3, true},
 	} {
 		m := New(test.model)
@@ -172,6 +176,13 @@ func TestSaveCodes(t *testing.T) {
 		}
 		if q, ok := got.Blocks[1].Attn.Q.(*quant.Linear); test.query != "" && (!ok || q.Weight.Config.String() != test.query) {
 			t.Errorf("%s: q_proj is %v, want %s", test.name, got.Blocks[1].Attn.Q, test.query)
+		}
+		if x := got.Blocks[1].Mixture; x != nil {
+			for _, e := range []*nn.Grouped{x.Experts.GateUp, x.Experts.Down} {
+				if g, ok := e.Instead().(*quant.Grouped); !ok || g.Weight.Config.String() != test.query {
+					t.Errorf("%s: experts are %v, want %s", test.name, e, test.query)
+				}
+			}
 		}
 		if head := fmt.Sprintf("%T", got.Head); head != test.head {
 			t.Errorf("%s: lm_head is %s, want %s", test.name, head, test.head)

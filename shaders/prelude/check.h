@@ -377,6 +377,16 @@ inline uint tf32_bits(float x) {
 }
 inline float rest_of(float x, uint rounded) { return abs(float_of(rounded)) < float_of(0x7f800000u) ? x - float_of(rounded) : 0.0f; }
 
+inline uint permute(uint low, uint high, uint which) {
+	uint r = 0;
+	for (uint i = 0; i < 4; i++) {
+		const uint n = which >> (4 * i) & 15;
+		if (n > 7) __builtin_trap(); // would repeat a sign
+		r |= ((n < 4 ? low : high) >> (8 * (n % 4)) & 255) << (8 * i);
+	}
+	return r;
+}
+
 template <class P> inline void store_pair(P to, float x, float y) {
 	to[0] = x;
 	to[1] = y;

@@ -424,6 +424,13 @@ MSL_PTX_1(tf32_bits, uint, "cvt.rna.tf32.f32", "=r", float, "f")
 // rest_of is what rounding left of x; 0 of an infinity.
 MSL_INLINE float rest_of(float x, uint rounded) { return abs(float_of(rounded)) < float_of(0x7f800000u) ? x - float_of(rounded) : 0.0f; }
 
+// permute picks four of the eight bytes of low and high by the numbers in the last four halves of bytes of `which`, 0 to 7.
+MSL_INLINE uint permute(uint low, uint high, uint which) {
+	uint r;
+	asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(low), "r"(high), "r"(which));
+	return r;
+}
+
 MSL_INLINE void store_pair(float* to, float x, float y) { *(vec<float, 2>*)to = vec<float, 2>(x, y); }
 
 } // namespace msl

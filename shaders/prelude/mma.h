@@ -163,6 +163,46 @@ template <class T> MSL_INLINE void columns_across(right_fragment<T>* r, uint2 a,
 	}
 }
 
+// sixteen is the table of codes of 4 bits, in registers: the first bytes of its floats, and the second ones. An instruction
+// (prmt) picks four bytes of eight by four codes of a word, so a number takes three; from memory it would take as long as
+// the load of a word. Numbers that have more than 16 bits are read from memory.
+struct sixteen {
+	uint first[4], second[4];
+	bool longer;
+	template <class P> MSL_MEMBER void take(P table) {
+		uint rest = 0;
+		MSL_UNROLL for (int i = 0; i < 4; i++) {
+			first[i] = 0, second[i] = 0;
+			MSL_UNROLL for (int j = 0; j < 4; j++) {
+				const uint bits = bits_as<uint>(float(table[4 * i + j]));
+				first[i] |= bits >> 24 << (8 * j);
+				second[i] |= (bits >> 16 & 255u) << (8 * j);
+				rest |= bits & 0xffffu;
+			}
+		}
+		longer = rest != 0;
+	}
+	MSL_MEMBER static uint pick(const uint* bytes, uint codes, uint eights) {
+		const uint low = msl::permute(bytes[0], bytes[1], codes), high = msl::permute(bytes[2], bytes[3], codes);
+		return low ^ ((low ^ high) & eights);
+	}
+	// line gives w the numbers of the codes of a word (quant.metal), scaled: the code of number d is at byte d%4.
+	template <class P> MSL_MEMBER void line(P table, uint word, float scale, float* w) const {
+		MSL_UNROLL for (int half = 0; half < 2; half++) { // numbers 0, 4, 1, 5, then 2, 6, 3, 7
+			const uint four = word >> (16 * half), codes = four & 0x7777u, eights = msl::permute(0xff00u, 0, four >> 3 & 0x1111u);
+			const uint a = pick(first, codes, eights), b = pick(second, codes, eights);
+			MSL_UNROLL for (int i = 0; i < 2; i++) {
+				const uint pair = msl::permute(b, a, i == 0 ? 0x5140u : 0x7362u);
+				w[2 * half + i] = scale * bits_as<float>(pair << 16);
+				w[2 * half + i + 4] = scale * bits_as<float>(pair & 0xffff0000u);
+			}
+		}
+		if (longer) {
+			MSL_UNROLL for (int d = 0; d < 8; d++) w[d] = scale * float(table[word >> (8 * (d % 4) + 4 * (d / 4)) & 15u]);
+		}
+	}
+};
+
 MSL_INLINE float element(const sum_fragment& sum, int e) { return sum.part[e]; }
 MSL_INLINE void set_element(sum_fragment& sum, int e, float v) { sum.part[e] = v; }
 MSL_INLINE int row_of(const sum_fragment&, uint lane, int e) { return int(lane) / 4 + e / 2 % 2 * 8; }

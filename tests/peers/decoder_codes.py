@@ -13,11 +13,12 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 OUT = os.path.join(os.path.dirname(__file__), "../../engine/llm/testdata/codes")
 PLAIN = "layers.0.mlp.down_proj"  # the matrix that stays numbers
@@ -156,16 +157,16 @@ def compressed(form, activations=None, **args):
         "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": activations, "output_activations": None}}}}
 
 
-def fp8_tensor():
-    """One scale for all, as in Ministral 3's folders."""
+def fp8_scaled(scale, others, rows=False, **settings):
+    """One scale for all numbers, or for each row: 1/448 of the largest magnitude, as torch._scaled_mm's users and FBGEMM's quantize_fp8_per_row have it."""
     def pack(path, w):
         if "embed" in path:
             return None
-        scale = w.abs().max() / 448
-        q = (w / scale).to(torch.float8_e4m3fn)
-        return {".weight": q, ".weight_scale_inv": scale, ".activation_scale": torch.tensor(1.0)}, q.float() * scale
+        by = w.abs().amax(1, keepdim=True) / 448 if rows else w.abs().max() / 448
+        q = (w / by).to(torch.float8_e4m3fn)
+        return {".weight": q, scale: by, **{name: t.clone() for name, t in others.items()}}, q.float() * by
 
-    return pack, {"quantization_config": {"quant_method": "fp8", "activation_scheme": "static", "weight_block_size": None}}
+    return pack, {"quantization_config": settings}
 
 
 def modelopt():
@@ -194,7 +195,9 @@ FORMATS = {
     "compressed-fp8-channel": lambda: compressed("float-quantized", num_bits=8, type="float", strategy="channel", activations={"num_bits": 8, "type": "float", "dynamic": True}),
     "nvfp4": lambda: compressed("nvfp4-pack-quantized", type="float", strategy="tensor_group", group_size=16, activations={"num_bits": 4, "type": "float", "dynamic": False}),
     "nvfp4-modelopt": modelopt,
-    "fp8-tensor": fp8_tensor,
+    "fp8-tensor": lambda: fp8_scaled(".weight_scale_inv", {".activation_scale": torch.tensor(1.0)}, quant_method="fp8", activation_scheme="static", weight_block_size=None),
+    "fp8-modelopt": lambda: fp8_scaled(".weight_scale", {".input_scale": torch.tensor(1.0)}, quant_method="modelopt", quant_algo="FP8", ignore=["lm_head"]),
+    "fp8-fbgemm": lambda: fp8_scaled(".weight_scale", {".input_scale_ub": torch.tensor([1200.0])}, rows=True, quant_method="fbgemm_fp8", activation_scale_ub=1200.0, modules_to_not_convert=[PLAIN]),
     "gptq4": lambda: gptq(4, 64, False),
     "gptq4-v2": lambda: gptq(4, 32, False, "gptq_v2"),
     "gptq8": lambda: gptq(8, -1, True),
@@ -376,14 +379,16 @@ def awq_expanded(folder):
         group = t.shape[0] // scale.shape[0]
         each = lambda x: x.repeat_interleave(group, 0)
         wide[name + ".weight"] = ((split(t) - each(zero)) * each(scale)).T.contiguous()
-    config = AutoConfig.from_pretrained(folder)
-    del config.quantization_config
-    config.pad_token_id = None
-    model = AutoModelForCausalLM.from_config(config).float().eval()
-    missing, unexpected = model.load_state_dict(wide, strict=False)
-    assert not unexpected and all("lm_head" in name for name in missing), (missing, unexpected)
-    model.tie_weights()
-    return model
+    with open(os.path.join(folder, "config.json")) as f:
+        settings = {**json.load(f), "pad_token_id": None}
+    del settings["quantization_config"]
+    with tempfile.TemporaryDirectory() as plain:
+        with open(os.path.join(plain, "config.json"), "w") as f:
+            json.dump(settings, f)
+        save_file(wide, os.path.join(plain, "model.safetensors"), metadata={"format": "pt"})
+        model, found = AutoModelForCausalLM.from_pretrained(plain, dtype=torch.float32, output_loading_info=True)
+    assert not found["unexpected_keys"] and all("lm_head" in name for name in found["missing_keys"]), found
+    return model.eval()
 
 
 def check(folders):

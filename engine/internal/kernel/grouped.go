@@ -184,7 +184,11 @@ func (t *groupedText) lieInCodes() {
 	}
 	o.element = t.dequantised("w_", t.quant, t.codes, k, from+n)
 	if t.inWords(t.codes) {
-		o.reads, o.at = byWords, from
+		extra := noExtra
+		if len(t.codes) == 3 {
+			extra = "a.w_extra"
+		}
+		o.inCodes(&coded{text: t.text, t: &t.tile, q: t.quant, name: "w", extra: extra, all: o.limit, first: fmt.Sprintf("matrix * %d", t.quant.Blocks())})
 	}
 }
 
@@ -256,12 +260,8 @@ func (t *groupedText) whole(o *groupedSide, across int) string {
 // fetch loads the part of an operand from `next` of the inner axis on into threadgroup memory, and 0 beyond
 // its edges, unless all of it is there.
 func (t *groupedText) fetch(o *groupedSide, name, to string, across int, whole bool) {
-	if o.reads == byWords {
-		extra := noExtra
-		if len(t.codes) == 3 {
-			extra = "a.w_extra"
-		}
-		t.fetchWords(&t.tile, o.side, t.quant, "w", extra, to, o.limit, o.at)
+	if o.coded != nil {
+		o.coded.fetch(o.side, to)
 		return
 	}
 	deep := (o.n == 0) != o.turned // lines go along the inner axis

@@ -121,6 +121,28 @@ func TestProducts(t *testing.T) {
 	groups := Limits{Family: NVIDIA, Processors: 1, Warpgroups: true}
 	add("grouped_matmul by warpgroups", oneOp(backend.Single, ir.GroupedMatMul, ir.Attr{}, []ir.Type{halves(300, 72), halves(3, 72, 264), typeOf(dtype.I64, 300)}, halves(300, 264)), 3, groups)
 	add("grouped_weight by warpgroups", oneOp(backend.Single, ir.GroupedWeight, ir.Attr{Index: 3, DType: dtype.BF16}, []ir.Type{halves(300, 72), halves(300, 264), typeOf(dtype.I64, 300)}, halves(3, 72, 264)), 3, groups)
+	for kind := range 4 * (ir.Table + 1) { // in codes: 320 rows by warpgroups, 40 by thin tiles
+		form, transposed, bits := kind/4, kind/2%2 == 1, 4+int(kind%2)*4
+		for _, rows := range []int{40, 320} {
+			q := ir.Quant{Matrices: 3, K: 264, N: 136, Bits: bits, Group: 32, Form: form, DType: dtype.BF16, Transposed: transposed}
+			if transposed {
+				q.K, q.N = 132, 260 // nothing is aligned
+			}
+			codes, scales := q.Shapes()
+			operands := []ir.Type{halves(rows, q.Shape()[1]), typeOf(dtype.U8, codes...), typeOf(dtype.I64, rows), typeOf(dtype.F32, scales...)}
+			switch form {
+			case ir.Zeros:
+				operands = append(operands, typeOf(dtype.U8, scales...))
+			case ir.Minimums:
+				operands = append(operands, typeOf(dtype.F32, scales...))
+			case ir.Table:
+				operands = append(operands, typeOf(dtype.F32, 1<<bits))
+			}
+			add(fmt.Sprintf("grouped_matmul of %d rows, %d bits, form %d, transposed: %v", rows, bits, form, transposed),
+				oneOp(backend.Single, ir.GroupedMatMul, q.Attr(), operands, halves(rows, q.Shape()[2])), 3, groups)
+			list[len(list)-1].rounded = true
+		}
+	}
 	add("lora by warpgroups", loraGroup(dtype.BF16, 136, 72, 264, 16, false), 0, groups)
 	for _, family := range []Family{Apple, NVIDIA} {
 		for _, dt := range []dtype.Type{dtype.BF16, dtype.F32} {

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -63,34 +64,99 @@ func (p *product) codeLine(n int, to string) {
 	p.line("line_scales(a.%[1]s_scales, int(a.%[1]s_group), a.%[1]s_groups, k, beside, scale);", name)
 }
 
-// fetchWords loads a part of a quantised operand, high×wide, into threadgroup memory, a word of codes a
-// thread at a time. The words of 16 outputs lie side by side, so neighbouring threads have neighbouring
-// outputs; the codes of a word go down a column of the part, or along a row if the weight is transposed.
-func (p *product) fetchWords(o side, to string) {
-	q := ir.QuantOf(&weight(p.g, p.inst.Args[o.n]).Attr)
-	p.text.fetchWords(&p.tile, o, q, p.operand(o.n), p.extra(o.n), to, "a.n0", "")
+// A coded is a quantised right operand of a tiled product. A thread takes pieces of it, 8 inputs of 4 outputs
+// each: one load of 16 bytes of codes in 4 bits, two of those in 8. What it has loaded it keeps in registers
+// while the tile before is multiplied, and then stores each output's 8 elements at once, in the type that is
+// multiplied. So the lines of a part go along the inputs. Of a 128×256 tile, 64 deep, a thread has two pieces
+// in 4 bits, 24 registers; the 64 elements take it some 400 instructions, where the matrix units take 1,024
+// cycles and a processor could issue 2,000 for a thread.
+type coded struct {
+	*text
+	t     *tile
+	q     ir.Quant
+	name  string // of the operand
+	extra string // the expression of the third part
+	all   string // how many columns there are
+	first string // the first block of outputs, of a stack's matrix
 }
 
-// fetchWords is that of the weight of any product, up to the places `to` of the inner axis and all of the
-// columns; what is added to an output is the place of a matrix in a stack.
-func (p *text) fetchWords(t *tile, o side, q ir.Quant, name, extra, to, all, from string) {
-	count := q.PerLine()
-	high, wide := o.depth, t.columns()
-	t.each(p, high*wide/count, func() {
-		input, output, length, limit := "deep", "i0", to, all
-		under, beside := "line + d", "output"
-		if q.Transposed {
-			input, output, length, limit = "i0", "deep", all, to
-			under, beside = "output", "line + d"
-			p.line("const int output = e %% %d, line = e / %d * %d;", high, high, count)
-			p.line("const %s deep = next + output, i0 = column + line;", p.index)
-		} else {
-			p.line("const int output = e %% %d, line = e / %d * %d;", wide, wide, count)
-			p.line("const %s deep = next + line, i0 = column + output;", p.index)
+// inCodes says that an operand is one.
+func (o *side) inCodes(c *coded) { o.turned, o.coded = !c.q.Transposed, c }
+
+// begin loads the first part, which begins at an expression.
+func (c *coded) begin(o side, next, to string) {
+	if c.looksUp() {
+		c.line("sixteen numbers;")
+		c.line("numbers.take(%s);", c.extra)
+	}
+	c.line("uint words[%d][%d];", c.each(o), c.q.Bits)
+	c.line("float scales[%d][4], others[%[1]d][4];", c.each(o))
+	c.load(o, next, to)
+}
+
+// looksUp says whether a thread keeps the table in registers (prelude/mma.h).
+func (c *coded) looksUp() bool { return c.t.by == byFragments && c.q.Form == ir.Table && c.q.Bits == 4 }
+
+// pieces is how many pieces a part has, and each how many of them a thread has.
+func (c *coded) pieces(o side) int { return o.depth * c.t.columns() / 32 }
+func (c *coded) each(o side) int   { return (c.pieces(o) + c.t.threads() - 1) / c.t.threads() }
+
+// along is how many inputs a part has.
+func (c *coded) along(o side) int {
+	if c.q.Transposed {
+		return c.t.columns()
+	}
+	return o.depth
+}
+
+// loop goes over the thread's pieces: q is a piece's number, and it begins at input `inner` and output `outer`
+// of the part. Threads that are left over take the last one.
+func (c *coded) loop(o side, body func()) {
+	c.line("UNROLL for (int q = 0; q < %d; q++) {", c.each(o))
+	c.line("const int e = min(me + q * %d, %d), inner = e %% %d * 8, outer = e / %[3]d * 4;", c.t.threads(), c.pieces(o)-1, c.along(o)/8)
+	body()
+	c.line("}")
+}
+
+// load loads the codes of a part into registers. Beyond an edge it loads the last ones.
+func (c *coded) load(o side, next, to string) {
+	input, output, all := next, "column", c.all
+	if c.q.Transposed {
+		input, output, all = output, input, to
+	}
+	c.loop(o, func() {
+		c.line("const %[1]s k = min(%[2]s + inner, a.%[3]s_lines * %[4]d - 8), n = min(%[5]s + outer, (%[6]s - 1) / 4 * 4);", c.index, input, c.name, c.q.PerLine(), output, all)
+		c.line("load_piece<%d, %d, %d>(a.%[4]s_codes, a.%[4]s_scales, %s, a.%[4]s_lines, a.%[4]s_groups, %[6]s, k, n, words[q], scales[q], others[q]);",
+			c.q.Bits, c.q.Form, c.q.Group, c.name, c.extra, c.first)
+		beyond := "inner"
+		if c.q.Transposed {
+			beyond = "outer + j"
 		}
-		p.line("float w[%d] = {};", count)
-		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d, %[8]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[9]s%[3]s, w);",
-			input, length, output, limit, q.Bits, name, extra, q.Form, from)
-		p.line("UNROLL for (int d = 0; d < %d; d++) right_tile[%s] = %s(%s + d < %s ? w[d] : 0.0f);", count, t.place(o, wide, under, beside), o.cell, input, length)
+		c.line("UNROLL for (int j = 0; j < 4; j++) {")
+		c.line("if (%s + %s >= %s) scales[q][j] = 0.0f%s;", next, beyond, to, map[bool]string{true: ", others[q][j] = 0.0f"}[c.q.Form == ir.Minimums])
+		c.line("}")
 	})
+}
+
+// fetch stores the part from `next` of the inner axis on, which is in registers, and loads the one after.
+// Beyond the inner axis it stores 0; beyond the columns no sum is read.
+func (c *coded) fetch(o side, to string) {
+	c.loop(o, func() {
+		if c.pieces(o)%c.t.threads() != 0 {
+			c.line("if (me + q * %d >= %d) break;", c.t.threads(), c.pieces(o))
+		}
+		c.line("UNROLL for (int j = 0; j < 4; j++) {")
+		c.line("float w[8];")
+		if c.looksUp() {
+			c.line("numbers.line(%s, words[q][j], scales[q][j], w);", c.extra)
+		} else {
+			c.line("piece_line<%d, %d>(%s, words[q], j, scales[q][j], others[q][j], w);", c.q.Bits, c.q.Form, c.extra)
+		}
+		if c.q.K%8 != 0 && !c.q.Transposed {
+			c.line("UNROLL for (int d = 0; d < 8; d++) w[d] = next + inner + d < %s ? w[d] : 0.0f;", to)
+		}
+		c.line("UNROLL for (int d = 0; d < 8; d += %d) store_cells(right_tile + (%s), w + d);", 16/o.size, c.t.place(o, c.along(o), "outer + j", "inner + d"))
+		c.line("}")
+	})
+	c.load(o, fmt.Sprintf("next + %d", o.depth), to)
 }

@@ -253,6 +253,9 @@ func (t *tile) steps(x *text, from, to string, left, right side, whole string, f
 		}
 	}
 	x.line("{")
+	if right.coded != nil {
+		right.coded.begin(right, from, to)
+	}
 	if left.paved {
 		x.line("queued_products products;")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // Products by tiles: y[m n] = epilogue(Σ a[m k]·b[k n] + Σ a'[m k']·b'[k' n] + …). tile.go says which tiles
@@ -26,6 +27,7 @@ type side struct {
 	turned bool
 	paved  bool // it lies as warpgroups read it
 	reads  reads
+	coded  *coded // of words of codes; else nil
 }
 
 // reads is how threads read an operand.
@@ -35,7 +37,6 @@ const (
 	singly   reads = iota
 	byFours        // four elements at once
 	byPieces       // 16 bytes, copied as they are
-	byWords        // words of codes
 )
 
 // sideOf finds out how operand n is read into cells, so many of the inner axis at a time.
@@ -43,7 +44,7 @@ func (p *product) sideOf(n int, cell string, depth int) side {
 	o := side{n: n, cell: cell, size: p.sizeOf(cell), depth: depth}
 	if q := weight(p.g, p.inst.Args[n]); q != nil {
 		if p.words(n) {
-			o.reads = byWords
+			o.inCodes(&coded{text: p.text, t: &p.tile, q: ir.QuantOf(&q.Attr), name: p.operand(n), extra: p.extra(n), all: "a.n0", first: "0"})
 		}
 		return o
 	}
@@ -249,8 +250,8 @@ func (p *product) fetch(o side, to string, whole bool) {
 		along, lines = lines, along
 	}
 	deep := (o.n%2 == 0) != o.turned // lines go along the inner axis
-	if o.reads == byWords {
-		p.fetchWords(o, to)
+	if o.coded != nil {
+		o.coded.fetch(o, to)
 		return
 	}
 	per := map[reads]int{singly: 1, byFours: 4, byPieces: 16 / o.size}[o.reads]

@@ -81,9 +81,11 @@ func (w *Writer) Settings(left []string) (string, map[string]any) {
 	return w.key, w.settings(w.Bits, w.Group, left)
 }
 
-// Tensors are those of a folder for a matrix [out in], by what follows its path in their names. A number that
-// is infinite or NaN is an error.
+// Tensors are those of a folder for a matrix [out in], or for mlx those [experts out in], by what follows its
+// path in their names. A number that is infinite or NaN is an error.
 func (w *Writer) Tensors(t tensor.Tensor) (map[string]tensor.Tensor, error) {
+	lead := t.Shape()[:t.Rank()-1]
+	t = t.Reshape(-1, t.Len(-1))
 	out, in, dt := t.Len(0), t.Len(1), w.scale
 	if dt == dtype.Invalid {
 		dt = t.DType()
@@ -126,7 +128,13 @@ func (w *Writer) Tensors(t tensor.Tensor) (map[string]tensor.Tensor, error) {
 	if c.Scheme == quant.Minimum {
 		l.extra.types = l.scale.types
 	}
-	return l.tensors(codes), nil
+	parts := l.tensors(codes)
+	if len(lead) > 1 { // each part has rows of outputs
+		for end, part := range parts {
+			parts[end] = part.Reshape(append(slices.Clone(lead), -1)...)
+		}
+	}
+	return parts, nil
 }
 
 // rounded is v as a number of dt.
