@@ -47,7 +47,7 @@ func Again() bool { return launch.Attempt(os.Getenv) > 0 }
 // Place makes a device the default that this rank does not share with those of the same machine. Of the
 // device of that name, "" for the fastest, it takes the one with this rank's number among them, or of the
 // processor its share of the threads. A name with a number stays as it is, and one process takes the device
-// of that name. The devices are then linked, if they can be: numbers move between them without the host.
+// of that name. The devices are then linked, as by Near.
 func (g *Group) Place(ctx context.Context, name string) error {
 	if g.Size() > 1 && !strings.Contains(name, ":") {
 		var err error
@@ -60,6 +60,11 @@ func (g *Group) Place(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	return g.Near(ctx)
+}
+
+// Near links the default devices of all ranks, if they can be: numbers move between them without the host.
+func (g *Group) Near(ctx context.Context) error {
 	if g.Size() == 1 {
 		return nil
 	}

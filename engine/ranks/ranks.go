@@ -6,7 +6,7 @@
 // additions matters. Numbers of GPUs move between them by NCCL, where all ranks have it. A nil Group is one
 // process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go, near.go, join.go, tcp.go, start.go, pieces.go, here.go.
+// Reading order: ranks.go, sum.go, near.go, join.go, tcp.go, start.go, lead.go, pieces.go, here.go.
 package ranks
 
 import (
