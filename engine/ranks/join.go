@@ -21,6 +21,9 @@ func Join(ctx context.Context) (*Group, error) {
 		return nil, err
 	}
 	g := &Group{launch: l, here: l.Here, started: l.By == launch.Own}
+	if g.limit, err = limitOf(os.Getenv(limited)); err != nil {
+		return nil, err
+	}
 	if l.Meet != "" {
 		g.text = "TCP"
 		g.link, err = byTCP(ctx, l)

@@ -31,6 +31,10 @@ func Lead(ctx context.Context, commands []*exec.Cmd) (*Group, *Helpers, error) {
 	defer cancel()
 	ctx, ends := context.WithCancelCause(ctx)
 	defer ends(nil)
+	limit, err := limitOf(os.Getenv(limited))
+	if err != nil {
+		return nil, nil, err
+	}
 	r, place, err := startAll(ctx, commands, 1)
 	if r == nil {
 		return nil, nil, err
@@ -50,7 +54,7 @@ func Lead(ctx context.Context, commands []*exec.Cmd) (*Group, *Helpers, error) {
 		}
 	}()
 	size := len(commands) + 1
-	g := &Group{here: true, text: "TCP", launch: launch.Launch{By: launch.Own, Size: size, Meet: place.Addr, Here: true}}
+	g := &Group{limit: limit, here: true, text: "TCP", launch: launch.Launch{By: launch.Own, Size: size, Meet: place.Addr, Here: true}}
 	if err == nil {
 		g.link, err = mesh.Process{Size: size, Here: true}.Join(ctx, func(context.Context) (mesh.Place, error) { return place, nil })
 	}

@@ -97,7 +97,10 @@ func (c *Cells) End(output string, err error) (others string, all error) {
 	own := report{Output: output, Ended: why != nil}
 	if err != nil {
 		own.Error = err.Error()
-		own.Own = why == nil || rank == c.group.Rank() || context.Cause(c.ctx) != errElsewhere && !strings.Contains(own.Error, why.Error())
+		if own.Own = context.Cause(c.ctx) != errElsewhere; why != nil { // what this rank has failed of, or another one
+			says := strings.Contains(own.Error, why.Error())
+			own.Own = rank == c.group.Rank() && says || own.Own && !says
+		}
 	}
 	list, lost := c.share(own)
 	if lost != nil {
