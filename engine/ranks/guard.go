@@ -23,9 +23,9 @@ func limitOf(text string) (time.Duration, error) {
 	return limit, nil
 }
 
-// Guard ends the group when a rank stands still for ten minutes, or as long as MCS_RANK_LIMIT says, until stop
-// is called: it neither calls Went, nor moves numbers, nor waits for other ranks. All ranks call it. MPI knows
-// no such limit.
+// Guard ends the group when a rank stands still for ten minutes, or as long as MCS_RANK_LIMIT says, until
+// stop is called: it neither calls Went, nor moves numbers, nor waits for other ranks. All ranks call it. MPI
+// knows no such limit.
 func (g *Group) Guard() (stop func()) {
 	if l, ok := g.meshed(); ok && g.limit > 0 {
 		return l.Guard(g.limit)
