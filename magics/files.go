@@ -148,7 +148,7 @@ func (l loaded) Preload() []string { return l }
 
 // notSaved are commands about the session as such: they have no place in a file made of it. The cells that
 // %run ran are in the history themselves.
-var notSaved = []string{"save", "load", "history", "help", "run", "edit", "store"}
+var notSaved = []string{"save", "load", "history", "help", "run", "edit", "store", "rank"}
 
 func saveFile(ctx context.Context, c *call) (display.Value, error) {
 	words := c.words()

@@ -65,7 +65,7 @@ func (l listing) table(p *profiled) display.Value {
 			}
 			took[line] += s.took
 			doing[line][s.in] += s.took
-			if strings.Contains(line, together) && !slices.Contains(shared, line) {
+			if strings.Contains(line, sharing) && !slices.Contains(shared, line) {
 				shared = append(shared, line)
 			}
 		}
@@ -99,7 +99,7 @@ func (l listing) name(line int) string { return fmt.Sprintf("In[%d]:%d", l.cell,
 // under is those of the lines under way that are the function's, each once.
 func (l listing) under(lines []string) (list []string) {
 	for i, line := range lines {
-		parts := strings.Split(line, together)
+		parts := strings.Split(line, sharing)
 		if slices.Contains(lines[:i], line) || len(parts) > 1 && len(list) > 0 { // what the function called did several lines' work
 			continue
 		}

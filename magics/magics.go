@@ -6,7 +6,7 @@
 //
 // Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
 // kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go,
-// shell.go, folder.go, modules.go.
+// ranks.go, shell.go, folder.go, modules.go.
 package magics
 
 //go:generate go test -run ^TestManualIsCurrent$ -write .
@@ -112,7 +112,7 @@ var table struct {
 // rows are all magics in the order in which help lists them.
 func rows() []*Magic {
 	table.once.Do(func() {
-		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), fileMagics(), moduleMagics(), shellMagics()} {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), rankMagics(), fileMagics(), moduleMagics(), shellMagics()} {
 			table.rows = append(table.rows, family...)
 		}
 	})

@@ -323,11 +323,11 @@ func madeBy(l *profile.Launch, asked []string) []string {
 		}
 		shared, names = shared[:n], append(names, m[len(m)-1])
 	}
-	return append(shared, strings.Join(names, together))
+	return append(shared, strings.Join(names, sharing))
 }
 
-// together stands between lines whose times cannot be told apart.
-const together = " + "
+// sharing stands between lines whose times cannot be told apart.
+const sharing = " + "
 
 // oneKernel is said of such lines.
 const oneKernel = "// one kernel does the work of these lines: their times cannot be told apart"
@@ -530,7 +530,7 @@ func (c *call) sourceLine(place string) string {
 	switch {
 	case place == ownWork:
 		return "// starts and ends the statement"
-	case strings.Contains(place, together):
+	case strings.Contains(place, sharing):
 		return oneKernel
 	}
 	var n, line int

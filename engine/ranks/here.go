@@ -84,7 +84,7 @@ func (g *Group) Again(ctx context.Context) (*Group, error) {
 		return nil, err
 	}
 	port, _, _ := strings.Cut(string(left), " ")
-	more := &Group{here: g.here, started: g.started, text: g.text, launch: l}
+	more := &Group{limit: g.limit, here: g.here, started: g.started, text: g.text, launch: l}
 	more.link, err = mesh.Process{Rank: l.Rank, Size: l.Size, Here: l.Here}.Join(ctx, func(context.Context) (mesh.Place, error) {
 		return mesh.Place{Addr: net.JoinHostPort(host, port), Key: keyOf("", "", string(left))}, nil
 	})

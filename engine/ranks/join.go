@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/launch"
 	"github.com/mcs-notebook/mcs/engine/internal/mpi"
 )
@@ -21,6 +23,9 @@ func Join(ctx context.Context) (*Group, error) {
 		return nil, err
 	}
 	g := &Group{launch: l, here: l.Here, started: l.By == launch.Own}
+	if g.limit, err = limitOf(os.Getenv(limited)); err != nil {
+		return nil, err
+	}
 	if l.Meet != "" {
 		g.text = "TCP"
 		g.link, err = byTCP(ctx, l)
@@ -47,7 +52,7 @@ func Again() bool { return launch.Attempt(os.Getenv) > 0 }
 // Place makes a device the default that this rank does not share with those of the same machine. Of the
 // device of that name, "" for the fastest, it takes the one with this rank's number among them, or of the
 // processor its share of the threads. A name with a number stays as it is, and one process takes the device
-// of that name. The devices are then linked, if they can be: numbers move between them without the host.
+// of that name. The devices are then linked, as by Near.
 func (g *Group) Place(ctx context.Context, name string) error {
 	if g.Size() > 1 && !strings.Contains(name, ":") {
 		var err error
@@ -60,25 +65,48 @@ func (g *Group) Place(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	return g.Near(ctx)
+}
+
+// Near links the default devices of all ranks, if they can be: numbers move between them without the host.
+// Devices of several machines choose nothing by its time.
+func (g *Group) Near(ctx context.Context) error {
 	if g.Size() == 1 {
 		return nil
 	}
+	hosts, err := g.hosts()
+	if err != nil {
+		return err
+	}
+	alike(hosts)
 	return g.approach(ctx)
+}
+
+// hosts are the names of the ranks' machines.
+func (g *Group) hosts() ([]string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("ranks: %w", err)
+	}
+	return g.Texts(host)
+}
+
+// alike has the default device compute as those of other machines do, if there are any.
+func alike(hosts []string) {
+	if l, ok := backend.Default().Backend().(backend.Linker); ok && len(slices.Compact(slices.Clone(hosts))) > 1 {
+		l.Untimed()
+	}
 }
 
 // place chooses among the devices of a kind.
 func (g *Group) place(name string) (string, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("ranks: %w", err)
-	}
-	hosts, err := g.Texts(host)
+	hosts, err := g.hosts()
 	if err != nil {
 		return "", err
 	}
 	here, local := 0, 0 // ranks of this machine, and those before this one
 	for rank, other := range hosts {
-		if other == host {
+		if other == hosts[g.Rank()] {
 			here++
 		}
 		if rank == g.Rank() {

@@ -38,3 +38,34 @@ func TestPlaced(t *testing.T) {
 		}
 	}
 }
+
+// Devices of helpers are others than that of the session, of the same kind.
+func TestBeside(t *testing.T) {
+	four := []device.Found{{Name: "cuda:0"}, {Name: "cuda:1"}, {Name: "cuda:2"}, {Name: "cuda:3", Missing: "lost"}, {Name: "cpu"}, {Name: "ref"}}
+	one := []device.Found{{Name: "cuda"}, {Name: "cpu"}}
+	for _, c := range []struct {
+		name  string
+		n     int
+		found []device.Found
+		want  string
+	}{
+		{"cuda:0", 3, four, "cuda:1 cuda:2"},
+		{"cuda:1", 2, four, "cuda:0"},
+		{"cuda", 2, four, "cuda:1"},
+		{"cuda", 4, four, "ranks: got 4 ranks, want at most one for each of the 3 devices cuda"},
+		{"cuda", 2, one, "ranks: got 2 ranks, want at most one for each of the 1 devices cuda"},
+		{"cpu", 3, four, "cpu:2 cpu:2"},
+		{"cpu:5", 3, four, "cpu:5 cpu:5"},
+		{"ref", 2, four, "ref"},
+		{"cuda:0", 1, four, ""},
+	} {
+		names, err := beside(c.name, c.n, c.found, 8)
+		got := strings.Join(names, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d beside %s: got %s, want %s", c.n, c.name, got, c.want)
+		}
+	}
+}

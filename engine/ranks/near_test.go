@@ -23,7 +23,11 @@ type wire struct {
 	back  chan [][]byte
 	moves *int
 	mu    *sync.Mutex
+
+	untimed bool
 }
+
+func (w *wire) Untimed() { w.untimed = true }
 
 func (w *wire) Links() (string, error) { return w.by, w.why }
 func (w *wire) Meet() ([]byte, error)  { return []byte("here"), nil }
@@ -144,5 +148,26 @@ func TestBadWires(t *testing.T) {
 	errs, _ := onWires(t, func(w *wire, rank int) { w.wrong = true }, uses)
 	if want := "ranks: wires 1.0: got [1 1] of the other devices, want their numbers"; errs[0] == nil || errs[0].Error() != want {
 		t.Errorf("got %v, want %s", errs[0], want)
+	}
+}
+
+// Devices choose nothing by its time where there are others on another machine.
+func TestAlike(t *testing.T) {
+	for _, c := range []struct {
+		hosts []string
+		want  bool
+	}{{[]string{"a", "a"}, false}, {[]string{"a", "b", "a"}, true}} {
+		var mine *wire
+		errs, _ := onWires(t, func(w *wire, rank int) {
+			if rank == 0 {
+				mine = w
+			}
+		}, func(*ranks.Group) error {
+			ranks.Alike(c.hosts)
+			return nil
+		})
+		if err := errors.Join(errs...); err != nil || mine.untimed != c.want {
+			t.Errorf("%v: untimed is %v, want %v: %v", c.hosts, mine.untimed, c.want, err)
+		}
 	}
 }

@@ -6,7 +6,7 @@
 // additions matters. Numbers of GPUs move between them by NCCL, where all ranks have it. A nil Group is one
 // process, and all of its methods work.
 //
-// Reading order: ranks.go, sum.go, near.go, join.go, tcp.go, start.go, pieces.go, here.go.
+// Reading order: ranks.go, sum.go, near.go, join.go, tcp.go, start.go, lead.go, guard.go, pieces.go, here.go.
 package ranks
 
 import (
@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/launch"
 	"github.com/mcs-notebook/mcs/engine/internal/mesh"
@@ -51,6 +52,7 @@ type Group struct {
 	started bool  // by Start
 	launch  launch.Launch
 	text    string
+	limit   time.Duration // see Guard
 }
 
 // New returns the group of a link.
@@ -157,7 +159,9 @@ func (g *Group) Once(f func() ([]byte, error)) ([]byte, error) {
 	var err error
 	head := "-" // of an error; else how many bytes follow
 	if g.Rank() == 0 {
-		if b, err = f(); err != nil {
+		resume := g.pause()
+		b, err = f()
+		if resume(); err != nil {
 			head += err.Error()
 		} else {
 			head = fmt.Sprint(len(b))

@@ -24,44 +24,57 @@ const patience = 20 * time.Second
 // *exec.ExitError, with the number of the rank around it. The input of a command ends, at the latest, when
 // this process does: see Parted.
 func Start(commands []*exec.Cmd, signals <-chan os.Signal) error {
+	meeting, ends := context.WithCancelCause(context.Background())
+	defer ends(nil)
+	r, _, err := startAll(meeting, commands, 0)
+	if r == nil {
+		return err
+	}
+	if err != nil {
+		ends(err)
+		r.part()
+		r.wait(nil, ends)
+		return err
+	}
+	return r.wait(signals, ends)
+}
+
+// startAll starts commands as ranks from first on, which meet at the place until the context ends. With an
+// error those run that could be started: none, if there is no running.
+func startAll(ctx context.Context, commands []*exec.Cmd, first int) (*running, mesh.Place, error) {
+	size := first + len(commands)
 	if l, ok, _ := launch.Find(os.Getenv); ok {
-		return fmt.Errorf("ranks: got %d ranks to start in a process that %s has started as rank %d of %d, want one way of the two", len(commands), l.By, l.Rank, l.Size)
+		return nil, mesh.Place{}, fmt.Errorf("ranks: got %d ranks to start in a process that %s has started as one of %d, want one way of the two", size, l.By, l.Size)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("ranks: %w", err)
+		return nil, mesh.Place{}, fmt.Errorf("ranks: %w", err)
 	}
-	defer listener.Close()
 	host, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
-		return err
+		return nil, mesh.Place{}, err
 	}
 	word := rand.Text()
-	names := map[string]string{"MCS_WORLD_SIZE": strconv.Itoa(len(commands)), "MCS_MASTER_ADDR": host, "MCS_MASTER_PORT": port, secret: word}
-	meeting, ends := context.WithCancelCause(context.Background())
-	defer ends(nil)
-	go mesh.Serve(meeting, listener, len(commands), keyOf(word, "", ""))
-
+	names := map[string]string{"MCS_WORLD_SIZE": strconv.Itoa(size), "MCS_MASTER_ADDR": host, "MCS_MASTER_PORT": port, secret: word}
+	place := mesh.Place{Addr: listener.Addr().String(), Key: keyOf(word, "", "")}
+	go mesh.Serve(ctx, listener, size, place.Key)
 	r := &running{commands: commands, ended: make(chan ended)}
-	for rank, c := range commands {
-		c.Env = append(c.Environ(), "MCS_RANK="+strconv.Itoa(rank))
+	for i, c := range commands {
+		c.Env = append(c.Environ(), "MCS_RANK="+strconv.Itoa(first+i))
 		for name, value := range names {
 			c.Env = append(c.Env, name+"="+value)
 		}
-		if err := r.start(rank, c); err != nil {
-			ends(err)
-			r.part()
-			r.wait(nil, ends)
-			return fmt.Errorf("ranks: rank %d: %w", rank, err)
+		if err := r.start(first+i, c); err != nil {
+			return r, place, fmt.Errorf("ranks: rank %d: %w", first+i, err)
 		}
 	}
-	return r.wait(signals, ends)
+	return r, place, nil
 }
 
 // running is commands that run.
 type running struct {
 	commands []*exec.Cmd
-	inputs   []io.Closer
+	inputs   []io.WriteCloser
 	ended    chan ended
 }
 

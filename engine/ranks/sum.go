@@ -117,6 +117,9 @@ func (g *Group) overRanks(list []tensor.Tensor) ([]tensor.Tensor, error) {
 func (g *Group) move(src tensor.Tensor, part, apart int) (tensor.Tensor, error) {
 	const float = 4 // bytes
 	if g.near != nil && g.near.on(src.Device()) {
+		if l, ok := g.meshed(); ok {
+			l.Moved()
+		}
 		return g.near.move(src, g.Size(), part, apart)
 	}
 	dst, way := make([]byte, g.Size()*part*float), g.link.Gather

@@ -55,6 +55,7 @@ func measure(ctx context.Context, group *ranks.Group, m Model, d data.Source, ba
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		group.Went()
 		err := within(device.On(ctx, dev), func() (err error) {
 			defer unwound(ctx, &err)
 			b, err := data.Once(d, n)

@@ -262,6 +262,7 @@ func (l *launched) numbersOf(i int) tensor.RNGState {
 
 // term is what part makes of batch i of a step of several.
 func (t *trainer) term(part func(args ...tensor.Tensor) []tensor.Tensor, l *launched, i int) []tensor.Tensor {
+	t.o.Ranks.Went()
 	t.random.SetState(l.numbersOf(i))
 	made := part(l.parts[i]...)
 	for i := range made {

@@ -219,6 +219,7 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 
 // run is Run with options that are checked.
 func (o Options) run(ctx context.Context, m Model, d data.Source, params []nn.Param) (*History, error) {
+	defer o.Ranks.Guard()()
 	if o.Checkpoint != "" {
 		var lock *durable.Lock
 		_, err := o.Ranks.Once(func() (_ []byte, err error) {

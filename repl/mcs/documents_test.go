@@ -51,6 +51,7 @@ func examples() map[string]documented {
 		"mcs train --example > job.toml":                                   {not: "TestTrain runs jobs of all these forms"},
 		"mpiexec -n 4 mcs":                                                 {not: "TestTrainUnderMpiexec runs it"},
 		"mcs run -n 2 lora.mcs":                                            {not: "TestRunOfRanks runs such files"},
+		"%ranks 2\nranks.Here()":                                           {not: "are four cells: TestCellsOfSession runs such ones"},
 		"train.LoRA(ctx, m, rows, train.Options{Steps: 300, Accumulate: 4": {not: "TestRunOfRanks runs such a file"},
 		"mcs train -n 2 job.toml":                                          {not: "TestTrainOfRanks, TestTorchrun and TestTrainUnderMpiexec run them"},
 		"// %% exercise dot":                                               {not: "is in the course that package lesson tests"},

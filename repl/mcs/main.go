@@ -139,7 +139,7 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 	root.Flags().BoolVar(&kept.none, "no-journal", false, "keep nothing of this notebook for --resume")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), testCommand(), trainCommand(), chatCommand(), generateCommand(), serveCommand(), evalCommand(), fuseCommand(), quantizeCommand(),
-		fmtCommand(), convertCommand(), buildCommand(), jupyterCommand(), webCommand(), learnCommand(), gradeCommand(), presentCommand(), versionCommand())
+		fmtCommand(), convertCommand(), buildCommand(), jupyterCommand(), webCommand(), learnCommand(), gradeCommand(), presentCommand(), rankCommand(), versionCommand())
 	return root
 }
 

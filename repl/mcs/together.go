@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/together"
 )
 
 // startRanks runs this command as so many processes of this machine, which compute together.
@@ -32,7 +32,7 @@ func startRanks(n int) error {
 		c := exec.Command(self, os.Args[1:]...)
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr // rank 0 knows a terminal as such
 		if rank > 0 {
-			c.Stderr = &labelled{label: fmt.Sprintf("rank %d: ", rank)}
+			c.Stderr = together.Labelled(rank, os.Stderr)
 		}
 		commands[rank] = c
 	}
@@ -91,28 +91,4 @@ func tell(group *ranks.Group, err error) {
 		err = fmt.Errorf("rank %d: %w", group.Rank(), err)
 	}
 	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
-}
-
-// labelled writes lines to standard error, and says before each of them whose it is, unless it does so
-// itself.
-type labelled struct {
-	label string
-	rest  []byte // of a line that has not ended
-}
-
-func (l *labelled) Write(p []byte) (int, error) {
-	l.rest = append(l.rest, p...)
-	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte{'\n'})
-		if !ok {
-			return len(p), nil
-		}
-		if !bytes.Contains(line, []byte(l.label)) {
-			line = append([]byte(l.label), line...)
-		}
-		if _, err := fmt.Fprintf(os.Stderr, "%s\n", line); err != nil {
-			return 0, err
-		}
-		l.rest = rest
-	}
 }

@@ -257,7 +257,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 		if err != nil {
 			made.err = s.commandError(u, r.N, err)
 		}
-		if v != nil && !varies {
+		if v != nil && (!varies || s.heard.all) {
 			s.heard.value(v)
 		}
 		if v != nil {

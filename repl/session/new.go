@@ -50,7 +50,7 @@ func open(o Options, p *programRun) (*Session, error) {
 	if o.Source != "" {
 		o.Source = home(o) // it stays where it is if the session's folder changes
 	}
-	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
+	s := &Session{opts: o, began: home(Options{Dir: o.Dir}), random: tensor.NewRNG(0), program: p}
 	s.runner = supervise.New(host{s}, limits)
 	s.modules = modules.NewSet(func(text string) { s.Tell("%s", text) })
 	if p == nil {
@@ -154,6 +154,9 @@ func (s *Session) Close() error {
 	s.rt.InterruptAll(errors.New("the session has ended"))
 	if s.busy.TryLock() { // otherwise a cell still runs
 		s.runner.Close()
+		if c, ok := s.together.(io.Closer); ok {
+			c.Close()
+		}
 		s.busy.Unlock()
 	}
 	s.streams.Close()
@@ -180,6 +183,15 @@ func (s *Session) Stderr() io.Writer { return s.streams.Err }
 
 // Dir is the folder that relative paths start from. An empty string is the process's folder.
 func (s *Session) Dir() string { return s.opts.Dir }
+
+// Options are those of the session; Dir is the folder as it is now.
+func (s *Session) Options() Options { return s.opts }
+
+// Random is the generator of the session's random tensors.
+func (s *Session) Random() *tensor.RNG { return s.random }
+
+// Began is the folder in which the session began.
+func (s *Session) Began() string { return s.began }
 
 // History returns the cells so far, the oldest first.
 func (s *Session) History() []Cell { return append([]Cell(nil), s.past.cells...) }

@@ -182,6 +182,7 @@ type Session struct {
 	modules  *modules.Set      // the modules that its code may import
 	together Together          // who runs cells together with this session, or nil
 	heard    heard             // what the cell that runs has put out, for them
+	began    string            // the folder of its first cell
 	before   string            // the folder before the last Chdir, or ""
 	aliases  map[string]string // see Aliases
 

@@ -11,19 +11,34 @@ import (
 
 // Together is for cells that several processes run, this session among them.
 type Together interface {
-	// Begin returns the context that a cell is to run in.
-	Begin(ctx context.Context) context.Context
+	// Begin returns the context that a cell is to run in: one that has ended, if it cannot run elsewhere.
+	Begin(ctx context.Context, cell string) context.Context
 	// End waits until the cell has ended everywhere. It takes what the cell has put out here and its error,
 	// and returns the lines that others have put out and this session has not, and the error of the whole.
 	End(output string, err error) (others string, all error)
 }
 
-// Join has the next cells run together with those of others; nil: alone again.
+// Join has the next cells run together with those of others; nil: alone again. The end of the session closes
+// what is an io.Closer.
 func (s *Session) Join(t Together) { s.together = t }
+
+// Joined is what runs the cells of this session elsewhere, or nil.
+func (s *Session) Joined() Together { return s.together }
+
+// Count makes n the number of the next cell.
+func (s *Session) Count(n int) { s.past.n = n - 1 }
+
+// RunAlone is Run for a cell within a command's, which no other session runs: all that it shows counts as put
+// out.
+func (s *Session) RunAlone(ctx context.Context, cell string) Result {
+	s.heard.all = true
+	defer func() { s.heard.all = false }()
+	return s.Run(ctx, cell)
+}
 
 // runTogether runs a cell here, and has t run it elsewhere.
 func (s *Session) runTogether(ctx context.Context, t Together, cell string) Result {
-	ctx = t.Begin(ctx)
+	ctx = t.Begin(ctx, cell)
 	s.heard.begin()
 	at := len(s.past.cells)
 	r := s.run(ctx, cell)
@@ -42,6 +57,7 @@ func (s *Session) runTogether(ctx context.Context, t Together, cell string) Resu
 type heard struct {
 	mu       sync.Mutex
 	on, deaf bool
+	all      bool // values with another text each time, too
 	text     strings.Builder
 }
 

@@ -1,7 +1,9 @@
 package together
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -24,11 +26,12 @@ func mask(line string) string {
 }
 
 // differing are the lines of another rank that this one has not put out, in their order. Lines in another
-// order, as goroutines print them, are not told; nor are drawings.
+// order, as goroutines print them, are not told; nor are drawings, unless this one has put out nothing.
 func differing(own, other string) (list []string) {
 	if own == other {
 		return nil
 	}
+	all := own == ""
 	left := map[string]int{}
 	for line := range strings.Lines(own) {
 		left[mask(strings.TrimRight(line, "\n"))]++
@@ -37,9 +40,35 @@ func differing(own, other string) (list []string) {
 		line = strings.TrimRight(line, "\n")
 		if key := mask(line); left[key] > 0 {
 			left[key]--
-		} else if strings.TrimSpace(line) != "" && !strings.ContainsFunc(line, drawn) {
+		} else if strings.TrimSpace(line) != "" && (all || !strings.ContainsFunc(line, drawn)) {
 			list = append(list, line)
 		}
 	}
 	return list
+}
+
+// Labelled writes lines to w, and says before each of them whose it is, unless it does so itself.
+func Labelled(rank int, w io.Writer) io.Writer { return &labeller{label: labelled(rank, ""), to: w} }
+
+type labeller struct {
+	label string
+	to    io.Writer
+	rest  []byte // of a line that has not ended
+}
+
+func (l *labeller) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte{'\n'})
+		if !ok {
+			return len(p), nil
+		}
+		if !bytes.Contains(line, []byte(l.label)) {
+			line = append([]byte(l.label), line...)
+		}
+		if _, err := fmt.Fprintf(l.to, "%s\n", line); err != nil {
+			return 0, err
+		}
+		l.rest = rest
+	}
 }

@@ -1,7 +1,7 @@
 // Package together runs cells in several processes, the ranks of a group: each runs all cells, what rank 0
 // puts out is shown, and of the others what differs from it.
 //
-// Reading order: together.go, differ.go.
+// Reading order: together.go, differ.go, lead.go, follow.go.
 package together
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/ranks"
@@ -28,7 +29,7 @@ type Cells struct {
 	ended bool         // group has
 
 	ctx  context.Context // of the cell
-	done chan struct{}   // closed when it has ended
+	over func()          // to be called when it has ended
 }
 
 // New returns the cells of a file that each rank of a group runs.
@@ -46,9 +47,12 @@ func (c *Cells) Reports(err error) bool { return c == nil || c.words.Reports(err
 // Rank is the number of this process.
 func (c *Cells) Rank() int { return c.words.Rank() }
 
+// String says how many ranks there are, and how they are linked.
+func (c *Cells) String() string { return c.words.String() }
+
 // Begin returns the context of a cell, in which ranks.Here is the group. It ends when another rank fails.
-func (c *Cells) Begin(ctx context.Context) context.Context {
-	c.done = make(chan struct{})
+func (c *Cells) Begin(ctx context.Context, _ string) context.Context {
+	c.ctx, c.over = ctx, func() {}
 	if c.ended {
 		group, err := c.words.Again(ctx)
 		if err != nil { // what waits for words says the same
@@ -57,8 +61,9 @@ func (c *Cells) Begin(ctx context.Context) context.Context {
 		c.group, c.ended = group, false
 	}
 	ctx, cancel := context.WithCancelCause(ranks.With(ctx, c.group))
-	c.ctx = ctx
-	go func(group *ranks.Group, done chan struct{}) {
+	done := make(chan struct{})
+	c.ctx, c.over = ctx, sync.OnceFunc(func() { close(done) })
+	go func(group *ranks.Group) {
 		select {
 		case <-group.Ended():
 		case <-done: // the context belongs to what the cell has left running
@@ -69,7 +74,7 @@ func (c *Cells) Begin(ctx context.Context) context.Context {
 			cancel(errElsewhere)
 		case <-done:
 		}
-	}(c.group, c.done)
+	}(c.group)
 	return ctx
 }
 
@@ -83,7 +88,7 @@ type report struct {
 
 // End shares what a cell has put out, and its error, when all ranks are done with it.
 func (c *Cells) End(output string, err error) (others string, all error) {
-	close(c.done)
+	c.over()
 	c.group.Fail(err)
 	if c.group == c.words && err != nil { // no more can be said
 		return "", err
@@ -92,7 +97,10 @@ func (c *Cells) End(output string, err error) (others string, all error) {
 	own := report{Output: output, Ended: why != nil}
 	if err != nil {
 		own.Error = err.Error()
-		own.Own = why == nil || rank == c.group.Rank() || context.Cause(c.ctx) != errElsewhere && !strings.Contains(own.Error, why.Error())
+		if own.Own = context.Cause(c.ctx) != errElsewhere; why != nil { // what this rank has failed of, or another one
+			says := strings.Contains(own.Error, why.Error())
+			own.Own = rank == c.group.Rank() && says || own.Own && !says
+		}
 	}
 	list, lost := c.share(own)
 	if lost != nil {

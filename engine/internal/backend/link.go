@@ -10,6 +10,9 @@ type Linker interface {
 	Meet() ([]byte, error)
 	// Link waits for the other processes of a meeting. Ranks are 0 … size−1.
 	Link(meeting []byte, rank, size int) (Link, error)
+	// Untimed has nothing from then on chosen by its time, which another machine may measure otherwise: equal
+	// devices compute in equal ways.
+	Untimed()
 }
 
 // A Link moves memory between the devices of several processes. All of them make the same moves in the same

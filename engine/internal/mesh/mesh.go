@@ -5,7 +5,7 @@
 // listen. Once all are connected nobody listens any more. Each connection begins with both ends showing that
 // they know the key of the run. What follows is neither encrypted nor signed.
 //
-// Reading order: mesh.go, meet.go, greet.go.
+// Reading order: mesh.go, guard.go, meet.go, greet.go.
 package mesh
 
 import (
@@ -26,6 +26,8 @@ type Link struct {
 	failed     chan struct{} // closed when err is there
 	closing    sync.Once
 	closed     chan struct{}
+	own        progress
+	waits      atomic.Int64 // calls that wait for others
 }
 
 // A peer is another process.
@@ -36,6 +38,7 @@ type peer struct {
 	quiet          bool       // no further word comes from this end
 	heard          atomic.Int64
 	left           chan struct{} // closed when the peer is done
+	progress
 }
 
 // Failed is why a run cannot go on.
@@ -60,7 +63,7 @@ func (f *Failed) Error() string { return fmt.Sprintf("rank %d: %s", f.Rank, f.Te
 // Kinds of messages.
 const (
 	exchanged, gathered = 'x', 'g' // numbers
-	alive, leaves       = 'a', 'l' // words without a text
+	alive, leaves       = 'a', 'l' // words
 )
 
 const (
@@ -135,7 +138,9 @@ func (l *Link) listen(p *peer) {
 		case kind == leaves:
 			close(p.left)
 			return
-		case kind != alive: // the number of a rank, and how it has failed
+		case kind == alive:
+			p.progress.read(text)
+		default: // the number of a rank, and how it has failed
 			f := &Failed{Text: "it goes no further", How: How(kind)}
 			if _, err := fmt.Sscanf(string(text), "%d\n", &f.Rank); err == nil {
 				f.Text = string(text[len(fmt.Sprintln(f.Rank)):])
@@ -159,7 +164,7 @@ func (l *Link) watch(p *peer) {
 		case <-l.closed:
 			return
 		}
-		go p.say(alive, nil) // to a peer that is stopped it may take long
+		go p.say(alive, l.own.text()) // to a peer that is stopped it may take long
 		select {
 		case <-p.left: // it says nothing more, and waits for this end
 			continue
@@ -237,6 +242,8 @@ func (l *Link) Gather(dst, src []byte) error {
 
 // call sends and receives the parts of all ranks at once.
 func (l *Link) call(kind byte, part func(rank int) (in, out []byte)) error {
+	l.Moved()
+	defer l.Pause()()
 	in, out := part(l.rank)
 	copy(in, out)
 	var all sync.WaitGroup

@@ -149,13 +149,17 @@ func TestChosen(t *testing.T) {
 		t.Skip("this system's folder for caches is elsewhere")
 	}
 	for setting, want := range map[string][]string{
-		"":        {"choose 512×512 by 512×512 of f32, noted in " + filepath.Join(cache, "mcs", "kernels")},
-		"always":  nil,
-		"untimed": nil,
+		"":         {"choose 512×512 by 512×512 of f32, noted in " + filepath.Join(cache, "mcs", "kernels")},
+		"always":   nil,
+		"untimed":  nil,
+		"machines": nil, // of several ranks
 	} {
-		t.Setenv("MCS_LIBRARIES", setting)
+		t.Setenv("MCS_LIBRARIES", strings.TrimSuffix(setting, "machines"))
 		d := &fake.Driver{Infos: []gpu.Info{fake.Info()}, Library: &fake.Library{}}
 		b := must(gpu.Open(d, 0, "fake"))(t)
+		if setting == "machines" {
+			b.Untimed()
+		}
 		g := column()
 		square := ir.Contiguous([]int{512, 512})
 		g.Inputs[0].Layout, g.Inputs[1].Layout, g.Insts[0].Shape, g.Outputs[0].Shape = square, square, square.Shape, square.Shape

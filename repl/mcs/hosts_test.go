@@ -1,0 +1,83 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/testing/torchrun"
+)
+
+// A rank that computes for ever, and whose process lives, ends the job after the limit.
+func TestRankStandsStill(t *testing.T) {
+	t.Setenv("MCS_RANK_LIMIT", "2s")
+	dir := cellsIn(t, map[string]string{"cells.mcs": `// %%
+type still struct{ *data.Batches }
+func (s still) Batch(n int) (data.Batch, error) {
+	for n > 8 && ranks.Here().Rank() == 1 {
+		time.Sleep(time.Millisecond)
+	}
+	return s.Batches.Batch(n)
+}
+m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Seed: 1})
+// %%
+train.Run(ctx, m, still{data.Windows(strings.Repeat("the cat ", 200), 32, 4)}, train.Options{Steps: 100, LR: optim.Constant(1e-2), Accumulate: 2, Ranks: ranks.Here()});
+`})
+	s := launcher(t, dir, os.Args[0], "-device", "cpu", "run", "-n", "2", "cells.mcs")
+	s.ends(t, 1, "rank 1: it has not gone on for 2s")
+}
+
+// Two agents of torchrun are two machines with names of their own, where there may be some.
+func TestTwoMachines(t *testing.T) {
+	command := torchrun.Command(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	dir, agents := "", []*launched(nil)
+	for _, node := range []string{"0", "1"} {
+		args := slices.Concat(command, []string{"--nnodes", "2", "--node-rank", node, "--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", addr, "--rdzv-id", "two", "--rdzv-conf", "is_host=" + map[string]string{"0": "true", "1": "false"}[node],
+			"--local-addr", "127.0.0.1", os.Args[0], "train", "job.toml"})
+		if exec.Command("unshare", "--uts", "true").Run() == nil {
+			args = append([]string{"unshare", "--uts", "sh", "-c", `hostname "$0" && exec "$@"`, "machine" + node}, args...)
+		}
+		agents = append(agents, launcher(t, dir, args[0], args[1:]...))
+		dir = agents[0].dir
+	}
+	<-agents[1].done
+	agents[0].same(t, "4 batches shared by 4 ranks by TCP")
+	agents[1].tells(t, 0)
+}
+
+// Two processes with what srun tells its tasks meet at the port of the job's number.
+func TestSrun(t *testing.T) {
+	job, dir := 0, ""
+	for job = os.Getpid() % 15000; ; job = (job + 1) % 15000 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 15000+job)); err == nil {
+			l.Close()
+			break
+		}
+	}
+	for name, value := range map[string]string{"SLURM_JOB_ID": fmt.Sprint(30000 + job), "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_STEP_NODELIST": "node[07-08]", "SLURM_JOB_NODELIST": "node[07-09]"} {
+		t.Setenv(name, value)
+	}
+	var tasks []*launched
+	for _, rank := range []string{"1", "0"} {
+		t.Setenv("SLURM_PROCID", rank)
+		t.Setenv("SLURM_LOCALID", rank)
+		tasks = append(tasks, launcher(t, dir, os.Args[0], "train", "job.toml"))
+		dir = tasks[0].dir
+		time.Sleep(300 * time.Millisecond) // the first waits
+	}
+	<-tasks[0].done
+	tasks[0].tells(t, 0)
+	tasks[1].same(t, "4 batches shared by 2 ranks by TCP")
+}
