@@ -44,7 +44,7 @@ var carried = []string{
 // no config.json. Matrices in codes, there or in a folder with a quantization_config, stay the codes that
 // they are, as layers of package quant.
 func Load(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path, false)
+	m, err := load(ctx, path, false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
@@ -54,14 +54,14 @@ func Load(ctx context.Context, path string) (*Model, error) {
 // LoadBody is [Load] of a model of which only the Vectors are wanted: an output matrix is not read, and need
 // not be there, and the head of a classifier is left.
 func LoadBody(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path, true)
+	m, err := load(ctx, path, true, nil)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	return m, nil
 }
 
-func load(ctx context.Context, path string, body bool) (m *Model, err error) {
+func load(ctx context.Context, path string, body bool, each func(*Block)) (m *Model, err error) {
 	var s *source
 	failed := tensor.Try(func() {
 		tensor.Within(ctx, func() {
@@ -77,7 +77,7 @@ func load(ctx context.Context, path string, body bool) (m *Model, err error) {
 				if body {
 					c.Untied, c.HeadBias = false, false
 				}
-				m, err = readWeights(c, s, body)
+				m, err = readWeights(c, s, body, each)
 			}
 		})
 	})

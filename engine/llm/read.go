@@ -231,8 +231,8 @@ func (r *reader) inFiles(name string) string {
 	return r.Stored(name)
 }
 
-// readWeights builds the model of c with the weights of a source.
-func readWeights(c Config, s *source, body bool) (*Model, error) {
+// readWeights builds the model of c with the weights of a source. Each is as for build.
+func readWeights(c Config, s *source, body bool, each func(*Block)) (*Model, error) {
 	w := s.weights
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
@@ -249,7 +249,11 @@ func readWeights(c Config, s *source, body bool) (*Model, error) {
 		}
 	}
 	f, _ := familyOf(c.Family)
-	m := build(c, &reader{c, w, f})
+	m := build(c, &reader{c, w, f}, func(b *Block) {
+		if each != nil && w.Err() == nil {
+			each(b)
+		}
+	})
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
