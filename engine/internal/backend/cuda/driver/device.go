@@ -3,7 +3,6 @@ package driver
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"unsafe"
 
@@ -24,10 +23,9 @@ type device struct {
 	pool    uintptr // 0 where the driver has none
 
 	mu      sync.Mutex
-	idle    map[kind][]uintptr  // events that can be used again
-	vendors []*vendor           // the libraries that are open
-	peers   map[*device]error   // whether memory of other devices can be read
-	parts   map[*os.File]uint64 // the handles of those that are not mapped yet
+	idle    map[kind][]uintptr // events that can be used again
+	vendors []*vendor          // the libraries that are open
+	peers   map[*device]error  // whether memory of other devices can be read
 
 	nvrtc      compiler
 	products   opening[cublasLt]

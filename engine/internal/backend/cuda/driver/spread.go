@@ -58,18 +58,12 @@ func (d *device) Part(bytes int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.do(cuMemExportToShareableHandle, uintptr(unsafe.Pointer(fd)), uintptr(*handle), asFile, 0); err != nil {
-		d.do(cuMemRelease, uintptr(*handle))
+	err = d.do(cuMemExportToShareableHandle, uintptr(unsafe.Pointer(fd)), uintptr(*handle), asFile, 0)
+	d.do(cuMemRelease, uintptr(*handle)) // the file is a reference, too
+	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(*fd), "part")
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.parts == nil {
-		d.parts = map[*os.File]uint64{}
-	}
-	d.parts[f] = *handle
-	return f, nil
+	return os.NewFile(uintptr(*fd), "part"), nil
 }
 
 // Spread maps parts, of which one is its own. The memory lives as long as it is mapped, wherever.
@@ -82,10 +76,12 @@ func (d *device) Spread(bytes int, parts []*os.File, lengths []int, own int) (_ 
 	if err := d.do(cuMemAddressReserve, uintptr(unsafe.Pointer(address)), uintptr(all), 0, 0, 0); err != nil {
 		return nil, err
 	}
-	mapped := 0
+	mapped, next := []int{}, *address
 	free := func() {
-		if mapped > 0 {
-			d.do(cuMemUnmap, *address, uintptr(mapped))
+		at := *address
+		for _, n := range mapped { // each by itself, as it was mapped
+			d.do(cuMemUnmap, at, uintptr(n))
+			at += uintptr(n)
 		}
 		d.do(cuMemAddressFree, *address, uintptr(all))
 	}
@@ -98,16 +94,16 @@ func (d *device) Spread(bytes int, parts []*os.File, lengths []int, own int) (_ 
 		if n == 0 {
 			continue
 		}
-		handle, err := d.partOf(parts[i])
+		handle := new(uint64)
+		if err := d.do(cuMemImportFromShareableHandle, uintptr(unsafe.Pointer(handle)), parts[i].Fd(), asFile); err != nil {
+			return nil, err
+		}
+		err := d.do(cuMemMap, next, uintptr(n), 0, uintptr(*handle), 0)
+		d.do(cuMemRelease, uintptr(*handle)) // it stays while it is mapped
 		if err != nil {
 			return nil, err
 		}
-		err = d.do(cuMemMap, *address+uintptr(mapped), uintptr(n), 0, uintptr(handle), 0)
-		d.do(cuMemRelease, uintptr(handle)) // it stays while it is mapped
-		if err != nil {
-			return nil, err
-		}
-		mapped += n
+		mapped, next = append(mapped, n), next+uintptr(n)
 	}
 	const location, both = 1, 3 // a device; reads and writes
 	a := &access{location, int32(d.handle), both}
@@ -123,18 +119,4 @@ func (d *device) Spread(bytes int, parts []*os.File, lengths []int, own int) (_ 
 	}
 	d.Count(held)
 	return b, nil
-}
-
-// partOf is the handle of a part: of this process, or of another one.
-func (d *device) partOf(f *os.File) (uint64, error) {
-	d.mu.Lock()
-	handle, made := d.parts[f]
-	delete(d.parts, f)
-	d.mu.Unlock()
-	if made {
-		return handle, nil
-	}
-	from := new(uint64)
-	err := d.do(cuMemImportFromShareableHandle, uintptr(unsafe.Pointer(from)), f.Fd(), asFile)
-	return *from, err
 }
