@@ -211,7 +211,7 @@ type Model struct {
 
 	spoken vocabulary
 
-	parts bool // several ranks hold the blocks' weights together: see LoadParts
+	sharded bool // several ranks hold the blocks' weights together: see LoadSharded
 
 	steps nn.Steps
 }
@@ -305,7 +305,7 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 		switch {
 		case m.Config.lends(i):
 			x = forward(x)
-		case m.parts:
+		case m.sharded:
 			x = tensor.Checkpoint(func(x tensor.Tensor) tensor.Tensor { return access.Nearby(forward(x), x) }, x)
 		case m.Config.Checkpoint:
 			x = tensor.Checkpoint(forward, x)

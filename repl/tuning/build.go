@@ -3,6 +3,7 @@ package tuning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/train"
 )
 
@@ -24,17 +26,29 @@ const tiny = 1e-30
 // Tiny as model.path is a small model with random weights, which reads bytes: to try a file out.
 const Tiny = "tiny"
 
-// load loads a model.
-func (c *Config) load(ctx context.Context, path string) (*llm.Model, error) {
-	if path == Tiny {
-		return llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed}), nil
+// load loads a model, of which the processes of a group hold parts unless the group is nil.
+func (c *Config) load(ctx context.Context, path string, g *ranks.Group) (*llm.Model, error) {
+	tiny := llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed}
+	switch {
+	case path == Tiny && g != nil:
+		return llm.NewSharded(ctx, tiny, g)
+	case path == Tiny:
+		return llm.New(tiny), nil
+	case g != nil:
+		return llm.LoadSharded(ctx, c.at(path), g)
 	}
 	return llm.Load(ctx, c.at(path))
 }
 
 // model loads the model that is trained.
-func (c *Config) model(ctx context.Context) (*llm.Model, error) {
-	m, err := c.load(ctx, c.Model.Path)
+func (c *Config) model(ctx context.Context, g *ranks.Group) (*llm.Model, error) {
+	switch {
+	case !c.Model.Shard:
+		g = nil
+	case g.Size() == 1:
+		return nil, errors.New("model.shard: got one process, want one for each GPU that holds a part: mcs train -n 2, say")
+	}
+	m, err := c.load(ctx, c.Model.Path, g)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +225,7 @@ func (c *Config) method() method {
 
 // taught is a model that learns from a teacher.
 func taught(ctx context.Context, c *Config, m *llm.Model) (train.Model, error) {
-	teacher, err := c.load(ctx, c.Distill.Teacher)
+	teacher, err := c.load(ctx, c.Distill.Teacher, nil)
 	if err != nil {
 		return nil, fmt.Errorf("distill.teacher: %w", err)
 	}

@@ -24,6 +24,7 @@ type Config struct {
 		Checkpoint bool   `toml:"checkpoint"`
 		Compute    string `toml:"compute"`
 		Bits       int    `toml:"bits"`
+		Shard      bool   `toml:"shard"`
 	} `toml:"model"`
 
 	Data struct {

@@ -96,6 +96,9 @@ func (m *memory) release(raw ir.Buffer) bool {
 func (m *memory) takes(raw ir.Buffer, n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if bytes, ok := m.parts[raw]; ok {
+		return int(bytes)
+	}
 	if _, ok := m.reserved.takes[raw]; !ok {
 		return n
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// LoadParts is [Load] by the ranks of a group, which all call it. Those of a machine hold the matrices of the
+// LoadSharded is [Load] by the ranks of a group, which all call it. Those of a machine hold the matrices of the
 // blocks together, each a part of every one, codes as well as numbers, so that a model may be larger than what
 // one device has. In training a block's are copied to the device before the block computes, and once more
 // before its gradients: as with Config.Checkpoint, which need not be set. The numbers are those of Load. The
 // matrices cannot be trained or changed: adapters train beside them.
-func LoadParts(ctx context.Context, path string, g *ranks.Group) (*Model, error) {
-	return inParts(ctx, g, func(each func(*Block)) (*Model, error) { return load(ctx, path, false, each) })
+func LoadSharded(ctx context.Context, path string, g *ranks.Group) (*Model, error) {
+	return sharded(ctx, g, func(each func(*Block)) (*Model, error) { return load(ctx, path, false, each) })
 }
 
-// NewParts is [New] in the way of LoadParts.
-func NewParts(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
-	return inParts(ctx, g, func(each func(*Block)) (m *Model, err error) {
+// NewSharded is [New] in the way of LoadSharded.
+func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
+	return sharded(ctx, g, func(each func(*Block)) (m *Model, err error) {
 		c = c.withDefaults()
 		if err := c.check(); err != nil {
 			return nil, err
@@ -42,15 +42,15 @@ func NewParts(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
 	})
 }
 
-// inParts makes a model of which each block's matrices are spread as soon as they are there.
-func inParts(ctx context.Context, g *ranks.Group, make func(each func(*Block)) (*Model, error)) (*Model, error) {
+// sharded makes a model of which each block's matrices are spread as soon as they are there.
+func sharded(ctx context.Context, g *ranks.Group, make func(each func(*Block)) (*Model, error)) (*Model, error) {
 	if g.Size() == 1 {
-		return nil, fmt.Errorf("llm: parts: got one process, want several that hold the model together: start mcs with -n 2")
+		return nil, fmt.Errorf("llm: sharded: got one process, want several that hold the model together: start mcs with -n 2")
 	}
 	var cannot error
 	tensor.Within(ctx, func() { cannot = backend.Default().Spreads() })
 	if cannot != nil {
-		return nil, fmt.Errorf("llm: parts: %w", cannot)
+		return nil, fmt.Errorf("llm: sharded: %w", cannot)
 	}
 	parts, err := g.Parts(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func inParts(ctx context.Context, g *ranks.Group, make func(each func(*Block)) (
 	if err != nil {
 		return nil, err
 	}
-	m.parts = true
+	m.sharded = true
 	_, err = g.Texts("loaded") // what the others have written can be read
 	return m, err
 }

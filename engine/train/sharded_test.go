@@ -20,7 +20,7 @@ import (
 
 // Ranks that hold a base together come to what one process with all of it comes to, bit for bit: losses,
 // adapters and checkpoints, compiled or not.
-func TestInParts(t *testing.T) {
+func TestSharded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes hold memory together on Linux")
 	}
@@ -42,7 +42,7 @@ func TestInParts(t *testing.T) {
 			run := func(g *ranks.Group, all []outcome, folder string) (err error) {
 				load := llm.Load
 				if g.Size() > 1 {
-					load = func(ctx context.Context, path string) (*llm.Model, error) { return llm.LoadParts(ctx, path, g) }
+					load = func(ctx context.Context, path string) (*llm.Model, error) { return llm.LoadSharded(ctx, path, g) }
 				}
 				m, err := load(ctx, dir)
 				if err != nil {
@@ -98,7 +98,7 @@ func TestInParts(t *testing.T) {
 }
 
 // A rank holds its part of the blocks, and in a step one block more.
-func TestPartsMemory(t *testing.T) {
+func TestShardedMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes hold memory together on Linux")
 	}
@@ -137,7 +137,7 @@ func TestPartsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range together.Run(size, func(g *ranks.Group) error {
-		return measure(g.Rank(), func(ctx context.Context) (*llm.Model, error) { return llm.NewParts(ctx, config, g) })
+		return measure(g.Rank(), func(ctx context.Context) (*llm.Model, error) { return llm.NewSharded(ctx, config, g) })
 	}) {
 		if err != nil {
 			t.Fatal(err)
