@@ -154,3 +154,55 @@ func TestShardedMemory(t *testing.T) {
 		}
 	}
 }
+
+// What would change a base that is held in parts is refused by name, and so is one process alone. A prediction counts what
+// is held here.
+func TestShardedRefused(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes hold memory together on Linux")
+	}
+	ctx, config := context.Background(), llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 2, KVHeads: 2, Hidden: 128, Seed: 5}
+	if _, err := llm.NewSharded(ctx, config, nil); err == nil || !strings.Contains(err.Error(), "got one process") {
+		t.Errorf("one process: got %v", err)
+	}
+	w := data.Windows(strings.Repeat("one and two ", 40), 16, 2)
+	for rank, err := range together.Run(2, func(g *ranks.Group) error {
+		m, err := llm.NewSharded(ctx, config, g)
+		if err != nil {
+			return err
+		}
+		_, whole := nn.Size(m)
+		const matrices = 2 * (4*64*64 + 3*64*128) * 4 // bytes of the blocks
+		e, err := PredictLoRA(ctx, m, w, Options{Steps: 1, LoRA: lora.Config{Rank: 2}})
+		if err != nil {
+			return err
+		}
+		if got := whole - int(e.Weights); got < matrices/2-32<<10 || got > matrices/2 { // the adapter has 17 kB
+			t.Errorf("rank %d: got weights of %d bytes, want half of the blocks' %d less than %d", g.Rank(), e.Weights, matrices, whole)
+		}
+		nn.Unfreeze(m)
+		if _, err := Full(ctx, m, w, Options{Steps: 1}); err == nil || !strings.Contains(err.Error(), "train: model.layers.0.self_attn.q_proj.weight is held by several processes together") {
+			t.Errorf("full: got %v", err)
+		}
+		weight := nn.Params(m.Blocks[0].MLP)[0].Value()
+		if err := tensor.Try(func() { weight.Set(tensor.ZerosLike(weight)) }); err == nil || !strings.Contains(err.Error(), "none can change") {
+			t.Errorf("set: got %v", err)
+		}
+		a, err := lora.Inject(m, lora.Config{Rank: 2, Seed: 1})
+		if err != nil {
+			return err
+		}
+		report, err := a.Merge()
+		if err != nil {
+			return err
+		}
+		if text := report.String(); report.Merged() != 0 || !strings.Contains(text, "several processes hold the weight together") {
+			t.Errorf("merge: got %s", text)
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}

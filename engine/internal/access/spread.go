@@ -46,25 +46,22 @@ func fills(l ir.Layout) bool {
 }
 
 // InParts says whether several processes hold the value of t together.
-func InParts(t tensor.Tensor) bool {
-	n := box.Of(t).Held()
-	return n != nil && inParts(n)
-}
+func InParts(t tensor.Tensor) bool { return backend.InParts(box.Of(t).Held().Value()) }
 
-func inParts(n *ir.Node) bool {
-	d := n.Value()
-	if d == nil {
-		return false
+// Elsewhere is how many bytes of the value of t other processes hold.
+func Elsewhere(t tensor.Tensor) int {
+	if !InParts(t) {
+		return 0
 	}
-	b, ok := d.Buf.(*backend.Block)
-	return ok && b.Spread()
+	b := box.Of(t).Held().Value().Buf.(*backend.Block)
+	return b.Bytes() - b.Room()
 }
 
 // Nearby returns y, which a function has made of x, computed from copies of the tensors that are in parts. They
 // are made when x is there, and again where a Checkpoint computes y again.
 func Nearby(y, x tensor.Tensor) tensor.Tensor {
 	n := Node(y, "checkpoint")
-	if near := ir.Nearby(n, Node(x, "checkpoint"), inParts); near != n {
+	if near := ir.Nearby(n, Node(x, "checkpoint"), func(leaf *ir.Node) bool { return backend.InParts(leaf.Value()) }); near != n {
 		return Wrap(near)
 	}
 	return y

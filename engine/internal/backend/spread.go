@@ -113,9 +113,15 @@ func (d *Device) Spread(ctx context.Context, src *ir.Data, n int, by Parts) (_ *
 	return b, d.Seen(d.backend.Sync(ctx)) // the others do not see when it is written
 }
 
-// Spread says whether other processes hold parts of the memory: it is read at the rate of what joins them, and never
-// written.
-func (b *Block) Spread() bool { return b.spread }
+// InParts says whether several processes hold parts of a value's memory: it is read at the rate of what joins
+// them, and never written.
+func InParts(d *ir.Data) bool {
+	if d == nil {
+		return false
+	}
+	b, ok := d.Buf.(*Block)
+	return ok && b.spread
+}
 
 // spread notes memory of which so many bytes are held here, and that nobody else gets later.
 func (m *memory) spread(raw ir.Buffer, bytes int64) {
