@@ -28,8 +28,8 @@ type weights interface {
 // expertParts are the layers of an expert in files, by those of a [nn.Experts] which consist of them.
 var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "up_proj": {"up_proj"}, "down_proj": {"down_proj"}}
 
-// build makes the model of a Config that was checked, layer by layer in the order of the forward pass. Each is
-// called with each block when it is there, unless it is nil.
+// build makes the model of a Config that was checked, layer by layer in the order of the forward pass. Each
+// is called with each block when it is there, unless it is nil.
 func build(c Config, w weights, each func(*Block)) *Model {
 	const deviation = 0.02
 	residual := deviation / math.Sqrt(float64(2*c.Layers))

@@ -12,11 +12,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// LoadSharded is [Load] by the ranks of a group, which all call it. Those of a machine hold the matrices of the
-// blocks together, each a part of every one, codes as well as numbers, so that a model may be larger than what
-// one device has. In training a block's are copied to the device before the block computes, and once more
-// before its gradients: as with Config.Checkpoint, which need not be set. The numbers are those of Load. The
-// matrices cannot be trained or changed: adapters train beside them.
+// LoadSharded is [Load] by the ranks of a group, which all call it. Those of a machine hold the matrices of
+// the blocks together, each a part of every one, codes as well as numbers, so that a model may be larger than
+// what one device has. In training a block's are copied to the device before the block computes, and once
+// more before its gradients: as with Config.Checkpoint, which need not be set. The numbers are those of Load.
+// The matrices cannot be trained or changed: adapters train beside them.
 func LoadSharded(ctx context.Context, path string, g *ranks.Group) (*Model, error) {
 	return sharded(ctx, g, func(each func(*Block)) (*Model, error) { return load(ctx, path, false, each) })
 }

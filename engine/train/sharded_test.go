@@ -29,14 +29,22 @@ func TestSharded(t *testing.T) {
 		name    string
 		config  llm.Config
 		compile bool
+		codes   int // of a block's matrices, tensors: 0 for numbers
 	}{
 		{name: "f32", config: llm.Config{Vocab: 256, Layers: 3, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: 5, Checkpoint: true}},
 		{name: "bf16, compiled", compile: true, config: llm.Config{Vocab: 256, Layers: 3, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: 5, DType: dtype.BF16, Checkpoint: true}},
+		{name: "codes", codes: 3, config: llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: 5, DType: dtype.F16}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := context.Background()
 			dir := t.TempDir()
-			if err := llm.Save(dir, llm.New(c.config)); err != nil {
+			var err error
+			if c.codes > 0 {
+				err = llm.SaveCodes(ctx, dir, llm.New(c.config), llm.Codes{Format: "mlx"})
+			} else {
+				err = llm.Save(dir, llm.New(c.config))
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			run := func(g *ranks.Group, all []outcome, folder string) (err error) {
@@ -55,7 +63,7 @@ func TestSharded(t *testing.T) {
 						parts++
 					}
 				}
-				if want := 7 * c.config.Layers * min(1, g.Size()-1); parts != want {
+				if want := 7 * max(1, c.codes) * c.config.Layers * min(1, g.Size()-1); parts != want {
 					t.Errorf("%d ranks: got %d weights in parts, want %d", g.Size(), parts, want)
 				}
 				w := data.Windows(text, 32, 2)
@@ -155,8 +163,8 @@ func TestShardedMemory(t *testing.T) {
 	}
 }
 
-// What would change a base that is held in parts is refused by name, and so is one process alone. A prediction counts what
-// is held here.
+// What would change a base that is held in parts is refused by name, and so is one process alone. A
+// prediction counts what is held here.
 func TestShardedRefused(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes hold memory together on Linux")

@@ -131,6 +131,9 @@ func openTogether(ctx context.Context, name string, o trainOptions, group *ranks
 		c, err = tuning.Read(name, o.params)
 		return err
 	})
+	if err == nil {
+		err = c.Shard(group)
+	}
 	switch {
 	case err != nil:
 	case c.Model.Shard:

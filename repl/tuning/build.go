@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
@@ -38,6 +40,29 @@ func (c *Config) load(ctx context.Context, path string, g *ranks.Group) (*llm.Mo
 		return llm.LoadSharded(ctx, c.at(path), g)
 	}
 	return llm.Load(ctx, c.at(path))
+}
+
+// Shard decides whether the processes of a group hold the model together: as the file says or, where it says
+// nothing of that, if the files of the model have more bytes than the device.
+func (c *Config) Shard(g *ranks.Group) error {
+	if g.Size() == 1 || c.full() || c.Model.Bits != 0 || c.given["model.shard"] {
+		return nil
+	}
+	has, err := g.Once(func() ([]byte, error) {
+		files, _ := filepath.Glob(filepath.Join(c.at(c.Model.Path), "*.safetensors"))
+		bytes := int64(0)
+		for _, name := range files {
+			if info, err := os.Stat(name); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if room := device.Default().Info().Memory; room == 0 || bytes <= room {
+			return nil, nil
+		}
+		return []byte{1}, nil
+	})
+	c.Model.Shard = len(has) > 0
+	return err
 }
 
 // model loads the model that is trained.

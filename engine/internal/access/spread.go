@@ -57,8 +57,8 @@ func Elsewhere(t tensor.Tensor) int {
 	return b.Bytes() - b.Room()
 }
 
-// Nearby returns y, which a function has made of x, computed from copies of the tensors that are in parts. They
-// are made when x is there, and again where a Checkpoint computes y again.
+// Nearby returns y, which a function has made of x, computed from copies of the tensors that are in parts.
+// They are made when x is there, and again where a Checkpoint computes y again.
 func Nearby(y, x tensor.Tensor) tensor.Tensor {
 	n := Node(y, "checkpoint")
 	if near := ir.Nearby(n, Node(x, "checkpoint"), func(leaf *ir.Node) bool { return backend.InParts(leaf.Value()) }); near != n {

@@ -61,8 +61,8 @@ func lengthsOf(bytes, parts, grain int) []int {
 	return lengths
 }
 
-// Spread copies the first n bytes of a value's block to memory of which each process holds a part. All of them call it, with
-// equal values; they read it when all are back.
+// Spread copies the first n bytes of a value's block to memory of which each process holds a part. All of
+// them call it, with equal values; they read it when all are back.
 func (d *Device) Spread(ctx context.Context, src *ir.Data, n int, by Parts) (_ *Block, err error) {
 	s, grain, err := d.spreader()
 	if err != nil {

@@ -31,8 +31,8 @@ func (r *reverse) again(n, dy *Node) error {
 	return r.step(from)
 }
 
-// Nearby returns y, which was computed from x, computed from copies of the leaves that are far, which are made
-// when x is there. So they need no memory before, and a checkpoint copies them a second time.
+// Nearby returns y, which was computed from x, computed from copies of the leaves that are far, which are
+// made when x is there. So they need no memory before, and a checkpoint copies them a second time.
 func Nearby(y, x *Node, far func(leaf *Node) bool) *Node {
 	copies := map[*Node]*Node{x: x}
 	copyBetween(y, copies, func(n *Node) *Node {
@@ -46,8 +46,8 @@ func Nearby(y, x *Node, far func(leaf *Node) bool) *Node {
 	return near
 }
 
-// copyOf copies the value of a leaf when x is there. It lies in memory as that does: of a view of a matrix that
-// was transposed the elements follow one another as before.
+// copyOf copies the value of a leaf when x is there. It lies in memory as that does: of a view of a matrix
+// that was transposed the elements follow one another as before.
 func copyOf(leaf, x *Node) *Node {
 	layout := leaf.Value().Layout
 	order := make([]int, len(layout.Shape)) // of the axes, the longest stride first
