@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -61,7 +62,7 @@ func LoadBody(ctx context.Context, path string) (*Model, error) {
 	return m, nil
 }
 
-func load(ctx context.Context, path string, body bool, each func(*Block)) (m *Model, err error) {
+func load(ctx context.Context, path string, body bool, parts backend.Parts) (m *Model, err error) {
 	var s *source
 	failed := tensor.Try(func() {
 		tensor.Within(ctx, func() {
@@ -77,7 +78,7 @@ func load(ctx context.Context, path string, body bool, each func(*Block)) (m *Mo
 				if body {
 					c.Untied, c.HeadBias = false, false
 				}
-				m, err = readWeights(c, s, body, each)
+				m, err = readWeights(c, s, body, parts)
 			}
 		})
 	})

@@ -18,12 +18,12 @@ import (
 // more before its gradients: as with Config.Checkpoint, which need not be set. The numbers are those of Load.
 // The matrices cannot be trained or changed: adapters train beside them.
 func LoadSharded(ctx context.Context, path string, g *ranks.Group) (*Model, error) {
-	return sharded(ctx, g, func(each func(*Block)) (*Model, error) { return load(ctx, path, false, each) })
+	return sharded(ctx, g, func(parts backend.Parts) (*Model, error) { return load(ctx, path, false, parts) })
 }
 
 // NewSharded is [New] in the way of LoadSharded.
 func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
-	return sharded(ctx, g, func(each func(*Block)) (m *Model, err error) {
+	return sharded(ctx, g, func(parts backend.Parts) (m *Model, err error) {
 		c = c.withDefaults()
 		if err := c.check(); err != nil {
 			return nil, err
@@ -34,7 +34,7 @@ func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
 					if c.DType != dtype.Invalid {
 						nn.Convert(b, c.DType)
 					}
-					each(b)
+					b.spread(parts)
 				})
 			})
 		})
@@ -43,7 +43,7 @@ func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
 }
 
 // sharded makes a model of which each block's matrices are spread as soon as they are there.
-func sharded(ctx context.Context, g *ranks.Group, make func(each func(*Block)) (*Model, error)) (*Model, error) {
+func sharded(ctx context.Context, g *ranks.Group, make func(by backend.Parts) (*Model, error)) (*Model, error) {
 	if g.Size() == 1 {
 		return nil, fmt.Errorf("llm: sharded: got one process, want several that hold the model together: start mcs with -n 2")
 	}
@@ -58,17 +58,20 @@ func sharded(ctx context.Context, g *ranks.Group, make func(each func(*Block)) (
 	}
 	defer parts.Close()
 	defer context.AfterFunc(ctx, parts.Close)()
-	m, err := make(func(b *Block) {
-		for _, p := range nn.Params(b) {
-			if p.Value().Rank() > 1 {
-				access.Spread(p.Value(), parts)
-			}
-		}
-	})
+	m, err := make(parts)
 	if err != nil {
 		return nil, err
 	}
 	m.sharded = true
 	_, err = g.Texts("loaded") // what the others have written can be read
 	return m, err
+}
+
+// spread lets several processes hold the block's matrices together that they do not yet.
+func (b *Block) spread(by backend.Parts) {
+	for _, p := range nn.Params(b) {
+		if w := p.Value(); w.Rank() > 1 && !access.InParts(w) {
+			access.Spread(w, by)
+		}
+	}
 }

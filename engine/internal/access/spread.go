@@ -1,8 +1,10 @@
 package access
 
 import (
+	"context"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -21,11 +23,31 @@ func Spread(t tensor.Tensor, by backend.Parts) {
 	if !fills(whole) || d.Layout.Offset != 0 {
 		return
 	}
-	block, err := n.Dev.(*backend.Device).Spread(scope.Context(), d, ir.Size(n.Shape)*size, by)
+	dev, ctx := n.Dev.(*backend.Device), scope.Context()
+	block, err := dev.Spread(ctx, ir.Size(n.Shape)*size, by, func(at int, to []byte) error { return dev.Download(ctx, to, d, at) })
 	check("spread", err)
 	leaf := ir.NewLeaf(n.Dev, n.DType, &ir.Data{Buf: block, Layout: whole}, n.Name)
 	leaf.Succeed(n)
 	box.Of(t).Succeed(n, leaf, 0)
+}
+
+// inPartsBy is the setting of WithParts.
+var inPartsBy = &scope.Key{Name: "parts"}
+
+// WithParts returns a context within which the matrices that Filled makes are held by several processes
+// together, of which each reads its part alone. All of them make the same ones.
+func WithParts(ctx context.Context, by backend.Parts) context.Context {
+	return context.WithValue(ctx, inPartsBy, by)
+}
+
+// filledInParts is Filled of a matrix.
+func filledInParts(by backend.Parts, dt dtype.Type, shape []int, read func(at int, to []byte) error) (t tensor.Tensor, err error) {
+	d := backend.Default()
+	block, err := d.Spread(scope.Context(), ir.Size(shape)*dt.Size(), by, read)
+	if err != nil {
+		return t, err
+	}
+	return on(box.Holding(d, dt, &ir.Data{Buf: block, Layout: ir.Contiguous(slices.Clone(shape))})), nil
 }
 
 // fills says whether the elements of a layout fill its memory, in whatever order of the axes.

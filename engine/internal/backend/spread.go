@@ -61,9 +61,9 @@ func lengthsOf(bytes, parts, grain int) []int {
 	return lengths
 }
 
-// Spread copies the first n bytes of a value's block to memory of which each process holds a part. All of
-// them call it, with equal values; they read it when all are back.
-func (d *Device) Spread(ctx context.Context, src *ir.Data, n int, by Parts) (_ *Block, err error) {
+// Spread makes memory of n bytes of which each process holds a part. All of them call it; each writes its
+// part, for which read gives bytes from a place on, as for Fill. They read the memory when all are back.
+func (d *Device) Spread(ctx context.Context, n int, by Parts, read func(at int, to []byte) error) (_ *Block, err error) {
 	s, grain, err := d.spreader()
 	if err != nil {
 		return nil, err
@@ -100,12 +100,12 @@ func (d *Device) Spread(ctx context.Context, src *ir.Data, n int, by Parts) (_ *
 		from += length
 	}
 	to := min(n, from+lengths[own])
-	for piece := make([]byte, min(staging, max(0, to-from))); from < to; from += len(piece) {
-		piece = piece[:min(len(piece), to-from)]
-		if err := d.Download(ctx, piece, src, from); err != nil {
+	for staged := make([]byte, min(4*piece, max(0, to-from))); from < to; from += len(staged) {
+		staged = staged[:min(len(staged), to-from)]
+		if err := inPieces(staged, func(at int, to []byte) error { return read(from+at, to) }); err != nil {
 			return nil, err
 		}
-		if err := d.Upload(b, from, piece); err != nil {
+		if err := d.Upload(b, from, staged); err != nil {
 			return nil, err
 		}
 	}
