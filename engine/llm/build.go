@@ -28,8 +28,9 @@ type weights interface {
 // expertParts are the layers of an expert in files, by those of a [nn.Experts] which consist of them.
 var expertParts = map[string][]string{"gate_up_proj": {"gate_proj", "up_proj"}, "up_proj": {"up_proj"}, "down_proj": {"down_proj"}}
 
-// build makes the model of a Config that was checked, layer by layer in the order of the forward pass.
-func build(c Config, w weights) *Model {
+// build makes the model of a Config that was checked, layer by layer in the order of the forward pass. Each
+// is called with each block when it is there, unless it is nil.
+func build(c Config, w weights, each func(*Block)) *Model {
 	const deviation = 0.02
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
 	m := &Model{Config: c}
@@ -42,7 +43,11 @@ func build(c Config, w weights) *Model {
 			Proj: w.linear("model.per_layer_model_projection", c.Width, c.Layers*n, false, deviation), Norm: w.norm("model.per_layer_projection_norm", n)}
 	}
 	for i := range c.Layers {
-		m.Blocks = append(m.Blocks, c.block(w, i, deviation, residual))
+		b := c.block(w, i, deviation, residual)
+		if each != nil {
+			each(b)
+		}
+		m.Blocks = append(m.Blocks, b)
 	}
 	m.Norm = w.norm("model.norm", c.Width)
 	if c.Untied {

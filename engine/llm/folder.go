@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
@@ -44,7 +45,7 @@ var carried = []string{
 // no config.json. Matrices in codes, there or in a folder with a quantization_config, stay the codes that
 // they are, as layers of package quant.
 func Load(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path, false)
+	m, err := load(ctx, path, false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
@@ -54,14 +55,14 @@ func Load(ctx context.Context, path string) (*Model, error) {
 // LoadBody is [Load] of a model of which only the Vectors are wanted: an output matrix is not read, and need
 // not be there, and the head of a classifier is left.
 func LoadBody(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path, true)
+	m, err := load(ctx, path, true, nil)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	return m, nil
 }
 
-func load(ctx context.Context, path string, body bool) (m *Model, err error) {
+func load(ctx context.Context, path string, body bool, parts backend.Parts) (m *Model, err error) {
 	var s *source
 	failed := tensor.Try(func() {
 		tensor.Within(ctx, func() {
@@ -77,7 +78,7 @@ func load(ctx context.Context, path string, body bool) (m *Model, err error) {
 				if body {
 					c.Untied, c.HeadBias = false, false
 				}
-				m, err = readWeights(c, s, body)
+				m, err = readWeights(c, s, body, parts)
 			}
 		})
 	})

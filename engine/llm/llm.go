@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
@@ -210,6 +211,8 @@ type Model struct {
 
 	spoken vocabulary
 
+	sharded bool // several ranks hold the blocks' weights together: see LoadSharded
+
 	steps nn.Steps
 }
 
@@ -221,7 +224,12 @@ func New(c Config) *Model {
 	if err := c.check(); err != nil {
 		panic(&tensor.Error{Op: "llm.New", Msg: err.Error()})
 	}
-	m := build(c, &random{tensor.NewRNG(c.Seed), c})
+	return c.random(nil)
+}
+
+// random makes a model of a Config that was checked.
+func (c Config) random(each func(*Block)) *Model {
+	m := build(c, &random{tensor.NewRNG(c.Seed), c}, each)
 	if c.DType != dtype.Invalid {
 		nn.Convert(m, c.DType)
 	}
@@ -294,9 +302,14 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 	for i := range m.Blocks {
 		b := pass.block(i)
 		forward := func(x tensor.Tensor) tensor.Tensor { return block(b, x) }
-		if m.Config.Checkpoint && !m.Config.lends(i) {
+		switch {
+		case m.Config.lends(i):
+			x = forward(x)
+		case m.sharded:
+			x = tensor.Checkpoint(func(x tensor.Tensor) tensor.Tensor { return access.Nearby(forward(x), x) }, x)
+		case m.Config.Checkpoint:
 			x = tensor.Checkpoint(forward, x)
-		} else {
+		default:
 			x = forward(x)
 		}
 	}

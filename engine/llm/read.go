@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -18,12 +21,19 @@ type reader struct {
 	c Config
 	*pretrained.Weights
 	family family
+	parts  backend.Parts // that hold the blocks' matrices together; nil: this process alone
 }
 
 func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer {
 	w := r.codes(path+".weight", in, out)
 	if w == nil {
-		return r.Linear(path, in, out, bias)
+		var l *nn.Linear
+		ctx := scope.Context()
+		if r.parts != nil && strings.Contains(path, ".layers.") && r.Plain(r.inFiles(path+".weight")) {
+			ctx = access.WithParts(ctx, r.parts)
+		}
+		tensor.Within(ctx, func() { l = r.Linear(path, in, out, bias) })
+		return l
 	}
 	l := &quant.Linear{Weight: w}
 	if bias {
@@ -231,8 +241,9 @@ func (r *reader) inFiles(name string) string {
 	return r.Stored(name)
 }
 
-// readWeights builds the model of c with the weights of a source.
-func readWeights(c Config, s *source, body bool) (*Model, error) {
+// readWeights builds the model of c with the weights of a source. The parts are nil, or hold the blocks
+// together.
+func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, error) {
 	w := s.weights
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
@@ -249,7 +260,11 @@ func readWeights(c Config, s *source, body bool) (*Model, error) {
 		}
 	}
 	f, _ := familyOf(c.Family)
-	m := build(c, &reader{c, w, f})
+	m := build(c, &reader{c, w, f, parts}, func(b *Block) {
+		if parts != nil && w.Err() == nil {
+			b.spread(parts)
+		}
+	})
 	if err := w.Err(); err != nil {
 		return nil, err
 	}

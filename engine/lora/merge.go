@@ -152,6 +152,10 @@ type merge struct {
 // plan says what becomes of the base's weight if the list is merged into it, and changes nothing.
 func (l *Linear) plan(list []share, wide bool) *merge {
 	m := &merge{layer: l, list: list}
+	if slices.ContainsFunc(nn.Params(l.under()), func(p nn.Param) bool { return access.InParts(p.Value()) }) {
+		m.report.Stored, m.report.Apart = "parts", "several processes hold the weight together, and none can change it"
+		return m
+	}
 	w := l.bare(dtype.F32)
 	exact := l.with(list)
 	stored := exact.Cast(w.DType())

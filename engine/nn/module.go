@@ -142,6 +142,8 @@ func (p Param) Untrained() string {
 	switch why := p.at.Frozen(); {
 	case p.fixed:
 		return "fixed"
+	case access.InParts(*p.at):
+		return "held by several processes together, which only read it"
 	case why != "":
 		return why
 	case p.at.DType().Complex():

@@ -243,6 +243,9 @@ func (t Tensor) Set(y Tensor) {
 		parts[1].Set(y.Imag())
 		return
 	}
+	if backend.InParts(old.Value()) {
+		fail("set", "got %v, which several processes hold together, and none can change", old)
+	}
 	if tr := tracing(); tr != nil {
 		tr.set(box.Of(t), old, n)
 		return

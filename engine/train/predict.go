@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -162,6 +163,9 @@ func (t *trainer) estimate() (*Estimate, error) {
 		waiting = min(int64(t.o.Steps)*trained, max(h.CollectEarly, used/8)+trained)
 	}
 	_, weights := nn.Size(t.model)
+	for _, p := range nn.Params(t.model) {
+		weights -= access.Elsewhere(p.Value())
+	}
 	optimizer := int64(0)
 	for _, memory := range t.optimizer.State().Tensors {
 		optimizer += int64(memory.Size() * memory.DType().Size())

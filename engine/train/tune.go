@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
@@ -72,6 +73,11 @@ func Full(ctx context.Context, m Model, d data.Source, o Options) (*Tuned, error
 	}
 	if list := lora.Of(m); len(list) > 0 {
 		return nil, fmt.Errorf("train: the model has the adapter %v: merge it and take it out with lora.Remove, or train it with train.LoRA", list[0])
+	}
+	for _, p := range nn.Params(m) {
+		if access.InParts(p.Value()) {
+			return nil, fmt.Errorf("train: %s is %s: train.LoRA trains an adapter beside it", p.Name, p.Untrained())
+		}
 	}
 	o = o.Tuning(d, false)
 	h, err := Run(ctx, m, d, o)

@@ -190,6 +190,7 @@ func TestTrainOfRanks(t *testing.T) {
 	self := os.Args[0]
 	for _, size := range []string{"2", "4"} {
 		launcher(t, "", self, "train", "-n", size, "job.toml").same(t, "4 batches shared by "+size+" ranks by TCP", "saved out/adapter")
+		launcher(t, "", self, "train", "-n", size, "job.toml", "-p", "model.shard=true").same(t, "its blocks in parts", "saved out/adapter")
 	}
 	t.Run("killed", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")

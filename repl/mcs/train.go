@@ -113,29 +113,47 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 }
 
 // openTogether reads the file, the model and the data: the first rank alone, because what it notes of the
-// data serves the others, and then these.
+// data serves the others, and then these; but all at once where they hold the model together.
 func openTogether(ctx context.Context, name string, o trainOptions, group *ranks.Group) (job *tuning.Job, err error) {
-	open := func() (_ []byte, err error) {
-		job, err = openTraining(ctx, name, o, group)
-		return nil, err
+	var c *tuning.Config
+	firstAlone := func(f func() error) error {
+		_, err := group.Once(func() ([]byte, error) { return nil, f() })
+		if err == nil && group.Rank() > 0 {
+			err = f()
+		}
+		return err
 	}
-	if _, err = group.Once(open); err == nil && group.Rank() > 0 {
-		_, err = open()
+	open := func() (err error) {
+		job, err = openTraining(ctx, c, o, group)
+		return err
+	}
+	err = firstAlone(func() (err error) {
+		c, err = tuning.Read(name, o.params)
+		return err
+	})
+	if err == nil {
+		err = c.Shard(group)
+	}
+	switch {
+	case err != nil:
+	case c.Model.Shard:
+		err = open()
+	default:
+		err = firstAlone(open)
 	}
 	group.Fail(err)
 	return job, err
 }
 
-// openTraining reads the file, the model and the data.
-func openTraining(ctx context.Context, name string, o trainOptions, group *ranks.Group) (opened *tuning.Job, err error) {
+// openTraining reads the model and the data.
+func openTraining(ctx context.Context, c *tuning.Config, o trainOptions, group *ranks.Group) (opened *tuning.Job, err error) {
 	wrong := tensor.Try(func() {
-		var c *tuning.Config
-		if c, err = tuning.Read(name, o.params); err == nil && !o.resume && !o.dryRun {
+		if !o.resume && !o.dryRun {
 			err = c.Used()
 		}
 		if err == nil {
 			c.Data.Cache = c.Data.Cache && !o.dryRun // which writes nothing
-			opened, err = tuning.Open(ctx, c, o.resume)
+			opened, err = tuning.Open(ctx, c, o.resume, group)
 		}
 		if err == nil {
 			err = opened.Share(group)

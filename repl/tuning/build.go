@@ -3,18 +3,22 @@ package tuning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/quant"
+	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/train"
 )
 
@@ -24,17 +28,52 @@ const tiny = 1e-30
 // Tiny as model.path is a small model with random weights, which reads bytes: to try a file out.
 const Tiny = "tiny"
 
-// load loads a model.
-func (c *Config) load(ctx context.Context, path string) (*llm.Model, error) {
-	if path == Tiny {
-		return llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed}), nil
+// load loads a model, of which the processes of a group hold parts unless the group is nil.
+func (c *Config) load(ctx context.Context, path string, g *ranks.Group) (*llm.Model, error) {
+	tiny := llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 128, Seed: c.Seed}
+	switch {
+	case path == Tiny && g != nil:
+		return llm.NewSharded(ctx, tiny, g)
+	case path == Tiny:
+		return llm.New(tiny), nil
+	case g != nil:
+		return llm.LoadSharded(ctx, c.at(path), g)
 	}
 	return llm.Load(ctx, c.at(path))
 }
 
+// Shard decides whether the processes of a group hold the model together: as the file says or, where it says
+// nothing of that, if the files of the model have more bytes than the device.
+func (c *Config) Shard(g *ranks.Group) error {
+	if g.Size() == 1 || c.full() || c.Model.Bits != 0 || c.given["model.shard"] {
+		return nil
+	}
+	has, err := g.Once(func() ([]byte, error) {
+		files, _ := filepath.Glob(filepath.Join(c.at(c.Model.Path), "*.safetensors"))
+		bytes := int64(0)
+		for _, name := range files {
+			if info, err := os.Stat(name); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if room := device.Default().Info().Memory; room == 0 || bytes <= room {
+			return nil, nil
+		}
+		return []byte{1}, nil
+	})
+	c.Model.Shard = len(has) > 0
+	return err
+}
+
 // model loads the model that is trained.
-func (c *Config) model(ctx context.Context) (*llm.Model, error) {
-	m, err := c.load(ctx, c.Model.Path)
+func (c *Config) model(ctx context.Context, g *ranks.Group) (*llm.Model, error) {
+	switch {
+	case !c.Model.Shard:
+		g = nil
+	case g.Size() == 1:
+		return nil, errors.New("model.shard: got one process, want one for each GPU that holds a part: mcs train -n 2, say")
+	}
+	m, err := c.load(ctx, c.Model.Path, g)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +250,7 @@ func (c *Config) method() method {
 
 // taught is a model that learns from a teacher.
 func taught(ctx context.Context, c *Config, m *llm.Model) (train.Model, error) {
-	teacher, err := c.load(ctx, c.Distill.Teacher)
+	teacher, err := c.load(ctx, c.Distill.Teacher, nil)
 	if err != nil {
 		return nil, fmt.Errorf("distill.teacher: %w", err)
 	}

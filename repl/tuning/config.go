@@ -24,6 +24,7 @@ type Config struct {
 		Checkpoint bool   `toml:"checkpoint"`
 		Compute    string `toml:"compute"`
 		Bits       int    `toml:"bits"`
+		Shard      bool   `toml:"shard"`
 	} `toml:"model"`
 
 	Data struct {
@@ -202,6 +203,8 @@ func (c *Config) check(path string) error {
 		return fail("output is missing: the folder for what comes of it")
 	case c.Model.Bits != 0 && c.Model.Bits != 4 && c.Model.Bits != 8:
 		return fail("got model.bits %d, want 4 or 8", c.Model.Bits)
+	case c.Model.Bits != 0 && c.Model.Shard:
+		return fail("got model.bits and model.shard, want one of them: a folder of codes can be sharded, codes that are made here cannot")
 	case !(c.Data.Share >= 0 && c.Data.Share < 1):
 		return fail("got data.share %v, want a share for evaluations from 0 to less than 1", c.Data.Share)
 	case c.Data.Share > 0 && c.evalPath() != "":

@@ -36,11 +36,12 @@ func (c *Config) Used() error {
 }
 
 // Open loads the model and reads the data. With resume the job goes on from the newest checkpoint of its
-// output folder, if there is one.
-func Open(ctx context.Context, c *Config, resume bool) (*Job, error) {
+// output folder, if there is one. The processes of a group hold a model together that is to be sharded; they
+// call Open at once.
+func Open(ctx context.Context, c *Config, resume bool, g *ranks.Group) (*Job, error) {
 	j := &Job{config: c}
 	var err error
-	if j.model, err = c.model(ctx); err != nil {
+	if j.model, err = c.model(ctx, g); err != nil {
 		return nil, err
 	}
 	if j.trained = j.model; c.method().model != nil {
@@ -86,7 +87,11 @@ func (j *Job) Text() string {
 	for _, r := range c.replaced {
 		say("param", "%s", r)
 	}
-	say("model", "%s · %v", c.Model.Path, j.model)
+	shard := ""
+	if c.Model.Shard {
+		shard = " · its blocks in parts, one on each GPU of a machine"
+	}
+	say("model", "%s · %v%s", c.Model.Path, j.model, shard)
 	say("data", "%s · %v", c.Data.Train, j.fit)
 	if j.eval != nil {
 		from := cmp.Or(c.Data.Eval, c.Data.Train)

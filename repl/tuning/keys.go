@@ -46,7 +46,7 @@ type use struct {
 }
 
 var uses = []use{
-	{[]string{"lora.", "model.bits"}, "train.method", []string{"lora", "dpo", "orpo", "kto", "grpo", "distill"}},
+	{[]string{"lora.", "model.bits", "model.shard"}, "train.method", []string{"lora", "dpo", "orpo", "kto", "grpo", "distill"}},
 	{[]string{"train.beta"}, "train.method", []string{"dpo", "orpo", "kto", "grpo"}},
 	{[]string{"kto."}, "train.method", []string{"kto"}},
 	{[]string{"grpo."}, "train.method", []string{"grpo"}},
@@ -202,7 +202,7 @@ func (c *Config) override(o string) (string, error) {
 }
 
 // rivals are pairs of keys of which a job has one.
-var rivals = [][2]string{{"train.steps", "train.epochs"}, {"data.share", "data.eval"}, {"data.share", "data.eval_split"}}
+var rivals = [][2]string{{"train.steps", "train.epochs"}, {"data.share", "data.eval"}, {"data.share", "data.eval_split"}, {"model.bits", "model.shard"}}
 
 // excluded are the keys that the value of a key excludes.
 func (c *Config) excluded(key string) (list []string) {

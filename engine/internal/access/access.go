@@ -85,6 +85,9 @@ func Filled(dt dtype.Type, shape []int, read func(at int, to []byte) error) (ten
 		return tensor.FromBytes(dt, data, shape...), nil
 	}
 	check("from", box.CheckDType(dt))
+	if by, ok := scope.Context().Value(inPartsBy).(backend.Parts); ok && len(shape) > 1 {
+		return filledInParts(by, dt, shape, read)
+	}
 	d, n := backend.Default(), ir.Size(shape)*dt.Size()
 	var failed error
 	b, err := box.Leaf(d, dt, slices.Clone(shape), n, "", func(buf *backend.Block) error {

@@ -113,6 +113,7 @@ type Block struct {
 	claim   atomic.Pointer[Claim]
 	made    atomic.Pointer[Maker]
 	first   ir.Data // that Data has given away
+	spread  bool    // see Spreader
 
 	cleanup runtime.Cleanup // of memory that is not Go's
 }

@@ -26,12 +26,13 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64         // bytes of blocks handed out since the last collection that we asked for
-	collected   time.Time     // when that was over
-	cost        time.Duration // and what it took
-	reserved    reservation   // see Reserver
-	taken       uint64        // how often memory was taken
-	idle        *time.Timer   // set while memory is kept
+	served      int64               // bytes of blocks handed out since the last collection that we asked for
+	collected   time.Time           // when that was over
+	cost        time.Duration       // and what it took
+	reserved    reservation         // see Reserver
+	parts       map[ir.Buffer]int64 // see Spreader: what is held of each here
+	taken       uint64              // how often memory was taken
+	idle        *time.Timer         // set while memory is kept
 
 	freed struct {
 		sync.Mutex

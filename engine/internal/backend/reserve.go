@@ -74,8 +74,15 @@ func (m *memory) resident() (bytes int64) {
 	return bytes
 }
 
-// release gives reserved memory back to the backend, and says whether it was that. The caller holds m.mu.
+// release gives reserved or spread memory back to the backend, and says whether it was that. The caller holds
+// m.mu.
 func (m *memory) release(raw ir.Buffer) bool {
+	if bytes, ok := m.parts[raw]; ok {
+		delete(m.parts, raw)
+		m.inUse -= bytes
+		m.backend.Free(raw)
+		return true
+	}
 	if _, ok := m.reserved.takes[raw]; !ok {
 		return false
 	}
@@ -89,6 +96,9 @@ func (m *memory) release(raw ir.Buffer) bool {
 func (m *memory) takes(raw ir.Buffer, n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if bytes, ok := m.parts[raw]; ok {
+		return int(bytes)
+	}
 	if _, ok := m.reserved.takes[raw]; !ok {
 		return n
 	}

@@ -1,5 +1,10 @@
 package ir
 
+import (
+	"cmp"
+	"slices"
+)
+
 // again hands the gradient of a checkpoint on: what lies between its x and its y is written down a second
 // time, from a copy of x that is made when dy is there, and dy flows through that. So the backward pass needs
 // nothing of the first time, and the planner cannot take the second time for the first and compute it early.
@@ -9,7 +14,10 @@ func (r *reverse) again(n, dy *Node) error {
 	r.blame.on(n, from)
 	r.on[from] = r.on[x]
 	copies := map[*Node]*Node{x: from}
-	order := r.copyBetween(y, copies)
+	order := copyBetween(y, copies, nil, func(n, c *Node) {
+		r.on[c] = r.on[n]
+		r.blame.on(n, c)
+	})
 	if copies[y] == nil { // x has no part in y
 		r.flow(y, 0, dy)
 		return nil
@@ -23,15 +31,55 @@ func (r *reverse) again(n, dy *Node) error {
 	return r.step(from)
 }
 
-// copyBetween copies y and whatever it is computed from, down to nodes that have a copy. Nodes that do not
-// depend on one of those (weights, masks, random numbers) are shared. It returns the new nodes, sources
-// first.
-func (r *reverse) copyBetween(y *Node, copies map[*Node]*Node) (order []*Node) {
+// Nearby returns y, which was computed from x, computed from copies of the leaves that are far, which are
+// made when x is there. So they need no memory before, and a checkpoint copies them a second time.
+func Nearby(y, x *Node, far func(leaf *Node) bool) *Node {
+	copies := map[*Node]*Node{x: x}
+	copyBetween(y, copies, func(n *Node) *Node {
+		if n.Op != Leaf || !far(n) {
+			return nil
+		}
+		return copyOf(n, x)
+	}, func(n, c *Node) { c.Origin = n.Origin })
+	near := cmp.Or(copies[y], y)
+	countFrom(near)
+	return near
+}
+
+// copyOf copies the value of a leaf when x is there. It lies in memory as that does: of a view of a matrix
+// that was transposed the elements follow one another as before.
+func copyOf(leaf, x *Node) *Node {
+	layout := leaf.Value().Layout
+	order := make([]int, len(layout.Shape)) // of the axes, the longest stride first
+	for axis := range order {
+		order[axis] = axis
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return layout.Stride[b] - layout.Stride[a] })
+	if slices.IsSorted(order) {
+		return build(Again, Attr{}, leaf, x)
+	}
+	back := make([]int, len(order))
+	for i, axis := range order {
+		back[axis] = i
+	}
+	turned := build(Permute, Attr{Axes: order}, leaf)
+	return build(Permute, Attr{Axes: back}, build(Again, Attr{}, turned, x))
+}
+
+// copyBetween copies y and whatever it is computed from, down to nodes that have a copy, or get one of first.
+// Nodes that do not depend on one of those (weights, masks, random numbers) are shared. It returns the new
+// nodes, sources first, and tells made of each.
+func copyBetween(y *Node, copies map[*Node]*Node, first func(n *Node) *Node, made func(n, c *Node)) (order []*Node) {
 	done := map[*Node]bool{}
 	stack := []frame{{n: y}}
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		n := f.n
+		if f.next == 0 && first != nil && copies[n] == nil && !done[n] {
+			if c := first(n); c != nil {
+				copies[n] = c
+			}
+		}
 		if f.next < len(n.Src) && copies[n] == nil && !done[n] {
 			f.next++
 			stack = append(stack, frame{n: n.Src[f.next-1]})
@@ -43,8 +91,8 @@ func (r *reverse) copyBetween(y *Node, copies map[*Node]*Node) (order []*Node) {
 		}
 		done[n] = true
 		if c := copyOver(n, copies); c != nil {
-			copies[n], r.on[c] = c, r.on[n]
-			r.blame.on(n, c)
+			copies[n] = c
+			made(n, c)
 			order = append(order, c)
 		}
 	}
@@ -56,7 +104,7 @@ func copyOver(n *Node, copies map[*Node]*Node) *Node {
 	var src []*Node
 	for i, s := range n.Src {
 		c := copies[s]
-		if c == nil {
+		if c == nil || c == s {
 			continue
 		}
 		if src == nil {

@@ -82,6 +82,11 @@ func iota_(g *backend.Group, k *Kernel) {
 // again copies.
 func again(g *backend.Group, k *Kernel) {
 	o, x := g.Outputs[0], g.Insts[0].Args[0]
+	if i, ok := x.Input(); ok && !isNumber(g.Inputs[i]) && inputLayout(g, x).IsContiguous() { // four elements at a time
+		o.Value = backend.In(0)
+		*k = *renderMap(&backend.Group{Name: g.Name, Kind: backend.Map, Inputs: g.Inputs[i : i+1], Outputs: []backend.Output{o}}, k.limits)
+		return
+	}
 	k.Dispatches = copyInto(g, k.limits, o, x, inputLayout(g, x), ir.Contiguous(o.Shape))
 }
 

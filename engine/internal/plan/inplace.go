@@ -133,8 +133,8 @@ func (p *plan) endClaims(s *state) {
 // could tell whether a program still holds the result of an operation, so a weight that a loss was computed
 // from stays. A goroutine that makes an operation or a handle later gets the new value: see access.Move.
 func (in *inputs) replaceable(t reuse) bool {
-	n := in.nodes[t.leaf]
-	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && in.leaves[t.leaf].Buf.(*backend.Block).References() == 2
+	n, d := in.nodes[t.leaf], in.leaves[t.leaf]
+	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && d.Buf.(*backend.Block).References() == 2 && !backend.InParts(d)
 }
 
 // markReplaced lets the nodes forget values whose memory has become a result's: reading one is an error from

@@ -129,6 +129,12 @@ func (s *Weights) Len() int { return len(s.at) }
 // Has says whether the files have a tensor of that name.
 func (s *Weights) Has(stored string) bool { return s.at[stored] != nil }
 
+// Plain says whether the tensor lies in a file of safetensors.
+func (s *Weights) Plain(stored string) bool {
+	_, ok := s.at[stored].(shard)
+	return ok
+}
+
 // Names lists the tensors in the files.
 func (s *Weights) Names() []string { return slices.Sorted(maps.Keys(s.at)) }
 

@@ -20,6 +20,7 @@ func ranksSymbols() map[string]reflect.Value {
 		"_Link":   reflect.ValueOf((*ranksLink)(nil)),
 		"New":     reflect.ValueOf(ranks.New),
 		"Parted":  reflect.ValueOf(ranks.Parted),
+		"Parts":   reflect.ValueOf((*ranks.Parts)(nil)),
 		"Start":   reflect.ValueOf(ranks.Start),
 		"Started": reflect.ValueOf(ranks.Started),
 		"With":    reflect.ValueOf(ranks.With),

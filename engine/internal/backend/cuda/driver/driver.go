@@ -150,6 +150,8 @@ const (
 	attrMajor            = 75
 	attrMinor            = 76
 	attrSharedOptIn      = 97
+	attrVirtualMemory    = 102 // whether addresses and memory are taken apart
+	attrFiles            = 103 // and whether memory can be handed to other processes as a file
 	attrMemoryPools      = 115
 	pointerSize          = 8
 	inlineBytes          = 4096

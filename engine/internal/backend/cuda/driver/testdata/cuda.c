@@ -1,11 +1,14 @@
 // A stand-in for libcuda: it runs everything at once, on the processor, and checks what NVIDIA's driver leaves undefined.
 // Each complaint is kept; the test asks for the first. Objects are never given back to malloc, so that a use after
 // their end is seen.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef int R;
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, FAULT = 700, CAPTURING = 900 };
@@ -106,6 +109,7 @@ R cuDeviceGetAttribute(int *v, int a, int d) {
 	case 75: *v = 9; break;
 	case 76: *v = 0; break;
 	case 97: *v = 232448; break;
+	case 102: case 103: *v = 1; break;
 	case 115: *v = pools; break;
 	default: return complain(INVALID, __func__, "an attribute that the stub does not know");
 	}
@@ -191,8 +195,8 @@ R cuMemPoolGetAttribute(void *p, int a, uint64_t *v) {
 	return OK;
 }
 R cuMemPoolTrimTo(void *p, size_t n) { BEGIN(cuMemPoolTrimTo, 1) WANT(is(p, "pool") && n == 0) return OK; }
-typedef struct { int kind, id, flags; } access;
-R cuMemPoolSetAccess(pool *p, access *a, size_t n) {
+typedef struct { int kind, id, flags; } reader;
+R cuMemPoolSetAccess(pool *p, reader *a, size_t n) {
 	BEGIN(cuMemPoolSetAccess, 1)
 	WANT(is(p, "pool") && n == 1 && a->kind == 1 && a->id >= 10 && a->id < 12 && a->flags == 3)
 	p->reader = a->id;
@@ -216,6 +220,79 @@ R cuMemFreeAsync(uint64_t p, stream *s) {
 	WANT(is(s, "stream") && !s->capturing)
 	return give(p, 0, 1, __func__);
 }
+
+// Memory apart from addresses: a handle is a file in memory.
+typedef struct { int type, handles, location, device; void *none; char rest[8]; } part_properties;
+typedef struct { object o; int fd; size_t n; } part;
+enum { GRAIN = 4096 };
+static int parts_live, mapped_live;
+static int is_part(const part_properties *q) { return q->type == 1 && q->handles == 1 && q->location == 1 && q->device >= 10 && q->device < 12 && !q->none; }
+static part *new_part(int fd, size_t n) {
+	part *h = make(sizeof *h, "part");
+	h->fd = fd, h->n = n, parts_live++;
+	return h;
+}
+R cuMemGetAllocationGranularity(size_t *n, part_properties *q, int option) {
+	BEGIN(cuMemGetAllocationGranularity, 1)
+	WANT(is_part(q) && option == 0)
+	*n = GRAIN;
+	return OK;
+}
+R cuMemCreate(part **h, size_t n, part_properties *q, uint64_t flags) {
+	BEGIN(cuMemCreate, 1)
+	WANT(is_part(q) && n && n % GRAIN == 0 && flags == 0)
+	int fd = memfd_create("part", 0);
+	if (fd < 0 || ftruncate(fd, n)) return NO_MEMORY;
+	*h = new_part(fd, n);
+	return OK;
+}
+R cuMemRelease(part *h) {
+	BEGIN(cuMemRelease, 1)
+	WANT(is(h, "part"))
+	h->o.live = 0, parts_live--, close(h->fd);
+	return OK;
+}
+R cuMemExportToShareableHandle(int *fd, part *h, int kind, uint64_t flags) {
+	BEGIN(cuMemExportToShareableHandle, 1)
+	WANT(is(h, "part") && kind == 1 && flags == 0)
+	*fd = dup(h->fd);
+	return OK;
+}
+R cuMemImportFromShareableHandle(part **h, void *fd, int kind) {
+	BEGIN(cuMemImportFromShareableHandle, 1)
+	off_t n = lseek((int)(size_t)fd, 0, SEEK_END);
+	WANT(n > 0 && kind == 1)
+	*h = new_part(dup((int)(size_t)fd), n);
+	return OK;
+}
+R cuMemAddressReserve(uint64_t *p, size_t n, size_t align, uint64_t at, uint64_t flags) {
+	BEGIN(cuMemAddressReserve, 1)
+	WANT(n && n % GRAIN == 0 && align == 0 && at == 0 && flags == 0)
+	*p = (uint64_t)mmap(NULL, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return OK;
+}
+R cuMemAddressFree(uint64_t p, size_t n) {
+	BEGIN(cuMemAddressFree, 1)
+	for (memory *m = memories; m; m = m->next)
+		if ((uint64_t)m->p == p && m->n == n) m->o.live = 0;
+	munmap((void *)p, n);
+	return OK;
+}
+R cuMemMap(uint64_t p, size_t n, size_t offset, part *h, uint64_t flags) {
+	BEGIN(cuMemMap, 1)
+	WANT(is(h, "part") && n == h->n && offset == 0 && flags == 0)
+	mapped_live++;
+	return mmap((void *)p, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd, 0) == (void *)p ? OK : INVALID;
+}
+R cuMemUnmap(uint64_t p, size_t n) { BEGIN(cuMemUnmap, 1) mapped_live--; return OK; }
+R cuMemSetAccess(uint64_t p, size_t n, reader *a, size_t count) {
+	BEGIN(cuMemSetAccess, 1)
+	WANT(count == 1 && a->kind == 1 && a->id >= 10 && a->id < 12 && a->flags == 3)
+	memory *m = make(sizeof *m, "memory");
+	m->p = (char *)p, m->n = n, m->next = memories, memories = m;
+	return OK;
+}
+int stub_parts(void) { return parts_live + mapped_live; }
 
 R cuModuleLoadDataEx(void **m, const char *image, unsigned n, int *options, void **values) {
 	BEGIN(cuModuleLoadDataEx, 1)
