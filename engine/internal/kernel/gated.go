@@ -12,9 +12,8 @@ import (
 // as launches of their own, a norm or a gate take as long as a product of a million weights. So products of
 // few rows do both.
 //
-// A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup adds the squares of the rows up for
-// itself, 3.5 KB of a row of 896 which the caches hold, before it goes through its weights; an element of the
-// operand is then scaled where it is loaded.
+// A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup multiplies x·weight by its columns, adds
+// the squares of x up beside, and scales the sums. So nothing waits for the scale.
 //
 // A gate, silu(x·G)·(x·U): a threadgroup computes its strip of x·G and keeps it in threadgroup memory, then
 // the same strip of x·U, after which the work on both is an epilogue as any other.
@@ -51,54 +50,26 @@ func (p *product) declareNorm() {
 	p.float("eps", p.norm.Attr.Float)
 }
 
-// scales finds the scale of each row, which all threads then have. Those of a simdgroup meet by shuffles, and
-// simdgroups in threadgroup memory.
-func (p *product) scales() {
-	if p.norm == nil {
+// normWeights loads the norm's weights of the thread's places.
+func (p *product) normWeights(n, depth int) {
+	if !p.normed[n] {
 		return
 	}
-	n, f := slices.Index(p.normed, true), p.few
-	p.line("float row_scale[%d];", f.rows)
-	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("const %[1]s i1 = min(%[1]s(r), a.n1 - 1);", p.index)
-	p.line("float squares = 0.0f;")
-	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
-		p.line("for (%[1]s k = 4 * %[1]s(me); k < a.k%[2]d; k += %[3]d) {", p.index, n, 4*f.threads)
-		p.line("float v[4];")
-		p.line("load4(a.%s + (%s + k), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
-		p.line("UNROLL for (int d = 0; d < 4; d++) squares = fma(v[d], v[d], squares);")
-	} else {
-		p.line("for (%[1]s deep = me; deep < a.k%[2]d; deep += %[3]d) {", p.index, n, f.threads)
-		p.line("const float v = float(%s);", p.operandElement(2*n))
-		p.line("squares = fma(v, v, squares);")
-	}
-	p.line("}")
-	p.line("row_scale[r] = simd_sum(squares);")
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("if (lane == 0) {")
-	p.line("UNROLL for (int r = 0; r < %[1]d; r++) space[int(simd) * %[1]d + r] = row_scale[r];", f.rows)
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("float power = 0.0f;")
-	p.line("for (int s = 0; s < %d; s++) power += space[s * %d + r];", f.simds(), f.rows)
-	p.line("row_scale[r] = op_rsqrt(power / float(a.k%d) + a.eps);", n)
-	p.line("}")
+	p.line("float weights[%d];", depth)
+	p.line("UNROLL for (int d = 0; d < %d; d++) weights[d] = float(loaded(a.norm[min(%s, a.k%d - 1) * a.norm_k]));", depth, p.deep(n, "d"), n)
 }
 
-// scaled scales elements of the left operand of pair n where they are loaded: lefts, depth of each of batch
-// rows from first on. A norm's result is rounded to its type.
+// scaled multiplies elements of the left operand of pair n by the norm's weights: lefts, depth of each of batch
+// rows from first on. The first such pair adds their squares up.
 func (p *product) scaled(n, depth, batch int) {
 	if !p.normed[n] {
 		return
 	}
-	p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
-	p.line("const float weight = float(loaded(a.norm[min(k + d, a.k%d - 1) * a.norm_k]));", n)
-	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
-	p.line("const float normed = lefts[%d * i + d] * row_scale[first + i] * weight;", depth)
-	p.line("lefts[%d * i + d] = float(loaded(%s(normed)));", depth, memoryTypes[p.norm.DType])
-	p.line("}")
+	p.line("UNROLL for (int e = 0; e < %d; e++) {", batch*depth)
+	if n == slices.Index(p.normed, true) {
+		p.line("squares[first + e / %d] = fma(lefts[e], lefts[e], squares[first + e / %[1]d]);", depth)
+	}
+	p.line("lefts[e] *= weights[e %% %d];", depth)
 	p.line("}")
 }
 
