@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -100,8 +99,8 @@ func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
 	n := p.space.lens[0]
 	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1,
-		normed: p.norm != nil, sets: 1}
-	if slices.Contains(p.normed, true) && slices.Contains(p.normed, false) {
+		normed: p.scalesLate(), sets: 1}
+	if f.normed && slices.Contains(p.normed, true) && slices.Contains(p.normed, false) {
 		f.sets = 2
 	}
 	if f.fragments = f.rows > mostFewRows && p.fitsFragments(main); f.fragments {
@@ -138,7 +137,8 @@ func (p *product) codes(pair int) bool { return p.words(2*pair + 1) }
 // 0, the columns.
 func (p *product) fours(n, axis int) bool { return p.side(n, axis, 4) }
 
-// eights says whether eight elements of operand n, of 16 bits each, can be loaded at once along the inner axis.
+// eights says whether eight elements of operand n, of 16 bits each, can be loaded at once along the inner
+// axis.
 func (p *product) eights(n int) bool { return p.operandType(n).Size() == 2 && p.side(n, innerAxis, 8) }
 
 // side says whether so many elements of operand n lie side by side, from multiples of as many on.
@@ -221,24 +221,33 @@ func (f *few) space() int {
 func (p *product) writeFew(first int) {
 	f := p.few
 	p.line("const int me = int(at.x);")
+	p.scales()
 	if f.inside {
 		p.line("for (%[1]s column = 0; column < a.n0; column += %[2]d) {", p.index, f.strip())
 	} else {
-		p.line("%[1]s left = %[1]s(group.x);", p.index)
-		p.line("const %s column = left %% a.across * %d;", p.index, f.strip())
-		p.line("left /= a.across;")
-		p.batch()
+		p.ownStrip()
 	}
 	if f.fragments {
 		p.addFragments()
 	} else {
 		p.addAll()
+		p.together()
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		p.meet()
 	}
-	p.endFew(first)
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.endFew(first, f.threads)
 	if f.inside {
 		p.line("}")
 	}
+}
+
+// ownStrip finds the strip of the threadgroup.
+func (p *product) ownStrip() {
+	p.line("%[1]s left = %[1]s(group.x);", p.index)
+	p.line("const %s column = left %% a.across * %d;", p.index, p.few.strip())
+	p.line("left /= a.across;")
+	p.batch()
 }
 
 // addAll adds up the thread's part of all pairs.
@@ -450,6 +459,9 @@ func (p *product) depth(n int) int {
 		return max(4, min(8, mostStaged/p.few.parts()))
 	}
 	most := max(4, mostDeep/p.few.rows)
+	if p.few.normed && !p.few.down { // beside its weights: with more, an H200's processor has room for one threadgroup
+		most = max(4, most/2)
+	}
 	if c := p.chunk(n); c > 0 { // the same in each round
 		most = max(c, most)
 		round := p.few.parts() * most
@@ -494,12 +506,26 @@ func (p *product) right(n, depth int) {
 	p.line("}")
 }
 
-// meet adds up what the threads of a simdgroup have of each element, and leaves that in threadgroup memory.
-func (p *product) meet() {
+// together adds up what the threads of a simdgroup have of each element.
+func (p *product) together() {
 	f, least := p.few, 1
 	if !f.down {
 		least = f.line
 	}
+	add := func(count int, name string) {
+		p.line("UNROLL for (int e = 0; e < %d; e++) {", count)
+		p.line("UNROLL for (ushort mask = 16; mask >= %d; mask /= 2) %[2]s[e] = op_add(%[2]s[e], from_lane(%[2]s[e], mask));", least, name)
+		p.line("}")
+	}
+	add(4*f.rows*f.sets, "sum")
+	if f.normed {
+		add(f.rows, "squares")
+	}
+}
+
+// meet leaves the sums of the simdgroups in threadgroup memory.
+func (p *product) meet() {
+	f := p.few
 	at, keeps := "4 * x + e % 4", "lane == 0"
 	if !f.down {
 		keeps = fmt.Sprintf("int(lane) < %d", f.line)
@@ -511,16 +537,6 @@ func (p *product) meet() {
 	if f.down {
 		part = fmt.Sprintf("int(simd) %% %d", f.share)
 	}
-	together := func(count int, name string) {
-		p.line("UNROLL for (int e = 0; e < %d; e++) {", count)
-		p.line("UNROLL for (ushort mask = 16; mask >= %d; mask /= 2) %[2]s[e] = op_add(%[2]s[e], from_lane(%[2]s[e], mask));", least, name)
-		p.line("}")
-	}
-	together(4*f.rows*f.sets, "sum")
-	if f.normed {
-		together(f.rows, "squares")
-	}
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	p.line("if (%s) {", keeps)
 	p.line("UNROLL for (int e = 0; e < %d; e++) space[(%s * %d + e / 4 %% %[3]d) * %[4]d + e / %[5]d * %[6]d + %[7]s] = sum[e];",
 		4*f.rows*f.sets, part, f.rows, f.width(), 4*f.rows, f.strip(), at)
@@ -530,11 +546,10 @@ func (p *product) meet() {
 	p.line("}")
 }
 
-// endFew adds up what the simdgroups have of each element of the strip, and ends them.
-func (p *product) endFew(first int) {
+// endFew adds up what the simdgroups have of each element of the strip, and ends them, by so many threads.
+func (p *product) endFew(first, threads int) {
 	f := p.few
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("for (int e = me; e < %d; e += %d) {", f.rows*f.strip(), f.threads)
+	p.line("for (int e = me; e < %d; e += %d) {", f.rows*f.strip(), threads)
 	if f.normed || f.sets > 1 {
 		p.line("const int first_of = e / %d * %d, of = first_of + e %% %[1]d;", f.strip(), f.width())
 	} else {
@@ -559,101 +574,4 @@ func (p *product) endFew(first int) {
 	}
 	p.finishElement("all", first)
 	p.line("}")
-}
-
-// fused writes the products of a group as one dispatch, if they have few rows and each but the last one
-// feeds later ones with few columns. Else it returns nil.
-func fused(g *backend.Group, limits Limits) *Kernel {
-	var products []int
-	for i, in := range g.Insts {
-		if in.Op != ir.MatMul {
-			continue
-		}
-		if ir.Size(in.Shape) == 0 || !in.DType.Float() {
-			return nil
-		}
-		products = append(products, i)
-	}
-	if len(products) < 2 {
-		return nil
-	}
-	last := products[len(products)-1]
-	scratch, inside := &Kernel{}, map[backend.Ref]int{} // how long a row of what stays inside is
-	var phases []*product
-	for _, i := range products {
-		gate, atLast := gates(g, i, last)
-		if gate && !atLast || i != last && !gate && !feeds(g, i) {
-			return nil
-		}
-		p := newProduct(g, i, nil, inside, scratch, limits)
-		if p.few == nil || len(p.space.lens) > 2 || i != last && !gate && p.space.lens[0] > mostInside || i == last && p.again() {
-			return nil
-		}
-		p.few.inside = i != last && !gate
-		phases = append(phases, p)
-	}
-	alikeStrips(phases)
-	return &Kernel{Dispatches: []Dispatch{joined(phases)}}
-}
-
-// again says whether the last one of products that feed one another is so large that it takes longer to
-// compute the others in each threadgroup than in launches of their own. Matrix units make that cheap.
-func (p *product) again() bool {
-	return p.few.rows > mostFewRows && !p.few.fragments && p.space.lens[0]*p.inner[p.longest()] > mostAgain
-}
-
-// feeds says whether a later product takes what product i computes, and takes it as its left operand.
-func feeds(g *backend.Group, i int) bool {
-	found := false
-	for _, later := range g.Insts[i+1:] {
-		if later.Op != ir.MatMul {
-			continue
-		}
-		for n, a := range later.Args {
-			if lastRoot(g, a) == i {
-				found = true
-				if n%2 == 1 {
-					return false
-				}
-			}
-		}
-	}
-	return found
-}
-
-// joined makes one dispatch of phases: each has a struct of its own within the struct of the arguments.
-func joined(phases []*product) Dispatch {
-	last := phases[len(phases)-1]
-	t := newText(last.g, false)
-	space, groups := 0, 0
-	for _, p := range phases {
-		space = max(space, p.few.space())
-	}
-	t.line("threadgroup float space[%d];", space)
-	for n, p := range phases {
-		for _, r := range p.results {
-			if r.buf != inThreadgroup {
-				continue
-			}
-			if p.gate {
-				p.inside[r.value] = p.few.strip()
-			}
-			t.line("threadgroup float inside%d[%d];", r.value.Index, p.few.rows*p.inside[r.value])
-		}
-		first := p.declare()
-		groups = p.groups()
-		p.indent++
-		p.writeFew(first)
-		t.line("{")
-		t.line("constant NAME_args::phase%[1]d& a = args->of%[1]d;", n)
-		t.body.WriteString(p.body.String())
-		if p.few.inside || p.gate {
-			t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		}
-		t.line("}")
-		fmt.Fprintf(&t.members, "\tstruct phase%d {\n%s\t};\n\tphase%d of%d;\n", n, p.members.String(), n, n)
-		t.args.nest(&p.args)
-	}
-	threads := along(last.few.threads)
-	return t.finish("matmul", describe(last.g), parameters, along(groups), threads)
 }
