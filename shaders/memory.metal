@@ -23,6 +23,17 @@ template <typename T, typename R> inline void load4(device const T* from, thread
 	x[3] = R(loaded(T(v.w)));
 }
 
+// load8 is load4 of eight elements of 16 bits.
+template <typename T, typename R> inline void load8(device const T* from, thread R (&x)[8]) {
+	const uint4 v = *(device const uint4*)from;
+	const uint halves[4] = {v.x, v.y, v.z, v.w};
+	for (int k = 0; k < 4; k++) {
+		const vec<T, 2> two = as_type<vec<T, 2>>(halves[k]);
+		x[2 * k] = R(loaded(T(two.x)));
+		x[2 * k + 1] = R(loaded(T(two.y)));
+	}
+}
+
 template <typename T, typename R> inline void store4(device T* to, thread const R (&x)[4]) {
 	vec<T, 4> v;
 	v.x = T(x[0]);

@@ -45,7 +45,8 @@ import (
 //
 // Few rows, as in decoding, read each key for a few operations: memory is the limit. They have one simdgroup
 // a threadgroup, and where these are too few to fill the device, the keys are split into parts, each for a
-// threadgroup of its own. A second dispatch joins the parts by their logsumexps.
+// threadgroup of its own. A second dispatch joins the parts by their logsumexps. Those to keys in pages have
+// a text of their own, see attention_few.go.
 
 const (
 	stripRows   = 16  // of a simdgroup

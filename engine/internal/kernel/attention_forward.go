@@ -180,7 +180,8 @@ func (a *attentionText) declareParts(t *text, parts int) (bytes int) {
 	return at + 4*parts*count
 }
 
-// join adds up the parts of each query: a simdgroup has a query, and a thread of it the share of a part.
+// join adds up the parts of each query: a simdgroup has some numbers of one, and a thread the share of a
+// part. All that it loads is under way together.
 func (a *attentionText) join(parts int, limits Limits) Dispatch {
 	results := a.attentionResults()
 	t := newText(a.g, a.index == "long")
@@ -190,33 +191,33 @@ func (a *attentionText) join(parts int, limits Limits) Dispatch {
 	}
 	t.constant("depth", a.dv)
 	t.constant("parts", parts)
-	perGroup := max(1, min(rowThreads, limits.Threads)/simdWidth)
+	perGroup, pieces := max(1, min(rowThreads, limits.Threads)/simdWidth), (a.dv+simdWidth-1)/simdWidth
+	t.constant("pieces", pieces)
 	t.line("const %[1]s mine = %[1]s(group.x) * %[2]d + %[1]s(simd);", t.index, perGroup)
-	t.line("const bool inside = mine < a.count;")
-	t.line("const %s row = min(mine, a.count - 1);", t.index)
-	t.line("const int part = int(lane);")
-	t.line("float lse = -INFINITY;")
-	t.line("if (part < a.parts) lse = a.lse[part * a.count + row];")
+	t.line("const bool inside = mine < a.count * a.pieces;")
+	t.line("const %[1]s row = min(mine / a.pieces, a.count - 1), d = mine %% a.pieces * %[2]d + %[1]s(lane);", t.index, simdWidth)
+	t.line("float lse = a.lse[min(%[1]s(lane), %[1]s(a.parts - 1)) * a.count + row];", t.index)
+	most := ceilPower(parts)
+	if results.o != "" {
+		t.line("float v[%d];", most)
+		t.line("UNROLL for (int p = 0; p < %d; p++) v[p] = a.o[(min(%[2]s(p), %[2]s(a.parts - 1)) * a.count + row) * a.depth + min(d, %[2]s(a.depth - 1))];", most, t.index)
+		t.line("simdgroup_barrier(mem_flags::mem_none);")
+	}
+	t.line("if (int(lane) >= int(a.parts)) lse = -INFINITY;")
 	t.line("float top = lse;")
 	t.line("for (ushort mask = 16; mask > 0; mask /= 2) top = op_max(top, simd_shuffle_xor(top, mask));")
 	t.line("const float e = top == -INFINITY ? 0.0f : op_exp(lse - top);")
 	t.line("const float total = simd_sum(e);")
 	t.line("const float share = total > 0.0f || isnan(total) ? e / total : 0.0f;")
 	if results.lse {
-		t.line("if (inside && lane == 0) a.all_lse[row] = top == -INFINITY ? top : top + op_log(total);")
+		t.line("if (inside && mine %% a.pieces == 0 && lane == 0) a.all_lse[row] = top == -INFINITY ? top : top + op_log(total);")
 	}
 	if results.o != "" {
-		t.line("for (%[1]s from = 0; from < a.depth; from += %[2]d) {", t.index, simdWidth)
-		t.line("const %s d = from + int(lane);", t.index)
 		t.line("float sum = 0.0f;")
-		t.line("for (int p = 0; p < a.parts; p++) {")
-		t.line("const float w = simd_shuffle(share, ushort(p));")
-		t.line("if (d < a.depth) sum = fma(w, a.o[(p * a.count + row) * a.depth + d], sum);")
-		t.line("}")
+		t.line("UNROLL for (int p = 0; p < %d; p++) sum = fma(simd_shuffle(share, ushort(p)), v[p], sum);", most)
 		t.line("if (inside && d < a.depth) a.all_o[row * a.depth + d] = %s(sum);", results.o)
-		t.line("}")
 	}
 	threads := along(perGroup * simdWidth)
-	count := a.b * a.hq * a.tq
+	count := a.b * a.hq * a.tq * pieces
 	return t.finish("attention_join", "attention, of all parts", parameters, along((count+perGroup-1)/perGroup), threads)
 }

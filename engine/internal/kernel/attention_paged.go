@@ -21,7 +21,11 @@ func newPaged(g *backend.Group, limits Limits) *attentionText {
 }
 
 func pagedAttention(g *backend.Group, k *Kernel) {
-	if a := newPaged(g, k.limits); a.b*a.hq*a.tq > 0 {
+	switch a := newPaged(g, k.limits); {
+	case a.b*a.hq*a.tq == 0:
+	case a.isFew():
+		a.few(k)
+	default:
 		a.forward(k)
 	}
 }

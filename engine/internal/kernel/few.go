@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -43,6 +42,8 @@ type few struct {
 	beside    bool // a thread's four columns lie side by side; else a line's length apart
 	fragments bool // matrix units multiply, see fragments.go
 	inside    bool // this is a phase: the threadgroup computes all columns, for itself
+	normed    bool // squares of rows are added up beside the products
+	sets      int  // sums of each element: those of a norm's result have one of their own beside others
 }
 
 // The limits of a product of few rows, and the threads of a line where there are enough columns.
@@ -97,7 +98,11 @@ func (p *product) isFew(limits Limits) bool {
 func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
 	n := p.space.lens[0]
-	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1}
+	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1,
+		normed: p.scalesLate(), sets: 1}
+	if f.normed && slices.Contains(p.normed, true) && slices.Contains(p.normed, false) {
+		f.sets = 2
+	}
 	if f.fragments = f.rows > mostFewRows && p.fitsFragments(main); f.fragments {
 		f.threads = max(simdWidth, min(fragmentThreads, limits.Threads)/simdWidth*simdWidth)
 		f.down = p.strideB[main] == 1
@@ -130,7 +135,14 @@ func (p *product) codes(pair int) bool { return p.words(2*pair + 1) }
 
 // fours says whether four elements of operand n can be loaded at once: along the inner axis, or along axis
 // 0, the columns.
-func (p *product) fours(n, axis int) bool {
+func (p *product) fours(n, axis int) bool { return p.side(n, axis, 4) }
+
+// eights says whether eight elements of operand n, of 16 bits each, can be loaded at once along the inner
+// axis.
+func (p *product) eights(n int) bool { return p.operandType(n).Size() == 2 && p.side(n, innerAxis, 8) }
+
+// side says whether so many elements of operand n lie side by side, from multiples of as many on.
+func (p *product) side(n, axis, count int) bool {
 	v := p.inst.Args[n]
 	if i, input := v.Input(); input && isNumber(p.g.Inputs[i]) || weight(p.g, v) != nil || p.isInside(n) {
 		return false
@@ -144,7 +156,7 @@ func (p *product) fours(n, axis int) bool {
 		rest = append([]int{inner}, rest[1:]...)
 		inner, length = place.strides[0], p.space.lens[0]
 	}
-	return inner == 1 && length%4 == 0 && place.offset%4 == 0 && !slices.ContainsFunc(rest, func(s int) bool { return s%4 != 0 })
+	return inner == 1 && length%count == 0 && place.offset%count == 0 && !slices.ContainsFunc(rest, func(s int) bool { return s%count != 0 })
 }
 
 // innerAxis is the axis of fours that is none of the space.
@@ -186,9 +198,18 @@ func (f *few) meet() int {
 	return f.simds()
 }
 
+// width is how many numbers of a row meet: the sums of its strip, and of its squares.
+func (f *few) width() int {
+	n := f.sets * f.strip()
+	if f.normed {
+		n++
+	}
+	return n
+}
+
 // space is how many numbers need threadgroup memory to meet, or to be shared before.
 func (f *few) space() int {
-	n := f.meet() * f.rows * f.strip()
+	n := f.meet() * f.rows * f.width()
 	if f.rows > mostFewRows && !f.fragments {
 		n = max(n, f.rows*mostStaged)
 	}
@@ -204,21 +225,29 @@ func (p *product) writeFew(first int) {
 	if f.inside {
 		p.line("for (%[1]s column = 0; column < a.n0; column += %[2]d) {", p.index, f.strip())
 	} else {
-		p.line("%[1]s left = %[1]s(group.x);", p.index)
-		p.line("const %s column = left %% a.across * %d;", p.index, f.strip())
-		p.line("left /= a.across;")
-		p.batch()
+		p.ownStrip()
 	}
 	if f.fragments {
 		p.addFragments()
 	} else {
 		p.addAll()
+		p.together()
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 		p.meet()
 	}
-	p.endFew(first)
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.endFew(first, f.threads)
 	if f.inside {
 		p.line("}")
 	}
+}
+
+// ownStrip finds the strip of the threadgroup.
+func (p *product) ownStrip() {
+	p.line("%[1]s left = %[1]s(group.x);", p.index)
+	p.line("const %s column = left %% a.across * %d;", p.index, p.few.strip())
+	p.line("left /= a.across;")
+	p.batch()
 }
 
 // addAll adds up the thread's part of all pairs.
@@ -229,8 +258,12 @@ func (p *product) addAll() {
 	} else {
 		p.line("const int x = me %% %d, y = me / %d;", f.line, f.line)
 	}
-	p.line("%s sum[%d];", typ, 4*f.rows)
-	p.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", 4*f.rows, typ)
+	p.line("%s sum[%d];", typ, 4*f.rows*f.sets)
+	p.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", 4*f.rows*f.sets, typ)
+	if f.normed {
+		p.line("float squares[%d];", f.rows)
+		p.line("UNROLL for (int r = 0; r < %d; r++) squares[r] = 0.0f;", f.rows)
+	}
 	for n := range p.inner {
 		p.addFew(n)
 	}
@@ -249,13 +282,16 @@ func (f *few) column(j string) string {
 // them.
 func (p *product) addFew(n int) {
 	f, typ, depth := p.few, register(p.inst.DType), p.depth(n)
+	to := fmt.Sprintf("sum[%d + 4 * r + j]", 4*f.rows*p.set(n))
 	codes := p.codes(n) && f.beside
 	scaled := codes && ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).Transposed
 	if codes {
 		p.line("for (%s k = y * %d; k < a.k%d; k += %d) {", p.index, depth, n, depth*f.parts())
 	} else { // all threads go as far as the first
 		p.line("for (%s start = 0; start < a.k%d; start += %d) {", p.index, n, depth*f.parts())
-		p.line("const %s k = start + y * %d;", p.index, depth)
+		if p.chunk(n) == 0 {
+			p.line("const %s k = start + y * %d;", p.index, depth)
+		}
 	}
 	p.line("%s w[%d];", typ, 4*depth)
 	p.right(n, depth)
@@ -273,14 +309,14 @@ func (p *product) addFew(n int) {
 		p.line("UNROLL for (int j = 0; j < 4; j++) {")
 		p.line("float all = 0.0f;")
 		p.line("UNROLL for (int d = 0; d < %d; d++) all = op_fma(l[d], w[4 * d + j], all);", depth)
-		p.line("sum[4 * r + j] = op_fma(scale[j], all, sum[4 * r + j]);")
+		p.line("%[1]s = op_fma(scale[j], all, %[1]s);", to)
 		if minimums {
-			p.line("sum[4 * r + j] = op_fma(minimum[j], lefts_sum, sum[4 * r + j]);")
+			p.line("%[1]s = op_fma(minimum[j], lefts_sum, %[1]s);", to)
 		}
 		p.line("}")
 	} else {
 		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
-		p.line("UNROLL for (int j = 0; j < 4; j++) sum[4 * r + j] = op_fma(l[d], w[4 * d + j], sum[4 * r + j]);")
+		p.line("UNROLL for (int j = 0; j < 4; j++) %[1]s = op_fma(l[d], w[4 * d + j], %[1]s);", to)
 		p.line("}")
 	}
 	p.line("}")
@@ -303,10 +339,11 @@ func (p *product) leftRows(n, depth int, codes, scaled bool) {
 		p.line("if (start + %d > a.k%d) {", depth*p.few.parts(), n)
 		p.clearRight(n, depth)
 	}
-	p.line("UNROLL for (int e = 0; e < %d; e++) lefts[e] = k + e %% %d < a.k%d ? lefts[e] : %s(0);", batch*depth, depth, n, typ)
+	p.line("UNROLL for (int e = 0; e < %d; e++) lefts[e] = %s < a.k%d ? lefts[e] : %s(0);", batch*depth, p.deep(n, fmt.Sprintf("e %% %d", depth)), n, typ)
 	if !codes {
 		p.line("}")
 	}
+	p.scaled(n, depth, batch)
 	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
 	p.line("const int r = first + i;")
 	p.line("thread const %s* l = lefts + %d * i;", typ, depth)
@@ -314,7 +351,7 @@ func (p *product) leftRows(n, depth int, codes, scaled bool) {
 
 // clearRight lets w be 0 beyond the inner axis.
 func (p *product) clearRight(n, depth int) {
-	p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = k + e / 4 < a.k%d ? w[e] : %s(0);", 4*depth, n, register(p.inst.DType))
+	p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = %s < a.k%d ? w[e] : %s(0);", 4*depth, p.deep(n, "e / 4"), n, register(p.inst.DType))
 }
 
 // left loads the left operand of pair n for the rows from first on. As on the right, loads beyond the inner
@@ -325,17 +362,17 @@ func (p *product) left(n, depth, batch int) {
 	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
 		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
 		p.line("%s v[4];", register(p.inst.DType))
-		p.line("load4(a.%s + (%s + min(k + q, a.k%d - 4)), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]), n)
+		p.line("load4(a.%s + (%s + min(%s, a.k%d - 4)), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]), p.deep(n, "q"), n)
 		p.line("UNROLL for (int d = 0; d < 4; d++) lefts[%d * i + q + d] = v[d];", depth)
 		p.line("}")
 	} else {
 		p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
-		p.line("const %s deep = min(k + d, a.k%d - 1);", p.index, n)
+		p.line("const %s deep = min(%s, a.k%d - 1);", p.index, p.deep(n, "d"), n)
 		p.line("lefts[%d * i + d] = %s(%s);", depth, register(p.inst.DType), p.operandElement(2*n))
 		p.line("}")
 	}
 	p.line("}")
-	p.scaled(n, depth, batch)
+	p.normWeights(n, depth)
 }
 
 // staged says whether the left operand of pair n passes through threadgroup memory: that of many rows, for
@@ -377,6 +414,35 @@ func (p *product) stage(n, depth int) {
 	p.line("UNROLL for (int q = 0; q < %d; q += 4) read4(space + (r * %d + y * %d + q), l + q);", depth, places, depth)
 }
 
+// chunk is how many places of the inner axis a thread loads side by side where a simdgroup goes down columns
+// by loads that follow one another in memory, of 16 bytes if there is enough for all threads; 0 elsewhere:
+// then all its places lie side by side.
+func (p *product) chunk(n int) int {
+	switch {
+	case !p.few.down || p.few.rows > mostFewRows || p.inner[n] < shortInner || !p.fours(2*n, innerAxis) || !p.fours(2*n+1, innerAxis):
+		return 0
+	case p.eights(2*n+1) && p.inner[n] >= 8*p.few.parts():
+		return 8
+	}
+	return 4
+}
+
+// deep is the expression of the thread's place d of the inner axis.
+func (p *product) deep(n int, d string) string {
+	if c := p.chunk(n); c > 0 {
+		return fmt.Sprintf("start + ((%s) / %d * %d + y) * %[2]d + (%[1]s) %% %[2]d", d, c, p.few.parts())
+	}
+	return "k + " + d
+}
+
+// set says which sums pair n is added to.
+func (p *product) set(n int) int {
+	if p.few.sets > 1 && !p.normed[n] {
+		return 1
+	}
+	return 0
+}
+
 // depth is how many places of the inner axis a thread takes at once: as many as its registers hold, so that
 // their loads are under way side by side, but few of a short one, as an adapter's rank.
 func (p *product) depth(n int) int {
@@ -392,7 +458,18 @@ func (p *product) depth(n int) int {
 	if p.few.rows > mostFewRows {
 		return max(4, min(8, mostStaged/p.few.parts()))
 	}
-	return max(4, mostDeep/p.few.rows)
+	most := max(4, mostDeep/p.few.rows)
+	if p.few.normed && !p.few.down { // beside its weights: with more, an H200's processor has room for one threadgroup
+		most = max(4, most/2)
+	}
+	if c := p.chunk(n); c > 0 { // the same in each round
+		most = max(c, most)
+		round := p.few.parts() * most
+		rounds := (p.inner[n] + round - 1) / round
+		each := rounds * p.few.parts() * c
+		return (p.inner[n] + each - 1) / each * c
+	}
+	return most
 }
 
 // right loads w, from the right operand of pair n. Loads beyond the inner axis load its last place, because a
@@ -414,10 +491,11 @@ func (p *product) right(n, depth int) {
 	case p.few.down && p.fours(2*n+1, innerAxis):
 		p.line("UNROLL for (int j = 0; j < 4; j++) {")
 		p.line("const %s i0 = %s;", p.index, p.few.column("j"))
-		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
-		p.line("%s v[4];", typ)
-		p.line("load4(a.%s + (%s + min(k + q, a.k%d - 4)), v);", name, p.at(name, place), n)
-		p.line("UNROLL for (int d = 0; d < 4; d++) w[4 * (q + d) + j] = v[d];")
+		each := max(4, p.chunk(n))
+		p.line("UNROLL for (int q = 0; q < %d; q += %d) {", depth, each)
+		p.line("%s v[%d];", typ, each)
+		p.line("load%d(a.%s + (%s + min(%s, a.k%d - %[1]d)), v);", each, name, p.at(name, place), p.deep(n, "q"), n)
+		p.line("UNROLL for (int d = 0; d < %d; d++) w[4 * (q + d) + j] = v[d];", each)
 		p.line("}")
 		p.line("}")
 		return
@@ -428,12 +506,26 @@ func (p *product) right(n, depth int) {
 	p.line("}")
 }
 
-// meet adds up what the threads of a simdgroup have of each element, and leaves that in threadgroup memory.
-func (p *product) meet() {
+// together adds up what the threads of a simdgroup have of each element.
+func (p *product) together() {
 	f, least := p.few, 1
 	if !f.down {
 		least = f.line
 	}
+	add := func(count int, name string) {
+		p.line("UNROLL for (int e = 0; e < %d; e++) {", count)
+		p.line("UNROLL for (ushort mask = 16; mask >= %d; mask /= 2) %[2]s[e] = op_add(%[2]s[e], from_lane(%[2]s[e], mask));", least, name)
+		p.line("}")
+	}
+	add(4*f.rows*f.sets, "sum")
+	if f.normed {
+		add(f.rows, "squares")
+	}
+}
+
+// meet leaves the sums of the simdgroups in threadgroup memory.
+func (p *product) meet() {
+	f := p.few
 	at, keeps := "4 * x + e % 4", "lane == 0"
 	if !f.down {
 		keeps = fmt.Sprintf("int(lane) < %d", f.line)
@@ -445,123 +537,41 @@ func (p *product) meet() {
 	if f.down {
 		part = fmt.Sprintf("int(simd) %% %d", f.share)
 	}
-	p.line("UNROLL for (int e = 0; e < %d; e++) {", 4*f.rows)
-	p.line("UNROLL for (ushort mask = 16; mask >= %d; mask /= 2) sum[e] = op_add(sum[e], from_lane(sum[e], mask));", least)
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	p.line("if (%s) {", keeps)
-	p.line("UNROLL for (int e = 0; e < %d; e++) space[(%s * %d + e / 4) * %d + %s] = sum[e];", 4*f.rows, part, f.rows, f.strip(), at)
+	p.line("UNROLL for (int e = 0; e < %d; e++) space[(%s * %d + e / 4 %% %[3]d) * %[4]d + e / %[5]d * %[6]d + %[7]s] = sum[e];",
+		4*f.rows*f.sets, part, f.rows, f.width(), 4*f.rows, f.strip(), at)
+	if f.normed {
+		p.line("UNROLL for (int r = 0; r < %d; r++) space[(%s * %[1]d + r) * %[3]d + %[4]d] = squares[r];", f.rows, part, f.width(), f.sets*f.strip())
+	}
 	p.line("}")
 }
 
-// endFew adds up what the simdgroups have of each element of the strip, and ends them.
-func (p *product) endFew(first int) {
+// endFew adds up what the simdgroups have of each element of the strip, and ends them, by so many threads.
+func (p *product) endFew(first, threads int) {
 	f := p.few
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("for (int e = me; e < %d; e += %d) {", f.rows*f.strip(), f.threads)
-	p.line("%s all = space[e];", register(p.inst.DType))
-	p.line("UNROLL for (int part = 1; part < %d; part++) all = op_add(all, space[part * %d + e]);", f.meet(), f.rows*f.strip())
+	p.line("for (int e = me; e < %d; e += %d) {", f.rows*f.strip(), threads)
+	if f.normed || f.sets > 1 {
+		p.line("const int first_of = e / %d * %d, of = first_of + e %% %[1]d;", f.strip(), f.width())
+	} else {
+		p.line("const int of = e;")
+	}
+	met := func(name, at string) {
+		p.line("%s %s = space[%s];", register(p.inst.DType), name, at)
+		p.line("UNROLL for (int part = 1; part < %d; part++) %[2]s = op_add(%[2]s, space[part * %[3]d + %[4]s]);", f.meet(), name, f.rows*f.width(), at)
+	}
+	met("all", "of")
+	if f.normed {
+		met("power", fmt.Sprintf("first_of + %d", f.sets*f.strip()))
+		p.line("all *= op_rsqrt(power / float(a.k%d) + a.eps);", slices.Index(p.normed, true))
+	}
+	if f.sets > 1 {
+		met("rest", fmt.Sprintf("of + %d", f.strip()))
+		p.line("all = op_add(all, rest);")
+	}
 	p.line("const %s i0 = column + e %% %d, i1 = e / %d;", p.index, f.strip(), f.strip())
 	if f.fragments {
 		p.addShort()
 	}
 	p.finishElement("all", first)
 	p.line("}")
-}
-
-// fused writes the products of a group as one dispatch, if they have few rows and each but the last one
-// feeds later ones with few columns. Else it returns nil.
-func fused(g *backend.Group, limits Limits) *Kernel {
-	var products []int
-	for i, in := range g.Insts {
-		if in.Op != ir.MatMul {
-			continue
-		}
-		if ir.Size(in.Shape) == 0 || !in.DType.Float() {
-			return nil
-		}
-		products = append(products, i)
-	}
-	if len(products) < 2 {
-		return nil
-	}
-	last := products[len(products)-1]
-	scratch, inside := &Kernel{}, map[backend.Ref]int{} // how long a row of what stays inside is
-	var phases []*product
-	for _, i := range products {
-		gate, atLast := gates(g, i, last)
-		if gate && !atLast || i != last && !gate && !feeds(g, i) {
-			return nil
-		}
-		p := newProduct(g, i, nil, inside, scratch, limits)
-		if p.few == nil || len(p.space.lens) > 2 || i != last && !gate && p.space.lens[0] > mostInside || i == last && p.again() {
-			return nil
-		}
-		p.few.inside = i != last && !gate
-		phases = append(phases, p)
-	}
-	alikeStrips(phases)
-	return &Kernel{Dispatches: []Dispatch{joined(phases)}}
-}
-
-// again says whether the last one of products that feed one another is so large that it takes longer to
-// compute the others in each threadgroup than in launches of their own. Matrix units make that cheap.
-func (p *product) again() bool {
-	return p.few.rows > mostFewRows && !p.few.fragments && p.space.lens[0]*p.inner[p.longest()] > mostAgain
-}
-
-// feeds says whether a later product takes what product i computes, and takes it as its left operand.
-func feeds(g *backend.Group, i int) bool {
-	found := false
-	for _, later := range g.Insts[i+1:] {
-		if later.Op != ir.MatMul {
-			continue
-		}
-		for n, a := range later.Args {
-			if lastRoot(g, a) == i {
-				found = true
-				if n%2 == 1 {
-					return false
-				}
-			}
-		}
-	}
-	return found
-}
-
-// joined makes one dispatch of phases: each has a struct of its own within the struct of the arguments.
-func joined(phases []*product) Dispatch {
-	last := phases[len(phases)-1]
-	t := newText(last.g, false)
-	space, groups := 0, 0
-	for _, p := range phases {
-		space = max(space, p.few.space())
-	}
-	t.line("threadgroup float space[%d];", space)
-	for n, p := range phases {
-		for _, r := range p.results {
-			if r.buf != inThreadgroup {
-				continue
-			}
-			if p.gate {
-				p.inside[r.value] = p.few.strip()
-			}
-			t.line("threadgroup float inside%d[%d];", r.value.Index, p.few.rows*p.inside[r.value])
-		}
-		first := p.declare()
-		groups = p.groups()
-		p.indent++
-		p.writeFew(first)
-		t.line("{")
-		t.line("constant NAME_args::phase%[1]d& a = args->of%[1]d;", n)
-		t.body.WriteString(p.body.String())
-		if p.few.inside || p.gate {
-			t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		}
-		t.line("}")
-		fmt.Fprintf(&t.members, "\tstruct phase%d {\n%s\t};\n\tphase%d of%d;\n", n, p.members.String(), n, n)
-		t.args.nest(&p.args)
-	}
-	threads := along(last.few.threads)
-	return t.finish("matmul", describe(last.g), parameters, along(groups), threads)
 }

@@ -43,6 +43,7 @@ func fewTrials() []trial {
 	}{
 		{1, 200, 132, dtype.F32, false}, {1, 200, 132, dtype.BF16, true}, {3, 37, 71, dtype.F32, true}, {8, 64, 30, dtype.F32, false},
 		{16, 200, 132, dtype.F32, false}, {11, 136, 68, dtype.BF16, false}, {9, 600, 77, dtype.F32, true},
+		{1, 4360, 36, dtype.BF16, true}, {5, 1096, 20, dtype.F16, true}, {2, 1100, 68, dtype.F32, true},
 		{16, 200, 132, dtype.BF16, true}, {13, 1100, 36, dtype.F16, false}, {12, 1100, 68, dtype.F32, false}, {16, 1100, 36, dtype.F32, true},
 	} {
 		g := loraGroup(c.dt, c.m, c.k, c.n, 16, c.transposed)

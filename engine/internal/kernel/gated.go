@@ -12,9 +12,9 @@ import (
 // as launches of their own, a norm or a gate take as long as a product of a million weights. So products of
 // few rows do both.
 //
-// A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup adds the squares of the rows up for
-// itself, 3.5 KB of a row of 896 which the caches hold, before it goes through its weights; an element of the
-// operand is then scaled where it is loaded.
+// A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup multiplies x·weight by its columns,
+// adds the squares of x up beside, and scales the sums. So nothing waits for the scale. A norm's result of 16
+// bits is rounded, and so scaled before.
 //
 // A gate, silu(x·G)·(x·U): a threadgroup computes its strip of x·G and keeps it in threadgroup memory, then
 // the same strip of x·U, after which the work on both is an epilogue as any other.
@@ -51,10 +51,14 @@ func (p *product) declareNorm() {
 	p.float("eps", p.norm.Attr.Float)
 }
 
-// scales finds the scale of each row, which all threads then have. Those of a simdgroup meet by shuffles, and
-// simdgroups in threadgroup memory.
+// scalesLate says whether the sums of a norm's result are scaled, not its elements: a result of 16 bits is
+// rounded before.
+func (p *product) scalesLate() bool { return p.norm != nil && p.norm.DType == dtype.F32 }
+
+// scales finds the scale of each row that elements need, which all threads then have. Those of a simdgroup
+// meet by shuffles, and simdgroups in threadgroup memory.
 func (p *product) scales() {
-	if p.norm == nil {
+	if p.norm == nil || p.few.normed {
 		return
 	}
 	n, f := slices.Index(p.normed, true), p.few
@@ -87,18 +91,40 @@ func (p *product) scales() {
 	p.line("}")
 }
 
-// scaled scales elements of the left operand of pair n where they are loaded: lefts, depth of each of batch
-// rows from first on. A norm's result is rounded to its type.
+// normWeights loads the norm's weights of the thread's places.
+func (p *product) normWeights(n, depth int) {
+	if !p.normed[n] {
+		return
+	}
+	p.line("float weights[%d];", depth)
+	i, _ := p.norm.Args[1].Input()
+	if l := p.g.Inputs[i].Layout; l.Stride[0] == 1 && l.Offset%4 == 0 && p.fours(2*n, innerAxis) {
+		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
+		p.line("float v[4];")
+		p.line("load4(a.norm + min(%s, a.k%d - 4), v);", p.deep(n, "q"), n)
+		p.line("UNROLL for (int d = 0; d < 4; d++) weights[q + d] = v[d];")
+		p.line("}")
+		return
+	}
+	p.line("UNROLL for (int d = 0; d < %d; d++) weights[d] = float(loaded(a.norm[min(%s, a.k%d - 1) * a.norm_k]));", depth, p.deep(n, "d"), n)
+}
+
+// scaled multiplies elements of the left operand of pair n by the norm's weights: lefts, depth of each of
+// batch rows from first on. The first such pair adds their squares up. A result of 16 bits is scaled and
+// rounded.
 func (p *product) scaled(n, depth, batch int) {
 	if !p.normed[n] {
 		return
 	}
-	p.line("UNROLL for (int d = 0; d < %d; d++) {", depth)
-	p.line("const float weight = float(loaded(a.norm[min(k + d, a.k%d - 1) * a.norm_k]));", n)
-	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
-	p.line("const float normed = lefts[%d * i + d] * row_scale[first + i] * weight;", depth)
-	p.line("lefts[%d * i + d] = float(loaded(%s(normed)));", depth, memoryTypes[p.norm.DType])
-	p.line("}")
+	p.line("UNROLL for (int e = 0; e < %d; e++) {", batch*depth)
+	if p.few.normed && n == slices.Index(p.normed, true) {
+		p.line("squares[first + e / %d] = fma(lefts[e], lefts[e], squares[first + e / %[1]d]);", depth)
+	}
+	if p.few.normed {
+		p.line("lefts[e] *= weights[e %% %d];", depth)
+	} else {
+		p.line("lefts[e] = float(loaded(%s(lefts[e] * row_scale[first + e / %d] * weights[e %% %[2]d])));", memoryTypes[p.norm.DType], depth)
+	}
 	p.line("}")
 }
 
@@ -196,6 +222,7 @@ func alikeStrips(phases []*product) {
 			for _, other := range phases {
 				if other.gate || other == last {
 					own := plain
+					own.normed, own.sets = other.few.normed, other.few.sets
 					other.few = &own
 				}
 			}
