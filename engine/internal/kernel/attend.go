@@ -17,6 +17,7 @@ type Attention struct {
 	Queries, Keys, Width, Depth int
 	QAt, KAt, VAt, OAt, DOAt    [3]int // elements from one batch, head and row to the next; those of a row lie side by side
 	Causal                      bool   // query i sees keys up to i + (Keys − Queries)
+	Window                      int    // only so many of them, the last ones; 0: all
 	Stats                       bool   // the logsumexp is a result; a gradient reads it
 	Scale                       float32
 }
@@ -87,6 +88,9 @@ func (a *Attention) String() string {
 	if a.Depth != a.Width {
 		s += fmt.Sprintf(" and %d", a.Depth)
 	}
+	if a.Window > 0 {
+		s += fmt.Sprintf(", a window of %d", a.Window)
+	}
 	return s
 }
 
@@ -96,11 +100,14 @@ func (a *Attention) Flops() int {
 	if a.Gradient {
 		n = 5
 	}
-	flops := n * a.Batches * a.Heads * a.Queries * a.Keys * (a.Width + a.Depth)
+	seen := a.Queries * a.Keys
 	if a.Causal {
-		flops /= 2
+		seen /= 2
 	}
-	return flops
+	if a.Window > 0 {
+		seen = min(seen, a.Queries*a.Window)
+	}
+	return n * a.Batches * a.Heads * seen * (a.Width + a.Depth)
 }
 
 // An AttentionCall is attention that a library computes, as a step of a kernel.
@@ -173,8 +180,15 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 		operands, masked = in.Args[:6], len(in.Args) > 6
 		results = []int{AttentionDQ, AttentionDK, AttentionDV}
 	}
+	sight := ir.SightOf(&in.Attr)
+	if a.Causal { // a window on both sides is left to the texts
+		if sight.Window < a.Keys {
+			a.Window = sight.Window
+		}
+		sight.Window = 0
+	}
 	empty := min(a.Batches, a.Heads, a.Queries, a.Keys, a.Width, a.Depth) < 1
-	if masked || ir.SightOf(&in.Attr) != (ir.Sight{}) || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
+	if masked || sight != (ir.Sight{}) || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
 		return c, false
 	}
 	rows := [AttentionOperands]*[3]int{AttentionQ: &a.QAt, AttentionK: &a.KAt, AttentionV: &a.VAt, AttentionO: &a.OAt, AttentionDO: &a.DOAt}

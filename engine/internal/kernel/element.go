@@ -18,6 +18,7 @@ type elementText struct {
 	named  []namedPlace
 	lays   []ir.Layout
 	limits Limits
+	fours  bool // a thread has four elements that follow one another
 }
 
 // A namedPlace is a layout over the shape, with the name of its strides.
@@ -96,12 +97,16 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 		return nil
 	}
 	e.declareSpace()
-	opened := e.loops(false)
+	opened := e.loops(e.fours)
 	body()
 	for range opened {
 		e.line("}")
 	}
-	groups, threads := grid(e.space.lens[0], e.space.lens[1:], e.limits)
+	width := e.space.lens[0]
+	if e.fours {
+		width /= 4
+	}
+	groups, threads := grid(width, e.space.lens[1:], e.limits)
 	d := e.finish(e.kind, describe(e.g), inGrid, groups, threads)
 	d.element = e
 	return []Dispatch{d}

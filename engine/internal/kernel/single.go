@@ -181,7 +181,16 @@ func random(g *backend.Group, k *Kernel, function string) {
 	})
 }
 
-// rope turns a pair by an angle. A thread computes both numbers of a pair.
+// mostTurned is how many pairs along an axis that positions do not depend on, as heads, a thread turns by one
+// angle, and leastTurners how many threads each processor has left then: on an H200 it was the angles, not the
+// memory, that took the time.
+const (
+	mostTurned   = 8
+	leastTurners = 256
+)
+
+// rope turns a pair by an angle. A thread computes both numbers of a pair, or of four that follow one
+// another, for as many heads as leave enough threads.
 func rope(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	shape := slices.Clone(o.Shape)
@@ -192,43 +201,89 @@ func rope(g *backend.Group, k *Kernel) {
 	if in.Attr.Flags&ir.Interleaved != 0 {
 		step, apart = 2, 1
 	}
-	half := func(l ir.Layout) ir.Layout { // the first number of each pair
-		l = ir.Layout{Shape: shape, Stride: slices.Clone(l.Stride), Offset: l.Offset}
-		l.Stride[last] *= step
-		return l
-	}
 	x, positions := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
 	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
-	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(outputLayout(&o))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
+	heads, each := turnedAlike(shape, at, leastTurners*k.limits.Processors)
+	shape[heads] /= each
+	half := func(l ir.Layout) ir.Layout { // the first number of each pair, of the first of a thread's heads
+		l = ir.Layout{Shape: shape, Stride: slices.Clone(l.Stride), Offset: l.Offset}
+		l.Stride[last] *= step
+		l.Stride[heads] *= each
+		return l
+	}
+	at.Shape = shape
+	y := outputLayout(&o)
+	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(y)}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
 		named{name: "position", layout: at}, named{name: "pair", layout: counting(shape, last, 1)})
+	e.fours = step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
 	e.writes(o)
 	e.reads("x", in.Args[0])
 	e.reads("position", in.Args[1])
 	e.constant("x_apart", apart*x.Stride[last])
 	e.constant("y_apart", apart)
-	rate := "a.rates[" + e.here("pair") + "]"
+	e.constant("x_head", x.Stride[heads])
+	e.constant("y_head", y.Stride[heads])
+	rate := "a.rates[" + e.here("pair") + " + k]"
 	if len(in.Args) > 2 {
 		i, _ := in.Args[2].Input()
 		turns := g.Inputs[i]
 		e.pointer("const ", "turns", turns.DType, turns.Buf, turns.Layout.Offset)
 		e.constant("turns_pair", turns.Layout.Stride[0])
 		e.constant("turns_part", turns.Layout.Stride[1])
-		rate = fmt.Sprintf("float2(a.turns[%[1]s * a.turns_pair], a.turns[%[1]s * a.turns_pair + a.turns_part])", e.here("pair"))
+		rate = fmt.Sprintf("float2(a.turns[(%[1]s + k) * a.turns_pair], a.turns[(%[1]s + k) * a.turns_pair + a.turns_part])", e.here("pair"))
 	} else {
 		e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
 		k.Table = ropeTurns(ir.RopeRates(&in.Attr, width))
 	}
-	k.Dispatches = e.dispatch(func() {
-		sign := ""
-		if in.Attr.Flags&ir.Reverse != 0 {
-			sign = "-"
+	k.Dispatches = e.dispatch(func() { e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1])) })
+}
+
+// turnedAlike finds an axis along which the positions are the same, and how many pairs a thread turns there, so
+// that at least so many threads are left.
+func turnedAlike(shape []int, at ir.Layout, least int) (axis, each int) {
+	for i, n := range shape[:len(shape)-1] {
+		if at.Stride[i] != 0 {
+			continue
 		}
-		e.line("const float2 turn = rope_turn(%s, %s);", e.element("position", in.Args[1]), rate)
-		e.line("const float p = loaded(a.x[%s]), q = loaded(a.x[%s + a.x_apart]);", e.here("x"), e.here("x"))
-		e.line("const float c = turn.x, s = %sturn.y;", sign)
-		e.line("a.y[%s] = %s(p * c - q * s);", e.here("y"), memoryTypes[o.DType])
-		e.line("a.y[%s + a.y_apart] = %s(p * s + q * c);", e.here("y"), memoryTypes[o.DType])
-	})
+		for e := min(n, mostTurned); e > each; e-- {
+			if n%e == 0 && ir.Size(shape)/4/e >= least {
+				axis, each = i, e
+			}
+		}
+	}
+	return axis, max(each, 1)
+}
+
+// turn writes down what a thread of a rope does: it loads all of its numbers before it stores some, because
+// a compiler cannot know that none of them are in the same place.
+func (e *elementText) turn(each int, reverse bool, rate, position string) {
+	per, load, store := 1, "%[2]s[h][0] = loaded(a.x[%[1]s]);", "a.y[%[1]s] = "+memoryTypes[e.g.Outputs[0].DType]+"(v[0]);"
+	if e.fours {
+		per, load, store = 4, "load4(a.x + (%[1]s), %[2]s[h]);", "store4(a.y + (%[1]s), v);"
+	}
+	sign := ""
+	if reverse {
+		sign = "-"
+	}
+	e.line("float2 turns[%d];", per)
+	e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, %s);", per, position, rate)
+	e.line("float p[%[1]d][%[2]d], q[%[1]d][%[2]d];", each, per)
+	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
+	e.line(load, e.here("x")+" + h * a.x_head", "p")
+	e.line(load, e.here("x")+" + h * a.x_head + a.x_apart", "q")
+	e.line("}")
+	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
+	for _, end := range []struct{ value, at string }{{"p[h][k] * c - q[h][k] * s", ""}, {"p[h][k] * s + q[h][k] * c", " + a.y_apart"}} {
+		e.line("{")
+		e.line("float v[%d];", per)
+		e.line("UNROLL for (int k = 0; k < %d; k++) {", per)
+		e.line("const float c = turns[k].x, s = %sturns[k].y;", sign)
+		e.line("v[k] = %s;", end.value)
+		e.line("}")
+		e.line(store, e.here("y")+" + h * a.y_head"+end.at)
+		e.line("}")
+	}
+	e.line("}")
 }
 
 // ropeTurns are the turns by which each pair goes on from one position to the next, the rates over 2π, each

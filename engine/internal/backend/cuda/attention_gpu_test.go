@@ -30,6 +30,7 @@ type attended struct {
 	queries, keys   int
 	causal          bool
 	prompt          bool // nobody wants the logsumexp
+	window          int  // of a causal one; 0: all
 }
 
 func (a attended) String() string {
@@ -39,6 +40,9 @@ func (a attended) String() string {
 	}
 	if a.prompt {
 		s += ", of a prompt"
+	}
+	if a.window > 0 {
+		s += fmt.Sprintf(", a window of %d", a.window)
 	}
 	return s
 }
@@ -56,7 +60,7 @@ func (a attended) group() (*backend.Group, []ir.Type) {
 	if a.prompt {
 		out = out[:1]
 	}
-	inst := backend.Inst{Op: a.op, Outs: outs, Attr: ir.Attr{Float: 1 / math.Sqrt(float64(a.d))}}
+	inst := backend.Inst{Op: a.op, Outs: outs, Attr: ir.Sight{Window: a.window}.Attr(1 / math.Sqrt(float64(a.d)))}
 	if a.causal {
 		inst.Attr.Flags = ir.Causal
 	}
@@ -150,6 +154,11 @@ func TestLargeAttentionLibraryOnGPU(t *testing.T) {
 		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 2, d: 64, queries: 8192, keys: 8192, causal: true},
+		{op: ir.Attention, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true, window: 200},
+		{op: ir.Attention, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true, window: 100},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true, window: 200},
+		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true, window: 100},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 1, heads: 4, d: 128, queries: 8192, keys: 8192, causal: true, window: 1024},
 		{op: ir.Attention, dtype: dtype.F32, batch: 1, heads: 4, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.F32, batch: 1, heads: 4, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.F32, batch: 1, heads: 2, d: 128, queries: 333, keys: 777, causal: true},

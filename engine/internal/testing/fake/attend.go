@@ -87,6 +87,10 @@ func (t *attend) seen(i int) int {
 func (t *attend) scores(b, h, i int) []float64 {
 	s := make([]float64, t.seen(i))
 	for j := range s {
+		if t.Window > 0 && j+t.Window < len(s) {
+			s[j] = math.Inf(-1)
+			continue
+		}
 		s[j] = float64(t.Scale) * t.dot(kernel.AttentionQ, h, i, kernel.AttentionK, h*t.KeyHeads/t.Heads, j, b, t.Width)
 	}
 	return s

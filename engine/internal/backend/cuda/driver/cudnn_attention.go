@@ -23,6 +23,7 @@ type attending struct {
 
 	operands                       [kernel.AttentionOperands]tensor
 	scale, one, hidden, keys, rows tensor // numbers; those of no descriptor are not in the graph
+	near, beyond                   tensor // how far a window reaches, and what scores beyond it are
 	dot                            tensor
 }
 
@@ -116,7 +117,14 @@ func (t *attending) masked(x tensor) tensor {
 	sees := scores
 	sees.dtype = dataBool
 	t.hidden = t.number(dataF32)
-	return t.pointwise(pwSelect, dataF32, scores, x, t.hidden, t.pointwise(pwGreaterEqual, dataBool, sees, row, column))
+	x = t.pointwise(pwSelect, dataF32, scores, x, t.hidden, t.pointwise(pwGreaterEqual, dataBool, sees, row, column))
+	if a.Window == 0 {
+		return x
+	}
+	row, column = t.index(2, scores, x), t.index(3, scores, x)
+	t.near, t.beyond = t.number(dataF32), t.number(dataF32)
+	column = t.pointwise(pwAdd, dataF32, scores, column, t.near)
+	return t.pointwise(pwSelect, dataF32, scores, x, t.beyond, t.pointwise(pwGreater, dataBool, sees, column, row))
 }
 
 // backward is the gradient, from the logsumexp and do·o. The result of the product that makes dq is dq
@@ -223,8 +231,8 @@ func (t *attending) pack(o *gpu.Operands, list *list, workspace uintptr) (descri
 		which tensor
 		bits  uint32
 	}{
-		{t.scale, math.Float32bits(t.attention.Scale)}, {t.one, math.Float32bits(1)}, {t.hidden, math.Float32bits(float32(math.Inf(-1)))},
-		{t.keys, uint32(t.attention.Keys)}, {t.rows, uint32(t.attention.Queries)},
+		{t.scale, math.Float32bits(t.attention.Scale)}, {t.one, math.Float32bits(1)}, {t.hidden, math.Float32bits(float32(math.Inf(-1)))}, {t.beyond, math.Float32bits(float32(math.Inf(-1)))},
+		{t.near, math.Float32bits(float32(t.attention.Window - t.attention.Keys + t.attention.Queries))}, {t.keys, uint32(t.attention.Keys)}, {t.rows, uint32(t.attention.Queries)},
 	} {
 		add(n.which, list.args.Words(uint64(n.bits)))
 	}

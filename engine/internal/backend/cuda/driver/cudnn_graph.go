@@ -71,8 +71,8 @@ const (
 
 	dataF32, dataF16, dataI32, dataBF16, dataBool = 0, 2, 4, 9, 11
 
-	pwAdd, pwMul, pwDiv, pwSub, pwExp, pwLog = 0, 1, 6, 9, 13, 15
-	pwGreaterEqual, pwIndex, pwSelect        = 303, 501, 601
+	pwAdd, pwMul, pwDiv, pwSub, pwExp, pwLog     = 0, 1, 6, 9, 13, 15
+	pwGreater, pwGreaterEqual, pwIndex, pwSelect = 302, 303, 501, 601
 
 	reduceAdd, reduceMax = 0, 3
 

@@ -212,6 +212,7 @@ static int pointwise(run *r, desc *op, int64_t *at, double *v) {
 	case 9: return *v = x - y, OK;
 	case 13: return *v = exp(x), OK;
 	case 15: return *v = log(x), OK;
+	case 302: return *v = x > y, OK;
 	case 303: return *v = x >= y, OK;
 	case 501: return *v = at[number(how, 9, 3, 0)], OK;
 	case 601: return *v = load(r, t, at) != 0 ? x : y, OK;
