@@ -144,7 +144,7 @@ func (t *groupedText) chooseTile(high int, l Limits) {
 		}
 	}
 	short := func(dt dtype.Type) bool { return dt.Size() == 2 }
-	t.tile = tileOf(high, t.width, 0, t.groups, t.in.DType, short(a) || short(b) || t.g.TF32, short(a) && a == b, l)
+	t.tile = tileOf(high, t.width, t.groups, t.in.DType, short(a) || short(b) || t.g.TF32, short(a) && a == b, l)
 	cells := [2]string{"float", "float"}
 	t.as, t.times = "float", "multiply"
 	switch {
@@ -169,7 +169,7 @@ func (t *groupedText) chooseTile(high int, l Limits) {
 	t.tile.pave(&t.left.side, &t.right.side)
 	if t.tile.thin(high, t.width) {
 		t.left.depth, t.right.depth = 2*t.left.depth, 2*t.right.depth
-		t.tile.stages = max(2, min(6, bytesAhead/t.tile.stage(t.left.side, t.right.side)))
+		t.tile.stages = max(2, min(mostStages, bytesAhead/t.tile.stage(t.left.side, t.right.side)))
 	}
 }
 

@@ -90,17 +90,11 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 	for _, p := range list {
 		tiles += p.groups()
 	}
-	groups := 0
+	var pieces, ends []*piece
 	for _, p := range list {
-		p.parts = 1
 		if p.few == nil {
 			p.parts = p.partsFor(tiles, limits)
 		}
-		groups += p.groups() * p.parts
-	}
-	var pieces, ends []*piece
-	for _, p := range list {
-		p.loadAhead(groups, limits)
 		if p.parts > 1 {
 			part, end := p.inParts(k)
 			pieces, ends = append(pieces, part), append(ends, end)
@@ -218,7 +212,8 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	}
 	batches := s.size() / max(m*n, 1)
 	left, right := p.rests(p.longest())
-	p.tile = tileOf(m, n, p.inner[p.longest()], batches, p.inst.DType, !left || !right || g.TF32, !left && !right && p.cellOf(p.longest()) != "float", limits)
+	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, !left && !right && p.cellOf(p.longest()) != "float", limits)
+	p.loadAhead()
 }
 
 // rowsOf takes the axis of rows out where it has one row: the innermost batches are rows then, and are one

@@ -28,8 +28,7 @@ import (
 //
 // Products of few columns or of few rows, as those of adapters, have thin tiles: memory limits them. NVIDIA's
 // are 32 rows or 64 columns, so that an adapter's of 4096 rows have one for each processor and need not be
-// cut along the inner axis. A right operand of f32 takes as many bytes as 32 rows of a left one of bf16: where
-// there is work enough for that, 64 rows share it.
+// cut along the inner axis. Up to five parts of 4 KB are loaded ahead.
 type tile struct {
 	by           means
 	across, down int  // simdgroups along the columns, and along the rows
@@ -133,13 +132,11 @@ const (
 	mostThin    = 32
 )
 
-// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, or
-// what each threadgroup has of aheadTogether if they share that of a processor (sm_90), but no more than
-// mostStages of them.
+// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, but
+// no more than mostStages of them.
 const (
-	bytesAhead    = 24 << 10
-	aheadTogether = 216 << 10
-	mostStages    = 16
+	bytesAhead = 24 << 10
+	mostStages = 6
 )
 
 // thin says whether memory limits a product of matrix units.
@@ -149,9 +146,8 @@ func (t *tile) thin(rows, columns int) bool {
 
 // tileOf chooses the tile of a product of rows×columns of a type, in batches. exact says that NVIDIA's
 // matrix units can multiply its longest pair: they take at most 11 bits of a number, so one operand has no
-// more of them, or may be rounded. short says that both its operands have 16 bits, and deep how long its
-// inner axis is.
-func tileOf(rows, columns, deep, batches int, dt dtype.Type, exact, short bool, l Limits) tile {
+// more of them, or may be rounded. short says that both its operands have 16 bits.
+func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limits) tile {
 	t := tile{by: byMatrices, across: 2, down: 2, high: 2, wide: 2, stages: 1}
 	if l.Family == NVIDIA {
 		t.by, t.stages, t.woven = byFragments, 2, true
@@ -166,9 +162,6 @@ func tileOf(rows, columns, deep, batches int, dt dtype.Type, exact, short bool, 
 		t.across, t.down = 4, 2
 	case t.thin(rows, columns) && columns <= mostThin:
 		t.across, t.high, t.wide = 1, 1, (columns+15)/16
-		if !short && rows/64*max(1, deep/leastDeep) >= l.Processors*3/4 {
-			t.down = 4
-		}
 	case t.thin(rows, columns):
 		t.down, t.high = 1, (rows+15)/16
 	case columns <= mostThin:

@@ -167,22 +167,17 @@ func (p *product) rounds(pair int) bool {
 // thin says whether memory limits the product, which matrix units compute.
 func (p *product) thin() bool { return p.tile.thin(p.space.lens[1], p.space.lens[0]) }
 
-// loadAhead chooses how many parts of a thin product's operands are in threadgroup memory, where so many
-// threadgroups are launched.
-func (p *product) loadAhead(groups int, limits Limits) {
-	if p.few != nil || !p.thin() {
+// loadAhead chooses how many parts of a thin product's operands are in threadgroup memory.
+func (p *product) loadAhead() {
+	if !p.thin() {
 		return
-	}
-	ahead := bytesAhead
-	if limits.Warpgroups {
-		ahead = max(ahead, aheadTogether*limits.Processors/max(groups, limits.Processors))
 	}
 	most := 1
 	for pair := range p.inner {
 		left, right, _ := p.pairOf(pair)
 		most = max(most, p.tile.stage(left, right))
 	}
-	p.tile.stages = max(2, min(mostStages, ahead/most))
+	p.tile.stages = max(2, min(mostStages, bytesAhead/most))
 }
 
 // writeTiled writes the product down, after all is declared.
