@@ -49,7 +49,6 @@ func (s *split) ending(fits func(dtype.Type) bool) (e ending, whole bool) {
 		}
 		at = to
 	}
-	e.whole = true
 	return e, true
 }
 
@@ -136,7 +135,7 @@ func (s *split) call(pairs []pair, n int, e ending) bool {
 	c := Call{Placement: placement(a.at, b.at, e.d.at), Scale: e.scale}
 	p.Scaled = e.scale >= 0
 	switch {
-	case n > 0 || e.begun:
+	case n > 0 || len(s.thin) > 0:
 		p.C, c.Operands[ProductC] = p.D, e.d.at
 		s.bytes += 2 * ir.Size(s.inst.Shape) * p.D.DType.Size()
 	case e.c != nil:
@@ -161,7 +160,7 @@ func (s *split) call(pairs []pair, n int, e ending) bool {
 	return true
 }
 
-// epilogue writes a dispatch that computes the other results from the sums, and what thin pairs add to them.
+// epilogue writes a dispatch that computes the other results from the sums.
 func (s *split) epilogue(e ending) bool {
 	g := &backend.Group{Name: s.g.Name, Kind: backend.Map}
 	lies := ir.Contiguous(s.inst.Shape)
@@ -173,13 +172,8 @@ func (s *split) epilogue(e ending) bool {
 		}
 	}
 	lies.Offset += offset
-	raw := backend.Input{DType: e.d.matrix.DType, Layout: lies, Buf: buf}
+	g.Inputs = []backend.Input{{DType: e.d.matrix.DType, Layout: lies, Buf: buf}}
 	refs := map[backend.Ref]backend.Ref{{Index: s.number}: backend.In(0)}
-	if len(s.thin) > 0 {
-		refs[backend.Ref{Index: s.number}] = s.thinSum(g, &raw)
-	} else {
-		g.Inputs = []backend.Input{raw}
-	}
 	for i, need := range s.needed() {
 		if need {
 			refs[backend.In(i)] = backend.In(len(g.Inputs))
@@ -202,7 +196,7 @@ func (s *split) epilogue(e ending) bool {
 		g.Insts = append(g.Insts, in)
 	}
 	for i, r := range s.results {
-		if i == e.result && len(s.thin) == 0 {
+		if i == e.result {
 			continue
 		}
 		o := backend.Output{Value: refs[r.value], Buf: r.buf, DType: r.dtype, Shape: s.inst.Shape, Stride: r.lies.Stride}

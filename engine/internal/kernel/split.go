@@ -16,12 +16,13 @@ import (
 type split struct {
 	*product
 	lending
+	stored  map[int]result // what earlier products have stored
 	limits  Limits
 	way     way
 	steps   []Dispatch // in order
 	calls   []Dispatch // those of steps that are calls
 	moves   []*piece   // copies that are not steps yet
-	thin    []int      // the pairs that a text multiplies, by number
+	thin    []int      // the pairs that a text multiplies before the calls, by number
 	scratch int        // bytes of the workspace until now
 	bytes   int        // that are moved for the library's sake
 }
@@ -57,7 +58,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	}
 	var s *split
 	for _, way := range []way{inFloats, asOne, onto} {
-		try := &split{product: p, lending: lending{first: lent}, limits: limits, way: way, scratch: k.Scratch}
+		try := &split{product: p, lending: lending{first: lent}, stored: stored, limits: limits, way: way, scratch: k.Scratch}
 		if try.write() && (s == nil || try.cost() < s.cost()) {
 			s = try
 		}
@@ -103,7 +104,7 @@ func (s *split) write() bool {
 	fits := func(dt dtype.Type) bool { // whether D can have the type
 		return dt == dtype.F32 || (len(pairs) == 1 || s.way == onto) && dt == pairs[0].sides[0].matrix.DType
 	}
-	if end, ok := s.ending(fits); ok && s.callAll(pairs, end) {
+	if end, whole := s.ending(fits); whole && s.callAll(pairs, end) {
 		return true
 	}
 	end := s.raw(fits)
@@ -140,8 +141,8 @@ func (s *split) pairs() (list []pair, ok bool) {
 	return list, len(list) > 1 && len(s.thin) == 0
 }
 
-// isThin says whether a text multiplies a pair: an adapter's of F32, whose result is all that moves. It does so
-// before the library adds the others or, where a text must end what the library leaves, with that. The text rounds weights while it reads them, and is one launch for all such
+// isThin says whether a text multiplies a pair before the library adds the others: an adapter's of F32, whose
+// result is all that moves. The text rounds weights while it reads them, and is one launch for all such
 // pairs, where the library wants them rounded before.
 func (s *split) isThin(n int) bool {
 	if s.inner[n] > mostThin || len(s.inner) == 1 || s.batches() > 1 || s.inst.DType == dtype.F32 {
@@ -155,13 +156,17 @@ func (s *split) isThin(n int) bool {
 	return slices.Max(s.inner) > mostThin && s.operandType(2*n) != s.operandType(2*n+1)
 }
 
-// thinSum writes the products of the thin pairs, with an input added to them, into a group.
-func (s *split) thinSum(g *backend.Group, added *backend.Input) backend.Ref {
+// multiplyThin writes the products of the thin pairs, and what is added to them, to where the calls add
+// theirs.
+func (s *split) multiplyThin(e *ending) bool {
+	if len(s.thin) == 0 {
+		return true
+	}
+	g := &backend.Group{Name: s.g.Name, Kind: backend.MatMul}
 	input := func(in backend.Input) backend.Ref {
 		g.Inputs = append(g.Inputs, in)
 		return backend.In(len(g.Inputs) - 1)
 	}
-	g.Kind = backend.MatMul
 	in := *s.inst
 	in.Args = nil
 	for _, n := range s.thin {
@@ -171,37 +176,27 @@ func (s *split) thinSum(g *backend.Group, added *backend.Input) backend.Ref {
 		}
 	}
 	g.Insts = []backend.Inst{in}
-	if added != nil {
-		g.Insts = append(g.Insts, backend.Inst{Op: ir.Add, DType: in.DType, Shape: in.Shape, Args: []backend.Ref{{}, input(*added)}})
-	}
-	return backend.Ref{Index: len(g.Insts) - 1}
-}
-
-// multiplyThin writes the products of the thin pairs, and what is added to them, to where the calls add
-// theirs.
-func (s *split) multiplyThin(e *ending) bool {
-	if len(s.thin) == 0 {
-		return true
-	}
-	g := &backend.Group{Name: s.g.Name}
-	var added *backend.Input
 	if e.c != nil {
-		added = &s.g.Inputs[e.added]
+		c := input(s.g.Inputs[e.added])
+		g.Insts = append(g.Insts, backend.Inst{Op: ir.Add, DType: in.DType, Shape: in.Shape, Args: []backend.Ref{{}, c}})
+		e.c = nil
 	}
-	o := backend.Output{Value: s.thinSum(g, added), Buf: e.d.at.Index, DType: e.d.matrix.DType, Shape: s.inst.Shape}
-	if r := &s.results[0]; r.buf == workspace {
-		o.Buf = s.lend(field(workspace, r.at))
+	o := backend.Output{Value: backend.Ref{Index: len(g.Insts) - 1}, Buf: e.d.at.Index, DType: e.d.matrix.DType, Shape: in.Shape}
+	if e.result >= 0 {
+		r := &s.results[e.result]
+		o.Stride = r.lies.Stride
+		if r.buf == workspace {
+			o.Buf = s.lend(field(workspace, r.at))
+		}
 	}
-	o.Stride = s.results[0].lies.Stride
 	g.Outputs = []backend.Output{o}
-	e.c, e.begun = nil, true
 	return s.render(g)
 }
 
 // callAll writes the calls of all pairs, or none if the library lacks one of them.
 func (s *split) callAll(pairs []pair, end ending) bool {
 	steps, bytes := len(s.steps), s.bytes
-	if end.whole && !s.multiplyThin(&end) {
+	if !s.multiplyThin(&end) {
 		return false
 	}
 	for n := range pairs {
@@ -233,8 +228,6 @@ type ending struct {
 	c, bias *operand
 	added   int // which input C is
 	gelu    bool
-	whole   bool // nothing of the epilogue is left to a dispatch
-	begun   bool // D has the thin pairs' products and C, when the calls begin
 }
 
 // bring finds the operands of pair n, and brings them to one type and to a form that the library takes.
@@ -270,15 +263,15 @@ func (s *split) copies(n int) bool {
 }
 
 // operandType is the type of operand n.
-func (p *product) operandType(n int) dtype.Type {
-	v := p.inst.Args[n]
+func (s *split) operandType(n int) dtype.Type {
+	v := s.inst.Args[n]
 	if i, input := v.Input(); input {
-		return p.g.Inputs[i].DType
+		return s.g.Inputs[i].DType
 	}
-	if r, ok := p.stored[v.Index]; ok {
+	if r, ok := s.stored[v.Index]; ok {
 		return r.dtype
 	}
-	return p.g.Insts[v.Index].DType
+	return s.g.Insts[v.Index].DType
 }
 
 // sides are the rows and columns of operand n.
