@@ -16,7 +16,6 @@ import (
 type split struct {
 	*product
 	lending
-	stored  map[int]result // what earlier products have stored
 	limits  Limits
 	way     way
 	steps   []Dispatch // in order
@@ -58,7 +57,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 	}
 	var s *split
 	for _, way := range []way{inFloats, asOne, onto} {
-		try := &split{product: p, lending: lending{first: lent}, stored: stored, limits: limits, way: way, scratch: k.Scratch}
+		try := &split{product: p, lending: lending{first: lent}, limits: limits, way: way, scratch: k.Scratch}
 		if try.write() && (s == nil || try.cost() < s.cost()) {
 			s = try
 		}
@@ -263,15 +262,15 @@ func (s *split) copies(n int) bool {
 }
 
 // operandType is the type of operand n.
-func (s *split) operandType(n int) dtype.Type {
-	v := s.inst.Args[n]
+func (p *product) operandType(n int) dtype.Type {
+	v := p.inst.Args[n]
 	if i, input := v.Input(); input {
-		return s.g.Inputs[i].DType
+		return p.g.Inputs[i].DType
 	}
-	if r, ok := s.stored[v.Index]; ok {
+	if r, ok := p.stored[v.Index]; ok {
 		return r.dtype
 	}
-	return s.g.Insts[v.Index].DType
+	return p.g.Insts[v.Index].DType
 }
 
 // sides are the rows and columns of operand n.
