@@ -4,7 +4,6 @@ package idle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -187,7 +186,3 @@ type stamp struct{}
 
 func (stamp) Since(gpu.Stamp) (time.Duration, error) { return time.Microsecond, nil }
 func (stamp) Close()                                 {}
-
-func (c *Counts) String() string {
-	return fmt.Sprint(c.Commits.Swap(0), c.Dispatches.Swap(0), c.Copies.Swap(0), c.Records.Swap(0), c.Replays.Swap(0))
-}
