@@ -1,5 +1,5 @@
-// Package idle is a gpu.Driver whose device does nothing: kernels compile at once, and work is over as soon as
-// it is committed, or some time after the work before. What is left of a run is what the host does for it.
+// Package idle is a gpu.Driver whose device does nothing: kernels compile at once, and work is over as soon
+// as it is committed, or some time after the work before. What is left of a run is what the host does for it.
 package idle
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
-// A Driver has one device, of the size of an H200. Its memory has addresses and no bytes, but for what the host
-// sees, which nobody but the host writes.
+// A Driver has one device, of the size of an H200. Its memory has addresses and no bytes, but for what the
+// host sees, which nobody but the host writes.
 type Driver struct {
 	// Takes is how long the device works on a commit with dispatches.
 	Takes time.Duration
@@ -25,8 +25,8 @@ type Driver struct {
 // Counts are what the device was asked for.
 type Counts struct{ Commits, Dispatches, Copies, Records, Replays atomic.Int64 }
 
-// Register makes the device known, as "idle", and returns its driver. To do so again returns another one, which
-// no device has.
+// Register makes the device known, as "idle", and returns its driver. To do so again returns another one,
+// which no device has.
 func Register() *Driver {
 	d := &Driver{}
 	if !slices.Contains(backend.Names(), d.Name()) {
