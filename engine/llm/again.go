@@ -71,9 +71,8 @@ func (s *memory) keeping(f func()) {
 	f()
 }
 
-// replays says whether such steps are computed by one function: those of a text that grows alone. A device
-// that computes them later has its time for the graph of the next one meanwhile, and a compiled function
-// waits for it. A rope that turns as long as a text is makes each step another one.
+// replays says whether such steps are computed by one function: those of a text that grows alone. A rope
+// that turns as long as a text is makes each step another one.
 func (s *memory) replays(rows, width int, w wanted) bool {
 	return s.alone && rows == 1 && width == 1 && w != nothing &&
 		!slices.ContainsFunc(s.m.Blocks, func(b *Block) bool { return b.Attn != nil && b.Attn.Rope.Varies() })

@@ -34,7 +34,6 @@ func BenchmarkToken(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.Logf("%+v", gpu.Counts.String())
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/token")
 		})
 	}

@@ -189,7 +189,7 @@ func (s *memory) drawn(t *text, choose *sampler) func(ctx context.Context) (int,
 }
 
 // ahead returns a function that takes the best token after a text, count times at most. A device that works
-// later has the next step to do while the host reads a token, and builds what comes then: where the token
+// later has the next step to do while the host reads a token and asks for what comes then: where the token
 // ends the text, that step was for nothing.
 func (s *memory) ahead(t *text, count int) func(ctx context.Context) (int, error) {
 	var asked tensor.Tensor // what follows the text, or none

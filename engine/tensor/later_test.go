@@ -12,9 +12,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/testing/late"
 )
 
-// A compiled function does not wait for a device that computes later, where what it sets lies in the memory of
-// what was there: the error of a run is that of who reads what it has computed. Where a tensor that is set could
-// keep its value, it does.
+// A compiled function does not wait for a device that computes later, where what it sets lies in the memory
+// of what was there: the error of a run is that of who reads what it has computed. Where a tensor that is set
+// could keep its value, it does.
 func TestCompiledRunsAhead(t *testing.T) {
 	late.Register("late")
 	d := lookup(t, "late")

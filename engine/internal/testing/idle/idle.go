@@ -1,10 +1,9 @@
-// Package idle is a gpu.Driver whose device does nothing: kernels compile at once, and work is over as soon as
-// it is committed, or some time after the work before. What is left of a run is what the host does for it.
+// Package idle is a gpu.Driver whose device does nothing: kernels compile at once, and work is over as soon
+// as it is committed, or some time after the work before. What is left of a run is what the host does for it.
 package idle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
-// A Driver has one device, of the size of an H200. Its memory has addresses and no bytes, but for what the host
-// sees, which nobody but the host writes.
+// A Driver has one device, of the size of an H200. Its memory has addresses and no bytes, but for what the
+// host sees, which nobody but the host writes.
 type Driver struct {
 	// Takes is how long the device works on a commit with dispatches.
 	Takes time.Duration
@@ -26,8 +25,8 @@ type Driver struct {
 // Counts are what the device was asked for.
 type Counts struct{ Commits, Dispatches, Copies, Records, Replays atomic.Int64 }
 
-// Register makes the device known, as "idle", and returns its driver. To do so again returns another one, which
-// no device has.
+// Register makes the device known, as "idle", and returns its driver. To do so again returns another one,
+// which no device has.
 func Register() *Driver {
 	d := &Driver{}
 	if !slices.Contains(backend.Names(), d.Name()) {
@@ -187,7 +186,3 @@ type stamp struct{}
 
 func (stamp) Since(gpu.Stamp) (time.Duration, error) { return time.Microsecond, nil }
 func (stamp) Close()                                 {}
-
-func (c *Counts) String() string {
-	return fmt.Sprint(c.Commits.Swap(0), c.Dispatches.Swap(0), c.Copies.Swap(0), c.Records.Swap(0), c.Replays.Swap(0))
-}
