@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/gcexportdata"
-
-	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 const stdlibDir = ".."
@@ -27,7 +25,6 @@ func needGo(t *testing.T) {
 // The type data of an engine package also describe the parts of the standard library that it uses. These
 // differ between toolchains, so the engine is compared by its declarations, with any version of Go.
 func TestEngineIsCurrent(t *testing.T) {
-	long.Only(t, "builds and packs the engine, which go generate ./stdlib of .ci/run does, too")
 	needGo(t)
 	out, err := build(stdlibDir, enginePart)
 	if err != nil {
