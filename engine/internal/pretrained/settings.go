@@ -44,22 +44,23 @@ func ParseSettings(file string, text []byte) (*Settings, error) {
 
 // depth refuses text that nests too deep, so that decoding needs little stack.
 func depth(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	n := 0
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return nil // what decodes it says so better, or it has ended
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
+	n, inside := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case inside:
+		case c == '{' || c == '[':
 			if n++; n > maxDepth {
-				return fmt.Errorf("at byte %d: objects and lists nest deeper than %d", d.InputOffset(), maxDepth)
+				return fmt.Errorf("at byte %d: objects and lists nest deeper than %d", i+1, maxDepth)
 			}
-		case json.Delim('}'), json.Delim(']'):
+		case c == '}' || c == ']':
 			n--
 		}
 	}
+	return nil
 }
 
 // finite writes the numbers that Python has beside those of JSON as transformers 5 does, as objects.
