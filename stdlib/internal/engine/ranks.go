@@ -12,10 +12,13 @@ import (
 func ranksSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Again":   reflect.ValueOf(ranks.Again),
+		"Beside":  reflect.ValueOf(ranks.Beside),
 		"Exit":    reflect.ValueOf(ranks.Exit),
 		"Group":   reflect.ValueOf((*ranks.Group)(nil)),
+		"Helpers": reflect.ValueOf((*ranks.Helpers)(nil)),
 		"Here":    reflect.ValueOf(ranks.Here),
 		"Join":    reflect.ValueOf(ranks.Join),
+		"Lead":    reflect.ValueOf(ranks.Lead),
 		"Link":    reflect.ValueOf((*ranks.Link)(nil)),
 		"_Link":   reflect.ValueOf((*ranksLink)(nil)),
 		"New":     reflect.ValueOf(ranks.New),
