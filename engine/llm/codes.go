@@ -28,8 +28,8 @@ type Codes struct {
 // SaveCodes writes a model as a folder whose matrices are codes: those of linear layers and of experts, and
 // for mlx the embedding. Routers, the output matrix (awq) and matrices whose rows are no whole groups stay
 // numbers, and so do experts where folders of the family have one tensor for all, or, for mlx, names of their
-// own, as Mixtral's. A model with adapters or codes is an error: merge, or quant.Expand. For awq weights of m,
-// but those of experts, are scaled against those before them, so that it computes the same up to rounding.
+// own, as Mixtral's. A model with adapters or codes is an error: merge, or quant.Expand. For awq weights of
+// m, but those of experts, are scaled against those before them, so that it computes the same up to rounding.
 // Readers find the old folder or the whole new one.
 func SaveCodes(ctx context.Context, dir string, m *Model, o Codes) error {
 	var err error

@@ -54,8 +54,8 @@ func eachFamilyOf(t *testing.T, wanted func(c Config) bool, test func(t *testing
 	}
 }
 
-// oneOfEach wants the first folder of each family that it is asked about, as Transformers and Generate read all;
-// with -long it wants all.
+// oneOfEach wants the first folder of each family that it is asked about, as Transformers and Generate read
+// all; with -long it wants all.
 func oneOfEach() func(c Config) bool {
 	seen := map[string]bool{}
 	return func(c Config) bool {

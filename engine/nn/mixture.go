@@ -84,7 +84,8 @@ type Router struct {
 	// sum of their two best scores with Correction, by the best one without; 0 or 1: there are none.
 	Groups, TopGroups int
 	// Near chooses experts one after the other: the weight of each is a softmax over the logits of those that
-	// are left and within this share of the best one's (SparseMixer, arXiv 2409.12136, without its draws); 0: all at once.
+	// are left and within this share of the best one's (SparseMixer, arXiv 2409.12136, without its draws); 0:
+	// all at once.
 	Near float64
 }
 

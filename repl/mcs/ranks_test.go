@@ -182,7 +182,8 @@ func rank1(t *testing.T, dir, output string, lines int, out *bytes.Buffer) int {
 }
 
 // A rank that stands still for a while is waited for. One that is killed ends the others, and the job goes on
-// from its checkpoint, with the bits of one that nobody has killed. Without -long that is so with one launcher.
+// from its checkpoint, with the bits of one that nobody has killed. Without -long that is so with one
+// launcher.
 func TestRanksKilled(t *testing.T) {
 	launchers := mpiexec.All(t)
 	if !long.Tests() {

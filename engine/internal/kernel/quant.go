@@ -109,8 +109,8 @@ func (c *coded) along(o side) int {
 	return o.depth
 }
 
-// loop goes over the thread's pieces: q is a piece's number, and it begins at input `inner` and output `outer`
-// of the part. Threads that are left over take the last one.
+// loop goes over the thread's pieces: q is a piece's number, and it begins at input `inner` and output
+// `outer` of the part. Threads that are left over take the last one.
 func (c *coded) loop(o side, body func()) {
 	c.line("UNROLL for (int q = 0; q < %d; q++) {", c.each(o))
 	c.line("const int e = min(me + q * %d, %d), inner = e %% %d * 8, outer = e / %[3]d * 4;", c.t.threads(), c.pieces(o)-1, c.along(o)/8)

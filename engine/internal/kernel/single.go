@@ -182,8 +182,8 @@ func random(g *backend.Group, k *Kernel, function string) {
 }
 
 // mostTurned is how many pairs along an axis that positions do not depend on, as heads, a thread turns by one
-// angle, and leastTurners how many threads each processor has left then: on an H200 it was the angles, not the
-// memory, that took the time.
+// angle, and leastTurners how many threads each processor has left then: on an H200 it was the angles, not
+// the memory, that took the time.
 const (
 	mostTurned   = 8
 	leastTurners = 256
@@ -238,8 +238,8 @@ func rope(g *backend.Group, k *Kernel) {
 	k.Dispatches = e.dispatch(func() { e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1])) })
 }
 
-// turnedAlike finds an axis along which the positions are the same, and how many pairs a thread turns there, so
-// that at least so many threads are left.
+// turnedAlike finds an axis along which the positions are the same, and how many pairs a thread turns there,
+// so that at least so many threads are left.
 func turnedAlike(shape []int, at ir.Layout, least int) (axis, each int) {
 	for i, n := range shape[:len(shape)-1] {
 		if at.Stride[i] != 0 {

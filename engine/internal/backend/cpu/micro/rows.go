@@ -9,8 +9,8 @@ import (
 // CopyWidth is the largest number of elements of a row that CopyRows writes.
 const CopyWidth = 64
 
-// CopyRows copies rows of n elements, at most CopyWidth, and writes zeros behind them up to width elements. Rows of
-// dst and src are dstApart and srcApart elements apart.
+// CopyRows copies rows of n elements, at most CopyWidth, and writes zeros behind them up to width elements.
+// Rows of dst and src are dstApart and srcApart elements apart.
 func CopyRows(dst *float32, dstApart int, src *float32, srcApart, rows, n, width int) {
 	if f := masked[isa.Level()][F32][(width-1)/16]; f != nil {
 		f(dst, 4*dstApart, unsafe.Pointer(src), 4*srcApart, rows, n, width)
@@ -26,8 +26,8 @@ func CopyRows(dst *float32, dstApart int, src *float32, srcApart, rows, n, width
 // splitRows takes pairs apart by vectors, where the machine has them; strides are in bytes.
 var splitRows [isa.NumSets]func(even, odd *float32, dstStride int, src *float32, srcStride, rows, pairs int)
 
-// SplitRows copies rows of n elements, the first, third … to even, the others to odd. Rows of even and odd are
-// dstApart elements apart, those of src srcApart.
+// SplitRows copies rows of n elements, the first, third … to even, the others to odd. Rows of even and odd
+// are dstApart elements apart, those of src srcApart.
 func SplitRows(even, odd *float32, dstApart int, src *float32, srcApart, rows, n int) {
 	done := 0
 	if f := splitRows[isa.Level()]; f != nil && rows > 0 {

@@ -158,9 +158,9 @@ func packTranspose(f *file, typ string, size, lanes int) {
 	fn.end()
 }
 
-// transposeHalves transposes eight numbers of each row into Y8…Y15. Four columns of four rows are loaded above
-// those of the other four, so that nothing crosses the halves of a register: that is a third of the shuffles,
-// of which processors do fewer than loads.
+// transposeHalves transposes eight numbers of each row into Y8…Y15. Four columns of four rows are loaded
+// above those of the other four, so that nothing crosses the halves of a register: that is a third of the
+// shuffles, of which processors do fewer than loads.
 func transposeHalves(fn *function, row []string) {
 	y := avx2.y
 	for half := range 2 {
