@@ -4,10 +4,12 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -20,9 +22,10 @@ import (
 // looked at: a variable may lead to so much that this would take too long.
 func (s *Session) Changes() (since func() (changed []string, complete bool)) {
 	seed := maphash.MakeSeed()
-	before, whole := s.prints(seed)
+	before, had, whole := s.prints(seed)
 	return func() (changed []string, complete bool) {
-		now, all := s.prints(seed)
+		now, _, all := s.prints(seed)
+		runtime.KeepAlive(had)
 		for _, name := range slices.Sorted(maps.Keys(before)) {
 			if sum, known := now[name]; known && sum != before[name] {
 				changed = append(changed, name)
@@ -32,8 +35,8 @@ func (s *Session) Changes() (since func() (changed []string, complete bool)) {
 	}
 }
 
-// prints are what the values of the variables come to.
-func (s *Session) prints(seed maphash.Seed) (list map[string]uint64, complete bool) {
+// prints are what the values of the variables come to, as long as the values of tensors that they had are kept.
+func (s *Session) prints(seed maphash.Seed) (list map[string]uint64, had []weak.Pointer[byte], complete bool) {
 	list = map[string]uint64{}
 	p := &printer{s: s, seed: seed, maps: s.rt.Going(0) == 0, left: mostPrinted}
 	for _, name := range slices.Sorted(maps.Keys(s.compiler.World.Names)) {
@@ -48,7 +51,7 @@ func (s *Session) prints(seed maphash.Seed) (list map[string]uint64, complete bo
 			}
 		}
 	}
-	return list, p.left > 0
+	return list, p.had, p.left > 0
 }
 
 // mostPrinted is how many values are looked at. Numbers that lie side by side are one.
@@ -62,6 +65,7 @@ type printer struct {
 	maps bool
 	seen map[unsafe.Pointer]bool
 	left int
+	had  []weak.Pointer[byte] // values of tensors: another one may get the address of one that is gone
 }
 
 func (p *printer) of(v reflect.Value) uint64 {
@@ -71,7 +75,9 @@ func (p *printer) of(v reflect.Value) uint64 {
 	t := v.Type()
 	if t == reflect.TypeFor[tensor.Tensor]() { // a pointer to a box, whose first word says which value it has
 		if box := onlyPointer(v); box != nil {
-			return p.number(uint64(atomic.LoadUintptr((*uintptr)(box))))
+			w := weak.Make((*byte)(atomic.LoadPointer((*unsafe.Pointer)(box))))
+			p.had = append(p.had, w)
+			return p.number(uint64(*(*uintptr)(unsafe.Pointer(&w)))) // where the collector knows it, as long as w is kept
 		}
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -105,6 +106,9 @@ func (c *Cells) End(output string, err error) (others string, all error) {
 	list, lost := c.share(own)
 	if lost != nil {
 		return "", lost
+	}
+	if err != nil && why != nil && !slices.ContainsFunc(list, func(r report) bool { return r.Own }) {
+		err = errors.New(labelled(rank, why.Error())) // of a rank that stands still, which says nothing
 	}
 	return c.judge(list, err)
 }

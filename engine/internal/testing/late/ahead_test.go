@@ -1,4 +1,4 @@
-package tensor
+package late_test
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/box"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/late"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A compiled function does not wait for a device that computes later, where what it sets lies in the memory
@@ -17,21 +18,24 @@ import (
 // could keep its value, it does.
 func TestCompiledRunsAhead(t *testing.T) {
 	late.Register("late")
-	d := lookup(t, "late")
-	Within(device.On(t.Context(), d), func() {
+	d, err := device.Lookup("late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensor.Within(device.On(t.Context(), d), func() {
 		dev := backend.Inside(d).Backend().(*late.Backend)
-		x, total, rows := Zeros(3).Eval(), Zeros().Eval(), From([]float32{7})
-		write := Compile(func(a ...Tensor) []Tensor {
+		x, total, rows := tensor.Zeros(3).Eval(), tensor.Zeros().Eval(), tensor.From([]float32{7})
+		write := tensor.Compile(func(a ...tensor.Tensor) []tensor.Tensor {
 			y := x.Overwrite(0, a[0], rows.Add(x.Len(0)))
 			box.Of(y).Held().Attr.Flags |= ir.InPlace // nobody reads x afterwards
 			x.Set(y)
-			return []Tensor{y.Sum()}
+			return []tensor.Tensor{y.Sum()}
 		})
-		add := Compile(func(a ...Tensor) []Tensor {
+		add := tensor.Compile(func(a ...tensor.Tensor) []tensor.Tensor {
 			total.Set(total.Add(x.Take(a[0], 0).Sum()))
 			return nil
 		})
-		index := []Tensor{From([]int{0}).Eval(), From([]int{2}).Eval(), From([]int{3}).Eval()}
+		index := []tensor.Tensor{tensor.From([]int{0}).Eval(), tensor.From([]int{2}).Eval(), tensor.From([]int{3}).Eval()}
 		dev.Pause()
 		first, second := write(index[0])[0], write(index[1])[0]
 		dev.Resume()
@@ -42,12 +46,12 @@ func TestCompiledRunsAhead(t *testing.T) {
 			t.Errorf("got %v, want 10", total.Item())
 		}
 		outside := "index 3 at position 0"
-		if err := Try(func() { add(index[2]) }); err == nil || !strings.Contains(err.Error(), outside) || total.Item() != 10 {
+		if err := tensor.Try(func() { add(index[2]) }); err == nil || !strings.Contains(err.Error(), outside) || total.Item() != 10 {
 			t.Errorf("a sum with an element that x does not have is %v, %v, want what it was, with an error", total.Item(), err)
 		}
 		third := write(index[2])[0]
 		for name, f := range map[string]func(){"the result": func() { third.Floats() }, "what was set": func() { x.Floats() }, "another call": func() { write(index[0])[0].Floats() }} {
-			if err := Try(f); err == nil || !strings.Contains(err.Error(), outside) {
+			if err := tensor.Try(f); err == nil || !strings.Contains(err.Error(), outside) {
 				t.Errorf("%s: got %v, want an error with %q", name, err, outside)
 			}
 		}

@@ -1,0 +1,36 @@
+package session_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// A tensor that was set has changed, also if its value got the address of the one that it had.
+func TestChangesOfASetTensor(t *testing.T) {
+	s, err := session.New(session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run := func(cell string) {
+		if r := s.Run(t.Context(), cell); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	run("x := []tensor.Tensor{tensor.Ones(2).Eval()}\nstep := func() { x[0].Set(x[0].Add(1).Eval()) }")
+	for range 10 {
+		since := s.Changes()
+		run("step()")
+		runtime.GC()
+		runtime.GC()
+		for range 1000 {
+			run("step()")
+			if changed, _ := since(); !slices.Contains(changed, "x") {
+				t.Fatalf("got %v, want x", changed)
+			}
+		}
+	}
+}
