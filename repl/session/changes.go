@@ -35,7 +35,8 @@ func (s *Session) Changes() (since func() (changed []string, complete bool)) {
 	}
 }
 
-// prints are what the values of the variables come to, as long as the values of tensors that they had are kept.
+// prints are what the values of the variables come to, as long as the values of tensors that they had are
+// kept.
 func (s *Session) prints(seed maphash.Seed) (list map[string]uint64, had []weak.Pointer[byte], complete bool) {
 	list = map[string]uint64{}
 	p := &printer{s: s, seed: seed, maps: s.rt.Going(0) == 0, left: mostPrinted}
