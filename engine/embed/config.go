@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
@@ -83,42 +84,44 @@ type head struct {
 }
 
 // families are the encoders by model_type.
-var families = map[string]family{
-	"bert":        bert,
-	"roberta":     roberta(),
-	"xlm-roberta": roberta(),
-	"camembert":   roberta(),
-	"mpnet": {
-		prefix: "mpnet.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
-		out: "attention.attn.o", seen: "attention.LayerNorm", up: "intermediate.dense", down: "output.dense",
-		after: "output.LayerNorm", padded: true, buckets: 32, head: ofRoberta,
-	},
-	"distilbert": {
-		prefix: "distilbert.", words: bert.words, norm: bert.norm, layer: "transformer.layer.%d.", q: "attention.q_lin", k: "attention.k_lin", v: "attention.v_lin",
-		out: "attention.out_lin", seen: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", after: "output_layer_norm",
-		head: head{dense: "pre_classifier", act: "relu", out: "classifier"},
-		keys: map[string]string{"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
-			"intermediate_size": "hidden_dim", "hidden_act": "activation"},
-	},
-	"modernbert": {
-		prefix: "model.", words: "embeddings.tok_embeddings", norm: "embeddings.norm", layer: "layers.%d.", qkv: "attn.Wqkv", out: "attn.Wo",
-		seen: "attn_norm", gateUp: "mlp.Wi", down: "mlp.Wo", after: "mlp_norm", last: "final_norm", before: true, rotary: true, bare: true,
-		head: head{dense: "head.dense", norm: "head.norm", out: "classifier"},
-		keys: map[string]string{"hidden_act": "hidden_activation", "layer_norm_eps": "norm_eps"},
-		read: modernBERT,
-	},
-	"nomic_bert": {
-		prefix: "nomic_bert.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "attn.Wqkv", out: "attn.out_proj", seen: "norm1",
-		gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true, head: bert.head,
-		read: nomicBERT,
-	},
-	"gte": gte("gte.", turning(160000, 1e-12)),
-	"new": gte("new.", newGTE),
-	"jina_embeddings_v3": {
-		prefix: "roberta.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "mixer.Wqkv", out: "mixer.out_proj", seen: "norm1",
-		up: "mlp.fc1", down: "mlp.fc2", after: "norm2", types: true, rotary: true, head: ofRoberta, read: turning(20000, 1e-5),
-	},
-}
+var families = sync.OnceValue(func() map[string]family {
+	return map[string]family{
+		"bert":        bert,
+		"roberta":     roberta(),
+		"xlm-roberta": roberta(),
+		"camembert":   roberta(),
+		"mpnet": {
+			prefix: "mpnet.", words: bert.words, norm: bert.norm, layer: "encoder.layer.%d.", q: "attention.attn.q", k: "attention.attn.k", v: "attention.attn.v",
+			out: "attention.attn.o", seen: "attention.LayerNorm", up: "intermediate.dense", down: "output.dense",
+			after: "output.LayerNorm", padded: true, buckets: 32, head: ofRoberta,
+		},
+		"distilbert": {
+			prefix: "distilbert.", words: bert.words, norm: bert.norm, layer: "transformer.layer.%d.", q: "attention.q_lin", k: "attention.k_lin", v: "attention.v_lin",
+			out: "attention.out_lin", seen: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", after: "output_layer_norm",
+			head: head{dense: "pre_classifier", act: "relu", out: "classifier"},
+			keys: map[string]string{"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
+				"intermediate_size": "hidden_dim", "hidden_act": "activation"},
+		},
+		"modernbert": {
+			prefix: "model.", words: "embeddings.tok_embeddings", norm: "embeddings.norm", layer: "layers.%d.", qkv: "attn.Wqkv", out: "attn.Wo",
+			seen: "attn_norm", gateUp: "mlp.Wi", down: "mlp.Wo", after: "mlp_norm", last: "final_norm", before: true, rotary: true, bare: true,
+			head: head{dense: "head.dense", norm: "head.norm", out: "classifier"},
+			keys: map[string]string{"hidden_act": "hidden_activation", "layer_norm_eps": "norm_eps"},
+			read: modernBERT,
+		},
+		"nomic_bert": {
+			prefix: "nomic_bert.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "attn.Wqkv", out: "attn.out_proj", seen: "norm1",
+			gate: "mlp.fc12", up: "mlp.fc11", down: "mlp.fc2", after: "norm2", types: true, rotary: true, bare: true, head: bert.head,
+			read: nomicBERT,
+		},
+		"gte": gte("gte.", turning(160000, 1e-12)),
+		"new": gte("new.", newGTE),
+		"jina_embeddings_v3": {
+			prefix: "roberta.", words: bert.words, norm: "emb_ln", layer: "encoder.layers.%d.", qkv: "mixer.Wqkv", out: "mixer.out_proj", seen: "norm1",
+			up: "mlp.fc1", down: "mlp.fc2", after: "norm2", types: true, rotary: true, head: ofRoberta, read: turning(20000, 1e-5),
+		},
+	}
+})
 
 // gte are the names of GTE, in the folders of transformers and in those of the hub.
 func gte(prefix string, read func(s *pretrained.Settings, c *Config)) family {
@@ -230,7 +233,7 @@ func roberta() family {
 
 // first is the position of the first token.
 func (c Config) first() int {
-	if families[c.Family].padded {
+	if families()[c.Family].padded {
 		return c.Pad + 1
 	}
 	return 0
@@ -242,7 +245,7 @@ func (c Config) withDefaults() Config {
 	if c.Positions == 0 {
 		c.Positions = 512 + c.first()
 	}
-	if c.Types == 0 && families[c.Family].types {
+	if c.Types == 0 && families()[c.Family].types {
 		c.Types = 2
 	}
 	c.Act = cmp.Or(c.Act, "gelu")
@@ -262,7 +265,7 @@ var activations = map[string]nn.Func{"gelu": nn.GELU(), "gelu_tanh": nn.GELUTanh
 // check says what no encoder can have. The defaults are filled in.
 func (c Config) check() error {
 	const most = 1 << 31 // of any length: products of two lengths stay far below 2⁶³
-	_, known := families[c.Family]
+	_, known := families()[c.Family]
 	_, act := activations[c.Act]
 	for _, n := range []struct {
 		name string
@@ -274,16 +277,16 @@ func (c Config) check() error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("got family %q, want one of %s", c.Family, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		return fmt.Errorf("got family %q, want one of %s", c.Family, strings.Join(slices.Sorted(maps.Keys(families())), ", "))
 	case c.Width%c.Heads != 0:
 		return fmt.Errorf("got width %d and %d heads, want a multiple", c.Width, c.Heads)
-	case families[c.Family].types != (c.Types != 0) || c.Types < -1 || c.Types > most:
+	case families()[c.Family].types != (c.Types != 0) || c.Types < -1 || c.Types > most:
 		return fmt.Errorf("got %d kinds of text for %s", c.Types, c.Family)
 	case c.Pad < 0 || c.Pad >= most || c.Positions <= c.first() || c.Positions > most:
 		return fmt.Errorf("got %d positions, of which the first is %d", c.Positions, c.first())
 	case c.Window < 0 || c.Window > most || c.Window > 0 && len(c.Local) != c.Layers:
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want one for each of %d", c.Window, len(c.Local), c.Layers)
-	case !families[c.Family].rotary && (c.Window > 0 || c.Rope.Base != 0):
+	case !families()[c.Family].rotary && (c.Window > 0 || c.Rope.Base != 0):
 		return fmt.Errorf("got rotary positions or a window for %s, want a family that has them", c.Family)
 	case !act:
 		return fmt.Errorf("got activation %q, want gelu, gelu_tanh, relu or silu", c.Act)
@@ -292,7 +295,7 @@ func (c Config) check() error {
 	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
 		return fmt.Errorf("got dtype %v, want f32, bf16 or f16", c.DType)
 	}
-	if !families[c.Family].rotary {
+	if !families()[c.Family].rotary {
 		return nil
 	}
 	return cmp.Or(c.Rope.Check(c.Width/c.Heads), c.LocalRope.Check(c.Width/c.Heads))
@@ -300,7 +303,7 @@ func (c Config) check() error {
 
 // attention has no layers yet: how those of a block see.
 func (c Config) attention(layer int) *nn.Attention {
-	a := &nn.Attention{Heads: c.Heads, KVHeads: c.Heads, Rope: c.Rope, NoRope: !families[c.Family].rotary}
+	a := &nn.Attention{Heads: c.Heads, KVHeads: c.Heads, Rope: c.Rope, NoRope: !families()[c.Family].rotary}
 	if c.Window > 0 && c.Local[layer] {
 		a.Window = c.Window
 		if c.LocalRope.Base != 0 {
@@ -316,9 +319,9 @@ func parseConfig(s *pretrained.Settings) (Config, error) {
 	if ofJina(s) {
 		name = "jina_embeddings_v3"
 	}
-	f, ok := families[name]
+	f, ok := families()[name]
 	if !ok {
-		s.Fail("model_type", "got %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		s.Fail("model_type", "got %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(families())), ", "))
 		return Config{}, s.Err()
 	}
 	s.NoCodes()

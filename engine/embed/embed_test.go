@@ -280,7 +280,7 @@ func TestAdapters(t *testing.T) {
 
 // A model of New is BERT's: bytes are its tokens, and texts have different vectors.
 func TestNew(t *testing.T) {
-	for family := range families {
+	for family := range families() {
 		m := New(Config{Family: family, Vocab: 256, Layers: 3, Width: 16, Heads: 2, Seed: 3})
 		v, err := m.Encode(ctx, "a cat", "a dog")
 		if err != nil {

@@ -153,7 +153,7 @@ func distances(tokens int) []int64 {
 
 // Members lists tables and blocks.
 func (e *Encoder) Members() []nn.Member {
-	f := families[e.Config.Family]
+	f := families()[e.Config.Family]
 	list := []nn.Member{{Name: f.words, Part: e.Words}}
 	if e.Positions != nil {
 		list = append(list, nn.Member{Name: "embeddings.position_embeddings", Part: e.Positions})
@@ -191,7 +191,7 @@ type weights interface {
 
 // build makes the encoder of a Config that was checked.
 func build(c Config, w weights) *Encoder {
-	f := families[c.Family]
+	f := families()[c.Family]
 	norm := func(path string) *nn.LayerNorm {
 		n := &nn.LayerNorm{Weight: w.Vector(path+".weight", c.Width), Eps: c.Eps}
 		if c.NormBias || !f.before {

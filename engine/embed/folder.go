@@ -239,7 +239,7 @@ func (l *loader) texts(path string) error {
 
 // body reads an encoder, or the decoder of a language model.
 func (l *loader) body(s *pretrained.Settings, dir string) (Body, error) {
-	if _, ok := families[s.Text("model_type", "")]; !ok {
+	if _, ok := families()[s.Text("model_type", "")]; !ok {
 		return readDecoder(l.ctx, dir)
 	}
 	c, err := parseConfig(s)
@@ -264,8 +264,8 @@ func (l *loader) readEncoder(dir string, c Config) (*Encoder, error) {
 	if w.Len() < 5*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", dir, w.Len(), c.Layers)
 	}
-	prefix := families[c.Family].prefix
-	if words := prefix + families[c.Family].words + ".weight"; !w.Has(words) && !w.Has(original(words)) {
+	prefix := families()[c.Family].prefix
+	if words := prefix + families()[c.Family].words + ".weight"; !w.Has(words) && !w.Has(original(words)) {
 		prefix = ""
 	}
 	w.Stored = func(name string) string {

@@ -372,7 +372,7 @@ func (l *loader) classifier(r *Reranker, s *pretrained.Settings) (err error) {
 		r.Head, r.prefix, r.names = []nn.Layer{w.Linear("score", l.m.Body.Width(), 1, false)}, "model.", []string{"score"}
 		return w.Err()
 	}
-	f, width := families[e.Config.Family], e.Width()
+	f, width := families()[e.Config.Family], e.Width()
 	bias := !f.before || s.Bool("classifier_bias", false)
 	acts := map[string]nn.Func{"tanh": nn.Tanh(), "relu": nn.ReLU(), "gelu": nn.GELU(), "silu": nn.SiLU()}
 	act := f.head.act
