@@ -146,7 +146,11 @@ func showRanks(c *call) (display.Value, error) {
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			return nil, c.errorf("rank %d: %w", rank, err)
 		}
-		row := []any{display.Cell{Text: strconv.Itoa(rank), Role: display.Name}, strconv.Itoa(p.PID), p.Device, display.BytesCell(p.InUse), nil}
+		pid := strconv.Itoa(p.PID)
+		if rank == group.Rank() {
+			pid = "this one"
+		}
+		row := []any{display.Cell{Text: strconv.Itoa(rank), Role: display.Name}, pid, p.Device, display.BytesCell(p.InUse), nil}
 		if p.Memory > 0 {
 			row[4] = display.BytesCell(p.Memory)
 		}

@@ -71,6 +71,9 @@ func TestSrun(t *testing.T) {
 			break
 		}
 	}
+	if _, err := oneProcess(); err != nil { // what is compared with must not be a task
+		t.Fatal(err)
+	}
 	for name, value := range map[string]string{"SLURM_JOB_ID": fmt.Sprint(30000 + job), "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_STEP_NODELIST": "node[07-08]", "SLURM_JOB_NODELIST": "node[07-09]"} {
 		t.Setenv(name, value)
 	}
