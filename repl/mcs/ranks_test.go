@@ -69,7 +69,7 @@ func alone(t *testing.T, dir string, steps int, args ...string) string {
 // started is this command under a launcher, within dir. What it prints goes to the buffer.
 func started(t *testing.T, launcher mpiexec.Launcher, dir string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
 	c := launcher.Command(ctx, args...)
 	var out bytes.Buffer
