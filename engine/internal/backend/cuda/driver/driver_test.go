@@ -77,6 +77,19 @@ func (s *stub) clean(what string) {
 	}
 }
 
+// commit waits until a stream has done what it was given.
+func (s *stub) commit(st gpu.Stream) {
+	s.t.Helper()
+	e, err := st.Commit()
+	if err == nil {
+		err = e.Wait(context.Background(), 0)
+		e.Close()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func (s *stub) open() (*device, *stream) {
 	s.t.Helper()
 	d, err := s.driver.Open(0)

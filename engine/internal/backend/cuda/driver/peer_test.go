@@ -2,7 +2,6 @@ package driver
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -41,21 +40,10 @@ func TestCopyFromAnotherDevice(t *testing.T) {
 				s.fail(cuMemPoolSetAccess, 0, 801)
 			}
 			host, src, dst := s.alloc(d, gpu.SharedMemory), s.alloc(other, gpu.DeviceMemory), s.alloc(d, gpu.DeviceMemory)
-			commit := func(st gpu.Stream) {
-				t.Helper()
-				e, err := st.Commit()
-				if err == nil {
-					err = e.Wait(context.Background(), 0)
-					e.Close()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
 			if err := from.Fill(src, 0, 256, 7); err != nil {
 				t.Fatal(err)
 			}
-			commit(from)
+			s.commit(from)
 			s.calls()
 			for range 2 {
 				if err := st.CopyFrom(dst, 0, src, 128, 128); !errors.Is(err, c.want) {
@@ -66,7 +54,7 @@ func TestCopyFromAnotherDevice(t *testing.T) {
 				if err := st.Copy(host, 0, dst, 0, 128); err != nil {
 					t.Fatal(err)
 				}
-				commit(st)
+				s.commit(st)
 				if calls := s.calls(); slices.Index(calls, "cuMemPoolSetAccess") >= 0 != (c.pools == 1) || !bytes.Equal(host.Host()[:128], bytes.Repeat([]byte{7}, 128)) {
 					t.Errorf("got %v by %v", host.Host()[:128], calls)
 				}

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"syscall"
@@ -78,29 +77,18 @@ func TestSpread(t *testing.T) {
 				t.Fatalf("got %v", failed)
 			}
 			if failed == nil {
-				commit := func(st gpu.Stream) {
-					t.Helper()
-					e, err := st.Commit()
-					if err == nil {
-						err = e.Wait(context.Background(), 0)
-						e.Close()
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
 				for i, st := range streams {
 					if err := st.Fill(made[i], i*2*grain, 100, byte(i+1)); err != nil {
 						t.Fatal(err)
 					}
-					commit(st)
+					s.commit(st)
 				}
 				for i, st := range streams {
 					host := s.alloc(devices[i], gpu.SharedMemory)
 					if err := st.Copy(host, 0, made[i], (1-i)*2*grain, 100); err != nil {
 						t.Fatal(err)
 					}
-					commit(st)
+					s.commit(st)
 					if got, want := host.Host()[:100], bytes.Repeat([]byte{byte(2 - i)}, 100); !bytes.Equal(got, want) {
 						t.Errorf("device %d: got %v of the other's part", i, got)
 					}
