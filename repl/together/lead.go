@@ -39,7 +39,7 @@ type task struct {
 }
 
 const (
-	stubborn = 20 * time.Second // for a cell of a helper to end after an interrupt
+	patience = 20 * time.Second // for a cell of a helper to end after an interrupt
 	ending   = time.Second      // for a process whose connection has ended
 )
 
@@ -96,7 +96,7 @@ func (l *Lead) Begin(ctx context.Context, cell string) context.Context {
 		l.helpers.Tell(strconv.Itoa(n))
 		select {
 		case <-ended:
-		case <-time.After(stubborn):
+		case <-time.After(patience):
 			l.helpers.End()
 		}
 	})
