@@ -273,8 +273,9 @@ func (r *rectangle) leftRows() (rows unsafe.Pointer, apart int) {
 func (r *rectangle) run() bool {
 	kernel, words, call := r.chunk.kernel, r.chunk.words, r.b.call
 	left, lda := r.leftRows()
-	step := max(1, maxTask/kernel.Cols) * kernel.Cols
-	together := r.done && r.cols == r.b.p.N && r.rows*r.cols <= maxTask*depth
+	most := maxTask()
+	step := max(1, most/kernel.Cols) * kernel.Cols
+	together := r.done && r.cols == r.b.p.N && r.rows*r.cols <= most*depth
 	for col := 0; col < r.cols; col += step {
 		cols := min(step, r.cols-col)
 		right := unsafe.SliceData(r.right[col*words:])

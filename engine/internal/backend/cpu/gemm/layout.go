@@ -57,8 +57,8 @@ const (
 	// sharedLen is the number of elements of the shared operand that are packed at a time: 8 MiB.
 	sharedLen = 2 << 20
 	maxShared = sharedLen / depth // the smallest number of its lines
-	// maxTask is the largest number of lines of a task: with depth steps 512 KiB.
-	maxTask = 256
+	// passedLen is the number of elements that all lines of a task may have if results are passed on: 512 KiB.
+	passedLen = 1 << 17
 	// partLen is about the number of elements that are handed on together.
 	partLen = 16 << 10
 	// minPassed is the number of lines that a task needs for passing results on. With fewer the shared
@@ -87,7 +87,7 @@ func (p *Product) arrange(threads int) layout {
 	kernels := make([]*micro.Kernel, len(p.Terms))
 	for i := range p.Terms {
 		kernels[i] = choose(p.Terms[i].A.Elem, p.Terms[i].B.Elem, func(k *micro.Kernel) float64 {
-			_, area := p.cut(&l, k, maxTask)
+			_, area := p.cut(&l, k, maxTask())
 			return area
 		})
 	}
@@ -113,7 +113,7 @@ func (p *Product) arrange(threads int) layout {
 // share decides the lines of a task, and the lines and steps of the shared operand that are packed at a
 // time. steps is 0 if results cannot be passed on.
 func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
-	other, room := min(p.M, p.N), maxTask*depth
+	other, room := min(p.M, p.N), passedLen
 	if kernels[0] == bf16Kernel() { // takes half the memory
 		room *= 2
 	}
@@ -123,7 +123,7 @@ func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 		words += kernels[i].Words(t.K)
 		packs = packs || l.byRows || !kernels[i].Unpacked(t.A.lies(), t.K)
 	}
-	most := maxTask
+	most := maxTask()
 	l.shared = min(other, maxShared)
 	steps = max(depth, sharedLen/l.shared/depth*depth)
 	if p.passing { // all steps are packed at once
