@@ -16,12 +16,13 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A prompt goes through the model in blocks of one of two lengths, so that a prompt of another length needs
-// no other plan. The last block is filled up with copies of its first token, which change nothing: they are
-// written where that is, with the same values.
+// A prompt goes through the model in blocks of one of three lengths, so that a prompt of another length needs
+// no other plan: of the longest of which more than half is left. The last block is filled up with copies of
+// its first token, which change nothing: they are written where that is, with the same values.
 const (
-	shortBlock = 32
-	longBlock  = 512 // where more than half of it is left
+	shortBlock  = 32
+	middleBlock = 128
+	longBlock   = 512
 )
 
 // A memory has the keys and values of texts.
@@ -197,8 +198,8 @@ func (s *memory) renew(ctx context.Context, texts []*text) error {
 	return nil
 }
 
-// together says which texts are read next, and how many tokens of each: short blocks of all, as long as that
-// is of use to most, or a block of one. So few shapes occur, whatever the prompts' lengths.
+// together says which texts are read next, and how many tokens of each: short blocks of several, as long as
+// that is of use to most, or a block of one. So few shapes occur, whatever the prompts' lengths.
 func together(texts []*text) (rows []*text, width int) {
 	var left []*text
 	for _, t := range texts {
@@ -209,8 +210,11 @@ func together(texts []*text) (rows []*text, width int) {
 			left = append(left, t)
 		}
 	}
-	if 2*len(left) > len(texts) {
+	if len(left) > 1 && 2*len(left) > len(texts) {
 		return filled(left, rowsOf(len(texts))), shortBlock
+	}
+	if left[0].unread() > middleBlock/2 {
+		return left[:1], middleBlock
 	}
 	return left[:1], shortBlock
 }
@@ -286,8 +290,9 @@ func (s *memory) prepare(ctx context.Context, texts int, w wanted) error {
 		return nil // the caches would have to grow for it
 	}
 	return s.within(ctx, func() {
-		s.planStep(1, longBlock, nothing)
-		s.planStep(1, shortBlock, nothing)
+		for _, width := range []int{longBlock, middleBlock, shortBlock} {
+			s.planStep(1, width, nothing)
+		}
 		s.planStep(rowsOf(texts), shortBlock, nothing)
 		s.planStep(rowsOf(texts), 1, w)
 		for texts--; texts > 0 && s.device().Hints().Compilers <= 1; texts-- { // as they end; where kernels cost little

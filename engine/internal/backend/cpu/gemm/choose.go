@@ -100,8 +100,8 @@ func rate(k *micro.Kernel, a, b, c []float32, rows, cols int) float64 {
 var maxTask = sync.OnceValue(func() int { return linesFor(machine.Caches()) })
 
 // linesFor returns how many lines of depth steps are half of a core's second-level cache, because other data
-// passes through it, too. Measured with 2 MiB, tasks of 128 to 1,024 lines take the same time, and those of 64 and
-// 32 a tenth more.
+// passes through it, too. Measured with 2 MiB, tasks of 128 to 1,024 lines take the same time, and those of
+// 64 and 32 a tenth more.
 func linesFor(caches []machine.Cache) int {
 	own := int64(1 << 20)
 	if len(caches) >= 2 {

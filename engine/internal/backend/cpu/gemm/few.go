@@ -97,8 +97,8 @@ const (
 	// nearBytes is the size of a right operand that stays in the cache of one core.
 	nearBytes = 1 << 20
 	// nearSteps is the number of steps of such an operand that a direct kernel takes before the next rows
-	// take the same. farSteps is the number for operands that come from further away, farthestSteps for
-	// those of more than farBytes, which have more pages than the processor can remember addresses of. They are
+	// take the same. farSteps is the number for operands that come from further away, farthestSteps for those
+	// of more than farBytes, which have more pages than the processor can remember addresses of. They are
 	// equal on every machine, because they decide the order of additions.
 	nearSteps, farSteps, farthestSteps = 128, 64, 32
 	farBytes                           = 4 << 20

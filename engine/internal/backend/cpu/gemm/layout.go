@@ -57,7 +57,8 @@ const (
 	// sharedLen is the number of elements of the shared operand that are packed at a time: 8 MiB.
 	sharedLen = 2 << 20
 	maxShared = sharedLen / depth // the smallest number of its lines
-	// passedLen is the number of elements that all lines of a task may have if results are passed on: 512 KiB.
+	// passedLen is the number of elements that all lines of a task may have if results are passed on: 512
+	// KiB.
 	passedLen = 1 << 17
 	// partLen is about the number of elements that are handed on together.
 	partLen = 16 << 10
