@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// plainDigest is the definition: a hash of the hashes of a matrix' tiles of 256×256 elements in C order, or, of
-// what has no large matrices, of each 65536 elements.
+// plainDigest is the definition: a hash of the hashes of a matrix' tiles of 256×256 elements in C order, or,
+// of what has no large matrices, of each 65536 elements.
 func plainDigest(data []byte, size int, shape []int) [sha256.Size]byte {
 	rows, columns, high := len(data)/size, 1, 256*256
 	if n := len(shape); n > 1 && shape[n-1]*shape[n-2] > 256*256 {
