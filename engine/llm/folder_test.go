@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // changed copies a fixture and changes settings; nil removes one.
@@ -46,6 +48,23 @@ func changed(t *testing.T, fixture string, changes map[string]any) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Who waits for a model is told at once how much is read.
+func TestLoadSays(t *testing.T) {
+	for path, want := range map[string]string{fixtures + "/llama-2": fixtures + "/llama-2/model.safetensors", "testdata/gguf/llama-3.gguf": "testdata/gguf/llama-3.gguf"} {
+		info, err := os.Stat(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []progress.Event
+		if _, err := Load(progress.With(t.Context(), func(e progress.Event) { list = append(list, e) }), path); err != nil {
+			t.Fatal(err)
+		}
+		if first := list[0]; first.Task != "loading" || first.Note != units.Bytes(info.Size()) {
+			t.Errorf("%s: got %+v, want a note of %d bytes", path, first, info.Size())
+		}
+	}
 }
 
 // What would compute something else is refused, by the name of the setting or of the tensor.

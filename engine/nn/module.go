@@ -362,12 +362,13 @@ func Values(params []Param) []tensor.Tensor {
 	return list
 }
 
-// Hash is the SHA-256 of the weights' names, types, shapes and bits. Equal hashes: not one bit has changed.
+// Hash is a SHA-256 of the weights' names, types, shapes and bits. Equal hashes: not one bit has changed.
 func Hash(params []Param) string {
 	hash := sha256.New()
 	for _, p := range params {
 		fmt.Fprintf(hash, "%s %v%v\n", p.Name, p.at.DType(), p.at.Shape())
-		hash.Write(p.at.Bytes())
+		digest := access.Digest(*p.at)
+		hash.Write(digest[:])
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }

@@ -35,11 +35,19 @@ func (g *Group) Ended() <-chan struct{} {
 	return nil
 }
 
+// Err is why the group cannot go on, as far as this rank knows; nil while it does.
+func (g *Group) Err() error {
+	if l, ok := g.meshed(); ok {
+		return l.Err()
+	}
+	return nil
+}
+
 // Failure returns the rank whose failure has ended the group, and why; nil while it goes on, as far as this
 // rank knows.
 func (g *Group) Failure() (rank int, err error) {
 	var f *mesh.Failed
-	if l, ok := g.meshed(); ok && errors.As(l.Err(), &f) {
+	if errors.As(g.Err(), &f) {
 		return f.Rank, errors.New(f.Text)
 	}
 	return 0, nil

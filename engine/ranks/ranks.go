@@ -216,10 +216,12 @@ func (g *Group) Failed() bool { return g != nil && g.failed }
 // failed by itself; but rank 0 not of what another one, or Start, tells on the same machine.
 func (g *Group) Reports(err error) bool {
 	var other *mesh.Failed
-	if !errors.As(err, &other) || other.Rank == g.Rank() {
+	if !errors.As(err, &other) || other.Rank == g.Rank() && other.How == mesh.Said {
 		return g.Rank() == 0 || g.Failed()
 	}
 	switch {
+	case other.Rank == g.Rank(): // which has stood still
+		return false
 	case other.How == mesh.Said && g.here, other.How == mesh.Ended && g.started:
 		return false
 	case other.Rank == 0 && other.How != mesh.Said:

@@ -384,6 +384,34 @@ func TestStopOfOneRank(t *testing.T) {
 	}
 }
 
+// A rank that leaves as soon as it has stopped, as in a cell, takes no step from one that is later; together
+// they go on.
+func TestRanksStopAndLeave(t *testing.T) {
+	ms := [2]Model{small(llm.Config{}, lora.Config{})(), small(llm.Config{}, lora.Config{})()}
+	d := [2]*broken{{Batches: texts().(*data.Batches)}, {Batches: texts().(*data.Batches)}}
+	for round := range 30 {
+		errs := together.Run(2, func(g *ranks.Group) error {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			batches := 0
+			d[g.Rank()].before = func(int) error {
+				if batches++; batches == 3 && g.Rank() == 0 {
+					cancel(errors.New("enough"))
+				}
+				return nil
+			}
+			_, err := Run(ctx, ms[g.Rank()], d[g.Rank()], Options{Steps: 1000, Accumulate: 2, LR: optim.Constant(1e-3), Seed: 1, Ranks: g})
+			g.Fail(err)
+			return err
+		})
+		for rank, err := range errs {
+			if stopped := (*Interrupted)(nil); !errors.As(err, &stopped) || round > 0 && stopped.Step <= round {
+				t.Fatalf("round %d, rank %d: got %v", round, rank, err)
+			}
+		}
+	}
+}
+
 // A checkpoint that rank 0 cannot write pauses all.
 func TestRanksPause(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints")

@@ -243,6 +243,8 @@ func (o Options) run(ctx context.Context, m Model, d data.Source, params []nn.Pa
 	tensor.Within(context.WithoutCancel(ctx), func() { // a checkpoint is loaded as a whole
 		if t = takePaused(m, d, o, params); t == nil || t.overtaken() {
 			t, err = start(m, d, o, params)
+		} else {
+			err = t.agree()
 		}
 	})
 	if err != nil {
@@ -497,6 +499,7 @@ func (t *trainer) between(ctx context.Context) error {
 // interrupted notes that the run was stopped, and saves a checkpoint if it has a folder. If saving fails,
 // the run is paused. A step that turns out to have been refused is found again when the run goes on.
 func (t *trainer) interrupted(ctx context.Context) error {
+	defer t.o.Ranks.Texts("") // one that leaves may end the others, which wait for the numbers of the last step
 	tensor.Within(context.WithoutCancel(ctx), func() { _ = t.settle(context.WithoutCancel(ctx)) })
 	t.history.Interrupted = true
 	if t.o.Checkpoint != "" {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -36,6 +37,17 @@ train.Run(ctx, m, still{data.Windows(strings.Repeat("the cat ", 200), 32, 4)}, t
 		s := launcher(t, dir, os.Args[0], "-device", "cpu", "run", "-n", "2", "cells.mcs")
 		s.ends(t, 1, says)
 	}
+
+	dir := tuningFiles(t) // of a job, where nothing but the processes' end stops code that computes for ever
+	const rewards = "package rewards\n\nvar n int\n\nfunc Still(_, _ string) float64 {\n\tfor n++; n > 30; {\n\t}\n\treturn 1\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "still.go"), []byte(rewards), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-device", "cpu", "train", "-n", "2", "job.toml"}
+	for _, p := range []string{"train.method=grpo", "train.accumulate=2", "grpo.rewards=still.go", "grpo.group=3", "grpo.tokens=5", "data.share=0.0", "eval.best=false", "eval.every=0"} {
+		args = append(args, "-p", p)
+	}
+	launcher(t, dir, os.Args[0], args...).ends(t, 1, "mcs: rank 0: it has not gone on for 2s, nor have all of [0 1]")
 }
 
 // Two agents of torchrun are two machines with names of their own, where there may be some.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcs-notebook/mcs/engine/ranks"
+	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/together"
 )
@@ -63,6 +64,19 @@ func asRank(cmd *cobra.Command) (ctx context.Context, group *ranks.Group, stop c
 	}()
 	group, err = joined(ctx, cmd)
 	return ctx, group, stop, err
+}
+
+// unaware is how long a rank may go on that has not noticed the end of its group.
+const unaware = 5 * time.Second
+
+// endWith ends this process after its group if it does not do so itself: it computes for ever, or waits for a
+// device, and no rank waits for another one.
+func endWith(group *ranks.Group) {
+	<-group.Ended()
+	time.Sleep(unaware)
+	durable.Finish()
+	tell(group, group.Err())
+	os.Exit(exitFailed)
 }
 
 // joined is the group of this process, if a launcher has started several, on a device of its own. No other

@@ -67,6 +67,7 @@ not is an error. Exit codes: 0 trained, 1 the training failed, 2 the file, the m
 func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 	ctx, group, stop, err := asRank(cmd)
 	defer stop()
+	go endWith(group)
 	_, shown := streams()
 	o.resume = o.resume || ranks.Again()
 	first := group.Rank() == 0 // the others say nothing, but why they alone fail

@@ -191,6 +191,66 @@ class FurtherTests(unittest.TestCase):
         km.shutdown_kernel()
 
 
+class RanksTests(unittest.TestCase):
+    """Cells on two ranks: output, interrupts, and no process that outlives the kernel."""
+
+    def setUp(self):
+        self.km, self.kc = start_new_kernel(kernel_name=NAME)
+        self.addCleanup(self.km.shutdown_kernel, now=True)
+        self.addCleanup(self.kc.stop_channels)
+
+    def run_cell(self, code):
+        """The cell's output and, if it fails, its error."""
+        got = []
+        content = self.kc.execute_interactive(code, output_hook=got.append, timeout=60)["content"]
+        return "".join(m["content"]["text"] for m in got if m["msg_type"] == "stream"), content.get("evalue")
+
+    def helper(self):
+        """The process of rank 1 of new ranks."""
+        self.run_cell("%device cpu")
+        self.assertEqual(self.run_cell("%ranks 2")[1], None)
+        text, _ = self.run_cell("%%rank 1\nfmt.Println(os.Getpid())")
+        return int(text.removeprefix("rank 1: "))
+
+    def ends(self, process):
+        for _ in range(250):
+            try:
+                os.kill(process, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.1)
+        self.fail("rank 1 outlives its kernel")
+
+    def test_cells(self):
+        self.helper()
+        self.assertEqual(self.run_cell("rank := ranks.Here().Rank()\nfmt.Println(`I am`, rank)"), ("I am 0\nrank 1: I am 1\n", None))
+        self.assertEqual(self.run_cell("if rank == 1 {\n\tpanic(`no`)\n}"), ("", "rank 1: In[5]:2:2: panic: no"))
+        trains = "train.Run(ctx, m, data.Windows(strings.Repeat(`the cat `, 200), 32, 4), train.Options{Steps: 1_000_000, LR: optim.Constant(1e-2), Accumulate: 2, Ranks: ranks.Here()})"
+        self.run_cell("m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Seed: 1})")
+        for cell in ("for {\n}", trains, trains):
+            msg = self.kc.execute(cell)
+            time.sleep(1)
+            self.km.interrupt_kernel()
+            reply = self.kc.get_shell_msg(timeout=30)
+            self.assertEqual((reply["parent_header"]["msg_id"], reply["content"]["evalue"]), (msg, "interrupted"))
+            self.assertEqual(self.run_cell("fmt.Println(tensor.DefaultRNG().State())")[0].count("\n"), 1)  # the ranks' are the same
+
+    def test_restart(self):
+        process = self.helper()
+        self.kc.execute("for {\n}")
+        self.km.restart_kernel()
+        self.kc.wait_for_ready(timeout=60)
+        self.ends(process)
+        process = self.helper()
+        self.km.shutdown_kernel()
+        self.ends(process)
+
+    def test_killed(self):
+        process = self.helper()
+        self.km.signal_kernel(9)
+        self.ends(process)
+
+
 class Notebooks(unittest.TestCase):
     """Examples become notebooks, whose cells a client runs, and pages."""
 

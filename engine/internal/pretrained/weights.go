@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // WeightsFile is the file of the weights, where there is one.
@@ -34,6 +36,7 @@ type Weights struct {
 	files map[string]*safetensors.File
 	at    map[string]Source // by the name of the tensor
 	used  map[string]bool
+	bytes int64 // of the files
 	err   error
 }
 
@@ -58,7 +61,15 @@ func WeightsOf(ctx context.Context, path string, s Source, names []string) *Weig
 	for _, name := range names {
 		w.at[name] = s
 	}
+	w.measure(path)
 	return w
+}
+
+// measure counts the bytes of a file.
+func (s *Weights) measure(path string) {
+	if info, err := os.Stat(path); err == nil {
+		s.bytes += info.Size()
+	}
 }
 
 // OpenWeights opens model.safetensors of a folder, or the files that model.safetensors.index.json lists. The
@@ -113,6 +124,7 @@ func (s *Weights) open(name string) (*safetensors.File, error) {
 		return nil, err
 	}
 	s.files[name] = f
+	s.measure(filepath.Join(s.dir, name))
 	return f, nil
 }
 
@@ -209,13 +221,13 @@ func (s *Weights) Tensor(name string, shape ...int) tensor.Tensor {
 	return t
 }
 
-// Report tells how many tensors are read.
+// Report tells how many tensors are read, of how much.
 func (s *Weights) Report() {
 	s.report(len(s.used), len(s.used) == len(s.at))
 }
 
 func (s *Weights) report(done int, final bool) {
-	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(done), Total: int64(len(s.at)), Unit: "tensors", Final: final})
+	progress.Report(s.ctx, progress.Event{Task: "loading", Done: int64(done), Total: int64(len(s.at)), Unit: "tensors", Note: units.Bytes(s.bytes), Final: final})
 }
 
 // Values reads the tensor of that name, which must have that shape, in any dtype.
