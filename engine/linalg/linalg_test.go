@@ -120,8 +120,8 @@ func TestGradientsOfEqualValues(t *testing.T) {
 	}
 }
 
-// TestDeterminantsOfSingular: the determinant is a polynomial, whose derivatives there are. They are right to half
-// of the digits, and a sum over n² elements of either sign is wrong by n times as much.
+// TestDeterminantsOfSingular: the determinant is a polynomial, whose derivatives there are. They are right to
+// half of the digits, and a sum over n² elements of either sign is wrong by n times as much.
 func TestDeterminantsOfSingular(t *testing.T) {
 	tensor.Seed(2)
 	low := normal(5, 3).MatMul(normal(3, 5)).Eval()

@@ -365,8 +365,8 @@ func Values(params []Param) []tensor.Tensor {
 	return list
 }
 
-// Hash is a SHA-256 of the weights' names, types, shapes and bits. Equal hashes: not one bit has changed. It is made of
-// one for each weight, up to eight at a time, each of which takes twice the memory of its weight.
+// Hash is a SHA-256 of the weights' names, types, shapes and bits. Equal hashes: not one bit has changed. It
+// is made of one for each weight, up to eight at a time, each of which takes twice the memory of its weight.
 func Hash(params []Param) string {
 	lines, ctx := make([]string, len(params)), scope.Context()
 	var next atomic.Int64

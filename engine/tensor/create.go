@@ -306,8 +306,8 @@ func words[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
-// gather writes elements in C order that lie with strides from at on, in two dimensions or more. A transposed matrix is
-// read and written by tiles, so that a line of the cache is needed once.
+// gather writes elements in C order that lie with strides from at on, in two dimensions or more. A transposed
+// matrix is read and written by tiles, so that a line of the cache is needed once.
 func gather[T any](out, from []T, shape, stride []int, at int) {
 	if len(shape) > 2 {
 		part := len(out) / shape[0]
