@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -287,23 +288,51 @@ func hostBytes(n *ir.Node) []byte {
 	first, last := span(l)
 	raw := make([]byte, (last-first+1)*size)
 	check("read", dev.Download(scope.Context(), raw, n.Value(), first*size))
-	at, i := make([]int, len(l.Shape)), 0
-	pos := l.Offset - first
-	for {
-		copy(out[i*size:(i+1)*size], raw[pos*size:])
-		i++
-		axis := len(at) - 1
-		for ; axis >= 0; axis-- {
-			at[axis]++
-			pos += l.Stride[axis]
-			if at[axis] < l.Shape[axis] {
-				break
-			}
-			pos -= at[axis] * l.Stride[axis]
-			at[axis] = 0
+	shape, stride := append([]int{1, 1}, l.Shape...), append([]int{0, 0}, l.Stride...)
+	switch at := l.Offset - first; size {
+	case 1:
+		gather(out, raw, shape, stride, at)
+	case 2:
+		gather(words[uint16](out), words[uint16](raw), shape, stride, at)
+	case 4:
+		gather(words[uint32](out), words[uint32](raw), shape, stride, at)
+	case 8:
+		gather(words[uint64](out), words[uint64](raw), shape, stride, at)
+	}
+	return out
+}
+
+func words[T any](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
+}
+
+// gather writes elements in C order that lie with strides from at on, in two dimensions or more. A transposed
+// matrix is read and written by tiles, so that a line of the cache is needed once.
+func gather[T any](out, from []T, shape, stride []int, at int) {
+	if len(shape) > 2 {
+		part := len(out) / shape[0]
+		for i := range shape[0] {
+			gather(out[i*part:(i+1)*part], from, shape[1:], stride[1:], at+i*stride[0])
 		}
-		if axis < 0 {
-			return out
+		return
+	}
+	const side = 32
+	var tile [side * side]T
+	rows, cols, down, across := shape[0], shape[1], stride[0], stride[1]
+	for left := 0; left < cols; left += side {
+		wide := min(side, cols-left)
+		for top := 0; top < rows; top += side {
+			high := min(side, rows-top)
+			for j := range wide {
+				x := at + top*down + (left+j)*across
+				for i := j; i < high*side; i += side {
+					tile[i] = from[x]
+					x += down
+				}
+			}
+			for i := range high {
+				copy(out[(top+i)*cols+left:][:wide], tile[i*side:])
+			}
 		}
 	}
 }

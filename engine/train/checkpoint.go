@@ -30,7 +30,7 @@ const (
 	optimizerFile = "optimizer.safetensors"
 	stateFile     = "state.json"
 	manifestFile  = "manifest.json"
-	format        = "mcs checkpoint 1"
+	format        = "mcs checkpoint 2"
 )
 
 const maxManifest = 1 << 20 // bytes
@@ -50,8 +50,7 @@ type fileSum struct {
 type state struct {
 	Signature string // see signatureOf
 	Data      string `json:",omitempty"` // what the data says that it is, for people
-	Frozen    string // nn.Hash of the weights that are not trained
-	Base      string `json:",omitempty"` // in place of it in checkpoints of earlier versions: see earlierHash
+	Base      string // hash of the weights that are not trained
 	Step      int    // of the optimizer
 	Batches   int    // taken from the data
 	Random    tensor.RNGState
@@ -234,21 +233,10 @@ func (t *trainer) same(s state) error {
 		return fmt.Errorf("%s: signature: %w", stateFile, err)
 	case what != "":
 		return fmt.Errorf("it is of another run: %s", what)
-	case s.Frozen != t.base && (s.Base == "" || s.Base != earlierHash(untrained(t.model, t.params))):
+	case s.Base != t.base:
 		return errors.New("the weights that are not trained differ from those of that run")
 	}
 	return nil
-}
-
-// earlierHash is the [nn.Hash] of earlier versions.
-func earlierHash(params []nn.Param) string {
-	hash := sha256.New()
-	for _, p := range params {
-		x := p.Value()
-		fmt.Fprintf(hash, "%s %v%v\n", p.Name, x.DType(), x.Shape())
-		hash.Write(x.Bytes())
-	}
-	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // described is what data says that it is, or "".
@@ -321,7 +309,7 @@ func (t *trainer) write(dir string, due bool) error {
 	add(optimizerFile, func(w io.Writer) error { return writeTensors(w, optimizer.Tensors) })
 	add(stateFile, func(w io.Writer) error {
 		return writeJSON(w, state{
-			Signature: t.signature, Data: described(t.data), Frozen: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: t.history, Due: due,
+			Signature: t.signature, Data: described(t.data), Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: t.history, Due: due,
 		})
 	})
 	add(manifestFile, func(w io.Writer) error { return writeJSON(w, manifest{m.Format, maps.Clone(m.Files)}) })

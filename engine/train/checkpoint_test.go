@@ -1,8 +1,6 @@
 package train
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,10 +11,8 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
-	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
@@ -244,54 +240,5 @@ func TestDamageAnywhere(t *testing.T) {
 	}
 	if err := verify(dir); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A checkpoint of an earlier version, which had another hash of the base, goes on, on its own base only.
-func TestCheckpointOfAnEarlierVersion(t *testing.T) {
-	w := tensor.From([]float32{0, 1, 2, 3, 4, 5}, 3, 2).Transpose().Param()
-	const want = "ccb04d29b88e6a19c936f62d02027f7085ff45d32af81f1f6e07c7ffe49e2079" // of Python's hashlib
-	if got := earlierHash(nn.Params(&nn.Linear{Weight: w})); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-
-	m := newModel()
-	ad, err := lora.Inject(m, lora.Config{Rank: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := options(4)
-	o.Params, o.Checkpoint = ad.Params(), t.TempDir()
-	mustRun(t, m, windows(), o)
-	base := untrained(m, ad.Params())
-	dir := filepath.Join(o.Checkpoint, folderOf(4))
-	replace := func(name, old, now string) fileSum {
-		path := filepath.Join(dir, name)
-		sum, err := sumOf(path)
-		text, failed := os.ReadFile(path)
-		if err := cmp.Or(err, failed, os.WriteFile(path, bytes.ReplaceAll(text, []byte(old), []byte(now)), 0o666)); err != nil {
-			t.Fatal(err)
-		}
-		return sum
-	}
-	before := replace(stateFile, nn.Hash(base)+`"`, `","Base":"`+earlierHash(base)+`"`)
-	after, err := sumOf(filepath.Join(dir, stateFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	replace(manifestFile, before.SHA256, after.SHA256)
-	replace(manifestFile, fmt.Sprint(before.Bytes), fmt.Sprint(after.Bytes))
-
-	o.Steps, o.Resume = 6, true
-	if h := mustRun(t, m, windows(), o); h.Steps() != 6 || len(h.Notes) > 1 {
-		t.Errorf("%d steps, notes %q, want 6", h.Steps(), h.Notes)
-	}
-	if err := os.RemoveAll(filepath.Join(o.Checkpoint, folderOf(6))); err != nil {
-		t.Fatal(err)
-	}
-	table := m.Embed.(*nn.Embedding).Weight
-	table.Set(table.Add(1))
-	if _, err := Run(context.Background(), m, windows(), o); err == nil || !strings.Contains(err.Error(), "weights that are not trained differ") {
-		t.Errorf("another base: got %v", err)
 	}
 }
