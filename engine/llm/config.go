@@ -28,6 +28,8 @@ type Config struct {
 	Rope      nn.Rope // rotary positions
 	LocalRope nn.Rope // of the layers with a window (Gemma 3); the zero value: Rope
 
+	Learned bool // nothing turns: a table of Context vectors has one of each place, which is added to that of the token (GPT-2)
+
 	NoRope []bool // which layers turn nothing (SmolLM 3, Cohere 2); nil: none
 
 	QKVBias  bool // q, k and v add a bias (Qwen 2)
@@ -35,10 +37,11 @@ type Config struct {
 	MLPBias  bool // the feed-forward layers add one
 	HeadBias bool // the output matrix adds one (Phi)
 
-	JoinedQKV bool   // q, k and v are one matrix (Phi 3)
-	JoinedMLP bool   // gate and up are one matrix (Phi 3, GLM)
-	Plain     bool   // feed-forward layers have no gate (Phi, StarCoder 2, Nemotron)
-	Act       string // "silu", "gelu_tanh", "gelu", "relu2" or "xielu" (Apertus); empty means silu
+	JoinedQKV  bool   // q, k and v are one matrix (Phi 3)
+	GroupedQKV bool   // with JoinedQKV the columns of each key head stand together (GPT-NeoX, Falcon)
+	JoinedMLP  bool   // gate and up are one matrix (Phi 3, GLM)
+	Plain      bool   // feed-forward layers have no gate (Phi, StarCoder 2, Nemotron)
+	Act        string // "silu", "gelu_tanh", "gelu", "relu", "relu2" or "xielu" (Apertus); empty means silu
 
 	LayerNorm  bool    // norms are LayerNorm, not RMSNorm (Phi, Cohere)
 	NormBias   bool    // which add a bias (Phi, but not Cohere)
@@ -46,6 +49,7 @@ type Config struct {
 	Sandwich   bool    // norms follow attention and feed-forward layer, too (Gemma 2 and 3, GLM 4)
 	PostNorm   bool    // norms follow them, and none comes before (Olmo 2, EXAONE 4)
 	Parallel   bool    // both have the same input, and one norm (Phi, Cohere)
+	BothNorms  bool    // with Parallel each has a norm of its own (GPT-NeoX)
 	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
@@ -177,7 +181,7 @@ func (c Config) withDefaults() Config {
 }
 
 // activations are the functions of the gate by their names in Config.
-var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu2": nn.ReLU2(), xielu: {}}
+var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu": nn.ReLU(), "relu2": nn.ReLU2(), xielu: {}}
 
 // xielu is the activation that has weights of its own: see [nn.XIELU].
 const xielu = "xielu"
@@ -205,8 +209,10 @@ func (c Config) check() error {
 		return fmt.Errorf("got dtype %v, want f32, bf16 or f16", c.DType)
 	case c.Compute != dtype.Invalid && c.Compute != dtype.F32 && c.Compute != dtype.BF16 && c.Compute != dtype.F16:
 		return fmt.Errorf("got compute %v, want f32, bf16 or f16", c.Compute)
+	case c.Learned && (c.Context < 1 || c.Context > most):
+		return fmt.Errorf("got vectors of %d places, want a positive length", c.Context)
 	case !known:
-		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu, relu2 or xielu", c.Act)
+		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu, relu, relu2 or xielu", c.Act)
 	case c.Window < 0 || c.Local != nil && len(c.Local) != c.Layers:
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want 0 or more, and one kind for each of %d layers", c.Window, len(c.Local), c.Layers)
 	case c.Single != nil && len(c.Single) != c.Layers:
@@ -262,6 +268,8 @@ func (c Config) together() error {
 		{c.Mixture.Beside && c.Mixture.Dense != nil, "Mixture with Beside and Dense, want one of them"},
 		{c.Single != nil && (c.Parallel || c.Sandwich || c.PostNorm), "Single with Parallel, Sandwich or PostNorm, want one norm"},
 		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},
+		{c.GroupedQKV && !c.JoinedQKV, "GroupedQKV without JoinedQKV, want both"},
+		{c.BothNorms && !c.Parallel, "BothNorms without Parallel, want both"},
 		{c.GatedAttn && c.JoinedQKV, "GatedAttn and JoinedQKV, want one of them"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
 		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},

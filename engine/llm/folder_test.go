@@ -74,7 +74,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"llama-2", map[string]any{"num_hidden_layers": 1}, `has no place for tensors ["model.layers.1.`},
 		{"llama-2", map[string]any{"hidden_size": 32}, `tensor "model.embed_tokens.weight": got F32[48 16], want shape [48 32]`},
 		{"llama-2", map[string]any{"attention_bias": true}, `no tensor "model.layers.0.self_attn.q_proj.bias"`},
-		{"llama-2", map[string]any{"hidden_act": "relu"}, `hidden_act: got "relu", want one of`},
+		{"llama-2", map[string]any{"hidden_act": "tanh"}, `hidden_act: got "tanh", want one of`},
 		{"llama-2", map[string]any{"quantization_config": map[string]any{"quant_method": "hqq"}}, `quantization_config.quant_method: weights in codes of "hqq" are not read`},
 		{"llama-2", map[string]any{"rope_parameters": map[string]any{"rope_type": "spiral"}}, `rope scaling "spiral"`},
 		{"llama-2", map[string]any{"rope_parameters": map[string]any{"rope_type": "linear"}}, "factor 0, want a positive"},

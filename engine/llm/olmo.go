@@ -47,6 +47,24 @@ var exaone4 = family{
 	},
 }
 
+// K-EXAONE, which is EXAONE 4 with experts, and norms before its parts.
+var exaoneMoe = family{
+	Family: ggufhub.Family{Type: "exaone_moe"},
+	class:  "ExaoneMoeForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	files:  []string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
+	ahead:  true,
+	read: func(s settings, c *Config) {
+		exaone4.read(s, c)
+		s.deepSeek(c, 0, true)
+		c.PostNorm = false
+		m := &c.Mixture
+		m.Hidden, m.Scale = s.Int("moe_intermediate_size", 1024), s.factor("routed_scaling_factor", 2.5)
+		m.Shared = m.Hidden * s.Int("num_shared_experts", 1)
+		s.sparseKinds(c, s.Int("first_k_dense_replace", 1))
+	},
+}
+
 // pattern is every, of a number or of a text such as "LLLG".
 func (s settings) pattern(key string, n int) func(layer int) bool {
 	var text string

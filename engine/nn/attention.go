@@ -8,6 +8,7 @@ type Attention struct {
 	Q, K, V, O     Layer   // K and V give KVHeads·D columns; without V values are what K gives, without K those of Shared
 	Latent         *Latent // in place of K and V, and mostly of Q; nil: none
 	QKV            Layer   // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
+	Grouped        bool    // or those of each key head: its queries', its keys' and its values' (GPT-NeoX)
 	Heads, KVHeads int
 	Rope           Rope
 	NoRope         bool          // queries and keys are not turned
@@ -111,9 +112,17 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 	}
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
-		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
-		keys, values := a.Heads*d, (a.Heads+a.KVHeads)*d
-		q, k, v = all.Slice(2, 0, keys), all.Slice(2, keys, values), all.Slice(2, values, all.Len(2))
+		groups := 1
+		if a.Grouped {
+			groups = a.KVHeads
+		}
+		b, t, width := all.Len(0), all.Len(1), all.Len(2)/groups
+		d := width / (a.Heads/groups + 2*a.KVHeads/groups)
+		part := func(from, to int) tensor.Tensor {
+			return all.Reshape(b, t, groups, width).Slice(3, from, to).Reshape(b, t, groups*(to-from))
+		}
+		keys, values := a.Heads/groups*d, (a.Heads+a.KVHeads)/groups*d
+		q, k, v = part(0, keys), part(keys, values), part(values, width)
 	} else {
 		q, k, v = a.Q.Forward(x), through(a.K, x), through(a.V, x) // side by side: the planner makes one matmul of them
 		if a.V == nil {

@@ -58,6 +58,7 @@ ERNIE = dict(moe_num_experts=6, moe_k=3, moe_intermediate_size=12)
 OSS = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
        "original_max_position_embeddings": 8}
 LATENT = dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6)
+EXAONE_MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, num_shared_experts=1)
 DEEP_YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 40.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 0.707, "mscale_all_dim": 0.707,
              "original_max_position_embeddings": 8}
 GEMMA4 = dict(head_dim=8, global_head_dim=16, num_hidden_layers=4, sliding_window=5, layer_types=[LOCAL, FULL, LOCAL, FULL], hidden_size_per_layer_input=0,
@@ -396,6 +397,9 @@ MODELS = {
     "phimoe-window": ("Phimoe", dict(num_local_experts=8, sliding_window=5, num_key_value_heads=1, router_jitter_noise=0.1, tie_word_embeddings=True)),
     "phimoe-wild": ("Phimoe", dict(num_local_experts=3, router_jitter_noise=0.8, hidden_act="gelu", rms_norm_eps=1e-3)),
     "phimoe-narrow": ("Phimoe", dict(num_local_experts=16, intermediate_size=7, router_jitter_noise=0.5, num_key_value_heads=4)),
+    "phimoe-scaled": ("Phimoe", dict(num_local_experts=2, router_jitter_noise=1e-9, max_position_embeddings=128, rope_parameters={  # transformers divides by short_factor only
+        "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 100, "short_factor": [1.0, 1.3], "long_factor": [1.5, 2.0],
+        "short_mscale": 1.25, "long_mscale": 1.25})),
     "granite_swa": ("GraniteSWA", dict(num_hidden_layers=4, sliding_window=5, layer_rope_theta=[0, 1e4, 1e4, 1e4], attention_multiplier=0.1, residual_multiplier=0.5, logits_scaling=4.0)),
     "granite_swa-rates": ("GraniteSWA", dict(num_hidden_layers=3, sliding_window=3, layer_types=[LOCAL, FULL, LOCAL], layer_rope_theta=[1e4, 5e5, 0], residual_multiplier=0.5,
                                              attention_multiplier=0.5, tie_word_embeddings=False, attention_bias=True, mlp_bias=True)),
@@ -408,6 +412,30 @@ MODELS = {
     "exaone": ("Exaone", {}),
     "exaone-3": ("Exaone", dict(rope_parameters=llama3(8), num_hidden_layers=3, num_key_value_heads=1)),
     "exaone-tied": ("Exaone", dict(tie_word_embeddings=True, hidden_act="gelu", layer_norm_epsilon=1e-3)),
+    "gpt2": ("GPT2", {}),
+    "gpt2-untied": ("GPT2", dict(tie_word_embeddings=False, n_inner=20, num_hidden_layers=3, activation_function="gelu", scale_attn_weights=False)),
+    "gpt2-relu": ("GPT2", dict(num_attention_heads=2, activation_function="relu", layer_norm_epsilon=1e-3, reorder_and_upcast_attn=True)),
+    "gpt_bigcode": ("GPTBigCode", {}),
+    "gpt_bigcode-heads": ("GPTBigCode", dict(multi_query=False, n_inner=20, num_hidden_layers=3, tie_word_embeddings=False)),
+    "gpt_bigcode-two": ("GPTBigCode", dict(num_attention_heads=2, activation_function="gelu", scale_attn_weights=False)),
+    "gpt_neo": ("GPTNeo", dict(attention_types=[[["global", "local"], 1]], window_size=5, intermediate_size=None)),
+    "gpt_neo-types": ("GPTNeo", dict(num_hidden_layers=3, attention_types=[[["local"], 2], [["global"], 1]], window_size=3, tie_word_embeddings=False)),
+    "gpt_neo-global": ("GPTNeo", dict(attention_types=[[["global"], 2]], num_attention_heads=2, activation_function="relu")),
+    "gptj": ("GPTJ", dict(rotary_dim=2)),
+    "gptj-all": ("GPTJ", dict(rotary_dim=8, n_inner=20, num_attention_heads=2, num_hidden_layers=3, activation_function="gelu")),
+    "gptj-part": ("GPTJ", dict(rotary_dim=4, num_attention_heads=2, layer_norm_epsilon=1e-3)),
+    "gpt_neox": ("GPTNeoX", dict(rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5})),
+    "gpt_neox-after": ("GPTNeoX", dict(use_parallel_residual=False, num_hidden_layers=3, rope_parameters={"rope_type": "default", "rope_theta": 1e5, "partial_rotary_factor": 1.0})),
+    "gpt_neox-plain": ("GPTNeoX", dict(attention_bias=False, num_attention_heads=2, tie_word_embeddings=True, hidden_act="gelu_new",
+                                       rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "partial_rotary_factor": 0.25, "factor": 2.0})),
+    "falcon": ("Falcon", {}),
+    "falcon-new": ("Falcon", dict(new_decoder_architecture=True, num_kv_heads=2, num_hidden_layers=3, ffn_hidden_size=20)),
+    "falcon-bias": ("Falcon", dict(bias=True, multi_query=False, parallel_attn=False, tie_word_embeddings=False, layer_norm_epsilon=1e-3)),
+    "falcon-one": ("Falcon", dict(new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1, rope_parameters={"rope_type": "linear", "rope_theta": 5e5, "factor": 4.0})),
+    "exaone_moe": ("ExaoneMoe", EXAONE_MOE | dict(num_hidden_layers=3, num_experts_per_tok=5, sliding_window=5, sliding_window_pattern=2)),
+    "exaone_moe-types": ("ExaoneMoe", EXAONE_MOE | dict(num_hidden_layers=3, sliding_window=4, layer_types=[FULL, LOCAL, FULL], mlp_layer_types=["sparse", "dense", "sparse"],
+                                                        n_group=3, topk_group=2, num_shared_experts=2, norm_topk_prob=False)),
+    "exaone_moe-all": ("ExaoneMoe", EXAONE_MOE | dict(first_k_dense_replace=0, num_experts_per_tok=5, routed_scaling_factor=1.0, tie_word_embeddings=True, head_dim=8)),
     "vaultgemma-types": ("VaultGemma", dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=6, layer_types=[FULL, LOCAL],
                                             num_key_value_heads=1)),
 }
