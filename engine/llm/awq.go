@@ -229,6 +229,9 @@ func divided(l *nn.Linear) func(by tensor.Tensor) {
 // dividedNorm divides those of a norm, nil if it is none.
 func dividedNorm(n nn.Layer) func(by tensor.Tensor) {
 	divide := func(weight, bias tensor.Tensor, plus float64) func(by tensor.Tensor) {
+		if weight.IsNone() {
+			return nil
+		}
 		return func(by tensor.Tensor) {
 			set(weight, weight.Detach().Cast(dtype.F32).Add(plus).Div(by).Sub(plus))
 			if !bias.IsNone() {

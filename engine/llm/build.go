@@ -36,7 +36,7 @@ func build(c Config, w weights, each func(*Block)) *Model {
 	m := &Model{Config: c}
 	c.Family = c.family() // which is not asked again for each layer: it tries all
 	m.names = c.names()
-	w = renamed{w, m.names}
+	w = renamed{w, c, m.names}
 	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), c.Vocab, c.Width, deviation)
 	if c.Learned {
 		m.Positions = w.embedding(rename(m.names, "model.embed_positions"), c.Context, c.Width, deviation)
@@ -131,7 +131,7 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	q, kv := c.Heads*width, kvHeads*width
 	lent := c.lender(layer) != layer
 	a := &nn.Attention{
-		Heads: c.Heads, KVHeads: kvHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.Learned || c.NoRope != nil && c.NoRope[layer], Grouped: c.GroupedQKV,
+		Heads: c.Heads, KVHeads: kvHeads, Rope: c.Rope, Scale: c.Scale, Clip: c.Clip, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.Learned || c.NoRope != nil && c.NoRope[layer], Grouped: c.GroupedQKV,
 		WideNorm: c.WideQKNorm, LateNorm: c.LateQKNorm,
 	}
 	if c.local(layer) {
@@ -311,6 +311,7 @@ func (c Config) norm(weight, bias tensor.Tensor) nn.Layer {
 // renamed makes layers by the names that a family has for them.
 type renamed struct {
 	weights
+	c     Config
 	names map[string]string
 }
 
@@ -319,6 +320,9 @@ func (r renamed) linear(path string, in, out int, bias bool, deviation float64) 
 }
 
 func (r renamed) norm(path string, width int) nn.Layer {
+	if r.c.BareNorm {
+		return r.c.norm(tensor.Tensor{}, tensor.Tensor{})
+	}
 	return r.weights.norm(rename(r.names, path), width)
 }
 

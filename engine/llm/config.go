@@ -45,6 +45,7 @@ type Config struct {
 
 	LayerNorm  bool    // norms are LayerNorm, not RMSNorm (Phi, Cohere)
 	NormBias   bool    // which add a bias (Phi, but not Cohere)
+	BareNorm   bool    // and have no weights (OLMo)
 	NormPlus   float64 // what norms add to their weight: 1 in Gemma
 	Sandwich   bool    // norms follow attention and feed-forward layer, too (Gemma 2 and 3, GLM 4)
 	PostNorm   bool    // norms follow them, and none comes before (Olmo 2, EXAONE 4)
@@ -66,6 +67,7 @@ type Config struct {
 	GateScale     float64 // factor of what its activation gets (Falcon-H1); 0 means 1
 	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
 	Scale         float64 // of attention's scores; 0 means 1/√HeadDim
+	Clip          float64 // queries, keys and values stay within ± it (OLMo); 0: they do not
 	ScoreCap      float64 // attention's scores become cap·tanh(scores/cap) (Gemma 2); 0: they do not
 	LogitCap      float64 // and so do the model's
 	Window        int     // keys that a query sees; 0: all before it
@@ -236,7 +238,7 @@ func (c Config) check() error {
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
 		"attention in": c.AttnIn, "attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale,
-		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
+		"scale": c.Scale, "score cap": c.ScoreCap, "clip": c.Clip, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {
@@ -256,6 +258,8 @@ func (c Config) together() error {
 		text string
 	}{
 		{c.Plain && c.JoinedMLP, "Plain and JoinedMLP, want a gate to be joined"},
+		{c.BareNorm && (!c.LayerNorm || c.NormBias || c.NormPlus != 0 || c.HeadQKNorm), "BareNorm without LayerNorm, or with weights, want norms without"},
+		{c.Clip > 0 && c.Latent.KV > 0, "Clip and Latent, want one of them"},
 		{c.NormBias && !c.LayerNorm, "NormBias without LayerNorm, want norms that have one"},
 		{(c.LentKV > 0 || c.Global != Global{} || c.VNorm) && (c.JoinedQKV || c.Latent.KV > 0 || c.GatedAttn || c.Recurrent.Kind != ""), "LentKV, Global or VNorm with another kind of attention, want q, k and v"},
 		{c.Mixture.Apart && !(c.Mixture.Beside && c.Sandwich), "Mixture.Apart without Beside and Sandwich, want both"},

@@ -58,7 +58,7 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 // families are all. One that New made is of the first that can say its Config.
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, gemma4, gemma4Unified, phi3,
-	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
+	ministral, ministral3, seedOSS, cwm, smolLM3, olmo1, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
 	lfm2, lfm2Moe, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
 	qwen2Moe, qwen3Moe, mixtral, miniMaxM2, hy3, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
 	glm4MoeLite, youtu, mellum, solarOpen, phiMoE, graniteSWA, graniteMoeSWA, exaone,

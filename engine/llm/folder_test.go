@@ -62,7 +62,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"llama-2", map[string]any{"model_type": "glm6_next"}, `got "glm6_next", which is not read: docs/models.md lists the families; near it: glm, glm4, glm4_moe`},
 		{"llama-2", map[string]any{"model_type": "deberta"}, `got "deberta", an encoder that is not read; embed.Load reads bert`},
 		{"llama-2", map[string]any{"model_type": "pictures", "text_config": map[string]any{"model_type": "qwen3"}}, `got "pictures", around a model of text of the type "qwen3"`},
-		{"llama-2", map[string]any{"model_type": "pictures", "text_config": map[string]any{"model_type": "olmo"}}, `got "olmo", which has norms without weights, and no family that is read has that: docs/models.md lists them, within "pictures"`},
+		{"llama-2", map[string]any{"model_type": "pictures", "text_config": map[string]any{"model_type": "nanochat"}}, `got "nanochat", which has norms without weights, and no family that is read has that: docs/models.md lists them, within "pictures"`},
 		{"llama-2", map[string]any{"model_type": nil}, `model_type: got ""`},
 		{"llama-2", map[string]any{"hidden_size": nil}, "hidden_size: is not there"},
 		{"llama-2", map[string]any{"hidden_size": "16"}, `hidden_size: got "16", want an integer`},

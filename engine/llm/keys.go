@@ -133,6 +133,9 @@ func (c Config) allKeys(f family) map[string]any {
 		kinds[i] = map[bool]string{true: "local", false: "global"}[said.Local[i]]
 	}
 	k["attention_layers"], k["attention_types"], k["scale_attn_weights"] = kinds, []any{[]any{kinds, 1}}, said.Scale != 1
+	if c.Clip > 0 {
+		k["clip_qkv"] = c.Clip
+	}
 	if c.Window > 0 {
 		k["sliding_window"] = c.Window
 	}

@@ -8,7 +8,8 @@
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
 // pages.go, memory.go, states.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go,
 // read.go, gguf.go, codes.go, awq.go; chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go,
-// phi.go, olmo.go, cohere.go, gpt.go, glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go, mamba.go.
+// phi.go, olmo.go, cohere.go, gpt.go, glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go,
+// mamba.go.
 package llm
 
 import (
@@ -320,8 +321,8 @@ func (m *Model) through(ids, positions tensor.Tensor, block func(b *Block, x ten
 	return x
 }
 
-// vectors turns tokens at positions into vectors, in the dtype in which the model computes: that of its norms, unless its
-// Config says another one.
+// vectors turns tokens at positions into vectors, in the dtype in which the model computes: that of its
+// norms, unless its Config says another one.
 func (m *Model) vectors(ids, positions tensor.Tensor) tensor.Tensor {
 	compute := m.Config.Compute
 	if compute == dtype.Invalid {
@@ -334,8 +335,16 @@ func (m *Model) vectors(ids, positions tensor.Tensor) tensor.Tensor {
 	return x
 }
 
-// normWeight is the weight of the last norm, which is where the model is.
-func (m *Model) normWeight() tensor.Tensor { return *m.Norm.Members()[0].Weight }
+// normWeight is the weight of the last norm, or numbers of the embedding where it has none, which is where
+// the model is.
+func (m *Model) normWeight() tensor.Tensor {
+	for _, member := range append(m.Norm.Members(), m.Embed.Members()...) {
+		if w := member.Weight; w != nil && w.DType().Float() {
+			return *w
+		}
+	}
+	return tensor.Tensor{}
+}
 
 // last is what the output matrix gets.
 func (m *Model) last(x tensor.Tensor) tensor.Tensor {

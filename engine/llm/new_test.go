@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// transformers reads the folders of models that New made, of each family with states, experts, places, matrices
-// or norms of its own, and computes the same. PYTHON is the path of a Python that has it.
+// transformers reads the folders of models that New made, of each family with states, experts, places,
+// matrices or norms of its own, and computes the same. PYTHON is the path of a Python that has it.
 func TestTransformersReadsWhatNewMade(t *testing.T) {
 	python := os.Getenv("PYTHON")
 	if python == "" {

@@ -5,6 +5,16 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
+// OLMo, whose norms have no weights.
+var olmo1 = family{
+	Family: ggufhub.Family{Type: "olmo"},
+	class:  "OlmoForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.MLPBias, c.LayerNorm, c.BareNorm, c.Eps, c.Clip = false, true, true, 1e-5, s.Number("clip_qkv", 0)
+	},
+}
+
 // Olmo 2.
 var olmo2 = family{
 	Family: ggufhub.Family{Type: "olmo2", Architecture: "olmo2", Tells: biasTells},

@@ -283,8 +283,8 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 	}
 	m.straighten()
 	nn.SetNames(m) // those of codes
-	// A tied model may store its output matrix a second time, and old files the rates of rotary positions, and
-	// which tokens see each other.
+	// A tied model may store its output matrix a second time, and old files the rates of rotary positions,
+	// and which tokens see each other.
 	old := []string{"rotary_emb.inv_freq", ".attn.bias", ".attention.bias", ".masked_bias"}
 	err := w.Rest(c.Family, func(stored string) bool {
 		if s.left(stored) {

@@ -33,7 +33,7 @@ var lacks = []struct{ part, types string }{
 	{"keys of another model, for which it guesses", "gemma4_assistant gemma4_unified_assistant muse_glimmer_assistant"},
 	{"movements of a robot in place of tokens", "pi0"},
 	{"text that is made by diffusion", "diffusion_gemma"},
-	{"norms without weights", "hrm_text nanochat olmo"},
+	{"norms without weights", "hrm_text nanochat"},
 	{"norms within attention and feed-forward layer", "bitnet"},
 	{"tokens of pictures or sound in its vocabulary", "chameleon cosmos3_edge cosmos3_omni emu3 moshi"},
 }

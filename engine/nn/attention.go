@@ -19,6 +19,7 @@ type Attention struct {
 	WideNorm       bool          // those norms are of all heads together
 	LateNorm       bool          // or come after the turn
 	Scale          float64       // of the scores; 0 means 1/√D
+	Clip           float64       // queries, keys and values stay within ± it (OLMo); 0: they do not
 	Cap            float64       // see tensor.AttentionOptions
 	Window         int           // keys that a query sees, itself among them; 0: all before it
 	Sinks          tensor.Tensor // [Heads]: see tensor.AttentionOptions; or none
@@ -133,6 +134,9 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 		b, t, d := q.Len(0), q.Len(1), q.Len(2)/a.Heads/2
 		both := q.Reshape(b, t, a.Heads, 2*d)
 		q, gate = both.Slice(3, 0, d).Reshape(b, t, a.Heads*d), both.Slice(3, d, 2*d).Reshape(b, t, a.Heads*d)
+	}
+	if a.Clip > 0 {
+		q, k, v = q.Clip(-a.Clip, a.Clip), k.Clip(-a.Clip, a.Clip), v.Clip(-a.Clip, a.Clip)
 	}
 	if a.QNorm != nil && a.WideNorm {
 		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)
