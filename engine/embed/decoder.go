@@ -46,7 +46,7 @@ func (d *Decoder) Room() int { return d.Model.Config.Context }
 func (d *Decoder) Members() []nn.Member {
 	var list []nn.Member
 	for _, m := range d.Model.Members() {
-		if name, ok := strings.CutPrefix(m.Name, "model."); ok {
+		if _, name, ok := strings.Cut(m.Name, "."); ok {
 			m.Name = name
 			list = append(list, m)
 		}

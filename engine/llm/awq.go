@@ -39,7 +39,8 @@ func (m *Model) balance(ctx context.Context, tokens []int, group int) (map[strin
 		ids[i] = int64(tokens[i])
 	}
 	m.wantCausal()
-	x := m.vectors(tensor.From(ids, rows, width).To(m.normWeight().Device()))
+	on := m.normWeight().Device()
+	x := m.vectors(tensor.From(ids, rows, width).To(on), tensor.Range(width).To(on))
 	ranges, named := map[*nn.Linear]tensor.Tensor{}, map[string]tensor.Tensor{}
 	for i, b := range m.Blocks {
 		if err := context.Cause(ctx); err != nil {
@@ -193,10 +194,10 @@ func (b *Block) junctions() (list []junction) {
 	}
 	if f := b.MLP; f != nil {
 		in := []nn.Layer{f.Gate, f.Up, f.GateUp}
-		if b.Parallel && first != nil {
-			first = append(first, in...)
-		} else if !b.Parallel {
+		if b.MLPNorm != nil {
 			add(dividedNorm(b.MLPNorm), in...)
+		} else if b.Parallel && first != nil {
+			first = append(first, in...)
 		}
 		if up, ok := f.Up.(*nn.Linear); ok && f.Gate != nil {
 			add(divided(up), f.Down)
@@ -228,6 +229,9 @@ func divided(l *nn.Linear) func(by tensor.Tensor) {
 // dividedNorm divides those of a norm, nil if it is none.
 func dividedNorm(n nn.Layer) func(by tensor.Tensor) {
 	divide := func(weight, bias tensor.Tensor, plus float64) func(by tensor.Tensor) {
+		if weight.IsNone() {
+			return nil
+		}
 		return func(by tensor.Tensor) {
 			set(weight, weight.Detach().Cast(dtype.F32).Add(plus).Div(by).Sub(plus))
 			if !bias.IsNone() {

@@ -15,7 +15,7 @@ import (
 type weights interface {
 	// linear has out×in weights; the deviation is that of random ones.
 	linear(path string, in, out int, bias bool, deviation float64) nn.Layer
-	embedding(path string, width int, deviation float64) nn.Layer
+	embedding(path string, rows, width int, deviation float64) nn.Layer
 	norm(path string, width int) nn.Layer
 	// vector has numbers of a shape, which start at x where they are random.
 	vector(name string, x float64, shape ...int) tensor.Tensor
@@ -36,10 +36,13 @@ func build(c Config, w weights, each func(*Block)) *Model {
 	m := &Model{Config: c}
 	c.Family = c.family() // which is not asked again for each layer: it tries all
 	m.names = c.names()
-	w = renamed{w, m.names}
-	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), c.Width, deviation)
+	w = renamed{w, c, m.names}
+	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), c.Vocab, c.Width, deviation)
+	if c.Learned {
+		m.Positions = w.embedding(rename(m.names, "model.embed_positions"), c.Context, c.Width, deviation)
+	}
 	if n := c.Inputs; n > 0 {
-		m.Inputs = &Inputs{Layers: c.Layers, Width: n, Embed: w.embedding("model.embed_tokens_per_layer", c.Layers*n, deviation),
+		m.Inputs = &Inputs{Layers: c.Layers, Width: n, Embed: w.embedding("model.embed_tokens_per_layer", c.Vocab, c.Layers*n, deviation),
 			Proj: w.linear("model.per_layer_model_projection", c.Width, c.Layers*n, false, deviation), Norm: w.norm("model.per_layer_projection_norm", n)}
 	}
 	for i := range c.Layers {
@@ -56,8 +59,24 @@ func build(c Config, w weights, each func(*Block)) *Model {
 	return m
 }
 
+// straighten says of the layers of a family whose files have them as [in out] that they do.
+func (m *Model) straighten() {
+	if f, _ := familyOf(m.Config.family()); !f.conv1D {
+		return
+	}
+	for _, b := range m.Blocks {
+		nn.Walk(b, func(_ string, member nn.Member) {
+			if member.Slot != nil {
+				if l, ok := (*member.Slot).(*nn.Linear); ok {
+					l.Straight = true
+				}
+			}
+		})
+	}
+}
+
 func (c Config) block(w weights, layer int, deviation, residual float64) *Block {
-	path := fmt.Sprintf("%s.layers.%d.", rename(c.names(), "model"), layer)
+	path := rename(c.names(), fmt.Sprintf("model.layers.%d", layer)) + "."
 	b := &Block{
 		Parallel: c.Parallel, Scale: c.ResidualScale,
 		AttnIn: c.AttnIn, RecurrentIn: c.Recurrent.In, AttnScale: c.AttnScale, RecurrentScale: c.Recurrent.Scale, MLPScale: c.MLPScale,
@@ -77,7 +96,7 @@ func (c Config) block(w weights, layer int, deviation, residual float64) *Block 
 		b.AttnAfter = w.norm(path+before, c.Width)
 		before = "pre_feedforward_layernorm"
 	}
-	if !c.PostNorm && !c.Parallel && feeds {
+	if !c.PostNorm && (!c.Parallel || c.BothNorms) && feeds {
 		b.MLPNorm = w.norm(path+before, c.Width)
 	}
 	experts, hidden := rename(c.names(), path+"mlp")+".", c.Hidden
@@ -112,7 +131,7 @@ func (c Config) attention(w weights, layer int, path string, deviation, residual
 	q, kv := c.Heads*width, kvHeads*width
 	lent := c.lender(layer) != layer
 	a := &nn.Attention{
-		Heads: c.Heads, KVHeads: kvHeads, Rope: c.Rope, Scale: c.Scale, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.NoRope != nil && c.NoRope[layer],
+		Heads: c.Heads, KVHeads: kvHeads, Rope: c.Rope, Scale: c.Scale, Clip: c.Clip, Cap: c.ScoreCap, Gated: c.GatedAttn, NoRope: c.Learned || c.NoRope != nil && c.NoRope[layer], Grouped: c.GroupedQKV,
 		WideNorm: c.WideQKNorm, LateNorm: c.LateQKNorm,
 	}
 	if c.local(layer) {
@@ -253,8 +272,8 @@ func (r *random) linear(_ string, in, out int, bias bool, deviation float64) nn.
 	return l
 }
 
-func (r *random) embedding(_ string, width int, deviation float64) nn.Layer {
-	return nn.NewEmbedding(r.rng, r.c.Vocab, width, deviation)
+func (r *random) embedding(_ string, rows, width int, deviation float64) nn.Layer {
+	return nn.NewEmbedding(r.rng, rows, width, deviation)
 }
 
 func (r *random) norm(_ string, width int) nn.Layer {
@@ -292,6 +311,7 @@ func (c Config) norm(weight, bias tensor.Tensor) nn.Layer {
 // renamed makes layers by the names that a family has for them.
 type renamed struct {
 	weights
+	c     Config
 	names map[string]string
 }
 
@@ -300,11 +320,18 @@ func (r renamed) linear(path string, in, out int, bias bool, deviation float64) 
 }
 
 func (r renamed) norm(path string, width int) nn.Layer {
+	if r.c.BareNorm {
+		return r.c.norm(tensor.Tensor{}, tensor.Tensor{})
+	}
 	return r.weights.norm(rename(r.names, path), width)
 }
 
-// rename gives the last part of a path the name that the family has for it, and the body of a model its own.
+// rename gives the last part of a path the name that the family has for it, and the body of a model and the
+// list of its layers their own.
 func rename(names map[string]string, path string) string {
+	if rest, ok := strings.CutPrefix(path, "model.layers."); ok && names["layers"] != "" {
+		path = "model." + names["layers"] + "." + rest
+	}
 	if rest, ok := strings.CutPrefix(path, "model."); ok && names["model"] != "" {
 		path = names["model"] + "." + rest
 	}

@@ -50,6 +50,9 @@ func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
 	if err != nil {
 		return err
 	}
+	if f, _ := familyOf(m.Config.family()); f.conv1D {
+		return fmt.Errorf("got a model of %s, want matrices that folders have as [out in]", f.Type)
+	}
 	params, config, err := m.numbers()
 	if err != nil {
 		return err

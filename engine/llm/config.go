@@ -28,6 +28,8 @@ type Config struct {
 	Rope      nn.Rope // rotary positions
 	LocalRope nn.Rope // of the layers with a window (Gemma 3); the zero value: Rope
 
+	Learned bool // nothing turns: a table of Context vectors has one of each place, which is added to that of the token (GPT-2)
+
 	NoRope []bool // which layers turn nothing (SmolLM 3, Cohere 2); nil: none
 
 	QKVBias  bool // q, k and v add a bias (Qwen 2)
@@ -35,17 +37,20 @@ type Config struct {
 	MLPBias  bool // the feed-forward layers add one
 	HeadBias bool // the output matrix adds one (Phi)
 
-	JoinedQKV bool   // q, k and v are one matrix (Phi 3)
-	JoinedMLP bool   // gate and up are one matrix (Phi 3, GLM)
-	Plain     bool   // feed-forward layers have no gate (Phi, StarCoder 2, Nemotron)
-	Act       string // "silu", "gelu_tanh", "gelu", "relu2" or "xielu" (Apertus); empty means silu
+	JoinedQKV  bool   // q, k and v are one matrix (Phi 3)
+	GroupedQKV bool   // with JoinedQKV the columns of each key head stand together (GPT-NeoX, Falcon)
+	JoinedMLP  bool   // gate and up are one matrix (Phi 3, GLM)
+	Plain      bool   // feed-forward layers have no gate (Phi, StarCoder 2, Nemotron)
+	Act        string // "silu", "gelu_tanh", "gelu", "relu", "relu2" or "xielu" (Apertus); empty means silu
 
 	LayerNorm  bool    // norms are LayerNorm, not RMSNorm (Phi, Cohere)
 	NormBias   bool    // which add a bias (Phi, but not Cohere)
+	BareNorm   bool    // and have no weights (OLMo)
 	NormPlus   float64 // what norms add to their weight: 1 in Gemma
 	Sandwich   bool    // norms follow attention and feed-forward layer, too (Gemma 2 and 3, GLM 4)
 	PostNorm   bool    // norms follow them, and none comes before (Olmo 2, EXAONE 4)
 	Parallel   bool    // both have the same input, and one norm (Phi, Cohere)
+	BothNorms  bool    // with Parallel each has a norm of its own (GPT-NeoX)
 	QKNorm     bool    // queries and keys are normalised, head by head (Qwen 3, Gemma 3)
 	WideQKNorm bool    // or all heads together (Olmo 2)
 	LateQKNorm bool    // or after their turn (Hunyuan)
@@ -62,6 +67,7 @@ type Config struct {
 	GateScale     float64 // factor of what its activation gets (Falcon-H1); 0 means 1
 	HeadScale     float64 // factor of what the output matrix gets (Granite, Cohere); 0 means 1
 	Scale         float64 // of attention's scores; 0 means 1/√HeadDim
+	Clip          float64 // queries, keys and values stay within ± it (OLMo); 0: they do not
 	ScoreCap      float64 // attention's scores become cap·tanh(scores/cap) (Gemma 2); 0: they do not
 	LogitCap      float64 // and so do the model's
 	Window        int     // keys that a query sees; 0: all before it
@@ -177,7 +183,7 @@ func (c Config) withDefaults() Config {
 }
 
 // activations are the functions of the gate by their names in Config.
-var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu2": nn.ReLU2(), xielu: {}}
+var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu": nn.ReLU(), "relu2": nn.ReLU2(), xielu: {}}
 
 // xielu is the activation that has weights of its own: see [nn.XIELU].
 const xielu = "xielu"
@@ -205,8 +211,10 @@ func (c Config) check() error {
 		return fmt.Errorf("got dtype %v, want f32, bf16 or f16", c.DType)
 	case c.Compute != dtype.Invalid && c.Compute != dtype.F32 && c.Compute != dtype.BF16 && c.Compute != dtype.F16:
 		return fmt.Errorf("got compute %v, want f32, bf16 or f16", c.Compute)
+	case c.Learned && (c.Context < 1 || c.Context > most):
+		return fmt.Errorf("got vectors of %d places, want a positive length", c.Context)
 	case !known:
-		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu, relu2 or xielu", c.Act)
+		return fmt.Errorf("got activation %q, want silu, gelu_tanh, gelu, relu, relu2 or xielu", c.Act)
 	case c.Window < 0 || c.Local != nil && len(c.Local) != c.Layers:
 		return fmt.Errorf("got a window of %d and %d kinds of layers, want 0 or more, and one kind for each of %d layers", c.Window, len(c.Local), c.Layers)
 	case c.Single != nil && len(c.Single) != c.Layers:
@@ -230,7 +238,7 @@ func (c Config) check() error {
 	numbers := map[string]float64{
 		"eps": c.Eps, "norm plus": c.NormPlus, "embed scale": c.EmbedScale, "residual scale": c.ResidualScale, "head scale": c.HeadScale,
 		"attention in": c.AttnIn, "attention scale": c.AttnScale, "mlp scale": c.MLPScale, "gate scale": c.GateScale,
-		"scale": c.Scale, "score cap": c.ScoreCap, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
+		"scale": c.Scale, "score cap": c.ScoreCap, "clip": c.Clip, "logit cap": c.LogitCap, "expert scale": c.Mixture.Scale, "expert limit": c.Mixture.Limit, "balance": c.Mixture.Balance,
 	}
 	for name, x := range numbers {
 		if !(x >= 0) || math.IsInf(x, 0) {
@@ -250,6 +258,8 @@ func (c Config) together() error {
 		text string
 	}{
 		{c.Plain && c.JoinedMLP, "Plain and JoinedMLP, want a gate to be joined"},
+		{c.BareNorm && (!c.LayerNorm || c.NormBias || c.NormPlus != 0 || c.HeadQKNorm), "BareNorm without LayerNorm, or with weights, want norms without"},
+		{c.Clip > 0 && c.Latent.KV > 0, "Clip and Latent, want one of them"},
 		{c.NormBias && !c.LayerNorm, "NormBias without LayerNorm, want norms that have one"},
 		{(c.LentKV > 0 || c.Global != Global{} || c.VNorm) && (c.JoinedQKV || c.Latent.KV > 0 || c.GatedAttn || c.Recurrent.Kind != ""), "LentKV, Global or VNorm with another kind of attention, want q, k and v"},
 		{c.Mixture.Apart && !(c.Mixture.Beside && c.Sandwich), "Mixture.Apart without Beside and Sandwich, want both"},
@@ -262,6 +272,8 @@ func (c Config) together() error {
 		{c.Mixture.Beside && c.Mixture.Dense != nil, "Mixture with Beside and Dense, want one of them"},
 		{c.Single != nil && (c.Parallel || c.Sandwich || c.PostNorm), "Single with Parallel, Sandwich or PostNorm, want one norm"},
 		{c.Bidirectional && c.Recurrent.Kind != "", "Bidirectional and Recurrent, want one of them"},
+		{c.GroupedQKV && !c.JoinedQKV, "GroupedQKV without JoinedQKV, want both"},
+		{c.BothNorms && !c.Parallel, "BothNorms without Parallel, want both"},
 		{c.GatedAttn && c.JoinedQKV, "GatedAttn and JoinedQKV, want one of them"},
 		{c.HeadBias && !c.Untied, "HeadBias without Untied, want an output matrix that has one"},
 		{c.HeadBias && c.HeadScale != 0, "HeadBias and HeadScale, want one of them"},

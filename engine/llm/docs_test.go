@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,9 @@ func TestDocsListFamilies(t *testing.T) {
 		case n != small:
 			t.Errorf("%s: docs/models.md says %d small models, want the %d of testdata/families", f.Type, n, small)
 		}
+	}
+	if said := fmt.Sprintf("of %d small models", len(list)); !strings.Contains(string(text), said) {
+		t.Errorf("docs/models.md does not say %q, as many as testdata/families has", said)
 	}
 	if len(rows) != len(families) {
 		t.Errorf("got rows %v, want %d families", rows, len(families))

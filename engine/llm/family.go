@@ -29,16 +29,19 @@ type family struct {
 	read func(s settings, c *Config)
 	// ropeKinds are other words for kinds of scaling.
 	ropeKinds   map[string]string
-	interleaved bool     // rotary positions turn neighbours
-	joined      bool     // folders have one tensor for the layers of all experts
-	kinds       bool     // rope_parameters has an object for each kind of layer
-	straight    bool     // which is [experts in out], not [experts out in]
-	ahead       bool     // folders have layers beyond the last, which guess tokens further ahead: they are not read
-	statics     bool     // the numbers by which routers choose are a row of a matrix (ERNIE)
-	rates       bool     // layer_rope_theta has the rate of each layer
-	grows       bool     // queries grow with their position, by llama_4_scaling_beta
-	unadapted   []string // layers that PEFT refuses to adapt (tuners_utils.py: _check_lora_target_modules_mamba)
-	folded      bool     // mlx-lm multiplies weights by the settings' factors, and leaves some factors out
+	interleaved bool              // rotary positions turn neighbours
+	joined      bool              // folders have one tensor for the layers of all experts
+	kinds       bool              // rope_parameters has an object for each kind of layer
+	conv1D      bool              // folders have matrices as [in out]
+	straight    bool              // which is [experts in out], not [experts out in]
+	ahead       bool              // folders have layers beyond the last, which guess tokens further ahead: they are not read
+	statics     bool              // the numbers by which routers choose are a row of a matrix (ERNIE)
+	rates       bool              // layer_rope_theta has the rate of each layer
+	grows       bool              // queries grow with their position, by llama_4_scaling_beta
+	unadapted   []string          // layers that PEFT refuses to adapt (tuners_utils.py: _check_lora_target_modules_mamba)
+	folded      bool              // mlx-lm multiplies weights by the settings' factors, and leaves some factors out
+	keys        map[string]string // settings that folders call otherwise: "hidden_size", and "n_embd" for it; or have not, with ""
+	wide        int               // the feed-forward layer is so many times as wide as the model where a folder does not say it; 0: it does
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
 	names map[string]string
 	// files are other names of tensors in folders than those of the model's weights: ".mlp." and what stands
@@ -55,11 +58,12 @@ func (f family) inFolder(name string) string { return strings.NewReplacer(f.file
 // families are all. One that New made is of the first that can say its Config.
 var families = []family{
 	llama, mistral, qwen2, qwen3, gemma1, gemma2, gemma3, gemma4, gemma4Unified, phi3,
-	ministral, ministral3, seedOSS, cwm, smolLM3, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
+	ministral, ministral3, seedOSS, cwm, smolLM3, olmo1, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
 	lfm2, lfm2Moe, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
 	qwen2Moe, qwen3Moe, mixtral, miniMaxM2, hy3, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
 	glm4MoeLite, youtu, mellum, solarOpen, phiMoE, graniteSWA, graniteMoeSWA, exaone,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma, apertus, euroBERT,
+	gpt2, gptBigCode, gptNeo, gptJ, gptNeoX, falcon, exaoneMoe,
 }
 
 // familyOf finds a family by its model_type.
@@ -168,7 +172,7 @@ func (s settings) factor(key string, other float64) float64 {
 
 // activation translates the name of an activation.
 func (s settings) activation(key, other string) string {
-	names := map[string]string{"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu", "relu2": "relu2", xielu: xielu}
+	names := map[string]string{"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu", "relu2": "relu2", xielu: xielu}
 	return names[s.OneOf(key, other, slices.Sorted(maps.Keys(names))...)]
 }
 
@@ -204,6 +208,7 @@ func (s settings) config() Config {
 		s.Fail("model_type", "%s", unknown(name, inner))
 		return Config{}
 	}
+	s.Alias(s.family.keys)
 	c := Config{
 		Family: name, Vocab: s.Need("vocab_size"), Layers: s.depth(), Width: s.Need("hidden_size"),
 		Heads: s.heads(), KVHeads: s.Int("num_key_value_heads", 0), HeadDim: s.Int("head_dim", 0),
@@ -276,6 +281,10 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 	if kind == "default" || kind == "proportional" {
 		return r
 	}
+	short := o.Number("short_mscale", 0) // Phi 3.5 MoE
+	if long := o.Number("long_mscale", short); long != short {
+		s.Fail("long_mscale", "got %v, want short_mscale, %v", long, short)
+	}
 	original := o.Int("original_max_position_embeddings", c.Context)
 	if s.Has("original_max_position_embeddings") {
 		original = s.Int("original_max_position_embeddings", 0)
@@ -284,7 +293,7 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 		Kind: kind, Factor: o.Number("factor", 0), Context: c.Context, Original: original,
 		LowFreq: o.Number("low_freq_factor", 0), HighFreq: o.Number("high_freq_factor", 0),
 		BetaFast: o.Number("beta_fast", 0), BetaSlow: o.Number("beta_slow", 0), Untruncated: !o.Bool("truncate", true),
-		Short: o.Numbers("short_factor"), Long: o.Numbers("long_factor"), Attention: o.Number("attention_factor", 0),
+		Short: o.Numbers("short_factor"), Long: o.Numbers("long_factor"), Attention: o.Number("attention_factor", short),
 	}
 	if s.family.grows {
 		r.Scaling.QueryBeta = o.Number("llama_4_scaling_beta", 0)

@@ -167,6 +167,7 @@ func save(dir string, m *Model, limit int) error {
 
 // numbers are the weights of a model without codes, and its config.json.
 func (m *Model) numbers() ([]nn.Param, []byte, error) {
+	m.straighten() // layers that quant.Expand made
 	params, codes, err := m.stored()
 	if err != nil {
 		return nil, nil, err
@@ -212,7 +213,7 @@ func (p places) linear(path string, _, _ int, bias bool, _ float64) nn.Layer {
 	return p.layer(path, bias)
 }
 
-func (p places) embedding(path string, _ int, _ float64) nn.Layer { return p.layer(path, false) }
+func (p places) embedding(path string, _, _ int, _ float64) nn.Layer { return p.layer(path, false) }
 
 func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
 

@@ -29,6 +29,9 @@ func (c Config) family() string {
 // names are those that the family has for members of a model.
 func (c Config) names() map[string]string {
 	f, _ := familyOf(c.family())
+	if c.BothNorms && f.Type == falcon.Type {
+		return with(f.names, map[string]string{"input_layernorm": "ln_attn", "post_attention_layernorm": "ln_mlp"})
+	}
 	if c.alone(f) {
 		return with(f.names, map[string]string{"mlp": expertsBeside})
 	}
@@ -92,6 +95,13 @@ func (c Config) saidBy(f family) (map[string]any, []difference, error) {
 		return nil, nil, fmt.Errorf("no folder of %s can say this Config: %w", f.Type, err)
 	}
 	maps.DeleteFunc(k, func(key string, _ any) bool { return !s.Asked(key) })
+	for key, other := range f.keys {
+		if x, ok := k[key]; ok {
+			if delete(k, key); other != "" {
+				k[other] = x
+			}
+		}
+	}
 	k["architectures"] = []string{f.class}
 	return k, c.differences(got), nil
 }
@@ -112,10 +122,19 @@ func (c Config) allKeys(f family) map[string]any {
 		"rms_norm_eps": c.Eps, "layer_norm_eps": c.Eps, "norm_eps": c.Eps, "norm_epsilon": c.Eps,
 		"hidden_act": act, "hidden_activation": act, "activation_function": act, "lm_head_bias": c.HeadBias, "rope_theta": c.Rope.Base,
 		"attention_bias": c.QKVBias, "qkv_bias": c.QKVBias, "use_qkv_bias": c.QKVBias, "use_bias": c.QKVBias, "attention_out_bias": c.OutBias,
-		"mlp_bias": c.MLPBias, "bias": c.MLPBias, "use_qk_norm": c.HeadQKNorm, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel,
+		"mlp_bias": c.MLPBias, "bias": c.MLPBias, "use_qk_norm": c.HeadQKNorm, "qk_layernorm": c.QKNorm, "use_parallel_residual": c.Parallel, "parallel_attn": c.Parallel,
+		"multi_query": c.KVHeads == 1, "new_decoder_architecture": c.KVHeads != 1 && c.KVHeads != c.Heads || c.BothNorms, "num_ln_in_parallel_attn": map[bool]int{true: 2, false: 1}[c.BothNorms],
 		"embedding_multiplier": fraction(said.EmbedScale), "residual_multiplier": fraction(said.ResidualScale), "attention_multiplier": fraction(said.Scale),
 		"logit_scale": fraction(said.HeadScale), "logits_scaling": fraction(logits), "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
 		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": layerTypes(said.Local),
+	}
+	kinds := make([]string, c.Layers)
+	for i := range kinds {
+		kinds[i] = map[bool]string{true: "local", false: "global"}[said.Local[i]]
+	}
+	k["attention_layers"], k["attention_types"], k["scale_attn_weights"] = kinds, []any{[]any{kinds, 1}}, said.Scale != 1
+	if c.Clip > 0 {
+		k["clip_qkv"] = c.Clip
 	}
 	if c.Window > 0 {
 		k["sliding_window"] = c.Window
@@ -185,7 +204,7 @@ func fractions(list ...float64) (all []json.Number) {
 
 // hiddenAct is the name of an activation in folders.
 func hiddenAct(act string) string {
-	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu2": "relu2", xielu: xielu}[act]
+	return map[string]string{"": "silu", "silu": "silu", "gelu_tanh": "gelu_pytorch_tanh", "gelu": "gelu", "relu": "relu", "relu2": "relu2", xielu: xielu}[act]
 }
 
 // keys are the settings of a mixture of experts.
@@ -253,6 +272,9 @@ func ropeKeys(s nn.RopeScaling) map[string]any {
 	}
 	if s.Short != nil {
 		k["short_factor"], k["long_factor"] = s.Short, s.Long
+		if s.Attention != 0 {
+			k["short_mscale"], k["long_mscale"] = s.Attention, s.Attention
+		}
 	}
 	return k
 }

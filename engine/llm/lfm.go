@@ -70,6 +70,9 @@ func (s settings) hidden() int {
 	if s.Has("moe_intermediate_size") && !s.Has("intermediate_size") {
 		return s.Need("moe_intermediate_size") // Qwen 3.5, all of whose layers have experts
 	}
+	if by := s.family.wide; by > 0 && !s.Has("intermediate_size") {
+		return by * s.Need("hidden_size")
+	}
 	return s.Need("intermediate_size")
 }
 

@@ -8,7 +8,8 @@
 // Reading order: config.go, llm.go, build.go; generate.go, text.go, sampling.go, choose.go, draw.go;
 // pages.go, memory.go, states.go, batch.go, prefix.go, speculate.go; family.go (config.json), folder.go,
 // read.go, gguf.go, codes.go, awq.go; chat.go, talk.go. A family is a row: llama.go, qwen.go, gemma.go,
-// phi.go, olmo.go, cohere.go, glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go, mamba.go.
+// phi.go, olmo.go, cohere.go, gpt.go, glm.go, mixture.go, gptoss.go, deepseek.go, lfm.go, qwen_next.go,
+// mamba.go.
 package llm
 
 import (
@@ -39,7 +40,7 @@ type Block struct {
 	Beside    nn.Layer      // a norm of mlp's result beside experts, which get x as it is then (Gemma 4)
 	Input     *Input        // what the layer's own vector of each token adds in the end; nil: nothing
 	Factor    tensor.Tensor // [1], of the block's result; or none
-	Parallel  bool          // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm
+	Parallel  bool          // x + attention(norm(x)) + mlp(norm(x)), with AttnNorm, unless there is an MLPNorm
 	Scale     float64       // of what is added to x; 0 means 1
 
 	AttnIn, RecurrentIn                 float64 // of what each of them gets; 0 means 1
@@ -80,7 +81,7 @@ func (b *Block) Continue(x tensor.Tensor, s nn.Step, c *nn.Cache) tensor.Tensor 
 
 // halves are attention, or what knows the other tokens in another way, and the feed-forward layer.
 func (b *Block) halves(x tensor.Tensor, routed *[]nn.Routing, attention, recurrent func(in tensor.Tensor) tensor.Tensor) tensor.Tensor {
-	in := through(b.AttnNorm, x)
+	in, before := through(b.AttnNorm, x), x
 	var seen, fed tensor.Tensor
 	if b.Attn != nil {
 		seen = scaled(attention(scaled(in, b.AttnIn)), b.AttnScale)
@@ -93,6 +94,8 @@ func (b *Block) halves(x tensor.Tensor, routed *[]nn.Routing, attention, recurre
 	}
 	if !b.Parallel {
 		in = through(b.MLPNorm, x)
+	} else if b.MLPNorm != nil {
+		in = b.MLPNorm.Forward(before)
 	}
 	if b.MLP != nil {
 		fed = scaled(b.MLP.Forward(in), b.MLPScale)
@@ -191,12 +194,13 @@ const expertsBeside = "block_sparse_moe"
 
 // A Model is a decoder language model.
 type Model struct {
-	Config Config
-	Embed  nn.Layer // tokens to vectors
-	Inputs *Inputs  // tokens to vectors of each layer (Gemma 4); nil: there are none
-	Blocks []*Block
-	Norm   nn.Layer
-	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
+	Config    Config
+	Embed     nn.Layer // tokens to vectors
+	Positions nn.Layer // places to vectors (GPT-2); nil: there are none
+	Inputs    *Inputs  // tokens to vectors of each layer (Gemma 4); nil: there are none
+	Blocks    []*Block
+	Norm      nn.Layer
+	Head      nn.Layer // [width vocabulary]; nil when tied to the embedding
 
 	Tokenizer *tokenizer.Tokenizer // of the folder it came from; nil: tokens are bytes
 	Stop      []int                // tokens after which generation ends
@@ -233,6 +237,7 @@ func (c Config) random(each func(*Block)) *Model {
 	if c.DType != dtype.Invalid {
 		nn.Convert(m, c.DType)
 	}
+	m.straighten()
 	nn.SetNames(m)
 	return m
 }
@@ -269,7 +274,7 @@ func (m *Model) Vectors(ids, seen tensor.Tensor) tensor.Tensor {
 		seen = seen.Unsqueeze(1).Unsqueeze(1) // [B 1 1 T]
 	}
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
-	return m.Norm.Forward(m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Both(x, positions, seen) }))
+	return m.Norm.Forward(m.through(ids, positions, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.Both(x, positions, seen) }))
 }
 
 // hidden gives the vectors after tokens went through the blocks, [B T width]. What routers say is added to
@@ -278,7 +283,7 @@ func (m *Model) hidden(ids tensor.Tensor, routed *[]nn.Routing) tensor.Tensor {
 	wantBatch(ids)
 	m.wantCausal()
 	positions := tensor.Range(ids.Len(1)).To(ids.Device())
-	return m.through(ids, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forward(x, positions, routed) })
+	return m.through(ids, positions, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forward(x, positions, routed) })
 }
 
 // wantBatch panics with a *tensor.Error unless ids are [B T].
@@ -295,9 +300,9 @@ func (m *Model) wantCausal() {
 	}
 }
 
-// through gives the vectors after tokens went through the blocks.
-func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor) tensor.Tensor) tensor.Tensor {
-	x := m.vectors(ids)
+// through gives the vectors after tokens at positions i64 [T] or [B T] went through the blocks.
+func (m *Model) through(ids, positions tensor.Tensor, block func(b *Block, x tensor.Tensor) tensor.Tensor) tensor.Tensor {
+	x := m.vectors(ids, positions)
 	pass := m.pass(ids, x)
 	for i := range m.Blocks {
 		b := pass.block(i)
@@ -316,18 +321,30 @@ func (m *Model) through(ids tensor.Tensor, block func(b *Block, x tensor.Tensor)
 	return x
 }
 
-// vectors turns tokens into vectors, in the dtype in which the model computes: that of its norms, unless its
-// Config says another one.
-func (m *Model) vectors(ids tensor.Tensor) tensor.Tensor {
+// vectors turns tokens at positions into vectors, in the dtype in which the model computes: that of its
+// norms, unless its Config says another one.
+func (m *Model) vectors(ids, positions tensor.Tensor) tensor.Tensor {
 	compute := m.Config.Compute
 	if compute == dtype.Invalid {
 		compute = m.normWeight().DType()
 	}
-	return scaled(m.Embed.Forward(ids).Cast(compute), m.Config.EmbedScale)
+	x := scaled(m.Embed.Forward(ids).Cast(compute), m.Config.EmbedScale)
+	if m.Positions != nil {
+		x = x.Add(m.Positions.Forward(positions).Cast(compute))
+	}
+	return x
 }
 
-// normWeight is the weight of the last norm, which is where the model is.
-func (m *Model) normWeight() tensor.Tensor { return *m.Norm.Members()[0].Weight }
+// normWeight is the weight of the last norm, or numbers of the embedding where it has none, which is where
+// the model is.
+func (m *Model) normWeight() tensor.Tensor {
+	for _, member := range append(m.Norm.Members(), m.Embed.Members()...) {
+		if w := member.Weight; w != nil && w.DType().Float() {
+			return *w
+		}
+	}
+	return tensor.Tensor{}
+}
 
 // last is what the output matrix gets.
 func (m *Model) last(x tensor.Tensor) tensor.Tensor {
@@ -415,7 +432,8 @@ func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor 
 	wantBatch(inputs)
 	m.wantCausal()
 	return m.balanced(func(routed *[]nn.Routing) tensor.Tensor {
-		x := m.through(inputs, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forwardPacked(x, starts, routed) })
+		positions := tensor.Range(inputs.Len(1)).To(starts.Device()).Sub(starts)
+		x := m.through(inputs, positions, func(b *Block, x tensor.Tensor) tensor.Tensor { return b.forwardPacked(x, starts, routed) })
 		return m.loss(x, targets, false)
 	})
 }
@@ -423,6 +441,9 @@ func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.
 func (m *Model) Members() []nn.Member {
 	list := []nn.Member{{Name: "model.embed_tokens", Slot: &m.Embed}}
+	if m.Positions != nil {
+		list = append(list, nn.Member{Name: "model.embed_positions", Slot: &m.Positions})
+	}
 	if n := m.Inputs; n != nil {
 		list = append(list, nn.Member{Name: "model.embed_tokens_per_layer", Slot: &n.Embed}, nn.Member{Name: "model.per_layer_model_projection", Slot: &n.Proj},
 			nn.Member{Name: "model.per_layer_projection_norm", Part: n.Norm})

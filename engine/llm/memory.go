@@ -386,7 +386,7 @@ func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
 func (s *memory) pass(tokens, places tensor.Tensor, w wanted, longest int) (result tensor.Tensor) {
 	steps := s.stepsOf(places, tokens.Len(0), tokens.Len(1))
 	turns := turning{tokens: longest}
-	x := s.m.vectors(tokens)
+	x := s.m.vectors(tokens, steps[nil].Positions)
 	pass := s.m.pass(tokens, x)
 	for i := range s.m.Blocks {
 		block := pass.block(i)

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// transformers reads the folders of models that New made, of each family with states, experts or norms of its
-// own, and computes the same. PYTHON is the path of a Python that has it.
+// transformers reads the folders of models that New made, of each family with states, experts, places,
+// matrices or norms of its own, and computes the same. PYTHON is the path of a Python that has it.
 func TestTransformersReadsWhatNewMade(t *testing.T) {
 	python := os.Getenv("PYTHON")
 	if python == "" {
@@ -35,7 +35,7 @@ for name in sorted(n for n in os.listdir(sys.argv[1]) if not n.endswith(".safete
 sys.exit(bad)`
 	dir := t.TempDir()
 	wanted := func(c Config) bool {
-		return c.Recurrent.Kind == "mamba" || c.Mixture.Experts > 0 || c.HeadQKNorm || c.VNorm
+		return c.Recurrent.Kind == "mamba" || c.Mixture.Experts > 0 || c.HeadQKNorm || c.VNorm || c.Learned || c.GroupedQKV
 	}
 	eachFamilyOf(t, wanted, func(t *testing.T, folder string, m *Model, expected map[string]tensor.Tensor) {
 		m = New(m.Config)

@@ -5,6 +5,16 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
+// OLMo, whose norms have no weights.
+var olmo1 = family{
+	Family: ggufhub.Family{Type: "olmo"},
+	class:  "OlmoForCausalLM",
+	read: func(s settings, c *Config) {
+		s.biases(c, false)
+		c.MLPBias, c.LayerNorm, c.BareNorm, c.Eps, c.Clip = false, true, true, 1e-5, s.Number("clip_qkv", 0)
+	},
+}
+
 // Olmo 2.
 var olmo2 = family{
 	Family: ggufhub.Family{Type: "olmo2", Architecture: "olmo2", Tells: biasTells},
@@ -44,6 +54,24 @@ var exaone4 = family{
 			c.Local = s.windows(c.Layers, s.pattern("sliding_window_pattern", 4))
 			c.NoRope = c.global()
 		}
+	},
+}
+
+// K-EXAONE, which is EXAONE 4 with experts, and norms before its parts.
+var exaoneMoe = family{
+	Family: ggufhub.Family{Type: "exaone_moe"},
+	class:  "ExaoneMoeForCausalLM",
+	names:  map[string]string{"shared_expert": "shared_experts"},
+	files:  []string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
+	ahead:  true,
+	read: func(s settings, c *Config) {
+		exaone4.read(s, c)
+		s.deepSeek(c, 0, true)
+		c.PostNorm = false
+		m := &c.Mixture
+		m.Hidden, m.Scale = s.Int("moe_intermediate_size", 1024), s.factor("routed_scaling_factor", 2.5)
+		m.Shared = m.Hidden * s.Int("num_shared_experts", 1)
+		s.sparseKinds(c, s.Int("first_k_dense_replace", 1))
 	},
 }
 

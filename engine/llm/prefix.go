@@ -81,7 +81,7 @@ func (m *Model) probe() tensor.Tensor {
 func (m *Model) asBefore(probe tensor.Tensor) bool {
 	now, then := m.probe().Floats(), probe.Floats()
 	limit := 1e-3
-	if dt := m.vectors(tensor.From([]int{0}, 1, 1)).DType(); dt == dtype.BF16 || dt == dtype.F16 {
+	if dt := m.vectors(tensor.From([]int{0}, 1, 1), tensor.From([]int{0})).DType(); dt == dtype.BF16 || dt == dtype.F16 {
 		limit = 3e-2
 	}
 	var most, apart float64

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,6 +26,16 @@ type reader struct {
 }
 
 func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer {
+	if r.family.conv1D && path != "lm_head" {
+		l := &nn.Linear{}
+		if w := r.Tensor(path+".weight", in, out); r.Err() == nil {
+			l.Weight = w.Named(path + ".weight").Param()
+		}
+		if bias {
+			l.Bias = r.Vector(path+".bias", out)
+		}
+		return l
+	}
 	w := r.codes(path+".weight", in, out)
 	if w == nil {
 		var l *nn.Linear
@@ -42,11 +53,11 @@ func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer
 	return l
 }
 
-func (r *reader) embedding(path string, width int, _ float64) nn.Layer {
-	if w := r.codes(path+".weight", width, r.c.Vocab); w != nil {
+func (r *reader) embedding(path string, rows, width int, _ float64) nn.Layer {
+	if w := r.codes(path+".weight", width, rows); w != nil {
 		return &quant.Embedding{Weight: w}
 	}
-	return r.Embedding(path, r.c.Vocab, width)
+	return r.Embedding(path, rows, width)
 }
 
 // codes reads a matrix that is stored in codes, nil if it is stored in numbers or there is a problem.
@@ -248,8 +259,10 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
 	}
-	if w.Stored == nil && !w.Has("model.embed_tokens.weight") && w.Has("embed_tokens.weight") { // the model without its head
-		w.Stored = func(name string) string { return strings.TrimPrefix(name, "model.") }
+	names := c.names()
+	inner := cmp.Or(names["model"], "model") + "."
+	if first := rename(names, "model.embed_tokens") + ".weight"; w.Stored == nil && !w.Has(first) && w.Has(strings.TrimPrefix(first, inner)) { // the model without its head
+		w.Stored = func(name string) string { return strings.TrimPrefix(name, inner) }
 	}
 	if f, _ := familyOf(c.Family); w.Stored == nil && f.files != nil {
 		w.Stored = func(name string) string {
@@ -268,8 +281,11 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
+	m.straighten()
 	nn.SetNames(m) // those of codes
-	// A tied model may store its output matrix a second time, and old files the rates of rotary positions.
+	// A tied model may store its output matrix a second time, and old files the rates of rotary positions,
+	// and which tokens see each other.
+	old := []string{"rotary_emb.inv_freq", ".attn.bias", ".attention.bias", ".masked_bias"}
 	err := w.Rest(c.Family, func(stored string) bool {
 		if s.left(stored) {
 			m.unread++
@@ -281,7 +297,8 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 		if c.LentKV > 0 && c.unneeded(stored) {
 			return true
 		}
-		return !c.Untied && stored == "lm_head.weight" || body && (stored == "lm_head.bias" || stored == "score.weight") || strings.HasSuffix(stored, "rotary_emb.inv_freq")
+		return !c.Untied && stored == "lm_head.weight" || body && (stored == "lm_head.bias" || stored == "score.weight") ||
+			slices.ContainsFunc(old, func(end string) bool { return strings.HasSuffix(stored, end) })
 	})
 	if err != nil {
 		return nil, err

@@ -23,24 +23,24 @@ var lacks = []struct{ part, types string }{
 	{"an encoder beside its decoder", "bart bigbird_pegasus blenderbot blenderbot-small florence2 led longt5 m2m_100 marian mbart mt5 musicgen musicgen_melody mvp nllb-moe pegasus pix2struct " +
 		"plbart pp_formulanet prophetnet switch_transformers t5 t5gemma t5gemma2 trocr udop umt5 vision-encoder-decoder whisper"},
 	{"several streams beside each other, and embeddings in each layer", "gemma3n gemma3n_text"},
-	{"positions without a rotation", "biogpt blip bloom cpmant ctrl git gpt-sw3 gpt2 gpt_bigcode gpt_neo kosmos-2 kosmos-2.5 mpt openai-gpt opt xglm xlnet"},
+	{"positions without a rotation", "biogpt blip bloom cpmant ctrl git gpt-sw3 kosmos-2 kosmos-2.5 mpt openai-gpt opt xglm xlnet"},
 	{"attention to tokens by hashes", "reformer"},
 	{"patches of bytes in place of tokens", "blt"},
 	{"attention to pictures in layers of its own", "evolla idefics mllama"},
-	{"q, k and v of each head in one matrix", "codegen falcon fuyu gpt_neox gpt_neox_japanese persimmon"},
+	{"q, k and v of each head in one matrix", "codegen fuyu gpt_neox_japanese persimmon"},
 	{"q, k and v in one matrix of folders", "sarvam_moe"},
 	{"differential attention", "diffllama"},
 	{"keys of another model, for which it guesses", "gemma4_assistant gemma4_unified_assistant muse_glimmer_assistant"},
 	{"movements of a robot in place of tokens", "pi0"},
 	{"text that is made by diffusion", "diffusion_gemma"},
-	{"norms without weights", "hrm_text nanochat olmo"},
+	{"norms without weights", "hrm_text nanochat"},
 	{"norms within attention and feed-forward layer", "bitnet"},
 	{"tokens of pictures or sound in its vocabulary", "chameleon cosmos3_edge cosmos3_omni emu3 moshi"},
 }
 
 // kin are families by whose parts transformers makes the models of others, where their names do not tell.
 var kin = map[string]string{
-	"axk1": "deepseek_v3", "beam": "qwen3_moe", "exaone_moe": "exaone4, deepseek_v3", "flint": "qwen3_moe", "gptj": "phi", "kolibri1": "exaone4, glm4",
+	"axk1": "deepseek_v3", "beam": "qwen3_moe", "flint": "qwen3_moe", "kolibri1": "exaone4, glm4",
 	"lara_mini": "qwen3_5_moe_text", "modernbert-decoder": "eurobert", "paddleocr_vl_text": "ernie4_5", "unlimited_ocr_text": "deepseek_v2", "qwen4_exp_text": "qwen3_5_moe_text", "sarvam_mla": "deepseek_v3",
 }
 

@@ -39,8 +39,11 @@ func (m *Model) ChatTemplate(tools bool) (*chat.Template, error) {
 // something else than this model, "" if it does not. Package lora asks for it.
 func (m *Model) Unadapted() (layers []string, mlx string) {
 	f, _ := familyOf(m.Config.family())
-	if f.folded {
+	switch {
+	case f.folded:
 		mlx = f.Type + ", which mlx-lm computes otherwise: it multiplies other weights by the factors than transformers does"
+	case f.names["layers"] != "" || f.Type == gptNeoX.Type:
+		mlx = f.Type + ", whose layers mlx-lm calls otherwise than transformers"
 	}
 	return f.unadapted, mlx
 }

@@ -14,11 +14,11 @@ import (
 // wrappers are the models of pictures or sound around a model of text that computes with texts as it does
 // alone, by their model_types. What encodes pictures and sound is not read. The logits of aya_vision and
 // cohere2_vision have the factor of Cohere 2, which transformers leaves out.
-const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 gemma4 gemma4_unified glmasr got_ocr2 granite_speech hyperclovax_vision_v2 idefics2 idefics3 internvl janus lfm2_vl lighton_ocr " +
-	"llava llava_next llava_next_video llava_onevision mistral3 ovis2 qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_vl qwen3_vl_moe smolvlm video_llama_3 video_llava vipllava voxtral"
+const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 gemma4 gemma4_unified glm46v glm4v glm4v_moe glmasr got_ocr2 granite_speech hyperclovax_vision_v2 idefics2 idefics3 internvl janus kimi_k25 lfm2_vl lighton_ocr " +
+	"llava llava_next llava_next_video llava_onevision minicpmv4_6 mistral3 ovis2 paddleocr_vl pp_chart2table qianfan_ocr qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_vl qwen3_vl_moe smolvlm video_llama_3 video_llava vipllava voxtral"
 
 // textTypes are the families of the text parts that have a model_type of their own.
-var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"}
+var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe", "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe", "paddleocr_vl_text": "llama"}
 
 // textSizes are what a text_config leaves out where it is as in the family's class of transformers.
 var textSizes = map[string]map[string]any{

@@ -117,8 +117,6 @@ func readPEFT(text []byte) (p peftConfig, c Config, err error) {
 		return p, c, fmt.Errorf("got r %d and lora_alpha %g, want both positive", p.R, p.Alpha)
 	case !(p.Dropout >= 0 && p.Dropout <= 1):
 		return p, c, fmt.Errorf("got lora_dropout %g, want a probability from 0 to 1", p.Dropout)
-	case p.FanInFanOut:
-		return p, c, fmt.Errorf("got fan_in_fan_out true, want false: layers have [out in] in files")
 	}
 	c = Config{Rank: p.R, Alpha: p.Alpha, Dropout: p.Dropout, RankStabilized: p.RSLoRA, DoRA: p.DoRA, LoRABias: p.LoRABias,
 		OnlyInput: !p.TieWeights, Bias: p.Bias, Train: strings.Join(p.Whole, " ")}

@@ -8,6 +8,7 @@ type Attention struct {
 	Q, K, V, O     Layer   // K and V give KVHeads·D columns; without V values are what K gives, without K those of Shared
 	Latent         *Latent // in place of K and V, and mostly of Q; nil: none
 	QKV            Layer   // one layer in place of Q, K and V, whose columns are theirs side by side; nil: none
+	Grouped        bool    // or those of each key head: its queries', its keys' and its values' (GPT-NeoX)
 	Heads, KVHeads int
 	Rope           Rope
 	NoRope         bool          // queries and keys are not turned
@@ -18,6 +19,7 @@ type Attention struct {
 	WideNorm       bool          // those norms are of all heads together
 	LateNorm       bool          // or come after the turn
 	Scale          float64       // of the scores; 0 means 1/√D
+	Clip           float64       // queries, keys and values stay within ± it (OLMo); 0: they do not
 	Cap            float64       // see tensor.AttentionOptions
 	Window         int           // keys that a query sees, itself among them; 0: all before it
 	Sinks          tensor.Tensor // [Heads]: see tensor.AttentionOptions; or none
@@ -111,9 +113,17 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 	}
 	if a.QKV != nil {
 		all := a.QKV.Forward(x)
-		d := all.Len(2) / (a.Heads + 2*a.KVHeads)
-		keys, values := a.Heads*d, (a.Heads+a.KVHeads)*d
-		q, k, v = all.Slice(2, 0, keys), all.Slice(2, keys, values), all.Slice(2, values, all.Len(2))
+		groups := 1
+		if a.Grouped {
+			groups = a.KVHeads
+		}
+		b, t, width := all.Len(0), all.Len(1), all.Len(2)/groups
+		d := width / (a.Heads/groups + 2*a.KVHeads/groups)
+		part := func(from, to int) tensor.Tensor {
+			return all.Reshape(b, t, groups, width).Slice(3, from, to).Reshape(b, t, groups*(to-from))
+		}
+		keys, values := a.Heads/groups*d, (a.Heads+a.KVHeads)/groups*d
+		q, k, v = part(0, keys), part(keys, values), part(values, width)
 	} else {
 		q, k, v = a.Q.Forward(x), through(a.K, x), through(a.V, x) // side by side: the planner makes one matmul of them
 		if a.V == nil {
@@ -124,6 +134,9 @@ func (a *Attention) project(x tensor.Tensor) (q, k, v, gate tensor.Tensor) {
 		b, t, d := q.Len(0), q.Len(1), q.Len(2)/a.Heads/2
 		both := q.Reshape(b, t, a.Heads, 2*d)
 		q, gate = both.Slice(3, 0, d).Reshape(b, t, a.Heads*d), both.Slice(3, d, 2*d).Reshape(b, t, a.Heads*d)
+	}
+	if a.Clip > 0 {
+		q, k, v = q.Clip(-a.Clip, a.Clip), k.Clip(-a.Clip, a.Clip), v.Clip(-a.Clip, a.Clip)
 	}
 	if a.QNorm != nil && a.WideNorm {
 		q, k = a.QNorm.Forward(q), a.KNorm.Forward(k)

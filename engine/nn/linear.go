@@ -11,6 +11,8 @@ import (
 type Linear struct {
 	Weight tensor.Tensor // [in out]
 	Bias   tensor.Tensor // [out], or none
+	// Straight says that files have the weight as it is, not turned (GPT-2).
+	Straight bool
 	standIn
 }
 
@@ -59,7 +61,7 @@ func (l *Linear) Matrix() (w tensor.Tensor, ok bool) {
 
 // Members lists weight and bias.
 func (l *Linear) Members() []Member {
-	list := []Member{{Name: "weight", Weight: &l.Weight, Turned: true}}
+	list := []Member{{Name: "weight", Weight: &l.Weight, Turned: !l.Straight}}
 	if !l.Bias.IsNone() {
 		list = append(list, Member{Name: "bias", Weight: &l.Bias})
 	}

@@ -52,7 +52,7 @@ func (n *RMSNorm) String() string {
 // A LayerNorm is (x − mean)/√(variance + Eps)·(Weight + Plus) + Bias along the last axis (Ba, Kiros and
 // Hinton 2016).
 type LayerNorm struct {
-	Weight, Bias tensor.Tensor // [width]; Bias may be none
+	Weight, Bias tensor.Tensor // [width]; Bias may be none, and both
 	Eps          float64
 	Plus         float64 // 1 in Nemotron, whose weights are near 0; else 0
 	Groups       int     // parts of a row that are normalised each by itself, without Bias; Weight is [groups part] then (Command R+); 0: there are none
@@ -81,6 +81,9 @@ func (n *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 
 // Members lists the weight, and the bias if there is one.
 func (n *LayerNorm) Members() []Member {
+	if n.Weight.IsNone() {
+		return nil
+	}
 	list := []Member{{Name: "weight", Weight: &n.Weight}}
 	if !n.Bias.IsNone() {
 		list = append(list, Member{Name: "bias", Weight: &n.Bias})
@@ -90,5 +93,8 @@ func (n *LayerNorm) Members() []Member {
 
 // String describes the layer.
 func (n *LayerNorm) String() string {
+	if n.Weight.IsNone() {
+		return fmt.Sprintf("LayerNorm: no weights, eps %g", n.Eps)
+	}
 	return fmt.Sprintf("LayerNorm: width %d, eps %g", n.Weight.Len(0), n.Eps)
 }

@@ -34,7 +34,8 @@ tools. The texts of all requests grow side by side, each as it would alone.
 Tokens are chosen as the request says, else as the model's folder says. Ctrl-C ends it, and answers in progress with an error.
 
 A request calls the model by its folder's name, and an adapter by its own: --adapter french=tuned/french is the model
-"french". Embeddings are those of the folder that --embed names; MODEL can then be left out.
+"french". Embeddings are those of the folder that --embed names; MODEL can then be left out. A
+request's "task" takes the folder's adapter for it (Jina's third embeddings).
 
 On 127.0.0.1 programs of this machine need no token. Elsewhere (--host 0.0.0.0) each request needs one: that of --token or
 ` + tokenVariable + `, or a random one that serve prints. The connection is not encrypted: put it behind a proxy that is, or in a tunnel.
@@ -118,6 +119,16 @@ func loadServed(ctx context.Context, o *serve.Options, args, adapters []string, 
 		}
 		if err != nil {
 			return err
+		}
+		tasks := map[string]*embed.Model{} // which are read when they are first asked for
+		o.Task = func(task string) (m *embed.Model, err error) {
+			if tasks[task] == nil {
+				if m, err = embed.LoadTask(ctx, embedder, task); err != nil {
+					return nil, err
+				}
+				tasks[task] = m
+			}
+			return tasks[task], nil
 		}
 	}
 	if len(args) == 0 {

@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
+	"github.com/mcs-notebook/mcs/engine/embed"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 )
@@ -49,7 +51,7 @@ func TestServeClient(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeModelFolders(t, dir, "model", "adapter")
-	if err := os.CopyFS(filepath.Join(dir, "vectors"), os.DirFS("../../engine/embed/testdata/bert")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "vectors"), os.DirFS("../../engine/embed/testdata/jina3-tasks")); err != nil {
 		t.Fatal(err)
 	}
 	address, stop := startServe(t, dir, "model", "--adapter", "tuned=adapter", "--embed", "vectors", "--token", "secret")
@@ -57,13 +59,23 @@ func TestServeClient(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var got struct{ Chat, Adapter string }
+	var got struct {
+		Chat, Adapter string
+		Task          []float32
+	}
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	m, err := llm.Load(t.Context(), filepath.Join(dir, "model"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	of, err := embed.LoadTask(t.Context(), filepath.Join(dir, "vectors"), "where.query")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := of.Encode(t.Context(), "a fox"); err != nil || !slices.Equal(got.Task, want.Floats()) {
+		t.Errorf("a task: got %v, want %v, %v", got.Task, want, err)
 	}
 	says := func() string {
 		answer, err := m.Chat(t.Context(), []chat.Message{{Role: "system", Content: "be brief"}, {Role: "user", Content: "a fox"}}, llm.Sampling{Tokens: 24})

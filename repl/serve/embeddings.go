@@ -21,6 +21,7 @@ func (s *server) embeddings(w http.ResponseWriter, r *http.Request) error {
 		Format     string          `json:"encoding_format"`
 		Dimensions *int            `json:"dimensions"`
 		User       any             `json:"user"`
+		Task       string          `json:"task"` // beside OpenAI's, as Jina's own service has it
 	}
 	if err := read(w, r, &q); err != nil {
 		return err
@@ -52,7 +53,14 @@ func (s *server) embeddings(w http.ResponseWriter, r *http.Request) error {
 	case <-r.Context().Done():
 		return s.whyEnded(r.Context())
 	}
-	used := 0
+	used, err := 0, error(nil)
+	if q.Task != "" && s.o.Task == nil {
+		return wrong("task", "got %q, and the model has no tasks", q.Task)
+	} else if q.Task != "" {
+		if m, err = s.o.Task(q.Task); err != nil {
+			return wrong("task", "%v", err)
+		}
+	}
 	ids, err := m.Tokens(texts...)
 	var vectors tensor.Tensor
 	if err == nil {

@@ -33,6 +33,9 @@ type Options struct {
 
 	EmbedName string
 	Embedder  *embed.Model // nil: none
+	// Task gives the model for a task that a request names, to one request at a time; nil: there are no
+	// tasks.
+	Task func(task string) (*embed.Model, error)
 
 	Host  string // the address to listen on
 	Port  int    // 0: a free one

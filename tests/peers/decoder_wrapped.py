@@ -26,6 +26,7 @@ DELTA = dict(head_dim=8, layer_types=["linear_attention", "full_attention"], lin
              linear_key_head_dim=6, linear_value_head_dim=4, initializer_range=0.1,
              rope_parameters={"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 0, 0], "mrope_interleaved": True,
                               "partial_rotary_factor": 0.25})
+GLM = dict(head_dim=4, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 0, 0], "partial_rotary_factor": 0.5})
 MODELS = {
     "gemma3": dict(head_dim=8, sliding_window=6, layer_types=["sliding_attention", "full_attention"]),
     "gemma4": dict(head_dim=8, global_head_dim=16, sliding_window=6, num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, initializer_range=0.2,
@@ -43,6 +44,15 @@ MODELS = {
     "llava": dict(),
     "idefics3": dict(),
     "qwen2_audio": dict(),
+    "glm4v": GLM,
+    "glm46v": GLM | dict(num_hidden_layers=3),
+    "glm4v_moe": GLM | dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, n_shared_experts=1),
+    "kimi_k25": dict(num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=6, n_routed_experts=6, num_experts_per_tok=2,
+                     moe_intermediate_size=12, n_shared_experts=1, n_group=1, topk_group=1, first_k_dense_replace=1),
+    "minicpmv4_6": DELTA,
+    "qianfan_ocr": dict(head_dim=8),
+    "pp_chart2table": dict(),
+    "paddleocr_vl": dict(head_dim=4, rope_parameters={"rope_type": "default", "rope_theta": 5e5, "mrope_section": [1, 1, 0]}),
 }
 
 
@@ -75,6 +85,8 @@ def make(name, changes):
     text = ("language_model.", "model.language_model.", "model.text_model.", "lm_head.", "model.embed_tokens.", "model.layers.", "model.norm.")
     encoders = sorted((key for key in tensors if not key.startswith(text)), key=lambda key: tensors[key].numel())
     tensors = {k: v for k, v in tensors.items() if k not in encoders[2:]}
+    # As folders of the hub have them, where save_pretrained takes layers of text for those of the encoder.
+    tensors = {k.replace("language_model.model.blocks.", "language_model.model.layers.").replace("language_model.model.encoder.", "language_model.model."): v for k, v in tensors.items()}
     if name == "qwen3_vl_moe":  # as folders of the hub have it
         tensors = {k: v.transpose(1, 2).contiguous() if ".experts." in k else v for k, v in tensors.items()}
     save_file(tensors, path, metadata={"format": "pt"})

@@ -56,7 +56,7 @@ def rows(every):
             varied = {k: v for k, v in varied.items() if k in known}
             if "kv_lora_rank" in known:
                 varied["num_key_value_heads"] = varied.get("num_attention_heads", known["num_attention_heads"])  # which all have their own
-            if kin == "phi":
+            if kin in ("phi", "gptj"):
                 varied.pop("tie_word_embeddings", None)  # whose output matrix has a bias, which mcs refuses of a tied one
             if "full_attention" in (known.get("rope_parameters") or {}):
                 varied.pop("rope_parameters", None)  # which are of kinds of layers

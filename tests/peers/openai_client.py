@@ -78,6 +78,9 @@ packed = client.embeddings.create(model=embedder, input=["a fox", "the sea"])  #
 for a, b in zip(floats.data, packed.data):
     assert max(abs(x - y) for x, y in zip(a.embedding, b.embedding)) < 1e-6
 short = client.embeddings.create(model=embedder, input="a fox", dimensions=4).data[0].embedding
+task = client.embeddings.create(model=embedder, input="a fox", extra_body={"task": "where.query"}, encoding_format="float").data[0].embedding
+said["task"] = task
+assert "want one of" in refused(openai.BadRequestError, client.embeddings.create, model=embedder, input="a fox", extra_body={"task": "none"}).message
 assert len(short) == 4 and abs(sum(x * x for x in short) - 1) < 1e-5
 
 assert refused(openai.NotFoundError, client.chat.completions.create, model="none", messages=messages).code == "model_not_found"

@@ -119,6 +119,15 @@ func (s *Settings) Has(key string) bool {
 	return ok && string(raw) != "null"
 }
 
+// Alias lets keys have the values of others, which folders have in their place.
+func (s *Settings) Alias(names map[string]string) {
+	for key, other := range names {
+		if raw, ok := s.keys[other]; ok {
+			s.keys[key] = raw
+		}
+	}
+}
+
 // Asked says whether somebody has looked for the key.
 func (s *Settings) Asked(key string) bool { return s.asks[key] }
 
