@@ -248,8 +248,8 @@ func fetchAhead(fn *function, columns []string) {
 	}
 }
 
-// sumVectors adds up the lanes of each of four vectors from vector i on, and leaves the four sums in the first
-// four lanes of i. It overwrites t and the other three.
+// sumVectors adds up the lanes of each of four vectors from vector i on, and leaves the four sums in the
+// first four lanes of i. It overwrites t and the other three.
 func sumVectors(fn *function, s set, i, t int) {
 	for v := i; v < i+4; v++ {
 		halve(fn, s, v, t)
