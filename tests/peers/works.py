@@ -164,7 +164,7 @@ WORKS = (
     [lora(n, 8, m) for n in (512, 1024, 2048) for m in LORA]
     + [lora(1024, r, 128) for r in (4, 16, 32, 64)] + [lora(1024, 16, 1024)]
     + [lora(1024, 8, m, grad=True) for m in LORA]
-    + [lora(2048, 8, 128, grad=True)]
+    + [lora(2048, 8, m, grad=True) for m in (32, 128)]
     + [row(kind, m, grad) for kind in ("softmax", "layer_norm", "rms_norm") for grad in (False, True) for m in (64, 1024)]
     + [matmul(n, "f32", n > 2048) for n in (256, 512, 1024, 2048, 4096)]
     + [matmul(n, "bf16", n > 1024) for n in (256, 512, 1024, 2048, 4096)]

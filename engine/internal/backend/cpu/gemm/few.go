@@ -14,28 +14,46 @@ import (
 const Few = 8
 
 // fewRows returns the number of rows up to which the right operand is not packed, because packing it would
-// take longer than a packed product saves. It was measured on processors with and without AVX-512, and with
-// tiles for bf16, whose speed makes up for packing at fewer rows. The sums of so few rows are cut at other
-// steps of K, or not at all, so they may round differently from those of a product with more rows.
+// take longer than a packed product saves. The sums of so few rows are cut at other steps of K, or not at
+// all, so they may round differently from those of a product with more rows.
 func (p *Product) fewRows() int {
-	long := p.Terms[0]
-	for _, t := range p.Terms {
-		if t.K > long.K {
+	long := &p.Terms[0]
+	for i := range p.Terms {
+		if t := &p.Terms[i]; t.K > long.K {
 			long = t
 		}
 	}
-	switch {
-	case long.A.Elem == micro.BF16 && long.B.Elem == micro.BF16 && bf16Kernel() != nil:
+	if long.A.Elem == micro.BF16 && long.B.Elem == micro.BF16 && bf16Kernel() != nil {
 		return 6
-	case long.K*p.N <= 1<<20: // the caches hold it, so packing is cheap
-		if p.direct(&long) != nil {
-			return 64
-		}
-		return 20
-	case isa.Level() != isa.AVX512: // the registers hold half as many sums
-		return 32
 	}
-	return 48
+	if p.transposed {
+		return transposedCols
+	}
+	how, far := 0, 0
+	if long.B.Elem != micro.F32 {
+		how = 2
+	}
+	if p.direct(long) == nil {
+		how++
+	}
+	if long.Codes != nil {
+		how = 4
+	}
+	for far < 2 && long.K*p.N > 1<<(18+2*far) {
+		far++
+	}
+	return fewest[isa.Level()][how][far]
+}
+
+// fewest holds the largest numbers of few rows for weights of up to 2¹⁸ elements, up to 2²⁰, and more: in f32
+// with contiguous rows and without, in 16 bits likewise, and in codes. They were measured with matrices of
+// 512, 1024 and 2048 lines on a processor with AVX-512, and with its AVX2. A direct kernel widens 16 bits
+// again for each panel of rows; without one, columns are read again for every four rows.
+var fewest = [isa.NumSets][5][3]int{
+	isa.AVX512:   {{64, 64, 64}, {20, 20, 12}, {24, 32, 32}, {16, 20, 24}, {20, 20, 48}},
+	isa.AVX2:     {{64, 32, 16}, {20, 20, Few}, {16, 16, 24}, {Few, 16, 20}, {20, 20, 32}},
+	isa.NEON:     {{20, 20, 32}, {20, 20, 32}, {20, 20, 32}, {20, 20, 32}, {20, 20, 32}},
+	isa.Portable: {{20, 20, 32}, {20, 20, 32}, {20, 20, 32}, {20, 20, 32}, {20, 20, 32}},
 }
 
 const (

@@ -222,6 +222,39 @@ func testProduct(t *testing.T) {
 	}
 }
 
+// A weight that is far away is packed from fewer rows on, and one of 16 bits, too.
+func TestFewRows(t *testing.T) {
+	for _, c := range []struct {
+		set        isa.Set
+		m, n       int
+		elem       micro.Elem // of the right operand
+		contiguous bool       // its rows
+		few        bool
+	}{
+		{isa.AVX512, 64, 2048, micro.F32, true, true}, {isa.AVX512, 65, 512, micro.F32, true, false},
+		{isa.AVX512, 48, 2048, micro.F32, false, false}, {isa.AVX512, 16, 1024, micro.F32, false, true},
+		{isa.AVX512, 64, 1024, micro.BF16, true, false}, {isa.AVX512, 24, 2048, micro.BF16, false, true},
+		{isa.AVX2, 64, 512, micro.F32, true, true}, {isa.AVX2, 48, 1024, micro.F32, true, false},
+		{isa.AVX2, 9, 2048, micro.F32, false, false}, {isa.AVX2, 8, 2048, micro.F32, false, true},
+		{isa.AVX2, 24, 512, micro.F16, true, false}, {isa.Portable, 32, 2048, micro.F32, true, true},
+	} {
+		if !slices.Contains(isa.Sets(), c.set) {
+			t.Logf("%v is not there", c.set)
+			continue
+		}
+		release := isa.Limit(c.set)
+		b := Operand{Elem: c.elem, Line: 1, Step: c.n}
+		if !c.contiguous {
+			b.Line, b.Step = b.Step, b.Line
+		}
+		p := New(c.m, c.n, 1, []Term{{K: c.n, A: Operand{Line: c.n, Step: 1}, B: b}}, 1)
+		if p.layout.few != c.few {
+			t.Errorf("%+v: got few %v", c, p.layout.few)
+		}
+		release()
+	}
+}
+
 // Products of any shape, with any strides.
 func TestProductProperty(t *testing.T) { eachSet(t, testProductProperty) }
 

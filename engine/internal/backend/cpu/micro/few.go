@@ -105,6 +105,11 @@ func Dot(rows, cols, k int, a *float32, lda int, b Source, c *float32, ldc int) 
 		for i := 0; i < rows; {
 			m, done := dotVector(rows-i, n, k, offset(a, i*lda), lda, col, sums)
 			for r := range m {
+				if to, x := offset(c, (i+r)*ldc+j), sums[4*r:]; n == 4 && done == k {
+					c := (*[4]float32)(unsafe.Pointer(to))
+					c[0], c[1], c[2], c[3] = c[0]+x[0], c[1]+x[1], c[2]+x[2], c[3]+x[3]
+					continue
+				}
 				for s := range n {
 					x := sums[4*r+s]
 					if done < k {

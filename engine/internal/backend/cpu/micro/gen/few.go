@@ -234,9 +234,9 @@ func dot(f *file, s set, typ string, size, m int) {
 		vector(true)
 		fn.at(done)
 	}
-	for i := range sums {
-		sumVector(fn, s, i, s.regs-1)
-		fn.op("VMOVSS", s.x(i), mem(4*i, "DI"))
+	for i := 0; i < sums; i += 4 {
+		sumVectors(fn, s, i, s.regs-1)
+		fn.op("VMOVUPS", s.x(i), mem(4*i, "DI"))
 	}
 	fn.end()
 }
@@ -248,17 +248,25 @@ func fetchAhead(fn *function, columns []string) {
 	}
 }
 
-// sumVector adds up the lanes of vector i into its lowest lane. It overwrites t.
-func sumVector(fn *function, s set, i, t int) {
+// sumVectors adds up the lanes of each of four vectors from vector i on, and leaves the four sums in the
+// first four lanes of i. It overwrites t and the other three.
+func sumVectors(fn *function, s set, i, t int) {
+	for v := i; v < i+4; v++ {
+		halve(fn, s, v, t)
+	}
+	fn.op("VHADDPS", s.x(i+1), s.x(i), s.x(i))
+	fn.op("VHADDPS", s.x(i+3), s.x(i+2), s.x(i+2))
+	fn.op("VHADDPS", s.x(i+2), s.x(i), s.x(i))
+}
+
+// halve adds up the lanes of vector i until four are left. It overwrites t.
+func halve(fn *function, s set, i, t int) {
 	if s == avx512 {
-		fn.op("VEXTRACTF64X4", imm(1), s.v(i), s.y(31))
-		fn.op("VADDPS", s.y(31), s.y(i), s.y(i))
-		fn.op("VEXTRACTF32X4", imm(1), s.y(i), s.x(31))
-		fn.op("VADDPS", s.x(31), s.x(i), s.x(i))
+		fn.op("VEXTRACTF64X4", imm(1), s.v(i), s.y(t))
+		fn.op("VADDPS", s.y(t), s.y(i), s.y(i))
+		fn.op("VEXTRACTF32X4", imm(1), s.y(i), s.x(t))
 	} else {
 		fn.op("VEXTRACTF128", imm(1), s.y(i), s.x(t))
-		fn.op("VADDPS", s.x(t), s.x(i), s.x(i))
 	}
-	fn.op("VHADDPS", s.x(i), s.x(i), s.x(i))
-	fn.op("VHADDPS", s.x(i), s.x(i), s.x(i))
+	fn.op("VADDPS", s.x(t), s.x(i), s.x(i))
 }
