@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,8 @@ func newSuite(t *testing.T, open func() (backend.Backend, error), few bool) *sui
 	if err != nil {
 		t.Fatal(err)
 	}
+	percent := debug.SetGCPercent(400) // thousands of small graphs: a tenth of the time
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	return &suite{
 		dev: backend.NewDevice("tested", b), exact: newReference(t), dtypes: b.Info().DTypes, few: few,
 		tried: map[ir.Op]bool{}, passed: map[ir.Op]map[dtype.Type]bool{},
