@@ -56,8 +56,8 @@ func eachFamilyOf(t *testing.T, wanted func(c Config) bool, test func(t *testing
 	}
 }
 
-// oneOfEach wants the first folder of each family of those that are wanted, as TestFamiliesAgreeWithTransformers
-// reads all; with -long it wants all.
+// oneOfEach wants the first folder of each family of those that are wanted, as
+// TestFamiliesAgreeWithTransformers reads all; with -long it wants all.
 func oneOfEach(wanted func(c Config) bool) func(c Config) bool {
 	seen := map[string]bool{}
 	return func(c Config) bool {

@@ -115,8 +115,8 @@ func TestTrainUnderMpiexec(t *testing.T) {
 	}
 }
 
-// What one rank has otherwise is named, once, before the first step. Without -long one launcher tries all, the
-// others the first.
+// What one rank has otherwise is named, once, before the first step. Without -long one launcher tries all,
+// the others the first.
 func TestRanksRefused(t *testing.T) {
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)

@@ -60,8 +60,9 @@ func TestGenerated(t *testing.T) {
 // generatedEnd separates the outputs of programs.
 const generatedEnd = "\n== end ==\n"
 
-// printed is what a program prints under the go command. Of one that is the same in each run testdata/printed has
-// it, in the file of that name, behind a hash of the program; with -write that is written. Others have no name.
+// printed is what a program prints under the go command. Of one that is the same in each run testdata/printed
+// has it, in the file of that name, behind a hash of the program; with -write that is written. Others have no
+// name.
 func printed(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	h := sha256.New()

@@ -2,10 +2,10 @@
 //
 // [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over
 // shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over
-// strided, flipped and broadcast operands, and over special values. Without -long most types run a third of the cases. Each case is a little graph; it is built
-// twice, evaluated on the reference and on the backend, and the results must agree within the row's
-// tolerance. Random graphs (graphs.go) are longer, so that the planner has something to fuse, and contract.go
-// checks the other promises of the interface.
+// strided, flipped and broadcast operands, and over special values. Without -long most types run a third of
+// the cases. Each case is a little graph; it is built twice, evaluated on the reference and on the backend,
+// and the results must agree within the row's tolerance. Random graphs (graphs.go) are longer, so that the
+// planner has something to fuse, and contract.go checks the other promises of the interface.
 //
 // The file record/NAME.txt lists the ops and types that a backend has run; the documentation of the ops is
 // made from it. Run fails when it has run others than these; go test -record writes the file.
