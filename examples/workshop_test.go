@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/lesson"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -24,17 +25,23 @@ func TestWorkshop(t *testing.T) {
 			if len(l.Exercises) < 3 {
 				t.Errorf("got %d exercises, want three", len(l.Exercises))
 			}
+			for i := range l.Exercises {
+				e := &l.Exercises[i]
+				if len(e.Wrong) < 5 || len(e.Hints) == 0 {
+					t.Fatalf("exercise %s: got %d wrong answers and %d hints, want five and one", e.Name, len(e.Wrong), len(e.Hints))
+				}
+				if !long.Tests() { // each runs the cells before it again
+					e.Wrong = e.Wrong[i%5:][:1]
+				}
+			}
 			err := l.Test(t.Context(), lesson.TestOptions{
 				Open: func() (*session.Session, error) {
 					return session.New(session.Options{Script: true, Commands: magics.Table{}})
 				},
 				Limit: time.Minute,
-				Done: func(_ *lesson.Lesson, e *lesson.Exercise, _ time.Duration, problems []string) {
+				Done: func(_ *lesson.Lesson, _ *lesson.Exercise, _ time.Duration, problems []string) {
 					if len(problems) > 0 {
 						t.Error(strings.Join(problems, "\n"))
-					}
-					if e != nil && (len(e.Wrong) < 5 || len(e.Hints) == 0) {
-						t.Errorf("exercise %s: got %d wrong answers and %d hints, want five and one", e.Name, len(e.Wrong), len(e.Hints))
 					}
 				},
 			})

@@ -34,7 +34,7 @@ func build(c Config, w weights, each func(*Block)) *Model {
 	const deviation = 0.02
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
 	m := &Model{Config: c}
-	c.Family = c.family() // which is not asked again for each layer: it tries all
+	c.Family = cmp.Or(c.family(), "none") // which is not asked again for each layer: it tries all
 	m.names = c.names()
 	w = renamed{w, c, m.names}
 	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), c.Vocab, c.Width, deviation)

@@ -19,7 +19,7 @@ import (
 func eachMixture(t *testing.T, test func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor)) {
 	t.Helper()
 	count := 0
-	eachFamilyOf(t, func(c Config) bool { return c.Mixture.Experts > 0 }, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
+	eachFamilyOf(t, oneOfEach(func(c Config) bool { return c.Mixture.Experts > 0 }), func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
 		count++
 		test(t, dir, m, expected)
 	})

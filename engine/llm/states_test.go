@@ -45,7 +45,7 @@ func recurrentDecoders() map[string]*Model {
 
 // The scores are those of transformers within 1e-5, and a batch of prompts becomes what each becomes alone.
 func TestStatesOfFamilies(t *testing.T) {
-	eachFamilyOf(t, func(c Config) bool { return c.Recurrent.Kind != "" }, func(t *testing.T, _ string, m *Model, expected map[string]tensor.Tensor) {
+	eachFamilyOf(t, oneOfEach(func(c Config) bool { return c.Recurrent.Kind != "" }), func(t *testing.T, _ string, m *Model, expected map[string]tensor.Tensor) {
 		if d := relative(m.Logits(expected["ids"]), expected["logits"]); !(d <= 1e-5) {
 			t.Errorf("logits differ by %.3g of the largest", d)
 		}

@@ -26,7 +26,7 @@ func (w written) Batch(n int) (data.Batch, error) {
 
 func (w written) Fingerprint() string { return "written" }
 
-// 50 steps, 20 without -long, of LoRA, rsLoRA and DoRA on a small Llama, a small Qwen 2 and a small Qwen 3
+// 50 steps, 10 without -long, of LoRA, rsLoRA and DoRA on a small Llama, a small Qwen 2 and a small Qwen 3
 // with experts, whose routers add the loss that balances them, from the same adapter, over the same batches
 // in the same order, have the losses of PEFT and PyTorch at every step, and the gradients' norms.
 // tests/peers/lora_curves.py wrote testdata/curves.
@@ -52,7 +52,7 @@ func TestCurvesAgreeWithPEFT(t *testing.T) {
 				}
 				want, norms := made["loss."+variant].Float64s(), made["norm."+variant].Float64s()
 				if !long.Tests() {
-					want = want[:20]
+					want = want[:10]
 				}
 				h, err := Run(context.Background(), m, written{made["ids"]}, Options{
 					Steps: len(want), LR: optim.Constant(5e-3), Clip: 1, Optimizer: optim.AdamW{WeightDecay: 0.01}, Params: a.Params(),

@@ -90,7 +90,7 @@ func TestGRPORaisesRewards(t *testing.T) {
 			g.Model = llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 48, Seed: 1, HeadScale: 5})
 			g.Prompts, g.Rewards, g.Tokens, g.Group = []string{"a", "number: "}, []func(_, _ string) float64{digits}, 6, 16
 			g.Questions = 2
-			o := Options{Steps: 80, LR: optim.Constant(3e-2), LoRA: lora.Config{Rank: 8}, Compile: strings.HasSuffix(name, "replay")}
+			o := Options{Steps: 40, LR: optim.Constant(3e-2), LoRA: lora.Config{Rank: 8}, Compile: strings.HasSuffix(name, "replay")}
 			before := nn.Hash(nn.Params(g.Model))
 			var err error
 			if strings.HasPrefix(name, "all") {
@@ -109,7 +109,7 @@ func TestGRPORaisesRewards(t *testing.T) {
 				t.Fatal(err)
 			}
 			first, last := g.Rewarded[0], g.Rewarded[len(g.Rewarded)-1]
-			if want := 80 / max(1, g.Steps); len(g.Rewarded) != want || !(last > first+0.5) {
+			if want := 40 / max(1, g.Steps); len(g.Rewarded) != want || !(last > first+0.5) {
 				t.Errorf("got %d rewards, want %d: from %g to %g of 6", len(g.Rewarded), want, first, last)
 			}
 			if len(g.Last) != 32 || g.Last[0].Prompt != "a" || len(g.Last[0].Text) != 6 {

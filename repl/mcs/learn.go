@@ -31,7 +31,7 @@ on where you were; FOLDER/work/LESSON.mcs is the file to hand in.
 
 For teachers: --test runs each solution and each wrong answer of the keys (LESSON.key.mcs) and compares what the checks
 say; --seal writes the folder that learners get, whose keys cannot be read. docs/guide/teaching.md says more.`,
-		Example: "  mcs learn workshop\n  mcs learn workshop --web\n  mcs learn --test workshop\n  mcs learn --seal workshop workshop-for-you",
+		Example: "  mcs learn workshop\n  mcs learn workshop --web\n  mcs learn --test workshop --timeout 2s\n  mcs learn --seal workshop workshop-for-you",
 		Args: func(_ *cobra.Command, args []string) error {
 			want := 1
 			if seal {

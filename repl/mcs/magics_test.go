@@ -39,7 +39,7 @@ file := "houses.csv"
 
 // quickly shortens measurements, whose outputs have the same form.
 var quickly = sync.OnceValue(func() *strings.Replacer {
-	return strings.NewReplacer("%timeit -t 10s", "%timeit -t 50ms", "%timeit ", "%timeit -t 50ms ", "%bench ", "%bench -t 50ms ", "%profile m", "%profile -t 50ms m", "%profile -o ", "%profile -t 50ms -o ", "%lprof ", "%lprof -t 50ms ",
+	return strings.NewReplacer("%timeit -t 10s", "%timeit -t 20ms", "%timeit ", "%timeit -t 20ms ", "%bench ", "%bench -t 20ms ", "%profile m", "%profile -t 20ms m", "%profile -o ", "%profile -t 20ms -o ", "%lprof ", "%lprof -t 20ms ",
 		"64..512*2", "4..8*2", "-assert 'fused <= 1.1*plain' ", "", "-source matmul_silu ", "")
 })
 

@@ -83,8 +83,12 @@ func TestTrainUnderMpiexec(t *testing.T) {
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	want := alone(t, dir, 12)
+	jobs := [][]int{{4, 2, 1, 4}}
+	if long.Tests() {
+		jobs = append(jobs, []int{2})
+	}
 	for _, launcher := range launchers {
-		for _, sizes := range [][]int{{2}, {4, 2, 1, 4}} {
+		for _, sizes := range jobs {
 			if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +115,8 @@ func TestTrainUnderMpiexec(t *testing.T) {
 	}
 }
 
-// What one rank has otherwise is named, once, before the first step.
+// What one rank has otherwise is named, once, before the first step. Without -long one launcher tries all,
+// the others the first.
 func TestRanksRefused(t *testing.T) {
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
@@ -126,9 +131,9 @@ func TestRanksRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, launcher := range launchers {
+	for i, launcher := range launchers {
 		t.Run(launcher.String(), func(t *testing.T) {
-			for _, c := range []struct {
+			for k, c := range []struct {
 				program string
 				args    []string // of rank 1
 				want    string
@@ -139,6 +144,9 @@ func TestRanksRefused(t *testing.T) {
 				{os.Args[0], []string{"-p", "data.train=none.jsonl"}, `mcs: rank 1: .*none\.jsonl: no such file`},
 				{os.Args[0], []string{"-p", "train.accumulate=1"}, `mcs: rank 1: train\.accumulate: got steps of 1 batch for 2 ranks, want at least a batch for each: write accumulate = 2 .*`},
 			} {
+				if !long.Tests() && i > 0 && k > 0 {
+					break
+				}
 				first := []string{"-n", "1", os.Args[0], "train", "job.toml", ":"}
 				run, out := started(t, launcher, dir, append(append(first, "-n", "1", c.program, "train", "job.toml"), c.args...)...)
 				err := run.Run()

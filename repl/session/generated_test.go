@@ -2,11 +2,15 @@ package session
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,34 +23,19 @@ var (
 // TestGenerated compares programs that a generator writes with what the go command makes of them. All are
 // compiled into one binary.
 func TestGenerated(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip(err)
-	}
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	files := map[string]string{"prelude.go": genPrelude}
 	texts, calls := make([]string, *generated), ""
 	for i := range texts {
 		texts[i] = generate(*seed, i)
-		write(fmt.Sprintf("program%d.go", i), texts[i])
+		files[fmt.Sprintf("program%d.go", i)] = texts[i]
 		calls += fmt.Sprintf("program_%d()\nfmt.Print(%q)\n", i, generatedEnd)
 	}
-	write("go.mod", "module programs\ngo 1.26\n")
-	write("prelude.go", genPrelude)
-	write("main.go", "package main\nimport \"fmt\"\nfunc main() {\n"+calls+"}\n")
-	build := exec.Command("go", "build", "-gcflags=-e -N -l", "-o", "programs", ".")
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	files["main.go"] = "package main\nimport \"fmt\"\nfunc main() {\n" + calls + "}\n"
+	name := ""
+	if *generated == 100 && *seed == 1 {
+		name = "generated"
 	}
-	out, err := exec.Command(filepath.Join(dir, "programs")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Split(string(out), generatedEnd)
+	want := strings.Split(printed(t, name, files), generatedEnd)
 	for i, text := range texts {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			var got, messages bytes.Buffer
@@ -70,3 +59,43 @@ func TestGenerated(t *testing.T) {
 
 // generatedEnd separates the outputs of programs.
 const generatedEnd = "\n== end ==\n"
+
+// printed is what a program prints under the go command. Of one that is the same in each run testdata/printed
+// has it, in the file of that name, behind a hash of the program; with -write that is written. Others have no
+// name.
+func printed(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	h := sha256.New()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s\n%s\n", file, files[file])
+	}
+	of, path := fmt.Sprintf("%x\n", h.Sum(nil)), filepath.Join("testdata", "printed", name+".txt")
+	if name != "" && !*write {
+		text, err := os.ReadFile(path)
+		out, ok := strings.CutPrefix(string(text), of)
+		if !ok {
+			t.Fatalf("%s is what another program printed (%v): go test -run '^%s$' -write", path, err, t.Name())
+		}
+		return out
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command to compare with:", err)
+	}
+	dir := t.TempDir()
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module programs\ngo 1.26\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	runIdentity(t, dir, nil, "go", "build", "-gcflags=-e -N -l", "-o", "programs", ".")
+	out := runIdentity(t, dir, nil, filepath.Join(dir, "programs"))
+	if name != "" {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(of+out), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}

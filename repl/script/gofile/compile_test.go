@@ -2,6 +2,10 @@ package gofile
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -11,16 +15,16 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// TestExportsOfExamples: the sessions that come with mcs are programs that the real toolchain takes.
+// TestExportsOfExamples: the sessions that come with mcs are programs that compile.
 func TestExportsOfExamples(t *testing.T) {
-	goTool := toolchain(t)
 	files, err := filepath.Glob("../../../examples/*.mcs")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	dir := t.TempDir()
+	programs := map[string]string{}
 	for _, name := range files {
 		f, err := mcsfile.Read(name, name)
 		if err != nil {
@@ -35,13 +39,36 @@ func TestExportsOfExamples(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		file := filepath.Join(dir, strings.TrimSuffix(filepath.Base(name), ".mcs")+".go")
+		programs[strings.TrimSuffix(filepath.Base(name), ".mcs")] = src
+	}
+	if check(t, programs); !long.Tests() {
+		return
+	}
+	goTool, dir := toolchain(t), t.TempDir()
+	for name, src := range programs {
+		file := filepath.Join(dir, name+".go")
 		if err := os.WriteFile(file, []byte(src), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		// go vet checks as go build does, and does not link.
 		if out, err := exec.Command(goTool, "vet", file).CombinedOutput(); err != nil && !onlyStyle(string(out)) {
 			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// check checks that programs compile, with the types that cells have. With -long the go command decides, too.
+func check(t *testing.T, programs map[string]string) {
+	t.Helper()
+	fset := token.NewFileSet()
+	conf := types.Config{Importer: stdlib.Importer(fset)}
+	for name, src := range programs {
+		file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+		if err == nil {
+			_, err = conf.Check("main", fset, []*ast.File{file}, nil)
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, src)
 		}
 	}
 }
@@ -127,10 +154,24 @@ var snippets = []string{
 // TestExportsCompile: a session is exported as a program that compiles, or refused, whatever was typed in
 // what order.
 func TestExportsCompile(t *testing.T) {
-	goTool := toolchain(t)
 	n := 60
 	if long.Tests() {
 		n = 5000
+	}
+	programs := map[string]string{}
+	for i := range n {
+		r := rand.New(rand.NewPCG(9, uint64(i)))
+		cells := []string{"x, y := 1, 0", snippets[i%len(snippets)]}
+		for range r.IntN(6) {
+			cells = append(cells, snippets[r.IntN(len(snippets))])
+		}
+		if src, err := Program(cells); err == nil {
+			programs[fmt.Sprintf("p%d", i)] = fmt.Sprintf("// %q\n", cells) + src
+		}
+	}
+	t.Logf("%d of %d sessions are programs", len(programs), n)
+	if check(t, programs); !long.Tests() {
+		return
 	}
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -143,29 +184,16 @@ func TestExportsCompile(t *testing.T) {
 		}
 	}
 	write("go.mod", "module exported\n\ngo 1.26\n")
-	made := 0
-	for i := range n {
-		r := rand.New(rand.NewPCG(9, uint64(i)))
-		cells := []string{"x, y := 1, 0", snippets[i%len(snippets)]}
-		for range r.IntN(6) {
-			cells = append(cells, snippets[r.IntN(len(snippets))])
-		}
-		src, err := Program(cells)
-		if err != nil {
-			continue
-		}
-		made++
-		write(fmt.Sprintf("p%d/main.go", i), fmt.Sprintf("// %q\n", cells)+src)
+	for name, src := range programs {
+		write(name+"/main.go", src)
 	}
-	t.Logf("%d of %d sessions are programs", made, n)
-	build := exec.Command(goTool, "build", "./...")
+	build := exec.Command(toolchain(t), "build", "./...")
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 		for line := range strings.SplitSeq(string(out), "\n") {
 			if name, ok := strings.CutPrefix(line, "# exported/"); ok {
-				src, _ := os.ReadFile(filepath.Join(dir, name, "main.go"))
-				t.Logf("%s", src)
+				t.Logf("%s", programs[name])
 			}
 		}
 	}

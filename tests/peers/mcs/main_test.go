@@ -23,6 +23,17 @@ import (
 
 var tested = flag.String("device", "cpu", "the device that is held against ref")
 
+// The test binary is the program itself when this variable is set.
+const beProgram = "MCS_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beProgram) == "" {
+		os.Exit(m.Run())
+	}
+	flag.CommandLine = flag.NewFlagSet(os.Args[0], flag.ExitOnError) // without the flags of tests
+	main()
+}
+
 // on does the work on a device and returns samples of its results, and its profile: of two runs, as the
 // driver asks for several.
 func on(t *testing.T, name string, w work) (answer, *record) {
@@ -66,7 +77,7 @@ func TestFamilies(t *testing.T) {
 	for _, f := range families() {
 		t.Run(f.name, func(t *testing.T) {
 			got, profile := on(t, *tested, small(f))
-			want, _ := on(t, "ref", small(f))
+			want, _ := prepared(t, "ref", small(f))
 			if err := differ(got.Result, want.Result, map[string]float64{"f32": 2e-4, "f16": 1e-2, "bf16": 3e-2}[f.peak]); err != nil {
 				t.Error(err)
 			}
@@ -231,12 +242,16 @@ func TestDriver(t *testing.T) {
 		t.Skip(err)
 	}
 	programs, results := t.TempDir(), t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", programs, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(programs, "mcs"))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	command := exec.Command(python, "../cuda.py", "-device", "cpu", "-threads", "1", "-quick", "-peers", "none", "-steps", "compare,kernels",
 		"-only", "^(small|train/tiny bf16|decode/tiny bf16|one row, int4|attention to pages of i8)", "-o", results)
-	command.Env = append(os.Environ(), "PEERS_PROGRAMS="+programs, "PYTHONDONTWRITEBYTECODE=1")
+	command.Env = append(os.Environ(), beProgram+"=1", "PEERS_PROGRAMS="+programs, "PYTHONDONTWRITEBYTECODE=1")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

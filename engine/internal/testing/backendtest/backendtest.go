@@ -2,10 +2,10 @@
 //
 // [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over
 // shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over
-// strided, flipped and broadcast operands, and over special values. Each case is a little graph; it is built
-// twice, evaluated on the reference and on the backend, and the results must agree within the row's
-// tolerance. Random graphs (graphs.go) are longer, so that the planner has something to fuse, and contract.go
-// checks the other promises of the interface.
+// strided, flipped and broadcast operands, and over special values. Without -long most types run a third of
+// the cases. Each case is a little graph; it is built twice, evaluated on the reference and on the backend,
+// and the results must agree within the row's tolerance. Random graphs (graphs.go) are longer, so that the
+// planner has something to fuse, and contract.go checks the other promises of the interface.
 //
 // The file record/NAME.txt lists the ops and types that a backend has run; the documentation of the ops is
 // made from it. Run fails when it has run others than these; go test -record writes the file.
@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 var update = flag.Bool("record", false, "write which ops the backend has run")
@@ -74,6 +76,8 @@ func newSuite(t *testing.T, open func() (backend.Backend, error), few bool) *sui
 	if err != nil {
 		t.Fatal(err)
 	}
+	percent := debug.SetGCPercent(400) // thousands of small graphs: a tenth of the time
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	return &suite{
 		dev: backend.NewDevice("tested", b), exact: newReference(t), dtypes: b.Info().DTypes, few: few,
 		tried: map[ir.Op]bool{}, passed: map[ir.Op]map[dtype.Type]bool{},
@@ -120,7 +124,7 @@ type suite struct {
 	passed     map[ir.Op]map[dtype.Type]bool
 }
 
-// op runs the cases of a row with each dtype that its rule accepts, see everyCase.
+// op runs the cases of a row with each dtype that its rule accepts, see every.
 func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	s.tried[r.Op] = true
 	dtypes := s.dtypes
@@ -131,7 +135,7 @@ func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	for _, dt := range dtypes {
 		ran, ok := 0, true
 		for i, c := range cases {
-			if !everyCase[dt] && len(cases) > 6 && i%3 != int(dt)%3 && c.Name != "special values" {
+			if !every(dt) && len(cases) > 6 && i%3 != int(dt)%3 && c.Name != "special values" {
 				continue
 			}
 			tolerance := r.Tol
@@ -172,11 +176,16 @@ func spaced(cases []Case) []Case {
 	return list
 }
 
-// everyCase are the types that run all cases of an op. The loops of other types have the same source, for
+// every says whether a type runs all cases of an op. The loops of most types have the same source, for
 // another Go type; so each of these runs only a third of the cases, and the special values.
-var everyCase = map[dtype.Type]bool{
-	dtype.Bool: true, dtype.U8: true, dtype.I32: true, dtype.I64: true,
-	dtype.F16: true, dtype.BF16: true, dtype.F32: true, dtype.F64: true,
+func every(dt dtype.Type) bool {
+	switch dt {
+	case dtype.I32, dtype.BF16, dtype.F32:
+		return true
+	case dtype.Bool, dtype.U8, dtype.I64, dtype.F16, dtype.F64:
+		return long.Tests()
+	}
+	return false
 }
 
 type outcome int

@@ -250,8 +250,12 @@ func (s *suite) lateErrors(t *testing.T) {
 // flight gives a device much work and reads no result. The device must not take all of that at once, because
 // there is not enough memory for it.
 func (s *suite) flight(t *testing.T) {
+	length := 1 << 16
+	if s.few {
+		length = 1 << 12
+	}
 	nodes, err := build(s.dev, "flight", dtype.F32, Case{Build: func(b *B, dt dtype.Type) []*ir.Node {
-		return []*ir.Node{b.Normal(dt, 1<<16)}
+		return []*ir.Node{b.Normal(dt, length)}
 	}})
 	if err != nil {
 		t.Fatal(err)
