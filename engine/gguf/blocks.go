@@ -91,8 +91,8 @@ func twoRuns(codes quant.Lane, lower, upper int, x uint64) {
 	codes.Put4(upper, x>>4&lowHalves)
 }
 
-// thirtyTwo is the decoder of blocks of 32: an f16 that is their scale, another one if they have a minimum, and
-// codes from a byte on.
+// thirtyTwo is the decoder of blocks of 32: an f16 that is their scale, another one if they have a minimum,
+// and codes from a byte on.
 func thirtyTwo(at int, read func(k *kind, src []byte, blocks int, codes quant.Lane)) decoder {
 	return func(k *kind, src []byte, groups int, codes, scales, minimums quant.Lane) {
 		read(k, src[at:], groups, codes)
